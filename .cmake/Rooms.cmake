@@ -1,0 +1,51 @@
+# What the rooms' CMakeLists.txt share.
+
+set(FUSEBOX_GENERATED ${PROJECT_BINARY_DIR}/generated)
+
+# fusebox_room(NAME SOURCES... DEPENDS targets... [PRIVATE targets...])
+# The static library fusebox_NAME, or an interface library while the room has no source yet.
+function(fusebox_room name)
+  cmake_parse_arguments(PARSE_ARGV 1 room "" "" "SOURCES;DEPENDS;PRIVATE")
+  set(target fusebox_${name})
+  if(room_SOURCES)
+    add_library(${target} STATIC ${room_SOURCES})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE ${room_PRIVATE})
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(${target} ${scope} ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} ${scope} ${room_DEPENDS})
+endfunction()
+
+# Every .cc below the given folders of this room, less what lies in a folder named after EXCEPT.
+function(fusebox_sources result)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "EXCEPT")
+  set(found "")
+  foreach(folder ${arg_UNPARSED_ARGUMENTS})
+    file(GLOB_RECURSE files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
+    list(APPEND found ${files})
+  endforeach()
+  foreach(folder ${arg_EXCEPT})
+    list(FILTER found EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${folder}/")
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# Links a program of tests or benchmarks to the rooms whose headers its sources include, so that it builds
+# as soon as those do.
+function(fusebox_link_included_rooms target)
+  get_target_property(files ${target} SOURCES)
+  list(FILTER files INCLUDE REGEX "\\.cc$")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
+  foreach(room fuzz replay codegen passes serde ir)
+    foreach(file ${files})
+      file(STRINGS ${file} lines REGEX "^#include \"${room}/")
+      if(lines)
+        target_link_libraries(${target} PRIVATE fusebox_${room})
+        break()
+      endif()
+    endforeach()
+  endforeach()
+endfunction()

@@ -1,0 +1,61 @@
+# Language, warnings, output folders and build speed: the same for every target.
+
+option(FUSEBOX_WERROR "Warnings are errors" ON)
+option(FUSEBOX_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+option(FUSEBOX_TESTS "Build the tests and benchmarks" ON)
+option(FUSEBOX_PYTHON "Build the Python extension" ON)
+option(FUSEBOX_ATEN "Build the ATen module where PyTorch is found" ON)
+option(FUSEBOX_CUDA "Build the CUDA module where cuda.h and nvrtc.h are found" ON)
+set(FUSEBOX_SANITIZE "" CACHE STRING "Sanitizers for every target, such as address,undefined")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+# Assertions stay on in the everyday build; line tables are enough for a backtrace and half the size of full debug info.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
+
+# The command line is found in build/bin, what it loads at run time in build/lib beside it.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+
+# A result must not depend on whether the compiler found a multiply-add to fuse.
+add_compile_options(-ffp-contract=off -Wall -Wextra)
+if(FUSEBOX_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+if(FUSEBOX_SANITIZE)
+  add_compile_options(-fsanitize=${FUSEBOX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${FUSEBOX_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # GCC reports false positives of these two under sanitizers.
+    add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow)
+  endif()
+endif()
+if(FUSEBOX_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    message(FATAL_ERROR "FUSEBOX_FUZZ needs clang: use the preset 'fuzz'")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+find_program(FUSEBOX_CCACHE ccache)
+if(FUSEBOX_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${FUSEBOX_CCACHE})
+endif()
+
+include(CheckLinkerFlag)
+foreach(linker mold lld)
+  check_linker_flag(CXX -fuse-ld=${linker} FUSEBOX_LINKER_${linker})
+  if(FUSEBOX_LINKER_${linker})
+    add_link_options(-fuse-ld=${linker})
+    break()
+  endif()
+endforeach()
