@@ -3,32 +3,32 @@
 # Only libtorch_cpu and libc10 are linked, whatever PyTorch was built for, so that a build against a CUDA PyTorch needs
 # no CUDA libraries and a program starts without them. PyTorch's own TorchConfig.cmake would bring both.
 #
-# ATEN_ROOT names the folder of the Python package `torch`; left out, Python_EXECUTABLE is asked.
+# FUSEBOX_TORCH_ROOT names the folder of the Python package `torch`; left out, Python_EXECUTABLE is asked.
 
-set(ATEN_ROOT "" CACHE PATH "Folder of the Python package torch")
-if(NOT ATEN_ROOT AND Python_EXECUTABLE)
+set(FUSEBOX_TORCH_ROOT "" CACHE PATH "Folder of the Python package torch")
+if(NOT FUSEBOX_TORCH_ROOT AND Python_EXECUTABLE)
   # Finds the package without importing it: an import takes seconds.
   execute_process(
     COMMAND ${Python_EXECUTABLE} -c
             "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')"
     OUTPUT_VARIABLE aten_found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  set(ATEN_ROOT "${aten_found}" CACHE PATH "Folder of the Python package torch" FORCE)
+  set(FUSEBOX_TORCH_ROOT "${aten_found}" CACHE PATH "Folder of the Python package torch" FORCE)
 endif()
 
 set(ATen_VERSION "")
-if(ATEN_ROOT AND EXISTS ${ATEN_ROOT}/version.py)
-  file(STRINGS ${ATEN_ROOT}/version.py aten_line REGEX "^__version__ = ")
+if(FUSEBOX_TORCH_ROOT AND EXISTS ${FUSEBOX_TORCH_ROOT}/version.py)
+  file(STRINGS ${FUSEBOX_TORCH_ROOT}/version.py aten_line REGEX "^__version__ = ")
   string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" ATen_VERSION "${aten_line}")
 endif()
 
-find_path(ATEN_INCLUDE_DIR ATen/ATen.h HINTS ${ATEN_ROOT}/include NO_DEFAULT_PATH)
-find_library(ATEN_TORCH_CPU torch_cpu HINTS ${ATEN_ROOT}/lib NO_DEFAULT_PATH)
-find_library(ATEN_C10 c10 HINTS ${ATEN_ROOT}/lib NO_DEFAULT_PATH)
-find_library(ATEN_TORCH_PYTHON torch_python HINTS ${ATEN_ROOT}/lib NO_DEFAULT_PATH)
+find_path(ATEN_INCLUDE_DIR ATen/ATen.h HINTS ${FUSEBOX_TORCH_ROOT}/include NO_DEFAULT_PATH)
+find_library(ATEN_TORCH_CPU torch_cpu HINTS ${FUSEBOX_TORCH_ROOT}/lib NO_DEFAULT_PATH)
+find_library(ATEN_C10 c10 HINTS ${FUSEBOX_TORCH_ROOT}/lib NO_DEFAULT_PATH)
+find_library(ATEN_TORCH_PYTHON torch_python HINTS ${FUSEBOX_TORCH_ROOT}/lib NO_DEFAULT_PATH)
 mark_as_advanced(ATEN_INCLUDE_DIR ATEN_TORCH_CPU ATEN_C10 ATEN_TORCH_PYTHON)
 
 if(ATen_VERSION AND ATen_VERSION VERSION_LESS 2.11)
-  message(STATUS "PyTorch ${ATen_VERSION} in ${ATEN_ROOT} is older than 2.11 and not used")
+  message(STATUS "PyTorch ${ATen_VERSION} in ${FUSEBOX_TORCH_ROOT} is older than 2.11 and not used")
   set(ATEN_INCLUDE_DIR ATEN_INCLUDE_DIR-NOTFOUND)
 endif()
 

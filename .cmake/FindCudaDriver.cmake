@@ -15,6 +15,14 @@ if(Python_EXECUTABLE)
   list(APPEND cuda_roots ${cuda_wheels})
 endif()
 
+# The first place that has everything wins, so that headers and compiler are of one version.
+foreach(root ${cuda_roots})
+  if(EXISTS ${root}/include/cuda.h AND EXISTS ${root}/include/nvrtc.h)
+    set(cuda_roots ${root})
+    break()
+  endif()
+endforeach()
+
 find_path(CUDA_DRIVER_INCLUDE_DIR cuda.h HINTS ${cuda_roots} PATH_SUFFIXES include)
 find_path(NVRTC_INCLUDE_DIR nvrtc.h HINTS ${cuda_roots} PATH_SUFFIXES include)
 find_file(NVRTC_LIBRARY NAMES libnvrtc.so.13 HINTS ${cuda_roots} PATH_SUFFIXES lib64 lib lib/x86_64-linux-gnu)
