@@ -1,0 +1,135 @@
+// Integer algebra over the loop variables of one nest: the normal form that indices, predicates and vectorization are
+// read from. Pure: no dependency, no allocation per operation once warm, no order that depends on an address.
+//
+// Meaning. Every form is a function of the loop variables and the symbols. A *point* gives each declared loop a value in
+// [0, extent) and each symbol a value within its bounds, such that every assumption holds. Equal forms are equal at every
+// point, and what a prove function answers with true holds at every point; false means only "not shown". Since a point
+// has a value for every loop, an extent that is a factor of a declared loop's extent is at least 1 at every point: declare
+// the symbols, assumptions and loops of a nest before computing with them, for what is learnt later does not
+// simplify forms that exist. Division is Euclidean (the remainder is never negative) and by 0 gives 0, as does the remainder.
+//
+// Constants that would not fit in 64 bits make the result an opaque atom (kSum, kProduct, kQuotient, …), never a wrong one.
+//
+// Example: a{n} split by 128 (inner) to o, t; the check `a < n` is needed unless 128 divides n.
+//
+//   IndexAlgebra algebra;
+//   Form n = algebra.declare_symbol(0, "n");
+//   Form width = algebra.constant(128);
+//   Form o = algebra.declare_loop(0, "o", algebra.ceil_div(n, width));
+//   Form t = algebra.declare_loop(1, "t", width);
+//   Form a = algebra.add(algebra.mul(o, width), t);          // 128*o + t
+//   algebra.prove_less(a, n);                                // false: the last block has holes
+//   algebra.mod(a, width) == t;                              // true
+//   algebra.floor_div(a, algebra.constant(64));              // 2*o + t / 64
+//
+// Extents: a divisor or a factor that is not a product of symbols and a constant (n + 1, say) is used as one symbol. Make
+// it one yourself with symbol_of(extent) wherever the extent is multiplied with, so that the products can be divided again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "passes/index_form.h"
+
+namespace fusebox {
+
+struct SymbolRange {
+  int64_t lower = 0;
+  std::optional<int64_t> upper;  ///< inclusive
+};
+
+/// Replaces loops and symbols, named by the caller's ids, by forms.
+struct FormSubstitution {
+  std::vector<std::pair<int, Form>> loops;
+  std::vector<std::pair<int, Form>> symbols;
+};
+
+class IndexAlgebra {
+ public:
+  IndexAlgebra();
+  /// Forgets everything but keeps its memory, for the next nest.
+  void clear();
+
+  // -- What there is. Ids are small non-negative ints of the caller's, each declared once (a second declaration answers
+  //    with the first).
+  Form declare_symbol(int id, std::string_view name, SymbolRange range = {});
+  /// The loop takes every value in [0, extent); the extent has no loops in it.
+  Form declare_loop(int id, std::string_view name, Form extent);
+  Form symbol(int id) const;
+  Form loop(int id) const;
+  Form loop_extent(int id) const;
+  bool has_symbol(int id) const;
+  bool has_loop(int id) const;
+
+  /// divisor, a product of symbols and a constant, divides value, which has no loops, at every point.
+  void assume_divides(Form divisor, Form value, std::string_view reason);
+  /// a <= b at every point; the forms may have loops (a check that guards the nest).
+  void assume_le(Form a, Form b, std::string_view reason);
+
+  // -- Arithmetic
+  Form constant(int64_t value);
+  Form add(Form a, Form b);
+  Form sub(Form a, Form b);
+  Form neg(Form a);
+  Form mul(Form a, Form b);
+  Form mul(Form a, int64_t factor);
+  Form floor_div(Form a, Form b);
+  Form mod(Form a, Form b);
+  /// Both at once, at the cost of one.
+  DivMod div_mod(Form a, Form b);
+  /// (a + b - 1) div b for b > 0; 0 for b = 0. For extents.
+  Form ceil_div(Form a, Form b);
+  Form bit_xor(Form a, Form b);
+  /// (a + b) mod extent: the cyclic swizzle; its inverse is cyclic(a, neg(b), extent).
+  Form cyclic(Form a, Form b, Form extent);
+  Form min(Form a, Form b);
+  Form max(Form a, Form b);
+  /// `value` (no loops) as a constant times one factor: itself where it is a product of symbols, else a symbol of its own.
+  Form symbol_of(Form value);
+
+  // -- Questions. `true` is proved, `false` is "not shown".
+  bool equal(Form a, Form b);
+  bool prove_less(Form a, Form b);
+  bool prove_le(Form a, Form b);
+  bool prove_nonneg(Form a);
+  /// divisor (no loops) divides value.
+  bool divides(Form divisor, Form value);
+  bool divides(int64_t divisor, Form value);
+  /// The largest constant known to divide the value; 0 for the form 0.
+  int64_t content(Form value) const;
+  /// True if the normal form mentions the loop: false is a proof that the value does not vary with it.
+  bool depends_on(Form value, int loop_id) const;
+  bool has_loops(Form value) const;
+  bool is_constant(Form value) const;
+  std::optional<int64_t> constant_value(Form value) const;
+  IntBounds int_bounds(Form value) const;
+  FormBounds bounds(Form value);
+  /// value = coefficient × loop + rest with both independent of the loop, if it is so.
+  std::optional<LinearForm> linear_in(Form value, int loop_id);
+  /// The reasons of the assumptions that the last question's answer rests on, in the order in which they were made.
+  std::vector<std::string> last_reasons() const;
+  /// The same for everything since the algebra was made or cleared: simplification included.
+  std::vector<std::string> all_reasons() const;
+
+  // -- Use
+  /// Rebuilds the form with the loops and symbols replaced. What replaces a loop must stay in that loop's range, and what
+  /// replaces a symbol in its bounds: simplification has relied on both.
+  Form substitute(Form value, const FormSubstitution& substitution);
+  /// The value at a point: loops and symbols by the caller's ids. None if an intermediate value leaves 64 bits
+  /// or a loop or symbol of the form has no value.
+  std::optional<int64_t> evaluate(Form value, std::span<const int64_t> loops, std::span<const int64_t> symbols) const;
+
+  // -- Structure, for turning a form into code. The order of terms and factors depends on the form's structure alone.
+  int64_t constant_part(Form value) const;
+  std::vector<TermView> terms(Form value) const;
+  AtomView atom(AtomId id) const;
+  /// The atom as a form.
+  Form form_of(AtomId id);
+  std::string to_string(Form value) const;
+};
+
+}  // namespace fusebox
