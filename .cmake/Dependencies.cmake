@@ -28,7 +28,7 @@ set_target_properties(xxhash PROPERTIES
 if(NOT Python_EXECUTABLE AND EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
   set(Python_EXECUTABLE ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 endif()
-find_package(Python COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module)
+find_package(Python REQUIRED COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module)
 
 if(FUSEBOX_ATEN)
   find_package(ATen)

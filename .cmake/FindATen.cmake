@@ -7,9 +7,10 @@
 
 set(FUSEBOX_TORCH_ROOT "" CACHE PATH "Folder of the Python package torch")
 if(NOT FUSEBOX_TORCH_ROOT AND Python_EXECUTABLE)
-  # Finds the package without importing it: an import takes seconds.
+  # Finds the package without importing it: an import takes seconds. -I looks past the separate environment in which pip
+  # builds, to the one that it installs into.
   execute_process(
-    COMMAND ${Python_EXECUTABLE} -c
+    COMMAND ${Python_EXECUTABLE} -I -c
             "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')"
     OUTPUT_VARIABLE aten_found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   set(FUSEBOX_TORCH_ROOT "${aten_found}" CACHE PATH "Folder of the Python package torch" FORCE)

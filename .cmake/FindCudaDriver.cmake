@@ -9,7 +9,7 @@
 set(cuda_roots "$ENV{CUDA_HOME}" /usr/local/cuda)
 if(Python_EXECUTABLE)
   execute_process(
-    COMMAND ${Python_EXECUTABLE} -c
+    COMMAND ${Python_EXECUTABLE} -I -c
             "import importlib.util as u; s = u.find_spec('nvidia.cu13'); print(';'.join(s.submodule_search_locations) if s else '')"
     OUTPUT_VARIABLE cuda_wheels OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   list(APPEND cuda_roots ${cuda_wheels})

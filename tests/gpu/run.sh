@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Builds and tests on a machine with a GPU and no network. Bring the folder .deps along, which .cmake/fetch-debs fills;
+# what is in it is unpacked to $FUSEBOX_DEPS (default /tmp/deps), not installed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+deps=${FUSEBOX_DEPS:-/tmp/deps}
+if [ ! -d "$deps/usr" ]; then
+  for deb in .deps/*.deb; do dpkg-deb -x "$deb" "$deps"; done
+fi
+export CMAKE_PREFIX_PATH=$deps/usr${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
+export LD_LIBRARY_PATH=$deps/usr/lib/$(uname -m)-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export PATH=$deps/usr/bin:$PATH
+exec ./dev gpu-test "$@"

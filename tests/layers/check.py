@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Checks that every file includes only what its room may include, and nothing that would make a pure room impure.
+
+    check.py [ROOT]      prints one line for each offence and exits 1, or prints a count and exits 0
+
+The three tables below are the rule.
+"""
+
+import pathlib
+import re
+import sys
+
+# Room -> rooms that it may include. A room that is missing here holds no code.
+ROOMS = {
+    "ir": {"ir"},
+    "serde": {"ir", "serde"},
+    "passes": {"ir", "passes"},
+    "codegen": {"ir", "passes", "codegen"},
+    "replay": {"ir", "serde", "passes", "codegen", "replay"},
+    "fuzz": {"ir", "serde", "passes", "codegen", "replay", "fuzz"},
+    "tests": {"ir", "serde", "passes", "codegen", "replay", "fuzz", "tests"},
+}
+
+# Header -> folders that may include it. What is loaded at run time stays inside its own module.
+LIBRARIES = {
+    r"(ATen|c10|torch)/": ("replay/aten", "replay/python", "fuzz", "tests"),
+    r"(cuda|nvrtc|cuda_runtime)\w*\.h": ("replay/cuda", "tests"),
+    r"flatbuffers/": ("serde", "replay", "fuzz", "tests"),
+    r"pybind11/": ("replay/python",),
+    r"CLI/": ("replay/cli", "fuzz/cli"),
+    r"sleef\.h": ("replay", "fuzz", "tests"),
+}
+
+# Rooms that are functions from values to values, and what has no place there: files, devices, clocks, threads, surroundings.
+PURE = ("ir", "serde", "passes", "codegen")
+IMPURE_HEADER = re.compile(
+    r"(fstream|filesystem|thread|mutex|shared_mutex|condition_variable|future|chrono|ctime|time\.h|random|unistd\.h|dlfcn\.h|sys/.*)$")
+IMPURE_CALL = re.compile(r"\b(getenv|secure_getenv|fopen|thread_local)\b")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+CODE = {".h", ".cc", ".inc", ".cuh", ".cu", ".cpp", ".hpp"}
+
+
+def lies_in(path, folders):
+    return any(path.startswith(folder + "/") for folder in folders)
+
+
+def offences(root):
+    """Yields (path, line, what is wrong) for every offence below `root`; counts files in offences.files."""
+    offences.files = 0
+    for room, allowed in ROOMS.items():
+        for file in sorted((root / room).rglob("*")):
+            if file.suffix not in CODE:
+                continue
+            offences.files += 1
+            path = file.relative_to(root).as_posix()
+            # The CUDA headers are compiled by NVRTC only, and include nothing but each other.
+            if path.startswith("codegen/runtime/"):
+                continue
+            text = file.read_text(encoding="utf-8", errors="replace")
+            for match in INCLUDE.finditer(text):
+                quote, header = match.groups()
+                line = text.count("\n", 0, match.start(2)) + 1
+                target = header.split("/")[0]
+                if quote == '"' and "/" not in header:
+                    yield path, line, f'"{header}" has to be included from the root, as "{room}/.../{header}"'
+                elif quote == '"' and target not in ROOMS:
+                    yield path, line, f'"{header}" is in no room'
+                elif quote == '"' and target not in allowed:
+                    yield path, line, f"{room} may not include {target}: \"{header}\""
+                for library, folders in LIBRARIES.items():
+                    if re.match(library, header) and not lies_in(path, folders):
+                        yield path, line, f"<{header}> may be included only in {', '.join(folders)}"
+                if room in PURE and quote == "<" and IMPURE_HEADER.match(header):
+                    yield path, line, f"{room} is pure and may not include <{header}>"
+            if room in PURE:
+                for number, content in enumerate(text.splitlines(), 1):
+                    call = IMPURE_CALL.search(content.split("//")[0])
+                    if call:
+                        yield path, number, f"{room} is pure and may not use {call.group()}"
+    corpus = root / "corpus"
+    for file in sorted(corpus.rglob("*")) if corpus.is_dir() else []:
+        if file.suffix in CODE:
+            yield file.relative_to(root).as_posix(), 1, "corpus holds data only"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    found = list(offences(root))
+    for path, line, what in found:
+        print(f"{path}:{line}: {what}")
+    print(f"layers: {offences.files} files, {len(found)} offences")
+    return 1 if found or not offences.files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

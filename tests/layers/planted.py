@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""The layer check has to find every kind of offence: plants one after the other in a copy of the rooms.
+
+    planted.py ROOT
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import check  # noqa: E402
+
+OTHER = [
+    ("ir", "#include <fstream>"),
+    ("ir", "#include <ATen/ATen.h>"),
+    ("ir", "#include <flatbuffers/flatbuffers.h>"),
+    ("passes", "#include <chrono>"),
+    ("passes", 'const char* home = getenv("HOME");'),
+    ("codegen", "#include <nvrtc.h>"),
+    ("replay", "#include <ATen/ATen.h>"),
+    ("replay", "#include <cuda.h>"),
+    ("serde", '#include "graph.h"'),
+    ("codegen", '#include "vendor/graph.h"'),
+]
+
+
+def planted():
+    for room, allowed in check.ROOMS.items():
+        for other in check.ROOMS:
+            if other not in allowed:
+                yield room, f'  #  include "{other}/planted.h"'
+    yield from OTHER
+
+
+def run(root):
+    return subprocess.run([sys.executable, check.__file__, str(root)], capture_output=True, text=True)
+
+
+def main():
+    source = pathlib.Path(sys.argv[1])
+    count = 0
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for room in check.ROOMS:
+            code = shutil.ignore_patterns("*.fuse", "*.npy", "__pycache__")
+            shutil.copytree(source / room, root / room, ignore=code, dirs_exist_ok=True)
+        clean = run(root)
+        assert clean.returncode == 0, f"the unchanged copy does not pass:\n{clean.stdout}"
+        for room, line in planted():
+            file = root / room / "planted_by_test.h"
+            file.write_text(f"#pragma once\n{line}\n")
+            result = run(root)
+            file.unlink()
+            place = f"{room}/planted_by_test.h:2: "
+            assert result.returncode == 1 and place in result.stdout, f"not found: {room}: {line}\n{result.stdout}"
+            count += 1
+    print(f"layers: {count} planted offences, all found")
+
+
+if __name__ == "__main__":
+    main()
