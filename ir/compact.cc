@@ -1,0 +1,140 @@
+// `compact`: renumbers a graph in text order. Text order: the ops of the body, depth first; at each op its operands that are
+// constants, then its results, each with its domains; then its regions, each index before the ops.
+#include <algorithm>
+
+#include "ir/graph.h"
+
+namespace fusebox {
+namespace {
+
+class Compactor {
+ public:
+  explicit Compactor(const Graph& g)
+      : g_(g), values_(g.values.size()), tensors_(g.tensors.size()), domains_(g.domains.size()),
+        transforms_(g.transforms.size()) {}
+
+  Graph run() {
+    out_.name = g_.name;
+    out_.level = g_.level;
+    out_.index_bits = g_.index_bits;
+    out_.regions.clear();
+    region(Graph::body());
+    // References to values that are defined later (an expanded extent, say) were numbered when they were met; what they
+    // point to has been filled in by now.
+    return std::move(out_);
+  }
+
+ private:
+  ValueId value(ValueId old) {
+    if (!old) return old;
+    ValueId& mapped = values_[old.index];
+    if (mapped) return mapped;
+    mapped = ValueId(out_.values.size());
+    const ValueId result = mapped;
+    out_.values.push_back(g_[old]);
+    out_[result].def = OpId();
+    out_[result].index_of = RegionId();
+    if (g_[old].tensor) {
+      const TensorId t = tensor(g_[old].tensor);
+      out_[result].tensor = t;
+    }
+    return result;
+  }
+
+  TensorId tensor(TensorId old) {
+    TensorId& mapped = tensors_[old.index];
+    if (mapped) return mapped;
+    mapped = TensorId(out_.tensors.size());
+    const TensorId result = mapped;
+    out_.tensors.emplace_back();
+    const Tensor& from = g_[old];
+    Tensor to = from;
+    to.value = value(from.value);
+    for (auto list : {&Tensor::root, &Tensor::logical, &Tensor::loop_broadcasts})
+      for (DomainId& d : to.*list) d = domain(d);
+    for (TransformId& t : to.transforms) t = transform(t);
+    for (auto list : {&Tensor::allocation, &Tensor::loop})
+      for (DomainId& d : to.*list) d = domain(d);
+    to.inline_at = domain(from.inline_at);
+    if (to.root == to.logical) to.root.clear();
+    if (to.loop == to.logical) to.loop.clear();
+    out_[result] = std::move(to);
+    return result;
+  }
+
+  DomainId domain(DomainId old) {
+    if (!old) return old;
+    DomainId& mapped = domains_[old.index];
+    if (mapped) return mapped;
+    mapped = DomainId(out_.domains.size());
+    const DomainId result = mapped;
+    out_.domains.push_back(g_[old]);
+    IterDomain to = g_[old];
+    to.tensor = to.tensor ? tensor(to.tensor) : to.tensor;
+    to.extent = value(to.extent);
+    to.expanded = value(to.expanded);
+    to.def = to.def ? transform(to.def) : to.def;
+    to.like = domain(to.like);
+    out_[result] = std::move(to);
+    return result;
+  }
+
+  TransformId transform(TransformId old) {
+    TransformId& mapped = transforms_[old.index];
+    if (mapped) return mapped;
+    mapped = TransformId(out_.transforms.size());
+    const TransformId result = mapped;
+    out_.transforms.emplace_back();
+    Transform to = g_[old];
+    for (DomainId& d : to.inputs) d = domain(d);
+    to.factor = value(to.factor);
+    to.right = value(to.right);
+    for (DomainId& d : to.outputs) d = domain(d);
+    out_[result] = std::move(to);
+    return result;
+  }
+
+  RegionId region(RegionId old) {
+    const RegionId result(out_.regions.size());
+    out_.regions.emplace_back();
+    if (g_[old].index) {
+      const ValueId index = value(g_[old].index);
+      out_[result].index = index;
+      out_[index].index_of = result;
+    }
+    for (OpId op : g_[old].ops) {
+      const OpId id(out_.ops.size());
+      out_.ops.emplace_back();
+      out_[result].ops.push_back(id);
+      Op to = g_[op];
+      for (ValueId& v : to.operands) v = value(v);
+      for (ValueId& v : to.results) {
+        v = value(v);
+        out_[v].def = id;
+      }
+      for (RegionId& r : to.regions) r = region(r);
+      out_[id] = std::move(to);
+    }
+    return result;
+  }
+
+  const Graph& g_;
+  Graph out_;
+  std::vector<ValueId> values_;
+  std::vector<TensorId> tensors_;
+  std::vector<DomainId> domains_;
+  std::vector<TransformId> transforms_;
+};
+
+}  // namespace
+
+Graph compact(const Graph& g) { return Compactor(g).run(); }
+
+bool operator==(const Graph& a, const Graph& b) {
+  const Graph x = compact(a), y = compact(b);
+  return x.name == y.name && x.level == y.level && x.index_bits == y.index_bits && x.values == y.values &&
+         x.tensors == y.tensors && x.domains == y.domains && x.transforms == y.transforms && x.ops == y.ops &&
+         x.regions == y.regions;
+}
+
+}  // namespace fusebox
