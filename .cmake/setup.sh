@@ -1,7 +1,7 @@
 # Sourced by ./dev: setup() installs what the build needs, and configures build/. What is done already is skipped:
 # stamps in .cache are named after a hash of all that went in.
 
-say() { printf '\033[2m[%(%H:%M:%S)T]\033[0m %s\n' -1 "$*" >&2; }
+say() { printf '[%(%H:%M:%S)T] %s\n' -1 "$*" >&2; }
 fail() { printf 'dev: %s\n' "$*" >&2; exit 2; }
 listed() { grep -hv '^#' "$@"; }
 log=.cache/setup.log
