@@ -31,6 +31,11 @@ if(FUSEBOX_WERROR)
   add_compile_options(-Werror)
 endif()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 sees overlapping copies where strings are concatenated (GCC bug 105651).
+  add_compile_options(-Wno-restrict)
+endif()
+
 if(FUSEBOX_SANITIZE)
   add_compile_options(-fsanitize=${FUSEBOX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${FUSEBOX_SANITIZE})
