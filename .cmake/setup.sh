@@ -9,21 +9,20 @@ log=.cache/setup.log
 # Runs a command that would say too much; shows the end of it where it fails.
 quietly() { "$@" >>"$log" 2>&1 || { tail -n 20 "$log" >&2; fail "failed: $*  (all of it: $log)"; }; }
 
-as_root() {
-  if [ "$(id -u)" = 0 ]; then DEBIAN_FRONTEND=noninteractive "$@"
-  elif command -v sudo >/dev/null; then sudo DEBIAN_FRONTEND=noninteractive "$@"
-  else fail "these commands need root and there is no sudo: apt-get update; apt-get install ${missing[*]}"; fi
-}
-
 # debian PACKAGE...: installs those that are not there.
 debian() {
+  local missing root=()
   mapfile -t missing < <(comm -23 <(printf '%s\n' "$@" | sort -u) \
     <(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' 2>/dev/null | awk '$1 == "ii" {print $2}' | sort -u))
   [ ${#missing[@]} = 0 ] && return
   command -v apt-get >/dev/null || fail "no apt-get here; install these first: ${missing[*]}"
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || fail "run as root, as there is no sudo: apt-get install ${missing[*]}"
+    root=(sudo)
+  fi
   say "apt-get install ${missing[*]}"
-  quietly as_root apt-get update -qq
-  quietly as_root apt-get install -y -qq --no-install-recommends "${missing[@]}"
+  "${root[@]}" apt-get update -qq >>"$log" 2>&1 || say "apt-get update failed: going on with the lists that are here"
+  quietly "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
 # True where a CUDA 13 toolkit has both NVRTC and its headers.
@@ -39,6 +38,9 @@ has_pytorch() {
   "$1" -c 'import torch, sys; sys.exit(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 11))' 2>/dev/null
 }
 
+# Where pip puts what PYTHON installs.
+packages_of() { "$1" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }
+
 python_environment() {
   local want=() site=()
   has_toolkit || want+=('nvidia-cuda-nvrtc==13.0.*' 'nvidia-cuda-runtime==13.0.*')
@@ -47,6 +49,8 @@ python_environment() {
   say "python environment .venv${want:+ with ${want[*]}}"
   rm -rf .venv
   quietly python3 -m venv "${site[@]}" .venv
+  # Where python3 is itself an environment's, the option leads past that environment's packages.
+  [ ${#site[@]} = 0 ] || packages_of python3 >"$(packages_of .venv/bin/python)/installed_pytorch.pth"
   quietly .venv/bin/python -m pip install --disable-pip-version-check --no-input --progress-bar off "${want[@]}" $(listed .cmake/python.txt)
   quietly .venv/bin/python -c 'import torch, pybind11, pytest, hypothesis, numpy'
 }
