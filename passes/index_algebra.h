@@ -31,8 +31,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "passes/index_algebra_store.h"
 #include "passes/index_form.h"
 
 namespace fusebox {
@@ -59,7 +61,7 @@ class IndexAlgebra {
   Form declare_symbol(int id, std::string_view name, SymbolRange range = {});
   /// The loop takes every value in [0, extent); the extent has no loops in it.
   Form declare_loop(int id, std::string_view name, Form extent);
-  Form symbol(int id) const;
+  Form symbol(int id);
   Form loop(int id) const;
   Form loop_extent(int id) const;
   bool has_symbol(int id) const;
@@ -130,6 +132,118 @@ class IndexAlgebra {
   /// The atom as a form.
   Form form_of(AtomId id);
   std::string to_string(Form value) const;
+
+ private:
+  struct Symbol {
+    std::string name;
+    AtomId atom;
+  };
+  struct Loop {
+    std::string name;
+    AtomId atom;
+    Form value;  ///< 0 where the loop has at most one value
+    Form extent;
+  };
+  /// nonneg >= 0, or divisor | value.
+  struct Fact {
+    Form nonneg;
+    std::optional<Coefficient> divisor;
+    Form value;
+    std::string reason;
+  };
+  /// A term split for division: coefficient × rest, and where one atom can be cut, cut_coefficient × atom.
+  struct TermParts {
+    Coefficient coefficient;
+    MonomialId rest = kOne;
+    Coefficient cut_coefficient;
+    std::optional<AtomId> cut_atom;
+  };
+  struct CachedDigit {
+    AtomId base;
+    Coefficient divisor;
+    Coefficient range;
+    Form result;
+  };
+  struct CachedDivision {
+    Form value;
+    Form divisor;
+    DivMod result;
+  };
+
+  // index_algebra.cc: normal form
+  Form finish(Poly& poly, AtomKind opaque_kind, Form a, Form b);
+  Form opaque(AtomKind kind, std::span<const Form> args, Interval bounds);
+  void normalize(Poly& poly);
+  bool combine(Poly& poly, uint32_t i, uint32_t j);
+  bool fuse(Poly& poly, RawTerm low, AtomId low_atom, RawTerm high, AtomId high_atom);
+  bool refine(Poly& poly, RawTerm a, AtomId a_atom, RawTerm b, AtomId b_atom);
+  bool cut(Poly& poly, RawTerm term, AtomId atom, Coefficient at);
+  Coefficient divisor_of(AtomId atom) const;
+  Coefficient range_of(AtomId atom) const;
+  /// The whole value of an atom: what a named atom stands for.
+  Form value_of(AtomId atom);
+  /// (base div divisor) mod range, simplified as far as base's bounds allow.
+  Form digit(AtomId base, Coefficient divisor, Coefficient range);
+  Form make_digit(AtomId base, Coefficient divisor, Coefficient range);
+  /// The same where base may be a named form, which is then divided anew.
+  Form fused_digit(AtomId base, Coefficient divisor, Coefficient range);
+
+  // index_algebra_divide.cc
+  std::optional<Coefficient> exact_quotient(Coefficient a, Coefficient b);
+  Coefficient common_divisor(Coefficient a, Coefficient b);
+  std::optional<Coefficient> product(Coefficient a, Coefficient b);
+  bool is_positive(Coefficient value) const;
+  TermParts split(const RawTerm& term);
+  DivMod divide(Form value, Form divisor);
+  void divide(const Poly& value, Coefficient e, Poly& quotient, Poly& remainder, int depth);
+  void pull_multiples(Poly& rest, Coefficient e, Poly& quotient);
+  bool settle(Poly& rest, Coefficient e, Poly& quotient);
+  bool cut_digits(Poly& rest, Coefficient e, Poly& quotient);
+  bool split_common(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth);
+  bool split_at(const Poly& rest, Coefficient g, Poly& high, Poly& low);
+  bool flatten_quotient(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth);
+  bool expand_remainders(Poly& rest, Coefficient e, Poly& quotient);
+  bool reduce_coefficients(Poly& rest, Coefficient e, Poly& quotient);
+  void leave_opaque(Poly& rest, Coefficient e, Poly& quotient, Poly& remainder);
+
+  // index_algebra_prove.cc
+  bool nonneg(Form value);
+  bool nonneg_with_facts(Form value);
+  bool nonneg_symbols(const Poly& value, int depth);
+  bool nonneg_shifted(const Poly& value);
+  bool subtract_fact(const Poly& value, const Poly& fact, int depth);
+  std::optional<Form> extreme(Form value, bool upper);
+  std::optional<Form> atom_extreme(AtomId atom, bool upper);
+  bool same_by_floors(Form a, Form b);
+  void add_floors(Poly& poly, Form value, Coefficient coefficient, int depth);
+
+  // index_algebra_facts.cc
+  void require_at_least(Form value, int64_t lower);
+  void raise_lower(AtomId atom, int64_t lower);
+  void learnt();
+  void use_fact(size_t index);
+  void start_question() { last_used_.clear(); }
+  Form resolve(Form value) { return store_.form(value).stale ? rebuild(value, nullptr) : value; }
+  Form rebuild(Form value, const FormSubstitution* substitution);
+  Form rebuild(AtomId atom, const FormSubstitution* substitution);
+
+  FormStore store_;
+  std::vector<Symbol> symbols_;
+  std::vector<Loop> loops_;
+  std::vector<int> symbol_ids_;        ///< the caller's id of symbols_[i]
+  std::vector<int> loop_ids_;          ///< the caller's id of loops_[i]
+  std::vector<uint32_t> symbol_index_; ///< by the caller's id, plus 1
+  std::vector<uint32_t> loop_index_;
+  std::vector<Fact> facts_;
+  std::vector<std::pair<AtomId, Form>> replaced_;  ///< by divisibility facts
+  std::vector<bool> used_;
+  std::vector<bool> last_used_;
+  std::vector<CachedDigit> digits_;
+  IdTable digit_table_;
+  std::vector<CachedDivision> divisions_;
+  IdTable division_table_;
+  int depth_ = 0;    ///< of simplifications that start others
+  int effort_ = 0;   ///< steps left to the proof under way
 };
 
 }  // namespace fusebox

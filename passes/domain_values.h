@@ -1,0 +1,63 @@
+// The values of one tensor's domains in a nest: some are given (its loops, or what a consumer feeds it), the others follow
+// through the tensor's transforms, in the direction in which each is met. Holes included: nothing is taken from an
+// equivalence between domains.
+//
+//   i1 = split by 128 → o, t;  set(o, loop 0), set(t, loop 1), propagate()   →   value(i1) == 128*o + t
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ir/graph.h"
+#include "passes/nest.h"
+#include "passes/symbols.h"
+
+namespace fusebox {
+
+// What a domain must be checked against, and why: `value < extent`, or `0 <= value < extent` where it may be negative.
+struct DomainCheck {
+  DomainId domain;
+  Form value;
+  Form extent;
+  bool lower = false;  // 0 <= value is needed too
+};
+
+class DomainValues {
+ public:
+  DomainValues(const Graph& g, const NestPlan& plan, Symbols& symbols, IndexAlgebra& algebra, TensorId tensor)
+      : g_(g), plan_(plan), symbols_(symbols), algebra_(algebra), tensor_(tensor) {}
+
+  // The extent in this nest: a promoted broadcast has that of the domain that concretizes it, any other broadcast 1.
+  Form extent(DomainId d);
+  void set(DomainId d, Form value);
+  bool known(DomainId d) const;
+  // The value; the constant 0 for a broadcast domain that nothing gave a value.
+  Form value(DomainId d) const;
+  // Follows the transforms until nothing new is known.
+  void propagate();
+  // The checks that the values need so that they are an element's: one for each input of a split, and each domain of a
+  // resize, that is not proved to stay in its extent. Call after `propagate`.
+  std::vector<DomainCheck> checks();
+
+ private:
+  bool step(const Transform& t);
+  bool up(const Transform& t);
+  bool down(const Transform& t);
+  Form inner_extent(const Transform& t);
+
+  const Graph& g_;
+  const NestPlan& plan_;
+  Symbols& symbols_;
+  IndexAlgebra& algebra_;
+  TensorId tensor_;
+  std::vector<std::pair<DomainId, Form>> values_;
+  std::vector<std::pair<DomainId, Form>> extents_;
+  std::vector<DomainId> climbed_;    // split inputs and resize inputs reached from their outputs
+  std::vector<DomainId> descended_;  // resize outputs reached from their inputs
+};
+
+// The transforms that make a tensor's logical domain from its root: what an op such as reshape, pad or slice does.
+bool makes_logical(const Graph& g, const Tensor& t, const Transform& transform);
+
+}  // namespace fusebox

@@ -1,0 +1,232 @@
+#include "passes/kernel_builder.h"
+
+#include <algorithm>
+
+#include "ir/error.h"
+
+namespace fusebox {
+
+KernelBuilder::KernelBuilder(std::string name, int index_bits) {
+  graph_.name = std::move(name);
+  graph_.level = Level::kKernel;
+  graph_.index_bits = index_bits;
+  scopes_.push_back({Graph::body(), {}});
+}
+
+ValueId KernelBuilder::constant(Dtype dtype, ConstantBits bits) {
+  const auto [it, is_new] = constants_.try_emplace({dtype, bits.low, bits.high});
+  if (is_new) {
+    Value v;
+    v.dtype = dtype;
+    v.constant = bits;
+    it->second = ValueId(graph_.values.size());
+    graph_.values.push_back(std::move(v));
+  }
+  return it->second;
+}
+
+ValueId KernelBuilder::new_scalar(Dtype dtype, char prefix) {
+  Value v;
+  v.dtype = dtype;
+  v.name = prefix + std::to_string(next_name_++);
+  graph_.values.push_back(std::move(v));
+  return ValueId(graph_.values.size() - 1);
+}
+
+std::optional<ValueId> KernelBuilder::find(const Key& key) const {
+  for (size_t i = scopes_.size(); i-- > 0;)
+    if (const auto it = scopes_[i].numbered.find(key); it != scopes_[i].numbered.end()) return it->second;
+  return std::nullopt;
+}
+
+ValueId KernelBuilder::op(OpKind kind, std::vector<ValueId> operands, Dtype result, Attrs attrs) {
+  Key key{kind, result, operands, {}};
+  for (const Attr& a : attrs.list()) {
+    key.attrs.push_back(static_cast<int64_t>(a.key));
+    if (const auto* number = std::get_if<int64_t>(&a.value)) key.attrs.push_back(*number);
+    if (const auto* dtype = std::get_if<Dtype>(&a.value)) key.attrs.push_back(static_cast<int64_t>(*dtype));
+  }
+  if (const auto known = find(key)) return *known;
+  const ValueId v = new_scalar(result, result == Dtype::kIndex ? 'i' : result == Dtype::kBool ? 'p' : 'v');
+  append(graph_, region(), Op{kind, std::move(operands), {v}, std::move(attrs), {}});
+  scopes_.back().numbered.emplace(std::move(key), v);
+  return v;
+}
+
+ValueId KernelBuilder::add(ValueId a, ValueId b) {
+  const auto x = constant_of(a), y = constant_of(b);
+  int64_t sum = 0;
+  if (x && y && !__builtin_add_overflow(*x, *y, &sum)) return index(sum);
+  if (x == 0) return b;
+  if (y == 0) return a;
+  if (y && *y < 0 && *y != INT64_MIN) return op(OpKind::kSub, {a, index(-*y)}, Dtype::kIndex);
+  return op(OpKind::kAdd, {a, b}, Dtype::kIndex);
+}
+
+ValueId KernelBuilder::sub(ValueId a, ValueId b) {
+  const auto x = constant_of(a), y = constant_of(b);
+  int64_t difference = 0;
+  if (x && y && !__builtin_sub_overflow(*x, *y, &difference)) return index(difference);
+  if (y == 0) return a;
+  if (a == b) return index(0);
+  return op(OpKind::kSub, {a, b}, Dtype::kIndex);
+}
+
+ValueId KernelBuilder::mul(ValueId a, ValueId b) {
+  const auto x = constant_of(a), y = constant_of(b);
+  int64_t product = 0;
+  if (x && y && !__builtin_mul_overflow(*x, *y, &product)) return index(product);
+  if (x == 0 || y == 0) return index(0);
+  if (x == 1) return b;
+  if (y == 1) return a;
+  return op(OpKind::kMul, {a, b}, Dtype::kIndex);
+}
+
+ValueId KernelBuilder::floor_div(ValueId a, ValueId b, bool nonnegative) {
+  const auto x = constant_of(a), y = constant_of(b);
+  if (y == 1) return a;
+  if (x == 0) return a;
+  if (x && y && *x >= 0 && *y > 0) return index(*x / *y);
+  Attrs attrs;
+  if (nonnegative) attrs.set_flag(AttrKey::kNonNegative);
+  return op(OpKind::kFloorDiv, {a, b}, Dtype::kIndex, attrs);
+}
+
+ValueId KernelBuilder::floor_mod(ValueId a, ValueId b, bool nonnegative) {
+  const auto x = constant_of(a), y = constant_of(b);
+  if (y == 1) return index(0);
+  if (x == 0) return a;
+  if (x && y && *x >= 0 && *y > 0) return index(*x % *y);
+  Attrs attrs;
+  if (nonnegative) attrs.set_flag(AttrKey::kNonNegative);
+  return op(OpKind::kFloorMod, {a, b}, Dtype::kIndex, attrs);
+}
+
+ValueId KernelBuilder::ceil_div(ValueId a, ValueId b) {
+  const auto x = constant_of(a), y = constant_of(b);
+  if (y == 1) return a;
+  if (x && y && *x >= 0 && *y > 0) return index(*x / *y + (*x % *y != 0));
+  return op(OpKind::kCeilDiv, {a, b}, Dtype::kIndex);
+}
+
+ValueId KernelBuilder::minimum(ValueId a, ValueId b) {
+  const auto x = constant_of(a), y = constant_of(b);
+  if (x && y) return index(std::min(*x, *y));
+  return a == b ? a : op(OpKind::kMinimum, {a, b}, Dtype::kIndex);
+}
+
+ValueId KernelBuilder::maximum(ValueId a, ValueId b) {
+  const auto x = constant_of(a), y = constant_of(b);
+  if (x && y) return index(std::max(*x, *y));
+  return a == b ? a : op(OpKind::kMaximum, {a, b}, Dtype::kIndex);
+}
+
+ValueId KernelBuilder::compare(OpKind kind, ValueId a, ValueId b) {
+  const auto x = constant_of(a), y = constant_of(b);
+  if (x && y && kind == OpKind::kLt) return bit(*x < *y);
+  if (x && y && kind == OpKind::kGe) return bit(*x >= *y);
+  if (x && y && kind == OpKind::kEq) return bit(*x == *y);
+  return op(kind, {a, b}, Dtype::kBool);
+}
+
+ValueId KernelBuilder::logical_and(ValueId a, ValueId b) {
+  const auto x = constant_of(a), y = constant_of(b);
+  if (x == 0 || y == 0) return bit(false);
+  if (x || a == b) return b;
+  if (y) return a;
+  return op(OpKind::kLogicalAnd, {a, b}, Dtype::kBool);
+}
+
+std::vector<ValueId> KernelBuilder::effect(OpKind kind, std::vector<ValueId> operands, std::vector<Dtype> results,
+                                           Attrs attrs) {
+  std::vector<ValueId> values;
+  for (Dtype d : results) values.push_back(new_scalar(d, 'v'));
+  append(graph_, region(), Op{kind, std::move(operands), values, std::move(attrs), {}});
+  return values;
+}
+
+ValueId KernelBuilder::load(ValueId buffer, ValueId at, ValueId predicate, ValueId otherwise) {
+  return effect(OpKind::kLoad, {buffer, at, predicate, otherwise}, {graph_[buffer].dtype})[0];
+}
+
+void KernelBuilder::store(ValueId buffer, ValueId at, ValueId value, ValueId predicate) {
+  effect(OpKind::kStore, {buffer, at, value, predicate}, {});
+}
+
+ValueId KernelBuilder::begin_for(ValueId start, ValueId stop, ValueId step, bool unroll) {
+  Attrs attrs;
+  if (unroll) attrs.set_flag(AttrKey::kUnroll);
+  const RegionId body = add_region(graph_);
+  const ValueId index = new_scalar(Dtype::kIndex, 'i');
+  graph_[body].index = index;
+  graph_[index].index_of = body;
+  append(graph_, region(), Op{OpKind::kFor, {start, stop, step}, {}, std::move(attrs), {body}});
+  scopes_.push_back({body, {}});
+  return index;
+}
+
+void KernelBuilder::begin_if(ValueId predicate) {
+  const RegionId body = add_region(graph_);
+  append(graph_, region(), Op{OpKind::kIf, {predicate}, {}, {}, {body}});
+  scopes_.push_back({body, {}});
+}
+
+void KernelBuilder::begin_else() {
+  const RegionId body = add_region(graph_);
+  graph_[last()].regions.push_back(body);
+  scopes_.push_back({body, {}});
+}
+
+void KernelBuilder::end() { scopes_.pop_back(); }
+
+OpId KernelBuilder::last() const {
+  const auto& ops = graph_[region()].ops;
+  return ops.empty() ? OpId() : ops.back();
+}
+
+void KernelBuilder::reopen_if() { scopes_.push_back({graph_[last()].regions[0], {}}); }
+
+ValueId KernelBuilder::allocate(Dtype dtype, MemoryType memory, ValueId size, ValueId offset, int64_t align,
+                                std::string_view name) {
+  const ValueId buffer = add_tensor(graph_, dtype, name);
+  graph_.tensor_of(buffer).memory = memory;
+  IterDomain domain;
+  domain.extent = size;
+  domain.name = "i0";
+  const DomainId d = add_domain(graph_, graph_[buffer].tensor, domain);
+  graph_.tensor_of(buffer).logical = {d};
+  Attrs attrs;
+  attrs.set_enum(AttrKey::kMemory, memory);
+  if (align > 0) attrs.set(AttrKey::kAlign, align);
+  append(graph_, region(), Op{OpKind::kAllocate, {size, offset}, {buffer}, std::move(attrs), {}});
+  return buffer;
+}
+
+ValueId KernelBuilder::tensor_parameter(Dtype dtype, std::string_view name) {
+  const ValueId buffer = add_tensor(graph_, dtype, name);
+  graph_.tensor_of(buffer).memory = MemoryType::kGlobal;
+  IterDomain domain;
+  domain.name = "i0";
+  const DomainId d = add_domain(graph_, graph_[buffer].tensor, domain);
+  graph_.tensor_of(buffer).logical = {d};
+  parameters_.push_back(OpId(graph_.ops.size()));
+  graph_[buffer].def = parameters_.back();
+  graph_.ops.push_back(Op{OpKind::kInput, {}, {buffer}, {}, {}});
+  return buffer;
+}
+
+ValueId KernelBuilder::scalar_parameter(Dtype dtype, std::string_view name) {
+  const ValueId v = add_scalar(graph_, dtype, name);
+  parameters_.push_back(OpId(graph_.ops.size()));
+  graph_[v].def = parameters_.back();
+  graph_.ops.push_back(Op{OpKind::kInput, {}, {v}, {}, {}});
+  return v;
+}
+
+Graph KernelBuilder::finish() {
+  auto& body = graph_[Graph::body()].ops;
+  body.insert(body.begin(), parameters_.begin(), parameters_.end());
+  return std::move(graph_);
+}
+
+}  // namespace fusebox

@@ -1,0 +1,179 @@
+#include "passes/nest.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/domain.h"
+#include "ir/error.h"
+
+namespace fusebox {
+namespace {
+
+class NestPlanner {
+ public:
+  explicit NestPlanner(const Graph& g) : g_(g) {}
+
+  NestPlan run() {
+    collect();
+    for (size_t i = plan_.nests.size(); i-- > 0;) place(plan_.nests[i]);
+    resolve();
+    for (size_t i = plan_.nests.size(); i-- > 0;) promote(plan_.nests[i]);
+    return std::move(plan_);
+  }
+
+ private:
+  void collect() {
+    plan_.nest_of.assign(g_.ops.size(), LoopNode::kNoNode);
+    plan_.readers.resize(g_.values.size());
+    for (OpId id : g_[Graph::body()].ops) {
+      const Op& op = g_[id];
+      if (op.kind == OpKind::kInput || op.results.empty() || !g_.is_tensor(op.results[0])) continue;
+      plan_.nest_of[id.index] = static_cast<uint32_t>(plan_.nests.size());
+      plan_.nests.push_back({id, {}, 0});
+      for (ValueId v : op.operands)
+        if (v && g_.is_tensor(v) && (plan_.readers[v.index].empty() || plan_.readers[v.index].back() != id))
+          plan_.readers[v.index].push_back(id);
+    }
+  }
+
+  static std::string place_of(const Graph& g, ValueId v) { return "%" + g[v].name; }
+
+  uint32_t new_node(OpId op, DomainId domain, uint32_t depth) {
+    plan_.nodes.push_back({LoopNode::kNoNode, depth, ParallelType::kSerial, op, domain});
+    parent_.push_back(static_cast<uint32_t>(parent_.size()));
+    return parent_.back();
+  }
+
+  uint32_t find(uint32_t n) {
+    while (parent_[n] != n) n = parent_[n] = parent_[parent_[n]];
+    return n;
+  }
+
+  void place(Nest& nest) {
+    const ValueId v = g_[nest.op].results[0];
+    const Tensor& t = g_.tensor_of(v);
+    const auto& loop = loop_of(t);
+    if (t.inline_at) {
+      const auto at = std::find(loop.begin(), loop.end(), t.inline_at);
+      if (at == loop.end())
+        throw Error(ErrorCode::kIllegalInline, "the inline position is no loop domain any more; inline after the last transform",
+                    place_of(g_, v));
+      nest.shared = static_cast<uint32_t>(at - loop.begin()) + 1;
+    }
+    std::vector<OpId> readers;
+    for (ValueId result : g_[nest.op].results)
+      for (OpId reader : plan_.readers[result.index]) readers.push_back(reader);
+    if (nest.shared > 0 && readers.empty())
+      throw Error(ErrorCode::kIllegalInline, "no op reads this tensor, so it has no loops to be inlined into", place_of(g_, v));
+    for (uint32_t i = 0; i < loop.size(); ++i) {
+      if (i >= nest.shared) {
+        nest.path.push_back(new_node(nest.op, loop[i], i));
+        continue;
+      }
+      const auto& first = plan_.of(readers[0]).path;
+      for (OpId reader : readers) {
+        const auto& path = plan_.of(reader).path;
+        if (i >= path.size())
+          throw Error(ErrorCode::kIllegalInline,
+                      "a consumer, " + place_of(g_, g_[reader].results[0]) + ", has fewer loops than are to be shared; inline further out",
+                      place_of(g_, v) + "." + g_[loop[i]].name);
+        parent_[find(path[i])] = find(first[i]);
+      }
+      nest.path.push_back(first[i]);
+    }
+  }
+
+  // Paths to representatives; parents, first members and parallel types of the nodes.
+  void resolve() {
+    for (Nest& nest : plan_.nests) {
+      const ValueId v = g_[nest.op].results[0];
+      const auto& loop = loop_of(g_.tensor_of(v));
+      uint32_t parent = LoopNode::kNoNode;
+      for (size_t i = 0; i < nest.path.size(); ++i) {
+        const uint32_t n = nest.path[i] = find(nest.path[i]);
+        LoopNode& node = plan_.nodes[n];
+        node.parent = parent;
+        parent = n;
+        if (std::pair(nest.op.index, loop[i].index) < std::pair(node.op.index, node.domain.index)) {
+          node.op = nest.op;
+          node.domain = loop[i];
+        }
+        const ParallelType p = g_[loop[i]].parallel;
+        if (p == ParallelType::kSerial || p == node.parallel) continue;
+        if (node.parallel != ParallelType::kSerial)
+          throw Error(ErrorCode::kIllegalParallel,
+                      "a shared loop is both " + std::string(text(p)) + " and " + std::string(text(node.parallel)) +
+                          "; give the tensors that share it one parallel type",
+                      place_of(g_, v) + "." + g_[loop[i]].name);
+        node.parallel = p;
+      }
+      std::set<ParallelType> seen;
+      for (uint32_t n : nest.path)
+        if (is_thread(plan_.nodes[n].parallel) && !seen.insert(plan_.nodes[n].parallel).second)
+          throw Error(ErrorCode::kIllegalParallel,
+                      "two loops of one nest are " + std::string(text(plan_.nodes[n].parallel)) + "; keep one of them",
+                      place_of(g_, v));
+    }
+  }
+
+  // Leaf domains (no defining transform) that a loop domain is made from.
+  void leaves(DomainId d, std::vector<DomainId>& result) const {
+    if (!g_[d].def) {
+      result.push_back(d);
+      return;
+    }
+    for (DomainId in : g_[g_[d].def].inputs) leaves(in, result);
+  }
+
+  ValueId concrete_extent(DomainId d) const {
+    const auto it = plan_.promoted.find(d);
+    if (it != plan_.promoted.end()) return it->second;
+    return g_[d].iter_type == IterType::kBroadcast ? ValueId() : g_[d].extent;
+  }
+
+  void promote(const Nest& nest) {
+    if (nest.shared == 0) return;
+    const ValueId v = g_[nest.op].results[0];
+    const Tensor& t = g_.tensor_of(v);
+    std::vector<DomainId> made_from;
+    for (uint32_t i = 0; i < nest.shared; ++i) leaves(loop_of(t)[i], made_from);
+    for (DomainId d : made_from) {
+      if (g_[d].iter_type != IterType::kBroadcast) continue;
+      for (OpId reader : plan_.readers[v.index]) take(d, concretized_by(t, d, reader), v);
+    }
+  }
+
+  // The extent that a reader gives a broadcast domain of one of its operands, or none.
+  ValueId concretized_by(const Tensor& t, DomainId d, OpId reader) const {
+    if (g_[d].like) return concrete_extent(g_[d].like);
+    const Op& op = g_[reader];
+    for (size_t k = 0; k < op.operands.size(); ++k) {
+      if (op.operands[k] != t.value) continue;
+      for (const auto& [from, to] : map_producer_to_consumer(g_, reader, k))
+        if (from == d) return concrete_extent(to);
+    }
+    return ValueId();
+  }
+
+  void take(DomainId d, ValueId extent, ValueId v) {
+    if (!extent) return;
+    const auto [it, is_new] = plan_.promoted.emplace(d, extent);
+    if (!is_new && it->second != extent && !equal_extent(it->second, extent))
+      throw Error(ErrorCode::kIllegalInline,
+                  "its consumers give this broadcast axis different extents; inline it outside that axis, or recompute it for one of them",
+                  place_of(g_, v) + "." + g_[d].name);
+  }
+
+  bool equal_extent(ValueId a, ValueId b) const { return classes_.representative(a) == classes_.representative(b); }
+
+  const Graph& g_;
+  ExtentClasses classes_{g_};
+  NestPlan plan_;
+  std::vector<uint32_t> parent_;
+};
+
+}  // namespace
+
+NestPlan plan_nests(const Graph& g) { return NestPlanner(g).run(); }
+
+}  // namespace fusebox

@@ -1,0 +1,51 @@
+// The loop nests of a scheduled graph. Each op that makes a tensor has a nest: one loop node for each loop domain of its first
+// result. `inline_at` makes a producer share the leading nodes of its consumers' nests, so the nodes form a forest.
+//
+// Invariants: the first `shared` nodes of a producer's path are the first nodes of every consumer's path; the children of a node
+// are in an order in which every value is made before it is read; a node's members agree on its parallel type.
+//
+// A producer's broadcast domain that a shared loop is made from is *promoted*: it takes the extent of the domain that
+// concretizes it, followed through the chain of sharers.
+//
+//   b = broadcast a [1, n];  y = x + b, b inlined at the loop merge(i0, i1) of y   →   promoted(b.i0) = extent of y.i0
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "ir/graph.h"
+#include "passes/symbols.h"
+
+namespace fusebox {
+
+struct LoopNode {
+  uint32_t parent = kNoNode;
+  uint32_t depth = 0;
+  ParallelType parallel = ParallelType::kSerial;
+  OpId op;          // the first member in op order, whose extent the loop takes
+  DomainId domain;
+
+  static constexpr uint32_t kNoNode = 0xffffffffu;
+};
+
+struct Nest {
+  OpId op;
+  std::vector<uint32_t> path;  // outermost first
+  uint32_t shared = 0;         // leading nodes shared with every consumer
+};
+
+struct NestPlan {
+  std::vector<LoopNode> nodes;
+  std::vector<Nest> nests;          // of the tensor ops, in op order
+  std::vector<uint32_t> nest_of;    // by op index; kNoNode where an op makes no tensor
+  std::map<DomainId, ValueId> promoted;  // broadcast domains without a defining transform
+  std::vector<std::vector<OpId>> readers;  // by value: tensor ops of the body that read it
+
+  const Nest& of(OpId op) const { return nests[nest_of[op.index]]; }
+  bool has_nest(OpId op) const { return nest_of[op.index] != LoopNode::kNoNode; }
+};
+
+// Throws kIllegalInline or kIllegalParallel, naming the tensor, where the marks give no nest.
+NestPlan plan_nests(const Graph& g);
+
+}  // namespace fusebox

@@ -1,0 +1,69 @@
+#include "passes/symbols.h"
+
+#include <algorithm>
+
+#include "ir/domain.h"
+
+namespace fusebox {
+
+ExtentClasses::ExtentClasses(const Graph& g) : parent_(g.values.size()) {
+  for (uint32_t i = 0; i < parent_.size(); ++i) parent_[i] = i;
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    if (op.results.empty() || !g.is_tensor(op.results[0])) continue;
+    for (size_t k = 0; k < op.operands.size(); ++k) {
+      if (!op.operands[k] || !g.is_tensor(op.operands[k])) continue;
+      for (const auto& [from, to] : map_producer_to_consumer(g, id, k)) {
+        const IterDomain& p = g[from];
+        const IterDomain& c = g[to];
+        if (p.iter_type == IterType::kBroadcast || c.iter_type == IterType::kBroadcast) continue;
+        if (p.extent && c.extent) unite(g, p.extent, c.extent);
+      }
+    }
+  }
+}
+
+ValueId ExtentClasses::representative(ValueId v) const {
+  uint32_t i = v.index;
+  while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+  return ValueId(i);
+}
+
+void ExtentClasses::unite(const Graph& g, ValueId a, ValueId b) {
+  a = representative(a);
+  b = representative(b);
+  if (a == b) return;
+  equated_.emplace_back(a, b);
+  // A constant represents its class; else the value that was made first.
+  if (g.is_constant(b) && !g.is_constant(a)) std::swap(a, b);
+  if (g.is_constant(a) == g.is_constant(b) && b < a) std::swap(a, b);
+  parent_[b.index] = a.index;
+}
+
+Form Symbols::of(ValueId v) {
+  v = classes_.representative(v);
+  if (const auto number = constant_integer(g_, v)) return algebra_.constant(*number);
+  const int id = static_cast<int>(v.index);
+  if (algebra_.has_symbol(id)) return algebra_.symbol(id);
+  if (const OpId def = g_[v].def) {
+    const Op& op = g_[def];
+    const auto operand = [&](size_t i) { return of(op.operands[i]); };
+    switch (op.kind) {
+      case OpKind::kAdd: return algebra_.add(operand(0), operand(1));
+      case OpKind::kSub: return algebra_.sub(operand(0), operand(1));
+      case OpKind::kMul: return algebra_.mul(operand(0), operand(1));
+      case OpKind::kNeg: return algebra_.neg(operand(0));
+      case OpKind::kFloorDiv: return algebra_.floor_div(operand(0), operand(1));
+      case OpKind::kFloorMod: return algebra_.mod(operand(0), operand(1));
+      case OpKind::kCeilDiv: return algebra_.ceil_div(operand(0), operand(1));
+      case OpKind::kMinimum: return algebra_.min(operand(0), operand(1));
+      case OpKind::kMaximum: return algebra_.max(operand(0), operand(1));
+      default: break;
+    }
+    // A size is an extent and at least 0; any other scalar may be negative.
+    if (op.kind == OpKind::kSize) return algebra_.declare_symbol(id, g_[v].name);
+  }
+  return algebra_.declare_symbol(id, g_[v].name, {.lower = INT64_MIN, .upper = std::nullopt});
+}
+
+}  // namespace fusebox
