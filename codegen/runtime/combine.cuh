@@ -1,0 +1,67 @@
+// What a reduction combines two values with: `Op::combine(a, b)`. Narrow floats are combined in float and rounded once.
+//
+//   Sum::combine(1.0f, 2.0f) == 3.0f;  Max::combine(1.0f, NAN) is NaN
+//   Merge::combine(Welford<float, int>{1, 0, 1}, {3, 0, 1}) == {2, 2, 2}
+#ifndef FUSEBOX_COMBINE_CUH
+#define FUSEBOX_COMBINE_CUH
+
+#include "compare.cuh"
+#include "complex.cuh"
+#include "integer.cuh"
+
+struct Sum {
+  template <class T>
+  __device__ static T combine(T a, T b) {
+    if constexpr (kIsNarrowFloat<T>) return T(float(a) + float(b));
+    else if constexpr (kIsInteger<T>) return wrapping_add(a, b);
+    else return T(a + b);
+  }
+};
+struct Prod {
+  template <class T>
+  __device__ static T combine(T a, T b) {
+    if constexpr (kIsNarrowFloat<T>) return T(float(a) * float(b));
+    else if constexpr (kIsInteger<T>) return wrapping_mul(a, b);
+    else return T(a * b);
+  }
+};
+struct Min {
+  template <class T>
+  __device__ static T combine(T a, T b) {
+    if constexpr (kIsNarrowFloat<T>) return T(minimum(float(a), float(b)));
+    else return minimum(a, b);
+  }
+};
+struct Max {
+  template <class T>
+  __device__ static T combine(T a, T b) {
+    if constexpr (kIsNarrowFloat<T>) return T(maximum(float(a), float(b)));
+    else return maximum(a, b);
+  }
+};
+
+// The mean of n numbers and the sum of their squared distances from it.
+template <class T, class N>
+struct Welford {
+  T avg, m2;
+  N n;
+};
+// T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
+template <class T, class N>
+__device__ Welford<T, N> welford_combine(Welford<T, N> a, Welford<T, N> b) {
+  using C = typename Select<kIsNarrowFloat<T>, float, T>::type;
+  if (b.n == N(0)) return a.n == N(0) ? Welford<T, N>{T(C(0)), T(C(0)), N(0)} : a;
+  if (a.n == N(0)) return b;
+  const N n = N(a.n + b.n);
+  const C distance = C(b.avg) - C(a.avg);
+  const C share = C(b.n) / C(n);
+  return {T(C(a.avg) + distance * share), T(C(a.m2) + C(b.m2) + distance * distance * C(a.n) * share), n};
+}
+struct Merge {
+  template <class T, class N>
+  __device__ static Welford<T, N> combine(Welford<T, N> a, Welford<T, N> b) {
+    return welford_combine(a, b);
+  }
+};
+
+#endif
