@@ -53,8 +53,6 @@ void IndexAlgebra::clear() {
   loop_index_.clear();
   facts_.clear();
   replaced_.clear();
-  used_.clear();
-  last_used_.clear();
   digits_.clear();
   digit_table_.clear();
   divisions_.clear();

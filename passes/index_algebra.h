@@ -112,9 +112,10 @@ class IndexAlgebra {
   FormBounds bounds(Form value);
   /// value = coefficient × loop + rest with both independent of the loop, if it is so.
   std::optional<LinearForm> linear_in(Form value, int loop_id);
-  /// The reasons of the assumptions that the last question's answer rests on, in the order in which they were made.
+  /// The reasons of the assumptions that the last question's answer rests on, in the order in which they were made. An assumption
+  /// that simplifies forms (a symbol's bound, or what divides it) counts always, for any form may rest on it.
   std::vector<std::string> last_reasons() const;
-  /// The same for everything since the algebra was made or cleared: simplification included.
+  /// The same for everything since the algebra was made or cleared.
   std::vector<std::string> all_reasons() const;
 
   // -- Use
@@ -127,11 +128,11 @@ class IndexAlgebra {
 
   // -- Structure, for turning a form into code. The order of terms and factors depends on the form's structure alone.
   int64_t constant_part(Form value) const;
-  std::vector<TermView> terms(Form value) const;
-  AtomView atom(AtomId id) const;
+  std::vector<TermView> terms(Form value);
+  AtomView atom(AtomId id);
   /// The atom as a form.
   Form form_of(AtomId id);
-  std::string to_string(Form value) const;
+  std::string to_string(Form value);
 
  private:
   struct Symbol {
@@ -144,12 +145,15 @@ class IndexAlgebra {
     Form value;  ///< 0 where the loop has at most one value
     Form extent;
   };
-  /// nonneg >= 0, or divisor | value.
+  /// nonneg >= 0, or, where there is one, divisor | value. What is `built_in` to bounds or symbols counts as always used.
   struct Fact {
     Form nonneg;
     std::optional<Coefficient> divisor;
     Form value;
     std::string reason;
+    bool built_in = false;
+    bool used = false;
+    bool used_last = false;
   };
   /// A term split for division: coefficient × rest, and where one atom can be cut, cut_coefficient × atom.
   struct TermParts {
@@ -167,6 +171,7 @@ class IndexAlgebra {
   struct CachedDivision {
     Form value;
     Form divisor;
+    bool canonical = false;
     DivMod result;
   };
 
@@ -214,15 +219,26 @@ class IndexAlgebra {
   bool subtract_fact(const Poly& value, const Poly& fact, int depth);
   std::optional<Form> extreme(Form value, bool upper);
   std::optional<Form> atom_extreme(AtomId atom, bool upper);
+  bool mentions(Form value, AtomId loop) const;
   bool same_by_floors(Form a, Form b);
   void add_floors(Poly& poly, Form value, Coefficient coefficient, int depth);
+
+  // index_algebra_view.cc
+  int compare(AtomId a, AtomId b);
+  int compare(Form a, Form b);
+  int compare(MonomialId a, MonomialId b);
+  int compare_coefficients(Coefficient a, Coefficient b);
+  std::string text_of(AtomId atom, bool alone);
+  std::optional<int64_t> evaluate(AtomId atom, std::span<const int64_t> loops, std::span<const int64_t> symbols) const;
+  std::optional<int64_t> evaluate(Coefficient value, std::span<const int64_t> loops, std::span<const int64_t> symbols) const;
 
   // index_algebra_facts.cc
   void require_at_least(Form value, int64_t lower);
   void raise_lower(AtomId atom, int64_t lower);
   void learnt();
+  bool build_in(const Fact& fact);
   void use_fact(size_t index);
-  void start_question() { last_used_.clear(); }
+  void start_question();
   Form resolve(Form value) { return store_.form(value).stale ? rebuild(value, nullptr) : value; }
   Form rebuild(Form value, const FormSubstitution* substitution);
   Form rebuild(AtomId atom, const FormSubstitution* substitution);
@@ -236,12 +252,12 @@ class IndexAlgebra {
   std::vector<uint32_t> loop_index_;
   std::vector<Fact> facts_;
   std::vector<std::pair<AtomId, Form>> replaced_;  ///< by divisibility facts
-  std::vector<bool> used_;
-  std::vector<bool> last_used_;
   std::vector<CachedDigit> digits_;
   IdTable digit_table_;
   std::vector<CachedDivision> divisions_;
   IdTable division_table_;
+  bool canonical_ = false;    ///< divisions take the spelling that equal() compares
+  bool left_opaque_ = false;  ///< the division under way ended in an opaque atom
   int depth_ = 0;    ///< of simplifications that start others
   int effort_ = 0;   ///< steps left to the proof under way
 };

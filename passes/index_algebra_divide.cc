@@ -4,6 +4,9 @@
 // provably lies in one interval [j·E, (j+1)·E). What is left at the end becomes an opaque quotient and remainder, digits of
 // the rest. Example: l in [0, 24), (4·l + 2) div 12: 4·l is cut at 12/4 into 12·(l div 3) + 4·(l mod 3), the first goes to the quotient,
 // and 4·(l mod 3) + 2 lies in [2, 10]: the quotient is l / 3, the remainder 4·(l % 3) + 2.
+//
+// There are two spellings of an opaque division. The short one, for code, leaves what it cannot resolve as it was given:
+// (l + k) div 4. The canonical one, for comparing forms, goes on to cut digits and to reduce coefficients: l div 4 + (l mod 4 + k) div 4.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -77,25 +80,32 @@ DivMod IndexAlgebra::divide(Form value, Form divisor) {
   value = resolve(value);
   divisor = resolve(divisor);
   if (divisor == Form{} || value == Form{}) return {};
-  const auto hash = static_cast<uint32_t>((uint64_t{value.id} << 32 | divisor.id) * 0x9e3779b97f4a7c15 >> 32);
-  const auto found = division_table_.find(
-      hash, [&](uint32_t id) { return divisions_[id].value == value && divisions_[id].divisor == divisor; });
+  const uint64_t key = (uint64_t{value.id} << 32 | divisor.id) + (canonical_ ? uint64_t{1} << 63 : 0);
+  const auto hash = static_cast<uint32_t>(key * 0x9e3779b97f4a7c15 >> 32);
+  const auto found = division_table_.find(hash, [&](uint32_t id) {
+    const CachedDivision& known = divisions_[id];
+    return known.value == value && known.divisor == divisor && known.canonical == canonical_;
+  });
   if (found) return divisions_[*found].result;
 
   DivMod result;
   const Form unit = has_loops(divisor) ? divisor : symbol_of(divisor);
   auto e = has_loops(divisor) ? std::nullopt : store_.as_coefficient(unit);
+  Form dividend = value;
+  if (unit != divisor && value == divisor) dividend = unit;
   // By -E: the quotient is the other's negative, the remainder the same.
   const bool negative = e && e->factor < 0 && e->factor != kMinusInfinity;
   if (negative) e->factor = -e->factor;
   bool done = false;
   if (e && is_positive(*e) && depth_ < kMaxDivisionDepth) {
     ++depth_;
+    const bool outer_left_opaque = left_opaque_;
     Poly poly;
     Poly quotient;
     Poly remainder;
-    store_.load(poly, value);
+    store_.load(poly, dividend);
     divide(poly, *e, quotient, remainder, 0);
+    left_opaque_ = outer_left_opaque;
     if (!quotient.failed) normalize(quotient);
     if (!remainder.failed) normalize(remainder);
     if (!quotient.failed && !remainder.failed) {
@@ -115,7 +125,7 @@ DivMod IndexAlgebra::divide(Form value, Form divisor) {
     result.remainder = opaque(AtomKind::kRemainder, args, {0, both_nonneg ? std::min(last, x.hi) : last});
   }
   division_table_.insert(hash, static_cast<uint32_t>(divisions_.size()));
-  divisions_.push_back({value, divisor, result});
+  divisions_.push_back({value, divisor, canonical_, result});
   return result;
 }
 
@@ -128,32 +138,40 @@ void IndexAlgebra::divide(const Poly& value, Coefficient e, Poly& quotient, Poly
     remainder = rest;
     return;
   }
-  {
-    Poly cut_rest = rest;
-    Poly cut_quotient = quotient;
-    const bool cut = cut_digits(cut_rest, e, cut_quotient);
-    if (cut && settle(cut_rest, e, cut_quotient)) {
-      quotient = cut_quotient;
-      remainder = cut_rest;
-      return;
-    }
-    if (depth < kMaxDivisionDepth && flatten_quotient(rest, e, quotient, remainder, depth)) return;
-    if (cut) {
-      rest = cut_rest;
-      quotient = cut_quotient;
-    }
-  }
-  if (rest.failed || quotient.failed || depth >= kMaxDivisionDepth) return leave_opaque(rest, e, quotient, remainder);
-  if (split_common(rest, e, quotient, remainder, depth)) return;
-  const bool expanded = expand_remainders(rest, e, quotient);
-  const bool reduced = reduce_coefficients(rest, e, quotient);
-  if (expanded || reduced) {
-    Poly more;
-    divide(rest, e, more, remainder, depth + 1);
-    store_.add(quotient, more);
+  Poly cut_rest = rest;
+  Poly cut_quotient = quotient;
+  const bool cut = cut_digits(cut_rest, e, cut_quotient);
+  if (cut && settle(cut_rest, e, cut_quotient)) {
+    quotient = cut_quotient;
+    remainder = cut_rest;
     return;
   }
-  leave_opaque(rest, e, quotient, remainder);
+  const bool failed = rest.failed || quotient.failed || cut_rest.failed || cut_quotient.failed;
+  if (failed || depth >= kMaxDivisionDepth) return leave_opaque(rest, e, quotient, remainder);
+  if (flatten_quotient(rest, e, quotient, remainder, depth)) return;
+  if (split_common(cut_rest, e, cut_quotient, remainder, depth)) {
+    quotient = cut_quotient;
+    return;
+  }
+  // What follows makes congruent rests meet, but longer: it is kept where nothing opaque is left then, or to compare forms.
+  const bool expanded = expand_remainders(cut_rest, e, cut_quotient);
+  const bool reduced = reduce_coefficients(cut_rest, e, cut_quotient);
+  if (expanded || reduced) {
+    const bool before = left_opaque_;
+    left_opaque_ = false;
+    Poly more;
+    divide(cut_rest, e, more, remainder, depth + 1);
+    const bool resolved = !left_opaque_;
+    left_opaque_ = before || !resolved;
+    if (canonical_ || resolved) {
+      store_.add(cut_quotient, more);
+      quotient = cut_quotient;
+      return;
+    }
+  }
+  if (!canonical_) return leave_opaque(rest, e, quotient, remainder);
+  quotient = cut_quotient;
+  leave_opaque(cut_rest, e, quotient, remainder);
 }
 
 // Terms whose coefficient E divides go to the quotient, and of the constant what can.
@@ -397,6 +415,7 @@ bool IndexAlgebra::reduce_coefficients(Poly& rest, Coefficient e, Poly& quotient
 }
 
 void IndexAlgebra::leave_opaque(Poly& rest, Coefficient e, Poly& quotient, Poly& remainder) {
+  left_opaque_ = true;
   remainder.clear();
   if (rest.failed || quotient.failed) {
     quotient.failed = true;

@@ -60,7 +60,7 @@ struct AtomView {
 /// coefficient × product of the factors; an atom may occur more than once.
 struct TermView {
   int64_t coefficient = 0;
-  std::span<const AtomId> factors;
+  std::vector<AtomId> factors;
 };
 
 /// What is known of a value at every point of the nest. Forms without loops; none where nothing is known.
