@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/domain.h"
+
 namespace fusebox {
 namespace {
 
@@ -11,19 +13,12 @@ const Form* look_up(const std::vector<std::pair<DomainId, Form>>& list, DomainId
   return nullptr;
 }
 
-bool leads_to(const Graph& g, DomainId from, DomainId to) {
-  if (from == to) return true;
-  if (!g[to].def) return false;
-  const auto& inputs = g[g[to].def].inputs;
-  return std::any_of(inputs.begin(), inputs.end(), [&](DomainId d) { return leads_to(g, from, d); });
-}
-
 }  // namespace
 
 bool makes_logical(const Graph& g, const Tensor& t, const Transform& transform) {
   if (t.root.empty()) return false;
   return std::any_of(t.logical.begin(), t.logical.end(),
-                     [&](DomainId d) { return leads_to(g, transform.outputs[0], d); });
+                     [&](DomainId d) { return follows_from(g, d, transform.outputs[0]); });
 }
 
 Form DomainValues::inner_extent(const Transform& t) { return extent(t.outputs[1]); }
@@ -166,11 +161,11 @@ std::vector<DomainCheck> DomainValues::checks() {
   };
   const Tensor& t = g_[tensor_];
   for (DomainId d : climbed_) {
-    // What the op itself does from root to logical is not a hole: pad guards its own reads.
-    const bool op_transform = std::any_of(t.transforms.begin(), t.transforms.end(), [&](TransformId id) {
-      return g_[id].inputs[0] == d && makes_logical(g_, t, g_[id]);
+    // What pad does from root to logical is no hole: it guards its own reads.
+    const bool op_resize = std::any_of(t.transforms.begin(), t.transforms.end(), [&](TransformId id) {
+      return g_[id].inputs[0] == d && g_[id].kind == TransformKind::kResize && makes_logical(g_, t, g_[id]);
     });
-    if (!op_transform) add(d, true);
+    if (!op_resize) add(d, true);
   }
   for (DomainId d : descended_) add(d, true);
   return result;

@@ -321,11 +321,15 @@ bool IndexAlgebra::split_common(const Poly& rest, Coefficient e, Poly& quotient,
     if (const auto g = product(parts.cut_coefficient, common_divisor(*at, range_of(*parts.cut_atom)))) consider(*g);
   }
   if (rest.constant != 0) consider(common_divisor(e, {rest.constant, kOne}));
-  std::stable_sort(candidates.begin(), candidates.begin() + count, [&](const Coefficient& a, const Coefficient& b) {
+  // The largest first: least is left to divide. Equal ones keep their order.
+  const auto larger = [&](const Coefficient& a, const Coefficient& b) {
     const auto a_degree = store_.monomial(a.symbols).count;
     const auto b_degree = store_.monomial(b.symbols).count;
     return a_degree != b_degree ? a_degree > b_degree : a.factor > b.factor;
-  });
+  };
+  for (size_t i = 1; i < count; ++i) {
+    for (size_t j = i; j > 0 && larger(candidates[j], candidates[j - 1]); --j) std::swap(candidates[j], candidates[j - 1]);
+  }
   for (size_t i = 0; i < count; ++i) {
     Poly high;
     Poly low;

@@ -60,6 +60,7 @@ class KernelBuilder {
   ValueId tensor_parameter(Dtype dtype, std::string_view name);
   ValueId scalar_parameter(Dtype dtype, std::string_view name);
 
+  const std::vector<OpId>& parameters() const { return parameters_; }
   Graph& graph() { return graph_; }
   Graph finish();
 

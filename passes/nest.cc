@@ -116,15 +116,6 @@ class NestPlanner {
     }
   }
 
-  // Leaf domains (no defining transform) that a loop domain is made from.
-  void leaves(DomainId d, std::vector<DomainId>& result) const {
-    if (!g_[d].def) {
-      result.push_back(d);
-      return;
-    }
-    for (DomainId in : g_[g_[d].def].inputs) leaves(in, result);
-  }
-
   ValueId concrete_extent(DomainId d) const {
     const auto it = plan_.promoted.find(d);
     if (it != plan_.promoted.end()) return it->second;
@@ -136,7 +127,8 @@ class NestPlanner {
     const ValueId v = g_[nest.op].results[0];
     const Tensor& t = g_.tensor_of(v);
     std::vector<DomainId> made_from;
-    for (uint32_t i = 0; i < nest.shared; ++i) leaves(loop_of(t)[i], made_from);
+    for (uint32_t i = 0; i < nest.shared; ++i)
+      for (DomainId d : leaves(g_, loop_of(t)[i])) made_from.push_back(d);
     for (DomainId d : made_from) {
       if (g_[d].iter_type != IterType::kBroadcast) continue;
       for (OpId reader : plan_.readers[v.index]) take(d, concretized_by(t, d, reader), v);

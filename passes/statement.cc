@@ -181,12 +181,7 @@ class TreeBuilder {
 
 bool is_real_loop(ParallelType p) { return !is_thread(p); }
 
-bool is_reduction(const Graph& g, DomainId d) {
-  if (!g[d].def) return g[d].iter_type == IterType::kReduction;
-  for (DomainId in : g[g[d].def].inputs)
-    if (is_reduction(g, in)) return true;
-  return false;
-}
+bool is_reduction(const Graph& g, DomainId d) { return g[d].iter_type == IterType::kReduction; }
 
 LoopTree build_loop_tree(const Graph& g, const NestPlan& plan, const std::vector<OrderConstraint>& extra) {
   return TreeBuilder(g, plan).run(extra);

@@ -1,0 +1,236 @@
+// Where tensors live, which threads there are, and what crosses them.
+#include <algorithm>
+
+#include "ir/domain.h"
+#include "ir/error.h"
+#include "passes/lowering.h"
+
+namespace fusebox::lowering {
+namespace {
+
+bool has_place(const Lowering& l, const Buffer& b, uint32_t shared, size_t position, ParallelType p) {
+  if (!is_thread(p)) return position >= shared;
+  return is_block(p) && (b.memory == MemoryType::kShared) && l.used_threads.contains(p);
+}
+
+}  // namespace
+
+void Lowering::plan_threads() {
+  IndexAlgebra extents;  // no loops: equal forms are equal extents
+  std::map<ParallelType, Form> first;
+  for (const Nest& nest : plan.nests) {
+    const ValueId v = g[nest.op].results[0];
+    Symbols symbols(g, classes, extents);
+    DomainValues values(g, plan, symbols, extents, g[v].tensor);
+    const auto& loop = loop_of(g.tensor_of(v));
+    for (size_t i = 0; i < loop.size(); ++i) {
+      const ParallelType p = plan.nodes[nest.path[i]].parallel;
+      if (p == ParallelType::kBulk || p == ParallelType::kMma || p == ParallelType::kGroup || p == ParallelType::kStream ||
+          (p >= ParallelType::kMeshX && p <= ParallelType::kMeshZ))
+        throw Error(ErrorCode::kUnsupportedSchedule,
+                    "lowering does not know loops that are " + std::string(text(p)) + " yet; use grid, block, unroll or vectorize",
+                    place_of(v) + "." + g[loop[i]].name);
+      if (!is_thread(p)) continue;
+      used_threads.insert(p);
+      const Form e = values.extent(loop[i]);
+      const auto [it, is_new] = first.emplace(p, e);
+      if (is_new)
+        exact_launch[p] = true;
+      else if (!(it->second == e))
+        exact_launch[p] = false;
+    }
+  }
+}
+
+void Lowering::plan_buffers() {
+  buffers.resize(g.values.size());
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    if (op.kind != OpKind::kInput || !g.is_tensor(op.results[0])) continue;
+    Buffer& b = buffers[op.results[0].index];
+    b.value = b.storage = op.results[0];
+    b.memory = MemoryType::kGlobal;
+    b.is_parameter = true;
+  }
+  std::map<ValueId, ValueId> alias;
+  std::set<ValueId> is_output;
+  for (const OutputRef& out : outputs(g)) {
+    if (!g.is_tensor(out.value)) continue;
+    if (!is_output.insert(out.value).second)
+      throw Error(ErrorCode::kUnsupportedSchedule, "this tensor is an output twice; copy it with `set` for the second", place_of(out.value));
+    if (out.alias) alias[out.value] = out.alias;
+  }
+  for (const Nest& nest : plan.nests) {
+    const ValueId first = g[nest.op].results[0];
+    const auto& loop = loop_of(g.tensor_of(first));
+    for (ValueId v : g[nest.op].results) {
+      const Tensor& t = g.tensor_of(v);
+      Buffer& b = buffers[v.index];
+      b.value = b.storage = v;
+      b.memory = t.memory;
+      if (is_output.contains(v)) {
+        if (t.memory != MemoryType::kUnset && t.memory != MemoryType::kGlobal)
+          throw Error(ErrorCode::kIllegalAllocation, "an output is kept in global memory; cache it before for other memory", place_of(v));
+        b.memory = MemoryType::kGlobal;
+        b.is_parameter = true;
+        if (const auto it = alias.find(v); it != alias.end()) b.storage = it->second;
+      }
+      if (b.memory == MemoryType::kUnset) b.memory = MemoryType::kLocal;
+      if (b.memory == MemoryType::kSymmetric)
+        throw Error(ErrorCode::kUnsupportedSchedule, "symmetric memory is not supported by lowering yet", place_of(v));
+      b.home = nest.shared > 0 ? nest.path[nest.shared - 1] : LoopNode::kNoNode;
+      if (b.memory == MemoryType::kGlobal) {
+        b.is_parameter = true;
+        if (nest.shared > 0 && b.storage == v)
+          for (DomainId d : logical_without_reductions(g, t))
+            if (plan.promoted.contains(d))
+              throw Error(ErrorCode::kIllegalAllocation,
+                          "a global tensor is computed again along a broadcast axis that its consumers concretize; inline it outside that axis",
+                          place_of(v) + "." + g[d].name);
+        continue;
+      }
+      // The siblings of a first result share its loops, and so its places.
+      const Tensor& leader = g.tensor_of(first);
+      const auto placed = [&](DomainId d) {
+        const size_t i = position_in(loop, d);
+        if (i == loop.size()) return true;
+        const ParallelType p = plan.nodes[nest.path[i]].parallel;
+        return !is_reduction(g, d) && has_place(*this, b, nest.shared, i, p);
+      };
+      for (DomainId d : leader.allocation.empty() ? loop : leader.allocation)
+        if (placed(d) && g[d].iter_type != IterType::kReduction) b.places.push_back(d);
+    }
+  }
+}
+
+bool Lowering::crosses_threads(OpId producer, OpId consumer, bool grid) {
+  const Nest& from = plan.of(producer);
+  const ValueId v = g[producer].results[0];
+  const auto& loop = loop_of(g.tensor_of(v));
+  Statement s{consumer, StatementKind::kMain, plan.of(consumer).path};
+  OpView view(*this, s);
+  for (size_t k = 0; k < g[consumer].operands.size(); ++k) {
+    const ValueId operand = g[consumer].operands[k];
+    if (!operand || std::find(g[producer].results.begin(), g[producer].results.end(), operand) == g[producer].results.end()) continue;
+    if (demands(g[consumer].kind, kIndexed) && k == 0) return true;
+    DomainValues values = view.feed(k);
+    for (ParallelType p : used_threads) {
+      if (is_grid(p) != grid) continue;
+      bool found = false;
+      for (size_t i = 0; i < loop.size(); ++i) {
+        if (plan.nodes[from.path[i]].parallel != p || is_reduction(g, loop[i])) continue;
+        found = true;
+        const auto own = view.thread_loop(p);
+        if (!own || !(values.value(loop[i]) == *own)) return true;
+      }
+      // Stored by index 0 alone of a dimension that the producer's loops leave out.
+      if (!found) return true;
+    }
+  }
+  return false;
+}
+
+void Lowering::check_sharing() {
+  for (const Nest& nest : plan.nests) {
+    const OpId consumer = nest.op;
+    const Op& op = g[consumer];
+    for (size_t k = 0; k < op.operands.size(); ++k) {
+      const ValueId p = op.operands[k];
+      if (!p || !g.is_tensor(p) || !plan.has_nest(g[p].def)) continue;
+      const Nest& from = plan.of(g[p].def);
+      const ValueId leader = g[g[p].def].results[0];
+      const auto& loop = loop_of(g.tensor_of(leader));
+      Statement s{consumer, StatementKind::kMain, nest.path};
+      OpView view(*this, s);
+      const bool by_data = demands(op.kind, kIndexed) && k == 0 && op.kind != OpKind::kTriu && op.kind != OpKind::kSelect;
+      const Buffer& b = buffers[p.index];
+      if (by_data && b.memory != MemoryType::kGlobal)
+        throw Error(ErrorCode::kIllegalExchange, "data choose which element is read, so the tensor must be in global memory", place_of(p));
+      DomainValues values = view.feed(k);
+      // The first result's domains are fed through their positions where the operand is a sibling of it.
+      std::optional<DomainValues> leader_values;
+      if (leader != p) {
+        leader_values.emplace(g, plan, view.symbols, algebra, g[leader].tensor);
+        const auto mine = logical_without_reductions(g, g.tensor_of(p));
+        const auto its = logical_without_reductions(g, g.tensor_of(leader));
+        for (size_t i = 0; i < its.size(); ++i) leader_values->set(its[i], values.value(mine[i]));
+        leader_values->propagate();
+      }
+      DomainValues& at = leader_values ? *leader_values : values;
+      for (size_t i = 0; i < loop.size(); ++i) {
+        const std::string place = place_of(leader) + "." + g[loop[i]].name;
+        const ParallelType parallel = plan.nodes[from.path[i]].parallel;
+        if (i < from.shared) {
+          if (is_reduction(g, loop[i]))
+            throw Error(ErrorCode::kIllegalInline, "a consumer cannot stand inside the loop that reduces the tensor; inline outside it", place);
+          const auto& mine = loop_of(g.tensor_of(op.results[0]));
+          if (!at.known(loop[i]) || !(at.value(loop[i]) == view.loop(i)) || !(at.extent(loop[i]) == view.own.extent(mine[i])))
+            throw Error(ErrorCode::kIllegalInline,
+                        "the loop is not the same one in consumer " + place_of(op.results[0]) + "; give both the same transforms or inline further out",
+                        place);
+          if (parallel == ParallelType::kVectorize)
+            throw Error(ErrorCode::kIllegalVectorize, "a vectorized loop cannot be shared; inline outside it", place);
+        }
+        if (is_reduction(g, loop[i]) || !is_thread(parallel)) continue;
+        // A dimension without a place: the reader must be the thread that made the value.
+        const bool place_for_threads = b.memory == MemoryType::kGlobal || (b.memory == MemoryType::kShared && is_block(parallel));
+        if (place_for_threads) continue;
+        const auto own = view.thread_loop(parallel);
+        if (!own || !at.known(loop[i]) || !(at.value(loop[i]) == *own))
+          throw Error(ErrorCode::kIllegalExchange,
+                      "consumer " + place_of(op.results[0]) + " reads a value of another " +
+                          (is_grid(parallel) ? "block" : "thread") + " through " + std::string(text(b.memory)) +
+                          " memory; put the tensor in " + (is_grid(parallel) ? "global" : "shared") + " memory or give both one " +
+                          std::string(text(parallel)) + " loop",
+                      place);
+      }
+    }
+  }
+}
+
+std::vector<OrderConstraint> Lowering::alias_order() {
+  std::vector<OrderConstraint> result;
+  for (const OutputRef& out : outputs(g)) {
+    if (!out.alias || !g.is_tensor(out.value)) continue;
+    const OpId writer = g[out.value].def;
+    if (!plan.has_nest(writer)) continue;
+    for (OpId reader : plan.readers[out.alias.index]) {
+      const auto& loop = loop_of(g.tensor_of(g[writer].results[0]));
+      if (reader != writer) result.push_back({reader, writer});
+      // The reader's element must be the writer's, in the same thread and the same iteration of what they share.
+      Statement s{reader, StatementKind::kMain, plan.of(reader).path};
+      OpView view(*this, s);
+      for (size_t k = 0; k < g[reader].operands.size(); ++k) {
+        if (g[reader].operands[k] != out.alias) continue;
+        DomainValues read = view.feed(k);
+        DomainValues written(g, plan, view.symbols, algebra, g[g[writer].results[0]].tensor);
+        const auto from = logical_without_reductions(g, g.tensor_of(out.alias));
+        const auto to = logical_without_reductions(g, g.tensor_of(out.value));
+        for (size_t i = 0; i < to.size() && i < from.size(); ++i) written.set(to[i], read.value(from[i]));
+        written.propagate();
+        const auto& path = plan.of(writer).path;
+        for (ParallelType p : used_threads)
+          if (std::none_of(path.begin(), path.end(), [&](uint32_t n) { return plan.nodes[n].parallel == p; }))
+            throw Error(ErrorCode::kIllegalAliasOrder,
+                        "threads along " + std::string(text(p)) + " may read " + place_of(out.alias) +
+                            " after another one overwrote it; parallelize a loop of the output with it too",
+                        place_of(out.value));
+        for (size_t i = 0; i < loop.size(); ++i) {
+          const ParallelType p = plan.nodes[path[i]].parallel;
+          const auto& read_path = plan.of(reader).path;
+          const bool shared = i < read_path.size() && read_path[i] == path[i];
+          if (!is_thread(p) && !shared) continue;
+          const auto own = is_thread(p) ? view.thread_loop(p) : std::optional<Form>(view.loop(i));
+          if (own && written.known(loop[i]) && written.value(loop[i]) == *own) continue;
+          throw Error(ErrorCode::kIllegalAliasOrder,
+                      "tensor " + place_of(g[reader].results[0]) + " may read an element of " + place_of(out.alias) +
+                          " after another thread or iteration overwrote it; read it at the same place, or copy it first",
+                      place_of(out.value));
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace fusebox::lowering

@@ -1,0 +1,250 @@
+// Emission: the tree of loops and statements as regions of the kernel graph.
+#include <algorithm>
+
+#include "ir/domain.h"
+#include "ir/error.h"
+#include "passes/forward_local.h"
+#include "passes/lowering.h"
+
+namespace fusebox::lowering {
+
+Lowering::Lowering(const Graph& graph, const LowerOptions& lower_options)
+    : g(graph),
+      options(lower_options),
+      plan(plan_nests(graph)),
+      classes(graph),
+      kernel(graph.name, lower_options.index_bits) {}
+
+Lowered Lowering::run() {
+  tree.nodes = plan.nodes;
+  plan_threads();
+  plan_buffers();
+  check_sharing();
+  tree = build_loop_tree(g, plan, alias_order());
+  plan_synchronisation();
+  declare_parameters();
+  for (const Nest& nest : plan.nests)
+    for (ValueId v : g[nest.op].results) {
+      const Buffer& b = buffers[v.index];
+      if (!b.is_parameter) at_home[b.memory == MemoryType::kShared ? LoopNode::kNoNode : b.home].push_back(v);
+    }
+  for (const Nest& nest : plan.nests)
+    if (demands(g[nest.op].kind, kReduction))
+      accumulators_at[nest.shared > 0 ? nest.path[nest.shared - 1] : LoopNode::kNoNode].push_back(nest.op);
+  node_index.resize(tree.nodes.size());
+  shared_end = kernel.index(0);
+  emit_children(LoopNode::kNoNode);
+  Graph launch = build_launch();
+  Graph finished = kernel.finish();
+  forward_local(finished);
+  return {compact(finished), compact(launch)};
+}
+
+void Lowering::declare_parameters() {
+  const auto declare = [&](ValueId v) {
+    buffers[v.index].kernel_value = kernel.tensor_parameter(g[v].dtype, "T" + std::to_string(g[v].tensor.index));
+  };
+  for (ValueId v : inputs(g))
+    if (g.is_tensor(v)) declare(v);
+  for (const Nest& nest : plan.nests)
+    for (ValueId v : g[nest.op].results) {
+      Buffer& b = buffers[v.index];
+      if (!b.is_parameter) continue;
+      if (b.storage == v)
+        declare(v);
+      else
+        b.kernel_value = buffers[b.storage.index].kernel_value;
+    }
+}
+
+ValueId Lowering::parameter(const ScalarParameter& p) {
+  const auto it = parameters.find(p);
+  if (it != parameters.end()) return it->second;
+  const std::string name = p.scalar ? "s" + std::to_string(p.scalar.index)
+                                    : "T" + std::to_string(g[p.stride_of].tensor.index) + "_stride" + std::to_string(p.axis);
+  return parameters[p] = kernel.scalar_parameter(p.scalar ? g[p.scalar].dtype : Dtype::kIndex, name);
+}
+
+ValueId Lowering::scalar(ValueId v) {
+  if (g.is_constant(v)) return kernel.constant(g[v].dtype, *g[v].constant);
+  const Op& op = g[g[v].def];
+  if (op.kind == OpKind::kInput || op.kind == OpKind::kSize) {
+    const bool is_extent = g[v].dtype == Dtype::kIndex;
+    return parameter({is_extent ? classes.representative(v) : v, {}, 0});
+  }
+  std::vector<ValueId> operands;
+  for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand) : operand);
+  return kernel.op(op.kind, operands, g[v].dtype, op.attrs);
+}
+
+ValueId Lowering::thread_index(ParallelType p) {
+  Attrs attrs;
+  attrs.set_enum(AttrKey::kParallel, p);
+  return kernel.op(OpKind::kThreadIndex, {}, Dtype::kIndex, attrs);
+}
+
+ValueId Lowering::emit_form(OpView& view, Form form) {
+  FormEmitter emitter(
+      view.algebra, kernel,
+      [&](int symbol) {
+        if (const auto it = run_time_symbols.find(symbol); it != run_time_symbols.end()) return it->second;
+        if (const auto it = stride_symbols.find(symbol); it != stride_symbols.end()) return parameter(it->second);
+        return scalar(ValueId(static_cast<uint32_t>(symbol)));
+      },
+      [&](int node) { return node_index[static_cast<size_t>(node)]; });
+  return emitter.emit(form);
+}
+
+ValueId Lowering::emit_checks(OpView& view, bool for_store_to_shared) {
+  ValueId all = kernel.bit(true);
+  const Statement& s = view.statement;
+  const auto& loop = loop_of(g.tensor_of(g[s.op].results[0]));
+  // A launch may be larger than a loop, because another tensor made it so.
+  for (size_t i = 0; i < s.path.size(); ++i) {
+    if (s.path[i] == LoopNode::kNoNode || !is_thread(tree.nodes[s.path[i]].parallel)) continue;
+    if (exact_launch[tree.nodes[s.path[i]].parallel]) continue;
+    all = kernel.logical_and(all, kernel.compare(OpKind::kLt, node_index[s.path[i]], emit_form(view, view.own.extent(loop[i]))));
+  }
+  for (const DomainCheck& check : view.own.checks()) {
+    const ValueId value = emit_form(view, check.value);
+    if (check.lower) all = kernel.logical_and(all, kernel.compare(OpKind::kGe, value, kernel.index(0)));
+    all = kernel.logical_and(all, kernel.compare(OpKind::kLt, value, emit_form(view, check.extent)));
+  }
+  if (!for_store_to_shared) return all;
+  // Memory that several threads see is stored once: by index 0 of each dimension that this nest leaves out.
+  bool is_global = false;
+  for (ValueId v : g[s.op].results) is_global |= buffers[v.index].memory == MemoryType::kGlobal;
+  for (ParallelType p : used_threads) {
+    if (is_grid(p) && !is_global) continue;
+    if (view.thread_loop(p)) continue;
+    all = kernel.logical_and(all, kernel.compare(OpKind::kEq, thread_index(p), kernel.index(0)));
+  }
+  return all;
+}
+
+ValueId Lowering::buffer_of(ValueId v) { return buffers[v.index].kernel_value; }
+
+void Lowering::allocate_buffer(Buffer& b) {
+  const ValueId leader = g[g[b.value].def].results[0];
+  Statement s{g[b.value].def, StatementKind::kMain, plan.of(g[b.value].def).path};
+  OpView view(*this, s);
+  Form elements = algebra.constant(1);
+  DomainValues extents(g, plan, view.symbols, algebra, g[leader].tensor);
+  for (DomainId d : b.places) elements = algebra.mul(elements, extents.extent(d));
+  const std::string name = "T" + std::to_string(g[b.value].tensor.index);
+  const int64_t bytes = size_bytes(g[b.value].dtype);
+  if (b.memory == MemoryType::kLocal) {
+    const auto count = algebra.constant_value(elements);
+    if (!count)
+      throw Error(ErrorCode::kIllegalAllocation,
+                  "its part in a thread has no constant size; split by constants, inline it further in, or keep it in shared or global memory",
+                  place_of(b.value));
+    if (*count * bytes > 65536)
+      throw Error(ErrorCode::kIllegalAllocation,
+                  "its part in a thread takes " + std::to_string(*count * bytes) + " bytes, over 65536; inline it further in",
+                  place_of(b.value));
+    const int64_t align = std::min<int64_t>(16, (*count * bytes) & -(*count * bytes));
+    b.kernel_value = kernel.allocate(g[b.value].dtype, MemoryType::kLocal, kernel.index(*count), {}, align, name);
+    return;
+  }
+  // Shared: one after another, each at a multiple of 128 bytes, which serves every vector width and swizzle.
+  const ValueId count = emit_form(view, elements);
+  const ValueId size = kernel.mul(kernel.ceil_div(kernel.mul(count, kernel.index(bytes)), kernel.index(128)), kernel.index(128));
+  b.kernel_value = kernel.allocate(g[b.value].dtype, MemoryType::kShared, count, shared_end, 16, name);
+  shared_end = kernel.add(shared_end, size);
+  shared_sizes.push_back(size);
+}
+
+void Lowering::emit_children(uint32_t node) {
+  if (const auto it = at_home.find(node); it != at_home.end())
+    for (ValueId v : it->second) allocate_buffer(buffers[v.index]);
+  if (const auto it = accumulators_at.find(node); it != accumulators_at.end())
+    for (OpId op : it->second) allocate_accumulator(op);
+  if (node == LoopNode::kNoNode) plan_block_workspaces();
+  const auto& children = node == LoopNode::kNoNode ? tree.top : tree.children[node];
+  for (size_t i = 0; i < children.size(); ++i) {
+    if (sync_points.contains({node, i, true})) {
+      if (!grid_counters) grid_counters = kernel.tensor_parameter(Dtype::kUint32, "grid_counters");
+      Attrs attrs;
+      attrs.set(AttrKey::kSlot, grid_slots++);
+      kernel.effect(OpKind::kGridBarrier, {grid_counters}, {}, attrs);
+    } else if (sync_points.contains({node, i, false})) {
+      kernel.effect(OpKind::kBarrier, {}, {});
+    }
+    if (children[i].is_node)
+      emit_node(children[i].index);
+    else
+      emit_statement(tree.statements[children[i].index]);
+  }
+}
+
+void Lowering::emit_node(uint32_t n) {
+  const LoopNode& node = tree.nodes[n];
+  if (is_thread(node.parallel)) {
+    node_index[n] = thread_index(node.parallel);
+    emit_children(n);
+    return;
+  }
+  // The loop of a vectorized copy is the copy's width.
+  const auto& children = tree.children[n];
+  if (node.parallel == ParallelType::kVectorize && children.size() == 1 && !children[0].is_node &&
+      is_vector_copy(tree.statements[children[0].index])) {
+    node_index[n] = kernel.index(0);
+    emit_children(n);
+    return;
+  }
+  Statement s{node.op, StatementKind::kMain, plan.of(node.op).path};
+  ValueId extent;
+  {
+    OpView view(*this, s);
+    extent = emit_form(view, view.own.extent(node.domain));
+  }
+  if (kernel.constant_of(extent) == 1) {
+    node_index[n] = kernel.index(0);
+    emit_children(n);
+    return;
+  }
+  const bool unroll = node.parallel == ParallelType::kUnroll || node.parallel == ParallelType::kVectorize ||
+                      node.parallel == ParallelType::kUnswitch;
+  node_index[n] = kernel.begin_for(kernel.index(0), extent, kernel.index(1), unroll);
+  emit_children(n);
+  kernel.end();
+}
+
+void Lowering::emit_statement(const Statement& s) {
+  if (demands(g[s.op].kind, kReduction)) {
+    OpView view(*this, s);
+    emit_reduction(view);
+    return;
+  }
+  if (is_vector_copy(s)) {
+    OpView view(*this, s);
+    emit_vector_copy(view);
+    return;
+  }
+  OpView view(*this, s);
+  emit_pointwise(view);
+}
+
+}  // namespace fusebox::lowering
+
+namespace fusebox {
+
+Lowered lower(const Graph& scheduled, const LowerOptions& options) {
+  for (const IterDomain& d : scheduled.domains)
+    if (d.iter_type == IterType::kSymbolic)
+      throw Error(ErrorCode::kNotConcretized, "this axis is not resolved; concretize the program for its inputs first",
+                  (d.tensor ? "%" + scheduled[scheduled[d.tensor].value].name + "." : "") + d.name);
+  return lowering::Lowering(scheduled, options).run();
+}
+
+std::optional<Error> legal(const Graph& scheduled) {
+  try {
+    lower(scheduled);
+    return std::nullopt;
+  } catch (const Error& e) {
+    return e;
+  }
+}
+
+}  // namespace fusebox

@@ -1,0 +1,218 @@
+// What each op computes at one point of its nest.
+#include <algorithm>
+
+#include "ir/domain.h"
+#include "ir/error.h"
+#include "passes/lowering.h"
+
+namespace fusebox::lowering {
+
+void Lowering::guarded(ValueId predicate, const std::function<void()>& emit) {
+  const auto known = kernel.constant_of(predicate);
+  if (known && *known != 0) {
+    emit();
+    return;
+  }
+  const OpId last = kernel.last();
+  // The neighbour's `if`, where it is the same: nothing but pure scalars may stand between, and none does.
+  if (last && kernel.graph()[last].kind == OpKind::kIf && kernel.graph()[last].operands[0] == predicate &&
+      kernel.graph()[last].regions.size() == 1)
+    kernel.reopen_if();
+  else
+    kernel.begin_if(predicate);
+  emit();
+  kernel.end();
+}
+
+ValueId Lowering::read(OpView& view, size_t operand, ValueId predicate, ValueId otherwise) {
+  const ValueId v = g[view.statement.op].operands[operand];
+  DomainValues values = view.feed(operand);
+  // A sibling of a first result is addressed through that one's domains.
+  const Buffer& b = buffers[v.index];
+  const OpId def = g[v].def;
+  if (plan.has_nest(def) && g[def].results[0] != v && b.memory != MemoryType::kGlobal) {
+    const ValueId leader = g[def].results[0];
+    DomainValues its(g, plan, view.symbols, algebra, g[leader].tensor);
+    const auto from = logical_without_reductions(g, g.tensor_of(v));
+    const auto to = logical_without_reductions(g, g.tensor_of(leader));
+    for (size_t i = 0; i < to.size(); ++i) its.set(to[i], values.value(from[i]));
+    its.propagate();
+    return kernel.load(b.kernel_value, emit_form(view, view.index_of(b, its)), predicate, otherwise);
+  }
+  return kernel.load(b.kernel_value, emit_form(view, view.index_of(b, values)), predicate, otherwise);
+}
+
+ValueId Lowering::operand_value(OpView& view, size_t operand) {
+  const ValueId v = g[view.statement.op].operands[operand];
+  return g.is_tensor(v) ? read(view, operand) : scalar(v);
+}
+
+void Lowering::write(OpView& view, const std::vector<ValueId>& values) {
+  const Op& op = g[view.statement.op];
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const Buffer& b = buffers[op.results[i].index];
+    DomainValues* at = &view.own;
+    std::optional<DomainValues> sibling;
+    if (i > 0 && b.memory == MemoryType::kGlobal) {
+      sibling.emplace(g, plan, view.symbols, algebra, g[op.results[i]].tensor);
+      const auto& from = root_of(g.tensor_of(op.results[0]));
+      const auto& to = root_of(g.tensor_of(op.results[i]));
+      for (size_t k = 0; k < to.size(); ++k)
+        if (view.own.known(from[k])) sibling->set(to[k], view.own.value(from[k]));
+      sibling->propagate();
+      at = &*sibling;
+    }
+    kernel.store(b.kernel_value, emit_form(view, view.index_of(b, *at)), values[i]);
+  }
+}
+
+ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
+  // Every element looks for the last index that chooses it: slow, and the same every time.
+  const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
+  const Dtype dtype = g[op.results[0]].dtype;
+  const auto& root = root_of(g.tensor_of(op.results[0]));
+  const auto index_axes = logical_without_reductions(g, g.tensor_of(op.operands[1]));
+  DomainValues extents(g, plan, view.symbols, algebra, g[op.operands[1]].tensor);
+  const ValueId chosen = kernel.allocate(dtype, MemoryType::kLocal, kernel.index(1), {}, 0, "chosen");
+  const ValueId here = emit_form(view, view.own.value(root[axis]));
+  kernel.store(chosen, kernel.index(0), read(view, 0));
+  ValueId inside = kernel.bit(true);
+  for (size_t i = 0; i < index_axes.size(); ++i)
+    if (i != axis)
+      inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(view, view.own.value(root[i])),
+                                                         emit_form(view, extents.extent(index_axes[i]))));
+  const ValueId j = kernel.begin_for(kernel.index(0), emit_form(view, extents.extent(index_axes[axis])), kernel.index(1), false);
+  const Form along = view.run_time_symbol(j);
+  const auto at = [&](size_t operand) {
+    DomainValues values = view.feed(operand, along);
+    return emit_form(view, view.index_of(buffers[op.operands[operand].index], values));
+  };
+  const ValueId index = kernel.load(buffer_of(op.operands[1]), at(1), inside);
+  const ValueId position = kernel.op(OpKind::kCast, {index}, Dtype::kIndex);
+  const ValueId hit = kernel.logical_and(inside, kernel.compare(OpKind::kEq, position, here));
+  kernel.begin_if(hit);
+  kernel.store(chosen, kernel.index(0), kernel.op(OpKind::kCast, {kernel.load(buffer_of(op.operands[2]), at(2))}, dtype));
+  kernel.end();
+  kernel.end();
+  return kernel.load(chosen, kernel.index(0));
+}
+
+ValueId Lowering::compute(OpView& view, const Op& op) {
+  const Dtype dtype = g[op.results[0]].dtype;
+  const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
+  const auto& logical = g.tensor_of(op.results[0]).logical;
+  const auto& root = root_of(g.tensor_of(op.results[0]));
+  const auto cast = [&](ValueId v) {
+    return kernel.graph()[v].dtype == dtype ? v : kernel.op(OpKind::kCast, {v}, dtype);
+  };
+  const auto as_index = [&](ValueId v) {
+    return kernel.graph()[v].dtype == Dtype::kIndex ? v : kernel.op(OpKind::kCast, {v}, Dtype::kIndex);
+  };
+  // Reads the first operand where `index` is on the axis.
+  const auto read_at = [&](ValueId index) {
+    DomainValues values = view.feed(0, view.run_time_symbol(index));
+    const Buffer& b = buffers[op.operands[0].index];
+    return kernel.load(b.kernel_value, emit_form(view, view.index_of(b, values)));
+  };
+  switch (op.kind) {
+    case OpKind::kBroadcast:
+    case OpKind::kBroadcastInDim:
+    case OpKind::kReshape:
+    case OpKind::kPermute:
+    case OpKind::kExpand:
+    case OpKind::kSqueeze:
+    case OpKind::kSlice:
+    case OpKind::kStrideOrder:
+    case OpKind::kSet:
+    case OpKind::kSegmentSet:
+      return operand_value(view, 0);
+    case OpKind::kFull:
+      return cast(scalar(op.operands[0]));
+    case OpKind::kIota: {
+      const ValueId i = emit_form(view, view.own.value(logical[0]));
+      ValueId v = kernel.op(OpKind::kCast, {i}, dtype);
+      if (op.operands.size() > 2 && op.operands[2]) v = kernel.op(OpKind::kMul, {v, cast(scalar(op.operands[2]))}, dtype);
+      if (op.operands.size() > 1 && op.operands[1]) v = kernel.op(OpKind::kAdd, {cast(scalar(op.operands[1])), v}, dtype);
+      return v;
+    }
+    case OpKind::kPad: {
+      ValueId inside = kernel.bit(true);
+      for (DomainId d : root) {
+        if (!view.own.known(d)) continue;
+        const Form v = view.own.value(d), e = view.own.extent(d);
+        if (!algebra.prove_nonneg(v)) inside = kernel.logical_and(inside, kernel.compare(OpKind::kGe, emit_form(view, v), kernel.index(0)));
+        if (!algebra.prove_less(v, e)) inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(view, v), emit_form(view, e)));
+      }
+      const bool has_value = op.operands.size() > 1 && op.operands[1];
+      const ValueId otherwise = has_value ? cast(scalar(op.operands[1])) : kernel.constant(dtype, {});
+      return read(view, 0, inside, otherwise);
+    }
+    case OpKind::kCat: {
+      ValueId result;
+      for (size_t k = op.operands.size(); k-- > 0;) {
+        const Form at = algebra.sub(view.own.value(root[axis]), view.cat_offset(k));
+        DomainValues values(g, plan, view.symbols, algebra, g[op.operands[k]].tensor);
+        const Form extent = values.extent(logical_without_reductions(g, g.tensor_of(op.operands[k]))[axis]);
+        const ValueId position = emit_form(view, at);
+        ValueId inside = kernel.compare(OpKind::kLt, position, emit_form(view, extent));
+        if (!algebra.prove_nonneg(at)) inside = kernel.logical_and(inside, kernel.compare(OpKind::kGe, position, kernel.index(0)));
+        const ValueId v = cast(read(view, k, inside));
+        result = result ? kernel.op(OpKind::kWhere, {inside, v, result}, dtype) : v;
+      }
+      return result;
+    }
+    case OpKind::kSelect: {
+      // A negative index counts from the end, as ATen's.
+      const ValueId index = as_index(scalar(op.operands[1]));
+      DomainValues values(g, plan, view.symbols, algebra, g[op.operands[0]].tensor);
+      const ValueId extent = emit_form(view, values.extent(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));
+      const ValueId from_end = kernel.add(index, extent);
+      const ValueId negative = kernel.compare(OpKind::kLt, index, kernel.index(0));
+      return read_at(kernel.op(OpKind::kWhere, {negative, from_end, index}, Dtype::kIndex));
+    }
+    case OpKind::kIndexSelect: {
+      const auto index_axes = logical_without_reductions(g, g.tensor_of(op.operands[1]));
+      DomainValues values(g, plan, view.symbols, algebra, g[op.operands[1]].tensor);
+      if (!index_axes.empty()) values.set(index_axes[0], g[index_axes[0]].iter_type == IterType::kBroadcast ? Form{} : view.own.value(root[axis]));
+      values.propagate();
+      const Buffer& b = buffers[op.operands[1].index];
+      return read_at(as_index(kernel.load(b.kernel_value, emit_form(view, view.index_of(b, values)))));
+    }
+    case OpKind::kGather:
+    case OpKind::kTakeAlongAxis:
+      // The index is read at the result's place; on a broadcast axis at 0.
+      {
+        DomainValues values = view.feed(1, view.own.value(root[axis]));
+        const Buffer& b = buffers[op.operands[1].index];
+        return read_at(as_index(kernel.load(b.kernel_value, emit_form(view, view.index_of(b, values)))));
+      }
+    case OpKind::kScatter:
+      return emit_scatter(view, op);
+    case OpKind::kTriu: {
+      const size_t rank = logical.size();
+      const ValueId row = emit_form(view, view.own.value(logical[rank - 2]));
+      const ValueId column = emit_form(view, view.own.value(logical[rank - 1]));
+      const bool has_diagonal = op.operands.size() > 1 && op.operands[1];
+      const ValueId first = has_diagonal ? kernel.add(row, as_index(scalar(op.operands[1]))) : row;
+      const ValueId keep = kernel.compare(OpKind::kGe, column, first);
+      return kernel.op(OpKind::kWhere, {keep, read(view, 0), kernel.constant(dtype, {})}, dtype);
+    }
+    default: {
+      std::vector<ValueId> operands;
+      for (size_t k = 0; k < op.operands.size(); ++k) operands.push_back(operand_value(view, k));
+      Attrs attrs = op.attrs;
+      attrs.erase(AttrKey::kDtypeAttr);
+      return kernel.op(op.kind, operands, dtype, attrs);
+    }
+  }
+}
+
+void Lowering::emit_pointwise(OpView& view) {
+  const Op& op = g[view.statement.op];
+  bool seen_by_others = false;
+  for (ValueId v : op.results) seen_by_others |= buffers[v.index].memory != MemoryType::kLocal;
+  const ValueId predicate = emit_checks(view, seen_by_others);
+  guarded(predicate, [&] { write(view, {compute(view, op)}); });
+}
+
+}  // namespace fusebox::lowering

@@ -1,0 +1,223 @@
+// Reductions: an accumulator for each place, filled with the neutral element, the loops, then a combination across threads where
+// reduction loops are parallel, and the store.
+#include <algorithm>
+
+#include "ir/numeric.h"
+#include "ir/domain.h"
+#include "ir/error.h"
+#include "passes/lowering.h"
+
+namespace fusebox::lowering {
+namespace {
+
+ReduceOp reduce_op(OpKind kind) {
+  switch (kind) {
+    case OpKind::kSum: return ReduceOp::kSum;
+    case OpKind::kProd: return ReduceOp::kProd;
+    case OpKind::kMax: return ReduceOp::kMax;
+    case OpKind::kMin: return ReduceOp::kMin;
+    default: return ReduceOp::kWelford;
+  }
+}
+
+OpKind combine_op(OpKind kind) {
+  switch (kind) {
+    case OpKind::kSum: return OpKind::kAdd;
+    case OpKind::kProd: return OpKind::kMul;
+    case OpKind::kMax: return OpKind::kMaximum;
+    default: return OpKind::kMinimum;
+  }
+}
+
+}  // namespace
+
+// The accumulator's dtype: reduced floats are accumulated in float and rounded once, at the end.
+Dtype accumulator_dtype(OpKind kind, Dtype d) {
+  return kind == OpKind::kSum || kind == OpKind::kProd || kind == OpKind::kWelford ? compute_dtype(d) : d;
+}
+
+ConstantBits neutral_element(OpKind kind, Dtype d) {
+  if (kind == OpKind::kProd) return constant_bits(d, 1.0);
+  if (kind == OpKind::kSum || kind == OpKind::kWelford) return constant_bits(d, 0.0);
+  const bool max = kind == OpKind::kMax;
+  if (is_floating(d)) return constant_bits(d, max ? -INFINITY : INFINITY);
+  if (is_boolean(d)) return {max ? 0u : 1u, 0};
+  const int width = bits(d);
+  if (!is_signed(d)) return {max ? 0u : (width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1), 0};
+  const int64_t lowest = width == 64 ? INT64_MIN : -(int64_t{1} << (width - 1));
+  return {static_cast<uint64_t>(max ? lowest : ~lowest), 0};
+}
+
+void Lowering::emit_reduction(OpView& view) {
+  const Statement& s = view.statement;
+  const Op& op = g[s.op];
+  const auto& loop = loop_of(g.tensor_of(op.results[0]));
+  const Nest& nest = plan.of(s.op);
+  std::vector<int64_t> threads;
+  bool grid = false;
+  for (size_t i = 0; i < loop.size(); ++i) {
+    const ParallelType p = plan.nodes[nest.path[i]].parallel;
+    if (!is_reduction(g, loop[i]) || !is_thread(p)) continue;
+    threads.push_back(static_cast<int64_t>(p));
+    grid |= is_grid(p);
+  }
+  std::sort(threads.begin(), threads.end());
+
+  // The accumulator: its places are those of a local tensor, whatever the result's memory.
+  auto& accumulator = accumulators[s.op];
+  std::vector<DomainId> places;
+  for (size_t i = 0; i < loop.size(); ++i)
+    if (i >= nest.shared && !is_reduction(g, loop[i]) && !is_thread(plan.nodes[nest.path[i]].parallel)) places.push_back(loop[i]);
+  Form place = algebra.constant(0), count = algebra.constant(1);
+  for (DomainId d : places) {
+    place = algebra.add(algebra.mul(place, view.own.extent(d)), view.own.value(d));
+    count = algebra.mul(count, view.own.extent(d));
+  }
+  const auto at = [&] { return emit_form(view, place); };
+  const auto dtype_of = [&](size_t i) { return accumulator_dtype(op.kind, g[op.results[i]].dtype); };
+
+  switch (s.kind) {
+    case StatementKind::kInit: {
+      for (size_t i = 0; i < op.results.size(); ++i)
+        kernel.store(accumulator[i], at(), kernel.constant(dtype_of(i), neutral_element(op.kind, dtype_of(i))));
+      return;
+    }
+    case StatementKind::kMain: {
+      const ValueId predicate = emit_checks(view, false);
+      guarded(predicate, [&] {
+        const ValueId where = at();
+        std::vector<ValueId> held;
+        for (ValueId a : accumulator) held.push_back(kernel.load(a, where));
+        if (op.kind != OpKind::kWelford) {
+          const ValueId x = operand_value(view, 0);
+          kernel.store(accumulator[0], where, kernel.op(combine_op(op.kind), {held[0], x}, dtype_of(0)));
+          return;
+        }
+        std::vector<ValueId> more;
+        const bool triple = op.operands.size() > 1 && op.operands[1];
+        if (triple) {
+          for (size_t k = 0; k < 3; ++k) more.push_back(operand_value(view, k));
+        } else {
+          more = {operand_value(view, 0), kernel.constant(dtype_of(1), {}), kernel.constant(dtype_of(2), constant_bits(dtype_of(2), 1.0))};
+        }
+        std::vector<ValueId> operands = held;
+        operands.insert(operands.end(), more.begin(), more.end());
+        const auto next = kernel.effect(OpKind::kWelfordCombine, operands, {dtype_of(0), dtype_of(1), dtype_of(2)});
+        for (size_t i = 0; i < 3; ++i) kernel.store(accumulator[i], where, next[i]);
+      });
+      return;
+    }
+    case StatementKind::kFinal:
+      break;
+  }
+  std::vector<ValueId> values;
+  const ValueId where = at();
+  for (ValueId a : accumulator) values.push_back(kernel.load(a, where));
+  if (!threads.empty()) values = emit_collective(op, values, threads, grid);
+  bool seen_by_others = false;
+  for (ValueId v : op.results) seen_by_others |= buffers[v.index].memory != MemoryType::kLocal;
+  const ValueId predicate = emit_checks(view, seen_by_others);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (kernel.graph()[values[i]].dtype != g[op.results[i]].dtype)
+      values[i] = kernel.op(OpKind::kCast, {values[i]}, g[op.results[i]].dtype);
+  guarded(predicate, [&] { write(view, values); });
+}
+
+void Lowering::allocate_accumulator(OpId id) {
+  const Op& op = g[id];
+  const Nest& nest = plan.of(id);
+  const auto& loop = loop_of(g.tensor_of(op.results[0]));
+  Statement s{id, StatementKind::kMain, nest.path};
+  OpView view(*this, s);
+  Form count = algebra.constant(1);
+  for (size_t i = 0; i < loop.size(); ++i)
+    if (i >= nest.shared && !is_reduction(g, loop[i]) && !is_thread(plan.nodes[nest.path[i]].parallel))
+      count = algebra.mul(count, view.own.extent(loop[i]));
+  const auto elements = algebra.constant_value(count);
+  if (!elements || *elements * 16 > 65536)
+    throw Error(ErrorCode::kIllegalReduction,
+                "a thread would keep an accumulator for each of a " + std::string(elements ? "large" : "symbolic") +
+                    " number of elements; parallelize its iteration loops, or inline it further in",
+                place_of(op.results[0]));
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const Dtype d = accumulator_dtype(op.kind, g[op.results[i]].dtype);
+    accumulators[id].push_back(kernel.allocate(d, MemoryType::kLocal, kernel.index(*elements), {}, 0,
+                                               "T" + std::to_string(g[op.results[i]].tensor.index) + "_acc"));
+  }
+}
+
+std::vector<ValueId> Lowering::emit_collective(const Op& op, const std::vector<ValueId>& values,
+                                               const std::vector<int64_t>& threads, bool grid) {
+  std::vector<ValueId> operands = values;
+  std::vector<Dtype> dtypes;
+  for (ValueId v : values) {
+    const Dtype d = kernel.graph()[v].dtype;
+    dtypes.push_back(d);
+    operands.push_back(kernel.constant(d, neutral_element(op.kind, d)));
+  }
+  for (size_t i = 0; i < values.size(); ++i) operands.push_back(grid ? grid_workspace(dtypes[i]) : block_workspace(dtypes[i], static_cast<int>(i)));
+  operands.push_back(ValueId());
+  Attrs attrs;
+  attrs.set_enum(AttrKey::kReduceOp, reduce_op(op.kind));
+  attrs.set(AttrKey::kThreads, threads);
+  attrs.set_flag(AttrKey::kAll);
+  if (grid) {
+    if (!grid_counters) grid_counters = kernel.tensor_parameter(Dtype::kUint32, "grid_counters");
+    operands.push_back(grid_counters);
+    attrs.set(AttrKey::kSlot, grid_slots++);
+  } else {
+    operands.push_back(ValueId());
+  }
+  return kernel.effect(grid ? OpKind::kGridReduce : OpKind::kBlockReduce, operands, dtypes, attrs);
+}
+
+ValueId Lowering::grid_workspace(Dtype dtype) {
+  const ValueId v = kernel.tensor_parameter(dtype, "grid_workspace" + std::to_string(grid_workspaces.size()));
+  grid_workspaces.push_back({v, dtype});
+  return v;
+}
+
+// The block's collectives run one after another, so they use one part of the arena, whose buffers overlap by design.
+ValueId Lowering::block_workspace(Dtype dtype, int list) {
+  return block_workspaces.at({dtype, list});
+}
+
+void Lowering::plan_block_workspaces() {
+  std::set<std::pair<Dtype, int>> wanted;
+  for (const Nest& nest : plan.nests) {
+    const Op& op = g[nest.op];
+    if (!demands(op.kind, kReduction)) continue;
+    const auto& loop = loop_of(g.tensor_of(op.results[0]));
+    bool block = false, grid = false;
+    for (size_t i = 0; i < loop.size(); ++i) {
+      if (!is_reduction(g, loop[i])) continue;
+      block |= is_block(plan.nodes[nest.path[i]].parallel);
+      grid |= is_grid(plan.nodes[nest.path[i]].parallel);
+    }
+    if (!block || grid) continue;
+    for (size_t i = 0; i < op.results.size(); ++i)
+      wanted.insert({accumulator_dtype(op.kind, g[op.results[i]].dtype), static_cast<int>(i)});
+  }
+  if (wanted.empty()) return;
+  ValueId threads = kernel.index(1);
+  for (ParallelType p : used_threads) {
+    if (!is_block(p)) continue;
+    Attrs attrs;
+    attrs.set_enum(AttrKey::kParallel, p);
+    threads = kernel.mul(threads, kernel.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs));
+  }
+  int64_t list_bytes = 0;
+  int lists = 0;
+  for (const auto& [dtype, list] : wanted) {
+    list_bytes = std::max(list_bytes, size_bytes(dtype));
+    lists = std::max(lists, list + 1);
+  }
+  const ValueId stride = kernel.mul(threads, kernel.index(16));
+  for (const auto& [dtype, list] : wanted)
+    block_workspaces[{dtype, list}] = kernel.allocate(dtype, MemoryType::kShared, threads, kernel.add(shared_end, kernel.mul(stride, kernel.index(list))), 16,
+                                                      "workspace_" + std::string(text(dtype)) + "_" + std::to_string(list));
+  workspace_lists = lists;
+  shared_end = kernel.add(shared_end, kernel.mul(stride, kernel.index(lists)));
+}
+
+}  // namespace fusebox::lowering

@@ -1,0 +1,171 @@
+// The state of one lowering, shared by the files lower_*.cc. Internal to passes.
+//
+// Order: plan (nests, promotion) → buffers (where each tensor lives and how it is addressed) → tree (statements in loops) →
+// synchronisation → emission. `OpView` holds what one statement sees: the algebra over its loops, the values of the domains of
+// its own tensor, and, through `feed`, those of the tensors that it reads.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "passes/domain_values.h"
+#include "passes/form_emitter.h"
+#include "passes/kernel_builder.h"
+#include "passes/lower.h"
+#include "passes/statement.h"
+
+namespace fusebox::lowering {
+
+// A parameter of the kernel beyond its tensors: a scalar of the graph, or a stride of a tensor.
+struct ScalarParameter {
+  ValueId scalar;       // or
+  ValueId stride_of;    // a tensor, and
+  uint32_t axis = 0;    // its allocation axis
+  auto operator<=>(const ScalarParameter&) const = default;
+};
+
+// How a tensor is kept.
+struct Buffer {
+  ValueId value;               // of the scheduled graph
+  ValueId storage;             // the tensor whose layout and memory it has: itself, or the input that it overwrites
+  MemoryType memory = MemoryType::kLocal;
+  std::vector<DomainId> places;  // local, shared: the domains that it is laid out by, outermost first
+  uint32_t home = LoopNode::kNoNode;  // the innermost loop around its life
+  bool is_parameter = false;
+  ValueId kernel_value;        // of the kernel graph, once made
+};
+
+class Lowering;
+
+class OpView {
+ public:
+  OpView(Lowering& lowering, const Statement& statement);
+
+  IndexAlgebra& algebra;
+  Symbols symbols;
+  const Statement& statement;
+  DomainValues own;
+
+  // The values of an operand's domains, fed by this op. `at_axis`: the value at the axis that an indexed op chooses.
+  DomainValues feed(size_t operand, std::optional<Form> at_axis = std::nullopt);
+  // The linear index into a tensor's buffer.
+  Form index_of(const Buffer& buffer, DomainValues& values);
+  Form loop(size_t position) const;  // of the op's loop domain
+  // The loop of this nest with a parallel type, or none.
+  std::optional<Form> thread_loop(ParallelType p) const;
+  // A scalar that is loaded at run time, as a symbol.
+  Form run_time_symbol(ValueId kernel_value);
+  // The offset along the concatenated axis at which an operand of `cat` begins.
+  Form cat_offset(size_t operand);
+
+ private:
+  Form global_index(const Buffer& buffer, DomainValues& values);
+
+  Lowering& l_;
+};
+
+class Lowering {
+ public:
+  Lowering(const Graph& g, const LowerOptions& options);
+  Lowered run();
+
+  const Graph& g;
+  LowerOptions options;
+  NestPlan plan;
+  ExtentClasses classes;
+  LoopTree tree;
+  IndexAlgebra algebra;
+  KernelBuilder kernel;
+  std::vector<Buffer> buffers;         // by value index; only tensors are meaningful
+  std::set<ParallelType> used_threads;
+  std::map<ParallelType, bool> exact_launch;  // every loop of the type has the launch's extent
+  std::map<int, ScalarParameter> stride_symbols;  // algebra symbol → stride
+  std::map<int, ValueId> run_time_symbols;        // algebra symbol → kernel scalar
+  std::map<ScalarParameter, ValueId> parameters;
+  // What the launch must check before vectorized access: divisor, and the form's scalars, as host scalars need them.
+  struct Divisibility {
+    int64_t divisor;
+    std::vector<ScalarParameter> product;
+    auto operator<=>(const Divisibility&) const = default;
+  };
+  std::set<Divisibility> divisibilities;
+  std::map<ValueId, int64_t> alignments;  // parameter tensor → bytes
+
+  // lower_buffers.cc
+  void plan_buffers();
+  void plan_threads();
+  void check_sharing();   // shared loops agree, exchanges go through shared memory
+  std::vector<OrderConstraint> alias_order();
+  bool crosses_threads(OpId producer, OpId consumer, bool grid);
+
+  // lower_sync.cc
+  struct SyncPoint {
+    uint32_t node;   // the loop whose body it stands in; kNoNode: top
+    size_t before;   // child
+    bool grid;
+    auto operator<=>(const SyncPoint&) const = default;
+  };
+  void plan_synchronisation();
+  std::set<SyncPoint> sync_points;
+
+  // lower_emit.cc
+  void emit_children(uint32_t node);
+  void emit_node(uint32_t node);
+  void emit_statement(const Statement& s);
+  ValueId emit_form(OpView& view, Form form);
+  ValueId emit_checks(OpView& view, bool for_store_to_shared);
+  ValueId scalar(ValueId v);  // a scalar of the graph in the kernel
+  ValueId parameter(const ScalarParameter& p);
+  ValueId thread_index(ParallelType p);
+  ValueId buffer_of(ValueId v);
+  void declare_parameters();
+  void allocate_buffer(Buffer& b);
+  // The statements between are emitted under `predicate`, together with the neighbour's where it is the same.
+  void guarded(ValueId predicate, const std::function<void()>& emit);
+
+  // lower_ops.cc
+  void emit_pointwise(OpView& view);
+  ValueId compute(OpView& view, const Op& op);
+  ValueId read(OpView& view, size_t operand, ValueId predicate = {}, ValueId otherwise = {});
+  ValueId operand_value(OpView& view, size_t operand);
+  void write(OpView& view, const std::vector<ValueId>& values);
+  ValueId emit_scatter(OpView& view, const Op& op);
+
+  // lower_vector.cc
+  bool is_vector_copy(const Statement& s) const;
+  void emit_vector_copy(OpView& view);
+
+  // lower_reduce.cc
+  void emit_reduction(OpView& view);
+  void allocate_accumulator(OpId op);
+  std::vector<ValueId> emit_collective(const Op& op, const std::vector<ValueId>& values, const std::vector<int64_t>& threads,
+                                       bool grid);
+  ValueId grid_workspace(Dtype dtype);
+  ValueId block_workspace(Dtype dtype, int list);
+  void plan_block_workspaces();
+  std::map<OpId, std::vector<ValueId>> accumulators;
+
+  // lower_launch.cc
+  Graph build_launch();
+
+  std::string place_of(ValueId v) const { return "%" + g[v].name; }
+  std::map<uint32_t, std::vector<OpId>> accumulators_at;
+  std::map<uint32_t, std::vector<ValueId>> at_home;  // tensors that are allocated in a loop; shared ones at the top
+  std::vector<ValueId> node_index;  // by node: the loop's scalar in the kernel
+  ValueId grid_counters;            // the parameter, where the kernel has grid barriers or reductions
+  int64_t grid_slots = 0;
+  struct Workspace {
+    ValueId parameter;
+    Dtype dtype;
+  };
+  std::vector<Workspace> grid_workspaces;
+  std::vector<ValueId> shared_sizes;  // bytes of each shared allocation, as kernel scalars: the arena's extent
+  std::map<std::pair<Dtype, int>, ValueId> block_workspaces;  // by dtype and list
+  int workspace_lists = 0;  // how many lists of 16-byte elements, one a thread, the largest collective needs
+  ValueId shared_end;  // the next free byte of the arena
+};
+
+}  // namespace fusebox::lowering

@@ -1,0 +1,144 @@
+#include <algorithm>
+
+#include "ir/domain.h"
+#include "ir/error.h"
+#include "passes/lowering.h"
+
+namespace fusebox::lowering {
+namespace {
+
+// Ids of symbols that are no scalar of the graph start above these.
+constexpr int kStrideBase = 1 << 24;
+constexpr int kRunTimeBase = 1 << 28;
+
+IndexAlgebra& cleared(IndexAlgebra& algebra) {
+  algebra.clear();
+  return algebra;
+}
+
+}  // namespace
+
+OpView::OpView(Lowering& lowering, const Statement& statement)
+    : algebra(cleared(lowering.algebra)),
+      symbols(lowering.g, lowering.classes, algebra),
+      statement(statement),
+      own(lowering.g, lowering.plan, symbols, algebra, lowering.g[lowering.g[statement.op].results[0]].tensor),
+      l_(lowering) {
+  const Graph& g = l_.g;
+  const Tensor& t = g.tensor_of(g[statement.op].results[0]);
+  const auto& loops = loop_of(t);
+  // Facts and symbols first: what is learnt later does not simplify forms that exist.
+  if (g[statement.op].kind == OpKind::kReshape)
+    for (TransformId id : op_transforms(g, t))
+      if (g[id].kind == TransformKind::kSplit)
+        algebra.assume_divides(symbols.of(g[id].factor), own.extent(g[id].inputs[0]), "a reshape keeps every element");
+  std::vector<Form> extents;
+  for (size_t i = 0; i < loops.size(); ++i) extents.push_back(own.extent(loops[i]));
+  for (size_t i = 0; i < loops.size(); ++i) {
+    const uint32_t n = statement.path[i];
+    if (n == LoopNode::kNoNode) continue;
+    own.set(loops[i], algebra.declare_loop(static_cast<int>(n), g[loops[i]].name, extents[i]));
+  }
+  own.propagate();
+}
+
+Form OpView::loop(size_t position) const { return algebra.loop(static_cast<int>(statement.path[position])); }
+
+std::optional<Form> OpView::thread_loop(ParallelType p) const {
+  for (uint32_t n : statement.path)
+    if (n != LoopNode::kNoNode && l_.tree.nodes[n].parallel == p) return algebra.loop(static_cast<int>(n));
+  return std::nullopt;
+}
+
+Form OpView::run_time_symbol(ValueId kernel_value) {
+  const int id = kRunTimeBase + static_cast<int>(kernel_value.index);
+  l_.run_time_symbols[id] = kernel_value;
+  return algebra.has_symbol(id) ? algebra.symbol(id) : algebra.declare_symbol(id, "loaded");
+}
+
+Form OpView::cat_offset(size_t operand) {
+  const Graph& g = l_.g;
+  const Op& op = g[statement.op];
+  const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
+  Form offset = algebra.constant(0);
+  for (size_t k = 0; k < operand; ++k) {
+    const Tensor& p = g.tensor_of(op.operands[k]);
+    DomainValues values(g, l_.plan, symbols, algebra, g[op.operands[k]].tensor);
+    offset = algebra.add(offset, values.extent(logical_without_reductions(g, p)[axis]));
+  }
+  return offset;
+}
+
+DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
+  const Graph& g = l_.g;
+  const Op& op = g[statement.op];
+  const Tensor& p = g.tensor_of(op.operands[operand]);
+  const Tensor& c = g.tensor_of(op.results[0]);
+  DomainValues values(g, l_.plan, symbols, algebra, g[op.operands[operand]].tensor);
+  const auto logical = logical_without_reductions(g, p);
+  const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
+  const auto feed_one = [&](DomainId d, Form value) {
+    // A broadcast that is not promoted is read at index 0.
+    const bool is_broadcast = g[d].iter_type == IterType::kBroadcast && !g[d].def;
+    values.set(d, is_broadcast && !l_.plan.promoted.contains(d) ? Form{} : value);
+  };
+  if (at_axis && axis < logical.size()) feed_one(logical[axis], *at_axis);
+  for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, operand)) feed_one(from, own.value(to));
+  const auto& root = root_of(c);
+  if (op.kind == OpKind::kCat) feed_one(logical[axis], algebra.sub(own.value(root[axis]), cat_offset(operand)));
+  if (op.kind == OpKind::kGather || op.kind == OpKind::kTakeAlongAxis || op.kind == OpKind::kScatter)
+    for (size_t i = 0; i < logical.size(); ++i)
+      if (!values.known(logical[i])) feed_one(logical[i], own.value(root[i]));
+  // What nothing feeds: broadcasts, and loop broadcasts, which take the value of the domain that they stand for.
+  for (DomainId d : p.loop_broadcasts)
+    if (g[d].like && own.known(g[d].like)) feed_one(d, own.value(g[d].like));
+  for (const auto* list : {&logical, &p.loop_broadcasts})
+    for (DomainId d : *list)
+      if (!values.known(d)) values.set(d, Form{});
+  values.propagate();
+  return values;
+}
+
+Form OpView::index_of(const Buffer& buffer, DomainValues& values) {
+  if (buffer.memory == MemoryType::kGlobal) return global_index(buffer, values);
+  Form index = algebra.constant(0);
+  for (DomainId d : buffer.places) index = algebra.add(algebra.mul(index, values.extent(d)), values.value(d));
+  return index;
+}
+
+Form OpView::global_index(const Buffer& buffer, DomainValues& values) {
+  const Graph& g = l_.g;
+  const Tensor& layout = g.tensor_of(buffer.storage);
+  const auto order = allocation_of(g, layout);
+  const auto contiguity = contiguity_of(g, layout);
+  const bool is_input = g[g[buffer.storage].def].kind == OpKind::kInput;
+  DomainValues extents(g, l_.plan, symbols, algebra, g[buffer.storage].tensor);
+  // An in-place output is indexed as the input that it overwrites: axis by axis.
+  std::vector<Form> at;
+  if (buffer.storage == buffer.value) {
+    for (DomainId d : order) at.push_back(values.value(d));
+  } else {
+    const auto from = logical_without_reductions(g, g.tensor_of(buffer.value));
+    const auto to = logical_without_reductions(g, layout);
+    for (DomainId d : order) {
+      const size_t i = position_in(to, d);
+      at.push_back(i < from.size() ? values.value(from[i]) : Form{});
+    }
+  }
+  Form index = algebra.constant(0), run = algebra.constant(1);
+  for (size_t i = order.size(); i-- > 0;) {
+    const IterDomain& d = g[order[i]];
+    if (d.iter_type == IterType::kBroadcast && !d.def) continue;
+    Form stride = run;
+    if (is_input && contiguity[i] != Contiguity::kTrue) {
+      const int id = kStrideBase + static_cast<int>(g[buffer.storage].tensor.index * 16 + i);
+      l_.stride_symbols[id] = {ValueId(), buffer.storage, static_cast<uint32_t>(i)};
+      stride = algebra.has_symbol(id) ? algebra.symbol(id) : algebra.declare_symbol(id, "stride");
+    }
+    index = algebra.add(index, algebra.mul(at[i], stride));
+    run = algebra.mul(stride, extents.extent(order[i]));
+  }
+  return index;
+}
+
+}  // namespace fusebox::lowering
