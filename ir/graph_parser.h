@@ -57,6 +57,9 @@ class GraphParser {
   OpKind op_kind();
   std::vector<Type> types(const std::vector<ValueId>& results);
   void infer_results(OpId id, const Token& start, const std::vector<Type>& types);
+  bool gives_tensors(OpId id) const;
+  void make_tensor(ValueId value);
+  void adopt_results(OpId id, const std::vector<ValueId>& named, const Token& start);
   void check_annotation(ValueId value, const Type& type);
 
   // -- types (parse_type.cc)

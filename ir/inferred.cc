@@ -55,16 +55,19 @@ bool InferredTypes::is_inferred(OpId op) {
   const auto& results = g_[op].results;
   if (std::none_of(results.begin(), results.end(), [&](ValueId v) { return g_.is_tensor(v); })) return false;
   if (!copy_) copy_ = g_;
-  const std::vector<Value> before_values = [&] {
-    std::vector<Value> list;
-    for (ValueId v : results) list.push_back((*copy_)[v]);
-    return list;
-  }();
+  Graph& copy = *copy_;
+  // As the parser finds it: results without domains.
+  for (ValueId v : results)
+    if (g_.is_tensor(v)) {
+      copy.tensor_of(v) = {};
+      copy.tensor_of(v).value = v;
+    }
   if (infer_and_compare(op)) return true;
   // The ops that follow must see the tensors that are really there.
-  for (size_t i = 0; i < results.size(); ++i) (*copy_)[results[i]] = before_values[i];
-  for (ValueId v : results)
-    if (g_.is_tensor(v)) (*copy_)[g_[v].tensor] = g_.tensor_of(v);
+  for (ValueId v : results) {
+    copy[v] = g_[v];
+    if (g_.is_tensor(v)) copy[g_[v].tensor] = g_.tensor_of(v);
+  }
   return false;
 }
 

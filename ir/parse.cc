@@ -183,6 +183,35 @@ void GraphParser::statement(RegionId region_id, int depth) {
     p_.fail_expected("`{` of a region");
 }
 
+bool GraphParser::gives_tensors(OpId id) const {
+  if (g_.level != Level::kMath && g_.level != Level::kScheduled) return false;
+  const Op& op = g_[id];
+  return op.kind == OpKind::kFull || op.kind == OpKind::kIota ||
+         std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId v) { return v && g_.is_tensor(v); });
+}
+
+void GraphParser::make_tensor(ValueId value) {
+  g_[value].kind = ValueKind::kTensor;
+  g_[value].tensor = TensorId(g_.tensors.size());
+  g_.tensors.emplace_back();
+  g_.tensors.back().value = value;
+}
+
+// The results that inference made, the last values there are, become those that the text names.
+void GraphParser::adopt_results(OpId id, const std::vector<ValueId>& named, const Token& start) {
+  const std::vector<ValueId> made = g_[id].results;
+  if (made.size() != named.size())
+    Parser::fail(ErrorCode::kOperandCount, start, "this op has " + std::to_string(made.size()) + " results, not " + std::to_string(named.size()) + "; name each");
+  for (size_t i = 0; i < made.size(); ++i) {
+    std::string name = std::move(g_[named[i]].name);
+    g_[named[i]] = g_[made[i]];
+    g_[named[i]].name = std::move(name);
+    if (g_.is_tensor(named[i])) g_.tensor_of(named[i]).value = named[i];
+  }
+  g_[id].results = named;
+  g_.values.resize(g_.values.size() - made.size());
+}
+
 void GraphParser::infer_results(OpId id, const Token& start, const std::vector<Type>& types) {
   for (ValueId v : g_[id].operands)
     if (v && !is_defined_[v.index])
@@ -193,11 +222,17 @@ void GraphParser::infer_results(OpId id, const Token& start, const std::vector<T
       Parser::fail(ErrorCode::kNotDominated, start, "%" + g_[v].name.substr(0, 60) + " is an operand of the op that defines it; correct one of them");
   const std::vector<ValueId> results = g_[id].results;
   const size_t values_before = g_.values.size();
+  // Inference keeps the kinds of results that are there. Without a type: below math level it says itself what there is.
+  const bool makes_results = types.empty() && g_.level != Level::kMath && g_.level != Level::kScheduled;
+  for (size_t i = 0; i < results.size(); ++i)
+    if (types.empty() ? gives_tensors(id) : types[i].kind == ValueKind::kTensor) make_tensor(results[i]);
+  if (makes_results) g_[id].results.clear();
   try {
     infer(g_, id);
   } catch (const Error& e) {
     Parser::fail(e.code, start, e.place.empty() ? std::string(e.what()) : std::string(e.what()) + " (" + e.place + ")");
   }
+  if (makes_results) adopt_results(id, results, start);
   first_mention_.resize(g_.values.size());
   is_defined_.resize(g_.values.size(), true);
   is_declared_.resize(g_.domains.size(), true);
