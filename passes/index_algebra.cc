@@ -78,7 +78,7 @@ Form IndexAlgebra::declare_loop(int id, std::string_view name, Form extent) {
   if (has_loop(id)) return loop(id);
   extent = resolve(extent);
   check_internal(!has_loops(extent), "the extent of a loop depends on a loop");
-  require_at_least(extent, 1);
+  if (require_at_least(extent, 1)) learnt();
   AtomRecord record;
   record.kind = AtomKind::kLoop;
   record.index = static_cast<uint32_t>(loops_.size());
@@ -438,18 +438,23 @@ Form IndexAlgebra::make_digit(AtomId base, Coefficient divisor, Coefficient rang
   record.root = base.id;
   record.divisor = divisor;
   record.range = range;
-  if (divisor.symbols == kOne) {
-    record.bounds = interval_div(whole, divisor.factor);
+  record.bounds = digit_bounds(record);
+  return store_.intern(Coefficient{1, store_.monomial_of(store_.intern_atom(record, {}))});
+}
+
+Interval IndexAlgebra::digit_bounds(const AtomRecord& digit) const {
+  const Interval whole = store_.atom(AtomId{digit.root}).bounds;
+  Interval bounds;
+  if (digit.divisor.symbols == kOne) {
+    bounds = interval_div(whole, digit.divisor.factor);
   } else {
     // The divisor is at least 1, so the quotient lies between the value and 0 or -1.
-    record.bounds = {std::min<int64_t>(0, whole.lo), std::max<int64_t>(-1, whole.hi)};
+    bounds = {std::min<int64_t>(0, whole.lo), std::max<int64_t>(-1, whole.hi)};
   }
-  if (range != kNoRange) {
-    const Interval ranges = interval_mul({range.factor, range.factor}, store_.bounds(range.symbols));
-    const int64_t last = ranges.hi == kInfinity ? kInfinity : std::max<int64_t>(0, ranges.hi - 1);
-    record.bounds = {0, whole.lo >= 0 ? std::min(last, record.bounds.hi) : last};
-  }
-  return store_.intern(Coefficient{1, store_.monomial_of(store_.intern_atom(record, {}))});
+  if (digit.range == kNoRange) return bounds;
+  const Interval ranges = interval_mul({digit.range.factor, digit.range.factor}, store_.bounds(digit.range.symbols));
+  const int64_t last = ranges.hi == kInfinity ? kInfinity : std::max<int64_t>(0, ranges.hi - 1);
+  return {0, whole.lo >= 0 ? std::min(last, bounds.hi) : last};
 }
 
 Form IndexAlgebra::fused_digit(AtomId base, Coefficient divisor, Coefficient range) {

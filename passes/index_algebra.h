@@ -189,6 +189,7 @@ class IndexAlgebra {
   Form value_of(AtomId atom);
   /// (base div divisor) mod range, simplified as far as base's bounds allow.
   Form digit(AtomId base, Coefficient divisor, Coefficient range);
+  Interval digit_bounds(const AtomRecord& digit) const;
   Form make_digit(AtomId base, Coefficient divisor, Coefficient range);
   /// The same where base may be a named form, which is then divided anew.
   Form fused_digit(AtomId base, Coefficient divisor, Coefficient range);
@@ -202,6 +203,8 @@ class IndexAlgebra {
   DivMod divide(Form value, Form divisor);
   void divide(const Poly& value, Coefficient e, Poly& quotient, Poly& remainder, int depth);
   void pull_multiples(Poly& rest, Coefficient e, Poly& quotient);
+  bool expand_named(Poly& rest, Coefficient e);
+  bool two_valued(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth);
   bool settle(Poly& rest, Coefficient e, Poly& quotient);
   bool cut_digits(Poly& rest, Coefficient e, Poly& quotient);
   bool split_common(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth);
@@ -233,9 +236,10 @@ class IndexAlgebra {
   std::optional<int64_t> evaluate(Coefficient value, std::span<const int64_t> loops, std::span<const int64_t> symbols) const;
 
   // index_algebra_facts.cc
-  void require_at_least(Form value, int64_t lower);
-  void raise_lower(AtomId atom, int64_t lower);
+  bool require_at_least(Form value, int64_t lower);
+  bool raise_lower(AtomId atom, int64_t lower);
   void learnt();
+  bool refresh(AtomId atom);
   bool build_in(const Fact& fact);
   void use_fact(size_t index);
   void start_question();

@@ -134,6 +134,10 @@ void IndexAlgebra::divide(const Poly& value, Coefficient e, Poly& quotient, Poly
   Poly rest = value;
   normalize(rest);
   pull_multiples(rest, e, quotient);
+  if (expand_named(rest, e)) {
+    normalize(rest);
+    pull_multiples(rest, e, quotient);
+  }
   if (settle(rest, e, quotient)) {
     remainder = rest;
     return;
@@ -148,6 +152,7 @@ void IndexAlgebra::divide(const Poly& value, Coefficient e, Poly& quotient, Poly
   }
   const bool failed = rest.failed || quotient.failed || cut_rest.failed || cut_quotient.failed;
   if (failed || depth >= kMaxDivisionDepth) return leave_opaque(rest, e, quotient, remainder);
+  if (two_valued(rest, e, quotient, remainder, depth)) return;
   if (flatten_quotient(rest, e, quotient, remainder, depth)) return;
   if (split_common(cut_rest, e, cut_quotient, remainder, depth)) {
     quotient = cut_quotient;
@@ -215,6 +220,90 @@ bool IndexAlgebra::settle(Poly& rest, Coefficient e, Poly& quotient) {
   if (bounds.lo >= 0 || !nonneg(sub(constant(-1), value)) || !nonneg(add(value, unit))) return false;
   quotient.add_constant(-1);
   rest.add_term(e.factor, e.symbols);
+  return true;
+}
+
+// A named factor that E does not have is of no use: it is replaced by what it stands for.
+bool IndexAlgebra::expand_named(Poly& rest, Coefficient e) {
+  bool any = false;
+  for (uint32_t i = 0; i < rest.count; ++i) {
+    const RawTerm term = rest.storage[i];
+    if (!store_.monomial(term.monomial).named) continue;
+    for (const AtomId atom : store_.factors(term.monomial)) {
+      if (store_.atom(atom).kind != AtomKind::kNamed) continue;
+      const auto e_factors = store_.factors(e.symbols);
+      if (std::find(e_factors.begin(), e_factors.end(), atom) != e_factors.end()) continue;
+      rest.add_term(-term.factor, term.monomial);
+      store_.add(rest, store_.args(atom)[0], {term.factor, *store_.quotient(term.monomial, store_.monomial_of(atom))});
+      any = true;
+      break;
+    }
+    if (any) break;
+  }
+  if (any && !rest.failed) expand_named(rest, e);
+  return any;
+}
+
+// A quotient that takes two values only asks whether the rest, less its least value, reaches a threshold t > 0. Written with the
+// least divisor that asks the same, such quotients meet whatever they were divided by; with the divisor 1 it is the rest itself.
+bool IndexAlgebra::two_valued(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth) {
+  const Interval bounds = store_.bounds(rest);
+  if (e.symbols != kOne || bounds.lo == kMinusInfinity || bounds.hi == kInfinity) return false;
+  const int64_t j = floor_quotient(bounds.lo, e.factor);
+  if (floor_quotient(bounds.hi, e.factor) != j + 1) return false;
+  int64_t threshold = (j + 1) * e.factor - bounds.lo;
+  int64_t width = bounds.hi - bounds.lo;
+  std::optional<AtomId> lifted;
+  Poly value = rest;
+  value.add_constant(-bounds.lo);
+  // g·x reaches t where x reaches ceil(t / g), and x div a reaches t where x reaches a·t.
+  int64_t g = value.constant;
+  for (const RawTerm& term : value.terms()) g = std::gcd(g, term.factor);
+  value.constant /= g;
+  for (RawTerm& term : value.terms()) term.factor /= g;
+  threshold = (threshold + g - 1) / g;
+  width /= g;
+  if (value.count == 1 && value.constant == 0 && value.storage[0].factor == 1) {
+    const MonomialRecord& monomial = store_.monomial(value.storage[0].monomial);
+    const AtomId atom = store_.factors(value.storage[0].monomial)[0];
+    const AtomRecord& record = store_.atom(atom);
+    const AtomId root{record.root};
+    const Interval whole = store_.atom(root).bounds;
+    if (monomial.count == 1 && record.kind == AtomKind::kDigit && range_of(atom) == kNoRange &&
+        record.divisor.symbols == kOne && whole.lo == 0 && whole.hi != kInfinity) {
+      // No overflow: the digit reaches the threshold somewhere, so the whole reaches the product.
+      threshold *= record.divisor.factor;
+      width = whole.hi;
+      store_.load(value, value_of(root));
+      lifted = root;
+    }
+  }
+  const int64_t least = std::max(threshold, width - threshold + 1);
+  value.add_constant(least - threshold);
+  if (value.failed) return false;
+  Poly more;
+  if (lifted && least == threshold) {
+    store_.load(more, digit(*lifted, {least, kOne}, kNoRange));
+  } else if (least >= e.factor) {
+    return false;
+  } else if (least == 1) {
+    more = value;
+  } else {
+    const bool before = left_opaque_;
+    left_opaque_ = false;
+    Poly unused;
+    divide(value, {least, kOne}, more, unused, depth + 1);
+    const bool resolved = !left_opaque_;
+    left_opaque_ = before || !resolved;
+    if (!canonical_ && !resolved) {
+      left_opaque_ = before;
+      return false;
+    }
+  }
+  more.add_constant(j);
+  remainder = rest;
+  store_.add(remainder, more, {-e.factor, kOne});
+  store_.add(quotient, more);
   return true;
 }
 

@@ -115,40 +115,43 @@ std::vector<std::string> IndexAlgebra::all_reasons() const {
   return reasons;
 }
 
-// value >= lower, and what follows for the symbols that it is a product or a quotient of.
-void IndexAlgebra::require_at_least(Form value, int64_t lower) {
+// value >= lower, and what follows for the symbols that it is a product or a quotient of. True if that is news.
+bool IndexAlgebra::require_at_least(Form value, int64_t lower) {
   const FormRecord record = store_.form(value);
-  if (record.count != 1 || record.loops != 0) return;
+  if (record.count != 1 || record.loops != 0) return false;
   const RawTerm term = store_.terms(value)[0];
   int64_t rest = 0;
-  if (term.factor <= 0 || __builtin_sub_overflow(lower, record.constant, &rest) || rest == kMinusInfinity) return;
+  if (term.factor <= 0 || __builtin_sub_overflow(lower, record.constant, &rest) || rest == kMinusInfinity) return false;
   const int64_t least = ceil_quotient(rest, term.factor);
   const std::vector<AtomId> factors(store_.factors(term.monomial).begin(), store_.factors(term.monomial).end());
   if (factors.size() == 1) return raise_lower(factors[0], least);
-  if (least < 1) return;
+  if (least < 1) return false;
   for (const AtomId atom : factors) {
-    if (store_.atom(atom).bounds.lo < 0) return;
+    if (store_.atom(atom).bounds.lo < 0) return false;
   }
-  for (const AtomId atom : factors) raise_lower(atom, 1);
+  bool news = false;
+  for (const AtomId atom : factors) news |= raise_lower(atom, 1);
+  return news;
 }
 
-void IndexAlgebra::raise_lower(AtomId atom, int64_t lower) {
+bool IndexAlgebra::raise_lower(AtomId atom, int64_t lower) {
   const AtomRecord record = store_.atom(atom);
-  if (lower <= record.bounds.lo) return;
+  if (lower <= record.bounds.lo) return false;
   store_.atom(atom).bounds.lo = lower;
   if (record.kind == AtomKind::kNamed || record.kind == AtomKind::kMin) {
     for (uint32_t i = 0; i < record.args_count; ++i) require_at_least(store_.args(atom)[i], lower);
   } else if (record.kind == AtomKind::kDigit && record.range == kNoRange) {
     int64_t whole = lower;
     if (record.divisor.symbols == kOne) {
-      if (__builtin_mul_overflow(lower, record.divisor.factor, &whole)) return;
+      if (__builtin_mul_overflow(lower, record.divisor.factor, &whole)) return true;
     } else if (lower < 0) {
-      return;
+      return true;
     }
     const AtomId base{record.root};
     raise_lower(base, whole);
+    if (store_.atom(base).kind == AtomKind::kNamed) require_at_least(store_.args(base)[0], whole);
   }
-  learnt();
+  return true;
 }
 
 // Bounds are computed again, and which forms mention a replaced symbol; what was derived before is forgotten.
@@ -157,25 +160,36 @@ void IndexAlgebra::learnt() {
   digit_table_.clear();
   divisions_.clear();
   division_table_.clear();
-  store_.refresh();
-  if (replaced_.empty()) return;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (uint32_t id = 0; id < store_.atom_count(); ++id) {
-      AtomRecord& atom = store_.atom(AtomId{id});
-      if (atom.stale || atom.exact) continue;
-      bool stale = false;
-      if (atom.kind == AtomKind::kDigit) {
-        stale = store_.atom(AtomId{atom.root}).stale || store_.monomial(atom.divisor.symbols).stale ||
-                store_.monomial(atom.range.symbols).stale;
-      }
-      for (const Form arg : store_.args({id})) stale |= store_.form(arg).stale;
-      atom.stale = stale;
-      changed |= stale;
-    }
-    if (changed) store_.refresh();
+  // An atom is made of older ones only, but of forms whose records are refreshed after: so until nothing changes.
+  constexpr int kMaxRounds = 8;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    store_.refresh();
+    bool changed = false;
+    for (uint32_t id = 0; id < store_.atom_count(); ++id) changed |= refresh({id});
+    if (!changed) break;
   }
+  store_.refresh();
   for (Loop& loop : loops_) loop.extent = resolve(loop.extent);
+}
+
+bool IndexAlgebra::refresh(AtomId id) {
+  AtomRecord& atom = store_.atom(id);
+  const AtomRecord before = atom;
+  Interval bounds = before.bounds;
+  if (before.kind == AtomKind::kDigit) {
+    bounds = digit_bounds(before);
+  } else if (before.kind == AtomKind::kNamed) {
+    bounds = store_.form(store_.args(id)[0]).bounds;
+  }
+  atom.bounds = {std::max(before.bounds.lo, bounds.lo), std::min(before.bounds.hi, bounds.hi)};
+  if (!before.stale && !before.exact) {
+    if (before.kind == AtomKind::kDigit) {
+      atom.stale = store_.atom(AtomId{before.root}).stale || store_.monomial(before.divisor.symbols).stale ||
+                   store_.monomial(before.range.symbols).stale;
+    }
+    for (const Form arg : store_.args(id)) atom.stale |= store_.form(arg).stale;
+  }
+  return atom.bounds != before.bounds || atom.stale != before.stale;
 }
 
 // -- Rebuilding

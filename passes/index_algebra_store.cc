@@ -204,6 +204,7 @@ void FormStore::describe(MonomialRecord& record) const {
     const AtomRecord& atom = atoms_[factors_[record.first + i].id];
     record.bounds = i == 0 ? atom.bounds : interval_mul(record.bounds, atom.bounds);
     record.stale |= atom.stale;
+    record.named |= atom.kind == AtomKind::kNamed;
   }
 }
 

@@ -98,6 +98,7 @@ struct MonomialRecord {
   MonomialId symbol_part = kOne;  ///< the factors without loops
   MonomialId loop_part = kOne;    ///< the factors with loops
   bool stale = false;
+  bool named = false;             ///< has a named factor
   uint64_t loops = 0;
   Interval bounds;
 };
