@@ -219,7 +219,8 @@ class IndexAlgebra {
   bool nonneg_with_facts(Form value);
   bool nonneg_symbols(const Poly& value, int depth);
   bool nonneg_shifted(const Poly& value);
-  bool subtract_fact(const Poly& value, const Poly& fact, int depth);
+  bool subtract_fact(const Poly& value, const Poly& fact, std::optional<MonomialId> target, int depth);
+  std::optional<MonomialId> must_vanish(const Poly& value) const;
   std::optional<Form> extreme(Form value, bool upper);
   std::optional<Form> atom_extreme(AtomId atom, bool upper);
   bool mentions(Form value, AtomId loop) const;

@@ -72,11 +72,12 @@ bool IndexAlgebra::nonneg_symbols(const Poly& value, int depth) {
   if (value.failed) return false;
   if (store_.bounds(value).lo >= 0 || nonneg_shifted(value)) return true;
   if (depth == 0 || value.is_constant() || --effort_ < 0) return false;
+  const auto target = must_vanish(value);
   for (size_t i = 0; i < facts_.size(); ++i) {
     if (facts_[i].divisor || store_.form(facts_[i].nonneg).loops != 0) continue;
     Poly fact;
     store_.load(fact, resolve(facts_[i].nonneg));
-    if (subtract_fact(value, fact, depth)) {
+    if (subtract_fact(value, fact, target, depth)) {
       use_fact(i);
       return true;
     }
@@ -92,14 +93,14 @@ bool IndexAlgebra::nonneg_symbols(const Poly& value, int depth) {
       if (record.bounds.hi != kInfinity) {
         fact.add_constant(record.bounds.hi);
         fact.add_term(-1, self);
-        if (subtract_fact(value, fact, depth)) return true;
+        if (subtract_fact(value, fact, target, depth)) return true;
       }
       if (record.kind == AtomKind::kNamed) {
         for (const int64_t sign : {1, -1}) {
           fact.clear();
           store_.add(fact, store_.args(atom)[0], {sign, kOne});
           fact.add_term(-sign, self);
-          if (subtract_fact(value, fact, depth)) return true;
+          if (subtract_fact(value, fact, target, depth)) return true;
         }
       } else if (record.kind == AtomKind::kMin || record.kind == AtomKind::kMax) {
         const int64_t sign = record.kind == AtomKind::kMin ? 1 : -1;
@@ -107,7 +108,7 @@ bool IndexAlgebra::nonneg_symbols(const Poly& value, int depth) {
           fact.clear();
           store_.add(fact, store_.args(atom)[i], {sign, kOne});
           fact.add_term(-sign, self);
-          if (subtract_fact(value, fact, depth)) return true;
+          if (subtract_fact(value, fact, target, depth)) return true;
         }
       } else if (record.kind == AtomKind::kDigit) {
         fact.clear();
@@ -115,27 +116,41 @@ bool IndexAlgebra::nonneg_symbols(const Poly& value, int depth) {
           fact.add_term(record.range.factor, record.range.symbols);
           fact.add_constant(-1);
           fact.add_term(-1, self);
-          if (subtract_fact(value, fact, depth)) return true;
+          if (subtract_fact(value, fact, target, depth)) return true;
           continue;
         }
         const Form whole = value_of({record.root});
         store_.add(fact, whole);
         store_.add_product(fact, {-record.divisor.factor, record.divisor.symbols}, self);
-        if (subtract_fact(value, fact, depth)) return true;
+        if (subtract_fact(value, fact, target, depth)) return true;
         fact.clear();
         store_.add_product(fact, record.divisor, self);
         fact.add_term(record.divisor.factor, record.divisor.symbols);
         fact.add_constant(-1);
         store_.add(fact, whole, {-1, kOne});
-        if (subtract_fact(value, fact, depth)) return true;
+        if (subtract_fact(value, fact, target, depth)) return true;
       }
     }
   }
   return false;
 }
 
+// A negative term that no positive one can outweigh, if there is one: a fact must take it away.
+std::optional<MonomialId> IndexAlgebra::must_vanish(const Poly& value) const {
+  for (uint32_t t = 0; t <= value.count; ++t) {
+    const RawTerm term = t == value.count ? RawTerm{value.constant, kOne} : value.storage[t];
+    if (term.factor >= 0) continue;
+    const bool outweighed = std::ranges::any_of(value.terms(), [&](const RawTerm& other) {
+      return other.factor > 0 && store_.has_factors(other.monomial, term.monomial);
+    });
+    if (!outweighed) return term.monomial;
+  }
+  return std::nullopt;
+}
+
 // True if every coefficient is nonnegative once each atom is written as its lower bound plus something nonnegative.
 bool IndexAlgebra::nonneg_shifted(const Poly& value) {
+  if (must_vanish(value)) return false;
   Poly shifted;
   shifted.constant = value.constant;
   for (const RawTerm& term : value.terms()) {
@@ -163,12 +178,12 @@ bool IndexAlgebra::nonneg_shifted(const Poly& value) {
 }
 
 // True if for some nonnegative multiple of the fact, the value less that is shown. The multiple is one that makes a negative
-// term of the value vanish.
-bool IndexAlgebra::subtract_fact(const Poly& value, const Poly& fact, int depth) {
+// term of the value vanish, the target where there is one.
+bool IndexAlgebra::subtract_fact(const Poly& value, const Poly& fact, std::optional<MonomialId> target, int depth) {
   if (fact.failed) return false;
   for (uint32_t t = 0; t <= value.count; ++t) {
     const RawTerm term = t == value.count ? RawTerm{value.constant, kOne} : value.storage[t];
-    if (term.factor >= 0 || term.factor == kMinusInfinity) continue;
+    if (term.factor >= 0 || term.factor == kMinusInfinity || (target && term.monomial != *target)) continue;
     for (uint32_t f = 0; f <= fact.count; ++f) {
       const RawTerm part = f == fact.count ? RawTerm{fact.constant, kOne} : fact.storage[f];
       if (part.factor >= 0 || part.factor == kMinusInfinity) continue;

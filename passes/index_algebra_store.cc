@@ -120,6 +120,7 @@ void FormStore::clear() {
   atom_table_.clear();
   monomial_table_.clear();
   form_table_.clear();
+  products_.fill({});
   intern_monomial({});
   Poly zero;
   intern(zero);
@@ -159,7 +160,10 @@ AtomId FormStore::intern_atom(const AtomRecord& wanted, std::span<const Form> ar
   args_.insert(args_.end(), args.begin(), args.end());
   atoms_.push_back(record);
   atom_table_.insert(hash.value(), id);
-  return {id};
+  const AtomId self{id};
+  const MonomialId monomial = intern_monomial({&self, 1});
+  atoms_[id].self = monomial;
+  return self;
 }
 
 MonomialId FormStore::intern_monomial(std::span<const AtomId> sorted) {
@@ -221,8 +225,6 @@ void FormStore::describe(FormRecord& record) const {
   }
 }
 
-MonomialId FormStore::monomial_of(AtomId atom) { return intern_monomial({&atom, 1}); }
-
 MonomialId FormStore::product(MonomialId a, MonomialId b) {
   if (a == kOne) return b;
   if (b == kOne) return a;
@@ -230,21 +232,33 @@ MonomialId FormStore::product(MonomialId a, MonomialId b) {
   const auto left = factors(a);
   const auto right = factors(b);
   if (left.size() + right.size() > kMaxDegree) return kNoMonomial;
+  if (a > b) std::swap(a, b);
+  CachedProduct& known = products_[(a * 31 + b) % products_.size()];
+  if (known.a == a && known.b == b) return known.result;
   std::array<AtomId, kMaxDegree> merged;
   std::merge(left.begin(), left.end(), right.begin(), right.end(), merged.begin());
-  return intern_monomial({merged.data(), left.size() + right.size()});
+  known = {a, b, intern_monomial({merged.data(), left.size() + right.size()})};
+  return known.result;
 }
 
 std::optional<MonomialId> FormStore::quotient(MonomialId a, MonomialId b) {
   if (b == kOne) return a;
   if (a == b) return kOne;
+  if (!has_factors(a, b)) return std::nullopt;
   const auto left = factors(a);
   const auto right = factors(b);
-  if (right.size() > left.size()) return std::nullopt;
-  if (!std::includes(left.begin(), left.end(), right.begin(), right.end())) return std::nullopt;
   std::array<AtomId, kMaxDegree> rest;
   const auto end = std::set_difference(left.begin(), left.end(), right.begin(), right.end(), rest.begin());
   return intern_monomial({rest.begin(), end});
+}
+
+bool FormStore::has_factors(MonomialId a, MonomialId b) const {
+  if (a == b || b == kOne) return true;
+  const auto left = factors(a);
+  const auto right = factors(b);
+  if (right.size() >= left.size()) return false;
+  if (right.size() == 1) return std::find(left.begin(), left.end(), right[0]) != left.end();
+  return std::includes(left.begin(), left.end(), right.begin(), right.end());
 }
 
 MonomialId FormStore::common(MonomialId a, MonomialId b) {

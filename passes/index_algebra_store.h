@@ -84,6 +84,7 @@ struct AtomRecord {
   bool exact = false;     ///< a digit without remainder, by a divisibility fact
   uint32_t index = 0;
   uint32_t root = 0;
+  MonomialId self = kNoMonomial;  ///< the monomial of this atom alone
   Coefficient divisor;
   Coefficient range = kNoRange;
   uint32_t args_first = 0;
@@ -155,11 +156,13 @@ class FormStore {
   /// The atom of these members (kind, index, root, divisor, range) and arguments; made if it is new, with its `loops`
   /// filled in and `bounds` as given.
   AtomId intern_atom(const AtomRecord& wanted, std::span<const Form> args);
-  MonomialId monomial_of(AtomId atom);
+  MonomialId monomial_of(AtomId atom) const { return atoms_[atom.id].self; }
   /// kNoMonomial if the product has too many factors.
   MonomialId product(MonomialId a, MonomialId b);
   /// a without the factors of b, if it has them all.
   std::optional<MonomialId> quotient(MonomialId a, MonomialId b);
+  /// True if a has all factors of b.
+  bool has_factors(MonomialId a, MonomialId b) const;
   MonomialId common(MonomialId a, MonomialId b);
   /// Sorts the terms. The poly must not have failed.
   Form intern(Poly& poly);
@@ -193,6 +196,12 @@ class FormStore {
   IdTable atom_table_;
   IdTable monomial_table_;
   IdTable form_table_;
+  struct CachedProduct {
+    MonomialId a = kOne;
+    MonomialId b = kOne;
+    MonomialId result = kOne;
+  };
+  std::array<CachedProduct, 256> products_;
 };
 
 }  // namespace fusebox

@@ -1,0 +1,232 @@
+#include "passes/host_program.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/domain.h"
+#include "ir/error.h"
+#include "ir/scalar.h"
+#include "passes/kernel_builder.h"
+
+namespace fusebox {
+namespace {
+
+class HostBuilder {
+ public:
+  HostBuilder(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches)
+      : fusion_(fusion), segmentation_(segmentation), launches_(launches), host_(fusion.name + ".host", 64) {
+    host_.graph().level = Level::kHost;
+  }
+
+  Graph run() {
+    signature();
+    for (size_t i = 0; i < segmentation_.segments.size(); ++i) {
+      const Segment& s = segmentation_.segments[i];
+      for (const Crossing& c : s.outputs) destination(c);
+      switch (s.executor) {
+        case SegmentExecutor::kKernel:
+          inline_launch(launches_[i]);
+          break;
+        case SegmentExecutor::kAten:
+          run_aten(s);
+          break;
+        case SegmentExecutor::kCommunicate:
+          throw Error(ErrorCode::kUnsupportedOp, "communication segments are not supported yet; use kernel or aten", "segment " + s.name);
+      }
+      release(i);
+    }
+    finish_outputs();
+    return compact(host_.finish());
+  }
+
+ private:
+  Graph& h() { return host_.graph(); }
+
+  void signature() {
+    for (OpId id : fusion_[Graph::body()].ops) {
+      const Op op = fusion_[id];
+      if (op.kind == OpKind::kSize) {
+        Op copy{OpKind::kSize, {}, {}, {}, {}};
+        for (ValueId v : op.results) copy.results.push_back(scalars_[v] = add_scalar(h(), fusion_[v].dtype, fusion_[v].name));
+        append(h(), Graph::body(), copy);
+      } else if (op.kind == OpKind::kInput) {
+        const ValueId v = op.results[0];
+        if (fusion_.is_tensor(v)) {
+          tensors_[fusion_[v].name] = declare(v);
+        } else {
+          scalars_[v] = add_scalar(h(), fusion_[v].dtype, fusion_[v].name);
+          append(h(), Graph::body(), Op{OpKind::kInput, {}, {scalars_[v]}, {}, {}});
+        }
+      }
+    }
+  }
+
+  ValueId scalar(ValueId v) {
+    if (fusion_.is_constant(v)) return host_.constant(fusion_[v].dtype, *fusion_[v].constant);
+    if (const auto it = scalars_.find(v); it != scalars_.end()) return it->second;
+    const Op op = fusion_[fusion_[v].def];
+    std::vector<ValueId> operands;
+    for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand) : operand);
+    return scalars_[v] = host_.op(op.kind, operands, fusion_[v].dtype, op.attrs);
+  }
+
+  // A tensor of the fusion as a tensor of the host program: `input`, or allocated.
+  ValueId declare(ValueId v) {
+    const Tensor old = fusion_.tensor_of(v);
+    const auto from = logical_without_reductions(fusion_, old);
+    std::vector<ValueId> extents, expanded;
+    for (DomainId d : from) {
+      const bool is_broadcast = fusion_[d].iter_type == IterType::kBroadcast;
+      extents.push_back(is_broadcast ? host_.index(1) : scalar(fusion_[d].extent ? fusion_[d].extent : emit_extent(fusion_, Graph::body(), d)));
+      expanded.push_back(fusion_[d].expanded ? scalar(fusion_[d].expanded) : ValueId());
+    }
+    const ValueId t = add_tensor(h(), fusion_[v].dtype, fusion_[v].name);
+    std::vector<DomainId> logical;
+    for (size_t i = 0; i < from.size(); ++i) {
+      IterDomain d;
+      d.iter_type = fusion_[from[i]].iter_type == IterType::kBroadcast ? IterType::kBroadcast : IterType::kIteration;
+      d.extent = extents[i];
+      d.expanded = expanded[i];
+      d.name = "i" + std::to_string(i);
+      logical.push_back(add_domain(h(), h()[t].tensor, d));
+    }
+    Tensor& made = h().tensor_of(t);
+    made.logical = logical;
+    made.memory = MemoryType::kGlobal;
+    for (DomainId d : old.allocation)
+      if (const size_t i = position_in(from, d); i < logical.size()) made.allocation.push_back(logical[i]);
+    if (fusion_[fusion_[v].def].kind == OpKind::kInput) {
+      made.contiguity = old.contiguity;
+      append(h(), Graph::body(), Op{OpKind::kInput, {}, {t}, {}, {}});
+      return t;
+    }
+    // Sizes and strides by logical axis; a broadcast takes no memory: stride 0.
+    std::vector<ValueId> sizes(from.size()), strides(from.size(), host_.index(0));
+    for (size_t i = 0; i < from.size(); ++i) sizes[i] = expanded[i] ? expanded[i] : extents[i];
+    ValueId run = host_.index(1);
+    const auto order = allocation_of(fusion_, old);
+    for (size_t k = order.size(); k-- > 0;) {
+      const size_t i = position_in(from, order[k]);
+      if (i >= from.size() || h()[logical[i]].iter_type == IterType::kBroadcast) continue;
+      strides[i] = run;
+      run = host_.mul(run, extents[i]);
+    }
+    std::vector<ValueId> operands = sizes;
+    operands.insert(operands.end(), strides.begin(), strides.end());
+    Attrs attrs;
+    attrs.set_enum(AttrKey::kMemory, MemoryType::kGlobal);
+    append(h(), Graph::body(), Op{OpKind::kAllocateTensor, operands, {t}, attrs, {}});
+    return t;
+  }
+
+  void destination(const Crossing& c) {
+    const ValueId v = *find_value(fusion_, c.value);
+    if (!c.alias.empty()) {
+      tensors_[c.value] = tensors_.at(c.alias);
+      return;
+    }
+    tensors_[c.value] = declare(v);
+    allocated_.push_back(c.value);
+  }
+
+  void inline_launch(const Graph& launch) {
+    std::map<ValueId, ValueId> map;
+    const auto of = [&](ValueId v) {
+      if (!v) return v;
+      if (launch.is_constant(v)) return host_.constant(launch[v].dtype, *launch[v].constant);
+      return map.at(v);
+    };
+    for (OpId id : launch[Graph::body()].ops) {
+      const Op& op = launch[id];
+      if (op.kind == OpKind::kSize) {
+        for (ValueId r : op.results) map[r] = scalar(*find_value(fusion_, launch[r].name));
+        continue;
+      }
+      if (op.kind == OpKind::kInput) {
+        const ValueId r = op.results[0];
+        map[r] = launch.is_tensor(r) ? tensors_.at(launch[r].name) : scalar(*find_value(fusion_, launch[r].name));
+        continue;
+      }
+      std::vector<ValueId> operands;
+      for (ValueId v : op.operands) operands.push_back(of(v));
+      if (op.kind == OpKind::kAllocateTensor) {
+        map[op.results[0]] = workspace(launch, op, operands);
+      } else if (op.results.size() == 1 && !demands(op.kind, kEffect)) {
+        map[op.results[0]] = host_.op(op.kind, operands, launch[op.results[0]].dtype, op.attrs);
+      } else {
+        host_.effect(op.kind, operands, {}, op.attrs);
+      }
+    }
+  }
+
+  ValueId workspace(const Graph& launch, const Op& op, const std::vector<ValueId>& operands) {
+    const ValueId r = op.results[0];
+    const ValueId t = add_tensor(h(), launch[r].dtype, launch[r].name);
+    std::vector<DomainId> logical;
+    for (size_t i = 0; i < operands.size() / 2; ++i) {
+      IterDomain d;
+      d.extent = operands[i];
+      d.name = "i" + std::to_string(i);
+      logical.push_back(add_domain(h(), h()[t].tensor, d));
+    }
+    h().tensor_of(t).logical = logical;
+    h().tensor_of(t).memory = MemoryType::kGlobal;
+    append(h(), Graph::body(), Op{OpKind::kAllocateTensor, operands, {t}, op.attrs, {}});
+    return t;
+  }
+
+  void run_aten(const Segment& s) {
+    std::vector<ValueId> operands;
+    for (const Crossing& c : s.inputs) operands.push_back(tensors_.at(c.value));
+    for (const Crossing& c : s.outputs) operands.push_back(tensors_.at(c.value));
+    Attrs attrs;
+    attrs.set(AttrKey::kName, s.name);
+    host_.effect(OpKind::kRunAten, operands, {}, attrs);
+  }
+
+  // Frees what no later segment and no output reads.
+  void release(size_t after) {
+    std::erase_if(allocated_, [&](const std::string& name) {
+      for (const OutputRef& out : outputs(fusion_))
+        if (fusion_[out.value].name == name) return false;
+      for (size_t i = after + 1; i < segmentation_.segments.size(); ++i)
+        for (const Crossing& c : segmentation_.segments[i].inputs)
+          if (c.value == name) return false;
+      host_.effect(OpKind::kDeallocate, {tensors_.at(name)}, {});
+      return true;
+    });
+  }
+
+  void finish_outputs() {
+    for (const OutputRef& out : outputs(fusion_)) {
+      if (!out.alias || !fusion_.is_tensor(out.value)) continue;
+      const ValueId from = tensors_.at(fusion_[out.value].name), to = tensors_.at(fusion_[out.alias].name);
+      if (from != to) host_.effect(OpKind::kCopyTensor, {to, from}, {});
+    }
+    for (const OutputRef& out : outputs(fusion_)) {
+      if (!fusion_.is_tensor(out.value)) {
+        host_.effect(OpKind::kOutput, {scalar(out.value), ValueId()}, {});
+        continue;
+      }
+      const ValueId alias = out.alias ? tensors_.at(fusion_[out.alias].name) : ValueId();
+      const ValueId v = out.alias ? alias : tensors_.at(fusion_[out.value].name);
+      host_.effect(OpKind::kOutput, {v, alias}, {});
+    }
+  }
+
+  Graph fusion_;
+  const Segmentation& segmentation_;
+  const std::vector<Graph>& launches_;
+  KernelBuilder host_;
+  std::map<ValueId, ValueId> scalars_;
+  std::map<std::string, ValueId> tensors_;
+  std::vector<std::string> allocated_;
+};
+
+}  // namespace
+
+Graph build_host_program(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches) {
+  return HostBuilder(fusion, segmentation, launches).run();
+}
+
+}  // namespace fusebox

@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ir/error.h"
+#include "passes/segment.h"
+
+namespace fusebox {
+namespace {
+
+bool is_tensor_op(const Graph& g, OpId op) {
+  return g[op].kind != OpKind::kInput && !g[op].results.empty() && g.is_tensor(g[op].results[0]);
+}
+
+std::vector<OpId> tensor_ops(const Graph& g) {
+  std::vector<OpId> result;
+  for (OpId op : g[Graph::body()].ops)
+    if (is_tensor_op(g, op)) result.push_back(op);
+  return result;
+}
+
+const std::string& name_of(const Graph& g, OpId op) { return g[g[op].results[0]].name; }
+
+// What crosses the borders, and the order of the segments.
+class Completer {
+ public:
+  Completer(const Graph& g, Segmentation s) : g_(g), s_(std::move(s)) {}
+
+  Segmentation run() {
+    locate();
+    for (size_t i = 0; i < s_.segments.size(); ++i) borders(i);
+    sort();
+    return std::move(s_);
+  }
+
+ private:
+  void locate() {
+    segments_of_.resize(g_.ops.size());
+    for (size_t i = 0; i < s_.segments.size(); ++i)
+      for (const std::string& name : s_.segments[i].ops) {
+        const auto v = find_value(g_, name);
+        if (!v || !g_[*v].def || !is_tensor_op(g_, g_[*v].def))
+          throw Error(ErrorCode::kUnknownName, "no op of the fusion makes this tensor; name an op by its first result", "%" + name);
+        segments_of_[g_[*v].def.index].push_back(i);
+      }
+    for (OpId op : tensor_ops(g_))
+      if (segments_of_[op.index].empty())
+        throw Error(ErrorCode::kInvalidGraph, "the op is in no segment; assign it to one", "%" + name_of(g_, op));
+    for (const OutputRef& out : outputs(g_)) {
+      outputs_.insert(out.value);
+      if (out.alias) alias_[out.value] = out.alias;
+    }
+  }
+
+  void borders(size_t i) {
+    Segment& segment = s_.segments[i];
+    std::set<OpId> inside;
+    for (const std::string& name : segment.ops) inside.insert(g_[*find_value(g_, name)].def);
+    std::set<ValueId> in, out;
+    for (OpId op : inside)
+      for (ValueId v : g_[op].operands)
+        if (v && g_.is_tensor(v) && !inside.contains(g_[v].def)) in.insert(v);
+    for (OpId op : inside)
+      for (ValueId v : g_[op].results) {
+        // A value that several segments make crosses from the first of them.
+        if (segments_of_[op.index].front() != i) continue;
+        bool needed = outputs_.contains(v);
+        for (OpId reader : tensor_ops(g_))
+          for (ValueId operand : g_[reader].operands)
+            if (operand == v)
+              for (size_t s : segments_of_[reader.index])
+                needed |= s != i && std::find(segments_of_[op.index].begin(), segments_of_[op.index].end(), s) == segments_of_[op.index].end();
+        if (needed) out.insert(v);
+      }
+    segment.inputs.clear();
+    segment.outputs.clear();
+    for (ValueId v : in) segment.inputs.push_back({g_[v].name, {}, {}, {}});
+    for (ValueId v : out) {
+      Crossing c{g_[v].name, {}, {}, {}};
+      const auto it = alias_.find(v);
+      if (it != alias_.end() && may_overwrite(i, v, it->second)) c.alias = g_[it->second].name;
+      segment.outputs.push_back(c);
+    }
+  }
+
+  // A segment writes over an input itself if it reads that input at the same elements alone, and is the last to read it.
+  bool may_overwrite(size_t segment, ValueId v, ValueId input) const {
+    for (OpId reader : tensor_ops(g_))
+      for (ValueId operand : g_[reader].operands)
+        if (operand == input)
+          for (size_t s : segments_of_[reader.index])
+            if (s != segment || (s_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) || depends_on(reader, g_[v].def))
+              return false;
+    return true;
+  }
+
+  bool depends_on(OpId op, OpId maker) const {
+    if (op == maker) return false;
+    for (ValueId v : g_[op].operands)
+      if (v && g_[v].def && (g_[v].def == maker || depends_on(g_[v].def, maker))) return true;
+    return false;
+  }
+
+  void sort() {
+    std::vector<std::set<size_t>> needs(s_.segments.size());
+    for (size_t i = 0; i < s_.segments.size(); ++i)
+      for (const Crossing& c : s_.segments[i].inputs) {
+        const OpId def = g_[*find_value(g_, c.value)].def;
+        if (is_tensor_op(g_, def)) needs[i].insert(segments_of_[def.index].front());
+      }
+    std::vector<Segment> sorted;
+    std::vector<bool> done(s_.segments.size());
+    while (sorted.size() < s_.segments.size()) {
+      bool moved = false;
+      for (size_t i = 0; i < s_.segments.size() && !moved; ++i) {
+        if (done[i] || !std::all_of(needs[i].begin(), needs[i].end(), [&](size_t n) { return n == i || done[n]; })) continue;
+        done[i] = moved = true;
+        sorted.push_back(s_.segments[i]);
+      }
+      if (moved) continue;
+      for (size_t i = 0; i < s_.segments.size(); ++i)
+        if (!done[i])
+          throw Error(ErrorCode::kInvalidGraph, "segments need each other's results; move an op so that one can run first",
+                      "segment " + s_.segments[i].name);
+    }
+    s_.segments = std::move(sorted);
+  }
+
+  const Graph& g_;
+  Segmentation s_;
+  std::vector<std::vector<size_t>> segments_of_;
+  std::set<ValueId> outputs_;
+  std::map<ValueId, ValueId> alias_;
+};
+
+}  // namespace
+
+Segmentation complete(const Graph& fusion, Segmentation segmentation) {
+  return Completer(fusion, std::move(segmentation)).run();
+}
+
+std::vector<Step> unfused_steps(const Graph& g, OpId op) {
+  const ValueId v = g[op].results[0];
+  const std::string& name = g[v].name;
+  std::vector<std::string> kept, order;
+  for (DomainId d : g.tensor_of(v).logical)
+    if (g[d].iter_type != IterType::kReduction) kept.push_back(g[d].name);
+  order = kept;
+  for (DomainId d : g.tensor_of(v).logical)
+    if (g[d].iter_type == IterType::kReduction) order.push_back(g[d].name);
+  std::vector<Step> steps;
+  if (kept.empty()) return steps;
+  if (order.size() > kept.size()) {
+    Step reorder{StepKind::kReorder, {StepOperand::of(name)}, {}, {}};
+    for (const std::string& d : order) reorder.operands.push_back(StepOperand::domain_of(name, d));
+    steps.push_back(reorder);
+  }
+  std::string all = kept[0];
+  for (size_t i = 1; i < kept.size(); ++i) {
+    const std::string merged = "all" + std::to_string(i);
+    steps.push_back({StepKind::kMerge, {StepOperand::domain_of(name, all), StepOperand::domain_of(name, kept[i])}, {merged}, {}});
+    all = merged;
+  }
+  steps.push_back({StepKind::kSplit, {StepOperand::domain_of(name, all), StepOperand::number(128)}, {"block", "thread"}, {}});
+  const auto parallelize = [&](const char* domain, ParallelType p) {
+    Step step{StepKind::kParallelize, {StepOperand::domain_of(name, domain)}, {}, {}};
+    step.attrs.set_enum(AttrKey::kParallel, p);
+    steps.push_back(step);
+  };
+  parallelize("block", ParallelType::kGridX);
+  parallelize("thread", ParallelType::kBlockX);
+  return steps;
+}
+
+Segmentation plan_unfused(const Graph& fusion) {
+  Segmentation s;
+  s.graph = fusion.name;
+  for (OpId op : tensor_ops(fusion)) {
+    Segment segment;
+    segment.name = fusion.name + "_" + std::to_string(s.segments.size());
+    segment.ops = {name_of(fusion, op)};
+    segment.steps = unfused_steps(fusion, op);
+    s.segments.push_back(std::move(segment));
+  }
+  return complete(fusion, std::move(s));
+}
+
+Segmentation plan_single(const Graph& fusion, std::vector<Step> steps) {
+  Segmentation s;
+  s.graph = fusion.name;
+  Segment segment;
+  segment.name = fusion.name;
+  for (OpId op : tensor_ops(fusion)) segment.ops.push_back(name_of(fusion, op));
+  segment.steps = std::move(steps);
+  if (!segment.ops.empty()) s.segments.push_back(std::move(segment));
+  return complete(fusion, std::move(s));
+}
+
+Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps) {
+  Segmentation s;
+  s.graph = fusion.name;
+  std::map<std::string, size_t> by_name;
+  std::map<std::string, size_t> segment_of;  // a tensor's
+  for (const Step& step : steps) {
+    if (step.kind != StepKind::kAssign) continue;
+    const std::string name(step.attrs.string(AttrKey::kName));
+    const auto [it, is_new] = by_name.emplace(name, s.segments.size());
+    if (is_new) {
+      s.segments.emplace_back();
+      s.segments.back().name = name;
+      s.segments.back().executor = step.attrs.enumerator<SegmentExecutor>(AttrKey::kExecutor);
+    }
+    for (const StepOperand& v : step.operands) {
+      s.segments[it->second].ops.push_back(v.value);
+      segment_of[v.value] = it->second;
+    }
+  }
+  for (const Step& step : steps) {
+    if (step.kind == StepKind::kAssign) continue;
+    const auto it = step.operands.empty() ? segment_of.end() : segment_of.find(step.operands[0].value);
+    if (it == segment_of.end())
+      throw Error(ErrorCode::kStepReferent, "the step names a tensor that no segment makes; assign its op first",
+                  step.operands.empty() ? "" : "%" + step.operands[0].value);
+    s.segments[it->second].steps.push_back(step);
+    // What a step makes belongs to the same segment.
+    for (const std::string& made : step.results) segment_of.emplace(made, it->second);
+  }
+  return complete(fusion, std::move(s));
+}
+
+}  // namespace fusebox
