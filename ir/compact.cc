@@ -1,6 +1,7 @@
 // `compact`: renumbers a graph in text order. Text order: the ops of the body, depth first; at each op its operands that are
 // constants, then its results, each with its domains; then its regions, each index before the ops.
-#include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "ir/graph.h"
 
@@ -29,6 +30,11 @@ class Compactor {
     if (!old) return old;
     ValueId& mapped = values_[old.index];
     if (mapped) return mapped;
+    if (const auto& bits = g_[old].constant) {
+      // One constant a value: the text form shows no more.
+      const auto [it, is_new] = constants_.try_emplace({g_[old].dtype, bits->low, bits->high}, ValueId(out_.values.size()));
+      if (!is_new) return mapped = it->second;
+    }
     mapped = ValueId(out_.values.size());
     const ValueId result = mapped;
     out_.values.push_back(g_[old]);
@@ -50,9 +56,10 @@ class Compactor {
     const Tensor& from = g_[old];
     Tensor to = from;
     to.value = value(from.value);
+    // First: they stand in the order of application, so that no chain of definitions is followed deep.
+    for (TransformId& t : to.transforms) t = transform(t);
     for (auto list : {&Tensor::root, &Tensor::logical, &Tensor::loop_broadcasts})
       for (DomainId& d : to.*list) d = domain(d);
-    for (TransformId& t : to.transforms) t = transform(t);
     for (auto list : {&Tensor::allocation, &Tensor::loop})
       for (DomainId& d : to.*list) d = domain(d);
     to.inline_at = domain(from.inline_at);
@@ -124,6 +131,7 @@ class Compactor {
   std::vector<TensorId> tensors_;
   std::vector<DomainId> domains_;
   std::vector<TransformId> transforms_;
+  std::map<std::tuple<Dtype, uint64_t, uint64_t>, ValueId> constants_;
 };
 
 }  // namespace

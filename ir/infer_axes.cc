@@ -10,6 +10,7 @@ void fail(const Graph& g, ErrorCode code, const std::string& message, ValueId pl
 std::string op_text(OpKind kind) { return std::string(row_of(kind).text); }
 
 std::vector<Axis> axes_of(InferContext& c, ValueId tensor) {
+  if (!c.g.is_tensor(tensor)) fail(c.g, ErrorCode::kWrongKind, op_text(c.kind) + " needs a tensor here, not a scalar", tensor);
   std::vector<Axis> axes;
   for (DomainId d : logical_without_reductions(c.g, c.g.tensor_of(tensor))) {
     Axis axis;

@@ -274,12 +274,15 @@ Attrs Parser::attrs(std::span<const AttrKey> accepted, std::string_view of, bool
   return result;
 }
 
-bool Parser::starts_operand() const {
+bool Parser::starts_literal() const {
   const Token& t = peek();
-  if (t.kind == TokenKind::kValue || t.kind == TokenKind::kNumber || t.is('[') || t.is_word("_")) return true;
-  if (t.kind != TokenKind::kWord) return false;
+  if (t.kind != TokenKind::kWord) return t.kind == TokenKind::kNumber;
   const std::string_view stem = t.text.substr(0, t.text.find('_'));
   return t.text == "true" || t.text == "false" || stem == "inf" || stem == "nan" || peek(1).is('(');
+}
+
+bool Parser::starts_operand() const {
+  return peek().kind == TokenKind::kValue || peek().is('[') || peek().is_word("_") || starts_literal();
 }
 
 std::string Parser::missing_operand(std::string_view of, const Slot& slot, int index) {

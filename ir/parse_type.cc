@@ -76,7 +76,7 @@ GraphParser::Dimension GraphParser::declaration() {
   d.declares = p_.peek().kind == TokenKind::kWord;
   if (!d.declares) return d;
   d.domain.iter_type = p_.enumerator<IterType>("an iteration type");
-  if (starts_extent(p_.peek())) extent(d.domain);
+  if (starts_extent(p_.peek()) || p_.starts_literal()) extent(d.domain);
   if (p_.peek().kind == TokenKind::kWord && p_.peek().text != "like") d.domain.parallel = p_.enumerator<ParallelType>("a parallel type");
   if (p_.accept_word("like")) {
     if (p_.peek().kind != TokenKind::kValue || !p_.peek().has_domain) p_.fail_expected("a domain such as %y.i0");

@@ -158,6 +158,8 @@ class Parser {
     return count;
   }
 
+  bool starts_literal() const;
+
  private:
   bool starts_operand() const;
   static std::string missing_operand(std::string_view of, const Slot& slot, int index);

@@ -7,6 +7,9 @@
 namespace fusebox {
 namespace {
 
+// An extent that a reader takes for one without a name before it.
+bool reads_as_extent(const Graph& g, ValueId v) { return !v || !g[v].constant || g[v].dtype == Dtype::kIndex; }
+
 bool is_constant_one(const Graph& g, ValueId v) {
   return v && g[v].constant && g[v].dtype == Dtype::kIndex && g[v].constant->low == 1;
 }
@@ -18,7 +21,9 @@ bool is_plain(const Graph& g, const Tensor& t) {
     return false;
   for (size_t i = 0; i < t.logical.size(); ++i) {
     const IterDomain& d = g[t.logical[i]];
-    if (d.def || d.like || d.parallel != ParallelType::kSerial || d.name != "i" + std::to_string(i)) return false;
+    if (d.def || d.like || d.parallel != ParallelType::kSerial || d.name != "i" + std::to_string(i) ||
+        !reads_as_extent(g, d.extent) || !reads_as_extent(g, d.expanded))
+      return false;
   }
   return true;
 }
