@@ -7,85 +7,25 @@
 namespace fusebox {
 namespace {
 
-void check_slot(const Graph& g, OpKind kind, const Slot& slot, ValueId v) {
-  if (!v) {
-    if (!slot.optional) fail(g, ErrorCode::kOperandCount, op_text(kind) + " lacks an operand that it needs", {});
-    return;
-  }
-  if (v.index >= g.values.size()) throw Error(ErrorCode::kInvalidGraph, op_text(kind) + " has an operand that does not exist");
-  const ValueKind k = g[v].kind;
-  const bool tensor = k == ValueKind::kTensor, scalar = k == ValueKind::kScalar;
-  const bool right = slot.kind == 't' ? tensor : slot.kind == 's' ? scalar : slot.kind == 'a' ? tensor || scalar : true;
-  if (right) return;
-  const std::string wanted = slot.kind == 't' ? "a tensor" : slot.kind == 's' ? "a scalar" : "a tensor or scalar";
-  fail(g, ErrorCode::kWrongKind, op_text(kind) + " needs " + wanted + " here, not a " + std::string(text(k)), v);
-}
-
-// Operands against the format; absent trailing optional operands are filled in with null ids.
-void check_format(InferContext& c) {
-  const OpRow& row = row_of(c.kind);
-  size_t fixed = 0;
-  for (const Slot& s : row.format->all()) fixed += s.list ? 0 : 1;
-  if (row.format->list_count() == 0) {
-    const auto slots = row.format->all();
-    while (c.operands.size() < fixed && slots[c.operands.size()].optional) c.operands.push_back({});
-  }
-  const auto ranges = slot_ranges(*row.format, c.operands.size());
-  if (!ranges)
-    fail(c.g, ErrorCode::kOperandCount,
-         op_text(c.kind) + " has " + std::to_string(c.operands.size()) + " operands, which its form does not take",
-         c.operands.empty() || c.operands[0].index >= c.g.values.size() ? ValueId() : c.operands[0]);
-  c.slots = *ranges;
-  for (size_t s = 0; s < row.format->all().size(); ++s)
-    for (ValueId v : c.slot(s)) check_slot(c.g, c.kind, row.format->slots[s], v);
-}
-
-void check_attrs(const InferContext& c) {
-  const OpRow& row = row_of(c.kind);
-  for (const Attr& a : c.attrs.list()) {
-    const std::string word(row_of(a.key).text);
-    if (!row.accepts(a.key))
-      fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " takes no attribute `" + word + "`; leave it out", c.operand(0));
-    const AttrKind kind = row_of(a.key).kind;
-    const size_t wanted = kind == AttrKind::kDtype ? 1 : kind == AttrKind::kString ? 2 : kind == AttrKind::kInts ? 3 : 0;
-    const auto texts = enum_texts_of(kind);
-    const bool in_range = a.value.index() != 0 || texts.empty() ||
-                          (std::get<int64_t>(a.value) >= 0 && std::get<int64_t>(a.value) < static_cast<int64_t>(texts.size()));
-    if (a.value.index() != wanted || !in_range)
-      fail(c.g, ErrorCode::kBadAttribute, "attribute `" + word + "` of " + op_text(c.kind) + " has a value of another kind", c.operand(0));
-  }
-}
-
-void check_output(InferContext& c) {
-  const ValueId value = c.operands[0], alias = c.operand(1);
-  const Graph& g = c.g;
-  if (!alias) return;
-  if (!g.is_tensor(value) || !g.is_tensor(alias) || !g[alias].def || g[g[alias].def].kind != OpKind::kInput)
-    fail(g, ErrorCode::kBadAlias, "an output overwrites a tensor that is an input; name one", alias);
-  if (g[alias].dtype != g[value].dtype)
-    fail(g, ErrorCode::kBadAlias,
-         "an output of " + std::string(text(g[value].dtype)) + " cannot overwrite an input of " +
-             std::string(text(g[alias].dtype)) + "; cast it first",
-         alias);
-  const auto from = logical_without_reductions(g, g.tensor_of(value)), to = logical_without_reductions(g, g.tensor_of(alias));
-  bool fits = from.size() == to.size();
-  for (size_t i = 0; fits && i < from.size(); ++i) {
-    const auto a = evaluate_size(g, from[i]), b = evaluate_size(g, to[i]);
-    // An expanded input has one element for many.
-    fits = (!a || !b || *a == *b) && !g[to[i]].expanded;
-  }
-  if (!fits) fail(g, ErrorCode::kBadAlias, "an output can overwrite only an input of its own shape, not expanded", alias);
+// Absent trailing optional operands are filled in with null ids.
+void fill_in(OpKind kind, std::vector<ValueId>& operands) {
+  const FormatRow& format = *row_of(kind).format;
+  if (format.list_count() != 0) return;
+  while (operands.size() < format.all().size() && format.slots[operands.size()].optional) operands.push_back({});
 }
 
 std::vector<ResultSpec> infer_results(InferContext& c) {
   if (!row_of(c.kind).at(c.g.level))
     fail(c.g, ErrorCode::kWrongLevel,
          op_text(c.kind) + " cannot stand in a program of level " + std::string(text(c.g.level)), c.operand(0));
-  check_format(c);
-  check_attrs(c);
+  fill_in(c.kind, c.operands);
+  OpView view = c.view();
+  check_format(view);
+  check_attrs(view);
+  c.slots = view.slots;
   if (c.kind == OpKind::kSize) return std::vector<ResultSpec>(c.name_count);
   if (c.kind == OpKind::kOutput) {
-    check_output(c);
+    check_output(view);
     return {};
   }
   if (c.kind == OpKind::kInput)

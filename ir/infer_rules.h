@@ -3,6 +3,8 @@
 // A rule reads the operands' axes and answers with one ResultSpec a result. An axis is what a consumer sees of a domain.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +41,24 @@ struct ResultSpec {
   MemoryType memory = MemoryType::kUnset;
 };
 
+// An op to be checked.
+struct OpView {
+  const Graph& g;
+  OpKind kind;
+  std::span<const ValueId> operands;
+  const Attrs& attrs;
+  std::array<SlotRange, kMaxSlots> slots{};
+
+  std::span<const ValueId> slot(size_t i) const { return operands.subspan(slots[i].begin, slots[i].count); }
+  ValueId operand(size_t i) const { return i < operands.size() ? operands[i] : ValueId(); }
+};
+// Operands against the op's format (fills in `slots`), attributes against its row, an alias against its output, and what kernel and
+// host ops ask of their operands. Throw.
+void check_format(OpView& op);
+void check_attrs(const OpView& op);
+void check_output(const OpView& op);
+void check_low_level(const OpView& op);
+
 // One op under inference. Operands may be rewritten (a −1 in the shape of a reshape); scalars may be emitted at `place`.
 struct InferContext {
   Graph& g;
@@ -53,6 +73,7 @@ struct InferContext {
   // The operands of a slot of the format; an absent optional one is a null id.
   std::span<const ValueId> slot(size_t i) const { return {operands.data() + slots[i].begin, slots[i].count}; }
   ValueId operand(size_t i) const { return i < operands.size() ? operands[i] : ValueId(); }
+  OpView view() const { return {g, kind, operands, attrs, slots}; }
 };
 
 [[noreturn]] void fail(const Graph& g, ErrorCode code, const std::string& message, ValueId place);
