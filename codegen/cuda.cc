@@ -1,0 +1,444 @@
+#include "codegen/cuda.h"
+
+#include <algorithm>
+#include <set>
+
+#include "codegen/cuda_expression.h"
+#include "codegen/cuda_names.h"
+#include "codegen/hoist.h"
+#include "ir/error.h"
+
+namespace fusebox {
+namespace {
+
+constexpr std::string_view kCoordinates[] = {"x", "y", "z"};
+
+// The operands of one op by the keyword (or the place) of their slot.
+class Operands {
+ public:
+  explicit Operands(const Op& op) : op_(op), format_(*row_of(op.kind).format) {
+    const auto ranges = slot_ranges(format_, op.operands.size());
+    if (!ranges)
+      throw Error(ErrorCode::kOperandCount, "the op " + std::string(row_of(op.kind).text) + " has the wrong number of operands");
+    ranges_ = *ranges;
+  }
+  std::span<const ValueId> of(std::string_view keyword) const {
+    for (size_t i = 0; i < format_.all().size(); ++i)
+      if (format_.slots[i].keyword == keyword) return std::span(op_.operands).subspan(ranges_[i].begin, ranges_[i].count);
+    return {};
+  }
+  ValueId one(std::string_view keyword) const {
+    const auto all = of(keyword);
+    return all.empty() ? ValueId() : all[0];
+  }
+
+ private:
+  const Op& op_;
+  const FormatRow& format_;
+  std::array<SlotRange, kMaxSlots> ranges_;
+};
+
+class Emitter {
+ public:
+  Emitter(const Graph& graph, const CudaOptions& options) : g_(graph), options_(options), names_(graph) {}
+
+  CudaSource emit();
+
+ private:
+  // -- what is known before anything is written
+  void look_ahead();
+  void parameters();
+  // -- ops
+  void region(RegionId id);
+  void op(const Op& op);
+  void scalar(const Op& op);
+  void thread(const Op& op);
+  void loop(const Op& op);
+  void branch(const Op& op);
+  void allocate(const Op& op);
+  void load(const Op& op);
+  void store(const Op& op);
+  void copy(const Op& op);
+  void collective(const Op& op);
+  void welford_combine(const Op& op);
+
+  // -- pieces
+  void line(const std::string& text) { body_ += std::string(static_cast<size_t>(2 * depth_), ' ') + text + "\n"; }
+  CudaTerm term(ValueId v) const {
+    if (!v) throw Error(ErrorCode::kInvalidGraph, "an operand is missing");
+    if (g_.is_tensor(v)) throw Error(ErrorCode::kWrongKind, "a buffer stands where a scalar is needed", "%" + g_[v].name);
+    if (!g_[v].constant && names_[v].empty()) throw Error(ErrorCode::kNotDominated, "used before it is defined", "%" + g_[v].name);
+    return {names_[v], g_[v].dtype, g_[v].constant};
+  }
+  std::string as(ValueId v, Dtype dtype, bool bare = false) { return cuda_term(term(v), dtype, headers_, bare); }
+  std::string index(ValueId v) { return as(v, Dtype::kIndex, true); }
+  const std::string& buffer(ValueId v) const {
+    if (!v || !g_.is_tensor(v)) throw Error(ErrorCode::kWrongKind, "a scalar stands where a buffer is needed", v ? "%" + g_[v].name : "");
+    return names_[v];
+  }
+  std::string place(ValueId tensor, ValueId at) { return buffer(tensor) + "[" + index(at) + "]"; }
+  // `const T name = `, with the result named after its dtype.
+  std::string define(ValueId result) {
+    return "const " + std::string(cuda_type(g_[result].dtype)) + " " + names_.define(result) + " = ";
+  }
+  // `const auto [a, b, c] = `
+  std::string define_all(const Op& op) {
+    std::string text = "const auto [";
+    for (size_t i = 0; i < op.results.size(); ++i) text += (i == 0 ? "" : ", ") + names_.define(op.results[i]);
+    return text + "] = ";
+  }
+  // The cache operator of an access to global memory, as a template argument; empty: the default.
+  std::string cache(const Op& op, ValueId tensor) const;
+  std::string welford_type(Dtype value, Dtype count) {
+    headers_.need(CudaHeader::kCombine);
+    return "<" + std::string(cuda_type(value)) + ", " + std::string(cuda_type(count)) + ">";
+  }
+
+  const Graph& g_;
+  const CudaOptions& options_;
+  CudaNames names_;
+  CudaHeaders headers_;
+  std::string body_, comment_, signature_;
+  int depth_ = 1;
+  std::set<ValueId> written_;                 // buffers that the kernel stores to
+  std::map<ValueId, int64_t> vector_bytes_;   // the widest vector access of a buffer
+  bool uses_shared_ = false;
+};
+
+void Emitter::look_ahead() {
+  for (const OpId id : ops_in_order(g_)) {
+    const Op& op = g_[id];
+    const Operands operands(op);
+    if (op.kind == OpKind::kStore) written_.insert(op.operands[0]);
+    if (op.kind == OpKind::kCopy) {
+      written_.insert(op.operands[0]);
+      for (const ValueId v : {op.operands[0], operands.one("from")}) {
+        int64_t& bytes = vector_bytes_[v];
+        bytes = std::max(bytes, op.attrs.integer(AttrKey::kWidth, 1) * size_bytes(g_[v].dtype));
+      }
+    }
+    if (demands(op.kind, kSync)) {
+      for (const ValueId v : op.operands)
+        if (v && g_.is_tensor(v)) written_.insert(v);
+    }
+  }
+}
+
+void Emitter::parameters() {
+  std::string list;
+  const std::vector<ValueId> all = inputs(g_);
+  size_t widest = 0;
+  std::vector<std::string> types;
+  for (const ValueId v : all) {
+    const std::string type(cuda_type(g_[v].dtype));
+    const bool is_written = written_.contains(v);
+    types.push_back(!g_.is_tensor(v) ? type : (is_written ? "" : "const ") + type + "*");
+    widest = std::max(widest, types.back().size());
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    const ValueId v = all[i];
+    const std::string& name = names_.define(v, g_.is_tensor(v) ? "t" : "s");
+    const bool restricts = g_.is_tensor(v) && options_.restrict_parameters;
+    list += (list.empty() ? "" : ", ") + types[i] + (restricts ? " __restrict__ " : " ") + name;
+    comment_ += "//   " + types[i] + std::string(widest - types[i].size() + 1, ' ') + name;
+    if (g_.is_tensor(v)) comment_ += written_.contains(v) ? ": written" : ": read";
+    comment_ += "\n";
+  }
+  signature_ = "extern \"C\" __global__ void ";
+  if (options_.max_threads > 0) signature_ += "__launch_bounds__(" + std::to_string(options_.max_threads) + ") ";
+  signature_ += options_.entry + "(" + list + ")";
+}
+
+std::string Emitter::cache(const Op& op, ValueId tensor) const {
+  const MemoryType memory = g_.tensor_of(tensor).memory;
+  const bool is_global = memory != MemoryType::kLocal && memory != MemoryType::kShared;
+  switch (is_global ? op.attrs.enumerator<CacheOp>(AttrKey::kCacheOp) : CacheOp::kUnspecified) {
+    case CacheOp::kUnspecified:
+      return {};
+    case CacheOp::kAllLevels:
+      return "Cache::kAllLevels";
+    case CacheOp::kStreaming:
+      return "Cache::kStreaming";
+    case CacheOp::kGlobal:
+      return "Cache::kGlobal";
+  }
+  return {};
+}
+
+void Emitter::region(RegionId id) {
+  for (const OpId inner : g_[id].ops) op(g_[inner]);
+}
+
+void Emitter::scalar(const Op& op) {
+  std::vector<CudaTerm> operands;
+  for (const ValueId v : op.operands) operands.push_back(term(v));
+  const Dtype dtype = g_[op.results.at(0)].dtype;
+  try {
+    const std::string text = cuda_expression(op.kind, op.attrs, operands, dtype, headers_);
+    line(define(op.results[0]) + text + ";");
+  } catch (Error& e) {
+    if (e.place.empty()) e.place = "%" + g_[op.results[0]].name;
+    throw;
+  }
+}
+
+void Emitter::thread(const Op& op) {
+  const auto on = op.attrs.enumerator<ParallelType>(AttrKey::kParallel);
+  if (!is_thread(on)) throw Error(ErrorCode::kBadAttribute, "a thread index is on a grid or block coordinate, not " + std::string(text(on)));
+  const bool is_index = op.kind == OpKind::kThreadIndex;
+  const std::string_view builtin = is_grid(on) ? (is_index ? "blockIdx" : "gridDim") : (is_index ? "threadIdx" : "blockDim");
+  const ParallelType x = is_grid(on) ? ParallelType::kGridX : ParallelType::kBlockX;
+  const std::string_view coordinate = kCoordinates[static_cast<size_t>(on) - static_cast<size_t>(x)];
+  const std::string type(cuda_type(g_[op.results.at(0)].dtype));
+  line(define(op.results[0]) + type + "(" + std::string(builtin) + "." + std::string(coordinate) + ");");
+}
+
+void Emitter::loop(const Op& op) {
+  const RegionId inner = op.regions.at(0);
+  const std::string start = index(op.operands[0]), stop = index(op.operands[1]), step = index(op.operands[2]);
+  if (op.attrs.flag(AttrKey::kUnroll)) line("#pragma unroll");
+  const std::string name = g_[inner].index ? names_.define(g_[inner].index, "i") : "i";
+  const std::string advance = step == "1" ? "++" + name : name + " += " + step;
+  line("for (index_t " + name + " = " + start + "; " + name + " < " + stop + "; " + advance + ") {");
+  ++depth_;
+  region(inner);
+  --depth_;
+  line("}");
+}
+
+void Emitter::branch(const Op& op) {
+  line("if (" + as(op.operands[0], Dtype::kBool) + ") {");
+  for (size_t i = 0; i < op.regions.size(); ++i) {
+    if (i > 0) line("} else {");
+    ++depth_;
+    region(op.regions[i]);
+    --depth_;
+  }
+  line("}");
+}
+
+void Emitter::allocate(const Op& op) {
+  const ValueId result = op.results.at(0);
+  const Dtype dtype = g_[result].dtype;
+  const std::string type(cuda_type(dtype));
+  if (op.attrs.enumerator<MemoryType>(AttrKey::kMemory) == MemoryType::kShared) {
+    uses_shared_ = true;
+    const Operands operands(op);
+    const std::string at = operands.one("at") ? index(operands.one("at")) : "0";
+    const std::string& name = names_.define(result, "shared");
+    line(type + "* const " + name + " = reinterpret_cast<" + type + "*>(shared_memory + " + at + ");");
+    return;
+  }
+  const auto size = constant_integer(g_, op.operands[0]);
+  if (!size || *size < 0)
+    throw Error(ErrorCode::kIllegalAllocation, "a local buffer needs a constant size", "%" + g_[result].name);
+  const auto vector = vector_bytes_.find(result);
+  const int64_t align = std::max(op.attrs.integer(AttrKey::kAlign), vector == vector_bytes_.end() ? 0 : vector->second);
+  const std::string alignment = align > size_bytes(dtype) ? "alignas(" + std::to_string(align) + ") " : "";
+  line(alignment + type + " " + names_.define(result, "local") + "[" + std::to_string(std::max<int64_t>(*size, 1)) + "];");
+}
+
+void Emitter::load(const Op& op) {
+  const Operands operands(op);
+  const ValueId from = op.operands[0];
+  const ValueId predicate = operands.one("if"), otherwise = operands.one("else");
+  const Dtype dtype = g_[from].dtype;
+  std::string text = place(from, operands.one("at"));
+  if (const std::string c = cache(op, from); !c.empty()) {
+    headers_.need(CudaHeader::kMemory);
+    text = "load<" + c + ">(&" + text + ")";
+  }
+  if (predicate) {
+    const std::string other = otherwise ? as(otherwise, dtype) : cuda_literal(dtype, {});
+    text = as(predicate, Dtype::kBool) + " ? " + text + " : " + other;
+  }
+  const Dtype result = g_[op.results.at(0)].dtype;
+  text = cuda_convert(std::move(text), dtype, result, headers_);
+  line(define(op.results[0]) + text + ";");
+}
+
+void Emitter::store(const Op& op) {
+  const Operands operands(op);
+  const ValueId to = op.operands[0];
+  const ValueId predicate = operands.one("if");
+  const std::string guard = predicate ? "if (" + as(predicate, Dtype::kBool) + ") " : "";
+  const std::string value = as(op.operands.at(2), g_[to].dtype);
+  const std::string at = place(to, operands.one("at"));
+  if (const std::string c = cache(op, to); !c.empty()) {
+    headers_.need(CudaHeader::kMemory);
+    line(guard + "store<" + c + ">(&" + at + ", " + value + ");");
+  } else {
+    line(guard + at + " = " + value + ";");
+  }
+}
+
+void Emitter::copy(const Op& op) {
+  const Operands operands(op);
+  // Two slots have the keyword `at`: the operands' order tells them apart.
+  const ValueId to = op.operands.at(0), to_at = op.operands.at(1), from = op.operands.at(2), from_at = op.operands.at(3);
+  const ValueId predicate = operands.one("if");
+  const std::string guard = predicate ? "if (" + as(predicate, Dtype::kBool) + ") " : "";
+  const int64_t width = op.attrs.integer(AttrKey::kWidth, 1);
+  const int64_t bytes = width * size_bytes(g_[to].dtype);
+  if (width < 1 || bytes > 16 || (bytes & (bytes - 1)) != 0)
+    throw Error(ErrorCode::kIllegalVectorize, "a vector access has 1, 2, 4, 8 or 16 bytes, not " + std::to_string(bytes), "%" + g_[to].name);
+  if (g_[to].dtype != g_[from].dtype)
+    throw Error(ErrorCode::kDtypeMismatch, "a copy needs buffers of one dtype", "%" + g_[to].name);
+  const std::string reading = cache(op, from), writing = cache(op, to);
+  const std::string target = place(to, to_at), source = place(from, from_at);
+  if (width == 1 && reading.empty() && writing.empty()) {
+    line(guard + target + " = " + source + ";");
+    return;
+  }
+  headers_.need(CudaHeader::kMemory);
+  std::string arguments = std::to_string(width);
+  if (!reading.empty() || !writing.empty()) arguments += ", " + (reading.empty() ? "Cache::kDefault" : reading);
+  if (!writing.empty()) arguments += ", " + writing;
+  line(guard + "copy_vector<" + arguments + ">(&" + target + ", &" + source + ");");
+}
+
+void Emitter::collective(const Op& op) {
+  headers_.need(CudaHeader::kReduce);
+  const Operands operands(op);
+  const bool is_grid_wide = op.kind == OpKind::kGridReduce, is_broadcast = op.kind == OpKind::kBlockBroadcast;
+  const auto values = operands.of("value"), init = operands.of("init"), workspaces = operands.of("in");
+  const bool is_welford = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp) == ReduceOp::kWelford && !is_broadcast;
+  const std::string place = op.results.empty() ? "" : "%" + g_[op.results[0]].name;
+  const size_t count = is_welford ? 3 : 1;
+  if (values.size() != count || op.results.size() != count || workspaces.size() != count || (!is_broadcast && init.size() != count))
+    throw Error(ErrorCode::kOperandCount,
+                "the op " + std::string(row_of(op.kind).text) + " needs " + std::to_string(count) + " values, neutral elements and workspaces",
+                place);
+
+  std::string threads;
+  for (const int64_t wire : op.attrs.ints(AttrKey::kThreads)) {
+    const auto on = static_cast<ParallelType>(wire);
+    if (!(is_block(on) || (is_grid(on) && is_grid_wide)))
+      throw Error(ErrorCode::kBadAttribute, "the op " + std::string(row_of(op.kind).text) + " cannot exchange values along " + std::string(text(on)), place);
+    static constexpr std::string_view kNames[] = {"kGridX", "kGridY", "kGridZ", "kBlockX", "kBlockY", "kBlockZ"};
+    threads += (threads.empty() ? "" : " | ") + std::string(kNames[static_cast<size_t>(on) - static_cast<size_t>(ParallelType::kGridX)]);
+  }
+  if (threads.empty()) threads = "0";
+
+  std::vector<Dtype> dtypes;
+  for (const ValueId w : workspaces) dtypes.push_back(g_[w].dtype);
+  if (is_broadcast) {
+    const std::string value = as(values[0], dtypes[0]);
+    const std::string text = "block_broadcast<" + threads + ">(" + value + ", " + buffer(workspaces[0]) + ")";
+    const std::string whole = cuda_convert(text, dtypes[0], g_[op.results[0]].dtype, headers_);
+    line(define(op.results[0]) + whole + ";");
+    return;
+  }
+
+  // The value that takes part, and where it is kept meanwhile.
+  const auto contribution = [&](std::span<const ValueId> from) {
+    if (!is_welford) return as(from[0], dtypes[0]);
+    return "Welford" + welford_type(dtypes[0], dtypes[2]) + "{" + as(from[0], dtypes[0]) + ", " + as(from[1], dtypes[1]) + ", " +
+           as(from[2], dtypes[2]) + "}";
+  };
+  std::string value = contribution(values);
+  if (const ValueId predicate = operands.one("if"))
+    value = as(predicate, Dtype::kBool) + " ? " + value + " : " + contribution(init);
+  std::string places = is_welford ? "WelfordPlaces" + welford_type(dtypes[0], dtypes[2]) : "Places<" + std::string(cuda_type(dtypes[0])) + ">";
+  places += "{";
+  for (size_t i = 0; i < count; ++i) places += (i == 0 ? "" : ", ") + buffer(workspaces[i]);
+  places += "}";
+
+  static constexpr std::string_view kOps[] = {"Sum", "Prod", "Min", "Max", "Merge"};
+  std::string text = is_grid_wide ? "grid_reduce<" : "block_reduce<";
+  text += std::string(kOps[static_cast<size_t>(op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp))]) + ", " + threads + ", ";
+  text += op.attrs.flag(AttrKey::kAll) ? "kAllThreads" : "kFirstThread";
+  text += ">(" + value + ", " + places;
+  if (is_grid_wide) {
+    const ValueId counters = operands.one("sync");
+    if (!counters) throw Error(ErrorCode::kOperandCount, "a grid reduction needs a buffer of counters", place);
+    text += ", &" + buffer(counters) + "[" + std::to_string(op.attrs.integer(AttrKey::kSlot)) + "]";
+  }
+  text += ")";
+  if (is_welford) {
+    line(define_all(op) + text + ";");
+  } else {
+    text = cuda_convert(text, dtypes[0], g_[op.results[0]].dtype, headers_);
+    line(define(op.results[0]) + text + ";");
+  }
+}
+
+void Emitter::welford_combine(const Op& op) {
+  if (op.results.size() != 3) throw Error(ErrorCode::kOperandCount, "welford_combine has three results");
+  const Dtype value = g_[op.results[0]].dtype, count = g_[op.results[2]].dtype;
+  const std::string type = "Welford" + welford_type(value, count);
+  const auto triple = [&](size_t first) {
+    return type + "{" + as(op.operands.at(first), value) + ", " + as(op.operands.at(first + 1), value) + ", " +
+           as(op.operands.at(first + 2), count) + "}";
+  };
+  const std::string a = triple(0), b = triple(3);
+  line(define_all(op) + "welford_combine(" + a + ", " + b + ");");
+}
+
+void Emitter::op(const Op& op) {
+  switch (op.kind) {
+    case OpKind::kInput:
+      return;  // the signature has them
+    case OpKind::kFor:
+      return loop(op);
+    case OpKind::kIf:
+      return branch(op);
+    case OpKind::kAllocate:
+      return allocate(op);
+    case OpKind::kLoad:
+      return load(op);
+    case OpKind::kStore:
+      return store(op);
+    case OpKind::kCopy:
+      return copy(op);
+    case OpKind::kThreadIndex:
+    case OpKind::kThreadCount:
+      return thread(op);
+    case OpKind::kBarrier:
+      return line("__syncthreads();");
+    case OpKind::kGridBarrier:
+      headers_.need(CudaHeader::kSynchronize);
+      return line("grid_barrier(&" + buffer(op.operands.at(0)) + "[" + std::to_string(op.attrs.integer(AttrKey::kSlot)) + "]);");
+    case OpKind::kBlockReduce:
+    case OpKind::kGridReduce:
+    case OpKind::kBlockBroadcast:
+      return collective(op);
+    case OpKind::kWelfordCombine:
+      return welford_combine(op);
+    default:
+      // Scalar arithmetic, which cuda_expression lists, or no op of a kernel.
+      return scalar(op);
+  }
+}
+
+CudaSource Emitter::emit() {
+  if (g_.level != Level::kKernel)
+    throw Error(ErrorCode::kWrongLevel, "CUDA code is made from a kernel; lower this " + std::string(text(g_.level)) + " program first");
+  look_ahead();
+  parameters();
+  region(Graph::body());
+
+  std::string result;
+  for (size_t i = 0; i < std::size(kCudaHeaderNames); ++i)
+    if (headers_.needs(static_cast<CudaHeader>(i))) result += "#include \"" + std::string(kCudaHeaderNames[i]) + "\"\n";
+  result += "\nusing index_t = int" + std::to_string(g_.index_bits) + "_t;\n\n";
+  result += comment_ + signature_ + " {\n";
+  if (uses_shared_) result += "  extern __shared__ __align__(16) unsigned char shared_memory[];\n";
+  result += body_ + "}\n";
+  return {std::move(result), options_.entry};
+}
+
+constexpr std::string_view kCompileOptions[] = {"--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"};
+
+}  // namespace
+
+CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options) {
+  if (!options.hoist) return Emitter(kernel, options).emit();
+  Graph shared = kernel;
+  hoist(shared);
+  return Emitter(shared, options).emit();
+}
+
+std::span<const std::string_view> cuda_compile_options() { return kCompileOptions; }
+
+}  // namespace fusebox

@@ -1,0 +1,51 @@
+// One scalar op as a CUDA expression, and what expressions are made of: literals, conversions, the headers they need.
+//
+// Invariants: an expression has exactly the C++ type of its dtype; it may stand on the right of `=` or as an argument, but
+// needs parentheses inside another operator.
+//
+//   cuda_expression(OpKind::kAdd, {}, {{"v0", Dtype::kHalf}, {"v1", Dtype::kHalf}}, Dtype::kHalf, headers)
+//     == "half_t(float(v0) + float(v1))"
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ir/graph.h"
+
+namespace fusebox {
+
+// The runtime headers in the order in which they are included; a set is a mask of 1 << header.
+enum class CudaHeader { kTypes, kConvert, kInteger, kReal, kCompare, kComplex, kMemory, kSynchronize, kCombine, kReduce };
+inline constexpr std::string_view kCudaHeaderNames[] = {"types.cuh",   "convert.cuh", "integer.cuh",     "real.cuh",    "compare.cuh",
+                                                        "complex.cuh", "memory.cuh",  "synchronize.cuh", "combine.cuh", "reduce.cuh"};
+
+class CudaHeaders {
+ public:
+  void need(CudaHeader header) { mask_ |= 1u << static_cast<unsigned>(header); }
+  bool needs(CudaHeader header) const { return (mask_ >> static_cast<unsigned>(header) & 1) != 0; }
+
+ private:
+  uint32_t mask_ = 1;  // the types, always
+};
+
+struct CudaTerm {
+  std::string text;  // a name; unused for a constant
+  Dtype dtype;
+  std::optional<ConstantBits> constant = std::nullopt;
+};
+
+// The type of an element; storage-only dtypes too.
+inline std::string_view cuda_type(Dtype dtype) { return row_of(dtype).cpp; }
+// A literal of exactly the dtype's type. `bare`: an index constant may be an int, as the operand of an operator.
+std::string cuda_literal(Dtype dtype, ConstantBits bits, bool bare = false);
+// An expression of one dtype as another, by the rules of the op `cast`.
+std::string cuda_convert(std::string text, Dtype from, Dtype to, CudaHeaders& headers);
+// A term as a dtype; constants are converted here and now.
+std::string cuda_term(const CudaTerm& term, Dtype to, CudaHeaders& headers, bool bare = false);
+
+std::string cuda_expression(OpKind kind, const Attrs& attrs, std::span<const CudaTerm> operands, Dtype result,
+                            CudaHeaders& headers);
+
+}  // namespace fusebox

@@ -1,0 +1,50 @@
+#include "ir/error.h"
+#include "replay/cuda/compile.h"
+#include "replay/cuda/session.h"
+
+namespace fusebox {
+namespace {
+
+class Backend final : public CudaBackend {
+ public:
+  void add_compiler_folder(const std::string& folder) override { folders_.push_back(folder); }
+  CudaVersion compiler_version() override {
+    CudaVersion version;
+    nvrtc_api(folders_).nvrtcVersion(&version.major, &version.minor);
+    return version;
+  }
+  CudaBinary compile(const CudaCompileRequest& request) override { return compile_with(nvrtc_api(folders_), request); }
+
+  CudaVersion driver_version() override {
+    std::string why;
+    const DriverApi* driver = driver_api(why);
+    int number = 0;  // 1000 major + 10 minor
+    if (driver == nullptr || driver->cuDriverGetVersion(&number) != 0) return {};
+    return {number / 1000, number % 1000 / 10};
+  }
+  std::vector<CudaDevice> devices() override {
+    std::string why;
+    const DriverApi* driver = driver_api(why);
+    return driver == nullptr ? std::vector<CudaDevice>() : list_devices(*driver);
+  }
+  std::unique_ptr<CudaSession> open(int ordinal) override {
+    std::string why;
+    const DriverApi* driver = driver_api(why);
+    if (driver == nullptr) throw Error(ErrorCode::kNoDevice, "no GPU is there: " + why);
+    const auto all = list_devices(*driver);
+    if (ordinal < 0 || static_cast<size_t>(ordinal) >= all.size())
+      throw Error(ErrorCode::kNoDevice, "no GPU has the number " + std::to_string(ordinal) + "; there are " + std::to_string(all.size()));
+    return open_session(*driver, all[static_cast<size_t>(ordinal)]);
+  }
+
+ private:
+  std::vector<std::string> folders_;
+};
+
+}  // namespace
+}  // namespace fusebox
+
+extern "C" fusebox::CudaBackend* fusebox_cuda_backend() {
+  static fusebox::Backend backend;
+  return &backend;
+}

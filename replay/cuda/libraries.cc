@@ -1,0 +1,154 @@
+#include "replay/cuda/libraries.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "ir/error.h"
+
+namespace fusebox {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Fills in a table of functions; returns the first symbol that is not there.
+const char* resolve(void* library, DriverApi& api) {
+#define FUSEBOX_RESOLVE(name, symbol, ...)                                           \
+  api.name = reinterpret_cast<decltype(api.name)>(dlsym(library, #symbol)); \
+  if (api.name == nullptr) return #symbol;
+  FUSEBOX_DRIVER_FUNCTIONS(FUSEBOX_RESOLVE)
+  return nullptr;
+}
+const char* resolve(void* library, NvrtcApi& api) {
+  FUSEBOX_NVRTC_FUNCTIONS(FUSEBOX_RESOLVE)
+#undef FUSEBOX_RESOLVE
+  return nullptr;
+}
+
+struct Driver {
+  DriverApi api;
+  bool is_there = false;
+  std::string why;
+
+  Driver() {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    if (library == nullptr) {
+      why = dlerror();
+      return;
+    }
+    if (const char* missing = resolve(library, api)) {
+      why = std::string("libcuda.so.1 lacks ") + missing;
+      return;
+    }
+    if (const int code = api.cuInit(0); code != 0) {
+      const char* text = nullptr;
+      api.cuGetErrorString(code, &text);
+      why = text == nullptr ? "cuInit failed" : text;
+      return;
+    }
+    is_there = true;
+  }
+};
+
+void split(std::string_view list, std::vector<fs::path>& folders) {
+  while (!list.empty()) {
+    const size_t colon = list.find(':');
+    if (colon != 0) folders.emplace_back(list.substr(0, colon));
+    list = colon == std::string_view::npos ? std::string_view() : list.substr(colon + 1);
+  }
+}
+
+// lib*/python*/site-packages/nvidia/*/lib of an environment, where PyPI's packages put the libraries.
+void add_packages(const fs::path& root, std::vector<fs::path>& folders) {
+  std::error_code ignored;
+  std::vector<fs::path> found;
+  for (const auto& version : fs::directory_iterator(root / "lib", ignored)) {
+    if (!version.path().filename().string().starts_with("python")) continue;
+    for (const char* site : {"site-packages", "dist-packages"})
+      for (const auto& package : fs::directory_iterator(version.path() / site / "nvidia", ignored)) found.push_back(package.path() / "lib");
+  }
+  std::sort(found.rbegin(), found.rend());  // the newest version first
+  folders.insert(folders.end(), found.begin(), found.end());
+}
+
+std::vector<fs::path> compiler_folders(const std::vector<std::string>& first) {
+  std::vector<fs::path> folders(first.begin(), first.end());
+#ifdef FUSEBOX_NVRTC_FOLDERS
+  split(FUSEBOX_NVRTC_FOLDERS, folders);
+#endif
+  if (const char* home = std::getenv("CUDA_HOME")) folders.push_back(fs::path(home) / "lib64");
+  folders.emplace_back("/usr/local/cuda/lib64");
+  if (const char* environment = std::getenv("VIRTUAL_ENV")) add_packages(environment, folders);
+  if (const char* path = std::getenv("LD_LIBRARY_PATH")) split(path, folders);
+  add_packages("/usr/local", folders);
+  add_packages("/usr", folders);
+  return folders;
+}
+
+// The library's files of a folder, the newest version first.
+std::vector<fs::path> files_named(const fs::path& folder, std::string_view prefix) {
+  std::error_code ignored;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().filename().string().starts_with(prefix)) files.push_back(entry.path());
+  std::sort(files.rbegin(), files.rend());
+  return files;
+}
+
+struct Nvrtc {
+  NvrtcApi api;
+  std::string why = "libnvrtc was not found";
+
+  explicit Nvrtc(const std::vector<std::string>& first) {
+    for (const fs::path& folder : compiler_folders(first)) {
+      // Version 12 compiles for sm_100a too, from 12.8 on.
+      for (const char* prefix : {"libnvrtc.so.13", "libnvrtc.so.12"})
+        for (const fs::path& file : files_named(folder, prefix))
+          if (open(file)) return;
+    }
+    for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"})
+      if (open(name)) return;
+  }
+
+  bool open(const fs::path& file) {
+    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      if (file.has_parent_path()) why = dlerror();
+      return false;
+    }
+    if (const char* missing = resolve(library, api)) {
+      why = file.string() + " lacks " + missing;
+      return false;
+    }
+    // The compiler looks for its builtins by name alone when it first compiles: it finds what is loaded already.
+    Dl_info info;
+    int major = 0, minor = 0;
+    api.nvrtcVersion(&major, &minor);
+    const std::string builtins = "libnvrtc-builtins.so." + std::to_string(major);
+    if (dladdr(reinterpret_cast<void*>(api.nvrtcVersion), &info) != 0 && info.dli_fname != nullptr)
+      for (const fs::path& beside : files_named(fs::path(info.dli_fname).parent_path(), builtins))
+        if (dlopen(beside.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) break;
+    why.clear();
+    return true;
+  }
+};
+
+}  // namespace
+
+const DriverApi* driver_api(std::string& why) {
+  static const Driver driver;
+  why = driver.why;
+  return driver.is_there ? &driver.api : nullptr;
+}
+
+const NvrtcApi& nvrtc_api(const std::vector<std::string>& folders) {
+  static const Nvrtc nvrtc(folders);
+  if (!nvrtc.why.empty())
+    throw Error(ErrorCode::kModuleMissing,
+                "no CUDA compiler: " + nvrtc.why + "; install a CUDA 13 toolkit or PyPI's nvidia-cuda-nvrtc");
+  return nvrtc.api;
+}
+
+}  // namespace fusebox

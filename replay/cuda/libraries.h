@@ -1,0 +1,108 @@
+// The functions that Fusebox uses of libcuda and libnvrtc, with declarations of its own, so that no CUDA header is needed.
+// Both libraries are loaded at run time.
+//
+//   const DriverApi& driver = *driver_api();  driver.cuInit(0);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fusebox {
+
+// FUNCTION(name, exported symbol, parameter types); all return 0 for success. Versioned symbols are those that the headers of
+// CUDA 12 and 13 map the names to.
+#define FUSEBOX_DRIVER_FUNCTIONS(FUNCTION)                                                                              \
+  FUNCTION(cuInit, cuInit, unsigned)                                                                                    \
+  FUNCTION(cuDriverGetVersion, cuDriverGetVersion, int*)                                                                \
+  FUNCTION(cuGetErrorName, cuGetErrorName, int, const char**)                                                           \
+  FUNCTION(cuGetErrorString, cuGetErrorString, int, const char**)                                                       \
+  FUNCTION(cuDeviceGetCount, cuDeviceGetCount, int*)                                                                    \
+  FUNCTION(cuDeviceGet, cuDeviceGet, int*, int)                                                                         \
+  FUNCTION(cuDeviceGetName, cuDeviceGetName, char*, int, int)                                                           \
+  FUNCTION(cuDeviceGetAttribute, cuDeviceGetAttribute, int*, int, int)                                                  \
+  FUNCTION(cuDeviceTotalMem, cuDeviceTotalMem_v2, size_t*, int)                                                         \
+  FUNCTION(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, void**, int)                                             \
+  FUNCTION(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, int)                                                \
+  FUNCTION(cuCtxSetCurrent, cuCtxSetCurrent, void*)                                                                     \
+  FUNCTION(cuCtxSynchronize, cuCtxSynchronize)                                                                          \
+  FUNCTION(cuModuleLoadData, cuModuleLoadData, void**, const void*)                                                     \
+  FUNCTION(cuModuleUnload, cuModuleUnload, void*)                                                                       \
+  FUNCTION(cuModuleGetFunction, cuModuleGetFunction, void**, void*, const char*)                                        \
+  FUNCTION(cuFuncGetAttribute, cuFuncGetAttribute, int*, int, void*)                                                    \
+  FUNCTION(cuFuncSetAttribute, cuFuncSetAttribute, void*, int, int)                                                     \
+  FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, cuOccupancyMaxActiveBlocksPerMultiprocessor, int*, void*, int,  \
+           size_t)                                                                                                      \
+  FUNCTION(cuLaunchKernel, cuLaunchKernel, void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+           void*, void**, void**)                                                                                       \
+  FUNCTION(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, void*, unsigned, unsigned, unsigned, unsigned,         \
+           unsigned, unsigned, unsigned, void*, void**)                                                                 \
+  FUNCTION(cuMemAlloc, cuMemAlloc_v2, uint64_t*, size_t)                                                                \
+  FUNCTION(cuMemFree, cuMemFree_v2, uint64_t)                                                                           \
+  FUNCTION(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, uint64_t, const void*, size_t, void*)                               \
+  FUNCTION(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, void*, uint64_t, size_t, void*)                                     \
+  FUNCTION(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, uint64_t, uint64_t, size_t, void*)                                  \
+  FUNCTION(cuMemsetD8Async, cuMemsetD8Async, uint64_t, unsigned char, size_t, void*)                                    \
+  FUNCTION(cuStreamCreate, cuStreamCreate, void**, unsigned)                                                            \
+  FUNCTION(cuStreamDestroy, cuStreamDestroy_v2, void*)                                                                  \
+  FUNCTION(cuStreamSynchronize, cuStreamSynchronize, void*)                                                             \
+  FUNCTION(cuStreamWaitEvent, cuStreamWaitEvent, void*, void*, unsigned)                                                \
+  FUNCTION(cuEventCreate, cuEventCreate, void**, unsigned)                                                              \
+  FUNCTION(cuEventDestroy, cuEventDestroy_v2, void*)                                                                    \
+  FUNCTION(cuEventRecord, cuEventRecord, void*, void*)                                                                  \
+  FUNCTION(cuEventSynchronize, cuEventSynchronize, void*)                                                               \
+  FUNCTION(cuEventElapsedTime, cuEventElapsedTime, float*, void*, void*)
+
+#define FUSEBOX_NVRTC_FUNCTIONS(FUNCTION)                                                                           \
+  FUNCTION(nvrtcVersion, nvrtcVersion, int*, int*)                                                                  \
+  FUNCTION(nvrtcCreateProgram, nvrtcCreateProgram, void**, const char*, const char*, int, const char* const*,       \
+           const char* const*)                                                                                      \
+  FUNCTION(nvrtcDestroyProgram, nvrtcDestroyProgram, void**)                                                        \
+  FUNCTION(nvrtcCompileProgram, nvrtcCompileProgram, void*, int, const char* const*)                                \
+  FUNCTION(nvrtcGetProgramLogSize, nvrtcGetProgramLogSize, void*, size_t*)                                          \
+  FUNCTION(nvrtcGetProgramLog, nvrtcGetProgramLog, void*, char*)                                                    \
+  FUNCTION(nvrtcGetCUBINSize, nvrtcGetCUBINSize, void*, size_t*)                                                    \
+  FUNCTION(nvrtcGetCUBIN, nvrtcGetCUBIN, void*, char*)
+
+#define FUSEBOX_POINTER(name, symbol, ...) int (*name)(__VA_ARGS__) = nullptr;
+struct DriverApi {
+  FUSEBOX_DRIVER_FUNCTIONS(FUSEBOX_POINTER)
+};
+struct NvrtcApi {
+  FUSEBOX_NVRTC_FUNCTIONS(FUSEBOX_POINTER)
+};
+#undef FUSEBOX_POINTER
+
+// Numbers of the driver's enumerations, by its names.
+enum CudaResult : int {
+  CUDA_ERROR_OUT_OF_MEMORY = 2,
+  CUDA_ERROR_NO_DEVICE = 100,
+  CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
+  CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
+};
+enum CudaDeviceAttribute : int {
+  CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
+  CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2,
+  CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5,
+  CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10,
+  CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 95,
+  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+};
+enum CudaFunctionAttribute : int {
+  CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
+  CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+  CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+  CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
+  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+};
+
+// libcuda, initialized; null where there is no driver, with the reason in `why`.
+const DriverApi* driver_api(std::string& why);
+// libnvrtc, with its builtins library loaded; throws kModuleMissing. `folders` are looked through first.
+const NvrtcApi& nvrtc_api(const std::vector<std::string>& folders);
+
+}  // namespace fusebox

@@ -1,0 +1,224 @@
+#include "replay/cuda/session.h"
+
+
+#include "ir/error.h"
+
+namespace fusebox {
+namespace {
+
+void check(const DriverApi& driver, int code, const std::string& what) {
+  if (code == 0) return;
+  const char *name = nullptr, *text = nullptr;
+  driver.cuGetErrorName(code, &name);
+  driver.cuGetErrorString(code, &text);
+  const std::string words = what + " failed with " + (name == nullptr ? "result " + std::to_string(code) : name) + ": " +
+                            (text == nullptr ? "no description" : text);
+  switch (code) {
+    case CUDA_ERROR_OUT_OF_MEMORY:
+      throw Error(ErrorCode::kOutOfMemory, words);
+    case CUDA_ERROR_NO_DEVICE:
+      throw Error(ErrorCode::kNoDevice, words);
+    case CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+    case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
+      throw Error(ErrorCode::kLaunchLimit, words);
+    default:
+      throw Error(ErrorCode::kDeviceFailure, words);
+  }
+}
+
+// Blackwell and Hopper have features that only code for that very architecture may use.
+std::string architecture_of(int major, int minor) {
+  return "sm_" + std::to_string(major) + std::to_string(minor) + (major >= 9 ? "a" : "");
+}
+
+class Session final : public CudaSession {
+ public:
+  Session(const DriverApi& driver, const CudaDevice& device) : driver_(driver), device_(device) {
+    check(driver_, driver_.cuDevicePrimaryCtxRetain(&context_, device_.ordinal), "opening the GPU");
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() override { driver_.cuDevicePrimaryCtxRelease(device_.ordinal); }
+
+  const CudaDevice& device() const override { return device_; }
+
+  CudaPointer allocate(int64_t bytes) override {
+    if (bytes <= 0) return 0;
+    CudaPointer pointer = 0;
+    run(driver_.cuMemAlloc, "allocating " + std::to_string(bytes) + " bytes", &pointer, static_cast<size_t>(bytes));
+    return pointer;
+  }
+  void free(CudaPointer pointer) override {
+    if (pointer != 0) run(driver_.cuMemFree, "freeing memory", pointer);
+  }
+  void copy_to_device(CudaPointer to, const void* from, int64_t bytes, CudaStream stream) override {
+    if (bytes > 0) run(driver_.cuMemcpyHtoDAsync, "a copy to the GPU", to, from, static_cast<size_t>(bytes), stream);
+  }
+  void copy_to_host(void* to, CudaPointer from, int64_t bytes, CudaStream stream) override {
+    if (bytes <= 0) return;
+    run(driver_.cuMemcpyDtoHAsync, "a copy from the GPU", to, from, static_cast<size_t>(bytes), stream);
+    synchronize(stream);
+  }
+  void copy_on_device(CudaPointer to, CudaPointer from, int64_t bytes, CudaStream stream) override {
+    if (bytes > 0) run(driver_.cuMemcpyDtoDAsync, "a copy on the GPU", to, from, static_cast<size_t>(bytes), stream);
+  }
+  void fill(CudaPointer to, uint8_t byte, int64_t bytes, CudaStream stream) override {
+    if (bytes > 0) run(driver_.cuMemsetD8Async, "filling memory", to, byte, static_cast<size_t>(bytes), stream);
+  }
+
+  CudaKernel load(std::string_view binary, const std::string& entry) override {
+    const std::string bytes(binary);  // the driver reads as far as the image says
+    CudaKernel kernel;
+    run(driver_.cuModuleLoadData, "loading a kernel", &kernel.module, static_cast<const void*>(bytes.data()));
+    try {
+      run(driver_.cuModuleGetFunction, "finding the kernel " + entry, &kernel.function, kernel.module, entry.c_str());
+      kernel.registers = attribute(kernel, CU_FUNC_ATTRIBUTE_NUM_REGS);
+      kernel.local_bytes = attribute(kernel, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+      kernel.shared_bytes = attribute(kernel, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+      kernel.max_threads = attribute(kernel, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    } catch (...) {
+      driver_.cuModuleUnload(kernel.module);
+      throw;
+    }
+    return kernel;
+  }
+  void unload(const CudaKernel& kernel) override { run(driver_.cuModuleUnload, "unloading a kernel", kernel.module); }
+
+  int64_t resident_blocks(const CudaKernel& kernel, int64_t threads, int64_t shared_bytes) override {
+    allow_shared(kernel, shared_bytes);
+    int blocks = 0;
+    run(driver_.cuOccupancyMaxActiveBlocksPerMultiprocessor, "asking for the occupancy", &blocks, kernel.function,
+        static_cast<int>(threads), static_cast<size_t>(shared_bytes));
+    return int64_t{blocks} * device_.multiprocessors;
+  }
+
+  void launch(const CudaKernel& kernel, const CudaLaunch& launch) override {
+    check_limits(kernel, launch);
+    allow_shared(kernel, launch.shared_bytes);
+    const auto n = [](int64_t value) { return static_cast<unsigned>(value); };
+    const auto &grid = launch.grid, &block = launch.block;
+    // The driver takes the addresses as mutable and does not write through them.
+    void** arguments = const_cast<void**>(launch.arguments.data());
+    if (launch.is_cooperative)
+      run(driver_.cuLaunchCooperativeKernel, "a cooperative launch", kernel.function, n(grid[0]), n(grid[1]), n(grid[2]),
+          n(block[0]), n(block[1]), n(block[2]), n(launch.shared_bytes), launch.stream, arguments);
+    else
+      run(driver_.cuLaunchKernel, "a launch", kernel.function, n(grid[0]), n(grid[1]), n(grid[2]), n(block[0]), n(block[1]),
+          n(block[2]), n(launch.shared_bytes), launch.stream, arguments, static_cast<void**>(nullptr));
+  }
+
+  CudaStream create_stream() override {
+    CudaStream stream = nullptr;
+    run(driver_.cuStreamCreate, "making a stream", &stream, 1u);  // does not wait for the default stream
+    return stream;
+  }
+  void destroy_stream(CudaStream stream) override { run(driver_.cuStreamDestroy, "ending a stream", stream); }
+  void synchronize(CudaStream stream) override { run(driver_.cuStreamSynchronize, "a kernel or copy", stream); }
+  void synchronize() override { run(driver_.cuCtxSynchronize, "a kernel or copy"); }
+  CudaEvent create_event() override {
+    CudaEvent event = nullptr;
+    run(driver_.cuEventCreate, "making an event", &event, 0u);
+    return event;
+  }
+  void destroy_event(CudaEvent event) override { run(driver_.cuEventDestroy, "ending an event", event); }
+  void record(CudaEvent event, CudaStream stream) override { run(driver_.cuEventRecord, "recording an event", event, stream); }
+  void wait(CudaStream stream, CudaEvent event) override { run(driver_.cuStreamWaitEvent, "waiting for an event", stream, event, 0u); }
+  double elapsed_us(CudaEvent start, CudaEvent stop) override {
+    run(driver_.cuEventSynchronize, "waiting for an event", start);
+    run(driver_.cuEventSynchronize, "waiting for an event", stop);
+    float milliseconds = 0;
+    run(driver_.cuEventElapsedTime, "reading a time", &milliseconds, start, stop);
+    return 1000.0 * static_cast<double>(milliseconds);
+  }
+
+ private:
+  template <class... Parameters, class... Arguments>
+  void run(int (*function)(Parameters...), const std::string& what, Arguments... arguments) {
+    check(driver_, driver_.cuCtxSetCurrent(context_), "making the GPU current");
+    check(driver_, function(arguments...), what);
+  }
+  int attribute(const CudaKernel& kernel, int which) {
+    int value = 0;
+    run(driver_.cuFuncGetAttribute, "asking about a kernel", &value, which, kernel.function);
+    return value;
+  }
+  // More than 48 KiB of shared memory must be asked for.
+  void allow_shared(const CudaKernel& kernel, int64_t bytes) {
+    if (bytes > 48 * 1024)
+      run(driver_.cuFuncSetAttribute, "asking for shared memory", kernel.function,
+          static_cast<int>(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), static_cast<int>(bytes));
+  }
+  void check_limits(const CudaKernel& kernel, const CudaLaunch& launch) {
+    const auto limit = [](int64_t value, int64_t most, const std::string& what) {
+      if (value < 1 || value > most)
+        throw Error(ErrorCode::kLaunchLimit, "a launch of " + std::to_string(value) + " " + what + "; the limit is " + std::to_string(most));
+    };
+    constexpr const char* kAxes[] = {"x", "y", "z"};
+    for (size_t i = 0; i < 3; ++i) {
+      limit(launch.grid[i], device_.max_grid[i], std::string("blocks along ") + kAxes[i]);
+      limit(launch.block[i], device_.max_block[i], std::string("threads along ") + kAxes[i]);
+    }
+    const int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
+    limit(threads, kernel.max_threads, "threads in a block of this kernel");
+    const int64_t most = device_.max_shared_bytes - kernel.shared_bytes;
+    if (launch.shared_bytes < 0 || launch.shared_bytes > most)
+      throw Error(ErrorCode::kLaunchLimit, "a launch with " + std::to_string(launch.shared_bytes) +
+                                               " bytes of shared memory in a block; the limit is " + std::to_string(most));
+    if (!launch.is_cooperative) return;
+    const int64_t resident = resident_blocks(kernel, threads, launch.shared_bytes);
+    // Three dimensions within their limits fit 64 bits only one after the other.
+    int64_t rest = resident;
+    for (const int64_t n : launch.grid) rest /= n;
+    if (!device_.launches_cooperatively || rest < 1)
+      throw Error(ErrorCode::kLaunchLimit, "a grid barrier needs all blocks on the GPU at once; it holds " + std::to_string(resident) +
+                                               " of this kernel: launch fewer or smaller ones");
+  }
+
+  const DriverApi& driver_;
+  CudaDevice device_;
+  void* context_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<CudaDevice> list_devices(const DriverApi& driver) {
+  std::vector<CudaDevice> devices;
+  int count = 0;
+  if (driver.cuDeviceGetCount(&count) != 0) return devices;
+  for (int i = 0; i < count; ++i) {
+    CudaDevice d;
+    d.ordinal = i;
+    int handle = 0;
+    check(driver, driver.cuDeviceGet(&handle, i), "finding a GPU");
+    const auto attribute = [&](int which) {
+      int value = 0;
+      check(driver, driver.cuDeviceGetAttribute(&value, which, handle), "asking about a GPU");
+      return value;
+    };
+    char name[256] = {};
+    check(driver, driver.cuDeviceGetName(name, sizeof name - 1, handle), "asking about a GPU");
+    d.name = name;
+    d.architecture = architecture_of(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+                                     attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+    d.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    size_t bytes = 0;
+    check(driver, driver.cuDeviceTotalMem(&bytes, handle), "asking about a GPU");
+    d.memory_bytes = static_cast<int64_t>(bytes);
+    d.max_threads_per_block = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    for (int axis = 0; axis < 3; ++axis) {
+      d.max_block[static_cast<size_t>(axis)] = attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X + axis);
+      d.max_grid[static_cast<size_t>(axis)] = attribute(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + axis);
+    }
+    d.max_shared_bytes = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    d.warp_size = attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+    d.launches_cooperatively = attribute(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0;
+    devices.push_back(std::move(d));
+  }
+  return devices;
+}
+
+std::unique_ptr<CudaSession> open_session(const DriverApi& driver, const CudaDevice& device) {
+  return std::make_unique<Session>(driver, device);
+}
+
+}  // namespace fusebox

@@ -1,0 +1,14 @@
+// The driver: one open device.
+#pragma once
+
+#include <memory>
+
+#include "replay/cuda/libraries.h"
+#include "replay/cuda_api.h"
+
+namespace fusebox {
+
+std::vector<CudaDevice> list_devices(const DriverApi& driver);
+std::unique_ptr<CudaSession> open_session(const DriverApi& driver, const CudaDevice& device);
+
+}  // namespace fusebox

@@ -1,0 +1,135 @@
+// What Fusebox asks of CUDA: compile with NVRTC, and run on a GPU through the driver. The implementation is the module
+// libfusebox_cuda, loaded when it is first asked for (cuda_loader.h); it loads libcuda and libnvrtc itself, so that one binary
+// runs with and without a GPU, and compiles without one.
+//
+// Invariants:
+// - every call that fails throws: kModuleMissing (a library cannot be loaded), kNoDevice, kCompileFailure (with the log's first
+//   error), kLaunchLimit, kOutOfMemory, or kDeviceFailure (the driver's own words);
+// - the same request to the same NVRTC gives the same bytes, in every process;
+// - a session uses its device's primary context, as PyTorch does, and makes it current in every call: pointers and streams of
+//   PyTorch may be used with it, and calls may come from any thread, one at a time for each session.
+//
+//   CudaBackend& cuda = cuda_backend();
+//   CudaBinary binary = cuda.compile({.text = source.text, .architecture = "sm_90a", .options = options});
+//   auto session = cuda.open(0);
+//   CudaKernel kernel = session->load(binary.bytes, source.entry);
+//   session->launch(kernel, {.grid = {blocks, 1, 1}, .block = {128, 1, 1}, .arguments = arguments});
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fusebox {
+
+struct CudaVersion {
+  int major = 0, minor = 0;  // 0.0: not there
+};
+
+struct CudaDevice {
+  int ordinal = 0;
+  std::string name;
+  std::string architecture;  // what to compile for: sm_80, sm_90a, sm_100a …
+  int multiprocessors = 0;
+  int64_t memory_bytes = 0;
+  int max_threads_per_block = 0;
+  std::array<int64_t, 3> max_block = {}, max_grid = {};
+  int64_t max_shared_bytes = 0;  // of one block, with the opt-in that `launch` makes
+  int warp_size = 32;
+  bool launches_cooperatively = false;
+};
+
+struct CudaHeaderText {
+  std::string_view name, text;
+};
+
+struct CudaCompileRequest {
+  std::string_view text;
+  std::string_view name = "kernel.cu";                // in messages
+  std::span<const CudaHeaderText> headers = {};       // what `#include "name"` finds
+  std::string_view architecture;                      // sm_NN[a]
+  std::span<const std::string_view> options = {};
+};
+
+struct CudaBinary {
+  std::string bytes;  // a cubin
+  std::string log;    // warnings
+};
+
+using CudaPointer = uint64_t;  // device memory
+using CudaStream = void*;      // nullptr: the default stream
+using CudaEvent = void*;
+
+struct CudaKernel {
+  void* module = nullptr;
+  void* function = nullptr;
+  int registers = 0;
+  int64_t local_bytes = 0;   // of each thread, spills included
+  int64_t shared_bytes = 0;  // static
+  int max_threads = 0;
+};
+
+struct CudaLaunch {
+  std::array<int64_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
+  int64_t shared_bytes = 0;                     // dynamic
+  bool is_cooperative = false;                  // all blocks resident at once
+  std::span<void* const> arguments = {};        // the address of each argument's value
+  CudaStream stream = nullptr;
+};
+
+// One device, open.
+class CudaSession {
+ public:
+  virtual ~CudaSession() = default;
+  virtual const CudaDevice& device() const = 0;
+
+  virtual CudaPointer allocate(int64_t bytes) = 0;  // at least 256-byte aligned; 0 bytes give 0
+  virtual void free(CudaPointer pointer) = 0;
+  virtual void copy_to_device(CudaPointer to, const void* from, int64_t bytes, CudaStream stream = nullptr) = 0;
+  virtual void copy_to_host(void* to, CudaPointer from, int64_t bytes, CudaStream stream = nullptr) = 0;  // waits
+  virtual void copy_on_device(CudaPointer to, CudaPointer from, int64_t bytes, CudaStream stream = nullptr) = 0;
+  virtual void fill(CudaPointer to, uint8_t byte, int64_t bytes, CudaStream stream = nullptr) = 0;
+
+  // The kernel's module stays loaded until `unload`.
+  virtual CudaKernel load(std::string_view binary, const std::string& entry) = 0;
+  virtual void unload(const CudaKernel& kernel) = 0;
+  // Blocks that can be resident on the whole device: the largest cooperative grid.
+  virtual int64_t resident_blocks(const CudaKernel& kernel, int64_t threads, int64_t shared_bytes) = 0;
+  // Checks the launch against the device and the kernel first: kLaunchLimit.
+  virtual void launch(const CudaKernel& kernel, const CudaLaunch& launch) = 0;
+
+  virtual CudaStream create_stream() = 0;
+  virtual void destroy_stream(CudaStream stream) = 0;
+  // Waits; an error of a kernel that ran comes out here.
+  virtual void synchronize(CudaStream stream) = 0;
+  virtual void synchronize() = 0;  // the whole device
+  virtual CudaEvent create_event() = 0;
+  virtual void destroy_event(CudaEvent event) = 0;
+  virtual void record(CudaEvent event, CudaStream stream = nullptr) = 0;
+  virtual void wait(CudaStream stream, CudaEvent event) = 0;  // later work of the stream waits
+  virtual double elapsed_us(CudaEvent start, CudaEvent stop) = 0;  // waits for both
+};
+
+class CudaBackend {
+ public:
+  virtual ~CudaBackend() = default;
+
+  // A folder to look for libnvrtc in before all others; before the first use of the compiler.
+  virtual void add_compiler_folder(const std::string& folder) = 0;
+  virtual CudaVersion compiler_version() = 0;  // throws kModuleMissing
+  virtual CudaBinary compile(const CudaCompileRequest& request) = 0;
+
+  // 0.0 and no devices where there is no driver.
+  virtual CudaVersion driver_version() = 0;
+  virtual std::vector<CudaDevice> devices() = 0;
+  virtual std::unique_ptr<CudaSession> open(int ordinal) = 0;  // throws kNoDevice
+};
+
+}  // namespace fusebox
+
+// What the module exports. It lives as long as the process.
+extern "C" fusebox::CudaBackend* fusebox_cuda_backend();

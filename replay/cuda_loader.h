@@ -1,0 +1,18 @@
+// Loads the module libfusebox_cuda, once.
+//
+// It is looked for beside what called (an executable or a Python extension), in ../lib from there, and in the folder that the
+// environment variable FUSEBOX_MODULES names, which comes first.
+//
+//   for (const CudaDevice& device : cuda_backend().devices()) print(device.name);
+#pragma once
+
+#include "replay/cuda_api.h"
+
+namespace fusebox {
+
+// Throws kModuleMissing where the module is not there.
+CudaBackend& cuda_backend();
+// The runtime headers of codegen, as a compile request takes them.
+std::span<const CudaHeaderText> cuda_headers();
+
+}  // namespace fusebox

@@ -1,0 +1,115 @@
+// Compiles with NVRTC, which needs no GPU.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "codegen/cuda.h"
+#include "ir/error.h"
+#include "replay/cuda_loader.h"
+#include "tests/support/kernel_cases.h"
+
+namespace fusebox {
+namespace {
+
+constexpr std::string_view kArchitectures[] = {"sm_80", "sm_90a", "sm_100a"};
+
+CudaBinary compile(const std::string& text, std::string_view architecture) {
+  return cuda_backend().compile(
+      {.text = text, .headers = cuda_headers(), .architecture = architecture, .options = cuda_compile_options()});
+}
+
+class Nvrtc : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      cuda_backend().compiler_version();
+    } catch (const Error& e) {
+      ASSERT_EQ(e.code, ErrorCode::kModuleMissing);
+      GTEST_SKIP() << e.what();
+    }
+  }
+};
+
+// One translation unit of many kernels: a compilation has a fixed cost.
+class NvrtcScalarOps : public Nvrtc, public ::testing::WithParamInterface<std::string_view> {};
+
+TEST_P(NvrtcScalarOps, CompileForEveryDtype) {
+  std::string text;
+  int kernels = 0;
+  for (const Dtype d : testing::arithmetic_dtypes()) {
+    for (const auto& ops : {testing::scalar_ops(d), testing::scalar_casts(d), testing::scalar_extras(d)})
+      text += emit_cuda(ops.kernel, {.entry = "kernel_" + std::to_string(kernels++)}).text;
+  }
+  const CudaBinary binary = compile(text, GetParam());
+  EXPECT_EQ(binary.bytes.substr(1, 3), "ELF");
+  EXPECT_EQ(binary.log, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, NvrtcScalarOps, ::testing::ValuesIn(kArchitectures),
+                         [](const auto& info) { return std::string(info.param); });
+
+// Every reduction over every set of coordinates, and what else the headers offer.
+TEST_F(Nvrtc, CollectivesCompile) {
+  std::string text = "#include \"reduce.cuh\"\n#include \"memory.cuh\"\n";
+  const char* places[] = {"float", "double", "half_t", "bfloat16_t", "float8_e4m3_t", "int64_t", "uint8_t", "bool", "complex64_t"};
+  int kernels = 0;
+  const auto kernel = [&](const std::string& type, const std::string& body) {
+    text += "extern \"C\" __global__ void k" + std::to_string(kernels++) + "(" + type + "* x, " + type +
+            "* w, float* m, int64_t* n, uint32_t* c) {\n  " + body + "\n}\n";
+  };
+  for (const std::string type : places) {
+    for (const char* op : {"Sum", "Prod", "Min", "Max"}) {
+      if (type == "complex64_t" && op[0] == 'M') continue;
+      const std::string where = "(x[threadIdx.x], Places<" + type + ">{w}";
+      kernel(type, "x[0] = block_reduce<" + std::string(op) + ", kBlockX | kBlockZ, kAllThreads>" + where + ");");
+    }
+    kernel(type, "x[0] = grid_reduce<Sum, kBlockX | kGridX, kAllThreads>(x[threadIdx.x], Places<" + type + ">{w}, c);");
+    kernel(type, "x[0] = block_broadcast<kBlockX | kBlockY>(x[threadIdx.x], w);");
+    kernel(type, "copy_vector<16 / sizeof(" + type + ")>(x, w); store<Cache::kStreaming>(x, load<Cache::kGlobal>(w));");
+  }
+  const std::string welford = "(Welford<float, int64_t>{x[0], m[0], n[0]}, WelfordPlaces<float, int64_t>{w, m, n}";
+  kernel("float", "x[0] = block_reduce<Merge, kBlockX | kBlockY | kBlockZ, kFirstThread>" + welford + ").avg;");
+  kernel("float", "x[0] = grid_reduce<Merge, kGridX | kGridY | kGridZ, kFirstThread>" + welford + ", c).m2;");
+  for (const std::string_view architecture : kArchitectures) EXPECT_EQ(compile(text, architecture).log, "") << architecture;
+}
+
+TEST_F(Nvrtc, OneSourceGivesOneBinary) {
+  const std::string text = emit_cuda(testing::scalar_ops(Dtype::kInt32).kernel).text;
+  const std::string once = compile(text, "sm_90a").bytes;
+  EXPECT_EQ(once, compile(text, "sm_90a").bytes);
+  EXPECT_NE(once, compile(text, "sm_80").bytes);
+}
+
+TEST_F(Nvrtc, ErrorsAreCoded) {
+  const auto failure = [](const std::string& text, std::string_view architecture) {
+    try {
+      compile(text, architecture);
+    } catch (const Error& e) {
+      return std::pair(e.code, std::string(e.what()));
+    }
+    return std::pair(ErrorCode::kInternal, std::string());
+  };
+  const auto [code, message] = failure("extern \"C\" __global__ void k() { nonsense; }", "sm_90a");
+  EXPECT_EQ(code, ErrorCode::kCompileFailure);
+  EXPECT_NE(message.find("nonsense"), std::string::npos) << message;
+  EXPECT_EQ(failure("", "x86").first, ErrorCode::kBadInput);
+  EXPECT_EQ(failure("", "sm_11").first, ErrorCode::kCompileFailure);
+}
+
+TEST(Cuda, AskingForADeviceThatIsNotThereIsCoded) {
+  CudaBackend* backend = nullptr;
+  try {
+    backend = &cuda_backend();
+  } catch (const Error& e) {
+    GTEST_SKIP() << e.what();
+  }
+  try {
+    backend->open(1000);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code, ErrorCode::kNoDevice);
+  }
+}
+
+}  // namespace
+}  // namespace fusebox
