@@ -1,0 +1,38 @@
+// Bytes to values: the one gate for bytes that anyone may have made. It takes any bytes and returns a value that all code may
+// use, or throws an Error whose place is the field (`module.graphs[0].ops[3].kind`):
+//
+//   kNotABundle     another kind of file            kNewerVersion  the feature that it needs, by name
+//   kDamagedBundle  FlatBuffers' Verifier refused   kTooLarge      a limit of limits.h
+//   kInvalidField   a field is missing, out of range, or contradicts another
+//   and what ir/verify.h says of a program in it, with `module.graphs[0] %x` as place
+//
+// Memory stays within 64 times the input and 1 MiB, time linear in the input up to the verifier of programs.
+//
+//   Module m = decode_module(bytes_of(encode(m0)));   // m == m0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "ir/module.h"
+#include "serde/bundle.h"
+
+namespace fusebox {
+
+inline std::span<const uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+Module decode_module(std::span<const uint8_t> bytes);
+Bundle decode_bundle(std::span<const uint8_t> bytes);
+
+// Whether the bytes claim to be what encode(Module) or encode(Bundle) writes: eight bytes are looked at.
+bool is_module(std::span<const uint8_t> bytes);
+bool is_bundle(std::span<const uint8_t> bytes);
+
+// Everything but the meaning of programs and steps: for tools that look at broken programs, and for tests.
+Module decode_module_structure(std::span<const uint8_t> bytes);
+Bundle decode_bundle_structure(std::span<const uint8_t> bytes);
+
+}  // namespace fusebox

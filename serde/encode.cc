@@ -1,0 +1,148 @@
+#include "serde/encode.h"
+
+#include "serde/features.h"
+#include "serde/structure.h"
+#include "serde/writer.h"
+
+#include "serde/bundle_generated.h"
+
+namespace fusebox {
+namespace {
+
+void check_graphs(const Module& m, const Place& place) {
+  const Place graphs(place, "graphs");
+  for (size_t i = 0; i < m.graphs.size(); ++i) check_structure(m.graphs[i], Place(graphs, i));
+  const Place lists(place, "input_specs");
+  for (size_t i = 0; i < m.input_specs.size(); ++i) {
+    const Place list(lists, i), specs(list, "specs");
+    for (size_t k = 0; k < m.input_specs[i].specs.size(); ++k)
+      check_layout(m.input_specs[i].specs[k].shape, m.input_specs[i].specs[k].strides, Place(specs, k));
+  }
+}
+
+wire::Digest write_digest(const Digest& digest) { return wire::Digest(digest.low, digest.high); }
+
+class BundleWriter {
+ public:
+  explicit BundleWriter(Writer& w) : w_(w) {}
+
+  template <class T>
+  auto list(const std::vector<T>& from, const Place& place, size_t limit) {
+    return w_.list(from, place, limit, [&](const T& item, const Place& at) { return write(item, at); });
+  }
+
+  flatbuffers::Offset<wire::KeyValue> write(const KeyValue& entry, const Place& at) {
+    const auto key = w_.required(entry.key, Place(at, "key"));
+    const auto value = w_.string(entry.value, Place(at, "value"), limits::kTextBytes);
+    return wire::CreateKeyValue(w_.b, key, value);
+  }
+
+  flatbuffers::Offset<wire::StageRecord> write(const StageRecord& record, const Place& at) {
+    const auto module = write_module(w_, record.module, Place(at, "module"));
+    return wire::CreateStageRecord(w_.b, static_cast<uint16_t>(record.stage), module);
+  }
+
+  flatbuffers::Offset<wire::StageDigest> write(const StageDigest& entry, const Place& at) {
+    const auto name = w_.required(entry.name, Place(at, "name"));
+    const wire::Digest digest = write_digest(entry.digest);
+    return wire::CreateStageDigest(w_.b, name, &digest);
+  }
+
+  flatbuffers::Offset<wire::InputRecord> write(const InputRecord& input, const Place& at) {
+    const auto spec = write_input_spec(w_, input.spec, Place(at, "spec"));
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> bytes;
+    if (input.bytes) {
+      w_.room(input.bytes->size() + 64, Place(at, "bytes"));
+      bytes = w_.b.CreateVector(input.bytes->data(), input.bytes->size());
+    }
+    return wire::CreateInputRecord(w_.b, spec, bytes);
+  }
+
+  flatbuffers::Offset<wire::OutputRecord> write(const OutputRecord& output, const Place& at) {
+    const auto name = w_.required(output.name, Place(at, "name"));
+    const auto shape = w_.integers(output.shape, Place(at, "shape"), limits::kAxes);
+    const auto strides = w_.integers(output.strides, Place(at, "strides"), limits::kAxes);
+    const wire::Digest digest = write_digest(output.digest);
+    return wire::CreateOutputRecord(w_.b, name, static_cast<uint16_t>(output.dtype), shape, strides, &digest);
+  }
+
+  flatbuffers::Offset<wire::Failure> write(const Failure& failure, const Place& at) {
+    const auto message = w_.string(failure.message, Place(at, "message"), limits::kTextBytes);
+    const auto place = w_.string(failure.place, Place(at, "place"), limits::kTextBytes);
+    return wire::CreateFailure(w_.b, static_cast<uint16_t>(failure.code), message, place);
+  }
+
+  flatbuffers::Offset<wire::CrossingLayout> write(const CrossingLayout& layout, const Place& at) {
+    const auto segment = w_.string(layout.segment, Place(at, "segment"));
+    const auto value = w_.required(layout.value, Place(at, "value"));
+    const auto shape = w_.integers(layout.shape, Place(at, "shape"), limits::kAxes);
+    const auto strides = w_.integers(layout.strides, Place(at, "strides"), limits::kAxes);
+    return wire::CreateCrossingLayout(w_.b, segment, value, static_cast<uint16_t>(layout.dtype), shape, strides);
+  }
+
+  flatbuffers::Offset<wire::Rank> write(const Rank& rank, const Place& at) {
+    const auto executor = w_.string(rank.executor, Place(at, "executor"));
+    const auto inputs = list(rank.inputs, Place(at, "inputs"), limits::kRecords);
+    const auto outputs = list(rank.outputs, Place(at, "outputs"), limits::kRecords);
+    flatbuffers::Offset<wire::Failure> failure;
+    if (rank.failure) failure = write(*rank.failure, Place(at, "failure"));
+    const auto crossings = list(rank.crossings, Place(at, "crossings"), limits::kNodes);
+    const auto environment = list(rank.environment, Place(at, "environment"), limits::kRecords);
+    return wire::CreateRank(w_.b, executor, inputs, outputs, failure, crossings, environment);
+  }
+
+  flatbuffers::Offset<wire::Artifact> write(const Artifact& artifact, const Place& at) {
+    const auto kernel = w_.required(artifact.kernel, Place(at, "kernel"));
+    const auto architecture = w_.string(artifact.architecture, Place(at, "architecture"));
+    const auto cuda = w_.string(artifact.cuda, Place(at, "cuda"), limits::kFileBytes);
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> binary;
+    if (!artifact.binary.empty()) {
+      w_.room(artifact.binary.size() + 64, Place(at, "binary"));
+      binary = w_.b.CreateVector(artifact.binary);
+    }
+    return wire::CreateArtifact(w_.b, kernel, architecture, cuda, binary);
+  }
+
+ private:
+  Writer& w_;
+};
+
+}  // namespace
+
+std::string encode(const Module& m) {
+  check_graphs(m, Place("module"));
+  return encode_unchecked(m);
+}
+
+std::string encode(const Bundle& b) {
+  const Place root("bundle"), stages(root, "stages");
+  check_structure(b, root);
+  for (size_t i = 0; i < b.stages.size(); ++i) check_graphs(b.stages[i].module, Place(Place(stages, i), "module"));
+  return encode_unchecked(b);
+}
+
+std::string encode_unchecked(const Module& m) {
+  Writer w;
+  const auto header = write_header(w, features_of(m));
+  const auto module = write_module(w, m, Place("module"));
+  return w.finish(wire::CreateModuleFile(w.b, header, module), wire::ModuleFileIdentifier());
+}
+
+std::string encode_unchecked(const Bundle& b) {
+  const Place root("bundle");
+  Writer w;
+  BundleWriter parts(w);
+  const auto header = write_header(w, features_of(b));
+  const auto program = w.string(b.program, Place(root, "program"));
+  const auto stages = parts.list(b.stages, Place(root, "stages"), stage_texts().size());
+  const auto steps = w.list(b.steps, Place(root, "steps"), limits::kGraphs,
+                            [&](const StepList& list, const Place& at) { return write_step_list(w, list, at); });
+  const auto options = parts.list(b.options, Place(root, "options"), limits::kRecords);
+  const auto digests = parts.list(b.digests, Place(root, "digests"), limits::kRecords);
+  const auto ranks = parts.list(b.ranks, Place(root, "ranks"), limits::kRanks);
+  const auto artifacts = parts.list(b.artifacts, Place(root, "artifacts"), limits::kRecords);
+  return w.finish(wire::CreateBundle(w.b, header, program, stages, steps, options, digests, ranks, artifacts),
+                  wire::BundleIdentifier());
+}
+
+}  // namespace fusebox

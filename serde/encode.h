@@ -1,0 +1,23 @@
+// Values to bytes. The same value gives the same bytes everywhere; decode.h gives it back exactly, ids and order included.
+//
+// Throws kInvalidField, kTooLarge or kBadAttribute, with the field as place, for what decode would refuse as structure
+// (structure.h, bundle.h, limits.h); a program's meaning is not looked at.
+//
+//   decode_module(bytes_of(encode(m))) == m
+#pragma once
+
+#include <string>
+
+#include "ir/module.h"
+#include "serde/bundle.h"
+
+namespace fusebox {
+
+std::string encode(const Module& m);
+std::string encode(const Bundle& b);
+
+// Without the checks of structure: for those who want broken files, to see them refused.
+std::string encode_unchecked(const Module& m);
+std::string encode_unchecked(const Bundle& b);
+
+}  // namespace fusebox

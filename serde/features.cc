@@ -1,0 +1,120 @@
+#include "serde/features.h"
+
+#include <algorithm>
+
+#include "serde/reader.h"
+
+namespace fusebox {
+namespace {
+
+constexpr FeatureRow kRows[] = {
+#define FUSEBOX_FEATURE(name, text, bit, since) {Feature::name, text, bit, since},
+#include "serde/feature_table.inc"
+#undef FUSEBOX_FEATURE
+};
+
+const FeatureRow* row_of_bit(uint64_t bit) {
+  const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const FeatureRow& r) { return r.bit == bit; });
+  return row == std::end(kRows) ? nullptr : row;
+}
+
+uint32_t version_for(uint64_t features) {
+  uint32_t version = 1;
+  for (const FeatureRow& row : kRows)
+    if (features >> row.bit & 1) version = std::max(version, row.since);
+  return version;
+}
+
+bool uses(const Module&, Feature feature) { return feature == Feature::kModule; }
+
+bool uses(const Bundle& b, Feature feature) {
+  switch (feature) {
+    case Feature::kModule:
+    case Feature::kRecord:
+      return true;
+    case Feature::kExactInputs:
+      return std::any_of(b.ranks.begin(), b.ranks.end(), [](const Rank& rank) {
+        return std::any_of(rank.inputs.begin(), rank.inputs.end(), [](const InputRecord& i) { return i.bytes.has_value(); });
+      });
+    case Feature::kArtifacts:
+      return !b.artifacts.empty();
+  }
+  return false;
+}
+
+template <class T>
+uint64_t used_by(const T& value) {
+  uint64_t features = 0;
+  for (const FeatureRow& row : kRows)
+    if (uses(value, row.feature)) features |= bit_of(row.feature);
+  return features;
+}
+
+[[noreturn]] void newer(const std::string& what, const Place& place) {
+  throw Error(ErrorCode::kNewerVersion,
+              "the file needs " + what + "; this version reads format " + std::to_string(format_version()) +
+                  ", so read the file with a newer one",
+              place.text());
+}
+
+// A name from the file, made fit for a message.
+std::string quoted(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  std::string text(name.substr(0, kLongest));
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return "'" + text + "'";
+}
+
+}  // namespace
+
+std::span<const FeatureRow> feature_rows() { return kRows; }
+
+uint32_t format_version() {
+  return std::max_element(std::begin(kRows), std::end(kRows), [](const auto& a, const auto& b) { return a.since < b.since; })
+      ->since;
+}
+
+uint64_t features_of(const Module& m) { return used_by(m); }
+uint64_t features_of(const Bundle& b) { return used_by(b); }
+
+flatbuffers::Offset<wire::Header> write_header(Writer& w, uint64_t features) {
+  std::vector<flatbuffers::Offset<wire::Feature>> names;
+  for (uint8_t bit = 0; bit < 64; ++bit)
+    if (features >> bit & 1) {
+      const FeatureRow& row = *row_of_bit(bit);
+      const auto name = w.b.CreateString(row.text.data(), row.text.size());
+      names.push_back(wire::CreateFeature(w.b, bit, row.since, name));
+    }
+  const auto list = w.b.CreateVector(names);
+  return wire::CreateHeader(w.b, version_for(features), features, list);
+}
+
+uint64_t check_header(const wire::Header& header, const Place& place) {
+  const uint32_t version = Reader::present(header.version(), Place(place, "version"));
+  const Place names(place, "names");
+  uint64_t named = 0;
+  const uint32_t count = header.names() ? header.names()->size() : 0;
+  Reader::at_most(count, 64, names);
+  for (uint32_t i = 0; i < count; ++i) {
+    const wire::Feature& feature = *header.names()->Get(i);
+    const Place at(names, i);
+    const uint8_t bit = Reader::present(feature.bit(), Place(at, "bit"));
+    if (bit >= 64 || named >> bit != 0) invalid_field(Place(at, "bit"), "bits have to ascend, below 64");
+    named |= uint64_t{1} << bit;
+    const FeatureRow* row = row_of_bit(bit);
+    if (!row)
+      newer("feature " + quoted(feature.name()->string_view()) + " of format " + std::to_string(feature.since()),
+            Place(place, "features"));
+    if (row->text != feature.name()->string_view()) invalid_field(Place(at, "name"), "the feature has another name");
+    if (row->since != feature.since()) invalid_field(Place(at, "since"), "the feature is of another version");
+  }
+  for (uint64_t bit = 0; bit < 64; ++bit)
+    if (header.features() >> bit & ~(named >> bit) & 1 && !row_of_bit(bit))
+      newer("feature " + std::to_string(bit), Place(place, "features"));
+  if (named != header.features()) invalid_field(Place(place, "features"), "the bits and the names differ");
+  if (version > format_version()) newer("format " + std::to_string(version), Place(place, "version"));
+  if (version != version_for(header.features())) invalid_field(Place(place, "version"), "the features are of another version");
+  return header.features();
+}
+
+}  // namespace fusebox

@@ -1,0 +1,72 @@
+#include "serde/semantics.h"
+
+#include <string>
+
+#if __has_include("ir/verify.h")
+#include "ir/verify.h"
+#else
+namespace fusebox {
+static std::optional<Error> find_error(const Graph&) { return std::nullopt; }
+}  // namespace fusebox
+#endif
+
+namespace fusebox {
+namespace {
+
+[[noreturn]] void invalid(const Place& place, const std::string& message) {
+  throw Error(ErrorCode::kInvalidField, message, place.text());
+}
+
+void check_operand(const StepOperand& operand, const Slot& slot, const Place& place) {
+  if (slot.optional && operand == StepOperand{}) return;
+  const bool domain = !operand.domain.empty();
+  if (operand.value.empty() && (domain || slot.kind != 'x')) invalid(place, "the operand names no value");
+  if (domain != (slot.kind == 'd'))
+    invalid(place, domain ? "the operand names a domain where none is taken" : "the operand names no domain");
+}
+
+void check_step(const Step& step, const Place& place) {
+  const StepRow& row = row_of(step.kind);
+  const Place operands(place, "operands"), attrs(place, "attrs");
+  const auto ranges = slot_ranges(*row.format, step.operands.size());
+  if (!ranges)
+    invalid(operands, "'" + std::string(row.text) + "' does not take " + std::to_string(step.operands.size()) + " operands");
+  for (size_t slot = 0; slot < row.format->all().size(); ++slot)
+    for (size_t i = 0; i < (*ranges)[slot].count; ++i) {
+      const size_t operand = (*ranges)[slot].begin + i;
+      check_operand(step.operands[operand], row.format->slots[slot], Place(operands, operand));
+    }
+  for (size_t i = 0; i < step.attrs.list().size(); ++i)
+    if (const AttrKey key = step.attrs.list()[i].key; !row.accepts(key))
+      invalid(Place(Place(attrs, i), "key"),
+              "'" + std::string(row.text) + "' does not take attribute '" + std::string(row_of(key).text) + "'");
+}
+
+void check_steps(const std::vector<Step>& steps, const Place& place) {
+  for (size_t i = 0; i < steps.size(); ++i) check_step(steps[i], Place(place, i));
+}
+
+}  // namespace
+
+void check_meaning(const Module& m, const Place& place) {
+  const Place graphs(place, "graphs"), lists(place, "step_lists"), segmentations(place, "segmentations");
+  for (size_t i = 0; i < m.graphs.size(); ++i)
+    if (const auto error = find_error(m.graphs[i])) {
+      const std::string field = Place(graphs, i).text();
+      throw Error(error->code, error->what(), error->place.empty() ? field : field + " " + error->place);
+    }
+  for (size_t i = 0; i < m.step_lists.size(); ++i) check_steps(m.step_lists[i].steps, Place(Place(lists, i), "steps"));
+  for (size_t i = 0; i < m.segmentations.size(); ++i) {
+    const Place at(segmentations, i), segments(at, "segments");
+    for (size_t k = 0; k < m.segmentations[i].segments.size(); ++k)
+      check_steps(m.segmentations[i].segments[k].steps, Place(Place(segments, k), "steps"));
+  }
+}
+
+void check_meaning(const Bundle& b, const Place& place) {
+  const Place stages(place, "stages"), steps(place, "steps");
+  for (size_t i = 0; i < b.stages.size(); ++i) check_meaning(b.stages[i].module, Place(Place(stages, i), "module"));
+  for (size_t i = 0; i < b.steps.size(); ++i) check_steps(b.steps[i].steps, Place(Place(steps, i), "steps"));
+}
+
+}  // namespace fusebox

@@ -1,0 +1,15 @@
+// The last phase of decoding: what a program, a step or a segmentation means, on values whose structure holds (structure.h).
+//
+// Throws the error that ir/verify.h finds, with the graph's field before its place (`module.graphs[0] %x`), or kInvalidField for
+// a step that does not follow its row of step_table.inc. Whether a step applies to a graph is asked when it is applied.
+#pragma once
+
+#include "serde/bundle.h"
+#include "serde/place.h"
+
+namespace fusebox {
+
+void check_meaning(const Module& m, const Place& place);
+void check_meaning(const Bundle& b, const Place& place);
+
+}  // namespace fusebox
