@@ -173,16 +173,68 @@ TEST(TextRoundTrip, AnyBytesGetAnAnswer) {
   }
 }
 
+// Types of this program follow from its ops, so that inference meets the damage too.
+constexpr std::string_view kProgram = R"(fusion @all {
+  %m, %n = size
+  %x = input bf16[%m, %n] contiguity [true, false]
+  %i = input i64[%m, %n]
+  %k = input i64
+  %p = input bool[1*%m, %n]
+  %f = cast %x as f32
+  %y = sum %f over [1] as f64
+  %q = prod %f over [0]
+  %z = broadcast %y mask [0, 1]
+  %w = add %f, %z
+  %s = slice %w from [0, 1] to [%m, %n] by [1, 1]
+  %e = exp %s
+  %r = reshape %w to [%n, %m]
+  %c6 = reshape %w to [-1]
+  %a, %b, %c = welford %w over [0, 1]
+  %t = permute %w dims [1, 0]
+  %u = where %p, %w, 0.5
+  %d = pad %w value 0.0 by [1, 2]
+  %g = gather %w, %i axis 1
+  %h = index_select %w, %k axis 0
+  %j = cat [%w, %f] axis 1
+  %l = expand %z to [%m, %n]
+  %o = full 1.0 of [%m, 5] as f32
+  %v = iota %n from 0 by 1 as i32
+  %bd = broadcast_in_dim %v to [%m, %n] dims [1]
+  %sc = scatter %w, %i, %w axis 1
+  %ta = take_along_axis %w, %i axis 0
+  %se = select %w, %k axis 1
+  %tr = triu %w, 1
+  %sq = squeeze %z over [1]
+  %so = stride_order %w order [1, 0]
+  %cl = clamp %w, -1.0, 1.0_f32
+  %cx = complex %w, %w
+  %ad = addcmul %w, %w, %w, 2.0
+  %kk = add %k, 3_i64
+  %st = set %e cache streaming
+  output %u
+  output %cx
+  output %st
+  output %f alias %x
+}
+)";
+
 TEST(TextRoundTrip, DamagedTextGetsAnAnswer) {
   Random random(2);
-  for (int i = 0; i < 20000; ++i) {
-    std::string text = print(testing::random_module(random.below(500), options()));
-    const std::string other = random.one_in(8) ? print(testing::random_module(random.below(500), options())) : text;
+  const std::string program = print(parse_module(kProgram));
+  for (int i = 0; i < 30000; ++i) {
+    const auto base = [&] {
+      return random.one_in(4)   ? std::string(kProgram)
+             : random.one_in(4) ? program
+                                : print(testing::random_module(random.below(500), options()));
+    };
+    std::string text = base();
+    const std::string other = random.one_in(8) ? base() : text;
     for (size_t n = 1 + random.below(3); n > 0 && !text.empty(); --n) {
       const size_t at = random.below(text.size());
-      switch (random.below(5)) {
+      const size_t line = text.find('\n', at), word = text.find(' ', at);
+      switch (random.below(7)) {
         case 0:
-          text[at] = static_cast<char>(random.next());
+          text[at] = static_cast<char>(random.one_in(2) ? random.next() : ' ' + random.below(95));
           break;
         case 1:
           text.resize(at);
@@ -193,8 +245,16 @@ TEST(TextRoundTrip, DamagedTextGetsAnAnswer) {
         case 3:
           text.insert(at, text.substr(random.below(text.size()), random.below(40)));
           break;
-        default:
+        case 4:
           text = text.substr(0, at) + other.substr(std::min(other.size(), random.below(other.size() + 1)));
+          break;
+        case 5:  // a line less
+          if (line != std::string::npos) text.erase(line, text.find('\n', line + 1) - line);
+          break;
+        default:  // one word for another
+          if (const size_t from = other.find(' ', random.below(other.size() + 1));
+              word != std::string::npos && from != std::string::npos)
+            text.replace(word, text.find_first_of(" \n,", word + 1) - word, other.substr(from, other.find_first_of(" \n,", from + 1) - from));
       }
     }
     ASSERT_NO_FATAL_FAILURE(expect_answer(text)) << "case " << i;
