@@ -14,7 +14,7 @@ namespace {
 class HostBuilder {
  public:
   HostBuilder(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches)
-      : fusion_(fusion), segmentation_(segmentation), launches_(launches), host_(fusion.name + ".host", 64) {
+      : fusion_(fusion), segmentation_(segmentation), launches_(launches), host_(fusion.name + "_host", 64) {
     host_.graph().level = Level::kHost;
   }
 

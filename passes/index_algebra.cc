@@ -78,7 +78,10 @@ Form IndexAlgebra::declare_loop(int id, std::string_view name, Form extent) {
   if (has_loop(id)) return loop(id);
   extent = resolve(extent);
   check_internal(!has_loops(extent), "the extent of a loop depends on a loop");
-  if (require_at_least(extent, 1)) learnt();
+  if (require_at_least(extent, 1)) {
+    learnt();
+    extent = resolve(extent);
+  }
   AtomRecord record;
   record.kind = AtomKind::kLoop;
   record.index = static_cast<uint32_t>(loops_.size());

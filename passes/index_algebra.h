@@ -241,6 +241,7 @@ class IndexAlgebra {
   bool raise_lower(AtomId atom, int64_t lower);
   void learnt();
   bool refresh(AtomId atom);
+  bool refresh(Loop& loop);
   bool build_in(const Fact& fact);
   void use_fact(size_t index);
   void start_question();

@@ -123,6 +123,14 @@ DivMod IndexAlgebra::divide(Form value, Form divisor) {
     result.quotient = opaque(AtomKind::kQuotient, args, both_nonneg ? Interval{0, x.hi} : Interval{});
     const int64_t last = d.lo < 0 || d.hi == kInfinity ? kInfinity : std::max<int64_t>(0, d.hi - 1);
     result.remainder = opaque(AtomKind::kRemainder, args, {0, both_nonneg ? std::min(last, x.hi) : last});
+    if (e && is_positive(*e)) {
+      // Not for want of knowing that the divisor is positive: knowing it will not help.
+      for (const Form part : {result.quotient, result.remainder}) {
+        AtomRecord& record = store_.atom(store_.factors(store_.as_coefficient(part)->symbols)[0]);
+        record.keep = true;
+        record.stale = false;
+      }
+    }
   }
   division_table_.insert(hash, static_cast<uint32_t>(divisions_.size()));
   divisions_.push_back({value, divisor, canonical_, result});
@@ -204,14 +212,17 @@ bool IndexAlgebra::settle(Poly& rest, Coefficient e, Poly& quotient) {
   if (rest.failed) return false;
   const Interval bounds = store_.bounds(rest);
   if (e.symbols == kOne) {
-    if (bounds.lo == kMinusInfinity || bounds.hi == kInfinity) return false;
+    if (bounds.lo == kMinusInfinity) return false;
     const int64_t j = floor_quotient(bounds.lo, e.factor);
-    if (floor_quotient(bounds.hi, e.factor) != j) return false;
-    quotient.add_constant(j);
-    int64_t moved = 0;
-    rest.failed |= __builtin_mul_overflow(j, -e.factor, &moved);
-    rest.add_constant(moved);
-    return true;
+    if (bounds.hi != kInfinity) {
+      if (floor_quotient(bounds.hi, e.factor) != j) return false;
+      quotient.add_constant(j);
+      int64_t moved = 0;
+      rest.failed |= __builtin_mul_overflow(j, -e.factor, &moved);
+      rest.add_constant(moved);
+      return true;
+    }
+    if (bounds.lo < 0 || bounds.lo >= e.factor) return false;
   }
   if (rest.is_constant() && rest.constant == 0) return true;
   const Form value = store_.intern(rest);
@@ -330,7 +341,14 @@ bool IndexAlgebra::cut_digits(Poly& rest, Coefficient e, Poly& quotient) {
     const auto divisor = product(divisor_of(atom), size);
     if (!divisor) continue;
     const Form high = digit(base, *divisor, high_range);
-    if (high == Form{}) continue;
+    if (high == Form{}) {
+      // Shown by more than int bounds, perhaps: the digit stays below the cut.
+      if (size.symbols == kOne && size.factor - 1 < store_.atom(atom).bounds.hi) {
+        store_.limit(atom, size.factor - 1);
+        any = true;
+      }
+      continue;
+    }
     const Form low = digit(base, divisor_of(atom), size);
     store_.add(quotient, high, {at->factor < 0 ? -1 : 1, kOne});
     rest.add_term(-term.factor, term.monomial);

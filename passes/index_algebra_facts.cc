@@ -80,6 +80,7 @@ bool IndexAlgebra::build_in(const Fact& fact) {
   }
   const AtomId part = store_.intern_atom(record, {});
   store_.atom(part).exact = true;
+  store_.atom(part).keep = true;
   store_.atom(part).stale = false;
   store_.atom(part).bounds = record.bounds;
   Poly poly;
@@ -130,7 +131,7 @@ bool IndexAlgebra::require_at_least(Form value, int64_t lower) {
     if (store_.atom(atom).bounds.lo < 0) return false;
   }
   bool news = false;
-  for (const AtomId atom : factors) news |= raise_lower(atom, 1);
+  for (const AtomId atom : factors) news = raise_lower(atom, 1) || news;
   return news;
 }
 
@@ -140,6 +141,10 @@ bool IndexAlgebra::raise_lower(AtomId atom, int64_t lower) {
   store_.atom(atom).bounds.lo = lower;
   if (record.kind == AtomKind::kNamed || record.kind == AtomKind::kMin) {
     for (uint32_t i = 0; i < record.args_count; ++i) require_at_least(store_.args(atom)[i], lower);
+  } else if (record.kind == AtomKind::kQuotient && lower >= 1) {
+    // The divisor is not 0.
+    const Form divisor = store_.args(atom)[1];
+    if (store_.form(divisor).bounds.lo >= 0) require_at_least(divisor, 1);
   } else if (record.kind == AtomKind::kDigit && record.range == kNoRange) {
     int64_t whole = lower;
     if (record.divisor.symbols == kOne) {
@@ -160,16 +165,30 @@ void IndexAlgebra::learnt() {
   digit_table_.clear();
   divisions_.clear();
   division_table_.clear();
-  // An atom is made of older ones only, but of forms whose records are refreshed after: so until nothing changes.
+  // An atom is made of older ones only, but of forms whose records are refreshed after it: so until nothing changes.
   constexpr int kMaxRounds = 8;
   for (int round = 0; round < kMaxRounds; ++round) {
     store_.refresh();
     bool changed = false;
-    for (uint32_t id = 0; id < store_.atom_count(); ++id) changed |= refresh({id});
+    for (uint32_t id = 0; id < store_.atom_count(); ++id) changed = refresh({id}) || changed;
+    for (Loop& loop : loops_) changed = refresh(loop) || changed;
     if (!changed) break;
   }
   store_.refresh();
-  for (Loop& loop : loops_) loop.extent = resolve(loop.extent);
+}
+
+bool IndexAlgebra::refresh(Loop& loop) {
+  loop.extent = resolve(loop.extent);
+  AtomRecord& atom = store_.atom(loop.atom);
+  const int64_t extent = store_.form(loop.extent).bounds.hi;
+  const int64_t last = extent == kInfinity ? kInfinity : std::max<int64_t>(0, extent - 1);
+  if (last >= atom.bounds.hi) return false;
+  atom.bounds.hi = last;
+  if (last == 0) {
+    atom.stale = true;
+    loop.value = Form{};
+  }
+  return true;
 }
 
 bool IndexAlgebra::refresh(AtomId id) {
@@ -182,10 +201,14 @@ bool IndexAlgebra::refresh(AtomId id) {
     bounds = store_.form(store_.args(id)[0]).bounds;
   }
   atom.bounds = {std::max(before.bounds.lo, bounds.lo), std::min(before.bounds.hi, bounds.hi)};
-  if (!before.stale && !before.exact) {
+  if (!before.stale && !before.keep) {
     if (before.kind == AtomKind::kDigit) {
       atom.stale = store_.atom(AtomId{before.root}).stale || store_.monomial(before.divisor.symbols).stale ||
                    store_.monomial(before.range.symbols).stale;
+    } else if (before.kind == AtomKind::kQuotient || before.kind == AtomKind::kRemainder) {
+      // The divisor turned out not to be 0.
+      const auto divisor = store_.as_coefficient(store_.args(id)[1]);
+      atom.stale = divisor && !has_loops(store_.args(id)[1]) && is_positive(*divisor);
     }
     for (const Form arg : store_.args(id)) atom.stale |= store_.form(arg).stale;
   }
@@ -251,7 +274,11 @@ Form IndexAlgebra::rebuild(AtomId atom, const FormSubstitution* substitution) {
       for (uint32_t i = 1; i < record.args_count; ++i) result = bit_xor(result, arg(i));
       return result;
     }
-    case AtomKind::kQuotient: return floor_div(arg(0), arg(1));
+    // An extent stays one factor.
+    case AtomKind::kQuotient: {
+      const Form quotient = floor_div(arg(0), arg(1));
+      return has_loops(quotient) ? quotient : symbol_of(quotient);
+    }
     case AtomKind::kRemainder: return mod(arg(0), arg(1));
     case AtomKind::kMin: return min(arg(0), arg(1));
     case AtomKind::kMax: return max(arg(0), arg(1));

@@ -360,6 +360,13 @@ std::optional<Coefficient> FormStore::as_coefficient(Form form) const {
   return Coefficient{terms_[record.first].factor, terms_[record.first].monomial};
 }
 
+void FormStore::limit(AtomId atom, int64_t upper) {
+  AtomRecord& record = atoms_[atom.id];
+  record.bounds.hi = std::min(record.bounds.hi, upper);
+  // Other monomials of the atom keep bounds that are true, if wider.
+  monomials_[record.self].bounds = record.bounds;
+}
+
 void FormStore::refresh() {
   for (MonomialRecord& record : monomials_) describe(record);
   for (FormRecord& record : forms_) describe(record);

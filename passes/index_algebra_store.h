@@ -80,7 +80,8 @@ struct Poly {
 /// kDigit: base, divisor, range. kSymbol, kLoop: index. The others: args. All atoms: `root` is the base of a digit, else itself.
 struct AtomRecord {
   AtomKind kind = AtomKind::kSymbol;
-  bool stale = false;     ///< replaced by a divisibility fact, or made of what was
+  bool stale = false;     ///< would be made differently today: something it is made of was replaced
+  bool keep = false;      ///< never becomes stale by what it is made of
   bool exact = false;     ///< a digit without remainder, by a divisibility fact
   uint32_t index = 0;
   uint32_t root = 0;
@@ -179,6 +180,8 @@ class FormStore {
 
   /// The form as factor × monomial, if it is one; 0 is not.
   std::optional<Coefficient> as_coefficient(Form form) const;
+  /// The atom is at most this.
+  void limit(AtomId atom, int64_t upper);
   /// Computes bounds and staleness again, after an atom's were changed.
   void refresh();
 

@@ -10,7 +10,7 @@ namespace {
 
 class LaunchBuilder {
  public:
-  explicit LaunchBuilder(Lowering& l) : l_(l), host_(l.g.name + ".launch", 64) { host_.graph().level = Level::kHost; }
+  explicit LaunchBuilder(Lowering& l) : l_(l), host_(l.g.name + "_launch", 64) { host_.graph().level = Level::kHost; }
 
   Graph run() {
     signature();

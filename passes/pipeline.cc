@@ -1,0 +1,61 @@
+#include "passes/pipeline.h"
+
+#include "ir/concretize.h"
+#include "ir/error.h"
+#include "passes/host_program.h"
+#include "passes/lower.h"
+#include "passes/segment.h"
+
+namespace fusebox {
+
+int choose_index_bits(const Graph& g, const Bindings& bindings) {
+  constexpr int64_t kRoom = int64_t{1} << 30;
+  for (const Value& v : g.values) {
+    if (v.kind != ValueKind::kTensor) continue;
+    int64_t elements = 1;
+    const Tensor& t = g[v.tensor];
+    for (const auto* list : {&t.logical, &t.root}) {
+      elements = 1;
+      for (DomainId d : *list) {
+        const auto size = evaluate_size(g, d, bindings);
+        if (!size || __builtin_mul_overflow(elements, std::max<int64_t>(*size, 1), &elements) || elements >= kRoom) return 64;
+      }
+    }
+  }
+  return 32;
+}
+
+Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
+  Compiled c;
+  c.concretize = plan_concretize(fusion, bindings);
+  c.concretized = fusion;
+  apply(c.concretized, c.concretize);
+  c.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(c.concretized, bindings);
+  if (options.segmentation) {
+    c.segmentation = *options.segmentation;
+  } else if (!options.steps) {
+    c.segmentation = plan_unfused(c.concretized);
+  } else {
+    bool assigned = false;
+    for (const Step& step : *options.steps) assigned |= step.kind == StepKind::kAssign;
+    c.segmentation = assigned ? plan_assigned(c.concretized, *options.steps) : plan_single(c.concretized, *options.steps);
+  }
+  std::vector<Graph> launches;
+  for (const Segment& segment : c.segmentation.segments) {
+    Graph scheduled = extract(c.concretized, segment);
+    apply(scheduled, segment.steps);
+    if (segment.executor == SegmentExecutor::kKernel) {
+      Lowered lowered = lower(scheduled, {.index_bits = c.index_bits});
+      c.kernels.push_back(std::move(lowered.kernel));
+      launches.push_back(std::move(lowered.launch));
+    } else {
+      c.kernels.emplace_back();
+      launches.emplace_back();
+    }
+    c.scheduled.push_back(std::move(scheduled));
+  }
+  c.host = build_host_program(c.concretized, c.segmentation, launches);
+  return c;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,42 @@
+// The normal way from a fusion to programs that run, as one pure function: concretize for the inputs' shapes, segment, schedule,
+// lower, and build the host program. Every intermediate state is kept, for bundles and replays.
+//
+//   Compiled c = compile(fusion, bindings, {.steps = steps});
+//   c.kernels[0]   // of c.segmentation.segments[0];   c.host: the host program, level host
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/module.h"
+#include "ir/scalar.h"
+
+namespace fusebox {
+
+struct CompileOptions {
+  // Of the whole fusion as one kernel, or with `assign` steps, as several. None: plan_unfused.
+  std::optional<std::vector<Step>> steps;
+  // A segmentation made before (a replay): used as it is instead of planning.
+  std::optional<Segmentation> segmentation;
+  // 32, 64, or 0: the smaller one that the bindings allow.
+  int index_bits = 0;
+};
+
+struct Compiled {
+  std::vector<Step> concretize;     // steps that resolved symbolic axes
+  Graph concretized;
+  Segmentation segmentation;
+  std::vector<Graph> scheduled;     // by segment; of an ATen segment: the segment as a fusion
+  std::vector<Graph> kernels;       // by segment; empty graphs for ATen segments
+  Graph host;
+  int index_bits = 64;
+};
+
+// `bindings`: of the fusion's values (bind_sizes). Throws the first Error of any stage.
+Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});
+
+// Whether 32 bits hold every size, stride product, extent, index and predicate operand of the fusion's tensors, holes
+// included: twice the elements of the largest tensor, and some room for partial blocks, must stay below 2^31.
+int choose_index_bits(const Graph& concretized, const Bindings& bindings);
+
+}  // namespace fusebox
