@@ -162,7 +162,8 @@ void IndexAlgebra::divide(const Poly& value, Coefficient e, Poly& quotient, Poly
   if (failed || depth >= kMaxDivisionDepth) return leave_opaque(rest, e, quotient, remainder);
   if (two_valued(rest, e, quotient, remainder, depth)) return;
   if (flatten_quotient(rest, e, quotient, remainder, depth)) return;
-  if (split_common(cut_rest, e, cut_quotient, remainder, depth)) {
+  if (!canonical_ && split_common(rest, e, quotient, remainder, depth)) return;
+  if ((canonical_ || cut) && split_common(cut_rest, e, cut_quotient, remainder, depth)) {
     quotient = cut_quotient;
     return;
   }

@@ -95,30 +95,45 @@ ValueId Lowering::emit_form(OpView& view, Form form) {
   return emitter.emit(form);
 }
 
-ValueId Lowering::emit_checks(OpView& view, bool for_store_to_shared) {
-  ValueId all = kernel.bit(true);
+std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
+  std::vector<Condition> result;
   const Statement& s = view.statement;
   const auto& loop = loop_of(g.tensor_of(g[s.op].results[0]));
   // A launch may be larger than a loop, because another tensor made it so.
   for (size_t i = 0; i < s.path.size(); ++i) {
     if (s.path[i] == LoopNode::kNoNode || !is_thread(tree.nodes[s.path[i]].parallel)) continue;
-    if (exact_launch[tree.nodes[s.path[i]].parallel]) continue;
-    all = kernel.logical_and(all, kernel.compare(OpKind::kLt, node_index[s.path[i]], emit_form(view, view.own.extent(loop[i]))));
+    if (!exact_launch[tree.nodes[s.path[i]].parallel])
+      result.push_back({OpKind::kLt, view.loop(i), view.own.extent(loop[i]), std::nullopt});
   }
   for (const DomainCheck& check : view.own.checks()) {
-    const ValueId value = emit_form(view, check.value);
-    if (check.lower) all = kernel.logical_and(all, kernel.compare(OpKind::kGe, value, kernel.index(0)));
-    all = kernel.logical_and(all, kernel.compare(OpKind::kLt, value, emit_form(view, check.extent)));
+    if (check.lower) result.push_back({OpKind::kGe, check.value, Form{}, std::nullopt});
+    result.push_back({OpKind::kLt, check.value, check.extent, std::nullopt});
   }
-  if (!for_store_to_shared) return all;
-  // Memory that several threads see is stored once: by index 0 of each dimension that this nest leaves out.
-  bool is_global = false;
-  for (ValueId v : g[s.op].results) is_global |= buffers[v.index].memory == MemoryType::kGlobal;
-  for (ParallelType p : used_threads) {
-    if (is_grid(p) && !is_global) continue;
-    if (view.thread_loop(p)) continue;
-    all = kernel.logical_and(all, kernel.compare(OpKind::kEq, thread_index(p), kernel.index(0)));
+  // Memory that several threads see is stored once: by index 0 of each dimension that this nest leaves out. What a reduction
+  // accumulates is the thread's own.
+  if (demands(g[s.op].kind, kReduction) && s.kind != StatementKind::kFinal) return result;
+  bool is_global = false, is_shared = false;
+  for (ValueId v : g[s.op].results) {
+    is_global |= buffers[v.index].memory == MemoryType::kGlobal;
+    is_shared |= buffers[v.index].memory == MemoryType::kShared;
   }
+  for (ParallelType p : used_threads)
+    if ((is_global || (is_shared && is_block(p))) && !view.thread_loop(p)) result.push_back({OpKind::kEq, Form{}, Form{}, p});
+  return result;
+}
+
+ValueId Lowering::emit_condition(OpView& view, const Condition& c) {
+  if (c.guard) return kernel.compare(OpKind::kEq, thread_index(*c.guard), kernel.index(0));
+  const ValueId value = emit_form(view, c.value);
+  return kernel.compare(c.compare, value, emit_form(view, c.bound));
+}
+
+ValueId Lowering::emit_conditions(OpView& view) {
+  ValueId all = kernel.bit(true);
+  const auto known = settled.find(statement_index(view.statement));
+  const auto list = conditions(view);
+  for (size_t i = 0; i < list.size(); ++i)
+    if (known == settled.end() || !known->second.contains(i)) all = kernel.logical_and(all, emit_condition(view, list[i]));
   return all;
 }
 
@@ -193,19 +208,20 @@ void Lowering::emit_node(uint32_t n) {
     emit_children(n);
     return;
   }
+  if (node.parallel == ParallelType::kUnswitch && emit_unswitched(n)) return;
+  emit_loop(n, node.parallel == ParallelType::kUnroll || node.parallel == ParallelType::kVectorize);
+}
+
+void Lowering::emit_loop(uint32_t n, bool unroll) {
+  const LoopNode& node = tree.nodes[n];
   Statement s{node.op, StatementKind::kMain, plan.of(node.op).path};
-  ValueId extent;
-  {
-    OpView view(*this, s);
-    extent = emit_form(view, view.own.extent(node.domain));
-  }
+  OpView view(*this, s);
+  const ValueId extent = emit_form(view, view.own.extent(node.domain));
   if (kernel.constant_of(extent) == 1) {
     node_index[n] = kernel.index(0);
     emit_children(n);
     return;
   }
-  const bool unroll = node.parallel == ParallelType::kUnroll || node.parallel == ParallelType::kVectorize ||
-                      node.parallel == ParallelType::kUnswitch;
   node_index[n] = kernel.begin_for(kernel.index(0), extent, kernel.index(1), unroll);
   emit_children(n);
   kernel.end();

@@ -209,10 +209,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
 
 void Lowering::emit_pointwise(OpView& view) {
   const Op& op = g[view.statement.op];
-  bool seen_by_others = false;
-  for (ValueId v : op.results) seen_by_others |= buffers[v.index].memory != MemoryType::kLocal;
-  const ValueId predicate = emit_checks(view, seen_by_others);
-  guarded(predicate, [&] { write(view, {compute(view, op)}); });
+  guarded(emit_conditions(view), [&] { write(view, {compute(view, op)}); });
 }
 
 }  // namespace fusebox::lowering

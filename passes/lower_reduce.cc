@@ -68,11 +68,8 @@ void Lowering::emit_reduction(OpView& view) {
   std::vector<DomainId> places;
   for (size_t i = 0; i < loop.size(); ++i)
     if (i >= nest.shared && !is_reduction(g, loop[i]) && !is_thread(plan.nodes[nest.path[i]].parallel)) places.push_back(loop[i]);
-  Form place = algebra.constant(0), count = algebra.constant(1);
-  for (DomainId d : places) {
-    place = algebra.add(algebra.mul(place, view.own.extent(d)), view.own.value(d));
-    count = algebra.mul(count, view.own.extent(d));
-  }
+  Form place = algebra.constant(0);
+  for (DomainId d : places) place = algebra.add(algebra.mul(place, view.own.extent(d)), view.own.value(d));
   const auto at = [&] { return emit_form(view, place); };
   const auto dtype_of = [&](size_t i) { return accumulator_dtype(op.kind, g[op.results[i]].dtype); };
 
@@ -83,8 +80,7 @@ void Lowering::emit_reduction(OpView& view) {
       return;
     }
     case StatementKind::kMain: {
-      const ValueId predicate = emit_checks(view, false);
-      guarded(predicate, [&] {
+      guarded(emit_conditions(view), [&] {
         const ValueId where = at();
         std::vector<ValueId> held;
         for (ValueId a : accumulator) held.push_back(kernel.load(a, where));
@@ -114,9 +110,7 @@ void Lowering::emit_reduction(OpView& view) {
   const ValueId where = at();
   for (ValueId a : accumulator) values.push_back(kernel.load(a, where));
   if (!threads.empty()) values = emit_collective(op, values, threads, grid);
-  bool seen_by_others = false;
-  for (ValueId v : op.results) seen_by_others |= buffers[v.index].memory != MemoryType::kLocal;
-  const ValueId predicate = emit_checks(view, seen_by_others);
+  const ValueId predicate = emit_conditions(view);
   for (size_t i = 0; i < values.size(); ++i)
     if (kernel.graph()[values[i]].dtype != g[op.results[i]].dtype)
       values[i] = kernel.op(OpKind::kCast, {values[i]}, g[op.results[i]].dtype);
@@ -139,6 +133,7 @@ void Lowering::allocate_accumulator(OpId id) {
                 "a thread would keep an accumulator for each of a " + std::string(elements ? "large" : "symbolic") +
                     " number of elements; parallelize its iteration loops, or inline it further in",
                 place_of(op.results[0]));
+  accumulators[id].clear();
   for (size_t i = 0; i < op.results.size(); ++i) {
     const Dtype d = accumulator_dtype(op.kind, g[op.results[i]].dtype);
     accumulators[id].push_back(kernel.allocate(d, MemoryType::kLocal, kernel.index(*elements), {}, 0,

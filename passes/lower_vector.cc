@@ -84,7 +84,7 @@ void Lowering::emit_vector_copy(OpView& view) {
       align = std::max(align, bytes);
     }
   }
-  const ValueId predicate = emit_checks(view, buffers[to.index].memory != MemoryType::kLocal);
+  const ValueId predicate = emit_conditions(view);
   Attrs attrs;
   attrs.set(AttrKey::kWidth, *width);
   for (AttrKey key : {AttrKey::kCopyKind, AttrKey::kCacheOp})

@@ -114,9 +114,24 @@ class Lowering {
   // lower_emit.cc
   void emit_children(uint32_t node);
   void emit_node(uint32_t node);
+  void emit_loop(uint32_t node, bool unroll);
   void emit_statement(const Statement& s);
   ValueId emit_form(OpView& view, Form form);
-  ValueId emit_checks(OpView& view, bool for_store_to_shared);
+  // What must hold for a statement to run at a loop point.
+  struct Condition {
+    OpKind compare;      // kLt, kGe, kEq
+    Form value, bound;
+    std::optional<ParallelType> guard;  // kEq: the thread's index along this dimension is 0
+    auto operator<=>(const Condition&) const = default;
+  };
+  std::vector<Condition> conditions(OpView& view);
+  ValueId emit_condition(OpView& view, const Condition& c);
+  ValueId emit_conditions(OpView& view);  // but those that an unswitch has settled
+
+  // lower_unswitch.cc
+  bool emit_unswitched(uint32_t node);
+  std::map<uint32_t, std::set<size_t>> settled;  // by statement: conditions that hold in the branch being emitted
+  uint32_t statement_index(const Statement& s) const { return static_cast<uint32_t>(&s - tree.statements.data()); }
   ValueId scalar(ValueId v);  // a scalar of the graph in the kernel
   ValueId parameter(const ScalarParameter& p);
   ValueId thread_index(ParallelType p);
