@@ -1,0 +1,142 @@
+// Host bytecode: a kernel program as a flat list of instructions over typed registers, made once and run by the host
+// executor for every group of threads. Compilation is pure; the bytecode is a value and holds no pointers.
+//
+// Invariants:
+// - one instruction stands for one kernel op on all threads (lanes) of a group; conversions between dtypes are instructions of
+//   their own that do not count as work (`counts` is false);
+// - a register that is `uniform` has one element for the whole group and its instructions run once; all others have one a lane;
+// - an instruction's result register never shares storage with one of its operands, but for a conversion in place;
+// - control flow is structured: `target` of if, else, for leads to an instruction behind the region.
+//
+//   add %b, %t : index      ->   math add index, dst = r2 (a lane each), a = r0 (uniform), b = r1
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace fusebox {
+
+inline constexpr uint32_t kNoRegister = 0xffffffffu;
+inline constexpr uint32_t kNoBuffer = 0xffffffffu;
+
+// The dtype in which a value stands in a register: reduced floats as float, index as int64, storage-only dtypes as their bytes.
+Dtype register_dtype(Dtype d);
+
+enum class Opcode : uint8_t {
+  kMath,         // dst = math(args) in `dtype`
+  kConvert,      // dst = args[0] from `dtype` to `to`; in place where dst is args[0]
+  kThreadIndex,  // dst; `parallel`
+  kThreadCount,
+  kAllocate,     // buffer; args: elements, byte offset
+  kLoad,         // dst = buffer[args[0]], if args[1], else args[2]
+  kStore,        // buffer[args[0]] = args[1], if args[2]
+  kCopy,         // buffer[args[0]] = from[args[1]], if args[2]; `immediate` elements
+  kIf,           // args[0]; where no lane is left: to target
+  kElse,         // args[0]; turns the lanes over; where none is left: to target
+  kEndIf,
+  kJump,         // after the then-region of a uniform `if`
+  kFor,          // dst = args[0] while dst < args[1]; where no lane is left: to target
+  kEndFor,       // dst += args[2]; while dst < args[1]: to target
+  kBarrier,
+  kGridBarrier,     // buffer, immediate: slot
+  kBlockReduce,     // lists: results, values, inits, workspaces; args[0]: participation
+  kGridReduce,
+  kBlockBroadcast,
+  kWelford,         // lists: results (3), values (6); in `dtype`
+  kEnd,
+};
+
+// A range of Bytecode::lists.
+struct ListRange {
+  uint32_t begin = 0, count = 0;
+};
+
+struct Instruction {
+  Opcode opcode = Opcode::kEnd;
+  bool uniform = false;  // runs once for the group
+  bool counts = true;
+  ParallelType parallel = ParallelType::kSerial;
+  ReduceOp reduce = ReduceOp::kSum;
+  bool all = false;      // a collective's result goes to every thread
+  bool check_index = false;  // the result is an index and must fit the kernel's index width
+  OpKind math = OpKind::kSet;
+  Dtype dtype = Dtype::kIndex;
+  Dtype to = Dtype::kIndex;
+  uint32_t dst = kNoRegister;
+  std::array<uint32_t, 4> args = {kNoRegister, kNoRegister, kNoRegister, kNoRegister};
+  uint32_t buffer = kNoBuffer;
+  uint32_t from = kNoBuffer;  // copy: the source; grid_reduce: the counters, if it has any
+  uint32_t target = 0;
+  uint32_t threads = 0;       // a collective's coordinates: bit i for ParallelType i
+  int64_t immediate = 0;
+  ListRange results = {}, values = {}, inits = {}, workspaces = {};  // registers; workspaces: buffers
+  uint32_t origin = 0;        // in Bytecode::origins
+};
+
+struct BytecodeRegister {
+  Dtype dtype = Dtype::kIndex;
+  bool uniform = false;
+  uint32_t offset = 0;  // bytes into the uniform registers; else bytes for each lane before it
+};
+
+struct BytecodeBuffer {
+  std::string name;
+  Dtype dtype = Dtype::kFloat;
+  MemoryType memory = MemoryType::kGlobal;
+  bool is_read = false;
+  bool is_stored = false;
+  int64_t elements = 0;       // local
+  uint32_t local_offset = 0;  // local: bytes for each lane before its elements, in register dtype
+  uint32_t local_first = 0;   // local: elements of each lane before its own
+  int64_t align = 1;          // bytes
+};
+
+// A kernel input, in order: a buffer or a register.
+struct BytecodeParameter {
+  std::string name;
+  Dtype dtype = Dtype::kIndex;
+  uint32_t buffer = kNoBuffer;
+  uint32_t reg = kNoRegister;
+};
+
+struct BytecodeConstant {
+  uint32_t reg;
+  ConstantBits bits;
+  Dtype dtype;
+};
+
+// What a finding says of an instruction: the op, and the line on which the kernel's text has it (the kernel's first line is 1).
+struct BytecodeOrigin {
+  OpId op;
+  OpKind kind;
+  uint32_t line;
+};
+
+struct Bytecode {
+  std::string name;
+  int index_bits = 64;
+  std::vector<BytecodeParameter> parameters;
+  std::vector<BytecodeConstant> constants;
+  std::vector<BytecodeRegister> registers;
+  std::vector<BytecodeBuffer> buffers;
+  std::vector<Instruction> code;
+  std::vector<uint32_t> lists;
+  std::vector<BytecodeOrigin> origins;
+  uint32_t uniform_bytes = 0;       // of all uniform registers
+  uint32_t lane_bytes = 0;          // of all other registers, for one lane
+  uint32_t local_bytes = 0;         // of local buffers, for one lane
+  uint32_t local_elements = 0;
+  uint32_t mask_depth = 0;          // nesting of divergent control flow
+  uint32_t shared_granule = 0;      // bytes of the smallest element kept in shared memory; 0: none
+  bool has_grid_sync = false;
+};
+
+// Throws kWrongLevel for a graph of another level, kUnsupportedOp and kUnsupportedDtype for what no host can compute yet,
+// kInvalidGraph where an operand breaks the kernel contract (a local buffer of run-time size, for one).
+Bytecode compile_bytecode(const Graph& kernel);
+
+}  // namespace fusebox

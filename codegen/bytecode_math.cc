@@ -1,0 +1,240 @@
+#include "codegen/bytecode_math.h"
+
+#include <algorithm>
+
+#include "ir/error.h"
+
+namespace fusebox {
+
+MathClass math_class(OpKind kind) {
+  switch (kind) {
+    case OpKind::kSet:
+    case OpKind::kSegmentSet:
+      return MathClass::kMove;
+    case OpKind::kCast:
+      return MathClass::kCast;
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+    case OpKind::kDiv:
+    case OpKind::kFmod:
+    case OpKind::kMod:
+    case OpKind::kRemainder:
+    case OpKind::kNextafter:
+    case OpKind::kPow:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+    case OpKind::kGcd:
+    case OpKind::kFloorDiv:
+    case OpKind::kFloorMod:
+    case OpKind::kCeilDiv:
+    case OpKind::kBitwiseLeftShift:
+    case OpKind::kBitwiseRightShift:
+    case OpKind::kLogicalRightShift:
+    case OpKind::kNeg:
+    case OpKind::kRelu:
+    case OpKind::kRound:
+    case OpKind::kCeil:
+    case OpKind::kFloor:
+    case OpKind::kTrunc:
+    case OpKind::kFrac:
+    case OpKind::kSign:
+    case OpKind::kLerp:
+    case OpKind::kClamp:
+    case OpKind::kThreshold:
+    case OpKind::kAddcmul:
+      return MathClass::kArithmetic;
+    case OpKind::kAcos:
+    case OpKind::kAcosh:
+    case OpKind::kAsin:
+    case OpKind::kAsinh:
+    case OpKind::kAtan:
+    case OpKind::kAtanh:
+    case OpKind::kAtan2:
+    case OpKind::kCos:
+    case OpKind::kCosh:
+    case OpKind::kExp:
+    case OpKind::kExp2:
+    case OpKind::kExpm1:
+    case OpKind::kErf:
+    case OpKind::kErfc:
+    case OpKind::kErfinv:
+    case OpKind::kErfcinv:
+    case OpKind::kLgamma:
+    case OpKind::kLog:
+    case OpKind::kLog10:
+    case OpKind::kLog1p:
+    case OpKind::kLog2:
+    case OpKind::kReciprocal:
+    case OpKind::kRsqrt:
+    case OpKind::kSigmoid:
+    case OpKind::kSilu:
+    case OpKind::kSin:
+    case OpKind::kSinh:
+    case OpKind::kSqrt:
+    case OpKind::kTan:
+    case OpKind::kTanh:
+    case OpKind::kTruediv:
+      return MathClass::kFloating;
+    case OpKind::kBitwiseNot:
+    case OpKind::kBitwiseAnd:
+    case OpKind::kBitwiseOr:
+    case OpKind::kBitwiseXor:
+      return MathClass::kBitwise;
+    case OpKind::kEq:
+    case OpKind::kNe:
+    case OpKind::kLt:
+    case OpKind::kLe:
+    case OpKind::kGt:
+    case OpKind::kGe:
+      return MathClass::kCompare;
+    case OpKind::kLogicalNot:
+    case OpKind::kLogicalAnd:
+    case OpKind::kLogicalOr:
+      return MathClass::kLogical;
+    case OpKind::kSignbit:
+    case OpKind::kIsfinite:
+    case OpKind::kIsinf:
+    case OpKind::kIsnan:
+    case OpKind::kIsneginf:
+    case OpKind::kIsposinf:
+    case OpKind::kIsreal:
+      return MathClass::kTest;
+    case OpKind::kWhere:
+      return MathClass::kSelect;
+    case OpKind::kAbs:
+    case OpKind::kReal:
+    case OpKind::kImag:
+      return MathClass::kPart;
+    case OpKind::kComplex:
+      return MathClass::kPair;
+    case OpKind::kWelfordCombine:
+      return MathClass::kWelford;
+    case OpKind::kInput:
+    case OpKind::kSize:
+    case OpKind::kOutput:
+    case OpKind::kSum:
+    case OpKind::kProd:
+    case OpKind::kMax:
+    case OpKind::kMin:
+    case OpKind::kWelford:
+    case OpKind::kBroadcast:
+    case OpKind::kBroadcastInDim:
+    case OpKind::kReshape:
+    case OpKind::kPermute:
+    case OpKind::kExpand:
+    case OpKind::kSqueeze:
+    case OpKind::kSlice:
+    case OpKind::kStrideOrder:
+    case OpKind::kFull:
+    case OpKind::kIota:
+    case OpKind::kPad:
+    case OpKind::kCat:
+    case OpKind::kSelect:
+    case OpKind::kIndexSelect:
+    case OpKind::kGather:
+    case OpKind::kTakeAlongAxis:
+    case OpKind::kScatter:
+    case OpKind::kTriu:
+    case OpKind::kFor:
+    case OpKind::kIf:
+    case OpKind::kAllocate:
+    case OpKind::kLoad:
+    case OpKind::kStore:
+    case OpKind::kCopy:
+    case OpKind::kThreadIndex:
+    case OpKind::kThreadCount:
+    case OpKind::kBarrier:
+    case OpKind::kGridBarrier:
+    case OpKind::kBlockReduce:
+    case OpKind::kGridReduce:
+    case OpKind::kBlockBroadcast:
+    case OpKind::kLaunch:
+    case OpKind::kRunAten:
+    case OpKind::kAllocateTensor:
+    case OpKind::kDeallocate:
+    case OpKind::kAliasSelect:
+    case OpKind::kAliasView:
+    case OpKind::kCopyTensor:
+    case OpKind::kCreateStream:
+    case OpKind::kGetStream:
+    case OpKind::kSetStream:
+    case OpKind::kSynchronize:
+    case OpKind::kRecordEvent:
+    case OpKind::kWaitEvent:
+    case OpKind::kPost:
+    case OpKind::kCommunicate:
+    case OpKind::kWait:
+    case OpKind::kTensorStride:
+    case OpKind::kTensorAlignment:
+    case OpKind::kCheck:
+      return MathClass::kNotMath;
+  }
+  return MathClass::kNotMath;
+}
+
+namespace {
+
+// The dtype in which the operands meet; a where's condition takes no part.
+Dtype common_operand_dtype(OpKind kind, std::span<const Dtype> operands) {
+  if (kind == OpKind::kWhere) operands = operands.subspan(1);
+  Dtype common = operands[0];
+  for (const Dtype d : operands.subspan(1)) common = promote(common, d);
+  return common;
+}
+
+}  // namespace
+
+MathPlan math_plan(OpKind kind, std::span<const Dtype> operands, Dtype result) {
+  MathPlan plan{math_class(kind), result, result};
+  if (plan.kind == MathClass::kNotMath || plan.kind == MathClass::kMove || plan.kind == MathClass::kCast) return plan;
+  if (plan.kind == MathClass::kLogical) {
+    if (std::any_of(operands.begin(), operands.end(), is_storage_only))
+      throw Error(ErrorCode::kUnsupportedDtype, std::string(row_of(kind).text) + " has no arithmetic for dtypes that are data only");
+    return {plan.kind, Dtype::kBool, Dtype::kBool};
+  }
+  const Dtype common = common_operand_dtype(kind, operands);
+  if (is_storage_only(common) || is_storage_only(result)) {
+    if (plan.kind == MathClass::kSelect && common == result) return {plan.kind, common, common};
+    throw Error(ErrorCode::kUnsupportedDtype,
+                std::string(row_of(kind).text) + " has no arithmetic for " + std::string(text(common)) + "; cast it first");
+  }
+  plan.compute = compute_dtype(common);
+  // An index that meets an integer is still checked as an index where the result is one.
+  if (result == Dtype::kIndex && plan.compute == Dtype::kInt64) plan.compute = Dtype::kIndex;
+  const bool is_exact_class = is_integer(common) || is_boolean(common);
+  switch (plan.kind) {
+    case MathClass::kFloating:
+      if (is_exact_class) plan.compute = is_floating(result) || is_complex(result) ? compute_dtype(result) : Dtype::kFloat;
+      plan.native = plan.compute;
+      break;
+    case MathClass::kArithmetic:
+    case MathClass::kWelford:
+      if (is_boolean(common)) plan.compute = Dtype::kInt32;
+      plan.native = plan.compute;
+      break;
+    case MathClass::kBitwise:
+    case MathClass::kSelect:
+      plan.native = plan.compute;
+      break;
+    case MathClass::kPart:
+      if (is_boolean(common)) plan.compute = Dtype::kInt32;
+      plan.native = real_of(plan.compute);
+      break;
+    case MathClass::kCompare:
+    case MathClass::kTest:
+      plan.native = Dtype::kBool;
+      break;
+    case MathClass::kPair:
+      plan.native = plan.compute == Dtype::kDouble ? Dtype::kComplexDouble : Dtype::kComplexFloat;
+      break;
+    case MathClass::kNotMath:
+    case MathClass::kMove:
+    case MathClass::kCast:
+    case MathClass::kLogical:
+      break;
+  }
+  return plan;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,12 @@
+// Elementary functions that the lane loops share: SLEEF's deterministic ones, and what SLEEF lacks, in double. No C library's.
+#pragma once
+
+namespace fusebox::host {
+
+double elementary_hypot(double x, double y);
+// NaN outside [−1, 1], infinite at the ends. Within 4 ulp of double.
+double elementary_erfinv(double x);
+// erfc(y) = q, for q in (0, 2).
+double elementary_erfcinv(double q);
+
+}  // namespace fusebox::host

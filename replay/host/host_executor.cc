@@ -1,0 +1,376 @@
+#include "replay/host/host_executor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
+
+#include "replay/host/machine.h"
+
+namespace fusebox {
+namespace {
+
+using namespace host;
+
+// Rounding to nearest and subnormals on, whatever the caller's thread has set; put back at the end.
+class FloatState {
+#ifdef __SSE2__
+ public:
+  FloatState() : saved_(_mm_getcsr()) { _mm_setcsr(0x1f80); }
+  ~FloatState() { _mm_setcsr(saved_); }
+  FloatState(const FloatState&) = delete;
+  FloatState& operator=(const FloatState&) = delete;
+
+ private:
+  unsigned saved_;
+#endif
+};
+
+std::string triple(const std::array<int64_t, 3>& t) {
+  return "(" + std::to_string(t[0]) + ", " + std::to_string(t[1]) + ", " + std::to_string(t[2]) + ")";
+}
+
+void check_arguments(const Bytecode& code, std::span<const HostArgument> args) {
+  if (args.size() != code.parameters.size())
+    throw Error(ErrorCode::kBadInput,
+                "the kernel takes " + std::to_string(code.parameters.size()) + " arguments, not " + std::to_string(args.size()), "@" + code.name);
+  for (size_t p = 0; p < args.size(); ++p) {
+    const BytecodeParameter& parameter = code.parameters[p];
+    const HostArgument& a = args[p];
+    const std::string place = "%" + parameter.name;
+    if (register_dtype(a.dtype) != register_dtype(parameter.dtype) || (a.dtype != parameter.dtype && parameter.dtype != Dtype::kIndex &&
+                                                                      a.dtype != Dtype::kIndex))
+      throw Error(ErrorCode::kBadInput,
+                  "an argument of " + std::string(text(a.dtype)) + " where the kernel takes " + std::string(text(parameter.dtype)), place);
+    if (parameter.buffer == kNoBuffer) continue;
+    if (a.elements < 0 || (a.elements > 0 && a.data == nullptr) ||
+        (!a.written.empty() && a.written.size() != static_cast<size_t>(a.elements)))
+      throw Error(ErrorCode::kBadInput, "memory without an address, or with another number of marks than elements", place);
+    if (reinterpret_cast<uintptr_t>(a.data) % static_cast<uintptr_t>(size_bytes(a.dtype)) != 0)
+      throw Error(ErrorCode::kBadInput, "memory that is not aligned to its element", place);
+  }
+}
+
+// What every GPU that CUDA 13 knows takes.
+Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
+  constexpr int64_t kMaxThreads = 1024, kMaxShared = 227 * 1024, kMaxGrid = 0x7fffffff;
+  constexpr std::array<int64_t, 3> kMaxBlock = {1024, 1024, 64}, kMaxGrids = {kMaxGrid, 65535, 65535};
+  Geometry g;
+  g.grid = dims.grid;
+  g.block = dims.block;
+  g.shared_bytes = dims.shared_bytes;
+  int64_t threads = 1;
+  bool is_good = dims.shared_bytes >= 0 && dims.shared_bytes <= kMaxShared;
+  for (size_t a = 0; a < 3; ++a) {
+    is_good &= dims.block[a] <= kMaxBlock[a] && dims.grid[a] <= kMaxGrids[a] && dims.block[a] >= 0 && dims.grid[a] >= 0;
+    if (is_good) threads *= dims.block[a];
+  }
+  if (!is_good || threads > kMaxThreads)
+    throw Error(ErrorCode::kLaunchLimit,
+                "a launch of grid " + triple(dims.grid) + ", block " + triple(dims.block) + " and " + std::to_string(dims.shared_bytes) +
+                    " shared bytes is more than a GPU takes",
+                "@" + code.name);
+  g.threads = static_cast<int32_t>(threads);
+  g.lanes = (g.threads + 15) / 16 * 16;
+  g.blocks = dims.grid[0] * dims.grid[1] * dims.grid[2];
+  return g;
+}
+
+// -- tracked memory: the stretches of the address space that stored buffers, and what overlaps them, cover
+struct Layout {
+  struct Stretch {
+    std::byte* begin;
+    std::byte* end;
+    int32_t granule;
+    bool is_tracked;
+  };
+  std::vector<Stretch> stretches;     // in address order, apart
+  std::vector<size_t> of_parameter;   // an index into stretches, or none
+};
+constexpr size_t kNoStretch = ~size_t{0};
+
+Layout layout_of(const Bytecode& code, std::span<const HostArgument> args) {
+  Layout layout;
+  layout.of_parameter.assign(args.size(), kNoStretch);
+  std::vector<size_t> order;
+  for (size_t p = 0; p < args.size(); ++p)
+    if (code.parameters[p].buffer != kNoBuffer && args[p].elements > 0) order.push_back(p);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(args[a].data, a) < std::pair(args[b].data, b);
+  });
+  for (const size_t p : order) {
+    const auto size = static_cast<int32_t>(size_bytes(args[p].dtype));
+    std::byte* begin = args[p].data;
+    std::byte* end = begin + args[p].elements * size;
+    const bool is_stored = code.buffers[code.parameters[p].buffer].is_stored;
+    if (layout.stretches.empty() || layout.stretches.back().end <= begin) {
+      layout.stretches.push_back({begin, end, size, is_stored});
+    } else {
+      Layout::Stretch& s = layout.stretches.back();
+      s.granule = std::gcd(std::gcd(s.granule, size), static_cast<int32_t>((begin - s.begin) % 16));
+      s.end = std::max(s.end, end);
+      s.is_tracked |= is_stored;
+    }
+    layout.of_parameter[p] = layout.stretches.size() - 1;
+  }
+  return layout;
+}
+
+std::vector<Space> make_spaces(const Layout& layout, Arena& arena) {
+  std::vector<Space> spaces;
+  for (const Layout::Stretch& s : layout.stretches) {
+    if (!s.is_tracked) continue;
+    Space space{s.begin, s.end - s.begin, s.granule, nullptr, nullptr};
+    const auto count = static_cast<size_t>(space.granules());
+    space.writers = arena.take_array<int32_t>(count);
+    space.readers = arena.take_array<int32_t>(count);
+    std::memset(space.writers, 0, count * sizeof(int32_t));
+    std::memset(space.readers, 0, count * sizeof(int32_t));
+    spaces.push_back(space);
+  }
+  return spaces;
+}
+
+Space* space_at(std::vector<Space>& spaces, const std::byte* data) {
+  for (Space& s : spaces)
+    if (data >= s.data && data < s.data + s.bytes) return &s;
+  return nullptr;
+}
+
+// Calls visit(argument, its first granule's index, granules of an element, space) for each tracked argument.
+template <class Visit>
+void each_tracked(const Layout& layout, std::span<const HostArgument> args, std::vector<Space>& spaces, Visit&& visit) {
+  for (size_t p = 0; p < args.size(); ++p) {
+    if (layout.of_parameter[p] == kNoStretch || !layout.stretches[layout.of_parameter[p]].is_tracked) continue;
+    Space& s = *space_at(spaces, args[p].data);
+    visit(p, (args[p].data - s.data) / s.granule, static_cast<int32_t>(size_bytes(args[p].dtype)) / s.granule, s);
+  }
+}
+
+void mark_defined(const Layout& layout, std::span<const HostArgument> args, std::vector<Space>& spaces) {
+  each_tracked(layout, args, spaces, [&](size_t p, int64_t first, int32_t granules, Space& s) {
+    int32_t* w = s.writers + first;
+    if (args[p].written.empty()) {
+      std::fill(w, w + args[p].elements * granules, kBeforeLaunch);
+      return;
+    }
+    for (int64_t e = 0; e < args[p].elements; ++e)
+      if (args[p].written[static_cast<size_t>(e)] != 0) std::fill(w + e * granules, w + (e + 1) * granules, kBeforeLaunch);
+  });
+}
+
+void report_defined(const Layout& layout, std::span<const HostArgument> args, std::vector<Space>& spaces) {
+  each_tracked(layout, args, spaces, [&](size_t p, int64_t first, int32_t granules, Space& s) {
+    if (args[p].written.empty()) return;
+    const int32_t* w = s.writers + first;
+    for (int64_t e = 0; e < args[p].elements; ++e) {
+      bool is_written = true;
+      for (int32_t k = 0; k < granules; ++k) is_written &= w[e * granules + k] >= kBeforeLaunch && (w[e * granules + k] & kFlag) == 0;
+      args[p].written[static_cast<size_t>(e)] = is_written;
+    }
+  });
+}
+
+// One machine with its groups, over some of the blocks.
+class Worker {
+ public:
+  Worker(const Program& program, const Geometry& geometry, const HostOptions& options, const Layout& layout,
+         std::span<const HostArgument> args, std::vector<Space> spaces, Arena& arena)
+      : program_(program), geometry_(geometry), layout_(layout), args_(args), arena_(arena),
+        machine_(program, geometry, options, std::move(spaces)) {}
+
+  // Blocks one after another.
+  void run(int64_t begin, int64_t end) {
+    Group g;
+    make(g);
+    for (int64_t b = begin; b < end; ++b) {
+      machine_.start(g, b);
+      machine_.run(g);
+    }
+  }
+
+  // All blocks of a grid that synchronises: each runs to the next synchronisation in turn.
+  void run_together() {
+    std::vector<Group> groups(static_cast<size_t>(geometry_.blocks));
+    for (size_t b = 0; b < groups.size(); ++b) {
+      make(groups[b]);
+      machine_.start(groups[b], static_cast<int64_t>(b));
+    }
+    for (bool is_first = true;; is_first = false) {
+      size_t waiting = 0;
+      for (Group& g : groups) {
+        // Blocks start in one phase: the epochs of their starts only order what they do themselves.
+        if (!is_first || groups.size() > 1) machine_.resume(g);
+        waiting += machine_.run(g) == Status::kWaits;
+      }
+      if (waiting == 0) return;
+      if (waiting != groups.size())
+        for (Group& g : groups)
+          if (program_.code.code[g.pc - 1].opcode != Opcode::kEnd)
+            machine_.fail(g, ErrorCode::kDivergentBarrier, 0,
+                          std::to_string(groups.size() - waiting) + " of " + std::to_string(groups.size()) + " blocks ended before");
+      machine_.synchronize_grid(groups);
+    }
+  }
+
+  Machine& machine() { return machine_; }
+
+ private:
+  void make(Group& g) {
+    machine_.prepare(g, arena_, args_);
+    for (size_t p = 0; p < args_.size(); ++p) {
+      const uint32_t buffer = program_.code.parameters[p].buffer;
+      if (buffer == kNoBuffer) continue;
+      BufferState& b = g.buffers[buffer];
+      b.data = args_[p].data;
+      b.elements = args_[p].elements;
+      if (!args_[p].written.empty()) b.written = args_[p].written.data();
+      const size_t stretch = layout_.of_parameter[p];
+      if (stretch == kNoStretch || !layout_.stretches[stretch].is_tracked) continue;
+      const Space& s = *space_at(machine_.spaces(), b.data);
+      const int64_t first = (b.data - s.data) / s.granule;
+      b.granules = b.element_bytes / s.granule;
+      b.writers = s.writers + first;
+      b.readers = s.readers + first;
+    }
+  }
+
+  const Program& program_;
+  const Geometry& geometry_;
+  const Layout& layout_;
+  std::span<const HostArgument> args_;
+  Arena& arena_;
+  Machine machine_;
+};
+
+struct Run {
+  const Program& program;
+  const Geometry& geometry;
+  const HostOptions& options;
+  const Layout& layout;
+  std::span<const HostArgument> args;
+};
+
+HostResult run_serial(const Run& run, Arena& arena) {
+  const FloatState state;
+  std::vector<Space> spaces = make_spaces(run.layout, arena);
+  mark_defined(run.layout, run.args, spaces);
+  Worker worker(run.program, run.geometry, run.options, run.layout, run.args, spaces, arena);
+  HostResult result;
+  try {
+    if (run.program.code.has_grid_sync)
+      worker.run_together();
+    else
+      worker.run(0, run.geometry.blocks);
+  } catch (Broken& broken) {
+    result.finding = std::move(broken.finding);
+  }
+  report_defined(run.layout, run.args, spaces);
+  result.thread_instructions = worker.machine().thread_instructions;
+  result.instructions = worker.machine().instructions;
+  return result;
+}
+
+// Each worker has its own shadow memory over a range of blocks. No finding, and no granule that one worker stored and another
+// touched, means that no block saw another: then the run was as good as a serial one. Otherwise nothing, and memory is as before.
+std::optional<HostResult> run_parallel(const Run& run, int threads) {
+  struct Saved {
+    size_t stretch;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Saved> saved;
+  for (size_t s = 0; s < run.layout.stretches.size(); ++s)
+    if (run.layout.stretches[s].is_tracked) saved.push_back({s, {run.layout.stretches[s].begin, run.layout.stretches[s].end}});
+
+  std::vector<Arena> arenas(static_cast<size_t>(threads));
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<std::vector<Space>> spaces(static_cast<size_t>(threads));
+  std::vector<uint8_t> broke(static_cast<size_t>(threads), 0);
+  std::vector<std::exception_ptr> thrown(static_cast<size_t>(threads));
+  const auto work = [&](size_t w) {
+    const FloatState state;
+    try {
+      spaces[w] = make_spaces(run.layout, arenas[w]);
+      mark_defined(run.layout, run.args, spaces[w]);
+      workers[w] = std::make_unique<Worker>(run.program, run.geometry, run.options, run.layout, run.args, spaces[w], arenas[w]);
+      const auto n = static_cast<int64_t>(threads), k = static_cast<int64_t>(w);
+      workers[w]->run(run.geometry.blocks * k / n, run.geometry.blocks * (k + 1) / n);
+    } catch (const Broken&) {
+      broke[w] = 1;
+    } catch (...) {
+      thrown[w] = std::current_exception();
+    }
+  };
+  workers.resize(static_cast<size_t>(threads));
+  std::vector<std::thread> pool;
+  for (size_t w = 1; w < static_cast<size_t>(threads); ++w) pool.emplace_back(work, w);
+  work(0);
+  for (std::thread& t : pool) t.join();
+  for (const std::exception_ptr& e : thrown)
+    if (e) std::rethrow_exception(e);
+
+  bool is_good = std::none_of(broke.begin(), broke.end(), [](uint8_t b) { return b != 0; });
+  HostResult result;
+  for (const auto& w : workers) {
+    if (!w) continue;
+    result.thread_instructions += w->machine().thread_instructions;
+    result.instructions += w->machine().instructions;
+  }
+  is_good &= result.thread_instructions <= run.options.step_limit;
+  constexpr int32_t kThisLaunch = 2 << kEpochShift;
+  for (size_t s = 0; is_good && s < spaces[0].size(); ++s) {
+    for (int64_t k = 0; k < spaces[0][s].granules(); ++k) {
+      int writers = 0, readers = 0;
+      bool is_both = false;
+      for (const auto& of_worker : spaces) {
+        const bool stores = of_worker[s].writers[k] >= kThisLaunch, reads = of_worker[s].readers[k] >= kThisLaunch;
+        writers += stores;
+        readers += reads;
+        is_both |= stores && reads;
+      }
+      is_good &= !run.options.checks.races || writers == 0 || (writers == 1 && readers == (is_both ? 1 : 0));
+      for (const auto& of_worker : spaces)
+        if (of_worker[s].writers[k] >= kThisLaunch) spaces[0][s].writers[k] = of_worker[s].writers[k];
+    }
+  }
+  if (!is_good) {
+    for (const Saved& s : saved) std::memcpy(run.layout.stretches[s.stretch].begin, s.bytes.data(), s.bytes.size());
+    return std::nullopt;
+  }
+  report_defined(run.layout, run.args, spaces[0]);
+  return result;
+}
+
+}  // namespace
+
+std::string HostFinding::place() const {
+  if (!buffer.empty()) return "%" + buffer + "[" + std::to_string(element) + "]";
+  return "line " + std::to_string(line);
+}
+
+std::string HostFinding::message() const {
+  return detail + " (" + std::string(row_of(kind).text) + " at line " + std::to_string(line) + (buffer.empty() ? "" : ", element " + std::to_string(element)) +
+         ", block " + triple(block) + ", thread " + triple(thread) + ")";
+}
+
+HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<const HostArgument> args, const HostOptions& options) {
+  check_arguments(code, args);
+  const Geometry geometry = geometry_of(code, dims);
+  if (geometry.threads == 0 || geometry.blocks == 0) return {};
+  const Program program(code);
+  const Layout layout = layout_of(code, args);
+  const Run run{program, geometry, options, layout, args};
+  const auto threads = static_cast<int>(std::min<int64_t>({options.threads, geometry.blocks, 256}));
+  // Without the race check nothing would tell that blocks depend on each other's order.
+  if (threads > 1 && !code.has_grid_sync && options.checks.races)
+    if (auto result = run_parallel(run, threads)) return *result;
+  static thread_local Arena arena;
+  arena.clear();
+  return run_serial(run, arena);
+}
+
+}  // namespace fusebox

@@ -1,0 +1,94 @@
+// The host executor: runs a kernel's bytecode on the processor, with the checks that a GPU does not make. The same bits on every
+// machine and for every number of threads.
+//
+// Invariants:
+// - one instruction runs for all threads of a block before the next one; blocks run one after another, or spread over worker
+//   threads, which changes neither results nor findings; a grid-wide synchronisation suspends each block where it stands;
+// - a run that breaks a rule stops there and says where: the finding is the same in every run;
+// - after a finding the contents of what the kernel stores to are unspecified.
+//
+// Rules: every access lies inside its buffer and is aligned; nothing is read that was not written; between two accesses of different
+// threads to one element, one of them a store, stands a synchronisation that covers both; every thread of a block (of the
+// grid) reaches a barrier (a grid barrier); an index fits the kernel's index type; no more steps than the limit.
+//
+//   Bytecode code = compile_bytecode(kernel);
+//   HostArgument x = HostArgument::memory(Dtype::kFloat, data, 200), n = HostArgument::scalar(Dtype::kIndex, {200});
+//   HostResult r = run_kernel(code, {.grid = {2, 1, 1}, .block = {128, 1, 1}}, std::array{x, n});
+//   if (r.finding) throw r.finding->error();
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "codegen/bytecode.h"
+#include "ir/error.h"
+
+namespace fusebox {
+
+struct LaunchDims {
+  std::array<int64_t, 3> grid = {1, 1, 1};   // blocks, x first
+  std::array<int64_t, 3> block = {1, 1, 1};  // threads of a block
+  int64_t shared_bytes = 0;
+};
+
+// One kernel input: a scalar's bits, or memory. Memory parameters may overlap (an output that overwrites an input).
+struct HostArgument {
+  Dtype dtype = Dtype::kFloat;
+  ConstantBits bits = {};             // a scalar's value
+  std::byte* data = nullptr;          // memory: its first element
+  int64_t elements = 0;               // how many elements from there may be touched, holes between strided ones included
+  std::span<uint8_t> written = {};    // one byte an element: whether it holds a value; kept up to date. Empty: all do
+
+  static HostArgument scalar(Dtype dtype, ConstantBits bits) { return {.dtype = dtype, .bits = bits}; }
+  static HostArgument memory(Dtype dtype, void* data, int64_t elements, std::span<uint8_t> written = {}) {
+    return {.dtype = dtype, .bits = {}, .data = static_cast<std::byte*>(data), .elements = elements, .written = written};
+  }
+};
+
+// Bounds, alignment, divergence and the step limit are always checked.
+struct HostChecks {
+  bool unwritten = true;
+  bool races = true;  // double stores too
+  bool index_overflow = true;
+};
+
+struct HostOptions {
+  int threads = 1;  // workers over blocks
+  int64_t step_limit = int64_t{1} << 40;  // thread-instructions of a launch
+  HostChecks checks = {};
+};
+
+struct HostFinding {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string buffer;   // name of the buffer's value, or empty
+  int64_t element = -1;
+  std::array<int64_t, 3> block = {0, 0, 0};
+  std::array<int64_t, 3> thread = {0, 0, 0};
+  OpId op;              // of the kernel
+  OpKind kind = OpKind::kSet;
+  uint32_t line = 0;    // of the op in the kernel's text, whose first line is 1
+  std::string detail;   // what was wrong, in a few words
+
+  // The buffer and its element, or the op: `%y[12]`, `line 9`.
+  std::string place() const;
+  // One sentence: what, the element, the block and thread, the op and its line.
+  std::string message() const;
+  Error error() const { return Error(code, message(), place()); }
+};
+
+struct HostResult {
+  int64_t thread_instructions = 0;  // kernel ops times the threads that ran them
+  int64_t instructions = 0;         // what the interpreter dispatched
+  std::optional<HostFinding> finding;
+};
+
+// Throws kBadInput when an argument's count, kind or dtype is not the kernel's, kLaunchLimit for a launch that no GPU takes,
+// kUnsupportedDtype for an op that has no arithmetic for its dtype. A grid or block of zero threads does nothing.
+HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<const HostArgument> args,
+                      const HostOptions& options = {});
+
+}  // namespace fusebox

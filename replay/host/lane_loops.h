@@ -1,0 +1,131 @@
+// The loops that lane functions are made of, and the types that registers hold.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <limits>
+
+#include "replay/host/lanes.h"
+
+namespace fusebox::host {
+
+// A complex number as it stands in memory; std::complex's operators are the library's, these are ours.
+template <class T>
+struct Complex {
+  T re, im;
+};
+
+template <class T>
+inline T canonical(T x) {
+  return x == x ? x : std::numeric_limits<T>::quiet_NaN();
+}
+template <class T>
+inline Complex<T> canonical(Complex<T> z) {
+  return {canonical(z.re), canonical(z.im)};
+}
+
+template <class R, class T, R (*F)(T)>
+void unary_lanes(LaneCall& c) {
+  R* __restrict to = static_cast<R*>(c.to);
+  const T* __restrict a = static_cast<const T*>(c.from[0]);
+  for (int32_t l = c.begin; l < c.end; ++l) to[l] = F(a[l]);
+}
+
+template <class R, class T, R (*F)(T, T)>
+void binary_lanes(LaneCall& c) {
+  R* __restrict to = static_cast<R*>(c.to);
+  const T* __restrict a = static_cast<const T*>(c.from[0]);
+  const T* __restrict b = static_cast<const T*>(c.from[1]);
+  if (c.stride[0] == c.stride[1]) {  // both uniform: one lane
+    for (int32_t l = c.begin; l < c.end; ++l) to[l] = F(a[l], b[l]);
+  } else if (c.stride[0] != 0) {
+    const T y = b[0];
+    for (int32_t l = c.begin; l < c.end; ++l) to[l] = F(a[l], y);
+  } else {
+    const T x = a[0];
+    for (int32_t l = c.begin; l < c.end; ++l) to[l] = F(x, b[l]);
+  }
+}
+
+template <class T, T (*F)(T, T, T)>
+void ternary_lanes(LaneCall& c) {
+  T* __restrict to = static_cast<T*>(c.to);
+  const T* __restrict a = static_cast<const T*>(c.from[0]);
+  const T* __restrict b = static_cast<const T*>(c.from[1]);
+  const T* __restrict d = static_cast<const T*>(c.from[2]);
+  const ptrdiff_t sa = c.stride[0], sb = c.stride[1], sd = c.stride[2];
+  for (int32_t l = c.begin; l < c.end; ++l) to[l] = F(a[l * sa], b[l * sb], d[l * sd]);
+}
+
+template <class T, T (*F)(T, T, T, T)>
+void quaternary_lanes(LaneCall& c) {
+  T* __restrict to = static_cast<T*>(c.to);
+  const T* __restrict a = static_cast<const T*>(c.from[0]);
+  const T* __restrict b = static_cast<const T*>(c.from[1]);
+  const T* __restrict d = static_cast<const T*>(c.from[2]);
+  const T* __restrict e = static_cast<const T*>(c.from[3]);
+  const ptrdiff_t sa = c.stride[0], sb = c.stride[1], sd = c.stride[2], se = c.stride[3];
+  for (int32_t l = c.begin; l < c.end; ++l) to[l] = F(a[l * sa], b[l * sb], d[l * sd], e[l * se]);
+}
+
+// where: a condition and two values.
+template <class T>
+void select_lanes(LaneCall& c) {
+  T* __restrict to = static_cast<T*>(c.to);
+  const uint8_t* __restrict p = static_cast<const uint8_t*>(c.from[0]);
+  const T* __restrict a = static_cast<const T*>(c.from[1]);
+  const T* __restrict b = static_cast<const T*>(c.from[2]);
+  const ptrdiff_t sp = c.stride[0], sa = c.stride[1], sb = c.stride[2];
+  for (int32_t l = c.begin; l < c.end; ++l) to[l] = p[l * sp] != 0 ? a[l * sa] : b[l * sb];
+}
+
+// Comparisons and where are the same for every type that has the operators.
+template <class T>
+inline uint8_t equal(T a, T b) {
+  return a == b;
+}
+template <class T>
+inline uint8_t not_equal(T a, T b) {
+  return !(a == b);
+}
+template <class T>
+inline uint8_t less(T a, T b) {
+  return a < b;
+}
+template <class T>
+inline uint8_t less_equal(T a, T b) {
+  return a <= b;
+}
+template <class T>
+inline uint8_t greater(T a, T b) {
+  return a > b;
+}
+template <class T>
+inline uint8_t greater_equal(T a, T b) {
+  return a >= b;
+}
+
+// Null for anything else.
+template <class T>
+LaneFunction find_comparison(OpKind kind) {
+  switch (kind) {
+    case OpKind::kEq:
+      return binary_lanes<uint8_t, T, equal<T>>;
+    case OpKind::kNe:
+      return binary_lanes<uint8_t, T, not_equal<T>>;
+    case OpKind::kLt:
+      return binary_lanes<uint8_t, T, less<T>>;
+    case OpKind::kLe:
+      return binary_lanes<uint8_t, T, less_equal<T>>;
+    case OpKind::kGt:
+      return binary_lanes<uint8_t, T, greater<T>>;
+    case OpKind::kGe:
+      return binary_lanes<uint8_t, T, greater_equal<T>>;
+    case OpKind::kWhere:
+      return select_lanes<T>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace fusebox::host

@@ -1,0 +1,63 @@
+// Lane functions: one typed loop each, over the threads (lanes) of a group. The interpreter looks them up once for a launch.
+//
+// Invariants: registers hold values in `register_dtype` (bytecode.h), those of reduced floats rounded to their dtype; a lane's
+// result depends on that lane's operands alone; no function traps or has undefined behaviour on any operand bits, so that
+// lanes that are switched off may be computed too; a NaN that arithmetic makes is the positive quiet one.
+//
+//   LaneCall c{to, {a, b}, {1, 0}, 0, 128};   // b is uniform
+//   find_math(OpKind::kAdd, Dtype::kFloat, 64)(c);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ir/dtype.h"
+#include "ir/op.h"
+
+namespace fusebox::host {
+
+struct LaneCall {
+  void* to = nullptr;
+  const void* from[4] = {};
+  uint8_t stride[4] = {};  // 1: an element for each lane; 0: one for all
+  int32_t begin = 0, end = 0;
+  uint64_t bad = 0;        // arithmetic on index: not zero when a lane of the range left the index type
+};
+
+using LaneFunction = void (*)(LaneCall&);
+
+// Null where the op has no arithmetic for that computation dtype. Index add, sub and mul set `bad`.
+LaneFunction find_math(OpKind kind, Dtype compute, int index_bits);
+bool sets_bad(OpKind kind, Dtype compute);
+// From one dtype's register to another's, as `cast`; also in place where both stand in the same register dtype. Null: none.
+LaneFunction find_conversion(Dtype from, Dtype to);
+// Three results, six operands: to[k] and from[k].
+struct WelfordCall {
+  void* to[3];
+  const void* from[6];
+  uint8_t stride[6];
+  int32_t begin = 0, end = 0;
+};
+using WelfordFunction = void (*)(WelfordCall&);
+WelfordFunction find_welford(Dtype compute);
+
+// Parts of find_math, by the kind of the computation dtype.
+LaneFunction find_integer_math(OpKind kind, Dtype compute, int index_bits);
+LaneFunction find_floating_math(OpKind kind, Dtype compute);
+LaneFunction find_elementary_math(OpKind kind, Dtype compute);
+LaneFunction find_complex_math(OpKind kind, Dtype compute);
+
+// Between memory and registers, for one dtype. Indices count elements.
+struct MemoryFunctions {
+  void (*load)(void* to, const std::byte* from, int64_t count);    // consecutive elements to consecutive lanes
+  void (*store)(std::byte* to, const void* from, int64_t count);
+  void (*gather)(void* to, const std::byte* from, const int64_t* index, const uint8_t* mask, int32_t begin, int32_t end);
+  void (*scatter)(std::byte* to, const int64_t* index, uint8_t index_stride, const void* from, uint8_t from_stride,
+                  const uint8_t* mask, int32_t begin, int32_t end);
+  void (*fill)(void* to, const void* value, int64_t count);        // one register element to `count` lanes
+  // to[l] = from[l * stride] where keep[l] is zero
+  void (*merge)(void* to, const void* from, uint8_t stride, const uint8_t* keep, int32_t begin, int32_t end);
+};
+const MemoryFunctions& memory_functions(Dtype dtype);
+
+}  // namespace fusebox::host

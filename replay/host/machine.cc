@@ -1,0 +1,491 @@
+#include "replay/host/machine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace fusebox::host {
+namespace {
+
+std::string count_text(int64_t n, const char* noun) { return std::to_string(n) + " " + noun; }
+
+// The lowest bytes of a constant or a scalar argument, as memory has them.
+void put_bits(std::byte* to, Dtype dtype, ConstantBits bits) {
+  std::byte raw[16] = {};
+  const auto part = static_cast<size_t>(is_complex(dtype) ? size_bytes(dtype) / 2 : size_bytes(dtype));
+  std::memcpy(raw, &bits.low, std::min<size_t>(part, 8));
+  if (is_complex(dtype)) std::memcpy(raw + part, &bits.high, part);
+  memory_functions(dtype).load(to, raw, 1);
+}
+
+}  // namespace
+
+// -- arena
+std::byte* Arena::take(size_t bytes) {
+  bytes = (bytes + 63) / 64 * 64;
+  if (chunks_.empty() || used_ + bytes > chunks_.back().size) {
+    const size_t size = std::max<size_t>(bytes + 64, chunks_.empty() ? size_t{1} << 16 : 2 * chunks_.back().size);
+    chunks_.push_back({std::unique_ptr<std::byte[]>(new std::byte[size]), size});
+    used_ = 0;
+  }
+  std::byte* base = chunks_.back().memory.get();
+  if (used_ == 0) used_ = (64 - reinterpret_cast<uintptr_t>(base) % 64) % 64;
+  std::byte* result = base + used_;
+  used_ += bytes;
+  return result;
+}
+
+void Arena::clear() {
+  constexpr size_t kKept = size_t{64} << 20;
+  if (chunks_.size() > 1) chunks_.erase(chunks_.begin(), chunks_.end() - 1);
+  if (!chunks_.empty() && chunks_.back().size > kKept) chunks_.clear();
+  used_ = 0;
+}
+
+// -- program
+namespace {
+
+// What combines two elements in a reduction; bool has or and and.
+LaneFunction combination(ReduceOp reduce, Dtype dtype, int index_bits) {
+  const Dtype compute = compute_dtype(dtype);
+  const bool is_bool = is_boolean(compute);
+  switch (reduce) {
+    case ReduceOp::kSum:
+      return find_math(is_bool ? OpKind::kLogicalOr : OpKind::kAdd, compute, index_bits);
+    case ReduceOp::kProd:
+      return find_math(is_bool ? OpKind::kLogicalAnd : OpKind::kMul, compute, index_bits);
+    case ReduceOp::kMin:
+      return find_math(is_bool ? OpKind::kLogicalAnd : OpKind::kMinimum, compute, index_bits);
+    case ReduceOp::kMax:
+      return find_math(is_bool ? OpKind::kLogicalOr : OpKind::kMaximum, compute, index_bits);
+    case ReduceOp::kWelford:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+Program::Functions functions_of(const Bytecode& code, const Instruction& i) {
+  Program::Functions f;
+  bool found = true;
+  switch (i.opcode) {
+    case Opcode::kMath:
+      found = (f.lane = find_math(i.math, i.dtype, code.index_bits)) != nullptr;
+      break;
+    case Opcode::kConvert:
+      found = (f.lane = find_conversion(i.dtype, i.to)) != nullptr;
+      break;
+    case Opcode::kWelford:
+      found = (f.welford = find_welford(i.dtype)) != nullptr;
+      break;
+    case Opcode::kLoad:
+    case Opcode::kStore:
+    case Opcode::kCopy:
+      f.memory = &memory_functions(i.dtype);
+      break;
+    case Opcode::kBlockReduce:
+    case Opcode::kGridReduce:
+      if (i.reduce == ReduceOp::kWelford)
+        found = (f.welford = find_welford(compute_dtype(i.dtype))) != nullptr;
+      else
+        found = (f.lane = combination(i.reduce, i.dtype, code.index_bits)) != nullptr;
+      if (is_reduced_float(i.dtype)) f.round = find_conversion(Dtype::kFloat, i.dtype);
+      break;
+    default:
+      break;
+  }
+  if (!found)
+    throw Error(ErrorCode::kUnsupportedDtype,
+                std::string(row_of(code.origins[i.origin].kind).text) + " has no arithmetic for " + std::string(text(i.dtype)) +
+                    " on the host; cast it first",
+                "line " + std::to_string(code.origins[i.origin].line));
+  return f;
+}
+
+}  // namespace
+
+Program::Program(const Bytecode& bytecode) : code(bytecode) {
+  functions.reserve(code.code.size());
+  for (const Instruction& i : code.code) functions.push_back(functions_of(code, i));
+}
+
+// -- geometry
+std::array<int64_t, 3> Geometry::thread_at(int32_t lane) const {
+  return {lane % block[0], lane / block[0] % block[1], lane / (block[0] * block[1])};
+}
+std::array<int64_t, 3> Geometry::block_at(int64_t linear) const {
+  return {linear % grid[0], linear / grid[0] % grid[1], linear / (grid[0] * grid[1])};
+}
+
+// -- machine
+Machine::Machine(const Program& program, const Geometry& geometry, const HostOptions& options, std::vector<Space> spaces)
+    : program_(program), code_(program.code), geometry_(geometry), options_(options), spaces_(std::move(spaces)) {
+  for (size_t axis = 0; axis < 3; ++axis) thread_index_[axis].resize(static_cast<size_t>(geometry.lanes));
+  std::array<int64_t, 3> at = {0, 0, 0};
+  for (int32_t l = 0; l < geometry.threads; ++l) {
+    for (size_t axis = 0; axis < 3; ++axis) thread_index_[axis][static_cast<size_t>(l)] = at[axis];
+    for (size_t axis = 0; axis < 3 && ++at[axis] == geometry.block[axis] && axis < 2; ++axis) at[axis] = 0;
+  }
+}
+
+void Machine::prepare(Group& g, Arena& arena, std::span<const HostArgument> args) {
+  const auto lanes = static_cast<size_t>(geometry_.lanes);
+  g.uniform = arena.take(code_.uniform_bytes);
+  g.registers = arena.take(code_.lane_bytes * lanes);
+  g.local = arena.take(code_.local_bytes * lanes);
+  g.local_written = arena.take_array<uint8_t>(code_.local_elements * lanes);
+  if (code_.shared_granule != 0) {
+    const auto granules = static_cast<size_t>(geometry_.shared_bytes) / code_.shared_granule;
+    g.shared = arena.take(static_cast<size_t>(geometry_.shared_bytes));
+    g.shared_writers = arena.take_array<int32_t>(granules);
+    g.shared_readers = arena.take_array<int32_t>(granules);
+    std::memset(g.shared_writers, 0, granules * sizeof(int32_t));
+    std::memset(g.shared_readers, 0, granules * sizeof(int32_t));
+  }
+  g.masks.resize(code_.mask_depth + 2);
+  for (Mask& m : g.masks) m.bits = arena.take_array<uint8_t>(lanes);
+  std::memset(g.masks[0].bits, 0, lanes);
+  std::memset(g.masks[0].bits, 1, static_cast<size_t>(geometry_.threads));
+  g.masks[0].end = g.masks[0].count = geometry_.threads;
+  g.buffers.resize(code_.buffers.size());
+  for (size_t b = 0; b < g.buffers.size(); ++b) {
+    BufferState& state = g.buffers[b];
+    const BytecodeBuffer& buffer = code_.buffers[b];
+    state.memory = buffer.memory;
+    state.element_bytes = static_cast<int32_t>(size_bytes(buffer.dtype));
+    if (buffer.memory != MemoryType::kLocal) continue;
+    state.elements = buffer.elements;
+    state.data = g.local + buffer.local_offset * lanes;
+    state.local_written = g.local_written + buffer.local_first * lanes;
+  }
+  for (const BytecodeConstant& c : code_.constants) put_bits(g.uniform + code_.registers[c.reg].offset, c.dtype, c.bits);
+  for (size_t p = 0; p < args.size(); ++p)
+    if (code_.parameters[p].reg != kNoRegister)
+      put_bits(g.uniform + code_.registers[code_.parameters[p].reg].offset, code_.parameters[p].dtype, args[p].bits);
+}
+
+void Machine::set_clock(const Group& g) {
+  clock_.now = own_clock_.now = epoch_ << kEpochShift;
+  clock_.phase_start = phase_epoch_ << kEpochShift;
+  clock_.block_start = g.phase_epoch << kEpochShift;
+  own_clock_.first = g.first_epoch << kEpochShift;
+  if (!options_.checks.races) clock_.phase_start = own_clock_.phase_start = std::numeric_limits<int32_t>::max();
+  if (!options_.checks.unwritten) {
+    clock_.first = own_clock_.first = std::numeric_limits<int32_t>::min();
+    clock_.lost = own_clock_.lost = 0;
+  }
+}
+
+// A new epoch: what was done before is ordered before what comes.
+void Machine::advance(Group& g) {
+  ++epoch_;
+  set_clock(g);
+  if (epoch_ < kMaxEpoch) return;
+  if (code_.has_grid_sync) fail(g, ErrorCode::kStepLimit, 0, "more synchronisations than the checks can number");
+  for (const Space& s : spaces_) {
+    renumber(s.writers, s.granules(), clock_, false);
+    renumber(s.readers, s.granules(), clock_, false);
+  }
+  if (g.shared_writers) {
+    const int64_t granules = geometry_.shared_bytes / code_.shared_granule;
+    renumber(g.shared_writers, granules, own_clock_, true);
+    renumber(g.shared_readers, granules, own_clock_, true);
+  }
+  phase_epoch_ = 2;
+  g.first_epoch = g.phase_epoch = 3;
+  epoch_ = kRenumberedNow;
+  set_clock(g);
+}
+
+void Machine::start(Group& g, int64_t block) {
+  g.block_linear = block;
+  g.block = geometry_.block_at(block);
+  g.pc = 0;
+  g.depth = 0;
+  g.first_epoch = g.phase_epoch = epoch_ + 1;
+  advance(g);
+}
+
+void Machine::resume(Group& g) {
+  g.phase_epoch = epoch_ + 1;
+  advance(g);
+}
+
+void Machine::fail(const Group& g, ErrorCode code, int32_t lane, std::string detail, uint32_t buffer, int64_t element) const {
+  const Instruction& i = code_.code[at_];
+  Broken broken;
+  HostFinding& f = broken.finding;
+  f.code = code;
+  if (buffer != kNoBuffer) f.buffer = code_.buffers[buffer].name;
+  f.element = element;
+  f.block = g.block;
+  f.thread = geometry_.thread_at(lane);
+  if (i.origin < code_.origins.size()) {
+    const BytecodeOrigin& origin = code_.origins[i.origin];
+    f.op = origin.op;
+    f.kind = origin.kind;
+    f.line = origin.line;
+  }
+  f.detail = std::move(detail);
+  throw broken;
+}
+
+// -- masks
+void Machine::tighten(Mask& m) const {
+  if (m.count == 0) {
+    m.begin = m.end = 0;
+    return;
+  }
+  while (m.bits[m.begin] == 0) ++m.begin;
+  while (m.bits[m.end - 1] == 0) --m.end;
+}
+
+Mask Machine::narrowed(Group&, const Mask& base, const uint8_t* keep, uint8_t flip, uint8_t* to) const {
+  Mask m{to, base.begin, base.end, 0};
+  const uint8_t* __restrict bits = base.bits;
+  int32_t count = 0;
+  for (int32_t l = base.begin; l < base.end; ++l) {
+    const auto on = static_cast<uint8_t>(bits[l] & (keep[l] ^ flip));
+    to[l] = on;
+    count += on;
+  }
+  m.count = count;
+  tighten(m);
+  return m;
+}
+
+// The lanes that are on and whose predicate holds. A result that is narrower than the group's mask has bits in all of that mask's range.
+Mask Machine::predicated(Group& g, uint32_t reg) {
+  const Mask& base = g.mask();
+  if (reg == kNoRegister) return base;
+  const auto* keep = reinterpret_cast<const uint8_t*>(at(g, reg));
+  if (stride(reg) == 0) return *keep != 0 ? base : Mask{base.bits, 0, 0, 0};
+  return narrowed(g, base, keep, 0, g.masks.back().bits);
+}
+
+bool Machine::begin_if(Group& g, const Instruction& i) {
+  const auto* keep = reinterpret_cast<const uint8_t*>(at(g, i.args[0]));
+  if (i.uniform) return *keep != 0;
+  const Mask& base = g.mask();
+  uint8_t* bits = g.masks[static_cast<size_t>(g.depth) + 1].bits;
+  const Mask inner = narrowed(g, base, keep, 0, bits);
+  ++g.depth;
+  g.mask() = inner;
+  return inner.count != 0;
+}
+
+bool Machine::begin_for(Group& g, const Instruction& i) {
+  const int64_t* start = index_at(g, i.args[0]);
+  const int64_t* stop = index_at(g, i.args[1]);
+  auto* index = reinterpret_cast<int64_t*>(at(g, i.dst));
+  if (i.uniform) {
+    *index = *start;
+    return *start < *stop;
+  }
+  const ptrdiff_t sa = stride(i.args[0]), sb = stride(i.args[1]);
+  const Mask& base = g.mask();
+  Mask inner{g.masks[static_cast<size_t>(g.depth) + 1].bits, base.begin, base.end, 0};
+  for (ptrdiff_t l = base.begin; l < base.end; ++l) {
+    index[l] = start[l * sa];
+    const auto on = static_cast<uint8_t>(base.bits[l] & (start[l * sa] < stop[l * sb]));
+    inner.bits[l] = on;
+    inner.count += on;
+  }
+  if (inner.count == 0) return false;
+  tighten(inner);
+  ++g.depth;
+  g.mask() = inner;
+  return true;
+}
+
+bool Machine::next_for(Group& g, const Instruction& i) {
+  if (thread_instructions > options_.step_limit)
+    fail(g, ErrorCode::kStepLimit, g.mask().begin, count_text(options_.step_limit, "thread-instructions are the limit"));
+  auto* index = reinterpret_cast<int64_t*>(at(g, i.dst));
+  const int64_t* stop = index_at(g, i.args[1]);
+  const int64_t* by = index_at(g, i.args[2]);
+  const bool is_narrow = code_.index_bits == 32;
+  const auto advance_one = [&](int64_t& value, int64_t step, int32_t lane) {
+    int64_t next;
+    if ((__builtin_add_overflow(value, step, &next) || (is_narrow && next != static_cast<int32_t>(next))) &&
+        options_.checks.index_overflow)
+      fail(g, ErrorCode::kIndexOverflow, lane, "the loop index leaves " + count_text(code_.index_bits, "bits"));
+    value = next;
+  };
+  Mask& m = g.mask();
+  if (i.uniform) {
+    advance_one(*index, *by, m.begin);
+    return *index < *stop;
+  }
+  const ptrdiff_t sb = stride(i.args[1]), sc = stride(i.args[2]);
+  int32_t count = 0;
+  for (ptrdiff_t l = m.begin; l < m.end; ++l) {
+    if (m.bits[l] == 0) continue;
+    advance_one(index[l], by[l * sc], static_cast<int32_t>(l));
+    m.bits[l] = index[l] < stop[l * sb];
+    count += m.bits[l];
+  }
+  m.count = count;
+  if (count == 0) {
+    --g.depth;
+    return false;
+  }
+  tighten(m);
+  return true;
+}
+
+void Machine::expect_whole(Group& g, std::string_view what) {
+  const Mask& m = g.mask();
+  if (whole(m)) return;
+  int32_t lane = 0;
+  while (lane >= m.begin && lane < m.end && m.bits[lane] != 0) ++lane;
+  fail(g, ErrorCode::kDivergentBarrier, lane,
+       "only " + std::to_string(m.count) + " of " + count_text(geometry_.threads, "threads reach the ") + std::string(what));
+}
+
+// -- instructions
+void Machine::check_index(Group& g, const Instruction& i, uint64_t bad) {
+  if (!options_.checks.index_overflow) return;
+  const auto* r = reinterpret_cast<const int64_t*>(at(g, i.dst));
+  const Mask& m = g.mask();
+  const int32_t begin = i.uniform ? 0 : m.begin, end = i.uniform ? 1 : m.end;
+  const bool is_narrow = code_.index_bits == 32;
+  const bool knows = i.opcode == Opcode::kMath && sets_bad(i.math, i.dtype);
+  if (!knows) {
+    if (!is_narrow) return;
+    for (int32_t l = begin; l < end; ++l) bad |= (static_cast<uint64_t>(r[l]) + 0x80000000u) >> 32;
+  }
+  if (bad == 0) return;
+  // Lanes that are off may have been computed too: they do not count.
+  const auto overflows = [&](int32_t l) {
+    if (is_narrow) return r[l] != static_cast<int32_t>(r[l]);
+    const int64_t a = index_at(g, i.args[0])[l * stride(i.args[0])], b = index_at(g, i.args[1])[l * stride(i.args[1])];
+    int64_t out;
+    return i.math == OpKind::kAdd   ? __builtin_add_overflow(a, b, &out)
+           : i.math == OpKind::kSub ? __builtin_sub_overflow(a, b, &out)
+                                    : __builtin_mul_overflow(a, b, &out);
+  };
+  for (int32_t l = begin; l < end; ++l)
+    if ((i.uniform || m.bits[l] != 0) && overflows(l))
+      fail(g, ErrorCode::kIndexOverflow, i.uniform ? m.begin : l,
+           is_narrow ? std::to_string(r[l]) + " does not fit 32 bits" : "a result does not fit 64 bits");
+}
+
+void Machine::math(Group& g, const Instruction& i, const Program::Functions& f) {
+  const Mask& m = g.mask();
+  if (i.opcode == Opcode::kWelford) {
+    WelfordCall c;
+    for (uint32_t k = 0; k < 3; ++k) c.to[k] = at(g, code_.lists[i.results.begin + k]);
+    for (uint32_t k = 0; k < 6; ++k) {
+      const uint32_t r = code_.lists[i.values.begin + k];
+      c.from[k] = at(g, r);
+      c.stride[k] = stride(r);
+    }
+    c.begin = i.uniform ? 0 : m.begin;
+    c.end = i.uniform ? 1 : m.end;
+    return f.welford(c);
+  }
+  LaneCall c;
+  c.to = at(g, i.dst);
+  for (size_t k = 0; k < 4 && i.args[k] != kNoRegister; ++k) {
+    c.from[k] = at(g, i.args[k]);
+    c.stride[k] = stride(i.args[k]);
+  }
+  c.begin = i.uniform ? 0 : m.begin;
+  c.end = i.uniform ? 1 : m.end;
+  f.lane(c);
+  if (i.check_index) check_index(g, i, c.bad);
+}
+
+Status Machine::run(Group& g) {
+  set_clock(g);
+  if (thread_instructions > options_.step_limit)
+    fail(g, ErrorCode::kStepLimit, 0, count_text(options_.step_limit, "thread-instructions are the limit"));
+  for (;;) {
+    at_ = g.pc;
+    const Instruction& i = code_.code[g.pc];
+    const Program::Functions& f = program_.functions[g.pc];
+    ++g.pc;
+    ++instructions;
+    if (i.counts) thread_instructions += g.mask().count;
+    switch (i.opcode) {
+      case Opcode::kMath:
+      case Opcode::kConvert:
+      case Opcode::kWelford:
+        math(g, i, f);
+        break;
+      case Opcode::kThreadIndex: {
+        const auto axis = static_cast<size_t>(i.parallel) - static_cast<size_t>(is_grid(i.parallel) ? ParallelType::kGridX : ParallelType::kBlockX);
+        auto* to = reinterpret_cast<int64_t*>(at(g, i.dst));
+        if (i.uniform)
+          *to = g.block[axis];
+        else
+          std::memcpy(to, thread_index_[axis].data(), static_cast<size_t>(geometry_.lanes) * sizeof(int64_t));
+        break;
+      }
+      case Opcode::kThreadCount: {
+        const bool is_of_grid = is_grid(i.parallel);
+        const auto axis = static_cast<size_t>(i.parallel) - static_cast<size_t>(is_of_grid ? ParallelType::kGridX : ParallelType::kBlockX);
+        *reinterpret_cast<int64_t*>(at(g, i.dst)) = is_of_grid ? geometry_.grid[axis] : geometry_.block[axis];
+        break;
+      }
+      case Opcode::kAllocate:
+        allocate(g, i);
+        break;
+      case Opcode::kLoad:
+        load(g, i, *f.memory);
+        break;
+      case Opcode::kStore:
+        store(g, i, *f.memory);
+        break;
+      case Opcode::kCopy:
+        copy(g, i, *f.memory);
+        break;
+      case Opcode::kIf:
+        if (!begin_if(g, i)) g.pc = i.target;
+        break;
+      case Opcode::kElse: {
+        const Mask& outer = g.masks[static_cast<size_t>(g.depth) - 1];
+        g.mask() = narrowed(g, outer, reinterpret_cast<const uint8_t*>(at(g, i.args[0])), 1, g.mask().bits);
+        if (g.mask().count == 0) g.pc = i.target;
+        break;
+      }
+      case Opcode::kEndIf:
+        --g.depth;
+        break;
+      case Opcode::kJump:
+        g.pc = i.target;
+        break;
+      case Opcode::kFor:
+        if (!begin_for(g, i)) g.pc = i.target;
+        break;
+      case Opcode::kEndFor:
+        if (next_for(g, i)) g.pc = i.target;
+        break;
+      case Opcode::kBarrier:
+        expect_whole(g, "barrier");
+        advance(g);
+        break;
+      case Opcode::kGridBarrier:
+        expect_whole(g, "grid barrier");
+        check_counters(g, i);
+        return Status::kWaits;
+      case Opcode::kGridReduce:
+        expect_whole(g, "grid reduction");
+        check_counters(g, i);
+        stage(g, i);
+        return Status::kWaits;
+      case Opcode::kBlockReduce:
+        expect_whole(g, "block reduction");
+        block_reduce(g, i, f);
+        break;
+      case Opcode::kBlockBroadcast:
+        expect_whole(g, "block broadcast");
+        block_broadcast(g, i);
+        break;
+      case Opcode::kEnd:
+        return Status::kEnded;
+    }
+  }
+}
+
+}  // namespace fusebox::host

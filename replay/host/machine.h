@@ -1,0 +1,209 @@
+// The interpreter: runs groups (blocks) of threads through a kernel's bytecode, from one suspension to the next.
+//
+// Invariants: a group that runs does so until it ends or waits for the whole grid; its program counter, masks and registers say
+// where it stands. `lanes` is the block's size rounded up, so that a row of any register is aligned; lanes beyond the block are never
+// active. A broken rule leaves through the exception Broken.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "replay/host/host_executor.h"
+#include "replay/host/lanes.h"
+#include "replay/host/shadow.h"
+
+namespace fusebox::host {
+
+struct Broken {
+  HostFinding finding;
+};
+
+// Memory that is given back all at once and kept for the next run.
+class Arena {
+ public:
+  std::byte* take(size_t bytes);  // aligned to 64; not initialised
+  template <class T>
+  T* take_array(size_t count) {
+    return reinterpret_cast<T*>(take(count * sizeof(T)));
+  }
+  void clear();
+
+ private:
+  struct Chunk {
+    std::unique_ptr<std::byte[]> memory;
+    size_t size = 0;
+  };
+  std::vector<Chunk> chunks_;
+  size_t used_ = 0;  // of the last chunk
+};
+
+// Bytecode with its lane functions: made once for a launch.
+struct Program {
+  explicit Program(const Bytecode& code);
+
+  const Bytecode& code;
+  struct Functions {
+    LaneFunction lane = nullptr;     // math, convert; a reduction's combination
+    LaneFunction round = nullptr;    // a reduction's, after each combination
+    WelfordFunction welford = nullptr;
+    const MemoryFunctions* memory = nullptr;
+  };
+  std::vector<Functions> functions;  // by instruction
+};
+
+struct Geometry {
+  std::array<int64_t, 3> grid, block;
+  int64_t blocks = 0;
+  int32_t threads = 0;  // of a block
+  int32_t lanes = 0;
+  int64_t shared_bytes = 0;
+
+  std::array<int64_t, 3> thread_at(int32_t lane) const;
+  std::array<int64_t, 3> block_at(int64_t linear) const;
+};
+
+// Which lanes are on. `bits` are valid from `begin` to `end`, both tight; none is on elsewhere.
+struct Mask {
+  uint8_t* bits = nullptr;
+  int32_t begin = 0, end = 0, count = 0;
+  bool is_full_range() const { return count == end - begin; }
+};
+
+struct BufferState {
+  std::byte* data = nullptr;
+  int64_t elements = 0;
+  int32_t* writers = nullptr;  // of the first element; null: not tracked
+  int32_t* readers = nullptr;
+  const uint8_t* written = nullptr;  // not tracked, with holes
+  uint8_t* local_written = nullptr;  // local: a row of lanes for each element
+  int32_t granules = 1;              // of an element
+  int32_t element_bytes = 1;
+  MemoryType memory = MemoryType::kGlobal;
+};
+
+struct Group {
+  std::byte* uniform = nullptr;
+  std::byte* registers = nullptr;
+  std::byte* local = nullptr;
+  uint8_t* local_written = nullptr;
+  std::byte* shared = nullptr;
+  int32_t* shared_writers = nullptr;
+  int32_t* shared_readers = nullptr;
+  std::vector<Mask> masks;  // of each nesting depth, and one for predicates
+  std::vector<BufferState> buffers;
+  std::vector<std::byte> staged;  // what a grid-wide reduction waits with
+  int32_t depth = 0;
+  uint32_t pc = 0;
+  std::array<int64_t, 3> block = {0, 0, 0};
+  int64_t block_linear = 0;
+  int32_t first_epoch = 0;  // of the block
+  int32_t phase_epoch = 0;  // of the block in this phase
+
+  Mask& mask() { return masks[static_cast<size_t>(depth)]; }
+};
+
+// A stretch of global memory that is tracked.
+struct Space {
+  std::byte* data = nullptr;
+  int64_t bytes = 0;
+  int32_t granule = 1;  // bytes
+  int32_t* writers = nullptr;
+  int32_t* readers = nullptr;
+  int64_t granules() const { return bytes / granule; }
+};
+
+enum class Status : uint8_t { kEnded, kWaits };
+
+class Machine {
+ public:
+  Machine(const Program& program, const Geometry& geometry, const HostOptions& options, std::vector<Space> spaces);
+
+  // A group's memory, with its constants and arguments; its global buffers are the caller's.
+  void prepare(Group& g, Arena& arena, std::span<const HostArgument> args);
+  void start(Group& g, int64_t block);
+  Status run(Group& g);
+  // After every group has come to the same grid-wide synchronisation: finishes it and starts the next phase.
+  void synchronize_grid(std::span<Group> groups);
+  void resume(Group& g);
+  [[noreturn]] void fail(const Group& g, ErrorCode code, int32_t lane, std::string detail, uint32_t buffer = kNoBuffer,
+                         int64_t element = -1) const;
+
+  int64_t thread_instructions = 0;
+  int64_t instructions = 0;
+  std::vector<Space>& spaces() { return spaces_; }
+
+ private:
+  enum class Pattern : uint8_t { kOne, kConsecutive, kScattered };
+
+  // -- registers and masks
+  const BytecodeRegister& info(uint32_t r) const { return code_.registers[r]; }
+  std::byte* at(Group& g, uint32_t r) const {
+    const BytecodeRegister& reg = info(r);
+    return reg.uniform ? g.uniform + reg.offset : g.registers + static_cast<size_t>(reg.offset) * static_cast<size_t>(geometry_.lanes);
+  }
+  uint8_t stride(uint32_t r) const { return info(r).uniform ? 0 : 1; }
+  const int64_t* index_at(Group& g, uint32_t r) const { return reinterpret_cast<const int64_t*>(at(g, r)); }
+  Mask narrowed(Group& g, const Mask& base, const uint8_t* keep, uint8_t flip, uint8_t* to) const;
+  Mask predicated(Group& g, uint32_t reg);
+  void tighten(Mask& m) const;
+  bool whole(const Mask& m) const { return m.count == geometry_.threads; }
+
+  // -- machine.cc
+  void math(Group& g, const Instruction& i, const Program::Functions& f);
+  void check_index(Group& g, const Instruction& i, uint64_t bad);
+  bool begin_if(Group& g, const Instruction& i);
+  bool begin_for(Group& g, const Instruction& i);
+  bool next_for(Group& g, const Instruction& i);
+  void step(Group& g, int64_t lanes);
+  void expect_whole(Group& g, std::string_view what);
+  void advance(Group& g);
+  void set_clock(const Group& g);
+
+  // -- accesses.cc
+  void allocate(Group& g, const Instruction& i);
+  void load(Group& g, const Instruction& i, const MemoryFunctions& f);
+  void store(Group& g, const Instruction& i, const MemoryFunctions& f);
+  void copy(Group& g, const Instruction& i, const MemoryFunctions& f);
+  void load_local(Group& g, const Instruction& i, const Mask& m);
+  void store_local(Group& g, const Instruction& i, const Mask& m);
+  Pattern check_read(Group& g, uint32_t buffer, const int64_t* index, uint8_t stride, const Mask& m);
+  Pattern check_write(Group& g, uint32_t buffer, const int64_t* index, uint8_t stride, const Mask& m);
+  void read_element(Group& g, uint32_t buffer, int64_t element, int32_t lane);
+  void write_element(Group& g, uint32_t buffer, int64_t element, int32_t lane);
+  void read_by_all(Group& g, uint32_t buffer, int64_t element, const Mask& m);
+  bool copy_rows(Group& g, const Instruction& i, const Mask& m, const MemoryFunctions& f);
+  void copy_lane(Group& g, const Instruction& i, int32_t lane, const MemoryFunctions& f);
+  const Clock& clock_of(const BufferState& b) const { return b.memory == MemoryType::kShared ? own_clock_ : clock_; }
+
+  // -- collectives.cc
+  void block_reduce(Group& g, const Instruction& i, const Program::Functions& f);
+  void block_broadcast(Group& g, const Instruction& i);
+  void stage(Group& g, const Instruction& i);
+  void use_workspaces(Group& g, const Instruction& i, int64_t first, int64_t needed);
+  void check_counters(Group& g, const Instruction& i);
+  void grid_reduce(std::span<Group> groups, const Instruction& i, const Program::Functions& f);
+  struct Axis {
+    int64_t extent;
+    bool is_reduced;
+  };
+  void reduce(const Group& g, const Instruction& i, const Program::Functions& f, std::span<std::byte* const> values,
+              std::span<const Axis> axes);
+  void participate(Group& g, const Instruction& i, uint32_t value, std::byte* to);
+  void distribute(Group& g, const Instruction& i, uint32_t value, const std::byte* from, std::span<const Axis> axes, int64_t first);
+  std::array<Axis, 3> block_axes(const Instruction& i) const;
+
+  const Program& program_;
+  const Bytecode& code_;
+  const Geometry& geometry_;
+  const HostOptions& options_;
+  std::vector<Space> spaces_;
+  std::vector<int64_t> thread_index_[3];
+  std::vector<std::byte> scratch_;
+  int32_t epoch_ = 1;
+  int32_t phase_epoch_ = 2;
+  Clock clock_, own_clock_;
+  uint32_t at_ = 0;  // the instruction that runs
+};
+
+}  // namespace fusebox::host
