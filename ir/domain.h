@@ -65,6 +65,9 @@ struct MatchOptions {
   const AxisClasses* classes = nullptr;
 };
 std::vector<DomainPair> match_domains(const Graph& g, OpId op, size_t operand, size_t result, MatchOptions options = {});
+// The same for any two tensors, from given pairs of axes.
+std::vector<DomainPair> match_domains(const Graph& g, TensorId a, TensorId b, std::span<const DomainPair> axes,
+                                      MatchOptions options = {});
 
 // Classes of domains without definition that some op reads at the same place, broadcasts forwarded and closed transitively: a
 // hint where a pair cannot be found, never a proof.

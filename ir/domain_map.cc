@@ -121,7 +121,7 @@ class Matcher {
   Matcher(const Graph& g, const Tensor& producer, const Tensor& consumer, MatchOptions options)
       : g_(g), producer_(producer), consumer_(consumer), options_(options) {}
 
-  std::vector<DomainPair> run(const std::vector<DomainPair>& axes) {
+  std::vector<DomainPair> run(std::span<const DomainPair> axes) {
     for (DomainPair pair : axes) add(pair.producer, pair.consumer);
     for (DomainId d : producer_.loop_broadcasts)
       if (const DomainId to = stands_for(d, consumer_, false)) add(d, to);
@@ -226,7 +226,11 @@ std::vector<DomainPair> match_domains(const Graph& g, OpId op, size_t operand, s
   if (operand >= o.operands.size() || result >= o.results.size()) return {};
   const ValueId from = o.operands[operand], to = o.results[result];
   if (!from || !g.is_tensor(from) || !g.is_tensor(to)) return {};
-  return Matcher(g, g.tensor_of(from), g.tensor_of(to), options).run(map_producer_to_consumer(g, op, operand, result));
+  return match_domains(g, g[from].tensor, g[to].tensor, map_producer_to_consumer(g, op, operand, result), options);
+}
+
+std::vector<DomainPair> match_domains(const Graph& g, TensorId a, TensorId b, std::span<const DomainPair> axes, MatchOptions options) {
+  return Matcher(g, g[a], g[b], options).run(axes);
 }
 
 AxisClasses::AxisClasses(const Graph& g) : parent_(g.domains.size()) {

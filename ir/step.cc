@@ -1,0 +1,113 @@
+#include "ir/step.h"
+
+#include <algorithm>
+
+#include "ir/step_rules.h"
+
+namespace fusebox {
+namespace {
+
+bool is_schedule(StepKind kind) {
+  switch (kind) {
+    case StepKind::kSetMesh:
+    case StepKind::kRewrite:
+    case StepKind::kConcretize:
+    case StepKind::kConcretizeReshape:
+    case StepKind::kAssign:
+      return false;
+    default:
+      return true;
+  }
+}
+
+void check_concrete(const StepContext& c) {
+  if (c.g.level != Level::kMath || !is_schedule(c.step.kind)) return;
+  for (OpId op : c.g.regions[0].ops)
+    for (ValueId v : c.g[op].results) {
+      if (!c.g.is_tensor(v)) continue;
+      for (DomainId d : c.g.tensor_of(v).logical)
+        if (c.g[d].iter_type == IterType::kSymbolic) c.refuse("this axis is symbolic; concretize the program before scheduling it", c.place(d));
+    }
+}
+
+void run(StepContext& c) {
+  check_step_form(c.g, c.step);
+  check_concrete(c);
+  switch (c.step.kind) {
+    case StepKind::kSplit:
+      return step_split(c);
+    case StepKind::kMerge:
+      return step_merge(c);
+    case StepKind::kReorder:
+      return step_reorder(c);
+    case StepKind::kSwizzle:
+      return step_swizzle(c);
+    case StepKind::kResize:
+      return step_resize(c);
+    case StepKind::kParallelize:
+      return step_parallelize(c);
+    case StepKind::kRfactor:
+      return step_rfactor(c);
+    case StepKind::kCacheBefore:
+      return step_cache_before(c);
+    case StepKind::kCacheAfter:
+      return step_cache_after(c);
+    case StepKind::kCacheFork:
+      return step_cache_fork(c);
+    case StepKind::kRecompute:
+      return step_recompute(c);
+    case StepKind::kSetMemoryType:
+      return step_set_memory_type(c);
+    case StepKind::kSetAllocation:
+      return step_set_allocation(c);
+    case StepKind::kSetLoopDomain:
+      return step_set_loop_domain(c);
+    case StepKind::kSetMesh:
+      return step_set_mesh(c);
+    case StepKind::kInlineAt:
+      return step_inline_at(c);
+    case StepKind::kInlineMost:
+      return step_inline_most(c);
+    case StepKind::kTransformLike:
+      return step_transform_like(c);
+    case StepKind::kParallelizeLike:
+      return step_parallelize_like(c);
+    case StepKind::kPropagate:
+      return step_propagate(c);
+    case StepKind::kCircularBuffer:
+      return step_circular_buffer(c);
+    case StepKind::kRewrite:
+      return c.refuse("a rewrite runs a pass, which the program of all passes does; apply it with run_steps of passes");
+    case StepKind::kConcretize:
+      return step_concretize(c);
+    case StepKind::kConcretizeReshape:
+      return step_concretize_reshape(c);
+    case StepKind::kAssign:
+      return c.refuse("assign puts ops into a segment; it applies to a segmentation, not to a graph");
+    case StepKind::kLoopBroadcast:
+      return step_loop_broadcast(c);
+  }
+}
+
+}  // namespace
+
+std::optional<StepRefusal> inapplicable(const Graph& g, const Step& step) {
+  try {
+    StepContext c{g, step};
+    run(c);
+    return std::nullopt;
+  } catch (const Error& e) {
+    return StepRefusal{e.code, e.what(), e.place};
+  }
+}
+
+void apply(Graph& g, const Step& step) {
+  StepContext c{g, step, &g};
+  run(c);
+}
+
+void apply(Graph& g, std::span<const Step> steps) {
+  for (const Step& step : steps) apply(g, step);
+}
+
+}  // namespace fusebox
