@@ -245,7 +245,9 @@ class IndexAlgebra {
   bool build_in(const Fact& fact);
   void use_fact(size_t index);
   void start_question();
-  Form resolve(Form value) { return store_.form(value).stale ? rebuild(value, nullptr) : value; }
+  /// The form as it would be made today.
+  Form resolve(Form value) { return store_.form(value).stale && !resolving_ ? rebuild_stale(value) : value; }
+  Form rebuild_stale(Form value);
   Form rebuild(Form value, const FormSubstitution* substitution);
   Form rebuild(AtomId atom, const FormSubstitution* substitution);
 
@@ -262,6 +264,7 @@ class IndexAlgebra {
   IdTable digit_table_;
   std::vector<CachedDivision> divisions_;
   IdTable division_table_;
+  bool resolving_ = false;    ///< a stale form is being rebuilt, from the inside out
   bool canonical_ = false;    ///< divisions take the spelling that equal() compares
   bool left_opaque_ = false;  ///< the division under way ended in an opaque atom
   int depth_ = 0;    ///< of simplifications that start others

@@ -115,6 +115,17 @@ DivMod IndexAlgebra::divide(Form value, Form divisor) {
     }
     --depth_;
   }
+  // Where the divisor may be 0, two things still hold: x mod E mod E is x mod E, and 0 <= x < E implies E > 0.
+  if (!done && e) {
+    const auto single = store_.as_coefficient(value);
+    const auto factors = single && single->factor == 1 ? store_.factors(single->symbols) : std::span<const AtomId>{};
+    const bool same = factors.size() == 1 && store_.atom(factors[0]).kind == AtomKind::kRemainder &&
+                      store_.args(factors[0])[1] == unit;
+    if (same || (e->factor > 0 && nonneg(value) && nonneg(sub(sub(unit, value), constant(1))))) {
+      result = {Form{}, value};
+      done = true;
+    }
+  }
   if (!done) {
     const Interval x = store_.form(value).bounds;
     const Interval d = store_.form(unit).bounds;
@@ -123,14 +134,6 @@ DivMod IndexAlgebra::divide(Form value, Form divisor) {
     result.quotient = opaque(AtomKind::kQuotient, args, both_nonneg ? Interval{0, x.hi} : Interval{});
     const int64_t last = d.lo < 0 || d.hi == kInfinity ? kInfinity : std::max<int64_t>(0, d.hi - 1);
     result.remainder = opaque(AtomKind::kRemainder, args, {0, both_nonneg ? std::min(last, x.hi) : last});
-    if (e && is_positive(*e)) {
-      // Not for want of knowing that the divisor is positive: knowing it will not help.
-      for (const Form part : {result.quotient, result.remainder}) {
-        AtomRecord& record = store_.atom(store_.factors(store_.as_coefficient(part)->symbols)[0]);
-        record.keep = true;
-        record.stale = false;
-      }
-    }
   }
   division_table_.insert(hash, static_cast<uint32_t>(divisions_.size()));
   divisions_.push_back({value, divisor, canonical_, result});

@@ -219,6 +219,14 @@ bool IndexAlgebra::refresh(AtomId id) {
 
 Form IndexAlgebra::substitute(Form value, const FormSubstitution& substitution) { return rebuild(value, &substitution); }
 
+// What cannot be made any better stays stale, so the operations inside do not ask again.
+Form IndexAlgebra::rebuild_stale(Form value) {
+  resolving_ = true;
+  const Form result = rebuild(value, nullptr);
+  resolving_ = false;
+  return result;
+}
+
 Form IndexAlgebra::rebuild(Form value, const FormSubstitution* substitution) {
   const FormRecord record = store_.form(value);
   Form sum = constant(record.constant);
@@ -250,7 +258,7 @@ Form IndexAlgebra::rebuild(AtomId atom, const FormSubstitution* substitution) {
   const bool substitutes_symbols = substitution != nullptr && !substitution->symbols.empty();
   if (!substitutes_symbols) {
     for (const auto& [symbol, replacement] : replaced_) {
-      if (symbol == atom) return resolve(replacement);
+      if (symbol == atom) return rebuild(replacement, nullptr);
     }
     if (record.exact) return store_.intern(Coefficient{1, store_.monomial_of(atom)});
   }
@@ -258,7 +266,7 @@ Form IndexAlgebra::rebuild(AtomId atom, const FormSubstitution* substitution) {
   switch (record.kind) {
     case AtomKind::kSymbol:
       for (const auto& [symbol, replacement] : replaced_) {
-        if (symbol == atom) return resolve(replacement);
+        if (symbol == atom) return rebuild(replacement, nullptr);
       }
       return store_.intern(Coefficient{1, store_.monomial_of(atom)});
     case AtomKind::kLoop: break;
