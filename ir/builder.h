@@ -40,9 +40,9 @@ Graph fusion(std::string_view name);
 ValueId size(Graph& g, std::string_view name = {});  // one more symbol
 std::vector<ValueId> sizes(Graph& g, const std::vector<std::string>& names);
 struct InputOptions {
-  std::vector<Contiguity> contiguity;    // per axis; empty: contiguous
-  std::vector<int64_t> allocation_order; // axes, outermost first; empty: in order
-  std::vector<Scalar> expanded;          // per axis: the extent of an expanded broadcast; empty or 1: none
+  std::vector<Contiguity> contiguity = {};    // per axis; empty: contiguous
+  std::vector<int64_t> allocation_order = {}; // axes, outermost first; empty: in order
+  std::vector<Scalar> expanded = {};          // per axis: the extent of an expanded broadcast; empty or 1: none
 };
 // An extent of 1 is a broadcast.
 ValueId input(Graph& g, std::string_view name, Dtype dtype, const Shape& shape, const InputOptions& options = {});

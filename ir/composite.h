@@ -32,8 +32,8 @@ ValueId mean(Graph& g, ValueId x, const Axes& axes, const MeanOptions& options =
 ValueId softmax(Graph& g, ValueId x, int64_t axis, std::string_view name = {});
 
 struct NormOptions {
-  ValueId weight;  // of the trailing axes, or none
-  ValueId bias;
+  ValueId weight = {};  // of the trailing axes, or none
+  ValueId bias = {};
   double eps = 1e-5;
   std::string_view name = {};
 };

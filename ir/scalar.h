@@ -76,9 +76,9 @@ std::optional<int64_t> evaluate_integer(const Graph& g, ValueId v, const Binding
 // What a program is given for one input: a scalar's bits (of its dtype), or a tensor's shape and strides in elements.
 struct BoundInput {
   bool is_scalar = false;
-  ConstantBits bits;
-  std::vector<int64_t> shape;
-  std::vector<int64_t> strides;
+  ConstantBits bits = {};
+  std::vector<int64_t> shape = {};
+  std::vector<int64_t> strides = {};  // empty: contiguous
 };
 
 // Binds the sizes and scalar inputs of a program to its inputs and evaluates every scalar of its body. Throws, naming input

@@ -1,0 +1,303 @@
+#include "ir/verify.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+
+#include "ir/builder.h"
+#include "ir/composite.h"
+#include "ir/scalar.h"
+
+namespace fusebox {
+namespace {
+
+std::string found(const Graph& g) {
+  const auto e = find_error(g);
+  return e ? code_text(e->code) + " " + e->place : "fine";
+}
+
+Graph small_fusion() {
+  Graph g = fusion("silu_mul_bias");
+  const ValueId m = size(g, "m"), n = size(g, "n");
+  const ValueId x = input(g, "x", Dtype::kBfloat16, {m, n}), b = input(g, "b", Dtype::kFloat, {n});
+  const ValueId s = unary(g, OpKind::kSilu, x, "s");
+  output(g, sum(g, add(g, s, b, "y"), {1}, {.name = "r"}));
+  return g;
+}
+
+// Split %r.i1 by 128 -> o, t; loop i0, o, t.
+Graph scheduled_fusion() {
+  Graph g = small_fusion();
+  g.level = Level::kScheduled;
+  const TensorId t = g[*find_value(g, "r")].tensor;
+  Transform split;
+  split.inputs = {g[t].logical[1]};
+  split.factor = constant_index(g, 128);
+  IterDomain reduced;
+  reduced.iter_type = IterType::kReduction;
+  reduced.name = "o";
+  const DomainId o = add_domain(g, t, reduced);
+  reduced.name = "t";
+  const DomainId i = add_domain(g, t, reduced);
+  split.outputs = {o, i};
+  g[o].def = g[i].def = TransformId(g.transforms.size());
+  g[t].transforms = {TransformId(g.transforms.size())};
+  g.transforms.push_back(split);
+  g[t].loop = {g[t].logical[0], o, i};
+  return g;
+}
+
+OpId def_of(const Graph& g, std::string_view name) { return g[*find_value(g, name)].def; }
+
+TEST(Verify, AcceptsWhatBuildersMake) {
+  EXPECT_EQ(found(small_fusion()), "fine");
+  EXPECT_EQ(found(scheduled_fusion()), "fine");
+  EXPECT_EQ(found(compact(scheduled_fusion())), "fine");
+  Graph g = fusion("many");
+  const ValueId m = size(g, "m"), n = size(g, "n"), k = size(g, "k");
+  const ValueId x = input(g, "x", Dtype::kFloat, {m, n}), row = input(g, "row", Dtype::kFloat, {1, n});
+  const ValueId index = input(g, "index", Dtype::kInt64, {k}), square = input(g, "square", Dtype::kInt32, {m, n});
+  output(g, softmax(g, x, -1));
+  output(g, layer_norm(g, x, 1));
+  output(g, reshape(g, x, {-1}));
+  output(g, reshape(g, x, {n, m}));
+  output(g, reshape(g, row, {n}));
+  output(g, reshape(g, x, {k, -1}));
+  output(g, reshape(g, sum(g, x, {}), {1, 1}));
+  output(g, expand(g, x, {k, n}));
+  output(g, reshape(g, expand(g, row, {k, n}), {-1}));
+  output(g, broadcast_in_dim(g, row, {k, m, n}, {1, 2}));
+  output(g, slice(g, x, {1, 0}, {m, k}));
+  output(g, slice(g, row, {0, 0}, {0, n}));
+  output(g, pad(g, row, {1, 1, 0, 2}));
+  output(g, cat(g, {x, x, row}, 0));
+  output(g, select(g, x, k, 1));
+  output(g, index_select(g, x, index, 1));
+  output(g, gather(g, x, square, 0));
+  output(g, take_along_axis(g, row, square, 0));
+  output(g, scatter(g, x, square, x, 1));
+  output(g, triu(g, x, 1));
+  output(g, stride_order(g, permute(g, x, {1, 0}), {0, 1}));
+  output(g, squeeze(g, row, {0}));
+  output(g, full(g, {m, 1}, constant_of(g, Dtype::kDouble, 0.5), Dtype::kHalf));
+  output(g, iota(g, n));
+  output(g, embedding(g, square, x));
+  output(g, var(g, x, {}, {.keepdim = true}));
+  output(g, unary(g, OpKind::kExp, x), x);
+  EXPECT_EQ(found(g), "fine") << find_error(g)->what();
+}
+
+TEST(Verify, IdsOutOfRange) {
+  const auto broken = [](auto change) {
+    Graph g = scheduled_fusion();
+    change(g);
+    return found(g);
+  };
+  EXPECT_EQ(broken([](Graph& g) { g.ops[0].results = {ValueId(999u)}; }), "E0210 ");
+  EXPECT_EQ(broken([](Graph& g) { g[def_of(g, "s")].operands = {ValueId(999u)}; }), "E0210 ");
+  EXPECT_EQ(broken([](Graph& g) { g[def_of(g, "s")].kind = static_cast<OpKind>(5000); }), "E0201 ");
+  EXPECT_EQ(broken([](Graph& g) { g.values[0].dtype = static_cast<Dtype>(99); }), "E0210 ");
+  EXPECT_EQ(broken([](Graph& g) { g.values[0].tensor = TensorId(0u); }), "E0210 ");
+  EXPECT_EQ(broken([](Graph& g) { g.domains[0].tensor = TensorId(); }), "E0210 ");
+  EXPECT_EQ(broken([](Graph& g) { g.domains[0].parallel = static_cast<ParallelType>(77); }), "E0210 ");
+  EXPECT_EQ(broken([](Graph& g) { g.transforms[0].inputs = {DomainId(999u)}; }), "E0210 ");
+  EXPECT_EQ(broken([](Graph& g) { g.regions[0].ops.push_back(OpId(999u)); }), "E0210 ");
+  EXPECT_EQ(broken([](Graph& g) { g.regions.clear(); }), "E0210 ");
+  EXPECT_EQ(broken([](Graph& g) { g.tensors[1].inline_at = DomainId(999u); }), "E0210 ");
+  EXPECT_EQ(broken([](Graph& g) { g.index_bits = 48; }), "E0210 ");
+}
+
+TEST(Verify, OrderAndNames) {
+  const auto broken = [](auto change) {
+    Graph g = small_fusion();
+    change(g);
+    return found(g);
+  };
+  EXPECT_EQ(broken([](Graph& g) { std::swap(g.regions[0].ops[4], g.regions[0].ops[6]); }), "E0209 %s");
+  EXPECT_EQ(broken([](Graph& g) { g.regions[0].ops.push_back(g.regions[0].ops[0]); }), "E0210 ");
+  EXPECT_EQ(broken([](Graph& g) { g[*find_value(g, "s")].name = "x"; }), "E0103 %x");
+  EXPECT_EQ(broken([](Graph& g) { g[*find_value(g, "s")].name = ""; }), "E0210 ");
+  EXPECT_EQ(broken([](Graph& g) { g[*find_value(g, "s")].def = OpId(0u); }), "E0210 %s");
+  EXPECT_EQ(broken([](Graph& g) { g[def_of(g, "s")].results.clear(); }), "E0209 %s");
+  EXPECT_EQ(broken([](Graph& g) { g.regions[0].ops.erase(g.regions[0].ops.begin()); }), "E0209 %x");  // an extent that nothing defines
+  // A region that contains itself, and one that two ops own.
+  Graph kernel;
+  kernel.level = Level::kKernel;
+  const ValueId zero = constant_index(kernel, 0);
+  const OpId a = add_op(kernel, Graph::body(), OpKind::kFor, {zero, zero, zero});
+  EXPECT_EQ(found(kernel), "fine");
+  const RegionId inner = kernel[a].regions[0];
+  kernel[inner].ops.push_back(a);
+  EXPECT_EQ(found(kernel), "E0210 ");
+  kernel[inner].ops.clear();
+  kernel[a].regions[0] = Graph::body();
+  EXPECT_EQ(found(kernel), "E0210 ");
+}
+
+TEST(Verify, ScopesEndWithTheirRegion) {
+  Graph kernel;
+  kernel.level = Level::kKernel;
+  const ValueId n = input_scalar(kernel, "n", Dtype::kIndex), zero = constant_index(kernel, 0);
+  const OpId loop = add_op(kernel, Graph::body(), OpKind::kFor, {zero, n, constant_index(kernel, 1)});
+  const RegionId region = kernel[loop].regions[0];
+  const ValueId inside = scalar::add(kernel, region, kernel[region].index, n);
+  EXPECT_EQ(found(kernel), "fine");
+  scalar::add(kernel, Graph::body(), inside, n);
+  EXPECT_EQ(found(kernel), "E0209 %" + kernel[inside].name);
+}
+
+TEST(Verify, DomainsOfTensors) {
+  const auto broken = [](auto change) {
+    Graph g = scheduled_fusion();
+    Tensor& t = g.tensor_of(*find_value(g, "r"));
+    change(g, t);
+    return found(g);
+  };
+  EXPECT_EQ(broken([](Graph&, Tensor& t) { t.loop.pop_back(); }), "E0210 %r.i1");
+  EXPECT_EQ(broken([](Graph&, Tensor& t) { t.loop.push_back(t.loop[0]); }), "E0210 %r.i0");
+  EXPECT_EQ(broken([](Graph&, Tensor& t) { t.loop.push_back(t.logical[1]); }), "E0210 %r.i1");
+  EXPECT_EQ(broken([](Graph&, Tensor& t) { t.loop = {t.loop[0], t.loop[1]}; }), "E0210 %r.i1");
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { t.loop[0] = g.tensors[0].logical[0]; }), "E0210 %x.i0");
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.loop[1]].name = "t"; }), "E0103 %r.t");
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.loop[1]].name = ""; }), "E0210 %r");
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.loop[1]].extent = constant_index(g, 3); }), "E0210 %r.o");
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.logical[0]].extent = ValueId(); }), "E0210 %r.i0");
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.logical[0]].extent = constant_index(g, -1); }), "E0210 %r.i0");
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.logical[0]].expanded = constant_index(g, 4); }), "E0210 %r.i0");
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.logical[0]].iter_type = IterType::kBroadcast; }), "E0210 %r.i0");
+  EXPECT_EQ(broken([](Graph&, Tensor& t) { t.contiguity = {Contiguity::kTrue, Contiguity::kTrue}; }), "E0210 %r");
+  EXPECT_EQ(broken([](Graph&, Tensor& t) { t.contiguity = {Contiguity::kNone}; }), "E0210 %r.i0");
+  EXPECT_EQ(broken([](Graph&, Tensor& t) { t.allocation = {t.loop[1]}; }), "E0210 %r.i0");
+  EXPECT_EQ(broken([](Graph&, Tensor& t) { t.inline_at = t.logical[1]; }), "E0210 %r");
+  EXPECT_EQ(broken([](Graph&, Tensor& t) { t.devices = {1, 1}; }), "E0210 %r");
+  EXPECT_EQ(broken([](Graph&, Tensor& t) { t.transforms.clear(); }), "E0210 %r.o");
+  EXPECT_EQ(broken([](Graph&, Tensor& t) { t.transforms.push_back(t.transforms[0]); }), "E0210 %r.o");
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.transforms[0]].factor = ValueId(); }), "E0210 %r");
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.transforms[0]].inputs = {t.loop[1]}; }), "E0210 %r.o");  // a cycle
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.transforms[0]].kind = TransformKind::kMerge; }), "E0210 %r");
+  EXPECT_EQ(broken([](Graph& g, Tensor&) { g.level = Level::kMath; }), "E0208 %r");
+}
+
+TEST(Verify, TypesAndShapes) {
+  const auto broken = [](auto change) {
+    Graph g = small_fusion();
+    change(g);
+    return found(g);
+  };
+  EXPECT_EQ(broken([](Graph& g) { g[*find_value(g, "y")].dtype = Dtype::kHalf; }), "E0204 %y");
+  EXPECT_EQ(broken([](Graph& g) { g[def_of(g, "s")].kind = OpKind::kAdd; }), "E0202 %x");
+  EXPECT_EQ(broken([](Graph& g) { g[def_of(g, "s")].kind = OpKind::kBarrier; }), "E0208 %s");
+  EXPECT_EQ(broken([](Graph& g) { g[def_of(g, "r")].attrs.set(AttrKey::kAxes, Axes{2}); }), "E0206 %r");
+  EXPECT_EQ(broken([](Graph& g) { g[def_of(g, "r")].attrs.set(AttrKey::kAxes, Axes{0}); }), "E0210 %r");
+  EXPECT_EQ(broken([](Graph& g) { g[def_of(g, "r")].attrs.set(AttrKey::kAxes, int64_t{0}); }), "E0207 %y");
+  EXPECT_EQ(broken([](Graph& g) { g[def_of(g, "r")].attrs.set(AttrKey::kMask, Axes{0}); }), "E0207 %y");
+  EXPECT_EQ(broken([](Graph& g) { g.tensor_of(*find_value(g, "y")).logical.pop_back(); }), "E0205 %y");
+  EXPECT_EQ(broken([](Graph& g) {
+              const Tensor& t = g.tensor_of(*find_value(g, "y"));
+              g[t.logical[0]].extent = constant_index(g, 1);
+              g[t.logical[0]].iter_type = IterType::kBroadcast;
+            }),
+            "E0203 %y.i0");
+  EXPECT_EQ(broken([](Graph& g) {
+              const Tensor& t = g.tensor_of(*find_value(g, "y"));
+              g[t.logical[0]].iter_type = IterType::kReduction;
+            }),
+            "E0210 %y");
+  EXPECT_EQ(broken([](Graph& g) { g[g.regions[0].ops.back()].operands[1] = *find_value(g, "x"); }), "E0213 %x");
+}
+
+// Random damage to a valid graph: an answer each time, and never a crash.
+TEST(Verify, AnswersForDamagedGraphs) {
+  std::mt19937 random(7);
+  const auto pick = [&](uint32_t n) { return n == 0 ? 0 : static_cast<uint32_t>(random() % n); };
+  int fine = 0, wrong = 0;
+  for (int round = 0; round < 20000; ++round) {
+    Graph g = round % 2 ? scheduled_fusion() : small_fusion();
+    for (int k = 0; k < 2; ++k) {
+      const uint32_t id = pick(24) == 0 ? 0xffffffffu : pick(12);
+      switch (pick(16)) {
+        case 0: g.values[pick(g.values.size())].def = OpId(id); break;
+        case 1: g.values[pick(g.values.size())].kind = static_cast<ValueKind>(pick(9)); break;
+        case 2: g.values[pick(g.values.size())].dtype = static_cast<Dtype>(pick(23)); break;
+        case 3: g.values[pick(g.values.size())].tensor = TensorId(id); break;
+        case 4: { auto& o = g.ops[pick(g.ops.size())].operands; if (!o.empty()) o[pick(o.size())] = ValueId(id); break; }
+        case 5: g.ops[pick(g.ops.size())].kind = static_cast<OpKind>(pick(160)); break;
+        case 6: g.ops[pick(g.ops.size())].results.push_back(ValueId(id)); break;
+        case 7: g.regions[0].ops[pick(g.regions[0].ops.size())] = OpId(id); break;
+        case 8: g.domains[pick(g.domains.size())].def = TransformId(id); break;
+        case 9: g.domains[pick(g.domains.size())].extent = ValueId(id); break;
+        case 10: g.domains[pick(g.domains.size())].tensor = TensorId(id); break;
+        case 11: g.tensors[pick(g.tensors.size())].logical.push_back(DomainId(id)); break;
+        case 12: g.tensors[pick(g.tensors.size())].loop.push_back(DomainId(id)); break;
+        case 13: g.domains[pick(g.domains.size())].iter_type = static_cast<IterType>(pick(8)); break;
+        case 14: g.ops[pick(g.ops.size())].attrs.set(static_cast<AttrKey>(pick(34)), int64_t{id}); break;
+        case 15: g.tensors[pick(g.tensors.size())].root.push_back(DomainId(id)); break;
+      }
+    }
+    if (const auto e = find_error(g)) {
+      ++wrong;
+      EXPECT_NE(e->code, ErrorCode::kInternal) << e->what();
+    } else {
+      ++fine;
+      EXPECT_TRUE(compact(g) == compact(compact(g)));
+      EXPECT_FALSE(find_error(compact(g)));
+    }
+  }
+  EXPECT_GT(wrong, 15000);
+  EXPECT_GT(fine, 100);
+}
+
+TEST(Verify, Modules) {
+  Module m;
+  m.graphs = {small_fusion()};
+  m.step_lists = {{"", "silu_mul_bias", {}}};
+  const auto found_in = [&] {
+    const auto e = find_error(m);
+    return e ? code_text(e->code) + " " + e->place : std::string("fine");
+  };
+  EXPECT_EQ(found_in(), "fine");
+  m.step_lists[0].graph = "other";
+  EXPECT_EQ(found_in(), "E0102 @other");
+  m.step_lists.clear();
+  InputSpec spec;
+  spec.name = "x";
+  m.input_specs = {{"silu_mul_bias", "host", {spec}}};
+  EXPECT_EQ(found_in(), "fine");
+  m.input_specs[0].specs[0].name = "s";
+  EXPECT_EQ(found_in(), "E0102 %s");
+  m.input_specs.clear();
+  Segment first, second;
+  first.name = "a";
+  first.ops = {"s", "y"};
+  second.name = "b";
+  second.ops = {"r"};
+  m.segmentations = {{"silu_mul_bias", {first, second}}};
+  EXPECT_EQ(found_in(), "fine");
+  m.segmentations[0].segments[1].ops = {"nothing"};
+  EXPECT_EQ(found_in(), "E0102 %nothing");
+  m.segmentations.clear();
+  m.graphs.push_back(small_fusion());
+  EXPECT_EQ(found_in(), "E0103 @silu_mul_bias");
+  // A launch and its kernel.
+  Graph kernel;
+  kernel.name = "k";
+  kernel.level = Level::kKernel;
+  input_buffer(kernel, "x", Dtype::kFloat);
+  Graph host;
+  host.name = "h";
+  host.level = Level::kHost;
+  const ValueId n = size(host, "n"), x = input(host, "x", Dtype::kFloat, {n}), one = constant_index(host, 1);
+  Attrs name;
+  name.set(AttrKey::kName, std::string("k"));
+  add_op(host, Graph::body(), OpKind::kLaunch, {one, one, one, one, one, one, one, x}, name);
+  m.graphs = {kernel, host};
+  EXPECT_EQ(found_in(), "fine");
+  m.graphs[0].values[0].dtype = Dtype::kHalf;
+  EXPECT_EQ(found_in(), "E0204 @k.%x");
+  m.graphs.erase(m.graphs.begin());
+  EXPECT_EQ(found_in(), "E0102 @k");
+}
+
+}  // namespace
+}  // namespace fusebox
