@@ -47,6 +47,7 @@ class GraphParser {
   ValueId mention(const Token& name);
   ValueId define(const Token& name);
   ValueId operand();
+  ValueId scalar_operand();  // of an extent or factor
   ValueId constant_of(const Literal& literal);
   void finish();
   void check_scalars() const;

@@ -3,7 +3,8 @@
 //
 // Invariants: every conversion to a float rounds once, to nearest, ties to even; the float conversions give the bits that
 // PyTorch's scalar types give. An integer that does not fit wraps; a float that does not fit an integer saturates, NaN gives 0;
-// anything but zero gives true. float8 e4m3 has no infinity: what overflows is NaN. float8 e8m0 has no sign and no zero.
+// anything but zero gives true. float8 e4m3 has no infinity: what overflows is NaN. float8 e8m0 has no sign and no zero, and
+// halfway goes up there.
 // float4 e2m1 has neither infinity nor NaN: it saturates at 6, and NaN gives 6.
 //
 //   from_double(Dtype::kHalf, 1.5).low == 0x3e00;  to_double(Dtype::kHalf, {0x3e00}) == 1.5

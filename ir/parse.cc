@@ -74,6 +74,15 @@ ValueId GraphParser::operand() {
   p_.fail_expected("a value such as %x or 1.5_f32");
 }
 
+ValueId GraphParser::scalar_operand() {
+  const Token& t = p_.peek();
+  const ValueId v = operand();
+  // One that is defined later is checked at the end.
+  if (is_defined_[v.index] && g_[v].kind != ValueKind::kScalar)
+    Parser::fail(ErrorCode::kWrongKind, t, "%" + g_[v].name.substr(0, 60) + " is no scalar; an extent or factor is one");
+  return v;
+}
+
 void GraphParser::finish() {
   for (size_t i = 0; i < g_.values.size(); ++i)
     if (!is_defined_[i])
@@ -89,7 +98,7 @@ void GraphParser::finish() {
 void GraphParser::check_scalars() const {
   const auto check = [&](ValueId v) {
     if (!v || g_[v].kind == ValueKind::kScalar) return;
-    Parser::fail(ErrorCode::kWrongKind, *first_mention_[v.index], "%" + g_[v].name.substr(0, 60) + " is an extent or factor but no scalar; use a scalar");
+    Parser::fail(ErrorCode::kWrongKind, *first_mention_[v.index], "%" + g_[v].name.substr(0, 60) + " is no scalar; an extent or factor is one");
   };
   for (const IterDomain& d : g_.domains) {
     check(d.extent);

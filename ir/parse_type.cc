@@ -63,8 +63,8 @@ void GraphParser::dimension(Type& type) {
 }
 
 void GraphParser::extent(IterDomain& d) {
-  if (!p_.accept('?')) d.extent = operand();
-  if (p_.accept('*')) d.expanded = operand();
+  if (!p_.accept('?')) d.extent = scalar_operand();
+  if (p_.accept('*')) d.expanded = scalar_operand();
 }
 
 // `name iter %m*%h block.x like %y.i0`, or a name alone.
@@ -226,8 +226,8 @@ void GraphParser::transform(TensorId tensor) {
   do t.inputs.push_back(refer_here());
   while (p_.accept(','));
   if (p_.accept_word("by")) {
-    if (!p_.accept_word("_")) t.factor = operand();
-    if (p_.accept(',')) t.right = operand();
+    if (!p_.accept_word("_")) t.factor = scalar_operand();
+    if (p_.accept(',')) t.right = scalar_operand();
   }
   if (p_.accept_word("outer"))
     t.inner_split = false;
