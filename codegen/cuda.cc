@@ -428,7 +428,9 @@ CudaSource Emitter::emit() {
   return {std::move(result), options_.entry};
 }
 
-constexpr std::string_view kCompileOptions[] = {"--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"};
+// 177: a value that nothing reads, such as the operand of isnan of an integer.
+constexpr std::string_view kCompileOptions[] = {"--std=c++17",     "--fmad=false",     "--ftz=false",
+                                                "--prec-div=true", "--prec-sqrt=true", "--diag-suppress=177"};
 
 }  // namespace
 

@@ -11,13 +11,16 @@ __device__ inline double exp_of(double x) { return exp(x); }
 __device__ inline float trunc_of(float x) { return truncf(x); }
 __device__ inline double trunc_of(double x) { return trunc(x); }
 
+// exp of a negative number does not overflow, so that small results keep their digits.
 template <class T>
 __device__ T sigmoid(T x) {
-  return T(1) / (T(1) + exp_of(-x));
+  const T e = exp_of(x < T(0) ? x : -x);
+  return (x < T(0) ? e : T(1)) / (T(1) + e);
 }
 template <class T>
 __device__ T silu(T x) {
-  return x / (T(1) + exp_of(-x));
+  const T e = exp_of(x < T(0) ? x : -x);
+  return (x < T(0) ? x * e : x) / (T(1) + e);
 }
 template <class T>
 __device__ T frac(T x) {

@@ -128,11 +128,15 @@ inline ScalarOps scalar_kernel(Dtype dtype, const std::vector<ScalarOutput>& wan
   const ValueId i = k.global_thread();
   k.begin_if(k.op(OpKind::kLt, {i, n}, Dtype::kBool));
   std::vector<ValueId> values;
-  for (const ValueId v : operands) values.push_back(k.load(v, i));
-  const ValueId truth = k.load(p, i);
+  ValueId truth;
   for (size_t o = 0; o < wanted.size(); ++o) {
-    std::vector<ValueId> used(values.begin(), values.begin() + wanted[o].operands);
-    if (wanted[o].kind == OpKind::kWhere) used = {truth, values[0], values[1]};
+    const auto count = static_cast<size_t>(wanted[o].kind == OpKind::kWhere ? 2 : wanted[o].operands);
+    while (values.size() < count) values.push_back(k.load(operands[values.size()], i));
+    std::vector<ValueId> used(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count));
+    if (wanted[o].kind == OpKind::kWhere) {
+      if (!truth) truth = k.load(p, i);
+      used = {truth, values[0], values[1]};
+    }
     Attrs attrs;
     if (wanted[o].kind == OpKind::kCast) attrs.set(AttrKey::kDtypeAttr, wanted[o].dtype);
     k.store(outputs[o], i, k.op(wanted[o].kind, used, wanted[o].dtype, attrs));

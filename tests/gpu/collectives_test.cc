@@ -1,0 +1,229 @@
+// Exchange between threads on a GPU: block and grid reductions over every set of coordinates, barriers, copies.
+#include <numeric>
+
+#include "ir/numeric.h"
+#include "tests/support/gpu.h"
+#include "tests/support/kernel_cases.h"
+
+namespace fusebox {
+namespace {
+
+using testing::KernelWriter;
+
+class CollectivesOnGpu : public testing::GpuTest {
+ protected:
+  using Extents = std::array<int64_t, 3>;
+
+  // The coordinates of a thread of the grid, block x fastest: block x, y, z, grid x, y, z.
+  static std::array<int64_t, 6> coordinates(int64_t thread, const Extents& block, const Extents& grid) {
+    std::array<int64_t, 6> c{};
+    for (size_t i = 0; i < 6; ++i) {
+      const int64_t extent = i < 3 ? block[i] : grid[i - 3];
+      c[i] = thread % extent;
+      thread /= extent;
+    }
+    return c;
+  }
+
+  // out[t] = the sum (or the welford triple) over the coordinates in `threads` (bit i: coordinate i) of thread t's value, where
+  // t is not a multiple of 5; and the same again, to see that the workspace may be reused.
+  void check(int threads, const Extents& block, const Extents& grid, bool all, bool is_welford) {
+    const bool is_grid = (threads >> 3) != 0;
+    const int64_t block_size = block[0] * block[1] * block[2], blocks = grid[0] * grid[1] * grid[2];
+    const int64_t count = block_size * blocks;
+    Graph g;
+    KernelWriter k(g);
+    const Dtype dtype = is_welford ? Dtype::kDouble : Dtype::kInt64;
+    const ValueId x = k.tensor_input(dtype, "x");
+    std::vector<Dtype> dtypes = {dtype};
+    if (is_welford) dtypes = {dtype, dtype, Dtype::kInt64};
+    std::vector<ValueId> out, workspaces;
+    for (const Dtype d : dtypes) out.push_back(k.tensor_input(d, ""));
+    if (is_grid)
+      for (const Dtype d : dtypes) workspaces.push_back(k.tensor_input(d, ""));
+    const ValueId counters = k.tensor_input(Dtype::kUint32, "counters");
+    const auto linear = [&](ParallelType px) {
+      const auto at = [&](int axis) { return static_cast<ParallelType>(static_cast<int>(px) + axis); };
+      ValueId v = k.thread(OpKind::kThreadIndex, at(2));
+      for (int axis = 1; axis >= 0; --axis) {
+        v = k.op(OpKind::kMul, {v, k.thread(OpKind::kThreadCount, at(axis))}, Dtype::kIndex);
+        v = k.op(OpKind::kAdd, {v, k.thread(OpKind::kThreadIndex, at(axis))}, Dtype::kIndex);
+      }
+      return v;
+    };
+    const ValueId base = k.op(OpKind::kMul, {linear(ParallelType::kGridX), k.index(block_size)}, Dtype::kIndex);
+    const ValueId t = k.op(OpKind::kAdd, {base, linear(ParallelType::kBlockX)}, Dtype::kIndex);
+    int64_t offset = 0;
+    if (!is_grid) {
+      for (const Dtype d : dtypes) {
+        workspaces.push_back(k.allocate(d, MemoryType::kShared, k.index(block_size), k.index(offset)));
+        offset += block_size * 8;
+      }
+    }
+    const ValueId rest = k.op(OpKind::kMod, {t, k.index(5)}, Dtype::kIndex);
+    const ValueId takes_part = k.op(OpKind::kNe, {rest, k.index(0)}, Dtype::kBool);
+    const ValueId zero = constant(g, dtype, {}), whole_zero = constant(g, Dtype::kInt64, {});
+    const ValueId one = constant(g, Dtype::kInt64, from_int64(Dtype::kInt64, 1));
+    std::vector<ValueId> values = {k.load(x, t)}, init = {zero};
+    if (is_welford) values = {values[0], zero, one}, init = {zero, zero, whole_zero};
+    Attrs attrs;
+    attrs.set_enum(AttrKey::kReduceOp, is_welford ? ReduceOp::kWelford : ReduceOp::kSum);
+    std::vector<int64_t> wire;
+    for (int i = 0; i < 6; ++i)
+      if (threads >> i & 1) wire.push_back(static_cast<int64_t>(i < 3 ? ParallelType::kBlockX : ParallelType::kGridX) + i % 3);
+    std::sort(wire.begin(), wire.end());
+    attrs.set(AttrKey::kThreads, wire);
+    if (all) attrs.set_flag(AttrKey::kAll);
+    for (int round = 0; round < 2; ++round) {
+      std::vector<ValueId> operands = values;
+      operands.insert(operands.end(), init.begin(), init.end());
+      operands.insert(operands.end(), workspaces.begin(), workspaces.end());
+      operands.push_back(takes_part);
+      operands.push_back(is_grid ? counters : ValueId());
+      const auto results = k.many(is_grid ? OpKind::kGridReduce : OpKind::kBlockReduce, operands, dtypes, attrs);
+      if (round == 1)
+        for (size_t i = 0; i < results.size(); ++i) k.store(out[i], t, results[i]);
+    }
+
+    std::vector<int64_t> values_whole(static_cast<size_t>(count));
+    std::vector<double> values_real(static_cast<size_t>(count));
+    for (size_t i = 0; i < values_whole.size(); ++i) values_whole[i] = static_cast<int64_t>(i * i % 1013), values_real[i] = 0.25 * static_cast<double>(values_whole[i]);
+    std::vector<uint64_t> arguments = {is_welford ? upload(values_real) : upload(values_whole)};
+    for (size_t i = 0; i < dtypes.size() * (is_grid ? 2 : 1); ++i) arguments.push_back(upload(values_whole));
+    arguments.push_back(upload(std::vector<uint32_t>(4)));
+    run(g, {.grid = grid, .block = block, .shared_bytes = offset, .is_cooperative = is_grid}, arguments);
+
+    const auto first = download<int64_t>(arguments[1], values_whole.size());
+    const auto mean = download<double>(arguments[1], values_whole.size());
+    const auto m2 = download<double>(arguments[is_welford ? 2 : 1], values_whole.size());
+    const auto n = download<int64_t>(arguments[is_welford ? 3 : 1], values_whole.size());
+    // Sums, squares and counts of each group, keyed by the coordinates that are kept.
+    std::map<std::array<int64_t, 6>, std::array<double, 3>> groups;
+    const auto key = [&](int64_t thread) {
+      auto c = coordinates(thread, block, grid);
+      for (size_t i = 0; i < 6; ++i)
+        if (threads >> i & 1) c[i] = 0;
+      return c;
+    };
+    for (int64_t i = 0; i < count; ++i) {
+      auto& sums = groups[key(i)];
+      if (i % 5 == 0) continue;
+      const double v = is_welford ? values_real[static_cast<size_t>(i)] : static_cast<double>(values_whole[static_cast<size_t>(i)]);
+      sums[0] += v, sums[1] += v * v, sums[2] += 1;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      if (!all && coordinates(i, block, grid) != key(i)) continue;
+      const auto& sums = groups[key(i)];
+      const size_t at = static_cast<size_t>(i);
+      if (!is_welford) {
+        ASSERT_EQ(first[at], static_cast<int64_t>(sums[0])) << "thread " << i << " coordinates " << threads;
+      } else {
+        const double average = sums[2] == 0 ? 0 : sums[0] / sums[2];
+        ASSERT_NEAR(mean[at], average, 1e-9) << "thread " << i << " coordinates " << threads;
+        ASSERT_NEAR(m2[at], sums[1] - sums[0] * average, 1e-6 * (1 + sums[1]));
+        ASSERT_EQ(static_cast<double>(n[at]), sums[2]);
+      }
+    }
+  }
+};
+
+TEST_F(CollectivesOnGpu, BlockReductionsOverEveryCoordinate) {
+  for (int threads = 1; threads < 8; ++threads)
+    for (const Extents& block : {Extents{1, 1, 1}, Extents{32, 2, 3}, Extents{5, 7, 3}, Extents{96, 3, 1}, Extents{1, 33, 2}, Extents{1024, 1, 1}})
+      check(threads, block, {2, 1, 3}, threads % 2 == 0, false);
+}
+
+TEST_F(CollectivesOnGpu, GridReductionsOverCoordinates) {
+  for (const int threads : {8, 9, 15, 16 + 2, 63, 32 + 8 + 1, 56})
+    for (const bool all : {false, true})
+      for (const Extents& block : {Extents{1, 1, 1}, Extents{32, 2, 2}, Extents{5, 3, 1}, Extents{64, 2, 1}})
+        check(threads, block, {3, 2, 4}, all, false);
+}
+
+TEST_F(CollectivesOnGpu, Welford) {
+  check(1, {128, 2, 1}, {2, 1, 1}, true, true);
+  check(3, {7, 5, 2}, {2, 1, 1}, false, true);
+  check(8 + 1, {64, 2, 1}, {5, 2, 1}, true, true);
+  check(8, {64, 1, 1}, {5, 2, 1}, false, true);
+}
+
+// Each round adds 1 to what another thread of the grid wrote in the round before.
+TEST_F(CollectivesOnGpu, GridBarrierInALoop) {
+  constexpr int64_t kThreads = 64 * 24, kRounds = 50;
+  Graph g;
+  KernelWriter k(g);
+  const ValueId x = k.tensor_input(Dtype::kInt64, "x"), counters = k.tensor_input(Dtype::kUint32, "counters");
+  const ValueId t = k.global_thread();
+  ValueId round;
+  k.begin_for(k.index(0), k.index(kRounds), k.index(1), round);
+  const ValueId row = k.op(OpKind::kMul, {round, k.index(kThreads)}, Dtype::kIndex);
+  const ValueId other = k.op(OpKind::kMod, {k.op(OpKind::kAdd, {t, k.index(777)}, Dtype::kIndex), k.index(kThreads)}, Dtype::kIndex);
+  const ValueId before = k.load(x, k.op(OpKind::kAdd, {row, other}, Dtype::kIndex));
+  const ValueId one = constant(g, Dtype::kInt64, from_int64(Dtype::kInt64, 1));
+  const ValueId next_row = k.op(OpKind::kAdd, {row, k.index(kThreads)}, Dtype::kIndex);
+  k.store(x, k.op(OpKind::kAdd, {next_row, t}, Dtype::kIndex), k.op(OpKind::kAdd, {before, one}, Dtype::kInt64));
+  Attrs slot;
+  slot.set(AttrKey::kSlot, int64_t{1});
+  k.effect(OpKind::kGridBarrier, {counters}, slot);
+  const uint64_t data = upload(std::vector<int64_t>(kThreads * (kRounds + 1)));
+  run(g, {.grid = {24, 1, 1}, .block = {64, 1, 1}, .is_cooperative = true}, {data, upload(std::vector<uint32_t>(2))});
+  const auto got = download<int64_t>(data, kThreads * (kRounds + 1));
+  for (int64_t i = 0; i < kThreads; ++i) ASSERT_EQ(got[static_cast<size_t>(kThreads * kRounds + i)], kRounds);
+}
+
+TEST_F(CollectivesOnGpu, VectorCopiesOfEveryWidthAndCacheOperator) {
+  for (const CacheOp cache : {CacheOp::kUnspecified, CacheOp::kAllLevels, CacheOp::kStreaming, CacheOp::kGlobal}) {
+    for (const Dtype dtype : {Dtype::kUint8, Dtype::kBfloat16, Dtype::kFloat, Dtype::kComplexDouble}) {
+      for (int64_t width = 1; width * size_bytes(dtype) <= 16; width *= 2) {
+        // Global to local, local to shared, shared to global, the first of two vectors of a thread left out.
+        Graph g;
+        KernelWriter k(g);
+        const ValueId x = k.tensor_input(dtype, "x"), y = k.tensor_input(dtype, "y");
+        const ValueId t = k.thread(OpKind::kThreadIndex, ParallelType::kBlockX);
+        const ValueId local = k.allocate(dtype, MemoryType::kLocal, k.index(width));
+        const ValueId shared = k.allocate(dtype, MemoryType::kShared, k.index(32 * width), k.index(16));
+        const ValueId at = k.op(OpKind::kMul, {t, k.index(width)}, Dtype::kIndex);
+        const ValueId p = k.op(OpKind::kGt, {t, k.index(0)}, Dtype::kBool);
+        Attrs attrs;
+        attrs.set(AttrKey::kWidth, width);
+        attrs.set_enum(AttrKey::kCacheOp, cache);
+        k.effect(OpKind::kCopy, {local, k.index(0), x, at, {}}, attrs);
+        k.effect(OpKind::kCopy, {shared, at, local, k.index(0), {}}, attrs);
+        k.effect(OpKind::kBarrier, {});
+        k.effect(OpKind::kCopy, {y, at, shared, at, p}, attrs);
+        const size_t bytes = static_cast<size_t>(32 * width * size_bytes(dtype)), skipped = bytes / 32;
+        std::vector<uint8_t> values(bytes);
+        std::iota(values.begin(), values.end(), uint8_t{1});
+        const uint64_t to = upload(std::vector<uint8_t>(bytes));
+        run(g, {.block = {32, 1, 1}, .shared_bytes = static_cast<int64_t>(bytes) + 16}, {upload(values), to});
+        std::fill_n(values.begin(), skipped, uint8_t{0});
+        ASSERT_EQ(download<uint8_t>(to, bytes), values) << text(dtype) << " width " << width;
+      }
+    }
+  }
+}
+
+TEST_F(CollectivesOnGpu, LaunchesBeyondTheDeviceAreRefused) {
+  Graph g;
+  KernelWriter k(g);
+  const ValueId x = k.tensor_input(Dtype::kFloat, "x");
+  k.store(x, k.index(0), constant(g, Dtype::kFloat, {}));
+  const uint64_t p = upload(std::vector<float>(1));
+  const auto code = [&](const Launch& launch) {
+    try {
+      run(g, launch, {p});
+    } catch (const Error& e) {
+      return e.code;
+    }
+    return ErrorCode::kInternal;
+  };
+  EXPECT_EQ(code({.block = {2048, 1, 1}}), ErrorCode::kLaunchLimit);
+  EXPECT_EQ(code({.block = {32, 1, 128}}), ErrorCode::kLaunchLimit);
+  EXPECT_EQ(code({.grid = {1, 65536, 1}}), ErrorCode::kLaunchLimit);
+  EXPECT_EQ(code({.shared_bytes = int64_t{1} << 30}), ErrorCode::kLaunchLimit);
+  EXPECT_EQ(code({.grid = {1 << 20, 1, 1}, .block = {1024, 1, 1}, .is_cooperative = true}), ErrorCode::kLaunchLimit);
+  EXPECT_EQ(code({.shared_bytes = 100 * 1024}), ErrorCode::kInternal);  // allowed: the opt-in is made
+}
+
+}  // namespace
+}  // namespace fusebox
