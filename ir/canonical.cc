@@ -1,0 +1,196 @@
+#include "ir/canonical.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "ir/error.h"
+
+namespace fusebox {
+namespace {
+
+class Canonicalizer {
+ public:
+  explicit Canonicalizer(const Graph& g)
+      : g_(g), out_(g), lists_(g.regions.size()), emitted_(g.ops.size()), symbols_(g.values.size()), home_(g.ops.size()),
+        names_(g.values.size()) {}
+
+  void run() {
+    for (size_t r = 0; r < g_.regions.size(); ++r)
+      for (OpId op : g_.regions[r].ops) home_[op.index] = RegionId(r);
+    for (OpId op : g_[Graph::body()].ops)
+      if (g_[op].kind == OpKind::kInput) require_op(op);
+    region(Graph::body());
+    for (size_t r = 0; r < lists_.size(); ++r) out_.regions[r].ops = lists_[r];
+    out_.name.clear();
+    merge_constants();
+    leave_defaults_out();
+    name(Graph::body());
+  }
+
+  Graph graph() { return compact(out_); }
+  std::vector<std::string> names() { return std::move(names_); }
+
+ private:
+  // Ops that keep their place among the others of their region.
+  static bool is_anchor(OpKind kind) {
+    return kind != OpKind::kSize && demands(kind, kEffect | kSignature | kSync | kControl | kRead);
+  }
+
+  void region(RegionId id) {
+    for (OpId op : g_[id].ops)
+      if (is_anchor(g_[op].kind) && !emitted_[op.index]) require_op(op);
+  }
+
+  // What an op needs before it: its operands, then the scalars that its results' domains are made of.
+  std::vector<ValueId> needs(OpId id) const {
+    std::vector<ValueId> result = g_[id].operands;
+    for (ValueId v : g_[id].results) {
+      if (!g_.is_tensor(v)) continue;
+      const Tensor& t = g_.tensor_of(v);
+      for (const auto* list : {&t.root, &t.logical, &t.loop_broadcasts})
+        for (DomainId d : *list)
+          for (ValueId e : {g_[d].extent, g_[d].expanded}) result.push_back(e);
+      for (TransformId f : t.transforms)
+        for (ValueId e : {g_[f].factor, g_[f].right}) result.push_back(e);
+    }
+    std::erase_if(result, [&](ValueId v) { return !v || !g_[v].def; });
+    return result;
+  }
+
+  void symbol(ValueId v) {
+    if (symbols_[v.index]) return;
+    symbols_[v.index] = true;
+    const OpId id(out_.ops.size());
+    Op op;
+    op.kind = OpKind::kSize;
+    op.results = {v};
+    out_.ops.push_back(std::move(op));
+    out_[v].def = id;
+    lists_[Graph::body().index].push_back(id);
+  }
+
+  // Depth-first with a stack of its own: a program may be deeper than the machine's.
+  void require_op(OpId root) {
+    struct Frame {
+      OpId op;
+      std::vector<ValueId> needs;
+      size_t next = 0;
+    };
+    std::vector<Frame> stack;
+    const auto enter = [&](OpId op) {
+      emitted_[op.index] = true;
+      stack.push_back({op, needs(op)});
+    };
+    enter(root);
+    while (!stack.empty()) {
+      Frame& top = stack.back();
+      if (top.next < top.needs.size()) {
+        const ValueId v = top.needs[top.next++];
+        const OpId def = g_[v].def;
+        if (g_[def].kind == OpKind::kSize)
+          symbol(v);
+        else if (!emitted_[def.index])
+          enter(def);
+        continue;
+      }
+      const OpId op = top.op;
+      stack.pop_back();
+      for (RegionId r : g_[op].regions) region(r);
+      lists_[home_[op.index].index].push_back(op);
+    }
+  }
+
+  // One value for each constant.
+  void merge_constants() {
+    std::vector<ValueId> constants;
+    for (size_t i = 0; i < out_.values.size(); ++i)
+      if (out_.values[i].constant) constants.push_back(ValueId(i));
+    const auto key = [&](ValueId v) {
+      return std::tuple(out_[v].dtype, out_[v].constant->low, out_[v].constant->high, v);
+    };
+    std::sort(constants.begin(), constants.end(), [&](ValueId a, ValueId b) { return key(a) < key(b); });
+    std::vector<ValueId> first(out_.values.size());
+    bool any = false;
+    for (size_t i = 1; i < constants.size(); ++i) {
+      const ValueId a = constants[i - 1], b = constants[i];
+      if (out_[a].dtype != out_[b].dtype || out_[a].constant != out_[b].constant) continue;
+      first[b.index] = first[a.index] ? first[a.index] : a;
+      any = true;
+    }
+    if (!any) return;
+    const auto replace = [&](ValueId& v) {
+      if (v && v.index < first.size() && first[v.index]) v = first[v.index];
+    };
+    for (Op& op : out_.ops)
+      for (ValueId& v : op.operands) replace(v);
+    for (IterDomain& d : out_.domains) replace(d.extent), replace(d.expanded);
+    for (Transform& t : out_.transforms) replace(t.factor), replace(t.right);
+  }
+
+  void leave_defaults_out() {
+    for (Tensor& t : out_.tensors) {
+      if (!t.allocation.empty() && t.allocation == logical_without_reductions(out_, t)) t.allocation.clear();
+      if (t.contiguity.empty()) continue;
+      const std::vector<Contiguity> written = std::exchange(t.contiguity, {});
+      if (written != contiguity_of(out_, t)) t.contiguity = written;
+    }
+  }
+
+  void name(ValueId v) {
+    names_[v.index] = out_[v].name = "v" + std::to_string(count_++);
+    if (!out_.is_tensor(v)) return;
+    Tensor& t = out_.tensor_of(v);
+    size_t next = 0;
+    for (const auto* list : {&t.root, &t.logical, &t.loop_broadcasts})
+      for (DomainId d : *list) out_[d].name.clear();
+    const auto give = [&](DomainId d) {
+      if (out_[d].name.empty()) out_[d].name = "d" + std::to_string(next++);
+    };
+    for (const auto* list : {&t.root, &t.logical, &t.loop_broadcasts})
+      for (DomainId d : *list) give(d);
+    for (TransformId f : t.transforms)
+      for (DomainId d : out_[f].outputs)
+        if (std::find(t.logical.begin(), t.logical.end(), d) == t.logical.end()) out_[d].name = "d" + std::to_string(next++);
+  }
+
+  void name(RegionId id) {
+    if (out_[id].index) name(out_[id].index);
+    for (OpId op : out_[id].ops) {
+      for (ValueId v : out_[op].results) name(v);
+      for (RegionId r : out_[op].regions) name(r);
+    }
+  }
+
+  const Graph& g_;
+  Graph out_;
+  std::vector<std::vector<OpId>> lists_;  // per region: its ops in the new order
+  std::vector<bool> emitted_, symbols_;
+  std::vector<RegionId> home_;
+  std::vector<std::string> names_;
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+Graph canonicalize(const Graph& g) {
+  Canonicalizer c(g);
+  c.run();
+  return c.graph();
+}
+
+std::vector<std::string> canonical_names(const Graph& g) {
+  Canonicalizer c(g);
+  c.run();
+  return c.names();
+}
+
+bool same_program(const Graph& a, const Graph& b) { return canonical_bytes(a) == canonical_bytes(b); }
+
+Digest digest(const Graph& g) { return digest_bytes(canonical_bytes(g)); }
+Digest digest(std::span<const Step> steps) { return digest_bytes(canonical_bytes(steps)); }
+Digest digest(const Graph& g, std::span<const Step> steps) { return digest_bytes(canonical_bytes(g, steps)); }
+Digest digest(const Graph& g, const Segmentation& s) { return digest_bytes(canonical_bytes(g, s)); }
+Digest digest(std::string_view text) { return digest_bytes(text); }
+
+}  // namespace fusebox
