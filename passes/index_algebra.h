@@ -98,6 +98,8 @@ class IndexAlgebra {
   bool prove_less(Form a, Form b);
   bool prove_le(Form a, Form b);
   bool prove_nonneg(Form a);
+  /// The same at those points only where all of `given` are nonnegative: inside a check that is not the whole nest's.
+  bool prove_nonneg(Form a, std::span<const Form> given);
   /// divisor (no loops) divides value.
   bool divides(Form divisor, Form value);
   bool divides(int64_t divisor, Form value);
@@ -230,6 +232,7 @@ class IndexAlgebra {
   // index_algebra_view.cc
   int compare(AtomId a, AtomId b);
   int compare(Form a, Form b);
+  std::vector<Form> ordered_args(AtomId atom);
   int compare(MonomialId a, MonomialId b);
   int compare_coefficients(Coefficient a, Coefficient b);
   std::string text_of(AtomId atom, bool alone);

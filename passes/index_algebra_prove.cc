@@ -24,6 +24,12 @@ bool IndexAlgebra::prove_nonneg(Form a) {
   return nonneg(resolve(a));
 }
 
+bool IndexAlgebra::prove_nonneg(Form a, std::span<const Form> given) {
+  start_question();
+  if (nonneg(resolve(a))) return true;
+  return std::ranges::any_of(given, [&](Form known) { return nonneg(sub(a, known)); });
+}
+
 bool IndexAlgebra::prove_le(Form a, Form b) {
   start_question();
   return nonneg(sub(b, a));

@@ -50,6 +50,10 @@ Interval interval_mul(Interval a, Interval b) {
   return product;
 }
 
+Interval interval_scale(int64_t factor, Interval a) {
+  return factor == 1 ? a : interval_mul({factor, factor}, a);
+}
+
 Interval interval_div(Interval a, int64_t divisor) {
   Interval result;
   if (a.lo != kMinusInfinity) result.lo = floor_quotient(a.lo, divisor);
@@ -219,7 +223,7 @@ void FormStore::describe(FormRecord& record) const {
   for (uint32_t i = 0; i < record.count; ++i) {
     const RawTerm& term = terms_[record.first + i];
     const MonomialRecord& monomial = monomials_[term.monomial];
-    record.bounds = interval_add(record.bounds, interval_mul({term.factor, term.factor}, monomial.bounds));
+    record.bounds = interval_add(record.bounds, interval_scale(term.factor, monomial.bounds));
     record.stale |= monomial.stale;
     record.loops |= monomial.loops;
   }
@@ -348,7 +352,7 @@ void FormStore::add(Poly& poly, const Poly& other, Coefficient coefficient) {
 Interval FormStore::bounds(const Poly& poly) const {
   Interval sum{poly.constant, poly.constant};
   for (const RawTerm& term : poly.terms()) {
-    sum = interval_add(sum, interval_mul({term.factor, term.factor}, monomials_[term.monomial].bounds));
+    sum = interval_add(sum, interval_scale(term.factor, monomials_[term.monomial].bounds));
   }
   return sum;
 }

@@ -37,6 +37,7 @@ struct Interval {
 
 Interval interval_add(Interval a, Interval b);
 Interval interval_mul(Interval a, Interval b);
+Interval interval_scale(int64_t factor, Interval a);
 /// Floor of the quotient by a positive constant.
 Interval interval_div(Interval a, int64_t divisor);
 

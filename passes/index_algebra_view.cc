@@ -136,10 +136,21 @@ int IndexAlgebra::compare(AtomId a, AtomId b) {
   if (left.kind == AtomKind::kLoop) return three_way(loop_ids_[left.index], loop_ids_[right.index]);
   if (left.kind == AtomKind::kSymbol) return three_way(symbol_ids_[left.index], symbol_ids_[right.index]);
   if (left.args_count != right.args_count) return three_way(left.args_count, right.args_count);
-  for (uint32_t i = 0; i < left.args_count; ++i) {
-    if (const int order = compare(store_.args(a)[i], store_.args(b)[i])) return order;
+  const std::vector<Form> left_args = ordered_args(a);
+  const std::vector<Form> right_args = ordered_args(b);
+  for (size_t i = 0; i < left_args.size(); ++i) {
+    if (const int order = compare(left_args[i], right_args[i])) return order;
   }
   return 0;
+}
+
+std::vector<Form> IndexAlgebra::ordered_args(AtomId atom) {
+  std::vector<Form> args(store_.args(atom).begin(), store_.args(atom).end());
+  const AtomKind kind = store_.atom(atom).kind;
+  if (kind != AtomKind::kQuotient && kind != AtomKind::kRemainder) {
+    std::sort(args.begin(), args.end(), [&](Form a, Form b) { return compare(a, b) < 0; });
+  }
+  return args;
 }
 
 int IndexAlgebra::compare_coefficients(Coefficient a, Coefficient b) {
@@ -215,7 +226,7 @@ AtomView IndexAlgebra::atom(AtomId id) {
   const AtomRecord record = store_.atom(id);
   AtomView view;
   view.kind = record.kind;
-  view.args = store_.args(id);
+  view.args = ordered_args(id);
   if (record.kind == AtomKind::kSymbol) view.id = symbol_ids_[record.index];
   if (record.kind == AtomKind::kLoop) view.id = loop_ids_[record.index];
   if (record.kind == AtomKind::kDigit) {

@@ -14,7 +14,6 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace fusebox {
@@ -54,7 +53,7 @@ struct AtomView {
   Form whole;                  ///< kDigit: what it is a digit of
   Form divisor;                ///< kDigit: without loops, at least 1
   std::optional<Form> range;   ///< kDigit: without loops, at least 1; none means that no remainder is taken
-  std::span<const Form> args;  ///< all other kinds
+  std::vector<Form> args;      ///< all other kinds; where their order is free, it depends on their structure alone
 };
 
 /// coefficient × product of the factors; an atom may occur more than once.

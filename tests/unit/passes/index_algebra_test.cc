@@ -166,6 +166,18 @@ TEST_F(IndexAlgebraTest, AGuardOnALoopIsAnAssumption) {
   EXPECT_TRUE(a.prove_less(a.mul(o, 4), n));
 }
 
+TEST_F(IndexAlgebraTest, ACheckOfAPartOfTheNestIsGivenWithTheQuestion) {
+  const Form n = a.declare_symbol(0, "n");
+  const Form o = a.declare_loop(0, "o", a.ceil_div(n, num(4)));
+  const Form t = a.declare_loop(1, "t", num(4));
+  const Form i = a.add(a.mul(o, 4), t);
+  const Form room = a.sub(a.sub(n, num(1)), i);
+  const Form given[] = {room};
+  EXPECT_TRUE(a.prove_nonneg(a.sub(a.sub(n, num(1)), a.mul(o, 4)), given));
+  EXPECT_FALSE(a.prove_nonneg(a.sub(room, num(1)), given));
+  EXPECT_FALSE(a.prove_nonneg(room));
+}
+
 TEST_F(IndexAlgebraTest, AnExtentThatMayBeZeroIsNotDividedBy) {
   const Form n = a.declare_symbol(0, "n");
   const Form m = a.declare_symbol(1, "m");
@@ -405,7 +417,10 @@ TEST_F(IndexAlgebraTest, TheOrderOfTermsDoesNotDependOnTheOrderOfCreation) {
       j = algebra.declare_loop(1, "j", m);
     }
     const Form opaque = algebra.floor_div(backwards ? algebra.add(j, i) : algebra.add(i, j), algebra.constant(7));
-    return algebra.to_string(algebra.add(algebra.add(opaque, algebra.mul(i, m)), algebra.mul(n, m)));
+    const Form bits = algebra.bit_xor(backwards ? i : j, backwards ? j : i);
+    const Form least = algebra.min(backwards ? n : m, backwards ? m : n);
+    const Form sum = algebra.add(algebra.add(opaque, algebra.mul(i, m)), algebra.mul(n, m));
+    return algebra.to_string(algebra.add(sum, algebra.add(algebra.mul(bits, 3), least)));
   };
   IndexAlgebra forwards;
   IndexAlgebra backwards;
