@@ -181,6 +181,7 @@ class HostBuilder {
     for (const Crossing& c : s.outputs) operands.push_back(tensors_.at(c.value));
     Attrs attrs;
     attrs.set(AttrKey::kName, s.name);
+    attrs.set(AttrKey::kSlot, static_cast<int64_t>(s.inputs.size()));
     host_.effect(OpKind::kRunAten, operands, {}, attrs);
   }
 

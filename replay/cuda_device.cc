@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "codegen/cuda.h"
+#include "ir/error.h"
+#include "replay/cuda_loader.h"
+#include "replay/device.h"
+
+namespace fusebox {
+namespace {
+
+bool needs_cooperation(const Graph& kernel) {
+  return std::any_of(kernel.ops.begin(), kernel.ops.end(),
+                     [](const Op& op) { return op.kind == OpKind::kGridBarrier || op.kind == OpKind::kGridReduce; });
+}
+
+class CudaDeviceRunner : public Device {
+ public:
+  explicit CudaDeviceRunner(const CudaDeviceOptions& options) : session_(cuda_backend().open(options.ordinal)) {}
+  ~CudaDeviceRunner() override {
+    try {
+      for (const Prepared& p : kernels_) session_->unload(p.kernel);
+    } catch (const Error&) {
+      // The device failed before; there is nothing left to unload from.
+    }
+  }
+
+  std::string_view name() const override { return "cuda"; }
+
+  RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) override {
+    RunTensor t = place(dtype, std::move(shape), std::move(strides));
+    // Unwritten memory is not zero by luck: a pattern that no result has makes a missing store show.
+    if (t.pointer) session_->fill(t.pointer, zeroed ? 0 : 0xa5, t.layout.storage_elems * size_bytes(dtype));
+    return t;
+  }
+
+  RunTensor upload(const TensorData& from) override {
+    RunTensor t = place(from.dtype, from.shape, from.strides);
+    if (t.pointer)
+      session_->copy_to_device(t.pointer, from.data(), t.layout.storage_elems * size_bytes(from.dtype));
+    return t;
+  }
+
+  TensorData download(const RunTensor& t) override {
+    TensorData result = allocate_tensor(t.layout.dtype, t.layout.shape, t.layout.strides);
+    if (t.pointer) session_->copy_to_host(result.data(), t.pointer, result.storage_elems * size_bytes(t.layout.dtype));
+    return result;
+  }
+
+  void copy(const RunTensor& to, const RunTensor& from) override {
+    if (to.layout.strides == from.layout.strides) {
+      if (to.pointer) session_->copy_on_device(to.pointer, from.pointer, to.layout.storage_elems * size_bytes(to.layout.dtype));
+      return;
+    }
+    TensorData target = download(to);
+    copy_elements(target, download(from));
+    if (to.pointer) session_->copy_to_device(to.pointer, target.data(), target.storage_elems * size_bytes(target.dtype));
+  }
+
+  int64_t alignment(const RunTensor& t) override {
+    return t.pointer == 0 ? 256 : static_cast<int64_t>(std::min<CudaPointer>(t.pointer & (~t.pointer + 1), 256));
+  }
+
+  size_t prepare(const Graph& kernel) override {
+    const CudaSource source = emit_cuda(kernel);
+    if (const auto it = by_text_.find(source.text); it != by_text_.end()) return it->second;
+    const CudaBinary binary = cuda_backend().compile({.text = source.text,
+                                                      .headers = cuda_headers(),
+                                                      .architecture = session_->device().architecture,
+                                                      .options = cuda_compile_options()});
+    Prepared p;
+    p.kernel = session_->load(binary.bytes, source.entry);
+    p.is_cooperative = needs_cooperation(kernel);
+    p.index_bits = kernel.index_bits;
+    kernels_.push_back(p);
+    return by_text_[source.text] = kernels_.size() - 1;
+  }
+
+  void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
+    const Prepared& p = kernels_[kernel];
+    // Each argument's value, and its address: a pointer, or a scalar in the width that the kernel declares.
+    std::vector<std::array<uint64_t, 2>> values(arguments.size());
+    std::vector<void*> addresses(arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const RunArgument& a = arguments[i];
+      if (a.is_scalar)
+        store_scalar(values[i], a);
+      else
+        values[i][0] = a.tensor.pointer;
+      addresses[i] = values[i].data();
+    }
+    session_->launch(p.kernel, {.grid = dims.grid, .block = dims.block, .shared_bytes = dims.shared_bytes, .is_cooperative = p.is_cooperative, .arguments = addresses});
+  }
+
+  void synchronize() override { session_->synchronize(); }
+
+ private:
+  struct Prepared {
+    CudaKernel kernel;
+    bool is_cooperative = false;
+    int index_bits = 64;
+  };
+
+  // Little-endian: the low bytes of the bits are the value in every narrower width, and an index's low half is its 32-bit value.
+  static void store_scalar(std::array<uint64_t, 2>& to, const RunArgument& a) {
+    if (a.dtype == Dtype::kComplexFloat)
+      to[0] = (a.bits.low & 0xffffffffu) | (a.bits.high << 32);
+    else
+      to = {a.bits.low, a.bits.high};
+  }
+
+  RunTensor place(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides) {
+    RunTensor t;
+    if (strides.empty()) strides = contiguous_strides(shape);
+    t.layout.dtype = dtype;
+    t.layout.storage_elems = span_elems(shape, strides);
+    t.layout.shape = std::move(shape);
+    t.layout.strides = std::move(strides);
+    const int64_t bytes = t.layout.storage_elems * size_bytes(dtype);
+    if (bytes == 0) return t;
+    t.pointer = session_->allocate(bytes);
+    t.owner = std::shared_ptr<void>(nullptr, [session = session_, pointer = t.pointer](void*) {
+      try {
+        session->free(pointer);
+      } catch (const Error&) {
+        // A failed device has lost its memory already.
+      }
+    });
+    return t;
+  }
+
+  std::shared_ptr<CudaSession> session_;
+  std::vector<Prepared> kernels_;
+  std::map<std::string, size_t> by_text_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cuda_device(const CudaDeviceOptions& options) { return std::make_unique<CudaDeviceRunner>(options); }
+
+}  // namespace fusebox

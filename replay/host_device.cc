@@ -1,0 +1,85 @@
+#include <map>
+
+#include "codegen/bytecode.h"
+#include "ir/error.h"
+#include "ir/print.h"
+#include "replay/device.h"
+
+namespace fusebox {
+namespace {
+
+class HostDevice : public Device {
+ public:
+  explicit HostDevice(const HostDeviceOptions& options) { options_.threads = options.threads, options_.step_limit = options.step_limit; }
+
+  std::string_view name() const override { return "host"; }
+
+  RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) override {
+    RunTensor t;
+    t.layout = allocate_tensor(dtype, std::move(shape), std::move(strides));
+    t.defined = std::make_shared<DefinedElements>(DefinedElements::none(t.layout));
+    if (zeroed) t.defined->flags.assign(t.defined->flags.size(), 1);
+    return t;
+  }
+
+  RunTensor upload(const TensorData& from) override {
+    RunTensor t;
+    t.layout = deep_copy(from);
+    t.defined = std::make_shared<DefinedElements>(DefinedElements::of_elements(t.layout));
+    return t;
+  }
+
+  TensorData download(const RunTensor& t) override {
+    const DefinedElements wanted = DefinedElements::of_elements(t.layout);
+    for (size_t i = 0; i < wanted.flags.size(); ++i)
+      if (wanted.flags[i] && !t.defined->flags[i])
+        throw Error(ErrorCode::kUnwrittenOutput, "element " + std::to_string(i) + " of the storage of an output was never written");
+    return deep_copy(t.layout);
+  }
+
+  void copy(const RunTensor& to, const RunTensor& from) override {
+    copy_elements(to.layout, from.layout);
+    const DefinedElements all = DefinedElements::of_elements(to.layout);
+    for (size_t i = 0; i < all.flags.size(); ++i)
+      if (all.flags[i]) to.defined->flags[i] = 1;
+  }
+
+  int64_t alignment(const RunTensor& t) override {
+    const auto address = reinterpret_cast<uintptr_t>(t.layout.data());
+    return address == 0 ? 256 : static_cast<int64_t>(std::min<uintptr_t>(address & (~address + 1), 256));
+  }
+
+  size_t prepare(const Graph& kernel) override {
+    codes_.push_back(compile_bytecode(kernel));
+    return codes_.size() - 1;
+  }
+
+  void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
+    std::vector<HostArgument> args;
+    args.reserve(arguments.size());
+    for (const RunArgument& a : arguments) {
+      if (a.is_scalar) {
+        args.push_back(HostArgument::scalar(a.dtype, a.bits));
+        continue;
+      }
+      const TensorData& t = a.tensor.layout;
+      std::span<uint8_t> written(a.tensor.defined->flags);
+      written = written.subspan(static_cast<size_t>(std::min(t.offset, t.storage_elems)));
+      args.push_back(HostArgument::memory(t.dtype, t.data(), t.storage_elems - t.offset, written));
+    }
+    const HostResult result = run_kernel(codes_[kernel], dims, args, options_);
+    if (result.finding) throw result.finding->error();
+  }
+
+  void synchronize() override {}
+
+ private:
+  HostOptions options_;
+  std::vector<Bytecode> codes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options) { return std::make_unique<HostDevice>(options); }
+
+}  // namespace fusebox
