@@ -1,6 +1,5 @@
 #include "ir/digest.h"
 
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 namespace fusebox {
