@@ -23,13 +23,13 @@ inline void store(float* to, Floats v) { _mm_storeu_ps(to, v); }
 inline void store(double* to, Doubles v) { _mm_storeu_pd(to, v); }
 #define FUSEBOX_SLEEF(name, accuracy)                                                             \
   struct name {                                                                                   \
-    static Floats of(Floats x) { return Sleef_cinz_##name##f4_##accuracy(x); }                    \
-    static Doubles of(Doubles x) { return Sleef_cinz_##name##d2_##accuracy(x); }                  \
+    static Floats of(Floats x) { return Sleef_cinz_##name##f4_##accuracy##sse2(x); }              \
+    static Doubles of(Doubles x) { return Sleef_cinz_##name##d2_##accuracy##sse2(x); }            \
   }
 #define FUSEBOX_SLEEF2(name, accuracy)                                                            \
   struct name {                                                                                   \
-    static Floats of(Floats x, Floats y) { return Sleef_cinz_##name##f4_##accuracy(x, y); }       \
-    static Doubles of(Doubles x, Doubles y) { return Sleef_cinz_##name##d2_##accuracy(x, y); }    \
+    static Floats of(Floats x, Floats y) { return Sleef_cinz_##name##f4_##accuracy##sse2(x, y); } \
+    static Doubles of(Doubles x, Doubles y) { return Sleef_cinz_##name##d2_##accuracy##sse2(x, y); } \
   }
 #else
 using Floats = float;
@@ -112,7 +112,11 @@ void vector_lanes2(LaneCall& c) {
   }
 }
 
-// e^−|x|, then the logistic function without overflow on either side.
+inline float scalar_exp(float x) { return Sleef_cinz_expf1_u10purec(x); }
+inline double scalar_exp(double x) { return Sleef_cinz_expd1_u10purec(x); }
+
+// e^−|x|, then the logistic function without overflow on either side. Where e^x has lost bits below the smallest normal number, silu
+// is x·e^(x/2)·e^(x/2).
 template <class T, bool times_x>
 void sigmoid_lanes(LaneCall& c) {
   T* __restrict to = static_cast<T*>(c.to);
@@ -132,6 +136,13 @@ void sigmoid_lanes(LaneCall& c) {
       const T s = (x >= T{0} ? T{1} : e[k]) / (T{1} + e[k]);
       to[at + k] = canonical(times_x ? x * s : s);
     }
+    if constexpr (times_x)
+      for (int32_t k = 0; k < count; ++k) {
+        const T x = a[at + k];
+        if (x >= (sizeof(T) == 4 ? T{-80} : T{-700}) || x != x) continue;
+        const T half = scalar_exp(x / 2);
+        to[at + k] = canonical(x * half * half);
+      }
   }
 }
 

@@ -1,0 +1,513 @@
+// Each check of the host executor: a kernel that breaks the rule, and one that nearly does.
+#include "tests/unit/replay/host_runner.h"
+
+namespace fusebox {
+namespace {
+
+using testing::expect_clean;
+using testing::expect_finding;
+using testing::HostKernel;
+
+constexpr LaunchDims kOneBlock = {.grid = {1, 1, 1}, .block = {8, 1, 1}, .shared_bytes = 1024};
+constexpr LaunchDims kTwoBlocks = {.grid = {2, 1, 1}, .block = {8, 1, 1}, .shared_bytes = 1024};
+
+std::vector<float> ramp(size_t n) {
+  std::vector<float> values(n);
+  for (size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i) + 1;
+  return values;
+}
+
+// -- bounds
+HostResult store_shifted(int64_t shift, int64_t elements) {
+  HostKernel k;
+  const ValueId y = k.output<float>("y", elements);
+  const ValueId t = k.thread_x();
+  k.store(y, k.add(t, k.index(shift)), k.op(OpKind::kCast, {t}, Dtype::kFloat));
+  return k.run(kOneBlock);
+}
+TEST(HostChecks, StoreOutOfBounds) {
+  expect_finding(store_shifted(1, 8), ErrorCode::kOutOfBounds, "%y[8]");
+  expect_finding(store_shifted(-1, 8), ErrorCode::kOutOfBounds, "%y[-1]");
+  expect_clean(store_shifted(0, 8));
+  expect_clean(store_shifted(1, 9));
+}
+TEST(HostChecks, FindingNamesThreadBlockAndLine) {
+  HostKernel k;
+  const ValueId y = k.output<float>("y", 15);
+  const ValueId i = k.global_thread();
+  k.store(y, i, constant(k.graph, Dtype::kFloat, from_double(Dtype::kFloat, 1)));
+  const HostResult r = k.run(kTwoBlocks);
+  expect_finding(r, ErrorCode::kOutOfBounds, "%y[15]");
+  EXPECT_EQ(r.finding->block, (std::array<int64_t, 3>{1, 0, 0}));
+  EXPECT_EQ(r.finding->thread, (std::array<int64_t, 3>{7, 0, 0}));
+  EXPECT_EQ(r.finding->kind, OpKind::kStore);
+  EXPECT_EQ(r.finding->line, 8u);  // kernel line, input, thread index, thread count, mul, thread index, add, store
+  EXPECT_EQ(r.finding->error().code, ErrorCode::kOutOfBounds);
+}
+HostResult load_reversed(int64_t from, int64_t elements) {
+  HostKernel k;
+  const ValueId x = k.input<float>("x", ramp(static_cast<size_t>(elements)));
+  const ValueId y = k.output<float>("y", 8);
+  const ValueId t = k.thread_x();
+  k.store(y, t, k.load(x, k.op(OpKind::kSub, {k.index(from), t}, Dtype::kIndex)));
+  return k.run(kOneBlock);
+}
+TEST(HostChecks, LoadOutOfBounds) {
+  expect_finding(load_reversed(8, 8), ErrorCode::kOutOfBounds, "%x[8]");
+  expect_finding(load_reversed(6, 8), ErrorCode::kOutOfBounds, "%x[-1]");
+  expect_clean(load_reversed(7, 8));
+}
+TEST(HostChecks, PredicateKeepsAccessInside) {
+  HostKernel k;
+  const ValueId x = k.input<float>("x", ramp(5));
+  const ValueId y = k.output<float>("y", 5);
+  const ValueId t = k.thread_x(), p = k.less(t, k.index(5));
+  const ValueId v = k.op(OpKind::kLoad, {x, t, p, {}}, Dtype::kFloat);
+  k.effect(OpKind::kStore, {y, t, v, p});
+  expect_clean(k.run(kOneBlock));
+  EXPECT_EQ(k.values<float>("y"), ramp(5));
+}
+HostResult shared_access(int64_t elements, int64_t offset, int64_t at) {
+  HostKernel k;
+  const ValueId s = k.shared(Dtype::kFloat, elements, offset);
+  const ValueId y = k.output<float>("y", 8);
+  const ValueId t = k.thread_x();
+  k.store(s, k.add(t, k.index(at)), constant(k.graph, Dtype::kFloat, {}));
+  k.store(y, t, k.load(s, k.add(t, k.index(at))));
+  return k.run(kOneBlock);
+}
+TEST(HostChecks, SharedBounds) {
+  expect_clean(shared_access(8, 1024 - 32, 0));
+  EXPECT_EQ(shared_access(8, 0, 1).finding->code, ErrorCode::kOutOfBounds);
+  EXPECT_EQ(shared_access(8, 1024 - 28, 0).finding->code, ErrorCode::kOutOfBounds);  // past the launch's shared memory
+  EXPECT_EQ(shared_access(8, 2, 0).finding->code, ErrorCode::kMisaligned);
+}
+HostResult local_access(int64_t at, bool by_thread) {
+  HostKernel k;
+  const ValueId s = k.allocate(Dtype::kFloat, MemoryType::kLocal, k.index(4));
+  const ValueId y = k.output<float>("y", 8);
+  const ValueId t = k.thread_x();
+  const ValueId i = by_thread ? k.op(OpKind::kDiv, {t, k.index(2)}, Dtype::kIndex) : k.index(0);
+  const ValueId place = k.add(i, k.index(at));
+  k.store(s, place, constant(k.graph, Dtype::kFloat, {}));
+  k.store(y, t, k.load(s, place));
+  return k.run(kOneBlock);
+}
+TEST(HostChecks, LocalBounds) {
+  expect_clean(local_access(3, false));
+  expect_clean(local_access(0, true));
+  EXPECT_EQ(local_access(4, false).finding->code, ErrorCode::kOutOfBounds);
+  const HostResult r = local_access(1, true);
+  EXPECT_EQ(r.finding->code, ErrorCode::kOutOfBounds);
+  EXPECT_EQ(r.finding->thread[0], 6);
+  EXPECT_EQ(r.finding->element, 4);
+}
+
+// -- alignment
+HostResult copy_at(int64_t from, int64_t local_align, int64_t elements = 64) {
+  HostKernel k;
+  const ValueId x = k.input<float>("x", ramp(static_cast<size_t>(elements)));
+  const ValueId y = k.output<float>("y", 32);
+  const ValueId r = k.buffer(Dtype::kFloat, "r", MemoryType::kLocal);
+  Attrs attrs;
+  attrs.set_enum(AttrKey::kMemory, MemoryType::kLocal);
+  attrs.set(AttrKey::kAlign, local_align);
+  append(k.g, k.region, Op{OpKind::kAllocate, {k.index(4), {}}, {r}, attrs, {}});
+  Attrs four;
+  four.set(AttrKey::kWidth, int64_t{4});
+  const ValueId base = k.mul(k.thread_x(), k.index(4));
+  k.effect(OpKind::kCopy, {r, k.index(0), x, k.add(base, k.index(from)), {}}, four);
+  k.effect(OpKind::kCopy, {y, base, r, k.index(0), {}}, four);
+  const HostResult result = k.run(kOneBlock);
+  if (!result.finding) {
+    EXPECT_EQ(k.values<float>("y")[31], static_cast<float>(32 + from));
+  }
+  return result;
+}
+TEST(HostChecks, MisalignedVector) {
+  expect_clean(copy_at(0, 16));
+  expect_clean(copy_at(4, 16));
+  expect_finding(copy_at(2, 16), ErrorCode::kMisaligned, "%x[2]");
+  expect_finding(copy_at(0, 8), ErrorCode::kMisaligned, "%r[0]");
+  expect_finding(copy_at(4, 16, 33), ErrorCode::kOutOfBounds, "%x[32]");
+}
+
+// -- unwritten
+TEST(HostChecks, HolesOfAnInputHoldNothing) {
+  for (const int64_t step : {2, 1}) {
+    HostKernel k;
+    const ValueId x = k.input<float>("x", ramp(16));
+    const ValueId y = k.output<float>("y", 8);
+    for (size_t e = 1; e < 16; e += 2) k.buffers["x"].written[e] = 0;
+    const ValueId t = k.thread_x();
+    k.store(y, t, k.load(x, k.mul(t, k.index(step))));
+    if (step == 2)
+      expect_clean(k.run(kOneBlock));
+    else
+      expect_finding(k.run(kOneBlock), ErrorCode::kUnwrittenRead, "%x[1]");
+  }
+}
+TEST(HostChecks, OutputsAndSharedStartUnwritten) {
+  for (const bool is_shared : {false, true})
+    for (const bool writes_first : {false, true}) {
+      HostKernel k;
+      const ValueId s = is_shared ? k.shared(Dtype::kFloat, 8) : k.output<float>("s", 8);
+      const ValueId y = k.output<float>("y", 8);
+      const ValueId t = k.thread_x();
+      if (writes_first) k.store(s, t, constant(k.graph, Dtype::kFloat, {}));
+      k.store(y, t, k.load(s, t));
+      const HostResult r = k.run(kOneBlock);
+      if (writes_first)
+        expect_clean(r);
+      else
+        EXPECT_EQ(r.finding->code, ErrorCode::kUnwrittenRead);
+    }
+}
+TEST(HostChecks, SharedMemoryOfTheLastBlockIsGone) {
+  HostKernel k;
+  const ValueId s = k.shared(Dtype::kFloat, 8);
+  const ValueId y = k.output<float>("y", 16);
+  const ValueId i = k.global_thread(), t = k.thread_x();
+  const RegionId outer = k.begin_if(k.less(k.block_x(), k.index(1)));
+  k.store(s, t, constant(k.graph, Dtype::kFloat, {}));
+  k.region = outer;
+  k.store(y, i, k.load(s, t));
+  const HostResult r = k.run(kTwoBlocks);
+  ASSERT_TRUE(r.finding);
+  EXPECT_EQ(r.finding->code, ErrorCode::kUnwrittenRead);
+  EXPECT_EQ(r.finding->block[0], 1);
+}
+TEST(HostChecks, AllocationInALoopStartsUnwritten) {
+  for (const bool is_kept : {false, true}) {
+    HostKernel k;
+    const ValueId y = k.output<float>("y", 8);
+    const ValueId t = k.thread_x();
+    ValueId s = is_kept ? k.allocate(Dtype::kFloat, MemoryType::kLocal, k.index(1)) : ValueId();
+    ValueId i;
+    k.begin_for(k.index(0), k.index(2), k.index(1), i);
+    if (!is_kept) s = k.allocate(Dtype::kFloat, MemoryType::kLocal, k.index(1));
+    const RegionId inner = k.begin_if(k.less(i, k.index(1)));
+    k.store(s, k.index(0), constant(k.graph, Dtype::kFloat, {}));
+    k.region = inner;
+    k.store(y, t, k.load(s, k.index(0)));
+    const HostResult r = k.run(kOneBlock);
+    if (is_kept)
+      expect_clean(r);
+    else
+      EXPECT_EQ(r.finding->code, ErrorCode::kUnwrittenRead);
+  }
+}
+TEST(HostChecks, WrittenMarksComeBack) {
+  HostKernel k;
+  const ValueId y = k.output<float>("y", 9);
+  k.store(y, k.thread_x(), constant(k.graph, Dtype::kFloat, {}));
+  expect_clean(k.run(kOneBlock));
+  EXPECT_EQ(k.buffers["y"].written, (std::vector<uint8_t>{1, 1, 1, 1, 1, 1, 1, 1, 0}));
+}
+
+// -- double stores and races
+TEST(HostChecks, DoubleStore) {
+  for (const int64_t divisor : {1, 2}) {
+    HostKernel k;
+    const ValueId y = k.output<float>("y", 8);
+    k.store(y, k.op(OpKind::kDiv, {k.thread_x(), k.index(divisor)}, Dtype::kIndex), constant(k.graph, Dtype::kFloat, {}));
+    const HostResult r = k.run(kOneBlock);
+    if (divisor == 1) {
+      expect_clean(r);
+    } else {
+      expect_finding(r, ErrorCode::kDoubleStore, "%y[0]");
+      EXPECT_EQ(r.finding->thread[0], 1);
+    }
+  }
+}
+TEST(HostChecks, DoubleStoreByUniformIndexAcrossBlocks) {
+  for (const bool is_guarded : {false, true}) {
+    HostKernel k;
+    const ValueId y = k.output<float>("y", 1);
+    k.begin_if(k.less(is_guarded ? k.global_thread() : k.thread_x(), k.index(1)));
+    k.store(y, k.index(0), constant(k.graph, Dtype::kFloat, {}));
+    const HostResult r = k.run(kTwoBlocks);
+    if (is_guarded) {
+      expect_clean(r);
+    } else {
+      expect_finding(r, ErrorCode::kDoubleStore, "%y[0]");
+      EXPECT_EQ(r.finding->block[0], 1);
+    }
+  }
+}
+TEST(HostChecks, TwoStoresOfOneThreadOrAcrossABarrier) {
+  for (const bool has_barrier : {false, true}) {
+    HostKernel k;
+    const ValueId y = k.output<float>("y", 8);
+    const ValueId t = k.thread_x();
+    k.store(y, t, constant(k.graph, Dtype::kFloat, {}));
+    k.store(y, t, constant(k.graph, Dtype::kFloat, {}));
+    if (has_barrier) k.barrier();
+    k.store(y, k.op(OpKind::kSub, {k.index(7), t}, Dtype::kIndex), constant(k.graph, Dtype::kFloat, {}));
+    const HostResult r = k.run(kOneBlock);
+    if (has_barrier)
+      expect_clean(r);
+    else
+      EXPECT_EQ(r.finding->code, ErrorCode::kDoubleStore);
+  }
+}
+// Each thread stores s[t], then reads s[7 − t].
+HostResult exchange(bool has_barrier, bool is_shared, bool has_second_barrier) {
+  HostKernel k;
+  const ValueId s = is_shared ? k.shared(Dtype::kFloat, 8) : k.output<float>("s", 8);
+  const ValueId y = k.output<float>("y", 8);
+  const ValueId t = k.thread_x(), other = k.op(OpKind::kSub, {k.index(7), t}, Dtype::kIndex);
+  ValueId i;
+  k.begin_for(k.index(0), k.index(2), k.index(1), i);
+  k.store(s, t, k.op(OpKind::kCast, {t}, Dtype::kFloat));
+  if (has_barrier) k.barrier();
+  k.store(y, t, k.load(s, other));
+  if (has_second_barrier) k.barrier();
+  const HostResult r = k.run(kOneBlock);
+  if (!r.finding) {
+    EXPECT_EQ(k.values<float>("y")[0], 7);
+  }
+  return r;
+}
+TEST(HostChecks, RaceReadAfterWriteAndWriteAfterRead) {
+  for (const bool is_shared : {false, true}) {
+    expect_clean(exchange(true, is_shared, true));
+    EXPECT_EQ(exchange(false, is_shared, true).finding->code, ErrorCode::kRace);
+    const HostResult r = exchange(true, is_shared, false);  // the second iteration stores what the first still reads
+    EXPECT_EQ(r.finding->code, ErrorCode::kRace);
+    EXPECT_EQ(r.finding->kind, OpKind::kStore);
+  }
+}
+TEST(HostChecks, RaceOnOneElementThatAllRead) {
+  for (const bool has_barrier : {false, true}) {
+    HostKernel k;
+    const ValueId s = k.shared(Dtype::kFloat, 1);
+    const ValueId y = k.output<float>("y", 8);
+    const ValueId t = k.thread_x();
+    const RegionId outer = k.begin_if(k.less(t, k.index(1)));
+    k.store(s, k.index(0), constant(k.graph, Dtype::kFloat, from_double(Dtype::kFloat, 5)));
+    k.region = outer;
+    if (has_barrier) k.barrier();
+    k.store(y, t, k.load(s, k.index(0)));
+    const HostResult r = k.run(kOneBlock);
+    if (has_barrier) {
+      expect_clean(r);
+      EXPECT_EQ(k.values<float>("y")[7], 5);
+    } else {
+      EXPECT_EQ(r.finding->code, ErrorCode::kRace);
+      EXPECT_EQ(r.finding->thread[0], 1);
+    }
+  }
+}
+TEST(HostChecks, RaceBetweenBlocks) {
+  for (const bool same_block : {true, false}) {
+    HostKernel k;
+    const ValueId s = k.output<float>("s", 16);
+    const ValueId y = k.output<float>("y", 16);
+    const ValueId i = k.global_thread(), t = k.thread_x();
+    k.store(s, i, constant(k.graph, Dtype::kFloat, {}));
+    k.barrier();
+    const ValueId base = k.mul(same_block ? k.block_x() : k.index(0), k.index(8));
+    k.store(y, i, k.load(s, k.add(base, k.op(OpKind::kSub, {k.index(7), t}, Dtype::kIndex))));
+    const HostResult r = k.run(kTwoBlocks);
+    if (same_block) {
+      expect_clean(r);
+    } else {
+      expect_finding(r, ErrorCode::kRace, "%s[7]");
+      EXPECT_EQ(r.finding->block[0], 1);
+    }
+  }
+}
+TEST(HostChecks, AnotherBlocksReadIsRemembered) {
+  // Both blocks read x[0]; after a barrier of its own, block 1 stores it.
+  for (const int64_t reads : {1, 2}) {
+    HostKernel k;
+    const ValueId x = k.input<float>("x", ramp(1));
+    const ValueId y = k.output<float>("y", 16);
+    const ValueId i = k.global_thread();
+    const RegionId outer = k.begin_if(k.less(k.index(1 - reads), k.block_x()));
+    k.store(y, i, k.load(x, k.index(0)));
+    k.region = outer;
+    k.barrier();
+    k.begin_if(k.op(OpKind::kEq, {i, k.index(8)}, Dtype::kBool));
+    k.store(x, k.index(0), constant(k.graph, Dtype::kFloat, {}));
+    const HostResult r = k.run(kTwoBlocks);
+    if (reads == 1)
+      expect_clean(r);
+    else
+      expect_finding(r, ErrorCode::kRace, "%x[0]");
+  }
+}
+TEST(HostChecks, OverlappingArgumentsShareTheirMarks) {
+  // y is x's memory: in place where each thread stores what it read, a race where it stores its neighbour's.
+  for (const int64_t shift : {0, 1}) {
+    HostKernel k;
+    const ValueId x = k.input<float>("x", ramp(9));
+    const ValueId y = k.tensor_input(Dtype::kFloat, "y");
+    const ValueId t = k.thread_x();
+    k.store(y, k.add(t, k.index(shift)), k.load(x, t));
+    const HostArgument memory = HostArgument::memory(Dtype::kFloat, k.buffers["x"].data(), 9);
+    const HostResult r = run_kernel(compile_bytecode(k.graph), kOneBlock, std::array{memory, memory});
+    if (shift == 0)
+      expect_clean(r);
+    else
+      expect_finding(r, ErrorCode::kRace, "%y[1]");
+  }
+}
+
+// -- divergence
+TEST(HostChecks, DivergentBarrier) {
+  for (const int64_t limit : {7, 8}) {
+    HostKernel k;
+    k.begin_if(k.less(k.thread_x(), k.index(limit)));
+    k.barrier();
+    const HostResult r = k.run(kOneBlock);
+    if (limit == 8) {
+      expect_clean(r);
+    } else {
+      expect_finding(r, ErrorCode::kDivergentBarrier, "line 5");
+      EXPECT_EQ(r.finding->thread[0], 7);
+    }
+  }
+}
+TEST(HostChecks, DivergentLoopAroundABarrier) {
+  for (const bool is_uniform : {true, false}) {
+    HostKernel k;
+    ValueId i;
+    k.begin_for(k.index(0), is_uniform ? k.index(3) : k.thread_x(), k.index(1), i);
+    k.barrier();
+    const HostResult r = k.run(kOneBlock);
+    if (is_uniform)
+      expect_clean(r);
+    else
+      EXPECT_EQ(r.finding->code, ErrorCode::kDivergentBarrier);
+  }
+}
+HostResult grid_barriers(bool only_block_zero, uint32_t counter) {
+  HostKernel k;
+  const ValueId c = k.input<uint32_t>("c", {counter});
+  if (only_block_zero) k.begin_if(k.less(k.block_x(), k.index(1)));
+  k.effect(OpKind::kGridBarrier, {c});
+  return k.run(kTwoBlocks);
+}
+TEST(HostChecks, DivergentGridBarrier) {
+  expect_clean(grid_barriers(false, 0));
+  EXPECT_EQ(grid_barriers(true, 0).finding->code, ErrorCode::kDivergentBarrier);
+  expect_finding(grid_barriers(false, 1), ErrorCode::kUnwrittenRead, "%c[0]");
+}
+
+// -- index width
+HostResult index_product(int64_t factor, int bits, OpKind kind = OpKind::kMul) {
+  HostKernel k;
+  k.graph.index_bits = bits;
+  const ValueId n = k.scalar("n", factor);
+  const ValueId y = k.output<float>("y", 8);
+  const ValueId t = k.thread_x();
+  const ValueId far = k.op(kind, {t, n}, Dtype::kIndex);
+  k.effect(OpKind::kStore, {y, t, constant(k.graph, Dtype::kFloat, {}), k.op(OpKind::kGe, {far, k.index(0)}, Dtype::kBool)});
+  return k.run(kOneBlock);
+}
+TEST(HostChecks, IndexOverflow) {
+  expect_clean(index_product(0x7fffffff / 7, 32));
+  const HostResult r = index_product(0x7fffffff / 7 + 1, 32);
+  expect_finding(r, ErrorCode::kIndexOverflow, "line 5");
+  EXPECT_EQ(r.finding->thread[0], 7);
+  expect_clean(index_product(0x7fffffff, 64));
+  expect_clean(index_product(INT64_MAX / 7, 64));
+  EXPECT_EQ(index_product(INT64_MAX / 7 + 1, 64).finding->code, ErrorCode::kIndexOverflow);
+  expect_clean(index_product(0x7fffffff - 7, 32, OpKind::kAdd));
+  EXPECT_EQ(index_product(0x7fffffff - 6, 32, OpKind::kAdd).finding->code, ErrorCode::kIndexOverflow);
+  EXPECT_EQ(index_product(INT64_MAX - 6, 64, OpKind::kAdd).finding->code, ErrorCode::kIndexOverflow);
+}
+TEST(HostChecks, LanesThatAreOffDoNotOverflow) {
+  HostKernel k;
+  k.graph.index_bits = 32;
+  const ValueId n = k.scalar("n", 0x7fffffff / 3);
+  const ValueId y = k.output<int64_t>("y", 8);
+  const ValueId t = k.thread_x();
+  k.begin_if(k.less(k.op(OpKind::kMod, {t, k.index(4)}, Dtype::kIndex), k.index(1)));
+  const RegionId outer = k.begin_if(k.less(t, k.index(4)));
+  (void)outer;
+  k.store(y, t, k.op(OpKind::kCast, {k.mul(t, n)}, Dtype::kInt64));
+  expect_clean(k.run(kOneBlock));
+}
+
+// -- steps
+TEST(HostChecks, StepLimit) {
+  for (const int64_t limit : {100, 1000000}) {
+    HostKernel k;
+    ValueId i;
+    k.begin_for(k.index(0), k.index(1000), k.index(1), i);
+    k.add(i, k.thread_x());
+    const HostResult r = k.run(kOneBlock, {.step_limit = limit});
+    if (limit == 100)
+      EXPECT_EQ(r.finding->code, ErrorCode::kStepLimit);
+    else
+      expect_clean(r);
+  }
+  HostKernel endless;
+  ValueId i;
+  endless.begin_for(endless.index(0), endless.index(1), endless.index(0), i);
+  EXPECT_EQ(endless.run(kOneBlock, {.step_limit = 10000}).finding->code, ErrorCode::kStepLimit);
+}
+TEST(HostChecks, MoreBarriersThanEpochs) {
+  // Words are renumbered in the middle of a block, twice; marks from before stay what they are.
+  for (const bool is_racy : {false, true}) {
+    HostKernel k;
+    const ValueId s = k.shared(Dtype::kFloat, 8);
+    const ValueId y = k.output<float>("y", 8);
+    const ValueId t = k.thread_x();
+    k.store(s, t, k.op(OpKind::kCast, {t}, Dtype::kFloat));
+    k.store(y, t, k.op(OpKind::kCast, {t}, Dtype::kFloat));
+    ValueId i;
+    k.begin_for(k.index(0), k.index(1100000), k.index(1), i);
+    k.barrier();
+    k.region = Graph::body();
+    const ValueId other = k.op(OpKind::kSub, {k.index(7), t}, Dtype::kIndex);
+    k.store(y, is_racy ? other : t, k.load(s, other));
+    if (is_racy) k.store(y, t, k.load(s, other));
+    const HostResult r = k.run(kOneBlock);
+    if (is_racy)
+      EXPECT_EQ(r.finding->code, ErrorCode::kDoubleStore);
+    else
+      expect_clean(r);
+  }
+}
+
+// -- what is switched off, and what is refused
+TEST(HostChecks, ChecksCanBeSwitchedOff) {
+  HostKernel k;
+  const ValueId s = k.output<float>("s", 8);
+  const ValueId y = k.output<float>("y", 8);
+  k.store(y, k.index(0), k.load(s, k.thread_x()));
+  EXPECT_EQ(k.run(kOneBlock).finding->code, ErrorCode::kUnwrittenRead);
+  HostOptions options;
+  options.checks.unwritten = false;
+  EXPECT_EQ(k.run(kOneBlock, options).finding->code, ErrorCode::kDoubleStore);
+  options.checks.races = false;
+  expect_clean(k.run(kOneBlock, options));
+}
+TEST(HostChecks, LaunchAndArgumentsAreChecked) {
+  HostKernel k;
+  const ValueId y = k.output<float>("y", 8);
+  k.store(y, k.thread_x(), constant(k.graph, Dtype::kFloat, {}));
+  const auto code_of = [&](const auto& f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      return e.code;
+    }
+    return ErrorCode::kInternal;
+  };
+  EXPECT_EQ(code_of([&] { k.run({.block = {1025, 1, 1}}); }), ErrorCode::kLaunchLimit);
+  EXPECT_EQ(code_of([&] { k.run({.block = {8, 1, 1}, .shared_bytes = 1 << 20}); }), ErrorCode::kLaunchLimit);
+  const Bytecode code = compile_bytecode(k.graph);
+  EXPECT_EQ(code_of([&] { run_kernel(code, kOneBlock, {}); }), ErrorCode::kBadInput);
+  const HostArgument wrong = HostArgument::memory(Dtype::kDouble, k.buffers["y"].data(), 4);
+  EXPECT_EQ(code_of([&] { run_kernel(code, kOneBlock, std::array{wrong}); }), ErrorCode::kBadInput);
+  const HostResult none = k.run({.grid = {0, 1, 1}, .block = {8, 1, 1}});
+  EXPECT_EQ(none.thread_instructions, 0);
+}
+
+}  // namespace
+}  // namespace fusebox

@@ -1,0 +1,123 @@
+// A kernel built op by op with its arguments beside it, run on the host executor.
+//
+//   HostKernel k;
+//   ValueId x = k.input<float>("x", {1, 2, 3}), y = k.output<float>("y", 3);
+//   k.store(y, i, k.op(OpKind::kExp, {k.load(x, i)}, Dtype::kFloat));
+//   HostResult r = k.run({.block = {3, 1, 1}});  k.values<float>("y")
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <map>
+
+#include "codegen/bytecode.h"
+#include "ir/numeric.h"
+#include "replay/host/host_executor.h"
+#include "tests/support/kernel_cases.h"
+
+namespace fusebox::testing {
+
+template <class T>
+constexpr Dtype kDtypeOf = Dtype::kFloat;
+template <>
+inline constexpr Dtype kDtypeOf<double> = Dtype::kDouble;
+template <>
+inline constexpr Dtype kDtypeOf<int8_t> = Dtype::kInt8;
+template <>
+inline constexpr Dtype kDtypeOf<int32_t> = Dtype::kInt32;
+template <>
+inline constexpr Dtype kDtypeOf<int64_t> = Dtype::kInt64;
+template <>
+inline constexpr Dtype kDtypeOf<uint8_t> = Dtype::kUint8;
+template <>
+inline constexpr Dtype kDtypeOf<uint16_t> = Dtype::kBfloat16;
+template <>
+inline constexpr Dtype kDtypeOf<uint32_t> = Dtype::kUint32;
+
+// A base of its own, so that it is there before the writer's constructor.
+struct HostGraph {
+  Graph graph;
+};
+
+class HostKernel : public HostGraph, public KernelWriter {
+ public:
+  struct Buffer {
+    std::vector<uint64_t> storage;  // aligned to 16 by the allocator
+    std::vector<uint8_t> written;
+    Dtype dtype = Dtype::kFloat;
+    int64_t elements = 0;
+    std::byte* data() { return reinterpret_cast<std::byte*>(storage.data()); }
+  };
+
+  HostKernel() : KernelWriter(graph) { graph.name = "k"; }
+
+  ValueId memory(Dtype dtype, const std::string& name, int64_t elements, bool is_written) {
+    Buffer& b = buffers[name];
+    b.dtype = dtype;
+    b.elements = elements;
+    b.storage.assign(static_cast<size_t>(elements * size_bytes(dtype) + 15) / 16 * 2 + 2, 0);
+    b.written.assign(static_cast<size_t>(elements), is_written);
+    args.push_back({});
+    names.push_back(name);
+    return tensor_input(dtype, name);
+  }
+  template <class T>
+  ValueId input(const std::string& name, const std::vector<T>& values, Dtype dtype = kDtypeOf<T>) {
+    const ValueId v = memory(dtype, name, static_cast<int64_t>(values.size()), true);
+    std::memcpy(buffers[name].data(), values.data(), values.size() * sizeof(T));
+    return v;
+  }
+  template <class T>
+  ValueId output(const std::string& name, int64_t elements, Dtype dtype = kDtypeOf<T>) {
+    return memory(dtype, name, elements, false);
+  }
+  ValueId scalar(const std::string& name, int64_t value, Dtype dtype = Dtype::kIndex) {
+    args.push_back(HostArgument::scalar(dtype, from_int64(dtype, value)));
+    names.push_back("");
+    return scalar_input(dtype, name);
+  }
+  ValueId thread_x() { return thread(OpKind::kThreadIndex, ParallelType::kBlockX); }
+  ValueId block_x() { return thread(OpKind::kThreadIndex, ParallelType::kGridX); }
+  ValueId shared(Dtype dtype, int64_t elements, int64_t offset = 0) {
+    return allocate(dtype, MemoryType::kShared, index(elements), index(offset));
+  }
+  void barrier() { effect(OpKind::kBarrier, {}); }
+  // Without a name of its own an op has a fresh one; indices and predicates need none.
+  ValueId add(ValueId a, ValueId b) { return op(OpKind::kAdd, {a, b}, Dtype::kIndex); }
+  ValueId mul(ValueId a, ValueId b) { return op(OpKind::kMul, {a, b}, Dtype::kIndex); }
+  ValueId less(ValueId a, ValueId b) { return op(OpKind::kLt, {a, b}, Dtype::kBool); }
+
+  HostResult run(const LaunchDims& dims, const HostOptions& options = {}) {
+    for (size_t p = 0; p < args.size(); ++p) {
+      if (names[p].empty()) continue;
+      Buffer& b = buffers[names[p]];
+      args[p] = HostArgument::memory(b.dtype, b.data(), b.elements, b.written);
+    }
+    return run_kernel(compile_bytecode(graph), dims, args, options);
+  }
+  template <class T>
+  std::vector<T> values(const std::string& name) {
+    Buffer& b = buffers[name];
+    std::vector<T> result(static_cast<size_t>(b.elements));
+    std::memcpy(result.data(), b.data(), result.size() * sizeof(T));
+    return result;
+  }
+
+  std::map<std::string, Buffer> buffers;
+  std::vector<HostArgument> args;
+  std::vector<std::string> names;
+};
+
+// Matches code and place of a finding; an empty place: none asked for.
+inline void expect_finding(const HostResult& r, ErrorCode code, const std::string& place) {
+  ASSERT_TRUE(r.finding.has_value()) << "no finding";
+  EXPECT_EQ(r.finding->code, code) << r.finding->message();
+  EXPECT_EQ(r.finding->place(), place) << r.finding->message();
+}
+inline void expect_clean(const HostResult& r) {
+  EXPECT_FALSE(r.finding.has_value()) << r.finding->place() << ": " << r.finding->message();
+}
+
+}  // namespace fusebox::testing
