@@ -15,16 +15,19 @@ class Canonicalizer {
       : g_(g), out_(g), lists_(g.regions.size()), emitted_(g.ops.size()), symbols_(g.values.size()), home_(g.ops.size()),
         names_(g.values.size()) {}
 
-  void run() {
+  enum class Names { kCanonical, kKept };
+
+  void run(Names names = Names::kCanonical) {
     for (size_t r = 0; r < g_.regions.size(); ++r)
       for (OpId op : g_.regions[r].ops) home_[op.index] = RegionId(r);
     for (OpId op : g_[Graph::body()].ops)
       if (g_[op].kind == OpKind::kInput) require_op(op);
     region(Graph::body());
     for (size_t r = 0; r < lists_.size(); ++r) out_.regions[r].ops = lists_[r];
-    out_.name.clear();
     merge_constants();
     leave_defaults_out();
+    if (names == Names::kKept) return;
+    out_.name.clear();
     name(Graph::body());
   }
 
@@ -176,6 +179,12 @@ class Canonicalizer {
 Graph canonicalize(const Graph& g) {
   Canonicalizer c(g);
   c.run();
+  return c.graph();
+}
+
+Graph canonical_order(const Graph& g) {
+  Canonicalizer c(g);
+  c.run(Canonicalizer::Names::kKept);
   return c.graph();
 }
 

@@ -25,6 +25,9 @@
 namespace fusebox {
 
 Graph canonicalize(const Graph& g);
+// In the canonical order and without what is dead, but with the program's own names: what planning and lowering start from, so that
+// nothing they make depends on the order of creation.
+Graph canonical_order(const Graph& g);
 // For each value of `g` its name in the canonical form; empty for constants and for what is dead.
 std::vector<std::string> canonical_names(const Graph& g);
 // Every field of the canonical form but names, as bytes: a format of its own, compared and hashed, never decoded.

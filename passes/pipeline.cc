@@ -1,5 +1,6 @@
 #include "passes/pipeline.h"
 
+#include "ir/canonical.h"
 #include "ir/concretize.h"
 #include "ir/error.h"
 #include "passes/host_program.h"
@@ -30,6 +31,7 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   c.concretize = plan_concretize(fusion, bindings);
   c.concretized = fusion;
   apply(c.concretized, c.concretize);
+  c.concretized = canonical_order(c.concretized);
   c.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(c.concretized, bindings);
   if (options.segmentation) {
     c.segmentation = *options.segmentation;
@@ -45,7 +47,7 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
     Graph scheduled = extract(c.concretized, segment);
     apply(scheduled, segment.steps);
     if (segment.executor == SegmentExecutor::kKernel) {
-      Lowered lowered = lower(scheduled, {.index_bits = c.index_bits});
+      Lowered lowered = lower(canonical_order(scheduled), {.index_bits = c.index_bits});
       c.kernels.push_back(std::move(lowered.kernel));
       launches.push_back(std::move(lowered.launch));
     } else {
