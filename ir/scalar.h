@@ -85,6 +85,8 @@ struct BoundInput {
 // and axis: kMissingInput (too few inputs, or a size that no input has), kBadInput (rank, constants, broadcasts, contiguity, negative extents),
 // kSizeMismatch (a symbol bound twice, operands that differ in an extent, a slice or reshape that does not fit).
 Bindings bind_sizes(const Graph& g, std::span<const BoundInput> given);
+// The last part of it: extents and bounds of every op that can be checked, given the sizes. Useful again after concretization.
+void check_sizes(const Graph& g, const Bindings& bindings);
 
 // -- extents of domains, derived ones too
 // The scalar that is the domain's extent, made where there is none yet.

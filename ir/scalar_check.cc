@@ -1,0 +1,135 @@
+// What can be said of a program's ops once its sizes are known: operands that fit together, slices and reshapes within bounds.
+#include <algorithm>
+
+#include "ir/domain.h"
+#include "ir/error.h"
+#include "ir/scalar.h"
+
+namespace fusebox {
+namespace {
+
+class SizeChecker {
+ public:
+  SizeChecker(const Graph& g, const Bindings& bindings) : g_(g), bindings_(bindings) {}
+
+  void check(OpId id) const {
+    const Op& op = g_[id];
+    for (ValueId v : op.results)
+      if (g_.is_tensor(v)) check_extents(v);
+    if (op.kind == OpKind::kOutput) return check_alias(op);
+    if (op.results.empty() || !g_.is_tensor(op.results[0])) return;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      if (!op.operands[i] || !g_.is_tensor(op.operands[i])) continue;
+      for (DomainPair pair : map_producer_to_consumer(g_, id, i)) check_pair(op, pair);
+    }
+    if (op.kind == OpKind::kSlice) check_slice(op);
+    if (op.kind == OpKind::kReshape) check_reshape(op);
+    if (op.kind == OpKind::kGather) check_within(op, 1, 0, true);
+    if (op.kind == OpKind::kScatter) {
+      check_within(op, 1, 0, true);
+      check_within(op, 1, 2, false);
+    }
+  }
+
+ private:
+  std::optional<int64_t> size(DomainId d) const { return evaluate_size(g_, d, bindings_); }
+  std::string name(DomainId d) const { return "%" + g_[g_[g_[d].tensor].value].name + "." + g_[d].name; }
+  [[noreturn]] void mismatch(const std::string& message, DomainId place) const {
+    throw Error(ErrorCode::kSizeMismatch, message, name(place));
+  }
+
+  void check_extents(ValueId v) const {
+    for (DomainId d : g_.tensor_of(v).logical)
+      if (const auto n = size(d); n && *n < 0) throw Error(ErrorCode::kBadInput, "this axis gets the extent " + std::to_string(*n) + "; it must not be negative", name(d));
+  }
+
+  void check_pair(const Op& op, DomainPair pair) const {
+    const IterDomain &from = g_[pair.producer], &to = g_[pair.consumer];
+    if (from.iter_type == IterType::kBroadcast && !from.expanded) return;
+    const auto n = size(pair.producer), m = size(pair.consumer);
+    if (!n || !m || *n == *m) return;
+    const bool stretches = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim;
+    if (*n == 1 && (stretches || from.iter_type == IterType::kSymbolic)) return;
+    // A symbolic result takes its extent from the first operand until it is resolved.
+    if (to.iter_type == IterType::kSymbolic && !stretches) return;
+    mismatch("an operand of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(*n) + " here, and the result %" +
+                 g_[g_[to.tensor].value].name + " has " + std::to_string(*m),
+             pair.producer);
+  }
+
+  void check_slice(const Op& op) const {
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto n = size(axes[i]);
+      for (size_t k : {size_t{1}, 1 + axes.size()}) {
+        const ValueId bound = op.operands[k + i];
+        const auto b = evaluate_integer(g_, bound, bindings_);
+        if (g_.is_constant(bound) || !n || !b || (*b >= 0 && *b <= *n)) continue;
+        throw Error(ErrorCode::kBadInput,
+                    "a slice of extent " + std::to_string(*n) + " is given the bound " + std::to_string(*b) + "; it must lie in the extent",
+                    name(axes[i]));
+      }
+    }
+  }
+
+  void check_reshape(const Op& op) const {
+    __int128 from = 1, to = 1;
+    const auto multiply = [](__int128& product, int64_t by) {
+      // Beyond 2^100 nothing fits in a memory, and equality of what does is not disturbed.
+      if (product < (__int128{1} << 62)) product *= by;
+    };
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
+    for (DomainId d : axes) {
+      const auto n = size(d);
+      if (!n) return;
+      multiply(from, *n);
+    }
+    for (size_t i = 1; i < op.operands.size(); ++i) {
+      const auto n = evaluate_integer(g_, op.operands[i], bindings_);
+      if (!n) return;
+      multiply(to, *n);
+    }
+    if (from != to)
+      throw Error(ErrorCode::kSizeMismatch,
+                  "reshape gets " + std::to_string(static_cast<int64_t>(from)) + " elements and makes " +
+                      std::to_string(static_cast<int64_t>(to)) + "; they must be as many",
+                  "%" + g_[op.operands[0]].name);
+  }
+
+  // Operand `small` is nowhere longer than `large`, the indexed axis aside.
+  void check_within(const Op& op, size_t small, size_t large, bool skips_axis) const {
+    const auto inner = logical_without_reductions(g_, g_.tensor_of(op.operands[small]));
+    const auto outer = logical_without_reductions(g_, g_.tensor_of(op.operands[large]));
+    int64_t axis = op.attrs.integer(AttrKey::kAxis);
+    if (axis < 0) axis += static_cast<int64_t>(outer.size());
+    for (size_t i = 0; i < inner.size() && i < outer.size(); ++i) {
+      const auto n = size(inner[i]), m = size(outer[i]);
+      if ((skips_axis && static_cast<int64_t>(i) == axis) || !n || !m || *n <= *m) continue;
+      mismatch("an index of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(*n) + " where %" +
+                   g_[op.operands[large]].name + " has " + std::to_string(*m),
+               inner[i]);
+    }
+  }
+
+  void check_alias(const Op& op) const {
+    if (op.operands.size() < 2 || !op.operands[1]) return;
+    const auto from = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
+    const auto to = logical_without_reductions(g_, g_.tensor_of(op.operands[1]));
+    for (size_t i = 0; i < from.size() && i < to.size(); ++i) {
+      const auto n = size(from[i]), m = size(to[i]);
+      if (n && m && *n != *m) mismatch("an output has extent " + std::to_string(*n) + " where the input that it overwrites has " + std::to_string(*m), to[i]);
+    }
+  }
+
+  const Graph& g_;
+  const Bindings& bindings_;
+};
+
+}  // namespace
+
+void check_sizes(const Graph& g, const Bindings& bindings) {
+  const SizeChecker checker(g, bindings);
+  for (OpId op : g[Graph::body()].ops) checker.check(op);
+}
+
+}  // namespace fusebox
