@@ -273,6 +273,13 @@ Form IndexAlgebra::symbol_of(Form value) {
   value = resolve(value);
   check_internal(!has_loops(value), "a form with loops was to be used as an extent");
   if (value == Form{} || store_.as_coefficient(value)) return value;
+  Poly plain;
+  store_.load(plain, value);
+  if (expand_named(plain, {}) && !plain.failed) {
+    normalize(plain);
+    if (!plain.failed) value = store_.intern(plain);
+    if (value == Form{} || store_.as_coefficient(value)) return value;
+  }
   // 2n + 2 is 2 × (n + 1), so that what divides the extent visibly still does.
   const int64_t factor = std::max<int64_t>(1, content(value));
   Poly poly;

@@ -142,17 +142,23 @@ bool IndexAlgebra::raise_lower(AtomId atom, int64_t lower) {
   if (record.kind == AtomKind::kNamed || record.kind == AtomKind::kMin) {
     for (uint32_t i = 0; i < record.args_count; ++i) require_at_least(store_.args(atom)[i], lower);
   } else if (record.kind == AtomKind::kQuotient && lower >= 1) {
-    // The divisor is not 0.
+    // The divisor is not 0, and x div d >= 1 implies x >= d.
+    const Form whole = store_.args(atom)[0];
     const Form divisor = store_.args(atom)[1];
-    if (store_.form(divisor).bounds.lo >= 0) require_at_least(divisor, 1);
-  } else if (record.kind == AtomKind::kDigit && record.range == kNoRange) {
-    int64_t whole = lower;
-    if (record.divisor.symbols == kOne) {
-      if (__builtin_mul_overflow(lower, record.divisor.factor, &whole)) return true;
-    } else if (lower < 0) {
-      return true;
+    if (store_.form(divisor).bounds.lo >= 0) {
+      require_at_least(divisor, 1);
+      require_at_least(sub(whole, divisor), 0);
     }
+  } else if (record.kind == AtomKind::kDigit && record.range == kNoRange) {
     const AtomId base{record.root};
+    if (record.divisor.symbols != kOne) {
+      // x div d >= c implies x >= c·d.
+      const Form least = mul(store_.intern(record.divisor), lower);
+      require_at_least(sub(value_of(base), least), 0);
+      if (lower < 0) return true;
+    }
+    int64_t whole = lower;
+    if (record.divisor.symbols == kOne && __builtin_mul_overflow(lower, record.divisor.factor, &whole)) return true;
     raise_lower(base, whole);
     if (store_.atom(base).kind == AtomKind::kNamed) require_at_least(store_.args(base)[0], whole);
   }

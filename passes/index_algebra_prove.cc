@@ -14,7 +14,7 @@ namespace fusebox {
 namespace {
 
 constexpr int kProofDepth = 3;
-constexpr int kProofEffort = 96;
+constexpr int kProofEffort = 24;
 constexpr uint32_t kMaxShiftDegree = 5;
 
 }  // namespace

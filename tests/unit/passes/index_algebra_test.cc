@@ -220,6 +220,7 @@ TEST_F(IndexAlgebraTest, ExtentsThatAreNoProductAreSymbolsOfTheirOwn) {
   EXPECT_TRUE(a.prove_le(j, n));
   EXPECT_TRUE(a.equal(padded, a.add(n, num(1))));
   EXPECT_EQ(a.symbol_of(a.add(a.mul(n, 2), num(2))), a.mul(padded, 2));
+  EXPECT_EQ(a.symbol_of(a.add(padded, num(2))), a.symbol_of(a.add(n, num(3))));
 }
 
 TEST_F(IndexAlgebraTest, CeilDivFoldsWhereItIsExact) {
