@@ -17,17 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#if __has_include("ir/canonical.h")
-#include "ir/canonical.h"
-#else
-namespace fusebox {
-struct Digest {
-  uint64_t low = 0;
-  uint64_t high = 0;
-  bool operator==(const Digest&) const = default;
-};
-}  // namespace fusebox
-#endif
+#include "ir/digest.h"
 #include "ir/error.h"
 #include "ir/module.h"
 

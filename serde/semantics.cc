@@ -2,13 +2,7 @@
 
 #include <string>
 
-#if __has_include("ir/verify.h")
 #include "ir/verify.h"
-#else
-namespace fusebox {
-static std::optional<Error> find_error(const Graph&) { return std::nullopt; }
-}  // namespace fusebox
-#endif
 
 namespace fusebox {
 namespace {
@@ -42,6 +36,10 @@ void check_step(const Step& step, const Place& place) {
               "'" + std::string(row.text) + "' does not take attribute '" + std::string(row_of(key).text) + "'");
 }
 
+[[noreturn]] void fail(const Error& error, const std::string& field) {
+  throw Error(error.code, error.what(), error.place.empty() ? field : field + " " + error.place);
+}
+
 void check_steps(const std::vector<Step>& steps, const Place& place) {
   for (size_t i = 0; i < steps.size(); ++i) check_step(steps[i], Place(place, i));
 }
@@ -50,16 +48,16 @@ void check_steps(const std::vector<Step>& steps, const Place& place) {
 
 void check_meaning(const Module& m, const Place& place) {
   const Place graphs(place, "graphs"), lists(place, "step_lists"), segmentations(place, "segmentations");
-  for (size_t i = 0; i < m.graphs.size(); ++i)
-    if (const auto error = find_error(m.graphs[i])) {
-      const std::string field = Place(graphs, i).text();
-      throw Error(error->code, error->what(), error->place.empty() ? field : field + " " + error->place);
-    }
   for (size_t i = 0; i < m.step_lists.size(); ++i) check_steps(m.step_lists[i].steps, Place(Place(lists, i), "steps"));
   for (size_t i = 0; i < m.segmentations.size(); ++i) {
     const Place at(segmentations, i), segments(at, "segments");
     for (size_t k = 0; k < m.segmentations[i].segments.size(); ++k)
       check_steps(m.segmentations[i].segments[k].steps, Place(Place(segments, k), "steps"));
+  }
+  if (const auto error = find_error(m)) {
+    for (size_t i = 0; i < m.graphs.size(); ++i)
+      if (const auto in_graph = find_error(m.graphs[i])) fail(*in_graph, Place(graphs, i).text());
+    fail(*error, place.text());
   }
 }
 

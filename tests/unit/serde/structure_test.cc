@@ -205,6 +205,23 @@ TEST(Structure, FewDomainsStandForOthers) {
   expect_error(ErrorCode::kTooLarge, "module.graphs[0].domains", [&] { encode(m); });
 }
 
+// What the limits allow can be walked by code that recurses: each tensor leads to the next through its loop broadcast.
+TEST(Structure, TheLongestChainOfTensorsFitsTheStack) {
+  Graph g;
+  for (size_t i = 0; i <= limits::kLoopBroadcasts; ++i) {
+    const ValueId v = add_tensor(g, Dtype::kFloat, "t" + std::to_string(i));
+    const DomainId d = add_domain(g, g[v].tensor, IterDomain{});
+    g.tensor_of(v).logical = {d};
+    if (i == 0) continue;
+    IterDomain stand_in;
+    stand_in.like = g.tensors[i - 1].logical[0];
+    g.tensor_of(v).loop_broadcasts = {add_domain(g, g[v].tensor, stand_in)};
+  }
+  append(g, Graph::body(), Op{OpKind::kExp, {}, {g.tensors.back().value}, {}, {}});
+  const Module m = module_of(g);
+  EXPECT_TRUE(decode_module_structure(bytes_of(encode(m))) == m);
+}
+
 TEST(Structure, LayoutsOfInputsAreChecked) {
   const auto refused = [](const char* field, std::function<void(InputSpec&)> damage) {
     Module m = good();

@@ -1,0 +1,114 @@
+// The last phase of decoding: steps follow their rows, and programs verify.
+#include "serde/semantics.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/builder.h"
+#include "ir/verify.h"
+#include "serde/decode.h"
+#include "serde/encode.h"
+#include "tests/support/expect_error.h"
+
+namespace fusebox {
+namespace {
+
+using testing::expect_error;
+
+// %y = exp %x, and a step of it.
+Module with(Step step) {
+  Module m;
+  Graph& g = m.graphs.emplace_back(fusion("g"));
+  output(g, unary(g, OpKind::kExp, input(g, "x", Dtype::kFloat, {size(g, "n")}), "y"));
+  StepList& list = m.step_lists.emplace_back();
+  list.graph = "g";
+  list.steps.push_back(std::move(step));
+  return m;
+}
+
+Step split() {
+  return Step{StepKind::kSplit, {StepOperand::domain_of("y", "i1"), StepOperand::number(128)}, {"o", "t"}, {}};
+}
+
+void refused(const std::string& place, const Step& step) {
+  const Module m = with(step);
+  const std::string bytes = encode(m);
+  EXPECT_TRUE(decode_module_structure(bytes_of(bytes)) == m);
+  expect_error(ErrorCode::kInvalidField, "module.step_lists[0].steps[0]." + place, [&] { decode_module(bytes_of(bytes)); });
+}
+
+TEST(Semantics, AGoodStepPasses) {
+  const Module m = with(split());
+  EXPECT_TRUE(decode_module(bytes_of(encode(m))) == m);
+  Step by_scalar = split();
+  by_scalar.operands[1] = StepOperand::of("k");
+  EXPECT_NO_THROW(decode_module(bytes_of(encode(with(by_scalar)))));
+}
+
+TEST(Semantics, StepsThatDoNotFollowTheirRow) {
+  Step step = split();
+  step.operands.pop_back();
+  refused("operands", step);
+  step = split();
+  step.operands.push_back(StepOperand::number(1));
+  refused("operands", step);
+  step = split();
+  step.operands[0] = StepOperand::of("y");
+  refused("operands[0]", step);
+  step = split();
+  step.operands[0] = StepOperand::number(3);
+  refused("operands[0]", step);
+  step = split();
+  step.operands[0].value.clear();
+  refused("operands[0]", step);
+  step = split();
+  step.operands[1] = StepOperand::domain_of("y", "i0");
+  refused("operands[1]", step);
+  step = split();
+  step.attrs.set(AttrKey::kUnroll, int64_t{1});
+  refused("attrs[0].key", step);
+}
+
+TEST(Semantics, StepsOfSegmentsAndBundlesAreCheckedToo) {
+  Step step = split();
+  step.operands.clear();
+  Module m;
+  m.segmentations.emplace_back().segments.emplace_back().steps.push_back(step);
+  expect_error(ErrorCode::kInvalidField, "module.segmentations[0].segments[0].steps[0].operands",
+               [&] { decode_module(bytes_of(encode(m))); });
+  Bundle b;
+  b.steps.emplace_back().steps.push_back(step);
+  expect_error(ErrorCode::kInvalidField, "bundle.steps[0].steps[0].operands", [&] { decode_bundle(bytes_of(encode(b))); });
+  Bundle staged;
+  staged.stages.push_back({Stage::kSegments, with(step)});
+  expect_error(ErrorCode::kInvalidField, "bundle.stages[0].module.step_lists[0].steps[0].operands",
+               [&] { decode_bundle(bytes_of(encode(staged))); });
+}
+
+TEST(Semantics, AProgramThatDoesNotVerifyIsRefusedByGraphAndValue) {
+  Module m = with(split());
+  m.graphs.push_back(m.graphs[0]);
+  m.graphs[1].name = "h";
+  EXPECT_TRUE(decode_module(bytes_of(encode(m))) == m);
+  // exp of a scalar gives no tensor.
+  Graph& g = m.graphs[1];
+  const ValueId y = *find_value(g, "y");
+  g[g[y].def].operands[0] = *find_value(g, "n");
+  const std::string bytes = encode(m);
+  EXPECT_TRUE(decode_module_structure(bytes_of(bytes)) == m);
+  try {
+    decode_module(bytes_of(bytes));
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, find_error(g)->code);
+    EXPECT_EQ(error.place, "module.graphs[1] " + find_error(g)->place);
+  }
+}
+
+TEST(Semantics, PartsThatDoNotFitTogetherAreRefused) {
+  Module m = with(split());
+  m.step_lists[0].graph = "other";
+  expect_error(ErrorCode::kUnknownName, "module @other", [&] { decode_module(bytes_of(encode(m))); });
+}
+
+}  // namespace
+}  // namespace fusebox
