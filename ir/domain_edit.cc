@@ -130,13 +130,20 @@ std::vector<DomainId> loop_base(const Graph& g, TensorId t) {
   return base;
 }
 
+void move_stand_ins(Graph& g, const DomainMap& copied) {
+  for (IterDomain& d : g.domains) {
+    const auto it = d.like ? copied.find(d.like) : copied.end();
+    if (it == copied.end()) continue;
+    const Tensor& t = g[g[d.like].tensor];
+    if (!holds(root_of(t), d.like) && !holds(t.logical, d.like)) d.like = it->second;
+  }
+}
+
 void prune(Graph& g, TensorId t) {
   Tensor& tensor = g[t];
   std::vector<DomainId> needed = root_of(tensor);
   for (const auto* list : {&tensor.logical, &tensor.loop, &tensor.allocation}) needed.insert(needed.end(), list->begin(), list->end());
   if (tensor.inline_at) needed.push_back(tensor.inline_at);
-  for (const IterDomain& d : g.domains)
-    if (d.like && g[d.like].tensor == t) needed.push_back(d.like);
 
   const auto kept = transforms_between(g, {}, needed);
   std::vector<bool> alive(g.domains.size());

@@ -41,7 +41,9 @@ DomainId add_loop_broadcast(Graph& g, TensorId t, DomainId like, std::string_vie
 void set_loop(Graph& g, TensorId t, std::vector<DomainId> loop);
 // The loop without what schedule transforms made of it: the logical domain, or, after set_loop_domain, the root.
 std::vector<DomainId> loop_base(const Graph& g, TensorId t);
-// Drops the transforms and loop broadcasts that neither the domain lists nor another tensor's loop broadcast need.
+// Loop broadcasts that stand for a domain that has a copy stand for that, if the domain is in none of its tensor's lists any more.
+void move_stand_ins(Graph& g, const DomainMap& copied);
+// Drops the transforms and loop broadcasts that the domain lists do not need.
 void prune(Graph& g, TensorId t);
 // A tensor with the same domains and marks, made by nothing yet. `copied`: from the old domains to the new ones.
 ValueId copy_tensor(Graph& g, ValueId tensor, std::string_view name, DomainMap* copied = nullptr);

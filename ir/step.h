@@ -76,5 +76,8 @@ inline bool is_applicable(const Graph& g, const Step& step) { return !inapplicab
 // schedule step.
 void apply(Graph& g, const Step& step);
 void apply(Graph& g, std::span<const Step> steps);
+// A vector names std by its element's allocator, and std::apply would match it better than the span.
+inline void apply(Graph& g, const std::vector<Step>& steps) { apply(g, std::span<const Step>(steps)); }
+inline void apply(Graph& g, std::vector<Step>& steps) { apply(g, std::span<const Step>(steps)); }
 
 }  // namespace fusebox

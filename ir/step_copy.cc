@@ -73,7 +73,8 @@ void step_cache_before(StepContext& c) {
   c.begin();
   Graph& g = *c.target;
   const OpId def = g[y].def;
-  const ValueId made = copy_tensor(g, y, c.step.results[0]);
+  DomainMap copied;
+  const ValueId made = copy_tensor(g, y, c.step.results[0], &copied);
   Tensor& cache = g.tensor_of(made);
   cache.allocation.clear();
   cache.contiguity.clear();
@@ -97,6 +98,7 @@ void step_cache_before(StepContext& c) {
   g[t].logical = visible;
   set_loop(g, t, *loops);
   if (g[t].allocation == visible) g[t].allocation.clear();
+  move_stand_ins(g, copied);
   prune(g, t);
 }
 

@@ -86,6 +86,7 @@ class Stages {
     g_[t_].root.clear();
     g_[t_].logical = rest;
     set_loop(g_, t_, std::move(loop));
+    move_stand_ins(g_, copied_);
     prune(g_, t_);
     std::vector<int64_t> axes;
     for (size_t i = 0; i < rest.size(); ++i)
