@@ -45,8 +45,13 @@ void convert_lanes(LaneCall& c) {
 // -- the four reduced floats, as struct { memory type, from float }
 struct Half {
   using Memory = uint16_t;
-  static float load(uint16_t m) { return half_to_float(m); }
-  // Of a float that a half holds; keeps a NaN's bits.
+  // A NaN keeps its bits, signalling ones too, on the way in and out.
+  static float load(uint16_t m) {
+    const auto w = static_cast<uint32_t>(m);
+    const uint32_t special = (w & 0x8000u) << 16 | 0x7f800000u | (w & 0x3ffu) << 13;
+    return std::bit_cast<float>((w & 0x7c00u) == 0x7c00u ? special : std::bit_cast<uint32_t>(half_to_float(m)));
+  }
+  // Of a float that a half holds.
   static uint16_t store(float x) {
     const uint32_t w = std::bit_cast<uint32_t>(x);
     const auto nan = static_cast<uint16_t>((w >> 16 & 0x8000u) | 0x7c00u | (w >> 13 & 0x3ffu));

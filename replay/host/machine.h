@@ -164,7 +164,6 @@ class Machine {
   void allocate(Group& g, const Instruction& i);
   void load(Group& g, const Instruction& i, const MemoryFunctions& f);
   void store(Group& g, const Instruction& i, const MemoryFunctions& f);
-  void copy(Group& g, const Instruction& i, const MemoryFunctions& f);
   void load_local(Group& g, const Instruction& i, const Mask& m);
   void store_local(Group& g, const Instruction& i, const Mask& m);
   Pattern check_read(Group& g, uint32_t buffer, const int64_t* index, uint8_t stride, const Mask& m);
@@ -172,7 +171,11 @@ class Machine {
   void read_element(Group& g, uint32_t buffer, int64_t element, int32_t lane);
   void write_element(Group& g, uint32_t buffer, int64_t element, int32_t lane);
   void read_by_all(Group& g, uint32_t buffer, int64_t element, const Mask& m);
-  bool copy_rows(Group& g, const Instruction& i, const Mask& m, const MemoryFunctions& f);
+
+  // -- vector_copies.cc
+  void copy(Group& g, const Instruction& i, const MemoryFunctions& f);
+  int64_t dense_place(Group& g, uint32_t buffer, uint32_t reg, const Mask& m, int64_t width);
+  bool copy_dense(Group& g, const Instruction& i, const Mask& m, const MemoryFunctions& f);
   void copy_lane(Group& g, const Instruction& i, int32_t lane, const MemoryFunctions& f);
   const Clock& clock_of(const BufferState& b) const { return b.memory == MemoryType::kShared ? own_clock_ : clock_; }
 

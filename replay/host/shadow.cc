@@ -2,25 +2,42 @@
 
 namespace fusebox::host {
 
-bool read_consecutive(const int32_t* __restrict writers, int32_t* __restrict readers, int32_t me, int32_t count, const Clock& clock) {
+namespace {
+
+// The thread of granule k is me + (k >> shift).
+template <int shift>
+bool read_all(const int32_t* __restrict writers, int32_t* __restrict readers, int32_t me, int32_t count, const Clock& clock) {
   const Clock c = clock;
   int32_t good = 1;
   for (int32_t k = 0; k < count; ++k) {
-    const int32_t w = writers[k];
-    good &= holds_value(w, c) & may_read(w, me + k, c);
-    readers[k] = after_read(readers[k], me + k, c);
+    const int32_t w = writers[k], thread = me + (k >> shift);
+    good &= holds_value(w, c) & may_read(w, thread, c);
+    readers[k] = after_read(readers[k], thread, c);
   }
   return good != 0;
 }
 
-bool write_consecutive(int32_t* __restrict writers, const int32_t* __restrict readers, int32_t me, int32_t count, const Clock& clock) {
+template <int shift>
+bool write_all(int32_t* __restrict writers, const int32_t* __restrict readers, int32_t me, int32_t count, const Clock& clock) {
   const Clock c = clock;
   int32_t good = 1;
   for (int32_t k = 0; k < count; ++k)
-    good &= may_read(writers[k], me + k, c) & may_write_after_reads(readers[k], me + k, c);
+    good &= may_read(writers[k], me + (k >> shift), c) & may_write_after_reads(readers[k], me + (k >> shift), c);
   if (good == 0) return false;
-  for (int32_t k = 0; k < count; ++k) writers[k] = me + k;
+  for (int32_t k = 0; k < count; ++k) writers[k] = me + (k >> shift);
   return true;
+}
+
+}  // namespace
+
+bool read_consecutive(const int32_t* writers, int32_t* readers, int32_t me, int32_t count, const Clock& c, int32_t width) {
+  const auto f = width == 1 ? read_all<0> : width == 2 ? read_all<1> : width == 4 ? read_all<2> : width == 8 ? read_all<3> : read_all<4>;
+  return f(writers, readers, me, count * width, c);
+}
+
+bool write_consecutive(int32_t* writers, const int32_t* readers, int32_t me, int32_t count, const Clock& c, int32_t width) {
+  const auto f = width == 1 ? write_all<0> : width == 2 ? write_all<1> : width == 4 ? write_all<2> : width == 8 ? write_all<3> : write_all<4>;
+  return f(writers, readers, me, count * width, c);
 }
 
 void renumber(int32_t* words, int64_t count, const Clock& c, bool is_own) {

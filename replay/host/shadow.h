@@ -47,10 +47,10 @@ inline int32_t after_read(int32_t reader, int32_t me, const Clock& c) {
   return (is_shared ? c.now + kManyThreads : me) | (is_foreign ? kFlag : 0);
 }
 
-// Consecutive granules, one for each of `count` consecutive threads of which the first is `me`. False, and nothing changed that
+// Consecutive granules, `width` for each of `count` consecutive threads of which the first is `me`. False, and nothing changed that
 // matters, where one of them breaks a rule.
-bool read_consecutive(const int32_t* writers, int32_t* readers, int32_t me, int32_t count, const Clock& c);
-bool write_consecutive(int32_t* writers, const int32_t* readers, int32_t me, int32_t count, const Clock& c);
+bool read_consecutive(const int32_t* writers, int32_t* readers, int32_t me, int32_t count, const Clock& c, int32_t width = 1);
+bool write_consecutive(int32_t* writers, const int32_t* readers, int32_t me, int32_t count, const Clock& c, int32_t width = 1);
 
 // Makes room for later epochs: words of earlier phases become kBeforeLaunch, of other blocks epoch 2, of this block's earlier
 // epochs 3, of now 4. `is_own`: memory of this block alone, where words below `first` hold nothing.
