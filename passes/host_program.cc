@@ -71,7 +71,7 @@ class HostBuilder {
   }
 
   // A tensor of the fusion as a tensor of the host program: `input`, or allocated.
-  ValueId declare(ValueId v) {
+  ValueId declare(ValueId v, const std::vector<int64_t>& allocation_order = {}) {
     const Tensor old = fusion_.tensor_of(v);
     const auto from = logical_without_reductions(fusion_, old);
     std::vector<ValueId> extents, expanded;
@@ -100,13 +100,17 @@ class HostBuilder {
       append(h(), Graph::body(), Op{OpKind::kInput, {}, {t}, {}, {}});
       return t;
     }
+    if (!allocation_order.empty()) {
+      made.allocation.clear();
+      for (int64_t axis : allocation_order) made.allocation.push_back(logical.at(static_cast<size_t>(axis)));
+    }
     // Sizes and strides by logical axis; a broadcast takes no memory: stride 0.
     std::vector<ValueId> sizes(from.size()), strides(from.size(), host_.index(0));
     for (size_t i = 0; i < from.size(); ++i) sizes[i] = expanded[i] ? expanded[i] : extents[i];
     ValueId run = host_.index(1);
-    const auto order = allocation_of(fusion_, old);
+    const auto order = allocation_of(h(), h().tensor_of(t));
     for (size_t k = order.size(); k-- > 0;) {
-      const size_t i = position_in(from, order[k]);
+      const size_t i = position_in(logical, order[k]);
       if (i >= from.size() || h()[logical[i]].iter_type == IterType::kBroadcast) continue;
       strides[i] = run;
       run = host_.mul(run, extents[i]);
@@ -125,7 +129,7 @@ class HostBuilder {
       tensors_[c.value] = tensors_.at(c.alias);
       return;
     }
-    tensors_[c.value] = declare(v);
+    tensors_[c.value] = declare(v, c.allocation_order);
     allocated_.push_back(c.value);
   }
 

@@ -13,6 +13,16 @@ bool has_place(const Lowering& l, const Buffer& b, uint32_t shared, size_t posit
   return is_block(p) && (b.memory == MemoryType::kShared) && l.used_threads.contains(p);
 }
 
+// x, y → x, y xor x permutes the points of y only if y has a power of two of them, and x no more.
+void check_swizzle(const Graph& g, IndexAlgebra& algebra, DomainValues& values, ValueId v, const Transform& t) {
+  if (t.kind != TransformKind::kSwizzle || t.swizzle != SwizzleType::kXor) return;
+  const auto x = algebra.constant_value(values.extent(t.inputs[0])), y = algebra.constant_value(values.extent(t.inputs[1]));
+  if (x && y && *y > 0 && (*y & (*y - 1)) == 0 && *x <= *y) return;
+  throw Error(ErrorCode::kIllegalSwizzle,
+              "an xor swizzle needs a second domain of a constant power of two, and a first one that is no larger; split by such factors first, or use a cyclic one",
+              "%" + g[v].name + "." + g[t.inputs[1]].name);
+}
+
 }  // namespace
 
 void Lowering::plan_threads() {
@@ -23,6 +33,9 @@ void Lowering::plan_threads() {
     Symbols symbols(g, classes, extents);
     DomainValues values(g, plan, symbols, extents, g[v].tensor);
     const auto& loop = loop_of(g.tensor_of(v));
+    for (TransformId id : g.tensor_of(v).transforms) check_swizzle(g, extents, values, v, g[id]);
+    if (g.tensor_of(v).circular_depth > 0)
+      throw Error(ErrorCode::kUnsupportedSchedule, "lowering does not pipeline circular buffers yet; leave the step out", place_of(v));
     for (size_t i = 0; i < loop.size(); ++i) {
       const ParallelType p = plan.nodes[nest.path[i]].parallel;
       if (p == ParallelType::kBulk || p == ParallelType::kMma || p == ParallelType::kGroup || p == ParallelType::kStream ||

@@ -2,6 +2,7 @@
 
 #include "ir/canonical.h"
 #include "ir/concretize.h"
+#include "ir/domain.h"
 #include "ir/error.h"
 #include "passes/host_program.h"
 #include "passes/lower.h"
@@ -26,6 +27,28 @@ int choose_index_bits(const Graph& g, const Bindings& bindings) {
   return 32;
 }
 
+namespace {
+
+// The layout that a segment's steps gave its outputs, for the allocation and for the segments that read them.
+void take_layouts(const Graph& scheduled, Segmentation& s, size_t index) {
+  for (Crossing& out : s.segments[index].outputs) {
+    const auto v = find_value(scheduled, out.value);
+    if (!v || !scheduled.is_tensor(*v) || scheduled.tensor_of(*v).allocation.empty()) continue;
+    const auto logical = logical_without_reductions(scheduled, scheduled.tensor_of(*v));
+    std::vector<int64_t> order;
+    for (DomainId d : scheduled.tensor_of(*v).allocation)
+      if (const size_t axis = position_in(logical, d); axis < logical.size()) order.push_back(static_cast<int64_t>(axis));
+    if (order.size() != logical.size())
+      throw Error(ErrorCode::kIllegalAllocation, "what crosses a kernel's border is laid out by its logical axes; set the allocation to an order of them", "%" + out.value);
+    out.allocation_order = order;
+    for (size_t later = index + 1; later < s.segments.size(); ++later)
+      for (Crossing& in : s.segments[later].inputs)
+        if (in.value == out.value) in.allocation_order = order;
+  }
+}
+
+}  // namespace
+
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
   Compiled c;
   c.concretize = plan_concretize(fusion, bindings);
@@ -43,9 +66,11 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
     c.segmentation = assigned ? plan_assigned(c.concretized, *options.steps) : plan_single(c.concretized, *options.steps);
   }
   std::vector<Graph> launches;
-  for (const Segment& segment : c.segmentation.segments) {
+  for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
+    const Segment& segment = c.segmentation.segments[i];
     Graph scheduled = extract(c.concretized, segment);
     apply(scheduled, segment.steps);
+    take_layouts(scheduled, c.segmentation, i);
     if (segment.executor == SegmentExecutor::kKernel) {
       Lowered lowered = lower(canonical_order(scheduled), {.index_bits = c.index_bits});
       c.kernels.push_back(std::move(lowered.kernel));

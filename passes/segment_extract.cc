@@ -87,6 +87,11 @@ class Extractor {
     t.devices = old.devices;
     for (DomainId d : old.allocation)
       if (domains.contains(d)) t.allocation.push_back(domains.at(d));
+    for (const Crossing& c : segment_.inputs) {
+      if (c.value != from_[v].name || c.allocation_order.empty()) continue;
+      t.allocation.clear();
+      for (int64_t axis : c.allocation_order) t.allocation.push_back(logical.at(static_cast<size_t>(axis)));
+    }
     const bool is_input = from_[from_[v].def].kind == OpKind::kInput;
     if (is_input) t.contiguity = old.contiguity;
     append(to_, Graph::body(), Op{OpKind::kInput, {}, {made}, {}, {}});

@@ -1,0 +1,82 @@
+// Schedule law: whatever steps a schedule is made of, if `legal` accepts it, it lowers, runs on the host executor without a
+// finding, and gives the bits of the unfused plan. What `legal` refuses has a code.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "ir/print.h"
+#include "passes/lower.h"
+#include "passes/pipeline.h"
+#include "replay/host_program.h"
+#include "replay/input.h"
+#include "tests/support/schedule_cases.h"
+
+namespace fusebox {
+namespace {
+
+std::vector<ProgramOutput> run(const Graph& g, std::span<const Argument> inputs, const CompileOptions& options) {
+  const Compiled c = compile(g, bind_sizes(g, bound_inputs(inputs)), options);
+  std::vector<NamedKernel> kernels;
+  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
+  const auto device = make_host_device({.step_limit = int64_t{1} << 32});
+  return run_host_program(c.host, kernels, *device, inputs).outputs;
+}
+
+uint64_t setting(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+TEST(Schedules, LegalOnesAgreeWithTheUnfusedPlan) {
+  const uint64_t first = setting("FUSEBOX_FIRST_SEED", 1), count = setting("FUSEBOX_SCHEDULES", 3000);
+  std::map<std::string, int> legal_kinds, refusals, launch_refusals;
+  int legal_count = 0, ran = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    const test::ScheduleCase c = test::make_schedule_case(seed);
+    const Graph& g = c.module.graphs[0];
+    SCOPED_TRACE("seed " + std::to_string(seed) + " " + c.family + "\n" + print(c.module) + print_steps(c.steps));
+    std::vector<Argument> inputs;
+    for (const InputSpec& s : c.module.input_specs[0].specs) inputs.push_back(make_argument(s));
+    Compiled compiled;
+    try {
+      compiled = compile(g, bind_sizes(g, bound_inputs(inputs)), {.steps = c.steps});
+    } catch (const Error& e) {
+      ASSERT_NE(row_of(e.code).outcome, Outcome::kInternal) << e.what() << " " << e.place;
+      ASSERT_FALSE(e.place.empty()) << e.what();
+      ++refusals[std::string(row_of(e.code).name)];
+      continue;
+    }
+    ++legal_count;
+    for (const Step& s : c.steps) ++legal_kinds[std::string(row_of(s.kind).text)];
+    const auto expected = run(g, inputs, {});
+    std::vector<ProgramOutput> actual;
+    try {
+      actual = run(g, inputs, {.steps = c.steps});
+    } catch (const Error& e) {
+      // What only the launch can know: too many threads, or a layout that a vector access cannot take.
+      const bool at_launch = e.code == ErrorCode::kLaunchLimit || e.code == ErrorCode::kUnalignedVector;
+      ASSERT_TRUE(at_launch) << code_text(e.code) << " " << e.place << ": " << e.what() << "\n" << print(compiled.kernels[0]);
+      ++launch_refusals[std::string(row_of(e.code).name)];
+      continue;
+    }
+    ++ran;
+    ASSERT_EQ(expected.size(), actual.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      // Layouts may differ (set_allocation); the elements may not.
+      const TensorData a = contiguous_copy(expected[i].value.tensor), b = contiguous_copy(actual[i].value.tensor);
+      ASSERT_EQ(digest(a), digest(b)) << "output " << i << "\n" << print(compiled.kernels[0]);
+    }
+  }
+  for (const auto& [kind, n] : legal_kinds) std::printf("  in legal schedules: %-18s %d\n", kind.c_str(), n);
+  for (const auto& [code, n] : refusals) std::printf("  refused: %-22s %d\n", code.c_str(), n);
+  for (const auto& [code, n] : launch_refusals) std::printf("  refused at launch: %-16s %d\n", code.c_str(), n);
+  std::printf("  schedules: %d legal, %d ran, of %d\n", legal_count, ran, static_cast<int>(count));
+  if (count >= 3000) {
+    EXPECT_GE(ran, 300);
+    EXPECT_GE(static_cast<int>(count) - legal_count, 100);
+  }
+}
+
+}  // namespace
+}  // namespace fusebox

@@ -1,0 +1,22 @@
+// Seeded random schedules for a few families of small programs: what the schedule law and the GPU run share.
+//
+//   ScheduleCase c = make_schedule_case(seed);    // the same seed gives the same case on every machine
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/module.h"
+
+namespace fusebox::test {
+
+struct ScheduleCase {
+  std::string family;
+  Module module;            // one fusion and its inputs, of values whose sums are exact in float
+  std::vector<Step> steps;  // each applied when it was drawn
+};
+
+ScheduleCase make_schedule_case(uint64_t seed);
+
+}  // namespace fusebox::test
