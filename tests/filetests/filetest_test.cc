@@ -1,0 +1,180 @@
+// Filetests: tests/filetests/KIND/NAME.fir, each one program and what becomes of it.
+//
+//   // test: lower index 32        KIND and options; what they do is below, at each kind
+//   fusion @f { … }                the input: a module
+//   // expect:
+//   kernel @f { … }                the whole text that must come out; or `error E0203 at %y`
+//
+// Every input also round-trips text and bytes. BLESS=1 writes what comes out into the files; where CI is set it refuses.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "codegen/cuda.h"
+#include "ir/error.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "passes/lower.h"
+#include "passes/segment.h"
+#include "serde/decode.h"
+#include "serde/encode.h"
+
+namespace fusebox {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFirst = "// test: ";
+constexpr std::string_view kExpect = "// expect:\n";
+
+std::string folder() { return "tests/filetests"; }
+
+// What a file asks for: its kind and the words after it.
+struct Request {
+  std::string kind;
+  std::vector<std::string> options;
+
+  bool has(std::string_view word) const { return std::find(options.begin(), options.end(), word) != options.end(); }
+};
+
+// The main graph with the steps that the module has for it.
+Graph scheduled(const Module& m) {
+  Graph g = main_graph(m);
+  if (const StepList* list = find_steps(m, g.name)) apply(g, list->steps);
+  return g;
+}
+
+LowerOptions lower_options(const Request& r) {
+  LowerOptions options;
+  if (r.has("32")) options.index_bits = 32;
+  return options;
+}
+
+// parse: the text in its one form.
+std::string run_parse(const Module& m, const Request&) { return print(m); }
+
+// verify: `ok`, or the first error.
+std::string run_verify(const Module& m, const Request&) {
+  verify(m);
+  return "ok\n";
+}
+
+// pass: the graph after the steps that the file has for it. pass segment: the segmentation into one kernel an op.
+std::string run_pass(const Module& m, const Request& r) {
+  verify(m);
+  if (r.has("segment")) return print(plan_unfused(main_graph(m)));
+  const Graph g = scheduled(m);
+  verify(g);
+  return print(g);
+}
+
+// lower [32]: kernel and launch program. lower legal: whether it can be lowered.
+std::string run_lower(const Module& m, const Request& r) {
+  verify(m);
+  const Graph g = scheduled(m);
+  const std::optional<Error> refused = legal(g);
+  if (r.has("legal")) {
+    if (refused) throw *refused;
+    return "legal\n";
+  }
+  const Lowered lowered = lower(g, lower_options(r));
+  verify(lowered.kernel);
+  verify(lowered.launch);
+  return print(lowered.kernel) + "\n" + print(lowered.launch);
+}
+
+// emit [32]: CUDA C++ of the main graph, lowered if it is no kernel.
+std::string run_emit(const Module& m, const Request& r) {
+  verify(m);
+  const Graph& g = main_graph(m);
+  return emit_cuda(g.level == Level::kKernel ? g : lower(scheduled(m), lower_options(r)).kernel).text;
+}
+
+using Kind = std::function<std::string(const Module&, const Request&)>;
+const std::map<std::string, Kind>& kinds() {
+  static const std::map<std::string, Kind> list = {
+      {"parse", run_parse}, {"verify", run_verify}, {"pass", run_pass}, {"lower", run_lower}, {"emit", run_emit}};
+  return list;
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Request request_of(const std::string& text) {
+  Request r;
+  if (!text.starts_with(kFirst)) return r;
+  std::istringstream line(text.substr(kFirst.size(), text.find('\n') - kFirst.size()));
+  line >> r.kind;
+  for (std::string word; line >> word;) r.options.push_back(word);
+  return r;
+}
+
+void expect_round_trips(const Module& m) {
+  EXPECT_TRUE(parse_module(print(m)) == m) << print(m);
+  EXPECT_TRUE(decode_module_structure(bytes_of(encode(m))) == m) << print(m);
+}
+
+// What comes out; of an error its code and place, not its sentence.
+std::string outcome(const Request& r, const std::string& input) {
+  try {
+    const Module m = parse_module(input);
+    expect_round_trips(m);
+    return kinds().at(r.kind)(m, r);
+  } catch (const Error& e) {
+    EXPECT_NE(e.code, ErrorCode::kInternal) << e.what();
+    return "error " + code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + "\n";
+  }
+}
+
+class FileTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(FileTest, GivesWhatTheFileSays) {
+  const fs::path path = fs::path(folder()) / GetParam();
+  const std::string text = read(path);
+  const Request r = request_of(text);
+  ASSERT_TRUE(kinds().contains(r.kind)) << path << ": the first line is not `// test: KIND`";
+  ASSERT_EQ(path.parent_path().filename().string(), r.kind) << path << ": the file lies in another kind's folder";
+  const size_t split = text.find(kExpect);
+  const std::string input = text.substr(0, split);
+  const std::string expected = split == std::string::npos ? std::string() : text.substr(split + kExpect.size());
+  const std::string actual = outcome(r, input);
+  if (std::getenv("BLESS") == nullptr) {
+    EXPECT_EQ(actual, expected) << path << "; if the new text is right, run with BLESS=1";
+    return;
+  }
+  ASSERT_EQ(std::getenv("CI"), nullptr) << "BLESS rewrites expectations: not where CI is set";
+  if (actual == expected) return;
+  std::ofstream(path, std::ios::binary) << input << kExpect << actual;
+  std::cout << "blessed " << path.string() << "\n";
+}
+
+std::vector<std::string> files() {
+  std::vector<std::string> found;
+  if (!fs::exists(folder())) return found;
+  for (const auto& entry : fs::recursive_directory_iterator(folder()))
+    if (entry.path().extension() == ".fir") found.push_back(fs::relative(entry.path(), folder()).string());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param.substr(0, info.param.size() - 4);
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, FileTest, ::testing::ValuesIn(files()), test_name);
+
+}  // namespace
+}  // namespace fusebox
