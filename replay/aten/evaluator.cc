@@ -1,0 +1,296 @@
+// Going through the graph: arguments in, ops in order, results out; and the module's entry point.
+#include <ATen/ATen.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "ir/error.h"
+#include "ir/numeric.h"
+#include "replay/aten/evaluator.h"
+
+namespace fusebox::aten {
+namespace {
+
+at::ScalarType storage_type(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kBool: return at::kBool;
+    case Dtype::kInt8: return at::kChar;
+    case Dtype::kInt16: return at::kShort;
+    case Dtype::kInt32: return at::kInt;
+    case Dtype::kInt64:
+    case Dtype::kIndex:
+    // The same bits: carried as int64.
+    case Dtype::kUint64: return at::kLong;
+    case Dtype::kUint8: return at::kByte;
+    case Dtype::kUint16: return at::kUInt16;
+    case Dtype::kUint32: return at::kUInt32;
+    case Dtype::kHalf: return at::kHalf;
+    case Dtype::kBfloat16: return at::kBFloat16;
+    case Dtype::kFloat: return at::kFloat;
+    case Dtype::kDouble: return at::kDouble;
+    case Dtype::kComplexFloat: return at::kComplexFloat;
+    case Dtype::kComplexDouble: return at::kComplexDouble;
+    case Dtype::kFloat8E4m3: return at::kFloat8_e4m3fn;
+    case Dtype::kFloat8E5m2: return at::kFloat8_e5m2;
+    case Dtype::kFloat8E8m0:
+    case Dtype::kFloat4E2m1:
+    case Dtype::kFloat4E2m1x2: return at::kByte;
+  }
+  return at::kByte;
+}
+
+// The tensor's memory, kept alive by a result.
+TensorData shared(const at::Tensor& t, Dtype dtype) {
+  auto owner = std::make_shared<at::Tensor>(t);
+  return external_tensor(dtype, t.data_ptr(), t.sizes().vec(), t.strides().vec(), owner);
+}
+
+}  // namespace
+
+Carrier carrier_of(Dtype dtype) {
+  if (is_storage_only(dtype)) return Carrier::kBytes;
+  if (is_complex(dtype)) return Carrier::kComplex;
+  return is_floating(dtype) ? Carrier::kReal : Carrier::kInteger;
+}
+
+at::ScalarType carrier_type(Dtype dtype) {
+  switch (carrier_of(dtype)) {
+    case Carrier::kReal: return at::kDouble;
+    case Carrier::kComplex: return at::kComplexDouble;
+    case Carrier::kInteger:
+    case Carrier::kBytes: break;
+  }
+  return at::kLong;
+}
+
+Evaluator::Evaluator(const Graph& g, std::span<const Argument> inputs, const EvaluateOptions& options)
+    : g_(g), inputs_(inputs), options_(options), values_(g.values.size()) {
+  if (g.level != Level::kMath && g.level != Level::kScheduled)
+    throw Error(ErrorCode::kWrongLevel, "the reference evaluates fusions; give the fusion that this program was made from", "@" + g.name);
+  bindings_ = bind_sizes(g, bound_inputs(inputs));
+}
+
+Carried Evaluator::take(const Argument& argument) const {
+  Carried c;
+  c.dtype = argument.dtype;
+  if (argument.is_scalar) {
+    switch (carrier_of(argument.dtype)) {
+      case Carrier::kReal:
+        c.value = at::scalar_tensor(to_double(argument.dtype, argument.bits), at::kDouble);
+        break;
+      case Carrier::kComplex: {
+        const auto z = to_complex(argument.dtype, argument.bits);
+        c.value = at::scalar_tensor(c10::complex<double>(z.real(), z.imag()), at::kComplexDouble);
+        break;
+      }
+      case Carrier::kInteger:
+      case Carrier::kBytes:
+        c.value = at::scalar_tensor(static_cast<int64_t>(argument.bits.low), at::kLong);
+        break;
+    }
+    return c;
+  }
+  const TensorData& t = argument.tensor;
+  const at::Tensor seen = at::from_blob(t.data(), t.shape, t.strides, at::TensorOptions(storage_type(t.dtype)));
+  // Where nothing is converted it is seen, not copied: nobody writes to it.
+  c.value = seen.to(carrier_type(t.dtype));
+  return c;
+}
+
+Evaluated Evaluator::give(ValueId v, const Carried& c) const {
+  Evaluated e;
+  e.name = g_[v].name;
+  e.dtype = c.dtype;
+  e.is_scalar = !g_.is_tensor(v);
+  at::Tensor value = c.value;
+  Dtype as = Dtype::kDouble;
+  switch (carrier_of(c.dtype)) {
+    case Carrier::kReal:
+      break;
+    case Carrier::kComplex:
+      as = Dtype::kComplexDouble;
+      value = value.resolve_conj().resolve_neg();
+      break;
+    case Carrier::kInteger:
+      as = c.dtype == Dtype::kUint64 ? Dtype::kUint64 : Dtype::kInt64;
+      break;
+    case Carrier::kBytes:
+      as = Dtype::kUint8;
+      value = value.to(at::kByte);
+      break;
+  }
+  // An input that is handed on must not be the caller's memory.
+  for (const Argument& a : inputs_)
+    if (!a.is_scalar && value.data_ptr() >= static_cast<void*>(a.tensor.storage.get()) &&
+        value.data_ptr() < static_cast<void*>(a.tensor.storage.get() + a.tensor.storage_elems * size_bytes(a.dtype))) {
+      value = value.clone();
+      break;
+    }
+  e.reference = shared(value, as);
+  if (!c.exact()) e.bound = shared(c.bound.sizes() == value.sizes() ? c.bound : c.bound.expand(value.sizes()), Dtype::kDouble);
+  return e;
+}
+
+Carried Evaluator::carried(ValueId v) {
+  auto& known = values_[v.index];
+  if (known) return *known;
+  const Value& value = g_[v];
+  const auto bits = value.constant                                                     ? value.constant
+                    : v.index < bindings_.size() && value.kind == ValueKind::kScalar ? bindings_[v.index]
+                                                                                       : std::nullopt;
+  if (!bits) throw Error(ErrorCode::kInvalidGraph, "a value is used before it is known; verify the program", "%" + value.name);
+  known = take(Argument::scalar(value.dtype, *bits));
+  return *known;
+}
+
+int64_t Evaluator::integer(ValueId v) {
+  if (const auto n = fusebox::evaluate_integer(g_, v, bindings_)) return *n;
+  const Carried c = carried(v);
+  if (carrier_of(c.dtype) != Carrier::kInteger || c.value.numel() != 1 || !c.exact())
+    throw Error(ErrorCode::kBadInput, "an extent, start or diagonal is no number that is known; give it as an integer", "%" + g_[v].name);
+  return c.value.item<int64_t>();
+}
+
+std::vector<int64_t> Evaluator::integers(const Op& op, size_t slot) {
+  const auto ranges = slot_ranges(*row_of(op.kind).format, op.operands.size());
+  check_internal(ranges.has_value(), "operands do not fit the op's format");
+  std::vector<int64_t> list;
+  const SlotRange range = (*ranges)[slot];
+  for (uint32_t i = 0; i < range.count; ++i) list.push_back(integer(op.operands[range.begin + i]));
+  return list;
+}
+
+void Evaluator::evaluate(OpId id) {
+  const Op& op = g_[id];
+  if (op.kind == OpKind::kInput || op.kind == OpKind::kSize || op.kind == OpKind::kOutput) return;
+  const ValueId result = op.results.at(0);
+  const bool scalar = !g_.is_tensor(result);
+  if (scalar && result.index < bindings_.size() && bindings_[result.index]) return;
+  const Dtype declared = g_[result].dtype;
+  const uint32_t demands = row_of(op.kind).demands;
+  std::optional<Carried> made;
+  switch (op.kind) {
+    case OpKind::kWelford: {
+      std::vector<Carried> three = welford(op);
+      for (size_t k = 0; k < 3; ++k) values_[op.results[k].index] = std::move(three[k]);
+      return;
+    }
+    case OpKind::kFull:
+      made = full(op, declared);
+      break;
+    case OpKind::kIota:
+      made = iota(op, declared);
+      break;
+    case OpKind::kPad:
+      made = pad(op, carried(op.operands[0]));
+      break;
+    case OpKind::kCat:
+      made = concatenate(op, declared);
+      break;
+    case OpKind::kScatter:
+      made = scatter(op);
+      break;
+    case OpKind::kTriu:
+      made = upper_triangle(op, carried(op.operands[0]));
+      break;
+    default:
+      if ((demands & fusebox::kReduction) != 0) made = reduce(op, declared, carried(op.operands[0]));
+      else if ((demands & kMetadata) != 0) made = metadata(op, carried(op.operands[0]));
+      else if ((demands & kIndexed) != 0) made = indexed(op);
+      else if ((demands & kPointwise) != 0) {
+        std::vector<Carried> operands;
+        for (ValueId v : op.operands) operands.push_back(carried(v));
+        made = pointwise(op, declared, std::move(operands));
+      } else {
+        throw Error(ErrorCode::kUnsupportedOp, std::string(row_of(op.kind).text) + " has no reference", "%" + g_[result].name);
+      }
+      break;
+  }
+  values_[result.index] = std::move(*made);
+}
+
+Evaluation Evaluator::run() {
+  // Inputs, when their first reader comes, and values, until their last has been, so that large programs fit.
+  const std::vector<ValueId> parameters = fusebox::inputs(g_);
+  const std::vector<OutputRef> results = fusebox::outputs(g_);
+  std::vector<int64_t> left(g_.values.size(), 0);
+  for (OpId id : g_[Graph::body()].ops)
+    for (ValueId v : g_[id].operands)
+      if (v) ++left[v.index];
+  std::vector<ValueId> asked;
+  for (const std::string& name : options_.intermediates) {
+    const auto v = find_value(g_, name);
+    if (!v) throw Error(ErrorCode::kUnknownName, "the program has no value of this name; take one that it prints", "%" + name);
+    asked.push_back(*v);
+    ++left[v->index];
+  }
+  std::vector<uint32_t> parameter_of(g_.values.size(), UINT32_MAX);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Value& p = g_[parameters[i]];
+    if (inputs_[i].dtype != p.dtype || inputs_[i].is_scalar != (p.kind == ValueKind::kScalar))
+      throw Error(ErrorCode::kBadInput,
+                  "the program takes " + std::string(text(p.dtype)) + " here, not " + std::string(text(inputs_[i].dtype)) +
+                      "; give an input of its dtype",
+                  "%" + p.name);
+    parameter_of[parameters[i].index] = static_cast<uint32_t>(i);
+  }
+  const auto fetch = [&](ValueId v) {
+    if (v && !values_[v.index] && parameter_of[v.index] != UINT32_MAX) values_[v.index] = take(inputs_[parameter_of[v.index]]);
+  };
+  Evaluation e;
+  std::vector<int64_t> own(g_.values.size(), 0);
+  for (OpId id : g_[Graph::body()].ops) {
+    const Op& op = g_[id];
+    if (op.kind == OpKind::kOutput) continue;
+    for (ValueId v : op.operands) fetch(v);
+    const int64_t before = ambiguous_;
+    evaluate(id);
+    for (ValueId v : op.results) {
+      own[v.index] = ambiguous_ - before;
+      if (left[v.index] == 0) values_[v.index].reset();
+    }
+    for (ValueId v : op.operands)
+      if (v && --left[v.index] == 0) values_[v.index].reset();
+  }
+  const auto finished = [&](ValueId v) {
+    fetch(v);
+    Evaluated r = give(v, carried(v));
+    r.ambiguous = own[v.index];
+    return r;
+  };
+  for (const OutputRef& o : results) e.outputs.push_back(finished(o.value));
+  for (ValueId v : asked) e.intermediates.push_back(finished(v));
+  e.ambiguous = ambiguous_;
+  return e;
+}
+
+namespace {
+
+class Module final : public AtenApi {
+ public:
+  Evaluation evaluate(const Graph& fusion, std::span<const Argument> inputs, const EvaluateOptions& options) const override {
+    const c10::InferenceMode no_gradients;
+    try {
+      return Evaluator(fusion, inputs, options).run();
+    } catch (const c10::OutOfMemoryError&) {
+      throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs", "@" + fusion.name);
+    } catch (const c10::Error& e) {
+      const std::string what = e.what_without_backtrace();
+      if (what.find("not enough memory") != std::string::npos)
+        throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs", "@" + fusion.name);
+      throw Error(ErrorCode::kInternal, "ATen refused an op of the reference: " + what.substr(0, what.find('\n')), "@" + fusion.name);
+    } catch (const std::bad_alloc&) {
+      throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs", "@" + fusion.name);
+    }
+  }
+  std::string version() const override { return TORCH_VERSION; }
+};
+
+}  // namespace
+}  // namespace fusebox::aten
+
+extern "C" __attribute__((visibility("default"))) const fusebox::AtenApi* fusebox_aten() {
+  static const fusebox::aten::Module module;
+  return &module;
+}

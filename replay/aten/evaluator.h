@@ -1,0 +1,106 @@
+// One run of the reference over a graph (aten_api.h): the values of its ops as ATen tensors with their bounds.
+//
+// pointwise.cc evaluates ops on elements, structure.cc what moves them, reduction.cc what combines them; evaluator.cc goes through the
+// graph, takes arguments in and gives results out.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/scalar.h"
+#include "replay/aten/loops.h"
+#include "replay/aten_api.h"
+
+namespace fusebox::aten {
+
+// How a dtype's elements are carried.
+enum class Carrier : uint8_t { kReal, kComplex, kInteger, kBytes };
+Carrier carrier_of(Dtype dtype);
+at::ScalarType carrier_type(Dtype dtype);
+
+// A value: elements as their carrier, in any layout; the bound is double of the same shape, or undefined where every element is exact.
+struct Carried {
+  at::Tensor value;
+  at::Tensor bound;
+  Dtype dtype = Dtype::kFloat;
+  bool zero_sign = true;  // whether signs of zeros are those that every right implementation gives
+
+  bool exact() const { return !bound.defined(); }
+};
+
+class Evaluator {
+ public:
+  Evaluator(const Graph& g, std::span<const Argument> inputs, const EvaluateOptions& options);
+  Evaluation run();
+
+ private:
+  // -- evaluator.cc
+  Carried take(const Argument& argument) const;
+  Evaluated give(ValueId v, const Carried& c) const;
+  void evaluate(OpId id);
+  // A tensor, or a scalar as a tensor without axes.
+  Carried carried(ValueId v);
+  // Scalars that must be known: extents, starts, diagonals.
+  int64_t integer(ValueId v);
+  std::vector<int64_t> integers(const Op& op, size_t slot);
+
+  // -- pointwise.cc
+  Carried pointwise(const Op& op, Dtype declared, std::vector<Carried> operands);
+  Carried real_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands);
+  Carried complex_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands);
+  // The result of a loop into fresh tensors of the operands' broadcast shape.
+  Carried into(void (*loop)(const Loop&, const Row&), const Loop& spec, std::span<const Carried> operands, at::ScalarType type);
+  Carried select(Dtype declared, std::vector<Carried> operands);
+  Carried cast(Carried c, Dtype to);
+  Carried full(const Op& op, Dtype declared);
+  Carried iota(const Op& op, Dtype declared);
+  // Rounds the value of an op whose tensor is its own, with or without a bound.
+  Carried rounded(at::Tensor value, Dtype declared);
+
+  // -- structure.cc
+  Carried metadata(const Op& op, Carried x);
+  Carried pad(const Op& op, Carried x);
+  Carried concatenate(const Op& op, Dtype declared);
+  Carried indexed(const Op& op);
+  Carried scatter(const Op& op);
+  Carried upper_triangle(const Op& op, Carried x);
+  void check_indices(const at::Tensor& index, int64_t extent, bool from_end, ValueId place) const;
+
+  // -- reduction.cc
+  Carried reduce(const Op& op, Dtype declared, Carried x);
+  Carried reduce_integers(const Op& op, Dtype declared, const Carried& x, at::IntArrayRef axes);
+  Carried sum(Dtype declared, const Carried& x, at::IntArrayRef axes, int64_t count);
+  Carried product(Dtype declared, const Carried& x, at::IntArrayRef axes, int64_t count);
+  Carried extreme(bool largest, Dtype declared, const Carried& x, at::IntArrayRef axes, int64_t count);
+  Carried finish_reduction(at::Tensor value, at::Tensor spread, at::Tensor error, Dtype declared);
+  std::vector<Carried> welford(const Op& op);
+
+  const Graph& g_;
+  std::span<const Argument> inputs_;
+  const EvaluateOptions& options_;
+  Bindings bindings_;
+  std::vector<std::optional<Carried>> values_;
+  std::atomic<int64_t> ambiguous_{0};
+};
+
+// The same views of value and bound.
+template <class F>
+Carried viewed(const Carried& c, F&& f) {
+  Carried r = c;
+  r.value = f(c.value);
+  if (c.bound.defined()) r.bound = f(c.bound);
+  return r;
+}
+
+// A zero that stands for the bound of what is exact.
+const at::Tensor& no_bound();
+// Runs a loop over tensors, outputs first; all of one broadcast shape. An output's contents may be read.
+void run_loop(std::span<const at::Tensor> outputs, std::span<const at::Tensor> inputs, const std::function<void(const Row&)>& f);
+
+}  // namespace fusebox::aten

@@ -1,0 +1,352 @@
+#include "replay/aten/image.h"
+
+#include <array>
+
+namespace fusebox::aten {
+namespace {
+
+struct Ulps {
+  double in_float = 0, in_double = 0;
+};
+constexpr size_t kKinds = static_cast<size_t>(OpKind::kCheck) + 1;
+constexpr std::array<Ulps, kKinds> kUlps = [] {
+  std::array<Ulps, kKinds> rows{};
+#define FUSEBOX_ULPS(op, in_float, in_double, source) rows[static_cast<size_t>(OpKind::op)] = {in_float, in_double};
+#include "replay/aten/bounds_table.inc"
+#undef FUSEBOX_ULPS
+  return rows;
+}();
+
+double ulps_of(OpKind kind, Dtype compute) {
+  const Ulps& u = kUlps[static_cast<size_t>(kind)];
+  if (u.in_double == 0) return 0;
+  // In double the reference itself is off too.
+  return compute == Dtype::kDouble ? u.in_double + 1 : u.in_float;
+}
+
+Image ordered(double a, double b, bool jumps = false) {
+  if (a != a || b != b) return kAnything;
+  return {std::min(a, b), std::max(a, b), jumps && a != b};
+}
+
+// The ends of a monotone function.
+template <class F>
+Image monotone(const Operand& x, F f) {
+  return ordered(f(x.lo), f(x.hi));
+}
+template <class F>
+Image steps(const Operand& x, F f) {
+  return ordered(f(x.lo), f(x.hi), true);
+}
+
+double sign_of(double x) { return (x > 0) - (x < 0); }
+
+Image with(Image image, double value) {
+  return {std::min(image.lo, value), std::max(image.hi, value), image.jump};
+}
+
+// sin or cos: |f'| b + b²/2, within [−1, 1].
+Image wave(double y, double slope, const Operand& x) {
+  if (std::isinf(x.lo) || std::isinf(x.hi)) return kAnything;
+  const double reach = std::abs(slope) * x.b + 0.5 * x.b * x.b;
+  return {std::max(y - reach, -1.0), std::min(y + reach, 1.0)};
+}
+
+Image tangent(const Operand& x) {
+  constexpr double kPi = 3.14159265358979323846;
+  if (!(x.hi - x.lo < 3) || std::floor((x.lo - kPi / 2) / kPi) != std::floor((x.hi - kPi / 2) / kPi)) return kAnything;
+  return monotone(x, [](double t) { return std::tan(t); });
+}
+
+Image log_gamma(double y, const Operand& x) {
+  const auto f = [](double t) {
+    int sign = 0;
+    return ::lgamma_r(t, &sign);
+  };
+  constexpr double kMinimum = 1.4616321449683623;
+  if (x.lo > 0) {
+    const Image ends = with(monotone(x, f), y);
+    return x.contains(kMinimum) ? with(ends, -0.12148629053584961) : ends;
+  }
+  // Between two poles it is convex: the ends bound it from above, and it bends down no more than they rise.
+  if (x.hi > 0 || std::floor(x.lo) != std::floor(x.hi) || std::floor(x.lo) == x.lo) return kAnything;
+  const Image ends = with(monotone(x, f), y);
+  return {ends.lo - (ends.hi - ends.lo), ends.hi};
+}
+
+// Derivative of erfinv and erfcinv: sqrt(π)/2 exp(y²).
+Image inverse_erf(double y, const Operand& x) {
+  if (std::isinf(y)) return kAnything;
+  const double reach = 0.886226925452758 * std::exp(y * y) * x.b;
+  if (!(reach * (1 + std::abs(y)) < 0.05)) return kAnything;
+  return {y - 2 * reach, y + 2 * reach};
+}
+
+Image fraction(const Operand& x) {
+  const double t = std::trunc(x.lo);
+  if (t == std::trunc(x.hi)) return {x.lo - t, x.hi - t};
+  return {x.lo < 0 ? -1.0 : 0.0, x.hi > 0 ? 1.0 : 0.0, true};
+}
+
+Image unary(OpKind kind, double y, const Operand& x) {
+  switch (kind) {
+    case OpKind::kAcos:
+      return monotone(x, [](double t) { return std::acos(t); });
+    case OpKind::kAcosh:
+      return monotone(x, [](double t) { return std::acosh(t); });
+    case OpKind::kAsin:
+      return monotone(x, [](double t) { return std::asin(t); });
+    case OpKind::kAsinh:
+      return monotone(x, [](double t) { return std::asinh(t); });
+    case OpKind::kAtan:
+      return monotone(x, [](double t) { return std::atan(t); });
+    case OpKind::kAtanh:
+      return monotone(x, [](double t) { return std::atanh(t); });
+    case OpKind::kExp:
+      return monotone(x, [](double t) { return std::exp(t); });
+    case OpKind::kExp2:
+      return monotone(x, [](double t) { return std::exp2(t); });
+    case OpKind::kExpm1:
+      return monotone(x, [](double t) { return std::expm1(t); });
+    case OpKind::kErf:
+      return monotone(x, [](double t) { return std::erf(t); });
+    case OpKind::kErfc:
+      return monotone(x, [](double t) { return std::erfc(t); });
+    case OpKind::kErfinv:
+    case OpKind::kErfcinv:
+      return inverse_erf(y, x);
+    case OpKind::kLgamma:
+      return log_gamma(y, x);
+    case OpKind::kLog:
+      return monotone(x, [](double t) { return std::log(t); });
+    case OpKind::kLog10:
+      return monotone(x, [](double t) { return std::log10(t); });
+    case OpKind::kLog1p:
+      return monotone(x, [](double t) { return std::log1p(t); });
+    case OpKind::kLog2:
+      return monotone(x, [](double t) { return std::log2(t); });
+    case OpKind::kSigmoid:
+      return monotone(x, [](double t) { return 1 / (1 + std::exp(-t)); });
+    case OpKind::kSinh:
+      return monotone(x, [](double t) { return std::sinh(t); });
+    case OpKind::kTanh:
+      return monotone(x, [](double t) { return std::tanh(t); });
+    case OpKind::kSqrt:
+      return monotone(x, [](double t) { return std::sqrt(t); });
+    case OpKind::kRelu:
+      return monotone(x, [](double t) { return t > 0 ? t : 0.0; });
+    case OpKind::kNeg:
+      return {-x.hi, -x.lo};
+    case OpKind::kSet:
+    case OpKind::kSegmentSet:
+    case OpKind::kCast:
+    case OpKind::kReal:
+      return {x.lo, x.hi};
+    case OpKind::kAbs: {
+      const Image ends = ordered(std::abs(x.lo), std::abs(x.hi));
+      return x.contains(0) ? with(ends, 0) : ends;
+    }
+    case OpKind::kCosh: {
+      const Image ends = monotone(x, [](double t) { return std::cosh(t); });
+      return x.contains(0) ? with(ends, 1) : ends;
+    }
+    case OpKind::kSilu: {
+      const Image ends = monotone(x, [](double t) { return std::isinf(t) && t < 0 ? -0.0 : t / (1 + std::exp(-t)); });
+      return x.contains(-1.2784645427610738) ? with(ends, -0.27846454276107380) : ends;
+    }
+    case OpKind::kSin:
+      return wave(y, std::cos(x.v), x);
+    case OpKind::kCos:
+      return wave(y, std::sin(x.v), x);
+    case OpKind::kTan:
+      return tangent(x);
+    case OpKind::kReciprocal:
+      return x.contains(0) ? kAnything : monotone(x, [](double t) { return 1 / t; });
+    case OpKind::kRsqrt:
+      return x.lo <= 0 ? kAnything : monotone(x, [](double t) { return 1 / std::sqrt(t); });
+    case OpKind::kCeil:
+      return steps(x, [](double t) { return std::ceil(t); });
+    case OpKind::kFloor:
+      return steps(x, [](double t) { return std::floor(t); });
+    case OpKind::kRound:
+      return steps(x, [](double t) { return std::nearbyint(t); });
+    case OpKind::kTrunc:
+      return steps(x, [](double t) { return std::trunc(t); });
+    case OpKind::kSign:
+      return steps(x, sign_of);
+    case OpKind::kFrac:
+      return fraction(x);
+    default:  // no unary op of real numbers
+      return kAnything;
+  }
+}
+
+// The least and largest of four corners.
+template <class F>
+Image corners(const Operand& a, const Operand& b, F f) {
+  const double c[] = {f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)};
+  for (double v : c)
+    if (v != v) return kAnything;
+  return {std::min({c[0], c[1], c[2], c[3]}), std::max({c[0], c[1], c[2], c[3]})};
+}
+
+// a − b trunc(a/b) (or floor): moves with its operands while the quotient's whole part stays.
+Image modulus(const Operand& a, const Operand& b, bool floors) {
+  if (b.contains(0) || std::isinf(a.lo) || std::isinf(a.hi)) return kAnything;
+  const Image quotient = corners(a, b, [](double x, double y) { return x / y; });
+  const auto whole = [&](double q) { return floors ? std::floor(q) : std::trunc(q); };
+  const double q = whole(quotient.lo);
+  const double most = std::max(std::abs(b.lo), std::abs(b.hi));
+  const double low = floors ? (b.hi > 0 ? 0.0 : -most) : (a.lo < 0 ? -most : 0.0);
+  const double high = floors ? (b.hi > 0 ? most : 0.0) : (a.hi > 0 ? most : 0.0);
+  if (q != whole(quotient.hi) || !(std::abs(q) < 0x1p52)) return {low, high, true};
+  if (q == 0 || (std::isinf(b.lo) && std::isinf(b.hi))) return {a.lo, a.hi};
+  const Image moved = {a.lo - std::max(q * b.lo, q * b.hi), a.hi - std::min(q * b.lo, q * b.hi)};
+  return {std::max(moved.lo, low), std::min(moved.hi, high)};
+}
+
+Image power(const Operand& a, const Operand& b, double y) {
+  const auto f = [](double x, double t) { return std::pow(x, t); };
+  if (a.lo > 0) return with(corners(a, b, f), y);
+  if (!b.exact() || b.v != std::nearbyint(b.v)) return kAnything;
+  if (a.contains(0)) {
+    if (b.v < 0) return kAnything;
+    return with(with(ordered(f(a.lo, b.v), f(a.hi, b.v)), b.v == 0 ? 1 : 0), y);
+  }
+  return with(ordered(f(a.lo, b.v), f(a.hi, b.v)), y);
+}
+
+Image angle(const Operand& y, const Operand& x, double value) {
+  if (y.contains(0) && x.contains(0)) return kAnything;
+  // The cut along the negative axis.
+  if (y.contains(0) && x.lo < 0 && !y.exact()) return {-3.1415926535897932, 3.1415926535897932, true};
+  return with(corners(y, x, [](double s, double c) { return std::atan2(s, c); }), value);
+}
+
+Image binary(OpKind kind, double y, const Operand& a, const Operand& b) {
+  switch (kind) {
+    case OpKind::kAdd:
+      return {a.lo + b.lo, a.hi + b.hi};
+    case OpKind::kSub:
+      return {a.lo - b.hi, a.hi - b.lo};
+    case OpKind::kMul:
+      return corners(a, b, [](double s, double t) { return s * t; });
+    case OpKind::kDiv:
+    case OpKind::kTruediv:
+      return b.contains(0) ? kAnything : corners(a, b, [](double s, double t) { return s / t; });
+    case OpKind::kMinimum:
+      return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
+    case OpKind::kMaximum:
+      return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+    case OpKind::kFmod:
+      return modulus(a, b, false);
+    case OpKind::kRemainder:
+      return modulus(a, b, true);
+    case OpKind::kAtan2:
+      return angle(a, b, y);
+    case OpKind::kPow:
+      return power(a, b, y);
+    case OpKind::kNextafter:
+      return {a.lo, a.hi};
+    default:  // no binary op of real numbers
+      return kAnything;
+  }
+}
+
+Operand with_interval(double lo, double hi) {
+  Operand o;
+  o.lo = lo;
+  o.hi = hi;
+  o.b = lo == hi ? 0 : 1;
+  return o;
+}
+
+Image product(const Operand& a, const Operand& b) { return binary(OpKind::kMul, 0, a, b); }
+
+}  // namespace
+
+Image image_of(OpKind kind, double y, std::span<const Operand> o) {
+  for (const Operand& x : o)
+    if (x.v != x.v) return kAnything;
+  switch (kind) {
+    case OpKind::kLerp: {
+      const Image step = product(with_interval(o[1].lo - o[0].hi, o[1].hi - o[0].lo), o[2]);
+      return {o[0].lo + step.lo, o[0].hi + step.hi};
+    }
+    case OpKind::kAddcmul: {
+      const Image scaled = product(o[3], o[1]);
+      if (scaled.lo != scaled.lo) return kAnything;
+      const Image step = product(with_interval(scaled.lo, scaled.hi), o[2]);
+      return {o[0].lo + step.lo, o[0].hi + step.hi};
+    }
+    case OpKind::kClamp:
+      return {std::min(std::max(o[0].lo, o[1].lo), o[2].lo), std::min(std::max(o[0].hi, o[1].hi), o[2].hi)};
+    case OpKind::kThreshold: {
+      // Below the threshold the value, above it the operand.
+      const bool may_replace = o[0].lo <= o[1].hi, may_keep = o[0].hi > o[1].lo;
+      if (may_replace && may_keep) return {std::min(o[0].lo, o[2].lo), std::max(o[0].hi, o[2].hi), true};
+      return may_replace ? Image{o[2].lo, o[2].hi} : Image{o[0].lo, o[0].hi};
+    }
+    default:  // fewer operands
+      return o.size() == 1 ? unary(kind, y, o[0]) : binary(kind, y, o[0], o[1]);
+  }
+}
+
+bool has_own_error(OpKind kind) {
+  return kind == OpKind::kLerp || kind == OpKind::kAddcmul || ulps_of(kind, Dtype::kFloat) > 0;
+}
+
+double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::span<const Operand> o) {
+  const double overflow = overflow_of(compute);
+  if (kind == OpKind::kLerp) {
+    // a + w (b − a), or as ATen does it b − (b − a)(1 − w): each step rounds, in either order.
+    const double difference = std::abs(o[1].v - o[0].v), weight = std::max(std::abs(o[2].v), std::abs(1 - o[2].v));
+    if (o[0].exact() && o[1].exact() && o[2].v == 0 && std::isfinite(difference)) return 0;
+    if (!(difference < overflow) || !(difference * weight < overflow)) return kInfinity;
+    return ulp_of(compute, difference) * weight + ulp_of(compute, weight) * difference + 2 * ulp_of(compute, difference * weight) +
+           ulp_of(compute, y);
+  }
+  if (kind == OpKind::kAddcmul) {
+    const double left = std::abs(o[3].v * o[1].v), right = std::abs(o[1].v * o[2].v), all = left * std::abs(o[2].v);
+    if (!(left < overflow) || !(right < overflow) || !(all < overflow)) return kInfinity;
+    return ulp_of(compute, left) * std::abs(o[2].v) + ulp_of(compute, right) * std::abs(o[3].v) + ulp_of(compute, all) +
+           ulp_of(compute, y);
+  }
+  const double ulps = ulps_of(kind, compute);
+  if (ulps == 0) return 0;
+  const double most = std::max({std::abs(y), std::abs(image.lo), std::abs(image.hi)});
+  if (!(most < kInfinity)) {
+    // Exactly infinite or NaN, or near it: the ends say it all.
+    return std::isfinite(y) ? ulps * ulp_of(compute, y) : 0;
+  }
+  double error = ulps * ulp_of(compute, most);
+  if (kind == OpKind::kLgamma && o[0].lo < 0) error = 32 * ulp_of(compute, 1 + most);
+  if (kind == OpKind::kSilu || kind == OpKind::kSigmoid) {
+    // exp(−x) overflows before the quotient is too small for the dtype.
+    const double limit = compute == Dtype::kDouble ? -709.0 : -88.0;
+    if (o[0].lo < limit) error = std::max(error, most);
+  }
+  return error;
+}
+
+bool depends_on_zero_sign(OpKind kind, std::span<const Operand> o) {
+  const auto unsure = [](const Operand& x) { return x.v == 0 && !x.zero_sign; };
+  switch (kind) {
+    case OpKind::kReciprocal:
+    case OpKind::kRsqrt:
+      return unsure(o[0]);
+    case OpKind::kDiv:
+    case OpKind::kTruediv:
+      return unsure(o[1]);
+    case OpKind::kPow:
+      return unsure(o[0]) && o[1].v < 0;
+    case OpKind::kAtan2:
+      return (unsure(o[0]) && !(o[1].v > 0)) || (unsure(o[1]) && o[0].v == 0);
+    case OpKind::kNextafter:
+      return false;
+    default:  // a zero's sign changes no more than a zero's sign
+      return false;
+  }
+}
+
+}  // namespace fusebox::aten

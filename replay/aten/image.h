@@ -1,0 +1,27 @@
+// How an op of real numbers carries its operands' intervals, and how far an implementation of it may be off by itself.
+//
+//   image_of(OpKind::kFloor, 2, {{.v = 2.1, .b = 0.2, .lo = 1.9, .hi = 2.3}})  ->  [1, 2], a jump
+//   own_error(OpKind::kExp, Dtype::kFloat, 1.0, …) == 2 ulp of float at 1
+#pragma once
+
+#include <span>
+
+#include "ir/op.h"
+#include "replay/aten/rounding.h"
+
+namespace fusebox::aten {
+
+// `y` is the op's value at the operands' values. At least one operand is not exact, no bound is infinite.
+Image image_of(OpKind kind, double y, std::span<const Operand> operands);
+
+// The error besides rounding to the declared dtype, in absolute terms; 0 where IEEE says every bit. `compute` is the computation dtype, `image` the
+// values that the op may have.
+double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::span<const Operand> operands);
+
+// Where exact operands do not decide the result: the sign of a zero that is not known.
+bool depends_on_zero_sign(OpKind kind, std::span<const Operand> operands);
+
+// Whether the op has an error of its own.
+bool has_own_error(OpKind kind);
+
+}  // namespace fusebox::aten

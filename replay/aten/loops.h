@@ -1,0 +1,78 @@
+// Element loops over strided memory: what each op does with values and bounds. No ATen here: pointwise.cc runs them through ATen's
+// TensorIterator, which gives one pointer and one stride in bytes for each tensor.
+//
+// Tensors are carried as double (floats), complex double, or int64 (bool and integers; u64 as its bits); bounds are double.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "ir/op.h"
+
+namespace fusebox::aten {
+
+struct LoopOperand {
+  Dtype dtype = Dtype::kFloat;
+  bool zero_sign = true;  // the sign of a zero is known
+};
+
+struct Loop {
+  OpKind kind;
+  Dtype compute;   // computation dtype
+  Dtype declared;  // of the result
+  std::vector<LoopOperand> operands;
+  std::atomic<int64_t>* ambiguous;
+};
+
+// Strided memory: one row of `n` elements.
+struct Row {
+  char* const* data;
+  const int64_t* strides;
+  int64_t n;
+
+  template <class T>
+  T& at(int tensor, int64_t i) const {
+    return *reinterpret_cast<T*>(data[tensor] + i * strides[tensor]);
+  }
+};
+
+// A result's tensors come first: value, bound; then value and bound of each operand.
+
+// The value holds the op's value in double, which is rounded in place.
+void real_loop(const Loop& loop, const Row& row);
+// Without bounds: the value alone, in place.
+void round_loop(Dtype declared, const Row& row);
+// Values that ATen has none of, or none that is exact: fmod, remainder, where an operand is real. Writes the value only.
+void real_value_loop(const Loop& loop, const Row& row);
+// Comparisons, tests, logic and casts of real numbers: the value is int64.
+void real_to_integer_loop(const Loop& loop, const Row& row);
+// Every op on bool and integers whose result is one.
+void integer_loop(const Loop& loop, const Row& row);
+// An integer to a real dtype: the value is double.
+void integer_to_real_loop(const Loop& loop, const Row& row);
+// A choice by the first operand, of carriers of one kind.
+void where_real_loop(const Loop& loop, const Row& row);
+void where_integer_loop(const Loop& loop, const Row& row);
+void where_complex_loop(const Loop& loop, const Row& row);
+// The value holds the op's value in complex double, which is rounded in place.
+void complex_loop(const Loop& loop, const Row& row);
+void complex_round_loop(Dtype declared, const Row& row);
+// Complex to real: abs, real, imag; the value is double.
+void complex_to_real_loop(const Loop& loop, const Row& row);
+// Complex to bool: eq, ne, logic, isnan …
+void complex_to_integer_loop(const Loop& loop, const Row& row);
+
+// What a reduction of reals leaves: value in double (rounded in place), bound; then the sum of the operands' bounds, and the error of the
+// implementation, infinite where nothing is known.
+void reduction_loop(Dtype declared, const Row& row);
+// start + i·step as a kernel computes it, each step rounded. Tensors: value (in: i), bound.
+void iota_loop(Dtype declared, double start, double step, const Row& row);
+
+// One element of an op on integers and bool of one dtype, exactly: wraps at its width; see the op table for x/0 and the like.
+int64_t integer_op(OpKind kind, Dtype compute, const int64_t* operands);
+// The low bits of an integer, extended: what a dtype keeps of it.
+int64_t wrap_to(Dtype dtype, int64_t value);
+
+}  // namespace fusebox::aten

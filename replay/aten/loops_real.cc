@@ -1,0 +1,269 @@
+// Loops over real numbers.
+#include <array>
+#include <cmath>
+
+#include "replay/aten/image.h"
+#include "replay/aten/loops.h"
+
+namespace fusebox::aten {
+namespace {
+
+constexpr int kMostOperands = 4;
+
+// Reads the operands of an element.
+class Operands {
+ public:
+  explicit Operands(const Loop& loop) : count_(loop.operands.size()) {
+    for (size_t k = 0; k < count_; ++k) {
+      overflow_[k] = is_floating(loop.operands[k].dtype) ? overflow_of(loop.operands[k].dtype) : overflow_of(Dtype::kDouble);
+      zero_sign_[k] = loop.operands[k].zero_sign;
+    }
+  }
+  std::span<const Operand> read(const Row& row, int64_t i) {
+    exact = true;
+    free = false;
+    for (size_t k = 0; k < count_; ++k) {
+      const double b = row.at<const double>(static_cast<int>(2 * k + 3), i);
+      o_[k] = operand(row.at<const double>(static_cast<int>(2 * k + 2), i), b, overflow_[k], zero_sign_[k]);
+      exact &= b == 0;
+      free |= b == kInfinity;
+    }
+    return {o_.data(), count_};
+  }
+
+  bool exact = true;  // all operands are
+  bool free = false;  // one may be anything
+
+ private:
+  size_t count_;
+  std::array<Operand, kMostOperands> o_;
+  std::array<double, kMostOperands> overflow_;
+  std::array<bool, kMostOperands> zero_sign_;
+};
+
+struct Truth {
+  bool value;
+  bool sure;
+};
+
+Truth compare_reals(OpKind kind, const Operand& a, const Operand& b) {
+  const bool sure = a.exact() && b.exact();
+  switch (kind) {
+    case OpKind::kEq:
+      return {a.v == b.v, sure || a.hi < b.lo || b.hi < a.lo};
+    case OpKind::kNe:
+      return {a.v != b.v, sure || a.hi < b.lo || b.hi < a.lo};
+    case OpKind::kLt:
+      return {a.v < b.v, sure || a.hi < b.lo || a.lo >= b.hi};
+    case OpKind::kLe:
+      return {a.v <= b.v, sure || a.hi <= b.lo || a.lo > b.hi};
+    case OpKind::kGt:
+      return {a.v > b.v, sure || a.lo > b.hi || a.hi <= b.lo};
+    default:  // ge
+      return {a.v >= b.v, sure || a.lo >= b.hi || a.hi < b.lo};
+  }
+}
+
+// Whether it is not zero; NaN is not.
+Truth truth_of(const Operand& a) { return {a.v != 0, a.exact() || !a.contains(0)}; }
+
+Truth test(OpKind kind, const Operand& a) {
+  const bool may_be_finite = a.exact() || a.lo < kInfinity || a.hi > -kInfinity;
+  switch (kind) {
+    case OpKind::kIsfinite:
+      return {std::isfinite(a.v), a.exact() || (std::isfinite(a.lo) && std::isfinite(a.hi)) || !may_be_finite};
+    case OpKind::kIsinf:
+      return {std::isinf(a.v), a.exact() || (std::isfinite(a.lo) && std::isfinite(a.hi))};
+    case OpKind::kIsnan:
+      return {a.v != a.v, true};
+    case OpKind::kIsposinf:
+      return {a.v == kInfinity, a.exact() || a.hi < kInfinity};
+    case OpKind::kIsneginf:
+      return {a.v == -kInfinity, a.exact() || a.lo > -kInfinity};
+    case OpKind::kSignbit:
+      return {std::signbit(a.v), a.exact() ? a.v != 0 || a.zero_sign : !a.contains(0)};
+    default:  // isreal
+      return {true, true};
+  }
+}
+
+Truth truth(OpKind kind, std::span<const Operand> o) {
+  switch (kind) {
+    case OpKind::kLogicalNot: {
+      const Truth t = truth_of(o[0]);
+      return {!t.value, t.sure};
+    }
+    case OpKind::kLogicalAnd: {
+      const Truth s = truth_of(o[0]), t = truth_of(o[1]);
+      return {s.value && t.value, (s.sure && t.sure) || (s.sure && !s.value) || (t.sure && !t.value)};
+    }
+    case OpKind::kLogicalOr: {
+      const Truth s = truth_of(o[0]), t = truth_of(o[1]);
+      return {s.value || t.value, (s.sure && t.sure) || (s.sure && s.value) || (t.sure && t.value)};
+    }
+    case OpKind::kCast:
+      return truth_of(o[0]);
+    case OpKind::kEq:
+    case OpKind::kNe:
+    case OpKind::kLt:
+    case OpKind::kLe:
+    case OpKind::kGt:
+    case OpKind::kGe:
+      return compare_reals(kind, o[0], o[1]);
+    default:
+      return test(kind, o[0]);
+  }
+}
+
+// The value, which ATen has not, or not exactly.
+double value_of(OpKind kind, std::span<const Operand> o) {
+  switch (kind) {
+    case OpKind::kFmod:
+      return std::fmod(o[0].v, o[1].v);
+    case OpKind::kRemainder: {
+      const double r = std::fmod(o[0].v, o[1].v);
+      return r != 0 && (r < 0) != (o[1].v < 0) ? r + o[1].v : r;
+    }
+    default:  // threshold
+      return o[0].v <= o[1].v ? o[2].v : o[0].v;
+  }
+}
+
+}  // namespace
+
+void real_loop(const Loop& loop, const Row& row) {
+  Operands operands(loop);
+  const double overflow = overflow_of(loop.declared);
+  const bool has_error = has_own_error(loop.kind);
+  int64_t ambiguous = 0;
+  for (int64_t i = 0; i < row.n; ++i) {
+    double& y = row.at<double>(0, i);
+    double& bound = row.at<double>(1, i);
+    const auto o = operands.read(row, i);
+    if (operands.free) {
+      y = round_to(loop.declared, y);
+      bound = kInfinity;
+      continue;
+    }
+    if (depends_on_zero_sign(loop.kind, o)) {
+      ++ambiguous;
+      y = round_to(loop.declared, y);
+      bound = kInfinity;
+      continue;
+    }
+    const Image image = operands.exact ? Image{y, y} : image_of(loop.kind, y, o);
+    double error = has_error ? own_error(loop.kind, loop.compute, y, image, o) : 0.0;
+    // One step of nextafter, either way.
+    if (loop.kind == OpKind::kNextafter && !operands.exact) error = 2 * ulp_of(loop.declared, std::max(std::abs(image.lo), std::abs(image.hi)));
+    const Rounded r = finish(loop.declared, overflow, y, image, error, operands.exact);
+    ambiguous += image.jump;
+    y = r.value;
+    bound = r.bound;
+  }
+  if (ambiguous > 0) *loop.ambiguous += ambiguous;
+}
+
+void round_loop(Dtype declared, const Row& row) {
+  if (declared == Dtype::kFloat) {
+    for (int64_t i = 0; i < row.n; ++i) row.at<double>(0, i) = static_cast<float>(row.at<double>(0, i));
+    return;
+  }
+  for (int64_t i = 0; i < row.n; ++i) row.at<double>(0, i) = round_to(declared, row.at<double>(0, i));
+}
+
+void real_value_loop(const Loop& loop, const Row& row) {
+  Operands operands(loop);
+  for (int64_t i = 0; i < row.n; ++i) row.at<double>(0, i) = value_of(loop.kind, operands.read(row, i));
+}
+
+void real_to_integer_loop(const Loop& loop, const Row& row) {
+  Operands operands(loop);
+  int64_t ambiguous = 0;
+  for (int64_t i = 0; i < row.n; ++i) {
+    int64_t& value = row.at<int64_t>(0, i);
+    double& bound = row.at<double>(1, i);
+    const auto o = operands.read(row, i);
+    if (!is_boolean(loop.declared)) {
+      // A cast to an integer.
+      const auto cast = [&](double x) { return static_cast<int64_t>(from_double(loop.declared, x).low); };
+      value = cast(o[0].v);
+      if (operands.exact) {
+        bound = 0;
+        continue;
+      }
+      if (operands.free) {
+        bound = kInfinity;
+        ++ambiguous;
+        continue;
+      }
+      const int64_t lo = cast(o[0].lo), hi = cast(o[0].hi);
+      const bool is_unsigned = loop.declared == Dtype::kUint64;
+      const auto distance = [&](int64_t a, int64_t b) {
+        const uint64_t d = static_cast<uint64_t>(a) - static_cast<uint64_t>(b);
+        const bool above = is_unsigned ? static_cast<uint64_t>(a) > static_cast<uint64_t>(b) : a > b;
+        return above ? static_cast<double>(d) : 0.0;
+      };
+      bound = std::max(distance(hi, value), distance(value, lo));
+      ambiguous += bound > 0;
+      continue;
+    }
+    Truth t = truth(loop.kind, o);
+    if (operands.free && loop.kind != OpKind::kIsreal) t.sure = false;
+    value = t.value;
+    bound = t.sure ? 0 : 1;
+    ambiguous += !t.sure;
+  }
+  if (ambiguous > 0) *loop.ambiguous += ambiguous;
+}
+
+void where_real_loop(const Loop& loop, const Row& row) {
+  const double overflow = overflow_of(loop.declared);
+  for (int64_t i = 0; i < row.n; ++i) {
+    const bool condition = row.at<const int64_t>(2, i) != 0;
+    const bool sure = row.at<const double>(3, i) == 0;
+    const int chosen = condition ? 4 : 6, other = condition ? 6 : 4;
+    const double v = row.at<const double>(chosen, i), b = row.at<const double>(chosen + 1, i);
+    row.at<double>(0, i) = v;
+    double& bound = row.at<double>(1, i);
+    bound = b;
+    if (sure) continue;
+    const double w = row.at<const double>(other, i), c = row.at<const double>(other + 1, i);
+    if (v != v && w != w && b == 0 && c == 0) continue;
+    const double distance = std::abs(notional(v, overflow) - notional(w, overflow));
+    bound = distance == distance ? std::max(b, distance + c) * (1 + 0x1p-50) : kInfinity;
+  }
+}
+
+void reduction_loop(Dtype declared, const Row& row) {
+  const double overflow = overflow_of(declared);
+  for (int64_t i = 0; i < row.n; ++i) {
+    double& y = row.at<double>(0, i);
+    double& bound = row.at<double>(1, i);
+    const double spread = row.at<const double>(2, i), error = row.at<const double>(3, i);
+    if (!(spread < kInfinity)) {
+      y = round_to(declared, y);
+      bound = kInfinity;
+      continue;
+    }
+    const Rounded r = finish(declared, overflow, y, {y - spread, y + spread}, error, spread == 0);
+    y = r.value;
+    bound = r.bound;
+  }
+}
+
+void iota_loop(Dtype declared, double start, double step, const Row& row) {
+  const double overflow = overflow_of(declared);
+  for (int64_t i = 0; i < row.n; ++i) {
+    double& y = row.at<double>(0, i);
+    const double at = y, moved = at * step;
+    y = start + moved;
+    double error = 0;
+    if (round_to(declared, at) != at) error += ulp_of(declared, at) * std::abs(step);
+    if (round_to(declared, moved) != moved) error += ulp_of(declared, moved);
+    const Rounded r = finish(declared, overflow, y, {y, y}, error, true);
+    y = r.value;
+    row.at<double>(1, i) = r.bound;
+  }
+}
+
+}  // namespace fusebox::aten

@@ -1,0 +1,467 @@
+// Ops on elements: ATen gives the value in double, the loops round it and find its bound.
+#include <ATen/ATen.h>
+#include <ATen/TensorIterator.h>
+
+#include <algorithm>
+
+#include "ir/error.h"
+#include "ir/numeric.h"
+#include "replay/aten/evaluator.h"
+#include "replay/aten/image.h"
+
+namespace fusebox::aten {
+namespace {
+
+constexpr size_t kMostTensors = 10;  // value and bound of a result and four operands
+constexpr double kRootHalf = 0.70710678118654752440;
+
+std::vector<int64_t> broadcast_shape(std::span<const Carried> operands) {
+  std::vector<int64_t> shape;
+  for (const Carried& o : operands) shape = shape.empty() ? o.value.sizes().vec() : at::infer_size(shape, o.value.sizes());
+  return shape;
+}
+
+// The value in double, in a tensor of its own; undefined where ATen has no such function, or one that is not exact.
+at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
+  const auto x = [&](size_t k) -> const at::Tensor& { return o[k].value; };
+  switch (kind) {
+    case OpKind::kAbs: return at::abs(x(0));
+    case OpKind::kAcos: return at::acos(x(0));
+    case OpKind::kAcosh: return at::acosh(x(0));
+    case OpKind::kAsin: return at::asin(x(0));
+    case OpKind::kAsinh: return at::asinh(x(0));
+    case OpKind::kAtan: return at::atan(x(0));
+    case OpKind::kAtanh: return at::atanh(x(0));
+    case OpKind::kCeil: return at::ceil(x(0));
+    case OpKind::kCos: return at::cos(x(0));
+    case OpKind::kCosh: return at::cosh(x(0));
+    case OpKind::kExp: return at::exp(x(0));
+    case OpKind::kExp2: return at::exp2(x(0));
+    case OpKind::kExpm1: return at::expm1(x(0));
+    case OpKind::kErf: return at::erf(x(0));
+    case OpKind::kErfc: return at::erfc(x(0));
+    case OpKind::kErfinv: return at::erfinv(x(0));
+    // erfc(y) = 2 Φ(−y √2)
+    case OpKind::kErfcinv: return at::special_ndtri(x(0) * 0.5).mul_(-kRootHalf);
+    case OpKind::kFloor: return at::floor(x(0));
+    case OpKind::kFrac: return at::frac(x(0));
+    case OpKind::kLgamma: return at::lgamma(x(0));
+    case OpKind::kLog: return at::log(x(0));
+    case OpKind::kLog10: return at::log10(x(0));
+    case OpKind::kLog1p: return at::log1p(x(0));
+    case OpKind::kLog2: return at::log2(x(0));
+    case OpKind::kNeg: return at::neg(x(0));
+    case OpKind::kRelu: return at::relu(x(0));
+    case OpKind::kReciprocal: return at::reciprocal(x(0));
+    case OpKind::kRound: return at::round(x(0));
+    case OpKind::kRsqrt: return at::rsqrt(x(0));
+    case OpKind::kSign: return at::sign(x(0));
+    case OpKind::kSigmoid: return at::sigmoid(x(0));
+    case OpKind::kSilu: return at::silu(x(0));
+    case OpKind::kSin: return at::sin(x(0));
+    case OpKind::kSinh: return at::sinh(x(0));
+    case OpKind::kSqrt: return at::sqrt(x(0));
+    case OpKind::kTan: return at::tan(x(0));
+    case OpKind::kTanh: return at::tanh(x(0));
+    case OpKind::kTrunc: return at::trunc(x(0));
+    case OpKind::kAdd: return at::add(x(0), x(1));
+    case OpKind::kSub: return at::sub(x(0), x(1));
+    case OpKind::kMul: return at::mul(x(0), x(1));
+    case OpKind::kDiv:
+    case OpKind::kTruediv: return at::div(x(0), x(1));
+    case OpKind::kAtan2: return at::atan2(x(0), x(1));
+    case OpKind::kPow: return at::pow(x(0), x(1));
+    case OpKind::kMinimum: return at::minimum(x(0), x(1));
+    case OpKind::kMaximum: return at::maximum(x(0), x(1));
+    case OpKind::kNextafter:
+      // Steps through the numbers of the dtype itself.
+      if (compute == Dtype::kFloat) return at::nextafter(x(0).to(at::kFloat), x(1).to(at::kFloat)).to(at::kDouble);
+      return at::nextafter(x(0), x(1));
+    case OpKind::kLerp: return at::add(x(0), at::mul(x(2), at::sub(x(1), x(0))));
+    case OpKind::kClamp: return at::minimum(at::maximum(x(0), x(1)), x(2));
+    case OpKind::kAddcmul: return at::add(x(0), at::mul(at::mul(x(3), x(1)), x(2)));
+    default: return {};
+  }
+}
+
+at::Tensor complex_value_of(OpKind kind, std::span<const Carried> o) {
+  const auto x = [&](size_t k) -> const at::Tensor& { return o[k].value; };
+  switch (kind) {
+    case OpKind::kNeg: return at::neg(x(0));
+    case OpKind::kReciprocal: return at::reciprocal(x(0));
+    case OpKind::kAdd: return at::add(x(0), x(1));
+    case OpKind::kSub: return at::sub(x(0), x(1));
+    case OpKind::kMul: return at::mul(x(0), x(1));
+    case OpKind::kDiv:
+    case OpKind::kTruediv: return at::div(x(0), x(1));
+    case OpKind::kLerp: return at::add(x(0), at::mul(x(2), at::sub(x(1), x(0))));
+    case OpKind::kAddcmul: return at::add(x(0), at::mul(at::mul(x(3), x(1)), x(2)));
+    default: return {};
+  }
+}
+
+// Comparisons, tests and logic: bool whatever the operands are.
+bool gives_truth(OpKind kind) {
+  switch (kind) {
+    case OpKind::kEq:
+    case OpKind::kNe:
+    case OpKind::kLt:
+    case OpKind::kLe:
+    case OpKind::kGt:
+    case OpKind::kGe:
+    case OpKind::kLogicalNot:
+    case OpKind::kLogicalAnd:
+    case OpKind::kLogicalOr:
+    case OpKind::kIsfinite:
+    case OpKind::kIsinf:
+    case OpKind::kIsnan:
+    case OpKind::kIsneginf:
+    case OpKind::kIsposinf:
+    case OpKind::kIsreal:
+    case OpKind::kSignbit:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_logic(OpKind kind) {
+  return kind == OpKind::kLogicalNot || kind == OpKind::kLogicalAnd || kind == OpKind::kLogicalOr;
+}
+
+// Ops whose zeros have the sign that IEEE gives, however they are computed.
+bool keeps_zero_sign(OpKind kind) {
+  switch (kind) {
+    case OpKind::kSet:
+    case OpKind::kSegmentSet:
+    case OpKind::kNeg:
+    case OpKind::kAbs:
+    case OpKind::kMul:
+    case OpKind::kDiv:
+    case OpKind::kTruediv:
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kReciprocal:
+    case OpKind::kSqrt:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Ops that are computed in float when their operands are bool or integers.
+bool is_floating_op(OpKind kind, Dtype declared) {
+  return (is_floating(declared) || is_complex(declared)) && kind != OpKind::kCast && kind != OpKind::kWhere;
+}
+
+// The dtype in which the operands meet. A u64 tensor may meet a signed scalar, which then becomes u64.
+Dtype meeting(std::span<const Carried> operands) {
+  Dtype common = operands[0].dtype;
+  for (const Carried& o : operands.subspan(1)) {
+    const bool mixed = (common == Dtype::kUint64 && is_signed(o.dtype)) || (o.dtype == Dtype::kUint64 && is_signed(common));
+    common = mixed ? Dtype::kUint64 : promote(common, o.dtype);
+  }
+  return common;
+}
+
+}  // namespace
+
+const at::Tensor& no_bound() {
+  static const at::Tensor zero = at::zeros({}, at::kDouble);
+  return zero;
+}
+
+void run_loop(std::span<const at::Tensor> outputs, std::span<const at::Tensor> inputs, const std::function<void(const Row&)>& f) {
+  at::TensorIteratorConfig config;
+  config.set_check_mem_overlap(false)
+      .check_all_same_dtype(false)
+      .check_all_same_device(false)
+      .resize_outputs(false)
+      .promote_inputs_to_common_dtype(false);
+  for (const at::Tensor& t : outputs) config.add_output(t);
+  for (const at::Tensor& t : inputs) config.add_const_input(t);
+  auto iterator = config.build();
+  if (iterator.numel() == 0) return;
+  const size_t tensors = outputs.size() + inputs.size();
+  iterator.for_each(
+      [&f, tensors](char** data, const int64_t* strides, int64_t n, int64_t rows) {
+        char* at[kMostTensors];
+        std::copy(data, data + tensors, at);
+        for (int64_t row = 0; row < rows; ++row) {
+          f(Row{at, strides, n});
+          for (size_t k = 0; k < tensors; ++k) at[k] += strides[tensors + k];
+        }
+      },
+      8192);
+}
+
+Carried Evaluator::into(void (*loop)(const Loop&, const Row&), const Loop& spec, std::span<const Carried> operands,
+                        at::ScalarType type) {
+  const std::vector<int64_t> shape = broadcast_shape(operands);
+  Carried r;
+  r.dtype = spec.declared;
+  r.value = at::empty(shape, type);
+  r.bound = at::empty(shape, at::kDouble);
+  std::vector<at::Tensor> inputs;
+  bool exact = true;
+  for (const Carried& o : operands) {
+    inputs.push_back(o.value);
+    inputs.push_back(o.exact() ? no_bound() : o.bound);
+    exact &= o.exact() && o.zero_sign;
+  }
+  const at::Tensor outputs[] = {r.value, r.bound};
+  run_loop(outputs, inputs, [&](const Row& row) { loop(spec, row); });
+  // What these loops make of exact operands is exact, but for the modulus of a complex number and a zero's sign.
+  if (!options_.bounds || (exact && spec.kind != OpKind::kAbs)) r.bound = at::Tensor();
+  return r;
+}
+
+Carried Evaluator::rounded(at::Tensor value, Dtype declared) {
+  const at::Tensor outputs[] = {value};
+  if (carrier_of(declared) == Carrier::kComplex) {
+    run_loop(outputs, {}, [&](const Row& row) { complex_round_loop(declared, row); });
+  } else if (declared != Dtype::kDouble) {
+    run_loop(outputs, {}, [&](const Row& row) { round_loop(declared, row); });
+  }
+  Carried r;
+  r.value = std::move(value);
+  r.dtype = declared;
+  return r;
+}
+
+Carried Evaluator::real_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands) {
+  Loop loop{op.kind, compute, declared, {}, &ambiguous_};
+  bool exact = true, zero_sign = true;
+  std::vector<at::Tensor> inputs;
+  for (const Carried& o : operands) {
+    loop.operands.push_back({o.dtype, o.zero_sign});
+    inputs.push_back(o.value);
+    inputs.push_back(o.exact() ? no_bound() : o.bound);
+    exact &= o.exact();
+    zero_sign &= o.zero_sign;
+  }
+  at::Tensor y = value_of(op.kind, operands, compute);
+  if (!y.defined()) {
+    y = at::empty(broadcast_shape(operands), at::kDouble);
+    // The loop counts tensors as if a bound stood behind the value.
+    const at::Tensor outputs[] = {y, y};
+    run_loop(outputs, inputs, [&](const Row& row) { real_value_loop(loop, row); });
+  }
+  Carried r;
+  if (!options_.bounds || (exact && zero_sign && !has_own_error(op.kind))) {
+    r = rounded(std::move(y), declared);
+  } else {
+    r.dtype = declared;
+    r.value = std::move(y);
+    r.bound = at::empty(r.value.sizes(), at::kDouble);
+    const at::Tensor outputs[] = {r.value, r.bound};
+    run_loop(outputs, inputs, [&](const Row& row) { real_loop(loop, row); });
+  }
+  r.zero_sign = zero_sign && keeps_zero_sign(op.kind);
+  return r;
+}
+
+Carried Evaluator::complex_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands) {
+  Loop loop{op.kind, compute, declared, {}, &ambiguous_};
+  for (const Carried& o : operands) loop.operands.push_back({o.dtype, o.zero_sign});
+  if (gives_truth(op.kind)) return into(complex_to_integer_loop, loop, operands, at::kLong);
+  if (!is_complex(declared)) return into(complex_to_real_loop, loop, operands, at::kDouble);
+  at::Tensor y = complex_value_of(op.kind, operands);
+  if (!y.defined())
+    throw Error(ErrorCode::kUnsupportedDtype, std::string(row_of(op.kind).text) + " has no arithmetic for complex numbers here");
+  if (!options_.bounds) return rounded(std::move(y), declared);
+  Carried r;
+  r.dtype = declared;
+  r.value = std::move(y);
+  r.bound = at::empty(r.value.sizes(), at::kDouble);
+  std::vector<at::Tensor> inputs;
+  for (const Carried& o : operands) {
+    inputs.push_back(o.value);
+    inputs.push_back(o.exact() ? no_bound() : o.bound);
+  }
+  const at::Tensor outputs[] = {r.value, r.bound};
+  run_loop(outputs, inputs, [&](const Row& row) { complex_loop(loop, row); });
+  return r;
+}
+
+Carried Evaluator::cast(Carried c, Dtype to) {
+  if (c.dtype == to) return c;
+  const Carrier from = carrier_of(c.dtype), into_carrier = carrier_of(to);
+  check_internal(from != Carrier::kBytes && into_carrier != Carrier::kBytes, "a dtype without arithmetic is cast");
+  const Loop loop{OpKind::kCast, c.dtype, to, {{c.dtype, c.zero_sign}}, &ambiguous_};
+  const std::span<const Carried> one(&c, 1);
+  if (into_carrier == Carrier::kComplex) {
+    if (from == Carrier::kComplex) {
+      Carried r = to == Dtype::kComplexDouble ? c : rounded(c.value.clone(), to);
+      // Parts that moved may round elsewhere.
+      r.bound = c.exact() ? at::Tensor() : at::add(at::mul(c.bound, 1 + 0x1p-20), at::mul(at::abs(r.value), 0x1p-22));
+      r.dtype = to;
+      return r;
+    }
+    Carried parts = cast(std::move(c), real_of(to));
+    parts.value = parts.value.to(at::kComplexDouble);
+    parts.dtype = to;
+    return parts;
+  }
+  switch (from) {
+    case Carrier::kReal:
+      if (into_carrier == Carrier::kInteger) return into(real_to_integer_loop, loop, one, at::kLong);
+      {
+        // To a wider dtype nothing changes.
+        const bool wider = to == Dtype::kDouble || (to == Dtype::kFloat && is_reduced_float(c.dtype));
+        if (wider) {
+          c.dtype = to;
+          return c;
+        }
+        const bool zero_sign = c.zero_sign;
+        Carried r;
+        if (c.exact() || !options_.bounds) {
+          r = rounded(c.value.clone(), to);
+        } else {
+          r.dtype = to;
+          r.value = c.value.clone();
+          r.bound = at::empty(r.value.sizes(), at::kDouble);
+          const at::Tensor outputs[] = {r.value, r.bound};
+          const at::Tensor inputs[] = {c.value, c.bound};
+          run_loop(outputs, inputs, [&](const Row& row) { real_loop(loop, row); });
+        }
+        r.zero_sign = zero_sign;
+        return r;
+      }
+    case Carrier::kInteger:
+      if (into_carrier == Carrier::kReal) return into(integer_to_real_loop, loop, one, at::kDouble);
+      return into(integer_loop, loop, one, at::kLong);
+    case Carrier::kComplex:
+      if (into_carrier == Carrier::kReal) return into(complex_to_real_loop, loop, one, at::kDouble);
+      if (is_boolean(to)) return into(complex_to_integer_loop, loop, one, at::kLong);
+      return cast(cast(std::move(c), Dtype::kDouble), to);
+    case Carrier::kBytes:
+      break;
+  }
+  return c;
+}
+
+Carried Evaluator::select(Dtype declared, std::vector<Carried> operands) {
+  Loop loop{OpKind::kWhere, declared, declared, {}, &ambiguous_};
+  if (carrier_of(declared) != Carrier::kBytes)
+    for (size_t k : {size_t{1}, size_t{2}}) operands[k] = cast(std::move(operands[k]), declared);
+  const bool zero_sign = operands[1].zero_sign && operands[2].zero_sign;
+  const bool exact = operands[0].exact() && operands[1].exact() && operands[2].exact();
+  Carried r;
+  if (exact || !options_.bounds) {
+    r.value = at::where(operands[0].value.to(at::kBool), operands[1].value, operands[2].value);
+  } else {
+    switch (carrier_of(declared)) {
+      case Carrier::kReal:
+        r = into(where_real_loop, loop, operands, at::kDouble);
+        break;
+      case Carrier::kComplex:
+        r = into(where_complex_loop, loop, operands, at::kComplexDouble);
+        break;
+      case Carrier::kInteger:
+      case Carrier::kBytes:
+        r = into(where_integer_loop, loop, operands, at::kLong);
+        break;
+    }
+  }
+  r.dtype = declared;
+  r.zero_sign = zero_sign;
+  return r;
+}
+
+Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> operands) {
+  const OpKind kind = op.kind;
+  if (kind == OpKind::kSet || kind == OpKind::kSegmentSet) {
+    Carried r = std::move(operands[0]);
+    return r.dtype == declared ? r : cast(std::move(r), declared);
+  }
+  if (kind == OpKind::kCast) return cast(std::move(operands[0]), declared);
+  if (kind == OpKind::kWhere) return select(declared, std::move(operands));
+  if (kind == OpKind::kComplex) {
+    for (Carried& o : operands) o = cast(std::move(o), real_of(declared));
+    Carried r;
+    r.dtype = declared;
+    const auto shape = broadcast_shape(operands);
+    r.value = at::complex(operands[0].value.expand(shape), operands[1].value.expand(shape));
+    if (!(operands[0].exact() && operands[1].exact()))
+      r.bound = at::add(operands[0].exact() ? no_bound() : operands[0].bound, operands[1].exact() ? no_bound() : operands[1].bound).expand(shape);
+    return r;
+  }
+  const Dtype common = meeting(operands);
+  Dtype compute = compute_dtype(common);
+  const bool whole = is_integer(common) || is_boolean(common);
+  if (is_logic(kind)) {
+    // Each operand is true or false by itself.
+    const bool mixed = std::any_of(operands.begin(), operands.end(), [&](const Carried& o) { return carrier_of(o.dtype) != carrier_of(common); });
+    if (mixed)
+      for (Carried& o : operands) o = cast(std::move(o), Dtype::kBool);
+    if (mixed) compute = Dtype::kBool;
+  } else {
+    if (whole && is_floating_op(kind, declared)) compute = compute_dtype(declared);
+    for (Carried& o : operands)
+      if (o.dtype != compute && carrier_of(compute) != Carrier::kInteger) {
+        // Narrower floats are themselves in a wider dtype, and keep their own overflow.
+        const bool held = is_floating(o.dtype) && is_floating(compute);
+        if (!held) o = cast(std::move(o), compute);
+      }
+  }
+  switch (carrier_of(compute)) {
+    case Carrier::kComplex:
+      return complex_op(op, compute, declared, std::move(operands));
+    case Carrier::kInteger: {
+      Loop loop{kind, compute, declared, {}, &ambiguous_};
+      for (const Carried& o : operands) loop.operands.push_back({o.dtype, true});
+      return into(integer_loop, loop, operands, at::kLong);
+    }
+    case Carrier::kReal:
+      break;
+    case Carrier::kBytes:
+      throw Error(ErrorCode::kUnsupportedDtype,
+                  std::string(row_of(kind).text) + " has no arithmetic for " + std::string(text(common)) + "; cast it first");
+  }
+  if (kind == OpKind::kReal) return cast(std::move(operands[0]), declared);
+  if (gives_truth(kind)) {
+    Loop loop{kind, compute, declared, {}, &ambiguous_};
+    for (const Carried& o : operands) loop.operands.push_back({o.dtype, o.zero_sign});
+    return into(real_to_integer_loop, loop, operands, at::kLong);
+  }
+  if (is_floating(declared)) return real_op(op, compute, declared, std::move(operands));
+  // Computed with a scalar of a higher class, kept as what the tensors are.
+  return cast(real_op(op, compute, compute, std::move(operands)), declared);
+}
+
+Carried Evaluator::full(const Op& op, Dtype declared) {
+  const Carried fill = cast(carried(op.operands[0]), declared);
+  const std::vector<int64_t> shape = integers(op, 1);
+  return viewed(fill, [&](const at::Tensor& t) { return t.expand(shape); });
+}
+
+Carried Evaluator::iota(const Op& op, Dtype declared) {
+  const int64_t length = integer(op.operands[0]);
+  if (length < 0) throw Error(ErrorCode::kBadInput, "iota has a negative length; give 0 or more");
+  const auto scalar_at = [&](size_t k, int64_t otherwise) {
+    if (k < op.operands.size() && op.operands[k]) return cast(carried(op.operands[k]), declared);
+    Carried c;
+    c.dtype = Dtype::kInt64;
+    c.value = at::scalar_tensor(otherwise, at::kLong);
+    return cast(std::move(c), declared);
+  };
+  const Carried start = scalar_at(1, 0), step = scalar_at(2, 1);
+  const at::Tensor index = at::arange(length, at::kLong);
+  Carried r;
+  r.dtype = declared;
+  if (carrier_of(declared) == Carrier::kInteger) {
+    r.value = at::add(start.value, at::mul(index, step.value));
+    Loop loop{OpKind::kCast, Dtype::kInt64, declared, {{Dtype::kInt64, true}}, &ambiguous_};
+    return into(integer_loop, loop, std::span<const Carried>(&r, 1), at::kLong);
+  }
+  r.value = index.to(at::kDouble);
+  r.bound = at::empty(r.value.sizes(), at::kDouble);
+  const at::Tensor outputs[] = {r.value, r.bound};
+  const double first = start.value.item<double>(), by = step.value.item<double>();
+  run_loop(outputs, {}, [&](const Row& row) { iota_loop(declared, first, by, row); });
+  if (!options_.bounds) r.bound = at::Tensor();
+  return r;
+}
+
+}  // namespace fusebox::aten

@@ -1,0 +1,257 @@
+// Reductions. Whatever the order in which a kernel combines n elements, its error is within n roundings of the sum of magnitudes:
+// N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §4.2 (sums), §3.1 (products); T. F. Chan, G. H. Golub and R. J. LeVeque,
+// "Algorithms for Computing the Sample Variance", 1983 (welford). Sums of narrow floats are accumulated in float.
+#include <ATen/ATen.h>
+
+#include "ir/error.h"
+#include "ir/numeric.h"
+#include "replay/aten/evaluator.h"
+#include "replay/aten/rounding.h"
+
+namespace fusebox::aten {
+namespace {
+
+// Half the distance of neighbouring numbers at 1, in the dtype in which is accumulated. In double the reference itself is off too.
+double unit_roundoff(Dtype declared) {
+  return real_of(compute_dtype(declared)) == Dtype::kDouble ? 0x1p-52 : 0x1p-24;
+}
+double accumulator_overflow(Dtype declared) { return overflow_of(real_of(compute_dtype(declared))); }
+
+int64_t count_of(const at::Tensor& t, at::IntArrayRef axes) {
+  int64_t n = 1;
+  for (int64_t a : axes) n *= t.size(a);
+  return n;
+}
+
+// Magnitudes of what is finite.
+at::Tensor finite_sizes(const at::Tensor& x) { return at::abs(x).nan_to_num_(0.0, 0.0, 0.0); }
+
+at::Tensor sums_of_bounds(const Carried& x, at::IntArrayRef axes, const at::Tensor& like) {
+  return x.exact() ? no_bound().expand(like.sizes()) : at::sum(x.bound, axes);
+}
+
+std::vector<int64_t> reduced_axes(const Op& op, int64_t rank) {
+  std::vector<int64_t> axes;
+  for (int64_t a : op.attrs.ints(AttrKey::kAxes)) axes.push_back(a < 0 ? a + rank : a);
+  return axes;
+}
+
+int64_t lowest(Dtype d) {
+  if (is_boolean(d) || !is_signed(d)) return 0;
+  return bits(d) == 64 ? INT64_MIN : -(int64_t{1} << (bits(d) - 1));
+}
+int64_t highest(Dtype d) {
+  if (is_boolean(d)) return 1;
+  const uint64_t all = bits(d) == 64 ? ~uint64_t{0} : (uint64_t{1} << bits(d)) - 1;
+  return static_cast<int64_t>(is_signed(d) ? all >> 1 : all);
+}
+
+}  // namespace
+
+Carried Evaluator::finish_reduction(at::Tensor value, at::Tensor spread, at::Tensor error, Dtype declared) {
+  if (!options_.bounds) return rounded(std::move(value), declared);
+  Carried r;
+  r.dtype = declared;
+  r.zero_sign = false;
+  r.value = std::move(value);
+  r.bound = at::empty(r.value.sizes(), at::kDouble);
+  const at::Tensor outputs[] = {r.value, r.bound}, inputs[] = {spread, error};
+  run_loop(outputs, inputs, [&](const Row& row) { reduction_loop(declared, row); });
+  return r;
+}
+
+Carried Evaluator::reduce(const Op& op, Dtype declared, Carried x) {
+  const std::vector<int64_t> axes = reduced_axes(op, x.value.dim());
+  const int64_t count = count_of(x.value, axes);
+  // Extremes in the operand's own dtype; sums in the declared one.
+  if (carrier_of(declared) == Carrier::kInteger) return reduce_integers(op, declared, cast(std::move(x), declared), axes);
+  if (op.kind == OpKind::kMax || op.kind == OpKind::kMin) return extreme(op.kind == OpKind::kMax, declared, x, axes, count);
+  if (carrier_of(declared) != carrier_of(x.dtype)) x = cast(std::move(x), compute_dtype(declared));
+  return op.kind == OpKind::kSum ? sum(declared, x, axes, count) : product(declared, x, axes, count);
+}
+
+Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& x, at::IntArrayRef axes) {
+  Carried r;
+  r.dtype = declared;
+  const bool empty = count_of(x.value, axes) == 0;
+  switch (op.kind) {
+    case OpKind::kSum:
+      r.value = at::sum(x.value, axes);
+      break;
+    case OpKind::kProd: {
+      r.value = x.value;
+      std::vector<int64_t> order(axes.begin(), axes.end());
+      std::sort(order.rbegin(), order.rend());
+      for (int64_t a : order) r.value = at::prod(r.value, a);
+      break;
+    }
+    default: {
+      const bool largest = op.kind == OpKind::kMax;
+      if (empty) {
+        r.value = at::sum(x.value, axes).fill_(largest ? lowest(declared) : highest(declared));
+        break;
+      }
+      // Unsigned 64 bits in the order of signed ones.
+      const at::Tensor flip = at::scalar_tensor(declared == Dtype::kUint64 ? INT64_MIN : 0, at::kLong);
+      const at::Tensor ordered = at::bitwise_xor(x.value, flip);
+      r.value = at::bitwise_xor(largest ? at::amax(ordered, axes) : at::amin(ordered, axes), flip);
+    }
+  }
+  // Wraps, or of bool: whether it is not 0.
+  Loop loop{OpKind::kCast, Dtype::kInt64, declared, {{Dtype::kInt64, true}}, &ambiguous_};
+  r = into(integer_loop, loop, std::span<const Carried>(&r, 1), at::kLong);
+  if (x.exact() || !options_.bounds) return r;
+  const bool adds = op.kind == OpKind::kSum, picks = op.kind == OpKind::kMax || op.kind == OpKind::kMin;
+  if (is_boolean(declared)) {
+    r.bound = at::amax(x.bound, axes).clamp_max(1.0);
+  } else if (adds || picks) {
+    r.bound = adds ? at::sum(x.bound, axes) : at::amax(x.bound, axes);
+  } else {
+    r.bound = at::where(at::amax(x.bound, axes) > 0, kInfinity, 0.0);
+  }
+  return r;
+}
+
+Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, int64_t count) {
+  at::Tensor value = at::sum(x.value, axes);
+  if (!options_.bounds) return rounded(std::move(value), declared);
+  at::Tensor error = no_bound().expand(value.sizes());
+  if (count > 1) {
+    const at::Tensor sizes = at::sum(finite_sizes(x.value), axes);
+    // Beyond the accumulator's range a part of the sum may overflow, or not.
+    error = at::where(sizes < accumulator_overflow(declared), sizes * (1.01 * static_cast<double>(count) * unit_roundoff(declared)), kInfinity);
+  }
+  const at::Tensor spread = sums_of_bounds(x, axes, value);
+  if (carrier_of(declared) == Carrier::kReal) return finish_reduction(std::move(value), spread, error, declared);
+  Carried r = rounded(std::move(value), declared);
+  const double last = 2 * unit_roundoff(declared);
+  r.bound = spread + error;
+  if (count > 1 || !x.exact()) r.bound = r.bound + at::nan_to_num(at::abs(r.value), 0.0, 0.0) * (2 * last);
+  return r;
+}
+
+Carried Evaluator::product(Dtype declared, const Carried& x, at::IntArrayRef axes, int64_t count) {
+  std::vector<int64_t> order(axes.begin(), axes.end());
+  std::sort(order.rbegin(), order.rend());
+  const auto over_axes = [&](at::Tensor t) {
+    for (int64_t a : order) t = at::prod(t, a);
+    return t;
+  };
+  at::Tensor value = over_axes(x.value);
+  if (!options_.bounds) return rounded(std::move(value), declared);
+  const at::Tensor sizes = at::abs(x.value);
+  at::Tensor error = no_bound().expand(value.sizes()), spread = error;
+  if (count > 1) {
+    // Where some partial product may overflow, or lose digits below the smallest normal number, the order decides.
+    const at::Tensor logarithms = at::log2(at::nan_to_num(sizes, 1.0).masked_fill(sizes == 0, 1.0));
+    const double top = std::log2(accumulator_overflow(declared)) - 1, bottom = -top + 26;
+    const at::Tensor risky = at::logical_or(at::sum(logarithms.clamp_min(0.0), axes) > top, at::sum(logarithms.clamp_max(0.0), axes) < bottom);
+    // A NaN, or an infinity with a 0, is one in any order.
+    const at::Tensor settled = at::logical_and(at::isnan(value), no_bound() == (x.exact() ? 0.0 : 1.0));
+    const double parts = carrier_of(declared) == Carrier::kComplex ? 4.0 : 1.01;
+    error = at::nan_to_num(at::abs(value), 0.0, 0.0) * (parts * static_cast<double>(count) * unit_roundoff(declared));
+    error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);
+    if (carrier_of(declared) == Carrier::kComplex) error = at::where(at::isfinite(value), error, kInfinity);
+  }
+  if (!x.exact()) {
+    // Π(|x| + b) − Π|x|
+    const at::Tensor most = over_axes(sizes + x.bound);
+    spread = at::nan_to_num(most - over_axes(sizes), kInfinity, kInfinity).mul_(1 + 0x1p-40);
+  }
+  if (carrier_of(declared) == Carrier::kReal) return finish_reduction(std::move(value), spread, error, declared);
+  Carried r = rounded(std::move(value), declared);
+  r.bound = spread + error + at::nan_to_num(at::abs(r.value), 0.0, 0.0) * (4 * unit_roundoff(declared));
+  return r;
+}
+
+Carried Evaluator::extreme(bool largest, Dtype declared, const Carried& x, at::IntArrayRef axes, int64_t count) {
+  Carried r;
+  r.dtype = declared;
+  r.zero_sign = false;
+  if (count == 0) {
+    r.value = at::sum(x.value, axes).fill_(largest ? -kInfinity : kInfinity);
+    return rounded(r.value, declared);
+  }
+  const auto pick = [&](const at::Tensor& t) { return largest ? at::amax(t, axes) : at::amin(t, axes); };
+  r.value = pick(x.value);
+  if (x.exact()) return r;
+  // Infinities stand where they stand in comparisons.
+  const double overflow = overflow_of(declared);
+  const at::Tensor standing = x.value.clamp(-overflow, overflow);
+  const at::Tensor middle = r.value.clamp(-overflow, overflow);
+  const at::Tensor above = pick(standing + x.bound) - middle, below = middle - pick(standing - x.bound);
+  // A NaN is a NaN in any order, unless another element may be anything.
+  const at::Tensor free = at::isinf(at::amax(x.bound, axes));
+  r.bound = at::maximum(above, below).clamp_min_(0.0).mul_(1 + 0x1p-50);
+  r.bound = at::where(free, kInfinity, at::nan_to_num(r.bound, 0.0, kInfinity));
+  return r;
+}
+
+std::vector<Carried> Evaluator::welford(const Op& op) {
+  Carried x = carried(op.operands[0]);
+  const Dtype declared = g_[op.results[0]].dtype;
+  const std::vector<int64_t> axes = reduced_axes(op, x.value.dim());
+  const double u = unit_roundoff(declared);
+  const bool merges = op.operands.size() > 2 && op.operands[1] && op.operands[2];
+  Carried count;
+  count.dtype = g_[op.results[2]].dtype;
+
+  at::Tensor n, weights, inner, inner_bound;
+  if (merges) {
+    const Carried squares = carried(op.operands[1]), counts = carried(op.operands[2]);
+    count.value = at::sum(counts.value.expand(x.value.sizes()), axes);
+    weights = counts.value.to(at::kDouble).expand(x.value.sizes());
+    inner = at::sum(squares.value.expand(x.value.sizes()), axes);
+    inner_bound = squares.exact() ? no_bound().expand(inner.sizes()) : at::sum(squares.bound.expand(x.value.sizes()), axes);
+  } else {
+    weights = at::ones({}, at::kDouble).expand(x.value.sizes());
+    count.value = at::full(at::sum(x.value, axes).sizes(), count_of(x.value, axes), at::kLong);
+  }
+  n = count.value.to(at::kDouble);
+  const at::Tensor divisor = n.clamp_min(1.0);
+  const at::Tensor total = at::sum(x.value * weights, axes);
+  const at::Tensor mean = total / divisor;
+  at::Tensor wide = mean;
+  std::vector<int64_t> sorted = axes;
+  std::sort(sorted.begin(), sorted.end());
+  for (int64_t a : sorted) wide = wide.unsqueeze(a);
+  // Without elements there is nothing: a mean of 0.
+  const at::Tensor distance = at::where(weights > 0, x.value - wide, 0.0);
+  at::Tensor squares = at::sum(distance * distance * weights, axes);
+  if (merges) squares = squares + inner;
+
+  const int64_t steps = count_of(x.value, axes) + 2;
+  const at::Tensor magnitude = at::sum(finite_sizes(x.value) * weights, axes);
+  const at::Tensor raw = at::sum(at::square(x.value) * weights, axes);
+  const double factor = 4 * static_cast<double>(steps) * u;
+  const bool one = !merges && steps == 3;
+  const at::Tensor none = no_bound().expand(mean.sizes());
+  const auto guarded = [&](const at::Tensor& error) {
+    // Squares beyond the accumulator's range overflow in some order.
+    const at::Tensor safe = at::logical_and(4 * raw < accumulator_overflow(declared), 4 * magnitude < accumulator_overflow(declared));
+    return at::where(safe, error, kInfinity);
+  };
+  at::Tensor mean_error = one ? none : guarded(magnitude / divisor * factor + (merges ? at::abs(mean) * factor : none));
+  // The relative error is n κ u with κ = sqrt(Σx² / S), and the squares of the mean's own error.
+  const at::Tensor mean_moves = magnitude / divisor * factor;
+  at::Tensor square_error = one ? none : guarded(factor * at::sqrt(squares * raw) + factor * squares + n * mean_moves * mean_moves);
+  if (merges && inner.defined()) square_error = square_error + factor * at::abs(inner);
+  at::Tensor mean_spread = none, square_spread = inner_bound.defined() ? inner_bound : none;
+  if (!x.exact()) {
+    const at::Tensor b = at::where(weights > 0, x.bound, 0.0);
+    mean_spread = at::sum(b * weights, axes) / divisor;
+    // The mean's move cancels to first order; with the second: Σ(2 |x − mean| b + b²)
+    square_spread = square_spread + at::sum((2 * at::abs(distance) + b) * b * weights, axes);
+  }
+  // From an infinity an update makes an infinity or NaN, as the order has it.
+  const at::Tensor infinite = at::isinf(raw);
+  mean_spread = at::where(infinite, kInfinity, mean_spread);
+  square_spread = at::where(infinite, kInfinity, square_spread);
+  std::vector<Carried> results;
+  results.push_back(finish_reduction(mean, mean_spread, mean_error, declared));
+  results.push_back(finish_reduction(squares, square_spread, square_error, declared));
+  results.push_back(std::move(count));
+  return results;
+}
+
+}  // namespace fusebox::aten

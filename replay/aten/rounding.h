@@ -1,0 +1,123 @@
+// Rounding to a floating dtype and the size of its last place, on doubles.
+//
+//   round_to(Dtype::kBfloat16, 1.001) == 1.0;  ulp_of(Dtype::kFloat, 1.5) == 0x1p-23
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "ir/numeric.h"
+#include "replay/overflow.h"
+
+namespace fusebox::aten {
+
+inline constexpr double kInfinity = INFINITY;
+
+inline double round_to(Dtype dtype, double value) {
+  switch (dtype) {
+    case Dtype::kFloat:
+    case Dtype::kComplexFloat:
+      return static_cast<float>(value);
+    case Dtype::kHalf:
+      return half_to_float(double_to_half(value));
+    case Dtype::kBfloat16:
+      return bfloat16_to_float(double_to_bfloat16(value));
+    case Dtype::kFloat8E4m3:
+      return float8_e4m3_to_float(double_to_float8_e4m3(value));
+    case Dtype::kFloat8E5m2:
+      return float8_e5m2_to_float(double_to_float8_e5m2(value));
+    default:  // double holds itself
+      return value;
+  }
+}
+
+// The exponent of the smallest normal number and the bits behind the leading one.
+struct FloatShape {
+  int min_exponent;
+  int mantissa;
+};
+inline FloatShape float_shape(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kHalf:
+      return {-14, 10};
+    case Dtype::kBfloat16:
+      return {-126, 7};
+    case Dtype::kFloat:
+    case Dtype::kComplexFloat:
+      return {-126, 23};
+    case Dtype::kFloat8E4m3:
+      return {-6, 3};
+    case Dtype::kFloat8E5m2:
+      return {-14, 2};
+    default:  // double
+      return {-1022, 52};
+  }
+}
+
+// The distance of neighbouring numbers of the dtype at this magnitude; of infinities and NaN: infinity.
+inline double ulp_of(Dtype dtype, double value) {
+  const FloatShape shape = float_shape(dtype);
+  const int biased = static_cast<int>(std::bit_cast<uint64_t>(value) >> 52 & 0x7ff);
+  if (biased == 0x7ff) return kInfinity;
+  const int exponent = std::max(biased - 1023, shape.min_exponent) - shape.mantissa;
+  if (exponent >= -1022) return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+  return std::bit_cast<double>(uint64_t{1} << (exponent + 1074));
+}
+
+inline double notional(double v, double overflow) { return std::isinf(v) ? std::copysign(overflow, v) : v; }
+
+// An operand's element: where a right implementation may have it.
+struct Operand {
+  double v = 0, b = 0;
+  double lo = 0, hi = 0;  // [v − b, v + b], to infinity where that reaches the dtype's overflow
+  bool zero_sign = true;  // the sign of a zero is known
+
+  bool exact() const { return b == 0; }
+  bool contains(double x) const { return lo <= x && x <= hi; }
+};
+inline Operand operand(double v, double b, double overflow, bool zero_sign) {
+  Operand o{v, b, v, v, zero_sign};
+  if (b == 0) return o;
+  const double n = notional(v, overflow);
+  o.lo = n - b;
+  o.hi = n + b;
+  if (o.lo >= overflow) o.lo = kInfinity;
+  if (o.hi >= overflow) o.hi = kInfinity;
+  if (o.lo <= -overflow) o.lo = -kInfinity;
+  if (o.hi <= -overflow) o.hi = -kInfinity;
+  return o;
+}
+
+// What an exact function makes of its operands' intervals. NaN at an end: anything may come out.
+struct Image {
+  double lo, hi;
+  bool jump = false;  // a discontinuity lies within
+};
+inline constexpr Image kAnything = {NAN, NAN, false};
+
+struct Rounded {
+  double value, bound;
+};
+
+// From the value in double, its image and the implementation's own error to the declared dtype. Rounding is monotone, so the ends round too.
+// `exact`: the operands are, and the image is the value.
+inline Rounded finish(Dtype dtype, double overflow, double y, const Image& image, double error, bool exact) {
+  const double v = round_to(dtype, y);
+  if (exact && (error == 0 || y != y)) return {v, 0};
+  if (error == kInfinity) return {v, kInfinity};
+  const double low = image.lo - error, high = image.hi + error;
+  const double lo = round_to(dtype, low), hi = round_to(dtype, high);
+  if (v != v || lo != lo || hi != hi) {
+    // Without infinities what overflows is NaN: on one side only, or nothing is known.
+    const bool all_overflow = y == y && v != v && lo != lo && hi != hi && (low > 0 || high < 0);
+    return {v, all_overflow ? 0.0 : kInfinity};
+  }
+  const double n = notional(v, overflow);
+  const double b = std::max({notional(hi, overflow) - n, n - notional(lo, overflow), 0.0});
+  // The differences themselves are rounded.
+  return {v, b == 0 ? 0.0 : b * (1 + 0x1p-50)};
+}
+
+}  // namespace fusebox::aten

@@ -1,0 +1,23 @@
+// Whole files: read, and written so that nobody ever sees half of one.
+//
+//   write_file("out.fuse", bytes);  read_file("out.fuse") == bytes
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fusebox {
+
+// Throws kFileRead, kTooLarge beyond `limit_bytes`.
+std::vector<std::byte> read_file(const std::string& path, size_t limit_bytes = size_t{1} << 40);
+std::string read_text_file(const std::string& path, size_t limit_bytes = size_t{1} << 32);
+
+// Writes a private file in the same folder, flushes it to the disk and renames it. On any failure the private file is removed, what stood
+// under the name stays, and kFileWrite is thrown. A device or a pipe, such as /dev/stdout, is written in place.
+void write_file(const std::string& path, std::span<const std::byte> bytes);
+void write_file(const std::string& path, std::string_view text);
+
+}  // namespace fusebox
