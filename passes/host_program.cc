@@ -25,7 +25,7 @@ class HostBuilder {
       for (const Crossing& c : s.outputs) destination(c);
       switch (s.executor) {
         case SegmentExecutor::kKernel:
-          inline_launch(launches_[i]);
+          inline_launch(s, launches_[i]);
           break;
         case SegmentExecutor::kAten:
           run_aten(s);
@@ -133,8 +133,15 @@ class HostBuilder {
     allocated_.push_back(c.value);
   }
 
-  void inline_launch(const Graph& launch) {
+  void inline_launch(const Segment& segment, const Graph& launch) {
     std::map<ValueId, ValueId> map;
+    // Its last tensor inputs are the destinations of the outputs that overwrite nothing, in order.
+    std::vector<ValueId> given, destinations;
+    for (ValueId v : inputs(launch))
+      if (launch.is_tensor(v)) given.push_back(v);
+    for (const Crossing& c : segment.outputs)
+      if (c.alias.empty()) destinations.push_back(tensors_.at(c.value));
+    for (size_t i = 0; i < destinations.size(); ++i) map[given[given.size() - destinations.size() + i]] = destinations[i];
     const auto of = [&](ValueId v) {
       if (!v) return v;
       if (launch.is_constant(v)) return host_.constant(launch[v].dtype, *launch[v].constant);
@@ -148,7 +155,7 @@ class HostBuilder {
       }
       if (op.kind == OpKind::kInput) {
         const ValueId r = op.results[0];
-        map[r] = launch.is_tensor(r) ? tensors_.at(launch[r].name) : scalar(*find_value(fusion_, launch[r].name));
+        if (!map.contains(r)) map[r] = launch.is_tensor(r) ? tensors_.at(launch[r].name) : scalar(*find_value(fusion_, launch[r].name));
         continue;
       }
       std::vector<ValueId> operands;

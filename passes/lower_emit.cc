@@ -102,8 +102,9 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
   // A launch may be larger than a loop, because another tensor made it so.
   for (size_t i = 0; i < s.path.size(); ++i) {
     if (s.path[i] == LoopNode::kNoNode || !is_thread(tree.nodes[s.path[i]].parallel)) continue;
-    if (!exact_launch[tree.nodes[s.path[i]].parallel])
-      result.push_back({OpKind::kLt, view.loop(i), view.own.extent(loop[i]), std::nullopt});
+    // The thread's own index: the form of a loop of one iteration is 0 whatever the launch.
+    const ParallelType p = tree.nodes[s.path[i]].parallel;
+    if (!exact_launch[p]) result.push_back({OpKind::kLt, Form{}, view.own.extent(loop[i]), p});
   }
   for (const DomainCheck& check : view.own.checks()) {
     if (check.lower) result.push_back({OpKind::kGe, check.value, Form{}, std::nullopt});
@@ -123,7 +124,10 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
 }
 
 ValueId Lowering::emit_condition(OpView& view, const Condition& c) {
-  if (c.guard) return kernel.compare(OpKind::kEq, thread_index(*c.guard), kernel.index(0));
+  if (c.guard) {
+    const ValueId bound = emit_form(view, c.bound);
+    return kernel.compare(c.compare, thread_index(*c.guard), bound);
+  }
   const ValueId value = emit_form(view, c.value);
   return kernel.compare(c.compare, value, emit_form(view, c.bound));
 }

@@ -121,7 +121,7 @@ class Lowering {
   struct Condition {
     OpKind compare;      // kLt, kGe, kEq
     Form value, bound;
-    std::optional<ParallelType> guard;  // kEq: the thread's index along this dimension is 0
+    std::optional<ParallelType> guard;  // the compared value is the thread's index along this dimension
     auto operator<=>(const Condition&) const = default;
   };
   std::vector<Condition> conditions(OpView& view);

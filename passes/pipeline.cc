@@ -31,12 +31,15 @@ namespace {
 
 // The layout that a segment's steps gave its outputs, for the allocation and for the segments that read them.
 void take_layouts(const Graph& scheduled, Segmentation& s, size_t index) {
-  for (Crossing& out : s.segments[index].outputs) {
-    const auto v = find_value(scheduled, out.value);
-    if (!v || !scheduled.is_tensor(*v) || scheduled.tensor_of(*v).allocation.empty()) continue;
-    const auto logical = logical_without_reductions(scheduled, scheduled.tensor_of(*v));
+  // By position: a step may have put another tensor in an output's place.
+  const auto made = outputs(scheduled);
+  for (size_t k = 0; k < made.size(); ++k) {
+    Crossing& out = s.segments[index].outputs[k];
+    const ValueId v = made[k].value;
+    if (!scheduled.is_tensor(v) || scheduled.tensor_of(v).allocation.empty()) continue;
+    const auto logical = logical_without_reductions(scheduled, scheduled.tensor_of(v));
     std::vector<int64_t> order;
-    for (DomainId d : scheduled.tensor_of(*v).allocation)
+    for (DomainId d : scheduled.tensor_of(v).allocation)
       if (const size_t axis = position_in(logical, d); axis < logical.size()) order.push_back(static_cast<int64_t>(axis));
     if (order.size() != logical.size())
       throw Error(ErrorCode::kIllegalAllocation, "what crosses a kernel's border is laid out by its logical axes; set the allocation to an order of them", "%" + out.value);
