@@ -40,6 +40,7 @@ std::optional<ValueId> KernelBuilder::find(const Key& key) const {
 }
 
 ValueId KernelBuilder::op(OpKind kind, std::vector<ValueId> operands, Dtype result, Attrs attrs) {
+  if (kind == OpKind::kCast) attrs.set(AttrKey::kDtypeAttr, result);  // a cast names its dtype at every level
   Key key{kind, result, operands, {}};
   for (const Attr& a : attrs.list()) {
     key.attrs.push_back(static_cast<int64_t>(a.key));

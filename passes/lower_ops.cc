@@ -201,7 +201,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       std::vector<ValueId> operands;
       for (size_t k = 0; k < op.operands.size(); ++k) operands.push_back(operand_value(view, k));
       Attrs attrs = op.attrs;
-      if (op.kind != OpKind::kCast) attrs.erase(AttrKey::kDtypeAttr);
+      attrs.erase(AttrKey::kDtypeAttr);
       return kernel.op(op.kind, operands, dtype, attrs);
     }
   }
