@@ -6,6 +6,7 @@
 #include "codegen/cuda_expression.h"
 #include "codegen/cuda_names.h"
 #include "codegen/hoist.h"
+#include "ir/canonical.h"
 #include "ir/error.h"
 
 namespace fusebox {
@@ -19,12 +20,14 @@ class Operands {
   explicit Operands(const Op& op) : op_(op), format_(*row_of(op.kind).format) {
     const auto ranges = slot_ranges(format_, op.operands.size());
     if (!ranges)
-      throw Error(ErrorCode::kOperandCount, "the op " + std::string(row_of(op.kind).text) + " has the wrong number of operands");
+      throw Error(ErrorCode::kOperandCount,
+                  "the op " + std::string(row_of(op.kind).text) + " has the wrong number of operands");
     ranges_ = *ranges;
   }
   std::span<const ValueId> of(std::string_view keyword) const {
     for (size_t i = 0; i < format_.all().size(); ++i)
-      if (format_.slots[i].keyword == keyword) return std::span(op_.operands).subspan(ranges_[i].begin, ranges_[i].count);
+      if (format_.slots[i].keyword == keyword)
+        return std::span(op_.operands).subspan(ranges_[i].begin, ranges_[i].count);
     return {};
   }
   ValueId one(std::string_view keyword) const {
@@ -66,14 +69,17 @@ class Emitter {
   void line(const std::string& text) { body_ += std::string(static_cast<size_t>(2 * depth_), ' ') + text + "\n"; }
   CudaTerm term(ValueId v) const {
     if (!v) throw Error(ErrorCode::kInvalidGraph, "an operand is missing");
-    if (g_.is_tensor(v)) throw Error(ErrorCode::kWrongKind, "a buffer stands where a scalar is needed", "%" + g_[v].name);
-    if (!g_[v].constant && names_[v].empty()) throw Error(ErrorCode::kNotDominated, "used before it is defined", "%" + g_[v].name);
+    if (g_.is_tensor(v))
+      throw Error(ErrorCode::kWrongKind, "a buffer stands where a scalar is needed", "%" + g_[v].name);
+    if (!g_[v].constant && names_[v].empty())
+      throw Error(ErrorCode::kNotDominated, "used before it is defined", "%" + g_[v].name);
     return {names_[v], g_[v].dtype, g_[v].constant};
   }
   std::string as(ValueId v, Dtype dtype, bool bare = false) { return cuda_term(term(v), dtype, headers_, bare); }
   std::string index(ValueId v) { return as(v, Dtype::kIndex, true); }
   const std::string& buffer(ValueId v) const {
-    if (!v || !g_.is_tensor(v)) throw Error(ErrorCode::kWrongKind, "a scalar stands where a buffer is needed", v ? "%" + g_[v].name : "");
+    if (!v || !g_.is_tensor(v))
+      throw Error(ErrorCode::kWrongKind, "a scalar stands where a buffer is needed", v ? "%" + g_[v].name : "");
     return names_[v];
   }
   std::string place(ValueId tensor, ValueId at) { return buffer(tensor) + "[" + index(at) + "]"; }
@@ -100,8 +106,8 @@ class Emitter {
   CudaHeaders headers_;
   std::string body_, comment_, signature_;
   int depth_ = 1;
-  std::set<ValueId> written_;                 // buffers that the kernel stores to
-  std::map<ValueId, int64_t> vector_bytes_;   // the widest vector access of a buffer
+  std::set<ValueId> written_;                // buffers that the kernel stores to
+  std::map<ValueId, int64_t> vector_bytes_;  // the widest vector access of a buffer
   bool uses_shared_ = false;
 };
 
@@ -184,9 +190,12 @@ void Emitter::scalar(const Op& op) {
 
 void Emitter::thread(const Op& op) {
   const auto on = op.attrs.enumerator<ParallelType>(AttrKey::kParallel);
-  if (!is_thread(on)) throw Error(ErrorCode::kBadAttribute, "a thread index is on a grid or block coordinate, not " + std::string(text(on)));
+  if (!is_thread(on))
+    throw Error(ErrorCode::kBadAttribute,
+                "a thread index is on a grid or block coordinate, not " + std::string(text(on)));
   const bool is_index = op.kind == OpKind::kThreadIndex;
-  const std::string_view builtin = is_grid(on) ? (is_index ? "blockIdx" : "gridDim") : (is_index ? "threadIdx" : "blockDim");
+  const std::string_view builtin =
+      is_grid(on) ? (is_index ? "blockIdx" : "gridDim") : (is_index ? "threadIdx" : "blockDim");
   const ParallelType x = is_grid(on) ? ParallelType::kGridX : ParallelType::kBlockX;
   const std::string_view coordinate = kCoordinates[static_cast<size_t>(on) - static_cast<size_t>(x)];
   const std::string type(cuda_type(g_[op.results.at(0)].dtype));
@@ -235,7 +244,8 @@ void Emitter::allocate(const Op& op) {
   const auto vector = vector_bytes_.find(result);
   const int64_t align = std::max(op.attrs.integer(AttrKey::kAlign), vector == vector_bytes_.end() ? 0 : vector->second);
   const std::string alignment = align > size_bytes(dtype) ? "alignas(" + std::to_string(align) + ") " : "";
-  line(alignment + type + " " + names_.define(result, "local") + "[" + std::to_string(std::max<int64_t>(*size, 1)) + "];");
+  line(alignment + type + " " + names_.define(result, "local") + "[" + std::to_string(std::max<int64_t>(*size, 1)) +
+       "];");
 }
 
 void Emitter::load(const Op& op) {
@@ -275,13 +285,15 @@ void Emitter::store(const Op& op) {
 void Emitter::copy(const Op& op) {
   const Operands operands(op);
   // Two slots have the keyword `at`: the operands' order tells them apart.
-  const ValueId to = op.operands.at(0), to_at = op.operands.at(1), from = op.operands.at(2), from_at = op.operands.at(3);
+  const ValueId to = op.operands.at(0), to_at = op.operands.at(1), from = op.operands.at(2),
+                from_at = op.operands.at(3);
   const ValueId predicate = operands.one("if");
   const std::string guard = predicate ? "if (" + as(predicate, Dtype::kBool) + ") " : "";
   const int64_t width = op.attrs.integer(AttrKey::kWidth, 1);
   const int64_t bytes = width * size_bytes(g_[to].dtype);
   if (width < 1 || bytes > 16 || (bytes & (bytes - 1)) != 0)
-    throw Error(ErrorCode::kIllegalVectorize, "a vector access has 1, 2, 4, 8 or 16 bytes, not " + std::to_string(bytes), "%" + g_[to].name);
+    throw Error(ErrorCode::kIllegalVectorize,
+                "a vector access has 1, 2, 4, 8 or 16 bytes, not " + std::to_string(bytes), "%" + g_[to].name);
   if (g_[to].dtype != g_[from].dtype)
     throw Error(ErrorCode::kDtypeMismatch, "a copy needs buffers of one dtype", "%" + g_[to].name);
   const std::string reading = cache(op, from), writing = cache(op, to);
@@ -305,18 +317,24 @@ void Emitter::collective(const Op& op) {
   const bool is_welford = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp) == ReduceOp::kWelford && !is_broadcast;
   const std::string place = op.results.empty() ? "" : "%" + g_[op.results[0]].name;
   const size_t count = is_welford ? 3 : 1;
-  if (values.size() != count || op.results.size() != count || workspaces.size() != count || (!is_broadcast && init.size() != count))
+  if (values.size() != count || op.results.size() != count || workspaces.size() != count ||
+      (!is_broadcast && init.size() != count))
     throw Error(ErrorCode::kOperandCount,
-                "the op " + std::string(row_of(op.kind).text) + " needs " + std::to_string(count) + " values, neutral elements and workspaces",
+                "the op " + std::string(row_of(op.kind).text) + " needs " + std::to_string(count) +
+                    " values, neutral elements and workspaces",
                 place);
 
   std::string threads;
   for (const int64_t wire : op.attrs.ints(AttrKey::kThreads)) {
     const auto on = static_cast<ParallelType>(wire);
     if (!(is_block(on) || (is_grid(on) && is_grid_wide)))
-      throw Error(ErrorCode::kBadAttribute, "the op " + std::string(row_of(op.kind).text) + " cannot exchange values along " + std::string(text(on)), place);
+      throw Error(
+          ErrorCode::kBadAttribute,
+          "the op " + std::string(row_of(op.kind).text) + " cannot exchange values along " + std::string(text(on)),
+          place);
     static constexpr std::string_view kNames[] = {"kGridX", "kGridY", "kGridZ", "kBlockX", "kBlockY", "kBlockZ"};
-    threads += (threads.empty() ? "" : " | ") + std::string(kNames[static_cast<size_t>(on) - static_cast<size_t>(ParallelType::kGridX)]);
+    threads += (threads.empty() ? "" : " | ") +
+               std::string(kNames[static_cast<size_t>(on) - static_cast<size_t>(ParallelType::kGridX)]);
   }
   if (threads.empty()) threads = "0";
 
@@ -333,20 +351,22 @@ void Emitter::collective(const Op& op) {
   // The value that takes part, and where it is kept meanwhile.
   const auto contribution = [&](std::span<const ValueId> from) {
     if (!is_welford) return as(from[0], dtypes[0]);
-    return "Welford" + welford_type(dtypes[0], dtypes[2]) + "{" + as(from[0], dtypes[0]) + ", " + as(from[1], dtypes[1]) + ", " +
-           as(from[2], dtypes[2]) + "}";
+    return "Welford" + welford_type(dtypes[0], dtypes[2]) + "{" + as(from[0], dtypes[0]) + ", " +
+           as(from[1], dtypes[1]) + ", " + as(from[2], dtypes[2]) + "}";
   };
   std::string value = contribution(values);
   if (const ValueId predicate = operands.one("if"))
     value = as(predicate, Dtype::kBool) + " ? " + value + " : " + contribution(init);
-  std::string places = is_welford ? "WelfordPlaces" + welford_type(dtypes[0], dtypes[2]) : "Places<" + std::string(cuda_type(dtypes[0])) + ">";
+  std::string places = is_welford ? "WelfordPlaces" + welford_type(dtypes[0], dtypes[2])
+                                  : "Places<" + std::string(cuda_type(dtypes[0])) + ">";
   places += "{";
   for (size_t i = 0; i < count; ++i) places += (i == 0 ? "" : ", ") + buffer(workspaces[i]);
   places += "}";
 
   static constexpr std::string_view kOps[] = {"Sum", "Prod", "Min", "Max", "Merge"};
   std::string text = is_grid_wide ? "grid_reduce<" : "block_reduce<";
-  text += std::string(kOps[static_cast<size_t>(op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp))]) + ", " + threads + ", ";
+  text +=
+      std::string(kOps[static_cast<size_t>(op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp))]) + ", " + threads + ", ";
   text += op.attrs.flag(AttrKey::kAll) ? "kAllThreads" : "kFirstThread";
   text += ">(" + value + ", " + places;
   if (is_grid_wide) {
@@ -398,7 +418,8 @@ void Emitter::op(const Op& op) {
       return line("__syncthreads();");
     case OpKind::kGridBarrier:
       headers_.need(CudaHeader::kSynchronize);
-      return line("grid_barrier(&" + buffer(op.operands.at(0)) + "[" + std::to_string(op.attrs.integer(AttrKey::kSlot)) + "]);");
+      return line("grid_barrier(&" + buffer(op.operands.at(0)) + "[" +
+                  std::to_string(op.attrs.integer(AttrKey::kSlot)) + "]);");
     case OpKind::kBlockReduce:
     case OpKind::kGridReduce:
     case OpKind::kBlockBroadcast:
@@ -412,8 +433,6 @@ void Emitter::op(const Op& op) {
 }
 
 CudaSource Emitter::emit() {
-  if (g_.level != Level::kKernel)
-    throw Error(ErrorCode::kWrongLevel, "CUDA code is made from a kernel; lower this " + std::string(text(g_.level)) + " program first");
   look_ahead();
   parameters();
   region(Graph::body());
@@ -435,10 +454,12 @@ constexpr std::string_view kCompileOptions[] = {"--std=c++17",     "--fmad=false
 }  // namespace
 
 CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options) {
-  if (!options.hoist) return Emitter(kernel, options).emit();
-  Graph shared = kernel;
-  hoist(shared);
-  return Emitter(shared, options).emit();
+  if (kernel.level != Level::kKernel)
+    throw Error(ErrorCode::kWrongLevel,
+                "CUDA code is made from a kernel; lower this " + std::string(text(kernel.level)) + " program first");
+  Graph canonical = canonicalize(kernel);
+  if (options.hoist) hoist(canonical);
+  return Emitter(canonical, options).emit();
 }
 
 std::span<const std::string_view> cuda_compile_options() { return kCompileOptions; }

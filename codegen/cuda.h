@@ -1,18 +1,21 @@
-// CUDA C++ from a kernel graph: one function, one statement for each op, canonical names, so that the text depends on what the
-// kernel does and not on how it was built or named.
+// CUDA C++ from a kernel graph: one function, one statement for each op, canonical names, so that the text depends on
+// what the kernel does and not on how it was built or named.
 //
 // Invariants:
 // - the text includes only headers of runtime_sources.h, and of those what it uses;
-// - names say what a value is: t a tensor parameter, s a scalar parameter, i a loop's index, n another index, p a truth value,
+// - names say what a value is: t a tensor parameter, s a scalar parameter, i a loop's index, n another index, p a truth
+// value,
 //   v any other value, `local` and `shared` buffers; each is numbered in the order of its first appearance;
 // - results hold to the rules of the op table: converted to the computation dtype, computed, rounded once;
-// - what a kernel may not contain, or CUDA cannot do, throws kWrongLevel, kWrongKind, kUnsupportedDtype or kInvalidGraph.
+// - what a kernel may not contain, or CUDA cannot do, throws kWrongLevel, kWrongKind, kUnsupportedDtype or
+// kInvalidGraph.
 //
-// Compile it without fast math and with multiply-adds left apart (cuda_compile_options): then + − × ÷ and sqrt give the host
-// executor's bits.
+// Compile it without fast math and with multiply-adds left apart (cuda_compile_options): then + − × ÷ and sqrt give the
+// host executor's bits.
 //
 //   CudaSource source = emit_cuda(kernel, {.restrict_parameters = true});
-//   // … extern "C" __global__ void fusebox_kernel(const float* __restrict__ t0, float* __restrict__ t1, index_t s0) { …
+//   // … extern "C" __global__ void fusebox_kernel(const float* __restrict__ t0, float* __restrict__ t1, index_t s0) {
+//   …
 #pragma once
 
 #include <cstdint>

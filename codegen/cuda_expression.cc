@@ -31,8 +31,8 @@ class Writer {
   bool is_whole() const { return is_integer(c_); }
 
   [[noreturn]] void refuse() const {
-    throw Error(ErrorCode::kUnsupportedDtype,
-                std::string(row_of(kind_).text) + " of " + std::string(text(c_)) + " has no CUDA code; cast the operands first");
+    throw Error(ErrorCode::kUnsupportedDtype, std::string(row_of(kind_).text) + " of " + std::string(text(c_)) +
+                                                  " has no CUDA code; cast the operands first");
   }
   std::string operand(size_t i, bool bare = false) const { return cuda_term(operands_[i], c_, headers_, bare); }
 
@@ -65,7 +65,8 @@ class Writer {
   }
   // Integers and bool are computed in the result's floating dtype.
   void to_floating() {
-    if (is_whole() || is_bool()) c_ = is_floating(result_) || is_complex(result_) ? compute_dtype(result_) : Dtype::kFloat;
+    if (is_whole() || is_bool())
+      c_ = is_floating(result_) || is_complex(result_) ? compute_dtype(result_) : Dtype::kFloat;
   }
   // + − ×
   Typed arithmetic(std::string_view sign, std::string_view wrapping, std::string_view of_bool) const {
@@ -141,7 +142,8 @@ class Writer {
     if (is_bool()) refuse();
     if (is_whole() && !is_index()) {
       headers_.need(CudaHeader::kInteger);
-      return {"wrapping_add(" + operand(0) + ", wrapping_mul(wrapping_mul(" + operand(3) + ", " + operand(1) + "), " + operand(2) + "))",
+      return {"wrapping_add(" + operand(0) + ", wrapping_mul(wrapping_mul(" + operand(3) + ", " + operand(1) + "), " +
+                  operand(2) + "))",
               c_};
     }
     if (is_complex(c_)) headers_.need(CudaHeader::kComplex);
@@ -334,8 +336,8 @@ Typed Writer::write() {
       if (!is_real() && !is_complex(c_)) refuse();
       return call("lerp", is_complex(c_) ? CudaHeader::kComplex : CudaHeader::kReal);
     case OpKind::kWhere:
-      return {cuda_term(operands_[0], Dtype::kBool, headers_) + " ? " + cuda_term(operands_[1], result_, headers_) + " : " +
-                  cuda_term(operands_[2], result_, headers_),
+      return {cuda_term(operands_[0], Dtype::kBool, headers_) + " ? " + cuda_term(operands_[1], result_, headers_) +
+                  " : " + cuda_term(operands_[2], result_, headers_),
               result_};
     case OpKind::kAddcmul:
       return addcmul();

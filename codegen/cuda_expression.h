@@ -1,7 +1,7 @@
 // One scalar op as a CUDA expression, and what expressions are made of: literals, conversions, the headers they need.
 //
-// Invariants: an expression has exactly the C++ type of its dtype; it may stand on the right of `=` or as an argument, but
-// needs parentheses inside another operator.
+// Invariants: an expression has exactly the C++ type of its dtype; it may stand on the right of `=` or as an argument,
+// but needs parentheses inside another operator.
 //
 //   cuda_expression(OpKind::kAdd, {}, {{"v0", Dtype::kHalf}, {"v1", Dtype::kHalf}}, Dtype::kHalf, headers)
 //     == "half_t(float(v0) + float(v1))"
@@ -17,9 +17,21 @@
 namespace fusebox {
 
 // The runtime headers in the order in which they are included; a set is a mask of 1 << header.
-enum class CudaHeader { kTypes, kConvert, kInteger, kReal, kCompare, kComplex, kMemory, kSynchronize, kCombine, kReduce };
-inline constexpr std::string_view kCudaHeaderNames[] = {"types.cuh",   "convert.cuh", "integer.cuh",     "real.cuh",    "compare.cuh",
-                                                        "complex.cuh", "memory.cuh",  "synchronize.cuh", "combine.cuh", "reduce.cuh"};
+enum class CudaHeader {
+  kTypes,
+  kConvert,
+  kInteger,
+  kReal,
+  kCompare,
+  kComplex,
+  kMemory,
+  kSynchronize,
+  kCombine,
+  kReduce
+};
+inline constexpr std::string_view kCudaHeaderNames[] = {"types.cuh",   "convert.cuh", "integer.cuh", "real.cuh",
+                                                        "compare.cuh", "complex.cuh", "memory.cuh",  "synchronize.cuh",
+                                                        "combine.cuh", "reduce.cuh"};
 
 class CudaHeaders {
  public:

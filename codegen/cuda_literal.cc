@@ -69,7 +69,8 @@ std::string cuda_literal(Dtype dtype, ConstantBits bits, bool bare) {
     case DtypeKind::kComplex: {
       const bool is_float = dtype == Dtype::kComplexFloat;
       const auto part = [&](uint64_t b) {
-        return is_float ? float_literal(std::bit_cast<float>(static_cast<uint32_t>(b))) : double_literal(std::bit_cast<double>(b));
+        return is_float ? float_literal(std::bit_cast<float>(static_cast<uint32_t>(b)))
+                        : double_literal(std::bit_cast<double>(b));
       };
       return std::string(cuda_type(dtype)) + "(" + part(bits.low) + ", " + part(bits.high) + ")";
     }
@@ -82,8 +83,8 @@ std::string cuda_literal(Dtype dtype, ConstantBits bits, bool bare) {
 std::string cuda_convert(std::string text, Dtype from, Dtype to, CudaHeaders& headers) {
   if (from == to) return text;
   if (is_storage_only(from) || is_storage_only(to))
-    throw Error(ErrorCode::kUnsupportedDtype,
-                "no conversion from " + std::string(fusebox::text(from)) + " to " + std::string(fusebox::text(to)) + " yet");
+    throw Error(ErrorCode::kUnsupportedDtype, "no conversion from " + std::string(fusebox::text(from)) + " to " +
+                                                  std::string(fusebox::text(to)) + " yet");
   const std::string call = std::string(cuda_type(to)) + "(" + text + ")";
   const bool from_narrow = is_reduced_float(from), to_narrow = is_reduced_float(to);
   const bool from_whole = is_integer(from) || is_boolean(from);

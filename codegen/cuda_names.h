@@ -1,4 +1,5 @@
-// Names of a kernel's values in generated code: a letter for what the value is, and a number in the order of definition.
+// Names of a kernel's values in generated code: a letter for what the value is, and a number in the order of
+// definition.
 //
 //   CudaNames names(graph);  names.define(value) == "v0";  names[value] == "v0"
 #pragma once

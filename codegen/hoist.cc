@@ -72,7 +72,8 @@ struct Sharing {
 struct Motion {
   // Depth of the region that defines a value; 0 for the body, constants too.
   bool is_outside(const Op& op, int depth) const {
-    return std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) { return !v || depth_of[v.index] < depth; });
+    return std::all_of(op.operands.begin(), op.operands.end(),
+                       [&](ValueId v) { return !v || depth_of[v.index] < depth; });
   }
 
   // Returns the ops that leave the region, in order; `is_loop` says whether they may.
@@ -82,7 +83,8 @@ struct Motion {
     for (const OpId id : std::vector<OpId>(graph[region].ops)) {
       for (const RegionId inner : std::vector<RegionId>(graph[id].regions)) {
         // What leaves an inner loop is looked at again as an op of this region.
-        for (const OpId out : walk(inner, depth + 1, graph[id].kind == OpKind::kFor)) place(out, depth, is_loop, kept, leaving);
+        for (const OpId out : walk(inner, depth + 1, graph[id].kind == OpKind::kFor))
+          place(out, depth, is_loop, kept, leaving);
       }
       place(id, depth, is_loop, kept, leaving);
     }

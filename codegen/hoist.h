@@ -1,11 +1,11 @@
 // Common scalar arithmetic of a kernel, computed once and outside of loops.
 //
-// Both functions move or drop only ops that read nothing but scalars and have no effect; a load, a store and what stands
-// between them stays as it is. They return whether they changed the graph.
+// Both functions move or drop only ops that read nothing but scalars and have no effect; a load, a store and what
+// stands between them stays as it is. They return whether they changed the graph.
 //
-// An op that leaves a loop may be computed although the loop runs no iteration: every scalar op is defined for every operand, and
-// an executor must not trap in one (a division marked `nonnegative` may then see a divisor of 0; its result is not used).
-// Nothing leaves an `if`, whose predicate may be what keeps an index in its range.
+// An op that leaves a loop may be computed although the loop runs no iteration: every scalar op is defined for every
+// operand, and an executor must not trap in one (a division marked `nonnegative` may then see a divisor of 0; its
+// result is not used). Nothing leaves an `if`, whose predicate may be what keeps an index in its range.
 //
 //   for 0, %n, 1 { index %i            %a = mul %m, 4
 //     %a = mul %m, 4            →      for 0, %n, 1 { index %i
@@ -18,7 +18,8 @@ namespace fusebox {
 
 // The same op on the same operands, where an earlier result is visible, is that result.
 bool share_common_scalars(Graph& kernel);
-// An op whose operands are all defined outside of the loop that it stands in moves before that loop, as far out as it can.
+// An op whose operands are all defined outside of the loop that it stands in moves before that loop, as far out as it
+// can.
 bool move_invariants_out(Graph& kernel);
 // Both, until neither changes anything.
 bool hoist(Graph& kernel);

@@ -1,12 +1,14 @@
 // What Fusebox asks of CUDA: compile with NVRTC, and run on a GPU through the driver. The implementation is the module
-// libfusebox_cuda, loaded when it is first asked for (cuda_loader.h); it loads libcuda and libnvrtc itself, so that one binary
-// runs with and without a GPU, and compiles without one.
+// libfusebox_cuda, loaded when it is first asked for (cuda_loader.h); it loads libcuda and libnvrtc itself, so that one
+// binary runs with and without a GPU, and compiles without one.
 //
 // Invariants:
-// - every call that fails throws: kModuleMissing (a library cannot be loaded), kNoDevice, kCompileFailure (with the log's first
+// - every call that fails throws: kModuleMissing (a library cannot be loaded), kNoDevice, kCompileFailure (with the
+// log's first
 //   error), kLaunchLimit, kOutOfMemory, or kDeviceFailure (the driver's own words);
 // - the same request to the same NVRTC gives the same bytes, in every process;
-// - a session uses its device's primary context, as PyTorch does, and makes it current in every call: pointers and streams of
+// - a session uses its device's primary context, as PyTorch does, and makes it current in every call: pointers and
+// streams of
 //   PyTorch may be used with it, and calls may come from any thread, one at a time for each session.
 //
 //   CudaBackend& cuda = cuda_backend();
@@ -49,9 +51,9 @@ struct CudaHeaderText {
 
 struct CudaCompileRequest {
   std::string_view text;
-  std::string_view name = "kernel.cu";                // in messages
-  std::span<const CudaHeaderText> headers = {};       // what `#include "name"` finds
-  std::string_view architecture;                      // sm_NN[a]
+  std::string_view name = "kernel.cu";           // in messages
+  std::span<const CudaHeaderText> headers = {};  // what `#include "name"` finds
+  std::string_view architecture;                 // sm_NN[a]
   std::span<const std::string_view> options = {};
 };
 
@@ -75,9 +77,9 @@ struct CudaKernel {
 
 struct CudaLaunch {
   std::array<int64_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
-  int64_t shared_bytes = 0;                     // dynamic
-  bool is_cooperative = false;                  // all blocks resident at once
-  std::span<void* const> arguments = {};        // the address of each argument's value
+  int64_t shared_bytes = 0;               // dynamic
+  bool is_cooperative = false;            // all blocks resident at once
+  std::span<void* const> arguments = {};  // the address of each argument's value
   CudaStream stream = nullptr;
 };
 
@@ -110,7 +112,7 @@ class CudaSession {
   virtual CudaEvent create_event() = 0;
   virtual void destroy_event(CudaEvent event) = 0;
   virtual void record(CudaEvent event, CudaStream stream = nullptr) = 0;
-  virtual void wait(CudaStream stream, CudaEvent event) = 0;  // later work of the stream waits
+  virtual void wait(CudaStream stream, CudaEvent event) = 0;       // later work of the stream waits
   virtual double elapsed_us(CudaEvent start, CudaEvent stop) = 0;  // waits for both
 };
 

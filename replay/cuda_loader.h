@@ -1,7 +1,4 @@
-// Loads the module libfusebox_cuda, once.
-//
-// It is looked for beside what called (an executable or a Python extension), in ../lib from there, and in the folder that the
-// environment variable FUSEBOX_MODULES names, which comes first.
+// Loads the module libfusebox_cuda, once, from where module_loader.h looks.
 //
 //   for (const CudaDevice& device : cuda_backend().devices()) print(device.name);
 #pragma once

@@ -12,31 +12,41 @@
 struct Sum {
   template <class T>
   __device__ static T combine(T a, T b) {
-    if constexpr (kIsNarrowFloat<T>) return T(float(a) + float(b));
-    else if constexpr (kIsInteger<T>) return wrapping_add(a, b);
-    else return T(a + b);
+    if constexpr (kIsNarrowFloat<T>)
+      return T(float(a) + float(b));
+    else if constexpr (kIsInteger<T>)
+      return wrapping_add(a, b);
+    else
+      return T(a + b);
   }
 };
 struct Prod {
   template <class T>
   __device__ static T combine(T a, T b) {
-    if constexpr (kIsNarrowFloat<T>) return T(float(a) * float(b));
-    else if constexpr (kIsInteger<T>) return wrapping_mul(a, b);
-    else return T(a * b);
+    if constexpr (kIsNarrowFloat<T>)
+      return T(float(a) * float(b));
+    else if constexpr (kIsInteger<T>)
+      return wrapping_mul(a, b);
+    else
+      return T(a * b);
   }
 };
 struct Min {
   template <class T>
   __device__ static T combine(T a, T b) {
-    if constexpr (kIsNarrowFloat<T>) return T(minimum(float(a), float(b)));
-    else return minimum(a, b);
+    if constexpr (kIsNarrowFloat<T>)
+      return T(minimum(float(a), float(b)));
+    else
+      return minimum(a, b);
   }
 };
 struct Max {
   template <class T>
   __device__ static T combine(T a, T b) {
-    if constexpr (kIsNarrowFloat<T>) return T(maximum(float(a), float(b)));
-    else return maximum(a, b);
+    if constexpr (kIsNarrowFloat<T>)
+      return T(maximum(float(a), float(b)));
+    else
+      return maximum(a, b);
   }
 };
 
@@ -46,7 +56,8 @@ struct Welford {
   T avg, m2;
   N n;
 };
-// T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
+// T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances",
+// 1979.
 template <class T, class N>
 __device__ Welford<T, N> welford_combine(Welford<T, N> a, Welford<T, N> b) {
   using C = typename Select<kIsNarrowFloat<T>, float, T>::type;

@@ -1,5 +1,5 @@
-// Complex arithmetic and functions with the branch cuts of the C library. Functions of a complex64_t are computed in double
-// and rounded once; infinities and NaN go through the formulas, without the C standard's table of special cases.
+// Complex arithmetic and functions with the branch cuts of the C library. Functions of a complex64_t are computed in
+// double and rounded once; infinities and NaN go through the formulas, without the C standard's table of special cases.
 //
 //   complex64_t(1, 2) * complex64_t(3, 4) == complex64_t(-5, 10);  sqrt(complex128_t(-1, 0)) == complex128_t(0, 1)
 #ifndef FUSEBOX_COMPLEX_CUH
@@ -126,7 +126,8 @@ __device__ inline complex128_t cosh(complex128_t z) {
   sincos(z.imag, &s, &c);
   return {cosh(z.real) * c, z.imag == 0 || z.real == 0 ? z.real * z.imag : sinh(z.real) * s};
 }
-// The formulas of tanh, asin, acos, acosh, asinh and atanh are W. Kahan's, "Branch Cuts for Complex Elementary Functions", 1987.
+// The formulas of tanh, asin, acos, acosh, asinh and atanh are W. Kahan's, "Branch Cuts for Complex Elementary
+// Functions", 1987.
 __device__ inline complex128_t tanh(complex128_t z) {
   if (fabs(z.real) > 20.0) {
     double s, c;
@@ -139,11 +140,13 @@ __device__ inline complex128_t tanh(complex128_t z) {
   return {beta * rho * s / below, t / below};
 }
 __device__ inline complex128_t asin(complex128_t z) {
-  const complex128_t below = sqrt(complex128_t(1.0 - z.real, -z.imag)), above = sqrt(complex128_t(1.0 + z.real, z.imag));
+  const complex128_t below = sqrt(complex128_t(1.0 - z.real, -z.imag)),
+                     above = sqrt(complex128_t(1.0 + z.real, z.imag));
   return {atan2(z.real, (below * above).real), asinh((conj(below) * above).imag)};
 }
 __device__ inline complex128_t acos(complex128_t z) {
-  const complex128_t below = sqrt(complex128_t(1.0 - z.real, -z.imag)), above = sqrt(complex128_t(1.0 + z.real, z.imag));
+  const complex128_t below = sqrt(complex128_t(1.0 - z.real, -z.imag)),
+                     above = sqrt(complex128_t(1.0 + z.real, z.imag));
   return {2.0 * atan2(below.real, above.real), asinh((conj(above) * below).imag)};
 }
 __device__ inline complex128_t acosh(complex128_t z) {
@@ -158,7 +161,8 @@ __device__ inline complex128_t atanh(complex128_t z) {
     return {side * (x / size / size * 0.25), side * copysign(1.5707963267948966, y)};
   }
   const double near = 1.0 - x;
-  return {side * (0.25 * log1p(4.0 * x / (near * near + y * y))), side * (0.5 * atan2(2.0 * y, near * (1.0 + x) - y * y))};
+  return {side * (0.25 * log1p(4.0 * x / (near * near + y * y))),
+          side * (0.5 * atan2(2.0 * y, near * (1.0 + x) - y * y))};
 }
 
 __device__ inline complex128_t sin(complex128_t z) {

@@ -1,6 +1,6 @@
-// `cast<To>(value)`: the conversion of the op `cast`, between any two dtypes that have arithmetic. It rounds once, to nearest
-// even; integers wrap; a float that does not fit an integer saturates, and NaN gives 0; anything but zero is true; a complex
-// number gives its real part to a real dtype.
+// `cast<To>(value)`: the conversion of the op `cast`, between any two dtypes that have arithmetic. It rounds once, to
+// nearest even; integers wrap; a float that does not fit an integer saturates, and NaN gives 0; anything but zero is
+// true; a complex number gives its real part to a real dtype.
 //
 //   cast<int8_t>(300.0f) == 127;  cast<int8_t>(300) == 44;  cast<half_t>(2049.0) == half_t(2048.0f)
 #ifndef FUSEBOX_CONVERT_CUH
@@ -22,8 +22,8 @@ __device__ I saturate(F value) {
   return I(value);
 }
 
-// A wider number as a float on the way to a narrower one: towards zero with the lowest bit set where that was not exact, so
-// that the second rounding gives what a single one would.
+// A wider number as a float on the way to a narrower one: towards zero with the lowest bit set where that was not
+// exact, so that the second rounding gives what a single one would.
 __device__ inline float round_to_odd(double value) {
   const float towards_zero = __double2float_rz(value);
   if (double(towards_zero) == value || value != value) return towards_zero;

@@ -1,8 +1,9 @@
-// Integer arithmetic that is defined for every operand: results wrap, division by zero gives 0, the smallest number divided by
-// −1 gives itself, a shift by the width or more (or by a negative number) moves every bit out. The `floor_` and `ceil_` forms
-// are for indices: Euclidean, the remainder is never negative.
+// Integer arithmetic that is defined for every operand: results wrap, division by zero gives 0, the smallest number
+// divided by −1 gives itself, a shift by the width or more (or by a negative number) moves every bit out. The `floor_`
+// and `ceil_` forms are for indices: Euclidean, the remainder is never negative.
 //
-//   divide(7, 0) == 0;  remainder_of(-7, 3) == -1;  python_remainder(-7, 3) == 2;  floor_div(-7, 3) == -3;  shift_left(1, 32) == 0
+//   divide(7, 0) == 0;  remainder_of(-7, 3) == -1;  python_remainder(-7, 3) == 2;  floor_div(-7, 3) == -3;
+//   shift_left(1, 32) == 0
 #ifndef FUSEBOX_INTEGER_CUH
 #define FUSEBOX_INTEGER_CUH
 

@@ -1,7 +1,8 @@
-// Memory access beyond `buffer[index]`: vectors of up to 16 bytes and cache operators. An address must be aligned to the bytes
-// that are accessed.
+// Memory access beyond `buffer[index]`: vectors of up to 16 bytes and cache operators. An address must be aligned to
+// the bytes that are accessed.
 //
-//   copy_vector<4>(to, from) moves 4 elements at once;  load<Cache::kStreaming>(from);  store<Cache::kGlobal>(to, value)
+//   copy_vector<4>(to, from) moves 4 elements at once;  load<Cache::kStreaming>(from);  store<Cache::kGlobal>(to,
+//   value)
 #ifndef FUSEBOX_MEMORY_CUH
 #define FUSEBOX_MEMORY_CUH
 

@@ -1,4 +1,5 @@
-// Functions of real numbers that CUDA does not name, for float and double; what CUDA names (expf, erfinv …) is called as it is.
+// Functions of real numbers that CUDA does not name, for float and double; what CUDA names (expf, erfinv …) is called
+// as it is.
 //
 //   sigmoid(0.0f) == 0.5f;  frac(-1.5f) == -0.5f;  python_remainder(-7.0f, 3.0f) == 2.0f
 #ifndef FUSEBOX_REAL_CUH
@@ -54,8 +55,8 @@ __device__ bool is_finite(T x) {
 __device__ inline bool sign_bit(float x) { return __float_as_int(x) < 0; }
 __device__ inline bool sign_bit(double x) { return __double_as_longlong(x) < 0; }
 
-// The next number of a narrow dtype towards another one: of equal numbers the second, beyond the largest infinity, or NaN where
-// the dtype has none.
+// The next number of a narrow dtype towards another one: of equal numbers the second, beyond the largest infinity, or
+// NaN where the dtype has none.
 template <class T>
 __device__ T next_after(T from, T to) {
   constexpr int kSign = 8 * sizeof(T) - 1;

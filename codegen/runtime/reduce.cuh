@@ -1,14 +1,16 @@
 // Reductions and broadcasts across the threads of a block and of a grid. `threads` is a set of coordinates; for each
-// combination of the other coordinates, the values of the threads along them are combined, in an order that the launch's
-// dimensions alone decide:
+// combination of the other coordinates, the values of the threads along them are combined, in an order that the
+// launch's dimensions alone decide:
 // - rank: the threads of a group are numbered by their coordinates in `threads`, x fastest;
-// - where x is in `threads` and blockDim.x is a multiple of 32, each warp first combines rank r with r + 16, r + 8 … r + 1;
+// - where x is in `threads` and blockDim.x is a multiple of 32, each warp first combines rank r with r + 16, r + 8 … r
+// + 1;
 // - the partial values are combined pairwise: for steps of falling powers of two, rank r with r + step;
-// - a grid reduces within blocks like this; then thread t of a group combines the values of blocks t, t + threads …, in this
+// - a grid reduces within blocks like this; then thread t of a group combines the values of blocks t, t + threads …, in
+// this
 //   order, and the results pairwise as above.
 //
-// All threads of the block (for grid_reduce: of the grid, launched cooperatively) must call. The result is valid where the
-// coordinates in `threads` are 0, and with `all` in every thread. The workspace may be used again on return.
+// All threads of the block (for grid_reduce: of the grid, launched cooperatively) must call. The result is valid where
+// the coordinates in `threads` are 0, and with `all` in every thread. The workspace may be used again on return.
 //
 //   const float total = block_reduce<Sum, kBlockX, kAllThreads>(value, Places<float>{workspace});
 #ifndef FUSEBOX_REDUCE_CUH
@@ -44,7 +46,8 @@ struct WelfordPlaces {
   __device__ WelfordPlaces from(int64_t place) const { return {avg + place, m2 + place, n + place}; }
 };
 
-// The threads (or blocks) that are combined with this one: its rank among them, how many they are, and which group of how many.
+// The threads (or blocks) that are combined with this one: its rank among them, how many they are, and which group of
+// how many.
 struct Group {
   uint32_t rank = 0, size = 1, index = 0, count = 1;
 
@@ -144,7 +147,8 @@ __device__ T grid_reduce(T value, P places, uint32_t* counter) {
   const int64_t block_size = int64_t(blockDim.x) * blockDim.y * blockDim.z;
   const Group group = block_group<threads>();
   const Group blocks = grid_group<threads>();
-  const P own = places.from(block_size * (blockIdx.x + int64_t(gridDim.x) * (blockIdx.y + int64_t(gridDim.y) * blockIdx.z)));
+  const P own =
+      places.from(block_size * (blockIdx.x + int64_t(gridDim.x) * (blockIdx.y + int64_t(gridDim.y) * blockIdx.z)));
   // Leaves the block's value in the place of rank 0, which nobody writes until the last barrier.
   value = block_reduce<Op, threads, kFirstThread>(value, own);
   grid_barrier(counter);

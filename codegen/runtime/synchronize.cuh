@@ -1,7 +1,7 @@
 // A barrier for all threads of a grid that was launched cooperatively, so that all its blocks are resident.
 //
-// The counter is zero before the first use, and ready for the next barrier after each one: every arrival adds 1, but the first
-// block adds what makes the sum 2^31, so that a barrier flips the counter's top bit, whatever came before.
+// The counter is zero before the first use, and ready for the next barrier after each one: every arrival adds 1, but
+// the first block adds what makes the sum 2^31, so that a barrier flips the counter's top bit, whatever came before.
 #ifndef FUSEBOX_SYNCHRONIZE_CUH
 #define FUSEBOX_SYNCHRONIZE_CUH
 

@@ -1,5 +1,5 @@
-// Element types of kernels: integers by width, and the floats that are narrower than 32 bits. A narrow float holds its bits
-// and converts to and from `float`, explicitly; arithmetic is done in float.
+// Element types of kernels: integers by width, and the floats that are narrower than 32 bits. A narrow float holds its
+// bits and converts to and from `float`, explicitly; arithmetic is done in float.
 //
 //   const half_t h = half_t(1.5f);  float(h) == 1.5f;  half_t::from_bits(0x3e00)
 #ifndef FUSEBOX_TYPES_CUH

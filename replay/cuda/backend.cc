@@ -33,7 +33,8 @@ class Backend final : public CudaBackend {
     if (driver == nullptr) throw Error(ErrorCode::kNoDevice, "no GPU is there: " + why);
     const auto all = list_devices(*driver);
     if (ordinal < 0 || static_cast<size_t>(ordinal) >= all.size())
-      throw Error(ErrorCode::kNoDevice, "no GPU has the number " + std::to_string(ordinal) + "; there are " + std::to_string(all.size()));
+      throw Error(ErrorCode::kNoDevice,
+                  "no GPU has the number " + std::to_string(ordinal) + "; there are " + std::to_string(all.size()));
     return open_session(*driver, all[static_cast<size_t>(ordinal)]);
   }
 

@@ -40,7 +40,8 @@ class Program {
     const std::string text(request.text), name(request.name);
     const int code = nvrtc.nvrtcCreateProgram(&program_, text.c_str(), name.c_str(), static_cast<int>(names.size()),
                                               text_pointers.data(), name_pointers.data());
-    if (code != 0) throw Error(ErrorCode::kCompileFailure, "nvrtc did not take the program: result " + std::to_string(code));
+    if (code != 0)
+      throw Error(ErrorCode::kCompileFailure, "nvrtc did not take the program: result " + std::to_string(code));
   }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -77,14 +78,16 @@ class Program {
 
 CudaBinary compile_with(const NvrtcApi& nvrtc, const CudaCompileRequest& request) {
   if (!is_architecture(request.architecture))
-    throw Error(ErrorCode::kBadInput, "\"" + std::string(request.architecture) + "\" is no architecture; write one such as sm_90a");
+    throw Error(ErrorCode::kBadInput,
+                "\"" + std::string(request.architecture) + "\" is no architecture; write one such as sm_90a");
   std::vector<std::string> options(request.options.begin(), request.options.end());
   options.insert(options.begin(), "--gpu-architecture=" + std::string(request.architecture));
   Program program(nvrtc, request);
   const int code = program.compile(options);
   const std::string log = program.log();
   if (code != 0)
-    throw Error(ErrorCode::kCompileFailure, "nvrtc for " + std::string(request.architecture) + ": " + first_error(log), std::string(request.name));
+    throw Error(ErrorCode::kCompileFailure, "nvrtc for " + std::string(request.architecture) + ": " + first_error(log),
+                std::string(request.name));
   return {program.binary(), log};
 }
 

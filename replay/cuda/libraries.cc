@@ -1,9 +1,8 @@
 #include "replay/cuda/libraries.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <filesystem>
 
 #include "ir/error.h"
@@ -15,7 +14,7 @@ namespace fs = std::filesystem;
 
 // Fills in a table of functions; returns the first symbol that is not there.
 const char* resolve(void* library, DriverApi& api) {
-#define FUSEBOX_RESOLVE(name, symbol, ...)                                           \
+#define FUSEBOX_RESOLVE(name, symbol, ...)                                  \
   api.name = reinterpret_cast<decltype(api.name)>(dlsym(library, #symbol)); \
   if (api.name == nullptr) return #symbol;
   FUSEBOX_DRIVER_FUNCTIONS(FUSEBOX_RESOLVE)
@@ -67,7 +66,8 @@ void add_packages(const fs::path& root, std::vector<fs::path>& folders) {
   for (const auto& version : fs::directory_iterator(root / "lib", ignored)) {
     if (!version.path().filename().string().starts_with("python")) continue;
     for (const char* site : {"site-packages", "dist-packages"})
-      for (const auto& package : fs::directory_iterator(version.path() / site / "nvidia", ignored)) found.push_back(package.path() / "lib");
+      for (const auto& package : fs::directory_iterator(version.path() / site / "nvidia", ignored))
+        found.push_back(package.path() / "lib");
   }
   std::sort(found.rbegin(), found.rend());  // the newest version first
   folders.insert(folders.end(), found.begin(), found.end());

@@ -1,5 +1,5 @@
-// The functions that Fusebox uses of libcuda and libnvrtc, with declarations of its own, so that no CUDA header is needed.
-// Both libraries are loaded at run time.
+// The functions that Fusebox uses of libcuda and libnvrtc, with declarations of its own, so that no CUDA header is
+// needed. Both libraries are loaded at run time.
 //
 //   const DriverApi& driver = *driver_api();  driver.cuInit(0);
 #pragma once
@@ -11,58 +11,58 @@
 
 namespace fusebox {
 
-// FUNCTION(name, exported symbol, parameter types); all return 0 for success. Versioned symbols are those that the headers of
-// CUDA 12 and 13 map the names to.
-#define FUSEBOX_DRIVER_FUNCTIONS(FUNCTION)                                                                              \
-  FUNCTION(cuInit, cuInit, unsigned)                                                                                    \
-  FUNCTION(cuDriverGetVersion, cuDriverGetVersion, int*)                                                                \
-  FUNCTION(cuGetErrorName, cuGetErrorName, int, const char**)                                                           \
-  FUNCTION(cuGetErrorString, cuGetErrorString, int, const char**)                                                       \
-  FUNCTION(cuDeviceGetCount, cuDeviceGetCount, int*)                                                                    \
-  FUNCTION(cuDeviceGet, cuDeviceGet, int*, int)                                                                         \
-  FUNCTION(cuDeviceGetName, cuDeviceGetName, char*, int, int)                                                           \
-  FUNCTION(cuDeviceGetAttribute, cuDeviceGetAttribute, int*, int, int)                                                  \
-  FUNCTION(cuDeviceTotalMem, cuDeviceTotalMem_v2, size_t*, int)                                                         \
-  FUNCTION(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, void**, int)                                             \
-  FUNCTION(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, int)                                                \
-  FUNCTION(cuCtxSetCurrent, cuCtxSetCurrent, void*)                                                                     \
-  FUNCTION(cuCtxSynchronize, cuCtxSynchronize)                                                                          \
-  FUNCTION(cuModuleLoadData, cuModuleLoadData, void**, const void*)                                                     \
-  FUNCTION(cuModuleUnload, cuModuleUnload, void*)                                                                       \
-  FUNCTION(cuModuleGetFunction, cuModuleGetFunction, void**, void*, const char*)                                        \
-  FUNCTION(cuFuncGetAttribute, cuFuncGetAttribute, int*, int, void*)                                                    \
-  FUNCTION(cuFuncSetAttribute, cuFuncSetAttribute, void*, int, int)                                                     \
-  FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, cuOccupancyMaxActiveBlocksPerMultiprocessor, int*, void*, int,  \
-           size_t)                                                                                                      \
-  FUNCTION(cuLaunchKernel, cuLaunchKernel, void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
-           void*, void**, void**)                                                                                       \
-  FUNCTION(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, void*, unsigned, unsigned, unsigned, unsigned,         \
-           unsigned, unsigned, unsigned, void*, void**)                                                                 \
-  FUNCTION(cuMemAlloc, cuMemAlloc_v2, uint64_t*, size_t)                                                                \
-  FUNCTION(cuMemFree, cuMemFree_v2, uint64_t)                                                                           \
-  FUNCTION(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, uint64_t, const void*, size_t, void*)                               \
-  FUNCTION(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, void*, uint64_t, size_t, void*)                                     \
-  FUNCTION(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, uint64_t, uint64_t, size_t, void*)                                  \
-  FUNCTION(cuMemsetD8Async, cuMemsetD8Async, uint64_t, unsigned char, size_t, void*)                                    \
-  FUNCTION(cuStreamCreate, cuStreamCreate, void**, unsigned)                                                            \
-  FUNCTION(cuStreamDestroy, cuStreamDestroy_v2, void*)                                                                  \
-  FUNCTION(cuStreamSynchronize, cuStreamSynchronize, void*)                                                             \
-  FUNCTION(cuStreamWaitEvent, cuStreamWaitEvent, void*, void*, unsigned)                                                \
-  FUNCTION(cuEventCreate, cuEventCreate, void**, unsigned)                                                              \
-  FUNCTION(cuEventDestroy, cuEventDestroy_v2, void*)                                                                    \
-  FUNCTION(cuEventRecord, cuEventRecord, void*, void*)                                                                  \
-  FUNCTION(cuEventSynchronize, cuEventSynchronize, void*)                                                               \
+// FUNCTION(name, exported symbol, parameter types); all return 0 for success. Versioned symbols are those that the
+// headers of CUDA 12 and 13 map the names to.
+#define FUSEBOX_DRIVER_FUNCTIONS(FUNCTION)                                                                             \
+  FUNCTION(cuInit, cuInit, unsigned)                                                                                   \
+  FUNCTION(cuDriverGetVersion, cuDriverGetVersion, int*)                                                               \
+  FUNCTION(cuGetErrorName, cuGetErrorName, int, const char**)                                                          \
+  FUNCTION(cuGetErrorString, cuGetErrorString, int, const char**)                                                      \
+  FUNCTION(cuDeviceGetCount, cuDeviceGetCount, int*)                                                                   \
+  FUNCTION(cuDeviceGet, cuDeviceGet, int*, int)                                                                        \
+  FUNCTION(cuDeviceGetName, cuDeviceGetName, char*, int, int)                                                          \
+  FUNCTION(cuDeviceGetAttribute, cuDeviceGetAttribute, int*, int, int)                                                 \
+  FUNCTION(cuDeviceTotalMem, cuDeviceTotalMem_v2, size_t*, int)                                                        \
+  FUNCTION(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, void**, int)                                            \
+  FUNCTION(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, int)                                               \
+  FUNCTION(cuCtxSetCurrent, cuCtxSetCurrent, void*)                                                                    \
+  FUNCTION(cuCtxSynchronize, cuCtxSynchronize)                                                                         \
+  FUNCTION(cuModuleLoadData, cuModuleLoadData, void**, const void*)                                                    \
+  FUNCTION(cuModuleUnload, cuModuleUnload, void*)                                                                      \
+  FUNCTION(cuModuleGetFunction, cuModuleGetFunction, void**, void*, const char*)                                       \
+  FUNCTION(cuFuncGetAttribute, cuFuncGetAttribute, int*, int, void*)                                                   \
+  FUNCTION(cuFuncSetAttribute, cuFuncSetAttribute, void*, int, int)                                                    \
+  FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, cuOccupancyMaxActiveBlocksPerMultiprocessor, int*, void*, int, \
+           size_t)                                                                                                     \
+  FUNCTION(cuLaunchKernel, cuLaunchKernel, void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,          \
+           unsigned, void*, void**, void**)                                                                            \
+  FUNCTION(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, void*, unsigned, unsigned, unsigned, unsigned,        \
+           unsigned, unsigned, unsigned, void*, void**)                                                                \
+  FUNCTION(cuMemAlloc, cuMemAlloc_v2, uint64_t*, size_t)                                                               \
+  FUNCTION(cuMemFree, cuMemFree_v2, uint64_t)                                                                          \
+  FUNCTION(cuMemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, uint64_t, const void*, size_t, void*)                              \
+  FUNCTION(cuMemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, void*, uint64_t, size_t, void*)                                    \
+  FUNCTION(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, uint64_t, uint64_t, size_t, void*)                                 \
+  FUNCTION(cuMemsetD8Async, cuMemsetD8Async, uint64_t, unsigned char, size_t, void*)                                   \
+  FUNCTION(cuStreamCreate, cuStreamCreate, void**, unsigned)                                                           \
+  FUNCTION(cuStreamDestroy, cuStreamDestroy_v2, void*)                                                                 \
+  FUNCTION(cuStreamSynchronize, cuStreamSynchronize, void*)                                                            \
+  FUNCTION(cuStreamWaitEvent, cuStreamWaitEvent, void*, void*, unsigned)                                               \
+  FUNCTION(cuEventCreate, cuEventCreate, void**, unsigned)                                                             \
+  FUNCTION(cuEventDestroy, cuEventDestroy_v2, void*)                                                                   \
+  FUNCTION(cuEventRecord, cuEventRecord, void*, void*)                                                                 \
+  FUNCTION(cuEventSynchronize, cuEventSynchronize, void*)                                                              \
   FUNCTION(cuEventElapsedTime, cuEventElapsedTime, float*, void*, void*)
 
-#define FUSEBOX_NVRTC_FUNCTIONS(FUNCTION)                                                                           \
-  FUNCTION(nvrtcVersion, nvrtcVersion, int*, int*)                                                                  \
-  FUNCTION(nvrtcCreateProgram, nvrtcCreateProgram, void**, const char*, const char*, int, const char* const*,       \
-           const char* const*)                                                                                      \
-  FUNCTION(nvrtcDestroyProgram, nvrtcDestroyProgram, void**)                                                        \
-  FUNCTION(nvrtcCompileProgram, nvrtcCompileProgram, void*, int, const char* const*)                                \
-  FUNCTION(nvrtcGetProgramLogSize, nvrtcGetProgramLogSize, void*, size_t*)                                          \
-  FUNCTION(nvrtcGetProgramLog, nvrtcGetProgramLog, void*, char*)                                                    \
-  FUNCTION(nvrtcGetCUBINSize, nvrtcGetCUBINSize, void*, size_t*)                                                    \
+#define FUSEBOX_NVRTC_FUNCTIONS(FUNCTION)                                                                     \
+  FUNCTION(nvrtcVersion, nvrtcVersion, int*, int*)                                                            \
+  FUNCTION(nvrtcCreateProgram, nvrtcCreateProgram, void**, const char*, const char*, int, const char* const*, \
+           const char* const*)                                                                                \
+  FUNCTION(nvrtcDestroyProgram, nvrtcDestroyProgram, void**)                                                  \
+  FUNCTION(nvrtcCompileProgram, nvrtcCompileProgram, void*, int, const char* const*)                          \
+  FUNCTION(nvrtcGetProgramLogSize, nvrtcGetProgramLogSize, void*, size_t*)                                    \
+  FUNCTION(nvrtcGetProgramLog, nvrtcGetProgramLog, void*, char*)                                              \
+  FUNCTION(nvrtcGetCUBINSize, nvrtcGetCUBINSize, void*, size_t*)                                              \
   FUNCTION(nvrtcGetCUBIN, nvrtcGetCUBIN, void*, char*)
 
 #define FUSEBOX_POINTER(name, symbol, ...) int (*name)(__VA_ARGS__) = nullptr;

@@ -1,6 +1,5 @@
 #include "replay/cuda/session.h"
 
-
 #include "ir/error.h"
 
 namespace fusebox {
@@ -11,8 +10,8 @@ void check(const DriverApi& driver, int code, const std::string& what) {
   const char *name = nullptr, *text = nullptr;
   driver.cuGetErrorName(code, &name);
   driver.cuGetErrorString(code, &text);
-  const std::string words = what + " failed with " + (name == nullptr ? "result " + std::to_string(code) : name) + ": " +
-                            (text == nullptr ? "no description" : text);
+  const std::string words = what + " failed with " + (name == nullptr ? "result " + std::to_string(code) : name) +
+                            ": " + (text == nullptr ? "no description" : text);
   switch (code) {
     case CUDA_ERROR_OUT_OF_MEMORY:
       throw Error(ErrorCode::kOutOfMemory, words);
@@ -100,11 +99,11 @@ class Session final : public CudaSession {
     // The driver takes the addresses as mutable and does not write through them.
     void** arguments = const_cast<void**>(launch.arguments.data());
     if (launch.is_cooperative)
-      run(driver_.cuLaunchCooperativeKernel, "a cooperative launch", kernel.function, n(grid[0]), n(grid[1]), n(grid[2]),
-          n(block[0]), n(block[1]), n(block[2]), n(launch.shared_bytes), launch.stream, arguments);
+      run(driver_.cuLaunchCooperativeKernel, "a cooperative launch", kernel.function, n(grid[0]), n(grid[1]),
+          n(grid[2]), n(block[0]), n(block[1]), n(block[2]), n(launch.shared_bytes), launch.stream, arguments);
     else
-      run(driver_.cuLaunchKernel, "a launch", kernel.function, n(grid[0]), n(grid[1]), n(grid[2]), n(block[0]), n(block[1]),
-          n(block[2]), n(launch.shared_bytes), launch.stream, arguments, static_cast<void**>(nullptr));
+      run(driver_.cuLaunchKernel, "a launch", kernel.function, n(grid[0]), n(grid[1]), n(grid[2]), n(block[0]),
+          n(block[1]), n(block[2]), n(launch.shared_bytes), launch.stream, arguments, static_cast<void**>(nullptr));
   }
 
   CudaStream create_stream() override {
@@ -121,8 +120,12 @@ class Session final : public CudaSession {
     return event;
   }
   void destroy_event(CudaEvent event) override { run(driver_.cuEventDestroy, "ending an event", event); }
-  void record(CudaEvent event, CudaStream stream) override { run(driver_.cuEventRecord, "recording an event", event, stream); }
-  void wait(CudaStream stream, CudaEvent event) override { run(driver_.cuStreamWaitEvent, "waiting for an event", stream, event, 0u); }
+  void record(CudaEvent event, CudaStream stream) override {
+    run(driver_.cuEventRecord, "recording an event", event, stream);
+  }
+  void wait(CudaStream stream, CudaEvent event) override {
+    run(driver_.cuStreamWaitEvent, "waiting for an event", stream, event, 0u);
+  }
   double elapsed_us(CudaEvent start, CudaEvent stop) override {
     run(driver_.cuEventSynchronize, "waiting for an event", start);
     run(driver_.cuEventSynchronize, "waiting for an event", stop);
@@ -151,7 +154,8 @@ class Session final : public CudaSession {
   void check_limits(const CudaKernel& kernel, const CudaLaunch& launch) {
     const auto limit = [](int64_t value, int64_t most, const std::string& what) {
       if (value < 1 || value > most)
-        throw Error(ErrorCode::kLaunchLimit, "a launch of " + std::to_string(value) + " " + what + "; the limit is " + std::to_string(most));
+        throw Error(ErrorCode::kLaunchLimit,
+                    "a launch of " + std::to_string(value) + " " + what + "; the limit is " + std::to_string(most));
     };
     constexpr const char* kAxes[] = {"x", "y", "z"};
     for (size_t i = 0; i < 3; ++i) {
@@ -163,14 +167,16 @@ class Session final : public CudaSession {
     const int64_t most = device_.max_shared_bytes - kernel.shared_bytes;
     if (launch.shared_bytes < 0 || launch.shared_bytes > most)
       throw Error(ErrorCode::kLaunchLimit, "a launch with " + std::to_string(launch.shared_bytes) +
-                                               " bytes of shared memory in a block; the limit is " + std::to_string(most));
+                                               " bytes of shared memory in a block; the limit is " +
+                                               std::to_string(most));
     if (!launch.is_cooperative) return;
     const int64_t resident = resident_blocks(kernel, threads, launch.shared_bytes);
     // Three dimensions within their limits fit 64 bits only one after the other.
     int64_t rest = resident;
     for (const int64_t n : launch.grid) rest /= n;
     if (!device_.launches_cooperatively || rest < 1)
-      throw Error(ErrorCode::kLaunchLimit, "a grid barrier needs all blocks on the GPU at once; it holds " + std::to_string(resident) +
+      throw Error(ErrorCode::kLaunchLimit, "a grid barrier needs all blocks on the GPU at once; it holds " +
+                                               std::to_string(resident) +
                                                " of this kernel: launch fewer or smaller ones");
   }
 

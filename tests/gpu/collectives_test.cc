@@ -25,8 +25,8 @@ class CollectivesOnGpu : public testing::GpuTest {
     return c;
   }
 
-  // out[t] = the sum (or the welford triple) over the coordinates in `threads` (bit i: coordinate i) of thread t's value, where
-  // t is not a multiple of 5; and the same again, to see that the workspace may be reused.
+  // out[t] = the sum (or the welford triple) over the coordinates in `threads` (bit i: coordinate i) of thread t's
+  // value, where t is not a multiple of 5; and the same again, to see that the workspace may be reused.
   void check(int threads, const Extents& block, const Extents& grid, bool all, bool is_welford) {
     const bool is_grid = (threads >> 3) != 0;
     const int64_t block_size = block[0] * block[1] * block[2], blocks = grid[0] * grid[1] * grid[2];
@@ -70,7 +70,8 @@ class CollectivesOnGpu : public testing::GpuTest {
     attrs.set_enum(AttrKey::kReduceOp, is_welford ? ReduceOp::kWelford : ReduceOp::kSum);
     std::vector<int64_t> wire;
     for (int i = 0; i < 6; ++i)
-      if (threads >> i & 1) wire.push_back(static_cast<int64_t>(i < 3 ? ParallelType::kBlockX : ParallelType::kGridX) + i % 3);
+      if (threads >> i & 1)
+        wire.push_back(static_cast<int64_t>(i < 3 ? ParallelType::kBlockX : ParallelType::kGridX) + i % 3);
     std::sort(wire.begin(), wire.end());
     attrs.set(AttrKey::kThreads, wire);
     if (all) attrs.set_flag(AttrKey::kAll);
@@ -87,7 +88,9 @@ class CollectivesOnGpu : public testing::GpuTest {
 
     std::vector<int64_t> values_whole(static_cast<size_t>(count));
     std::vector<double> values_real(static_cast<size_t>(count));
-    for (size_t i = 0; i < values_whole.size(); ++i) values_whole[i] = static_cast<int64_t>(i * i % 1013), values_real[i] = 0.25 * static_cast<double>(values_whole[i]);
+    for (size_t i = 0; i < values_whole.size(); ++i)
+      values_whole[i] = static_cast<int64_t>(i * i % 1013),
+      values_real[i] = 0.25 * static_cast<double>(values_whole[i]);
     std::vector<uint64_t> arguments = {is_welford ? upload(values_real) : upload(values_whole)};
     for (size_t i = 0; i < dtypes.size() * (is_grid ? 2 : 1); ++i) arguments.push_back(upload(values_whole));
     arguments.push_back(upload(std::vector<uint32_t>(4)));
@@ -108,7 +111,8 @@ class CollectivesOnGpu : public testing::GpuTest {
     for (int64_t i = 0; i < count; ++i) {
       auto& sums = groups[key(i)];
       if (i % 5 == 0) continue;
-      const double v = is_welford ? values_real[static_cast<size_t>(i)] : static_cast<double>(values_whole[static_cast<size_t>(i)]);
+      const double v =
+          is_welford ? values_real[static_cast<size_t>(i)] : static_cast<double>(values_whole[static_cast<size_t>(i)]);
       sums[0] += v, sums[1] += v * v, sums[2] += 1;
     }
     for (int64_t i = 0; i < count; ++i) {
@@ -129,7 +133,8 @@ class CollectivesOnGpu : public testing::GpuTest {
 
 TEST_F(CollectivesOnGpu, BlockReductionsOverEveryCoordinate) {
   for (int threads = 1; threads < 8; ++threads)
-    for (const Extents& block : {Extents{1, 1, 1}, Extents{32, 2, 3}, Extents{5, 7, 3}, Extents{96, 3, 1}, Extents{1, 33, 2}, Extents{1024, 1, 1}})
+    for (const Extents& block : {Extents{1, 1, 1}, Extents{32, 2, 3}, Extents{5, 7, 3}, Extents{96, 3, 1},
+                                 Extents{1, 33, 2}, Extents{1024, 1, 1}})
       check(threads, block, {2, 1, 3}, threads % 2 == 0, false);
 }
 
@@ -157,7 +162,8 @@ TEST_F(CollectivesOnGpu, GridBarrierInALoop) {
   ValueId round;
   k.begin_for(k.index(0), k.index(kRounds), k.index(1), round);
   const ValueId row = k.op(OpKind::kMul, {round, k.index(kThreads)}, Dtype::kIndex);
-  const ValueId other = k.op(OpKind::kMod, {k.op(OpKind::kAdd, {t, k.index(777)}, Dtype::kIndex), k.index(kThreads)}, Dtype::kIndex);
+  const ValueId other =
+      k.op(OpKind::kMod, {k.op(OpKind::kAdd, {t, k.index(777)}, Dtype::kIndex), k.index(kThreads)}, Dtype::kIndex);
   const ValueId before = k.load(x, k.op(OpKind::kAdd, {row, other}, Dtype::kIndex));
   const ValueId one = constant(g, Dtype::kInt64, from_int64(Dtype::kInt64, 1));
   const ValueId next_row = k.op(OpKind::kAdd, {row, k.index(kThreads)}, Dtype::kIndex);

@@ -39,10 +39,12 @@ class ScalarOpsOnGpu : public testing::GpuTest, public ::testing::WithParamInter
         const testing::Expected e = testing::scalar_reference(out, dtype, inputs[i], truth[i] != 0);
         if (testing::matches(e, out.dtype, bits)) continue;
         ++reported;
-        ADD_FAILURE() << row_of(out.kind).text << " of " << text(dtype) << ": operands " << to_complex(dtype, inputs[i][0]) << " "
-                      << to_complex(dtype, inputs[i][1]) << " " << to_complex(dtype, inputs[i][2]) << " give "
-                      << to_complex(out.dtype, bits) << " (bits " << bits.low << "), not "
-                      << (e.is_bits ? std::complex<long double>(static_cast<long double>(e.bits.low)) : e.value) << " : " << text(out.dtype);
+        ADD_FAILURE() << row_of(out.kind).text << " of " << text(dtype) << ": operands "
+                      << to_complex(dtype, inputs[i][0]) << " " << to_complex(dtype, inputs[i][1]) << " "
+                      << to_complex(dtype, inputs[i][2]) << " give " << to_complex(out.dtype, bits) << " (bits "
+                      << bits.low << "), not "
+                      << (e.is_bits ? std::complex<long double>(static_cast<long double>(e.bits.low)) : e.value)
+                      << " : " << text(out.dtype);
       }
     }
   }

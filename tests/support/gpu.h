@@ -5,7 +5,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
@@ -54,13 +53,18 @@ class GpuTest : public ::testing::Test {
   };
   // Each argument is 64 bits: a pointer, or an index of a kernel with 64-bit indices.
   void run(const std::string& text, const std::string& entry, const Launch& launch, std::vector<uint64_t> arguments) {
-    const CudaBinary binary = cuda_backend().compile(
-        {.text = text, .headers = cuda_headers(), .architecture = session_->device().architecture, .options = cuda_compile_options()});
+    const CudaBinary binary = cuda_backend().compile({.text = text,
+                                                      .headers = cuda_headers(),
+                                                      .architecture = session_->device().architecture,
+                                                      .options = cuda_compile_options()});
     const CudaKernel kernel = session_->load(binary.bytes, entry);
     std::vector<void*> pointers;
     for (uint64_t& a : arguments) pointers.push_back(&a);
-    session_->launch(kernel, {.grid = launch.grid, .block = launch.block, .shared_bytes = launch.shared_bytes,
-                              .is_cooperative = launch.is_cooperative, .arguments = pointers});
+    session_->launch(kernel, {.grid = launch.grid,
+                              .block = launch.block,
+                              .shared_bytes = launch.shared_bytes,
+                              .is_cooperative = launch.is_cooperative,
+                              .arguments = pointers});
     session_->synchronize();
     session_->unload(kernel);
   }

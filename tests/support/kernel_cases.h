@@ -100,8 +100,8 @@ struct ScalarOutput {
   Dtype dtype;
   int operands;
 };
-// One kernel for all scalar ops of a dtype. Parameters: operands a, b, c, d of the dtype, p bool, one output for each of
-// `outputs`, and n, the number of elements.
+// One kernel for all scalar ops of a dtype. Parameters: operands a, b, c, d of the dtype, p bool, one output for each
+// of `outputs`, and n, the number of elements.
 struct ScalarOps {
   Graph kernel;
   std::vector<ScalarOutput> outputs;
@@ -123,7 +123,8 @@ inline ScalarOps scalar_kernel(Dtype dtype, const std::vector<ScalarOutput>& wan
   std::vector<ValueId> operands, outputs;
   for (const char* name : {"a", "b", "c", "d"}) operands.push_back(k.tensor_input(dtype, name));
   const ValueId p = k.tensor_input(Dtype::kBool, "p");
-  for (const ScalarOutput& o : wanted) outputs.push_back(k.tensor_input(o.dtype, std::string("out_") + std::string(row_of(o.kind).text)));
+  for (const ScalarOutput& o : wanted)
+    outputs.push_back(k.tensor_input(o.dtype, std::string("out_") + std::string(row_of(o.kind).text)));
   const ValueId n = k.scalar_input(Dtype::kIndex, "n");
   const ValueId i = k.global_thread();
   k.begin_if(k.op(OpKind::kLt, {i, n}, Dtype::kBool));
@@ -169,11 +170,11 @@ inline ScalarOps scalar_extras(Dtype dtype) {
   std::vector<ScalarOutput> wanted;
   if (is_reduced_float(dtype)) wanted.push_back({OpKind::kNextafter, dtype, 2});
   if (is_complex(dtype)) {
-    for (const OpKind kind :
-         {OpKind::kAcos, OpKind::kAcosh, OpKind::kAsin, OpKind::kAsinh, OpKind::kAtan, OpKind::kAtanh, OpKind::kCos, OpKind::kCosh,
-          OpKind::kExp, OpKind::kExp2, OpKind::kExpm1, OpKind::kLog, OpKind::kLog10, OpKind::kLog1p, OpKind::kLog2, OpKind::kRsqrt,
-          OpKind::kSigmoid, OpKind::kSilu, OpKind::kSin, OpKind::kSinh, OpKind::kSqrt, OpKind::kTan, OpKind::kTanh, OpKind::kPow,
-          OpKind::kLerp})
+    for (const OpKind kind : {OpKind::kAcos,  OpKind::kAcosh,   OpKind::kAsin,  OpKind::kAsinh, OpKind::kAtan,
+                              OpKind::kAtanh, OpKind::kCos,     OpKind::kCosh,  OpKind::kExp,   OpKind::kExp2,
+                              OpKind::kExpm1, OpKind::kLog,     OpKind::kLog10, OpKind::kLog1p, OpKind::kLog2,
+                              OpKind::kRsqrt, OpKind::kSigmoid, OpKind::kSilu,  OpKind::kSin,   OpKind::kSinh,
+                              OpKind::kSqrt,  OpKind::kTan,     OpKind::kTanh,  OpKind::kPow,   OpKind::kLerp})
       wanted.push_back({kind, dtype, operand_count(kind)});
   }
   return scalar_kernel(dtype, wanted);

@@ -18,16 +18,19 @@ inline std::vector<ConstantBits> boundary_values(Dtype dtype) {
     for (const int64_t v : {0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 127, -1, -2, -3, -7, -64, -128})
       values.push_back(from_int64(dtype, v));
     const uint64_t high = uint64_t{1} << (bits(dtype) - 1);
-    for (const uint64_t v : {high, high - 1, high + 1, high - 3, ~uint64_t{0}}) values.push_back(canonical_bits(dtype, {v, 0}));
+    for (const uint64_t v : {high, high - 1, high + 1, high - 3, ~uint64_t{0}})
+      values.push_back(canonical_bits(dtype, {v, 0}));
     return values;
   }
   if (is_complex(dtype)) {
     for (const double re : {0.0, 1.0, -1.0, 0.5, -2.5, 0.003, 7.0, -0.125})
-      for (const double im : {0.0, 1.0, -1.0, 0.25, -3.5, 0.002, 6.0, -0.75}) values.push_back(from_complex(dtype, {re, im}));
+      for (const double im : {0.0, 1.0, -1.0, 0.25, -3.5, 0.002, 6.0, -0.75})
+        values.push_back(from_complex(dtype, {re, im}));
     return values;
   }
-  for (const double v : {0.0, 1.0, 0.5, 0.25, 0.75, 1.5, 2.0, 2.5, 3.0, 3.5, 7.25, 10.0, 0.999, 1.001, 0.1, 0.03, 1e-3, 60.0, 88.0, 100.0, 400.0,
-                         1e4, 6e4, 1e-6, 1e9, 2147483648.0, 1e19, 1e30, 1e-30, 1e-40, 1e-310, 1e300})
+  for (const double v :
+       {0.0,  1.0,  0.5,  0.25,  0.75,  1.5, 2.0, 2.5,  3.0, 3.5,          7.25, 10.0, 0.999, 1.001, 0.1,    0.03,
+        1e-3, 60.0, 88.0, 100.0, 400.0, 1e4, 6e4, 1e-6, 1e9, 2147483648.0, 1e19, 1e30, 1e-30, 1e-40, 1e-310, 1e300})
     for (const double sign : {1.0, -1.0}) values.push_back(from_double(dtype, sign * v));
   const uint64_t top = uint64_t{1} << (bits(dtype) - 1);
   // The smallest, and those around the largest: infinity and NaN where the dtype has them.
@@ -41,7 +44,8 @@ inline std::vector<std::array<ConstantBits, 4>> scalar_inputs(Dtype dtype) {
   std::vector<std::array<ConstantBits, 4>> inputs;
   for (size_t i = 0; i < values.size(); ++i)
     for (size_t j = 0; j < values.size(); ++j)
-      inputs.push_back({values[i], values[j], values[(i + 3 * j + 1) % values.size()], values[(2 * i + j) % values.size()]});
+      inputs.push_back(
+          {values[i], values[j], values[(i + 3 * j + 1) % values.size()], values[(2 * i + j) % values.size()]});
   return inputs;
 }
 

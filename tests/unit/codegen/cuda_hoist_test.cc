@@ -39,10 +39,10 @@ TEST(Hoist, MovesInvariantsOutAndSharesThem) {
     const index_t n1 = i0 * 8;
     const index_t n2 = n0 + n1;
     for (index_t i1 = 0; i1 < s0; ++i1) {
-      const index_t n3 = n2 + i1;
-      const index_t n4 = n0 + i1;
-      const float v0 = t0[n4];
-      t1[n3] = v0;
+      const index_t n3 = n0 + i1;
+      const float v0 = t0[n3];
+      const index_t n4 = n2 + i1;
+      t1[n4] = v0;
       if (s1) {
         const index_t n5 = s0 * 16;
         t1[n5] = 0.0f;

@@ -1,7 +1,6 @@
 #include "codegen/cuda.h"
 
 #include <gtest/gtest.h>
-
 #include <set>
 
 #include "codegen/cuda_expression.h"
@@ -22,8 +21,11 @@ Graph add_one(std::string_view prefix, bool swapped) {
   const std::string p(prefix);
   const ValueId x = k.tensor_input(Dtype::kFloat, p + "x"), y = k.tensor_input(Dtype::kFloat, p + "y");
   const ValueId n = k.scalar_input(Dtype::kIndex, p + "n");
-  // Constants are made in another order; they have no place in the program.
-  if (swapped) constant(g, Dtype::kFloat, from_double(Dtype::kFloat, 1.0));
+  if (swapped) {
+    constant(g, Dtype::kFloat, from_double(Dtype::kFloat, 1.0));
+    k.op(OpKind::kMul, {n, n}, Dtype::kIndex);  // dead
+    k.thread(OpKind::kThreadIndex, ParallelType::kBlockX);
+  }
   const ValueId i = k.global_thread();
   k.begin_if(k.op(OpKind::kLt, {i, n}, Dtype::kBool));
   const ValueId one = constant(g, Dtype::kFloat, from_double(Dtype::kFloat, 1.0));
@@ -56,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(128) fusebox_kernel(const float* __
 )");
 }
 
-TEST(Cuda, TextIsIndependentOfNames) {
+TEST(Cuda, TextIsIndependentOfNamesDeadNodesAndOrder) {
   EXPECT_EQ(emit_cuda(add_one("", false)).text, emit_cuda(add_one("other_", true)).text);
 }
 
@@ -146,9 +148,9 @@ using index_t = int64_t;
 //   float*        t1: written
 extern "C" __global__ void fusebox_kernel(const half_t* t0, float* t1) {
   extern __shared__ __align__(16) unsigned char shared_memory[];
-  const index_t n0 = index_t(threadIdx.x);
   alignas(8) half_t local0[4];
   float* const shared0 = reinterpret_cast<float*>(shared_memory + 64);
+  const index_t n0 = index_t(threadIdx.x);
   const index_t n1 = n0 * 4;
   copy_vector<4, Cache::kStreaming>(&local0[0], &t0[n1]);
   const half_t v0 = local0[3];
@@ -183,15 +185,15 @@ TEST(Cuda, RefusesWhatItCannotWrite) {
   {
     Graph g;
     KernelWriter k(g);
-    const ValueId z = k.scalar_input(Dtype::kComplexFloat, "z");
-    k.op(OpKind::kLt, {z, z}, Dtype::kBool);
+    const ValueId z = k.scalar_input(Dtype::kComplexFloat, "z"), y = k.tensor_input(Dtype::kBool, "y");
+    k.store(y, k.index(0), k.op(OpKind::kLt, {z, z}, Dtype::kBool));
     EXPECT_EQ(code_of(g), ErrorCode::kUnsupportedDtype);
   }
   {
     Graph g;
     KernelWriter k(g);
     const ValueId x = k.tensor_input(Dtype::kFloat, "x");
-    k.op(OpKind::kExp, {x}, Dtype::kFloat);
+    k.store(x, k.index(0), k.op(OpKind::kExp, {x}, Dtype::kFloat));
     EXPECT_EQ(code_of(g), ErrorCode::kWrongKind);
   }
   {

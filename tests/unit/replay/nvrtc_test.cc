@@ -1,6 +1,5 @@
 // Compiles with NVRTC, which needs no GPU.
 #include <gtest/gtest.h>
-
 #include <map>
 
 #include "codegen/cuda.h"
@@ -51,7 +50,8 @@ INSTANTIATE_TEST_SUITE_P(Architectures, NvrtcScalarOps, ::testing::ValuesIn(kArc
 // Every reduction over every set of coordinates, and what else the headers offer.
 TEST_F(Nvrtc, CollectivesCompile) {
   std::string text = "#include \"reduce.cuh\"\n#include \"memory.cuh\"\n";
-  const char* places[] = {"float", "double", "half_t", "bfloat16_t", "float8_e4m3_t", "int64_t", "uint8_t", "bool", "complex64_t"};
+  const char* places[] = {"float",   "double",  "half_t", "bfloat16_t", "float8_e4m3_t",
+                          "int64_t", "uint8_t", "bool",   "complex64_t"};
   int kernels = 0;
   const auto kernel = [&](const std::string& type, const std::string& body) {
     text += "extern \"C\" __global__ void k" + std::to_string(kernels++) + "(" + type + "* x, " + type +
@@ -70,7 +70,8 @@ TEST_F(Nvrtc, CollectivesCompile) {
   const std::string welford = "(Welford<float, int64_t>{x[0], m[0], n[0]}, WelfordPlaces<float, int64_t>{w, m, n}";
   kernel("float", "x[0] = block_reduce<Merge, kBlockX | kBlockY | kBlockZ, kFirstThread>" + welford + ").avg;");
   kernel("float", "x[0] = grid_reduce<Merge, kGridX | kGridY | kGridZ, kFirstThread>" + welford + ", c).m2;");
-  for (const std::string_view architecture : kArchitectures) EXPECT_EQ(compile(text, architecture).log, "") << architecture;
+  for (const std::string_view architecture : kArchitectures)
+    EXPECT_EQ(compile(text, architecture).log, "") << architecture;
 }
 
 TEST_F(Nvrtc, OneSourceGivesOneBinary) {
