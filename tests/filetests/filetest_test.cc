@@ -22,7 +22,10 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "passes/lower.h"
+#include "passes/pipeline.h"
 #include "passes/segment.h"
+#include "replay/host_program.h"
+#include "replay/input.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 
@@ -97,10 +100,47 @@ std::string run_emit(const Module& m, const Request& r) {
   return emit_cuda(g.level == Level::kKernel ? g : lower(scheduled(m), lower_options(r)).kernel).text;
 }
 
+// The elements in the order of the index, one line for each run along the last axis.
+std::string elements_text(const ProgramOutput& output) {
+  const TensorData& t = output.value.tensor;
+  std::string out = "%" + output.name + " = " + describe(t) + "\n";
+  for_each_run(t, [&](int64_t position, int64_t stride, int64_t count) {
+    out += " ";
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string literal = print_literal(t.dtype, load_element(t, position + i * stride));
+      out += " " + literal.substr(0, literal.rfind('_'));
+    }
+    out += "\n";
+  });
+  return out;
+}
+
+// run: the outputs that the host executor gives for the module's inputs `host`. With the module's steps, or, run unfused,
+// without.
+std::string run_run(const Module& m, const Request& r) {
+  verify(m);
+  const Graph& g = main_graph(m);
+  const InputSpecs* specs = find_input_specs(m, g.name, "host");
+  if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
+  std::vector<Argument> arguments;
+  for (const InputSpec& spec : specs->specs) arguments.push_back(make_argument(spec, 1));
+  CompileOptions options;
+  const StepList* list = find_steps(m, g.name);
+  if (list != nullptr && !r.has("unfused")) options.steps = list->steps;
+  const Compiled compiled = compile(g, bind_sizes(g, bound_inputs(arguments)), options);
+  std::vector<NamedKernel> kernels;
+  for (size_t i = 0; i < compiled.kernels.size(); ++i)
+    kernels.push_back({compiled.segmentation.segments[i].name, &compiled.kernels[i]});
+  const auto device = make_host_device();
+  std::string out;
+  for (const ProgramOutput& output : run_host_program(compiled.host, kernels, *device, arguments).outputs) out += elements_text(output);
+  return out;
+}
+
 using Kind = std::function<std::string(const Module&, const Request&)>;
 const std::map<std::string, Kind>& kinds() {
   static const std::map<std::string, Kind> list = {
-      {"parse", run_parse}, {"verify", run_verify}, {"pass", run_pass}, {"lower", run_lower}, {"emit", run_emit}};
+      {"parse", run_parse}, {"verify", run_verify}, {"pass", run_pass}, {"lower", run_lower}, {"emit", run_emit}, {"run", run_run}};
   return list;
 }
 
