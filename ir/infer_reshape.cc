@@ -66,6 +66,13 @@ std::optional<std::vector<int64_t>> reshape_groups(std::span<const ScalarForm> f
     if (any_zero(from) && any_zero(to)) return whole();
     return std::nullopt;
   }
+  // One element on one side: what the other side says is 1, or refused when it is known.
+  if (from.empty() || to.empty()) {
+    for (std::span<const ScalarForm> side : {from, to})
+      for (const ScalarForm& f : side)
+        if (f.is_constant() && !is_unit(f)) return std::nullopt;
+    return whole();
+  }
   size_t i = 0, j = 0;
   while (i < from.size() && j < to.size()) {
     std::optional<ScalarForm> a = from[i++], b = to[j++];

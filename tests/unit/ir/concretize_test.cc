@@ -1,0 +1,167 @@
+#include "ir/concretize.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/builder.h"
+#include "ir/verify.h"
+#include "tests/unit/ir/shape_text.h"
+
+namespace fusebox {
+namespace {
+
+class Concretize : public testing::Test {
+ protected:
+  Graph g = fusion("f");
+  ValueId m = size(g, "m"), n = size(g, "n"), k = size(g, "k");
+
+  Bindings sizes(int64_t a, int64_t b, int64_t c) const {
+    Bindings bindings(g.values.size());
+    bindings[m.index] = ConstantBits{static_cast<uint64_t>(a), 0};
+    bindings[n.index] = ConstantBits{static_cast<uint64_t>(b), 0};
+    bindings[k.index] = ConstantBits{static_cast<uint64_t>(c), 0};
+    return bindings;
+  }
+  // What steps say, in one line.
+  static std::string describe(const std::vector<Step>& steps) {
+    std::string text;
+    for (const Step& s : steps) {
+      text += (text.empty() ? "" : "; ") + std::string("%") + s.operands[0].value;
+      if (!s.operands[0].domain.empty()) text += "." + s.operands[0].domain;
+      if (s.attrs.has(AttrKey::kIterType)) text += " " + std::string(fusebox::text(s.attrs.enumerator<IterType>(AttrKey::kIterType)));
+      for (int64_t i : s.attrs.ints(AttrKey::kOrder)) text += " " + std::to_string(i);
+    }
+    return text;
+  }
+  static void carry_out(Graph& g, const std::vector<Step>& steps) {
+    for (const Step& s : steps) {
+      const TensorId t = g[*find_value(g, s.operands[0].value)].tensor;
+      if (s.kind == StepKind::kConcretize)
+        concretize_domain(g, *find_domain(g, t, s.operands[0].domain), s.attrs.enumerator<IterType>(AttrKey::kIterType));
+      else
+        concretize_reshape(g, t, s.attrs.ints(AttrKey::kOrder));
+    }
+  }
+  // The plan, after checking that it resolves everything and that the result verifies.
+  std::string plan(const Bindings& b, Graph* result = nullptr) const {
+    const auto steps = plan_concretize(g, b);
+    EXPECT_EQ(steps, plan_concretize(g, b));
+    Graph copy = g;
+    carry_out(copy, steps);
+    verify(copy);
+    for (size_t i = 0; i < copy.tensors.size(); ++i)
+      for (DomainId d : copy.tensors[i].logical) EXPECT_NE(copy[d].iter_type, IterType::kSymbolic);
+    EXPECT_TRUE(plan_concretize(copy, b).empty());
+    if (result) *result = copy;
+    return describe(steps);
+  }
+  std::string refusal(const Bindings& b) const {
+    try {
+      plan_concretize(g, b);
+    } catch (const Error& e) {
+      return code_text(e.code) + " " + e.place;
+    }
+    return "accepted";
+  }
+};
+
+TEST_F(Concretize, AProgramWithoutSymbolicAxesNeedsNothing) {
+  const ValueId x = input(g, "x", Dtype::kFloat, {m, n});
+  output(g, sum(g, x, {1}));
+  EXPECT_EQ(plan(sizes(3, 4, 5)), "");
+}
+
+TEST_F(Concretize, ExpandIsAnIterationOrABroadcast) {
+  const ValueId x = input(g, "x", Dtype::kFloat, {m, n});
+  const ValueId e = expand(g, x, {k, -1}, "e"), y = unary(g, OpKind::kExp, e, "y");
+  output(g, sum(g, y, {0}, {.name = "s"}));
+  Graph done;
+  EXPECT_EQ(plan(sizes(5, 4, 5), &done), "%e.i0 iter");
+  EXPECT_EQ(shape_text(done, y), "f32[%k, %n]");
+  EXPECT_EQ(plan(sizes(1, 4, 5), &done), "%e.i0 broadcast");
+  EXPECT_EQ(shape_text(done, e), "f32[1*%k, %n]");
+  EXPECT_EQ(shape_text(done, y), "f32[1*%k, %n]");
+  EXPECT_EQ(shape_text(done, *find_value(done, "s")), "f32[reduce %k, %n]");
+  EXPECT_EQ(plan(sizes(1, 4, 1)), "%e.i0 iter");
+  EXPECT_EQ(plan(sizes(0, 4, 0)), "%e.i0 iter");
+  EXPECT_EQ(plan(sizes(1, 4, 0)), "%e.i0 broadcast");
+  EXPECT_EQ(refusal(sizes(2, 4, 5)), "E0407 %e.i0");
+  EXPECT_EQ(refusal({}), "E0214 %x.i0");
+}
+
+TEST_F(Concretize, OneStepResolvesWhatFollows) {
+  const ValueId x = input(g, "x", Dtype::kFloat, {m, n});
+  const ValueId a = broadcast_in_dim(g, x, {k, n}, {0, 1}, "a");
+  const ValueId b = expand(g, unary(g, OpKind::kExp, a), {k, n}, "b");
+  const ValueId c = expand(g, b, {m, -1}, "c");
+  output(g, c);
+  EXPECT_EQ(plan(sizes(5, 4, 5)), "%a.i0 iter; %c.i0 iter");
+  EXPECT_EQ(plan(sizes(1, 4, 1)), "%a.i0 iter; %c.i0 iter");
+  EXPECT_EQ(refusal(sizes(1, 4, 5)), "E0407 %c.i0");
+}
+
+TEST_F(Concretize, InputsThatMayBeBroadcasts) {
+  const ValueId x = input(g, "x", Dtype::kFloat, {m, n}, {.contiguity = {Contiguity::kTrue, Contiguity::kFalse}});
+  g[g.tensor_of(x).logical[0]].iter_type = IterType::kSymbolic;
+  const ValueId y = input(g, "y", Dtype::kFloat, {k, n});
+  output(g, add_op(g, Graph::body(), OpKind::kAdd, {x, y}, {}, {"z"}) ? *find_value(g, "z") : ValueId());
+  Graph done;
+  EXPECT_EQ(plan(sizes(1, 4, 5), &done), "%x.i0 broadcast");
+  EXPECT_EQ(shape_text(done, x), "f32[1, %n]");
+  EXPECT_EQ(shape_text(done, *find_value(done, "z")), "f32[%k, %n]");
+  EXPECT_EQ(done.tensor_of(x).contiguity[0], Contiguity::kNone);
+  EXPECT_EQ(plan(sizes(5, 4, 5), &done), "%x.i0 iter");
+}
+
+TEST_F(Concretize, ReshapeGroups) {
+  const ValueId x = input(g, "x", Dtype::kFloat, {m, n});
+  const ValueId r = reshape(g, x, {k, -1}, "r");
+  output(g, unary(g, OpKind::kExp, r, "y"));
+  Graph done;
+  EXPECT_EQ(plan(sizes(6, 4, 6), &done), "%r 1 1 1 1");
+  EXPECT_EQ(shape_text(done, r), "f32[%m, %n]");
+  EXPECT_EQ(plan(sizes(6, 4, 3), &done), "%r 2 2");
+  EXPECT_EQ(plan(sizes(6, 4, 24), &done), "%r 2 2");
+  EXPECT_EQ(plan(sizes(0, 4, 3), &done), "%r 2 2");
+  EXPECT_EQ(plan(sizes(1, 1, 1), &done), "%r 1 1 1 1");
+  EXPECT_EQ(evaluate_shape(done, *find_value(done, "y"), sizes(1, 1, 1)), (std::vector<int64_t>{1, 1}));
+  EXPECT_EQ(refusal(sizes(6, 4, 5)), "E0407 %r");
+}
+
+// The other side can only be 1, which bind_sizes checks: there is nothing to resolve.
+TEST_F(Concretize, ReshapeToAndFromOneElement) {
+  const ValueId x = input(g, "x", Dtype::kFloat, {m});
+  const ValueId r = reshape(g, x, {1, 1}, "r");
+  const ValueId back = reshape(g, sum(g, x, {}), {k}, "back");
+  output(g, r);
+  output(g, back);
+  Graph done;
+  EXPECT_EQ(plan(sizes(1, 4, 1), &done), "");
+  EXPECT_EQ(shape_text(done, r), "f32[1, 1]");
+  EXPECT_EQ(root_text(done, r), "r0:1");
+  EXPECT_EQ(shape_text(done, back), "f32[1]");
+  EXPECT_THROW(check_sizes(g, sizes(2, 4, 1)), Error);
+  EXPECT_THROW(check_sizes(g, sizes(1, 4, 2)), Error);
+  EXPECT_NO_THROW(check_sizes(g, sizes(1, 4, 1)));
+}
+
+TEST_F(Concretize, WrongStepsAreRefused) {
+  const ValueId x = input(g, "x", Dtype::kFloat, {m, n});
+  const ValueId e = expand(g, x, {k, -1}, "e"), r = reshape(g, x, {k, -1}, "r"), y = unary(g, OpKind::kExp, e, "y");
+  const auto code = [](const std::optional<Error>& error) { return error ? code_text(error->code) : std::string("fine"); };
+  const DomainId symbolic = g.tensor_of(e).logical[0], plain = g.tensor_of(e).logical[1], follower = g.tensor_of(y).logical[0];
+  EXPECT_EQ(code(concretize_domain_error(g, symbolic, IterType::kBroadcast)), "fine");
+  EXPECT_EQ(code(concretize_domain_error(g, symbolic, IterType::kReduction)), "E0302");
+  EXPECT_EQ(code(concretize_domain_error(g, plain, IterType::kIteration)), "E0302");
+  EXPECT_EQ(code(concretize_domain_error(g, follower, IterType::kIteration)), "E0302");
+  const TensorId t = g[r].tensor;
+  EXPECT_EQ(code(concretize_reshape_error(g, t, std::vector<int64_t>{2, 2})), "fine");
+  EXPECT_EQ(code(concretize_reshape_error(g, t, std::vector<int64_t>{2, 1})), "E0302");
+  EXPECT_EQ(code(concretize_reshape_error(g, t, std::vector<int64_t>{2})), "E0302");
+  EXPECT_EQ(code(concretize_reshape_error(g, t, std::vector<int64_t>{-1, 0, 3, 2})), "E0302");
+  EXPECT_EQ(code(concretize_reshape_error(g, g[e].tensor, std::vector<int64_t>{2, 2})), "E0302");
+  g.level = Level::kScheduled;
+  EXPECT_EQ(code(concretize_domain_error(g, symbolic, IterType::kBroadcast)), "E0302");
+}
+
+}  // namespace
+}  // namespace fusebox
