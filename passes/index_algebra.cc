@@ -207,7 +207,8 @@ Form IndexAlgebra::bit_xor(Form a, Form b) {
   if (count == 0) return {};
   if (count == 1) return operands[0];
 
-  // Where all operands but at most one are multiples of 2^k, the low k bits are that one's: 2^k × xor of the rest + low.
+  // Where all operands but at most one are multiples of 2^k, the low k bits are that one's: 2^k × xor of the rest +
+  // low.
   int64_t smallest = kInfinity;
   int64_t second = kInfinity;
   size_t odd_one = 0;

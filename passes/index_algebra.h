@@ -1,14 +1,16 @@
 // Integer algebra over the loop variables of one nest: the normal form that indices, predicates and vectorization are
 // read from. Pure: no dependency, no allocation per operation once warm, no order that depends on an address.
 //
-// Meaning. Every form is a function of the loop variables and the symbols. A *point* gives each declared loop a value in
-// [0, extent) and each symbol a value within its bounds, such that every assumption holds. Equal forms are equal at every
-// point, and what a prove function answers with true holds at every point; false means only "not shown". Since a point
-// has a value for every loop, an extent that is a factor of a declared loop's extent is at least 1 at every point: declare
-// the symbols, assumptions and loops of a nest before computing with them, for what is learnt later does not
-// simplify forms that exist. Division is Euclidean (the remainder is never negative) and by 0 gives 0, as does the remainder.
+// Meaning. Every form is a function of the loop variables and the symbols. A *point* gives each declared loop a value
+// in [0, extent) and each symbol a value within its bounds, such that every assumption holds. Equal forms are equal at
+// every point, and what a prove function answers with true holds at every point; false means only "not shown". Since a
+// point has a value for every loop, an extent that is a factor of a declared loop's extent is at least 1 at every
+// point: declare the symbols, assumptions and loops of a nest before computing with them, for what is learnt later does
+// not simplify forms that exist. Division is Euclidean (the remainder is never negative) and by 0 gives 0, as does the
+// remainder.
 //
-// Constants that would not fit in 64 bits make the result an opaque atom (kSum, kProduct, kQuotient, …), never a wrong one.
+// Constants that would not fit in 64 bits make the result an opaque atom (kSum, kProduct, kQuotient, …), never a wrong
+// one.
 //
 // Example: a{n} split by 128 (inner) to o, t; the check `a < n` is needed unless 128 divides n.
 //
@@ -22,8 +24,9 @@
 //   algebra.mod(a, width) == t;                              // true
 //   algebra.floor_div(a, algebra.constant(64));              // 2*o + t / 64
 //
-// Extents: a divisor or a factor that is not a product of symbols and a constant (n + 1, say) is used as one symbol. Make
-// it one yourself with symbol_of(extent) wherever the extent is multiplied with, so that the products can be divided again.
+// Extents: a divisor or a factor that is not a product of symbols and a constant (n + 1, say) is used as one symbol.
+// Make it one yourself with symbol_of(extent) wherever the extent is multiplied with, so that the products can be
+// divided again.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +93,8 @@ class IndexAlgebra {
   Form cyclic(Form a, Form b, Form extent);
   Form min(Form a, Form b);
   Form max(Form a, Form b);
-  /// `value` (no loops) as a constant times one factor: itself where it is a product of symbols, else a symbol of its own.
+  /// `value` (no loops) as a constant times one factor: itself where it is a product of symbols, else a symbol of its
+  /// own.
   Form symbol_of(Form value);
 
   // -- Questions. `true` is proved, `false` is "not shown".
@@ -114,15 +118,16 @@ class IndexAlgebra {
   FormBounds bounds(Form value);
   /// value = coefficient × loop + rest with both independent of the loop, if it is so.
   std::optional<LinearForm> linear_in(Form value, int loop_id);
-  /// The reasons of the assumptions that the last question's answer rests on, in the order in which they were made. An assumption
-  /// that simplifies forms (a symbol's bound, or what divides it) counts always, for any form may rest on it.
+  /// The reasons of the assumptions that the last question's answer rests on, in the order in which they were made. An
+  /// assumption that simplifies forms (a symbol's bound, or what divides it) counts always, for any form may rest on
+  /// it.
   std::vector<std::string> last_reasons() const;
   /// The same for everything since the algebra was made or cleared.
   std::vector<std::string> all_reasons() const;
 
   // -- Use
-  /// Rebuilds the form with the loops and symbols replaced. What replaces a loop must stay in that loop's range, and what
-  /// replaces a symbol in its bounds: simplification has relied on both.
+  /// Rebuilds the form with the loops and symbols replaced. What replaces a loop must stay in that loop's range, and
+  /// what replaces a symbol in its bounds: simplification has relied on both.
   Form substitute(Form value, const FormSubstitution& substitution);
   /// The value at a point: loops and symbols by the caller's ids. None if an intermediate value leaves 64 bits
   /// or a loop or symbol of the form has no value.
@@ -147,7 +152,8 @@ class IndexAlgebra {
     Form value;  ///< 0 where the loop has at most one value
     Form extent;
   };
-  /// nonneg >= 0, or, where there is one, divisor | value. What is `built_in` to bounds or symbols counts as always used.
+  /// nonneg >= 0, or, where there is one, divisor | value. What is `built_in` to bounds or symbols counts as always
+  /// used.
   struct Fact {
     Form nonneg;
     std::optional<Coefficient> divisor;
@@ -237,7 +243,8 @@ class IndexAlgebra {
   int compare_coefficients(Coefficient a, Coefficient b);
   std::string text_of(AtomId atom, bool alone);
   std::optional<int64_t> evaluate(AtomId atom, std::span<const int64_t> loops, std::span<const int64_t> symbols) const;
-  std::optional<int64_t> evaluate(Coefficient value, std::span<const int64_t> loops, std::span<const int64_t> symbols) const;
+  std::optional<int64_t> evaluate(Coefficient value, std::span<const int64_t> loops,
+                                  std::span<const int64_t> symbols) const;
 
   // index_algebra_facts.cc
   bool require_at_least(Form value, int64_t lower);
@@ -257,9 +264,9 @@ class IndexAlgebra {
   FormStore store_;
   std::vector<Symbol> symbols_;
   std::vector<Loop> loops_;
-  std::vector<int> symbol_ids_;        ///< the caller's id of symbols_[i]
-  std::vector<int> loop_ids_;          ///< the caller's id of loops_[i]
-  std::vector<uint32_t> symbol_index_; ///< by the caller's id, plus 1
+  std::vector<int> symbol_ids_;         ///< the caller's id of symbols_[i]
+  std::vector<int> loop_ids_;           ///< the caller's id of loops_[i]
+  std::vector<uint32_t> symbol_index_;  ///< by the caller's id, plus 1
   std::vector<uint32_t> loop_index_;
   std::vector<Fact> facts_;
   std::vector<std::pair<AtomId, Form>> replaced_;  ///< by divisibility facts
@@ -270,8 +277,8 @@ class IndexAlgebra {
   bool resolving_ = false;    ///< a stale form is being rebuilt, from the inside out
   bool canonical_ = false;    ///< divisions take the spelling that equal() compares
   bool left_opaque_ = false;  ///< the division under way ended in an opaque atom
-  int depth_ = 0;    ///< of simplifications that start others
-  int effort_ = 0;   ///< steps left to the proof under way
+  int depth_ = 0;             ///< of simplifications that start others
+  int effort_ = 0;            ///< steps left to the proof under way
 };
 
 }  // namespace fusebox

@@ -1,12 +1,14 @@
 // Division of a form by a product of symbols and a constant E >= 1: x = E·quotient + remainder with 0 <= remainder < E.
 //
-// Each step moves whole multiples of E from the rest to the quotient, which keeps x = E·quotient + rest, or stops as soon as the rest
-// provably lies in one interval [j·E, (j+1)·E). What is left at the end becomes an opaque quotient and remainder, digits of
-// the rest. Example: l in [0, 24), (4·l + 2) div 12: 4·l is cut at 12/4 into 12·(l div 3) + 4·(l mod 3), the first goes to the quotient,
-// and 4·(l mod 3) + 2 lies in [2, 10]: the quotient is l / 3, the remainder 4·(l % 3) + 2.
+// Each step moves whole multiples of E from the rest to the quotient, which keeps x = E·quotient + rest, or stops as
+// soon as the rest provably lies in one interval [j·E, (j+1)·E). What is left at the end becomes an opaque quotient and
+// remainder, digits of the rest. Example: l in [0, 24), (4·l + 2) div 12: 4·l is cut at 12/4 into 12·(l div 3) + 4·(l
+// mod 3), the first goes to the quotient, and 4·(l mod 3) + 2 lies in [2, 10]: the quotient is l / 3, the remainder
+// 4·(l % 3) + 2.
 //
-// There are two spellings of an opaque division. The short one, for code, leaves what it cannot resolve as it was given:
-// (l + k) div 4. The canonical one, for comparing forms, goes on to cut digits and to reduce coefficients: l div 4 + (l mod 4 + k) div 4.
+// There are two spellings of an opaque division. The short one, for code, leaves what it cannot resolve as it was
+// given: (l + k) div 4. The canonical one, for comparing forms, goes on to cut digits and to reduce coefficients: l div
+// 4 + (l mod 4 + k) div 4.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -170,7 +172,8 @@ void IndexAlgebra::divide(const Poly& value, Coefficient e, Poly& quotient, Poly
     quotient = cut_quotient;
     return;
   }
-  // What follows makes congruent rests meet, but longer: it is kept where nothing opaque is left then, or to compare forms.
+  // What follows makes congruent rests meet, but longer: it is kept where nothing opaque is left then, or to compare
+  // forms.
   const bool expanded = expand_remainders(cut_rest, e, cut_quotient);
   const bool reduced = reduce_coefficients(cut_rest, e, cut_quotient);
   if (expanded || reduced) {
@@ -259,8 +262,9 @@ bool IndexAlgebra::expand_named(Poly& rest, Coefficient e) {
   return any;
 }
 
-// A quotient that takes two values only asks whether the rest, less its least value, reaches a threshold t > 0. Written with the
-// least divisor that asks the same, such quotients meet whatever they were divided by; with the divisor 1 it is the rest itself.
+// A quotient that takes two values only asks whether the rest, less its least value, reaches a threshold t > 0. Written
+// with the least divisor that asks the same, such quotients meet whatever they were divided by; with the divisor 1 it
+// is the rest itself.
 bool IndexAlgebra::two_valued(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth) {
   const Interval bounds = store_.bounds(rest);
   if (e.symbols != kOne || bounds.lo == kMinusInfinity || bounds.hi == kInfinity) return false;
@@ -414,14 +418,15 @@ bool IndexAlgebra::split_at(const Poly& rest, Coefficient g, Poly& high, Poly& l
   return !low.failed && !high.failed;
 }
 
-// For a common divisor g of E and some coefficients such that the other terms lie in [0, g): those stay out, g is divided
-// out, and (high div (E/g)) is the quotient.
+// For a common divisor g of E and some coefficients such that the other terms lie in [0, g): those stay out, g is
+// divided out, and (high div (E/g)) is the quotient.
 bool IndexAlgebra::split_common(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth) {
   std::array<Coefficient, kMaxCandidates> candidates;
   size_t count = 0;
   const auto consider = [&](Coefficient g) {
     if (g == Coefficient{} || g == e || g.factor <= 0 || count == kMaxCandidates) return;
-    if (std::find(candidates.begin(), candidates.begin() + count, g) == candidates.begin() + count) candidates[count++] = g;
+    if (std::find(candidates.begin(), candidates.begin() + count, g) == candidates.begin() + count)
+      candidates[count++] = g;
   };
   for (const RawTerm& term : rest.terms()) {
     const TermParts parts = split(term);
@@ -439,7 +444,8 @@ bool IndexAlgebra::split_common(const Poly& rest, Coefficient e, Poly& quotient,
     return a_degree != b_degree ? a_degree > b_degree : a.factor > b.factor;
   };
   for (size_t i = 1; i < count; ++i) {
-    for (size_t j = i; j > 0 && larger(candidates[j], candidates[j - 1]); --j) std::swap(candidates[j], candidates[j - 1]);
+    for (size_t j = i; j > 0 && larger(candidates[j], candidates[j - 1]); --j)
+      std::swap(candidates[j], candidates[j - 1]);
   }
   for (size_t i = 0; i < count; ++i) {
     Poly high;
@@ -486,8 +492,8 @@ bool IndexAlgebra::flatten_quotient(const Poly& rest, Coefficient e, Poly& quoti
   return false;
 }
 
-// Modulo E, c·(x mod r) is c·x if E divides c·r: what was taken off x is a multiple of E. So a remainder of a remainder meets
-// the terms that it was made from.
+// Modulo E, c·(x mod r) is c·x if E divides c·r: what was taken off x is a multiple of E. So a remainder of a remainder
+// meets the terms that it was made from.
 bool IndexAlgebra::expand_remainders(Poly& rest, Coefficient e, Poly& quotient) {
   bool any = false;
   const Poly before = rest;

@@ -1,7 +1,8 @@
 // Assumptions, and the rebuilding of forms when symbols get new meanings.
 //
-// A divisibility of a symbol is built in: where 128 divides n, n is replaced by 128·n' with n' = n / 128, so that every simplification
-// sees it. A bound of a symbol is built into its int bounds. Other assumptions are kept and tried by the proofs.
+// A divisibility of a symbol is built in: where 128 divides n, n is replaced by 128·n' with n' = n / 128, so that every
+// simplification sees it. A bound of a symbol is built into its int bounds. Other assumptions are kept and tried by the
+// proofs.
 #include <algorithm>
 
 #include "ir/error.h"
@@ -223,7 +224,9 @@ bool IndexAlgebra::refresh(AtomId id) {
 
 // -- Rebuilding
 
-Form IndexAlgebra::substitute(Form value, const FormSubstitution& substitution) { return rebuild(value, &substitution); }
+Form IndexAlgebra::substitute(Form value, const FormSubstitution& substitution) {
+  return rebuild(value, &substitution);
+}
 
 // What cannot be made any better stays stale, so the operations inside do not ask again.
 Form IndexAlgebra::rebuild_stale(Form value) {
@@ -240,7 +243,8 @@ Form IndexAlgebra::rebuild(Form value, const FormSubstitution* substitution) {
     const RawTerm term = store_.terms(value)[i];
     Form product = constant(term.factor);
     const uint32_t degree = store_.monomial(term.monomial).count;
-    for (uint32_t j = 0; j < degree; ++j) product = mul(product, rebuild(store_.factors(term.monomial)[j], substitution));
+    for (uint32_t j = 0; j < degree; ++j)
+      product = mul(product, rebuild(store_.factors(term.monomial)[j], substitution));
     sum = add(sum, product);
   }
   return sum;
@@ -275,14 +279,16 @@ Form IndexAlgebra::rebuild(AtomId atom, const FormSubstitution* substitution) {
         if (symbol == atom) return rebuild(replacement, nullptr);
       }
       return store_.intern(Coefficient{1, store_.monomial_of(atom)});
-    case AtomKind::kLoop: break;
+    case AtomKind::kLoop:
+      break;
     case AtomKind::kDigit: {
       const Form whole = rebuild(value_of({record.root}), substitution);
       const Form quotient = floor_div(whole, rebuild(store_.intern(record.divisor), substitution));
       if (record.range == kNoRange) return quotient;
       return mod(quotient, rebuild(store_.intern(record.range), substitution));
     }
-    case AtomKind::kNamed: return symbol_of(arg(0));
+    case AtomKind::kNamed:
+      return symbol_of(arg(0));
     case AtomKind::kXor: {
       Form result = arg(0);
       for (uint32_t i = 1; i < record.args_count; ++i) result = bit_xor(result, arg(i));
@@ -293,11 +299,16 @@ Form IndexAlgebra::rebuild(AtomId atom, const FormSubstitution* substitution) {
       const Form quotient = floor_div(arg(0), arg(1));
       return has_loops(quotient) ? quotient : symbol_of(quotient);
     }
-    case AtomKind::kRemainder: return mod(arg(0), arg(1));
-    case AtomKind::kMin: return min(arg(0), arg(1));
-    case AtomKind::kMax: return max(arg(0), arg(1));
-    case AtomKind::kSum: return add(arg(0), arg(1));
-    case AtomKind::kProduct: return mul(arg(0), arg(1));
+    case AtomKind::kRemainder:
+      return mod(arg(0), arg(1));
+    case AtomKind::kMin:
+      return min(arg(0), arg(1));
+    case AtomKind::kMax:
+      return max(arg(0), arg(1));
+    case AtomKind::kSum:
+      return add(arg(0), arg(1));
+    case AtomKind::kProduct:
+      return mul(arg(0), arg(1));
   }
   return {};
 }

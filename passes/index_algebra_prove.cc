@@ -1,7 +1,7 @@
-// What holds at every point. A form is nonnegative if its least value over the loops, a form of symbols, is; and that is if all its
-// coefficients are nonnegative once each symbol is counted from its lower bound, or if taking away nonnegative
-// multiples of facts leaves such a form. Facts are the assumptions and what defines the atoms: for q = x div d,
-// x - d·q >= 0 and d·q + d - 1 - x >= 0. Example: with o in [0, q), q = (n + 127) div 128 and t in [0, 128),
+// What holds at every point. A form is nonnegative if its least value over the loops, a form of symbols, is; and that
+// is if all its coefficients are nonnegative once each symbol is counted from its lower bound, or if taking away
+// nonnegative multiples of facts leaves such a form. Facts are the assumptions and what defines the atoms: for q = x
+// div d, x - d·q >= 0 and d·q + d - 1 - x >= 0. Example: with o in [0, q), q = (n + 127) div 128 and t in [0, 128),
 // 128·o + t - n has the greatest value 128·q - 1 - n, at most 126 by the first of these.
 #include <algorithm>
 #include <array>
@@ -183,8 +183,8 @@ bool IndexAlgebra::nonneg_shifted(const Poly& value) {
   return std::ranges::all_of(shifted.terms(), [](const RawTerm& term) { return term.factor >= 0; });
 }
 
-// True if for some nonnegative multiple of the fact, the value less that is shown. The multiple is one that makes a negative
-// term of the value vanish, the target where there is one.
+// True if for some nonnegative multiple of the fact, the value less that is shown. The multiple is one that makes a
+// negative term of the value vanish, the target where there is one.
 bool IndexAlgebra::subtract_fact(const Poly& value, const Poly& fact, std::optional<MonomialId> target, int depth) {
   if (fact.failed) return false;
   for (uint32_t t = 0; t <= value.count; ++t) {
@@ -206,7 +206,8 @@ bool IndexAlgebra::subtract_fact(const Poly& value, const Poly& fact, std::optio
   return false;
 }
 
-// The greatest or least value over the loops, as a form of the symbols: each loop part at its bound, by the sign of its coefficient.
+// The greatest or least value over the loops, as a form of the symbols: each loop part at its bound, by the sign of its
+// coefficient.
 std::optional<Form> IndexAlgebra::extreme(Form value, bool upper) {
   const FormRecord record = store_.form(value);
   if (record.loops == 0) return value;
@@ -294,8 +295,8 @@ bool IndexAlgebra::equal(Form a, Form b) {
   return a == b || same_by_floors(a, b);
 }
 
-// Written by quotients alone, digit(x, d, r) = x div d - r·(x div d·r), a form has no two spellings unless one lies inside an opaque
-// atom: the quotients of one loop by 1, 2, … below its extent are linearly independent.
+// Written by quotients alone, digit(x, d, r) = x div d - r·(x div d·r), a form has no two spellings unless one lies
+// inside an opaque atom: the quotients of one loop by 1, 2, … below its extent are linearly independent.
 bool IndexAlgebra::same_by_floors(Form a, Form b) {
   const Form difference = sub(a, b);
   if (difference == Form{}) return true;
@@ -327,7 +328,8 @@ void IndexAlgebra::add_floors(Poly& poly, Form value, Coefficient coefficient, i
       const Coefficient range = range_of(atom);
       const bool named = store_.atom(atom).kind == AtomKind::kNamed;
       if (range == kNoRange && !named) continue;
-      const MonomialId rest = store_.product(coefficient.symbols, *store_.quotient(term.monomial, store_.monomial_of(atom)));
+      const MonomialId rest =
+          store_.product(coefficient.symbols, *store_.quotient(term.monomial, store_.monomial_of(atom)));
       if (rest == kNoMonomial) {
         poly.failed = true;
         return;

@@ -50,9 +50,7 @@ Interval interval_mul(Interval a, Interval b) {
   return product;
 }
 
-Interval interval_scale(int64_t factor, Interval a) {
-  return factor == 1 ? a : interval_mul({factor, factor}, a);
-}
+Interval interval_scale(int64_t factor, Interval a) { return factor == 1 ? a : interval_mul({factor, factor}, a); }
 
 Interval interval_div(Interval a, int64_t divisor) {
   Interval result;
@@ -144,7 +142,8 @@ AtomId FormStore::intern_atom(const AtomRecord& wanted, std::span<const Form> ar
   const auto found = atom_table_.find(hash.value(), [&](uint32_t id) {
     const AtomRecord& atom = atoms_[id];
     if (atom.kind != wanted.kind || atom.index != wanted.index) return false;
-    if (digit && (atom.root != wanted.root || atom.divisor != wanted.divisor || atom.range != wanted.range)) return false;
+    if (digit && (atom.root != wanted.root || atom.divisor != wanted.divisor || atom.range != wanted.range))
+      return false;
     return std::ranges::equal(this->args({id}), args);
   });
   if (found) return {*found};
@@ -173,7 +172,8 @@ AtomId FormStore::intern_atom(const AtomRecord& wanted, std::span<const Form> ar
 MonomialId FormStore::intern_monomial(std::span<const AtomId> sorted) {
   Hash hash;
   for (const AtomId atom : sorted) hash.mix(atom.id);
-  const auto found = monomial_table_.find(hash.value(), [&](uint32_t id) { return std::ranges::equal(factors(id), sorted); });
+  const auto found =
+      monomial_table_.find(hash.value(), [&](uint32_t id) { return std::ranges::equal(factors(id), sorted); });
   if (found) return *found;
 
   const auto id = static_cast<MonomialId>(monomials_.size());

@@ -1,9 +1,10 @@
 // The arena behind IndexAlgebra: atoms, monomials and forms, each kept once and named by its id, with its int bounds.
 // It knows no simplification but "equal terms are added"; index_algebra*.cc build that on top.
 //
-// Invariants. Monomial 0 is the empty product and form 0 the constant 0. A monomial's atoms are sorted; a form's terms are sorted by
-// monomial, their coefficients are not 0. An id is never reused before clear(). A Poly is a form under
-// construction, on the stack; it `failed` if a constant left 64 bits or it grew too long, and then its value means nothing.
+// Invariants. Monomial 0 is the empty product and form 0 the constant 0. A monomial's atoms are sorted; a form's terms
+// are sorted by monomial, their coefficients are not 0. An id is never reused before clear(). A Poly is a form under
+// construction, on the stack; it `failed` if a constant left 64 bits or it grew too long, and then its value means
+// nothing.
 //
 // Example: `128*o + t` is { constant 0, terms {128, [o]}, {1, [t]} } over monomials [o] and [t], each of one atom.
 #pragma once
@@ -78,12 +79,13 @@ struct Poly {
   bool is_constant() const { return count == 0; }
 };
 
-/// kDigit: base, divisor, range. kSymbol, kLoop: index. The others: args. All atoms: `root` is the base of a digit, else itself.
+/// kDigit: base, divisor, range. kSymbol, kLoop: index. The others: args. All atoms: `root` is the base of a digit,
+/// else itself.
 struct AtomRecord {
   AtomKind kind = AtomKind::kSymbol;
-  bool stale = false;     ///< would be made differently today: something it is made of was replaced
-  bool keep = false;      ///< never becomes stale by what it is made of
-  bool exact = false;     ///< a digit without remainder, by a divisibility fact
+  bool stale = false;  ///< would be made differently today: something it is made of was replaced
+  bool keep = false;   ///< never becomes stale by what it is made of
+  bool exact = false;  ///< a digit without remainder, by a divisibility fact
   uint32_t index = 0;
   uint32_t root = 0;
   MonomialId self = kNoMonomial;  ///< the monomial of this atom alone
@@ -101,7 +103,7 @@ struct MonomialRecord {
   MonomialId symbol_part = kOne;  ///< the factors without loops
   MonomialId loop_part = kOne;    ///< the factors with loops
   bool stale = false;
-  bool named = false;             ///< has a named factor
+  bool named = false;  ///< has a named factor
   uint64_t loops = 0;
   Interval bounds;
 };
@@ -153,7 +155,9 @@ class FormStore {
     return {factors_.data() + monomials_[id].first, monomials_[id].count};
   }
   std::span<const RawTerm> terms(Form id) const { return {terms_.data() + forms_[id.id].first, forms_[id.id].count}; }
-  std::span<const Form> args(AtomId id) const { return {args_.data() + atoms_[id.id].args_first, atoms_[id.id].args_count}; }
+  std::span<const Form> args(AtomId id) const {
+    return {args_.data() + atoms_[id.id].args_first, atoms_[id.id].args_count};
+  }
 
   /// The atom of these members (kind, index, root, divisor, range) and arguments; made if it is new, with its `loops`
   /// filled in and `bounds` as given.

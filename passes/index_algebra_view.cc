@@ -10,17 +10,28 @@ namespace {
 // The order of atoms in a sum: loops and their digits, then what is computed from them, then symbols.
 int rank(AtomKind kind) {
   switch (kind) {
-    case AtomKind::kLoop: return 0;
-    case AtomKind::kDigit: return 1;
-    case AtomKind::kXor: return 2;
-    case AtomKind::kQuotient: return 3;
-    case AtomKind::kRemainder: return 4;
-    case AtomKind::kMin: return 5;
-    case AtomKind::kMax: return 6;
-    case AtomKind::kProduct: return 7;
-    case AtomKind::kSum: return 8;
-    case AtomKind::kNamed: return 9;
-    case AtomKind::kSymbol: return 10;
+    case AtomKind::kLoop:
+      return 0;
+    case AtomKind::kDigit:
+      return 1;
+    case AtomKind::kXor:
+      return 2;
+    case AtomKind::kQuotient:
+      return 3;
+    case AtomKind::kRemainder:
+      return 4;
+    case AtomKind::kMin:
+      return 5;
+    case AtomKind::kMax:
+      return 6;
+    case AtomKind::kProduct:
+      return 7;
+    case AtomKind::kSum:
+      return 8;
+    case AtomKind::kNamed:
+      return 9;
+    case AtomKind::kSymbol:
+      return 10;
   }
   return 11;
 }
@@ -85,7 +96,8 @@ std::optional<int64_t> IndexAlgebra::evaluate(AtomId atom, std::span<const int64
       const auto range = evaluate(record.range, loops, symbols);
       return range ? divided(*value, *range, false) : std::nullopt;
     }
-    case AtomKind::kNamed: return evaluate(args[0], loops, symbols);
+    case AtomKind::kNamed:
+      return evaluate(args[0], loops, symbols);
     case AtomKind::kXor: {
       int64_t bits = 0;
       for (const Form arg : args) {
@@ -100,7 +112,8 @@ std::optional<int64_t> IndexAlgebra::evaluate(AtomId atom, std::span<const int64
     case AtomKind::kMin:
     case AtomKind::kMax:
     case AtomKind::kSum:
-    case AtomKind::kProduct: break;
+    case AtomKind::kProduct:
+      break;
   }
   const auto a = evaluate(args[0], loops, symbols);
   const auto b = evaluate(args[1], loops, symbols);
@@ -110,8 +123,8 @@ std::optional<int64_t> IndexAlgebra::evaluate(AtomId atom, std::span<const int64
   if (record.kind == AtomKind::kRemainder) return divided(*a, *b, false);
   if (record.kind == AtomKind::kMin) return std::min(*a, *b);
   if (record.kind == AtomKind::kMax) return std::max(*a, *b);
-  const bool overflow = record.kind == AtomKind::kSum ? __builtin_add_overflow(*a, *b, &result)
-                                                      : __builtin_mul_overflow(*a, *b, &result);
+  const bool overflow =
+      record.kind == AtomKind::kSum ? __builtin_add_overflow(*a, *b, &result) : __builtin_mul_overflow(*a, *b, &result);
   return overflow ? std::nullopt : std::optional(result);
 }
 
@@ -185,7 +198,8 @@ int IndexAlgebra::compare(Form a, Form b) {
   const auto right = terms(b);
   if (left.size() != right.size()) return three_way(left.size(), right.size());
   for (size_t i = 0; i < left.size(); ++i) {
-    if (left[i].factors.size() != right[i].factors.size()) return three_way(left[i].factors.size(), right[i].factors.size());
+    if (left[i].factors.size() != right[i].factors.size())
+      return three_way(left[i].factors.size(), right[i].factors.size());
     for (size_t j = 0; j < left[i].factors.size(); ++j) {
       if (const int order = compare(left[i].factors[j], right[i].factors[j])) return order;
     }
@@ -210,7 +224,8 @@ std::vector<TermView> IndexAlgebra::terms(Form value) {
       i = static_cast<size_t>(-1);
     }
   }
-  std::sort(raw.begin(), raw.end(), [&](const RawTerm& a, const RawTerm& b) { return compare(a.monomial, b.monomial) < 0; });
+  std::sort(raw.begin(), raw.end(),
+            [&](const RawTerm& a, const RawTerm& b) { return compare(a.monomial, b.monomial) < 0; });
   std::vector<TermView> result;
   result.reserve(raw.size());
   for (const RawTerm& term : raw) {
@@ -258,26 +273,35 @@ std::string IndexAlgebra::text_of(AtomId atom, bool alone) {
     return "(" + to_string(form) + ")";
   };
   switch (view.kind) {
-    case AtomKind::kSymbol: return symbols_[store_.atom(atom).index].name;
-    case AtomKind::kLoop: return loops_[store_.atom(atom).index].name;
+    case AtomKind::kSymbol:
+      return symbols_[store_.atom(atom).index].name;
+    case AtomKind::kLoop:
+      return loops_[store_.atom(atom).index].name;
     case AtomKind::kDigit: {
       std::string text = operand(view.whole);
       if (constant_value(view.divisor) != 1) text += " / " + operand(view.divisor);
       if (view.range) text += " % " + operand(*view.range);
       return alone ? text : "(" + text + ")";
     }
-    case AtomKind::kNamed: return "(" + to_string(view.args[0]) + ")";
+    case AtomKind::kNamed:
+      return "(" + to_string(view.args[0]) + ")";
     case AtomKind::kXor: {
       std::string text;
       for (size_t i = 0; i < view.args.size(); ++i) text += (i == 0 ? "" : " ^ ") + operand(view.args[i]);
       return "(" + text + ")";
     }
-    case AtomKind::kQuotient: return call("div");
-    case AtomKind::kRemainder: return call("mod");
-    case AtomKind::kMin: return call("min");
-    case AtomKind::kMax: return call("max");
-    case AtomKind::kSum: return call("sum");
-    case AtomKind::kProduct: return call("product");
+    case AtomKind::kQuotient:
+      return call("div");
+    case AtomKind::kRemainder:
+      return call("mod");
+    case AtomKind::kMin:
+      return call("min");
+    case AtomKind::kMax:
+      return call("max");
+    case AtomKind::kSum:
+      return call("sum");
+    case AtomKind::kProduct:
+      return call("product");
   }
   return {};
 }
@@ -296,7 +320,8 @@ std::string IndexAlgebra::to_string(Form value) {
       const std::string digits = std::to_string(term.coefficient);
       text += (negative ? digits.substr(1) : digits) + "*";
     }
-    for (size_t i = 0; i < term.factors.size(); ++i) text += (i == 0 ? "" : "*") + text_of(term.factors[i], alone && !negative);
+    for (size_t i = 0; i < term.factors.size(); ++i)
+      text += (i == 0 ? "" : "*") + text_of(term.factors[i], alone && !negative);
   }
   const int64_t constant = constant_part(value);
   if (text.empty()) return std::to_string(constant);

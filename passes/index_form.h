@@ -49,11 +49,11 @@ enum class AtomKind : uint8_t {
 /// How an atom is computed. Only the members that its kind names are set.
 struct AtomView {
   AtomKind kind = AtomKind::kSymbol;
-  int id = -1;                 ///< kSymbol, kLoop
-  Form whole;                  ///< kDigit: what it is a digit of
-  Form divisor;                ///< kDigit: without loops, at least 1
-  std::optional<Form> range;   ///< kDigit: without loops, at least 1; none means that no remainder is taken
-  std::vector<Form> args;      ///< all other kinds; where their order is free, it depends on their structure alone
+  int id = -1;                ///< kSymbol, kLoop
+  Form whole;                 ///< kDigit: what it is a digit of
+  Form divisor;               ///< kDigit: without loops, at least 1
+  std::optional<Form> range;  ///< kDigit: without loops, at least 1; none means that no remainder is taken
+  std::vector<Form> args;     ///< all other kinds; where their order is free, it depends on their structure alone
 };
 
 /// coefficient × product of the factors; an atom may occur more than once.

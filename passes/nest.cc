@@ -107,6 +107,10 @@ class NestPlanner {
                       place_of(g_, v) + "." + g_[loop[i]].name);
         node.parallel = p;
       }
+    }
+    // With all types known: a loop may have taken its type from a member that stands later.
+    for (const Nest& nest : plan_.nests) {
+      const ValueId v = g_[nest.op].results[0];
       std::set<ParallelType> seen;
       for (uint32_t n : nest.path)
         if (is_thread(plan_.nodes[n].parallel) && !seen.insert(plan_.nodes[n].parallel).second)
