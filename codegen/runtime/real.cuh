@@ -20,6 +20,8 @@ __device__ T sigmoid(T x) {
 }
 template <class T>
 __device__ T silu(T x) {
+  // x exp(x) here, where exp alone may be subnormal: the factor is exp(-32).
+  if (x < T(-80)) return x * exp_of(x + T(32)) * T(1.2664165549094176e-14);
   const T e = exp_of(x < T(0) ? x : -x);
   return (x < T(0) ? x * e : x) / (T(1) + e);
 }
