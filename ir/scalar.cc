@@ -101,6 +101,19 @@ std::optional<ValueId> simplify(Graph& g, OpKind kind, const std::vector<ValueId
   }
 }
 
+// The same op on the same scalars, before the place: inference that runs again gives what it gave.
+std::optional<ValueId> find_same(const Graph& g, Place place, OpKind kind, const std::vector<ValueId>& operands, const Attrs& attrs,
+                                 Dtype dtype) {
+  for (OpId id : g[place.region].ops) {
+    if (place.before && id == place.before) break;
+    const Op& op = g[id];
+    if (op.kind == kind && op.results.size() == 1 && g[op.results[0]].kind == ValueKind::kScalar &&
+        g[op.results[0]].dtype == dtype && op.operands == operands && op.attrs == attrs)
+      return op.results[0];
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Place Place::before_op(const Graph& g, OpId op) {
@@ -118,6 +131,7 @@ ValueId make(Graph& g, Place place, OpKind kind, std::vector<ValueId> operands, 
   const Dtype dtype = declared ? *declared : infer_dtype(g, kind, operands, attrs);
   if (const auto folded = fold(g, kind, operands, dtype)) return *folded;
   if (const auto same = simplify(g, kind, operands, dtype); same && g[*same].dtype == dtype) return *same;
+  if (const auto same = find_same(g, place, kind, operands, attrs, dtype)) return *same;
   Op op;
   op.kind = kind;
   op.operands = std::move(operands);
