@@ -1,19 +1,24 @@
-// The law of the index algebra: a form evaluates to the value that the transforms give, at every loop point, holes included;
-// equal forms are equal at every point; and what is proved of a range holds at every point.
+// The law of the index algebra: a form evaluates to the value that the transforms give, at every loop point, holes
+// included; equal forms are equal at every point; and what is proved of a range holds at every point.
 //
-// A case is a tensor: one to three domains, a chain of transforms to its loops, through which values come up from the loops, and a second
-// chain (an allocation, say) down which the values go on. Every domain's value is computed as a form, and directly in ints.
-#include <gtest/gtest.h>
+// A case is a tensor: one to three domains, a chain of transforms to its loops, through which values come up from the
+// loops, and a second chain (an allocation, say) down which the values go on. Every domain's value is computed as a
+// form, and directly in ints.
+#include "passes/index_algebra.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
+#include <gtest/gtest.h>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
-
-#include "passes/index_algebra.h"
 
 namespace fusebox {
 namespace {
@@ -121,12 +126,16 @@ struct Case {
       const Form b = value(t.out[1]);
       switch (t.kind) {
         case Kind::kSplitInner:
-        case Kind::kSplitOuter: value(t.in[0]) = algebra.add(algebra.mul(a, extent(t.out[1])), b); break;
+        case Kind::kSplitOuter:
+          value(t.in[0]) = algebra.add(algebra.mul(a, extent(t.out[1])), b);
+          break;
         case Kind::kMerge:
           value(t.in[0]) = algebra.floor_div(a, extent(t.in[1]));
           value(t.in[1]) = algebra.mod(a, extent(t.in[1]));
           break;
-        case Kind::kResize: value(t.in[0]) = algebra.sub(a, algebra.constant(t.left)); break;
+        case Kind::kResize:
+          value(t.in[0]) = algebra.sub(a, algebra.constant(t.left));
+          break;
         case Kind::kXor:
           value(t.in[0]) = a;
           value(t.in[1]) = algebra.bit_xor(b, a);
@@ -146,8 +155,12 @@ struct Case {
           value(t.out[0]) = algebra.floor_div(a, extent(t.out[1]));
           value(t.out[1]) = algebra.mod(a, extent(t.out[1]));
           break;
-        case Kind::kMerge: value(t.out[0]) = algebra.add(algebra.mul(a, extent(t.in[1])), b); break;
-        case Kind::kResize: value(t.out[0]) = algebra.add(a, algebra.constant(t.left)); break;
+        case Kind::kMerge:
+          value(t.out[0]) = algebra.add(algebra.mul(a, extent(t.in[1])), b);
+          break;
+        case Kind::kResize:
+          value(t.out[0]) = algebra.add(a, algebra.constant(t.left));
+          break;
         case Kind::kXor:
           value(t.out[0]) = a;
           value(t.out[1]) = algebra.bit_xor(b, a);
@@ -168,12 +181,16 @@ struct Case {
       const int64_t b = v[t.out[1]];
       switch (t.kind) {
         case Kind::kSplitInner:
-        case Kind::kSplitOuter: v[t.in[0]] = a * extents[t.out[1]] + b; break;
+        case Kind::kSplitOuter:
+          v[t.in[0]] = a * extents[t.out[1]] + b;
+          break;
         case Kind::kMerge:
           v[t.in[0]] = floor_div(a, extents[t.in[1]]);
           v[t.in[1]] = floor_mod(a, extents[t.in[1]]);
           break;
-        case Kind::kResize: v[t.in[0]] = a - t.left; break;
+        case Kind::kResize:
+          v[t.in[0]] = a - t.left;
+          break;
         case Kind::kXor:
           v[t.in[0]] = a;
           v[t.in[1]] = b ^ a;
@@ -193,8 +210,12 @@ struct Case {
           v[t.out[0]] = floor_div(a, extents[t.out[1]]);
           v[t.out[1]] = floor_mod(a, extents[t.out[1]]);
           break;
-        case Kind::kMerge: v[t.out[0]] = a * extents[t.in[1]] + b; break;
-        case Kind::kResize: v[t.out[0]] = a + t.left; break;
+        case Kind::kMerge:
+          v[t.out[0]] = a * extents[t.in[1]] + b;
+          break;
+        case Kind::kResize:
+          v[t.out[0]] = a + t.left;
+          break;
         case Kind::kXor:
           v[t.out[0]] = a;
           v[t.out[1]] = b ^ a;
@@ -224,7 +245,8 @@ struct Case {
     return text;
   }
 
-  // All values at all points under all bindings, one row a domain; checks evaluate on the way. Where there are too many points, some.
+  // All values at all points under all bindings, one row a domain; checks evaluate on the way. Where there are too many
+  // points, some.
   void check(const std::vector<std::vector<int64_t>>& bindings, int64_t max_points, std::mt19937& rng, Counts& counts) {
     ++counts.cases;
     std::vector<std::vector<int64_t>> rows(domains.size());
@@ -284,7 +306,8 @@ struct Case {
     }
     const IntBounds bounds = algebra.int_bounds(domains[d].value);
     for (const int64_t value : row) {
-      if (((bounds.lower && value < *bounds.lower) || (bounds.upper && value > *bounds.upper)) && counts.violations++ < 5) {
+      if (((bounds.lower && value < *bounds.lower) || (bounds.upper && value > *bounds.upper)) &&
+          counts.violations++ < 5) {
         ADD_FAILURE() << "the int bounds of d" << d << " are wrong\n" << describe();
       }
     }
@@ -313,9 +336,11 @@ struct Case {
 };
 
 void report(const char* what, const Counts& counts, double seconds) {
-  std::cout << what << ": " << counts.cases << " cases, " << counts.evaluated << " values evaluated, " << counts.violations
-            << " violations; equal pairs recognised " << 100.0 * static_cast<double>(counts.recognised) / static_cast<double>(counts.equal_pairs) << " % of "
-            << counts.equal_pairs << "; ranges shown " << 100.0 * static_cast<double>(counts.shown_in_range) / static_cast<double>(counts.in_range) << " % of "
+  std::cout << what << ": " << counts.cases << " cases, " << counts.evaluated << " values evaluated, "
+            << counts.violations << " violations; equal pairs recognised "
+            << 100.0 * static_cast<double>(counts.recognised) / static_cast<double>(counts.equal_pairs) << " % of "
+            << counts.equal_pairs << "; ranges shown "
+            << 100.0 * static_cast<double>(counts.shown_in_range) / static_cast<double>(counts.in_range) << " % of "
             << counts.in_range << "; " << seconds << " s\n";
   if (std::getenv("SHOW_MISSED") != nullptr) {
     for (const auto& [text, n] : counts.missed) std::cout << "  missed: " << text << "\n";
@@ -375,7 +400,8 @@ Counts run_random(const RandomOptions& options, uint32_t seed) {
     std::vector<Form> symbols;
     std::vector<std::vector<int64_t>> bindings(1);
     if (options.symbolic) {
-      for (int i = 0; i < 2; ++i) symbols.push_back(algebra.declare_symbol(i, i == 0 ? "n" : "m", {.lower = options.least_size, .upper = {}}));
+      for (int i = 0; i < 2; ++i)
+        symbols.push_back(algebra.declare_symbol(i, i == 0 ? "n" : "m", {.lower = options.least_size, .upper = {}}));
       bindings.clear();
       for (const int64_t x : {0, 1, 2, 5, 8}) {
         for (const int64_t y : {0, 1, 3, 4, 7}) {
@@ -511,6 +537,78 @@ TEST(IndexAlgebraLaw, SymbolicExtentsWithAssumptions) {
   const Counts counts = run_random({.symbolic = true, .assumptions = true, .cases = 1200, .max_points = 120}, 5);
   report("symbolic extents with assumptions", counts, clock.seconds());
   EXPECT_EQ(counts.violations, 0);
+}
+
+// Random expressions with constants near the ends of 64 bits, against 128-bit arithmetic: a value is right or there is
+// none.
+TEST(IndexAlgebraLaw, HugeConstants) {
+  std::mt19937_64 rng(6);
+  IndexAlgebra algebra;
+  int64_t evaluated = 0;
+  int64_t without_value = 0;
+  const auto divide = [](__int128 a, __int128 b) -> __int128 {
+    if (b == 0) return 0;
+    const __int128 size = b < 0 ? -b : b;
+    const __int128 q = a / size - (a % size < 0 ? 1 : 0);
+    return b < 0 ? -q : q;
+  };
+  for (int n = 0; n < 20000; ++n) {
+    algebra.clear();
+    const int64_t extents[] = {static_cast<int64_t>(1 + rng() % 5), static_cast<int64_t>(rng() >> (1 + rng() % 40))};
+    const int64_t at[] = {static_cast<int64_t>(rng() % static_cast<uint64_t>(extents[0])),
+                          extents[1] == 0 ? 0 : static_cast<int64_t>(rng() % static_cast<uint64_t>(extents[1]))};
+    if (extents[1] == 0) continue;
+    std::vector<std::pair<Form, __int128>> pool;
+    for (int i = 0; i < 2; ++i) pool.emplace_back(algebra.declare_loop(i, "l", algebra.constant(extents[i])), at[i]);
+    bool exact = true;
+    for (int step = 0; step < 8; ++step) {
+      const auto [a, x] = pool[rng() % pool.size()];
+      auto [b, y] = pool[rng() % pool.size()];
+      if (rng() % 2 == 0) {
+        const auto value = static_cast<int64_t>(rng()) >> (rng() % 64);
+        b = algebra.constant(value);
+        y = value;
+      }
+      Form form;
+      __int128 result = 0;
+      switch (rng() % 5) {
+        case 0:
+          form = algebra.add(a, b), result = x + y;
+          break;
+        case 1:
+          form = algebra.sub(a, b), result = x - y;
+          break;
+        case 2:
+          form = algebra.mul(a, b), result = x * y;
+          break;
+        case 3:
+          form = algebra.floor_div(a, b), result = divide(x, y);
+          break;
+        default:
+          form = algebra.mod(a, b), result = y == 0 ? 0 : x - y * divide(x, y);
+          break;
+      }
+      // Products of products leave 128 bits; nothing is known of them.
+      exact = exact && result < (__int128{1} << 63) && result >= -(__int128{1} << 63);
+      if (!exact) break;
+      pool.emplace_back(form, result);
+      const auto value = algebra.evaluate(form, at, {});
+      ++evaluated;
+      without_value += !value;
+      ASSERT_TRUE(!value || *value == result) << algebra.to_string(form);
+      const IntBounds bounds = algebra.int_bounds(form);
+      ASSERT_TRUE(!bounds.lower || *bounds.lower <= result) << algebra.to_string(form);
+      ASSERT_TRUE(!bounds.upper || *bounds.upper >= result) << algebra.to_string(form);
+      for (const auto& [other, z] : pool) {
+        ASSERT_TRUE(!algebra.equal(form, other) || result == z)
+            << algebra.to_string(form) << " and " << algebra.to_string(other);
+        ASSERT_TRUE(!algebra.prove_less(form, other) || result < z)
+            << algebra.to_string(form) << " and " << algebra.to_string(other);
+      }
+    }
+  }
+  std::cout << "huge constants: " << evaluated << " values, " << without_value << " of them none\n";
+  EXPECT_GT(evaluated, 50000);
 }
 
 }  // namespace

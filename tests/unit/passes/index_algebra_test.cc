@@ -2,7 +2,6 @@
 #include "passes/index_algebra.h"
 
 #include <gtest/gtest.h>
-
 #include <limits>
 
 namespace fusebox {
