@@ -43,7 +43,8 @@ class OpsDrawing {
       for (RegionId inner : g_[op].regions) {
         const ValueId index = g_[inner].index;
         out_ += indent + "subgraph cluster_" + std::to_string(inner.index) + " {\n" + indent + "  label=" +
-                label(std::string(row_of(g_[op].kind).text) + (index ? " " + print_value(g_, index) : std::string())) + ";\n";
+                label(std::string(row_of(g_[op].kind).text) + (index ? " " + print_value(g_, index) : std::string())) +
+                ";\n";
         region(inner, depth + 1);
         out_ += indent + "}\n";
       }
@@ -56,7 +57,8 @@ class OpsDrawing {
       if (!v || std::find(seen.begin(), seen.end(), v) != seen.end()) continue;
       seen.push_back(v);
       if (const OpId def = g_[v].def)
-        out_ += "  " + node("op", def.index) + " -> " + node("op", op.index) + " [label=" + label(print_value(g_, v)) + "];\n";
+        out_ += "  " + node("op", def.index) + " -> " + node("op", op.index) + " [label=" + label(print_value(g_, v)) +
+                "];\n";
     }
   }
 
@@ -77,8 +79,8 @@ class DomainsDrawing {
  private:
   void tensor(size_t index) {
     const Tensor& t = g_.tensors[index];
-    out_ += "  subgraph cluster_" + std::to_string(index) + " {\n    label=" +
-            label(print_value(g_, t.value) + " : " + print_type(g_, t.value)) + ";\n";
+    out_ += "  subgraph cluster_" + std::to_string(index) +
+            " {\n    label=" + label(print_value(g_, t.value) + " : " + print_type(g_, t.value)) + ";\n";
     std::vector<DomainId> domains;
     const auto add = [&](DomainId d) {
       if (std::find(domains.begin(), domains.end(), d) == domains.end()) domains.push_back(d);

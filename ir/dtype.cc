@@ -15,8 +15,8 @@ constexpr DtypeRow kRows[] = {
 };
 
 [[noreturn]] void refuse(Dtype a, Dtype b) {
-  throw Error(ErrorCode::kDtypeMismatch,
-              "no dtype holds both " + std::string(text(a)) + " and " + std::string(text(b)) + "; cast one of them first");
+  throw Error(ErrorCode::kDtypeMismatch, "no dtype holds both " + std::string(text(a)) + " and " +
+                                             std::string(text(b)) + "; cast one of them first");
 }
 
 // Booleans are below integers, integers below floats, floats below complex numbers.

@@ -1,6 +1,7 @@
 // Reads one graph: names, ops with their regions (parse.cc), types (parse_type.cc).
 //
-// A name gets its value's id where it first stands, defined or not; what is still undefined at the end is kUnknownName there.
+// A name gets its value's id where it first stands, defined or not; what is still undefined at the end is kUnknownName
+// there.
 #pragma once
 
 #include <map>
@@ -29,7 +30,7 @@ class GraphParser {
   struct Dimension {
     const Token* name = nullptr;  // none: unnamed
     const Token* like = nullptr;
-    bool declares = true;         // false: only a name
+    bool declares = true;  // false: only a name
     IterDomain domain;
   };
   // A type as written, until it is known whether it is taken as it stands or only agrees with the inferred one.
@@ -93,12 +94,12 @@ class GraphParser {
   std::vector<const Token*> first_mention_;  // per value of the text; null: none
   std::vector<bool> is_defined_;             // per value
   std::map<std::tuple<Dtype, uint64_t, uint64_t>, ValueId> constants_;
-  std::vector<ValueId> inferred_values_;     // made by inference: their names give way
+  std::vector<ValueId> inferred_values_;  // made by inference: their names give way
   std::vector<Like> likes_;
-  TensorId tensor_;                          // whose domains are being read
+  TensorId tensor_;  // whose domains are being read
   std::unordered_map<std::string_view, DomainId> domain_names_;
   std::vector<std::pair<const Token*, DomainId>> undeclared_;
-  std::vector<bool> is_declared_;            // per domain
+  std::vector<bool> is_declared_;  // per domain
 };
 
 }  // namespace fusebox

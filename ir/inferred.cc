@@ -14,9 +14,10 @@ class TensorComparison {
   TensorComparison(const Graph& a, const Graph& b) : a_(a), b_(b) {}
 
   bool equal(const Tensor& s, const Tensor& t) {
-    return equal(s.root, t.root) && equal(s.logical, t.logical) && equal(s.allocation, t.allocation) && equal(s.loop, t.loop) &&
-           equal(s.loop_broadcasts, t.loop_broadcasts) && s.contiguity == t.contiguity && equal_transforms(s, t) &&
-           s.memory == t.memory && s.devices == t.devices && equal(s.inline_at, t.inline_at) && s.circular_depth == t.circular_depth;
+    return equal(s.root, t.root) && equal(s.logical, t.logical) && equal(s.allocation, t.allocation) &&
+           equal(s.loop, t.loop) && equal(s.loop_broadcasts, t.loop_broadcasts) && s.contiguity == t.contiguity &&
+           equal_transforms(s, t) && s.memory == t.memory && s.devices == t.devices &&
+           equal(s.inline_at, t.inline_at) && s.circular_depth == t.circular_depth;
   }
 
  private:
@@ -39,8 +40,9 @@ class TensorComparison {
     return std::equal(s.transforms.begin(), s.transforms.end(), t.transforms.begin(), t.transforms.end(),
                       [&](TransformId x, TransformId y) {
                         const Transform &p = a_[x], &q = b_[y];
-                        return p.kind == q.kind && equal(p.inputs, q.inputs) && equal(p.outputs, q.outputs) && p.factor == q.factor &&
-                               p.right == q.right && p.inner_split == q.inner_split && p.swizzle == q.swizzle;
+                        return p.kind == q.kind && equal(p.inputs, q.inputs) && equal(p.outputs, q.outputs) &&
+                               p.factor == q.factor && p.right == q.right && p.inner_split == q.inner_split &&
+                               p.swizzle == q.swizzle;
                       });
   }
 
@@ -83,7 +85,8 @@ bool InferredTypes::infer_and_compare(OpId op) {
   for (ValueId v : g_[op].results) {
     const Value &was = g_[v], &is = copy[v];
     if (is.kind != was.kind || is.dtype != was.dtype || is.name != was.name) return false;
-    if (was.kind == ValueKind::kTensor && !TensorComparison(g_, copy).equal(g_.tensor_of(v), copy.tensor_of(v))) return false;
+    if (was.kind == ValueKind::kTensor && !TensorComparison(g_, copy).equal(g_.tensor_of(v), copy.tensor_of(v)))
+      return false;
   }
   return true;
 }

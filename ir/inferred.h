@@ -1,5 +1,5 @@
-// Which results have the very domains that inference gives: their types are written as a user sees them, because the parser,
-// which infers too, gets the same back.
+// Which results have the very domains that inference gives: their types are written as a user sees them, because the
+// parser, which infers too, gets the same back.
 //
 //   InferredTypes types(g);  for (OpId op : ops_in_order(g)) short_form = types.is_inferred(op);
 #pragma once

@@ -1,7 +1,9 @@
-// A program as JSON, for tools: one object, generic over the tables. Ids are the positions in the lists; names are as in the text form.
+// A program as JSON, for tools: one object, generic over the tables. Ids are the positions in the lists; names are as
+// in the text form.
 //
-// Invariants: the text is valid JSON in UTF-8 (a byte of a name that is not is written as the code point of its value); floats
-// that JSON has no number for stand as the strings "nan", "inf", "-inf"; constants stand as the text form writes them.
+// Invariants: the text is valid JSON in UTF-8 (a byte of a name that is not is written as the code point of its value);
+// floats that JSON has no number for stand as the strings "nan", "inf", "-inf"; constants stand as the text form writes
+// them.
 //
 //   to_json(g)  // {"name":"f","level":"math","values":[{"name":"n","kind":"scalar","dtype":"index"},…],"ops":[…],…}
 #pragma once

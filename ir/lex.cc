@@ -124,7 +124,8 @@ class Lexer {
         ++at_;
         take_while(is_digit);
       }
-      if ((peek() == 'e' || peek() == 'E') && (is_digit(peek(1)) || ((peek(1) == '-' || peek(1) == '+') && is_digit(peek(2))))) {
+      if ((peek() == 'e' || peek() == 'E') &&
+          (is_digit(peek(1)) || ((peek(1) == '-' || peek(1) == '+') && is_digit(peek(2))))) {
         at_ += 2;
         take_while(is_digit);
       }
@@ -181,7 +182,9 @@ class Lexer {
 
 Tokens::Tokens(std::string_view text) { Lexer(text, *this).run(); }
 
-bool is_plain_name(std::string_view name) { return !name.empty() && std::all_of(name.begin(), name.end(), is_name_char); }
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), is_name_char);
+}
 bool is_plain_word(std::string_view name) { return is_plain_name(name) && is_letter(name[0]); }
 
 std::string quoted(std::string_view text) {

@@ -1,7 +1,8 @@
-// The words of the text form. A token points into the text (or into the lexer, where a name was quoted), with its place.
+// The words of the text form. A token points into the text (or into the lexer, where a name was quoted), with its
+// place.
 //
-// Invariants: any bytes give tokens or a kSyntax Error with a place `line:column`; the last token is kEnd; a comment, `//` to the
-// end of its line, is no token; several line ends in a row are one kNewline.
+// Invariants: any bytes give tokens or a kSyntax Error with a place `line:column`; the last token is kEnd; a comment,
+// `//` to the end of its line, is no token; several line ends in a row are one kNewline.
 //
 //   %y = exp %x // why     ->  kValue y, kPunctuation =, kWord exp, kValue x, kNewline, kEnd
 //   split %y.i1 by 128     ->  kWord split, kValue y with domain i1, kWord by, kNumber 128, kEnd

@@ -180,7 +180,8 @@ ConstantBits convert(Dtype from, ConstantBits bits, Dtype to) {
 }
 
 bool has_infinity(Dtype dtype) {
-  return (is_floating(dtype) && dtype != Dtype::kFloat8E4m3 && dtype != Dtype::kFloat8E8m0 && dtype != Dtype::kFloat4E2m1) ||
+  return (is_floating(dtype) && dtype != Dtype::kFloat8E4m3 && dtype != Dtype::kFloat8E8m0 &&
+          dtype != Dtype::kFloat4E2m1) ||
          is_complex(dtype);
 }
 

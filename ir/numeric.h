@@ -1,11 +1,11 @@
-// Numbers of every dtype, in software: the same bits on every machine. What a constant holds, how it converts, and the fast
-// conversions of arrays of narrow floats.
+// Numbers of every dtype, in software: the same bits on every machine. What a constant holds, how it converts, and the
+// fast conversions of arrays of narrow floats.
 //
-// Invariants: every conversion to a float rounds once, to nearest, ties to even; the float conversions give the bits that
-// PyTorch's scalar types give. An integer that does not fit wraps; a float that does not fit an integer saturates, NaN gives 0;
-// anything but zero gives true. float8 e4m3 has no infinity: what overflows is NaN. float8 e8m0 has no sign and no zero, and
-// halfway goes up there.
-// float4 e2m1 has neither infinity nor NaN: it saturates at 6, and NaN gives 6.
+// Invariants: every conversion to a float rounds once, to nearest, ties to even; the float conversions give the bits
+// that PyTorch's scalar types give. An integer that does not fit wraps; a float that does not fit an integer saturates,
+// NaN gives 0; anything but zero gives true. float8 e4m3 has no infinity: what overflows is NaN. float8 e8m0 has no
+// sign and no zero, and halfway goes up there. float4 e2m1 has neither infinity nor NaN: it saturates at 6, and NaN
+// gives 6.
 //
 //   from_double(Dtype::kHalf, 1.5).low == 0x3e00;  to_double(Dtype::kHalf, {0x3e00}) == 1.5
 //   float_to_bfloat16(1.0f) == 0x3f80;  is_exact(Dtype::kHalf, 0.1) == false;  saturate<int8_t>(300.0) == 127
@@ -107,7 +107,8 @@ inline float float8_e4m3_to_float(uint8_t value) {
   const uint32_t magnitude = value & 0x7fu;
   const uint32_t sign = static_cast<uint32_t>(value & 0x80u) << 24;
   if (magnitude == 0x7f) return std::bit_cast<float>(sign | 0x7ff00000u);
-  if (magnitude < 8) return std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1.0p-9f) | sign);
+  if (magnitude < 8)
+    return std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1.0p-9f) | sign);
   return std::bit_cast<float>(sign | ((magnitude << 20) + (120u << 23)));
 }
 
@@ -174,13 +175,20 @@ inline uint8_t float_to_float4_e2m1(float value) {
   const uint32_t w = std::bit_cast<uint32_t>(value);
   const float magnitude = std::bit_cast<float>(w & 0x7fffffffu);
   uint32_t result = 7;
-  if (magnitude <= 0.25f) result = 0;
-  else if (magnitude < 0.75f) result = 1;
-  else if (magnitude <= 1.25f) result = 2;
-  else if (magnitude < 1.75f) result = 3;
-  else if (magnitude <= 2.5f) result = 4;
-  else if (magnitude < 3.5f) result = 5;
-  else if (magnitude <= 5.0f) result = 6;
+  if (magnitude <= 0.25f)
+    result = 0;
+  else if (magnitude < 0.75f)
+    result = 1;
+  else if (magnitude <= 1.25f)
+    result = 2;
+  else if (magnitude < 1.75f)
+    result = 3;
+  else if (magnitude <= 2.5f)
+    result = 4;
+  else if (magnitude < 3.5f)
+    result = 5;
+  else if (magnitude <= 5.0f)
+    result = 6;
   return static_cast<uint8_t>(result | (w >> 31 << 3));
 }
 
@@ -202,7 +210,8 @@ inline double double_round_to_odd(uint64_t value) {
 }
 
 inline double double_round_to_odd(int64_t value) {
-  return value < 0 ? -double_round_to_odd(~static_cast<uint64_t>(value) + 1) : double_round_to_odd(static_cast<uint64_t>(value));
+  return value < 0 ? -double_round_to_odd(~static_cast<uint64_t>(value) + 1)
+                   : double_round_to_odd(static_cast<uint64_t>(value));
 }
 
 inline uint16_t double_to_half(double value) { return float_to_half(float_round_to_odd(value)); }

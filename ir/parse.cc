@@ -20,7 +20,8 @@ Graph GraphParser::run() {
   if (p_.accept_word("index")) {
     const Token& at = p_.peek();
     const int64_t width = p_.integer("32 or 64");
-    if (width != 32 && width != 64) Parser::fail(ErrorCode::kSyntax, at, "the width of index is neither 32 nor 64; write one of them");
+    if (width != 32 && width != 64)
+      Parser::fail(ErrorCode::kSyntax, at, "the width of index is neither 32 nor 64; write one of them");
     g_.index_bits = static_cast<int>(width);
   }
   region(Graph::body(), 0);
@@ -44,10 +45,12 @@ ValueId GraphParser::mention(const Token& name) {
 }
 
 ValueId GraphParser::define(const Token& name) {
-  if (name.kind != TokenKind::kValue || name.has_domain) Parser::fail(ErrorCode::kSyntax, name, "a result is not a name; write %name");
+  if (name.kind != TokenKind::kValue || name.has_domain)
+    Parser::fail(ErrorCode::kSyntax, name, "a result is not a name; write %name");
   const ValueId id = mention(name);
   if (is_defined_[id.index])
-    Parser::fail(ErrorCode::kDuplicateName, name, "%" + std::string(name.text.substr(0, 60)) + " is defined twice; rename one");
+    Parser::fail(ErrorCode::kDuplicateName, name,
+                 "%" + std::string(name.text.substr(0, 60)) + " is defined twice; rename one");
   is_defined_[id.index] = true;
   return id;
 }
@@ -79,7 +82,8 @@ ValueId GraphParser::scalar_operand() {
   const ValueId v = operand();
   // One that is defined later is checked at the end.
   if (is_defined_[v.index] && g_[v].kind != ValueKind::kScalar)
-    Parser::fail(ErrorCode::kWrongKind, t, "%" + g_[v].name.substr(0, 60) + " is no scalar; an extent or factor is one");
+    Parser::fail(ErrorCode::kWrongKind, t,
+                 "%" + g_[v].name.substr(0, 60) + " is no scalar; an extent or factor is one");
   return v;
 }
 
@@ -98,7 +102,8 @@ void GraphParser::finish() {
 void GraphParser::check_scalars() const {
   const auto check = [&](ValueId v) {
     if (!v || g_[v].kind == ValueKind::kScalar) return;
-    Parser::fail(ErrorCode::kWrongKind, *first_mention_[v.index], "%" + g_[v].name.substr(0, 60) + " is no scalar; an extent or factor is one");
+    Parser::fail(ErrorCode::kWrongKind, *first_mention_[v.index],
+                 "%" + g_[v].name.substr(0, 60) + " is no scalar; an extent or factor is one");
   };
   for (const IterDomain& d : g_.domains) {
     check(d.extent);
@@ -113,7 +118,8 @@ void GraphParser::check_scalars() const {
 // -- ops
 
 void GraphParser::region(RegionId id, int depth) {
-  if (depth > kMaxRegionDepth) Parser::fail(ErrorCode::kTooLarge, p_.peek(), "regions are nested more than 64 deep; flatten them");
+  if (depth > kMaxRegionDepth)
+    Parser::fail(ErrorCode::kTooLarge, p_.peek(), "regions are nested more than 64 deep; flatten them");
   p_.expect('{', "a region");
   p_.skip_newlines();
   if (p_.peek().is_word("index") && p_.peek(1).kind == TokenKind::kValue) {
@@ -153,16 +159,19 @@ void GraphParser::statement(RegionId region_id, int depth) {
   op.kind = op_kind();
   const OpRow& row = row_of(op.kind);
   if (row.format->results >= 0 && op.results.size() != static_cast<size_t>(row.format->results))
-    Parser::fail(ErrorCode::kOperandCount, start, "`" + std::string(row.text) + "` has " + std::to_string(row.format->results) +
-                                                      " results, not " + std::to_string(op.results.size()) + "; name each");
-  p_.operands(*row.format, row.text, [&](const Slot&) { op.operands.push_back(operand()); },
-              [&] { op.operands.push_back(ValueId()); });
+    Parser::fail(ErrorCode::kOperandCount, start,
+                 "`" + std::string(row.text) + "` has " + std::to_string(row.format->results) + " results, not " +
+                     std::to_string(op.results.size()) + "; name each");
+  p_.operands(
+      *row.format, row.text, [&](const Slot&) { op.operands.push_back(operand()); },
+      [&] { op.operands.push_back(ValueId()); });
 
   const bool is_input = op.kind == OpKind::kInput;
   if (!is_input) op.attrs = p_.attrs(row.attrs, row.text, false);
   const std::vector<ValueId> results = op.results;
   const auto infers = [&](const Type& t) {
-    return t.kind == ValueKind::kTensor && !t.named && !is_input && (g_.level == Level::kMath || g_.level == Level::kScheduled);
+    return t.kind == ValueKind::kTensor && !t.named && !is_input &&
+           (g_.level == Level::kMath || g_.level == Level::kScheduled);
   };
   const OpId id = append(g_, region_id, std::move(op));
   if (is_input || p_.accept(':')) {
@@ -175,7 +184,8 @@ void GraphParser::statement(RegionId region_id, int depth) {
       infers(written.back()) ? void(++to_infer) : take_type(results[i], written.back());
     }
     if (to_infer != 0 && to_infer != tensors)
-      Parser::fail(ErrorCode::kSyntax, start, "some results have named dimensions and some not; name them in all or in none");
+      Parser::fail(ErrorCode::kSyntax, start,
+                   "some results have named dimensions and some not; name them in all or in none");
     if (to_infer != 0) infer_results(id, start, written);
   } else if (!results.empty() && (row.format->slot_count != 0 || row.format->results != -1)) {
     infer_results(id, start, {});
@@ -210,7 +220,9 @@ void GraphParser::make_tensor(ValueId value) {
 void GraphParser::adopt_results(OpId id, const std::vector<ValueId>& named, const Token& start) {
   const std::vector<ValueId> made = g_[id].results;
   if (made.size() != named.size())
-    Parser::fail(ErrorCode::kOperandCount, start, "this op has " + std::to_string(made.size()) + " results, not " + std::to_string(named.size()) + "; name each");
+    Parser::fail(
+        ErrorCode::kOperandCount, start,
+        "this op has " + std::to_string(made.size()) + " results, not " + std::to_string(named.size()) + "; name each");
   for (size_t i = 0; i < made.size(); ++i) {
     std::string name = std::move(g_[named[i]].name);
     g_[named[i]] = g_[made[i]];
@@ -224,11 +236,13 @@ void GraphParser::adopt_results(OpId id, const std::vector<ValueId>& named, cons
 void GraphParser::infer_results(OpId id, const Token& start, const std::vector<Type>& types) {
   for (ValueId v : g_[id].operands)
     if (v && !is_defined_[v.index])
-      Parser::fail(ErrorCode::kNotDominated, start,
-                   "the type of this op follows from %" + g_[v].name.substr(0, 60) + ", which is defined later; move it up");
+      Parser::fail(
+          ErrorCode::kNotDominated, start,
+          "the type of this op follows from %" + g_[v].name.substr(0, 60) + ", which is defined later; move it up");
   for (ValueId v : g_[id].operands)
     if (v && std::find(g_[id].results.begin(), g_[id].results.end(), v) != g_[id].results.end())
-      Parser::fail(ErrorCode::kNotDominated, start, "%" + g_[v].name.substr(0, 60) + " is an operand of the op that defines it; correct one of them");
+      Parser::fail(ErrorCode::kNotDominated, start,
+                   "%" + g_[v].name.substr(0, 60) + " is an operand of the op that defines it; correct one of them");
   const std::vector<ValueId> results = g_[id].results;
   const size_t values_before = g_.values.size();
   // Inference keeps the kinds of results that are there. Without a type: below math level it says itself what there is.
@@ -265,7 +279,8 @@ void GraphParser::infer_results(OpId id, const Token& start, const std::vector<T
 void GraphParser::check_annotation(ValueId value, const Type& type) {
   const auto refuse = [&] {
     Parser::fail(ErrorCode::kTypeAnnotation, *type.start,
-                 "%" + g_[value].name.substr(0, 60) + " is " + print_type(g_, value) + ", which is not what is written; correct the type");
+                 "%" + g_[value].name.substr(0, 60) + " is " + print_type(g_, value) +
+                     ", which is not what is written; correct the type");
   };
   if (g_[value].kind != type.kind || g_[value].dtype != type.dtype) refuse();
   if (type.kind != ValueKind::kTensor) return;

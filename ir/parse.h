@@ -1,11 +1,11 @@
-// The text form, read. Any bytes give a value or an Error with a code and a place `line:column`: never a crash, in time linear
-// in the text, within the limits below.
+// The text form, read. Any bytes give a value or an Error with a code and a place `line:column`: never a crash, in time
+// linear in the text, within the limits below.
 //
-// Invariants: names of values are unique in their graph and every name that is used is defined; every id is in range. What an
-// op may do is for `verify` (verify.h) to say. A value may be named before the line that defines it.
+// Invariants: names of values are unique in their graph and every name that is used is defined; every id is in range.
+// What an op may do is for `verify` (verify.h) to say. A value may be named before the line that defines it.
 // - At math and scheduled level a result whose type is missing or has unnamed dimensions gets its domains by inference
-//   (infer.h), and a type that is written must agree with them: kTypeAnnotation; `?` agrees with any extent. `[…] { }` and named
-//   dimensions are taken as they stand.
+//   (infer.h), and a type that is written must agree with them: kTypeAnnotation; `?` agrees with any extent. `[…] { }`
+//   and named dimensions are taken as they stand.
 // - `//` to the end of the line is a comment. A statement ends with its line; lists in brackets may go on.
 // - In a list of steps, the word before an enumeration may be left out: `parallelize %y.t block.x`.
 //

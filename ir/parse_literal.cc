@@ -10,7 +10,8 @@ namespace fusebox {
 namespace {
 
 std::string_view checked_size(std::string_view text) {
-  if (text.size() > kMaxTextBytes) throw Error(ErrorCode::kTooLarge, "the text is longer than 256 MiB; split it", "1:1");
+  if (text.size() > kMaxTextBytes)
+    throw Error(ErrorCode::kTooLarge, "the text is longer than 256 MiB; split it", "1:1");
   return text;
 }
 
@@ -144,7 +145,8 @@ uint64_t Parser::number_bits(const Token& at, std::string_view digits, Dtype dty
   const NumberText n = split_number(digits);
   const auto refuse = [&] {
     fail(ErrorCode::kBadLiteral, at,
-         "dtype " + std::string(text(dtype)) + " does not hold `" + std::string(digits.substr(0, 60)) + "`; write a value that it holds");
+         "dtype " + std::string(text(dtype)) + " does not hold `" + std::string(digits.substr(0, 60)) +
+             "`; write a value that it holds");
   };
   uint64_t bits = 0;
   if (n.hexadecimal) {
@@ -173,7 +175,8 @@ uint64_t Parser::number_bits(const Token& at, std::string_view digits, Dtype dty
 uint64_t Parser::real_part(Dtype dtype) {
   if (peek().kind != TokenKind::kNumber && peek().kind != TokenKind::kWord) fail_expected("a number");
   const Token& t = take();
-  if (!split_number(t.text).suffix.empty()) fail(ErrorCode::kBadLiteral, t, "a part of a complex number has a suffix; remove it");
+  if (!split_number(t.text).suffix.empty())
+    fail(ErrorCode::kBadLiteral, t, "a part of a complex number has a suffix; remove it");
   return number_bits(t, t.text, dtype);
 }
 
@@ -205,7 +208,8 @@ std::optional<Literal> Parser::literal() {
   result.dtype = n.is_real ? Dtype::kDouble : Dtype::kIndex;
   if (t.text.find('_') != std::string_view::npos) {
     const auto dtype = parse_dtype(n.suffix);
-    if (!dtype || is_complex(*dtype)) fail(ErrorCode::kBadLiteral, t, "a number's suffix is no dtype of one number; write one such as _f32");
+    if (!dtype || is_complex(*dtype))
+      fail(ErrorCode::kBadLiteral, t, "a number's suffix is no dtype of one number; write one such as _f32");
     result.dtype = *dtype;
   }
   result.bits.low = number_bits(t, t.text, result.dtype);
@@ -239,7 +243,8 @@ AttrValue Parser::attr_value(const AttrRow& row) {
     }
     default: {
       const auto texts = enum_texts_of(row.kind);
-      const auto it = peek().kind == TokenKind::kWord ? std::find(texts.begin(), texts.end(), peek().text) : texts.end();
+      const auto it =
+          peek().kind == TokenKind::kWord ? std::find(texts.begin(), texts.end(), peek().text) : texts.end();
       if (it == texts.end()) {
         std::string what = "one of";
         for (std::string_view t : texts) what += " " + std::string(t);
@@ -266,9 +271,11 @@ Attrs Parser::attrs(std::span<const AttrKey> accepted, std::string_view of, bool
         if (bare_enumerators && std::find(texts.begin(), texts.end(), t.text) != texts.end()) row = &row_of(key);
       }
       if (row == nullptr)
-        fail(ErrorCode::kBadAttribute, t, "`" + std::string(of) + "` takes no `" + std::string(t.text.substr(0, 60)) + "`; remove it");
+        fail(ErrorCode::kBadAttribute, t,
+             "`" + std::string(of) + "` takes no `" + std::string(t.text.substr(0, 60)) + "`; remove it");
     }
-    if (result.has(row->key)) fail(ErrorCode::kBadAttribute, t, "`" + std::string(row->text) + "` stands twice; remove one");
+    if (result.has(row->key))
+      fail(ErrorCode::kBadAttribute, t, "`" + std::string(row->text) + "` stands twice; remove one");
     result.set(row->key, attr_value(*row));
   }
   return result;
@@ -286,7 +293,8 @@ bool Parser::starts_operand() const {
 }
 
 std::string Parser::missing_operand(std::string_view of, const Slot& slot, int index) {
-  const std::string name = slot.keyword.empty() ? "operand " + std::to_string(index + 1) : "`" + std::string(slot.keyword) + "`";
+  const std::string name =
+      slot.keyword.empty() ? "operand " + std::to_string(index + 1) : "`" + std::string(slot.keyword) + "`";
   return "`" + std::string(of) + "` lacks " + name + "; write it";
 }
 

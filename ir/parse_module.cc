@@ -12,23 +12,27 @@ Step step(Parser& p) {
   const auto kind = t.kind == TokenKind::kWord ? parse_step_kind(t.text) : std::nullopt;
   if (!kind) {
     if (t.kind != TokenKind::kWord) p.fail_expected("a step");
-    Parser::fail(ErrorCode::kUnknownName, t, "no step is named `" + std::string(t.text.substr(0, 60)) + "`; see the list of steps");
+    Parser::fail(ErrorCode::kUnknownName, t,
+                 "no step is named `" + std::string(t.text.substr(0, 60)) + "`; see the list of steps");
   }
   p.take();
   const StepRow& row = row_of(*kind);
   Step result;
   result.kind = *kind;
-  p.operands(*row.format, row.text, [&](const Slot&) {
-    const Token& o = p.peek();
-    if (o.kind == TokenKind::kNumber) {
-      result.operands.push_back(StepOperand::number(p.integer("an integer")));
-    } else if (o.kind == TokenKind::kValue && !o.text.empty()) {
-      result.operands.push_back(StepOperand::domain_of(o.text, o.domain));
-      p.take();
-    } else {
-      p.fail_expected("a tensor %y, a domain %y.i0 or an integer");
-    }
-  }, [&] { result.operands.push_back({}); });
+  p.operands(
+      *row.format, row.text,
+      [&](const Slot&) {
+        const Token& o = p.peek();
+        if (o.kind == TokenKind::kNumber) {
+          result.operands.push_back(StepOperand::number(p.integer("an integer")));
+        } else if (o.kind == TokenKind::kValue && !o.text.empty()) {
+          result.operands.push_back(StepOperand::domain_of(o.text, o.domain));
+          p.take();
+        } else {
+          p.fail_expected("a tensor %y, a domain %y.i0 or an integer");
+        }
+      },
+      [&] { result.operands.push_back({}); });
   result.attrs = p.attrs(row.attrs, row.text, true);
   if (p.peek().kind != TokenKind::kArrow) return result;
   p.take();
@@ -129,10 +133,12 @@ InputSpec input_spec(Parser& p, std::string name) {
       result.seed = p.unsigned_integer("a seed");
     } else if (p.accept_word("value")) {
       const auto literal = p.literal();
-      if (!literal || literal->dtype != result.dtype) Parser::fail(ErrorCode::kBadLiteral, t, "the value is not of the tensor's dtype; give it that suffix");
+      if (!literal || literal->dtype != result.dtype)
+        Parser::fail(ErrorCode::kBadLiteral, t, "the value is not of the tensor's dtype; give it that suffix");
       result.value = literal->bits;
     } else {
-      result.generator = p.enumerator<InputGenerator>("strides, offset, seed, or normal, uniform, integers, boundary, constant");
+      result.generator =
+          p.enumerator<InputGenerator>("strides, offset, seed, or normal, uniform, integers, boundary, constant");
     }
   }
   return result;

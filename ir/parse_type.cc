@@ -55,7 +55,8 @@ void GraphParser::dimension(Type& type) {
       extent(d.domain);
       // A plain 1 broadcasts.
       const ValueId e = d.domain.extent;
-      if (e && g_[e].constant && g_[e].dtype == Dtype::kIndex && g_[e].constant->low == 1) d.domain.iter_type = IterType::kBroadcast;
+      if (e && g_[e].constant && g_[e].dtype == Dtype::kIndex && g_[e].constant->low == 1)
+        d.domain.iter_type = IterType::kBroadcast;
     }
     d.domain.name = "i" + std::to_string(type.dimensions.size());
   }
@@ -77,7 +78,8 @@ GraphParser::Dimension GraphParser::declaration() {
   if (!d.declares) return d;
   d.domain.iter_type = p_.enumerator<IterType>("an iteration type");
   if (starts_extent(p_.peek()) || p_.starts_literal()) extent(d.domain);
-  if (p_.peek().kind == TokenKind::kWord && p_.peek().text != "like") d.domain.parallel = p_.enumerator<ParallelType>("a parallel type");
+  if (p_.peek().kind == TokenKind::kWord && p_.peek().text != "like")
+    d.domain.parallel = p_.enumerator<ParallelType>("a parallel type");
   if (p_.accept_word("like")) {
     if (p_.peek().kind != TokenKind::kValue || !p_.peek().has_domain) p_.fail_expected("a domain such as %y.i0");
     d.like = &p_.take();
@@ -120,7 +122,8 @@ void GraphParser::take_type(ValueId value, const Type& type) {
   }
   for (const auto& [token, id] : undeclared_)
     if (!is_declared_[id.index])
-      Parser::fail(ErrorCode::kUnknownName, *token, "no domain of this tensor is named " + std::string(token->text.substr(0, 60)) + "; declare it");
+      Parser::fail(ErrorCode::kUnknownName, *token,
+                   "no domain of this tensor is named " + std::string(token->text.substr(0, 60)) + "; declare it");
 }
 
 DomainId GraphParser::refer(const Token& name) {
@@ -192,7 +195,8 @@ void GraphParser::details(TensorId tensor) {
       std::vector<DomainId> loop;
       p_.list("loop", [&] {
         loop.push_back(refer_here());
-        if (p_.peek().kind == TokenKind::kWord) g_[loop.back()].parallel = p_.enumerator<ParallelType>("a parallel type");
+        if (p_.peek().kind == TokenKind::kWord)
+          g_[loop.back()].parallel = p_.enumerator<ParallelType>("a parallel type");
       });
       g_[tensor].loop = std::move(loop);
     } else if (p_.accept_word("mesh")) {
@@ -203,7 +207,8 @@ void GraphParser::details(TensorId tensor) {
     } else if (p_.accept_word("circular_depth")) {
       g_[tensor].circular_depth = p_.integer("a number of stages");
     } else {
-      p_.fail_expected("root, domains, loop_broadcasts, a transform, allocation, loop, mesh, inline_at or circular_depth");
+      p_.fail_expected(
+          "root, domains, loop_broadcasts, a transform, allocation, loop, mesh, inline_at or circular_depth");
     }
   });
 }
@@ -242,8 +247,9 @@ void GraphParser::transform(TensorId tensor) {
   if (t.inputs.size() != inputs || t.outputs.size() != outputs || static_cast<bool>(t.factor) != has_factor ||
       static_cast<bool>(t.right) != has_right)
     Parser::fail(ErrorCode::kSyntax, start,
-                 "a " + std::string(text(t.kind)) + " has other operands or results; write `o iter, i iter = split d by 4 inner`, "
-                 "`m iter = merge a, b`, `x iter, y iter = swizzle a, b xor` or `e iter = resize d by 1, 1`");
+                 "a " + std::string(text(t.kind)) +
+                     " has other operands or results; write `o iter, i iter = split d by 4 inner`, "
+                     "`m iter = merge a, b`, `x iter, y iter = swizzle a, b xor` or `e iter = resize d by 1, 1`");
   g_.transforms.push_back(std::move(t));
   g_[tensor].transforms.push_back(id);
 }
@@ -253,24 +259,29 @@ void GraphParser::check_order(TensorId tensor, const Token& at) const {
   for (TransformId id : g_[tensor].transforms) {
     for (DomainId d : g_[id].inputs)
       if (g_[d].def && g_[d].def >= id)
-        Parser::fail(ErrorCode::kSyntax, at, "a transform takes " + g_[d].name.substr(0, 60) + ", which a later one makes; write them in order");
+        Parser::fail(
+            ErrorCode::kSyntax, at,
+            "a transform takes " + g_[d].name.substr(0, 60) + ", which a later one makes; write them in order");
   }
 }
 
 void GraphParser::resolve_likes() {
   if (likes_.empty()) return;
   if (likes_.size() > kMaxLoopBroadcasts)
-    Parser::fail(ErrorCode::kTooLarge, *likes_[kMaxLoopBroadcasts].target, "more than 512 domains stand for others; use fewer loop broadcasts");
+    Parser::fail(ErrorCode::kTooLarge, *likes_[kMaxLoopBroadcasts].target,
+                 "more than 512 domains stand for others; use fewer loop broadcasts");
   std::map<std::pair<uint32_t, std::string_view>, DomainId> domains;
-  for (size_t i = 0; i < g_.domains.size(); ++i) domains.try_emplace({g_.domains[i].tensor.index, g_.domains[i].name}, DomainId(i));
+  for (size_t i = 0; i < g_.domains.size(); ++i)
+    domains.try_emplace({g_.domains[i].tensor.index, g_.domains[i].name}, DomainId(i));
   for (const Like& like : likes_) {
     const auto value = names_.find(like.target->text);
     const auto found = value != names_.end() && g_.is_tensor(value->second)
                            ? domains.find({g_[value->second].tensor.index, like.target->domain})
                            : domains.end();
     if (found == domains.end())
-      Parser::fail(ErrorCode::kUnknownName, *like.target, "%" + std::string(like.target->text.substr(0, 60)) + " has no domain " +
-                                                              std::string(like.target->domain.substr(0, 60)) + "; correct the name");
+      Parser::fail(ErrorCode::kUnknownName, *like.target,
+                   "%" + std::string(like.target->text.substr(0, 60)) + " has no domain " +
+                       std::string(like.target->domain.substr(0, 60)) + "; correct the name");
     g_[like.domain].like = found->second;
   }
 }

@@ -107,16 +107,18 @@ class Parser {
 
   // Nothing is taken when no literal stands here.
   std::optional<Literal> literal();
-  // All attributes that stand here; `accepts(key)` says which may. With `bare_enumerators` a text of an enumeration stands for itself.
+  // All attributes that stand here; `accepts(key)` says which may. With `bare_enumerators` a text of an enumeration
+  // stands for itself.
   Attrs attrs(std::span<const AttrKey> accepted, std::string_view of, bool bare_enumerators);
 
-  // Operands as the slots of a format say: `operand(slot)` takes one, `absent()` notes one that is not there. Returns how many.
+  // Operands as the slots of a format say: `operand(slot)` takes one, `absent()` notes one that is not there. Returns
+  // how many.
   template <class TakeOperand, class NoteAbsent>
   size_t operands(const FormatRow& format, std::string_view of, TakeOperand operand, NoteAbsent absent) {
     const Token start = peek();
     std::array<SlotRange, kMaxSlots> found{};
     uint32_t count = 0;
-    bool first = true;    // no operand was written yet
+    bool first = true;     // no operand was written yet
     bool run_open = true;  // a slot without a keyword may follow
     for (int s = 0; s < format.slot_count; ++s) {
       const Slot& slot = format.slots[s];
@@ -153,7 +155,8 @@ class Parser {
     for (int s = 0; s < format.slot_count; ++s) {
       const auto i = static_cast<size_t>(s);
       if (!ranges || (*ranges)[i].begin != found[i].begin || (*ranges)[i].count != found[i].count)
-        fail(ErrorCode::kOperandCount, start, "the lists of `" + std::string(of) + "` differ in length; make them equal");
+        fail(ErrorCode::kOperandCount, start,
+             "the lists of `" + std::string(of) + "` differ in length; make them equal");
     }
     return count;
   }

@@ -36,8 +36,9 @@ class GraphPrinter {
       p_.add(" = ");
     }
     p_.add(row.text);
-    p_.add_operands(*row.format, op.operands.size(), [&](size_t i) { return !op.operands[i]; },
-                    [&](size_t i) { p_.add_value(g_, op.operands[i]); });
+    p_.add_operands(
+        *row.format, op.operands.size(), [&](size_t i) { return !op.operands[i]; },
+        [&](size_t i) { p_.add_value(g_, op.operands[i]); });
     p_.add_attrs(op.attrs);
     if (!op.results.empty() && !types_are_understood(op, row)) {
       // An input is its type; any other op has it beside.

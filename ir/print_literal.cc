@@ -31,13 +31,15 @@ void Printer::add_double(double value) {
   if (text.find_first_of(".e") == std::string_view::npos) add(".0");
 }
 
-// A float of this dtype, without a suffix. Of a narrow one, the shortest text that gives the same float gives the same bits.
+// A float of this dtype, without a suffix. Of a narrow one, the shortest text that gives the same float gives the same
+// bits.
 void Printer::add_number(Dtype dtype, uint64_t bits) {
   const ConstantBits constant{bits, 0};
   const double value = to_double(dtype, constant);
   if (std::isnan(value) && from_double(dtype, std::numeric_limits<double>::quiet_NaN()).low != bits) {
     char buffer[20] = {'0', 'x'};
-    return add(std::string_view(buffer, static_cast<size_t>(std::to_chars(buffer + 2, buffer + sizeof buffer, bits, 16).ptr - buffer)));
+    return add(std::string_view(
+        buffer, static_cast<size_t>(std::to_chars(buffer + 2, buffer + sizeof buffer, bits, 16).ptr - buffer)));
   }
   if (!std::isfinite(value) || fusebox::bits(dtype) == 64) return add_double(value);
   char buffer[32];
@@ -50,7 +52,8 @@ void Printer::add_number(Dtype dtype, uint64_t bits) {
 void Printer::add_literal(Dtype dtype, ConstantBits bits) {
   if (!is_canonical(dtype, bits) || row_of(dtype).kind == DtypeKind::kPacked) {
     char buffer[20] = {'0', 'x'};
-    add(std::string_view(buffer, static_cast<size_t>(std::to_chars(buffer + 2, buffer + sizeof buffer, bits.low, 16).ptr - buffer)));
+    add(std::string_view(
+        buffer, static_cast<size_t>(std::to_chars(buffer + 2, buffer + sizeof buffer, bits.low, 16).ptr - buffer)));
   } else {
     switch (row_of(dtype).kind) {
       case DtypeKind::kBoolean:

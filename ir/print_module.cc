@@ -10,14 +10,16 @@ namespace {
 void add_step(Printer& p, const Step& step) {
   const StepRow& row = row_of(step.kind);
   p.add(row.text);
-  p.add_operands(*row.format, step.operands.size(), [](size_t) { return false; }, [&](size_t i) {
-    const StepOperand& operand = step.operands[i];
-    if (operand.is_integer()) return p.add_integer(operand.integer);
-    p.add_name('%', operand.value);
-    if (operand.domain.empty()) return;
-    p.add('.');
-    is_plain_name(operand.domain) ? p.add(operand.domain) : p.add(quoted(operand.domain));
-  });
+  p.add_operands(
+      *row.format, step.operands.size(), [](size_t) { return false; },
+      [&](size_t i) {
+        const StepOperand& operand = step.operands[i];
+        if (operand.is_integer()) return p.add_integer(operand.integer);
+        p.add_name('%', operand.value);
+        if (operand.domain.empty()) return;
+        p.add('.');
+        is_plain_name(operand.domain) ? p.add(operand.domain) : p.add(quoted(operand.domain));
+      });
   p.add_attrs(step.attrs);
   if (step.results.empty()) return;
   p.add(" -> ");

@@ -16,8 +16,8 @@ bool is_constant_one(const Graph& g, ValueId v) {
 
 // Whether unnamed dimensions say everything about the domains of this tensor.
 bool is_plain(const Graph& g, const Tensor& t) {
-  if (!t.root.empty() || !t.allocation.empty() || !t.loop.empty() || !t.loop_broadcasts.empty() || !t.transforms.empty() ||
-      !t.devices.empty() || t.inline_at || t.circular_depth != 0)
+  if (!t.root.empty() || !t.allocation.empty() || !t.loop.empty() || !t.loop_broadcasts.empty() ||
+      !t.transforms.empty() || !t.devices.empty() || t.inline_at || t.circular_depth != 0)
     return false;
   for (size_t i = 0; i < t.logical.size(); ++i) {
     const IterDomain& d = g[t.logical[i]];
@@ -80,7 +80,8 @@ void Printer::add_reference(const Graph& g, const Tensor& t, DomainId d) {
   add_word(g[d].name);
 }
 
-void Printer::add_references(const Graph& g, const Tensor& t, std::string_view word, const std::vector<DomainId>& list) {
+void Printer::add_references(const Graph& g, const Tensor& t, std::string_view word,
+                             const std::vector<DomainId>& list) {
   add(word);
   add(" [");
   add_list(list, [&](DomainId d) { add_reference(g, t, d); });
@@ -118,7 +119,8 @@ void Printer::add_transform(const Graph& g, const Tensor& t, TransformId id) {
 std::vector<DomainId> Printer::undeclared(const Graph& g, const Tensor& t) {
   std::vector<DomainId> result;
   const auto visit = [&](DomainId d) {
-    if (d && !g[d].def && !declared_.has(d, stamp_) && g[d].tensor == g[t.value].tensor && seen_.set(d, stamp_)) result.push_back(d);
+    if (d && !g[d].def && !declared_.has(d, stamp_) && g[d].tensor == g[t.value].tensor && seen_.set(d, stamp_))
+      result.push_back(d);
   };
   for (TransformId id : t.transforms) {
     for (DomainId d : g[id].inputs) visit(d);

@@ -73,7 +73,9 @@ class Printer {
     for (int s = 0; s < format.slot_count; ++s) {
       const Slot& slot = format.slots[s];
       const SlotRange range = (*ranges)[static_cast<size_t>(s)];
-      if (slot.optional && is_absent(range.begin) && (!slot.keyword.empty() || !unnamed_follows(format, *ranges, s, is_absent))) continue;
+      if (slot.optional && is_absent(range.begin) &&
+          (!slot.keyword.empty() || !unnamed_follows(format, *ranges, s, is_absent)))
+        continue;
       if (!slot.keyword.empty()) {
         add(' ');
         add(slot.keyword);

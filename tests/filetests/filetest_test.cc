@@ -5,14 +5,14 @@
 //   // expect:
 //   kernel @f { … }                the whole text that must come out; or `error E0203 at %y`
 //
-// Every input also round-trips text and bytes. BLESS=1 writes what comes out into the files; where CI is set it refuses.
-#include <gtest/gtest.h>
-
+// Every input also round-trips text and bytes. BLESS=1 writes what comes out into the files; where CI is set it
+// refuses.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <gtest/gtest.h>
 #include <map>
 #include <sstream>
 
@@ -115,8 +115,8 @@ std::string elements_text(const ProgramOutput& output) {
   return out;
 }
 
-// run: the outputs that the host executor gives for the module's inputs `host`. With the module's steps, or, run unfused,
-// without.
+// run: the outputs that the host executor gives for the module's inputs `host`. With the module's steps, or, run
+// unfused, without.
 std::string run_run(const Module& m, const Request& r) {
   verify(m);
   const Graph& g = main_graph(m);
@@ -133,14 +133,15 @@ std::string run_run(const Module& m, const Request& r) {
     kernels.push_back({compiled.segmentation.segments[i].name, &compiled.kernels[i]});
   const auto device = make_host_device();
   std::string out;
-  for (const ProgramOutput& output : run_host_program(compiled.host, kernels, *device, arguments).outputs) out += elements_text(output);
+  for (const ProgramOutput& output : run_host_program(compiled.host, kernels, *device, arguments).outputs)
+    out += elements_text(output);
   return out;
 }
 
 using Kind = std::function<std::string(const Module&, const Request&)>;
 const std::map<std::string, Kind>& kinds() {
-  static const std::map<std::string, Kind> list = {
-      {"parse", run_parse}, {"verify", run_verify}, {"pass", run_pass}, {"lower", run_lower}, {"emit", run_emit}, {"run", run_run}};
+  static const std::map<std::string, Kind> list = {{"parse", run_parse}, {"verify", run_verify}, {"pass", run_pass},
+                                                   {"lower", run_lower}, {"emit", run_emit},     {"run", run_run}};
   return list;
 }
 

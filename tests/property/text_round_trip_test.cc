@@ -1,7 +1,6 @@
-// Law: parse gives back what print was given, for every level, op, attribute, dtype and step; what it gives prints the same
-// text; and any damaged text gives a value or a coded error.
+// Law: parse gives back what print was given, for every level, op, attribute, dtype and step; what it gives prints the
+// same text; and any damaged text gives a value or a coded error.
 #include <gtest/gtest.h>
-
 #include <map>
 #include <set>
 #include <string>
@@ -161,9 +160,10 @@ void expect_answer(const std::string& text) {
 TEST(TextRoundTrip, AnyBytesGetAnAnswer) {
   Random random(1);
   static constexpr std::string_view kWords[] = {
-      "fusion ", "kernel ", "steps ", "segments ", "inputs ", "@f ", "{\n", "}\n", "%x", "%y", " = ", "input ", "f32", "[", "]", "i0 ",
-      "iter ", "%n", ", ", "size\n", "exp ", "sum ", "over ", "for ", "if ", "\n", "split ", "by ", "128", "-> ", "\"", "\\", "1.5_f32",
-      "nan", "c64(", ")", " : ", "root ", "loop ", "like ", "*", "?", "\xff", "add "};
+      "fusion ", "kernel ", "steps ", "segments ", "inputs ", "@f ",   "{\n",   "}\n", "%x",     "%y",   " = ",
+      "input ",  "f32",     "[",      "]",         "i0 ",     "iter ", "%n",    ", ",  "size\n", "exp ", "sum ",
+      "over ",   "for ",    "if ",    "\n",        "split ",  "by ",   "128",   "-> ", "\"",     "\\",   "1.5_f32",
+      "nan",     "c64(",    ")",      " : ",       "root ",   "loop ", "like ", "*",   "?",      "\xff", "add "};
   for (int i = 0; i < 20000; ++i) {
     std::string text;
     const bool words = random.one_in(2);
@@ -254,7 +254,8 @@ TEST(TextRoundTrip, DamagedTextGetsAnAnswer) {
         default:  // one word for another
           if (const size_t from = other.find(' ', random.below(other.size() + 1));
               word != std::string::npos && from != std::string::npos)
-            text.replace(word, text.find_first_of(" \n,", word + 1) - word, other.substr(from, other.find_first_of(" \n,", from + 1) - from));
+            text.replace(word, text.find_first_of(" \n,", word + 1) - word,
+                         other.substr(from, other.find_first_of(" \n,", from + 1) - from));
       }
     }
     ASSERT_NO_FATAL_FAILURE(expect_answer(text)) << "case " << i;

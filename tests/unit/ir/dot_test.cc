@@ -1,8 +1,7 @@
 #include "ir/dot.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
+#include <gtest/gtest.h>
 
 #include "ir/parse.h"
 #include "tests/support/random_module.h"
@@ -25,7 +24,8 @@ TEST(Dot, OpsAndTheValuesBetweenThem) {
 
 TEST(Dot, DomainsAndTheTransformsBetweenThem) {
   const Graph g = parse_graph(
-      "scheduled @f {\n  %x = input f32[i0 iter 5] {\n    o iter, t iter = split i0 by 2 inner\n    loop [o, t block.x]\n  }\n}");
+      "scheduled @f {\n  %x = input f32[i0 iter 5] {\n    o iter, t iter = split i0 by 2 inner\n    loop [o, t "
+      "block.x]\n  }\n}");
   EXPECT_EQ(domains_to_dot(g),
             "digraph \"f\" {\n"
             "  node [shape=box, fontname=monospace];\n"

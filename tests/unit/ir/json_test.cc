@@ -32,7 +32,8 @@ class JsonChecker {
   bool value() {
     if (take('{')) return members('}', true);
     if (take('[')) return members(']', false);
-    return string() || number() || take(std::string_view("true")) || take(std::string_view("false")) || take(std::string_view("null"));
+    return string() || number() || take(std::string_view("true")) || take(std::string_view("false")) ||
+           take(std::string_view("null"));
   }
   bool members(char close, bool named) {
     if (take(close)) return true;
@@ -71,17 +72,20 @@ TEST(Json, EveryModuleIsValidJson) {
 
 TEST(Json, SaysWhatTheGraphHolds) {
   const Graph g = parse_graph("fusion @f {\n  %x = input f32[5]\n  %y = add %x, 0.5_f32\n  output %y alias %x\n}");
-  EXPECT_EQ(to_json(g),
-            "{\"name\":\"f\",\"level\":\"math\",\"values\":["
-            "{\"name\":\"x\",\"kind\":\"tensor\",\"dtype\":\"f32\",\"def\":0,\"tensor\":0},"
-            "{\"constant\":\"5\",\"kind\":\"scalar\",\"dtype\":\"index\"},"
-            "{\"constant\":\"0.5_f32\",\"kind\":\"scalar\",\"dtype\":\"f32\"},"
-            "{\"name\":\"y\",\"kind\":\"tensor\",\"dtype\":\"f32\",\"def\":1,\"tensor\":1}],"
-            "\"tensors\":[{\"value\":0,\"logical\":[0],\"memory\":\"unset\"},{\"value\":3,\"logical\":[1],\"memory\":\"unset\"}],"
-            "\"domains\":[{\"name\":\"i0\",\"tensor\":0,\"iter_type\":\"iter\",\"parallel\":\"serial\",\"extent\":1},"
-            "{\"name\":\"i0\",\"tensor\":1,\"iter_type\":\"iter\",\"parallel\":\"serial\",\"extent\":1}],\"transforms\":[],"
-            "\"ops\":[{\"kind\":\"input\",\"operands\":[],\"results\":[0]},{\"kind\":\"add\",\"operands\":[0,2],\"results\":[3]},"
-            "{\"kind\":\"output\",\"operands\":[3,0],\"results\":[]}],\"regions\":[{\"ops\":[0,1,2]}]}");
+  EXPECT_EQ(
+      to_json(g),
+      "{\"name\":\"f\",\"level\":\"math\",\"values\":["
+      "{\"name\":\"x\",\"kind\":\"tensor\",\"dtype\":\"f32\",\"def\":0,\"tensor\":0},"
+      "{\"constant\":\"5\",\"kind\":\"scalar\",\"dtype\":\"index\"},"
+      "{\"constant\":\"0.5_f32\",\"kind\":\"scalar\",\"dtype\":\"f32\"},"
+      "{\"name\":\"y\",\"kind\":\"tensor\",\"dtype\":\"f32\",\"def\":1,\"tensor\":1}],"
+      "\"tensors\":[{\"value\":0,\"logical\":[0],\"memory\":\"unset\"},{\"value\":3,\"logical\":[1],\"memory\":"
+      "\"unset\"}],"
+      "\"domains\":[{\"name\":\"i0\",\"tensor\":0,\"iter_type\":\"iter\",\"parallel\":\"serial\",\"extent\":1},"
+      "{\"name\":\"i0\",\"tensor\":1,\"iter_type\":\"iter\",\"parallel\":\"serial\",\"extent\":1}],\"transforms\":[],"
+      "\"ops\":[{\"kind\":\"input\",\"operands\":[],\"results\":[0]},{\"kind\":\"add\",\"operands\":[0,2],\"results\":["
+      "3]},"
+      "{\"kind\":\"output\",\"operands\":[3,0],\"results\":[]}],\"regions\":[{\"ops\":[0,1,2]}]}");
 }
 
 TEST(Json, StringsAreUtf8) {

@@ -1,7 +1,6 @@
 #include "ir/numeric.h"
 
 #include <gtest/gtest.h>
-
 #include <vector>
 
 namespace fusebox {
@@ -32,8 +31,8 @@ TEST(Numeric, EveryCodeOfANarrowFloatComesBack) {
     }
 }
 
-// Between two neighbours: the midpoint goes to the even code, what is nearer to one goes there, for either sign, from a double
-// and, through the rounding to odd, from doubles that no float holds.
+// Between two neighbours: the midpoint goes to the even code, what is nearer to one goes there, for either sign, from a
+// double and, through the rounding to odd, from doubles that no float holds.
 TEST(Numeric, NarrowFloatsRoundToNearestEven) {
   for (Dtype dtype : kNarrow) {
     const auto codes = nonnegative_codes(dtype);
@@ -78,7 +77,8 @@ TEST(Numeric, WhatOverflowsANarrowFloat) {
 }
 
 TEST(Numeric, NanAndSignedZero) {
-  for (Dtype dtype : {Dtype::kHalf, Dtype::kBfloat16, Dtype::kFloat, Dtype::kDouble, Dtype::kFloat8E4m3, Dtype::kFloat8E5m2}) {
+  for (Dtype dtype :
+       {Dtype::kHalf, Dtype::kBfloat16, Dtype::kFloat, Dtype::kDouble, Dtype::kFloat8E4m3, Dtype::kFloat8E5m2}) {
     EXPECT_TRUE(std::isnan(to_double(dtype, from_double(dtype, kNan)))) << text(dtype);
     EXPECT_EQ(from_double(dtype, -0.0).low, uint64_t{1} << (bits(dtype) - 1)) << text(dtype);
     EXPECT_TRUE(std::signbit(to_double(dtype, from_double(dtype, -0.0)))) << text(dtype);
@@ -134,7 +134,8 @@ TEST(Numeric, Complex) {
   EXPECT_EQ(c.low, std::bit_cast<uint32_t>(1.5f));
   EXPECT_EQ(c.high, std::bit_cast<uint32_t>(-2.0f));
   EXPECT_EQ(to_complex(Dtype::kComplexFloat, c), std::complex<double>(1.5, -2));
-  EXPECT_EQ(to_complex(Dtype::kComplexDouble, convert(Dtype::kComplexFloat, c, Dtype::kComplexDouble)), std::complex<double>(1.5, -2));
+  EXPECT_EQ(to_complex(Dtype::kComplexDouble, convert(Dtype::kComplexFloat, c, Dtype::kComplexDouble)),
+            std::complex<double>(1.5, -2));
   EXPECT_TRUE(to_bool(Dtype::kComplexFloat, constant_bits(Dtype::kComplexFloat, std::complex<double>(0, 1))));
   EXPECT_EQ(to_double(Dtype::kFloat, convert(Dtype::kComplexFloat, c, Dtype::kFloat)), 1.5);
 }

@@ -46,7 +46,8 @@ TEST(Parse, WhatPeopleLeaveOut) {
 
 TEST(Parse, TypesOfOpsBelowMathLevelFollowToo) {
   const Graph g = parse_graph(
-      "kernel @k {\n  %x = input f32[?] global\n  %i = thread_index on block.x\n  %j = add %i, 1\n  %v = load %x at %j\n  %w = exp %v\n}");
+      "kernel @k {\n  %x = input f32[?] global\n  %i = thread_index on block.x\n  %j = add %i, 1\n  %v = load %x at "
+      "%j\n  %w = exp %v\n}");
   EXPECT_EQ(g[*find_value(g, "w")].dtype, Dtype::kFloat);
   EXPECT_EQ(g[*find_value(g, "j")].dtype, Dtype::kIndex);
   EXPECT_EQ(parse_graph(print(g)), g);
@@ -69,8 +70,9 @@ TEST(Parse, Literals) {
   EXPECT_EQ(constant_in("18446744073709551615_u64").low, ~uint64_t{0});
   EXPECT_EQ(constant_in("true").low, 1u);
   EXPECT_EQ(constant_in("c64(1.5, nan)"), (ConstantBits{0x3fc00000, 0x7fc00000}));
-  for (const char* bad : {"256_u8", "-1_u8", "1.5_i32", "1e999", "70000.0_f16", "500.0_f8e4m3", "inf_f8e4m3", "nan_f4e2m1", "-1.0_f8e8m0",
-                          "0x10000_f16", "1_f33", "5f32", "1_f4e2m1x2", "1.0_c64", "-nan", "0x", "1_", "c64(1.0_f32, 2.0)", "12_bool"})
+  for (const char* bad :
+       {"256_u8", "-1_u8", "1.5_i32", "1e999", "70000.0_f16", "500.0_f8e4m3", "inf_f8e4m3", "nan_f4e2m1", "-1.0_f8e8m0",
+        "0x10000_f16", "1_f33", "5f32", "1_f4e2m1x2", "1.0_c64", "-nan", "0x", "1_", "c64(1.0_f32, 2.0)", "12_bool"})
     expect_text_error(ErrorCode::kBadLiteral, std::string(bad).starts_with("c64") ? "3:20" : "3:16",
                       "kernel {\n%b = input f32[?]\nstore %b at 0, " + std::string(bad) + "\n}");
 }
@@ -88,9 +90,11 @@ TEST(Parse, EveryErrorNamesItsPlace) {
   expect_text_error(ErrorCode::kDuplicateName, "3:3", "fusion {\n  %n = size\n  %n = size\n}");
   expect_text_error(ErrorCode::kOperandCount, "3:14", "fusion {\n  %x = input f32[5]\n  %y = add %x\n}");
   expect_text_error(ErrorCode::kOperandCount, "3:3", "fusion {\n  %x = input f32[5]\n  %y, %z = exp %x\n}");
-  expect_text_error(ErrorCode::kOperandCount, "3:14", "fusion {\n  %x = input f32[5]\n  %y = slice %x from [0] to [1, 2] by [1]\n}");
+  expect_text_error(ErrorCode::kOperandCount, "3:14",
+                    "fusion {\n  %x = input f32[5]\n  %y = slice %x from [0] to [1, 2] by [1]\n}");
   expect_text_error(ErrorCode::kBadAttribute, "3:15", "fusion {\n  %x = input f32[5]\n  %y = exp %x over [1]\n}");
-  expect_text_error(ErrorCode::kBadAttribute, "3:24", "fusion {\n  %x = input f32[5]\n  %y = sum %x over [0] over [0]\n}");
+  expect_text_error(ErrorCode::kBadAttribute, "3:24",
+                    "fusion {\n  %x = input f32[5]\n  %y = sum %x over [0] over [0]\n}");
   expect_text_error(ErrorCode::kBadAxis, "3:3", "fusion {\n  %x = input f32[5]\n  %y = sum %x over [3]\n}");
   expect_text_error(ErrorCode::kTypeAnnotation, "3:17", "fusion {\n  %x = input f32[5]\n  %y = exp %x : f32[6]\n}");
   expect_text_error(ErrorCode::kTypeAnnotation, "3:17", "fusion {\n  %x = input f32[5]\n  %y = exp %x : bf16[5]\n}");
@@ -100,7 +104,8 @@ TEST(Parse, EveryErrorNamesItsPlace) {
   expect_text_error(ErrorCode::kUnknownName, "2:27", "scheduled {\n  %x = input f32[i0 iter, o]\n}");
   expect_text_error(ErrorCode::kDuplicateName, "2:29", "scheduled {\n  %x = input f32[i0 iter 5, i0 iter 5]\n}");
   expect_text_error(ErrorCode::kUnknownName, "2:33", "scheduled {\n  %x = input f32[i0 iter 5 like %y.i0]\n}");
-  expect_text_error(ErrorCode::kSyntax, "3:1", "scheduled {\n  %x = input f32[i0 iter 5] {\na iter = split i0 by 2\n}\n}");
+  expect_text_error(ErrorCode::kSyntax, "3:1",
+                    "scheduled {\n  %x = input f32[i0 iter 5] {\na iter = split i0 by 2\n}\n}");
   expect_text_error(ErrorCode::kUnknownName, "2:1", "steps @f {\nexplode %x\n}");
   expect_text_error(ErrorCode::kSyntax, "2:13", "inputs @f {\n%x = f32[5] sometimes\n}");
   expect_text_error(ErrorCode::kSyntax, "1:14", "kernel index 48 {\n}");
@@ -120,13 +125,15 @@ TEST(Parse, DepthIsLimited) {
   }
   const Graph g = parse_graph(chain + "}\n}");
   EXPECT_EQ(parse_graph(print(g)), g);
-  expect_error(ErrorCode::kTooLarge, "1027:1", [&] { parse_module(chain + "a iter, b iter = split " + last + " by 2\n}\n}"); });
+  expect_error(ErrorCode::kTooLarge, "1027:1",
+               [&] { parse_module(chain + "a iter, b iter = split " + last + " by 2\n}\n}"); });
 }
 
 TEST(Parse, ANameThatInferenceTookGivesWay) {
   // The extent of the slice gets a fresh name, which the text defines afterwards.
   const std::string program =
-      "fusion {\n  %n = size\n  %k = input index\n  %x = input f32[%n]\n  %s = slice %x from [%k] to [%n] by [1]\n  %e = exp %s\n";
+      "fusion {\n  %n = size\n  %k = input index\n  %x = input f32[%n]\n  %s = slice %x from [%k] to [%n] by [1]\n  %e "
+      "= exp %s\n";
   const Graph first = parse_graph(program + "  output %e\n}");
   std::string taken;
   for (OpId op : ops_in_order(first))

@@ -26,7 +26,8 @@ TEST(Print, LiteralsSayTheirDtypeWhereItIsNotObvious) {
   EXPECT_EQ(print_literal(Dtype::kFloat, {0x7fc00001, 0}), "0x7fc00001_f32");
   EXPECT_EQ(print_literal(Dtype::kDouble, {0x7ff8000000000001, 0}), "0x7ff8000000000001_f64");
   EXPECT_EQ(print_literal(Dtype::kFloat4E2m1x2, {0x21, 0}), "0x21_f4e2m1x2");
-  EXPECT_EQ(print_literal(Dtype::kComplexFloat, constant_bits(Dtype::kComplexFloat, std::complex<double>(1, -0.0))), "c64(1.0, -0.0)");
+  EXPECT_EQ(print_literal(Dtype::kComplexFloat, constant_bits(Dtype::kComplexFloat, std::complex<double>(1, -0.0))),
+            "c64(1.0, -0.0)");
 }
 
 TEST(Print, AProgramReadsLikeOne) {
@@ -104,12 +105,17 @@ TEST(Print, NamesThatAreNoWordsAreQuoted) {
 }
 
 TEST(Print, Steps) {
-  EXPECT_EQ(print(Step{StepKind::kSplit, {StepOperand::domain_of("y", "i1"), StepOperand::number(128)}, {"o", "t"}, {}}),
-            "split %y.i1 by 128 -> o, t");
+  EXPECT_EQ(
+      print(Step{StepKind::kSplit, {StepOperand::domain_of("y", "i1"), StepOperand::number(128)}, {"o", "t"}, {}}),
+      "split %y.i1 by 128 -> o, t");
   Attrs on;
   on.set_enum(AttrKey::kParallel, ParallelType::kBlockX);
-  EXPECT_EQ(print(Step{StepKind::kParallelize, {StepOperand::domain_of("y", "t")}, {}, on}), "parallelize %y.t on block.x");
-  EXPECT_EQ(print(Step{StepKind::kReorder, {StepOperand::of("y"), StepOperand::domain_of("y", "b"), StepOperand::domain_of("y", "a")}, {}, {}}),
+  EXPECT_EQ(print(Step{StepKind::kParallelize, {StepOperand::domain_of("y", "t")}, {}, on}),
+            "parallelize %y.t on block.x");
+  EXPECT_EQ(print(Step{StepKind::kReorder,
+                       {StepOperand::of("y"), StepOperand::domain_of("y", "b"), StepOperand::domain_of("y", "a")},
+                       {},
+                       {}}),
             "reorder %y to [%y.b, %y.a]");
 }
 
