@@ -134,7 +134,7 @@ bool Lowering::crosses_threads(OpId producer, OpId consumer, bool grid) {
         if (plan.nodes[from.path[i]].parallel != p || is_reduction(g, loop[i])) continue;
         found = true;
         const auto own = view.thread_loop(p);
-        if (!own || !(values.value(loop[i]) == *own)) return true;
+        if (!own || !algebra.equal(values.value(loop[i]), *own)) return true;
       }
       // Stored by index 0 alone of a dimension that the producer's loops leave out.
       if (!found) return true;
@@ -177,7 +177,8 @@ void Lowering::check_sharing() {
           if (is_reduction(g, loop[i]))
             throw Error(ErrorCode::kIllegalInline, "a consumer cannot stand inside the loop that reduces the tensor; inline outside it", place);
           const auto& mine = loop_of(g.tensor_of(op.results[0]));
-          if (!at.known(loop[i]) || !(at.value(loop[i]) == view.loop(i)) || !(at.extent(loop[i]) == view.own.extent(mine[i])))
+          if (!at.known(loop[i]) || !algebra.equal(at.value(loop[i]), view.loop(i)) ||
+              !algebra.equal(at.extent(loop[i]), view.own.extent(mine[i])))
             throw Error(ErrorCode::kIllegalInline,
                         "the loop is not the same one in consumer " + place_of(op.results[0]) + "; give both the same transforms or inline further out",
                         place);
@@ -189,7 +190,7 @@ void Lowering::check_sharing() {
         const bool place_for_threads = b.memory == MemoryType::kGlobal || (b.memory == MemoryType::kShared && is_block(parallel));
         if (place_for_threads) continue;
         const auto own = view.thread_loop(parallel);
-        if (!own || !at.known(loop[i]) || !(at.value(loop[i]) == *own))
+        if (!own || !at.known(loop[i]) || !algebra.equal(at.value(loop[i]), *own))
           throw Error(ErrorCode::kIllegalExchange,
                       "consumer " + place_of(op.results[0]) + " reads a value of another " +
                           (is_grid(parallel) ? "block" : "thread") + " through " + std::string(text(b.memory)) +
@@ -234,7 +235,7 @@ std::vector<OrderConstraint> Lowering::alias_order() {
           const bool shared = i < read_path.size() && read_path[i] == path[i];
           if (!is_thread(p) && !shared) continue;
           const auto own = is_thread(p) ? view.thread_loop(p) : std::optional<Form>(view.loop(i));
-          if (own && written.known(loop[i]) && written.value(loop[i]) == *own) continue;
+          if (own && written.known(loop[i]) && algebra.equal(written.value(loop[i]), *own)) continue;
           throw Error(ErrorCode::kIllegalAliasOrder,
                       "tensor " + place_of(g[reader].results[0]) + " may read an element of " + place_of(out.alias) +
                           " after another thread or iteration overwrote it; read it at the same place, or copy it first",

@@ -9,6 +9,7 @@
 #include "serde/encode.h"
 #include "serde/features.h"
 #include "tests/support/random_bundle.h"
+#include "tests/support/real_programs.h"
 
 namespace fusebox {
 namespace {
@@ -152,6 +153,22 @@ TEST(BytesRoundTrip, BundlesComeBackIdenticalAndMeetEveryRow) {
   for (size_t i = 0; i < stage_texts().size(); ++i) EXPECT_TRUE(covered.has("stage", i)) << "stage " << stage_texts()[i];
   for (const FeatureRow& row : feature_rows())
     EXPECT_TRUE(covered.has("feature", static_cast<size_t>(row.feature))) << "feature " << row.text;
+}
+
+TEST(BytesRoundTrip, RealProgramsPassTheWholeGate) {
+  const auto programs = testing::real_programs();
+  EXPECT_GT(programs.size(), 15u);
+  for (const testing::RealProgram& program : programs) {
+    SCOPED_TRACE(program.path);
+    const std::string bytes = encode(program.module);
+    const Module back = decode_module(bytes_of(bytes));
+    EXPECT_TRUE(identical(program.module, back));
+    EXPECT_TRUE(program.module == back);
+    EXPECT_EQ(encode(back), bytes);
+    Bundle b;
+    b.stages.push_back({Stage::kFusion, program.module});
+    EXPECT_TRUE(decode_bundle(bytes_of(encode(b))) == b);
+  }
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // were written are damaged (flipped bits, numbers that matter put anywhere, cuts, splices), graphs are damaged before they are
 // written (ids that point anywhere), others are random from the start.
 //
-// FUSEBOX_DAMAGED_CASES sets how many (default 200,000).
+// FUSEBOX_DAMAGED_CASES sets how many (default 100,000).
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -12,9 +12,12 @@
 #include <map>
 #include <new>
 
+#include "ir/canonical.h"
+#include "ir/print.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 #include "tests/support/random_bundle.h"
+#include "tests/support/real_programs.h"
 
 namespace {
 
@@ -50,11 +53,17 @@ using testing::Random;
 
 size_t case_count() {
   const char* wanted = std::getenv("FUSEBOX_DAMAGED_CASES");
-  return wanted ? std::strtoull(wanted, nullptr, 10) : 200'000;
+  return wanted ? std::strtoull(wanted, nullptr, 10) : 100'000;
 }
 
-std::vector<std::string> good_files() {
+std::vector<std::string> good_files(const std::vector<testing::RealProgram>& programs) {
   std::vector<std::string> files;
+  for (const testing::RealProgram& program : programs) {
+    files.push_back(encode(program.module));
+    Bundle b;
+    b.stages.push_back({Stage::kFusion, program.module});
+    files.push_back(encode(b));
+  }
   const testing::RandomModuleOptions small{.graphs = 1, .ops = 5};
   for (uint64_t seed = 0; seed < 24; ++seed) {
     files.push_back(encode(testing::random_module(seed)));
@@ -195,9 +204,9 @@ void damage(Random& random, Graph& g) {
 }
 
 // Well-formed bytes of a module whose nodes may refer to anything.
-std::string damaged_module(Random& random) {
-  Module m = testing::random_module(random.next() % 64);
-  for (size_t n = random.below(4); n > 0 && !m.graphs.empty(); --n) damage(random, m.graphs[random.below(m.graphs.size())]);
+std::string damaged_module(Random& random, const std::vector<testing::RealProgram>& programs) {
+  Module m = random.one_in(2) ? testing::random_module(random.below(64)) : random.pick(programs).module;
+  for (size_t n = random.below(3); n > 0 && !m.graphs.empty(); --n) damage(random, m.graphs[random.below(m.graphs.size())]);
   return encode_unchecked(m);
 }
 
@@ -245,6 +254,11 @@ void check(std::string_view bytes, Decode decode, Decode decode_structure, Tally
     }
   } else {
     ++tally.values;
+    // It verifies: nothing that takes a program may fail on it.
+    for (const Graph* g : graphs_of(*value)) {
+      ASSERT_FALSE(print(*g).empty());
+      ASSERT_EQ(digest(*g), digest(canonicalize(*g)));
+    }
   }
   const std::string again = encode(*value);
   const T back = decode_structure(bytes_of(again));
@@ -256,7 +270,8 @@ void check(std::string_view bytes, Decode decode, Decode decode_structure, Tally
 }
 
 TEST(DecodeAnyBytes, GivesAValueOrACodedError) {
-  const std::vector<std::string> files = good_files();
+  const std::vector<testing::RealProgram> programs = testing::real_programs();
+  const std::vector<std::string> files = good_files(programs);
   Tally tally;
   const size_t count = case_count();
   for (uint64_t seed = 0; seed < count && !HasFatalFailure(); ++seed) {
@@ -266,7 +281,7 @@ TEST(DecodeAnyBytes, GivesAValueOrACodedError) {
     if (random.one_in(10)) {
       bytes = random_file(random);
     } else if (random.one_in(3)) {
-      bytes = damaged_module(random);
+      bytes = damaged_module(random, programs);
     } else {
       bytes = random.pick(files);
       for (size_t n = random.one_in(4) ? 1 + random.below(4) : 1; n > 0; --n) damage(random, bytes, files);

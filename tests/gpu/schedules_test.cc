@@ -1,0 +1,72 @@
+// Random legal schedules and the whole corpus on a GPU: the bits of the host executor, schedule by schedule. The families'
+// inputs are integers, so that no order of a sum shows; the corpus is judged by the reference evaluator's bounds in corpus.py.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "ir/print.h"
+#include "passes/pipeline.h"
+#include "replay/host_program.h"
+#include "replay/input.h"
+#include "replay/run.h"
+#include "tests/support/schedule_cases.h"
+
+namespace fusebox {
+namespace {
+
+std::unique_ptr<Device> gpu_or_null() {
+  if (default_executor() != Executor::kCuda) return nullptr;
+  try {
+    return make_cuda_device();
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kNoDevice || e.code == ErrorCode::kModuleMissing) return nullptr;
+    throw;
+  }
+}
+
+std::vector<Digest> run(const Compiled& c, Device& device, std::span<const Argument> inputs) {
+  std::vector<NamedKernel> kernels;
+  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
+  std::vector<Digest> digests;
+  for (const ProgramOutput& out : run_host_program(c.host, kernels, device, inputs).outputs)
+    digests.push_back(digest(contiguous_copy(out.value.tensor)));
+  return digests;
+}
+
+TEST(GpuSchedules, GiveTheBitsOfTheHostExecutor) {
+  const auto gpu = gpu_or_null();
+  if (!gpu) GTEST_SKIP() << "no GPU";
+  const char* wanted = std::getenv("FUSEBOX_GPU_SCHEDULES");
+  const int count = wanted ? std::atoi(wanted) : 400;
+  int ran = 0;
+  for (uint64_t seed = 1; ran < count; ++seed) {
+    const test::ScheduleCase c = test::make_schedule_case(seed);
+    const Graph& g = c.module.graphs[0];
+    std::vector<Argument> inputs;
+    for (const InputSpec& s : c.module.input_specs[0].specs) inputs.push_back(make_argument(s));
+    Compiled compiled;
+    std::vector<Digest> expected;
+    try {
+      compiled = compile(g, bind_sizes(g, bound_inputs(inputs)), {.steps = c.steps});
+      const auto host = make_host_device();
+      expected = run(compiled, *host, inputs);
+    } catch (const Error&) {
+      continue;  // the schedule law judges these
+    }
+    SCOPED_TRACE("seed " + std::to_string(seed) + " " + c.family + "\n" + print(c.module) + print_steps(c.steps) + print(compiled.kernels[0]));
+    std::vector<Digest> actual;
+    try {
+      actual = run(compiled, *gpu, inputs);
+    } catch (const Error& e) {
+      // A cooperative grid that the device cannot hold at once.
+      ASSERT_EQ(e.code, ErrorCode::kLaunchLimit) << e.what() << " " << e.place;
+      continue;
+    }
+    ++ran;
+    ASSERT_EQ(expected, actual);
+  }
+  std::printf("  schedules on the GPU: %d, all with the host executor's bits\n", ran);
+}
+
+}  // namespace
+}  // namespace fusebox
