@@ -32,19 +32,22 @@ struct Clock {
   int32_t lost = kFlag;           // 0: flags of lost meaning do not count
 };
 
-inline bool is_ordered(int32_t word, int32_t me, const Clock& c) {
-  return (word < c.phase_start) | ((word >= c.block_start) & ((word < c.now) | (word == me)));
+// 0 or 1, without a branch: loops over these become vectors.
+inline int32_t is_ordered(int32_t word, int32_t me, const Clock& c) {
+  return int32_t{word < c.phase_start} | (int32_t{word >= c.block_start} & (int32_t{word < c.now} | int32_t{word == me}));
 }
-inline bool holds_value(int32_t writer, const Clock& c) { return ((writer & c.lost) == 0) & (writer >= c.first); }
-inline bool may_read(int32_t writer, int32_t me, const Clock& c) { return is_ordered(writer & ~kFlag, me, c); }
-inline bool may_write_after_reads(int32_t reader, int32_t me, const Clock& c) {
-  return (reader < c.phase_start) | (((reader & kFlag) == 0) & is_ordered(reader, me, c));
+inline int32_t holds_value(int32_t writer, const Clock& c) {
+  return int32_t{(writer & c.lost) == 0} & int32_t{writer >= c.first};
+}
+inline int32_t may_read(int32_t writer, int32_t me, const Clock& c) { return is_ordered(writer & ~kFlag, me, c); }
+inline int32_t may_write_after_reads(int32_t reader, int32_t me, const Clock& c) {
+  return int32_t{reader < c.phase_start} | (int32_t{(reader & kFlag) == 0} & is_ordered(reader, me, c));
 }
 // The reader word after a read by `me` (or by several threads, me then being now + kManyThreads).
 inline int32_t after_read(int32_t reader, int32_t me, const Clock& c) {
-  const bool is_foreign = (reader >= c.phase_start) & ((reader < c.block_start) | ((reader & kFlag) != 0));
-  const bool is_shared = (reader >= c.now) & ((reader & ~kFlag) != me);
-  return (is_shared ? c.now + kManyThreads : me) | (is_foreign ? kFlag : 0);
+  const int32_t is_foreign = int32_t{reader >= c.phase_start} & (int32_t{reader < c.block_start} | int32_t{(reader & kFlag) != 0});
+  const int32_t is_shared = int32_t{reader >= c.now} & int32_t{(reader & ~kFlag) != me};
+  return (is_shared != 0 ? c.now + kManyThreads : me) | (is_foreign != 0 ? kFlag : 0);
 }
 
 // Consecutive granules, `width` for each of `count` consecutive threads of which the first is `me`. False, and nothing changed that

@@ -255,7 +255,7 @@ inline Wide integer_reference(OpKind kind, Wide a, Wide b, Wide c, Wide d, int b
     case OpKind::kSub:
       return a - b;
     case OpKind::kMul:
-      return a * b;
+      return static_cast<Wide>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
     case OpKind::kDiv:
       return truncated;
     case OpKind::kMod:
