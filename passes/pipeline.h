@@ -15,9 +15,9 @@ namespace fusebox {
 
 struct CompileOptions {
   // Of the whole fusion as one kernel, or with `assign` steps, as several. None: plan_unfused.
-  std::optional<std::vector<Step>> steps;
+  std::optional<std::vector<Step>> steps = {};
   // A segmentation made before (a replay): used as it is instead of planning.
-  std::optional<Segmentation> segmentation;
+  std::optional<Segmentation> segmentation = {};
   // 32, 64, or 0: the smaller one that the bindings allow.
   int index_bits = 0;
 };

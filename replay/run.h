@@ -31,7 +31,7 @@ Executor default_executor();
 struct RunOptions {
   Executor executor = Executor::kHost;
   // Of the fusion; none: the module's own list, or the unfused plan where it has none.
-  std::optional<std::vector<Step>> steps;
+  std::optional<std::vector<Step>> steps = {};
   bool unfused = false;  // the unfused plan although the module has steps
   int threads = 1;       // of the host executor
   int index_bits = 0;    // 0: chosen from the inputs
@@ -68,7 +68,7 @@ struct Run {
 Run run_program(const Module& module, std::span<const Argument> inputs, const RunOptions& options);
 // The rest of a run whose programs are there already: `run.compiled` with kernels and host program.
 void execute(Run& run, std::span<const Argument> inputs, const RunOptions& options);
-// Digests of the stages up to and with the CUDA text.
+// Digests of the compiled stages, up to the CUDA text, which it makes where `sources` says so.
 void digest_stages(Run& run, bool sources);
 
 struct CheckedOutput {

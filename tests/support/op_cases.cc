@@ -1,0 +1,225 @@
+#include "tests/support/op_cases.h"
+
+#include <functional>
+
+#include "ir/builder.h"
+#include "ir/error.h"
+#include "ir/numeric.h"
+
+namespace fusebox::test {
+namespace {
+
+// How an input lies in memory.
+enum class Layout { kContiguous, kPermuted, kPadded, kBroadcast };
+constexpr const char* kLayouts[] = {"contiguous", "permuted", "padded", "broadcast"};
+
+class Maker {
+ public:
+  OpCases run() {
+    for (const OpRow& row : op_rows()) {
+      if (!row.at(Level::kMath)) continue;
+      for (const DtypeRow& d : dtype_rows()) of(row.kind, d.dtype);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  using Build = std::function<ValueId(Graph&, const std::vector<ValueId>&)>;
+
+  InputSpec spec(const std::string& name, Dtype dtype, std::vector<int64_t> shape, Layout layout, uint64_t seed, bool plain) {
+    InputSpec s;
+    s.name = name;
+    s.dtype = dtype;
+    s.shape = shape;
+    s.seed = seed;
+    s.generator = plain ? (is_floating(dtype) || is_complex(dtype) ? InputGenerator::kNormal : InputGenerator::kIntegers) : InputGenerator::kBoundary;
+    if (plain && s.generator == InputGenerator::kIntegers) {
+      s.low = is_signed(dtype) ? -3 : 0;
+      s.high = is_boolean(dtype) ? 2 : 4;
+    }
+    if (shape.size() == 2) {
+      if (layout == Layout::kPermuted) s.strides = {1, shape[0] > 0 ? shape[0] : 1};
+      if (layout == Layout::kPadded) s.strides = {shape[1] * 2 + 3, 2}, s.offset = 3;
+      if (layout == Layout::kBroadcast) s.strides = {0, 1};
+    }
+    return s;
+  }
+
+  // One case for each shape and layout; `dtypes`: of the inputs.
+  void add(OpKind kind, Dtype dtype, const std::vector<Dtype>& dtypes, const std::vector<std::vector<int64_t>>& shapes, const Build& build, bool plain = false) {
+    for (size_t s = 0; s < shapes.size(); ++s) {
+      const Layout layout = static_cast<Layout>(shapes[s].size() == 2 ? s % 4 : 0);
+      OpCase c;
+      c.kind = kind;
+      c.dtype = dtype;
+      c.name = std::string(row_of(kind).text) + " " + std::string(text(dtype)) + " case " + std::to_string(s) + " " + kLayouts[static_cast<size_t>(layout)];
+      c.fusion = fusion("f");
+      Graph& g = c.fusion;
+      try {
+        std::vector<ValueId> symbols;
+        for (size_t i = 0; i < shapes[s].size(); ++i) symbols.push_back(size(g));
+        std::vector<ValueId> given;
+        for (size_t k = 0; k < dtypes.size(); ++k) {
+          const std::string name = "x" + std::to_string(k);
+          Shape shape(symbols.begin(), symbols.end());
+          InputOptions options;
+          options.contiguity.assign(shape.size(), Contiguity::kFalse);
+          given.push_back(input(g, name, dtypes[k], shape, options));
+          c.inputs.push_back(spec(name, dtypes[k], shapes[s], k == 0 ? layout : Layout::kContiguous, 11 * s + k + 1, plain));
+        }
+        output(g, build(g, given));
+      } catch (const Error& e) {
+        if (row_of(e.code).outcome == Outcome::kInternal) throw;
+        ++result_.refused;
+        return;
+      }
+      result_.cases.push_back(std::move(c));
+    }
+  }
+
+  void of(OpKind kind, Dtype d) {
+    const std::vector<std::vector<int64_t>> shapes = {{}, {0}, {1}, {129}, {5, 7}, {3, 43}, {7, 1}, {1, 5}};
+    const std::vector<std::vector<int64_t>> matrices = {{5, 7}, {4, 33}, {1, 6}, {6, 1}};
+    const auto unary_op = [&](Graph& g, const std::vector<ValueId>& x) { return unary(g, kind, x[0]); };
+    const std::string_view format = row_of(kind).format->name;
+    if (kind == OpKind::kCast) {
+      for (const DtypeRow& to : dtype_rows())
+        add(kind, d, {d}, {{61}}, [&](Graph& g, const std::vector<ValueId>& x) { return cast(g, x[0], to.dtype); });
+    } else if (demands(kind, kPointwise) && format == "kUnary") {
+      add(kind, d, {d}, shapes, unary_op);
+      add(kind, d, {d}, {{67}}, unary_op, true);
+    } else if (demands(kind, kPointwise) && format == "kBinary") {
+      const auto build = [&](Graph& g, const std::vector<ValueId>& x) { return binary(g, kind, x[0], x[1]); };
+      add(kind, d, {d, d}, shapes, build);
+      add(kind, d, {d, d}, {{67}}, build, true);
+      // Another dtype on the right: promotion.
+      add(kind, d, {d, Dtype::kFloat}, {{33}}, build);
+    } else if (demands(kind, kPointwise) && (format == "kTernary" || format == "kQuaternary")) {
+      const size_t count = format == "kTernary" ? 3 : 4;
+      std::vector<Dtype> dtypes(count, d);
+      if (kind == OpKind::kWhere) dtypes[0] = Dtype::kBool;
+      const auto build = [&](Graph& g, const std::vector<ValueId>& x) { return pointwise(g, kind, x); };
+      add(kind, d, dtypes, shapes, build);
+      add(kind, d, dtypes, {{67}}, build, true);
+    } else if (kind == OpKind::kWelford) {
+      for (const int which : {0, 1, 2})
+        add(kind, d, {d}, matrices,
+            [&](Graph& g, const std::vector<ValueId>& x) {
+              const WelfordResult w = welford(g, x[0], {1});
+              return which == 0 ? w.avg : which == 1 ? w.var_sum : w.n;
+            },
+            true);
+    } else if (demands(kind, kReduction)) {
+      for (const Axes& axes : {Axes{0}, Axes{1}, Axes{0, 1}})
+        add(kind, d, {d}, matrices, [&](Graph& g, const std::vector<ValueId>& x) { return reduce(g, kind, x[0], axes); }, true);
+      add(kind, d, {d}, {{1031}}, [&](Graph& g, const std::vector<ValueId>& x) { return reduce(g, kind, x[0], {0}, {.keepdim = true}); }, true);
+    } else {
+      moves(kind, d, matrices);
+    }
+  }
+
+  // Ops that move elements or make them from indices.
+  void moves(OpKind kind, Dtype d, const std::vector<std::vector<int64_t>>& matrices) {
+    const auto simple = [&](const Build& build) { add(kind, d, {d}, matrices, build); };
+    switch (kind) {
+      case OpKind::kBroadcast:
+        return simple([](Graph& g, const std::vector<ValueId>& x) { return broadcast(g, x[0], {true, false, false, true}); });
+      case OpKind::kBroadcastInDim:
+        return simple([](Graph& g, const std::vector<ValueId>& x) {
+          return broadcast_in_dim(g, x[0], {size_of(g, x[0], 0), 3, size_of(g, x[0], 1)}, {0, 2});
+        });
+      case OpKind::kReshape:
+        return simple([](Graph& g, const std::vector<ValueId>& x) { return reshape(g, x[0], {-1}); });
+      case OpKind::kPermute:
+        return simple([](Graph& g, const std::vector<ValueId>& x) { return permute(g, x[0], {1, 0}); });
+      case OpKind::kExpand:
+        return simple([](Graph& g, const std::vector<ValueId>& x) { return expand(g, x[0], {3, -1, -1}); });
+      case OpKind::kSqueeze:
+        return simple([](Graph& g, const std::vector<ValueId>& x) { return squeeze(g, broadcast(g, x[0], {false, true, false}), {1}); });
+      case OpKind::kSlice:
+        return simple([](Graph& g, const std::vector<ValueId>& x) { return slice(g, x[0], {0, 0}, {1, size_of(g, x[0], 1)}); });
+      case OpKind::kStrideOrder:
+        return simple([](Graph& g, const std::vector<ValueId>& x) { return stride_order(g, x[0], {0, 1}); });
+      case OpKind::kPad:
+        return simple([](Graph& g, const std::vector<ValueId>& x) { return pad(g, x[0], {1, 2, 0, 3}); });
+      case OpKind::kCat:
+        for (const int64_t axis : {0, 1})
+          add(kind, d, {d, d, d}, matrices, [axis](Graph& g, const std::vector<ValueId>& x) { return cat(g, {x[0], x[1], x[2]}, axis); });
+        return;
+      case OpKind::kTriu:
+        return simple([](Graph& g, const std::vector<ValueId>& x) { return add_op_triu(g, x[0]); });
+      case OpKind::kSelect:
+        for (const int64_t at : {0, -1})
+          simple([at](Graph& g, const std::vector<ValueId>& x) { return select(g, x[0], constant_index(g, at), 1); });
+        return;
+      case OpKind::kFull:
+        return simple([d](Graph& g, const std::vector<ValueId>& x) {
+          const ValueId filled = full(g, {size_of(g, x[0], 0), size_of(g, x[0], 1)}, constant_of(g, d, 1), d);
+          return where(g, unary(g, OpKind::kIsfinite, filled), filled, x[0]);
+        });
+      case OpKind::kIota:
+        add(kind, d, {d}, {{7}}, [d](Graph& g, const std::vector<ValueId>& x) {
+          return binary(g, OpKind::kAdd, x[0], iota(g, size_of(g, x[0], 0), constant_of(g, d, 2), constant_of(g, d, 3), d));
+        }, true);
+        return;
+      case OpKind::kGather:
+      case OpKind::kTakeAlongAxis:
+      case OpKind::kIndexSelect:
+      case OpKind::kScatter:
+        return indexed(kind, d);
+      default:
+        return;
+    }
+  }
+
+  static ValueId add_op_triu(Graph& g, ValueId x) {
+    return g[add_op(g, Graph::body(), OpKind::kTriu, {x, constant_index(g, 1)})].results[0];
+  }
+
+  // The index has a shape of its own, and values below the axis' extent.
+  void indexed(OpKind kind, Dtype d) {
+    for (const Dtype index_dtype : {Dtype::kInt64, Dtype::kInt32}) {
+      OpCase c;
+      c.kind = kind;
+      c.dtype = d;
+      c.name = std::string(row_of(kind).text) + " " + std::string(text(d)) + " by " + std::string(text(index_dtype));
+      Graph& g = c.fusion = fusion("f");
+      const bool one_axis = kind == OpKind::kIndexSelect;
+      try {
+        const ValueId m = size(g), n = size(g), k = size(g);
+        const ValueId x = input(g, "x0", d, {m, n});
+        const ValueId index = one_axis ? input(g, "index", index_dtype, {k}) : input(g, "index", index_dtype, {m, k});
+        c.inputs.push_back(spec("x0", d, {5, 7}, Layout::kContiguous, 1, false));
+        InputSpec chosen = spec("index", index_dtype, one_axis ? std::vector<int64_t>{4} : std::vector<int64_t>{5, 4}, Layout::kContiguous, 2, true);
+        chosen.low = 0;
+        chosen.high = 7;
+        if (kind == OpKind::kScatter) chosen.high = 1;  // which of several sources wins is not ATen's to say: one column, one winner
+        if (kind == OpKind::kScatter) chosen.shape = {5, 1};
+        c.inputs.push_back(chosen);
+        ValueId y;
+        if (kind == OpKind::kGather) y = gather(g, x, index, 1);
+        if (kind == OpKind::kTakeAlongAxis) y = take_along_axis(g, x, index, 1);
+        if (kind == OpKind::kIndexSelect) y = index_select(g, x, index, 1);
+        if (kind == OpKind::kScatter) {
+          const ValueId src = input(g, "src", d, {m, k});
+          c.inputs.push_back(spec("src", d, {5, 1}, Layout::kContiguous, 3, false));
+          y = scatter(g, x, index, src, 1);
+        }
+        output(g, y);
+      } catch (const Error& e) {
+        if (row_of(e.code).outcome == Outcome::kInternal) throw;
+        ++result_.refused;
+        continue;
+      }
+      result_.cases.push_back(std::move(c));
+    }
+  }
+
+  OpCases result_;
+};
+
+}  // namespace
+
+OpCases op_cases() { return Maker().run(); }
+
+}  // namespace fusebox::test
