@@ -31,7 +31,15 @@ std::vector<TensorId> siblings(const Graph& g, TensorId t) {
 
 DomainId in_sibling(const Graph& g, TensorId sibling, DomainId d) {
   if (g[d].tensor == sibling) return d;
-  return find_domain(g, sibling, g[d].name).value_or(DomainId());
+  const Tensor &from = g[g[d].tensor], &to = g[sibling];
+  const std::pair<const std::vector<DomainId>*, const std::vector<DomainId>*> lists[] = {
+      {&from.logical, &to.logical},
+      {&root_of(from), &root_of(to)},
+      {&from.loop_broadcasts, &to.loop_broadcasts},
+      {&loop_of(from), &loop_of(to)}};
+  for (const auto& [own, theirs] : lists)
+    if (const size_t i = position_in(*own, d); i < own->size() && i < theirs->size()) return (*theirs)[i];
+  return {};
 }
 
 size_t fixed_loops(const Graph& g, TensorId t) {

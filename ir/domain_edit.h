@@ -2,7 +2,7 @@
 //
 // Invariants: names of domains stay unique in their tensor; a loop that equals the logical domain is stored as empty; ids stay
 // what they are: a domain or transform that nothing needs any more is emptied where it stands, and `compact` drops it.
-// All results of one op have domains that correspond one to one, with the same names: what changes one's loops changes all.
+// The loops, axes and loop broadcasts of all results of one op correspond position by position: what changes one's loops changes all.
 //
 //   Transform t{.kind = TransformKind::kSplit, .inputs = {i1}, .factor = constant_index(g, 128)};
 //   TransformId split = add_transform(g, y, t, {"o", "t"});   // makes %y.o and %y.t; the caller puts them into the loop
@@ -22,7 +22,7 @@ using DomainMap = std::map<DomainId, DomainId>;
 
 // The tensors that the op that makes this one makes, itself included.
 std::vector<TensorId> siblings(const Graph& g, TensorId t);
-// The domain of a sibling that stands where `d` stands; none if there is none.
+// The loop, axis or loop broadcast of a sibling that stands where `d` stands; none if `d` is none of these.
 DomainId in_sibling(const Graph& g, TensorId sibling, DomainId d);
 // How many leading loops inlining has fixed: those shared with consumers, or with producers that are inlined here.
 size_t fixed_loops(const Graph& g, TensorId t);

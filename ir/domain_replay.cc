@@ -18,7 +18,10 @@ class Replay {
       : g_(g), from_(from), to_(to), options_(options), loop_(loop_of(g[from])), starts_(axes.from), pairs_(axes.pairs) {
     for (DomainId d : g[from].loop_broadcasts) {
       starts_.push_back(d);
-      if (g[g[d].like].tensor == to) pairs_.emplace_back(d, g[d].like);
+      // What stands for an axis of `to` is that axis there, unless another has it already.
+      const DomainId own = own_axis(d);
+      const bool is_taken = std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& p) { return p.second == own; });
+      if (own && !is_taken) pairs_.emplace_back(d, own);
     }
     path_ = transforms_between(g, starts_, loop_);
     switch (options.start) {
@@ -47,6 +50,14 @@ class Replay {
   }
 
  private:
+  // The axis of `to` that a loop broadcast stands for; none if it is another op's.
+  DomainId own_axis(DomainId d) const {
+    if (!g_[d].like) return {};
+    const auto same = siblings(g_, to_);
+    if (std::find(same.begin(), same.end(), g_[g_[d].like].tensor) == same.end()) return {};
+    return in_sibling(g_, to_, g_[d].like);
+  }
+
   // The domain that an op's resizes make of it, if those are looked through.
   DomainId resized(DomainId d) const {
     if (options_.replay_resizes) return d;
@@ -107,7 +118,7 @@ class Replay {
   }
 
   bool may_stand_in(DomainId d) const {
-    if (options_.stand_in == StandIn::kNone) return false;
+    if (options_.stand_in == StandIn::kNone || own_axis(d)) return false;
     const IterType type = g_[d].iter_type;
     if (type == IterType::kReduction) return false;
     return options_.stand_in == StandIn::kAnyAxis || type == IterType::kBroadcast;

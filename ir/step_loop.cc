@@ -12,9 +12,16 @@ namespace {
 void transform_all(const StepContext& c, TensorId t, const Transform& transform) {
   Graph& g = *c.target;
   c.begin();
-  for (TensorId s : siblings(g, t)) {
-    Transform own = transform;
-    for (DomainId& d : own.inputs) d = in_sibling(g, s, d);
+  const auto all = siblings(g, t);
+  // Found before any changes: afterwards the loops do not correspond until all have changed.
+  std::vector<Transform> transforms;
+  for (TensorId s : all) {
+    transforms.push_back(transform);
+    for (DomainId& d : transforms.back().inputs) d = in_sibling(g, s, d);
+  }
+  for (size_t k = 0; k < all.size(); ++k) {
+    const TensorId s = all[k];
+    const Transform& own = transforms[k];
     const TransformId id = add_transform(g, s, own, c.step.results);
     std::vector<DomainId> loop = loop_of(g[s]);
     const auto outputs = g[id].outputs;
@@ -108,9 +115,11 @@ void step_reorder(StepContext& c) {
   c.begin();
   std::sort(places.begin(), places.end());
   Graph& g = *c.target;
+  const std::vector<DomainId> old = loop_of(g[t]);
   for (TensorId s : siblings(g, t)) {
-    std::vector<DomainId> reordered = loop_of(g[s]);
-    for (size_t i = 0; i < listed.size(); ++i) reordered[places[i]] = in_sibling(g, s, listed[i]);
+    const std::vector<DomainId> own = loop_of(g[s]);
+    std::vector<DomainId> reordered = own;
+    for (size_t i = 0; i < listed.size(); ++i) reordered[places[i]] = own[position_in(old, listed[i])];
     set_loop(g, s, std::move(reordered));
   }
 }
@@ -147,7 +156,7 @@ void step_loop_broadcast(StepContext& c) {
     c.refuse("a loop broadcast stands for a domain of another op's tensor", c.place(like));
   if (c.g[like].def) c.refuse("a loop broadcast stands for an axis, not for what transforms made of it; split or merge it likewise", c.place(like));
   const DomainId original = c.g[like].like ? c.g[like].like : like;
-  if (c.g[original].tensor == t) c.refuse("this domain stands for one of the tensor's own already", c.place(like));
+  if (std::ranges::count(siblings(c.g, t), c.g[original].tensor) > 0) c.refuse("this domain stands for one of the tensor's own already", c.place(like));
   for (DomainId d : c.g[t].loop_broadcasts)
     if (c.g[d].like == original) c.refuse("a loop broadcast of the tensor stands for this domain already", c.place(d));
   if (fixed_loops(c.g, t) > 0) c.refuse("inlining has fixed the outermost loop; add loops before inlining", c.place(t));

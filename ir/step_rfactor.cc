@@ -153,10 +153,8 @@ void step_rfactor(StepContext& c) {
   for (size_t r = 0; r < count; ++r) {
     const ValueId result = g[def].results[r];
     const TensorId s = g[result].tensor;
-    std::vector<DomainId> own_staged;
     for (DomainId d : listed) own_listed[r].push_back(in_sibling(g, s, d));
-    for (DomainId d : staged) own_staged.push_back(in_sibling(g, s, d));
-    stages.emplace_back(g, result, own_listed[r], std::move(own_staged));
+    stages.emplace_back(g, result, own_listed[r], staged_domain(g, g[s], own_listed[r]));
     made.push_back(stages.back().make_first(c.step.results[r]));
     first_axes = stages.back().first_axes();
   }
