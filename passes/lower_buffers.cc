@@ -94,12 +94,13 @@ void Lowering::plan_buffers() {
       b.home = nest.shared > 0 ? nest.path[nest.shared - 1] : LoopNode::kNoNode;
       if (b.memory == MemoryType::kGlobal) {
         b.is_parameter = true;
-        if (nest.shared > 0 && b.storage == v)
-          for (DomainId d : logical_without_reductions(g, t))
-            if (plan.promoted.contains(d))
-              throw Error(ErrorCode::kIllegalAllocation,
-                          "a global tensor is computed again along a broadcast axis that its consumers concretize; inline it outside that axis",
-                          place_of(v) + "." + g[d].name);
+        auto broadcasts = logical_without_reductions(g, t);
+        broadcasts.insert(broadcasts.end(), t.loop_broadcasts.begin(), t.loop_broadcasts.end());
+        for (DomainId d : broadcasts)
+          if (plan.promoted.contains(d))
+            throw Error(ErrorCode::kIllegalAllocation,
+                        "a global tensor is computed again along a broadcast axis that its consumers concretize; inline it outside that axis",
+                        place_of(v) + "." + g[d].name);
         continue;
       }
       // The siblings of a first result share its loops, and so its places.
