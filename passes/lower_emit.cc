@@ -132,12 +132,12 @@ ValueId Lowering::emit_condition(OpView& view, const Condition& c) {
   return kernel.compare(c.compare, value, emit_form(view, c.bound));
 }
 
-ValueId Lowering::emit_conditions(OpView& view) {
+ValueId Lowering::emit_conditions(OpView& view, Guards guards) {
   ValueId all = kernel.bit(true);
   const auto known = settled.find(statement_index(view.statement));
   const auto list = conditions(view);
   for (size_t i = 0; i < list.size(); ++i)
-    if (known == settled.end() || !known->second.contains(i)) all = kernel.logical_and(all, emit_condition(view, list[i]));
+    if ((known == settled.end() || !known->second.contains(i)) && (guards == Guards::kAll || list[i].compare != OpKind::kEq)) all = kernel.logical_and(all, emit_condition(view, list[i]));
   return all;
 }
 

@@ -110,11 +110,14 @@ void Lowering::emit_reduction(OpView& view) {
   const ValueId where = at();
   for (ValueId a : accumulator) values.push_back(kernel.load(a, where));
   if (!threads.empty()) values = emit_collective(op, values, threads, grid);
-  const ValueId predicate = emit_conditions(view);
   for (size_t i = 0; i < values.size(); ++i)
     if (kernel.graph()[values[i]].dtype != g[op.results[i]].dtype)
       values[i] = kernel.op(OpKind::kCast, {values[i]}, g[op.results[i]].dtype);
-  guarded(predicate, [&] { write(view, values); });
+  // One result may be every thread's own while its sibling is stored once.
+  bool any_local = false, any_seen = false;
+  for (ValueId v : op.results) (buffers[v.index].memory == MemoryType::kLocal ? any_local : any_seen) = true;
+  if (any_local) guarded(emit_conditions(view, Guards::kOwn), [&] { write(view, values, Results::kLocal); });
+  if (any_seen) guarded(emit_conditions(view), [&] { write(view, values, Results::kSeen); });
 }
 
 void Lowering::allocate_accumulator(OpId id) {

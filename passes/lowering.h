@@ -126,7 +126,9 @@ class Lowering {
   };
   std::vector<Condition> conditions(OpView& view);
   ValueId emit_condition(OpView& view, const Condition& c);
-  ValueId emit_conditions(OpView& view);  // but those that an unswitch has settled
+  // But those that an unswitch has settled; kOwn: but those that let one thread alone store to memory that others see.
+  enum class Guards { kAll, kOwn };
+  ValueId emit_conditions(OpView& view, Guards guards = Guards::kAll);
 
   // lower_unswitch.cc
   bool emit_unswitched(uint32_t node);
@@ -146,7 +148,8 @@ class Lowering {
   ValueId compute(OpView& view, const Op& op);
   ValueId read(OpView& view, size_t operand, ValueId predicate = {}, ValueId otherwise = {});
   ValueId operand_value(OpView& view, size_t operand);
-  void write(OpView& view, const std::vector<ValueId>& values);
+  enum class Results { kAll, kLocal, kSeen };  // all, those in local memory, those that other threads see
+  void write(OpView& view, const std::vector<ValueId>& values, Results which = Results::kAll);
   ValueId emit_scatter(OpView& view, const Op& op);
 
   // lower_vector.cc
