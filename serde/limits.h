@@ -25,7 +25,7 @@ inline constexpr size_t kRanks = 1 << 10;
 inline constexpr size_t kRecords = 1 << 14;   // options, digests, inputs, outputs, layouts, artifacts
 
 inline constexpr size_t kRegionDepth = 128;       // nesting of regions
-inline constexpr size_t kDomainDepth = 256;       // transforms between a domain and the one that it comes from
+inline constexpr size_t kDomainDepth = 1 << 11;    // transforms between a domain and the one that it comes from
 inline constexpr size_t kLoopBroadcasts = 1 << 10;  // domains of a graph that stand for one of another tensor
 
 }  // namespace fusebox::limits

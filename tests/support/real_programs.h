@@ -1,0 +1,52 @@
+// The programs that lie in the source tree, which is where tests run: corpus/programs and the inputs of tests/filetests/parse that
+// verify; and for each that has steps, the same with its steps applied.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "ir/parse.h"
+#include "ir/verify.h"
+
+namespace fusebox::testing {
+
+struct RealProgram {
+  std::string path;
+  Module module;
+};
+
+inline std::vector<RealProgram> real_programs() {
+  std::vector<std::string> paths;
+  for (const char* folder : {"corpus/programs", "tests/filetests/parse"})
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      if (entry.path().extension() == ".fir") paths.push_back(entry.path().string());
+  std::sort(paths.begin(), paths.end());
+  std::vector<RealProgram> programs;
+  for (const std::string& path : paths) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    const std::string input = text.str().substr(0, text.str().find("// expect:"));
+    try {
+      RealProgram program{path, parse_module(input)};
+      verify(program.module);
+      programs.push_back(program);
+      if (program.module.graphs.empty()) continue;
+      Graph g = main_graph(program.module);
+      if (const StepList* list = find_steps(program.module, g.name)) {
+        apply(g, list->steps);
+        Module scheduled;
+        scheduled.graphs.push_back(std::move(g));
+        programs.push_back({path + " with its steps", std::move(scheduled)});
+      }
+    } catch (const Error&) {
+      // A filetest of an error.
+    }
+  }
+  return programs;
+}
+
+}  // namespace fusebox::testing
