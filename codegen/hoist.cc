@@ -70,37 +70,51 @@ struct Sharing {
 };
 
 struct Motion {
-  // Depth of the region that defines a value; 0 for the body, constants too.
-  bool is_outside(const Op& op, int depth) const {
-    return std::all_of(op.operands.begin(), op.operands.end(),
-                       [&](ValueId v) { return !v || depth_of[v.index] < depth; });
-  }
+  // Where an op stands: `depth` of its region, and of the innermost loop around it (0: none).
+  struct Scope {
+    int depth = 0, loop = 0;
+  };
 
-  // Returns the ops that leave the region, in order; `is_loop` says whether they may.
-  std::vector<OpId> walk(RegionId region, int depth, bool is_loop) {
-    if (graph[region].index) depth_of[graph[region].index.index] = depth;
+  // Returns the ops that leave the region, in order.
+  std::vector<OpId> walk(RegionId region, Scope scope) {
+    if (graph[region].index) depth_of[graph[region].index.index] = scope.depth;
     std::vector<OpId> kept, leaving;
     for (const OpId id : std::vector<OpId>(graph[region].ops)) {
-      for (const RegionId inner : std::vector<RegionId>(graph[id].regions)) {
-        // What leaves an inner loop is looked at again as an op of this region.
-        for (const OpId out : walk(inner, depth + 1, graph[id].kind == OpKind::kFor))
-          place(out, depth, is_loop, kept, leaving);
+      const int inner_depth = scope.depth + 1;
+      const Scope inner{inner_depth, graph[id].kind == OpKind::kFor ? inner_depth : scope.loop};
+      for (const RegionId r : std::vector<RegionId>(graph[id].regions)) {
+        // What leaves an inner region is looked at again as an op of this one.
+        for (const OpId out : walk(r, inner)) place(out, scope, kept, leaving);
       }
-      place(id, depth, is_loop, kept, leaving);
+      place(id, scope, kept, leaving);
     }
     graph[region].ops = std::move(kept);
     changed = changed || !leaving.empty();
     return leaving;
   }
 
-  void place(OpId id, int depth, bool is_loop, std::vector<OpId>& kept, std::vector<OpId>& leaving) {
-    const bool leaves = is_loop && is_pure_scalar(graph, graph[id]) && is_outside(graph[id], depth);
-    (leaves ? leaving : kept).push_back(id);
-    for (const ValueId r : graph[id].results) depth_of[r.index] = leaves ? depth - 1 : depth;
+ private:
+  // An op leaves its loop, or an `if` on the way out of a loop.
+  bool leaves(const Op& op, Scope scope) const {
+    if (scope.loop == 0 || !is_pure_scalar(graph, op)) return false;
+    if (scope.depth != scope.loop && !is_cheap(op)) return false;
+    return std::all_of(op.operands.begin(), op.operands.end(),
+                       [&](ValueId v) { return depth_of[v.index] < scope.loop; });
+  }
+  bool is_cheap(const Op& op) const {
+    return std::all_of(op.results.begin(), op.results.end(),
+                       [&](ValueId v) { return graph[v].dtype == Dtype::kIndex || graph[v].dtype == Dtype::kBool; });
   }
 
+  void place(OpId id, Scope scope, std::vector<OpId>& kept, std::vector<OpId>& leaving) {
+    const bool out = leaves(graph[id], scope);
+    (out ? leaving : kept).push_back(id);
+    for (const ValueId r : graph[id].results) depth_of[r.index] = out ? scope.depth - 1 : scope.depth;
+  }
+
+ public:
   Graph& graph;
-  std::vector<int> depth_of;
+  std::vector<int> depth_of;  // of the region that defines a value; 0 for the body, constants too
   bool changed = false;
 };
 
@@ -116,7 +130,7 @@ bool share_common_scalars(Graph& kernel) {
 
 bool move_invariants_out(Graph& kernel) {
   Motion motion{kernel, std::vector<int>(kernel.values.size(), 0), false};
-  motion.walk(Graph::body(), 0, false);
+  motion.walk(Graph::body(), {});
   if (motion.changed) kernel = compact(kernel);
   return motion.changed;
 }

@@ -3,9 +3,10 @@
 // Both functions move or drop only ops that read nothing but scalars and have no effect; a load, a store and what
 // stands between them stays as it is. They return whether they changed the graph.
 //
-// An op that leaves a loop may be computed although the loop runs no iteration: every scalar op is defined for every
-// operand, and an executor must not trap in one (a division marked `nonnegative` may then see a divisor of 0; its
-// result is not used). Nothing leaves an `if`, whose predicate may be what keeps an index in its range.
+// An op that leaves a loop may be computed although the loop runs no iteration, and index arithmetic that leaves an
+// `if` on its way out of a loop although the predicate is false: every scalar op is defined for every operand, an
+// executor must not trap in one (a division marked `nonnegative` may then see a divisor of 0; its result is not used),
+// and an index fits its width at every loop point, holes included. Nothing leaves an `if` that stands in no loop.
 //
 //   for 0, %n, 1 { index %i            %a = mul %m, 4
 //     %a = mul %m, 4            →      for 0, %n, 1 { index %i

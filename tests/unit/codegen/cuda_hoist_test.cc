@@ -35,17 +35,17 @@ TEST(Hoist, MovesInvariantsOutAndSharesThem) {
   EXPECT_TRUE(hoist(g));
   const std::string text = emit_cuda(g, {.hoist = false}).text;
   EXPECT_EQ(text.substr(text.find(" {\n") + 3), R"(  const index_t n0 = s0 * 4;
+  const index_t n1 = s0 * 16;
   for (index_t i0 = 0; i0 < s0; ++i0) {
-    const index_t n1 = i0 * 8;
-    const index_t n2 = n0 + n1;
+    const index_t n2 = i0 * 8;
+    const index_t n3 = n0 + n2;
     for (index_t i1 = 0; i1 < s0; ++i1) {
-      const index_t n3 = n0 + i1;
-      const float v0 = t0[n3];
-      const index_t n4 = n2 + i1;
-      t1[n4] = v0;
+      const index_t n4 = n0 + i1;
+      const float v0 = t0[n4];
+      const index_t n5 = n3 + i1;
+      t1[n5] = v0;
       if (s1) {
-        const index_t n5 = s0 * 16;
-        t1[n5] = 0.0f;
+        t1[n1] = 0.0f;
       }
     }
   }
