@@ -14,11 +14,11 @@ std::vector<Axis> axes_of(InferContext& c, ValueId tensor) {
   std::vector<Axis> axes;
   for (DomainId d : logical_without_reductions(c.g, c.g.tensor_of(tensor))) {
     Axis axis;
-    const IterDomain& domain = c.g[d];
+    const IterDomain domain = c.g[d];
     axis.type = domain.iter_type == IterType::kBroadcast || domain.iter_type == IterType::kSymbolic ? domain.iter_type
                                                                                                    : IterType::kIteration;
     axis.expanded = domain.expanded;
-    axis.extent = emit_extent(c.g, c.place, d);
+    axis.extent = axis.is_broadcast() ? constant_index(c.g, 1) : emit_extent(c.g, c.place, d);
     axes.push_back(axis);
   }
   return axes;

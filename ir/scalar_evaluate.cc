@@ -323,7 +323,7 @@ std::optional<ConstantBits> evaluate_within(const Graph& g, ValueId id, const Bi
 }  // namespace
 
 std::optional<ConstantBits> evaluate(const Graph& g, ValueId v, const Bindings& bindings) {
-  int budget = 100000;
+  int budget = 10000;
   return evaluate_within(g, v, bindings, budget);
 }
 

@@ -6,7 +6,8 @@
 namespace fusebox {
 namespace {
 
-constexpr int kMaxDepth = 64;
+// Transforms looked through for one extent: a domain may be reached by more paths than there are transforms.
+constexpr int kMaxVisits = 1024;
 
 // A reshape's result has the sizes that the op names: split and merge give the same, except where an extent is 0.
 ValueId reshape_size(const Graph& g, DomainId d) {
@@ -23,11 +24,11 @@ ValueId reshape_size(const Graph& g, DomainId d) {
 
 ValueId known_extent(const Graph& g, DomainId d) { return g[d].def ? reshape_size(g, d) : g[d].extent; }
 
-std::optional<ScalarForm> extent_form_within(const Graph& g, DomainId d, int depth) {
+std::optional<ScalarForm> extent_form_within(const Graph& g, DomainId d, int& visits) {
   if (const ValueId v = known_extent(g, d)) return form_of(g, v);
-  if (!g[d].def || depth <= 0) return std::nullopt;
+  if (!g[d].def || --visits < 0) return std::nullopt;
   const Transform& t = g[g[d].def];
-  const auto input = [&](size_t i) { return extent_form_within(g, t.inputs[i], depth - 1); };
+  const auto input = [&](size_t i) { return extent_form_within(g, t.inputs[i], visits); };
   switch (t.kind) {
     case TransformKind::kSplit: {
       const bool is_inner = t.outputs[1] == d;
@@ -55,12 +56,13 @@ std::optional<ScalarForm> extent_form_within(const Graph& g, DomainId d, int dep
   return std::nullopt;
 }
 
-ValueId emit_extent_within(Graph& g, scalar::Place place, DomainId d, int depth) {
+ValueId emit_extent_within(Graph& g, scalar::Place place, DomainId d, int& visits) {
   if (const ValueId v = known_extent(g, d)) return v;
-  if (const auto form = extent_form_within(g, d, kMaxDepth)) return emit_form(g, place, *form);
-  if (!g[d].def || depth <= 0) throw Error(ErrorCode::kInvalidGraph, "a domain has neither extent nor definition; give it one", "." + g[d].name);
+  if (const auto form = extent_form(g, d)) return emit_form(g, place, *form);
+  if (!g[d].def) throw Error(ErrorCode::kInvalidGraph, "a domain has neither extent nor definition; give it one", "." + g[d].name);
+  if (--visits < 0) throw Error(ErrorCode::kTooLarge, "a domain has too many transforms behind it; schedule it with fewer", "." + g[d].name);
   const Transform t = g[g[d].def];
-  const auto input = [&](size_t i) { return emit_extent_within(g, place, t.inputs[i], depth - 1); };
+  const auto input = [&](size_t i) { return emit_extent_within(g, place, t.inputs[i], visits); };
   switch (t.kind) {
     case TransformKind::kSplit: {
       const bool is_inner = t.outputs[1] == d;
@@ -78,14 +80,14 @@ ValueId emit_extent_within(Graph& g, scalar::Place place, DomainId d, int depth)
   return {};
 }
 
-std::optional<int64_t> evaluate_extent_within(const Graph& g, DomainId d, const Bindings& b, int depth) {
+std::optional<int64_t> evaluate_extent_within(const Graph& g, DomainId d, const Bindings& b, int& visits) {
   if (const ValueId v = known_extent(g, d)) {
     // The shape of a reshape may say −1 before inference has replaced it.
     return evaluate_integer(g, v, b);
   }
-  if (!g[d].def || depth <= 0) return std::nullopt;
+  if (!g[d].def || --visits < 0) return std::nullopt;
   const Transform& t = g[g[d].def];
-  const auto input = [&](size_t i) { return evaluate_extent_within(g, t.inputs[i], b, depth - 1); };
+  const auto input = [&](size_t i) { return evaluate_extent_within(g, t.inputs[i], b, visits); };
   const auto fold = [&](OpKind kind, std::optional<int64_t> x, std::optional<int64_t> y) -> std::optional<int64_t> {
     if (!x || !y) return std::nullopt;
     const TypedBits operands[] = {{Dtype::kIndex, {static_cast<uint64_t>(*x), 0}}, {Dtype::kIndex, {static_cast<uint64_t>(*y), 0}}};
@@ -109,20 +111,27 @@ std::optional<int64_t> evaluate_extent_within(const Graph& g, DomainId d, const 
 
 }  // namespace
 
-std::optional<ScalarForm> extent_form(const Graph& g, DomainId d) { return extent_form_within(g, d, kMaxDepth); }
+std::optional<ScalarForm> extent_form(const Graph& g, DomainId d) {
+  int visits = kMaxVisits;
+  return extent_form_within(g, d, visits);
+}
 
 std::optional<ScalarForm> size_form(const Graph& g, DomainId d) {
   return g[d].expanded ? form_of(g, g[d].expanded) : extent_form(g, d);
 }
 
-ValueId emit_extent(Graph& g, scalar::Place place, DomainId d) { return emit_extent_within(g, place, d, kMaxDepth); }
+ValueId emit_extent(Graph& g, scalar::Place place, DomainId d) {
+  int visits = kMaxVisits;
+  return emit_extent_within(g, place, d, visits);
+}
 
 ValueId emit_size(Graph& g, scalar::Place place, DomainId d) {
   return g[d].expanded ? g[d].expanded : emit_extent(g, place, d);
 }
 
 std::optional<int64_t> evaluate_extent(const Graph& g, DomainId d, const Bindings& bindings) {
-  return evaluate_extent_within(g, d, bindings, kMaxDepth);
+  int visits = kMaxVisits;
+  return evaluate_extent_within(g, d, bindings, visits);
 }
 
 std::optional<int64_t> evaluate_size(const Graph& g, DomainId d, const Bindings& bindings) {
