@@ -12,8 +12,16 @@ namespace fusebox {
 
 int choose_index_bits(const Graph& g, const Bindings& bindings) {
   constexpr int64_t kRoom = int64_t{1} << 30;
-  for (const Value& v : g.values) {
-    if (v.kind != ValueKind::kTensor) continue;
+  for (size_t i = 0; i < g.values.size(); ++i) {
+    const Value& v = g.values[i];
+    if (v.kind != ValueKind::kTensor) {
+      // Arithmetic on an index scalar that is not small needs its width too.
+      const auto known = v.dtype == Dtype::kIndex ? evaluate_integer(g, ValueId(i), bindings) : std::nullopt;
+      if (known && (*known >= kRoom || *known <= -kRoom)) return 64;
+      continue;
+    }
+    // Data of dtype index are any 64 bits.
+    if (v.dtype == Dtype::kIndex) return 64;
     int64_t elements = 1;
     const Tensor& t = g[v.tensor];
     for (const auto* list : {&t.logical, &t.root}) {
