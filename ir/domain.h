@@ -69,11 +69,12 @@ std::vector<DomainPair> match_domains(const Graph& g, OpId op, size_t operand, s
 std::vector<DomainPair> match_domains(const Graph& g, TensorId a, TensorId b, std::span<const DomainPair> axes,
                                       MatchOptions options = {});
 
-// Classes of domains without definition that some op reads at the same place, broadcasts forwarded and closed transitively: a
-// hint where a pair cannot be found, never a proof.
+// Classes of domains without definition that some op reads at the same place, closed transitively: a hint where a pair cannot be
+// found, never a proof. A broadcast is in the class of what concretizes it, unless only exact pairs are asked for.
+enum class AxisClassKind : uint8_t { kForwarded, kExact };
 class AxisClasses {
  public:
-  explicit AxisClasses(const Graph& g);
+  explicit AxisClasses(const Graph& g, AxisClassKind kind = AxisClassKind::kForwarded);
   bool same(DomainId a, DomainId b) const { return find(a.index) == find(b.index); }
 
  private:

@@ -233,7 +233,7 @@ std::vector<DomainPair> match_domains(const Graph& g, TensorId a, TensorId b, st
   return Matcher(g, g[a], g[b], options).run(axes);
 }
 
-AxisClasses::AxisClasses(const Graph& g) : parent_(g.domains.size()) {
+AxisClasses::AxisClasses(const Graph& g, AxisClassKind kind) : parent_(g.domains.size()) {
   for (uint32_t i = 0; i < parent_.size(); ++i) parent_[i] = i;
   const auto unite = [&](DomainId a, DomainId b) {
     const uint32_t x = find(a.index), y = find(b.index);
@@ -243,10 +243,11 @@ AxisClasses::AxisClasses(const Graph& g) : parent_(g.domains.size()) {
     const Op& op = g[id];
     for (size_t r = 0; r < op.results.size(); ++r)
       for (size_t k = 0; k < op.operands.size(); ++k)
-        for (DomainPair pair : map_producer_to_consumer(g, id, k, r)) unite(pair.producer, pair.consumer);
+        for (DomainPair pair : map_producer_to_consumer(g, id, k, r))
+          if (kind == AxisClassKind::kForwarded || !is_concretized(g, pair)) unite(pair.producer, pair.consumer);
   }
   for (size_t i = 0; i < g.domains.size(); ++i)
-    if (g.domains[i].like) unite(DomainId(i), g.domains[i].like);
+    if (kind == AxisClassKind::kForwarded && g.domains[i].like) unite(DomainId(i), g.domains[i].like);
 }
 
 }  // namespace fusebox

@@ -15,7 +15,7 @@ namespace {
 
 class Inliner {
  public:
-  explicit Inliner(const Graph& g) : g_(g), classes_(g) {
+  explicit Inliner(const Graph& g) : g_(g), classes_(g), exact_(g, AxisClassKind::kExact) {
     for (OpId op : g.regions[0].ops) {
       order_.push_back(op);
       for (ValueId v : g[op].operands)
@@ -107,7 +107,9 @@ class Inliner {
       return true;
     }
     const auto a = leaves(g_, first), b = leaves(g_, theirs);
-    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](DomainId x, DomainId y) { return classes_.same(x, y); });
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](DomainId x, DomainId y) {
+             return exact_.same(x, y) || (g_[x].extent && g_[x].extent == g_[y].extent);
+           });
   }
 
   bool has_order_at(size_t depth) const {
@@ -144,7 +146,7 @@ class Inliner {
   }
 
   const Graph& g_;
-  AxisClasses classes_;
+  AxisClasses classes_, exact_;
   std::vector<OpId> order_;
   std::vector<std::pair<OpId, OpId>> reads_;  // producer, reader
   std::vector<size_t> position_;              // by op: how many loops its results share with their readers
