@@ -17,7 +17,7 @@ bool needs_cooperation(const Graph& kernel) {
 
 class CudaDeviceRunner : public Device {
  public:
-  explicit CudaDeviceRunner(const CudaDeviceOptions& options) : session_(cuda_backend().open(options.ordinal)) {}
+  explicit CudaDeviceRunner(const CudaDeviceOptions& options) : session_(cuda_backend().open(options.ordinal)), texts_(options.texts) {}
   ~CudaDeviceRunner() override {
     try {
       for (const Prepared& p : kernels_) session_->unload(p.kernel);
@@ -63,12 +63,14 @@ class CudaDeviceRunner : public Device {
   }
 
   size_t prepare(const Graph& kernel) override {
-    const CudaSource source = emit_cuda(kernel);
+    CudaSource source = emit_cuda(kernel);
+    if (const auto given = texts_.find(kernel.name); given != texts_.end()) source.text = given->second;
     if (const auto it = by_text_.find(source.text); it != by_text_.end()) return it->second;
     const CudaBinary binary = cuda_backend().compile({.text = source.text,
                                                       .headers = cuda_headers(),
                                                       .architecture = session_->device().architecture,
                                                       .options = cuda_compile_options()});
+    binaries_.push_back(digest_bytes(binary.bytes));
     Prepared p;
     p.kernel = session_->load(binary.bytes, source.entry);
     p.is_cooperative = needs_cooperation(kernel);
@@ -94,6 +96,8 @@ class CudaDeviceRunner : public Device {
   }
 
   void synchronize() override { session_->synchronize(); }
+
+  std::vector<Digest> binaries() const override { return binaries_; }
 
  private:
   struct Prepared {
@@ -131,7 +135,9 @@ class CudaDeviceRunner : public Device {
   }
 
   std::shared_ptr<CudaSession> session_;
+  std::map<std::string, std::string> texts_;
   std::vector<Prepared> kernels_;
+  std::vector<Digest> binaries_;
   std::map<std::string, size_t> by_text_;
 };
 

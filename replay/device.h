@@ -9,6 +9,7 @@
 //   device->launch(k, {.grid = {2, 1, 1}, .block = {128, 1, 1}}, arguments);
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,6 +55,8 @@ class Device {
   virtual size_t prepare(const Graph& kernel) = 0;
   virtual void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) = 0;
   virtual void synchronize() = 0;
+  // A digest of each binary, in the order in which kernels were prepared; nothing where kernels are interpreted.
+  virtual std::vector<Digest> binaries() const { return {}; }
 };
 
 struct HostDeviceOptions {
@@ -64,6 +67,8 @@ std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options = {});
 
 struct CudaDeviceOptions {
   int ordinal = 0;
+  // By a kernel's name: the text to compile instead of what the kernel gives.
+  std::map<std::string, std::string> texts = {};
 };
 // Throws kNoDevice or kModuleMissing.
 std::unique_ptr<Device> make_cuda_device(const CudaDeviceOptions& options = {});

@@ -60,6 +60,8 @@ class Interpreter {
       case OpKind::kAllocateTensor: {
         const size_t rank = op.operands.size() / 2;
         tensor(op.results[0]) = device_.allocate(host_[op.results[0]].dtype, integers(op, 0, rank), integers(op, rank, rank), op.attrs.flag(AttrKey::kZero));
+        result_.allocated.emplace_back(host_[op.results[0]].name, tensor(op.results[0]).layout);
+        result_.allocated.back().second.storage.reset();
         return;
       }
       case OpKind::kDeallocate:

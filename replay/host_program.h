@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "replay/device.h"
@@ -37,6 +38,7 @@ struct ProgramOutput {
 struct ProgramResult {
   std::vector<ProgramOutput> outputs;  // in the program's order
   int64_t launches = 0;
+  std::vector<std::pair<std::string, TensorData>> allocated;  // by name: the layout of what the program allocated
 };
 
 // Throws the error of the first check, launch or kernel that fails. `download` false leaves tensors on the device.

@@ -62,6 +62,48 @@ std::vector<RecordedInput> recorded_inputs(const Graph& fusion, const InputSpecs
   return result;
 }
 
+Module stage_module(const Run& run, const Module& given, Stage stage) {
+  const Compiled& c = run.compiled;
+  Module m;
+  switch (stage) {
+    case Stage::kFusion:
+      return given;
+    case Stage::kConcretized:
+      m.graphs = {c.concretized};
+      break;
+    case Stage::kSegments:
+      m.graphs = {c.concretized};
+      m.segmentations = {c.segmentation};
+      break;
+    case Stage::kScheduled:
+      m.graphs = c.scheduled;
+      break;
+    case Stage::kKernel:
+      for (size_t i = 0; i < c.kernels.size(); ++i)
+        if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) m.graphs.push_back(c.kernels[i]);
+      break;
+    case Stage::kHost:
+      // With the kernels that it launches, so that the module stands for itself.
+      m = stage_module(run, given, Stage::kKernel);
+      m.graphs.insert(m.graphs.begin(), c.host);
+      break;
+  }
+  return m;
+}
+
+std::vector<OutputRecord> output_records(const Run& run) {
+  std::vector<OutputRecord> records;
+  for (const RunOutput& out : run.outputs) {
+    OutputRecord record{out.name, out.value.dtype, {}, {}, out.digest};
+    if (!out.value.is_scalar) {
+      record.shape = out.value.tensor.shape;
+      record.strides = out.value.tensor.strides;
+    }
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
 Bundle make_bundle(const Run& run, const Module& module, const std::vector<RecordedInput>& specs, std::span<const Argument> inputs) {
   Bundle b;
   b.program = run.fusion.name;
@@ -69,19 +111,8 @@ Bundle make_bundle(const Run& run, const Module& module, const std::vector<Recor
   const Compiled& c = run.compiled;
   const bool compiled = !c.host.ops.empty();
   if (compiled) {
-    Module concretized, segments, scheduled, kernels, host;
-    concretized.graphs = {c.concretized};
-    segments.graphs = {c.concretized};
-    segments.segmentations = {c.segmentation};
-    scheduled.graphs = c.scheduled;
-    for (size_t i = 0; i < c.kernels.size(); ++i)
-      if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) kernels.graphs.push_back(c.kernels[i]);
-    host.graphs = {c.host};
-    b.stages.push_back({Stage::kConcretized, std::move(concretized)});
-    b.stages.push_back({Stage::kSegments, std::move(segments)});
-    b.stages.push_back({Stage::kScheduled, std::move(scheduled)});
-    b.stages.push_back({Stage::kKernel, std::move(kernels)});
-    b.stages.push_back({Stage::kHost, std::move(host)});
+    for (Stage stage : {Stage::kConcretized, Stage::kSegments, Stage::kScheduled, Stage::kKernel, Stage::kHost})
+      b.stages.push_back({stage, stage_module(run, module, stage)});
     if (!c.concretize.empty()) b.steps.push_back({"concretize", run.fusion.name, c.concretize});
   }
   if (!run.unfused) b.steps.push_back({"schedule", run.fusion.name, run.steps});
@@ -98,14 +129,8 @@ Bundle make_bundle(const Run& run, const Module& module, const std::vector<Recor
     if (!specs[i].has_generator) record.bytes = exact_bytes(inputs[i].tensor);
     rank.inputs.push_back(std::move(record));
   }
-  for (const RunOutput& out : run.outputs) {
-    OutputRecord record{out.name, out.value.dtype, {}, {}, out.digest};
-    if (!out.value.is_scalar) {
-      record.shape = out.value.tensor.shape;
-      record.strides = out.value.tensor.strides;
-    }
-    rank.outputs.push_back(std::move(record));
-  }
+  rank.outputs = output_records(run);
+  rank.crossings = run.crossings;
   rank.failure = run.failure;
   rank.environment = run.environment;
   b.ranks.push_back(std::move(rank));

@@ -20,22 +20,31 @@ constexpr std::string_view kExecutors[] = {"cuda", "host", "aten"};
 
 Failure failure_of(const Error& e) { return {e.code, e.what(), e.place}; }
 
-std::unique_ptr<Device> make_device(const RunOptions& options) {
-  if (options.executor == Executor::kCuda) return make_cuda_device();
+std::unique_ptr<Device> make_device(const Run& run, const RunOptions& options) {
+  if (options.executor == Executor::kCuda) {
+    CudaDeviceOptions cuda;
+    if (options.run_sources)
+      for (size_t i = 0; i < run.compiled.kernels.size(); ++i)
+        for (const KernelSource& s : run.sources)
+          if (s.kernel == run.compiled.segmentation.segments[i].name) cuda.texts[run.compiled.kernels[i].name] = s.text;
+    return make_cuda_device(cuda);
+  }
   return make_host_device({.threads = options.threads});
 }
 
 std::string version_text(CudaVersion v) { return std::to_string(v.major) + "." + std::to_string(v.minor); }
 
-void describe_environment(Run& run) {
-  run.environment.push_back({"fusebox", FUSEBOX_VERSION});
-  run.environment.push_back({"compiler", __VERSION__});
-  if (run.executor != Executor::kCuda) return;
-  CudaBackend& cuda = cuda_backend();
-  const auto devices = cuda.devices();
-  if (!devices.empty()) run.environment.push_back({"gpu", devices[0].name + " " + devices[0].architecture});
-  run.environment.push_back({"driver", version_text(cuda.driver_version())});
-  run.environment.push_back({"nvrtc", version_text(cuda.compiler_version())});
+// The layouts of what crosses from one segment to another.
+void take_crossings(Run& run, const ProgramResult& result) {
+  std::string all;
+  for (const Segment& s : run.compiled.segmentation.segments)
+    for (const Crossing& out : s.outputs)
+      for (const auto& [name, t] : result.allocated) {
+        if (name != out.value) continue;
+        run.crossings.push_back({s.name, name, t.dtype, t.shape, t.strides});
+        all += describe(t) + "\n";
+      }
+  run.digests.push_back({"crossings", digest_bytes(all)});
 }
 
 void take_outputs(Run& run, std::vector<ProgramOutput> outputs) {
@@ -97,6 +106,18 @@ Executor default_executor() {
   return has_gpu ? Executor::kCuda : Executor::kHost;
 }
 
+void describe_environment(Run& run) {
+  run.environment.push_back({"fusebox", FUSEBOX_VERSION});
+  run.environment.push_back({"compiler", __VERSION__});
+  if (run.executor != Executor::kCuda) return;
+  CudaBackend& cuda = cuda_backend();
+  const auto devices = cuda.devices();
+  if (devices.empty()) throw Error(ErrorCode::kNoDevice, "no GPU is there; run on the host with --on host", "cuda");
+  run.environment.push_back({"gpu", devices[0].name + " " + devices[0].architecture});
+  run.environment.push_back({"driver", version_text(cuda.driver_version())});
+  run.environment.push_back({"nvrtc", version_text(cuda.compiler_version())});
+}
+
 Digest combine(const std::vector<Digest>& parts) {
   std::string all;
   for (const Digest& d : parts) all += text(d);
@@ -114,7 +135,6 @@ void digest_stages(Run& run, bool sources) {
     run.sources.push_back({c.segmentation.segments[i].name, emit_cuda(c.kernels[i]).text});
     texts.push_back(digest(std::string_view(run.sources.back().text)));
   }
-  run.digests.push_back({"fusion", digest(run.fusion)});
   run.digests.push_back({"concretized", digest(c.concretized)});
   run.digests.push_back({"segments", digest(c.concretized, c.segmentation)});
   run.digests.push_back({"scheduled", combine(scheduled)});
@@ -127,11 +147,13 @@ void execute(Run& run, std::span<const Argument> inputs, const RunOptions& optio
   std::vector<NamedKernel> kernels;
   for (size_t i = 0; i < run.compiled.kernels.size(); ++i)
     kernels.push_back({run.compiled.segmentation.segments[i].name, &run.compiled.kernels[i]});
-  const auto device = make_device(options);
+  const auto device = make_device(run, options);
   HostProgramOptions host;
   host.run_aten = [&](const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out) { run_segment(run, name, in, out); };
   ProgramResult result = run_host_program(run.compiled.host, kernels, *device, inputs, host);
   run.launches = result.launches;
+  take_crossings(run, result);
+  if (const auto binaries = device->binaries(); !binaries.empty()) run.digests.push_back({"binary", combine(binaries)});
   take_outputs(run, std::move(result.outputs));
 }
 
@@ -144,8 +166,8 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
   const Bindings bindings = bind_sizes(run.fusion, bound_inputs(inputs));
   describe_environment(run);
   try {
+    run.digests.push_back({"fusion", digest(run.fusion)});
     if (options.executor == Executor::kAten) {
-      run.digests.push_back({"fusion", digest(run.fusion)});
       run_aten_executor(run, inputs);
       return run;
     }

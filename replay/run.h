@@ -36,6 +36,7 @@ struct RunOptions {
   int threads = 1;       // of the host executor
   int index_bits = 0;    // 0: chosen from the inputs
   bool keep_sources = true;  // the CUDA text of each kernel, and its digest
+  bool run_sources = false;  // `execute` on cuda: the texts of `Run::sources` instead of what the kernels give
 };
 
 struct RunOutput {
@@ -61,6 +62,7 @@ struct Run {
   std::vector<RunOutput> outputs;
   std::optional<Failure> failure;
   int64_t launches = 0;
+  std::vector<CrossingLayout> crossings;  // of what kernels hand to one another
   std::vector<KeyValue> environment;
 };
 
@@ -68,6 +70,8 @@ struct Run {
 Run run_program(const Module& module, std::span<const Argument> inputs, const RunOptions& options);
 // The rest of a run whose programs are there already: `run.compiled` with kernels and host program.
 void execute(Run& run, std::span<const Argument> inputs, const RunOptions& options);
+// What the run depends on beside the program. Throws kModuleMissing or kNoDevice where its executor is not there.
+void describe_environment(Run& run);
 // Digests of the compiled stages, up to the CUDA text, which it makes where `sources` says so.
 void digest_stages(Run& run, bool sources);
 

@@ -1,0 +1,55 @@
+// The subcommands of `fusebox`, each a function of its options that prints and returns an exit code: 0 as expected, 1 a difference or a
+// failing check, 2 bad input or usage, 3 an internal error. What goes wrong is thrown as an Error; main reports it.
+//
+//   Common common;
+//   return run_command({.file = "softmax.fir", .on = "host", .check = true}, common);
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "serde/bundle.h"
+
+namespace fusebox::cli {
+
+struct Common {
+  bool json = false;
+  std::optional<Bundle> subject;  // what is worked on, for whoever must reproduce an internal error
+};
+
+struct RunArguments {
+  std::string file;
+  std::string on;     // empty: chosen
+  std::string steps;  // a file
+  std::vector<std::string> inputs, outputs;  // NAME=SPEC, NAME=FILE.npy
+  std::string record;
+  bool check = false;
+  bool unfused = false;
+  int threads = 1;
+};
+int run_command(const RunArguments& a, Common& common);
+
+struct ReplayArguments {
+  std::vector<std::string> files;
+  std::string on;
+  std::string from = "fusion";
+  bool trust_artifacts = false;
+  int threads = 1;
+};
+int replay_command(const ReplayArguments& a, Common& common);
+
+struct ShowArguments {
+  std::string file;
+  std::string level;  // empty: the file as it is
+  std::string format = "text";
+  bool unfused = false;
+};
+int show_command(const ShowArguments& a, Common& common);
+
+int verify_command(const std::vector<std::string>& files, Common& common);
+int fmt_command(const std::string& file, Common& common);
+int diff_command(const std::string& a, const std::string& b, Common& common);
+int convert_command(const std::string& in, const std::string& out, Common& common);
+
+}  // namespace fusebox::cli

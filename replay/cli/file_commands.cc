@@ -1,0 +1,161 @@
+// verify, fmt, diff and convert: what needs no executor.
+#include <algorithm>
+#include <filesystem>
+
+#include "ir/canonical.h"
+#include "ir/print.h"
+#include "replay/cli/commands.h"
+#include "replay/cli/json.h"
+#include "replay/cli/load.h"
+#include "replay/cli/report.h"
+#include "replay/file.h"
+#include "replay/text_diff.h"
+#include "serde/encode.h"
+
+namespace fusebox::cli {
+namespace {
+
+// The comment at the head of a text, with the blank lines in it.
+std::string head_comment(std::string_view text) {
+  size_t end = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t line_end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    const std::string_view line = text.substr(at, line_end - at);
+    if (!line.starts_with("//") && line != "\n") break;
+    at = line_end;
+    if (line.starts_with("//")) end = at;
+  }
+  return std::string(text.substr(0, end));
+}
+
+// Programs by their canonical forms, all else by its text.
+bool same_modules(const Module& a, const Module& b) {
+  if (a.graphs.size() != b.graphs.size()) return false;
+  bool same_names = true;
+  for (size_t i = 0; i < a.graphs.size(); ++i) {
+    if (!same_program(a.graphs[i], b.graphs[i])) return false;
+    same_names = same_names && a.graphs[i] == b.graphs[i];
+  }
+  const auto lists = [](const Module& m) {
+    std::string all;
+    for (const StepList& l : m.step_lists) {
+      const Graph* g = find_graph(m, l.graph);
+      all += l.name + ":" + (g ? canonical_bytes(*g, l.steps) : canonical_bytes(l.steps)) + "\n";
+    }
+    for (const Segmentation& s : m.segmentations)
+      if (const Graph* g = find_graph(m, s.graph)) all += canonical_bytes(*g, s) + "\n";
+    return all;
+  };
+  if (lists(a) != lists(b)) return false;
+  return a.input_specs == b.input_specs || !same_names;
+}
+
+struct Difference {
+  std::string stage;  // empty: none
+  std::string text;
+};
+
+Difference difference(const LoadedFile& a, const LoadedFile& b) {
+  if (!a.bundle || !b.bundle) {
+    if (same_modules(a.module, b.module)) return {};
+    return {"fusion", text_diff(print(a.module), print(b.module))};
+  }
+  for (size_t i = 0; i < stage_texts().size(); ++i) {
+    const Module* was = find_stage(*a.bundle, static_cast<Stage>(i));
+    const Module* is = find_stage(*b.bundle, static_cast<Stage>(i));
+    if (!was && !is) continue;
+    if (was && is && same_modules(*was, *is)) continue;
+    return {std::string(stage_texts()[i]), text_diff(was ? print(*was) : "", is ? print(*is) : "")};
+  }
+  const auto digests = [](const Bundle& bundle) {
+    std::string all;
+    for (const StageDigest& d : bundle.digests) all += d.name + " " + text(d.digest) + "\n";
+    for (const Rank& r : bundle.ranks)
+      if (r.failure) all += "outcome " + code_text(r.failure->code) + " " + r.failure->place + "\n";
+    return all;
+  };
+  const std::string was = digests(*a.bundle), is = digests(*b.bundle);
+  if (was == is) return {};
+  for (const StageDigest& d : a.bundle->digests)
+    if (const Digest* other = find_digest(*b.bundle, d.name); !other || *other != d.digest) return {d.name, text_diff(was, is, 0)};
+  return {"outcome", text_diff(was, is, 0)};
+}
+
+}  // namespace
+
+int verify_command(const std::vector<std::string>& files, Common& common) {
+  int worst = 0;
+  for (const std::string& path : files) {
+    try {
+      const LoadedFile file = load_file(path);
+      const std::string name = main_graph(file.module).name;
+      print_line(common.json ? JsonObject().add("file", path).add("program", name).add("ok", true).text() : path + ": ok, @" + name);
+    } catch (const Error& e) {
+      if (e.code == ErrorCode::kFileWrite) throw;
+      worst = std::max(worst, exit_code(e.code));
+      if (common.json) {
+        print_line(JsonObject().add("file", path).add("ok", false).raw("error", error_object(e.code, e.what(), e.place)).text());
+      } else {
+        const bool has_path = e.place.starts_with(path);
+        report_error(Error(e.code, e.what(), has_path ? e.place : path + (e.place.empty() ? "" : " " + e.place)), common);
+      }
+    }
+  }
+  return worst;
+}
+
+int fmt_command(const std::string& path, Common& common) {
+  const LoadedFile file = load_file(path);
+  const std::string head = file.bundle ? "" : head_comment(read_text_file(path));
+  const std::string text = head + print(file.module);
+  common.json ? print_line(JsonObject().add("file", path).add("text", text).text()) : print_text(text);
+  return 0;
+}
+
+int diff_command(const std::string& a, const std::string& b, Common& common) {
+  const Difference d = difference(load_file(a), load_file(b));
+  if (common.json) {
+    JsonObject all;
+    all.add("a", a).add("b", b).add("identical", d.stage.empty());
+    all.raw("first_difference", d.stage.empty() ? "null" : json_string(d.stage));
+    if (!d.stage.empty()) all.add("difference", d.text);
+    print_line(all.text());
+  } else if (!d.stage.empty()) {
+    print_text("differ at " + d.stage + " (- " + a + ", + " + b + ")\n" + d.text);
+  }
+  return d.stage.empty() ? 0 : 1;
+}
+
+int convert_command(const std::string& in, const std::string& out, Common& common) {
+  const std::string to = std::filesystem::path(out).extension();
+  if (to != ".fir" && to != ".fuse") throw Error(ErrorCode::kUsage, "the file to write must end in .fir or .fuse; rename it", out);
+  LoadedFile file = load_file(in);
+  if (to == ".fuse") {
+    write_file(out, encode(subject_of(file)));
+  } else {
+    if (file.bundle && !file.bundle->ranks.empty()) {
+      // The recorded inputs take the place of the default ones, as far as text can hold them.
+      InputSpecs specs{main_graph(file.module).name, "host", {}};
+      bool has_bytes = false;
+      for (const InputRecord& r : file.bundle->ranks[0].inputs) {
+        has_bytes = has_bytes || r.bytes;
+        specs.specs.push_back(r.spec);
+      }
+      if (has_bytes) {
+        note("the bundle holds inputs as bytes, which text does not; the program keeps its own defaults");
+      } else {
+        std::erase_if(file.module.input_specs, [&](const InputSpecs& s) { return s.graph == specs.graph && s.where == specs.where; });
+        file.module.input_specs.push_back(std::move(specs));
+      }
+      const StepList* schedule = nullptr;
+      for (const StepList& l : file.bundle->steps)
+        if (l.name == "schedule") schedule = &l;
+      if (schedule && !find_steps(file.module, schedule->graph)) file.module.step_lists.push_back({"", schedule->graph, schedule->steps});
+    }
+    write_file(out, print(file.module));
+  }
+  if (common.json) print_line(JsonObject().add("in", in).add("out", out).add("ok", true).text());
+  return 0;
+}
+
+}  // namespace fusebox::cli

@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <map>
+
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "replay/cli/commands.h"
+#include "replay/cli/json.h"
+#include "replay/cli/load.h"
+#include "replay/cli/report.h"
+#include "replay/cuda_loader.h"
+#include "replay/file.h"
+#include "replay/input.h"
+#include "replay/npy.h"
+#include "replay/record.h"
+#include "serde/encode.h"
+
+namespace fusebox::cli {
+namespace {
+
+// The executor that was named, or a GPU if there is one that can be used, else the host.
+Executor choose_executor(const std::string& on) {
+  if (!on.empty()) return *parse_executor(on);
+  if (default_executor() == Executor::kHost) return Executor::kHost;
+  try {
+    cuda_backend().compiler_version();
+    if (!cuda_backend().devices().empty()) return Executor::kCuda;
+    note("no GPU is there; running on the host");
+  } catch (const Error& e) {
+    if (e.code != ErrorCode::kNoDevice && e.code != ErrorCode::kModuleMissing) throw;
+    note(std::string("running on the host: ") + e.what());
+  }
+  return Executor::kHost;
+}
+
+// The inputs of a program, and how a bundle keeps them.
+struct Inputs {
+  std::vector<Argument> arguments;
+  std::vector<RecordedInput> records;
+};
+
+Inputs inputs_of_file(const LoadedFile& file, const Graph& fusion, Executor executor, const std::vector<std::string>& given) {
+  Inputs result;
+  if (!file.bundle || file.bundle->ranks.empty()) {
+    const InputSpecs* defaults = nullptr;
+    if (executor == Executor::kCuda) defaults = find_input_specs(file.module, fusion.name, "gpu");
+    if (!defaults) defaults = find_input_specs(file.module, fusion.name, "host");
+    result.arguments = make_arguments(fusion, defaults, given);
+    result.records = recorded_inputs(fusion, defaults, given, result.arguments);
+    return result;
+  }
+  // Those of the recorded run, but for what is given anew.
+  InputSpecs defaults;
+  for (const InputRecord& r : file.bundle->ranks[0].inputs) defaults.specs.push_back(r.spec);
+  result.arguments = make_arguments(fusion, &defaults, given);
+  result.records = recorded_inputs(fusion, &defaults, given, result.arguments);
+  const std::vector<Argument> recorded = bundle_arguments(*file.bundle);
+  for (size_t i = 0; i < recorded.size() && i < result.arguments.size(); ++i) {
+    const InputRecord& r = file.bundle->ranks[0].inputs[i];
+    const bool replaced = std::any_of(given.begin(), given.end(), [&](const std::string& g) { return parse_input_option(g).name == r.spec.name; });
+    if (replaced || !r.bytes) continue;
+    result.arguments[i] = recorded[i];
+    result.records[i].has_generator = false;
+  }
+  return result;
+}
+
+std::vector<Step> read_steps(const std::string& path, const Graph& fusion) {
+  const std::string text = read_text_file(path);
+  try {
+    return parse_steps(text);
+  } catch (const Error& steps_error) {
+    // A whole program, whose steps are taken.
+    try {
+      const Module m = parse_module(text);
+      if (const StepList* list = find_steps(m, fusion.name)) return list->steps;
+    } catch (const Error&) {
+    }
+    throw Error(steps_error.code, steps_error.what(), path + ":" + steps_error.place);
+  }
+}
+
+// NAME=FILE.npy pairs; a name is an output's, or that of an input that an output overwrites.
+std::map<size_t, std::string> output_files(const Graph& fusion, const std::vector<std::string>& given) {
+  std::map<size_t, std::string> files;
+  const auto outs = outputs(fusion);
+  for (const std::string& option : given) {
+    const size_t equal = option.find('=');
+    if (equal == std::string::npos || equal == 0 || equal + 1 == option.size())
+      throw Error(ErrorCode::kUsage, "--output takes NAME=FILE.npy, such as --output y=y.npy", option);
+    std::string name = option.substr(0, equal);
+    if (name[0] == '%') name.erase(0, 1);
+    size_t found = outs.size();
+    for (size_t i = 0; i < outs.size(); ++i)
+      if (fusion[outs[i].value].name == name || (outs[i].alias && fusion[outs[i].alias].name == name)) found = i;
+    if (found == outs.size()) throw Error(ErrorCode::kUnknownName, "the program has no output of this name; `show FILE` lists its outputs", "%" + name);
+    files[found] = option.substr(equal + 1);
+  }
+  return files;
+}
+
+TensorData tensor_of(const Argument& a) {
+  if (!a.is_scalar) return a.tensor;
+  TensorData t = allocate_tensor(a.dtype, {});
+  store_element(t, 0, a.bits);
+  return t;
+}
+
+int64_t kernel_count(const Run& run) {
+  return std::count_if(run.compiled.segmentation.segments.begin(), run.compiled.segmentation.segments.end(),
+                       [](const Segment& s) { return s.executor == SegmentExecutor::kKernel; });
+}
+
+std::string run_json(const Run& run, const std::vector<CheckedOutput>& checked, bool ok, const std::string& record) {
+  JsonObject stages;
+  for (const StageDigest& d : run.digests) stages.add(d.name, text(d.digest));
+  std::vector<std::string> outs;
+  for (size_t i = 0; i < run.outputs.size(); ++i) {
+    const RunOutput& o = run.outputs[i];
+    JsonObject out;
+    out.add("name", o.name).add("dtype", text(o.value.dtype));
+    out.add("shape", std::span<const int64_t>(o.value.tensor.shape)).add("strides", std::span<const int64_t>(o.value.tensor.strides));
+    out.add("digest", text(o.digest));
+    if (!o.overwrites.empty()) out.add("overwrites", o.overwrites);
+    if (!checked.empty()) out.add("max_error", checked[i].comparison.max_error).add("bound", checked[i].comparison.bound).add("ok", checked[i].comparison.ok);
+    outs.push_back(out.text());
+  }
+  JsonObject all;
+  all.add("program", run.fusion.name).add("executor", text(run.executor)).add("kernels", kernel_count(run));
+  all.raw("stages", stages.text()).raw("outputs", json_list(outs)).add("ok", ok);
+  if (!record.empty()) all.add("record", record);
+  if (run.failure) all.raw("error", error_object(run.failure->code, run.failure->message, run.failure->place));
+  return all.text();
+}
+
+std::string run_text(const Run& run, const std::vector<CheckedOutput>& checked, const std::string& record) {
+  std::string out = "@" + run.fusion.name + " on " + std::string(text(run.executor));
+  if (run.executor != Executor::kAten) {
+    const int64_t kernels = kernel_count(run);
+    out += fmt::format(": {} kernel{}, {} launch{}", kernels, kernels == 1 ? "" : "s", run.launches, run.launches == 1 ? "" : "es");
+  }
+  out += "\n";
+  for (const StageDigest& d : run.digests) out += fmt::format("  {:<12} {}\n", d.name, text(d.digest));
+  for (size_t i = 0; i < run.outputs.size(); ++i) {
+    const RunOutput& o = run.outputs[i];
+    out += "%" + o.name;
+    if (!o.overwrites.empty()) out += " over %" + o.overwrites;
+    out += " = " + (o.value.is_scalar ? print_literal(o.value.dtype, o.value.bits) : describe(o.value.tensor)) + "\n";
+    if (checked.empty()) continue;
+    const Comparison& c = checked[i].comparison;
+    out += c.ok ? fmt::format("  agrees with ATen: largest error {} of {} allowed\n", c.max_error, c.bound)
+                : "  DIFFERS from ATen: " + c.message(o.name) + "\n";
+  }
+  if (!record.empty()) out += "recorded in " + record + "\n";
+  return out;
+}
+
+}  // namespace
+
+int run_command(const RunArguments& a, Common& common) {
+  const LoadedFile file = load_file(a.file);
+  common.subject = subject_of(file);
+  const Graph& fusion = main_graph(file.module);
+  RunOptions options;
+  options.executor = choose_executor(a.on);
+  options.threads = a.threads;
+  options.unfused = a.unfused;
+  if (!a.steps.empty()) options.steps = read_steps(a.steps, fusion);
+  const auto files = output_files(fusion, a.outputs);
+  const Inputs inputs = inputs_of_file(file, fusion, options.executor, a.inputs);
+
+  const Run run = run_program(file.module, inputs.arguments, options);
+  std::vector<CheckedOutput> checked;
+  bool ok = !run.failure;
+  if (ok && a.check) {
+    checked = check_outputs(run, inputs.arguments);
+    for (const CheckedOutput& c : checked) ok = ok && c.comparison.ok;
+  }
+  if (!run.failure)
+    for (const auto& [index, path] : files) write_npy(path, tensor_of(run.outputs[index].value));
+  const bool is_internal = run.failure && row_of(run.failure->code).outcome == Outcome::kInternal;
+  std::optional<Bundle> bundle;
+  if (!a.record.empty() || is_internal) bundle = make_bundle(run, file.module, inputs.records, inputs.arguments);
+  if (!a.record.empty()) write_file(a.record, encode(*bundle));
+
+  if (common.json)
+    print_line(run_json(run, checked, ok, a.record));
+  else
+    print_text(run.failure ? (a.record.empty() ? "" : "recorded in " + a.record + "\n") : run_text(run, checked, a.record));
+  if (run.failure && !common.json) report_error(Error(run.failure->code, run.failure->message, run.failure->place), common);
+  if (is_internal && a.record.empty()) write_reproducer(*bundle, common);
+  return run.failure ? failure_exit_code(run.failure->code) : ok ? 0 : 1;
+}
+
+}  // namespace fusebox::cli
