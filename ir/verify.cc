@@ -123,9 +123,19 @@ class OrderChecker {
     for (RegionId r : op.regions) region(r, depth + 1);
     for (ValueId v : op.results) {
       if (g_[v].def != id) invalid("a result does not say which op defines it", place_of(g_, v));
+      if (op.kind == OpKind::kInput && g_.is_tensor(v)) visible_extents(v);
       if (g_[v].constant || g_[v].index_of) invalid("a result is a constant or an index", place_of(g_, v));
       define(v);
     }
+  }
+
+  // Others' extents follow from operands; an input's stand for themselves.
+  void visible_extents(ValueId v) const {
+    for (DomainId d : g_.tensor_of(v).logical)
+      for (ValueId extent : {g_[d].extent, g_[d].expanded})
+        if (extent && !g_.is_constant(extent) && values_[extent.index] != kVisible)
+          throw Error(ErrorCode::kNotDominated, "an input has an extent that is not defined yet; define it before the input",
+                      place_of(g_, v));
   }
 
   void define(ValueId v) {

@@ -184,7 +184,9 @@ TEST(Structure, DomainsDeriveNoDeeperThanTheLimit) {
     t.inputs = {DomainId(g.domains.size() - 1)};
     IterDomain d;
     d.def = TransformId(g.transforms.size());
-    t.outputs = {add_domain(g, g.domains.back().tensor, d)};
+    d.tensor = g.domains.back().tensor;
+    t.outputs = {DomainId(g.domains.size())};
+    g.domains.push_back(d);
     g.transforms.push_back(t);
   };
   // The last domain of `good` stands for another one, which is one level.
