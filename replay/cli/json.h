@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 #include "ir/json.h"
 
 namespace fusebox::cli {
