@@ -1,7 +1,9 @@
-// `Bundle`: what a `.fuse` file holds: a run as data, so that it can be repeated, compared and shrunk elsewhere. A value.
+// `Bundle`: what a `.fuse` file holds: a run as data, so that it can be repeated, compared and shrunk elsewhere. A
+// value.
 //
-// Invariants (`encode` and `decode` check them): stages ascend, each at most once; names of digests, keys of options and of an
-// environment are unique; the bytes of an input are as many as its shape and dtype say; a failure's code is in the error table.
+// Invariants (`encode` and `decode` check them): stages ascend, each at most once; names of digests, keys of options
+// and of an environment are unique; the bytes of an input are as many as its shape and dtype say; a failure's code is
+// in the error table.
 //
 //   Bundle b;
 //   b.stages.push_back({Stage::kFusion, module});

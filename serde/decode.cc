@@ -1,14 +1,14 @@
-// FlatBuffers' Verifier, the header, the fields, the structure, the meaning: in this order, each on what the one before let by.
+// FlatBuffers' Verifier, the header, the fields, the structure, the meaning: in this order, each on what the one before
+// let by.
 #include "serde/decode.h"
 
 #include <algorithm>
 
+#include "serde/bundle_generated.h"
 #include "serde/features.h"
 #include "serde/reader.h"
 #include "serde/semantics.h"
 #include "serde/structure.h"
-
-#include "serde/bundle_generated.h"
 
 namespace fusebox {
 namespace {

@@ -1,5 +1,5 @@
-// Bytes to values: the one gate for bytes that anyone may have made. It takes any bytes and returns a value that all code may
-// use, or throws an Error whose place is the field (`module.graphs[0].ops[3].kind`):
+// Bytes to values: the one gate for bytes that anyone may have made. It takes any bytes and returns a value that all
+// code may use, or throws an Error whose place is the field (`module.graphs[0].ops[3].kind`):
 //
 //   kNotABundle     another kind of file            kNewerVersion  the feature that it needs, by name
 //   kDamagedBundle  FlatBuffers' Verifier refused   kTooLarge      a limit of limits.h

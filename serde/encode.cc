@@ -1,10 +1,9 @@
 #include "serde/encode.h"
 
+#include "serde/bundle_generated.h"
 #include "serde/features.h"
 #include "serde/structure.h"
 #include "serde/writer.h"
-
-#include "serde/bundle_generated.h"
 
 namespace fusebox {
 namespace {

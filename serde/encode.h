@@ -1,4 +1,5 @@
-// Values to bytes. The same value gives the same bytes everywhere; decode.h gives it back exactly, ids and order included.
+// Values to bytes. The same value gives the same bytes everywhere; decode.h gives it back exactly, ids and order
+// included.
 //
 // Throws kInvalidField, kTooLarge or kBadAttribute, with the field as place, for what decode would refuse as structure
 // (structure.h, bundle.h, limits.h); a program's meaning is not looked at.

@@ -34,7 +34,8 @@ bool uses(const Bundle& b, Feature feature) {
       return true;
     case Feature::kExactInputs:
       return std::any_of(b.ranks.begin(), b.ranks.end(), [](const Rank& rank) {
-        return std::any_of(rank.inputs.begin(), rank.inputs.end(), [](const InputRecord& i) { return i.bytes.has_value(); });
+        return std::any_of(rank.inputs.begin(), rank.inputs.end(),
+                           [](const InputRecord& i) { return i.bytes.has_value(); });
       });
     case Feature::kArtifacts:
       return !b.artifacts.empty();
@@ -70,7 +71,8 @@ std::string quoted(std::string_view name) {
 std::span<const FeatureRow> feature_rows() { return kRows; }
 
 uint32_t format_version() {
-  return std::max_element(std::begin(kRows), std::end(kRows), [](const auto& a, const auto& b) { return a.since < b.since; })
+  return std::max_element(std::begin(kRows), std::end(kRows),
+                          [](const auto& a, const auto& b) { return a.since < b.since; })
       ->since;
 }
 
@@ -113,7 +115,8 @@ uint64_t check_header(const wire::Header& header, const Place& place) {
       newer("feature " + std::to_string(bit), Place(place, "features"));
   if (named != header.features()) invalid_field(Place(place, "features"), "the bits and the names differ");
   if (version > format_version()) newer("format " + std::to_string(version), Place(place, "version"));
-  if (version != version_for(header.features())) invalid_field(Place(place, "version"), "the features are of another version");
+  if (version != version_for(header.features()))
+    invalid_field(Place(place, "version"), "the features are of another version");
   return header.features();
 }
 

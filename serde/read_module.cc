@@ -29,7 +29,8 @@ AttrValue read_attr_value(Reader& reader, AttrKey key, const wire::Attr& from, c
       if (const size_t rows = element_rows(key))
         for (size_t i = 0; i < list.size(); ++i)
           if (static_cast<uint64_t>(list[i]) >= rows)
-            invalid_field(Place(ints, i), std::to_string(list[i]) + " is no row; the table has " + std::to_string(rows));
+            invalid_field(Place(ints, i),
+                          std::to_string(list[i]) + " is no row; the table has " + std::to_string(rows));
       return list;
     }
 #define FUSEBOX_TYPE(type) \
@@ -144,14 +145,14 @@ class GraphReader {
 Step read_step(Reader& reader, const wire::Step& from, const Place& place) {
   Step step;
   step.kind = Reader::row<StepKind>(from.kind(), Place(place, "kind"));
-  step.operands = reader.list<StepOperand>(
-      from.operands(), Place(place, "operands"), limits::kNodes, [&](const wire::StepOperand& operand, const Place& at) {
-        StepOperand to;
-        to.value = reader.string(operand.value(), Place(at, "value"));
-        to.domain = reader.string(operand.domain(), Place(at, "domain"));
-        to.integer = operand.integer();
-        return to;
-      });
+  step.operands = reader.list<StepOperand>(from.operands(), Place(place, "operands"), limits::kNodes,
+                                           [&](const wire::StepOperand& operand, const Place& at) {
+                                             StepOperand to;
+                                             to.value = reader.string(operand.value(), Place(at, "value"));
+                                             to.domain = reader.string(operand.domain(), Place(at, "domain"));
+                                             to.integer = operand.integer();
+                                             return to;
+                                           });
   step.results = reader.names(from.results(), Place(place, "results"));
   step.attrs = read_attrs(reader, from.attrs(), Place(place, "attrs"));
   return step;
@@ -163,7 +164,8 @@ std::vector<Step> read_steps(Reader& reader, const flatbuffers::Vector<flatbuffe
                            [&](const wire::Step& step, const Place& at) { return read_step(reader, step, at); });
 }
 
-std::vector<Crossing> read_crossings(Reader& reader, const flatbuffers::Vector<flatbuffers::Offset<wire::Crossing>>* from,
+std::vector<Crossing> read_crossings(Reader& reader,
+                                     const flatbuffers::Vector<flatbuffers::Offset<wire::Crossing>>* from,
                                      const Place& place) {
   return reader.list<Crossing>(from, place, limits::kNodes, [&](const wire::Crossing& crossing, const Place& at) {
     Crossing to;
@@ -253,7 +255,8 @@ Module read_module(Reader& reader, const wire::Module& from, const Place& place)
         return to;
       });
   m.input_specs = reader.list<InputSpecs>(
-      from.input_specs(), Place(place, "input_specs"), limits::kGraphs, [&](const wire::InputSpecs& specs, const Place& at) {
+      from.input_specs(), Place(place, "input_specs"), limits::kGraphs,
+      [&](const wire::InputSpecs& specs, const Place& at) {
         InputSpecs to;
         to.graph = reader.string(specs.graph(), Place(at, "graph"));
         to.where = reader.string(specs.where(), Place(at, "where"));

@@ -1,8 +1,8 @@
-// What every part of the decoder shares: FlatBuffers fields to values, each checked against its table and limit. Made for
-// bytes that FlatBuffers' Verifier accepted, which may still be hostile.
+// What every part of the decoder shares: FlatBuffers fields to values, each checked against its table and limit. Made
+// for bytes that FlatBuffers' Verifier accepted, which may still be hostile.
 //
-// Invariants: memory is taken from the budget before it is allocated; vectors of 8-byte elements are copied, because the
-// Verifier does not check how they are aligned.
+// Invariants: memory is taken from the budget before it is allocated; vectors of 8-byte elements are copied, because
+// the Verifier does not check how they are aligned.
 #pragma once
 
 #include <bit>
@@ -13,9 +13,8 @@
 #include "ir/error.h"
 #include "ir/module.h"
 #include "serde/limits.h"
-#include "serde/place.h"
-
 #include "serde/module_generated.h"
+#include "serde/place.h"
 
 namespace fusebox {
 
@@ -49,15 +48,16 @@ class Reader {
     constexpr size_t kAllocationBytes = 16;
     const size_t bytes = count * each + kAllocationBytes;
     if (bytes > left_)
-      throw Error(ErrorCode::kTooLarge, "the file asks for more memory than one of its size may; its fields share objects",
-                  place.text());
+      throw Error(ErrorCode::kTooLarge,
+                  "the file asks for more memory than one of its size may; its fields share objects", place.text());
     left_ -= bytes;
   }
 
   static void at_most(size_t count, size_t limit, const Place& place) {
     if (count > limit)
       throw Error(ErrorCode::kTooLarge,
-                  "has " + std::to_string(count) + " elements or bytes; the limit is " + std::to_string(limit), place.text());
+                  "has " + std::to_string(count) + " elements or bytes; the limit is " + std::to_string(limit),
+                  place.text());
   }
 
   std::string string(const flatbuffers::String* text, const Place& place, size_t limit = limits::kNameBytes) {
@@ -136,9 +136,8 @@ class Reader {
   }
 
   std::vector<std::string> names(const flatbuffers::Vector<flatbuffers::Offset<wire::Name>>* from, const Place& place) {
-    return list<std::string>(from, place, limits::kNodes, [&](const wire::Name& name, const Place& at) {
-      return string(name.text(), at);
-    });
+    return list<std::string>(from, place, limits::kNodes,
+                             [&](const wire::Name& name, const Place& at) { return string(name.text(), at); });
   }
 
  private:

@@ -24,7 +24,8 @@ void check_step(const Step& step, const Place& place) {
   const Place operands(place, "operands"), attrs(place, "attrs");
   const auto ranges = slot_ranges(*row.format, step.operands.size());
   if (!ranges)
-    invalid(operands, "'" + std::string(row.text) + "' does not take " + std::to_string(step.operands.size()) + " operands");
+    invalid(operands,
+            "'" + std::string(row.text) + "' does not take " + std::to_string(step.operands.size()) + " operands");
   for (size_t slot = 0; slot < row.format->all().size(); ++slot)
     for (size_t i = 0; i < (*ranges)[slot].count; ++i) {
       const size_t operand = (*ranges)[slot].begin + i;

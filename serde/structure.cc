@@ -16,8 +16,8 @@ namespace {
 
 enum class Presence { kRequired, kOptional };
 
-// Walks the edges of nodes 0 … count−1 that `edges(node, visit)` names. Returns the length of the longest path to each node,
-// or the first node that a cycle keeps from being reached.
+// Walks the edges of nodes 0 … count−1 that `edges(node, visit)` names. Returns the length of the longest path to each
+// node, or the first node that a cycle keeps from being reached.
 struct Walk {
   std::vector<uint32_t> depth;
   std::optional<size_t> stuck;
@@ -73,11 +73,13 @@ class StructureCheck {
   }
 
   template <class IdType, class Node>
-  void in_range(IdType id, const std::vector<Node>& nodes, const Place& place, Presence presence = Presence::kRequired) {
+  void in_range(IdType id, const std::vector<Node>& nodes, const Place& place,
+                Presence presence = Presence::kRequired) {
     if (!id && presence == Presence::kOptional) return;
     if (id.index >= nodes.size())
-      invalid(place, id ? "id " + std::to_string(id.index) + " is out of range; there are " + std::to_string(nodes.size())
-                        : "the id is missing");
+      invalid(place,
+              id ? "id " + std::to_string(id.index) + " is out of range; there are " + std::to_string(nodes.size())
+                 : "the id is missing");
   }
   template <class IdType, class Node>
   void in_range(const std::vector<IdType>& ids, const std::vector<Node>& nodes, const Place& place,
@@ -121,8 +123,10 @@ class StructureCheck {
   void ranges(const Transform& t, const Place& at) {
     const bool two_in = t.kind == TransformKind::kMerge || t.kind == TransformKind::kSwizzle;
     const bool two_out = t.kind == TransformKind::kSplit || t.kind == TransformKind::kSwizzle;
-    if (t.inputs.size() != (two_in ? 2u : 1u)) invalid(Place(at, "inputs"), "this kind takes another number of domains");
-    if (t.outputs.size() != (two_out ? 2u : 1u)) invalid(Place(at, "outputs"), "this kind gives another number of domains");
+    if (t.inputs.size() != (two_in ? 2u : 1u))
+      invalid(Place(at, "inputs"), "this kind takes another number of domains");
+    if (t.outputs.size() != (two_out ? 2u : 1u))
+      invalid(Place(at, "outputs"), "this kind gives another number of domains");
     in_range(t.inputs, g_.domains, Place(at, "inputs"));
     in_range(t.outputs, g_.domains, Place(at, "outputs"));
     scalar(t.factor, Place(at, "factor"));
@@ -213,10 +217,11 @@ class StructureCheck {
     });
     acyclic(result, domains);
     shallow(result, domains, limits::kDomainDepth);
-    const auto stand_ins = std::count_if(g_.domains.begin(), g_.domains.end(), [](const auto& d) { return bool(d.like); });
+    const auto stand_ins =
+        std::count_if(g_.domains.begin(), g_.domains.end(), [](const auto& d) { return bool(d.like); });
     if (static_cast<size_t>(stand_ins) > limits::kLoopBroadcasts)
-      throw Error(ErrorCode::kTooLarge, "more than " + std::to_string(limits::kLoopBroadcasts) + " domains stand for others",
-                  domains.text());
+      throw Error(ErrorCode::kTooLarge,
+                  "more than " + std::to_string(limits::kLoopBroadcasts) + " domains stand for others", domains.text());
   }
 
   void value_cycles() {
@@ -250,7 +255,8 @@ void check_layout(const std::vector<int64_t>& shape, const std::vector<int64_t>&
   const Place extents(place, "shape");
   for (size_t i = 0; i < shape.size(); ++i)
     if (shape[i] < 0 || __builtin_mul_overflow(elements, std::max<int64_t>(shape[i], 1), &elements))
-      invalid(Place(extents, i), "an extent of " + std::to_string(shape[i]) + " is negative or makes too many elements");
+      invalid(Place(extents, i),
+              "an extent of " + std::to_string(shape[i]) + " is negative or makes too many elements");
   if (!strides.empty() && strides.size() != shape.size())
     invalid(Place(place, "strides"), "there have to be as many strides as extents, or none");
 }

@@ -1,9 +1,11 @@
-// What every graph has to hold so that any code may walk it: ids in range, back references that agree, no cycle, bounded
-// depth. What a program means (ranks, dtypes, names, order) is checked after this, by ir/verify.h.
+// What every graph has to hold so that any code may walk it: ids in range, back references that agree, no cycle,
+// bounded depth. What a program means (ranks, dtypes, names, order) is checked after this, by ir/verify.h.
 //
 // Of a graph that passes:
-// - every id is in range, or none where graph.h allows it; kind kTensor is exactly where a tensor is, and that names its value;
-// - all domains of a tensor's lists, and of one transform, are of one tensor; a transform's outputs name it as their `def`;
+// - every id is in range, or none where graph.h allows it; kind kTensor is exactly where a tensor is, and that names
+// its value;
+// - all domains of a tensor's lists, and of one transform, are of one tensor; a transform's outputs name it as their
+// `def`;
 // - extents and factors are scalars; a region belongs to one op, an op to one region, both at most;
 // - regions nest, domains derive and values depend without cycles, the first two within limits.h.
 #pragma once

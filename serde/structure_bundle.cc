@@ -48,7 +48,8 @@ void check_rank(const Rank& rank, const Place& place) {
   if (rank.failure) {
     const ErrorCode code = rank.failure->code;
     if (row_of(code).code != code)
-      invalid(Place(Place(place, "failure"), "code"), std::to_string(static_cast<unsigned>(code)) + " is no error's number");
+      invalid(Place(Place(place, "failure"), "code"),
+              std::to_string(static_cast<unsigned>(code)) + " is no error's number");
   }
   unique(rank.environment, Place(place, "environment"), [](const KeyValue& e) { return std::string_view(e.key); });
 }

@@ -19,7 +19,8 @@ flatbuffers::Offset<wire::Attr> write_attr(Writer& w, const Attr& attr, const Pl
                                                 : std::holds_alternative<int64_t>(attr.value);
   if (!fits)
     throw Error(ErrorCode::kBadAttribute,
-                "attribute '" + std::string(row_of(attr.key).text) + "' holds a value of another kind; set it as its table row says",
+                "attribute '" + std::string(row_of(attr.key).text) +
+                    "' holds a value of another kind; set it as its table row says",
                 place.text());
   int64_t integer = 0;
   flatbuffers::Offset<flatbuffers::String> text;
@@ -55,8 +56,8 @@ class GraphWriter {
     const auto loop_broadcasts = w_.ids(t.loop_broadcasts, Place(at, "loop_broadcasts"));
     const auto transforms = w_.ids(t.transforms, Place(at, "transforms"));
     const auto devices = w_.integers(t.devices, Place(at, "devices"));
-    return wire::CreateTensor(w_.b, t.value.index, root, logical, allocation, loop, contiguity, loop_broadcasts, transforms,
-                              number(t.memory), devices, t.inline_at.index, t.circular_depth);
+    return wire::CreateTensor(w_.b, t.value.index, root, logical, allocation, loop, contiguity, loop_broadcasts,
+                              transforms, number(t.memory), devices, t.inline_at.index, t.circular_depth);
   }
 
   flatbuffers::Offset<wire::Domain> write(const IterDomain& d, const Place& at) {
@@ -181,12 +182,13 @@ flatbuffers::Offset<wire::Module> write_module(Writer& w, const Module& m, const
                                      [&](const Segment& s, const Place& there) { return write_segment(w, s, there); });
         return wire::CreateSegmentation(w.b, graph, segments);
       });
-  const auto input_specs = w.list(
-      m.input_specs, Place(place, "input_specs"), limits::kGraphs, [&](const InputSpecs& from, const Place& at) {
+  const auto input_specs =
+      w.list(m.input_specs, Place(place, "input_specs"), limits::kGraphs, [&](const InputSpecs& from, const Place& at) {
         const auto graph = w.string(from.graph, Place(at, "graph"));
         const auto where = w.string(from.where, Place(at, "where"));
-        const auto specs = w.list(from.specs, Place(at, "specs"), limits::kNodes,
-                                  [&](const InputSpec& s, const Place& there) { return write_input_spec(w, s, there); });
+        const auto specs =
+            w.list(from.specs, Place(at, "specs"), limits::kNodes,
+                   [&](const InputSpec& s, const Place& there) { return write_input_spec(w, s, there); });
         return wire::CreateInputSpecs(w.b, graph, where, specs);
       });
   return wire::CreateModule(w.b, graphs, step_lists, segmentations, input_specs);

@@ -9,9 +9,8 @@
 #include "ir/error.h"
 #include "ir/module.h"
 #include "serde/limits.h"
-#include "serde/place.h"
-
 #include "serde/module_generated.h"
+#include "serde/place.h"
 
 namespace fusebox {
 
@@ -27,14 +26,16 @@ class Writer {
   // FlatBuffers stops the program at 2 GiB, so every list asks first.
   void room(size_t bytes, const Place& place) {
     if (bytes > limits::kFileBytes || b.GetSize() + bytes > limits::kFileBytes)
-      throw Error(ErrorCode::kTooLarge,
-                  "the file would be longer than " + std::to_string(limits::kFileBytes) + " bytes; record inputs by seed",
-                  place.text());
+      throw Error(
+          ErrorCode::kTooLarge,
+          "the file would be longer than " + std::to_string(limits::kFileBytes) + " bytes; record inputs by seed",
+          place.text());
   }
   static void at_most(size_t count, size_t limit, const Place& place) {
     if (count > limit)
       throw Error(ErrorCode::kTooLarge,
-                  "has " + std::to_string(count) + " elements or bytes; the limit is " + std::to_string(limit), place.text());
+                  "has " + std::to_string(count) + " elements or bytes; the limit is " + std::to_string(limit),
+                  place.text());
   }
 
   Offset<flatbuffers::String> required(std::string_view text, const Place& place, size_t limit = limits::kNameBytes) {

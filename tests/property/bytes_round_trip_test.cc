@@ -1,7 +1,6 @@
-// Law: decode gives back what encode was given, ids and dead nodes included; the same value gives the same bytes; and between
-// them the round trips meet every row of every table that a file can hold.
+// Law: decode gives back what encode was given, ids and dead nodes included; the same value gives the same bytes; and
+// between them the round trips meet every row of every table that a file can hold.
 #include <gtest/gtest.h>
-
 #include <map>
 #include <set>
 
@@ -96,9 +95,9 @@ class Coverage {
       see("attr", attr.key);
       if (const Dtype* dtype = std::get_if<Dtype>(&attr.value)) see("dtype of an attribute", *dtype);
       switch (row_of(attr.key).kind) {
-#define FUSEBOX_TYPE(type)                             \
-  case AttrKind::k##type:                              \
-    see(#type, std::get<int64_t>(attr.value));         \
+#define FUSEBOX_TYPE(type)                     \
+  case AttrKind::k##type:                      \
+    see(#type, std::get<int64_t>(attr.value)); \
     break;
         FUSEBOX_ENUM_TYPES(FUSEBOX_TYPE)
 #undef FUSEBOX_TYPE
@@ -139,18 +138,23 @@ TEST(BytesRoundTrip, BundlesComeBackIdenticalAndMeetEveryRow) {
     covered.add(back);
   }
   for (const OpRow& row : op_rows()) EXPECT_TRUE(covered.has("op", static_cast<size_t>(row.kind))) << "op " << row.text;
-  for (const StepRow& row : step_rows()) EXPECT_TRUE(covered.has("step", static_cast<size_t>(row.kind))) << "step " << row.text;
-  for (const AttrRow& row : attr_rows()) EXPECT_TRUE(covered.has("attr", static_cast<size_t>(row.key))) << "attr " << row.text;
-  for (const ErrorRow& row : error_rows()) EXPECT_TRUE(covered.has("error", static_cast<size_t>(row.code))) << "error " << row.name;
+  for (const StepRow& row : step_rows())
+    EXPECT_TRUE(covered.has("step", static_cast<size_t>(row.kind))) << "step " << row.text;
+  for (const AttrRow& row : attr_rows())
+    EXPECT_TRUE(covered.has("attr", static_cast<size_t>(row.key))) << "attr " << row.text;
+  for (const ErrorRow& row : error_rows())
+    EXPECT_TRUE(covered.has("error", static_cast<size_t>(row.code))) << "error " << row.name;
   for (const DtypeRow& row : dtype_rows())
     for (const char* of : {"a value", "a constant", "an attribute", "an input", "an output", "a crossing"})
-      EXPECT_TRUE(covered.has("dtype of " + std::string(of), static_cast<size_t>(row.dtype))) << row.text << " of " << of;
+      EXPECT_TRUE(covered.has("dtype of " + std::string(of), static_cast<size_t>(row.dtype)))
+          << row.text << " of " << of;
 #define FUSEBOX_TYPE(type)                               \
   for (size_t i = 0; i < enum_texts<type>().size(); ++i) \
     EXPECT_TRUE(covered.has(#type, i)) << #type << " " << enum_texts<type>()[i];
   FUSEBOX_ENUM_TYPES(FUSEBOX_TYPE)
 #undef FUSEBOX_TYPE
-  for (size_t i = 0; i < stage_texts().size(); ++i) EXPECT_TRUE(covered.has("stage", i)) << "stage " << stage_texts()[i];
+  for (size_t i = 0; i < stage_texts().size(); ++i)
+    EXPECT_TRUE(covered.has("stage", i)) << "stage " << stage_texts()[i];
   for (const FeatureRow& row : feature_rows())
     EXPECT_TRUE(covered.has("feature", static_cast<size_t>(row.feature))) << "feature " << row.text;
 }

@@ -1,14 +1,13 @@
-// Law: decode answers any bytes with a value that all code may use or with a coded error, within its bounds of memory. Files that
-// were written are damaged (flipped bits, numbers that matter put anywhere, cuts, splices), graphs are damaged before they are
-// written (ids that point anywhere), others are random from the start.
+// Law: decode answers any bytes with a value that all code may use or with a coded error, within its bounds of memory.
+// Files that were written are damaged (flipped bits, numbers that matter put anywhere, cuts, splices), graphs are
+// damaged before they are written (ids that point anywhere), others are random from the start.
 //
 // FUSEBOX_DAMAGED_CASES sets how many (default 100,000).
-#include <gtest/gtest.h>
-#include <malloc.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <gtest/gtest.h>
+#include <malloc.h>
 #include <map>
 #include <new>
 
@@ -103,7 +102,8 @@ void damage(Random& random, std::string& bytes, const std::vector<std::string>& 
   if (bytes.empty()) return;
   switch (random.below(7)) {
     case 0:
-      for (size_t n = random.one_in(4) ? 1 + random.below(8) : 1; n > 0; --n) bytes[random.below(bytes.size())] ^= static_cast<char>(1 << random.below(8));
+      for (size_t n = random.one_in(4) ? 1 + random.below(8) : 1; n > 0; --n)
+        bytes[random.below(bytes.size())] ^= static_cast<char>(1 << random.below(8));
       break;
     case 1:
       bytes.resize(random.below(bytes.size()));
@@ -136,7 +136,8 @@ void damage(Random& random, std::string& bytes, const std::vector<std::string>& 
     }
     default: {
       const size_t begin = 8 + random.below(bytes.size());
-      for (size_t i = begin; i < bytes.size() && i < begin + random.below(200); ++i) bytes[i] = static_cast<char>(random.next());
+      for (size_t i = begin; i < bytes.size() && i < begin + random.below(200); ++i)
+        bytes[i] = static_cast<char>(random.next());
     }
   }
 }
@@ -206,7 +207,8 @@ void damage(Random& random, Graph& g) {
 // Well-formed bytes of a module whose nodes may refer to anything.
 std::string damaged_module(Random& random, const std::vector<testing::RealProgram>& programs) {
   Module m = random.one_in(2) ? testing::random_module(random.below(64)) : random.pick(programs).module;
-  for (size_t n = random.below(3); n > 0 && !m.graphs.empty(); --n) damage(random, m.graphs[random.below(m.graphs.size())]);
+  for (size_t n = random.below(3); n > 0 && !m.graphs.empty(); --n)
+    damage(random, m.graphs[random.below(m.graphs.size())]);
   return encode_unchecked(m);
 }
 

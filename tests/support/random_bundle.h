@@ -18,7 +18,8 @@ inline std::vector<uint8_t> random_bytes(Random& random, size_t count) {
 // The names get a number: keys have to be unique.
 inline std::vector<KeyValue> random_key_values(Random& random) {
   std::vector<KeyValue> list;
-  for (size_t n = random.below(4); n > 0; --n) list.push_back({random_name(random) + std::to_string(n), random_name(random)});
+  for (size_t n = random.below(4); n > 0; --n)
+    list.push_back({random_name(random) + std::to_string(n), random_name(random)});
   return list;
 }
 
@@ -83,8 +84,9 @@ inline bool identical(const Bundle& a, const Bundle& b) {
     return x.stage == y.stage && identical(x.module, y.module);
   };
   return a.program == b.program &&
-         std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(), same_stage) && a.steps == b.steps &&
-         a.options == b.options && a.digests == b.digests && a.ranks == b.ranks && a.artifacts == b.artifacts;
+         std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(), same_stage) &&
+         a.steps == b.steps && a.options == b.options && a.digests == b.digests && a.ranks == b.ranks &&
+         a.artifacts == b.artifacts;
 }
 
 }  // namespace fusebox::testing

@@ -101,7 +101,8 @@ class GraphMaker {
     const bool two_out = t.kind == TransformKind::kSplit || t.kind == TransformKind::kSwizzle;
     if (list.size() < (two_in ? 2u : 1u)) return;
     const size_t at = random_.below(list.size() - (two_in ? 1 : 0));
-    t.inputs.assign(list.begin() + static_cast<ptrdiff_t>(at), list.begin() + static_cast<ptrdiff_t>(at) + (two_in ? 2 : 1));
+    t.inputs.assign(list.begin() + static_cast<ptrdiff_t>(at),
+                    list.begin() + static_cast<ptrdiff_t>(at) + (two_in ? 2 : 1));
     t.swizzle = random_.pick<SwizzleType>();
     t.inner_split = random_.one_in(2);
     if (t.kind == TransformKind::kSplit || t.kind == TransformKind::kResize) t.factor = random_.pick(scalars_);
@@ -196,7 +197,9 @@ class GraphMaker {
       for (ValueId r : op.results) g_[r].def = id;
       g_.ops.push_back(op);
       g_[region].ops.push_back(id);
-      const size_t regions = depth > 5 ? 0 : format.regions < 0 ? 1 + random_.below(2) : static_cast<size_t>(format.regions);
+      const size_t regions = depth > 5            ? 0
+                             : format.regions < 0 ? 1 + random_.below(2)
+                                                  : static_cast<size_t>(format.regions);
       for (size_t n = 0; n < regions; ++n) {
         const RegionId inner(g_.regions.size());
         g_.regions.emplace_back();
@@ -257,10 +260,12 @@ Segmentation random_segmentation(Random& random, const std::string& graph, const
 }  // namespace
 
 std::string random_name(Random& random, const RandomModuleOptions& options) {
-  static const std::vector<std::string> kOdd = {"a b", "\"q\\", "größe", "%x.y", "0", "end}", std::string("nul\0byte", 8), "\xff\xfe", "→"};
+  static const std::vector<std::string> kOdd = {
+      "a b", "\"q\\", "größe", "%x.y", "0", "end}", std::string("nul\0byte", 8), "\xff\xfe", "→"};
   if (options.odd_names && random.one_in(8)) return random.pick(kOdd);
   std::string name(1, static_cast<char>('a' + random.below(26)));
-  for (size_t n = random.one_in(8) ? 40 : random.below(6); n > 0; --n) name += static_cast<char>('a' + random.below(26));
+  for (size_t n = random.one_in(8) ? 40 : random.below(6); n > 0; --n)
+    name += static_cast<char>('a' + random.below(26));
   return name;
 }
 

@@ -1,5 +1,6 @@
-// Random modules: structurally valid (serde/structure.h), arbitrary in meaning, generic over the tables: every op, step, dtype,
-// attribute and enumeration row turns up within a few hundred seeds. For laws that hold for any module, such as round trips.
+// Random modules: structurally valid (serde/structure.h), arbitrary in meaning, generic over the tables: every op,
+// step, dtype, attribute and enumeration row turns up within a few hundred seeds. For laws that hold for any module,
+// such as round trips.
 //
 //   Module m = random_module(7);        // the same module for the same seed, on every machine
 #pragma once
@@ -40,11 +41,11 @@ class Random {
 };
 
 struct RandomModuleOptions {
-  size_t graphs = 2;        // at most
-  size_t ops = 12;          // of a graph, at most
-  bool odd_names = true;    // names with spaces, quotes, UTF-8, unused bytes
-  bool any_attrs = true;    // attributes that the row does not take
-  bool dead_nodes = true;   // nodes that nothing refers to
+  size_t graphs = 2;       // at most
+  size_t ops = 12;         // of a graph, at most
+  bool odd_names = true;   // names with spaces, quotes, UTF-8, unused bytes
+  bool any_attrs = true;   // attributes that the row does not take
+  bool dead_nodes = true;  // nodes that nothing refers to
 };
 
 Module random_module(uint64_t seed, const RandomModuleOptions& options = {});

@@ -1,5 +1,5 @@
-// The programs that lie in the source tree, which is where tests run: corpus/programs and the inputs of tests/filetests/parse that
-// verify; and for each that has steps, the same with its steps applied.
+// The programs that lie in the source tree, which is where tests run: corpus/programs and the inputs of
+// tests/filetests/parse that verify; and for each that has steps, the same with its steps applied.
 #pragma once
 
 #include <algorithm>

@@ -1,9 +1,8 @@
 // The invariants of bundle.h, each broken in one field, and what a bundle keeps.
 #include "serde/bundle.h"
 
-#include <gtest/gtest.h>
-
 #include <functional>
+#include <gtest/gtest.h>
 
 #include "serde/decode.h"
 #include "serde/encode.h"
@@ -78,7 +77,8 @@ TEST(Bundle, EveryDamagedFieldIsRefusedByItsPlace) {
 TEST(Bundle, NumbersThatAreNoRow) {
   Bundle b = good();
   b.stages[1].stage = static_cast<Stage>(stage_texts().size());
-  expect_error(ErrorCode::kInvalidField, "bundle.stages[1].stage", [&] { decode_bundle(bytes_of(encode_unchecked(b))); });
+  expect_error(ErrorCode::kInvalidField, "bundle.stages[1].stage",
+               [&] { decode_bundle(bytes_of(encode_unchecked(b))); });
   b = good();
   b.ranks[0].outputs[0].dtype = static_cast<Dtype>(dtype_rows().size());
   expect_error(ErrorCode::kInvalidField, "bundle.ranks[0].outputs[0].dtype",

@@ -2,14 +2,12 @@
 #include "serde/features.h"
 
 #include <gtest/gtest.h>
-
 #include <set>
 
+#include "serde/bundle_generated.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 #include "tests/support/expect_error.h"
-
-#include "serde/bundle_generated.h"
 
 namespace fusebox {
 namespace {
@@ -125,7 +123,8 @@ TEST(Features, ACutFileDoesNotVerify) {
   const std::string bytes = encode(Bundle{});
   // The last bytes may be padding.
   for (size_t size = 8; size + 4 <= bytes.size(); ++size)
-    expect_error(ErrorCode::kDamagedBundle, "bundle", [&] { decode_bundle(bytes_of(std::string_view(bytes).substr(0, size))); });
+    expect_error(ErrorCode::kDamagedBundle, "bundle",
+                 [&] { decode_bundle(bytes_of(std::string_view(bytes).substr(0, size))); });
 }
 
 }  // namespace

@@ -1,14 +1,12 @@
 // Fields that are missing, and numbers that are no row of their table.
+#include <functional>
 #include <gtest/gtest.h>
 
-#include <functional>
-
+#include "serde/bundle_generated.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 #include "serde/features.h"
 #include "tests/support/expect_error.h"
-
-#include "serde/bundle_generated.h"
 
 namespace fusebox {
 namespace {
@@ -58,7 +56,8 @@ const Case kOutside[] = {
     {"graphs[0].values[0].kind", [](Module& m) { m.graphs[0].values[0].kind = outside<ValueKind>(); }},
     {"graphs[0].values[0].dtype", [](Module& m) { m.graphs[0].values[0].dtype = outside<Dtype>(); }},
     {"graphs[0].tensors[0].memory", [](Module& m) { m.graphs[0].tensors[0].memory = outside<MemoryType>(); }},
-    {"graphs[0].tensors[0].contiguity[0]", [](Module& m) { m.graphs[0].tensors[0].contiguity[0] = outside<Contiguity>(); }},
+    {"graphs[0].tensors[0].contiguity[0]",
+     [](Module& m) { m.graphs[0].tensors[0].contiguity[0] = outside<Contiguity>(); }},
     {"graphs[0].domains[0].iter_type", [](Module& m) { m.graphs[0].domains[0].iter_type = outside<IterType>(); }},
     {"graphs[0].domains[0].parallel", [](Module& m) { m.graphs[0].domains[0].parallel = outside<ParallelType>(); }},
     {"graphs[0].transforms[0].kind", [](Module& m) { m.graphs[0].transforms[0].kind = outside<TransformKind>(); }},
@@ -68,15 +67,18 @@ const Case kOutside[] = {
     {"graphs[0].ops[0].attrs[0].integer", [](Module& m) { attrs(m).set(AttrKey::kReduceOp, int64_t{77}); }},
     {"graphs[0].ops[0].attrs[0].integer", [](Module& m) { attrs(m).set(AttrKey::kReduceOp, int64_t{-1}); }},
     {"graphs[0].ops[0].attrs[0].integer", [](Module& m) { attrs(m).set(AttrKey::kUnroll, int64_t{2}); }},
-    {"graphs[0].ops[0].attrs[0].ints[1]", [](Module& m) { attrs(m).set(AttrKey::kThreads, std::vector<int64_t>{1, 99}); }},
-    {"graphs[0].ops[0].attrs[0].ints[0]", [](Module& m) { attrs(m).set(AttrKey::kContiguity, std::vector<int64_t>{-1}); }},
+    {"graphs[0].ops[0].attrs[0].ints[1]",
+     [](Module& m) { attrs(m).set(AttrKey::kThreads, std::vector<int64_t>{1, 99}); }},
+    {"graphs[0].ops[0].attrs[0].ints[0]",
+     [](Module& m) { attrs(m).set(AttrKey::kContiguity, std::vector<int64_t>{-1}); }},
     {"step_lists[0].steps[0].kind", [](Module& m) { m.step_lists[0].steps[0].kind = outside<StepKind>(); }},
     {"segmentations[0].segments[0].executor",
      [](Module& m) { m.segmentations[0].segments[0].executor = outside<SegmentExecutor>(); }},
     {"segmentations[0].segments[0].inputs[0].contiguity[0]",
      [](Module& m) { m.segmentations[0].segments[0].inputs[0].contiguity[0] = outside<Contiguity>(); }},
     {"input_specs[0].specs[0].dtype", [](Module& m) { m.input_specs[0].specs[0].dtype = outside<Dtype>(); }},
-    {"input_specs[0].specs[0].generator", [](Module& m) { m.input_specs[0].specs[0].generator = outside<InputGenerator>(); }},
+    {"input_specs[0].specs[0].generator",
+     [](Module& m) { m.input_specs[0].specs[0].generator = outside<InputGenerator>(); }},
 };
 
 TEST(Fields, NumbersThatAreNoRow) {
@@ -115,9 +117,7 @@ auto list_of(flatbuffers::FlatBufferBuilder& b, flatbuffers::Offset<T> item) {
 }
 template <class Fill>
 std::string graph_with(Fill fill) {
-  return file_with([&](flatbuffers::FlatBufferBuilder& b) {
-    return wire::CreateModule(b, list_of(b, fill(b)));
-  });
+  return file_with([&](flatbuffers::FlatBufferBuilder& b) { return wire::CreateModule(b, list_of(b, fill(b))); });
 }
 void missing(const std::string& place, const std::string& bytes) {
   expect_error(ErrorCode::kInvalidField, "module." + place, [&] { decode_module_structure(bytes_of(bytes)); });

@@ -33,7 +33,8 @@ void refused(const std::string& place, const Step& step) {
   const Module m = with(step);
   const std::string bytes = encode(m);
   EXPECT_TRUE(decode_module_structure(bytes_of(bytes)) == m);
-  expect_error(ErrorCode::kInvalidField, "module.step_lists[0].steps[0]." + place, [&] { decode_module(bytes_of(bytes)); });
+  expect_error(ErrorCode::kInvalidField, "module.step_lists[0].steps[0]." + place,
+               [&] { decode_module(bytes_of(bytes)); });
 }
 
 TEST(Semantics, AGoodStepPasses) {
@@ -77,7 +78,8 @@ TEST(Semantics, StepsOfSegmentsAndBundlesAreCheckedToo) {
                [&] { decode_module(bytes_of(encode(m))); });
   Bundle b;
   b.steps.emplace_back().steps.push_back(step);
-  expect_error(ErrorCode::kInvalidField, "bundle.steps[0].steps[0].operands", [&] { decode_bundle(bytes_of(encode(b))); });
+  expect_error(ErrorCode::kInvalidField, "bundle.steps[0].steps[0].operands",
+               [&] { decode_bundle(bytes_of(encode(b))); });
   Bundle staged;
   staged.stages.push_back({Stage::kSegments, with(step)});
   expect_error(ErrorCode::kInvalidField, "bundle.stages[0].module.step_lists[0].steps[0].operands",

@@ -1,9 +1,8 @@
 // Each rule of structure.h, broken in one field of a good module: decode refuses the bytes, encode the value.
 #include "serde/structure.h"
 
-#include <gtest/gtest.h>
-
 #include <functional>
+#include <gtest/gtest.h>
 
 #include "serde/decode.h"
 #include "serde/encode.h"
@@ -15,7 +14,8 @@ namespace {
 
 using testing::expect_error;
 
-// Two tensors x, y of one domain each; x split; y has a loop broadcast that stands for x's domain; exp and a loop with an exp.
+// Two tensors x, y of one domain each; x split; y has a loop broadcast that stands for x's domain; exp and a loop with
+// an exp.
 Module good() {
   Graph g;
   g.name = "g";
@@ -86,7 +86,14 @@ const Case kCases[] = {
     {"values[2].tensor", [](Graph& g) { g.values[2].tensor = TensorId(0u); }},
     {"tensors[0].value", [](Graph& g) { g.tensors[0].value = far<ValueId>(); }},
     {"tensors[0].value", [](Graph& g) { g.tensors[0].value = ValueId(); }},
-    {"tensors[1].value", [](Graph& g) { g.tensors.push_back(g.tensors[0]); std::swap(g.tensors[1], g.tensors[2]); g.values[2].tensor = TensorId(2u); for (auto& d : g.domains) if (d.tensor == TensorId(1u)) d.tensor = TensorId(2u); }},
+    {"tensors[1].value",
+     [](Graph& g) {
+       g.tensors.push_back(g.tensors[0]);
+       std::swap(g.tensors[1], g.tensors[2]);
+       g.values[2].tensor = TensorId(2u);
+       for (auto& d : g.domains)
+         if (d.tensor == TensorId(1u)) d.tensor = TensorId(2u);
+     }},
     {"tensors[0].root[0]", [](Graph& g) { g.tensors[0].root = {far<DomainId>()}; }},
     {"tensors[0].root[0]", [](Graph& g) { g.tensors[0].root = {DomainId(1u)}; }},
     {"tensors[0].logical[1]", [](Graph& g) { g.tensors[0].logical.push_back(DomainId()); }},
@@ -133,7 +140,10 @@ const Case kCases[] = {
     {"ops[2].regions[0]", [](Graph& g) { g.ops[2].regions[0] = far<RegionId>(); }},
     {"ops[2].regions[0]", [](Graph& g) { g.ops[2].regions[0] = Graph::body(); }},
     {"ops[2].regions[1]", [](Graph& g) { g.ops[2].regions.push_back(RegionId(1u)); }},
-    {"regions", [](Graph& g) { g.ops.clear(), g.regions.clear(), g.values[1].def = g.values[2].def = g.values[3].def = g.values[4].def = OpId(); }},
+    {"regions",
+     [](Graph& g) {
+       g.ops.clear(), g.regions.clear(), g.values[1].def = g.values[2].def = g.values[3].def = g.values[4].def = OpId();
+     }},
     {"regions[1].index", [](Graph& g) { g.regions[1].index = far<ValueId>(); }},
     {"regions[0].ops[0]", [](Graph& g) { g.regions[0].ops[0] = far<OpId>(); }},
     {"regions[0].ops[0]", [](Graph& g) { g.regions[0].ops[0] = OpId(); }},
@@ -201,8 +211,8 @@ TEST(Structure, DomainsDeriveNoDeeperThanTheLimit) {
 TEST(Structure, FewDomainsStandForOthers) {
   Module m = good();
   Graph& g = m.graphs[0];
-  while (static_cast<size_t>(std::count_if(g.domains.begin(), g.domains.end(), [](const auto& d) { return bool(d.like); })) <=
-         limits::kLoopBroadcasts) {
+  while (static_cast<size_t>(std::count_if(g.domains.begin(), g.domains.end(),
+                                           [](const auto& d) { return bool(d.like); })) <= limits::kLoopBroadcasts) {
     IterDomain d = g.domains[4];
     g.domains.push_back(d);
   }
