@@ -93,8 +93,8 @@ class Canonicalizer {
         const OpId def = g_[v].def;
         if (g_[def].kind == OpKind::kSize)
           symbol(v);
-        else if (!emitted_[def.index])
-          enter(def);
+        else if (!emitted_[def.index] && !is_anchor(g_[def].kind))
+          enter(def);  // an anchor stands before, or later where only an extent refers to it
         continue;
       }
       const OpId op = top.op;
