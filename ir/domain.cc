@@ -57,7 +57,8 @@ std::vector<DomainId> leaves(const Graph& g, DomainId d) {
   return result;
 }
 
-std::vector<TransformId> transforms_between(const Graph& g, std::span<const DomainId> from, std::span<const DomainId> to) {
+std::vector<TransformId> transforms_between(const Graph& g, std::span<const DomainId> from,
+                                            std::span<const DomainId> to) {
   std::vector<bool> seen(g.domains.size());
   std::vector<TransformId> order;
   for (DomainId d : to) collect_transforms(g, d, from, seen, order);

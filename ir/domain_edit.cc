@@ -133,7 +133,8 @@ std::vector<DomainId> loop_base(const Graph& g, TensorId t) {
   }
   std::erase_if(base, [&](DomainId d) { return g[d].like; });
   for (const auto* list : {&tensor.logical, &root_of(tensor)})
-    if (list->size() == base.size() && std::all_of(base.begin(), base.end(), [&](DomainId d) { return holds(*list, d); }))
+    if (list->size() == base.size() &&
+        std::all_of(base.begin(), base.end(), [&](DomainId d) { return holds(*list, d); }))
       return *list;
   return base;
 }
@@ -150,7 +151,8 @@ void move_stand_ins(Graph& g, const DomainMap& copied) {
 void prune(Graph& g, TensorId t) {
   Tensor& tensor = g[t];
   std::vector<DomainId> needed = root_of(tensor);
-  for (const auto* list : {&tensor.logical, &tensor.loop, &tensor.allocation}) needed.insert(needed.end(), list->begin(), list->end());
+  for (const auto* list : {&tensor.logical, &tensor.loop, &tensor.allocation})
+    needed.insert(needed.end(), list->begin(), list->end());
   if (tensor.inline_at) needed.push_back(tensor.inline_at);
 
   const auto kept = transforms_between(g, {}, needed);

@@ -1,11 +1,13 @@
 // Edits of a tensor's domains that keep the graph's invariants; what steps are made of.
 //
-// Invariants: names of domains stay unique in their tensor; a loop that equals the logical domain is stored as empty; ids stay
-// what they are: a domain or transform that nothing needs any more is emptied where it stands, and `compact` drops it.
-// The loops, axes and loop broadcasts of all results of one op correspond position by position: what changes one's loops changes all.
+// Invariants: names of domains stay unique in their tensor; a loop that equals the logical domain is stored as empty;
+// ids stay what they are: a domain or transform that nothing needs any more is emptied where it stands, and `compact`
+// drops it. The loops, axes and loop broadcasts of all results of one op correspond position by position: what changes
+// one's loops changes all.
 //
 //   Transform t{.kind = TransformKind::kSplit, .inputs = {i1}, .factor = constant_index(g, 128)};
-//   TransformId split = add_transform(g, y, t, {"o", "t"});   // makes %y.o and %y.t; the caller puts them into the loop
+//   TransformId split = add_transform(g, y, t, {"o", "t"});   // makes %y.o and %y.t; the caller puts them into the
+//   loop
 #pragma once
 
 #include <map>
@@ -41,7 +43,8 @@ DomainId add_loop_broadcast(Graph& g, TensorId t, DomainId like, std::string_vie
 void set_loop(Graph& g, TensorId t, std::vector<DomainId> loop);
 // The loop without what schedule transforms made of it: the logical domain, or, after set_loop_domain, the root.
 std::vector<DomainId> loop_base(const Graph& g, TensorId t);
-// Loop broadcasts that stand for a domain that has a copy stand for that, if the domain is in none of its tensor's lists any more.
+// Loop broadcasts that stand for a domain that has a copy stand for that, if the domain is in none of its tensor's
+// lists any more.
 void move_stand_ins(Graph& g, const DomainMap& copied);
 // Drops the transforms and loop broadcasts that the domain lists do not need.
 void prune(Graph& g, TensorId t);

@@ -229,7 +229,8 @@ std::vector<DomainPair> match_domains(const Graph& g, OpId op, size_t operand, s
   return match_domains(g, g[from].tensor, g[to].tensor, map_producer_to_consumer(g, op, operand, result), options);
 }
 
-std::vector<DomainPair> match_domains(const Graph& g, TensorId a, TensorId b, std::span<const DomainPair> axes, MatchOptions options) {
+std::vector<DomainPair> match_domains(const Graph& g, TensorId a, TensorId b, std::span<const DomainPair> axes,
+                                      MatchOptions options) {
   return Matcher(g, g[a], g[b], options).run(axes);
 }
 

@@ -15,7 +15,13 @@ bool holds(std::span<const DomainId> list, DomainId d) { return position_in(list
 class Replay {
  public:
   Replay(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, ReplayOptions options)
-      : g_(g), from_(from), to_(to), options_(options), loop_(loop_of(g[from])), starts_(axes.from), pairs_(axes.pairs) {
+      : g_(g),
+        from_(from),
+        to_(to),
+        options_(options),
+        loop_(loop_of(g[from])),
+        starts_(axes.from),
+        pairs_(axes.pairs) {
     for (DomainId d : g[from].loop_broadcasts) {
       starts_.push_back(d);
       // What stands for an axis of `to` is that axis there, unless another has it already.
@@ -244,11 +250,11 @@ class Replay {
   const std::vector<DomainId> loop_;  // of `from`
   std::vector<DomainId> starts_;      // of `from`: where the replay starts
   std::vector<std::pair<DomainId, DomainId>> pairs_;
-  std::vector<TransformId> path_;     // of `from`: from the starts to the loops
+  std::vector<TransformId> path_;  // of `from`: from the starts to the loops
   std::vector<DomainId> base_, frontier_;
   std::set<TransformId> of_op_, of_op_from_, reused_;
-  DomainMap map_;       // from domains of `from` to those of `to`
-  DomainMap missing_;   // from axes that `to` lacks to its loop broadcasts
+  DomainMap map_;      // from domains of `from` to those of `to`
+  DomainMap missing_;  // from axes that `to` lacks to its loop broadcasts
   std::vector<DomainId> wanted_, stand_ins_;
 };
 

@@ -1,9 +1,9 @@
 // Replay: doing to one tensor's loops what was done to another's.
 //
-// The axes of the two tensors that are the same position are given as pairs; every schedule transform of `from` whose inputs
-// have counterparts is found on `to` or made there, under the same names, numbered if taken. The loops of `to` come in the order of those of `from`;
-// what has no counterpart follows, in its old order. Loops of `to` that are the same transforms of the same
-// axes keep their parallel types; other schedule transforms of `to` are dropped.
+// The axes of the two tensors that are the same position are given as pairs; every schedule transform of `from` whose
+// inputs have counterparts is found on `to` or made there, under the same names, numbered if taken. The loops of `to`
+// come in the order of those of `from`; what has no counterpart follows, in its old order. Loops of `to` that are the
+// same transforms of the same axes keep their parallel types; other schedule transforms of `to` are dropped.
 //
 //   // %b[i1] is broadcast into %y[i0, i1], whose loops are merge(i0, i1) split by 128 -> o, t
 //   replay_loops(g, y, b, {{y.i0, y.i1}, {{y.i1, b.i1}}}, {.stand_in = StandIn::kAnyAxis});
@@ -18,8 +18,8 @@
 
 namespace fusebox {
 
-// Which axes of `from` that `to` lacks get a loop broadcast there, if a loop needs them that has, or precedes one that has, a
-// counterpart. Reductions never do.
+// Which axes of `from` that `to` lacks get a loop broadcast there, if a loop needs them that has, or precedes one that
+// has, a counterpart. Reductions never do.
 enum class StandIn : uint8_t { kNone, kBroadcastAxis, kAnyAxis };
 // What the loops of `to` are made from: what they were made from before, or one of its domain lists.
 enum class LoopStart : uint8_t { kAsBefore, kRoot, kLogical };
@@ -31,8 +31,8 @@ struct ReplayOptions {
   bool replay_resizes = false;
 };
 
-// Where a replay starts: domains of `from` of which none follows from another (its root if `to` is its producer, else its
-// logical domain), and the counterparts of some.
+// Where a replay starts: domains of `from` of which none follows from another (its root if `to` is its producer, else
+// its logical domain), and the counterparts of some.
 struct ReplayAxes {
   std::vector<DomainId> from;
   std::vector<std::pair<DomainId, DomainId>> pairs;

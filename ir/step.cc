@@ -26,7 +26,8 @@ void check_concrete(const StepContext& c) {
     for (ValueId v : c.g[op].results) {
       if (!c.g.is_tensor(v)) continue;
       for (DomainId d : c.g.tensor_of(v).logical)
-        if (c.g[d].iter_type == IterType::kSymbolic) c.refuse("this axis is symbolic; concretize the program before scheduling it", c.place(d));
+        if (c.g[d].iter_type == IterType::kSymbolic)
+          c.refuse("this axis is symbolic; concretize the program before scheduling it", c.place(d));
     }
 }
 

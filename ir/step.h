@@ -1,8 +1,8 @@
 // Steps: decisions as data. A step names tensors and domains by name, never by position, so that deleting one does not
 // change what another means. One table (step_table.inc) gives each kind its slots, result names and attributes.
 //
-// `apply` is deterministic; `inapplicable` is safe on any valid graph and returns why a step does not apply, or nothing.
-// `apply` never throws on a step that `inapplicable` accepted.
+// `apply` is deterministic; `inapplicable` is safe on any valid graph and returns why a step does not apply, or
+// nothing. `apply` never throws on a step that `inapplicable` accepted.
 //
 //   split %y.i1 by 128 -> o, t
 //   Step{StepKind::kSplit, {StepOperand::domain_of("y", "i1"), StepOperand::number(128)}, {"o", "t"}, {}}
@@ -30,8 +30,8 @@ enum class StepKind : uint8_t {
 struct StepRow {
   StepKind kind;
   std::string_view text;
-  const FormatRow* format;  // slot kinds t d x v
-  std::string_view results; // as in the table
+  const FormatRow* format;   // slot kinds t d x v
+  std::string_view results;  // as in the table
   std::span<const AttrKey> attrs;
   std::string_view summary;
 
@@ -72,8 +72,8 @@ struct StepRefusal {
 };
 std::optional<StepRefusal> inapplicable(const Graph& g, const Step& step);
 inline bool is_applicable(const Graph& g, const Step& step) { return !inapplicable(g, step); }
-// Applies a step, or throws the Error that `inapplicable` describes. A math graph becomes a scheduled one with the first
-// schedule step.
+// Applies a step, or throws the Error that `inapplicable` describes. A math graph becomes a scheduled one with the
+// first schedule step.
 void apply(Graph& g, const Step& step);
 void apply(Graph& g, std::span<const Step> steps);
 // A vector names std by its element's allocator, and std::apply would match it better than the span.

@@ -1,8 +1,7 @@
 // Steps that resolve symbolic axes, once the inputs are known; concretize.h does the work.
-#include "ir/concretize.h"
-
 #include <algorithm>
 
+#include "ir/concretize.h"
 #include "ir/step_rules.h"
 #include "ir/verify.h"
 
@@ -24,7 +23,8 @@ void try_then_do(const StepContext& c, const Change& change) {
     verify(tried);
     for (size_t i = 0; i < c.g.values.size(); ++i)
       if (const ValueId v(i); c.g.is_tensor(v) && count_symbolic(tried, v) > count_symbolic(c.g, v))
-        c.refuse("this tensor was concretized before what it is made from; concretize in the order of the program", "%" + c.g[v].name);
+        c.refuse("this tensor was concretized before what it is made from; concretize in the order of the program",
+                 "%" + c.g[v].name);
   } catch (const Error& e) {
     if (static_cast<int>(e.code) / 100 == 3) throw;
     c.refuse(std::string("this does not fit the program: ") + e.what(), e.place);
@@ -36,15 +36,18 @@ void try_then_do(const StepContext& c, const Change& change) {
 
 void step_concretize(StepContext& c) {
   const DomainId d = c.domain(0);
-  if (!c.step.attrs.has(AttrKey::kIterType)) c.refuse("concretize needs what the axis became: iter or broadcast", c.place(d));
+  if (!c.step.attrs.has(AttrKey::kIterType))
+    c.refuse("concretize needs what the axis became: iter or broadcast", c.place(d));
   const IterType type = c.step.attrs.enumerator<IterType>(AttrKey::kIterType);
-  if (c.g[d].iter_type != IterType::kSymbolic) c.refuse("this domain is not symbolic; nothing is left to decide", c.place(d));
+  if (c.g[d].iter_type != IterType::kSymbolic)
+    c.refuse("this domain is not symbolic; nothing is left to decide", c.place(d));
   try_then_do(c, [&](Graph& g) { concretize_domain(g, d, type); });
 }
 
 void step_concretize_reshape(StepContext& c) {
   const TensorId t = c.tensor(0);
-  if (count_symbolic(c.g, c.g[t].value) == 0) c.refuse("this tensor has no symbolic axis; nothing is left to decide", c.place(t));
+  if (count_symbolic(c.g, c.g[t].value) == 0)
+    c.refuse("this tensor has no symbolic axis; nothing is left to decide", c.place(t));
   const auto given = c.step.attrs.ints(AttrKey::kOrder);
   const std::vector<int64_t> groups(given.begin(), given.end());
   try_then_do(c, [&](Graph& g) { concretize_reshape(g, t, groups); });

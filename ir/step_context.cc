@@ -31,7 +31,8 @@ void check_attrs(const StepContext& c) {
   const StepRow& row = row_of(c.step.kind);
   for (const Attr& a : c.step.attrs.list()) {
     if (!row.accepts(a.key))
-      c.refuse("the step `" + std::string(row.text) + "` takes no attribute `" + std::string(row_of(a.key).text) + "`; leave it out");
+      c.refuse("the step `" + std::string(row.text) + "` takes no attribute `" + std::string(row_of(a.key).text) +
+               "`; leave it out");
     const AttrKind kind = row_of(a.key).kind;
     const std::string attr = "attribute `" + std::string(row_of(a.key).text) + "`";
     if (a.value.index() != variant_index(kind)) c.refuse(attr + " has a value of another kind");
@@ -48,7 +49,8 @@ void check_operand(const StepContext& c, const Slot& slot, const StepOperand& o)
       if (o.is_integer() || o.domain.empty()) c.refuse("this step needs a domain such as %y.i0 here", operand_text(o));
       return;
     case 'x':
-      if (!o.is_integer() && !o.domain.empty()) c.refuse("this step needs an integer or a scalar here", operand_text(o));
+      if (!o.is_integer() && !o.domain.empty())
+        c.refuse("this step needs an integer or a scalar here", operand_text(o));
       return;
     default:
       if (o.is_integer() || !o.domain.empty()) c.refuse("this step needs a value such as %y here", operand_text(o));
@@ -60,15 +62,18 @@ void check_results(const StepContext& c) {
   const StepRow& row = row_of(c.step.kind);
   const bool any = row.results.find('*') != std::string_view::npos;
   const bool domains = row.results.starts_with('d');
-  const size_t wanted = row.results.empty() ? 0 : static_cast<size_t>(std::count(row.results.begin(), row.results.end(), ',')) + 1;
+  const size_t wanted =
+      row.results.empty() ? 0 : static_cast<size_t>(std::count(row.results.begin(), row.results.end(), ',')) + 1;
   if (any ? c.step.results.empty() : c.step.results.size() != wanted)
-    c.refuse("the step `" + std::string(row.text) + "` names " + (any ? "at least one result" : std::to_string(wanted) + " results"));
+    c.refuse("the step `" + std::string(row.text) + "` names " +
+             (any ? "at least one result" : std::to_string(wanted) + " results"));
   for (size_t i = 0; i < c.step.results.size(); ++i) {
     const std::string& name = c.step.results[i];
     if (!(domains ? is_plain_word(name) : is_plain_name(name)))
       c.refuse("a result's name is a letter or _, then letters, digits and _", name);
     for (size_t k = 0; k < i; ++k)
-      if (c.step.results[k] == name) c.refuse("two results have one name; give each its own", name, ErrorCode::kStepNameTaken);
+      if (c.step.results[k] == name)
+        c.refuse("two results have one name; give each its own", name, ErrorCode::kStepNameTaken);
     if (!domains && find_value(c.g, name))
       c.refuse("a value has this name already; choose another", "%" + name, ErrorCode::kStepNameTaken);
   }
@@ -86,7 +91,8 @@ std::string StepContext::place(DomainId d) const { return place(g[d].tensor) + "
 
 ValueId StepContext::value(size_t i) const {
   if (const auto v = find_value(g, step.operands[i].value)) return *v;
-  refuse("no value has this name; the step that made it may be missing", "%" + step.operands[i].value, ErrorCode::kStepReferent);
+  refuse("no value has this name; the step that made it may be missing", "%" + step.operands[i].value,
+         ErrorCode::kStepReferent);
 }
 
 TensorId StepContext::tensor(size_t i) const {
@@ -98,7 +104,8 @@ TensorId StepContext::tensor(size_t i) const {
 DomainId StepContext::domain(size_t i) const {
   const TensorId t = tensor(i);
   if (const auto d = find_domain(g, t, step.operands[i].domain)) return *d;
-  refuse("the tensor has no domain of this name; the step that made it may be missing", place(i), ErrorCode::kStepReferent);
+  refuse("the tensor has no domain of this name; the step that made it may be missing", place(i),
+         ErrorCode::kStepReferent);
 }
 
 std::vector<TensorId> StepContext::tensors_from(size_t first) const {
@@ -136,7 +143,8 @@ void StepContext::require_free(DomainId d) const {
   const TensorId t = g[d].tensor;
   const auto& loop = loop_of(g[t]);
   const size_t at = position_in(loop, d);
-  if (at == loop.size()) refuse("this is not one of the tensor's loops; name a domain that no other step has used up", place(d));
+  if (at == loop.size())
+    refuse("this is not one of the tensor's loops; name a domain that no other step has used up", place(d));
   if (at < fixed_loops(g, t)) refuse("inlining has fixed this loop; transform it before inlining", place(d));
 }
 
@@ -158,7 +166,8 @@ void StepContext::require_free_names(TensorId t) const {
   for (TensorId s : siblings(g, t))
     for (const std::string& name : step.results)
       if (find_domain(g, s, name))
-        refuse("the tensor has a domain of this name already; choose another", place(s) + "." + name, ErrorCode::kStepNameTaken);
+        refuse("the tensor has a domain of this name already; choose another", place(s) + "." + name,
+               ErrorCode::kStepNameTaken);
 }
 
 void StepContext::check_scalar(size_t i, TensorId user, int64_t least) const {
@@ -166,7 +175,8 @@ void StepContext::check_scalar(size_t i, TensorId user, int64_t least) const {
   const StepOperand& o = step.operands[i];
   if (o.is_integer()) {
     if (o.integer < least || o.integer > kLargest)
-      refuse("the number " + std::to_string(o.integer) + " is out of range; use one from " + std::to_string(least) + " to 2^31");
+      refuse("the number " + std::to_string(o.integer) + " is out of range; use one from " + std::to_string(least) +
+             " to 2^31");
     return;
   }
   const ValueId v = value(i);
@@ -199,7 +209,8 @@ bool is_output(const Graph& g, ValueId v) {
 std::vector<OpId> readers(const Graph& g, ValueId v) {
   std::vector<OpId> result;
   for (OpId op : g[Graph::body()].ops)
-    if (g[op].kind != OpKind::kOutput && std::find(g[op].operands.begin(), g[op].operands.end(), v) != g[op].operands.end())
+    if (g[op].kind != OpKind::kOutput &&
+        std::find(g[op].operands.begin(), g[op].operands.end(), v) != g[op].operands.end())
       result.push_back(op);
   return result;
 }
@@ -214,7 +225,8 @@ void check_step_form(const Graph& g, const Step& step) {
   const auto ranges = slot_ranges(*row.format, step.operands.size());
   if (!ranges) c.refuse("the step `" + std::string(row.text) + "` has the wrong number of operands");
   for (size_t s = 0; s < row.format->all().size(); ++s)
-    for (uint32_t i = 0; i < (*ranges)[s].count; ++i) check_operand(c, row.format->slots[s], step.operands[(*ranges)[s].begin + i]);
+    for (uint32_t i = 0; i < (*ranges)[s].count; ++i)
+      check_operand(c, row.format->slots[s], step.operands[(*ranges)[s].begin + i]);
   check_results(c);
 }
 

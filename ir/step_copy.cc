@@ -41,7 +41,8 @@ ValueId add_copy(Graph& g, const Step& step, ValueId from, OpId before, const st
   return copy;
 }
 
-// The loops of a tensor that follow from its logical domain without reductions alone; nothing if some follow from neither.
+// The loops of a tensor that follow from its logical domain without reductions alone; nothing if some follow from
+// neither.
 std::optional<std::vector<DomainId>> loops_after_copy(const Graph& g, const Tensor& t) {
   const auto visible = logical_without_reductions(g, t);
   std::vector<DomainId> kept;
@@ -64,7 +65,9 @@ void step_cache_before(StepContext& c) {
   const TensorId t = c.scheduled_tensor(0);
   const ValueId y = c.g[t].value;
   const auto loops = loops_after_copy(c.g, c.g[t]);
-  if (!loops) c.refuse("the loops of this tensor are not its own axes', so a copy cannot have them; use cache_before earlier", c.place(t));
+  if (!loops)
+    c.refuse("the loops of this tensor are not its own axes', so a copy cannot have them; use cache_before earlier",
+             c.place(t));
   if (c.g[t].inline_at && position_in(*loops, c.g[t].inline_at) == loops->size())
     c.refuse("the tensor is inlined at a loop that its copy will not have; use cache_before earlier", c.place(t));
   for (DomainId d : logical_without_reductions(c.g, c.g[t]))
@@ -108,7 +111,8 @@ void step_cache_after(StepContext& c) {
   if (!c.g[x].def) c.refuse("nothing makes this tensor", c.place(t));
   const auto all = readers(c.g, x);
   if (all.empty()) c.refuse("nothing reads this tensor, so a copy would be of no use", c.place(t));
-  if (c.g[t].inline_at) c.refuse("the tensor is inlined into its consumers; use cache_after before inlining", c.place(t));
+  if (c.g[t].inline_at)
+    c.refuse("the tensor is inlined into its consumers; use cache_after before inlining", c.place(t));
   if (!c.target) return;
   c.begin();
   Graph& g = *c.target;

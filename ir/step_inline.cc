@@ -1,9 +1,9 @@
 // Steps that compute a tensor inside its consumers' loops.
 //
 // A producer and its consumers may share their leading loops while these stand for the same position: equal axes, equal
-// transforms of them, a broadcast and what concretizes it, a loop broadcast and what it stands for. What else a schedule needs
-// (an order of the ops inside the shared loops, memory that reaches every reader) is for `legal` to check; inline_most looks at
-// the order as well.
+// transforms of them, a broadcast and what concretizes it, a loop broadcast and what it stands for. What else a
+// schedule needs (an order of the ops inside the shared loops, memory that reaches every reader) is for `legal` to
+// check; inline_most looks at the order as well.
 #include <algorithm>
 
 #include "ir/domain.h"
@@ -19,7 +19,8 @@ class Inliner {
     for (OpId op : g.regions[0].ops) {
       order_.push_back(op);
       for (ValueId v : g[op].operands)
-        if (v && g.is_tensor(v) && g[v].def && !g[op].results.empty() && g.is_tensor(g[op].results[0])) reads_.push_back({g[v].def, op});
+        if (v && g.is_tensor(v) && g[v].def && !g[op].results.empty() && g.is_tensor(g[op].results[0]))
+          reads_.push_back({g[v].def, op});
     }
     std::sort(reads_.begin(), reads_.end());
     reads_.erase(std::unique(reads_.begin(), reads_.end()), reads_.end());
@@ -45,13 +46,15 @@ class Inliner {
       is_read = true;
       for (size_t k = 0; k < g_[reader].operands.size(); ++k) {
         const ValueId v = g_[reader].operands[k];
-        if (v && g_[v].def == op && g_.is_tensor(v)) limit = std::min(limit, shared_with(v, reader, k, limit, concretized));
+        if (v && g_[v].def == op && g_.is_tensor(v))
+          limit = std::min(limit, shared_with(v, reader, k, limit, concretized));
       }
     }
     return is_read ? limit : 0;
   }
 
-  // Where vectors are read or written, or a reader goes where data tell it to, sharing the loop would undo what the mark is for.
+  // Where vectors are read or written, or a reader goes where data tell it to, sharing the loop would undo what the
+  // mark is for.
   size_t most_useful(OpId op) const {
     size_t limit = most(op);
     const auto stop_at_vector = [&](const std::vector<DomainId>& loop) {
@@ -69,8 +72,9 @@ class Inliner {
     return limit;
   }
 
-  // Whether the ops can still be ordered when each shares the loops that `position` says: at each depth, the groups of ops that
-  // share so many loops must not read from each other in a circle, nor one from itself by a value that is not shared.
+  // Whether the ops can still be ordered when each shares the loops that `position` says: at each depth, the groups of
+  // ops that share so many loops must not read from each other in a circle, nor one from itself by a value that is not
+  // shared.
   bool has_order(size_t up_to) const {
     for (size_t depth = 1; depth <= up_to; ++depth)
       if (!has_order_at(depth)) return false;
@@ -100,7 +104,8 @@ class Inliner {
   // Readers that concretize a broadcast do so alike.
   bool agrees(DomainId own, DomainId theirs, DomainId& first) const {
     const auto axes = leaves(g_, own);
-    const bool broadcasts = std::any_of(axes.begin(), axes.end(), [&](DomainId d) { return g_[d].iter_type == IterType::kBroadcast; });
+    const bool broadcasts =
+        std::any_of(axes.begin(), axes.end(), [&](DomainId d) { return g_[d].iter_type == IterType::kBroadcast; });
     if (!broadcasts || g_[theirs].iter_type == IterType::kBroadcast) return true;
     if (!first) {
       first = theirs;
@@ -121,7 +126,8 @@ class Inliner {
       return i;
     };
     for (const auto& [producer, reader] : reads_)
-      if (position_[producer.index] >= depth) group[std::max(find(producer), find(reader))] = std::min(find(producer), find(reader));
+      if (position_[producer.index] >= depth)
+        group[std::max(find(producer), find(reader))] = std::min(find(producer), find(reader));
     // Kahn's algorithm on the groups.
     std::vector<std::vector<uint32_t>> readers(g_.ops.size());
     std::vector<uint32_t> waiting(g_.ops.size());
@@ -172,16 +178,19 @@ void step_inline_at(StepContext& c) {
   const auto& loop = loop_of(c.g[t]);
   const size_t at = position_in(loop, d);
   const auto illegal = [&](const std::string& why) { c.refuse(why, c.place(d), ErrorCode::kIllegalInline); };
-  if (at == loop.size()) c.refuse("this is not one of the tensor's loops; name a loop that no other step has used up", c.place(d));
+  if (at == loop.size())
+    c.refuse("this is not one of the tensor's loops; name a loop that no other step has used up", c.place(d));
   if (any_output(c.g, op)) illegal("an output is not inlined; use cache_before, and inline the copy");
   for (size_t i = 0; i <= at; ++i)
     if (c.g[loop[i]].iter_type == IterType::kReduction)
-      illegal("the loop " + c.place(loop[i]) + " is a reduction, which ends before its value is read; inline outside of it");
+      illegal("the loop " + c.place(loop[i]) +
+              " is a reduction, which ends before its value is read; inline outside of it");
   const size_t most = Inliner(c.g).most(op);
   if (most <= at)
-    illegal(most == 0 ? "the outermost loop is not shared with every consumer; make their loops alike with transform_like"
-                      : "consumers share this tensor's loops only up to " + c.place(loop[most - 1]) +
-                            "; inline there, or make their loops alike with transform_like");
+    illegal(most == 0
+                ? "the outermost loop is not shared with every consumer; make their loops alike with transform_like"
+                : "consumers share this tensor's loops only up to " + c.place(loop[most - 1]) +
+                      "; inline there, or make their loops alike with transform_like");
   if (!c.target) return;
   c.begin();
   inline_results(*c.target, op, at + 1);
@@ -197,8 +206,11 @@ void step_inline_most(StepContext& c) {
   const std::vector<OpId> ops = inliner.ops();
   for (size_t i = ops.size(); i-- > 0;) {
     const OpId op = ops[i];
-    if (g[op].kind == OpKind::kInput || g[op].results.empty() || !g.is_tensor(g[op].results[0]) || any_output(g, op)) continue;
-    const auto is_listed = [&](ValueId v) { return std::find(listed.begin(), listed.end(), g[v].tensor) != listed.end(); };
+    if (g[op].kind == OpKind::kInput || g[op].results.empty() || !g.is_tensor(g[op].results[0]) || any_output(g, op))
+      continue;
+    const auto is_listed = [&](ValueId v) {
+      return std::find(listed.begin(), listed.end(), g[v].tensor) != listed.end();
+    };
     if (!listed.empty() && std::none_of(g[op].results.begin(), g[op].results.end(), is_listed)) continue;
     const size_t before = inliner.position(op);
     size_t k = inliner.most_useful(op);

@@ -18,7 +18,8 @@ bool is_reached(const Graph& g, const std::vector<SpreadEdge>& edges, TensorId t
 }
 
 // The listed tensors, all made by ops other than that of `t`, and all reached over one another.
-std::vector<SpreadEdge> edges_to(const StepContext& c, TensorId t, std::span<const TensorId> listed, bool through_fixed) {
+std::vector<SpreadEdge> edges_to(const StepContext& c, TensorId t, std::span<const TensorId> listed,
+                                 bool through_fixed) {
   for (TensorId l : listed) {
     c.require_scheduled(l);
     if (is_same_op(c.g, l, t)) c.refuse("a tensor is made like itself already; list others", c.place(l));
@@ -26,7 +27,9 @@ std::vector<SpreadEdge> edges_to(const StepContext& c, TensorId t, std::span<con
   std::vector<SpreadEdge> edges = spread(c.g, t, {.only = listed, .until = {}, .through_fixed = through_fixed});
   for (TensorId l : listed)
     if (!is_reached(c.g, edges, l))
-      c.refuse("no chain of the listed tensors connects this one to " + c.place(t) + " by a common axis; list those between", c.place(l));
+      c.refuse(
+          "no chain of the listed tensors connects this one to " + c.place(t) + " by a common axis; list those between",
+          c.place(l));
   return edges;
 }
 
@@ -34,7 +37,8 @@ void replay_edges(const StepContext& c, const std::vector<SpreadEdge>& edges) {
   Graph& g = *c.target;
   c.begin();
   for (const SpreadEdge& e : edges)
-    if (fixed_loops(g, e.to) == 0) replay_loops_of_op(g, e.from, e.to, e.axes, {e.stand_in, LoopStart::kAsBefore, false});
+    if (fixed_loops(g, e.to) == 0)
+      replay_loops_of_op(g, e.from, e.to, e.axes, {e.stand_in, LoopStart::kAsBefore, false});
 }
 
 // Whether the type can go on this loop beside the others.
@@ -43,7 +47,8 @@ bool can_be(const Graph& g, const Tensor& t, DomainId d, ParallelType p) {
   if (is_mesh && t.devices.empty()) return false;
   if (p == ParallelType::kVectorize && g[d].iter_type == IterType::kReduction) return false;
   if (!is_thread(p) && !is_mesh) return true;
-  return std::none_of(loop_of(t).begin(), loop_of(t).end(), [&](DomainId other) { return other != d && g[other].parallel == p; });
+  return std::none_of(loop_of(t).begin(), loop_of(t).end(),
+                      [&](DomainId other) { return other != d && g[other].parallel == p; });
 }
 
 }  // namespace
@@ -53,7 +58,8 @@ void step_transform_like(StepContext& c) {
   const auto listed = c.tensors_from(1);
   const auto edges = edges_to(c, t, listed, false);
   for (TensorId l : listed)
-    if (fixed_loops(c.g, l) > 0) c.refuse("inlining has fixed this tensor's loops; transform it before inlining", c.place(l));
+    if (fixed_loops(c.g, l) > 0)
+      c.refuse("inlining has fixed this tensor's loops; transform it before inlining", c.place(l));
   if (c.target) replay_edges(c, edges);
 }
 
@@ -78,8 +84,8 @@ void step_parallelize_like(StepContext& c) {
   // Marks of single accesses are for the tensors that make them, unless they are asked for.
   const auto is_copied = [&](ParallelType p) {
     if (!ids.empty()) return std::find(ids.begin(), ids.end(), static_cast<int64_t>(p)) != ids.end();
-    return p != ParallelType::kSerial && p != ParallelType::kVectorize && p != ParallelType::kUnroll && p != ParallelType::kMma &&
-           p != ParallelType::kBulk;
+    return p != ParallelType::kSerial && p != ParallelType::kVectorize && p != ParallelType::kUnroll &&
+           p != ParallelType::kMma && p != ParallelType::kBulk;
   };
   const AxisClasses classes(g);
   std::map<DomainId, ParallelType> types;
@@ -113,11 +119,13 @@ void step_set_loop_domain(StepContext& c) {
   ReplayOptions options{StandIn::kNone, LoopStart::kLogical, true};
   if (const auto k = reads(own, theirs)) {
     axes.from = c.g[other].logical;
-    for (DomainPair p : map_producer_to_consumer(c.g, c.g[own].def, *k)) axes.pairs.emplace_back(p.producer, p.consumer);
+    for (DomainPair p : map_producer_to_consumer(c.g, c.g[own].def, *k))
+      axes.pairs.emplace_back(p.producer, p.consumer);
     options = {StandIn::kBroadcastAxis, LoopStart::kRoot, true};
   } else if (const auto j = c.g[theirs].def ? reads(theirs, own) : std::nullopt) {
     axes.from = root_of(c.g[other]);
-    for (DomainPair p : map_producer_to_consumer(c.g, c.g[theirs].def, *j)) axes.pairs.emplace_back(p.consumer, p.producer);
+    for (DomainPair p : map_producer_to_consumer(c.g, c.g[theirs].def, *j))
+      axes.pairs.emplace_back(p.consumer, p.producer);
     options = {StandIn::kAnyAxis, LoopStart::kLogical, true};
   } else {
     c.refuse("the two tensors are not producer and consumer; name a direct one", c.place(other));
@@ -125,7 +133,8 @@ void step_set_loop_domain(StepContext& c) {
   // Whether all loops have counterparts is seen by trying.
   Graph tried = c.g;
   if (!replay_loops_of_op(tried, other, t, axes, options))
-    c.refuse("not every loop of " + c.place(other) + " can be followed from this tensor's axes; name a tensor with fewer transforms between",
+    c.refuse("not every loop of " + c.place(other) +
+                 " can be followed from this tensor's axes; name a tensor with fewer transforms between",
              c.place(t));
   if (!c.target) return;
   c.begin();

@@ -70,7 +70,8 @@ void step_split(StepContext& c) {
 void step_merge(StepContext& c) {
   const DomainId outer = c.serial_loop(0), inner = c.serial_loop(1);
   require_pair(c, outer, inner);
-  const Transform merge{.kind = TransformKind::kMerge, .inputs = {outer, inner}, .outputs = {}, .factor = {}, .right = {}};
+  const Transform merge{
+      .kind = TransformKind::kMerge, .inputs = {outer, inner}, .outputs = {}, .factor = {}, .right = {}};
   require_transformable(c, merge, inner);
   c.require_free_names(c.g[outer].tensor);
   if (c.target) transform_all(c, c.g[outer].tensor, merge);
@@ -79,7 +80,8 @@ void step_merge(StepContext& c) {
 void step_swizzle(StepContext& c) {
   const DomainId first = c.serial_loop(0), second = c.serial_loop(1);
   require_pair(c, first, second);
-  Transform swizzle{.kind = TransformKind::kSwizzle, .inputs = {first, second}, .outputs = {}, .factor = {}, .right = {}};
+  Transform swizzle{
+      .kind = TransformKind::kSwizzle, .inputs = {first, second}, .outputs = {}, .factor = {}, .right = {}};
   swizzle.swizzle = c.step.attrs.enumerator(AttrKey::kSwizzle, SwizzleType::kXor);
   require_transformable(c, swizzle, second);
   c.require_free_names(c.g[first].tensor);
@@ -135,14 +137,15 @@ void step_parallelize(StepContext& c) {
   const std::string name(text(p));
   const bool is_mesh = p >= ParallelType::kMeshX && p <= ParallelType::kMeshZ;
   if (is_mesh && c.g[t].devices.empty())
-    c.refuse("the tensor is on no device mesh, so no loop can be " + name + "; use set_mesh first", c.place(d), ErrorCode::kIllegalParallel);
+    c.refuse("the tensor is on no device mesh, so no loop can be " + name + "; use set_mesh first", c.place(d),
+             ErrorCode::kIllegalParallel);
   if (p == ParallelType::kVectorize && c.g[d].iter_type == IterType::kReduction)
     c.refuse("a reduction cannot be vectorized; use rfactor, or unroll it", c.place(d), ErrorCode::kIllegalParallel);
   if (is_thread(p) || is_mesh)
     for (DomainId other : loop)
       if (other != d && c.g[other].parallel == p)
-        c.refuse("another loop, " + c.place(other) + ", is " + name + " already; merge the two or choose another type", c.place(d),
-                 ErrorCode::kIllegalParallel);
+        c.refuse("another loop, " + c.place(other) + ", is " + name + " already; merge the two or choose another type",
+                 c.place(d), ErrorCode::kIllegalParallel);
   if (!c.target) return;
   c.begin();
   for (TensorId s : siblings(*c.target, t)) (*c.target)[in_sibling(*c.target, s, d)].parallel = p;
@@ -154,9 +157,12 @@ void step_loop_broadcast(StepContext& c) {
   const DomainId like = c.domain(1);
   if (std::ranges::count(siblings(c.g, t), other) > 0)
     c.refuse("a loop broadcast stands for a domain of another op's tensor", c.place(like));
-  if (c.g[like].def) c.refuse("a loop broadcast stands for an axis, not for what transforms made of it; split or merge it likewise", c.place(like));
+  if (c.g[like].def)
+    c.refuse("a loop broadcast stands for an axis, not for what transforms made of it; split or merge it likewise",
+             c.place(like));
   const DomainId original = c.g[like].like ? c.g[like].like : like;
-  if (std::ranges::count(siblings(c.g, t), c.g[original].tensor) > 0) c.refuse("this domain stands for one of the tensor's own already", c.place(like));
+  if (std::ranges::count(siblings(c.g, t), c.g[original].tensor) > 0)
+    c.refuse("this domain stands for one of the tensor's own already", c.place(like));
   for (DomainId d : c.g[t].loop_broadcasts)
     if (c.g[d].like == original) c.refuse("a loop broadcast of the tensor stands for this domain already", c.place(d));
   if (fixed_loops(c.g, t) > 0) c.refuse("inlining has fixed the outermost loop; add loops before inlining", c.place(t));

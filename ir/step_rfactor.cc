@@ -113,7 +113,8 @@ void check_listed(const StepContext& c, TensorId t, std::span<const DomainId> li
     c.require_free(d);
     for (DomainId leaf : ancestors(c.g, std::span(&d, 1)))
       if (holds(tensor.logical, leaf) && c.g[leaf].iter_type != IterType::kReduction)
-        c.refuse("this loop is partly made from an axis that is not reduced; merge reductions with reductions", c.place(d));
+        c.refuse("this loop is partly made from an axis that is not reduced; merge reductions with reductions",
+                 c.place(d));
     const auto leads = ancestors(c.g, std::span(&d, 1));
     if (std::none_of(leads.begin(), leads.end(), [&](DomainId a) { return holds(tensor.logical, a); }))
       c.refuse("this loop does not follow from the tensor's axes, so it cannot become one", c.place(d));
@@ -135,8 +136,10 @@ void step_rfactor(StepContext& c) {
   for (DomainId d : staged)
     if (c.g[d].iter_type == IterType::kReduction && !holds(listed, d)) any_left = true;
   for (DomainId d : listed) all_listed = all_listed && holds(staged, d);
-  if (!all_listed) c.refuse("these loops cannot all become axes; list loops of which none follows from another", c.place(t));
-  if (!any_left) c.refuse("rfactor must leave a reduction for the second stage; split one, and list a part of it", c.place(t));
+  if (!all_listed)
+    c.refuse("these loops cannot all become axes; list loops of which none follows from another", c.place(t));
+  if (!any_left)
+    c.refuse("rfactor must leave a reduction for the second stage; split one, and list a part of it", c.place(t));
   const size_t count = c.g[def].results.size();
   if (c.step.results.size() != count)
     c.refuse("the op has " + std::to_string(count) + " results; name as many for the first stage", c.place(t));

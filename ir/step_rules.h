@@ -1,7 +1,7 @@
 // The rules behind step.h: one function for each kind of step. Not for use outside ir/.
 //
-// A rule first checks, reading `c.g` alone, and throws the Error of a step that does not apply. Where `c.target` is set it is the
-// same graph, to be changed; from then on a rule does not throw.
+// A rule first checks, reading `c.g` alone, and throws the Error of a step that does not apply. Where `c.target` is set
+// it is the same graph, to be changed; from then on a rule does not throw.
 //
 //   void step_merge(StepContext& c) {
 //     const DomainId outer = c.loop_domain(0), inner = c.loop_domain(1);   // throw if there are none
@@ -54,13 +54,16 @@ struct StepContext {
   DomainId serial_loop(size_t i) const;
   // New names of domains are free in the tensor and all that its op makes.
   void require_free_names(TensorId t) const;
-  // The scalar or integer of an operand, as it will be in the graph: the integer, or a scalar defined before the tensor.
+  // The scalar or integer of an operand, as it will be in the graph: the integer, or a scalar defined before the
+  // tensor.
   void check_scalar(size_t i, TensorId user, int64_t least) const;
   // After the checks.
   ValueId scalar(size_t i) const;
 
   // The first scheduling of a math graph makes it a scheduled one.
-  void begin() const { if (target->level == Level::kMath) target->level = Level::kScheduled; }
+  void begin() const {
+    if (target->level == Level::kMath) target->level = Level::kScheduled;
+  }
 };
 
 bool is_input(const Graph& g, TensorId t);

@@ -16,8 +16,8 @@ using Info = std::map<DomainId, uint64_t>;
 
 struct Candidate {
   SpreadEdge edge;
-  Info info;      // of `edge.to`
-  int kept = 0;   // axes of the first tensor
+  Info info;     // of `edge.to`
+  int kept = 0;  // axes of the first tensor
 };
 
 class Spreader {
@@ -65,10 +65,13 @@ class Spreader {
 
   bool any_of(std::span<const TensorId> list, TensorId t) const {
     const auto same = siblings(g_, t);
-    return std::any_of(list.begin(), list.end(), [&](TensorId l) { return std::find(same.begin(), same.end(), l) != same.end(); });
+    return std::any_of(list.begin(), list.end(),
+                       [&](TensorId l) { return std::find(same.begin(), same.end(), l) != same.end(); });
   }
 
-  bool goes_beyond(TensorId t) const { return !any_of(options_.until, t) && (options_.through_fixed || fixed_loops(g_, t) == 0); }
+  bool goes_beyond(TensorId t) const {
+    return !any_of(options_.until, t) && (options_.through_fixed || fixed_loops(g_, t) == 0);
+  }
 
   // Through an op's own transforms, both ways.
   Info complete(TensorId t, Info info) const {
@@ -93,7 +96,8 @@ class Spreader {
       const TensorId s = g_[result].tensor;
       const Info own = of_sibling(info, s);
       for (const Read& read : reads_) {
-        if (g_[read.op].operands[read.operand] == result) offer(s, first_result(read.op), own, axes_of(read), StandIn::kBroadcastAxis);
+        if (g_[read.op].operands[read.operand] == result)
+          offer(s, first_result(read.op), own, axes_of(read), StandIn::kBroadcastAxis);
         if (read.op != op) continue;
         const TensorId producer = g_[g_[read.op].operands[read.operand]].tensor;
         if (s == first_result(op)) offer(s, producer, own, reversed(axes_of(read), g_[s]), StandIn::kAnyAxis);
@@ -103,7 +107,8 @@ class Spreader {
     for (const auto& [input, list] : read_inputs_)
       for (const Read& a : list)
         for (const Read& b : list)
-          if (a.op == op && b.op != op) offer(first, first_result(b.op), of_sibling(info, first), joined(a, b), StandIn::kNone);
+          if (a.op == op && b.op != op)
+            offer(first, first_result(b.op), of_sibling(info, first), joined(a, b), StandIn::kNone);
   }
 
   TensorId first_result(OpId op) const { return g_[g_[op].results[0]].tensor; }
@@ -120,7 +125,8 @@ class Spreader {
     const Op& op = g_[read.op];
     const Tensor& producer = g_.tensor_of(op.operands[read.operand]);
     ReplayAxes axes{producer.logical, {}};
-    for (DomainPair pair : map_producer_to_consumer(g_, read.op, read.operand)) axes.pairs.emplace_back(pair.producer, pair.consumer);
+    for (DomainPair pair : map_producer_to_consumer(g_, read.op, read.operand))
+      axes.pairs.emplace_back(pair.producer, pair.consumer);
     if (op.kind == OpKind::kCat) {
       const auto from = logical_without_reductions(g_, producer);
       const auto& to = root_of(g_.tensor_of(op.results[0]));

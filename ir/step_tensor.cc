@@ -25,16 +25,19 @@ void step_set_allocation(StepContext& c) {
   for (DomainId d : listed)
     if (c.g[d].tensor != t) c.refuse("an allocation is a list of the tensor's own domains", c.place(d));
   if (!is_complete(c.g, visible, listed))
-    c.refuse("these domains do not hold every element once; list what follows from all axes that are not reduced", c.place(t));
+    c.refuse("these domains do not hold every element once; list what follows from all axes that are not reduced",
+             c.place(t));
   std::vector<Contiguity> inferred, contiguity;
   for (DomainId d : listed)
     inferred.push_back(c.g[d].iter_type == IterType::kBroadcast ? Contiguity::kNone : Contiguity::kTrue);
   if (c.step.attrs.has(AttrKey::kContiguity)) {
     for (int64_t i : c.step.attrs.ints(AttrKey::kContiguity)) {
-      if (i < 0 || i > static_cast<int64_t>(Contiguity::kNone)) c.refuse("a contiguity is 0 (false), 1 (true) or 2 (none)", c.place(t));
+      if (i < 0 || i > static_cast<int64_t>(Contiguity::kNone))
+        c.refuse("a contiguity is 0 (false), 1 (true) or 2 (none)", c.place(t));
       contiguity.push_back(static_cast<Contiguity>(i));
     }
-    if (contiguity.size() != listed.size()) c.refuse("one contiguity is needed for each domain of the allocation", c.place(t));
+    if (contiguity.size() != listed.size())
+      c.refuse("one contiguity is needed for each domain of the allocation", c.place(t));
     for (size_t i = 0; i < listed.size(); ++i)
       if ((contiguity[i] == Contiguity::kNone) != (inferred[i] == Contiguity::kNone))
         c.refuse("contiguity is none at broadcast domains, and only there", c.place(listed[i]));

@@ -1,8 +1,7 @@
-// Law: a step that `inapplicable` accepts applies, leaves a graph that verifies and prints and parses to itself, and makes what it names;
-// one that it refuses has a code 3xx, is refused by `apply` with the same code and place, and changes nothing. Deleting a step from a list leaves
-// every other either doing so too, or inapplicable.
+// Law: a step that `inapplicable` accepts applies, leaves a graph that verifies and prints and parses to itself, and
+// makes what it names; one that it refuses has a code 3xx, is refused by `apply` with the same code and place, and
+// changes nothing. Deleting a step from a list leaves every other either doing so too, or inapplicable.
 #include <gtest/gtest.h>
-
 #include <random>
 #include <set>
 
@@ -148,7 +147,8 @@ class Generator {
     }
     const bool tensors = row.results.starts_with('t');
     const OpId def = find_value(g, subject_) ? g[*find_value(g, subject_)].def : OpId();
-    size_t results = row.results.empty() ? 0 : static_cast<size_t>(std::count(row.results.begin(), row.results.end(), ',')) + 1;
+    size_t results =
+        row.results.empty() ? 0 : static_cast<size_t>(std::count(row.results.begin(), row.results.end(), ',')) + 1;
     if (row.results.find('*') != std::string_view::npos) results = def ? g[def].results.size() : 1;
     for (size_t i = 0; i < results; ++i) s.results.push_back(name(tensors ? "n" : "d"));
     for (AttrKey key : row.attrs)
@@ -208,7 +208,9 @@ class Generator {
         std::vector<int64_t> list;
         const auto v = find_value(g, subject_);
         // Mostly as many as there are domains.
-        const size_t count = key == AttrKey::kContiguity ? s.operands.size() - 1 : key == AttrKey::kOrder && v ? 2 : below(3);
+        const size_t count = key == AttrKey::kContiguity   ? s.operands.size() - 1
+                             : key == AttrKey::kOrder && v ? 2
+                                                           : below(3);
         for (size_t i = 0; i < count; ++i) list.push_back(key == AttrKey::kOrder ? 2 : static_cast<int64_t>(below(4)));
         return s.attrs.set(key, std::move(list));
       }
@@ -285,8 +287,8 @@ bool check_step(Graph& g, const Step& s, Outcome* outcome) {
     return false;
   }
   if (const auto error = find_error(g)) {
-    ADD_FAILURE() << print(s) << " leaves a graph that does not verify: " << error->what() << " at " << error->place << "\nbefore "
-                  << print(before) << "\nafter " << print(g);
+    ADD_FAILURE() << print(s) << " leaves a graph that does not verify: " << error->what() << " at " << error->place
+                  << "\nbefore " << print(before) << "\nafter " << print(g);
     g = before;
     return false;
   }
@@ -331,7 +333,8 @@ TEST(StepsApply, AcceptedOnesApplyAndRefusedOnesChangeNothing) {
   for (const StepRow& row : step_rows()) {
     const size_t kind = static_cast<size_t>(row.kind);
     const bool elsewhere = row.kind == StepKind::kRewrite || row.kind == StepKind::kAssign;
-    EXPECT_EQ(outcome.accepted[kind] == 0, elsewhere) << row.text << " was accepted " << outcome.accepted[kind] << " times";
+    EXPECT_EQ(outcome.accepted[kind] == 0, elsewhere)
+        << row.text << " was accepted " << outcome.accepted[kind] << " times";
     EXPECT_GT(outcome.refused[kind], 0u) << row.text << " was never refused";
     RecordProperty(std::string(row.text), std::to_string(outcome.accepted[kind]) + " of " +
                                               std::to_string(outcome.accepted[kind] + outcome.refused[kind]));

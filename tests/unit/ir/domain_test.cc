@@ -6,16 +6,19 @@
 namespace fusebox::testing {
 namespace {
 
-// `x` of `z = OP …` as "i0>i0 i1>i1", the consumer's names being those of its root domain; a concretized axis is marked with !.
+// `x` of `z = OP …` as "i0>i0 i1>i1", the consumer's names being those of its root domain; a concretized axis is marked
+// with !.
 std::string pairs(std::string_view definition, size_t operand = 0) {
-  const std::string program = "fusion @f {\n %m, %n, %k = size\n %j = input index\n %x = input f32[%m, %n]\n %u = input f32[%m, 1]\n"
-                              " %v = input f32[%k, %n]\n %i = input i64[%k]\n %ij = input i64[%k, %n]\n " +
-                              std::string(definition) + "\n output %z\n}";
+  const std::string program =
+      "fusion @f {\n %m, %n, %k = size\n %j = input index\n %x = input f32[%m, %n]\n %u = input f32[%m, 1]\n"
+      " %v = input f32[%k, %n]\n %i = input i64[%k]\n %ij = input i64[%k, %n]\n " +
+      std::string(definition) + "\n output %z\n}";
   const Graph g = parse_graph(program);
   verify(g);
   std::string result;
   for (DomainPair p : map_producer_to_consumer(g, g[*find_value(g, "z")].def, operand))
-    result += (result.empty() ? "" : " ") + g[p.producer].name + (is_concretized(g, p) ? ">!" : ">") + g[p.consumer].name;
+    result +=
+        (result.empty() ? "" : " ") + g[p.producer].name + (is_concretized(g, p) ? ">!" : ">") + g[p.consumer].name;
   return result;
 }
 
@@ -53,7 +56,8 @@ TEST(DomainMap, WhatDataChooseIsNoPosition) {
 }
 
 TEST(Domain, AncestorsAndTransforms) {
-  const Graph g = scheduled(kRows, "split %y.i1 by 4 -> o, t\nmerge %y.i0 with %y.o -> q\nswizzle %y.q with %y.t -> a, b");
+  const Graph g =
+      scheduled(kRows, "split %y.i1 by 4 -> o, t\nmerge %y.i0 with %y.o -> q\nswizzle %y.q with %y.t -> a, b");
   const Tensor& y = tensor_named(g, "y");
   const auto at = [&](std::string_view name) { return domain_named(g, "y", name); };
   EXPECT_TRUE(follows_from(g, at("a"), at("i1")));
@@ -86,7 +90,8 @@ TEST(Domain, AMillionPathsAreWalkedOnce) {
 TEST(Domain, MatchesFollowEqualTransforms) {
   const Graph g = scheduled(kRows, "split %d.i1 by 4 -> o, t\nsplit %y.i1 by 4 -> p, q\nsplit %y.i0 by 2 -> r, s");
   std::string text;
-  for (DomainPair p : match_domains(g, g[*find_value(g, "y")].def, 0, 0)) text += g[p.producer].name + ">" + g[p.consumer].name + " ";
+  for (DomainPair p : match_domains(g, g[*find_value(g, "y")].def, 0, 0))
+    text += g[p.producer].name + ">" + g[p.consumer].name + " ";
   EXPECT_EQ(text, "i0>i0 i1>i1 o>p t>q ");
 }
 

@@ -7,7 +7,8 @@ namespace {
 constexpr std::string_view kMergeAndSplit = "merge %y.i0 with %y.i1 -> q\nsplit %y.q by 128 -> o, t\n";
 
 TEST(StepLike, TransformsAreReplayedOnAllThatIsConnected) {
-  const Graph g = scheduled(kRows, std::string("cache_after %x -> xc\ncache_after %w -> wc\n") + std::string(kMergeAndSplit) + "transform_like %y to []");
+  const Graph g = scheduled(kRows, std::string("cache_after %x -> xc\ncache_after %w -> wc\n") +
+                                       std::string(kMergeAndSplit) + "transform_like %y to []");
   for (std::string_view name : {"xc", "f", "d", "y"}) EXPECT_EQ(loops(g, name), "o, t") << name;
   // A producer without the axis gets a loop that stands for it, and merges that.
   EXPECT_EQ(loops(g, "wc"), "o, t");
@@ -27,14 +28,18 @@ TEST(StepLike, AReplayAgainChangesNothing) {
 }
 
 TEST(StepLike, AReplayReplacesOtherTransforms) {
-  const Graph g = scheduled(kRows, "split %d.i1 by 4 -> o, t\nsplit %y.i1 by 8 -> o, t\nreorder %y to [%y.t, %y.i0]\ntransform_like %y to [%d]");
+  const Graph g = scheduled(
+      kRows,
+      "split %d.i1 by 4 -> o, t\nsplit %y.i1 by 8 -> o, t\nreorder %y to [%y.t, %y.i0]\ntransform_like %y to [%d]");
   EXPECT_EQ(loops(g, "d"), "t, o, i0");
   EXPECT_EQ(constant_integer(g, g[g[domain_named(g, "d", "t")].def].factor), 8);
   EXPECT_EQ(loops(g, "f"), "i0, i1");
 }
 
 TEST(StepLike, NamesAreNumberedWhereTaken) {
-  const Graph g = scheduled(kRows, "split %d.i1 by 4 -> o, t\nset_allocation %d to [%d.o, %d.i0, %d.t]\nsplit %y.i1 by 8 -> o, t\ntransform_like %y to [%d]");
+  const Graph g = scheduled(kRows,
+                            "split %d.i1 by 4 -> o, t\nset_allocation %d to [%d.o, %d.i0, %d.t]\nsplit %y.i1 by 8 -> "
+                            "o, t\ntransform_like %y to [%d]");
   EXPECT_EQ(loops(g, "d"), "i0, o_1, t_1");
 }
 
@@ -56,8 +61,9 @@ TEST(StepLike, PropagationStopsAtTheBoundary) {
 }
 
 TEST(StepLike, TwoReadersOfAnInputAreConnected) {
-  const Graph g = scheduled("fusion @f {\n %n = size\n %x = input f32[%n]\n %y = exp %x\n %z = neg %x\n output %y\n output %z\n}",
-                            "split %y.i0 by 4 -> o, t\nparallelize %y.t on block.x\ntransform_like %y to []\nparallelize_like %y to []");
+  const Graph g = scheduled(
+      "fusion @f {\n %n = size\n %x = input f32[%n]\n %y = exp %x\n %z = neg %x\n output %y\n output %z\n}",
+      "split %y.i0 by 4 -> o, t\nparallelize %y.t on block.x\ntransform_like %y to []\nparallelize_like %y to []");
   EXPECT_EQ(loops(g, "z"), "o, t block.x");
 }
 
@@ -82,10 +88,13 @@ TEST(StepLike, ParallelTypesAreCopiedWhereTheyFit) {
 
 TEST(StepLike, LoopsCrossAReshapeEitherWay) {
   const std::string_view program =
-      "fusion @f {\n %m = size\n %x = input f32[%m, 6]\n %c = exp %x\n %r = reshape %c to [%m, 2, 3]\n %y = neg %r\n output %y\n}";
+      "fusion @f {\n %m = size\n %x = input f32[%m, 6]\n %c = exp %x\n %r = reshape %c to [%m, 2, 3]\n %y = neg %r\n "
+      "output %y\n}";
   const Graph up = scheduled(program, "split %c.i1 by 4 -> o, t\nset_loop_domain %r like %c");
   EXPECT_EQ(loops(up, "r"), "i0, o, t");
-  const Graph down = scheduled(program, "reorder %y to [%y.i2, %y.i0]\ntransform_like %y to [%r]\nset_loop_domain %c like %r\ninline_most of []");
+  const Graph down = scheduled(
+      program,
+      "reorder %y to [%y.i2, %y.i0]\ntransform_like %y to [%r]\nset_loop_domain %c like %r\ninline_most of []");
   EXPECT_EQ(loops(down, "c"), "i2, i1_1, i0");
   EXPECT_EQ(inlined_at(down, "c"), "i0");
   EXPECT_EQ(inlined_at(down, "r"), "i0");
@@ -131,8 +140,9 @@ TEST(StepInline, SharesLoopsThatCorrespondAndNoMore) {
 }
 
 TEST(StepInline, VectorsAndListedTensorsLimitIt) {
-  const Graph g = scheduled(kRows,
-                            "split %y.i1 by 4 -> o, t\ntransform_like %y to []\nparallelize %y.t on vectorize\ninline_most of [%d, %wb]");
+  const Graph g = scheduled(
+      kRows,
+      "split %y.i1 by 4 -> o, t\ntransform_like %y to []\nparallelize %y.t on vectorize\ninline_most of [%d, %wb]");
   EXPECT_EQ(inlined_at(g, "d"), "o");
   EXPECT_EQ(inlined_at(g, "wb"), "o");
   EXPECT_EQ(inlined_at(g, "sb"), "none");

@@ -39,7 +39,8 @@ TEST(StepLoop, ReorderPermutesTheListedPlacesOnly) {
 }
 
 TEST(StepLoop, SwizzleAndResizeKeepThePlaces) {
-  Graph g = scheduled(kRows, "split %y.i1 by 8 -> o, t\nswizzle %y.o with %y.t cyclic -> a, b\nresize %y.i0 by -1, 2 -> r");
+  Graph g =
+      scheduled(kRows, "split %y.i1 by 8 -> o, t\nswizzle %y.o with %y.t cyclic -> a, b\nresize %y.i0 by -1, 2 -> r");
   EXPECT_EQ(loops(g, "y"), "r, a, b");
   EXPECT_EQ(g[g[domain_named(g, "y", "b")].def].swizzle, SwizzleType::kCyclic);
   const Transform& resize = g[g[domain_named(g, "y", "r")].def];
@@ -60,7 +61,8 @@ TEST(StepLoop, ParallelTypesAreSetAndTakenBack) {
 }
 
 TEST(StepLoop, ALoopBroadcastStandsForAnotherTensorsAxis) {
-  const Graph g = scheduled(kRows, "cache_after %w -> wc\nloop_broadcast %wc like %y.i0 -> r\nmerge %wc.r with %wc.i0 -> q");
+  const Graph g =
+      scheduled(kRows, "cache_after %w -> wc\nloop_broadcast %wc like %y.i0 -> r\nmerge %wc.r with %wc.i0 -> q");
   EXPECT_EQ(loops(g, "wc"), "q");
   EXPECT_EQ(g[domain_named(g, "wc", "r")].like, domain_named(g, "y", "i0"));
   EXPECT_EQ(refusal(g, "loop_broadcast %wc like %y.i0 -> again"), "E0302 %wc.r");
@@ -72,7 +74,8 @@ TEST(StepLoop, ALoopBroadcastStandsForAnotherTensorsAxis) {
 
 TEST(StepLoop, AllResultsOfAnOpAreTransformedAlike) {
   const Graph g = scheduled(
-      "fusion @f {\n %m, %n = size\n %x = input f32[%m, %n]\n %a, %v, %c = welford %x over [1]\n output %a\n output %v\n output %c\n}",
+      "fusion @f {\n %m, %n = size\n %x = input f32[%m, %n]\n %a, %v, %c = welford %x over [1]\n output %a\n output "
+      "%v\n output %c\n}",
       "split %v.i1 by 32 -> o, t\nreorder %a to [%a.t, %a.o]\nparallelize %c.t on block.x");
   for (std::string_view name : {"a", "v", "c"}) EXPECT_EQ(loops(g, name), "i0, t reduce block.x, o reduce");
 }
@@ -104,7 +107,8 @@ TEST(StepLoop, RefusalsNameWhatIsWrong) {
 
 TEST(StepLoop, AScalarThatIsDefinedLaterIsNoFactor) {
   const Graph g = parse_graph(
-      "fusion @f {\n %n = size\n %x = input f32[%n]\n %y = exp %x\n %k = add %n, 1\n %z = iota %k\n output %y\n output %z\n}");
+      "fusion @f {\n %n = size\n %x = input f32[%n]\n %y = exp %x\n %k = add %n, 1\n %z = iota %k\n output %y\n output "
+      "%z\n}");
   EXPECT_EQ(refusal(g, "split %y.i0 by %k -> o, t"), "E0302 %k");
   EXPECT_EQ(refusal(g, "split %z.i0 by %k -> o, t"), "applies");
 }

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-
 #include <string>
 #include <string_view>
 
@@ -47,7 +46,9 @@ inline Graph scheduled(std::string_view program, std::string_view steps) {
   return g;
 }
 
-inline const Tensor& tensor_named(const Graph& g, std::string_view name) { return g.tensor_of(find_value(g, name).value()); }
+inline const Tensor& tensor_named(const Graph& g, std::string_view name) {
+  return g.tensor_of(find_value(g, name).value());
+}
 inline DomainId domain_named(const Graph& g, std::string_view tensor, std::string_view name) {
   return find_domain(g, g[find_value(g, tensor).value()].tensor, name).value();
 }

@@ -22,7 +22,8 @@ std::string ops(const Graph& g) {
 TEST(StepCopy, CacheAfterAnInputGivesAllReadersTheCopy) {
   const Graph g = scheduled(kRows, "cache_after %x copy cp_async cache streaming -> xc\ncache_after %f -> fc");
   EXPECT_EQ(ops(g),
-            "set %x -> xc; cast %xc -> f; set %f -> fc; sum %fc -> s; broadcast %s -> sb; sub %fc %sb -> d; broadcast %w -> wb; "
+            "set %x -> xc; cast %xc -> f; set %f -> fc; sum %fc -> s; broadcast %s -> sb; sub %fc %sb -> d; broadcast "
+            "%w -> wb; "
             "mul %d %wb -> y; output %y; ");
   const Op& set = g[g[*find_value(g, "xc")].def];
   EXPECT_EQ(set.attrs.enumerator<CopyKind>(AttrKey::kCopyKind), CopyKind::kCpAsync);
@@ -54,7 +55,8 @@ TEST(StepCopy, CacheForkMakesACopyTheOutput) {
 TEST(StepCopy, RecomputeGivesOneConsumerItsOwn) {
   const Graph g = scheduled(kRows, "split %f.i1 by 4 -> o, t\nrecompute %f for %d -> f2");
   EXPECT_EQ(ops(g),
-            "cast %x -> f; sum %f -> s; broadcast %s -> sb; cast %x -> f2; sub %f2 %sb -> d; broadcast %w -> wb; mul %d %wb -> y; "
+            "cast %x -> f; sum %f -> s; broadcast %s -> sb; cast %x -> f2; sub %f2 %sb -> d; broadcast %w -> wb; mul "
+            "%d %wb -> y; "
             "output %y; ");
   EXPECT_EQ(loops(g, "f2"), "i0, o, t");
   EXPECT_EQ(refusal(g, "recompute %f for %s -> f3"), "E0302 %s");
@@ -63,7 +65,8 @@ TEST(StepCopy, RecomputeGivesOneConsumerItsOwn) {
 }
 
 TEST(StepRfactor, TheFirstStageReducesTheListedLoops) {
-  const Graph g = scheduled(kRows, "split %s.i1 by 128 -> o, t\nparallelize %s.t on block.x\nrfactor %s over [%s.o] -> p");
+  const Graph g =
+      scheduled(kRows, "split %s.i1 by 128 -> o, t\nparallelize %s.t on block.x\nrfactor %s over [%s.o] -> p");
   EXPECT_EQ(loops(g, "p"), "i0, o reduce, t block.x");
   EXPECT_EQ(list_text(g, tensor_named(g, "p").logical), "i0, o reduce, t block.x");
   EXPECT_EQ(list_text(g, tensor_named(g, "p").root), "i0, i1 reduce");
@@ -82,7 +85,8 @@ TEST(StepRfactor, TheOtherPartHasAnExtentOfItsOwn) {
 }
 
 TEST(StepRfactor, WholeAxesNeedNoTransform) {
-  const std::string_view program = "fusion @f {\n %m, %n = size\n %x = input f16[%m, %n]\n %s = sum %x over [0, 1]\n output %s\n}";
+  const std::string_view program =
+      "fusion @f {\n %m, %n = size\n %x = input f16[%m, %n]\n %s = sum %x over [0, 1]\n output %s\n}";
   const Graph g = scheduled(program, "rfactor %s over [%s.i0] -> p");
   EXPECT_EQ(list_text(g, tensor_named(g, "p").logical), "i0 reduce, i1");
   EXPECT_TRUE(tensor_named(g, "p").root.empty());
@@ -91,9 +95,10 @@ TEST(StepRfactor, WholeAxesNeedNoTransform) {
   EXPECT_EQ(g[*find_value(g, "p")].dtype, Dtype::kFloat);
   EXPECT_EQ(g[*find_value(g, "s")].dtype, Dtype::kHalf);
   // And once more, from what the first stage left.
-  const Graph again = scheduled(program,
-                                "split %s.i1 by 64 -> o, t\nrfactor %s over [%s.i0, %s.o] -> p\nsplit %p.i0 by 4 -> a, b\n"
-                                "rfactor %p over [%p.b] -> q");
+  const Graph again =
+      scheduled(program,
+                "split %s.i1 by 64 -> o, t\nrfactor %s over [%s.i0, %s.o] -> p\nsplit %p.i0 by 4 -> a, b\n"
+                "rfactor %p over [%p.b] -> q");
   EXPECT_EQ(list_text(again, tensor_named(again, "q").logical), "a, b reduce, o, t");
   EXPECT_EQ(list_text(again, tensor_named(again, "p").logical), "a reduce, o reduce, t");
   EXPECT_EQ(list_text(again, tensor_named(again, "s").logical), "t reduce");
@@ -101,9 +106,11 @@ TEST(StepRfactor, WholeAxesNeedNoTransform) {
 
 TEST(StepRfactor, WelfordHasThreeFirstStages) {
   const Graph g = scheduled(
-      "fusion @f {\n %m, %n = size\n %x = input f32[%m, %n]\n %a, %v, %c = welford %x over [1]\n output %a\n output %v\n output %c\n}",
+      "fusion @f {\n %m, %n = size\n %x = input f32[%m, %n]\n %a, %v, %c = welford %x over [1]\n output %a\n output "
+      "%v\n output %c\n}",
       "split %v.i1 by 32 -> o, t\nrfactor %v over [%v.o] -> a1, v1, c1");
-  EXPECT_EQ(ops(g), "welford %x -> a1 -> v1 -> c1; welford %a1 %v1 %c1 -> a -> v -> c; output %a; output %v; output %c; ");
+  EXPECT_EQ(ops(g),
+            "welford %x -> a1 -> v1 -> c1; welford %a1 %v1 %c1 -> a -> v -> c; output %a; output %v; output %c; ");
   for (std::string_view name : {"a1", "v1", "c1"}) EXPECT_EQ(loops(g, name), "i0, o reduce, t");
   for (std::string_view name : {"a", "v", "c"}) EXPECT_EQ(loops(g, name), "i0, t reduce");
 }
