@@ -78,7 +78,7 @@ void run(StepContext& c) {
     case StepKind::kCircularBuffer:
       return step_circular_buffer(c);
     case StepKind::kRewrite:
-      return c.refuse("a rewrite runs a pass, which the program of all passes does; apply it with run_steps of passes");
+      return c.refuse("a rewrite runs a pass, and steps alone know none; run the pass, or leave the step out");
     case StepKind::kConcretize:
       return step_concretize(c);
     case StepKind::kConcretizeReshape:
