@@ -19,7 +19,9 @@ std::vector<ValueId> values_of(Graph& g, const Shape& shape) {
   return values;
 }
 
-void append_all(std::vector<ValueId>& to, const std::vector<ValueId>& from) { to.insert(to.end(), from.begin(), from.end()); }
+void append_all(std::vector<ValueId>& to, const std::vector<ValueId>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
 
 Attrs ints_attr(AttrKey key, const Axes& axes) {
   Attrs attrs;
@@ -123,25 +125,36 @@ ValueId reduce(Graph& g, OpKind kind, ValueId x, const Axes& axes, const Reducti
   const Axes over = sorted_axes(g, x, axes);
   Attrs attrs = ints_attr(AttrKey::kAxes, over);
   if (options.dtype) attrs.set(AttrKey::kDtypeAttr, *options.dtype);
-  const ValueId reduced = append_one(g, kind, {x}, std::move(attrs), options.keepdim ? std::string_view() : options.name);
+  const ValueId reduced =
+      append_one(g, kind, {x}, std::move(attrs), options.keepdim ? std::string_view() : options.name);
   if (!options.keepdim) return reduced;
   std::vector<bool> mask(rank);
   for (int64_t a : over) mask[static_cast<size_t>(a)] = true;
   return broadcast(g, reduced, mask, options.name);
 }
 
-ValueId sum(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& o) { return reduce(g, OpKind::kSum, x, axes, o); }
-ValueId prod(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& o) { return reduce(g, OpKind::kProd, x, axes, o); }
-ValueId max(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& o) { return reduce(g, OpKind::kMax, x, axes, o); }
-ValueId min(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& o) { return reduce(g, OpKind::kMin, x, axes, o); }
+ValueId sum(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& o) {
+  return reduce(g, OpKind::kSum, x, axes, o);
+}
+ValueId prod(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& o) {
+  return reduce(g, OpKind::kProd, x, axes, o);
+}
+ValueId max(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& o) {
+  return reduce(g, OpKind::kMax, x, axes, o);
+}
+ValueId min(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& o) {
+  return reduce(g, OpKind::kMin, x, axes, o);
+}
 
 WelfordResult welford(Graph& g, ValueId x, const Axes& axes, const std::vector<std::string>& names) {
-  const OpId op = add_op(g, Graph::body(), OpKind::kWelford, {x}, ints_attr(AttrKey::kAxes, sorted_axes(g, x, axes)), names);
+  const OpId op =
+      add_op(g, Graph::body(), OpKind::kWelford, {x}, ints_attr(AttrKey::kAxes, sorted_axes(g, x, axes)), names);
   return {g[op].results[0], g[op].results[1], g[op].results[2]};
 }
 
 ValueId broadcast(Graph& g, ValueId x, const std::vector<bool>& is_new_axis, std::string_view name) {
-  return append_one(g, OpKind::kBroadcast, {x}, ints_attr(AttrKey::kMask, Axes(is_new_axis.begin(), is_new_axis.end())), name);
+  return append_one(g, OpKind::kBroadcast, {x}, ints_attr(AttrKey::kMask, Axes(is_new_axis.begin(), is_new_axis.end())),
+                    name);
 }
 
 ValueId broadcast_in_dim(Graph& g, ValueId x, const Shape& shape, const Axes& dims, std::string_view name) {

@@ -1,8 +1,9 @@
-// Building programs from C++: pleasant functions over add_op (infer.h), with NumPy's rank alignment and composites from composite.h.
+// Building programs from C++: pleasant functions over add_op (infer.h), with NumPy's rank alignment and composites from
+// composite.h.
 //
-// Invariants: functions append to the body and return the result; names are optional (a taken one gets a number appended). Operands of
-// unequal rank are aligned to the right with explicit `broadcast` ops, and an axis of constant extent 1 that meets another is made
-// a broadcast. Axes may be negative. Errors are those of add_op.
+// Invariants: functions append to the body and return the result; names are optional (a taken one gets a number
+// appended). Operands of unequal rank are aligned to the right with explicit `broadcast` ops, and an axis of constant
+// extent 1 that meets another is made a broadcast. Axes may be negative. Errors are those of add_op.
 //
 //   Graph g = fusion("row_softmax");
 //   ValueId m = size(g, "m"), n = size(g, "n");
@@ -40,9 +41,9 @@ Graph fusion(std::string_view name);
 ValueId size(Graph& g, std::string_view name = {});  // one more symbol
 std::vector<ValueId> sizes(Graph& g, const std::vector<std::string>& names);
 struct InputOptions {
-  std::vector<Contiguity> contiguity = {};    // per axis; empty: contiguous
-  std::vector<int64_t> allocation_order = {}; // axes, outermost first; empty: in order
-  std::vector<Scalar> expanded = {};          // per axis: the extent of an expanded broadcast; empty or 1: none
+  std::vector<Contiguity> contiguity = {};     // per axis; empty: contiguous
+  std::vector<int64_t> allocation_order = {};  // axes, outermost first; empty: in order
+  std::vector<Scalar> expanded = {};           // per axis: the extent of an expanded broadcast; empty or 1: none
 };
 // An extent of 1 is a broadcast.
 ValueId input(Graph& g, std::string_view name, Dtype dtype, const Shape& shape, const InputOptions& options = {});
@@ -65,9 +66,15 @@ ValueId ternary(Graph& g, OpKind kind, ValueId a, ValueId b, ValueId c, std::str
 // Any number of operands, aligned.
 ValueId pointwise(Graph& g, OpKind kind, std::vector<ValueId> operands, std::string_view name = {}, Attrs attrs = {});
 ValueId cast(Graph& g, ValueId x, Dtype dtype, std::string_view name = {});
-inline ValueId add(Graph& g, ValueId a, ValueId b, std::string_view name = {}) { return binary(g, OpKind::kAdd, a, b, name); }
-inline ValueId sub(Graph& g, ValueId a, ValueId b, std::string_view name = {}) { return binary(g, OpKind::kSub, a, b, name); }
-inline ValueId mul(Graph& g, ValueId a, ValueId b, std::string_view name = {}) { return binary(g, OpKind::kMul, a, b, name); }
+inline ValueId add(Graph& g, ValueId a, ValueId b, std::string_view name = {}) {
+  return binary(g, OpKind::kAdd, a, b, name);
+}
+inline ValueId sub(Graph& g, ValueId a, ValueId b, std::string_view name = {}) {
+  return binary(g, OpKind::kSub, a, b, name);
+}
+inline ValueId mul(Graph& g, ValueId a, ValueId b, std::string_view name = {}) {
+  return binary(g, OpKind::kMul, a, b, name);
+}
 inline ValueId truediv(Graph& g, ValueId a, ValueId b, std::string_view name = {}) {
   return binary(g, OpKind::kTruediv, a, b, name);
 }
@@ -96,14 +103,16 @@ ValueId broadcast(Graph& g, ValueId x, const std::vector<bool>& is_new_axis, std
 ValueId broadcast_in_dim(Graph& g, ValueId x, const Shape& shape, const Axes& dims, std::string_view name = {});
 ValueId reshape(Graph& g, ValueId x, const Shape& shape, std::string_view name = {});  // one extent may be −1
 ValueId permute(Graph& g, ValueId x, const Axes& dims, std::string_view name = {});
-ValueId expand(Graph& g, ValueId x, const Shape& shape, std::string_view name = {});   // may have a higher rank; −1 keeps
+ValueId expand(Graph& g, ValueId x, const Shape& shape,
+               std::string_view name = {});  // may have a higher rank; −1 keeps
 struct SqueezeOptions {
   bool squeeze_expanded = false;
   std::string_view name = {};
 };
 ValueId squeeze(Graph& g, ValueId x, const Axes& axes, const SqueezeOptions& options = {});
 // No steps: all 1.
-ValueId slice(Graph& g, ValueId x, const Shape& starts, const Shape& stops, const Shape& steps = {}, std::string_view name = {});
+ValueId slice(Graph& g, ValueId x, const Shape& starts, const Shape& stops, const Shape& steps = {},
+              std::string_view name = {});
 ValueId stride_order(Graph& g, ValueId x, const Axes& order, std::string_view name = {});
 
 // -- factories and indexing

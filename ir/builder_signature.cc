@@ -32,8 +32,10 @@ void refuse(const std::string& message, std::string_view name) {
 ValueId checked_extent(Graph& g, const Scalar& s, std::string_view name) {
   const ValueId v = scalar_of(g, s);
   if (g[v].kind != ValueKind::kScalar || g[v].dtype != Dtype::kIndex)
-    throw Error(ErrorCode::kDtypeMismatch, "an extent of an input is a size or another index scalar", "%" + std::string(name));
-  if (const auto n = constant_integer(g, v); n && *n < 0) refuse("an extent of an input is negative; give 0 or more", name);
+    throw Error(ErrorCode::kDtypeMismatch, "an extent of an input is a size or another index scalar",
+                "%" + std::string(name));
+  if (const auto n = constant_integer(g, v); n && *n < 0)
+    refuse("an extent of an input is negative; give 0 or more", name);
   return v;
 }
 
@@ -48,7 +50,8 @@ ValueId input(Graph& g, std::string_view name, Dtype dtype, const Shape& shape, 
   std::vector<int64_t> order = options.allocation_order;
   std::sort(order.begin(), order.end());
   for (size_t i = 0; i < order.size(); ++i)
-    if (order.size() != rank || order[i] != static_cast<int64_t>(i)) refuse("an allocation order names each axis once", name);
+    if (order.size() != rank || order[i] != static_cast<int64_t>(i))
+      refuse("an allocation order names each axis once", name);
   std::vector<IterDomain> domains;
   for (size_t i = 0; i < rank; ++i) {
     IterDomain d;
@@ -86,7 +89,9 @@ ValueId input(Graph& g, std::string_view name, Dtype dtype, const Shape& shape, 
   return append_input(g, v);
 }
 
-ValueId input_scalar(Graph& g, std::string_view name, Dtype dtype) { return append_input(g, add_scalar(g, dtype, name)); }
+ValueId input_scalar(Graph& g, std::string_view name, Dtype dtype) {
+  return append_input(g, add_scalar(g, dtype, name));
+}
 
 ValueId input_buffer(Graph& g, std::string_view name, Dtype dtype) {
   const ValueId v = add_tensor(g, dtype, name);
@@ -105,8 +110,8 @@ ValueId size_of(Graph& g, ValueId x, int64_t axis) {
   const auto domains = logical_without_reductions(g, g.tensor_of(x));
   const int64_t rank = static_cast<int64_t>(domains.size());
   if (axis < -rank || axis >= rank)
-    throw Error(ErrorCode::kBadAxis, "a tensor of rank " + std::to_string(rank) + " has no axis " + std::to_string(axis),
-                "%" + g[x].name);
+    throw Error(ErrorCode::kBadAxis,
+                "a tensor of rank " + std::to_string(rank) + " has no axis " + std::to_string(axis), "%" + g[x].name);
   return emit_size(g, Graph::body(), domains[static_cast<size_t>(axis < 0 ? axis + rank : axis)]);
 }
 

@@ -12,7 +12,12 @@ namespace {
 class Canonicalizer {
  public:
   explicit Canonicalizer(const Graph& g)
-      : g_(g), out_(g), lists_(g.regions.size()), emitted_(g.ops.size()), symbols_(g.values.size()), home_(g.ops.size()),
+      : g_(g),
+        out_(g),
+        lists_(g.regions.size()),
+        emitted_(g.ops.size()),
+        symbols_(g.values.size()),
+        home_(g.ops.size()),
         names_(g.values.size()) {}
 
   enum class Names { kCanonical, kKept };
@@ -154,7 +159,8 @@ class Canonicalizer {
       for (DomainId d : *list) give(d);
     for (TransformId f : t.transforms)
       for (DomainId d : out_[f].outputs)
-        if (std::find(t.logical.begin(), t.logical.end(), d) == t.logical.end()) out_[d].name = "d" + std::to_string(next++);
+        if (std::find(t.logical.begin(), t.logical.end(), d) == t.logical.end())
+          out_[d].name = "d" + std::to_string(next++);
   }
 
   void name(RegionId id) {

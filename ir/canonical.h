@@ -1,13 +1,13 @@
-// The canonical form of a program: what digests, cache keys and generated code are made from, so that the order of creation, a dead
-// node or a new name changes none of them.
+// The canonical form of a program: what digests, cache keys and generated code are made from, so that the order of
+// creation, a dead node or a new name changes none of them.
 //
-// Its roots are the signature (inputs in order, used or not; outputs in order, with aliases) and every effect. Pure nodes that a root
-// needs are numbered depth-first in operand order; effects and reads of a region keep their order; each size is an op of its
-// own, at its first use. Values are named v0, v1, … in text order, the domains of a tensor d0, d1, …; a program has no name. A list that says
-// what its default says is left out.
+// Its roots are the signature (inputs in order, used or not; outputs in order, with aliases) and every effect. Pure
+// nodes that a root needs are numbered depth-first in operand order; effects and reads of a region keep their order;
+// each size is an op of its own, at its first use. Values are named v0, v1, … in text order, the domains of a tensor
+// d0, d1, …; a program has no name. A list that says what its default says is left out.
 //
-// Laws: canonicalize(canonicalize(g)) == canonicalize(g); same_program(a, b) exactly if their canonical bytes are equal; two programs
-// of equal canonical bytes generate the same code. All of it is for graphs that verify.
+// Laws: canonicalize(canonicalize(g)) == canonicalize(g); same_program(a, b) exactly if their canonical bytes are
+// equal; two programs of equal canonical bytes generate the same code. All of it is for graphs that verify.
 //
 //   Graph a = …; Graph b = a; b[x].name = "renamed";  same_program(a, b) && digest(a) == digest(b) && !(a == b)
 #pragma once
@@ -25,8 +25,8 @@
 namespace fusebox {
 
 Graph canonicalize(const Graph& g);
-// In the canonical order and without what is dead, but with the program's own names: what planning and lowering start from, so that
-// nothing they make depends on the order of creation.
+// In the canonical order and without what is dead, but with the program's own names: what planning and lowering start
+// from, so that nothing they make depends on the order of creation.
 Graph canonical_order(const Graph& g);
 // For each value of `g` its name in the canonical form; empty for constants and for what is dead.
 std::vector<std::string> canonical_names(const Graph& g);

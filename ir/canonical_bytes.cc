@@ -1,5 +1,5 @@
-// Canonical bytes: every field of a value, in the order of its struct. Members are taken by structured bindings, so that a new
-// member does not compile until it is written here.
+// Canonical bytes: every field of a value, in the order of its struct. Members are taken by structured bindings, so
+// that a new member does not compile until it is written here.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -72,9 +72,10 @@ class ByteWriter {
     put(kind), put(dtype), put(def), put(constant), put(index_of), put(tensor);
   }
   void put(const Tensor& t) {
-    const auto& [value, root, logical, allocation, loop, contiguity, loop_broadcasts, transforms, memory, devices, inline_at,
-                 circular_depth] = t;
-    put(value), put(root), put(logical), put(allocation), put(loop), put(contiguity), put(loop_broadcasts), put(transforms);
+    const auto& [value, root, logical, allocation, loop, contiguity, loop_broadcasts, transforms, memory, devices,
+                 inline_at, circular_depth] = t;
+    put(value), put(root), put(logical), put(allocation), put(loop), put(contiguity), put(loop_broadcasts),
+        put(transforms);
     put(memory), put(devices), put(inline_at), put(circular_depth);
   }
   void put(const IterDomain& d) {
@@ -97,7 +98,8 @@ class ByteWriter {
   void put_graph(const Graph& g) {
     const auto& [name, level, index_bits, values, tensors, domains, transforms, ops, regions] = g;
     (void)name;
-    put(level), put(int64_t{index_bits}), put(values), put(tensors), put(domains), put(transforms), put(ops), put(regions);
+    put(level), put(int64_t{index_bits}), put(values), put(tensors), put(domains), put(transforms), put(ops),
+        put(regions);
   }
   void put(const StepOperand& o) {
     const auto& [value, domain, integer] = o;
@@ -170,11 +172,13 @@ Segment canonical_segment(const NameMap& names, const Segment& from) {
   Segment to = from;
   to.name.clear();
   std::erase_if(to.ops, [&](const std::string& op) { return !names.find(op); });
-  std::sort(to.ops.begin(), to.ops.end(), [&](const auto& a, const auto& b) { return names.position(a) < names.position(b); });
+  std::sort(to.ops.begin(), to.ops.end(),
+            [&](const auto& a, const auto& b) { return names.position(a) < names.position(b); });
   for (std::string& op : to.ops) op = names.value(op);
   for (auto* list : {&to.inputs, &to.outputs}) {
-    std::stable_sort(list->begin(), list->end(),
-                     [&](const Crossing& a, const Crossing& b) { return names.position(a.value) < names.position(b.value); });
+    std::stable_sort(list->begin(), list->end(), [&](const Crossing& a, const Crossing& b) {
+      return names.position(a.value) < names.position(b.value);
+    });
     for (Crossing& c : *list) {
       c.value = names.value(c.value);
       if (!c.alias.empty()) c.alias = names.value(c.alias);
@@ -214,7 +218,8 @@ std::string canonical_bytes(const Graph& g, const Segmentation& s) {
     for (const std::string& op : from.ops)
       if (names.find(op)) positions.push_back(names.position(op));
     std::sort(positions.begin(), positions.end());
-    if (!positions.empty() || from.ops.empty()) segments.emplace_back(std::move(positions), canonical_segment(names, from));
+    if (!positions.empty() || from.ops.empty())
+      segments.emplace_back(std::move(positions), canonical_segment(names, from));
   }
   std::stable_sort(segments.begin(), segments.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   ByteWriter w('p');

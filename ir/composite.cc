@@ -13,7 +13,8 @@ ValueId widened(Graph& g, ValueId x, std::string_view what) {
   const Dtype d = g[x].dtype;
   if (!is_floating(d))
     throw Error(ErrorCode::kDtypeMismatch,
-                std::string(what) + " needs a floating tensor, not " + std::string(text(d)) + "; cast it first", "%" + g[x].name);
+                std::string(what) + " needs a floating tensor, not " + std::string(text(d)) + "; cast it first",
+                "%" + g[x].name);
   return is_reduced_float(d) ? cast(g, x, Dtype::kFloat) : x;
 }
 
@@ -66,8 +67,8 @@ VarMean var_mean(Graph& g, ValueId x, const Axes& given, const VarOptions& optio
   const ValueId wide = widened(g, x, "var");
   const WelfordResult w = welford(g, wide, axes);
   const ValueId n = element_count(g, x, axes);
-  const ValueId freedom = scalar::maximum(g, Graph::body(), scalar::sub(g, Graph::body(), n, constant_index(g, options.correction)),
-                                          constant_index(g, 0));
+  const ValueId freedom = scalar::maximum(
+      g, Graph::body(), scalar::sub(g, Graph::body(), n, constant_index(g, options.correction)), constant_index(g, 0));
   const ValueId variance = truediv(g, w.var_sum, freedom);
   return {narrowed(g, kept(g, variance, axes, rank, options.keepdim), dtype, options.name),
           narrowed(g, kept(g, w.avg, axes, rank, options.keepdim), dtype, {})};
@@ -78,8 +79,8 @@ ValueId var(Graph& g, ValueId x, const Axes& given, const VarOptions& options) {
   const ValueId wide = widened(g, x, "var");
   const WelfordResult w = welford(g, wide, axes);
   const ValueId n = element_count(g, x, axes);
-  const ValueId freedom = scalar::maximum(g, Graph::body(), scalar::sub(g, Graph::body(), n, constant_index(g, options.correction)),
-                                          constant_index(g, 0));
+  const ValueId freedom = scalar::maximum(
+      g, Graph::body(), scalar::sub(g, Graph::body(), n, constant_index(g, options.correction)), constant_index(g, 0));
   const ValueId variance = kept(g, truediv(g, w.var_sum, freedom), axes, rank_of(g, x), options.keepdim);
   return narrowed(g, variance, g[x].dtype, options.name);
 }

@@ -1,7 +1,7 @@
 // Composites: operations that have no row in the op table, built from those that do.
 //
-// Invariants: bf16, half and float8 are computed in f32 and the result is cast back; integers are refused where ATen refuses them
-// (var, mean of an integer) unless said otherwise. Axes may be negative; none: all axes.
+// Invariants: bf16, half and float8 are computed in f32 and the result is cast back; integers are refused where ATen
+// refuses them (var, mean of an integer) unless said otherwise. Axes may be negative; none: all axes.
 //
 //   VarMean r = var_mean(g, x, {-1}, {.correction = 0, .keepdim = true});   // as torch.var_mean
 #pragma once

@@ -62,7 +62,9 @@ class Planner {
   std::string name(DomainId d) const { return "%" + g_[g_[g_[d].tensor].value].name + "." + g_[d].name; }
 
   int64_t known(std::optional<int64_t> size, DomainId d) const {
-    if (!size) throw Error(ErrorCode::kNotConcretized, "the extent of this axis is not bound; give the program's inputs", name(d));
+    if (!size)
+      throw Error(ErrorCode::kNotConcretized, "the extent of this axis is not bound; give the program's inputs",
+                  name(d));
     return *size;
   }
 
@@ -86,7 +88,8 @@ class Planner {
       const int64_t n = known(evaluate_size(g_, from, bindings_), from), m = known(evaluate_size(g_, d, bindings_), d);
       if (n != m && n != 1)
         throw Error(ErrorCode::kSizeMismatch,
-                    "an axis of extent " + std::to_string(n) + " cannot stretch to " + std::to_string(m) + "; only one of extent 1 can",
+                    "an axis of extent " + std::to_string(n) + " cannot stretch to " + std::to_string(m) +
+                        "; only one of extent 1 can",
                     name(d));
       if (n != m || g_[from].iter_type == IterType::kBroadcast) type = IterType::kBroadcast;
     } else {
@@ -117,12 +120,14 @@ class Planner {
       const auto forms = counted_sizes(g_, domains);
       std::vector<ScalarForm> result;
       for (size_t i = 0; i < domains.size(); ++i)
-        if (!forms[i].equals(ScalarForm::of(1))) result.push_back(ScalarForm::of(known(evaluate_size(g_, domains[i], bindings_), domains[i])));
+        if (!forms[i].equals(ScalarForm::of(1)))
+          result.push_back(ScalarForm::of(known(evaluate_size(g_, domains[i], bindings_), domains[i])));
       return result;
     };
     const auto groups = reshape_groups(sizes(from_axes), sizes(t.logical));
     if (!groups)
-      throw Error(ErrorCode::kSizeMismatch, "reshape must keep the number of elements; give extents of the same product", "%" + g_[v].name);
+      throw Error(ErrorCode::kSizeMismatch,
+                  "reshape must keep the number of elements; give extents of the same product", "%" + g_[v].name);
     Step step;
     step.kind = StepKind::kConcretizeReshape;
     step.operands = {StepOperand::of(g_[v].name)};
@@ -149,7 +154,8 @@ std::optional<Error> error_of(F f) {
 }  // namespace
 
 std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings) {
-  const bool any = std::any_of(g.domains.begin(), g.domains.end(), [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
+  const bool any = std::any_of(g.domains.begin(), g.domains.end(),
+                               [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
   return any ? Planner(g, bindings).run() : std::vector<Step>();
 }
 
@@ -157,9 +163,11 @@ void concretize_domain(Graph& g, DomainId domain, IterType type) {
   const TensorId t = g[domain].tensor;
   need_math(g, t);
   if (g[domain].iter_type != IterType::kSymbolic) refuse(g, t, "this axis is not symbolic");
-  if (type != IterType::kIteration && type != IterType::kBroadcast) refuse(g, t, "an axis becomes iteration or broadcast");
+  if (type != IterType::kIteration && type != IterType::kBroadcast)
+    refuse(g, t, "an axis becomes iteration or broadcast");
   const auto& logical = g[t].logical;
-  if (std::find(logical.begin(), logical.end(), domain) == logical.end()) refuse(g, t, "this domain is not a logical one");
+  if (std::find(logical.begin(), logical.end(), domain) == logical.end())
+    refuse(g, t, "this domain is not a logical one");
   const OpKind kind = g[def_of(g, t)].kind;
   if (kind != OpKind::kInput && !stretches(kind)) refuse(g, t, "this axis follows from others; resolve those");
   // Defaults are written out first where they would change.
@@ -193,7 +201,8 @@ void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> grou
     (i % 2 == 0 ? merged : split) += n;
   }
   if (groups.size() % 2 != 0 || merged != from || split != to)
-    refuse(g, tensor, "the groups of this reshape must cover " + std::to_string(from) + " axes and make " + std::to_string(to));
+    refuse(g, tensor,
+           "the groups of this reshape must cover " + std::to_string(from) + " axes and make " + std::to_string(to));
   for (Axis& a : spec.axes)
     if (a.type == IterType::kSymbolic) a.type = IterType::kIteration;
   spec.groups.assign(groups.begin(), groups.end());

@@ -1,11 +1,14 @@
-// Concretization: what could not be known of a program's shapes without its inputs is decided once they are known, as steps.
+// Concretization: what could not be known of a program's shapes without its inputs is decided once they are known, as
+// steps.
 //
-// A symbolic axis is one of three: an input's whose extent may be 1 (then a broadcast), the target of an expand or broadcast_in_dim
-// that may be the operand's own extent (iteration) or stretch one of 1 (a broadcast, expanded), or an axis of a reshape whose groups do not
-// follow from its extents. Symbolic axes of other ops follow from these by inference.
+// A symbolic axis is one of three: an input's whose extent may be 1 (then a broadcast), the target of an expand or
+// broadcast_in_dim that may be the operand's own extent (iteration) or stretch one of 1 (a broadcast, expanded), or an
+// axis of a reshape whose groups do not follow from its extents. Symbolic axes of other ops follow from these by
+// inference.
 //
-// Invariants: a plan depends on the program and the bound sizes alone; its steps stand in the order of the ops, and applying them
-// leaves no symbolic axis. A reshape's groups are pairs of counts of axes, those of the constant extent 1 not counted.
+// Invariants: a plan depends on the program and the bound sizes alone; its steps stand in the order of the ops, and
+// applying them leaves no symbolic axis. A reshape's groups are pairs of counts of axes, those of the constant extent 1
+// not counted.
 //
 //   // %y = expand %x to [%k] : f32[?%k], with %x of extent 1 and %k = 5
 //   plan_concretize(g, bindings)  ==  { concretize %y.i0 became broadcast }
@@ -24,7 +27,8 @@ namespace fusebox {
 // Throws kSizeMismatch where a size fits no choice, kNotConcretized where a size is not bound.
 std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings);
 
-// Resolves a symbolic axis of an input, expand or broadcast_in_dim to kIteration or kBroadcast and infers again what depends on it.
+// Resolves a symbolic axis of an input, expand or broadcast_in_dim to kIteration or kBroadcast and infers again what
+// depends on it.
 void concretize_domain(Graph& g, DomainId domain, IterType type);
 // Gives a symbolic reshape its groups and infers again what depends on it.
 void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> groups);

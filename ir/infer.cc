@@ -34,7 +34,8 @@ std::vector<ResultSpec> infer_results(InferContext& c) {
   if (c.kind == OpKind::kFull || c.kind == OpKind::kIota) return {infer_factory(c)};
   if (c.kind == OpKind::kTriu || c.kind == OpKind::kCat || demands(c.kind, kIndexed)) return {infer_indexed(c)};
   if (demands(c.kind, kPointwise)) return infer_pointwise(c);
-  if (c.kind != OpKind::kBlockReduce && c.kind != OpKind::kGridReduce && demands(c.kind, kReduction)) return infer_reduction(c);
+  if (c.kind != OpKind::kBlockReduce && c.kind != OpKind::kGridReduce && demands(c.kind, kReduction))
+    return infer_reduction(c);
   if (demands(c.kind, kMetadata)) return {infer_metadata(c)};
   return infer_low_level(c);
 }
@@ -61,7 +62,8 @@ void make_regions(Graph& g, Op& op) {
   g[region].index = index;
 }
 
-// Where the operand's axis was resolved before, it stays so: an axis that is symbolic again takes its old domain's type.
+// Where the operand's axis was resolved before, it stays so: an axis that is symbolic again takes its old domain's
+// type.
 void keep_concretized(const Graph& g, TensorId tensor, OpKind kind, ResultSpec& spec) {
   if (kind != OpKind::kExpand && kind != OpKind::kBroadcastInDim) return;
   const auto& old = g[tensor].logical;
@@ -86,8 +88,8 @@ OpId add_op(Graph& g, RegionId region, OpKind kind, std::vector<ValueId> operand
   const std::vector<ResultSpec> specs = infer_results(c);
   if (names.size() > specs.size())
     throw Error(ErrorCode::kOperandCount,
-                op_text(kind) + " has " + std::to_string(specs.size()) + " results, not " + std::to_string(names.size()) +
-                    "; name as many",
+                op_text(kind) + " has " + std::to_string(specs.size()) + " results, not " +
+                    std::to_string(names.size()) + "; name as many",
                 "%" + names[0]);
   Op op;
   op.kind = kind;
@@ -116,7 +118,8 @@ void infer(Graph& g, OpId id, std::optional<Dtype> declared) {
     }
     const ValueId v = g[id].results[i];
     if (g[v].kind != specs[i].kind)
-      throw Error(ErrorCode::kWrongKind, op_text(g[id].kind) + " has a result of another kind than inferred", "%" + g[v].name);
+      throw Error(ErrorCode::kWrongKind, op_text(g[id].kind) + " has a result of another kind than inferred",
+                  "%" + g[v].name);
     g[v].dtype = specs[i].dtype;
     if (specs[i].kind != ValueKind::kTensor) continue;
     keep_concretized(g, g[v].tensor, g[id].kind, specs[i]);
@@ -126,14 +129,34 @@ void infer(Graph& g, OpId id, std::optional<Dtype> declared) {
 
 OpKind op_named(std::string_view text) {
   if (const auto kind = parse_op(text)) return *kind;
-  static constexpr std::string_view kKnown[] = {
-      "rand_like", "randn_like", "normal", "uniform", "cumsum", "cumprod", "cummin", "cummax", "matmul", "linear",
-      "grouped_mm", "scaled_mm", "topk", "argsort", "sdpfa_fwd", "sdpfa_bwd", "nv_block_quantize",
-      "nv_grouped_block_quantize", "preprocess_grouped_matmul_input_sf", "embedding_fwd", "var", "var_mean", "shape"};
+  static constexpr std::string_view kKnown[] = {"rand_like",
+                                                "randn_like",
+                                                "normal",
+                                                "uniform",
+                                                "cumsum",
+                                                "cumprod",
+                                                "cummin",
+                                                "cummax",
+                                                "matmul",
+                                                "linear",
+                                                "grouped_mm",
+                                                "scaled_mm",
+                                                "topk",
+                                                "argsort",
+                                                "sdpfa_fwd",
+                                                "sdpfa_bwd",
+                                                "nv_block_quantize",
+                                                "nv_grouped_block_quantize",
+                                                "preprocess_grouped_matmul_input_sf",
+                                                "embedding_fwd",
+                                                "var",
+                                                "var_mean",
+                                                "shape"};
   if (std::find(std::begin(kKnown), std::end(kKnown), text) != std::end(kKnown))
-    throw Error(ErrorCode::kUnsupportedOp, "the op " + std::string(text) + " is not supported yet; build it from others",
-                std::string(text));
-  throw Error(ErrorCode::kUnknownOp, "no op has the name " + std::string(text) + "; see the op table", std::string(text));
+    throw Error(ErrorCode::kUnsupportedOp,
+                "the op " + std::string(text) + " is not supported yet; build it from others", std::string(text));
+  throw Error(ErrorCode::kUnknownOp, "no op has the name " + std::string(text) + "; see the op table",
+              std::string(text));
 }
 
 }  // namespace fusebox

@@ -10,13 +10,15 @@ void fail(const Graph& g, ErrorCode code, const std::string& message, ValueId pl
 std::string op_text(OpKind kind) { return std::string(row_of(kind).text); }
 
 std::vector<Axis> axes_of(InferContext& c, ValueId tensor) {
-  if (!c.g.is_tensor(tensor)) fail(c.g, ErrorCode::kWrongKind, op_text(c.kind) + " needs a tensor here, not a scalar", tensor);
+  if (!c.g.is_tensor(tensor))
+    fail(c.g, ErrorCode::kWrongKind, op_text(c.kind) + " needs a tensor here, not a scalar", tensor);
   std::vector<Axis> axes;
   for (DomainId d : logical_without_reductions(c.g, c.g.tensor_of(tensor))) {
     Axis axis;
     const IterDomain domain = c.g[d];
-    axis.type = domain.iter_type == IterType::kBroadcast || domain.iter_type == IterType::kSymbolic ? domain.iter_type
-                                                                                                   : IterType::kIteration;
+    axis.type = domain.iter_type == IterType::kBroadcast || domain.iter_type == IterType::kSymbolic
+                    ? domain.iter_type
+                    : IterType::kIteration;
     axis.expanded = domain.expanded;
     axis.extent = axis.is_broadcast() ? constant_index(c.g, 1) : emit_extent(c.g, c.place, d);
     axes.push_back(axis);
@@ -34,9 +36,11 @@ Axis broadcast_axis(Graph& g, ValueId expanded) {
 
 ValueId checked_size(InferContext& c, ValueId size) {
   if (!is_integer(c.g[size].dtype))
-    fail(c.g, ErrorCode::kDtypeMismatch, "an extent of " + op_text(c.kind) + " must be an integer; cast it first", size);
+    fail(c.g, ErrorCode::kDtypeMismatch, "an extent of " + op_text(c.kind) + " must be an integer; cast it first",
+         size);
   if (const auto n = constant_integer(c.g, size); n && *n < 0)
-    fail(c.g, ErrorCode::kBadAttribute, "an extent of " + op_text(c.kind) + " is negative; give 0 or more", c.operand(0));
+    fail(c.g, ErrorCode::kBadAttribute, "an extent of " + op_text(c.kind) + " is negative; give 0 or more",
+         c.operand(0));
   return scalar::cast(c.g, c.place, size, Dtype::kIndex);
 }
 
@@ -72,7 +76,8 @@ std::vector<size_t> checked_axes(const InferContext& c, std::span<const int64_t>
   for (int64_t a : axes) {
     const size_t axis = checked_axis(c, a, rank);
     if (seen[axis])
-      fail(c.g, ErrorCode::kBadAxis, op_text(c.kind) + " names axis " + std::to_string(a) + " twice; name it once", c.operand(0));
+      fail(c.g, ErrorCode::kBadAxis, op_text(c.kind) + " names axis " + std::to_string(a) + " twice; name it once",
+           c.operand(0));
     seen[axis] = true;
     result.push_back(axis);
   }
@@ -95,8 +100,9 @@ Axis combine(const InferContext& c, std::span<const Axis> axes, std::span<const 
     if (!size || axis.type == IterType::kSymbolic) continue;
     if (constant && *constant != *size)
       fail(c.g, ErrorCode::kShapeMismatch,
-           "operands of " + op_text(c.kind) + " have extents " + std::to_string(*constant) + " and " + std::to_string(*size) +
-               " on axis " + std::to_string(index) + "; make them equal, or broadcast one of them first",
+           "operands of " + op_text(c.kind) + " have extents " + std::to_string(*constant) + " and " +
+               std::to_string(*size) + " on axis " + std::to_string(index) +
+               "; make them equal, or broadcast one of them first",
            places[i]);
     constant = size;
   }

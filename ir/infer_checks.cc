@@ -9,7 +9,8 @@ void check_slot(const Graph& g, OpKind kind, const Slot& slot, ValueId v) {
     if (!slot.optional) fail(g, ErrorCode::kOperandCount, op_text(kind) + " lacks an operand that it needs", {});
     return;
   }
-  if (v.index >= g.values.size()) throw Error(ErrorCode::kInvalidGraph, op_text(kind) + " has an operand that does not exist");
+  if (v.index >= g.values.size())
+    throw Error(ErrorCode::kInvalidGraph, op_text(kind) + " has an operand that does not exist");
   const ValueKind k = g[v].kind;
   const bool tensor = k == ValueKind::kTensor, scalar = k == ValueKind::kScalar;
   const bool right = slot.kind == 't' ? tensor : slot.kind == 's' ? scalar : slot.kind == 'a' ? tensor || scalar : true;
@@ -37,14 +38,20 @@ void check_attrs(const OpView& c) {
   for (const Attr& a : c.attrs.list()) {
     const std::string word(row_of(a.key).text);
     if (!row.accepts(a.key))
-      fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " takes no attribute `" + word + "`; leave it out", c.operand(0));
+      fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " takes no attribute `" + word + "`; leave it out",
+           c.operand(0));
     const AttrKind kind = row_of(a.key).kind;
-    const size_t wanted = kind == AttrKind::kDtype ? 1 : kind == AttrKind::kString ? 2 : kind == AttrKind::kInts ? 3 : 0;
+    const size_t wanted = kind == AttrKind::kDtype    ? 1
+                          : kind == AttrKind::kString ? 2
+                          : kind == AttrKind::kInts   ? 3
+                                                      : 0;
     const auto texts = enum_texts_of(kind);
-    const bool in_range = a.value.index() != 0 || texts.empty() ||
-                          (std::get<int64_t>(a.value) >= 0 && std::get<int64_t>(a.value) < static_cast<int64_t>(texts.size()));
+    const bool in_range =
+        a.value.index() != 0 || texts.empty() ||
+        (std::get<int64_t>(a.value) >= 0 && std::get<int64_t>(a.value) < static_cast<int64_t>(texts.size()));
     if (a.value.index() != wanted || !in_range)
-      fail(c.g, ErrorCode::kBadAttribute, "attribute `" + word + "` of " + op_text(c.kind) + " has a value of another kind", c.operand(0));
+      fail(c.g, ErrorCode::kBadAttribute,
+           "attribute `" + word + "` of " + op_text(c.kind) + " has a value of another kind", c.operand(0));
   }
 }
 
@@ -59,14 +66,16 @@ void check_output(const OpView& c) {
          "an output of " + std::string(text(g[value].dtype)) + " cannot overwrite an input of " +
              std::string(text(g[alias].dtype)) + "; cast it first",
          alias);
-  const auto from = logical_without_reductions(g, g.tensor_of(value)), to = logical_without_reductions(g, g.tensor_of(alias));
+  const auto from = logical_without_reductions(g, g.tensor_of(value)),
+             to = logical_without_reductions(g, g.tensor_of(alias));
   bool fits = from.size() == to.size();
   for (size_t i = 0; fits && i < from.size(); ++i) {
     const auto a = evaluate_size(g, from[i]), b = evaluate_size(g, to[i]);
     // An expanded input has one element for many.
     fits = (!a || !b || *a == *b) && !g[to[i]].expanded;
   }
-  if (!fits) fail(g, ErrorCode::kBadAlias, "an output can overwrite only an input of its own shape, not expanded", alias);
+  if (!fits)
+    fail(g, ErrorCode::kBadAlias, "an output can overwrite only an input of its own shape, not expanded", alias);
 }
 
 }  // namespace fusebox

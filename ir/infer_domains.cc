@@ -1,4 +1,5 @@
-// Making the domains of a result: logical ones from its axes, and where an op moves elements between lists, root ones and transforms.
+// Making the domains of a result: logical ones from its axes, and where an op moves elements between lists, root ones
+// and transforms.
 #include <algorithm>
 
 #include "ir/infer_rules.h"
@@ -76,8 +77,8 @@ std::vector<size_t> counted(const Graph& g, const std::vector<Axis>& axes) {
   return result;
 }
 
-void make_group(Graph& g, DomainMaker& maker, const ResultSpec& spec, std::span<const size_t> from, std::span<const size_t> to,
-                std::vector<DomainId>& root, std::vector<DomainId>& logical) {
+void make_group(Graph& g, DomainMaker& maker, const ResultSpec& spec, std::span<const size_t> from,
+                std::span<const size_t> to, std::vector<DomainId>& root, std::vector<DomainId>& logical) {
   if (from.size() == 1 && to.size() == 1) {
     logical[to[0]] = root[from[0]] = maker.make(spec.root[from[0]], numbered('i', to[0]));
     return;

@@ -1,4 +1,5 @@
-// Shape rules of cat and of ops that read or write where data say: select, index_select, gather, take_along_axis, scatter; triu.
+// Shape rules of cat and of ops that read or write where data say: select, index_select, gather, take_along_axis,
+// scatter; triu.
 #include "ir/infer_rules.h"
 #include "ir/type_rule.h"
 
@@ -31,7 +32,9 @@ ResultSpec infer_cat(InferContext& c) {
       std::optional<ScalarForm> sum = ScalarForm::of(0);
       for (const Axis& a : meeting) {
         sum = add(*sum, form_of(c.g, a.size()));
-        if (!sum) fail(c.g, ErrorCode::kTooLarge, "cat joins more tensors of different extents than it can add up", c.operands[0]);
+        if (!sum)
+          fail(c.g, ErrorCode::kTooLarge, "cat joins more tensors of different extents than it can add up",
+               c.operands[0]);
       }
       Axis joined;
       joined.extent = emit_form(c.g, c.place, *sum);
@@ -53,17 +56,20 @@ ResultSpec infer_cat(InferContext& c) {
 void check_index(const InferContext& c, ValueId index) {
   if (!index) fail(c.g, ErrorCode::kOperandCount, op_text(c.kind) + " needs an index", c.operand(0));
   if (!is_integer(c.g[index].dtype))
-    fail(c.g, ErrorCode::kDtypeMismatch, "the index of " + op_text(c.kind) + " must be of integers; cast it first", index);
+    fail(c.g, ErrorCode::kDtypeMismatch, "the index of " + op_text(c.kind) + " must be of integers; cast it first",
+         index);
 }
 
 void check_equal_ranks(const InferContext& c, size_t rank, ValueId other) {
   if (rank_of(c.g, other) != rank)
     fail(c.g, ErrorCode::kRankMismatch,
-         op_text(c.kind) + " needs operands of one rank, here " + std::to_string(rank) + "; broadcast this one first", other);
+         op_text(c.kind) + " needs operands of one rank, here " + std::to_string(rank) + "; broadcast this one first",
+         other);
 }
 
 void check_is_tensor(const InferContext& c, ValueId v) {
-  if (!c.g.is_tensor(v)) fail(c.g, ErrorCode::kWrongKind, op_text(c.kind) + " needs a tensor here; full makes one of a scalar", v);
+  if (!c.g.is_tensor(v))
+    fail(c.g, ErrorCode::kWrongKind, op_text(c.kind) + " needs a tensor here; full makes one of a scalar", v);
 }
 
 ResultSpec infer_triu(InferContext& c) {
@@ -88,7 +94,8 @@ ResultSpec infer_scatter(InferContext& c) {
   check_equal_ranks(c, axes.size(), src);
   axis_attr(c, axes.size());
   if (c.g[src].dtype != c.g[arg].dtype)
-    fail(c.g, ErrorCode::kDtypeMismatch, "scatter needs a source of the dtype of what it writes to; cast it first", src);
+    fail(c.g, ErrorCode::kDtypeMismatch, "scatter needs a source of the dtype of what it writes to; cast it first",
+         src);
   for (Axis& a : axes)
     if (a.expanded) a = materialised(a);
   return tensor_spec(c, c.g[arg].dtype, std::move(axes));
@@ -108,7 +115,8 @@ ResultSpec infer_indexed(InferContext& c) {
   std::vector<Axis> axes;
   switch (c.kind) {
     case OpKind::kSelect:
-      if (!by.empty()) fail(c.g, ErrorCode::kRankMismatch, "select takes one index; index_select takes a tensor of them", index);
+      if (!by.empty())
+        fail(c.g, ErrorCode::kRankMismatch, "select takes one index; index_select takes a tensor of them", index);
       axes = source;
       axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(axis));
       break;

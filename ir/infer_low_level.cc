@@ -8,7 +8,9 @@ namespace {
 void need_dtype(const OpView& c, ValueId v, bool holds, std::string_view what) {
   if (!holds)
     fail(c.g, ErrorCode::kDtypeMismatch,
-         op_text(c.kind) + " needs " + std::string(what) + " here, not " + std::string(text(c.g[v].dtype)) + "; cast it first", v);
+         op_text(c.kind) + " needs " + std::string(what) + " here, not " + std::string(text(c.g[v].dtype)) +
+             "; cast it first",
+         v);
 }
 void need_index(const OpView& c, ValueId v) {
   if (v) need_dtype(c, v, c.g[v].dtype == Dtype::kIndex, "an index");
@@ -55,7 +57,13 @@ void check_kind(const OpView& c, ValueId v, ValueKind kind) {
 }
 
 // The slots of a collective's format.
-enum CollectiveSlot : size_t { kCollectiveValues, kCollectiveInit, kCollectiveWorkspaces, kCollectivePredicate, kCollectiveSync };
+enum CollectiveSlot : size_t {
+  kCollectiveValues,
+  kCollectiveInit,
+  kCollectiveWorkspaces,
+  kCollectivePredicate,
+  kCollectiveSync
+};
 
 void check_collective(const OpView& c) {
   const auto values = c.slot(kCollectiveValues), init = c.slot(kCollectiveInit), in = c.slot(kCollectiveWorkspaces);
@@ -74,7 +82,8 @@ void check_collective(const OpView& c) {
   need_same(c, sync, Dtype::kUint32);
   for (int64_t p : c.attrs.ints(AttrKey::kThreads))
     if (p < 0 || p > static_cast<int64_t>(ParallelType::kBlockZ) || !is_thread(static_cast<ParallelType>(p)))
-      fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " names a parallel type that is no thread's in `threads`", values[0]);
+      fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " names a parallel type that is no thread's in `threads`",
+           values[0]);
 }
 
 }  // namespace
@@ -94,7 +103,8 @@ void check_low_level(const OpView& c) {
       need_index(c, o(1));
       const auto memory = c.attrs.enumerator(AttrKey::kMemory, MemoryType::kLocal);
       if (memory != MemoryType::kLocal && memory != MemoryType::kShared)
-        fail(g, ErrorCode::kBadAttribute, "a kernel allocates local or shared memory; take global buffers as inputs", o(0));
+        fail(g, ErrorCode::kBadAttribute, "a kernel allocates local or shared memory; take global buffers as inputs",
+             o(0));
       if (memory == MemoryType::kLocal && !g.is_constant(o(0)))
         fail(g, ErrorCode::kBadAttribute, "a local buffer has a constant number of elements", o(0));
       return;

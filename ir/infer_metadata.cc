@@ -1,4 +1,5 @@
-// Shape rules of ops that move elements: broadcast, broadcast_in_dim, permute, expand, squeeze, slice, stride_order, pad.
+// Shape rules of ops that move elements: broadcast, broadcast_in_dim, permute, expand, squeeze, slice, stride_order,
+// pad.
 #include <algorithm>
 #include <limits>
 
@@ -15,14 +16,15 @@ Axis stretched(InferContext& c, const Axis& axis, ValueId size, size_t index) {
   if (constant_integer(c.g, size) == -1) return axis;
   const ValueId wanted = checked_size(c, size);
   const auto from = constant_integer(c.g, axis.size()), to = constant_integer(c.g, wanted);
-  const bool same = axis.size() == wanted || (from && to ? *from == *to : form_of(c.g, axis.size()).equals(form_of(c.g, wanted)));
+  const bool same =
+      axis.size() == wanted || (from && to ? *from == *to : form_of(c.g, axis.size()).equals(form_of(c.g, wanted)));
   if (same) return axis;
   if (axis.is_broadcast() && !axis.expanded) return broadcast_axis(c.g, wanted);
   const bool may_be_one = !from || *from == 1;
   if (!may_be_one && to)
     fail(c.g, ErrorCode::kShapeMismatch,
-         op_text(c.kind) + " cannot make axis " + std::to_string(index) + " of extent " + std::to_string(*from) + " one of " +
-             std::to_string(*to) + "; only an axis of extent 1 stretches",
+         op_text(c.kind) + " cannot make axis " + std::to_string(index) + " of extent " + std::to_string(*from) +
+             " one of " + std::to_string(*to) + "; only an axis of extent 1 stretches",
          c.operand(0));
   Axis result;
   result.extent = wanted;
@@ -39,13 +41,15 @@ ResultSpec infer_broadcast(InferContext& c) {
   size_t next = 0;
   for (int64_t m : mask) {
     if (m != 0 && m != 1)
-      fail(c.g, ErrorCode::kBadAttribute, "the mask of broadcast has 1 at a new axis and 0 at an old one", c.operands[0]);
+      fail(c.g, ErrorCode::kBadAttribute, "the mask of broadcast has 1 at a new axis and 0 at an old one",
+           c.operands[0]);
     if (m == 0 && next == operand.size()) break;
     axes.push_back(m == 1 ? broadcast_axis(c.g) : operand[next++]);
   }
   if (next != operand.size() || axes.size() != mask.size())
     fail(c.g, ErrorCode::kRankMismatch,
-         "the mask of broadcast must have " + std::to_string(operand.size()) + " zeros, one for each axis", c.operands[0]);
+         "the mask of broadcast must have " + std::to_string(operand.size()) + " zeros, one for each axis",
+         c.operands[0]);
   return tensor_spec(c, c.g[c.operands[0]].dtype, std::move(axes));
 }
 
@@ -91,8 +95,8 @@ ResultSpec infer_expand(InferContext& c) {
 std::vector<size_t> checked_permutation(InferContext& c, AttrKey key, size_t rank) {
   const auto order = checked_axes(c, c.attrs.ints(key), rank);
   if (order.size() != rank)
-    fail(c.g, ErrorCode::kBadAxis,
-         op_text(c.kind) + " must name each of the " + std::to_string(rank) + " axes once", c.operands[0]);
+    fail(c.g, ErrorCode::kBadAxis, op_text(c.kind) + " must name each of the " + std::to_string(rank) + " axes once",
+         c.operands[0]);
   return order;
 }
 
@@ -120,7 +124,8 @@ ResultSpec infer_squeeze(InferContext& c) {
   for (size_t i : checked_axes(c, c.attrs.ints(AttrKey::kAxes), operand.size())) {
     if (!is_one(c.g, operand[i].size()))
       fail(c.g, ErrorCode::kShapeMismatch,
-           "squeeze drops axis " + std::to_string(i) + ", whose extent is not the constant 1; reshape it instead", c.operands[0]);
+           "squeeze drops axis " + std::to_string(i) + ", whose extent is not the constant 1; reshape it instead",
+           c.operands[0]);
     dropped[i] = true;
   }
   std::vector<Axis> axes;
@@ -167,7 +172,8 @@ Axis sliced(InferContext& c, const Axis& axis, ValueId start, ValueId stop, Valu
     if (!is_integer(c.g[v].dtype))
       fail(c.g, ErrorCode::kDtypeMismatch, "starts, stops and steps of slice are integers; cast them first", v);
   if (constant_integer(c.g, step) != 1)
-    fail(c.g, ErrorCode::kUnsupportedOp, "a slice with a step other than 1 is not supported yet; take step 1", c.operand(0));
+    fail(c.g, ErrorCode::kUnsupportedOp, "a slice with a step other than 1 is not supported yet; take step 1",
+         c.operand(0));
   const ValueId extent = axis.size();
   const Bounds b = slice_bounds(c, extent, start, stop);
   const ScalarForm whole = form_of(c.g, extent);
@@ -204,21 +210,25 @@ ResultSpec infer_pad(InferContext& c) {
     const bool fits = is_complex(dtype) || (!is_complex(d) && (is_floating(dtype) || !is_floating(d)));
     if (!fits)
       fail(c.g, ErrorCode::kDtypeMismatch,
-           "pad fills " + std::string(text(dtype)) + " with a value of " + std::string(text(d)) + "; cast the value first", fill);
+           "pad fills " + std::string(text(dtype)) + " with a value of " + std::string(text(d)) +
+               "; cast the value first",
+           fill);
   }
   const std::vector<ValueId> widths(c.slot(2).begin(), c.slot(2).end());
   if (widths.size() % 2 != 0 || widths.size() > 2 * axes.size())
-    fail(c.g, ErrorCode::kRankMismatch, "pad needs two widths for an axis, of at most " + std::to_string(axes.size()) + " axes",
-         c.operands[0]);
+    fail(c.g, ErrorCode::kRankMismatch,
+         "pad needs two widths for an axis, of at most " + std::to_string(axes.size()) + " axes", c.operands[0]);
   for (size_t i = 0; i + 1 < widths.size(); i += 2) {
     for (ValueId v : {widths[i], widths[i + 1]})
-      if (!is_integer(c.g[v].dtype)) fail(c.g, ErrorCode::kDtypeMismatch, "the widths of pad are integers; cast them first", v);
+      if (!is_integer(c.g[v].dtype))
+        fail(c.g, ErrorCode::kDtypeMismatch, "the widths of pad are integers; cast them first", v);
     Axis& axis = axes[axes.size() - 1 - i / 2];
     const auto left = constant_integer(c.g, widths[i]), right = constant_integer(c.g, widths[i + 1]);
     if (left == 0 && right == 0) continue;
     const auto size = constant_integer(c.g, axis.size());
     if (size && left && right && (__int128{*size} + *left + *right < 0))
-      fail(c.g, ErrorCode::kBadAttribute, "pad cuts more than the " + std::to_string(*size) + " elements of an axis", c.operands[0]);
+      fail(c.g, ErrorCode::kBadAttribute, "pad cuts more than the " + std::to_string(*size) + " elements of an axis",
+           c.operands[0]);
     axis = materialised(axis);
     axis.left = scalar::cast(c.g, c.place, widths[i], Dtype::kIndex);
     axis.right = scalar::cast(c.g, c.place, widths[i + 1], Dtype::kIndex);

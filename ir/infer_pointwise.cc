@@ -75,7 +75,8 @@ std::vector<ResultSpec> infer_reduction(InferContext& c) {
   const bool welford = c.kind == OpKind::kWelford;
   std::vector<Axis> axes = axes_of(c, c.operands[0]);
   if (!c.attrs.has(AttrKey::kAxes))
-    fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " needs the attribute `over`, the axes it reduces", c.operands[0]);
+    fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " needs the attribute `over`, the axes it reduces",
+         c.operands[0]);
   const auto over = checked_axes(c, c.attrs.ints(AttrKey::kAxes), axes.size());
   if (!welford && over.empty())
     fail(c.g, ErrorCode::kBadAxis, op_text(c.kind) + " reduces no axis; name one, or use set", c.operands[0]);
@@ -91,7 +92,8 @@ std::vector<ResultSpec> infer_reduction(InferContext& c) {
         fail(c.g, ErrorCode::kRankMismatch, "the three operands of welford have one rank; broadcast them first", v);
       const bool right = i == 1 ? c.g[v].dtype == operand.dtype : c.g[v].dtype == Dtype::kInt64;
       if (!right)
-        fail(c.g, ErrorCode::kDtypeMismatch, "welford merges average and sum of one dtype, and a count of dtype i64", v);
+        fail(c.g, ErrorCode::kDtypeMismatch, "welford merges average and sum of one dtype, and a count of dtype i64",
+             v);
     }
   }
   for (size_t i : over) {
@@ -109,15 +111,16 @@ std::vector<ResultSpec> infer_reduction(InferContext& c) {
 ResultSpec infer_factory(InferContext& c) {
   // Of full: the fill's dtype. iota counts in i64 unless it is told otherwise.
   const ValueId fill = c.operands[0];
-  const OperandType type = c.kind == OpKind::kFull ? OperandType{c.g[fill].dtype, true, c.g[fill].name}
-                                                   : OperandType{Dtype::kInt64, true};
+  const OperandType type =
+      c.kind == OpKind::kFull ? OperandType{c.g[fill].dtype, true, c.g[fill].name} : OperandType{Dtype::kInt64, true};
   const Dtype dtype = result_dtype(c.kind, {&type, 1}, c.attrs);
   std::vector<Axis> axes;
   if (c.kind == OpKind::kFull) {
     const std::vector<ValueId> shape(c.slot(1).begin(), c.slot(1).end());
     for (ValueId v : shape) axes.push_back(axis_of_size(c.g, checked_size(c, v)));
     if (is_complex(c.g[c.operands[0]].dtype) && !is_complex(dtype))
-      fail(c.g, ErrorCode::kDtypeMismatch, "full has a complex fill and a real dtype; give it a complex dtype", c.operands[0]);
+      fail(c.g, ErrorCode::kDtypeMismatch, "full has a complex fill and a real dtype; give it a complex dtype",
+           c.operands[0]);
   } else {
     if (is_boolean(dtype) || is_complex(dtype))
       fail(c.g, ErrorCode::kDtypeMismatch, "iota counts in an integer or floating dtype", c.operands[0]);

@@ -25,7 +25,9 @@ void resolve_missing(InferContext& c, std::span<const Axis> operand) {
       others.push_back(form_of(c.g, c.operands[i]));
       continue;
     }
-    if (missing) fail(c.g, ErrorCode::kBadAttribute, "the shape of reshape says −1 twice; only one extent can be left open", c.operands[0]);
+    if (missing)
+      fail(c.g, ErrorCode::kBadAttribute, "the shape of reshape says −1 twice; only one extent can be left open",
+           c.operands[0]);
     missing = i;
   }
   if (!missing) return;
@@ -136,7 +138,8 @@ ResultSpec infer_reshape(InferContext& c) {
   }
   const auto groups = reshape_groups(from, to);
   if (!groups && constants)
-    fail(c.g, ErrorCode::kShapeMismatch, "reshape must keep the number of elements; give extents of the same product", c.operands[0]);
+    fail(c.g, ErrorCode::kShapeMismatch, "reshape must keep the number of elements; give extents of the same product",
+         c.operands[0]);
   if (groups) {
     spec.groups = *groups;
     return spec;

@@ -1,6 +1,7 @@
 // The shape rules behind infer.h: what the results of an op are, before they are made. Not for use outside ir/.
 //
-// A rule reads the operands' axes and answers with one ResultSpec a result. An axis is what a consumer sees of a domain.
+// A rule reads the operands' axes and answers with one ResultSpec a result. An axis is what a consumer sees of a
+// domain.
 #pragma once
 
 #include <array>
@@ -31,8 +32,8 @@ struct ResultSpec {
   ValueKind kind = ValueKind::kScalar;
   Dtype dtype = Dtype::kIndex;
   std::vector<Axis> axes;  // logical
-  // A reshape: the operand's axes, and how those of an extent other than the constant 1 merge and split, as pairs of counts. Without
-  // groups the axes are symbolic.
+  // A reshape: the operand's axes, and how those of an extent other than the constant 1 merge and split, as pairs of
+  // counts. Without groups the axes are symbolic.
   bool is_reshape = false;
   std::vector<Axis> root;
   std::vector<int64_t> groups;
@@ -52,14 +53,15 @@ struct OpView {
   std::span<const ValueId> slot(size_t i) const { return operands.subspan(slots[i].begin, slots[i].count); }
   ValueId operand(size_t i) const { return i < operands.size() ? operands[i] : ValueId(); }
 };
-// Operands against the op's format (fills in `slots`), attributes against its row, an alias against its output, and what kernel and
-// host ops ask of their operands. Throw.
+// Operands against the op's format (fills in `slots`), attributes against its row, an alias against its output, and
+// what kernel and host ops ask of their operands. Throw.
 void check_format(OpView& op);
 void check_attrs(const OpView& op);
 void check_output(const OpView& op);
 void check_low_level(const OpView& op);
 
-// One op under inference. Operands may be rewritten (a −1 in the shape of a reshape); scalars may be emitted at `place`.
+// One op under inference. Operands may be rewritten (a −1 in the shape of a reshape); scalars may be emitted at
+// `place`.
 struct InferContext {
   Graph& g;
   scalar::Place place;
@@ -98,13 +100,14 @@ Axis combine(const InferContext& c, std::span<const Axis> axes, std::span<const 
 ResultSpec tensor_spec(const InferContext& c, Dtype dtype, std::vector<Axis> axes);
 std::vector<ResultSpec> infer_pointwise(InferContext& c);
 std::vector<ResultSpec> infer_reduction(InferContext& c);
-ResultSpec infer_metadata(InferContext& c);   // broadcast … stride_order, pad
+ResultSpec infer_metadata(InferContext& c);  // broadcast … stride_order, pad
 ResultSpec infer_reshape(InferContext& c);
-ResultSpec infer_factory(InferContext& c);    // full, iota
-ResultSpec infer_indexed(InferContext& c);    // cat, select … triu
+ResultSpec infer_factory(InferContext& c);                 // full, iota
+ResultSpec infer_indexed(InferContext& c);                 // cat, select … triu
 std::vector<ResultSpec> infer_low_level(InferContext& c);  // kernel and host ops
 
-// Groups of a reshape between these sizes, those of the constant 1 left out; nothing if the products are not provably equal.
+// Groups of a reshape between these sizes, those of the constant 1 left out; nothing if the products are not provably
+// equal.
 std::optional<std::vector<int64_t>> reshape_groups(std::span<const ScalarForm> from, std::span<const ScalarForm> to);
 // Makes the domains of a tensor that has none (or discards those it has).
 void make_domains(Graph& g, TensorId tensor, const ResultSpec& spec);

@@ -102,8 +102,8 @@ std::optional<ValueId> simplify(Graph& g, OpKind kind, const std::vector<ValueId
 }
 
 // The same op on the same scalars, before the place: inference that runs again gives what it gave.
-std::optional<ValueId> find_same(const Graph& g, Place place, OpKind kind, const std::vector<ValueId>& operands, const Attrs& attrs,
-                                 Dtype dtype) {
+std::optional<ValueId> find_same(const Graph& g, Place place, OpKind kind, const std::vector<ValueId>& operands,
+                                 const Attrs& attrs, Dtype dtype) {
   for (OpId id : g[place.region].ops) {
     if (place.before && id == place.before) break;
     const Op& op = g[id];
@@ -127,7 +127,8 @@ Place Place::before_op(const Graph& g, OpId op) {
   throw Error(ErrorCode::kInternal, "a scalar was asked for before an op that stands in no region");
 }
 
-ValueId make(Graph& g, Place place, OpKind kind, std::vector<ValueId> operands, std::optional<Dtype> declared, Attrs attrs) {
+ValueId make(Graph& g, Place place, OpKind kind, std::vector<ValueId> operands, std::optional<Dtype> declared,
+             Attrs attrs) {
   const Dtype dtype = declared ? *declared : infer_dtype(g, kind, operands, attrs);
   if (const auto folded = fold(g, kind, operands, dtype)) return *folded;
   if (const auto same = simplify(g, kind, operands, dtype); same && g[*same].dtype == dtype) return *same;

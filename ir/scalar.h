@@ -1,9 +1,11 @@
-// Scalars of a graph: constructing them simplified, evaluating them, and binding the symbols of a program to its inputs.
+// Scalars of a graph: constructing them simplified, evaluating them, and binding the symbols of a program to its
+// inputs.
 //
-// Invariants: integers wrap at their dtype's width; x / 0, x mod 0 and the Euclidean forms by 0 give 0; MIN / −1 gives MIN; shifts by
-// the width or more (or negative) give 0 or, arithmetic to the right, the sign. Floats are evaluated only where IEEE
-// says every bit (+ − × ÷, comparisons, min, max, casts, sqrt, rounding); what else is not known has no value.
-// A domain's extent counts its elements in a loop (1 for a broadcast); its size is what a shape shows (the expanded extent).
+// Invariants: integers wrap at their dtype's width; x / 0, x mod 0 and the Euclidean forms by 0 give 0; MIN / −1 gives
+// MIN; shifts by the width or more (or negative) give 0 or, arithmetic to the right, the sign. Floats are evaluated
+// only where IEEE says every bit (+ − × ÷, comparisons, min, max, casts, sqrt, rounding); what else is not known has no
+// value. A domain's extent counts its elements in a loop (1 for a broadcast); its size is what a shape shows (the
+// expanded extent).
 //
 //   ValueId e = scalar::ceil_div(g, Graph::body(), n, constant_index(g, 128));   // n itself if the divisor is 1
 //   Bindings b = bind_sizes(g, {{{.shape = {5, 7}, .strides = {7, 1}}}});
@@ -81,11 +83,13 @@ struct BoundInput {
   std::vector<int64_t> strides = {};  // empty: contiguous
 };
 
-// Binds the sizes and scalar inputs of a program to its inputs and evaluates every scalar of its body. Throws, naming input
-// and axis: kMissingInput (too few inputs, or a size that no input has), kBadInput (rank, constants, broadcasts, contiguity, negative extents),
-// kSizeMismatch (a symbol bound twice, operands that differ in an extent, a slice or reshape that does not fit).
+// Binds the sizes and scalar inputs of a program to its inputs and evaluates every scalar of its body. Throws, naming
+// input and axis: kMissingInput (too few inputs, or a size that no input has), kBadInput (rank, constants, broadcasts,
+// contiguity, negative extents), kSizeMismatch (a symbol bound twice, operands that differ in an extent, a slice or
+// reshape that does not fit).
 Bindings bind_sizes(const Graph& g, std::span<const BoundInput> given);
-// The last part of it: extents and bounds of every op that can be checked, given the sizes. Useful again after concretization.
+// The last part of it: extents and bounds of every op that can be checked, given the sizes. Useful again after
+// concretization.
 void check_sizes(const Graph& g, const Bindings& bindings);
 
 // -- extents of domains, derived ones too

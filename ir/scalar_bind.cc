@@ -39,8 +39,10 @@ class Binder {
   void bind_input(ValueId v, const BoundInput& given) {
     const bool wants_tensor = g_.is_tensor(v);
     if (wants_tensor == given.is_scalar)
-      throw Error(ErrorCode::kBadInput, std::string("this input is a ") + (wants_tensor ? "tensor" : "scalar") + ", and is given a " +
-                                            (wants_tensor ? "scalar" : "tensor"), name(v));
+      throw Error(ErrorCode::kBadInput,
+                  std::string("this input is a ") + (wants_tensor ? "tensor" : "scalar") + ", and is given a " +
+                      (wants_tensor ? "scalar" : "tensor"),
+                  name(v));
     if (!wants_tensor) {
       bindings_[v.index] = given.bits;
       return;
@@ -48,7 +50,8 @@ class Binder {
     const auto domains = logical_without_reductions(g_, g_.tensor_of(v));
     if (given.shape.size() != domains.size())
       throw Error(ErrorCode::kBadInput,
-                  "this input has rank " + std::to_string(domains.size()) + ", and is given rank " + std::to_string(given.shape.size()),
+                  "this input has rank " + std::to_string(domains.size()) + ", and is given rank " +
+                      std::to_string(given.shape.size()),
                   name(v));
     if (!given.strides.empty() && given.strides.size() != domains.size())
       throw Error(ErrorCode::kBadInput, "this input needs a stride for each of its axes", name(v));
@@ -59,13 +62,17 @@ class Binder {
     const IterDomain& domain = g_[d];
     if (size < 0) throw Error(ErrorCode::kBadInput, "an extent is negative", name(d));
     if (domain.iter_type == IterType::kBroadcast && !domain.expanded) {
-      if (size != 1) throw Error(ErrorCode::kBadInput, "this axis is a broadcast of extent 1, and is given " + std::to_string(size), name(d));
+      if (size != 1)
+        throw Error(ErrorCode::kBadInput, "this axis is a broadcast of extent 1, and is given " + std::to_string(size),
+                    name(d));
       return;
     }
     const ValueId extent = domain.expanded ? domain.expanded : domain.extent;
     if (const auto wanted = constant_integer(g_, extent)) {
       if (*wanted != size)
-        throw Error(ErrorCode::kBadInput, "this axis has extent " + std::to_string(*wanted) + ", and is given " + std::to_string(size), name(d));
+        throw Error(ErrorCode::kBadInput,
+                    "this axis has extent " + std::to_string(*wanted) + ", and is given " + std::to_string(size),
+                    name(d));
       return;
     }
     const OpId def = g_[extent].def;
@@ -78,8 +85,8 @@ class Binder {
       bound = ConstantBits{static_cast<uint64_t>(size), 0};
     else if (static_cast<int64_t>(bound->low) != size)
       throw Error(ErrorCode::kSizeMismatch,
-                  "size " + name(extent) + " is " + std::to_string(static_cast<int64_t>(bound->low)) + " elsewhere, and " +
-                      std::to_string(size) + " here",
+                  "size " + name(extent) + " is " + std::to_string(static_cast<int64_t>(bound->low)) +
+                      " elsewhere, and " + std::to_string(size) + " here",
                   name(d));
   }
 
@@ -91,7 +98,8 @@ class Binder {
       for (ValueId v : op.results) {
         if (bindings_[v.index]) continue;
         if (op.kind == OpKind::kSize)
-          throw Error(ErrorCode::kMissingInput, "no input has an axis of this extent; give an input that does", name(v));
+          throw Error(ErrorCode::kMissingInput, "no input has an axis of this extent; give an input that does",
+                      name(v));
         bindings_[v.index] = evaluate(g_, v, bindings_);
       }
     }
@@ -100,8 +108,10 @@ class Binder {
   void check_deferred(const Deferred& d) const {
     const auto wanted = evaluate_integer(g_, d.extent, bindings_);
     if (wanted && *wanted != d.size)
-      throw Error(ErrorCode::kSizeMismatch,
-                  "this axis should have extent " + std::to_string(*wanted) + ", and is given " + std::to_string(d.size), name(d.place));
+      throw Error(
+          ErrorCode::kSizeMismatch,
+          "this axis should have extent " + std::to_string(*wanted) + ", and is given " + std::to_string(d.size),
+          name(d.place));
   }
 
   // A contiguous axis steps over exactly the axes inside it; an expanded one steps over nothing.
@@ -125,7 +135,8 @@ class Binder {
       const int64_t size = given.shape[i], stride = strides[i];
       if (g_[d].iter_type == IterType::kBroadcast) {
         if (g_[d].expanded && size > 1 && stride != 0)
-          throw Error(ErrorCode::kBadInput, "this axis is expanded: its stride must be 0, and is " + std::to_string(stride), name(d));
+          throw Error(ErrorCode::kBadInput,
+                      "this axis is expanded: its stride must be 0, and is " + std::to_string(stride), name(d));
         continue;
       }
       if (contiguity[k] != Contiguity::kTrue) {
@@ -134,8 +145,8 @@ class Binder {
       }
       if (size != 1 && stride != expected)
         throw Error(ErrorCode::kBadInput,
-                    "this axis is contiguous: its stride must be " + std::to_string(expected) + ", and is " + std::to_string(stride) +
-                        "; declare it otherwise or copy the tensor",
+                    "this axis is contiguous: its stride must be " + std::to_string(expected) + ", and is " +
+                        std::to_string(stride) + "; declare it otherwise or copy the tensor",
                     name(d));
       expected *= size;
     }

@@ -1,4 +1,5 @@
-// What can be said of a program's ops once its sizes are known: operands that fit together, slices and reshapes within bounds.
+// What can be said of a program's ops once its sizes are known: operands that fit together, slices and reshapes within
+// bounds.
 #include <algorithm>
 
 #include "ir/domain.h"
@@ -40,7 +41,9 @@ class SizeChecker {
 
   void check_extents(ValueId v) const {
     for (DomainId d : g_.tensor_of(v).logical)
-      if (const auto n = size(d); n && *n < 0) throw Error(ErrorCode::kBadInput, "this axis gets the extent " + std::to_string(*n) + "; it must not be negative", name(d));
+      if (const auto n = size(d); n && *n < 0)
+        throw Error(ErrorCode::kBadInput,
+                    "this axis gets the extent " + std::to_string(*n) + "; it must not be negative", name(d));
   }
 
   void check_pair(const Op& op, DomainPair pair) const {
@@ -52,8 +55,8 @@ class SizeChecker {
     if (*n == 1 && (stretches || from.iter_type == IterType::kSymbolic)) return;
     // A symbolic result takes its extent from the first operand until it is resolved.
     if (to.iter_type == IterType::kSymbolic && !stretches) return;
-    mismatch("an operand of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(*n) + " here, and the result %" +
-                 g_[g_[to.tensor].value].name + " has " + std::to_string(*m),
+    mismatch("an operand of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(*n) +
+                 " here, and the result %" + g_[g_[to.tensor].value].name + " has " + std::to_string(*m),
              pair.producer);
   }
 
@@ -66,7 +69,8 @@ class SizeChecker {
         const auto b = evaluate_integer(g_, bound, bindings_);
         if (g_.is_constant(bound) || !n || !b || (*b >= 0 && *b <= *n)) continue;
         throw Error(ErrorCode::kBadInput,
-                    "a slice of extent " + std::to_string(*n) + " is given the bound " + std::to_string(*b) + "; it must lie in the extent",
+                    "a slice of extent " + std::to_string(*n) + " is given the bound " + std::to_string(*b) +
+                        "; it must lie in the extent",
                     name(axes[i]));
       }
     }
@@ -117,7 +121,10 @@ class SizeChecker {
     const auto to = logical_without_reductions(g_, g_.tensor_of(op.operands[1]));
     for (size_t i = 0; i < from.size() && i < to.size(); ++i) {
       const auto n = size(from[i]), m = size(to[i]);
-      if (n && m && *n != *m) mismatch("an output has extent " + std::to_string(*n) + " where the input that it overwrites has " + std::to_string(*m), to[i]);
+      if (n && m && *n != *m)
+        mismatch("an output has extent " + std::to_string(*n) + " where the input that it overwrites has " +
+                     std::to_string(*m),
+                 to[i]);
     }
   }
 

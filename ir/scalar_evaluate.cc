@@ -264,7 +264,8 @@ std::optional<ConstantBits> evaluate_op(OpKind kind, Dtype result, std::span<con
   if (v.size() > 2) return std::nullopt;
   Dtype computed = v[0].dtype;
   if (v.size() == 2) {
-    const bool refused = (computed == Dtype::kUint64 && is_signed(v[1].dtype)) || (v[1].dtype == Dtype::kUint64 && is_signed(computed));
+    const bool refused =
+        (computed == Dtype::kUint64 && is_signed(v[1].dtype)) || (v[1].dtype == Dtype::kUint64 && is_signed(computed));
     if (refused) return std::nullopt;
     computed = promote(computed, v[1].dtype);
   }
@@ -284,7 +285,8 @@ std::optional<ConstantBits> evaluate_op(OpKind kind, Dtype result, std::span<con
   }
   const double x = to_double(computed, a), y = to_double(computed, b);
   if (v.size() == 2) {
-    if (const auto truth = float_comparison(kind, x, y)) return convert(Dtype::kBool, constant_bits(Dtype::kBool, *truth), result);
+    if (const auto truth = float_comparison(kind, x, y))
+      return convert(Dtype::kBool, constant_bits(Dtype::kBool, *truth), result);
     if (computed == Dtype::kFloat) {
       const auto r = float_binary(kind, static_cast<float>(x), static_cast<float>(y));
       if (!r) return std::nullopt;

@@ -59,8 +59,11 @@ std::optional<ScalarForm> extent_form_within(const Graph& g, DomainId d, int& vi
 ValueId emit_extent_within(Graph& g, scalar::Place place, DomainId d, int& visits) {
   if (const ValueId v = known_extent(g, d)) return v;
   if (const auto form = extent_form(g, d)) return emit_form(g, place, *form);
-  if (!g[d].def) throw Error(ErrorCode::kInvalidGraph, "a domain has neither extent nor definition; give it one", "." + g[d].name);
-  if (--visits < 0) throw Error(ErrorCode::kTooLarge, "a domain has too many transforms behind it; schedule it with fewer", "." + g[d].name);
+  if (!g[d].def)
+    throw Error(ErrorCode::kInvalidGraph, "a domain has neither extent nor definition; give it one", "." + g[d].name);
+  if (--visits < 0)
+    throw Error(ErrorCode::kTooLarge, "a domain has too many transforms behind it; schedule it with fewer",
+                "." + g[d].name);
   const Transform t = g[g[d].def];
   const auto input = [&](size_t i) { return emit_extent_within(g, place, t.inputs[i], visits); };
   switch (t.kind) {
@@ -90,7 +93,8 @@ std::optional<int64_t> evaluate_extent_within(const Graph& g, DomainId d, const 
   const auto input = [&](size_t i) { return evaluate_extent_within(g, t.inputs[i], b, visits); };
   const auto fold = [&](OpKind kind, std::optional<int64_t> x, std::optional<int64_t> y) -> std::optional<int64_t> {
     if (!x || !y) return std::nullopt;
-    const TypedBits operands[] = {{Dtype::kIndex, {static_cast<uint64_t>(*x), 0}}, {Dtype::kIndex, {static_cast<uint64_t>(*y), 0}}};
+    const TypedBits operands[] = {{Dtype::kIndex, {static_cast<uint64_t>(*x), 0}},
+                                  {Dtype::kIndex, {static_cast<uint64_t>(*y), 0}}};
     return static_cast<int64_t>(evaluate_op(kind, Dtype::kIndex, operands)->low);
   };
   switch (t.kind) {
@@ -104,7 +108,8 @@ std::optional<int64_t> evaluate_extent_within(const Graph& g, DomainId d, const 
     case TransformKind::kSwizzle:
       return input(t.outputs[0] == d ? 0 : 1);
     case TransformKind::kResize:
-      return fold(OpKind::kAdd, fold(OpKind::kAdd, input(0), evaluate_integer(g, t.factor, b)), evaluate_integer(g, t.right, b));
+      return fold(OpKind::kAdd, fold(OpKind::kAdd, input(0), evaluate_integer(g, t.factor, b)),
+                  evaluate_integer(g, t.right, b));
   }
   return std::nullopt;
 }

@@ -1,8 +1,9 @@
-// A scalar as an integer polynomial: constant + sum of coefficient × product of atoms, where an atom is a scalar that is no sum,
-// difference, product or constant. Two scalars of equal form are equal wherever nothing overflows.
+// A scalar as an integer polynomial: constant + sum of coefficient × product of atoms, where an atom is a scalar that
+// is no sum, difference, product or constant. Two scalars of equal form are equal wherever nothing overflows.
 //
-// Invariants: no term has coefficient 0; terms stand in the order in which they were first met, the factors of a term too, so
-// that what is emitted from a form follows from the program's text and not from ids. A form that grows too large is an atom.
+// Invariants: no term has coefficient 0; terms stand in the order in which they were first met, the factors of a term
+// too, so that what is emitted from a form follows from the program's text and not from ids. A form that grows too
+// large is an atom.
 //
 //   form of `n − k + k`  ==  1·[n];   form of `(m·n)` divided by form of `n`  ==  1·[m]
 #pragma once

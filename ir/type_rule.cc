@@ -13,13 +13,13 @@ constexpr uint8_t kAny = kReal | kC;
 
 // What becomes of the operands' common dtype.
 enum class Gives : uint8_t {
-  kCommon,      // stays
-  kFloating,    // bool and integers become f32
-  kTruth,       // bool
-  kPart,        // complex becomes its real dtype
-  kWide,        // bool and integers become i64
-  kPair,        // f32 and f64 become complex
-  kAttribute,   // the attribute `as`, else it stays
+  kCommon,     // stays
+  kFloating,   // bool and integers become f32
+  kTruth,      // bool
+  kPart,       // complex becomes its real dtype
+  kWide,       // bool and integers become i64
+  kPair,       // f32 and f64 become complex
+  kAttribute,  // the attribute `as`, else it stays
 };
 
 struct Rule {
@@ -27,8 +27,8 @@ struct Rule {
   Gives gives = Gives::kCommon;
 };
 
-// One line for a rule. Complex arithmetic is that of + − × ÷ and what follows from it; the elementary functions of complex
-// numbers are refused. Nothing here for ops without arithmetic: they hand dtypes on as infer.cc says.
+// One line for a rule. Complex arithmetic is that of + − × ÷ and what follows from it; the elementary functions of
+// complex numbers are refused. Nothing here for ops without arithmetic: they hand dtypes on as infer.cc says.
 Rule rule_of(OpKind kind) {
   switch (kind) {
     case OpKind::kSet:
@@ -205,7 +205,8 @@ Rule rule_of(OpKind kind) {
 // Only these move data of dtypes that have no arithmetic.
 bool moves_only(OpKind kind) {
   return kind == OpKind::kSet || kind == OpKind::kSegmentSet || kind == OpKind::kCat ||
-         (demands(kind, kMetadata | kIndexed) && kind != OpKind::kPad) || kind == OpKind::kWhere || kind == OpKind::kTriu;
+         (demands(kind, kMetadata | kIndexed) && kind != OpKind::kPad) || kind == OpKind::kWhere ||
+         kind == OpKind::kTriu;
 }
 
 uint8_t class_of(Dtype d) {
@@ -227,8 +228,9 @@ uint8_t class_of(Dtype d) {
 std::string place_of(const OperandType& o) { return o.name.empty() ? std::string() : "%" + std::string(o.name); }
 
 [[noreturn]] void refuse(ErrorCode code, OpKind kind, Dtype dtype, std::string_view advice, const std::string& place) {
-  throw Error(code,
-              std::string(row_of(kind).text) + " does not take " + std::string(text(dtype)) + "; " + std::string(advice), place);
+  throw Error(
+      code, std::string(row_of(kind).text) + " does not take " + std::string(text(dtype)) + "; " + std::string(advice),
+      place);
 }
 
 std::string_view advice_for(uint8_t accepts) {
@@ -274,12 +276,14 @@ bool accepts_dtype(OpKind kind, Dtype dtype) { return !objection(kind, dtype); }
 Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Attrs& attrs) {
   const bool is_where = kind == OpKind::kWhere;
   if (is_where && !operands.empty() && operands[0].dtype != Dtype::kBool)
-    throw Error(ErrorCode::kDtypeMismatch, "the condition of where must be bool; compare it with ne first", place_of(operands[0]));
+    throw Error(ErrorCode::kDtypeMismatch, "the condition of where must be bool; compare it with ne first",
+                place_of(operands[0]));
   const auto computed = is_where && !operands.empty() ? operands.subspan(1) : operands;
   const Dtype common = common_dtype(computed);
   if (const auto code = objection(kind, common)) {
     // Name the operand that brings the class in.
-    const auto guilty = std::find_if(computed.begin(), computed.end(), [&](const OperandType& o) { return o.dtype == common; });
+    const auto guilty =
+        std::find_if(computed.begin(), computed.end(), [&](const OperandType& o) { return o.dtype == common; });
     refuse(*code, kind, common, advice_for(rule_of(kind).accepts),
            guilty == computed.end() ? (computed.empty() ? std::string() : place_of(computed[0])) : place_of(*guilty));
   }

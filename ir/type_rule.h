@@ -1,11 +1,14 @@
-// Type rules of ops that compute: which dtypes an op accepts and what dtype its result has. ATen's rules, on dtypes alone;
-// shapes are infer.h's matter.
+// Type rules of ops that compute: which dtypes an op accepts and what dtype its result has. ATen's rules, on dtypes
+// alone; shapes are infer.h's matter.
 //
 // Invariants:
-// - a scalar of the same or a lower class (bool < integer < floating < complex) than the tensors does not change their dtype;
-// - ops of floats (exp, sqrt, truediv, …) turn integers and bool into f32; comparisons and tests give bool; sum and prod of
+// - a scalar of the same or a lower class (bool < integer < floating < complex) than the tensors does not change their
+// dtype;
+// - ops of floats (exp, sqrt, truediv, …) turn integers and bool into f32; comparisons and tests give bool; sum and
+// prod of
 //   bool and integers give i64; abs, real and imag of complex give its real dtype;
-// - dtypes that exist as data only are refused with kUnsupportedDtype, as is complex where the op has no complex arithmetic here.
+// - dtypes that exist as data only are refused with kUnsupportedDtype, as is complex where the op has no complex
+// arithmetic here.
 //
 //   common_dtype({{{Dtype::kBfloat16}, {Dtype::kDouble, true}}}) == Dtype::kBfloat16
 //   result_dtype(OpKind::kTruediv, {{{Dtype::kInt32}, {Dtype::kInt32}}}) == Dtype::kFloat
@@ -30,11 +33,12 @@ struct OperandType {
 // The dtype that operands of one op meet in; throws kDtypeMismatch where there is none.
 Dtype common_dtype(std::span<const OperandType> operands);
 
-// The dtype of the (first) result of an op that computes: pointwise ops, reductions, cat, and those that hand their first operand's dtype on.
-// Throws kDtypeMismatch or kUnsupportedDtype, at the operand that is not accepted.
+// The dtype of the (first) result of an op that computes: pointwise ops, reductions, cat, and those that hand their
+// first operand's dtype on. Throws kDtypeMismatch or kUnsupportedDtype, at the operand that is not accepted.
 Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Attrs& attrs = {});
 
-// Whether the op accepts the dtype for an operand that is converted to the common dtype. What tests and generators go by.
+// Whether the op accepts the dtype for an operand that is converted to the common dtype. What tests and generators go
+// by.
 bool accepts_dtype(OpKind kind, Dtype dtype);
 
 }  // namespace fusebox

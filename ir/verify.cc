@@ -34,10 +34,12 @@ void check_value_ids(const Graph& g) {
     need(v.def, g.ops.size(), "the op of a value");
     need(v.index_of, g.regions.size(), "the region of an index");
     need(v.tensor, g.tensors.size(), "the tensor of a value");
-    if ((v.kind == ValueKind::kTensor) != static_cast<bool>(v.tensor)) invalid("a value is a tensor without domains, or has domains and is none");
+    if ((v.kind == ValueKind::kTensor) != static_cast<bool>(v.tensor))
+      invalid("a value is a tensor without domains, or has domains and is none");
     if (v.tensor && g[v.tensor].value != ValueId(i)) invalid("two values share the domains of a tensor");
     if (v.constant) {
-      if (v.kind != ValueKind::kScalar || v.def || v.index_of || !v.name.empty()) invalid("a constant is a scalar without name and definition");
+      if (v.kind != ValueKind::kScalar || v.def || v.index_of || !v.name.empty())
+        invalid("a constant is a scalar without name and definition");
       if (!is_canonical(v.dtype, *v.constant)) invalid("a constant has bits beyond its dtype");
     }
   }
@@ -79,7 +81,8 @@ void check_domain_ids(const Graph& g) {
 // An op's own scope: what its regions define is not visible after it.
 class OrderChecker {
  public:
-  explicit OrderChecker(const Graph& g) : g_(g), values_(g.values.size()), ops_(g.ops.size()), regions_(g.regions.size()) {}
+  explicit OrderChecker(const Graph& g)
+      : g_(g), values_(g.values.size()), ops_(g.ops.size()), regions_(g.regions.size()) {}
 
   std::vector<OpId> run() {
     order_.reserve(g_.ops.size());
@@ -118,7 +121,8 @@ class OrderChecker {
       if (!v || g_.is_constant(v)) continue;
       if (values_[v.index] != kVisible)
         throw Error(ErrorCode::kNotDominated,
-                    "a value is used where it is not defined yet, or not any more; move its definition before its use", place_of(g_, v));
+                    "a value is used where it is not defined yet, or not any more; move its definition before its use",
+                    place_of(g_, v));
     }
     for (RegionId r : op.regions) region(r, depth + 1);
     for (ValueId v : op.results) {
@@ -134,8 +138,8 @@ class OrderChecker {
     for (DomainId d : g_.tensor_of(v).logical)
       for (ValueId extent : {g_[d].extent, g_[d].expanded})
         if (extent && !g_.is_constant(extent) && values_[extent.index] != kVisible)
-          throw Error(ErrorCode::kNotDominated, "an input has an extent that is not defined yet; define it before the input",
-                      place_of(g_, v));
+          throw Error(ErrorCode::kNotDominated,
+                      "an input has an extent that is not defined yet; define it before the input", place_of(g_, v));
   }
 
   void define(ValueId v) {
@@ -150,7 +154,8 @@ class OrderChecker {
     const auto known = [&](ValueId v, ValueId of) {
       if (!v || g_.is_constant(v)) return;
       if (values_[v.index] == kUnseen)
-        throw Error(ErrorCode::kNotDominated, "an extent or factor is a scalar that the program does not define", place_of(g_, of));
+        throw Error(ErrorCode::kNotDominated, "an extent or factor is a scalar that the program does not define",
+                    place_of(g_, of));
     };
     for (ValueId v : defined_) {
       if (!g_.is_tensor(v)) continue;
@@ -188,17 +193,20 @@ void check_ids(const Graph& g) {
   if (g.index_bits != 32 && g.index_bits != 64) invalid("the index of a kernel has 32 or 64 bits");
   if (g.regions.empty()) invalid("a program has no body");
   constexpr size_t kMaxNodes = 1u << 28;
-  for (size_t count : {g.values.size(), g.tensors.size(), g.domains.size(), g.transforms.size(), g.ops.size(), g.regions.size()})
+  for (size_t count :
+       {g.values.size(), g.tensors.size(), g.domains.size(), g.transforms.size(), g.ops.size(), g.regions.size()})
     if (count > kMaxNodes) throw Error(ErrorCode::kTooLarge, "a program has too many nodes");
   check_value_ids(g);
   check_domain_ids(g);
   for (const Op& op : g.ops) {
-    if (static_cast<size_t>(op.kind) >= op_rows().size()) throw Error(ErrorCode::kUnknownOp, "an op has a number that no op has");
+    if (static_cast<size_t>(op.kind) >= op_rows().size())
+      throw Error(ErrorCode::kUnknownOp, "an op has a number that no op has");
     for (ValueId v : op.operands) need(v, g.values.size(), "an operand");
     need_all(op.results, g.values.size(), "a result");
     need_all(op.regions, g.regions.size(), "a region of an op");
     for (const Attr& a : op.attrs.list())
-      if (static_cast<size_t>(a.key) >= attr_rows().size()) throw Error(ErrorCode::kBadAttribute, "an attribute has a number that no attribute has");
+      if (static_cast<size_t>(a.key) >= attr_rows().size())
+        throw Error(ErrorCode::kBadAttribute, "an attribute has a number that no attribute has");
   }
   for (const Region& r : g.regions) {
     need(r.index, g.values.size(), "the index of a region");

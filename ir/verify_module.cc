@@ -11,7 +11,9 @@ namespace {
 
 const Graph& need_graph(const Module& m, const std::string& name, const char* what) {
   const Graph* g = find_graph(m, name);
-  if (!g) throw Error(ErrorCode::kUnknownName, std::string(what) + " names a program that the module does not hold", "@" + name);
+  if (!g)
+    throw Error(ErrorCode::kUnknownName, std::string(what) + " names a program that the module does not hold",
+                "@" + name);
   return *g;
 }
 
@@ -32,15 +34,19 @@ const Op* defining_op(const Graph& g, const std::string& value) {
 }
 
 void check_crossing(const Graph& g, const Crossing& c) {
-  if (!find_value(g, c.value)) throw Error(ErrorCode::kUnknownName, "a value crosses a segment's border that the program does not have", "%" + c.value);
+  if (!find_value(g, c.value))
+    throw Error(ErrorCode::kUnknownName, "a value crosses a segment's border that the program does not have",
+                "%" + c.value);
   if (!c.alias.empty() && !find_value(g, c.alias))
     throw Error(ErrorCode::kUnknownName, "a value aliases one that the program does not have", "%" + c.alias);
   std::vector<int64_t> order = c.allocation_order;
   std::sort(order.begin(), order.end());
   for (size_t i = 0; i < order.size(); ++i)
-    if (order[i] != static_cast<int64_t>(i)) throw Error(ErrorCode::kBadAxis, "an allocation order names each axis once", "%" + c.value);
+    if (order[i] != static_cast<int64_t>(i))
+      throw Error(ErrorCode::kBadAxis, "an allocation order names each axis once", "%" + c.value);
   for (Contiguity x : c.contiguity)
-    if (static_cast<size_t>(x) >= enum_texts<Contiguity>().size()) invalid("a contiguity has an unknown number", "%" + c.value);
+    if (static_cast<size_t>(x) >= enum_texts<Contiguity>().size())
+      invalid("a contiguity has an unknown number", "%" + c.value);
 }
 
 void check_segmentation(const Module& m, const Segmentation& s) {
@@ -50,9 +56,11 @@ void check_segmentation(const Module& m, const Segmentation& s) {
     const std::string place = "@" + segment.name;
     if (segment.name.empty() || !names.insert(segment.name).second)
       throw Error(ErrorCode::kDuplicateName, "a segment has no name of its own; give it one", place);
-    if (static_cast<size_t>(segment.executor) >= enum_texts<SegmentExecutor>().size()) invalid("a segment has an unknown executor", place);
+    if (static_cast<size_t>(segment.executor) >= enum_texts<SegmentExecutor>().size())
+      invalid("a segment has an unknown executor", place);
     for (const std::string& op : segment.ops)
-      if (!defining_op(g, op)) throw Error(ErrorCode::kUnknownName, "a segment names an op that the program does not have", "%" + op);
+      if (!defining_op(g, op))
+        throw Error(ErrorCode::kUnknownName, "a segment names an op that the program does not have", "%" + op);
     for (const auto* list : {&segment.inputs, &segment.outputs})
       for (const Crossing& c : *list) check_crossing(g, c);
     check_steps(segment.steps, place);
@@ -62,7 +70,8 @@ void check_segmentation(const Module& m, const Segmentation& s) {
 void check_spec(const Graph& g, const InputSpec& spec) {
   const std::string place = "%" + spec.name;
   const Op* op = defining_op(g, spec.name);
-  if (!op || op->kind != OpKind::kInput) throw Error(ErrorCode::kUnknownName, "an input spec names no input of the program", place);
+  if (!op || op->kind != OpKind::kInput)
+    throw Error(ErrorCode::kUnknownName, "an input spec names no input of the program", place);
   if (static_cast<size_t>(spec.dtype) >= dtype_rows().size() ||
       static_cast<size_t>(spec.generator) >= enum_texts<InputGenerator>().size())
     invalid("an input spec has an unknown dtype or generator", place);
@@ -94,8 +103,8 @@ void check_launches(const Module& m, const Graph& host) {
       const Value &given = host[op.operands[fixed + i]], &wanted = kernel[parameters[i]];
       if (given.kind != wanted.kind || given.dtype != wanted.dtype)
         throw Error(ErrorCode::kDtypeMismatch,
-                    "a launch gives a " + std::string(text(given.dtype)) + " " + std::string(text(given.kind)) + " for a " +
-                        std::string(text(wanted.dtype)) + " " + std::string(text(wanted.kind)),
+                    "a launch gives a " + std::string(text(given.dtype)) + " " + std::string(text(given.kind)) +
+                        " for a " + std::string(text(wanted.dtype)) + " " + std::string(text(wanted.kind)),
                     "@" + name + ".%" + wanted.name);
     }
   }

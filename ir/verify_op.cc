@@ -23,7 +23,8 @@ void check_pair(const Graph& g, const OpView& op, DomainPair pair) {
   const bool right = one ? n == 1 || (!n && resolves) : !n || !m || *n == *m;
   if (!right)
     throw Error(ErrorCode::kShapeMismatch,
-                op_text(op.kind) + " has an axis of another extent than its operand; infer its result again", place_of(g, pair.consumer));
+                op_text(op.kind) + " has an axis of another extent than its operand; infer its result again",
+                place_of(g, pair.consumer));
 }
 
 class OpChecker {
@@ -38,7 +39,8 @@ class OpChecker {
     check_format(view_);
     check_attrs(view_);
     check_counts();
-    if (op_.kind == OpKind::kInput || op_.kind == OpKind::kSize || op_.kind == OpKind::kOutput) return check_signature();
+    if (op_.kind == OpKind::kInput || op_.kind == OpKind::kSize || op_.kind == OpKind::kOutput)
+      return check_signature();
     if (is_low(g_)) check_low_level(view_);
     check_types();
     if (!is_low(g_)) check_axes();
@@ -59,9 +61,11 @@ class OpChecker {
     if (op_.kind == OpKind::kThreadIndex || op_.kind == OpKind::kThreadCount) right = results == 1;
     if (op_.kind == OpKind::kBlockReduce || op_.kind == OpKind::kGridReduce || op_.kind == OpKind::kBlockBroadcast)
       right = results == view_.slot(0).size();
-    if (!right) refuse(ErrorCode::kOperandCount, "has " + std::to_string(results) + " results, which its form does not give");
+    if (!right)
+      refuse(ErrorCode::kOperandCount, "has " + std::to_string(results) + " results, which its form does not give");
     right = format.regions < 0 ? regions == 1 || regions == 2 : regions == static_cast<size_t>(format.regions);
-    if (!right) refuse(ErrorCode::kInvalidGraph, "has " + std::to_string(regions) + " regions, which its form does not take");
+    if (!right)
+      refuse(ErrorCode::kInvalidGraph, "has " + std::to_string(regions) + " regions, which its form does not take");
     for (RegionId r : op_.regions)
       if (static_cast<bool>(g_[r].index) != (op_.kind == OpKind::kFor))
         refuse(ErrorCode::kInvalidGraph, "has a region with an index that it does not take, or without one");
@@ -70,11 +74,13 @@ class OpChecker {
   void check_signature() const {
     if (op_.kind == OpKind::kOutput) return check_output(view_);
     const auto& body = g_[Graph::body()].ops;
-    if (std::find(body.begin(), body.end(), id_) == body.end()) refuse(ErrorCode::kInvalidGraph, "stands outside the body");
+    if (std::find(body.begin(), body.end(), id_) == body.end())
+      refuse(ErrorCode::kInvalidGraph, "stands outside the body");
     for (ValueId v : op_.results) {
       const Value& value = g_[v];
       if (op_.kind == OpKind::kSize) {
-        if (value.kind != ValueKind::kScalar || value.dtype != Dtype::kIndex) refuse(ErrorCode::kWrongKind, "gives scalars of dtype index");
+        if (value.kind != ValueKind::kScalar || value.dtype != Dtype::kIndex)
+          refuse(ErrorCode::kWrongKind, "gives scalars of dtype index");
         continue;
       }
       const bool data = value.kind == ValueKind::kTensor || value.kind == ValueKind::kScalar;
@@ -90,12 +96,13 @@ class OpChecker {
   void check_result(size_t i, ValueKind kind, Dtype dtype) const {
     const Value& v = g_[op_.results[i]];
     if (v.kind != kind)
-      throw Error(ErrorCode::kWrongKind, op_text(op_.kind) + " gives a " + std::string(text(kind)) + ", not a " + std::string(text(v.kind)),
+      throw Error(ErrorCode::kWrongKind,
+                  op_text(op_.kind) + " gives a " + std::string(text(kind)) + ", not a " + std::string(text(v.kind)),
                   place_of(g_, op_.results[i]));
     const bool handle = kind != ValueKind::kTensor && kind != ValueKind::kScalar;
     if (handle || v.dtype == dtype) return;
-    const bool rounds = is_low(g_) && demands(op_.kind, kPointwise) && dtype != Dtype::kBool && !is_storage_only(v.dtype) &&
-                        (is_complex(v.dtype) || !is_complex(dtype));
+    const bool rounds = is_low(g_) && demands(op_.kind, kPointwise) && dtype != Dtype::kBool &&
+                        !is_storage_only(v.dtype) && (is_complex(v.dtype) || !is_complex(dtype));
     if (!rounds)
       throw Error(ErrorCode::kDtypeMismatch,
                   op_text(op_.kind) + " gives " + std::string(text(dtype)) + ", not " + std::string(text(v.dtype)),
@@ -108,7 +115,8 @@ class OpChecker {
     size_t count = 0;
     // Of these only the first operand's dtype counts: the others are indices, extents or counts.
     const bool first_only = op_.kind == OpKind::kTriu || op_.kind == OpKind::kFull || op_.kind == OpKind::kWelford;
-    if (op_.kind == OpKind::kIota) few[count++] = {Dtype::kInt64, true};
+    if (op_.kind == OpKind::kIota)
+      few[count++] = {Dtype::kInt64, true};
     else
       for (ValueId v : op_.operands) {
         if (!v) continue;
@@ -162,13 +170,16 @@ class OpChecker {
         break;
     }
     if (op_.results.empty()) return;
-    const bool any_tensor = std::any_of(op_.operands.begin(), op_.operands.end(), [&](ValueId v) { return v && g_.is_tensor(v); });
+    const bool any_tensor =
+        std::any_of(op_.operands.begin(), op_.operands.end(), [&](ValueId v) { return v && g_.is_tensor(v); });
     const bool factory = op_.kind == OpKind::kFull || op_.kind == OpKind::kIota;
-    const bool index_only = op_.kind == OpKind::kFloorDiv || op_.kind == OpKind::kFloorMod || op_.kind == OpKind::kCeilDiv;
+    const bool index_only =
+        op_.kind == OpKind::kFloorDiv || op_.kind == OpKind::kFloorMod || op_.kind == OpKind::kCeilDiv;
     if (any_tensor && demands(op_.kind, kPointwise) && (is_low(g_) || index_only))
       refuse(ErrorCode::kWrongKind, "takes scalars here; load an element first");
     const ValueKind kind = any_tensor || factory ? ValueKind::kTensor : ValueKind::kScalar;
-    if (op_.kind == OpKind::kCast && !op_.attrs.has(AttrKey::kDtypeAttr)) refuse(ErrorCode::kBadAttribute, "needs the attribute `as`");
+    if (op_.kind == OpKind::kCast && !op_.attrs.has(AttrKey::kDtypeAttr))
+      refuse(ErrorCode::kBadAttribute, "needs the attribute `as`");
     const bool computes = demands(op_.kind, kPointwise | kReduction) || op_.kind == OpKind::kCat;
     check_result(0, kind, computes ? computed_dtype() : g_[first].dtype);
   }
@@ -181,11 +192,13 @@ class OpChecker {
   }
   void need_rank(size_t is, size_t wanted) const {
     if (is != wanted)
-      refuse(ErrorCode::kRankMismatch, "has rank " + std::to_string(is) + " where " + std::to_string(wanted) + " is needed");
+      refuse(ErrorCode::kRankMismatch,
+             "has rank " + std::to_string(is) + " where " + std::to_string(wanted) + " is needed");
   }
   size_t axis(int64_t a, size_t of_rank) const {
     const int64_t n = static_cast<int64_t>(of_rank);
-    if (a < -n || a >= n) refuse(ErrorCode::kBadAxis, "names axis " + std::to_string(a) + " at rank " + std::to_string(of_rank));
+    if (a < -n || a >= n)
+      refuse(ErrorCode::kBadAxis, "names axis " + std::to_string(a) + " at rank " + std::to_string(of_rank));
     return static_cast<size_t>(a < 0 ? a + n : a);
   }
   size_t axis_attr(size_t of_rank) const {
@@ -200,7 +213,8 @@ class OpChecker {
       if (seen[i]) refuse(ErrorCode::kBadAxis, "names axis " + std::to_string(a) + " twice");
       seen[i] = true;
     }
-    if (count && list.size() != *count) refuse(ErrorCode::kRankMismatch, "names " + std::to_string(list.size()) + " axes of " + std::to_string(*count));
+    if (count && list.size() != *count)
+      refuse(ErrorCode::kRankMismatch, "names " + std::to_string(list.size()) + " axes of " + std::to_string(*count));
     return seen;
   }
   void need_index(ValueId v) const {
@@ -209,7 +223,8 @@ class OpChecker {
 
   void check_axes() const {
     if (op_.results.empty() || !g_.is_tensor(op_.results[0])) return;
-    for (size_t i = 0; i < op_.results.size(); ++i) check_rank(root_of(g_.tensor_of(op_.results[i])).size(), g_.tensor_of(op_.results[i]));
+    for (size_t i = 0; i < op_.results.size(); ++i)
+      check_rank(root_of(g_.tensor_of(op_.results[i])).size(), g_.tensor_of(op_.results[i]));
     for (size_t i = 0; i < op_.operands.size(); ++i)
       if (op_.operands[i] && g_.is_tensor(op_.operands[i]))
         for (size_t r = 0; r < op_.results.size(); ++r)
@@ -219,7 +234,8 @@ class OpChecker {
   void check_reduction(size_t root, const Tensor& t, size_t from) const {
     need_rank(root, from);
     const auto over = axes_attr(AttrKey::kAxes, from);
-    if (op_.attrs.ints(AttrKey::kAxes).empty() && op_.kind != OpKind::kWelford) refuse(ErrorCode::kBadAxis, "reduces no axis");
+    if (op_.attrs.ints(AttrKey::kAxes).empty() && op_.kind != OpKind::kWelford)
+      refuse(ErrorCode::kBadAxis, "reduces no axis");
     if (!t.root.empty()) return;  // an rfactor reduces parts of its axes
     for (size_t i = 0; i < from; ++i)
       if ((g_[t.logical[i]].iter_type == IterType::kReduction) != over[i])
@@ -232,7 +248,8 @@ class OpChecker {
     const size_t from = first && g_.is_tensor(first) ? rank(first) : 0;
     if (!demands(op_.kind, kReduction))
       for (DomainId d : t.logical)
-        if (g_[d].iter_type == IterType::kReduction) refuse(ErrorCode::kInvalidGraph, "has a reduced axis but is no reduction");
+        if (g_[d].iter_type == IterType::kReduction)
+          refuse(ErrorCode::kInvalidGraph, "has a reduced axis but is no reduction");
     switch (op_.kind) {
       case OpKind::kSum:
       case OpKind::kProd:
@@ -252,7 +269,8 @@ class OpChecker {
         need_rank(root, mask.size());
         size_t old = 0;
         for (size_t i = 0; i < mask.size(); ++i) {
-          if (mask[i] != 0 && mask[i] != 1) refuse(ErrorCode::kBadAttribute, "has a mask of other numbers than 0 and 1");
+          if (mask[i] != 0 && mask[i] != 1)
+            refuse(ErrorCode::kBadAttribute, "has a mask of other numbers than 0 and 1");
           old += mask[i] == 0 ? 1 : 0;
           if (mask[i] == 1 && g_[root_of(t)[i]].iter_type != IterType::kBroadcast)
             refuse(ErrorCode::kShapeMismatch, "makes an axis that is no broadcast");
@@ -278,7 +296,8 @@ class OpChecker {
         const auto dropped = axes_attr(AttrKey::kAxes, from);
         const auto domains = logical_without_reductions(g_, g_.tensor_of(first));
         for (size_t i = 0; i < from; ++i)
-          if (dropped[i] && evaluate_size(g_, domains[i]) != 1) refuse(ErrorCode::kShapeMismatch, "drops an axis whose extent is not 1");
+          if (dropped[i] && evaluate_size(g_, domains[i]) != 1)
+            refuse(ErrorCode::kShapeMismatch, "drops an axis whose extent is not 1");
         return need_rank(root, from - op_.attrs.ints(AttrKey::kAxes).size());
       }
       case OpKind::kExpand:
@@ -292,7 +311,8 @@ class OpChecker {
         need_rank(view_.slot(1).size(), from);
         return need_rank(root, from);
       case OpKind::kPad:
-        if (view_.slot(2).size() % 2 != 0 || view_.slot(2).size() > 2 * from) refuse(ErrorCode::kRankMismatch, "has widths for other axes");
+        if (view_.slot(2).size() % 2 != 0 || view_.slot(2).size() > 2 * from)
+          refuse(ErrorCode::kRankMismatch, "has widths for other axes");
         return need_rank(root, from);
       case OpKind::kFull:
         return need_rank(root, view_.slot(1).size());
@@ -311,7 +331,8 @@ class OpChecker {
       case OpKind::kIndexSelect:
         need_index(view_.operand(1));
         axis_attr(from);
-        if (g_.is_tensor(view_.operand(1)) && rank(view_.operand(1)) > 1) refuse(ErrorCode::kRankMismatch, "takes indices of rank 1");
+        if (g_.is_tensor(view_.operand(1)) && rank(view_.operand(1)) > 1)
+          refuse(ErrorCode::kRankMismatch, "takes indices of rank 1");
         return need_rank(root, from);
       case OpKind::kGather:
       case OpKind::kTakeAlongAxis:
@@ -328,7 +349,8 @@ class OpChecker {
       case OpKind::kTriu:
         if (view_.operand(1)) need_index(view_.operand(1));
         if (from < 2) refuse(ErrorCode::kRankMismatch, "needs rank 2 or more");
-        if (view_.operand(1) && g_.is_tensor(view_.operand(1))) refuse(ErrorCode::kWrongKind, "takes a scalar diagonal");
+        if (view_.operand(1) && g_.is_tensor(view_.operand(1)))
+          refuse(ErrorCode::kWrongKind, "takes a scalar diagonal");
         return need_rank(root, from);
       default:
         break;

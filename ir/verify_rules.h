@@ -15,7 +15,9 @@ namespace fusebox {
 [[noreturn]] inline void invalid(const std::string& message, const std::string& place = {}) {
   throw Error(ErrorCode::kInvalidGraph, message, place);
 }
-inline std::string place_of(const Graph& g, ValueId v) { return v && !g[v].name.empty() ? "%" + g[v].name : std::string(); }
+inline std::string place_of(const Graph& g, ValueId v) {
+  return v && !g[v].name.empty() ? "%" + g[v].name : std::string();
+}
 inline std::string place_of(const Graph& g, DomainId d) {
   const TensorId t = g[d].tensor;
   const ValueId v = t ? g[t].value : ValueId();

@@ -72,12 +72,14 @@ void TensorChecker::check_domains(const Tensor& t) {
     if (d.def) {
       if (d.extent) invalid("a domain that a transform makes has an extent of its own", place_of(g_, id));
     } else if (!d.extent) {
-      if (g_.level != Level::kKernel) invalid("a domain has neither an extent nor a transform that makes it", place_of(g_, id));
+      if (g_.level != Level::kKernel)
+        invalid("a domain has neither an extent nor a transform that makes it", place_of(g_, id));
     } else if (!is_index(g_, d.extent)) {
       invalid("an extent must be an index", place_of(g_, id));
     } else if (const auto n = constant_integer(g_, d.extent)) {
       if (*n < 0) invalid("an extent is negative", place_of(g_, id));
-      if (d.iter_type == IterType::kBroadcast && *n != 1) invalid("a broadcast domain has the extent 1", place_of(g_, id));
+      if (d.iter_type == IterType::kBroadcast && *n != 1)
+        invalid("a broadcast domain has the extent 1", place_of(g_, id));
     } else if (d.iter_type == IterType::kBroadcast) {
       invalid("a broadcast domain has the extent 1", place_of(g_, id));
     }
@@ -121,13 +123,15 @@ void TensorChecker::check_transforms(const Tensor& t) {
       invalid("a " + std::string(text(f.kind)) + " has the wrong number of inputs or outputs", place_of(g_, value_));
     const bool resize = f.kind == TransformKind::kResize, has_factor = resize || f.kind == TransformKind::kSplit;
     if (static_cast<bool>(f.factor) != has_factor || static_cast<bool>(f.right) != resize)
-      invalid("a " + std::string(text(f.kind)) + " has a factor that it does not take, or lacks one", place_of(g_, value_));
+      invalid("a " + std::string(text(f.kind)) + " has a factor that it does not take, or lacks one",
+              place_of(g_, value_));
     for (ValueId v : {f.factor, f.right})
       if (v && !is_index(g_, v)) invalid("the factor of a transform must be an index", place_of(g_, value_));
     if (const auto n = f.factor && !resize ? constant_integer(g_, f.factor) : std::nullopt; n && *n < 0)
       invalid("the factor of a split is negative", place_of(g_, value_));
     for (size_t i = 0; i < f.inputs.size(); ++i) {
-      if (!is_made(f.inputs[i])) invalid("a transform reads a domain that nothing before it makes", place_of(g_, f.inputs[i]));
+      if (!is_made(f.inputs[i]))
+        invalid("a transform reads a domain that nothing before it makes", place_of(g_, f.inputs[i]));
       if (i > 0 && f.inputs[i] == f.inputs[0]) invalid("a transform reads a domain twice", place_of(g_, f.inputs[i]));
     }
     for (DomainId d : f.outputs) {
@@ -161,7 +165,8 @@ void TensorChecker::check_transforms(const Tensor& t) {
   }
 }
 
-// What can be computed from a list through transforms in either direction: each domain in one way, and every logical axis.
+// What can be computed from a list through transforms in either direction: each domain in one way, and every logical
+// axis.
 void TensorChecker::check_coverage(const Tensor& t, const std::vector<DomainId>& from, const char* what) {
   const uint32_t known = ++round_;
   const auto is_known = [&](DomainId d) { return marks_[d.index] == known; };
@@ -177,12 +182,13 @@ void TensorChecker::check_coverage(const Tensor& t, const std::vector<DomainId>&
     else
       used_few[i] = true;
   };
-  const auto all_known = [&](const std::vector<DomainId>& list) { return std::all_of(list.begin(), list.end(), is_known); };
+  const auto all_known = [&](const std::vector<DomainId>& list) {
+    return std::all_of(list.begin(), list.end(), is_known);
+  };
   const auto learn = [&](size_t i, const std::vector<DomainId>& list) {
     use(i);
     for (DomainId d : list) {
-      if (is_known(d))
-        invalid("the " + std::string(what) + " domain gives this domain in two ways", place_of(g_, d));
+      if (is_known(d)) invalid("the " + std::string(what) + " domain gives this domain in two ways", place_of(g_, d));
       marks_[d.index] = known;
     }
   };
@@ -220,8 +226,8 @@ void TensorChecker::check_layout(const Tensor& t) {
         invalid("contiguity is none at broadcasts, and true or false elsewhere", place_of(g_, allocation[i]));
   }
   for (size_t i = 0; i < t.devices.size(); ++i)
-    if (t.devices[i] < 0 || std::find(t.devices.begin(), t.devices.begin() + static_cast<std::ptrdiff_t>(i), t.devices[i]) !=
-                                t.devices.begin() + static_cast<std::ptrdiff_t>(i))
+    if (t.devices[i] < 0 || std::find(t.devices.begin(), t.devices.begin() + static_cast<std::ptrdiff_t>(i),
+                                      t.devices[i]) != t.devices.begin() + static_cast<std::ptrdiff_t>(i))
       invalid("a device mesh names devices from 0, each once", place_of(g_, value_));
   if (t.circular_depth < 0) invalid("a circular buffer has a negative depth", place_of(g_, value_));
   if (g_.level == Level::kMath && (!t.loop.empty() || t.inline_at || t.circular_depth != 0))

@@ -28,7 +28,8 @@ TEST(Builder, RanksAreAlignedAsNumPyDoes) {
   EXPECT_EQ(shape_text(g, add(g, x, v)), "f32[%b, %m, %n]");
   EXPECT_EQ(shape_text(g, add(g, v, column)), "f32[%m, %n]");
   EXPECT_EQ(shape_text(g, mul(g, point, v)), "f32[%n]");
-  EXPECT_EQ(shape_text(g, where(g, binary(g, OpKind::kGt, x, v), column, constant_of(g, Dtype::kFloat, 0))), "f32[%b, %m, %n]");
+  EXPECT_EQ(shape_text(g, where(g, binary(g, OpKind::kGt, x, v), column, constant_of(g, Dtype::kFloat, 0))),
+            "f32[%b, %m, %n]");
   // An axis of extent 1 that a slice left is stretched like any other.
   const ValueId first = slice(g, input(g, "four", Dtype::kFloat, {4, s[2]}), {0, 0}, {1, s[2]});
   EXPECT_EQ(shape_text(g, add(g, first, column)), "f32[%m, %n]");
@@ -38,8 +39,9 @@ TEST(Builder, RanksAreAlignedAsNumPyDoes) {
 TEST(Builder, InputsAndTheirLayouts) {
   Graph g = fusion("f");
   const ValueId n = size(g, "n");
-  const ValueId x = input(g, "x", Dtype::kHalf, {n, 1, 3},
-                          {.contiguity = {Contiguity::kFalse, Contiguity::kTrue, Contiguity::kTrue}, .allocation_order = {2, 0, 1}});
+  const ValueId x =
+      input(g, "x", Dtype::kHalf, {n, 1, 3},
+            {.contiguity = {Contiguity::kFalse, Contiguity::kTrue, Contiguity::kTrue}, .allocation_order = {2, 0, 1}});
   const Tensor& t = g.tensor_of(x);
   EXPECT_EQ(t.allocation, (std::vector{t.logical[2], t.logical[0], t.logical[1]}));
   EXPECT_EQ(t.contiguity, (std::vector{Contiguity::kTrue, Contiguity::kFalse, Contiguity::kNone}));
@@ -47,7 +49,8 @@ TEST(Builder, InputsAndTheirLayouts) {
   EXPECT_EQ(shape_text(g, input(g, "e", Dtype::kHalf, {1, n}, {.expanded = {n, 1}})), "f16[1*%n, %n]");
   EXPECT_TRUE(g.tensor_of(input(g, "p", Dtype::kHalf, {n, n}, {.allocation_order = {0, 1}})).allocation.empty());
   verify(g);
-  EXPECT_EQ(refusal([&] { input(g, "q", Dtype::kHalf, {n}, {.contiguity = {}, .allocation_order = {1}}); }), "E0207 %q");
+  EXPECT_EQ(refusal([&] { input(g, "q", Dtype::kHalf, {n}, {.contiguity = {}, .allocation_order = {1}}); }),
+            "E0207 %q");
   EXPECT_EQ(refusal([&] { input(g, "q", Dtype::kHalf, {-2}); }), "E0207 %q");
   EXPECT_EQ(refusal([&] { input(g, "q", Dtype::kHalf, {n}, {.expanded = {n}}); }), "E0207 %q");
   EXPECT_EQ(refusal([&] { input(g, "q", Dtype::kHalf, {input_scalar(g, "f", Dtype::kFloat)}); }), "E0204 %q");
@@ -65,7 +68,8 @@ TEST(Builder, NamesAreGivenOrFresh) {
 
 TEST(Builder, ScalarsAndSizes) {
   Graph g = fusion("f");
-  const ValueId n = size(g, "n"), x = input(g, "x", Dtype::kFloat, {n, 4}), row = input(g, "row", Dtype::kFloat, {1, 4});
+  const ValueId n = size(g, "n"), x = input(g, "x", Dtype::kFloat, {n, 4}),
+                row = input(g, "row", Dtype::kFloat, {1, 4});
   EXPECT_EQ(size_of(g, x, 0), n);
   EXPECT_EQ(constant_integer(g, size_of(g, x, -1)), 4);
   EXPECT_EQ(size_of(g, expand(g, row, {n, 4}), 0), n);

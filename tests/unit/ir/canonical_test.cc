@@ -204,14 +204,16 @@ TEST(Canonical, EveryFieldCounts) {
   EXPECT_TRUE(changed([&](Graph& g, Tensor&) { y(g).kind = OpKind::kAdd; }));
   EXPECT_TRUE(changed([&](Graph& g, Tensor&) { std::swap(y(g).operands[0], y(g).operands[1]); }));
   EXPECT_TRUE(changed([](Graph& g, Tensor&) { g[g[*find_value(g, "r")].def].attrs.set(AttrKey::kAxes, Axes{0}); }));
-  EXPECT_TRUE(changed([](Graph& g, Tensor&) { g[g[*find_value(g, "r")].def].attrs.set(AttrKey::kDtypeAttr, Dtype::kFloat); }));
+  EXPECT_TRUE(
+      changed([](Graph& g, Tensor&) { g[g[*find_value(g, "r")].def].attrs.set(AttrKey::kDtypeAttr, Dtype::kFloat); }));
   EXPECT_TRUE(changed([](Graph& g, Tensor&) { g[g[Graph::body()].ops.back()].operands[1] = *find_value(g, "b"); }));
   EXPECT_TRUE(changed([](Graph& g, Tensor&) { g[Graph::body()].ops.pop_back(); }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.transforms[0]].factor = constant_index(g, 64); }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.transforms[0]].inner_split = false; }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.transforms[0]].right = constant_index(g, 1); }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.transforms[0]].inputs = {t.logical[0]}; }));
-  EXPECT_TRUE(changed([](Graph& g, Tensor& t) { std::swap(g[t.transforms[1]].inputs[0], g[t.transforms[1]].inputs[1]); }));
+  EXPECT_TRUE(
+      changed([](Graph& g, Tensor& t) { std::swap(g[t.transforms[1]].inputs[0], g[t.transforms[1]].inputs[1]); }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.transforms[1]].swizzle = SwizzleType::kCyclic; }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.loop[1]].iter_type = IterType::kIteration; }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.loop[1]].parallel = ParallelType::kBlockX; }));

@@ -27,7 +27,8 @@ class Concretize : public testing::Test {
     for (const Step& s : steps) {
       text += (text.empty() ? "" : "; ") + std::string("%") + s.operands[0].value;
       if (!s.operands[0].domain.empty()) text += "." + s.operands[0].domain;
-      if (s.attrs.has(AttrKey::kIterType)) text += " " + std::string(fusebox::text(s.attrs.enumerator<IterType>(AttrKey::kIterType)));
+      if (s.attrs.has(AttrKey::kIterType))
+        text += " " + std::string(fusebox::text(s.attrs.enumerator<IterType>(AttrKey::kIterType)));
       for (int64_t i : s.attrs.ints(AttrKey::kOrder)) text += " " + std::to_string(i);
     }
     return text;
@@ -36,7 +37,8 @@ class Concretize : public testing::Test {
     for (const Step& s : steps) {
       const TensorId t = g[*find_value(g, s.operands[0].value)].tensor;
       if (s.kind == StepKind::kConcretize)
-        concretize_domain(g, *find_domain(g, t, s.operands[0].domain), s.attrs.enumerator<IterType>(AttrKey::kIterType));
+        concretize_domain(g, *find_domain(g, t, s.operands[0].domain),
+                          s.attrs.enumerator<IterType>(AttrKey::kIterType));
       else
         concretize_reshape(g, t, s.attrs.ints(AttrKey::kOrder));
     }
@@ -147,8 +149,11 @@ TEST_F(Concretize, ReshapeToAndFromOneElement) {
 TEST_F(Concretize, WrongStepsAreRefused) {
   const ValueId x = input(g, "x", Dtype::kFloat, {m, n});
   const ValueId e = expand(g, x, {k, -1}, "e"), r = reshape(g, x, {k, -1}, "r"), y = unary(g, OpKind::kExp, e, "y");
-  const auto code = [](const std::optional<Error>& error) { return error ? code_text(error->code) : std::string("fine"); };
-  const DomainId symbolic = g.tensor_of(e).logical[0], plain = g.tensor_of(e).logical[1], follower = g.tensor_of(y).logical[0];
+  const auto code = [](const std::optional<Error>& error) {
+    return error ? code_text(error->code) : std::string("fine");
+  };
+  const DomainId symbolic = g.tensor_of(e).logical[0], plain = g.tensor_of(e).logical[1],
+                 follower = g.tensor_of(y).logical[0];
   EXPECT_EQ(code(concretize_domain_error(g, symbolic, IterType::kBroadcast)), "fine");
   EXPECT_EQ(code(concretize_domain_error(g, symbolic, IterType::kReduction)), "E0302");
   EXPECT_EQ(code(concretize_domain_error(g, plain, IterType::kIteration)), "E0302");

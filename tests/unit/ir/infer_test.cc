@@ -285,7 +285,8 @@ TEST_F(Infer, KernelScalarsRoundToTheDeclaredDtype) {
   EXPECT_EQ(refusal([&] { add_op(kernel, Graph::body(), OpKind::kStore, {buffer, i, a}); }), "E0204 %a");
   Attrs local;
   local.set_enum(AttrKey::kMemory, MemoryType::kLocal);
-  EXPECT_EQ(refusal([&] { add_op(kernel, Graph::body(), OpKind::kAllocate, {i}, local, {"b"}, Dtype::kFloat); }), "E0207 %i");
+  EXPECT_EQ(refusal([&] { add_op(kernel, Graph::body(), OpKind::kAllocate, {i}, local, {"b"}, Dtype::kFloat); }),
+            "E0207 %i");
   const OpId loop = add_op(kernel, Graph::body(), OpKind::kFor, {i, i, i});
   EXPECT_TRUE(kernel[kernel[loop].regions[0]].index);
 }
@@ -302,7 +303,8 @@ TEST_F(Infer, Composites) {
   EXPECT_EQ(refusal([&] { var(g, ints, {1}); }), "E0204 %ints");
 }
 
-// Every pointwise and reduction row answers for every dtype: a dtype or a coded refusal, the same as accepts_dtype says.
+// Every pointwise and reduction row answers for every dtype: a dtype or a coded refusal, the same as accepts_dtype
+// says.
 TEST(TypeRule, EveryRowAnswersForEveryDtype) {
   int accepted = 0;
   for (const OpRow& row : op_rows()) {

@@ -1,7 +1,6 @@
 #include "ir/scalar.h"
 
 #include <gtest/gtest.h>
-
 #include <limits>
 
 #include "ir/builder.h"
@@ -43,7 +42,8 @@ TEST(EvaluateOp, DivisionIsEuclideanOnIndices) {
         EXPECT_EQ(index(OpKind::kCeilDiv, a, b), index(OpKind::kFloorDiv, a + b - 1, b));
       }
     }
-  for (OpKind kind : {OpKind::kFloorDiv, OpKind::kFloorMod, OpKind::kCeilDiv, OpKind::kDiv, OpKind::kMod, OpKind::kRemainder})
+  for (OpKind kind :
+       {OpKind::kFloorDiv, OpKind::kFloorMod, OpKind::kCeilDiv, OpKind::kDiv, OpKind::kMod, OpKind::kRemainder})
     EXPECT_EQ(index(kind, 5, 0), 0);
   EXPECT_EQ(index(OpKind::kDiv, kMin, -1), kMin);
   EXPECT_EQ(index(OpKind::kMod, kMin, -1), 0);

@@ -1,5 +1,5 @@
-// How tests of inference read a type: `f32[%m, 1, 1*%n, reduce %k, ?%s]`: a broadcast, an expanded one, a reduction, a symbolic axis.
-// A derived axis is written by its transform: `split(…)`.
+// How tests of inference read a type: `f32[%m, 1, 1*%n, reduce %k, ?%s]`: a broadcast, an expanded one, a reduction, a
+// symbolic axis. A derived axis is written by its transform: `split(…)`.
 #pragma once
 
 #include <string>
@@ -20,7 +20,10 @@ inline std::string expression_text(const Graph& g, ValueId v) {
   if (!v || g.is_constant(v) || !g[v].def) return scalar_text(g, v);
   const Op& op = g[g[v].def];
   if (op.kind == OpKind::kSize || op.kind == OpKind::kInput) return scalar_text(g, v);
-  const std::string sign = op.kind == OpKind::kAdd ? "+" : op.kind == OpKind::kSub ? "-" : op.kind == OpKind::kMul ? "*" : "";
+  const std::string sign = op.kind == OpKind::kAdd   ? "+"
+                           : op.kind == OpKind::kSub ? "-"
+                           : op.kind == OpKind::kMul ? "*"
+                                                     : "";
   if (!sign.empty()) return "(" + expression_text(g, op.operands[0]) + sign + expression_text(g, op.operands[1]) + ")";
   std::string text = std::string(row_of(op.kind).text) + "(";
   for (size_t i = 0; i < op.operands.size(); ++i) text += (i ? "," : "") + expression_text(g, op.operands[i]);

@@ -1,7 +1,6 @@
 #include "ir/verify.h"
 
 #include <gtest/gtest.h>
-
 #include <random>
 
 #include "ir/builder.h"
@@ -96,7 +95,9 @@ Graph kernel_program() {
   const ValueId zero = constant_index(g, 0), one = constant_index(g, 1), four = constant_index(g, 4);
   Attrs shared;
   shared.set_enum(AttrKey::kMemory, MemoryType::kShared);
-  const ValueId t = g[add_op(g, Graph::body(), OpKind::kAllocate, {constant_index(g, 64), zero}, shared, {"t"}, Dtype::kFloat)].results[0];
+  const ValueId t =
+      g[add_op(g, Graph::body(), OpKind::kAllocate, {constant_index(g, 64), zero}, shared, {"t"}, Dtype::kFloat)]
+          .results[0];
   Attrs block;
   block.set_enum(AttrKey::kParallel, ParallelType::kBlockX);
   const ValueId thread = g[add_op(g, Graph::body(), OpKind::kThreadIndex, {}, block)].results[0];
@@ -160,7 +161,8 @@ TEST(Verify, OrderAndNames) {
   EXPECT_EQ(broken([](Graph& g) { g[*find_value(g, "s")].name = ""; }), "E0210 ");
   EXPECT_EQ(broken([](Graph& g) { g[*find_value(g, "s")].def = OpId(0u); }), "E0210 %s");
   EXPECT_EQ(broken([](Graph& g) { g[def_of(g, "s")].results.clear(); }), "E0209 %s");
-  EXPECT_EQ(broken([](Graph& g) { g.regions[0].ops.erase(g.regions[0].ops.begin()); }), "E0209 %x");  // an extent that nothing defines
+  EXPECT_EQ(broken([](Graph& g) { g.regions[0].ops.erase(g.regions[0].ops.begin()); }),
+            "E0209 %x");  // an extent that nothing defines
   // A region that contains itself, and one that two ops own.
   Graph kernel;
   kernel.level = Level::kKernel;
@@ -247,7 +249,8 @@ TEST(Verify, TypesAndShapes) {
   EXPECT_EQ(broken([](Graph& g) { g[g.regions[0].ops.back()].operands[1] = *find_value(g, "x"); }), "E0213 %x");
 }
 
-// Random damage to valid graphs: an answer each time, and never a crash; and what is accepted serves those who rely on it.
+// Random damage to valid graphs: an answer each time, and never a crash; and what is accepted serves those who rely on
+// it.
 class Damage {
  public:
   explicit Damage(uint32_t seed) : random_(seed) {}
@@ -259,30 +262,78 @@ class Damage {
     const auto tensor = [&]() -> Tensor& { return g.tensors[pick(g.tensors.size())]; };
     const auto domain = [&]() -> IterDomain& { return g.domains[pick(g.domains.size())]; };
     switch (pick(24)) {
-      case 0: value().def = OpId(id); break;
-      case 1: value().kind = static_cast<ValueKind>(pick(9)); break;
-      case 2: value().dtype = static_cast<Dtype>(pick(23)); break;
-      case 3: value().tensor = TensorId(id); break;
-      case 4: replace(op().operands, id); break;
-      case 5: op().kind = static_cast<OpKind>(pick(170)); break;
-      case 6: replace(op().results, id); break;
-      case 7: replace(g.regions[pick(g.regions.size())].ops, id); break;
-      case 8: domain().def = TransformId(id); break;
-      case 9: domain().extent = ValueId(id); break;
-      case 10: domain().tensor = TensorId(id); break;
-      case 11: replace(tensor().logical, id); break;
-      case 12: replace(tensor().loop, id); break;
-      case 13: domain().iter_type = static_cast<IterType>(pick(8)); break;
-      case 14: damage_attr(op().attrs); break;
-      case 15: replace(tensor().root, id); break;
-      case 16: replace(tensor().allocation, id); break;
-      case 17: replace(tensor().transforms, id % 8); break;
-      case 18: value().constant = ConstantBits{pick(5), 0}; break;
-      case 19: domain().expanded = ValueId(id); break;
-      case 20: replace(op().regions, id % 6); break;
-      case 21: g.level = static_cast<Level>(pick(5)); break;
-      case 22: damage_transform(g); break;
-      case 23: domain().name = "i0"; break;
+      case 0:
+        value().def = OpId(id);
+        break;
+      case 1:
+        value().kind = static_cast<ValueKind>(pick(9));
+        break;
+      case 2:
+        value().dtype = static_cast<Dtype>(pick(23));
+        break;
+      case 3:
+        value().tensor = TensorId(id);
+        break;
+      case 4:
+        replace(op().operands, id);
+        break;
+      case 5:
+        op().kind = static_cast<OpKind>(pick(170));
+        break;
+      case 6:
+        replace(op().results, id);
+        break;
+      case 7:
+        replace(g.regions[pick(g.regions.size())].ops, id);
+        break;
+      case 8:
+        domain().def = TransformId(id);
+        break;
+      case 9:
+        domain().extent = ValueId(id);
+        break;
+      case 10:
+        domain().tensor = TensorId(id);
+        break;
+      case 11:
+        replace(tensor().logical, id);
+        break;
+      case 12:
+        replace(tensor().loop, id);
+        break;
+      case 13:
+        domain().iter_type = static_cast<IterType>(pick(8));
+        break;
+      case 14:
+        damage_attr(op().attrs);
+        break;
+      case 15:
+        replace(tensor().root, id);
+        break;
+      case 16:
+        replace(tensor().allocation, id);
+        break;
+      case 17:
+        replace(tensor().transforms, id % 8);
+        break;
+      case 18:
+        value().constant = ConstantBits{pick(5), 0};
+        break;
+      case 19:
+        domain().expanded = ValueId(id);
+        break;
+      case 20:
+        replace(op().regions, id % 6);
+        break;
+      case 21:
+        g.level = static_cast<Level>(pick(5));
+        break;
+      case 22:
+        damage_transform(g);
+        break;
+      case 23:
+        domain().name = "i0";
+        break;
     }
   }
   uint32_t pick(size_t n) { return n == 0 ? 0 : static_cast<uint32_t>(random_() % n); }
@@ -303,21 +354,39 @@ class Damage {
   void damage_attr(Attrs& attrs) {
     const auto key = static_cast<AttrKey>(pick(attr_rows().size() + 1));
     switch (pick(4)) {
-      case 0: attrs.set(key, int64_t{pick(12)} - 3); break;
-      case 1: attrs.set(key, std::vector<int64_t>{int64_t{pick(5)} - 2, int64_t{pick(5)} - 2}); break;
-      case 2: attrs.set(key, static_cast<Dtype>(pick(22))); break;
-      case 3: if (!attrs.empty()) attrs.erase(attrs.list()[0].key); break;
+      case 0:
+        attrs.set(key, int64_t{pick(12)} - 3);
+        break;
+      case 1:
+        attrs.set(key, std::vector<int64_t>{int64_t{pick(5)} - 2, int64_t{pick(5)} - 2});
+        break;
+      case 2:
+        attrs.set(key, static_cast<Dtype>(pick(22)));
+        break;
+      case 3:
+        if (!attrs.empty()) attrs.erase(attrs.list()[0].key);
+        break;
     }
   }
   void damage_transform(Graph& g) {
     if (g.transforms.empty()) return;
     Transform& t = g.transforms[pick(g.transforms.size())];
     switch (pick(5)) {
-      case 0: t.kind = static_cast<TransformKind>(pick(5)); break;
-      case 1: replace(t.inputs, pick(40)); break;
-      case 2: replace(t.outputs, pick(40)); break;
-      case 3: t.factor = ValueId(pick(40)); break;
-      case 4: t.right = ValueId(pick(40)); break;
+      case 0:
+        t.kind = static_cast<TransformKind>(pick(5));
+        break;
+      case 1:
+        replace(t.inputs, pick(40));
+        break;
+      case 2:
+        replace(t.outputs, pick(40));
+        break;
+      case 3:
+        t.factor = ValueId(pick(40));
+        break;
+      case 4:
+        t.right = ValueId(pick(40));
+        break;
     }
   }
   std::mt19937 random_;
