@@ -6,22 +6,22 @@
 // scalars that nothing refers to. A result's domains are named i0, i1, … in its logical domain, r0, r1, … where it has
 // a root domain of its own (reshape, slice, pad), m0, … between the two.
 // - A pointwise axis is iteration if one operand's is, with the extent of the first such; else symbolic if one is; else
-//   broadcast, expanded if one is. Two constant extents must be equal; two different symbols are compared by bind_sizes
-//   (scalar.h).
+//   broadcast, expanded if one is. Two constant extents must be equal; two different symbols are compared by
+//   bind_sizes (scalar.h).
 // - A scalar operand of the same or a lower class (bool < integer < floating < complex) than the tensors leaves their
-// dtype.
+//   dtype.
 // - A reduction's result keeps its reduced axes in `logical` as IterType::kReduction; consumers see the others.
-// - Extents that follow from transforms are emitted before their first consumer as scalar ops, one for each distinct
-// value.
-// - A symbolic slice bound is not clamped: bind_sizes checks 0 ≤ start ≤ stop ≤ extent. Constant bounds clamp as
-// ATen's.
+// - Extents that follow from transforms are emitted before their first consumer as scalar ops, one for each value.
+// - A symbolic slice bound is not clamped: bind_sizes checks 0 ≤ start ≤ stop ≤ extent. Constant bounds clamp as ATen's
+//   do.
 // - A reshape drops and makes broadcast axes of extent 1 without a transform; the others merge and split in groups. If
-// the groups do not
-//   follow from the extents, the result's axes are symbolic until concretize_reshape (concretize.h).
-// - Ops of kernel level and host level take scalars where a fusion has tensors; `declared` is then the result's dtype.
+//   the groups do not follow from the extents, the result's axes are symbolic until concretize_reshape (concretize.h).
+//   A reshape to or from rank 0 has no root: every operand axis has extent 1 and is read at index 0.
+// - Ops of kernel and host level take scalars where a fusion has tensors; `declared` is then the result's dtype.
 //
-//   OpId op = add_op(g, Graph::body(), OpKind::kMul, {x, y}, {}, {"z"});   // f32[%m, %n] from f32[%m, %n] and bf16[1,
-//   %n] ValueId z = g[op].results[0];
+//   // f32[%m, %n] from f32[%m, %n] and bf16[1, %n]
+//   OpId op = add_op(g, Graph::body(), OpKind::kMul, {x, y}, {}, {"z"});
+//   ValueId z = g[op].results[0];
 #pragma once
 
 #include <optional>

@@ -3,7 +3,7 @@
 //
 // Invariants: integers wrap at their dtype's width; x / 0, x mod 0 and the Euclidean forms by 0 give 0; MIN / −1 gives
 // MIN; shifts by the width or more (or negative) give 0 or, arithmetic to the right, the sign. Floats are evaluated
-// only where IEEE says every bit (+ − × ÷, comparisons, min, max, casts, sqrt, rounding); what else is not known has no
+// only where IEEE says every bit (+ − × ÷, comparisons, min, max, casts, rounding); what else is not known has no
 // value. A domain's extent counts its elements in a loop (1 for a broadcast); its size is what a shape shows (the
 // expanded extent).
 //

@@ -3,12 +3,11 @@
 //
 // Invariants:
 // - a scalar of the same or a lower class (bool < integer < floating < complex) than the tensors does not change their
-// dtype;
+//   dtype;
 // - ops of floats (exp, sqrt, truediv, …) turn integers and bool into f32; comparisons and tests give bool; sum and
-// prod of
-//   bool and integers give i64; abs, real and imag of complex give its real dtype;
+//   prod of bool and integers give i64; abs, real and imag of complex give its real dtype;
 // - dtypes that exist as data only are refused with kUnsupportedDtype, as is complex where the op has no complex
-// arithmetic here.
+//   arithmetic here.
 //
 //   common_dtype({{{Dtype::kBfloat16}, {Dtype::kDouble, true}}}) == Dtype::kBfloat16
 //   result_dtype(OpKind::kTruediv, {{{Dtype::kInt32}, {Dtype::kInt32}}}) == Dtype::kFloat

@@ -3,15 +3,14 @@
 //
 // What a graph that verifies guarantees:
 // - every id is in range; a value is defined once, before its uses, in a region that encloses them; names are there and
-// unique;
+//   unique;
 // - ops stand at a level that they may stand at, with the operands, attributes, results and regions of their row;
 // - results have the dtypes of type_rule.h (in a kernel a pointwise result may be rounded further) and the ranks of
-// infer.h; corresponding
-//   axes have equal constant extents, and no operand's axis is longer than a broadcast axis of its result;
+//   infer.h; corresponding axes have equal constant extents, and no operand's axis is longer than a broadcast axis of
+//   its result;
 // - a tensor's transforms stand in an order in which they can be applied, make each domain once, and lead from root to
-// logical domain; its
-//   loop domain gives every logical axis (broadcasts aside) exactly one way to be computed; so does its allocation
-//   domain.
+//   logical domain; its loop domain gives every logical axis (broadcasts aside) exactly one way to be computed; so does
+//   its allocation domain.
 // Not checked: what depends on values (bind_sizes, scalar.h) and whether a schedule computes the right thing (`legal`,
 // passes).
 //
