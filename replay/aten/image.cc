@@ -26,7 +26,7 @@ double ulps_of(OpKind kind, Dtype compute) {
 
 Image ordered(double a, double b, bool jumps = false) {
   if (a != a || b != b) return kAnything;
-  return {std::min(a, b), std::max(a, b), jumps && a != b};
+  return {std::min(a, b), std::max(a, b), jumps && a != b, false};
 }
 
 // The ends of a monotone function.
@@ -42,7 +42,7 @@ Image steps(const Operand& x, F f) {
 double sign_of(double x) { return (x > 0) - (x < 0); }
 
 Image with(Image image, double value) {
-  return {std::min(image.lo, value), std::max(image.hi, value), image.jump};
+  return {std::min(image.lo, value), std::max(image.hi, value), image.jump, false};
 }
 
 // sin or cos: |f'| b + b²/2, within [−1, 1].
@@ -88,7 +88,32 @@ Image fraction(const Operand& x) {
   return {x.lo < 0 ? -1.0 : 0.0, x.hi > 0 ? 1.0 : 0.0, true};
 }
 
+bool is_outside(OpKind kind, const Operand& x) {
+  switch (kind) {
+    case OpKind::kAcos:
+    case OpKind::kAsin:
+    case OpKind::kAtanh:
+    case OpKind::kErfinv:
+      return x.lo > 1 || x.hi < -1;
+    case OpKind::kAcosh:
+      return x.hi < 1;
+    case OpKind::kErfcinv:
+      return x.lo > 2 || x.hi < 0;
+    case OpKind::kLog1p:
+      return x.hi < -1;
+    case OpKind::kLog:
+    case OpKind::kLog10:
+    case OpKind::kLog2:
+    case OpKind::kRsqrt:
+    case OpKind::kSqrt:
+      return x.hi < 0;
+    default:  // defined everywhere
+      return false;
+  }
+}
+
 Image unary(OpKind kind, double y, const Operand& x) {
+  if (is_outside(kind, x)) return kOutside;
   switch (kind) {
     case OpKind::kAcos:
       return monotone(x, [](double t) { return std::acos(t); });
@@ -301,7 +326,7 @@ double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::
   if (kind == OpKind::kLerp) {
     // a + w (b − a), or as ATen does it b − (b − a)(1 − w): each step rounds, in either order.
     const double difference = std::abs(o[1].v - o[0].v), weight = std::max(std::abs(o[2].v), std::abs(1 - o[2].v));
-    if (o[0].exact() && o[1].exact() && o[2].v == 0 && std::isfinite(difference)) return 0;
+    if (o[0].exact() && o[1].exact() && o[2].exact() && o[2].v == 0 && difference < overflow) return 0;
     if (!(difference < overflow) || !(difference * weight < overflow)) return kInfinity;
     return ulp_of(compute, difference) * weight + ulp_of(compute, weight) * difference + 2 * ulp_of(compute, difference * weight) +
            ulp_of(compute, y);
@@ -314,6 +339,8 @@ double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::
   }
   const double ulps = ulps_of(kind, compute);
   if (ulps == 0) return 0;
+  // ATen's is of half the operand, which underflows.
+  if (kind == OpKind::kErfcinv && o[0].v != 0 && std::abs(o[0].v) < 0x1p-1000) return kInfinity;
   const double most = std::max({std::abs(y), std::abs(image.lo), std::abs(image.hi)});
   if (!(most < kInfinity)) {
     // Exactly infinite or NaN, or near it: the ends say it all.

@@ -118,6 +118,8 @@ Truth truth(OpKind kind, std::span<const Operand> o) {
 // The value, which ATen has not, or not exactly.
 double value_of(OpKind kind, std::span<const Operand> o) {
   switch (kind) {
+    case OpKind::kSqrt:
+      return std::sqrt(o[0].v);
     case OpKind::kFmod:
       return std::fmod(o[0].v, o[1].v);
     case OpKind::kRemainder: {

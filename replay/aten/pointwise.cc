@@ -21,7 +21,7 @@ std::vector<int64_t> broadcast_shape(std::span<const Carried> operands) {
   return shape;
 }
 
-// The value in double, in a tensor of its own; undefined where ATen has no such function, or one that is not exact.
+// The value in double, in a tensor of its own; undefined where ATen has no such function, or one that is not exact (sqrt may be MKL's).
 at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
   const auto x = [&](size_t k) -> const at::Tensor& { return o[k].value; };
   switch (kind) {
@@ -60,7 +60,6 @@ at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
     case OpKind::kSilu: return at::silu(x(0));
     case OpKind::kSin: return at::sin(x(0));
     case OpKind::kSinh: return at::sinh(x(0));
-    case OpKind::kSqrt: return at::sqrt(x(0));
     case OpKind::kTan: return at::tan(x(0));
     case OpKind::kTanh: return at::tanh(x(0));
     case OpKind::kTrunc: return at::trunc(x(0));
@@ -212,7 +211,8 @@ Carried Evaluator::into(void (*loop)(const Loop&, const Row&), const Loop& spec,
   const at::Tensor outputs[] = {r.value, r.bound};
   run_loop(outputs, inputs, [&](const Row& row) { loop(spec, row); });
   // What these loops make of exact operands is exact, but for the modulus of a complex number and a zero's sign.
-  if (!options_.bounds || (exact && spec.kind != OpKind::kAbs)) r.bound = at::Tensor();
+  const bool is_modulus = spec.kind == OpKind::kAbs && is_complex(spec.compute);
+  if (!options_.bounds || (exact && !is_modulus)) r.bound = at::Tensor();
   return r;
 }
 

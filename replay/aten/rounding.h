@@ -93,9 +93,11 @@ inline Operand operand(double v, double b, double overflow, bool zero_sign) {
 // What an exact function makes of its operands' intervals. NaN at an end: anything may come out.
 struct Image {
   double lo, hi;
-  bool jump = false;  // a discontinuity lies within
+  bool jump = false;      // a discontinuity lies within
+  bool outside = false;   // no operand lies in the function's domain: NaN for certain
 };
-inline constexpr Image kAnything = {NAN, NAN, false};
+inline constexpr Image kAnything = {NAN, NAN, false, false};
+inline constexpr Image kOutside = {NAN, NAN, false, true};
 
 struct Rounded {
   double value, bound;
@@ -105,7 +107,7 @@ struct Rounded {
 // `exact`: the operands are, and the image is the value.
 inline Rounded finish(Dtype dtype, double overflow, double y, const Image& image, double error, bool exact) {
   const double v = round_to(dtype, y);
-  if (exact && (error == 0 || y != y)) return {v, 0};
+  if ((exact && (error == 0 || y != y)) || image.outside) return {v, 0};
   if (error == kInfinity) return {v, kInfinity};
   const double low = image.lo - error, high = image.hi + error;
   const double lo = round_to(dtype, low), hi = round_to(dtype, high);
