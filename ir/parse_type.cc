@@ -109,7 +109,7 @@ void GraphParser::take_type(ValueId value, const Type& type) {
       logical.push_back(DomainId(g_.domains.size() - 1));
       is_declared_.push_back(true);
       // Named where the text refers to it: an unnamed dimension among named ones has its name all the same.
-      if (type.named && !domain_names_.try_emplace(g_.domains.back().name, logical.back()).second)
+      if (type.named && !domain_names_.try_emplace(d.domain.name, logical.back()).second)
         Parser::fail(ErrorCode::kDuplicateName, *type.start, "two dimensions have one name; name them all");
     } else {
       logical.push_back(take(d));

@@ -111,6 +111,15 @@ TEST(Parse, EveryErrorNamesItsPlace) {
   expect_text_error(ErrorCode::kSyntax, "1:14", "kernel index 48 {\n}");
 }
 
+TEST(Parse, UnnamedDimensionsAmongNamedOnesHaveTheirNames) {
+  std::string text = "scheduled {\n  %x = input f32[5, 7] {\n    domains [";
+  for (int i = 0; i < 40; ++i) text += "d" + std::to_string(i) + " iter 3, ";
+  const Graph g = parse_graph(text + "e iter 3]\n    loop [i1 block.x, i0, d7]\n  }\n}");
+  EXPECT_EQ(g[g.tensors[0].loop[0]].parallel, ParallelType::kBlockX);
+  EXPECT_EQ(g.tensors[0].loop[1], g.tensors[0].logical[0]);
+  EXPECT_EQ(parse_graph(print(g)), g);
+}
+
 TEST(Parse, DepthIsLimited) {
   std::string text = "kernel {\n  %p = input bool\n";
   for (int i = 0; i < 100000; ++i) text += "if %p {\n";
