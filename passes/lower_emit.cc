@@ -42,7 +42,7 @@ Lowered Lowering::run() {
 
 void Lowering::declare_parameters() {
   const auto declare = [&](ValueId v) {
-    buffers[v.index].kernel_value = kernel.tensor_parameter(g[v].dtype, "T" + std::to_string(g[v].tensor.index));
+    buffers[v.index].kernel_value = kernel.tensor_parameter(data_dtype(g[v].dtype), "T" + std::to_string(g[v].tensor.index));
   };
   for (ValueId v : inputs(g))
     if (g.is_tensor(v)) declare(v);
@@ -163,13 +163,13 @@ void Lowering::allocate_buffer(Buffer& b) {
                   "its part in a thread takes " + std::to_string(*count * bytes) + " bytes, over 65536; inline it further in",
                   place_of(b.value));
     const int64_t align = std::min<int64_t>(16, (*count * bytes) & -(*count * bytes));
-    b.kernel_value = kernel.allocate(g[b.value].dtype, MemoryType::kLocal, kernel.index(*count), {}, align, name);
+    b.kernel_value = kernel.allocate(data_dtype(g[b.value].dtype), MemoryType::kLocal, kernel.index(*count), {}, align, name);
     return;
   }
   // Shared: one after another, each at a multiple of 128 bytes, which serves every vector width and swizzle.
   const ValueId count = emit_form(view, elements);
   const ValueId size = kernel.mul(kernel.ceil_div(kernel.mul(count, kernel.index(bytes)), kernel.index(128)), kernel.index(128));
-  b.kernel_value = kernel.allocate(g[b.value].dtype, MemoryType::kShared, count, shared_end, 16, name);
+  b.kernel_value = kernel.allocate(data_dtype(g[b.value].dtype), MemoryType::kShared, count, shared_end, 16, name);
   shared_end = kernel.add(shared_end, size);
   shared_sizes.push_back(size);
 }

@@ -70,7 +70,7 @@ void Lowering::write(OpView& view, const std::vector<ValueId>& values, Results w
 ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
   // Every element looks for the last index that chooses it: slow, and the same every time.
   const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
-  const Dtype dtype = g[op.results[0]].dtype;
+  const Dtype dtype = data_dtype(g[op.results[0]].dtype);
   const auto& root = root_of(g.tensor_of(op.results[0]));
   const auto index_axes = logical_without_reductions(g, g.tensor_of(op.operands[1]));
   DomainValues extents(g, plan, view.symbols, algebra, g[op.operands[1]].tensor);
@@ -92,22 +92,22 @@ ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
   const ValueId position = kernel.op(OpKind::kCast, {index}, Dtype::kIndex);
   const ValueId hit = kernel.logical_and(inside, kernel.compare(OpKind::kEq, position, here));
   kernel.begin_if(hit);
-  kernel.store(chosen, kernel.index(0), kernel.op(OpKind::kCast, {kernel.load(buffer_of(op.operands[2]), at(2))}, dtype));
+  kernel.store(chosen, kernel.index(0), cast_to(kernel.load(buffer_of(op.operands[2]), at(2)), dtype));
   kernel.end();
   kernel.end();
   return kernel.load(chosen, kernel.index(0));
 }
 
 ValueId Lowering::compute(OpView& view, const Op& op) {
-  const Dtype dtype = g[op.results[0]].dtype;
+  const Dtype dtype = data_dtype(g[op.results[0]].dtype);
   const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
   const auto& logical = g.tensor_of(op.results[0]).logical;
   const auto& root = root_of(g.tensor_of(op.results[0]));
   const auto cast = [&](ValueId v) {
-    return kernel.graph()[v].dtype == dtype ? v : kernel.op(OpKind::kCast, {v}, dtype);
+    return cast_to(v, dtype);
   };
   const auto as_index = [&](ValueId v) {
-    return kernel.graph()[v].dtype == Dtype::kIndex ? v : kernel.op(OpKind::kCast, {v}, Dtype::kIndex);
+    return cast_to(v, Dtype::kIndex);
   };
   // Reads the first operand where `index` is on the axis.
   const auto read_at = [&](ValueId index) {

@@ -31,10 +31,9 @@ OpKind combine_op(OpKind kind) {
 
 }  // namespace
 
-// The accumulator's dtype: reduced floats are accumulated in float and rounded once, at the end.
-Dtype accumulator_dtype(OpKind kind, Dtype d) {
-  return kind == OpKind::kSum || kind == OpKind::kProd || kind == OpKind::kWelford ? compute_dtype(d) : d;
-}
+// The accumulator's dtype: reduced floats are accumulated in float and rounded once, at the end; a float8 has no infinity to
+// begin a minimum with either.
+Dtype accumulator_dtype(Dtype d) { return compute_dtype(data_dtype(d)); }
 
 ConstantBits neutral_element(OpKind kind, Dtype d) {
   if (kind == OpKind::kProd) return constant_bits(d, 1.0);
@@ -71,7 +70,7 @@ void Lowering::emit_reduction(OpView& view) {
   Form place = algebra.constant(0);
   for (DomainId d : places) place = algebra.add(algebra.mul(place, view.own.extent(d)), view.own.value(d));
   const auto at = [&] { return emit_form(view, place); };
-  const auto dtype_of = [&](size_t i) { return accumulator_dtype(op.kind, g[op.results[i]].dtype); };
+  const auto dtype_of = [&](size_t i) { return accumulator_dtype(g[op.results[i]].dtype); };
 
   switch (s.kind) {
     case StatementKind::kInit: {
@@ -85,7 +84,8 @@ void Lowering::emit_reduction(OpView& view) {
         std::vector<ValueId> held;
         for (ValueId a : accumulator) held.push_back(kernel.load(a, where));
         if (op.kind != OpKind::kWelford) {
-          const ValueId x = operand_value(view, 0);
+          ValueId x = operand_value(view, 0);
+          if (kernel.graph()[x].dtype != dtype_of(0)) x = cast_to(x, dtype_of(0));
           kernel.store(accumulator[0], where, kernel.op(combine_op(op.kind), {held[0], x}, dtype_of(0)));
           return;
         }
@@ -111,8 +111,7 @@ void Lowering::emit_reduction(OpView& view) {
   for (ValueId a : accumulator) values.push_back(kernel.load(a, where));
   if (!threads.empty()) values = emit_collective(op, values, threads, grid);
   for (size_t i = 0; i < values.size(); ++i)
-    if (kernel.graph()[values[i]].dtype != g[op.results[i]].dtype)
-      values[i] = kernel.op(OpKind::kCast, {values[i]}, g[op.results[i]].dtype);
+    values[i] = cast_to(values[i], data_dtype(g[op.results[i]].dtype));
   // One result may be every thread's own while its sibling is stored once.
   bool any_local = false, any_seen = false;
   for (ValueId v : op.results) (buffers[v.index].memory == MemoryType::kLocal ? any_local : any_seen) = true;
@@ -138,7 +137,7 @@ void Lowering::allocate_accumulator(OpId id) {
                 place_of(op.results[0]));
   accumulators[id].clear();
   for (size_t i = 0; i < op.results.size(); ++i) {
-    const Dtype d = accumulator_dtype(op.kind, g[op.results[i]].dtype);
+    const Dtype d = accumulator_dtype(g[op.results[i]].dtype);
     accumulators[id].push_back(kernel.allocate(d, MemoryType::kLocal, kernel.index(*elements), {}, 0,
                                                "T" + std::to_string(g[op.results[i]].tensor.index) + "_acc"));
   }
@@ -194,7 +193,7 @@ void Lowering::plan_block_workspaces() {
     }
     if (!block || grid) continue;
     for (size_t i = 0; i < op.results.size(); ++i)
-      wanted.insert({accumulator_dtype(op.kind, g[op.results[i]].dtype), static_cast<int>(i)});
+      wanted.insert({accumulator_dtype(g[op.results[i]].dtype), static_cast<int>(i)});
   }
   if (wanted.empty()) return;
   ValueId threads = kernel.index(1);

@@ -38,6 +38,9 @@ struct Buffer {
   ValueId kernel_value;        // of the kernel graph, once made
 };
 
+// Data of dtype index are 64-bit integers in a kernel: its own index type may be narrower, and is checked against overflow.
+inline Dtype data_dtype(Dtype d) { return d == Dtype::kIndex ? Dtype::kInt64 : d; }
+
 class Lowering;
 
 class OpView {
@@ -151,6 +154,9 @@ class Lowering {
   enum class Results { kAll, kLocal, kSeen };  // all, those in local memory, those that other threads see
   void write(OpView& view, const std::vector<ValueId>& values, Results which = Results::kAll);
   ValueId emit_scatter(OpView& view, const Op& op);
+  ValueId cast_to(ValueId v, Dtype dtype) {
+    return kernel.graph()[v].dtype == dtype ? v : kernel.op(OpKind::kCast, {v}, dtype);
+  }
 
   // lower_vector.cc
   bool is_vector_copy(const Statement& s) const;

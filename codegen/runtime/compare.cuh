@@ -20,7 +20,8 @@ __device__ T clamp(T x, T low, T high) {
 }
 template <class T>
 __device__ T relu(T x) {
-  return x < T(0) ? T(0) : x;
+  if constexpr (T(-1) > T(0)) return x;  // unsigned
+  else return x < T(0) ? T(0) : x;
 }
 template <class T>
 __device__ T sign(T x) {

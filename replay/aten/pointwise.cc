@@ -48,7 +48,8 @@ at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
     case OpKind::kLgamma: return at::lgamma(x(0));
     case OpKind::kLog: return at::log(x(0));
     case OpKind::kLog10: return at::log10(x(0));
-    case OpKind::kLog1p: return at::log1p(x(0));
+    // The vectorized log1p of PyTorch overflows near the largest double.
+    case OpKind::kLog1p: return at::where(x(0) > 1e300, at::log(x(0)), at::log1p(x(0)));
     case OpKind::kLog2: return at::log2(x(0));
     case OpKind::kNeg: return at::neg(x(0));
     case OpKind::kRelu: return at::relu(x(0));
