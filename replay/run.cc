@@ -75,22 +75,6 @@ void run_aten_executor(Run& run, std::span<const Argument> inputs) {
   take_outputs(run, std::move(outputs));
 }
 
-// Runs an ATen segment as the evaluator does, into the tensors that the host program allocated.
-void run_segment(const Run& run, const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out) {
-  const auto& segments = run.compiled.segmentation.segments;
-  const auto it = std::find_if(segments.begin(), segments.end(), [&](const Segment& s) { return s.name == name; });
-  check_internal(it != segments.end(), "an ATen segment that the segmentation does not have");
-  const Graph& g = run.compiled.scheduled[static_cast<size_t>(it - segments.begin())];
-  std::vector<Argument> arguments;
-  for (ValueId v : inputs(g)) {
-    const auto at = std::find_if(it->inputs.begin(), it->inputs.end(), [&](const Crossing& c) { return c.value == g[v].name; });
-    check_internal(at != it->inputs.end(), "an ATen segment reads a tensor that does not cross its border");
-    arguments.push_back(Argument::of(in[static_cast<size_t>(at - it->inputs.begin())]));
-  }
-  const Evaluation e = load_aten().evaluate(g, arguments, {.bounds = false, .intermediates = {}});
-  for (size_t i = 0; i < e.outputs.size(); ++i) copy_elements(out[i], result_of(e.outputs[i]));
-}
-
 }  // namespace
 
 std::string_view text(Executor e) { return kExecutors[static_cast<size_t>(e)]; }
@@ -143,13 +127,28 @@ void digest_stages(Run& run, bool sources) {
   if (sources) run.digests.push_back({"source", combine(texts)});
 }
 
+void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out) {
+  const auto& segments = compiled.segmentation.segments;
+  const auto it = std::find_if(segments.begin(), segments.end(), [&](const Segment& s) { return s.name == name; });
+  check_internal(it != segments.end(), "an ATen segment that the segmentation does not have");
+  const Graph& g = compiled.scheduled[static_cast<size_t>(it - segments.begin())];
+  std::vector<Argument> arguments;
+  for (ValueId v : inputs(g)) {
+    const auto at = std::find_if(it->inputs.begin(), it->inputs.end(), [&](const Crossing& c) { return c.value == g[v].name; });
+    check_internal(at != it->inputs.end(), "an ATen segment reads a tensor that does not cross its border");
+    arguments.push_back(Argument::of(in[static_cast<size_t>(at - it->inputs.begin())]));
+  }
+  const Evaluation e = load_aten().evaluate(g, arguments, {.bounds = false, .intermediates = {}});
+  for (size_t i = 0; i < e.outputs.size(); ++i) copy_elements(out[i], result_of(e.outputs[i]));
+}
+
 void execute(Run& run, std::span<const Argument> inputs, const RunOptions& options) {
   std::vector<NamedKernel> kernels;
   for (size_t i = 0; i < run.compiled.kernels.size(); ++i)
     kernels.push_back({run.compiled.segmentation.segments[i].name, &run.compiled.kernels[i]});
   const auto device = make_device(run, options);
   HostProgramOptions host;
-  host.run_aten = [&](const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out) { run_segment(run, name, in, out); };
+  host.run_aten = [&](const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out) { run_aten_segment(run.compiled, name, in, out); };
   ProgramResult result = run_host_program(run.compiled.host, kernels, *device, inputs, host);
   run.launches = result.launches;
   take_crossings(run, result);

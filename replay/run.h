@@ -70,6 +70,8 @@ struct Run {
 Run run_program(const Module& module, std::span<const Argument> inputs, const RunOptions& options);
 // The rest of a run whose programs are there already: `run.compiled` with kernels and host program.
 void execute(Run& run, std::span<const Argument> inputs, const RunOptions& options);
+// Runs an ATen segment as the evaluator does, into the tensors that the host program allocated; for HostProgramOptions::run_aten.
+void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out);
 // What the run depends on beside the program. Throws kModuleMissing or kNoDevice where its executor is not there.
 void describe_environment(Run& run);
 // Digests of the compiled stages, up to the CUDA text, which it makes where `sources` says so.

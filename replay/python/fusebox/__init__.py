@@ -1,0 +1,34 @@
+"""Fusebox: fuses tensor programs into GPU kernels, and keeps every state of that work as a file.
+
+    with fusebox.FusionDefinition() as fd:
+        x = fd.define_tensor([-1, -1], dtype=fusebox.DataType.BFloat16)
+        y = fd.ops.silu(fd.ops.cast(x, fusebox.DataType.Float))
+        fd.add_output(fd.ops.cast(y, fusebox.DataType.BFloat16))
+    (out,) = fd.execute([torch.randn(5, 7, dtype=torch.bfloat16)])
+    fd.record("silu.fuse")
+    assert fusebox.replay("silu.fuse").identical
+"""
+
+from fusebox.definition import FusionDefinition
+from fusebox.enums import CacheOp, DataType, LoadStoreOpType, MemoryType, ParallelType, SwizzleType
+from fusebox.errors import FuseboxError
+from fusebox.replays import Replay, Stage, replay
+from fusebox.values import Loop, Operand, Scalar, Tensor
+
+__all__ = [
+    "CacheOp",
+    "DataType",
+    "FuseboxError",
+    "FusionDefinition",
+    "LoadStoreOpType",
+    "Loop",
+    "MemoryType",
+    "Operand",
+    "ParallelType",
+    "Replay",
+    "Scalar",
+    "Stage",
+    "SwizzleType",
+    "Tensor",
+    "replay",
+]

@@ -1,0 +1,200 @@
+"""FusionDefinition: a fusion, defined op by op, scheduled or not, run on torch tensors, and recorded."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Sequence
+
+from fusebox import _fusebox, torch_memory
+from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
+from fusebox.errors import FuseboxError
+from fusebox.ops import Ops
+from fusebox.sched import Schedule
+from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor
+
+if TYPE_CHECKING:
+    import torch
+
+_FALSE, _TRUE, _NONE = 0, 1, 2  # contiguity of an axis; none at a broadcast
+
+
+def _is_integers(given: object) -> bool:
+    return isinstance(given, (list, tuple)) and all(isinstance(n, int) and not isinstance(n, bool) for n in given)
+
+
+class FusionDefinition:
+    """Defined inside `with`, or without it. Operations are in `ops`, schedule steps in `sched`. Without steps each operation is a kernel."""
+
+    def __init__(self, name: str = "fusion") -> None:
+        self.program = _fusebox.Program(name)
+        self.ops = Ops(self)
+        self.sched = Schedule(self)
+        self._in_place: list[str] = []
+        self._last: list[tuple[Any, int]] | None = None  # inputs of the last run, weakly, and the tensors' versions
+        self._last_device: torch.device | None = None
+
+    def __enter__(self) -> FusionDefinition:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        return None
+
+    # -- signature
+    def define_tensor(self, *args: Any, **kwargs: Any) -> Tensor:
+        """define_tensor(shape, contiguity=True, dtype=Float, is_cpu=False, stride_order=[]): in the shape −1 is a symbol, 1 a broadcast; contiguity is
+        one bool, or True, False or None (a broadcast) for each axis in the order of the strides, the largest first; stride_order[i] is
+        the place of axis i among the strides, 0 the smallest.
+        define_tensor(sizes, strides, dtype=Float, static_sizes=False): as a tensor of these sizes and strides."""
+        second = args[1] if len(args) > 1 else None
+        if "sizes" in kwargs or "strides" in kwargs or (_is_integers(second) and second):
+            return self._define_like(*args, **kwargs)
+        return self._define_shape(*args, **kwargs)
+
+    def _define_shape(
+        self,
+        shape: Sequence[int],
+        contiguity: bool | Sequence[bool | None] = True,
+        dtype: DtypeLike = DataType.Float,
+        is_cpu: bool = False,
+        stride_order: Sequence[int] = (),
+        name: str = "",
+    ) -> Tensor:
+        if not _is_integers(shape):
+            raise FuseboxError("E0207", "a shape is a list of integers, -1 for a symbol", repr(shape))
+        rank = len(shape)
+        if is_cpu and rank > 0:
+            raise FuseboxError("E0212", "only a tensor without axes may stay on the CPU; leave out is_cpu", name or "define_tensor")
+        if len(stride_order) not in (0, rank) or sorted(stride_order) not in ([], list(range(rank))):
+            raise FuseboxError("E0207", f"a stride order names the places 0 to {rank - 1} once", repr(stride_order))
+        order = sorted(range(rank), key=lambda i: -stride_order[i]) if stride_order else list(range(rank))
+        marks = [contiguity] * rank if isinstance(contiguity, bool) else list(contiguity)
+        if len(marks) != rank:
+            raise FuseboxError("E0207", f"a contiguity is one bool, or one for each of {rank} axes", repr(contiguity))
+        by_axis = [_NONE] * rank
+        for axis, mark in zip(order, marks):
+            by_axis[axis] = _NONE if mark is None else _TRUE if mark else _FALSE
+        # What has no contiguity but an extent is a broadcast that is expanded.
+        expanded = [n if by_axis[i] == _NONE and n != 1 else 1 for i, n in enumerate(shape)]
+        return self._input(name, dtype, [1 if e != 1 else n for n, e in zip(shape, expanded)], by_axis, order, expanded)
+
+    def _define_like(
+        self, sizes: Sequence[int], strides: Sequence[int], dtype: DtypeLike = DataType.Float, static_sizes: bool = False, name: str = ""
+    ) -> Tensor:
+        if not _is_integers(sizes) or not _is_integers(strides) or len(sizes) != len(strides):
+            raise FuseboxError("E0207", "sizes and strides are lists of integers, of one length", f"{sizes!r}, {strides!r}")
+        rank = len(sizes)
+        is_expanded = [n != 1 and s == 0 for n, s in zip(sizes, strides)]
+        shape = [1 if n == 1 or e else (n if static_sizes else -1) for n, e in zip(sizes, is_expanded)]
+        expanded = [(n if static_sizes else -1) if e else 1 for n, e in zip(sizes, is_expanded)]
+        # Broadcasts stay where they are; the other axes are sorted among themselves.
+        places = [i for i in range(rank) if shape[i] != 1]
+        ranked = iter(sorted(places, key=lambda i: -strides[i]))
+        order = [next(ranked) if i in places else i for i in range(rank)]
+        contiguity = [_NONE] * rank
+        step = 1
+        for axis in reversed([i for i in order if i in places]):
+            contiguity[axis] = _TRUE if strides[axis] == step else _FALSE
+            step = strides[axis] * sizes[axis]
+        return self._input(name, dtype, shape, contiguity, order, expanded)
+
+    def _input(self, name: str, dtype: DtypeLike, shape: list[int], contiguity: list[int], order: list[int], expanded: list[int]) -> Tensor:
+        plain = order == sorted(order)
+        value = self.program.define_tensor(name, dtype_word(dtype), shape, contiguity, [] if plain else order, expanded if set(expanded) - {1} else [])
+        return Tensor(self, value)
+
+    def from_pytorch(self, tensor: torch.Tensor, static_sizes: bool = False, name: str = "") -> Tensor:
+        """An input like this tensor: its dtype, which axes are broadcasts, the order and contiguity of its strides; its sizes where static."""
+        return self._define_like(list(tensor.shape), list(tensor.stride()), tensor.dtype, static_sizes, name)
+
+    def define_scalar(self, value: DtypeLike | bool | int | float | complex | None = None, dtype: DtypeLike | None = None, name: str = "") -> Scalar:
+        """define_scalar(dtype): an input. define_scalar(value, dtype=None): a constant."""
+        if isinstance(value, (bool, int, float, complex)):
+            scalar = self.wrap(self.program.constant(value, dtype_word_or_none(dtype)))
+        else:
+            wanted = dtype if value is None else value
+            scalar = self.wrap(self.program.define_scalar(name, dtype_word(DataType.Double if wanted is None else wanted)))
+        assert isinstance(scalar, Scalar)
+        return scalar
+
+    def define_vector(self, values: Sequence[int | Scalar] | int) -> list[int | Scalar]:
+        """A list of integers and scalars, as shapes are. E0212 for a number: an input of several scalars; define each of them."""
+        if isinstance(values, int):
+            raise FuseboxError("E0212", "a vector is no input yet; define its scalars one by one", "define_vector")
+        return list(values)
+
+    def add_output(self, output: Tensor | Scalar, alias_input: Tensor | None = None) -> None:
+        """An output; with alias_input, stored over that input, and not among what execute returns."""
+        self.program.add_output(raw(output), None if alias_input is None else raw_tensor(alias_input))
+        if alias_input is not None:
+            self._in_place.append(alias_input.name)
+
+    def wrap(self, value: _fusebox.Value) -> Tensor | Scalar:
+        return Tensor(self, value) if value.is_tensor else Scalar(self, value)
+
+    # -- text
+    def to_string(self) -> str:
+        """The fusion and its steps in the text form, which the command line reads."""
+        return self.program.text()
+
+    __str__ = to_string
+
+    def print(self) -> None:
+        print(self.to_string(), end="")
+
+    # -- execution
+    def execute(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None, threads: int = 1) -> list[Any]:
+        """Runs on the inputs' device (or `device`), on their memory: outputs are new tensors, and in-place outputs write the input that they
+        overwrite. A CPU tensor is run by the checked host executor, with this many threads."""
+        inputs = list(inputs)
+        where = torch_memory.device_of(inputs, device)
+        outputs = torch_memory.run(self.program, inputs, where, threads)
+        import torch
+
+        self._last = [(weakref.ref(v), v._version) if isinstance(v, torch.Tensor) and not v.is_inference() else (v, -1) for v in inputs]
+        self._last_device = where
+        if self._in_place:
+            for i, name in enumerate(self._input_names()):
+                if name in self._in_place and not inputs[i].is_inference():
+                    torch.autograd.graph.increment_version(inputs[i])
+        return outputs
+
+    def validate(self, inputs: Sequence[Any], reference_outputs: Sequence[Any] | None = None, *, device: Any = None) -> None:
+        """Runs on copies of the inputs and compares each output with the reference, or with ATen's value within its bound. AssertionError where
+        one differs."""
+        if reference_outputs is not None:
+            import torch
+
+            copies = [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]
+            torch.testing.assert_close(self.execute(copies, device=device), list(reference_outputs))
+            return
+        arguments, executor = self._host_arguments(list(inputs), device)
+        for _, ok, _, _, message in self.program.validate(arguments, executor):
+            assert ok, message
+
+    def record(self, path: str | os.PathLike[str], inputs: Sequence[Any] | None = None, *, device: Any = None) -> None:
+        """Runs on copies of the inputs and writes everything about it into a bundle. Without inputs, those of the last execute, where
+        they are still there as they were. A run that fails is written too, and its error raised."""
+        given = self._last_inputs() if inputs is None else list(inputs)
+        arguments, executor = self._host_arguments(given, self._last_device if inputs is None else device)
+        self.program.record(os.fspath(path), arguments, executor)
+
+    def _host_arguments(self, inputs: list[Any], device: Any) -> tuple[list[object], str]:
+        where = torch_memory.device_of(inputs, device)
+        arguments = [torch_memory.host_argument(v, f"inputs[{i}]") for i, v in enumerate(inputs)]
+        return arguments, "cuda" if where.type == "cuda" else "host"
+
+    def _last_inputs(self) -> list[Any]:
+        if self._last is None:
+            raise FuseboxError("E0402", "nothing was run yet; give the inputs to record", "record")
+        inputs = []
+        for i, (value, version) in enumerate(self._last):
+            tensor = value() if isinstance(value, weakref.ref) else value
+            if tensor is None or (version >= 0 and tensor._version != version):
+                raise FuseboxError("E0402", "an input of the last run is gone or was overwritten since; give the inputs to record", f"inputs[{i}]")
+            inputs.append(tensor)
+        return inputs
+
+    def _input_names(self) -> list[str]:
+        return self.program.input_names()

@@ -1,0 +1,160 @@
+"""fd.ops: the operations of a fusion, by the names and argument orders that nvFuser's users know."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+from fusebox import _fusebox
+from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
+from fusebox.errors import FuseboxError
+from fusebox.pointwise import Pointwise
+from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor
+
+Dims = int | Sequence[int] | None
+Extents = Sequence[int | Scalar]
+
+
+def _integers(given: object, what: str) -> list[int]:
+    values = [given] if isinstance(given, int) else given
+    if isinstance(values, (list, tuple)) and all(isinstance(v, int) for v in values):
+        return list(values)
+    raise FuseboxError("E0207", f"{what} is an integer or a list of them", repr(given))
+
+
+def _raw_list(given: object, what: str) -> list[object]:
+    if isinstance(given, (list, tuple)):
+        return [raw(v) for v in given]
+    raise FuseboxError("E0207", f"{what} is a list of integers and scalars", repr(given))
+
+
+class Ops(Pointwise):
+    """Also every operation of pointwise.pyi. Operands are tensors, scalars and Python numbers in any mix."""
+
+    # -- casts and reductions. `dims` may be left out: all axes; the second argument may be a dtype instead.
+    def cast(self, arg: Operand, dtype: DtypeLike) -> Tensor | Scalar:
+        return self._fd.wrap(self._fd.program.cast(raw(arg), dtype_word(dtype)))
+
+    def sum(self, arg: Tensor, dims: Dims | DtypeLike = None, keepdim: bool = False, dtype: DtypeLike = DataType.Null) -> Tensor:
+        return self._reduce("sum", arg, dims, keepdim, dtype)
+
+    def prod(self, arg: Tensor, dims: Dims | DtypeLike = None, keepdim: bool = False, dtype: DtypeLike = DataType.Null) -> Tensor:
+        return self._reduce("prod", arg, dims, keepdim, dtype)
+
+    def max(self, arg: Tensor, dims: Dims | DtypeLike = None, keepdim: bool = False, dtype: DtypeLike = DataType.Null) -> Tensor:
+        return self._reduce("max", arg, dims, keepdim, dtype)
+
+    def min(self, arg: Tensor, dims: Dims | DtypeLike = None, keepdim: bool = False, dtype: DtypeLike = DataType.Null) -> Tensor:
+        return self._reduce("min", arg, dims, keepdim, dtype)
+
+    def var(self, arg: Tensor, dims: Dims = None, correction: int = 1, keepdim: bool = False) -> Tensor:
+        return self._tensor(self._fd.program.var(raw_tensor(arg), self._dims(dims), correction, keepdim))
+
+    def var_mean(self, arg: Tensor, dims: Dims = None, correction: int = 1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+        var, mean = self._fd.program.var_mean(raw_tensor(arg), self._dims(dims), correction, keepdim)
+        return self._tensor(var), self._tensor(mean)
+
+    def welford(self, arg: Tensor, dims: Dims = None) -> tuple[Tensor, Tensor, Tensor]:
+        """(average, sum of squared differences, count)"""
+        avg, var_sum, n = self._fd.program.welford(raw_tensor(arg), self._dims(dims))
+        return self._tensor(avg), self._tensor(var_sum), self._tensor(n)
+
+    # -- metadata
+    def broadcast(self, arg: Tensor, is_broadcast_dim: Sequence[bool]) -> Tensor:
+        return self._tensor(self._fd.program.broadcast(raw_tensor(arg), [bool(b) for b in is_broadcast_dim]))
+
+    def broadcast_in_dim(self, arg: Tensor, shape: Extents, broadcast_dims: Sequence[int]) -> Tensor:
+        dims = _integers(broadcast_dims, "broadcast_dims")
+        return self._tensor(self._fd.program.shaped("broadcast_in_dim", raw_tensor(arg), _raw_list(shape, "shape"), dims))
+
+    def reshape(self, arg: Tensor, new_shape: Extents) -> Tensor:
+        """One extent may be −1."""
+        return self._tensor(self._fd.program.shaped("reshape", raw_tensor(arg), _raw_list(new_shape, "new_shape"), []))
+
+    def permute(self, arg: Tensor, dims: Sequence[int]) -> Tensor:
+        return self._tensor(self._fd.program.permute(raw_tensor(arg), _integers(dims, "dims")))
+
+    def expand(self, arg: Tensor, shape: Extents) -> Tensor:
+        """−1 keeps an extent."""
+        return self._tensor(self._fd.program.shaped("expand", raw_tensor(arg), _raw_list(shape, "shape"), []))
+
+    def squeeze(self, arg: Tensor, dims: int | Sequence[int], squeeze_expanded: bool = False) -> Tensor:
+        return self._tensor(self._fd.program.squeeze(raw_tensor(arg), _integers(dims, "dims"), squeeze_expanded))
+
+    def slice(self, arg: Tensor, start_indices: Extents, end_indices: Extents, strides: Extents | None = None) -> Tensor:
+        return self._tensor(
+            self._fd.program.slice(raw_tensor(arg), _raw_list(start_indices, "start_indices"), _raw_list(end_indices, "end_indices"), _raw_list(strides or [], "strides"))
+        )
+
+    def stride_order(self, arg: Tensor, stride_order: Sequence[int]) -> Tensor:
+        """stride_order[i] is the place of axis i among the strides, 0 the smallest."""
+        return self._tensor(self._fd.program.stride_order(raw_tensor(arg), _integers(stride_order, "stride_order")))
+
+    # -- sizes
+    def size(self, arg: Tensor, dim: int) -> Scalar:
+        scalar = self._fd.wrap(self._fd.program.size(raw_tensor(arg), dim))
+        assert isinstance(scalar, Scalar)
+        return scalar
+
+    def shape(self, arg: Tensor) -> list[Scalar]:
+        return [self.size(arg, i) for i in range(len(self._fd.program.shape(raw_tensor(arg))))]
+
+    # -- factories
+    def full(self, shape: Extents, fill_value: Operand, dtype: DtypeLike) -> Tensor:
+        return self._tensor(self._fd.program.full(_raw_list(shape, "shape"), raw(fill_value), dtype_word(dtype)))
+
+    def iota(self, length: int | Scalar, start: Operand | None = None, step: Operand | None = None, dtype: DtypeLike = DataType.Int) -> Tensor:
+        return self._tensor(self._fd.program.iota(raw(length), raw(start), raw(step), dtype_word(dtype)))
+
+    # -- indexing
+    def pad(self, arg: Tensor, pad_widths: Extents, value: Operand | None = None) -> Tensor:
+        """Innermost axis first: before, after."""
+        return self._tensor(self._fd.program.pad(raw_tensor(arg), _raw_list(pad_widths, "pad_widths"), raw(value)))
+
+    def cat(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+        return self._tensor(self._fd.program.cat([raw_tensor(t) for t in tensors], dim))
+
+    def select(self, arg: Tensor, index: int | Scalar, dim: int) -> Tensor:
+        return self._tensor(self._fd.program.indexed("select", raw_tensor(arg), raw(index), dim))
+
+    def index_select(self, arg: Tensor, index: Tensor, dim: int) -> Tensor:
+        return self._tensor(self._fd.program.indexed("index_select", raw_tensor(arg), raw(index), dim))
+
+    def gather(self, arg: Tensor, index: Tensor, dim: int) -> Tensor:
+        return self._tensor(self._fd.program.indexed("gather", raw_tensor(arg), raw_tensor(index), dim))
+
+    def take_along_axis(self, arg: Tensor, index: Tensor, dim: int) -> Tensor:
+        return self._tensor(self._fd.program.indexed("take_along_axis", raw_tensor(arg), raw_tensor(index), dim))
+
+    def scatter(self, arg: Tensor, index: Tensor, src: Operand, dim: int) -> Tensor:
+        return self._tensor(self._fd.program.scatter(raw_tensor(arg), raw_tensor(index), raw(src), dim))
+
+    def embedding_fwd(
+        self,
+        input: Tensor,
+        weight: Tensor,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float | None = None,
+        scale_grad_by_freq: bool | None = None,
+        sparse: bool | None = None,
+    ) -> Tensor:
+        """Rows of `weight`. What concerns gradients alone (padding_idx, scale_grad_by_freq, sparse) changes nothing; E0212 with max_norm."""
+        if max_norm is not None:
+            raise FuseboxError("E0212", "embedding_fwd with max_norm is not supported yet; leave it out", "embedding_fwd")
+        return self._tensor(self._fd.program.embedding(raw_tensor(input), raw_tensor(weight)))
+
+    def triu(self, arg: Tensor, diagonal: int = 0) -> Tensor:
+        return self._tensor(self._fd.program.triu(raw_tensor(arg), diagonal))
+
+    # -- helpers
+    def _reduce(self, op: str, arg: Tensor, dims: object, keepdim: object, dtype: object) -> Tensor:
+        if dims is not None and not isinstance(dims, (int, list, tuple)):
+            dims, dtype = None, dims  # (arg, dtype)
+        return self._tensor(self._fd.program.reduce(op, raw_tensor(arg), self._dims(dims), bool(keepdim), dtype_word_or_none(dtype)))  # type: ignore[arg-type]
+
+    @staticmethod
+    def _dims(dims: object) -> list[int]:
+        return [] if dims is None else _integers(dims, "dims")
+
+    def _tensor(self, value: _fusebox.Value) -> Tensor:
+        return Tensor(self._fd, value)

@@ -1,0 +1,56 @@
+"""Operations that compute element by element: one method for each row of the op table. pointwise.pyi lists them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable
+
+from fusebox import _fusebox
+from fusebox.errors import FuseboxError
+from fusebox.values import Operand, Scalar, Tensor, raw
+
+if TYPE_CHECKING:
+    from fusebox.definition import FusionDefinition
+
+# How the front ends that users know name the operands; `other` takes both of a binary.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "lerp": ("start", "end", "weight"),
+    "where": ("condition", "input", "other"),
+    "clamp": ("input", "min", "max"),
+    "threshold": ("input", "threshold", "value"),
+    "addcmul": ("input", "tensor1", "tensor2", "value"),
+}
+_OPERANDS = dict(_fusebox.pointwise_ops())
+
+
+class Pointwise:
+    def __init__(self, fd: FusionDefinition) -> None:
+        self._fd = fd
+
+    def __getattr__(self, name: str) -> Callable[..., Tensor | Scalar]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in _OPERANDS:
+            _fusebox.check_op(name)  # says whether the op is unknown, or not supported yet
+            raise FuseboxError("E0212", "this op has no function in Python", name)
+
+        def call(*operands: Operand, **named: Operand) -> Tensor | Scalar:
+            return self._call(name, operands, named)
+
+        call.__name__ = name
+        return call
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *_OPERANDS})
+
+    def _call(self, name: str, operands: tuple[Operand, ...], named: dict[str, Operand]) -> Tensor | Scalar:
+        names = _NAMES.get(name, ("arg",) if _OPERANDS[name] == 1 else ("arg1", "arg2"))
+        given = list(operands)
+        for wanted in names[len(given):]:
+            if wanted in named:
+                given.append(named.pop(wanted))
+        if named:
+            raise FuseboxError("E0202", f"{name} has no operand of the name {', '.join(sorted(named))}; it takes {', '.join(names)}", name)
+        if name == "addcmul" and len(given) == 3:
+            given.append(1)
+        program = self._fd.program
+        return self._fd.wrap(program.pointwise(name, [raw(o) for o in given]))

@@ -1,0 +1,48 @@
+"""Replays of recorded bundles."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from fusebox import _fusebox
+
+
+@dataclass(frozen=True)
+class Stage:
+    name: str
+    verdict: str
+    """"identical", "different" or "not comparable"."""
+    why: str
+    """Of what is not comparable."""
+    difference: str
+    """Of the first stage that differs: what was recorded with -, what is now with +."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    program: str
+    executor: str
+    stages: tuple[Stage, ...]
+
+    @property
+    def first_difference(self) -> Stage | None:
+        return next((s for s in self.stages if s.verdict == "different"), None)
+
+    @property
+    def identical(self) -> bool:
+        return self.first_difference is None
+
+
+def replay(
+    path: str | os.PathLike[str],
+    *,
+    on: str | None = None,
+    start: str = "fusion",
+    trust_artifacts: bool = False,
+    threads: int = 1,
+) -> Replay:
+    """Computes every stage of a bundle's run again. `on`: cuda, host or aten, the recorded executor where none is given; `start`: fusion, scheduled,
+    kernel or source, the stage up to which programs are taken from the bundle."""
+    result = _fusebox.replay(os.fspath(path), on, start, trust_artifacts, threads)
+    return Replay(result["program"], result["executor"], tuple(Stage(*s) for s in result["stages"]))

@@ -1,0 +1,204 @@
+"""fd.sched: the schedule of a fusion. Axis positions count the loops of a tensor, from the end where negative.
+
+Each call is one step (or a few) on names, applied at once: a mistake is reported where it is made. With the first step the
+fusion's definition is closed. The steps are in fd.to_string(), and in a recorded bundle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterable, NoReturn, Sequence
+
+from fusebox.enums import CacheOp, LoadStoreOpType, MemoryType, ParallelType, SwizzleType
+from fusebox.errors import FuseboxError
+from fusebox.values import Scalar, Tensor
+
+if TYPE_CHECKING:
+    from fusebox.definition import FusionDefinition
+
+Word = int | tuple[str, str]
+
+
+def _words(tensors: Iterable[Tensor]) -> list[Word]:
+    return [(t.name, "") for t in tensors]
+
+
+class Schedule:
+    def __init__(self, fd: FusionDefinition) -> None:
+        self._fd = fd
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise FuseboxError("E0318", "this schedule function is not supported; see fusebox.sched for those that are", name)
+
+    def step(self, kind: str, operands: Sequence[Word], results: Sequence[str] = (), **attributes: object) -> None:
+        """One step by its name in the step table, with domains as (tensor, loop)."""
+        self._fd.program.step(kind, list(operands), list(results), attributes)
+
+    # -- loops of one tensor
+    def split(self, tensor: Tensor, axis: int, factor: int | Scalar, inner_split: bool = True) -> None:
+        """Into an outer and an inner loop, of which the inner (or the outer) has the factor as its extent."""
+        loop = tensor.axis(axis).name
+        by: Word = factor if isinstance(factor, int) else (factor.name, "")
+        names = [self._fd.program.fresh_loop(tensor.name, loop + part) for part in ("o", "i")]
+        outer: dict[str, object] = {} if inner_split else {"outer": 1}
+        self.step("split", [(tensor.name, loop), by], names, **outer)
+
+    def merge(self, tensor: Tensor, axis: int, axis_inner: int | None = None) -> None:
+        """Two loops, the next one as inner where none is given, into one."""
+        outer = tensor.axis(axis).name
+        inner = tensor.axis(axis_inner if axis_inner is not None else axis % len(tensor.loops()) + 1).name
+        name = self._fd.program.fresh_loop(tensor.name, outer + inner)
+        self.step("merge", [(tensor.name, outer), (tensor.name, inner)], [name])
+
+    def reorder(self, tensor: Tensor, old2new: dict[int, int]) -> None:
+        """Loops go to new places; the others keep their order in what is left."""
+        loops = [i.name for i in tensor.loops()]
+        count = len(loops)
+        places: dict[int, str] = {}
+        for old, new in old2new.items():
+            if not (-count <= old < count and -count <= new < count) or new % count in places or loops[old] in places.values():
+                raise FuseboxError("E0206", "reorder wants each of these loops once, and a place of its own for each", f"%{tensor.name}")
+            places[new % count] = loops[old]
+        others = iter(name for name in loops if name not in places.values())
+        self.step("reorder", [(tensor.name, ""), *((tensor.name, places.get(i) or next(others)) for i in range(count))])
+
+    def swizzle(self, tensor: Tensor, swizzle_type: SwizzleType, x: int, y: int) -> None:
+        first, second = tensor.axis(x).name, tensor.axis(y).name
+        names = [self._fd.program.fresh_loop(tensor.name, n + "s") for n in (first, second)]
+        self.step("swizzle", [(tensor.name, first), (tensor.name, second)], names, swizzle=swizzle_type.value)
+
+    def resize(self, tensor: Tensor, axis: int, left: int | Scalar, right: int | Scalar) -> None:
+        loop = tensor.axis(axis).name
+        widths: list[Word] = [w if isinstance(w, int) else (w.name, "") for w in (left, right)]
+        self.step("resize", [(tensor.name, loop), *widths], [self._fd.program.fresh_loop(tensor.name, loop + "r")])
+
+    def parallelize(self, tensor: Tensor, axis: int, parallel_type: ParallelType) -> None:
+        tensor.axis(axis).parallelize(parallel_type)
+
+    # -- tensors
+    def rfactor(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:
+        """Reduces these loops first, in a tensor of its own, which is returned."""
+        name = self._fd.program.fresh_value(tensor.name + "_rf")
+        self.step("rfactor", [(tensor.name, ""), *((tensor.name, tensor.axis(a).name) for a in axes)], [name])
+        return self._named(name)
+
+    reduction_factor = rfactor
+
+    def cache_before(self, tensor: Tensor, op_type: LoadStoreOpType = LoadStoreOpType.set) -> Tensor:
+        """The new tensor is computed as this one was, and this one becomes its copy."""
+        name = self._fd.program.fresh_value(tensor.name + "_cb")
+        self.step("cache_before", [(tensor.name, "")], [name], **self._copy(op_type))
+        return self._named(name)
+
+    def cache_after(self, tensor: Tensor, op_type: LoadStoreOpType = LoadStoreOpType.set, cache_op: CacheOp = CacheOp.unspecified) -> Tensor:
+        """The new tensor is a copy of this one, and is read in its place."""
+        name = self._fd.program.fresh_value(tensor.name + "_ca")
+        self.step("cache_after", [(tensor.name, "")], [name], **self._copy(op_type, cache_op))
+        return self._named(name)
+
+    def cache_fork(self, tensor: Tensor) -> Tensor:
+        """For an output that is also read: the new tensor is the output."""
+        name = self._fd.program.fresh_value(tensor.name + "_cf")
+        self.step("cache_fork", [(tensor.name, "")], [name])
+        return self._named(name)
+
+    def recompute(self, tensor: Tensor, consumer: Tensor) -> Tensor:
+        """Gives one consumer a copy of its own of the operation that makes the tensor."""
+        name = self._fd.program.fresh_value(tensor.name + "_re")
+        self.step("recompute", [(tensor.name, ""), (consumer.name, "")], [name])
+        return self._named(name)
+
+    def set_memory_type(self, tensor: Tensor, memory_type: MemoryType) -> None:
+        self.step("set_memory_type", [(tensor.name, "")], **{"in": memory_type.value})
+
+    def set_allocation(self, tensor: Tensor, axes: Sequence[int], contiguity: Sequence[bool] | None = None) -> None:
+        """The order in which these loops are laid out, outermost first."""
+        given: dict[str, object] = {} if contiguity is None else {"contiguity": [int(c) for c in contiguity]}
+        self.step("set_allocation", [(tensor.name, ""), *((tensor.name, tensor.axis(a).name) for a in axes)], **given)
+
+    def set_allocation_as_loop(self, tensor: Tensor) -> None:
+        self.set_allocation(tensor, range(len(tensor.loops())))
+
+    def set_loop_domain(self, tensor: Tensor, like: Tensor) -> None:
+        """Loops over the domains of a producer or consumer, across a reshape, pad or slice."""
+        self.step("set_loop_domain", [(tensor.name, ""), (like.name, "")])
+
+    def set_device_mesh(self, tensor: Tensor, devices: Sequence[int]) -> None:
+        self.step("set_mesh", [(tensor.name, "")], devices=list(devices))
+
+    def circular_buffer(self, tensor: Tensor, number_of_stages: int) -> None:
+        self.step("circular_buffer", [(tensor.name, "")], depth=number_of_stages)
+
+    # -- several tensors; `selected` empty: all
+    def transform_like(self, tensor: Tensor, selected: Sequence[Tensor] = ()) -> None:
+        self.step("transform_like", [(tensor.name, ""), *_words(selected)])
+
+    def bounded_transform_backward(self, tensor: Tensor, bounds: Sequence[Tensor] = ()) -> None:
+        """Replays the tensor's transforms along producers and consumers, up to and with the bounds."""
+        self.step("propagate", [(tensor.name, ""), *_words(bounds)])
+
+    def parallelize_like(
+        self,
+        tensor: Tensor,
+        pos: int = -1,
+        selected: Sequence[Tensor] = (),
+        parallel_types: Iterable[ParallelType] = (),
+        propagate_padding: bool = True,
+    ) -> None:
+        if pos not in (-1, len(tensor.loops())):
+            raise FuseboxError("E0318", "parallelize_like copies from all loops; leave pos at -1", f"%{tensor.name}")
+        threads = [p.value for p in ParallelType if p in set(parallel_types)]
+        given: dict[str, object] = {"threads": threads} if threads else {}
+        self.step("parallelize_like", [(tensor.name, ""), *_words(selected)], **given)
+
+    def inline_most(self, selected: Sequence[Tensor] = ()) -> None:
+        self.step("inline_most", _words(selected))
+
+    def inline_at(self, tensor: Tensor, pos: int = -1, best_effort: bool = False, selected: Sequence[Tensor] = ()) -> None:
+        """Computes tensors (none selected: all that are read) inside their consumers' loops, up to loop `pos` of the tensor, exclusive;
+        −1 is behind the last. With best_effort, as far in as is possible."""
+        count = len(tensor.loops())
+        if not -count - 1 <= pos <= count:
+            raise FuseboxError("E0206", f"the tensor has {count} loops; a position is from 0 to {count}", f"%{tensor.name}")
+        wanted = pos if pos >= 0 else count + 1 + pos
+        program = self._fd.program
+        names = [t.name for t in selected] or [n for n in program.tensors() if program.is_read(n)]
+        for name in reversed(names):
+            loops = program.loops(name)
+            for at in range(min(wanted, len(loops)) if best_effort or not selected else wanted, 0, -1):
+                try:
+                    self.step("inline_at", [(name, loops[at - 1].name if at <= len(loops) else "")])
+                    break
+                except FuseboxError:
+                    if not best_effort:
+                        raise
+
+    # -- questions
+    def tensors(self) -> list[Tensor]:
+        """All tensors of the scheduled fusion, in order."""
+        return [self._named(name) for name in self._fd.program.tensors()]
+
+    def is_reduction(self, tensor: Tensor) -> bool:
+        return self._fd.program.is_reduction(tensor.name)
+
+    def to_string(self, tensor: Tensor) -> str:
+        loops = ", ".join(f"{i.name} {i.iter_type}" + ("" if i.parallel == "serial" else f" on {i.parallel}") for i in self._fd.program.loops(tensor.name))
+        return f"%{tensor.name} [{loops}]"
+
+    def user_schedule_ir(self) -> str:
+        """The fusion as the steps so far have left it."""
+        return self._fd.program.scheduled_text()
+
+    # -- helpers
+    def _named(self, name: str) -> Tensor:
+        return Tensor(self._fd, self._fd.program.value_named(name))
+
+    @staticmethod
+    def _copy(op_type: LoadStoreOpType, cache_op: CacheOp = CacheOp.unspecified) -> dict[str, object]:
+        attributes: dict[str, object] = {}
+        if op_type is not LoadStoreOpType.set:
+            attributes["copy"] = op_type.value
+        if cache_op is not CacheOp.unspecified:
+            attributes["cache"] = cache_op.value
+        return attributes

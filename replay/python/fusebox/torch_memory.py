@@ -1,0 +1,88 @@
+"""torch tensors as arguments and results, without copies. torch is imported when it is first needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Sequence
+
+from fusebox import _fusebox
+from fusebox.enums import dtype_word, torch_dtype
+from fusebox.errors import FuseboxError
+
+if TYPE_CHECKING:
+    import torch
+
+Number = bool | int | float | complex
+Input = "torch.Tensor | Number"
+
+
+def device_of(inputs: Sequence[Any], device: Any) -> "torch.device":
+    """The device that is asked for, or that of the inputs; the CPU where no input has one."""
+    import torch
+
+    wanted = None if device is None else torch.device(device)
+    if wanted is not None and wanted.type == "cuda" and wanted.index is None:
+        wanted = torch.device("cuda", torch.cuda.current_device() if torch.cuda.is_available() else 0)
+    for i, t in enumerate(inputs):
+        # A tensor without axes may stay on the CPU beside others on a GPU.
+        if not isinstance(t, torch.Tensor) or (t.device.type == "cpu" and t.dim() == 0 and len(inputs) > 1):
+            continue
+        if wanted is None:
+            wanted = t.device
+        elif t.device != wanted:
+            raise FuseboxError("E0401", f"the input is on {t.device}, and the fusion runs on {wanted}; move one of them", f"inputs[{i}]")
+    wanted = wanted or torch.device("cpu")
+    if wanted.type not in ("cpu", "cuda"):
+        raise FuseboxError("E0401", f"a fusion runs on the CPU or on CUDA, not on {wanted}; move the inputs", str(wanted))
+    return wanted
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (bool, int, float, complex))
+
+
+def argument(value: Any, place: str, device: "torch.device") -> object:
+    """What the extension takes: (address, dtype, shape, strides, owner), or the number."""
+    import torch
+
+    if _is_number(value):
+        return value
+    if not isinstance(value, torch.Tensor):
+        raise FuseboxError("E0401", f"an input is a torch tensor or a number, not {type(value).__name__}", place)
+    if value.layout != torch.strided:
+        raise FuseboxError("E0401", f"a tensor of layout {value.layout} has no strides; make it dense", place)
+    if value.is_conj() or value.is_neg():
+        raise FuseboxError("E0401", "the tensor is a lazy conjugate or negative; call resolve_conj() or resolve_neg() first", place)
+    if value.device != device:
+        value = value.to(device)  # without axes: device_of refused the others
+    return (value.data_ptr(), dtype_word(value.dtype), list(value.shape), list(value.stride()), value)
+
+
+def host_argument(value: Any, place: str) -> object:
+    """The same in host memory: a CPU tensor itself, else a copy with the same strides."""
+    import torch
+
+    if isinstance(value, torch.Tensor) and value.device.type != "cpu" and value.layout == torch.strided:
+        span = 0 if value.numel() == 0 else 1 + sum((n - 1) * s for n, s in zip(value.shape, value.stride()))
+        value = value.as_strided((span,), (1,)).cpu().as_strided(value.shape, value.stride(), 0)
+    return argument(value, place, torch.device("cpu"))
+
+
+def run(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device", threads: int) -> "list[torch.Tensor | Number]":
+    import torch
+
+    arguments = [argument(value, f"inputs[{i}]", device) for i, value in enumerate(inputs)]
+    ordinal = -1
+    if device.type == "cuda":
+        ordinal = device.index
+        torch.cuda.current_stream(device).synchronize()  # what makes the inputs may still run
+    outputs: list[torch.Tensor | Number] = []
+    for capsule, word, shape, strides, number in program.execute(arguments, ordinal, threads):
+        if capsule is None:
+            outputs.append(number)
+            continue
+        dtype = torch_dtype(word)
+        if 0 in shape:
+            outputs.append(torch.empty_strided(shape, strides, dtype=dtype, device=device))
+        else:
+            outputs.append(torch.utils.dlpack.from_dlpack(capsule).view(dtype).as_strided(shape, strides))
+    return outputs

@@ -1,0 +1,125 @@
+// The extension `_fusebox`: a Program and its values, replays, and the tables that the package's names come from. Errors arrive in Python as
+// fusebox.FuseboxError.
+#include <pybind11/complex.h>
+
+#include "ir/error.h"
+#include "replay/file.h"
+#include "replay/python/program.h"
+#include "replay/replay.h"
+#include "serde/decode.h"
+
+namespace fusebox::python {
+namespace {
+
+void raise_in_python(const Error& e) {
+  const py::object type = py::module_::import("fusebox.errors").attr("FuseboxError");
+  const py::object error = type(code_text(e.code), e.what(), e.place);
+  PyErr_SetObject(type.ptr(), error.ptr());
+}
+
+// (name, operands) of every op that computes element by element.
+std::vector<std::pair<std::string, int>> pointwise_ops() {
+  std::vector<std::pair<std::string, int>> result;
+  for (const OpRow& row : op_rows()) {
+    const auto slots = row.format->all();
+    const bool plain = std::all_of(slots.begin(), slots.end(), [](const Slot& s) { return s.kind == 'a' && !s.list && !s.optional; });
+    const bool extent_op = row.kind == OpKind::kFloorDiv || row.kind == OpKind::kFloorMod || row.kind == OpKind::kCeilDiv;
+    if (row.at(Level::kMath) && (row.demands & Demand::kPointwise) != 0 && plain && row.kind != OpKind::kCast && !extent_op)
+      result.emplace_back(row.text, row.format->slot_count);
+  }
+  return result;
+}
+
+py::dict replay_file(const std::string& path, const std::optional<std::string>& executor, const std::string& from, bool trust_artifacts, int threads) {
+  ReplayOptions options;
+  if (executor) {
+    options.executor = parse_executor(*executor);
+    if (!options.executor) throw Error(ErrorCode::kUsage, "an executor is cuda, host or aten", *executor);
+  }
+  const auto start = parse_replay_from(from);
+  if (!start) throw Error(ErrorCode::kUsage, "a replay starts from fusion, scheduled, kernel or source", from);
+  options.from = *start;
+  options.trust_artifacts = trust_artifacts;
+  options.threads = threads;
+  Replay r;
+  {
+    py::gil_scoped_release no_gil;
+    const auto bytes = read_file(path);
+    r = replay(decode_bundle({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}), options);
+  }
+  py::list stages;
+  for (const StageVerdict& v : r.stages) stages.append(py::make_tuple(v.stage, text(v.verdict), v.why, v.difference));
+  py::dict result;
+  result["program"] = r.run.fusion.name;
+  result["executor"] = text(r.run.executor);
+  result["stages"] = stages;
+  return result;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_fusebox, m) {
+  py::register_exception_translator([](std::exception_ptr p) {
+    try {
+      if (p) std::rethrow_exception(p);
+    } catch (const Error& e) {
+      raise_in_python(e);
+    }
+  });
+  m.def("pointwise_ops", &pointwise_ops);
+  m.def("check_op", [](const std::string& name) { op_named(name); });
+  m.def("step_kinds", [] {
+    std::vector<std::string> names;
+    for (const StepRow& row : step_rows()) names.emplace_back(row.text);
+    return names;
+  });
+  m.def("replay", &replay_file, py::arg("path"), py::arg("executor"), py::arg("start"), py::arg("trust_artifacts"), py::arg("threads"));
+
+  py::class_<Value>(m, "Value").def_readonly("name", &Value::name).def_readonly("is_tensor", &Value::is_tensor);
+  py::class_<LoopInfo>(m, "LoopInfo").def_readonly("name", &LoopInfo::name).def_readonly("iter_type", &LoopInfo::iter_type).def_readonly("parallel", &LoopInfo::parallel);
+  py::class_<Program>(m, "Program")
+      .def(py::init<std::string>())
+      .def("define_tensor", &Program::define_tensor)
+      .def("define_scalar", &Program::define_scalar)
+      .def("constant", &Program::constant)
+      .def("add_output", &Program::add_output)
+      .def("input_names", &Program::input_names)
+      .def("dtype", &Program::dtype)
+      .def("shape", &Program::shape)
+      .def("pointwise", &Program::pointwise)
+      .def("cast", &Program::cast)
+      .def("reduce", &Program::reduce)
+      .def("var", &Program::var)
+      .def("var_mean", &Program::var_mean)
+      .def("welford", &Program::welford)
+      .def("broadcast", &Program::broadcast)
+      .def("shaped", &Program::shaped)
+      .def("permute", &Program::permute)
+      .def("squeeze", &Program::squeeze)
+      .def("slice", &Program::slice)
+      .def("stride_order", &Program::stride_order)
+      .def("full", &Program::full)
+      .def("iota", &Program::iota)
+      .def("pad", &Program::pad)
+      .def("cat", &Program::cat)
+      .def("indexed", &Program::indexed)
+      .def("scatter", &Program::scatter)
+      .def("triu", &Program::triu)
+      .def("embedding", &Program::embedding)
+      .def("size", &Program::size)
+      .def("step", &Program::step)
+      .def("loops", &Program::loops)
+      .def("tensors", &Program::tensors)
+      .def("is_reduction", &Program::is_reduction)
+      .def("is_read", &Program::is_read)
+      .def("fresh_value", &Program::fresh_value)
+      .def("fresh_loop", &Program::fresh_loop)
+      .def("value_named", &Program::value_named)
+      .def("text", &Program::text)
+      .def("scheduled_text", &Program::scheduled_text)
+      .def("execute", &Program::execute)
+      .def("validate", &Program::validate)
+      .def("record", &Program::record);
+}
+
+}  // namespace fusebox::python

@@ -1,0 +1,128 @@
+// Signature, numbers and text of a Program.
+#include "replay/python/program.h"
+
+#include "ir/error.h"
+#include "ir/numeric.h"
+#include "ir/print.h"
+
+namespace fusebox::python {
+
+Dtype dtype_named(const std::string& name) {
+  if (const auto d = parse_dtype(name)) return *d;
+  throw Error(ErrorCode::kUnknownName, "no dtype has this name; use one of DataType", name);
+}
+
+std::pair<Dtype, ConstantBits> number_of(const py::handle& number) {
+  PyObject* o = number.ptr();
+  if (PyBool_Check(o)) return {Dtype::kBool, constant_bits(Dtype::kBool, o == Py_True)};
+  if (PyLong_Check(o)) {
+    int overflow = 0;
+    const int64_t n = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow != 0) throw Error(ErrorCode::kBadLiteral, "an integer does not fit 64 bits; give a float", py::str(number));
+    return {Dtype::kInt64, from_int64(Dtype::kInt64, n)};
+  }
+  if (PyFloat_Check(o)) return {Dtype::kDouble, from_double(Dtype::kDouble, PyFloat_AsDouble(o))};
+  if (PyComplex_Check(o))
+    return {Dtype::kComplexDouble, from_complex(Dtype::kComplexDouble, {PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)})};
+  throw Error(ErrorCode::kWrongKind, "a tensor, a scalar or a Python number is needed here, not " + std::string(py::str(py::type::of(number))), py::str(number));
+}
+
+Graph& Program::open() {
+  if (scheduled) throw Error(ErrorCode::kWrongLevel, "steps have been taken on this fusion; define everything before the first", "@" + graph.name);
+  plans_.clear();
+  return graph;
+}
+
+Value Program::wrap(ValueId v) const { return {v, graph[v].name, graph.is_tensor(v)}; }
+
+ValueId Program::id(const Value& v) const {
+  if (!v.id || v.id.index >= graph.values.size() || graph[v.id].name != v.name)
+    throw Error(ErrorCode::kWrongKind, "this value is not of this fusion's definition; use the tensor that it was made from", "%" + v.name);
+  return v.id;
+}
+
+ValueId Program::id(const Operand& o) {
+  if (py::isinstance<Value>(o)) return id(o.cast<const Value&>());
+  const auto [dtype, bits] = number_of(o);
+  return fusebox::constant(graph, dtype, bits);
+}
+
+Scalar Program::extent(const Operand& o) {
+  if (!py::isinstance<Value>(o)) {
+    const auto [dtype, bits] = number_of(o);
+    if (!is_integer(dtype)) throw Error(ErrorCode::kDtypeMismatch, "an extent, bound or width is an integer", py::str(o));
+    return static_cast<int64_t>(bits.low);
+  }
+  const ValueId v = id(o);
+  if (graph.is_tensor(v)) throw Error(ErrorCode::kWrongKind, "an extent, bound or width is an integer or a scalar, not a tensor", "%" + graph[v].name);
+  return graph[v].dtype == Dtype::kIndex ? v : scalar::cast(graph, Graph::body(), v, Dtype::kIndex);
+}
+
+Shape Program::extents(const Operands& list) {
+  Shape shape;
+  for (const Operand& o : list) shape.push_back(extent(o));
+  return shape;
+}
+
+Value Program::define_tensor(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape,
+                             const std::vector<int64_t>& contiguity, const std::vector<int64_t>& order, const std::vector<int64_t>& expanded) {
+  const Dtype d = dtype_named(dtype);
+  Graph& g = open();
+  const auto sized = [&](int64_t n) { return n == -1 ? Scalar(fusebox::size(g, fresh_name(g, "d0"))) : Scalar(n); };
+  Shape extents;
+  InputOptions options;
+  for (int64_t n : shape) extents.push_back(sized(n));
+  for (int64_t n : expanded) options.expanded.push_back(sized(n));
+  for (int64_t c : contiguity) options.contiguity.push_back(static_cast<Contiguity>(c));
+  options.allocation_order = order;
+  return wrap(input(g, fresh_name(g, name.empty() ? "t0" : name), d, extents, options));
+}
+
+Value Program::define_scalar(const std::string& name, const std::string& dtype) {
+  const Dtype d = dtype_named(dtype);
+  Graph& g = open();
+  return wrap(input_scalar(g, fresh_name(g, name.empty() ? "s0" : name), d));
+}
+
+Value Program::constant(const Operand& number, const std::optional<std::string>& dtype) {
+  const auto [own, bits] = number_of(number);
+  const Dtype wanted = dtype ? dtype_named(*dtype) : own;
+  if (is_complex(own) && !is_complex(wanted)) throw Error(ErrorCode::kBadLiteral, "a complex number does not fit a real dtype", py::str(number));
+  return wrap(fusebox::constant(open(), wanted, convert(own, bits, wanted)));
+}
+
+void Program::add_output(const Operand& value, const std::optional<Value>& alias) {
+  Graph& g = open();
+  output(g, id(value), alias ? id(*alias) : ValueId());
+}
+
+std::vector<std::string> Program::input_names() const {
+  std::vector<std::string> names;
+  for (ValueId v : inputs(graph)) names.push_back(graph[v].name);
+  return names;
+}
+
+std::string Program::dtype(const Value& v) const {
+  const auto at = v.id ? v.id : *find_value(current(), v.name);
+  return std::string(fusebox::text((v.id ? graph : current())[at].dtype));
+}
+
+std::vector<int64_t> Program::shape(const Value& v) const {
+  const Graph& g = v.id ? graph : current();
+  const ValueId at = v.id ? id(v) : *find_value(g, v.name);
+  std::vector<int64_t> result;
+  for (DomainId d : logical_without_reductions(g, g.tensor_of(at))) result.push_back(evaluate_size(g, d).value_or(-1));
+  return result;
+}
+
+std::string Program::text() const { return print(module()); }
+std::string Program::scheduled_text() const { return print(current()); }
+
+Module Program::module() const {
+  Module m;
+  m.graphs = {graph};
+  if (!steps.empty()) m.step_lists = {{{}, graph.name, steps}};
+  return m;
+}
+
+}  // namespace fusebox::python

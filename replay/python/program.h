@@ -1,0 +1,141 @@
+// `Program`: what the Python package builds, schedules and runs: one fusion as a graph, and the steps taken on it.
+//
+// Invariants: `graph` stays at level math; the first step makes `scheduled`, a copy that every later step is applied to, and from then on
+// the graph is closed. Python holds a `Value` by its number in `graph`, and by its name in `scheduled`.
+//
+//   Program p("f");
+//   Value x = p.define_tensor("x", "f32", {-1, 3}, {2, 2}, {}, {});   // f32[%d0, 3]
+//   p.add_output(p.pointwise("exp", {x}), std::nullopt);
+#pragma once
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/step.h"
+#include "passes/pipeline.h"
+#include "replay/device.h"
+#include "replay/run.h"
+
+namespace fusebox::python {
+
+namespace py = pybind11;
+
+struct Value {
+  ValueId id;  // none: a tensor that a step made
+  std::string name;
+  bool is_tensor = false;
+};
+
+// A value, or a Python bool, int, float or complex.
+using Operand = py::object;
+using Operands = std::vector<Operand>;
+
+// A domain of a step: tensor and domain, the latter empty for a value alone; or an integer.
+using StepWord = std::variant<int64_t, std::pair<std::string, std::string>>;
+
+struct LoopInfo {
+  std::string name, iter_type, parallel;
+};
+
+// A compiled fusion for one set of shapes, strides and scalars.
+struct Plan {
+  Compiled compiled;
+  std::unique_ptr<Device> device;  // of a GPU: holds the loaded kernels
+};
+
+class Program {
+ public:
+  explicit Program(std::string_view name) : graph(fusion(name)) {}
+
+  // -- signature (program.cc). Extents: −1 a symbol; expanded: 1 none; contiguity: ids of Contiguity, by axis; order: axes, outermost first.
+  Value define_tensor(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape,
+                      const std::vector<int64_t>& contiguity, const std::vector<int64_t>& order, const std::vector<int64_t>& expanded);
+  Value define_scalar(const std::string& name, const std::string& dtype);
+  Value constant(const Operand& number, const std::optional<std::string>& dtype);
+  void add_output(const Operand& value, const std::optional<Value>& alias);
+  std::vector<std::string> input_names() const;
+  std::string dtype(const Value& v) const;
+  // Extents that are known, and −1.
+  std::vector<int64_t> shape(const Value& v) const;
+
+  // -- ops (program_ops.cc)
+  Value pointwise(const std::string& op, const Operands& operands);
+  Value cast(const Operand& x, const std::string& dtype);
+  Value reduce(const std::string& op, const Value& x, const Axes& axes, bool keepdim, const std::optional<std::string>& dtype);
+  Value var(const Value& x, const Axes& axes, int64_t correction, bool keepdim);
+  std::pair<Value, Value> var_mean(const Value& x, const Axes& axes, int64_t correction, bool keepdim);
+  std::tuple<Value, Value, Value> welford(const Value& x, const Axes& axes);
+  Value broadcast(const Value& x, const std::vector<bool>& mask);
+  Value shaped(const std::string& op, const Value& x, const Operands& shape, const Axes& dims);
+  Value permute(const Value& x, const Axes& dims);
+  Value squeeze(const Value& x, const Axes& axes, bool squeeze_expanded);
+  Value slice(const Value& x, const Operands& starts, const Operands& stops, const Operands& steps);
+  Value stride_order(const Value& x, const Axes& order);
+  Value full(const Operands& shape, const Operand& fill, const std::string& dtype);
+  Value iota(const Operand& length, const Operand& start, const Operand& step, const std::string& dtype);
+  Value pad(const Value& x, const Operands& widths, const Operand& value);
+  Value cat(const std::vector<Value>& tensors, int64_t axis);
+  Value indexed(const std::string& op, const Value& x, const Operand& index, int64_t axis);
+  Value scatter(const Value& x, const Value& index, const Operand& src, int64_t axis);
+  Value triu(const Value& x, int64_t diagonal);
+  Value embedding(const Value& indices, const Value& weight);
+  Value size(const Value& x, int64_t axis);
+
+  // -- schedule (program_steps.cc)
+  void step(const std::string& kind, const std::vector<StepWord>& operands, const std::vector<std::string>& results, const py::dict& attrs);
+  std::vector<LoopInfo> loops(const std::string& tensor) const;
+  std::vector<std::string> tensors() const;
+  bool is_reduction(const std::string& tensor) const;
+  bool is_read(const std::string& tensor) const;
+  std::string fresh_value(const std::string& wanted) const { return fresh_name(current(), wanted); }
+  std::string fresh_loop(const std::string& tensor, const std::string& wanted) const;
+  Value value_named(const std::string& name) const;
+
+  std::string text() const;            // the fusion and its steps
+  std::string scheduled_text() const;  // the fusion as the steps have left it
+
+  // -- execution (program_run.cc). An argument: (address, dtype, shape, strides, owner), or a number for a scalar.
+  // Gives (storage capsule or none, dtype, shape, strides, number) for each output that overwrites no input.
+  py::list execute(const py::list& arguments, int ordinal, int threads);
+  // Host memory only. (name, ok, largest error, bound, message) for each output.
+  py::list validate(const py::list& arguments, const std::string& executor);
+  void record(const std::string& path, const py::list& arguments, const std::string& executor);
+
+  Graph graph;
+  std::optional<Graph> scheduled;
+  std::vector<Step> steps;
+
+ private:
+  const Graph& current() const { return scheduled ? *scheduled : graph; }
+  Graph& open();  // the graph, for one more op; throws where steps have been taken
+  ValueId id(const Operand& o);
+  ValueId id(const Value& v) const;
+  Scalar extent(const Operand& o);
+  Shape extents(const Operands& list);
+  Value wrap(ValueId v) const;
+  std::vector<Argument> arguments_of(const py::list& given) const;
+  Module module() const;
+  Plan& plan(std::span<const Argument> arguments, int ordinal);
+
+  std::mutex running_;  // of plans_ and of the devices in them, while Python's lock is not held
+  std::map<std::vector<int64_t>, Plan> plans_;
+};
+
+Dtype dtype_named(const std::string& name);
+// A Python number as a constant's dtype and bits.
+std::pair<Dtype, ConstantBits> number_of(const py::handle& number);
+// The storage of an output, as bytes that a DLPack capsule owns.
+py::capsule storage_capsule(const RunTensor& t, int ordinal);
+
+}  // namespace fusebox::python

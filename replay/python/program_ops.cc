@@ -1,0 +1,135 @@
+// Ops of a Program, over the builder.
+#include "ir/composite.h"
+#include "ir/error.h"
+#include "replay/python/program.h"
+
+namespace fusebox::python {
+namespace {
+
+std::optional<Dtype> maybe_dtype(const std::optional<std::string>& name) {
+  return name ? std::optional(dtype_named(*name)) : std::nullopt;
+}
+
+}  // namespace
+
+Value Program::pointwise(const std::string& op, const Operands& operands) {
+  const OpKind kind = op_named(op);
+  const OpRow& row = row_of(kind);
+  if (!row.at(Level::kMath) || (row.demands & Demand::kPointwise) == 0)
+    throw Error(ErrorCode::kUnsupportedOp, "this op is not computed element by element; call it by its own function", op);
+  if (operands.size() != static_cast<size_t>(row.format->slot_count))
+    throw Error(ErrorCode::kOperandCount, "this op takes " + std::to_string(row.format->slot_count) + " operands, and " + std::to_string(operands.size()) + " are given", op);
+  Graph& g = open();
+  std::vector<ValueId> ids;
+  for (const Operand& o : operands) ids.push_back(id(o));
+  return wrap(fusebox::pointwise(g, kind, std::move(ids)));
+}
+
+Value Program::cast(const Operand& x, const std::string& dtype) { return wrap(fusebox::cast(open(), id(x), dtype_named(dtype))); }
+
+Value Program::reduce(const std::string& op, const Value& x, const Axes& axes, bool keepdim, const std::optional<std::string>& dtype) {
+  const ReductionOptions options{.keepdim = keepdim, .dtype = maybe_dtype(dtype), .name = {}};
+  const OpKind kind = op_named(op);
+  if ((kind == OpKind::kMax || kind == OpKind::kMin) && options.dtype) {
+    const ValueId wide = fusebox::cast(open(), id(x), *options.dtype);
+    return wrap(fusebox::reduce(graph, kind, wide, axes, {.keepdim = keepdim, .dtype = {}, .name = {}}));
+  }
+  return wrap(fusebox::reduce(open(), kind, id(x), axes, options));
+}
+
+Value Program::var(const Value& x, const Axes& axes, int64_t correction, bool keepdim) {
+  return wrap(fusebox::var(open(), id(x), axes, {.correction = correction, .keepdim = keepdim, .name = {}}));
+}
+std::pair<Value, Value> Program::var_mean(const Value& x, const Axes& axes, int64_t correction, bool keepdim) {
+  const VarMean r = fusebox::var_mean(open(), id(x), axes, {.correction = correction, .keepdim = keepdim, .name = {}});
+  return {wrap(r.var), wrap(r.mean)};
+}
+std::tuple<Value, Value, Value> Program::welford(const Value& x, const Axes& axes) {
+  const WelfordResult r = fusebox::welford(open(), id(x), axes);
+  return {wrap(r.avg), wrap(r.var_sum), wrap(r.n)};
+}
+
+Value Program::broadcast(const Value& x, const std::vector<bool>& mask) { return wrap(fusebox::broadcast(open(), id(x), mask)); }
+
+Value Program::shaped(const std::string& op, const Value& x, const Operands& shape, const Axes& dims) {
+  Graph& g = open();
+  const ValueId operand = id(x);
+  const Shape to = extents(shape);
+  switch (op_named(op)) {
+    case OpKind::kReshape:
+      return wrap(fusebox::reshape(g, operand, to));
+    case OpKind::kExpand:
+      return wrap(fusebox::expand(g, operand, to));
+    case OpKind::kBroadcastInDim:
+      return wrap(fusebox::broadcast_in_dim(g, operand, to, dims));
+    default:
+      throw Error(ErrorCode::kUnsupportedOp, "this op takes no shape", op);
+  }
+}
+
+Value Program::permute(const Value& x, const Axes& dims) { return wrap(fusebox::permute(open(), id(x), dims)); }
+Value Program::squeeze(const Value& x, const Axes& axes, bool squeeze_expanded) {
+  return wrap(fusebox::squeeze(open(), id(x), axes, {.squeeze_expanded = squeeze_expanded, .name = {}}));
+}
+Value Program::slice(const Value& x, const Operands& starts, const Operands& stops, const Operands& by) {
+  Graph& g = open();
+  return wrap(fusebox::slice(g, id(x), extents(starts), extents(stops), extents(by)));
+}
+Value Program::stride_order(const Value& x, const Axes& order) { return wrap(fusebox::stride_order(open(), id(x), order)); }
+
+Value Program::full(const Operands& shape, const Operand& fill, const std::string& dtype) {
+  Graph& g = open();
+  const Shape to = extents(shape);
+  return wrap(fusebox::full(g, to, id(fill), dtype_named(dtype)));
+}
+Value Program::iota(const Operand& length, const Operand& start, const Operand& step_, const std::string& dtype) {
+  Graph& g = open();
+  const Scalar count = extent(length);
+  const ValueId from = start.is_none() ? ValueId() : id(start);
+  const ValueId by = step_.is_none() ? ValueId() : id(step_);
+  return wrap(fusebox::iota(g, count, from, by, dtype_named(dtype)));
+}
+Value Program::pad(const Value& x, const Operands& widths, const Operand& value) {
+  Graph& g = open();
+  const ValueId fill = value.is_none() ? ValueId() : id(value);
+  return wrap(fusebox::pad(g, id(x), extents(widths), fill));
+}
+Value Program::cat(const std::vector<Value>& tensors, int64_t axis) {
+  Graph& g = open();
+  std::vector<ValueId> ids;
+  for (const Value& v : tensors) ids.push_back(id(v));
+  return wrap(fusebox::cat(g, ids, axis));
+}
+
+Value Program::indexed(const std::string& op, const Value& x, const Operand& index, int64_t axis) {
+  Graph& g = open();
+  const ValueId operand = id(x);
+  switch (op_named(op)) {
+    case OpKind::kSelect:
+      return wrap(fusebox::select(g, operand, scalar_of(g, extent(index)), axis));
+    case OpKind::kIndexSelect:
+      return wrap(fusebox::index_select(g, operand, id(index), axis));
+    case OpKind::kGather:
+      return wrap(fusebox::gather(g, operand, id(index), axis));
+    case OpKind::kTakeAlongAxis:
+      return wrap(fusebox::take_along_axis(g, operand, id(index), axis));
+    default:
+      throw Error(ErrorCode::kUnsupportedOp, "this op takes no index", op);
+  }
+}
+Value Program::scatter(const Value& x, const Value& index, const Operand& src, int64_t axis) {
+  Graph& g = open();
+  ValueId source = id(src);
+  if (!g.is_tensor(source)) {
+    // One number for all: a tensor of the index's shape.
+    Shape shape;
+    for (size_t i = 0; i < rank_of(g, id(index)); ++i) shape.push_back(size_of(g, id(index), static_cast<int64_t>(i)));
+    source = fusebox::full(g, shape, source, g[id(x)].dtype);
+  }
+  return wrap(fusebox::scatter(g, id(x), id(index), source, axis));
+}
+Value Program::triu(const Value& x, int64_t diagonal) { return wrap(fusebox::triu(open(), id(x), diagonal)); }
+Value Program::embedding(const Value& indices, const Value& weight) { return wrap(fusebox::embedding(open(), id(indices), id(weight))); }
+Value Program::size(const Value& x, int64_t axis) { return wrap(size_of(open(), id(x), axis)); }
+
+}  // namespace fusebox::python

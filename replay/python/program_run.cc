@@ -1,0 +1,180 @@
+// Running a Program on the caller's memory, checking it, and recording it.
+#include <algorithm>
+
+#include "ir/error.h"
+#include "ir/numeric.h"
+#include "ir/verify.h"
+#include "replay/file.h"
+#include "replay/host_program.h"
+#include "replay/python/program.h"
+#include "replay/record.h"
+#include "serde/encode.h"
+
+namespace fusebox::python {
+namespace {
+
+constexpr size_t kPlansKept = 64;
+
+// A Python object that memory belongs to.
+std::shared_ptr<void> keep(py::object owner) {
+  return {new py::object(std::move(owner)), [](void* p) {
+            py::gil_scoped_acquire gil;
+            delete static_cast<py::object*>(p);
+          }};
+}
+
+py::object number_to_python(Dtype dtype, ConstantBits bits) {
+  if (is_boolean(dtype)) return py::bool_(to_bool(dtype, bits));
+  if (is_complex(dtype)) return py::cast(to_complex(dtype, bits));
+  if (is_floating(dtype)) return py::float_(to_double(dtype, bits));
+  if (is_signed(dtype)) return py::int_(to_int64(dtype, bits));
+  return py::int_(bits.low);
+}
+
+void require_written(const std::string& name, const RunTensor& t) {
+  const DefinedElements wanted = DefinedElements::of_elements(t.layout);
+  for (size_t i = 0; i < wanted.flags.size(); ++i)
+    if (wanted.flags[i] && !t.defined->flags[i])
+      throw Error(ErrorCode::kUnwrittenOutput, "element " + std::to_string(i) + " of the storage of an output was never written", "%" + name);
+}
+
+std::vector<int64_t> plan_key(std::span<const Argument> arguments, int ordinal) {
+  std::vector<int64_t> key = {ordinal};
+  for (const Argument& a : arguments) {
+    if (a.is_scalar) {
+      key.insert(key.end(), {static_cast<int64_t>(a.bits.low), static_cast<int64_t>(a.bits.high)});
+      continue;
+    }
+    key.push_back(static_cast<int64_t>(a.tensor.shape.size()));
+    key.insert(key.end(), a.tensor.shape.begin(), a.tensor.shape.end());
+    key.insert(key.end(), a.tensor.strides.begin(), a.tensor.strides.end());
+  }
+  return key;
+}
+
+Executor executor_named(const std::string& word) {
+  if (const auto e = parse_executor(word)) return *e;
+  throw Error(ErrorCode::kUsage, "an executor is cuda, host or aten", word);
+}
+
+}  // namespace
+
+std::vector<Argument> Program::arguments_of(const py::list& given) const {
+  const auto wanted = inputs(graph);
+  if (given.size() != wanted.size())
+    throw Error(given.size() < wanted.size() ? ErrorCode::kMissingInput : ErrorCode::kBadInput,
+                "the fusion has " + std::to_string(wanted.size()) + " inputs, and " + std::to_string(given.size()) + " are given",
+                given.size() < wanted.size() ? "%" + graph[wanted[given.size()]].name : "@" + graph.name);
+  std::vector<Argument> arguments;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const fusebox::Value& v = graph[wanted[i]];
+    const py::handle a = given[i];
+    const bool is_tensor = py::isinstance<py::tuple>(a);
+    if (is_tensor != graph.is_tensor(wanted[i]))
+      throw Error(ErrorCode::kBadInput, std::string("this input is a ") + (is_tensor ? "scalar; give a Python number" : "tensor; give a torch tensor"), "%" + v.name);
+    if (!is_tensor) {
+      const auto [dtype, bits] = number_of(a);
+      const bool wider = (is_complex(dtype) && !is_complex(v.dtype)) || (is_floating(dtype) && !is_floating(v.dtype) && !is_complex(v.dtype));
+      if (wider) throw Error(ErrorCode::kBadInput, "this input is a scalar of dtype " + std::string(fusebox::text(v.dtype)) + ", and the number does not fit it", "%" + v.name);
+      arguments.push_back(Argument::scalar(v.dtype, convert(dtype, bits, v.dtype)));
+      continue;
+    }
+    const auto [address, name, shape, strides, owner] =
+        a.cast<std::tuple<uintptr_t, std::string, std::vector<int64_t>, std::vector<int64_t>, py::object>>();
+    const Dtype dtype = dtype_named(name);
+    if (dtype != v.dtype && !(dtype == Dtype::kInt64 && v.dtype == Dtype::kIndex))
+      throw Error(ErrorCode::kBadInput, "this input wants " + std::string(fusebox::text(v.dtype)) + ", and the tensor is " + name + "; cast it", "%" + v.name);
+    arguments.push_back(Argument::of(external_tensor(v.dtype, reinterpret_cast<void*>(address), shape, strides, keep(owner))));
+  }
+  return arguments;
+}
+
+Plan& Program::plan(std::span<const Argument> arguments, int ordinal) {
+  const auto key = plan_key(arguments, ordinal);
+  if (const auto it = plans_.find(key); it != plans_.end()) return it->second;
+  if (plans_.size() >= kPlansKept) plans_.clear();
+  verify(graph);
+  CompileOptions options;
+  if (!steps.empty()) options.steps = steps;
+  Plan made;
+  made.compiled = compile(graph, bind_sizes(graph, bound_inputs(arguments)), options);
+  if (ordinal >= 0) made.device = make_cuda_device({.ordinal = ordinal, .texts = {}});
+  return plans_[key] = std::move(made);
+}
+
+py::list Program::execute(const py::list& given, int ordinal, int threads) {
+  const std::vector<Argument> arguments = arguments_of(given);
+  ProgramResult result;
+  {
+    py::gil_scoped_release no_gil;
+    const std::lock_guard lock(running_);
+    Plan& p = plan(arguments, ordinal);
+    std::vector<RunTensor> in_place;
+    for (const Argument& a : arguments) {
+      if (a.is_scalar) continue;
+      RunTensor t;
+      t.layout = a.tensor;
+      if (ordinal >= 0) {
+        t.pointer = reinterpret_cast<CudaPointer>(a.tensor.storage.get());
+        t.owner = a.tensor.storage;
+        t.layout.storage.reset();
+      } else {
+        t.defined = std::make_shared<DefinedElements>(DefinedElements::of_elements(t.layout));
+      }
+      in_place.push_back(std::move(t));
+    }
+    std::vector<NamedKernel> kernels;
+    for (size_t i = 0; i < p.compiled.kernels.size(); ++i) kernels.push_back({p.compiled.segmentation.segments[i].name, &p.compiled.kernels[i]});
+    HostProgramOptions options;
+    options.run_aten = [&](const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out) { run_aten_segment(p.compiled, name, in, out); };
+    options.in_place_inputs = in_place;
+    // The host's device keeps what it compiled; it is made anew for each run.
+    const auto host = ordinal >= 0 ? nullptr : make_host_device({.threads = threads});
+    result = run_host_program(p.compiled.host, kernels, host ? *host : *p.device, arguments, options, false);
+    if (host)
+      for (const ProgramOutput& out : result.outputs)
+        if (!out.value.is_scalar) require_written(out.name, out.on_device);
+  }
+  py::list outs;
+  for (const ProgramOutput& out : result.outputs) {
+    if (out.overwrites_input) continue;
+    if (out.value.is_scalar) {
+      outs.append(py::make_tuple(py::none(), fusebox::text(out.value.dtype), py::list(), py::list(), number_to_python(out.value.dtype, out.value.bits)));
+      continue;
+    }
+    const TensorData& t = out.on_device.layout;
+    outs.append(py::make_tuple(storage_capsule(out.on_device, ordinal), fusebox::text(t.dtype), t.shape, t.strides, py::none()));
+  }
+  return outs;
+}
+
+py::list Program::validate(const py::list& given, const std::string& executor) {
+  const std::vector<Argument> arguments = arguments_of(given);
+  RunOptions options;
+  options.executor = executor_named(executor);
+  std::vector<CheckedOutput> checked;
+  {
+    py::gil_scoped_release no_gil;
+    const Run run = run_program(module(), arguments, options);
+    if (run.failure) throw Error(run.failure->code, run.failure->message, run.failure->place);
+    checked = check_outputs(run, arguments);
+  }
+  py::list result;
+  for (const CheckedOutput& c : checked)
+    result.append(py::make_tuple(c.name, c.comparison.ok, c.comparison.max_error, c.comparison.bound, c.comparison.ok ? "" : c.comparison.message(c.name)));
+  return result;
+}
+
+void Program::record(const std::string& path, const py::list& given, const std::string& executor) {
+  const std::vector<Argument> arguments = arguments_of(given);
+  RunOptions options;
+  options.executor = executor_named(executor);
+  py::gil_scoped_release no_gil;
+  const Module m = module();
+  const Run run = run_program(m, arguments, options);
+  write_file(path, encode(make_bundle(run, m, exact_inputs(run.fusion, arguments), arguments)));
+  // A run that failed is recorded too.
+  if (run.failure) throw Error(run.failure->code, run.failure->message, run.failure->place);
+}
+
+}  // namespace fusebox::python
