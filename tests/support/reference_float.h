@@ -27,6 +27,7 @@ inline long double inverse_erfc(long double q) {
   return solve([](long double y) { return -std::erfc(y); }, -q, 120.0L);
 }
 inline long double inverse_erf(long double x) {
+  if (std::isnan(x)) return x;
   if (std::abs(x) < 1e-10L) return x * 0.886226925452758013649083741670572591L;  // sqrt(π) / 2
   if (std::abs(x) > 0.5L) return x < 0 ? -inverse_erfc(1 + x) : inverse_erfc(1 - x);
   const long double y = solve([](long double v) { return std::erf(v); }, std::abs(x), 1.0L);
