@@ -5,7 +5,7 @@ import math
 import pytest
 
 torch = pytest.importorskip("torch")
-fusebox = pytest.importorskip("fusebox")
+fusebox = pytest.importorskip("fusebox", exc_type=ModuleNotFoundError)
 
 from fusebox import DataType, FuseboxError, FusionDefinition, MemoryType, ParallelType  # noqa: E402
 
@@ -146,7 +146,8 @@ def test_metadata_and_indexing():
         t, u, i, a = (fd.from_pytorch(v) for v in (x, y, index, along))
         fd.add_output(fd.ops.permute(t, [1, 0]))
         fd.add_output(fd.ops.reshape(t, [2, 2, 6]))
-        fd.add_output(fd.ops.slice(t, [1, 0], [4, 6], [1, 2]))
+        fd.add_output(fd.ops.slice(t, [1, 0], [4, 6], [1, 1]))
+        fd.add_output(fd.ops.slice(t, [0, 1], [2, 4]))
         fd.add_output(fd.ops.pad(t, [1, 2], -1.0))
         fd.add_output(fd.ops.cat([t, u], 1))
         fd.add_output(fd.ops.broadcast(t, [False, True, False]))
@@ -160,7 +161,7 @@ def test_metadata_and_indexing():
         fd.add_output(fd.ops.stride_order(t, [0, 1]))
     outs = fd.execute([x, y, index, along])
     expected = [
-        x.t(), x.reshape(2, 2, 6), x[1:, ::2], torch.nn.functional.pad(x, (1, 2), value=-1.0), torch.cat([x, y], 1), x[:, None], x[index],
+        x.t(), x.reshape(2, 2, 6), x[1:], x[:2, 1:4], torch.nn.functional.pad(x, (1, 2), value=-1.0), torch.cat([x, y], 1), x[:, None], x[index],
         x.gather(1, along), x[:, 2], x.triu(1), torch.arange(1, 11, 2), torch.full((4, 3), 7, dtype=torch.int32), y[index], x,
     ]
     for out, want in zip(outs, expected, strict=True):
@@ -267,8 +268,10 @@ def test_rfactor():
         fd.add_output(s)
         s.split(1, 16)
         first = s.rfactor([1])
-        first.axis(-1).parallelize(ParallelType.block_x)
-        s.axis(-1).parallelize(ParallelType.block_x)
+        for t in (first, s):
+            t.axis(0).parallelize(ParallelType.grid_x)
+            t.axis(-1).parallelize(ParallelType.block_x)
+        fd.sched.inline_most()
     (out,) = fd.execute([x])
     torch.testing.assert_close(out, x.sum(1))
     assert fd.sched.is_reduction(first)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import torch
 
 Number = bool | int | float | complex
-Input = "torch.Tensor | Number"
 
 
 def device_of(inputs: Sequence[Any], device: Any) -> "torch.device":
