@@ -1,0 +1,169 @@
+// The reference's ops that move elements, its errors, and what it gives back.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "ir/builder.h"
+#include "ir/numeric.h"
+#include "ir/parse.h"
+#include "replay/compare.h"
+#include "replay/input.h"
+#include "replay/module_loader.h"
+#include "tests/support/expect_error.h"
+
+namespace fusebox {
+namespace {
+
+class Aten : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      aten_ = &load_aten();
+    } catch (const Error& e) {
+      if (e.code != ErrorCode::kModuleMissing) throw;
+      GTEST_SKIP() << "PyTorch is not there";
+    }
+  }
+  Argument made(const std::string& spec) { return make_argument(parse_input_spec("x", spec)); }
+  // The elements of the only output, in row-major order.
+  std::vector<double> run(const std::string& program, const std::vector<Argument>& arguments) {
+    const Graph g = parse_graph(program);
+    last_ = aten_->evaluate(g, arguments);
+    const TensorData t = contiguous_copy(result_of(last_.outputs.at(0)));
+    shape_ = t.shape;
+    std::vector<double> values;
+    for (int64_t i = 0; i < element_count(t.shape); ++i) values.push_back(to_double(t.dtype, load_element(t, i)));
+    return values;
+  }
+  Argument list(Dtype d, const std::vector<int64_t>& shape, const std::vector<double>& values) {
+    TensorData t = allocate_tensor(d, shape);
+    for (size_t i = 0; i < values.size(); ++i) store_element(t, static_cast<int64_t>(i), from_double(d, values[i]));
+    return Argument::of(t);
+  }
+
+  const AtenApi* aten_ = nullptr;
+  Evaluation last_;
+  std::vector<int64_t> shape_;
+};
+
+using Numbers = std::vector<double>;
+using Extents = std::vector<int64_t>;
+
+TEST_F(Aten, ViewsAndShapes) {
+  const Argument x = list(Dtype::kFloat, {2, 3}, {0, 1, 2, 3, 4, 5});
+  const std::string head = "fusion @f {\n  %x = input f32[2, 3]\n";
+  EXPECT_EQ(run(head + "  %y = permute %x dims [1, 0]\n  output %y\n}", {x}), (Numbers{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(run(head + "  %y = reshape %x to [3, 2]\n  output %y\n}", {x}), (Numbers{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(shape_, (Extents{3, 2}));
+  EXPECT_EQ(run(head + "  %y = slice %x from [0, 1] to [2, 3] by [1, 1]\n  output %y\n}", {x}), (Numbers{1, 2, 4, 5}));
+  EXPECT_EQ(run(head + "  %y = broadcast_in_dim %x to [2, 2, 3] dims [0, 2]\n  output %y\n}", {x}), (Numbers{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
+  EXPECT_EQ(last_.outputs[0].reference.strides[1], 0);
+  EXPECT_EQ(run(head + "  %y = pad %x by [1, 0]\n  output %y\n}", {x}), (Numbers{0, 0, 1, 2, 0, 3, 4, 5}));
+  EXPECT_EQ(run(head + "  %y = pad %x value 7.0 by [-1, 0, 0, 1]\n  output %y\n}", {x}), (Numbers{1, 2, 4, 5, 7, 7}));
+  EXPECT_EQ(run(head + "  %y = cat [%x, %x] axis 1\n  output %y\n}", {x}), (Numbers{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
+  EXPECT_EQ(run(head + "  %y = triu %x\n  output %y\n}", {x}), (Numbers{0, 1, 2, 0, 4, 5}));
+  EXPECT_EQ(run(head + "  %y = triu %x, 1\n  output %y\n}", {x}), (Numbers{0, 1, 2, 0, 0, 5}));
+  EXPECT_EQ(run(head + "  %y = select %x, -1 axis 1\n  output %y\n}", {x}), (Numbers{2, 5}));
+  EXPECT_TRUE(last_.outputs[0].is_exact());
+}
+
+TEST_F(Aten, IndexedOps) {
+  const Argument x = list(Dtype::kFloat, {2, 3}, {0, 1, 2, 3, 4, 5});
+  const std::string head = "fusion @f {\n  %x = input f32[2, 3]\n";
+  const Argument two = list(Dtype::kInt64, {2}, {2, 0});
+  EXPECT_EQ(run(head + "  %i = input i64[2]\n  %y = index_select %x, %i axis 1\n  output %y\n}", {x, two}), (Numbers{2, 0, 5, 3}));
+  const Argument square = list(Dtype::kInt32, {2, 2}, {2, 0, 1, 1});
+  EXPECT_EQ(run(head + "  %i = input i32[2, 2]\n  %y = gather %x, %i axis 1\n  output %y\n}", {x, square}), (Numbers{2, 0, 4, 4}));
+  const Argument column = list(Dtype::kInt64, {2, 1}, {2, 1});
+  EXPECT_EQ(run(head + "  %i = input i64[2, 1]\n  %y = take_along_axis %x, %i axis 1\n  output %y\n}", {x, column}), (Numbers{2, 4}));
+  const std::string scatter = head + "  %i = input i64[2, 2]\n  %s = input f32[2, 2]\n  %y = scatter %x, %i, %s axis 1\n  output %y\n}";
+  const Argument source = list(Dtype::kFloat, {2, 2}, {7, 8, 9, 10});
+  EXPECT_EQ(run(scatter, {x, list(Dtype::kInt64, {2, 2}, {2, 0, 1, 0}), source}), (Numbers{8, 1, 7, 10, 9, 5}));
+  EXPECT_TRUE(last_.outputs[0].is_exact());
+  // Two sources for one place: either passes.
+  run(scatter, {x, list(Dtype::kInt64, {2, 2}, {2, 0, 1, 1}), source});
+  EXPECT_EQ(last_.ambiguous, 1);
+  testing::expect_error(ErrorCode::kOutOfBounds, "%i", [&] {
+    run(head + "  %i = input i64[2]\n  %y = index_select %x, %i axis 1\n  output %y\n}", {x, list(Dtype::kInt64, {2}, {0, 3})});
+  });
+}
+
+TEST_F(Aten, Factories) {
+  EXPECT_EQ(run("fusion @f {\n  %n = size\n  %x = input f32[%n]\n  %y = full 2.5 of [%n] as f32\n  output %y\n}", {made("f32[3] normal")}), (Numbers{2.5, 2.5, 2.5}));
+  Graph g = fusion("f");
+  const ValueId n = size(g, "n");
+  input(g, "x", Dtype::kFloat, {n});
+  output(g, iota(g, n, constant_of(g, Dtype::kDouble, 0.5), constant_of(g, Dtype::kDouble, 0.25), Dtype::kFloat));
+  const std::array<Argument, 1> arguments = {made("f32[3] normal")};
+  const TensorData t = result_of(aten_->evaluate(g, arguments).outputs[0]);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(to_double(t.dtype, load_element(t, i)), 0.5 + 0.25 * i);
+}
+
+TEST_F(Aten, InPlaceOutputsLeaveTheirInputsAlone) {
+  Graph g = fusion("f");
+  const ValueId n = size(g, "n"), x = input(g, "x", Dtype::kFloat, {n});
+  output(g, unary(g, OpKind::kNeg, x, "y"), x);
+  output(g, add(g, x, x, "z"));
+  const std::array<Argument, 1> arguments = {list(Dtype::kFloat, {2}, {1, 2})};
+  const Digest before = digest(arguments[0].tensor);
+  const Evaluation e = aten_->evaluate(g, arguments);
+  EXPECT_EQ(digest(arguments[0].tensor), before);
+  EXPECT_EQ(to_double(Dtype::kDouble, load_element(e.outputs[0].reference, 1)), -2);
+  EXPECT_EQ(to_double(Dtype::kDouble, load_element(e.outputs[1].reference, 1)), 4);
+}
+
+TEST_F(Aten, AnInputHandedOnIsACopy) {
+  Graph g = fusion("f");
+  const ValueId x = input(g, "x", Dtype::kDouble, {size(g, "n")}, {.contiguity = {Contiguity::kFalse}});
+  output(g, unary(g, OpKind::kSet, x, "y"));
+  const std::array<Argument, 1> arguments = {made("f64[4] strides [2] normal")};
+  const Evaluation e = aten_->evaluate(g, arguments);
+  EXPECT_NE(e.outputs[0].reference.storage.get(), arguments[0].tensor.storage.get());
+}
+
+TEST_F(Aten, EveryDtypeAndLayoutGoesThrough) {
+  for (const DtypeRow& row : dtype_rows())
+    for (const char* layout : {"[3, 5]", "[3, 5] strides [1, 3]", "[3, 5] strides [0, 2] offset 1"}) {
+      Graph g = fusion("f");
+      const ValueId m = size(g, "m"), n = size(g, "n");
+      const ValueId x = input(g, "x", row.dtype, {m, n}, {.contiguity = {Contiguity::kFalse, Contiguity::kFalse}});
+      output(g, permute(g, x, {1, 0}, "y"));
+      const std::array<Argument, 1> arguments = {made(std::string(row.text) + layout + " boundary seed 4")};
+      TensorData moved = arguments[0].tensor;
+      std::swap(moved.shape[0], moved.shape[1]);
+      std::swap(moved.strides[0], moved.strides[1]);
+      const Comparison c = compare(moved, aten_->evaluate(g, arguments).outputs[0]);
+      EXPECT_TRUE(c.ok) << row.text << layout << ": " << c.message("y");
+    }
+}
+
+TEST_F(Aten, IntermediatesAreGivenBack) {
+  Graph g = fusion("f");
+  const ValueId x = input(g, "x", Dtype::kFloat, {size(g, "n")});
+  const ValueId e = unary(g, OpKind::kExp, x, "e");
+  output(g, unary(g, OpKind::kLog, e, "l"));
+  const std::array<Argument, 1> arguments = {made("f32[4] normal")};
+  const Evaluation all = aten_->evaluate(g, arguments, {.bounds = true, .intermediates = {"e", "x"}});
+  ASSERT_EQ(all.intermediates.size(), 2u);
+  EXPECT_EQ(all.intermediates[0].name, "e");
+  EXPECT_TRUE(all.intermediates[1].is_exact());
+  EXPECT_TRUE(aten_->evaluate(g, arguments, {.bounds = false, .intermediates = {}}).outputs[0].is_exact());
+  testing::expect_error(ErrorCode::kUnknownName, "%q", [&] { aten_->evaluate(g, arguments, {.bounds = true, .intermediates = {"q"}}); });
+}
+
+TEST_F(Aten, WrongArgumentsAreRefused) {
+  Graph g = fusion("f");
+  const ValueId x = input(g, "x", Dtype::kFloat, {size(g, "n")});
+  output(g, unary(g, OpKind::kExp, x, "e"));
+  testing::expect_error(ErrorCode::kBadInput, "%x", [&] { aten_->evaluate(g, std::array{made("f64[4] normal")}); });
+  EXPECT_THROW(aten_->evaluate(g, std::array{made("f32[4, 1] normal")}), Error);
+  EXPECT_THROW(aten_->evaluate(g, {}), Error);
+}
+
+TEST(ModuleLoader, SaysWhatIsMissing) {
+  testing::expect_error(ErrorCode::kModuleMissing, "libfusebox_nothing.so", [] { load_module_entry("nothing", "entry", "build it"); });
+  EXPECT_EQ(module_folders().size(), 3u);
+}
+
+}  // namespace
+}  // namespace fusebox
