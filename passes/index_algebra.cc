@@ -25,7 +25,7 @@ uint32_t digit_hash(AtomId base, Coefficient divisor, Coefficient range) {
 }
 
 void place(std::vector<uint32_t>& index_by_id, int id, size_t index) {
-  check_internal(id >= 0, "the id of a loop or symbol of the index algebra is negative");
+  check_internal(id >= 0, "the id of a loop of the index algebra is negative");
   if (index_by_id.size() <= static_cast<size_t>(id)) index_by_id.resize(static_cast<size_t>(id) + 1);
   index_by_id[static_cast<size_t>(id)] = static_cast<uint32_t>(index + 1);
 }
@@ -35,7 +35,7 @@ bool has(const std::vector<uint32_t>& index_by_id, int id) {
 }
 
 uint32_t index_of(const std::vector<uint32_t>& index_by_id, int id) {
-  check_internal(has(index_by_id, id), "the index algebra knows no loop or symbol of this id");
+  check_internal(has(index_by_id, id), "the index algebra knows no loop of this id");
   return index_by_id[static_cast<size_t>(id)] - 1;
 }
 
@@ -68,7 +68,8 @@ Form IndexAlgebra::declare_symbol(int id, std::string_view name, SymbolRange ran
   record.index = static_cast<uint32_t>(symbols_.size());
   record.bounds = {range.lower, range.upper.value_or(kInfinity)};
   const AtomId atom = store_.intern_atom(record, {});
-  place(symbol_index_, id, symbols_.size());
+  check_internal(id >= 0, "the id of a symbol of the index algebra is negative");
+  symbol_index_[id] = static_cast<uint32_t>(symbols_.size());
   symbols_.push_back({std::string(name), atom});
   symbol_ids_.push_back(id);
   return symbol(id);
@@ -97,11 +98,13 @@ Form IndexAlgebra::declare_loop(int id, std::string_view name, Form extent) {
   return loops_.back().value;
 }
 
-bool IndexAlgebra::has_symbol(int id) const { return has(symbol_index_, id); }
+bool IndexAlgebra::has_symbol(int id) const { return symbol_index_.contains(id); }
 bool IndexAlgebra::has_loop(int id) const { return has(loop_index_, id); }
 
 Form IndexAlgebra::symbol(int id) {
-  return resolve(store_.intern(Coefficient{1, store_.monomial_of(symbols_[index_of(symbol_index_, id)].atom)}));
+  const auto found = symbol_index_.find(id);
+  check_internal(found != symbol_index_.end(), "the index algebra knows no symbol of this id");
+  return resolve(store_.intern(Coefficient{1, store_.monomial_of(symbols_[found->second].atom)}));
 }
 
 Form IndexAlgebra::loop(int id) const { return loops_[index_of(loop_index_, id)].value; }

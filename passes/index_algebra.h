@@ -35,6 +35,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "passes/index_algebra_store.h"
@@ -266,8 +267,8 @@ class IndexAlgebra {
   std::vector<Loop> loops_;
   std::vector<int> symbol_ids_;         ///< the caller's id of symbols_[i]
   std::vector<int> loop_ids_;           ///< the caller's id of loops_[i]
-  std::vector<uint32_t> symbol_index_;  ///< by the caller's id, plus 1
-  std::vector<uint32_t> loop_index_;
+  std::unordered_map<int, uint32_t> symbol_index_;  ///< by the caller's id, which may be any number
+  std::vector<uint32_t> loop_index_;                ///< by the caller's id, plus 1
   std::vector<Fact> facts_;
   std::vector<std::pair<AtomId, Form>> replaced_;  ///< by divisibility facts
   std::vector<CachedDigit> digits_;

@@ -1,5 +1,4 @@
 #include "codegen/cuda.h"
-#include "ir/canonical.h"
 #include "ir/dot.h"
 #include "ir/error.h"
 #include "ir/json.h"
@@ -7,6 +6,7 @@
 #include "passes/pipeline.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
+#include "replay/cli/kernel_names.h"
 #include "replay/cli/load.h"
 #include "replay/cli/report.h"
 #include "replay/record.h"
@@ -37,30 +37,6 @@ Run compile_file(const LoadedFile& file, bool unfused) {
   return run;
 }
 
-// What the parameters of a kernel's text are called in the program.
-std::string parameter_comments(const Graph& kernel) {
-  std::string out = "// @" + kernel.name + ":\n";
-  int tensors = 0, scalars = 0;
-  for (ValueId v : inputs(kernel)) {
-    const std::string name = kernel.is_tensor(v) ? "t" + std::to_string(tensors++) : "s" + std::to_string(scalars++);
-    out += "//   " + name + " is %" + kernel[v].name + " : " + print_type(kernel, v) + "\n";
-  }
-  return out;
-}
-
-std::string kernel_comments(const Graph& kernel) {
-  const std::vector<std::string> canonical = canonical_names(kernel);
-  std::string out;
-  for (size_t i = 0; i < kernel.values.size(); ++i) {
-    const ValueId v(static_cast<uint32_t>(i));
-    const bool is_parameter = kernel[v].def && kernel[kernel[v].def].kind == OpKind::kInput;
-    const bool is_buffer = kernel[v].def && kernel[kernel[v].def].kind == OpKind::kAllocate;
-    if ((is_parameter || is_buffer) && !canonical[i].empty())
-      out += "//   " + canonical[i] + " is %" + kernel[v].name + (is_buffer ? ", a buffer\n" : ", a parameter\n");
-  }
-  return out.empty() ? out : "// canonical names of @" + kernel.name + ":\n" + out;
-}
-
 std::string describe_bundle(const Bundle& b) {
   std::string out = "// bundle of @" + b.program + "\n";
   for (const KeyValue& o : b.options) out += "// option " + o.key + ": " + o.value + "\n";
@@ -79,30 +55,45 @@ std::string describe_bundle(const Bundle& b) {
   return out;
 }
 
-// The graphs of a level.
-Module programs(const LoadedFile& file, Stage stage, bool unfused) {
-  if (file.bundle && !unfused)
-    if (const Module* m = find_stage(*file.bundle, stage)) return *m;
-  return stage_module(compile_file(file, unfused), file.module, stage);
+// The programs of a file at its stages: those that a bundle holds, else made anew.
+class Programs {
+ public:
+  Programs(const LoadedFile& file, bool unfused) : file_(file), unfused_(unfused) {}
+
+  Module at(Stage stage) {
+    if (file_.bundle && !unfused_)
+      if (const Module* m = find_stage(*file_.bundle, stage)) return *m;
+    if (!run_) run_ = compile_file(file_, unfused_);
+    return stage_module(*run_, file_.module, stage);
+  }
+
+ private:
+  const LoadedFile& file_;
+  const bool unfused_;
+  std::optional<Run> run_;
+};
+
+std::string comments(const Graph& kernel, const Module& scheduled, bool cuda_first) {
+  return kernel_comments(kernel, find_graph(scheduled, kernel.name), cuda_first);
 }
 
-std::string cuda_text(const LoadedFile& file, bool unfused, bool as_json) {
+std::string cuda_text(const LoadedFile& file, Programs& programs, bool from_bundle, bool as_json) {
   std::string out;
-  const auto add = [&](const std::string& kernel, const std::string& comments, const std::string& text) {
+  const auto add = [&](const std::string& kernel, const std::string& head, const std::string& text) {
     if (as_json)
       out += JsonObject().add("kernel", kernel).add("cuda", text).text() + "\n";
     else
-      out += (out.empty() ? "" : "\n") + comments + text;
+      out += (out.empty() ? "" : "\n") + head + text;
   };
-  const Module kernels = programs(file, Stage::kKernel, unfused);
-  if (file.bundle && !file.bundle->artifacts.empty() && !unfused) {
-    for (size_t i = 0; i < file.bundle->artifacts.size(); ++i) {
-      const Artifact& a = file.bundle->artifacts[i];
-      if (!a.cuda.empty()) add(a.kernel, i < kernels.graphs.size() ? parameter_comments(kernels.graphs[i]) : "", a.cuda);
-    }
+  const Module kernels = programs.at(Stage::kKernel), scheduled = programs.at(Stage::kScheduled);
+  if (!from_bundle || file.bundle->artifacts.empty()) {
+    for (const Graph& kernel : kernels.graphs) add(kernel.name, comments(kernel, scheduled, true), emit_cuda(kernel).text);
     return out;
   }
-  for (const Graph& kernel : kernels.graphs) add(kernel.name, parameter_comments(kernel), emit_cuda(kernel).text);
+  for (const Artifact& a : file.bundle->artifacts) {
+    const Graph* kernel = find_graph(kernels, a.kernel);
+    if (!a.cuda.empty()) add(a.kernel, kernel ? comments(*kernel, scheduled, true) : "", a.cuda);
+  }
   return out;
 }
 
@@ -120,6 +111,7 @@ int show_command(const ShowArguments& a, Common& common) {
   const LoadedFile file = load_file(a.file);
   common.subject = subject_of(file);
   const std::string format = common.json ? "json" : a.format;
+  Programs programs(file, a.unfused);
   std::string out;
   if (a.level.empty()) {
     if (file.bundle && format == "text") out += describe_bundle(*file.bundle);
@@ -130,14 +122,17 @@ int show_command(const ShowArguments& a, Common& common) {
     out = formatted(m, format, false);
   } else if (a.level == "cuda") {
     if (format == "dot") throw Error(ErrorCode::kUsage, "CUDA text has no drawing; draw level kernel", "--format dot");
-    out = cuda_text(file, a.unfused, format == "json");
+    out = cuda_text(file, programs, file.bundle && !a.unfused, format == "json");
   } else {
     const Stage stage = a.level == "scheduled" ? Stage::kScheduled : a.level == "kernel" ? Stage::kKernel : Stage::kHost;
-    Module m = programs(file, stage, a.unfused);
+    Module m = programs.at(stage);
     if (stage == Stage::kHost) std::erase_if(m.graphs, [](const Graph& g) { return g.level != Level::kHost; });
-    if (format == "text" && stage == Stage::kKernel)
-      for (const Graph& g : m.graphs) out += kernel_comments(g);
-    out += formatted(m, format, stage == Stage::kScheduled);
+    if (format == "text" && stage == Stage::kKernel) {
+      const Module scheduled = programs.at(Stage::kScheduled);
+      for (const Graph& g : m.graphs) out += (out.empty() ? "" : "\n") + comments(g, scheduled, false) + print(g);
+    } else {
+      out = formatted(m, format, stage == Stage::kScheduled);
+    }
   }
   print_text(out);
   return 0;

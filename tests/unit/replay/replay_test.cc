@@ -1,0 +1,150 @@
+// Replays: what is identical, what differs and where, what cannot be compared.
+#include "replay/replay.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/parse.h"
+#include "replay/record.h"
+#include "replay/text_diff.h"
+#include "serde/decode.h"
+#include "serde/encode.h"
+#include "tests/support/expect_error.h"
+
+namespace fusebox {
+namespace {
+
+using testing::expect_error;
+
+// Two segments, so that a tensor crosses; the second output overwrites an input.
+constexpr std::string_view kProgram = R"(fusion @program {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %c = input f32[%m] contiguous
+  %s = sum %x over [1]
+  %t = add %s, %c
+  output %s
+  output %t over %c
+}
+inputs @program host {
+  %x = f32[3, 37] normal seed 1
+  %c = f32[3] normal seed 2
+}
+)";
+
+Bundle recorded(const RunOptions& options = {}) {
+  const Module m = parse_module(kProgram);
+  const InputSpecs* defaults = find_input_specs(m, "program", "host");
+  const auto arguments = make_arguments(main_graph(m), defaults, {});
+  const Bundle b = make_bundle(run_program(m, arguments, options), m, recorded_inputs(main_graph(m), defaults, {}, arguments), arguments);
+  return decode_bundle(bytes_of(encode(b)));
+}
+
+const StageVerdict& stage(const Replay& r, std::string_view name) {
+  for (const StageVerdict& v : r.stages)
+    if (v.stage == name) return v;
+  throw Error(ErrorCode::kInternal, "no such stage: " + std::string(name));
+}
+
+class From : public ::testing::TestWithParam<ReplayFrom> {};
+
+TEST_P(From, EveryStageIsIdenticalWithAnyNumberOfThreads) {
+  const Bundle b = recorded();
+  for (int threads : {1, 2, 4}) {
+    const Replay r = replay(b, {.executor = {}, .from = GetParam(), .trust_artifacts = false, .threads = threads});
+    EXPECT_TRUE(r.identical());
+    EXPECT_EQ(r.stages.size(), b.digests.size());
+    for (const StageVerdict& v : r.stages) EXPECT_EQ(v.verdict, Verdict::kIdentical) << v.stage << ": " << v.why;
+    EXPECT_FALSE(r.run.crossings.empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, From, ::testing::Values(ReplayFrom::kFusion, ReplayFrom::kScheduled, ReplayFrom::kKernel));
+
+TEST(Replay, OfASchedule) {
+  RunOptions options;
+  options.steps = parse_steps("split %t.i0 by 2 -> o, t\ntransform_like %t to []\ninline_most of []\n");
+  const Bundle b = recorded(options);
+  ASSERT_FALSE(b.ranks[0].failure) << b.ranks[0].failure->message;
+  EXPECT_TRUE(replay(b).identical());
+}
+
+// A bundle whose program at a stage is another one: the stage is named, and the difference says what.
+TEST(Replay, NamesTheFirstStageThatDiffers) {
+  Bundle b = recorded();
+  for (StageDigest& d : b.digests)
+    if (d.name == "source" || d.name == "outputs") d.digest.low ^= 1;
+  const size_t at = b.artifacts[0].cuda.find("fusebox_kernel");
+  b.artifacts[0].cuda.replace(at, 7, "another");
+  const Replay r = replay(b);
+  ASSERT_FALSE(r.identical());
+  EXPECT_EQ(r.first_difference()->stage, "source");
+  EXPECT_NE(r.first_difference()->difference.find("another_kernel"), std::string::npos);
+  EXPECT_EQ(stage(r, "kernel").verdict, Verdict::kIdentical);
+  EXPECT_EQ(stage(r, "outputs").verdict, Verdict::kDifferent);
+}
+
+TEST(Replay, ShowsOtherOutputs) {
+  Bundle b = recorded();
+  b.digests.back().digest.low ^= 1;
+  b.ranks[0].outputs[1].digest.low ^= 1;
+  const Replay r = replay(b);
+  ASSERT_FALSE(r.identical());
+  EXPECT_EQ(r.first_difference()->stage, "outputs");
+  EXPECT_NE(r.first_difference()->difference.find("- %t f32[3] strides [1] "), std::string::npos);
+}
+
+TEST(Replay, AFailureMustHappenAgain) {
+  RunOptions options;
+  options.steps = parse_steps("split %nothing.i0 by 4 -> o, t\n");
+  Bundle b = recorded(options);
+  ASSERT_TRUE(b.ranks[0].failure);
+  EXPECT_TRUE(replay(b).identical());
+  EXPECT_EQ(stage(replay(b), "outcome").verdict, Verdict::kIdentical);
+  b.ranks[0].failure->place = "%elsewhere";
+  EXPECT_EQ(replay(b).first_difference()->stage, "outcome");
+  b = recorded();
+  b.ranks[0].failure = Failure{ErrorCode::kRace, "two threads", "%x"};
+  EXPECT_EQ(replay(b).first_difference()->stage, "outcome");
+}
+
+TEST(Replay, AnotherCompilerIsNotComparable) {
+  Bundle b = recorded();
+  b.digests.insert(b.digests.end() - 1, {"binary", Digest{1, 2}});
+  b.ranks[0].executor = "cuda";
+  const Replay r = replay(b, {.executor = Executor::kHost, .from = {}, .trust_artifacts = false, .threads = 1});
+  EXPECT_TRUE(r.identical());
+  EXPECT_EQ(stage(r, "binary").verdict, Verdict::kNotComparable);
+  EXPECT_EQ(stage(r, "outputs").verdict, Verdict::kNotComparable);
+  EXPECT_EQ(stage(r, "outputs").why, "recorded on cuda, run on host");
+  EXPECT_EQ(stage(r, "source").verdict, Verdict::kIdentical);
+}
+
+TEST(Replay, RefusesUntrustedCodeAndMissingStages) {
+  Bundle b = recorded();
+  const auto from = [&](ReplayFrom start, bool trust) { (void)replay(b, {.executor = {}, .from = start, .trust_artifacts = trust, .threads = 1}); };
+  expect_error(ErrorCode::kUntrusted, "artifacts", [&] { from(ReplayFrom::kSource, false); });
+  expect_error(ErrorCode::kUsage, "--from source", [&] { from(ReplayFrom::kSource, true); });
+  std::erase_if(b.stages, [](const StageRecord& s) { return s.stage != Stage::kFusion; });
+  expect_error(ErrorCode::kInvalidField, "stages", [&] { from(ReplayFrom::kKernel, false); });
+  b.ranks[0].executor = "abacus";
+  expect_error(ErrorCode::kInvalidField, "ranks[0].executor", [&] { from(ReplayFrom::kFusion, false); });
+}
+
+// Stages that do not belong together are refused before anything runs.
+TEST(Replay, RefusesStagesOfDifferentPrograms) {
+  Bundle b = recorded();
+  for (StageRecord& s : b.stages)
+    if (s.stage == Stage::kHost) s.module = parse_module("host @h {\n  %n = size\n  %x = input f32[%n] global\n  output %x\n}\n");
+  expect_error(ErrorCode::kInvalidField, "stages", [&] { (void)replay(b, {.executor = {}, .from = ReplayFrom::kKernel, .trust_artifacts = false, .threads = 1}); });
+}
+
+TEST(TextDiff, ShowsWhatChangedWithItsSurroundings) {
+  EXPECT_EQ(text_diff("a\nb\n", "a\nb\n"), "");
+  EXPECT_EQ(text_diff("a\nb\nc\n", "a\nx\nc\n"), "  a\n- b\n+ x\n  c\n");
+  EXPECT_EQ(text_diff("", "a\n"), "+ a\n");
+  EXPECT_EQ(text_diff("a\n", ""), "- a\n");
+  EXPECT_EQ(text_diff("1\n2\n3\n4\n5\n", "1\n2\n3\n4\n6\n", 1), "  …\n  4\n- 5\n+ 6\n");
+}
+
+}  // namespace
+}  // namespace fusebox
