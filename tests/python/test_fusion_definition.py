@@ -277,6 +277,17 @@ def test_rfactor():
     assert fd.sched.is_reduction(first)
 
 
+def test_every_step_has_a_function():
+    from fusebox import _fusebox
+    from fusebox.sched import Schedule
+
+    renamed = {"set_mesh": "set_device_mesh", "propagate": "bounded_transform_backward"}
+    # Those that compilation and planners take themselves, and notes on domains.
+    internal = {"rewrite", "concretize", "concretize_reshape", "assign", "loop_broadcast"}
+    for kind in _fusebox.step_kinds():
+        assert kind in internal or callable(getattr(Schedule, renamed.get(kind, kind))), kind
+
+
 def test_record_and_replay(tmp_path):
     x = normal(5, 133)
     fd, _ = scheduled_softmax_sum(x)
@@ -327,6 +338,16 @@ def test_what_is_wrong_has_a_code(tmp_path):
     assert code_of(lambda: fd.define_tensor([-1], [True, True])) == "E0207"
     assert code_of(lambda: fd.define_tensor([3, -1], stride_order=[0, 0])) == "E0207"
     assert code_of(lambda: FusionDefinition().add_output(x)) == "E0215"
+    assert code_of(lambda: fd.ops.slice(x, [0, 0], [4, 4], [1, 2])) == "E0212"
+    assert code_of(lambda: fd.ops.select(x, 0, "a")) == "E0207"
+    assert code_of(lambda: fd.ops.cat(x)) == "E0207"
+    assert code_of(lambda: fd.ops.permute(x, "10")) == "E0207"
+    assert code_of(lambda: fd.ops.broadcast(x, 5)) == "E0207"
+    assert code_of(lambda: fd.ops.full([2], None, DataType.Float)) == "E0215"
+    assert code_of(lambda: fd.define_scalar("x")) == "E0102"
+    assert code_of(lambda: fd.define_tensor([-2])) == "E0207"
+    assert code_of(lambda: fd.define_tensor("ab")) == "E0207"
+    assert code_of(lambda: fd.sched.set_memory_type(x, "shared")) == "E0207"
     out = fd.ops.exp(x)
     fd.add_output(out)
     assert code_of(lambda: fd.sched.schedule()) == "E0318"
@@ -335,6 +356,11 @@ def test_what_is_wrong_has_a_code(tmp_path):
     assert code_of(lambda: out.merge(0, 0)) == "E0302"
     assert code_of(lambda: fd.ops.exp(x)) == "E0208"
     assert code_of(lambda: fusebox.replay(tmp_path / "none.fuse")) == "E0430"
+    (tmp_path / "text.fuse").write_text("no bundle")
+    assert code_of(lambda: fusebox.replay(tmp_path / "text.fuse")) == "E0110"
+    run = FusionDefinition()
+    run.add_output(run.ops.iota(4))
+    assert code_of(lambda: run.record(tmp_path / "no" / "such.fuse", [])) == "E0431"
 
 
 def test_wrong_inputs_have_a_code():

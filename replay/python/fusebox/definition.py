@@ -146,7 +146,7 @@ class FusionDefinition:
     # -- execution
     def execute(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None, threads: int = 1) -> list[Any]:
         """Runs on the inputs' device (or `device`), on their memory: outputs are new tensors, and in-place outputs write the input that they
-        overwrite. A CPU tensor is run by the checked host executor, with this many threads."""
+        overwrite; an output that is an input shares its memory. CPU tensors are run by the checked host executor, with this many threads."""
         inputs = list(inputs)
         where = torch_memory.device_of(inputs, device)
         outputs = torch_memory.run(self.program, inputs, where, threads)

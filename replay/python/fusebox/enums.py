@@ -95,6 +95,13 @@ _TORCH_NAMES = {
 _WORDS = {word: name for name, word in _TORCH_NAMES.items()} | {"index": "int64"}
 
 
+def word(member: enum.Enum, kind: type[enum.Enum]) -> str:
+    """The word of an enumeration's member. E0207 for anything else."""
+    if isinstance(member, kind):
+        return str(member.value)
+    raise FuseboxError("E0207", f"one of {kind.__name__} is needed here", repr(member))
+
+
 def dtype_word(dtype: DtypeLike) -> str:
     """The word of a DataType or a torch.dtype. E0102 for anything else."""
     if isinstance(dtype, DataType) and dtype is not DataType.Null:

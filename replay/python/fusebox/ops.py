@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Any, Sequence
 
 from fusebox import _fusebox
 from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
@@ -21,10 +21,20 @@ def _integers(given: object, what: str) -> list[int]:
     raise FuseboxError("E0207", f"{what} is an integer or a list of them", repr(given))
 
 
-def _raw_list(given: object, what: str) -> list[object]:
+def _integer(given: object, what: str) -> int:
+    if isinstance(given, int):
+        return given
+    raise FuseboxError("E0207", f"{what} is an integer", repr(given))
+
+
+def _list(given: object, what: str) -> list[Any]:
     if isinstance(given, (list, tuple)):
-        return [raw(v) for v in given]
-    raise FuseboxError("E0207", f"{what} is a list of integers and scalars", repr(given))
+        return list(given)
+    raise FuseboxError("E0207", f"{what} is a list", repr(given))
+
+
+def _raw_list(given: object, what: str) -> list[object]:
+    return [raw(v) for v in _list(given, what)]
 
 
 class Ops(Pointwise):
@@ -47,10 +57,10 @@ class Ops(Pointwise):
         return self._reduce("min", arg, dims, keepdim, dtype)
 
     def var(self, arg: Tensor, dims: Dims = None, correction: int = 1, keepdim: bool = False) -> Tensor:
-        return self._tensor(self._fd.program.var(raw_tensor(arg), self._dims(dims), correction, keepdim))
+        return self._tensor(self._fd.program.var(raw_tensor(arg), self._dims(dims), _integer(correction, "correction"), bool(keepdim)))
 
     def var_mean(self, arg: Tensor, dims: Dims = None, correction: int = 1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-        var, mean = self._fd.program.var_mean(raw_tensor(arg), self._dims(dims), correction, keepdim)
+        var, mean = self._fd.program.var_mean(raw_tensor(arg), self._dims(dims), _integer(correction, "correction"), bool(keepdim))
         return self._tensor(var), self._tensor(mean)
 
     def welford(self, arg: Tensor, dims: Dims = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -60,7 +70,7 @@ class Ops(Pointwise):
 
     # -- metadata
     def broadcast(self, arg: Tensor, is_broadcast_dim: Sequence[bool]) -> Tensor:
-        return self._tensor(self._fd.program.broadcast(raw_tensor(arg), [bool(b) for b in is_broadcast_dim]))
+        return self._tensor(self._fd.program.broadcast(raw_tensor(arg), [bool(b) for b in _list(is_broadcast_dim, "is_broadcast_dim")]))
 
     def broadcast_in_dim(self, arg: Tensor, shape: Extents, broadcast_dims: Sequence[int]) -> Tensor:
         dims = _integers(broadcast_dims, "broadcast_dims")
@@ -78,7 +88,7 @@ class Ops(Pointwise):
         return self._tensor(self._fd.program.shaped("expand", raw_tensor(arg), _raw_list(shape, "shape"), []))
 
     def squeeze(self, arg: Tensor, dims: int | Sequence[int], squeeze_expanded: bool = False) -> Tensor:
-        return self._tensor(self._fd.program.squeeze(raw_tensor(arg), _integers(dims, "dims"), squeeze_expanded))
+        return self._tensor(self._fd.program.squeeze(raw_tensor(arg), _integers(dims, "dims"), bool(squeeze_expanded)))
 
     def slice(self, arg: Tensor, start_indices: Extents, end_indices: Extents, strides: Extents | None = None) -> Tensor:
         return self._tensor(
@@ -91,7 +101,7 @@ class Ops(Pointwise):
 
     # -- sizes
     def size(self, arg: Tensor, dim: int) -> Scalar:
-        scalar = self._fd.wrap(self._fd.program.size(raw_tensor(arg), dim))
+        scalar = self._fd.wrap(self._fd.program.size(raw_tensor(arg), _integer(dim, "dim")))
         assert isinstance(scalar, Scalar)
         return scalar
 
@@ -111,22 +121,22 @@ class Ops(Pointwise):
         return self._tensor(self._fd.program.pad(raw_tensor(arg), _raw_list(pad_widths, "pad_widths"), raw(value)))
 
     def cat(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-        return self._tensor(self._fd.program.cat([raw_tensor(t) for t in tensors], dim))
+        return self._tensor(self._fd.program.cat([raw_tensor(t) for t in _list(tensors, "tensors")], _integer(dim, "dim")))
 
     def select(self, arg: Tensor, index: int | Scalar, dim: int) -> Tensor:
-        return self._tensor(self._fd.program.indexed("select", raw_tensor(arg), raw(index), dim))
+        return self._tensor(self._fd.program.indexed("select", raw_tensor(arg), raw(index), _integer(dim, "dim")))
 
     def index_select(self, arg: Tensor, index: Tensor, dim: int) -> Tensor:
-        return self._tensor(self._fd.program.indexed("index_select", raw_tensor(arg), raw(index), dim))
+        return self._tensor(self._fd.program.indexed("index_select", raw_tensor(arg), raw_tensor(index), _integer(dim, "dim")))
 
     def gather(self, arg: Tensor, index: Tensor, dim: int) -> Tensor:
-        return self._tensor(self._fd.program.indexed("gather", raw_tensor(arg), raw_tensor(index), dim))
+        return self._tensor(self._fd.program.indexed("gather", raw_tensor(arg), raw_tensor(index), _integer(dim, "dim")))
 
     def take_along_axis(self, arg: Tensor, index: Tensor, dim: int) -> Tensor:
-        return self._tensor(self._fd.program.indexed("take_along_axis", raw_tensor(arg), raw_tensor(index), dim))
+        return self._tensor(self._fd.program.indexed("take_along_axis", raw_tensor(arg), raw_tensor(index), _integer(dim, "dim")))
 
     def scatter(self, arg: Tensor, index: Tensor, src: Operand, dim: int) -> Tensor:
-        return self._tensor(self._fd.program.scatter(raw_tensor(arg), raw_tensor(index), raw(src), dim))
+        return self._tensor(self._fd.program.scatter(raw_tensor(arg), raw_tensor(index), raw(src), _integer(dim, "dim")))
 
     def embedding_fwd(
         self,
@@ -144,7 +154,7 @@ class Ops(Pointwise):
         return self._tensor(self._fd.program.embedding(raw_tensor(input), raw_tensor(weight)))
 
     def triu(self, arg: Tensor, diagonal: int = 0) -> Tensor:
-        return self._tensor(self._fd.program.triu(raw_tensor(arg), diagonal))
+        return self._tensor(self._fd.program.triu(raw_tensor(arg), _integer(diagonal, "diagonal")))
 
     # -- helpers
     def _reduce(self, op: str, arg: Tensor, dims: object, keepdim: object, dtype: object) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 
@@ -44,5 +45,7 @@ def replay(
 ) -> Replay:
     """Computes every stage of a bundle's run again. `on`: cuda, host or aten, the recorded executor where none is given; `start`: fusion, scheduled,
     kernel or source, the stage up to which programs are taken from the bundle."""
+    with contextlib.suppress(ImportError):
+        import torch  # noqa: F401  what ATen runs finds PyTorch's libraries in the process
     result = _fusebox.replay(os.fspath(path), on, start, trust_artifacts, threads)
     return Replay(result["program"], result["executor"], tuple(Stage(*s) for s in result["stages"]))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, NoReturn, Sequence
 
-from fusebox.enums import CacheOp, LoadStoreOpType, MemoryType, ParallelType, SwizzleType
+from fusebox.enums import CacheOp, LoadStoreOpType, MemoryType, ParallelType, SwizzleType, word
 from fusebox.errors import FuseboxError
-from fusebox.values import Scalar, Tensor
+from fusebox.values import Scalar, Tensor, raw_tensor
 
 if TYPE_CHECKING:
     from fusebox.definition import FusionDefinition
@@ -19,7 +19,7 @@ Word = int | tuple[str, str]
 
 
 def _words(tensors: Iterable[Tensor]) -> list[Word]:
-    return [(t.name, "") for t in tensors]
+    return [(raw_tensor(t).name, "") for t in tensors]
 
 
 class Schedule:
@@ -66,7 +66,7 @@ class Schedule:
     def swizzle(self, tensor: Tensor, swizzle_type: SwizzleType, x: int, y: int) -> None:
         first, second = tensor.axis(x).name, tensor.axis(y).name
         names = [self._fd.program.fresh_loop(tensor.name, n + "s") for n in (first, second)]
-        self.step("swizzle", [(tensor.name, first), (tensor.name, second)], names, swizzle=swizzle_type.value)
+        self.step("swizzle", [(tensor.name, first), (tensor.name, second)], names, swizzle=word(swizzle_type, SwizzleType))
 
     def resize(self, tensor: Tensor, axis: int, left: int | Scalar, right: int | Scalar) -> None:
         loop = tensor.axis(axis).name
@@ -110,7 +110,7 @@ class Schedule:
         return self._named(name)
 
     def set_memory_type(self, tensor: Tensor, memory_type: MemoryType) -> None:
-        self.step("set_memory_type", [(tensor.name, "")], **{"in": memory_type.value})
+        self.step("set_memory_type", [(tensor.name, "")], **{"in": word(memory_type, MemoryType)})
 
     def set_allocation(self, tensor: Tensor, axes: Sequence[int], contiguity: Sequence[bool] | None = None) -> None:
         """The order in which these loops are laid out, outermost first."""
@@ -198,7 +198,7 @@ class Schedule:
     def _copy(op_type: LoadStoreOpType, cache_op: CacheOp = CacheOp.unspecified) -> dict[str, object]:
         attributes: dict[str, object] = {}
         if op_type is not LoadStoreOpType.set:
-            attributes["copy"] = op_type.value
+            attributes["copy"] = word(op_type, LoadStoreOpType)
         if cache_op is not CacheOp.unspecified:
-            attributes["cache"] = cache_op.value
+            attributes["cache"] = word(cache_op, CacheOp)
         return attributes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Sequence, Union
 
 from fusebox import _fusebox
-from fusebox.enums import CacheOp, DataType, LoadStoreOpType, MemoryType, ParallelType, SwizzleType
+from fusebox.enums import CacheOp, DataType, LoadStoreOpType, MemoryType, ParallelType, SwizzleType, word
 from fusebox.errors import FuseboxError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Loop:
         self.parallel_type = ParallelType(parallel)
 
     def parallelize(self, parallel_type: ParallelType) -> None:
-        self.tensor.fd.sched.step("parallelize", [(self.tensor.name, self.name)], on=parallel_type.value)
+        self.tensor.fd.sched.step("parallelize", [(self.tensor.name, self.name)], on=word(parallel_type, ParallelType))
 
     def is_reduction(self) -> bool:
         return self.iter_type == "reduce"
