@@ -25,7 +25,8 @@ __device__ T relu(T x) {
 }
 template <class T>
 __device__ T sign(T x) {
-  return T((x > T(0)) - (x < T(0)));
+  if constexpr (T(-1) > T(0)) return T(x > T(0));  // unsigned
+  else return T((x > T(0)) - (x < T(0)));
 }
 template <class T>
 __device__ T threshold(T x, T limit, T value) {
