@@ -120,6 +120,8 @@ double value_of(OpKind kind, std::span<const Operand> o) {
   switch (kind) {
     case OpKind::kSqrt:
       return std::sqrt(o[0].v);
+    case OpKind::kLog1p:
+      return std::log1p(o[0].v);
     case OpKind::kFmod:
       return std::fmod(o[0].v, o[1].v);
     case OpKind::kRemainder: {

@@ -21,7 +21,8 @@ std::vector<int64_t> broadcast_shape(std::span<const Carried> operands) {
   return shape;
 }
 
-// The value in double, in a tensor of its own; undefined where ATen has no such function, or one that is not exact (sqrt may be MKL's).
+// The value in double, in a tensor of its own; undefined where ATen has no such function, or
+// none to rely on (sqrt may be MKL's, log1p is infinite near the largest numbers).
 at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
   const auto x = [&](size_t k) -> const at::Tensor& { return o[k].value; };
   switch (kind) {
@@ -84,17 +85,23 @@ at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
   }
 }
 
+// Sums of complex numbers part by part: ATen's scale the second operand by 1 + 0i first, which makes NaN of an infinity.
+at::Tensor by_parts(const at::Tensor& a, const at::Tensor& b, bool subtracts) {
+  const at::Tensor x = at::view_as_real(a), y = at::view_as_real(b);
+  const at::Tensor parts = subtracts ? at::sub(x, y) : at::add(x, y);
+  return at::view_as_complex(parts.stride(-1) == 1 ? parts : parts.contiguous());
+}
+
 at::Tensor complex_value_of(OpKind kind, std::span<const Carried> o) {
   const auto x = [&](size_t k) -> const at::Tensor& { return o[k].value; };
   switch (kind) {
     case OpKind::kNeg: return at::neg(x(0));
     case OpKind::kReciprocal: return at::reciprocal(x(0));
-    case OpKind::kAdd: return at::add(x(0), x(1));
-    case OpKind::kSub: return at::sub(x(0), x(1));
+    case OpKind::kAdd: return by_parts(x(0), x(1), false);
+    case OpKind::kSub: return by_parts(x(0), x(1), true);
     case OpKind::kMul: return at::mul(x(0), x(1));
     case OpKind::kDiv:
     case OpKind::kTruediv: return at::div(x(0), x(1));
-    case OpKind::kLerp: return at::add(x(0), at::mul(x(2), at::sub(x(1), x(0))));
     case OpKind::kAddcmul: return at::add(x(0), at::mul(at::mul(x(3), x(1)), x(2)));
     default: return {};
   }
