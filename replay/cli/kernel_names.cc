@@ -27,7 +27,7 @@ std::string program_name(const std::string& kernel_name, const Graph& ordered) {
     const std::string_view part(rest, end);
     if (part.empty()) return "%" + v.name;
     if (part.starts_with("_stride")) return "the stride of %" + v.name + " on axis " + std::string(part.substr(7));
-    return "%" + v.name + ", " + std::string(part.substr(1));
+    return "the " + std::string(part == "_acc" ? "accumulator" : part.substr(1)) + " of %" + v.name;
   }
   return {};
 }

@@ -50,7 +50,7 @@ int command_line(int argc, char** argv, Common& common) {
 implementation keeps.
 
 An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`, a generator (`normal`, `uniform LOW HIGH`,
-`integers LOW HIGH`, `boundary`, `constant VALUE`) and `seed N`; or a .npy file; or the value of a scalar.
+`integers LOW HIGH`, `boundary`, `constant value 1.5_f32`) and `seed N`; or a .npy file; or the value of a scalar.
 
   fusebox run corpus/programs/softmax.fir --check
   fusebox run corpus/programs/rope.fir --on cuda --record rope.fuse
