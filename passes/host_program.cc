@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ir/domain.h"
 #include "ir/error.h"
@@ -20,6 +21,7 @@ class HostBuilder {
 
   Graph run() {
     signature();
+    keep_overwritten_inputs();
     for (size_t i = 0; i < segmentation_.segments.size(); ++i) {
       const Segment& s = segmentation_.segments[i];
       for (const Crossing& c : s.outputs) destination(c);
@@ -61,6 +63,18 @@ class HostBuilder {
     }
   }
 
+  // An input that is an output as well as overwritten is given back as it was before the run.
+  void keep_overwritten_inputs() {
+    std::set<ValueId> overwritten;
+    for (const OutputRef& out : outputs(fusion_))
+      if (out.alias) overwritten.insert(out.alias);
+    for (const OutputRef& out : outputs(fusion_)) {
+      if (out.alias || !overwritten.contains(out.value) || kept_.contains(out.value)) continue;
+      kept_[out.value] = declare(out.value, {}, Storage::kAllocated);
+      host_.effect(OpKind::kCopyTensor, {kept_[out.value], tensors_.at(fusion_[out.value].name)}, {});
+    }
+  }
+
   ValueId scalar(ValueId v) {
     if (fusion_.is_constant(v)) return host_.constant(fusion_[v].dtype, *fusion_[v].constant);
     if (const auto it = scalars_.find(v); it != scalars_.end()) return it->second;
@@ -71,7 +85,8 @@ class HostBuilder {
   }
 
   // A tensor of the fusion as a tensor of the host program: `input`, or allocated.
-  ValueId declare(ValueId v, const std::vector<int64_t>& allocation_order = {}) {
+  enum class Storage { kAsDefined, kAllocated };
+  ValueId declare(ValueId v, const std::vector<int64_t>& allocation_order = {}, Storage storage = Storage::kAsDefined) {
     const Tensor old = fusion_.tensor_of(v);
     const auto from = logical_without_reductions(fusion_, old);
     std::vector<ValueId> extents, expanded;
@@ -95,7 +110,7 @@ class HostBuilder {
     made.memory = MemoryType::kGlobal;
     for (DomainId d : old.allocation)
       if (const size_t i = position_in(from, d); i < logical.size()) made.allocation.push_back(logical[i]);
-    if (fusion_[fusion_[v].def].kind == OpKind::kInput) {
+    if (storage == Storage::kAsDefined && fusion_[fusion_[v].def].kind == OpKind::kInput) {
       made.contiguity = old.contiguity;
       append(h(), Graph::body(), Op{OpKind::kInput, {}, {t}, {}, {}});
       return t;
@@ -221,7 +236,8 @@ class HostBuilder {
         continue;
       }
       const ValueId alias = out.alias ? tensors_.at(fusion_[out.alias].name) : ValueId();
-      const ValueId v = out.alias ? alias : tensors_.at(fusion_[out.value].name);
+      const auto kept = kept_.find(out.value);
+      const ValueId v = out.alias ? alias : kept != kept_.end() ? kept->second : tensors_.at(fusion_[out.value].name);
       host_.effect(OpKind::kOutput, {v, alias}, {});
     }
   }
@@ -233,6 +249,7 @@ class HostBuilder {
   std::map<ValueId, ValueId> scalars_;
   std::map<std::string, ValueId> tensors_;
   std::vector<std::string> allocated_;
+  std::map<ValueId, ValueId> kept_;  // copies of inputs, by the fusion's value
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr std::string_view kAccumulate = R"(fusion @accumulate {
   %x = input f32[%n] contiguous
   %sum = add %total, %x
   %twice = add %sum, %sum
-  output %sum over %total
+  output %sum alias %total
   output %twice
 }
 inputs @accumulate host {

@@ -23,7 +23,7 @@ constexpr std::string_view kProgram = R"(fusion @program {
   %s = sum %x over [1]
   %t = add %s, %c
   output %s
-  output %t over %c
+  output %t alias %c
 }
 inputs @program host {
   %x = f32[3, 37] normal seed 1
