@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(, From, ::testing::Values(ReplayFrom::kFusion, ReplayFr
 
 TEST(Replay, OfASchedule) {
   RunOptions options;
-  options.steps = parse_steps("split %t.i0 by 2 -> o, t\ntransform_like %t to []\ninline_most of []\n");
+  options.steps = parse_steps("split %t.i0 by 2 -> o, t\ntransform_like %t to []\nparallelize %t.o on grid.x\nparallelize %t.t on block.x\nparallelize_like %t to []\n");
   const Bundle b = recorded(options);
   ASSERT_FALSE(b.ranks[0].failure) << b.ranks[0].failure->message;
   EXPECT_TRUE(replay(b).identical());
