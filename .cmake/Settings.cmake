@@ -40,8 +40,8 @@ if(FUSEBOX_SANITIZE)
   add_compile_options(-fsanitize=${FUSEBOX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${FUSEBOX_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # GCC reports false positives of these two under sanitizers.
-    add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow)
+    # GCC reports false positives of these under sanitizers.
+    add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
   endif()
 endif()
 if(FUSEBOX_FUZZ)

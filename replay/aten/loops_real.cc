@@ -122,6 +122,8 @@ double value_of(OpKind kind, std::span<const Operand> o) {
       return std::sqrt(o[0].v);
     case OpKind::kLog1p:
       return std::log1p(o[0].v);
+    case OpKind::kPow:
+      return std::pow(o[0].v, o[1].v);
     case OpKind::kFmod:
       return std::fmod(o[0].v, o[1].v);
     case OpKind::kRemainder: {

@@ -22,7 +22,7 @@ std::vector<int64_t> broadcast_shape(std::span<const Carried> operands) {
 }
 
 // The value in double, in a tensor of its own; undefined where ATen has no such function, or
-// none to rely on (sqrt may be MKL's, log1p is infinite near the largest numbers).
+// none to rely on (sqrt may be MKL's; log1p, and pow on some processors, are infinite near the largest numbers).
 at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
   const auto x = [&](size_t k) -> const at::Tensor& { return o[k].value; };
   switch (kind) {
@@ -49,8 +49,6 @@ at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
     case OpKind::kLgamma: return at::lgamma(x(0));
     case OpKind::kLog: return at::log(x(0));
     case OpKind::kLog10: return at::log10(x(0));
-    // The vectorized log1p of PyTorch overflows near the largest double.
-    case OpKind::kLog1p: return at::where(x(0) > 1e300, at::log(x(0)), at::log1p(x(0)));
     case OpKind::kLog2: return at::log2(x(0));
     case OpKind::kNeg: return at::neg(x(0));
     case OpKind::kRelu: return at::relu(x(0));
@@ -71,7 +69,6 @@ at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
     case OpKind::kDiv:
     case OpKind::kTruediv: return at::div(x(0), x(1));
     case OpKind::kAtan2: return at::atan2(x(0), x(1));
-    case OpKind::kPow: return at::pow(x(0), x(1));
     case OpKind::kMinimum: return at::minimum(x(0), x(1));
     case OpKind::kMaximum: return at::maximum(x(0), x(1));
     case OpKind::kNextafter:
