@@ -15,12 +15,6 @@ const Form* look_up(const std::vector<std::pair<DomainId, Form>>& list, DomainId
 
 }  // namespace
 
-bool makes_logical(const Graph& g, const Tensor& t, const Transform& transform) {
-  if (t.root.empty()) return false;
-  return std::any_of(t.logical.begin(), t.logical.end(),
-                     [&](DomainId d) { return follows_from(g, d, transform.outputs[0]); });
-}
-
 Form DomainValues::inner_extent(const Transform& t) { return extent(t.outputs[1]); }
 
 Form DomainValues::extent(DomainId d) {
@@ -160,10 +154,11 @@ std::vector<DomainCheck> DomainValues::checks() {
     result.push_back({d, v, e, lower});
   };
   const Tensor& t = g_[tensor_];
+  const auto of_op = op_transforms(g_, t);
   for (DomainId d : climbed_) {
     // What pad does from root to logical is no hole: it guards its own reads.
-    const bool op_resize = std::any_of(t.transforms.begin(), t.transforms.end(), [&](TransformId id) {
-      return g_[id].inputs[0] == d && g_[id].kind == TransformKind::kResize && makes_logical(g_, t, g_[id]);
+    const bool op_resize = std::any_of(of_op.begin(), of_op.end(), [&](TransformId id) {
+      return g_[id].inputs[0] == d && g_[id].kind == TransformKind::kResize;
     });
     if (!op_resize) add(d, true);
   }

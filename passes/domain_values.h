@@ -57,7 +57,4 @@ class DomainValues {
   std::vector<DomainId> descended_;  // resize outputs reached from their inputs
 };
 
-// The transforms that make a tensor's logical domain from its root: what an op such as reshape, pad or slice does.
-bool makes_logical(const Graph& g, const Tensor& t, const Transform& transform);
-
 }  // namespace fusebox
