@@ -47,7 +47,8 @@ class Compiler {
 
   Bytecode run() {
     if (g_.level != Level::kKernel)
-      throw Error(ErrorCode::kWrongLevel, "only a kernel program becomes bytecode; lower the fusion first", "@" + g_.name);
+      throw Error(ErrorCode::kWrongLevel, "only a kernel program becomes bytecode; lower the fusion first",
+                  "@" + g_.name);
     out_.name = g_.name;
     out_.index_bits = g_.index_bits;
     registers_.assign(g_.values.size(), kNoRegister);
@@ -86,7 +87,8 @@ class Compiler {
   }
   uint32_t optional_register(ValueId v, Dtype wanted) { return v ? as(v, wanted) : kNoRegister; }
   uint32_t buffer_of(ValueId v) const {
-    if (buffers_[v.index] == kNoBuffer) throw Error(ErrorCode::kWrongKind, "this op needs a buffer", v ? place(v) : std::string());
+    if (buffers_[v.index] == kNoBuffer)
+      throw Error(ErrorCode::kWrongKind, "this op needs a buffer", v ? place(v) : std::string());
     return buffers_[v.index];
   }
   bool is_uniform(uint32_t r) const { return r == kNoRegister || out_.registers[r].uniform; }
@@ -95,10 +97,13 @@ class Compiler {
   uint32_t as(ValueId v, Dtype wanted) {
     const uint32_t have = register_of(v);
     const Dtype dtype = g_[v].dtype;
-    if (register_dtype(dtype) == register_dtype(wanted) && is_storage_only(dtype) == is_storage_only(wanted)) return have;
+    if (register_dtype(dtype) == register_dtype(wanted) && is_storage_only(dtype) == is_storage_only(wanted))
+      return have;
     if (is_storage_only(dtype) || is_storage_only(wanted))
-      throw Error(ErrorCode::kUnsupportedDtype,
-                  "there is no conversion from " + std::string(text(dtype)) + " to " + std::string(text(wanted)) + " yet", place(v));
+      throw Error(
+          ErrorCode::kUnsupportedDtype,
+          "there is no conversion from " + std::string(text(dtype)) + " to " + std::string(text(wanted)) + " yet",
+          place(v));
     for (const Conversion& c : conversions_)
       if (c.value == v && c.dtype == wanted) return c.reg;
     const bool is_fixed = g_[v].constant.has_value() || is_parameter(v);
@@ -195,7 +200,8 @@ class Compiler {
         return welford(op);
       default:
         if (math_class(op.kind) == MathClass::kNotMath)
-          throw Error(ErrorCode::kUnsupportedOp, std::string(row_of(op.kind).text) + " has no place in a kernel on the host",
+          throw Error(ErrorCode::kUnsupportedOp,
+                      std::string(row_of(op.kind).text) + " has no place in a kernel on the host",
                       op.results.empty() ? "" : place(op.results[0]));
         return math(op);
     }
@@ -224,8 +230,8 @@ class Compiler {
   void allocate(const Op& op) {
     const ValueId v = op.results[0];
     const MemoryType declared = g_.tensor_of(v).memory;
-    const auto memory =
-        op.attrs.enumerator<MemoryType>(AttrKey::kMemory, declared == MemoryType::kUnset ? MemoryType::kLocal : declared);
+    const auto memory = op.attrs.enumerator<MemoryType>(AttrKey::kMemory,
+                                                        declared == MemoryType::kUnset ? MemoryType::kLocal : declared);
     if (memory != MemoryType::kLocal && memory != MemoryType::kShared)
       throw Error(ErrorCode::kInvalidGraph, "a kernel allocates local or shared memory only", place(v));
     const uint32_t buffer = add_buffer(v, memory);
@@ -237,7 +243,8 @@ class Compiler {
       const auto elements = constant_integer(g_, op.operands[0]);
       // 1 MiB for each thread is far more than a GPU has registers and stack for.
       if (!elements || *elements < 0 || *elements > (1 << 20))
-        throw Error(ErrorCode::kInvalidGraph, "local memory needs a constant size of at most 1048576 elements", place(v));
+        throw Error(ErrorCode::kInvalidGraph, "local memory needs a constant size of at most 1048576 elements",
+                    place(v));
       b.elements = *elements;
       b.local_offset = local_bytes_;
       b.local_first = local_elements_;
@@ -249,7 +256,8 @@ class Compiler {
       i.args[0] = as(op.operands[0], Dtype::kIndex);
       i.args[1] = optional_register(operand(op, 1), Dtype::kIndex);
       if (!is_uniform(i.args[0]) || !is_uniform(i.args[1]))
-        throw Error(ErrorCode::kInvalidGraph, "the size and offset of shared memory must be the same in all threads", place(v));
+        throw Error(ErrorCode::kInvalidGraph, "the size and offset of shared memory must be the same in all threads",
+                    place(v));
     }
     emit(i);
   }
@@ -279,7 +287,8 @@ class Compiler {
     i.dtype = out_.buffers[i.buffer].dtype;
     out_.buffers[i.buffer].is_stored = true;
     if (g_[op.operands[2]].dtype != i.dtype)
-      throw Error(ErrorCode::kInvalidGraph, "a store takes a value of its buffer's dtype; cast it first", place(op.operands[2]));
+      throw Error(ErrorCode::kInvalidGraph, "a store takes a value of its buffer's dtype; cast it first",
+                  place(op.operands[2]));
     i.args[0] = as(op.operands[1], Dtype::kIndex);
     i.args[1] = register_of(op.operands[2]);
     i.args[2] = optional_register(operand(op, 3), Dtype::kBool);
@@ -289,8 +298,8 @@ class Compiler {
   void copy(const Op& op) {
     const auto kind = op.attrs.enumerator<CopyKind>(AttrKey::kCopyKind);
     if (kind == CopyKind::kTma || kind == CopyKind::kLoadMatrix)
-      throw Error(ErrorCode::kUnsupportedOp, "a copy of kind " + std::string(text(kind)) + " does not run on the host yet",
-                  place(op.operands[0]));
+      throw Error(ErrorCode::kUnsupportedOp,
+                  "a copy of kind " + std::string(text(kind)) + " does not run on the host yet", place(op.operands[0]));
     Instruction i{.opcode = Opcode::kCopy};
     i.buffer = buffer_of(op.operands[0]);
     i.from = buffer_of(op.operands[2]);
@@ -382,20 +391,24 @@ class Compiler {
                                                 : Opcode::kBlockBroadcast;
     const FormatRow& format = *row_of(op.kind).format;
     const auto ranges = slot_ranges(format, op.operands.size());
-    if (!ranges) throw Error(ErrorCode::kOperandCount, "a collective has as many initial values as values", place(op.results[0]));
+    if (!ranges)
+      throw Error(ErrorCode::kOperandCount, "a collective has as many initial values as values", place(op.results[0]));
     const auto slot = [&](std::string_view keyword) {
       for (int s = 0; s < format.slot_count; ++s)
         if (format.slots[s].keyword == keyword) return (*ranges)[static_cast<size_t>(s)];
       return SlotRange{};
     };
     const auto at = [&](SlotRange range, size_t k) { return op.operands[range.begin + k]; };
-    const SlotRange values = slot("value"), inits = slot("init"), workspaces = slot("in"), predicate = slot("if"), sync = slot("sync");
+    const SlotRange values = slot("value"), inits = slot("init"), workspaces = slot("in"), predicate = slot("if"),
+                    sync = slot("sync");
     if (values.count != op.results.size())
-      throw Error(ErrorCode::kOperandCount, "a collective has one result for each value", op.results.empty() ? "" : place(op.results[0]));
+      throw Error(ErrorCode::kOperandCount, "a collective has one result for each value",
+                  op.results.empty() ? "" : place(op.results[0]));
     const auto dtype_of = [&](size_t k) { return g_[op.results[k]].dtype; };
     if (predicate.count != 0) i.args[0] = optional_register(at(predicate, 0), Dtype::kBool);
     i.values = list(values.count, [&](size_t k) { return as(at(values, k), dtype_of(k)); });
-    if (inits.count == values.count) i.inits = list(inits.count, [&](size_t k) { return as(at(inits, k), dtype_of(k)); });
+    if (inits.count == values.count)
+      i.inits = list(inits.count, [&](size_t k) { return as(at(inits, k), dtype_of(k)); });
     i.workspaces = list(workspaces.count, [&](size_t k) {
       const uint32_t b = buffer_of(at(workspaces, k));
       out_.buffers[b].is_stored = true;
@@ -411,19 +424,22 @@ class Compiler {
     for (const int64_t t : op.attrs.ints(AttrKey::kThreads)) {
       const auto p = static_cast<ParallelType>(t);
       if (!is_thread(p) || (is_grid(p) && i.opcode != Opcode::kGridReduce))
-        throw Error(ErrorCode::kBadAttribute, "a collective goes over thread coordinates; those of the grid only in grid_reduce",
+        throw Error(ErrorCode::kBadAttribute,
+                    "a collective goes over thread coordinates; those of the grid only in grid_reduce",
                     place(op.results[0]));
       i.threads |= 1u << t;
     }
     if (i.opcode != Opcode::kBlockBroadcast) {
       if (values.count != (i.reduce == ReduceOp::kWelford ? 3u : 1u))
-        throw Error(ErrorCode::kOperandCount, "welford combines three values, other reductions one", place(op.results[0]));
+        throw Error(ErrorCode::kOperandCount, "welford combines three values, other reductions one",
+                    place(op.results[0]));
       if (i.args[0] != kNoRegister && i.inits.count == 0)
         throw Error(ErrorCode::kOperandCount, "threads that take no part need an initial value", place(op.results[0]));
     }
     i.dtype = dtype_of(0);
     out_.has_grid_sync |= i.opcode == Opcode::kGridReduce;
-    i.results = list(op.results.size(), [&](size_t k) { return registers_[op.results[k].index] = new_register(dtype_of(k), false); });
+    i.results = list(op.results.size(),
+                     [&](size_t k) { return registers_[op.results[k].index] = new_register(dtype_of(k), false); });
     emit(i);
   }
 
@@ -463,10 +479,12 @@ class Compiler {
     const Dtype declared = g_[result].dtype;
     std::array<Dtype, 4> dtypes{};
     const size_t count = op.operands.size();
-    if (count == 0 || count > 4) throw Error(ErrorCode::kOperandCount, "this op has the wrong number of operands", place(result));
+    if (count == 0 || count > 4)
+      throw Error(ErrorCode::kOperandCount, "this op has the wrong number of operands", place(result));
     for (size_t k = 0; k < count; ++k) {
       if (!op.operands[k] || g_.is_tensor(op.operands[k]))
-        throw Error(ErrorCode::kWrongKind, std::string(row_of(op.kind).text) + " takes scalars in a kernel; load them first", place(result));
+        throw Error(ErrorCode::kWrongKind,
+                    std::string(row_of(op.kind).text) + " takes scalars in a kernel; load them first", place(result));
       dtypes[k] = g_[op.operands[k]].dtype;
     }
     MathPlan plan;
@@ -502,8 +520,10 @@ class Compiler {
       return;
     }
     if (is_storage_only(have) || is_storage_only(wanted))
-      throw Error(ErrorCode::kUnsupportedDtype,
-                  "there is no conversion from " + std::string(text(have)) + " to " + std::string(text(wanted)) + " yet", place(result));
+      throw Error(
+          ErrorCode::kUnsupportedDtype,
+          "there is no conversion from " + std::string(text(have)) + " to " + std::string(text(wanted)) + " yet",
+          place(result));
     Instruction i{.opcode = Opcode::kConvert};
     i.args[0] = register_of(from);
     i.uniform = is_uniform(i.args[0]);

@@ -2,9 +2,11 @@
 // executor for every group of threads. Compilation is pure; the bytecode is a value and holds no pointers.
 //
 // Invariants:
-// - one instruction stands for one kernel op on all threads (lanes) of a group; conversions between dtypes are instructions of
+// - one instruction stands for one kernel op on all threads (lanes) of a group; conversions between dtypes are
+// instructions of
 //   their own that do not count as work (`counts` is false);
-// - a register that is `uniform` has one element for the whole group and its instructions run once; all others have one a lane;
+// - a register that is `uniform` has one element for the whole group and its instructions run once; all others have one
+// a lane;
 // - an instruction's result register never shares storage with one of its operands, but for a conversion in place;
 // - control flow is structured: `target` of if, else, for leads to an instruction behind the region.
 //
@@ -23,7 +25,8 @@ namespace fusebox {
 inline constexpr uint32_t kNoRegister = 0xffffffffu;
 inline constexpr uint32_t kNoBuffer = 0xffffffffu;
 
-// The dtype in which a value stands in a register: reduced floats as float, index as int64, storage-only dtypes as their bytes.
+// The dtype in which a value stands in a register: reduced floats as float, index as int64, storage-only dtypes as
+// their bytes.
 Dtype register_dtype(Dtype d);
 
 enum class Opcode : uint8_t {
@@ -31,22 +34,22 @@ enum class Opcode : uint8_t {
   kConvert,      // dst = args[0] from `dtype` to `to`; in place where dst is args[0]
   kThreadIndex,  // dst; `parallel`
   kThreadCount,
-  kAllocate,     // buffer; args: elements, byte offset
-  kLoad,         // dst = buffer[args[0]], if args[1], else args[2]
-  kStore,        // buffer[args[0]] = args[1], if args[2]
-  kCopy,         // buffer[args[0]] = from[args[1]], if args[2]; `immediate` elements
-  kIf,           // args[0]; where no lane is left: to target
-  kElse,         // args[0]; turns the lanes over; where none is left: to target
+  kAllocate,  // buffer; args: elements, byte offset
+  kLoad,      // dst = buffer[args[0]], if args[1], else args[2]
+  kStore,     // buffer[args[0]] = args[1], if args[2]
+  kCopy,      // buffer[args[0]] = from[args[1]], if args[2]; `immediate` elements
+  kIf,        // args[0]; where no lane is left: to target
+  kElse,      // args[0]; turns the lanes over; where none is left: to target
   kEndIf,
-  kJump,         // after the then-region of a uniform `if`
-  kFor,          // dst = args[0] while dst < args[1]; where no lane is left: to target
-  kEndFor,       // dst += args[2]; while dst < args[1]: to target
+  kJump,    // after the then-region of a uniform `if`
+  kFor,     // dst = args[0] while dst < args[1]; where no lane is left: to target
+  kEndFor,  // dst += args[2]; while dst < args[1]: to target
   kBarrier,
-  kGridBarrier,     // buffer, immediate: slot
-  kBlockReduce,     // lists: results, values, inits, workspaces; args[0]: participation
+  kGridBarrier,  // buffer, immediate: slot
+  kBlockReduce,  // lists: results, values, inits, workspaces; args[0]: participation
   kGridReduce,
   kBlockBroadcast,
-  kWelford,         // lists: results (3), values (6); in `dtype`
+  kWelford,  // lists: results (3), values (6); in `dtype`
   kEnd,
 };
 
@@ -61,7 +64,7 @@ struct Instruction {
   bool counts = true;
   ParallelType parallel = ParallelType::kSerial;
   ReduceOp reduce = ReduceOp::kSum;
-  bool all = false;      // a collective's result goes to every thread
+  bool all = false;          // a collective's result goes to every thread
   bool check_index = false;  // the result is an index and must fit the kernel's index width
   OpKind math = OpKind::kSet;
   Dtype dtype = Dtype::kIndex;
@@ -71,10 +74,10 @@ struct Instruction {
   uint32_t buffer = kNoBuffer;
   uint32_t from = kNoBuffer;  // copy: the source; grid_reduce: the counters, if it has any
   uint32_t target = 0;
-  uint32_t threads = 0;       // a collective's coordinates: bit i for ParallelType i
+  uint32_t threads = 0;  // a collective's coordinates: bit i for ParallelType i
   int64_t immediate = 0;
   ListRange results = {}, values = {}, inits = {}, workspaces = {};  // registers; workspaces: buffers
-  uint32_t origin = 0;        // in Bytecode::origins
+  uint32_t origin = 0;                                               // in Bytecode::origins
 };
 
 struct BytecodeRegister {
@@ -109,7 +112,8 @@ struct BytecodeConstant {
   Dtype dtype;
 };
 
-// What a finding says of an instruction: the op, and the line on which the kernel's text has it (the kernel's first line is 1).
+// What a finding says of an instruction: the op, and the line on which the kernel's text has it (the kernel's first
+// line is 1).
 struct BytecodeOrigin {
   OpId op;
   OpKind kind;
@@ -126,17 +130,17 @@ struct Bytecode {
   std::vector<Instruction> code;
   std::vector<uint32_t> lists;
   std::vector<BytecodeOrigin> origins;
-  uint32_t uniform_bytes = 0;       // of all uniform registers
-  uint32_t lane_bytes = 0;          // of all other registers, for one lane
-  uint32_t local_bytes = 0;         // of local buffers, for one lane
+  uint32_t uniform_bytes = 0;  // of all uniform registers
+  uint32_t lane_bytes = 0;     // of all other registers, for one lane
+  uint32_t local_bytes = 0;    // of local buffers, for one lane
   uint32_t local_elements = 0;
-  uint32_t mask_depth = 0;          // nesting of divergent control flow
-  uint32_t shared_granule = 0;      // bytes of the smallest element kept in shared memory; 0: none
+  uint32_t mask_depth = 0;      // nesting of divergent control flow
+  uint32_t shared_granule = 0;  // bytes of the smallest element kept in shared memory; 0: none
   bool has_grid_sync = false;
 };
 
-// Throws kWrongLevel for a graph of another level, kUnsupportedOp and kUnsupportedDtype for what no host can compute yet,
-// kInvalidGraph where an operand breaks the kernel contract (a local buffer of run-time size, for one).
+// Throws kWrongLevel for a graph of another level, kUnsupportedOp and kUnsupportedDtype for what no host can compute
+// yet, kInvalidGraph where an operand breaks the kernel contract (a local buffer of run-time size, for one).
 Bytecode compile_bytecode(const Graph& kernel);
 
 }  // namespace fusebox

@@ -190,14 +190,15 @@ MathPlan math_plan(OpKind kind, std::span<const Dtype> operands, Dtype result) {
   if (plan.kind == MathClass::kNotMath || plan.kind == MathClass::kMove || plan.kind == MathClass::kCast) return plan;
   if (plan.kind == MathClass::kLogical) {
     if (std::any_of(operands.begin(), operands.end(), is_storage_only))
-      throw Error(ErrorCode::kUnsupportedDtype, std::string(row_of(kind).text) + " has no arithmetic for dtypes that are data only");
+      throw Error(ErrorCode::kUnsupportedDtype,
+                  std::string(row_of(kind).text) + " has no arithmetic for dtypes that are data only");
     return {plan.kind, Dtype::kBool, Dtype::kBool};
   }
   const Dtype common = common_operand_dtype(kind, operands);
   if (is_storage_only(common) || is_storage_only(result)) {
     if (plan.kind == MathClass::kSelect && common == result) return {plan.kind, common, common};
-    throw Error(ErrorCode::kUnsupportedDtype,
-                std::string(row_of(kind).text) + " has no arithmetic for " + std::string(text(common)) + "; cast it first");
+    throw Error(ErrorCode::kUnsupportedDtype, std::string(row_of(kind).text) + " has no arithmetic for " +
+                                                  std::string(text(common)) + "; cast it first");
   }
   plan.compute = compute_dtype(common);
   // An index that meets an integer is still checked as an index where the result is one.
@@ -205,7 +206,8 @@ MathPlan math_plan(OpKind kind, std::span<const Dtype> operands, Dtype result) {
   const bool is_exact_class = is_integer(common) || is_boolean(common);
   switch (plan.kind) {
     case MathClass::kFloating:
-      if (is_exact_class) plan.compute = is_floating(result) || is_complex(result) ? compute_dtype(result) : Dtype::kFloat;
+      if (is_exact_class)
+        plan.compute = is_floating(result) || is_complex(result) ? compute_dtype(result) : Dtype::kFloat;
       plan.native = plan.compute;
       break;
     case MathClass::kArithmetic:

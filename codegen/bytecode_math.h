@@ -1,5 +1,5 @@
-// How the kernel ops that compute are carried out: which class an op is of, and with that the dtype it computes in and the
-// dtype that comes out before rounding.
+// How the kernel ops that compute are carried out: which class an op is of, and with that the dtype it computes in and
+// the dtype that comes out before rounding.
 //
 //   math_plan(OpKind::kLt, {bf16, f32}, bool)  ->  {class kCompare, compute f32, native bool}
 #pragma once
@@ -11,8 +11,8 @@
 namespace fusebox {
 
 enum class MathClass : uint8_t {
-  kNotMath,     // control, memory, threads, or not of kernel level
-  kMove,        // set, segment_set: the value itself
+  kNotMath,  // control, memory, threads, or not of kernel level
+  kMove,     // set, segment_set: the value itself
   kCast,
   kArithmetic,  // in the operands' common dtype; bool as 0 and 1
   kFloating,    // integers and bool become the result's dtype

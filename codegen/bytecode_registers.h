@@ -1,6 +1,6 @@
-// Where registers stand: each register that is not uniform gets bytes of the lane file for as long as it lives, so that the
-// registers of a loop stay in the nearest cache. Live from its first definition to its last use, and to the end of every loop that
-// it is used in but not defined in.
+// Where registers stand: each register that is not uniform gets bytes of the lane file for as long as it lives, so that
+// the registers of a loop stay in the nearest cache. Live from its first definition to its last use, and to the end of
+// every loop that it is used in but not defined in.
 #pragma once
 
 #include <vector>

@@ -449,8 +449,9 @@ CudaSource Emitter::emit() {
 
 // 177: a value that nothing reads, such as the operand of isnan of an integer.
 // 186: comparisons with zero that templates make of unsigned dtypes.
-constexpr std::string_view kCompileOptions[] = {"--diag-suppress=186", "--std=c++17",     "--fmad=false",     "--ftz=false",
-                                                "--prec-div=true", "--prec-sqrt=true", "--diag-suppress=177"};
+constexpr std::string_view kCompileOptions[] = {"--diag-suppress=186", "--std=c++17",     "--fmad=false",
+                                                "--ftz=false",         "--prec-div=true", "--prec-sqrt=true",
+                                                "--diag-suppress=177"};
 
 }  // namespace
 

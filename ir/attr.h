@@ -1,5 +1,5 @@
-// Attributes: the constant parts of ops and steps, a short list sorted by key. One table (attr_table.inc) gives each key its
-// word in the text form and the kind of its value; enumerations are stored as their number.
+// Attributes: the constant parts of ops and steps, a short list sorted by key. One table (attr_table.inc) gives each
+// key its word in the text form and the kind of its value; enumerations are stored as their number.
 //
 //   Attrs a; a.set(AttrKey::kAxes, std::vector<int64_t>{1}); a.ints(AttrKey::kAxes)[0] == 1
 #pragma once

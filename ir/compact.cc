@@ -1,5 +1,5 @@
-// `compact`: renumbers a graph in text order. Text order: the ops of the body, depth first; at each op its operands that are
-// constants, then its results, each with its domains; then its regions, each index before the ops.
+// `compact`: renumbers a graph in text order. Text order: the ops of the body, depth first; at each op its operands
+// that are constants, then its results, each with its domains; then its regions, each index before the ops.
 #include <map>
 #include <tuple>
 
@@ -11,7 +11,10 @@ namespace {
 class Compactor {
  public:
   explicit Compactor(const Graph& g)
-      : g_(g), values_(g.values.size()), tensors_(g.tensors.size()), domains_(g.domains.size()),
+      : g_(g),
+        values_(g.values.size()),
+        tensors_(g.tensors.size()),
+        domains_(g.domains.size()),
         transforms_(g.transforms.size()) {}
 
   Graph run() {
@@ -32,7 +35,8 @@ class Compactor {
     if (mapped) return mapped;
     if (const auto& bits = g_[old].constant) {
       // One constant a value: the text form shows no more.
-      const auto [it, is_new] = constants_.try_emplace({g_[old].dtype, bits->low, bits->high}, ValueId(out_.values.size()));
+      const auto [it, is_new] =
+          constants_.try_emplace({g_[old].dtype, bits->low, bits->high}, ValueId(out_.values.size()));
       if (!is_new) return mapped = it->second;
     }
     mapped = ValueId(out_.values.size());

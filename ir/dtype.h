@@ -1,5 +1,5 @@
-// Element dtypes: one row each in dtype_table.inc. `index` is the type of sizes, strides and loop indices: 64 bits in data,
-// 32 or 64 in a kernel, chosen from the inputs when it is lowered.
+// Element dtypes: one row each in dtype_table.inc. `index` is the type of sizes, strides and loop indices: 64 bits in
+// data, 32 or 64 in a kernel, chosen from the inputs when it is lowered.
 //
 //   bits(Dtype::kBfloat16) == 16;  text(Dtype::kBfloat16) == "bf16";  parse_dtype("bf16") == Dtype::kBfloat16
 #pragma once
@@ -53,9 +53,9 @@ inline bool is_storage_only(Dtype d) {
 Dtype real_of(Dtype d);
 // The dtype in which arithmetic on `d` is carried out: float for reduced floats, else `d`.
 Dtype compute_dtype(Dtype d);
-// Type promotion as ATen's for two tensors of equal rank class: bool < integers < floating < complex, the wider of a class,
-// half with bfloat16 gives float, a float8 with another float gives the other, uint64 with a signed integer gives float
-// as ATen refuses it: here kDtypeMismatch.
+// Type promotion as ATen's for two tensors of equal rank class: bool < integers < floating < complex, the wider of a
+// class, half with bfloat16 gives float, a float8 with another float gives the other, uint64 with a signed integer
+// gives float as ATen refuses it: here kDtypeMismatch.
 Dtype promote(Dtype a, Dtype b);
 
 }  // namespace fusebox

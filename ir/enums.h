@@ -25,13 +25,13 @@ template <class E>
 constexpr std::span<const std::string_view> enum_texts();
 
 #define FUSEBOX_TEXT(name, text) std::string_view(text),
-#define FUSEBOX_TEXTS(type)                                                 \
+#define FUSEBOX_TEXTS(type)                                                            \
   inline constexpr std::string_view k##type##Texts[] = {FUSEBOX_##type(FUSEBOX_TEXT)}; \
-  template <>                                                               \
-  inline constexpr bool kIsProgramEnum<type> = true;                        \
-  template <>                                                               \
-  constexpr std::span<const std::string_view> enum_texts<type>() {          \
-    return k##type##Texts;                                                  \
+  template <>                                                                          \
+  inline constexpr bool kIsProgramEnum<type> = true;                                   \
+  template <>                                                                          \
+  constexpr std::span<const std::string_view> enum_texts<type>() {                     \
+    return k##type##Texts;                                                             \
   }
 FUSEBOX_ENUM_TYPES(FUSEBOX_TEXTS)
 #undef FUSEBOX_TEXTS

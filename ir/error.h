@@ -1,5 +1,5 @@
-// Coded errors. Every failure that a user can cause, and every limit, is a row of error_table.inc; the library throws one
-// type, `Error`, that carries the row's code, a sentence and a place.
+// Coded errors. Every failure that a user can cause, and every limit, is a row of error_table.inc; the library throws
+// one type, `Error`, that carries the row's code, a sentence and a place.
 //
 // Invariants: a message is one lower-case sentence that names the value and says what to do; `place` is a value (`%x`),
 // a domain (`%x.i0`), a text position (`12:7`), a field of a file (`module.graphs[0]`), or empty.

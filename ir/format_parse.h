@@ -1,5 +1,5 @@
-// How table rows are read at compile time: an operand format such as "t, from s*, to s*" into slots, and attribute keys into a
-// list that outlives the row. Only the files that hold tables include this.
+// How table rows are read at compile time: an operand format such as "t, from s*, to s*" into slots, and attribute keys
+// into a list that outlives the row. Only the files that hold tables include this.
 #pragma once
 
 #include <array>

@@ -1,14 +1,15 @@
-// `Graph`: one program at one level, as a value. It owns its nodes in vectors and refers to them by typed 32-bit ids, so a
-// copy is a copy and nothing points into it. The same type holds a fusion, a scheduled fusion, a kernel and a host program;
-// the op table says which op may stand where, and `verify` (verify.h) checks it.
+// `Graph`: one program at one level, as a value. It owns its nodes in vectors and refers to them by typed 32-bit ids,
+// so a copy is a copy and nothing points into it. The same type holds a fusion, a scheduled fusion, a kernel and a host
+// program; the op table says which op may stand where, and `verify` (verify.h) checks it.
 //
 // Invariants (checked by verify):
 // - every id is in range or none; a value is defined once: by an op, as a region's index, or as a constant;
 // - names of values are unique in the graph, names of domains unique in their tensor; constants have no name;
 // - an op stands in exactly one region, after the ops that define its operands; regions[0] is the body.
 //
-// `==` compares everything that the text form shows: two graphs are equal when their `compact` forms are equal member by
-// member. `same_program` (canonical.h) compares canonical forms: names, dead nodes and order of creation do not count.
+// `==` compares everything that the text form shows: two graphs are equal when their `compact` forms are equal member
+// by member. `same_program` (canonical.h) compares canonical forms: names, dead nodes and order of creation do not
+// count.
 //
 //   Graph g;                                   // fusion @g, level math
 //   ValueId n = size(g, "n");                  // %n = size                  (builder.h)
@@ -48,8 +49,8 @@ using TensorId = Id<struct TensorTag>;
 using DomainId = Id<struct DomainTag>;
 using TransformId = Id<struct TransformTag>;
 
-// The bits of a constant: integers and bool sign- or zero-extended to 64 bits in `low`; floats the bits of their own dtype in
-// `low`; complex the bits of the real part in `low`, of the imaginary part in `high`.
+// The bits of a constant: integers and bool sign- or zero-extended to 64 bits in `low`; floats the bits of their own
+// dtype in `low`; complex the bits of the real part in `low`, of the imaginary part in `high`.
 struct ConstantBits {
   uint64_t low = 0;
   uint64_t high = 0;
@@ -59,28 +60,29 @@ struct ConstantBits {
 struct Value {
   ValueKind kind = ValueKind::kScalar;
   Dtype dtype = Dtype::kIndex;
-  std::string name;                      // without the %
-  OpId def;                              // none: a constant or a region's index
+  std::string name;  // without the %
+  OpId def;          // none: a constant or a region's index
   std::optional<ConstantBits> constant;
-  RegionId index_of;                     // the region whose index this is
-  TensorId tensor;                       // kind kTensor only
+  RegionId index_of;  // the region whose index this is
+  TensorId tensor;    // kind kTensor only
   bool operator==(const Value&) const = default;
 };
 
 // What a tensor is made of. Lists that equal another list are left empty, as said at each.
 struct Tensor {
   ValueId value;
-  std::vector<DomainId> root;        // before the transforms of an op such as reshape, pad, slice; empty: equals logical
-  std::vector<DomainId> logical;     // a reduction's result keeps its reduced axes here, as IterType::kReduction
-  std::vector<DomainId> allocation;  // empty: logical without its reductions
-  std::vector<DomainId> loop;        // empty: equals logical
+  std::vector<DomainId> root;     // before the transforms of an op such as reshape, pad, slice; empty: equals logical
+  std::vector<DomainId> logical;  // a reduction's result keeps its reduced axes here, as IterType::kReduction
+  std::vector<DomainId> allocation;    // empty: logical without its reductions
+  std::vector<DomainId> loop;          // empty: equals logical
   std::vector<Contiguity> contiguity;  // per allocation axis; empty: true, and none at broadcasts
-  std::vector<DomainId> loop_broadcasts;  // broadcast domains that are in no op's result: they stand for another tensor's domain
-  std::vector<TransformId> transforms;    // all of this tensor, in the order of application
+  std::vector<DomainId>
+      loop_broadcasts;  // broadcast domains that are in no op's result: they stand for another tensor's domain
+  std::vector<TransformId> transforms;  // all of this tensor, in the order of application
   MemoryType memory = MemoryType::kUnset;
-  std::vector<int64_t> devices;      // the device mesh; empty: not distributed
-  DomainId inline_at;                // innermost loop domain shared with every consumer; none: not inlined
-  int64_t circular_depth = 0;        // stages of a circular buffer; 0: none
+  std::vector<int64_t> devices;  // the device mesh; empty: not distributed
+  DomainId inline_at;            // innermost loop domain shared with every consumer; none: not inlined
+  int64_t circular_depth = 0;    // stages of a circular buffer; 0: none
   bool operator==(const Tensor&) const = default;
 };
 
@@ -90,10 +92,10 @@ struct IterDomain {
   TensorId tensor;
   IterType iter_type = IterType::kIteration;
   ParallelType parallel = ParallelType::kSerial;
-  ValueId extent;       // broadcast: the constant 1; none where `def` is set, and for a kernel parameter of unknown span
-  ValueId expanded;     // broadcast only: the extent that it is expanded to
+  ValueId extent;    // broadcast: the constant 1; none where `def` is set, and for a kernel parameter of unknown span
+  ValueId expanded;  // broadcast only: the extent that it is expanded to
   TransformId def;
-  DomainId like;        // a loop broadcast: the domain of another tensor that it stands for
+  DomainId like;  // a loop broadcast: the domain of another tensor that it stands for
   bool operator==(const IterDomain&) const = default;
 };
 
@@ -101,9 +103,9 @@ struct Transform {
   TransformKind kind = TransformKind::kSplit;
   std::vector<DomainId> inputs;   // split 1, merge 2, swizzle 2, resize 1
   std::vector<DomainId> outputs;  // split 2 (outer, inner), merge 1, swizzle 2, resize 1
-  ValueId factor;                 // split: the extent of inner, or of outer; resize: the left expansion (may be negative)
-  ValueId right;                  // resize: the right expansion
-  bool inner_split = true;        // the factor is inner's extent; false: outer's
+  ValueId factor;           // split: the extent of inner, or of outer; resize: the left expansion (may be negative)
+  ValueId right;            // resize: the right expansion
+  bool inner_split = true;  // the factor is inner's extent; false: outer's
   SwizzleType swizzle = SwizzleType::kXor;
   bool operator==(const Transform&) const = default;
 };
@@ -118,7 +120,7 @@ struct Op {
 };
 
 struct Region {
-  ValueId index;          // a scalar of dtype index, or none
+  ValueId index;  // a scalar of dtype index, or none
   std::vector<OpId> ops;
   bool operator==(const Region&) const = default;
 };
@@ -155,7 +157,8 @@ struct Graph {
   static constexpr RegionId body() { return RegionId(0u); }
 };
 
-// Renumbers everything in text order and drops what nothing in the regions refers to. `compact(compact(g))` is `compact(g)`.
+// Renumbers everything in text order and drops what nothing in the regions refers to. `compact(compact(g))` is
+// `compact(g)`.
 Graph compact(const Graph& g);
 bool operator==(const Graph& a, const Graph& b);
 
@@ -177,7 +180,7 @@ OpId insert_after(Graph& g, OpId after, Op op);
 // -- queries
 std::optional<ValueId> find_value(const Graph& g, std::string_view name);
 std::optional<DomainId> find_domain(const Graph& g, TensorId tensor, std::string_view name);
-std::vector<ValueId> inputs(const Graph& g);    // results of `input` ops of the body, in order
+std::vector<ValueId> inputs(const Graph& g);  // results of `input` ops of the body, in order
 struct OutputRef {
   ValueId value;
   ValueId alias;  // the input that it overwrites, or none

@@ -14,7 +14,8 @@ const Graph* find_graph(const Module& m, std::string_view name) {
 const Graph& main_graph(const Module& m) {
   if (m.graphs.empty())
     throw Error(ErrorCode::kInvalidGraph, "the module holds no program; add a fusion", "module.graphs");
-  const auto it = std::find_if(m.graphs.begin(), m.graphs.end(), [](const Graph& g) { return g.level == Level::kMath; });
+  const auto it =
+      std::find_if(m.graphs.begin(), m.graphs.end(), [](const Graph& g) { return g.level == Level::kMath; });
   return it == m.graphs.end() ? m.graphs.front() : *it;
 }
 

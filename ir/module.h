@@ -16,7 +16,7 @@ namespace fusebox {
 
 // A list of steps for the graph of the same name.
 struct StepList {
-  std::string name;   // of the list: one graph may have several; empty: the graph's default
+  std::string name;  // of the list: one graph may have several; empty: the graph's default
   std::string graph;
   std::vector<Step> steps;
   bool operator==(const StepList&) const = default;
@@ -55,12 +55,12 @@ struct InputSpec {
   bool is_scalar = false;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
-  int64_t offset = 0;                     // elements before the first one in its storage
+  int64_t offset = 0;  // elements before the first one in its storage
   InputGenerator generator = InputGenerator::kNormal;
   uint64_t seed = 0;
-  double low = 0;    // uniform, integers: [low, high); normal: mean and deviation; constant: low
+  double low = 0;  // uniform, integers: [low, high); normal: mean and deviation; constant: low
   double high = 1;
-  ConstantBits value;                     // a scalar's
+  ConstantBits value;  // a scalar's
   bool operator==(const InputSpec&) const = default;
 };
 

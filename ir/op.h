@@ -1,5 +1,6 @@
-// The op table: one record per op (op_table.inc), few operand formats (format_table.inc). Printing, parsing, encoding, hashing
-// and generation are generic over these rows; what must be written per op is a `switch` over OpKind without a default.
+// The op table: one record per op (op_table.inc), few operand formats (format_table.inc). Printing, parsing, encoding,
+// hashing and generation are generic over these rows; what must be written per op is a `switch` over OpKind without a
+// default.
 //
 //   row_of(OpKind::kSum).text == "sum";  parse_op("sum") == OpKind::kSum;  row_of(OpKind::kSum).demands & kReduction
 #pragma once
@@ -27,11 +28,11 @@ enum Demand : uint32_t {
   kEffect = 1 << 1,     // kept and ordered even when nothing uses a result
   kPointwise = 1 << 2,  // result element i depends on operand elements i alone
   kReduction = 1 << 3,
-  kMetadata = 1 << 4,   // moves elements, computes none
-  kIndexed = 1 << 5,    // reads at places that data decide: operand must be materialised in global memory
-  kControl = 1 << 6,    // holds regions
-  kRead = 1 << 7,       // reads memory: may not move across an effect on the same buffer
-  kSync = 1 << 8,       // every thread that it counts must reach it
+  kMetadata = 1 << 4,  // moves elements, computes none
+  kIndexed = 1 << 5,   // reads at places that data decide: operand must be materialised in global memory
+  kControl = 1 << 6,   // holds regions
+  kRead = 1 << 7,      // reads memory: may not move across an effect on the same buffer
+  kSync = 1 << 8,      // every thread that it counts must reach it
 };
 
 // One operand slot of a format.
@@ -75,8 +76,8 @@ inline const OpRow& row_of(OpKind kind) { return op_rows()[static_cast<size_t>(k
 inline bool demands(OpKind kind, uint32_t what) { return (row_of(kind).demands & what) != 0; }
 std::optional<OpKind> parse_op(std::string_view text);
 
-// The operands of an op that fall to each slot of its format, in order: a list slot gets its share of what the fixed slots
-// leave. Returns nothing when the count fits no such division.
+// The operands of an op that fall to each slot of its format, in order: a list slot gets its share of what the fixed
+// slots leave. Returns nothing when the count fits no such division.
 struct SlotRange {
   uint32_t begin = 0, count = 0;
 };

@@ -1,6 +1,6 @@
-// The values of one tensor's domains in a nest: some are given (its loops, or what a consumer feeds it), the others follow
-// through the tensor's transforms, in the direction in which each is met. Holes included: nothing is taken from an
-// equivalence between domains.
+// The values of one tensor's domains in a nest: some are given (its loops, or what a consumer feeds it), the others
+// follow through the tensor's transforms, in the direction in which each is met. Holes included: nothing is taken from
+// an equivalence between domains.
 //
 //   i1 = split by 128 → o, t;  set(o, loop 0), set(t, loop 1), propagate()   →   value(i1) == 128*o + t
 #pragma once

@@ -59,7 +59,8 @@ class Forwarder {
       ++order_;
       if (op.kind == OpKind::kAllocate) {
         const Tensor& t = g_.tensor_of(op.results[0]);
-        if (t.memory == MemoryType::kLocal && constant_integer(g_, op.operands[0]) == 1) candidates_[op.results[0]].allocate = id;
+        if (t.memory == MemoryType::kLocal && constant_integer(g_, op.operands[0]) == 1)
+          candidates_[op.results[0]].allocate = id;
       } else {
         for (size_t k = 0; k < op.operands.size(); ++k) {
           const auto it = op.operands[k] ? candidates_.find(op.operands[k]) : candidates_.end();

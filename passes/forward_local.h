@@ -1,5 +1,5 @@
-// Store-to-load forwarding for local buffers: a buffer of one element that is stored once and read only where that store has
-// been made becomes the stored scalar itself.
+// Store-to-load forwarding for local buffers: a buffer of one element that is stored once and read only where that
+// store has been made becomes the stored scalar itself.
 #pragma once
 
 #include "ir/graph.h"

@@ -33,7 +33,8 @@ class HostBuilder {
           run_aten(s);
           break;
         case SegmentExecutor::kCommunicate:
-          throw Error(ErrorCode::kUnsupportedOp, "communication segments are not supported yet; use kernel or aten", "segment " + s.name);
+          throw Error(ErrorCode::kUnsupportedOp, "communication segments are not supported yet; use kernel or aten",
+                      "segment " + s.name);
       }
       release(i);
     }
@@ -49,7 +50,8 @@ class HostBuilder {
       const Op op = fusion_[id];
       if (op.kind == OpKind::kSize) {
         Op copy{OpKind::kSize, {}, {}, {}, {}};
-        for (ValueId v : op.results) copy.results.push_back(scalars_[v] = add_scalar(h(), fusion_[v].dtype, fusion_[v].name));
+        for (ValueId v : op.results)
+          copy.results.push_back(scalars_[v] = add_scalar(h(), fusion_[v].dtype, fusion_[v].name));
         append(h(), Graph::body(), copy);
       } else if (op.kind == OpKind::kInput) {
         const ValueId v = op.results[0];
@@ -92,7 +94,9 @@ class HostBuilder {
     std::vector<ValueId> extents, expanded;
     for (DomainId d : from) {
       const bool is_broadcast = fusion_[d].iter_type == IterType::kBroadcast;
-      extents.push_back(is_broadcast ? host_.index(1) : scalar(fusion_[d].extent ? fusion_[d].extent : emit_extent(fusion_, Graph::body(), d)));
+      extents.push_back(is_broadcast
+                            ? host_.index(1)
+                            : scalar(fusion_[d].extent ? fusion_[d].extent : emit_extent(fusion_, Graph::body(), d)));
       expanded.push_back(fusion_[d].expanded ? scalar(fusion_[d].expanded) : ValueId());
     }
     const ValueId t = add_tensor(h(), fusion_[v].dtype, fusion_[v].name);
@@ -156,7 +160,8 @@ class HostBuilder {
       if (launch.is_tensor(v)) given.push_back(v);
     for (const Crossing& c : segment.outputs)
       if (c.alias.empty()) destinations.push_back(tensors_.at(c.value));
-    for (size_t i = 0; i < destinations.size(); ++i) map[given[given.size() - destinations.size() + i]] = destinations[i];
+    for (size_t i = 0; i < destinations.size(); ++i)
+      map[given[given.size() - destinations.size() + i]] = destinations[i];
     const auto of = [&](ValueId v) {
       if (!v) return v;
       if (launch.is_constant(v)) return host_.constant(launch[v].dtype, *launch[v].constant);
@@ -170,7 +175,8 @@ class HostBuilder {
       }
       if (op.kind == OpKind::kInput) {
         const ValueId r = op.results[0];
-        if (!map.contains(r)) map[r] = launch.is_tensor(r) ? tensors_.at(launch[r].name) : scalar(*find_value(fusion_, launch[r].name));
+        if (!map.contains(r))
+          map[r] = launch.is_tensor(r) ? tensors_.at(launch[r].name) : scalar(*find_value(fusion_, launch[r].name));
         continue;
       }
       std::vector<ValueId> operands;

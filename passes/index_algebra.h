@@ -34,8 +34,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "passes/index_algebra_store.h"
@@ -265,8 +265,8 @@ class IndexAlgebra {
   FormStore store_;
   std::vector<Symbol> symbols_;
   std::vector<Loop> loops_;
-  std::vector<int> symbol_ids_;         ///< the caller's id of symbols_[i]
-  std::vector<int> loop_ids_;           ///< the caller's id of loops_[i]
+  std::vector<int> symbol_ids_;                     ///< the caller's id of symbols_[i]
+  std::vector<int> loop_ids_;                       ///< the caller's id of loops_[i]
   std::unordered_map<int, uint32_t> symbol_index_;  ///< by the caller's id, which may be any number
   std::vector<uint32_t> loop_index_;                ///< by the caller's id, plus 1
   std::vector<Fact> facts_;

@@ -1,5 +1,5 @@
-// Builds a kernel graph region by region. Pure scalar ops are value-numbered: the same op on the same operands, where an earlier
-// result is visible, gives that result. Folds constants and the neutral elements of index arithmetic.
+// Builds a kernel graph region by region. Pure scalar ops are value-numbered: the same op on the same operands, where
+// an earlier result is visible, gives that result. Folds constants and the neutral elements of index arithmetic.
 //
 //   KernelBuilder b("k", 64);
 //   ValueId i = b.begin_for(b.index(0), n, b.index(1), false);

@@ -16,10 +16,12 @@ bool has_place(const Lowering& l, const Buffer& b, uint32_t shared, size_t posit
 // x, y → x, y xor x permutes the points of y only if y has a power of two of them, and x no more.
 void check_swizzle(const Graph& g, IndexAlgebra& algebra, DomainValues& values, ValueId v, const Transform& t) {
   if (t.kind != TransformKind::kSwizzle || t.swizzle != SwizzleType::kXor) return;
-  const auto x = algebra.constant_value(values.extent(t.inputs[0])), y = algebra.constant_value(values.extent(t.inputs[1]));
+  const auto x = algebra.constant_value(values.extent(t.inputs[0])),
+             y = algebra.constant_value(values.extent(t.inputs[1]));
   if (x && y && *y > 0 && (*y & (*y - 1)) == 0 && *x <= *y) return;
   throw Error(ErrorCode::kIllegalSwizzle,
-              "an xor swizzle needs a second domain of a constant power of two, and a first one that is no larger; split by such factors first, or use a cyclic one",
+              "an xor swizzle needs a second domain of a constant power of two, and a first one that is no larger; "
+              "split by such factors first, or use a cyclic one",
               "%" + g[v].name + "." + g[t.inputs[1]].name);
 }
 
@@ -35,13 +37,15 @@ void Lowering::plan_threads() {
     const auto& loop = loop_of(g.tensor_of(v));
     for (TransformId id : g.tensor_of(v).transforms) check_swizzle(g, extents, values, v, g[id]);
     if (g.tensor_of(v).circular_depth > 0)
-      throw Error(ErrorCode::kUnsupportedSchedule, "lowering does not pipeline circular buffers yet; leave the step out", place_of(v));
+      throw Error(ErrorCode::kUnsupportedSchedule,
+                  "lowering does not pipeline circular buffers yet; leave the step out", place_of(v));
     for (size_t i = 0; i < loop.size(); ++i) {
       const ParallelType p = plan.nodes[nest.path[i]].parallel;
-      if (p == ParallelType::kBulk || p == ParallelType::kMma || p == ParallelType::kGroup || p == ParallelType::kStream ||
-          (p >= ParallelType::kMeshX && p <= ParallelType::kMeshZ))
+      if (p == ParallelType::kBulk || p == ParallelType::kMma || p == ParallelType::kGroup ||
+          p == ParallelType::kStream || (p >= ParallelType::kMeshX && p <= ParallelType::kMeshZ))
         throw Error(ErrorCode::kUnsupportedSchedule,
-                    "lowering does not know loops that are " + std::string(text(p)) + " yet; use grid, block, unroll or vectorize",
+                    "lowering does not know loops that are " + std::string(text(p)) +
+                        " yet; use grid, block, unroll or vectorize",
                     place_of(v) + "." + g[loop[i]].name);
       if (!is_thread(p)) continue;
       used_threads.insert(p);
@@ -70,7 +74,8 @@ void Lowering::plan_buffers() {
   for (const OutputRef& out : outputs(g)) {
     if (!g.is_tensor(out.value)) continue;
     if (!is_output.insert(out.value).second)
-      throw Error(ErrorCode::kUnsupportedSchedule, "this tensor is an output twice; copy it with `set` for the second", place_of(out.value));
+      throw Error(ErrorCode::kUnsupportedSchedule, "this tensor is an output twice; copy it with `set` for the second",
+                  place_of(out.value));
     if (out.alias) alias[out.value] = out.alias;
   }
   for (const Nest& nest : plan.nests) {
@@ -83,7 +88,8 @@ void Lowering::plan_buffers() {
       b.memory = t.memory;
       if (is_output.contains(v)) {
         if (t.memory != MemoryType::kUnset && t.memory != MemoryType::kGlobal)
-          throw Error(ErrorCode::kIllegalAllocation, "an output is kept in global memory; cache it before for other memory", place_of(v));
+          throw Error(ErrorCode::kIllegalAllocation,
+                      "an output is kept in global memory; cache it before for other memory", place_of(v));
         b.memory = MemoryType::kGlobal;
         b.is_parameter = true;
         if (const auto it = alias.find(v); it != alias.end()) b.storage = it->second;
@@ -99,7 +105,8 @@ void Lowering::plan_buffers() {
         for (DomainId d : broadcasts)
           if (plan.promoted.contains(d))
             throw Error(ErrorCode::kIllegalAllocation,
-                        "a global tensor is computed again along a broadcast axis that its consumers concretize; inline it outside that axis",
+                        "a global tensor is computed again along a broadcast axis that its consumers concretize; "
+                        "inline it outside that axis",
                         place_of(v) + "." + g[d].name);
         continue;
       }
@@ -125,7 +132,9 @@ bool Lowering::crosses_threads(OpId producer, OpId consumer, bool grid) {
   OpView view(*this, s);
   for (size_t k = 0; k < g[consumer].operands.size(); ++k) {
     const ValueId operand = g[consumer].operands[k];
-    if (!operand || std::find(g[producer].results.begin(), g[producer].results.end(), operand) == g[producer].results.end()) continue;
+    if (!operand ||
+        std::find(g[producer].results.begin(), g[producer].results.end(), operand) == g[producer].results.end())
+      continue;
     if (demands(g[consumer].kind, kIndexed) && k == 0) return true;
     DomainValues values = view.feed(k);
     for (ParallelType p : used_threads) {
@@ -156,10 +165,12 @@ void Lowering::check_sharing() {
       const auto& loop = loop_of(g.tensor_of(leader));
       Statement s{consumer, StatementKind::kMain, nest.path};
       OpView view(*this, s);
-      const bool by_data = demands(op.kind, kIndexed) && k == 0 && op.kind != OpKind::kTriu && op.kind != OpKind::kSelect;
+      const bool by_data =
+          demands(op.kind, kIndexed) && k == 0 && op.kind != OpKind::kTriu && op.kind != OpKind::kSelect;
       const Buffer& b = buffers[p.index];
       if (by_data && b.memory != MemoryType::kGlobal)
-        throw Error(ErrorCode::kIllegalExchange, "data choose which element is read, so the tensor must be in global memory", place_of(p));
+        throw Error(ErrorCode::kIllegalExchange,
+                    "data choose which element is read, so the tensor must be in global memory", place_of(p));
       DomainValues values = view.feed(k);
       // The first result's domains are fed through their positions where the operand is a sibling of it.
       std::optional<DomainValues> leader_values;
@@ -176,27 +187,30 @@ void Lowering::check_sharing() {
         const ParallelType parallel = plan.nodes[from.path[i]].parallel;
         if (i < from.shared) {
           if (is_reduction(g, loop[i]))
-            throw Error(ErrorCode::kIllegalInline, "a consumer cannot stand inside the loop that reduces the tensor; inline outside it", place);
+            throw Error(ErrorCode::kIllegalInline,
+                        "a consumer cannot stand inside the loop that reduces the tensor; inline outside it", place);
           const auto& mine = loop_of(g.tensor_of(op.results[0]));
           if (!at.known(loop[i]) || !algebra.equal(at.value(loop[i]), view.loop(i)) ||
               !algebra.equal(at.extent(loop[i]), view.own.extent(mine[i])))
             throw Error(ErrorCode::kIllegalInline,
-                        "the loop is not the same one in consumer " + place_of(op.results[0]) + "; give both the same transforms or inline further out",
+                        "the loop is not the same one in consumer " + place_of(op.results[0]) +
+                            "; give both the same transforms or inline further out",
                         place);
           if (parallel == ParallelType::kVectorize)
             throw Error(ErrorCode::kIllegalVectorize, "a vectorized loop cannot be shared; inline outside it", place);
         }
         if (is_reduction(g, loop[i]) || !is_thread(parallel)) continue;
         // A dimension without a place: the reader must be the thread that made the value.
-        const bool place_for_threads = b.memory == MemoryType::kGlobal || (b.memory == MemoryType::kShared && is_block(parallel));
+        const bool place_for_threads =
+            b.memory == MemoryType::kGlobal || (b.memory == MemoryType::kShared && is_block(parallel));
         if (place_for_threads) continue;
         const auto own = view.thread_loop(parallel);
         if (!own || !at.known(loop[i]) || !algebra.equal(at.value(loop[i]), *own))
           throw Error(ErrorCode::kIllegalExchange,
                       "consumer " + place_of(op.results[0]) + " reads a value of another " +
                           (is_grid(parallel) ? "block" : "thread") + " through " + std::string(text(b.memory)) +
-                          " memory; put the tensor in " + (is_grid(parallel) ? "global" : "shared") + " memory or give both one " +
-                          std::string(text(parallel)) + " loop",
+                          " memory; put the tensor in " + (is_grid(parallel) ? "global" : "shared") +
+                          " memory or give both one " + std::string(text(parallel)) + " loop",
                       place);
       }
     }
@@ -237,10 +251,11 @@ std::vector<OrderConstraint> Lowering::alias_order() {
           if (!is_thread(p) && !shared) continue;
           const auto own = is_thread(p) ? view.thread_loop(p) : std::optional<Form>(view.loop(i));
           if (own && written.known(loop[i]) && algebra.equal(written.value(loop[i]), *own)) continue;
-          throw Error(ErrorCode::kIllegalAliasOrder,
-                      "tensor " + place_of(g[reader].results[0]) + " may read an element of " + place_of(out.alias) +
-                          " after another thread or iteration overwrote it; read it at the same place, or copy it first",
-                      place_of(out.value));
+          throw Error(
+              ErrorCode::kIllegalAliasOrder,
+              "tensor " + place_of(g[reader].results[0]) + " may read an element of " + place_of(out.alias) +
+                  " after another thread or iteration overwrote it; read it at the same place, or copy it first",
+              place_of(out.value));
         }
       }
     }

@@ -42,7 +42,8 @@ Lowered Lowering::run() {
 
 void Lowering::declare_parameters() {
   const auto declare = [&](ValueId v) {
-    buffers[v.index].kernel_value = kernel.tensor_parameter(data_dtype(g[v].dtype), "T" + std::to_string(g[v].tensor.index));
+    buffers[v.index].kernel_value =
+        kernel.tensor_parameter(data_dtype(g[v].dtype), "T" + std::to_string(g[v].tensor.index));
   };
   for (ValueId v : inputs(g))
     if (g.is_tensor(v)) declare(v);
@@ -60,8 +61,9 @@ void Lowering::declare_parameters() {
 ValueId Lowering::parameter(const ScalarParameter& p) {
   const auto it = parameters.find(p);
   if (it != parameters.end()) return it->second;
-  const std::string name = p.scalar ? "s" + std::to_string(p.scalar.index)
-                                    : "T" + std::to_string(g[p.stride_of].tensor.index) + "_stride" + std::to_string(p.axis);
+  const std::string name = p.scalar
+                               ? "s" + std::to_string(p.scalar.index)
+                               : "T" + std::to_string(g[p.stride_of].tensor.index) + "_stride" + std::to_string(p.axis);
   return parameters[p] = kernel.scalar_parameter(p.scalar ? g[p.scalar].dtype : Dtype::kIndex, name);
 }
 
@@ -110,8 +112,8 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
     if (check.lower) result.push_back({OpKind::kGe, check.value, Form{}, std::nullopt});
     result.push_back({OpKind::kLt, check.value, check.extent, std::nullopt});
   }
-  // Memory that several threads see is stored once: by index 0 of each dimension that this nest leaves out. What a reduction
-  // accumulates is the thread's own.
+  // Memory that several threads see is stored once: by index 0 of each dimension that this nest leaves out. What a
+  // reduction accumulates is the thread's own.
   if (demands(g[s.op].kind, kReduction) && s.kind != StatementKind::kFinal) return result;
   bool is_global = false, is_shared = false;
   for (ValueId v : g[s.op].results) {
@@ -119,7 +121,8 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
     is_shared |= buffers[v.index].memory == MemoryType::kShared;
   }
   for (ParallelType p : used_threads)
-    if ((is_global || (is_shared && is_block(p))) && !view.thread_loop(p)) result.push_back({OpKind::kEq, Form{}, Form{}, p});
+    if ((is_global || (is_shared && is_block(p))) && !view.thread_loop(p))
+      result.push_back({OpKind::kEq, Form{}, Form{}, p});
   return result;
 }
 
@@ -137,7 +140,9 @@ ValueId Lowering::emit_conditions(OpView& view, Guards guards) {
   const auto known = settled.find(statement_index(view.statement));
   const auto list = conditions(view);
   for (size_t i = 0; i < list.size(); ++i)
-    if ((known == settled.end() || !known->second.contains(i)) && (guards == Guards::kAll || list[i].compare != OpKind::kEq)) all = kernel.logical_and(all, emit_condition(view, list[i]));
+    if ((known == settled.end() || !known->second.contains(i)) &&
+        (guards == Guards::kAll || list[i].compare != OpKind::kEq))
+      all = kernel.logical_and(all, emit_condition(view, list[i]));
   return all;
 }
 
@@ -156,19 +161,23 @@ void Lowering::allocate_buffer(Buffer& b) {
     const auto count = algebra.constant_value(elements);
     if (!count)
       throw Error(ErrorCode::kIllegalAllocation,
-                  "its part in a thread has no constant size; split by constants, inline it further in, or keep it in shared or global memory",
+                  "its part in a thread has no constant size; split by constants, inline it further in, or keep it in "
+                  "shared or global memory",
                   place_of(b.value));
     if (*count * bytes > 65536)
-      throw Error(ErrorCode::kIllegalAllocation,
-                  "its part in a thread takes " + std::to_string(*count * bytes) + " bytes, over 65536; inline it further in",
-                  place_of(b.value));
+      throw Error(
+          ErrorCode::kIllegalAllocation,
+          "its part in a thread takes " + std::to_string(*count * bytes) + " bytes, over 65536; inline it further in",
+          place_of(b.value));
     const int64_t align = std::min<int64_t>(16, (*count * bytes) & -(*count * bytes));
-    b.kernel_value = kernel.allocate(data_dtype(g[b.value].dtype), MemoryType::kLocal, kernel.index(*count), {}, align, name);
+    b.kernel_value =
+        kernel.allocate(data_dtype(g[b.value].dtype), MemoryType::kLocal, kernel.index(*count), {}, align, name);
     return;
   }
   // Shared: one after another, each at a multiple of 128 bytes, which serves every vector width and swizzle.
   const ValueId count = emit_form(view, elements);
-  const ValueId size = kernel.mul(kernel.ceil_div(kernel.mul(count, kernel.index(bytes)), kernel.index(128)), kernel.index(128));
+  const ValueId size =
+      kernel.mul(kernel.ceil_div(kernel.mul(count, kernel.index(bytes)), kernel.index(128)), kernel.index(128));
   b.kernel_value = kernel.allocate(data_dtype(g[b.value].dtype), MemoryType::kShared, count, shared_end, 16, name);
   shared_end = kernel.add(shared_end, size);
   shared_sizes.push_back(size);

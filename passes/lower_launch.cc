@@ -95,7 +95,8 @@ class LaunchBuilder {
         globals_.push_back(v);
       }
     for (const OutputRef& out : outputs(l_.g))
-      if (l_.g.is_tensor(out.value) && l_.buffers[out.value.index].storage == out.value && l_.plan.has_nest(l_.g[out.value].def))
+      if (l_.g.is_tensor(out.value) && l_.buffers[out.value.index].storage == out.value &&
+          l_.plan.has_nest(l_.g[out.value].def))
         tensors_[l_.buffers[out.value.index].kernel_value] = tensor_input(out.value);
   }
 
@@ -141,8 +142,9 @@ class LaunchBuilder {
       const auto it = tensors_.find(kernel_value);
       if (it == tensors_.end()) continue;
       const ValueId alignment = host_.op(OpKind::kTensorAlignment, {it->second}, Dtype::kIndex);
-      check(host_.compare(OpKind::kGe, alignment, host_.index(bytes)),
-            "a vectorized access needs %" + h()[it->second].name + " to be aligned to " + std::to_string(bytes) + " bytes");
+      check(host_.compare(OpKind::kGe, alignment, host_.index(bytes)), "a vectorized access needs %" +
+                                                                           h()[it->second].name + " to be aligned to " +
+                                                                           std::to_string(bytes) + " bytes");
     }
   }
 
@@ -225,8 +227,10 @@ class LaunchBuilder {
     ValueId threads = host_.index(1);
     for (ValueId d : dims_) threads = host_.mul(threads, d);
     for (size_t i = 0; i < l_.grid_workspaces.size(); ++i)
-      tensors_[l_.grid_workspaces[i].parameter] = allocate(l_.grid_workspaces[i].dtype, {threads}, false, "workspace" + std::to_string(i));
-    if (l_.grid_counters) tensors_[l_.grid_counters] = allocate(Dtype::kUint32, {host_.index(l_.grid_slots)}, true, "counters");
+      tensors_[l_.grid_workspaces[i].parameter] =
+          allocate(l_.grid_workspaces[i].dtype, {threads}, false, "workspace" + std::to_string(i));
+    if (l_.grid_counters)
+      tensors_[l_.grid_counters] = allocate(Dtype::kUint32, {host_.index(l_.grid_slots)}, true, "counters");
     std::map<ValueId, ScalarParameter> scalars;
     for (const auto& [p, v] : l_.parameters) scalars[v] = p;
     for (OpId id : l_.kernel.parameters()) {

@@ -82,7 +82,8 @@ ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
     if (i != axis)
       inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(view, view.own.value(root[i])),
                                                          emit_form(view, extents.extent(index_axes[i]))));
-  const ValueId j = kernel.begin_for(kernel.index(0), emit_form(view, extents.extent(index_axes[axis])), kernel.index(1), false);
+  const ValueId j =
+      kernel.begin_for(kernel.index(0), emit_form(view, extents.extent(index_axes[axis])), kernel.index(1), false);
   const Form along = view.run_time_symbol(j);
   const auto at = [&](size_t operand) {
     DomainValues values = view.feed(operand, along);
@@ -103,12 +104,8 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
   const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
   const auto& logical = g.tensor_of(op.results[0]).logical;
   const auto& root = root_of(g.tensor_of(op.results[0]));
-  const auto cast = [&](ValueId v) {
-    return cast_to(v, dtype);
-  };
-  const auto as_index = [&](ValueId v) {
-    return cast_to(v, Dtype::kIndex);
-  };
+  const auto cast = [&](ValueId v) { return cast_to(v, dtype); };
+  const auto as_index = [&](ValueId v) { return cast_to(v, Dtype::kIndex); };
   // Reads the first operand where `index` is on the axis.
   const auto read_at = [&](ValueId index) {
     DomainValues values = view.feed(0, view.run_time_symbol(index));
@@ -132,8 +129,10 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
     case OpKind::kIota: {
       const ValueId i = emit_form(view, view.own.value(logical[0]));
       ValueId v = kernel.op(OpKind::kCast, {i}, dtype);
-      if (op.operands.size() > 2 && op.operands[2]) v = kernel.op(OpKind::kMul, {v, cast(scalar(op.operands[2]))}, dtype);
-      if (op.operands.size() > 1 && op.operands[1]) v = kernel.op(OpKind::kAdd, {cast(scalar(op.operands[1])), v}, dtype);
+      if (op.operands.size() > 2 && op.operands[2])
+        v = kernel.op(OpKind::kMul, {v, cast(scalar(op.operands[2]))}, dtype);
+      if (op.operands.size() > 1 && op.operands[1])
+        v = kernel.op(OpKind::kAdd, {cast(scalar(op.operands[1])), v}, dtype);
       return v;
     }
     case OpKind::kPad: {
@@ -141,8 +140,10 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       for (DomainId d : root) {
         if (!view.own.known(d)) continue;
         const Form v = view.own.value(d), e = view.own.extent(d);
-        if (!algebra.prove_nonneg(v)) inside = kernel.logical_and(inside, kernel.compare(OpKind::kGe, emit_form(view, v), kernel.index(0)));
-        if (!algebra.prove_less(v, e)) inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(view, v), emit_form(view, e)));
+        if (!algebra.prove_nonneg(v))
+          inside = kernel.logical_and(inside, kernel.compare(OpKind::kGe, emit_form(view, v), kernel.index(0)));
+        if (!algebra.prove_less(v, e))
+          inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(view, v), emit_form(view, e)));
       }
       const bool has_value = op.operands.size() > 1 && op.operands[1];
       const ValueId otherwise = has_value ? cast(scalar(op.operands[1])) : kernel.constant(dtype, {});
@@ -156,7 +157,8 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
         const Form extent = values.extent(logical_without_reductions(g, g.tensor_of(op.operands[k]))[axis]);
         const ValueId position = emit_form(view, at);
         ValueId inside = kernel.compare(OpKind::kLt, position, emit_form(view, extent));
-        if (!algebra.prove_nonneg(at)) inside = kernel.logical_and(inside, kernel.compare(OpKind::kGe, position, kernel.index(0)));
+        if (!algebra.prove_nonneg(at))
+          inside = kernel.logical_and(inside, kernel.compare(OpKind::kGe, position, kernel.index(0)));
         const ValueId v = cast(read(view, k, inside));
         result = result ? kernel.op(OpKind::kWhere, {inside, v, result}, dtype) : v;
       }
@@ -166,7 +168,8 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       // A negative index counts from the end, as ATen's.
       const ValueId index = as_index(scalar(op.operands[1]));
       DomainValues values(g, plan, view.symbols, algebra, g[op.operands[0]].tensor);
-      const ValueId extent = emit_form(view, values.extent(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));
+      const ValueId extent =
+          emit_form(view, values.extent(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));
       const ValueId from_end = kernel.add(index, extent);
       const ValueId negative = kernel.compare(OpKind::kLt, index, kernel.index(0));
       return read_at(kernel.op(OpKind::kWhere, {negative, from_end, index}, Dtype::kIndex));
@@ -174,7 +177,9 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
     case OpKind::kIndexSelect: {
       const auto index_axes = logical_without_reductions(g, g.tensor_of(op.operands[1]));
       DomainValues values(g, plan, view.symbols, algebra, g[op.operands[1]].tensor);
-      if (!index_axes.empty()) values.set(index_axes[0], g[index_axes[0]].iter_type == IterType::kBroadcast ? Form{} : view.own.value(root[axis]));
+      if (!index_axes.empty())
+        values.set(index_axes[0],
+                   g[index_axes[0]].iter_type == IterType::kBroadcast ? Form{} : view.own.value(root[axis]));
       values.propagate();
       const Buffer& b = buffers[op.operands[1].index];
       return read_at(as_index(kernel.load(b.kernel_value, emit_form(view, view.index_of(b, values)))));

@@ -1,10 +1,10 @@
-// Reductions: an accumulator for each place, filled with the neutral element, the loops, then a combination across threads where
-// reduction loops are parallel, and the store.
+// Reductions: an accumulator for each place, filled with the neutral element, the loops, then a combination across
+// threads where reduction loops are parallel, and the store.
 #include <algorithm>
 
-#include "ir/numeric.h"
 #include "ir/domain.h"
 #include "ir/error.h"
+#include "ir/numeric.h"
 #include "passes/lowering.h"
 
 namespace fusebox::lowering {
@@ -12,27 +12,36 @@ namespace {
 
 ReduceOp reduce_op(OpKind kind) {
   switch (kind) {
-    case OpKind::kSum: return ReduceOp::kSum;
-    case OpKind::kProd: return ReduceOp::kProd;
-    case OpKind::kMax: return ReduceOp::kMax;
-    case OpKind::kMin: return ReduceOp::kMin;
-    default: return ReduceOp::kWelford;
+    case OpKind::kSum:
+      return ReduceOp::kSum;
+    case OpKind::kProd:
+      return ReduceOp::kProd;
+    case OpKind::kMax:
+      return ReduceOp::kMax;
+    case OpKind::kMin:
+      return ReduceOp::kMin;
+    default:
+      return ReduceOp::kWelford;
   }
 }
 
 OpKind combine_op(OpKind kind) {
   switch (kind) {
-    case OpKind::kSum: return OpKind::kAdd;
-    case OpKind::kProd: return OpKind::kMul;
-    case OpKind::kMax: return OpKind::kMaximum;
-    default: return OpKind::kMinimum;
+    case OpKind::kSum:
+      return OpKind::kAdd;
+    case OpKind::kProd:
+      return OpKind::kMul;
+    case OpKind::kMax:
+      return OpKind::kMaximum;
+    default:
+      return OpKind::kMinimum;
   }
 }
 
 }  // namespace
 
-// The accumulator's dtype: reduced floats are accumulated in float and rounded once, at the end; a float8 has no infinity to
-// begin a minimum with either.
+// The accumulator's dtype: reduced floats are accumulated in float and rounded once, at the end; a float8 has no
+// infinity to begin a minimum with either.
 Dtype accumulator_dtype(Dtype d) { return compute_dtype(data_dtype(d)); }
 
 ConstantBits neutral_element(OpKind kind, Dtype d) {
@@ -66,7 +75,8 @@ void Lowering::emit_reduction(OpView& view) {
   auto& accumulator = accumulators[s.op];
   std::vector<DomainId> places;
   for (size_t i = 0; i < loop.size(); ++i)
-    if (i >= nest.shared && !is_reduction(g, loop[i]) && !is_thread(plan.nodes[nest.path[i]].parallel)) places.push_back(loop[i]);
+    if (i >= nest.shared && !is_reduction(g, loop[i]) && !is_thread(plan.nodes[nest.path[i]].parallel))
+      places.push_back(loop[i]);
   Form place = algebra.constant(0);
   for (DomainId d : places) place = algebra.add(algebra.mul(place, view.own.extent(d)), view.own.value(d));
   const auto at = [&] { return emit_form(view, place); };
@@ -94,7 +104,8 @@ void Lowering::emit_reduction(OpView& view) {
         if (triple) {
           for (size_t k = 0; k < 3; ++k) more.push_back(operand_value(view, k));
         } else {
-          more = {operand_value(view, 0), kernel.constant(dtype_of(1), {}), kernel.constant(dtype_of(2), constant_bits(dtype_of(2), 1.0))};
+          more = {operand_value(view, 0), kernel.constant(dtype_of(1), {}),
+                  kernel.constant(dtype_of(2), constant_bits(dtype_of(2), 1.0))};
         }
         std::vector<ValueId> operands = held;
         operands.insert(operands.end(), more.begin(), more.end());
@@ -110,8 +121,7 @@ void Lowering::emit_reduction(OpView& view) {
   const ValueId where = at();
   for (ValueId a : accumulator) values.push_back(kernel.load(a, where));
   if (!threads.empty()) values = emit_collective(op, values, threads, grid);
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = cast_to(values[i], data_dtype(g[op.results[i]].dtype));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g[op.results[i]].dtype));
   // One result may be every thread's own while its sibling is stored once.
   bool any_local = false, any_seen = false;
   for (ValueId v : op.results) (buffers[v.index].memory == MemoryType::kLocal ? any_local : any_seen) = true;
@@ -152,7 +162,8 @@ std::vector<ValueId> Lowering::emit_collective(const Op& op, const std::vector<V
     dtypes.push_back(d);
     operands.push_back(kernel.constant(d, neutral_element(op.kind, d)));
   }
-  for (size_t i = 0; i < values.size(); ++i) operands.push_back(grid ? grid_workspace(dtypes[i]) : block_workspace(dtypes[i], static_cast<int>(i)));
+  for (size_t i = 0; i < values.size(); ++i)
+    operands.push_back(grid ? grid_workspace(dtypes[i]) : block_workspace(dtypes[i], static_cast<int>(i)));
   operands.push_back(ValueId());
   Attrs attrs;
   attrs.set_enum(AttrKey::kReduceOp, reduce_op(op.kind));
@@ -175,9 +186,7 @@ ValueId Lowering::grid_workspace(Dtype dtype) {
 }
 
 // The block's collectives run one after another, so they use one part of the arena, whose buffers overlap by design.
-ValueId Lowering::block_workspace(Dtype dtype, int list) {
-  return block_workspaces.at({dtype, list});
-}
+ValueId Lowering::block_workspace(Dtype dtype, int list) { return block_workspaces.at({dtype, list}); }
 
 void Lowering::plan_block_workspaces() {
   std::set<std::pair<Dtype, int>> wanted;
@@ -211,8 +220,9 @@ void Lowering::plan_block_workspaces() {
   }
   const ValueId stride = kernel.mul(threads, kernel.index(16));
   for (const auto& [dtype, list] : wanted)
-    block_workspaces[{dtype, list}] = kernel.allocate(dtype, MemoryType::kShared, threads, kernel.add(shared_end, kernel.mul(stride, kernel.index(list))), 16,
-                                                      "workspace_" + std::string(text(dtype)) + "_" + std::to_string(list));
+    block_workspaces[{dtype, list}] = kernel.allocate(
+        dtype, MemoryType::kShared, threads, kernel.add(shared_end, kernel.mul(stride, kernel.index(list))), 16,
+        "workspace_" + std::string(text(dtype)) + "_" + std::to_string(list));
   workspace_lists = lists;
   shared_end = kernel.add(shared_end, kernel.mul(stride, kernel.index(lists)));
 }

@@ -1,9 +1,9 @@
-// Where threads must wait for each other. Between two accesses that may touch the same bytes, one of them a write, stands a
-// barrier, unless one thread makes both.
+// Where threads must wait for each other. Between two accesses that may touch the same bytes, one of them a write,
+// stands a barrier, unless one thread makes both.
 //
-// The walk keeps, since the last barrier, the ops that wrote and the ops that read each shared or global buffer. A barrier goes
-// before the child, at the innermost loop that holds both accesses, whose subtree conflicts with what is kept. A serial loop is
-// walked twice, so that the end of one iteration meets the start of the next.
+// The walk keeps, since the last barrier, the ops that wrote and the ops that read each shared or global buffer. A
+// barrier goes before the child, at the innermost loop that holds both accesses, whose subtree conflicts with what is
+// kept. A serial loop is walked twice, so that the end of one iteration meets the start of the next.
 #include <algorithm>
 
 #include "passes/lowering.h"
@@ -113,8 +113,6 @@ class SyncPlanner {
 
 }  // namespace
 
-void Lowering::plan_synchronisation() {
-  SyncPlanner(*this).run();
-}
+void Lowering::plan_synchronisation() { SyncPlanner(*this).run(); }
 
 }  // namespace fusebox::lowering

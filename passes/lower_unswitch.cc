@@ -1,8 +1,9 @@
-// Unswitch: a loop whose checks are settled once, at the last point of everything inside it, in front of a copy of the body
-// without them; the other branch keeps them.
+// Unswitch: a loop whose checks are settled once, at the last point of everything inside it, in front of a copy of the
+// body without them; the other branch keeps them.
 //
-// The last point: each loop inside stands at extent - 1 where the checked value grows with it. A check that is not linear
-// in a loop stays in both branches. Branches differ between threads, so a body that synchronises is left as it is.
+// The last point: each loop inside stands at extent - 1 where the checked value grows with it. A check that is not
+// linear in a loop stays in both branches. Branches differ between threads, so a body that synchronises is left as it
+// is.
 #include <algorithm>
 
 #include "passes/lowering.h"
@@ -47,7 +48,8 @@ bool Lowering::emit_unswitched(uint32_t node) {
         known = linear && algebra.prove_nonneg(linear->coefficient);
         if (!known) break;
         const Form last = algebra.sub(view.own.extent(loop[k]), algebra.constant(1));
-        c.value = c.compare == OpKind::kGe ? linear->rest : algebra.add(algebra.mul(linear->coefficient, last), linear->rest);
+        c.value =
+            c.compare == OpKind::kGe ? linear->rest : algebra.add(algebra.mul(linear->coefficient, last), linear->rest);
       }
       if (!known) continue;
       holds[s].insert(i);

@@ -1,8 +1,8 @@
-// Vectorized copies: `set` with a vectorized innermost loop becomes one access of that width, between global or shared memory
-// and local memory, or between any two.
+// Vectorized copies: `set` with a vectorized innermost loop becomes one access of that width, between global or shared
+// memory and local memory, or between any two.
 //
-// Needed of each side: the index is the loop plus a rest that the width divides. What is not proved of extents and strides
-// is asked of the launch, which checks it at run time, together with the address of the memory.
+// Needed of each side: the index is the loop plus a rest that the width divides. What is not proved of extents and
+// strides is asked of the launch, which checks it at run time, together with the address of the memory.
 #include <algorithm>
 
 #include "ir/domain.h"
@@ -52,16 +52,20 @@ void Lowering::emit_vector_copy(OpView& view) {
   const auto width = algebra.constant_value(view.own.extent(loop.back()));
   const int64_t bytes = width ? *width * size_bytes(g[to].dtype) : 0;
   if (!width || *width < 1 || (*width & (*width - 1)) != 0 || bytes > 16)
-    throw Error(ErrorCode::kIllegalVectorize, "a vector is a power of two of elements, 16 bytes at most; split by such a factor", place);
+    throw Error(ErrorCode::kIllegalVectorize,
+                "a vector is a power of two of elements, 16 bytes at most; split by such a factor", place);
   if (g[to].dtype != g[from].dtype)
     throw Error(ErrorCode::kIllegalVectorize, "a vectorized copy keeps the dtype; cast in an op of its own", place);
   const int node = static_cast<int>(view.statement.path.back());
   std::set<Divisibility> needed;
   const auto side = [&](ValueId v, Form index) {
     const auto linear = view.algebra.linear_in(index, node);
-    if (*width > 1 && (!linear || algebra.constant_value(linear->coefficient) != 1 || !divided(*this, algebra, linear->rest, *width, needed)))
+    if (*width > 1 && (!linear || algebra.constant_value(linear->coefficient) != 1 ||
+                       !divided(*this, algebra, linear->rest, *width, needed)))
       throw Error(ErrorCode::kIllegalVectorize,
-                  "its elements in " + place_of(v) + " do not lie side by side, or do not start at a multiple of the width; vectorize the innermost contiguous axis",
+                  "its elements in " + place_of(v) +
+                      " do not lie side by side, or do not start at a multiple of the width; vectorize the innermost "
+                      "contiguous axis",
                   place);
     return linear ? linear->rest : index;
   };
@@ -72,9 +76,13 @@ void Lowering::emit_vector_copy(OpView& view) {
   for (const DomainCheck& check : view.own.checks()) {
     if (!algebra.depends_on(check.value, node)) continue;
     const auto linear = algebra.linear_in(check.value, node);
-    if (!linear || algebra.constant_value(linear->coefficient) != 1 || !divided(*this, algebra, linear->rest, *width, needed) ||
+    if (!linear || algebra.constant_value(linear->coefficient) != 1 ||
+        !divided(*this, algebra, linear->rest, *width, needed) ||
         !divided(*this, algebra, check.extent, *width, needed))
-      throw Error(ErrorCode::kIllegalVectorize, "a vector could reach over the end of " + g[check.domain].name + "; split so that the width divides its extent", place);
+      throw Error(ErrorCode::kIllegalVectorize,
+                  "a vector could reach over the end of " + g[check.domain].name +
+                      "; split so that the width divides its extent",
+                  place);
   }
   divisibilities.insert(needed.begin(), needed.end());
   for (ValueId v : {to, from}) {

@@ -1,8 +1,8 @@
 // The state of one lowering, shared by the files lower_*.cc. Internal to passes.
 //
-// Order: plan (nests, promotion) → buffers (where each tensor lives and how it is addressed) → tree (statements in loops) →
-// synchronisation → emission. `OpView` holds what one statement sees: the algebra over its loops, the values of the domains of
-// its own tensor, and, through `feed`, those of the tensors that it reads.
+// Order: plan (nests, promotion) → buffers (where each tensor lives and how it is addressed) → tree (statements in
+// loops) → synchronisation → emission. `OpView` holds what one statement sees: the algebra over its loops, the values
+// of the domains of its own tensor, and, through `feed`, those of the tensors that it reads.
 #pragma once
 
 #include <functional>
@@ -21,24 +21,25 @@ namespace fusebox::lowering {
 
 // A parameter of the kernel beyond its tensors: a scalar of the graph, or a stride of a tensor.
 struct ScalarParameter {
-  ValueId scalar;       // or
-  ValueId stride_of;    // a tensor, and
-  uint32_t axis = 0;    // its allocation axis
+  ValueId scalar;     // or
+  ValueId stride_of;  // a tensor, and
+  uint32_t axis = 0;  // its allocation axis
   auto operator<=>(const ScalarParameter&) const = default;
 };
 
 // How a tensor is kept.
 struct Buffer {
-  ValueId value;               // of the scheduled graph
-  ValueId storage;             // the tensor whose layout and memory it has: itself, or the input that it overwrites
+  ValueId value;    // of the scheduled graph
+  ValueId storage;  // the tensor whose layout and memory it has: itself, or the input that it overwrites
   MemoryType memory = MemoryType::kLocal;
-  std::vector<DomainId> places;  // local, shared: the domains that it is laid out by, outermost first
+  std::vector<DomainId> places;       // local, shared: the domains that it is laid out by, outermost first
   uint32_t home = LoopNode::kNoNode;  // the innermost loop around its life
   bool is_parameter = false;
-  ValueId kernel_value;        // of the kernel graph, once made
+  ValueId kernel_value;  // of the kernel graph, once made
 };
 
-// Data of dtype index are 64-bit integers in a kernel: its own index type may be narrower, and is checked against overflow.
+// Data of dtype index are 64-bit integers in a kernel: its own index type may be narrower, and is checked against
+// overflow.
 inline Dtype data_dtype(Dtype d) { return d == Dtype::kIndex ? Dtype::kInt64 : d; }
 
 class Lowering;
@@ -82,9 +83,9 @@ class Lowering {
   LoopTree tree;
   IndexAlgebra algebra;
   KernelBuilder kernel;
-  std::vector<Buffer> buffers;         // by value index; only tensors are meaningful
+  std::vector<Buffer> buffers;  // by value index; only tensors are meaningful
   std::set<ParallelType> used_threads;
-  std::map<ParallelType, bool> exact_launch;  // every loop of the type has the launch's extent
+  std::map<ParallelType, bool> exact_launch;      // every loop of the type has the launch's extent
   std::map<int, ScalarParameter> stride_symbols;  // algebra symbol → stride
   std::map<int, ValueId> run_time_symbols;        // algebra symbol → kernel scalar
   std::map<ScalarParameter, ValueId> parameters;
@@ -100,14 +101,14 @@ class Lowering {
   // lower_buffers.cc
   void plan_buffers();
   void plan_threads();
-  void check_sharing();   // shared loops agree, exchanges go through shared memory
+  void check_sharing();  // shared loops agree, exchanges go through shared memory
   std::vector<OrderConstraint> alias_order();
   bool crosses_threads(OpId producer, OpId consumer, bool grid);
 
   // lower_sync.cc
   struct SyncPoint {
-    uint32_t node;   // the loop whose body it stands in; kNoNode: top
-    size_t before;   // child
+    uint32_t node;  // the loop whose body it stands in; kNoNode: top
+    size_t before;  // child
     bool grid;
     auto operator<=>(const SyncPoint&) const = default;
   };
@@ -122,7 +123,7 @@ class Lowering {
   ValueId emit_form(OpView& view, Form form);
   // What must hold for a statement to run at a loop point.
   struct Condition {
-    OpKind compare;      // kLt, kGe, kEq
+    OpKind compare;  // kLt, kGe, kEq
     Form value, bound;
     std::optional<ParallelType> guard;  // the compared value is the thread's index along this dimension
     auto operator<=>(const Condition&) const = default;
@@ -165,8 +166,8 @@ class Lowering {
   // lower_reduce.cc
   void emit_reduction(OpView& view);
   void allocate_accumulator(OpId op);
-  std::vector<ValueId> emit_collective(const Op& op, const std::vector<ValueId>& values, const std::vector<int64_t>& threads,
-                                       bool grid);
+  std::vector<ValueId> emit_collective(const Op& op, const std::vector<ValueId>& values,
+                                       const std::vector<int64_t>& threads, bool grid);
   ValueId grid_workspace(Dtype dtype);
   ValueId block_workspace(Dtype dtype, int list);
   void plan_block_workspaces();
@@ -178,8 +179,8 @@ class Lowering {
   std::string place_of(ValueId v) const { return "%" + g[v].name; }
   std::map<uint32_t, std::vector<OpId>> accumulators_at;
   std::map<uint32_t, std::vector<ValueId>> at_home;  // tensors that are allocated in a loop; shared ones at the top
-  std::vector<ValueId> node_index;  // by node: the loop's scalar in the kernel
-  ValueId grid_counters;            // the parameter, where the kernel has grid barriers or reductions
+  std::vector<ValueId> node_index;                   // by node: the loop's scalar in the kernel
+  ValueId grid_counters;                             // the parameter, where the kernel has grid barriers or reductions
   int64_t grid_slots = 0;
   struct Workspace {
     ValueId parameter;
@@ -189,7 +190,7 @@ class Lowering {
   std::vector<ValueId> shared_sizes;  // bytes of each shared allocation, as kernel scalars: the arena's extent
   std::map<std::pair<Dtype, int>, ValueId> block_workspaces;  // by dtype and list
   int workspace_lists = 0;  // how many lists of 16-byte elements, one a thread, the largest collective needs
-  ValueId shared_end;  // the next free byte of the arena
+  ValueId shared_end;       // the next free byte of the arena
 };
 
 }  // namespace fusebox::lowering

@@ -56,15 +56,16 @@ class NestPlanner {
     if (t.inline_at) {
       const auto at = std::find(loop.begin(), loop.end(), t.inline_at);
       if (at == loop.end())
-        throw Error(ErrorCode::kIllegalInline, "the inline position is no loop domain any more; inline after the last transform",
-                    place_of(g_, v));
+        throw Error(ErrorCode::kIllegalInline,
+                    "the inline position is no loop domain any more; inline after the last transform", place_of(g_, v));
       nest.shared = static_cast<uint32_t>(at - loop.begin()) + 1;
     }
     std::vector<OpId> readers;
     for (ValueId result : g_[nest.op].results)
       for (OpId reader : plan_.readers[result.index]) readers.push_back(reader);
     if (nest.shared > 0 && readers.empty())
-      throw Error(ErrorCode::kIllegalInline, "no op reads this tensor, so it has no loops to be inlined into", place_of(g_, v));
+      throw Error(ErrorCode::kIllegalInline, "no op reads this tensor, so it has no loops to be inlined into",
+                  place_of(g_, v));
     for (uint32_t i = 0; i < loop.size(); ++i) {
       if (i >= nest.shared) {
         nest.path.push_back(new_node(nest.op, loop[i], i));
@@ -75,7 +76,8 @@ class NestPlanner {
         const auto& path = plan_.of(reader).path;
         if (i >= path.size())
           throw Error(ErrorCode::kIllegalInline,
-                      "a consumer, " + place_of(g_, g_[reader].results[0]) + ", has fewer loops than are to be shared; inline further out",
+                      "a consumer, " + place_of(g_, g_[reader].results[0]) +
+                          ", has fewer loops than are to be shared; inline further out",
                       place_of(g_, v) + "." + g_[loop[i]].name);
         parent_[find(path[i])] = find(first[i]);
       }
@@ -156,7 +158,8 @@ class NestPlanner {
     const auto [it, is_new] = plan_.promoted.emplace(d, extent);
     if (!is_new && it->second != extent && !equal_extent(it->second, extent))
       throw Error(ErrorCode::kIllegalInline,
-                  "its consumers give this broadcast axis different extents; inline it outside that axis, or recompute it for one of them",
+                  "its consumers give this broadcast axis different extents; inline it outside that axis, or recompute "
+                  "it for one of them",
                   place_of(g_, v) + "." + g_[d].name);
   }
 

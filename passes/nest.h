@@ -1,8 +1,10 @@
-// The loop nests of a scheduled graph. Each op that makes a tensor has a nest: one loop node for each loop domain of its first
-// result. `inline_at` makes a producer share the leading nodes of its consumers' nests, so the nodes form a forest.
+// The loop nests of a scheduled graph. Each op that makes a tensor has a nest: one loop node for each loop domain of
+// its first result. `inline_at` makes a producer share the leading nodes of its consumers' nests, so the nodes form a
+// forest.
 //
-// Invariants: the first `shared` nodes of a producer's path are the first nodes of every consumer's path; the children of a node
-// are in an order in which every value is made before it is read; a node's members agree on its parallel type.
+// Invariants: the first `shared` nodes of a producer's path are the first nodes of every consumer's path; the children
+// of a node are in an order in which every value is made before it is read; a node's members agree on its parallel
+// type.
 //
 // A producer's broadcast domain that a shared loop is made from is *promoted*: it takes the extent of the domain that
 // concretizes it, followed through the chain of sharers.
@@ -22,7 +24,7 @@ struct LoopNode {
   uint32_t parent = kNoNode;
   uint32_t depth = 0;
   ParallelType parallel = ParallelType::kSerial;
-  OpId op;          // the first member in op order, whose extent the loop takes
+  OpId op;  // the first member in op order, whose extent the loop takes
   DomainId domain;
 
   static constexpr uint32_t kNoNode = 0xffffffffu;
@@ -36,9 +38,9 @@ struct Nest {
 
 struct NestPlan {
   std::vector<LoopNode> nodes;
-  std::vector<Nest> nests;          // of the tensor ops, in op order
-  std::vector<uint32_t> nest_of;    // by op index; kNoNode where an op makes no tensor
-  std::map<DomainId, ValueId> promoted;  // broadcast domains without a defining transform
+  std::vector<Nest> nests;                 // of the tensor ops, in op order
+  std::vector<uint32_t> nest_of;           // by op index; kNoNode where an op makes no tensor
+  std::map<DomainId, ValueId> promoted;    // broadcast domains without a defining transform
   std::vector<std::vector<OpId>> readers;  // by value: tensor ops of the body that read it
 
   const Nest& of(OpId op) const { return nests[nest_of[op.index]]; }

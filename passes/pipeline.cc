@@ -28,7 +28,8 @@ int choose_index_bits(const Graph& g, const Bindings& bindings) {
       elements = 1;
       for (DomainId d : *list) {
         const auto size = evaluate_size(g, d, bindings);
-        if (!size || __builtin_mul_overflow(elements, std::max<int64_t>(*size, 1), &elements) || elements >= kRoom) return 64;
+        if (!size || __builtin_mul_overflow(elements, std::max<int64_t>(*size, 1), &elements) || elements >= kRoom)
+          return 64;
       }
     }
   }
@@ -48,9 +49,13 @@ void take_layouts(const Graph& scheduled, Segmentation& s, size_t index) {
     const auto logical = logical_without_reductions(scheduled, scheduled.tensor_of(v));
     std::vector<int64_t> order;
     for (DomainId d : scheduled.tensor_of(v).allocation)
-      if (const size_t axis = position_in(logical, d); axis < logical.size()) order.push_back(static_cast<int64_t>(axis));
+      if (const size_t axis = position_in(logical, d); axis < logical.size())
+        order.push_back(static_cast<int64_t>(axis));
     if (order.size() != logical.size())
-      throw Error(ErrorCode::kIllegalAllocation, "what crosses a kernel's border is laid out by its logical axes; set the allocation to an order of them", "%" + out.value);
+      throw Error(
+          ErrorCode::kIllegalAllocation,
+          "what crosses a kernel's border is laid out by its logical axes; set the allocation to an order of them",
+          "%" + out.value);
     out.allocation_order = order;
     for (size_t later = index + 1; later < s.segments.size(); ++later)
       for (Crossing& in : s.segments[later].inputs)
@@ -74,7 +79,8 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   } else {
     bool assigned = false;
     for (const Step& step : *options.steps) assigned |= step.kind == StepKind::kAssign;
-    c.segmentation = assigned ? plan_assigned(c.concretized, *options.steps) : plan_single(c.concretized, *options.steps);
+    c.segmentation =
+        assigned ? plan_assigned(c.concretized, *options.steps) : plan_single(c.concretized, *options.steps);
   }
   std::vector<Graph> launches;
   for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {

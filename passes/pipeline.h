@@ -1,5 +1,5 @@
-// The normal way from a fusion to programs that run, as one pure function: concretize for the inputs' shapes, segment, schedule,
-// lower, and build the host program. Every intermediate state is kept, for bundles and replays.
+// The normal way from a fusion to programs that run, as one pure function: concretize for the inputs' shapes, segment,
+// schedule, lower, and build the host program. Every intermediate state is kept, for bundles and replays.
 //
 //   Compiled c = compile(fusion, bindings, {.steps = steps});
 //   c.kernels[0]   // of c.segmentation.segments[0];   c.host: the host program, level host
@@ -23,11 +23,11 @@ struct CompileOptions {
 };
 
 struct Compiled {
-  std::vector<Step> concretize;     // steps that resolved symbolic axes
+  std::vector<Step> concretize;  // steps that resolved symbolic axes
   Graph concretized;
   Segmentation segmentation;
-  std::vector<Graph> scheduled;     // by segment; of an ATen segment: the segment as a fusion
-  std::vector<Graph> kernels;       // by segment; empty graphs for ATen segments
+  std::vector<Graph> scheduled;  // by segment; of an ATen segment: the segment as a fusion
+  std::vector<Graph> kernels;    // by segment; empty graphs for ATen segments
   Graph host;
   int index_bits = 64;
 };

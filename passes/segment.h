@@ -1,5 +1,6 @@
-// Segmentation: which ops of a fusion run together, and as what. A segmentation is data (ir/module.h); these functions make,
-// check and take it apart. Each segment becomes a fusion of its own, whose inputs and outputs are what crosses its border.
+// Segmentation: which ops of a fusion run together, and as what. A segmentation is data (ir/module.h); these functions
+// make, check and take it apart. Each segment becomes a fusion of its own, whose inputs and outputs are what crosses
+// its border.
 //
 //   Segmentation s = plan_unfused(fusion);            // a kernel for each op
 //   Graph k = extract(fusion, s.segments[0]);         // names are those of the fusion, so the steps apply
@@ -15,11 +16,12 @@ namespace fusebox {
 Segmentation plan_unfused(const Graph& fusion);
 // The whole fusion as one kernel, scheduled by these steps.
 Segmentation plan_single(const Graph& fusion, std::vector<Step> steps);
-// From the `assign` steps of a list; the other steps go to the segment that makes the tensor that they name first. Every op must be assigned.
+// From the `assign` steps of a list; the other steps go to the segment that makes the tensor that they name first.
+// Every op must be assigned.
 Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps);
 
-// Fills in what crosses the borders of segments whose ops are set, and orders them so that each runs after what it needs.
-// Throws kInvalidGraph, naming a value, where there is no such order or an op is in no segment.
+// Fills in what crosses the borders of segments whose ops are set, and orders them so that each runs after what it
+// needs. Throws kInvalidGraph, naming a value, where there is no such order or an op is in no segment.
 Segmentation complete(const Graph& fusion, Segmentation segmentation);
 
 // The segment as a fusion, before its steps are applied. The fusion must hold no symbolic domain.

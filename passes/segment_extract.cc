@@ -9,7 +9,8 @@
 namespace fusebox {
 namespace {
 
-// Copies a part of a graph into a new one: scalars on demand, tensors of the border as inputs, ops with the domains of their results.
+// Copies a part of a graph into a new one: scalars on demand, tensors of the border as inputs, ops with the domains of
+// their results.
 class Extractor {
  public:
   Extractor(const Graph& fusion, const Segment& segment) : from_(fusion), segment_(segment) {}
@@ -23,7 +24,8 @@ class Extractor {
     std::vector<ValueId> crossing;
     for (const Crossing& c : segment_.inputs) crossing.push_back(*find_value(from_, c.value));
     for (const Crossing& c : segment_.outputs)
-      if (!c.alias.empty() && std::find(crossing.begin(), crossing.end(), *find_value(from_, c.alias)) == crossing.end())
+      if (!c.alias.empty() &&
+          std::find(crossing.begin(), crossing.end(), *find_value(from_, c.alias)) == crossing.end())
         crossing.push_back(*find_value(from_, c.alias));
     std::sort(crossing.begin(), crossing.end());
     for (ValueId v : crossing) border(v);

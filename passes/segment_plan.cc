@@ -40,7 +40,8 @@ class Completer {
       for (const std::string& name : s_.segments[i].ops) {
         const auto v = find_value(g_, name);
         if (!v || !g_[*v].def || !is_tensor_op(g_, g_[*v].def))
-          throw Error(ErrorCode::kUnknownName, "no op of the fusion makes this tensor; name an op by its first result", "%" + name);
+          throw Error(ErrorCode::kUnknownName, "no op of the fusion makes this tensor; name an op by its first result",
+                      "%" + name);
         segments_of_[g_[*v].def.index].push_back(i);
       }
     for (OpId op : tensor_ops(g_))
@@ -69,7 +70,8 @@ class Completer {
           for (ValueId operand : g_[reader].operands)
             if (operand == v)
               for (size_t s : segments_of_[reader.index])
-                needed |= s != i && std::find(segments_of_[op.index].begin(), segments_of_[op.index].end(), s) == segments_of_[op.index].end();
+                needed |= s != i && std::find(segments_of_[op.index].begin(), segments_of_[op.index].end(), s) ==
+                                        segments_of_[op.index].end();
         if (needed) out.insert(v);
       }
     segment.inputs.clear();
@@ -83,13 +85,15 @@ class Completer {
     }
   }
 
-  // A segment writes over an input itself if it reads that input at the same elements alone, and is the last to read it.
+  // A segment writes over an input itself if it reads that input at the same elements alone, and is the last to read
+  // it.
   bool may_overwrite(size_t segment, ValueId v, ValueId input) const {
     for (OpId reader : tensor_ops(g_))
       for (ValueId operand : g_[reader].operands)
         if (operand == input)
           for (size_t s : segments_of_[reader.index])
-            if (s != segment || (s_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) || depends_on(reader, g_[v].def))
+            if (s != segment || (s_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) ||
+                depends_on(reader, g_[v].def))
               return false;
     return true;
   }
@@ -113,14 +117,16 @@ class Completer {
     while (sorted.size() < s_.segments.size()) {
       bool moved = false;
       for (size_t i = 0; i < s_.segments.size() && !moved; ++i) {
-        if (done[i] || !std::all_of(needs[i].begin(), needs[i].end(), [&](size_t n) { return n == i || done[n]; })) continue;
+        if (done[i] || !std::all_of(needs[i].begin(), needs[i].end(), [&](size_t n) { return n == i || done[n]; }))
+          continue;
         done[i] = moved = true;
         sorted.push_back(s_.segments[i]);
       }
       if (moved) continue;
       for (size_t i = 0; i < s_.segments.size(); ++i)
         if (!done[i])
-          throw Error(ErrorCode::kInvalidGraph, "segments need each other's results; move an op so that one can run first",
+          throw Error(ErrorCode::kInvalidGraph,
+                      "segments need each other's results; move an op so that one can run first",
                       "segment " + s_.segments[i].name);
     }
     s_.segments = std::move(sorted);
@@ -158,10 +164,12 @@ std::vector<Step> unfused_steps(const Graph& g, OpId op) {
   std::string all = kept[0];
   for (size_t i = 1; i < kept.size(); ++i) {
     const std::string merged = "all" + std::to_string(i);
-    steps.push_back({StepKind::kMerge, {StepOperand::domain_of(name, all), StepOperand::domain_of(name, kept[i])}, {merged}, {}});
+    steps.push_back(
+        {StepKind::kMerge, {StepOperand::domain_of(name, all), StepOperand::domain_of(name, kept[i])}, {merged}, {}});
     all = merged;
   }
-  steps.push_back({StepKind::kSplit, {StepOperand::domain_of(name, all), StepOperand::number(128)}, {"block", "thread"}, {}});
+  steps.push_back(
+      {StepKind::kSplit, {StepOperand::domain_of(name, all), StepOperand::number(128)}, {"block", "thread"}, {}});
   const auto parallelize = [&](const char* domain, ParallelType p) {
     Step step{StepKind::kParallelize, {StepOperand::domain_of(name, domain)}, {}, {}};
     step.attrs.set_enum(AttrKey::kParallel, p);

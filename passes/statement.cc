@@ -163,9 +163,10 @@ class TreeBuilder {
       const OpId op = list[i].is_node ? tree_.nodes[list[i].index].op : tree_.statements[list[i].index].op;
       place = "%" + g_[g_[op].results[0]].name;
     }
-    throw Error(ErrorCode::kIllegalOrder,
-                "its loops would have to run both before and after those of another tensor; inline fewer tensors into one loop",
-                place);
+    throw Error(
+        ErrorCode::kIllegalOrder,
+        "its loops would have to run both before and after those of another tensor; inline fewer tensors into one loop",
+        place);
   }
 
   const Graph& g_;

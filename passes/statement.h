@@ -1,8 +1,8 @@
 // The statements of a kernel and the tree of loops that they stand in.
 //
-// A pointwise op is one statement. A reduction is three: `init` fills the accumulator, `main` accumulates, `final` combines
-// across threads and stores. init and final stand before and after the outermost reduction loop, with loops of their own over what
-// iterates inside it.
+// A pointwise op is one statement. A reduction is three: `init` fills the accumulator, `main` accumulates, `final`
+// combines across threads and stores. init and final stand before and after the outermost reduction loop, with loops of
+// their own over what iterates inside it.
 #pragma once
 
 #include <vector>
@@ -26,9 +26,9 @@ struct TreeChild {
 };
 
 struct LoopTree {
-  std::vector<LoopNode> nodes;                     // those of the plan, then clones
+  std::vector<LoopNode> nodes;  // those of the plan, then clones
   std::vector<Statement> statements;
-  std::vector<std::vector<TreeChild>> children;    // by node
+  std::vector<std::vector<TreeChild>> children;  // by node
   std::vector<TreeChild> top;
 };
 

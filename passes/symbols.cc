@@ -49,16 +49,26 @@ Form Symbols::of(ValueId v) {
     const Op& op = g_[def];
     const auto operand = [&](size_t i) { return of(op.operands[i]); };
     switch (op.kind) {
-      case OpKind::kAdd: return algebra_.add(operand(0), operand(1));
-      case OpKind::kSub: return algebra_.sub(operand(0), operand(1));
-      case OpKind::kMul: return algebra_.mul(operand(0), operand(1));
-      case OpKind::kNeg: return algebra_.neg(operand(0));
-      case OpKind::kFloorDiv: return algebra_.floor_div(operand(0), operand(1));
-      case OpKind::kFloorMod: return algebra_.mod(operand(0), operand(1));
-      case OpKind::kCeilDiv: return algebra_.ceil_div(operand(0), operand(1));
-      case OpKind::kMinimum: return algebra_.min(operand(0), operand(1));
-      case OpKind::kMaximum: return algebra_.max(operand(0), operand(1));
-      default: break;
+      case OpKind::kAdd:
+        return algebra_.add(operand(0), operand(1));
+      case OpKind::kSub:
+        return algebra_.sub(operand(0), operand(1));
+      case OpKind::kMul:
+        return algebra_.mul(operand(0), operand(1));
+      case OpKind::kNeg:
+        return algebra_.neg(operand(0));
+      case OpKind::kFloorDiv:
+        return algebra_.floor_div(operand(0), operand(1));
+      case OpKind::kFloorMod:
+        return algebra_.mod(operand(0), operand(1));
+      case OpKind::kCeilDiv:
+        return algebra_.ceil_div(operand(0), operand(1));
+      case OpKind::kMinimum:
+        return algebra_.min(operand(0), operand(1));
+      case OpKind::kMaximum:
+        return algebra_.max(operand(0), operand(1));
+      default:
+        break;
     }
     // A size is an extent and at least 0; any other scalar may be negative.
     if (op.kind == OpKind::kSize) return algebra_.declare_symbol(id, g_[v].name);

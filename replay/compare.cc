@@ -1,11 +1,10 @@
 #include "replay/compare.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <thread>
 
 #include "ir/error.h"
@@ -45,9 +44,13 @@ Judgement judge_integer(int64_t actual, int64_t expected, bool is_unsigned) {
 
 class Judge {
  public:
-  Judge(const TensorData& actual, const Evaluated& expected) : a_(actual), e_(expected), overflow_(overflow_of(real_of(actual.dtype))) {
+  Judge(const TensorData& actual, const Evaluated& expected)
+      : a_(actual), e_(expected), overflow_(overflow_of(real_of(actual.dtype))) {
     const bool whole = is_boolean(a_.dtype) || is_integer(a_.dtype);
-    kind_ = is_storage_only(a_.dtype) ? Kind::kBytes : whole ? Kind::kInteger : is_complex(a_.dtype) ? Kind::kComplex : Kind::kReal;
+    kind_ = is_storage_only(a_.dtype) ? Kind::kBytes
+            : whole                   ? Kind::kInteger
+            : is_complex(a_.dtype)    ? Kind::kComplex
+                                      : Kind::kReal;
   }
 
   // Rows along the last axis, [begin, end) in row-major order.
@@ -93,7 +96,9 @@ class Judge {
     return c;
   }
 
-  double ratio(const Comparison& c) const { return c.worst.empty() ? -1 : c.max_error == 0 ? 0 : c.bound == 0 ? INFINITY : c.max_error / c.bound; }
+  double ratio(const Comparison& c) const {
+    return c.worst.empty() ? -1 : c.max_error == 0 ? 0 : c.bound == 0 ? INFINITY : c.max_error / c.bound;
+  }
 
   // Fills in what the worst element is.
   void describe_worst(Comparison& c) const {
@@ -117,8 +122,9 @@ class Judge {
     switch (kind_) {
       case Kind::kReal: {
         const double expected = reinterpret_cast<const double*>(e_.reference.storage.get())[reference_at];
-        const double actual = a_.dtype == Dtype::kFloat ? static_cast<double>(reinterpret_cast<const float*>(a_.storage.get())[at])
-                                                        : to_double(a_.dtype, load_element(a_, at));
+        const double actual = a_.dtype == Dtype::kFloat
+                                  ? static_cast<double>(reinterpret_cast<const float*>(a_.storage.get())[at])
+                                  : to_double(a_.dtype, load_element(a_, at));
         return judge_real(actual, expected, bound, overflow_);
       }
       case Kind::kComplex: {
@@ -127,7 +133,8 @@ class Judge {
       }
       case Kind::kInteger:
         return judge_integer(static_cast<int64_t>(load_element(a_, at).low),
-                             static_cast<int64_t>(load_element(e_.reference, reference_at).low), a_.dtype == Dtype::kUint64);
+                             static_cast<int64_t>(load_element(e_.reference, reference_at).low),
+                             a_.dtype == Dtype::kUint64);
       case Kind::kBytes:
         break;
     }
@@ -158,23 +165,26 @@ class Judge {
 Comparison compare(const TensorData& actual, const Evaluated& expected, int threads) {
   if (actual.dtype != expected.dtype)
     throw Error(ErrorCode::kDtypeMismatch,
-                "the result has dtype " + std::string(text(actual.dtype)) + ", the program " + std::string(text(expected.dtype)) +
-                    "; compare results of one program",
+                "the result has dtype " + std::string(text(actual.dtype)) + ", the program " +
+                    std::string(text(expected.dtype)) + "; compare results of one program",
                 "%" + expected.name);
   if (actual.shape != expected.reference.shape)
     throw Error(ErrorCode::kShapeMismatch,
-                "the result is " + describe(actual) + ", the reference " + describe(expected.reference) + "; compare results of one program",
+                "the result is " + describe(actual) + ", the reference " + describe(expected.reference) +
+                    "; compare results of one program",
                 "%" + expected.name);
   const int64_t count = element_count(actual.shape);
   if (count == 0) return {};
   const Judge judge(actual, expected);
   const int64_t rows = actual.shape.empty() ? 1 : count / actual.shape.back();
-  if (threads <= 0) threads = count < (1 << 18) ? 1 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (threads <= 0)
+    threads = count < (1 << 18) ? 1 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   threads = static_cast<int>(std::min<int64_t>(threads, rows));
   std::vector<Comparison> parts(static_cast<size_t>(threads));
   std::vector<std::thread> workers;
   for (int k = 1; k < threads; ++k)
-    workers.emplace_back([&, k] { parts[static_cast<size_t>(k)] = judge.rows(rows * k / threads, rows * (k + 1) / threads); });
+    workers.emplace_back(
+        [&, k] { parts[static_cast<size_t>(k)] = judge.rows(rows * k / threads, rows * (k + 1) / threads); });
   parts[0] = judge.rows(0, rows / threads);
   for (std::thread& w : workers) w.join();
 

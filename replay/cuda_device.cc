@@ -17,7 +17,8 @@ bool needs_cooperation(const Graph& kernel) {
 
 class CudaDeviceRunner : public Device {
  public:
-  explicit CudaDeviceRunner(const CudaDeviceOptions& options) : session_(cuda_backend().open(options.ordinal)), texts_(options.texts) {}
+  explicit CudaDeviceRunner(const CudaDeviceOptions& options)
+      : session_(cuda_backend().open(options.ordinal)), texts_(options.texts) {}
   ~CudaDeviceRunner() override {
     try {
       for (const Prepared& p : kernels_) session_->unload(p.kernel);
@@ -37,8 +38,7 @@ class CudaDeviceRunner : public Device {
 
   RunTensor upload(const TensorData& from) override {
     RunTensor t = place(from.dtype, from.shape, from.strides);
-    if (t.pointer)
-      session_->copy_to_device(t.pointer, from.data(), t.layout.storage_elems * size_bytes(from.dtype));
+    if (t.pointer) session_->copy_to_device(t.pointer, from.data(), t.layout.storage_elems * size_bytes(from.dtype));
     return t;
   }
 
@@ -50,12 +50,14 @@ class CudaDeviceRunner : public Device {
 
   void copy(const RunTensor& to, const RunTensor& from) override {
     if (to.layout.strides == from.layout.strides) {
-      if (to.pointer) session_->copy_on_device(to.pointer, from.pointer, to.layout.storage_elems * size_bytes(to.layout.dtype));
+      if (to.pointer)
+        session_->copy_on_device(to.pointer, from.pointer, to.layout.storage_elems * size_bytes(to.layout.dtype));
       return;
     }
     TensorData target = download(to);
     copy_elements(target, download(from));
-    if (to.pointer) session_->copy_to_device(to.pointer, target.data(), target.storage_elems * size_bytes(target.dtype));
+    if (to.pointer)
+      session_->copy_to_device(to.pointer, target.data(), target.storage_elems * size_bytes(target.dtype));
   }
 
   int64_t alignment(const RunTensor& t) override {
@@ -92,7 +94,11 @@ class CudaDeviceRunner : public Device {
         values[i][0] = a.tensor.pointer;
       addresses[i] = values[i].data();
     }
-    session_->launch(p.kernel, {.grid = dims.grid, .block = dims.block, .shared_bytes = dims.shared_bytes, .is_cooperative = p.is_cooperative, .arguments = addresses});
+    session_->launch(p.kernel, {.grid = dims.grid,
+                                .block = dims.block,
+                                .shared_bytes = dims.shared_bytes,
+                                .is_cooperative = p.is_cooperative,
+                                .arguments = addresses});
   }
 
   void synchronize() override { session_->synchronize(); }
@@ -106,7 +112,8 @@ class CudaDeviceRunner : public Device {
     int index_bits = 64;
   };
 
-  // Little-endian: the low bytes of the bits are the value in every narrower width, and an index's low half is its 32-bit value.
+  // Little-endian: the low bytes of the bits are the value in every narrower width, and an index's low half is its
+  // 32-bit value.
   static void store_scalar(std::array<uint64_t, 2>& to, const RunArgument& a) {
     if (a.dtype == Dtype::kComplexFloat)
       to[0] = (a.bits.low & 0xffffffffu) | (a.bits.high << 32);
@@ -143,6 +150,8 @@ class CudaDeviceRunner : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_cuda_device(const CudaDeviceOptions& options) { return std::make_unique<CudaDeviceRunner>(options); }
+std::unique_ptr<Device> make_cuda_device(const CudaDeviceOptions& options) {
+  return std::make_unique<CudaDeviceRunner>(options);
+}
 
 }  // namespace fusebox

@@ -1,8 +1,8 @@
-// Where the tensors of a host program live and its kernels run: the host executor's memory, or a GPU's. One interface, two
-// implementations, so that there is one interpreter of host programs.
+// Where the tensors of a host program live and its kernels run: the host executor's memory, or a GPU's. One interface,
+// two implementations, so that there is one interpreter of host programs.
 //
-// Invariants: a RunTensor keeps its memory alive; `layout` (shape, strides in elements, dtype) is the same on every device, its
-// storage pointer is set only on the host.
+// Invariants: a RunTensor keeps its memory alive; `layout` (shape, strides in elements, dtype) is the same on every
+// device, its storage pointer is set only on the host.
 //
 //   auto device = make_host_device({.threads = 1});
 //   size_t k = device->prepare(kernel);

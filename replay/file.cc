@@ -1,13 +1,12 @@
 #include "replay/file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "ir/error.h"
 
@@ -15,7 +14,8 @@ namespace fusebox {
 namespace {
 
 [[noreturn]] void fail(ErrorCode code, const std::string& path, const char* verb, int number) {
-  throw Error(code, path + " cannot be " + verb + ": " + std::strerror(number) + "; check the path and its rights", path);
+  throw Error(code, path + " cannot be " + verb + ": " + std::strerror(number) + "; check the path and its rights",
+              path);
 }
 
 struct Descriptor {
@@ -40,7 +40,7 @@ template <class Container>
 Container read_into(const std::string& path, size_t limit_bytes) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.number < 0) fail(ErrorCode::kFileRead, path, "read", errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.number, &status) != 0) fail(ErrorCode::kFileRead, path, "read", errno);
   if (S_ISDIR(status.st_mode)) fail(ErrorCode::kFileRead, path, "read", EISDIR);
   Container contents;
@@ -55,7 +55,9 @@ Container read_into(const std::string& path, size_t limit_bytes) {
     if (n == 0) break;
     filled += static_cast<size_t>(n);
     if (filled > limit_bytes)
-      throw Error(ErrorCode::kTooLarge, path + " is larger than the " + std::to_string(limit_bytes) + " bytes that are read; make it smaller", path);
+      throw Error(ErrorCode::kTooLarge,
+                  path + " is larger than the " + std::to_string(limit_bytes) + " bytes that are read; make it smaller",
+                  path);
   }
   contents.resize(filled);
   return contents;
@@ -66,10 +68,12 @@ Container read_into(const std::string& path, size_t limit_bytes) {
 std::vector<std::byte> read_file(const std::string& path, size_t limit_bytes) {
   return read_into<std::vector<std::byte>>(path, limit_bytes);
 }
-std::string read_text_file(const std::string& path, size_t limit_bytes) { return read_into<std::string>(path, limit_bytes); }
+std::string read_text_file(const std::string& path, size_t limit_bytes) {
+  return read_into<std::string>(path, limit_bytes);
+}
 
 void write_file(const std::string& path, std::span<const std::byte> bytes) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     const Descriptor device{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
     if (device.number < 0) fail(ErrorCode::kFileWrite, path, "written", errno);

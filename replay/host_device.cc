@@ -10,7 +10,9 @@ namespace {
 
 class HostDevice : public Device {
  public:
-  explicit HostDevice(const HostDeviceOptions& options) { options_.threads = options.threads, options_.step_limit = options.step_limit; }
+  explicit HostDevice(const HostDeviceOptions& options) {
+    options_.threads = options.threads, options_.step_limit = options.step_limit;
+  }
 
   std::string_view name() const override { return "host"; }
 
@@ -33,7 +35,8 @@ class HostDevice : public Device {
     const DefinedElements wanted = DefinedElements::of_elements(t.layout);
     for (size_t i = 0; i < wanted.flags.size(); ++i)
       if (wanted.flags[i] && !t.defined->flags[i])
-        throw Error(ErrorCode::kUnwrittenOutput, "element " + std::to_string(i) + " of the storage of an output was never written");
+        throw Error(ErrorCode::kUnwrittenOutput,
+                    "element " + std::to_string(i) + " of the storage of an output was never written");
     return deep_copy(t.layout);
   }
 
@@ -82,6 +85,8 @@ class HostDevice : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options) { return std::make_unique<HostDevice>(options); }
+std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options) {
+  return std::make_unique<HostDevice>(options);
+}
 
 }  // namespace fusebox

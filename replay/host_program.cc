@@ -13,7 +13,12 @@ class Interpreter {
  public:
   Interpreter(const Graph& host, std::span<const NamedKernel> kernels, Device& device, std::span<const Argument> inputs,
               const HostProgramOptions& options, bool download)
-      : host_(host), kernels_(kernels), device_(device), options_(options), download_(download), tensors_(host.tensors.size()) {
+      : host_(host),
+        kernels_(kernels),
+        device_(device),
+        options_(options),
+        download_(download),
+        tensors_(host.tensors.size()) {
     bindings_ = bind_sizes(host, bound_inputs(inputs));
     size_t next = 0, next_tensor = 0;
     for (OpId id : host[Graph::body()].ops) {
@@ -21,7 +26,8 @@ class Interpreter {
       if (op.kind != OpKind::kInput) continue;
       const Argument& a = inputs[next++];
       if (!host.is_tensor(op.results[0])) continue;
-      tensor(op.results[0]) = next_tensor < options.in_place_inputs.size() ? options.in_place_inputs[next_tensor] : device.upload(a.tensor);
+      tensor(op.results[0]) =
+          next_tensor < options.in_place_inputs.size() ? options.in_place_inputs[next_tensor] : device.upload(a.tensor);
       ++next_tensor;
     }
   }
@@ -59,7 +65,8 @@ class Interpreter {
         return;
       case OpKind::kAllocateTensor: {
         const size_t rank = op.operands.size() / 2;
-        tensor(op.results[0]) = device_.allocate(host_[op.results[0]].dtype, integers(op, 0, rank), integers(op, rank, rank), op.attrs.flag(AttrKey::kZero));
+        tensor(op.results[0]) = device_.allocate(host_[op.results[0]].dtype, integers(op, 0, rank),
+                                                 integers(op, rank, rank), op.attrs.flag(AttrKey::kZero));
         result_.allocated.emplace_back(host_[op.results[0]].name, tensor(op.results[0]).layout);
         result_.allocated.back().second.storage.reset();
         return;
@@ -68,13 +75,18 @@ class Interpreter {
         tensor(op.operands[0]) = RunTensor();
         return;
       case OpKind::kTensorStride:
-        bind(op.results[0], tensor(op.operands[0]).layout.strides[static_cast<size_t>(op.attrs.integer(AttrKey::kAxis))]);
+        bind(op.results[0],
+             tensor(op.operands[0]).layout.strides[static_cast<size_t>(op.attrs.integer(AttrKey::kAxis))]);
         return;
       case OpKind::kTensorAlignment:
         bind(op.results[0], device_.alignment(tensor(op.operands[0])));
         return;
       case OpKind::kCheck:
-        if (bits(op.operands[0]).low == 0) throw Error(ErrorCode::kUnalignedVector, std::string(op.attrs.string(AttrKey::kWhy)) + "; use inputs of another layout, or a schedule without it", host_.name);
+        if (bits(op.operands[0]).low == 0)
+          throw Error(
+              ErrorCode::kUnalignedVector,
+              std::string(op.attrs.string(AttrKey::kWhy)) + "; use inputs of another layout, or a schedule without it",
+              host_.name);
         return;
       case OpKind::kCopyTensor:
         device_.copy(tensor(op.operands[0]), tensor(op.operands[1]));
@@ -102,11 +114,16 @@ class Interpreter {
     }
     if (row_of(op.kind).at(Level::kMath) && op.results.size() == 1 && !host_.is_tensor(op.results[0])) {
       const auto value = evaluate(host_, op.results[0], bindings_);
-      if (!value) throw Error(ErrorCode::kInternal, "a scalar of the host program cannot be evaluated", "%" + host_[op.results[0]].name);
+      if (!value)
+        throw Error(ErrorCode::kInternal, "a scalar of the host program cannot be evaluated",
+                    "%" + host_[op.results[0]].name);
       bindings_[op.results[0].index] = *value;
       return;
     }
-    throw Error(ErrorCode::kUnsupportedOp, "the host interpreter does not run `" + std::string(row_of(op.kind).text) + "` yet; streams, views and communication are to come", host_.name);
+    throw Error(ErrorCode::kUnsupportedOp,
+                "the host interpreter does not run `" + std::string(row_of(op.kind).text) +
+                    "` yet; streams, views and communication are to come",
+                host_.name);
   }
 
   void launch(const Op& op) {
@@ -127,8 +144,10 @@ class Interpreter {
         arguments.push_back({true, host_[v].dtype, bits(v), {}});
     }
     const std::string name(op.attrs.string(AttrKey::kName));
-    const auto it = std::find_if(kernels_.begin(), kernels_.end(), [&](const NamedKernel& k) { return k.name == name; });
-    if (it == kernels_.end()) throw Error(ErrorCode::kUnknownName, "the module holds no kernel of this name", "@" + name);
+    const auto it =
+        std::find_if(kernels_.begin(), kernels_.end(), [&](const NamedKernel& k) { return k.name == name; });
+    if (it == kernels_.end())
+      throw Error(ErrorCode::kUnknownName, "the module holds no kernel of this name", "@" + name);
     const auto [prepared, is_new] = prepared_.try_emplace(name, 0);
     if (is_new) prepared->second = device_.prepare(*it->kernel);
     device_.launch(prepared->second, dims, arguments);
@@ -136,11 +155,13 @@ class Interpreter {
   }
 
   void run_aten(const Op& op) {
-    if (!options_.run_aten) throw Error(ErrorCode::kModuleMissing, "a segment runs by ATen, which is not loaded", host_.name);
+    if (!options_.run_aten)
+      throw Error(ErrorCode::kModuleMissing, "a segment runs by ATen, which is not loaded", host_.name);
     std::vector<TensorData> all;
     for (ValueId v : op.operands) all.push_back(device_.download(tensor(v)));
     const auto slot = static_cast<size_t>(op.attrs.integer(AttrKey::kSlot));
-    options_.run_aten(std::string(op.attrs.string(AttrKey::kName)), std::span(all).first(slot), std::span(all).subspan(slot));
+    options_.run_aten(std::string(op.attrs.string(AttrKey::kName)), std::span(all).first(slot),
+                      std::span(all).subspan(slot));
     for (size_t i = slot; i < all.size(); ++i) device_.copy(tensor(op.operands[i]), device_.upload(all[i]));
   }
 

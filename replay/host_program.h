@@ -1,7 +1,8 @@
-// The one interpreter of host programs: allocates, checks, launches, copies and frees on a Device, in the program's order.
+// The one interpreter of host programs: allocates, checks, launches, copies and frees on a Device, in the program's
+// order.
 //
-// Invariants: the caller's inputs are never written: an input that the program overwrites is a copy on the device. Streams, events
-// and communication are refused with kUnsupportedOp.
+// Invariants: the caller's inputs are never written: an input that the program overwrites is a copy on the device.
+// Streams, events and communication are refused with kUnsupportedOp.
 //
 //   ProgramResult r = run_host_program(compiled.host, kernels, *device, arguments);
 //   r.outputs[0].tensor   // downloaded
@@ -29,9 +30,9 @@ struct HostProgramOptions {
 };
 
 struct ProgramOutput {
-  std::string name;      // of the host program's value
+  std::string name;  // of the host program's value
   Argument value;
-  RunTensor on_device;   // tensors
+  RunTensor on_device;  // tensors
   bool overwrites_input = false;
 };
 
@@ -43,6 +44,7 @@ struct ProgramResult {
 
 // Throws the error of the first check, launch or kernel that fails. `download` false leaves tensors on the device.
 ProgramResult run_host_program(const Graph& host, std::span<const NamedKernel> kernels, Device& device,
-                               std::span<const Argument> inputs, const HostProgramOptions& options = {}, bool download = true);
+                               std::span<const Argument> inputs, const HostProgramOptions& options = {},
+                               bool download = true);
 
 }  // namespace fusebox

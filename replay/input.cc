@@ -34,7 +34,8 @@ InputOption parse_input_option(std::string_view text) {
   std::string_view name = trimmed(text.substr(0, equals));
   if (!name.empty() && name.front() == '%') name.remove_prefix(1);
   if (equals == std::string_view::npos || name.empty())
-    throw Error(ErrorCode::kBadInputSpec, "an input is given as NAME=SPEC, such as x=f32[5,7] or x=file.npy; write it so",
+    throw Error(ErrorCode::kBadInputSpec,
+                "an input is given as NAME=SPEC, such as x=f32[5,7] or x=file.npy; write it so",
                 std::string(text.substr(0, 40)));
   InputOption option;
   option.name = std::string(name);
@@ -46,7 +47,8 @@ InputOption parse_input_option(std::string_view text) {
   try {
     option.spec = parse_input_spec(name, spec_text(spec));
   } catch (const Error& e) {
-    throw Error(ErrorCode::kBadInputSpec, "the spec of this input cannot be read: " + std::string(e.what()), "%" + option.name);
+    throw Error(ErrorCode::kBadInputSpec, "the spec of this input cannot be read: " + std::string(e.what()),
+                "%" + option.name);
   }
   return option;
 }
@@ -56,7 +58,8 @@ Argument make_argument(const InputOption& option, Dtype dtype, bool is_scalar) {
   TensorData t = read_npy(option.file, dtype);
   if (!is_scalar) return Argument::of(std::move(t));
   if (element_count(t.shape) != 1)
-    throw Error(ErrorCode::kBadNpy, option.file + " holds " + std::to_string(element_count(t.shape)) + " numbers; a scalar takes one",
+    throw Error(ErrorCode::kBadNpy,
+                option.file + " holds " + std::to_string(element_count(t.shape)) + " numbers; a scalar takes one",
                 "%" + option.name);
   return Argument::scalar(dtype, load_element(t, t.offset));
 }

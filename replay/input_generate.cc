@@ -53,8 +53,9 @@ std::vector<double> boundary_reals(Dtype dtype) {
   // The smallest normal number has a mantissa of 0 and exponent 1: its bits are the step count of one binade.
   const uint64_t binade = from_double(real, 2.0).low - from_double(real, 1.0).low;
   const double smallest_normal = to_double(real, {binade, 0}), largest_subnormal = to_double(real, {binade - 1, 0});
-  std::vector<double> values = {0.0, 1.0, largest, tiny, smallest_normal, largest_subnormal, above_one, below_one,
-                                0.5, 1.5, 2.5, 2.0, 3.0, 0.75, 7.0, 100.0, 1.5707963267948966};
+  std::vector<double> values = {
+      0.0, 1.0, largest, tiny, smallest_normal, largest_subnormal, above_one, below_one, 0.5, 1.5, 2.5,
+      2.0, 3.0, 0.75,    7.0,  100.0,           1.5707963267948966};
   const size_t positive = values.size();
   for (size_t i = 0; i < positive; ++i) values.push_back(-values[i]);
   if (has_infinity(real)) {
@@ -75,8 +76,10 @@ class Generator {
   explicit Generator(const InputSpec& spec) : spec_(spec), random_(spec.seed) {
     if (spec.generator == InputGenerator::kBoundary) boundary_ = boundary_values(spec.dtype);
     if (spec.generator == InputGenerator::kConstant)
-      constant_ = spec.value == ConstantBits{} && spec.dtype != Dtype::kFloat4E2m1x2 ? from_double(spec.dtype, spec.low) : spec.value;
-    if (spec.generator == InputGenerator::kIntegers && !is_boolean(spec.dtype) && !is_storage_only(spec.dtype)) prepare_integers();
+      constant_ = spec.value == ConstantBits{} && spec.dtype != Dtype::kFloat4E2m1x2 ? from_double(spec.dtype, spec.low)
+                                                                                     : spec.value;
+    if (spec.generator == InputGenerator::kIntegers && !is_boolean(spec.dtype) && !is_storage_only(spec.dtype))
+      prepare_integers();
     if (spec.generator == InputGenerator::kUniform && !(spec.high - spec.low < INFINITY && spec.high >= spec.low))
       refuse(spec, "uniform needs two finite numbers in order; give low and then high");
     if (spec.generator == InputGenerator::kNormal && !(std::isfinite(spec.low) && std::isfinite(spec.high)))
@@ -119,8 +122,10 @@ class Generator {
         return rounded(spec_.low + (spec_.high - spec_.low) * unit(random_.word(index, draw)));
       case InputGenerator::kIntegers: {
         const uint64_t w = random_.word(index, draw);
-        const uint64_t v = first_ + (count_ == 0 ? w : static_cast<uint64_t>((static_cast<unsigned __int128>(w) * count_) >> 64));
-        return row_of(real).kind == DtypeKind::kUnsigned ? from_uint64(real, v) : from_int64(real, static_cast<int64_t>(v));
+        const uint64_t v =
+            first_ + (count_ == 0 ? w : static_cast<uint64_t>((static_cast<unsigned __int128>(w) * count_) >> 64));
+        return row_of(real).kind == DtypeKind::kUnsigned ? from_uint64(real, v)
+                                                         : from_int64(real, static_cast<int64_t>(v));
       }
       case InputGenerator::kBoundary: {
         const uint64_t w = random_.word(index, draw);
@@ -145,7 +150,8 @@ class Generator {
 };
 
 // Fills rows [begin, end) of the tensor; a row runs along the last axis.
-void fill_rows(const Generator& generator, const TensorData& t, std::span<const int64_t> index_strides, int64_t begin, int64_t end) {
+void fill_rows(const Generator& generator, const TensorData& t, std::span<const int64_t> index_strides, int64_t begin,
+               int64_t end) {
   const size_t outer = t.shape.empty() ? 0 : t.shape.size() - 1;
   const int64_t count = t.shape.empty() ? 1 : t.shape.back();
   const int64_t stride = t.shape.empty() ? 1 : t.strides.back();
@@ -177,8 +183,9 @@ std::vector<ConstantBits> boundary_values(Dtype dtype) {
   if (is_integer(dtype)) {
     const int width = bits(dtype);
     const uint64_t top = uint64_t{1} << (width - 1);
-    for (uint64_t v : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}, top, top - 1, top + 1, uint64_t{2}, ~uint64_t{1}, uint64_t{7},
-                       ~uint64_t{6}, static_cast<uint64_t>(width), static_cast<uint64_t>(width - 1), uint64_t{100}, uint64_t{3}}) {
+    for (uint64_t v :
+         {uint64_t{0}, uint64_t{1}, ~uint64_t{0}, top, top - 1, top + 1, uint64_t{2}, ~uint64_t{1}, uint64_t{7},
+          ~uint64_t{6}, static_cast<uint64_t>(width), static_cast<uint64_t>(width - 1), uint64_t{100}, uint64_t{3}}) {
       const ConstantBits b = canonical_bits(dtype, {v, 0});
       if (std::find(values.begin(), values.end(), b) == values.end()) values.push_back(b);
     }
@@ -200,20 +207,23 @@ Argument make_argument(const InputSpec& spec, int threads) {
   const Generator generator(spec);
   const int64_t count = element_count(t.shape);
   if (t.storage_elems > (overlaps(t.shape, t.strides) ? 0 : count))
-    std::memset(t.storage.get(), is_boolean(t.dtype) ? 1 : 0xff, static_cast<size_t>(t.storage_elems * size_bytes(t.dtype)));
+    std::memset(t.storage.get(), is_boolean(t.dtype) ? 1 : 0xff,
+                static_cast<size_t>(t.storage_elems * size_bytes(t.dtype)));
   if (count == 0) return Argument::of(std::move(t));
 
   std::vector<int64_t> index_strides = contiguous_strides(t.shape);
   for (size_t a = 0; a < t.shape.size(); ++a)
     if (t.strides[a] == 0) index_strides[a] = 0;
   const int64_t rows = t.shape.empty() ? 1 : count / t.shape.back();
-  if (threads <= 0) threads = count < (1 << 18) ? 1 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (threads <= 0)
+    threads = count < (1 << 18) ? 1 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   // Where elements share positions the last in row-major order stays: in one thread.
   if (overlaps(t.shape, t.strides)) threads = 1;
   threads = static_cast<int>(std::min<int64_t>(threads, rows));
   std::vector<std::thread> workers;
   for (int k = 1; k < threads; ++k)
-    workers.emplace_back([&, k] { fill_rows(generator, t, index_strides, rows * k / threads, rows * (k + 1) / threads); });
+    workers.emplace_back(
+        [&, k] { fill_rows(generator, t, index_strides, rows * k / threads, rows * (k + 1) / threads); });
   fill_rows(generator, t, index_strides, 0, rows / threads);
   for (std::thread& w : workers) w.join();
   return Argument::of(std::move(t));

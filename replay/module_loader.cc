@@ -1,7 +1,6 @@
 #include "replay/module_loader.h"
 
 #include <dlfcn.h>
-
 #include <filesystem>
 
 #include "ir/error.h"
@@ -12,7 +11,8 @@ std::vector<std::string> module_folders() {
   // The file that this code is part of: a program, or the Python extension.
   Dl_info info{};
   std::filesystem::path own;
-  if (::dladdr(reinterpret_cast<const void*>(&module_folders), &info) != 0 && info.dli_fname != nullptr) own = info.dli_fname;
+  if (::dladdr(reinterpret_cast<const void*>(&module_folders), &info) != 0 && info.dli_fname != nullptr)
+    own = info.dli_fname;
   std::error_code error;
   // A program's name may be as it was called: by a relative path, or found along PATH.
   std::filesystem::path resolved = std::filesystem::canonical(own, error);
@@ -22,7 +22,8 @@ std::vector<std::string> module_folders() {
   }
   const std::filesystem::path folder = resolved.parent_path();
   std::vector<std::string> folders;
-  for (const char* below : {".", "../lib", "../../lib"}) folders.push_back((folder / below).lexically_normal().string());
+  for (const char* below : {".", "../lib", "../../lib"})
+    folders.push_back((folder / below).lexically_normal().string());
   return folders;
 }
 
@@ -51,8 +52,8 @@ void* load_module_entry(const std::string& name, const char* entry, const std::s
 }
 
 const AtenApi& load_aten() {
-  static const AtenApi& api = *reinterpret_cast<AtenEntry>(
-      load_module_entry("aten", kAtenEntryName, "install PyTorch 2.11 or later and build Fusebox where CMake finds it"))();
+  static const AtenApi& api = *reinterpret_cast<AtenEntry>(load_module_entry(
+      "aten", kAtenEntryName, "install PyTorch 2.11 or later and build Fusebox where CMake finds it"))();
   return api;
 }
 

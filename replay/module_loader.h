@@ -1,5 +1,5 @@
-// Modules that are loaded when they are asked for: what needs ATen or CUDA. They lie beside the program, or beside the library that asks:
-// in its own folder, in ../lib or in ../../lib.
+// Modules that are loaded when they are asked for: what needs ATen or CUDA. They lie beside the program, or beside the
+// library that asks: in its own folder, in ../lib or in ../../lib.
 //
 //   const AtenApi& aten = load_aten();        // throws kModuleMissing, and says what to install
 #pragma once
@@ -11,7 +11,8 @@
 
 namespace fusebox {
 
-// The address of an entry point of libfusebox_NAME.so, which stays loaded. Throws kModuleMissing; `advice` is what its reader should do.
+// The address of an entry point of libfusebox_NAME.so, which stays loaded. Throws kModuleMissing; `advice` is what its
+// reader should do.
 void* load_module_entry(const std::string& name, const char* entry, const std::string& advice);
 
 // Where a module is looked for, in order.

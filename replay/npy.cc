@@ -25,9 +25,9 @@ struct NpyName {
   Dtype dtype;
 };
 constexpr NpyName kNames[] = {
-    {"|b1", Dtype::kBool},    {"|i1", Dtype::kInt8},   {"|u1", Dtype::kUint8},        {"<i2", Dtype::kInt16},
-    {"<i4", Dtype::kInt32},   {"<i8", Dtype::kInt64},  {"<u2", Dtype::kUint16},       {"<u4", Dtype::kUint32},
-    {"<u8", Dtype::kUint64},  {"<f2", Dtype::kHalf},   {"<f4", Dtype::kFloat},        {"<f8", Dtype::kDouble},
+    {"|b1", Dtype::kBool},         {"|i1", Dtype::kInt8},           {"|u1", Dtype::kUint8},  {"<i2", Dtype::kInt16},
+    {"<i4", Dtype::kInt32},        {"<i8", Dtype::kInt64},          {"<u2", Dtype::kUint16}, {"<u4", Dtype::kUint32},
+    {"<u8", Dtype::kUint64},       {"<f2", Dtype::kHalf},           {"<f4", Dtype::kFloat},  {"<f8", Dtype::kDouble},
     {"<c8", Dtype::kComplexFloat}, {"<c16", Dtype::kComplexDouble},
 };
 
@@ -35,7 +35,8 @@ constexpr NpyName kNames[] = {
 Dtype travelling(Dtype d) {
   if (d == Dtype::kIndex) return Dtype::kInt64;
   if (d == Dtype::kFloat4E2m1x2)
-    throw Error(ErrorCode::kUnsupportedDtype, "a packed pair of f4e2m1 has no form in a .npy file; cast it to f4e2m1 first");
+    throw Error(ErrorCode::kUnsupportedDtype,
+                "a packed pair of f4e2m1 has no form in a .npy file; cast it to f4e2m1 first");
   for (const NpyName& n : kNames)
     if (n.dtype == d) return d;
   return Dtype::kFloat;
@@ -56,10 +57,12 @@ Dtype dtype_named(std::string_view name) {
       if (order == '>' && size_bytes(n.dtype) > 1) refuse("its numbers are big endian; save them as little endian");
       return n.dtype;
     }
-  refuse("its dtype '" + std::string(name.substr(0, 40)) + "' is none that is read; save bool, integers, floats or complex numbers");
+  refuse("its dtype '" + std::string(name.substr(0, 40)) +
+         "' is none that is read; save bool, integers, floats or complex numbers");
 }
 
-// The header is a Python dict of three keys. Only what numpy.save writes is read: strings, True, False, a tuple of integers.
+// The header is a Python dict of three keys. Only what numpy.save writes is read: strings, True, False, a tuple of
+// integers.
 class DictReader {
  public:
   explicit DictReader(std::string_view text) : text_(text) {}
@@ -90,13 +93,15 @@ class DictReader {
     }
     skip();
     if (!text_.empty()) refuse("its header goes on after the dict; save it with numpy.save");
-    if (!has_descr || !has_order || !has_shape) refuse("its header lacks descr, fortran_order or shape; save it with numpy.save");
+    if (!has_descr || !has_order || !has_shape)
+      refuse("its header lacks descr, fortran_order or shape; save it with numpy.save");
     return header;
   }
 
  private:
   void skip() {
-    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n' || text_.front() == '\t')) text_.remove_prefix(1);
+    while (!text_.empty() && (text_.front() == ' ' || text_.front() == '\n' || text_.front() == '\t'))
+      text_.remove_prefix(1);
   }
   bool accept(char c) {
     skip();
@@ -135,7 +140,8 @@ class DictReader {
       skip();
       int64_t n = 0;
       const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), n);
-      if (error != std::errc() || n < 0) refuse("an extent in its header is no number of elements; save it with numpy.save");
+      if (error != std::errc() || n < 0)
+        refuse("an extent in its header is no number of elements; save it with numpy.save");
       text_.remove_prefix(static_cast<size_t>(end - text_.data()));
       numbers.push_back(n);
       if (!accept(',')) {
@@ -165,7 +171,8 @@ bool converts_exactly(Dtype from, ConstantBits bits, Dtype to, ConstantBits& res
     return to_double(to, result) == before;
   }
   // Integers and bool: back again. Beyond 2^63 the two signs must not be mixed up.
-  if (is_floating(to) || is_complex(to)) return convert(to, {result.low, result.high}, from) == bits && is_exact(to, to_double(from, bits));
+  if (is_floating(to) || is_complex(to))
+    return convert(to, {result.low, result.high}, from) == bits && is_exact(to, to_double(from, bits));
   const bool from_negative = is_signed(from) && static_cast<int64_t>(bits.low) < 0;
   const bool to_negative = is_signed(to) && static_cast<int64_t>(result.low) < 0;
   return result.low == bits.low && from_negative == to_negative;
@@ -182,11 +189,14 @@ NpyHeader parse_npy_header(std::span<const std::byte> bytes) {
   if (bytes.size() < 10 || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
     refuse("it does not start as a .npy file does; save it with numpy.save");
   const size_t version = byte(6);
-  if (version < 1 || version > 3) refuse("its format version " + std::to_string(version) + " is not read; save it as version 1 to 3");
+  if (version < 1 || version > 3)
+    refuse("its format version " + std::to_string(version) + " is not read; save it as version 1 to 3");
   const size_t begin = version == 1 ? 10 : 12;
   if (bytes.size() < begin) refuse("it ends within its header; copy it again");
-  const size_t length = version == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
-  if (length > kMostHeaderBytes || bytes.size() - begin < length) refuse("its header is longer than it may be, or cut off; copy it again");
+  const size_t length =
+      version == 1 ? byte(8) | byte(9) << 8 : byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
+  if (length > kMostHeaderBytes || bytes.size() - begin < length)
+    refuse("its header is longer than it may be, or cut off; copy it again");
   NpyHeader header = DictReader({reinterpret_cast<const char*>(bytes.data()) + begin, length}).read();
   header.data_begin = begin + length;
   // The elements have to be there, so nothing larger than the file is ever allocated.
@@ -220,7 +230,8 @@ TensorData parse_npy(std::span<const std::byte> bytes, std::optional<Dtype> want
       std::memcpy(file.storage.get(), bytes.data() + header.data_begin, bytes.size() - header.data_begin);
     if (header.dtype == Dtype::kBool)
       for (int64_t i = 0; i < file.storage_elems; ++i)
-        if (static_cast<uint8_t>(file.storage.get()[i]) > 1) refuse("a bool in it is neither 0 nor 1; save it with numpy.save");
+        if (static_cast<uint8_t>(file.storage.get()[i]) > 1)
+          refuse("a bool in it is neither 0 nor 1; save it with numpy.save");
     if (!wanted || *wanted == header.dtype) return file;
     if (*wanted == Dtype::kIndex && header.dtype == Dtype::kInt64) {
       file.dtype = Dtype::kIndex;
@@ -232,7 +243,8 @@ TensorData parse_npy(std::span<const std::byte> bytes, std::optional<Dtype> want
       ConstantBits value;
       const ConstantBits bits = load_element(file, i);
       if (!converts_exactly(header.dtype, bits, *wanted, value))
-        refuse("its value " + shown(header.dtype, bits) + " is none of " + std::string(text(*wanted)) + "; round it before it is saved");
+        refuse("its value " + shown(header.dtype, bits) + " is none of " + std::string(text(*wanted)) +
+               "; round it before it is saved");
       store_element(result, i, value);
     }
     return result;
@@ -242,7 +254,9 @@ TensorData parse_npy(std::span<const std::byte> bytes, std::optional<Dtype> want
   }
 }
 
-TensorData read_npy(const std::string& path, std::optional<Dtype> wanted) { return parse_npy(read_file(path), wanted, path); }
+TensorData read_npy(const std::string& path, std::optional<Dtype> wanted) {
+  return parse_npy(read_file(path), wanted, path);
+}
 
 std::vector<std::byte> format_npy(const TensorData& t) {
   const Dtype travels = travelling(t.dtype);
@@ -254,8 +268,10 @@ std::vector<std::byte> format_npy(const TensorData& t) {
   while ((header.size() + 11) % 64 != 0) header += ' ';
   header += '\n';
   TensorData elements;
-  if (travels == t.dtype || t.dtype == Dtype::kIndex) elements = contiguous_copy(t);
-  else elements = converted_copy(t, travels);
+  if (travels == t.dtype || t.dtype == Dtype::kIndex)
+    elements = contiguous_copy(t);
+  else
+    elements = converted_copy(t, travels);
   const auto size = static_cast<size_t>(element_count(t.shape) * size_bytes(travels));
   std::vector<std::byte> bytes(10 + header.size() + size);
   std::memcpy(bytes.data(), kMagic.data(), kMagic.size());

@@ -10,7 +10,8 @@
 
 namespace fusebox {
 
-// The power of two behind the largest number of the dtype; of double its largest number. What stands for an infinity in comparisons.
+// The power of two behind the largest number of the dtype; of double its largest number. What stands for an infinity in
+// comparisons.
 inline double overflow_of(Dtype dtype) {
   switch (dtype) {
     case Dtype::kHalf:

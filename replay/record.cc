@@ -36,12 +36,13 @@ InputSpec plain_spec(const std::string& name, const Argument& a) {
 std::vector<RecordedInput> exact_inputs(const Graph& fusion, std::span<const Argument> inputs) {
   std::vector<RecordedInput> result;
   const auto values = fusebox::inputs(fusion);
-  for (size_t i = 0; i < inputs.size(); ++i) result.push_back({plain_spec(fusion[values[i]].name, inputs[i]), inputs[i].is_scalar});
+  for (size_t i = 0; i < inputs.size(); ++i)
+    result.push_back({plain_spec(fusion[values[i]].name, inputs[i]), inputs[i].is_scalar});
   return result;
 }
 
-std::vector<RecordedInput> recorded_inputs(const Graph& fusion, const InputSpecs* defaults, const std::vector<std::string>& given,
-                                           std::span<const Argument> inputs) {
+std::vector<RecordedInput> recorded_inputs(const Graph& fusion, const InputSpecs* defaults,
+                                           const std::vector<std::string>& given, std::span<const Argument> inputs) {
   std::vector<RecordedInput> result = exact_inputs(fusion, inputs);
   for (RecordedInput& r : result) {
     if (defaults)
@@ -104,7 +105,8 @@ std::vector<OutputRecord> output_records(const Run& run) {
   return records;
 }
 
-Bundle make_bundle(const Run& run, const Module& module, const std::vector<RecordedInput>& specs, std::span<const Argument> inputs) {
+Bundle make_bundle(const Run& run, const Module& module, const std::vector<RecordedInput>& specs,
+                   std::span<const Argument> inputs) {
   Bundle b;
   b.program = run.fusion.name;
   b.stages.push_back({Stage::kFusion, module});
@@ -139,7 +141,8 @@ Bundle make_bundle(const Run& run, const Module& module, const std::vector<Recor
 }
 
 std::vector<Argument> bundle_arguments(const Bundle& bundle) {
-  if (bundle.ranks.empty()) throw Error(ErrorCode::kInvalidField, "the bundle records no run; record one with `run --record`", "ranks");
+  if (bundle.ranks.empty())
+    throw Error(ErrorCode::kInvalidField, "the bundle records no run; record one with `run --record`", "ranks");
   std::vector<Argument> result;
   for (const InputRecord& r : bundle.ranks[0].inputs) {
     if (!r.bytes) {

@@ -20,9 +20,10 @@ struct RecordedInput {
 // The program of a run at a stage, as a bundle keeps it. `given`: the file's module, which is the first stage.
 Module stage_module(const Run& run, const Module& given, Stage stage);
 // The CUDA text of every kernel that the run has goes in as an artifact.
-Bundle make_bundle(const Run& run, const Module& module, const std::vector<RecordedInput>& specs, std::span<const Argument> inputs);
-std::vector<RecordedInput> recorded_inputs(const Graph& fusion, const InputSpecs* defaults, const std::vector<std::string>& given,
-                                           std::span<const Argument> inputs);
+Bundle make_bundle(const Run& run, const Module& module, const std::vector<RecordedInput>& specs,
+                   std::span<const Argument> inputs);
+std::vector<RecordedInput> recorded_inputs(const Graph& fusion, const InputSpecs* defaults,
+                                           const std::vector<std::string>& given, std::span<const Argument> inputs);
 std::vector<OutputRecord> output_records(const Run& run);
 std::vector<Argument> bundle_arguments(const Bundle& bundle);
 // Inputs as a bundle keeps them when nothing is known of how they were made: exact bytes.

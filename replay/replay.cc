@@ -19,7 +19,9 @@ constexpr std::string_view kVerdicts[] = {"identical", "different", "not compara
 
 const Module& stage_of(const Bundle& b, Stage stage) {
   if (const Module* m = find_stage(b, stage)) return *m;
-  throw Error(ErrorCode::kInvalidField, "the bundle holds no program of stage " + std::string(text(stage)) + "; replay it from an earlier one", "stages");
+  throw Error(ErrorCode::kInvalidField,
+              "the bundle holds no program of stage " + std::string(text(stage)) + "; replay it from an earlier one",
+              "stages");
 }
 
 void require(bool holds, const char* what) {
@@ -44,8 +46,10 @@ Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from) {
   c.concretized = main_graph(stage_of(b, Stage::kConcretized));
   c.segmentation = segments.segmentations[0];
   c.scheduled = stage_of(b, Stage::kScheduled).graphs;
-  require(c.scheduled.size() == c.segmentation.segments.size(), "stage scheduled holds a program for each segment; record the run again");
-  require(same_signature(c.concretized, fusion), "stage concretized has other inputs or outputs than the fusion; record the run again");
+  require(c.scheduled.size() == c.segmentation.segments.size(),
+          "stage scheduled holds a program for each segment; record the run again");
+  require(same_signature(c.concretized, fusion),
+          "stage concretized has other inputs or outputs than the fusion; record the run again");
   const std::string* bits = find_value(b.options, "index_bits");
   c.index_bits = bits && *bits == "32" ? 32 : 64;
   std::vector<Graph> launches, kernels;
@@ -64,19 +68,22 @@ Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from) {
   size_t next = 0;
   for (const Segment& s : c.segmentation.segments) {
     const bool is_kernel = s.executor == SegmentExecutor::kKernel;
-    require(!is_kernel || next < executable.graphs.size(), "stage kernel holds a program for each kernel segment; record the run again");
+    require(!is_kernel || next < executable.graphs.size(),
+            "stage kernel holds a program for each kernel segment; record the run again");
     c.kernels.push_back(is_kernel ? executable.graphs[next++] : Graph());
   }
   require(!stage_of(b, Stage::kHost).graphs.empty(), "stage host holds a host program; record the run again");
   c.host = stage_of(b, Stage::kHost).graphs.front();
-  require(same_signature(c.host, fusion), "stage host has other inputs or outputs than the fusion; record the run again");
+  require(same_signature(c.host, fusion),
+          "stage host has other inputs or outputs than the fusion; record the run again");
   // Launches against the kernels that they name.
   executable.graphs.push_back(c.host);
   verify(executable);
   return c;
 }
 
-Run run_from(const Bundle& b, const Module& module, std::span<const Argument> arguments, const RunOptions& options, ReplayFrom from) {
+Run run_from(const Bundle& b, const Module& module, std::span<const Argument> arguments, const RunOptions& options,
+             ReplayFrom from) {
   Run run;
   run.executor = options.executor;
   run.fusion = main_graph(module);
@@ -89,8 +96,11 @@ Run run_from(const Bundle& b, const Module& module, std::span<const Argument> ar
     if (from == ReplayFrom::kSource) {
       std::vector<Digest> texts;
       for (KernelSource& s : run.sources) {
-        const auto it = std::find_if(b.artifacts.begin(), b.artifacts.end(), [&](const Artifact& a) { return a.kernel == s.kernel && !a.cuda.empty(); });
-        if (it == b.artifacts.end()) throw Error(ErrorCode::kInvalidField, "the bundle holds no CUDA text of this kernel; replay it from kernel", "@" + s.kernel);
+        const auto it = std::find_if(b.artifacts.begin(), b.artifacts.end(),
+                                     [&](const Artifact& a) { return a.kernel == s.kernel && !a.cuda.empty(); });
+        if (it == b.artifacts.end())
+          throw Error(ErrorCode::kInvalidField, "the bundle holds no CUDA text of this kernel; replay it from kernel",
+                      "@" + s.kernel);
         s.text = it->cuda;
         texts.push_back(digest(std::string_view(s.text)));
       }
@@ -138,7 +148,8 @@ std::string sources_text(const std::vector<KernelSource>& sources) {
 
 class Comparer {
  public:
-  Comparer(const Bundle& b, const Module& module, Replay& replay) : b_(b), rank_(b.ranks[0]), module_(module), replay_(replay), run_(replay.run) {}
+  Comparer(const Bundle& b, const Module& module, Replay& replay)
+      : b_(b), rank_(b.ranks[0]), module_(module), replay_(replay), run_(replay.run) {}
 
   void compare() {
     for (const StageDigest& d : b_.digests) compare(d);
@@ -169,7 +180,8 @@ class Comparer {
   }
   bool runs_aten() const {
     const auto& segments = run_.compiled.segmentation.segments;
-    return std::any_of(segments.begin(), segments.end(), [](const Segment& s) { return s.executor == SegmentExecutor::kAten; });
+    return std::any_of(segments.begin(), segments.end(),
+                       [](const Segment& s) { return s.executor == SegmentExecutor::kAten; });
   }
 
   void compare(const StageDigest& recorded) {
@@ -178,12 +190,15 @@ class Comparer {
     if (recorded.name == "outputs" && (run_.failure || rank_.failure)) return;
     if (recorded.name == "binary" || recorded.name == "outputs") v.why = other_executor();
     if (v.why.empty() && recorded.name == "binary") v.why = other_device();
-    if (v.why.empty() && recorded.name == "outputs" && rank_.executor == "cuda" && !digest_is(digest, recorded)) v.why = other_device();
+    if (v.why.empty() && recorded.name == "outputs" && rank_.executor == "cuda" && !digest_is(digest, recorded))
+      v.why = other_device();
     if (v.why.empty() && !digest)
       v.why = run_.executor == Executor::kAten ? "ATen runs the program itself, without this stage"
-              : run_.failure                   ? "the run failed before it: " + code_text(run_.failure->code) + " " + run_.failure->message
-                                               : "this replay has no such stage";
-    if (v.why.empty() && recorded.name == "outputs" && !digest_is(digest, recorded) && runs_aten()) v.why = within_bounds();
+              : run_.failure
+                  ? "the run failed before it: " + code_text(run_.failure->code) + " " + run_.failure->message
+                  : "this replay has no such stage";
+    if (v.why.empty() && recorded.name == "outputs" && !digest_is(digest, recorded) && runs_aten())
+      v.why = within_bounds();
     if (!v.why.empty())
       v.verdict = Verdict::kNotComparable;
     else if (*digest != recorded.digest)
@@ -204,9 +219,12 @@ class Comparer {
   void compare_outcome() {
     if (!run_.failure && !rank_.failure) return;
     StageVerdict v{"outcome", Verdict::kIdentical, {}, {}};
-    const bool same = run_.failure && rank_.failure && run_.failure->code == rank_.failure->code && run_.failure->place == rank_.failure->place;
+    const bool same = run_.failure && rank_.failure && run_.failure->code == rank_.failure->code &&
+                      run_.failure->place == rank_.failure->place;
     if (!same) {
-      const auto is_finding = [](const std::optional<Failure>& f) { return f && f->code >= ErrorCode::kUnalignedVector && f->code <= ErrorCode::kCompileFailure; };
+      const auto is_finding = [](const std::optional<Failure>& f) {
+        return f && f->code >= ErrorCode::kUnalignedVector && f->code <= ErrorCode::kCompileFailure;
+      };
       if (!other_executor().empty() && (is_finding(run_.failure) || is_finding(rank_.failure)))
         v = {"outcome", Verdict::kNotComparable, other_executor() + ", which fail in their own ways", {}};
       else
@@ -273,13 +291,20 @@ Replay replay(const Bundle& bundle, const ReplayOptions& options) {
   RunOptions run;
   const auto recorded = parse_executor(bundle.ranks[0].executor);
   if (!options.executor && !recorded)
-    throw Error(ErrorCode::kInvalidField, "the bundle was recorded on `" + bundle.ranks[0].executor + "`, which is not known; name an executor with --on", "ranks[0].executor");
+    throw Error(
+        ErrorCode::kInvalidField,
+        "the bundle was recorded on `" + bundle.ranks[0].executor + "`, which is not known; name an executor with --on",
+        "ranks[0].executor");
   run.executor = options.executor ? *options.executor : *recorded;
   run.threads = options.threads;
   run.keep_sources = find_digest(bundle, "source") != nullptr || options.from == ReplayFrom::kSource;
   if (options.from == ReplayFrom::kSource) {
-    if (!options.trust_artifacts) throw Error(ErrorCode::kUntrusted, "CUDA text of a bundle is compiled only where you trust it; add --trust-artifacts", "artifacts");
-    if (run.executor != Executor::kCuda) throw Error(ErrorCode::kUsage, "CUDA text runs on a GPU alone; add --on cuda, or replay from kernel", "--from source");
+    if (!options.trust_artifacts)
+      throw Error(ErrorCode::kUntrusted,
+                  "CUDA text of a bundle is compiled only where you trust it; add --trust-artifacts", "artifacts");
+    if (run.executor != Executor::kCuda)
+      throw Error(ErrorCode::kUsage, "CUDA text runs on a GPU alone; add --on cuda, or replay from kernel",
+                  "--from source");
     run.run_sources = true;
   }
   if (options.from != ReplayFrom::kFusion && run.executor == Executor::kAten)

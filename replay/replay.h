@@ -1,8 +1,8 @@
 // Replay: every stage of a recorded run computed again and compared with what was recorded.
 //
-// Invariants: the bundle is not changed; code that it carries is compiled only where `trust_artifacts` says so. A stage that the bundle has
-// and this replay cannot have (another executor, compiler or GPU) is not comparable, with the reason; a recorded failure must
-// happen again, with its code and place.
+// Invariants: the bundle is not changed; code that it carries is compiled only where `trust_artifacts` says so. A stage
+// that the bundle has and this replay cannot have (another executor, compiler or GPU) is not comparable, with the
+// reason; a recorded failure must happen again, with its code and place.
 //
 //   Replay r = replay(bundle, {.threads = 4});
 //   r.identical() || puts(r.first_difference()->difference.c_str());
@@ -47,8 +47,8 @@ struct Replay {
   bool identical() const { return first_difference() == nullptr; }
 };
 
-// Throws what run_program throws; kInvalidField for a bundle without a run, or whose stages do not fit together; kUntrusted; kUsage for a
-// start that the executor cannot have.
+// Throws what run_program throws; kInvalidField for a bundle without a run, or whose stages do not fit together;
+// kUntrusted; kUsage for a start that the executor cannot have.
 Replay replay(const Bundle& bundle, const ReplayOptions& options = {});
 
 }  // namespace fusebox

@@ -1,9 +1,8 @@
 #include "replay/run.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <thread>
+#include <unistd.h>
 
 #include "codegen/cuda.h"
 #include "ir/canonical.h"
@@ -86,7 +85,8 @@ std::optional<Executor> parse_executor(std::string_view word) {
 }
 
 Executor default_executor() {
-  const bool has_gpu = access("/dev/nvidiactl", F_OK) == 0 || access("/dev/nvidia0", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+  const bool has_gpu =
+      access("/dev/nvidiactl", F_OK) == 0 || access("/dev/nvidia0", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
   return has_gpu ? Executor::kCuda : Executor::kHost;
 }
 
@@ -127,14 +127,16 @@ void digest_stages(Run& run, bool sources) {
   if (sources) run.digests.push_back({"source", combine(texts)});
 }
 
-void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out) {
+void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const TensorData> in,
+                      std::span<const TensorData> out) {
   const auto& segments = compiled.segmentation.segments;
   const auto it = std::find_if(segments.begin(), segments.end(), [&](const Segment& s) { return s.name == name; });
   check_internal(it != segments.end(), "an ATen segment that the segmentation does not have");
   const Graph& g = compiled.scheduled[static_cast<size_t>(it - segments.begin())];
   std::vector<Argument> arguments;
   for (ValueId v : inputs(g)) {
-    const auto at = std::find_if(it->inputs.begin(), it->inputs.end(), [&](const Crossing& c) { return c.value == g[v].name; });
+    const auto at =
+        std::find_if(it->inputs.begin(), it->inputs.end(), [&](const Crossing& c) { return c.value == g[v].name; });
     check_internal(at != it->inputs.end(), "an ATen segment reads a tensor that does not cross its border");
     arguments.push_back(Argument::of(in[static_cast<size_t>(at - it->inputs.begin())]));
   }
@@ -148,7 +150,9 @@ void execute(Run& run, std::span<const Argument> inputs, const RunOptions& optio
     kernels.push_back({run.compiled.segmentation.segments[i].name, &run.compiled.kernels[i]});
   const auto device = make_device(run, options);
   HostProgramOptions host;
-  host.run_aten = [&](const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out) { run_aten_segment(run.compiled, name, in, out); };
+  host.run_aten = [&](const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out) {
+    run_aten_segment(run.compiled, name, in, out);
+  };
   ProgramResult result = run_host_program(run.compiled.host, kernels, *device, inputs, host);
   run.launches = result.launches;
   take_crossings(run, result);
@@ -161,7 +165,8 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
   run.executor = options.executor;
   run.fusion = main_graph(module);
   if (run.fusion.level != Level::kMath && run.fusion.level != Level::kScheduled)
-    throw Error(ErrorCode::kWrongLevel, "only a fusion can be run; give the program at level math", "@" + run.fusion.name);
+    throw Error(ErrorCode::kWrongLevel, "only a fusion can be run; give the program at level math",
+                "@" + run.fusion.name);
   const Bindings bindings = bind_sizes(run.fusion, bound_inputs(inputs));
   describe_environment(run);
   try {
@@ -202,18 +207,21 @@ std::vector<CheckedOutput> check_outputs(const Run& run, std::span<const Argumen
   return result;
 }
 
-std::vector<Argument> make_arguments(const Graph& fusion, const InputSpecs* defaults, const std::vector<std::string>& given) {
+std::vector<Argument> make_arguments(const Graph& fusion, const InputSpecs* defaults,
+                                     const std::vector<std::string>& given) {
   std::vector<InputOption> options;
   for (const std::string& text : given) {
     options.push_back(parse_input_option(text));
     const auto v = find_value(fusion, options.back().name);
     if (!v || !fusion[*v].def || fusion[fusion[*v].def].kind != OpKind::kInput)
-      throw Error(ErrorCode::kUnknownName, "the program has no input of this name; `show FILE` lists its inputs", "%" + options.back().name);
+      throw Error(ErrorCode::kUnknownName, "the program has no input of this name; `show FILE` lists its inputs",
+                  "%" + options.back().name);
   }
   std::vector<Argument> result;
   for (ValueId v : inputs(fusion)) {
     const std::string& name = fusion[v].name;
-    const auto option = std::find_if(options.rbegin(), options.rend(), [&](const InputOption& o) { return o.name == name; });
+    const auto option =
+        std::find_if(options.rbegin(), options.rend(), [&](const InputOption& o) { return o.name == name; });
     if (option != options.rend()) {
       result.push_back(make_argument(*option, fusion[v].dtype, !fusion.is_tensor(v)));
       continue;
@@ -222,13 +230,18 @@ std::vector<Argument> make_arguments(const Graph& fusion, const InputSpecs* defa
     if (defaults)
       for (const InputSpec& s : defaults->specs)
         if (s.name == name) spec = &s;
-    if (!spec) throw Error(ErrorCode::kMissingInput, "the program carries no default for this input; give one with --input " + name + "=SPEC", "%" + name);
+    if (!spec)
+      throw Error(ErrorCode::kMissingInput,
+                  "the program carries no default for this input; give one with --input " + name + "=SPEC", "%" + name);
     result.push_back(make_argument(*spec));
   }
   for (size_t i = 0; i < result.size(); ++i) {
     const ValueId v = inputs(fusion)[i];
     if (result[i].is_scalar == fusion.is_tensor(v) || result[i].dtype != fusion[v].dtype)
-      throw Error(ErrorCode::kBadInput, "the program wants " + std::string(text(fusion[v].dtype)) + (fusion.is_tensor(v) ? " in a tensor" : " as a scalar") + "; correct the input's spec", "%" + fusion[v].name);
+      throw Error(ErrorCode::kBadInput,
+                  "the program wants " + std::string(text(fusion[v].dtype)) +
+                      (fusion.is_tensor(v) ? " in a tensor" : " as a scalar") + "; correct the input's spec",
+                  "%" + fusion[v].name);
   }
   return result;
 }

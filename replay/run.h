@@ -1,8 +1,8 @@
-// The fusion executor: a program and its inputs, through every stage, to outputs. One function for the command line, Python,
-// replays and the fuzzers.
+// The fusion executor: a program and its inputs, through every stage, to outputs. One function for the command line,
+// Python, replays and the fuzzers.
 //
-// Invariants: the caller's inputs are left alone; a digest stands beside every stage that was reached; a failure is a value, with
-// the stages before it.
+// Invariants: the caller's inputs are left alone; a digest stands beside every stage that was reached; a failure is a
+// value, with the stages before it.
 //
 //   Run r = run_program(module, arguments, {.executor = Executor::kHost});
 //   if (r.failure) …   else r.outputs[0].tensor
@@ -32,9 +32,9 @@ struct RunOptions {
   Executor executor = Executor::kHost;
   // Of the fusion; none: the module's own list, or the unfused plan where it has none.
   std::optional<std::vector<Step>> steps = {};
-  bool unfused = false;  // the unfused plan although the module has steps
-  int threads = 1;       // of the host executor
-  int index_bits = 0;    // 0: chosen from the inputs
+  bool unfused = false;      // the unfused plan although the module has steps
+  int threads = 1;           // of the host executor
+  int index_bits = 0;        // 0: chosen from the inputs
   bool keep_sources = true;  // the CUDA text of each kernel, and its digest
   bool run_sources = false;  // `execute` on cuda: the texts of `Run::sources` instead of what the kernels give
 };
@@ -54,11 +54,11 @@ struct KernelSource {
 struct Run {
   Executor executor = Executor::kHost;
   Graph fusion;
-  std::vector<Step> steps;      // the schedule that was applied, empty where unfused
+  std::vector<Step> steps;  // the schedule that was applied, empty where unfused
   bool unfused = false;
   Compiled compiled;
   std::vector<KernelSource> sources;
-  std::vector<StageDigest> digests;   // in the order of the stages
+  std::vector<StageDigest> digests;  // in the order of the stages
   std::vector<RunOutput> outputs;
   std::optional<Failure> failure;
   int64_t launches = 0;
@@ -70,8 +70,10 @@ struct Run {
 Run run_program(const Module& module, std::span<const Argument> inputs, const RunOptions& options);
 // The rest of a run whose programs are there already: `run.compiled` with kernels and host program.
 void execute(Run& run, std::span<const Argument> inputs, const RunOptions& options);
-// Runs an ATen segment as the evaluator does, into the tensors that the host program allocated; for HostProgramOptions::run_aten.
-void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out);
+// Runs an ATen segment as the evaluator does, into the tensors that the host program allocated; for
+// HostProgramOptions::run_aten.
+void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const TensorData> in,
+                      std::span<const TensorData> out);
 // What the run depends on beside the program. Throws kModuleMissing or kNoDevice where its executor is not there.
 void describe_environment(Run& run);
 // Digests of the compiled stages, up to the CUDA text, which it makes where `sources` says so.
@@ -85,7 +87,8 @@ struct CheckedOutput {
 std::vector<CheckedOutput> check_outputs(const Run& run, std::span<const Argument> inputs);
 
 // The arguments of a fusion from specs, by name, in the order of its inputs. Throws kMissingInput, kBadInput.
-std::vector<Argument> make_arguments(const Graph& fusion, const InputSpecs* defaults, const std::vector<std::string>& given);
+std::vector<Argument> make_arguments(const Graph& fusion, const InputSpecs* defaults,
+                                     const std::vector<std::string>& given);
 Digest combine(const std::vector<Digest>& parts);
 
 }  // namespace fusebox

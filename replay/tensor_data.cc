@@ -1,10 +1,9 @@
 #include "replay/tensor_data.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <xxhash.h>
 
 #include "ir/error.h"
 #include "ir/numeric.h"
@@ -31,7 +30,8 @@ std::shared_ptr<std::byte> zeroed_storage(int64_t bytes) {
   // Fresh pages are zero, so calloc costs nothing for large tensors.
   void* memory = std::calloc(static_cast<size_t>(bytes) + kStorageAlign, 1);
   if (memory == nullptr)
-    throw Error(ErrorCode::kOutOfMemory, "there is no memory for a tensor of " + std::to_string(bytes) + " bytes; use smaller inputs");
+    throw Error(ErrorCode::kOutOfMemory,
+                "there is no memory for a tensor of " + std::to_string(bytes) + " bytes; use smaller inputs");
   const auto address = reinterpret_cast<uintptr_t>(memory);
   std::byte* aligned = static_cast<std::byte*>(memory) + (kStorageAlign - address % kStorageAlign) % kStorageAlign;
   return {aligned, [memory](std::byte*) { std::free(memory); }};
@@ -82,7 +82,8 @@ bool overlaps(std::span<const int64_t> shape, std::span<const int64_t> strides, 
     if (strides[i] == 0 && besides_broadcast) continue;
     axes.emplace_back(strides[i], shape[i]);
   }
-  // Sorted by stride, each axis has to step over all that the ones before it reach. (Some interleaved layouts do not overlap either.)
+  // Sorted by stride, each axis has to step over all that the ones before it reach. (Some interleaved layouts do not
+  // overlap either.)
   std::sort(axes.begin(), axes.end());
   int64_t reach = 0;
   for (const auto& [stride, extent] : axes) {
@@ -99,7 +100,8 @@ TensorData allocate_tensor(Dtype dtype, std::vector<int64_t> shape, std::vector<
     strides = contiguous_strides(shape);
   }
   if (strides.size() != shape.size())
-    refuse(std::to_string(strides.size()) + " strides are given for " + std::to_string(shape.size()) + " axes; give one for each");
+    refuse(std::to_string(strides.size()) + " strides are given for " + std::to_string(shape.size()) +
+           " axes; give one for each");
   if (offset < 0) refuse("an offset of " + std::to_string(offset) + " lies before the storage; give 0 or more");
   // In 128 bits: a shape from outside may overflow anything.
   constexpr __int128 kMost = int64_t{1} << 56;
@@ -112,7 +114,8 @@ TensorData allocate_tensor(Dtype dtype, std::vector<int64_t> shape, std::vector<
     count *= std::max<int64_t>(shape[i], 1);
     last += __int128{std::max<int64_t>(shape[i] - 1, 0)} * strides[i];
     if (count > kMost || last > kMost)
-      throw Error(ErrorCode::kOutOfMemory, "a tensor of this shape and strides has more elements than can be addressed; make it smaller");
+      throw Error(ErrorCode::kOutOfMemory,
+                  "a tensor of this shape and strides has more elements than can be addressed; make it smaller");
   }
   TensorData t;
   t.dtype = dtype;
@@ -207,7 +210,8 @@ void copy_elements(const TensorData& to, const TensorData& from) {
   check_internal(to.shape == from.shape && to.dtype == from.dtype, "tensors of different shape or dtype are copied");
   const int64_t size = size_bytes(to.dtype);
   if (is_contiguous(to) && is_contiguous(from)) {
-    if (const int64_t count = element_count(to.shape)) std::memcpy(to.data(), from.data(), static_cast<size_t>(count * size));
+    if (const int64_t count = element_count(to.shape))
+      std::memcpy(to.data(), from.data(), static_cast<size_t>(count * size));
     return;
   }
   std::vector<int64_t> starts;
@@ -220,7 +224,8 @@ void copy_elements(const TensorData& to, const TensorData& from) {
     if (stride == 1 && to_stride == 1) {
       std::memcpy(t, f, static_cast<size_t>(count * size));
     } else {
-      for (int64_t i = 0; i < count; ++i) std::memcpy(t + i * to_stride * size, f + i * stride * size, static_cast<size_t>(size));
+      for (int64_t i = 0; i < count; ++i)
+        std::memcpy(t + i * to_stride * size, f + i * stride * size, static_cast<size_t>(size));
     }
   });
 }

@@ -1,8 +1,9 @@
 // What a program is given and gives back: tensors in host memory, with a layout, and scalars.
 //
-// Invariants of TensorData: shape and strides have one entry an axis, strides are ≥ 0 and count elements; element (i, j, …) lies
-// at position `offset + i * strides[0] + j * strides[1] + …` of the storage, in [0, storage_elems). Storage starts at a multiple
-// of kStorageAlign bytes, so that what is aligned follows from the offset alone. Copies share the storage.
+// Invariants of TensorData: shape and strides have one entry an axis, strides are ≥ 0 and count elements; element (i,
+// j, …) lies at position `offset + i * strides[0] + j * strides[1] + …` of the storage, in [0, storage_elems). Storage
+// starts at a multiple of kStorageAlign bytes, so that what is aligned follows from the offset alone. Copies share the
+// storage.
 //
 //   TensorData t = allocate_tensor(Dtype::kFloat, {2, 3});
 //   store_element(t, position_of(t, std::vector<int64_t>{1, 2}), constant_bits(t.dtype, 1.5));
@@ -45,9 +46,10 @@ bool is_contiguous(const TensorData& t);
 // Whether two elements share a position; along an axis of stride 0, only with `besides_broadcast` false.
 bool overlaps(std::span<const int64_t> shape, std::span<const int64_t> strides, bool besides_broadcast = false);
 
-// Zeroed storage of just the size that is needed. Strides empty: contiguous. Throws kBadInputSpec for a shape, strides or an offset that break
-// the invariants, kOutOfMemory.
-TensorData allocate_tensor(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides = {}, int64_t offset = 0);
+// Zeroed storage of just the size that is needed. Strides empty: contiguous. Throws kBadInputSpec for a shape, strides
+// or an offset that break the invariants, kOutOfMemory.
+TensorData allocate_tensor(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides = {},
+                           int64_t offset = 0);
 // Memory of another owner, such as a torch tensor; its alignment is the owner's matter.
 TensorData external_tensor(Dtype dtype, void* data, std::vector<int64_t> shape, std::vector<int64_t> strides,
                            std::shared_ptr<void> owner);
@@ -57,8 +59,8 @@ int64_t position_of(const TensorData& t, std::span<const int64_t> index);
 ConstantBits load_element(const TensorData& t, int64_t position);
 void store_element(const TensorData& t, int64_t position, ConstantBits bits);
 
-// Calls f(position, stride, count) for each run of elements along the last axis, in row-major order of the index; a tensor without axes is
-// one run of one element.
+// Calls f(position, stride, count) for each run of elements along the last axis, in row-major order of the index; a
+// tensor without axes is one run of one element.
 template <class F>
 void for_each_run(std::span<const int64_t> shape, std::span<const int64_t> strides, int64_t offset, F&& f) {
   if (element_count(shape) == 0) return;
@@ -94,13 +96,16 @@ TensorData deep_copy(const TensorData& t);
 struct DefinedElements {
   std::vector<uint8_t> flags;
 
-  static DefinedElements none(const TensorData& t) { return {std::vector<uint8_t>(static_cast<size_t>(t.storage_elems), 0)}; }
+  static DefinedElements none(const TensorData& t) {
+    return {std::vector<uint8_t>(static_cast<size_t>(t.storage_elems), 0)};
+  }
   // Exactly the positions of the tensor's elements.
   static DefinedElements of_elements(const TensorData& t);
   bool operator[](int64_t position) const { return flags[static_cast<size_t>(position)] != 0; }
 };
 
-// Of dtype, shape, strides and the elements' bytes in row-major order of the index. Elements that are not defined are left out, and where they stand counts.
+// Of dtype, shape, strides and the elements' bytes in row-major order of the index. Elements that are not defined are
+// left out, and where they stand counts.
 Digest digest(const TensorData& t, const DefinedElements* defined = nullptr);
 
 // `f32[2, 3] strides [1, 2]`; strides only where they are not contiguous.

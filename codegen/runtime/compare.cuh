@@ -20,13 +20,17 @@ __device__ T clamp(T x, T low, T high) {
 }
 template <class T>
 __device__ T relu(T x) {
-  if constexpr (T(-1) > T(0)) return x;  // unsigned
-  else return x < T(0) ? T(0) : x;
+  if constexpr (T(-1) > T(0))
+    return x;  // unsigned
+  else
+    return x < T(0) ? T(0) : x;
 }
 template <class T>
 __device__ T sign(T x) {
-  if constexpr (T(-1) > T(0)) return T(x > T(0));  // unsigned
-  else return T((x > T(0)) - (x < T(0)));
+  if constexpr (T(-1) > T(0))
+    return T(x > T(0));  // unsigned
+  else
+    return T((x > T(0)) - (x < T(0)));
 }
 template <class T>
 __device__ T threshold(T x, T limit, T value) {

@@ -1,41 +1,58 @@
 // Going through the graph: arguments in, ops in order, results out; and the module's entry point.
-#include <ATen/ATen.h>
-#include <torch/version.h>
+#include "replay/aten/evaluator.h"
 
+#include <ATen/ATen.h>
 #include <algorithm>
 #include <memory>
+#include <torch/version.h>
 
 #include "ir/error.h"
 #include "ir/numeric.h"
-#include "replay/aten/evaluator.h"
 
 namespace fusebox::aten {
 namespace {
 
 at::ScalarType storage_type(Dtype dtype) {
   switch (dtype) {
-    case Dtype::kBool: return at::kBool;
-    case Dtype::kInt8: return at::kChar;
-    case Dtype::kInt16: return at::kShort;
-    case Dtype::kInt32: return at::kInt;
+    case Dtype::kBool:
+      return at::kBool;
+    case Dtype::kInt8:
+      return at::kChar;
+    case Dtype::kInt16:
+      return at::kShort;
+    case Dtype::kInt32:
+      return at::kInt;
     case Dtype::kInt64:
     case Dtype::kIndex:
     // The same bits: carried as int64.
-    case Dtype::kUint64: return at::kLong;
-    case Dtype::kUint8: return at::kByte;
-    case Dtype::kUint16: return at::kUInt16;
-    case Dtype::kUint32: return at::kUInt32;
-    case Dtype::kHalf: return at::kHalf;
-    case Dtype::kBfloat16: return at::kBFloat16;
-    case Dtype::kFloat: return at::kFloat;
-    case Dtype::kDouble: return at::kDouble;
-    case Dtype::kComplexFloat: return at::kComplexFloat;
-    case Dtype::kComplexDouble: return at::kComplexDouble;
-    case Dtype::kFloat8E4m3: return at::kFloat8_e4m3fn;
-    case Dtype::kFloat8E5m2: return at::kFloat8_e5m2;
+    case Dtype::kUint64:
+      return at::kLong;
+    case Dtype::kUint8:
+      return at::kByte;
+    case Dtype::kUint16:
+      return at::kUInt16;
+    case Dtype::kUint32:
+      return at::kUInt32;
+    case Dtype::kHalf:
+      return at::kHalf;
+    case Dtype::kBfloat16:
+      return at::kBFloat16;
+    case Dtype::kFloat:
+      return at::kFloat;
+    case Dtype::kDouble:
+      return at::kDouble;
+    case Dtype::kComplexFloat:
+      return at::kComplexFloat;
+    case Dtype::kComplexDouble:
+      return at::kComplexDouble;
+    case Dtype::kFloat8E4m3:
+      return at::kFloat8_e4m3fn;
+    case Dtype::kFloat8E5m2:
+      return at::kFloat8_e5m2;
     case Dtype::kFloat8E8m0:
     case Dtype::kFloat4E2m1:
-    case Dtype::kFloat4E2m1x2: return at::kByte;
+    case Dtype::kFloat4E2m1x2:
+      return at::kByte;
   }
   return at::kByte;
 }
@@ -56,10 +73,13 @@ Carrier carrier_of(Dtype dtype) {
 
 at::ScalarType carrier_type(Dtype dtype) {
   switch (carrier_of(dtype)) {
-    case Carrier::kReal: return at::kDouble;
-    case Carrier::kComplex: return at::kComplexDouble;
+    case Carrier::kReal:
+      return at::kDouble;
+    case Carrier::kComplex:
+      return at::kComplexDouble;
     case Carrier::kInteger:
-    case Carrier::kBytes: break;
+    case Carrier::kBytes:
+      break;
   }
   return at::kLong;
 }
@@ -67,7 +87,8 @@ at::ScalarType carrier_type(Dtype dtype) {
 Evaluator::Evaluator(const Graph& g, std::span<const Argument> inputs, const EvaluateOptions& options)
     : g_(g), inputs_(inputs), options_(options), values_(g.values.size()) {
   if (g.level != Level::kMath && g.level != Level::kScheduled)
-    throw Error(ErrorCode::kWrongLevel, "the reference evaluates fusions; give the fusion that this program was made from", "@" + g.name);
+    throw Error(ErrorCode::kWrongLevel,
+                "the reference evaluates fusions; give the fusion that this program was made from", "@" + g.name);
   bindings_ = bind_sizes(g, bound_inputs(inputs));
 }
 
@@ -128,7 +149,8 @@ Evaluated Evaluator::give(ValueId v, const Carried& c) const {
       break;
     }
   e.reference = shared(value, as);
-  if (!c.exact()) e.bound = shared(c.bound.sizes() == value.sizes() ? c.bound : c.bound.expand(value.sizes()), Dtype::kDouble);
+  if (!c.exact())
+    e.bound = shared(c.bound.sizes() == value.sizes() ? c.bound : c.bound.expand(value.sizes()), Dtype::kDouble);
   return e;
 }
 
@@ -136,10 +158,11 @@ Carried Evaluator::carried(ValueId v) {
   auto& known = values_[v.index];
   if (known) return *known;
   const Value& value = g_[v];
-  const auto bits = value.constant                                                     ? value.constant
+  const auto bits = value.constant                                                   ? value.constant
                     : v.index < bindings_.size() && value.kind == ValueKind::kScalar ? bindings_[v.index]
-                                                                                       : std::nullopt;
-  if (!bits) throw Error(ErrorCode::kInvalidGraph, "a value is used before it is known; verify the program", "%" + value.name);
+                                                                                     : std::nullopt;
+  if (!bits)
+    throw Error(ErrorCode::kInvalidGraph, "a value is used before it is known; verify the program", "%" + value.name);
   known = take(Argument::scalar(value.dtype, *bits));
   return *known;
 }
@@ -148,7 +171,8 @@ int64_t Evaluator::integer(ValueId v) {
   if (const auto n = fusebox::evaluate_integer(g_, v, bindings_)) return *n;
   const Carried c = carried(v);
   if (carrier_of(c.dtype) != Carrier::kInteger || c.value.numel() != 1 || !c.exact())
-    throw Error(ErrorCode::kBadInput, "an extent, start or diagonal is no number that is known; give it as an integer", "%" + g_[v].name);
+    throw Error(ErrorCode::kBadInput, "an extent, start or diagonal is no number that is known; give it as an integer",
+                "%" + g_[v].name);
   return c.value.item<int64_t>();
 }
 
@@ -195,15 +219,19 @@ void Evaluator::evaluate(OpId id) {
       made = upper_triangle(op, carried(op.operands[0]));
       break;
     default:
-      if ((demands & fusebox::kReduction) != 0) made = reduce(op, declared, carried(op.operands[0]));
-      else if ((demands & kMetadata) != 0) made = metadata(op, carried(op.operands[0]));
-      else if ((demands & kIndexed) != 0) made = indexed(op);
+      if ((demands & fusebox::kReduction) != 0)
+        made = reduce(op, declared, carried(op.operands[0]));
+      else if ((demands & kMetadata) != 0)
+        made = metadata(op, carried(op.operands[0]));
+      else if ((demands & kIndexed) != 0)
+        made = indexed(op);
       else if ((demands & kPointwise) != 0) {
         std::vector<Carried> operands;
         for (ValueId v : op.operands) operands.push_back(carried(v));
         made = pointwise(op, declared, std::move(operands));
       } else {
-        throw Error(ErrorCode::kUnsupportedOp, std::string(row_of(op.kind).text) + " has no reference", "%" + g_[result].name);
+        throw Error(ErrorCode::kUnsupportedOp, std::string(row_of(op.kind).text) + " has no reference",
+                    "%" + g_[result].name);
       }
       break;
   }
@@ -221,7 +249,9 @@ Evaluation Evaluator::run() {
   std::vector<ValueId> asked;
   for (const std::string& name : options_.intermediates) {
     const auto v = find_value(g_, name);
-    if (!v) throw Error(ErrorCode::kUnknownName, "the program has no value of this name; take one that it prints", "%" + name);
+    if (!v)
+      throw Error(ErrorCode::kUnknownName, "the program has no value of this name; take one that it prints",
+                  "%" + name);
     asked.push_back(*v);
     ++left[v->index];
   }
@@ -230,13 +260,14 @@ Evaluation Evaluator::run() {
     const Value& p = g_[parameters[i]];
     if (inputs_[i].dtype != p.dtype || inputs_[i].is_scalar != (p.kind == ValueKind::kScalar))
       throw Error(ErrorCode::kBadInput,
-                  "the program takes " + std::string(text(p.dtype)) + " here, not " + std::string(text(inputs_[i].dtype)) +
-                      "; give an input of its dtype",
+                  "the program takes " + std::string(text(p.dtype)) + " here, not " +
+                      std::string(text(inputs_[i].dtype)) + "; give an input of its dtype",
                   "%" + p.name);
     parameter_of[parameters[i].index] = static_cast<uint32_t>(i);
   }
   const auto fetch = [&](ValueId v) {
-    if (v && !values_[v.index] && parameter_of[v.index] != UINT32_MAX) values_[v.index] = take(inputs_[parameter_of[v.index]]);
+    if (v && !values_[v.index] && parameter_of[v.index] != UINT32_MAX)
+      values_[v.index] = take(inputs_[parameter_of[v.index]]);
   };
   Evaluation e;
   std::vector<int64_t> own(g_.values.size(), 0);
@@ -269,19 +300,24 @@ namespace {
 
 class Module final : public AtenApi {
  public:
-  Evaluation evaluate(const Graph& fusion, std::span<const Argument> inputs, const EvaluateOptions& options) const override {
+  Evaluation evaluate(const Graph& fusion, std::span<const Argument> inputs,
+                      const EvaluateOptions& options) const override {
     const c10::InferenceMode no_gradients;
     try {
       return Evaluator(fusion, inputs, options).run();
     } catch (const c10::OutOfMemoryError&) {
-      throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs", "@" + fusion.name);
+      throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs",
+                  "@" + fusion.name);
     } catch (const c10::Error& e) {
       const std::string what = e.what_without_backtrace();
       if (what.find("not enough memory") != std::string::npos)
-        throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs", "@" + fusion.name);
-      throw Error(ErrorCode::kInternal, "ATen refused an op of the reference: " + what.substr(0, what.find('\n')), "@" + fusion.name);
+        throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs",
+                    "@" + fusion.name);
+      throw Error(ErrorCode::kInternal, "ATen refused an op of the reference: " + what.substr(0, what.find('\n')),
+                  "@" + fusion.name);
     } catch (const std::bad_alloc&) {
-      throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs", "@" + fusion.name);
+      throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs",
+                  "@" + fusion.name);
     }
   }
   std::string version() const override { return TORCH_VERSION; }

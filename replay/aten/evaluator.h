@@ -1,11 +1,10 @@
 // One run of the reference over a graph (aten_api.h): the values of its ops as ATen tensors with their bounds.
 //
-// pointwise.cc evaluates ops on elements, structure.cc what moves them, reduction.cc what combines them; evaluator.cc goes through the
-// graph, takes arguments in and gives results out.
+// pointwise.cc evaluates ops on elements, structure.cc what moves them, reduction.cc what combines them; evaluator.cc
+// goes through the graph, takes arguments in and gives results out.
 #pragma once
 
 #include <ATen/ATen.h>
-
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -24,7 +23,8 @@ enum class Carrier : uint8_t { kReal, kComplex, kInteger, kBytes };
 Carrier carrier_of(Dtype dtype);
 at::ScalarType carrier_type(Dtype dtype);
 
-// A value: elements as their carrier, in any layout; the bound is double of the same shape, or undefined where every element is exact.
+// A value: elements as their carrier, in any layout; the bound is double of the same shape, or undefined where every
+// element is exact.
 struct Carried {
   at::Tensor value;
   at::Tensor bound;
@@ -55,7 +55,8 @@ class Evaluator {
   Carried real_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands);
   Carried complex_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands);
   // The result of a loop into fresh tensors of the operands' broadcast shape.
-  Carried into(void (*loop)(const Loop&, const Row&), const Loop& spec, std::span<const Carried> operands, at::ScalarType type);
+  Carried into(void (*loop)(const Loop&, const Row&), const Loop& spec, std::span<const Carried> operands,
+               at::ScalarType type);
   Carried select(Dtype declared, std::vector<Carried> operands);
   Carried cast(Carried c, Dtype to);
   Carried full(const Op& op, Dtype declared);
@@ -101,6 +102,7 @@ Carried viewed(const Carried& c, F&& f) {
 // A zero that stands for the bound of what is exact.
 const at::Tensor& no_bound();
 // Runs a loop over tensors, outputs first; all of one broadcast shape. An output's contents may be read.
-void run_loop(std::span<const at::Tensor> outputs, std::span<const at::Tensor> inputs, const std::function<void(const Row&)>& f);
+void run_loop(std::span<const at::Tensor> outputs, std::span<const at::Tensor> inputs,
+              const std::function<void(const Row&)>& f);
 
 }  // namespace fusebox::aten

@@ -328,8 +328,8 @@ double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::
     const double difference = std::abs(o[1].v - o[0].v), weight = std::max(std::abs(o[2].v), std::abs(1 - o[2].v));
     if (o[0].exact() && o[1].exact() && o[2].exact() && o[2].v == 0 && difference < overflow) return 0;
     if (!(difference < overflow) || !(difference * weight < overflow)) return kInfinity;
-    return ulp_of(compute, difference) * weight + ulp_of(compute, weight) * difference + 2 * ulp_of(compute, difference * weight) +
-           ulp_of(compute, y);
+    return ulp_of(compute, difference) * weight + ulp_of(compute, weight) * difference +
+           2 * ulp_of(compute, difference * weight) + ulp_of(compute, y);
   }
   if (kind == OpKind::kAddcmul) {
     const double left = std::abs(o[3].v * o[1].v), right = std::abs(o[1].v * o[2].v), all = left * std::abs(o[2].v);

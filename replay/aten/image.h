@@ -14,8 +14,8 @@ namespace fusebox::aten {
 // `y` is the op's value at the operands' values. At least one operand is not exact, no bound is infinite.
 Image image_of(OpKind kind, double y, std::span<const Operand> operands);
 
-// The error besides rounding to the declared dtype, in absolute terms; 0 where IEEE says every bit. `compute` is the computation dtype, `image` the
-// values that the op may have.
+// The error besides rounding to the declared dtype, in absolute terms; 0 where IEEE says every bit. `compute` is the
+// computation dtype, `image` the values that the op may have.
 double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::span<const Operand> operands);
 
 // Where exact operands do not decide the result: the sign of a zero that is not known.

@@ -1,7 +1,8 @@
-// Element loops over strided memory: what each op does with values and bounds. No ATen here: pointwise.cc runs them through ATen's
-// TensorIterator, which gives one pointer and one stride in bytes for each tensor.
+// Element loops over strided memory: what each op does with values and bounds. No ATen here: pointwise.cc runs them
+// through ATen's TensorIterator, which gives one pointer and one stride in bytes for each tensor.
 //
-// Tensors are carried as double (floats), complex double, or int64 (bool and integers; u64 as its bits); bounds are double.
+// Tensors are carried as double (floats), complex double, or int64 (bool and integers; u64 as its bits); bounds are
+// double.
 #pragma once
 
 #include <atomic>
@@ -64,13 +65,14 @@ void complex_to_real_loop(const Loop& loop, const Row& row);
 // Complex to bool: eq, ne, logic, isnan …
 void complex_to_integer_loop(const Loop& loop, const Row& row);
 
-// What a reduction of reals leaves: value in double (rounded in place), bound; then the sum of the operands' bounds, and the error of the
-// implementation, infinite where nothing is known.
+// What a reduction of reals leaves: value in double (rounded in place), bound; then the sum of the operands' bounds,
+// and the error of the implementation, infinite where nothing is known.
 void reduction_loop(Dtype declared, const Row& row);
 // start + i·step as a kernel computes it, each step rounded. Tensors: value (in: i), bound.
 void iota_loop(Dtype declared, double start, double step, const Row& row);
 
-// One element of an op on integers and bool of one dtype, exactly: wraps at its width; see the op table for x/0 and the like.
+// One element of an op on integers and bool of one dtype, exactly: wraps at its width; see the op table for x/0 and the
+// like.
 int64_t integer_op(OpKind kind, Dtype compute, const int64_t* operands);
 // The low bits of an integer, extended: what a dtype keeps of it.
 int64_t wrap_to(Dtype dtype, int64_t value);

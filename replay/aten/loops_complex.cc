@@ -1,5 +1,5 @@
-// Loops over complex numbers. A bound is on the modulus of the difference. Where a part is infinite or NaN, formulas for products and
-// quotients differ from each other and from the C standard's, so the result is free.
+// Loops over complex numbers. A bound is on the modulus of the difference. Where a part is infinite or NaN, formulas
+// for products and quotients differ from each other and from the C standard's, so the result is free.
 #include <cmath>
 #include <complex>
 
@@ -72,7 +72,8 @@ double error_of(OpKind kind, Dtype compute, const Element& e, const Complex& y) 
       const double left = 2 * largest(e.z[3]) * largest(e.z[1]), right = 2 * largest(e.z[1]) * largest(e.z[2]);
       const double all = 2 * left * largest(e.z[2]);
       if (!(left < overflow) || !(right < overflow) || !(all < overflow)) return kInfinity;
-      return 3 * last(left) * 2 * largest(e.z[2]) + 3 * last(right) * 2 * largest(e.z[3]) + 3 * last(all) + 2 * last(largest(y));
+      return 3 * last(left) * 2 * largest(e.z[2]) + 3 * last(right) * 2 * largest(e.z[3]) + 3 * last(all) +
+             2 * last(largest(y));
     }
     default:  // one rounding a part
       return 0;
@@ -114,7 +115,8 @@ void complex_loop(const Loop& loop, const Row& row) {
       continue;
     }
     const double error = error_of(loop.kind, real_of(loop.compute), e, before);
-    bound = exact && error == 0 ? 0 : rounding_bound(loop.declared, before, (exact ? 0 : spread_of(loop.kind, e)) + error);
+    bound =
+        exact && error == 0 ? 0 : rounding_bound(loop.declared, before, (exact ? 0 : spread_of(loop.kind, e)) + error);
   }
 }
 

@@ -245,7 +245,8 @@ int64_t integer_op(OpKind kind, Dtype d, const int64_t* v) {
   if (kind == OpKind::kThreshold) return widened(d, v[0]) <= widened(d, v[1]) ? v[2] : v[0];
   if (kind == OpKind::kAddcmul || kind == OpKind::kLerp) {
     // x + alpha·y·z
-    return static_cast<int64_t>(static_cast<U>(v[0]) + static_cast<U>(v[3]) * static_cast<U>(v[1]) * static_cast<U>(v[2]));
+    return static_cast<int64_t>(static_cast<U>(v[0]) +
+                                static_cast<U>(v[3]) * static_cast<U>(v[1]) * static_cast<U>(v[2]));
   }
   return static_cast<int64_t>(exact_value(kind, d, widened(d, v[0]), widened(d, v[1])));
 }
@@ -254,8 +255,8 @@ void integer_loop(const Loop& loop, const Row& row) {
   const size_t count = loop.operands.size();
   const bool truth = gives_truth(loop.kind);
   // Logic takes each operand as it is; all else in the dtype in which the operands meet.
-  const bool as_it_is = loop.kind == OpKind::kLogicalAnd || loop.kind == OpKind::kLogicalOr || loop.kind == OpKind::kLogicalNot ||
-                        loop.kind == OpKind::kCast;
+  const bool as_it_is = loop.kind == OpKind::kLogicalAnd || loop.kind == OpKind::kLogicalOr ||
+                        loop.kind == OpKind::kLogicalNot || loop.kind == OpKind::kCast;
   int64_t ambiguous = 0;
   for (int64_t i = 0; i < row.n; ++i) {
     int64_t v[4] = {0, 0, 0, 0};

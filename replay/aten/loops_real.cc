@@ -15,7 +15,8 @@ class Operands {
  public:
   explicit Operands(const Loop& loop) : count_(loop.operands.size()) {
     for (size_t k = 0; k < count_; ++k) {
-      overflow_[k] = is_floating(loop.operands[k].dtype) ? overflow_of(loop.operands[k].dtype) : overflow_of(Dtype::kDouble);
+      overflow_[k] =
+          is_floating(loop.operands[k].dtype) ? overflow_of(loop.operands[k].dtype) : overflow_of(Dtype::kDouble);
       zero_sign_[k] = loop.operands[k].zero_sign;
     }
   }
@@ -160,7 +161,8 @@ void real_loop(const Loop& loop, const Row& row) {
     const Image image = operands.exact ? Image{y, y} : image_of(loop.kind, y, o);
     double error = has_error ? own_error(loop.kind, loop.compute, y, image, o) : 0.0;
     // One step of nextafter, either way.
-    if (loop.kind == OpKind::kNextafter && !operands.exact) error = 2 * ulp_of(loop.declared, std::max(std::abs(image.lo), std::abs(image.hi)));
+    if (loop.kind == OpKind::kNextafter && !operands.exact)
+      error = 2 * ulp_of(loop.declared, std::max(std::abs(image.lo), std::abs(image.hi)));
     const Rounded r = finish(loop.declared, overflow, y, image, error, operands.exact);
     ambiguous += image.jump;
     y = r.value;

@@ -1,7 +1,6 @@
 // Ops on elements: ATen gives the value in double, the loops round it and find its bound.
 #include <ATen/ATen.h>
 #include <ATen/TensorIterator.h>
-
 #include <algorithm>
 
 #include "ir/error.h"
@@ -17,7 +16,8 @@ constexpr double kRootHalf = 0.70710678118654752440;
 
 std::vector<int64_t> broadcast_shape(std::span<const Carried> operands) {
   std::vector<int64_t> shape;
-  for (const Carried& o : operands) shape = shape.empty() ? o.value.sizes().vec() : at::infer_size(shape, o.value.sizes());
+  for (const Carried& o : operands)
+    shape = shape.empty() ? o.value.sizes().vec() : at::infer_size(shape, o.value.sizes());
   return shape;
 }
 
@@ -26,63 +26,111 @@ std::vector<int64_t> broadcast_shape(std::span<const Carried> operands) {
 at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
   const auto x = [&](size_t k) -> const at::Tensor& { return o[k].value; };
   switch (kind) {
-    case OpKind::kAbs: return at::abs(x(0));
-    case OpKind::kAcos: return at::acos(x(0));
-    case OpKind::kAcosh: return at::acosh(x(0));
-    case OpKind::kAsin: return at::asin(x(0));
-    case OpKind::kAsinh: return at::asinh(x(0));
-    case OpKind::kAtan: return at::atan(x(0));
-    case OpKind::kAtanh: return at::atanh(x(0));
-    case OpKind::kCeil: return at::ceil(x(0));
-    case OpKind::kCos: return at::cos(x(0));
-    case OpKind::kCosh: return at::cosh(x(0));
-    case OpKind::kExp: return at::exp(x(0));
-    case OpKind::kExp2: return at::exp2(x(0));
-    case OpKind::kExpm1: return at::expm1(x(0));
-    case OpKind::kErf: return at::erf(x(0));
-    case OpKind::kErfc: return at::erfc(x(0));
-    case OpKind::kErfinv: return at::erfinv(x(0));
+    case OpKind::kAbs:
+      return at::abs(x(0));
+    case OpKind::kAcos:
+      return at::acos(x(0));
+    case OpKind::kAcosh:
+      return at::acosh(x(0));
+    case OpKind::kAsin:
+      return at::asin(x(0));
+    case OpKind::kAsinh:
+      return at::asinh(x(0));
+    case OpKind::kAtan:
+      return at::atan(x(0));
+    case OpKind::kAtanh:
+      return at::atanh(x(0));
+    case OpKind::kCeil:
+      return at::ceil(x(0));
+    case OpKind::kCos:
+      return at::cos(x(0));
+    case OpKind::kCosh:
+      return at::cosh(x(0));
+    case OpKind::kExp:
+      return at::exp(x(0));
+    case OpKind::kExp2:
+      return at::exp2(x(0));
+    case OpKind::kExpm1:
+      return at::expm1(x(0));
+    case OpKind::kErf:
+      return at::erf(x(0));
+    case OpKind::kErfc:
+      return at::erfc(x(0));
+    case OpKind::kErfinv:
+      return at::erfinv(x(0));
     // erfc(y) = 2 Φ(−y √2)
-    case OpKind::kErfcinv: return at::special_ndtri(x(0) * 0.5).mul_(-kRootHalf);
-    case OpKind::kFloor: return at::floor(x(0));
-    case OpKind::kFrac: return at::frac(x(0));
-    case OpKind::kLgamma: return at::lgamma(x(0));
-    case OpKind::kLog: return at::log(x(0));
-    case OpKind::kLog10: return at::log10(x(0));
-    case OpKind::kLog2: return at::log2(x(0));
-    case OpKind::kNeg: return at::neg(x(0));
-    case OpKind::kRelu: return at::relu(x(0));
-    case OpKind::kReciprocal: return at::reciprocal(x(0));
-    case OpKind::kRound: return at::round(x(0));
-    case OpKind::kRsqrt: return at::rsqrt(x(0));
-    case OpKind::kSign: return at::sign(x(0));
-    case OpKind::kSigmoid: return at::sigmoid(x(0));
-    case OpKind::kSilu: return at::silu(x(0));
-    case OpKind::kSin: return at::sin(x(0));
-    case OpKind::kSinh: return at::sinh(x(0));
-    case OpKind::kTan: return at::tan(x(0));
-    case OpKind::kTanh: return at::tanh(x(0));
-    case OpKind::kTrunc: return at::trunc(x(0));
-    case OpKind::kAdd: return at::add(x(0), x(1));
-    case OpKind::kSub: return at::sub(x(0), x(1));
-    case OpKind::kMul: return at::mul(x(0), x(1));
+    case OpKind::kErfcinv:
+      return at::special_ndtri(x(0) * 0.5).mul_(-kRootHalf);
+    case OpKind::kFloor:
+      return at::floor(x(0));
+    case OpKind::kFrac:
+      return at::frac(x(0));
+    case OpKind::kLgamma:
+      return at::lgamma(x(0));
+    case OpKind::kLog:
+      return at::log(x(0));
+    case OpKind::kLog10:
+      return at::log10(x(0));
+    case OpKind::kLog2:
+      return at::log2(x(0));
+    case OpKind::kNeg:
+      return at::neg(x(0));
+    case OpKind::kRelu:
+      return at::relu(x(0));
+    case OpKind::kReciprocal:
+      return at::reciprocal(x(0));
+    case OpKind::kRound:
+      return at::round(x(0));
+    case OpKind::kRsqrt:
+      return at::rsqrt(x(0));
+    case OpKind::kSign:
+      return at::sign(x(0));
+    case OpKind::kSigmoid:
+      return at::sigmoid(x(0));
+    case OpKind::kSilu:
+      return at::silu(x(0));
+    case OpKind::kSin:
+      return at::sin(x(0));
+    case OpKind::kSinh:
+      return at::sinh(x(0));
+    case OpKind::kTan:
+      return at::tan(x(0));
+    case OpKind::kTanh:
+      return at::tanh(x(0));
+    case OpKind::kTrunc:
+      return at::trunc(x(0));
+    case OpKind::kAdd:
+      return at::add(x(0), x(1));
+    case OpKind::kSub:
+      return at::sub(x(0), x(1));
+    case OpKind::kMul:
+      return at::mul(x(0), x(1));
     case OpKind::kDiv:
-    case OpKind::kTruediv: return at::div(x(0), x(1));
-    case OpKind::kAtan2: return at::atan2(x(0), x(1));
-    case OpKind::kMinimum: return at::minimum(x(0), x(1));
-    case OpKind::kMaximum: return at::maximum(x(0), x(1));
+    case OpKind::kTruediv:
+      return at::div(x(0), x(1));
+    case OpKind::kAtan2:
+      return at::atan2(x(0), x(1));
+    case OpKind::kMinimum:
+      return at::minimum(x(0), x(1));
+    case OpKind::kMaximum:
+      return at::maximum(x(0), x(1));
     case OpKind::kNextafter:
       // Steps through the numbers of the dtype itself.
       if (compute == Dtype::kFloat) return at::nextafter(x(0).to(at::kFloat), x(1).to(at::kFloat)).to(at::kDouble);
       return at::nextafter(x(0), x(1));
-    case OpKind::kLerp: return at::add(x(0), at::mul(x(2), at::sub(x(1), x(0))));
-    case OpKind::kClamp: return at::minimum(at::maximum(x(0), x(1)), x(2));
-    case OpKind::kAddcmul: return at::add(x(0), at::mul(at::mul(x(3), x(1)), x(2)));
-    default: return {};
+    case OpKind::kLerp:
+      return at::add(x(0), at::mul(x(2), at::sub(x(1), x(0))));
+    case OpKind::kClamp:
+      return at::minimum(at::maximum(x(0), x(1)), x(2));
+    case OpKind::kAddcmul:
+      return at::add(x(0), at::mul(at::mul(x(3), x(1)), x(2)));
+    default:
+      return {};
   }
 }
 
-// Sums of complex numbers part by part: ATen's scale the second operand by 1 + 0i first, which makes NaN of an infinity.
+// Sums of complex numbers part by part: ATen's scale the second operand by 1 + 0i first, which makes NaN of an
+// infinity.
 at::Tensor by_parts(const at::Tensor& a, const at::Tensor& b, bool subtracts) {
   const at::Tensor x = at::view_as_real(a), y = at::view_as_real(b);
   const at::Tensor parts = subtracts ? at::sub(x, y) : at::add(x, y);
@@ -92,15 +140,23 @@ at::Tensor by_parts(const at::Tensor& a, const at::Tensor& b, bool subtracts) {
 at::Tensor complex_value_of(OpKind kind, std::span<const Carried> o) {
   const auto x = [&](size_t k) -> const at::Tensor& { return o[k].value; };
   switch (kind) {
-    case OpKind::kNeg: return at::neg(x(0));
-    case OpKind::kReciprocal: return at::reciprocal(x(0));
-    case OpKind::kAdd: return by_parts(x(0), x(1), false);
-    case OpKind::kSub: return by_parts(x(0), x(1), true);
-    case OpKind::kMul: return at::mul(x(0), x(1));
+    case OpKind::kNeg:
+      return at::neg(x(0));
+    case OpKind::kReciprocal:
+      return at::reciprocal(x(0));
+    case OpKind::kAdd:
+      return by_parts(x(0), x(1), false);
+    case OpKind::kSub:
+      return by_parts(x(0), x(1), true);
+    case OpKind::kMul:
+      return at::mul(x(0), x(1));
     case OpKind::kDiv:
-    case OpKind::kTruediv: return at::div(x(0), x(1));
-    case OpKind::kAddcmul: return at::add(x(0), at::mul(at::mul(x(3), x(1)), x(2)));
-    default: return {};
+    case OpKind::kTruediv:
+      return at::div(x(0), x(1));
+    case OpKind::kAddcmul:
+      return at::add(x(0), at::mul(at::mul(x(3), x(1)), x(2)));
+    default:
+      return {};
   }
 }
 
@@ -162,7 +218,8 @@ bool is_floating_op(OpKind kind, Dtype declared) {
 Dtype meeting(std::span<const Carried> operands) {
   Dtype common = operands[0].dtype;
   for (const Carried& o : operands.subspan(1)) {
-    const bool mixed = (common == Dtype::kUint64 && is_signed(o.dtype)) || (o.dtype == Dtype::kUint64 && is_signed(common));
+    const bool mixed =
+        (common == Dtype::kUint64 && is_signed(o.dtype)) || (o.dtype == Dtype::kUint64 && is_signed(common));
     common = mixed ? Dtype::kUint64 : promote(common, o.dtype);
   }
   return common;
@@ -175,7 +232,8 @@ const at::Tensor& no_bound() {
   return zero;
 }
 
-void run_loop(std::span<const at::Tensor> outputs, std::span<const at::Tensor> inputs, const std::function<void(const Row&)>& f) {
+void run_loop(std::span<const at::Tensor> outputs, std::span<const at::Tensor> inputs,
+              const std::function<void(const Row&)>& f) {
   at::TensorIteratorConfig config;
   config.set_check_mem_overlap(false)
       .check_all_same_dtype(false)
@@ -273,7 +331,8 @@ Carried Evaluator::complex_op(const Op& op, Dtype compute, Dtype declared, std::
   if (!is_complex(declared)) return into(complex_to_real_loop, loop, operands, at::kDouble);
   at::Tensor y = complex_value_of(op.kind, operands);
   if (!y.defined())
-    throw Error(ErrorCode::kUnsupportedDtype, std::string(row_of(op.kind).text) + " has no arithmetic for complex numbers here");
+    throw Error(ErrorCode::kUnsupportedDtype,
+                std::string(row_of(op.kind).text) + " has no arithmetic for complex numbers here");
   if (!options_.bounds) return rounded(std::move(y), declared);
   Carried r;
   r.dtype = declared;
@@ -389,7 +448,9 @@ Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> 
     const auto shape = broadcast_shape(operands);
     r.value = at::complex(operands[0].value.expand(shape), operands[1].value.expand(shape));
     if (!(operands[0].exact() && operands[1].exact()))
-      r.bound = at::add(operands[0].exact() ? no_bound() : operands[0].bound, operands[1].exact() ? no_bound() : operands[1].bound).expand(shape);
+      r.bound = at::add(operands[0].exact() ? no_bound() : operands[0].bound,
+                        operands[1].exact() ? no_bound() : operands[1].bound)
+                    .expand(shape);
     return r;
   }
   const Dtype common = meeting(operands);
@@ -397,7 +458,8 @@ Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> 
   const bool whole = is_integer(common) || is_boolean(common);
   if (is_logic(kind)) {
     // Each operand is true or false by itself.
-    const bool mixed = std::any_of(operands.begin(), operands.end(), [&](const Carried& o) { return carrier_of(o.dtype) != carrier_of(common); });
+    const bool mixed = std::any_of(operands.begin(), operands.end(),
+                                   [&](const Carried& o) { return carrier_of(o.dtype) != carrier_of(common); });
     if (mixed)
       for (Carried& o : operands) o = cast(std::move(o), Dtype::kBool);
     if (mixed) compute = Dtype::kBool;
@@ -421,8 +483,8 @@ Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> 
     case Carrier::kReal:
       break;
     case Carrier::kBytes:
-      throw Error(ErrorCode::kUnsupportedDtype,
-                  std::string(row_of(kind).text) + " has no arithmetic for " + std::string(text(common)) + "; cast it first");
+      throw Error(ErrorCode::kUnsupportedDtype, std::string(row_of(kind).text) + " has no arithmetic for " +
+                                                    std::string(text(common)) + "; cast it first");
   }
   if (kind == OpKind::kReal) return cast(std::move(operands[0]), declared);
   if (gives_truth(kind)) {

@@ -1,6 +1,7 @@
-// Reductions. Whatever the order in which a kernel combines n elements, its error is within n roundings of the sum of magnitudes:
-// N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §4.2 (sums), §3.1 (products); T. F. Chan, G. H. Golub and R. J. LeVeque,
-// "Algorithms for Computing the Sample Variance", 1983 (welford). Sums of narrow floats are accumulated in float.
+// Reductions. Whatever the order in which a kernel combines n elements, its error is within n roundings of the sum of
+// magnitudes: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §4.2 (sums), §3.1 (products); T.
+// F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for Computing the Sample Variance", 1983 (welford). Sums of
+// narrow floats are accumulated in float.
 #include <ATen/ATen.h>
 
 #include "ir/error.h"
@@ -11,10 +12,9 @@
 namespace fusebox::aten {
 namespace {
 
-// Half the distance of neighbouring numbers at 1, in the dtype in which is accumulated. In double the reference itself is off too.
-double unit_roundoff(Dtype declared) {
-  return real_of(compute_dtype(declared)) == Dtype::kDouble ? 0x1p-52 : 0x1p-24;
-}
+// Half the distance of neighbouring numbers at 1, in the dtype in which is accumulated. In double the reference itself
+// is off too.
+double unit_roundoff(Dtype declared) { return real_of(compute_dtype(declared)) == Dtype::kDouble ? 0x1p-52 : 0x1p-24; }
 double accumulator_overflow(Dtype declared) { return overflow_of(real_of(compute_dtype(declared))); }
 
 int64_t count_of(const at::Tensor& t, at::IntArrayRef axes) {
@@ -64,8 +64,10 @@ Carried Evaluator::reduce(const Op& op, Dtype declared, Carried x) {
   const std::vector<int64_t> axes = reduced_axes(op, x.value.dim());
   const int64_t count = count_of(x.value, axes);
   // Extremes in the operand's own dtype; sums in the declared one.
-  if (carrier_of(declared) == Carrier::kInteger) return reduce_integers(op, declared, cast(std::move(x), declared), axes);
-  if (op.kind == OpKind::kMax || op.kind == OpKind::kMin) return extreme(op.kind == OpKind::kMax, declared, x, axes, count);
+  if (carrier_of(declared) == Carrier::kInteger)
+    return reduce_integers(op, declared, cast(std::move(x), declared), axes);
+  if (op.kind == OpKind::kMax || op.kind == OpKind::kMin)
+    return extreme(op.kind == OpKind::kMax, declared, x, axes, count);
   if (carrier_of(declared) != carrier_of(x.dtype)) x = cast(std::move(x), compute_dtype(declared));
   return op.kind == OpKind::kSum ? sum(declared, x, axes, count) : product(declared, x, axes, count);
 }
@@ -119,7 +121,8 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
   if (count > 1) {
     const at::Tensor sizes = at::sum(finite_sizes(x.value), axes);
     // Beyond the accumulator's range a part of the sum may overflow, or not.
-    error = at::where(sizes < accumulator_overflow(declared), sizes * (1.01 * static_cast<double>(count) * unit_roundoff(declared)), kInfinity);
+    error = at::where(sizes < accumulator_overflow(declared),
+                      sizes * (1.01 * static_cast<double>(count) * unit_roundoff(declared)), kInfinity);
   }
   const at::Tensor spread = sums_of_bounds(x, axes, value);
   if (carrier_of(declared) == Carrier::kReal) return finish_reduction(std::move(value), spread, error, declared);
@@ -145,7 +148,8 @@ Carried Evaluator::product(Dtype declared, const Carried& x, at::IntArrayRef axe
     // Where some partial product may overflow, or lose digits below the smallest normal number, the order decides.
     const at::Tensor logarithms = at::log2(at::nan_to_num(sizes, 1.0).masked_fill(sizes == 0, 1.0));
     const double top = std::log2(accumulator_overflow(declared)) - 1, bottom = -top + 26;
-    const at::Tensor risky = at::logical_or(at::sum(logarithms.clamp_min(0.0), axes) > top, at::sum(logarithms.clamp_max(0.0), axes) < bottom);
+    const at::Tensor risky = at::logical_or(at::sum(logarithms.clamp_min(0.0), axes) > top,
+                                            at::sum(logarithms.clamp_max(0.0), axes) < bottom);
     // A NaN, or an infinity with a 0, is one in any order.
     const at::Tensor settled = at::logical_and(at::isnan(value), no_bound() == (x.exact() ? 0.0 : 1.0));
     const double parts = carrier_of(declared) == Carrier::kComplex ? 4.0 : 1.01;
@@ -202,7 +206,8 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
     count.value = at::sum(counts.value.expand(x.value.sizes()), axes);
     weights = counts.value.to(at::kDouble).expand(x.value.sizes());
     inner = at::sum(squares.value.expand(x.value.sizes()), axes);
-    inner_bound = squares.exact() ? no_bound().expand(inner.sizes()) : at::sum(squares.bound.expand(x.value.sizes()), axes);
+    inner_bound =
+        squares.exact() ? no_bound().expand(inner.sizes()) : at::sum(squares.bound.expand(x.value.sizes()), axes);
   } else {
     weights = at::ones({}, at::kDouble).expand(x.value.sizes());
     count.value = at::full(at::sum(x.value, axes).sizes(), count_of(x.value, axes), at::kLong);
@@ -228,13 +233,15 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   const at::Tensor none = no_bound().expand(mean.sizes());
   const auto guarded = [&](const at::Tensor& error) {
     // Squares beyond the accumulator's range overflow in some order.
-    const at::Tensor safe = at::logical_and(4 * raw < accumulator_overflow(declared), 4 * magnitude < accumulator_overflow(declared));
+    const at::Tensor safe =
+        at::logical_and(4 * raw < accumulator_overflow(declared), 4 * magnitude < accumulator_overflow(declared));
     return at::where(safe, error, kInfinity);
   };
   at::Tensor mean_error = one ? none : guarded(magnitude / divisor * factor + (merges ? at::abs(mean) * factor : none));
   // The relative error is n κ u with κ = sqrt(Σx² / S), and the squares of the mean's own error.
   const at::Tensor mean_moves = magnitude / divisor * factor;
-  at::Tensor square_error = one ? none : guarded(factor * at::sqrt(squares * raw) + factor * squares + n * mean_moves * mean_moves);
+  at::Tensor square_error =
+      one ? none : guarded(factor * at::sqrt(squares * raw) + factor * squares + n * mean_moves * mean_moves);
   if (merges && inner.defined()) square_error = square_error + factor * at::abs(inner);
   at::Tensor mean_spread = none, square_spread = inner_bound.defined() ? inner_bound : none;
   if (!x.exact()) {

@@ -93,8 +93,8 @@ inline Operand operand(double v, double b, double overflow, bool zero_sign) {
 // What an exact function makes of its operands' intervals. NaN at an end: anything may come out.
 struct Image {
   double lo, hi;
-  bool jump = false;      // a discontinuity lies within
-  bool outside = false;   // no operand lies in the function's domain: NaN for certain
+  bool jump = false;     // a discontinuity lies within
+  bool outside = false;  // no operand lies in the function's domain: NaN for certain
 };
 inline constexpr Image kAnything = {NAN, NAN, false, false};
 inline constexpr Image kOutside = {NAN, NAN, false, true};
@@ -103,8 +103,8 @@ struct Rounded {
   double value, bound;
 };
 
-// From the value in double, its image and the implementation's own error to the declared dtype. Rounding is monotone, so the ends round too.
-// `exact`: the operands are, and the image is the value.
+// From the value in double, its image and the implementation's own error to the declared dtype. Rounding is monotone,
+// so the ends round too. `exact`: the operands are, and the image is the value.
 inline Rounded finish(Dtype dtype, double overflow, double y, const Image& image, double error, bool exact) {
   const double v = round_to(dtype, y);
   if ((exact && (error == 0 || y != y)) || image.outside) return {v, 0};

@@ -28,8 +28,10 @@ Carried Evaluator::metadata(const Op& op, Carried x) {
         // The axes keep their order; new ones stand between them.
         size_t from = 0;
         for (size_t i = 0; i < shape.size(); ++i) {
-          if (from < dims.size() && dims[from] == static_cast<int64_t>(i)) ++from;
-          else t = t.unsqueeze(static_cast<int64_t>(i));
+          if (from < dims.size() && dims[from] == static_cast<int64_t>(i))
+            ++from;
+          else
+            t = t.unsqueeze(static_cast<int64_t>(i));
         }
         return t.expand(shape);
       });
@@ -60,7 +62,8 @@ Carried Evaluator::metadata(const Op& op, Carried x) {
     case OpKind::kSlice: {
       const std::vector<int64_t> starts = integers(op, 1), stops = integers(op, 2), steps = integers(op, 3);
       return viewed(x, [&](at::Tensor t) {
-        for (size_t i = 0; i < starts.size(); ++i) t = at::slice(t, static_cast<int64_t>(i), starts[i], stops[i], steps[i]);
+        for (size_t i = 0; i < starts.size(); ++i)
+          t = at::slice(t, static_cast<int64_t>(i), starts[i], stops[i], steps[i]);
         return t;
       });
     }
@@ -109,8 +112,8 @@ void Evaluator::check_indices(const at::Tensor& index, int64_t extent, bool from
   const int64_t least = index.min().item<int64_t>(), most = index.max().item<int64_t>();
   if (least >= (from_end ? -extent : 0) && most < extent) return;
   throw Error(ErrorCode::kOutOfBounds,
-              "an index of " + std::to_string(most >= extent ? most : least) + " lies outside an axis of " + std::to_string(extent) +
-                  " elements; give indices from 0 to the extent less 1",
+              "an index of " + std::to_string(most >= extent ? most : least) + " lies outside an axis of " +
+                  std::to_string(extent) + " elements; give indices from 0 to the extent less 1",
               "%" + g_[place].name);
 }
 
@@ -145,8 +148,10 @@ Carried Evaluator::indexed(const Op& op) {
       std::vector<int64_t> source = x.value.sizes().vec(), places = index.value.sizes().vec();
       for (size_t a = 0; a < source.size(); ++a) {
         if (static_cast<int64_t>(a) == axis) continue;
-        if (source[a] == 1) source[a] = places[a];
-        else if (places[a] == 1) places[a] = source[a];
+        if (source[a] == 1)
+          source[a] = places[a];
+        else if (places[a] == 1)
+          places[a] = source[a];
       }
       const at::Tensor list = index.value.expand(places);
       r = viewed(x, [&](const at::Tensor& t) { return at::gather(t.expand(source), axis, list); });
@@ -171,7 +176,8 @@ Carried Evaluator::scatter(const Op& op) {
   r.zero_sign = x.zero_sign && source.zero_sign;
   r.value = at::scatter(x.value, axis, index.value, source.value);
   // Which of two elements for one place stays is not said.
-  const at::Tensor writes = at::zeros(x.value.sizes(), at::kInt).scatter_add(axis, index.value, at::ones(index.value.sizes(), at::kInt));
+  const at::Tensor writes =
+      at::zeros(x.value.sizes(), at::kInt).scatter_add(axis, index.value, at::ones(index.value.sizes(), at::kInt));
   const at::Tensor disputed = writes > 1;
   const bool any_disputed = disputed.any().item<bool>();
   if (x.exact() && source.exact() && index.exact() && !any_disputed) return r;

@@ -1,5 +1,6 @@
-// The subcommands of `fusebox`, each a function of its options that prints and returns an exit code: 0 as expected, 1 a difference or a
-// failing check, 2 bad input or usage, 3 an internal error. What goes wrong is thrown as an Error; main reports it.
+// The subcommands of `fusebox`, each a function of its options that prints and returns an exit code: 0 as expected, 1 a
+// difference or a failing check, 2 bad input or usage, 3 an internal error. What goes wrong is thrown as an Error; main
+// reports it.
 //
 //   Common common;
 //   return run_command({.file = "softmax.fir", .on = "host", .check = true}, common);
@@ -20,8 +21,8 @@ struct Common {
 
 struct RunArguments {
   std::string file;
-  std::string on;     // empty: chosen
-  std::string steps;  // a file
+  std::string on;                            // empty: chosen
+  std::string steps;                         // a file
   std::vector<std::string> inputs, outputs;  // NAME=SPEC, NAME=FILE.npy
   std::string record;
   bool check = false;

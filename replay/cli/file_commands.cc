@@ -81,7 +81,8 @@ Difference difference(const LoadedFile& a, const LoadedFile& b) {
   const std::string was = digests(*a.bundle), is = digests(*b.bundle);
   if (was == is) return {};
   for (const StageDigest& d : a.bundle->digests)
-    if (const Digest* other = find_digest(*b.bundle, d.name); !other || *other != d.digest) return {d.name, text_diff(was, is, 0)};
+    if (const Digest* other = find_digest(*b.bundle, d.name); !other || *other != d.digest)
+      return {d.name, text_diff(was, is, 0)};
   return {"outcome", text_diff(was, is, 0)};
 }
 
@@ -93,15 +94,21 @@ int verify_command(const std::vector<std::string>& files, Common& common) {
     try {
       const LoadedFile file = load_file(path);
       const std::string name = main_graph(file.module).name;
-      print_line(common.json ? JsonObject().add("file", path).add("program", name).add("ok", true).text() : path + ": ok, @" + name);
+      print_line(common.json ? JsonObject().add("file", path).add("program", name).add("ok", true).text()
+                             : path + ": ok, @" + name);
     } catch (const Error& e) {
       if (e.code == ErrorCode::kFileWrite) throw;
       worst = std::max(worst, exit_code(e.code));
       if (common.json) {
-        print_line(JsonObject().add("file", path).add("ok", false).raw("error", error_object(e.code, e.what(), e.place)).text());
+        print_line(JsonObject()
+                       .add("file", path)
+                       .add("ok", false)
+                       .raw("error", error_object(e.code, e.what(), e.place))
+                       .text());
       } else {
         const bool has_path = e.place.starts_with(path);
-        report_error(Error(e.code, e.what(), has_path ? e.place : path + (e.place.empty() ? "" : " " + e.place)), common);
+        report_error(Error(e.code, e.what(), has_path ? e.place : path + (e.place.empty() ? "" : " " + e.place)),
+                     common);
       }
     }
   }
@@ -132,7 +139,8 @@ int diff_command(const std::string& a, const std::string& b, Common& common) {
 
 int convert_command(const std::string& in, const std::string& out, Common& common) {
   const std::string to = std::filesystem::path(out).extension();
-  if (to != ".fir" && to != ".fuse") throw Error(ErrorCode::kUsage, "the file to write must end in .fir or .fuse; rename it", out);
+  if (to != ".fir" && to != ".fuse")
+    throw Error(ErrorCode::kUsage, "the file to write must end in .fir or .fuse; rename it", out);
   LoadedFile file = load_file(in);
   if (to == ".fuse") {
     write_file(out, encode(subject_of(file)));
@@ -148,13 +156,15 @@ int convert_command(const std::string& in, const std::string& out, Common& commo
       if (has_bytes) {
         note("the bundle holds inputs as bytes, which text does not; the program keeps its own defaults");
       } else {
-        std::erase_if(file.module.input_specs, [&](const InputSpecs& s) { return s.graph == specs.graph && s.where == specs.where; });
+        std::erase_if(file.module.input_specs,
+                      [&](const InputSpecs& s) { return s.graph == specs.graph && s.where == specs.where; });
         file.module.input_specs.push_back(std::move(specs));
       }
       const StepList* schedule = nullptr;
       for (const StepList& l : file.bundle->steps)
         if (l.name == "schedule") schedule = &l;
-      if (schedule && !find_steps(file.module, schedule->graph)) file.module.step_lists.push_back({"", schedule->graph, schedule->steps});
+      if (schedule && !find_steps(file.module, schedule->graph))
+        file.module.step_lists.push_back({"", schedule->graph, schedule->steps});
     }
     write_file(out, print(file.module));
   }

@@ -5,11 +5,11 @@
 
 #include <cmath>
 #include <concepts>
+#include <fmt/format.h>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include <fmt/format.h>
 #include "ir/json.h"
 
 namespace fusebox::cli {
@@ -26,7 +26,9 @@ class JsonObject {
   JsonObject& add(std::string_view key, std::same_as<bool> auto value) { return raw(key, value ? "true" : "false"); }
   JsonObject& add(std::string_view key, int64_t value) { return raw(key, std::to_string(value)); }
   // Shortest round trip; null where JSON has no number for it.
-  JsonObject& add(std::string_view key, double value) { return raw(key, std::isfinite(value) ? fmt::format("{}", value) : "null"); }
+  JsonObject& add(std::string_view key, double value) {
+    return raw(key, std::isfinite(value) ? fmt::format("{}", value) : "null");
+  }
   JsonObject& add(std::string_view key, std::span<const int64_t> values) {
     std::string list;
     for (int64_t v : values) list += (list.empty() ? "" : ",") + std::to_string(v);

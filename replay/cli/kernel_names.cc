@@ -9,8 +9,8 @@
 namespace fusebox::cli {
 namespace {
 
-// Lowering calls a parameter or buffer T and the number of its tensor, `_…` after it where it is a part of one, and a scalar s and the
-// number of its value, in the canonical order of what it lowers.
+// Lowering calls a parameter or buffer T and the number of its tensor, `_…` after it where it is a part of one, and a
+// scalar s and the number of its value, in the canonical order of what it lowers.
 std::string program_name(const std::string& kernel_name, const Graph& ordered) {
   if (kernel_name.size() < 2) return {};
   size_t number = 0;
@@ -50,13 +50,15 @@ std::string kernel_comments(const Graph& kernel, const Graph* scheduled, bool cu
     const std::string here = "%" + kernel[v].name;
     std::string known = program_name(kernel[v].name, ordered);
     if (known.empty()) known = cuda_first ? here + " of the kernel" : "made by lowering";
-    out += "//   " + (cuda_first ? in_cuda : here) + " is " + known + (cuda_first ? "" : "; in CUDA text " + in_cuda) + "\n";
+    out += "//   " + (cuda_first ? in_cuda : here) + " is " + known + (cuda_first ? "" : "; in CUDA text " + in_cuda) +
+           "\n";
   };
   for (ValueId v : inputs(kernel)) add(v, kernel.is_tensor(v) ? "t" : "s");
   std::vector<ValueId> buffers;
   collect_buffers(kernel, Graph::body(), buffers);
   for (ValueId v : buffers)
-    add(v, kernel[kernel[v].def].attrs.enumerator<MemoryType>(AttrKey::kMemory) == MemoryType::kShared ? "shared" : "local");
+    add(v, kernel[kernel[v].def].attrs.enumerator<MemoryType>(AttrKey::kMemory) == MemoryType::kShared ? "shared"
+                                                                                                       : "local");
   return out;
 }
 

@@ -9,7 +9,8 @@
 
 namespace fusebox::cli {
 
-// One line for each parameter and buffer. `scheduled`: what the kernel was lowered from, or null. `cuda_first`: for CUDA text.
+// One line for each parameter and buffer. `scheduled`: what the kernel was lowered from, or null. `cuda_first`: for
+// CUDA text.
 std::string kernel_comments(const Graph& kernel, const Graph* scheduled, bool cuda_first);
 
 }  // namespace fusebox::cli

@@ -33,7 +33,8 @@ LoadedFile load_file(const std::string& path) {
     }
     verify(file.module);
   }
-  if (file.module.graphs.empty()) throw Error(ErrorCode::kInvalidGraph, "the file holds no program; write one, such as `fusion @f { … }`", path);
+  if (file.module.graphs.empty())
+    throw Error(ErrorCode::kInvalidGraph, "the file holds no program; write one, such as `fusion @f { … }`", path);
   return file;
 }
 
@@ -47,7 +48,9 @@ Bundle subject_of(const LoadedFile& file) {
 
 Bundle load_bundle(const std::string& path) {
   LoadedFile file = load_file(path);
-  if (!file.bundle) throw Error(ErrorCode::kNotABundle, "only a bundle can be replayed; make one with `fusebox run FILE --record OUT.fuse`", path);
+  if (!file.bundle)
+    throw Error(ErrorCode::kNotABundle,
+                "only a bundle can be replayed; make one with `fusebox run FILE --record OUT.fuse`", path);
   return std::move(*file.bundle);
 }
 

@@ -11,7 +11,7 @@ namespace fusebox::cli {
 
 struct LoadedFile {
   std::string path;
-  Module module;                 // of a bundle: the fusion as it was given
+  Module module;  // of a bundle: the fusion as it was given
   std::optional<Bundle> bundle;
 };
 

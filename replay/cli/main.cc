@@ -45,7 +45,9 @@ int command_line(int argc, char** argv, Common& common) {
   std::function<int()> chosen;
 
   RunArguments run;
-  CLI::App* c = add(app, "run", "Compiles a program for its inputs and runs it.", R"(A program carries default inputs: small ones, which the host takes, and full ones for a GPU. A bundle is run on its recorded inputs.
+  CLI::App* c = add(
+      app, "run", "Compiles a program for its inputs and runs it.",
+      R"(A program carries default inputs: small ones, which the host takes, and full ones for a GPU. A bundle is run on its recorded inputs.
 --check compares every output, in-place ones too, with ATen evaluating the program op by op, within the bound that a right
 implementation keeps.
 
@@ -57,18 +59,27 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   fusebox run f.fir --input 'x=f32[5, 7] strides [14, 2] uniform -1.0 1.0 seed 7' --input scale=0.5 --output y=y.npy
   fusebox run f.fir --steps other_schedule.txt --check --json)");
   c->add_option("FILE", run.file, "A .fir or a .fuse")->required();
-  c->add_option("--on", run.on, "What runs it: cuda, host or aten; else cuda where there is a GPU, and the host elsewhere")->check(kExecutors);
+  c->add_option("--on", run.on,
+                "What runs it: cuda, host or aten; else cuda where there is a GPU, and the host elsewhere")
+      ->check(kExecutors);
   c->add_option("--steps", run.steps, "A list of steps instead of the program's own schedule");
   c->add_flag("--unfused", run.unfused, "One kernel for each op, instead of the program's own schedule");
   c->add_option("--input", run.inputs, "NAME=SPEC; may be repeated")->take_all()->type_size(1)->allow_extra_args(false);
-  c->add_option("--output", run.outputs, "NAME=FILE.npy, NAME an output or an input that is overwritten; may be repeated")->take_all()->allow_extra_args(false);
+  c->add_option("--output", run.outputs,
+                "NAME=FILE.npy, NAME an output or an input that is overwritten; may be repeated")
+      ->take_all()
+      ->allow_extra_args(false);
   c->add_option("--record", run.record, "Writes a bundle of the run, whether it succeeds or fails");
   c->add_flag("--check", run.check, "Compares the outputs with ATen");
-  c->add_option("--threads", run.threads, "Threads of the host executor; no result depends on it")->check(CLI::Range(1, 1024))->capture_default_str();
+  c->add_option("--threads", run.threads, "Threads of the host executor; no result depends on it")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   c->callback([&] { chosen = [&] { return run_command(run, common); }; });
 
   ReplayArguments replay;
-  c = add(app, "replay", "Computes every stage of a recorded run again and compares.", R"(Says of each stage whether it is identical, different, or not comparable and why; names the first that differs and shows the
+  c = add(
+      app, "replay", "Computes every stage of a recorded run again and compares.",
+      R"(Says of each stage whether it is identical, different, or not comparable and why; names the first that differs and shows the
 difference. A run that failed must fail the same way. --from takes the programs up to a stage from the bundle instead of making them anew, so
 that what comes after it can be tried alone. Code in a bundle is compiled only with --trust-artifacts: --from source runs the CUDA text.
 
@@ -78,26 +89,36 @@ that what comes after it can be tried alone. Code in a bundle is compiled only w
   fusebox replay bundles/*.fuse --json)");
   c->add_option("FILE", replay.files, "Bundles")->required();
   c->add_option("--on", replay.on, "What runs it: cuda, host or aten; else what ran it")->check(kExecutors);
-  c->add_option("--from", replay.from, "The stage to start from")->check(CLI::IsMember({"fusion", "scheduled", "kernel", "source"}))->capture_default_str();
+  c->add_option("--from", replay.from, "The stage to start from")
+      ->check(CLI::IsMember({"fusion", "scheduled", "kernel", "source"}))
+      ->capture_default_str();
   c->add_flag("--trust-artifacts", replay.trust_artifacts, "Allows code of the bundle to be compiled and run");
-  c->add_option("--threads", replay.threads, "Threads of the host executor; no result depends on it")->check(CLI::Range(1, 1024))->capture_default_str();
+  c->add_option("--threads", replay.threads, "Threads of the host executor; no result depends on it")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   c->callback([&] { chosen = [&] { return replay_command(replay, common); }; });
 
   ShowArguments show;
-  c = add(app, "show", "Prints a program at any level.", R"(Without --level: the file as it is; of a bundle also how it was recorded. A bundle shows the programs that it holds; a text is compiled for
+  c = add(
+      app, "show", "Prints a program at any level.",
+      R"(Without --level: the file as it is; of a bundle also how it was recorded. A bundle shows the programs that it holds; a text is compiled for
 its default host inputs. Kernels and CUDA text come with what their parameters are in the program.
 
   fusebox show corpus/programs/softmax.fir --level kernel
   fusebox show softmax.fuse --level cuda
   fusebox show corpus/programs/rope.fir --level scheduled --format dot | dot -Tsvg > rope.svg)");
   c->add_option("FILE", show.file, "A .fir or a .fuse")->required();
-  c->add_option("--level", show.level, "math, scheduled, kernel, cuda or host")->check(CLI::IsMember({"math", "scheduled", "kernel", "cuda", "host"}));
-  c->add_option("--format", show.format, "text, json or dot")->check(CLI::IsMember({"text", "json", "dot"}))->capture_default_str();
+  c->add_option("--level", show.level, "math, scheduled, kernel, cuda or host")
+      ->check(CLI::IsMember({"math", "scheduled", "kernel", "cuda", "host"}));
+  c->add_option("--format", show.format, "text, json or dot")
+      ->check(CLI::IsMember({"text", "json", "dot"}))
+      ->capture_default_str();
   c->add_flag("--unfused", show.unfused, "One kernel for each op, instead of the program's own schedule");
   c->callback([&] { chosen = [&] { return show_command(show, common); }; });
 
   std::vector<std::string> verified;
-  c = add(app, "verify", "Checks that files hold valid programs.", R"(Reads, decodes and verifies each file, and says which is wrong, where, and why.
+  c = add(app, "verify", "Checks that files hold valid programs.",
+          R"(Reads, decodes and verifies each file, and says which is wrong, where, and why.
 
   fusebox verify corpus/programs/*.fir
   fusebox verify finding.fuse --json)");
@@ -105,13 +126,16 @@ its default host inputs. Kernels and CUDA text come with what their parameters a
   c->callback([&] { chosen = [&] { return verify_command(verified, common); }; });
 
   std::string first, second;
-  c = add(app, "fmt", "Prints a program in its one form.", R"(To standard output. The comment at the head of a text stays; others are not kept.
+  c = add(app, "fmt", "Prints a program in its one form.",
+          R"(To standard output. The comment at the head of a text stays; others are not kept.
 
   fusebox fmt mine.fir > formatted.fir)");
   c->add_option("FILE", first, "A .fir or a .fuse")->required();
   c->callback([&] { chosen = [&] { return fmt_command(first, common); }; });
 
-  c = add(app, "diff", "Compares two programs, or two bundles.", R"(Exits 0 where they are the same, 1 where they differ. Programs that differ in names and the order of creation alone are the same. Of two
+  c = add(
+      app, "diff", "Compares two programs, or two bundles.",
+      R"(Exits 0 where they are the same, 1 where they differ. Programs that differ in names and the order of creation alone are the same. Of two
 bundles the stages are compared in order, and the first that differs is shown.
 
   fusebox diff before.fir after.fir
@@ -120,7 +144,9 @@ bundles the stages are compared in order, and the first that differs is shown.
   c->add_option("B", second, "A .fir or a .fuse")->required();
   c->callback([&] { chosen = [&] { return diff_command(first, second, common); }; });
 
-  c = add(app, "convert", "Turns text into a bundle, or a bundle into text.", R"(What the file is called says which: .fir or .fuse. A bundle made from text holds the program alone, without a run; a text made from a bundle
+  c = add(
+      app, "convert", "Turns text into a bundle, or a bundle into text.",
+      R"(What the file is called says which: .fir or .fuse. A bundle made from text holds the program alone, without a run; a text made from a bundle
 holds the program with its steps, and the inputs of the run where a generator made them.
 
   fusebox convert softmax.fir softmax.fuse
@@ -160,7 +186,8 @@ int main(int argc, char** argv) {
   }
   try {
     fusebox::cli::report_error(error, common);
-    if (common.subject && fusebox::cli::exit_code(error.code) == 3) fusebox::cli::write_reproducer(*common.subject, common);
+    if (common.subject && fusebox::cli::exit_code(error.code) == 3)
+      fusebox::cli::write_reproducer(*common.subject, common);
   } catch (const Error&) {
     // Standard output is closed, or the disk is full; the exit code says it.
   }

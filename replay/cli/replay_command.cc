@@ -19,7 +19,10 @@ std::string replay_json(const std::string& path, const Replay& r) {
   }
   const StageVerdict* first = r.first_difference();
   JsonObject all;
-  all.add("bundle", path).add("program", r.run.fusion.name).add("executor", text(r.run.executor)).add("identical", r.identical());
+  all.add("bundle", path)
+      .add("program", r.run.fusion.name)
+      .add("executor", text(r.run.executor))
+      .add("identical", r.identical());
   all.raw("first_difference", first ? json_string(first->stage) : "null");
   all.raw("not_comparable", json_list(not_comparable)).raw("why", reasons.text()).raw("stages", stages.text());
   if (first) all.add("difference", first->difference);
@@ -28,7 +31,8 @@ std::string replay_json(const std::string& path, const Replay& r) {
 
 std::string replay_text(const std::string& path, const Replay& r) {
   std::string out = path + ": @" + r.run.fusion.name + " on " + std::string(text(r.run.executor)) + "\n";
-  for (const StageVerdict& v : r.stages) out += fmt::format("  {:<12} {}{}\n", v.stage, text(v.verdict), v.why.empty() ? "" : ": " + v.why);
+  for (const StageVerdict& v : r.stages)
+    out += fmt::format("  {:<12} {}{}\n", v.stage, text(v.verdict), v.why.empty() ? "" : ": " + v.why);
   if (const StageVerdict* first = r.first_difference())
     out += "replay: differs at " + first->stage + " (- recorded, + now)\n" + first->difference;
   else

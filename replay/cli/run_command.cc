@@ -38,7 +38,8 @@ struct Inputs {
   std::vector<RecordedInput> records;
 };
 
-Inputs inputs_of_file(const LoadedFile& file, const Graph& fusion, Executor executor, const std::vector<std::string>& given) {
+Inputs inputs_of_file(const LoadedFile& file, const Graph& fusion, Executor executor,
+                      const std::vector<std::string>& given) {
   Inputs result;
   if (!file.bundle || file.bundle->ranks.empty()) {
     const InputSpecs* defaults = nullptr;
@@ -56,7 +57,8 @@ Inputs inputs_of_file(const LoadedFile& file, const Graph& fusion, Executor exec
   const std::vector<Argument> recorded = bundle_arguments(*file.bundle);
   for (size_t i = 0; i < recorded.size() && i < result.arguments.size(); ++i) {
     const InputRecord& r = file.bundle->ranks[0].inputs[i];
-    const bool replaced = std::any_of(given.begin(), given.end(), [&](const std::string& g) { return parse_input_option(g).name == r.spec.name; });
+    const bool replaced = std::any_of(given.begin(), given.end(),
+                                      [&](const std::string& g) { return parse_input_option(g).name == r.spec.name; });
     if (replaced || !r.bytes) continue;
     result.arguments[i] = recorded[i];
     result.records[i].has_generator = false;
@@ -92,7 +94,9 @@ std::map<size_t, std::string> output_files(const Graph& fusion, const std::vecto
     size_t found = outs.size();
     for (size_t i = 0; i < outs.size(); ++i)
       if (fusion[outs[i].value].name == name || (outs[i].alias && fusion[outs[i].alias].name == name)) found = i;
-    if (found == outs.size()) throw Error(ErrorCode::kUnknownName, "the program has no output of this name; `show FILE` lists its outputs", "%" + name);
+    if (found == outs.size())
+      throw Error(ErrorCode::kUnknownName, "the program has no output of this name; `show FILE` lists its outputs",
+                  "%" + name);
     files[found] = option.substr(equal + 1);
   }
   return files;
@@ -118,10 +122,14 @@ std::string run_json(const Run& run, const std::vector<CheckedOutput>& checked, 
     const RunOutput& o = run.outputs[i];
     JsonObject out;
     out.add("name", o.name).add("dtype", text(o.value.dtype));
-    out.add("shape", std::span<const int64_t>(o.value.tensor.shape)).add("strides", std::span<const int64_t>(o.value.tensor.strides));
+    out.add("shape", std::span<const int64_t>(o.value.tensor.shape))
+        .add("strides", std::span<const int64_t>(o.value.tensor.strides));
     out.add("digest", text(o.digest));
     if (!o.overwrites.empty()) out.add("overwrites", o.overwrites);
-    if (!checked.empty()) out.add("max_error", checked[i].comparison.max_error).add("bound", checked[i].comparison.bound).add("ok", checked[i].comparison.ok);
+    if (!checked.empty())
+      out.add("max_error", checked[i].comparison.max_error)
+          .add("bound", checked[i].comparison.bound)
+          .add("ok", checked[i].comparison.ok);
     outs.push_back(out.text());
   }
   JsonObject all;
@@ -136,7 +144,8 @@ std::string run_text(const Run& run, const std::vector<CheckedOutput>& checked, 
   std::string out = "@" + run.fusion.name + " on " + std::string(text(run.executor));
   if (run.executor != Executor::kAten) {
     const int64_t kernels = kernel_count(run);
-    out += fmt::format(": {} kernel{}, {} launch{}", kernels, kernels == 1 ? "" : "s", run.launches, run.launches == 1 ? "" : "es");
+    out += fmt::format(": {} kernel{}, {} launch{}", kernels, kernels == 1 ? "" : "s", run.launches,
+                       run.launches == 1 ? "" : "es");
   }
   out += "\n";
   for (const StageDigest& d : run.digests) out += fmt::format("  {:<12} {}\n", d.name, text(d.digest));
@@ -185,8 +194,10 @@ int run_command(const RunArguments& a, Common& common) {
   if (common.json)
     print_line(run_json(run, checked, ok, a.record));
   else
-    print_text(run.failure ? (a.record.empty() ? "" : "recorded in " + a.record + "\n") : run_text(run, checked, a.record));
-  if (run.failure && !common.json) report_error(Error(run.failure->code, run.failure->message, run.failure->place), common);
+    print_text(run.failure ? (a.record.empty() ? "" : "recorded in " + a.record + "\n")
+                           : run_text(run, checked, a.record));
+  if (run.failure && !common.json)
+    report_error(Error(run.failure->code, run.failure->message, run.failure->place), common);
   if (is_internal && a.record.empty()) write_reproducer(*bundle, common);
   return run.failure ? failure_exit_code(run.failure->code) : ok ? 0 : 1;
 }

@@ -15,7 +15,8 @@
 namespace fusebox::cli {
 namespace {
 
-// A run that went as far as its programs: those of the module for its default host inputs. Of the inputs only sizes and scalars matter.
+// A run that went as far as its programs: those of the module for its default host inputs. Of the inputs only sizes and
+// scalars matter.
 Run compile_file(const LoadedFile& file, bool unfused) {
   const Graph& fusion = main_graph(file.module);
   const InputSpecs* specs = find_input_specs(file.module, fusion.name, "host");
@@ -26,7 +27,10 @@ Run compile_file(const LoadedFile& file, bool unfused) {
     if (specs)
       for (const InputSpec& s : specs->specs)
         if (s.name == fusion[v].name) spec = &s;
-    if (!spec) throw Error(ErrorCode::kMissingInput, "the program carries no default for this input, and its size decides; add one to its `inputs`", "%" + fusion[v].name);
+    if (!spec)
+      throw Error(ErrorCode::kMissingInput,
+                  "the program carries no default for this input, and its size decides; add one to its `inputs`",
+                  "%" + fusion[v].name);
     sizes.push_back({spec->is_scalar, spec->value, spec->shape, spec->strides});
   }
   Run run;
@@ -44,13 +48,15 @@ std::string describe_bundle(const Bundle& b) {
   for (const Rank& r : b.ranks) {
     out += "// run on " + r.executor + "\n";
     for (const KeyValue& e : r.environment) out += "//   " + e.key + ": " + e.value + "\n";
-    for (const InputRecord& i : r.inputs) out += "//   input " + print(i.spec) + (i.bytes ? " (its bytes are in the bundle)" : "") + "\n";
+    for (const InputRecord& i : r.inputs)
+      out += "//   input " + print(i.spec) + (i.bytes ? " (its bytes are in the bundle)" : "") + "\n";
     for (const OutputRecord& o : r.outputs) {
       out += "//   output %" + o.name + " " + std::string(text(o.dtype)) + "[";
       for (size_t k = 0; k < o.shape.size(); ++k) out += (k ? ", " : "") + std::to_string(o.shape[k]);
       out += "] " + text(o.digest) + "\n";
     }
-    if (r.failure) out += "//   failed: " + code_text(r.failure->code) + " " + r.failure->place + ": " + r.failure->message + "\n";
+    if (r.failure)
+      out += "//   failed: " + code_text(r.failure->code) + " " + r.failure->place + ": " + r.failure->message + "\n";
   }
   return out;
 }
@@ -87,7 +93,8 @@ std::string cuda_text(const LoadedFile& file, Programs& programs, bool from_bund
   };
   const Module kernels = programs.at(Stage::kKernel), scheduled = programs.at(Stage::kScheduled);
   if (!from_bundle || file.bundle->artifacts.empty()) {
-    for (const Graph& kernel : kernels.graphs) add(kernel.name, comments(kernel, scheduled, true), emit_cuda(kernel).text);
+    for (const Graph& kernel : kernels.graphs)
+      add(kernel.name, comments(kernel, scheduled, true), emit_cuda(kernel).text);
     return out;
   }
   for (const Artifact& a : file.bundle->artifacts) {
@@ -124,7 +131,9 @@ int show_command(const ShowArguments& a, Common& common) {
     if (format == "dot") throw Error(ErrorCode::kUsage, "CUDA text has no drawing; draw level kernel", "--format dot");
     out = cuda_text(file, programs, file.bundle && !a.unfused, format == "json");
   } else {
-    const Stage stage = a.level == "scheduled" ? Stage::kScheduled : a.level == "kernel" ? Stage::kKernel : Stage::kHost;
+    const Stage stage = a.level == "scheduled" ? Stage::kScheduled
+                        : a.level == "kernel"  ? Stage::kKernel
+                                               : Stage::kHost;
     Module m = programs.at(stage);
     if (stage == Stage::kHost) std::erase_if(m.graphs, [](const Graph& g) { return g.level != Level::kHost; });
     if (format == "text" && stage == Stage::kKernel) {

@@ -1,6 +1,6 @@
 // Loads, stores and copies: every element that a thread touches is checked first, then moved. Consecutive elements in
-// consecutive threads, the usual case, are checked and moved as one stretch; a stretch that breaks a rule is walked again, lane by lane,
-// to say where.
+// consecutive threads, the usual case, are checked and moved as one stretch; a stretch that breaks a rule is walked
+// again, lane by lane, to say where.
 #include <algorithm>
 #include <cstring>
 
@@ -26,7 +26,8 @@ std::string width_text(int64_t bytes) { return std::to_string(bytes) + " bytes";
 void Machine::read_element(Group& g, uint32_t buffer, int64_t element, int32_t lane) {
   const BufferState& b = g.buffers[buffer];
   if (static_cast<uint64_t>(element) >= static_cast<uint64_t>(b.elements))
-    fail(g, ErrorCode::kOutOfBounds, lane, "a read beyond the buffer's " + std::to_string(b.elements) + " elements", buffer, element);
+    fail(g, ErrorCode::kOutOfBounds, lane, "a read beyond the buffer's " + std::to_string(b.elements) + " elements",
+         buffer, element);
   if (!b.writers) {
     if (b.written && b.written[element] == 0 && options_.checks.unwritten)
       fail(g, ErrorCode::kUnwrittenRead, lane, "a read of an element that holds no value", buffer, element);
@@ -36,8 +37,10 @@ void Machine::read_element(Group& g, uint32_t buffer, int64_t element, int32_t l
   const int32_t me = c.now + lane;
   for (int64_t k = element * b.granules, end = k + b.granules; k < end; ++k) {
     const int32_t w = b.writers[k];
-    if (!may_read(w, me, c)) fail(g, ErrorCode::kRace, lane, "a read that is not ordered after another thread's store", buffer, element);
-    if (!holds_value(w, c)) fail(g, ErrorCode::kUnwrittenRead, lane, "a read of an element that nothing wrote", buffer, element);
+    if (!may_read(w, me, c))
+      fail(g, ErrorCode::kRace, lane, "a read that is not ordered after another thread's store", buffer, element);
+    if (!holds_value(w, c))
+      fail(g, ErrorCode::kUnwrittenRead, lane, "a read of an element that nothing wrote", buffer, element);
     b.readers[k] = after_read(b.readers[k], me, c);
   }
 }
@@ -45,11 +48,13 @@ void Machine::read_element(Group& g, uint32_t buffer, int64_t element, int32_t l
 void Machine::write_element(Group& g, uint32_t buffer, int64_t element, int32_t lane) {
   const BufferState& b = g.buffers[buffer];
   if (static_cast<uint64_t>(element) >= static_cast<uint64_t>(b.elements))
-    fail(g, ErrorCode::kOutOfBounds, lane, "a store beyond the buffer's " + std::to_string(b.elements) + " elements", buffer, element);
+    fail(g, ErrorCode::kOutOfBounds, lane, "a store beyond the buffer's " + std::to_string(b.elements) + " elements",
+         buffer, element);
   const Clock& c = clock_of(b);
   const int32_t me = c.now + lane;
   for (int64_t k = element * b.granules, end = k + b.granules; k < end; ++k) {
-    if (!may_read(b.writers[k], me, c)) fail(g, ErrorCode::kDoubleStore, lane, "another thread stores it too", buffer, element);
+    if (!may_read(b.writers[k], me, c))
+      fail(g, ErrorCode::kDoubleStore, lane, "another thread stores it too", buffer, element);
     if (!may_write_after_reads(b.readers[k], me, c))
       fail(g, ErrorCode::kRace, lane, "a store that is not ordered after another thread's read", buffer, element);
     b.writers[k] = me;
@@ -67,7 +72,8 @@ void Machine::read_by_all(Group& g, uint32_t buffer, int64_t element, const Mask
       if (may_read(b.writers[k], c.now + kManyThreads, c)) continue;
       int32_t lane = m.begin;
       while (lane < m.end && (m.bits[lane] == 0 || may_read(b.writers[k], c.now + lane, c))) ++lane;
-      fail(g, ErrorCode::kRace, std::min(lane, m.end - 1), "a read that is not ordered after another thread's store", buffer, element);
+      fail(g, ErrorCode::kRace, std::min(lane, m.end - 1), "a read that is not ordered after another thread's store",
+           buffer, element);
     }
   }
   read_element(g, buffer, element, m.begin);
@@ -90,7 +96,8 @@ Machine::Pattern Machine::check_read(Group& g, uint32_t buffer, const int64_t* i
   if (is_consecutive && first >= 0 && first <= b.elements - m.count) {
     bool good;
     if (!b.writers)
-      good = !b.written || !options_.checks.unwritten || std::memchr(b.written + first, 0, static_cast<size_t>(m.count)) == nullptr;
+      good = !b.written || !options_.checks.unwritten ||
+             std::memchr(b.written + first, 0, static_cast<size_t>(m.count)) == nullptr;
     else
       good = b.granules == 1 &&
              read_consecutive(b.writers + first, b.readers + first, clock_of(b).now + m.begin, m.count, clock_of(b));
@@ -130,14 +137,15 @@ void Machine::allocate(Group& g, const Instruction& i) {
   const int32_t lane = g.mask().begin;
   const int64_t elements = *index_at(g, i.args[0]);
   const int64_t offset = i.args[1] == kNoRegister ? 0 : *index_at(g, i.args[1]);
-  if (elements < 0 || offset < 0 || elements > geometry_.shared_bytes || offset > geometry_.shared_bytes - elements * b.element_bytes)
+  if (elements < 0 || offset < 0 || elements > geometry_.shared_bytes ||
+      offset > geometry_.shared_bytes - elements * b.element_bytes)
     fail(g, ErrorCode::kOutOfBounds, lane,
          "a buffer of " + std::to_string(elements) + " elements at byte " + std::to_string(offset) + " of " +
              std::to_string(geometry_.shared_bytes) + " bytes of shared memory",
          i.buffer, elements);
   if (offset % info.align != 0 || offset % b.element_bytes != 0)
-    fail(g, ErrorCode::kMisaligned, lane, "shared byte " + std::to_string(offset) + " is not aligned to " + width_text(info.align),
-         i.buffer, 0);
+    fail(g, ErrorCode::kMisaligned, lane,
+         "shared byte " + std::to_string(offset) + " is not aligned to " + width_text(info.align), i.buffer, 0);
   const int64_t granule = offset / code_.shared_granule;
   b.granules = b.element_bytes / static_cast<int32_t>(code_.shared_granule);
   b.data = g.shared + offset;
@@ -185,7 +193,8 @@ void Machine::load(Group& g, const Instruction& i, const MemoryFunctions& f) {
   const uint8_t other_stride = i.args[2] == kNoRegister ? 0 : stride(i.args[2]);
   if (m.count == 0) {
     for (int32_t l = begin; l < end; ++l)
-      std::memcpy(to + l * register_bytes, other + l * other_stride * register_bytes, static_cast<size_t>(register_bytes));
+      std::memcpy(to + l * register_bytes, other + l * other_stride * register_bytes,
+                  static_cast<size_t>(register_bytes));
   } else {
     f.merge(to, other, other_stride, m.bits, base.begin, base.end);
   }
@@ -217,7 +226,8 @@ void Machine::load_local(Group& g, const Instruction& i, const Mask& m) {
   std::byte* to = at(g, i.dst);
   const auto check = [&](int64_t e, int32_t l) {
     if (static_cast<uint64_t>(e) >= static_cast<uint64_t>(b.elements))
-      fail(g, ErrorCode::kOutOfBounds, l, "a read beyond the buffer's " + std::to_string(b.elements) + " elements", i.buffer, e);
+      fail(g, ErrorCode::kOutOfBounds, l, "a read beyond the buffer's " + std::to_string(b.elements) + " elements",
+           i.buffer, e);
     if (b.local_written[e * lanes + l] == 0 && options_.checks.unwritten)
       fail(g, ErrorCode::kUnwrittenRead, l, "a read of an element that nothing wrote", i.buffer, e);
   };
@@ -245,7 +255,8 @@ void Machine::store_local(Group& g, const Instruction& i, const Mask& m) {
   const std::byte* value = at(g, i.args[1]);
   const auto check = [&](int64_t e, int32_t l) {
     if (static_cast<uint64_t>(e) >= static_cast<uint64_t>(b.elements))
-      fail(g, ErrorCode::kOutOfBounds, l, "a store beyond the buffer's " + std::to_string(b.elements) + " elements", i.buffer, e);
+      fail(g, ErrorCode::kOutOfBounds, l, "a store beyond the buffer's " + std::to_string(b.elements) + " elements",
+           i.buffer, e);
   };
   if (index_stride == 0 && m.is_full_range()) {
     const int64_t e = *index;

@@ -1,5 +1,6 @@
-// Collectives. A reduction combines along one axis after another, the innermost first: element k with element k + ⌈n/2⌉, until one is
-// left. The order is fixed by the launch's dimensions alone, and its error grows with the logarithm of the size.
+// Collectives. A reduction combines along one axis after another, the innermost first: element k with element k +
+// ⌈n/2⌉, until one is left. The order is fixed by the launch's dimensions alone, and its error grows with the logarithm
+// of the size.
 #include <algorithm>
 #include <cstring>
 
@@ -20,9 +21,10 @@ std::array<Machine::Axis, 3> Machine::block_axes(const Instruction& i) const {
   return axes;
 }
 
-// In place: the results are where every reduced coordinate is 0. Axes: innermost first. Values: contiguous, in register dtype.
-void Machine::reduce(const Group& g, const Instruction& i, const Program::Functions& f, std::span<std::byte* const> values,
-                     std::span<const Axis> axes) {
+// In place: the results are where every reduced coordinate is 0. Axes: innermost first. Values: contiguous, in register
+// dtype.
+void Machine::reduce(const Group& g, const Instruction& i, const Program::Functions& f,
+                     std::span<std::byte* const> values, std::span<const Axis> axes) {
   int64_t total = 1;
   for (const Axis& a : axes) total *= a.extent;
   std::array<int64_t, 3> bytes{};
@@ -120,10 +122,10 @@ void Machine::participate(Group& g, const Instruction& i, uint32_t value, std::b
       std::memcpy(to + l * bytes, at(g, init) + l * stride(init) * bytes, static_cast<size_t>(bytes));
 }
 
-// From the places where the reduced coordinates are 0 (of `from`, in which this block's elements begin at `first`) to the threads that
-// get the result; all bits set elsewhere, so that a program that uses the unspecified shows it.
-void Machine::distribute(Group& g, const Instruction& i, uint32_t value, const std::byte* from, std::span<const Axis> axes,
-                         int64_t first) {
+// From the places where the reduced coordinates are 0 (of `from`, in which this block's elements begin at `first`) to
+// the threads that get the result; all bits set elsewhere, so that a program that uses the unspecified shows it.
+void Machine::distribute(Group& g, const Instruction& i, uint32_t value, const std::byte* from,
+                         std::span<const Axis> axes, int64_t first) {
   const uint32_t r = code_.lists[i.results.begin + value];
   const int64_t bytes = size_bytes(register_dtype(info(r).dtype));
   std::byte* to = at(g, r);
@@ -153,8 +155,8 @@ void Machine::use_workspaces(Group& g, const Instruction& i, int64_t first, int6
     const uint32_t buffer = code_.lists[i.workspaces.begin + k];
     const BufferState& b = g.buffers[buffer];
     if (b.memory == MemoryType::kLocal || b.elements < needed)
-      fail(g, ErrorCode::kOutOfBounds, 0, "a workspace of fewer than " + std::to_string(needed) + " shared or global elements", buffer,
-           b.elements);
+      fail(g, ErrorCode::kOutOfBounds, 0,
+           "a workspace of fewer than " + std::to_string(needed) + " shared or global elements", buffer, b.elements);
     const Clock& c = clock_of(b);
     for (int32_t l = 0; l < geometry_.threads; ++l)
       for (int32_t s = 0; s < b.granules; ++s) {
@@ -172,11 +174,14 @@ void Machine::check_counters(Group& g, const Instruction& i) {
   {
     const int64_t slot = i.immediate;
     if (slot < 0 || slot >= b.elements)
-      fail(g, ErrorCode::kOutOfBounds, 0, "a counter slot beyond " + std::to_string(b.elements) + " elements", i.from, slot);
+      fail(g, ErrorCode::kOutOfBounds, 0, "a counter slot beyond " + std::to_string(b.elements) + " elements", i.from,
+           slot);
     const std::byte* counter = b.data + slot * b.element_bytes;
-    const bool is_written = b.writers ? holds_value(b.writers[slot * b.granules], clock_of(b)) : !b.written || b.written[slot] != 0;
+    const bool is_written =
+        b.writers ? holds_value(b.writers[slot * b.granules], clock_of(b)) : !b.written || b.written[slot] != 0;
     const bool is_zero = std::all_of(counter, counter + b.element_bytes, [](std::byte x) { return x == std::byte{0}; });
-    if (!is_written || !is_zero) fail(g, ErrorCode::kUnwrittenRead, 0, "a counter that was not set to zero", i.from, slot);
+    if (!is_written || !is_zero)
+      fail(g, ErrorCode::kUnwrittenRead, 0, "a counter that was not set to zero", i.from, slot);
   }
 }
 
@@ -232,12 +237,14 @@ void Machine::grid_reduce(std::span<Group> groups, const Instruction& i, const P
     const uint32_t r = code_.lists[i.results.begin + k];
     const size_t row = static_cast<size_t>(geometry_.threads * size_bytes(register_dtype(info(r).dtype)));
     gathered[k].resize(row * groups.size());
-    for (size_t b = 0; b < groups.size(); ++b) std::memcpy(gathered[k].data() + row * b, groups[b].staged.data() + size * k, row);
+    for (size_t b = 0; b < groups.size(); ++b)
+      std::memcpy(gathered[k].data() + row * b, groups[b].staged.data() + size * k, row);
     values[k] = gathered[k].data();
   }
   reduce(groups[0], i, f, std::span(values.data(), i.values.count), axes);
   for (Group& g : groups)
-    for (uint32_t k = 0; k < i.values.count; ++k) distribute(g, i, k, values[k], axes, g.block_linear * geometry_.threads);
+    for (uint32_t k = 0; k < i.values.count; ++k)
+      distribute(g, i, k, values[k], axes, g.block_linear * geometry_.threads);
 }
 
 void Machine::synchronize_grid(std::span<Group> groups) {

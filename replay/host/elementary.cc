@@ -1,9 +1,8 @@
 #include "replay/host/elementary.h"
 
-#include <sleef.h>
-
 #include <cmath>
 #include <limits>
+#include <sleef.h>
 
 namespace fusebox::host {
 namespace {

@@ -1,4 +1,5 @@
-// Elementary functions that the lane loops share: SLEEF's deterministic ones, and what SLEEF lacks, in double. No C library's.
+// Elementary functions that the lane loops share: SLEEF's deterministic ones, and what SLEEF lacks, in double. No C
+// library's.
 #pragma once
 
 namespace fusebox::host {

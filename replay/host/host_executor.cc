@@ -36,20 +36,25 @@ std::string triple(const std::array<int64_t, 3>& t) {
 
 void check_arguments(const Bytecode& code, std::span<const HostArgument> args) {
   if (args.size() != code.parameters.size())
-    throw Error(ErrorCode::kBadInput,
-                "the kernel takes " + std::to_string(code.parameters.size()) + " arguments, not " + std::to_string(args.size()), "@" + code.name);
+    throw Error(
+        ErrorCode::kBadInput,
+        "the kernel takes " + std::to_string(code.parameters.size()) + " arguments, not " + std::to_string(args.size()),
+        "@" + code.name);
   for (size_t p = 0; p < args.size(); ++p) {
     const BytecodeParameter& parameter = code.parameters[p];
     const HostArgument& a = args[p];
     const std::string place = "%" + parameter.name;
-    if (register_dtype(a.dtype) != register_dtype(parameter.dtype) || (a.dtype != parameter.dtype && parameter.dtype != Dtype::kIndex &&
-                                                                      a.dtype != Dtype::kIndex))
+    if (register_dtype(a.dtype) != register_dtype(parameter.dtype) ||
+        (a.dtype != parameter.dtype && parameter.dtype != Dtype::kIndex && a.dtype != Dtype::kIndex))
       throw Error(ErrorCode::kBadInput,
-                  "an argument of " + std::string(text(a.dtype)) + " where the kernel takes " + std::string(text(parameter.dtype)), place);
+                  "an argument of " + std::string(text(a.dtype)) + " where the kernel takes " +
+                      std::string(text(parameter.dtype)),
+                  place);
     if (parameter.buffer == kNoBuffer) continue;
     if (a.elements < 0 || (a.elements > 0 && a.data == nullptr) ||
         (!a.written.empty() && a.written.size() != static_cast<size_t>(a.elements)))
-      throw Error(ErrorCode::kBadInput, "memory without an address, or with another number of marks than elements", place);
+      throw Error(ErrorCode::kBadInput, "memory without an address, or with another number of marks than elements",
+                  place);
     if (reinterpret_cast<uintptr_t>(a.data) % static_cast<uintptr_t>(size_bytes(a.dtype)) != 0)
       throw Error(ErrorCode::kBadInput, "memory that is not aligned to its element", place);
   }
@@ -71,8 +76,8 @@ Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
   }
   if (!is_good || threads > kMaxThreads)
     throw Error(ErrorCode::kLaunchLimit,
-                "a launch of grid " + triple(dims.grid) + ", block " + triple(dims.block) + " and " + std::to_string(dims.shared_bytes) +
-                    " shared bytes is more than a GPU takes",
+                "a launch of grid " + triple(dims.grid) + ", block " + triple(dims.block) + " and " +
+                    std::to_string(dims.shared_bytes) + " shared bytes is more than a GPU takes",
                 "@" + code.name);
   g.threads = static_cast<int32_t>(threads);
   g.lanes = (g.threads + 15) / 16 * 16;
@@ -88,8 +93,8 @@ struct Layout {
     int32_t granule;
     bool is_tracked;
   };
-  std::vector<Stretch> stretches;     // in address order, apart
-  std::vector<size_t> of_parameter;   // an index into stretches, or none
+  std::vector<Stretch> stretches;    // in address order, apart
+  std::vector<size_t> of_parameter;  // an index into stretches, or none
 };
 constexpr size_t kNoStretch = ~size_t{0};
 
@@ -99,9 +104,8 @@ Layout layout_of(const Bytecode& code, std::span<const HostArgument> args) {
   std::vector<size_t> order;
   for (size_t p = 0; p < args.size(); ++p)
     if (code.parameters[p].buffer != kNoBuffer && args[p].elements > 0) order.push_back(p);
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::pair(args[a].data, a) < std::pair(args[b].data, b);
-  });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::pair(args[a].data, a) < std::pair(args[b].data, b); });
   for (const size_t p : order) {
     const auto size = static_cast<int32_t>(size_bytes(args[p].dtype));
     std::byte* begin = args[p].data;
@@ -159,7 +163,8 @@ void mark_defined(const Layout& layout, std::span<const HostArgument> args, std:
       return;
     }
     for (int64_t e = 0; e < args[p].elements; ++e)
-      if (args[p].written[static_cast<size_t>(e)] != 0) std::fill(w + e * granules, w + (e + 1) * granules, kBeforeLaunch);
+      if (args[p].written[static_cast<size_t>(e)] != 0)
+        std::fill(w + e * granules, w + (e + 1) * granules, kBeforeLaunch);
   });
 }
 
@@ -169,7 +174,8 @@ void report_defined(const Layout& layout, std::span<const HostArgument> args, st
     const int32_t* w = s.writers + first;
     for (int64_t e = 0; e < args[p].elements; ++e) {
       bool is_written = true;
-      for (int32_t k = 0; k < granules; ++k) is_written &= w[e * granules + k] >= kBeforeLaunch && (w[e * granules + k] & kFlag) == 0;
+      for (int32_t k = 0; k < granules; ++k)
+        is_written &= w[e * granules + k] >= kBeforeLaunch && (w[e * granules + k] & kFlag) == 0;
       args[p].written[static_cast<size_t>(e)] = is_written;
     }
   });
@@ -180,7 +186,11 @@ class Worker {
  public:
   Worker(const Program& program, const Geometry& geometry, const HostOptions& options, const Layout& layout,
          std::span<const HostArgument> args, std::vector<Space> spaces, Arena& arena)
-      : program_(program), geometry_(geometry), layout_(layout), args_(args), arena_(arena),
+      : program_(program),
+        geometry_(geometry),
+        layout_(layout),
+        args_(args),
+        arena_(arena),
         machine_(program, geometry, options, std::move(spaces)) {}
 
   // Blocks one after another.
@@ -212,7 +222,8 @@ class Worker {
         for (Group& g : groups)
           if (program_.code.code[g.pc - 1].opcode != Opcode::kEnd)
             machine_.fail(g, ErrorCode::kDivergentBarrier, 0,
-                          std::to_string(groups.size() - waiting) + " of " + std::to_string(groups.size()) + " blocks ended before");
+                          std::to_string(groups.size() - waiting) + " of " + std::to_string(groups.size()) +
+                              " blocks ended before");
       machine_.synchronize_grid(groups);
     }
   }
@@ -275,8 +286,9 @@ HostResult run_serial(const Run& run, Arena& arena) {
   return result;
 }
 
-// Each worker has its own shadow memory over a range of blocks. No finding, and no granule that one worker stored and another
-// touched, means that no block saw another: then the run was as good as a serial one. Otherwise nothing, and memory is as before.
+// Each worker has its own shadow memory over a range of blocks. No finding, and no granule that one worker stored and
+// another touched, means that no block saw another: then the run was as good as a serial one. Otherwise nothing, and
+// memory is as before.
 std::optional<HostResult> run_parallel(const Run& run, int threads) {
   struct Saved {
     size_t stretch;
@@ -284,7 +296,8 @@ std::optional<HostResult> run_parallel(const Run& run, int threads) {
   };
   std::vector<Saved> saved;
   for (size_t s = 0; s < run.layout.stretches.size(); ++s)
-    if (run.layout.stretches[s].is_tracked) saved.push_back({s, {run.layout.stretches[s].begin, run.layout.stretches[s].end}});
+    if (run.layout.stretches[s].is_tracked)
+      saved.push_back({s, {run.layout.stretches[s].begin, run.layout.stretches[s].end}});
 
   std::vector<Arena> arenas(static_cast<size_t>(threads));
   std::vector<std::unique_ptr<Worker>> workers;
@@ -296,7 +309,8 @@ std::optional<HostResult> run_parallel(const Run& run, int threads) {
     try {
       spaces[w] = make_spaces(run.layout, arenas[w]);
       mark_defined(run.layout, run.args, spaces[w]);
-      workers[w] = std::make_unique<Worker>(run.program, run.geometry, run.options, run.layout, run.args, spaces[w], arenas[w]);
+      workers[w] =
+          std::make_unique<Worker>(run.program, run.geometry, run.options, run.layout, run.args, spaces[w], arenas[w]);
       const auto n = static_cast<int64_t>(threads), k = static_cast<int64_t>(w);
       workers[w]->run(run.geometry.blocks * k / n, run.geometry.blocks * (k + 1) / n);
     } catch (const Broken&) {
@@ -353,11 +367,13 @@ std::string HostFinding::place() const {
 }
 
 std::string HostFinding::message() const {
-  return detail + " (" + std::string(row_of(kind).text) + " at line " + std::to_string(line) + (buffer.empty() ? "" : ", element " + std::to_string(element)) +
-         ", block " + triple(block) + ", thread " + triple(thread) + ")";
+  return detail + " (" + std::string(row_of(kind).text) + " at line " + std::to_string(line) +
+         (buffer.empty() ? "" : ", element " + std::to_string(element)) + ", block " + triple(block) + ", thread " +
+         triple(thread) + ")";
 }
 
-HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<const HostArgument> args, const HostOptions& options) {
+HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<const HostArgument> args,
+                      const HostOptions& options) {
   check_arguments(code, args);
   const Geometry geometry = geometry_of(code, dims);
   if (geometry.threads == 0 || geometry.blocks == 0) return {};

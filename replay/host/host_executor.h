@@ -1,15 +1,18 @@
-// The host executor: runs a kernel's bytecode on the processor, with the checks that a GPU does not make. The same bits on every
-// machine and for every number of threads.
+// The host executor: runs a kernel's bytecode on the processor, with the checks that a GPU does not make. The same bits
+// on every machine and for every number of threads.
 //
 // Invariants:
-// - one instruction runs for all threads of a block before the next one; blocks run one after another, or spread over worker
-//   threads, which changes neither results nor findings; a grid-wide synchronisation suspends each block where it stands;
+// - one instruction runs for all threads of a block before the next one; blocks run one after another, or spread over
+// worker
+//   threads, which changes neither results nor findings; a grid-wide synchronisation suspends each block where it
+//   stands;
 // - a run that breaks a rule stops there and says where: the finding is the same in every run;
 // - after a finding the contents of what the kernel stores to are unspecified.
 //
-// Rules: every access lies inside its buffer and is aligned; nothing is read that was not written; between two accesses of different
-// threads to one element, one of them a store, stands a synchronisation that covers both; every thread of a block (of the
-// grid) reaches a barrier (a grid barrier); an index fits the kernel's index type; no more steps than the limit.
+// Rules: every access lies inside its buffer and is aligned; nothing is read that was not written; between two accesses
+// of different threads to one element, one of them a store, stands a synchronisation that covers both; every thread of
+// a block (of the grid) reaches a barrier (a grid barrier); an index fits the kernel's index type; no more steps than
+// the limit.
 //
 //   Bytecode code = compile_bytecode(kernel);
 //   HostArgument x = HostArgument::memory(Dtype::kFloat, data, 200), n = HostArgument::scalar(Dtype::kIndex, {200});
@@ -38,14 +41,15 @@ struct LaunchDims {
 // One kernel input: a scalar's bits, or memory. Memory parameters may overlap (an output that overwrites an input).
 struct HostArgument {
   Dtype dtype = Dtype::kFloat;
-  ConstantBits bits = {};             // a scalar's value
-  std::byte* data = nullptr;          // memory: its first element
-  int64_t elements = 0;               // how many elements from there may be touched, holes between strided ones included
-  std::span<uint8_t> written = {};    // one byte an element: whether it holds a value; kept up to date. Empty: all do
+  ConstantBits bits = {};           // a scalar's value
+  std::byte* data = nullptr;        // memory: its first element
+  int64_t elements = 0;             // how many elements from there may be touched, holes between strided ones included
+  std::span<uint8_t> written = {};  // one byte an element: whether it holds a value; kept up to date. Empty: all do
 
   static HostArgument scalar(Dtype dtype, ConstantBits bits) { return {.dtype = dtype, .bits = bits}; }
   static HostArgument memory(Dtype dtype, void* data, int64_t elements, std::span<uint8_t> written = {}) {
-    return {.dtype = dtype, .bits = {}, .data = static_cast<std::byte*>(data), .elements = elements, .written = written};
+    return {
+        .dtype = dtype, .bits = {}, .data = static_cast<std::byte*>(data), .elements = elements, .written = written};
   }
 };
 
@@ -57,21 +61,21 @@ struct HostChecks {
 };
 
 struct HostOptions {
-  int threads = 1;  // workers over blocks
+  int threads = 1;                        // workers over blocks
   int64_t step_limit = int64_t{1} << 40;  // thread-instructions of a launch
   HostChecks checks = {};
 };
 
 struct HostFinding {
   ErrorCode code = ErrorCode::kInternal;
-  std::string buffer;   // name of the buffer's value, or empty
+  std::string buffer;  // name of the buffer's value, or empty
   int64_t element = -1;
   std::array<int64_t, 3> block = {0, 0, 0};
   std::array<int64_t, 3> thread = {0, 0, 0};
-  OpId op;              // of the kernel
+  OpId op;  // of the kernel
   OpKind kind = OpKind::kSet;
-  uint32_t line = 0;    // of the op in the kernel's text, whose first line is 1
-  std::string detail;   // what was wrong, in a few words
+  uint32_t line = 0;   // of the op in the kernel's text, whose first line is 1
+  std::string detail;  // what was wrong, in a few words
 
   // The buffer and its element, or the op: `%y[12]`, `line 9`.
   std::string place() const;
@@ -86,8 +90,9 @@ struct HostResult {
   std::optional<HostFinding> finding;
 };
 
-// Throws kBadInput when an argument's count, kind or dtype is not the kernel's, kLaunchLimit for a launch that no GPU takes,
-// kUnsupportedDtype for an op that has no arithmetic for its dtype. A grid or block of zero threads does nothing.
+// Throws kBadInput when an argument's count, kind or dtype is not the kernel's, kLaunchLimit for a launch that no GPU
+// takes, kUnsupportedDtype for an op that has no arithmetic for its dtype. A grid or block of zero threads does
+// nothing.
 HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<const HostArgument> args,
                       const HostOptions& options = {});
 

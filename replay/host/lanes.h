@@ -1,8 +1,9 @@
-// Lane functions: one typed loop each, over the threads (lanes) of a group. The interpreter looks them up once for a launch.
+// Lane functions: one typed loop each, over the threads (lanes) of a group. The interpreter looks them up once for a
+// launch.
 //
-// Invariants: registers hold values in `register_dtype` (bytecode.h), those of reduced floats rounded to their dtype; a lane's
-// result depends on that lane's operands alone; no function traps or has undefined behaviour on any operand bits, so that
-// lanes that are switched off may be computed too; a NaN that arithmetic makes is the positive quiet one.
+// Invariants: registers hold values in `register_dtype` (bytecode.h), those of reduced floats rounded to their dtype; a
+// lane's result depends on that lane's operands alone; no function traps or has undefined behaviour on any operand
+// bits, so that lanes that are switched off may be computed too; a NaN that arithmetic makes is the positive quiet one.
 //
 //   LaneCall c{to, {a, b}, {1, 0}, 0, 128};   // b is uniform
 //   find_math(OpKind::kAdd, Dtype::kFloat, 64)(c);
@@ -21,7 +22,7 @@ struct LaneCall {
   const void* from[4] = {};
   uint8_t stride[4] = {};  // 1: an element for each lane; 0: one for all
   int32_t begin = 0, end = 0;
-  uint64_t bad = 0;        // arithmetic on index: not zero when a lane of the range left the index type
+  uint64_t bad = 0;  // arithmetic on index: not zero when a lane of the range left the index type
 };
 
 using LaneFunction = void (*)(LaneCall&);
@@ -29,7 +30,8 @@ using LaneFunction = void (*)(LaneCall&);
 // Null where the op has no arithmetic for that computation dtype. Index add, sub and mul set `bad`.
 LaneFunction find_math(OpKind kind, Dtype compute, int index_bits);
 bool sets_bad(OpKind kind, Dtype compute);
-// From one dtype's register to another's, as `cast`; also in place where both stand in the same register dtype. Null: none.
+// From one dtype's register to another's, as `cast`; also in place where both stand in the same register dtype. Null:
+// none.
 LaneFunction find_conversion(Dtype from, Dtype to);
 // Three results, six operands: to[k] and from[k].
 struct WelfordCall {
@@ -49,12 +51,13 @@ LaneFunction find_complex_math(OpKind kind, Dtype compute);
 
 // Between memory and registers, for one dtype. Indices count elements.
 struct MemoryFunctions {
-  void (*load)(void* to, const std::byte* from, int64_t count);    // consecutive elements to consecutive lanes
+  void (*load)(void* to, const std::byte* from, int64_t count);  // consecutive elements to consecutive lanes
   void (*store)(std::byte* to, const void* from, int64_t count);
-  void (*gather)(void* to, const std::byte* from, const int64_t* index, const uint8_t* mask, int32_t begin, int32_t end);
+  void (*gather)(void* to, const std::byte* from, const int64_t* index, const uint8_t* mask, int32_t begin,
+                 int32_t end);
   void (*scatter)(std::byte* to, const int64_t* index, uint8_t index_stride, const void* from, uint8_t from_stride,
                   const uint8_t* mask, int32_t begin, int32_t end);
-  void (*fill)(void* to, const void* value, int64_t count);        // one register element to `count` lanes
+  void (*fill)(void* to, const void* value, int64_t count);  // one register element to `count` lanes
   // to[l] = from[l * stride] where keep[l] is zero
   void (*merge)(void* to, const void* from, uint8_t stride, const uint8_t* keep, int32_t begin, int32_t end);
 };

@@ -1,5 +1,5 @@
-// Conversions between register dtypes and between registers and memory, by the rules of ir/numeric.h: floats round once to
-// nearest, a float that does not fit an integer saturates, integers wrap, anything but zero is true.
+// Conversions between register dtypes and between registers and memory, by the rules of ir/numeric.h: floats round once
+// to nearest, a float that does not fit an integer saturates, integers wrap, anything but zero is true.
 #include <bit>
 #include <cstring>
 #include <type_traits>
@@ -262,7 +262,8 @@ struct Access {
       std::memcpy(to + k * static_cast<int64_t>(sizeof(M)), &m, sizeof(M));
     }
   }
-  static void gather(void* to, const std::byte* from, const int64_t* index, const uint8_t* mask, int32_t begin, int32_t end) {
+  static void gather(void* to, const std::byte* from, const int64_t* index, const uint8_t* mask, int32_t begin,
+                     int32_t end) {
     R* __restrict out = static_cast<R*>(to);
     for (int32_t l = begin; l < end; ++l) out[l] = mask[l] != 0 ? F::load(read(from, index[l])) : R{};
   }
@@ -272,7 +273,8 @@ struct Access {
     for (int32_t l = begin; l < end; ++l) {
       if (mask[l] == 0) continue;
       const M m = F::store(in[static_cast<ptrdiff_t>(l) * from_stride]);
-      std::memcpy(to + index[static_cast<ptrdiff_t>(l) * index_stride] * static_cast<int64_t>(sizeof(M)), &m, sizeof(M));
+      std::memcpy(to + index[static_cast<ptrdiff_t>(l) * index_stride] * static_cast<int64_t>(sizeof(M)), &m,
+                  sizeof(M));
     }
   }
   static void fill(void* to, const void* value, int64_t count) {

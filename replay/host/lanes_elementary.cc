@@ -1,11 +1,11 @@
-// Elementary functions of float and double: SLEEF's deterministic ones (`cinz`: the same bits whatever the processor and the
-// vector width), several lanes at a time where there are vectors of 128 bits, which every x86-64 has.
+// Elementary functions of float and double: SLEEF's deterministic ones (`cinz`: the same bits whatever the processor
+// and the vector width), several lanes at a time where there are vectors of 128 bits, which every x86-64 has.
 //
-// SLEEF answers infinity or nothing useful near the ends of some domains; what it leaves out is composed from what it has.
-#include <sleef.h>
-
+// SLEEF answers infinity or nothing useful near the ends of some domains; what it leaves out is composed from what it
+// has.
 #include <cmath>
 #include <limits>
+#include <sleef.h>
 
 #include "replay/host/elementary.h"
 #include "replay/host/lane_loops.h"
@@ -21,14 +21,14 @@ inline Floats load(const float* from) { return _mm_loadu_ps(from); }
 inline Doubles load(const double* from) { return _mm_loadu_pd(from); }
 inline void store(float* to, Floats v) { _mm_storeu_ps(to, v); }
 inline void store(double* to, Doubles v) { _mm_storeu_pd(to, v); }
-#define FUSEBOX_SLEEF(name, accuracy)                                                             \
-  struct name {                                                                                   \
-    static Floats of(Floats x) { return Sleef_cinz_##name##f4_##accuracy##sse2(x); }              \
-    static Doubles of(Doubles x) { return Sleef_cinz_##name##d2_##accuracy##sse2(x); }            \
+#define FUSEBOX_SLEEF(name, accuracy)                                                  \
+  struct name {                                                                        \
+    static Floats of(Floats x) { return Sleef_cinz_##name##f4_##accuracy##sse2(x); }   \
+    static Doubles of(Doubles x) { return Sleef_cinz_##name##d2_##accuracy##sse2(x); } \
   }
-#define FUSEBOX_SLEEF2(name, accuracy)                                                            \
-  struct name {                                                                                   \
-    static Floats of(Floats x, Floats y) { return Sleef_cinz_##name##f4_##accuracy##sse2(x, y); } \
+#define FUSEBOX_SLEEF2(name, accuracy)                                                               \
+  struct name {                                                                                      \
+    static Floats of(Floats x, Floats y) { return Sleef_cinz_##name##f4_##accuracy##sse2(x, y); }    \
     static Doubles of(Doubles x, Doubles y) { return Sleef_cinz_##name##d2_##accuracy##sse2(x, y); } \
   }
 #else
@@ -39,14 +39,14 @@ inline Floats load(const float* from) { return *from; }
 inline Doubles load(const double* from) { return *from; }
 inline void store(float* to, Floats v) { *to = v; }
 inline void store(double* to, Doubles v) { *to = v; }
-#define FUSEBOX_SLEEF(name, accuracy)                                                             \
-  struct name {                                                                                   \
-    static Floats of(Floats x) { return Sleef_cinz_##name##f1_##accuracy##purec(x); }             \
-    static Doubles of(Doubles x) { return Sleef_cinz_##name##d1_##accuracy##purec(x); }           \
+#define FUSEBOX_SLEEF(name, accuracy)                                                   \
+  struct name {                                                                         \
+    static Floats of(Floats x) { return Sleef_cinz_##name##f1_##accuracy##purec(x); }   \
+    static Doubles of(Doubles x) { return Sleef_cinz_##name##d1_##accuracy##purec(x); } \
   }
-#define FUSEBOX_SLEEF2(name, accuracy)                                                            \
-  struct name {                                                                                   \
-    static Floats of(Floats x, Floats y) { return Sleef_cinz_##name##f1_##accuracy##purec(x, y); } \
+#define FUSEBOX_SLEEF2(name, accuracy)                                                                \
+  struct name {                                                                                       \
+    static Floats of(Floats x, Floats y) { return Sleef_cinz_##name##f1_##accuracy##purec(x, y); }    \
     static Doubles of(Doubles x, Doubles y) { return Sleef_cinz_##name##d1_##accuracy##purec(x, y); } \
   }
 #endif
@@ -115,8 +115,8 @@ void vector_lanes2(LaneCall& c) {
 inline float scalar_exp(float x) { return Sleef_cinz_expf1_u10purec(x); }
 inline double scalar_exp(double x) { return Sleef_cinz_expd1_u10purec(x); }
 
-// e^−|x|, then the logistic function without overflow on either side. Where e^x has lost bits below the smallest normal number, silu
-// is x·e^(x/2)·e^(x/2).
+// e^−|x|, then the logistic function without overflow on either side. Where e^x has lost bits below the smallest normal
+// number, silu is x·e^(x/2)·e^(x/2).
 template <class T, bool times_x>
 void sigmoid_lanes(LaneCall& c) {
   T* __restrict to = static_cast<T*>(c.to);

@@ -1,4 +1,5 @@
-// Arithmetic of float and double that IEEE defines, or that the C library does exactly (fmod, floor, …): the same bits everywhere.
+// Arithmetic of float and double that IEEE defines, or that the C library does exactly (fmod, floor, …): the same bits
+// everywhere.
 #include <bit>
 #include <cmath>
 #include <type_traits>

@@ -1,5 +1,5 @@
-// Integer and bool arithmetic: everything wraps; division by zero gives 0; a shift by the width or more, or by a negative
-// number, moves every bit out.
+// Integer and bool arithmetic: everything wraps; division by zero gives 0; a shift by the width or more, or by a
+// negative number, moves every bit out.
 #include <bit>
 #include <type_traits>
 
@@ -327,7 +327,8 @@ void index_lanes(LaneCall& c) {
   c.bad = bad;
 }
 
-// Quotients or remainders by one divisor. For dividends below 2^31, q = a · ceil(2^(31+s) / b) >> (31+s) with 2^s ≥ b is exact.
+// Quotients or remainders by one divisor. For dividends below 2^31, q = a · ceil(2^(31+s) / b) >> (31+s) with 2^s ≥ b
+// is exact.
 template <bool is_quotient, int64_t (*F)(int64_t, int64_t)>
 void index_divide_lanes(LaneCall& c) {
   const int64_t* __restrict a = static_cast<const int64_t*>(c.from[0]);

@@ -95,8 +95,8 @@ Program::Functions functions_of(const Bytecode& code, const Instruction& i) {
   }
   if (!found)
     throw Error(ErrorCode::kUnsupportedDtype,
-                std::string(row_of(code.origins[i.origin].kind).text) + " has no arithmetic for " + std::string(text(i.dtype)) +
-                    " on the host; cast it first",
+                std::string(row_of(code.origins[i.origin].kind).text) + " has no arithmetic for " +
+                    std::string(text(i.dtype)) + " on the host; cast it first",
                 "line " + std::to_string(code.origins[i.origin].line));
   return f;
 }
@@ -117,7 +117,8 @@ std::array<int64_t, 3> Geometry::block_at(int64_t linear) const {
 }
 
 // -- machine
-Machine::Machine(const Program& program, const Geometry& geometry, const HostOptions& options, std::vector<Space> spaces)
+Machine::Machine(const Program& program, const Geometry& geometry, const HostOptions& options,
+                 std::vector<Space> spaces)
     : program_(program), code_(program.code), geometry_(geometry), options_(options), spaces_(std::move(spaces)) {
   for (size_t axis = 0; axis < 3; ++axis) thread_index_[axis].resize(static_cast<size_t>(geometry.lanes));
   std::array<int64_t, 3> at = {0, 0, 0};
@@ -157,7 +158,8 @@ void Machine::prepare(Group& g, Arena& arena, std::span<const HostArgument> args
     state.data = g.local + buffer.local_offset * lanes;
     state.local_written = g.local_written + buffer.local_first * lanes;
   }
-  for (const BytecodeConstant& c : code_.constants) put_bits(g.uniform + code_.registers[c.reg].offset, c.dtype, c.bits);
+  for (const BytecodeConstant& c : code_.constants)
+    put_bits(g.uniform + code_.registers[c.reg].offset, c.dtype, c.bits);
   for (size_t p = 0; p < args.size(); ++p)
     if (code_.parameters[p].reg != kNoRegister)
       put_bits(g.uniform + code_.registers[code_.parameters[p].reg].offset, code_.parameters[p].dtype, args[p].bits);
@@ -210,7 +212,8 @@ void Machine::resume(Group& g) {
   advance(g);
 }
 
-void Machine::fail(const Group& g, ErrorCode code, int32_t lane, std::string detail, uint32_t buffer, int64_t element) const {
+void Machine::fail(const Group& g, ErrorCode code, int32_t lane, std::string detail, uint32_t buffer,
+                   int64_t element) const {
   const Instruction& i = code_.code[at_];
   Broken broken;
   HostFinding& f = broken.finding;
@@ -253,7 +256,8 @@ Mask Machine::narrowed(Group&, const Mask& base, const uint8_t* keep, uint8_t fl
   return m;
 }
 
-// The lanes that are on and whose predicate holds. A result that is narrower than the group's mask has bits in all of that mask's range.
+// The lanes that are on and whose predicate holds. A result that is narrower than the group's mask has bits in all of
+// that mask's range.
 Mask Machine::predicated(Group& g, uint32_t reg) {
   const Mask& base = g.mask();
   if (reg == kNoRegister) return base;
@@ -299,7 +303,8 @@ bool Machine::begin_for(Group& g, const Instruction& i) {
 
 bool Machine::next_for(Group& g, const Instruction& i) {
   if (thread_instructions > options_.step_limit)
-    fail(g, ErrorCode::kStepLimit, g.mask().begin, count_text(options_.step_limit, "thread-instructions are the limit"));
+    fail(g, ErrorCode::kStepLimit, g.mask().begin,
+         count_text(options_.step_limit, "thread-instructions are the limit"));
   auto* index = reinterpret_cast<int64_t*>(at(g, i.dst));
   const int64_t* stop = index_at(g, i.args[1]);
   const int64_t* by = index_at(g, i.args[2]);
@@ -339,7 +344,8 @@ void Machine::expect_whole(Group& g, std::string_view what) {
   int32_t lane = 0;
   while (lane >= m.begin && lane < m.end && m.bits[lane] != 0) ++lane;
   fail(g, ErrorCode::kDivergentBarrier, lane,
-       "only " + std::to_string(m.count) + " of " + count_text(geometry_.threads, "threads reach the ") + std::string(what));
+       "only " + std::to_string(m.count) + " of " + count_text(geometry_.threads, "threads reach the ") +
+           std::string(what));
 }
 
 // -- instructions
@@ -414,7 +420,8 @@ Status Machine::run(Group& g) {
         math(g, i, f);
         break;
       case Opcode::kThreadIndex: {
-        const auto axis = static_cast<size_t>(i.parallel) - static_cast<size_t>(is_grid(i.parallel) ? ParallelType::kGridX : ParallelType::kBlockX);
+        const auto axis = static_cast<size_t>(i.parallel) -
+                          static_cast<size_t>(is_grid(i.parallel) ? ParallelType::kGridX : ParallelType::kBlockX);
         auto* to = reinterpret_cast<int64_t*>(at(g, i.dst));
         if (i.uniform)
           *to = g.block[axis];
@@ -424,7 +431,8 @@ Status Machine::run(Group& g) {
       }
       case Opcode::kThreadCount: {
         const bool is_of_grid = is_grid(i.parallel);
-        const auto axis = static_cast<size_t>(i.parallel) - static_cast<size_t>(is_of_grid ? ParallelType::kGridX : ParallelType::kBlockX);
+        const auto axis = static_cast<size_t>(i.parallel) -
+                          static_cast<size_t>(is_of_grid ? ParallelType::kGridX : ParallelType::kBlockX);
         *reinterpret_cast<int64_t*>(at(g, i.dst)) = is_of_grid ? geometry_.grid[axis] : geometry_.block[axis];
         break;
       }

@@ -1,8 +1,8 @@
 // The interpreter: runs groups (blocks) of threads through a kernel's bytecode, from one suspension to the next.
 //
-// Invariants: a group that runs does so until it ends or waits for the whole grid; its program counter, masks and registers say
-// where it stands. `lanes` is the block's size rounded up, so that a row of any register is aligned; lanes beyond the block are never
-// active. A broken rule leaves through the exception Broken.
+// Invariants: a group that runs does so until it ends or waits for the whole grid; its program counter, masks and
+// registers say where it stands. `lanes` is the block's size rounded up, so that a row of any register is aligned;
+// lanes beyond the block are never active. A broken rule leaves through the exception Broken.
 #pragma once
 
 #include <memory>
@@ -44,8 +44,8 @@ struct Program {
 
   const Bytecode& code;
   struct Functions {
-    LaneFunction lane = nullptr;     // math, convert; a reduction's combination
-    LaneFunction round = nullptr;    // a reduction's, after each combination
+    LaneFunction lane = nullptr;   // math, convert; a reduction's combination
+    LaneFunction round = nullptr;  // a reduction's, after each combination
     WelfordFunction welford = nullptr;
     const MemoryFunctions* memory = nullptr;
   };
@@ -140,7 +140,8 @@ class Machine {
   const BytecodeRegister& info(uint32_t r) const { return code_.registers[r]; }
   std::byte* at(Group& g, uint32_t r) const {
     const BytecodeRegister& reg = info(r);
-    return reg.uniform ? g.uniform + reg.offset : g.registers + static_cast<size_t>(reg.offset) * static_cast<size_t>(geometry_.lanes);
+    return reg.uniform ? g.uniform + reg.offset
+                       : g.registers + static_cast<size_t>(reg.offset) * static_cast<size_t>(geometry_.lanes);
   }
   uint8_t stride(uint32_t r) const { return info(r).uniform ? 0 : 1; }
   const int64_t* index_at(Group& g, uint32_t r) const { return reinterpret_cast<const int64_t*>(at(g, r)); }
@@ -193,7 +194,8 @@ class Machine {
   void reduce(const Group& g, const Instruction& i, const Program::Functions& f, std::span<std::byte* const> values,
               std::span<const Axis> axes);
   void participate(Group& g, const Instruction& i, uint32_t value, std::byte* to);
-  void distribute(Group& g, const Instruction& i, uint32_t value, const std::byte* from, std::span<const Axis> axes, int64_t first);
+  void distribute(Group& g, const Instruction& i, uint32_t value, const std::byte* from, std::span<const Axis> axes,
+                  int64_t first);
   std::array<Axis, 3> block_axes(const Instruction& i) const;
 
   const Program& program_;

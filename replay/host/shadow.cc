@@ -6,7 +6,8 @@ namespace {
 
 // The thread of granule k is me + (k >> shift).
 template <int shift>
-bool read_all(const int32_t* __restrict writers, int32_t* __restrict readers, int32_t me, int32_t count, const Clock& clock) {
+bool read_all(const int32_t* __restrict writers, int32_t* __restrict readers, int32_t me, int32_t count,
+              const Clock& clock) {
   const Clock c = clock;
   int32_t good = 1;
   for (int32_t k = 0; k < count; ++k) {
@@ -18,7 +19,8 @@ bool read_all(const int32_t* __restrict writers, int32_t* __restrict readers, in
 }
 
 template <int shift>
-bool write_all(int32_t* __restrict writers, const int32_t* __restrict readers, int32_t me, int32_t count, const Clock& clock) {
+bool write_all(int32_t* __restrict writers, const int32_t* __restrict readers, int32_t me, int32_t count,
+               const Clock& clock) {
   const Clock c = clock;
   int32_t good = 1;
   for (int32_t k = 0; k < count; ++k)
@@ -30,13 +32,23 @@ bool write_all(int32_t* __restrict writers, const int32_t* __restrict readers, i
 
 }  // namespace
 
-bool read_consecutive(const int32_t* writers, int32_t* readers, int32_t me, int32_t count, const Clock& c, int32_t width) {
-  const auto f = width == 1 ? read_all<0> : width == 2 ? read_all<1> : width == 4 ? read_all<2> : width == 8 ? read_all<3> : read_all<4>;
+bool read_consecutive(const int32_t* writers, int32_t* readers, int32_t me, int32_t count, const Clock& c,
+                      int32_t width) {
+  const auto f = width == 1   ? read_all<0>
+                 : width == 2 ? read_all<1>
+                 : width == 4 ? read_all<2>
+                 : width == 8 ? read_all<3>
+                              : read_all<4>;
   return f(writers, readers, me, count * width, c);
 }
 
-bool write_consecutive(int32_t* writers, const int32_t* readers, int32_t me, int32_t count, const Clock& c, int32_t width) {
-  const auto f = width == 1 ? write_all<0> : width == 2 ? write_all<1> : width == 4 ? write_all<2> : width == 8 ? write_all<3> : write_all<4>;
+bool write_consecutive(int32_t* writers, const int32_t* readers, int32_t me, int32_t count, const Clock& c,
+                       int32_t width) {
+  const auto f = width == 1   ? write_all<0>
+                 : width == 2 ? write_all<1>
+                 : width == 4 ? write_all<2>
+                 : width == 8 ? write_all<3>
+                              : write_all<4>;
   return f(writers, readers, me, count * width, c);
 }
 

@@ -1,5 +1,6 @@
-// Vector copies. A vector for each of consecutive threads, one after another in memory or at one place of every thread's local
-// buffer, is checked and moved as one stretch; any other copy, and one that breaks a rule, goes lane by lane.
+// Vector copies. A vector for each of consecutive threads, one after another in memory or at one place of every
+// thread's local buffer, is checked and moved as one stretch; any other copy, and one that breaks a rule, goes lane by
+// lane.
 #include <cstring>
 
 #include "replay/host/machine.h"
@@ -36,11 +37,19 @@ struct Wide16 {
   uint64_t parts[2];
 };
 void to_rows(int64_t bytes, std::byte* rows, int64_t lanes, const std::byte* vectors, int64_t width, int32_t count) {
-  const auto f = bytes == 1 ? to_rows<uint8_t> : bytes == 2 ? to_rows<uint16_t> : bytes == 4 ? to_rows<uint32_t> : bytes == 8 ? to_rows<uint64_t> : to_rows<Wide16>;
+  const auto f = bytes == 1   ? to_rows<uint8_t>
+                 : bytes == 2 ? to_rows<uint16_t>
+                 : bytes == 4 ? to_rows<uint32_t>
+                 : bytes == 8 ? to_rows<uint64_t>
+                              : to_rows<Wide16>;
   f(rows, lanes, vectors, width, count);
 }
 void from_rows(int64_t bytes, const std::byte* rows, int64_t lanes, std::byte* vectors, int64_t width, int32_t count) {
-  const auto f = bytes == 1 ? from_rows<uint8_t> : bytes == 2 ? from_rows<uint16_t> : bytes == 4 ? from_rows<uint32_t> : bytes == 8 ? from_rows<uint64_t> : from_rows<Wide16>;
+  const auto f = bytes == 1   ? from_rows<uint8_t>
+                 : bytes == 2 ? from_rows<uint16_t>
+                 : bytes == 4 ? from_rows<uint32_t>
+                 : bytes == 8 ? from_rows<uint64_t>
+                              : from_rows<Wide16>;
   f(rows, lanes, vectors, width, count);
 }
 
@@ -79,23 +88,27 @@ bool Machine::copy_dense(Group& g, const Instruction& i, const Mask& m, const Me
     is_good |= !options_.checks.unwritten;
   } else if (source.writers) {
     const Clock& c = clock_of(source);
-    is_good = read_consecutive(source.writers + from, source.readers + from, c.now + m.begin, m.count, c, static_cast<int32_t>(width));
+    is_good = read_consecutive(source.writers + from, source.readers + from, c.now + m.begin, m.count, c,
+                               static_cast<int32_t>(width));
   } else if (source.written && options_.checks.unwritten) {
     is_good = std::memchr(source.written + from, 0, count * static_cast<size_t>(width)) == nullptr;
   }
   if (is_good && !to_local) {
     const Clock& c = clock_of(target);
-    is_good = write_consecutive(target.writers + to, target.readers + to, c.now + m.begin, m.count, c, static_cast<int32_t>(width));
+    is_good = write_consecutive(target.writers + to, target.readers + to, c.now + m.begin, m.count, c,
+                                static_cast<int32_t>(width));
   }
   if (!is_good) return false;
 
   scratch_.resize(count * static_cast<size_t>(width * register_bytes));
   if (from_local)
-    from_rows(register_bytes, source.data + (from * lanes + m.begin) * register_bytes, lanes, scratch_.data(), width, m.count);
+    from_rows(register_bytes, source.data + (from * lanes + m.begin) * register_bytes, lanes, scratch_.data(), width,
+              m.count);
   else
     f.load(scratch_.data(), source.data + from * source.element_bytes, m.count * width);
   if (to_local) {
-    to_rows(register_bytes, target.data + (to * lanes + m.begin) * register_bytes, lanes, scratch_.data(), width, m.count);
+    to_rows(register_bytes, target.data + (to * lanes + m.begin) * register_bytes, lanes, scratch_.data(), width,
+            m.count);
     for (int64_t k = 0; k < width; ++k) std::memset(target.local_written + (to + k) * lanes + m.begin, 1, count);
   } else {
     f.store(target.data + to * target.element_bytes, scratch_.data(), m.count * width);
@@ -120,13 +133,15 @@ void Machine::copy_lane(Group& g, const Instruction& i, int32_t lane, const Memo
     const int64_t bytes = width * b.element_bytes;
     if (e < 0 || e > b.elements - width)
       fail(g, ErrorCode::kOutOfBounds, lane,
-           "a vector of " + std::to_string(width) + " in a buffer of " + std::to_string(b.elements) + " elements", buffer, e);
+           "a vector of " + std::to_string(width) + " in a buffer of " + std::to_string(b.elements) + " elements",
+           buffer, e);
     const bool is_local = b.memory == MemoryType::kLocal;
     const auto address = is_local ? static_cast<uint64_t>(e * b.element_bytes)
                                   : reinterpret_cast<uint64_t>(b.data + e * b.element_bytes);
     const bool is_placed = !is_local || code_.buffers[buffer].align >= bytes;
     if (address % static_cast<uint64_t>(bytes) != 0 || !is_placed)
-      fail(g, ErrorCode::kMisaligned, lane, "a vector of " + width_text(bytes) + " does not stand at a multiple of that", buffer, e);
+      fail(g, ErrorCode::kMisaligned, lane,
+           "a vector of " + width_text(bytes) + " does not stand at a multiple of that", buffer, e);
     return e;
   };
   const int64_t from = place(i.from, i.args[1]);

@@ -1,5 +1,5 @@
-// The extension `_fusebox`: a Program and its values, replays, and the tables that the package's names come from. Errors arrive in Python as
-// fusebox.FuseboxError.
+// The extension `_fusebox`: a Program and its values, replays, and the tables that the package's names come from.
+// Errors arrive in Python as fusebox.FuseboxError.
 #include <pybind11/complex.h>
 
 #include "ir/error.h"
@@ -22,15 +22,19 @@ std::vector<std::pair<std::string, int>> pointwise_ops() {
   std::vector<std::pair<std::string, int>> result;
   for (const OpRow& row : op_rows()) {
     const auto slots = row.format->all();
-    const bool plain = std::all_of(slots.begin(), slots.end(), [](const Slot& s) { return s.kind == 'a' && !s.list && !s.optional; });
-    const bool extent_op = row.kind == OpKind::kFloorDiv || row.kind == OpKind::kFloorMod || row.kind == OpKind::kCeilDiv;
-    if (row.at(Level::kMath) && (row.demands & Demand::kPointwise) != 0 && plain && row.kind != OpKind::kCast && !extent_op)
+    const bool plain =
+        std::all_of(slots.begin(), slots.end(), [](const Slot& s) { return s.kind == 'a' && !s.list && !s.optional; });
+    const bool extent_op =
+        row.kind == OpKind::kFloorDiv || row.kind == OpKind::kFloorMod || row.kind == OpKind::kCeilDiv;
+    if (row.at(Level::kMath) && (row.demands & Demand::kPointwise) != 0 && plain && row.kind != OpKind::kCast &&
+        !extent_op)
       result.emplace_back(row.text, row.format->slot_count);
   }
   return result;
 }
 
-py::dict replay_file(const std::string& path, const std::optional<std::string>& executor, const std::string& from, bool trust_artifacts, int threads) {
+py::dict replay_file(const std::string& path, const std::optional<std::string>& executor, const std::string& from,
+                     bool trust_artifacts, int threads) {
   ReplayOptions options;
   if (executor) {
     options.executor = parse_executor(*executor);
@@ -73,10 +77,14 @@ PYBIND11_MODULE(_fusebox, m) {
     for (const StepRow& row : step_rows()) names.emplace_back(row.text);
     return names;
   });
-  m.def("replay", &replay_file, py::arg("path"), py::arg("executor"), py::arg("start"), py::arg("trust_artifacts"), py::arg("threads"));
+  m.def("replay", &replay_file, py::arg("path"), py::arg("executor"), py::arg("start"), py::arg("trust_artifacts"),
+        py::arg("threads"));
 
   py::class_<Value>(m, "Value").def_readonly("name", &Value::name).def_readonly("is_tensor", &Value::is_tensor);
-  py::class_<LoopInfo>(m, "LoopInfo").def_readonly("name", &LoopInfo::name).def_readonly("iter_type", &LoopInfo::iter_type).def_readonly("parallel", &LoopInfo::parallel);
+  py::class_<LoopInfo>(m, "LoopInfo")
+      .def_readonly("name", &LoopInfo::name)
+      .def_readonly("iter_type", &LoopInfo::iter_type)
+      .def_readonly("parallel", &LoopInfo::parallel);
   py::class_<Program>(m, "Program")
       .def(py::init<std::string>())
       .def("define_tensor", &Program::define_tensor)

@@ -18,17 +18,23 @@ std::pair<Dtype, ConstantBits> number_of(const py::handle& number) {
   if (PyLong_Check(o)) {
     int overflow = 0;
     const int64_t n = PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow != 0) throw Error(ErrorCode::kBadLiteral, "an integer does not fit 64 bits; give a float", py::str(number));
+    if (overflow != 0)
+      throw Error(ErrorCode::kBadLiteral, "an integer does not fit 64 bits; give a float", py::str(number));
     return {Dtype::kInt64, from_int64(Dtype::kInt64, n)};
   }
   if (PyFloat_Check(o)) return {Dtype::kDouble, from_double(Dtype::kDouble, PyFloat_AsDouble(o))};
   if (PyComplex_Check(o))
-    return {Dtype::kComplexDouble, from_complex(Dtype::kComplexDouble, {PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)})};
-  throw Error(ErrorCode::kWrongKind, "a tensor, a scalar or a Python number is needed here, not " + std::string(py::str(py::type::of(number))), py::str(number));
+    return {Dtype::kComplexDouble,
+            from_complex(Dtype::kComplexDouble, {PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)})};
+  throw Error(ErrorCode::kWrongKind,
+              "a tensor, a scalar or a Python number is needed here, not " + std::string(py::str(py::type::of(number))),
+              py::str(number));
 }
 
 Graph& Program::open() {
-  if (scheduled) throw Error(ErrorCode::kWrongLevel, "steps have been taken on this fusion; define everything before the first", "@" + graph.name);
+  if (scheduled)
+    throw Error(ErrorCode::kWrongLevel, "steps have been taken on this fusion; define everything before the first",
+                "@" + graph.name);
   plans_.clear();
   return graph;
 }
@@ -37,7 +43,8 @@ Value Program::wrap(ValueId v) const { return {v, graph[v].name, graph.is_tensor
 
 ValueId Program::id(const Value& v) const {
   if (!v.id || v.id.index >= graph.values.size() || graph[v.id].name != v.name)
-    throw Error(ErrorCode::kWrongKind, "this value is not of this fusion's definition; use the tensor that it was made from", "%" + v.name);
+    throw Error(ErrorCode::kWrongKind,
+                "this value is not of this fusion's definition; use the tensor that it was made from", "%" + v.name);
   return v.id;
 }
 
@@ -50,11 +57,14 @@ ValueId Program::id(const Operand& o) {
 Scalar Program::extent(const Operand& o) {
   if (!py::isinstance<Value>(o)) {
     const auto [dtype, bits] = number_of(o);
-    if (!is_integer(dtype)) throw Error(ErrorCode::kDtypeMismatch, "an extent, bound or width is an integer", py::str(o));
+    if (!is_integer(dtype))
+      throw Error(ErrorCode::kDtypeMismatch, "an extent, bound or width is an integer", py::str(o));
     return static_cast<int64_t>(bits.low);
   }
   const ValueId v = id(o);
-  if (graph.is_tensor(v)) throw Error(ErrorCode::kWrongKind, "an extent, bound or width is an integer or a scalar, not a tensor", "%" + graph[v].name);
+  if (graph.is_tensor(v))
+    throw Error(ErrorCode::kWrongKind, "an extent, bound or width is an integer or a scalar, not a tensor",
+                "%" + graph[v].name);
   return graph[v].dtype == Dtype::kIndex ? v : scalar::cast(graph, Graph::body(), v, Dtype::kIndex);
 }
 
@@ -65,7 +75,8 @@ Shape Program::extents(const Operands& list) {
 }
 
 Value Program::define_tensor(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape,
-                             const std::vector<int64_t>& contiguity, const std::vector<int64_t>& order, const std::vector<int64_t>& expanded) {
+                             const std::vector<int64_t>& contiguity, const std::vector<int64_t>& order,
+                             const std::vector<int64_t>& expanded) {
   const Dtype d = dtype_named(dtype);
   Graph& g = open();
   const auto sized = [&](int64_t n) { return n == -1 ? Scalar(fusebox::size(g, fresh_name(g, "d0"))) : Scalar(n); };
@@ -87,7 +98,8 @@ Value Program::define_scalar(const std::string& name, const std::string& dtype) 
 Value Program::constant(const Operand& number, const std::optional<std::string>& dtype) {
   const auto [own, bits] = number_of(number);
   const Dtype wanted = dtype ? dtype_named(*dtype) : own;
-  if (is_complex(own) && !is_complex(wanted)) throw Error(ErrorCode::kBadLiteral, "a complex number does not fit a real dtype", py::str(number));
+  if (is_complex(own) && !is_complex(wanted))
+    throw Error(ErrorCode::kBadLiteral, "a complex number does not fit a real dtype", py::str(number));
   return wrap(fusebox::constant(open(), wanted, convert(own, bits, wanted)));
 }
 

@@ -1,19 +1,19 @@
 // `Program`: what the Python package builds, schedules and runs: one fusion as a graph, and the steps taken on it.
 //
-// Invariants: `graph` stays at level math; the first step makes `scheduled`, a copy that every later step is applied to, and from then on
-// the graph is closed. Python holds a `Value` by its number in `graph`, and by its name in `scheduled`.
+// Invariants: `graph` stays at level math; the first step makes `scheduled`, a copy that every later step is applied
+// to, and from then on the graph is closed. Python holds a `Value` by its number in `graph`, and by its name in
+// `scheduled`.
 //
 //   Program p("f");
 //   Value x = p.define_tensor("x", "f32", {-1, 3}, {2, 2}, {}, {});   // f32[%d0, 3]
 //   p.add_output(p.pointwise("exp", {x}), std::nullopt);
 #pragma once
 
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <map>
 #include <mutex>
 #include <optional>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -58,9 +58,11 @@ class Program {
  public:
   explicit Program(std::string_view name) : graph(fusion(name)) {}
 
-  // -- signature (program.cc). Extents: −1 a symbol; expanded: 1 none; contiguity: ids of Contiguity, by axis; order: axes, outermost first.
+  // -- signature (program.cc). Extents: −1 a symbol; expanded: 1 none; contiguity: ids of Contiguity, by axis; order:
+  // axes, outermost first.
   Value define_tensor(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape,
-                      const std::vector<int64_t>& contiguity, const std::vector<int64_t>& order, const std::vector<int64_t>& expanded);
+                      const std::vector<int64_t>& contiguity, const std::vector<int64_t>& order,
+                      const std::vector<int64_t>& expanded);
   Value define_scalar(const std::string& name, const std::string& dtype);
   Value constant(const Operand& number, const std::optional<std::string>& dtype);
   void add_output(const Operand& value, const std::optional<Value>& alias);
@@ -72,7 +74,8 @@ class Program {
   // -- ops (program_ops.cc)
   Value pointwise(const std::string& op, const Operands& operands);
   Value cast(const Operand& x, const std::string& dtype);
-  Value reduce(const std::string& op, const Value& x, const Axes& axes, bool keepdim, const std::optional<std::string>& dtype);
+  Value reduce(const std::string& op, const Value& x, const Axes& axes, bool keepdim,
+               const std::optional<std::string>& dtype);
   Value var(const Value& x, const Axes& axes, int64_t correction, bool keepdim);
   std::pair<Value, Value> var_mean(const Value& x, const Axes& axes, int64_t correction, bool keepdim);
   std::tuple<Value, Value, Value> welford(const Value& x, const Axes& axes);
@@ -93,7 +96,8 @@ class Program {
   Value size(const Value& x, int64_t axis);
 
   // -- schedule (program_steps.cc)
-  void step(const std::string& kind, const std::vector<StepWord>& operands, const std::vector<std::string>& results, const py::dict& attrs);
+  void step(const std::string& kind, const std::vector<StepWord>& operands, const std::vector<std::string>& results,
+            const py::dict& attrs);
   std::vector<LoopInfo> loops(const std::string& tensor) const;
   std::vector<std::string> tensors() const;
   bool is_reduction(const std::string& tensor) const;

@@ -16,18 +16,25 @@ Value Program::pointwise(const std::string& op, const Operands& operands) {
   const OpKind kind = op_named(op);
   const OpRow& row = row_of(kind);
   if (!row.at(Level::kMath) || (row.demands & Demand::kPointwise) == 0)
-    throw Error(ErrorCode::kUnsupportedOp, "this op is not computed element by element; call it by its own function", op);
+    throw Error(ErrorCode::kUnsupportedOp, "this op is not computed element by element; call it by its own function",
+                op);
   if (operands.size() != static_cast<size_t>(row.format->slot_count))
-    throw Error(ErrorCode::kOperandCount, "this op takes " + std::to_string(row.format->slot_count) + " operands, and " + std::to_string(operands.size()) + " are given", op);
+    throw Error(ErrorCode::kOperandCount,
+                "this op takes " + std::to_string(row.format->slot_count) + " operands, and " +
+                    std::to_string(operands.size()) + " are given",
+                op);
   Graph& g = open();
   std::vector<ValueId> ids;
   for (const Operand& o : operands) ids.push_back(id(o));
   return wrap(fusebox::pointwise(g, kind, std::move(ids)));
 }
 
-Value Program::cast(const Operand& x, const std::string& dtype) { return wrap(fusebox::cast(open(), id(x), dtype_named(dtype))); }
+Value Program::cast(const Operand& x, const std::string& dtype) {
+  return wrap(fusebox::cast(open(), id(x), dtype_named(dtype)));
+}
 
-Value Program::reduce(const std::string& op, const Value& x, const Axes& axes, bool keepdim, const std::optional<std::string>& dtype) {
+Value Program::reduce(const std::string& op, const Value& x, const Axes& axes, bool keepdim,
+                      const std::optional<std::string>& dtype) {
   const ReductionOptions options{.keepdim = keepdim, .dtype = maybe_dtype(dtype), .name = {}};
   const OpKind kind = op_named(op);
   if ((kind == OpKind::kMax || kind == OpKind::kMin) && options.dtype) {
@@ -49,7 +56,9 @@ std::tuple<Value, Value, Value> Program::welford(const Value& x, const Axes& axe
   return {wrap(r.avg), wrap(r.var_sum), wrap(r.n)};
 }
 
-Value Program::broadcast(const Value& x, const std::vector<bool>& mask) { return wrap(fusebox::broadcast(open(), id(x), mask)); }
+Value Program::broadcast(const Value& x, const std::vector<bool>& mask) {
+  return wrap(fusebox::broadcast(open(), id(x), mask));
+}
 
 Value Program::shaped(const std::string& op, const Value& x, const Operands& shape, const Axes& dims) {
   Graph& g = open();
@@ -75,7 +84,9 @@ Value Program::slice(const Value& x, const Operands& starts, const Operands& sto
   Graph& g = open();
   return wrap(fusebox::slice(g, id(x), extents(starts), extents(stops), extents(by)));
 }
-Value Program::stride_order(const Value& x, const Axes& order) { return wrap(fusebox::stride_order(open(), id(x), order)); }
+Value Program::stride_order(const Value& x, const Axes& order) {
+  return wrap(fusebox::stride_order(open(), id(x), order));
+}
 
 Value Program::full(const Operands& shape, const Operand& fill, const std::string& dtype) {
   Graph& g = open();
@@ -129,7 +140,9 @@ Value Program::scatter(const Value& x, const Value& index, const Operand& src, i
   return wrap(fusebox::scatter(g, id(x), id(index), source, axis));
 }
 Value Program::triu(const Value& x, int64_t diagonal) { return wrap(fusebox::triu(open(), id(x), diagonal)); }
-Value Program::embedding(const Value& indices, const Value& weight) { return wrap(fusebox::embedding(open(), id(indices), id(weight))); }
+Value Program::embedding(const Value& indices, const Value& weight) {
+  return wrap(fusebox::embedding(open(), id(indices), id(weight)));
+}
 Value Program::size(const Value& x, int64_t axis) { return wrap(size_of(open(), id(x), axis)); }
 
 }  // namespace fusebox::python

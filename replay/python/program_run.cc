@@ -35,7 +35,8 @@ void require_written(const std::string& name, const RunTensor& t) {
   const DefinedElements wanted = DefinedElements::of_elements(t.layout);
   for (size_t i = 0; i < wanted.flags.size(); ++i)
     if (wanted.flags[i] && !t.defined->flags[i])
-      throw Error(ErrorCode::kUnwrittenOutput, "element " + std::to_string(i) + " of the storage of an output was never written", "%" + name);
+      throw Error(ErrorCode::kUnwrittenOutput,
+                  "element " + std::to_string(i) + " of the storage of an output was never written", "%" + name);
 }
 
 std::vector<int64_t> plan_key(std::span<const Argument> arguments, int ordinal) {
@@ -63,7 +64,8 @@ std::vector<Argument> Program::arguments_of(const py::list& given) const {
   const auto wanted = inputs(graph);
   if (given.size() != wanted.size())
     throw Error(given.size() < wanted.size() ? ErrorCode::kMissingInput : ErrorCode::kBadInput,
-                "the fusion has " + std::to_string(wanted.size()) + " inputs, and " + std::to_string(given.size()) + " are given",
+                "the fusion has " + std::to_string(wanted.size()) + " inputs, and " + std::to_string(given.size()) +
+                    " are given",
                 given.size() < wanted.size() ? "%" + graph[wanted[given.size()]].name : "@" + graph.name);
   std::vector<Argument> arguments;
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -71,11 +73,19 @@ std::vector<Argument> Program::arguments_of(const py::list& given) const {
     const py::handle a = given[i];
     const bool is_tensor = py::isinstance<py::tuple>(a);
     if (is_tensor != graph.is_tensor(wanted[i]))
-      throw Error(ErrorCode::kBadInput, std::string("this input is a ") + (is_tensor ? "scalar; give a Python number" : "tensor; give a torch tensor"), "%" + v.name);
+      throw Error(ErrorCode::kBadInput,
+                  std::string("this input is a ") +
+                      (is_tensor ? "scalar; give a Python number" : "tensor; give a torch tensor"),
+                  "%" + v.name);
     if (!is_tensor) {
       const auto [dtype, bits] = number_of(a);
-      const bool wider = (is_complex(dtype) && !is_complex(v.dtype)) || (is_floating(dtype) && !is_floating(v.dtype) && !is_complex(v.dtype));
-      if (wider) throw Error(ErrorCode::kBadInput, "this input is a scalar of dtype " + std::string(fusebox::text(v.dtype)) + ", and the number does not fit it", "%" + v.name);
+      const bool wider = (is_complex(dtype) && !is_complex(v.dtype)) ||
+                         (is_floating(dtype) && !is_floating(v.dtype) && !is_complex(v.dtype));
+      if (wider)
+        throw Error(ErrorCode::kBadInput,
+                    "this input is a scalar of dtype " + std::string(fusebox::text(v.dtype)) +
+                        ", and the number does not fit it",
+                    "%" + v.name);
       arguments.push_back(Argument::scalar(v.dtype, convert(dtype, bits, v.dtype)));
       continue;
     }
@@ -83,8 +93,12 @@ std::vector<Argument> Program::arguments_of(const py::list& given) const {
         a.cast<std::tuple<uintptr_t, std::string, std::vector<int64_t>, std::vector<int64_t>, py::object>>();
     const Dtype dtype = dtype_named(name);
     if (dtype != v.dtype && !(dtype == Dtype::kInt64 && v.dtype == Dtype::kIndex))
-      throw Error(ErrorCode::kBadInput, "this input wants " + std::string(fusebox::text(v.dtype)) + ", and the tensor is " + name + "; cast it", "%" + v.name);
-    arguments.push_back(Argument::of(external_tensor(v.dtype, reinterpret_cast<void*>(address), shape, strides, keep(owner))));
+      throw Error(
+          ErrorCode::kBadInput,
+          "this input wants " + std::string(fusebox::text(v.dtype)) + ", and the tensor is " + name + "; cast it",
+          "%" + v.name);
+    arguments.push_back(
+        Argument::of(external_tensor(v.dtype, reinterpret_cast<void*>(address), shape, strides, keep(owner))));
   }
   return arguments;
 }
@@ -124,9 +138,12 @@ py::list Program::execute(const py::list& given, int ordinal, int threads) {
       in_place.push_back(std::move(t));
     }
     std::vector<NamedKernel> kernels;
-    for (size_t i = 0; i < p.compiled.kernels.size(); ++i) kernels.push_back({p.compiled.segmentation.segments[i].name, &p.compiled.kernels[i]});
+    for (size_t i = 0; i < p.compiled.kernels.size(); ++i)
+      kernels.push_back({p.compiled.segmentation.segments[i].name, &p.compiled.kernels[i]});
     HostProgramOptions options;
-    options.run_aten = [&](const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out) { run_aten_segment(p.compiled, name, in, out); };
+    options.run_aten = [&](const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out) {
+      run_aten_segment(p.compiled, name, in, out);
+    };
     options.in_place_inputs = in_place;
     // The host's device keeps what it compiled; it is made anew for each run.
     const auto host = ordinal >= 0 ? nullptr : make_host_device({.threads = threads});
@@ -139,11 +156,13 @@ py::list Program::execute(const py::list& given, int ordinal, int threads) {
   for (const ProgramOutput& out : result.outputs) {
     if (out.overwrites_input) continue;
     if (out.value.is_scalar) {
-      outs.append(py::make_tuple(py::none(), fusebox::text(out.value.dtype), py::list(), py::list(), number_to_python(out.value.dtype, out.value.bits)));
+      outs.append(py::make_tuple(py::none(), fusebox::text(out.value.dtype), py::list(), py::list(),
+                                 number_to_python(out.value.dtype, out.value.bits)));
       continue;
     }
     const TensorData& t = out.on_device.layout;
-    outs.append(py::make_tuple(storage_capsule(out.on_device, ordinal), fusebox::text(t.dtype), t.shape, t.strides, py::none()));
+    outs.append(py::make_tuple(storage_capsule(out.on_device, ordinal), fusebox::text(t.dtype), t.shape, t.strides,
+                               py::none()));
   }
   return outs;
 }
@@ -161,7 +180,8 @@ py::list Program::validate(const py::list& given, const std::string& executor) {
   }
   py::list result;
   for (const CheckedOutput& c : checked)
-    result.append(py::make_tuple(c.name, c.comparison.ok, c.comparison.max_error, c.comparison.bound, c.comparison.ok ? "" : c.comparison.message(c.name)));
+    result.append(py::make_tuple(c.name, c.comparison.ok, c.comparison.max_error, c.comparison.bound,
+                                 c.comparison.ok ? "" : c.comparison.message(c.name)));
   return result;
 }
 

@@ -26,7 +26,9 @@ AttrValue attr_value(AttrKey key, const py::handle& given) {
   if (kind == AttrKind::kDtype) return dtype_named(word);
   const auto texts = enum_texts_of(kind);
   const auto it = std::find(texts.begin(), texts.end(), word);
-  if (it == texts.end()) throw Error(ErrorCode::kBadAttribute, "the attribute `" + std::string(row_of(key).text) + "` has no such value", word);
+  if (it == texts.end())
+    throw Error(ErrorCode::kBadAttribute, "the attribute `" + std::string(row_of(key).text) + "` has no such value",
+                word);
   return static_cast<int64_t>(it - texts.begin());
 }
 
@@ -44,13 +46,15 @@ Attrs attrs_of(const py::dict& given) {
 
 const Tensor& tensor_named(const Graph& g, const std::string& name) {
   const auto v = find_value(g, name);
-  if (!v || !g.is_tensor(*v)) throw Error(ErrorCode::kStepReferent, "no tensor of the fusion has this name", "%" + name);
+  if (!v || !g.is_tensor(*v))
+    throw Error(ErrorCode::kStepReferent, "no tensor of the fusion has this name", "%" + name);
   return g.tensor_of(*v);
 }
 
 }  // namespace
 
-void Program::step(const std::string& kind, const std::vector<StepWord>& operands, const std::vector<std::string>& results, const py::dict& attrs) {
+void Program::step(const std::string& kind, const std::vector<StepWord>& operands,
+                   const std::vector<std::string>& results, const py::dict& attrs) {
   const auto parsed = parse_step_kind(kind);
   if (!parsed) throw Error(ErrorCode::kStepNotApplicable, "no step has this name; see the step table", kind);
   Step s{*parsed, {}, results, attrs_of(attrs)};
@@ -73,7 +77,8 @@ std::vector<LoopInfo> Program::loops(const std::string& tensor) const {
   const Graph& g = current();
   std::vector<LoopInfo> result;
   for (DomainId d : loop_of(tensor_named(g, tensor)))
-    result.push_back({g[d].name, std::string(fusebox::text(g[d].iter_type)), std::string(fusebox::text(g[d].parallel))});
+    result.push_back(
+        {g[d].name, std::string(fusebox::text(g[d].iter_type)), std::string(fusebox::text(g[d].parallel))});
   return result;
 }
 
@@ -89,7 +94,8 @@ std::vector<std::string> Program::tensors() const {
 bool Program::is_reduction(const std::string& tensor) const {
   const Graph& g = current();
   const auto& logical = tensor_named(g, tensor).logical;
-  return std::any_of(logical.begin(), logical.end(), [&](DomainId d) { return g[d].iter_type == IterType::kReduction; });
+  return std::any_of(logical.begin(), logical.end(),
+                     [&](DomainId d) { return g[d].iter_type == IterType::kReduction; });
 }
 
 // Whether steps may inline it: an op makes it, and another than `output` reads it.

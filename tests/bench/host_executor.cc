@@ -1,15 +1,16 @@
-// How fast the host executor is, all checks on, on one core: thread-instructions a second (kernel ops times the threads that run
-// them), the same counted without ops that run once for a block, and the time of a small case from bytecode compilation on.
+// How fast the host executor is, all checks on, on one core: thread-instructions a second (kernel ops times the threads
+// that run them), the same counted without ops that run once for a block, and the time of a small case from bytecode
+// compilation on.
 //
 // Each rate is given beside `peer`: a plain C++ loop over arrays that does the same arithmetic without any check.
-#include <benchmark/benchmark.h>
+#include "replay/host/host_executor.h"
 
+#include <benchmark/benchmark.h>
 #include <cmath>
 #include <cstring>
 
 #include "codegen/bytecode.h"
 #include "ir/numeric.h"
-#include "replay/host/host_executor.h"
 #include "tests/support/kernel_cases.h"
 
 namespace fusebox {
@@ -37,14 +38,16 @@ ValueId number(Graph& g, double x) { return constant(g, Dtype::kFloat, from_doub
 Case pointwise(int64_t n, int ops) {
   Case c;
   KernelWriter k(c.kernel);
-  const ValueId x = k.tensor_input(Dtype::kFloat, "x"), w = k.tensor_input(Dtype::kFloat, "w"), y = k.tensor_input(Dtype::kFloat, "y");
+  const ValueId x = k.tensor_input(Dtype::kFloat, "x"), w = k.tensor_input(Dtype::kFloat, "w"),
+                y = k.tensor_input(Dtype::kFloat, "y");
   const ValueId count = k.scalar_input(Dtype::kIndex, "n");
   const ValueId i = k.global_thread();
   k.begin_if(k.op(OpKind::kLt, {i, count}, Dtype::kBool));
   const ValueId a = k.load(x, i), b = k.load(w, i);
   ValueId v = k.op(OpKind::kMul, {a, b}, Dtype::kFloat);
   for (int o = 1; o < ops; ++o)
-    v = o % 2 == 1 ? k.op(OpKind::kAdd, {v, number(c.kernel, 1)}, Dtype::kFloat) : k.op(OpKind::kMul, {v, a}, Dtype::kFloat);
+    v = o % 2 == 1 ? k.op(OpKind::kAdd, {v, number(c.kernel, 1)}, Dtype::kFloat)
+                   : k.op(OpKind::kMul, {v, a}, Dtype::kFloat);
   k.store(y, i, v);
   for (int p = 0; p < 3; ++p) c.input(n);
   c.scalar(n);
@@ -52,7 +55,8 @@ Case pointwise(int64_t n, int ops) {
   return c;
 }
 
-// A transposing read, a sum over a row in a serial loop, elementary functions and a shared-memory exchange: none of the fast shapes alone.
+// A transposing read, a sum over a row in a serial loop, elementary functions and a shared-memory exchange: none of the
+// fast shapes alone.
 Case mixed(int64_t rows, int64_t columns) {
   Case c;
   KernelWriter k(c.kernel);

@@ -1,8 +1,8 @@
-// Random legal schedules and the whole corpus on a GPU: the bits of the host executor, schedule by schedule. The families'
-// inputs are integers, so that no order of a sum shows; the corpus is judged by the reference evaluator's bounds in corpus.py.
-#include <gtest/gtest.h>
-
+// Random legal schedules and the whole corpus on a GPU: the bits of the host executor, schedule by schedule. The
+// families' inputs are integers, so that no order of a sum shows; the corpus is judged by the reference evaluator's
+// bounds in corpus.py.
 #include <cstdlib>
+#include <gtest/gtest.h>
 
 #include "ir/print.h"
 #include "passes/pipeline.h"
@@ -53,7 +53,8 @@ TEST(GpuSchedules, GiveTheBitsOfTheHostExecutor) {
     } catch (const Error&) {
       continue;  // the schedule law judges these
     }
-    SCOPED_TRACE("seed " + std::to_string(seed) + " " + c.family + "\n" + print(c.module) + print_steps(c.steps) + print(compiled.kernels[0]));
+    SCOPED_TRACE("seed " + std::to_string(seed) + " " + c.family + "\n" + print(c.module) + print_steps(c.steps) +
+                 print(compiled.kernels[0]));
     std::vector<Digest> actual;
     try {
       actual = run(compiled, *gpu, inputs);

@@ -1,10 +1,9 @@
-// The reference of aten_api.h against plain computations of the same ops: every op on every dtype that it takes, at boundary values;
-// the bounds let a right implementation pass, and not one that is off by a few of them.
-#include <gtest/gtest.h>
-
+// The reference of aten_api.h against plain computations of the same ops: every op on every dtype that it takes, at
+// boundary values; the bounds let a right implementation pass, and not one that is off by a few of them.
 #include <cmath>
 #include <complex>
 #include <functional>
+#include <gtest/gtest.h>
 #include <optional>
 
 #include "ir/builder.h"
@@ -21,8 +20,9 @@ namespace {
 
 using testing::Wide;
 
-constexpr Dtype kDtypes[] = {Dtype::kBool,   Dtype::kInt8,   Dtype::kInt16,  Dtype::kInt32, Dtype::kInt64,     Dtype::kUint8,
-                             Dtype::kUint16, Dtype::kUint32, Dtype::kUint64, Dtype::kHalf,  Dtype::kBfloat16,  Dtype::kFloat,
+constexpr Dtype kDtypes[] = {Dtype::kBool,   Dtype::kInt8,       Dtype::kInt16,      Dtype::kInt32,
+                             Dtype::kInt64,  Dtype::kUint8,      Dtype::kUint16,     Dtype::kUint32,
+                             Dtype::kUint64, Dtype::kHalf,       Dtype::kBfloat16,   Dtype::kFloat,
                              Dtype::kDouble, Dtype::kFloat8E4m3, Dtype::kFloat8E5m2, Dtype::kIndex};
 
 const AtenApi* aten() {
@@ -48,10 +48,14 @@ Argument random(Dtype d, const std::vector<int64_t>& shape, const std::string& g
 
 size_t operand_count(OpKind kind) {
   switch (row_of(kind).format->all().size()) {
-    case 1: return 1;
-    case 2: return 2;
-    case 3: return 3;
-    default: return 4;
+    case 1:
+      return 1;
+    case 2:
+      return 2;
+    case 3:
+      return 3;
+    default:
+      return 4;
   }
 }
 
@@ -93,7 +97,8 @@ Evaluated evaluate_op(OpKind kind, std::span<const TensorData> operands) {
   return aten()->evaluate(g, arguments).outputs.at(0);
 }
 
-// What a kernel makes of an element, in computation type C, before rounding to the result's dtype. Nothing: not known here.
+// What a kernel makes of an element, in computation type C, before rounding to the result's dtype. Nothing: not known
+// here.
 template <class C>
 std::optional<double> kernel_value(OpKind kind, const double* v) {
   const auto c = [&](int k) { return static_cast<C>(v[k]); };
@@ -103,7 +108,8 @@ std::optional<double> kernel_value(OpKind kind, const double* v) {
 }
 
 // The result of an op on an element, as bits of the result's dtype.
-std::optional<ConstantBits> kernel_result(OpKind kind, Dtype d, Dtype result, std::span<const TensorData> operands, int64_t i) {
+std::optional<ConstantBits> kernel_result(OpKind kind, Dtype d, Dtype result, std::span<const TensorData> operands,
+                                          int64_t i) {
   ConstantBits b[4];
   double v[4] = {0, 0, 0, 0};
   for (size_t k = 0; k < operands.size(); ++k) {
@@ -137,7 +143,8 @@ TEST(AtenReference, PointwiseOpsAgreeWithPlainOnes) {
   int cases = 0;
   int64_t elements = 0, unconstrained = 0;
   for (const OpRow& row : op_rows()) {
-    if (!is_math(row.kind) || row.kind == OpKind::kCast || row.kind == OpKind::kWhere || row.kind == OpKind::kComplex) continue;
+    if (!is_math(row.kind) || row.kind == OpKind::kCast || row.kind == OpKind::kWhere || row.kind == OpKind::kComplex)
+      continue;
     const OpKind plain = row.kind == OpKind::kSegmentSet ? OpKind::kSet : row.kind;
     for (Dtype d : kDtypes) {
       if (!accepts_dtype(row.kind, d)) continue;
@@ -174,7 +181,8 @@ TEST(AtenReference, BoundsAreAFewUnitsInTheLastPlace) {
     if (!is_math(row.kind) || operand_count(row.kind) != 1 || row.kind == OpKind::kCast) continue;
     for (Dtype d : {Dtype::kFloat, Dtype::kDouble, Dtype::kBfloat16, Dtype::kHalf}) {
       if (!accepts_dtype(row.kind, d)) continue;
-      const Argument x = random(d, {500}, row.kind == OpKind::kAcosh ? "uniform 1.05 1.95 seed 5" : "uniform 0.05 0.95 seed 5");
+      const Argument x =
+          random(d, {500}, row.kind == OpKind::kAcosh ? "uniform 1.05 1.95 seed 5" : "uniform 0.05 0.95 seed 5");
       Evaluated e = evaluate_op(row.kind, std::array{x.tensor});
       if (!is_floating(e.dtype)) continue;
       TensorData off = result_of(e);
@@ -206,10 +214,12 @@ struct Inexact {
   explicit Inexact(double scale) {
     for (int k = 0; k < 2; ++k) {
       const std::string name = k == 0 ? "x" : "y";
-      arguments.push_back(random(Dtype::kFloat, {997}, "normal 0.0 " + std::to_string(scale) + " seed " + std::to_string(11 + k)));
+      arguments.push_back(
+          random(Dtype::kFloat, {997}, "normal 0.0 " + std::to_string(scale) + " seed " + std::to_string(11 + k)));
       const ValueId x = input(g, name, Dtype::kFloat, {n});
       // y = tanh(x) · 3, z = exp(x)
-      value[k] = k == 0 ? mul(g, unary(g, OpKind::kTanh, x), constant_of(g, Dtype::kFloat, 3.0)) : unary(g, OpKind::kExp, x);
+      value[k] =
+          k == 0 ? mul(g, unary(g, OpKind::kTanh, x), constant_of(g, Dtype::kFloat, 3.0)) : unary(g, OpKind::kExp, x);
       const auto* data = reinterpret_cast<const float*>(arguments.back().tensor.data());
       for (int i = 0; i < 997; ++i) values[k].push_back(k == 0 ? std::tanh(data[i]) * 3.0f : std::exp(data[i]));
     }
@@ -219,8 +229,8 @@ struct Inexact {
 TEST(AtenReference, BoundsAreCarriedThroughOps) {
   NEED_ATEN();
   for (const OpRow& row : op_rows()) {
-    if (!is_math(row.kind) || !accepts_dtype(row.kind, Dtype::kFloat) || row.kind == OpKind::kCast || row.kind == OpKind::kWhere ||
-        row.kind == OpKind::kComplex)
+    if (!is_math(row.kind) || !accepts_dtype(row.kind, Dtype::kFloat) || row.kind == OpKind::kCast ||
+        row.kind == OpKind::kWhere || row.kind == OpKind::kComplex)
       continue;
     for (double scale : {0.3, 1.0, 4.0}) {
       Inexact x(scale);
@@ -236,7 +246,9 @@ TEST(AtenReference, BoundsAreCarriedThroughOps) {
         const auto at = static_cast<size_t>(i);
         const double v[4] = {x.values[0][at], x.values[1][at], x.values[0][at], x.values[1][at]};
         if (e.dtype == Dtype::kBool) {
-          store_element(actual, i, constant_bits(Dtype::kBool, testing::truth_reference<float>(row.kind, x.values[0][at], x.values[1][at])));
+          store_element(
+              actual, i,
+              constant_bits(Dtype::kBool, testing::truth_reference<float>(row.kind, x.values[0][at], x.values[1][at])));
           continue;
         }
         const auto r = kernel_value<float>(row.kind, v);
@@ -261,7 +273,8 @@ TEST(AtenReference, StraddledJumpsPassOnEitherSide) {
   output(g, unary(g, OpKind::kFloor, near, "down"));
   output(g, cast(g, near, Dtype::kInt32, "whole"));
   output(g, binary(g, OpKind::kLt, near, x, "less"));
-  output(g, where(g, binary(g, OpKind::kLt, near, x), constant_of(g, Dtype::kFloat, 10.0), constant_of(g, Dtype::kFloat, 20.0), "chosen"));
+  output(g, where(g, binary(g, OpKind::kLt, near, x), constant_of(g, Dtype::kFloat, 10.0),
+                  constant_of(g, Dtype::kFloat, 20.0), "chosen"));
   TensorData t = allocate_tensor(Dtype::kFloat, {3});
   for (int i = 0; i < 3; ++i) store_element(t, i, constant_bits(Dtype::kFloat, i == 2 ? 2.5 : i + 2.0));
   const std::array<Argument, 1> arguments = {Argument::of(t)};
@@ -302,7 +315,10 @@ TEST(AtenReference, ReductionsInAnyOrder) {
       for (int64_t extent : {0, 1, 2, 33, 257}) {
         if (!accepts_dtype(kind, d)) continue;
         const bool wide = kind == OpKind::kProd && is_floating(d);
-        const Argument x = random(d, {3, extent}, is_integer(d) ? "boundary seed 3" : wide ? "uniform 0.9 1.1 seed 3" : "uniform -1.0 1.0 seed 3");
+        const Argument x = random(d, {3, extent},
+                                  is_integer(d) ? "boundary seed 3"
+                                  : wide        ? "uniform 0.9 1.1 seed 3"
+                                                : "uniform -1.0 1.0 seed 3");
         Graph g = fusion("f");
         const ValueId m = size(g, "m"), n = size(g, "n");
         output(g, reduce(g, kind, input(g, "x", d, {m, n}), {1}, {.name = "y"}));
@@ -323,10 +339,15 @@ TEST(AtenReference, ReductionsInAnyOrder) {
               return (kind == OpKind::kMax) == (a < c) ? c : a;
             };
             if (is_integer(d) || is_boolean(d)) {
-              if (kind == OpKind::kSum) whole = static_cast<int64_t>(static_cast<uint64_t>(whole) + b.low);
-              else if (kind == OpKind::kProd) whole = static_cast<int64_t>(static_cast<uint64_t>(whole) * b.low);
-              else if (first) whole = static_cast<int64_t>(b.low);
-              else whole = d == Dtype::kUint64 ? static_cast<int64_t>(step(static_cast<uint64_t>(whole), b.low)) : step(whole, static_cast<int64_t>(b.low));
+              if (kind == OpKind::kSum)
+                whole = static_cast<int64_t>(static_cast<uint64_t>(whole) + b.low);
+              else if (kind == OpKind::kProd)
+                whole = static_cast<int64_t>(static_cast<uint64_t>(whole) * b.low);
+              else if (first)
+                whole = static_cast<int64_t>(b.low);
+              else
+                whole = d == Dtype::kUint64 ? static_cast<int64_t>(step(static_cast<uint64_t>(whole), b.low))
+                                            : step(whole, static_cast<int64_t>(b.low));
               first = false;
             } else if (d == Dtype::kDouble) {
               full = step(full, v);
@@ -334,11 +355,13 @@ TEST(AtenReference, ReductionsInAnyOrder) {
               f = step(f, static_cast<float>(v));
             }
           }
-          if (is_floating(d)) store_element(actual, row, from_double(e.dtype, d == Dtype::kDouble ? full : static_cast<double>(f)));
+          if (is_floating(d))
+            store_element(actual, row, from_double(e.dtype, d == Dtype::kDouble ? full : static_cast<double>(f)));
           else if (extent == 0 && (kind == OpKind::kMax || kind == OpKind::kMin) && is_integer(d)) {
             const double limit = kind == OpKind::kMax ? -INFINITY : INFINITY;
             store_element(actual, row, from_double(d, limit));
-          } else store_element(actual, row, canonical_bits(e.dtype, {static_cast<uint64_t>(whole), 0}));
+          } else
+            store_element(actual, row, canonical_bits(e.dtype, {static_cast<uint64_t>(whole), 0}));
         }
         const Comparison c = compare(actual, e);
         EXPECT_TRUE(c.ok) << row_of(kind).text << " " << text(d) << " " << extent << ": " << c.message("y");
@@ -390,23 +413,33 @@ TEST(AtenReference, ComplexArithmetic) {
   NEED_ATEN();
   for (Dtype d : {Dtype::kComplexFloat, Dtype::kComplexDouble}) {
     const Argument a = random(d, {200}, "normal seed 1"), b = random(d, {200}, "normal seed 2");
-    for (OpKind kind : {OpKind::kAdd, OpKind::kSub, OpKind::kMul, OpKind::kTruediv, OpKind::kAbs, OpKind::kReal, OpKind::kImag, OpKind::kEq}) {
+    for (OpKind kind : {OpKind::kAdd, OpKind::kSub, OpKind::kMul, OpKind::kTruediv, OpKind::kAbs, OpKind::kReal,
+                        OpKind::kImag, OpKind::kEq}) {
       std::vector<TensorData> operands = {a.tensor};
       if (operand_count(kind) == 2) operands.push_back(b.tensor);
       const Evaluated e = evaluate_op(kind, operands);
       TensorData actual = allocate_tensor(e.dtype, {200});
       for (int64_t i = 0; i < 200; ++i) {
-        const std::complex<double> x = to_complex(d, load_element(a.tensor, i)), y = to_complex(d, load_element(b.tensor, i));
+        const std::complex<double> x = to_complex(d, load_element(a.tensor, i)),
+                                   y = to_complex(d, load_element(b.tensor, i));
         const auto apply = [&](auto s, auto t) -> std::complex<double> {
           switch (kind) {
-            case OpKind::kAdd: return std::complex<double>(s + t);
-            case OpKind::kSub: return std::complex<double>(s - t);
-            case OpKind::kMul: return std::complex<double>(s * t);
-            case OpKind::kTruediv: return std::complex<double>(s / t);
-            case OpKind::kAbs: return static_cast<double>(std::abs(s));
-            case OpKind::kReal: return static_cast<double>(s.real());
-            case OpKind::kImag: return static_cast<double>(s.imag());
-            default: return s == t ? 1.0 : 0.0;
+            case OpKind::kAdd:
+              return std::complex<double>(s + t);
+            case OpKind::kSub:
+              return std::complex<double>(s - t);
+            case OpKind::kMul:
+              return std::complex<double>(s * t);
+            case OpKind::kTruediv:
+              return std::complex<double>(s / t);
+            case OpKind::kAbs:
+              return static_cast<double>(std::abs(s));
+            case OpKind::kReal:
+              return static_cast<double>(s.real());
+            case OpKind::kImag:
+              return static_cast<double>(s.imag());
+            default:
+              return s == t ? 1.0 : 0.0;
           }
         };
         const auto r = d == Dtype::kComplexFloat ? apply(std::complex<float>(x), std::complex<float>(y)) : apply(x, y);

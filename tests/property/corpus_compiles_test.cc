@@ -1,8 +1,8 @@
-// Every kernel of the corpus, by the unfused plan and by its own schedule, compiles with NVRTC for sm_80, sm_90a and sm_100a, without a
-// warning, and to the same bytes each time. No GPU is needed. A digest of each program's binaries is printed, to be compared between machines.
-#include <gtest/gtest.h>
-
+// Every kernel of the corpus, by the unfused plan and by its own schedule, compiles with NVRTC for sm_80, sm_90a and
+// sm_100a, without a warning, and to the same bytes each time. No GPU is needed. A digest of each program's binaries is
+// printed, to be compared between machines.
 #include <filesystem>
+#include <gtest/gtest.h>
 #include <map>
 #include <set>
 
@@ -18,7 +18,8 @@ namespace fusebox {
 namespace {
 
 CudaBinary compile_for(const std::string& text, std::string_view architecture) {
-  return cuda_backend().compile({.text = text, .headers = cuda_headers(), .architecture = architecture, .options = cuda_compile_options()});
+  return cuda_backend().compile(
+      {.text = text, .headers = cuda_headers(), .architecture = architecture, .options = cuda_compile_options()});
 }
 
 class Corpus : public testing::TestWithParam<const char*> {};

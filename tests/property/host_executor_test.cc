@@ -1,5 +1,5 @@
-// Laws of the host executor: worker threads change neither results, counts nor findings; a finding is there exactly where two accesses
-// are not ordered; checks do not change results.
+// Laws of the host executor: worker threads change neither results, counts nor findings; a finding is there exactly
+// where two accesses are not ordered; checks do not change results.
 #include <algorithm>
 #include <random>
 
@@ -29,7 +29,8 @@ class RandomKernel {
     shared_ = k_.shared(Dtype::kFloat, 32);
     t_ = k_.thread_x();
     i_ = k_.global_thread();
-    values_ = {constant(k_.graph, Dtype::kFloat, from_double(Dtype::kFloat, 1.5)), k_.op(OpKind::kCast, {i_}, Dtype::kFloat)};
+    values_ = {constant(k_.graph, Dtype::kFloat, from_double(Dtype::kFloat, 1.5)),
+               k_.op(OpKind::kCast, {i_}, Dtype::kFloat)};
     const ValueId inside = k_.less(i_, n_);
     values_.push_back(k_.op(OpKind::kLoad, {x_, i_, inside, {}}, Dtype::kFloat));
     arithmetic(4);
@@ -37,7 +38,9 @@ class RandomKernel {
     loop();
     arithmetic(3);
     k_.effect(OpKind::kStore, {y_, place(), values_.back(), inside});
-    if (random_() % 3 == 0) k_.effect(OpKind::kStore, {z_, i_, k_.op(OpKind::kLoad, {random_() % 4 == 0 ? y_ : x_, i_, inside, {}}, Dtype::kFloat), inside});
+    if (random_() % 3 == 0)
+      k_.effect(OpKind::kStore,
+                {z_, i_, k_.op(OpKind::kLoad, {random_() % 4 == 0 ? y_ : x_, i_, inside, {}}, Dtype::kFloat), inside});
   }
 
   Outcome run(const HostOptions& options) {
@@ -58,7 +61,8 @@ class RandomKernel {
 
   ValueId any() { return values_[random_() % values_.size()]; }
   void arithmetic(int count) {
-    constexpr std::array kinds = {OpKind::kAdd, OpKind::kMul, OpKind::kSub, OpKind::kMaximum, OpKind::kExp, OpKind::kTanh, OpKind::kDiv, OpKind::kSilu};
+    constexpr std::array kinds = {OpKind::kAdd, OpKind::kMul,  OpKind::kSub, OpKind::kMaximum,
+                                  OpKind::kExp, OpKind::kTanh, OpKind::kDiv, OpKind::kSilu};
     for (int o = 0; o < count; ++o) {
       const OpKind kind = kinds[random_() % kinds.size()];
       std::vector<ValueId> operands = {any()};
@@ -78,7 +82,8 @@ class RandomKernel {
     k_.store(acc, k_.index(0), any());
     const RegionId outer = k_.region;
     ValueId j;
-    k_.begin_for(k_.index(0), random_() % 2 ? k_.index(3) : k_.op(OpKind::kMod, {t_, k_.index(4)}, Dtype::kIndex), k_.index(1), j);
+    k_.begin_for(k_.index(0), random_() % 2 ? k_.index(3) : k_.op(OpKind::kMod, {t_, k_.index(4)}, Dtype::kIndex),
+                 k_.index(1), j);
     if (random_() % 2) k_.begin_if(k_.op(OpKind::kLt, {any(), constant(k_.graph, Dtype::kFloat, {})}, Dtype::kBool));
     k_.store(acc, k_.index(0), k_.op(OpKind::kAdd, {k_.load(acc, k_.index(0)), any()}, Dtype::kFloat));
     k_.region = outer;
@@ -163,7 +168,8 @@ TEST(HostExecutorLaws, FindsARaceExactlyWhereTwoAccessesAreNotOrdered) {
     HostKernel k;
     const bool is_shared = seed % 4 == 0;
     const ValueId counters = k.input<uint32_t>("c", {0});
-    const ValueId memory = is_shared ? k.shared(Dtype::kFloat, kElements) : k.input<float>("m", std::vector<float>(kElements, 1));
+    const ValueId memory =
+        is_shared ? k.shared(Dtype::kFloat, kElements) : k.input<float>("m", std::vector<float>(kElements, 1));
     const ValueId sink = k.output<float>("sink", kBlocks * kThreads * 8);
     const ValueId i = k.global_thread(), t = k.thread_x();
     std::vector<Access> accesses;
@@ -198,12 +204,14 @@ TEST(HostExecutorLaws, FindsARaceExactlyWhereTwoAccessesAreNotOrdered) {
       const bool is_store = kind < 5;
       ValueId at = k.load(k.input<int64_t>("table" + std::to_string(s), table, Dtype::kIndex), i);
       if (is_one) at = k.index(39);
-      const int only = is_one && is_store ? static_cast<int>(random() % table.size()) : -1;  // a store to one place by one thread
+      const int only =
+          is_one && is_store ? static_cast<int>(random() % table.size()) : -1;  // a store to one place by one thread
       const ValueId p = only < 0 ? ValueId() : k.op(OpKind::kEq, {i, k.index(only)}, Dtype::kBool);
       if (is_store)
         k.effect(OpKind::kStore, {memory, at, constant(k.graph, Dtype::kFloat, {}), p});
       else
-        k.store(sink, k.add(k.mul(k.index(s), k.index(kBlocks * kThreads)), i), k.op(OpKind::kLoad, {memory, at, p, {}}, Dtype::kFloat));
+        k.store(sink, k.add(k.mul(k.index(s), k.index(kBlocks * kThreads)), i),
+                k.op(OpKind::kLoad, {memory, at, p, {}}, Dtype::kFloat));
       for (int a = 0; a < kBlocks * kThreads; ++a) {
         if (only >= 0 && a != only) continue;
         Access x{is_one ? 39 : table[static_cast<size_t>(a)], a / kThreads, a % kThreads, epoch, phase, is_store};
@@ -214,10 +222,13 @@ TEST(HostExecutorLaws, FindsARaceExactlyWhereTwoAccessesAreNotOrdered) {
     bool has_race = false;
     for (size_t a = 0; a < accesses.size(); ++a)
       for (size_t b = 0; b < a; ++b) has_race |= !are_ordered(accesses[a], accesses[b]);
-    const HostResult r = k.run({.grid = {kBlocks, 1, 1}, .block = {kThreads, 1, 1}, .shared_bytes = 256}, {.threads = 1 + static_cast<int>(seed % 2)});
-    ASSERT_EQ(r.finding.has_value(), has_race) << "seed " << seed << (r.finding ? ": " + r.finding->place() + " " + r.finding->message() : "");
+    const HostResult r = k.run({.grid = {kBlocks, 1, 1}, .block = {kThreads, 1, 1}, .shared_bytes = 256},
+                               {.threads = 1 + static_cast<int>(seed % 2)});
+    ASSERT_EQ(r.finding.has_value(), has_race)
+        << "seed " << seed << (r.finding ? ": " + r.finding->place() + " " + r.finding->message() : "");
     if (r.finding) {
-      EXPECT_TRUE(r.finding->code == ErrorCode::kRace || r.finding->code == ErrorCode::kDoubleStore) << r.finding->message();
+      EXPECT_TRUE(r.finding->code == ErrorCode::kRace || r.finding->code == ErrorCode::kDoubleStore)
+          << r.finding->message();
     }
     found += has_race;
   }

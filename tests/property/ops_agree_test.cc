@@ -1,7 +1,6 @@
-// Every op on every dtype that it takes agrees with the reference evaluator, through the unfused plan on the host executor, with all
-// its checks on.
+// Every op on every dtype that it takes agrees with the reference evaluator, through the unfused plan on the host
+// executor, with all its checks on.
 #include <gtest/gtest.h>
-
 #include <map>
 
 #include "replay/input.h"
@@ -30,18 +29,21 @@ TEST(Ops, AgreeWithTheReference) {
     const std::string kind = std::string(row_of(c.kind).text) + " " + std::string(text(c.dtype));
     if (run.failure) {
       // Data without arithmetic is refused as such, not computed wrong.
-      EXPECT_EQ(run.failure->code, ErrorCode::kUnsupportedDtype) << c.name << ": " << run.failure->message << " " << run.failure->place;
+      EXPECT_EQ(run.failure->code, ErrorCode::kUnsupportedDtype)
+          << c.name << ": " << run.failure->message << " " << run.failure->place;
       continue;
     }
     ++per_op[c.kind];
     const auto checked = check_outputs(run, inputs);
     for (const CheckedOutput& out : checked)
-      if (!out.comparison.ok && failures[kind]++ == 0) ADD_FAILURE() << c.name << ": " << out.comparison.message(out.name);
+      if (!out.comparison.ok && failures[kind]++ == 0)
+        ADD_FAILURE() << c.name << ": " << out.comparison.message(out.name);
   }
   int ops = 0;
   for (const OpRow& row : op_rows()) {
     if (!row.at(Level::kMath) || demands(row.kind, kSignature)) continue;
-    if (row.kind == OpKind::kFloorDiv || row.kind == OpKind::kFloorMod || row.kind == OpKind::kCeilDiv) continue;  // index arithmetic
+    if (row.kind == OpKind::kFloorDiv || row.kind == OpKind::kFloorMod || row.kind == OpKind::kCeilDiv)
+      continue;  // index arithmetic
     ++ops;
     EXPECT_GT(per_op[row.kind], 0) << row.text << " was never run";
   }

@@ -1,8 +1,7 @@
-// Schedule law: whatever steps a schedule is made of, if `legal` accepts it, it lowers, runs on the host executor without a
-// finding, and gives the bits of the unfused plan. What `legal` refuses has a code.
-#include <gtest/gtest.h>
-
+// Schedule law: whatever steps a schedule is made of, if `legal` accepts it, it lowers, runs on the host executor
+// without a finding, and gives the bits of the unfused plan. What `legal` refuses has a code.
 #include <cstdlib>
+#include <gtest/gtest.h>
 #include <map>
 
 #include "ir/print.h"
@@ -54,9 +53,12 @@ TEST(Schedules, LegalOnesAgreeWithTheUnfusedPlan) {
     try {
       actual = run(g, inputs, {.steps = c.steps});
     } catch (const Error& e) {
-      // What only the launch can know: too many threads, more blocks than the checks can number, or a layout that a vector access cannot take.
-      const bool at_launch = e.code == ErrorCode::kLaunchLimit || e.code == ErrorCode::kStepLimit || e.code == ErrorCode::kUnalignedVector;
-      ASSERT_TRUE(at_launch) << code_text(e.code) << " " << e.place << ": " << e.what() << "\n" << print(compiled.kernels[0]);
+      // What only the launch can know: too many threads, more blocks than the checks can number, or a layout that a
+      // vector access cannot take.
+      const bool at_launch =
+          e.code == ErrorCode::kLaunchLimit || e.code == ErrorCode::kStepLimit || e.code == ErrorCode::kUnalignedVector;
+      ASSERT_TRUE(at_launch) << code_text(e.code) << " " << e.place << ": " << e.what() << "\n"
+                             << print(compiled.kernels[0]);
       ++launch_refusals[std::string(row_of(e.code).name)];
       continue;
     }

@@ -26,13 +26,16 @@ class Maker {
  private:
   using Build = std::function<ValueId(Graph&, const std::vector<ValueId>&)>;
 
-  InputSpec spec(const std::string& name, Dtype dtype, std::vector<int64_t> shape, Layout layout, uint64_t seed, bool plain) {
+  InputSpec spec(const std::string& name, Dtype dtype, std::vector<int64_t> shape, Layout layout, uint64_t seed,
+                 bool plain) {
     InputSpec s;
     s.name = name;
     s.dtype = dtype;
     s.shape = shape;
     s.seed = seed;
-    s.generator = plain ? (is_floating(dtype) || is_complex(dtype) ? InputGenerator::kNormal : InputGenerator::kIntegers) : InputGenerator::kBoundary;
+    s.generator = plain
+                      ? (is_floating(dtype) || is_complex(dtype) ? InputGenerator::kNormal : InputGenerator::kIntegers)
+                      : InputGenerator::kBoundary;
     if (plain && s.generator == InputGenerator::kIntegers) {
       s.low = is_signed(dtype) ? -3 : 0;
       s.high = is_boolean(dtype) ? 2 : 4;
@@ -46,13 +49,15 @@ class Maker {
   }
 
   // One case for each shape and layout; `dtypes`: of the inputs.
-  void add(OpKind kind, Dtype dtype, const std::vector<Dtype>& dtypes, const std::vector<std::vector<int64_t>>& shapes, const Build& build, bool plain = false) {
+  void add(OpKind kind, Dtype dtype, const std::vector<Dtype>& dtypes, const std::vector<std::vector<int64_t>>& shapes,
+           const Build& build, bool plain = false) {
     for (size_t s = 0; s < shapes.size(); ++s) {
       const Layout layout = static_cast<Layout>(shapes[s].size() == 2 ? s % 4 : 0);
       OpCase c;
       c.kind = kind;
       c.dtype = dtype;
-      c.name = std::string(row_of(kind).text) + " " + std::string(text(dtype)) + " case " + std::to_string(s) + " " + kLayouts[static_cast<size_t>(layout)];
+      c.name = std::string(row_of(kind).text) + " " + std::string(text(dtype)) + " case " + std::to_string(s) + " " +
+               kLayouts[static_cast<size_t>(layout)];
       c.fusion = fusion("f");
       Graph& g = c.fusion;
       try {
@@ -65,7 +70,8 @@ class Maker {
           InputOptions options;
           options.contiguity.assign(shape.size(), Contiguity::kFalse);
           given.push_back(input(g, name, dtypes[k], shape, options));
-          c.inputs.push_back(spec(name, dtypes[k], shapes[s], k == 0 ? layout : Layout::kContiguous, 11 * s + k + 1, plain));
+          c.inputs.push_back(
+              spec(name, dtypes[k], shapes[s], k == 0 ? layout : Layout::kContiguous, 11 * s + k + 1, plain));
         }
         output(g, build(g, given));
       } catch (const Error& e) {
@@ -103,7 +109,8 @@ class Maker {
       add(kind, d, dtypes, {{67}}, build, true);
     } else if (kind == OpKind::kWelford) {
       for (const int which : {0, 1, 2})
-        add(kind, d, {d}, matrices,
+        add(
+            kind, d, {d}, matrices,
             [&](Graph& g, const std::vector<ValueId>& x) {
               const WelfordResult w = welford(g, x[0], {1});
               return which == 0 ? w.avg : which == 1 ? w.var_sum : w.n;
@@ -111,8 +118,12 @@ class Maker {
             true);
     } else if (demands(kind, kReduction)) {
       for (const Axes& axes : {Axes{0}, Axes{1}, Axes{0, 1}})
-        add(kind, d, {d}, matrices, [&](Graph& g, const std::vector<ValueId>& x) { return reduce(g, kind, x[0], axes); }, true);
-      add(kind, d, {d}, {{1031}}, [&](Graph& g, const std::vector<ValueId>& x) { return reduce(g, kind, x[0], {0}, {.keepdim = true}); }, true);
+        add(
+            kind, d, {d}, matrices,
+            [&](Graph& g, const std::vector<ValueId>& x) { return reduce(g, kind, x[0], axes); }, true);
+      add(
+          kind, d, {d}, {{1031}},
+          [&](Graph& g, const std::vector<ValueId>& x) { return reduce(g, kind, x[0], {0}, {.keepdim = true}); }, true);
     } else {
       moves(kind, d, matrices);
     }
@@ -123,7 +134,8 @@ class Maker {
     const auto simple = [&](const Build& build) { add(kind, d, {d}, matrices, build); };
     switch (kind) {
       case OpKind::kBroadcast:
-        return simple([](Graph& g, const std::vector<ValueId>& x) { return broadcast(g, x[0], {true, false, false, true}); });
+        return simple(
+            [](Graph& g, const std::vector<ValueId>& x) { return broadcast(g, x[0], {true, false, false, true}); });
       case OpKind::kBroadcastInDim:
         return simple([](Graph& g, const std::vector<ValueId>& x) {
           return broadcast_in_dim(g, x[0], {size_of(g, x[0], 0), 3, size_of(g, x[0], 1)}, {0, 2});
@@ -135,16 +147,20 @@ class Maker {
       case OpKind::kExpand:
         return simple([](Graph& g, const std::vector<ValueId>& x) { return expand(g, x[0], {3, -1, -1}); });
       case OpKind::kSqueeze:
-        return simple([](Graph& g, const std::vector<ValueId>& x) { return squeeze(g, broadcast(g, x[0], {false, true, false}), {1}); });
+        return simple([](Graph& g, const std::vector<ValueId>& x) {
+          return squeeze(g, broadcast(g, x[0], {false, true, false}), {1});
+        });
       case OpKind::kSlice:
-        return simple([](Graph& g, const std::vector<ValueId>& x) { return slice(g, x[0], {0, 0}, {1, size_of(g, x[0], 1)}); });
+        return simple(
+            [](Graph& g, const std::vector<ValueId>& x) { return slice(g, x[0], {0, 0}, {1, size_of(g, x[0], 1)}); });
       case OpKind::kStrideOrder:
         return simple([](Graph& g, const std::vector<ValueId>& x) { return stride_order(g, x[0], {0, 1}); });
       case OpKind::kPad:
         return simple([](Graph& g, const std::vector<ValueId>& x) { return pad(g, x[0], {1, 2, 0, 3}); });
       case OpKind::kCat:
         for (const int64_t axis : {0, 1})
-          add(kind, d, {d, d, d}, matrices, [axis](Graph& g, const std::vector<ValueId>& x) { return cat(g, {x[0], x[1], x[2]}, axis); });
+          add(kind, d, {d, d, d}, matrices,
+              [axis](Graph& g, const std::vector<ValueId>& x) { return cat(g, {x[0], x[1], x[2]}, axis); });
         return;
       case OpKind::kTriu:
         return simple([](Graph& g, const std::vector<ValueId>& x) { return add_op_triu(g, x[0]); });
@@ -158,9 +174,13 @@ class Maker {
           return where(g, unary(g, OpKind::kIsfinite, filled), filled, x[0]);
         });
       case OpKind::kIota:
-        add(kind, d, {d}, {{7}}, [d](Graph& g, const std::vector<ValueId>& x) {
-          return binary(g, OpKind::kAdd, x[0], iota(g, size_of(g, x[0], 0), constant_of(g, d, 2), constant_of(g, d, 3), d));
-        }, true);
+        add(
+            kind, d, {d}, {{7}},
+            [d](Graph& g, const std::vector<ValueId>& x) {
+              return binary(g, OpKind::kAdd, x[0],
+                            iota(g, size_of(g, x[0], 0), constant_of(g, d, 2), constant_of(g, d, 3), d));
+            },
+            true);
         return;
       case OpKind::kGather:
       case OpKind::kTakeAlongAxis:
@@ -190,10 +210,12 @@ class Maker {
         const ValueId x = input(g, "x0", d, {m, n});
         const ValueId index = one_axis ? input(g, "index", index_dtype, {k}) : input(g, "index", index_dtype, {m, k});
         c.inputs.push_back(spec("x0", d, {5, 7}, Layout::kContiguous, 1, false));
-        InputSpec chosen = spec("index", index_dtype, one_axis ? std::vector<int64_t>{4} : std::vector<int64_t>{5, 4}, Layout::kContiguous, 2, true);
+        InputSpec chosen = spec("index", index_dtype, one_axis ? std::vector<int64_t>{4} : std::vector<int64_t>{5, 4},
+                                Layout::kContiguous, 2, true);
         chosen.low = 0;
         chosen.high = 7;
-        if (kind == OpKind::kScatter) chosen.high = 1;  // which of several sources wins is not ATen's to say: one column, one winner
+        if (kind == OpKind::kScatter)
+          chosen.high = 1;  // which of several sources wins is not ATen's to say: one column, one winner
         if (kind == OpKind::kScatter) chosen.shape = {5, 1};
         c.inputs.push_back(chosen);
         ValueId y;

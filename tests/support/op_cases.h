@@ -1,5 +1,5 @@
-// Every op of the math level, on every dtype that it takes, over boundary shapes, strides and values: small fusions that the
-// executors are judged by.
+// Every op of the math level, on every dtype that it takes, over boundary shapes, strides and values: small fusions
+// that the executors are judged by.
 //
 //   for (const OpCase& c : op_cases()) …   // each a fusion and its inputs
 #pragma once

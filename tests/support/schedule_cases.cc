@@ -102,7 +102,8 @@ constexpr Family kFamilies[] = {
 
 std::string with_extents(std::string text, int64_t m, int64_t n) {
   for (const auto& [mark, value] : {std::pair<std::string, int64_t>{"$m", m}, {"$n", n}})
-    for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark)) text.replace(at, 2, std::to_string(value));
+    for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark))
+      text.replace(at, 2, std::to_string(value));
   return text;
 }
 
@@ -115,7 +116,8 @@ class CaseMaker {
     case_.family = family.name;
     constexpr int64_t kExtents[] = {1, 2, 3, 5, 7, 8, 16, 17, 31, 33, 64, 65};
     const int64_t m = kExtents[pick(std::size(kExtents))], n = kExtents[pick(std::size(kExtents))];
-    case_.module = parse_module(std::string(family.text) + "\ninputs @f host {\n" + with_extents(family.inputs, m, n) + "\n}\n");
+    case_.module =
+        parse_module(std::string(family.text) + "\ninputs @f host {\n" + with_extents(family.inputs, m, n) + "\n}\n");
     g_ = case_.module.graphs[0];
     const std::string target = family.target;
     if (chance(3)) prepare();
@@ -166,7 +168,8 @@ class CaseMaker {
   void prepare() {
     switch (pick(3)) {
       case 0:
-        if (take({StepKind::kCacheAfter, {StepOperand::of(any_tensor(true))}, {fresh()}, {}}) && chance(2)) memory(case_.steps.back().results[0]);
+        if (take({StepKind::kCacheAfter, {StepOperand::of(any_tensor(true))}, {fresh()}, {}}) && chance(2))
+          memory(case_.steps.back().results[0]);
         break;
       case 1:
         take({StepKind::kCacheBefore, {StepOperand::of(any_tensor())}, {fresh()}, {}});
@@ -178,7 +181,8 @@ class CaseMaker {
 
   void memory(const std::string& tensor) {
     Step step{StepKind::kSetMemoryType, {StepOperand::of(tensor)}, {}, {}};
-    constexpr MemoryType kMemory[] = {MemoryType::kLocal, MemoryType::kShared, MemoryType::kShared, MemoryType::kGlobal};
+    constexpr MemoryType kMemory[] = {MemoryType::kLocal, MemoryType::kShared, MemoryType::kShared,
+                                      MemoryType::kGlobal};
     step.attrs.set_enum(AttrKey::kMemory, kMemory[pick(4)]);
     take(step);
   }
@@ -198,7 +202,10 @@ class CaseMaker {
           const auto& loop = loop_of(g_.tensor_of(*find_value(g_, t)));
           if (loop.size() < 2) break;
           const size_t at = pick(loop.size() - 1);
-          take({StepKind::kMerge, {StepOperand::domain_of(t, g_[loop[at]].name), StepOperand::domain_of(t, g_[loop[at + 1]].name)}, {fresh()}, {}});
+          take({StepKind::kMerge,
+                {StepOperand::domain_of(t, g_[loop[at]].name), StepOperand::domain_of(t, g_[loop[at + 1]].name)},
+                {fresh()},
+                {}});
           break;
         }
         case 4: {
@@ -222,9 +229,10 @@ class CaseMaker {
   }
 
   void threads(const std::string& t) {
-    constexpr ParallelType kTypes[] = {ParallelType::kGridX, ParallelType::kGridY, ParallelType::kGridZ, ParallelType::kBlockX,
-                                       ParallelType::kBlockX, ParallelType::kBlockY, ParallelType::kBlockZ, ParallelType::kUnroll,
-                                       ParallelType::kUnswitch, ParallelType::kVectorize, ParallelType::kSerial};
+    constexpr ParallelType kTypes[] = {ParallelType::kGridX,     ParallelType::kGridY,  ParallelType::kGridZ,
+                                       ParallelType::kBlockX,    ParallelType::kBlockX, ParallelType::kBlockY,
+                                       ParallelType::kBlockZ,    ParallelType::kUnroll, ParallelType::kUnswitch,
+                                       ParallelType::kVectorize, ParallelType::kSerial};
     const auto loop = loop_of(g_.tensor_of(*find_value(g_, t)));
     for (DomainId d : loop) {
       if (chance(4)) continue;
@@ -237,14 +245,27 @@ class CaseMaker {
   void noise() {
     const std::string t = any_tensor();
     switch (pick(9)) {
-      case 0: return prepare();
-      case 1: return transform(t, 1);
-      case 2: return threads(t);
-      case 3: take({StepKind::kInlineAt, {any_domain(t)}, {}, {}}); return;
-      case 4: take({StepKind::kRecompute, {StepOperand::of(t), StepOperand::of(any_tensor())}, {fresh()}, {}}); return;
-      case 5: take({StepKind::kCacheFork, {StepOperand::of(t)}, {fresh()}, {}}); return;
-      case 6: take({StepKind::kPropagate, {StepOperand::of(t)}, {}, {}}); return;
-      case 7: take({StepKind::kSetLoopDomain, {StepOperand::of(t), StepOperand::of(any_tensor())}, {}, {}}); return;
+      case 0:
+        return prepare();
+      case 1:
+        return transform(t, 1);
+      case 2:
+        return threads(t);
+      case 3:
+        take({StepKind::kInlineAt, {any_domain(t)}, {}, {}});
+        return;
+      case 4:
+        take({StepKind::kRecompute, {StepOperand::of(t), StepOperand::of(any_tensor())}, {fresh()}, {}});
+        return;
+      case 5:
+        take({StepKind::kCacheFork, {StepOperand::of(t)}, {fresh()}, {}});
+        return;
+      case 6:
+        take({StepKind::kPropagate, {StepOperand::of(t)}, {}, {}});
+        return;
+      case 7:
+        take({StepKind::kSetLoopDomain, {StepOperand::of(t), StepOperand::of(any_tensor())}, {}, {}});
+        return;
       default: {
         Step step{StepKind::kSetAllocation, {StepOperand::of(t)}, {}, {}};
         auto axes = logical_without_reductions(g_, g_.tensor_of(*find_value(g_, t)));

@@ -1,9 +1,8 @@
 // What a kernel becomes as bytecode: what runs once, what shares a place, where jumps lead, what is refused.
 #include "codegen/bytecode.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
+#include <gtest/gtest.h>
 
 #include "codegen/bytecode_math.h"
 #include "ir/error.h"
@@ -112,7 +111,9 @@ TEST(Bytecode, ConstantsAreConvertedOnceAndParametersInFront) {
   k.op(OpKind::kSub, {v, s}, Dtype::kDouble);
   const Bytecode code = compile_bytecode(g);
   EXPECT_EQ(code.code[0].opcode, Opcode::kConvert);
-  EXPECT_EQ(std::count_if(code.code.begin(), code.code.end(), [](const Instruction& i) { return i.opcode == Opcode::kConvert; }), 1);
+  EXPECT_EQ(std::count_if(code.code.begin(), code.code.end(),
+                          [](const Instruction& i) { return i.opcode == Opcode::kConvert; }),
+            1);
   const Instruction* loop = find_opcode(code, Opcode::kEndFor);
   EXPECT_EQ(code.code[loop->target - 1].opcode, Opcode::kFor);  // moved along
   EXPECT_TRUE(std::any_of(code.constants.begin(), code.constants.end(), [](const BytecodeConstant& c) {
@@ -151,12 +152,12 @@ TEST(Bytecode, RegistersAliveTogetherDoNotShareAPlace) {
 TEST(Bytecode, LinesFollowTheText) {
   Graph g;
   KernelWriter k(g);
-  k.scalar_input(Dtype::kIndex, "n");                     // line 2
-  const ValueId t = k.thread(OpKind::kThreadIndex, ParallelType::kBlockX);  // 3
+  k.scalar_input(Dtype::kIndex, "n");                                                   // line 2
+  const ValueId t = k.thread(OpKind::kThreadIndex, ParallelType::kBlockX);              // 3
   const RegionId outer = k.begin_if(k.op(OpKind::kLt, {t, k.index(3)}, Dtype::kBool));  // 4, 5
-  k.op(OpKind::kAdd, {t, t}, Dtype::kIndex);              // 6; the brace is 7
+  k.op(OpKind::kAdd, {t, t}, Dtype::kIndex);                                            // 6; the brace is 7
   k.region = outer;
-  k.op(OpKind::kSub, {t, t}, Dtype::kIndex);              // 8
+  k.op(OpKind::kSub, {t, t}, Dtype::kIndex);  // 8
   const Bytecode code = compile_bytecode(g);
   EXPECT_EQ(code.origins[find_math(code, OpKind::kAdd)->origin].line, 6u);
   EXPECT_EQ(code.origins[find_math(code, OpKind::kSub)->origin].line, 8u);
@@ -171,7 +172,9 @@ TEST(Bytecode, SameGraphSameBytecode) {
 }
 
 TEST(Bytecode, MathPlans) {
-  const auto plan = [](OpKind kind, std::vector<Dtype> operands, Dtype result) { return math_plan(kind, operands, result); };
+  const auto plan = [](OpKind kind, std::vector<Dtype> operands, Dtype result) {
+    return math_plan(kind, operands, result);
+  };
   EXPECT_EQ(plan(OpKind::kLt, {Dtype::kBfloat16, Dtype::kFloat}, Dtype::kBool).compute, Dtype::kFloat);
   EXPECT_EQ(plan(OpKind::kLt, {Dtype::kBfloat16, Dtype::kFloat}, Dtype::kBool).native, Dtype::kBool);
   EXPECT_EQ(plan(OpKind::kExp, {Dtype::kInt64}, Dtype::kFloat).compute, Dtype::kFloat);
@@ -179,7 +182,8 @@ TEST(Bytecode, MathPlans) {
   EXPECT_EQ(plan(OpKind::kAdd, {Dtype::kIndex, Dtype::kInt64}, Dtype::kIndex).compute, Dtype::kIndex);
   EXPECT_EQ(plan(OpKind::kAbs, {Dtype::kComplexFloat}, Dtype::kFloat).native, Dtype::kFloat);
   EXPECT_EQ(plan(OpKind::kWhere, {Dtype::kBool, Dtype::kHalf, Dtype::kFloat}, Dtype::kFloat).compute, Dtype::kFloat);
-  EXPECT_EQ(plan(OpKind::kComplex, {Dtype::kDouble, Dtype::kDouble}, Dtype::kComplexDouble).native, Dtype::kComplexDouble);
+  EXPECT_EQ(plan(OpKind::kComplex, {Dtype::kDouble, Dtype::kDouble}, Dtype::kComplexDouble).native,
+            Dtype::kComplexDouble);
 }
 
 TEST(Bytecode, Refusals) {

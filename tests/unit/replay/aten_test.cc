@@ -1,7 +1,6 @@
 // The reference's ops that move elements, its errors, and what it gives back.
-#include <gtest/gtest.h>
-
 #include <array>
+#include <gtest/gtest.h>
 
 #include "ir/builder.h"
 #include "ir/numeric.h"
@@ -56,11 +55,13 @@ TEST_F(Aten, ViewsAndShapes) {
   EXPECT_EQ(run(head + "  %y = reshape %x to [3, 2]\n  output %y\n}", {x}), (Numbers{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(shape_, (Extents{3, 2}));
   EXPECT_EQ(run(head + "  %y = slice %x from [0, 1] to [2, 3] by [1, 1]\n  output %y\n}", {x}), (Numbers{1, 2, 4, 5}));
-  EXPECT_EQ(run(head + "  %y = broadcast_in_dim %x to [2, 2, 3] dims [0, 2]\n  output %y\n}", {x}), (Numbers{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
+  EXPECT_EQ(run(head + "  %y = broadcast_in_dim %x to [2, 2, 3] dims [0, 2]\n  output %y\n}", {x}),
+            (Numbers{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
   EXPECT_EQ(last_.outputs[0].reference.strides[1], 0);
   EXPECT_EQ(run(head + "  %y = pad %x by [1, 0]\n  output %y\n}", {x}), (Numbers{0, 0, 1, 2, 0, 3, 4, 5}));
   EXPECT_EQ(run(head + "  %y = pad %x value 7.0 by [-1, 0, 0, 1]\n  output %y\n}", {x}), (Numbers{1, 2, 4, 5, 7, 7}));
-  EXPECT_EQ(run(head + "  %y = cat [%x, %x] axis 1\n  output %y\n}", {x}), (Numbers{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
+  EXPECT_EQ(run(head + "  %y = cat [%x, %x] axis 1\n  output %y\n}", {x}),
+            (Numbers{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5}));
   EXPECT_EQ(run(head + "  %y = triu %x\n  output %y\n}", {x}), (Numbers{0, 1, 2, 0, 4, 5}));
   EXPECT_EQ(run(head + "  %y = triu %x, 1\n  output %y\n}", {x}), (Numbers{0, 1, 2, 0, 0, 5}));
   EXPECT_EQ(run(head + "  %y = select %x, -1 axis 1\n  output %y\n}", {x}), (Numbers{2, 5}));
@@ -71,12 +72,16 @@ TEST_F(Aten, IndexedOps) {
   const Argument x = list(Dtype::kFloat, {2, 3}, {0, 1, 2, 3, 4, 5});
   const std::string head = "fusion @f {\n  %x = input f32[2, 3]\n";
   const Argument two = list(Dtype::kInt64, {2}, {2, 0});
-  EXPECT_EQ(run(head + "  %i = input i64[2]\n  %y = index_select %x, %i axis 1\n  output %y\n}", {x, two}), (Numbers{2, 0, 5, 3}));
+  EXPECT_EQ(run(head + "  %i = input i64[2]\n  %y = index_select %x, %i axis 1\n  output %y\n}", {x, two}),
+            (Numbers{2, 0, 5, 3}));
   const Argument square = list(Dtype::kInt32, {2, 2}, {2, 0, 1, 1});
-  EXPECT_EQ(run(head + "  %i = input i32[2, 2]\n  %y = gather %x, %i axis 1\n  output %y\n}", {x, square}), (Numbers{2, 0, 4, 4}));
+  EXPECT_EQ(run(head + "  %i = input i32[2, 2]\n  %y = gather %x, %i axis 1\n  output %y\n}", {x, square}),
+            (Numbers{2, 0, 4, 4}));
   const Argument column = list(Dtype::kInt64, {2, 1}, {2, 1});
-  EXPECT_EQ(run(head + "  %i = input i64[2, 1]\n  %y = take_along_axis %x, %i axis 1\n  output %y\n}", {x, column}), (Numbers{2, 4}));
-  const std::string scatter = head + "  %i = input i64[2, 2]\n  %s = input f32[2, 2]\n  %y = scatter %x, %i, %s axis 1\n  output %y\n}";
+  EXPECT_EQ(run(head + "  %i = input i64[2, 1]\n  %y = take_along_axis %x, %i axis 1\n  output %y\n}", {x, column}),
+            (Numbers{2, 4}));
+  const std::string scatter =
+      head + "  %i = input i64[2, 2]\n  %s = input f32[2, 2]\n  %y = scatter %x, %i, %s axis 1\n  output %y\n}";
   const Argument source = list(Dtype::kFloat, {2, 2}, {7, 8, 9, 10});
   EXPECT_EQ(run(scatter, {x, list(Dtype::kInt64, {2, 2}, {2, 0, 1, 0}), source}), (Numbers{8, 1, 7, 10, 9, 5}));
   EXPECT_TRUE(last_.outputs[0].is_exact());
@@ -84,12 +89,15 @@ TEST_F(Aten, IndexedOps) {
   run(scatter, {x, list(Dtype::kInt64, {2, 2}, {2, 0, 1, 1}), source});
   EXPECT_EQ(last_.ambiguous, 1);
   testing::expect_error(ErrorCode::kOutOfBounds, "%i", [&] {
-    run(head + "  %i = input i64[2]\n  %y = index_select %x, %i axis 1\n  output %y\n}", {x, list(Dtype::kInt64, {2}, {0, 3})});
+    run(head + "  %i = input i64[2]\n  %y = index_select %x, %i axis 1\n  output %y\n}",
+        {x, list(Dtype::kInt64, {2}, {0, 3})});
   });
 }
 
 TEST_F(Aten, Factories) {
-  EXPECT_EQ(run("fusion @f {\n  %n = size\n  %x = input f32[%n]\n  %y = full 2.5 of [%n] as f32\n  output %y\n}", {made("f32[3] normal")}), (Numbers{2.5, 2.5, 2.5}));
+  EXPECT_EQ(run("fusion @f {\n  %n = size\n  %x = input f32[%n]\n  %y = full 2.5 of [%n] as f32\n  output %y\n}",
+                {made("f32[3] normal")}),
+            (Numbers{2.5, 2.5, 2.5}));
   Graph g = fusion("f");
   const ValueId n = size(g, "n");
   input(g, "x", Dtype::kFloat, {n});
@@ -148,7 +156,8 @@ TEST_F(Aten, IntermediatesAreGivenBack) {
   EXPECT_EQ(all.intermediates[0].name, "e");
   EXPECT_TRUE(all.intermediates[1].is_exact());
   EXPECT_TRUE(aten_->evaluate(g, arguments, {.bounds = false, .intermediates = {}}).outputs[0].is_exact());
-  testing::expect_error(ErrorCode::kUnknownName, "%q", [&] { aten_->evaluate(g, arguments, {.bounds = true, .intermediates = {"q"}}); });
+  testing::expect_error(ErrorCode::kUnknownName, "%q",
+                        [&] { aten_->evaluate(g, arguments, {.bounds = true, .intermediates = {"q"}}); });
 }
 
 TEST_F(Aten, WrongArgumentsAreRefused) {
@@ -161,7 +170,8 @@ TEST_F(Aten, WrongArgumentsAreRefused) {
 }
 
 TEST(ModuleLoader, SaysWhatIsMissing) {
-  testing::expect_error(ErrorCode::kModuleMissing, "libfusebox_nothing.so", [] { load_module_entry("nothing", "entry", "build it"); });
+  testing::expect_error(ErrorCode::kModuleMissing, "libfusebox_nothing.so",
+                        [] { load_module_entry("nothing", "entry", "build it"); });
   EXPECT_EQ(module_folders().size(), 3u);
 }
 

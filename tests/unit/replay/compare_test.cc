@@ -1,10 +1,10 @@
 // Judging a result against a reference with bounds.
-#include <gtest/gtest.h>
+#include "replay/compare.h"
 
 #include <cmath>
+#include <gtest/gtest.h>
 
 #include "ir/numeric.h"
-#include "replay/compare.h"
 #include "tests/support/expect_error.h"
 
 namespace fusebox {
@@ -56,7 +56,8 @@ TEST(Compare, NanAndInfinity) {
 }
 
 TEST(Compare, TheWorstElementIsNamed) {
-  const Comparison c = compare(of(Dtype::kFloat, {1, 2.5, 3, 9}), reference(Dtype::kFloat, {1, 2, 2, 0}, {1, 0.25, 4, INFINITY}), 3);
+  const Comparison c =
+      compare(of(Dtype::kFloat, {1, 2.5, 3, 9}), reference(Dtype::kFloat, {1, 2, 2, 0}, {1, 0.25, 4, INFINITY}), 3);
   EXPECT_FALSE(c.ok);
   EXPECT_EQ(c.failed, 1);
   EXPECT_EQ(c.differing, 3);
@@ -78,8 +79,10 @@ TEST(Compare, LargeIntegersAreExact) {
 }
 
 TEST(Compare, ShapesAndDtypesMustBeTheSame) {
-  testing::expect_error(ErrorCode::kDtypeMismatch, "%y", [] { compare(of(Dtype::kFloat, {1}), reference(Dtype::kDouble, {1})); });
-  testing::expect_error(ErrorCode::kShapeMismatch, "%y", [] { compare(of(Dtype::kFloat, {1}), reference(Dtype::kFloat, {1, 2})); });
+  testing::expect_error(ErrorCode::kDtypeMismatch, "%y",
+                        [] { compare(of(Dtype::kFloat, {1}), reference(Dtype::kDouble, {1})); });
+  testing::expect_error(ErrorCode::kShapeMismatch, "%y",
+                        [] { compare(of(Dtype::kFloat, {1}), reference(Dtype::kFloat, {1, 2})); });
 }
 
 TEST(Compare, TheReferenceAgreesWithItself) {

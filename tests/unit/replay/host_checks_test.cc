@@ -210,7 +210,8 @@ TEST(HostChecks, DoubleStore) {
   for (const int64_t divisor : {1, 2}) {
     HostKernel k;
     const ValueId y = k.output<float>("y", 8);
-    k.store(y, k.op(OpKind::kDiv, {k.thread_x(), k.index(divisor)}, Dtype::kIndex), constant(k.graph, Dtype::kFloat, {}));
+    k.store(y, k.op(OpKind::kDiv, {k.thread_x(), k.index(divisor)}, Dtype::kIndex),
+            constant(k.graph, Dtype::kFloat, {}));
     const HostResult r = k.run(kOneBlock);
     if (divisor == 1) {
       expect_clean(r);
@@ -404,7 +405,8 @@ HostResult index_product(int64_t factor, int bits, OpKind kind = OpKind::kMul) {
   const ValueId y = k.output<float>("y", 8);
   const ValueId t = k.thread_x();
   const ValueId far = k.op(kind, {t, n}, Dtype::kIndex);
-  k.effect(OpKind::kStore, {y, t, constant(k.graph, Dtype::kFloat, {}), k.op(OpKind::kGe, {far, k.index(0)}, Dtype::kBool)});
+  k.effect(OpKind::kStore,
+           {y, t, constant(k.graph, Dtype::kFloat, {}), k.op(OpKind::kGe, {far, k.index(0)}, Dtype::kBool)});
   return k.run(kOneBlock);
 }
 TEST(HostChecks, IndexOverflow) {

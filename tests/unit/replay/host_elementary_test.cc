@@ -1,5 +1,5 @@
-// Elementary functions on many values: within their bounds, and the same bits from SLEEF's vectors as from its scalars, which is what
-// makes a result independent of the processor.
+// Elementary functions on many values: within their bounds, and the same bits from SLEEF's vectors as from its scalars,
+// which is what makes a result independent of the processor.
 #include <bit>
 #include <random>
 
@@ -7,12 +7,13 @@
 #include "tests/unit/replay/host_math_reference.h"
 #include "tests/unit/replay/host_runner.h"
 
-#define FUSEBOX_SCALAR(name, accuracy)                            \
+#define FUSEBOX_SCALAR(name, accuracy)                             \
   extern "C" float Sleef_cinz_##name##f1_##accuracy##purec(float); \
   extern "C" double Sleef_cinz_##name##d1_##accuracy##purec(double);
-#define FUSEBOX_FUNCTIONS(F) \
-  F(exp, u10) F(exp2, u10) F(expm1, u10) F(log, u10) F(log2, u10) F(log10, u10) F(sin, u10) F(cos, u10) F(tan, u10) F(asin, u10) \
-  F(acos, u10) F(atan, u10) F(tanh, u10) F(erf, u10) F(erfc, u15)
+#define FUSEBOX_FUNCTIONS(F)                                                                                         \
+  F(exp, u10)                                                                                                        \
+  F(exp2, u10) F(expm1, u10) F(log, u10) F(log2, u10) F(log10, u10) F(sin, u10) F(cos, u10) F(tan, u10) F(asin, u10) \
+      F(acos, u10) F(atan, u10) F(tanh, u10) F(erf, u10) F(erfc, u15)
 FUSEBOX_FUNCTIONS(FUSEBOX_SCALAR)
 
 namespace fusebox {
@@ -74,8 +75,8 @@ void expect_scalar_bits(OpKind kind, T (*scalar)(T)) {
   }
 }
 TEST(HostElementary, VectorsGiveTheBitsOfScalars) {
-#define FUSEBOX_COMPARE(name, accuracy)                                                                   \
-  expect_scalar_bits<float>(*parse_op(#name), Sleef_cinz_##name##f1_##accuracy##purec);                   \
+#define FUSEBOX_COMPARE(name, accuracy)                                                 \
+  expect_scalar_bits<float>(*parse_op(#name), Sleef_cinz_##name##f1_##accuracy##purec); \
   expect_scalar_bits<double>(*parse_op(#name), Sleef_cinz_##name##d1_##accuracy##purec);
   FUSEBOX_FUNCTIONS(FUSEBOX_COMPARE)
 #undef FUSEBOX_COMPARE
@@ -86,7 +87,10 @@ double units_off(T got, long double want) {
   const T near = static_cast<T>(want);
   if (std::isnan(got) || std::isnan(near)) return std::isnan(got) == std::isnan(near) ? 0 : 1e30;
   if (got == near) return 0;
-  if (std::isinf(got) || std::isinf(near)) return std::isinf(got) && std::isinf(near) ? 1e30 : std::abs(got) == std::numeric_limits<T>::max() || std::abs(near) == std::numeric_limits<T>::max() ? 1 : 1e30;
+  if (std::isinf(got) || std::isinf(near))
+    return std::isinf(got) && std::isinf(near)                                                                 ? 1e30
+           : std::abs(got) == std::numeric_limits<T>::max() || std::abs(near) == std::numeric_limits<T>::max() ? 1
+                                                                                                               : 1e30;
   const T step = std::nextafter(std::abs(near), std::numeric_limits<T>::infinity()) - std::abs(near);
   return static_cast<double>(fabsl(static_cast<long double>(got) - want) / step);
 }
@@ -95,7 +99,9 @@ template <class T>
 void check_bounds(size_t count) {
   const std::vector<T> x = samples<T>(count, 11);
   for (const OpRow& row : op_rows()) {
-    if (row.format->slot_count != 1 || !row.at(Level::kKernel) || !(row.demands & kPointwise) || row.kind == OpKind::kCast) continue;
+    if (row.format->slot_count != 1 || !row.at(Level::kKernel) || !(row.demands & kPointwise) ||
+        row.kind == OpKind::kCast)
+      continue;
     if (!find_math(row.kind, sizeof(T) == 4 ? Dtype::kFloat : Dtype::kDouble, 64)) continue;
     const FloatReference kind = float_reference<T>(row.kind, T{1}, T{1}, T{1}, T{1});
     if (kind.ulps <= 0) continue;  // exact ones are compared elsewhere
@@ -107,7 +113,8 @@ void check_bounds(size_t count) {
       double off = units_off(y[i], want.value);
       if (want.absolute > 0 && fabsl(static_cast<long double>(y[i]) - want.value) <= want.absolute) off = 0;
       worst = std::max(worst, off);
-      EXPECT_LE(off, want.ulps) << row.text << "(" << x[i] << ") gives " << y[i] << ", not " << static_cast<T>(want.value);
+      EXPECT_LE(off, want.ulps) << row.text << "(" << x[i] << ") gives " << y[i] << ", not "
+                                << static_cast<T>(want.value);
     }
     ::testing::Test::RecordProperty("worst_ulp_" + std::string(row.text), std::to_string(worst));
   }

@@ -46,17 +46,24 @@ TEST(HostInstructions, DivergentIfElseNested) {
     otherwise();
     k.region = outer;
   };
-  const auto put = [&](int v) { return [&k, y, t, v] { k.store(y, t, constant(k.g, Dtype::kInt32, from_int64(Dtype::kInt32, v))); }; };
+  const auto put = [&](int v) {
+    return [&k, y, t, v] { k.store(y, t, constant(k.g, Dtype::kInt32, from_int64(Dtype::kInt32, v))); };
+  };
   const ValueId n = k.scalar("n", 1);
-  branch(k.less(t, k.index(4)),
-         [&] { branch(k.op(OpKind::kEq, {k.op(OpKind::kMod, {t, k.index(2)}, Dtype::kIndex), k.index(0)}, Dtype::kBool), put(1), put(2)); },
-         [&] { branch(k.less(n, k.index(5)), [&] { branch(k.less(t, k.index(100)), put(3), put(4)); }, put(5)); });
+  branch(
+      k.less(t, k.index(4)),
+      [&] {
+        branch(k.op(OpKind::kEq, {k.op(OpKind::kMod, {t, k.index(2)}, Dtype::kIndex), k.index(0)}, Dtype::kBool),
+               put(1), put(2));
+      },
+      [&] { branch(k.less(n, k.index(5)), [&] { branch(k.less(t, k.index(100)), put(3), put(4)); }, put(5)); });
   expect_clean(k.run({.block = {8, 1, 1}}));
   EXPECT_EQ(k.values<int32_t>("y"), (std::vector<int32_t>{1, 2, 1, 2, 3, 3, 3, 3}));
 }
 
 // y[t] = Σ over i in [start, stop) by step of i.
-std::vector<int64_t> loop_sums(const std::function<std::array<ValueId, 3>(HostKernel&)>& bounds, bool is_guarded = false) {
+std::vector<int64_t> loop_sums(const std::function<std::array<ValueId, 3>(HostKernel&)>& bounds,
+                               bool is_guarded = false) {
   HostKernel k;
   const ValueId y = k.output<int64_t>("y", 8);
   const ValueId t = k.thread_x();
@@ -66,7 +73,8 @@ std::vector<int64_t> loop_sums(const std::function<std::array<ValueId, 3>(HostKe
   if (is_guarded) k.begin_if(k.op(OpKind::kNe, {t, k.index(2)}, Dtype::kBool));
   ValueId i;
   k.begin_for(start, stop, step, i);
-  k.store(acc, k.index(0), k.op(OpKind::kAdd, {k.load(acc, k.index(0)), k.op(OpKind::kCast, {i}, Dtype::kInt64)}, Dtype::kInt64));
+  k.store(acc, k.index(0),
+          k.op(OpKind::kAdd, {k.load(acc, k.index(0)), k.op(OpKind::kCast, {i}, Dtype::kInt64)}, Dtype::kInt64));
   k.region = Graph::body();
   k.store(y, t, k.load(acc, k.index(0)));
   expect_clean(k.run({.block = {8, 1, 1}}));
@@ -76,11 +84,13 @@ TEST(HostInstructions, Loops) {
   const auto uniform = [](HostKernel& k) { return std::array{k.index(2), k.scalar("n", 10), k.index(3)}; };
   EXPECT_EQ(loop_sums(uniform), std::vector<int64_t>(8, 2 + 5 + 8));
   EXPECT_EQ(loop_sums(uniform, true), (std::vector<int64_t>{15, 15, 0, 15, 15, 15, 15, 15}));
-  EXPECT_EQ(loop_sums([](HostKernel& k) { return std::array{k.index(3), k.index(3), k.index(1)}; }), std::vector<int64_t>(8, 0));
+  EXPECT_EQ(loop_sums([](HostKernel& k) { return std::array{k.index(3), k.index(3), k.index(1)}; }),
+            std::vector<int64_t>(8, 0));
   EXPECT_EQ(loop_sums([](HostKernel& k) { return std::array{k.index(0), k.thread_x(), k.index(1)}; }),
             (std::vector<int64_t>{0, 0, 1, 3, 6, 10, 15, 21}));
-  EXPECT_EQ(loop_sums([](HostKernel& k) { return std::array{k.thread_x(), k.index(5), k.add(k.thread_x(), k.index(1))}; }),
-            (std::vector<int64_t>{10, 4, 2, 3, 4, 0, 0, 0}));
+  EXPECT_EQ(
+      loop_sums([](HostKernel& k) { return std::array{k.thread_x(), k.index(5), k.add(k.thread_x(), k.index(1))}; }),
+      (std::vector<int64_t>{10, 4, 2, 3, 4, 0, 0, 0}));
   EXPECT_EQ(loop_sums([](HostKernel& k) { return std::array{k.index(0), k.thread_x(), k.index(2)}; }, true),
             (std::vector<int64_t>{0, 0, 0, 2, 2, 6, 6, 12}));
 }
@@ -133,7 +143,8 @@ TEST_P(HostCopies, GlobalSharedLocalAndBack) {
   const auto bytes = static_cast<size_t>(size_bytes(dtype));
   const int64_t n = 8 * width;
   HostKernel k;
-  const ValueId x = k.memory(dtype, "x", n, true), y = k.memory(dtype, "y", n, false), z = k.memory(dtype, "z", n, false);
+  const ValueId x = k.memory(dtype, "x", n, true), y = k.memory(dtype, "y", n, false),
+                z = k.memory(dtype, "z", n, false);
   for (size_t i = 0; i < static_cast<size_t>(n) * bytes; ++i)
     k.buffers["x"].data()[i] = static_cast<std::byte>(is_boolean(dtype) ? i % 2 : i * 37 + 1);
   if (is_guarded) k.begin_if(k.op(OpKind::kNe, {k.thread_x(), k.index(5)}, Dtype::kBool));
@@ -165,14 +176,16 @@ TEST_P(HostCopies, GlobalSharedLocalAndBack) {
 }
 std::vector<CopyCase> copy_cases() {
   std::vector<CopyCase> cases;
-  for (const Dtype d : {Dtype::kBool, Dtype::kInt8, Dtype::kInt16, Dtype::kInt32, Dtype::kUint64, Dtype::kFloat, Dtype::kDouble, Dtype::kComplexFloat,
-                        Dtype::kComplexDouble, Dtype::kFloat8E4m3, Dtype::kFloat8E8m0})
+  for (const Dtype d :
+       {Dtype::kBool, Dtype::kInt8, Dtype::kInt16, Dtype::kInt32, Dtype::kUint64, Dtype::kFloat, Dtype::kDouble,
+        Dtype::kComplexFloat, Dtype::kComplexDouble, Dtype::kFloat8E4m3, Dtype::kFloat8E8m0})
     for (int64_t width = 1; width * size_bytes(d) <= 16; width *= 2)
       for (const bool guarded : {false, true}) cases.push_back({d, width, guarded});
   return cases;
 }
 INSTANTIATE_TEST_SUITE_P(All, HostCopies, ::testing::ValuesIn(copy_cases()), [](const auto& info) {
-  return std::string(text(info.param.dtype)) + "x" + std::to_string(info.param.width) + (info.param.is_guarded ? "guarded" : "");
+  return std::string(text(info.param.dtype)) + "x" + std::to_string(info.param.width) +
+         (info.param.is_guarded ? "guarded" : "");
 });
 
 TEST(HostInstructions, HalfAndBfloat16BitsSurviveAMove) {
@@ -212,7 +225,9 @@ TEST(HostInstructions, ReducedFloatsRoundAfterEachOp) {
   const ValueId one = number(k, 1, Dtype::kBfloat16);
   const ValueId v = k.op(OpKind::kAdd, {k.op(OpKind::kAdd, {s, one}, Dtype::kBfloat16), one}, Dtype::kBfloat16);
   const ValueId tv = k.op(OpKind::kCast, {k.mul(t, k.index(0))}, Dtype::kBfloat16);
-  const ValueId w = k.op(OpKind::kAdd, {k.op(OpKind::kAdd, {k.op(OpKind::kAdd, {s, tv}, Dtype::kBfloat16), one}, Dtype::kBfloat16), one}, Dtype::kBfloat16);
+  const ValueId w = k.op(
+      OpKind::kAdd, {k.op(OpKind::kAdd, {k.op(OpKind::kAdd, {s, tv}, Dtype::kBfloat16), one}, Dtype::kBfloat16), one},
+      Dtype::kBfloat16);
   k.store(y, t, k.op(OpKind::kWhere, {k.less(t, k.index(1)), v, w}, Dtype::kBfloat16));
   expect_clean(k.run({.block = {2, 1, 1}}));
   EXPECT_EQ(k.values<uint16_t>("y"), (std::vector<uint16_t>{0x4380, 0x4380}));
@@ -236,7 +251,8 @@ struct Point {
 };
 std::vector<Point> points_of(const LaunchDims& dims) {
   std::vector<Point> points;
-  const std::array<int64_t, 6> extents = {dims.block[0], dims.block[1], dims.block[2], dims.grid[0], dims.grid[1], dims.grid[2]};
+  const std::array<int64_t, 6> extents = {dims.block[0], dims.block[1], dims.block[2],
+                                          dims.grid[0],  dims.grid[1],  dims.grid[2]};
   int64_t total = 1;
   for (const int64_t e : extents) total *= e;
   for (int64_t i = 0; i < total; ++i) {
@@ -252,14 +268,16 @@ std::vector<Point> points_of(const LaunchDims& dims) {
 }
 ValueId linear_thread(HostKernel& k) {
   ValueId linear = k.index(0), scale = k.index(1);
-  for (const ParallelType p : {ParallelType::kBlockX, ParallelType::kBlockY, ParallelType::kBlockZ, ParallelType::kGridX, ParallelType::kGridY, ParallelType::kGridZ}) {
+  for (const ParallelType p : {ParallelType::kBlockX, ParallelType::kBlockY, ParallelType::kBlockZ,
+                               ParallelType::kGridX, ParallelType::kGridY, ParallelType::kGridZ}) {
     linear = k.add(linear, k.mul(scale, k.thread(OpKind::kThreadIndex, p)));
     scale = k.mul(scale, k.thread(OpKind::kThreadCount, p));
   }
   return linear;
 }
 
-// Reduces i · 7 mod 11 − 3 over `threads`, leaving out every fourth thread, and compares each thread that gets a result.
+// Reduces i · 7 mod 11 − 3 over `threads`, leaving out every fourth thread, and compares each thread that gets a
+// result.
 void check_reduction(bool is_grid, ReduceOp op, const Threads& threads, bool all, const LaunchDims& dims) {
   const std::vector<Point> points = points_of(dims);
   const auto n = static_cast<int64_t>(points.size());
@@ -271,16 +289,22 @@ void check_reduction(bool is_grid, ReduceOp op, const Threads& threads, bool all
   const int64_t block = dims.block[0] * dims.block[1] * dims.block[2];
   const ValueId w = is_grid ? k.output<int32_t>("w", n) : k.shared(Dtype::kInt32, block);
   const ValueId i = linear_thread(k);
-  const ValueId takes_part = k.op(OpKind::kNe, {k.op(OpKind::kMod, {i, k.index(4)}, Dtype::kIndex), k.index(1)}, Dtype::kBool);
+  const ValueId takes_part =
+      k.op(OpKind::kNe, {k.op(OpKind::kMod, {i, k.index(4)}, Dtype::kIndex), k.index(1)}, Dtype::kBool);
   const int64_t neutral = op == ReduceOp::kSum ? 0 : op == ReduceOp::kProd ? 1 : op == ReduceOp::kMin ? 1000 : -1000;
   Attrs attrs = reduce_attrs(op, threads, all);
   if (is_grid) attrs.set(AttrKey::kSlot, int64_t{1});
-  const ValueId r = k.op(is_grid ? OpKind::kGridReduce : OpKind::kBlockReduce,
-                         {k.load(x, i), constant(k.g, Dtype::kInt32, from_int64(Dtype::kInt32, neutral)), w, takes_part, counters}, Dtype::kInt32, attrs);
+  const ValueId r =
+      k.op(is_grid ? OpKind::kGridReduce : OpKind::kBlockReduce,
+           {k.load(x, i), constant(k.g, Dtype::kInt32, from_int64(Dtype::kInt32, neutral)), w, takes_part, counters},
+           Dtype::kInt32, attrs);
   k.store(y, i, r);
   expect_clean(k.run(dims));
   const std::vector<int32_t> got = k.values<int32_t>("y");
-  const auto slot = [](ParallelType p) { return p >= ParallelType::kBlockX ? static_cast<size_t>(p) - static_cast<size_t>(ParallelType::kBlockX) : 3 + static_cast<size_t>(p) - static_cast<size_t>(ParallelType::kGridX); };
+  const auto slot = [](ParallelType p) {
+    return p >= ParallelType::kBlockX ? static_cast<size_t>(p) - static_cast<size_t>(ParallelType::kBlockX)
+                                      : 3 + static_cast<size_t>(p) - static_cast<size_t>(ParallelType::kGridX);
+  };
   for (size_t a = 0; a < points.size(); ++a) {
     bool gets_result = true;
     for (const ParallelType p : threads) gets_result &= all || points[a].at[slot(p)] == 0;
@@ -295,7 +319,10 @@ void check_reduction(bool is_grid, ReduceOp op, const Threads& threads, bool all
       }
       if (!is_same || b % 4 == 1) continue;
       const int64_t v = points[b].value;
-      want = op == ReduceOp::kSum ? want + v : op == ReduceOp::kProd ? static_cast<int32_t>(want * v) : op == ReduceOp::kMin ? std::min(want, v) : std::max(want, v);
+      want = op == ReduceOp::kSum    ? want + v
+             : op == ReduceOp::kProd ? static_cast<int32_t>(want * v)
+             : op == ReduceOp::kMin  ? std::min(want, v)
+                                     : std::max(want, v);
     }
     EXPECT_EQ(got[a], want) << "thread " << a;
   }
@@ -304,16 +331,18 @@ TEST(HostInstructions, BlockReduce) {
   const LaunchDims dims = {.grid = {2, 1, 1}, .block = {5, 3, 2}, .shared_bytes = 1024};
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMin, ReduceOp::kMax})
     for (const bool all : {false, true})
-      for (const Threads& threads : {Threads{ParallelType::kBlockX}, Threads{ParallelType::kBlockY}, Threads{ParallelType::kBlockZ},
-                                     Threads{ParallelType::kBlockX, ParallelType::kBlockZ},
-                                     Threads{ParallelType::kBlockX, ParallelType::kBlockY, ParallelType::kBlockZ}})
+      for (const Threads& threads :
+           {Threads{ParallelType::kBlockX}, Threads{ParallelType::kBlockY}, Threads{ParallelType::kBlockZ},
+            Threads{ParallelType::kBlockX, ParallelType::kBlockZ},
+            Threads{ParallelType::kBlockX, ParallelType::kBlockY, ParallelType::kBlockZ}})
         check_reduction(false, op, threads, all, dims);
 }
 TEST(HostInstructions, GridReduce) {
   const LaunchDims dims = {.grid = {3, 2, 2}, .block = {4, 3, 1}, .shared_bytes = 0};
   for (const bool all : {false, true})
     for (const Threads& threads : {Threads{ParallelType::kGridX}, Threads{ParallelType::kGridY, ParallelType::kBlockX},
-                                   Threads{ParallelType::kGridX, ParallelType::kGridY, ParallelType::kGridZ, ParallelType::kBlockX, ParallelType::kBlockY}})
+                                   Threads{ParallelType::kGridX, ParallelType::kGridY, ParallelType::kGridZ,
+                                           ParallelType::kBlockX, ParallelType::kBlockY}})
       for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMax}) check_reduction(true, op, threads, all, dims);
 }
 TEST(HostInstructions, BlockReduceWelford) {
@@ -324,13 +353,15 @@ TEST(HostInstructions, BlockReduceWelford) {
     for (size_t i = 0; i < n; ++i) values[i] = 100 + static_cast<float>(i * i % 13);
     const ValueId x = k.input<float>("x", values);
     const ValueId avg = k.output<float>("avg", 1), m2 = k.output<float>("m2", 1), count = k.output<int64_t>("n", 1);
-    const ValueId wa = k.shared(Dtype::kFloat, 37), wm = k.shared(Dtype::kFloat, 37, 160), wn = k.shared(count_dtype, 37, 320);
+    const ValueId wa = k.shared(Dtype::kFloat, 37), wm = k.shared(Dtype::kFloat, 37, 160),
+                  wn = k.shared(count_dtype, 37, 320);
     const ValueId t = k.thread_x();
     const auto num = [&](int64_t v, Dtype d) { return constant(k.g, d, from_int64(d, v)); };
-    const auto r = k.many(OpKind::kBlockReduce,
-                          {k.load(x, t), number(k, 0), num(1, count_dtype), number(k, 0), number(k, 0), num(0, count_dtype), wa, wm, wn,
-                           k.op(OpKind::kNe, {t, k.index(36)}, Dtype::kBool), ValueId()},
-                          {Dtype::kFloat, Dtype::kFloat, count_dtype}, reduce_attrs(ReduceOp::kWelford, {ParallelType::kBlockX}, true));
+    const auto r = k.many(
+        OpKind::kBlockReduce,
+        {k.load(x, t), number(k, 0), num(1, count_dtype), number(k, 0), number(k, 0), num(0, count_dtype), wa, wm, wn,
+         k.op(OpKind::kNe, {t, k.index(36)}, Dtype::kBool), ValueId()},
+        {Dtype::kFloat, Dtype::kFloat, count_dtype}, reduce_attrs(ReduceOp::kWelford, {ParallelType::kBlockX}, true));
     k.begin_if(k.less(t, k.index(1)));
     k.store(avg, k.index(0), r[0]);
     k.store(m2, k.index(0), r[1]);
@@ -366,7 +397,8 @@ TEST(HostInstructions, WorkspaceIsTooSmallOrRead) {
     const ValueId t = k.thread_x();
     const ValueId w = k.shared(Dtype::kFloat, is_small ? 7 : 8);
     if (!is_small) k.store(w, t, number(k, 1));
-    k.op(OpKind::kBlockReduce, {to_float(k, t), number(k, 0), w, {}, {}}, Dtype::kFloat, reduce_attrs(ReduceOp::kSum, {ParallelType::kBlockX}, true));
+    k.op(OpKind::kBlockReduce, {to_float(k, t), number(k, 0), w, {}, {}}, Dtype::kFloat,
+         reduce_attrs(ReduceOp::kSum, {ParallelType::kBlockX}, true));
     k.store(y, t, k.load(w, t));
     const HostResult r = k.run({.block = {8, 1, 1}, .shared_bytes = 64});
     ASSERT_TRUE(r.finding);
@@ -381,7 +413,9 @@ TEST(HostInstructions, BlockBroadcast) {
   Attrs attrs;
   attrs.set(AttrKey::kThreads, std::vector<int64_t>{static_cast<int64_t>(ParallelType::kBlockX)});
   const ValueId zero = constant(k.g, Dtype::kInt32, {});
-  k.store(y, t, k.op(OpKind::kBlockBroadcast, {k.op(OpKind::kCast, {t}, Dtype::kInt32), zero, w, {}, {}}, Dtype::kInt32, attrs));
+  k.store(
+      y, t,
+      k.op(OpKind::kBlockBroadcast, {k.op(OpKind::kCast, {t}, Dtype::kInt32), zero, w, {}, {}}, Dtype::kInt32, attrs));
   expect_clean(k.run({.block = {4, 3, 1}, .shared_bytes = 64}));
   EXPECT_EQ(k.values<int32_t>("y"), (std::vector<int32_t>{0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8}));
 }
@@ -400,12 +434,14 @@ TEST(HostInstructions, GridBarrierInALoop) {
   k.store(a, i, k.load(b, i));
   const HostResult r = k.run({.grid = {3, 1, 1}, .block = {8, 1, 1}}, {.threads = 4});
   expect_clean(r);
-  for (int32_t e = 0; e < 24; ++e) EXPECT_EQ(k.values<int32_t>("a")[static_cast<size_t>(e)], e);  // three rounds of 8 are a whole turn
+  for (int32_t e = 0; e < 24; ++e)
+    EXPECT_EQ(k.values<int32_t>("a")[static_cast<size_t>(e)], e);  // three rounds of 8 are a whole turn
 }
 TEST(HostInstructions, GridBarrierIsNeeded) {
   for (const bool has_barrier : {true, false}) {
     HostKernel k;
-    const ValueId a = k.output<int32_t>("a", 24), b = k.output<int32_t>("b", 24), counters = k.input<uint32_t>("c", {0});
+    const ValueId a = k.output<int32_t>("a", 24), b = k.output<int32_t>("b", 24),
+                  counters = k.input<uint32_t>("c", {0});
     const ValueId i = k.global_thread();
     k.store(a, i, k.op(OpKind::kCast, {i}, Dtype::kInt32));
     if (has_barrier)
@@ -429,8 +465,10 @@ TEST(HostInstructions, WelfordCombine) {
   const ValueId t = k.thread_x();
   const ValueId n1 = k.op(OpKind::kMod, {t, k.index(3)}, Dtype::kIndex);  // 0, 1, 2
   const auto num = [&](double v) { return number(k, v, Dtype::kDouble); };
-  const auto r = k.many(OpKind::kWelfordCombine, {num(3), num(0.5), n1, num(7), num(1), k.index(0)}, {Dtype::kDouble, Dtype::kDouble, Dtype::kIndex});
-  const auto s = k.many(OpKind::kWelfordCombine, {num(3), num(0.5), k.index(2), num(7), num(1), k.index(6)}, {Dtype::kDouble, Dtype::kDouble, Dtype::kIndex});
+  const auto r = k.many(OpKind::kWelfordCombine, {num(3), num(0.5), n1, num(7), num(1), k.index(0)},
+                        {Dtype::kDouble, Dtype::kDouble, Dtype::kIndex});
+  const auto s = k.many(OpKind::kWelfordCombine, {num(3), num(0.5), k.index(2), num(7), num(1), k.index(6)},
+                        {Dtype::kDouble, Dtype::kDouble, Dtype::kIndex});
   k.store(y, t, r[0]);
   k.store(y, k.add(t, k.index(3)), k.op(OpKind::kCast, {r[2]}, Dtype::kDouble));
   const RegionId outer = k.begin_if(k.less(t, k.index(1)));
@@ -443,8 +481,8 @@ TEST(HostInstructions, WelfordCombine) {
 TEST(HostInstructions, CountsAreKernelOpsTimesThreads) {
   HostKernel k;
   const ValueId y = k.output<float>("y", 8);
-  const ValueId t = k.thread_x();                              // 8
-  k.begin_if(k.less(t, k.index(3)));                           // 8 + 8
+  const ValueId t = k.thread_x();                                    // 8
+  k.begin_if(k.less(t, k.index(3)));                                 // 8 + 8
   k.store(y, t, k.op(OpKind::kExp, {number(k, 1)}, Dtype::kFloat));  // 3 + 3, the exp dispatched once
   const HostResult r = k.run({.block = {8, 1, 1}});
   EXPECT_EQ(r.thread_instructions, 8 + 8 + 8 + 3 + 3);

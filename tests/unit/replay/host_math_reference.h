@@ -1,5 +1,5 @@
-// What scalar ops give, computed plainly: integers in 128 bits, floats in long double or, where a formula rounds at each step, in
-// the computation dtype. For elements where several results are right: how many units in the last place.
+// What scalar ops give, computed plainly: integers in 128 bits, floats in long double or, where a formula rounds at
+// each step, in the computation dtype. For elements where several results are right: how many units in the last place.
 #pragma once
 
 #include <cmath>
@@ -224,7 +224,6 @@ bool truth_reference(OpKind kind, C a, C b) {
 
 __extension__ using Wide = __int128;
 
-
 // Before it wraps to the dtype, which has so many bits.
 inline Wide integer_reference(OpKind kind, Wide a, Wide b, Wide c, Wide d, int bits, bool is_signed) {
   const auto absolute = [](Wide v) { return v < 0 ? -v : v; };
@@ -311,7 +310,8 @@ inline Wide integer_reference(OpKind kind, Wide a, Wide b, Wide c, Wide d, int b
     case OpKind::kThreshold:
       return a <= b ? c : a;
     case OpKind::kAddcmul:
-      return static_cast<Wide>(static_cast<uint64_t>(a) + static_cast<uint64_t>(d) * static_cast<uint64_t>(b) * static_cast<uint64_t>(c));
+      return static_cast<Wide>(static_cast<uint64_t>(a) +
+                               static_cast<uint64_t>(d) * static_cast<uint64_t>(b) * static_cast<uint64_t>(c));
     default:
       return 0;
   }

@@ -15,17 +15,22 @@ std::vector<double> boundary_numbers(Dtype d) {
   if (is_boolean(d)) return {0, 1};
   if (is_integer(d)) return {};
   const bool is_half = d == Dtype::kHalf;
-  const double tiny = d == Dtype::kDouble ? 0x1p-1022 : is_half ? 0x1p-14 : d == Dtype::kFloat8E4m3 ? 0x1p-6 : d == Dtype::kFloat8E5m2 ? 0x1p-14 : 0x1p-126;
-  const double huge = d == Dtype::kDouble                               ? 0x1.fffffffffffffp1023
-                      : d == Dtype::kFloat                              ? 0x1.fffffep127
-                      : d == Dtype::kBfloat16                           ? 0x1.fep127
-                      : d == Dtype::kFloat8E4m3                         ? 448.0
-                      : d == Dtype::kFloat8E5m2                         ? 57344.0
-                      : is_half                                         ? 65504.0
-                                                                        : 1.0;
-  std::vector<double> values = {0,    1,   0.5,  0.75, 1.5,  2,    3,    7,      0.1,  0.7,    0.99,  1.01, 10,   20.5, 44.25, 88.25,
-                                88.7, 89,  90,   103,  104,  127,  128,  709.25, 710,  744.25, 1e-3,  1e-5, 1e-9, 1e5,  1e10,  3.1415926,
-                                1e18, 2.5, 1e38, 3e38, 4e15, 1e-38, 1e-40, 1e200, 1e300, 1e-300, 1.9999, 0.25, tiny, tiny / 4, huge};
+  const double tiny = d == Dtype::kDouble       ? 0x1p-1022
+                      : is_half                 ? 0x1p-14
+                      : d == Dtype::kFloat8E4m3 ? 0x1p-6
+                      : d == Dtype::kFloat8E5m2 ? 0x1p-14
+                                                : 0x1p-126;
+  const double huge = d == Dtype::kDouble       ? 0x1.fffffffffffffp1023
+                      : d == Dtype::kFloat      ? 0x1.fffffep127
+                      : d == Dtype::kBfloat16   ? 0x1.fep127
+                      : d == Dtype::kFloat8E4m3 ? 448.0
+                      : d == Dtype::kFloat8E5m2 ? 57344.0
+                      : is_half                 ? 65504.0
+                                                : 1.0;
+  std::vector<double> values = {
+      0,    1,   0.5,  0.75, 1.5,  2,     3,     7,      0.1,   0.7,    0.99,   1.01, 10,   20.5,     44.25, 88.25,
+      88.7, 89,  90,   103,  104,  127,   128,   709.25, 710,   744.25, 1e-3,   1e-5, 1e-9, 1e5,      1e10,  3.1415926,
+      1e18, 2.5, 1e38, 3e38, 4e15, 1e-38, 1e-40, 1e200,  1e300, 1e-300, 1.9999, 0.25, tiny, tiny / 4, huge};
   if (has_infinity(d)) values.push_back(std::numeric_limits<double>::infinity());
   for (size_t i = 0, n = values.size(); i < n; ++i) values.push_back(-values[i]);
   values.push_back(std::numeric_limits<double>::quiet_NaN());
@@ -41,9 +46,29 @@ std::vector<ConstantBits> boundary_values(Dtype d) {
   if (is_integer(d)) {
     const int width = d == Dtype::kIndex ? 31 : bits(d);  // index arithmetic that leaves 64 bits is a finding
     const int64_t top = is_signed(d) ? (width == 64 ? INT64_MAX : (int64_t{1} << (width - 1)) - 1) : -1;
-    for (const int64_t v : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3}, int64_t{5}, int64_t{7}, int64_t{8}, int64_t{12}, int64_t{31}, int64_t{32},
-                            int64_t{63}, int64_t{64}, int64_t{100}, int64_t{-1}, int64_t{-2}, int64_t{-3}, int64_t{-7}, int64_t{-8}, int64_t{-100}, top, top - 1,
-                            is_signed(d) ? -top - 1 : 1, is_signed(d) ? -top : 1})
+    for (const int64_t v : {int64_t{0},
+                            int64_t{1},
+                            int64_t{2},
+                            int64_t{3},
+                            int64_t{5},
+                            int64_t{7},
+                            int64_t{8},
+                            int64_t{12},
+                            int64_t{31},
+                            int64_t{32},
+                            int64_t{63},
+                            int64_t{64},
+                            int64_t{100},
+                            int64_t{-1},
+                            int64_t{-2},
+                            int64_t{-3},
+                            int64_t{-7},
+                            int64_t{-8},
+                            int64_t{-100},
+                            top,
+                            top - 1,
+                            is_signed(d) ? -top - 1 : 1,
+                            is_signed(d) ? -top : 1})
       add(from_int64(d, v));
     return result;
   }
@@ -66,7 +91,8 @@ ConstantBits bits_at(const std::byte* data, Dtype d, int64_t element) {
     std::memcpy(&b.high, at + size / 2, size / 2);
   } else {
     std::memcpy(&b.low, at, size);
-    if (is_signed(d) && size < 8) b.low = static_cast<uint64_t>(static_cast<int64_t>(b.low << (64 - 8 * size)) >> (64 - 8 * size));
+    if (is_signed(d) && size < 8)
+      b.low = static_cast<uint64_t>(static_cast<int64_t>(b.low << (64 - 8 * size)) >> (64 - 8 * size));
   }
   return b;
 }
@@ -126,7 +152,8 @@ Sweep sweep(ScalarOps ops, Dtype d) {
     args.push_back(HostArgument::memory(to, s.results[o].data(), s.elements, written[o]));
   }
   args.push_back(HostArgument::scalar(Dtype::kIndex, from_int64(Dtype::kIndex, s.elements)));
-  const HostResult r = run_kernel(compile_bytecode(s.ops.kernel), {.grid = {(s.elements + 127) / 128, 1, 1}, .block = {128, 1, 1}}, args);
+  const HostResult r = run_kernel(compile_bytecode(s.ops.kernel),
+                                  {.grid = {(s.elements + 127) / 128, 1, 1}, .block = {128, 1, 1}}, args);
   expect_clean(r);
   for (const auto& w : written) EXPECT_EQ(std::count(w.begin(), w.end(), 1), s.elements);
   return s;
@@ -150,17 +177,19 @@ void expect_near(const Sweep& s, size_t o, size_t e, Dtype operand_dtype, const 
   const ConstantBits got = bits_at(s.results[o].data(), d, static_cast<int64_t>(e));
   const ConstantBits want = from_double(d, static_cast<double>(reference.value));
   if (is_nan_value(d, want) || is_nan_value(d, got)) {
-    EXPECT_EQ(is_nan_value(d, want), is_nan_value(d, got)) << case_text(s, o, e, operand_dtype) << " gives " << to_double(d, got);
+    EXPECT_EQ(is_nan_value(d, want), is_nan_value(d, got))
+        << case_text(s, o, e, operand_dtype) << " gives " << to_double(d, got);
     return;
   }
   const bool is_zero_pair = to_double(d, got) == 0 && to_double(d, want) == 0;
   const int64_t distance = std::abs(ordinal(d, got) - ordinal(d, want));
-  // A result within b ulp of the exact value is at most ⌈b⌉ places from the rounded one; one computed in float and rounded to a
-  // narrower dtype at most 1.
+  // A result within b ulp of the exact value is at most ⌈b⌉ places from the rounded one; one computed in float and
+  // rounded to a narrower dtype at most 1.
   const double allowed = reference.ulps == 0 ? 0 : is_reduced_float(d) ? 1 : std::ceil(reference.ulps);
   if (is_zero_pair || distance <= allowed) return;
   if (std::abs(to_double(d, got) - static_cast<double>(reference.value)) <= reference.absolute) return;
-  ADD_FAILURE() << case_text(s, o, e, operand_dtype) << " gives " << to_double(d, got) << ", not " << to_double(d, want) << ", " << distance << " ulp off";
+  ADD_FAILURE() << case_text(s, o, e, operand_dtype) << " gives " << to_double(d, got) << ", not " << to_double(d, want)
+                << ", " << distance << " ulp off";
 }
 
 class HostMath : public ::testing::TestWithParam<Dtype> {};
@@ -207,8 +236,8 @@ void check_integers(const Sweep& s, Dtype d) {
       } else if (is_boolean(d)) {
         Wide want = integer_reference(out.kind, x[0], x[1], x[2], x[3], 32, true);
         if (out.kind == OpKind::kBitwiseNot) want = x[0] == 0;
-        if (row_of(out.kind).text.starts_with("is") || row_of(out.kind).text.starts_with("logical") || out.kind == OpKind::kSignbit ||
-            (out.kind >= OpKind::kEq && out.kind <= OpKind::kGe))
+        if (row_of(out.kind).text.starts_with("is") || row_of(out.kind).text.starts_with("logical") ||
+            out.kind == OpKind::kSignbit || (out.kind >= OpKind::kEq && out.kind <= OpKind::kGe))
           want = truth_reference<Wide>(out.kind, x[0], x[1]);
         EXPECT_EQ(to_int64(out.dtype, got), want != 0) << case_text(s, o, e, d);
       } else {
@@ -238,15 +267,19 @@ void check_complex(const Sweep& s, Dtype d) {
       const auto same = [&](std::complex<T> want) {
         const std::complex<double> z = to_complex(d, got);
         const auto part = [](double g, T w) { return std::isnan(w) ? std::isnan(g) : g == static_cast<double>(w); };
-        EXPECT_TRUE(part(z.real(), want.real()) && part(z.imag(), want.imag())) << case_text(s, o, e, d) << " gives " << z;
+        EXPECT_TRUE(part(z.real(), want.real()) && part(z.imag(), want.imag()))
+            << case_text(s, o, e, d) << " gives " << z;
       };
       // Normwise, where nothing overflows on the way.
       const auto close = [&](std::complex<T> a, std::complex<T> b) {
         const std::complex<long double> want = std::complex<long double>(a) / std::complex<long double>(b);
         const long double size = std::abs(want);
-        if (!(size < std::numeric_limits<T>::max() && size > std::numeric_limits<T>::min() && std::isfinite(std::abs(b)) && std::isfinite(std::abs(a)))) return;
+        if (!(size < std::numeric_limits<T>::max() && size > std::numeric_limits<T>::min() &&
+              std::isfinite(std::abs(b)) && std::isfinite(std::abs(a))))
+          return;
         const std::complex<double> z = to_complex(d, got);
-        EXPECT_LE(std::abs(std::complex<long double>(z) - want), 8 * std::numeric_limits<T>::epsilon() * size) << case_text(s, o, e, d);
+        EXPECT_LE(std::abs(std::complex<long double>(z) - want), 8 * std::numeric_limits<T>::epsilon() * size)
+            << case_text(s, o, e, d);
       };
       switch (out.kind) {
         case OpKind::kSet:
@@ -344,7 +377,8 @@ TEST_P(HostMath, EveryCastAtBoundaryValues) {
       const Dtype to = s.ops.outputs[o].dtype;
       const ConstantBits got = bits_at(s.results[o].data(), to, static_cast<int64_t>(e));
       const ConstantBits want = convert(d, s.operands[0][e], to);
-      const bool both_nan = (is_floating(to) || is_complex(to)) && std::isnan(to_double(to, got)) && std::isnan(to_double(to, want));
+      const bool both_nan =
+          (is_floating(to) || is_complex(to)) && std::isnan(to_double(to, got)) && std::isnan(to_double(to, want));
       if (!both_nan) {
         ASSERT_EQ(got, want) << case_text(s, o, e, d) << " to " << text(to);
       }
@@ -363,7 +397,8 @@ TEST(HostMathRefusals, StorageOnlyDtypes) {
   k.store(y, t, k.op(OpKind::kSet, {k.load(x, t)}, Dtype::kFloat8E8m0));
   expect_clean(k.run({.block = {4, 1, 1}}));
   EXPECT_EQ(k.values<uint8_t>("y"), (std::vector<uint8_t>{0x12, 0xff, 0x80, 7}));
-  for (const auto& [kind, to] : {std::pair{OpKind::kAdd, Dtype::kFloat8E8m0}, std::pair{OpKind::kCast, Dtype::kFloat}}) {
+  for (const auto& [kind, to] :
+       {std::pair{OpKind::kAdd, Dtype::kFloat8E8m0}, std::pair{OpKind::kCast, Dtype::kFloat}}) {
     HostKernel bad;
     const ValueId z = bad.input<uint8_t>("z", {1}, Dtype::kFloat8E8m0);
     const ValueId v = bad.load(z, bad.index(0));

@@ -6,10 +6,9 @@
 //   HostResult r = k.run({.block = {3, 1, 1}});  k.values<float>("y")
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <deque>
+#include <gtest/gtest.h>
 #include <map>
 
 #include "codegen/bytecode.h"

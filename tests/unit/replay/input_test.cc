@@ -1,25 +1,30 @@
 // Inputs from their specs: layouts, generators, and the form of the command line.
-#include <gtest/gtest.h>
+#include "replay/input.h"
 
 #include <cmath>
+#include <gtest/gtest.h>
 #include <set>
 
 #include "ir/numeric.h"
 #include "ir/parse.h"
 #include "ir/print.h"
-#include "replay/input.h"
 #include "tests/support/expect_error.h"
 
 namespace fusebox {
 namespace {
 
-TensorData made(const std::string& spec, int threads = 0) { return make_argument(parse_input_spec("x", spec), threads).tensor; }
-double number(const TensorData& t, std::vector<int64_t> index) { return to_double(t.dtype, load_element(t, position_of(t, index))); }
+TensorData made(const std::string& spec, int threads = 0) {
+  return make_argument(parse_input_spec("x", spec), threads).tensor;
+}
+double number(const TensorData& t, std::vector<int64_t> index) {
+  return to_double(t.dtype, load_element(t, position_of(t, index)));
+}
 
 TEST(Input, ElementsAreTheSameInEveryLayout) {
   const TensorData plain = made("f32[5, 7] normal seed 3");
-  for (const char* layout : {"f32[5, 7] strides [14, 2] offset 3 normal seed 3", "f32[5, 7] strides [1, 5] normal seed 3",
-                             "f32[5, 7] strides [7, 1] offset 64 normal seed 3"}) {
+  for (const char* layout :
+       {"f32[5, 7] strides [14, 2] offset 3 normal seed 3", "f32[5, 7] strides [1, 5] normal seed 3",
+        "f32[5, 7] strides [7, 1] offset 64 normal seed 3"}) {
     const TensorData t = made(layout);
     for (int64_t i = 0; i < 5; ++i)
       for (int64_t j = 0; j < 7; ++j) EXPECT_EQ(number(t, {i, j}), number(plain, {i, j})) << layout;
@@ -37,7 +42,8 @@ TEST(Input, TheBitsNeverChange) {
 }
 
 TEST(Input, ThreadsChangeNothing) {
-  for (const char* spec : {"f32[300, 41] normal seed 3", "bf16[300, 41] strides [100, 2] boundary seed 1", "i8[300, 41] strides [0, 1] integers -5.0 6.0"})
+  for (const char* spec : {"f32[300, 41] normal seed 3", "bf16[300, 41] strides [100, 2] boundary seed 1",
+                           "i8[300, 41] strides [0, 1] integers -5.0 6.0"})
     EXPECT_EQ(digest(made(spec, 1)), digest(made(spec, 7))) << spec;
 }
 
@@ -52,7 +58,8 @@ TEST(Input, BroadcastsHaveOneElement) {
 
 TEST(Input, WhatLiesBetweenElementsIsPoison) {
   const TensorData t = made("f32[3] strides [2] offset 1 constant 1.0 1.0");
-  for (int64_t i = 0; i < t.storage_elems; ++i) EXPECT_EQ(std::isnan(to_double(t.dtype, load_element(t, i))), i % 2 == 0) << i;
+  for (int64_t i = 0; i < t.storage_elems; ++i)
+    EXPECT_EQ(std::isnan(to_double(t.dtype, load_element(t, i))), i % 2 == 0) << i;
   EXPECT_EQ(reinterpret_cast<uintptr_t>(t.storage.get()) % kStorageAlign, 0u);
   EXPECT_EQ(made("f32[0, 5] normal").storage_elems, 0);
 }
@@ -95,7 +102,9 @@ TEST(Input, BoundaryValuesOfEveryDtype) {
   }
   for (Dtype d : {Dtype::kHalf, Dtype::kBfloat16, Dtype::kFloat, Dtype::kDouble}) {
     const auto values = boundary_values(d);
-    const auto has = [&](auto predicate) { return std::any_of(values.begin(), values.end(), [&](ConstantBits b) { return predicate(to_double(d, b)); }); };
+    const auto has = [&](auto predicate) {
+      return std::any_of(values.begin(), values.end(), [&](ConstantBits b) { return predicate(to_double(d, b)); });
+    };
     EXPECT_TRUE(has([](double v) { return v == 0 && std::signbit(v); })) << text(d);
     EXPECT_TRUE(has([](double v) { return std::isnan(v); }) && has([](double v) { return v == -INFINITY; })) << text(d);
   }

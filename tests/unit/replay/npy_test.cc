@@ -1,15 +1,15 @@
 // .npy files: what NumPy writes is read, what is written NumPy reads, and damaged bytes are refused.
-#include <gtest/gtest.h>
+#include "replay/npy.h"
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <gtest/gtest.h>
 
 #include "ir/numeric.h"
 #include "ir/parse.h"
 #include "replay/file.h"
 #include "replay/input.h"
-#include "replay/npy.h"
 #include "tests/support/expect_error.h"
 
 namespace fusebox {
@@ -39,7 +39,9 @@ TEST(Npy, EveryDtypeComesBack) {
       ASSERT_EQ(back.shape, t.shape) << row.text;
       for (int64_t i = 0; i < element_count(t.shape); ++i) {
         const ConstantBits a = load_element(t, i), b = load_element(back, i);
-        const bool both_nan = !is_integer(row.dtype) && !is_boolean(row.dtype) && to_double(row.dtype, a) != to_double(row.dtype, a) && to_double(row.dtype, b) != to_double(row.dtype, b);
+        const bool both_nan = !is_integer(row.dtype) && !is_boolean(row.dtype) &&
+                              to_double(row.dtype, a) != to_double(row.dtype, a) &&
+                              to_double(row.dtype, b) != to_double(row.dtype, b);
         EXPECT_TRUE(a == b || both_nan) << row.text << " " << to_double(row.dtype, a);
       }
     }
@@ -47,7 +49,8 @@ TEST(Npy, EveryDtypeComesBack) {
 }
 
 TEST(Npy, LayoutsAreWrittenRowMajor) {
-  const TensorData plain = made("f32[3, 4] normal seed 1"), odd = made("f32[3, 4] strides [2, 7] offset 5 normal seed 1");
+  const TensorData plain = made("f32[3, 4] normal seed 1"),
+                   odd = made("f32[3, 4] strides [2, 7] offset 5 normal seed 1");
   EXPECT_EQ(format_npy(plain), format_npy(odd));
   EXPECT_EQ(format_npy(plain).size() % 64, 48u);  // the elements start at a multiple of 64
 }
@@ -55,11 +58,17 @@ TEST(Npy, LayoutsAreWrittenRowMajor) {
 TEST(Npy, ReadsWhatNumpyWrites) {
   const float numbers[] = {1, 2, 3, 4, 5, 6};
   std::string elements(reinterpret_cast<const char*>(numbers), sizeof numbers);
-  const TensorData t = parse_npy(file_of("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", elements), {}, "t");
+  const TensorData t =
+      parse_npy(file_of("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", elements), {}, "t");
   EXPECT_EQ(t.strides, (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(to_double(t.dtype, load_element(t, position_of(t, std::vector<int64_t>{1, 2}))), 6);
-  EXPECT_EQ(parse_npy(file_of("{\"shape\": (6,), \"fortran_order\": False, \"descr\": \"<f4\"}", elements, 2), Dtype::kBfloat16, "t").dtype, Dtype::kBfloat16);
-  EXPECT_EQ(parse_npy(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': ()}", elements.substr(0, 4)), {}, "t").rank(), 0u);
+  EXPECT_EQ(parse_npy(file_of("{\"shape\": (6,), \"fortran_order\": False, \"descr\": \"<f4\"}", elements, 2),
+                      Dtype::kBfloat16, "t")
+                .dtype,
+            Dtype::kBfloat16);
+  EXPECT_EQ(parse_npy(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': ()}", elements.substr(0, 4)), {}, "t")
+                .rank(),
+            0u);
 }
 
 TEST(Npy, ValuesThatDoNotFitAreRefused) {
@@ -71,7 +80,8 @@ TEST(Npy, ValuesThatDoNotFitAreRefused) {
   testing::expect_error(ErrorCode::kBadNpy, "t.npy", read_as("f32[1] constant 0.5 0.0", Dtype::kInt32));
   testing::expect_error(ErrorCode::kBadNpy, "t.npy", read_as("i64[1] constant -1.0 0.0", Dtype::kUint8));
   testing::expect_error(ErrorCode::kBadNpy, "t.npy", read_as("i64[1] constant -1.0 0.0", Dtype::kUint64));
-  testing::expect_error(ErrorCode::kBadNpy, "t.npy", read_as("i64[1] value 9007199254740993_i64 constant", Dtype::kDouble));
+  testing::expect_error(ErrorCode::kBadNpy, "t.npy",
+                        read_as("i64[1] value 9007199254740993_i64 constant", Dtype::kDouble));
   testing::expect_error(ErrorCode::kBadNpy, "t.npy", read_as("c64[1] normal", Dtype::kFloat));
   read_as("f32[1] constant 448.0 0.0", Dtype::kFloat8E4m3)();
   read_as("i64[1] constant 255.0 0.0", Dtype::kUint8)();
@@ -94,9 +104,12 @@ TEST(Npy, DamagedBytesAreRefused) {
         EXPECT_EQ(e.code, ErrorCode::kBadNpy);
       }
     }
-  for (const char* dict : {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
-                           "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }",
-                           "{'descr': '<f4', 'fortran_order': 1, 'shape': (1,), }", "{'descr': '<f4', 'shape': (1,), }", "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x"})
+  for (const char* dict : {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }",
+                           "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
+                           "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }",
+                           "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }",
+                           "{'descr': '<f4', 'fortran_order': 1, 'shape': (1,), }", "{'descr': '<f4', 'shape': (1,), }",
+                           "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } x"})
     testing::expect_error(ErrorCode::kBadNpy, "t", [&] { parse_npy(file_of(dict, "abcd"), {}, "t"); });
 }
 
@@ -109,12 +122,15 @@ TEST(Npy, NothingHalfWrittenIsLeft) {
   write_npy(path, t);
   EXPECT_EQ(digest(read_npy(path)), digest(t));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
-  testing::expect_error(ErrorCode::kFileWrite, (folder / "no/t.npy").string(), [&] { write_npy((folder / "no/t.npy").string(), t); });
+  testing::expect_error(ErrorCode::kFileWrite, (folder / "no/t.npy").string(),
+                        [&] { write_npy((folder / "no/t.npy").string(), t); });
   // A folder in the way: the private file is removed.
   std::filesystem::create_directories(folder / "taken.npy" / "x");
-  testing::expect_error(ErrorCode::kFileWrite, (folder / "taken.npy").string(), [&] { write_npy((folder / "taken.npy").string(), t); });
+  testing::expect_error(ErrorCode::kFileWrite, (folder / "taken.npy").string(),
+                        [&] { write_npy((folder / "taken.npy").string(), t); });
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2);
-  testing::expect_error(ErrorCode::kFileRead, (folder / "none.npy").string(), [&] { read_npy((folder / "none.npy").string()); });
+  testing::expect_error(ErrorCode::kFileRead, (folder / "none.npy").string(),
+                        [&] { read_npy((folder / "none.npy").string()); });
   testing::expect_error(ErrorCode::kFileWrite, "/dev/full", [&] { write_npy("/dev/full", t); });
   std::filesystem::remove_all(folder);
 }

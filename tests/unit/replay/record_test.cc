@@ -1,9 +1,8 @@
 // Runs, and what a bundle keeps of them.
 #include "replay/record.h"
 
-#include <gtest/gtest.h>
-
 #include <cstring>
+#include <gtest/gtest.h>
 
 #include "ir/canonical.h"
 #include "ir/parse.h"
@@ -39,7 +38,8 @@ std::vector<Argument> default_arguments(const Module& m) {
 Bundle recorded(const Module& m, const std::vector<std::string>& given = {}) {
   const InputSpecs* defaults = find_input_specs(m, main_graph(m).name, "host");
   const auto arguments = make_arguments(main_graph(m), defaults, given);
-  return make_bundle(run_program(m, arguments, {}), m, recorded_inputs(main_graph(m), defaults, given, arguments), arguments);
+  return make_bundle(run_program(m, arguments, {}), m, recorded_inputs(main_graph(m), defaults, given, arguments),
+                     arguments);
 }
 
 TEST(RunProgram, GivesOutputsAndADigestForEachStage) {
@@ -60,7 +60,8 @@ TEST(RunProgram, GivesOutputsAndADigestForEachStage) {
   EXPECT_EQ(element(run.outputs[1].value.tensor), sum + sum);
   std::vector<std::string> stages;
   for (const StageDigest& d : run.digests) stages.push_back(d.name);
-  EXPECT_EQ(stages, (std::vector<std::string>{"fusion", "concretized", "segments", "scheduled", "kernel", "host", "source", "crossings", "outputs"}));
+  EXPECT_EQ(stages, (std::vector<std::string>{"fusion", "concretized", "segments", "scheduled", "kernel", "host",
+                                              "source", "crossings", "outputs"}));
 }
 
 TEST(RunProgram, LeavesTheCallersInputsAlone) {
@@ -145,7 +146,8 @@ inputs @scaled host {
 }
 )");
   const auto arguments = default_arguments(m);
-  for (const auto& inputs : {exact_inputs(main_graph(m), arguments), recorded_inputs(main_graph(m), find_input_specs(m, "scaled", "host"), {}, arguments)}) {
+  for (const auto& inputs : {exact_inputs(main_graph(m), arguments),
+                             recorded_inputs(main_graph(m), find_input_specs(m, "scaled", "host"), {}, arguments)}) {
     const Bundle b = make_bundle(run_program(m, arguments, {}), m, inputs, arguments);
     const auto again = bundle_arguments(decode_bundle(bytes_of(encode(b))));
     EXPECT_EQ(again[0].tensor.strides, (std::vector<int64_t>{8, 1}));

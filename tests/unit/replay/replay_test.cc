@@ -35,7 +35,8 @@ Bundle recorded(const RunOptions& options = {}) {
   const Module m = parse_module(kProgram);
   const InputSpecs* defaults = find_input_specs(m, "program", "host");
   const auto arguments = make_arguments(main_graph(m), defaults, {});
-  const Bundle b = make_bundle(run_program(m, arguments, options), m, recorded_inputs(main_graph(m), defaults, {}, arguments), arguments);
+  const Bundle b = make_bundle(run_program(m, arguments, options), m,
+                               recorded_inputs(main_graph(m), defaults, {}, arguments), arguments);
   return decode_bundle(bytes_of(encode(b)));
 }
 
@@ -62,7 +63,9 @@ INSTANTIATE_TEST_SUITE_P(, From, ::testing::Values(ReplayFrom::kFusion, ReplayFr
 
 TEST(Replay, OfASchedule) {
   RunOptions options;
-  options.steps = parse_steps("split %t.i0 by 2 -> o, t\ntransform_like %t to []\nparallelize %t.o on grid.x\nparallelize %t.t on block.x\nparallelize_like %t to []\n");
+  options.steps = parse_steps(
+      "split %t.i0 by 2 -> o, t\ntransform_like %t to []\nparallelize %t.o on grid.x\nparallelize %t.t on "
+      "block.x\nparallelize_like %t to []\n");
   const Bundle b = recorded(options);
   ASSERT_FALSE(b.ranks[0].failure) << b.ranks[0].failure->message;
   EXPECT_TRUE(replay(b).identical());
@@ -121,7 +124,9 @@ TEST(Replay, AnotherCompilerIsNotComparable) {
 
 TEST(Replay, RefusesUntrustedCodeAndMissingStages) {
   Bundle b = recorded();
-  const auto from = [&](ReplayFrom start, bool trust) { (void)replay(b, {.executor = {}, .from = start, .trust_artifacts = trust, .threads = 1}); };
+  const auto from = [&](ReplayFrom start, bool trust) {
+    (void)replay(b, {.executor = {}, .from = start, .trust_artifacts = trust, .threads = 1});
+  };
   expect_error(ErrorCode::kUntrusted, "artifacts", [&] { from(ReplayFrom::kSource, false); });
   expect_error(ErrorCode::kUsage, "--from source", [&] { from(ReplayFrom::kSource, true); });
   std::erase_if(b.stages, [](const StageRecord& s) { return s.stage != Stage::kFusion; });
@@ -134,8 +139,11 @@ TEST(Replay, RefusesUntrustedCodeAndMissingStages) {
 TEST(Replay, RefusesStagesOfDifferentPrograms) {
   Bundle b = recorded();
   for (StageRecord& s : b.stages)
-    if (s.stage == Stage::kHost) s.module = parse_module("host @h {\n  %n = size\n  %x = input f32[%n] global\n  output %x\n}\n");
-  expect_error(ErrorCode::kInvalidField, "stages", [&] { (void)replay(b, {.executor = {}, .from = ReplayFrom::kKernel, .trust_artifacts = false, .threads = 1}); });
+    if (s.stage == Stage::kHost)
+      s.module = parse_module("host @h {\n  %n = size\n  %x = input f32[%n] global\n  output %x\n}\n");
+  expect_error(ErrorCode::kInvalidField, "stages", [&] {
+    (void)replay(b, {.executor = {}, .from = ReplayFrom::kKernel, .trust_artifacts = false, .threads = 1});
+  });
 }
 
 TEST(TextDiff, ShowsWhatChangedWithItsSurroundings) {
