@@ -15,11 +15,8 @@ constexpr const char* kLayouts[] = {"contiguous", "permuted", "padded", "broadca
 
 class Maker {
  public:
-  OpCases run() {
-    for (const OpRow& row : op_rows()) {
-      if (!row.at(Level::kMath)) continue;
-      for (const DtypeRow& d : dtype_rows()) of(row.kind, d.dtype);
-    }
+  OpCases run(OpKind kind) {
+    for (const DtypeRow& d : dtype_rows()) of(kind, d.dtype);
     return std::move(result_);
   }
 
@@ -242,6 +239,16 @@ class Maker {
 
 }  // namespace
 
-OpCases op_cases() { return Maker().run(); }
+OpCases op_cases(OpKind kind) { return Maker().run(kind); }
+
+std::vector<OpKind> ops_with_cases() {
+  std::vector<OpKind> result;
+  for (const OpRow& row : op_rows()) {
+    const bool is_index_arithmetic =
+        row.kind == OpKind::kFloorDiv || row.kind == OpKind::kFloorMod || row.kind == OpKind::kCeilDiv;
+    if (row.at(Level::kMath) && !demands(row.kind, kSignature) && !is_index_arithmetic) result.push_back(row.kind);
+  }
+  return result;
+}
 
 }  // namespace fusebox::test

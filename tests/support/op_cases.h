@@ -1,7 +1,7 @@
 // Every op of the math level, on every dtype that it takes, over boundary shapes, strides and values: small fusions
 // that the executors are judged by.
 //
-//   for (const OpCase& c : op_cases()) …   // each a fusion and its inputs
+//   for (const OpCase& c : op_cases(OpKind::kAdd).cases) …   // each a fusion and its inputs
 #pragma once
 
 #include <string>
@@ -24,6 +24,9 @@ struct OpCases {
   std::vector<OpCase> cases;
   int refused = 0;
 };
-OpCases op_cases();
+OpCases op_cases(OpKind kind);
+
+// The ops that there are cases of: those of the math level, without signatures and arithmetic on indices.
+std::vector<OpKind> ops_with_cases();
 
 }  // namespace fusebox::test
