@@ -1,9 +1,13 @@
 #include "passes/pipeline.h"
 
+#include <algorithm>
+#include <span>
+
 #include "ir/canonical.h"
 #include "ir/concretize.h"
 #include "ir/domain.h"
 #include "ir/error.h"
+#include "passes/apply_steps.h"
 #include "passes/host_program.h"
 #include "passes/lower.h"
 #include "passes/segment.h"
@@ -67,21 +71,25 @@ void take_layouts(const Graph& scheduled, Segmentation& s, size_t index) {
 
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
   Compiled c;
-  c.concretize = plan_concretize(fusion, bindings);
+  const std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
+  const size_t rewrites = leading_rewrites(steps);
+  const std::span<const Step> schedule = steps.subspan(rewrites);
   c.concretized = fusion;
+  apply_steps(c.concretized, steps.first(rewrites));
+  c.concretize = plan_concretize(c.concretized, rewrites > 0 ? rebind(fusion, bindings, c.concretized) : bindings);
   apply(c.concretized, c.concretize);
   c.concretized = canonical_order(c.concretized);
-  c.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(c.concretized, bindings);
-  if (options.segmentation) {
+  c.index_bits = options.index_bits != 0 ? options.index_bits
+                                         : choose_index_bits(c.concretized, rebind(fusion, bindings, c.concretized));
+  const auto is_assign = [](const Step& s) { return s.kind == StepKind::kAssign; };
+  if (options.segmentation)
     c.segmentation = *options.segmentation;
-  } else if (!options.steps) {
+  else if (!options.steps || (rewrites > 0 && schedule.empty()))
     c.segmentation = plan_unfused(c.concretized);
-  } else {
-    bool assigned = false;
-    for (const Step& step : *options.steps) assigned |= step.kind == StepKind::kAssign;
-    c.segmentation =
-        assigned ? plan_assigned(c.concretized, *options.steps) : plan_single(c.concretized, *options.steps);
-  }
+  else if (std::any_of(schedule.begin(), schedule.end(), is_assign))
+    c.segmentation = plan_assigned(c.concretized, schedule);
+  else
+    c.segmentation = plan_single(c.concretized, {schedule.begin(), schedule.end()});
   std::vector<Graph> launches;
   for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
     const Segment& segment = c.segmentation.segments[i];

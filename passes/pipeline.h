@@ -1,5 +1,5 @@
-// The normal way from a fusion to programs that run, as one pure function: concretize for the inputs' shapes, segment,
-// schedule, lower, and build the host program. Every intermediate state is kept, for bundles and replays.
+// The normal way from a fusion to programs that run, as one pure function: rewrite, concretize for the inputs' shapes,
+// segment, schedule, lower, and build the host program. Every intermediate state is kept, for bundles and replays.
 //
 //   Compiled c = compile(fusion, bindings, {.steps = steps});
 //   c.kernels[0]   // of c.segmentation.segments[0];   c.host: the host program, level host
@@ -14,7 +14,8 @@
 namespace fusebox {
 
 struct CompileOptions {
-  // Of the whole fusion as one kernel, or with `assign` steps, as several. None: plan_unfused.
+  // Rewrites first, then the schedule of the whole fusion as one kernel, or with `assign` steps, as several. None, or
+  // rewrites alone: plan_unfused.
   std::optional<std::vector<Step>> steps = {};
   // A segmentation made before (a replay): used as it is instead of planning.
   std::optional<Segmentation> segmentation = {};
@@ -24,7 +25,7 @@ struct CompileOptions {
 
 struct Compiled {
   std::vector<Step> concretize;  // steps that resolved symbolic axes
-  Graph concretized;
+  Graph concretized;             // after rewrites and these steps, in the canonical order
   Segmentation segmentation;
   std::vector<Graph> scheduled;  // by segment; of an ATen segment: the segment as a fusion
   std::vector<Graph> kernels;    // by segment; empty graphs for ATen segments

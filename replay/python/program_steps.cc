@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "passes/apply_steps.h"
 #include "replay/python/program.h"
 
 namespace fusebox::python {
@@ -67,7 +68,7 @@ void Program::step(const std::string& kind, const std::vector<StepWord>& operand
     }
   }
   Graph next = current();
-  apply(next, s);
+  apply_step(next, s);
   scheduled = std::move(next);
   steps.push_back(std::move(s));
   plans_.clear();

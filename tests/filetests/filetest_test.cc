@@ -21,6 +21,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include "passes/apply_steps.h"
 #include "passes/lower.h"
 #include "passes/pipeline.h"
 #include "passes/segment.h"
@@ -50,7 +51,7 @@ struct Request {
 // The main graph with the steps that the module has for it.
 Graph scheduled(const Module& m) {
   Graph g = main_graph(m);
-  if (const StepList* list = find_steps(m, g.name)) apply(g, list->steps);
+  if (const StepList* list = find_steps(m, g.name)) apply_steps(g, list->steps);
   return g;
 }
 

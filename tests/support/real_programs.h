@@ -11,6 +11,7 @@
 
 #include "ir/parse.h"
 #include "ir/verify.h"
+#include "passes/apply_steps.h"
 
 namespace fusebox::testing {
 
@@ -37,7 +38,7 @@ inline std::vector<RealProgram> real_programs() {
       if (program.module.graphs.empty()) continue;
       Graph g = main_graph(program.module);
       if (const StepList* list = find_steps(program.module, g.name)) {
-        apply(g, list->steps);
+        apply_steps(g, list->steps);
         Module scheduled;
         scheduled.graphs.push_back(std::move(g));
         programs.push_back({path + " with its steps", std::move(scheduled)});

@@ -1,0 +1,73 @@
+#include "passes/apply_steps.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "ir/error.h"
+#include "ir/verify.h"
+#include "passes/rewrite.h"
+
+namespace fusebox {
+namespace {
+
+ParsedRewrite checked_rewrite(const Graph& g, const Step& step) {
+  ParsedRewrite parsed = parse_rewrite(step);
+  if (g.level != Level::kMath)
+    throw Error(ErrorCode::kStepNotApplicable,
+                "a rewrite applies to a fusion of level math that no step has scheduled; put it first",
+                std::string(parsed.pass->name));
+  return parsed;
+}
+
+}  // namespace
+
+std::optional<StepRefusal> step_refusal(const Graph& g, const Step& step) {
+  if (step.kind != StepKind::kRewrite) return inapplicable(g, step);
+  try {
+    checked_rewrite(g, step);
+  } catch (const Error& e) {
+    return StepRefusal{e.code, e.what(), e.place};
+  }
+  return std::nullopt;
+}
+
+void apply_step(Graph& g, const Step& step) {
+  if (step.kind != StepKind::kRewrite) return apply(g, step);
+  const ParsedRewrite parsed = checked_rewrite(g, step);
+  Graph next = g;
+  if (!parsed.pass->run(next, parsed.options)) return;
+  next = compact(next);
+  if (const auto error = find_error(next))
+    throw Error(
+        ErrorCode::kInternal,
+        "the rewrite " + std::string(parsed.pass->name) + " made a program that does not verify: " + error->what(),
+        error->place);
+  g = std::move(next);
+}
+
+void apply_steps(Graph& g, std::span<const Step> steps) {
+  for (const Step& step : steps) apply_step(g, step);
+}
+
+size_t leading_rewrites(std::span<const Step> steps) {
+  const auto is_rewrite = [](const Step& s) { return s.kind == StepKind::kRewrite; };
+  const auto rest = std::find_if_not(steps.begin(), steps.end(), is_rewrite);
+  if (const auto late = std::find_if(rest, steps.end(), is_rewrite); late != steps.end())
+    throw Error(ErrorCode::kStepNotApplicable, "a rewrite stands after another step; put rewrites first",
+                std::string(parse_rewrite(*late).pass->name));
+  return static_cast<size_t>(rest - steps.begin());
+}
+
+Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to) {
+  std::map<std::string_view, size_t> by_name;
+  for (size_t i = 0; i < from.values.size(); ++i)
+    if (!from.values[i].name.empty()) by_name.emplace(from.values[i].name, i);
+  Bindings result(to.values.size());
+  for (size_t i = 0; i < to.values.size(); ++i)
+    if (const auto it = by_name.find(to.values[i].name); it != by_name.end() && it->second < bindings.size())
+      result[i] = bindings[it->second];
+  return result;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,31 @@
+// Applying any list of steps: those of ir/step.h, and `rewrite`, which runs a pass. What runs a program, shows it or
+// records it applies steps by these functions; ir/step.h alone refuses rewrites.
+//
+// Law: `apply_step` does what `step_refusal` does not refuse, and throws the Error that it describes otherwise.
+//
+//   rewrite name "cast_pairs"          // first: they need a fusion that no step has scheduled
+//   split %y.i0 by 128 -> o, t
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ir/scalar.h"
+#include "ir/step.h"
+
+namespace fusebox {
+
+// Safe on any valid graph.
+std::optional<StepRefusal> step_refusal(const Graph& g, const Step& step);
+// A rewrite that changes nothing leaves the graph as it is; one that does renumbers it, and keeps names.
+void apply_step(Graph& g, const Step& step);
+void apply_steps(Graph& g, std::span<const Step> steps);
+
+// How many rewrites the list starts with. Throws kStepNotApplicable if one stands after another kind of step: such a
+// list means something else to each segment.
+size_t leading_rewrites(std::span<const Step> steps);
+// The bindings of a graph for one that rewrites made of it, by name.
+Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to);
+
+}  // namespace fusebox

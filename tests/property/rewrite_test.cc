@@ -1,0 +1,376 @@
+// Laws of rewrite passes: on random fusions and on the corpus the outputs keep their bits on the host executor (a NaN
+// stays a NaN), the signature stays, the result verifies and is its own text, a second run changes nothing, a run that
+// changes nothing leaves an equal graph, and the same rewrite gives the same digest every time.
+#include "passes/rewrite.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+#include <sstream>
+
+#include "ir/builder.h"
+#include "ir/canonical.h"
+#include "ir/error.h"
+#include "ir/numeric.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "passes/apply_steps.h"
+#include "passes/pipeline.h"
+#include "replay/host_program.h"
+#include "replay/input.h"
+#include "tests/support/random_module.h"
+
+namespace fusebox {
+namespace {
+
+using testing::Random;
+
+std::vector<ProgramOutput> run(const Graph& g, std::span<const Argument> inputs, const CompileOptions& options = {}) {
+  const Compiled c = compile(g, bind_sizes(g, bound_inputs(inputs)), options);
+  std::vector<NamedKernel> kernels;
+  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
+  const auto device = make_host_device();
+  return run_host_program(c.host, kernels, *device, inputs).outputs;
+}
+
+bool is_nan(Dtype d, ConstantBits bits) {
+  if (is_complex(d)) return std::isnan(to_complex(d, bits).real()) || std::isnan(to_complex(d, bits).imag());
+  return is_floating(d) && std::isnan(to_double(d, bits));
+}
+
+// Element by element; two NaNs are one value.
+void expect_same(const std::vector<ProgramOutput>& a, const std::vector<ProgramOutput>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].value.is_scalar, b[i].value.is_scalar);
+    ASSERT_EQ(a[i].value.dtype, b[i].value.dtype);
+    if (a[i].value.is_scalar) {
+      ASSERT_EQ(a[i].value.bits, b[i].value.bits);
+      continue;
+    }
+    const TensorData x = contiguous_copy(a[i].value.tensor), y = contiguous_copy(b[i].value.tensor);
+    ASSERT_EQ(x.shape, y.shape);
+    for (int64_t k = 0; k < element_count(x.shape); ++k) {
+      const ConstantBits p = load_element(x, k), q = load_element(y, k);
+      ASSERT_TRUE(p == q || (is_nan(x.dtype, p) && is_nan(x.dtype, q))) << "output " << i << ", element " << k;
+    }
+  }
+}
+
+std::string signature(const Graph& g) {
+  std::string all;
+  for (OpId op : g[Graph::body()].ops) {
+    if (!demands(g[op].kind, kSignature)) continue;
+    all += std::string(row_of(g[op].kind).text);
+    for (ValueId v : g[op].operands) all += v ? " %" + g[v].name : " -";
+    for (ValueId v : g[op].results) all += " %" + g[v].name + " " + std::string(text(g[v].dtype));
+    all += "\n";
+  }
+  return all;
+}
+
+struct Count {
+  int runs = 0, changes = 0;
+};
+using Counts = std::map<std::string, Count>;
+
+// Every law but that of the bits; the graph after the pass.
+Graph rewritten(const Graph& before, const Step& step, Counts& counts) {
+  EXPECT_FALSE(step_refusal(before, step));
+  Graph after = before;
+  apply_step(after, step);
+  EXPECT_EQ(find_error(after), std::nullopt);
+  EXPECT_EQ(signature(before), signature(after));
+  Module m;
+  m.graphs = {after};
+  EXPECT_TRUE(parse_module(print(m)) == m) << print(m);
+  const ParsedRewrite parsed = parse_rewrite(step);
+  Graph again = after;
+  EXPECT_FALSE(parsed.pass->run(again, parsed.options)) << parsed.pass->name << "\n" << print(after) << print(again);
+  EXPECT_TRUE(testing::identical(again, after));
+  Graph repeated = before;
+  const bool changed = parsed.pass->run(repeated, parsed.options);
+  EXPECT_EQ(changed, !(before == after)) << parsed.pass->name;
+  EXPECT_EQ(digest(repeated), digest(after));
+  if (parsed.pass->name == "dead_code") {
+    EXPECT_EQ(digest(before), digest(after));
+  }
+  Count& count = counts[std::string(parsed.pass->name)];
+  ++count.runs;
+  count.changes += changed ? 1 : 0;
+  return after;
+}
+
+std::optional<Error> compile_error(const Graph& g, std::span<const Argument> inputs, const CompileOptions& options) {
+  try {
+    compile(g, bind_sizes(g, bound_inputs(inputs)), options);
+  } catch (const Error& e) {
+    return e;
+  }
+  return std::nullopt;
+}
+
+// A fusion of two sizes that holds what passes look for: neutral constants, casts there and back, moves and their
+// reverse, ops that stand twice, ops that nothing reads.
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : random_(seed), g_(fusion("random")) {}
+
+  Graph run() {
+    const auto n = sizes(g_, {"m", "n"});
+    const Shape shape = {n[0], n[1]};
+    scalars_ = {n[0], n[1]};
+    for (Dtype d : {Dtype::kFloat, Dtype::kBfloat16, Dtype::kInt32, Dtype::kBool})
+      tensors_.push_back(input(g_, "x" + std::to_string(tensors_.size()), d, shape));
+    for (int i = 0; i < 16; ++i) {
+      try {
+        step();
+      } catch (const Error& e) {
+        // An op that these operands do not take; it leaves the graph as it was.
+        EXPECT_NE(e.code, ErrorCode::kInternal) << e.what();
+      }
+    }
+    for (int i = 0; i < 3; ++i) {
+      const ValueId v = random_.pick(tensors_);
+      if (g_[g_[v].def].kind != OpKind::kInput) output(g_, v);
+    }
+    output(g_, tensors_.back());
+    return compact(g_);
+  }
+
+ private:
+  ValueId number(Dtype d) {
+    const double values[] = {0.0, -0.0, 1.0, 1.0, -1.0, 2.0};
+    return constant_of(g_, d, values[random_.below(std::size(values))]);
+  }
+  ValueId any() { return random_.pick(tensors_); }
+  void add(ValueId v) { (g_.is_tensor(v) ? tensors_ : scalars_).push_back(v); }
+
+  void step() {
+    switch (random_.below(14)) {
+      case 0:
+      case 1: {
+        const OpKind kinds[] = {OpKind::kAdd,        OpKind::kSub,        OpKind::kMul,
+                                OpKind::kTruediv,    OpKind::kDiv,        OpKind::kBitwiseOr,
+                                OpKind::kBitwiseXor, OpKind::kBitwiseAnd, OpKind::kMaximum};
+        const ValueId x = any();
+        const Dtype d = random_.one_in(3) ? Dtype::kDouble : g_[x].dtype;
+        const ValueId c = number(d);
+        const OpKind kind = kinds[random_.below(std::size(kinds))];
+        return add(random_.one_in(2) ? binary(g_, kind, x, c) : binary(g_, kind, c, x));
+      }
+      case 2: {
+        const OpKind kinds[] = {OpKind::kAdd, OpKind::kMul, OpKind::kMinimum, OpKind::kLogicalAnd, OpKind::kEq};
+        const ValueId x = any(), y = random_.one_in(3) ? x : any();
+        return add(binary(g_, kinds[random_.below(std::size(kinds))], x, y));
+      }
+      case 3: {
+        const OpKind kinds[] = {OpKind::kNeg,  OpKind::kNeg, OpKind::kAbs, OpKind::kFloor, OpKind::kCeil,
+                                OpKind::kRelu, OpKind::kSet, OpKind::kSet, OpKind::kTrunc};
+        const OpKind kind = kinds[random_.below(std::size(kinds))];
+        const ValueId y = unary(g_, kind, any());
+        add(y);
+        return random_.one_in(2) ? add(unary(g_, kind, y)) : void();
+      }
+      case 4:
+      case 5: {
+        const Dtype dtypes[] = {Dtype::kHalf,       Dtype::kBfloat16,   Dtype::kFloat, Dtype::kDouble,
+                                Dtype::kInt8,       Dtype::kInt16,      Dtype::kInt32, Dtype::kInt64,
+                                Dtype::kFloat8E4m3, Dtype::kFloat8E5m2, Dtype::kUint8, Dtype::kBool};
+        const ValueId x = any();
+        const ValueId y = cast(g_, x, dtypes[random_.below(std::size(dtypes))]);
+        add(y);
+        return random_.one_in(2) ? add(cast(g_, y, g_[x].dtype)) : void();
+      }
+      case 6:
+      case 7: {
+        const ValueId x = any();
+        Axes dims(rank_of(g_, x));
+        for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);
+        if (dims.size() > 1) std::rotate(dims.begin(), dims.begin() + 1, dims.end());
+        return add(permute(g_, x, dims));
+      }
+      case 8: {
+        const ValueId x = any();
+        std::vector<bool> mask(rank_of(g_, x) + 1);
+        const size_t axis = random_.below(mask.size());
+        mask[axis] = true;
+        const ValueId y = broadcast(g_, x, mask);
+        add(y);
+        return random_.one_in(2) ? add(squeeze(g_, y, {static_cast<int64_t>(axis)})) : void();
+      }
+      case 9: {
+        const ValueId x = any();
+        Shape shape;
+        for (size_t i = 0; i < rank_of(g_, x); ++i) shape.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+        const ValueId flat = reshape(g_, x, {-1});
+        add(flat);
+        return add(reshape(g_, flat, shape));
+      }
+      case 10: {
+        const ValueId x = any();
+        Shape starts, stops;
+        const bool all = random_.one_in(2);
+        for (size_t i = 0; i < rank_of(g_, x); ++i) {
+          starts.push_back(all || i > 0 ? 0 : 1);
+          stops.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+        }
+        return add(slice(g_, x, starts, stops));
+      }
+      case 11: {
+        const ValueId s = random_.pick(scalars_);
+        const OpKind kinds[] = {OpKind::kAdd, OpKind::kMul, OpKind::kFloorDiv, OpKind::kSub};
+        add(binary(g_, kinds[random_.below(std::size(kinds))], s, number(Dtype::kIndex)));
+        return add(mul(g_, any(), cast(g_, random_.pick(scalars_), Dtype::kFloat)));
+      }
+      case 12: {
+        const ValueId x = any();
+        return add(reduce(g_, random_.one_in(2) ? OpKind::kSum : OpKind::kMax, x, {0}));
+      }
+      default: {
+        // The op once more, with the same operands.
+        const ValueId x = any();
+        const Op op = g_[g_[x].def];
+        if (op.kind == OpKind::kInput) return;
+        return add(g_[add_op(g_, Graph::body(), op.kind, op.operands, op.attrs)].results[0]);
+      }
+    }
+  }
+
+  Random random_;
+  Graph g_;
+  std::vector<ValueId> tensors_, scalars_;
+};
+
+std::vector<Argument> random_inputs(const Graph& g, Random& random) {
+  const int64_t shapes[][2] = {{1, 1}, {3, 5}, {7, 1}, {4, 4}, {1, 6}};
+  const auto& shape = shapes[random.below(std::size(shapes))];
+  std::vector<Argument> result;
+  for (ValueId v : inputs(g)) {
+    InputSpec spec;
+    spec.name = g[v].name;
+    spec.dtype = g[v].dtype;
+    spec.shape = {shape[0], shape[1]};
+    spec.generator = random.one_in(2) ? InputGenerator::kBoundary : InputGenerator::kIntegers;
+    spec.low = g[v].dtype == Dtype::kBool ? 0 : -3;
+    spec.high = g[v].dtype == Dtype::kBool ? 2 : 4;
+    spec.seed = random.next() % 1000;
+    result.push_back(make_argument(spec));
+  }
+  return result;
+}
+
+std::vector<Step> all_rewrites() {
+  std::vector<Step> steps;
+  for (const RewriteRow& row : rewrite_rows()) steps.push_back(rewrite_step(row.name));
+  return steps;
+}
+
+uint64_t setting(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+TEST(Rewrites, KeepTheBitsOfRandomFusions) {
+  const uint64_t first = setting("FUSEBOX_FIRST_SEED", 1), count = setting("FUSEBOX_REWRITES", 800);
+  Counts counts;
+  int ran = 0;
+  for (uint64_t seed = first; seed < first + count && !HasFatalFailure(); ++seed) {
+    const Graph g = Generator(seed).run();
+    ASSERT_EQ(find_error(g), std::nullopt);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + print(g));
+    Random random(seed);
+    const auto arguments = random_inputs(g, random);
+    // What the unfused plan refuses says nothing of rewrites.
+    std::vector<ProgramOutput> expected;
+    try {
+      expected = run(g, arguments);
+    } catch (const Error& e) {
+      ASSERT_NE(e.code, ErrorCode::kInternal) << e.what();
+      continue;
+    }
+    ++ran;
+    std::vector<Step> steps = all_rewrites();
+    for (const Step& step : steps) {
+      SCOPED_TRACE(print_steps(std::span(&step, 1)));
+      const Graph after = rewritten(g, step, counts);
+      expect_same(expected, run(after, arguments));
+      if (HasFailure()) FAIL() << print(after);
+    }
+    // One after another, in an order of the seed's, each changing what the others left; twice.
+    for (size_t i = steps.size(); i > 1; --i) std::swap(steps[i - 1], steps[random.below(i)]);
+    const std::vector<Step> once = steps;
+    steps.insert(steps.end(), once.begin(), once.end());
+    Graph after = g;
+    for (const Step& step : steps) after = rewritten(after, step, counts);
+    SCOPED_TRACE(print_steps(once));
+    expect_same(expected, run(g, arguments, {.steps = steps}));
+    if (HasFailure()) FAIL() << print(after);
+  }
+  for (const auto& [pass, n] : counts) std::printf("  %-22s %6d runs, %6d changed\n", pass.c_str(), n.runs, n.changes);
+  std::printf("  fusions: %d ran, of %d\n", ran, static_cast<int>(count));
+  if (count < 800) return;
+  EXPECT_GE(ran, static_cast<int>(count) / 2);
+  for (const RewriteRow& row : rewrite_rows()) EXPECT_GE(counts[std::string(row.name)].changes, 50) << row.name;
+}
+
+TEST(Rewrites, ALimitMakesThemSmallSteps) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Graph g = Generator(seed).run();
+    for (const RewriteRow& row : rewrite_rows()) {
+      Graph none = g, all = g, slowly = g;
+      EXPECT_FALSE(row.run(none, {.limit = 0}));
+      EXPECT_TRUE(testing::identical(none, g));
+      row.run(all, {});
+      for (int i = 0; i < 1000 && row.run(slowly, {.limit = 1}); ++i) {
+      }
+      EXPECT_EQ(digest(all), digest(slowly)) << row.name << "\n" << print(g) << print(all) << print(slowly);
+    }
+  }
+}
+
+TEST(Rewrites, KeepTheBitsOfTheCorpus) {
+  Counts counts;
+  int programs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("corpus/programs")) {
+    if (entry.path().extension() != ".fir") continue;
+    ++programs;
+    std::ostringstream source;
+    source << std::ifstream(entry.path()).rdbuf();
+    const Module m = parse_module(source.str());
+    const Graph& g = main_graph(m);
+    SCOPED_TRACE(entry.path().string());
+    std::vector<Argument> arguments;
+    for (const InputSpec& s : find_input_specs(m, g.name, "host")->specs) arguments.push_back(make_argument(s));
+    const auto expected = run(g, arguments);
+    for (const Step& step : all_rewrites()) {
+      const Graph after = rewritten(g, step, counts);
+      expect_same(expected, run(after, arguments));
+    }
+    expect_same(expected, run(g, arguments, {.steps = all_rewrites()}));
+    // Before the program's own schedule, which finds what it names, or says that it is gone.
+    const StepList* own = find_steps(m, g.name);
+    if (own == nullptr) continue;
+    const auto scheduled = run(g, arguments, {.steps = own->steps});
+    for (const Step& step : all_rewrites()) {
+      std::vector<Step> steps = {step};
+      steps.insert(steps.end(), own->steps.begin(), own->steps.end());
+      const auto error = compile_error(g, arguments, {.steps = steps});
+      if (error) {
+        EXPECT_NE(row_of(error->code).outcome, Outcome::kInternal) << error->what();
+        EXPECT_FALSE(error->place.empty());
+        continue;
+      }
+      expect_same(scheduled, run(g, arguments, {.steps = steps}));
+    }
+  }
+  EXPECT_GE(programs, 12);
+}
+
+}  // namespace
+}  // namespace fusebox
