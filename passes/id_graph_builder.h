@@ -1,0 +1,78 @@
+// How id graphs are made: classes that refuse a union which would bring two unequal domains of one nest together, closed
+// under "the same transform of domains that are one". Internal to passes, and to the law test, which takes several
+// graphs of one program and leaves out the sentences.
+//
+//   IdGraphBuilder builder(g);
+//   builder.make(IdGraphKind::kExact).same(a, b)
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "passes/id_graphs.h"
+#include "passes/nest.h"
+#include "passes/symbols.h"
+
+namespace fusebox {
+
+// Union-find over domains. Per class it is known which nests have a member, and, of each, with which value, so that a
+// union costs what the smaller class has. The representative is the smallest member.
+class DomainClasses {
+ public:
+  // `values`: by domain, the first domain of its tensor that is proved to have the same value. `guarded`: a union that
+  // would put two values of one nest into a class is refused.
+  DomainClasses(const Graph& g, std::vector<DomainId> values, bool guarded);
+
+  DomainId find(DomainId d) const;
+  bool may_unite(DomainId a, DomainId b) const;
+  // True where two classes became one.
+  bool unite(DomainId a, DomainId b);
+
+ private:
+  using NestValue = std::pair<TensorId, DomainId>;
+
+  bool guarded_;
+  mutable std::vector<DomainId> parent_;
+  std::vector<std::vector<NestValue>> nests_;  // by representative, ascending
+};
+
+class IdGraphBuilder {
+ public:
+  explicit IdGraphBuilder(const Graph& g);
+
+  IdGraph make(IdGraphKind kind, bool with_reasons = true);
+
+ private:
+  struct Key {  // of a transform: what makes two of them the same
+    TransformKind kind;
+    bool inner_split;
+    SwizzleType swizzle;
+    DomainId first, second;
+    Form factor, right;
+    auto operator<=>(const Key&) const = default;
+  };
+
+  // By domain: the first domain of its tensor with the same value in its nest.
+  const std::vector<DomainId>& values();
+  void join_axes(DomainClasses& classes, bool concretized);
+  void join_trivial(DomainClasses& classes);
+  void join_present(DomainClasses& classes, OpId op, size_t operand);
+  void join_loops(DomainClasses& classes);
+  void join_equal(DomainClasses& classes, std::vector<IdProof>& proofs);
+  void close(DomainClasses& classes, std::vector<IdProof>* proofs);
+  Key key_of(const DomainClasses& classes, const Transform& t);
+  bool is_unit(DomainId d) const;
+  void give_reasons(std::vector<IdProof>& proofs);
+
+  const Graph& g_;
+  ExtentClasses extents_;
+  NestPlan plan_;
+  IndexAlgebra algebra_;    // of one nest after the other
+  IndexAlgebra scalars_;    // factors of splits and resizes in normal form
+  Symbols symbols_{g_, extents_, scalars_};
+  std::vector<DomainId> values_;
+};
+
+}  // namespace fusebox
