@@ -43,6 +43,7 @@ int replay_command(const ReplayArguments& a, Common& common);
 struct ShowArguments {
   std::string file;
   std::string level;  // empty: the file as it is
+  std::string graph;  // an id graph: a picture of it
   std::string format = "text";
   bool unfused = false;
 };

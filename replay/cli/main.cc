@@ -103,15 +103,20 @@ that what comes after it can be tried alone. Code in a bundle is compiled only w
       app, "show", "Prints a program at any level.",
       R"(Without --level: the file as it is; of a bundle also how it was recorded. A bundle shows the programs that it holds; a text is compiled for
 its default host inputs. Kernels and CUDA text come with what their parameters are in the program.
+--graph draws the iteration domains of each tensor, from root to loop: which may leave their extent, their index and predicate, and
+the groups that the id graph puts them in. An html page holds all five graphs, and needs nothing beside itself.
 
   fusebox show corpus/programs/softmax.fir --level kernel
   fusebox show softmax.fuse --level cuda
-  fusebox show corpus/programs/rope.fir --level scheduled --format dot | dot -Tsvg > rope.svg)");
+  fusebox show corpus/programs/rope.fir --level scheduled --format dot | dot -Tsvg > rope.svg
+  fusebox show corpus/programs/softmax.fir --graph almost-exact --format html > softmax.html)");
   c->add_option("FILE", show.file, "A .fir or a .fuse")->required();
   c->add_option("--level", show.level, "math, scheduled, kernel, cuda or host")
       ->check(CLI::IsMember({"math", "scheduled", "kernel", "cuda", "host"}));
-  c->add_option("--format", show.format, "text, json or dot")
-      ->check(CLI::IsMember({"text", "json", "dot"}))
+  c->add_option("--graph", show.graph, "A picture of an id graph: exact, almost-exact, broadcast, permissive or loop")
+      ->check(CLI::IsMember({"exact", "almost-exact", "broadcast", "permissive", "loop"}));
+  c->add_option("--format", show.format, "text, json or dot; with --graph also svg or html")
+      ->check(CLI::IsMember({"text", "json", "dot", "svg", "html"}))
       ->capture_default_str();
   c->add_flag("--unfused", show.unfused, "One kernel for each op, instead of the program's own schedule");
   c->callback([&] { chosen = [&] { return show_command(show, common); }; });

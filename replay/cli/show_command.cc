@@ -8,6 +8,7 @@
 #include "replay/cli/json.h"
 #include "replay/cli/kernel_names.h"
 #include "replay/cli/load.h"
+#include "replay/cli/picture.h"
 #include "replay/cli/report.h"
 #include "replay/record.h"
 #include "replay/run.h"
@@ -112,6 +113,23 @@ std::string formatted(const Module& m, const std::string& format, bool domains) 
   return out;
 }
 
+// What is drawn is the schedule, compiled or not: one that cannot be lowered has to be seen to be mended.
+std::string pictures(const LoadedFile& file, Programs& programs, IdGraphKind kind, const std::string& format,
+                     bool unfused) {
+  std::vector<picture::Picture> all;
+  try {
+    const Module segments = programs.at(Stage::kSegments);
+    all = describe_all(programs.at(Stage::kScheduled).graphs,
+                       segments.segmentations.empty() ? nullptr : &segments.segmentations[0]);
+  } catch (const Error& e) {
+    if (unfused || file.bundle) throw;
+    all = {describe_uncompiled(file.module)};
+    if (all[0].note.empty())
+      all[0].note = code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + ": " + e.what();
+  }
+  return drawn(all, kind, format);
+}
+
 }  // namespace
 
 int show_command(const ShowArguments& a, Common& common) {
@@ -120,7 +138,14 @@ int show_command(const ShowArguments& a, Common& common) {
   const std::string format = common.json ? "json" : a.format;
   Programs programs(file, a.unfused);
   std::string out;
-  if (a.level.empty()) {
+  if (!a.graph.empty()) {
+    if (!a.level.empty() && a.level != "scheduled")
+      throw Error(ErrorCode::kUsage, "id graphs are drawn at level scheduled; leave the level out",
+                  "--level " + a.level);
+    out = pictures(file, programs, *parse_id_graph_kind(a.graph), format, a.unfused);
+  } else if (format == "svg" || format == "html") {
+    throw Error(ErrorCode::kUsage, "say of which id graph with --graph", "--format " + format);
+  } else if (a.level.empty()) {
     if (file.bundle && format == "text") out += describe_bundle(*file.bundle);
     out += formatted(file.module, format, false);
   } else if (a.level == "math") {

@@ -1,0 +1,21 @@
+// `fusebox show --graph`: pictures of scheduled programs in the formats of the command line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/module.h"
+#include "passes/id_graphs.h"
+#include "replay/picture/picture.h"
+
+namespace fusebox::cli {
+
+// One for each scheduled graph. `segmentation`: whose steps made them, in the same order; or null.
+std::vector<picture::Picture> describe_all(const std::vector<Graph>& scheduled, const Segmentation* segmentation);
+// The whole program with its steps applied as they stand: of a schedule that does not compile.
+picture::Picture describe_uncompiled(const Module& module);
+
+// format: text, json (an object for each domain on a line), dot, svg, html.
+std::string drawn(const std::vector<picture::Picture>& pictures, IdGraphKind kind, const std::string& format);
+
+}  // namespace fusebox::cli

@@ -1,0 +1,296 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "ir/domain.h"
+#include "ir/error.h"
+#include "ir/print.h"
+#include "ir/scalar.h"
+#include "passes/lowering.h"
+#include "replay/picture/picture.h"
+
+namespace fusebox::picture {
+namespace {
+
+using lowering::Lowering;
+using lowering::OpView;
+
+class Describer {
+ public:
+  explicit Describer(const Graph& g) : g_(g), number_(g.domains.size(), kNone) {}
+
+  Picture run() {
+    picture_.name = g_.name;
+    for (OpId op : g_[Graph::body()].ops)
+      for (ValueId v : g_[op].results)
+        if (g_.is_tensor(v)) tensor(op, v);
+    for (size_t k = 0; k < kGraphKinds; ++k) groups(static_cast<IdGraphKind>(k));
+    try {
+      Lowering lowering(g_, {});
+      lowering.tree.nodes = lowering.plan.nodes;
+      const bool planned = plan_memory(lowering);
+      for (const Nest& nest : lowering.plan.nests) describe_nest(lowering, nest, planned);
+    } catch (const Error& e) {
+      note(e);
+    }
+    return std::move(picture_);
+  }
+
+ private:
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+
+  void note(const Error& e) {
+    if (picture_.note.empty())
+      picture_.note = code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + ": " + e.what();
+  }
+
+  // -- what stands in the graph
+
+  void tensor(OpId op, ValueId v) {
+    const Tensor& t = g_.tensor_of(v);
+    TensorPicture out;
+    out.name = print_value(g_, v);
+    out.type = print_type(g_, v);
+    out.op = print_op(g_, op);
+    // The type stands beside it.
+    if (g_[op].kind == OpKind::kInput)
+      out.op = out.name + " = input";
+    else if (const size_t type = out.op.rfind(" : "); type != std::string::npos)
+      out.op.resize(type);
+    for (DomainId d : domains_of(g_, t)) out.domains.push_back(domain(t, d));
+    const auto positions = [&](const std::vector<DomainId>& list) {
+      std::vector<size_t> result;
+      for (DomainId d : list) result.push_back(number_[d.index]);
+      return result;
+    };
+    out.root = positions(t.root);
+    out.logical = positions(t.logical);
+    out.allocation = positions(t.allocation);
+    out.loop = positions(t.loop);
+    out.loop_broadcasts = positions(t.loop_broadcasts);
+    for (TransformId id : t.transforms)
+      out.transforms.push_back({transform_text(g_[id]), positions(g_[id].inputs), positions(g_[id].outputs)});
+    tensor_of_[v] = picture_.tensors.size();
+    picture_.tensors.push_back(std::move(out));
+  }
+
+  size_t domain(const Tensor& t, DomainId id) {
+    const IterDomain& d = g_[id];
+    DomainPicture out;
+    out.id = id;
+    out.tensor = picture_.tensors.size();
+    out.name = d.name;
+    out.full_name = print_domain(g_, id);
+    out.extent = extent_text(id);
+    if (d.def) out.made_by = made_by(g_[d.def], id);
+    if (d.like) out.made_by = "stands for " + print_domain(g_, d.like);
+    out.iter_type = d.iter_type;
+    out.parallel = d.parallel;
+    out.is_inline_at = t.inline_at == id;
+    number_[id.index] = picture_.domains.size();
+    picture_.domains.push_back(std::move(out));
+    return number_[id.index];
+  }
+
+  std::string scalar_text(ValueId v) const {
+    const std::string text = print_value(g_, v);
+    return text.starts_with('%') ? text.substr(1) : text;
+  }
+
+  // The extent as the transforms make it; a number where it is one.
+  std::string extent_text(DomainId id) {
+    const IterDomain& d = g_[id];
+    if (const auto number = evaluate_extent(g_, id)) {
+      if (d.iter_type != IterType::kBroadcast || !d.expanded) return std::to_string(*number);
+      return std::to_string(*number) + "*" + scalar_text(d.expanded);
+    }
+    if (!d.def) return d.extent ? scalar_text(d.extent) : "?";
+    const Transform& t = g_[d.def];
+    const auto factor = [&](DomainId of) {
+      const std::string text = extent_text(of);
+      return text.find(' ') == std::string::npos || text.ends_with(')') ? text : "(" + text + ")";
+    };
+    switch (t.kind) {
+      case TransformKind::kSplit:
+        if ((t.outputs[1] == id) == t.inner_split) return scalar_text(t.factor);
+        return "ceil(" + extent_text(t.inputs[0]) + " / " + scalar_text(t.factor) + ")";
+      case TransformKind::kMerge:
+        return factor(t.inputs[0]) + " * " + factor(t.inputs[1]);
+      case TransformKind::kSwizzle:
+        return extent_text(t.inputs[t.outputs[0] == id ? 0 : 1]);
+      case TransformKind::kResize:
+        return extent_text(t.inputs[0]) + " + " + scalar_text(t.factor) + " + " + scalar_text(t.right);
+    }
+    return {};
+  }
+
+  std::string transform_text(const Transform& t) const {
+    const std::string kind(text(t.kind));
+    switch (t.kind) {
+      case TransformKind::kSplit:
+        return kind + " " + scalar_text(t.factor) + (t.inner_split ? "" : " outer");
+      case TransformKind::kMerge:
+        return kind;
+      case TransformKind::kSwizzle:
+        return kind + " " + std::string(text(t.swizzle));
+      case TransformKind::kResize:
+        return kind + " " + scalar_text(t.factor) + ", " + scalar_text(t.right);
+    }
+    return {};
+  }
+
+  std::string made_by(const Transform& t, DomainId id) const {
+    std::string out = transform_text(t) + " of ";
+    for (size_t i = 0; i < t.inputs.size(); ++i) out += (i == 0 ? "" : ", ") + g_[t.inputs[i]].name;
+    if (t.outputs.size() < 2) return out;
+    const bool is_first = t.outputs[0] == id;
+    if (t.kind == TransformKind::kSplit) return (is_first ? "outer of " : "inner of ") + out;
+    return (is_first ? "first of " : "second of ") + out;
+  }
+
+  // -- groups
+
+  void groups(IdGraphKind kind) {
+    const auto k = static_cast<size_t>(kind);
+    std::optional<IdGraph> graph;
+    try {
+      graph = id_graph(g_, kind);
+    } catch (const Error& e) {
+      note(e);
+    }
+    std::map<DomainId, Group> classes;
+    for (size_t i = 0; i < picture_.domains.size(); ++i) {
+      const DomainId id = picture_.domains[i].id;
+      const DomainId first = graph ? graph->representative[id.index] : DomainId();
+      classes[first ? first : id].push_back(i);
+    }
+    auto& list = picture_.groups[k];
+    for (auto& [first, members] : classes)
+      if (members.size() > 1) list.push_back(std::move(members));
+    std::sort(list.begin(), list.end());
+    for (size_t i = 0; i < list.size(); ++i)
+      for (size_t member : list[i]) picture_.domains[member].group[k] = static_cast<uint32_t>(i + 1);
+    if (graph)
+      for (const IdProof& proof : graph->proofs)
+        picture_.joins.push_back({number_[proof.a.index], number_[proof.b.index], join_text(proof)});
+  }
+
+  std::string join_text(const IdProof& proof) const {
+    std::string out = proof.reason;
+    if (proof.nest) out += " (in the nest of " + print_value(g_, g_[proof.nest].value) + ")";
+    for (const std::string& fact : proof.facts) out += "; " + fact;
+    return out;
+  }
+
+  // -- what lowering computes
+
+  // False where the schedule cannot be lowered: then threads and memory are not known.
+  bool plan_memory(Lowering& lowering) {
+    try {
+      lowering.plan_threads();
+      lowering.plan_buffers();
+      return true;
+    } catch (const Error& e) {
+      note(e);
+      return false;
+    }
+  }
+
+  DomainPicture* shown(DomainId d) { return number_[d.index] == kNone ? nullptr : &picture_.domains[number_[d.index]]; }
+
+  void describe_nest(Lowering& lowering, const Nest& nest, bool planned) {
+    const Statement statement{nest.op, StatementKind::kMain, nest.path};
+    OpView view(lowering, statement);
+    const auto& results = g_[nest.op].results;
+    for (ValueId v : results) {
+      picture_.tensors[tensor_of_[v]].has_nest = true;
+      const auto& loop = loop_of(g_.tensor_of(v));
+      for (size_t i = 0; i < loop.size() && i < nest.path.size(); ++i)
+        shown(loop[i])->parallel = lowering.plan.nodes[nest.path[i]].parallel;
+      if (v == results[0]) {
+        own_values(view, v, view.own);
+        continue;
+      }
+      // The other results have the first one's loops.
+      DomainValues values(g_, lowering.plan, view.symbols, view.algebra, g_[v].tensor);
+      for (size_t i = 0; i < loop.size() && i < nest.path.size(); ++i) values.set(loop[i], view.loop(i));
+      values.propagate();
+      own_values(view, v, values);
+    }
+    for (size_t k = 0; k < g_[nest.op].operands.size(); ++k) add_reads(view, nest.op, k);
+    if (planned) add_conditions(lowering, view, nest);
+    if (!planned || !demands(g_[nest.op].kind, kReduction)) return;
+    // What a reduction accumulates is the thread's own; its result is stored outside its loops.
+    Statement last{nest.op, StatementKind::kFinal, nest.path};
+    const auto& loop = loop_of(g_.tensor_of(results[0]));
+    for (size_t i = 0; i < loop.size(); ++i)
+      if (is_reduction(g_, loop[i])) last.path[i] = LoopNode::kNoNode;
+    OpView store(lowering, last);
+    add_conditions(lowering, store, nest);
+  }
+
+  void own_values(OpView& view, ValueId v, DomainValues& values) {
+    IndexAlgebra& algebra = view.algebra;
+    for (size_t i : picture_.tensors[tensor_of_[v]].domains) {
+      DomainPicture& d = picture_.domains[i];
+      if (!values.known(d.id)) continue;
+      const Form value = values.value(d.id), extent = values.extent(d.id);
+      d.index = algebra.to_string(value);
+      const bool is_plain_broadcast = g_[d.id].iter_type == IterType::kBroadcast && !g_[d.id].def;
+      d.may_leave = !(algebra.prove_nonneg(value) && algebra.prove_less(value, extent)) && !is_plain_broadcast;
+    }
+    for (const DomainCheck& check : values.checks())
+      if (DomainPicture* d = shown(check.domain)) {
+        const std::string below = algebra.to_string(check.value) + " < " + algebra.to_string(check.extent);
+        d->check = check.lower ? "0 <= " + below : below;
+        d->may_leave = true;
+        picture_.tensors[tensor_of_[v]].conditions.push_back(d->check);
+      }
+  }
+
+  // Those of threads: the launch may be larger than the loop, and memory that several threads see is stored once.
+  void add_conditions(Lowering& lowering, OpView& view, const Nest& nest) {
+    for (const Lowering::Condition& c : lowering.conditions(view)) {
+      if (!c.guard) continue;
+      const std::string thread(text(*c.guard));
+      const std::string condition =
+          c.compare == OpKind::kEq ? thread + " = 0" : thread + " < " + view.algebra.to_string(c.bound);
+      for (ValueId v : g_[nest.op].results) {
+        auto& list = picture_.tensors[tensor_of_[v]].conditions;
+        if (std::find(list.begin(), list.end(), condition) == list.end()) list.push_back(condition);
+      }
+    }
+  }
+
+  // What the op gives the domains of an operand.
+  void add_reads(OpView& view, OpId op, size_t operand) {
+    const ValueId v = g_[op].operands[operand];
+    if (!v || !g_.is_tensor(v) || !tensor_of_.contains(v)) return;
+    std::optional<Form> loaded;
+    if (demands(g_[op].kind, kIndexed) && operand == 0) loaded = view.run_time_symbol(ValueId(0u));
+    DomainValues values = view.feed(operand, loaded);
+    for (size_t i : picture_.tensors[tensor_of_[v]].domains) {
+      DomainPicture& d = picture_.domains[i];
+      if (!values.known(d.id)) continue;
+      Read read{print_value(g_, g_[op].results[0]), view.algebra.to_string(values.value(d.id))};
+      if (std::find(d.reads.begin(), d.reads.end(), read) == d.reads.end()) d.reads.push_back(std::move(read));
+    }
+  }
+
+  const Graph& g_;
+  Picture picture_;
+  std::vector<size_t> number_;  // by domain index: in Picture::domains
+  std::map<ValueId, size_t> tensor_of_;
+};
+
+}  // namespace
+
+const DomainPicture* Picture::domain(std::string_view full_name) const {
+  for (const DomainPicture& d : domains)
+    if (d.full_name == full_name) return &d;
+  return nullptr;
+}
+
+Picture describe(const Graph& scheduled) { return Describer(scheduled).run(); }
+
+}  // namespace fusebox::picture
