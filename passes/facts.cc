@@ -19,9 +19,8 @@ std::vector<DivisibilityFact> facts_of(const Graph& g, TensorId t) {
   if (!def) return facts;
   const auto add = [&](const Transform& split, const char* why) {
     const DomainId d = split.inputs[0];
-    facts.push_back(
-        {split.factor, d,
-         name_of(g, split.factor) + " divides the extent of %" + g[v].name + "." + g[d].name + ": " + why});
+    facts.push_back({split.factor, d,
+                     name_of(g, split.factor) + " divides the extent of %" + g[v].name + "." + g[d].name + ": " + why});
   };
   if (g[def].kind == OpKind::kReshape)
     for (TransformId id : op_transforms(g, g[t]))
@@ -29,8 +28,8 @@ std::vector<DivisibilityFact> facts_of(const Graph& g, TensorId t) {
   const auto& loop = loop_of(g[t]);
   if (g[def].kind == OpKind::kSet && !loop.empty() && g[loop.back()].parallel == ParallelType::kVectorize) {
     const TransformId split = g[loop.back()].def;
-    if (split && g[split].kind == TransformKind::kSplit && g[split].inner_split &&
-        g[split].outputs[1] == loop.back() && constant_integer(g, g[split].factor))
+    if (split && g[split].kind == TransformKind::kSplit && g[split].inner_split && g[split].outputs[1] == loop.back() &&
+        constant_integer(g, g[split].factor))
       add(g[split], "a vector never reaches over the end, which is proved or checked by the launch");
   }
   return facts;

@@ -1,7 +1,8 @@
 // What a program relies on beyond its types: extents that a factor divides, each with the reason why it does. A launch
 // or `bind_sizes` has checked them before any loop runs, so they hold at every point of every nest.
 //
-//   %y = reshape %x to [%h, %d] : %x's axis is split by %d   →   {divisor %d, of the axis, "%d divides the extent of %y.r0:
+//   %y = reshape %x to [%h, %d] : %x's axis is split by %d   →   {divisor %d, of the axis, "%d divides the extent of
+//   %y.r0:
 //                                                                a reshape keeps every element"}
 #pragma once
 

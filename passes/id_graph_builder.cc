@@ -8,11 +8,19 @@
 
 namespace fusebox {
 
-IdGraphBuilder::IdGraphBuilder(const Graph& g) : g_(g), extents_(g), plan_(plan_nests(g)) {}
+void IdGraphBuilder::start(const Graph& g, NestVisitor visit) {
+  g_ = &g;
+  visit_ = std::move(visit);
+  extents_.emplace(g);
+  plan_ = plan_nests(g);
+  scalars_.clear();
+  symbols_.emplace(g, *extents_, scalars_);
+  values_.clear();
+}
 
 IdGraph IdGraphBuilder::make(IdGraphKind kind, bool with_reasons) {
   const bool guarded = kind == IdGraphKind::kExact || kind == IdGraphKind::kAlmostExact;
-  DomainClasses classes(g_, guarded ? values() : std::vector<DomainId>(), guarded);
+  DomainClasses classes(graph(), guarded ? values() : std::vector<DomainId>(), guarded);
   IdGraph result;
   result.kind = kind;
   switch (kind) {
@@ -38,20 +46,20 @@ IdGraph IdGraphBuilder::make(IdGraphKind kind, bool with_reasons) {
       join_loops(classes);
       break;
   }
-  result.representative.resize(g_.domains.size());
-  for (const Tensor& t : g_.tensors)
-    for (DomainId d : domains_of(g_, t)) result.representative[d.index] = classes.find(d);
+  result.representative.resize(graph().domains.size());
+  for (const Tensor& t : graph().tensors)
+    for (DomainId d : domains_of(graph(), t)) result.representative[d.index] = classes.find(d);
   return result;
 }
 
 const std::vector<DomainId>& IdGraphBuilder::values() {
   if (!values_.empty()) return values_;
-  values_.resize(g_.domains.size());
+  values_.resize(graph().domains.size());
   std::vector<DomainId> firsts;
-  for (uint32_t i = 0; i < g_.tensors.size(); ++i) {
-    TensorNest nest(g_, plan_, extents_, algebra_, TensorId(i));
+  for (uint32_t i = 0; i < graph().tensors.size(); ++i) {
+    TensorNest nest(graph(), plan_, *extents_, algebra_, TensorId(i));
     firsts.clear();
-    for (DomainId d : domains_of(g_, g_.tensors[i])) {
+    for (DomainId d : domains_of(graph(), graph().tensors[i])) {
       DomainId& first = values_[d.index];
       if (nest.values.known(d)) {
         const Form value = nest.values.value(d);
@@ -66,36 +74,37 @@ const std::vector<DomainId>& IdGraphBuilder::values() {
       // A domain without a value is equal to none.
       if (nest.values.known(d)) firsts.push_back(d);
     }
+    if (visit_) visit_(nest, values_);
   }
   return values_;
 }
 
 void IdGraphBuilder::join_axes(DomainClasses& classes, bool concretized) {
-  for (OpId id : g_[Graph::body()].ops) {
-    const Op& op = g_[id];
+  for (OpId id : graph()[Graph::body()].ops) {
+    const Op& op = graph()[id];
     for (size_t r = 0; r < op.results.size(); ++r) {
-      if (!g_.is_tensor(op.results[r])) continue;
+      if (!graph().is_tensor(op.results[r])) continue;
       for (size_t k = 0; k < op.operands.size(); ++k)
-        for (DomainPair pair : map_producer_to_consumer(g_, id, k, r))
-          if (concretized || !is_concretized(g_, pair)) classes.unite(pair.producer, pair.consumer);
+        for (DomainPair pair : map_producer_to_consumer(graph(), id, k, r))
+          if (concretized || !is_concretized(graph(), pair)) classes.unite(pair.producer, pair.consumer);
       // The results of one op are made at one loop point.
-      if (r == 0 || !g_.is_tensor(op.results[0])) continue;
-      const auto &first = root_of(g_.tensor_of(op.results[0])), &other = root_of(g_.tensor_of(op.results[r]));
+      if (r == 0 || !graph().is_tensor(op.results[0])) continue;
+      const auto &first = root_of(graph().tensor_of(op.results[0])), &other = root_of(graph().tensor_of(op.results[r]));
       if (first.size() != other.size()) continue;
       for (size_t i = 0; i < first.size(); ++i) classes.unite(first[i], other[i]);
     }
   }
   if (!concretized) return;
-  for (const Tensor& t : g_.tensors)
+  for (const Tensor& t : graph().tensors)
     for (DomainId d : t.loop_broadcasts)
-      if (g_[d].like) classes.unite(d, g_[d].like);
+      if (graph()[d].like) classes.unite(d, graph()[d].like);
 }
 
 IdGraphBuilder::Key IdGraphBuilder::key_of(const DomainClasses& classes, const Transform& t) {
   Key key{t.kind, t.inner_split, t.swizzle, classes.find(t.inputs[0]), {}, {}, {}};
   if (t.inputs.size() > 1) key.second = classes.find(t.inputs[1]);
-  if (t.factor) key.factor = symbols_.of(t.factor);
-  if (t.right) key.right = symbols_.of(t.right);
+  if (t.factor) key.factor = symbols_->of(t.factor);
+  if (t.right) key.right = symbols_->of(t.right);
   return key;
 }
 
@@ -105,13 +114,13 @@ void IdGraphBuilder::close(DomainClasses& classes, std::vector<IdProof>* proofs)
   for (bool changed = true; changed;) {
     changed = false;
     seen.clear();
-    for (const Tensor& tensor : g_.tensors) {
+    for (const Tensor& tensor : graph().tensors) {
       for (TransformId id : tensor.transforms) {
-        const Transform& t = g_[id];
+        const Transform& t = graph()[id];
         auto& same = seen[key_of(classes, t)];
         bool is_new = true;
         for (TransformId other : same) {
-          const auto& outputs = g_[other].outputs;
+          const auto& outputs = graph()[other].outputs;
           bool all = true;
           for (size_t i = 0; i < outputs.size(); ++i) {
             if (classes.unite(outputs[i], t.outputs[i])) {
@@ -130,8 +139,8 @@ void IdGraphBuilder::close(DomainClasses& classes, std::vector<IdProof>* proofs)
 
 void IdGraphBuilder::join_equal(DomainClasses& classes, std::vector<IdProof>& proofs) {
   const auto& value = values();
-  for (uint32_t i = 0; i < g_.tensors.size(); ++i) {
-    const auto domains = domains_of(g_, g_.tensors[i]);
+  for (uint32_t i = 0; i < graph().tensors.size(); ++i) {
+    const auto domains = domains_of(graph(), graph().tensors[i]);
     for (size_t x = 0; x < domains.size(); ++x)
       for (size_t y = x + 1; y < domains.size(); ++y) {
         if (value[domains[x].index] != value[domains[y].index]) continue;
@@ -141,37 +150,37 @@ void IdGraphBuilder::join_equal(DomainClasses& classes, std::vector<IdProof>& pr
 }
 
 bool IdGraphBuilder::is_unit(DomainId d) const {
-  return g_[d].iter_type == IterType::kBroadcast || evaluate_extent(g_, d) == 1;
+  return graph()[d].iter_type == IterType::kBroadcast || evaluate_extent(graph(), d) == 1;
 }
 
 void IdGraphBuilder::join_trivial(DomainClasses& classes) {
-  for (const Tensor& tensor : g_.tensors)
+  for (const Tensor& tensor : graph().tensors)
     for (TransformId id : tensor.transforms) {
-      const Transform& t = g_[id];
+      const Transform& t = graph()[id];
       if (t.kind == TransformKind::kMerge) {
         for (size_t i = 0; i < 2; ++i)
           if (is_unit(t.inputs[1 - i])) classes.unite(t.inputs[i], t.outputs[0]);
       } else if (t.kind == TransformKind::kSplit) {
         for (size_t i = 0; i < 2; ++i)
-          if (evaluate_extent(g_, t.outputs[1 - i]) == 1) classes.unite(t.inputs[0], t.outputs[i]);
+          if (evaluate_extent(graph(), t.outputs[1 - i]) == 1) classes.unite(t.inputs[0], t.outputs[i]);
       }
     }
-  for (OpId id : g_[Graph::body()].ops)
-    for (size_t k = 0; k < g_[id].operands.size(); ++k) join_present(classes, id, k);
+  for (OpId id : graph()[Graph::body()].ops)
+    for (size_t k = 0; k < graph()[id].operands.size(); ++k) join_present(classes, id, k);
 }
 
 // What a consumer makes of axes that its operand has, by merging them with some that the operand lacks or broadcasts.
 void IdGraphBuilder::join_present(DomainClasses& classes, OpId op, size_t operand) {
-  if (g_[op].results.empty() || !g_.is_tensor(g_[op].results[0])) return;
-  const auto axes = map_producer_to_consumer(g_, op, operand);
+  if (graph()[op].results.empty() || !graph().is_tensor(graph()[op].results[0])) return;
+  const auto axes = map_producer_to_consumer(graph(), op, operand);
   if (axes.empty()) return;
-  const Tensor& consumer = g_.tensor_of(g_[op].results[0]);
+  const Tensor& consumer = graph().tensor_of(graph()[op].results[0]);
   std::vector<DomainId> present;
   for (DomainPair pair : axes)
-    if (!is_concretized(g_, pair)) present.push_back(pair.consumer);
+    if (!is_concretized(graph(), pair)) present.push_back(pair.consumer);
   const auto holds = [&](DomainId d) { return position_in(present, d) < present.size(); };
   for (TransformId id : consumer.transforms) {
-    const Transform& t = g_[id];
+    const Transform& t = graph()[id];
     const bool first = holds(t.inputs[0]);
     if (t.kind == TransformKind::kMerge) {
       const bool second = holds(t.inputs[1]);
@@ -187,8 +196,8 @@ void IdGraphBuilder::join_present(DomainClasses& classes, OpId op, size_t operan
 void IdGraphBuilder::join_loops(DomainClasses& classes) {
   std::vector<DomainId> of_node(plan_.nodes.size());
   for (const Nest& nest : plan_.nests)
-    for (ValueId v : g_[nest.op].results) {
-      const auto& loop = loop_of(g_.tensor_of(v));
+    for (ValueId v : graph()[nest.op].results) {
+      const auto& loop = loop_of(graph().tensor_of(v));
       for (size_t i = 0; i < loop.size() && i < nest.path.size(); ++i) {
         DomainId& first = of_node[nest.path[i]];
         if (first) classes.unite(first, loop[i]);
@@ -201,10 +210,11 @@ void IdGraphBuilder::give_reasons(std::vector<IdProof>& proofs) {
   std::optional<TensorNest> nest;
   for (IdProof& p : proofs) {
     if (!p.nest) {
-      p.reason = "the same " + std::string(text(g_[g_[p.a].def].kind)) + " makes them of domains that are one";
+      p.reason =
+          "the same " + std::string(text(graph()[graph()[p.a].def].kind)) + " makes them of domains that are one";
       continue;
     }
-    if (!nest || nest->tensor != p.nest) nest.emplace(g_, plan_, extents_, algebra_, p.nest);
+    if (!nest || nest->tensor != p.nest) nest.emplace(graph(), plan_, *extents_, algebra_, p.nest);
     const Form a = nest->values.value(p.a), b = nest->values.value(p.b);
     algebra_.equal(a, b);
     p.facts = algebra_.last_reasons();

@@ -1,11 +1,12 @@
-// How id graphs are made: classes that refuse a union which would bring two unequal domains of one nest together, closed
-// under "the same transform of domains that are one". Internal to passes, and to the law test, which takes several
-// graphs of one program and leaves out the sentences.
+// How id graphs are made: classes that refuse a union which would bring two unequal domains of one nest together,
+// closed under "the same transform of domains that are one". Internal to passes, and to the law test, which takes
+// several graphs of one program and leaves out the sentences.
 //
 //   IdGraphBuilder builder(g);
 //   builder.make(IdGraphKind::kExact).same(a, b)
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "passes/id_graphs.h"
 #include "passes/nest.h"
 #include "passes/symbols.h"
+#include "passes/tensor_nest.h"
 
 namespace fusebox {
 
@@ -40,7 +42,13 @@ class DomainClasses {
 
 class IdGraphBuilder {
  public:
-  explicit IdGraphBuilder(const Graph& g);
+  // Called with each nest while its forms stand, and the first equal domain of each domain of its tensor.
+  using NestVisitor = std::function<void(TensorNest&, const std::vector<DomainId>&)>;
+
+  IdGraphBuilder() = default;
+  explicit IdGraphBuilder(const Graph& g) { start(g); }
+  // Begins with another graph, which must stay as it is meanwhile; memory is kept.
+  void start(const Graph& g, NestVisitor visit = {});
 
   IdGraph make(IdGraphKind kind, bool with_reasons = true);
 
@@ -66,12 +74,15 @@ class IdGraphBuilder {
   bool is_unit(DomainId d) const;
   void give_reasons(std::vector<IdProof>& proofs);
 
-  const Graph& g_;
-  ExtentClasses extents_;
+  const Graph& graph() const { return *g_; }
+
+  const Graph* g_ = nullptr;
+  NestVisitor visit_;
+  std::optional<ExtentClasses> extents_;
+  std::optional<Symbols> symbols_;  // of scalars_
   NestPlan plan_;
-  IndexAlgebra algebra_;    // of one nest after the other
-  IndexAlgebra scalars_;    // factors of splits and resizes in normal form
-  Symbols symbols_{g_, extents_, scalars_};
+  IndexAlgebra algebra_;  // of one nest after the other
+  IndexAlgebra scalars_;  // factors of splits and resizes in normal form
   std::vector<DomainId> values_;
 };
 

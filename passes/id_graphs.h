@@ -8,11 +8,11 @@
 // permissive    broadcast, and a domain stays itself through a split or merge with a broadcast or of extent 1
 // loop          loop domains that inlining makes one loop
 //
-// Invariants. A nest is the loop points of one tensor; a pair shares it if both are domains of that tensor. In the exact
-// and the almost-exact graph, two domains of one tensor that are in one class have the same value at every loop point of
-// its nest: the law test evaluates that on the closed classes. What would break it is not united, not even where a
-// definition says so; unions are tried in the order of ids. An equal extent is never a reason. The other three are for
-// pictures and for choosing what to try; nothing may be concluded of an index from them.
+// Invariants. A nest is the loop points of one tensor; a pair shares it if both are domains of that tensor. In the
+// exact and the almost-exact graph, two domains of one tensor that are in one class have the same value at every loop
+// point of its nest: the law test evaluates that on the closed classes. What would break it is not united, not even
+// where a definition says so; unions are tried in the order of ids. An equal extent is never a reason. The other three
+// are for pictures and for choosing what to try; nothing may be concluded of an index from them.
 //
 //   %y.i0 split by 1 -> o, t;   exact: {i0} {o} {t}   almost-exact: {i0, o} {t}, proof "both are `o`" in the nest of %y
 #pragma once

@@ -25,8 +25,8 @@ bool exact(const Graph& g, std::string_view a, std::string_view b) { return one(
 bool almost(const Graph& g, std::string_view a, std::string_view b) { return one(g, IdGraphKind::kAlmostExact, a, b); }
 
 TEST(IdGraphs, ExactIsTheSameByDefinition) {
-  const Graph g = scheduled(kChain,
-                            "split %y.i0 by 4 -> o, t\nsplit %z.i0 by 4 -> a, b\nsplit %z.b by 2 outer -> u, v");
+  const Graph g =
+      scheduled(kChain, "split %y.i0 by 4 -> o, t\nsplit %z.i0 by 4 -> a, b\nsplit %z.b by 2 outer -> u, v");
   EXPECT_TRUE(exact(g, "x.i0", "z.i0"));
   EXPECT_TRUE(exact(g, "y.o", "z.a"));
   EXPECT_TRUE(exact(g, "y.t", "z.b"));
@@ -60,9 +60,9 @@ TEST(IdGraphs, AnInnerOutputThatReachesIntoHolesIsNotItsOuterOne) {
 
 TEST(IdGraphs, ASecondTensorDoesNotJoinWhatTheFirstTellsApart) {
   // In the nest of %z alone, b and u are both 0; in that of %y, b reaches 7. u and f are 0 in %y.
-  const Graph g =
-      scheduled(kChain, std::string(kHoles) + "split %y.c by 64 -> u, v\nsplit %z.i0 by 64 -> b, c\n"
-                                              "split %z.c by 64 -> u, v");
+  const Graph g = scheduled(kChain, std::string(kHoles) +
+                                        "split %y.c by 64 -> u, v\nsplit %z.i0 by 64 -> b, c\n"
+                                        "split %z.c by 64 -> u, v");
   EXPECT_TRUE(exact(g, "y.b", "z.b"));
   EXPECT_TRUE(exact(g, "y.u", "z.u"));
   EXPECT_TRUE(almost(g, "y.u", "y.f"));
@@ -151,8 +151,7 @@ TEST(IdGraphs, PermissiveForwardsThroughBroadcasts) {
 }
 
 TEST(IdGraphs, LoopIsWhatInliningShares) {
-  const Graph g = scheduled(
-      kChain, "split %z.i0 by 4 -> o, t\ntransform_like %z to [%y]\ninline_at %y.o");
+  const Graph g = scheduled(kChain, "split %z.i0 by 4 -> o, t\ntransform_like %z to [%y]\ninline_at %y.o");
   EXPECT_TRUE(one(g, IdGraphKind::kLoop, "y.o", "z.o"));
   EXPECT_FALSE(one(g, IdGraphKind::kLoop, "y.t", "z.t"));
   EXPECT_TRUE(exact(g, "y.t", "z.t"));

@@ -1,0 +1,278 @@
+// Chains of transforms on one to three tensors: as a graph for the id graphs to work on, and evaluated directly in
+// ints, with nothing of the index algebra, for them to be compared with.
+//
+//   Tensor t = Tensor::of({kScalarBase + 17});                     // one axis of extent 17
+//   t.apply(Kind::kSplitInner, 0, 0, kScalarBase + 4);             // → outer{5}, inner{4}
+//   Case c{{t}};  c.build(graph);                                  // domain d of tensor 0 is DomainId(d)
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace fusebox::index_laws {
+
+enum class Kind : uint8_t { kSplitInner, kSplitOuter, kMerge, kResize, kXor, kCyclic };
+
+// Scalars are numbers of the graph's values: the constants -8 to 55, then the symbols %n and %m.
+constexpr int kScalarBase = 8;
+constexpr int kConstants = 64;
+constexpr int kSymbolN = kConstants, kSymbolM = kConstants + 1;
+constexpr int kScalars = kConstants + 2;
+
+struct Binding {
+  int64_t n = 0, m = 0;
+  int64_t operator()(int scalar) const {
+    return scalar == kSymbolN ? n : scalar == kSymbolM ? m : scalar - kScalarBase;
+  }
+};
+
+inline int64_t floor_div(int64_t a, int64_t b) { return b == 0 ? 0 : a / b - (a % b < 0 ? 1 : 0); }
+inline int64_t floor_mod(int64_t a, int64_t b) { return b == 0 ? 0 : a - b * floor_div(a, b); }
+
+struct Step {
+  Kind kind;
+  std::array<int, 2> in;
+  std::array<int, 2> out;
+  int factor = 0, right = 0;  // of splits and resizes: scalars
+  bool two_in() const { return kind == Kind::kMerge || kind == Kind::kXor || kind == Kind::kCyclic; }
+  bool two_out() const { return kind != Kind::kMerge && kind != Kind::kResize; }
+};
+
+// Domains are numbered: the axes, then what each transform makes.
+struct Tensor {
+  std::vector<int> axes;    // their extents, as scalars
+  std::vector<Step> op;     // from the root to the logical domain
+  std::vector<Step> chain;  // from the logical domain to the loops; values go against them
+  std::vector<Step> down;   // from the logical domain to other domains
+  std::vector<int> logical, loops;
+  int count = 0;  // of domains
+
+  static Tensor of(std::vector<int> extents) {
+    Tensor t;
+    t.axes = std::move(extents);
+    for (; t.count < static_cast<int>(t.axes.size()); ++t.count) t.logical.push_back(t.count);
+    t.loops = t.logical;
+    return t;
+  }
+
+  // Replaces the domains at two places of a list by what the transform makes of them.
+  Step apply(std::vector<Step>& steps, std::vector<int>& frontier, Kind kind, size_t i, size_t j, int factor = 0,
+             int right = 0) {
+    Step s{kind, {frontier[i], frontier[j]}, {count, count + 1}, factor, right};
+    count += s.two_out() ? 2 : 1;
+    frontier[i] = s.out[0];
+    if (s.kind == Kind::kMerge)
+      frontier.erase(frontier.begin() + static_cast<std::ptrdiff_t>(j));
+    else if (s.kind == Kind::kXor || s.kind == Kind::kCyclic)
+      frontier[j] = s.out[1];
+    else if (s.two_out())
+      frontier.push_back(s.out[1]);
+    steps.push_back(s);
+    return s;
+  }
+
+  void extents(const Binding& binding, std::vector<int64_t>& e) const {
+    e.resize(static_cast<size_t>(count));
+    for (size_t i = 0; i < axes.size(); ++i) e[i] = binding(axes[i]);
+    for (const auto* steps : {&op, &chain, &down})
+      for (const Step& s : *steps) {
+        const int64_t a = e[at(s.in[0])], b = e[at(s.in[1])], f = binding(s.factor);
+        int64_t& first = e[at(s.out[0])];
+        switch (s.kind) {
+          case Kind::kSplitInner:
+            first = -floor_div(-a, f);
+            e[at(s.out[1])] = f;
+            break;
+          case Kind::kSplitOuter:
+            first = f;
+            e[at(s.out[1])] = -floor_div(-a, f);
+            break;
+          case Kind::kMerge:
+            first = a * b;
+            break;
+          case Kind::kResize:
+            first = a + f + binding(s.right);
+            break;
+          case Kind::kXor:
+          case Kind::kCyclic:
+            first = a;
+            e[at(s.out[1])] = b;
+            break;
+        }
+      }
+  }
+
+  // From the loops' values, which stand in `v`, to all others.
+  void from_loops(std::vector<int64_t>& v, const std::vector<int64_t>& e, const Binding& binding) const {
+    up(chain, v, e, binding);
+    up(op, v, e, binding);
+    forward(down, v, e, binding);
+  }
+
+  static void up(const std::vector<Step>& steps, std::vector<int64_t>& v, const std::vector<int64_t>& e,
+                 const Binding& binding) {
+    for (size_t i = steps.size(); i-- > 0;) {
+      const Step& s = steps[i];
+      const int64_t a = v[at(s.out[0])], b = s.two_out() ? v[at(s.out[1])] : 0;
+      int64_t& first = v[at(s.in[0])];
+      switch (s.kind) {
+        case Kind::kSplitInner:
+        case Kind::kSplitOuter:
+          first = a * e[at(s.out[1])] + b;
+          break;
+        case Kind::kMerge:
+          first = floor_div(a, e[at(s.in[1])]);
+          v[at(s.in[1])] = floor_mod(a, e[at(s.in[1])]);
+          break;
+        case Kind::kResize:
+          first = a - binding(s.factor);
+          break;
+        case Kind::kXor:
+          first = a;
+          v[at(s.in[1])] = b ^ a;
+          break;
+        case Kind::kCyclic:
+          first = a;
+          v[at(s.in[1])] = floor_mod(b - a, e[at(s.in[1])]);
+          break;
+      }
+    }
+  }
+
+  static void forward(const std::vector<Step>& steps, std::vector<int64_t>& v, const std::vector<int64_t>& e,
+                      const Binding& binding) {
+    for (const Step& s : steps) {
+      const int64_t a = v[at(s.in[0])], b = v[at(s.in[1])];
+      int64_t& first = v[at(s.out[0])];
+      switch (s.kind) {
+        case Kind::kSplitInner:
+        case Kind::kSplitOuter:
+          first = floor_div(a, e[at(s.out[1])]);
+          v[at(s.out[1])] = floor_mod(a, e[at(s.out[1])]);
+          break;
+        case Kind::kMerge:
+          first = a * e[at(s.in[1])] + b;
+          break;
+        case Kind::kResize:
+          first = a + binding(s.factor);
+          break;
+        case Kind::kXor:
+          first = a;
+          v[at(s.out[1])] = b ^ a;
+          break;
+        case Kind::kCyclic:
+          first = a;
+          v[at(s.out[1])] = floor_mod(a + b, e[at(s.in[1])]);
+          break;
+      }
+    }
+  }
+
+  static size_t at(int d) { return static_cast<size_t>(d); }
+};
+
+// Tensor i + 1 reads tensor i, as it is or transposed.
+struct Case {
+  std::vector<Tensor> tensors;
+  bool transposed = false;  // the second of two axes, read by the third tensor with the first one
+
+  // An empty graph with the scalars.
+  static Graph scalars() {
+    Graph g;
+    for (int64_t i = 0; i < kConstants; ++i) constant_index(g, i - kScalarBase);
+    for (const char* name : {"n", "m"}) {
+      const ValueId v = add_scalar(g, Dtype::kIndex, name);
+      Op size;
+      size.kind = OpKind::kSize;
+      size.results = {v};
+      append(g, Graph::body(), std::move(size));
+    }
+    return g;
+  }
+
+  // Into a graph that `scalars` made, over what was built there before.
+  void build(Graph& g) const {
+    g.values.resize(kScalars);
+    g.ops.resize(2);
+    g.regions[0].ops.resize(2);
+    g.domains.clear();
+    g.transforms.clear();
+    g.tensors.resize(tensors.size());
+    for (size_t i = 0; i < tensors.size(); ++i) build(g, i);
+  }
+
+ private:
+  void build(Graph& g, size_t index) const {
+    static constexpr const char* kNames[] = {"x", "y", "z"};
+    const Tensor& from = tensors[index];
+    const fusebox::TensorId id(index);
+    const ValueId value(g.values.size());
+    Value& v = g.values.emplace_back();
+    v.kind = ValueKind::kTensor;
+    v.dtype = Dtype::kFloat;
+    v.name = kNames[index];
+    v.tensor = id;
+    fusebox::Tensor& t = g[id];
+    t = {};
+    t.value = value;
+    const uint32_t base = static_cast<uint32_t>(g.domains.size());
+    g.domains.resize(base + static_cast<size_t>(from.count));
+    for (uint32_t d = base; d < g.domains.size(); ++d) {
+      g.domains[d].tensor = id;
+      g.domains[d].name = "d" + std::to_string(d - base);
+    }
+    const auto domain = [&](int d) { return DomainId(base + static_cast<uint32_t>(d)); };
+    for (size_t i = 0; i < from.axes.size(); ++i)
+      g.domains[base + i].extent = ValueId(static_cast<uint32_t>(from.axes[i]));
+    for (const auto* steps : {&from.op, &from.chain, &from.down})
+      for (const Step& s : *steps) {
+        fusebox::Transform x;
+        x.inputs.push_back(domain(s.in[0]));
+        if (s.two_in()) x.inputs.push_back(domain(s.in[1]));
+        x.outputs.push_back(domain(s.out[0]));
+        if (s.two_out()) x.outputs.push_back(domain(s.out[1]));
+        x.kind = s.kind == Kind::kMerge    ? TransformKind::kMerge
+                 : s.kind == Kind::kResize ? TransformKind::kResize
+                 : s.two_in()              ? TransformKind::kSwizzle
+                                           : TransformKind::kSplit;
+        x.inner_split = s.kind != Kind::kSplitOuter;
+        x.swizzle = s.kind == Kind::kCyclic ? SwizzleType::kCyclic : SwizzleType::kXor;
+        if (!s.two_in()) x.factor = ValueId(static_cast<uint32_t>(s.factor));
+        if (s.kind == Kind::kResize) x.right = ValueId(static_cast<uint32_t>(s.right));
+        const fusebox::TransformId transform(g.transforms.size());
+        for (DomainId d : x.outputs) g[d].def = transform;
+        g.transforms.push_back(std::move(x));
+        t.transforms.push_back(transform);
+      }
+    if (!from.op.empty())
+      for (size_t i = 0; i < from.axes.size(); ++i) t.root.push_back(domain(static_cast<int>(i)));
+    for (int d : from.logical) t.logical.push_back(domain(d));
+    if (from.loops != from.logical)
+      for (int d : from.loops) t.loop.push_back(domain(d));
+    Op op;
+    op.results = {value};
+    const auto operand = [&](size_t i) { return g.tensors[i].value; };
+    op.kind = OpKind::kInput;
+    if (index > 0) {
+      op.operands = {operand(index - 1)};
+      op.kind = !from.op.empty() ? OpKind::kPad : OpKind::kSet;
+    }
+    if (transposed && index == 1) {
+      op.kind = OpKind::kPermute;
+      op.attrs.set(AttrKey::kDims, std::vector<int64_t>{1, 0});
+    } else if (transposed && index == 2) {
+      op.kind = OpKind::kAdd;
+      op.operands = {operand(0), operand(1)};
+    }
+    const OpId def(g.ops.size());
+    g.values[value.index].def = def;
+    g.ops.push_back(std::move(op));
+    g.regions[0].ops.push_back(def);
+  }
+};
+
+}  // namespace fusebox::index_laws
