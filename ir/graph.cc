@@ -34,9 +34,11 @@ void collect_ops(const Graph& g, RegionId region, std::vector<OpId>& order) {
 
 std::string fresh_name(const Graph& g, std::string_view wanted) {
   std::string_view base = wanted.empty() ? std::string_view("v") : wanted;
+  // Almost every name is free: one pass without a table.
+  const auto is_wanted = [&](const Value& v) { return v.name == wanted; };
+  if (!wanted.empty() && std::none_of(g.values.begin(), g.values.end(), is_wanted)) return std::string(wanted);
   std::unordered_set<std::string_view> taken;
   for (const Value& v : g.values) taken.insert(v.name);
-  if (!wanted.empty() && !taken.contains(wanted)) return std::string(wanted);
   // Numbering starts at the count of values so that a long program does not try every number.
   for (size_t i = wanted.empty() ? g.values.size() : 1;; ++i) {
     std::string name = wanted.empty() ? std::string(base) + std::to_string(i) : numbered(base, i);

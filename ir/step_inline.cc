@@ -5,6 +5,7 @@
 // schedule needs (an order of the ops inside the shared loops, memory that reaches every reader) is for `legal` to
 // check; inline_most looks at the order as well.
 #include <algorithm>
+#include <span>
 
 #include "ir/domain.h"
 #include "ir/domain_edit.h"
@@ -41,8 +42,7 @@ class Inliner {
     while (limit < loop.size() && g_[loop[limit]].iter_type != IterType::kReduction) ++limit;
     bool is_read = false;
     std::vector<DomainId> concretized(limit);  // what the first reader makes of a broadcast
-    for (const auto& [producer, reader] : reads_) {
-      if (producer != op) continue;
+    for (const auto& [producer, reader] : reads_of(op)) {
       is_read = true;
       for (size_t k = 0; k < g_[reader].operands.size(); ++k) {
         const ValueId v = g_[reader].operands[k];
@@ -64,8 +64,7 @@ class Inliner {
       }
     };
     stop_at_vector(loop_of(g_.tensor_of(g_[op].results[0])));
-    for (const auto& [producer, reader] : reads_) {
-      if (producer != op) continue;
+    for (const auto& [producer, reader] : reads_of(op)) {
       if (demands(g_[reader].kind, kIndexed)) return 0;
       stop_at_vector(loop_of(g_.tensor_of(g_[reader].results[0])));
     }
@@ -82,6 +81,13 @@ class Inliner {
   }
 
  private:
+  std::span<const std::pair<OpId, OpId>> reads_of(OpId op) const {
+    const auto first = std::lower_bound(reads_.begin(), reads_.end(), std::pair(op, OpId(0u)));
+    auto last = first;
+    while (last != reads_.end() && last->first == op) ++last;
+    return std::span(first, last);
+  }
+
   static size_t current(const Tensor& t) {
     if (!t.inline_at) return 0;
     const auto& loop = loop_of(t);
@@ -204,6 +210,7 @@ void step_inline_most(StepContext& c) {
   Graph& g = *c.target;
   Inliner inliner(g);
   const std::vector<OpId> ops = inliner.ops();
+  std::vector<std::pair<OpId, size_t>> wanted;  // readers first, with how many loops they would share
   for (size_t i = ops.size(); i-- > 0;) {
     const OpId op = ops[i];
     if (g[op].kind == OpKind::kInput || g[op].results.empty() || !g.is_tensor(g[op].results[0]) || any_output(g, op))
@@ -212,15 +219,30 @@ void step_inline_most(StepContext& c) {
       return std::find(listed.begin(), listed.end(), g[v].tensor) != listed.end();
     };
     if (!listed.empty() && std::none_of(g[op].results.begin(), g[op].results.end(), is_listed)) continue;
-    const size_t before = inliner.position(op);
-    size_t k = inliner.most_useful(op);
-    for (; k > before; --k) {
-      inliner.set_position(op, k);
-      if (inliner.has_order(k)) break;
-    }
-    inliner.set_position(op, std::max(k, before));
-    if (k > before) inline_results(g, op, k);
+    const size_t k = inliner.most_useful(op);
+    if (k > inliner.position(op)) wanted.push_back({op, k});
   }
+  // All of them together, where that has an order: the usual case, and one search instead of one for each op.
+  std::vector<size_t> before;
+  size_t deepest = 0;
+  for (const auto& [op, k] : wanted) {
+    before.push_back(inliner.position(op));
+    inliner.set_position(op, k);
+    deepest = std::max(deepest, k);
+  }
+  if (!inliner.has_order(deepest)) {
+    for (size_t i = 0; i < wanted.size(); ++i) inliner.set_position(wanted[i].first, before[i]);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      auto& [op, k] = wanted[i];
+      for (; k > before[i]; --k) {
+        inliner.set_position(op, k);
+        if (inliner.has_order(k)) break;
+      }
+      inliner.set_position(op, k);
+    }
+  }
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i].second > before[i]) inline_results(g, wanted[i].first, wanted[i].second);
 }
 
 }  // namespace fusebox

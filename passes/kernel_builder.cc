@@ -25,12 +25,35 @@ ValueId KernelBuilder::constant(Dtype dtype, ConstantBits bits) {
   return it->second;
 }
 
-ValueId KernelBuilder::new_scalar(Dtype dtype, char prefix) {
+ValueId KernelBuilder::new_value(Dtype dtype, std::string_view name) {
   Value v;
   v.dtype = dtype;
-  v.name = prefix + std::to_string(next_name_++);
+  v.name = name;
+  for (int i = 1; !names_.insert(v.name).second; ++i) v.name = std::string(name) + "_" + std::to_string(i);
   graph_.values.push_back(std::move(v));
   return ValueId(graph_.values.size() - 1);
+}
+
+ValueId KernelBuilder::new_scalar(Dtype dtype, char prefix) {
+  return new_value(dtype, prefix + std::to_string(next_name_++));
+}
+
+ValueId KernelBuilder::new_buffer(Dtype dtype, MemoryType memory, std::string_view name, ValueId extent) {
+  const ValueId buffer = new_value(dtype, name);
+  const TensorId t(graph_.tensors.size());
+  graph_[buffer].kind = ValueKind::kTensor;
+  graph_[buffer].tensor = t;
+  IterDomain domain;
+  domain.tensor = t;
+  domain.extent = extent;
+  domain.name = "i0";
+  Tensor tensor;
+  tensor.value = buffer;
+  tensor.memory = memory;
+  tensor.logical = {DomainId(graph_.domains.size())};
+  graph_.domains.push_back(std::move(domain));
+  graph_.tensors.push_back(std::move(tensor));
+  return buffer;
 }
 
 std::optional<ValueId> KernelBuilder::find(const Key& key) const {
@@ -189,13 +212,7 @@ void KernelBuilder::reopen_if() { scopes_.push_back({graph_[last()].regions[0], 
 
 ValueId KernelBuilder::allocate(Dtype dtype, MemoryType memory, ValueId size, ValueId offset, int64_t align,
                                 std::string_view name) {
-  const ValueId buffer = add_tensor(graph_, dtype, name);
-  graph_.tensor_of(buffer).memory = memory;
-  IterDomain domain;
-  domain.extent = size;
-  domain.name = "i0";
-  const DomainId d = add_domain(graph_, graph_[buffer].tensor, domain);
-  graph_.tensor_of(buffer).logical = {d};
+  const ValueId buffer = new_buffer(dtype, memory, name, size);
   Attrs attrs;
   attrs.set_enum(AttrKey::kMemory, memory);
   if (align > 0) attrs.set(AttrKey::kAlign, align);
@@ -204,12 +221,7 @@ ValueId KernelBuilder::allocate(Dtype dtype, MemoryType memory, ValueId size, Va
 }
 
 ValueId KernelBuilder::tensor_parameter(Dtype dtype, std::string_view name) {
-  const ValueId buffer = add_tensor(graph_, dtype, name);
-  graph_.tensor_of(buffer).memory = MemoryType::kGlobal;
-  IterDomain domain;
-  domain.name = "i0";
-  const DomainId d = add_domain(graph_, graph_[buffer].tensor, domain);
-  graph_.tensor_of(buffer).logical = {d};
+  const ValueId buffer = new_buffer(dtype, MemoryType::kGlobal, name, {});
   parameters_.push_back(OpId(graph_.ops.size()));
   graph_[buffer].def = parameters_.back();
   graph_.ops.push_back(Op{OpKind::kInput, {}, {buffer}, {}, {}});
@@ -217,7 +229,7 @@ ValueId KernelBuilder::tensor_parameter(Dtype dtype, std::string_view name) {
 }
 
 ValueId KernelBuilder::scalar_parameter(Dtype dtype, std::string_view name) {
-  const ValueId v = add_scalar(graph_, dtype, name);
+  const ValueId v = new_value(dtype, name);
   parameters_.push_back(OpId(graph_.ops.size()));
   graph_[v].def = parameters_.back();
   graph_.ops.push_back(Op{OpKind::kInput, {}, {v}, {}, {}});

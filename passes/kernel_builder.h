@@ -9,6 +9,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/graph.h"
@@ -77,13 +78,17 @@ class KernelBuilder {
     std::map<Key, ValueId> numbered;
   };
 
+  // With this name, numbered if taken.
+  ValueId new_value(Dtype dtype, std::string_view name);
   ValueId new_scalar(Dtype dtype, char prefix);
+  ValueId new_buffer(Dtype dtype, MemoryType memory, std::string_view name, ValueId extent);
   std::optional<ValueId> find(const Key& key) const;
 
   Graph graph_;
   std::vector<Scope> scopes_;
   std::map<std::tuple<Dtype, uint64_t, uint64_t>, ValueId> constants_;
   std::vector<OpId> parameters_;
+  std::unordered_set<std::string> names_;
   uint32_t next_name_ = 0;
 };
 
