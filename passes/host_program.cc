@@ -8,6 +8,7 @@
 #include "ir/error.h"
 #include "ir/scalar.h"
 #include "passes/kernel_builder.h"
+#include "passes/segment.h"
 
 namespace fusebox {
 namespace {
@@ -65,13 +66,14 @@ class HostBuilder {
     }
   }
 
-  // An input that is an output as well as overwritten is given back as it was before the run.
+  // An input that is an output, in a place of its own or over another input, and is overwritten, is given as it was
+  // before the run.
   void keep_overwritten_inputs() {
     std::set<ValueId> overwritten;
     for (const OutputRef& out : outputs(fusion_))
       if (out.alias) overwritten.insert(out.alias);
     for (const OutputRef& out : outputs(fusion_)) {
-      if (out.alias || !overwritten.contains(out.value) || kept_.contains(out.value)) continue;
+      if (out.alias == out.value || !overwritten.contains(out.value) || kept_.contains(out.value)) continue;
       kept_[out.value] = declare(out.value, {}, Storage::kAllocated);
       host_.effect(OpKind::kCopyTensor, {kept_[out.value], tensors_.at(fusion_[out.value].name)}, {});
     }
@@ -207,13 +209,20 @@ class HostBuilder {
     return t;
   }
 
+  // Sizes, scalars and tensors in the order of the segment's own signature, then the destinations.
   void run_aten(const Segment& s) {
+    const Graph part = extract(fusion_, s);
     std::vector<ValueId> operands;
-    for (const Crossing& c : s.inputs) operands.push_back(tensors_.at(c.value));
-    for (const Crossing& c : s.outputs) operands.push_back(tensors_.at(c.value));
+    for (OpId id : part[Graph::body()].ops) {
+      const Op& op = part[id];
+      if (op.kind != OpKind::kSize && op.kind != OpKind::kInput) continue;
+      for (ValueId v : op.results)
+        operands.push_back(part.is_tensor(v) ? tensors_.at(part[v].name) : scalar(*find_value(fusion_, part[v].name)));
+    }
     Attrs attrs;
     attrs.set(AttrKey::kName, s.name);
-    attrs.set(AttrKey::kSlot, static_cast<int64_t>(s.inputs.size()));
+    attrs.set(AttrKey::kSlot, static_cast<int64_t>(operands.size()));
+    for (const Crossing& c : s.outputs) operands.push_back(tensors_.at(c.value));
     host_.effect(OpKind::kRunAten, operands, {}, attrs);
   }
 
@@ -233,7 +242,9 @@ class HostBuilder {
   void finish_outputs() {
     for (const OutputRef& out : outputs(fusion_)) {
       if (!out.alias || !fusion_.is_tensor(out.value)) continue;
-      const ValueId from = tensors_.at(fusion_[out.value].name), to = tensors_.at(fusion_[out.alias].name);
+      const auto kept = out.alias == out.value ? kept_.end() : kept_.find(out.value);
+      const ValueId from = kept != kept_.end() ? kept->second : tensors_.at(fusion_[out.value].name);
+      const ValueId to = tensors_.at(fusion_[out.alias].name);
       if (from != to) host_.effect(OpKind::kCopyTensor, {to, from}, {});
     }
     for (const OutputRef& out : outputs(fusion_)) {

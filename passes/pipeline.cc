@@ -81,15 +81,12 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   c.concretized = canonical_order(c.concretized);
   c.index_bits = options.index_bits != 0 ? options.index_bits
                                          : choose_index_bits(c.concretized, rebind(fusion, bindings, c.concretized));
-  const auto is_assign = [](const Step& s) { return s.kind == StepKind::kAssign; };
   if (options.segmentation)
     c.segmentation = *options.segmentation;
   else if (!options.steps || (rewrites > 0 && schedule.empty()))
     c.segmentation = plan_unfused(c.concretized);
-  else if (std::any_of(schedule.begin(), schedule.end(), is_assign))
-    c.segmentation = plan_assigned(c.concretized, schedule);
   else
-    c.segmentation = plan_single(c.concretized, {schedule.begin(), schedule.end()});
+    c.segmentation = plan_steps(c.concretized, schedule);
   std::vector<Graph> launches;
   for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
     const Segment& segment = c.segmentation.segments[i];

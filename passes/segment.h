@@ -16,9 +16,13 @@ namespace fusebox {
 Segmentation plan_unfused(const Graph& fusion);
 // The whole fusion as one kernel, scheduled by these steps.
 Segmentation plan_single(const Graph& fusion, std::vector<Step> steps);
-// From the `assign` steps of a list; the other steps go to the segment that makes the tensor that they name first.
-// Every op must be assigned.
+// From the `assign` steps of a list; another step goes to the (first) segment that makes the tensor that it names
+// first, one that names no tensor to every kernel. Every tensor op must be assigned; one that is in several segments is
+// computed in each, and a kernel of one op that no step names runs as in the unfused plan. Throws kStepReferent,
+// kStepNotApplicable, and what `complete` throws.
 Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps);
+// What a schedule says: several segments where it assigns ops, else one.
+Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps);
 
 // Fills in what crosses the borders of segments whose ops are set, and orders them so that each runs after what it
 // needs. Throws kInvalidGraph, naming a value, where there is no such order or an op is in no segment.

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "ir/error.h"
+#include "ir/lex.h"
 #include "passes/segment.h"
 
 namespace fusebox {
@@ -204,36 +205,99 @@ Segmentation plan_single(const Graph& fusion, std::vector<Step> steps) {
   return complete(fusion, std::move(s));
 }
 
-Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps) {
-  Segmentation s;
-  s.graph = fusion.name;
-  std::map<std::string, size_t> by_name;
-  std::map<std::string, size_t> segment_of;  // a tensor's
-  for (const Step& step : steps) {
-    if (step.kind != StepKind::kAssign) continue;
+namespace {
+
+// Builds the segments of a list, in the order in which `assign` steps name them.
+class Assigner {
+ public:
+  explicit Assigner(const Graph& g) : g_(g) { s_.graph = g.name; }
+
+  Segmentation run(std::span<const Step> steps) {
+    for (const Step& step : steps)
+      if (step.kind == StepKind::kAssign) assign(step);
+    for (const Step& step : steps)
+      if (step.kind != StepKind::kAssign) schedule(step);
+    for (Segment& s : s_.segments) schedule_alone(s);
+    return complete(g_, std::move(s_));
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& message, const std::string& place,
+                                  ErrorCode code = ErrorCode::kStepNotApplicable) {
+    throw Error(code, message, place);
+  }
+
+  void assign(const Step& step) {
     const std::string name(step.attrs.string(AttrKey::kName));
-    const auto [it, is_new] = by_name.emplace(name, s.segments.size());
+    if (!is_plain_name(name))
+      refuse("assign names a segment by a letter or _, then letters, digits and _", "name \"" + name + "\"");
+    if (step.operands.empty()) refuse("assign names at least one tensor to be computed in the segment", "@" + name);
+    const auto executor = step.attrs.enumerator<SegmentExecutor>(AttrKey::kExecutor);
+    const auto [it, is_new] = by_name_.emplace(name, s_.segments.size());
     if (is_new) {
-      s.segments.emplace_back();
-      s.segments.back().name = name;
-      s.segments.back().executor = step.attrs.enumerator<SegmentExecutor>(AttrKey::kExecutor);
+      s_.segments.emplace_back();
+      s_.segments.back().name = name;
+      s_.segments.back().executor = executor;
     }
-    for (const StepOperand& v : step.operands) {
-      s.segments[it->second].ops.push_back(v.value);
-      segment_of[v.value] = it->second;
+    Segment& segment = s_.segments[it->second];
+    if (segment.executor != executor)
+      refuse("two assign steps give this segment different executors; name one", "@" + name);
+    for (const StepOperand& operand : step.operands) {
+      const auto v = find_value(g_, operand.value);
+      if (!v || !g_[*v].def || !is_tensor_op(g_, g_[*v].def))
+        refuse("no op of the fusion makes a tensor of this name; scalars are computed where they are needed",
+               "%" + operand.value, ErrorCode::kStepReferent);
+      // Any result names the op; the segment has it once, by the first.
+      const OpId op = g_[*v].def;
+      if (std::find(segment.ops.begin(), segment.ops.end(), name_of(g_, op)) != segment.ops.end()) continue;
+      segment.ops.push_back(name_of(g_, op));
+      for (ValueId result : g_[op].results) segment_of_.emplace(g_[result].name, it->second);
     }
   }
-  for (const Step& step : steps) {
-    if (step.kind == StepKind::kAssign) continue;
-    const auto it = step.operands.empty() ? segment_of.end() : segment_of.find(step.operands[0].value);
-    if (it == segment_of.end())
-      throw Error(ErrorCode::kStepReferent, "the step names a tensor that no segment makes; assign its op first",
-                  step.operands.empty() ? "" : "%" + step.operands[0].value);
-    s.segments[it->second].steps.push_back(step);
-    // What a step makes belongs to the same segment.
-    for (const std::string& made : step.results) segment_of.emplace(made, it->second);
+
+  void schedule(const Step& step) {
+    if (step.operands.empty()) {
+      // Of all tensors: of each kernel's.
+      for (Segment& s : s_.segments)
+        if (s.executor == SegmentExecutor::kKernel) s.steps.push_back(step);
+      return;
+    }
+    const std::string place = "%" + step.operands[0].value;
+    const auto it = segment_of_.find(step.operands[0].value);
+    if (it == segment_of_.end())
+      refuse("the step names a tensor that no segment makes; assign its op first", place, ErrorCode::kStepReferent);
+    Segment& segment = s_.segments[it->second];
+    if (segment.executor != SegmentExecutor::kKernel)
+      refuse("this tensor is made by a segment that is no kernel, and takes no schedule; leave the step out", place);
+    segment.steps.push_back(step);
+    // Tensors that a step makes belong to the same segment.
+    if (row_of(step.kind).results.starts_with('t'))
+      for (const std::string& made : step.results) segment_of_.emplace(made, it->second);
   }
-  return complete(fusion, std::move(s));
+
+  // A kernel of one op that no step names runs as in the unfused plan.
+  void schedule_alone(Segment& s) const {
+    if (s.executor != SegmentExecutor::kKernel || s.ops.size() != 1) return;
+    for (const Step& step : s.steps)
+      if (!step.operands.empty()) return;
+    const std::vector<Step> alone = unfused_steps(g_, g_[*find_value(g_, s.ops[0])].def);
+    s.steps.insert(s.steps.begin(), alone.begin(), alone.end());
+  }
+
+  const Graph& g_;
+  Segmentation s_;
+  std::map<std::string, size_t> by_name_;
+  std::map<std::string, size_t> segment_of_;  // a tensor's: the first that it was assigned to
+};
+
+}  // namespace
+
+Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps) { return Assigner(fusion).run(steps); }
+
+Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps) {
+  const bool assigned =
+      std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
+  return assigned ? plan_assigned(fusion, steps) : plan_single(fusion, {steps.begin(), steps.end()});
 }
 
 }  // namespace fusebox

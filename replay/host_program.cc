@@ -157,12 +157,19 @@ class Interpreter {
   void run_aten(const Op& op) {
     if (!options_.run_aten)
       throw Error(ErrorCode::kModuleMissing, "a segment runs by ATen, which is not loaded", host_.name);
-    std::vector<TensorData> all;
-    for (ValueId v : op.operands) all.push_back(device_.download(tensor(v)));
     const auto slot = static_cast<size_t>(op.attrs.integer(AttrKey::kSlot));
-    options_.run_aten(std::string(op.attrs.string(AttrKey::kName)), std::span(all).first(slot),
-                      std::span(all).subspan(slot));
-    for (size_t i = slot; i < all.size(); ++i) device_.copy(tensor(op.operands[i]), device_.upload(all[i]));
+    std::vector<Argument> in;
+    std::vector<TensorData> out;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const ValueId v = op.operands[i];
+      if (i >= slot)
+        out.push_back(allocate_tensor(host_[v].dtype, tensor(v).layout.shape));
+      else
+        in.push_back(host_.is_tensor(v) ? Argument::of(device_.download(tensor(v)))
+                                        : Argument::scalar(host_[v].dtype, bits(v)));
+    }
+    options_.run_aten(std::string(op.attrs.string(AttrKey::kName)), in, out);
+    for (size_t i = 0; i < out.size(); ++i) device_.copy(tensor(op.operands[slot + i]), device_.upload(out[i]));
   }
 
   const Graph& host_;

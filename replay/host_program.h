@@ -23,8 +23,8 @@ struct NamedKernel {
 };
 
 struct HostProgramOptions {
-  // Runs an ATen segment: its name, its inputs, and the tensors to fill.
-  std::function<void(const std::string&, std::span<const TensorData>, std::span<const TensorData>)> run_aten;
+  // Runs an ATen segment: its name, its sizes and inputs in the order of its signature, and the tensors to fill.
+  std::function<void(const std::string&, std::span<const Argument>, std::span<const TensorData>)> run_aten;
   // Uses the caller's tensors as they are (device pointers, or host memory), in-place outputs included.
   std::span<const RunTensor> in_place_inputs;
 };

@@ -72,7 +72,7 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
 void execute(Run& run, std::span<const Argument> inputs, const RunOptions& options);
 // Runs an ATen segment as the evaluator does, into the tensors that the host program allocated; for
 // HostProgramOptions::run_aten.
-void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const TensorData> in,
+void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const Argument> in,
                       std::span<const TensorData> out);
 // What the run depends on beside the program. Throws kModuleMissing or kNoDevice where its executor is not there.
 void describe_environment(Run& run);

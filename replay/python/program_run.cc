@@ -141,7 +141,7 @@ py::list Program::execute(const py::list& given, int ordinal, int threads) {
     for (size_t i = 0; i < p.compiled.kernels.size(); ++i)
       kernels.push_back({p.compiled.segmentation.segments[i].name, &p.compiled.kernels[i]});
     HostProgramOptions options;
-    options.run_aten = [&](const std::string& name, std::span<const TensorData> in, std::span<const TensorData> out) {
+    options.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
       run_aten_segment(p.compiled, name, in, out);
     };
     options.in_place_inputs = in_place;

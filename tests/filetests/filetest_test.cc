@@ -70,10 +70,15 @@ std::string run_verify(const Module& m, const Request&) {
   return "ok\n";
 }
 
-// pass: the graph after the steps that the file has for it. pass segment: the segmentation into one kernel an op.
+// pass: the graph after the steps that the file has for it. pass segment: the segmentation that they say, or into one
+// kernel an op.
 std::string run_pass(const Module& m, const Request& r) {
   verify(m);
-  if (r.has("segment")) return print(plan_unfused(main_graph(m)));
+  if (r.has("segment")) {
+    const Graph& fusion = main_graph(m);
+    const StepList* list = find_steps(m, fusion.name);
+    return print(list ? plan_steps(fusion, list->steps) : plan_unfused(fusion));
+  }
   const Graph g = scheduled(m);
   verify(g);
   return print(g);
