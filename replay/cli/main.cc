@@ -1,9 +1,11 @@
 // `fusebox`: run, replay, show, verify, fmt, diff, convert.
 #include <CLI/CLI.hpp>
 #include <cstring>
+#include <fmt/format.h>
 #include <functional>
 #include <new>
 
+#include "passes/rewrite.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/report.h"
 
@@ -21,10 +23,19 @@ bundle that reproduces it. Each command has its own --help, with examples.)";
 
 const CLI::IsMember kExecutors({"cuda", "host", "aten"});
 
-CLI::App* add(CLI::App& app, const char* name, const char* about, const char* footer) {
+CLI::App* add(CLI::App& app, const char* name, const char* about, const std::string& footer) {
   CLI::App* command = app.add_subcommand(name, about);
   command->footer(footer);
   return command;
+}
+
+// What a list of steps may start with.
+std::string rewrites() {
+  std::string all = "\n\nA list of steps may start with rewrites, such as `rewrite name \"dead_code\"`:\n";
+  for (const RewriteRow& row : rewrite_rows()) all += fmt::format("\n  {:<22} {}", row.name, row.summary);
+  all += "\n\nEach takes options, such as `rewrite name \"dead_code\" options \"limit=1\"`:\n";
+  for (const RewriteOptionRow& row : rewrite_option_rows()) all += fmt::format("\n  {:<22} {}", row.name, row.summary);
+  return all;
 }
 
 int command_line(int argc, char** argv, Common& common) {
@@ -47,7 +58,8 @@ int command_line(int argc, char** argv, Common& common) {
   RunArguments run;
   CLI::App* c = add(
       app, "run", "Compiles a program for its inputs and runs it.",
-      R"(A program carries default inputs: small ones, which the host takes, and full ones for a GPU. A bundle is run on its recorded inputs.
+      std::string(
+          R"(A program carries default inputs: small ones, which the host takes, and full ones for a GPU. A bundle is run on its recorded inputs.
 --check compares every output, in-place ones too, with ATen evaluating the program op by op, within the bound that a right
 implementation keeps.
 
@@ -57,7 +69,8 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   fusebox run corpus/programs/softmax.fir --check
   fusebox run corpus/programs/rope.fir --on cuda --record rope.fuse
   fusebox run f.fir --input 'x=f32[5, 7] strides [14, 2] uniform -1.0 1.0 seed 7' --input scale=0.5 --output y=y.npy
-  fusebox run f.fir --steps other_schedule.txt --check --json)");
+  fusebox run f.fir --steps other_schedule.txt --check --json)") +
+          rewrites());
   c->add_option("FILE", run.file, "A .fir or a .fuse")->required();
   c->add_option("--on", run.on,
                 "What runs it: cuda, host or aten; else cuda where there is a GPU, and the host elsewhere")

@@ -52,6 +52,10 @@ const Tensor& tensor_named(const Graph& g, const std::string& name) {
   return g.tensor_of(*v);
 }
 
+void check_assign(const Graph& g, const Step& s) {
+  for (const StepOperand& v : s.operands) tensor_named(g, v.value);
+}
+
 }  // namespace
 
 void Program::step(const std::string& kind, const std::vector<StepWord>& operands,
@@ -67,10 +71,17 @@ void Program::step(const std::string& kind, const std::vector<StepWord>& operand
       s.operands.push_back(StepOperand::domain_of(value, domain));
     }
   }
+  std::vector<Step> list = steps;
+  list.push_back(s);
+  leading_rewrites(list);
   Graph next = current();
-  apply_step(next, s);
+  // Segments are made when the program is compiled; until then the steps are tried on the whole fusion.
+  if (s.kind == StepKind::kAssign)
+    check_assign(next, s);
+  else
+    apply_step(next, s);
   scheduled = std::move(next);
-  steps.push_back(std::move(s));
+  steps = std::move(list);
   plans_.clear();
 }
 

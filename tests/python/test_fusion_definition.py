@@ -283,9 +283,83 @@ def test_every_step_has_a_function():
 
     renamed = {"set_mesh": "set_device_mesh", "propagate": "bounded_transform_backward"}
     # Those that compilation and planners take themselves, and notes on domains.
-    internal = {"rewrite", "concretize", "concretize_reshape", "assign", "loop_broadcast"}
+    internal = {"concretize", "concretize_reshape", "loop_broadcast"}
     for kind in _fusebox.step_kinds():
         assert kind in internal or callable(getattr(Schedule, renamed.get(kind, kind))), kind
+
+
+def test_operations_are_assigned_to_kernels_and_aten(tmp_path):
+    x, acc = normal(3, 13, dtype=torch.bfloat16), normal(3, seed=1)
+    with FusionDefinition("segments") as fd:
+        a, total, eps = fd.from_pytorch(x), fd.from_pytorch(acc), fd.define_scalar(DataType.Float)
+        f = fd.ops.cast(a, DataType.Float)
+        e = fd.ops.exp(f)
+        s = fd.ops.sum(e, [1])
+        scaled = fd.ops.mul(s, fd.ops.add(eps, fd.define_scalar(1.0, DataType.Float)))
+        t = fd.ops.add(total, scaled)
+        b = fd.ops.broadcast(t, [False, True])
+        y = fd.ops.sub(f, b)
+        z = fd.ops.cast(y, DataType.BFloat16)
+        fd.add_output(z)
+        fd.add_output(t, alias_input=total)
+        fd.sched.assign([f, e], "head")
+        fd.sched.assign([s], "sums", "aten")
+        fd.sched.assign([scaled, t], "rows")
+        fd.sched.assign([f, b, y, z], "tail")
+        for tensor in (e, z):
+            fd.sched.split(tensor, 1, 8)
+            tensor.axis(0).parallelize(ParallelType.grid_x)
+            tensor.axis(-1).parallelize(ParallelType.block_x)
+        fd.sched.inline_most()
+    after = acc.clone()
+    (out,) = fd.execute([x, after, 0.5])
+    expected = acc + x.float().exp().sum(1) * 1.5
+    torch.testing.assert_close(after, expected)
+    torch.testing.assert_close(out, (x.float() - expected[:, None]).bfloat16())
+    fd.validate([x, acc.clone(), 0.5])
+    path = tmp_path / "segments.fuse"
+    fd.record(path, [x, acc, 0.5])
+    again = fusebox.replay(path)
+    assert again.identical and {"segments", "crossings"} <= {s.name for s in again.stages}
+    assert 'name "sums" by aten' in fd.to_string()
+
+
+def test_assignments_that_no_order_fits_are_refused():
+    def run(*segments):
+        x = normal(5)
+        with FusionDefinition("bad") as fd:
+            a = fd.from_pytorch(x)
+            made = {"b": fd.ops.exp(a)}
+            made["c"] = fd.ops.neg(made["b"])
+            made["d"] = fd.ops.add(made["b"], made["c"])
+            fd.add_output(made["d"])
+            for name, tensors, executor in segments:
+                fd.sched.assign([made[t] for t in tensors], name, executor)
+        return fd.execute([x])
+
+    assert len(run(("s", "bcd", "aten"))) == 1
+    assert code_of(lambda: run(("s", "bd", "aten"), ("t", "c", "aten"))) == "E0210"
+    assert code_of(lambda: run(("s", "b", "aten"), ("t", "c", "aten"))) == "E0210"
+    assert code_of(lambda: run(("s", "bcd", "communicate"))) == "E0212"
+
+
+def test_rewrites_stand_before_other_steps():
+    x = normal(3, 5)
+    with FusionDefinition("rewritten") as fd:
+        a = fd.from_pytorch(x)
+        back = fd.ops.permute(fd.ops.permute(a, [1, 0]), [1, 0])
+        y = fd.ops.neg(back)
+        fd.add_output(y)
+        assert code_of(lambda: fd.sched.rewrite("nonsense")) == "E0302"
+        assert code_of(lambda: fd.sched.rewrite("dead_code", depth=3)) == "E0302"
+        fd.sched.rewrite("identity_moves", limit=5)
+        fd.sched.rewrite("dead_code")
+        assert back.name not in fd.program.tensors()
+        assert code_of(lambda: back.axis(0)) == "E0301"
+        fd.sched.split(y, 1, 4)
+        assert code_of(lambda: fd.sched.rewrite("dead_code")) == "E0302"
+    (out,) = fd.execute([x])
+    torch.testing.assert_close(out, -x)
 
 
 def test_record_and_replay(tmp_path):

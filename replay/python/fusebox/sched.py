@@ -35,6 +35,17 @@ class Schedule:
         """One step by its name in the step table, with domains as (tensor, loop)."""
         self._fd.program.step(kind, list(operands), list(results), attributes)
 
+    # -- before the schedule of kernels
+    def rewrite(self, name: str, **options: int) -> None:
+        """Runs a rewrite pass by its name, such as "dead_code"; before every other step. Tensors that it removes are gone for later steps."""
+        given = ",".join(f"{key}={value}" for key, value in options.items())
+        self.step("rewrite", [], [], name=name, **({"options": given} if given else {}))
+
+    def assign(self, tensors: Sequence[Tensor], name: str, executor: str = "kernel") -> None:
+        """The operations that make these tensors run in the segment of this name, by "kernel" or "aten". Then every operation needs a
+        segment; other steps go to the segment of the tensor that they name first."""
+        self.step("assign", _words(tensors), [], name=name, by=executor)
+
     # -- loops of one tensor
     def split(self, tensor: Tensor, axis: int, factor: int | Scalar, inner_split: bool = True) -> None:
         """Into an outer and an inner loop, of which the inner (or the outer) has the factor as its extent."""
