@@ -166,6 +166,13 @@ class Canonicalizer {
   void name(RegionId id) {
     if (out_[id].index) name(out_[id].index);
     for (OpId op : out_[id].ops) {
+      // The kernel or segment that a host op runs is another program's name: here by first use.
+      if (const OpKind kind = out_[op].kind; kind == OpKind::kLaunch || kind == OpKind::kRunAten) {
+        const std::string called(out_[op].attrs.string(AttrKey::kName));
+        const auto at = std::find(callees_.begin(), callees_.end(), called);
+        out_[op].attrs.set(AttrKey::kName, "p" + std::to_string(at - callees_.begin()));
+        if (at == callees_.end()) callees_.push_back(called);
+      }
       for (ValueId v : out_[op].results) name(v);
       for (RegionId r : out_[op].regions) name(r);
     }
@@ -176,7 +183,7 @@ class Canonicalizer {
   std::vector<std::vector<OpId>> lists_;  // per region: its ops in the new order
   std::vector<bool> emitted_, symbols_;
   std::vector<RegionId> home_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_, callees_;
   size_t count_ = 0;
 };
 

@@ -233,6 +233,23 @@ TEST(Canonical, EveryFieldCounts) {
   EXPECT_TRUE(changed([](Graph&, Tensor& t) { t.loop_broadcasts = {t.loop[1]}; }));
 }
 
+// What a host program launches is called otherwise in a program of another name; which of them it launches counts.
+TEST(Canonical, NamesOfLaunchedKernels) {
+  const auto launches = [](const std::vector<std::string>& names) {
+    Graph g;
+    g.level = Level::kHost;
+    const ValueId one = constant_index(g, 1);
+    for (const std::string& name : names) {
+      Op op{OpKind::kLaunch, std::vector<ValueId>(7, one), {}, {}, {}};
+      op.attrs.set(AttrKey::kName, name);
+      append(g, Graph::body(), op);
+    }
+    return digest(g);
+  };
+  EXPECT_EQ(launches({"f_0", "f_1", "f_0"}), launches({"h_0", "h_1", "h_0"}));
+  EXPECT_NE(launches({"f_0", "f_1", "f_0"}), launches({"f_0", "f_1", "f_1"}));
+}
+
 TEST(Canonical, StepsAndSegmentations) {
   const Graph a = program(false), b = program(true, true);
   const auto steps = [](const char* value) {
