@@ -3,6 +3,7 @@
 
 #include "ir/domain.h"
 #include "ir/error.h"
+#include "passes/correspondence.h"
 #include "passes/lowering.h"
 
 namespace fusebox::lowering {
@@ -126,25 +127,20 @@ void Lowering::plan_buffers() {
 
 bool Lowering::crosses_threads(OpId producer, OpId consumer, bool grid) {
   const Nest& from = plan.of(producer);
-  const ValueId v = g[producer].results[0];
-  const auto& loop = loop_of(g.tensor_of(v));
-  Statement s{consumer, StatementKind::kMain, plan.of(consumer).path};
-  OpView view(*this, s);
+  const auto& loop = loop_of(g.tensor_of(g[producer].results[0]));
+  const auto& results = g[producer].results;
   for (size_t k = 0; k < g[consumer].operands.size(); ++k) {
     const ValueId operand = g[consumer].operands[k];
-    if (!operand ||
-        std::find(g[producer].results.begin(), g[producer].results.end(), operand) == g[producer].results.end())
-      continue;
+    if (!operand || std::find(results.begin(), results.end(), operand) == results.end()) continue;
     if (demands(g[consumer].kind, kIndexed) && k == 0) return true;
-    DomainValues values = view.feed(k);
+    const Correspondence same = correspondence_of(*this, consumer, k);
     for (ParallelType p : used_threads) {
       if (is_grid(p) != grid) continue;
       bool found = false;
       for (size_t i = 0; i < loop.size(); ++i) {
         if (plan.nodes[from.path[i]].parallel != p || is_reduction(g, loop[i])) continue;
         found = true;
-        const auto own = view.thread_loop(p);
-        if (!own || !algebra.equal(values.value(loop[i]), *own)) return true;
+        if (!same.thread[i]) return true;
       }
       // Stored by index 0 alone of a dimension that the producer's loops leave out.
       if (!found) return true;
@@ -163,25 +159,13 @@ void Lowering::check_sharing() {
       const Nest& from = plan.of(g[p].def);
       const ValueId leader = g[g[p].def].results[0];
       const auto& loop = loop_of(g.tensor_of(leader));
-      Statement s{consumer, StatementKind::kMain, nest.path};
-      OpView view(*this, s);
       const bool by_data =
           demands(op.kind, kIndexed) && k == 0 && op.kind != OpKind::kTriu && op.kind != OpKind::kSelect;
       const Buffer& b = buffers[p.index];
       if (by_data && b.memory != MemoryType::kGlobal)
         throw Error(ErrorCode::kIllegalExchange,
                     "data choose which element is read, so the tensor must be in global memory", place_of(p));
-      DomainValues values = view.feed(k);
-      // The first result's domains are fed through their positions where the operand is a sibling of it.
-      std::optional<DomainValues> leader_values;
-      if (leader != p) {
-        leader_values.emplace(g, plan, view.symbols, algebra, g[leader].tensor);
-        const auto mine = logical_without_reductions(g, g.tensor_of(p));
-        const auto its = logical_without_reductions(g, g.tensor_of(leader));
-        for (size_t i = 0; i < its.size(); ++i) leader_values->set(its[i], values.value(mine[i]));
-        leader_values->propagate();
-      }
-      DomainValues& at = leader_values ? *leader_values : values;
+      const Correspondence same = correspondence_of(*this, consumer, k);
       for (size_t i = 0; i < loop.size(); ++i) {
         const std::string place = place_of(leader) + "." + g[loop[i]].name;
         const ParallelType parallel = plan.nodes[from.path[i]].parallel;
@@ -189,9 +173,7 @@ void Lowering::check_sharing() {
           if (is_reduction(g, loop[i]))
             throw Error(ErrorCode::kIllegalInline,
                         "a consumer cannot stand inside the loop that reduces the tensor; inline outside it", place);
-          const auto& mine = loop_of(g.tensor_of(op.results[0]));
-          if (!at.known(loop[i]) || !algebra.equal(at.value(loop[i]), view.loop(i)) ||
-              !algebra.equal(at.extent(loop[i]), view.own.extent(mine[i])))
+          if (!same.shared[i])
             throw Error(ErrorCode::kIllegalInline,
                         "the loop is not the same one in consumer " + place_of(op.results[0]) +
                             "; give both the same transforms or inline further out",
@@ -203,9 +185,7 @@ void Lowering::check_sharing() {
         // A dimension without a place: the reader must be the thread that made the value.
         const bool place_for_threads =
             b.memory == MemoryType::kGlobal || (b.memory == MemoryType::kShared && is_block(parallel));
-        if (place_for_threads) continue;
-        const auto own = view.thread_loop(parallel);
-        if (!own || !at.known(loop[i]) || !algebra.equal(at.value(loop[i]), *own))
+        if (!place_for_threads && !same.thread[i])
           throw Error(ErrorCode::kIllegalExchange,
                       "consumer " + place_of(op.results[0]) + " reads a value of another " +
                           (is_grid(parallel) ? "block" : "thread") + " through " + std::string(text(b.memory)) +
