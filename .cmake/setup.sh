@@ -25,6 +25,20 @@ debian() {
   quietly "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
+# Pictures are looked at in a browser. Debian has one without a window; elsewhere (Ubuntu's is a snap) one that is installed
+# serves, and where there is none that test is skipped and says so.
+browser() {
+  local name
+  for name in chromium-headless-shell chromium chromium-browser google-chrome chrome; do
+    command -v "$name" >/dev/null && return
+  done
+  if apt-cache show chromium-headless-shell >/dev/null 2>&1; then
+    (debian chromium-headless-shell fonts-dejavu-core) || say "no browser could be installed: its test will be skipped"
+  else
+    say "no browser here: install Chromium or Chrome for the test of the pictures"
+  fi
+}
+
 # True where a CUDA 13 toolkit has both NVRTC and its headers.
 has_toolkit() {
   local root
@@ -69,6 +83,7 @@ setup() {
   mkdir -p .cache
   : >"$log"
   debian $(listed .cmake/debian.txt)
+  browser
   [ -x .venv/bin/python ] || rm -f .cache/python-*
   stamped python "$(cat .cmake/python.txt .cmake/setup.sh; command -v python3; python3 -V; has_toolkit && echo toolkit)" python_environment
   [ -e build/build.ninja ] || rm -f .cache/configure-*

@@ -49,8 +49,12 @@ std::vector<Picture> describe_all(const std::vector<Graph>& scheduled, const Seg
   std::vector<Picture> out;
   for (size_t i = 0; i < scheduled.size(); ++i) {
     out.push_back(picture::describe(scheduled[i]));
-    if (segmentation && i < segmentation->segments.size())
-      out.back().steps = step_texts(segmentation->segments[i].steps);
+    if (!segmentation || i >= segmentation->segments.size()) continue;
+    const Segment& segment = segmentation->segments[i];
+    out.back().steps = step_texts(segment.steps);
+    // What it says of lowering is then of no kernel.
+    if (segment.executor != SegmentExecutor::kKernel)
+      out.back().note = "run by " + std::string(text(segment.executor)) + ": no kernel is made of it";
   }
   return out;
 }

@@ -24,6 +24,7 @@ class Describer {
     for (OpId op : g_[Graph::body()].ops)
       for (ValueId v : g_[op].results)
         if (g_.is_tensor(v)) tensor(op, v);
+    if (const auto refused = legal(g_)) note(*refused);
     for (size_t k = 0; k < kGraphKinds; ++k) groups(static_cast<IdGraphKind>(k));
     try {
       Lowering lowering(g_, {});
@@ -114,8 +115,10 @@ class Describer {
       case TransformKind::kSplit:
         if ((t.outputs[1] == id) == t.inner_split) return scalar_text(t.factor);
         return "ceil(" + extent_text(t.inputs[0]) + " / " + scalar_text(t.factor) + ")";
-      case TransformKind::kMerge:
-        return factor(t.inputs[0]) + " * " + factor(t.inputs[1]);
+      case TransformKind::kMerge: {
+        const std::string first = factor(t.inputs[0]), second = factor(t.inputs[1]);
+        return first == "1" ? second : second == "1" ? first : first + " * " + second;
+      }
       case TransformKind::kSwizzle:
         return extent_text(t.inputs[t.outputs[0] == id ? 0 : 1]);
       case TransformKind::kResize:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kGap = 14, kLayerGap = 24, kMargin = 12, kHeader = 50, kLabelWidth = 58;
 constexpr double kTransformHeight = 18, kLineHeight = 15, kDummyWidth = 6;
-constexpr int kSweeps = 8;
+constexpr int kSweeps = 24;
 constexpr size_t kNone = static_cast<size_t>(-1);
 
 bool contains(const std::vector<size_t>& list, size_t value) {
@@ -234,6 +234,34 @@ class Layout {
         pull(layers_[at]);
       }
     }
+    for (const Edge& e : edges_) straighten(e);
+  }
+
+  // The bends of a line above each other, where there is a place that is free in all their layers.
+  void straighten(const Edge& e) {
+    std::vector<size_t> candidates = e.bends;
+    candidates.push_back(e.from);
+    candidates.push_back(e.to);
+    for (size_t candidate : candidates) {
+      const double x = nodes_[candidate].middle;
+      if (!std::all_of(e.bends.begin(), e.bends.end(), [&](size_t bend) { return is_free(bend, x); })) continue;
+      for (size_t bend : e.bends) nodes_[bend].middle = x;
+      return;
+    }
+  }
+
+  bool is_free(size_t bend, double x) const {
+    const auto& layer = layers_[nodes_[bend].layer];
+    const auto at = std::find(layer.begin(), layer.end(), bend);
+    const double room = kGap / 2 + kDummyWidth / 2;
+    if (at != layer.begin() && nodes_[*(at - 1)].middle + nodes_[*(at - 1)].width / 2 + room > x) return false;
+    return at + 1 == layer.end() || nodes_[*(at + 1)].middle - nodes_[*(at + 1)].width / 2 - room >= x;
+  }
+
+  // How much two neighbours want to stand above each other: a line that crosses layers is to be straight.
+  double pull_between(const Node& a, const Node& b) const {
+    const int bends = (a.kind == Node::Kind::kBend ? 1 : 0) + (b.kind == Node::Kind::kBend ? 1 : 0);
+    return bends == 2 ? 8 : bends == 1 ? 2 : 1;
   }
 
   // Each node as near the middle of its neighbours as the others of its layer let it: nodes that would overlap form a
@@ -247,12 +275,15 @@ class Layout {
     std::vector<Block> blocks;
     for (size_t k = 0; k < layer.size(); ++k) {
       const Node& n = nodes_[layer[k]];
-      double sum = 0;
-      for (size_t i : n.up) sum += nodes_[i].middle;
-      for (size_t i : n.down) sum += nodes_[i].middle;
-      const auto count = static_cast<double>(n.up.size() + n.down.size());
-      const double wanted = (count == 0 ? n.middle : sum / count) - n.width / 2;
-      blocks.push_back({wanted, count == 0 ? 0.1 : 1, k, 1, n.width + kGap});
+      double sum = 0, weight = 0;
+      for (const auto* side : {&n.up, &n.down})
+        for (size_t i : *side) {
+          const double w = pull_between(n, nodes_[i]);
+          sum += w * nodes_[i].middle;
+          weight += w;
+        }
+      const double wanted = (weight == 0 ? n.middle : sum / weight) - n.width / 2;
+      blocks.push_back({wanted, std::max(weight, 0.1), k, 1, n.width + kGap});
       while (blocks.size() > 1) {
         Block& a = blocks[blocks.size() - 2];
         const Block& b = blocks.back();

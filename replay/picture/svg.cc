@@ -65,6 +65,55 @@ std::string domain_box(const Picture& p, const PlacedDomain& placed, IdGraphKind
   return out + "</g>\n";
 }
 
+// Places boxes from left to right, and begins a new row below where one would end beyond the right border.
+class Shelves {
+ public:
+  Shelves(double left, double top, double border, double between)
+      : left_(left), border_(border), between_(between), x_(left), y_(top), bottom_(top), right_(left) {}
+
+  Point put(double width, double height) {
+    if (x_ > left_ && x_ + width > border_) {
+      x_ = left_;
+      y_ = bottom_ + between_;
+    }
+    const Point at{x_, y_};
+    x_ += width + between_;
+    right_ = std::max(right_, at.x + width);
+    bottom_ = std::max(bottom_, at.y + height);
+    return at;
+  }
+  double right() const { return right_; }
+  double bottom() const { return bottom_; }
+
+ private:
+  double left_, border_, between_, x_, y_, bottom_, right_;
+};
+
+std::string placed(Point at, std::string_view css, const std::string& content) {
+  return fmt::format("<g class=\"{}\" transform=\"translate({},{})\">\n{}</g>\n", css, number(at.x), number(at.y),
+                     content);
+}
+
+// A heading and the tensors below it.
+Drawing draw_program(const Picture& p, IdGraphKind kind) {
+  const std::string heading = p.name + ": " + std::string(text(kind)) + " graph";
+  Drawing out{text_at(0, 18, "heading", heading), static_cast<double>(letters(heading)) * 16 * kLetter, kHeading};
+  if (!p.note.empty()) {
+    out.content += text_at(0, out.height + 10, "note", p.note);
+    out.width = std::max(out.width, static_cast<double>(letters(p.note)) * 12 * kLetter);
+    out.height += 24;
+  }
+  Shelves sheet(0, out.height, kSheetWidth - 2 * kSheetMargin, kBetween);
+  for (size_t i = 0; i < p.tensors.size(); ++i) {
+    const Drawing tensor = draw_tensor(p, i, kind);
+    const Point at = sheet.put(tensor.width, tensor.height);
+    out.content += placed(at, "tensor", tensor.content);
+  }
+  out.width = std::max(out.width, sheet.right());
+  out.height = std::max(out.height, sheet.bottom());
+  return out;
+}
+
 std::string tensor_title(const TensorPicture& t) {
   std::string out = t.op + " : " + t.type;
   for (size_t i = 0; i < t.conditions.size(); ++i) out += (i == 0 ? "\nruns where " : " and ") + t.conditions[i];
@@ -167,40 +216,20 @@ std::string drawing_definitions() {
 }
 
 std::string to_svg(std::span<const Picture> pictures, IdGraphKind kind) {
+  Shelves sheet(kSheetMargin, kSheetMargin, kSheetWidth - kSheetMargin, 2 * kBetween);
   std::string body;
-  double y = kSheetMargin, right = 0;
   for (const Picture& p : pictures) {
-    body += text_at(kSheetMargin, y + 18, "heading", p.name + ": " + std::string(text(kind)) + " graph");
-    y += kHeading;
-    right = std::max(right, kBetween + kSheetMargin + static_cast<double>(letters(p.name) + 20) * 16 * kLetter);
-    right = std::max(right, kBetween + kSheetMargin + static_cast<double>(letters(p.note)) * 12 * kLetter);
-    if (!p.note.empty()) {
-      body += text_at(kSheetMargin, y + 10, "note", p.note);
-      y += 24;
-    }
-    double x = kSheetMargin, tallest = 0;
-    for (size_t i = 0; i < p.tensors.size(); ++i) {
-      const Drawing drawing = draw_tensor(p, i, kind);
-      if (x > kSheetMargin && x + drawing.width > kSheetWidth - kSheetMargin) {
-        x = kSheetMargin;
-        y += tallest + kBetween;
-        tallest = 0;
-      }
-      body += fmt::format("<g class=\"tensor\" transform=\"translate({},{})\">\n{}</g>\n", number(x), number(y),
-                          drawing.content);
-      x += drawing.width + kBetween;
-      right = std::max(right, x);
-      tallest = std::max(tallest, drawing.height);
-    }
-    y += tallest + 2 * kBetween;
+    const Drawing program = draw_program(p, kind);
+    const Point at = sheet.put(program.width, program.height);
+    body += placed(at, "program", program.content);
   }
-  const double width = std::max(right - kBetween + kSheetMargin, 400.0);
+  const double width = std::max(sheet.right() + kSheetMargin, 400.0), height = sheet.bottom() + kSheetMargin;
   return fmt::format(
              "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" "
              "height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n",
-             number(width), number(y)) +
+             number(width), number(height)) +
          "<style>\n" + drawing_style() + "</style>\n<defs>\n" + drawing_definitions() + "</defs>\n" +
-         fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"#f4f5f7\"/>\n", number(width), number(y)) + body +
+         fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"#f4f5f7\"/>\n", number(width), number(height)) + body +
          "</svg>\n";
 }
 
