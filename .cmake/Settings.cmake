@@ -20,6 +20,16 @@ endif()
 # Assertions stay on in the everyday build; line tables are enough for a backtrace and half the size of full debug info.
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 
+# Seeded defects (ir/defect.h) measure the checks; a release build has them only where this is asked for.
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+  option(FUSEBOX_DEFECTS "Compile the seeded defects in" OFF)
+else()
+  option(FUSEBOX_DEFECTS "Compile the seeded defects in" ON)
+endif()
+if(NOT FUSEBOX_DEFECTS)
+  add_compile_definitions(FUSEBOX_WITHOUT_DEFECTS)
+endif()
+
 # The command line is found in build/bin, what it loads at run time in build/lib beside it.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
@@ -34,6 +44,11 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees overlapping copies where strings are concatenated (GCC bug 105651).
   add_compile_options(-Wno-restrict)
+endif()
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+  # clang 19 reports what stable_sort of libstdc++ 12 uses inside (std::get_temporary_buffer).
+  add_compile_options(-Wno-deprecated-declarations)
 endif()
 
 if(FUSEBOX_SANITIZE)

@@ -27,7 +27,9 @@ Form DomainValues::extent(DomainId d) {
       case TransformKind::kSplit: {
         const Form factor = symbols_.of(t.factor);
         const bool is_inner = t.outputs[1] == d;
-        result = is_inner == t.inner_split ? factor : algebra_.ceil_div(extent(t.inputs[0]), factor);
+        result = is_inner == t.inner_split                     ? factor
+                 : plan_.defects.has(Defect::kExtentTruncated) ? algebra_.div_mod(extent(t.inputs[0]), factor).quotient
+                                                               : algebra_.ceil_div(extent(t.inputs[0]), factor);
         break;
       }
       case TransformKind::kMerge:
@@ -50,41 +52,59 @@ Form DomainValues::extent(DomainId d) {
   return result;
 }
 
-void DomainValues::set(DomainId d, Form value) {
-  if (!known(d)) values_.emplace_back(d, value);
+const DomainValues::Known* DomainValues::find(DomainId d) const {
+  for (const Known& k : values_)
+    if (k.domain == d) return &k;
+  return nullptr;
 }
 
-bool DomainValues::known(DomainId d) const { return look_up(values_, d) != nullptr; }
+void DomainValues::learn(DomainId d, Form value, CheckReason origin) {
+  if (!known(d)) values_.push_back({d, value, origin});
+}
+
+void DomainValues::set(DomainId d, Form value) { learn(d, value, CheckReason::kLoop); }
+
+CheckReason DomainValues::reason(DomainId d) const {
+  const Known* known = find(d);
+  return known ? known->origin : CheckReason::kBroadcast;
+}
+
+bool DomainValues::known(DomainId d) const { return find(d) != nullptr; }
 
 Form DomainValues::value(DomainId d) const {
-  const Form* known = look_up(values_, d);
-  return known ? *known : Form{};
+  const Known* known = find(d);
+  return known ? known->value : Form{};
 }
 
 bool DomainValues::up(const Transform& t) {
   for (DomainId d : t.outputs)
     if (!known(d)) return false;
   switch (t.kind) {
-    case TransformKind::kSplit:
-      set(t.inputs[0], algebra_.add(algebra_.mul(value(t.outputs[0]), inner_extent(t)), value(t.outputs[1])));
+    case TransformKind::kSplit: {
+      const bool swapped = plan_.defects.has(Defect::kSplitSwapped);
+      const Form outer = value(t.outputs[swapped ? 1 : 0]), inner = value(t.outputs[swapped ? 0 : 1]);
+      learn(t.inputs[0], algebra_.add(algebra_.mul(outer, inner_extent(t)), inner), CheckReason::kSplitInput);
       climbed_.push_back(t.inputs[0]);
       break;
+    }
     case TransformKind::kMerge: {
       const auto parts = algebra_.div_mod(value(t.outputs[0]), extent(t.inputs[1]));
-      set(t.inputs[0], parts.quotient);
-      set(t.inputs[1], parts.remainder);
+      learn(t.inputs[0], parts.quotient, CheckReason::kMergeInput);
+      learn(t.inputs[1], parts.remainder, CheckReason::kMergeInput);
       break;
     }
     case TransformKind::kSwizzle: {
       const Form first = value(t.outputs[0]), second = value(t.outputs[1]);
-      set(t.inputs[0], first);
-      set(t.inputs[1], t.swizzle == SwizzleType::kXor
-                           ? algebra_.bit_xor(second, first)
-                           : algebra_.cyclic(second, algebra_.neg(first), extent(t.inputs[1])));
+      learn(t.inputs[0], first, CheckReason::kSwizzle);
+      const Form back = plan_.defects.has(Defect::kSwizzleInverse) ? first : algebra_.neg(first);
+      learn(t.inputs[1],
+            t.swizzle == SwizzleType::kXor ? algebra_.bit_xor(second, first)
+                                           : algebra_.cyclic(second, back, extent(t.inputs[1])),
+            CheckReason::kSwizzle);
       break;
     }
     case TransformKind::kResize:
-      set(t.inputs[0], algebra_.sub(value(t.outputs[0]), symbols_.of(t.factor)));
+      learn(t.inputs[0], algebra_.sub(value(t.outputs[0]), symbols_.of(t.factor)), CheckReason::kResized);
       climbed_.push_back(t.inputs[0]);
       break;
   }
@@ -97,22 +117,25 @@ bool DomainValues::down(const Transform& t) {
   switch (t.kind) {
     case TransformKind::kSplit: {
       const auto parts = algebra_.div_mod(value(t.inputs[0]), inner_extent(t));
-      set(t.outputs[0], parts.quotient);
-      set(t.outputs[1], parts.remainder);
+      learn(t.outputs[0], parts.quotient, CheckReason::kSplitOuter);
+      learn(t.outputs[1], parts.remainder, CheckReason::kSplitInner);
       break;
     }
     case TransformKind::kMerge:
-      set(t.outputs[0], algebra_.add(algebra_.mul(value(t.inputs[0]), extent(t.inputs[1])), value(t.inputs[1])));
+      learn(t.outputs[0], algebra_.add(algebra_.mul(value(t.inputs[0]), extent(t.inputs[1])), value(t.inputs[1])),
+            CheckReason::kMergeOutput);
       break;
     case TransformKind::kSwizzle: {
       const Form first = value(t.inputs[0]), second = value(t.inputs[1]);
-      set(t.outputs[0], first);
-      set(t.outputs[1], t.swizzle == SwizzleType::kXor ? algebra_.bit_xor(second, first)
-                                                       : algebra_.cyclic(second, first, extent(t.inputs[1])));
+      learn(t.outputs[0], first, CheckReason::kSwizzle);
+      learn(t.outputs[1],
+            t.swizzle == SwizzleType::kXor ? algebra_.bit_xor(second, first)
+                                           : algebra_.cyclic(second, first, extent(t.inputs[1])),
+            CheckReason::kSwizzle);
       break;
     }
     case TransformKind::kResize:
-      set(t.outputs[0], algebra_.add(value(t.inputs[0]), symbols_.of(t.factor)));
+      learn(t.outputs[0], algebra_.add(value(t.inputs[0]), symbols_.of(t.factor)), CheckReason::kResized);
       descended_.push_back(t.outputs[0]);
       break;
   }
@@ -145,24 +168,58 @@ void DomainValues::propagate() {
   }
 }
 
+bool DomainValues::is_op_resize(DomainId d) const {
+  const auto of_op = op_transforms(g_, g_[tensor_]);
+  return std::any_of(of_op.begin(), of_op.end(),
+                     [&](TransformId id) { return g_[id].inputs[0] == d && g_[id].kind == TransformKind::kResize; });
+}
+
+Form DomainValues::checked_value(DomainId d) {
+  if (!plan_.defects.has(Defect::kAlmostExactEqualExtent)) return value(d);
+  // The outer output of a split of a split, and any outer output of a split of the same root, with equal extents.
+  const auto is_outer = [&](DomainId x) {
+    const TransformId def = g_[x].def;
+    return def && g_[def].kind == TransformKind::kSplit && g_[def].outputs[0] == x;
+  };
+  const auto roots = leaves(g_, d);
+  for (const Known& other : values_) {
+    if (other.domain == d || !is_outer(other.domain) || !is_outer(d)) continue;
+    const TransformId above = g_[g_[g_[other.domain].def].inputs[0]].def;
+    if (!above || g_[above].kind != TransformKind::kSplit || leaves(g_, other.domain) != roots) continue;
+    if (algebra_.equal(extent(other.domain), extent(d))) return other.value;
+  }
+  return value(d);
+}
+
 std::vector<DomainCheck> DomainValues::checks() {
   std::vector<DomainCheck> result;
-  const auto add = [&](DomainId d, bool may_be_negative) {
-    const Form v = value(d), e = extent(d);
-    const bool lower = may_be_negative && !algebra_.prove_nonneg(v);
+  const auto add = [&](DomainId d) {
+    const Form v = checked_value(d), e = extent(d);
+    const bool lower = !algebra_.prove_nonneg(v);
     if (!lower && algebra_.prove_less(v, e)) return;
     result.push_back({d, v, e, lower});
   };
-  const Tensor& t = g_[tensor_];
-  const auto of_op = op_transforms(g_, t);
-  for (DomainId d : climbed_) {
-    // What pad does from root to logical is no hole: it guards its own reads.
-    const bool op_resize = std::any_of(of_op.begin(), of_op.end(), [&](TransformId id) {
-      return g_[id].inputs[0] == d && g_[id].kind == TransformKind::kResize;
-    });
-    if (!op_resize) add(d, true);
+  // What pad does from root to logical is no hole: it guards its own reads.
+  for (DomainId d : climbed_)
+    if (!is_op_resize(d)) add(d);
+  for (DomainId d : descended_) add(d);
+  if (plan_.defects.has(Defect::kPredicateDropped) && !result.empty()) result.erase(result.begin());
+  return result;
+}
+
+std::vector<DomainVerdict> DomainValues::verdicts() {
+  std::vector<DomainVerdict> result;
+  const auto list = checks();
+  for (const Known& k : values_) {
+    DomainVerdict v{k.domain, false, k.origin};
+    v.checked = std::any_of(list.begin(), list.end(), [&](const DomainCheck& c) { return c.domain == k.domain; });
+    if (!v.checked) {
+      if (k.origin == CheckReason::kSplitInput) v.reason = CheckReason::kSplitExact;
+      if (k.origin == CheckReason::kResized)
+        v.reason = is_op_resize(k.domain) ? CheckReason::kPadGuards : CheckReason::kResizeExact;
+    }
+    result.push_back(v);
   }
-  for (DomainId d : descended_) add(d, true);
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "passes/check_reason.h"
 #include "passes/nest.h"
 #include "passes/symbols.h"
 
@@ -21,6 +22,13 @@ struct DomainCheck {
   Form value;
   Form extent;
   bool lower = false;  // 0 <= value is needed too
+};
+
+// Of one domain: whether it is checked, and why or why not.
+struct DomainVerdict {
+  DomainId domain;
+  bool checked = false;
+  CheckReason reason = CheckReason::kLoop;
 };
 
 class DomainValues {
@@ -39,8 +47,22 @@ class DomainValues {
   // The checks that the values need so that they are an element's: one for each input of a split, and each domain of a
   // resize, that is not proved to stay in its extent. Call after `propagate`.
   std::vector<DomainCheck> checks();
+  // How a domain got its value; of one that `checks` names, why it is checked.
+  CheckReason reason(DomainId d) const;
+  // Of every domain that has a value, in the order in which they got theirs. Call after `propagate`.
+  std::vector<DomainVerdict> verdicts();
 
  private:
+  // How a domain got its value.
+  struct Known {
+    DomainId domain;
+    Form value;
+    CheckReason origin;
+  };
+  void learn(DomainId d, Form value, CheckReason origin);
+  const Known* find(DomainId d) const;
+  bool is_op_resize(DomainId d) const;
+  Form checked_value(DomainId d);
   bool step(const Transform& t);
   bool up(const Transform& t);
   bool down(const Transform& t);
@@ -51,7 +73,7 @@ class DomainValues {
   Symbols& symbols_;
   IndexAlgebra& algebra_;
   TensorId tensor_;
-  std::vector<std::pair<DomainId, Form>> values_;
+  std::vector<Known> values_;
   std::vector<std::pair<DomainId, Form>> extents_;
   std::vector<DomainId> climbed_;    // split inputs and resize inputs reached from their outputs
   std::vector<DomainId> descended_;  // resize outputs reached from their inputs

@@ -13,19 +13,42 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "ir/defect.h"
 #include "ir/error.h"
 #include "ir/graph.h"
+#include "passes/check_reason.h"
 
 namespace fusebox {
 
 struct LowerOptions {
-  int index_bits = 64;  // of dtype index in the kernel: 32 or 64
+  int index_bits = 64;   // of dtype index in the kernel: 32 or 64
+  Defects defects = {};  // seeded
+  bool explain = false;  // fill in Lowered::notes
+};
+
+// A condition of one statement's result, or the absence of one: what a domain must be checked for, a thread loop that
+// the launch may exceed, a thread dimension that no loop tells apart.
+enum class CheckKind : uint8_t { kDomain, kLoopExtent, kThread };
+std::string_view text(CheckKind k);
+struct CheckNote {
+  CheckKind kind = CheckKind::kDomain;
+  std::string value;   // the tensor that the statement makes
+  std::string domain;  // its domain, or the parallel type of a thread dimension
+  bool checked = false;
+  CheckReason reason = CheckReason::kLoop;
+  std::string
+      predicate;  // the kernel's value that holds the outcome; empty where it folded to a constant or is not checked
+  bool settled = false;  // by an unswitch, in front of its loop
 };
 
 struct Lowered {
   Graph kernel;
   Graph launch;
+  std::vector<CheckNote> notes = {};
 };
 
 Lowered lower(const Graph& scheduled, const LowerOptions& options = {});

@@ -11,7 +11,7 @@ namespace fusebox::lowering {
 Lowering::Lowering(const Graph& graph, const LowerOptions& lower_options)
     : g(graph),
       options(lower_options),
-      plan(plan_nests(graph)),
+      plan(plan_nests(graph, lower_options.defects)),
       classes(graph),
       kernel(graph.name, lower_options.index_bits) {}
 
@@ -35,9 +35,11 @@ Lowered Lowering::run() {
   shared_end = kernel.index(0);
   emit_children(LoopNode::kNoNode);
   Graph launch = build_launch();
+  std::vector<CheckNote> notes;
+  if (options.explain) notes = check_notes();
   Graph finished = kernel.finish();
   forward_local(finished);
-  return {compact(finished), compact(launch)};
+  return {compact(finished), compact(launch), std::move(notes)};
 }
 
 void Lowering::declare_parameters() {
@@ -106,11 +108,17 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
     if (s.path[i] == LoopNode::kNoNode || !is_thread(tree.nodes[s.path[i]].parallel)) continue;
     // The thread's own index: the form of a loop of one iteration is 0 whatever the launch.
     const ParallelType p = tree.nodes[s.path[i]].parallel;
-    if (!exact_launch[p]) result.push_back({OpKind::kLt, Form{}, view.own.extent(loop[i]), p});
+    if (!exact_launch[p])
+      result.push_back({OpKind::kLt, Form{}, view.own.extent(loop[i]), p, CheckKind::kLoopExtent, loop[i],
+                        CheckReason::kLaunchLarger});
   }
   for (const DomainCheck& check : view.own.checks()) {
-    if (check.lower) result.push_back({OpKind::kGe, check.value, Form{}, std::nullopt});
-    result.push_back({OpKind::kLt, check.value, check.extent, std::nullopt});
+    const CheckReason reason = view.own.reason(check.domain);
+    if (check.lower)
+      result.push_back({OpKind::kGe, check.value, Form{}, std::nullopt, CheckKind::kDomain, check.domain, reason});
+    const Form bound =
+        options.defects.has(Defect::kPredicateOffByOne) ? algebra.add(check.extent, algebra.constant(1)) : check.extent;
+    result.push_back({OpKind::kLt, check.value, bound, std::nullopt, CheckKind::kDomain, check.domain, reason});
   }
   // Memory that several threads see is stored once: by index 0 of each dimension that this nest leaves out. What a
   // reduction accumulates is the thread's own.
@@ -122,7 +130,7 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
   }
   for (ParallelType p : used_threads)
     if ((is_global || (is_shared && is_block(p))) && !view.thread_loop(p))
-      result.push_back({OpKind::kEq, Form{}, Form{}, p});
+      result.push_back({OpKind::kEq, Form{}, Form{}, p, CheckKind::kThread, {}, CheckReason::kOneThread});
   return result;
 }
 
@@ -141,8 +149,11 @@ ValueId Lowering::emit_conditions(OpView& view, Guards guards) {
   const auto list = conditions(view);
   for (size_t i = 0; i < list.size(); ++i)
     if ((known == settled.end() || !known->second.contains(i)) &&
-        (guards == Guards::kAll || list[i].compare != OpKind::kEq))
-      all = kernel.logical_and(all, emit_condition(view, list[i]));
+        (guards == Guards::kAll || list[i].compare != OpKind::kEq)) {
+      const ValueId predicate = emit_condition(view, list[i]);
+      if (options.explain) emitted.try_emplace({statement_index(view.statement), i}, Emitted{predicate});
+      all = kernel.logical_and(all, predicate);
+    }
   return all;
 }
 

@@ -53,7 +53,9 @@ bool Lowering::emit_unswitched(uint32_t node) {
       }
       if (!known) continue;
       holds[s].insert(i);
-      all = kernel.logical_and(all, emit_condition(view, c));
+      const ValueId predicate = emit_condition(view, c);
+      if (options.explain) emitted[{s, i}] = {predicate, true};
+      all = kernel.logical_and(all, predicate);
     }
   }
   if (kernel.constant_of(all)) return false;

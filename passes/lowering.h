@@ -126,6 +126,9 @@ class Lowering {
     OpKind compare;  // kLt, kGe, kEq
     Form value, bound;
     std::optional<ParallelType> guard;  // the compared value is the thread's index along this dimension
+    CheckKind kind = CheckKind::kDomain;
+    DomainId domain;  // that is checked, or the thread loop whose launch may be larger
+    CheckReason reason = CheckReason::kSplitInput;
     auto operator<=>(const Condition&) const = default;
   };
   std::vector<Condition> conditions(OpView& view);
@@ -133,6 +136,14 @@ class Lowering {
   // But those that an unswitch has settled; kOwn: but those that let one thread alone store to memory that others see.
   enum class Guards { kAll, kOwn };
   ValueId emit_conditions(OpView& view, Guards guards = Guards::kAll);
+
+  // lower_notes.cc
+  std::vector<CheckNote> check_notes();
+  struct Emitted {
+    ValueId predicate;
+    bool settled = false;
+  };
+  std::map<std::pair<uint32_t, size_t>, Emitted> emitted;  // by statement and condition, where notes are wanted
 
   // lower_unswitch.cc
   bool emit_unswitched(uint32_t node);

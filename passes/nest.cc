@@ -11,7 +11,7 @@ namespace {
 
 class NestPlanner {
  public:
-  explicit NestPlanner(const Graph& g) : g_(g) {}
+  NestPlanner(const Graph& g, const Defects& defects) : g_(g) { plan_.defects = defects; }
 
   NestPlan run() {
     collect();
@@ -147,8 +147,11 @@ class NestPlanner {
     const Op& op = g_[reader];
     for (size_t k = 0; k < op.operands.size(); ++k) {
       if (op.operands[k] != t.value) continue;
-      for (const auto& [from, to] : map_producer_to_consumer(g_, reader, k))
-        if (from == d) return concrete_extent(to);
+      for (const auto& [from, to] : map_producer_to_consumer(g_, reader, k)) {
+        if (from != d) continue;
+        const bool wrong = plan_.defects.has(Defect::kPromotedWrongDomain);
+        return concrete_extent(wrong ? root_of(g_.tensor_of(op.results[0]))[0] : to);
+      }
     }
     return ValueId();
   }
@@ -173,6 +176,6 @@ class NestPlanner {
 
 }  // namespace
 
-NestPlan plan_nests(const Graph& g) { return NestPlanner(g).run(); }
+NestPlan plan_nests(const Graph& g, const Defects& defects) { return NestPlanner(g, defects).run(); }
 
 }  // namespace fusebox

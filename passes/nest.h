@@ -15,6 +15,7 @@
 #include <map>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 #include "passes/symbols.h"
 
@@ -42,12 +43,13 @@ struct NestPlan {
   std::vector<uint32_t> nest_of;           // by op index; kNoNode where an op makes no tensor
   std::map<DomainId, ValueId> promoted;    // broadcast domains without a defining transform
   std::vector<std::vector<OpId>> readers;  // by value: tensor ops of the body that read it
+  Defects defects = {};                    // seeded, for all that reads the plan
 
   const Nest& of(OpId op) const { return nests[nest_of[op.index]]; }
   bool has_nest(OpId op) const { return nest_of[op.index] != LoopNode::kNoNode; }
 };
 
 // Throws kIllegalInline or kIllegalParallel, naming the tensor, where the marks give no nest.
-NestPlan plan_nests(const Graph& g);
+NestPlan plan_nests(const Graph& g, const Defects& defects = {});
 
 }  // namespace fusebox

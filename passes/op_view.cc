@@ -77,13 +77,21 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
   DomainValues values(g, l_.plan, symbols, algebra, g[op.operands[operand]].tensor);
   const auto logical = logical_without_reductions(g, p);
   const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
-  const auto feed_one = [&](DomainId d, Form value) {
+  // The axes of the result at which another operand is a broadcast.
+  std::set<DomainId> broadcast_elsewhere;
+  if (l_.options.defects.has(Defect::kBroadcastMapped))
+    for (size_t k = 0; k < op.operands.size(); ++k) {
+      if (!op.operands[k] || !g.is_tensor(op.operands[k])) continue;
+      for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, k))
+        if (g[from].iter_type == IterType::kBroadcast) broadcast_elsewhere.insert(to);
+    }
+  const auto feed_one = [&](DomainId d, Form value, DomainId of = {}) {
     // A broadcast that is not promoted is read at index 0.
-    const bool is_broadcast = g[d].iter_type == IterType::kBroadcast && !g[d].def;
+    const bool is_broadcast = (g[d].iter_type == IterType::kBroadcast && !g[d].def) || broadcast_elsewhere.contains(of);
     values.set(d, is_broadcast && !l_.plan.promoted.contains(d) ? Form{} : value);
   };
   if (at_axis && axis < logical.size()) feed_one(logical[axis], *at_axis);
-  for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, operand)) feed_one(from, own.value(to));
+  for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, operand)) feed_one(from, own.value(to), to);
   const auto& root = root_of(c);
   if (op.kind == OpKind::kCat) feed_one(logical[axis], algebra.sub(own.value(root[axis]), cat_offset(operand)));
   if (op.kind == OpKind::kGather || op.kind == OpKind::kTakeAlongAxis || op.kind == OpKind::kScatter)

@@ -94,7 +94,7 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
     apply(scheduled, segment.steps);
     take_layouts(scheduled, c.segmentation, i);
     if (segment.executor == SegmentExecutor::kKernel) {
-      Lowered lowered = lower(canonical_order(scheduled), {.index_bits = c.index_bits});
+      Lowered lowered = lower(canonical_order(scheduled), {.index_bits = c.index_bits, .defects = options.defects});
       c.kernels.push_back(std::move(lowered.kernel));
       launches.push_back(std::move(lowered.launch));
     } else {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/module.h"
 #include "ir/scalar.h"
 
@@ -21,6 +22,7 @@ struct CompileOptions {
   std::optional<Segmentation> segmentation = {};
   // 32, 64, or 0: the smaller one that the bindings allow.
   int index_bits = 0;
+  Defects defects = {};  // seeded
 };
 
 struct Compiled {

@@ -120,6 +120,7 @@ Bundle make_bundle(const Run& run, const Module& module, const std::vector<Recor
   if (!run.unfused) b.steps.push_back({"schedule", run.fusion.name, run.steps});
   b.options.push_back({"plan", run.unfused ? "unfused" : "steps"});
   if (compiled) b.options.push_back({"index_bits", std::to_string(c.index_bits)});
+  if (!run.defects.empty()) b.options.push_back({"defects", join(run.defects)});
   std::string flags;
   for (std::string_view flag : cuda_compile_options()) flags += (flags.empty() ? "" : " ") + std::string(flag);
   b.options.push_back({"cuda_options", flags});

@@ -39,7 +39,7 @@ bool same_signature(const Graph& a, const Graph& b) {
 }
 
 // The programs of the bundle up to a stage, and from there on the ones that are made from them.
-Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from) {
+Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from, const Defects& defects) {
   Compiled c;
   const Module& segments = stage_of(b, Stage::kSegments);
   require(segments.segmentations.size() == 1, "stage segments holds one segmentation; record the run again");
@@ -57,7 +57,7 @@ Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from) {
     for (size_t i = 0; i < c.scheduled.size(); ++i) {
       Lowered lowered;
       if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel)
-        lowered = lower(canonical_order(c.scheduled[i]), {.index_bits = c.index_bits});
+        lowered = lower(canonical_order(c.scheduled[i]), {.index_bits = c.index_bits, .defects = defects});
       c.kernels.push_back(std::move(lowered.kernel));
       launches.push_back(std::move(lowered.launch));
     }
@@ -86,12 +86,13 @@ Run run_from(const Bundle& b, const Module& module, std::span<const Argument> ar
              ReplayFrom from) {
   Run run;
   run.executor = options.executor;
+  run.defects = options.defects;
   run.fusion = main_graph(module);
   bind_sizes(run.fusion, bound_inputs(arguments));
   describe_environment(run);
   run.digests.push_back({"fusion", digest(run.fusion)});
   try {
-    run.compiled = compiled_from(b, run.fusion, from);
+    run.compiled = compiled_from(b, run.fusion, from, options.defects);
     digest_stages(run, options.keep_sources);
     if (from == ReplayFrom::kSource) {
       std::vector<Digest> texts;
@@ -297,6 +298,8 @@ Replay replay(const Bundle& bundle, const ReplayOptions& options) {
         "ranks[0].executor");
   run.executor = options.executor ? *options.executor : *recorded;
   run.threads = options.threads;
+  const std::string* defects = find_value(bundle.options, "defects");
+  run.defects = !options.defects.empty() || !defects ? options.defects : parse_defect_list(*defects);
   run.keep_sources = find_digest(bundle, "source") != nullptr || options.from == ReplayFrom::kSource;
   if (options.from == ReplayFrom::kSource) {
     if (!options.trust_artifacts)

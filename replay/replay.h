@@ -27,6 +27,7 @@ struct ReplayOptions {
   ReplayFrom from = ReplayFrom::kFusion;
   bool trust_artifacts = false;
   int threads = 1;
+  Defects defects = {};  // seeded, instead of those that the bundle names; none: those
 };
 
 enum class Verdict : uint8_t { kIdentical, kDifferent, kNotComparable };

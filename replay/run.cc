@@ -173,6 +173,7 @@ void execute(Run& run, std::span<const Argument> inputs, const RunOptions& optio
 Run run_program(const Module& module, std::span<const Argument> inputs, const RunOptions& options) {
   Run run;
   run.executor = options.executor;
+  run.defects = options.defects;
   run.fusion = main_graph(module);
   if (run.fusion.level != Level::kMath && run.fusion.level != Level::kScheduled)
     throw Error(ErrorCode::kWrongLevel, "only a fusion can be run; give the program at level math",
@@ -187,6 +188,7 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
     }
     CompileOptions compile_options;
     compile_options.index_bits = options.index_bits;
+    compile_options.defects = options.defects;
     const StepList* list = find_steps(module, run.fusion.name);
     run.unfused = options.unfused || (!options.steps && !list);
     if (!run.unfused) {

@@ -35,6 +35,7 @@ struct RunOptions {
   bool unfused = false;      // the unfused plan although the module has steps
   int threads = 1;           // of the host executor
   int index_bits = 0;        // 0: chosen from the inputs
+  Defects defects = {};      // seeded
   bool keep_sources = true;  // the CUDA text of each kernel, and its digest
   bool run_sources = false;  // `execute` on cuda: the texts of `Run::sources` instead of what the kernels give
 };
@@ -56,6 +57,7 @@ struct Run {
   Graph fusion;
   std::vector<Step> steps;  // the schedule that was applied, empty where unfused
   bool unfused = false;
+  Defects defects;
   Compiled compiled;
   std::vector<KernelSource> sources;
   std::vector<StageDigest> digests;  // in the order of the stages

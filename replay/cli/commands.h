@@ -28,6 +28,7 @@ struct RunArguments {
   bool check = false;
   bool unfused = false;
   int threads = 1;
+  std::vector<std::string> defects;
 };
 int run_command(const RunArguments& a, Common& common);
 
@@ -37,6 +38,7 @@ struct ReplayArguments {
   std::string from = "fusion";
   bool trust_artifacts = false;
   int threads = 1;
+  std::vector<std::string> defects;
 };
 int replay_command(const ReplayArguments& a, Common& common);
 
@@ -46,6 +48,8 @@ struct ShowArguments {
   std::string graph;  // an id graph: a picture of it
   std::string format = "text";
   bool unfused = false;
+  bool why = false;  // level kernel: the reason of each check, and of each that is not needed
+  std::vector<std::string> defects;
 };
 int show_command(const ShowArguments& a, Common& common);
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <new>
 
+#include "ir/defect.h"
 #include "passes/rewrite.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/report.h"
@@ -30,6 +31,16 @@ CLI::App* add(CLI::App& app, const char* name, const char* about, const std::str
 }
 
 // What a list of steps may start with.
+// Seeded defects, by name; the help lists them.
+void add_defects(CLI::App& command, std::vector<std::string>& names) {
+  std::string text = "Breaks a rule of lowering on purpose, to see the checks find it; may be repeated; NAME is one of";
+  for (const DefectRow& row : defect_rows()) text += (&row == &defect_rows()[0] ? " " : ", ") + std::string(row.text);
+  command.add_option("--defect", names, kDefectsCompiledIn ? text : "Not in this build: it has no seeded defects")
+      ->type_name("NAME")
+      ->type_size(1)
+      ->allow_extra_args(false);
+}
+
 std::string rewrites() {
   std::string all = "\n\nA list of steps may start with rewrites, such as `rewrite name \"dead_code\"`:\n";
   for (const RewriteRow& row : rewrite_rows()) all += fmt::format("\n  {:<22} {}", row.name, row.summary);
@@ -87,6 +98,7 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   c->add_option("--threads", run.threads, "Threads of the host executor; no result depends on it")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  add_defects(*c, run.defects);
   c->callback([&] { chosen = [&] { return run_command(run, common); }; });
 
   ReplayArguments replay;
@@ -109,6 +121,7 @@ that what comes after it can be tried alone. Code in a bundle is compiled only w
   c->add_option("--threads", replay.threads, "Threads of the host executor; no result depends on it")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  add_defects(*c, replay.defects);
   c->callback([&] { chosen = [&] { return replay_command(replay, common); }; });
 
   ShowArguments show;
@@ -124,6 +137,8 @@ the groups that the id graph puts them in. An html page holds all five graphs, a
   fusebox show corpus/programs/rope.fir --level scheduled --format dot | dot -Tsvg > rope.svg
   fusebox show corpus/programs/softmax.fir --graph almost-exact --format html > softmax.html)");
   c->add_option("FILE", show.file, "A .fir or a .fuse")->required();
+  c->add_flag("--why", show.why, "With --level kernel: the reason of each check, and of each that is not needed");
+  add_defects(*c, show.defects);
   c->add_option("--level", show.level, "math, scheduled, kernel, cuda or host")
       ->check(CLI::IsMember({"math", "scheduled", "kernel", "cuda", "host"}));
   c->add_option("--graph", show.graph, "A picture of an id graph: exact, almost-exact, broadcast, permissive or loop")

@@ -48,6 +48,7 @@ int replay_command(const ReplayArguments& a, Common& common) {
   options.from = *parse_replay_from(a.from);
   options.trust_artifacts = a.trust_artifacts;
   options.threads = a.threads;
+  options.defects = parse_defects(a.defects);
   int worst = 0;
   for (const std::string& path : a.files) {
     try {

@@ -173,6 +173,7 @@ int run_command(const RunArguments& a, Common& common) {
   options.executor = choose_executor(a.on);
   options.threads = a.threads;
   options.unfused = a.unfused;
+  options.defects = parse_defects(a.defects);
   if (!a.steps.empty()) options.steps = read_steps(a.steps, fusion);
   const auto files = output_files(fusion, a.outputs);
   const Inputs inputs = inputs_of_file(file, fusion, options.executor, a.inputs);

@@ -10,6 +10,7 @@
 #include "replay/cli/load.h"
 #include "replay/cli/picture.h"
 #include "replay/cli/report.h"
+#include "replay/cli/why.h"
 #include "replay/record.h"
 #include "replay/run.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 // A run that went as far as its programs: those of the module for its default host inputs. Of the inputs only sizes and
 // scalars matter.
-Run compile_file(const LoadedFile& file, bool unfused) {
+Run compile_file(const LoadedFile& file, bool unfused, const Defects& defects) {
   const Graph& fusion = main_graph(file.module);
   const InputSpecs* specs = find_input_specs(file.module, fusion.name, "host");
   if (!specs) specs = find_input_specs(file.module, fusion.name, "gpu");
@@ -37,6 +38,7 @@ Run compile_file(const LoadedFile& file, bool unfused) {
   Run run;
   run.fusion = fusion;
   CompileOptions options;
+  options.defects = defects;
   if (const StepList* list = find_steps(file.module, fusion.name); list && !unfused) options.steps = list->steps;
   run.compiled = compile(fusion, bind_sizes(fusion, sizes), options);
   return run;
@@ -65,18 +67,20 @@ std::string describe_bundle(const Bundle& b) {
 // The programs of a file at its stages: those that a bundle holds, else made anew.
 class Programs {
  public:
-  Programs(const LoadedFile& file, bool unfused) : file_(file), unfused_(unfused) {}
+  Programs(const LoadedFile& file, bool unfused, const Defects& defects)
+      : file_(file), unfused_(unfused), defects_(defects) {}
 
   Module at(Stage stage) {
-    if (file_.bundle && !unfused_)
+    if (file_.bundle && !unfused_ && defects_.empty())
       if (const Module* m = find_stage(*file_.bundle, stage)) return *m;
-    if (!run_) run_ = compile_file(file_, unfused_);
+    if (!run_) run_ = compile_file(file_, unfused_, defects_);
     return stage_module(*run_, file_.module, stage);
   }
 
  private:
   const LoadedFile& file_;
   const bool unfused_;
+  const Defects defects_;
   std::optional<Run> run_;
 };
 
@@ -136,7 +140,10 @@ int show_command(const ShowArguments& a, Common& common) {
   const LoadedFile file = load_file(a.file);
   common.subject = subject_of(file);
   const std::string format = common.json ? "json" : a.format;
-  Programs programs(file, a.unfused);
+  if (a.why && (a.level != "kernel" || format != "text"))
+    throw Error(ErrorCode::kUsage, "checks stand in kernels; add --level kernel, and leave the format out", "--why");
+  const Defects defects = parse_defects(a.defects);
+  Programs programs(file, a.unfused, defects);
   std::string out;
   if (!a.graph.empty()) {
     if (!a.level.empty() && a.level != "scheduled")
@@ -163,7 +170,9 @@ int show_command(const ShowArguments& a, Common& common) {
     if (stage == Stage::kHost) std::erase_if(m.graphs, [](const Graph& g) { return g.level != Level::kHost; });
     if (format == "text" && stage == Stage::kKernel) {
       const Module scheduled = programs.at(Stage::kScheduled);
-      for (const Graph& g : m.graphs) out += (out.empty() ? "" : "\n") + comments(g, scheduled, false) + print(g);
+      for (const Graph& g : m.graphs)
+        out += (out.empty() ? "" : "\n") + comments(g, scheduled, false) +
+               (a.why ? print_with_checks(g, find_graph(scheduled, g.name), defects) : print(g));
     } else {
       out = formatted(m, format, stage == Stage::kScheduled);
     }

@@ -8,15 +8,19 @@
 // Every input also round-trips text and bytes. BLESS=1 writes what comes out into the files; where CI is set it
 // refuses.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "codegen/cuda.h"
+#include "ir/canonical.h"
 #include "ir/error.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -27,6 +31,7 @@
 #include "passes/segment.h"
 #include "replay/host_program.h"
 #include "replay/input.h"
+#include "replay/picture/render.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 
@@ -39,6 +44,13 @@ constexpr std::string_view kFirst = "// test: ";
 constexpr std::string_view kExpect = "// expect:\n";
 
 std::string folder() { return "tests/filetests"; }
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
 
 // What a file asks for: its kind and the words after it.
 struct Request {
@@ -106,6 +118,45 @@ std::string run_emit(const Module& m, const Request& r) {
   return emit_cuda(g.level == Level::kKernel ? g : lower(scheduled(m), lower_options(r)).kernel).text;
 }
 
+// checks FOLDER: of each program in it, how many predicates its kernels have, as scheduled there and unfused: of
+// domains, of loop extents that the launch may exceed, of threads that alone store; and the comparisons that these fold
+// to.
+std::string run_checks(const Module&, const Request& r) {
+  std::vector<fs::path> programs;
+  for (const auto& entry : fs::directory_iterator(r.options.at(0))) programs.push_back(entry.path());
+  std::sort(programs.begin(), programs.end());
+  std::string out;
+  for (const fs::path& path : programs) {
+    const Module m = parse_module(read(path));
+    const Graph& g = main_graph(m);
+    std::vector<Argument> arguments;
+    for (const InputSpec& spec : find_input_specs(m, g.name, "host")->specs)
+      arguments.push_back(make_argument(spec, 1));
+    const StepList* list = find_steps(m, g.name);
+    for (const bool unfused : {false, true}) {
+      if (!unfused && list == nullptr) continue;
+      CompileOptions options;
+      if (!unfused) options.steps = list->steps;
+      const Compiled c = compile(g, bind_sizes(g, bound_inputs(arguments)), options);
+      std::array<int, 3> counts = {};
+      size_t kernels = 0, comparisons = 0;
+      for (size_t i = 0; i < c.scheduled.size(); ++i) {
+        if (c.segmentation.segments[i].executor != SegmentExecutor::kKernel) continue;
+        ++kernels;
+        std::set<std::string> predicates;
+        for (const CheckNote& n : lower(canonical_order(c.scheduled[i]), {.explain = true}).notes) {
+          counts[static_cast<size_t>(n.kind)] += n.checked;
+          if (!n.predicate.empty()) predicates.insert(n.predicate);
+        }
+        comparisons += predicates.size();
+      }
+      out += fmt::format("{}{}: {} domains, {} loop extents, {} threads; {} comparisons in {} kernels\n", g.name,
+                         unfused ? " unfused" : "", counts[0], counts[1], counts[2], comparisons, kernels);
+    }
+  }
+  return out;
+}
+
 // The elements in the order of the index, one line for each run along the last axis.
 std::string elements_text(const ProgramOutput& output) {
   const TensorData& t = output.value.tensor;
@@ -144,18 +195,22 @@ std::string run_run(const Module& m, const Request& r) {
   return out;
 }
 
-using Kind = std::function<std::string(const Module&, const Request&)>;
-const std::map<std::string, Kind>& kinds() {
-  static const std::map<std::string, Kind> list = {{"parse", run_parse}, {"verify", run_verify}, {"pass", run_pass},
-                                                   {"lower", run_lower}, {"emit", run_emit},     {"run", run_run}};
-  return list;
+// picture GRAPH…: the picture of each id graph named, as text, after the steps of the file.
+std::string run_picture(const Module& m, const Request& r) {
+  verify(m);
+  const picture::Picture p = picture::describe(scheduled(m));
+  std::string out;
+  for (const std::string& word : r.options)
+    out += (out.empty() ? "" : "\n") + picture::to_text(p, parse_id_graph_kind(word).value());
+  return out;
 }
 
-std::string read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
+using Kind = std::function<std::string(const Module&, const Request&)>;
+const std::map<std::string, Kind>& kinds() {
+  static const std::map<std::string, Kind> list = {{"parse", run_parse},  {"verify", run_verify}, {"pass", run_pass},
+                                                   {"lower", run_lower},  {"emit", run_emit},     {"run", run_run},
+                                                   {"checks", run_checks}, {"picture", run_picture}};
+  return list;
 }
 
 Request request_of(const std::string& text) {
