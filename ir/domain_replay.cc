@@ -195,7 +195,7 @@ class Replay {
       if (!holds(frontier_, input)) return;
     }
     if (!made) {
-      if (!can_transform(g_, copy) || !is_known_to(copy.factor) || !is_known_to(copy.right)) return;
+      if (!can_transform(g_, copy) || !make_known(copy.factor) || !make_known(copy.right)) return;
       std::vector<std::string> names;
       for (DomainId d : t.outputs) names.push_back(g_[d].name);
       made = add_transform(g_, to_, std::move(copy), names);
@@ -204,15 +204,20 @@ class Replay {
     map_outputs(t, made);
   }
 
-  // Whether a scalar is defined before the op that makes `to`.
-  bool is_known_to(ValueId v) const {
+  // Defines a scalar before the op that makes `to`: extents are emitted before their first reader, which may come
+  // later. False if what it is made of comes later.
+  bool make_known(ValueId v) {
     if (!v || !g_[v].def) return true;
-    const OpId user = g_[g_[to_].value].def;
-    for (OpId op : g_[Graph::body()].ops) {
-      if (op == user) return false;
-      if (op == g_[v].def) return true;
-    }
-    return false;
+    auto& body = g_[Graph::body()].ops;
+    const OpId def = g_[v].def;
+    const auto user = [&] { return std::find(body.begin(), body.end(), g_[g_[to_].value].def); };
+    if (std::find(body.begin(), user(), def) != user()) return true;
+    if (demands(g_[def].kind, kSignature | kEffect | kRead) || !g_[def].regions.empty()) return false;
+    for (ValueId operand : g_[def].operands)
+      if (operand && (g_.is_tensor(operand) || !make_known(operand))) return false;
+    const auto at = std::find(user(), body.end(), def);
+    std::rotate(user(), at, at + 1);
+    return true;
   }
 
   // Takes a transform's inputs out of the loops to come, and puts its outputs there.

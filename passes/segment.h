@@ -16,10 +16,10 @@ namespace fusebox {
 Segmentation plan_unfused(const Graph& fusion);
 // The whole fusion as one kernel, scheduled by these steps.
 Segmentation plan_single(const Graph& fusion, std::vector<Step> steps);
-// From the `assign` steps of a list; another step goes to the (first) segment that makes the tensor that it names
-// first, one that names no tensor to every kernel. Every tensor op must be assigned; one that is in several segments is
-// computed in each, and a kernel of one op that no step names runs as in the unfused plan. Throws kStepReferent,
-// kStepNotApplicable, and what `complete` throws.
+// From the `assign` steps of a list; another step goes to the first segment that has all tensors that it names: makes
+// them, or reads them where they are inputs; one that names none goes to every kernel. Every tensor op must be assigned;
+// one that is in several segments is computed in each, and a kernel of one op that no step names runs as in the unfused
+// plan. Throws kStepReferent, kStepNotApplicable, and what `complete` throws.
 Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps);
 // What a schedule says: several segments where it assigns ops, else one.
 Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps);

@@ -251,7 +251,10 @@ class Assigner {
       const OpId op = g_[*v].def;
       if (std::find(segment.ops.begin(), segment.ops.end(), name_of(g_, op)) != segment.ops.end()) continue;
       segment.ops.push_back(name_of(g_, op));
-      for (ValueId result : g_[op].results) segment_of_.emplace(g_[result].name, it->second);
+      for (ValueId result : g_[op].results) segments_of_[g_[result].name].insert(it->second);
+      for (ValueId read : g_[op].operands)
+        if (read && g_.is_tensor(read) && g_[g_[read].def].kind == OpKind::kInput)
+          segments_of_[g_[read].name].insert(it->second);
     }
   }
 
@@ -262,18 +265,39 @@ class Assigner {
         if (s.executor == SegmentExecutor::kKernel) s.steps.push_back(step);
       return;
     }
-    const std::string place = "%" + step.operands[0].value;
-    const auto it = segment_of_.find(step.operands[0].value);
-    if (it == segment_of_.end())
-      refuse("the step names a tensor that no segment makes; assign its op first", place, ErrorCode::kStepReferent);
-    Segment& segment = s_.segments[it->second];
+    const size_t at = segment_of(step);
+    Segment& segment = s_.segments[at];
     if (segment.executor != SegmentExecutor::kKernel)
-      refuse("this tensor is made by a segment that is no kernel, and takes no schedule; leave the step out", place);
+      refuse("this tensor is made by a segment that is no kernel, and takes no schedule; leave the step out",
+             "%" + step.operands[0].value);
     segment.steps.push_back(step);
-    // Tensors that a step makes belong to the same segment.
+    // Tensors that a step makes are in the same segment.
     if (row_of(step.kind).results.starts_with('t'))
-      for (const std::string& made : step.results) segment_of_.emplace(made, it->second);
+      for (const std::string& made : step.results) segments_of_[made].insert(at);
   }
+
+  // The first segment that has every tensor that the step names.
+  size_t segment_of(const Step& step) const {
+    std::optional<std::set<size_t>> common;
+    for (const StepOperand& operand : step.operands) {
+      if (operand.is_integer()) continue;
+      const auto v = find_value(g_, operand.value);
+      if (v && !g_.is_tensor(*v)) continue;
+      const auto it = segments_of_.find(operand.value);
+      std::set<size_t> next;
+      if (it != segments_of_.end())
+        for (size_t s : it->second)
+          if (!common || common->contains(s)) next.insert(s);
+      if (next.empty())
+        refuse("no segment has this tensor, and all that the step names before it; assign their ops to one",
+               "%" + operand.value, ErrorCode::kStepReferent);
+      common = std::move(next);
+    }
+    if (!common) refuse("the step names no tensor, and does not say which segment it is for", step_text(step));
+    return *common->begin();
+  }
+
+  static std::string step_text(const Step& step) { return std::string(row_of(step.kind).text); }
 
   // A kernel of one op that no step names runs as in the unfused plan.
   void schedule_alone(Segment& s) const {
@@ -287,7 +311,7 @@ class Assigner {
   const Graph& g_;
   Segmentation s_;
   std::map<std::string, size_t> by_name_;
-  std::map<std::string, size_t> segment_of_;  // a tensor's: the first that it was assigned to
+  std::map<std::string, std::set<size_t>> segments_of_;  // a tensor's: that make it, or read it where it is an input
 };
 
 }  // namespace
