@@ -55,28 +55,46 @@ IdGraph IdGraphBuilder::make(IdGraphKind kind, bool with_reasons) {
 const std::vector<DomainId>& IdGraphBuilder::values() {
   if (!values_.empty()) return values_;
   values_.resize(graph().domains.size());
-  std::vector<DomainId> firsts;
   for (uint32_t i = 0; i < graph().tensors.size(); ++i) {
     TensorNest nest(graph(), plan_, *extents_, algebra_, TensorId(i));
-    firsts.clear();
-    for (DomainId d : domains_of(graph(), graph().tensors[i])) {
-      DomainId& first = values_[d.index];
-      if (nest.values.known(d)) {
-        const Form value = nest.values.value(d);
-        for (DomainId f : firsts)
-          if (algebra_.equal(nest.values.value(f), value)) {
-            first = f;
-            break;
-          }
-      }
-      if (first) continue;
-      first = d;
-      // A domain without a value is equal to none.
-      if (nest.values.known(d)) firsts.push_back(d);
-    }
+    find_equal(nest);
     if (visit_) visit_(nest, values_);
   }
   return values_;
+}
+
+void IdGraphBuilder::find_equal(TensorNest& nest) {
+  // Two loop points, where loops are constant: what differs there need not be tried.
+  const Tensor& t = graph()[nest.tensor];
+  std::vector<int64_t> last, within;
+  for (DomainId d : loop_of(t)) {
+    const int64_t extent = algebra_.constant_value(nest.values.extent(d)).value_or(1);
+    last.push_back(extent - 1);
+    within.push_back(extent * 2 / 3);
+  }
+  struct Value {
+    DomainId domain;
+    Form form;
+    std::optional<int64_t> last, within;
+  };
+  std::vector<Value> firsts;
+  for (DomainId d : domains_of(graph(), t)) {
+    DomainId& first = values_[d.index];
+    first = d;
+    // A domain without a value is equal to none.
+    if (!nest.values.known(d)) continue;
+    const Form form = nest.values.value(d);
+    const Value v{d, form, algebra_.evaluate(form, last, {}), algebra_.evaluate(form, within, {})};
+    const auto same = std::find_if(firsts.begin(), firsts.end(), [&](const Value& f) {
+      if (f.form == form) return true;
+      const bool differ = (f.last && v.last && f.last != v.last) || (f.within && v.within && f.within != v.within);
+      return !differ && algebra_.equal(f.form, form);
+    });
+    if (same != firsts.end())
+      first = same->domain;
+    else
+      firsts.push_back(v);
+  }
 }
 
 void IdGraphBuilder::join_axes(DomainClasses& classes, bool concretized) {

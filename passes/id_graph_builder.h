@@ -64,6 +64,7 @@ class IdGraphBuilder {
 
   // By domain: the first domain of its tensor with the same value in its nest.
   const std::vector<DomainId>& values();
+  void find_equal(TensorNest& nest);
   void join_axes(DomainClasses& classes, bool concretized);
   void join_trivial(DomainClasses& classes);
   void join_present(DomainClasses& classes, OpId op, size_t operand);

@@ -210,6 +210,19 @@ Form IndexAlgebra::bit_xor(Form a, Form b) {
   if (count == 0) return {};
   if (count == 1) return operands[0];
 
+  // Of bits, an xor is a sum mod 2: the one spelling where forms are compared.
+  if (canonical_ && depth_ < kMaxDepth &&
+      std::all_of(
+          operands.begin(), operands.begin() + count,
+          [&](Form f) {
+            const Interval bounds = store_.form(f).bounds;
+            return bounds.lo >= 0 && bounds.hi <= 1;
+          })) {
+    Form sum;
+    for (size_t i = 0; i < count; ++i) sum = add(sum, operands[i]);
+    return mod(sum, constant(2));
+  }
+
   // Where all operands but at most one are multiples of 2^k, the low k bits are that one's: 2^k × xor of the rest +
   // low.
   int64_t smallest = kInfinity;

@@ -49,7 +49,8 @@ struct Tensor {
   std::vector<Step> chain;  // from the logical domain to the loops; values go against them
   std::vector<Step> down;   // from the logical domain to other domains
   std::vector<int> logical, loops;
-  int count = 0;  // of domains
+  int count = 0;          // of domains
+  bool reshaped = false;  // `op` is a reshape's, and every factor divides
 
   static Tensor of(std::vector<int> extents) {
     Tensor t;
@@ -259,7 +260,7 @@ struct Case {
     op.kind = OpKind::kInput;
     if (index > 0) {
       op.operands = {operand(index - 1)};
-      op.kind = !from.op.empty() ? OpKind::kPad : OpKind::kSet;
+      op.kind = from.reshaped ? OpKind::kReshape : !from.op.empty() ? OpKind::kPad : OpKind::kSet;
     }
     if (transposed && index == 1) {
       op.kind = OpKind::kPermute;

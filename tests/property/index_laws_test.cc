@@ -19,10 +19,13 @@
 #include <set>
 
 #include "passes/id_graph_builder.h"
+#include "tests/property/index_laws_batch.h"
 #include "tests/property/index_laws_cases.h"
 
 namespace fusebox::index_laws {
 namespace {
+
+constexpr int64_t kSamples = 40;
 
 struct Counts {
   int64_t cases = 0, points = 0, values = 0;
@@ -51,7 +54,7 @@ std::string shape_of(const std::string& text) {
 
 class Law {
  public:
-  // Checks a case at all points under each binding; a binding with more points than the limit is left out.
+  // Checks a case at all points under each binding; where a binding has more points than the limit, values at some.
   void check(const Case& c, const std::vector<Binding>& bindings, int64_t max_points = 100000) {
     ++counts.cases;
     case_ = &c;
@@ -59,11 +62,11 @@ class Law {
     max_points_ = max_points;
     c.build(graph_);
     hashes_.assign(graph_.domains.size(), 0);
-    visited_ = false;
+    visited_.assign(c.tensors.size(), false);
     builder_.start(graph_, [&](TensorNest& nest, const std::vector<DomainId>& values) { visit(nest, values); });
     const IdGraph exact = builder_.make(IdGraphKind::kExact, false);
     const IdGraph almost = builder_.make(IdGraphKind::kAlmostExact, false);
-    if (!visited_) return;
+    if (std::find(visited_.begin(), visited_.end(), false) != visited_.end()) return;
     check_classes(exact);
     check_classes(almost);
     count_equal(exact, almost);
@@ -112,52 +115,84 @@ class Law {
       for (size_t y = x + 1; y < count; ++y) {
         const bool same = hashes_[base + x] == hashes_[base + y];
         const bool shown = values[base + x] == values[base + y];
-        if (same && !shown && visited_)
+        if (same && !shown && visited_[nest.tensor.index])
           ++counts.missed[shape_of(nest.algebra.to_string(forms_[x]) + "  ==  " + nest.algebra.to_string(forms_[y]))];
       }
   }
 
   void visit(TensorNest& nest, const Tensor& t, size_t base, const Binding& binding) {
     const auto count = static_cast<size_t>(t.count);
+    if (!is_legal(t, binding)) return;
     t.extents(binding, extents_);
     int64_t points = 1;
     for (int loop : t.loops) points *= std::max<int64_t>(extents_[Tensor::at(loop)], 0);
-    if (points > max_points_ || points == 0) return;
-    visited_ = true;
+    if (points == 0 || (points > max_points_ && bindings_->size() == 1)) return;
+    const bool sampled = points > max_points_;
+    const auto taken = static_cast<size_t>(sampled ? kSamples : points);
+    visited_[nest.tensor.index] = true;
     // Symbols are asked for by the ids of their values.
-    if (symbols_.empty()) symbols_.resize(kScalars);
+    symbols_.resize(kScalars);
     symbols_[kSymbolN] = binding.n;
     symbols_[kSymbolM] = binding.m;
-    mark_elements(t, binding, points);
-    at_.resize(t.loops.size());
+    if (!sampled) mark_elements(t, binding, points);
+
+    batch_.start(nest.algebra, taken, t.loops.size(), symbols_);
+    expected_.resize(count * taken);
     values_.assign(count, 0);
-    for (int64_t point = 0; point < points; ++point) {
-      int64_t rest = point;
-      for (size_t i = t.loops.size(); i-- > 0;) {
-        const int64_t extent = extents_[Tensor::at(t.loops[i])];
-        values_[Tensor::at(t.loops[i])] = at_[i] = rest % extent;
+    for (size_t p = 0; p < taken; ++p) {
+      // Some: the last, and others that the fractional parts of multiples of a number spread.
+      const auto i = static_cast<int64_t>(p);
+      int64_t rest = !sampled ? i : p == 0 ? points - 1 : i * 0x9e3779b1 % points;
+      for (size_t k = t.loops.size(); k-- > 0;) {
+        const int64_t extent = extents_[Tensor::at(t.loops[k])];
+        values_[Tensor::at(t.loops[k])] = batch_.loop(k)[p] = rest % extent;
         rest /= extent;
       }
       t.from_loops(values_, extents_, binding);
-      for (size_t d = 0; d < count; ++d) {
-        const auto value = nest.algebra.evaluate(forms_[d], at_, symbols_);
-        if (value != values_[d])
-          fail("domain " + std::to_string(d) + " should be " + std::to_string(values_[d]) + " at point " +
-               std::to_string(point) + ": " + nest.algebra.to_string(forms_[d]));
-        hashes_[base + d] = mix(hashes_[base + d], static_cast<uint64_t>(values_[d]));
-      }
-      bool holds = true;
-      for (const DomainCheck& check : checks_) {
-        const auto value = nest.algebra.evaluate(check.value, at_, symbols_);
-        const auto bound = nest.algebra.evaluate(check.extent, at_, symbols_);
-        holds = holds && value && bound && *value < *bound && (!check.lower || *value >= 0);
-      }
-      if (marks_[static_cast<size_t>(point)] != (holds ? 1 : 0))
-        fail("point " + std::to_string(point) + " is " + std::to_string(marks_[static_cast<size_t>(point)]) +
-             " elements, and its checks " + (holds ? "hold" : "do not hold"));
+      for (size_t d = 0; d < count; ++d) expected_[d * taken + p] = values_[d];
     }
-    counts.points += points;
-    counts.values += points * t.count;
+    for (size_t d = 0; d < count; ++d) {
+      const auto& row = batch_.of(forms_[d]);
+      const int64_t* wanted = &expected_[d * taken];
+      if (!std::equal(row.begin(), row.end(), wanted)) {
+        const auto p = static_cast<size_t>(std::mismatch(row.begin(), row.end(), wanted).first - row.begin());
+        fail("domain " + std::to_string(d) + " should be " + std::to_string(wanted[p]) + " at point " +
+             std::to_string(p) + ": " + nest.algebra.to_string(forms_[d]));
+      }
+      uint64_t& hash = hashes_[base + d];
+      for (size_t p = 0; p < taken; ++p) hash = mix(hash, static_cast<uint64_t>(wanted[p]));
+    }
+    if (!sampled) check_predicate(base);
+    counts.points += static_cast<int64_t>(taken);
+    counts.values += static_cast<int64_t>(taken * count);
+  }
+
+  void check_predicate(size_t base) {
+    holds_.assign(marks_.size(), 1);
+    for (const DomainCheck& check : checks_) {
+      if (check.value != forms_[check.domain.index - base]) fail("a check is not of its domain's value");
+      const int64_t extent = batch_.of(check.extent)[0];
+      const auto& row = batch_.of(check.value);
+      for (size_t p = 0; p < row.size(); ++p)
+        if (row[p] >= extent || (check.lower && row[p] < 0)) holds_[p] = 0;
+    }
+    if (holds_ == marks_) return;
+    const auto p =
+        static_cast<size_t>(std::mismatch(holds_.begin(), holds_.end(), marks_.begin()).first - holds_.begin());
+    fail("point " + std::to_string(p) + " is " + std::to_string(marks_[p]) + " elements, and its checks " +
+         (holds_[p] != 0 ? "hold" : "do not hold"));
+  }
+
+  // No split by less than 1, and none of a reshape that leaves a rest.
+  bool is_legal(const Tensor& t, const Binding& binding) {
+    t.extents(binding, extents_);
+    for (const auto* steps : {&t.op, &t.chain, &t.down})
+      for (const Step& s : *steps) {
+        const bool split = s.kind == Kind::kSplitInner || s.kind == Kind::kSplitOuter;
+        if (split && binding(s.factor) < 1) return false;
+        if (split && steps == &t.op && extents_[Tensor::at(s.in[0])] % binding(s.factor) != 0) return false;
+      }
+    return true;
   }
 
   // How many elements each loop point is: all of them are put through the chain.
@@ -235,14 +270,15 @@ class Law {
   const Case* case_ = nullptr;
   const std::vector<Binding>* bindings_ = nullptr;
   int64_t max_points_ = 0;
-  bool visited_ = false;  // at least one point
+  std::vector<bool> visited_;  // by tensor: at least one point
   Graph graph_ = Case::scalars();
   IdGraphBuilder builder_;
   std::vector<uint64_t> hashes_;  // by domain: of its values at all points
   std::vector<Form> forms_;
   std::vector<DomainCheck> checks_;
-  std::vector<int64_t> extents_, values_, at_, symbols_;
-  std::vector<int> marks_;
+  Batch batch_;
+  std::vector<int64_t> extents_, values_, expected_, symbols_;
+  std::vector<int> marks_, holds_;
 };
 
 class Clock {
@@ -341,15 +377,272 @@ TEST(IndexLaws, EveryChainOfTwoWithEveryFactor) {
               {up_to(17), {{0, 1}, {1, 0}, {2, 3}, {5, 0}}});
 }
 
+TEST(IndexLaws, EveryChainOfTwoFromTwoAxes) {
+  every_chain("two transforms of two axes, factors 1 to 17", 2, {2, 3, 5, 8}, 2, {up_to(17), {}});
+}
+
 TEST(IndexLaws, EveryChainOfThree) {
   every_chain("three transforms, extents 1 to 17", 3, up_to(17), 1, {{1, 2, 3, 4, 5, 8}, {{1, 0}, {2, 3}}});
 }
 
-TEST(IndexLaws, EveryChainOfFour) { every_chain("four transforms, extents 1 to 17", 4, up_to(17), 1, {{2, 3}, {}}); }
+TEST(IndexLaws, EveryChainOfThreeWithLargeFactors) {
+  every_chain("three transforms, large factors", 3, up_to(17), 1, {{6, 7, 9, 17}, {}});
+}
 
 TEST(IndexLaws, EveryChainOfThreeFromTwoAxes) {
-  every_chain("three transforms of two axes", 3, {1, 2, 3, 4, 5, 8}, 2, {{2, 3}, {{1, 2}}});
+  every_chain("three transforms of two axes", 3, {1, 2, 3, 4, 5, 7}, 2, {{2, 3}, {{1, 2}}});
 }
+
+TEST(IndexLaws, EveryChainOfFour) { every_chain("four transforms, extents 1 to 17", 4, up_to(17), 1, {{2, 3}, {}}); }
+
+TEST(IndexLaws, EveryChainOfFive) { every_chain("five transforms of 5 and 6 by 2", 5, {5, 6}, 1, {{2}, {}}); }
+
+// Every pair of chains for two tensors that read one another: classes reach from one to the other.
+TEST(IndexLaws, EveryPairOfChainsOnTwoTensors) {
+  const Clock clock;
+  Law law;
+  const std::vector<Binding> one(1);
+  const auto pairs = [&](int extent, int first, int second, const Alphabet& alphabet) {
+    Case c;
+    c.tensors.assign(2, Tensor::of({number(extent)}));
+    each_chain(c, 0, first, alphabet, [&] { each_chain(c, 1, second, alphabet, [&] { law.check(c, one); }); });
+  };
+  for (int extent = 1; extent <= 17; ++extent) pairs(extent, 2, 2, {{2, 3, 5}, {}});
+  for (const int extent : {1, 8, 9}) pairs(extent, 3, 2, {{8}, {}});
+  report("two tensors", law.counts, clock);
+  EXPECT_EQ(law.counts.violations, 0);
+  EXPECT_GE(law.counts.completeness(), 99.9);
+}
+
+TEST(IndexLaws, EveryTripleOfChainsOnThreeTensors) {
+  const Clock clock;
+  Law law;
+  const std::vector<Binding> one(1);
+  const Alphabet alphabet{{1, 2, 3, 8}, {}};
+  for (int extent = 1; extent <= 9; ++extent) {
+    Case c;
+    c.tensors.assign(3, Tensor::of({number(extent)}));
+    each_chain(c, 0, 2, {{2, 8}, {}}, [&] {
+      each_chain(c, 1, 1, alphabet, [&] { each_chain(c, 2, 1, alphabet, [&] { law.check(c, one); }); });
+    });
+  }
+  report("three tensors", law.counts, clock);
+  EXPECT_EQ(law.counts.violations, 0);
+  EXPECT_GE(law.counts.completeness(), 99.9);
+}
+
+// -- random cases
+
+struct RandomOptions {
+  bool symbolic = false;
+  bool reshape = false;  // the last tensor splits n by 4, which the bindings allow
+  int cases = 0;
+  int64_t max_points = 3000;
+  std::vector<Binding> bindings = std::vector<Binding>(1);
+};
+
+uint32_t first_seed() {
+  const char* seed = std::getenv("FUSEBOX_FIRST_SEED");
+  return seed ? static_cast<uint32_t>(std::strtoul(seed, nullptr, 10)) : 1;
+}
+
+int case_factor() {
+  const char* factor = std::getenv("FUSEBOX_CASE_FACTOR");
+  return factor ? std::max(1, std::atoi(factor)) : 1;
+}
+
+class Generator {
+ public:
+  Generator(const RandomOptions& options, uint32_t seed) : options_(options), rng_(seed) {}
+
+  Case next() {
+    Case c;
+    const size_t tensors = 1 + below(3);
+    std::vector<int> axes(1 + below(tensors == 1 ? 3 : 2));
+    for (int& axis : axes) axis = scalar(axes.size() > 1 ? 8 : 17, 2);
+    if (options_.reshape) axes[0] = kSymbolN;
+    c.transposed = tensors == 3 && axes.size() == 2 && below(3) == 0;
+    if (c.transposed) axes[1] = axes[0];
+    for (size_t i = 0; i < tensors; ++i) {
+      Tensor t = Tensor::of(axes);
+      // A tensor whose domains an op makes of others is read by none of this case.
+      if (i + 1 == tensors && i > 0 && !c.transposed && (options_.reshape || below(3) == 0)) add_op(t);
+      size_t steps = below(tensors == 1 ? 7 : 5);
+      if (i > 0 && t.op.empty()) {
+        // Half of what the tensor before has.
+        const auto& chain = c.tensors[i - 1].chain;
+        for (size_t k = 0; k < std::min(chain.size() / 2 + below(2), chain.size()); ++k) {
+          const Step& s = chain[k];
+          add(t, t.chain, t.loops, s.kind, place(t.loops, s.in[0]), place(t.loops, s.in[1]), s.factor, s.right);
+        }
+      }
+      steps -= std::min(steps, t.chain.size());
+      for (size_t k = 0; k < steps; ++k) add_random(t, t.chain, t.loops);
+      std::vector<int> others = t.logical;
+      for (size_t k = below(4); k < 2 && t.chain.size() + t.down.size() < 6; ++k) add_random(t, t.down, others);
+      c.tensors.push_back(std::move(t));
+    }
+    return c;
+  }
+
+ private:
+  size_t below(size_t n) { return rng_() % n; }
+  static size_t place(const std::vector<int>& list, int d) {
+    const auto it = std::find(list.begin(), list.end(), d);
+    return it == list.end() ? 0 : static_cast<size_t>(it - list.begin());
+  }
+  int scalar(int up_to, size_t symbols_in) {
+    if (options_.symbolic && below(symbols_in) == 0) return below(2) == 0 ? kSymbolN : kSymbolM;
+    return number(1 + static_cast<int>(below(static_cast<size_t>(up_to))));
+  }
+
+  void add_op(Tensor& t) {
+    std::vector<int64_t> e;
+    t.extents({1, 1}, e);
+    if (options_.reshape || (below(2) == 0 && e[0] % 4 == 0 && t.axes[0] < kConstants)) {
+      t.reshaped = true;
+      t.apply(t.op, t.logical, Kind::kSplitInner, 0, 0, number(4));
+      if (below(2) == 0 && t.logical.size() == 2) t.apply(t.op, t.logical, Kind::kMerge, 0, 1);
+    } else {
+      const int left = static_cast<int>(below(5)) - 2, right = static_cast<int>(below(5)) - 2;
+      if (e[0] + left + right < 1 && t.axes[0] < kConstants) return;
+      if (t.axes[0] >= kConstants && left + right < 0) return;
+      t.apply(t.op, t.logical, Kind::kResize, 0, 0, number(left), number(right));
+    }
+    t.loops = t.logical;
+  }
+
+  void add_random(Tensor& t, std::vector<Step>& steps, std::vector<int>& frontier) {
+    const auto kind = static_cast<Kind>(below(6));
+    const int factor =
+        kind == Kind::kResize ? number(static_cast<int64_t>(below(4))) : scalar(below(2) == 0 ? 4 : 17, 4);
+    add(t, steps, frontier, kind, below(frontier.size()), below(frontier.size()), factor,
+        number(static_cast<int64_t>(below(4))));
+  }
+
+  // If it can be applied.
+  void add(Tensor& t, std::vector<Step>& steps, std::vector<int>& frontier, Kind kind, size_t i, size_t j, int factor,
+           int right) {
+    const bool two = kind == Kind::kMerge || kind == Kind::kXor || kind == Kind::kCyclic;
+    if (two && i == j) return;
+    if (kind == Kind::kXor) {
+      std::vector<int64_t> e;
+      for (const Binding& binding : options_.bindings) {
+        t.extents(binding, e);
+        const int64_t x = e[Tensor::at(frontier[i])], y = e[Tensor::at(frontier[j])];
+        if (!is_power_of_two(y) || x > y) return;
+      }
+    }
+    const bool split = kind == Kind::kSplitInner || kind == Kind::kSplitOuter;
+    t.apply(steps, frontier, kind, i, two ? j : i, split || kind == Kind::kResize ? factor : 0,
+            kind == Kind::kResize ? right : 0);
+  }
+
+  const RandomOptions& options_;
+  std::mt19937 rng_;
+};
+
+Counts run_random(const RandomOptions& options) {
+  Law law;
+  Generator generator(options, first_seed());
+  for (int n = 0; n < options.cases * case_factor(); ++n)
+    law.check(generator.next(), options.bindings, options.max_points);
+  return law.counts;
+}
+
+TEST(IndexLaws, RandomChainsOfUpToSix) {
+  const Clock clock;
+  const Counts counts = run_random({.cases = 60000, .max_points = 600});
+  report("one to three tensors, up to six transforms", counts, clock);
+  EXPECT_EQ(counts.violations, 0);
+  EXPECT_GE(counts.completeness(), 99.9);
+}
+
+const std::vector<Binding> kBindings = {{0, 3},  {1, 1},   {1, 4},    {2, 1},   {2, 7},    {3, 2},
+                                        {4, 4},  {5, 3},   {6, 8},    {7, 2},   {8, 1},    {9, 5},
+                                        {16, 2}, {35, 18}, {23, 360}, {97, 64}, {128, 101}};
+
+TEST(IndexLaws, SymbolicExtentsAndFactors) {
+  const Clock clock;
+  const Counts counts = run_random({.symbolic = true, .cases = 4000, .max_points = 250, .bindings = kBindings});
+  report("symbolic extents and factors", counts, clock);
+  EXPECT_EQ(counts.violations, 0);
+}
+
+TEST(IndexLaws, SymbolicExtentsThatAReshapeDivides) {
+  const Clock clock;
+  std::vector<Binding> multiples;
+  for (const Binding& b : kBindings) multiples.push_back({4 * b.n, b.m});
+  const Counts counts =
+      run_random({.symbolic = true, .reshape = true, .cases = 2000, .max_points = 250, .bindings = multiples});
+  report("symbolic extents that 4 divides", counts, clock);
+  EXPECT_EQ(counts.violations, 0);
+}
+
+// -- the cases that the issue and the design name
+
+bool almost_exact(const Case& c, uint32_t a, uint32_t b) {
+  Graph g = Case::scalars();
+  c.build(g);
+  Law law;
+  law.check(c, std::vector<Binding>(1));
+  EXPECT_EQ(law.counts.violations, 0);
+  return id_graph(g, IdGraphKind::kAlmostExact).same(DomainId(a), DomainId(b));
+}
+
+// a{17} by 17 → b{1}, c{17}; b by 8 → f{1}, g{8}: f and b are 0 at every element, and b reaches 7 in the holes.
+Tensor hole_case() {
+  Tensor t = Tensor::of({number(17)});
+  t.apply(t.chain, t.loops, Kind::kSplitInner, 0, 0, number(17));  // 1, 2
+  t.apply(t.chain, t.loops, Kind::kSplitInner, 0, 0, number(8));   // 3, 4
+  return t;
+}
+
+TEST(IndexLaws, TheOuterOutputOfAnOuterOutputInItsHoles) {
+  const Case c{{hole_case()}, false};
+  EXPECT_FALSE(almost_exact(c, 3, 1));
+  EXPECT_TRUE(almost_exact(c, 4, 1));
+}
+
+TEST(IndexLaws, ASecondTensorThatHasOneOfTheTwo) {
+  // The second tensor has b and, from c by 17, u{1}: both are 0 there. The first has u and f, both 0, and b apart.
+  Case c{{hole_case(), hole_case()}, false};
+  c.tensors[0].apply(c.tensors[0].chain, c.tensors[0].loops, Kind::kSplitInner, 1, 1, number(17));  // 5, 6
+  c.tensors[1] = Tensor::of({number(17)});
+  Tensor& second = c.tensors[1];
+  second.apply(second.chain, second.loops, Kind::kSplitInner, 0, 0, number(17));  // 8, 9
+  second.apply(second.chain, second.loops, Kind::kSplitInner, 1, 1, number(17));  // 10, 11
+  ASSERT_EQ(c.tensors[0].count, 7);
+  EXPECT_TRUE(almost_exact(c, 5, 3));
+  EXPECT_FALSE(almost_exact(c, 3, 1));
+  EXPECT_FALSE(almost_exact(c, 8, 10));
+  EXPECT_FALSE(almost_exact(c, 8, 3));
+}
+
+TEST(IndexLaws, SplitsOfOneExtentAndOtherIndices) {
+  // 5 by 2 and its outer output by 2: i/4. 5 by 3: i/3. Both have extent 2, in one tensor and in two.
+  Tensor twice = Tensor::of({number(5)});
+  twice.apply(twice.chain, twice.loops, Kind::kSplitInner, 0, 0, number(2));  // 1, 2
+  twice.apply(twice.chain, twice.loops, Kind::kSplitInner, 0, 0, number(2));  // 3, 4
+  Tensor once = Tensor::of({number(5)});
+  once.apply(once.chain, once.loops, Kind::kSplitInner, 0, 0, number(3));  // 6, 7
+  EXPECT_FALSE(almost_exact({{twice, once}, false}, 3, 6));
+  Tensor both = twice;
+  std::vector<int> others = both.logical;
+  both.apply(both.down, others, Kind::kSplitInner, 0, 0, number(3));  // 5, 6
+  EXPECT_FALSE(almost_exact({{both}, false}, 3, 5));
+}
+
+class Total : public ::testing::Environment {
+ public:
+  void TearDown() override {
+    std::cout << "in all: " << all.cases << " cases, " << all.points << " loop points, " << all.values << " values, "
+              << all.violations << " violations\n";
+    const bool everything = ::testing::GTEST_FLAG(filter) == "*";
+    EXPECT_TRUE(!everything || all.cases >= 2000000);
+  }
+};
+const auto* const total = ::testing::AddGlobalTestEnvironment(new Total);
 
 }  // namespace
 }  // namespace fusebox::index_laws
