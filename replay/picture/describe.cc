@@ -29,6 +29,7 @@ class Describer {
     try {
       Lowering lowering(g_, {});
       lowering.tree.nodes = lowering.plan.nodes;
+      promoted_ = lowering.plan.promoted;
       const bool planned = plan_memory(lowering);
       for (const Nest& nest : lowering.plan.nests) describe_nest(lowering, nest, planned);
     } catch (const Error& e) {
@@ -69,6 +70,7 @@ class Describer {
     out.allocation = positions(t.allocation);
     out.loop = positions(t.loop);
     out.loop_broadcasts = positions(t.loop_broadcasts);
+    for (size_t i = 0; i < out.allocation.size(); ++i) picture_.domains[out.allocation[i]].allocation = i;
     for (TransformId id : t.transforms)
       out.transforms.push_back({transform_text(g_[id]), positions(g_[id].inputs), positions(g_[id].outputs)});
     tensor_of_[v] = picture_.tensors.size();
@@ -98,10 +100,17 @@ class Describer {
     return text.starts_with('%') ? text.substr(1) : text;
   }
 
+  // Whether it is, or is made from, a broadcast that a shared loop gives another extent.
+  bool is_promoted(DomainId id) const {
+    const auto from = leaves(g_, id);
+    return std::any_of(from.begin(), from.end(), [&](DomainId d) { return promoted_.contains(d); });
+  }
+
   // The extent as the transforms make it; a number where it is one.
   std::string extent_text(DomainId id) {
     const IterDomain& d = g_[id];
-    if (const auto number = evaluate_extent(g_, id)) {
+    if (const auto it = promoted_.find(id); it != promoted_.end()) return scalar_text(it->second);
+    if (const auto number = is_promoted(id) ? std::nullopt : evaluate_extent(g_, id)) {
       if (d.iter_type != IterType::kBroadcast || !d.expanded) return std::to_string(*number);
       return std::to_string(*number) + "*" + scalar_text(d.expanded);
     }
@@ -239,8 +248,15 @@ class Describer {
       if (!values.known(d.id)) continue;
       const Form value = values.value(d.id), extent = values.extent(d.id);
       d.index = algebra.to_string(value);
-      const bool is_plain_broadcast = g_[d.id].iter_type == IterType::kBroadcast && !g_[d.id].def;
-      d.may_leave = !(algebra.prove_nonneg(value) && algebra.prove_less(value, extent)) && !is_plain_broadcast;
+      if (is_promoted(d.id)) {
+        const auto number = algebra.constant_value(extent);
+        d.extent = (promoted_.contains(d.id) ? d.extent + " as " : "") +
+                   (number ? std::to_string(*number) : extent_text(d.id));
+      }
+      // A broadcast that is not promoted is read at index 0.
+      const bool is_read_at_0 =
+          g_[d.id].iter_type == IterType::kBroadcast && !g_[d.id].def && !promoted_.contains(d.id);
+      d.may_leave = !is_read_at_0 && !(algebra.prove_nonneg(value) && algebra.prove_less(value, extent));
     }
     for (const DomainCheck& check : values.checks())
       if (DomainPicture* d = shown(check.domain)) {
@@ -284,6 +300,7 @@ class Describer {
   Picture picture_;
   std::vector<size_t> number_;  // by domain index: in Picture::domains
   std::map<ValueId, size_t> tensor_of_;
+  std::map<DomainId, ValueId> promoted_;
 };
 
 }  // namespace

@@ -55,8 +55,8 @@ class Layout {
     n.layer = layer;
     const BoxText text = box_text(p_.domains[domain]);
     double marks = 0;
-    for (const std::string& m : text.marks)
-      marks += static_cast<double>(letters(m)) * kMarkSize * kLetter + 2 * kMarkPadding + kMarkGap;
+    for (const Mark& m : text.marks)
+      marks += static_cast<double>(letters(m.text)) * kMarkSize * kLetter + 2 * kMarkPadding + kMarkGap;
     // The number of the group stands right of the name; there is room for three digits.
     const double name = (static_cast<double>(letters(text.name)) + 1) * kNameSize * kLetter + 4 * kMarkSize * kLetter;
     n.width =
@@ -405,8 +405,12 @@ BoxText box_text(const DomainPicture& d) {
   BoxText out;
   out.name = shortened(d.name, 24);
   out.type = shortened(std::string(text(d.iter_type)) + " " + d.extent, 30);
-  if (d.parallel != ParallelType::kSerial) out.marks.emplace_back(text(d.parallel));
-  if (d.may_leave) out.marks.emplace_back(d.check.empty() ? "holes" : "holes, check");
+  if (d.parallel != ParallelType::kSerial) out.marks.push_back({Mark::Kind::kParallel, std::string(text(d.parallel))});
+  if (d.allocation) out.marks.push_back({Mark::Kind::kAllocation, "alloc " + std::to_string(*d.allocation)});
+  if (!d.check.empty())
+    out.marks.push_back({Mark::Kind::kCheck, "holes, check"});
+  else if (d.may_leave)
+    out.marks.push_back({Mark::Kind::kHoles, "holes"});
   return out;
 }
 

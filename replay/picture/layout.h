@@ -61,9 +61,13 @@ struct TensorLayout {
 TensorLayout lay_out(const Picture& picture, size_t tensor);
 
 // What a domain's box says, by lines; a name or an extent that is too long is cut.
+struct Mark {
+  enum class Kind : uint8_t { kParallel, kAllocation, kHoles, kCheck } kind = Kind::kParallel;
+  std::string text;
+};
 struct BoxText {
   std::string name, type;
-  std::vector<std::string> marks;  // parallel type, holes
+  std::vector<Mark> marks;
 };
 BoxText box_text(const DomainPicture& d);
 

@@ -76,6 +76,7 @@ std::string hover_text(const Picture& picture, size_t domain, IdGraphKind kind) 
   const DomainPicture& d = picture.domains[domain];
   std::string out = d.full_name + ": " + std::string(text(d.iter_type)) + ", extent " + d.extent;
   if (d.parallel != ParallelType::kSerial) out += ", " + std::string(text(d.parallel));
+  if (d.allocation) out += ", place " + std::to_string(*d.allocation) + " of the allocation";
   if (!d.made_by.empty()) out += "\n" + d.made_by;
   out += d.index.empty() ? "\nindex: only as it is read" : "\nindex: " + d.index;
   if (!d.check.empty())

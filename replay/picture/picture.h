@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,10 +36,11 @@ struct DomainPicture {
   size_t tensor = 0;      // of Picture::tensors
   std::string name;       // in its tensor: i0
   std::string full_name;  // %y.i0
-  std::string extent;     // ceil(n / 4)
+  std::string extent;     // in its nest: ceil(n / 4); `1 as n` of a broadcast that is promoted
   std::string made_by;    // outer of split 4 of i0; empty: by no transform
   IterType iter_type = IterType::kIteration;
   ParallelType parallel = ParallelType::kSerial;  // of a loop, or of the loop that it shares
+  std::optional<size_t> allocation;               // its place in an allocation domain that is not the logical one
   bool is_inline_at = false;                      // the innermost loop shared with every consumer
   std::array<uint32_t, kGraphKinds> group = {};   // by IdGraphKind: the number of its group, from 1; 0: alone
   std::string index;                              // over the loops of the nest; empty: it has none

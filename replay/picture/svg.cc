@@ -33,6 +33,20 @@ std::string path_of(const Line& line) {
   return fmt::format("<path class=\"line{}\" d=\"{}\"/>", line.is_same_domain ? " same" : "", d);
 }
 
+std::string_view look_of(Mark::Kind kind) {
+  switch (kind) {
+    case Mark::Kind::kParallel:
+      return "parallel";
+    case Mark::Kind::kAllocation:
+      return "allocation";
+    case Mark::Kind::kHoles:
+      return "hole";
+    case Mark::Kind::kCheck:
+      return "check";
+  }
+  return {};
+}
+
 std::string domain_box(const Picture& p, const PlacedDomain& placed, IdGraphKind kind) {
   const DomainPicture& d = p.domains[placed.domain];
   const Box& b = placed.box;
@@ -50,13 +64,12 @@ std::string domain_box(const Picture& p, const PlacedDomain& placed, IdGraphKind
   out += text_at(b.width - kPadding, 17, "group", group == 0 ? "" : "#" + std::to_string(group));
   out += text_at(kPadding, 31, "type", box.type);
   double x = kPadding;
-  for (size_t i = 0; i < box.marks.size(); ++i) {
-    const bool is_hole = d.may_leave && i + 1 == box.marks.size();
-    const double width = static_cast<double>(letters(box.marks[i])) * kMarkSize * kLetter + 2 * kMarkPadding;
-    out += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"36\" width=\"{}\" height=\"14\" rx=\"3\"/>",
-                       is_hole ? (d.check.empty() ? "mark hole" : "mark check") : "mark parallel", number(x),
-                       number(width));
-    out += text_at(x + kMarkPadding, 46.5, is_hole && d.check.empty() ? "mark-text dark" : "mark-text", box.marks[i]);
+  for (const Mark& mark : box.marks) {
+    const double width = static_cast<double>(letters(mark.text)) * kMarkSize * kLetter + 2 * kMarkPadding;
+    const std::string_view look = look_of(mark.kind);
+    out += fmt::format("<rect class=\"mark {}\" x=\"{}\" y=\"36\" width=\"{}\" height=\"14\" rx=\"3\"/>", look,
+                       number(x), number(width));
+    out += text_at(x + kMarkPadding, 46.5, "mark-text " + std::string(look), mark.text);
     x += width + kMarkGap;
   }
   if (placed.is_shared_loop)
@@ -185,8 +198,10 @@ std::string drawing_style() {
 .mark.parallel{fill:#2b2f36}
 .mark.check{fill:#b3261e}
 .mark.hole{fill:#fff;stroke:#b3261e}
+.mark.allocation{fill:#fff;stroke:#3f4650}
 .mark-text{fill:#fff}
-.mark-text.dark{fill:#b3261e}
+.mark-text.hole{fill:#b3261e}
+.mark-text.allocation{fill:#1b1b1b}
 .shared{fill:#2b2f36}
 .domain:hover .box,.domain:focus .box{stroke-width:3}
 .domain:focus{outline:none}
@@ -203,9 +218,9 @@ std::string drawing_style() {
 std::string drawing_definitions() {
   constexpr uint32_t kColours = 8;
   const std::string_view marks[] = {
-      "", "<path d=\"M-2 10L10 -2M4 16L16 4\" stroke=\"#fff\" stroke-width=\"2.5\"/>",
+      "", "<path d=\"M-2 10L10 -2M4 16L16 4\" stroke=\"#fff\" stroke-opacity=\"0.6\" stroke-width=\"2.5\"/>",
       "<circle cx=\"3\" cy=\"3\" r=\"2\" fill=\"#fff\"/><circle cx=\"9\" cy=\"9\" r=\"2\" fill=\"#fff\"/>",
-      "<path d=\"M0 3H12M0 9H12\" stroke=\"#fff\" stroke-width=\"2\"/>"};
+      "<path d=\"M0 3H12M0 9H12\" stroke=\"#fff\" stroke-opacity=\"0.6\" stroke-width=\"2\"/>"};
   std::string out;
   for (uint32_t i = kColours + 1; i <= kStyles; ++i)
     out += fmt::format(
