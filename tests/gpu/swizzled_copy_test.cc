@@ -1,0 +1,47 @@
+// The swizzled copies of the host executor's law on a GPU: the output is the input, bit for bit.
+#include <gtest/gtest.h>
+
+#include "ir/print.h"
+#include "passes/pipeline.h"
+#include "replay/host_program.h"
+#include "replay/input.h"
+#include "replay/run.h"
+#include "tests/support/swizzled_copy_cases.h"
+
+namespace fusebox {
+namespace {
+
+std::unique_ptr<Device> gpu_or_null() {
+  if (default_executor() != Executor::kCuda) return nullptr;
+  try {
+    return make_cuda_device();
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kNoDevice || e.code == ErrorCode::kModuleMissing) return nullptr;
+    throw;
+  }
+}
+
+TEST(GpuSwizzledCopies, GiveTheirInput) {
+  const auto gpu = gpu_or_null();
+  if (!gpu) GTEST_SKIP() << "no GPU";
+  int runs = 0;
+  for (const test::SwizzledCopyCase& c : test::swizzled_copy_cases()) {
+    const Graph& g = c.module.graphs[0];
+    for (const InputSpec& x : c.inputs) {
+      SCOPED_TRACE(c.name + ", " + print(x) + "\n" + print(c.module));
+      const std::vector<Argument> inputs = {make_argument(x)};
+      const Compiled compiled =
+          compile(g, bind_sizes(g, bound_inputs(inputs)), {.steps = find_steps(c.module, g.name)->steps});
+      const std::vector<NamedKernel> kernels = {{compiled.segmentation.segments[0].name, &compiled.kernels[0]}};
+      const auto outputs = run_host_program(compiled.host, kernels, *gpu, inputs).outputs;
+      ASSERT_EQ(outputs.size(), 1u);
+      ASSERT_EQ(digest(contiguous_copy(outputs[0].value.tensor)), digest(inputs[0].tensor))
+          << print(compiled.kernels[0]);
+      ++runs;
+    }
+  }
+  std::printf("  swizzled copies on the GPU: %d runs, each its input bit for bit\n", runs);
+}
+
+}  // namespace
+}  // namespace fusebox
