@@ -84,7 +84,7 @@ bool DomainValues::up(const Transform& t) {
       const bool swapped = plan_.defects.has(Defect::kSplitSwapped);
       const Form outer = value(t.outputs[swapped ? 1 : 0]), inner = value(t.outputs[swapped ? 0 : 1]);
       learn(t.inputs[0], algebra_.add(algebra_.mul(outer, inner_extent(t)), inner), CheckReason::kSplitInput);
-      climbed_.push_back(t.inputs[0]);
+      climbed_.emplace_back(t.inputs[0], g_[t.outputs[0]].def);
       break;
     }
     case TransformKind::kMerge: {
@@ -105,7 +105,7 @@ bool DomainValues::up(const Transform& t) {
     }
     case TransformKind::kResize:
       learn(t.inputs[0], algebra_.sub(value(t.outputs[0]), symbols_.of(t.factor)), CheckReason::kResized);
-      climbed_.push_back(t.inputs[0]);
+      climbed_.emplace_back(t.inputs[0], g_[t.outputs[0]].def);
       break;
   }
   return true;
@@ -191,16 +191,24 @@ Form DomainValues::checked_value(DomainId d) {
   return value(d);
 }
 
+bool DomainValues::is_divided(DomainId d) {
+  const auto it = std::find_if(climbed_.begin(), climbed_.end(), [&](const auto& c) { return c.first == d; });
+  if (it == climbed_.end() || g_[it->second].kind != TransformKind::kSplit) return false;
+  const Transform& t = g_[it->second];
+  return algebra_.equal(algebra_.mul(extent(t.outputs[0]), extent(t.outputs[1])), extent(d));
+}
+
 std::vector<DomainCheck> DomainValues::checks() {
   std::vector<DomainCheck> result;
   const auto add = [&](DomainId d) {
     const Form v = checked_value(d), e = extent(d);
     const bool lower = !algebra_.prove_nonneg(v);
     if (!lower && algebra_.prove_less(v, e)) return;
+    if (is_divided(d)) return;
     result.push_back({d, v, e, lower});
   };
   // What pad does from root to logical is no hole: it guards its own reads.
-  for (DomainId d : climbed_)
+  for (const auto& [d, transform] : climbed_)
     if (!is_op_resize(d)) add(d);
   for (DomainId d : descended_) add(d);
   if (plan_.defects.has(Defect::kPredicateDropped) && !result.empty()) result.erase(result.begin());
@@ -214,7 +222,10 @@ std::vector<DomainVerdict> DomainValues::verdicts() {
     DomainVerdict v{k.domain, false, k.origin};
     v.checked = std::any_of(list.begin(), list.end(), [&](const DomainCheck& c) { return c.domain == k.domain; });
     if (!v.checked) {
-      if (k.origin == CheckReason::kSplitInput) v.reason = CheckReason::kSplitExact;
+      if (k.origin == CheckReason::kSplitInput)
+        v.reason = algebra_.prove_nonneg(k.value) && algebra_.prove_less(k.value, extent(k.domain))
+                       ? CheckReason::kSplitExact
+                       : CheckReason::kSplitDivides;
       if (k.origin == CheckReason::kResized)
         v.reason = is_op_resize(k.domain) ? CheckReason::kPadGuards : CheckReason::kResizeExact;
     }

@@ -63,6 +63,8 @@ class DomainValues {
   const Known* find(DomainId d) const;
   bool is_op_resize(DomainId d) const;
   Form checked_value(DomainId d);
+  // d = outer·n + inner, and n divides its extent: it leaves its extent only where outer or inner leaves its own.
+  bool is_divided(DomainId d);
   bool step(const Transform& t);
   bool up(const Transform& t);
   bool down(const Transform& t);
@@ -75,7 +77,7 @@ class DomainValues {
   TensorId tensor_;
   std::vector<Known> values_;
   std::vector<std::pair<DomainId, Form>> extents_;
-  std::vector<DomainId> climbed_;    // split inputs and resize inputs reached from their outputs
+  std::vector<std::pair<DomainId, TransformId>> climbed_;    // split inputs and resize inputs reached from their outputs
   std::vector<DomainId> descended_;  // resize outputs reached from their inputs
 };
 
