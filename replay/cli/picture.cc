@@ -36,6 +36,7 @@ std::string json_lines(const Picture& p, IdGraphKind kind) {
                .add("index", d.index)
                .add("holes", d.may_leave)
                .add("check", d.check)
+               .add("rule", d.rule)
                .raw("reads", json_list(reads))
                .text() +
            "\n";

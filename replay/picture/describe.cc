@@ -258,6 +258,11 @@ class Describer {
           g_[d.id].iter_type == IterType::kBroadcast && !g_[d.id].def && !promoted_.contains(d.id);
       d.may_leave = !is_read_at_0 && !(algebra.prove_nonneg(value) && algebra.prove_less(value, extent));
     }
+    for (const DomainVerdict& verdict : values.verdicts())
+      if (DomainPicture* d = shown(verdict.domain)) {
+        d->rule = row_of(verdict.reason).text;
+        d->reason = row_of(verdict.reason).says;
+      }
     for (const DomainCheck& check : values.checks())
       if (DomainPicture* d = shown(check.domain)) {
         const std::string below = algebra.to_string(check.value) + " < " + algebra.to_string(check.extent);

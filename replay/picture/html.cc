@@ -30,11 +30,12 @@ std::string list(const Range& range, Write write) {
 
 std::string domain_data(const DomainPicture& d) {
   return fmt::format(
-      R"({{"tensor":{},"name":{},"type":{},"extent":{},"made":{},"allocation":{},"parallel":{},"index":{},"leaves":{},"check":{},"reads":{},"groups":{}}})",
+      R"({{"tensor":{},"name":{},"type":{},"extent":{},"made":{},"allocation":{},"parallel":{},"index":{},"leaves":{},"check":{},"reason":{},"reads":{},"groups":{}}})",
       d.tensor, string(d.full_name), string(text(d.iter_type)), string(d.extent), string(d.made_by),
       d.allocation ? std::to_string(*d.allocation) : "null",
       d.parallel == ParallelType::kSerial ? "\"\"" : string(text(d.parallel)), string(d.index), d.may_leave,
-      string(d.check), list(d.reads, [](const Read& r) { return "[" + string(r.by) + "," + string(r.index) + "]"; }),
+      string(d.check), string(d.reason),
+      list(d.reads, [](const Read& r) { return "[" + string(r.by) + "," + string(r.index) + "]"; }),
       list(d.group, [](uint32_t n) { return std::to_string(n); }));
 }
 

@@ -85,6 +85,7 @@ std::string hover_text(const Picture& picture, size_t domain, IdGraphKind kind) 
     out += "\npredicate: none of its own, though it may leave its extent";
   else if (!d.index.empty())
     out += "\npredicate: none, it stays in its extent";
+  if (!d.reason.empty()) out += "\nwhy: " + d.reason;
   const uint32_t number = d.group[static_cast<size_t>(kind)];
   out += "\n" + std::string(text(kind)) + " group ";
   if (number == 0) {

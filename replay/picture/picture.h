@@ -44,8 +44,9 @@ struct DomainPicture {
   bool is_inline_at = false;                      // the innermost loop shared with every consumer
   std::array<uint32_t, kGraphKinds> group = {};   // by IdGraphKind: the number of its group, from 1; 0: alone
   std::string index;                              // over the loops of the nest; empty: it has none
-  bool may_leave = false;  // holes: at some loop point the index is not shown to be in the extent
-  std::string check;       // `4*o + t < n`; empty: none of its own
+  bool may_leave = false;    // holes: at some loop point the index is not shown to be in the extent
+  std::string check;         // `4*o + t < n`; empty: none of its own
+  std::string rule, reason;  // why it is checked or why not: `merge`, and what that says
   std::vector<Read> reads;
 };
 

@@ -17,7 +17,7 @@ std::string names(const Picture& p, const std::vector<size_t>& list) {
 
 std::string holes_text(const DomainPicture& d) {
   if (!d.check.empty()) return "check " + d.check;
-  return d.may_leave ? "holes, no check of its own" : "";
+  return d.may_leave ? "holes, no check of its own: " + d.rule : "";
 }
 
 void add_table(const std::vector<Cells>& rows, std::string& out) {

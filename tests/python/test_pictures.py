@@ -249,7 +249,7 @@ def test_pointing_tells_index_and_predicate_and_shows_the_group(tmp_path):
     assert seen["before"] == [] and seen["after"] == []
     assert set(seen["during"]) == set(seen["pinned"]) == set(seen["focused"]) == group and len(group) > 5
     assert "128*o + t" in seen["details"] and "128*o + t < n" in seen["details"]
-    assert "index: 128*o + t\npredicate: 128*o + t < n\nexact group" in seen["title"]
+    assert "index: 128*o + t\npredicate: 128*o + t < n\nwhy: nothing shows" in seen["title"] and "\nexact group" in seen["title"]
     assert float(seen["faded"]) < 0.5 and float(seen["kept"]) == 1
 
 

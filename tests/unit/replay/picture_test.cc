@@ -167,7 +167,8 @@ steps @f {
   EXPECT_EQ(p.domain("%y.i0")->check, "");
   EXPECT_FALSE(p.domain("%y.i1")->may_leave);
   const std::string text = to_text(p, IdGraphKind::kExact);
-  EXPECT_EQ(count(text, "holes, no check of its own"), 1u) << text;
+  EXPECT_EQ(count(text, "holes, no check of its own: merge\n"), 1u) << text;
+  EXPECT_EQ(p.domain("%y.i0")->reason, "outer in range equals output in range, and inner is a remainder");
 }
 
 TEST(Picture, AScheduleThatCannotBeLoweredIsDrawnWithTheReason) {
@@ -253,7 +254,7 @@ TEST(Svg, MarksHolesAndNumbersGroups) {
   EXPECT_EQ(count(svg, ">#1</text>"), 3u);
   EXPECT_EQ(count(svg, ">holes, check</text>"), 2u);
   EXPECT_EQ(count(svg, ">block.x</text>"), 2u);
-  EXPECT_NE(svg.find("index: 128*o + t&#10;predicate: 128*o + t &lt; n"), std::string::npos);
+  EXPECT_NE(svg.find("index: 128*o + t&#10;predicate: 128*o + t &lt; n&#10;why: nothing shows"), std::string::npos);
   EXPECT_NE(svg.find(".c1 .box{fill:" + colour_of(1)), std::string::npos);
 }
 
