@@ -1,0 +1,223 @@
+// Agreement of pairs of domains: at elements and in a nest, with reasons, facts and points where they differ.
+#include "passes/agreement.h"
+
+#include "tests/unit/ir/step_support.h"
+
+namespace fusebox::testing {
+namespace {
+
+DomainId at(const Graph& g, std::string_view name) {
+  const size_t dot = name.find('.');
+  return domain_named(g, name.substr(0, dot), name.substr(dot + 1));
+}
+Agreement elements(const Graph& g, std::string_view a, std::string_view b) {
+  return agree_at_elements(g, at(g, a), at(g, b));
+}
+Agreement nest(const Graph& g, std::string_view a, std::string_view b) { return agree_in_nest(g, at(g, a), at(g, b)); }
+
+bool rests_on(const Agreement& a, std::string_view name) {
+  for (const Reason& r : a.reasons)
+    if (r.name == name) return true;
+  return false;
+}
+
+// The symbols bound, the point, and the values there, as text.
+std::string text_of(const std::optional<Difference>& d) {
+  if (!d) return "none";
+  std::string result;
+  for (const auto* list : {&d->sizes, &d->point})
+    for (const NamedValue& v : *list) result += v.name + "=" + std::to_string(v.value) + " ";
+  return result + std::to_string(d->a) + "!=" + std::to_string(d->b);
+}
+
+// A tensor read as it is and as a matrix, each spread over devices by an outer split.
+std::string sharding(const std::string& sizes, const std::string& shape, const std::string& devices) {
+  return "fusion @sharding {\n  " + sizes + "\n  %y = reshape %x to " + shape +
+         "\n  %u = exp %y\n  %z = exp %x\n  output %u\n  output %z\n}\nsteps: split %u.i0 by " + devices +
+         " outer -> p, q\nsplit %z.i0 by " + devices + " outer -> p, q";
+}
+Agreement shards(const std::string& sizes, const std::string& shape, const std::string& devices,
+                 const std::string& more = "") {
+  const std::string program = sharding(sizes, shape, devices);
+  const size_t cut = program.find("steps: ");
+  return elements(scheduled(program.substr(0, cut), program.substr(cut + 7) + more), "u.p", "z.p");
+}
+
+TEST(Agreement, ShardsOfAMatrixAndOfItsElements) {
+  const Agreement yes = shards("%x = input f32[96] contiguous", "[16, 6]", "4");
+  EXPECT_TRUE(yes.proved);
+  EXPECT_EQ(yes.verdict, "both are `%x.i0 / 24` at every element of %x");
+  EXPECT_TRUE(rests_on(yes, "reshape"));
+  const Agreement no = shards("%x = input f32[96] contiguous", "[16, 6]", "5");
+  EXPECT_FALSE(no.proved);
+  // ceil(96/5) = 20 elements a device, or ceil(16/5) = 4 rows of 6.
+  EXPECT_EQ(text_of(no.difference), "%x.i0=20 0!=1");
+  // 5 devices of 16 rows of 5: 16 elements a device, or 4 rows of 5.
+  EXPECT_FALSE(shards("%x = input f32[80] contiguous", "[16, 5]", "5").proved);
+  // Constantly 0.
+  EXPECT_TRUE(shards("%x = input f32[96] contiguous", "[16, 6]", "1").proved);
+  // 2 elements a device, or 1 row of 2, though 5 divides neither: ceil(6/5) is 2*ceil(3/5).
+  EXPECT_TRUE(shards("%x = input f32[6] contiguous", "[3, 2]", "5").proved);
+}
+
+TEST(Agreement, ShardsOfSymbolicExtents) {
+  // Nothing says that 4 divides h.
+  const Agreement open = shards("%h, %d = size\n %r = mul %h, %d\n %x = input f32[%r] contiguous", "[%h, %d]", "4");
+  EXPECT_FALSE(open.proved);
+  EXPECT_NE(text_of(open.difference), "none");
+  // It is 4 times k.
+  const Agreement given =
+      shards("%k, %d = size\n %h = mul %k, 4\n %r = mul %h, %d\n %x = input f32[%r] contiguous", "[%h, %d]", "4");
+  EXPECT_TRUE(given.proved) << given.verdict;
+}
+
+TEST(Agreement, AReshapeElsewhereSaysWhatDivides) {
+  // %v splits the rows of %y by 4, so 4 divides them.
+  const std::string program = R"(fusion @fact {
+  %h, %d = size
+  %y = input f32[%h, %d] contiguous
+  %k = floor_div %h, 4
+  %v = reshape %y to [%k, 4, %d]
+  %r = mul %h, %d
+  %x = reshape %y to [%r]
+  %u = exp %y
+  %z = exp %x
+  output %u
+  output %z
+  output %v
+})";
+  const std::string steps = "split %u.i0 by 4 outer -> p, q\nsplit %z.i0 by 4 outer -> p, q";
+  Graph g = scheduled(program, "concretize_reshape %v order [1, 2, 1, 1]\n" + steps);
+  const Agreement yes = elements(g, "u.p", "z.p");
+  EXPECT_TRUE(yes.proved) << yes.verdict;
+  ASSERT_TRUE(rests_on(yes, "divisibility"));
+  EXPECT_EQ(yes.reasons.back().text, "4 divides the extent of %v.r0: a reshape keeps every element");
+}
+
+constexpr std::string_view kLine = R"(fusion @line {
+  %x = input f32[64] contiguous
+  %y = exp %x
+  %z = neg %y
+  output %z
+})";
+
+TEST(Agreement, ZeroAtEveryElementIsNotZeroInTheHoles) {
+  const Graph g = scheduled(kLine, "split %y.i0 by 64 -> b, c\nsplit %y.b by 8 -> f, g");
+  EXPECT_TRUE(elements(g, "y.f", "y.b").proved);
+  const Agreement holes = nest(g, "y.f", "y.b");
+  EXPECT_TRUE(holes.comparable);
+  EXPECT_FALSE(holes.proved);
+  EXPECT_EQ(text_of(holes.difference), "%y.g=1 0!=1");
+}
+
+TEST(Agreement, SplitsAndMergesNestedToAnyDepth) {
+  const Graph g = scheduled(
+      kLine,
+      "split %y.i0 by 16 -> a, b\nsplit %y.a by 2 -> c, d\n"
+      "merge %y.d with %y.b -> e\nsplit %y.e by 32 -> f, h\nsplit %y.h by 4 outer -> i, j\n"
+      "split %z.i0 by 32 -> c, e\nsplit %z.e by 8 -> i, j\nsplit %z.c by 1 -> k, l\nmerge %z.l with %z.i -> m");
+  for (const auto& [a, b] : {std::pair("y.c", "z.c"),
+                             {"y.e", "z.e"},
+                             {"y.h", "z.e"},
+                             {"y.i", "z.i"},
+                             {"y.j", "z.j"},
+                             {"z.k", "y.c"},
+                             {"z.m", "y.i"},
+                             {"y.f", "z.l"}}) {
+    const Agreement r = elements(g, a, b);
+    EXPECT_TRUE(r.proved) << a << " " << b << ": " << r.verdict;
+  }
+  EXPECT_FALSE(elements(g, "y.d", "y.b").proved);
+  const Agreement r = elements(g, "y.c", "z.c");
+  EXPECT_TRUE(rests_on(r, "split-of-split"));
+  EXPECT_EQ(r.verdict, "both are `%z.i0 / 32` at every element of %z");
+}
+
+TEST(Agreement, OneExtentAndOtherIndices) {
+  const Graph g = scheduled(R"(fusion @five {
+  %x = input f32[5] contiguous
+  %y = exp %x
+  %z = neg %y
+  output %z
+})",
+                            "split %y.i0 by 2 -> a, b\nsplit %y.a by 2 -> c, d\nsplit %z.i0 by 3 -> c, d");
+  const Agreement r = elements(g, "y.c", "z.c");
+  EXPECT_FALSE(r.proved);
+  EXPECT_EQ(text_of(r.difference), "%z.i0=3 0!=1");
+}
+
+TEST(Agreement, SwizzlesAndResizes) {
+  const Graph g = scheduled(kLine,
+                            "split %y.i0 by 8 -> a, b\nswizzle %y.a with %y.b -> c, d\nswizzle %y.c with %y.d -> e, f\n"
+                            "split %z.i0 by 8 -> a, b\nresize %z.a by 1, 2 -> r");
+  EXPECT_TRUE(elements(g, "y.f", "z.b").proved);
+  EXPECT_FALSE(elements(g, "y.d", "z.b").proved);
+  const Agreement shifted = elements(g, "z.r", "y.a");
+  EXPECT_FALSE(shifted.proved);
+  EXPECT_EQ(text_of(shifted.difference), "%z.i0=0 1!=0");
+}
+
+TEST(Agreement, ASliceIsShifted) {
+  const Graph g = parse_graph(R"(fusion @slice {
+  %n = size
+  %x = input f32[%n, 8] contiguous
+  %y = slice %x from [0, 2] to [%n, 8] by [1, 1]
+  output %y
+})");
+  EXPECT_TRUE(elements(g, "x.i0", "y.i0").proved);
+  const Agreement r = elements(g, "x.i1", "y.i1");
+  EXPECT_EQ(r.a_value, "%y.i1 + 2");
+  EXPECT_NE(text_of(r.difference), "none");
+}
+
+TEST(Agreement, ReadAlongTwoWays) {
+  const Graph g = parse_graph(R"(fusion @symmetric {
+  %n = size
+  %x = input f32[%n, %n] contiguous
+  %t = permute %x dims [1, 0]
+  %y = add %x, %t
+  output %y
+})");
+  const Agreement both = elements(g, "x.i0", "y.i0");
+  EXPECT_FALSE(both.proved);
+  EXPECT_TRUE(both.difference);
+  EXPECT_TRUE(elements(g, "t.i1", "x.i0").proved);
+}
+
+TEST(Agreement, WhatAReductionSumsDecidesNothing) {
+  const Graph g = parse_graph(kRows);
+  // %y reads %f directly, and through the sum, which says nothing of the second axis.
+  EXPECT_TRUE(elements(g, "f.i1", "y.i1").proved);
+  EXPECT_TRUE(elements(g, "x.i0", "s.i0").proved);
+  const Agreement none = elements(g, "s.i1", "w.i0");
+  EXPECT_FALSE(none.comparable);
+  EXPECT_FALSE(none.proved);
+  // %y reads one along its rows, and the other along its columns.
+  EXPECT_TRUE(elements(g, "s.i0", "w.i0").difference);
+}
+
+TEST(Agreement, ResultsOfOneOp) {
+  const Graph g = scheduled(R"(fusion @moments {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %mean, %m2, %count = welford %x over [1]
+  output %mean
+  output %m2
+})",
+                            "split %mean.i1 by 8 -> o, t");
+  EXPECT_TRUE(elements(g, "mean.o", "m2.o").proved);
+  EXPECT_TRUE(nest(g, "mean.t", "count.t").proved);
+}
+
+TEST(Agreement, ANestReadsWhatItIsMadeOf) {
+  const Graph g = scheduled(kLine, "split %z.i0 by 4 -> o, t\ntransform_like %z to [%y]\nsplit %z.t by 3 -> u, v");
+  EXPECT_TRUE(nest(g, "z.i0", "y.i0").proved);
+  // 4*o + (3*u + v) leaves the group of 4 in the holes, and the quotient of it then is the next one.
+  const Agreement r = nest(g, "z.o", "y.o");
+  EXPECT_FALSE(r.proved);
+  EXPECT_TRUE(r.difference);
+  EXPECT_TRUE(elements(g, "z.o", "y.o").proved);
+}
+
+}  // namespace
+}  // namespace fusebox::testing
