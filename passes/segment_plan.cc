@@ -106,6 +106,18 @@ class Completer {
     return false;
   }
 
+  // Of the segments that cannot run, the first that waits for itself by way of others.
+  static size_t on_a_cycle(const std::vector<std::set<size_t>>& needs, const std::vector<bool>& done) {
+    const auto waits_for = [&](size_t i) {
+      return *std::find_if(needs[i].begin(), needs[i].end(), [&](size_t n) { return n != i && !done[n]; });
+    };
+    size_t at = static_cast<size_t>(std::find(done.begin(), done.end(), false) - done.begin());
+    for (size_t i = 0; i < done.size(); ++i) at = waits_for(at);
+    size_t first = at;
+    for (size_t i = waits_for(at); i != at; i = waits_for(i)) first = std::min(first, i);
+    return first;
+  }
+
   void sort() {
     std::vector<std::set<size_t>> needs(s_.segments.size());
     for (size_t i = 0; i < s_.segments.size(); ++i)
@@ -124,11 +136,8 @@ class Completer {
         sorted.push_back(s_.segments[i]);
       }
       if (moved) continue;
-      for (size_t i = 0; i < s_.segments.size(); ++i)
-        if (!done[i])
-          throw Error(ErrorCode::kInvalidGraph,
-                      "segments need each other's results; move an op so that one can run first",
-                      "segment " + s_.segments[i].name);
+      throw Error(ErrorCode::kInvalidGraph, "segments need each other's results; move an op so that one can run first",
+                  "segment " + s_.segments[on_a_cycle(needs, done)].name);
     }
     s_.segments = std::move(sorted);
   }

@@ -115,12 +115,12 @@ std::vector<std::string> Program::input_names() const {
 }
 
 std::string Program::dtype(const Value& v) const {
-  const auto at = v.id ? v.id : *find_value(current(), v.name);
-  return std::string(fusebox::text((v.id ? graph : current())[at].dtype));
+  const Graph& g = v.id ? graph : with(v.name);
+  return std::string(fusebox::text(g[v.id ? v.id : *find_value(g, v.name)].dtype));
 }
 
 std::vector<int64_t> Program::shape(const Value& v) const {
-  const Graph& g = v.id ? graph : current();
+  const Graph& g = v.id ? graph : with(v.name);
   const ValueId at = v.id ? id(v) : *find_value(g, v.name);
   std::vector<int64_t> result;
   for (DomainId d : logical_without_reductions(g, g.tensor_of(at))) result.push_back(evaluate_size(g, d).value_or(-1));
@@ -128,7 +128,11 @@ std::vector<int64_t> Program::shape(const Value& v) const {
 }
 
 std::string Program::text() const { return print(module()); }
-std::string Program::scheduled_text() const { return print(current()); }
+std::string Program::scheduled_text() const {
+  std::string all;
+  for (const Graph* g : parts()) all += print(*g);
+  return all;
+}
 
 Module Program::module() const {
   Module m;

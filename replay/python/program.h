@@ -102,7 +102,7 @@ class Program {
   std::vector<std::string> tensors() const;
   bool is_reduction(const std::string& tensor) const;
   bool is_read(const std::string& tensor) const;
-  std::string fresh_value(const std::string& wanted) const { return fresh_name(current(), wanted); }
+  std::string fresh_value(const std::string& wanted) const;
   std::string fresh_loop(const std::string& tensor, const std::string& wanted) const;
   Value value_named(const std::string& name) const;
 
@@ -122,6 +122,10 @@ class Program {
 
  private:
   const Graph& current() const { return scheduled ? *scheduled : graph; }
+  // The scheduled graph that makes a tensor: that of its (first) segment where ops are assigned.
+  const Graph& with(const std::string& tensor) const;
+  // Every graph: of the segments, or the one.
+  std::vector<const Graph*> parts() const;
   Graph& open();  // the graph, for one more op; throws where steps have been taken
   ValueId id(const Operand& o);
   ValueId id(const Value& v) const;
@@ -132,7 +136,8 @@ class Program {
   Module module() const;
   Plan& plan(std::span<const Argument> arguments, int ordinal);
 
-  std::mutex running_;  // of plans_ and of the devices in them, while Python's lock is not held
+  std::vector<Graph> segments_;  // scheduled; empty where no ops are assigned
+  std::mutex running_;           // of plans_ and of the devices in them, while Python's lock is not held
   std::map<std::vector<int64_t>, Plan> plans_;
 };
 

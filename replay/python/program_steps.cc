@@ -3,6 +3,7 @@
 
 #include "ir/error.h"
 #include "passes/apply_steps.h"
+#include "passes/segment.h"
 #include "replay/python/program.h"
 
 namespace fusebox::python {
@@ -52,8 +53,18 @@ const Tensor& tensor_named(const Graph& g, const std::string& name) {
   return g.tensor_of(*v);
 }
 
-void check_assign(const Graph& g, const Step& s) {
-  for (const StepOperand& v : s.operands) tensor_named(g, v.value);
+// The segments of a list that assigns ops, each as its steps leave it.
+std::vector<Graph> scheduled_segments(const Graph& g, std::span<const Step> steps) {
+  std::vector<Graph> result;
+  for (const Segment& segment : plan_steps(g, steps).segments) {
+    result.push_back(extract(g, segment));
+    apply_steps(result.back(), segment.steps);
+  }
+  return result;
+}
+
+bool is_assigned(std::span<const Step> steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
 }
 
 }  // namespace
@@ -73,20 +84,51 @@ void Program::step(const std::string& kind, const std::vector<StepWord>& operand
   }
   std::vector<Step> list = steps;
   list.push_back(s);
-  leading_rewrites(list);
+  const size_t rewrites = leading_rewrites(list);
   Graph next = current();
-  // Segments are made when the program is compiled; until then the steps are tried on the whole fusion.
-  if (s.kind == StepKind::kAssign)
-    check_assign(next, s);
-  else
+  std::vector<Graph> segments;
+  if (s.kind == StepKind::kAssign) {
+    if (next.level != Level::kMath || !segments_.empty())
+      throw Error(ErrorCode::kStepNotApplicable, "a schedule step has been taken; assign operations before it",
+                  "@" + graph.name);
+    for (const StepOperand& v : s.operands) tensor_named(next, v.value);
+  } else if (is_assigned(list)) {
+    segments = scheduled_segments(next, std::span(list).subspan(rewrites));
+  } else {
     apply_step(next, s);
+  }
   scheduled = std::move(next);
+  segments_ = std::move(segments);
   steps = std::move(list);
   plans_.clear();
 }
 
+std::vector<const Graph*> Program::parts() const {
+  std::vector<const Graph*> all;
+  for (const Graph& g : segments_) all.push_back(&g);
+  if (all.empty()) all.push_back(&current());
+  return all;
+}
+
+const Graph& Program::with(const std::string& tensor) const {
+  for (const Graph& g : segments_)
+    if (const auto v = find_value(g, tensor); v && g[g[*v].def].kind != OpKind::kInput) return g;
+  return current();
+}
+
+std::string Program::fresh_value(const std::string& wanted) const {
+  const auto is_free = [&](const std::string& name) {
+    for (const Graph* g : parts())
+      if (find_value(*g, name)) return false;
+    return !find_value(current(), name);
+  };
+  std::string name = fresh_name(current(), wanted);
+  for (int n = 1; !is_free(name); ++n) name = wanted + "_" + std::to_string(n);
+  return name;
+}
+
 std::vector<LoopInfo> Program::loops(const std::string& tensor) const {
-  const Graph& g = current();
+  const Graph& g = with(tensor);
   std::vector<LoopInfo> result;
   for (DomainId d : loop_of(tensor_named(g, tensor)))
     result.push_back(
@@ -95,16 +137,17 @@ std::vector<LoopInfo> Program::loops(const std::string& tensor) const {
 }
 
 std::vector<std::string> Program::tensors() const {
-  const Graph& g = current();
   std::vector<std::string> names;
-  for (OpId op : ops_in_order(g))
-    for (ValueId v : g[op].results)
-      if (g.is_tensor(v)) names.push_back(g[v].name);
+  for (const Graph* g : parts())
+    for (OpId op : ops_in_order(*g))
+      for (ValueId v : (*g)[op].results)
+        if (g->is_tensor(v) && std::find(names.begin(), names.end(), (*g)[v].name) == names.end())
+          names.push_back((*g)[v].name);
   return names;
 }
 
 bool Program::is_reduction(const std::string& tensor) const {
-  const Graph& g = current();
+  const Graph& g = with(tensor);
   const auto& logical = tensor_named(g, tensor).logical;
   return std::any_of(logical.begin(), logical.end(),
                      [&](DomainId d) { return g[d].iter_type == IterType::kReduction; });
@@ -112,7 +155,7 @@ bool Program::is_reduction(const std::string& tensor) const {
 
 // Whether steps may inline it: an op makes it, and another than `output` reads it.
 bool Program::is_read(const std::string& tensor) const {
-  const Graph& g = current();
+  const Graph& g = with(tensor);
   const ValueId v = tensor_named(g, tensor).value;
   if (g[g[v].def].kind == OpKind::kInput) return false;
   const auto readers = uses(g)[v.index];
@@ -120,7 +163,7 @@ bool Program::is_read(const std::string& tensor) const {
 }
 
 std::string Program::fresh_loop(const std::string& tensor, const std::string& wanted) const {
-  const Graph& g = current();
+  const Graph& g = with(tensor);
   const TensorId t = g[tensor_named(g, tensor).value].tensor;
   std::string name = wanted;
   for (int n = 1; find_domain(g, t, name); ++n) name = wanted + std::to_string(n);
@@ -128,7 +171,7 @@ std::string Program::fresh_loop(const std::string& tensor, const std::string& wa
 }
 
 Value Program::value_named(const std::string& name) const {
-  const Graph& g = current();
+  const Graph& g = with(name);
   const ValueId v = tensor_named(g, name).value;
   const auto original = find_value(graph, name);
   return {original ? *original : ValueId(), name, g.is_tensor(v)};

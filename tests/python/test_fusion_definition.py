@@ -308,8 +308,13 @@ def test_operations_are_assigned_to_kernels_and_aten(tmp_path):
         fd.sched.assign([f, b, y, z], "tail")
         for tensor in (e, z):
             fd.sched.split(tensor, 1, 8)
+            fd.sched.transform_like(tensor)
             tensor.axis(0).parallelize(ParallelType.grid_x)
             tensor.axis(-1).parallelize(ParallelType.block_x)
+            fd.sched.parallelize_like(tensor)
+        assert len(e.loops()) == 3 and len(t.loops()) == 1
+        assert code_of(lambda: fd.sched.split(s, 0, 2)) == "E0302"
+        assert code_of(lambda: fd.sched.assign([s], "tail")) == "E0302"
         fd.sched.inline_most()
     after = acc.clone()
     (out,) = fd.execute([x, after, 0.5])

@@ -43,7 +43,7 @@ class Schedule:
 
     def assign(self, tensors: Sequence[Tensor], name: str, executor: str = "kernel") -> None:
         """The operations that make these tensors run in the segment of this name, by "kernel" or "aten". Then every operation needs a
-        segment; other steps go to the segment of the tensor that they name first."""
+        segment, before the first step of a schedule; each such step goes to the first segment that has all tensors that it names."""
         self.step("assign", _words(tensors), [], name=name, by=executor)
 
     # -- loops of one tensor
