@@ -1,5 +1,6 @@
 // Where tensors live, which threads there are, and what crosses them.
 #include <algorithm>
+#include <iterator>
 
 #include "ir/domain.h"
 #include "ir/error.h"
@@ -29,6 +30,7 @@ void check_swizzle(const Graph& g, IndexAlgebra& algebra, DomainValues& values, 
 }  // namespace
 
 void Lowering::plan_threads() {
+  check_coverage(g, plan);
   IndexAlgebra extents;  // no loops: equal forms are equal extents
   std::map<ParallelType, Form> first;
   for (const Nest& nest : plan.nests) {
@@ -56,8 +58,39 @@ void Lowering::plan_threads() {
         exact_launch[p] = true;
       else if (!(it->second == e))
         exact_launch[p] = false;
+      const auto constant = extents.constant_value(e);
+      if (is_new) largest_launch[p] = constant;
+      auto& largest = largest_launch[p];
+      largest = largest && constant ? std::optional(std::max(*largest, *constant)) : std::nullopt;
     }
   }
+}
+
+// Where no thread is launched because a loop is empty, an element that the loop is not part of would not be written: a
+// sum over nothing, or what another nest makes.
+void Lowering::plan_empty_threads() {
+  IndexAlgebra extents;
+  std::set<ParallelType> may_be_empty, needed;
+  for (const Nest& nest : plan.nests) {
+    const ValueId v = g[nest.op].results[0];
+    Symbols symbols(g, classes, extents);
+    DomainValues values(g, plan, symbols, extents, g[v].tensor);
+    const auto& loop = loop_of(g.tensor_of(v));
+    const bool is_seen = std::any_of(g[nest.op].results.begin(), g[nest.op].results.end(),
+                                     [&](ValueId r) { return buffers[r.index].memory == MemoryType::kGlobal; });
+    std::set<ParallelType> over;
+    for (size_t i = 0; i < loop.size(); ++i) {
+      const ParallelType p = plan.nodes[nest.path[i]].parallel;
+      if (!is_thread(p)) continue;
+      if (!extents.prove_less(extents.constant(0), values.extent(loop[i]))) may_be_empty.insert(p);
+      if (!is_reduction(g, loop[i])) over.insert(p);
+    }
+    for (ParallelType p : used_threads)
+      if (is_seen && !over.contains(p)) needed.insert(p);
+  }
+  std::set_intersection(may_be_empty.begin(), may_be_empty.end(), needed.begin(), needed.end(),
+                        std::inserter(launched_empty, launched_empty.end()));
+  for (ParallelType p : launched_empty) exact_launch[p] = false;
 }
 
 void Lowering::plan_buffers() {

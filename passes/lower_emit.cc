@@ -19,6 +19,7 @@ Lowered Lowering::run() {
   tree.nodes = plan.nodes;
   plan_threads();
   plan_buffers();
+  plan_empty_threads();
   check_sharing();
   tree = build_loop_tree(g, plan, alias_order());
   plan_synchronisation();
@@ -108,7 +109,8 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
     if (s.path[i] == LoopNode::kNoNode || !is_thread(tree.nodes[s.path[i]].parallel)) continue;
     // The thread's own index: the form of a loop of one iteration is 0 whatever the launch.
     const ParallelType p = tree.nodes[s.path[i]].parallel;
-    if (!exact_launch[p])
+    const auto extent = algebra.constant_value(view.own.extent(loop[i]));
+    if (!exact_launch[p] && !(extent && extent == largest_launch[p]))
       result.push_back({OpKind::kLt, Form{}, view.own.extent(loop[i]), p, CheckKind::kLoopExtent, loop[i],
                         CheckReason::kLaunchLarger});
   }

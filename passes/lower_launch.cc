@@ -53,7 +53,6 @@ class LaunchBuilder {
 
   ValueId extent(ValueId tensor, DomainId d) {
     if (l_.g[d].extent) return scalar(l_.g[d].extent);
-    Form form;
     l_.algebra.clear();
     Symbols symbols(l_.g, l_.classes, l_.algebra);
     DomainValues values(l_.g, l_.plan, symbols, l_.algebra, l_.g[tensor].tensor);
@@ -164,6 +163,8 @@ class LaunchBuilder {
           extent = extent ? host_.maximum(extent, e) : e;
         }
       }
+      if (extent && l_.launched_empty.contains(static_cast<ParallelType>(p)))
+        extent = host_.maximum(extent, host_.index(1));
       result.push_back(extent ? extent : host_.index(1));
     }
     dims_ = result;

@@ -86,8 +86,10 @@ class Lowering {
   std::vector<Buffer> buffers;  // by value index; only tensors are meaningful
   std::set<ParallelType> used_threads;
   std::map<ParallelType, bool> exact_launch;      // every loop of the type has the launch's extent
+  std::set<ParallelType> launched_empty;          // one thread at least, although every loop of the type may be empty
   std::map<int, ScalarParameter> stride_symbols;  // algebra symbol → stride
   std::map<int, ValueId> run_time_symbols;        // algebra symbol → kernel scalar
+  std::map<ParallelType, std::optional<int64_t>> largest_launch;  // the launch, where it is constant
   std::map<ScalarParameter, ValueId> parameters;
   // What the launch must check before vectorized access: divisor, and the form's scalars, as host scalars need them.
   struct Divisibility {
@@ -101,6 +103,7 @@ class Lowering {
   // lower_buffers.cc
   void plan_buffers();
   void plan_threads();
+  void plan_empty_threads();
   void check_sharing();  // shared loops agree, exchanges go through shared memory
   std::vector<OrderConstraint> alias_order();
   bool crosses_threads(OpId producer, OpId consumer, bool grid);

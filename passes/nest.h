@@ -51,5 +51,7 @@ struct NestPlan {
 
 // Throws kIllegalInline or kIllegalParallel, naming the tensor, where the marks give no nest.
 NestPlan plan_nests(const Graph& g, const Defects& defects = {});
+// Throws kIllegalInline, naming the loop, where a resize may leave elements out that others read.
+void check_coverage(const Graph& g, const NestPlan& plan);
 
 }  // namespace fusebox
