@@ -6,6 +6,7 @@
 #include "ir/error.h"
 #include "ir/print.h"
 #include "ir/scalar.h"
+#include "ir/scalar_form.h"
 #include "passes/lowering.h"
 #include "replay/picture/picture.h"
 
@@ -95,10 +96,23 @@ class Describer {
     return number_[id.index];
   }
 
-  std::string scalar_text(ValueId v) const {
-    const std::string text = print_value(g_, v);
-    return text.starts_with('%') ? text.substr(1) : text;
+  // A sum of products of named scalars.
+  std::string form_text(const ScalarForm& form) const {
+    std::string out;
+    const auto add = [&](int64_t coefficient, const std::string& factors) {
+      out += out.empty() ? (coefficient < 0 ? "-" : "") : (coefficient < 0 ? " - " : " + ");
+      const std::string number = std::to_string(coefficient).substr(coefficient < 0 ? 1 : 0);
+      out += factors.empty() ? number : number == "1" ? factors : number + "*" + factors;
+    };
+    for (const ScalarForm::Term& term : form.terms) {
+      std::string factors;
+      for (ValueId v : term.factors) factors += (factors.empty() ? "" : "*") + print_value(g_, v).substr(1);
+      add(term.coefficient, factors);
+    }
+    if (form.constant != 0 || out.empty()) add(form.constant, "");
+    return out;
   }
+  std::string scalar_text(ValueId v) const { return form_text(form_of(g_, v)); }
 
   // Whether it is, or is made from, a broadcast that a shared loop gives another extent.
   bool is_promoted(DomainId id) const {
@@ -114,24 +128,26 @@ class Describer {
       if (d.iter_type != IterType::kBroadcast || !d.expanded) return std::to_string(*number);
       return std::to_string(*number) + "*" + scalar_text(d.expanded);
     }
+    if (const auto form = is_promoted(id) ? std::nullopt : extent_form(g_, id)) return form_text(*form);
     if (!d.def) return d.extent ? scalar_text(d.extent) : "?";
     const Transform& t = g_[d.def];
-    const auto factor = [&](DomainId of) {
-      const std::string text = extent_text(of);
-      return text.find(' ') == std::string::npos || text.ends_with(')') ? text : "(" + text + ")";
+    const auto factor = [&](const std::string& text) {
+      return text.find(' ') == std::string::npos || (text.starts_with("ceil(") && text.ends_with(')'))
+                 ? text
+                 : "(" + text + ")";
     };
     switch (t.kind) {
       case TransformKind::kSplit:
         if ((t.outputs[1] == id) == t.inner_split) return scalar_text(t.factor);
-        return "ceil(" + extent_text(t.inputs[0]) + " / " + scalar_text(t.factor) + ")";
+        return "ceil(" + factor(extent_text(t.inputs[0])) + " / " + factor(scalar_text(t.factor)) + ")";
       case TransformKind::kMerge: {
-        const std::string first = factor(t.inputs[0]), second = factor(t.inputs[1]);
-        return first == "1" ? second : second == "1" ? first : first + " * " + second;
+        const std::string first = factor(extent_text(t.inputs[0])), second = factor(extent_text(t.inputs[1]));
+        return first == "1" ? second : second == "1" ? first : first + "*" + second;
       }
       case TransformKind::kSwizzle:
         return extent_text(t.inputs[t.outputs[0] == id ? 0 : 1]);
       case TransformKind::kResize:
-        return extent_text(t.inputs[0]) + " + " + scalar_text(t.factor) + " + " + scalar_text(t.right);
+        return extent_text(t.inputs[0]) + " + " + factor(scalar_text(t.factor)) + " + " + factor(scalar_text(t.right));
     }
     return {};
   }
