@@ -62,6 +62,7 @@ class Device {
 struct HostDeviceOptions {
   int threads = 1;
   int64_t step_limit = int64_t{1} << 40;
+  std::vector<BankCounter>* banks = nullptr;  // one for each kernel that is prepared, in that order
 };
 std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options = {});
 

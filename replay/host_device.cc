@@ -4,6 +4,7 @@
 #include "ir/error.h"
 #include "ir/print.h"
 #include "replay/device.h"
+#include "replay/host/bank_conflicts.h"
 
 namespace fusebox {
 namespace {
@@ -12,6 +13,7 @@ class HostDevice : public Device {
  public:
   explicit HostDevice(const HostDeviceOptions& options) {
     options_.threads = options.threads, options_.step_limit = options.step_limit;
+    banks_ = options.banks;
   }
 
   std::string_view name() const override { return "host"; }
@@ -54,6 +56,7 @@ class HostDevice : public Device {
 
   size_t prepare(const Graph& kernel) override {
     codes_.push_back(compile_bytecode(kernel));
+    if (banks_) banks_->emplace_back(codes_.back());
     return codes_.size() - 1;
   }
 
@@ -72,6 +75,7 @@ class HostDevice : public Device {
       const Dtype dtype = t.dtype == Dtype::kIndex ? Dtype::kInt64 : t.dtype;
       args.push_back(HostArgument::memory(dtype, t.data(), t.storage_elems - t.offset, written));
     }
+    if (banks_) options_.banks = &(*banks_)[kernel];
     const HostResult result = run_kernel(codes_[kernel], dims, args, options_);
     if (result.finding) throw result.finding->error();
   }
@@ -80,6 +84,7 @@ class HostDevice : public Device {
 
  private:
   HostOptions options_;
+  std::vector<BankCounter>* banks_ = nullptr;
   std::vector<Bytecode> codes_;
 };
 

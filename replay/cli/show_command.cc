@@ -4,6 +4,7 @@
 #include "ir/json.h"
 #include "ir/print.h"
 #include "passes/pipeline.h"
+#include "replay/cli/bank_conflicts.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
 #include "replay/cli/kernel_names.h"
@@ -21,20 +22,7 @@ namespace {
 // scalars matter.
 Run compile_file(const LoadedFile& file, bool unfused, const Defects& defects) {
   const Graph& fusion = main_graph(file.module);
-  const InputSpecs* specs = find_input_specs(file.module, fusion.name, "host");
-  if (!specs) specs = find_input_specs(file.module, fusion.name, "gpu");
-  std::vector<BoundInput> sizes;
-  for (ValueId v : inputs(fusion)) {
-    const InputSpec* spec = nullptr;
-    if (specs)
-      for (const InputSpec& s : specs->specs)
-        if (s.name == fusion[v].name) spec = &s;
-    if (!spec)
-      throw Error(ErrorCode::kMissingInput,
-                  "the program carries no default for this input, and its size decides; add one to its `inputs`",
-                  "%" + fusion[v].name);
-    sizes.push_back({spec->is_scalar, spec->value, spec->shape, spec->strides});
-  }
+  const std::vector<BoundInput> sizes = default_sizes(file.module);
   Run run;
   run.fusion = fusion;
   CompileOptions options;
@@ -83,6 +71,13 @@ class Programs {
   const Defects defects_;
   std::optional<Run> run_;
 };
+
+// What the programs of a file can be run with, small as it is: what a bundle records, else the default host inputs.
+std::vector<Argument> default_arguments(const LoadedFile& file, bool unfused) {
+  if (file.bundle && !unfused) return bundle_arguments(*file.bundle);
+  const Graph& fusion = main_graph(file.module);
+  return make_arguments(fusion, find_input_specs(file.module, fusion.name, "host"), {});
+}
 
 std::string comments(const Graph& kernel, const Module& scheduled, bool cuda_first) {
   return kernel_comments(kernel, find_graph(scheduled, kernel.name), cuda_first);
@@ -170,9 +165,10 @@ int show_command(const ShowArguments& a, Common& common) {
     if (stage == Stage::kHost) std::erase_if(m.graphs, [](const Graph& g) { return g.level != Level::kHost; });
     if (format == "text" && stage == Stage::kKernel) {
       const Module scheduled = programs.at(Stage::kScheduled);
+      const BankNotes banks(programs.at(Stage::kHost), [&] { return default_arguments(file, a.unfused); });
       for (const Graph& g : m.graphs)
         out += (out.empty() ? "" : "\n") + comments(g, scheduled, false) +
-               (a.why ? print_with_checks(g, find_graph(scheduled, g.name), defects) : print(g));
+               banks.beside(g.name, a.why ? print_with_checks(g, find_graph(scheduled, g.name), defects) : print(g));
     } else {
       out = formatted(m, format, stage == Stage::kScheduled);
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "replay/host/bank_conflicts.h"
 #include "replay/host/machine.h"
 
 namespace fusebox::host {
@@ -125,6 +126,19 @@ Machine::Pattern Machine::check_write(Group& g, uint32_t buffer, const int64_t* 
   return is_consecutive ? Pattern::kConsecutive : Pattern::kScattered;
 }
 
+// Of an access that broke no rule, in shared memory.
+void Machine::count_banks(Group& g, uint32_t buffer, uint32_t reg, const Mask& m, int64_t width, bool is_store) {
+  const BufferState& b = g.buffers[buffer];
+  if (b.memory != MemoryType::kShared) return;
+  const int64_t* index = index_at(g, reg);
+  const uint8_t index_stride = stride(reg);
+  addresses_.assign(static_cast<size_t>(geometry_.threads), -1);
+  for (int32_t l = m.begin; l < m.end; ++l)
+    if (m.bits[l] != 0)
+      addresses_[static_cast<size_t>(l)] = b.data - g.shared + index[l * index_stride] * b.element_bytes;
+  options_.banks->add(at_, is_store, addresses_, width * b.element_bytes);
+}
+
 // -- instructions
 void Machine::allocate(Group& g, const Instruction& i) {
   BufferState& b = g.buffers[i.buffer];
@@ -168,7 +182,9 @@ void Machine::load(Group& g, const Instruction& i, const MemoryFunctions& f) {
       load_local(g, i, m);
     } else {
       const int64_t* index = index_at(g, i.args[0]);
-      switch (check_read(g, i.buffer, index, stride(i.args[0]), m)) {
+      const Pattern pattern = check_read(g, i.buffer, index, stride(i.args[0]), m);
+      if (options_.banks) count_banks(g, i.buffer, i.args[0], m, 1, false);
+      switch (pattern) {
         case Pattern::kOne: {
           alignas(16) std::byte one[16];
           f.load(one, b.data + *index * b.element_bytes, 1);
@@ -211,6 +227,7 @@ void Machine::store(Group& g, const Instruction& i, const MemoryFunctions& f) {
   const uint8_t value_stride = stride(i.args[1]);
   const uint8_t index_stride = stride(i.args[0]);
   const Pattern pattern = check_write(g, i.buffer, index, index_stride, m);
+  if (options_.banks) count_banks(g, i.buffer, i.args[0], m, 1, true);
   if (pattern == Pattern::kConsecutive && value_stride != 0)
     f.store(b.data + index[m.begin] * b.element_bytes, value + m.begin * size_bytes(register_dtype(i.dtype)), m.count);
   else

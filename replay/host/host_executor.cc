@@ -382,7 +382,7 @@ HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<co
   const Run run{program, geometry, options, layout, args};
   const auto threads = static_cast<int>(std::min<int64_t>({options.threads, geometry.blocks, 256}));
   // Without the race check nothing would tell that blocks depend on each other's order.
-  if (threads > 1 && !code.has_grid_sync && options.checks.races)
+  if (threads > 1 && !code.has_grid_sync && options.checks.races && !options.banks)
     if (auto result = run_parallel(run, threads)) return *result;
   static thread_local Arena arena;
   arena.clear();

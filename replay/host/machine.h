@@ -172,6 +172,7 @@ class Machine {
   void read_element(Group& g, uint32_t buffer, int64_t element, int32_t lane);
   void write_element(Group& g, uint32_t buffer, int64_t element, int32_t lane);
   void read_by_all(Group& g, uint32_t buffer, int64_t element, const Mask& m);
+  void count_banks(Group& g, uint32_t buffer, uint32_t reg, const Mask& m, int64_t width, bool is_store);
 
   // -- vector_copies.cc
   void copy(Group& g, const Instruction& i, const MemoryFunctions& f);
@@ -205,6 +206,7 @@ class Machine {
   std::vector<Space> spaces_;
   std::vector<int64_t> thread_index_[3];
   std::vector<std::byte> scratch_;
+  std::vector<int64_t> addresses_;  // of a shared access, by thread, where bank conflicts are counted
   int32_t epoch_ = 1;
   int32_t phase_epoch_ = 2;
   Clock clock_, own_clock_;

@@ -119,9 +119,12 @@ bool Machine::copy_dense(Group& g, const Instruction& i, const Mask& m, const Me
 void Machine::copy(Group& g, const Instruction& i, const MemoryFunctions& f) {
   const Mask m = predicated(g, i.args[2]);
   if (m.count == 0) return;
-  if (copy_dense(g, i, m, f)) return;
-  for (int32_t l = m.begin; l < m.end; ++l)
-    if (m.bits[l] != 0) copy_lane(g, i, l, f);
+  if (!copy_dense(g, i, m, f))
+    for (int32_t l = m.begin; l < m.end; ++l)
+      if (m.bits[l] != 0) copy_lane(g, i, l, f);
+  if (!options_.banks) return;
+  count_banks(g, i.buffer, i.args[0], m, i.immediate, true);
+  count_banks(g, i.from, i.args[1], m, i.immediate, false);
 }
 
 void Machine::copy_lane(Group& g, const Instruction& i, int32_t lane, const MemoryFunctions& f) {
