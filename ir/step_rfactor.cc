@@ -116,6 +116,10 @@ void check_listed(const StepContext& c, TensorId t, std::span<const DomainId> li
         c.refuse("this loop is partly made from an axis that is not reduced; merge reductions with reductions",
                  c.place(d));
     const auto leads = ancestors(c.g, std::span(&d, 1));
+    for (DomainId a : leads)
+      if (c.g[a].def && c.g[c.g[a].def].kind == TransformKind::kResize)
+        c.refuse("this loop comes from a resized one, whose elements are not the tensor's; rfactor before resizing",
+                 c.place(d));
     if (std::none_of(leads.begin(), leads.end(), [&](DomainId a) { return holds(tensor.logical, a); }))
       c.refuse("this loop does not follow from the tensor's axes, so it cannot become one", c.place(d));
   }

@@ -2,7 +2,7 @@
 // Files that were written are damaged (flipped bits, numbers that matter put anywhere, cuts, splices), graphs are
 // damaged before they are written (ids that point anywhere), others are random from the start.
 //
-// FUSEBOX_DAMAGED_CASES sets how many (default 100,000).
+// FUSEBOX_DAMAGED_CASES sets how many (default 100,000), FUSEBOX_FIRST_CASE where they begin.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -50,9 +50,9 @@ namespace {
 
 using testing::Random;
 
-size_t case_count() {
-  const char* wanted = std::getenv("FUSEBOX_DAMAGED_CASES");
-  return wanted ? std::strtoull(wanted, nullptr, 10) : 100'000;
+uint64_t setting(const char* name, uint64_t otherwise) {
+  const char* wanted = std::getenv(name);
+  return wanted ? std::strtoull(wanted, nullptr, 10) : otherwise;
 }
 
 std::vector<std::string> good_files(const std::vector<testing::RealProgram>& programs) {
@@ -275,8 +275,8 @@ TEST(DecodeAnyBytes, GivesAValueOrACodedError) {
   const std::vector<testing::RealProgram> programs = testing::real_programs();
   const std::vector<std::string> files = good_files(programs);
   Tally tally;
-  const size_t count = case_count();
-  for (uint64_t seed = 0; seed < count && !HasFatalFailure(); ++seed) {
+  const uint64_t first = setting("FUSEBOX_FIRST_CASE", 0), count = setting("FUSEBOX_DAMAGED_CASES", 100'000);
+  for (uint64_t seed = first; seed < first + count && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     std::string bytes;

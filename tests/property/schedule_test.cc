@@ -9,6 +9,7 @@
 #include "passes/pipeline.h"
 #include "replay/host_program.h"
 #include "replay/input.h"
+#include "replay/run.h"
 #include "tests/support/schedule_cases.h"
 
 namespace fusebox {
@@ -19,7 +20,17 @@ std::vector<ProgramOutput> run(const Graph& g, std::span<const Argument> inputs,
   std::vector<NamedKernel> kernels;
   for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
   const auto device = make_host_device({.step_limit = int64_t{1} << 32});
-  return run_host_program(c.host, kernels, *device, inputs).outputs;
+  HostProgramOptions host;
+  host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
+    run_aten_segment(c, name, in, out);
+  };
+  return run_host_program(c.host, kernels, *device, inputs, host).outputs;
+}
+
+std::string print_kernels(const Compiled& c) {
+  std::string text;
+  for (const Graph& kernel : c.kernels) text += print(kernel);
+  return text;
 }
 
 uint64_t setting(const char* name, uint64_t otherwise) {
@@ -47,18 +58,24 @@ TEST(Schedules, LegalOnesAgreeWithTheUnfusedPlan) {
       continue;
     }
     ++legal_count;
-    for (const Step& s : c.steps) ++legal_kinds[std::string(row_of(s.kind).text)];
+    for (const std::vector<Step>& steps : {c.steps, compiled.concretize})
+      for (const Step& s : steps) {
+        std::string kind(row_of(s.kind).text);
+        if (s.kind == StepKind::kParallelize)
+          kind += " " + std::string(text(s.attrs.enumerator<ParallelType>(AttrKey::kParallel)));
+        ++legal_kinds[kind];
+      }
     const auto expected = run(g, inputs, {});
     std::vector<ProgramOutput> actual;
     try {
       actual = run(g, inputs, {.steps = c.steps});
     } catch (const Error& e) {
-      // What only the launch can know: too many threads, more blocks than the checks can number, or a layout that a
-      // vector access cannot take.
-      const bool at_launch =
-          e.code == ErrorCode::kLaunchLimit || e.code == ErrorCode::kStepLimit || e.code == ErrorCode::kUnalignedVector;
+      // What only the launch can know: too many threads, more blocks than the checks can number, a layout that a
+      // vector access cannot take, or that the build has no ATen for a segment of its.
+      const bool at_launch = e.code == ErrorCode::kLaunchLimit || e.code == ErrorCode::kStepLimit ||
+                             e.code == ErrorCode::kUnalignedVector || e.code == ErrorCode::kModuleMissing;
       ASSERT_TRUE(at_launch) << code_text(e.code) << " " << e.place << ": " << e.what() << "\n"
-                             << print(compiled.kernels[0]);
+                             << print_kernels(compiled);
       ++launch_refusals[std::string(row_of(e.code).name)];
       continue;
     }
@@ -67,10 +84,10 @@ TEST(Schedules, LegalOnesAgreeWithTheUnfusedPlan) {
     for (size_t i = 0; i < expected.size(); ++i) {
       // Layouts may differ (set_allocation); the elements may not.
       const TensorData a = contiguous_copy(expected[i].value.tensor), b = contiguous_copy(actual[i].value.tensor);
-      ASSERT_EQ(digest(a), digest(b)) << "output " << i << "\n" << print(compiled.kernels[0]);
+      ASSERT_EQ(digest(a), digest(b)) << "output " << i << "\n" << print_kernels(compiled);
     }
   }
-  for (const auto& [kind, n] : legal_kinds) std::printf("  in legal schedules: %-18s %d\n", kind.c_str(), n);
+  for (const auto& [kind, n] : legal_kinds) std::printf("  in legal schedules: %-22s %d\n", kind.c_str(), n);
   for (const auto& [code, n] : refusals) std::printf("  refused: %-22s %d\n", code.c_str(), n);
   for (const auto& [code, n] : launch_refusals) std::printf("  refused at launch: %-16s %d\n", code.c_str(), n);
   std::printf("  schedules: %d legal, %d ran, of %d\n", legal_count, ran, static_cast<int>(count));

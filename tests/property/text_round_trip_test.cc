@@ -1,14 +1,18 @@
 // Law: parse gives back what print was given, for every level, op, attribute, dtype and step; what it gives prints the
 // same text; and any damaged text gives a value or a coded error.
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
 #include <string>
 
+#include "ir/canonical.h"
 #include "ir/error.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "ir/verify.h"
 #include "tests/support/random_module.h"
+#include "tests/support/real_programs.h"
 
 namespace fusebox {
 namespace {
@@ -139,7 +143,10 @@ TEST(TextRoundTrip, PartsComeBack) {
   }
 }
 
-// A value, which then round-trips, or a coded error that is no bug of ours, with a place.
+int answered = 0, refused = 0;
+
+// A value, which then round-trips, or a coded error that is no bug of ours, with a place. A value that verifies is a
+// program that everything else takes.
 void expect_answer(const std::string& text) {
   Module m;
   try {
@@ -147,7 +154,16 @@ void expect_answer(const std::string& text) {
   } catch (const Error& e) {
     ASSERT_NE(row_of(e.code).outcome, Outcome::kInternal) << e.what() << "\n" << text;
     ASSERT_NE(e.place.find(':'), std::string::npos) << e.what() << "\n" << text;
+    ++refused;
     return;
+  }
+  try {
+    verify(m);
+    ++answered;
+    for (const Graph& g : m.graphs) ASSERT_EQ(digest(g), digest(canonicalize(g))) << text;
+  } catch (const Error& e) {
+    ASSERT_NE(row_of(e.code).outcome, Outcome::kInternal) << e.what() << "\n" << text;
+    ++refused;
   }
   const std::string printed = print(m);
   try {
@@ -218,15 +234,21 @@ constexpr std::string_view kProgram = R"(fusion @all {
 }
 )";
 
+uint64_t setting(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+// FUSEBOX_DAMAGED_CASES sets how many, FUSEBOX_FIRST_CASE where they begin.
 TEST(TextRoundTrip, DamagedTextGetsAnAnswer) {
-  Random random(2);
-  const std::string program = print(parse_module(kProgram));
-  for (int i = 0; i < 30000; ++i) {
-    const auto base = [&] {
-      return random.one_in(4)   ? std::string(kProgram)
-             : random.one_in(4) ? program
-                                : print(testing::random_module(random.below(500), options()));
-    };
+  const uint64_t first = setting("FUSEBOX_FIRST_CASE", 0), count = setting("FUSEBOX_DAMAGED_CASES", 30'000);
+  std::vector<std::string> files = {print(parse_module(kProgram))};
+  for (const testing::RealProgram& program : testing::real_programs()) files.push_back(print(program.module));
+  for (uint64_t seed = 0; seed < 500; ++seed) files.push_back(print(testing::random_module(seed, options())));
+  answered = refused = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    Random random(seed);
+    const auto base = [&] { return random.one_in(4) ? std::string(kProgram) : random.pick(files); };
     std::string text = base();
     const std::string other = random.one_in(8) ? base() : text;
     for (size_t n = 1 + random.below(3); n > 0 && !text.empty(); --n) {
@@ -258,8 +280,11 @@ TEST(TextRoundTrip, DamagedTextGetsAnAnswer) {
                          other.substr(from, other.find_first_of(" \n,", from + 1) - from));
       }
     }
-    ASSERT_NO_FATAL_FAILURE(expect_answer(text)) << "case " << i;
+    ASSERT_NO_FATAL_FAILURE(expect_answer(text)) << "case " << seed;
   }
+  std::printf("  damaged texts: %d are programs, %d refused\n", answered, refused);
+  EXPECT_GT(answered, 0);
+  EXPECT_GT(refused, answered);
 }
 
 }  // namespace

@@ -3,17 +3,23 @@
 #include <algorithm>
 #include <random>
 
+#include "ir/canonical.h"
+#include "ir/concretize.h"
 #include "ir/parse.h"
+#include "passes/apply_steps.h"
+#include "passes/rewrite.h"
+#include "passes/segment.h"
 
 namespace fusebox::test {
 namespace {
 
-// Programs with %m, %n (and %k) left open; integers keep every sum exact, whatever its order.
+// Programs with %m and %n left open; integers keep every sum exact, whatever its order.
 struct Family {
   const char* name;
   const char* text;
-  const char* inputs;  // of `$m`, `$n`
+  const char* inputs;  // of `$m` and `$n`; `$1m`, `$1n`: or 1
   const char* target;  // the tensor that is scheduled first
+  int64_t least = 0;   // of both extents
 };
 
 constexpr Family kFamilies[] = {
@@ -98,12 +104,105 @@ constexpr Family kFamilies[] = {
   output %s
 })",
      "%x = f32[$m, $n] integers -8 8 seed 1", "s"},
+    {"copies", R"(fusion @f {
+  %m, %n = size
+  %x = input bf16[%m, %n] contiguous
+  %a = set %x
+  %b = add %a, 1.0_bf16
+  %y = set %b
+  output %y
+})",
+     "%x = bf16[$m, $n] integers -8 8 seed 1", "y"},
+    {"rotate_half", R"(fusion @f {
+  %m, %n = size
+  %h = floor_div %n, 2
+  %x = input f32[%m, %n] contiguous
+  %a = mul %x, 2.0_f32
+  %lo = slice %a from [0, 0] to [%m, %h] by [1, 1]
+  %hi = slice %a from [0, %h] to [%m, %n] by [1, 1]
+  %nh = neg %hi
+  %c = cat [%nh, %lo] axis 1
+  %y = add %c, 1.0_f32
+  output %y
+})",
+     "%x = f32[$m, $n] integers -8 8 seed 1", "y"},
+    {"padded_sum", R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %a = add %x, 1.0_f32
+  %p = pad %a value 2.0_f32 by [3, 1, 1, 0]
+  %s = sum %p over [1]
+  output %s
+})",
+     "%x = f32[$m, $n] integers -8 8 seed 1", "s"},
+    {"slice", R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %a = neg %x
+  %s = slice %a from [1, 0] to [%m, 1] by [1, 1]
+  %y = mul %s, 3.0_f32
+  output %y
+})",
+     "%x = f32[$m, $n] integers -8 8 seed 1", "y", 1},
+    {"rows", R"(fusion @f {
+  %m, %n = size
+  %w = input f32[%m, %n] contiguous
+  %i = input i64[%n] contiguous
+  %r = index_select %w, %i axis 0
+  %y = add %r, 1.0_f32
+  output %y
+})",
+     "%w = f32[$m, $n] integers -8 8 seed 1\n%i = i64[$n] integers 0 $m seed 2", "y", 1},
+    {"in_place", R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %s = sum %x over [1]
+  %a = add %x, 1.0_f32
+  %y = set %a
+  output %y alias %x
+  output %s
+})",
+     "%x = f32[$m, $n] integers -8 8 seed 1", "y"},
+    {"maybe_broadcast", R"(fusion @f {
+  %m, %n, %k, %l = size
+  %x = input f32[%m, %n] contiguous
+  %b = input f32[symbolic %k, symbolic %l]
+  %e = expand %b to [%m, %n]
+  %y = add %x, %e
+  output %y
+})",
+     "%x = f32[$m, $n] integers -8 8 seed 1\n%b = f32[$1m, $1n] integers -8 8 seed 2", "y", 1},
+    {"reshape_between", R"(fusion @f {
+  %m, %n, %p, %q = size
+  %x = input f32[%m, %n] contiguous
+  %z = input f32[%p, %q] contiguous
+  %a = add %x, 1.0_f32
+  %r = reshape %a to [%p, %q]
+  %y = mul %r, %z
+  output %y
+})",
+     "%x = f32[$m, $n] integers -8 8 seed 1\n%z = f32[$n, $m] integers -8 8 seed 2", "y"},
+    {"rewritable", R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %one = set %x
+  %p = permute %one dims [1, 0]
+  %q = permute %p dims [1, 0]
+  %c = cast %q as f64
+  %d = cast %c as f32
+  %u = add %d, 2.0_f32
+  %v = add %d, 2.0_f32
+  %w = neg %x
+  %y = sub %u, %v
+  %z = mul %y, %u
+  output %z
+})",
+     "%x = f32[$m, $n] integers -8 8 seed 1", "z"},
 };
 
-std::string with_extents(std::string text, int64_t m, int64_t n) {
-  for (const auto& [mark, value] : {std::pair<std::string, int64_t>{"$m", m}, {"$n", n}})
-    for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark))
-      text.replace(at, 2, std::to_string(value));
+std::string replaced(std::string text, const std::string& mark, int64_t value) {
+  for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark))
+    text.replace(at, mark.size(), std::to_string(value));
   return text;
 }
 
@@ -114,21 +213,21 @@ class CaseMaker {
   ScheduleCase run() {
     const Family& family = kFamilies[pick(std::size(kFamilies))];
     case_.family = family.name;
-    constexpr int64_t kExtents[] = {1, 2, 3, 5, 7, 8, 16, 17, 31, 33, 64, 65};
-    const int64_t m = kExtents[pick(std::size(kExtents))], n = kExtents[pick(std::size(kExtents))];
-    case_.module =
-        parse_module(std::string(family.text) + "\ninputs @f host {\n" + with_extents(family.inputs, m, n) + "\n}\n");
+    constexpr int64_t kExtents[] = {1, 2, 3, 5, 7, 8, 16, 17, 31, 33, 64, 65, 0, 1, 32, 128};
+    const int64_t m = std::max(kExtents[pick(std::size(kExtents))], family.least);
+    const int64_t n = std::max(kExtents[pick(std::size(kExtents))], family.least);
+    std::string inputs = replaced(replaced(family.inputs, "$m", m), "$n", n);
+    // An extent that is the other's, or 1.
+    inputs = replaced(replaced(inputs, "$1m", chance(2) ? 1 : m), "$1n", chance(2) ? 1 : n);
+    case_.module = parse_module(std::string(family.text) + "\ninputs @f host {\n" + inputs + "\n}\n");
     g_ = case_.module.graphs[0];
-    const std::string target = family.target;
-    if (chance(3)) prepare();
-    transform(target, 1 + pick(5));
-    if (!chance(6)) take({StepKind::kTransformLike, {StepOperand::of(target)}, {}, {}});
-    if (chance(4)) noise();
-    threads(target);
-    if (!chance(6)) take({StepKind::kParallelizeLike, {StepOperand::of(target)}, {}, {}});
-    if (chance(4)) noise();
-    if (!chance(5)) take({StepKind::kInlineMost, {}, {}, {}});
-    if (chance(6)) noise();
+    if (chance(family.name == std::string("rewritable") ? 2 : 8)) rewrite();
+    concretize();
+    if (chance(8)) {
+      assigned();
+    } else {
+      schedule(find_value(g_, family.target) ? family.target : any_tensor());
+    }
     return std::move(case_);
   }
 
@@ -138,10 +237,130 @@ class CaseMaker {
 
   // Applies a step if it applies.
   bool take(Step step) {
-    if (inapplicable(g_, step)) return false;
-    apply(g_, step);
+    if (step_refusal(g_, step)) return false;
+    apply_step(g_, step);
     case_.steps.push_back(std::move(step));
     return true;
+  }
+
+  void rewrite() {
+    for (size_t count = 1 + pick(3); count > 0; --count) {
+      const RewriteRow& row = rewrite_rows()[pick(rewrite_rows().size())];
+      take(rewrite_step(row.name, chance(4) ? "limit=" + std::to_string(pick(3)) : ""));
+    }
+  }
+
+  // As compile does: the steps that follow are of the concretized fusion.
+  void concretize() {
+    std::vector<BoundInput> given;
+    for (const InputSpec& s : case_.module.input_specs[0].specs) given.push_back({.shape = s.shape});
+    const Graph& fusion = case_.module.graphs[0];
+    const Bindings bindings = bind_sizes(fusion, given);
+    apply(g_, plan_concretize(g_, rebind(fusion, bindings, g_)));
+    g_ = canonical_order(g_);
+  }
+
+  // The ops of the fusion dealt out to two segments or three, some computed by ATen, each scheduled by itself.
+  void assigned() {
+    std::vector<Step> assigns;
+    const auto names = tensors(false);
+    const size_t count = 2 + pick(2);
+    std::vector<size_t> cuts = {0, names.size()};
+    for (size_t i = 1; i < count; ++i) cuts.push_back(pick(names.size() + 1));
+    std::sort(cuts.begin(), cuts.end());
+    for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+      if (cuts[i] == cuts[i + 1]) continue;
+      Step step{StepKind::kAssign, {}, {}, {}};
+      for (size_t k = cuts[i]; k < cuts[i + 1]; ++k) step.operands.push_back(StepOperand::of(names[k]));
+      step.attrs.set(AttrKey::kName, "part" + std::to_string(i));
+      step.attrs.set_enum(AttrKey::kExecutor, chance(4) ? SegmentExecutor::kAten : SegmentExecutor::kKernel);
+      assigns.push_back(std::move(step));
+    }
+    case_.steps.insert(case_.steps.end(), assigns.begin(), assigns.end());
+    const Segmentation parts = plan_assigned(g_, assigns);
+    const Graph whole = g_;
+    for (const Segment& part : parts.segments) {
+      if (part.executor != SegmentExecutor::kKernel) continue;
+      g_ = extract(whole, part);
+      schedule(any_tensor());
+    }
+  }
+
+  void schedule(const std::string& target) {
+    if (chance(2)) relate();
+    if (chance(3)) prepare();
+    transform(target, 1 + pick(5));
+    if (chance(4)) rfactor(target);
+    const bool in_vectors = chance(5) && vectors(target);
+    if (!chance(6)) take({StepKind::kTransformLike, {StepOperand::of(target)}, {}, {}});
+    if (chance(4)) noise();
+    threads(target);
+    if (in_vectors) vectorize();
+    if (!chance(6)) take({StepKind::kParallelizeLike, {StepOperand::of(target)}, {}, {}});
+    if (chance(4)) noise();
+    if (!chance(5)) take({StepKind::kInlineMost, {}, {}, {}});
+    if (chance(6)) noise();
+  }
+
+  // Loops shared across ops that move elements: a reshape, pad, slice or cat made in its operand's loops, or the other
+  // way round.
+  void relate() {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (OpId id : g_[Graph::body()].ops) {
+      const Op& op = g_[id];
+      if (!demands(op.kind, kMetadata)) continue;
+      for (ValueId x : op.operands)
+        if (x && g_.is_tensor(x) && g_[g_[x].def].kind != OpKind::kInput)
+          pairs.emplace_back(g_[op.results[0]].name, g_[x].name);
+    }
+    for (auto& [result, operand] : pairs) {
+      if (chance(2)) continue;
+      if (chance(2)) std::swap(result, operand);
+      take({StepKind::kSetLoopDomain, {StepOperand::of(result), StepOperand::of(operand)}, {}, {}});
+    }
+  }
+
+  // A reduced loop split, and one part of it reduced first.
+  void rfactor(const std::string& target) {
+    std::vector<DomainId> reduced;
+    for (DomainId d : loop_of(g_.tensor_of(*find_value(g_, target))))
+      if (g_[d].iter_type == IterType::kReduction) reduced.push_back(d);
+    if (reduced.empty()) return;
+    const std::string outer = fresh(), inner = fresh();
+    const auto split = StepOperand::domain_of(target, g_[reduced[pick(reduced.size())]].name);
+    if (!take({StepKind::kSplit, {split, StepOperand::number(factor())}, {outer, inner}, {}})) return;
+    take({StepKind::kRfactor,
+          {StepOperand::of(target), StepOperand::domain_of(target, chance(2) ? outer : inner)},
+          {fresh()},
+          {}});
+  }
+
+  // Copies of what is read and written, and a factor split off the target for them to be made in vectors of it.
+  bool vectors(const std::string& target) {
+    std::string output = target;
+    for (const auto& out : outputs(g_)) output = g_[out.value].name;
+    copies_.clear();
+    for (const std::string& x : tensors(true))
+      if (g_[g_[*find_value(g_, x)].def].kind == OpKind::kInput && !chance(3) &&
+          take({StepKind::kCacheAfter, {StepOperand::of(x)}, {fresh()}, {}}))
+        copies_.push_back(case_.steps.back().results[0]);
+    if (take({StepKind::kCacheBefore, {StepOperand::of(output)}, {fresh()}, {}})) copies_.push_back(output);
+    if (!find_value(g_, target)) return false;
+    const auto& loop = loop_of(g_.tensor_of(*find_value(g_, target)));
+    if (loop.empty()) return false;
+    vector_ = fresh();
+    return take({StepKind::kSplit,
+                 {StepOperand::domain_of(target, g_[loop.back()].name),
+                  StepOperand::number(int64_t{2} << pick(chance(4) ? 4 : 2))},
+                 {fresh(), vector_},
+                 {}});
+  }
+  void vectorize() {
+    for (const std::string& copy : copies_) {
+      Step step{StepKind::kParallelize, {StepOperand::domain_of(copy, vector_)}, {}, {}};
+      step.attrs.set_enum(AttrKey::kParallel, ParallelType::kVectorize);
+      take(step);
+    }
   }
 
   std::vector<std::string> tensors(bool with_inputs) const {
@@ -165,8 +384,28 @@ class CaseMaker {
   }
   std::string fresh() { return "s" + std::to_string(next_++); }
 
+  // A tensor that an op reads, and that op's result.
+  std::pair<std::string, std::string> read_and_reader() {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (OpId id : g_[Graph::body()].ops)
+      for (ValueId x : g_[id].operands)
+        if (x && g_.is_tensor(x) && !g_[id].results.empty() && g_[g_[x].def].kind != OpKind::kInput)
+          pairs.emplace_back(g_[x].name, g_[g_[id].results[0]].name);
+    return pairs.empty() ? std::pair(any_tensor(), any_tensor()) : pairs[pick(pairs.size())];
+  }
+
   void prepare() {
-    switch (pick(3)) {
+    switch (pick(5)) {
+      case 2: {
+        const auto [read, reader] = read_and_reader();
+        take({StepKind::kRecompute, {StepOperand::of(read), StepOperand::of(reader)}, {fresh()}, {}});
+        break;
+      }
+      case 3: {
+        const auto out = outputs(g_);
+        take({StepKind::kCacheFork, {StepOperand::of(g_[out[pick(out.size())].value].name)}, {fresh()}, {}});
+        break;
+      }
       case 0:
         if (take({StepKind::kCacheAfter, {StepOperand::of(any_tensor(true))}, {fresh()}, {}}) && chance(2))
           memory(case_.steps.back().results[0]);
@@ -221,6 +460,9 @@ class CaseMaker {
             Step step{StepKind::kSwizzle, {any_domain(t), any_domain(t)}, {fresh(), fresh()}, {}};
             step.attrs.set_enum(AttrKey::kSwizzle, chance(2) ? SwizzleType::kXor : SwizzleType::kCyclic);
             take(step);
+          } else if (chance(3)) {
+            const auto by = [&] { return StepOperand::number(static_cast<int64_t>(pick(4)) - 1); };
+            take({StepKind::kResize, {any_domain(t), by(), by()}, {fresh()}, {}});
           } else if (chance(2)) {
             take({StepKind::kRfactor, {StepOperand::of(t), any_domain(t)}, {fresh()}, {}});
           }
@@ -244,7 +486,7 @@ class CaseMaker {
 
   void noise() {
     const std::string t = any_tensor();
-    switch (pick(9)) {
+    switch (pick(10)) {
       case 0:
         return prepare();
       case 1:
@@ -255,17 +497,21 @@ class CaseMaker {
         take({StepKind::kInlineAt, {any_domain(t)}, {}, {}});
         return;
       case 4:
-        take({StepKind::kRecompute, {StepOperand::of(t), StepOperand::of(any_tensor())}, {fresh()}, {}});
-        return;
       case 5:
-        take({StepKind::kCacheFork, {StepOperand::of(t)}, {fresh()}, {}});
-        return;
+        return prepare();
       case 6:
         take({StepKind::kPropagate, {StepOperand::of(t)}, {}, {}});
         return;
       case 7:
         take({StepKind::kSetLoopDomain, {StepOperand::of(t), StepOperand::of(any_tensor())}, {}, {}});
         return;
+      case 8: {
+        if (!chance(4)) return;
+        Step step{StepKind::kCircularBuffer, {StepOperand::of(t)}, {}, {}};
+        step.attrs.set(AttrKey::kDepth, int64_t{2});
+        take(step);
+        return;
+      }
       default: {
         Step step{StepKind::kSetAllocation, {StepOperand::of(t)}, {}, {}};
         auto axes = logical_without_reductions(g_, g_.tensor_of(*find_value(g_, t)));
@@ -279,6 +525,8 @@ class CaseMaker {
   std::mt19937_64 random_;
   ScheduleCase case_;
   Graph g_;
+  std::vector<std::string> copies_;  // tensors to be made in vectors of the domain `vector_`
+  std::string vector_;
   int next_ = 0;
 };
 
