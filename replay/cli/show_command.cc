@@ -76,7 +76,11 @@ class Programs {
 std::vector<Argument> default_arguments(const LoadedFile& file, bool unfused) {
   if (file.bundle && !unfused) return bundle_arguments(*file.bundle);
   const Graph& fusion = main_graph(file.module);
-  return make_arguments(fusion, find_input_specs(file.module, fusion.name, "host"), {});
+  const InputSpecs* specs = find_input_specs(file.module, fusion.name, "host");
+  if (!specs && !inputs(fusion).empty())
+    throw Error(ErrorCode::kMissingInput, "the program has no default host inputs; add `inputs … host`",
+                "@" + fusion.name);
+  return make_arguments(fusion, specs, {});
 }
 
 std::string comments(const Graph& kernel, const Module& scheduled, bool cuda_first) {
