@@ -22,6 +22,7 @@ Lowered Lowering::run() {
   plan_empty_threads();
   check_sharing();
   tree = build_loop_tree(g, plan, alias_order());
+  plan_shared_slots();
   plan_synchronisation();
   declare_parameters();
   for (const Nest& nest : plan.nests)
@@ -161,47 +162,44 @@ ValueId Lowering::emit_conditions(OpView& view, Guards guards) {
 
 ValueId Lowering::buffer_of(ValueId v) { return buffers[v.index].kernel_value; }
 
-void Lowering::allocate_buffer(Buffer& b) {
-  const ValueId leader = g[g[b.value].def].results[0];
-  Statement s{g[b.value].def, StatementKind::kMain, plan.of(g[b.value].def).path};
-  OpView view(*this, s);
+Form Lowering::elements_of(Symbols& symbols, const Buffer& b) {
   Form elements = algebra.constant(1);
-  DomainValues extents(g, plan, view.symbols, algebra, g[leader].tensor);
+  DomainValues extents(g, plan, symbols, algebra, g[g[g[b.value].def].results[0]].tensor);
   for (DomainId d : b.places) elements = algebra.mul(elements, extents.extent(d));
+  return elements;
+}
+
+void Lowering::allocate_local(Buffer& b) {
+  const Statement s{g[b.value].def, StatementKind::kMain, plan.of(g[b.value].def).path};
+  OpView view(*this, s);
   const std::string name = "T" + std::to_string(g[b.value].tensor.index);
   const int64_t bytes = size_bytes(g[b.value].dtype);
-  if (b.memory == MemoryType::kLocal) {
-    const auto count = algebra.constant_value(elements);
-    if (!count)
-      throw Error(ErrorCode::kIllegalAllocation,
-                  "its part in a thread has no constant size; split by constants, inline it further in, or keep it in "
-                  "shared or global memory",
-                  place_of(b.value));
-    if (*count * bytes > 65536)
-      throw Error(
-          ErrorCode::kIllegalAllocation,
-          "its part in a thread takes " + std::to_string(*count * bytes) + " bytes, over 65536; inline it further in",
-          place_of(b.value));
-    const int64_t align = std::min<int64_t>(16, (*count * bytes) & -(*count * bytes));
-    b.kernel_value =
-        kernel.allocate(data_dtype(g[b.value].dtype), MemoryType::kLocal, kernel.index(*count), {}, align, name);
-    return;
-  }
-  // Shared: one after another, each at a multiple of 128 bytes, which serves every vector width and swizzle.
-  const ValueId count = emit_form(view, elements);
-  const ValueId size =
-      kernel.mul(kernel.ceil_div(kernel.mul(count, kernel.index(bytes)), kernel.index(128)), kernel.index(128));
-  b.kernel_value = kernel.allocate(data_dtype(g[b.value].dtype), MemoryType::kShared, count, shared_end, 16, name);
-  shared_end = kernel.add(shared_end, size);
-  shared_sizes.push_back(size);
+  const auto count = algebra.constant_value(elements_of(view.symbols, b));
+  if (!count)
+    throw Error(ErrorCode::kIllegalAllocation,
+                "its part in a thread has no constant size; split by constants, inline it further in, or keep it in "
+                "shared or global memory",
+                place_of(b.value));
+  if (*count * bytes > 65536)
+    throw Error(
+        ErrorCode::kIllegalAllocation,
+        "its part in a thread takes " + std::to_string(*count * bytes) + " bytes, over 65536; inline it further in",
+        place_of(b.value));
+  const int64_t align = std::min<int64_t>(16, (*count * bytes) & -(*count * bytes));
+  b.kernel_value =
+      kernel.allocate(data_dtype(g[b.value].dtype), MemoryType::kLocal, kernel.index(*count), {}, align, name);
 }
 
 void Lowering::emit_children(uint32_t node) {
   if (const auto it = at_home.find(node); it != at_home.end())
-    for (ValueId v : it->second) allocate_buffer(buffers[v.index]);
+    for (ValueId v : it->second)
+      if (buffers[v.index].memory == MemoryType::kLocal) allocate_local(buffers[v.index]);
   if (const auto it = accumulators_at.find(node); it != accumulators_at.end())
     for (OpId op : it->second) allocate_accumulator(op);
-  if (node == LoopNode::kNoNode) plan_block_workspaces();
+  if (node == LoopNode::kNoNode) {
+    allocate_shared();
+    plan_block_workspaces();
+  }
   const auto& children = node == LoopNode::kNoNode ? tree.top : tree.children[node];
   for (size_t i = 0; i < children.size(); ++i) {
     if (sync_points.contains({node, i, true})) {

@@ -173,18 +173,18 @@ class LaunchBuilder {
 
   ValueId shared_bytes() {
     ValueId total = host_.index(0);
-    for (const Nest& nest : l_.plan.nests)
-      for (ValueId v : l_.g[nest.op].results) {
-        const Buffer& b = l_.buffers[v.index];
-        if (b.memory != MemoryType::kShared) continue;
+    for (const auto& slot : l_.shared_slots) {
+      ValueId size;
+      for (ValueId v : slot) {
         l_.algebra.clear();
         Symbols symbols(l_.g, l_.classes, l_.algebra);
-        DomainValues values(l_.g, l_.plan, symbols, l_.algebra, l_.g[l_.g[nest.op].results[0]].tensor);
-        Form elements = l_.algebra.constant(1);
-        for (DomainId d : b.places) elements = l_.algebra.mul(elements, values.extent(d));
+        const Form elements = l_.elements_of(symbols, l_.buffers[v.index]);
         const ValueId bytes = host_.mul(emit(elements), host_.index(size_bytes(l_.g[v].dtype)));
-        total = host_.add(total, host_.mul(host_.ceil_div(bytes, host_.index(128)), host_.index(128)));
+        const ValueId rounded = host_.mul(host_.ceil_div(bytes, host_.index(128)), host_.index(128));
+        size = size ? host_.maximum(size, rounded) : rounded;
       }
+      total = host_.add(total, size);
+    }
     if (l_.workspace_lists > 0) {
       const ValueId threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
       total = host_.add(total, host_.mul(threads, host_.index(16 * l_.workspace_lists)));

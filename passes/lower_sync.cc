@@ -74,7 +74,14 @@ class SyncPlanner {
     int level = 0;
     for (const Access& a : before)
       for (const Access& b : after) {
-        if (a.buffer != b.buffer || !(a.write || b.write)) continue;
+        if (!(a.write || b.write)) continue;
+        if (a.buffer != b.buffer) {
+          // Two buffers of one slot: any thread's bytes may be any other's.
+          const Buffer &x = l_.buffers[a.buffer.index], &y = l_.buffers[b.buffer.index];
+          if (level < 1 && x.memory == MemoryType::kShared && y.memory == MemoryType::kShared && x.slot == y.slot)
+            level = 1;
+          continue;
+        }
         if (a.write && b.write) continue;  // one op writes a buffer: its elements differ
         const OpId writer = a.write ? a.op : b.op, reader = a.write ? b.op : a.op;
         if (l_.buffers[a.buffer.index].memory == MemoryType::kGlobal && crosses(writer, reader, true)) level = 2;

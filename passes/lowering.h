@@ -35,6 +35,7 @@ struct Buffer {
   std::vector<DomainId> places;       // local, shared: the domains that it is laid out by, outermost first
   uint32_t home = LoopNode::kNoNode;  // the innermost loop around its life
   bool is_parameter = false;
+  uint32_t slot = 0;     // shared: buffers of one slot lie on one another
   ValueId kernel_value;  // of the kernel graph, once made
 };
 
@@ -108,6 +109,11 @@ class Lowering {
   std::vector<OrderConstraint> alias_order();
   bool crosses_threads(OpId producer, OpId consumer, bool grid);
 
+  // lower_shared.cc
+  void plan_shared_slots();
+  void allocate_shared();
+  std::vector<std::vector<ValueId>> shared_slots;
+
   // lower_sync.cc
   struct SyncPoint {
     uint32_t node;  // the loop whose body it stands in; kNoNode: top
@@ -157,7 +163,8 @@ class Lowering {
   ValueId thread_index(ParallelType p);
   ValueId buffer_of(ValueId v);
   void declare_parameters();
-  void allocate_buffer(Buffer& b);
+  void allocate_local(Buffer& b);
+  Form elements_of(Symbols& symbols, const Buffer& b);
   // The statements between are emitted under `predicate`, together with the neighbour's where it is the same.
   void guarded(ValueId predicate, const std::function<void()>& emit);
 
@@ -201,7 +208,6 @@ class Lowering {
     Dtype dtype;
   };
   std::vector<Workspace> grid_workspaces;
-  std::vector<ValueId> shared_sizes;  // bytes of each shared allocation, as kernel scalars: the arena's extent
   std::map<std::pair<Dtype, int>, ValueId> block_workspaces;  // by dtype and list
   int workspace_lists = 0;  // how many lists of 16-byte elements, one a thread, the largest collective needs
   ValueId shared_end;       // the next free byte of the arena
