@@ -10,7 +10,6 @@ namespace {
 constexpr double kGap = 14, kLayerGap = 24, kMargin = 12, kHeader = 50, kLabelWidth = 58;
 constexpr double kTransformHeight = 18, kLineHeight = 15, kDummyWidth = 6;
 constexpr int kSweeps = 24;
-constexpr size_t kNone = static_cast<size_t>(-1);
 
 bool contains(const std::vector<size_t>& list, size_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -204,7 +203,8 @@ class Layout {
       const auto count = static_cast<double>((nodes_[i].*side).size());
       key[i] = count == 0 ? rank_[i] : sum / count;
     }
-    std::stable_sort(layer.begin(), layer.end(), [&](size_t a, size_t b) { return key[a] < key[b]; });
+    std::sort(layer.begin(), layer.end(),
+              [&](size_t a, size_t b) { return std::pair(key[a], rank_[a]) < std::pair(key[b], rank_[b]); });
     keep_rows(layer);
     rank(layer);
   }

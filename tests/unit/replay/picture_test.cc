@@ -12,6 +12,7 @@
 #include "passes/apply_steps.h"
 #include "replay/picture/layout.h"
 #include "replay/picture/render.h"
+#include "tests/support/schedule_cases.h"
 
 namespace fusebox::picture {
 namespace {
@@ -189,32 +190,70 @@ steps @f {
   EXPECT_NE(to_svg({{p}}, IdGraphKind::kExact).find("class=\"note\""), std::string::npos);
 }
 
-TEST(Layout, BoxesOfATensorDoNotOverlapAndRowsKeepTheirOrder) {
+// Boxes lie in the drawing and apart; loops stand in their order. The number of boxes.
+size_t expect_legible(const Picture& p, size_t t) {
+  const TensorLayout layout = lay_out(p, t);
+  std::vector<Box> boxes;
+  for (const PlacedDomain& d : layout.domains) boxes.push_back(d.box);
+  for (const PlacedTransform& d : layout.transforms) boxes.push_back(d.box);
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    EXPECT_GE(boxes[i].x, 0);
+    EXPECT_LE(boxes[i].x + boxes[i].width, layout.width);
+    EXPECT_LE(boxes[i].y + boxes[i].height, layout.height);
+    for (size_t k = 0; k < i; ++k)
+      EXPECT_TRUE(boxes[i].x >= boxes[k].x + boxes[k].width || boxes[k].x >= boxes[i].x + boxes[i].width ||
+                  boxes[i].y >= boxes[k].y + boxes[k].height || boxes[k].y >= boxes[i].y + boxes[i].height)
+          << p.tensors[t].name << " " << i << " " << k;
+  }
+  double x = -1;
+  for (size_t d : p.tensors[t].loop)
+    for (const PlacedDomain& placed : layout.domains)
+      if (placed.domain == d && placed.row == Row::kLoop) {
+        EXPECT_GT(placed.box.x, x);
+        x = placed.box.x;
+      }
+  std::set<size_t> drawn;
+  for (const PlacedDomain& placed : layout.domains) drawn.insert(placed.domain);
+  EXPECT_EQ(drawn.size(), p.tensors[t].domains.size());
+  EXPECT_EQ(layout.transforms.size(), p.tensors[t].transforms.size());
+  return boxes.size();
+}
+
+TEST(Layout, BoxesOfATensorDoNotOverlapAndLoopsKeepTheirOrder) {
   for (std::string_view program : {kCopy, kHoles}) {
     const Picture p = describe(scheduled(program));
-    for (size_t t = 0; t < p.tensors.size(); ++t) {
-      const TensorLayout layout = lay_out(p, t);
-      std::vector<Box> boxes;
-      for (const PlacedDomain& d : layout.domains) boxes.push_back(d.box);
-      for (const PlacedTransform& d : layout.transforms) boxes.push_back(d.box);
-      for (size_t i = 0; i < boxes.size(); ++i) {
-        EXPECT_GE(boxes[i].x, 0);
-        EXPECT_LE(boxes[i].x + boxes[i].width, layout.width);
-        EXPECT_LE(boxes[i].y + boxes[i].height, layout.height);
-        for (size_t k = 0; k < i; ++k)
-          EXPECT_TRUE(boxes[i].x >= boxes[k].x + boxes[k].width || boxes[k].x >= boxes[i].x + boxes[i].width ||
-                      boxes[i].y >= boxes[k].y + boxes[k].height || boxes[k].y >= boxes[i].y + boxes[i].height)
-              << p.tensors[t].name << " " << i << " " << k;
-      }
-      double x = -1;
-      for (size_t d : p.tensors[t].loop)
-        for (const PlacedDomain& placed : layout.domains)
-          if (placed.domain == d && placed.row == Row::kLoop) {
-            EXPECT_GT(placed.box.x, x);
-            x = placed.box.x;
+    for (size_t t = 0; t < p.tensors.size(); ++t) EXPECT_GT(expect_legible(p, t), 0u);
+  }
+}
+
+// Legal or not: random schedules are drawn, each domain in a group of each graph or alone, each format well-formed.
+TEST(Picture, AnyScheduleCanBeDrawn) {
+  size_t boxes = 0, notes = 0;
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const test::ScheduleCase c = test::make_schedule_case(seed);
+    // All steps that apply, and those of the first half, which nobody meant to stop at.
+    for (size_t count : {c.steps.size(), c.steps.size() / 2}) {
+      Graph g = main_graph(c.module);
+      for (size_t i = 0; i < count; ++i)
+        if (!step_refusal(g, c.steps[i])) apply_step(g, c.steps[i]);
+      const Picture p = describe(g);
+      notes += p.note.empty() ? 0 : 1;
+      for (size_t t = 0; t < p.tensors.size(); ++t) boxes += expect_legible(p, t);
+      for (size_t k = 0; k < kGraphKinds; ++k)
+        for (size_t i = 0; i < p.domains.size(); ++i) {
+          const uint32_t group = p.domains[i].group[k];
+          ASSERT_LE(group, p.groups[k].size());
+          if (group != 0) {
+            const Group& all = p.groups[k][group - 1];
+            EXPECT_TRUE(all.size() > 1 && std::find(all.begin(), all.end(), i) != all.end());
           }
+        }
+      EXPECT_EQ(xml_fault(to_svg({{p}}, IdGraphKind::kPermissive)), "");
     }
   }
+  EXPECT_GT(boxes, 5000u);
+  EXPECT_GT(notes, 0u);
 }
 
 TEST(Layout, ALongTextIsCutBetweenLetters) {
