@@ -26,20 +26,22 @@ std::byte* Arena::take(size_t bytes) {
   if (chunks_.empty() || used_ + bytes > chunks_.back().size) {
     const size_t size = std::max<size_t>(bytes + 64, chunks_.empty() ? size_t{1} << 16 : 2 * chunks_.back().size);
     chunks_.push_back({std::unique_ptr<std::byte[]>(new std::byte[size]), size});
-    used_ = 0;
+    begin_chunk();
   }
-  std::byte* base = chunks_.back().memory.get();
-  if (used_ == 0) used_ = (64 - reinterpret_cast<uintptr_t>(base) % 64) % 64;
-  std::byte* result = base + used_;
+  std::byte* result = chunks_.back().memory.get() + used_;
   used_ += bytes;
   return result;
+}
+
+void Arena::begin_chunk() {
+  used_ = chunks_.empty() ? 0 : (64 - reinterpret_cast<uintptr_t>(chunks_.back().memory.get()) % 64) % 64;
 }
 
 void Arena::clear() {
   constexpr size_t kKept = size_t{64} << 20;
   if (chunks_.size() > 1) chunks_.erase(chunks_.begin(), chunks_.end() - 1);
   if (!chunks_.empty() && chunks_.back().size > kKept) chunks_.clear();
-  used_ = 0;
+  begin_chunk();
 }
 
 // -- program

@@ -34,8 +34,10 @@ class Arena {
     std::unique_ptr<std::byte[]> memory;
     size_t size = 0;
   };
+  void begin_chunk();
+
   std::vector<Chunk> chunks_;
-  size_t used_ = 0;  // of the last chunk
+  size_t used_ = 0;  // of the last chunk, what aligns its first byte included
 };
 
 // Bytecode with its lane functions: made once for a launch.
