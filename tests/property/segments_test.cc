@@ -1,0 +1,138 @@
+// Law: however the ops of a fusion are assigned to segments that some order fits, run by kernels or by ATen, the
+// outputs are right, overwritten inputs and tensors and scalars that cross included; the run replays identical from its
+// bundle. An assignment without an order is refused with a code.
+#include <algorithm>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <map>
+
+#include "ir/canonical.h"
+#include "ir/print.h"
+#include "passes/segment.h"
+#include "replay/module_loader.h"
+#include "replay/record.h"
+#include "replay/replay.h"
+#include "tests/support/random_fusion.h"
+
+namespace fusebox {
+namespace {
+
+using testing::Random;
+
+std::vector<std::vector<std::string>> tensor_ops(const Graph& g) {
+  std::vector<std::vector<std::string>> result;
+  for (OpId op : g[Graph::body()].ops) {
+    if (g[op].kind == OpKind::kInput || g[op].results.empty() || !g.is_tensor(g[op].results[0])) continue;
+    result.emplace_back();
+    for (ValueId v : g[op].results) result.back().push_back(g[v].name);
+  }
+  return result;
+}
+
+bool is_reduction(const Graph& g, const std::string& name) {
+  return demands(g[g[*find_value(g, name)].def].kind, kReduction);
+}
+
+// Segments of 1 to 4 ops or so. A kernel of one op is scheduled by the unfused plan; one of several runs in one thread,
+// through global memory. In text order, or dealt out at random, where no order may fit.
+std::vector<Step> random_assignment(const Graph& g, Random& random, bool in_order) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> segments;
+  for (const auto& names : tensor_ops(g)) {
+    const std::string& name = random.pick(names);
+    const bool is_new = segments.empty() || random.one_in(3);
+    if (is_new) segments.push_back({"s" + std::to_string(segments.size()), {}});
+    const size_t at = in_order || is_new ? segments.size() - 1 : random.below(segments.size());
+    segments[at].second.push_back(name);
+    // Some ops are computed once more.
+    if (random.one_in(8)) segments[random.below(segments.size())].second.push_back(name);
+  }
+  std::vector<Step> steps, marks;
+  std::map<std::string, int> copies;
+  for (const auto& [segment, names] : segments)
+    for (const std::string& name : names) ++copies[name];
+  for (const auto& [segment, names] : segments) {
+    Step step{StepKind::kAssign, {}, {}, {}};
+    for (const std::string& name : names) step.operands.push_back(StepOperand::of(name));
+    const bool simple = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+      return copies[name] == 1 && !is_reduction(g, name);
+    });
+    const bool kernel = (names.size() == 1 || simple) && !random.one_in(3);
+    if (kernel && names.size() > 1)
+      for (const std::string& name : names) {
+        marks.push_back({StepKind::kSetMemoryType, {StepOperand::of(name)}, {}, {}});
+        marks.back().attrs.set_enum(AttrKey::kMemory, MemoryType::kGlobal);
+      }
+    step.attrs.set(AttrKey::kName, segment);
+    step.attrs.set_enum(AttrKey::kExecutor, kernel ? SegmentExecutor::kKernel : SegmentExecutor::kAten);
+    steps.push_back(step);
+  }
+  // The order of the steps says nothing.
+  for (size_t i = steps.size(); i > 1; --i) std::swap(steps[i - 1], steps[random.below(i)]);
+  steps.insert(steps.end(), marks.begin(), marks.end());
+  return steps;
+}
+
+uint64_t setting(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+TEST(Segments, OfKernelsAndAtenGiveTheFusionsOutputs) {
+  try {
+    load_aten();
+  } catch (const Error& e) {
+    GTEST_SKIP() << e.what();
+  }
+  const uint64_t first = setting("FUSEBOX_FIRST_SEED", 1), count = setting("FUSEBOX_SEGMENTATIONS", 600);
+  RunOptions unfused;
+  unfused.unfused = true;
+  int ran = 0, in_place = 0, aten = 0, kernels = 0, without_order = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    // What is dead is in no segment.
+    const Graph g = canonical_order(testing::random_fusion(seed, {.aliases = true}));
+    Random random(seed);
+    const auto arguments = testing::random_inputs(g, random);
+    Module m;
+    m.graphs = {g};
+    // What the unfused plan refuses says nothing of segments.
+    try {
+      if (run_program(m, arguments, unfused).failure) continue;
+    } catch (const Error& e) {
+      ASSERT_NE(e.code, ErrorCode::kInternal) << e.what();
+      continue;
+    }
+    RunOptions options;
+    options.steps = random_assignment(g, random, !random.one_in(4));
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + print(g) + print_steps(*options.steps));
+    const fusebox::Run run = run_program(m, arguments, options);
+    if (run.failure) {
+      ASSERT_EQ(run.failure->code, ErrorCode::kInvalidGraph) << run.failure->message << " " << run.failure->place;
+      ASSERT_EQ(run.failure->place.substr(0, 8), "segment ");
+      ++without_order;
+      continue;
+    }
+    ++ran;
+    for (const Segment& s : run.compiled.segmentation.segments)
+      ++(s.executor == SegmentExecutor::kAten ? aten : kernels);
+    for (const OutputRef& out : outputs(g)) in_place += out.alias ? 1 : 0;
+    for (const CheckedOutput& out : check_outputs(run, arguments))
+      ASSERT_TRUE(out.comparison.ok) << out.comparison.message(out.name) << "\n" << print(run.compiled.host);
+    if (seed % 8 != 0) continue;
+    const Bundle b = make_bundle(run, m, exact_inputs(g, arguments), arguments);
+    for (ReplayFrom from : {ReplayFrom::kFusion, ReplayFrom::kScheduled, ReplayFrom::kKernel}) {
+      ReplayOptions replayed;
+      replayed.from = from;
+      const Replay again = replay(b, replayed);
+      ASSERT_TRUE(again.identical()) << again.first_difference()->stage << again.first_difference()->difference;
+    }
+  }
+  std::printf("  %d ran: %d ATen segments, %d kernels, %d outputs in place; %d without an order\n", ran, aten, kernels,
+              in_place, without_order);
+  if (count < 600) return;
+  EXPECT_GE(ran, 300);
+  EXPECT_GE(without_order, 10);
+  EXPECT_GE(in_place, 50);
+}
+
+}  // namespace
+}  // namespace fusebox
