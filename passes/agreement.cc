@@ -41,22 +41,13 @@ std::vector<bool> reached(const Graph& g, TensorId from, bool up) {
   return result;
 }
 
-// The tensors of both that no other one of both lies between.
-std::vector<TensorId> nearest(const Graph& g, const std::vector<bool>& a, const std::vector<bool>& b, bool up) {
-  constexpr size_t kMost = 4;
-  std::vector<TensorId> result, order;
+// The tensors of both, the nearest first.
+std::vector<TensorId> common(const Graph& g, const std::vector<bool>& a, const std::vector<bool>& b, bool up) {
+  std::vector<TensorId> result;
   for (OpId id : tensor_ops(g))
     for (ValueId v : g[id].results)
-      if (g.is_tensor(v)) order.push_back(g[v].tensor);
-  if (up) std::reverse(order.begin(), order.end());
-  std::vector<bool> covered(g.tensors.size());
-  for (TensorId t : order) {
-    if (!a[t.index] || !b[t.index] || covered[t.index]) continue;
-    result.push_back(t);
-    if (result.size() == kMost) break;
-    const auto beyond = reached(g, t, up);
-    for (size_t i = 0; i < covered.size(); ++i) covered[i] = covered[i] || beyond[i];
-  }
+      if (g.is_tensor(v) && a[g[v].tensor.index] && b[g[v].tensor.index]) result.push_back(g[v].tensor);
+  if (up) std::reverse(result.begin(), result.end());
   return result;
 }
 
@@ -186,6 +177,7 @@ Agreement compare(const Comparison& c, Start start, TensorId t, bool up) {
     }
     if (!with_facts) continue;
     if (cut) result.verdict = "the program reads along too many ways";
+    result.ways = std::max(as.size(), bs.size());
     if (unproved) result.difference = find_difference(algebra, g, a, b, views.variables(), views.divides());
   }
   return result;
@@ -203,7 +195,8 @@ void say(Agreement& r, const Graph& g, Start start) {
     r.verdict = r.a_value == r.b_value ? "both are `" + r.a_value + "` " + where
                                        : "`" + r.a_value + "` is `" + r.b_value + "` " + where;
   else if (r.difference)
-    r.verdict = "`" + r.a_value + "` and `" + r.b_value + "` differ";
+    r.verdict = "`" + r.a_value + "` and `" + r.b_value + "` differ" +
+                (r.ways > 1 ? ", in one of the ways in which the program reads one from the other" : "");
   else
     r.verdict =
         "`" + r.a_value + "` and `" + r.b_value + "` were not proved equal, and no point was found where they differ";
@@ -216,30 +209,36 @@ Agreement agree_at_elements(const Graph& g, DomainId a, DomainId b) {
   const NestPlan plan;  // no broadcast is promoted: elements are of tensors, not of loops
   const Comparison c{g, plan, extents, a, b};
   const TensorId ta = g[a].tensor, tb = g[b].tensor;
-  std::vector<std::pair<TensorId, bool>> starts;
+  // Proved where one start shows it and no other speaks against it. What lies beyond a start that decides both is left
+  // out.
+  constexpr size_t kMostStarts = 24;
+  Agreement result;
+  size_t tried = 0;
+  std::vector<bool> covered(g.tensors.size());
+  const auto try_start = [&](TensorId t, bool up) {
+    if (covered[t.index] || tried == kMostStarts) return;
+    ++tried;
+    Agreement r = compare(c, Start::kElements, t, up);
+    if (!r.comparable) return;
+    const auto beyond = reached(g, t, !up);
+    for (size_t i = 0; i < covered.size(); ++i) covered[i] = covered[i] || beyond[i];
+    say(r, g, Start::kElements);
+    const bool better = !result.comparable || (r.proved && !result.proved && !result.difference) ||
+                        (r.difference && !result.difference);
+    if (better) result = std::move(r);
+  };
   const auto up_a = reached(g, ta, true), up_b = reached(g, tb, true);
   if (up_a[tb.index] || are_siblings(g, ta, tb))
-    starts.emplace_back(ta, true);
+    try_start(ta, true);
   else if (up_b[ta.index])
-    starts.emplace_back(tb, true);
-  else
-    for (TensorId t : nearest(g, up_a, up_b, true)) starts.emplace_back(t, false);
-  if (starts.empty())
-    for (TensorId t : nearest(g, reached(g, ta, false), reached(g, tb, false), false)) starts.emplace_back(t, true);
-  // Proved where one start shows it and no other speaks against it.
-  Agreement result;
-  for (const auto& [t, up] : starts) {
-    Agreement r = compare(c, Start::kElements, t, up);
-    if (!r.comparable) continue;
-    say(r, g, Start::kElements);
-    if (!result.comparable || (r.proved && !result.proved) || (r.difference && !result.difference)) {
-      const bool keep = result.difference && !r.difference;
-      if (!keep) result = std::move(r);
-    }
-  }
+    try_start(tb, true);
+  if (result.comparable) return result;
+  for (TensorId t : common(g, up_a, up_b, true)) try_start(t, false);
+  if (result.comparable) return result;
+  for (TensorId t : common(g, reached(g, ta, false), reached(g, tb, false), false)) try_start(t, true);
   if (!result.comparable)
-    result.verdict = starts.empty() ? "no tensor is made of both, and both are made of none"
-                                    : "the elements of no tensor decide both";
+    result.verdict =
+        tried == 0 ? "no tensor is made of both, and both are made of none" : "the elements of no tensor decide both";
   return result;
 }
 

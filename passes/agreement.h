@@ -39,6 +39,7 @@ struct Agreement {
   std::string a_value, b_value;  // as functions of them
   std::string verdict;           // one sentence
   std::vector<Reason> reasons;   // where proved
+  size_t ways = 1;               // in which the program reads one from the other: all must agree
   std::optional<Difference> difference;
 };
 

@@ -53,6 +53,13 @@ struct ShowArguments {
 };
 int show_command(const ShowArguments& a, Common& common);
 
+struct ExplainArguments {
+  std::string file;
+  std::string a, b;   // %tensor.domain
+  std::string steps;  // a file
+};
+int explain_command(const ExplainArguments& a, Common& common);
+
 int verify_command(const std::vector<std::string>& files, Common& common);
 int fmt_command(const std::string& file, Common& common);
 int diff_command(const std::string& a, const std::string& b, Common& common);

@@ -46,6 +46,40 @@ Bundle subject_of(const LoadedFile& file) {
   return b;
 }
 
+std::vector<Step> read_steps(const std::string& path, const Graph& fusion) {
+  const std::string text = read_text_file(path);
+  try {
+    return parse_steps(text);
+  } catch (const Error& steps_error) {
+    // A whole program, whose steps are taken.
+    try {
+      const Module m = parse_module(text);
+      if (const StepList* list = find_steps(m, fusion.name)) return list->steps;
+    } catch (const Error&) {
+    }
+    throw Error(steps_error.code, steps_error.what(), path + ":" + steps_error.place);
+  }
+}
+
+std::vector<BoundInput> default_sizes(const Module& module) {
+  const Graph& fusion = main_graph(module);
+  const InputSpecs* specs = find_input_specs(module, fusion.name, "host");
+  if (!specs) specs = find_input_specs(module, fusion.name, "gpu");
+  std::vector<BoundInput> sizes;
+  for (ValueId v : inputs(fusion)) {
+    const InputSpec* spec = nullptr;
+    if (specs)
+      for (const InputSpec& s : specs->specs)
+        if (s.name == fusion[v].name) spec = &s;
+    if (!spec)
+      throw Error(ErrorCode::kMissingInput,
+                  "the program carries no default for this input, and its size decides; add one to its `inputs`",
+                  "%" + fusion[v].name);
+    sizes.push_back({spec->is_scalar, spec->value, spec->shape, spec->strides});
+  }
+  return sizes;
+}
+
 Bundle load_bundle(const std::string& path) {
   LoadedFile file = load_file(path);
   if (!file.bundle)

@@ -3,8 +3,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ir/module.h"
+#include "ir/scalar.h"
 #include "serde/bundle.h"
 
 namespace fusebox::cli {
@@ -19,6 +21,10 @@ struct LoadedFile {
 LoadedFile load_file(const std::string& path);
 // The file as a bundle, with the program alone where it is a text.
 Bundle subject_of(const LoadedFile& file);
+// Steps of a file: a list of them, or a whole program, whose steps for this fusion are taken.
+std::vector<Step> read_steps(const std::string& path, const Graph& fusion);
+// The sizes and scalars of the module's default inputs: the host's, else the GPU's. Throws kMissingInput.
+std::vector<BoundInput> default_sizes(const Module& module);
 // Throws kNotABundle for a text.
 Bundle load_bundle(const std::string& path);
 

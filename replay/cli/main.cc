@@ -1,4 +1,4 @@
-// `fusebox`: run, replay, show, verify, fmt, diff, convert.
+// `fusebox`: run, replay, show, explain, verify, fmt, diff, convert.
 #include <CLI/CLI.hpp>
 #include <cstring>
 #include <fmt/format.h>
@@ -148,6 +148,24 @@ the groups that the id graph puts them in. An html page holds all five graphs, a
       ->capture_default_str();
   c->add_flag("--unfused", show.unfused, "One kernel for each op, instead of the program's own schedule");
   c->callback([&] { chosen = [&] { return show_command(show, common); }; });
+
+  ExplainArguments explain;
+  c = add(app, "explain", "Says why two iteration domains are one, or why not.",
+          R"(A domain is %tensor.domain, as in steps, of the program with its schedule applied. "One" has several meanings, and each is answered:
+in a nest (one value at every loop point, holes included), at elements (one function of the elements that both are made of), and
+in each id graph. A proof comes with its theorems and with what the program relies on; a refusal with a point where the two
+differ, if one is found: sizes of the symbols, a loop point or an element, and both values there.
+
+Neither a GPU nor ATen is needed, nor a schedule that compiles: inlining that is not legal is left out, and named.
+
+  fusebox explain corpus/programs/softmax.fir %y.i1 %x.i1
+  fusebox explain corpus/programs/swizzled_copy_1d.fir %y.f %y.b
+  fusebox explain f.fir %y.o %z.o --steps other_schedule.txt --json)");
+  c->add_option("FILE", explain.file, "A .fir or a .fuse")->required();
+  c->add_option("A", explain.a, "A domain, %tensor.domain")->required();
+  c->add_option("B", explain.b, "Another")->required();
+  c->add_option("--steps", explain.steps, "A list of steps instead of the program's own schedule");
+  c->callback([&] { chosen = [&] { return explain_command(explain, common); }; });
 
   std::vector<std::string> verified;
   c = add(app, "verify", "Checks that files hold valid programs.",

@@ -66,21 +66,6 @@ Inputs inputs_of_file(const LoadedFile& file, const Graph& fusion, Executor exec
   return result;
 }
 
-std::vector<Step> read_steps(const std::string& path, const Graph& fusion) {
-  const std::string text = read_text_file(path);
-  try {
-    return parse_steps(text);
-  } catch (const Error& steps_error) {
-    // A whole program, whose steps are taken.
-    try {
-      const Module m = parse_module(text);
-      if (const StepList* list = find_steps(m, fusion.name)) return list->steps;
-    } catch (const Error&) {
-    }
-    throw Error(steps_error.code, steps_error.what(), path + ":" + steps_error.place);
-  }
-}
-
 // NAME=FILE.npy pairs; a name is an output's, or that of an input that an output overwrites.
 std::map<size_t, std::string> output_files(const Graph& fusion, const std::vector<std::string>& given) {
   std::map<size_t, std::string> files;

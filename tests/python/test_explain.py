@@ -1,0 +1,167 @@
+"""`fusebox explain`: why two domains are one, or not, by each meaning of it."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
+FUSEBOX = BUILD / "bin" / "fusebox"
+PROGRAMS = ROOT / "corpus" / "programs"
+SWIZZLED = PROGRAMS / "swizzled_copy_1d.fir"
+GRAPHS = ["exact", "almost-exact", "broadcast", "permissive", "loop"]
+
+SHARDED = """fusion @sharded {
+  %d = size
+  %h = mul %d, 4
+  %r = mul %h, 6
+  %x = input f32[%r] contiguous
+  %y = reshape %x to [%h, 6]
+  %u = exp %y
+  %z = exp %x
+  output %u
+  output %z
+}
+steps @sharded {
+  split %u.i0 by 4 outer -> p, q
+  split %z.i0 by 4 outer -> p, q
+}
+"""
+
+ILLEGAL = """fusion @illegal {
+  %m, %k, %n = size
+  %x = input f32[%n] contiguous
+  %p = input f32[%m, %n] contiguous
+  %q = input f32[%k, %n] contiguous
+  %b = broadcast %x mask [1, 0]
+  %y = add %b, %p
+  %z = add %b, %q
+  output %y
+  output %z
+}
+steps @illegal {
+  inline_at %b.i0
+}
+"""
+
+
+def explain(*arguments):
+    command = [str(FUSEBOX), "explain", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def answer(*arguments):
+    run = explain(*arguments, "--json")
+    assert run.returncode == 0, run.stderr
+    (line,) = run.stdout.splitlines()
+    return json.loads(line)
+
+
+def program(tmp_path, text):
+    path = tmp_path / "it.fir"
+    path.write_text(text)
+    return path
+
+
+def test_the_holes_of_the_swizzled_copy():
+    result = answer(SWIZZLED, "%y.f", "%y.b")
+    assert result["program"] == "swizzled_copy_1d" and result["a"] == "%y.f"
+    assert result["elements"]["proved"] is True and result["elements"]["difference"] is None
+    assert any(r["name"] == "split-of-split" for r in result["elements"]["reasons"])
+    nest = result["nest"]
+    assert nest["comparable"] is True and nest["proved"] is False and nest["of"] == "%y"
+    assert nest["difference"]["a"] != nest["difference"]["b"]
+    assert list(result["graphs"]) == GRAPHS
+    assert not any(graph["one"] for graph in result["graphs"].values())
+    assert "%y.f and %y.b" in result["graphs"]["almost-exact"]["because"][0]
+
+
+def test_text_answers_every_meaning():
+    run = explain(SWIZZLED, "y.f", "%y.b")
+    assert run.returncode == 0
+    lines = run.stdout.splitlines()
+    assert lines[0] == "%y.f and %y.b in @swizzled_copy_1d"
+    heads = [line.split("  ")[0] for line in lines[1:] if not line.startswith(" ")]
+    assert heads == ["in a nest", "at elements", *GRAPHS]
+    assert any(line.strip().startswith("at %y.t = ") for line in lines)
+
+
+def test_an_almost_exact_pair_comes_with_its_proof():
+    result = answer(SWIZZLED, "%y.k", "%y.f")
+    assert result["graphs"]["exact"]["one"] is False
+    almost = result["graphs"]["almost-exact"]
+    assert almost["one"] is True and "at every loop point" in almost["because"][0]
+
+
+def test_shards_of_a_matrix_and_of_its_elements(tmp_path):
+    path = program(tmp_path, SHARDED)
+    result = answer(path, "%u.p", "%z.p")
+    assert result["elements"]["proved"] is True
+    assert "reshape" in [r["name"] for r in result["elements"]["reasons"]]
+    steps = tmp_path / "steps.txt"
+    steps.write_text("split %u.i0 by 5 outer -> p, q\nsplit %z.i0 by 5 outer -> p, q\n")
+    other = answer(path, "%u.p", "%z.p", "--steps", steps)
+    difference = other["elements"]["difference"]
+    assert other["elements"]["proved"] is False
+    # The sizes and the element that it names are ones where the two differ.
+    d, x = difference["sizes"]["%d"], difference["point"]["%x.i0"]
+    assert difference["a"] == x // 6 // -(-4 * d // 5) and difference["b"] == x // -(-24 * d // 5)
+    assert difference["a"] != difference["b"]
+
+
+def test_a_schedule_that_cannot_be_inlined_is_explained(tmp_path):
+    result = answer(program(tmp_path, ILLEGAL), "%y.i1", "%b.i1")
+    assert result["note"].startswith("`inline_at %b.i0` is left out: E0310 %b.i0: ")
+    assert result["elements"]["proved"] is True
+
+
+def test_a_bundle_is_explained_as_it_was_recorded(tmp_path):
+    bundle = tmp_path / "it.fuse"
+    recorded = subprocess.run(
+        [str(FUSEBOX), "run", str(SWIZZLED), "--on", "host", "--record", str(bundle)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert recorded.returncode == 0, recorded.stderr
+    from_bundle, from_text = answer(bundle, "%y.f", "%y.b"), answer(SWIZZLED, "%y.f", "%y.b")
+    assert from_bundle["elements"] == from_text["elements"]
+    assert {k: v["one"] for k, v in from_bundle["graphs"].items()} == {k: v["one"] for k, v in from_text["graphs"].items()}
+
+
+@pytest.mark.parametrize("path", sorted(PROGRAMS.glob("*.fir")), ids=lambda p: p.stem)
+def test_each_program_of_the_corpus(path):
+    """A domain is itself by every meaning, and an unknown one says what there is."""
+    run = explain(path, "%no_such.i0", "%no_such.i0", "--json")
+    assert run.returncode == 2 and json.loads(run.stdout)["error"]["code"] == "E0301"
+    text = path.read_text()
+    name = next(line.split("%")[1].split()[0] for line in text.splitlines() if line.strip().startswith("output %"))
+    result = answer(path, f"%{name}.i0", f"%{name}.i0")
+    assert result["nest"]["proved"] and result["elements"]["proved"]
+    assert all(graph["one"] for graph in result["graphs"].values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("%y.nothing", "%y.b"), "E0301"),
+        (("%y.f", "%z.i0"), "E0301"),
+        (("y", "%y.b"), "E0440"),
+        (("%y.", "%y.b"), "E0440"),
+        (("%y.f",), "E0440"),
+    ],
+)
+def test_refusals(arguments, code):
+    run = explain(SWIZZLED, *arguments)
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"fusebox: {code}")
+
+
+def test_the_unknown_domain_lists_what_there_is():
+    run = explain(SWIZZLED, "%y.nothing", "%y.b")
+    assert "it has i0, tile, a" in run.stderr
+
+
+def test_help_has_examples():
+    run = explain("--help")
+    assert run.returncode == 0 and "fusebox explain corpus/programs/" in run.stdout
