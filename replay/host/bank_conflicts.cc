@@ -75,7 +75,6 @@ void BankCounter::add(size_t instruction, bool is_store, std::span<const int64_t
 std::vector<BankAccess> BankCounter::accesses() const {
   std::vector<BankAccess> all;
   for (const Place& p : places_) all.push_back(p.access);
-  std::stable_sort(all.begin(), all.end(), [](const BankAccess& a, const BankAccess& b) { return a.line < b.line; });
   return all;
 }
 
