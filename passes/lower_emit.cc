@@ -240,7 +240,11 @@ void Lowering::emit_loop(uint32_t n, bool unroll) {
   const LoopNode& node = tree.nodes[n];
   Statement s{node.op, StatementKind::kMain, plan.of(node.op).path};
   OpView view(*this, s);
-  const ValueId extent = emit_form(view, view.own.extent(node.domain));
+  Form range = view.own.extent(node.domain);
+  if (options.defects.has(Defect::kPromotedWrongDomain))
+    for (DomainId d : leaves(g, node.domain))
+      if (plan.promoted.contains(d)) range = algebra.constant(1);
+  const ValueId extent = emit_form(view, range);
   if (kernel.constant_of(extent) == 1) {
     node_index[n] = kernel.index(0);
     emit_children(n);

@@ -147,11 +147,8 @@ class NestPlanner {
     const Op& op = g_[reader];
     for (size_t k = 0; k < op.operands.size(); ++k) {
       if (op.operands[k] != t.value) continue;
-      for (const auto& [from, to] : map_producer_to_consumer(g_, reader, k)) {
-        if (from != d) continue;
-        const bool wrong = plan_.defects.has(Defect::kPromotedWrongDomain);
-        return concrete_extent(wrong ? root_of(g_.tensor_of(op.results[0]))[0] : to);
-      }
+      for (const auto& [from, to] : map_producer_to_consumer(g_, reader, k))
+        if (from == d) return concrete_extent(to);
     }
     return ValueId();
   }

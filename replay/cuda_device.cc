@@ -42,7 +42,7 @@ class CudaDeviceRunner : public Device {
     return t;
   }
 
-  TensorData download(const RunTensor& t) override {
+  TensorData download(const RunTensor& t, const std::string&) override {
     TensorData result = allocate_tensor(t.layout.dtype, t.layout.shape, t.layout.strides);
     if (t.pointer) session_->copy_to_host(result.data(), t.pointer, result.storage_elems * size_bytes(t.layout.dtype));
     return result;
@@ -54,8 +54,8 @@ class CudaDeviceRunner : public Device {
         session_->copy_on_device(to.pointer, from.pointer, to.layout.storage_elems * size_bytes(to.layout.dtype));
       return;
     }
-    TensorData target = download(to);
-    copy_elements(target, download(from));
+    TensorData target = download(to, {});
+    copy_elements(target, download(from, {}));
     if (to.pointer)
       session_->copy_to_device(to.pointer, target.data(), target.storage_elems * size_bytes(target.dtype));
   }

@@ -46,7 +46,8 @@ class Device {
   virtual RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) = 0;
   // The tensor's elements on this device; the caller's memory is left alone.
   virtual RunTensor upload(const TensorData& t) = 0;
-  virtual TensorData download(const RunTensor& t) = 0;
+  // `place` names it where a part of it was never written (E0417, host).
+  virtual TensorData download(const RunTensor& t, const std::string& place) = 0;
   // Equal shapes and dtypes, any strides.
   virtual void copy(const RunTensor& to, const RunTensor& from) = 0;
   // Bytes: the largest power of two, up to 256, that divides the address of element (0, 0, …).

@@ -33,12 +33,12 @@ class HostDevice : public Device {
     return t;
   }
 
-  TensorData download(const RunTensor& t) override {
+  TensorData download(const RunTensor& t, const std::string& place) override {
     const DefinedElements wanted = DefinedElements::of_elements(t.layout);
     for (size_t i = 0; i < wanted.flags.size(); ++i)
       if (wanted.flags[i] && !t.defined->flags[i])
         throw Error(ErrorCode::kUnwrittenOutput,
-                    "element " + std::to_string(i) + " of the storage of an output was never written");
+                    "element " + std::to_string(i) + " of its storage was never written", place);
     return deep_copy(t.layout);
   }
 

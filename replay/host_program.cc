@@ -38,7 +38,7 @@ class Interpreter {
     // Read back at the end: an output that overwrites an input has its last value then.
     if (download_)
       for (ProgramOutput& out : result_.outputs)
-        if (!out.value.is_scalar) out.value = Argument::of(device_.download(out.on_device));
+        if (!out.value.is_scalar) out.value = Argument::of(device_.download(out.on_device, "%" + out.name));
     return std::move(result_);
   }
 
@@ -165,7 +165,7 @@ class Interpreter {
       if (i >= slot)
         out.push_back(allocate_tensor(host_[v].dtype, tensor(v).layout.shape));
       else
-        in.push_back(host_.is_tensor(v) ? Argument::of(device_.download(tensor(v)))
+        in.push_back(host_.is_tensor(v) ? Argument::of(device_.download(tensor(v), "%" + host_[v].name))
                                         : Argument::scalar(host_[v].dtype, bits(v)));
     }
     options_.run_aten(std::string(op.attrs.string(AttrKey::kName)), in, out);

@@ -1,0 +1,101 @@
+"""Seeded defects: each is reported on a corpus program by the host executor or by ATen, none without the switch, and a
+bundle of a broken run replays broken."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
+FUSEBOX = BUILD / "bin" / "fusebox"
+PROGRAMS = sorted((ROOT / "corpus" / "programs").glob("*.fir"))
+SWIZZLED = ROOT / "corpus" / "programs" / "swizzled_copy_1d.fir"
+DEFECTS = re.findall(r'FUSEBOX_DEFECT\(\w+, "([a-z-]+)"', (ROOT / "ir" / "defect_table.inc").read_text())
+
+pytestmark = pytest.mark.skipif(not (BUILD / "lib" / "libfusebox_aten.so").exists(), reason="built without ATen")
+
+
+def fusebox(*arguments):
+    command = [str(FUSEBOX), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def reported(program, defect):
+    """What `run --check` says of a program that is broken so: the code of a failing check, "differs", or None. A schedule
+    that the defect makes illegal (exit code 2) is no report."""
+    result = fusebox("run", program, "--check", "--on", "host", "--json", "--defect", defect)
+    if result.returncode != 1:
+        return None
+    line = json.loads(result.stdout.splitlines()[0])
+    if "error" in line:
+        assert line["error"]["place"], line
+        return line["error"]["code"]
+    return "differs"
+
+
+def test_there_are_defects():
+    assert len(DEFECTS) >= 8
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_each_is_reported_on_a_corpus_program(defect):
+    assert any(reported(program, defect) for program in PROGRAMS), defect
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+def test_none_is_reported_without_the_switch(program):
+    assert fusebox("run", program, "--check", "--on", "host").returncode == 0
+
+
+def test_the_unsound_equivalence_stores_outside_its_element():
+    result = fusebox("run", SWIZZLED, "--check", "--on", "host", "--json", "--defect", "almost-exact-equal-extent")
+    assert result.returncode == 1
+    error = json.loads(result.stdout.splitlines()[0])["error"]
+    assert error["code"] == "E0413" and error["place"] == "%T2[64]"
+
+
+def test_a_bundle_keeps_the_defect(tmp_path):
+    bundle = tmp_path / "broken.fuse"
+    broken = fusebox("run", SWIZZLED, "--on", "host", "--record", bundle, "--defect", "predicate-dropped")
+    assert broken.returncode in (0, 1)
+    assert "option defects: predicate-dropped" in fusebox("show", bundle).stdout
+    again = fusebox("replay", bundle)
+    assert again.returncode == 0, again.stdout + again.stderr
+    # Another defect gives another kernel.
+    other = fusebox("replay", bundle, "--defect", "extent-truncated", "--json")
+    assert other.returncode == 1
+    assert json.loads(other.stdout)["first_difference"] == "kernel"
+
+
+def test_a_sound_bundle_shows_what_a_defect_changes(tmp_path):
+    bundle = tmp_path / "sound.fuse"
+    assert fusebox("run", SWIZZLED, "--on", "host", "--record", bundle).returncode == 0
+    result = fusebox("replay", bundle, "--defect", "predicate-off-by-one")
+    assert result.returncode == 1 and "kernel" in result.stdout
+
+
+def test_an_unknown_name_is_refused():
+    result = fusebox("run", SWIZZLED, "--defect", "no-such-defect")
+    assert result.returncode == 2 and "E0102" in result.stderr and "no-such-defect" in result.stderr
+
+
+def test_help_lists_them():
+    text = "".join(fusebox("run", "--help").stdout.split())
+    for defect in DEFECTS:
+        assert defect in text
+
+
+def test_show_prints_the_broken_kernel():
+    sound = fusebox("show", SWIZZLED, "--level", "kernel").stdout
+    broken = fusebox("show", SWIZZLED, "--level", "kernel", "--defect", "almost-exact-equal-extent").stdout
+    assert sound.count(" lt ") > broken.count(" lt ")
+
+
+def test_why_names_the_theorems():
+    text = fusebox("show", SWIZZLED, "--level", "kernel", "--why").stdout
+    assert "[split-divides]" in text and "[swizzle]" in text and "[merge]" in text
+    assert re.search(r"%p\d+ = lt .*// .*%y\.b \[split-input\]", text)
