@@ -49,6 +49,8 @@ class SizeChecker {
   void check_pair(const Op& op, DomainPair pair) const {
     const IterDomain &from = g_[pair.producer], &to = g_[pair.consumer];
     if (from.iter_type == IterType::kBroadcast && !from.expanded) return;
+    // A slice of an expanded axis is one element again, as often as it is long.
+    if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
     const auto n = size(pair.producer), m = size(pair.consumer);
     if (!n || !m || *n == *m) return;
     const bool stretches = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim;

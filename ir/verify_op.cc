@@ -16,6 +16,8 @@ void check_pair(const Graph& g, const OpView& op, DomainPair pair) {
   const IterDomain &from = g[pair.producer], &to = g[pair.consumer];
   if (from.iter_type == IterType::kBroadcast && !from.expanded) return;
   if (from.iter_type == IterType::kSymbolic || to.iter_type == IterType::kSymbolic) return;
+  // A slice of an expanded axis is one element again, as often as it is long.
+  if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
   const auto n = evaluate_size(g, pair.producer), m = evaluate_size(g, pair.consumer);
   // One element serves a whole broadcast axis: known by the constant, or resolved when inputs were known.
   const bool resolves = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim || op.kind == OpKind::kReshape;

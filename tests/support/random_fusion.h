@@ -145,8 +145,13 @@ class FusionGenerator {
         return add(reduce(g_, random_.one_in(2) ? OpKind::kSum : OpKind::kMax, x, {0}));
       }
       default: {
-        // The op once more, with the same operands.
         const ValueId x = any();
+        if (random_.one_in(6)) {
+          // To the last extent everywhere: whether an axis stretches is known with the inputs alone.
+          const ValueId n = size_of(g_, x, -1);
+          return add(expand(g_, x, Shape(rank_of(g_, x), n)));
+        }
+        // The op once more, with the same operands.
         const Op op = g_[g_[x].def];
         if (op.kind == OpKind::kInput) return;
         return add(g_[add_op(g_, Graph::body(), op.kind, op.operands, op.attrs)].results[0]);

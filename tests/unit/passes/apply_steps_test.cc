@@ -1,0 +1,106 @@
+// Lists of steps with rewrites: `apply_step` does what `step_refusal` does not refuse, and throws the same otherwise.
+#include "passes/apply_steps.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/builder.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "passes/pipeline.h"
+#include "passes/rewrite.h"
+#include "tests/support/expect_error.h"
+
+namespace fusebox {
+namespace {
+
+using testing::expect_error;
+
+Graph program() {
+  return parse_module(R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n]
+  %p = permute %x dims [1, 0]
+  %q = permute %p dims [1, 0]
+  %a = set %q
+  %y = neg %a
+  output %y
+})")
+      .graphs[0];
+}
+
+void expect_refused(const Graph& g, const Step& step, ErrorCode code, const std::string& place) {
+  const auto refusal = step_refusal(g, step);
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->code, code);
+  EXPECT_EQ(refusal->place, place);
+  Graph copy = g;
+  expect_error(code, place, [&] { apply_step(copy, step); });
+  EXPECT_TRUE(copy == g);
+}
+
+TEST(ApplySteps, EveryRewriteOfTheTableApplies) {
+  for (const RewriteRow& row : rewrite_rows()) {
+    EXPECT_EQ(find_rewrite(row.name), &row);
+    EXPECT_FALSE(row.summary.empty());
+    Graph g = program();
+    EXPECT_FALSE(step_refusal(g, rewrite_step(row.name)));
+    apply_step(g, rewrite_step(row.name));
+  }
+}
+
+TEST(ApplySteps, RewritesThenASchedule) {
+  Graph g = program();
+  apply_steps(g, parse_steps("rewrite name \"identity_moves\"\nrewrite name \"identity_ops\" options \"limit=1\"\n"
+                             "rewrite name \"dead_code\"\nsplit %y.i1 by 4 -> o, t\n"));
+  EXPECT_EQ(g.level, Level::kScheduled);
+  for (const char* name : {"p", "q", "a"}) EXPECT_FALSE(find_value(g, name)) << name;
+  EXPECT_TRUE(find_domain(g, g[*find_value(g, "y")].tensor, "t"));
+}
+
+TEST(ApplySteps, WrongRewritesAreRefused) {
+  const Graph g = program();
+  expect_refused(g, rewrite_step("nonsense"), ErrorCode::kStepNotApplicable, "nonsense");
+  expect_refused(g, Step{StepKind::kRewrite, {}, {}, {}}, ErrorCode::kStepNotApplicable, "name");
+  for (const char* options : {"limit=few", "limit=-1", "limit=", "limit=1x", "limit=99999999999999999999"})
+    expect_refused(g, rewrite_step("dead_code", options), ErrorCode::kStepNotApplicable, options);
+  expect_refused(g, rewrite_step("dead_code", "depth=2"), ErrorCode::kStepNotApplicable, "depth");
+  expect_refused(g, rewrite_step("dead_code", "limit=1,,"), ErrorCode::kStepNotApplicable, "");
+  Step step = rewrite_step("dead_code");
+  step.operands.push_back(StepOperand::of("x"));
+  expect_refused(g, step, ErrorCode::kStepNotApplicable, "rewrite");
+  step = rewrite_step("dead_code");
+  step.attrs.set(AttrKey::kOptions, int64_t{1});
+  expect_refused(g, step, ErrorCode::kStepNotApplicable, "options");
+  step = rewrite_step("dead_code");
+  step.attrs.set(AttrKey::kDepth, int64_t{1});
+  expect_refused(g, step, ErrorCode::kStepNotApplicable, "depth");
+  Graph scheduled = g;
+  apply_steps(scheduled, parse_steps("split %y.i1 by 4 -> o, t\n"));
+  expect_refused(scheduled, rewrite_step("dead_code"), ErrorCode::kStepNotApplicable, "dead_code");
+}
+
+TEST(ApplySteps, RewritesStandFirst) {
+  EXPECT_EQ(leading_rewrites(parse_steps("rewrite name \"dead_code\"\nsplit %y.i0 by 4 -> o, t\n")), 1u);
+  EXPECT_EQ(leading_rewrites({}), 0u);
+  const auto late = parse_steps("assign of [%y] name \"s\"\nrewrite name \"dead_code\"\n");
+  expect_error(ErrorCode::kStepNotApplicable, "dead_code", [&] { leading_rewrites(late); });
+}
+
+TEST(ApplySteps, BindingsFollowNames) {
+  const Graph g = program();
+  const std::vector<BoundInput> given = {{.shape = {3, 5}}};
+  const Bindings b = bind_sizes(g, given);
+  Graph other = g;
+  apply_step(other, rewrite_step("identity_moves"));
+  apply_step(other, rewrite_step("dead_code"));
+  const Bindings moved = rebind(g, b, other);
+  ASSERT_EQ(moved.size(), other.values.size());
+  EXPECT_EQ(evaluate_integer(other, *find_value(other, "m"), moved), 3);
+  EXPECT_EQ(evaluate_integer(other, *find_value(other, "n"), moved), 5);
+  // Rewrites alone leave the plan to the unfused one.
+  const auto compiled = compile(g, b, {.steps = parse_steps("rewrite name \"dead_code\"\n")});
+  EXPECT_EQ(compiled.segmentation.segments.size(), 4u);
+}
+
+}  // namespace
+}  // namespace fusebox
