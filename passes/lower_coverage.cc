@@ -15,6 +15,25 @@ void add_ancestors(const Graph& g, DomainId d, std::set<DomainId>& to) {
   for (DomainId from : g[g[d].def].inputs) add_ancestors(g, from, to);
 }
 
+// A stage of a reduction keeps some of what it splits, so its loops have to come from what it splits into: a loop that
+// both a reduced axis and a kept one are made from has one accumulator for all.
+void check_stages(const Graph& g, OpId op) {
+  const ValueId v = g[op].results[0];
+  const Tensor& t = g.tensor_of(v);
+  if (!demands(g[op].kind, kReduction) || t.root.empty()) return;
+  const auto comes_from_logical = [&](auto&& self, DomainId d) -> bool {
+    if (std::find(t.logical.begin(), t.logical.end(), d) != t.logical.end()) return true;
+    if (!g[d].def) return std::find(t.root.begin(), t.root.end(), d) == t.root.end();
+    const auto& from = g[g[d].def].inputs;
+    return std::all_of(from.begin(), from.end(), [&](DomainId x) { return self(self, x); });
+  };
+  for (DomainId d : loop_of(t))
+    if (!comes_from_logical(comes_from_logical, d))
+      throw Error(ErrorCode::kIllegalReduction,
+                  "this loop is not made from the axes that the first stage of the reduction gives; loop over those",
+                  "%" + g[v].name + "." + g[d].name);
+}
+
 // By sign 1: not known to be at least 0; by −1: to be at most 0.
 bool may_be_beyond(const Graph& g, ValueId v, int64_t sign) {
   const auto constant = constant_integer(g, v);
@@ -27,6 +46,7 @@ void check_coverage(const Graph& g, const NestPlan& plan) {
   std::set<ValueId> given_out;
   for (const OutputRef& out : outputs(g)) given_out.insert(out.value);
   for (const Nest& nest : plan.nests) {
+    check_stages(g, nest.op);
     const auto& results = g[nest.op].results;
     const Tensor& t = g.tensor_of(results[0]);
     const auto& loop = loop_of(t);

@@ -1,10 +1,14 @@
-// Every kernel of the corpus, by the unfused plan and by its own schedule, compiles with NVRTC for sm_80, sm_90a and
-// sm_100a, without a warning, and to the same bytes each time. No GPU is needed. A digest of each program's binaries is
-// printed, to be compared between machines.
+// Every kernel of the corpus, by the unfused plan and by its own schedule: its CUDA text is the one whose digest stands
+// in corpus_digests.txt, and it compiles with NVRTC for sm_80, sm_90a and sm_100a, without a warning, to the same bytes
+// each time and to those whose digest the file has of the same NVRTC. No GPU is needed.
+//
+// BLESS=1 rewrites the file where texts changed on purpose, and adds the digests of an NVRTC that it does not know.
+#include <cstdlib>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "codegen/cuda.h"
 #include "ir/canonical.h"
@@ -17,9 +21,112 @@
 namespace fusebox {
 namespace {
 
+constexpr const char* kGolden = "tests/property/corpus_digests.txt";
+
+// A program by a plan: `softmax own`, `softmax unfused`.
+struct Variant {
+  std::string name;
+  std::vector<std::string> texts;  // of its kernels
+};
+
+const std::vector<Variant>& variants() {
+  static const std::vector<Variant> result = [] {
+    std::vector<Variant> made;
+    std::set<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator("corpus/programs")) files.insert(entry.path());
+    for (const auto& file : files) {
+      const Module m = parse_module(read_text_file(file.string()));
+      const Graph& g = main_graph(m);
+      const auto inputs = make_arguments(g, find_input_specs(m, g.name, "host"), {});
+      const Bindings bindings = bind_sizes(g, bound_inputs(inputs));
+      for (const bool own_schedule : {false, true}) {
+        CompileOptions options;
+        const StepList* steps = find_steps(m, g.name);
+        if (own_schedule && !steps) continue;
+        if (own_schedule) options.steps = steps->steps;
+        made.push_back({g.name + (own_schedule ? " own" : " unfused"), {}});
+        const Compiled c = compile(g, bindings, options);
+        for (size_t i = 0; i < c.kernels.size(); ++i)
+          if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel)
+            made.back().texts.push_back(emit_cuda(c.kernels[i]).text);
+      }
+    }
+    return made;
+  }();
+  return result;
+}
+
+// Lines `WHAT VARIANT DIGEST`; WHAT is `source`, or an NVRTC and an architecture: `V13.0.88 sm_90a`.
+using Golden = std::map<std::string, std::string>;
+
+Golden read_golden() {
+  Golden lines;
+  if (!std::filesystem::exists(kGolden)) return lines;
+  std::istringstream file(read_text_file(kGolden));
+  for (std::string line; std::getline(file, line);)
+    if (!line.empty() && line[0] != '#') lines[line.substr(0, line.rfind(' '))] = line.substr(line.rfind(' ') + 1);
+  return lines;
+}
+
+bool may_bless() {
+  if (!std::getenv("BLESS")) return false;
+  EXPECT_EQ(std::getenv("CI"), nullptr) << "BLESS rewrites expectations: not where CI is set";
+  return !std::getenv("CI");
+}
+
+void bless(const Golden& lines) {
+  std::string text =
+      "# Digests of the corpus' kernels: of their CUDA texts, and of what an NVRTC made of them. BLESS=1 writes them.\n";
+  for (const auto& [key, digest] : lines) text += key + " " + digest + "\n";
+  write_file(kGolden, std::string_view(text));
+  std::printf("  blessed %s\n", kGolden);
+}
+
+TEST(CorpusSources, AreTheOnesOfTheFile) {
+  Golden golden = read_golden(), actual;
+  std::vector<Digest> headers;
+  for (const CudaHeaderText& h : cuda_headers()) headers.push_back(digest(h.text));
+  actual["source headers"] = text(combine(headers));
+  for (const Variant& v : variants()) {
+    std::vector<Digest> parts;
+    for (const std::string& kernel : v.texts) parts.push_back(digest(std::string_view(kernel)));
+    actual["source " + v.name] = text(combine(parts));
+  }
+  if (may_bless()) {
+    // What was compiled from another text says nothing any more.
+    const Golden before = golden;
+    const auto is_unchanged = [&](const std::string& key) {
+      return before.contains(key) && actual.contains(key) && before.at(key) == actual.at(key);
+    };
+    std::erase_if(golden, [&](const auto& line) {
+      const auto variant = line.first.find(' ', line.first.find(' ') + 1) + 1;
+      return line.first.starts_with("source ") || !is_unchanged("source headers") ||
+             !is_unchanged("source " + line.first.substr(variant));
+    });
+    golden.insert(actual.begin(), actual.end());
+    return bless(golden);
+  }
+  for (const auto& [key, digest] : actual)
+    EXPECT_EQ(golden[key], digest) << key << " is not what " << kGolden << " has; if it changed on purpose, BLESS=1";
+  for (const auto& [key, digest] : golden)
+    if (key.starts_with("source ")) {
+      EXPECT_TRUE(actual.contains(key)) << key << " is in " << kGolden << " alone; BLESS=1 drops it";
+    }
+}
+
 CudaBinary compile_for(const std::string& text, std::string_view architecture) {
   return cuda_backend().compile(
       {.text = text, .headers = cuda_headers(), .architecture = architecture, .options = cuda_compile_options()});
+}
+
+// A binary says which compiler made it: `V13.0.88`. Two of one version but another build may differ in it.
+std::string compiler_of(const CudaBinary& binary) {
+  const std::string mark = ", V";
+  const size_t tools = binary.bytes.find("Cuda compilation tools, release");
+  const size_t at = tools == std::string::npos ? tools : binary.bytes.find(mark, tools);
+  if (at == std::string::npos) return "unknown";
+  const size_t begin = at + mark.size() - 1;
+  return binary.bytes.substr(begin, binary.bytes.find_first_not_of("V0123456789.", begin) - begin);
 }
 
 class Corpus : public testing::TestWithParam<const char*> {};
@@ -30,38 +137,44 @@ TEST_P(Corpus, CompilesForTheArchitecture) {
   } catch (const Error& e) {
     GTEST_SKIP() << e.what();
   }
-  std::set<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator("corpus/programs")) files.insert(entry.path());
-  ASSERT_FALSE(files.empty());
   std::map<std::string, Digest> binaries;  // by text: programs share kernels
-  for (const auto& file : files) {
-    const Module m = parse_module(read_text_file(file.string()));
-    const Graph& g = main_graph(m);
-    const auto inputs = make_arguments(g, find_input_specs(m, g.name, "host"), {});
-    const Bindings bindings = bind_sizes(g, bound_inputs(inputs));
+  Golden actual;
+  std::string compiler;
+  for (const Variant& v : variants()) {
     std::vector<Digest> parts;
-    for (const bool own_schedule : {false, true}) {
-      CompileOptions options;
-      const StepList* steps = find_steps(m, g.name);
-      if (own_schedule && !steps) continue;
-      if (own_schedule) options.steps = steps->steps;
-      for (const Graph& kernel : compile(g, bindings, options).kernels) {
-        const std::string text = emit_cuda(kernel).text;
-        auto [it, is_new] = binaries.try_emplace(text);
-        if (is_new) {
-          const CudaBinary binary = compile_for(text, GetParam());
-          EXPECT_EQ(binary.log, "") << file << "\n" << text;
-          EXPECT_FALSE(binary.bytes.empty());
-          it->second = digest(std::string_view(binary.bytes));
-        }
-        parts.push_back(it->second);
+    for (const std::string& text : v.texts) {
+      auto [it, is_new] = binaries.try_emplace(text);
+      if (is_new) {
+        const CudaBinary binary = compile_for(text, GetParam());
+        EXPECT_EQ(binary.log, "") << v.name << "\n" << text;
+        EXPECT_FALSE(binary.bytes.empty());
+        it->second = digest(std::string_view(binary.bytes));
+        compiler = compiler_of(binary);
       }
+      parts.push_back(it->second);
     }
-    std::printf("  %s %-24s %s\n", GetParam(), g.name.c_str(), text(combine(parts)).c_str());
+    actual[compiler + " " + GetParam() + " " + v.name] = text(combine(parts));
   }
   const auto& [first, digest_of_first] = *binaries.begin();
   EXPECT_EQ(digest(std::string_view(compile_for(first, GetParam()).bytes)), digest_of_first);
-  std::printf("  %s: %zu kernels\n", GetParam(), binaries.size());
+  Golden golden = read_golden();
+  if (may_bless()) {
+    std::erase_if(golden, [&](const auto& line) { return line.first.starts_with(compiler + " " + GetParam() + " "); });
+    golden.insert(actual.begin(), actual.end());
+    return bless(golden);
+  }
+  int compared = 0;
+  for (const auto& [key, digest] : actual) {
+    const auto it = golden.find(key);
+    if (it == golden.end()) continue;
+    ++compared;
+    EXPECT_EQ(it->second, digest) << key << ": other bytes from the same NVRTC; if its text changed, BLESS=1";
+  }
+  if (compared == 0)
+    std::printf("  %s has no digests of NVRTC %s for %s, so that none were compared; BLESS=1 adds them\n", kGolden,
+                compiler.c_str(), GetParam());
+  std::printf("  %s: %zu kernels by NVRTC %s; digests of %d of %zu variants compared\n", GetParam(), binaries.size(),
+              compiler.c_str(), compared, actual.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, Corpus, testing::Values("sm_80", "sm_90a", "sm_100a"));
