@@ -2,6 +2,7 @@
 // extents, most of the threads on holes; the host executor finds nothing to say of it.
 #include <gtest/gtest.h>
 
+#include "ir/defect.h"
 #include "ir/print.h"
 #include "passes/pipeline.h"
 #include "replay/host_program.h"
@@ -11,35 +12,69 @@
 namespace fusebox {
 namespace {
 
+struct Result {
+  Compiled compiled;
+  TensorData output;
+};
+
+Result run(const test::SwizzledCopyCase& c, std::span<const Argument> inputs, const Defects& defects = {}) {
+  const Graph& g = c.module.graphs[0];
+  Result r;
+  r.compiled = compile(g, bind_sizes(g, bound_inputs(inputs)),
+                       {.steps = find_steps(c.module, g.name)->steps, .defects = defects});
+  const std::vector<NamedKernel> kernels = {{r.compiled.segmentation.segments[0].name, &r.compiled.kernels[0]}};
+  r.output =
+      contiguous_copy(run_host_program(r.compiled.host, kernels, *make_host_device(), inputs).outputs[0].value.tensor);
+  return r;
+}
+
 TEST(SwizzledCopies, GiveTheirInput) {
   int runs = 0, swizzled = 0;
   const auto cases = test::swizzled_copy_cases();
   for (const test::SwizzledCopyCase& c : cases) {
-    const Graph& g = c.module.graphs[0];
     for (const InputSpec& x : c.inputs) {
       SCOPED_TRACE(c.name + ", " + print(x) + "\n" + print(c.module));
       const std::vector<Argument> inputs = {make_argument(x)};
-      Compiled compiled;
-      std::vector<ProgramOutput> outputs;
+      Result r;
       try {
-        compiled = compile(g, bind_sizes(g, bound_inputs(inputs)), {.steps = find_steps(c.module, g.name)->steps});
-        const std::vector<NamedKernel> kernels = {{compiled.segmentation.segments[0].name, &compiled.kernels[0]}};
-        outputs = run_host_program(compiled.host, kernels, *make_host_device(), inputs).outputs;
+        r = run(c, inputs);
       } catch (const Error& e) {
-        FAIL() << code_text(e.code) << " " << e.place << ": " << e.what()
-               << (compiled.kernels.empty() ? "" : "\n" + print(compiled.kernels[0]));
+        FAIL() << code_text(e.code) << " " << e.place << ": " << e.what();
       }
-      ASSERT_EQ(compiled.kernels.size(), 1u);
-      ASSERT_EQ(outputs.size(), 1u);
-      ASSERT_EQ(digest(contiguous_copy(outputs[0].value.tensor)), digest(inputs[0].tensor))
-          << print(compiled.kernels[0]);
-      const std::string kernel = print(compiled.kernels[0]);
+      ASSERT_EQ(r.compiled.kernels.size(), 1u);
+      const std::string kernel = print(r.compiled.kernels[0]);
+      ASSERT_EQ(digest(r.output), digest(inputs[0].tensor)) << kernel;
       swizzled += kernel.find("bitwise_xor") != std::string::npos || kernel.find("floor_mod") != std::string::npos;
       ++runs;
     }
   }
   std::printf("  swizzled copies: %zu schedules, %d runs\n", cases.size(), runs);
   EXPECT_EQ(swizzled, runs);
+}
+
+// The law would say so if a rule that these copies rest on were broken.
+TEST(SwizzledCopies, FindBrokenRules) {
+  if (!kDefectsCompiledIn) GTEST_SKIP() << "built without seeded defects";
+  const auto cases = test::swizzled_copy_cases();
+  for (Defect defect : {Defect::kAlmostExactEqualExtent, Defect::kPredicateDropped, Defect::kPredicateOffByOne,
+                        Defect::kExtentTruncated, Defect::kSplitSwapped, Defect::kSwizzleInverse}) {
+    Defects defects;
+    defects.add(defect);
+    int tried = 0, found = 0;
+    for (const test::SwizzledCopyCase& c : cases) {
+      // 1-D: not the largest; holes show in the smaller ones.
+      const std::vector<Argument> inputs = {
+          make_argument(*(c.inputs.end() - (c.inputs.back().shape.size() == 1 ? 2 : 1)))};
+      ++tried;
+      try {
+        found += !(digest(run(c, inputs, defects).output) == digest(inputs[0].tensor));
+      } catch (const Error&) {
+        ++found;
+      }
+    }
+    std::printf("  %-26s found by %d of %d\n", std::string(text(defect)).c_str(), found, tried);
+    EXPECT_GT(found, 0) << text(defect);
+  }
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct Options {
   int rank;
   int64_t rows;  // tile of the last axis but one; 1-D: 1
   Place place;
+  bool is_vectorized;  // the fill, 16 bytes a thread
 };
 
 class Writer {
@@ -45,18 +46,23 @@ class Writer {
            ", %xs.f, %xs.p, %xs.k, %xs.q, %xs.e]");
       if (!o_.is_cyclic) line("swizzle %xs.p with %xs.q -> row, chunk");
     }
-    if (o_.place == Place::kAllocation && !o_.is_cyclic)
-      merge("%xs", {"f", "row", "k", "chunk", "e"});
-    else
-      merge("%xs", {"q", "k", "p", "f", "e"});
+    std::vector<std::string> parts = {"q", "k", "p", "f"};
+    if (o_.place == Place::kAllocation && !o_.is_cyclic) parts = {"f", "row", "k", "chunk"};
+    if (!o_.is_vectorized) parts.push_back("e");
+    merge("%xs", parts);
+    if (o_.is_vectorized) line("parallelize %xs.e on vectorize");
     line("inline_at %xs.block");
     return out_ + "}\n";
   }
 
   std::vector<std::vector<int64_t>> shapes() const {
-    if (o_.rank == 1) return {{1}, {63}, {64}, {65}, {1000}, {65536}};
-    const int64_t r = o_.rows;
+    const int64_t r = o_.rows, vector = 16 / element_bytes_;
+    if (o_.rank == 1) {
+      if (o_.is_vectorized) return {{vector}, {64}, {1000}, {65536}};
+      return {{1}, {63}, {64}, {65}, {1000}, {65536}};
+    }
     std::vector<std::vector<int64_t>> last = {{1, 1}, {r, tile_}, {r + 1, tile_ - 1}, {2 * r - 1, 2 * tile_ + 1}};
+    if (o_.is_vectorized) last = {{1, vector}, {r, tile_}, {2 * r - 1, 2 * tile_ + vector}};
     if (o_.rank == 2) last.push_back({37, 1000});
     const std::vector<int64_t> outer = {3, 2, 5};
     for (auto& shape : last)
@@ -111,7 +117,9 @@ class Writer {
       line("merge " + t + "." + all + " with " + t + "." + parts[i] + " -> " + name);
       all = name;
     }
-    line("reorder " + t + " to [" + t + ".block, " + (o_.rank > 1 ? t + ".w, " + t + ".z, " : "") + t + ".t]");
+    const std::string vector = parts.back() == "e" ? "" : ", " + t + ".e";
+    line("reorder " + t + " to [" + t + ".block, " + (o_.rank > 1 ? t + ".w, " + t + ".z, " : "") + t + ".t" + vector +
+         "]");
     line("parallelize " + t + ".block on grid.x");
     line("parallelize " + t + ".t on block.x");
   }
@@ -127,7 +135,7 @@ std::string name_of(const Options& o) {
                                                           : "swizzled loops of the shared tensor alone";
   return std::string(text(o.dtype)) + (o.is_cyclic ? " cyclic " : " xor ") + std::to_string(o.swizzle_bytes) +
          " bytes, " + std::to_string(o.rank) + "-D" + (o.rank > 1 ? ", " + std::to_string(o.rows) + " rows" : "") +
-         ", " + place;
+         ", " + place + (o.is_vectorized ? ", vectorized" : "");
 }
 
 }  // namespace
@@ -152,7 +160,8 @@ std::vector<SwizzledCopyCase> swizzled_copy_cases() {
             for (int64_t rows : {3, 8, 12}) {
               if (rank == 1 && rows != 3) continue;
               if (rank > 2 && rows != (rank == 4 ? 12 : rank == 3 ? 8 : 3)) continue;
-              add({dtype, is_cyclic, bytes, rank, rank == 1 ? 1 : rows, place});
+              for (bool is_vectorized : {false, true})
+                add({dtype, is_cyclic, bytes, rank, rank == 1 ? 1 : rows, place, is_vectorized});
             }
   return cases;
 }
