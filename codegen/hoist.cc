@@ -137,7 +137,10 @@ bool move_invariants_out(Graph& kernel) {
 
 bool hoist(Graph& kernel) {
   bool changed = false;
-  while (share_common_scalars(kernel) | move_invariants_out(kernel)) changed = true;
+  for (bool again = true; again; changed |= again) {
+    again = share_common_scalars(kernel);
+    again |= move_invariants_out(kernel);
+  }
   return changed;
 }
 
