@@ -133,52 +133,76 @@ struct Comparison {
   DomainId a, b;
 };
 
-bool is_between(const std::vector<bool>& up_of_end, const std::vector<bool>& down_of_start, TensorId t) {
-  return up_of_end[t.index] && down_of_start[t.index];
-}
-
-// From the points of one tensor. Not comparable: one of the two is not a function of them.
-Agreement compare(const Comparison& c, Start start, TensorId t, bool up) {
-  const Graph& g = c.g;
-  Agreement result;
-  result.points = t;
-  for (const bool with_facts : {false, true}) {
-    DomainViews views(g, c.plan, c.extents, start, t, with_facts);
+// The two as forms of the points of one tensor.
+struct Attempt {
+  Attempt(const Comparison& c, Start start, TensorId t, bool up, bool with_facts)
+      : views(c.g, c.plan, c.extents, start, t, with_facts) {
     if (up)
       views.go_up();
     else
       views.go_down();
-    IndexAlgebra& algebra = views.algebra;
-    const auto as = views.of(c.a), bs = views.of(c.b);
-    if (as.empty() || bs.empty()) return result;
-    result.comparable = true;
-    const bool cut = views.is_cut(g[c.a].tensor) || views.is_cut(g[c.b].tensor);
-    std::optional<std::pair<Form, Form>> unproved;
+    as = views.of(c.a);
+    bs = views.of(c.b);
+    cut = views.is_cut(c.g[c.a].tensor) || views.is_cut(c.g[c.b].tensor);
     for (Form a : as)
       for (Form b : bs)
-        if (!unproved && !algebra.equal(a, b)) unproved.emplace(a, b);
-    const auto [a, b] = unproved.value_or(std::pair(as[0], bs[0]));
-    result.a_value = algebra.to_string(a);
-    result.b_value = algebra.to_string(b);
-    if (!unproved && !cut) {
-      result.proved = true;
-      Theorems theorems(g);
-      theorems.add(c.a);
-      theorems.add(c.b);
-      const auto up_a = reached(g, g[c.a].tensor, !up), up_b = reached(g, g[c.b].tensor, !up);
-      const auto from = reached(g, t, up);
-      for (uint32_t i = 0; i < g.tensors.size(); ++i)
-        if (is_between(up_a, from, TensorId(i)) || is_between(up_b, from, TensorId(i))) theorems.add_op(g.tensors[i]);
-      result.reasons = std::move(theorems.reasons);
-      if (with_facts)
-        for (const std::string& fact : algebra.all_reasons())
-          result.reasons.push_back({Reason::Kind::kFact, "divisibility", fact});
-      return result;
-    }
-    if (!with_facts) continue;
-    if (cut) result.verdict = "the program reads along too many ways";
-    result.ways = std::max(as.size(), bs.size());
-    if (unproved) result.difference = find_difference(algebra, g, a, b, views.variables(), views.divides());
+        if (!views.algebra.equal(a, b)) unproved.emplace_back(a, b);
+  }
+  bool is_comparable() const { return !as.empty() && !bs.empty(); }
+  bool is_proved() const { return unproved.empty() && !cut; }
+
+  DomainViews views;
+  std::vector<Form> as, bs;
+  std::vector<std::pair<Form, Form>> unproved;
+  bool cut = false;
+};
+
+std::vector<Reason> reasons_of(const Comparison& c, Attempt& attempt, TensorId t, bool up) {
+  const Graph& g = c.g;
+  Theorems theorems(g);
+  theorems.add(c.a);
+  theorems.add(c.b);
+  // The tensors between are those that the start leads to and that lead to one of the two.
+  const auto from = reached(g, t, up);
+  for (DomainId end : {c.a, c.b}) {
+    const auto to = reached(g, g[end].tensor, !up);
+    for (uint32_t i = 0; i < g.tensors.size(); ++i)
+      if (from[i] && to[i]) theorems.add_op(g.tensors[i]);
+  }
+  for (const std::string& fact : attempt.views.algebra.all_reasons())
+    theorems.reasons.push_back({Reason::Kind::kFact, "divisibility", fact});
+  return std::move(theorems.reasons);
+}
+
+// From the points of one tensor. Not comparable: one of the two is not a function of them.
+Agreement compare(const Comparison& c, Start start, TensorId t, bool up) {
+  Agreement result;
+  result.points = t;
+  Attempt plain(c, start, t, up, false);
+  if (!plain.is_comparable()) return result;
+  result.comparable = true;
+  std::optional<Attempt> with_facts;
+  if (!plain.is_proved()) with_facts.emplace(c, start, t, up, true);
+  Attempt& used = with_facts ? *with_facts : plain;
+  const auto [a, b] = used.unproved.empty() ? std::pair(used.as[0], used.bs[0]) : used.unproved[0];
+  result.a_value = used.views.algebra.to_string(a);
+  result.b_value = used.views.algebra.to_string(b);
+  result.proved = used.is_proved();
+  if (result.proved) {
+    result.reasons = reasons_of(c, used, t, up);
+    return result;
+  }
+  if (used.cut) result.verdict = "the program reads along too many ways";
+  result.ways = std::max(used.as.size(), used.bs.size());
+  // Forms that rest on no fact have values where a fact does not hold, and say which sizes obey it.
+  IndexAlgebra& algebra = plain.views.algebra;
+  const auto divides = plain.views.divides();
+  for (const auto& [x, y] : plain.unproved) {
+    result.difference = find_difference(algebra, c.g, x, y, plain.views.variables(), divides);
+    if (!result.difference) continue;
+    result.a_value = algebra.to_string(x);
+    result.b_value = algebra.to_string(y);
+    break;
   }
   return result;
 }

@@ -41,18 +41,24 @@ std::string text_of(const Graph& g, const IdProof& p) {
 
 // Why two classes were not united: a pair that it would bring together, and that a nest tells apart.
 std::string obstacle(const Graph& g, const IdGraph& almost, DomainId a, DomainId b) {
-  for (uint32_t x = 0; x < g.domains.size(); ++x) {
-    if (!almost.representative[x] || !almost.same(DomainId(x), a)) continue;
-    for (uint32_t y = 0; y < g.domains.size(); ++y) {
-      if (!almost.representative[y] || !almost.same(DomainId(y), b)) continue;
-      if (g.domains[x].tensor != g.domains[y].tensor) continue;
-      const Agreement r = agree_in_nest(g, DomainId(x), DomainId(y));
-      if (r.proved) continue;
-      std::string text =
-          "it would make " + name_of(g, DomainId(x)) + " and " + name_of(g, DomainId(y)) + " one: " + r.verdict;
-      if (r.difference) text += " in the nest of %" + g[g.tensors[g.domains[x].tensor.index].value].name;
-      return text;
-    }
+  constexpr int kMostPairs = 64;
+  std::vector<TensorId> order = {g[a].tensor, g[b].tensor};
+  for (uint32_t i = 0; i < g.tensors.size(); ++i) order.emplace_back(i);
+  const auto members = [&](TensorId t, DomainId of) {
+    std::vector<DomainId> result = domains_of(g, g[t]);
+    std::erase_if(result, [&](DomainId d) { return !almost.same(d, of); });
+    return result;
+  };
+  int pairs = 0;
+  for (TensorId t : order) {
+    for (DomainId x : members(t, a))
+      for (DomainId y : members(t, b)) {
+        if (pairs++ == kMostPairs) return "it would bring many pairs together, and some nest tells one apart";
+        const Agreement r = agree_in_nest(g, x, y);
+        if (r.proved) continue;
+        return "it would make " + name_of(g, x) + " and " + name_of(g, y) + " one: " + r.verdict +
+               (r.difference ? " in the nest of %" + g[g[t].value].name : "");
+      }
   }
   return "no nest has a pair of theirs that is equal there";
 }

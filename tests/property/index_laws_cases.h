@@ -173,6 +173,38 @@ struct Tensor {
     }
   }
 
+  // No split by less than 1, and none of a reshape that leaves a rest.
+  bool is_legal(const Binding& binding) const {
+    std::vector<int64_t> e;
+    extents(binding, e);
+    for (const auto* steps : {&op, &chain, &down})
+      for (const Step& s : *steps) {
+        const bool split = s.kind == Kind::kSplitInner || s.kind == Kind::kSplitOuter;
+        if (split && binding(s.factor) < 1) return false;
+        if (split && steps == &op && e[at(s.in[0])] % binding(s.factor) != 0) return false;
+      }
+    return true;
+  }
+
+  std::string to_string() const {
+    static constexpr const char* kNames[] = {"split_inner", "split_outer", "merge", "resize", "xor", "cyclic"};
+    const auto scalar = [](int s) {
+      return s == kSymbolN ? "n" : s == kSymbolM ? "m" : std::to_string(s - kScalarBase);
+    };
+    std::string text = "tensor";
+    for (int axis : axes) text += " {" + scalar(axis) + "}";
+    for (const auto* steps : {&op, &chain, &down}) {
+      text += steps == &op ? "; op:" : steps == &chain ? "; loops:" : "; other:";
+      for (const Step& s : *steps) {
+        text += std::string(" ") + kNames[static_cast<int>(s.kind)] + "(" + std::to_string(s.in[0]);
+        text += s.two_in() ? "," + std::to_string(s.in[1]) : " by " + scalar(s.factor);
+        if (s.kind == Kind::kResize) text += "," + scalar(s.right);
+        text += ")->" + std::to_string(s.out[0]) + (s.two_out() ? "," + std::to_string(s.out[1]) : "");
+      }
+    }
+    return text;
+  }
+
   static size_t at(int d) { return static_cast<size_t>(d); }
 };
 
@@ -180,6 +212,7 @@ struct Tensor {
 struct Case {
   std::vector<Tensor> tensors;
   bool transposed = false;  // the second of two axes, read by the third tensor with the first one
+  bool branched = false;    // the third tensor reads the first
 
   // An empty graph with the scalars.
   static Graph scalars() {
@@ -259,7 +292,7 @@ struct Case {
     const auto operand = [&](size_t i) { return g.tensors[i].value; };
     op.kind = OpKind::kInput;
     if (index > 0) {
-      op.operands = {operand(index - 1)};
+      op.operands = {operand(branched && index == 2 ? 0 : index - 1)};
       op.kind = from.reshaped ? OpKind::kReshape : !from.op.empty() ? OpKind::kPad : OpKind::kSet;
     }
     if (transposed && index == 1) {

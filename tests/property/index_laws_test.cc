@@ -21,6 +21,7 @@
 #include "passes/id_graph_builder.h"
 #include "tests/property/index_laws_batch.h"
 #include "tests/property/index_laws_cases.h"
+#include "tests/property/index_laws_random.h"
 
 namespace fusebox::index_laws {
 namespace {
@@ -80,26 +81,9 @@ class Law {
   }
 
   std::string describe() const {
-    static constexpr const char* kNames[] = {"split_inner", "split_outer", "merge", "resize", "xor", "cyclic"};
     std::string text;
-    for (const Tensor& t : case_->tensors) {
-      text += "tensor";
-      for (int axis : t.axes) text += " {" + scalar(axis) + "}";
-      for (const auto* steps : {&t.op, &t.chain, &t.down}) {
-        text += steps == &t.op ? "; op:" : steps == &t.chain ? "; loops:" : "; other:";
-        for (const Step& s : *steps) {
-          text += std::string(" ") + kNames[static_cast<int>(s.kind)] + "(" + std::to_string(s.in[0]);
-          text += s.two_in() ? "," + std::to_string(s.in[1]) : " by " + scalar(s.factor);
-          if (s.kind == Kind::kResize) text += "," + scalar(s.right);
-          text += ")->" + std::to_string(s.out[0]) + (s.two_out() ? "," + std::to_string(s.out[1]) : "");
-        }
-      }
-      text += "\n";
-    }
+    for (const Tensor& t : case_->tensors) text += t.to_string() + "\n";
     return text;
-  }
-  static std::string scalar(int s) {
-    return s == kSymbolN ? "n" : s == kSymbolM ? "m" : std::to_string(s - kScalarBase);
   }
 
   void visit(TensorNest& nest, const std::vector<DomainId>& values) {
@@ -122,7 +106,7 @@ class Law {
 
   void visit(TensorNest& nest, const Tensor& t, size_t base, const Binding& binding) {
     const auto count = static_cast<size_t>(t.count);
-    if (!is_legal(t, binding)) return;
+    if (!t.is_legal(binding)) return;
     t.extents(binding, extents_);
     int64_t points = 1;
     for (int loop : t.loops) points *= std::max<int64_t>(extents_[Tensor::at(loop)], 0);
@@ -181,18 +165,6 @@ class Law {
         static_cast<size_t>(std::mismatch(holds_.begin(), holds_.end(), marks_.begin()).first - holds_.begin());
     fail("point " + std::to_string(p) + " is " + std::to_string(marks_[p]) + " elements, and its checks " +
          (holds_[p] != 0 ? "hold" : "do not hold"));
-  }
-
-  // No split by less than 1, and none of a reshape that leaves a rest.
-  bool is_legal(const Tensor& t, const Binding& binding) {
-    t.extents(binding, extents_);
-    for (const auto* steps : {&t.op, &t.chain, &t.down})
-      for (const Step& s : *steps) {
-        const bool split = s.kind == Kind::kSplitInner || s.kind == Kind::kSplitOuter;
-        if (split && binding(s.factor) < 1) return false;
-        if (split && steps == &t.op && extents_[Tensor::at(s.in[0])] % binding(s.factor) != 0) return false;
-      }
-    return true;
   }
 
   // How many elements each loop point is: all of them are put through the chain.
@@ -307,14 +279,10 @@ void report(const char* what, const Counts& c, const Clock& clock) {
   all.add(c);
 }
 
-constexpr int number(int64_t value) { return static_cast<int>(value) + kScalarBase; }
-
 struct Alphabet {
   std::vector<int> splits;                   // factors, inner and outer
   std::vector<std::pair<int, int>> resizes;  // left and right
 };
-
-bool is_power_of_two(int64_t x) { return x > 0 && (x & (x - 1)) == 0; }
 
 // Every chain of up to `steps` transforms to the loops, the empty one too.
 template <class Use>
@@ -432,115 +400,6 @@ TEST(IndexLaws, EveryTripleOfChainsOnThreeTensors) {
 }
 
 // -- random cases
-
-struct RandomOptions {
-  bool symbolic = false;
-  bool reshape = false;  // the last tensor splits n by 4, which the bindings allow
-  int cases = 0;
-  int64_t max_points = 3000;
-  std::vector<Binding> bindings = std::vector<Binding>(1);
-};
-
-uint32_t first_seed() {
-  const char* seed = std::getenv("FUSEBOX_FIRST_SEED");
-  return seed ? static_cast<uint32_t>(std::strtoul(seed, nullptr, 10)) : 1;
-}
-
-int case_factor() {
-  const char* factor = std::getenv("FUSEBOX_CASE_FACTOR");
-  return factor ? std::max(1, std::atoi(factor)) : 1;
-}
-
-class Generator {
- public:
-  Generator(const RandomOptions& options, uint32_t seed) : options_(options), rng_(seed) {}
-
-  Case next() {
-    Case c;
-    const size_t tensors = 1 + below(3);
-    std::vector<int> axes(1 + below(tensors == 1 ? 3 : 2));
-    for (int& axis : axes) axis = scalar(axes.size() > 1 ? 8 : 17, 2);
-    if (options_.reshape) axes[0] = kSymbolN;
-    c.transposed = tensors == 3 && axes.size() == 2 && below(3) == 0;
-    if (c.transposed) axes[1] = axes[0];
-    for (size_t i = 0; i < tensors; ++i) {
-      Tensor t = Tensor::of(axes);
-      // A tensor whose domains an op makes of others is read by none of this case.
-      if (i + 1 == tensors && i > 0 && !c.transposed && (options_.reshape || below(3) == 0)) add_op(t);
-      size_t steps = below(tensors == 1 ? 7 : 5);
-      if (i > 0 && t.op.empty()) {
-        // Half of what the tensor before has.
-        const auto& chain = c.tensors[i - 1].chain;
-        for (size_t k = 0; k < std::min(chain.size() / 2 + below(2), chain.size()); ++k) {
-          const Step& s = chain[k];
-          add(t, t.chain, t.loops, s.kind, place(t.loops, s.in[0]), place(t.loops, s.in[1]), s.factor, s.right);
-        }
-      }
-      steps -= std::min(steps, t.chain.size());
-      for (size_t k = 0; k < steps; ++k) add_random(t, t.chain, t.loops);
-      std::vector<int> others = t.logical;
-      for (size_t k = below(4); k < 2 && t.chain.size() + t.down.size() < 6; ++k) add_random(t, t.down, others);
-      c.tensors.push_back(std::move(t));
-    }
-    return c;
-  }
-
- private:
-  size_t below(size_t n) { return rng_() % n; }
-  static size_t place(const std::vector<int>& list, int d) {
-    const auto it = std::find(list.begin(), list.end(), d);
-    return it == list.end() ? 0 : static_cast<size_t>(it - list.begin());
-  }
-  int scalar(int up_to, size_t symbols_in) {
-    if (options_.symbolic && below(symbols_in) == 0) return below(2) == 0 ? kSymbolN : kSymbolM;
-    return number(1 + static_cast<int>(below(static_cast<size_t>(up_to))));
-  }
-
-  void add_op(Tensor& t) {
-    std::vector<int64_t> e;
-    t.extents({1, 1}, e);
-    if (options_.reshape || (below(2) == 0 && e[0] % 4 == 0 && t.axes[0] < kConstants)) {
-      t.reshaped = true;
-      t.apply(t.op, t.logical, Kind::kSplitInner, 0, 0, number(4));
-      if (below(2) == 0 && t.logical.size() == 2) t.apply(t.op, t.logical, Kind::kMerge, 0, 1);
-    } else {
-      const int left = static_cast<int>(below(5)) - 2, right = static_cast<int>(below(5)) - 2;
-      if (e[0] + left + right < 1 && t.axes[0] < kConstants) return;
-      if (t.axes[0] >= kConstants && left + right < 0) return;
-      t.apply(t.op, t.logical, Kind::kResize, 0, 0, number(left), number(right));
-    }
-    t.loops = t.logical;
-  }
-
-  void add_random(Tensor& t, std::vector<Step>& steps, std::vector<int>& frontier) {
-    const auto kind = static_cast<Kind>(below(6));
-    const int factor =
-        kind == Kind::kResize ? number(static_cast<int64_t>(below(4))) : scalar(below(2) == 0 ? 4 : 17, 4);
-    add(t, steps, frontier, kind, below(frontier.size()), below(frontier.size()), factor,
-        number(static_cast<int64_t>(below(4))));
-  }
-
-  // If it can be applied.
-  void add(Tensor& t, std::vector<Step>& steps, std::vector<int>& frontier, Kind kind, size_t i, size_t j, int factor,
-           int right) {
-    const bool two = kind == Kind::kMerge || kind == Kind::kXor || kind == Kind::kCyclic;
-    if (two && i == j) return;
-    if (kind == Kind::kXor) {
-      std::vector<int64_t> e;
-      for (const Binding& binding : options_.bindings) {
-        t.extents(binding, e);
-        const int64_t x = e[Tensor::at(frontier[i])], y = e[Tensor::at(frontier[j])];
-        if (!is_power_of_two(y) || x > y) return;
-      }
-    }
-    const bool split = kind == Kind::kSplitInner || kind == Kind::kSplitOuter;
-    t.apply(steps, frontier, kind, i, two ? j : i, split || kind == Kind::kResize ? factor : 0,
-            kind == Kind::kResize ? right : 0);
-  }
-
-  const RandomOptions& options_;
-  std::mt19937 rng_;
-};
 
 Counts run_random(const RandomOptions& options) {
   Law law;
