@@ -8,11 +8,12 @@
 
 namespace fusebox {
 
-void IdGraphBuilder::start(const Graph& g, NestVisitor visit) {
+void IdGraphBuilder::start(const Graph& g, NestVisitor visit, const Defects& defects) {
   g_ = &g;
   visit_ = std::move(visit);
   extents_.emplace(g);
   plan_ = plan_nests(g);
+  plan_.defects = defects;
   scalars_.clear();
   symbols_.emplace(g, *extents_, scalars_);
   values_.clear();

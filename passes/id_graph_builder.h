@@ -48,7 +48,7 @@ class IdGraphBuilder {
   IdGraphBuilder() = default;
   explicit IdGraphBuilder(const Graph& g) { start(g); }
   // Begins with another graph, which must stay as it is meanwhile; memory is kept.
-  void start(const Graph& g, NestVisitor visit = {});
+  void start(const Graph& g, NestVisitor visit = {}, const Defects& defects = {});
 
   IdGraph make(IdGraphKind kind, bool with_reasons = true);
 
