@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "ir/error.h"
 #include "ir/scalar.h"
@@ -26,8 +27,8 @@ class Interpreter {
       if (op.kind != OpKind::kInput) continue;
       const Argument& a = inputs[next++];
       if (!host.is_tensor(op.results[0])) continue;
-      tensor(op.results[0]) =
-          next_tensor < options.in_place_inputs.size() ? options.in_place_inputs[next_tensor] : device.upload(a.tensor);
+      set_tensor(op.results[0], next_tensor < options.in_place_inputs.size() ? options.in_place_inputs[next_tensor]
+                                                                             : device.upload(a.tensor));
       ++next_tensor;
     }
   }
@@ -43,7 +44,14 @@ class Interpreter {
   }
 
  private:
-  RunTensor& tensor(ValueId v) { return tensors_[host_[v].tensor.index]; }
+  // What an op reads or fills: a program from a bundle may have freed it.
+  RunTensor& tensor(ValueId v) {
+    if (!host_.is_tensor(v) || !tensors_[host_[v].tensor.index])
+      throw Error(ErrorCode::kInvalidGraph, "the host program uses a tensor that it has not, or not any more",
+                  "%" + host_[v].name);
+    return *tensors_[host_[v].tensor.index];
+  }
+  void set_tensor(ValueId v, RunTensor t) { tensors_[host_[v].tensor.index] = std::move(t); }
 
   ConstantBits bits(ValueId v) const {
     if (v.index < bindings_.size() && bindings_[v.index]) return *bindings_[v.index];
@@ -65,14 +73,15 @@ class Interpreter {
         return;
       case OpKind::kAllocateTensor: {
         const size_t rank = op.operands.size() / 2;
-        tensor(op.results[0]) = device_.allocate(host_[op.results[0]].dtype, integers(op, 0, rank),
-                                                 integers(op, rank, rank), op.attrs.flag(AttrKey::kZero));
+        set_tensor(op.results[0], device_.allocate(host_[op.results[0]].dtype, integers(op, 0, rank),
+                                                   integers(op, rank, rank), op.attrs.flag(AttrKey::kZero)));
         result_.allocated.emplace_back(host_[op.results[0]].name, tensor(op.results[0]).layout);
         result_.allocated.back().second.storage.reset();
         return;
       }
       case OpKind::kDeallocate:
-        tensor(op.operands[0]) = RunTensor();
+        tensor(op.operands[0]);
+        tensors_[host_[op.operands[0]].tensor.index].reset();
         return;
       case OpKind::kTensorStride:
         bind(op.results[0],
@@ -157,7 +166,8 @@ class Interpreter {
   void run_aten(const Op& op) {
     if (!options_.run_aten)
       throw Error(ErrorCode::kModuleMissing, "a segment runs by ATen, which is not loaded", host_.name);
-    const auto slot = static_cast<size_t>(op.attrs.integer(AttrKey::kSlot));
+    const auto slot = static_cast<size_t>(
+        std::clamp<int64_t>(op.attrs.integer(AttrKey::kSlot), 0, static_cast<int64_t>(op.operands.size())));
     std::vector<Argument> in;
     std::vector<TensorData> out;
     for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -177,7 +187,7 @@ class Interpreter {
   Device& device_;
   const HostProgramOptions& options_;
   const bool download_;
-  std::vector<RunTensor> tensors_;
+  std::vector<std::optional<RunTensor>> tensors_;
   Bindings bindings_;
   std::map<std::string, size_t> prepared_;
   ProgramResult result_;

@@ -131,27 +131,42 @@ void run_aten_segment(const Compiled& compiled, const std::string& name, std::sp
                       std::span<const TensorData> out) {
   const auto& segments = compiled.segmentation.segments;
   const auto it = std::find_if(segments.begin(), segments.end(), [&](const Segment& s) { return s.name == name; });
-  check_internal(it != segments.end(), "an ATen segment that the segmentation does not have");
+  // A host program of a bundle may say anything.
+  const auto require = [&](bool holds) {
+    if (!holds)
+      throw Error(ErrorCode::kInvalidGraph, "an ATen segment is given other values than its program takes or makes",
+                  "@" + name);
+  };
+  require(it != segments.end());
   Graph g = compiled.scheduled[static_cast<size_t>(it - segments.begin())];
+  size_t next = 0;
+  const auto take = [&](ValueId v) -> const Argument& {
+    require(next < in.size() && in[next].is_scalar != g.is_tensor(v) && in[next].dtype == g[v].dtype);
+    return in[next++];
+  };
   // Sizes are given: what crosses the border need not show them all.
   std::vector<Argument> arguments;
   std::vector<OpId> body;
-  size_t next = 0;
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
     if (op.kind != OpKind::kSize) body.push_back(id);
-    if (op.kind == OpKind::kInput) arguments.push_back(in[next++]);
+    if (op.kind == OpKind::kInput) arguments.push_back(take(op.results[0]));
     if (op.kind != OpKind::kSize) continue;
     for (ValueId v : op.results) {
       fusebox::Value known;
       known.dtype = g[v].dtype;
-      known.constant = in[next++].bits;
+      known.constant = take(v).bits;
       g[v] = known;
     }
   }
   g[Graph::body()].ops = body;
   const Evaluation e = load_aten().evaluate(compact(g), arguments, {.bounds = false, .intermediates = {}});
-  for (size_t i = 0; i < e.outputs.size(); ++i) copy_elements(out[i], result_of(e.outputs[i]));
+  require(next == in.size() && out.size() == e.outputs.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    const TensorData made = result_of(e.outputs[i]);
+    require(made.shape == out[i].shape && made.dtype == out[i].dtype);
+    copy_elements(out[i], made);
+  }
 }
 
 void execute(Run& run, std::span<const Argument> inputs, const RunOptions& options) {

@@ -72,6 +72,52 @@ std::vector<Step> random_assignment(const Graph& g, Random& random, bool in_orde
   return steps;
 }
 
+// One change to a host program, as in a bundle that someone else wrote.
+void damage(Graph& host, Random& random) {
+  auto& body = host[Graph::body()].ops;
+  std::vector<size_t> calls, frees;
+  for (size_t i = 0; i < body.size(); ++i) {
+    if (host[body[i]].kind == OpKind::kRunAten) calls.push_back(i);
+    if (host[body[i]].kind == OpKind::kDeallocate) frees.push_back(i);
+  }
+  if (!frees.empty() && (calls.empty() || random.one_in(3))) {
+    // Freed where something still uses it, or frees it again.
+    const OpId op = body[random.pick(frees)];
+    const auto begin = std::find(body.begin(), body.end(), host[host[op].operands[0]].def) + 1;
+    const auto at = std::find(begin, body.end(), op);
+    std::rotate(begin, at, at + 1);
+    return;
+  }
+  if (calls.empty()) return;
+  Op& op = host[body[random.pick(calls)]];
+  const int64_t slot = op.attrs.integer(AttrKey::kSlot);
+  switch (random.below(3)) {
+    case 0:
+      return op.attrs.set(AttrKey::kSlot, slot + (random.one_in(2) ? 1 : -1) * static_cast<int64_t>(random.below(9)));
+    case 1:
+      op.operands.erase(op.operands.begin() + static_cast<std::ptrdiff_t>(random.below(op.operands.size())));
+      return;
+    default:
+      std::swap(op.operands[random.below(op.operands.size())], op.operands[random.below(op.operands.size())]);
+  }
+}
+
+// Runs the host program of a bundle, and counts what is refused; nothing of it is an internal error.
+int replay_damaged(Bundle b, Random& random) {
+  for (StageRecord& stage : b.stages)
+    if (stage.stage == Stage::kHost) damage(stage.module.graphs[0], random);
+  ReplayOptions options;
+  options.from = ReplayFrom::kKernel;
+  try {
+    const Replay again = replay(b, options);
+    if (!again.run.failure) return 0;
+    EXPECT_NE(again.run.failure->code, ErrorCode::kInternal) << again.run.failure->message;
+  } catch (const Error& e) {
+    EXPECT_NE(e.code, ErrorCode::kInternal) << e.what();
+  }
+  return 1;
+}
+
 uint64_t setting(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
@@ -86,7 +132,7 @@ TEST(Segments, OfKernelsAndAtenGiveTheFusionsOutputs) {
   const uint64_t first = setting("FUSEBOX_FIRST_SEED", 1), count = setting("FUSEBOX_SEGMENTATIONS", 600);
   RunOptions unfused;
   unfused.unfused = true;
-  int ran = 0, in_place = 0, aten = 0, kernels = 0, without_order = 0;
+  int ran = 0, in_place = 0, aten = 0, kernels = 0, without_order = 0, damaged = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     // What is dead is in no segment.
     const Graph g = canonical_order(testing::random_fusion(seed, {.aliases = true}));
@@ -125,13 +171,17 @@ TEST(Segments, OfKernelsAndAtenGiveTheFusionsOutputs) {
       const Replay again = replay(b, replayed);
       ASSERT_TRUE(again.identical()) << again.first_difference()->stage << again.first_difference()->difference;
     }
+    for (int i = 0; i < 4; ++i) damaged += replay_damaged(b, random);
+    ASSERT_FALSE(HasFailure()) << print(run.compiled.host);
   }
   std::printf("  %d ran: %d ATen segments, %d kernels, %d outputs in place; %d without an order\n", ran, aten, kernels,
               in_place, without_order);
+  std::printf("  %d damaged host programs refused\n", damaged);
   if (count < 600) return;
   EXPECT_GE(ran, 300);
   EXPECT_GE(without_order, 10);
   EXPECT_GE(in_place, 50);
+  EXPECT_GE(damaged, 50);
 }
 
 }  // namespace
