@@ -94,10 +94,11 @@ TensorData tensor_of(const Argument& a) {
   return t;
 }
 
-int64_t kernel_count(const Run& run) {
+int64_t segment_count(const Run& run, SegmentExecutor executor) {
   return std::count_if(run.compiled.segmentation.segments.begin(), run.compiled.segmentation.segments.end(),
-                       [](const Segment& s) { return s.executor == SegmentExecutor::kKernel; });
+                       [&](const Segment& s) { return s.executor == executor; });
 }
+int64_t kernel_count(const Run& run) { return segment_count(run, SegmentExecutor::kKernel); }
 
 std::string run_json(const Run& run, const std::vector<CheckedOutput>& checked, bool ok, const std::string& record) {
   JsonObject stages;
@@ -131,6 +132,8 @@ std::string run_text(const Run& run, const std::vector<CheckedOutput>& checked, 
     const int64_t kernels = kernel_count(run);
     out += fmt::format(": {} kernel{}, {} launch{}", kernels, kernels == 1 ? "" : "s", run.launches,
                        run.launches == 1 ? "" : "es");
+    if (const int64_t aten = segment_count(run, SegmentExecutor::kAten))
+      out += fmt::format(", {} segment{} by ATen", aten, aten == 1 ? "" : "s");
   }
   out += "\n";
   for (const StageDigest& d : run.digests) out += fmt::format("  {:<12} {}\n", d.name, text(d.digest));
