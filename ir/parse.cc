@@ -234,11 +234,15 @@ void GraphParser::adopt_results(OpId id, const std::vector<ValueId>& named, cons
 }
 
 void GraphParser::infer_results(OpId id, const Token& start, const std::vector<Type>& types) {
-  for (ValueId v : g_[id].operands)
-    if (v && !is_defined_[v.index])
-      Parser::fail(
-          ErrorCode::kNotDominated, start,
-          "the type of this op follows from %" + g_[v].name.substr(0, 60) + ", which is defined later; move it up");
+  for (ValueId v : g_[id].operands) {
+    if (!v || is_defined_[v.index]) continue;
+    const std::string name = "%" + g_[v].name.substr(0, 60);
+    if (!p_.defines_later(g_[v].name))
+      Parser::fail(ErrorCode::kUnknownName, *first_mention_[v.index],
+                   "nothing defines " + name + "; define it or correct the name");
+    Parser::fail(ErrorCode::kNotDominated, start,
+                 "the type of this op follows from " + name + ", which is defined later; move it up");
+  }
   for (ValueId v : g_[id].operands)
     if (v && std::find(g_[id].results.begin(), g_[id].results.end(), v) != g_[id].results.end())
       Parser::fail(ErrorCode::kNotDominated, start,

@@ -92,6 +92,24 @@ void Parser::end_statement() {
     fail_expected("the end of the line");
 }
 
+bool Parser::defines_later(std::string_view name) const {
+  const auto& list = tokens_.list();
+  for (size_t i = at_, depth = 0; i < list.size(); ++i) {
+    if (list[i].is('}') && depth-- == 0) return false;
+    if (list[i].is('{')) ++depth;
+    if (!list[i].is('{') && list[i].kind != TokenKind::kNewline) continue;
+    // `%a, %b = …`
+    bool is_named = false;
+    size_t k = i + 1;
+    for (; k < list.size() && list[k].kind == TokenKind::kValue && !list[k].has_domain; ++k) {
+      is_named |= list[k].text == name;
+      if (k + 1 < list.size() && list[k + 1].is(',')) ++k;
+    }
+    if (is_named && k < list.size() && list[k].is('=')) return true;
+  }
+  return false;
+}
+
 int64_t Parser::integer(std::string_view where) {
   int64_t value = 0;
   if (peek().kind != TokenKind::kNumber || !read(peek().text, value)) fail_expected(where);

@@ -105,6 +105,9 @@ class Parser {
     return result;
   }
 
+  // Whether a later line of this block defines a value of this name.
+  bool defines_later(std::string_view name) const;
+
   // Nothing is taken when no literal stands here.
   std::optional<Literal> literal();
   // All attributes that stand here; `accepts(key)` says which may. With `bare_enumerators` a text of an enumeration

@@ -175,12 +175,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       return read_at(kernel.op(OpKind::kWhere, {negative, from_end, index}, Dtype::kIndex));
     }
     case OpKind::kIndexSelect: {
-      const auto index_axes = logical_without_reductions(g, g.tensor_of(op.operands[1]));
-      DomainValues values(g, plan, view.symbols, algebra, g[op.operands[1]].tensor);
-      if (!index_axes.empty())
-        values.set(index_axes[0],
-                   g[index_axes[0]].iter_type == IterType::kBroadcast ? Form{} : view.own.value(root[axis]));
-      values.propagate();
+      DomainValues values = view.feed(1);
       const Buffer& b = buffers[op.operands[1].index];
       return read_at(as_index(kernel.load(b.kernel_value, emit_form(view, view.index_of(b, values)))));
     }
