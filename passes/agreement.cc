@@ -170,7 +170,7 @@ std::vector<Reason> reasons_of(const Comparison& c, Attempt& attempt, TensorId t
       if (from[i] && to[i]) theorems.add_op(g.tensors[i]);
   }
   for (const std::string& fact : attempt.views.algebra.all_reasons())
-    theorems.reasons.push_back({Reason::Kind::kFact, "divisibility", fact});
+    if (!fact.empty()) theorems.reasons.push_back({Reason::Kind::kFact, "divisibility", fact});
   return std::move(theorems.reasons);
 }
 

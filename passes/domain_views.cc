@@ -16,14 +16,16 @@ constexpr size_t kMaxViews = 16;
 DomainViews::DomainViews(const Graph& g, const NestPlan& plan, const ExtentClasses& extents, Start start,
                          TensorId tensor, bool with_facts)
     : g_(g), plan_(plan), symbols_(g, extents, algebra) {
-  if (with_facts)
-    for (uint32_t i = 0; i < g.tensors.size(); ++i) {
-      DomainValues values = begin(TensorId(i));
-      assume(facts_of(g, TensorId(i)), values, symbols_, algebra);
-    }
   const auto list = [&](TensorId t) -> const std::vector<DomainId>& {
     return start == Start::kLoops ? loop_of(g[t]) : g[t].logical;
   };
+  if (with_facts) {
+    // There is a point, so no extent of the start is 0. A reshape keeps the product of all extents: what it splits is
+    // divided where no other axis is empty.
+    DomainValues of_start = begin(tensor);
+    for (DomainId d : list(tensor)) algebra.assume_le(algebra.constant(1), of_start.extent(d), "");
+    for (uint32_t i = 0; i < g.tensors.size(); ++i) take_facts(TensorId(i));
+  }
   const auto& given = list(tensor);
   DomainValues values = begin(tensor);
   std::vector<Form> sizes, forms;
@@ -39,6 +41,19 @@ DomainViews::DomainViews(const Graph& g, const NestPlan& plan, const ExtentClass
     DomainValues at = begin(t);
     for (size_t i = 0; i < given.size(); ++i) at.set(list(t)[i], forms[i]);
     finish(t, std::move(at));
+  }
+}
+
+void DomainViews::take_facts(TensorId t) {
+  const auto facts = facts_of(g_, t);
+  if (facts.empty()) return;
+  DomainValues values = begin(t);
+  for (const DivisibilityFact& f : facts) {
+    const auto& root = root_of(g_[t]);
+    const bool holds = std::all_of(root.begin(), root.end(), [&](DomainId d) {
+      return follows_from(g_, f.domain, d) || algebra.prove_le(algebra.constant(1), values.extent(d));
+    });
+    if (holds) assume(std::span(&f, 1), values, symbols_, algebra);
   }
 }
 

@@ -94,6 +94,52 @@ TEST(Agreement, AReshapeElsewhereSaysWhatDivides) {
   EXPECT_EQ(yes.reasons.back().text, "4 divides the extent of %v.r0: a reshape keeps every element");
 }
 
+TEST(Agreement, TheOtherOutputOfAReshapesSplitDividesToo) {
+  const std::string program = R"(fusion @fact {
+  %h, %d = size
+  %x = input f32[%h, %d] contiguous
+  %k = floor_div %h, 4
+  %v = reshape %x to [4, %k, %d]
+  %s = sum %x over [1]
+  %e = exp %s
+  %u = exp %x
+  %w = neg %u
+  output %e
+  output %w
+  output %v
+})";
+  // The extents are ceil(h / 4) and floor(h / 4): one where 4 divides h.
+  const Graph g = scheduled(program,
+                            "concretize_reshape %v order [1, 2, 1, 1]\nsplit %u.i0 by 4 outer -> p, q\n"
+                            "split %w.i0 by %k -> p, q\nsplit %s.i0 by 4 outer -> p, q\nsplit %e.i0 by %k -> p, q");
+  const Agreement r = elements(g, "u.p", "w.p");
+  EXPECT_TRUE(r.proved) << r.verdict;
+  ASSERT_TRUE(rests_on(r, "divisibility"));
+  EXPECT_EQ(r.reasons.back().text, "4 divides the extent of %v.r0: a reshape keeps every element");
+  // Where %d is 0 the reshape keeps its no elements whatever h is, and %s has elements.
+  EXPECT_FALSE(elements(g, "s.p", "e.p").proved);
+}
+
+TEST(Agreement, AVectorizedCopySaysWhatDivides) {
+  const std::string program = R"(fusion @vector {
+  %n = size
+  %k = floor_div %n, 4
+  %x = input f32[%n] contiguous
+  %v = set %x
+  %u = exp %x
+  %w = neg %u
+  output %v
+  output %w
+})";
+  const std::string steps = "split %u.i0 by 4 outer -> p, q\nsplit %w.i0 by %k -> p, q\nsplit %v.i0 by 4 -> o, t";
+  const Agreement open = elements(scheduled(program, steps), "u.p", "w.p");
+  EXPECT_FALSE(open.proved);
+  EXPECT_TRUE(open.difference);
+  const Agreement r = elements(scheduled(program, steps + "\nparallelize %v.t on vectorize"), "u.p", "w.p");
+  EXPECT_TRUE(r.proved) << r.verdict;
+  EXPECT_TRUE(rests_on(r, "divisibility"));
+}
+
 constexpr std::string_view kLine = R"(fusion @line {
   %x = input f32[64] contiguous
   %y = exp %x
