@@ -6,6 +6,7 @@
 //   Case c{{t}};  c.build(graph);                                  // domain d of tensor 0 is DomainId(d)
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -38,6 +39,7 @@ struct Step {
   std::array<int, 2> in;
   std::array<int, 2> out;
   int factor = 0, right = 0;  // of splits and resizes: scalars
+  bool is_split() const { return kind == Kind::kSplitInner || kind == Kind::kSplitOuter; }
   bool two_in() const { return kind == Kind::kMerge || kind == Kind::kXor || kind == Kind::kCyclic; }
   bool two_out() const { return kind != Kind::kMerge && kind != Kind::kResize; }
 };
@@ -173,17 +175,18 @@ struct Tensor {
     }
   }
 
-  // No split by less than 1, and none of a reshape that leaves a rest.
+  // No split to the loops by less than 1, and none of a reshape that leaves a rest.
   bool is_legal(const Binding& binding) const {
     std::vector<int64_t> e;
     extents(binding, e);
-    for (const auto* steps : {&op, &chain, &down})
-      for (const Step& s : *steps) {
-        const bool split = s.kind == Kind::kSplitInner || s.kind == Kind::kSplitOuter;
-        if (split && binding(s.factor) < 1) return false;
-        if (split && steps == &op && e[at(s.in[0])] % binding(s.factor) != 0) return false;
-      }
-    return true;
+    return has_places(op, binding) && has_places(chain, binding) &&
+           std::all_of(op.begin(), op.end(),
+                       [&](const Step& s) { return !s.is_split() || e[at(s.in[0])] % binding(s.factor) == 0; });
+  }
+  // A domain that is split by 0 has no place for its elements.
+  static bool has_places(const std::vector<Step>& steps, const Binding& binding) {
+    return std::all_of(steps.begin(), steps.end(),
+                       [&](const Step& s) { return !s.is_split() || binding(s.factor) > 0; });
   }
 
   std::string to_string() const {
