@@ -26,6 +26,9 @@ ValueId KernelBuilder::constant(Dtype dtype, ConstantBits bits) {
 }
 
 ValueId KernelBuilder::new_value(Dtype dtype, std::string_view name) {
+  // What was put into the graph beside the builder has its names too.
+  for (; named_ < graph_.values.size(); ++named_)
+    if (!graph_.values[named_].name.empty()) names_.insert(graph_.values[named_].name);
   Value v;
   v.dtype = dtype;
   v.name = name;

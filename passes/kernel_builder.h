@@ -89,6 +89,7 @@ class KernelBuilder {
   std::map<std::tuple<Dtype, uint64_t, uint64_t>, ValueId> constants_;
   std::vector<OpId> parameters_;
   std::unordered_set<std::string> names_;
+  size_t named_ = 0;  // values whose names are in it
   uint32_t next_name_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include "ir/error.h"
 #include "passes/apply_steps.h"
 #include "passes/host_program.h"
+#include "passes/index_range.h"
 #include "passes/lower.h"
 #include "passes/segment.h"
 
@@ -67,6 +68,40 @@ void take_layouts(const Graph& scheduled, Segmentation& s, size_t index) {
   }
 }
 
+// The kernels of the scheduled segments, and what launches them; empty graphs for ATen segments.
+std::vector<Graph> lower_segments(Compiled& c, const Defects& defects) {
+  std::vector<Graph> launches;
+  c.kernels.clear();
+  for (size_t i = 0; i < c.scheduled.size(); ++i) {
+    Lowered lowered;
+    if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel)
+      lowered = lower(canonical_order(c.scheduled[i]), {.index_bits = c.index_bits, .defects = defects});
+    c.kernels.push_back(std::move(lowered.kernel));
+    launches.push_back(std::move(lowered.launch));
+  }
+  return launches;
+}
+
+bool all_fit(const Compiled& c, const std::vector<Graph>& launches, const Bindings& bindings, const Graph& fusion,
+             const std::vector<BoundInput>& given) {
+  InputStrides strides;
+  const auto names = inputs(fusion);
+  for (size_t i = 0; i < names.size() && i < given.size(); ++i)
+    if (fusion.is_tensor(names[i]) && !given[i].strides.empty()) strides[fusion[names[i]].name] = given[i].strides;
+  for (size_t i = 0; i < launches.size(); ++i) {
+    if (launches[i].ops.empty()) continue;
+    // Sizes and inputs by name; what the launch computes follows from them.
+    Bindings known = rebind(fusion, bindings, launches[i]);
+    for (size_t v = 0; v < known.size(); ++v) {
+      const OpId def = launches[i].values[v].def;
+      const bool is_given = def && (launches[i][def].kind == OpKind::kInput || launches[i][def].kind == OpKind::kSize);
+      if (!is_given) known[v].reset();
+    }
+    if (!fits_in_32_bits(c.kernels[i], launches[i], known, strides)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
@@ -87,21 +122,16 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
     c.segmentation = plan_unfused(c.concretized);
   else
     c.segmentation = plan_steps(c.concretized, schedule);
-  std::vector<Graph> launches;
   for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
-    const Segment& segment = c.segmentation.segments[i];
-    Graph scheduled = extract(c.concretized, segment);
-    apply(scheduled, segment.steps);
+    Graph scheduled = extract(c.concretized, c.segmentation.segments[i]);
+    apply(scheduled, c.segmentation.segments[i].steps);
     take_layouts(scheduled, c.segmentation, i);
-    if (segment.executor == SegmentExecutor::kKernel) {
-      Lowered lowered = lower(canonical_order(scheduled), {.index_bits = c.index_bits, .defects = options.defects});
-      c.kernels.push_back(std::move(lowered.kernel));
-      launches.push_back(std::move(lowered.launch));
-    } else {
-      c.kernels.emplace_back();
-      launches.emplace_back();
-    }
     c.scheduled.push_back(std::move(scheduled));
+  }
+  std::vector<Graph> launches = lower_segments(c, options.defects);
+  if (options.index_bits == 0 && c.index_bits == 32 && !all_fit(c, launches, bindings, fusion, options.inputs)) {
+    c.index_bits = 64;
+    launches = lower_segments(c, options.defects);
   }
   c.host = build_host_program(c.concretized, c.segmentation, launches);
   return c;

@@ -22,6 +22,9 @@ struct CompileOptions {
   std::optional<Segmentation> segmentation = {};
   // 32, 64, or 0: the smaller one that the bindings allow.
   int index_bits = 0;
+  // Strides of the fusion's inputs, in their order, for the choice of the index width; empty: those of contiguous
+  // tensors, and 64 bits where a kernel asks for a stride.
+  std::vector<BoundInput> inputs = {};
   Defects defects = {};  // seeded
 };
 
@@ -38,8 +41,8 @@ struct Compiled {
 // `bindings`: of the fusion's values (bind_sizes). Throws the first Error of any stage.
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});
 
-// Whether 32 bits hold every size, stride product, extent, index and predicate operand of the fusion's tensors, holes
-// included: twice the elements of the largest tensor, and some room for partial blocks, must stay below 2^31.
+// 64 where a tensor has so many elements, or a scalar is so large, that 32 bits are out of the question; else 32, which
+// `compile` then proves of each kernel (index_range.h), or takes 64 after all.
 int choose_index_bits(const Graph& concretized, const Bindings& bindings);
 
 }  // namespace fusebox

@@ -204,6 +204,7 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
     CompileOptions compile_options;
     compile_options.index_bits = options.index_bits;
     compile_options.defects = options.defects;
+    compile_options.inputs = bound_inputs(inputs);
     const StepList* list = find_steps(module, run.fusion.name);
     run.unfused = options.unfused || (!options.steps && !list);
     if (!run.unfused) {

@@ -27,6 +27,7 @@ Run compile_file(const LoadedFile& file, bool unfused, const Defects& defects) {
   run.fusion = fusion;
   CompileOptions options;
   options.defects = defects;
+  options.inputs = sizes;
   if (const StepList* list = find_steps(file.module, fusion.name); list && !unfused) options.steps = list->steps;
   run.compiled = compile(fusion, bind_sizes(fusion, sizes), options);
   return run;

@@ -110,6 +110,7 @@ Plan& Program::plan(std::span<const Argument> arguments, int ordinal) {
   verify(graph);
   CompileOptions options;
   if (!steps.empty()) options.steps = steps;
+  options.inputs = bound_inputs(arguments);
   Plan made;
   made.compiled = compile(graph, bind_sizes(graph, bound_inputs(arguments)), options);
   if (ordinal >= 0) made.device = make_cuda_device({.ordinal = ordinal, .texts = {}});
