@@ -111,7 +111,7 @@ Run run_from(const Bundle& b, const Module& module, std::span<const Argument> ar
     execute(run, arguments, options);
   } catch (const Error& e) {
     if (e.code == ErrorCode::kInvalidField) throw;
-    run.failure = Failure{e.code, e.what(), e.place};
+    run.failure = failure_of(e);
   }
   return run;
 }

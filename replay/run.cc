@@ -11,13 +11,12 @@
 #include "replay/host_program.h"
 #include "replay/input.h"
 #include "replay/module_loader.h"
+#include "serde/limits.h"
 
 namespace fusebox {
 namespace {
 
 constexpr std::string_view kExecutors[] = {"cuda", "host", "aten"};
-
-Failure failure_of(const Error& e) { return {e.code, e.what(), e.place}; }
 
 std::unique_ptr<Device> make_device(const Run& run, const RunOptions& options) {
   if (options.executor == Executor::kCuda) {
@@ -100,6 +99,18 @@ void describe_environment(Run& run) {
   run.environment.push_back({"gpu", devices[0].name + " " + devices[0].architecture});
   run.environment.push_back({"driver", version_text(cuda.driver_version())});
   run.environment.push_back({"nvrtc", version_text(cuda.compiler_version())});
+}
+
+Failure failure_of(const Error& e) {
+  // A compiler's log may be longer than a bundle's texts; the beginning says what is wrong.
+  const auto cut = [](std::string text) {
+    constexpr std::string_view kMark = " … (cut)";
+    if (text.size() <= limits::kTextBytes) return text;
+    size_t end = limits::kTextBytes - kMark.size();
+    while (end > 0 && (text[end] & 0xc0) == 0x80) --end;  // not within a character
+    return text.substr(0, end).append(kMark);
+  };
+  return {e.code, cut(e.what()), cut(e.place)};
 }
 
 Digest combine(const std::vector<Digest>& parts) {

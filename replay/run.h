@@ -92,5 +92,7 @@ std::vector<CheckedOutput> check_outputs(const Run& run, std::span<const Argumen
 std::vector<Argument> make_arguments(const Graph& fusion, const InputSpecs* defaults,
                                      const std::vector<std::string>& given);
 Digest combine(const std::vector<Digest>& parts);
+// What a bundle holds of an error: texts over its limits are cut.
+Failure failure_of(const Error& e);
 
 }  // namespace fusebox

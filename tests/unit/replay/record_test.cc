@@ -157,6 +157,24 @@ inputs @scaled host {
   }
 }
 
+TEST(Bundle, HoldsTheBeginningOfAFailuresLongText) {
+  const Module m = parse_module(kAccumulate);
+  const auto arguments = default_arguments(m);
+  auto run = run_program(m, arguments, {});
+  std::string log = "first error";
+  while (log.size() < 200'000) log += " \u00e9";
+  run.failure = failure_of(Error(ErrorCode::kCompileFailure, log, "kernel.cu"));
+  const Bundle b = make_bundle(run, m, exact_inputs(main_graph(m), arguments), arguments);
+  const std::string bytes = encode(b);
+  const Bundle back = decode_bundle({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+  const auto& failure = back.ranks.at(0).failure;
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->code, ErrorCode::kCompileFailure);
+  EXPECT_TRUE(failure->message.starts_with("first error"));
+  EXPECT_TRUE(failure->message.ends_with("(cut)"));
+  EXPECT_EQ(failure_of(Error(ErrorCode::kBadInput, "short", "%x")).message, "short");
+}
+
 TEST(Bundle, WithoutARunHasNoArguments) {
   Bundle b;
   b.stages.push_back({Stage::kFusion, parse_module(kAccumulate)});
