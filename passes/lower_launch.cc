@@ -129,7 +129,26 @@ class LaunchBuilder {
     host_.effect(OpKind::kCheck, {holds}, {}, attrs);
   }
 
+  // A split by 0 has no places for its elements.
+  void check_factors() {
+    std::set<ValueId> seen;
+    for (const Nest& nest : l_.plan.nests) {
+      const ValueId v = l_.g[nest.op].results[0];
+      const auto of_op = op_transforms(l_.g, l_.g.tensor_of(v));
+      for (TransformId id : l_.g.tensor_of(v).transforms) {
+        const Transform& t = l_.g[id];
+        if (t.kind != TransformKind::kSplit || l_.g.is_constant(t.factor)) continue;
+        if (std::find(of_op.begin(), of_op.end(), id) != of_op.end()) continue;
+        if (!seen.insert(l_.classes.representative(t.factor)).second) continue;
+        check(host_.compare(OpKind::kGe, scalar(t.factor), host_.index(1)),
+              "a split needs a factor of at least 1: %" + l_.g[v].name + "." + l_.g[t.inputs[0]].name +
+                  " is split by one that is less");
+      }
+    }
+  }
+
   void checks() {
+    check_factors();
     for (const auto& d : l_.divisibilities) {
       ValueId product = host_.index(1);
       for (const ScalarParameter& p : d.product) product = host_.mul(product, parameter(p));
