@@ -76,7 +76,8 @@ bool may_bless() {
 
 void bless(const Golden& lines) {
   std::string text =
-      "# Digests of the corpus' kernels: of their CUDA texts, and of what an NVRTC made of them. BLESS=1 writes them.\n";
+      "# Digests of the corpus' kernels: of their CUDA texts, and of what an NVRTC made of them. BLESS=1 writes "
+      "them.\n";
   for (const auto& [key, digest] : lines) text += key + " " + digest + "\n";
   write_file(kGolden, std::string_view(text));
   std::printf("  blessed %s\n", kGolden);

@@ -36,9 +36,8 @@ void shuffle(Graph& g, Random& random) {
       // Sizes stand where they stood: they count by their use, inputs by their order.
       const bool may_go = !is_pinned(op) || !pinned_before;
       pinned_before |= is_pinned(op);
-      if (may_go && std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
-            return !v || !g[v].def || done.count(g[v].def) != 0;
-          }))
+      if (may_go && std::all_of(op.operands.begin(), op.operands.end(),
+                                [&](ValueId v) { return !v || !g[v].def || done.count(g[v].def) != 0; }))
         ready.push_back(i);
     }
     ASSERT_FALSE(ready.empty());

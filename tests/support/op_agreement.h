@@ -1,5 +1,5 @@
-// Op cases run on a device and judged by the reference evaluator: what the law on the host executor and the one on a GPU
-// share. A device keeps what it compiled, so that a kernel is compiled once however many shapes run it.
+// Op cases run on a device and judged by the reference evaluator: what the law on the host executor and the one on a
+// GPU share. A device keeps what it compiled, so that a kernel is compiled once however many shapes run it.
 //
 //   OpAgreement law(*device);
 //   for (const OpCase& c : op_cases(OpKind::kAdd).cases) law.check(c);
