@@ -28,7 +28,11 @@ std::vector<Digest> run(const Compiled& c, Device& device, std::span<const Argum
   std::vector<NamedKernel> kernels;
   for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
   std::vector<Digest> digests;
-  for (const ProgramOutput& out : run_host_program(c.host, kernels, device, inputs).outputs)
+  HostProgramOptions host;
+  host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
+    run_aten_segment(c, name, in, out);
+  };
+  for (const ProgramOutput& out : run_host_program(c.host, kernels, device, inputs, host).outputs)
     digests.push_back(digest(contiguous_copy(out.value.tensor)));
   return digests;
 }
