@@ -42,6 +42,22 @@ struct ReplayArguments {
 };
 int replay_command(const ReplayArguments& a, Common& common);
 
+struct GateArguments {
+  std::vector<std::string> paths;
+  std::string on;
+  std::string from = "fusion";
+  std::string junit;              // a file
+  std::vector<std::string> only;  // stages
+  int jobs = 0;                   // 0: one for each processor
+  int threads = 1;
+  double timeout_s = 120;  // of a bundle
+  bool no_skips = false;
+  bool bless = false;
+  std::string reason;
+  std::vector<std::string> defects;
+};
+int gate_command(const GateArguments& a, Common& common);
+
 struct ShowArguments {
   std::string file;
   std::string level;  // empty: the file as it is

@@ -1,4 +1,4 @@
-// `fusebox`: run, replay, show, explain, verify, fmt, diff, convert.
+// `fusebox`: run, replay, gate, show, explain, verify, fmt, diff, convert.
 #include <CLI/CLI.hpp>
 #include <cstring>
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include "passes/rewrite.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/report.h"
+#include "replay/gate.h"
 
 namespace fusebox::cli {
 namespace {
@@ -124,6 +125,48 @@ that what comes after it can be tried alone. Code in a bundle is compiled only w
   add_defects(*c, replay.defects);
   c->callback([&] { chosen = [&] { return replay_command(replay, common); }; });
 
+  GateArguments gate;
+  c = add(
+      app, "gate", "Replays every bundle of a folder: the check of a change.",
+      R"(Each .fuse file below PATH is replayed, in the order of names, in a child process: one that dies, takes too long or cannot be read fails,
+and the others have their turn. A bundle passes when every stage and the outcome are as recorded, or not comparable here (a binary where
+there is no such compiler); else the first stage that differs is shown, and how the kernels' text differs. What needs a GPU, ATen
+or seeded defects where there are none is skipped, and counted.
+
+A bundle that records a failure is a known bug: it must go on failing the same way. Once it runs it is `fixed`, and fails the gate
+until it is blessed; from then on it must run. --bless records what differs anew, and keeps the reason in the bundle and, with every
+digest before and after, in the file BLESSED of its folder. It never takes a failure for what ran before, and refuses where CI is set.
+
+  fusebox gate corpus/regress
+  fusebox gate corpus --jobs 8 --timeout 30 --junit gate.xml
+  fusebox gate corpus/golden --from kernel --only kernel --only outputs
+  fusebox gate corpus/regress --bless --reason "stores of a reduction are unrolled"
+  fusebox gate corpus --json | jq -r 'select(.ok | not) | .bundle')");
+  c->add_option("PATH", gate.paths, "Folders, searched to the bottom, or bundles")->required();
+  c->add_option("--on", gate.on, "What runs them: cuda, host or aten; else what ran each")->check(kExecutors);
+  c->add_option("--from", gate.from, "The stage to start from; what comes before is taken from the bundle")
+      ->check(CLI::IsMember({"fusion", "scheduled", "kernel"}))
+      ->capture_default_str();
+  std::vector<std::string> gate_stage_names(gate_stages().begin(), gate_stages().end());
+  c->add_option("--only", gate.only, "A stage to compare, beside the outcome, instead of all; may be repeated")
+      ->check(CLI::IsMember(gate_stage_names))
+      ->take_all()
+      ->type_size(1)
+      ->allow_extra_args(false);
+  c->add_option("--jobs", gate.jobs, "Processes; else one for each processor")->check(CLI::Range(1, 1024));
+  c->add_option("--timeout", gate.timeout_s, "Seconds that one bundle may take")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  c->add_option("--junit", gate.junit, "Writes an XML report that CI systems read");
+  c->add_flag("--no-skips", gate.no_skips, "What this machine cannot replay fails");
+  c->add_flag("--bless", gate.bless, "Records anew what differs");
+  c->add_option("--reason", gate.reason, "Why it is blessed");
+  c->add_option("--threads", gate.threads, "Threads of the host executor, of each process")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  add_defects(*c, gate.defects);
+  c->callback([&] { chosen = [&] { return gate_command(gate, common); }; });
+
   ShowArguments show;
   c = add(
       app, "show", "Prints a program at any level.",
@@ -150,8 +193,9 @@ the groups that the id graph puts them in. An html page holds all five graphs, a
   c->callback([&] { chosen = [&] { return show_command(show, common); }; });
 
   ExplainArguments explain;
-  c = add(app, "explain", "Says why two iteration domains are one, or why not.",
-          R"(A domain is %tensor.domain, as in steps, of the program with its schedule applied. "One" has several meanings, and each is answered:
+  c = add(
+      app, "explain", "Says why two iteration domains are one, or why not.",
+      R"(A domain is %tensor.domain, as in steps, of the program with its schedule applied. "One" has several meanings, and each is answered:
 in a nest (one value at every loop point, holes included), at elements (one function of the elements that both are made of), and
 in each id graph. A proof comes with its theorems and with what the program relies on; a refusal with a point where the two
 differ, if one is found: sizes of the symbols, a loop point or an element, and both values there.
