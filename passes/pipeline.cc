@@ -68,20 +68,6 @@ void take_layouts(const Graph& scheduled, Segmentation& s, size_t index) {
   }
 }
 
-// The kernels of the scheduled segments, and what launches them; empty graphs for ATen segments.
-std::vector<Graph> lower_segments(Compiled& c, const Defects& defects) {
-  std::vector<Graph> launches;
-  c.kernels.clear();
-  for (size_t i = 0; i < c.scheduled.size(); ++i) {
-    Lowered lowered;
-    if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel)
-      lowered = lower(canonical_order(c.scheduled[i]), {.index_bits = c.index_bits, .defects = defects});
-    c.kernels.push_back(std::move(lowered.kernel));
-    launches.push_back(std::move(lowered.launch));
-  }
-  return launches;
-}
-
 bool all_fit(const Compiled& c, const std::vector<Graph>& launches, const Bindings& bindings, const Graph& fusion,
              const std::vector<BoundInput>& given) {
   InputStrides strides;
@@ -103,6 +89,19 @@ bool all_fit(const Compiled& c, const std::vector<Graph>& launches, const Bindin
 }
 
 }  // namespace
+
+std::vector<Graph> lower_segments(Compiled& c, const Defects& defects) {
+  std::vector<Graph> launches;
+  c.kernels.clear();
+  for (size_t i = 0; i < c.scheduled.size(); ++i) {
+    Lowered lowered;
+    if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel)
+      lowered = lower(canonical_order(c.scheduled[i]), {.index_bits = c.index_bits, .defects = defects});
+    c.kernels.push_back(std::move(lowered.kernel));
+    launches.push_back(std::move(lowered.launch));
+  }
+  return launches;
+}
 
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
   Compiled c;

@@ -52,15 +52,8 @@ Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from, co
           "stage concretized has other inputs or outputs than the fusion; record the run again");
   const std::string* bits = find_value(b.options, "index_bits");
   c.index_bits = bits && *bits == "32" ? 32 : 64;
-  std::vector<Graph> launches, kernels;
   if (from == ReplayFrom::kScheduled) {
-    for (size_t i = 0; i < c.scheduled.size(); ++i) {
-      Lowered lowered;
-      if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel)
-        lowered = lower(canonical_order(c.scheduled[i]), {.index_bits = c.index_bits, .defects = defects});
-      c.kernels.push_back(std::move(lowered.kernel));
-      launches.push_back(std::move(lowered.launch));
-    }
+    const std::vector<Graph> launches = lower_segments(c, defects);
     c.host = build_host_program(c.concretized, c.segmentation, launches);
     return c;
   }
