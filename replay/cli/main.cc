@@ -138,10 +138,10 @@ until it is blessed; from then on it must run. --bless records what differs anew
 digest before and after, in the file BLESSED of its folder. It never takes a failure for what ran before, and refuses where CI is set.
 
   fusebox gate corpus/regress
-  fusebox gate corpus --jobs 8 --timeout 30 --junit gate.xml
+  fusebox gate bundles --jobs 8 --timeout 30 --junit gate.xml
   fusebox gate corpus/golden --from kernel --only kernel --only outputs
   fusebox gate corpus/regress --bless --reason "stores of a reduction are unrolled"
-  fusebox gate corpus --json | jq -r 'select(.ok | not) | .bundle')");
+  fusebox gate bundles --json | jq -r 'select(.ok | not) | .bundle')");
   c->add_option("PATH", gate.paths, "Folders, searched to the bottom, or bundles")->required();
   c->add_option("--on", gate.on, "What runs them: cuda, host or aten; else what ran each")->check(kExecutors);
   c->add_option("--from", gate.from, "The stage to start from; what comes before is taken from the bundle")
