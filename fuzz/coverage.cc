@@ -1,0 +1,136 @@
+#include "fuzz/coverage.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ir/type_rule.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+enum Group : size_t { kOps, kTransforms, kParallels, kSteps, kExtents, kRanks, kLayouts, kValues };
+constexpr size_t kNoRow = ~size_t{0};
+
+constexpr const char* kExtentClasses[] = {"0", "1", "2", "prime", "power of two", "power of two - 1", "power of two + 1", "other"};
+constexpr const char* kLayoutClasses[] = {"contiguous", "permuted", "gaps", "stride 0", "offset"};
+constexpr const char* kValueClasses[] = {"normal", "uniform", "integers", "boundary"};
+constexpr InputGenerator kValueGenerators[] = {InputGenerator::kNormal, InputGenerator::kUniform, InputGenerator::kIntegers, InputGenerator::kBoundary};
+
+bool is_prime(int64_t n) {
+  for (int64_t d = 2; d * d <= n; ++d)
+    if (n % d == 0) return false;
+  return n > 1;
+}
+bool is_power(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+size_t extent_class(int64_t n) {
+  if (n <= 2) return static_cast<size_t>(n);
+  if (is_power(n)) return 4;
+  if (is_power(n + 1)) return 5;
+  if (is_power(n - 1)) return 6;
+  return is_prime(n) ? 3 : 7;
+}
+
+// What a schedule of one device can have.
+constexpr ParallelType kScheduleTypes[] = {ParallelType::kSerial, ParallelType::kGridX,  ParallelType::kGridY,
+                                           ParallelType::kGridZ,  ParallelType::kBlockX, ParallelType::kBlockY,
+                                           ParallelType::kBlockZ, ParallelType::kVectorize, ParallelType::kUnroll,
+                                           ParallelType::kUnswitch};
+
+}  // namespace
+
+Coverage::Coverage() {
+  const auto begin = [&] { groups_.push_back(rows_.size()); };
+  begin();
+  op_dtype_.assign(op_rows().size() * dtype_rows().size(), kNoRow);
+  for (OpKind kind : generated_ops())
+    for (const DtypeRow& d : dtype_rows()) {
+      if (d.dtype == Dtype::kIndex || !accepts_dtype(kind, d.dtype)) continue;
+      op_dtype_[static_cast<size_t>(kind) * dtype_rows().size() + static_cast<size_t>(d.dtype)] = rows_.size();
+      rows_.push_back({"op", std::string(row_of(kind).text) + " " + std::string(d.text)});
+    }
+  begin();
+  for (std::string_view a : enum_texts<TransformKind>())
+    for (std::string_view b : enum_texts<TransformKind>())
+      rows_.push_back({"transforms", std::string(a) + ", then " + std::string(b)});
+  begin();
+  for (ParallelType p : kScheduleTypes) rows_.push_back({"parallel", std::string(text(p))});
+  begin();
+  for (const StepRow& row : step_rows()) rows_.push_back({"step", std::string(row.text)});
+  begin();
+  for (const char* name : kExtentClasses) rows_.push_back({"extent", name});
+  begin();
+  for (int rank = 0; rank <= 6; ++rank) rows_.push_back({"rank", std::to_string(rank)});
+  begin();
+  for (const char* name : kLayoutClasses) rows_.push_back({"layout", name});
+  begin();
+  for (const char* name : kValueClasses) rows_.push_back({"values", name});
+}
+
+void Coverage::add(size_t group, size_t offset) { ++rows_[groups_[group] + offset].count; }
+
+void Coverage::count(const Case& c) {
+  count_fusion(c.fusion());
+  count_inputs(c);
+  if (!c.compiled) return;
+  count_schedule(*c.compiled);
+  if (const auto* steps = c.steps())
+    for (const Step& s : *steps) add(kSteps, static_cast<size_t>(s.kind));
+  for (const Step& s : c.compiled->concretize) add(kSteps, static_cast<size_t>(s.kind));
+}
+
+void Coverage::count_fusion(const Graph& g) {
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    // The dtype that is computed on: `where` reads its condition first, `full` and `iota` make what they are told.
+    ValueId v = op.operands.empty() ? ValueId() : op.operands[0];
+    for (ValueId x : op.operands)
+      if (x && g.is_tensor(x) && (!g.is_tensor(v) || op.kind == OpKind::kWhere)) v = x;
+    if (op.kind == OpKind::kFull || op.kind == OpKind::kIota) v = op.results[0];
+    if (!v) continue;
+    const size_t row = op_dtype_[static_cast<size_t>(op.kind) * dtype_rows().size() + static_cast<size_t>(g[v].dtype)];
+    if (row != kNoRow && !op.results.empty() && g.is_tensor(op.results[0])) ++rows_[row].count;
+  }
+}
+
+void Coverage::count_inputs(const Case& c) {
+  for (const InputSpec& s : c.inputs().specs) {
+    if (s.is_scalar) continue;
+    if (s.shape.size() <= 6) add(kRanks, s.shape.size());
+    for (int64_t e : s.shape) add(kExtents, extent_class(e));
+    if (s.strides.empty()) add(kLayouts, 0);
+    if (!std::is_sorted(s.strides.rbegin(), s.strides.rend())) add(kLayouts, 1);
+    int64_t elements = 1, reach = 1;
+    for (size_t i = 0; i < s.strides.size(); ++i) {
+      elements *= s.shape[i];
+      reach += (s.shape[i] - 1) * s.strides[i];
+    }
+    if (!s.strides.empty() && elements > 0 && reach > elements) add(kLayouts, 2);
+    if (std::find(s.strides.begin(), s.strides.end(), 0) != s.strides.end()) add(kLayouts, 3);
+    if (s.offset > 0) add(kLayouts, 4);
+    for (size_t i = 0; i < std::size(kValueGenerators); ++i)
+      if (s.generator == kValueGenerators[i]) add(kValues, i);
+  }
+}
+
+void Coverage::count_schedule(const Compiled& c) {
+  for (const Graph& g : c.scheduled) {
+    for (const Transform& t : g.transforms)
+      for (DomainId d : t.inputs)
+        if (g[d].def)
+          add(kTransforms, static_cast<size_t>(g[g[d].def].kind) * enum_texts<TransformKind>().size() +
+                               static_cast<size_t>(t.kind));
+    for (const Tensor& t : g.tensors)
+      for (DomainId d : loop_of(t))
+        for (size_t i = 0; i < std::size(kScheduleTypes); ++i)
+          if (g[d].parallel == kScheduleTypes[i]) add(kParallels, i);
+  }
+}
+
+std::vector<CoverageRow> Coverage::rows() const { return rows_; }
+
+size_t Coverage::covered() const {
+  return static_cast<size_t>(std::count_if(rows_.begin(), rows_.end(), [](const CoverageRow& r) { return r.count > 0; }));
+}
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,84 @@
+// What generate_fusion.h is made with: a fusion that grows, its sizes, and draws of operands that fit. Not for use
+// outside fuzz/.
+//
+// An attempt at an op that is refused takes back all that it appended: builders only append.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fuzz/generate_fusion.h"
+#include "ir/builder.h"
+
+namespace fusebox::fuzz {
+
+class FusionMaker {
+ public:
+  FusionMaker(RandomSource& random, const FusionOptions& options);
+  GeneratedFusion run();
+
+ private:
+  using Extents = std::vector<int64_t>;
+  struct Symbol {
+    ValueId value;
+    int64_t extent;
+  };
+  struct Mark {
+    size_t values, tensors, domains, transforms, ops, body, made, symbols;
+  };
+
+  // -- attempts
+  Mark mark() const;
+  void take_back(const Mark& m);
+  bool attempt(OpKind kind);
+  // Every result of the ops since the mark has a known, small shape.
+  bool keeps_small(const Mark& m);
+
+  // -- sizes and inputs
+  Extents extents_of(ValueId tensor);
+  int64_t extent_of(ValueId tensor, size_t axis) { return extents_of(tensor)[axis]; }
+  Extents draw_extents();
+  ValueId symbol(int64_t extent);
+  Scalar extent_scalar(int64_t extent, bool broadcast_too);
+  ValueId new_input(Dtype dtype, const Extents& extents, const std::vector<bool>& broadcast = {});
+  // An input as large as a tensor, or broadcast along some of its axes.
+  ValueId input_beside(ValueId x, Dtype dtype, bool may_broadcast);
+
+  // -- operands
+  Dtype dtype_for(OpKind kind);
+  bool takes(OpKind kind, Dtype dtype);
+  // A tensor of a dtype that the op takes and at least so many axes.
+  ValueId operand(OpKind kind, size_t least_rank = 0);
+  // What a pointwise op can read beside x.
+  ValueId partner(OpKind kind, ValueId x);
+  bool fits(ValueId x, ValueId y);
+  ValueId scalar_constant(Dtype dtype);
+  ValueId condition(ValueId x);
+
+  // -- ops: the results, nothing where there is no such op here
+  std::vector<ValueId> make(OpKind kind);
+  std::vector<ValueId> pointwise_op(OpKind kind);
+  std::vector<ValueId> reduction(OpKind kind);
+  std::vector<ValueId> move(OpKind kind);
+  std::vector<ValueId> factory(OpKind kind);
+  std::vector<ValueId> indexed(OpKind kind);
+  ValueId reshaped(ValueId x);
+  ValueId sliced(ValueId x);
+  ValueId stretched(ValueId x);
+  ValueId joined(ValueId x);
+  Axes some_axes(size_t rank);
+  Axes permutation(size_t rank);
+  size_t axis_of(ValueId x) { return random_.below(rank_of(g_, x)); }
+
+  void add_outputs();
+
+  RandomSource& random_;
+  const FusionOptions& options_;
+  Graph g_;
+  Bindings sizes_;
+  std::vector<ValueId> made_;  // tensors that ops may read
+  std::vector<Symbol> symbols_;
+};
+
+}  // namespace fusebox::fuzz

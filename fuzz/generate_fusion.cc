@@ -1,0 +1,215 @@
+#include "fuzz/generate_fusion.h"
+
+#include <algorithm>
+
+#include "fuzz/fusion_maker.h"
+#include "ir/error.h"
+#include "ir/type_rule.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+// Rows of the math level that make tensors; Euclidean division is for sizes.
+bool is_generated(const OpRow& row) {
+  return row.at(Level::kMath) && !demands(row.kind, kSignature) && row.kind != OpKind::kFloorDiv &&
+         row.kind != OpKind::kFloorMod && row.kind != OpKind::kCeilDiv;
+}
+
+uint32_t default_weight(const OpRow& row) {
+  if (!is_generated(row)) return 0;
+  if (row.kind == OpKind::kCast) return 16;
+  if (row.kind == OpKind::kScatter) return 4;
+  if (demands(row.kind, kReduction)) return 16;
+  if (demands(row.kind, kMetadata)) return 12;
+  if (demands(row.kind, kIndexed)) return 6;
+  if (row.kind == OpKind::kAdd || row.kind == OpKind::kMul || row.kind == OpKind::kSet) return 12;
+  return 2;
+}
+
+}  // namespace
+
+OpMix default_mix() {
+  OpMix mix;
+  for (const OpRow& row : op_rows()) mix.push_back(default_weight(row));
+  return mix;
+}
+
+OpMix mix_of(const std::vector<OpKind>& kinds) {
+  OpMix mix(op_rows().size());
+  for (OpKind kind : kinds) mix[static_cast<size_t>(kind)] = 1;
+  return mix;
+}
+
+std::vector<OpKind> generated_ops() {
+  std::vector<OpKind> kinds;
+  for (const OpRow& row : op_rows())
+    if (is_generated(row)) kinds.push_back(row.kind);
+  return kinds;
+}
+
+GeneratedFusion generate_fusion(RandomSource& random, const FusionOptions& options) {
+  return FusionMaker(random, options).run();
+}
+
+FusionMaker::FusionMaker(RandomSource& random, const FusionOptions& options)
+    : random_(random), options_(options), g_(fusion("f")) {}
+
+GeneratedFusion FusionMaker::run() {
+  GeneratedFusion result;
+  const size_t wanted =
+      std::min(options_.max_ops, 1 + (random_.one_in(8) ? random_.below(options_.max_ops) : random_.below(7)));
+  // A few refusals are normal; a mix of which nothing fits comes to an end.
+  while (result.accepted < wanted && result.attempts < 4 * wanted + 8) {
+    const size_t kind = random_.weighted(options_.mix);
+    if (kind == options_.mix.size()) break;
+    ++result.attempts;
+    result.accepted += attempt(static_cast<OpKind>(kind));
+  }
+  add_outputs();
+  result.graph = std::move(g_);
+  sizes_.resize(result.graph.values.size());
+  result.sizes = std::move(sizes_);
+  return result;
+}
+
+FusionMaker::Mark FusionMaker::mark() const {
+  return {g_.values.size(), g_.tensors.size(),           g_.domains.size(), g_.transforms.size(),
+          g_.ops.size(),    g_[Graph::body()].ops.size(), made_.size(),      symbols_.size()};
+}
+
+void FusionMaker::take_back(const Mark& m) {
+  g_.values.resize(m.values);
+  g_.tensors.resize(m.tensors);
+  g_.domains.resize(m.domains);
+  g_.transforms.resize(m.transforms);
+  g_.ops.resize(m.ops);
+  g_[Graph::body()].ops.resize(m.body);
+  made_.resize(m.made);
+  symbols_.resize(m.symbols);
+  if (sizes_.size() > m.values) sizes_.resize(m.values);
+}
+
+bool FusionMaker::attempt(OpKind kind) {
+  const Mark before = mark();
+  try {
+    const std::vector<ValueId> results = make(kind);
+    if (!results.empty() && keeps_small(before)) {
+      for (ValueId v : results)
+        if (g_.is_tensor(v)) made_.push_back(v);
+      return true;
+    }
+  } catch (const Error& e) {
+    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+  }
+  take_back(before);
+  return false;
+}
+
+bool FusionMaker::keeps_small(const Mark& m) {
+  for (size_t i = m.values; i < g_.values.size(); ++i) {
+    if (!g_.is_tensor(ValueId(i))) continue;
+    int64_t elements = 1;
+    sizes_.resize(g_.values.size());
+    const auto extents = evaluate_shape(g_, ValueId(i), sizes_);
+    if (!extents || extents->size() > options_.max_rank) return false;
+    for (int64_t e : *extents) {
+      if (e < 0 || e > options_.max_elements) return false;
+      elements *= std::max<int64_t>(e, 1);
+      if (elements > options_.max_elements) return false;
+    }
+  }
+  return true;
+}
+
+FusionMaker::Extents FusionMaker::extents_of(ValueId tensor) {
+  sizes_.resize(g_.values.size());
+  auto extents = evaluate_shape(g_, tensor, sizes_);
+  check_internal(extents.has_value(), "a generated tensor has a size that is not known");
+  return *std::move(extents);
+}
+
+FusionMaker::Extents FusionMaker::draw_extents() {
+  Extents extents(random_.one_in(8) ? random_.below(options_.max_rank + 1) : std::min<size_t>(2, options_.max_rank));
+  if (random_.one_in(3)) extents.resize(std::min<size_t>(1 + random_.below(3), options_.max_rank));
+  int64_t room = options_.max_elements;
+  for (int64_t& e : extents) {
+    e = random_.pick(kBoundaryExtents);
+    // No more than what is left, and rarely nothing.
+    if (e == 0 && !random_.one_in(3)) e = 1;
+    if (e > room || (extents.size() > 3 && e > 5)) e = std::min<int64_t>(room, 1 + static_cast<int64_t>(random_.below(4)));
+    room /= std::max<int64_t>(e, 1);
+  }
+  random_.shuffle(extents);
+  return extents;
+}
+
+ValueId FusionMaker::symbol(int64_t extent) {
+  if (!random_.one_in(8))
+    for (const Symbol& s : symbols_)
+      if (s.extent == extent) return s.value;
+  const ValueId v = size(g_);
+  sizes_.resize(g_.values.size());
+  sizes_[v.index] = ConstantBits{static_cast<uint64_t>(extent), 0};
+  symbols_.push_back({v, extent});
+  return v;
+}
+
+Scalar FusionMaker::extent_scalar(int64_t extent, bool broadcast_too) {
+  const bool constant = random_.one_in(4) && (extent != 1 || broadcast_too);
+  return constant ? Scalar(extent) : Scalar(symbol(extent));
+}
+
+ValueId FusionMaker::new_input(Dtype dtype, const Extents& extents, const std::vector<bool>& broadcast) {
+  Shape shape;
+  InputOptions input_options;
+  for (size_t i = 0; i < extents.size(); ++i)
+    shape.push_back(!broadcast.empty() && broadcast[i] ? Scalar(1) : extent_scalar(extents[i], broadcast.empty()));
+  if (options_.layouts && random_.one_in(4))
+    for (size_t i = 0; i < extents.size(); ++i)
+      input_options.contiguity.push_back(random_.one_in(2) ? Contiguity::kFalse : Contiguity::kTrue);
+  if (options_.layouts && extents.size() > 1 && random_.one_in(6)) input_options.allocation_order = permutation(extents.size());
+  const ValueId v = input(g_, "", dtype, shape, input_options);
+  made_.push_back(v);
+  return v;
+}
+
+ValueId FusionMaker::input_beside(ValueId x, Dtype dtype, bool may_broadcast) {
+  const Extents extents = extents_of(x);
+  const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
+  std::vector<bool> broadcast(extents.size());
+  for (size_t i = 0; i < extents.size(); ++i)
+    broadcast[i] = may_broadcast && (random_.one_in(4) || g_[axes[i]].iter_type == IterType::kBroadcast);
+  return new_input(dtype, extents, broadcast);
+}
+
+void FusionMaker::add_outputs() {
+  const auto readers = uses(g_);
+  std::vector<ValueId> leaves, others;
+  for (ValueId v : made_)
+    if (g_[g_[v].def].kind != OpKind::kInput) (readers[v.index].empty() ? leaves : others).push_back(v);
+  if (leaves.empty()) {
+    if (made_.empty()) new_input(Dtype::kFloat, draw_extents());
+    leaves.push_back(unary(g_, OpKind::kSet, made_.back()));
+  }
+  // The last one always; of the others some may be read by nothing.
+  std::reverse(leaves.begin(), leaves.end());
+  if (leaves.size() > 6) leaves.resize(6);
+  if (!others.empty() && random_.one_in(4)) leaves.push_back(random_.pick(others));
+  std::vector<ValueId> free = inputs(g_);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (i > 0 && random_.one_in(8)) continue;
+    ValueId alias;
+    if (options_.aliases && random_.one_in(8))
+      for (ValueId x : free)
+        if (g_.is_tensor(x) && g_[x].dtype == g_[leaves[i]].dtype && extents_of(x) == extents_of(leaves[i])) alias = x;
+    try {
+      output(g_, leaves[i], alias);
+      if (alias) std::erase(free, alias);
+    } catch (const Error& e) {
+      if (!alias || row_of(e.code).outcome == Outcome::kInternal) throw;
+      output(g_, leaves[i]);
+    }
+  }
+}
+
+}  // namespace fusebox::fuzz

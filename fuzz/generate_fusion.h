@@ -1,0 +1,50 @@
+// Random fusions of math ops that mean something: the shapes of operands fit for one choice of the sizes, which comes
+// with the program. Driven by the op table: a new row of a known format turns up by itself, on every dtype that
+// accepts_dtype allows.
+//
+// Invariants: the same choices give the same fusion; it verifies; binding its sizes as given succeeds; an index operand
+// is an input, so that its values can be kept in range (generate_inputs.h).
+//
+//   RandomSource random(7);
+//   GeneratedFusion f = generate_fusion(random, {.max_ops = 8});
+//   f.graph, f.sizes     // and how many draws of ops were taken: f.accepted of f.attempts
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fuzz/random_source.h"
+#include "ir/graph.h"
+#include "ir/scalar.h"
+
+namespace fusebox::fuzz {
+
+// How often each op is drawn, by its number.
+using OpMix = std::vector<uint32_t>;
+// Every op that can stand in a fusion. What moves elements, reduces or casts is drawn more often than one of the many
+// pointwise ops.
+OpMix default_mix();
+// These alone, equally often.
+OpMix mix_of(const std::vector<OpKind>& kinds);
+// The ops of default_mix.
+std::vector<OpKind> generated_ops();
+
+struct FusionOptions {
+  size_t max_ops = 40;
+  size_t max_rank = 6;
+  int64_t max_elements = 1024;  // of a tensor
+  OpMix mix = default_mix();
+  bool aliases = true;   // outputs that overwrite inputs
+  bool layouts = true;   // inputs that are permuted or not contiguous
+  bool symbolic = true;  // input axes of which it is not known whether they are broadcasts
+};
+
+struct GeneratedFusion {
+  Graph graph;
+  Bindings sizes;  // of the fusion's size symbols
+  size_t attempts = 0, accepted = 0;
+};
+
+GeneratedFusion generate_fusion(RandomSource& random, const FusionOptions& options = {});
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,133 @@
+#include "fuzz/generate_inputs.h"
+
+#include <algorithm>
+
+#include "ir/builder.h"
+#include "ir/domain.h"
+#include "ir/error.h"
+#include "ir/numeric.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+bool is_overwritten(const Graph& g, ValueId input) {
+  for (const OutputRef& o : outputs(g))
+    if (o.alias == input) return true;
+  return false;
+}
+
+void draw_values(RandomSource& random, const InputsOptions& options, InputSpec& spec) {
+  spec.seed = random.below(1 << 16);
+  const bool whole = is_integer(spec.dtype) || is_boolean(spec.dtype);
+  if (options.special) {
+    spec.generator = InputGenerator::kBoundary;
+  } else if (whole || options.integers) {
+    spec.generator = InputGenerator::kIntegers;
+    spec.low = whole && !is_signed(spec.dtype) ? 0 : -4;
+    spec.high = is_boolean(spec.dtype) ? 2 : 5;
+  } else if (random.one_in(3)) {
+    spec.generator = InputGenerator::kUniform;
+    spec.low = random.one_in(2) ? 0.125 : -2;
+    spec.high = 2;
+  } else {
+    spec.generator = InputGenerator::kNormal;
+  }
+}
+
+ConstantBits scalar_value(RandomSource& random, const InputsOptions& options, Dtype dtype) {
+  constexpr double kValues[] = {1, 2, 3, 0, -1, 0.5};
+  double value = random.pick(kValues);
+  if (options.special && random.one_in(2)) value = is_floating(dtype) ? -0.0 : 0;
+  if (is_boolean(dtype)) value = value != 0;
+  if (is_integer(dtype) && (value == 0.5 || (value < 0 && !is_signed(dtype)))) value = 1;
+  return from_double(dtype, value);
+}
+
+}  // namespace
+
+std::vector<int64_t> draw_strides(RandomSource& random, const Graph& g, ValueId input, std::span<const int64_t> shape) {
+  const Tensor& t = g.tensor_of(input);
+  const auto order = allocation_of(g, t);
+  const auto contiguity = contiguity_of(g, t);
+  std::vector<int64_t> strides(shape.size(), 1);
+  int64_t next = 1;
+  for (size_t k = order.size(); k > 0; --k) {
+    const size_t axis = position_in(t.logical, order[k - 1]);
+    if (axis >= shape.size()) return {};
+    const int64_t extent = std::max<int64_t>(shape[axis], 1);
+    strides[axis] = next;
+    if (contiguity[k - 1] == Contiguity::kNone) continue;
+    if (contiguity[k - 1] == Contiguity::kFalse) {
+      // A stride of 0 leaves nothing for a contiguous axis outside to go on from.
+      const bool free_outside = k == 1 || contiguity[k - 2] == Contiguity::kFalse;
+      if (free_outside && !is_overwritten(g, input) && random.one_in(6)) {
+        strides[axis] = 0;
+        continue;
+      }
+      strides[axis] = next * random.between(1, 2) + random.between(0, 3);
+    }
+    next = strides[axis] * extent;
+  }
+  return strides;
+}
+
+std::vector<std::optional<int64_t>> index_limits(const Graph& g, const Bindings& sizes) {
+  std::vector<std::optional<int64_t>> limits(g.values.size());
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    if (!demands(op.kind, kIndexed) || op.operands.size() < 2 || !op.operands[1]) continue;
+    const auto shape = evaluate_shape(g, op.operands[0], sizes);
+    if (!shape || shape->empty()) continue;
+    int64_t axis = op.attrs.integer(AttrKey::kAxis);
+    if (axis < 0) axis += static_cast<int64_t>(shape->size());
+    auto& limit = limits[op.operands[1].index];
+    const int64_t extent = (*shape)[static_cast<size_t>(axis)];
+    limit = limit ? std::min(*limit, extent) : extent;
+  }
+  std::vector<std::optional<int64_t>> result;
+  for (ValueId v : inputs(g)) result.push_back(limits[v.index]);
+  return result;
+}
+
+InputSpecs generate_inputs(RandomSource& random, const Graph& g, const Bindings& sizes, const InputsOptions& options) {
+  InputSpecs result;
+  result.graph = g.name;
+  result.where = "host";
+  const auto limits = index_limits(g, sizes);
+  for (ValueId v : inputs(g)) {
+    InputSpec spec;
+    spec.name = g[v].name;
+    spec.dtype = g[v].dtype;
+    if (!g.is_tensor(v)) {
+      spec.is_scalar = true;
+      spec.value = scalar_value(random, options, spec.dtype);
+      result.specs.push_back(std::move(spec));
+      continue;
+    }
+    const auto shape = evaluate_shape(g, v, sizes);
+    check_internal(shape.has_value(), "an input's size is not given");
+    spec.shape = *shape;
+    std::vector<int64_t> strides = draw_strides(random, g, v, spec.shape);
+    std::vector<int64_t> plain(spec.shape.size(), 1);
+    for (size_t i = plain.size(); i > 1; --i) plain[i - 2] = plain[i - 1] * spec.shape[i - 1];
+    if (strides != plain) spec.strides = std::move(strides);
+    if (options.strides && random.one_in(6)) spec.offset = random.between(1, 5);
+    draw_values(random, options, spec);
+    if (const auto limit = limits[result.specs.size()]) {
+      spec.generator = InputGenerator::kIntegers;
+      spec.low = 0;
+      spec.high = static_cast<double>(*limit);
+    }
+    result.specs.push_back(std::move(spec));
+  }
+  return result;
+}
+
+Bindings sizes_of(const Graph& g, const InputSpecs& specs) {
+  std::vector<BoundInput> given;
+  for (const InputSpec& s : specs.specs)
+    given.push_back({.is_scalar = s.is_scalar, .bits = s.value, .shape = s.shape, .strides = s.strides});
+  return bind_sizes(g, given);
+}
+
+}  // namespace fusebox::fuzz

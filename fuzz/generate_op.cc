@@ -1,0 +1,370 @@
+// One op of a generated fusion: its operands and attributes. What the table's formats do not say (what a list of
+// extents means) is written here by op; the rest follows from the row.
+#include <algorithm>
+#include <array>
+
+#include "fuzz/fusion_maker.h"
+#include "ir/error.h"
+#include "ir/type_rule.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+// The dtypes that an op's row accepts, from the type rules.
+const std::vector<Dtype>& accepted(OpKind kind) {
+  static const std::vector<std::vector<Dtype>> all = [] {
+    std::vector<std::vector<Dtype>> lists(op_rows().size());
+    for (const OpRow& op : op_rows())
+      for (const DtypeRow& d : dtype_rows())
+        if (d.dtype != Dtype::kIndex && accepts_dtype(op.kind, d.dtype))
+          lists[static_cast<size_t>(op.kind)].push_back(d.dtype);
+    return lists;
+  }();
+  return all[static_cast<size_t>(kind)];
+}
+
+}  // namespace
+
+bool FusionMaker::takes(OpKind kind, Dtype dtype) {
+  const auto& list = accepted(kind);
+  return std::find(list.begin(), list.end(), dtype) != list.end();
+}
+
+Dtype FusionMaker::dtype_for(OpKind kind) {
+  constexpr Dtype kUsual[] = {Dtype::kFloat, Dtype::kFloat, Dtype::kBfloat16, Dtype::kHalf, Dtype::kInt32};
+  const Dtype usual = random_.pick(kUsual);
+  if (!random_.one_in(2) && takes(kind, usual)) return usual;
+  const auto& list = accepted(kind);
+  return list.empty() ? usual : random_.pick(list);
+}
+
+ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
+  const bool any = !random_.one_in(4);
+  const Dtype wanted = dtype_for(kind);
+  std::vector<ValueId> fitting;
+  for (ValueId v : made_)
+    if ((any ? takes(kind, g_[v].dtype) : g_[v].dtype == wanted) && rank_of(g_, v) >= least_rank) fitting.push_back(v);
+  // The latest one often, so that ops form chains.
+  if (!fitting.empty() && !random_.one_in(8)) return random_.one_in(2) ? random_.pick(fitting) : fitting.back();
+  if (!made_.empty() && random_.one_in(2) && !is_storage_only(wanted)) {
+    const ValueId x = random_.pick(made_);
+    if (rank_of(g_, x) >= least_rank && !is_storage_only(g_[x].dtype)) {
+      made_.push_back(cast(g_, x, wanted));
+      return made_.back();
+    }
+  }
+  if (!made_.empty() && random_.one_in(2))
+    if (const ValueId x = random_.pick(made_); rank_of(g_, x) >= least_rank) return input_beside(x, wanted, false);
+  Extents extents = draw_extents();
+  while (extents.size() < least_rank) extents.push_back(random_.between(1, 3));
+  return new_input(wanted, extents);
+}
+
+ValueId FusionMaker::scalar_constant(Dtype dtype) {
+  constexpr double kValues[] = {1, 0, 2, 3, -1, -0.0, 0.5};
+  double value = random_.pick(kValues);
+  if (is_boolean(dtype)) value = value != 0;
+  if (is_integer(dtype) && (value == 0.5 || (value < 0 && !is_signed(dtype)))) value = 1;
+  return constant_of(g_, dtype, value);
+}
+
+// Aligned to the right, axes are of one extent or a broadcast.
+bool FusionMaker::fits(ValueId x, ValueId y) {
+  const auto a = logical_without_reductions(g_, g_.tensor_of(x)), b = logical_without_reductions(g_, g_.tensor_of(y));
+  const Extents m = extents_of(x), n = extents_of(y);
+  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
+    const auto stretches = [&](DomainId d) { return g_[d].iter_type == IterType::kBroadcast && !g_[d].expanded; };
+    if (m[m.size() - i] != n[n.size() - i] && !stretches(a[a.size() - i]) && !stretches(b[b.size() - i])) return false;
+  }
+  return true;
+}
+
+ValueId FusionMaker::partner(OpKind kind, ValueId x) {
+  const Dtype dtype = random_.one_in(4) ? dtype_for(kind) : g_[x].dtype;
+  switch (random_.below(8)) {
+    case 0:
+      return x;
+    case 1:
+      return scalar_constant(dtype);
+    case 2:
+      return is_storage_only(dtype) || !random_.one_in(3) ? scalar_constant(g_[x].dtype) : input_scalar(g_, "", dtype);
+    case 3:
+    case 4:
+      return input_beside(x, dtype, true);
+    default: {
+      std::vector<ValueId> fitting;
+      for (ValueId v : made_)
+        if (takes(kind, g_[v].dtype) && fits(x, v)) fitting.push_back(v);
+      return fitting.empty() ? x : random_.pick(fitting);
+    }
+  }
+}
+
+ValueId FusionMaker::condition(ValueId x) {
+  for (ValueId v : made_)
+    if (g_[v].dtype == Dtype::kBool && fits(x, v) && !random_.one_in(2)) return v;
+  return input_beside(x, Dtype::kBool, true);
+}
+
+Axes FusionMaker::permutation(size_t rank) {
+  Axes dims;
+  for (size_t i = 0; i < rank; ++i) dims.push_back(static_cast<int64_t>(i));
+  random_.shuffle(dims);
+  return dims;
+}
+
+Axes FusionMaker::some_axes(size_t rank) {
+  Axes axes;
+  for (size_t i = 0; i < rank; ++i)
+    if (random_.one_in(2)) axes.push_back(static_cast<int64_t>(i));
+  if (axes.empty() && rank > 0) axes.push_back(static_cast<int64_t>(random_.below(rank)));
+  return axes;
+}
+
+std::vector<ValueId> FusionMaker::make(OpKind kind) {
+  const OpRow& row = row_of(kind);
+  if (kind == OpKind::kFull || kind == OpKind::kIota) return factory(kind);
+  if (kind == OpKind::kTriu) return {triu(g_, operand(kind, 2), random_.between(-2, 3))};
+  if (demands(kind, kReduction)) return reduction(kind);
+  if (demands(kind, kMetadata)) return move(kind);
+  if (demands(kind, kIndexed)) return indexed(kind);
+  return row.format->results == 1 ? pointwise_op(kind) : std::vector<ValueId>();
+}
+
+std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
+  const ValueId x = operand(kind);
+  if (kind == OpKind::kCast) {
+    const Dtype to = static_cast<Dtype>(random_.below(dtype_rows().size()));
+    return {cast(g_, x, to == Dtype::kIndex ? Dtype::kInt64 : to)};
+  }
+  std::vector<ValueId> operands = {x};
+  const size_t count = row_of(kind).format->all().size();
+  while (operands.size() < count) operands.push_back(partner(kind, x));
+  if (kind == OpKind::kWhere) operands = {condition(x), operands[0], operands[1]};
+  // x on either side.
+  else if (count == 2 && random_.one_in(3)) std::swap(operands[0], operands[1]);
+  return {pointwise(g_, kind, operands)};
+}
+
+std::vector<ValueId> FusionMaker::reduction(OpKind kind) {
+  const ValueId x = operand(kind, 1);
+  const Axes axes = some_axes(rank_of(g_, x));
+  // An empty maximum has no value.
+  if (kind == OpKind::kMax || kind == OpKind::kMin)
+    for (int64_t axis : axes)
+      if (extent_of(x, static_cast<size_t>(axis)) == 0) return {};
+  if (kind == OpKind::kWelford) {
+    const WelfordResult w = welford(g_, x, axes);
+    return {w.avg, w.var_sum, w.n};
+  }
+  ReductionOptions options{.keepdim = random_.one_in(4)};
+  if (row_of(kind).accepts(AttrKey::kDtypeAttr) && random_.one_in(6)) options.dtype = dtype_for(kind);
+  return {reduce(g_, kind, x, axes, options)};
+}
+
+// Another shape of as many elements: axes merged, one split, or all drawn anew.
+ValueId FusionMaker::reshaped(ValueId x) {
+  const Extents extents = extents_of(x);
+  const size_t rank = extents.size();
+  Shape shape;
+  for (size_t i = 0; i < rank; ++i) shape.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+  const size_t way = random_.below(4);
+  if (way == 0 || rank == 0) return reshape(g_, x, {-1});
+  const size_t at = random_.below(rank);
+  if (way == 1 && at + 1 < rank) {
+    shape[at] = mul(g_, shape[at].value, shape[at + 1].value);
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+    return reshape(g_, x, shape);
+  }
+  std::vector<int64_t> divisors;
+  for (int64_t d = 1; d <= extents[at]; ++d)
+    if (extents[at] % d == 0) divisors.push_back(d);
+  if (divisors.empty()) return reshape(g_, x, {-1});
+  const int64_t d = random_.pick(divisors);
+  if (way == 2) {
+    shape[at] = Scalar(d);
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(at) + 1, Scalar(extents[at] / d));
+    return reshape(g_, x, shape);
+  }
+  int64_t elements = 1;
+  for (int64_t e : extents) elements *= e;
+  return reshape(g_, x, {d, elements / d});
+}
+
+ValueId FusionMaker::sliced(ValueId x) {
+  Shape starts, stops;
+  const Extents extents = extents_of(x);
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const bool whole = random_.one_in(2);
+    const int64_t start = whole ? 0 : random_.between(0, extents[i]);
+    starts.push_back(Scalar(start));
+    if (whole || random_.one_in(3))
+      stops.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+    else
+      stops.push_back(random_.one_in(6) ? Scalar(-1) : Scalar(random_.between(start, extents[i])));
+  }
+  return slice(g_, x, starts, stops);
+}
+
+// expand and broadcast_in_dim: what is 1 becomes longer; also of an axis of which only the inputs tell.
+ValueId FusionMaker::stretched(ValueId x) {
+  if (options_.symbolic && random_.one_in(4)) {
+    const Extents extents = extents_of(x);
+    Extents given = extents;
+    for (int64_t& e : given)
+      if (random_.one_in(3)) e = 1;
+    Shape shape;
+    for (int64_t e : given) shape.push_back(symbol(e));
+    const ValueId y = input(g_, "", g_[x].dtype, shape);
+    for (DomainId d : g_.tensor_of(y).logical) g_[d].iter_type = IterType::kSymbolic;
+    g_.tensor_of(y).contiguity.clear();
+    made_.push_back(y);
+    Shape to;
+    for (size_t i = 0; i < extents.size(); ++i) to.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+    return expand(g_, y, to);
+  }
+  const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
+  Shape to;
+  for (DomainId d : axes)
+    to.push_back(g_[d].iter_type == IterType::kBroadcast && !g_[d].expanded ? Scalar(random_.between(1, 5)) : Scalar(-1));
+  if (random_.one_in(2)) to.insert(to.begin(), Scalar(random_.between(1, 4)));
+  return expand(g_, x, to);
+}
+
+ValueId FusionMaker::joined(ValueId x) {
+  const size_t axis = axis_of(x);
+  std::vector<ValueId> parts = {x};
+  for (size_t n = random_.below(3); n > 0; --n) {
+    Extents extents = extents_of(x);
+    if (random_.one_in(3)) {
+      parts.push_back(x);
+      continue;
+    }
+    extents[axis] = random_.between(0, 5);
+    std::vector<bool> broadcast(extents.size());
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
+    for (size_t i = 0; i < axes.size(); ++i)
+      broadcast[i] = i != axis && extents[i] == 1 && g_[axes[i]].iter_type == IterType::kBroadcast;
+    parts.push_back(new_input(g_[x].dtype, extents, broadcast));
+  }
+  random_.shuffle(parts);
+  return cat(g_, parts, static_cast<int64_t>(axis));
+}
+
+std::vector<ValueId> FusionMaker::move(OpKind kind) {
+  const ValueId x = operand(kind, kind == OpKind::kCat ? 1 : 0);
+  const size_t rank = rank_of(g_, x);
+  switch (kind) {
+    case OpKind::kBroadcast: {
+      std::vector<bool> mask(rank + 1 + random_.below(2));
+      for (size_t added = mask.size() - rank; added > 0;) {
+        const size_t at = random_.below(mask.size());
+        added -= mask[at] ? 0 : 1;
+        // A source that has ended draws the same place for ever.
+        if (mask[at] && random_.exhausted()) return {};
+        mask[at] = true;
+      }
+      return {broadcast(g_, x, mask)};
+    }
+    case OpKind::kBroadcastInDim: {
+      Shape shape;
+      Axes dims;
+      for (size_t i = 0; i < rank; ++i) {
+        if (random_.one_in(3)) shape.push_back(Scalar(random_.between(1, 4)));
+        dims.push_back(static_cast<int64_t>(shape.size()));
+        shape.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+      }
+      if (shape.size() == rank) shape.push_back(Scalar(random_.between(1, 4)));
+      return {broadcast_in_dim(g_, x, shape, dims)};
+    }
+    case OpKind::kReshape:
+      return {reshaped(x)};
+    case OpKind::kPermute:
+      return {permute(g_, x, permutation(rank))};
+    case OpKind::kExpand:
+      return {stretched(x)};
+    case OpKind::kSqueeze: {
+      const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
+      Axes ones;
+      for (size_t i = 0; i < rank; ++i)
+        if (g_[axes[i]].iter_type == IterType::kBroadcast && !g_[axes[i]].expanded)
+          ones.push_back(static_cast<int64_t>(i));
+      if (!ones.empty()) return {squeeze(g_, x, {random_.pick(ones)})};
+      std::vector<bool> mask(rank + 1);
+      const size_t at = random_.below(rank + 1);
+      mask[at] = true;
+      return {squeeze(g_, broadcast(g_, x, mask), {static_cast<int64_t>(at)})};
+    }
+    case OpKind::kSlice:
+      return {sliced(x)};
+    case OpKind::kStrideOrder:
+      return {stride_order(g_, x, permutation(rank))};
+    case OpKind::kPad: {
+      Shape widths;
+      for (size_t i = 0; i < 2 * rank; ++i) widths.push_back(Scalar(random_.one_in(2) ? random_.between(0, 3) : 0));
+      if (rank > 0 && random_.one_in(6) && extents_of(x)[rank - 1] > 0) widths[1] = Scalar(-1);
+      return {pad(g_, x, widths, random_.one_in(2) ? scalar_constant(g_[x].dtype) : ValueId())};
+    }
+    case OpKind::kCat:
+      return {joined(x)};
+    default:
+      return {};
+  }
+}
+
+std::vector<ValueId> FusionMaker::factory(OpKind kind) {
+  const Dtype dtype = dtype_for(kind);
+  if (kind == OpKind::kIota) {
+    const int64_t length = random_.pick(kBoundaryExtents);
+    const ValueId start = random_.one_in(2) ? scalar_constant(dtype) : ValueId();
+    return {iota(g_, Scalar(length), start, random_.one_in(2) ? scalar_constant(dtype) : ValueId(), dtype)};
+  }
+  Shape shape;
+  if (!made_.empty()) {
+    const ValueId x = random_.pick(made_);
+    for (size_t i = 0; i < rank_of(g_, x); ++i) shape.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+  } else {
+    shape = {Scalar(random_.between(0, 5)), Scalar(random_.between(1, 5))};
+  }
+  return {full(g_, shape, scalar_constant(dtype), dtype)};
+}
+
+// The index is an input of its own; generate_inputs keeps its values inside the axis.
+std::vector<ValueId> FusionMaker::indexed(OpKind kind) {
+  const ValueId x = operand(kind, 1);
+  const size_t axis = axis_of(x);
+  const auto dim = static_cast<int64_t>(axis);
+  Extents extents = extents_of(x);
+  const int64_t extent = extents[axis];
+  if (extent == 0) return {};
+  const Dtype by = random_.one_in(2) ? Dtype::kInt32 : Dtype::kInt64;
+  const auto without_broadcasts = [&](const Extents& e) {
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
+    std::vector<bool> broadcast(e.size());
+    for (size_t i = 0; i < e.size(); ++i) broadcast[i] = i != axis && g_[axes[i]].iter_type == IterType::kBroadcast;
+    return broadcast;
+  };
+  switch (kind) {
+    case OpKind::kSelect:
+      return {select(g_, x, constant_index(g_, random_.one_in(3) ? -1 : random_.between(0, extent - 1)), dim)};
+    case OpKind::kIndexSelect:
+      return {index_select(g_, x, new_input(by, {random_.between(0, 9)}, {false}), dim)};
+    case OpKind::kGather:
+    case OpKind::kTakeAlongAxis: {
+      extents[axis] = random_.between(0, 9);
+      const ValueId index = new_input(by, extents, without_broadcasts(extents));
+      return {kind == OpKind::kGather ? gather(g_, x, index, dim) : take_along_axis(g_, x, index, dim)};
+    }
+    case OpKind::kScatter: {
+      // One source for a place: which of several wins is not defined.
+      extents[axis] = 1;
+      const std::vector<bool> none(extents.size());
+      const ValueId index = new_input(by, extents, none);
+      return {scatter(g_, x, index, new_input(g_[x].dtype, extents, none), dim)};
+    }
+    default:
+      return {};
+  }
+}
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,41 @@
+// Random schedules for any fusion. Each step is drawn and asked of `step_refusal` before it is taken; a list that
+// lowering refuses is repaired by leaving out the steps that the error names.
+//
+// Invariants: the same choices give the same steps; every step applied where it was drawn; what comes back either
+// compiles, with what it compiled to, or is refused with a coded error.
+//
+//   GeneratedSteps s = generate_steps(random, f.graph, f.sizes);
+//   s.steps, s.compiled                  // s.repairs: how often a list was refused on the way
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "fuzz/random_source.h"
+#include "ir/error.h"
+#include "passes/pipeline.h"
+
+namespace fusebox::fuzz {
+
+struct StepsOptions {
+  size_t max_transforms = 5;
+  bool rewrites = true;
+  bool segments = true;  // `assign` steps
+  Defects defects = {};  // of the compilation
+};
+
+struct GeneratedSteps {
+  std::vector<Step> steps;
+  std::optional<Compiled> compiled;
+  std::optional<Error> refusal;  // where it did not compile
+  size_t repairs = 0;
+};
+
+GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const Bindings& sizes,
+                              const StepsOptions& options = {});
+
+// One more step for a schedule that stands so far, of any kind that applies; nothing where none was found soon.
+// `graph`: with the steps before it applied.
+std::optional<Step> draw_step(RandomSource& random, const Graph& graph);
+
+}  // namespace fusebox::fuzz

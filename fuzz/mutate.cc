@@ -1,0 +1,147 @@
+#include "fuzz/mutate.h"
+
+#include <algorithm>
+
+#include "fuzz/mutate_rules.h"
+#include "ir/error.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+constexpr MutationRow kRows[] = {
+#define FUSEBOX_MUTATION(name, text, summary) {MutationKind::name, text, summary},
+#include "fuzz/mutation_table.inc"
+#undef FUSEBOX_MUTATION
+};
+
+const MutationRow& row_named(std::string_view name) {
+  for (const MutationRow& row : kRows)
+    if (row.text == name) return row;
+  throw Error(ErrorCode::kUnknownName, "no mutation has this name; see mutation_table.inc", std::string(name));
+}
+
+// The program and its inputs hold together; what an index reads is kept in range.
+bool settle(Case& c) {
+  const Graph& g = c.fusion();
+  if (find_error(g)) return false;
+  InputSpecs& inputs = c.module.input_specs[0];
+  const auto limits = index_limits(g, sizes_of(g, inputs));
+  for (size_t i = 0; i < limits.size(); ++i) {
+    if (!limits[i]) continue;
+    InputSpec& spec = inputs.specs[i];
+    const bool is_empty = std::find(spec.shape.begin(), spec.shape.end(), 0) != spec.shape.end();
+    if (spec.is_scalar || (*limits[i] == 0 && !is_empty)) return false;
+    spec.generator = InputGenerator::kIntegers;
+    spec.low = 0;
+    spec.high = static_cast<double>(std::max<int64_t>(*limits[i], 1));
+  }
+  int64_t elements = 0;
+  for (const InputSpec& spec : inputs.specs) {
+    int64_t product = 1;
+    for (int64_t e : spec.shape) product *= std::max<int64_t>(e, 1);
+    elements = std::max(elements, product);
+  }
+  return elements <= 1 << 14;
+}
+
+bool apply_to(Case& c, MutationKind kind, const std::vector<std::string>& p) {
+  switch (kind) {
+    case MutationKind::kInsertStep:
+    case MutationKind::kDeleteStep:
+    case MutationKind::kSwapSteps:
+    case MutationKind::kReplaceStep:
+    case MutationKind::kSplice:
+      return apply_to_steps(c, kind, p);
+    case MutationKind::kExtent:
+    case MutationKind::kLayout:
+    case MutationKind::kValues:
+      return apply_to_inputs(c, kind, p);
+    case MutationKind::kReplaceOp:
+    case MutationKind::kRetargetOp:
+    case MutationKind::kDeleteOp:
+    case MutationKind::kInsertOp:
+      return apply_to_fusion(c, kind, p);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::span<const MutationRow> mutation_rows() { return kRows; }
+
+std::optional<size_t> parse_position(const std::string& text, size_t end) {
+  size_t value = 0;
+  if (text.empty() || text.size() > 9) return std::nullopt;
+  for (char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + static_cast<size_t>(c - '0');
+  }
+  return value < end ? std::optional(value) : std::nullopt;
+}
+
+std::optional<Mutation> draw_mutation(RandomSource& random, MutationKind kind, const Case& from, const Case& other) {
+  Mutation m{std::string(kRows[static_cast<size_t>(kind)].text), {}};
+  bool drawn = false;
+  switch (kind) {
+    case MutationKind::kInsertStep:
+    case MutationKind::kDeleteStep:
+    case MutationKind::kSwapSteps:
+    case MutationKind::kReplaceStep:
+    case MutationKind::kSplice:
+      drawn = draw_for_steps(random, kind, from, other, m.parameters);
+      break;
+    case MutationKind::kExtent:
+    case MutationKind::kLayout:
+    case MutationKind::kValues:
+      drawn = draw_for_inputs(random, kind, from, m.parameters);
+      break;
+    case MutationKind::kReplaceOp:
+    case MutationKind::kRetargetOp:
+    case MutationKind::kDeleteOp:
+    case MutationKind::kInsertOp:
+      drawn = draw_for_fusion(random, kind, from, m.parameters);
+      break;
+  }
+  return drawn ? std::optional(std::move(m)) : std::nullopt;
+}
+
+std::optional<Case> apply_mutation(const Case& from, const Mutation& mutation) {
+  const MutationKind kind = row_named(mutation.name).kind;
+  Case c{from.module, from.seed, from.lineage, std::nullopt};
+  try {
+    if (!apply_to(c, kind, mutation.parameters) || !settle(c)) return std::nullopt;
+  } catch (const Error& e) {
+    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+    return std::nullopt;
+  }
+  c.lineage.push_back(mutation);
+  return c;
+}
+
+std::optional<Case> mutate(RandomSource& random, const Case& from, const Case& other, const MutateOptions& options) {
+  std::optional<Case> best;
+  const size_t wanted = 1 + random.below(3);
+  for (size_t tries = 0, done = 0; tries < options.tries && done < wanted; ++tries) {
+    const Case& base = best ? *best : from;
+    const auto m = draw_mutation(random, static_cast<MutationKind>(random.below(std::size(kRows))), base, other);
+    if (!m) continue;
+    std::optional<Case> c = apply_mutation(base, *m);
+    if (!c) continue;
+    try {
+      CompileOptions compile_options{.defects = options.defects};
+      if (c->steps()) compile_options.steps = *c->steps();
+      c->compiled = compile(c->fusion(), sizes_of(c->fusion(), c->inputs()), compile_options);
+    } catch (const Error& e) {
+      if (row_of(e.code).outcome == Outcome::kInternal) return c;  // the oracles will meet it again
+      continue;
+    }
+    best = std::move(c);
+    ++done;
+  }
+  return best;
+}
+
+}  // namespace fusebox::fuzz

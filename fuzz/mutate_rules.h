@@ -1,0 +1,30 @@
+// What mutate.h is made of: for the steps, the inputs and the fusion of a case, drawing the parameters of a record and
+// applying one. Not for use outside fuzz/.
+//
+// A rule that applies changes the case and returns true; false, or an Error, means that the record does not fit. No
+// rule trusts a parameter: a record may come from a file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fuzz/mutate.h"
+
+namespace fusebox::fuzz {
+
+using Parameters = std::vector<std::string>;
+
+// A decimal number below `end`.
+std::optional<size_t> parse_position(const std::string& text, size_t end);
+
+bool draw_for_steps(RandomSource& random, MutationKind kind, const Case& from, const Case& other, Parameters& p);
+bool apply_to_steps(Case& c, MutationKind kind, const Parameters& p);
+
+bool draw_for_inputs(RandomSource& random, MutationKind kind, const Case& from, Parameters& p);
+bool apply_to_inputs(Case& c, MutationKind kind, const Parameters& p);
+
+bool draw_for_fusion(RandomSource& random, MutationKind kind, const Case& from, Parameters& p);
+bool apply_to_fusion(Case& c, MutationKind kind, const Parameters& p);
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,166 @@
+#include "fuzz/oracle.h"
+
+#include <algorithm>
+
+#include "ir/error.h"
+#include "replay/host_program.h"
+#include "replay/input.h"
+#include "replay/module_loader.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+constexpr OracleRow kRows[] = {
+#define FUSEBOX_ORACLE(name, text, every, summary) {text, name, every, summary},
+#include "fuzz/oracle_table.inc"
+#undef FUSEBOX_ORACLE
+};
+
+// Loaded once; nothing where it is not there.
+const AtenApi* aten_or_none() {
+  static const AtenApi* api = []() -> const AtenApi* {
+    try {
+      return &load_aten();
+    } catch (const Error& e) {
+      if (e.code != ErrorCode::kModuleMissing) throw;
+      return nullptr;
+    }
+  }();
+  return api;
+}
+
+}  // namespace
+
+std::span<const OracleRow> oracle_rows() { return kRows; }
+
+std::vector<size_t> parse_oracles(std::string_view joined) {
+  std::vector<size_t> result;
+  while (!joined.empty()) {
+    const size_t comma = joined.find(',');
+    const std::string_view word = joined.substr(0, comma);
+    const auto it = std::find_if(std::begin(kRows), std::end(kRows), [&](const OracleRow& r) { return r.text == word; });
+    if (it == std::end(kRows)) {
+      std::string known;
+      for (const OracleRow& r : kRows) known += (known.empty() ? "" : ", ") + std::string(r.text);
+      throw Error(ErrorCode::kUnknownName, "no oracle has this name; there are " + known, std::string(word));
+    }
+    result.push_back(static_cast<size_t>(it - std::begin(kRows)));
+    joined = comma == std::string_view::npos ? std::string_view() : joined.substr(comma + 1);
+  }
+  return result;
+}
+
+std::string text(const Signature& s) { return s.stage + " " + s.check + (s.place.empty() ? "" : " " + s.place); }
+
+bool is_launch_refusal(ErrorCode code) {
+  return code == ErrorCode::kLaunchLimit || code == ErrorCode::kStepLimit || code == ErrorCode::kUnalignedVector ||
+         code == ErrorCode::kModuleMissing || code == ErrorCode::kOutOfMemory;
+}
+
+OracleRun::OracleRun(const Case& c, const JudgeOptions& options)
+    : case_(c), options_(options), sizes_(sizes_of(c.fusion(), c.inputs())) {}
+
+std::span<const Argument> OracleRun::arguments() {
+  if (arguments_.empty())
+    for (const InputSpec& s : case_.inputs().specs) arguments_.push_back(make_argument(s, 1));
+  return arguments_;
+}
+
+const Compiled* OracleRun::compiled() {
+  if (is_compiled_) return compiled_;
+  is_compiled_ = true;
+  if (case_.compiled) return compiled_ = &*case_.compiled;
+  try {
+    CompileOptions options{.defects = options_.defects};
+    if (case_.steps()) options.steps = *case_.steps();
+    own_ = compile(fusion(), sizes_, options);
+    compiled_ = &*own_;
+  } catch (const Error& e) {
+    refusal_ = e;
+  }
+  return compiled_;
+}
+
+HostRun OracleRun::run_host(const Graph& g, const Compiled& c) {
+  HostRun run;
+  std::vector<NamedKernel> kernels;
+  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
+  try {
+    const auto device = make_host_device({.step_limit = options_.step_limit});
+    HostProgramOptions host;
+    host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
+      run_aten_segment(c, name, in, out);
+    };
+    ProgramResult result = run_host_program(c.host, kernels, *device, arguments(), host);
+    check_internal(result.outputs.size() == outputs(g).size(), "a run gives another number of outputs than the fusion");
+    for (ProgramOutput& out : result.outputs) run.outputs.push_back(std::move(out.value));
+  } catch (const Error& e) {
+    run.failure = e;
+  }
+  return run;
+}
+
+const HostRun& OracleRun::scheduled() {
+  if (!scheduled_) {
+    scheduled_.emplace();
+    if (const Compiled* c = compiled())
+      scheduled_ = run_host(fusion(), *c);
+    else
+      scheduled_->failure = refusal_;
+  }
+  return *scheduled_;
+}
+
+HostRun OracleRun::run_unfused(const Graph& g) {
+  try {
+    const Bindings sizes = sizes_of(g, case_.inputs());
+    return run_host(g, compile(g, sizes, {.defects = options_.defects}));
+  } catch (const Error& e) {
+    HostRun run;
+    run.failure = e;
+    return run;
+  }
+}
+
+const HostRun& OracleRun::unfused() {
+  if (!unfused_) unfused_ = run_unfused(fusion());
+  return *unfused_;
+}
+
+const Evaluation* OracleRun::reference() {
+  if (!asked_reference_) {
+    asked_reference_ = true;
+    if (const AtenApi* api = aten_or_none()) {
+      try {
+        reference_ = api->evaluate(fusion(), arguments());
+      } catch (const Error& e) {
+        if (row_of(e.code).outcome == Outcome::kInternal) report("aten", e, "the evaluator");
+      }
+    }
+  }
+  return reference_ ? &*reference_ : nullptr;
+}
+
+// The op that makes the value that a place names; what is no value of the fusion, without its digits.
+std::string OracleRun::place_class(std::string_view place) const {
+  if (!place.empty() && place[0] == '%') {
+    const size_t end = place.find_first_of(".[ ");
+    if (const auto v = find_value(fusion(), place.substr(1, end == std::string_view::npos ? end : end - 1)))
+      return fusion()[*v].def ? std::string(row_of(fusion()[fusion()[*v].def].kind).text) : "size";
+  }
+  std::string result;
+  for (char c : place)
+    if (c < '0' || c > '9') result += c;
+  return result;
+}
+
+void OracleRun::report(std::string_view stage, std::string_view check, std::string_view place, std::string message) {
+  findings.push_back({{std::string(stage), std::string(check), place_class(place)}, std::move(message)});
+}
+
+void OracleRun::report(std::string_view stage, const Error& e, std::string_view context) {
+  report(stage, code_text(e.code), e.place,
+         (context.empty() ? "" : std::string(context) + ": ") + code_text(e.code) + " " + e.place + ": " + e.what());
+}
+
+}  // namespace fusebox::fuzz

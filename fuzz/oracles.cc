@@ -1,0 +1,182 @@
+// The oracles that run programs.
+#include <algorithm>
+
+#include "fuzz/oracle.h"
+#include "ir/canonical.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "passes/rewrite.h"
+#include "replay/compare.h"
+#include "replay/record.h"
+#include "replay/replay.h"
+#include "serde/decode.h"
+#include "serde/encode.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+TensorData as_tensor(const Argument& a) {
+  if (!a.is_scalar) return a.tensor;
+  TensorData t = allocate_tensor(a.dtype, {});
+  store_element(t, 0, a.bits);
+  return t;
+}
+
+// Whether the order of accumulation shows in the result.
+bool is_order_free(const Graph& g) {
+  for (const Op& op : g.ops) {
+    const bool accumulates = op.kind == OpKind::kSum || op.kind == OpKind::kProd || op.kind == OpKind::kWelford;
+    if (accumulates && !is_integer(g[op.results[0]].dtype)) return false;
+    // The sign of a zero, and the bits of a NaN, are those of whichever came first.
+    if ((op.kind == OpKind::kMax || op.kind == OpKind::kMin) && !is_integer(g[op.results[0]].dtype) &&
+        !is_boolean(g[op.results[0]].dtype))
+      return false;
+  }
+  return true;
+}
+
+// The position of the first element that differs in its bits, in row-major order; a NaN is a NaN.
+std::optional<int64_t> first_difference(const TensorData& a, const TensorData& b) {
+  const TensorData x = contiguous_copy(a), y = contiguous_copy(b);
+  if (x.dtype != y.dtype || x.shape != y.shape) return -1;
+  if (digest(x) == digest(y)) return std::nullopt;
+  for (int64_t i = 0; i < element_count(x.shape); ++i) {
+    const ConstantBits m = load_element(x, x.offset + i), n = load_element(y, y.offset + i);
+    if (m == n) continue;
+    if (is_floating(x.dtype) && print_literal(x.dtype, m).starts_with("0x") &&
+        print_literal(x.dtype, n).starts_with("0x"))
+      continue;
+    if (is_complex(x.dtype)) continue;  // judged by the reference
+    return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void host_checks(OracleRun& run) {
+  const HostRun& r = run.scheduled();
+  if (r.ok()) return;
+  if (run.refusal()) {
+    // A schedule may be refused, with a code.
+    if (row_of(run.refusal()->code).outcome == Outcome::kInternal) run.report("compile", *run.refusal());
+  } else if (!is_launch_refusal(r.failure->code)) {
+    run.report("host-checks", *r.failure);
+  }
+}
+
+void aten(OracleRun& run) {
+  const HostRun& actual = run.scheduled();
+  if (!actual.ok()) return;
+  const Evaluation* expected = run.reference();
+  if (!expected) return;
+  const auto wanted = outputs(run.fusion());
+  for (size_t i = 0; i < actual.outputs.size(); ++i) {
+    const std::string& name = run.fusion()[wanted[i].value].name;
+    try {
+      const Comparison c = compare(as_tensor(actual.outputs[i]), expected->outputs[i], 1);
+      run.compared += c.count;
+      run.ambiguous += c.ambiguous;
+      run.unconstrained += c.unconstrained;
+      if (!c.ok) run.report("aten", "differs", "%" + name, c.message(name));
+    } catch (const Error& e) {
+      run.report("aten", e, "%" + name);
+    }
+  }
+}
+
+void schedules(OracleRun& run) {
+  const HostRun& a = run.scheduled();
+  if (!a.ok() || !is_order_free(run.fusion())) return;
+  const HostRun& b = run.unfused();
+  if (!b.ok()) {
+    if (!is_launch_refusal(b.failure->code)) run.report("schedules", *b.failure, "the unfused plan");
+    return;
+  }
+  // An ATen segment is right within bounds, not bit for bit.
+  for (const Segment& s : run.compiled()->segmentation.segments)
+    if (s.executor != SegmentExecutor::kKernel) return;
+  const auto wanted = outputs(run.fusion());
+  for (size_t i = 0; i < a.outputs.size(); ++i) {
+    const TensorData x = as_tensor(a.outputs[i]), y = as_tensor(b.outputs[i]);
+    const auto at = first_difference(x, y);
+    const std::string& name = run.fusion()[wanted[i].value].name;
+    if (!at) continue;
+    if (*at < 0)
+      run.report("schedules", "layout", "%" + name, describe(x) + ", unfused " + describe(y));
+    else
+      run.report("schedules", "differs", "%" + name,
+                 "element " + std::to_string(*at) + " of %" + name + " differs from the unfused plan's");
+  }
+}
+
+void relower(OracleRun& run) {
+  const Compiled* c = run.compiled();
+  if (!c) return;
+  try {
+    const Graph fusion = parse_graph(print(run.fusion()));
+    CompileOptions options{.defects = run.options().defects};
+    if (const auto* steps = run.subject().steps()) options.steps = parse_steps(print_steps(*steps));
+    const Compiled again = compile(fusion, sizes_of(fusion, run.subject().inputs()), options);
+    const auto check = [&](bool same, std::string_view stage) {
+      if (!same) run.report("relower", stage, "", "compiled again, stage " + std::string(stage) + " differs");
+      return same;
+    };
+    if (!check(digest(c->concretized) == digest(again.concretized), "concretized")) return;
+    if (!check(c->kernels.size() == again.kernels.size(), "segments")) return;
+    for (size_t i = 0; i < c->kernels.size(); ++i) {
+      if (!check(digest(c->scheduled[i]) == digest(again.scheduled[i]), "scheduled")) return;
+      if (c->segmentation.segments[i].executor != SegmentExecutor::kKernel) continue;
+      if (!check(digest(c->kernels[i]) == digest(again.kernels[i]), "kernel")) return;
+    }
+    check(digest(c->host) == digest(again.host), "host");
+  } catch (const Error& e) {
+    run.report("relower", e);
+  }
+}
+
+void replay_digests(OracleRun& run) {
+  // Only what is known to end soon is run once more without a limit of steps.
+  if (!run.scheduled().ok()) return;
+  try {
+    RunOptions options{.executor = Executor::kHost, .defects = run.options().defects, .keep_sources = false};
+    const Run recorded = run_program(run.subject().module, run.arguments(), options);
+    if (recorded.failure) return run.report("replay", code_text(recorded.failure->code), recorded.failure->place, recorded.failure->message);
+    const auto specs = recorded_inputs(run.fusion(), &run.subject().inputs(), {}, run.arguments());
+    const std::string bytes = encode(make_bundle(recorded, run.subject().module, specs, run.arguments()));
+    const Replay again = replay(decode_bundle(bytes_of(bytes)), {});
+    for (const StageVerdict& v : again.stages)
+      if (v.verdict == Verdict::kDifferent) return run.report("replay", v.stage, "", "stage " + v.stage + " differs: " + v.difference);
+  } catch (const Error& e) {
+    run.report("replay", e);
+  }
+}
+
+void rewrites(OracleRun& run) {
+  Graph all = run.fusion();
+  for (const RewriteRow& row : rewrite_rows()) {
+    const std::string stage = "rewrite " + std::string(row.name);
+    try {
+      const Graph before = all;
+      const bool changed = row.run(all, {});
+      if (!changed && !(all == before)) run.report(stage, "unchanged", "", stage + " says unchanged and changed");
+      const Graph after = all;
+      if (row.run(all, {}) || !(all == after)) run.report(stage, "again", "", stage + " changes again what it changed");
+    } catch (const Error& e) {
+      return run.report(stage, e);
+    }
+  }
+  if (all == run.fusion() || !run.unfused().ok()) return;
+  const HostRun b = run.run_unfused(all);
+  if (!b.ok()) {
+    if (!is_launch_refusal(b.failure->code)) run.report("rewrites", *b.failure);
+    return;
+  }
+  const auto wanted = outputs(run.fusion());
+  for (size_t i = 0; i < b.outputs.size(); ++i)
+    if (first_difference(as_tensor(run.unfused().outputs[i]), as_tensor(b.outputs[i])))
+      run.report("rewrites", "differs", "%" + run.fusion()[wanted[i].value].name,
+                 "the bits of %" + run.fusion()[wanted[i].value].name + " changed with the rewrites");
+}
+
+}  // namespace fusebox::fuzz

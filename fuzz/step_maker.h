@@ -1,0 +1,64 @@
+// What generate_steps.h is made with: a graph that steps are applied to as they are drawn. Not for use outside fuzz/.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fuzz/generate_steps.h"
+#include "ir/module.h"
+
+namespace fusebox::fuzz {
+
+class StepMaker {
+ public:
+  StepMaker(RandomSource& random, Graph graph) : random_(random), g_(std::move(graph)) {}
+
+  // -- whole schedules; what was taken is in `steps`
+  void rewrite();
+  void concretize(const Graph& fusion, const Bindings& sizes);
+  // The ops dealt out to segments, each scheduled by itself.
+  void assign(size_t max_transforms);
+  void schedule(size_t max_transforms);
+  // What nearly every fusion needs to be lowered as one kernel: reductions last in their loops, and whatever is not
+  // inlined in memory that all threads share.
+  void reduce_innermost();
+  void keep_global();
+  // Each element of each tensor on a thread of its own.
+  void spread();
+  // One step of any kind, with nothing around it.
+  void noise();
+
+  std::vector<Step> steps;
+  // Whether there is a tensor to schedule.
+  bool has_tensors() const { return !tensors(false).empty(); }
+
+ private:
+  bool take(Step step);
+  std::vector<std::string> tensors(bool with_inputs) const;
+  std::string any_tensor(bool with_inputs = false);
+  const Tensor& tensor(const std::string& name) const { return g_.tensor_of(*find_value(g_, name)); }
+  StepOperand any_domain(const std::string& name);
+  StepOperand factor(DomainId of);
+  std::string fresh();
+  std::pair<std::string, std::string> read_and_reader();
+  std::string target();
+
+  void relate();
+  void prepare();
+  void memory(const std::string& name);
+  void transform(const std::string& name, size_t count);
+  void split(const std::string& name, DomainId d);
+  void rfactor(const std::string& name);
+  bool vectors(const std::string& name);
+  void vectorize();
+  void threads(const std::string& name);
+
+  RandomSource& random_;
+  Graph g_;
+  std::vector<std::string> copies_;  // tensors to be made in vectors of the domain vector_
+  std::string vector_;
+  int next_ = 0;
+};
+
+}  // namespace fusebox::fuzz
