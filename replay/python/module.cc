@@ -34,7 +34,7 @@ std::vector<std::pair<std::string, int>> pointwise_ops() {
 }
 
 py::dict replay_file(const std::string& path, const std::optional<std::string>& executor, const std::string& from,
-                     bool trust_artifacts, int threads) {
+                     bool trust_artifacts, int threads, const std::vector<std::string>& defects) {
   ReplayOptions options;
   if (executor) {
     options.executor = parse_executor(*executor);
@@ -45,6 +45,7 @@ py::dict replay_file(const std::string& path, const std::optional<std::string>& 
   options.from = *start;
   options.trust_artifacts = trust_artifacts;
   options.threads = threads;
+  options.defects = parse_defects(defects);
   Replay r;
   {
     py::gil_scoped_release no_gil;
@@ -78,7 +79,7 @@ PYBIND11_MODULE(_fusebox, m) {
     return names;
   });
   m.def("replay", &replay_file, py::arg("path"), py::arg("executor"), py::arg("start"), py::arg("trust_artifacts"),
-        py::arg("threads"));
+        py::arg("threads"), py::arg("defects"));
 
   py::class_<Value>(m, "Value").def_readonly("name", &Value::name).def_readonly("is_tensor", &Value::is_tensor);
   py::class_<LoopInfo>(m, "LoopInfo")
@@ -127,6 +128,7 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("scheduled_text", &Program::scheduled_text)
       .def("execute", &Program::execute)
       .def("validate", &Program::validate)
+      .def("set_defects", [](Program& p, const std::vector<std::string>& names) { p.defects = parse_defects(names); })
       .def("record", &Program::record);
 }
 

@@ -119,6 +119,7 @@ class Program {
   Graph graph;
   std::optional<Graph> scheduled;
   std::vector<Step> steps;
+  Defects defects;  // seeded
 
  private:
   const Graph& current() const { return scheduled ? *scheduled : graph; }

@@ -111,6 +111,7 @@ Plan& Program::plan(std::span<const Argument> arguments, int ordinal) {
   CompileOptions options;
   if (!steps.empty()) options.steps = steps;
   options.inputs = bound_inputs(arguments);
+  options.defects = defects;
   Plan made;
   made.compiled = compile(graph, bind_sizes(graph, bound_inputs(arguments)), options);
   if (ordinal >= 0) made.device = make_cuda_device({.ordinal = ordinal, .texts = {}});
@@ -172,6 +173,7 @@ py::list Program::validate(const py::list& given, const std::string& executor) {
   const std::vector<Argument> arguments = arguments_of(given);
   RunOptions options;
   options.executor = executor_named(executor);
+  options.defects = defects;
   std::vector<CheckedOutput> checked;
   {
     py::gil_scoped_release no_gil;
@@ -190,6 +192,7 @@ void Program::record(const std::string& path, const py::list& given, const std::
   const std::vector<Argument> arguments = arguments_of(given);
   RunOptions options;
   options.executor = executor_named(executor);
+  options.defects = defects;
   py::gil_scoped_release no_gil;
   const Module m = module();
   const Run run = run_program(m, arguments, options);

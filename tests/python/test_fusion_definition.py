@@ -481,6 +481,22 @@ def test_scalars():
     torch.testing.assert_close(out, torch.full((2, 3), 2 * math.pi))
 
 
+def test_a_defect_is_found(tmp_path):
+    x = normal(33, 130)
+    with FusionDefinition(defects=["extent-truncated"]) as fd:
+        t = fd.from_pytorch(x)
+        fd.add_output(fd.ops.neg(t))
+    with pytest.raises(FuseboxError) as caught:
+        fd.execute([x])
+    assert caught.value.code == "E0417"
+    with pytest.raises(FuseboxError):
+        fd.record(tmp_path / "broken.fuse", [x])
+    assert fusebox.replay(tmp_path / "broken.fuse").identical
+    with pytest.raises(FuseboxError) as caught:
+        FusionDefinition(defects=["no-such-defect"])
+    assert caught.value.code == "E0102"
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is there")
 def test_on_a_gpu():
     x, y = normal(33, 130, dtype=torch.bfloat16).cuda(), normal(33, 130, dtype=torch.bfloat16, seed=1).cuda()
@@ -495,3 +511,14 @@ def test_on_a_gpu():
     before = x.clone()
     assert fd.execute([x]) == []
     assert torch.equal(x, -before)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is there")
+def test_a_gpu_run_is_checked_and_recorded(tmp_path):
+    x, y = normal(33, 130, dtype=torch.bfloat16).cuda(), normal(33, 130, dtype=torch.bfloat16, seed=1).cuda()
+    fd = silu_mul(x, y)
+    fd.validate([x, y])
+    fd.record(tmp_path / "gpu.fuse", [x, y])
+    again = fusebox.replay(tmp_path / "gpu.fuse")
+    assert again.executor == "cuda" and again.identical
+    assert not any(s.verdict == "different" for s in fusebox.replay(tmp_path / "gpu.fuse", on="host").stages if s.stage != "outputs")

@@ -27,8 +27,10 @@ def _is_integers(given: object) -> bool:
 class FusionDefinition:
     """Defined inside `with`, or without it. Operations are in `ops`, schedule steps in `sched`. Without steps each operation is a kernel."""
 
-    def __init__(self, name: str = "fusion") -> None:
+    def __init__(self, name: str = "fusion", *, defects: Sequence[str] = ()) -> None:
+        """`defects`: seeded ones, by name, that every compilation of this program breaks on purpose."""
         self.program = _fusebox.Program(name)
+        self.program.set_defects(list(defects))
         self.ops = Ops(self)
         self.sched = Schedule(self)
         self._in_place: list[str] = []

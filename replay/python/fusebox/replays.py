@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusebox import _fusebox
@@ -42,10 +43,12 @@ def replay(
     start: str = "fusion",
     trust_artifacts: bool = False,
     threads: int = 1,
+    defects: Sequence[str] = (),
 ) -> Replay:
     """Computes every stage of a bundle's run again. `on`: cuda, host or aten, the recorded executor where none is given; `start`: fusion, scheduled,
-    kernel or source, the stage up to which programs are taken from the bundle."""
+    kernel or source, the stage up to which programs are taken from the bundle; `defects`: seeded ones, instead of those that the
+    bundle names."""
     with contextlib.suppress(ImportError):
         import torch  # noqa: F401  what ATen runs finds PyTorch's libraries in the process
-    result = _fusebox.replay(os.fspath(path), on, start, trust_artifacts, threads)
+    result = _fusebox.replay(os.fspath(path), on, start, trust_artifacts, threads, list(defects))
     return Replay(result["program"], result["executor"], tuple(Stage(*s) for s in result["stages"]))
