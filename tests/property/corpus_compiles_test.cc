@@ -41,6 +41,7 @@ const std::vector<Variant>& variants() {
       const Bindings bindings = bind_sizes(g, bound_inputs(inputs));
       for (const bool own_schedule : {false, true}) {
         CompileOptions options;
+        options.inputs = bound_inputs(inputs);
         const StepList* steps = find_steps(m, g.name);
         if (own_schedule && !steps) continue;
         if (own_schedule) options.steps = steps->steps;

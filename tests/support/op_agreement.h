@@ -55,7 +55,8 @@ inline void OpAgreement::check(const OpCase& c) {
   for (const InputSpec& s : c.inputs) inputs.push_back(make_argument(s));
   std::vector<ProgramOutput> outputs;
   try {
-    const Compiled compiled = compile(c.fusion, bind_sizes(c.fusion, bound_inputs(inputs)));
+    const Compiled compiled =
+        compile(c.fusion, bind_sizes(c.fusion, bound_inputs(inputs)), {.inputs = bound_inputs(inputs)});
     std::vector<NamedKernel> named;
     for (size_t k = 0; k < compiled.kernels.size(); ++k) {
       named.push_back({compiled.segmentation.segments[k].name, &compiled.kernels[k]});
