@@ -118,6 +118,8 @@ bool FusionMaker::keeps_small(const Mark& m) {
       if (elements > options_.max_elements) return false;
     }
   }
+  // Operands that fit one another one by one may not fit together.
+  check_sizes(g_, sizes_);
   return true;
 }
 

@@ -341,7 +341,8 @@ std::vector<ValueId> FusionMaker::indexed(OpKind kind) {
   const auto without_broadcasts = [&](const Extents& e) {
     const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
     std::vector<bool> broadcast(e.size());
-    for (size_t i = 0; i < e.size(); ++i) broadcast[i] = i != axis && g_[axes[i]].iter_type == IterType::kBroadcast;
+    for (size_t i = 0; i < e.size(); ++i)
+      broadcast[i] = i != axis && g_[axes[i]].iter_type == IterType::kBroadcast && !g_[axes[i]].expanded;
     return broadcast;
   };
   switch (kind) {

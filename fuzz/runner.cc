@@ -7,6 +7,7 @@
 
 #include "fuzz/mutate.h"
 #include "ir/error.h"
+#include "ir/print.h"
 #include "replay/file.h"
 #include "replay/input.h"
 #include "replay/record.h"
@@ -24,7 +25,7 @@ constexpr size_t kPool = 64;
 std::string file_name(const Signature& s) {
   std::string name;
   for (char c : text(s)) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
-  return name + ".fuse";
+  return name;
 }
 
 class Campaign {
@@ -106,8 +107,16 @@ class Campaign {
       }
     KeptFinding kept{std::move(finding), c, 1, elapsed(), s_.cases, {}};
     if (!options_.out.empty() && !c.module.graphs.empty()) {
-      kept.file = options_.out + "/" + file_name(kept.finding.signature);
-      write_file(kept.file, encode(finding_bundle(c, kept.finding, options_.defects)));
+      const std::string stem = options_.out + "/" + file_name(kept.finding.signature);
+      try {
+        kept.file = stem + ".fuse";
+        write_file(kept.file, encode(finding_bundle(c, kept.finding, options_.defects)));
+      } catch (const Error& e) {
+        if (e.code == ErrorCode::kFileWrite) throw;
+        // What was found is in the way of the bundle itself.
+        kept.file = stem + ".fir";
+        write_file(kept.file, std::string_view(print(c.module)));
+      }
     }
     s_.findings.push_back(std::move(kept));
   }

@@ -1,0 +1,82 @@
+// A campaign of a few seconds: it is repeatable, judges by every oracle, and finds defects that are seeded.
+#include <gtest/gtest.h>
+
+#include "fuzz/runner.h"
+#include "ir/print.h"
+#include "serde/decode.h"
+#include "serde/encode.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+std::string findings_text(const Statistics& s) {
+  std::string all;
+  for (const KeptFinding& f : s.findings)
+    all += text(f.finding.signature) + "\n" + f.finding.message + "\n" + print(f.subject.module) + print_lineage(f.subject);
+  return all;
+}
+
+// Pointwise ops, reductions and moves on values whose results are close to the reference's.
+RunnerOptions calm() {
+  RunnerOptions options;
+  options.runs = 400;
+  options.cases.fusion.aliases = false;
+  options.cases.fusion.symbolic = false;
+  options.cases.fusion.max_ops = 12;
+  options.cases.special_one_in = 1000;
+  return options;
+}
+
+TEST(Campaign, JudgesByEveryOracleAndIsMostlyValid) {
+  const Statistics s = run_cases(calm());
+  EXPECT_EQ(s.cases, 400u);
+  EXPECT_GT(s.valid_rate(), 0.85);
+  for (size_t i = 0; i < s.judged.size(); ++i) EXPECT_GT(s.judged[i], 0u) << oracle_rows()[i].text;
+  EXPECT_GT(s.mutated_valid, 100u);
+  std::printf("  %s\n%s", progress_line(s).c_str(), findings_text(s).c_str());
+}
+
+TEST(Campaign, TheSameSeedGivesTheSameCases) {
+  RunnerOptions options = calm();
+  options.runs = 60;
+  const Statistics a = run_cases(options), b = run_cases(options);
+  EXPECT_EQ(a.valid, b.valid);
+  EXPECT_EQ(a.ops, b.ops);
+  EXPECT_EQ(a.compared, b.compared);
+  EXPECT_EQ(a.refusals, b.refusals);
+}
+
+TEST(Campaign, FindsSeededDefects) {
+  if (!kDefectsCompiledIn) GTEST_SKIP() << "this build has no defects";
+  for (const Defect d : {Defect::kPredicateDropped, Defect::kExtentTruncated, Defect::kSplitSwapped}) {
+    RunnerOptions options = calm();
+    options.runs = 1500;
+    options.defects.add(d);
+    options.stop_after = 1;
+    options.oracles = parse_oracles("host-checks,aten,schedules");
+    const Statistics s = run_cases(options);
+    EXPECT_FALSE(s.findings.empty()) << text(d);
+  }
+}
+
+TEST(Campaign, AFindingIsABundleThatDecodes) {
+  const DrawnCase drawn = generate_case(11, {});
+  ASSERT_FALSE(drawn.refusal);
+  const Finding finding{{"aten", "differs", "add"}, "a message"};
+  const Bundle b = finding_bundle(drawn.value, finding, {});
+  const std::string bytes = encode(b);
+  const Bundle back = decode_bundle(bytes_of(bytes));
+  EXPECT_EQ(back, b);
+  ASSERT_TRUE(find_value(back.options, "finding"));
+  EXPECT_EQ(*find_value(back.options, "finding"), "aten differs add");
+  EXPECT_EQ(find_value(back.options, "lineage")->substr(0, 7), "seed 11");
+}
+
+TEST(Campaign, OraclesAreSelectedByName) {
+  EXPECT_EQ(parse_oracles("aten,text").size(), 2u);
+  EXPECT_THROW(parse_oracles("aten,astrology"), Error);
+  for (const OracleRow& row : oracle_rows()) EXPECT_FALSE(row.summary.empty());
+}
+
+}  // namespace
+}  // namespace fusebox::fuzz

@@ -1,0 +1,104 @@
+// What the generators promise: valid by construction, the same from the same choices, and nothing left out.
+#include <gtest/gtest.h>
+#include <set>
+
+#include "fuzz/coverage.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "replay/input.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+TEST(GenerateFusion, VerifiesAndBindsItsInputs) {
+  size_t attempts = 0, accepted = 0;
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    RandomSource random(seed);
+    const GeneratedFusion f = generate_fusion(random);
+    attempts += f.attempts;
+    accepted += f.accepted;
+    const auto error = find_error(f.graph);
+    ASSERT_FALSE(error) << seed << " " << error->what() << "\n" << print(f.graph);
+    const InputSpecs specs = generate_inputs(random, f.graph, f.sizes);
+    ASSERT_NO_THROW(sizes_of(f.graph, specs)) << seed << "\n" << print(f.graph) << print(specs);
+    for (const InputSpec& spec : specs.specs) ASSERT_NO_THROW(make_argument(spec, 1)) << seed << "\n" << print(specs);
+  }
+  EXPECT_GT(static_cast<double>(accepted), 0.95 * static_cast<double>(attempts));
+}
+
+TEST(GenerateFusion, TheSameChoicesGiveTheSameCase) {
+  for (uint64_t seed = 1; seed <= 50; ++seed)
+    EXPECT_EQ(print(generate_case(seed, {}).value.module), print(generate_case(seed, {}).value.module));
+}
+
+TEST(GenerateFusion, FiniteBytesEnd) {
+  RandomSource seeds(3);
+  for (int i = 0; i < 300; ++i) {
+    std::vector<uint8_t> bytes(seeds.below(60));
+    for (uint8_t& b : bytes) b = static_cast<uint8_t>(seeds.next());
+    RandomSource random{std::span<const uint8_t>(bytes)};
+    const DrawnCase c = generate_case(random, {});
+    EXPECT_FALSE(find_error(c.value.fusion())) << i;
+  }
+}
+
+TEST(GenerateFusion, AMixIsKept) {
+  FusionOptions options;
+  options.mix = mix_of({OpKind::kSum});
+  RandomSource random(5);
+  size_t sums = 0;
+  for (int i = 0; i < 20; ++i)
+    for (const Op& op : generate_fusion(random, options).graph.ops) {
+      // A cast makes an operand of a dtype that was asked for.
+      EXPECT_TRUE(demands(op.kind, kSignature) || op.kind == OpKind::kSum || op.kind == OpKind::kCast ||
+                  op.kind == OpKind::kSet || op.kind == OpKind::kBroadcast || !op.results.empty());
+      sums += op.kind == OpKind::kSum;
+    }
+  EXPECT_GE(sums, 20u);
+}
+
+TEST(GenerateSteps, MostSchedulesCompile) {
+  size_t legal = 0, at_once = 0;
+  constexpr size_t kCases = 600;
+  for (uint64_t seed = 1; seed <= kCases; ++seed) {
+    const DrawnCase c = generate_case(seed, {});
+    legal += !c.refusal;
+    at_once += !c.refusal && c.repairs == 0;
+    if (c.refusal) {
+      EXPECT_NE(row_of(c.refusal->code).outcome, Outcome::kInternal) << seed;
+    }
+  }
+  EXPECT_GT(legal, kCases * 95 / 100);
+  EXPECT_GT(at_once, kCases * 40 / 100);
+}
+
+// Rows that nothing produces, with the reason.
+bool is_unreachable(const CoverageRow& row) {
+  static const std::set<std::string> kNever = {
+      "step set_mesh",         // one device
+      "step circular_buffer",  // lowering refuses it
+      "op iota bool",          // inference refuses what has no order
+      "op iota c64",
+      "op iota c128",
+  };
+  return kNever.contains(row.group + " " + row.name);
+}
+
+TEST(Coverage, EveryRowIsProduced) {
+  Coverage coverage;
+  for (uint64_t seed = 1; seed <= 1500; ++seed) coverage.count(generate_case(seed, {}).value);
+  // Programs alone are cheap, so that every op on every dtype turns up.
+  for (uint64_t seed = 1; seed <= 20000; ++seed) {
+    RandomSource random(seed);
+    GeneratedFusion f = generate_fusion(random);
+    Case c;
+    c.module.graphs.push_back(std::move(f.graph));
+    c.module.input_specs.emplace_back();
+    coverage.count(c);
+  }
+  for (const CoverageRow& row : coverage.rows())
+    EXPECT_TRUE(row.count > 0 || is_unreachable(row)) << row.group << ": " << row.name;
+}
+
+}  // namespace
+}  // namespace fusebox::fuzz
