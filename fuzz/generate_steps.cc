@@ -60,9 +60,13 @@ constexpr size_t kLastRepair = 12;
 // As little as lowering the fusion as one kernel takes.
 std::vector<Step> plain_steps(RandomSource& random, const Graph& fusion, const Bindings& sizes) {
   StepMaker maker(random, fusion);
-  maker.concretize(fusion, sizes);
-  maker.spread();
-  maker.keep_global();
+  try {
+    maker.concretize(fusion, sizes);
+    maker.spread();
+    maker.keep_global();
+  } catch (const Error& e) {
+    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+  }
   return std::move(maker.steps);
 }
 

@@ -23,12 +23,47 @@ const MutationRow& row_named(std::string_view name) {
   throw Error(ErrorCode::kUnknownName, "no mutation has this name; see mutation_table.inc", std::string(name));
 }
 
+// An index that is a constant lies inside its axis.
+bool constant_indices_fit(const Graph& g, const Bindings& sizes) {
+  for (const Op& op : g.ops) {
+    if (!demands(op.kind, kIndexed) || op.operands.size() < 2 || !op.operands[1]) continue;
+    const auto index = constant_integer(g, op.operands[1]);
+    const auto shape = evaluate_shape(g, op.operands[0], sizes);
+    if (!index || !shape || shape->empty()) continue;
+    const int64_t axis = op.attrs.integer(AttrKey::kAxis);
+    const int64_t extent = (*shape)[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape->size()) : axis)];
+    if (*index >= extent || *index < -extent) return false;
+  }
+  return true;
+}
+
+// A largest element of none; a pad that cuts what is not there.
+bool takes_from_nothing(const Graph& g, const Bindings& sizes) {
+  for (const Op& op : g.ops) {
+    if (op.kind == OpKind::kPad) {
+      const auto shape = evaluate_shape(g, op.operands[0], sizes);
+      for (size_t i = 2; shape && i < op.operands.size(); ++i) {
+        const auto width = constant_integer(g, op.operands[i]);
+        if (width && (*shape)[shape->size() - 1 - (i - 2) / 2] < -*width) return true;
+      }
+    }
+    if (op.kind != OpKind::kMax && op.kind != OpKind::kMin) continue;
+    const auto shape = evaluate_shape(g, op.operands[0], sizes);
+    for (int64_t axis : op.attrs.ints(AttrKey::kAxes))
+      if (shape && (*shape)[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape->size()) : axis)] == 0)
+        return true;
+  }
+  return false;
+}
+
 // The program and its inputs hold together; what an index reads is kept in range.
 bool settle(Case& c) {
   const Graph& g = c.fusion();
   if (find_error(g)) return false;
   InputSpecs& inputs = c.module.input_specs[0];
-  const auto limits = index_limits(g, sizes_of(g, inputs));
+  const Bindings sizes = sizes_of(g, inputs);
+  if (!constant_indices_fit(g, sizes) || takes_from_nothing(g, sizes)) return false;
+  const auto limits = index_limits(g, sizes);
   for (size_t i = 0; i < limits.size(); ++i) {
     if (!limits[i]) continue;
     InputSpec& spec = inputs.specs[i];

@@ -96,7 +96,20 @@ class Campaign {
     c = std::move(drawn.value);
     if (!drawn.refusal) return true;
     ++s_.refusals[code_text(drawn.refusal->code)];
-    return false;
+    return unscheduled(c);
+  }
+
+  // A fusion for which no schedule was found still has the unfused plan, which refuses nothing.
+  bool unscheduled(Case& c) {
+    c.module.step_lists.clear();
+    ++s_.unscheduled;
+    try {
+      c.compiled = compile(c.fusion(), sizes_of(c.fusion(), c.inputs()), {.defects = options_.defects});
+      return true;
+    } catch (const Error& e) {
+      keep({{"unfused", code_text(e.code), ""}, code_text(e.code) + " " + e.place + ": " + e.what()}, c);
+      return false;
+    }
   }
 
   void keep(Finding finding, const Case& c) {
@@ -151,6 +164,7 @@ std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uin
   ++s.valid;
   if (run.compiled() && run.scheduled().failure && is_launch_refusal(run.scheduled().failure->code)) {
     ++s.launch_refused;
+    ++s.refusals["at launch " + code_text(run.scheduled().failure->code)];
     --s.valid;
   }
   return std::move(run.findings);

@@ -32,6 +32,7 @@ struct Statistics {
   uint64_t cases = 0, valid = 0, launch_refused = 0;
   uint64_t op_attempts = 0, ops = 0;
   uint64_t drawn_legal = 0;  // schedules that compiled as they were drawn
+  uint64_t unscheduled = 0;  // cases that run unfused, as no schedule was found
   uint64_t mutated = 0, mutated_valid = 0;
   int64_t compared = 0, ambiguous = 0, unconstrained = 0;  // elements
   double seconds = 0;
@@ -54,7 +55,7 @@ struct RunnerOptions {
   size_t stop_after = 0;             // findings; 0: never
   Defects defects = {};
   CaseOptions cases = {};
-  int64_t step_limit = int64_t{1} << 26;
+  int64_t step_limit = int64_t{1} << 22;  // thread-instructions of a launch; what runs longer is refused
   // After each case, with what there is so far; may be empty.
   std::function<void(const Statistics&)> progress = {};
 };
