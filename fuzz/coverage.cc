@@ -11,10 +11,12 @@ namespace {
 enum Group : size_t { kOps, kTransforms, kParallels, kSteps, kExtents, kRanks, kLayouts, kValues };
 constexpr size_t kNoRow = ~size_t{0};
 
-constexpr const char* kExtentClasses[] = {"0", "1", "2", "prime", "power of two", "power of two - 1", "power of two + 1", "other"};
+constexpr const char* kExtentClasses[] = {
+    "0", "1", "2", "prime", "power of two", "power of two - 1", "power of two + 1", "other"};
 constexpr const char* kLayoutClasses[] = {"contiguous", "permuted", "gaps", "stride 0", "offset"};
 constexpr const char* kValueClasses[] = {"normal", "uniform", "integers", "boundary"};
-constexpr InputGenerator kValueGenerators[] = {InputGenerator::kNormal, InputGenerator::kUniform, InputGenerator::kIntegers, InputGenerator::kBoundary};
+constexpr InputGenerator kValueGenerators[] = {InputGenerator::kNormal, InputGenerator::kUniform,
+                                               InputGenerator::kIntegers, InputGenerator::kBoundary};
 
 bool is_prime(int64_t n) {
   for (int64_t d = 2; d * d <= n; ++d)
@@ -32,9 +34,9 @@ size_t extent_class(int64_t n) {
 }
 
 // What a schedule of one device can have.
-constexpr ParallelType kScheduleTypes[] = {ParallelType::kSerial, ParallelType::kGridX,  ParallelType::kGridY,
-                                           ParallelType::kGridZ,  ParallelType::kBlockX, ParallelType::kBlockY,
-                                           ParallelType::kBlockZ, ParallelType::kVectorize, ParallelType::kUnroll,
+constexpr ParallelType kScheduleTypes[] = {ParallelType::kSerial,  ParallelType::kGridX,     ParallelType::kGridY,
+                                           ParallelType::kGridZ,   ParallelType::kBlockX,    ParallelType::kBlockY,
+                                           ParallelType::kBlockZ,  ParallelType::kVectorize, ParallelType::kUnroll,
                                            ParallelType::kUnswitch};
 
 }  // namespace
@@ -118,8 +120,8 @@ void Coverage::count_schedule(const Compiled& c) {
     for (const Transform& t : g.transforms)
       for (DomainId d : t.inputs)
         if (g[d].def)
-          add(kTransforms, static_cast<size_t>(g[g[d].def].kind) * enum_texts<TransformKind>().size() +
-                               static_cast<size_t>(t.kind));
+          add(kTransforms,
+              static_cast<size_t>(g[g[d].def].kind) * enum_texts<TransformKind>().size() + static_cast<size_t>(t.kind));
     for (const Tensor& t : g.tensors)
       for (DomainId d : loop_of(t))
         for (size_t i = 0; i < std::size(kScheduleTypes); ++i)
@@ -130,7 +132,8 @@ void Coverage::count_schedule(const Compiled& c) {
 std::vector<CoverageRow> Coverage::rows() const { return rows_; }
 
 size_t Coverage::covered() const {
-  return static_cast<size_t>(std::count_if(rows_.begin(), rows_.end(), [](const CoverageRow& r) { return r.count > 0; }));
+  return static_cast<size_t>(
+      std::count_if(rows_.begin(), rows_.end(), [](const CoverageRow& r) { return r.count > 0; }));
 }
 
 }  // namespace fusebox::fuzz

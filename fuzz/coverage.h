@@ -39,8 +39,8 @@ class Coverage {
   void add(size_t group, size_t offset);
 
   std::vector<CoverageRow> rows_;
-  std::vector<size_t> groups_;     // where each group begins
-  std::vector<size_t> op_dtype_;   // op × dtype → row, or none
+  std::vector<size_t> groups_;    // where each group begins
+  std::vector<size_t> op_dtype_;  // op × dtype → row, or none
 };
 
 }  // namespace fusebox::fuzz

@@ -73,8 +73,9 @@ GeneratedFusion FusionMaker::run() {
 }
 
 FusionMaker::Mark FusionMaker::mark() const {
-  return {g_.values.size(), g_.tensors.size(),           g_.domains.size(), g_.transforms.size(),
-          g_.ops.size(),    g_[Graph::body()].ops.size(), made_.size(),      symbols_.size()};
+  return {g_.values.size(),     g_.tensors.size(), g_.domains.size(),
+          g_.transforms.size(), g_.ops.size(),     g_[Graph::body()].ops.size(),
+          made_.size(),         symbols_.size()};
 }
 
 void FusionMaker::take_back(const Mark& m) {
@@ -139,7 +140,8 @@ FusionMaker::Extents FusionMaker::draw_extents() {
     e = random_.pick(kBoundaryExtents);
     // No more than what is left, and rarely nothing.
     if (e == 0 && !random_.one_in(3)) e = 1;
-    if (e > room || (extents.size() > 3 && e > 5)) e = std::min<int64_t>(room, 1 + static_cast<int64_t>(random_.below(4)));
+    if (e > room || (extents.size() > 3 && e > 5))
+      e = std::min<int64_t>(room, 1 + static_cast<int64_t>(random_.below(4)));
     room /= std::max<int64_t>(e, 1);
   }
   random_.shuffle(extents);
@@ -170,7 +172,8 @@ ValueId FusionMaker::new_input(Dtype dtype, const Extents& extents, const std::v
   if (options_.layouts && random_.one_in(4))
     for (size_t i = 0; i < extents.size(); ++i)
       input_options.contiguity.push_back(random_.one_in(2) ? Contiguity::kFalse : Contiguity::kTrue);
-  if (options_.layouts && extents.size() > 1 && random_.one_in(6)) input_options.allocation_order = permutation(extents.size());
+  if (options_.layouts && extents.size() > 1 && random_.one_in(6))
+    input_options.allocation_order = permutation(extents.size());
   const ValueId v = input(g_, "", dtype, shape, input_options);
   made_.push_back(v);
   return v;

@@ -142,7 +142,8 @@ std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
   while (operands.size() < count) operands.push_back(partner(kind, x));
   if (kind == OpKind::kWhere) operands = {condition(x), operands[0], operands[1]};
   // x on either side.
-  else if (count == 2 && random_.one_in(3)) std::swap(operands[0], operands[1]);
+  else if (count == 2 && random_.one_in(3))
+    std::swap(operands[0], operands[1]);
   return {pointwise(g_, kind, operands)};
 }
 
@@ -226,7 +227,8 @@ ValueId FusionMaker::stretched(ValueId x) {
   const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
   Shape to;
   for (DomainId d : axes)
-    to.push_back(g_[d].iter_type == IterType::kBroadcast && !g_[d].expanded ? Scalar(random_.between(1, 5)) : Scalar(-1));
+    to.push_back(g_[d].iter_type == IterType::kBroadcast && !g_[d].expanded ? Scalar(random_.between(1, 5))
+                                                                            : Scalar(-1));
   if (random_.one_in(2)) to.insert(to.begin(), Scalar(random_.between(1, 4)));
   return expand(g_, x, to);
 }

@@ -55,7 +55,8 @@ bool draw_for_fusion(RandomSource& random, MutationKind kind, const Case& from, 
   const auto other_kind = [&](const FormatRow* format, bool rewritten) -> std::optional<OpKind> {
     std::vector<OpKind> kinds;
     for (const OpRow& row : op_rows())
-      if (row.format == format && (!rewritten || row.kind != op.kind) && is_exchangeable(row.kind)) kinds.push_back(row.kind);
+      if (row.format == format && (!rewritten || row.kind != op.kind) && is_exchangeable(row.kind))
+        kinds.push_back(row.kind);
     return kinds.empty() ? std::nullopt : std::optional(random.pick(kinds));
   };
   switch (kind) {
@@ -73,7 +74,8 @@ bool draw_for_fusion(RandomSource& random, MutationKind kind, const Case& from, 
       for (OpId before : g[Graph::body()].ops) {
         if (before == id) break;
         for (ValueId v : g[before].results)
-          if (g.is_tensor(v) && v != op.operands[at] && rank_of(g, v) == rank_of(g, op.operands[at])) fitting.push_back(v);
+          if (g.is_tensor(v) && v != op.operands[at] && rank_of(g, v) == rank_of(g, op.operands[at]))
+            fitting.push_back(v);
       }
       if (fitting.empty()) return false;
       p = {name, std::to_string(at), g[random.pick(fitting)].name};
@@ -106,7 +108,8 @@ bool apply_to_fusion(Case& c, MutationKind kind, const Parameters& p) {
   switch (kind) {
     case MutationKind::kReplaceOp: {
       const OpKind other = op_named(p[1]);
-      if (!is_exchangeable(other) || !is_exchangeable(g[*id].kind) || row_of(other).format != row_of(g[*id].kind).format)
+      if (!is_exchangeable(other) || !is_exchangeable(g[*id].kind) ||
+          row_of(other).format != row_of(g[*id].kind).format)
         return false;
       g[*id].kind = other;
       g[*id].attrs = {};

@@ -33,8 +33,8 @@ int64_t perturbed(RandomSource& random, const Graph& g, const Step& step, int64_
 // Another tensor or domain of the graph, another number, another parallel type or memory.
 bool replace_part(RandomSource& random, const Graph& g, Step& step) {
   if (step.attrs.has(AttrKey::kParallel) && random.one_in(2)) {
-    constexpr ParallelType kTypes[] = {ParallelType::kSerial, ParallelType::kBlockX, ParallelType::kBlockY,
-                                       ParallelType::kGridX,  ParallelType::kGridY,  ParallelType::kVectorize,
+    constexpr ParallelType kTypes[] = {ParallelType::kSerial, ParallelType::kBlockX,  ParallelType::kBlockY,
+                                       ParallelType::kGridX,  ParallelType::kGridY,   ParallelType::kVectorize,
                                        ParallelType::kUnroll, ParallelType::kUnswitch};
     step.attrs.set_enum(AttrKey::kParallel, random.pick(kTypes));
     return true;

@@ -38,7 +38,8 @@ std::vector<size_t> parse_oracles(std::string_view joined) {
   while (!joined.empty()) {
     const size_t comma = joined.find(',');
     const std::string_view word = joined.substr(0, comma);
-    const auto it = std::find_if(std::begin(kRows), std::end(kRows), [&](const OracleRow& r) { return r.text == word; });
+    const auto it =
+        std::find_if(std::begin(kRows), std::end(kRows), [&](const OracleRow& r) { return r.text == word; });
     if (it == std::end(kRows)) {
       std::string known;
       for (const OracleRow& r : kRows) known += (known.empty() ? "" : ", ") + std::string(r.text);

@@ -141,12 +141,15 @@ void replay_digests(OracleRun& run) {
   try {
     RunOptions options{.executor = Executor::kHost, .defects = run.options().defects, .keep_sources = false};
     const Run recorded = run_program(run.subject().module, run.arguments(), options);
-    if (recorded.failure) return run.report("replay", code_text(recorded.failure->code), recorded.failure->place, recorded.failure->message);
+    if (recorded.failure)
+      return run.report("replay", code_text(recorded.failure->code), recorded.failure->place,
+                        recorded.failure->message);
     const auto specs = recorded_inputs(run.fusion(), &run.subject().inputs(), {}, run.arguments());
     const std::string bytes = encode(make_bundle(recorded, run.subject().module, specs, run.arguments()));
     const Replay again = replay(decode_bundle(bytes_of(bytes)), {});
     for (const StageVerdict& v : again.stages)
-      if (v.verdict == Verdict::kDifferent) return run.report("replay", v.stage, "", "stage " + v.stage + " differs: " + v.difference);
+      if (v.verdict == Verdict::kDifferent)
+        return run.report("replay", v.stage, "", "stage " + v.stage + " differs: " + v.difference);
   } catch (const Error& e) {
     run.report("replay", e);
   }

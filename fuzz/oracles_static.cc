@@ -12,7 +12,9 @@ namespace {
 
 // One thing of a graph set to something else: an operand, a dtype, an extent, an attribute, a list, the order of ops.
 void break_somewhere(RandomSource& random, Graph& g) {
-  const auto any_value = [&] { return random.one_in(4) ? ValueId(g.values.size() + random.below(3)) : ValueId(random.below(g.values.size())); };
+  const auto any_value = [&] {
+    return random.one_in(4) ? ValueId(g.values.size() + random.below(3)) : ValueId(random.below(g.values.size()));
+  };
   Op& op = g.ops[random.below(g.ops.size())];
   switch (random.below(9)) {
     case 0:
@@ -63,7 +65,8 @@ void text_round_trip(OracleRun& run) {
     for (size_t i = 0; c && i < c->kernels.size(); ++i)
       for (const Graph* g : {&c->kernels[i], &c->scheduled[i]})
         if (!g->ops.empty() && !(parse_graph(print(*g)) == *g))
-          run.report("text", "differs", std::string(text(g->level)), "a graph of level " + std::string(text(g->level)) + " that was parsed is another one");
+          run.report("text", "differs", std::string(text(g->level)),
+                     "a graph of level " + std::string(text(g->level)) + " that was parsed is another one");
   } catch (const Error& e) {
     run.report("text", code_text(e.code), "", code_text(e.code) + " " + e.place + ": " + e.what());
   }

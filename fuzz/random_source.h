@@ -33,7 +33,9 @@ class RandomSource {
     if (!finite_) return static_cast<size_t>(expand() % count);
     return static_cast<size_t>(take(count <= 256 ? 1 : count <= 65536 ? 2 : 8) % count);
   }
-  int64_t between(int64_t low, int64_t high) { return low + static_cast<int64_t>(below(static_cast<size_t>(high - low) + 1)); }
+  int64_t between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(below(static_cast<size_t>(high - low) + 1));
+  }
   bool one_in(size_t count) { return below(count) + 1 == count; }
 
   template <class T>
@@ -84,7 +86,7 @@ class RandomSource {
 };
 
 // Extents that find bugs: 0, 1, primes, and powers of two and their neighbours.
-inline constexpr int64_t kBoundaryExtents[] = {1,  2,  3,  4,  5,  7,  8,  9,  13, 15,  16,  17,
-                                               31, 32, 33, 0,  63, 64, 65, 97, 127, 128, 129};
+inline constexpr int64_t kBoundaryExtents[] = {1,  2,  3,  4, 5,  7,  8,  9,  13,  15,  16, 17,
+                                               31, 32, 33, 0, 63, 64, 65, 97, 127, 128, 129};
 
 }  // namespace fusebox::fuzz

@@ -49,9 +49,7 @@ class Campaign {
   }
 
  private:
-  double elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+  double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
   void one() {
     const uint64_t number = s_.cases++;
@@ -173,7 +171,8 @@ std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uin
 Bundle finding_bundle(const Case& c, const Finding& finding, const Defects& defects) {
   std::vector<Argument> arguments;
   for (const InputSpec& spec : c.inputs().specs) arguments.push_back(make_argument(spec, 1));
-  const Run run = run_program(c.module, arguments, {.executor = Executor::kHost, .defects = defects, .keep_sources = false});
+  const Run run =
+      run_program(c.module, arguments, {.executor = Executor::kHost, .defects = defects, .keep_sources = false});
   Bundle b = make_bundle(run, c.module, recorded_inputs(c.fusion(), &c.inputs(), {}, arguments), arguments);
   b.options.push_back({"finding", text(finding.signature)});
   b.options.push_back({"message", finding.message.substr(0, 4096)});
@@ -183,8 +182,8 @@ Bundle finding_bundle(const Case& c, const Finding& finding, const Defects& defe
 
 std::string progress_line(const Statistics& s) {
   char line[256];
-  std::snprintf(line, sizeof line, "%.1f s, %llu cases, %.0f/s, %.1f %% valid, coverage %zu/%zu, %zu findings", s.seconds,
-                static_cast<unsigned long long>(s.cases), s.cases_per_second(), 100 * s.valid_rate(),
+  std::snprintf(line, sizeof line, "%.1f s, %llu cases, %.0f/s, %.1f %% valid, coverage %zu/%zu, %zu findings",
+                s.seconds, static_cast<unsigned long long>(s.cases), s.cases_per_second(), 100 * s.valid_rate(),
                 s.coverage.covered(), s.coverage.row_count(), s.findings.size());
   return line;
 }

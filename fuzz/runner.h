@@ -21,7 +21,7 @@ namespace fusebox::fuzz {
 
 struct KeptFinding {
   Finding finding;
-  Case subject;       // the first that showed it
+  Case subject;  // the first that showed it
   uint64_t count = 0;
   double seconds = 0;  // to the first
   uint64_t cases = 0;  // to the first
@@ -47,8 +47,8 @@ struct Statistics {
 
 struct RunnerOptions {
   uint64_t seed = 1;
-  uint64_t runs = 0;   // 0: as many as the time allows
-  double seconds = 0;  // 0: no limit; both 0: 1000 cases
+  uint64_t runs = 0;                 // 0: as many as the time allows
+  double seconds = 0;                // 0: no limit; both 0: 1000 cases
   std::vector<size_t> oracles = {};  // rows; empty: all, each as often as its row says
   std::string out = {};              // a folder for a bundle of each finding; empty: none is written
   uint32_t mutate_one_in = 2;        // cases that are mutated from earlier ones; 0: none

@@ -24,6 +24,7 @@ void expect_coded(F&& f) {
 
 // A case of these bytes through these oracles; aborts at the first finding, with the program. Bytes of which nothing
 // valid is made are passed over.
-void judge_bytes(const uint8_t* data, size_t size, const CaseOptions& options, std::string_view oracles, bool scheduled);
+void judge_bytes(const uint8_t* data, size_t size, const CaseOptions& options, std::string_view oracles,
+                 bool scheduled);
 
 }  // namespace fusebox::fuzz

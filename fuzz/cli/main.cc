@@ -38,8 +38,8 @@ void print_findings(const Statistics& s) {
 double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
 void print_statistics(const Statistics& s) {
-  std::printf("ops: %.1f a case, %.1f %% of the draws taken\n", percent(double(s.ops), 100 * double(s.cases - s.mutated)),
-              percent(double(s.ops), double(s.op_attempts)));
+  std::printf("ops: %.1f a case, %.1f %% of the draws taken\n",
+              percent(double(s.ops), 100 * double(s.cases - s.mutated)), percent(double(s.ops), double(s.op_attempts)));
   std::printf("schedules: %.1f %% of the drawn ones compile as they are\n",
               percent(double(s.drawn_legal), double(s.cases - s.mutated)));
   std::printf("mutations: %llu cases, %.1f %% valid\n", static_cast<unsigned long long>(s.mutated),

@@ -1,8 +1,9 @@
 // fuzz_decode: any bytes are a module, a bundle, or a coded error; what decodes encodes to what decodes to the same.
+#include "serde/decode.h"
+
 #include <cstdlib>
 
 #include "fuzz/target.h"
-#include "serde/decode.h"
 #include "serde/encode.h"
 
 using namespace fusebox;

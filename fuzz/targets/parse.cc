@@ -1,8 +1,9 @@
 // fuzz_parse: any text is a module or a coded error; what parses and verifies prints to what parses to the same.
+#include "ir/parse.h"
+
 #include <cstdlib>
 
 #include "fuzz/target.h"
-#include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 

@@ -78,8 +78,7 @@ bool is_unreachable(const CoverageRow& row) {
       "step set_mesh",         // one device
       "step circular_buffer",  // lowering refuses it
       "op iota bool",          // inference refuses what has no order
-      "op iota c64",
-      "op iota c128",
+      "op iota c64",          "op iota c128",
   };
   return kNever.contains(row.group + " " + row.name);
 }

@@ -36,7 +36,8 @@ TEST(Mutate, WhatComesBackIsValidAndItsLineageGivesItAgain) {
 TEST(Mutate, ARecordThatDoesNotFitGivesNothing) {
   const Case from = generate_case(3, {}).value;
   for (const MutationRow& row : mutation_rows())
-    for (const std::vector<std::string>& p : {std::vector<std::string>{}, {"999999"}, {"-1", "x"}, {"nothing", "add", "%"}})
+    for (const std::vector<std::string>& p :
+         {std::vector<std::string>{}, {"999999"}, {"-1", "x"}, {"nothing", "add", "%"}})
       EXPECT_FALSE(apply_mutation(from, {std::string(row.text), p})) << row.text;
   EXPECT_THROW(apply_mutation(from, {"paint", {}}), Error);
 }
