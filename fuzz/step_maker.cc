@@ -260,6 +260,28 @@ void StepMaker::split(const std::string& name, DomainId d) {
   take(std::move(step));
 }
 
+// Of any two loops; or of parts of two that are equally long, as one that permutes its domains wants them.
+void StepMaker::swizzle(const std::string& name) {
+  auto loop = loop_of(tensor(name));
+  if (loop.size() < 2) return;
+  random_.shuffle(loop);
+  StepOperand first = StepOperand::domain_of(name, g_[loop[0]].name);
+  StepOperand second = StepOperand::domain_of(name, g_[loop[1]].name);
+  if (random_.one_in(2)) {
+    const StepOperand by = StepOperand::number(int64_t{2} << random_.below(3));
+    const std::string names[] = {g_[loop[0]].name, g_[loop[1]].name};
+    StepOperand* parts[] = {&first, &second};
+    for (size_t i = 0; i < 2; ++i) {
+      const std::string inner = fresh();
+      if (!take({StepKind::kSplit, {StepOperand::domain_of(name, names[i]), by}, {fresh(), inner}, {}})) return;
+      *parts[i] = StepOperand::domain_of(name, inner);
+    }
+  }
+  Step step{StepKind::kSwizzle, {first, second}, {fresh(), fresh()}, {}};
+  step.attrs.set_enum(AttrKey::kSwizzle, random_.pick<SwizzleType>());
+  take(std::move(step));
+}
+
 void StepMaker::transform(const std::string& name, size_t count) {
   for (; count > 0; --count) {
     auto loop = loop_of(tensor(name));
@@ -278,10 +300,8 @@ void StepMaker::transform(const std::string& name, size_t count) {
       Step step{StepKind::kReorder, {StepOperand::of(name)}, {}, {}};
       for (DomainId d : loop) step.operands.push_back(StepOperand::domain_of(name, g_[d].name));
       take(std::move(step));
-    } else if (random_.one_in(2)) {
-      Step step{StepKind::kSwizzle, {any_domain(name), any_domain(name)}, {fresh(), fresh()}, {}};
-      step.attrs.set_enum(AttrKey::kSwizzle, random_.pick<SwizzleType>());
-      take(std::move(step));
+    } else if (way == 10) {
+      swizzle(name);
     } else if (random_.one_in(2)) {
       const auto by = [&] { return StepOperand::number(random_.between(-1, 2)); };
       take({StepKind::kResize, {any_domain(name), by(), by()}, {fresh()}, {}});

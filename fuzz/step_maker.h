@@ -49,6 +49,7 @@ class StepMaker {
   void memory(const std::string& name);
   void transform(const std::string& name, size_t count);
   void split(const std::string& name, DomainId d);
+  void swizzle(const std::string& name);
   void rfactor(const std::string& name);
   bool vectors(const std::string& name);
   void vectorize();

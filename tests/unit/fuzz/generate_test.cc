@@ -85,7 +85,7 @@ bool is_unreachable(const CoverageRow& row) {
 
 TEST(Coverage, EveryRowIsProduced) {
   Coverage coverage;
-  for (uint64_t seed = 1; seed <= 1500; ++seed) coverage.count(generate_case(seed, {}).value);
+  for (uint64_t seed = 1; seed <= 3000; ++seed) coverage.count(generate_case(seed, {}).value);
   // Programs alone are cheap, so that every op on every dtype turns up.
   for (uint64_t seed = 1; seed <= 20000; ++seed) {
     RandomSource random(seed);
