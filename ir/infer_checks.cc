@@ -71,11 +71,12 @@ void check_output(const OpView& c) {
   bool fits = from.size() == to.size();
   for (size_t i = 0; fits && i < from.size(); ++i) {
     const auto a = evaluate_size(g, from[i]), b = evaluate_size(g, to[i]);
-    // An expanded input has one element for many.
-    fits = (!a || !b || *a == *b) && !g[to[i]].expanded;
+    // What is expanded has one element for many: an input cannot be stored to, an output does not fill an input.
+    fits = (!a || !b || *a == *b) && !g[to[i]].expanded && !g[from[i]].expanded;
   }
   if (!fits)
-    fail(g, ErrorCode::kBadAlias, "an output can overwrite only an input of its own shape, not expanded", alias);
+    fail(g, ErrorCode::kBadAlias, "an output can overwrite only an input of its own shape, neither of them expanded",
+         alias);
 }
 
 }  // namespace fusebox

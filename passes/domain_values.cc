@@ -52,6 +52,10 @@ Form DomainValues::extent(DomainId d) {
   return result;
 }
 
+Form DomainValues::size(DomainId d) {
+  return g_[d].expanded ? algebra_.symbol_of(symbols_.of(g_[d].expanded)) : extent(d);
+}
+
 const DomainValues::Known* DomainValues::find(DomainId d) const {
   for (const Known& k : values_)
     if (k.domain == d) return &k;

@@ -38,6 +38,8 @@ class DomainValues {
 
   // The extent in this nest: a promoted broadcast has that of the domain that concretizes it, any other broadcast 1.
   Form extent(DomainId d);
+  // What a shape shows: the expanded extent of a broadcast, else the extent.
+  Form size(DomainId d);
   void set(DomainId d, Form value);
   bool known(DomainId d) const;
   // The value; the constant 0 for a broadcast domain that nothing gave a value.
@@ -77,8 +79,8 @@ class DomainValues {
   TensorId tensor_;
   std::vector<Known> values_;
   std::vector<std::pair<DomainId, Form>> extents_;
-  std::vector<std::pair<DomainId, TransformId>> climbed_;    // split inputs and resize inputs reached from their outputs
-  std::vector<DomainId> descended_;  // resize outputs reached from their inputs
+  std::vector<std::pair<DomainId, TransformId>> climbed_;  // split inputs and resize inputs reached from their outputs
+  std::vector<DomainId> descended_;                        // resize outputs reached from their inputs
 };
 
 }  // namespace fusebox

@@ -111,7 +111,7 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
     // The thread's own index: the form of a loop of one iteration is 0 whatever the launch.
     const ParallelType p = tree.nodes[s.path[i]].parallel;
     const auto extent = algebra.constant_value(view.own.extent(loop[i]));
-    if (!exact_launch[p] && !(extent && extent == largest_launch[p]))
+    if (!exact_launch[p] && !(extent && *extent > 0 && extent == largest_launch[p]))
       result.push_back({OpKind::kLt, Form{}, view.own.extent(loop[i]), p, CheckKind::kLoopExtent, loop[i],
                         CheckReason::kLaunchLarger});
   }

@@ -154,7 +154,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       for (size_t k = op.operands.size(); k-- > 0;) {
         const Form at = algebra.sub(view.own.value(root[axis]), view.cat_offset(k));
         DomainValues values(g, plan, view.symbols, algebra, g[op.operands[k]].tensor);
-        const Form extent = values.extent(logical_without_reductions(g, g.tensor_of(op.operands[k]))[axis]);
+        const Form extent = values.size(logical_without_reductions(g, g.tensor_of(op.operands[k]))[axis]);
         const ValueId position = emit_form(view, at);
         ValueId inside = kernel.compare(OpKind::kLt, position, emit_form(view, extent));
         if (!algebra.prove_nonneg(at))
@@ -169,7 +169,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       const ValueId index = as_index(scalar(op.operands[1]));
       DomainValues values(g, plan, view.symbols, algebra, g[op.operands[0]].tensor);
       const ValueId extent =
-          emit_form(view, values.extent(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));
+          emit_form(view, values.size(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));
       const ValueId from_end = kernel.add(index, extent);
       const ValueId negative = kernel.compare(OpKind::kLt, index, kernel.index(0));
       return read_at(kernel.op(OpKind::kWhere, {negative, from_end, index}, Dtype::kIndex));

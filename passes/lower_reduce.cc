@@ -44,11 +44,17 @@ OpKind combine_op(OpKind kind) {
 // infinity to begin a minimum with either.
 Dtype accumulator_dtype(Dtype d) { return compute_dtype(data_dtype(d)); }
 
-ConstantBits neutral_element(OpKind kind, Dtype d) {
+// Of the accumulator's dtype `d`. `declared`: of the result, which float8 e4m3 rounds to NaN what is infinite: a part
+// of a reduction that no element falls to gives its largest number instead.
+ConstantBits neutral_element(OpKind kind, Dtype d, Dtype declared) {
   if (kind == OpKind::kProd) return constant_bits(d, 1.0);
   if (kind == OpKind::kSum || kind == OpKind::kWelford) return constant_bits(d, 0.0);
   const bool max = kind == OpKind::kMax;
-  if (is_floating(d)) return constant_bits(d, max ? -INFINITY : INFINITY);
+  if (is_floating(d)) {
+    constexpr double kLargestE4m3 = 448;
+    const double most = declared == Dtype::kFloat8E4m3 ? kLargestE4m3 : INFINITY;
+    return constant_bits(d, max ? -most : most);
+  }
   if (is_boolean(d)) return {max ? 0u : 1u, 0};
   const int width = bits(d);
   if (!is_signed(d)) return {max ? 0u : (width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1), 0};
@@ -85,7 +91,8 @@ void Lowering::emit_reduction(OpView& view) {
   switch (s.kind) {
     case StatementKind::kInit: {
       for (size_t i = 0; i < op.results.size(); ++i)
-        kernel.store(accumulator[i], at(), kernel.constant(dtype_of(i), neutral_element(op.kind, dtype_of(i))));
+        kernel.store(accumulator[i], at(),
+                     kernel.constant(dtype_of(i), neutral_element(op.kind, dtype_of(i), g[op.results[i]].dtype)));
       return;
     }
     case StatementKind::kMain: {
@@ -157,10 +164,10 @@ std::vector<ValueId> Lowering::emit_collective(const Op& op, const std::vector<V
                                                const std::vector<int64_t>& threads, bool grid) {
   std::vector<ValueId> operands = values;
   std::vector<Dtype> dtypes;
-  for (ValueId v : values) {
-    const Dtype d = kernel.graph()[v].dtype;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Dtype d = kernel.graph()[values[i]].dtype;
     dtypes.push_back(d);
-    operands.push_back(kernel.constant(d, neutral_element(op.kind, d)));
+    operands.push_back(kernel.constant(d, neutral_element(op.kind, d, g[op.results[i]].dtype)));
   }
   for (size_t i = 0; i < values.size(); ++i)
     operands.push_back(grid ? grid_workspace(dtypes[i]) : block_workspace(dtypes[i], static_cast<int>(i)));

@@ -64,7 +64,7 @@ Form OpView::cat_offset(size_t operand) {
   for (size_t k = 0; k < operand; ++k) {
     const Tensor& p = g.tensor_of(op.operands[k]);
     DomainValues values(g, l_.plan, symbols, algebra, g[op.operands[k]].tensor);
-    offset = algebra.add(offset, values.extent(logical_without_reductions(g, p)[axis]));
+    offset = algebra.add(offset, values.size(logical_without_reductions(g, p)[axis]));
   }
   return offset;
 }

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "ir/domain.h"
 #include "ir/error.h"
 #include "ir/scalar.h"
 #include "passes/segment.h"
@@ -96,7 +97,27 @@ class Extractor {
     }
     const bool is_input = from_[from_[v].def].kind == OpKind::kInput;
     if (is_input) t.contiguity = old.contiguity;
+    for (const OutputRef& out : outputs(from_))
+      if (out.value == v && out.alias && out.alias != v) take_layout(t, out.alias);
     append(to_, Graph::body(), Op{OpKind::kInput, {}, {made}, {}, {}});
+  }
+
+  // What is stored over an input lies as that input does.
+  void take_layout(Tensor& t, ValueId input) {
+    const Tensor& from = from_.tensor_of(input);
+    const auto axes = logical_without_reductions(from_, from);
+    const auto contiguity = contiguity_of(from_, from);
+    const auto order = allocation_of(from_, from);
+    t.allocation.clear();
+    t.contiguity.clear();
+    for (size_t i = 0; i < order.size(); ++i) {
+      const DomainId d = t.logical.at(position_in(axes, order[i]));
+      const bool is_broadcast = to_[d].iter_type == IterType::kBroadcast;
+      t.allocation.push_back(d);
+      t.contiguity.push_back(is_broadcast                         ? Contiguity::kNone
+                             : contiguity[i] == Contiguity::kTrue ? Contiguity::kTrue
+                                                                  : Contiguity::kFalse);
+    }
   }
 
   // A derived domain's extent is a scalar of a copy of the fusion, made there once.
