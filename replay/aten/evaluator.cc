@@ -149,6 +149,7 @@ Evaluated Evaluator::give(ValueId v, const Carried& c) const {
       break;
     }
   e.reference = shared(value, as);
+  if (!c.exact()) check_internal(c.bound.scalar_type() == at::kDouble, "a bound is no double");
   if (!c.exact())
     e.bound = shared(c.bound.sizes() == value.sizes() ? c.bound : c.bound.expand(value.sizes()), Dtype::kDouble);
   return e;

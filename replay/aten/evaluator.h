@@ -101,6 +101,8 @@ Carried viewed(const Carried& c, F&& f) {
 
 // A zero that stands for the bound of what is exact.
 const at::Tensor& no_bound();
+// The bound of elements of which those here may be anything, and the others are exact.
+at::Tensor free_where(const at::Tensor& condition);
 // Runs a loop over tensors, outputs first; all of one broadcast shape. An output's contents may be read.
 void run_loop(std::span<const at::Tensor> outputs, std::span<const at::Tensor> inputs,
               const std::function<void(const Row&)>& f);

@@ -232,6 +232,12 @@ const at::Tensor& no_bound() {
   return zero;
 }
 
+at::Tensor free_where(const at::Tensor& condition) {
+  // Of two numbers ATen makes a tensor of floats; bounds are read as doubles.
+  static const at::Tensor infinity = at::scalar_tensor(kInfinity, at::kDouble);
+  return at::where(condition, infinity, no_bound());
+}
+
 void run_loop(std::span<const at::Tensor> outputs, std::span<const at::Tensor> inputs,
               const std::function<void(const Row&)>& f) {
   at::TensorIteratorConfig config;

@@ -109,7 +109,7 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
   } else if (adds || picks) {
     r.bound = adds ? at::sum(x.bound, axes) : at::amax(x.bound, axes);
   } else {
-    r.bound = at::where(at::amax(x.bound, axes) > 0, kInfinity, 0.0);
+    r.bound = free_where(at::amax(x.bound, axes) > 0);
   }
   return r;
 }

@@ -126,7 +126,7 @@ Carried Evaluator::indexed(const Op& op) {
   check_indices(index.value, extent, op.kind == OpKind::kSelect, op.operands[1]);
   // An index that hangs on a real number near a jump leaves what it reads free.
   at::Tensor loose;
-  if (!index.exact()) loose = at::where(index.bound > 0, kInfinity, 0.0);
+  if (!index.exact()) loose = free_where(index.bound > 0);
   Carried r;
   switch (op.kind) {
     case OpKind::kSelect: {
