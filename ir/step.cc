@@ -90,6 +90,27 @@ void run(StepContext& c) {
   }
 }
 
+// Takes out the transforms that a step emptied (prune, domain_edit.h): a graph holds only transforms of something, and
+// ids of transforms are not kept across steps. Emptied domains stay, so that ids of domains are.
+void drop_empty_transforms(Graph& g) {
+  std::vector<TransformId> moved(g.transforms.size());
+  std::vector<Transform> kept;
+  for (size_t i = 0; i < g.transforms.size(); ++i) {
+    if (g.transforms[i].inputs.empty()) continue;
+    moved[i] = TransformId(kept.size());
+    kept.push_back(std::move(g.transforms[i]));
+  }
+  const bool any = kept.size() < g.transforms.size();
+  g.transforms = std::move(kept);
+  if (!any) return;
+  for (IterDomain& d : g.domains)
+    if (d.def) d.def = moved[d.def.index];
+  for (Tensor& t : g.tensors) {
+    for (TransformId& id : t.transforms) id = moved[id.index];
+    std::erase(t.transforms, TransformId());
+  }
+}
+
 }  // namespace
 
 std::optional<StepRefusal> inapplicable(const Graph& g, const Step& step) {
@@ -105,6 +126,7 @@ std::optional<StepRefusal> inapplicable(const Graph& g, const Step& step) {
 void apply(Graph& g, const Step& step) {
   StepContext c{g, step, &g};
   run(c);
+  drop_empty_transforms(g);
 }
 
 void apply(Graph& g, std::span<const Step> steps) {

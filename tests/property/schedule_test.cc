@@ -1,5 +1,6 @@
 // Schedule law: whatever steps a schedule is made of, if `legal` accepts it, it lowers, runs on the host executor
-// without a finding, and gives the bits of the unfused plan. What `legal` refuses has a code.
+// without a finding, and gives the bits of the unfused plan; what steps and lowering leave can be written to bytes and
+// read again. What `legal` refuses has a code.
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
@@ -10,6 +11,8 @@
 #include "replay/host_program.h"
 #include "replay/input.h"
 #include "replay/run.h"
+#include "serde/decode.h"
+#include "serde/encode.h"
 #include "tests/support/schedule_cases.h"
 
 namespace fusebox {
@@ -31,6 +34,18 @@ std::string print_kernels(const Compiled& c) {
   std::string text;
   for (const Graph& kernel : c.kernels) text += print(kernel);
   return text;
+}
+
+// The graphs of a stage, as a bundle holds them.
+void expect_recordable(const std::vector<Graph>& graphs, const char* stage) {
+  Module m;
+  for (const Graph& g : graphs)
+    if (!g.ops.empty()) m.graphs.push_back(g);
+  try {
+    EXPECT_TRUE(decode_module(bytes_of(encode(m))) == m) << stage;
+  } catch (const Error& e) {
+    FAIL() << stage << ": " << code_text(e.code) << " " << e.place << ": " << e.what() << "\n" << print(m);
+  }
 }
 
 uint64_t setting(const char* name, uint64_t otherwise) {
@@ -58,6 +73,12 @@ TEST(Schedules, LegalOnesAgreeWithTheUnfusedPlan) {
       continue;
     }
     ++legal_count;
+    expect_recordable({compiled.concretized}, "concretized");
+    expect_recordable(compiled.scheduled, "scheduled");
+    std::vector<Graph> host = compiled.kernels;
+    host.insert(host.begin(), compiled.host);
+    expect_recordable(host, "host and kernels");
+    ASSERT_FALSE(HasFailure());
     for (const std::vector<Step>& steps : {c.steps, compiled.concretize})
       for (const Step& s : steps) {
         std::string kind(row_of(s.kind).text);

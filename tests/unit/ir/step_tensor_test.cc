@@ -84,6 +84,14 @@ TEST(StepRfactor, TheOtherPartHasAnExtentOfItsOwn) {
   EXPECT_EQ(evaluate_integer(g, extent, bindings), 3);
 }
 
+TEST(StepRfactor, LeavesNoTransformOfNothing) {
+  const Graph g = scheduled("fusion @f {\n %x = input f32[129]\n %s = sum %x over [0]\n output %s\n}",
+                            "split %s.i0 by 16 -> a, b\nsplit %s.a by 10 -> c, d\nrfactor %s over [%s.c] -> r");
+  for (const Transform& t : g.transforms) EXPECT_FALSE(t.inputs.empty());
+  for (const IterDomain& d : g.domains) EXPECT_TRUE(!d.def || d.def.index < g.transforms.size()) << d.name;
+  EXPECT_EQ(loops(g, "r"), "c reduce, d, b");
+}
+
 TEST(StepRfactor, WholeAxesNeedNoTransform) {
   const std::string_view program =
       "fusion @f {\n %m, %n = size\n %x = input f16[%m, %n]\n %s = sum %x over [0, 1]\n output %s\n}";
