@@ -240,8 +240,9 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   at::Tensor mean_error = one ? none : guarded(magnitude / divisor * factor + (merges ? at::abs(mean) * factor : none));
   // The relative error is n κ u with κ = sqrt(Σx² / S), and the squares of the mean's own error.
   const at::Tensor mean_moves = magnitude / divisor * factor;
+  // One element has the square 0, or NaN where a kernel merges it into nothing and its square overflows.
   at::Tensor square_error =
-      one ? none : guarded(factor * at::sqrt(squares * raw) + factor * squares + n * mean_moves * mean_moves);
+      guarded(one ? none : factor * at::sqrt(squares * raw) + factor * squares + n * mean_moves * mean_moves);
   if (merges && inner.defined()) square_error = square_error + factor * at::abs(inner);
   at::Tensor mean_spread = none, square_spread = inner_bound.defined() ? inner_bound : none;
   if (!x.exact()) {
