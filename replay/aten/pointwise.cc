@@ -279,9 +279,11 @@ Carried Evaluator::into(void (*loop)(const Loop&, const Row&), const Loop& spec,
   }
   const at::Tensor outputs[] = {r.value, r.bound};
   run_loop(outputs, inputs, [&](const Row& row) { loop(spec, row); });
-  // What these loops make of exact operands is exact, but for the modulus of a complex number and a zero's sign.
+  // What these loops make of exact operands is exact, but for the modulus of a complex number and the sign of a zero or
+  // NaN.
   const bool is_modulus = spec.kind == OpKind::kAbs && is_complex(spec.compute);
-  if (!options_.bounds || (exact && !is_modulus)) r.bound = at::Tensor();
+  const bool is_sign = spec.kind == OpKind::kSignbit && is_floating(spec.compute);
+  if (!options_.bounds || (exact && !is_modulus && !is_sign)) r.bound = at::Tensor();
   return r;
 }
 
