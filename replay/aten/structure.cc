@@ -1,5 +1,6 @@
 // Ops that move elements: the same views and copies of value and bound.
 #include <ATen/ATen.h>
+#include <algorithm>
 
 #include "ir/error.h"
 #include "replay/aten/evaluator.h"
@@ -9,6 +10,16 @@ namespace fusebox::aten {
 namespace {
 
 std::vector<int64_t> numbers(std::span<const int64_t> list) { return {list.begin(), list.end()}; }
+
+// Widths below 0 take elements away, of the padding too: ATen would take them from the tensor before it pads.
+at::Tensor padded(const at::Tensor& t, const std::vector<int64_t>& widths, const at::Scalar& fill) {
+  std::vector<int64_t> more, fewer;
+  for (int64_t w : widths) {
+    more.push_back(std::max<int64_t>(w, 0));
+    fewer.push_back(std::min<int64_t>(w, 0));
+  }
+  return at::constant_pad_nd(at::constant_pad_nd(t, more, fill), fewer, fill);
+}
 
 }  // namespace
 
@@ -82,8 +93,8 @@ Carried Evaluator::pad(const Op& op, Carried x) {
     if (!fill.exact()) bound = fill.bound.item<double>();
   }
   if (bound > 0 && x.exact()) x.bound = at::zeros(x.value.sizes(), at::kDouble);
-  x.value = at::constant_pad_nd(x.value, widths, value);
-  if (!x.exact()) x.bound = at::constant_pad_nd(x.bound, widths, bound);
+  x.value = padded(x.value, widths, value);
+  if (!x.exact()) x.bound = padded(x.bound, widths, bound);
   return x;
 }
 
