@@ -1,5 +1,6 @@
 // The reference's ops that move elements, its errors, and what it gives back.
 #include <array>
+#include <cmath>
 #include <gtest/gtest.h>
 
 #include "ir/builder.h"
@@ -158,6 +159,60 @@ TEST_F(Aten, IntermediatesAreGivenBack) {
   EXPECT_TRUE(aten_->evaluate(g, arguments, {.bounds = false, .intermediates = {}}).outputs[0].is_exact());
   testing::expect_error(ErrorCode::kUnknownName, "%q",
                         [&] { aten_->evaluate(g, arguments, {.bounds = true, .intermediates = {"q"}}); });
+}
+
+TEST_F(Aten, BoundsOfNothingOrAnythingHoldForEachElement) {
+  // exp2 of 2 may end below 4, whose integer is then 3; exp2 of 1.5 is far from an integer.
+  const Numbers exponents = {2, 1.5, 1.5, 1.5, 2, 1.5};
+  const Argument x = list(Dtype::kFloat, {6, 1}, exponents), table = made("f32[8] normal");
+  const auto bounds = [&] {
+    const TensorData t = contiguous_copy(last_.outputs.at(0).bound);
+    Numbers values;
+    for (int64_t i = 0; i < element_count(t.shape); ++i) values.push_back(to_double(t.dtype, load_element(t, i)));
+    return values;
+  };
+  const Numbers expected = {INFINITY, 0, 0, 0, INFINITY, 0};
+  EXPECT_EQ(
+      run("fusion @f {\n  %x = input f32[6, 1]\n  %e = exp2 %x\n  %y = prod %e over [1] as i64\n  output %y\n}", {x}),
+      (Numbers{4, 2, 2, 2, 4, 2}));
+  EXPECT_EQ(bounds(), expected);
+  run("fusion @f {\n  %x = input f32[6, 1]\n  %t = input f32[8]\n  %e = exp2 %x\n  %c = cast %e as i64\n"
+      "  %i = squeeze %c over [1]\n  %y = index_select %t, %i axis 0\n  output %y\n}",
+      {x, table});
+  EXPECT_EQ(bounds(), expected);
+}
+
+TEST_F(Aten, PadTakesPaddingAwayToo) {
+  const std::string end = "\n  output %y\n}";
+  EXPECT_EQ(
+      run("fusion @f {\n  %n = size\n  %x = input f32[%n]\n  %y = pad %x by [1, -1] : f32[?]" + end, {made("f32[0]")}),
+      Numbers{});
+  const Argument x = list(Dtype::kFloat, {2}, {1, 2});
+  EXPECT_EQ(run("fusion @f {\n  %x = input f32[2]\n  %y = pad %x by [3, -3]" + end, {x}), (Numbers{0, 0}));
+  EXPECT_EQ(run("fusion @f {\n  %x = input f32[2]\n  %y = pad %x by [-1, 2]" + end, {x}), (Numbers{2, 0, 0}));
+}
+
+TEST_F(Aten, NoSignOfNan) {
+  const Argument x = list(Dtype::kFloat, {4}, {NAN, -1, -0.0, 2});
+  EXPECT_EQ(run("fusion @f {\n  %x = input f32[4]\n  %a = neg %x\n  %y = signbit %a\n  output %y\n}", {x}).size(), 4u);
+  for (int64_t i = 0; i < 4; ++i) {
+    TensorData other = result_of(last_.outputs[0]);
+    const bool now = load_element(other, i).low != 0;
+    store_element(other, i, {!now, 0});
+    EXPECT_EQ(compare(other, last_.outputs[0]).ok, i == 0) << i;
+  }
+}
+
+TEST_F(Aten, WelfordOfOneElementWhoseSquareOverflows) {
+  const Argument x = list(Dtype::kFloat, {3, 1}, {2, -0x1.fffffep127, 5});
+  run("fusion @f {\n  %x = input f32[3, 1]\n  %a, %v, %n = welford %x over [1]\n  output %v\n  output %a\n}", {x});
+  for (int64_t i = 0; i < 3; ++i) {
+    TensorData squares = result_of(last_.outputs[0]), mean = result_of(last_.outputs[1]);
+    store_element(squares, i, from_double(Dtype::kFloat, NAN));
+    EXPECT_EQ(compare(squares, last_.outputs[0]).ok, i == 1) << i;
+    store_element(mean, i, from_double(Dtype::kFloat, 3));
+    EXPECT_FALSE(compare(mean, last_.outputs[1]).ok) << i;
+  }
 }
 
 TEST_F(Aten, WrongArgumentsAreRefused) {
