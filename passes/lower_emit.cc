@@ -146,13 +146,16 @@ ValueId Lowering::emit_condition(OpView& view, const Condition& c) {
   return kernel.compare(c.compare, value, emit_form(view, c.bound));
 }
 
-ValueId Lowering::emit_conditions(OpView& view, Guards guards) {
+ValueId Lowering::emit_conditions(OpView& view, MemoryType stored) {
   ValueId all = kernel.bit(true);
   const auto known = settled.find(statement_index(view.statement));
   const auto list = conditions(view);
+  const auto is_needed = [&](const Condition& c) {
+    return c.kind != CheckKind::kThread || stored == MemoryType::kGlobal ||
+           (stored == MemoryType::kShared && is_block(*c.guard));
+  };
   for (size_t i = 0; i < list.size(); ++i)
-    if ((known == settled.end() || !known->second.contains(i)) &&
-        (guards == Guards::kAll || list[i].compare != OpKind::kEq)) {
+    if ((known == settled.end() || !known->second.contains(i)) && is_needed(list[i])) {
       const ValueId predicate = emit_condition(view, list[i]);
       if (options.explain) emitted.try_emplace({statement_index(view.statement), i}, Emitted{predicate});
       all = kernel.logical_and(all, predicate);

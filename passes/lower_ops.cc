@@ -47,11 +47,11 @@ ValueId Lowering::operand_value(OpView& view, size_t operand) {
   return g.is_tensor(v) ? read(view, operand) : scalar(v);
 }
 
-void Lowering::write(OpView& view, const std::vector<ValueId>& values, Results which) {
+void Lowering::write(OpView& view, const std::vector<ValueId>& values, MemoryType which) {
   const Op& op = g[view.statement.op];
   for (size_t i = 0; i < op.results.size(); ++i) {
     const Buffer& b = buffers[op.results[i].index];
-    if (which != Results::kAll && (b.memory == MemoryType::kLocal) != (which == Results::kLocal)) continue;
+    if (which != MemoryType::kUnset && b.memory != which) continue;
     DomainValues* at = &view.own;
     std::optional<DomainValues> sibling;
     if (i > 0 && b.memory == MemoryType::kGlobal) {

@@ -129,11 +129,12 @@ void Lowering::emit_reduction(OpView& view) {
   for (ValueId a : accumulator) values.push_back(kernel.load(a, where));
   if (!threads.empty()) values = emit_collective(op, values, threads, grid);
   for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g[op.results[i]].dtype));
-  // One result may be every thread's own while its sibling is stored once.
-  bool any_local = false, any_seen = false;
-  for (ValueId v : op.results) (buffers[v.index].memory == MemoryType::kLocal ? any_local : any_seen) = true;
-  if (any_local) guarded(emit_conditions(view, Guards::kOwn), [&] { write(view, values, Results::kLocal); });
-  if (any_seen) guarded(emit_conditions(view), [&] { write(view, values, Results::kSeen); });
+  // One result may be every thread's own, or every block's, while its sibling is stored once.
+  for (MemoryType memory : {MemoryType::kLocal, MemoryType::kShared, MemoryType::kGlobal}) {
+    const auto is_there = [&](ValueId v) { return buffers[v.index].memory == memory; };
+    if (std::any_of(op.results.begin(), op.results.end(), is_there))
+      guarded(emit_conditions(view, memory), [&] { write(view, values, memory); });
+  }
 }
 
 void Lowering::allocate_accumulator(OpId id) {

@@ -142,9 +142,9 @@ class Lowering {
   };
   std::vector<Condition> conditions(OpView& view);
   ValueId emit_condition(OpView& view, const Condition& c);
-  // But those that an unswitch has settled; kOwn: but those that let one thread alone store to memory that others see.
-  enum class Guards { kAll, kOwn };
-  ValueId emit_conditions(OpView& view, Guards guards = Guards::kAll);
+  // But those that an unswitch has settled. For a result in local memory: without those that let one thread alone store
+  // to memory that others see; in shared memory: without those between blocks.
+  ValueId emit_conditions(OpView& view, MemoryType stored = MemoryType::kGlobal);
 
   // lower_notes.cc
   std::vector<CheckNote> check_notes();
@@ -173,8 +173,8 @@ class Lowering {
   ValueId compute(OpView& view, const Op& op);
   ValueId read(OpView& view, size_t operand, ValueId predicate = {}, ValueId otherwise = {});
   ValueId operand_value(OpView& view, size_t operand);
-  enum class Results { kAll, kLocal, kSeen };  // all, those in local memory, those that other threads see
-  void write(OpView& view, const std::vector<ValueId>& values, Results which = Results::kAll);
+  // The results in this memory; unset: all of them.
+  void write(OpView& view, const std::vector<ValueId>& values, MemoryType which = MemoryType::kUnset);
   ValueId emit_scatter(OpView& view, const Op& op);
   ValueId cast_to(ValueId v, Dtype dtype) {
     return kernel.graph()[v].dtype == dtype ? v : kernel.op(OpKind::kCast, {v}, dtype);
