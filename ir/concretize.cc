@@ -35,6 +35,33 @@ void infer_downstream(Graph& g, ValueId changed) {
   }
 }
 
+// Whether an axis of an input gives this size its value.
+bool is_bound(const Graph& g, ValueId size) {
+  for (ValueId v : inputs(g)) {
+    if (!g.is_tensor(v)) continue;
+    for (DomainId d : logical_without_reductions(g, g.tensor_of(v)))
+      if ((g[d].expanded ? g[d].expanded : g[d].extent) == size) return true;
+  }
+  return false;
+}
+
+// A size that no input shows any more, known to be 1, becomes `set 1`, so that it keeps its name and has its value.
+void fix_size_to_one(Graph& g, ValueId size) {
+  const OpId def = g[size].def;
+  if (!def || g[def].kind != OpKind::kSize || is_bound(g, size)) return;
+  Op one;
+  one.kind = OpKind::kSet;
+  one.operands = {constant_index(g, 1)};
+  one.results = {size};
+  if (g[def].results.size() == 1) {
+    g[def] = std::move(one);
+  } else {
+    std::erase(g[def].results, size);
+    insert_after(g, def, std::move(one));
+  }
+  infer_downstream(g, size);
+}
+
 bool stretches(OpKind kind) { return kind == OpKind::kExpand || kind == OpKind::kBroadcastInDim; }
 
 // The axes of a reshape that count: of the operand, of the result.
@@ -95,6 +122,10 @@ class Planner {
     } else {
       throw Error(ErrorCode::kNotConcretized, "this axis is symbolic, and no axis that it follows from is", name(d));
     }
+    // Not every op stretches a broadcast, cat for one: there it is an axis that happens to be of extent 1.
+    if (type == IterType::kBroadcast && op.kind == OpKind::kInput && concretize_domain_error(g_, d, type) &&
+        !concretize_domain_error(g_, d, IterType::kIteration))
+      type = IterType::kIteration;
     Step step;
     step.kind = StepKind::kConcretize;
     step.operands = {StepOperand::domain_of(g_[v].name, g_[d].name)};
@@ -178,8 +209,10 @@ void concretize_domain(Graph& g, DomainId domain, IterType type) {
   }
   g[domain].iter_type = type;
   if (type == IterType::kBroadcast) {
-    if (stretches(kind)) g[domain].expanded = g[domain].extent;
+    const ValueId extent = g[domain].extent;
+    if (stretches(kind)) g[domain].expanded = extent;
     g[domain].extent = constant_index(g, 1);
+    if (kind == OpKind::kInput) fix_size_to_one(g, extent);
   }
   infer_downstream(g, g[t].value);
 }

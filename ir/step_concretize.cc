@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/concretize.h"
+#include "ir/infer.h"
 #include "ir/step_rules.h"
 #include "ir/verify.h"
 
@@ -14,6 +15,14 @@ size_t count_symbolic(const Graph& g, ValueId v) {
       std::count_if(logical.begin(), logical.end(), [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; }));
 }
 
+// Whether a step made this tensor less symbolic than its op does: to infer it again would undo that.
+bool is_concretized(const Graph& g, ValueId v) {
+  if (!g[v].def) return false;
+  Graph again = g;
+  infer(again, g[v].def);
+  return count_symbolic(again, v) > count_symbolic(g, v);
+}
+
 // Runs a change on a copy first: it may turn out not to fit what is made from the tensor.
 template <class Change>
 void try_then_do(const StepContext& c, const Change& change) {
@@ -22,7 +31,8 @@ void try_then_do(const StepContext& c, const Change& change) {
     change(tried);
     verify(tried);
     for (size_t i = 0; i < c.g.values.size(); ++i)
-      if (const ValueId v(i); c.g.is_tensor(v) && count_symbolic(tried, v) > count_symbolic(c.g, v))
+      if (const ValueId v(i); c.g.is_tensor(v) && count_symbolic(tried, v) > count_symbolic(c.g, v) &&
+                                  is_concretized(c.g, v))
         c.refuse("this tensor was concretized before what it is made from; concretize in the order of the program",
                  "%" + c.g[v].name);
   } catch (const Error& e) {
