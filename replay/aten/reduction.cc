@@ -102,7 +102,8 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
   // Wraps, or of bool: whether it is not 0.
   Loop loop{OpKind::kCast, Dtype::kInt64, declared, {{Dtype::kInt64, true}}, &ambiguous_};
   r = into(integer_loop, loop, std::span<const Carried>(&r, 1), at::kLong);
-  if (x.exact() || !options_.bounds) return r;
+  // Of no elements the result is known.
+  if (x.exact() || !options_.bounds || empty) return r;
   const bool adds = op.kind == OpKind::kSum, picks = op.kind == OpKind::kMax || op.kind == OpKind::kMin;
   if (is_boolean(declared)) {
     r.bound = at::amax(x.bound, axes).clamp_max(1.0);

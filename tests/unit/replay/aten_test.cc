@@ -215,6 +215,23 @@ TEST_F(Aten, WelfordOfOneElementWhoseSquareOverflows) {
   }
 }
 
+TEST_F(Aten, ReductionsOfNothing) {
+  // Of operands with bounds: of integers made of reals.
+  const auto reduced = [&](const std::string& reduction, const std::string& to) {
+    const Numbers values = run("fusion @f {\n  %m = size\n  %x = input f32[%m, 2]\n  %e = exp %x\n  %c = cast %e as " +
+                                   to + "\n  %y = " + reduction + " %c over [0]\n  output %y\n}",
+                               {made("f32[0, 2]")});
+    EXPECT_TRUE(last_.outputs[0].is_exact() || element_count(last_.outputs[0].bound.shape) == 2);
+    return values;
+  };
+  EXPECT_EQ(reduced("max", "i32"), (Numbers{-0x1p31, -0x1p31}));
+  EXPECT_EQ(reduced("min", "i16"), (Numbers{0x1p15 - 1, 0x1p15 - 1}));
+  EXPECT_EQ(reduced("max", "bool"), (Numbers{0, 0}));
+  EXPECT_EQ(reduced("prod", "i32"), (Numbers{1, 1}));
+  EXPECT_EQ(reduced("sum", "i32"), (Numbers{0, 0}));
+  EXPECT_EQ(reduced("max", "f64"), (Numbers{-INFINITY, -INFINITY}));
+}
+
 TEST_F(Aten, WrongArgumentsAreRefused) {
   Graph g = fusion("f");
   const ValueId x = input(g, "x", Dtype::kFloat, {size(g, "n")});
