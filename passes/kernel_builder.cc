@@ -67,6 +67,12 @@ std::optional<ValueId> KernelBuilder::find(const Key& key) const {
 
 ValueId KernelBuilder::op(OpKind kind, std::vector<ValueId> operands, Dtype result, Attrs attrs) {
   if (kind == OpKind::kCast) attrs.set(AttrKey::kDtypeAttr, result);  // a cast names its dtype at every level
+  // No dtype holds both u64 and a signed integer. In a fusion the signed one is a scalar, which takes the dtype of the
+  // tensors that it meets.
+  const auto is_u64 = [&](ValueId v) { return v && graph_[v].dtype == Dtype::kUint64; };
+  if (demands(kind, kPointwise) && std::any_of(operands.begin(), operands.end(), is_u64))
+    for (ValueId& v : operands)
+      if (v && is_integer(graph_[v].dtype) && is_signed(graph_[v].dtype)) v = op(OpKind::kCast, {v}, Dtype::kUint64);
   Key key{kind, result, operands, {}};
   for (const Attr& a : attrs.list()) {
     key.attrs.push_back(static_cast<int64_t>(a.key));
