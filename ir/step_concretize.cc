@@ -31,8 +31,8 @@ void try_then_do(const StepContext& c, const Change& change) {
     change(tried);
     verify(tried);
     for (size_t i = 0; i < c.g.values.size(); ++i)
-      if (const ValueId v(i); c.g.is_tensor(v) && count_symbolic(tried, v) > count_symbolic(c.g, v) &&
-                                  is_concretized(c.g, v))
+      if (const ValueId v(i);
+          c.g.is_tensor(v) && count_symbolic(tried, v) > count_symbolic(c.g, v) && is_concretized(c.g, v))
         c.refuse("this tensor was concretized before what it is made from; concretize in the order of the program",
                  "%" + c.g[v].name);
   } catch (const Error& e) {
