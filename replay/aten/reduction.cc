@@ -230,6 +230,8 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   const at::Tensor magnitude = at::sum(finite_sizes(x.value) * weights, axes);
   const at::Tensor raw = at::sum(at::square(x.value) * weights, axes);
   const double factor = 4 * static_cast<double>(steps) * u;
+  // Each step may also be off by what lies below the smallest number of the accumulator.
+  const double underflow = 4 * static_cast<double>(steps) * ulp_of(real_of(compute_dtype(declared)), 0.0);
   const bool one = !merges && steps == 3;
   const at::Tensor none = no_bound().expand(mean.sizes());
   const auto guarded = [&](const at::Tensor& error) {
@@ -238,12 +240,13 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
         at::logical_and(4 * raw < accumulator_overflow(declared), 4 * magnitude < accumulator_overflow(declared));
     return at::where(safe, error, kInfinity);
   };
-  at::Tensor mean_error = one ? none : guarded(magnitude / divisor * factor + (merges ? at::abs(mean) * factor : none));
+  at::Tensor mean_error =
+      one ? none : guarded(magnitude / divisor * factor + (merges ? at::abs(mean) * factor : none) + underflow);
   // The relative error is n κ u with κ = sqrt(Σx² / S), and the squares of the mean's own error.
   const at::Tensor mean_moves = magnitude / divisor * factor;
   // One element has the square 0, or NaN where a kernel merges it into nothing and its square overflows.
-  at::Tensor square_error =
-      guarded(one ? none : factor * at::sqrt(squares * raw) + factor * squares + n * mean_moves * mean_moves);
+  at::Tensor square_error = guarded(
+      one ? none : factor * at::sqrt(squares * raw) + factor * squares + n * (mean_moves * mean_moves + underflow));
   if (merges && inner.defined()) square_error = square_error + factor * at::abs(inner);
   at::Tensor mean_spread = none, square_spread = inner_bound.defined() ? inner_bound : none;
   if (!x.exact()) {

@@ -232,6 +232,19 @@ TEST_F(Aten, ReductionsOfNothing) {
   EXPECT_EQ(reduced("max", "f64"), (Numbers{-INFINITY, -INFINITY}));
 }
 
+TEST_F(Aten, WelfordOfTheSmallestNumbers) {
+  // Any mean of numbers below the smallest normal one may be off by some of their distances.
+  const Argument x = list(Dtype::kFloat, {1, 3}, {0x1p-149, -0x1p-149, 0x1p-149});
+  run("fusion @f {\n  %x = input f32[1, 3]\n  %a, %v, %n = welford %x over [1]\n  output %a\n}", {x});
+  TensorData mean = result_of(last_.outputs[0]);
+  for (double near : {-0x1p-149, 0.0, 0x1p-149}) {
+    store_element(mean, 0, from_double(Dtype::kFloat, near));
+    EXPECT_TRUE(compare(mean, last_.outputs[0]).ok) << near;
+  }
+  store_element(mean, 0, from_double(Dtype::kFloat, 0x1p-142));
+  EXPECT_FALSE(compare(mean, last_.outputs[0]).ok);
+}
+
 TEST_F(Aten, WrongArgumentsAreRefused) {
   Graph g = fusion("f");
   const ValueId x = input(g, "x", Dtype::kFloat, {size(g, "n")});
