@@ -126,11 +126,30 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
   // Memory that several threads see is stored once: by index 0 of each dimension that this nest leaves out. What a
   // reduction accumulates is the thread's own.
   if (demands(g[s.op].kind, kReduction) && s.kind != StatementKind::kFinal) return result;
+  // A broadcast that was split and merged with what is reduced has no value once the reduction's loops are left out:
+  // what remains of it is stored at index 0.
+  if (s.kind == StatementKind::kFinal)
+    for (size_t i = 0; i < s.path.size(); ++i) {
+      if (s.path[i] == LoopNode::kNoNode || g[loop[i]].iter_type != IterType::kBroadcast) continue;
+      const auto of = leaves(g, loop[i]);
+      if (std::all_of(of.begin(), of.end(), [&](DomainId d) { return view.own.known(d) || plan.promoted.contains(d); }))
+        continue;
+      result.push_back(
+          {OpKind::kLt, view.loop(i), algebra.constant(1), {}, CheckKind::kDomain, loop[i], CheckReason::kSplitInput});
+    }
   bool is_global = false, is_shared = false;
   for (ValueId v : g[s.op].results) {
     is_global |= buffers[v.index].memory == MemoryType::kGlobal;
     is_shared |= buffers[v.index].memory == MemoryType::kShared;
   }
+  // What is expanded to nothing has no element.
+  if (is_global)
+    for (DomainId d : logical_without_reductions(g, g.tensor_of(g[s.op].results[0]))) {
+      if (!g[d].expanded) continue;
+      const Form size = view.own.size(d);
+      if (!algebra.prove_less(Form{}, size))
+        result.push_back({OpKind::kNe, size, Form{}, {}, CheckKind::kDomain, d, CheckReason::kExpanded});
+    }
   for (ParallelType p : used_threads)
     if ((is_global || (is_shared && is_block(p))) && !view.thread_loop(p))
       result.push_back({OpKind::kEq, Form{}, Form{}, p, CheckKind::kThread, {}, CheckReason::kOneThread});
