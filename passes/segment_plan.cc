@@ -86,17 +86,19 @@ class Completer {
     }
   }
 
-  // Of an op on a thread for each element: a broadcast is read at index 0 by every thread, those beyond the output too.
-  bool reads_broadcast(ValueId input) const {
+  // Of an op on a thread for each element: a broadcast is read at index 0 by every thread, those beyond the output too;
+  // of no elements, it cannot be shown that a thread reads its own.
+  bool may_read_anothers(ValueId input) const {
     const Tensor& t = g_.tensor_of(input);
-    return std::any_of(t.logical.begin(), t.logical.end(),
-                       [&](DomainId d) { return g_[d].iter_type == IterType::kBroadcast; });
+    return std::any_of(t.logical.begin(), t.logical.end(), [&](DomainId d) {
+      return g_[d].iter_type == IterType::kBroadcast || constant_integer(g_, g_[d].extent) == 0;
+    });
   }
 
   // A segment writes over an input itself if it reads that input at the same elements alone, and is the last to read
   // it.
   bool may_overwrite(size_t segment, ValueId v, ValueId input) const {
-    if (s_.segments[segment].ops.size() == 1 && reads_broadcast(input)) return false;
+    if (s_.segments[segment].ops.size() == 1 && may_read_anothers(input)) return false;
     for (OpId reader : tensor_ops(g_))
       for (ValueId operand : g_[reader].operands)
         if (operand == input)
