@@ -244,10 +244,15 @@ std::vector<OrderConstraint> Lowering::alias_order() {
       OpView view(*this, s);
       for (size_t k = 0; k < g[reader].operands.size(); ++k) {
         if (g[reader].operands[k] != out.alias) continue;
-        if (g[reader].kind == OpKind::kScatter && k > 0)
+        const OpKind kind = g[reader].kind;
+        const bool anywhere =
+            kind == OpKind::kScatter
+                ? k > 0
+                : k == 0 && (kind == OpKind::kGather || kind == OpKind::kIndexSelect || kind == OpKind::kTakeAlongAxis);
+        if (anywhere)
           throw Error(ErrorCode::kIllegalAliasOrder,
-                      "every element of " + place_of(g[reader].results[0]) + " reads all of " + place_of(out.alias) +
-                          " along an axis; make the copy in a kernel of its own",
+                      "tensor " + place_of(g[reader].results[0]) + " reads " + place_of(out.alias) +
+                          " along an axis where data tell it to; make the copy in a kernel of its own",
                       place_of(out.value));
         DomainValues read = view.feed(k);
         DomainValues written(g, plan, view.symbols, algebra, g[g[writer].results[0]].tensor);

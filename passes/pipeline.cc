@@ -44,16 +44,21 @@ int choose_index_bits(const Graph& g, const Bindings& bindings) {
 namespace {
 
 // The layout that a segment's steps gave its outputs, for the allocation and for the segments that read them.
-void take_layouts(const Graph& scheduled, Segmentation& s, size_t index) {
+void take_layouts(const Graph& fusion, const Graph& scheduled, Segmentation& s, size_t index) {
   // By position: a step may have put another tensor in an output's place.
   const auto made = outputs(scheduled);
   for (size_t k = 0; k < made.size(); ++k) {
     Crossing& out = s.segments[index].outputs[k];
     const ValueId v = made[k].value;
-    if (!scheduled.is_tensor(v) || scheduled.tensor_of(v).allocation.empty()) continue;
+    if (!scheduled.is_tensor(v)) continue;
+    // In order, as the fusion has it too.
+    const auto in_fusion = find_value(fusion, out.value);
+    const bool was_in_order =
+        in_fusion && fusion.tensor_of(*in_fusion).allocation.empty() && out.allocation_order.empty();
+    if (scheduled.tensor_of(v).allocation.empty() && was_in_order) continue;
     const auto logical = logical_without_reductions(scheduled, scheduled.tensor_of(v));
     std::vector<int64_t> order;
-    for (DomainId d : scheduled.tensor_of(v).allocation)
+    for (DomainId d : allocation_of(scheduled, scheduled.tensor_of(v)))
       if (const size_t axis = position_in(logical, d); axis < logical.size())
         order.push_back(static_cast<int64_t>(axis));
     if (order.size() != logical.size())
@@ -124,7 +129,7 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
     Graph scheduled = extract(c.concretized, c.segmentation.segments[i]);
     apply(scheduled, c.segmentation.segments[i].steps);
-    take_layouts(scheduled, c.segmentation, i);
+    take_layouts(c.concretized, scheduled, c.segmentation, i);
     c.scheduled.push_back(std::move(scheduled));
   }
   std::vector<Graph> launches = lower_segments(c, options.defects);
