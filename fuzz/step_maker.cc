@@ -239,6 +239,7 @@ void StepMaker::prepare() {
     }
     case 3: {
       const auto out = outputs(g_);
+      if (out.empty()) return;
       take({StepKind::kCacheFork, {StepOperand::of(g_[out[random_.below(out.size())].value].name)}, {fresh()}, {}});
       return;
     }

@@ -81,7 +81,7 @@ class Judge {
           ++c.unconstrained;
           continue;
         }
-        const bool fails = !(j.error <= bound);
+        const bool fails = j.error != 0 && !(j.error <= bound);  // no error agrees with a bound of NaN too
         c.failed += fails;
         const double ratio = j.error == 0 ? 0 : bound == 0 ? INFINITY : j.error / bound;
         if (ratio > worst_ratio) {
