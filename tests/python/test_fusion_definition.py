@@ -521,4 +521,4 @@ def test_a_gpu_run_is_checked_and_recorded(tmp_path):
     fd.record(tmp_path / "gpu.fuse", [x, y])
     again = fusebox.replay(tmp_path / "gpu.fuse")
     assert again.executor == "cuda" and again.identical
-    assert not any(s.verdict == "different" for s in fusebox.replay(tmp_path / "gpu.fuse", on="host").stages if s.stage != "outputs")
+    assert not any(s.verdict == "different" for s in fusebox.replay(tmp_path / "gpu.fuse", on="host").stages if s.name != "outputs")
