@@ -75,12 +75,12 @@ ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
   const auto index_axes = logical_without_reductions(g, g.tensor_of(op.operands[1]));
   DomainValues extents(g, plan, view.symbols, algebra, g[op.operands[1]].tensor);
   const ValueId chosen = kernel.allocate(dtype, MemoryType::kLocal, kernel.index(1), {}, 0, "chosen");
-  const ValueId here = emit_form(view, view.own.value(root[axis]));
+  const ValueId here = emit_form(view, view.place(root[axis]));
   kernel.store(chosen, kernel.index(0), read(view, 0));
   ValueId inside = kernel.bit(true);
   for (size_t i = 0; i < index_axes.size(); ++i)
     if (i != axis)
-      inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(view, view.own.value(root[i])),
+      inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(view, view.place(root[i])),
                                                          emit_form(view, extents.extent(index_axes[i]))));
   const ValueId j =
       kernel.begin_for(kernel.index(0), emit_form(view, extents.extent(index_axes[axis])), kernel.index(1), false);
@@ -191,8 +191,8 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       return emit_scatter(view, op);
     case OpKind::kTriu: {
       const size_t rank = logical.size();
-      const ValueId row = emit_form(view, view.own.value(logical[rank - 2]));
-      const ValueId column = emit_form(view, view.own.value(logical[rank - 1]));
+      const ValueId row = emit_form(view, view.place(logical[rank - 2]));
+      const ValueId column = emit_form(view, view.place(logical[rank - 1]));
       const bool has_diagonal = op.operands.size() > 1 && op.operands[1];
       const ValueId first = has_diagonal ? kernel.add(row, as_index(scalar(op.operands[1]))) : row;
       const ValueId keep = kernel.compare(OpKind::kGe, column, first);

@@ -59,6 +59,8 @@ class OpView {
   // The linear index into a tensor's buffer.
   Form index_of(const Buffer& buffer, DomainValues& values);
   Form loop(size_t position) const;  // of the op's loop domain
+  // The index of the element of the result that is computed: 0 at a broadcast, promoted or not.
+  Form place(DomainId d) const;
   // The loop of this nest with a parallel type, or none.
   std::optional<Form> thread_loop(ParallelType p) const;
   // A scalar that is loaded at run time, as a symbol.

@@ -42,6 +42,11 @@ OpView::OpView(Lowering& lowering, const Statement& statement)
   own.propagate();
 }
 
+Form OpView::place(DomainId d) const {
+  const IterDomain& domain = l_.g[d];
+  return domain.iter_type == IterType::kBroadcast && !domain.expanded && !domain.def ? Form{} : own.value(d);
+}
+
 Form OpView::loop(size_t position) const { return algebra.loop(static_cast<int>(statement.path[position])); }
 
 std::optional<Form> OpView::thread_loop(ParallelType p) const {
@@ -96,7 +101,7 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
   if (op.kind == OpKind::kCat) feed_one(logical[axis], algebra.sub(own.value(root[axis]), cat_offset(operand)));
   if (op.kind == OpKind::kGather || op.kind == OpKind::kTakeAlongAxis || op.kind == OpKind::kScatter)
     for (size_t i = 0; i < logical.size(); ++i)
-      if (!values.known(logical[i])) feed_one(logical[i], own.value(root[i]));
+      if (!values.known(logical[i])) feed_one(logical[i], place(root[i]));
   // What nothing feeds: broadcasts, and loop broadcasts, which take the value of the domain that they stand for.
   for (DomainId d : p.loop_broadcasts)
     if (g[d].like && own.known(g[d].like)) feed_one(d, own.value(g[d].like));
