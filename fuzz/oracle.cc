@@ -16,19 +16,6 @@ constexpr OracleRow kRows[] = {
 #undef FUSEBOX_ORACLE
 };
 
-// Loaded once; nothing where it is not there.
-const AtenApi* aten_or_none() {
-  static const AtenApi* api = []() -> const AtenApi* {
-    try {
-      return &load_aten();
-    } catch (const Error& e) {
-      if (e.code != ErrorCode::kModuleMissing) throw;
-      return nullptr;
-    }
-  }();
-  return api;
-}
-
 }  // namespace
 
 std::span<const OracleRow> oracle_rows() { return kRows; }
@@ -131,7 +118,7 @@ const HostRun& OracleRun::unfused() {
 const Evaluation* OracleRun::reference() {
   if (!asked_reference_) {
     asked_reference_ = true;
-    if (const AtenApi* api = aten_or_none()) {
+    if (const AtenApi* api = find_aten()) {
       try {
         reference_ = api->evaluate(fusion(), arguments());
       } catch (const Error& e) {

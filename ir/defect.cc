@@ -6,7 +6,7 @@ namespace fusebox {
 
 std::span<const DefectRow> defect_rows() {
   static constexpr DefectRow kRows[] = {
-#define FUSEBOX_DEFECT(name, text, breaks) {Defect::name, text, breaks},
+#define FUSEBOX_DEFECT(name, text, breaks, restates) {Defect::name, text, breaks, restates},
 #include "ir/defect_table.inc"
 #undef FUSEBOX_DEFECT
   };
@@ -30,7 +30,7 @@ void Defects::add(Defect d) {
 std::vector<Defect> Defects::list() const {
   std::vector<Defect> result;
   for (const DefectRow& row : defect_rows())
-    if (has(row.defect)) result.push_back(row.defect);
+    if (kDefectsCompiledIn && bits_[static_cast<size_t>(row.defect)]) result.push_back(row.defect);
   return result;
 }
 
@@ -38,7 +38,7 @@ Defects parse_defects(std::span<const std::string> texts) {
   Defects result;
   for (const std::string& t : texts) {
     const auto d = parse_defect(t);
-    if (!d) throw Error(ErrorCode::kUnknownName, "no seeded defect has this name; `run --help` lists them", t);
+    if (!d) throw Error(ErrorCode::kUnknownName, "no seeded defect has this name; `fusebox fuzz --list-defects` lists them", t);
     result.add(*d);
   }
   return result;

@@ -19,7 +19,7 @@
 namespace fusebox {
 
 enum class Defect : uint8_t {
-#define FUSEBOX_DEFECT(name, text, breaks) name,
+#define FUSEBOX_DEFECT(name, text, breaks, restates) name,
 #include "ir/defect_table.inc"
 #undef FUSEBOX_DEFECT
 };
@@ -28,6 +28,7 @@ struct DefectRow {
   Defect defect;
   std::string_view text;
   std::string_view breaks;
+  std::string_view restates;  // a public compiler's mended fault, or empty
 };
 std::span<const DefectRow> defect_rows();
 inline std::string_view text(Defect d) { return defect_rows()[static_cast<size_t>(d)].text; }
@@ -43,16 +44,21 @@ class Defects {
  public:
   bool has(Defect d) const {
     if constexpr (!kDefectsCompiledIn) return false;
-    return bits_[static_cast<size_t>(d)];
+    if (!bits_[static_cast<size_t>(d)]) return false;
+    if (reached_) ++*reached_;
+    return true;
   }
   // Throws kModuleMissing where this build has none.
   void add(Defect d);
   bool empty() const { return bits_.none(); }
   std::vector<Defect> list() const;
-  bool operator==(const Defects&) const = default;
+  // Counts each time that a broken rule is asked for, in this and in every copy; the counter must outlive them.
+  void count_reached(uint64_t* counter) { reached_ = counter; }
+  bool operator==(const Defects& other) const { return bits_ == other.bits_; }
 
  private:
   std::bitset<128> bits_;
+  uint64_t* reached_ = nullptr;
 };
 
 // Throws kUnknownName for a text that is no defect's, kModuleMissing where this build has none.

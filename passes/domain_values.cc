@@ -238,4 +238,16 @@ std::vector<DomainVerdict> DomainValues::verdicts() {
   return result;
 }
 
+Form cat_offset(const Graph& g, const NestPlan& plan, Symbols& symbols, IndexAlgebra& algebra, const Op& op,
+                size_t operand) {
+  const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
+  Form offset = algebra.constant(0);
+  for (size_t k = 0; k < operand; ++k) {
+    const Tensor& p = g.tensor_of(op.operands[k]);
+    DomainValues values(g, plan, symbols, algebra, g[op.operands[k]].tensor);
+    offset = algebra.add(offset, values.size(logical_without_reductions(g, p)[axis]));
+  }
+  return offset;
+}
+
 }  // namespace fusebox

@@ -83,4 +83,8 @@ class DomainValues {
   std::vector<DomainId> descended_;                        // resize outputs reached from their inputs
 };
 
+// Where an operand of `cat` begins along the concatenated axis of the result.
+Form cat_offset(const Graph& g, const NestPlan& plan, Symbols& symbols, IndexAlgebra& algebra, const Op& op,
+                size_t operand);
+
 }  // namespace fusebox

@@ -95,16 +95,6 @@ void DomainViews::finish(TensorId t, DomainValues values) {
     views.push_back(std::move(values));
 }
 
-Form DomainViews::cat_offset(const Op& op, size_t operand) {
-  const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
-  Form offset = algebra.constant(0);
-  for (size_t k = 0; k < operand; ++k) {
-    DomainValues values = begin(g_[op.operands[k]].tensor);
-    offset = algebra.add(offset, values.extent(logical_without_reductions(g_, g_.tensor_of(op.operands[k]))[axis]));
-  }
-  return offset;
-}
-
 void DomainViews::down(OpId id, size_t operand, ValueId result, const DomainValues& from) {
   const Op& op = g_[id];
   const TensorId t = g_[result].tensor;
@@ -117,7 +107,7 @@ void DomainViews::down(OpId id, size_t operand, ValueId result, const DomainValu
   if (op.kind == OpKind::kCat) {
     const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
     const DomainId d = logical_without_reductions(g_, g_.tensor_of(op.operands[operand]))[axis];
-    if (from.known(d)) values.set(root[axis], algebra.add(from.value(d), cat_offset(op, operand)));
+    if (from.known(d)) values.set(root[axis], algebra.add(from.value(d), cat_offset(g_, plan_, symbols_, algebra, op, operand)));
   }
   for (DomainId d : root)
     if (!values.known(d)) values.set(d, free_variable(d, values));
@@ -139,7 +129,7 @@ void DomainViews::up(OpId id, size_t operand, size_t result, const DomainValues&
     const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
     const DomainId d = root_of(g_.tensor_of(op.results[result]))[axis];
     if (from.known(d))
-      set(logical_without_reductions(g_, g_[t])[axis], algebra.sub(from.value(d), cat_offset(op, operand)));
+      set(logical_without_reductions(g_, g_[t])[axis], algebra.sub(from.value(d), cat_offset(g_, plan_, symbols_, algebra, op, operand)));
   }
   for (DomainId d : g_[t].loop_broadcasts)
     if (plan_.promoted.contains(d) && g_[d].like && from.known(g_[d].like)) values.set(d, from.value(g_[d].like));

@@ -48,7 +48,6 @@ class DomainViews {
   void finish(TensorId t, DomainValues values);
   DomainValues begin(TensorId t) { return {g_, plan_, symbols_, algebra, t}; }
   void take_facts(TensorId t);
-  Form cat_offset(const Op& op, size_t operand);
   void down(OpId op, size_t operand, ValueId result, const DomainValues& from);
   void up(OpId op, size_t operand, size_t result, const DomainValues& from);
 

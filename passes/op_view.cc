@@ -62,16 +62,7 @@ Form OpView::run_time_symbol(ValueId kernel_value) {
 }
 
 Form OpView::cat_offset(size_t operand) {
-  const Graph& g = l_.g;
-  const Op& op = g[statement.op];
-  const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
-  Form offset = algebra.constant(0);
-  for (size_t k = 0; k < operand; ++k) {
-    const Tensor& p = g.tensor_of(op.operands[k]);
-    DomainValues values(g, l_.plan, symbols, algebra, g[op.operands[k]].tensor);
-    offset = algebra.add(offset, values.size(logical_without_reductions(g, p)[axis]));
-  }
-  return offset;
+  return fusebox::cat_offset(l_.g, l_.plan, symbols, algebra, l_.g[statement.op], operand);
 }
 
 DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {

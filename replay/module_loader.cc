@@ -57,4 +57,16 @@ const AtenApi& load_aten() {
   return api;
 }
 
+const AtenApi* find_aten() {
+  static const AtenApi* api = []() -> const AtenApi* {
+    try {
+      return &load_aten();
+    } catch (const Error& e) {
+      if (e.code != ErrorCode::kModuleMissing) throw;
+      return nullptr;
+    }
+  }();
+  return api;
+}
+
 }  // namespace fusebox

@@ -20,5 +20,7 @@ std::vector<std::string> module_folders();
 
 // The reference evaluator. It is loaded once; later calls cost nothing.
 const AtenApi& load_aten();
+// The same, or nullptr where the module is not there.
+const AtenApi* find_aten();
 
 }  // namespace fusebox

@@ -9,20 +9,11 @@
 #include "replay/host_program.h"
 #include "replay/input.h"
 #include "replay/run.h"
+#include "tests/support/gpu_device.h"
 #include "tests/support/schedule_cases.h"
 
 namespace fusebox {
 namespace {
-
-std::unique_ptr<Device> gpu_or_null() {
-  if (default_executor() != Executor::kCuda) return nullptr;
-  try {
-    return make_cuda_device();
-  } catch (const Error& e) {
-    if (e.code == ErrorCode::kNoDevice || e.code == ErrorCode::kModuleMissing) return nullptr;
-    throw;
-  }
-}
 
 std::vector<Digest> run(const Compiled& c, Device& device, std::span<const Argument> inputs) {
   std::vector<NamedKernel> kernels;
@@ -38,7 +29,7 @@ std::vector<Digest> run(const Compiled& c, Device& device, std::span<const Argum
 }
 
 TEST(GpuSchedules, GiveTheBitsOfTheHostExecutor) {
-  const auto gpu = gpu_or_null();
+  const auto gpu = testing::gpu_or_null();
   if (!gpu) GTEST_SKIP() << "no GPU";
   const char* wanted = std::getenv("FUSEBOX_GPU_SCHEDULES");
   const int count = wanted ? std::atoi(wanted) : 400;

@@ -6,23 +6,14 @@
 #include "replay/host_program.h"
 #include "replay/input.h"
 #include "replay/run.h"
+#include "tests/support/gpu_device.h"
 #include "tests/support/swizzled_copy_cases.h"
 
 namespace fusebox {
 namespace {
 
-std::unique_ptr<Device> gpu_or_null() {
-  if (default_executor() != Executor::kCuda) return nullptr;
-  try {
-    return make_cuda_device();
-  } catch (const Error& e) {
-    if (e.code == ErrorCode::kNoDevice || e.code == ErrorCode::kModuleMissing) return nullptr;
-    throw;
-  }
-}
-
 TEST(GpuSwizzledCopies, GiveTheirInput) {
-  const auto gpu = gpu_or_null();
+  const auto gpu = testing::gpu_or_null();
   if (!gpu) GTEST_SKIP() << "no GPU";
   int runs = 0;
   for (const test::SwizzledCopyCase& c : test::swizzled_copy_cases()) {

@@ -25,19 +25,8 @@ constexpr Dtype kDtypes[] = {Dtype::kBool,   Dtype::kInt8,       Dtype::kInt16, 
                              Dtype::kUint64, Dtype::kHalf,       Dtype::kBfloat16,   Dtype::kFloat,
                              Dtype::kDouble, Dtype::kFloat8E4m3, Dtype::kFloat8E5m2, Dtype::kIndex};
 
-const AtenApi* aten() {
-  static const AtenApi* api = []() -> const AtenApi* {
-    try {
-      return &load_aten();
-    } catch (const Error& e) {
-      if (e.code != ErrorCode::kModuleMissing) throw;
-      return nullptr;
-    }
-  }();
-  return api;
-}
 #define NEED_ATEN() \
-  if (aten() == nullptr) GTEST_SKIP() << "PyTorch is not there"
+  if (find_aten() == nullptr) GTEST_SKIP() << "PyTorch is not there"
 
 // `random(f32, {3, 4}, "uniform -1 1 seed 3")`
 Argument random(Dtype d, const std::vector<int64_t>& shape, const std::string& generator) {
@@ -94,7 +83,7 @@ Evaluated evaluate_op(OpKind kind, std::span<const TensorData> operands) {
     arguments.push_back(Argument::of(t));
   }
   output(g, pointwise(g, kind, values, "y"));
-  return aten()->evaluate(g, arguments).outputs.at(0);
+  return find_aten()->evaluate(g, arguments).outputs.at(0);
 }
 
 // What a kernel makes of an element, in computation type C, before rounding to the result's dtype. Nothing: not known
@@ -238,7 +227,7 @@ TEST(AtenReference, BoundsAreCarriedThroughOps) {
       std::vector<ValueId> operands;
       for (size_t k = 0; k < count; ++k) operands.push_back(x.value[k % 2]);
       output(x.g, pointwise(x.g, row.kind, operands, "z"));
-      const Evaluation all = aten()->evaluate(x.g, x.arguments);
+      const Evaluation all = find_aten()->evaluate(x.g, x.arguments);
       const Evaluated& e = all.outputs[0];
       TensorData actual = allocate_tensor(e.dtype, {997});
       bool known = true;
@@ -278,7 +267,7 @@ TEST(AtenReference, StraddledJumpsPassOnEitherSide) {
   TensorData t = allocate_tensor(Dtype::kFloat, {3});
   for (int i = 0; i < 3; ++i) store_element(t, i, constant_bits(Dtype::kFloat, i == 2 ? 2.5 : i + 2.0));
   const std::array<Argument, 1> arguments = {Argument::of(t)};
-  const Evaluation e = aten()->evaluate(g, arguments);
+  const Evaluation e = find_aten()->evaluate(g, arguments);
   EXPECT_GT(e.ambiguous, 0);
   const auto passes = [&](size_t output, int64_t i, double value) {
     TensorData actual = result_of(e.outputs[output]);
@@ -301,7 +290,7 @@ TEST(AtenReference, CastsOfEveryPairOfDtypes) {
       const ValueId x = input(g, "x", from, {size(g, "n")});
       output(g, cast(g, x, to, "y"));
       const std::array<Argument, 1> arguments = {Argument::of(boundary_operands(from, 1)[0])};
-      const Evaluated e = aten()->evaluate(g, arguments).outputs[0];
+      const Evaluated e = find_aten()->evaluate(g, arguments).outputs[0];
       EXPECT_TRUE(e.is_exact()) << text(from) << " to " << text(to);
       const Comparison c = compare(converted_copy(arguments[0].tensor, to), e);
       EXPECT_TRUE(c.ok) << text(from) << " to " << text(to) << ": " << c.message("y");
@@ -323,7 +312,7 @@ TEST(AtenReference, ReductionsInAnyOrder) {
         const ValueId m = size(g, "m"), n = size(g, "n");
         output(g, reduce(g, kind, input(g, "x", d, {m, n}), {1}, {.name = "y"}));
         const std::array<Argument, 1> arguments = {x};
-        const Evaluated e = aten()->evaluate(g, arguments).outputs[0];
+        const Evaluated e = find_aten()->evaluate(g, arguments).outputs[0];
         TensorData actual = allocate_tensor(e.dtype, {3});
         for (int64_t row = 0; row < 3; ++row) {
           float f = kind == OpKind::kProd ? 1 : kind == OpKind::kSum ? 0 : kind == OpKind::kMax ? -INFINITY : INFINITY;
@@ -381,7 +370,7 @@ TEST(AtenReference, WelfordAsAKernelUpdates) {
       const WelfordResult w = welford(g, input(g, "x", d, {m, n}), {1});
       for (ValueId v : {w.avg, w.var_sum, w.n}) output(g, v);
       const std::array<Argument, 1> arguments = {x};
-      const Evaluation e = aten()->evaluate(g, arguments);
+      const Evaluation e = find_aten()->evaluate(g, arguments);
       TensorData actual[3] = {allocate_tensor(d, {4}), allocate_tensor(d, {4}), allocate_tensor(Dtype::kInt64, {4})};
       for (int64_t row = 0; row < 4; ++row) {
         float avg = 0, m2 = 0;

@@ -1,0 +1,26 @@
+// The CUDA device of this machine, for tests that skip where there is none.
+//
+//   const auto gpu = testing::gpu_or_null();
+//   if (!gpu) GTEST_SKIP() << "no GPU";
+#pragma once
+
+#include <memory>
+
+#include "ir/error.h"
+#include "replay/device.h"
+#include "replay/run.h"
+
+namespace fusebox::testing {
+
+// nullptr where there is no GPU or no CUDA module; other failures are thrown.
+inline std::unique_ptr<Device> gpu_or_null() {
+  if (default_executor() != Executor::kCuda) return nullptr;
+  try {
+    return make_cuda_device();
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kNoDevice || e.code == ErrorCode::kModuleMissing) return nullptr;
+    throw;
+  }
+}
+
+}  // namespace fusebox::testing
