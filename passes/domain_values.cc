@@ -92,25 +92,31 @@ bool DomainValues::up(const Transform& t) {
       break;
     }
     case TransformKind::kMerge: {
-      const auto parts = algebra_.div_mod(value(t.outputs[0]), extent(t.inputs[1]));
-      learn(t.inputs[0], parts.quotient, CheckReason::kMergeInput);
-      learn(t.inputs[1], parts.remainder, CheckReason::kMergeInput);
+      const bool by_outer = plan_.defects.has(Defect::kMergeOuterExtent);
+      const auto parts = algebra_.div_mod(value(t.outputs[0]), extent(t.inputs[by_outer ? 0 : 1]));
+      const bool swapped = plan_.defects.has(Defect::kMergeSwapped);
+      learn(t.inputs[swapped ? 1 : 0], parts.quotient, CheckReason::kMergeInput);
+      learn(t.inputs[swapped ? 0 : 1], parts.remainder, CheckReason::kMergeInput);
       break;
     }
     case TransformKind::kSwizzle: {
-      const Form first = value(t.outputs[0]), second = value(t.outputs[1]);
-      learn(t.inputs[0], first, CheckReason::kSwizzle);
+      const size_t by = plan_.defects.has(Defect::kSwizzleAxis) ? 1 : 0, moved = 1 - by;
+      const Form first = value(t.outputs[by]), second = value(t.outputs[moved]);
+      learn(t.inputs[by], first, CheckReason::kSwizzle);
       const Form back = plan_.defects.has(Defect::kSwizzleInverse) ? first : algebra_.neg(first);
-      learn(t.inputs[1],
+      learn(t.inputs[moved],
             t.swizzle == SwizzleType::kXor ? algebra_.bit_xor(second, first)
-                                           : algebra_.cyclic(second, back, extent(t.inputs[1])),
+                                           : algebra_.cyclic(second, back, extent(t.inputs[moved])),
             CheckReason::kSwizzle);
       break;
     }
-    case TransformKind::kResize:
-      learn(t.inputs[0], algebra_.sub(value(t.outputs[0]), symbols_.of(t.factor)), CheckReason::kResized);
+    case TransformKind::kResize: {
+      const bool moved = is_op_resize(t.inputs[0]) || !plan_.defects.has(Defect::kResizeOffsetDropped);
+      const Form left = moved ? symbols_.of(t.factor) : Form{};
+      learn(t.inputs[0], algebra_.sub(value(t.outputs[0]), left), CheckReason::kResized);
       climbed_.emplace_back(t.inputs[0], g_[t.outputs[0]].def);
       break;
+    }
   }
   return true;
 }
@@ -199,6 +205,7 @@ bool DomainValues::is_divided(DomainId d) {
   const auto it = std::find_if(climbed_.begin(), climbed_.end(), [&](const auto& c) { return c.first == d; });
   if (it == climbed_.end() || g_[it->second].kind != TransformKind::kSplit) return false;
   const Transform& t = g_[it->second];
+  if (plan_.defects.has(Defect::kSplitTakenExact)) return true;
   return algebra_.equal(algebra_.mul(extent(t.outputs[0]), extent(t.outputs[1])), extent(d));
 }
 
@@ -209,6 +216,11 @@ std::vector<DomainCheck> DomainValues::checks() {
     const bool lower = !algebra_.prove_nonneg(v);
     if (!lower && algebra_.prove_less(v, e)) return;
     if (is_divided(d)) return;
+    if (reason(d) == CheckReason::kResized && plan_.defects.has(Defect::kResizeUnchecked)) return;
+    const auto is_split = [&](const DomainCheck& c) { return reason(c.domain) == CheckReason::kSplitInput; };
+    if (reason(d) == CheckReason::kSplitInput && std::any_of(result.begin(), result.end(), is_split) &&
+        plan_.defects.has(Defect::kSplitRelatedChecked))
+      return;
     result.push_back({d, v, e, lower});
   };
   // What pad does from root to logical is no hole: it guards its own reads.
@@ -243,6 +255,7 @@ Form cat_offset(const Graph& g, const NestPlan& plan, Symbols& symbols, IndexAlg
   const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
   Form offset = algebra.constant(0);
   for (size_t k = 0; k < operand; ++k) {
+    if (k > 0 && plan.defects.has(Defect::kCatOffsetDropped)) break;
     const Tensor& p = g.tensor_of(op.operands[k]);
     DomainValues values(g, plan, symbols, algebra, g[op.operands[k]].tensor);
     offset = algebra.add(offset, values.size(logical_without_reductions(g, p)[axis]));

@@ -41,8 +41,6 @@ uint32_t index_of(const std::vector<uint32_t>& index_by_id, int id) {
 
 }  // namespace
 
-IndexAlgebra::IndexAlgebra() = default;
-
 void IndexAlgebra::clear() {
   store_.clear();
   symbols_.clear();

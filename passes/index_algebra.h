@@ -38,6 +38,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/defect.h"
 #include "passes/index_algebra_store.h"
 #include "passes/index_form.h"
 
@@ -56,7 +57,7 @@ struct FormSubstitution {
 
 class IndexAlgebra {
  public:
-  IndexAlgebra();
+  explicit IndexAlgebra(const Defects& defects = {}) : defects_(defects) {}
   /// Forgets everything but keeps its memory, for the next nest.
   void clear();
 
@@ -280,6 +281,7 @@ class IndexAlgebra {
   bool left_opaque_ = false;  ///< the division under way ended in an opaque atom
   int depth_ = 0;             ///< of simplifications that start others
   int effort_ = 0;            ///< steps left to the proof under way
+  Defects defects_;           ///< seeded
 };
 
 }  // namespace fusebox

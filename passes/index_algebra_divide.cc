@@ -222,7 +222,10 @@ bool IndexAlgebra::settle(Poly& rest, Coefficient e, Poly& quotient) {
     if (bounds.lo == kMinusInfinity) return false;
     const int64_t j = floor_quotient(bounds.lo, e.factor);
     if (bounds.hi != kInfinity) {
-      if (floor_quotient(bounds.hi, e.factor) != j) return false;
+      const bool may_be_modulus = bounds.hi == static_cast<__int128>(j) * e.factor + e.factor;
+      if (floor_quotient(bounds.hi, e.factor) != j &&
+          !(may_be_modulus && defects_.has(Defect::kAlgebraModulusDropped)))
+        return false;
       quotient.add_constant(j);
       int64_t moved = 0;
       rest.failed |= __builtin_mul_overflow(j, -e.factor, &moved);
@@ -410,7 +413,8 @@ bool IndexAlgebra::split_at(const Poly& rest, Coefficient g, Poly& high, Poly& l
   int64_t sum = 0;
   if (__builtin_sub_overflow(0, bounds.lo, &least) || __builtin_sub_overflow(rest.constant, least, &sum)) return false;
   const int64_t low_constant = least + floor_remainder(sum, g.factor);
-  if (static_cast<__int128>(bounds.hi) + low_constant >= g.factor) return false;
+  if (static_cast<__int128>(bounds.hi) + low_constant >= g.factor && !defects_.has(Defect::kAlgebraDivideDistributes))
+    return false;
   int64_t high_constant = 0;
   if (__builtin_sub_overflow(rest.constant, low_constant, &high_constant)) return false;
   high.add_constant(high_constant / g.factor);

@@ -256,7 +256,8 @@ std::optional<Form> IndexAlgebra::atom_extreme(AtomId atom, bool upper) {
   const AtomRecord record = store_.atom(atom);
   const int64_t known = upper ? record.bounds.hi : record.bounds.lo;
   const bool finite = known != kInfinity && known != kMinusInfinity;
-  if (record.kind == AtomKind::kLoop && upper) return sub(loops_[record.index].extent, constant(1));
+  if (record.kind == AtomKind::kLoop && upper)
+    return sub(loops_[record.index].extent, constant(defects_.has(Defect::kRangeOneShort) ? 2 : 1));
   if (record.kind == AtomKind::kDigit && upper && record.range.symbols != kOne) {
     return sub(store_.intern(record.range), constant(1));
   }

@@ -20,6 +20,7 @@
 #include "ir/defect.h"
 #include "ir/error.h"
 #include "ir/graph.h"
+#include "ir/scalar.h"
 #include "passes/check_reason.h"
 
 namespace fusebox {
@@ -27,6 +28,7 @@ namespace fusebox {
 struct LowerOptions {
   int index_bits = 64;   // of dtype index in the kernel: 32 or 64
   Defects defects = {};  // seeded
+  Bindings sizes = {};   // of one run: only a seeded defect rests on them
   bool explain = false;  // fill in Lowered::notes
 };
 

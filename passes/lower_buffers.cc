@@ -11,8 +11,9 @@ namespace fusebox::lowering {
 namespace {
 
 bool has_place(const Lowering& l, const Buffer& b, uint32_t shared, size_t position, ParallelType p) {
-  if (!is_thread(p)) return position >= shared;
-  return is_block(p) && (b.memory == MemoryType::kShared) && l.used_threads.contains(p);
+  if (!is_thread(p)) return position >= shared + (l.options.defects.has(Defect::kInlineOneDeeper) ? 1 : 0);
+  return is_block(p) && (b.memory == MemoryType::kShared) && l.used_threads.contains(p) &&
+         !l.options.defects.has(Defect::kBufferSharedLoop);
 }
 
 // x, y → x, y xor x permutes the points of y only if y has a power of two of them, and x no more.
@@ -31,7 +32,7 @@ void check_swizzle(const Graph& g, IndexAlgebra& algebra, DomainValues& values, 
 
 void Lowering::plan_threads() {
   check_coverage(g, plan);
-  IndexAlgebra extents;  // no loops: equal forms are equal extents
+  IndexAlgebra extents(options.defects);  // no loops: equal forms are equal extents
   std::map<ParallelType, Form> first;
   for (const Nest& nest : plan.nests) {
     const ValueId v = g[nest.op].results[0];
@@ -69,7 +70,7 @@ void Lowering::plan_threads() {
 // Where no thread is launched because a loop is empty, an element that the loop is not part of would not be written: a
 // sum over nothing, or what another nest makes.
 void Lowering::plan_empty_threads() {
-  IndexAlgebra extents;
+  IndexAlgebra extents(options.defects);
   std::set<ParallelType> may_be_empty, needed;
   for (const Nest& nest : plan.nests) {
     const ValueId v = g[nest.op].results[0];

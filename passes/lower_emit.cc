@@ -12,7 +12,8 @@ Lowering::Lowering(const Graph& graph, const LowerOptions& lower_options)
     : g(graph),
       options(lower_options),
       plan(plan_nests(graph, lower_options.defects)),
-      classes(graph),
+      classes(graph, lower_options.defects, lower_options.sizes),
+      algebra(lower_options.defects),
       kernel(graph.name, lower_options.index_bits) {}
 
 Lowered Lowering::run() {
@@ -40,7 +41,7 @@ Lowered Lowering::run() {
   std::vector<CheckNote> notes;
   if (options.explain) notes = check_notes();
   Graph finished = kernel.finish();
-  forward_local(finished);
+  forward_local(finished, options.defects);
   return {compact(finished), compact(launch), std::move(notes)};
 }
 
@@ -111,11 +112,13 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
     // The thread's own index: the form of a loop of one iteration is 0 whatever the launch.
     const ParallelType p = tree.nodes[s.path[i]].parallel;
     const auto extent = algebra.constant_value(view.own.extent(loop[i]));
-    if (!exact_launch[p] && !(extent && *extent > 0 && extent == largest_launch[p]))
+    if (!exact_launch[p] && !(extent && *extent > 0 && extent == largest_launch[p]) &&
+        !options.defects.has(Defect::kThreadLoopUnchecked))
       result.push_back({OpKind::kLt, Form{}, view.own.extent(loop[i]), p, CheckKind::kLoopExtent, loop[i],
                         CheckReason::kLaunchLarger});
   }
   for (const DomainCheck& check : view.own.checks()) {
+    if (g[check.domain].iter_type == IterType::kReduction && options.defects.has(Defect::kReductionUnchecked)) continue;
     const CheckReason reason = view.own.reason(check.domain);
     if (check.lower)
       result.push_back({OpKind::kGe, check.value, Form{}, std::nullopt, CheckKind::kDomain, check.domain, reason});
@@ -151,7 +154,8 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
         result.push_back({OpKind::kNe, size, Form{}, {}, CheckKind::kDomain, d, CheckReason::kExpanded});
     }
   for (ParallelType p : used_threads)
-    if ((is_global || (is_shared && is_block(p))) && !view.thread_loop(p))
+    if ((is_global || (is_shared && is_block(p))) && !view.thread_loop(p) &&
+        !options.defects.has(Defect::kThreadZeroUnchecked))
       result.push_back({OpKind::kEq, Form{}, Form{}, p, CheckKind::kThread, {}, CheckReason::kOneThread});
   return result;
 }
@@ -177,7 +181,8 @@ ValueId Lowering::emit_conditions(OpView& view, MemoryType stored) {
     if ((known == settled.end() || !known->second.contains(i)) && is_needed(list[i])) {
       const ValueId predicate = emit_condition(view, list[i]);
       if (options.explain) emitted.try_emplace({statement_index(view.statement), i}, Emitted{predicate});
-      all = kernel.logical_and(all, predicate);
+      const bool joined = kernel.constant_of(all) != 1 && options.defects.has(Defect::kChecksJoinedByOr);
+      all = joined ? kernel.op(OpKind::kLogicalOr, {all, predicate}, Dtype::kBool) : kernel.logical_and(all, predicate);
     }
   return all;
 }
@@ -188,6 +193,8 @@ Form Lowering::elements_of(Symbols& symbols, const Buffer& b) {
   Form elements = algebra.constant(1);
   DomainValues extents(g, plan, symbols, algebra, g[g[g[b.value].def].results[0]].tensor);
   for (DomainId d : b.places) elements = algebra.mul(elements, extents.extent(d));
+  if (algebra.prove_less(algebra.constant(1), elements) && options.defects.has(Defect::kBufferShort))
+    elements = algebra.sub(elements, algebra.constant(1));
   return elements;
 }
 
@@ -230,7 +237,12 @@ void Lowering::emit_children(uint32_t node) {
       attrs.set(AttrKey::kSlot, grid_slots++);
       kernel.effect(OpKind::kGridBarrier, {grid_counters}, {}, attrs);
     } else if (sync_points.contains({node, i, false})) {
-      kernel.effect(OpKind::kBarrier, {}, {});
+      if (!children[i].is_node && options.defects.has(Defect::kBarrierDivergent)) {
+        OpView view(*this, tree.statements[children[i].index]);
+        guarded(emit_conditions(view), [&] { kernel.effect(OpKind::kBarrier, {}, {}); });
+      } else {
+        kernel.effect(OpKind::kBarrier, {}, {});
+      }
     }
     if (children[i].is_node)
       emit_node(children[i].index);
@@ -272,7 +284,9 @@ void Lowering::emit_loop(uint32_t n, bool unroll) {
     emit_children(n);
     return;
   }
-  node_index[n] = kernel.begin_for(kernel.index(0), extent, kernel.index(1), unroll);
+  const bool is_short = node.parallel == ParallelType::kSerial && options.defects.has(Defect::kLoopShort);
+  const ValueId end = is_short ? kernel.sub(extent, kernel.index(1)) : extent;
+  node_index[n] = kernel.begin_for(kernel.index(0), end, kernel.index(1), unroll);
   emit_children(n);
   kernel.end();
 }

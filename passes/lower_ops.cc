@@ -147,7 +147,8 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       }
       const bool has_value = op.operands.size() > 1 && op.operands[1];
       const ValueId otherwise = has_value ? cast(scalar(op.operands[1])) : kernel.constant(dtype, {});
-      return read(view, 0, inside, otherwise);
+      const bool anywhere = kernel.constant_of(inside) != 1 && options.defects.has(Defect::kPadUnchecked);
+      return read(view, 0, anywhere ? kernel.bit(true) : inside, otherwise);
     }
     case OpKind::kCat: {
       ValueId result;

@@ -84,10 +84,23 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
   const auto feed_one = [&](DomainId d, Form value, DomainId of = {}) {
     // A broadcast that is not promoted is read at index 0.
     const bool is_broadcast = (g[d].iter_type == IterType::kBroadcast && !g[d].def) || broadcast_elsewhere.contains(of);
-    values.set(d, is_broadcast && !l_.plan.promoted.contains(d) ? Form{} : value);
+    const bool zeroed = is_broadcast && !l_.plan.promoted.contains(d);
+    values.set(d, zeroed && !l_.options.defects.has(Defect::kBroadcastNotZeroed) ? Form{} : value);
   };
-  if (at_axis && axis < logical.size()) feed_one(logical[axis], *at_axis);
-  for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, operand)) feed_one(from, own.value(to), to);
+  // The domain of the result whose value an operand's domain takes.
+  const auto source = [&](DomainId from, DomainId to) {
+    const auto in_order = [&](const std::vector<DomainId>& list) { return list[position_in(logical, from)]; };
+    if (op.kind == OpKind::kPermute && l_.options.defects.has(Defect::kPermuteIgnored)) return in_order(root_of(c));
+    if (op.kind == OpKind::kSlice && l_.options.defects.has(Defect::kSliceStartDropped)) return in_order(c.logical);
+    if (op.kind == OpKind::kPad && l_.options.defects.has(Defect::kPadLeftDropped)) return in_order(c.logical);
+    return to;
+  };
+  if (at_axis && axis < logical.size()) {
+    const bool shifted = logical.size() > 1 && l_.options.defects.has(Defect::kIndexedAxisWrong);
+    feed_one(logical[shifted ? (axis + 1) % logical.size() : axis], *at_axis);
+  }
+  for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, operand))
+    feed_one(from, own.value(source(from, to)), to);
   const auto& root = root_of(c);
   if (op.kind == OpKind::kCat) feed_one(logical[axis], algebra.sub(own.value(root[axis]), cat_offset(operand)));
   if (op.kind == OpKind::kGather || op.kind == OpKind::kTakeAlongAxis || op.kind == OpKind::kScatter)
@@ -113,9 +126,10 @@ Form OpView::index_of(const Buffer& buffer, DomainValues& values) {
 Form OpView::global_index(const Buffer& buffer, DomainValues& values) {
   const Graph& g = l_.g;
   const Tensor& layout = g.tensor_of(buffer.storage);
-  const auto order = allocation_of(g, layout);
-  const auto contiguity = contiguity_of(g, layout);
   const bool is_input = g[g[buffer.storage].def].kind == OpKind::kInput;
+  const bool in_order = !is_input && !layout.allocation.empty() && l_.options.defects.has(Defect::kAllocationOrder);
+  const auto order = in_order ? logical_without_reductions(g, layout) : allocation_of(g, layout);
+  const auto contiguity = contiguity_of(g, layout);
   DomainValues extents(g, l_.plan, symbols, algebra, g[buffer.storage].tensor);
   // An in-place output is indexed as the input that it overwrites: axis by axis.
   std::vector<Form> at;
@@ -134,9 +148,12 @@ Form OpView::global_index(const Buffer& buffer, DomainValues& values) {
     const IterDomain& d = g[order[i]];
     if (d.iter_type == IterType::kBroadcast && !d.def) continue;
     Form stride = run;
-    if (is_input && contiguity[i] != Contiguity::kTrue) {
-      const int id = kStrideBase + static_cast<int>(g[buffer.storage].tensor.index * 16 + i);
-      l_.stride_symbols[id] = {ValueId(), buffer.storage, static_cast<uint32_t>(i)};
+    const bool has_next = i + 1 < order.size();
+    if (is_input && contiguity[i] != Contiguity::kTrue && !l_.options.defects.has(Defect::kStrideAssumed) &&
+        !(has_next && l_.options.defects.has(Defect::kContiguityMerged))) {
+      const size_t axis = i == 0 && has_next && l_.options.defects.has(Defect::kStrideOfNextAxis) ? 1 : i;
+      const int id = kStrideBase + static_cast<int>(g[buffer.storage].tensor.index * 16 + axis);
+      l_.stride_symbols[id] = {ValueId(), buffer.storage, static_cast<uint32_t>(axis)};
       stride = algebra.has_symbol(id) ? algebra.symbol(id) : algebra.declare_symbol(id, "stride");
     }
     index = algebra.add(index, algebra.mul(at[i], stride));

@@ -95,13 +95,16 @@ bool all_fit(const Compiled& c, const std::vector<Graph>& launches, const Bindin
 
 }  // namespace
 
-std::vector<Graph> lower_segments(Compiled& c, const Defects& defects) {
+std::vector<Graph> lower_segments(Compiled& c, const Defects& defects, const Bindings& sizes) {
   std::vector<Graph> launches;
   c.kernels.clear();
   for (size_t i = 0; i < c.scheduled.size(); ++i) {
     Lowered lowered;
-    if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel)
-      lowered = lower(canonical_order(c.scheduled[i]), {.index_bits = c.index_bits, .defects = defects});
+    if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) {
+      const Graph g = canonical_order(c.scheduled[i], defects);
+      const Bindings of_run = defects.empty() || sizes.empty() ? Bindings() : rebind(c.concretized, sizes, g);
+      lowered = lower(g, {.index_bits = c.index_bits, .defects = defects, .sizes = of_run});
+    }
     c.kernels.push_back(std::move(lowered.kernel));
     launches.push_back(std::move(lowered.launch));
   }
@@ -115,11 +118,13 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   const std::span<const Step> schedule = steps.subspan(rewrites);
   c.concretized = fusion;
   apply_steps(c.concretized, steps.first(rewrites));
-  c.concretize = plan_concretize(c.concretized, rewrites > 0 ? rebind(fusion, bindings, c.concretized) : bindings);
+  c.concretize = plan_concretize(c.concretized, rewrites > 0 ? rebind(fusion, bindings, c.concretized) : bindings,
+                                 options.defects);
   apply(c.concretized, c.concretize);
-  c.concretized = canonical_order(c.concretized);
+  c.concretized = canonical_order(c.concretized, options.defects);
+  const Bindings sizes = rebind(fusion, bindings, c.concretized);
   c.index_bits = options.index_bits != 0 ? options.index_bits
-                                         : choose_index_bits(c.concretized, rebind(fusion, bindings, c.concretized));
+                                         : choose_index_bits(c.concretized, sizes);
   if (options.segmentation)
     c.segmentation = *options.segmentation;
   else if (!options.steps || (rewrites > 0 && schedule.empty()))
@@ -128,14 +133,15 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
     c.segmentation = plan_steps(c.concretized, schedule);
   for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
     Graph scheduled = extract(c.concretized, c.segmentation.segments[i]);
-    apply(scheduled, c.segmentation.segments[i].steps);
+    apply(scheduled, c.segmentation.segments[i].steps, options.defects);
     take_layouts(c.concretized, scheduled, c.segmentation, i);
     c.scheduled.push_back(std::move(scheduled));
   }
-  std::vector<Graph> launches = lower_segments(c, options.defects);
-  if (options.index_bits == 0 && c.index_bits == 32 && !all_fit(c, launches, bindings, fusion, options.inputs)) {
+  std::vector<Graph> launches = lower_segments(c, options.defects, sizes);
+  if (options.index_bits == 0 && c.index_bits == 32 && !all_fit(c, launches, bindings, fusion, options.inputs) &&
+      !options.defects.has(Defect::kIndexWidthNarrow)) {
     c.index_bits = 64;
-    launches = lower_segments(c, options.defects);
+    launches = lower_segments(c, options.defects, sizes);
   }
   c.host = build_host_program(c.concretized, c.segmentation, launches);
   return c;

@@ -42,7 +42,8 @@ struct Compiled {
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});
 
 // Fills in the kernels of the scheduled segments, and gives what launches them; empty graphs for ATen segments.
-std::vector<Graph> lower_segments(Compiled& c, const Defects& defects);
+// `sizes`: of c.concretized in one run, for the seeded defects alone.
+std::vector<Graph> lower_segments(Compiled& c, const Defects& defects, const Bindings& sizes = {});
 
 // 64 where a tensor has so many elements, or a scalar is so large, that 32 bits are out of the question; else 32, which
 // `compile` then proves of each kernel (index_range.h), or takes 64 after all.

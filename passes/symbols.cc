@@ -6,7 +6,7 @@
 
 namespace fusebox {
 
-ExtentClasses::ExtentClasses(const Graph& g) : parent_(g.values.size()) {
+ExtentClasses::ExtentClasses(const Graph& g, const Defects& defects, const Bindings& sizes) : parent_(g.values.size()) {
   for (uint32_t i = 0; i < parent_.size(); ++i) parent_[i] = i;
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
@@ -21,6 +21,10 @@ ExtentClasses::ExtentClasses(const Graph& g) : parent_(g.values.size()) {
       }
     }
   }
+  if (sizes.empty() || !defects.has(Defect::kSymbolsByHint)) return;
+  for (uint32_t i = 0; i < sizes.size(); ++i)
+    for (uint32_t k = 0; k < i; ++k)
+      if (sizes[i] && sizes[i] == sizes[k] && g.values[i].dtype == Dtype::kIndex) unite(g, ValueId(k), ValueId(i));
 }
 
 ValueId ExtentClasses::representative(ValueId v) const {

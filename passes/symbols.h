@@ -10,7 +10,9 @@
 #include <optional>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/graph.h"
+#include "ir/scalar.h"
 #include "passes/index_algebra.h"
 
 namespace fusebox {
@@ -18,7 +20,8 @@ namespace fusebox {
 // Classes of scalars that are equal at run time.
 class ExtentClasses {
  public:
-  explicit ExtentClasses(const Graph& g);
+  // `sizes` of one run: only a seeded defect rests on them.
+  explicit ExtentClasses(const Graph& g, const Defects& defects = {}, const Bindings& sizes = {});
   ValueId representative(ValueId v) const;
   // The pairs that the program equates without being the same scalar: what the host program must check.
   const std::vector<std::pair<ValueId, ValueId>>& equated() const { return equated_; }
