@@ -56,7 +56,29 @@ bool takes_from_nothing(const Graph& g, const Bindings& sizes) {
   return false;
 }
 
-// The program and its inputs hold together; what an index reads is kept in range.
+bool apply_to(Case& c, MutationKind kind, const std::vector<std::string>& p) {
+  switch (kind) {
+    case MutationKind::kInsertStep:
+    case MutationKind::kDeleteStep:
+    case MutationKind::kSwapSteps:
+    case MutationKind::kReplaceStep:
+    case MutationKind::kSplice:
+      return apply_to_steps(c, kind, p);
+    case MutationKind::kExtent:
+    case MutationKind::kLayout:
+    case MutationKind::kValues:
+      return apply_to_inputs(c, kind, p);
+    case MutationKind::kReplaceOp:
+    case MutationKind::kRetargetOp:
+    case MutationKind::kDeleteOp:
+    case MutationKind::kInsertOp:
+      return apply_to_fusion(c, kind, p);
+  }
+  return false;
+}
+
+}  // namespace
+
 bool settle(Case& c) {
   const Graph& g = c.fusion();
   if (find_error(g)) return false;
@@ -81,29 +103,6 @@ bool settle(Case& c) {
   }
   return elements <= 1 << 14;
 }
-
-bool apply_to(Case& c, MutationKind kind, const std::vector<std::string>& p) {
-  switch (kind) {
-    case MutationKind::kInsertStep:
-    case MutationKind::kDeleteStep:
-    case MutationKind::kSwapSteps:
-    case MutationKind::kReplaceStep:
-    case MutationKind::kSplice:
-      return apply_to_steps(c, kind, p);
-    case MutationKind::kExtent:
-    case MutationKind::kLayout:
-    case MutationKind::kValues:
-      return apply_to_inputs(c, kind, p);
-    case MutationKind::kReplaceOp:
-    case MutationKind::kRetargetOp:
-    case MutationKind::kDeleteOp:
-    case MutationKind::kInsertOp:
-      return apply_to_fusion(c, kind, p);
-  }
-  return false;
-}
-
-}  // namespace
 
 std::span<const MutationRow> mutation_rows() { return kRows; }
 
@@ -166,7 +165,7 @@ std::optional<Case> mutate(RandomSource& random, const Case& from, const Case& o
     std::optional<Case> c = apply_mutation(base, *m);
     if (!c) continue;
     try {
-      CompileOptions compile_options{.defects = options.defects};
+      CompileOptions compile_options{.inputs = bound_inputs(c->inputs()), .defects = options.defects};
       if (c->steps()) compile_options.steps = *c->steps();
       c->compiled = compile(c->fusion(), sizes_of(c->fusion(), c->inputs()), compile_options);
     } catch (const Error& e) {

@@ -13,13 +13,6 @@ bool is_exchangeable(OpKind kind) {
          kind != OpKind::kIota && kind != OpKind::kTriu && row_of(kind).at(Level::kMath);
 }
 
-std::vector<OpId> tensor_ops(const Graph& g) {
-  std::vector<OpId> ops;
-  for (OpId id : g[Graph::body()].ops)
-    if (!demands(g[id].kind, kSignature) && !g[id].results.empty() && g.is_tensor(g[id].results[0])) ops.push_back(id);
-  return ops;
-}
-
 void replace_reads(Graph& g, ValueId from, ValueId to, OpId except = {}) {
   for (size_t i = 0; i < g.ops.size(); ++i)
     if (OpId(i) != except) std::replace(g.ops[i].operands.begin(), g.ops[i].operands.end(), from, to);
@@ -44,6 +37,13 @@ size_t position_of(const Graph& g, OpId op) {
 }
 
 }  // namespace
+
+std::vector<OpId> tensor_ops(const Graph& g) {
+  std::vector<OpId> ops;
+  for (OpId id : g[Graph::body()].ops)
+    if (!demands(g[id].kind, kSignature) && !g[id].results.empty() && g.is_tensor(g[id].results[0])) ops.push_back(id);
+  return ops;
+}
 
 bool draw_for_fusion(RandomSource& random, MutationKind kind, const Case& from, Parameters& p) {
   const Graph& g = from.fusion();

@@ -27,4 +27,11 @@ bool apply_to_inputs(Case& c, MutationKind kind, const Parameters& p);
 bool draw_for_fusion(RandomSource& random, MutationKind kind, const Case& from, Parameters& p);
 bool apply_to_fusion(Case& c, MutationKind kind, const Parameters& p);
 
+// The ops that make tensors, in order.
+std::vector<OpId> tensor_ops(const Graph& g);
+
+// Whether a case that was edited verifies, binds its inputs and is small; keeps what an index reads in range. Throws
+// what binding the sizes throws.
+bool settle(Case& c);
+
 }  // namespace fusebox::fuzz
