@@ -12,7 +12,9 @@ DrawnCase generate_case(RandomSource& random, const CaseOptions& options) {
   inputs.integers = !inputs.special && random.one_in(options.integers_one_in);
   InputSpecs specs = generate_inputs(random, f.graph, f.sizes, inputs);
   const Bindings sizes = sizes_of(f.graph, specs);
-  GeneratedSteps steps = generate_steps(random, f.graph, sizes, options.steps);
+  StepsOptions steps_options = options.steps;
+  steps_options.inputs = bound_inputs(specs);
+  GeneratedSteps steps = generate_steps(random, f.graph, sizes, steps_options);
   drawn.repairs = steps.repairs;
   drawn.refusal = std::move(steps.refusal);
   drawn.value.module.step_lists.push_back({"", f.graph.name, std::move(steps.steps)});

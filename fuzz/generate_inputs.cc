@@ -64,6 +64,11 @@ std::vector<int64_t> draw_strides(RandomSource& random, const Graph& g, ValueId 
         strides[axis] = 0;
         continue;
       }
+      // Of one element no stride is ever taken, so that it may be anything.
+      if (free_outside && extent == 1 && random.one_in(8)) {
+        strides[axis] = (int64_t{1} << 31) + random.between(0, 3);
+        continue;
+      }
       strides[axis] = next * random.between(1, 2) + random.between(0, 3);
     }
     next = strides[axis] * extent;
@@ -123,11 +128,13 @@ InputSpecs generate_inputs(RandomSource& random, const Graph& g, const Bindings&
   return result;
 }
 
-Bindings sizes_of(const Graph& g, const InputSpecs& specs) {
+std::vector<BoundInput> bound_inputs(const InputSpecs& specs) {
   std::vector<BoundInput> given;
   for (const InputSpec& s : specs.specs)
     given.push_back({.is_scalar = s.is_scalar, .bits = s.value, .shape = s.shape, .strides = s.strides});
-  return bind_sizes(g, given);
+  return given;
 }
+
+Bindings sizes_of(const Graph& g, const InputSpecs& specs) { return bind_sizes(g, bound_inputs(specs)); }
 
 }  // namespace fusebox::fuzz

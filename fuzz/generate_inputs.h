@@ -35,6 +35,8 @@ std::vector<int64_t> draw_strides(RandomSource& random, const Graph& fusion, Val
 // Nothing for other inputs.
 std::vector<std::optional<int64_t>> index_limits(const Graph& fusion, const Bindings& sizes);
 
+// Shapes, strides and scalars, for `compile`.
+std::vector<BoundInput> bound_inputs(const InputSpecs& specs);
 // The sizes that a list of specs gives. Throws what bind_sizes throws.
 Bindings sizes_of(const Graph& fusion, const InputSpecs& specs);
 

@@ -92,7 +92,8 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
   result.steps = std::move(maker.steps);
   for (;; ++result.repairs) {
     try {
-      result.compiled = compile(fusion, sizes, {.steps = result.steps, .defects = options.defects});
+      result.compiled = compile(
+          fusion, sizes, {.steps = result.steps, .inputs = options.inputs, .defects = options.defects});
       result.refusal.reset();
       return result;
     } catch (const Error& e) {

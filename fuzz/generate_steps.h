@@ -22,6 +22,7 @@ struct StepsOptions {
   bool rewrites = true;
   bool segments = true;  // `assign` steps
   Defects defects = {};  // of the compilation
+  std::vector<BoundInput> inputs = {};
 };
 
 struct GeneratedSteps {

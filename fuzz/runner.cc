@@ -102,7 +102,8 @@ class Campaign {
     c.module.step_lists.clear();
     ++s_.unscheduled;
     try {
-      c.compiled = compile(c.fusion(), sizes_of(c.fusion(), c.inputs()), {.defects = options_.defects});
+      c.compiled = compile(c.fusion(), sizes_of(c.fusion(), c.inputs()),
+                           {.inputs = bound_inputs(c.inputs()), .defects = options_.defects});
       return true;
     } catch (const Error& e) {
       keep({{"unfused", code_text(e.code), ""}, code_text(e.code) + " " + e.place + ": " + e.what()}, c);

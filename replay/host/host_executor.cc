@@ -50,7 +50,12 @@ void check_arguments(const Bytecode& code, std::span<const HostArgument> args) {
                   "an argument of " + std::string(text(a.dtype)) + " where the kernel takes " +
                       std::string(text(parameter.dtype)),
                   place);
-    if (parameter.buffer == kNoBuffer) continue;
+    if (parameter.buffer == kNoBuffer) {
+      const auto value = static_cast<int64_t>(a.bits.low);
+      if (parameter.dtype == Dtype::kIndex && code.index_bits == 32 && value != static_cast<int32_t>(value))
+        throw Error(ErrorCode::kIndexOverflow, "the argument " + std::to_string(value) + " leaves 32 bits", place);
+      continue;
+    }
     if (a.elements < 0 || (a.elements > 0 && a.data == nullptr) ||
         (!a.written.empty() && a.written.size() != static_cast<size_t>(a.elements)))
       throw Error(ErrorCode::kBadInput, "memory without an address, or with another number of marks than elements",
