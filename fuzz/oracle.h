@@ -90,6 +90,7 @@ class OracleRun {
 
  private:
   HostRun run_host(const Graph& fusion, const Compiled& compiled);
+  bool reads_out_of_range();
   std::string place_class(std::string_view place) const;
 
   const Case& case_;
@@ -103,6 +104,7 @@ class OracleRun {
   std::optional<HostRun> scheduled_, unfused_;
   std::optional<Evaluation> reference_;
   bool asked_reference_ = false;
+  std::optional<Error> out_of_range_;  // of the reference: an index outside its axis
 };
 
 // Failures that only the launch can know of: no finding, the case is not valid.

@@ -1,4 +1,6 @@
 // What every op is held to before its types are looked at: its format, its attributes, an output's alias.
+#include <algorithm>
+
 #include "ir/infer_rules.h"
 
 namespace fusebox {
@@ -68,6 +70,9 @@ void check_output(const OpView& c) {
          alias);
   const auto from = logical_without_reductions(g, g.tensor_of(value)),
              to = logical_without_reductions(g, g.tensor_of(alias));
+  // A symbolic axis may turn out to be expanded, when it is too late to refuse.
+  if (std::any_of(from.begin(), from.end(), [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; }))
+    fail(g, ErrorCode::kBadAlias, "an output with symbolic axes cannot overwrite an input; leave out its alias", alias);
   bool fits = from.size() == to.size();
   for (size_t i = 0; fits && i < from.size(); ++i) {
     const auto a = evaluate_size(g, from[i]), b = evaluate_size(g, to[i]);

@@ -237,6 +237,9 @@ std::vector<OrderConstraint> Lowering::alias_order() {
     if (!out.alias || !g.is_tensor(out.value)) continue;
     const OpId writer = g[out.value].def;
     if (!plan.has_nest(writer)) continue;
+    // Of no elements, none is overwritten; and loops that never run say nothing of the places that they would read.
+    const auto stored = logical_without_reductions(g, g.tensor_of(out.value));
+    if (std::any_of(stored.begin(), stored.end(), [&](DomainId d) { return evaluate_size(g, d) == 0; })) continue;
     for (OpId reader : plan.readers[out.alias.index]) {
       const auto& loop = loop_of(g.tensor_of(g[writer].results[0]));
       if (reader != writer) result.push_back({reader, writer});

@@ -151,8 +151,12 @@ Carried Evaluator::product(Dtype declared, const Carried& x, at::IntArrayRef axe
     const double top = std::log2(accumulator_overflow(declared)) - 1, bottom = -top + 26;
     const at::Tensor risky = at::logical_or(at::sum(logarithms.clamp_min(0.0), axes) > top,
                                             at::sum(logarithms.clamp_max(0.0), axes) < bottom);
-    // A NaN, or an infinity with a 0, is one in any order.
-    const at::Tensor settled = at::logical_and(at::isnan(value), no_bound() == (x.exact() ? 0.0 : 1.0));
+    // A NaN, or an infinity with a 0, is one in any order; one that the reference's own order made is not.
+    const auto any = [&](const at::Tensor& where) { return at::sum(where, axes) > 0; };
+    const at::Tensor settled =
+        x.exact() ? at::logical_or(any(at::isnan(x.value)),
+                                   at::logical_and(any(at::isinf(x.value)), any(x.value == 0)))
+                  : at::isnan(no_bound());
     const double parts = carrier_of(declared) == Carrier::kComplex ? 4.0 : 1.01;
     error = at::nan_to_num(at::abs(value), 0.0, 0.0) * (parts * static_cast<double>(count) * unit_roundoff(declared));
     error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);

@@ -122,7 +122,7 @@ void Evaluator::check_indices(const at::Tensor& index, int64_t extent, bool from
   if (index.numel() == 0) return;
   const int64_t least = index.min().item<int64_t>(), most = index.max().item<int64_t>();
   if (least >= (from_end ? -extent : 0) && most < extent) return;
-  throw Error(ErrorCode::kOutOfBounds,
+  throw Error(ErrorCode::kIndexOutOfRange,
               "an index of " + std::to_string(most >= extent ? most : least) + " lies outside an axis of " +
                   std::to_string(extent) + " elements; give indices from 0 to the extent less 1",
               "%" + g_[place].name);
