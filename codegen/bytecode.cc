@@ -41,9 +41,22 @@ bool keeps_values(OpKind kind) {
   }
 }
 
+[[maybe_unused]] Dtype signed_of(Dtype d) {
+  switch (size_bytes(d)) {
+    case 1:
+      return Dtype::kInt8;
+    case 2:
+      return Dtype::kInt16;
+    case 4:
+      return Dtype::kInt32;
+    default:
+      return Dtype::kInt64;
+  }
+}
+
 class Compiler {
  public:
-  explicit Compiler(const Graph& g) : g_(g) {}
+  Compiler(const Graph& g, const Defects& defects) : g_(g), defects_(defects) {}
 
   Bytecode run() {
     if (g_.level != Level::kKernel)
@@ -271,6 +284,7 @@ class Compiler {
     i.args[0] = as(op.operands[1], Dtype::kIndex);
     i.args[1] = optional_register(operand(op, 2), Dtype::kBool);
     i.args[2] = optional_register(operand(op, 3), dtype);
+    if (i.args[1] != kNoRegister && defects_.has(Defect::kHoistedPastCondition)) i.args[1] = kNoRegister;
     i.uniform = out_.buffers[i.buffer].memory != MemoryType::kLocal && is_uniform(i.args[0]) && is_uniform(i.args[1]) &&
                 is_uniform(i.args[2]);
     i.dtype = dtype;
@@ -467,6 +481,8 @@ class Compiler {
       registers_[result.index] = r;
       out_.registers[r].dtype = declared;
       if (!is_reduced_float(declared) || is_exact) return;
+      if (defects_.has(Defect::kHalfNotRounded)) return;
+      if (is_added_product(result) && defects_.has(Defect::kMultiplyAddContracted)) return;
       i.dst = r;
     } else {
       i.dst = registers_[result.index] = new_register(declared, uniform);
@@ -495,8 +511,16 @@ class Compiler {
       throw;
     }
     if (plan.kind == MathClass::kMove || plan.kind == MathClass::kCast) return cast(op.operands[0], result);
+    if (plan.kind == MathClass::kCompare && row_of(plan.compute).kind == DtypeKind::kUnsigned &&
+        defects_.has(Defect::kCompareSigned))
+      plan.compute = signed_of(plan.compute);
     Instruction i{.opcode = Opcode::kMath};
     i.math = op.kind;
+    if (op.kind == OpKind::kDiv && is_integer(plan.compute) && defects_.has(Defect::kFloorDivTruncates))
+      i.math = OpKind::kFloorDiv;
+    if (op.kind == OpKind::kRemainder && defects_.has(Defect::kRemainderSign)) i.math = OpKind::kFmod;
+    if (op.kind == OpKind::kLogicalRightShift && defects_.has(Defect::kShiftArithmetic))
+      i.math = OpKind::kBitwiseRightShift;
     i.dtype = plan.compute;
     i.uniform = true;
     bool same = keeps_values(op.kind);
@@ -506,11 +530,24 @@ class Compiler {
       i.uniform &= is_uniform(i.args[k]);
       same &= is_condition || dtypes[k] == declared;
     }
+    if (plan.kind == MathClass::kSelect && defects_.has(Defect::kWhereSwapped)) std::swap(i.args[1], i.args[2]);
+    if (op.kind == OpKind::kMaximum && is_floating(plan.compute) && defects_.has(Defect::kMaximumDropsNan)) {
+      i.math = OpKind::kThreshold;  // a <= b ? b : a, which is a where b is no number
+      i.args[2] = i.args[1];
+    }
     i.to = plan.native;
     i.check_index = declared == Dtype::kIndex && plan.native == Dtype::kIndex;
     i.dst = new_register(plan.native, i.uniform);
     emit(i);
     finish(i.dst, plan.native, result, i.uniform, same);
+  }
+
+  // A product that only sums read.
+  bool is_added_product(ValueId v) const {
+    if (g_[g_[v].def].kind != OpKind::kMul) return false;
+    return std::any_of(g_.ops.begin(), g_.ops.end(), [&](const Op& op) {
+      return op.kind == OpKind::kAdd && std::find(op.operands.begin(), op.operands.end(), v) != op.operands.end();
+    });
   }
 
   void cast(ValueId from, ValueId result) {
@@ -528,6 +565,11 @@ class Compiler {
     i.args[0] = register_of(from);
     i.uniform = is_uniform(i.args[0]);
     i.dtype = have;
+    const bool narrows = is_integer(have) && is_integer(wanted) && size_bytes(wanted) < size_bytes(have);
+    if (narrows && defects_.has(Defect::kCastSkipped)) {
+      i.dtype = Dtype::kDouble;  // an integer saturates as a float does
+      i.args[0] = as(from, Dtype::kDouble);
+    }
     i.to = wanted;
     i.check_index = wanted == Dtype::kIndex;
     i.dst = registers_[result.index] = new_register(wanted, i.uniform);
@@ -541,6 +583,7 @@ class Compiler {
   };
 
   const Graph& g_;
+  const Defects& defects_;
   Bytecode out_;
   std::vector<uint32_t> registers_, buffers_;  // by value
   std::vector<Conversion> conversions_;        // of constants and parameters
@@ -552,6 +595,6 @@ class Compiler {
 
 }  // namespace
 
-Bytecode compile_bytecode(const Graph& kernel) { return Compiler(kernel).run(); }
+Bytecode compile_bytecode(const Graph& kernel, const Defects& defects) { return Compiler(kernel, defects).run(); }
 
 }  // namespace fusebox

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 
 namespace fusebox {
@@ -141,6 +142,6 @@ struct Bytecode {
 
 // Throws kWrongLevel for a graph of another level, kUnsupportedOp and kUnsupportedDtype for what no host can compute
 // yet, kInvalidGraph where an operand breaks the kernel contract (a local buffer of run-time size, for one).
-Bytecode compile_bytecode(const Graph& kernel);
+Bytecode compile_bytecode(const Graph& kernel, const Defects& defects = {});
 
 }  // namespace fusebox

@@ -11,8 +11,9 @@ namespace {
 
 class Canonicalizer {
  public:
-  explicit Canonicalizer(const Graph& g)
+  Canonicalizer(const Graph& g, const Defects& defects)
       : g_(g),
+        defects_(defects),
         out_(g),
         lists_(g.regions.size()),
         emitted_(g.ops.size()),
@@ -47,7 +48,7 @@ class Canonicalizer {
 
   void region(RegionId id) {
     for (OpId op : g_[id].ops)
-      if (is_anchor(g_[op].kind) && !emitted_[op.index]) require_op(op);
+      if (!emitted_[op.index] && (is_anchor(g_[op].kind) || defects_.has(Defect::kCanonicalOrder))) require_op(op);
   }
 
   // What an op needs before it: its operands, then the scalars that its results' domains are made of.
@@ -179,6 +180,7 @@ class Canonicalizer {
   }
 
   const Graph& g_;
+  const Defects& defects_;
   Graph out_;
   std::vector<std::vector<OpId>> lists_;  // per region: its ops in the new order
   std::vector<bool> emitted_, symbols_;
@@ -189,27 +191,27 @@ class Canonicalizer {
 
 }  // namespace
 
-Graph canonicalize(const Graph& g) {
-  Canonicalizer c(g);
+Graph canonicalize(const Graph& g, const Defects& defects) {
+  Canonicalizer c(g, defects);
   c.run();
   return c.graph();
 }
 
-Graph canonical_order(const Graph& g) {
-  Canonicalizer c(g);
+Graph canonical_order(const Graph& g, const Defects& defects) {
+  Canonicalizer c(g, defects);
   c.run(Canonicalizer::Names::kKept);
   return c.graph();
 }
 
 std::vector<std::string> canonical_names(const Graph& g) {
-  Canonicalizer c(g);
+  Canonicalizer c(g, {});
   c.run();
   return c.names();
 }
 
 bool same_program(const Graph& a, const Graph& b) { return canonical_bytes(a) == canonical_bytes(b); }
 
-Digest digest(const Graph& g) { return digest_bytes(canonical_bytes(g)); }
+Digest digest(const Graph& g, const Defects& defects) { return digest_bytes(canonical_bytes(g, defects)); }
 Digest digest(std::span<const Step> steps) { return digest_bytes(canonical_bytes(steps)); }
 Digest digest(const Graph& g, std::span<const Step> steps) { return digest_bytes(canonical_bytes(g, steps)); }
 Digest digest(const Graph& g, const Segmentation& s) { return digest_bytes(canonical_bytes(g, s)); }

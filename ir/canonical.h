@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/digest.h"
 #include "ir/graph.h"
 #include "ir/module.h"
@@ -24,14 +25,14 @@
 
 namespace fusebox {
 
-Graph canonicalize(const Graph& g);
+Graph canonicalize(const Graph& g, const Defects& defects = {});
 // In the canonical order and without what is dead, but with the program's own names: what planning and lowering start
 // from, so that nothing they make depends on the order of creation.
-Graph canonical_order(const Graph& g);
+Graph canonical_order(const Graph& g, const Defects& defects = {});
 // For each value of `g` its name in the canonical form; empty for constants and for what is dead.
 std::vector<std::string> canonical_names(const Graph& g);
 // Every field of the canonical form but names, as bytes: a format of its own, compared and hashed, never decoded.
-std::string canonical_bytes(const Graph& g);
+std::string canonical_bytes(const Graph& g, const Defects& defects = {});
 bool same_program(const Graph& a, const Graph& b);
 
 // Steps as they stand, names included; those of a graph with its values' and domains' names replaced by canonical ones.
@@ -40,7 +41,7 @@ std::string canonical_bytes(const Graph& g, std::span<const Step> steps);
 // A segmentation of a graph: segments in the canonical order of their ops, without names and dead ops.
 std::string canonical_bytes(const Graph& g, const Segmentation& s);
 
-Digest digest(const Graph& g);
+Digest digest(const Graph& g, const Defects& defects = {});
 Digest digest(std::span<const Step> steps);
 Digest digest(const Graph& g, std::span<const Step> steps);
 Digest digest(const Graph& g, const Segmentation& s);

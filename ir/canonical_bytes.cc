@@ -14,7 +14,7 @@ constexpr std::string_view kFormat = "fusebox canonical 1";
 
 class ByteWriter {
  public:
-  explicit ByteWriter(char what) {
+  explicit ByteWriter(char what, const Defects& defects = {}) : defects_(defects) {
     bytes_ = kFormat;
     bytes_ += what;
   }
@@ -69,13 +69,13 @@ class ByteWriter {
   void put(const Value& v) {
     const auto& [kind, dtype, name, def, constant, index_of, tensor] = v;
     (void)name;
-    put(kind), put(dtype), put(def), put(constant), put(index_of), put(tensor);
+    put(kind), put(defects_.has(Defect::kDigestDtype) ? Dtype{} : dtype), put(def), put(constant), put(index_of), put(tensor);
   }
   void put(const Tensor& t) {
     const auto& [value, root, logical, allocation, loop, contiguity, loop_broadcasts, transforms, memory, devices,
                  inline_at, circular_depth] = t;
-    put(value), put(root), put(logical), put(allocation), put(loop), put(contiguity), put(loop_broadcasts),
-        put(transforms);
+    put(value), put(root), put(logical), put(loop), put(loop_broadcasts), put(transforms);
+    if (!defects_.has(Defect::kDigestLayout)) put(allocation), put(contiguity);
     put(memory), put(devices), put(inline_at), put(circular_depth);
   }
   void put(const IterDomain& d) {
@@ -89,7 +89,8 @@ class ByteWriter {
   }
   void put(const Op& op) {
     const auto& [kind, operands, results, attrs, regions] = op;
-    put(kind), put(operands), put(results), put(attrs), put(regions);
+    put(kind), put(operands), put(results), put(regions);
+    if (!defects_.has(Defect::kDigestAttribute)) put(attrs);
   }
   void put(const Region& r) {
     const auto& [index, ops] = r;
@@ -115,6 +116,7 @@ class ByteWriter {
   }
 
  private:
+  const Defects defects_;
   std::string bytes_;
 };
 
@@ -190,9 +192,9 @@ Segment canonical_segment(const NameMap& names, const Segment& from) {
 
 }  // namespace
 
-std::string canonical_bytes(const Graph& g) {
-  ByteWriter w('g');
-  w.put_graph(canonicalize(g));
+std::string canonical_bytes(const Graph& g, const Defects& defects) {
+  ByteWriter w('g', defects);
+  w.put_graph(canonicalize(g, defects));
   return w.take();
 }
 

@@ -76,7 +76,8 @@ std::vector<ScalarForm> counted_sizes(const Graph& g, std::span<const DomainId> 
 
 class Planner {
  public:
-  Planner(const Graph& g, const Bindings& bindings) : g_(g), bindings_(bindings) {}
+  Planner(const Graph& g, const Bindings& bindings, const Defects& defects)
+      : g_(g), bindings_(bindings), defects_(defects) {}
 
   std::vector<Step> run() {
     for (OpId id : ops_in_order(g_))
@@ -122,6 +123,7 @@ class Planner {
     } else {
       throw Error(ErrorCode::kNotConcretized, "this axis is symbolic, and no axis that it follows from is", name(d));
     }
+    if (type == IterType::kIteration && defects_.has(Defect::kSymbolicBroadcast)) type = IterType::kBroadcast;
     // Not every op stretches a broadcast, cat for one: there it is an axis that happens to be of extent 1.
     if (type == IterType::kBroadcast && op.kind == OpKind::kInput && concretize_domain_error(g_, d, type) &&
         !concretize_domain_error(g_, d, IterType::kIteration))
@@ -169,6 +171,7 @@ class Planner {
 
   Graph g_;
   const Bindings& bindings_;
+  const Defects& defects_;
   std::vector<Step> steps_;
 };
 
@@ -184,10 +187,10 @@ std::optional<Error> error_of(F f) {
 
 }  // namespace
 
-std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings) {
+std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, const Defects& defects) {
   const bool any = std::any_of(g.domains.begin(), g.domains.end(),
                                [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
-  return any ? Planner(g, bindings).run() : std::vector<Step>();
+  return any ? Planner(g, bindings, defects).run() : std::vector<Step>();
 }
 
 void concretize_domain(Graph& g, DomainId domain, IterType type) {

@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/error.h"
 #include "ir/scalar.h"
 #include "ir/step.h"
@@ -25,7 +26,7 @@
 namespace fusebox {
 
 // Throws kSizeMismatch where a size fits no choice, kNotConcretized where a size is not bound.
-std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings);
+std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, const Defects& defects = {});
 
 // Resolves a symbolic axis of an input, expand or broadcast_in_dim to kIteration or kBroadcast and infers again what
 // depends on it.

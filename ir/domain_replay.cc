@@ -196,6 +196,8 @@ class Replay {
     }
     if (!made) {
       if (!can_transform(g_, copy) || !make_known(copy.factor) || !make_known(copy.right)) return;
+      if (copy.kind == TransformKind::kSplit && options_.defects.has(Defect::kSplitFactorPropagated))
+        copy.inner_split = !copy.inner_split;
       std::vector<std::string> names;
       for (DomainId d : t.outputs) names.push_back(g_[d].name);
       made = add_transform(g_, to_, std::move(copy), names);

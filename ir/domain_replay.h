@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 
 namespace fusebox {
@@ -29,6 +30,7 @@ struct ReplayOptions {
   LoopStart start = LoopStart::kAsBefore;
   // The resizes of an op of `from` are replayed too; otherwise a resize's result stands for its input, on both sides.
   bool replay_resizes = false;
+  Defects defects = {};
 };
 
 // Where a replay starts: domains of `from` of which none follows from another (its root if `to` is its producer, else

@@ -101,12 +101,13 @@ OpId add_op(Graph& g, RegionId region, OpKind kind, std::vector<ValueId> operand
   return append(g, region, std::move(op));
 }
 
-void infer(Graph& g, OpId id, std::optional<Dtype> declared) {
+void infer(Graph& g, OpId id, std::optional<Dtype> declared, const Defects& defects) {
   if (g[id].kind == OpKind::kInput || g[id].kind == OpKind::kSize) return;
   const Attrs attrs = g[id].attrs;
   if (!declared && !g[id].results.empty()) declared = g[g[id].results[0]].dtype;
   if (g.level == Level::kMath || g.level == Level::kScheduled) declared.reset();
   InferContext c{g, scalar::Place::before_op(g, id), g[id].kind, g[id].operands, attrs, declared, g[id].results.size()};
+  c.defects = defects;
   std::vector<ResultSpec> specs = infer_results(c);
   g[id].operands = std::move(c.operands);
   for (size_t i = 0; i < specs.size(); ++i) {

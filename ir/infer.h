@@ -29,6 +29,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 
 namespace fusebox {
@@ -44,7 +45,7 @@ OpId add_op(Graph& g, RegionId region, OpKind kind, std::vector<ValueId> operand
 // Infers again the results of an op that stands in a region, keeping their ids and names: after an operand's domains
 // changed. Results that the op does not have yet are made. What was concretized at an expand or broadcast_in_dim stays
 // so.
-void infer(Graph& g, OpId op, std::optional<Dtype> declared = {});
+void infer(Graph& g, OpId op, std::optional<Dtype> declared = {}, const Defects& defects = {});
 
 // The op of this name; throws kUnsupportedOp for names of OPS.md that have no row (random, scan, matmul, sort,
 // attention, quantize), kUnknownOp for others.

@@ -37,7 +37,7 @@ Dtype rounded_dtype(const InferContext& c, Dtype inferred) {
 std::vector<ResultSpec> infer_pointwise(InferContext& c) {
   if (c.kind == OpKind::kCast && !c.attrs.has(AttrKey::kDtypeAttr))
     fail(c.g, ErrorCode::kBadAttribute, "cast needs the attribute `as`, the dtype to cast to", c.operand(0));
-  const Dtype dtype = rounded_dtype(c, result_dtype(c.kind, types_of(c), c.attrs));
+  const Dtype dtype = rounded_dtype(c, result_dtype(c.kind, types_of(c), c.attrs, c.defects));
   std::vector<std::vector<Axis>> operands;
   std::vector<ValueId> places;
   for (ValueId v : c.operands) {
@@ -81,7 +81,7 @@ std::vector<ResultSpec> infer_reduction(InferContext& c) {
   if (!welford && over.empty())
     fail(c.g, ErrorCode::kBadAxis, op_text(c.kind) + " reduces no axis; name one, or use set", c.operands[0]);
   const OperandType operand{c.g[c.operands[0]].dtype, false, c.g[c.operands[0]].name};
-  const Dtype dtype = result_dtype(c.kind, {&operand, 1}, c.attrs);
+  const Dtype dtype = result_dtype(c.kind, {&operand, 1}, c.attrs, c.defects);
   // Three operands: averages, sums of squared differences and counts, which are merged.
   const bool merges = welford && (c.operand(1) || c.operand(2));
   if (merges) {

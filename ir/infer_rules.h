@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/error.h"
 #include "ir/graph.h"
 #include "ir/scalar.h"
@@ -71,6 +72,7 @@ struct InferContext {
   std::optional<Dtype> declared;
   size_t name_count = 0;
   std::array<SlotRange, kMaxSlots> slots{};
+  Defects defects = {};
 
   // The operands of a slot of the format; an absent optional one is a null id.
   std::span<const ValueId> slot(size_t i) const { return {operands.data() + slots[i].begin, slots[i].count}; }

@@ -94,8 +94,9 @@ class GraphPrinter {
 
 }  // namespace
 
-std::string print(const Graph& g) {
+std::string print(const Graph& g, const Defects& defects) {
   Printer p;
+  p.defects = defects;
   GraphPrinter(g, p).graph(0);
   return std::move(p.out);
 }

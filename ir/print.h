@@ -19,19 +19,21 @@
 #include <span>
 #include <string>
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 #include "ir/module.h"
 #include "ir/step.h"
 
 namespace fusebox {
 
-std::string print(const Graph& g);
-std::string print(const Module& m);
-std::string print(const Step& step);                   // one line, without its end
-std::string print_steps(std::span<const Step> steps);  // one step a line
-std::string print(const StepList& list);
-std::string print(const Segmentation& segmentation);
-std::string print(const InputSpecs& specs);
+std::string print(const Graph& g, const Defects& defects = {});
+std::string print(const Module& m, const Defects& defects = {});
+std::string print(const Step& step);  // one line, without its end
+// One step a line.
+std::string print_steps(std::span<const Step> steps);
+std::string print(const StepList& list, const Defects& defects = {});
+std::string print(const Segmentation& segmentation, const Defects& defects = {});
+std::string print(const InputSpecs& specs, const Defects& defects = {});
 std::string print(const InputSpec& spec);  // `%x = f32[5, 7] normal seed 1`
 
 // Parts, as messages, comments and tables want them.

@@ -24,8 +24,12 @@ void Printer::add_word(std::string_view name) { is_plain_word(name) ? add(name) 
 void Printer::add_double(double value) {
   if (std::isnan(value)) return add("nan");
   if (std::isinf(value)) return add(value < 0 ? "-inf" : "inf");
+  if (value == 0 && std::signbit(value) && defects.has(Defect::kTextNegativeZero)) value = 0;
   char buffer[32];
-  const char* end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  const bool short_form = defects.has(Defect::kTextDigits);
+  const char* end = (short_form ? std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6)
+                                : std::to_chars(buffer, buffer + sizeof buffer, value))
+                        .ptr;
   const std::string_view text(buffer, static_cast<size_t>(end - buffer));
   add(text);
   if (text.find_first_of(".e") == std::string_view::npos) add(".0");
@@ -85,6 +89,7 @@ void Printer::add_literal(Dtype dtype, ConstantBits bits) {
 
 void Printer::add_attrs(const Attrs& attrs) {
   for (const Attr& a : attrs.list()) {
+    if (&a == &attrs.list().back() && defects.has(Defect::kTextAttribute)) return;
     const AttrRow& row = row_of(a.key);
     add(' ');
     add(row.text);

@@ -150,8 +150,9 @@ std::string print_steps(std::span<const Step> steps) {
   return std::move(p.out);
 }
 
-std::string print(const StepList& list) {
+std::string print(const StepList& list, const Defects& defects) {
   Printer p;
+  p.defects = defects;
   p.add("steps");
   add_graph_name(p, list.graph);
   if (!list.name.empty()) {
@@ -164,8 +165,9 @@ std::string print(const StepList& list) {
   return std::move(p.out);
 }
 
-std::string print(const Segmentation& segmentation) {
+std::string print(const Segmentation& segmentation, const Defects& defects) {
   Printer p;
+  p.defects = defects;
   add_segmentation(p, segmentation);
   return std::move(p.out);
 }
@@ -176,8 +178,9 @@ std::string print(const InputSpec& spec) {
   return std::move(p.out);
 }
 
-std::string print(const InputSpecs& specs) {
+std::string print(const InputSpecs& specs, const Defects& defects) {
   Printer p;
+  p.defects = defects;
   p.add("inputs");
   add_graph_name(p, specs.graph);
   if (!specs.where.empty()) {
@@ -193,12 +196,12 @@ std::string print(const InputSpecs& specs) {
   return std::move(p.out);
 }
 
-std::string print(const Module& m) {
+std::string print(const Module& m, const Defects& defects) {
   std::string out;
   const auto add = [&](const auto& list) {
     for (const auto& item : list) {
       if (!out.empty()) out += '\n';
-      out += print(item);
+      out += print(item, defects);
     }
   };
   add(m.graphs);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 #include "ir/step.h"
 
@@ -21,6 +22,7 @@ enum class TypeForm : uint8_t {
 class Printer {
  public:
   std::string out;
+  Defects defects = {};
 
   void add(std::string_view text) { out += text; }
   void add(char c) { out.push_back(c); }

@@ -123,14 +123,14 @@ std::optional<StepRefusal> inapplicable(const Graph& g, const Step& step) {
   }
 }
 
-void apply(Graph& g, const Step& step) {
-  StepContext c{g, step, &g};
+void apply(Graph& g, const Step& step, const Defects& defects) {
+  StepContext c{g, step, &g, defects};
   run(c);
   drop_empty_transforms(g);
 }
 
-void apply(Graph& g, std::span<const Step> steps) {
-  for (const Step& step : steps) apply(g, step);
+void apply(Graph& g, std::span<const Step> steps, const Defects& defects) {
+  for (const Step& step : steps) apply(g, step, defects);
 }
 
 }  // namespace fusebox

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/error.h"
 #include "ir/graph.h"
 
@@ -74,10 +75,17 @@ std::optional<StepRefusal> inapplicable(const Graph& g, const Step& step);
 inline bool is_applicable(const Graph& g, const Step& step) { return !inapplicable(g, step); }
 // Applies a step, or throws the Error that `inapplicable` describes. A math graph becomes a scheduled one with the
 // first schedule step.
-void apply(Graph& g, const Step& step);
-void apply(Graph& g, std::span<const Step> steps);
+void apply(Graph& g, const Step& step, const Defects& defects = {});
+void apply(Graph& g, std::span<const Step> steps, const Defects& defects = {});
 // A vector names std by its element's allocator, and std::apply would match it better than the span.
-inline void apply(Graph& g, const std::vector<Step>& steps) { apply(g, std::span<const Step>(steps)); }
-inline void apply(Graph& g, std::vector<Step>& steps) { apply(g, std::span<const Step>(steps)); }
+inline void apply(Graph& g, const std::vector<Step>& steps, const Defects& defects = {}) {
+  apply(g, std::span<const Step>(steps), defects);
+}
+inline void apply(Graph& g, std::vector<Step>& steps, const Defects& defects = {}) {
+  apply(g, std::span<const Step>(steps), defects);
+}
+inline void apply(Graph& g, std::vector<Step>&& steps, const Defects& defects = {}) {
+  apply(g, std::span<const Step>(steps), defects);
+}
 
 }  // namespace fusebox

@@ -117,6 +117,8 @@ void step_cache_after(StepContext& c) {
   c.begin();
   Graph& g = *c.target;
   const ValueId copy = add_copy(g, c.step, x, all.front(), c.step.results[0]);
+  if (is_reduced_float(g[x].dtype) && bits(g[x].dtype) == 16 && c.defects.has(Defect::kCacheDtype))
+    g[copy].dtype = Dtype::kFloat8E5m2;
   for (OpId op : all) replace_operand(g, op, x, copy);
 }
 

@@ -199,7 +199,8 @@ void step_inline_at(StepContext& c) {
                       "; inline there, or make their loops alike with transform_like");
   if (!c.target) return;
   c.begin();
-  inline_results(*c.target, op, at + 1);
+  const bool deeper = at + 1 < loop.size() && c.defects.has(Defect::kInlinePosition);
+  inline_results(*c.target, op, at + (deeper ? 2 : 1));
 }
 
 void step_inline_most(StepContext& c) {

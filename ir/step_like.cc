@@ -38,7 +38,7 @@ void replay_edges(const StepContext& c, const std::vector<SpreadEdge>& edges) {
   c.begin();
   for (const SpreadEdge& e : edges)
     if (fixed_loops(g, e.to) == 0)
-      replay_loops_of_op(g, e.from, e.to, e.axes, {e.stand_in, LoopStart::kAsBefore, false});
+      replay_loops_of_op(g, e.from, e.to, e.axes, {e.stand_in, LoopStart::kAsBefore, false, c.defects});
 }
 
 // Whether the type can go on this loop beside the others.

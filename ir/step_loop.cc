@@ -121,7 +121,13 @@ void step_reorder(StepContext& c) {
   for (TensorId s : siblings(g, t)) {
     const std::vector<DomainId> own = loop_of(g[s]);
     std::vector<DomainId> reordered = own;
-    for (size_t i = 0; i < listed.size(); ++i) reordered[places[i]] = own[position_in(old, listed[i])];
+    for (size_t i = 0; i < listed.size(); ++i) {
+      const size_t from = position_in(old, listed[i]);
+      if (c.defects.has(Defect::kReorderInverse))
+        reordered[from] = own[places[i]];
+      else
+        reordered[places[i]] = own[from];
+    }
     set_loop(g, s, std::move(reordered));
   }
 }

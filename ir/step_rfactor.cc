@@ -30,8 +30,9 @@ std::vector<DomainId> staged_domain(const Graph& g, const Tensor& t, std::span<c
 
 class Stages {
  public:
-  Stages(Graph& g, ValueId y, std::span<const DomainId> listed, std::vector<DomainId> staged)
-      : g_(g), y_(y), t_(g[y].tensor), listed_(listed), staged_(std::move(staged)) {}
+  Stages(Graph& g, ValueId y, std::span<const DomainId> listed, std::vector<DomainId> staged,
+         const Defects& defects)
+      : g_(g), y_(y), t_(g[y].tensor), listed_(listed), staged_(std::move(staged)), defects_(defects) {}
 
   // The first stage's tensor.
   ValueId make_first(const std::string& name) {
@@ -79,6 +80,8 @@ class Stages {
       if (!g_[d].def) continue;
       const ValueId extent = emit_extent(g_, scalar::Place::before_op(g_, before), d);
       g_[d].extent = extent;
+      if (g_[d].iter_type == IterType::kReduction && defects_.has(Defect::kRfactorAxisLost))
+        g_[d].extent = constant_index(g_, 1);
       g_[d].def = TransformId();
     }
     std::vector<DomainId> loop = loop_of(g_[t_]);
@@ -100,6 +103,7 @@ class Stages {
   TensorId t_;
   std::span<const DomainId> listed_;
   std::vector<DomainId> staged_;
+  const Defects& defects_;
   ValueId first_;
   DomainMap copied_;
 };
@@ -161,7 +165,7 @@ void step_rfactor(StepContext& c) {
     const ValueId result = g[def].results[r];
     const TensorId s = g[result].tensor;
     for (DomainId d : listed) own_listed[r].push_back(in_sibling(g, s, d));
-    stages.emplace_back(g, result, own_listed[r], staged_domain(g, g[s], own_listed[r]));
+    stages.emplace_back(g, result, own_listed[r], staged_domain(g, g[s], own_listed[r]), c.defects);
     made.push_back(stages.back().make_first(c.step.results[r]));
     first_axes = stages.back().first_axes();
   }

@@ -26,6 +26,7 @@ struct StepContext {
   const Graph& g;
   const Step& step;
   Graph* target = nullptr;
+  Defects defects = {};
 
   // Throws; `place` is a value or domain as text.
   [[noreturn]] void refuse(const std::string& why, const std::string& place = {},

@@ -255,7 +255,7 @@ std::optional<ErrorCode> objection(OpKind kind, Dtype d) {
 
 }  // namespace
 
-Dtype common_dtype(std::span<const OperandType> operands) {
+Dtype common_dtype(std::span<const OperandType> operands, const Defects& defects) {
   std::optional<Dtype> tensors, scalars;
   for (const OperandType& o : operands) {
     std::optional<Dtype>& side = o.is_scalar ? scalars : tensors;
@@ -266,6 +266,7 @@ Dtype common_dtype(std::span<const OperandType> operands) {
       throw;
     }
   }
+  if (operands.size() > 1 && defects.has(Defect::kPromotionDropped)) return operands[0].dtype;
   if (!tensors) return scalars.value_or(Dtype::kFloat);
   if (!scalars || class_of(*scalars) <= class_of(*tensors)) return *tensors;
   return promote(*tensors, *scalars);
@@ -273,13 +274,13 @@ Dtype common_dtype(std::span<const OperandType> operands) {
 
 bool accepts_dtype(OpKind kind, Dtype dtype) { return !objection(kind, dtype); }
 
-Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Attrs& attrs) {
+Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Attrs& attrs, const Defects& defects) {
   const bool is_where = kind == OpKind::kWhere;
   if (is_where && !operands.empty() && operands[0].dtype != Dtype::kBool)
     throw Error(ErrorCode::kDtypeMismatch, "the condition of where must be bool; compare it with ne first",
                 place_of(operands[0]));
   const auto computed = is_where && !operands.empty() ? operands.subspan(1) : operands;
-  const Dtype common = common_dtype(computed);
+  const Dtype common = common_dtype(computed, defects);
   if (const auto code = objection(kind, common)) {
     // Name the operand that brings the class in.
     const auto guilty =
@@ -304,6 +305,7 @@ Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Att
     case Gives::kWide:
       if (as && is_complex(common) && !is_complex(*as))
         refuse(ErrorCode::kDtypeMismatch, kind, common, "a complex sum has a complex dtype", {});
+      if (!as && is_integer(common) && defects.has(Defect::kReductionDtype)) return common;
       return as ? *as : is_integer(common) || is_boolean(common) ? Dtype::kInt64 : common;
     case Gives::kPair:
       return common == Dtype::kFloat ? Dtype::kComplexFloat : Dtype::kComplexDouble;

@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "ir/attr.h"
+#include "ir/defect.h"
 #include "ir/op.h"
 
 namespace fusebox {
@@ -30,11 +31,12 @@ struct OperandType {
 };
 
 // The dtype that operands of one op meet in; throws kDtypeMismatch where there is none.
-Dtype common_dtype(std::span<const OperandType> operands);
+Dtype common_dtype(std::span<const OperandType> operands, const Defects& defects = {});
 
 // The dtype of the (first) result of an op that computes: pointwise ops, reductions, cat, and those that hand their
 // first operand's dtype on. Throws kDtypeMismatch or kUnsupportedDtype, at the operand that is not accepted.
-Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Attrs& attrs = {});
+Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Attrs& attrs = {},
+                   const Defects& defects = {});
 
 // Whether the op accepts the dtype for an operand that is converted to the common dtype. What tests and generators go
 // by.

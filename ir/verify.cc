@@ -217,7 +217,7 @@ void check_ids(const Graph& g) {
 
 std::vector<OpId> check_order(const Graph& g) { return OrderChecker(g).run(); }
 
-void verify(const Graph& g) {
+void verify(const Graph& g, const Defects& defects) {
   check_ids(g);
   const std::vector<OpId> order = check_order(g);
   // Tensors first: the rules of ops read their operands' domains.
@@ -225,12 +225,12 @@ void verify(const Graph& g) {
   for (OpId op : order)
     for (ValueId v : g[op].results)
       if (g.is_tensor(v)) tensors.check(v);
-  for (OpId op : order) check_op(g, op);
+  for (OpId op : order) check_op(g, op, defects);
 }
 
-std::optional<Error> find_error(const Graph& g) {
+std::optional<Error> find_error(const Graph& g, const Defects& defects) {
   try {
-    verify(g);
+    verify(g, defects);
   } catch (const Error& e) {
     return e;
   }

@@ -19,6 +19,7 @@
 
 #include <optional>
 
+#include "ir/defect.h"
 #include "ir/error.h"
 #include "ir/graph.h"
 #include "ir/module.h"
@@ -26,8 +27,8 @@
 namespace fusebox {
 
 // Nothing, or the first thing that is wrong.
-std::optional<Error> find_error(const Graph& g);
-void verify(const Graph& g);
+std::optional<Error> find_error(const Graph& g, const Defects& defects = {});
+void verify(const Graph& g, const Defects& defects = {});
 
 // Of a module: each graph; names unique at each level; step lists, segmentations and input specs name a graph that is
 // there, and values of it; a launch names a kernel of the module whose inputs are of the kinds and dtypes that it is

@@ -12,7 +12,7 @@ namespace {
 bool is_low(const Graph& g) { return g.level == Level::kKernel || g.level == Level::kHost; }
 
 // An operand's axis and the result's at the same position: how long they may be.
-void check_pair(const Graph& g, const OpView& op, DomainPair pair) {
+void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects& defects) {
   const IterDomain &from = g[pair.producer], &to = g[pair.consumer];
   if (from.iter_type == IterType::kBroadcast && !from.expanded) return;
   if (from.iter_type == IterType::kSymbolic || to.iter_type == IterType::kSymbolic) return;
@@ -23,7 +23,7 @@ void check_pair(const Graph& g, const OpView& op, DomainPair pair) {
   const bool resolves = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim || op.kind == OpKind::kReshape;
   const bool one = to.iter_type == IterType::kBroadcast && from.iter_type != IterType::kBroadcast;
   const bool right = one ? n == 1 || (!n && resolves) : !n || !m || *n == *m;
-  if (!right)
+  if (!right && !defects.has(Defect::kVerifyExtents))
     throw Error(ErrorCode::kShapeMismatch,
                 op_text(op.kind) + " has an axis of another extent than its operand; infer its result again",
                 place_of(g, pair.consumer));
@@ -31,7 +31,8 @@ void check_pair(const Graph& g, const OpView& op, DomainPair pair) {
 
 class OpChecker {
  public:
-  OpChecker(const Graph& g, OpId id) : g_(g), id_(id), op_(g[id]), view_{g, op_.kind, op_.operands, op_.attrs, {}} {}
+  OpChecker(const Graph& g, OpId id, const Defects& defects)
+      : g_(g), id_(id), op_(g[id]), view_{g, op_.kind, op_.operands, op_.attrs, {}}, defects_(defects) {}
 
   void run() {
     const OpRow& row = row_of(op_.kind);
@@ -129,7 +130,8 @@ class OpChecker {
         ++count;
         if (first_only) break;
       }
-    return many.empty() ? result_dtype(op_.kind, {few, count}, op_.attrs) : result_dtype(op_.kind, many, op_.attrs);
+    return many.empty() ? result_dtype(op_.kind, {few, count}, op_.attrs, defects_)
+                        : result_dtype(op_.kind, many, op_.attrs, defects_);
   }
 
   void check_types() const {
@@ -230,7 +232,7 @@ class OpChecker {
     for (size_t i = 0; i < op_.operands.size(); ++i)
       if (op_.operands[i] && g_.is_tensor(op_.operands[i]))
         for (size_t r = 0; r < op_.results.size(); ++r)
-          for (DomainPair pair : map_producer_to_consumer(g_, id_, i, r)) check_pair(g_, view_, pair);
+          for (DomainPair pair : map_producer_to_consumer(g_, id_, i, r)) check_pair(g_, view_, pair, defects_);
   }
 
   void check_reduction(size_t root, const Tensor& t, size_t from) const {
@@ -366,10 +368,11 @@ class OpChecker {
   OpId id_;
   const Op& op_;
   OpView view_;
+  const Defects& defects_;
 };
 
 }  // namespace
 
-void check_op(const Graph& g, OpId op) { OpChecker(g, op).run(); }
+void check_op(const Graph& g, OpId op, const Defects& defects) { OpChecker(g, op, defects).run(); }
 
 }  // namespace fusebox

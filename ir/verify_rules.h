@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/error.h"
 #include "ir/graph.h"
 
@@ -29,7 +30,7 @@ void check_ids(const Graph& g);
 // Regions form a tree; values are defined once, before their uses; names. Returns the ops reached, in text order.
 std::vector<OpId> check_order(const Graph& g);
 // Format, attributes, dtypes, ranks and axes of one op.
-void check_op(const Graph& g, OpId op);
+void check_op(const Graph& g, OpId op, const Defects& defects);
 // The domains of tensors that the ops define.
 class TensorChecker {
  public:

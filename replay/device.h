@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 #include "replay/cuda_api.h"
 #include "replay/host/host_executor.h"
@@ -64,6 +65,7 @@ struct HostDeviceOptions {
   int threads = 1;
   int64_t step_limit = int64_t{1} << 40;
   std::vector<BankCounter>* banks = nullptr;  // one for each kernel that is prepared, in that order
+  Defects defects = {};                       // seeded, of the bytecode
 };
 std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options = {});
 

@@ -14,6 +14,7 @@ class HostDevice : public Device {
   explicit HostDevice(const HostDeviceOptions& options) {
     options_.threads = options.threads, options_.step_limit = options.step_limit;
     banks_ = options.banks;
+    defects_ = options.defects;
   }
 
   std::string_view name() const override { return "host"; }
@@ -55,7 +56,7 @@ class HostDevice : public Device {
   }
 
   size_t prepare(const Graph& kernel) override {
-    codes_.push_back(compile_bytecode(kernel));
+    codes_.push_back(compile_bytecode(kernel, defects_));
     if (banks_) banks_->emplace_back(codes_.back());
     return codes_.size() - 1;
   }
@@ -85,6 +86,7 @@ class HostDevice : public Device {
  private:
   HostOptions options_;
   std::vector<BankCounter>* banks_ = nullptr;
+  Defects defects_;
   std::vector<Bytecode> codes_;
 };
 

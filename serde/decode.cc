@@ -115,7 +115,7 @@ class BundleReader {
 
   void read(const wire::OutputRecord& from, OutputRecord& to, const Place& at) {
     to.name = reader_.string(from.name(), Place(at, "name"));
-    to.dtype = Reader::row<Dtype>(from.dtype(), Place(at, "dtype"));
+    to.dtype = reader_.row<Dtype>(from.dtype(), Place(at, "dtype"));
     to.shape = reader_.integers(from.shape(), Place(at, "shape"), limits::kAxes);
     to.strides = reader_.integers(from.strides(), Place(at, "strides"), limits::kAxes);
     to.digest = read_digest(*from.digest());
@@ -130,7 +130,7 @@ class BundleReader {
   void read(const wire::CrossingLayout& from, CrossingLayout& to, const Place& at) {
     to.segment = reader_.string(from.segment(), Place(at, "segment"));
     to.value = reader_.string(from.value(), Place(at, "value"));
-    to.dtype = Reader::row<Dtype>(from.dtype(), Place(at, "dtype"));
+    to.dtype = reader_.row<Dtype>(from.dtype(), Place(at, "dtype"));
     to.shape = reader_.integers(from.shape(), Place(at, "shape"), limits::kAxes);
     to.strides = reader_.integers(from.strides(), Place(at, "strides"), limits::kAxes);
   }
@@ -159,12 +159,12 @@ class BundleReader {
 bool is_module(std::span<const uint8_t> bytes) { return has_identifier(bytes, wire::ModuleFileIdentifier()); }
 bool is_bundle(std::span<const uint8_t> bytes) { return has_identifier(bytes, wire::BundleIdentifier()); }
 
-Module decode_module_structure(std::span<const uint8_t> bytes) {
+Module decode_module_structure(std::span<const uint8_t> bytes, const Defects& defects) {
   const Place root("module");
   const Aligned aligned(bytes);
   const auto& file = verified_root<wire::ModuleFile>(aligned.bytes(), wire::ModuleFileIdentifier(), root);
   const uint64_t features = check_header(*file.header(), Place(root, "header"));
-  Reader reader(bytes.size());
+  Reader reader(bytes.size(), defects);
   Module m = read_module(reader, *file.module_(), root);
   check_features(features_of(m), features, root);
   return m;
@@ -182,8 +182,8 @@ Bundle decode_bundle_structure(std::span<const uint8_t> bytes) {
   return b;
 }
 
-Module decode_module(std::span<const uint8_t> bytes) {
-  Module m = decode_module_structure(bytes);
+Module decode_module(std::span<const uint8_t> bytes, const Defects& defects) {
+  Module m = decode_module_structure(bytes, defects);
   check_meaning(m, Place("module"));
   return m;
 }

@@ -15,6 +15,7 @@
 #include <span>
 #include <string_view>
 
+#include "ir/defect.h"
 #include "ir/module.h"
 #include "serde/bundle.h"
 
@@ -24,7 +25,7 @@ inline std::span<const uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-Module decode_module(std::span<const uint8_t> bytes);
+Module decode_module(std::span<const uint8_t> bytes, const Defects& defects = {});
 Bundle decode_bundle(std::span<const uint8_t> bytes);
 
 // Whether the bytes claim to be what encode(Module) or encode(Bundle) writes: eight bytes are looked at.
@@ -32,7 +33,7 @@ bool is_module(std::span<const uint8_t> bytes);
 bool is_bundle(std::span<const uint8_t> bytes);
 
 // Everything but the meaning of programs and steps: for tools that look at broken programs, and for tests.
-Module decode_module_structure(std::span<const uint8_t> bytes);
+Module decode_module_structure(std::span<const uint8_t> bytes, const Defects& defects = {});
 Bundle decode_bundle_structure(std::span<const uint8_t> bytes);
 
 }  // namespace fusebox

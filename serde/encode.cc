@@ -108,9 +108,9 @@ class BundleWriter {
 
 }  // namespace
 
-std::string encode(const Module& m) {
+std::string encode(const Module& m, const Defects& defects) {
   check_graphs(m, Place("module"));
-  return encode_unchecked(m);
+  return encode_unchecked(m, defects);
 }
 
 std::string encode(const Bundle& b) {
@@ -120,8 +120,9 @@ std::string encode(const Bundle& b) {
   return encode_unchecked(b);
 }
 
-std::string encode_unchecked(const Module& m) {
+std::string encode_unchecked(const Module& m, const Defects& defects) {
   Writer w;
+  w.defects = defects;
   const auto header = write_header(w, features_of(m));
   const auto module = write_module(w, m, Place("module"));
   return w.finish(wire::CreateModuleFile(w.b, header, module), wire::ModuleFileIdentifier());

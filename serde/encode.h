@@ -9,16 +9,17 @@
 
 #include <string>
 
+#include "ir/defect.h"
 #include "ir/module.h"
 #include "serde/bundle.h"
 
 namespace fusebox {
 
-std::string encode(const Module& m);
+std::string encode(const Module& m, const Defects& defects = {});
 std::string encode(const Bundle& b);
 
 // Without the checks of structure: for those who want broken files, to see them refused.
-std::string encode_unchecked(const Module& m);
+std::string encode_unchecked(const Module& m, const Defects& defects = {});
 std::string encode_unchecked(const Bundle& b);
 
 }  // namespace fusebox

@@ -20,7 +20,7 @@ AttrValue read_attr_value(Reader& reader, AttrKey key, const wire::Attr& from, c
       if (from.integer() != 0 && from.integer() != 1) invalid_field(Place(place, "integer"), "a flag is 0 or 1");
       return from.integer();
     case AttrKind::kDtype:
-      return Reader::row<Dtype>(static_cast<uint64_t>(from.integer()), Place(place, "integer"));
+      return reader.row<Dtype>(static_cast<uint64_t>(from.integer()), Place(place, "integer"));
     case AttrKind::kString:
       return reader.string(from.text(), Place(place, "text"), limits::kTextBytes);
     case AttrKind::kInts: {
@@ -35,7 +35,7 @@ AttrValue read_attr_value(Reader& reader, AttrKey key, const wire::Attr& from, c
     }
 #define FUSEBOX_TYPE(type) \
   case AttrKind::k##type:  \
-    return static_cast<int64_t>(Reader::row<type>(static_cast<uint64_t>(from.integer()), Place(place, "integer")));
+    return static_cast<int64_t>(reader.row<type>(static_cast<uint64_t>(from.integer()), Place(place, "integer")));
       FUSEBOX_ENUM_TYPES(FUSEBOX_TYPE)
 #undef FUSEBOX_TYPE
   }
@@ -49,7 +49,7 @@ class GraphReader {
   Graph read(const wire::Graph& from) {
     Graph g;
     g.name = reader_.string(from.name(), Place(place_, "name"));
-    g.level = Reader::row<Level>(from.level(), Place(place_, "level"));
+    g.level = reader_.row<Level>(from.level(), Place(place_, "level"));
     g.index_bits = Reader::present(from.index_bits(), Place(place_, "index_bits"));
     g.values = list<Value>(from.values(), "values");
     g.tensors = list<Tensor>(from.tensors(), "tensors");
@@ -69,8 +69,8 @@ class GraphReader {
 
   Value read(const wire::Value& from, const Place& at) {
     Value v;
-    v.kind = Reader::row<ValueKind>(from.kind(), Place(at, "kind"));
-    v.dtype = Reader::row<Dtype>(from.dtype(), Place(at, "dtype"));
+    v.kind = reader_.row<ValueKind>(from.kind(), Place(at, "kind"));
+    v.dtype = reader_.row<Dtype>(from.dtype(), Place(at, "dtype"));
     v.name = reader_.string(from.name(), Place(at, "name"));
     v.def = OpId(from.def());
     if (from.constant()) v.constant = read_constant(*from.constant());
@@ -89,7 +89,7 @@ class GraphReader {
     t.contiguity = reader_.rows<Contiguity>(from.contiguity(), Place(at, "contiguity"));
     t.loop_broadcasts = reader_.ids<DomainTag>(from.loop_broadcasts(), Place(at, "loop_broadcasts"));
     t.transforms = reader_.ids<TransformTag>(from.transforms(), Place(at, "transforms"));
-    t.memory = Reader::row<MemoryType>(from.memory(), Place(at, "memory"));
+    t.memory = reader_.row<MemoryType>(from.memory(), Place(at, "memory"));
     t.devices = reader_.integers(from.devices(), Place(at, "devices"));
     t.inline_at = DomainId(from.inline_at());
     t.circular_depth = from.circular_depth();
@@ -100,8 +100,8 @@ class GraphReader {
     IterDomain d;
     d.name = reader_.string(from.name(), Place(at, "name"));
     d.tensor = TensorId(from.tensor());
-    d.iter_type = Reader::row<IterType>(from.iter_type(), Place(at, "iter_type"));
-    d.parallel = Reader::row<ParallelType>(from.parallel(), Place(at, "parallel"));
+    d.iter_type = reader_.row<IterType>(from.iter_type(), Place(at, "iter_type"));
+    d.parallel = reader_.row<ParallelType>(from.parallel(), Place(at, "parallel"));
     d.extent = ValueId(from.extent());
     d.expanded = ValueId(from.expanded());
     d.def = TransformId(from.def());
@@ -111,19 +111,19 @@ class GraphReader {
 
   Transform read(const wire::Transform& from, const Place& at) {
     Transform t;
-    t.kind = Reader::row<TransformKind>(from.kind(), Place(at, "kind"));
+    t.kind = reader_.row<TransformKind>(from.kind(), Place(at, "kind"));
     t.inputs = reader_.ids<DomainTag>(from.inputs(), Place(at, "inputs"));
     t.outputs = reader_.ids<DomainTag>(from.outputs(), Place(at, "outputs"));
     t.factor = ValueId(from.factor());
     t.right = ValueId(from.right());
     t.inner_split = Reader::present(from.inner_split(), Place(at, "inner_split"));
-    t.swizzle = Reader::row<SwizzleType>(from.swizzle(), Place(at, "swizzle"));
+    t.swizzle = reader_.row<SwizzleType>(from.swizzle(), Place(at, "swizzle"));
     return t;
   }
 
   Op read(const wire::Op& from, const Place& at) {
     Op op;
-    op.kind = Reader::row<OpKind>(from.kind(), Place(at, "kind"));
+    op.kind = reader_.row<OpKind>(from.kind(), Place(at, "kind"));
     op.operands = reader_.ids<ValueTag>(from.operands(), Place(at, "operands"));
     op.results = reader_.ids<ValueTag>(from.results(), Place(at, "results"));
     op.attrs = read_attrs(reader_, from.attrs(), Place(at, "attrs"));
@@ -144,7 +144,7 @@ class GraphReader {
 
 Step read_step(Reader& reader, const wire::Step& from, const Place& place) {
   Step step;
-  step.kind = Reader::row<StepKind>(from.kind(), Place(place, "kind"));
+  step.kind = reader.row<StepKind>(from.kind(), Place(place, "kind"));
   step.operands = reader.list<StepOperand>(from.operands(), Place(place, "operands"), limits::kNodes,
                                            [&](const wire::StepOperand& operand, const Place& at) {
                                              StepOperand to;
@@ -180,7 +180,7 @@ std::vector<Crossing> read_crossings(Reader& reader,
 Segment read_segment(Reader& reader, const wire::Segment& from, const Place& place) {
   Segment segment;
   segment.name = reader.string(from.name(), Place(place, "name"));
-  segment.executor = Reader::row<SegmentExecutor>(from.executor(), Place(place, "executor"));
+  segment.executor = reader.row<SegmentExecutor>(from.executor(), Place(place, "executor"));
   segment.ops = reader.names(from.ops(), Place(place, "ops"));
   segment.inputs = read_crossings(reader, from.inputs(), Place(place, "inputs"));
   segment.outputs = read_crossings(reader, from.outputs(), Place(place, "outputs"));
@@ -200,7 +200,7 @@ Attrs read_attrs(Reader& reader, const flatbuffers::Vector<flatbuffers::Offset<w
   reader.take(2 * size_t{from->size()}, sizeof(Attr), place);
   for (uint32_t i = 0; i < from->size(); ++i) {
     const Place at(place, i);
-    const AttrKey key = Reader::row<AttrKey>(from->Get(i)->key(), Place(at, "key"));
+    const AttrKey key = reader.row<AttrKey>(from->Get(i)->key(), Place(at, "key"));
     if (!attrs.empty() && key <= attrs.list().back().key)
       invalid_field(Place(at, "key"), "keys have to ascend; sort them and drop the one that is there twice");
     attrs.set(key, read_attr_value(reader, key, *from->Get(i), at));
@@ -219,12 +219,12 @@ StepList read_step_list(Reader& reader, const wire::StepList& from, const Place&
 InputSpec read_input_spec(Reader& reader, const wire::InputSpec& from, const Place& place) {
   InputSpec spec;
   spec.name = reader.string(from.name(), Place(place, "name"));
-  spec.dtype = Reader::row<Dtype>(from.dtype(), Place(place, "dtype"));
+  spec.dtype = reader.row<Dtype>(from.dtype(), Place(place, "dtype"));
   spec.is_scalar = Reader::present(from.is_scalar(), Place(place, "is_scalar"));
   spec.shape = reader.integers(from.shape(), Place(place, "shape"), limits::kAxes);
   spec.strides = reader.integers(from.strides(), Place(place, "strides"), limits::kAxes);
   spec.offset = from.offset();
-  spec.generator = Reader::row<InputGenerator>(from.generator(), Place(place, "generator"));
+  spec.generator = reader.row<InputGenerator>(from.generator(), Place(place, "generator"));
   spec.seed = from.seed();
   spec.low = std::bit_cast<double>(from.low());
   spec.high = std::bit_cast<double>(from.high());
@@ -238,7 +238,7 @@ Module read_module(Reader& reader, const wire::Module& from, const Place& place)
   m.graphs = reader.list<Graph>(from.graphs(), Place(place, "graphs"), limits::kGraphs,
                                 [&](const wire::Graph& graph, const Place& at) {
                                   Graph g = GraphReader(reader, at).read(graph);
-                                  check_structure(g, at);
+                                  check_structure(g, at, reader.defects);
                                   return g;
                                 });
   m.step_lists = reader.list<StepList>(

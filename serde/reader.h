@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/error.h"
 #include "ir/module.h"
 #include "serde/limits.h"
@@ -41,7 +42,10 @@ size_t row_count() {
 
 class Reader {
  public:
-  explicit Reader(size_t file_bytes) : left_(limits::kMemoryFactor * file_bytes + limits::kMemoryBase) {}
+  explicit Reader(size_t file_bytes, const Defects& with = {})
+      : defects(with), left_(limits::kMemoryFactor * file_bytes + limits::kMemoryBase) {}
+
+  const Defects defects;
 
   // Before `count` things of `each` bytes are allocated.
   void take(size_t count, size_t each, const Place& place) {
@@ -69,12 +73,14 @@ class Reader {
 
   // A number of a row, missing or not.
   template <class E>
-  static E row(flatbuffers::Optional<uint16_t> number, const Place& place) {
+  E row(flatbuffers::Optional<uint16_t> number, const Place& place) const {
+    if (!number && defects.has(Defect::kDecodeNull)) return E{};
     if (!number) invalid_field(place, "the field is missing");
     return row<E>(*number, place);
   }
   template <class E>
-  static E row(uint64_t number, const Place& place) {
+  E row(uint64_t number, const Place& place) const {
+    if (number >= row_count<E>() && defects.has(Defect::kDecodeEnum)) return E{};
     if (number >= row_count<E>())
       invalid_field(place, std::to_string(number) + " is no row; the table has " + std::to_string(row_count<E>()));
     return static_cast<E>(number);

@@ -47,7 +47,8 @@ Walk walk(size_t count, Edges edges) {
 
 class StructureCheck {
  public:
-  StructureCheck(const Graph& g, const Place& place) : g_(g), place_(place) {}
+  StructureCheck(const Graph& g, const Place& place, const Defects& defects)
+      : g_(g), place_(place), defects_(defects) {}
 
   void run() {
     if (g_.regions.empty()) invalid(Place(place_, "regions"), "a graph has a body; its first region is missing");
@@ -135,7 +136,7 @@ class StructureCheck {
 
   void ranges(const Op& op, const Place& at) {
     in_range(op.operands, g_.values, Place(at, "operands"), Presence::kOptional);
-    in_range(op.results, g_.values, Place(at, "results"));
+    if (!defects_.has(Defect::kDecodeRange)) in_range(op.results, g_.values, Place(at, "results"));
     in_range(op.regions, g_.regions, Place(at, "regions"));
   }
 
@@ -244,11 +245,14 @@ class StructureCheck {
 
   const Graph& g_;
   const Place& place_;
+  const Defects& defects_;
 };
 
 }  // namespace
 
-void check_structure(const Graph& g, const Place& place) { StructureCheck(g, place).run(); }
+void check_structure(const Graph& g, const Place& place, const Defects& defects) {
+  StructureCheck(g, place, defects).run();
+}
 
 void check_layout(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides, const Place& place) {
   int64_t elements = 1;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 #include "serde/bundle.h"
 #include "serde/place.h"
@@ -20,7 +21,7 @@
 namespace fusebox {
 
 // Throws kInvalidField or kTooLarge, with the field as place.
-void check_structure(const Graph& g, const Place& place);
+void check_structure(const Graph& g, const Place& place, const Defects& defects = {});
 // Extents that are not negative and whose product counts elements in 63 bits; as many strides, or none.
 void check_layout(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides, const Place& place);
 

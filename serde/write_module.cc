@@ -42,7 +42,9 @@ class GraphWriter {
 
   flatbuffers::Offset<wire::Value> write(const Value& v, const Place& at) {
     const auto name = w_.string(v.name, Place(at, "name"));
-    const wire::Constant constant = write_constant(v.constant.value_or(ConstantBits{}));
+    ConstantBits bits = v.constant.value_or(ConstantBits{});
+    if (is_integer(v.dtype) && w_.defects.has(Defect::kEncodeNarrow)) bits.low = static_cast<uint32_t>(bits.low);
+    const wire::Constant constant = write_constant(bits);
     return wire::CreateValue(w_.b, number(v.kind), number(v.dtype), name, v.def.index, v.constant ? &constant : nullptr,
                              v.index_of.index, v.tensor.index);
   }
@@ -52,7 +54,8 @@ class GraphWriter {
     const auto logical = w_.ids(t.logical, Place(at, "logical"));
     const auto allocation = w_.ids(t.allocation, Place(at, "allocation"));
     const auto loop = w_.ids(t.loop, Place(at, "loop"));
-    const auto contiguity = w_.rows(t.contiguity, Place(at, "contiguity"));
+    auto contiguity = w_.rows(t.contiguity, Place(at, "contiguity"));
+    if (!t.contiguity.empty() && w_.defects.has(Defect::kEncodeContiguity)) contiguity = 0;
     const auto loop_broadcasts = w_.ids(t.loop_broadcasts, Place(at, "loop_broadcasts"));
     const auto transforms = w_.ids(t.transforms, Place(at, "transforms"));
     const auto devices = w_.integers(t.devices, Place(at, "devices"));

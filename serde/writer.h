@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/error.h"
 #include "ir/module.h"
 #include "serde/limits.h"
@@ -22,6 +23,7 @@ class Writer {
   using Tables = Offset<flatbuffers::Vector<Offset<T>>>;
 
   flatbuffers::FlatBufferBuilder b{1024};
+  Defects defects = {};
 
   // FlatBuffers stops the program at 2 GiB, so every list asks first.
   void room(size_t bytes, const Place& place) {
