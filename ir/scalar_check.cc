@@ -54,7 +54,9 @@ class SizeChecker {
     const auto n = size(pair.producer), m = size(pair.consumer);
     if (!n || !m || *n == *m) return;
     const bool stretches = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim;
-    if (*n == 1 && (stretches || from.iter_type == IterType::kSymbolic)) return;
+    // The operands of a cat are stored one beside the other: one element serves no other axis.
+    const bool broadcasts = from.iter_type == IterType::kSymbolic && op.kind != OpKind::kCat;
+    if (*n == 1 && (stretches || broadcasts)) return;
     // A symbolic result takes its extent from the first operand until it is resolved.
     if (to.iter_type == IterType::kSymbolic && !stretches) return;
     mismatch("an operand of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(*n) +

@@ -151,7 +151,9 @@ void TensorChecker::check_transforms(const Tensor& t) {
     for (DomainId d : t.logical) {
       const bool is_new = !g_[d].def && std::find(t.root.begin(), t.root.end(), d) == t.root.end();
       const IterType type = g_[d].iter_type;
-      if (is_new && type != IterType::kBroadcast && type != IterType::kSymbolic)
+      const OpId def = g_[t.value].def;
+      const bool reshapes = def && g_[def].kind == OpKind::kReshape;
+      if (is_new && type != IterType::kBroadcast && !(reshapes && type == IterType::kSymbolic))
         invalid("a logical domain does not follow from the root domain", place_of(g_, d));
     }
   } else {

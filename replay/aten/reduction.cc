@@ -128,6 +128,7 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
   const at::Tensor spread = sums_of_bounds(x, axes, value);
   if (carrier_of(declared) == Carrier::kReal) return finish_reduction(std::move(value), spread, error, declared);
   Carried r = rounded(std::move(value), declared);
+  r.zero_sign = false;
   const double last = 2 * unit_roundoff(declared);
   r.bound = spread + error;
   if (count > 1 || !x.exact()) r.bound = r.bound + at::nan_to_num(at::abs(r.value), 0.0, 0.0) * (2 * last);
@@ -169,6 +170,7 @@ Carried Evaluator::product(Dtype declared, const Carried& x, at::IntArrayRef axe
   }
   if (carrier_of(declared) == Carrier::kReal) return finish_reduction(std::move(value), spread, error, declared);
   Carried r = rounded(std::move(value), declared);
+  r.zero_sign = false;
   r.bound = spread + error + at::nan_to_num(at::abs(r.value), 0.0, 0.0) * (4 * unit_roundoff(declared));
   return r;
 }
