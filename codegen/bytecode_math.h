@@ -6,7 +6,6 @@
 
 #include <span>
 
-#include "ir/defect.h"
 #include "ir/graph.h"
 
 namespace fusebox {
@@ -34,6 +33,6 @@ struct MathPlan {
   Dtype native = Dtype::kFloat;   // the result's, before it is rounded or converted to the declared one
 };
 // Throws kUnsupportedDtype for arithmetic on dtypes that exist as data only; kDtypeMismatch as `promote`.
-MathPlan math_plan(OpKind kind, std::span<const Dtype> operands, Dtype result, const Defects& defects = {});
+MathPlan math_plan(OpKind kind, std::span<const Dtype> operands, Dtype result);
 
 }  // namespace fusebox
