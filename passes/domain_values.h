@@ -35,6 +35,7 @@ class DomainValues {
  public:
   DomainValues(const Graph& g, const NestPlan& plan, Symbols& symbols, IndexAlgebra& algebra, TensorId tensor)
       : g_(g), plan_(plan), symbols_(symbols), algebra_(algebra), tensor_(tensor) {}
+  TensorId tensor() const { return tensor_; }
 
   // The extent in this nest: a promoted broadcast has that of the domain that concretizes it, any other broadcast 1.
   Form extent(DomainId d);

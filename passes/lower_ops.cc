@@ -27,18 +27,7 @@ void Lowering::guarded(ValueId predicate, const std::function<void()>& emit) {
 ValueId Lowering::read(OpView& view, size_t operand, ValueId predicate, ValueId otherwise) {
   const ValueId v = g[view.statement.op].operands[operand];
   DomainValues values = view.feed(operand);
-  // A sibling of a first result is addressed through that one's domains.
   const Buffer& b = buffers[v.index];
-  const OpId def = g[v].def;
-  if (plan.has_nest(def) && g[def].results[0] != v && b.memory != MemoryType::kGlobal) {
-    const ValueId leader = g[def].results[0];
-    DomainValues its(g, plan, view.symbols, algebra, g[leader].tensor);
-    const auto from = logical_without_reductions(g, g.tensor_of(v));
-    const auto to = logical_without_reductions(g, g.tensor_of(leader));
-    for (size_t i = 0; i < to.size(); ++i) its.set(to[i], values.value(from[i]));
-    its.propagate();
-    return kernel.load(b.kernel_value, emit_form(view, view.index_of(b, its)), predicate, otherwise);
-  }
   return kernel.load(b.kernel_value, emit_form(view, view.index_of(b, values)), predicate, otherwise);
 }
 

@@ -118,6 +118,17 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
 
 Form OpView::index_of(const Buffer& buffer, DomainValues& values) {
   if (buffer.memory == MemoryType::kGlobal) return global_index(buffer, values);
+  // A sibling of a first result is laid out by that one's domains.
+  const Graph& g = l_.g;
+  const ValueId leader = g[g[buffer.value].def].results[0];
+  if (leader != buffer.value && values.tensor() == g[buffer.value].tensor) {
+    DomainValues its(g, l_.plan, symbols, algebra, g[leader].tensor);
+    const auto from = logical_without_reductions(g, g.tensor_of(buffer.value));
+    const auto to = logical_without_reductions(g, g.tensor_of(leader));
+    for (size_t i = 0; i < to.size(); ++i) its.set(to[i], values.value(from[i]));
+    its.propagate();
+    return index_of(buffer, its);
+  }
   Form index = algebra.constant(0);
   for (DomainId d : buffer.places) index = algebra.add(algebra.mul(index, values.extent(d)), values.value(d));
   return index;
