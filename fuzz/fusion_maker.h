@@ -54,6 +54,7 @@ class FusionMaker {
   ValueId partner(OpKind kind, ValueId x);
   bool fits(ValueId x, ValueId y);
   ValueId scalar_constant(Dtype dtype);
+  ValueId scalar_operand(Dtype dtype);
   ValueId condition(ValueId x);
 
   // -- ops: the results, nothing where there is no such op here

@@ -2,6 +2,7 @@
 // extents means) is written here by op; the rest follows from the row.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "fuzz/fusion_maker.h"
 #include "ir/error.h"
@@ -65,7 +66,17 @@ ValueId FusionMaker::scalar_constant(Dtype dtype) {
   double value = random_.pick(kValues);
   if (is_boolean(dtype)) value = value != 0;
   if (is_integer(dtype) && (value == 0.5 || (value < 0 && !is_signed(dtype)))) value = 1;
+  if (is_integer(dtype) && bits(dtype) <= 32 && random_.one_in(8)) value = std::ldexp(1, bits(dtype) - 1) - 1;
   return constant_of(g_, dtype, value);
+}
+
+// A constant, or what a program has where it computes with some: an op that no one has folded.
+ValueId FusionMaker::scalar_operand(Dtype dtype) {
+  constexpr OpKind kKinds[] = {OpKind::kAdd, OpKind::kMul, OpKind::kSub};
+  const ValueId a = scalar_constant(dtype);
+  const OpKind kind = random_.pick(kKinds);
+  if (!random_.one_in(4) || !takes(kind, dtype)) return a;
+  return pointwise(g_, kind, {a, random_.one_in(4) ? input_scalar(g_, "", dtype) : scalar_constant(dtype)});
 }
 
 // Aligned to the right, axes are of one extent or a broadcast.
@@ -85,7 +96,7 @@ ValueId FusionMaker::partner(OpKind kind, ValueId x) {
     case 0:
       return x;
     case 1:
-      return scalar_constant(dtype);
+      return scalar_operand(dtype);
     case 2:
       return is_storage_only(dtype) || !random_.one_in(3) ? scalar_constant(g_[x].dtype) : input_scalar(g_, "", dtype);
     case 3:

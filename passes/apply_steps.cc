@@ -32,9 +32,10 @@ std::optional<StepRefusal> step_refusal(const Graph& g, const Step& step) {
   return std::nullopt;
 }
 
-void apply_step(Graph& g, const Step& step) {
-  if (step.kind != StepKind::kRewrite) return apply(g, step);
-  const ParsedRewrite parsed = checked_rewrite(g, step);
+void apply_step(Graph& g, const Step& step, const Defects& defects) {
+  if (step.kind != StepKind::kRewrite) return apply(g, step, defects);
+  ParsedRewrite parsed = checked_rewrite(g, step);
+  parsed.options.defects = defects;
   Graph next = g;
   if (!parsed.pass->run(next, parsed.options)) return;
   next = compact(next);
@@ -46,8 +47,8 @@ void apply_step(Graph& g, const Step& step) {
   g = std::move(next);
 }
 
-void apply_steps(Graph& g, std::span<const Step> steps) {
-  for (const Step& step : steps) apply_step(g, step);
+void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects) {
+  for (const Step& step : steps) apply_step(g, step, defects);
 }
 
 size_t leading_rewrites(std::span<const Step> steps) {

@@ -19,8 +19,8 @@ namespace fusebox {
 // Safe on any valid graph.
 std::optional<StepRefusal> step_refusal(const Graph& g, const Step& step);
 // A rewrite that changes nothing leaves the graph as it is; one that does renumbers it, and keeps names.
-void apply_step(Graph& g, const Step& step);
-void apply_steps(Graph& g, std::span<const Step> steps);
+void apply_step(Graph& g, const Step& step, const Defects& defects = {});
+void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects = {});
 
 // How many rewrites the list starts with. Throws kStepNotApplicable if one stands after another kind of step: such a
 // list means something else to each segment.

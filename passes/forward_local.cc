@@ -21,14 +21,15 @@ struct Candidate {
 
 class Forwarder {
  public:
-  explicit Forwarder(Graph& g) : g_(g) {}
+  Forwarder(Graph& g, const Defects& defects) : g_(g), defects_(defects) {}
 
   bool run() {
     walk(Graph::body());
     std::map<ValueId, ValueId> replaced;
     std::set<OpId> dropped;
     for (auto& [buffer, c] : candidates_) {
-      if (c.other || c.stores.size() != 1) continue;
+      if (c.other || c.stores.empty()) continue;
+      if (c.stores.size() > 1 && !defects_.has(Defect::kForwardedStale)) continue;
       const Use& store = c.stores[0];
       bool visible = true;
       for (const Use& load : c.loads) visible &= load.order > store.order && starts_with(load.scope, store.scope);
@@ -37,7 +38,7 @@ class Forwarder {
         replaced[g_[load.op].results[0]] = g_[store.op].operands[2];
         dropped.insert(load.op);
       }
-      dropped.insert(store.op);
+      for (const Use& s : c.stores) dropped.insert(s.op);
       dropped.insert(c.allocate);
     }
     if (dropped.empty()) return false;
@@ -81,6 +82,7 @@ class Forwarder {
   }
 
   Graph& g_;
+  const Defects& defects_;
   std::map<ValueId, Candidate> candidates_;
   std::vector<RegionId> scope_;
   size_t order_ = 0;
@@ -88,6 +90,6 @@ class Forwarder {
 
 }  // namespace
 
-bool forward_local(Graph& kernel) { return Forwarder(kernel).run(); }
+bool forward_local(Graph& kernel, const Defects& defects) { return Forwarder(kernel, defects).run(); }
 
 }  // namespace fusebox

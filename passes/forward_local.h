@@ -2,11 +2,12 @@
 // store has been made becomes the stored scalar itself.
 #pragma once
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 
 namespace fusebox {
 
 // `allocate T1 of 1; store T1 at 0, v; w = load T1 at 0` → v in w's place, no buffer. True: changed.
-bool forward_local(Graph& kernel);
+bool forward_local(Graph& kernel, const Defects& defects = {});
 
 }  // namespace fusebox

@@ -15,16 +15,25 @@ namespace {
 
 class HostBuilder {
  public:
-  HostBuilder(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches)
-      : fusion_(fusion), segmentation_(segmentation), launches_(launches), host_(fusion.name + "_host", 64) {
+  HostBuilder(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches,
+              const Defects& defects)
+      : fusion_(fusion),
+        segmentation_(segmentation),
+        launches_(launches),
+        defects_(defects),
+        host_(fusion.name + "_host", 64) {
     host_.graph().level = Level::kHost;
   }
 
   Graph run() {
     signature();
     keep_overwritten_inputs();
-    for (size_t i = 0; i < segmentation_.segments.size(); ++i) {
+    const size_t count = segmentation_.segments.size();
+    for (size_t k = 0; k < count; ++k) {
+      const bool is_swapped = k + 2 >= count && count > 1 && defects_.has(Defect::kSegmentOrder);
+      const size_t i = is_swapped ? 2 * count - 3 - k : k;
       const Segment& s = segmentation_.segments[i];
+      for (const Crossing& c : segmentation_.segments[k].outputs) destination(c);
       for (const Crossing& c : s.outputs) destination(c);
       switch (s.executor) {
         case SegmentExecutor::kKernel:
@@ -37,7 +46,7 @@ class HostBuilder {
           throw Error(ErrorCode::kUnsupportedOp, "communication segments are not supported yet; use kernel or aten",
                       "segment " + s.name);
       }
-      release(i);
+      if (i <= k) release(k);
     }
     finish_outputs();
     return compact(host_.finish());
@@ -129,12 +138,14 @@ class HostBuilder {
     std::vector<ValueId> sizes(from.size()), strides(from.size(), host_.index(0));
     for (size_t i = 0; i < from.size(); ++i) sizes[i] = expanded[i] ? expanded[i] : extents[i];
     ValueId run = host_.index(1);
-    const auto order = allocation_of(h(), h().tensor_of(t));
+    auto order = allocation_of(h(), h().tensor_of(t));
+    if (order != logical && defects_.has(Defect::kOutputStrides)) order = logical;
     for (size_t k = order.size(); k-- > 0;) {
       const size_t i = position_in(logical, order[k]);
       if (i >= from.size() || h()[logical[i]].iter_type == IterType::kBroadcast) continue;
       strides[i] = run;
-      run = host_.mul(run, extents[i]);
+      const bool is_wrong = extents[i] != extents.back() && defects_.has(Defect::kSizeOfOtherAxis);
+      run = host_.mul(run, is_wrong ? extents.back() : extents[i]);
     }
     std::vector<ValueId> operands = sizes;
     operands.insert(operands.end(), strides.begin(), strides.end());
@@ -145,6 +156,7 @@ class HostBuilder {
   }
 
   void destination(const Crossing& c) {
+    if (tensors_.contains(c.value)) return;
     const ValueId v = *find_value(fusion_, c.value);
     if (!c.alias.empty()) {
       tensors_[c.value] = tensors_.at(c.alias);
@@ -233,7 +245,7 @@ class HostBuilder {
         if (fusion_[out.value].name == name) return false;
       for (size_t i = after + 1; i < segmentation_.segments.size(); ++i)
         for (const Crossing& c : segmentation_.segments[i].inputs)
-          if (c.value == name) return false;
+          if (c.value == name && !defects_.has(Defect::kIntermediateFreed)) return false;
       host_.effect(OpKind::kDeallocate, {tensors_.at(name)}, {});
       return true;
     });
@@ -262,6 +274,7 @@ class HostBuilder {
   Graph fusion_;
   const Segmentation& segmentation_;
   const std::vector<Graph>& launches_;
+  const Defects& defects_;
   KernelBuilder host_;
   std::map<ValueId, ValueId> scalars_;
   std::map<std::string, ValueId> tensors_;
@@ -271,8 +284,9 @@ class HostBuilder {
 
 }  // namespace
 
-Graph build_host_program(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches) {
-  return HostBuilder(fusion, segmentation, launches).run();
+Graph build_host_program(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches,
+                         const Defects& defects) {
+  return HostBuilder(fusion, segmentation, launches, defects).run();
 }
 
 }  // namespace fusebox

@@ -8,11 +8,13 @@
 
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/module.h"
 
 namespace fusebox {
 
 // `launches`: for each kernel segment its launch graph (lower.h); for other executors an unused empty graph.
-Graph build_host_program(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches);
+Graph build_host_program(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches,
+                         const Defects& defects = {});
 
 }  // namespace fusebox

@@ -184,8 +184,12 @@ class LaunchBuilder {
       }
       if (extent && l_.launched_empty.contains(static_cast<ParallelType>(p)))
         extent = host_.maximum(extent, host_.index(1));
+      if (extent && is_grid(static_cast<ParallelType>(p)) && l_.options.defects.has(Defect::kLaunchFloor))
+        extent = host_.maximum(host_.sub(extent, host_.index(1)), host_.index(1));
       result.push_back(extent ? extent : host_.index(1));
     }
+    if (l_.used_threads.contains(ParallelType::kGridY) && l_.options.defects.has(Defect::kLaunchSwapped))
+      std::swap(result[0], result[1]);
     dims_ = result;
     return result;
   }
@@ -208,6 +212,8 @@ class LaunchBuilder {
       const ValueId threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
       total = host_.add(total, host_.mul(threads, host_.index(16 * l_.workspace_lists)));
     }
+    if (host_.constant_of(total) != 0 && l_.options.defects.has(Defect::kSharedBytesShort))
+      total = host_.floor_div(total, host_.index(2), true);
     return total;
   }
 
@@ -246,11 +252,14 @@ class LaunchBuilder {
     }
     ValueId threads = host_.index(1);
     for (ValueId d : dims_) threads = host_.mul(threads, d);
+    if (!l_.grid_workspaces.empty() && l_.options.defects.has(Defect::kWorkspaceShort))
+      threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
     for (size_t i = 0; i < l_.grid_workspaces.size(); ++i)
       tensors_[l_.grid_workspaces[i].parameter] =
           allocate(l_.grid_workspaces[i].dtype, {threads}, false, "workspace" + std::to_string(i));
     if (l_.grid_counters)
-      tensors_[l_.grid_counters] = allocate(Dtype::kUint32, {host_.index(l_.grid_slots)}, true, "counters");
+      tensors_[l_.grid_counters] = allocate(Dtype::kUint32, {host_.index(l_.grid_slots)},
+                                            !l_.options.defects.has(Defect::kWorkspaceNotZeroed), "counters");
     std::map<ValueId, ScalarParameter> scalars;
     for (const auto& [p, v] : l_.parameters) scalars[v] = p;
     for (OpId id : l_.kernel.parameters()) {

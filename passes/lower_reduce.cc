@@ -46,9 +46,10 @@ Dtype accumulator_dtype(Dtype d) { return compute_dtype(data_dtype(d)); }
 
 // Of the accumulator's dtype `d`. `declared`: of the result, which float8 e4m3 rounds to NaN what is infinite: a part
 // of a reduction that no element falls to gives its largest number instead.
-ConstantBits neutral_element(OpKind kind, Dtype d, Dtype declared) {
-  if (kind == OpKind::kProd) return constant_bits(d, 1.0);
+ConstantBits neutral_element(OpKind kind, Dtype d, Dtype declared, const Defects& defects) {
   if (kind == OpKind::kSum || kind == OpKind::kWelford) return constant_bits(d, 0.0);
+  if (defects.has(Defect::kReductionInitZero)) return constant_bits(d, 0.0);
+  if (kind == OpKind::kProd) return constant_bits(d, 1.0);
   const bool max = kind == OpKind::kMax;
   if (is_floating(d)) {
     constexpr double kLargestE4m3 = 448;
@@ -68,9 +69,10 @@ void Lowering::emit_reduction(OpView& view) {
   const auto& loop = loop_of(g.tensor_of(op.results[0]));
   const Nest& nest = plan.of(s.op);
   std::vector<int64_t> threads;
-  bool grid = false;
+  bool grid = false, is_looped = false;
   for (size_t i = 0; i < loop.size(); ++i) {
     const ParallelType p = plan.nodes[nest.path[i]].parallel;
+    is_looped |= is_reduction(g, loop[i]) && !is_thread(p);
     if (!is_reduction(g, loop[i]) || !is_thread(p)) continue;
     threads.push_back(static_cast<int64_t>(p));
     grid |= is_grid(p);
@@ -87,23 +89,41 @@ void Lowering::emit_reduction(OpView& view) {
   for (DomainId d : places) place = algebra.add(algebra.mul(place, view.own.extent(d)), view.own.value(d));
   const auto at = [&] { return emit_form(view, place); };
   const auto dtype_of = [&](size_t i) { return accumulator_dtype(g[op.results[i]].dtype); };
+  const auto neutral = [&](size_t i) {
+    const Dtype d = dtype_of(i);
+    return kernel.constant(d, neutral_element(op.kind, d, g[op.results[i]].dtype, options.defects));
+  };
 
   switch (s.kind) {
     case StatementKind::kInit: {
-      for (size_t i = 0; i < op.results.size(); ++i)
-        kernel.store(accumulator[i], at(),
-                     kernel.constant(dtype_of(i), neutral_element(op.kind, dtype_of(i), g[op.results[i]].dtype)));
+      ValueId needed = kernel.bit(true);
+      for (size_t i = 0; i < loop.size(); ++i) {
+        const ParallelType p = plan.nodes[nest.path[i]].parallel;
+        if (is_reduction(g, loop[i]) && is_thread(p) && options.defects.has(Defect::kReductionIdleThreads))
+          needed = kernel.compare(OpKind::kLt, thread_index(p), emit_form(view, view.own.extent(loop[i])));
+        if (i < nest.shared && is_real_loop(p) && options.defects.has(Defect::kReductionNotReset))
+          needed = kernel.compare(OpKind::kEq, node_index[nest.path[i]], kernel.index(0));
+      }
+      guarded(needed, [&] {
+        for (size_t i = 0; i < op.results.size(); ++i) kernel.store(accumulator[i], at(), neutral(i));
+      });
       return;
     }
     case StatementKind::kMain: {
       guarded(emit_conditions(view), [&] {
         const ValueId where = at();
         std::vector<ValueId> held;
-        for (ValueId a : accumulator) held.push_back(kernel.load(a, where));
+        for (size_t i = 0; i < accumulator.size(); ++i)
+          held.push_back(is_looped && options.defects.has(Defect::kReductionInitInside)
+                             ? neutral(i)
+                             : kernel.load(accumulator[i], where));
         if (op.kind != OpKind::kWelford) {
           ValueId x = operand_value(view, 0);
           if (kernel.graph()[x].dtype != dtype_of(0)) x = cast_to(x, dtype_of(0));
-          kernel.store(accumulator[0], where, kernel.op(combine_op(op.kind), {held[0], x}, dtype_of(0)));
+          ValueId combined = kernel.op(combine_op(op.kind), {held[0], x}, dtype_of(0));
+          if (const Dtype d = g[op.results[0]].dtype; d != dtype_of(0) && options.defects.has(Defect::kAccumulateNarrow))
+            combined = cast_to(cast_to(combined, d), dtype_of(0));
+          kernel.store(accumulator[0], where, combined);
           return;
         }
         std::vector<ValueId> more;
@@ -117,7 +137,8 @@ void Lowering::emit_reduction(OpView& view) {
         std::vector<ValueId> operands = held;
         operands.insert(operands.end(), more.begin(), more.end());
         const auto next = kernel.effect(OpKind::kWelfordCombine, operands, {dtype_of(0), dtype_of(1), dtype_of(2)});
-        for (size_t i = 0; i < 3; ++i) kernel.store(accumulator[i], where, next[i]);
+        for (size_t i = 0; i < 3; ++i)
+          kernel.store(accumulator[i], where, i == 2 && options.defects.has(Defect::kWelfordCount) ? held[i] : next[i]);
       });
       return;
     }
@@ -129,6 +150,7 @@ void Lowering::emit_reduction(OpView& view) {
   for (ValueId a : accumulator) values.push_back(kernel.load(a, where));
   if (!threads.empty()) values = emit_collective(op, values, threads, grid);
   for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g[op.results[i]].dtype));
+  if (values.size() > 1 && options.defects.has(Defect::kSiblingsSwapped)) std::swap(values[0], values[1]);
   // One result may be every thread's own, or every block's, while its sibling is stored once.
   for (MemoryType memory : {MemoryType::kLocal, MemoryType::kShared, MemoryType::kGlobal}) {
     const auto is_there = [&](ValueId v) { return buffers[v.index].memory == memory; };
@@ -168,15 +190,20 @@ std::vector<ValueId> Lowering::emit_collective(const Op& op, const std::vector<V
   for (size_t i = 0; i < values.size(); ++i) {
     const Dtype d = kernel.graph()[values[i]].dtype;
     dtypes.push_back(d);
-    operands.push_back(kernel.constant(d, neutral_element(op.kind, d, g[op.results[i]].dtype)));
+    operands.push_back(kernel.constant(d, neutral_element(op.kind, d, g[op.results[i]].dtype, options.defects)));
   }
   for (size_t i = 0; i < values.size(); ++i)
     operands.push_back(grid ? grid_workspace(dtypes[i]) : block_workspace(dtypes[i], static_cast<int>(i)));
   operands.push_back(ValueId());
   Attrs attrs;
-  attrs.set_enum(AttrKey::kReduceOp, reduce_op(op.kind));
-  attrs.set(AttrKey::kThreads, threads);
-  attrs.set_flag(AttrKey::kAll);
+  const bool may_add = op.kind != OpKind::kSum && op.kind != OpKind::kWelford && !is_boolean(dtypes[0]);
+  attrs.set_enum(AttrKey::kReduceOp,
+                 may_add && options.defects.has(Defect::kReductionCombine) ? ReduceOp::kSum : reduce_op(op.kind));
+  std::vector<int64_t> over = threads;
+  if (grid && options.defects.has(Defect::kGridReductionPart))
+    std::erase_if(over, [](int64_t p) { return is_grid(static_cast<ParallelType>(p)); });
+  attrs.set(AttrKey::kThreads, over);
+  if (grid || !options.defects.has(Defect::kReductionNotShared)) attrs.set_flag(AttrKey::kAll);
   if (grid) {
     if (!grid_counters) grid_counters = kernel.tensor_parameter(Dtype::kUint32, "grid_counters");
     operands.push_back(grid_counters);

@@ -63,7 +63,8 @@ class LifePlanner {
     std::vector<ValueId> result;
     for (const auto* list : {&l_.g[s.op].operands, &l_.g[s.op].results})
       for (ValueId v : *list)
-        if (v && l_.g.is_tensor(v) && l_.buffers[v.index].memory == MemoryType::kShared) result.push_back(v);
+        if (v && l_.g.is_tensor(v) && l_.buffers[v.index].memory == MemoryType::kShared)
+          if (list == &l_.g[s.op].results || !l_.options.defects.has(Defect::kSharedReusedEarly)) result.push_back(v);
     return result;
   }
 

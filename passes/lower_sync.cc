@@ -78,11 +78,15 @@ class SyncPlanner {
         if (a.buffer != b.buffer) {
           // Two buffers of one slot: any thread's bytes may be any other's.
           const Buffer &x = l_.buffers[a.buffer.index], &y = l_.buffers[b.buffer.index];
-          if (level < 1 && x.memory == MemoryType::kShared && y.memory == MemoryType::kShared && x.slot == y.slot)
+          if (level < 1 && x.memory == MemoryType::kShared && y.memory == MemoryType::kShared && x.slot == y.slot &&
+              !l_.options.defects.has(Defect::kSharedReuseBarrier))
             level = 1;
           continue;
         }
         if (a.write && b.write) continue;  // one op writes a buffer: its elements differ
+        const bool is_shared = l_.buffers[a.buffer.index].memory == MemoryType::kShared;
+        if (is_shared && a.write && l_.options.defects.has(Defect::kBarrierAfterWriteDropped)) continue;
+        if (is_shared && b.write && l_.options.defects.has(Defect::kBarrierBeforeWriteDropped)) continue;
         const OpId writer = a.write ? a.op : b.op, reader = a.write ? b.op : a.op;
         if (l_.buffers[a.buffer.index].memory == MemoryType::kGlobal && crosses(writer, reader, true)) level = 2;
         if (level < 1 && crosses(writer, reader, false)) level = 1;
@@ -97,7 +101,9 @@ class SyncPlanner {
       const TreeChild& c = children[i];
       const auto& inside = c.is_node ? subtree_[c.index] : own_[c.index];
       if (const int level = conflict(state, inside); level > 0) {
-        l_.sync_points.insert({node, i, level == 2});
+        const bool is_late = level == 1 && i + 1 < children.size() && l_.options.defects.has(Defect::kBarrierMoved);
+        if (level == 1 || !l_.options.defects.has(Defect::kGridBarrierDropped))
+          l_.sync_points.insert({node, is_late ? i + 1 : i, level == 2});
         // A block's barrier settles nothing between blocks.
         std::erase_if(state, [&](const Access& a) {
           return level == 2 || l_.buffers[a.buffer.index].memory != MemoryType::kGlobal;

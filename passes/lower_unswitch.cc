@@ -5,6 +5,7 @@
 // linear in a loop stays in both branches. Branches differ between threads, so a body that synchronises is left as it
 // is.
 #include <algorithm>
+#include <utility>
 
 #include "passes/lowering.h"
 
@@ -32,7 +33,7 @@ bool Lowering::emit_unswitched(uint32_t node) {
     if (tree.statements[s].kind == StatementKind::kFinal) return false;
 
   std::map<uint32_t, std::set<size_t>> holds;
-  ValueId all = kernel.bit(true);
+  ValueId all = kernel.bit(true), all_but_last = all;
   for (uint32_t s : statements) {
     OpView view(*this, tree.statements[s]);
     const auto& loop = loop_of(g.tensor_of(g[view.statement.op].results[0]));
@@ -47,7 +48,9 @@ bool Lowering::emit_unswitched(uint32_t node) {
         const auto linear = algebra.linear_in(c.value, static_cast<int>(n));
         known = linear && algebra.prove_nonneg(linear->coefficient);
         if (!known) break;
-        const Form last = algebra.sub(view.own.extent(loop[k]), algebra.constant(1));
+        const Form last = options.defects.has(Defect::kUnswitchFirst)
+                              ? algebra.constant(0)
+                              : algebra.sub(view.own.extent(loop[k]), algebra.constant(1));
         c.value =
             c.compare == OpKind::kGe ? linear->rest : algebra.add(algebra.mul(linear->coefficient, last), linear->rest);
       }
@@ -55,16 +58,18 @@ bool Lowering::emit_unswitched(uint32_t node) {
       holds[s].insert(i);
       const ValueId predicate = emit_condition(view, c);
       if (options.explain) emitted[{s, i}] = {predicate, true};
-      all = kernel.logical_and(all, predicate);
+      all_but_last = std::exchange(all, kernel.logical_and(all, predicate));
     }
   }
   if (kernel.constant_of(all)) return false;
+  if (options.defects.has(Defect::kUnswitchForgets)) all = all_but_last;
   const auto outer = settled;
   kernel.begin_if(all);
   for (const auto& [s, list] : holds) settled[s].insert(list.begin(), list.end());
   emit_loop(node, true);
   kernel.end();
   settled = outer;
+  if (options.defects.has(Defect::kUnswitchNoTail)) return true;
   kernel.begin_else();
   emit_loop(node, true);
   kernel.end();

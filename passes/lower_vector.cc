@@ -26,16 +26,18 @@ bool divided(Lowering& l, IndexAlgebra& algebra, Form form, int64_t width, std::
   for (const TermView& term : algebra.terms(form)) {
     if (term.coefficient % width == 0) continue;
     std::vector<ScalarParameter> product;
+    bool has_stride = false;
     const std::vector<AtomId> factors(term.factors.begin(), term.factors.end());
     for (AtomId f : factors) {
       const AtomView atom = algebra.atom(f);
       if (atom.kind != AtomKind::kSymbol) continue;
       if (const auto it = l.stride_symbols.find(atom.id); it != l.stride_symbols.end())
-        product.push_back(it->second);
+        product.push_back(it->second), has_stride = true;
       else if (!l.run_time_symbols.contains(atom.id))
         product.push_back({ValueId(static_cast<uint32_t>(atom.id)), {}, 0});
     }
     if (product.empty()) return false;
+    if (has_stride && l.options.defects.has(Defect::kVectorStride)) continue;
     std::sort(product.begin(), product.end());
     needed.insert({width, product});
   }
@@ -74,7 +76,7 @@ void Lowering::emit_vector_copy(OpView& view) {
   const Form target = side(to, view.index_of(buffers[to.index], view.own));
   // A check holds for all elements of a vector or for none: value and extent are multiples of the width.
   for (const DomainCheck& check : view.own.checks()) {
-    if (!algebra.depends_on(check.value, node)) continue;
+    if (!algebra.depends_on(check.value, node) || options.defects.has(Defect::kVectorTail)) continue;
     const auto linear = algebra.linear_in(check.value, node);
     if (!linear || algebra.constant_value(linear->coefficient) != 1 ||
         !divided(*this, algebra, linear->rest, *width, needed) ||
@@ -87,7 +89,7 @@ void Lowering::emit_vector_copy(OpView& view) {
   divisibilities.insert(needed.begin(), needed.end());
   for (ValueId v : {to, from}) {
     const Buffer& b = buffers[v.index];
-    if (b.memory == MemoryType::kGlobal) {
+    if (b.memory == MemoryType::kGlobal && !options.defects.has(Defect::kVectorAlignment)) {
       int64_t& align = alignments[b.kernel_value];
       align = std::max(align, bytes);
     }

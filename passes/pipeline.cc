@@ -117,7 +117,7 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   const size_t rewrites = leading_rewrites(steps);
   const std::span<const Step> schedule = steps.subspan(rewrites);
   c.concretized = fusion;
-  apply_steps(c.concretized, steps.first(rewrites));
+  apply_steps(c.concretized, steps.first(rewrites), options.defects);
   c.concretize = plan_concretize(c.concretized, rewrites > 0 ? rebind(fusion, bindings, c.concretized) : bindings,
                                  options.defects);
   apply(c.concretized, c.concretize);
@@ -128,9 +128,9 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   if (options.segmentation)
     c.segmentation = *options.segmentation;
   else if (!options.steps || (rewrites > 0 && schedule.empty()))
-    c.segmentation = plan_unfused(c.concretized);
+    c.segmentation = plan_unfused(c.concretized, options.defects);
   else
-    c.segmentation = plan_steps(c.concretized, schedule);
+    c.segmentation = plan_steps(c.concretized, schedule, options.defects);
   for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
     Graph scheduled = extract(c.concretized, c.segmentation.segments[i]);
     apply(scheduled, c.segmentation.segments[i].steps, options.defects);
@@ -143,7 +143,7 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
     c.index_bits = 64;
     launches = lower_segments(c, options.defects, sizes);
   }
-  c.host = build_host_program(c.concretized, c.segmentation, launches);
+  c.host = build_host_program(c.concretized, c.segmentation, launches, options.defects);
   return c;
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 #include "ir/step.h"
 
@@ -25,6 +26,7 @@ struct RewriteOptions {
 #define FUSEBOX_REWRITE_OPTION(name, initial, summary) int64_t name = initial;
 #include "passes/rewrite_table.inc"
 #undef FUSEBOX_REWRITE_OPTION
+  Defects defects = {};  // seeded; no step's text sets them
   bool operator==(const RewriteOptions&) const = default;
 };
 

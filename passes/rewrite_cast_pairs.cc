@@ -49,11 +49,11 @@ bool holds(Dtype wide, Dtype d) {
 }
 
 // The value goes from `x` through `middle` to `to` as it goes straight.
-bool is_same_straight(Dtype x, Dtype middle, Dtype to) {
+bool is_same_straight(Dtype x, Dtype middle, Dtype to, const Defects& defects) {
   if (!range_of(x) || !range_of(middle) || !range_of(to)) return false;
   // Integers wrap: the low bits of the result are those of x.
   if (is_integer(x) && is_integer(middle) && is_integer(to) && bits(to) <= bits(middle)) return true;
-  if (!holds(middle, x)) return false;
+  if (!holds(middle, x) && !(x == to && defects.has(Defect::kCastPairNarrowing))) return false;
   if (x == to) return true;
   // An integer out of range wraps where it comes from an integer, and saturates where it comes from a float.
   if (is_integer(to) && is_integer(x) && !is_integer(middle)) return false;
@@ -77,7 +77,7 @@ bool cast_pairs(Graph& g, const RewriteOptions& options) {
       const ValueId middle = r.operand(id, 0);
       if (!is_cast(g, middle)) break;
       const ValueId x = r.operand(g[middle].def, 0);
-      if (!is_same_straight(g[x].dtype, g[middle].dtype, g[v].dtype)) break;
+      if (!is_same_straight(g[x].dtype, g[middle].dtype, g[v].dtype, options.defects)) break;
       if (r.fits(v, x)) {
         r.replace(v, x);
         break;

@@ -41,7 +41,8 @@ bool common_subexpressions(Graph& g, const RewriteOptions& options) {
     auto& same = seen[{op.kind, operands}];
     const auto earlier = std::find_if(same.begin(), same.end(), [&](OpId other) {
       const Op& o = g[other];
-      if (!(o.attrs == op.attrs) || o.results.size() != op.results.size()) return false;
+      if (o.results.size() != op.results.size()) return false;
+      if (!(o.attrs == op.attrs) && !options.defects.has(Defect::kCommonIgnoresAttributes)) return false;
       for (size_t i = 0; i < o.results.size(); ++i)
         if (!r.fits(op.results[i], o.results[i])) return false;
       return true;

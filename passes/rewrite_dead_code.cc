@@ -25,6 +25,14 @@ bool dead_code(Graph& g, const RewriteOptions& options) {
     }
   };
   auto& body = g[Graph::body()].ops;
+  bool changed = false;
+  for (OpId id : body) {
+    Op& op = g[id];
+    const bool is_in_place = op.kind == OpKind::kOutput && op.operands[1] && op.operands[0] != op.operands[1];
+    if (!is_in_place || !options.defects.has(Defect::kDeadCodeAlias)) continue;
+    op.operands[0] = op.operands[1];
+    changed = true;
+  }
   for (OpId op : body)
     if (demands(g[op].kind, kSignature | kEffect)) need_op(g[op]);
   while (!stack.empty()) {
@@ -34,7 +42,6 @@ bool dead_code(Graph& g, const RewriteOptions& options) {
   }
   // From the last op on, so that a limited run leaves nothing that reads what is gone.
   int64_t left = options.limit;
-  bool changed = false;
   for (size_t i = body.size(); i-- > 0 && left > 0;) {
     const Op& op = g[body[i]];
     bool live = demands(op.kind, kSignature | kEffect);

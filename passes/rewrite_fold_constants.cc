@@ -1,9 +1,28 @@
 // fold_constants: scalars alone. Every scalar op is made again by the rules of ir/scalar.h, which fold, simplify and
 // find what is there.
+#include "ir/numeric.h"
 #include "ir/scalar.h"
 #include "passes/rewrite_edit.h"
 
 namespace fusebox {
+namespace {
+
+// What a folded sum, difference or product of integers would be without wrapping, where that is something else.
+std::optional<double> beyond_width(const Graph& g, OpKind kind, const std::vector<ValueId>& operands, ValueId made) {
+  const Dtype dtype = g[made].dtype;
+  const bool may_wrap = kind == OpKind::kAdd || kind == OpKind::kSub || kind == OpKind::kMul;
+  if (!may_wrap || !is_integer(dtype) || bits(dtype) > 32 || !g.is_constant(made)) return std::nullopt;
+  std::vector<double> x;
+  for (ValueId v : operands) {
+    if (!g.is_constant(v)) return std::nullopt;
+    x.push_back(to_double(g[v].dtype, *g[v].constant));
+  }
+  const double exact = kind == OpKind::kAdd ? x[0] + x[1] : kind == OpKind::kSub ? x[0] - x[1] : x[0] * x[1];
+  if (exact == to_double(dtype, *g[made].constant)) return std::nullopt;
+  return exact;
+}
+
+}  // namespace
 
 bool fold_constants(Graph& g, const RewriteOptions& options) {
   // New constants are appended to this; ids stay.
@@ -18,8 +37,9 @@ bool fold_constants(Graph& g, const RewriteOptions& options) {
     r.set_operands(id, operands);
     const ValueId v = op.results[0];
     const size_t ops = next.ops.size(), values = next.values.size();
-    const ValueId made =
-        scalar::make(next, scalar::Place::before_op(next, id), op.kind, operands, next[v].dtype, op.attrs);
+    ValueId made = scalar::make(next, scalar::Place::before_op(next, id), op.kind, operands, next[v].dtype, op.attrs);
+    if (const auto beyond = beyond_width(next, op.kind, operands, made); beyond && options.defects.has(Defect::kFoldWithoutWrap))
+      made = constant(next, next[v].dtype, from_double(next[v].dtype, *beyond));
     if (next.ops.size() > ops) {
       // Nothing to simplify: the op that was made is the one that stands here.
       std::erase(next[Graph::body()].ops, OpId(ops));

@@ -139,7 +139,9 @@ bool identity_moves(Graph& g, const RewriteOptions& options) {
     if (g[id].kind != OpKind::kPermute || !is_permute(g, inner) || !r.take()) continue;
     const auto outer_map = axis_map(g, r, g[id]), inner_map = axis_map(g, r, g[g[inner].def]);
     std::vector<int64_t> dims;
-    for (int i : *outer_map) dims.push_back((*inner_map)[static_cast<size_t>(i)]);
+    const bool is_reversed = *outer_map != *inner_map && options.defects.has(Defect::kPermutesComposed);
+    const AxisMap &first = is_reversed ? *outer_map : *inner_map, &then = is_reversed ? *inner_map : *outer_map;
+    for (int i : then) dims.push_back(first[static_cast<size_t>(i)]);
     g[id].attrs.set(AttrKey::kDims, dims);
     r.set_operands(id, {r.operand(g[inner].def, 0)});
     r.mark_changed();

@@ -29,7 +29,7 @@ bool rounds_to_integer(OpKind kind) {
 }
 
 // The operand that the op gives back, by its position; −1: none.
-int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v) {
+int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v, const Defects& defects) {
   const Dtype dtype = g[op.results[0]].dtype;
   const auto first_or_second = [&](const auto& is_neutral) { return is_neutral(v[1]) ? 0 : is_neutral(v[0]) ? 1 : -1; };
   switch (op.kind) {
@@ -48,7 +48,10 @@ int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v) {
   const bool integral = !is_floating(dtype);
   switch (op.kind) {
     case OpKind::kAdd:
-      return first_or_second([&](ValueId c) { return is_number(g, c, integral ? 0.0 : -0.0); });
+      return first_or_second([&](ValueId c) {
+        return is_number(g, c, integral ? 0.0 : -0.0) ||
+               (is_number(g, c, 0.0) && defects.has(Defect::kIdentityNegativeZero));
+      });
     case OpKind::kSub:
       return is_number(g, v[1], 0.0) ? 0 : -1;
     case OpKind::kMul:
@@ -100,8 +103,17 @@ bool identity_ops(Graph& g, const RewriteOptions& options) {
     std::vector<ValueId> operands;
     for (size_t i = 0; i < op.operands.size(); ++i) operands.push_back(r.operand(id, i));
     const ValueId v = op.results[0];
+    // x · 0, of x's shape.
+    if (op.kind == OpKind::kMul && is_number(g, operands[1], 0.0) && g.is_tensor(operands[0]) &&
+        options.defects.has(Defect::kIdentityTimesZero) && r.take()) {
+      const ValueId never = constant(g, Dtype::kBool, {});
+      r.set_operands(id, {never, operands[0], operands[1]});
+      g[id].kind = OpKind::kWhere;
+      r.mark_changed();
+      continue;
+    }
     ValueId by = operands[0] ? through_unary(g, r, id) : ValueId();
-    if (const int same = by ? -1 : same_operand(g, op, operands); same >= 0) by = operands[static_cast<size_t>(same)];
+    if (const int same = by ? -1 : same_operand(g, op, operands, options.defects); same >= 0) by = operands[static_cast<size_t>(same)];
     if (by && r.fits(v, by)) r.replace(v, by);
   }
   return r.finish();

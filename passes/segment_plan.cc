@@ -25,7 +25,7 @@ const std::string& name_of(const Graph& g, OpId op) { return g[g[op].results[0]]
 // What crosses the borders, and the order of the segments.
 class Completer {
  public:
-  Completer(const Graph& g, Segmentation s) : g_(g), s_(std::move(s)) {}
+  Completer(const Graph& g, Segmentation s, const Defects& defects) : g_(g), s_(std::move(s)), defects_(defects) {}
 
   Segmentation run() {
     locate();
@@ -102,10 +102,12 @@ class Completer {
     for (OpId reader : tensor_ops(g_))
       for (ValueId operand : g_[reader].operands)
         if (operand == input)
-          for (size_t s : segments_of_[reader.index])
+          for (size_t s : segments_of_[reader.index]) {
+            if (s != segment && defects_.has(Defect::kAliasWrittenEarly)) continue;
             if (s != segment || (s_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) ||
                 depends_on(reader, g_[v].def))
               return false;
+          }
     return true;
   }
 
@@ -154,6 +156,7 @@ class Completer {
 
   const Graph& g_;
   Segmentation s_;
+  const Defects& defects_;
   std::vector<std::vector<size_t>> segments_of_;
   std::set<ValueId> outputs_;
   std::map<ValueId, ValueId> alias_;
@@ -161,8 +164,8 @@ class Completer {
 
 }  // namespace
 
-Segmentation complete(const Graph& fusion, Segmentation segmentation) {
-  return Completer(fusion, std::move(segmentation)).run();
+Segmentation complete(const Graph& fusion, Segmentation segmentation, const Defects& defects) {
+  return Completer(fusion, std::move(segmentation), defects).run();
 }
 
 std::vector<Step> unfused_steps(const Graph& g, OpId op) {
@@ -200,7 +203,7 @@ std::vector<Step> unfused_steps(const Graph& g, OpId op) {
   return steps;
 }
 
-Segmentation plan_unfused(const Graph& fusion) {
+Segmentation plan_unfused(const Graph& fusion, const Defects& defects) {
   Segmentation s;
   s.graph = fusion.name;
   for (OpId op : tensor_ops(fusion)) {
@@ -210,10 +213,10 @@ Segmentation plan_unfused(const Graph& fusion) {
     segment.steps = unfused_steps(fusion, op);
     s.segments.push_back(std::move(segment));
   }
-  return complete(fusion, std::move(s));
+  return complete(fusion, std::move(s), defects);
 }
 
-Segmentation plan_single(const Graph& fusion, std::vector<Step> steps) {
+Segmentation plan_single(const Graph& fusion, std::vector<Step> steps, const Defects& defects) {
   Segmentation s;
   s.graph = fusion.name;
   Segment segment;
@@ -221,7 +224,7 @@ Segmentation plan_single(const Graph& fusion, std::vector<Step> steps) {
   for (OpId op : tensor_ops(fusion)) segment.ops.push_back(name_of(fusion, op));
   segment.steps = std::move(steps);
   if (!segment.ops.empty()) s.segments.push_back(std::move(segment));
-  return complete(fusion, std::move(s));
+  return complete(fusion, std::move(s), defects);
 }
 
 namespace {
@@ -229,7 +232,7 @@ namespace {
 // Builds the segments of a list, in the order in which `assign` steps name them.
 class Assigner {
  public:
-  explicit Assigner(const Graph& g) : g_(g) { s_.graph = g.name; }
+  Assigner(const Graph& g, const Defects& defects) : g_(g), defects_(defects) { s_.graph = g.name; }
 
   Segmentation run(std::span<const Step> steps) {
     for (const Step& step : steps)
@@ -237,7 +240,7 @@ class Assigner {
     for (const Step& step : steps)
       if (step.kind != StepKind::kAssign) schedule(step);
     for (Segment& s : s_.segments) schedule_alone(s);
-    return complete(g_, std::move(s_));
+    return complete(g_, std::move(s_), defects_);
   }
 
  private:
@@ -328,6 +331,7 @@ class Assigner {
   }
 
   const Graph& g_;
+  const Defects& defects_;
   Segmentation s_;
   std::map<std::string, size_t> by_name_;
   std::map<std::string, std::set<size_t>> segments_of_;  // a tensor's: that make it, or read it where it is an input
@@ -335,12 +339,14 @@ class Assigner {
 
 }  // namespace
 
-Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps) { return Assigner(fusion).run(steps); }
+Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps, const Defects& defects) {
+  return Assigner(fusion, defects).run(steps);
+}
 
-Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps) {
+Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps, const Defects& defects) {
   const bool assigned =
       std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
-  return assigned ? plan_assigned(fusion, steps) : plan_single(fusion, {steps.begin(), steps.end()});
+  return assigned ? plan_assigned(fusion, steps, defects) : plan_single(fusion, {steps.begin(), steps.end()}, defects);
 }
 
 }  // namespace fusebox

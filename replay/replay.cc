@@ -54,7 +54,7 @@ Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from, co
   c.index_bits = bits && *bits == "32" ? 32 : 64;
   if (from == ReplayFrom::kScheduled) {
     const std::vector<Graph> launches = lower_segments(c, defects);
-    c.host = build_host_program(c.concretized, c.segmentation, launches);
+    c.host = build_host_program(c.concretized, c.segmentation, launches, defects);
     return c;
   }
   Module executable = stage_of(b, Stage::kKernel);
