@@ -56,7 +56,7 @@ class SizeChecker {
     const bool stretches = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim;
     // The operands of a cat are stored one beside the other: one element serves no other axis.
     const bool broadcasts = from.iter_type == IterType::kSymbolic && op.kind != OpKind::kCat;
-    if (*n == 1 && (stretches || broadcasts)) return;
+    if (*n == 1 && ((stretches && to.iter_type != IterType::kIteration) || broadcasts)) return;
     // A symbolic result takes its extent from the first operand until it is resolved.
     if (to.iter_type == IterType::kSymbolic && !stretches) return;
     mismatch("an operand of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(*n) +

@@ -97,8 +97,8 @@ class Extractor {
     }
     const bool is_input = from_[from_[v].def].kind == OpKind::kInput;
     if (is_input) t.contiguity = old.contiguity;
-    for (const OutputRef& out : outputs(from_))
-      if (out.value == v && out.alias && out.alias != v) take_layout(t, out.alias);
+    for (const Crossing& c : segment_.inputs)
+      if (c.value == from_[v].name && !c.alias.empty()) take_layout(t, *find_value(from_, c.alias));
     append(to_, Graph::body(), Op{OpKind::kInput, {}, {made}, {}, {}});
   }
 

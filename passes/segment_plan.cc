@@ -77,13 +77,15 @@ class Completer {
       }
     segment.inputs.clear();
     segment.outputs.clear();
-    for (ValueId v : in) segment.inputs.push_back({g_[v].name, {}, {}, {}});
-    for (ValueId v : out) {
-      Crossing c{g_[v].name, {}, {}, {}};
-      const auto it = alias_.find(v);
-      if (it != alias_.end() && may_overwrite(i, v, it->second)) c.alias = g_[it->second].name;
-      segment.outputs.push_back(c);
-    }
+    for (ValueId v : in) segment.inputs.push_back({g_[v].name, {}, {}, lies_over(v)});
+    for (ValueId v : out) segment.outputs.push_back({g_[v].name, {}, {}, lies_over(v)});
+  }
+
+  // The input whose memory a value that crosses has, where its maker writes over that itself.
+  std::string lies_over(ValueId v) const {
+    const auto it = alias_.find(v);
+    if (it == alias_.end() || !is_tensor_op(g_, g_[v].def)) return {};
+    return may_overwrite(segments_of_[g_[v].def.index].front(), v, it->second) ? g_[it->second].name : std::string();
   }
 
   // Of an op on a thread for each element: a broadcast is read at index 0 by every thread, those beyond the output too;
