@@ -1,4 +1,6 @@
-// `fusebox`: run, replay, gate, show, explain, verify, fmt, diff, convert.
+// The commands of this room: run, replay, gate, show, explain, verify, fmt, diff, convert.
+#include "replay/cli/command_line.h"
+
 #include <CLI/CLI.hpp>
 #include <cstring>
 #include <fmt/format.h>
@@ -25,14 +27,14 @@ bundle that reproduces it. Each command has its own --help, with examples.)";
 
 const CLI::IsMember kExecutors({"cuda", "host", "aten"});
 
-CLI::App* add(CLI::App& app, const char* name, const char* about, const std::string& footer) {
+}  // namespace
+
+CLI::App* add_subcommand(CLI::App& app, const char* name, const char* about, const std::string& footer) {
   CLI::App* command = app.add_subcommand(name, about);
   command->footer(footer);
   return command;
 }
 
-// What a list of steps may start with.
-// Seeded defects, by name; the help lists them.
 void add_defects(CLI::App& command, std::vector<std::string>& names) {
   std::string text = "Breaks a rule of lowering on purpose, to see the checks find it; may be repeated; NAME is one of";
   for (const DefectRow& row : defect_rows()) text += (&row == &defect_rows()[0] ? " " : ", ") + std::string(row.text);
@@ -42,6 +44,9 @@ void add_defects(CLI::App& command, std::vector<std::string>& names) {
       ->allow_extra_args(false);
 }
 
+namespace {
+
+// What a list of steps may start with.
 std::string rewrites() {
   std::string all = "\n\nA list of steps may start with rewrites, such as `rewrite name \"dead_code\"`:\n";
   for (const RewriteRow& row : rewrite_rows()) all += fmt::format("\n  {:<22} {}", row.name, row.summary);
@@ -50,7 +55,7 @@ std::string rewrites() {
   return all;
 }
 
-int command_line(int argc, char** argv, Common& common) {
+int command_line(int argc, char** argv, std::span<const AddCommand> extra, Common& common) {
   // Anywhere, so before each command has its say.
   std::vector<std::string> words;
   for (int i = argc - 1; i > 0; --i) {
@@ -65,10 +70,10 @@ int command_line(int argc, char** argv, Common& common) {
   app.require_subcommand(1);
   app.set_version_flag("--version", FUSEBOX_VERSION);
   app.add_flag("--json", common.json, "One JSON object a line");
-  std::function<int()> chosen;
+  Chosen chosen;
 
   RunArguments run;
-  CLI::App* c = add(
+  CLI::App* c = add_subcommand(
       app, "run", "Compiles a program for its inputs and runs it.",
       std::string(
           R"(A program carries default inputs: small ones, which the host takes, and full ones for a GPU. A bundle is run on its recorded inputs.
@@ -103,7 +108,7 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   c->callback([&] { chosen = [&] { return run_command(run, common); }; });
 
   ReplayArguments replay;
-  c = add(
+  c = add_subcommand(
       app, "replay", "Computes every stage of a recorded run again and compares.",
       R"(Says of each stage whether it is identical, different, or not comparable and why; names the first that differs and shows the
 difference. A run that failed must fail the same way. --from takes the programs up to a stage from the bundle instead of making them anew, so
@@ -126,7 +131,7 @@ that what comes after it can be tried alone. Code in a bundle is compiled only w
   c->callback([&] { chosen = [&] { return replay_command(replay, common); }; });
 
   GateArguments gate;
-  c = add(
+  c = add_subcommand(
       app, "gate", "Replays every bundle of a folder: the check of a change.",
       R"(Each .fuse file below PATH is replayed, in the order of names, in a child process: one that dies, takes too long or cannot be read fails,
 and the others have their turn. A bundle passes when every stage and the outcome are as recorded, or not comparable here (a binary where
@@ -168,7 +173,7 @@ digest before and after, in the file BLESSED of its folder. It never takes a fai
   c->callback([&] { chosen = [&] { return gate_command(gate, common); }; });
 
   ShowArguments show;
-  c = add(
+  c = add_subcommand(
       app, "show", "Prints a program at any level.",
       R"(Without --level: the file as it is; of a bundle also how it was recorded. A bundle shows the programs that it holds; a text is compiled for
 its default host inputs. Kernels and CUDA text come with what their parameters are in the program.
@@ -193,7 +198,7 @@ the groups that the id graph puts them in. An html page holds all five graphs, a
   c->callback([&] { chosen = [&] { return show_command(show, common); }; });
 
   ExplainArguments explain;
-  c = add(
+  c = add_subcommand(
       app, "explain", "Says why two iteration domains are one, or why not.",
       R"(A domain is %tensor.domain, as in steps, of the program with its schedule applied. "One" has several meanings, and each is answered:
 in a nest (one value at every loop point, holes included), at elements (one function of the elements that both are made of), and
@@ -212,7 +217,7 @@ Neither a GPU nor ATen is needed, nor a schedule that compiles: inlining that is
   c->callback([&] { chosen = [&] { return explain_command(explain, common); }; });
 
   std::vector<std::string> verified;
-  c = add(app, "verify", "Checks that files hold valid programs.",
+  c = add_subcommand(app, "verify", "Checks that files hold valid programs.",
           R"(Reads, decodes and verifies each file, and says which is wrong, where, and why.
 
   fusebox verify corpus/programs/*.fir
@@ -221,14 +226,14 @@ Neither a GPU nor ATen is needed, nor a schedule that compiles: inlining that is
   c->callback([&] { chosen = [&] { return verify_command(verified, common); }; });
 
   std::string first, second;
-  c = add(app, "fmt", "Prints a program in its one form.",
+  c = add_subcommand(app, "fmt", "Prints a program in its one form.",
           R"(To standard output. The comment at the head of a text stays; others are not kept.
 
   fusebox fmt mine.fir > formatted.fir)");
   c->add_option("FILE", first, "A .fir or a .fuse")->required();
   c->callback([&] { chosen = [&] { return fmt_command(first, common); }; });
 
-  c = add(
+  c = add_subcommand(
       app, "diff", "Compares two programs, or two bundles.",
       R"(Exits 0 where they are the same, 1 where they differ. Programs that differ in names and the order of creation alone are the same. Of two
 bundles the stages are compared in order, and the first that differs is shown.
@@ -239,7 +244,7 @@ bundles the stages are compared in order, and the first that differs is shown.
   c->add_option("B", second, "A .fir or a .fuse")->required();
   c->callback([&] { chosen = [&] { return diff_command(first, second, common); }; });
 
-  c = add(
+  c = add_subcommand(
       app, "convert", "Turns text into a bundle, or a bundle into text.",
       R"(What the file is called says which: .fir or .fuse. A bundle made from text holds the program alone, without a run; a text made from a bundle
 holds the program with its steps, and the inputs of the run where a generator made them.
@@ -249,6 +254,8 @@ holds the program with its steps, and the inputs of the run where a generator ma
   c->add_option("IN", first, "A .fir or a .fuse")->required();
   c->add_option("OUT", second, "A .fuse or a .fir")->required();
   c->callback([&] { chosen = [&] { return convert_command(first, second, common); }; });
+
+  for (const AddCommand add : extra) add(app, common, chosen);
 
   try {
     app.parse(words);
@@ -263,15 +270,12 @@ holds the program with its steps, and the inputs of the run where a generator ma
 }
 
 }  // namespace
-}  // namespace fusebox::cli
 
-int main(int argc, char** argv) {
-  using fusebox::Error;
-  using fusebox::ErrorCode;
-  fusebox::cli::Common common;
+int run_command_line(int argc, char** argv, std::span<const AddCommand> extra) {
+  Common common;
   Error error(ErrorCode::kInternal, "");
   try {
-    return fusebox::cli::command_line(argc, argv, common);
+    return command_line(argc, argv, extra, common);
   } catch (const Error& e) {
     error = e;
   } catch (const std::bad_alloc&) {
@@ -280,11 +284,13 @@ int main(int argc, char** argv) {
     error = Error(ErrorCode::kInternal, e.what());
   }
   try {
-    fusebox::cli::report_error(error, common);
-    if (common.subject && fusebox::cli::exit_code(error.code) == 3)
-      fusebox::cli::write_reproducer(*common.subject, common);
+    report_error(error, common);
+    if (common.subject && exit_code(error.code) == 3)
+      write_reproducer(*common.subject, common);
   } catch (const Error&) {
     // Standard output is closed, or the disk is full; the exit code says it.
   }
-  return fusebox::cli::exit_code(error.code);
+  return exit_code(error.code);
 }
+
+}  // namespace fusebox::cli

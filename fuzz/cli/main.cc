@@ -1,0 +1,7 @@
+// `fusebox`: the commands of replay/cli, and those of this room.
+#include "fuzz/cli/commands.h"
+
+int main(int argc, char** argv) {
+  const fusebox::cli::AddCommand commands[] = {fusebox::cli::add_fuzz};
+  return fusebox::cli::run_command_line(argc, argv, commands);
+}
