@@ -85,6 +85,8 @@ class Remaker {
   ValueId take_constant(ValueId v) {
     const Value& old = from_[v];
     const auto it = change_.dtypes.find(old.dtype);
+    if (const auto other = change_.literals.find(v); other != change_.literals.end())
+      return constant(to_, old.dtype, other->second);
     if (it == change_.dtypes.end()) return constant(to_, old.dtype, *old.constant);
     return constant(to_, it->second, convert(old.dtype, *old.constant, it->second));
   }
@@ -123,9 +125,10 @@ class Remaker {
       if (removed != change_.removed_axes.end() && removed->second.contains(i)) continue;
       IterDomain d = from_[old.logical[i]];
       d.name = "i" + std::to_string(to_[t].logical.size());
+      const ValueId size = d.expanded ? d.expanded : d.extent;
       d.extent = value(d.extent);
       d.expanded = value(d.expanded);
-      if (extents != change_.extents.end())
+      if (from_.is_constant(size) && extents != change_.extents.end())
         if (const auto it = extents->second.find(i); it != extents->second.end()) set_extent(d, it->second);
       if (constant_integer(to_, d.extent) == 1 && !d.expanded) d.iter_type = IterType::kBroadcast;
       const DomainId made_domain = add_domain(to_, t, std::move(d));

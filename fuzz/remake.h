@@ -34,9 +34,10 @@ struct FusionChange {
   std::set<OpId> dropped;            // outputs
   std::map<OpId, OpPatch> patched;
   std::map<ValueId, int64_t> constants;  // sizes that become numbers
+  std::map<ValueId, ConstantBits> literals;  // other bits for a constant
   std::map<Dtype, Dtype> dtypes;         // of inputs, casts and constants
   std::set<ValueId> plain;               // inputs in the order of their axes, contiguous
-  // Of an input: axes that go, and other constant extents.
+  // Of an input: axes that go, and other extents; one that is a symbol stays it here.
   std::map<ValueId, std::set<size_t>> removed_axes;
   std::map<ValueId, std::map<size_t, int64_t>> extents;
   bool sweep = false;  // what nothing reads goes too

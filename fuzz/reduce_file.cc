@@ -1,0 +1,108 @@
+// Findings, read and written.
+#include <sstream>
+
+#include "fuzz/reduce.h"
+#include "fuzz/runner.h"
+#include "ir/error.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "replay/file.h"
+#include "serde/decode.h"
+#include "serde/encode.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+// `seed 7`, then a line for each mutation, its parts with ` | ` between.
+void read_lineage(const std::string& lineage, Case& c) {
+  std::istringstream lines(lineage);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("seed ")) {
+      c.seed = std::strtoull(line.c_str() + 5, nullptr, 10);
+      continue;
+    }
+    Mutation m;
+    for (size_t at = 0; at <= line.size();) {
+      const size_t end = std::min(line.find(" | ", at), line.size());
+      const std::string part = line.substr(at, end - at);
+      at == 0 ? m.name = part : m.parameters.emplace_back(part);
+      at = end + 3;
+    }
+    c.lineage.push_back(std::move(m));
+  }
+}
+
+// The fusion, its schedule and its inputs alone.
+Case case_of(const Module& m, const std::string& path) {
+  if (m.graphs.empty()) throw Error(ErrorCode::kUsage, "the file holds no program; give a finding", path);
+  Case c;
+  const Graph& fusion = main_graph(m);
+  if (fusion.level != Level::kMath)
+    throw Error(ErrorCode::kWrongLevel, "what is reduced is a fusion of level math; give the program before its steps",
+                "@" + fusion.name);
+  c.module.graphs.push_back(fusion);
+  if (const StepList* steps = find_steps(m, fusion.name)) c.module.step_lists.push_back({"", fusion.name, steps->steps});
+  const InputSpecs* specs = find_input_specs(m, fusion.name, "host");
+  if (!specs) specs = find_input_specs(m, fusion.name, "gpu");
+  c.module.input_specs.push_back(specs ? *specs : InputSpecs{fusion.name, "host", {}});
+  c.module.input_specs[0].where = "host";
+  return c;
+}
+
+void put_inputs_in_order(Case& c, const std::string& path) {
+  std::vector<InputSpec>& specs = c.module.input_specs[0].specs;
+  std::vector<InputSpec> ordered;
+  for (ValueId v : inputs(c.fusion())) {
+    const std::string& name = c.fusion()[v].name;
+    const auto it = std::find_if(specs.begin(), specs.end(), [&](const InputSpec& s) { return s.name == name; });
+    if (it == specs.end())
+      throw Error(ErrorCode::kMissingInput, "nothing says what values this input has; add it to the inputs of " + path,
+                  "%" + name);
+    ordered.push_back(*it);
+  }
+  specs = std::move(ordered);
+}
+
+}  // namespace
+
+LoadedFinding load_finding(const std::string& path) {
+  LoadedFinding f;
+  const std::vector<std::byte> raw = read_file(path);
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(raw.data()), raw.size());
+  if (is_bundle(bytes)) {
+    const Bundle b = decode_bundle(bytes);
+    const Module* m = find_stage(b, Stage::kFusion);
+    if (!m) throw Error(ErrorCode::kUsage, "the bundle holds no fusion; record one with its program", path);
+    f.subject = case_of(*m, path);
+    if (f.subject.module.step_lists.empty())
+      for (const StepList& s : b.steps)
+        if (s.graph == f.subject.fusion().name) f.subject.module.step_lists.push_back({"", s.graph, s.steps});
+    // What ran is what the record says, whatever the file's own inputs are.
+    if (!b.ranks.empty() && !b.ranks[0].inputs.empty()) {
+      f.subject.module.input_specs[0].specs.clear();
+      for (const InputRecord& r : b.ranks[0].inputs) f.subject.module.input_specs[0].specs.push_back(r.spec);
+    }
+    if (const std::string* defects = find_value(b.options, "defects")) f.defects = parse_defect_list(*defects);
+    if (const std::string* finding = find_value(b.options, "finding")) f.signature = *finding;
+    if (const std::string* lineage = find_value(b.options, "lineage")) read_lineage(*lineage, f.subject);
+    if (const std::string* plan = find_value(b.options, "plan"); plan && *plan == "unfused")
+      f.subject.module.step_lists.clear();
+  } else {
+    const Module m = is_module(bytes) ? decode_module(bytes)
+                                      : parse_module(std::string_view(reinterpret_cast<const char*>(raw.data()), raw.size()));
+    f.subject = case_of(m, path);
+  }
+  verify(f.subject.fusion());
+  put_inputs_in_order(f.subject, path);
+  return f;
+}
+
+void write_reduced(const Reduction& r, const Defects& defects, const std::string& path) {
+  if (path.ends_with(".fir"))
+    write_file(path, std::string_view(print(r.result.module)));
+  else
+    write_file(path, std::string_view(encode(finding_bundle(r.result, r.finding, defects))));
+}
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,172 @@
+// The shrinker: what it makes of findings of seeded defects is small, of the same signature, and nothing more goes.
+#include "fuzz/reduce.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+
+#include "fuzz/runner.h"
+#include "ir/error.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "replay/module_loader.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+Defects defects_of(std::string_view name) {
+  Defects d;
+  d.add(*parse_defect(name));
+  return d;
+}
+
+// The first finding of a campaign with this defect.
+std::optional<LoadedFinding> find_one(std::string_view defect, uint64_t seed) {
+  RunnerOptions options{.seed = seed, .runs = 400, .oracles = parse_oracles("host-checks,aten"), .stop_after = 1};
+  options.defects = defects_of(defect);
+  options.mutate_one_in = 0;
+  const Statistics s = run_cases(options);
+  if (s.findings.empty()) return std::nullopt;
+  LoadedFinding f;
+  f.subject = s.findings[0].subject;
+  f.subject.compiled.reset();
+  f.defects = options.defects;
+  f.signature = text(s.findings[0].finding.signature);
+  return f;
+}
+
+LoadedFinding from_text(std::string_view text, std::string_view defect) {
+  const std::string path = std::filesystem::temp_directory_path() / "fusebox_reduce_test.fir";
+  FILE* file = std::fopen(path.c_str(), "w");
+  std::fwrite(text.data(), 1, text.size(), file);
+  std::fclose(file);
+  LoadedFinding f = load_finding(path);
+  std::filesystem::remove(path);
+  if (!defect.empty()) f.defects = defects_of(defect);
+  return f;
+}
+
+constexpr std::string_view kUnchecked = R"(fusion @f {
+  %n, %m = size
+  %x = input f32[%n, %m] contiguous
+  %z = input f16[%m] contiguous
+  %a = exp %x : f32[%n, %m]
+  %b = neg %a : f32[%n, %m]
+  %c = sum %b over [1] : f32[%n]
+  %d = cast %z as f32 : f32[%m]
+  output %b
+  output %c
+  output %d
+}
+steps @f {
+  split %b.i0 by 4 -> o, t
+  split %b.i1 by 8 -> p, q
+  transform_like %b to []
+  parallelize %b.o grid.x
+  parallelize %b.t block.x
+  parallelize_like %b to []
+  inline_most of []
+  set_memory_type %c in global
+}
+inputs @f host {
+  %x = f32[5, 19] normal seed 3
+  %z = f16[19] offset 2 normal seed 4
+}
+)";
+
+class ReduceDefect : public testing::TestWithParam<const char*> {};
+
+TEST_P(ReduceDefect, IsSmallAndTheSameAndMinimal) {
+  if (!kDefectsCompiledIn || !find_aten()) GTEST_SKIP() << "needs ATen and seeded defects";
+  int found = 0;
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    const auto f = find_one(GetParam(), seed);
+    if (!f) continue;
+    ++found;
+    const ReduceOptions options{.seconds = 60};
+    const Reduction r = reduce(*f, options);
+    ASSERT_TRUE(r.shows) << f->signature << "\n" << print(f->subject.module);
+    ASSERT_TRUE(r.finished);
+    EXPECT_EQ(text(r.finding.signature), f->signature);
+    EXPECT_LE(r.after, r.before);
+    EXPECT_LE(r.after.ops, 6) << print(r.result.module);
+    EXPECT_LE(r.after.steps, 8) << print(r.result.module);
+    // Judged anew, by a judge that knows nothing of the reduction.
+    ReductionJudge judge(f->defects, f->signature, options);
+    const auto again = judge.judge(r.result);
+    ASSERT_TRUE(again);
+    EXPECT_EQ(text(again->signature), f->signature);
+    // Nothing more goes.
+    judge.set(*again);
+    judge.ask_for_soundness();
+    for (const ReductionRow& row : reduction_rows())
+      for (const Edit& edit : row.edits(r.result)) {
+        const auto c = edited(r.result, std::span(&edit, 1));
+        if (!c || size_of(*c) >= r.after) continue;
+        EXPECT_FALSE(judge.shows(*c)) << row.text << "\n" << print(r.result.module) << "\n" << print(c->module);
+      }
+  }
+  EXPECT_GT(found, 0) << "no campaign found the defect";
+}
+
+INSTANTIATE_TEST_SUITE_P(Defects, ReduceDefect,
+                         testing::Values("almost-exact-equal-extent", "predicate-dropped", "predicate-off-by-one",
+                                         "extent-truncated", "broadcast-mapped", "split-swapped",
+                                         "promoted-wrong-domain", "swizzle-inverse"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(Reduce, AProgramThatIsRightIsNoFinding) {
+  const Reduction r = reduce(from_text(kUnchecked, ""), {});
+  EXPECT_FALSE(r.shows);
+  EXPECT_TRUE(r.finding.message.empty());
+  EXPECT_EQ(r.accepted, 0u);
+}
+
+TEST(Reduce, WhatIsLeftIsWhatTheDefectNeeds) {
+  if (!kDefectsCompiledIn) GTEST_SKIP() << "needs seeded defects";
+  const LoadedFinding f = from_text(kUnchecked, "predicate-dropped");
+  const Reduction r = reduce(f, {});
+  ASSERT_TRUE(r.shows);
+  EXPECT_EQ(r.after.ops, 1) << print(r.result.module);
+  EXPECT_LE(r.after.steps, 2) << print(r.result.module);
+  EXPECT_LE(r.after.elements, 8) << print(r.result.module);
+  // Decided by the case alone.
+  EXPECT_EQ(print(reduce(f, {}).result.module), print(r.result.module));
+}
+
+TEST(Reduce, AnotherFailureThanTheRecordedOneIsNotReduced) {
+  if (!kDefectsCompiledIn) GTEST_SKIP() << "needs seeded defects";
+  LoadedFinding f = from_text(kUnchecked, "predicate-dropped");
+  f.signature = "aten differs lgamma";
+  const Reduction r = reduce(f, {});
+  EXPECT_FALSE(r.shows);
+  EXPECT_FALSE(r.finding.message.empty());
+}
+
+TEST(Reduce, TheEditsOfEachRowGiveCasesThatVerify) {
+  std::map<std::string_view, int> fitting;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const DrawnCase drawn = generate_case(seed, {});
+    const Case& c = drawn.value;
+    for (const ReductionRow& row : reduction_rows())
+      for (const Edit& edit : row.edits(c))
+        if (const auto next = edited(c, std::span(&edit, 1))) {
+          ++fitting[row.text];
+          // The file says all: parsed again, it is the same case.
+          ASSERT_EQ(print(parse_module(print(next->module))), print(next->module)) << row.text << " seed " << seed;
+        }
+  }
+  for (const ReductionRow& row : reduction_rows()) EXPECT_GT(fitting[row.text], 0) << row.text;
+}
+
+TEST(Reduce, AFileThatIsNoFindingIsRefused) {
+  EXPECT_THROW(load_finding("/nowhere/at/all.fuse"), Error);
+  EXPECT_THROW(from_text("fusion @f {\n  %x = input f32[3]\n  output %x\n}\n", ""), Error);
+  EXPECT_THROW(from_text("no program", ""), Error);
+}
+
+}  // namespace
+}  // namespace fusebox::fuzz
