@@ -126,6 +126,22 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
         options.defects.has(Defect::kPredicateOffByOne) ? algebra.add(check.extent, algebra.constant(1)) : check.extent;
     result.push_back({OpKind::kLt, check.value, bound, std::nullopt, CheckKind::kDomain, check.domain, reason});
   }
+  bool is_global = false, is_shared = false, reads_expanded = false;
+  for (ValueId v : g[s.op].results) {
+    is_global |= buffers[v.index].memory == MemoryType::kGlobal;
+    is_shared |= buffers[v.index].memory == MemoryType::kShared;
+  }
+  for (ValueId v : g[s.op].operands)
+    if (v && g.is_tensor(v) && buffers[v.index].memory == MemoryType::kGlobal)
+      for (DomainId d : g.tensor_of(v).logical) reads_expanded |= static_cast<bool>(g[d].expanded);
+  // What is expanded to nothing has no element to store, and none that could be read.
+  if (is_global || reads_expanded)
+    for (DomainId d : logical_without_reductions(g, g.tensor_of(g[s.op].results[0]))) {
+      if (!g[d].expanded) continue;
+      const Form size = view.own.size(d);
+      if (!algebra.prove_less(Form{}, size))
+        result.push_back({OpKind::kNe, size, Form{}, {}, CheckKind::kDomain, d, CheckReason::kExpanded});
+    }
   // Memory that several threads see is stored once: by index 0 of each dimension that this nest leaves out. What a
   // reduction accumulates is the thread's own.
   if (demands(g[s.op].kind, kReduction) && s.kind != StatementKind::kFinal) return result;
@@ -139,19 +155,6 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
         continue;
       result.push_back(
           {OpKind::kLt, view.loop(i), algebra.constant(1), {}, CheckKind::kDomain, loop[i], CheckReason::kSplitInput});
-    }
-  bool is_global = false, is_shared = false;
-  for (ValueId v : g[s.op].results) {
-    is_global |= buffers[v.index].memory == MemoryType::kGlobal;
-    is_shared |= buffers[v.index].memory == MemoryType::kShared;
-  }
-  // What is expanded to nothing has no element.
-  if (is_global)
-    for (DomainId d : logical_without_reductions(g, g.tensor_of(g[s.op].results[0]))) {
-      if (!g[d].expanded) continue;
-      const Form size = view.own.size(d);
-      if (!algebra.prove_less(Form{}, size))
-        result.push_back({OpKind::kNe, size, Form{}, {}, CheckKind::kDomain, d, CheckReason::kExpanded});
     }
   for (ParallelType p : used_threads)
     if ((is_global || (is_shared && is_block(p))) && !view.thread_loop(p) &&
