@@ -45,7 +45,8 @@ class Emitter {
  public:
   Emitter(const Graph& graph, const CudaOptions& options) : g_(graph), options_(options), names_(graph) {}
 
-  CudaSource emit();
+  // The headers needed are added to `headers`.
+  std::string emit(CudaHeaders& headers);
 
  private:
   // -- what is known before anything is written
@@ -432,19 +433,34 @@ void Emitter::op(const Op& op) {
   }
 }
 
-CudaSource Emitter::emit() {
+std::string Emitter::emit(CudaHeaders& headers) {
   look_ahead();
   parameters();
   region(Graph::body());
-
-  std::string result;
   for (size_t i = 0; i < std::size(kCudaHeaderNames); ++i)
-    if (headers_.needs(static_cast<CudaHeader>(i))) result += "#include \"" + std::string(kCudaHeaderNames[i]) + "\"\n";
-  result += "\nusing index_t = int" + std::to_string(g_.index_bits) + "_t;\n\n";
+    if (const auto h = static_cast<CudaHeader>(i); headers_.needs(h)) headers.need(h);
+
+  std::string result = "\nusing index_t = int" + std::to_string(g_.index_bits) + "_t;\n\n";
   result += comment_ + signature_ + " {\n";
   if (uses_shared_) result += "  extern __shared__ __align__(16) unsigned char shared_memory[];\n";
   result += body_ + "}\n";
-  return {std::move(result), options_.entry};
+  return result;
+}
+
+std::string includes(const CudaHeaders& headers) {
+  std::string result;
+  for (size_t i = 0; i < std::size(kCudaHeaderNames); ++i)
+    if (headers.needs(static_cast<CudaHeader>(i))) result += "#include \"" + std::string(kCudaHeaderNames[i]) + "\"\n";
+  return result;
+}
+
+std::string function(const Graph& kernel, const CudaOptions& options, CudaHeaders& headers) {
+  if (kernel.level != Level::kKernel)
+    throw Error(ErrorCode::kWrongLevel,
+                "CUDA code is made from a kernel; lower this " + std::string(text(kernel.level)) + " program first");
+  Graph canonical = canonicalize(kernel);
+  if (options.hoist) hoist(canonical);
+  return Emitter(canonical, options).emit(headers);
 }
 
 // 177: a value that nothing reads, such as the operand of isnan of an integer.
@@ -456,12 +472,24 @@ constexpr std::string_view kCompileOptions[] = {"--diag-suppress=186", "--std=c+
 }  // namespace
 
 CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options) {
-  if (kernel.level != Level::kKernel)
-    throw Error(ErrorCode::kWrongLevel,
-                "CUDA code is made from a kernel; lower this " + std::string(text(kernel.level)) + " program first");
-  Graph canonical = canonicalize(kernel);
-  if (options.hoist) hoist(canonical);
-  return Emitter(canonical, options).emit();
+  CudaHeaders headers;
+  const std::string made = function(kernel, options, headers);
+  return {includes(headers) + made, options.entry};
+}
+
+CudaModuleSource emit_cuda_module(std::span<const Graph* const> kernels, const CudaOptions& options) {
+  CudaHeaders headers;
+  CudaModuleSource result;
+  std::string functions;
+  for (const Graph* kernel : kernels) {
+    const std::string number = std::to_string(result.entries.size());
+    CudaOptions own = options;
+    own.entry += number;
+    functions += "\nnamespace kernel" + number + " {\n" + function(*kernel, own, headers) + "}\n";
+    result.entries.push_back(own.entry);
+  }
+  result.text = includes(headers) + functions;
+  return result;
 }
 
 std::span<const std::string_view> cuda_compile_options() { return kCompileOptions; }

@@ -42,6 +42,14 @@ struct CudaSource {
 
 CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options = {});
 
+// Several kernels in one text, each in a namespace of its own: what is compiled together shares the time that the headers
+// take. A kernel's function is the same as in a text of its own but for its entry, `options.entry` and its number.
+struct CudaModuleSource {
+  std::string text;
+  std::vector<std::string> entries;
+};
+CudaModuleSource emit_cuda_module(std::span<const Graph* const> kernels, const CudaOptions& options = {});
+
 // What every kernel is compiled with, beside the architecture. The bundle records them.
 std::span<const std::string_view> cuda_compile_options();
 

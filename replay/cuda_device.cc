@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
+#include <set>
+#include <thread>
 
 #include "codegen/cuda.h"
 #include "ir/error.h"
@@ -9,6 +12,9 @@
 
 namespace fusebox {
 namespace {
+
+// Kernels that are compiled as one text.
+constexpr size_t kKernelsPerModule = 8;
 
 bool needs_cooperation(const Graph& kernel) {
   return std::any_of(kernel.ops.begin(), kernel.ops.end(),
@@ -68,17 +74,48 @@ class CudaDeviceRunner : public Device {
     CudaSource source = emit_cuda(kernel);
     if (const auto given = texts_.find(kernel.name); given != texts_.end()) source.text = given->second;
     if (const auto it = by_text_.find(source.text); it != by_text_.end()) return it->second;
-    const CudaBinary binary = cuda_backend().compile({.text = source.text,
-                                                      .headers = cuda_headers(),
-                                                      .architecture = session_->device().architecture,
-                                                      .options = cuda_compile_options()});
+    const CudaBinary binary = compile(source.text);
     binaries_.push_back(digest_bytes(binary.bytes));
-    Prepared p;
-    p.kernel = session_->load(binary.bytes, source.entry);
-    p.is_cooperative = needs_cooperation(kernel);
-    p.index_bits = kernel.index_bits;
-    kernels_.push_back(p);
-    return by_text_[source.text] = kernels_.size() - 1;
+    return keep(kernel, source.text, binary, source.entry);
+  }
+
+  void prepare_all(std::span<const Graph* const> kernels, int threads) override {
+    struct Module {
+      std::vector<const Graph*> kernels;
+      std::vector<std::string> texts;  // of each alone
+      CudaModuleSource source;
+      std::optional<CudaBinary> binary;
+    };
+    std::vector<Module> modules;
+    std::set<std::string> seen;
+    for (const Graph* kernel : kernels) {
+      std::string text = emit_cuda(*kernel).text;
+      if (by_text_.contains(text) || texts_.contains(kernel->name) || !seen.insert(text).second) continue;
+      if (modules.empty() || modules.back().kernels.size() == kKernelsPerModule) modules.emplace_back();
+      modules.back().kernels.push_back(kernel);
+      modules.back().texts.push_back(std::move(text));
+    }
+    for (Module& m : modules) m.source = emit_cuda_module(m.kernels);
+    std::atomic<size_t> next = 0;
+    const auto work = [&] {
+      for (size_t i = next++; i < modules.size(); i = next++) {
+        try {
+          modules[i].binary = compile(modules[i].source.text);
+        } catch (const Error&) {
+          // One kernel fails them all; alone it says why.
+        }
+      }
+    };
+    std::vector<std::thread> pool;
+    for (int t = 1; t < threads && static_cast<size_t>(t) < modules.size(); ++t) pool.emplace_back(work);
+    work();
+    for (std::thread& t : pool) t.join();
+    for (const Module& m : modules) {
+      if (!m.binary) continue;
+      binaries_.push_back(digest_bytes(m.binary->bytes));
+      for (size_t i = 0; i < m.kernels.size(); ++i)
+        keep(*m.kernels[i], m.texts[i], *m.binary, m.source.entries[i]);
+    }
   }
 
   void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
@@ -111,6 +148,22 @@ class CudaDeviceRunner : public Device {
     bool is_cooperative = false;
     int index_bits = 64;
   };
+
+  CudaBinary compile(const std::string& text) const {
+    return cuda_backend().compile({.text = text,
+                                   .headers = cuda_headers(),
+                                   .architecture = session_->device().architecture,
+                                   .options = cuda_compile_options()});
+  }
+
+  size_t keep(const Graph& kernel, const std::string& text, const CudaBinary& binary, const std::string& entry) {
+    Prepared p;
+    p.kernel = session_->load(binary.bytes, entry);
+    p.is_cooperative = needs_cooperation(kernel);
+    p.index_bits = kernel.index_bits;
+    kernels_.push_back(p);
+    return by_text_[text] = kernels_.size() - 1;
+  }
 
   // Little-endian: the low bytes of the bits are the value in every narrower width, and an index's low half is its
   // 32-bit value.
