@@ -42,7 +42,7 @@ std::string text(const Signature& s) { return s.stage + " " + s.check + (s.place
 
 bool is_launch_refusal(ErrorCode code) {
   return code == ErrorCode::kLaunchLimit || code == ErrorCode::kStepLimit || code == ErrorCode::kUnalignedVector ||
-         code == ErrorCode::kModuleMissing || code == ErrorCode::kOutOfMemory;
+         code == ErrorCode::kModuleMissing || code == ErrorCode::kOutOfMemory || code == ErrorCode::kIndexOutOfRange;
 }
 
 OracleRun::OracleRun(const Case& c, const JudgeOptions& options)
@@ -59,7 +59,7 @@ const Compiled* OracleRun::compiled() {
   is_compiled_ = true;
   if (case_.compiled) return compiled_ = &*case_.compiled;
   try {
-    CompileOptions options{.defects = options_.defects};
+    CompileOptions options{.inputs = bound_inputs(case_.inputs()), .defects = options_.defects};
     if (case_.steps()) options.steps = *case_.steps();
     own_ = compile(fusion(), sizes_, options);
     compiled_ = &*own_;
@@ -74,7 +74,7 @@ HostRun OracleRun::run_host(const Graph& g, const Compiled& c) {
   std::vector<NamedKernel> kernels;
   for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
   try {
-    const auto device = make_host_device({.step_limit = options_.step_limit});
+    const auto device = make_host_device({.step_limit = options_.step_limit, .defects = options_.defects});
     HostProgramOptions host;
     host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
       run_aten_segment(c, name, in, out);
@@ -88,10 +88,23 @@ HostRun OracleRun::run_host(const Graph& g, const Compiled& c) {
   return run;
 }
 
+// What reads where its data say has no result to judge where they say a place that is not there: the reference alone
+// looks at each index.
+bool OracleRun::reads_out_of_range() {
+  const bool reads_by_data = std::any_of(fusion().ops.begin(), fusion().ops.end(), [](const Op& op) {
+    return op.kind == OpKind::kSelect || op.kind == OpKind::kIndexSelect || op.kind == OpKind::kGather ||
+           op.kind == OpKind::kTakeAlongAxis || op.kind == OpKind::kScatter;
+  });
+  if (reads_by_data) reference();
+  return out_of_range_.has_value();
+}
+
 const HostRun& OracleRun::scheduled() {
   if (!scheduled_) {
     scheduled_.emplace();
-    if (const Compiled* c = compiled())
+    if (compiled() && reads_out_of_range())
+      scheduled_->failure = out_of_range_;
+    else if (const Compiled* c = compiled())
       scheduled_ = run_host(fusion(), *c);
     else
       scheduled_->failure = refusal_;
@@ -102,7 +115,7 @@ const HostRun& OracleRun::scheduled() {
 HostRun OracleRun::run_unfused(const Graph& g) {
   try {
     const Bindings sizes = sizes_of(g, case_.inputs());
-    return run_host(g, compile(g, sizes, {.defects = options_.defects}));
+    return run_host(g, compile(g, sizes, {.inputs = bound_inputs(case_.inputs()), .defects = options_.defects}));
   } catch (const Error& e) {
     HostRun run;
     run.failure = e;
@@ -111,7 +124,12 @@ HostRun OracleRun::run_unfused(const Graph& g) {
 }
 
 const HostRun& OracleRun::unfused() {
-  if (!unfused_) unfused_ = run_unfused(fusion());
+  if (!unfused_) {
+    if (reads_out_of_range())
+      unfused_.emplace().failure = out_of_range_;
+    else
+      unfused_ = run_unfused(fusion());
+  }
   return *unfused_;
 }
 
@@ -123,6 +141,7 @@ const Evaluation* OracleRun::reference() {
         reference_ = api->evaluate(fusion(), arguments());
       } catch (const Error& e) {
         if (row_of(e.code).outcome == Outcome::kInternal) report("aten", e, "the evaluator");
+        if (e.code == ErrorCode::kIndexOutOfRange) out_of_range_ = e;
       }
     }
   }

@@ -1,7 +1,9 @@
 // The oracles that look at a case without running it.
 #include "fuzz/oracle.h"
+#include "ir/infer.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "ir/scalar.h"
 #include "ir/verify.h"
 #include "passes/lower.h"
 #include "serde/decode.h"
@@ -55,16 +57,39 @@ void break_somewhere(RandomSource& random, Graph& g) {
   }
 }
 
+// An op whose result has a constant extent where inference gives another.
+std::optional<OpKind> op_of_other_extents(const Graph& g) {
+  for (OpId id : ops_in_order(g)) {
+    const Op& op = g[id];
+    if (op.results.empty() || !g.is_tensor(op.results[0]) || !demands(op.kind, kPointwise)) continue;
+    Graph copy = g;
+    try {
+      infer(copy, id);
+    } catch (const Error& e) {
+      if (e.code == ErrorCode::kShapeMismatch) return op.kind;
+      continue;
+    }
+    const auto is = logical_without_reductions(g, g.tensor_of(op.results[0]));
+    const auto wanted = logical_without_reductions(copy, copy.tensor_of(op.results[0]));
+    for (size_t i = 0; i < is.size() && i < wanted.size(); ++i) {
+      const auto n = evaluate_size(g, is[i]), m = evaluate_size(copy, wanted[i]);
+      if (n && m && *n != *m) return op.kind;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void text_round_trip(OracleRun& run) {
   const Module& m = run.subject().module;
+  const Defects& defects = run.options().defects;
   try {
-    if (!(parse_module(print(m)) == m)) run.report("text", "differs", "", "the module that was parsed is another one");
+    if (!(parse_module(print(m, defects)) == m)) run.report("text", "differs", "", "the module that was parsed is another one");
     const Compiled* c = run.compiled();
     for (size_t i = 0; c && i < c->kernels.size(); ++i)
       for (const Graph* g : {&c->kernels[i], &c->scheduled[i]})
-        if (!g->ops.empty() && !(parse_graph(print(*g)) == *g))
+        if (!g->ops.empty() && !(parse_graph(print(*g, defects)) == *g))
           run.report("text", "differs", std::string(text(g->level)),
                      "a graph of level " + std::string(text(g->level)) + " that was parsed is another one");
   } catch (const Error& e) {
@@ -79,10 +104,11 @@ void bytes_round_trip(OracleRun& run) {
     // Kernels of several segments may share a name, and an ATen segment has none.
     std::erase_if(m.graphs, [](const Graph& g) { return g.ops.empty(); });
     for (size_t i = 1; i < m.graphs.size(); ++i) m.graphs[i].name = "k" + std::to_string(i);
-    const std::string bytes = encode(m);
-    const Module back = decode_module(bytes_of(bytes));
+    const Defects& defects = run.options().defects;
+    const std::string bytes = encode(m, defects);
+    const Module back = decode_module(bytes_of(bytes), defects);
     if (!(back == m)) run.report("bytes", "differs", "", "the module that was decoded is another one");
-    if (encode(back) != bytes) run.report("bytes", "unstable", "", "encoded again, the bytes differ");
+    if (encode(back, defects) != bytes) run.report("bytes", "unstable", "", "encoded again, the bytes differ");
   } catch (const Error& e) {
     run.report("bytes", e);
   }
@@ -94,7 +120,10 @@ void invalid_refused(OracleRun& run) {
   Graph g = run.fusion();
   if (g.values.empty() || g.ops.empty()) return;
   break_somewhere(random, g);
-  if (find_error(g)) return;
+  if (find_error(g, run.options().defects)) return;
+  if (const auto op = op_of_other_extents(g))
+    return run.report("invalid", "extents", std::string(row_of(*op).text),
+                      "a graph verifies, though a result has other extents than its operands give it");
   try {
     compile(g, sizes_of(g, run.subject().inputs()), {.defects = run.options().defects});
   } catch (const Error& e) {

@@ -288,6 +288,11 @@ Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Att
     refuse(*code, kind, common, advice_for(rule_of(kind).accepts),
            guilty == computed.end() ? (computed.empty() ? std::string() : place_of(computed[0])) : place_of(*guilty));
   }
+  // Data without arithmetic meet their own dtype alone: nothing converts them.
+  for (const OperandType& o : computed)
+    if (o.dtype != common && (is_storage_only(o.dtype) || is_storage_only(common)))
+      refuse(ErrorCode::kUnsupportedDtype, kind, is_storage_only(common) ? common : o.dtype,
+             "beside another dtype; give it operands of one dtype", place_of(o));
   const AttrValue* wanted = attrs.find(AttrKey::kDtypeAttr);
   const Dtype* as = wanted ? std::get_if<Dtype>(wanted) : nullptr;
   if (wanted && !as)

@@ -27,7 +27,7 @@ std::unique_ptr<Device> make_device(const Run& run, const RunOptions& options) {
           if (s.kernel == run.compiled.segmentation.segments[i].name) cuda.texts[run.compiled.kernels[i].name] = s.text;
     return make_cuda_device(cuda);
   }
-  return make_host_device({.threads = options.threads});
+  return make_host_device({.threads = options.threads, .defects = options.defects});
 }
 
 std::string version_text(CudaVersion v) { return std::to_string(v.major) + "." + std::to_string(v.minor); }

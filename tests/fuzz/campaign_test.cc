@@ -59,6 +59,25 @@ TEST(Campaign, FindsSeededDefects) {
   }
 }
 
+// Each oracle of single fields sees a field that is wrong.
+TEST(Campaign, FindsSeededDefectsOfFields) {
+  if (!kDefectsCompiledIn) GTEST_SKIP() << "this build has no defects";
+  const std::pair<Defect, const char*> kSeen[] = {
+      {Defect::kTextAttribute, "text"},     {Defect::kEncodeContiguity, "bytes"},
+      {Defect::kDigestDtype, "digests"},    {Defect::kDecodeEnum, "damaged-bytes"},
+      {Defect::kPromotionDropped, "dtypes"}, {Defect::kReorderInverse, "step-effects"},
+  };
+  for (const auto& [defect, oracle] : kSeen) {
+    RunnerOptions options = calm();
+    options.runs = 600;
+    options.oracles = parse_oracles(oracle);
+    EXPECT_TRUE(run_cases(options).findings.empty()) << oracle;
+    options.defects.add(defect);
+    options.stop_after = 1;
+    EXPECT_FALSE(run_cases(options).findings.empty()) << text(defect);
+  }
+}
+
 TEST(Campaign, AFindingIsABundleThatDecodes) {
   const DrawnCase drawn = generate_case(11, {});
   ASSERT_FALSE(drawn.refusal);

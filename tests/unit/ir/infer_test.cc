@@ -77,6 +77,10 @@ TEST_F(Infer, WrongDtypesAreRefusedAtTheOperand) {
   const ValueId packed = input(g, "packed", Dtype::kFloat8E8m0, {m, n});
   EXPECT_EQ(refusal([&] { add(g, packed, packed); }), "E0211 %packed");
   EXPECT_EQ(type(unary(g, OpKind::kSet, packed)), "f8e8m0[%m, %n]");
+  EXPECT_EQ(type(where(g, flags, packed, packed)), "f8e8m0[%m, %n]");
+  EXPECT_EQ(refusal([&] { where(g, flags, packed, x); }), "E0211 %packed");
+  EXPECT_EQ(refusal([&] { where(g, flags, alpha, packed); }), "E0211 %alpha");
+  EXPECT_EQ(refusal([&] { binary(g, OpKind::kAtan2, x, packed); }), "E0211 %packed");
   const ValueId u64 = input(g, "u64", Dtype::kUint64, {m, n});
   EXPECT_EQ(refusal([&] { add(g, u64, ints); }), "E0204 %ints");
 }

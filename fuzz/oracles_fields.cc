@@ -1,0 +1,338 @@
+// The oracles that look at single fields: a program changed in one has another digest, bytes damaged in one are
+// refused, a step changes those that its row names, a result's dtype is the one that ATen documents.
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "fuzz/oracle.h"
+#include "ir/canonical.h"
+#include "ir/concretize.h"
+#include "ir/domain.h"
+#include "ir/infer.h"
+#include "ir/verify.h"
+#include "passes/apply_steps.h"
+#include "passes/segment.h"
+#include "serde/decode.h"
+#include "serde/encode.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+// The same for the same case; another for each oracle.
+RandomSource source_of(const OracleRun& run, uint64_t salt) {
+  return RandomSource(run.subject().seed * 64 + run.subject().lineage.size() * 8 + salt);
+}
+
+// -- digests
+
+bool is_in_order(OpKind kind) { return demands(kind, kEffect | kSignature | kSync | kControl | kRead); }
+
+bool reads(const Graph& g, OpId op, OpId from) {
+  return std::any_of(g[op].operands.begin(), g[op].operands.end(), [&](ValueId v) { return v && g[v].def == from; });
+}
+
+// The same program, written in another order and with other names.
+Graph rewritten(RandomSource& random, Graph g) {
+  auto& body = g[Graph::body()].ops;
+  for (size_t tries = 2 * body.size(); tries > 0; --tries) {
+    const size_t i = random.below(body.size() - 1);
+    const bool both = is_in_order(g[body[i]].kind) && is_in_order(g[body[i + 1]].kind);
+    if (both || reads(g, body[i + 1], body[i])) continue;
+    std::swap(body[i], body[i + 1]);
+    if (find_error(g)) std::swap(body[i], body[i + 1]);
+  }
+  for (Value& v : g.values)
+    if (!v.name.empty()) v.name += "_";
+  return g;
+}
+
+void change_attribute(RandomSource& random, Graph& g) {
+  std::vector<size_t> with;
+  for (size_t i = 0; i < g.ops.size(); ++i)
+    if (!g.ops[i].attrs.empty()) with.push_back(i);
+  if (with.empty()) return;
+  Attrs& attrs = g.ops[with[random.below(with.size())]].attrs;
+  const Attr a = attrs.list()[random.below(attrs.list().size())];
+  if (const auto* number = std::get_if<int64_t>(&a.value)) attrs.set(a.key, *number + 1);
+  if (const auto* dtype = std::get_if<Dtype>(&a.value))
+    attrs.set(a.key, *dtype == Dtype::kFloat ? Dtype::kDouble : Dtype::kFloat);
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&a.value)) {
+    std::vector<int64_t> other = *list;
+    other.push_back(1);
+    attrs.set(a.key, other);
+  }
+}
+
+void change_dtype(RandomSource& random, Graph& g) {
+  Value& v = g.values[random.below(g.values.size())];
+  if (!v.constant) v.dtype = v.dtype == Dtype::kFloat ? Dtype::kDouble : Dtype::kFloat;
+}
+
+void change_layout(RandomSource& random, Graph& g) {
+  if (g.tensors.empty()) return;
+  Tensor& t = g.tensors[random.below(g.tensors.size())];
+  t.contiguity = contiguity_of(g, t);
+  for (Contiguity& c : t.contiguity)
+    if (c == Contiguity::kTrue || c == Contiguity::kFalse) {
+      c = c == Contiguity::kTrue ? Contiguity::kFalse : Contiguity::kTrue;
+      return;
+    }
+}
+
+void change_op(RandomSource& random, Graph& g) {
+  Op& op = g.ops[random.below(g.ops.size())];
+  if (op.kind == OpKind::kAdd)
+    op.kind = OpKind::kSub;
+  else if (demands(op.kind, kPointwise) && op.operands.size() == 2)
+    op.kind = OpKind::kAdd;
+}
+
+// -- damage
+
+void damage(RandomSource& random, std::string& bytes) {
+  const size_t at = 2 * random.below(bytes.size() / 2);
+  const uint64_t value = random.pick({uint64_t{0}, uint64_t{0x00ff}, uint64_t{0xffff}, random.below(0x10000)});
+  bytes[at] = static_cast<char>(value & 0xff);
+  if (at + 1 < bytes.size()) bytes[at + 1] = static_cast<char>(value >> 8);
+}
+
+std::optional<Error> decode_error(const std::string& bytes, const Defects& defects) {
+  try {
+    decode_module_structure(bytes_of(bytes), defects);
+  } catch (const Error& e) {
+    return e;
+  }
+  return std::nullopt;
+}
+
+// Something that no module may hold: a reference past the end, a number that no row has.
+void spoil(RandomSource& random, Graph& g) {
+  const auto past = [&](size_t size) { return size + random.below(3); };
+  Op& op = g.ops[random.below(g.ops.size())];
+  switch (random.below(5)) {
+    case 0:
+      op.kind = static_cast<OpKind>(past(op_rows().size()));
+      return;
+    case 1:
+      op.results.assign(op.results.size() + 1, ValueId(past(g.values.size())));
+      return;
+    case 2:
+      op.operands.assign(op.operands.size() + 1, ValueId(past(g.values.size())));
+      return;
+    case 3:
+      g.values[random.below(g.values.size())].dtype = static_cast<Dtype>(past(dtype_rows().size()));
+      return;
+    default:
+      g[Graph::body()].ops.push_back(OpId(past(g.ops.size())));
+  }
+}
+
+// -- dtypes
+
+// c10's promotion, restated; nothing for dtypes that it does not promote, or that are ours alone.
+std::optional<int> category(Dtype d) {
+  if (is_storage_only(d) || d == Dtype::kIndex || (is_floating(d) && bits(d) < 16)) return std::nullopt;
+  if (is_integer(d) && !is_signed(d) && bits(d) > 8) return std::nullopt;
+  return is_boolean(d) ? 0 : is_integer(d) ? 1 : is_floating(d) ? 2 : 3;
+}
+
+Dtype promoted(Dtype a, Dtype b) {
+  if (*category(a) > *category(b)) std::swap(a, b);
+  if (is_complex(b)) return a == Dtype::kDouble || a == Dtype::kComplexDouble ? Dtype::kComplexDouble : b;
+  if (*category(a) < *category(b) || a == b) return b;
+  if (is_floating(a) && bits(a) == 16 && bits(b) == 16) return Dtype::kFloat;
+  if (is_integer(a) && bits(a) == 8 && bits(b) == 8) return Dtype::kInt16;
+  return bits(a) > bits(b) ? a : b;
+}
+
+std::optional<Dtype> documented_dtype(const Graph& g, const Op& op) {
+  switch (op.kind) {
+    case OpKind::kSum:
+    case OpKind::kProd: {
+      const Dtype d = g[op.operands[0]].dtype;
+      if (op.attrs.has(AttrKey::kDtypeAttr) || is_storage_only(d)) return std::nullopt;
+      return is_integer(d) || is_boolean(d) ? Dtype::kInt64 : d;
+    }
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+    case OpKind::kWhere:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+    case OpKind::kRemainder:
+    case OpKind::kFmod:
+    case OpKind::kPow:
+    case OpKind::kBitwiseAnd:
+    case OpKind::kBitwiseOr:
+    case OpKind::kBitwiseXor:
+      break;
+    default:
+      return std::nullopt;
+  }
+  std::optional<Dtype> tensors, scalars;
+  for (size_t i = op.kind == OpKind::kWhere ? 1 : 0; i < op.operands.size(); ++i) {
+    const ValueId v = op.operands[i];
+    if (!category(g[v].dtype)) return std::nullopt;
+    std::optional<Dtype>& side = g.is_tensor(v) ? tensors : scalars;
+    side = side ? promoted(*side, g[v].dtype) : g[v].dtype;
+  }
+  if (!tensors || !scalars) return tensors ? tensors : scalars;
+  return *category(*scalars) > *category(*tensors) ? promoted(*tensors, *scalars) : *tensors;
+}
+
+// -- steps
+
+std::vector<std::string> loop_names(const Graph& g, TensorId t) {
+  std::vector<std::string> names;
+  for (DomainId d : loop_of(g[t])) names.push_back(g[d].name);
+  return names;
+}
+
+bool has_transform_like(const Graph& g, const Tensor& t, const Transform& like, const std::string& output) {
+  return std::any_of(t.transforms.begin(), t.transforms.end(), [&](TransformId id) {
+    return g[g[id].outputs[0]].name == output && is_same_transform(g[id], like);
+  });
+}
+
+// What a step of this kind promises of the graph after it, or how it is broken.
+std::string broken_promise(const Graph& before, const Graph& after, const Step& step) {
+  const auto value = [&](size_t i) { return find_value(after, step.operands[i].value); };
+  if (step.operands.empty() || !value(0) || !after.is_tensor(*value(0))) return {};
+  const TensorId t = after[*value(0)].tensor;
+  switch (step.kind) {
+    case StepKind::kInlineAt:
+      if (!after[t].inline_at || after[after[t].inline_at].name != step.operands[1].domain)
+        return "is inlined at another loop";
+      return {};
+    case StepKind::kReorder: {
+      std::vector<std::string> wanted, found;
+      for (size_t i = 1; i < step.operands.size(); ++i) wanted.push_back(step.operands[i].domain);
+      for (const std::string& name : loop_names(after, t))
+        if (std::find(wanted.begin(), wanted.end(), name) != wanted.end()) found.push_back(name);
+      return found == wanted ? "" : "has its loops in another order";
+    }
+    case StepKind::kTransformLike:
+    case StepKind::kPropagate: {
+      // What is new elsewhere stands here too.
+      for (const Tensor& other : after.tensors) {
+        if (!other.value || other.transforms.empty()) continue;
+        const auto old = find_value(before, after[other.value].name);
+        if (!old || !before.is_tensor(*old)) continue;
+        for (TransformId id : other.transforms) {
+          const std::string& name = after[after[id].outputs[0]].name;
+          const Tensor& was = before.tensor_of(*old);
+          const bool is_new = std::none_of(was.transforms.begin(), was.transforms.end(), [&](TransformId k) {
+            return before[before[k].outputs[0]].name == name;
+          });
+          const bool has_name = std::any_of(after[t].transforms.begin(), after[t].transforms.end(), [&](TransformId k) {
+            return after[after[k].outputs[0]].name == name;
+          });
+          if (is_new && has_name && !has_transform_like(after, after[t], after[id], name))
+            return "is transformed unlike %" + after[other.value].name;
+        }
+      }
+      return {};
+    }
+    case StepKind::kCacheBefore:
+    case StepKind::kCacheAfter:
+    case StepKind::kCacheFork:
+      if (const auto made = find_value(after, step.results[0]); made && after[*made].dtype != after[*value(0)].dtype)
+        return "has a copy of another dtype";
+      return {};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+void digests(OracleRun& run) {
+  const Graph& g = run.fusion();
+  const Defects& defects = run.options().defects;
+  if (g.ops.size() < 2 || g[Graph::body()].ops.size() < 2) return;
+  RandomSource random = source_of(run, 1);
+  const Digest own = digest(g, defects);
+  if (!(digest(rewritten(random, g), defects) == own))
+    run.report("digests", "order", "", "the same program in another order, with other names, has another digest");
+  struct Change {
+    std::string_view what;
+    void (*make)(RandomSource&, Graph&);
+  };
+  const Graph canonical = canonicalize(g);
+  for (const Change& change : {Change{"attribute", change_attribute}, Change{"dtype", change_dtype},
+                               Change{"layout", change_layout}, Change{"op", change_op}}) {
+    Graph other = g;
+    change.make(random, other);
+    // What was changed may be dead, or say what goes without saying.
+    if (canonicalize(other) == canonical || !(digest(other, defects) == own)) continue;
+    run.report("digests", change.what, "",
+               "a program that differs in one " + std::string(change.what) + " has the same digest");
+  }
+}
+
+void damaged_bytes(OracleRun& run) {
+  const Defects& defects = run.options().defects;
+  Module m = run.subject().module;
+  if (m.graphs[0].ops.empty() || m.graphs[0].values.empty()) return;
+  if (const Compiled* c = run.compiled())
+    for (size_t i = 0; i < c->kernels.size() && i < 1; ++i)
+      if (!c->kernels[i].ops.empty()) m.graphs.push_back(c->kernels[i]);
+  RandomSource random = source_of(run, 2);
+  const std::string bytes = encode_unchecked(m);
+  for (int i = 0; i < 16; ++i) {
+    std::string damaged = bytes;
+    damage(random, damaged);
+    // Damage may leave a module that is another one; what a whole decoder refuses, every decoder does.
+    const auto why = decode_error(damaged, {});
+    if (why && !defects.empty() && !decode_error(damaged, defects))
+      return run.report("damaged-bytes", code_text(why->code), "", "accepted, though " + why->place + ": " + why->what());
+    if (why) continue;
+    const Module other = decode_module_structure(bytes_of(damaged));
+    if (!(decode_module_structure(bytes_of(encode(other))) == other))
+      return run.report("damaged-bytes", "differs", "", "what was read is another module once it was written");
+  }
+  Module spoiled = run.subject().module;
+  spoil(random, spoiled.graphs[0]);
+  if (!decode_error(encode_unchecked(spoiled), defects))
+    run.report("damaged-bytes", "accepted", "", "a module with a reference or a number out of range is accepted");
+}
+
+void dtypes(OracleRun& run) {
+  Graph g = run.fusion();
+  for (OpId id : ops_in_order(g)) {
+    const Op op = g[id];
+    const auto documented = documented_dtype(g, op);
+    if (!documented) continue;
+    infer(g, id, {}, run.options().defects);
+    const Dtype inferred = g[op.results[0]].dtype;
+    g[op.results[0]].dtype = *documented;  // what follows is judged on its own
+    if (inferred != *documented)
+      run.report("dtypes", "differs", "%" + g[op.results[0]].name,
+                 std::string(row_of(op.kind).text) + " gives " + std::string(text(inferred)) + ", documented is " +
+                     std::string(text(*documented)));
+  }
+}
+
+void step_effects(OracleRun& run) {
+  const Compiled* c = run.compiled();
+  if (!c || !run.subject().steps()) return;
+  for (const Segment& segment : c->segmentation.segments) {
+    if (segment.steps.empty()) continue;
+    Graph g = extract(c->concretized, segment);
+    for (const Step& step : segment.steps) {
+      const Graph before = g;
+      const std::string stage = "step " + std::string(row_of(step.kind).text);
+      try {
+        apply(g, step, run.options().defects);
+        const std::string place = step.operands.empty() ? "" : "%" + step.operands[0].value;
+        if (const std::string broken = broken_promise(before, g, step); !broken.empty())
+          return run.report(stage, "effect", "", place + " " + broken);
+        if (const auto error = find_error(g)) return run.report(stage, *error, "the graph after it does not verify");
+      } catch (const Error& e) {
+        return run.report(stage, e);
+      }
+    }
+  }
+}
+
+}  // namespace fusebox::fuzz
