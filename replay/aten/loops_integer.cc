@@ -218,6 +218,8 @@ double carried_bound(const Loop& loop, const int64_t* v, const double* b, size_t
       bound = 2;
       break;
     case OpKind::kMul:
+      // Of two that may be anything, or of one and a number that is not 0, nothing is known.
+      if (!(b[0] < kInfinity) || !(b[1] < kInfinity)) return kInfinity;
       bound = std::abs(static_cast<double>(v[0])) * b[1] + std::abs(static_cast<double>(v[1])) * b[0] + b[0] * b[1];
       break;
     default:  // division, bits …

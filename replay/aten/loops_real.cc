@@ -250,7 +250,8 @@ void reduction_loop(Dtype declared, const Row& row) {
     double& y = row.at<double>(0, i);
     double& bound = row.at<double>(1, i);
     const double spread = row.at<const double>(2, i), error = row.at<const double>(3, i);
-    if (!(spread < kInfinity)) {
+    // Where nothing is known of the error, a NaN is one value of many.
+    if (!(spread < kInfinity) || error == kInfinity) {
       y = round_to(declared, y);
       bound = kInfinity;
       continue;

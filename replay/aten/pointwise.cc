@@ -334,9 +334,17 @@ Carried Evaluator::real_op(const Op& op, Dtype compute, Dtype declared, std::vec
 
 Carried Evaluator::complex_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands) {
   Loop loop{op.kind, compute, declared, {}, &ambiguous_};
-  for (const Carried& o : operands) loop.operands.push_back({o.dtype, o.zero_sign});
+  bool zero_sign = true;
+  for (const Carried& o : operands) {
+    loop.operands.push_back({o.dtype, o.zero_sign});
+    zero_sign &= o.zero_sign;
+  }
   if (gives_truth(op.kind)) return into(complex_to_integer_loop, loop, operands, at::kLong);
-  if (!is_complex(declared)) return into(complex_to_real_loop, loop, operands, at::kDouble);
+  if (!is_complex(declared)) {
+    Carried real = into(complex_to_real_loop, loop, operands, at::kDouble);
+    real.zero_sign = zero_sign;
+    return real;
+  }
   at::Tensor y = complex_value_of(op.kind, operands);
   if (!y.defined())
     throw Error(ErrorCode::kUnsupportedDtype,
@@ -353,6 +361,7 @@ Carried Evaluator::complex_op(const Op& op, Dtype compute, Dtype declared, std::
   }
   const at::Tensor outputs[] = {r.value, r.bound};
   run_loop(outputs, inputs, [&](const Row& row) { complex_loop(loop, row); });
+  r.zero_sign = zero_sign;
   return r;
 }
 
@@ -367,6 +376,7 @@ Carried Evaluator::cast(Carried c, Dtype to) {
       Carried r = to == Dtype::kComplexDouble ? c : rounded(c.value.clone(), to);
       // Parts that moved may round elsewhere.
       r.bound = c.exact() ? at::Tensor() : at::add(at::mul(c.bound, 1 + 0x1p-20), at::mul(at::abs(r.value), 0x1p-22));
+      r.zero_sign = c.zero_sign;
       r.dtype = to;
       return r;
     }
@@ -404,7 +414,11 @@ Carried Evaluator::cast(Carried c, Dtype to) {
       if (into_carrier == Carrier::kReal) return into(integer_to_real_loop, loop, one, at::kDouble);
       return into(integer_loop, loop, one, at::kLong);
     case Carrier::kComplex:
-      if (into_carrier == Carrier::kReal) return into(complex_to_real_loop, loop, one, at::kDouble);
+      if (into_carrier == Carrier::kReal) {
+        Carried r = into(complex_to_real_loop, loop, one, at::kDouble);
+        r.zero_sign = c.zero_sign;
+        return r;
+      }
       if (is_boolean(to)) return into(complex_to_integer_loop, loop, one, at::kLong);
       return cast(cast(std::move(c), Dtype::kDouble), to);
     case Carrier::kBytes:
