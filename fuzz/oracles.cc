@@ -115,7 +115,7 @@ void relower(OracleRun& run) {
   if (!c) return;
   try {
     const Graph fusion = parse_graph(print(run.fusion()));
-    CompileOptions options{.defects = run.options().defects};
+    CompileOptions options{.inputs = bound_inputs(run.subject().inputs()), .defects = run.options().defects};
     if (const auto* steps = run.subject().steps()) options.steps = parse_steps(print_steps(*steps));
     const Compiled again = compile(fusion, sizes_of(fusion, run.subject().inputs()), options);
     const auto check = [&](bool same, std::string_view stage) {
