@@ -66,6 +66,7 @@ TEST(Campaign, FindsSeededDefectsOfFields) {
       {Defect::kTextAttribute, "text"},     {Defect::kEncodeContiguity, "bytes"},
       {Defect::kDigestDtype, "digests"},    {Defect::kDecodeEnum, "damaged-bytes"},
       {Defect::kPromotionDropped, "dtypes"}, {Defect::kReorderInverse, "step-effects"},
+      {Defect::kSymbolsByHint, "other-sizes"},
   };
   for (const auto& [defect, oracle] : kSeen) {
     RunnerOptions options = calm();

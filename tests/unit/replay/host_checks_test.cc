@@ -421,6 +421,25 @@ TEST(HostChecks, IndexOverflow) {
   EXPECT_EQ(index_product(0x7fffffff - 6, 32, OpKind::kAdd).finding->code, ErrorCode::kIndexOverflow);
   EXPECT_EQ(index_product(INT64_MAX - 6, 64, OpKind::kAdd).finding->code, ErrorCode::kIndexOverflow);
 }
+TEST(HostChecks, AnArgumentThatLeavesTheIndexType) {
+  // No thread multiplies by it, and still it does not arrive.
+  HostKernel k;
+  k.graph.index_bits = 32;
+  k.scalar("n", int64_t{1} << 31);
+  const ValueId y = k.output<float>("y", 8);
+  k.store(y, k.thread_x(), constant(k.graph, Dtype::kFloat, {}));
+  const auto run = [&] {
+    try {
+      k.run(kOneBlock);
+    } catch (const Error& e) {
+      return std::optional(e.code);
+    }
+    return std::optional<ErrorCode>();
+  };
+  EXPECT_EQ(run(), ErrorCode::kIndexOverflow);
+  k.graph.index_bits = 64;
+  EXPECT_EQ(run(), std::nullopt);
+}
 TEST(HostChecks, LanesThatAreOffDoNotOverflow) {
   HostKernel k;
   k.graph.index_bits = 32;
