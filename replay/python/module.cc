@@ -72,6 +72,13 @@ PYBIND11_MODULE(_fusebox, m) {
     }
   });
   m.def("pointwise_ops", &pointwise_ops);
+  m.def("op_table", &op_table);
+  m.def("step_line", &step_line);
+  m.def("defect_names", [] {
+    std::vector<std::string> names;
+    for (const DefectRow& row : defect_rows()) names.emplace_back(row.text);
+    return names;
+  });
   m.def("check_op", [](const std::string& name) { op_named(name); });
   m.def("step_kinds", [] {
     std::vector<std::string> names;
@@ -86,8 +93,26 @@ PYBIND11_MODULE(_fusebox, m) {
       .def_readonly("name", &LoopInfo::name)
       .def_readonly("iter_type", &LoopInfo::iter_type)
       .def_readonly("parallel", &LoopInfo::parallel);
+  py::class_<InputInfo>(m, "InputInfo")
+      .def_readonly("name", &InputInfo::name)
+      .def_readonly("dtype", &InputInfo::dtype)
+      .def_readonly("is_tensor", &InputInfo::is_tensor)
+      .def_readonly("extents", &InputInfo::extents)
+      .def_readonly("iter_types", &InputInfo::iter_types)
+      .def_readonly("expanded", &InputInfo::expanded)
+      .def_readonly("order", &InputInfo::order)
+      .def_readonly("contiguity", &InputInfo::contiguity)
+      .def_readonly("is_overwritten", &InputInfo::is_overwritten)
+      .def_readonly("indexes", &InputInfo::indexes);
+  py::class_<Judgement>(m, "Judgement")
+      .def_readonly("outcome", &Judgement::outcome)
+      .def_readonly("stage", &Judgement::stage)
+      .def_readonly("check", &Judgement::check)
+      .def_readonly("place", &Judgement::place)
+      .def_readonly("message", &Judgement::message);
   py::class_<Program>(m, "Program")
       .def(py::init<std::string>())
+      .def("name", [](const Program& p) { return p.graph.name; })
       .def("define_tensor", &Program::define_tensor)
       .def("define_scalar", &Program::define_scalar)
       .def("constant", &Program::constant)
@@ -116,7 +141,16 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("triu", &Program::triu)
       .def("embedding", &Program::embedding)
       .def("size", &Program::size)
+      .def("input_infos", &Program::input_infos)
+      .def("axes", &Program::axes)
+      .def("expanded", &Program::expanded)
+      .def("extents_of", &Program::extents_of)
+      .def("concretize", &Program::concretize)
+      .def("copy", &Program::copy)
       .def("step", &Program::step)
+      .def("take", py::overload_cast<const std::string&>(&Program::take))
+      .def("refusal", &Program::refusal)
+      .def("step_lines", &Program::step_lines)
       .def("loops", &Program::loops)
       .def("tensors", &Program::tensors)
       .def("is_reduction", &Program::is_reduction)
@@ -129,7 +163,9 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("execute", &Program::execute)
       .def("validate", &Program::validate)
       .def("set_defects", [](Program& p, const std::vector<std::string>& names) { p.defects = parse_defects(names); })
-      .def("record", &Program::record);
+      .def("record", &Program::record)
+      .def("judge", &Program::judge)
+      .def("compile_refusal", &Program::compile_refusal);
 }
 
 }  // namespace fusebox::python

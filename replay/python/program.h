@@ -10,6 +10,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <pybind11/pybind11.h>
@@ -48,6 +49,29 @@ struct LoopInfo {
   std::string name, iter_type, parallel;
 };
 
+// An input as what draws its values must know it. Axes are logical ones, in order.
+struct InputInfo {
+  std::string name, dtype;
+  bool is_tensor = false;
+  std::vector<int64_t> extents;         // −1 a symbol
+  std::vector<std::string> iter_types;  // of the axes
+  std::vector<bool> expanded;           // broadcasts that are
+  std::vector<int64_t> order;           // axes, outermost first, as they are laid out
+  std::vector<std::string> contiguity;  // of the axes in that order: true, false or none
+  bool is_overwritten = false;          // by an output
+  // Tensors that it is an index into, each with the axis.
+  std::vector<std::pair<Value, int64_t>> indexes;
+};
+
+// What was found of a program on some inputs.
+struct Judgement {
+  std::string outcome;  // "passed", "refused" or "failed"
+  // Where, what, and at what kind of place (the op that makes the value): equal for the same bug as far as one can
+  // tell.
+  std::string stage, check, place;
+  std::string message;
+};
+
 // A compiled fusion for one set of shapes, strides and scalars.
 struct Plan {
   Compiled compiled;
@@ -70,6 +94,16 @@ class Program {
   std::string dtype(const Value& v) const;
   // Extents that are known, and −1.
   std::vector<int64_t> shape(const Value& v) const;
+
+  // -- questions of shape (program_shapes.cc). `shapes`: of the tensor inputs, in their order.
+  std::vector<InputInfo> input_infos() const;
+  std::vector<LoopInfo> axes(const Value& v) const;
+  std::vector<bool> expanded(const Value& v) const;
+  // Throws where the inputs' shapes fit no run of the fusion as it is so far.
+  std::vector<int64_t> extents_of(const Value& v, const std::vector<std::vector<int64_t>>& shapes) const;
+  // Decides symbolic axes as these shapes do, and closes the definition, so that steps can name loops that follow.
+  void concretize(const std::vector<std::vector<int64_t>>& shapes);
+  std::unique_ptr<Program> copy() const;
 
   // -- ops (program_ops.cc)
   Value pointwise(const std::string& op, const Operands& operands);
@@ -98,6 +132,9 @@ class Program {
   // -- schedule (program_steps.cc)
   void step(const std::string& kind, const std::vector<StepWord>& operands, const std::vector<std::string>& results,
             const py::dict& attrs);
+  void take(const std::string& line);  // one step in the text form
+  std::optional<std::tuple<std::string, std::string, std::string>> refusal(const std::string& line) const;
+  std::vector<std::string> step_lines() const;
   std::vector<LoopInfo> loops(const std::string& tensor) const;
   std::vector<std::string> tensors() const;
   bool is_reduction(const std::string& tensor) const;
@@ -114,7 +151,14 @@ class Program {
   py::list execute(const py::list& arguments, int ordinal, int threads);
   // Host memory only. (name, ok, largest error, bound, message) for each output.
   py::list validate(const py::list& arguments, const std::string& executor);
-  void record(const std::string& path, const py::list& arguments, const std::string& executor);
+  // `notes`: options of the bundle, such as what was found.
+  void record(const std::string& path, const py::list& arguments, const std::string& executor,
+              const std::map<std::string, std::string>& notes);
+
+  // -- judging (program_judge.cc), on the host executor
+  Judgement judge(const py::list& arguments);
+  // Why the steps cannot be compiled for these arguments: (code, message, place).
+  std::optional<std::tuple<std::string, std::string, std::string>> compile_refusal(const py::list& arguments);
 
   Graph graph;
   std::optional<Graph> scheduled;
@@ -136,7 +180,10 @@ class Program {
   std::vector<Argument> arguments_of(const py::list& given) const;
   Module module() const;
   Plan& plan(std::span<const Argument> arguments, int ordinal);
+  Bindings sizes(const std::vector<std::vector<int64_t>>& shapes) const;
+  void take(const Step& step);
 
+  bool is_concretized_ = false;
   std::vector<Graph> segments_;  // scheduled; empty where no ops are assigned
   std::mutex running_;           // of plans_ and of the devices in them, while Python's lock is not held
   std::map<std::vector<int64_t>, Plan> plans_;
@@ -145,6 +192,12 @@ class Program {
 Dtype dtype_named(const std::string& name);
 // A Python number as a constant's dtype and bits.
 std::pair<Dtype, ConstantBits> number_of(const py::handle& number);
+// The text form of a step.
+std::string step_line(const std::string& kind, const std::vector<StepWord>& operands,
+                      const std::vector<std::string>& results, const py::dict& attrs);
+// (name, family, operands, dtypes that it accepts) of every op of a fusion that makes tensors; the families are
+// pointwise, cast, reduction, metadata, indexed and other.
+std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>> op_table();
 // The storage of an output, as bytes that a DLPack capsule owns.
 py::capsule storage_capsule(const RunTensor& t, int ordinal);
 

@@ -14,6 +14,7 @@ namespace fusebox::python {
 namespace {
 
 constexpr size_t kPlansKept = 64;
+constexpr size_t kMaxNote = 4096;
 
 // A Python object that memory belongs to.
 std::shared_ptr<void> keep(py::object owner) {
@@ -188,7 +189,8 @@ py::list Program::validate(const py::list& given, const std::string& executor) {
   return result;
 }
 
-void Program::record(const std::string& path, const py::list& given, const std::string& executor) {
+void Program::record(const std::string& path, const py::list& given, const std::string& executor,
+                     const std::map<std::string, std::string>& notes) {
   const std::vector<Argument> arguments = arguments_of(given);
   RunOptions options;
   options.executor = executor_named(executor);
@@ -196,7 +198,9 @@ void Program::record(const std::string& path, const py::list& given, const std::
   py::gil_scoped_release no_gil;
   const Module m = module();
   const Run run = run_program(m, arguments, options);
-  write_file(path, encode(make_bundle(run, m, exact_inputs(run.fusion, arguments), arguments)));
+  Bundle bundle = make_bundle(run, m, exact_inputs(run.fusion, arguments), arguments);
+  for (const auto& [key, value] : notes) bundle.options.push_back({key, value.substr(0, kMaxNote)});
+  write_file(path, encode(bundle));
   // A run that failed is recorded too.
   if (run.failure) throw Error(run.failure->code, run.failure->message, run.failure->place);
 }

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "ir/parse.h"
+#include "ir/print.h"
 #include "passes/apply_steps.h"
 #include "passes/segment.h"
 #include "replay/python/program.h"
@@ -63,14 +65,8 @@ std::vector<Graph> scheduled_segments(const Graph& g, std::span<const Step> step
   return result;
 }
 
-bool is_assigned(std::span<const Step> steps) {
-  return std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
-}
-
-}  // namespace
-
-void Program::step(const std::string& kind, const std::vector<StepWord>& operands,
-                   const std::vector<std::string>& results, const py::dict& attrs) {
+Step step_of(const std::string& kind, const std::vector<StepWord>& operands, const std::vector<std::string>& results,
+             const py::dict& attrs) {
   const auto parsed = parse_step_kind(kind);
   if (!parsed) throw Error(ErrorCode::kStepNotApplicable, "no step has this name; see the step table", kind);
   Step s{*parsed, {}, results, attrs_of(attrs)};
@@ -82,9 +78,29 @@ void Program::step(const std::string& kind, const std::vector<StepWord>& operand
       s.operands.push_back(StepOperand::domain_of(value, domain));
     }
   }
+  return s;
+}
+
+bool is_assigned(std::span<const Step> steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
+}
+
+}  // namespace
+
+void Program::step(const std::string& kind, const std::vector<StepWord>& operands,
+                   const std::vector<std::string>& results, const py::dict& attrs) {
+  take(step_of(kind, operands, results, attrs));
+}
+
+void Program::take(const std::string& line) { take(parse_step(line)); }
+
+void Program::take(const Step& s) {
   std::vector<Step> list = steps;
   list.push_back(s);
   const size_t rewrites = leading_rewrites(list);
+  if (is_concretized_ && s.kind == StepKind::kRewrite)
+    throw Error(ErrorCode::kStepNotApplicable, "symbolic axes have been decided; run rewrites before that",
+                "@" + graph.name);
   Graph next = current();
   std::vector<Graph> segments;
   if (s.kind == StepKind::kAssign) {
@@ -101,6 +117,34 @@ void Program::step(const std::string& kind, const std::vector<StepWord>& operand
   segments_ = std::move(segments);
   steps = std::move(list);
   plans_.clear();
+}
+
+// Cheap where no ops are assigned: nothing is copied. With segments, the step is tried.
+std::optional<std::tuple<std::string, std::string, std::string>> Program::refusal(const std::string& line) const {
+  const Step s = parse_step(line);
+  try {
+    if (is_assigned(steps) || s.kind == StepKind::kAssign || s.kind == StepKind::kRewrite) {
+      copy()->take(s);
+      return std::nullopt;
+    }
+  } catch (const Error& e) {
+    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+    return std::tuple(code_text(e.code), std::string(e.what()), e.place);
+  }
+  const auto refused = step_refusal(current(), s);
+  if (!refused) return std::nullopt;
+  return std::tuple(code_text(refused->code), refused->message, refused->place);
+}
+
+std::vector<std::string> Program::step_lines() const {
+  std::vector<std::string> lines;
+  for (const Step& s : steps) lines.push_back(print(s));
+  return lines;
+}
+
+std::string step_line(const std::string& kind, const std::vector<StepWord>& operands,
+                      const std::vector<std::string>& results, const py::dict& attrs) {
+  return print(step_of(kind, operands, results, attrs));
 }
 
 std::vector<const Graph*> Program::parts() const {

@@ -37,6 +37,14 @@ class FusionDefinition:
         self._last: list[tuple[Any, int]] | None = None  # inputs of the last run, weakly, and the tensors' versions
         self._last_device: torch.device | None = None
 
+    def copy(self) -> FusionDefinition:
+        """Another of the same definition and steps, which goes its own way; nothing of a run is kept. Its tensors are this one's by name:
+        those of this one belong to this one."""
+        other = type(self)(self.program.name())
+        other.program = self.program.copy()
+        other._in_place = list(self._in_place)
+        return other
+
     def __enter__(self) -> FusionDefinition:
         return self
 
@@ -141,6 +149,7 @@ class FusionDefinition:
         return self.program.text()
 
     __str__ = to_string
+    __repr__ = to_string
 
     def print(self) -> None:
         print(self.to_string(), end="")
@@ -180,7 +189,13 @@ class FusionDefinition:
         they are still there as they were. A run that fails is written too, and its error raised."""
         given = self._last_inputs() if inputs is None else list(inputs)
         arguments, executor = self._host_arguments(given, self._last_device if inputs is None else device)
-        self.program.record(os.fspath(path), arguments, executor)
+        self.program.record(os.fspath(path), arguments, executor, {})
+
+    def judge(self, inputs: Sequence[Any]) -> _fusebox.Judgement:
+        """Runs on the checked host executor, on copies of CPU inputs, and compares with ATen's bounds and with the unfused plan; the program is
+        also written and read again. `outcome` is "passed", "failed", or "refused" where the steps cannot be compiled or the launch
+        exceeds a limit; `stage`, `check` and `place` are equal for the same failure, `message` says it in words."""
+        return self.program.judge([torch_memory.host_argument(v, f"inputs[{i}]") for i, v in enumerate(inputs)])
 
     def _host_arguments(self, inputs: list[Any], device: Any) -> tuple[list[object], str]:
         where = torch_memory.device_of(inputs, device)

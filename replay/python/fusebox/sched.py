@@ -6,8 +6,9 @@ fusion's definition is closed. The steps are in fd.to_string(), and in a recorde
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, NoReturn, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, NoReturn, Sequence
 
+from fusebox import torch_memory
 from fusebox.enums import CacheOp, LoadStoreOpType, MemoryType, ParallelType, SwizzleType, word
 from fusebox.errors import FuseboxError
 from fusebox.values import Scalar, Tensor, raw_tensor
@@ -34,6 +35,35 @@ class Schedule:
     def step(self, kind: str, operands: Sequence[Word], results: Sequence[str] = (), **attributes: object) -> None:
         """One step by its name in the step table, with domains as (tensor, loop)."""
         self._fd.program.step(kind, list(operands), list(results), attributes)
+
+    def apply(self, steps: str | Iterable[str]) -> None:
+        """Steps as lines of the text form, such as "split %t1.i0 by 4 -> o, t": a string of one or several lines, or an iterable of them. A
+        step that does not apply raises its error, with those before it taken."""
+        for line in steps.splitlines() if isinstance(steps, str) else steps:
+            if line.strip():
+                self._fd.program.take(line.strip())
+
+    def refusal(self, step: str) -> FuseboxError | None:
+        """Why a step, as a line of the text form, does not apply now; nothing is changed. E01.. is raised for a line that is no step."""
+        refused = self._fd.program.refusal(step)
+        return None if refused is None else FuseboxError(*refused)
+
+    def is_applicable(self, step: str) -> bool:
+        return self.refusal(step) is None
+
+    def steps(self) -> list[str]:
+        """The steps so far, as lines of the text form."""
+        return self._fd.program.step_lines()
+
+    def concretize(self, inputs: Sequence[Any]) -> None:
+        """Decides symbolic axes (those of a reshape, say) as these inputs' shapes do, so that steps can name the loops that follow. Before the
+        first step but rewrites; then the schedule is for inputs of this kind."""
+        self._fd.program.concretize([list(t.shape) for t in inputs if hasattr(t, "shape")])
+
+    def compile_refusal(self, inputs: Sequence[Any]) -> FuseboxError | None:
+        """Why the fusion cannot be compiled with these steps for CPU inputs, if it cannot; steps that apply one by one may not fit together."""
+        refused = self._fd.program.compile_refusal([torch_memory.host_argument(v, f"inputs[{i}]") for i, v in enumerate(inputs)])
+        return None if refused is None else FuseboxError(*refused)
 
     # -- before the schedule of kernels
     def rewrite(self, name: str, **options: int) -> None:

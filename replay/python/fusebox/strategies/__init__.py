@@ -1,0 +1,46 @@
+"""Hypothesis strategies for Fusebox: programs, schedules and inputs that are valid by construction, in a user's own pytest.
+
+    from hypothesis import given
+    from fusebox import strategies as fs
+
+    @given(fs.cases())
+    def test_any_schedule_computes_the_fusion(case):
+        fs.check(case)
+
+`dtypes`, `extents`, `shapes`, `tensors`, `fusions`, `inputs(fusion)` and `schedules(fusion, inputs)` are the parts that `cases` puts
+together; `check` judges a fusion, inputs and a schedule, and where something is wrong writes a bundle whose path is in the
+failure's message. `SchedulingMachine` schedules a fusion step by step, as a user of `fd.sched` would.
+
+Everything shrinks: to few operations, small extents, contiguous inputs of small integers, and few steps. A bundle is named by what was
+found, so that a smaller example of the same bug replaces a larger one and the last, smallest, one stays.
+"""
+
+try:
+    import hypothesis as _hypothesis  # noqa: F401
+except ImportError as e:
+    raise ImportError("fusebox.strategies needs Hypothesis: pip install hypothesis; the rest of fusebox does without") from e
+
+from fusebox.strategies.cases import Case, Finding, Outcome, cases, check
+from fusebox.strategies.fusions import DrawnFusion, fusions, op_names
+from fusebox.strategies.machine import SchedulingMachine
+from fusebox.strategies.schedules import schedules
+from fusebox.strategies.tensors import TRACKS, dtypes, extents, inputs, shapes, tensors
+
+__all__ = [
+    "TRACKS",
+    "Case",
+    "DrawnFusion",
+    "Finding",
+    "Outcome",
+    "SchedulingMachine",
+    "cases",
+    "check",
+    "dtypes",
+    "extents",
+    "fusions",
+    "inputs",
+    "op_names",
+    "schedules",
+    "shapes",
+    "tensors",
+]

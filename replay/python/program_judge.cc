@@ -1,0 +1,205 @@
+// Judging a Program: what its schedule computes on the host executor, against ATen's bounds and against the unfused
+// plan; and that the program is the same after text and bytes.
+#include <algorithm>
+
+#include "ir/error.h"
+#include "ir/numeric.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "replay/compare.h"
+#include "replay/host_program.h"
+#include "replay/module_loader.h"
+#include "replay/python/program.h"
+
+namespace fusebox::python {
+namespace {
+
+// Thread-instructions of a launch.
+constexpr int64_t kStepLimit = int64_t{1} << 28;
+
+bool is_internal(const Error& e) { return row_of(e.code).outcome == Outcome::kInternal; }
+
+// What only a launch can know of, and no fault of the program's.
+bool is_launch_refusal(const Error& e) {
+  return e.code == ErrorCode::kLaunchLimit || e.code == ErrorCode::kStepLimit ||
+         e.code == ErrorCode::kUnalignedVector || e.code == ErrorCode::kModuleMissing ||
+         e.code == ErrorCode::kOutOfMemory;
+}
+
+// The op that makes the value that a place names; of what is no value of the fusion, the place without its digits.
+std::string place_class(const Graph& g, std::string_view place) {
+  if (!place.empty() && place[0] == '%') {
+    const size_t end = place.find_first_of(".[ ");
+    if (const auto v = find_value(g, place.substr(1, end == std::string_view::npos ? end : end - 1)))
+      return g[*v].def ? std::string(row_of(g[g[*v].def].kind).text) : "size";
+  }
+  std::string result;
+  for (char c : place)
+    if (c < '0' || c > '9') result += c;
+  return result;
+}
+
+struct Finding {
+  Judgement value;
+};
+
+[[noreturn]] void found(const Graph& g, std::string stage, std::string check, std::string_view place,
+                        std::string message) {
+  throw Finding{{"failed", std::move(stage), std::move(check), place_class(g, place), std::move(message)}};
+}
+
+[[noreturn]] void found(const Graph& g, std::string stage, const Error& e) {
+  found(g, std::move(stage), code_text(e.code), e.place, code_text(e.code) + " " + e.place + ": " + e.what());
+}
+
+[[noreturn]] void refused(const Graph& g, std::string stage, const Error& e) {
+  throw Finding{{"refused", std::move(stage), code_text(e.code), place_class(g, e.place),
+                 code_text(e.code) + " " + e.place + ": " + e.what()}};
+}
+
+TensorData as_tensor(const Argument& a) {
+  if (!a.is_scalar) return a.tensor;
+  TensorData t = allocate_tensor(a.dtype, {});
+  store_element(t, 0, a.bits);
+  return t;
+}
+
+// Whether the bits of the results are the same in whatever order reductions take their elements: not where sums round,
+// nor for the sign of a zero and the bits of a NaN that come first in a maximum.
+bool is_order_free(const Graph& g) {
+  return std::none_of(g.ops.begin(), g.ops.end(), [&](const Op& op) {
+    if (!demands(op.kind, kReduction)) return false;
+    const Dtype d = g[op.results[0]].dtype;
+    return !is_integer(d) && !is_boolean(d);
+  });
+}
+
+// The first element, in row-major order, of other bits, where both are not NaN; complex numbers are for ATen to judge.
+std::optional<int64_t> first_difference(const TensorData& a, const TensorData& b) {
+  const TensorData x = contiguous_copy(a), y = contiguous_copy(b);
+  if (x.dtype != y.dtype || x.shape != y.shape) return 0;
+  if (is_complex(x.dtype)) return std::nullopt;
+  const auto is_nan = [&](ConstantBits bits) {
+    return is_floating(x.dtype) && to_double(x.dtype, bits) != to_double(x.dtype, bits);
+  };
+  for (int64_t i = 0; i < element_count(x.shape); ++i) {
+    const ConstantBits m = load_element(x, x.offset + i), n = load_element(y, y.offset + i);
+    if (m != n && !(is_nan(m) && is_nan(n))) return i;
+  }
+  return std::nullopt;
+}
+
+std::vector<TensorData> run_host(const Compiled& c, std::span<const Argument> arguments) {
+  std::vector<NamedKernel> kernels;
+  for (size_t i = 0; i < c.kernels.size(); ++i) kernels.push_back({c.segmentation.segments[i].name, &c.kernels[i]});
+  HostProgramOptions options;
+  options.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
+    run_aten_segment(c, name, in, out);
+  };
+  const auto device = make_host_device({.step_limit = kStepLimit});
+  std::vector<TensorData> result;
+  for (const ProgramOutput& out : run_host_program(c.host, kernels, *device, arguments, options).outputs)
+    result.push_back(as_tensor(out.value));
+  return result;
+}
+
+void check_text(const Graph& fusion, const Module& m, const Graph* scheduled) {
+  try {
+    const std::string written = print(m);
+    if (!(parse_module(written) == m))
+      found(fusion, "text", "differs", "", "the program's text reads as another program:\n" + written);
+    if (!scheduled) return;
+    verify(*scheduled);
+    const std::string steps_left = print(*scheduled);
+    if (print(parse_graph(steps_left)) != steps_left)
+      found(fusion, "text", "scheduled", "", "the scheduled fusion's text reads as another:\n" + steps_left);
+  } catch (const Error& e) {
+    found(fusion, "text", e);
+  }
+}
+
+void check_aten(const Graph& fusion, std::span<const Argument> arguments, std::span<const TensorData> actual) {
+  const AtenApi* api = find_aten();
+  if (!api) return;
+  std::optional<Evaluation> expected;
+  try {
+    expected = api->evaluate(fusion, arguments);
+  } catch (const Error& e) {
+    if (is_internal(e)) found(fusion, "aten", e);
+    return;  // ATen does not have this op on this dtype
+  }
+  const auto wanted = outputs(fusion);
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const std::string& name = fusion[wanted[i].value].name;
+    try {
+      const Comparison c = compare(actual[i], expected->outputs[i], 1);
+      if (!c.ok) found(fusion, "aten", "differs", "%" + name, c.message(name));
+    } catch (const Error& e) {
+      found(fusion, "aten", e);
+    }
+  }
+}
+
+}  // namespace
+
+Judgement Program::judge(const py::list& given) {
+  const std::vector<Argument> arguments = arguments_of(given);
+  py::gil_scoped_release no_gil;
+  const std::lock_guard lock(running_);
+  try {
+    check_text(graph, module(), scheduled && segments_.empty() ? &*scheduled : nullptr);
+    std::vector<TensorData> actual;
+    Plan* made = nullptr;
+    try {
+      made = &plan(arguments, -1);
+    } catch (const Error& e) {
+      if (is_internal(e)) found(graph, "compile", e);
+      refused(graph, "compile", e);
+    }
+    try {
+      actual = run_host(made->compiled, arguments);
+    } catch (const Error& e) {
+      if (is_launch_refusal(e)) refused(graph, "launch", e);
+      found(graph, "host-checks", e);
+    }
+    check_aten(graph, arguments, actual);
+    const auto& segments = made->compiled.segmentation.segments;
+    const bool by_kernels = std::all_of(segments.begin(), segments.end(),
+                                        [](const Segment& s) { return s.executor == SegmentExecutor::kKernel; });
+    if (!steps.empty() && by_kernels && is_order_free(graph)) {
+      std::vector<TensorData> unfused;
+      try {
+        const Compiled plain = compile(graph, bind_sizes(graph, bound_inputs(arguments)), {.defects = defects});
+        unfused = run_host(plain, arguments);
+      } catch (const Error& e) {
+        if (!is_launch_refusal(e)) found(graph, "schedules", e);
+      }
+      const auto wanted = outputs(graph);
+      for (size_t i = 0; i < unfused.size(); ++i)
+        if (const auto at = first_difference(actual[i], unfused[i])) {
+          const std::string& name = graph[wanted[i].value].name;
+          found(graph, "schedules", "differs", "%" + name,
+                "element " + std::to_string(*at) + " of %" + name + " differs from the unfused plan's");
+        }
+    }
+  } catch (const Finding& f) {
+    return f.value;
+  }
+  return {"passed", "", "", "", ""};
+}
+
+std::optional<std::tuple<std::string, std::string, std::string>> Program::compile_refusal(const py::list& given) {
+  const std::vector<Argument> arguments = arguments_of(given);
+  py::gil_scoped_release no_gil;
+  const std::lock_guard lock(running_);
+  try {
+    plan(arguments, -1);
+  } catch (const Error& e) {
+    if (is_internal(e)) return std::nullopt;  // for `judge` to find
+    return std::tuple(code_text(e.code), std::string(e.what()), e.place);
+  }
+  return std::nullopt;
+}
+
+}  // namespace fusebox::python

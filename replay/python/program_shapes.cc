@@ -1,0 +1,139 @@
+// What is known of a Program's shapes: its inputs, the extents that follow from theirs, and symbolic axes.
+#include <algorithm>
+
+#include "ir/canonical.h"
+#include "ir/concretize.h"
+#include "ir/domain.h"
+#include "ir/error.h"
+#include "ir/type_rule.h"
+#include "passes/apply_steps.h"
+#include "replay/python/program.h"
+
+namespace fusebox::python {
+namespace {
+
+std::string_view family(const OpRow& row) {
+  const auto slots = row.format->all();
+  const bool plain =
+      std::all_of(slots.begin(), slots.end(), [](const Slot& s) { return s.kind == 'a' && !s.list && !s.optional; });
+  if (row.kind == OpKind::kCast) return "cast";
+  if ((row.demands & kPointwise) != 0) return plain ? "pointwise" : "other";
+  if ((row.demands & kReduction) != 0) return "reduction";
+  return (row.demands & kMetadata) != 0 ? "metadata" : "indexed";
+}
+
+}  // namespace
+
+std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>> op_table() {
+  std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>> table;
+  for (const OpRow& row : op_rows()) {
+    // Euclidean division is for sizes.
+    const bool of_sizes =
+        row.kind == OpKind::kFloorDiv || row.kind == OpKind::kFloorMod || row.kind == OpKind::kCeilDiv;
+    if (!row.at(Level::kMath) || (row.demands & kSignature) != 0 || of_sizes) continue;
+    std::vector<std::string> dtypes;
+    for (const DtypeRow& d : dtype_rows())
+      if (d.dtype != Dtype::kIndex && accepts_dtype(row.kind, d.dtype)) dtypes.emplace_back(fusebox::text(d.dtype));
+    table.emplace_back(row.text, family(row), row.format->slot_count, std::move(dtypes));
+  }
+  return table;
+}
+
+std::vector<InputInfo> Program::input_infos() const {
+  std::vector<InputInfo> result;
+  for (ValueId v : inputs(graph)) {
+    InputInfo info{.name = graph[v].name,
+                   .dtype = std::string(fusebox::text(graph[v].dtype)),
+                   .is_tensor = graph.is_tensor(v),
+                   .extents = {},
+                   .iter_types = {},
+                   .expanded = {},
+                   .order = {},
+                   .contiguity = {},
+                   .is_overwritten = false,
+                   .indexes = {}};
+    if (info.is_tensor) {
+      const Tensor& t = graph.tensor_of(v);
+      for (DomainId d : t.logical) {
+        info.extents.push_back(evaluate_size(graph, d).value_or(-1));
+        info.iter_types.emplace_back(fusebox::text(graph[d].iter_type));
+        info.expanded.push_back(static_cast<bool>(graph[d].expanded));
+      }
+      for (DomainId d : allocation_of(graph, t)) info.order.push_back(static_cast<int64_t>(position_in(t.logical, d)));
+      for (Contiguity c : contiguity_of(graph, t))
+        info.contiguity.emplace_back(c == Contiguity::kTrue ? "true" : c == Contiguity::kFalse ? "false" : "none");
+    }
+    for (const OutputRef& o : outputs(graph)) info.is_overwritten |= o.alias == v;
+    for (OpId id : graph[Graph::body()].ops) {
+      const Op& op = graph[id];
+      if (demands(op.kind, kIndexed) && op.operands.size() > 1 && op.operands[1] == v)
+        info.indexes.emplace_back(wrap(op.operands[0]), op.attrs.integer(AttrKey::kAxis));
+    }
+    result.push_back(std::move(info));
+  }
+  return result;
+}
+
+std::vector<LoopInfo> Program::axes(const Value& v) const {
+  std::vector<LoopInfo> result;
+  for (DomainId d : logical_without_reductions(graph, graph.tensor_of(id(v))))
+    result.push_back({graph[d].name, std::string(fusebox::text(graph[d].iter_type)), ""});
+  return result;
+}
+
+std::vector<bool> Program::expanded(const Value& v) const {
+  std::vector<bool> result;
+  for (DomainId d : logical_without_reductions(graph, graph.tensor_of(id(v))))
+    result.push_back(static_cast<bool>(graph[d].expanded));
+  return result;
+}
+
+Bindings Program::sizes(const std::vector<std::vector<int64_t>>& shapes) const {
+  std::vector<BoundInput> given;
+  size_t next = 0;
+  for (ValueId v : inputs(graph)) {
+    BoundInput input;
+    input.is_scalar = !graph.is_tensor(v);
+    if (input.is_scalar) {
+      // Only what does not depend on it is asked for.
+      given.push_back(std::move(input));
+      continue;
+    }
+    if (next == shapes.size())
+      throw Error(ErrorCode::kMissingInput, "a shape is needed for each tensor that is an input", "%" + graph[v].name);
+    input.shape = shapes[next++];
+    given.push_back(std::move(input));
+  }
+  return bind_sizes(graph, given);
+}
+
+std::vector<int64_t> Program::extents_of(const Value& v, const std::vector<std::vector<int64_t>>& shapes) const {
+  const auto extents = evaluate_shape(graph, id(v), sizes(shapes));
+  if (!extents)
+    throw Error(ErrorCode::kNotConcretized, "an extent of this tensor does not follow from the inputs' shapes",
+                "%" + v.name);
+  return *extents;
+}
+
+void Program::concretize(const std::vector<std::vector<int64_t>>& shapes) {
+  if (steps.size() != leading_rewrites(steps) || is_concretized_)
+    throw Error(ErrorCode::kStepNotApplicable, "a schedule step has been taken; decide symbolic axes before it",
+                "@" + graph.name);
+  Graph next = current();
+  apply(next, plan_concretize(next, rebind(graph, sizes(shapes), next)));
+  scheduled = canonical_order(next);
+  is_concretized_ = true;
+}
+
+std::unique_ptr<Program> Program::copy() const {
+  auto other = std::make_unique<Program>(graph.name);
+  other->graph = graph;
+  other->scheduled = scheduled;
+  other->steps = steps;
+  other->defects = defects;
+  other->is_concretized_ = is_concretized_;
+  other->segments_ = segments_;
+  return other;
+}
+
+}  // namespace fusebox::python
