@@ -69,17 +69,16 @@ const Compiled* OracleRun::compiled() {
   return compiled_;
 }
 
-HostRun OracleRun::run_host(const Graph& g, const Compiled& c) {
+HostRun OracleRun::run_program_on(Device& device, const Graph& g, const Compiled& c) {
   HostRun run;
   std::vector<NamedKernel> kernels;
   for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
   try {
-    const auto device = make_host_device({.step_limit = options_.step_limit, .defects = options_.defects});
     HostProgramOptions host;
     host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
       run_aten_segment(c, name, in, out);
     };
-    ProgramResult result = run_host_program(c.host, kernels, *device, arguments(), host);
+    ProgramResult result = run_host_program(c.host, kernels, device, arguments(), host);
     check_internal(result.outputs.size() == outputs(g).size(), "a run gives another number of outputs than the fusion");
     for (ProgramOutput& out : result.outputs) run.outputs.push_back(std::move(out.value));
   } catch (const Error& e) {
@@ -87,6 +86,13 @@ HostRun OracleRun::run_host(const Graph& g, const Compiled& c) {
   }
   return run;
 }
+
+HostRun OracleRun::run_host(const Graph& g, const Compiled& c) {
+  const auto device = make_host_device({.step_limit = options_.step_limit, .defects = options_.defects});
+  return run_program_on(*device, g, c);
+}
+
+HostRun OracleRun::run_on(Device& device) { return run_program_on(device, fusion(), *compiled()); }
 
 // What reads where its data say has no result to judge where they say a place that is not there: the reference alone
 // looks at each index.

@@ -19,6 +19,7 @@
 #include "fuzz/case.h"
 #include "ir/defect.h"
 #include "replay/aten_api.h"
+#include "replay/device.h"
 #include "replay/run.h"
 
 namespace fusebox::fuzz {
@@ -52,9 +53,10 @@ std::vector<size_t> parse_oracles(std::string_view joined);
 struct JudgeOptions {
   Defects defects = {};
   int64_t step_limit = int64_t{1} << 28;  // thread-instructions of a launch
+  Device* gpu = nullptr;                  // for the oracle `gpu`, which without one says nothing
 };
 
-// One run on the host executor: outputs, or why there are none.
+// One run on the host executor, or a GPU: outputs, or why there are none.
 struct HostRun {
   std::vector<Argument> outputs;
   std::optional<Error> failure;
@@ -80,6 +82,8 @@ class OracleRun {
   // Nothing where the module is missing, or the evaluator has no answer.
   const Evaluation* reference();
   HostRun run_unfused(const Graph& fusion);
+  // The scheduled program, which must have compiled, on another device.
+  HostRun run_on(Device& device);
 
   void report(std::string_view stage, std::string_view check, std::string_view place, std::string message);
   void report(std::string_view stage, const Error& e, std::string_view context = {});
@@ -90,6 +94,7 @@ class OracleRun {
 
  private:
   HostRun run_host(const Graph& fusion, const Compiled& compiled);
+  HostRun run_program_on(Device& device, const Graph& fusion, const Compiled& compiled);
   bool reads_out_of_range();
   std::string place_class(std::string_view place) const;
 

@@ -161,10 +161,10 @@ void rewrites(OracleRun& run) {
     const std::string stage = "rewrite " + std::string(row.name);
     try {
       const Graph before = all;
-      const bool changed = row.run(all, {});
+      const bool changed = row.run(all, {.defects = run.options().defects});
       if (!changed && !(all == before)) run.report(stage, "unchanged", "", stage + " says unchanged and changed");
       const Graph after = all;
-      if (row.run(all, {}) || !(all == after)) run.report(stage, "again", "", stage + " changes again what it changed");
+      if (row.run(all, {.defects = run.options().defects}) || !(all == after)) run.report(stage, "again", "", stage + " changes again what it changed");
     } catch (const Error& e) {
       return run.report(stage, e);
     }
@@ -180,6 +180,70 @@ void rewrites(OracleRun& run) {
     if (first_difference(as_tensor(run.unfused().outputs[i]), as_tensor(b.outputs[i])))
       run.report("rewrites", "differs", "%" + run.fusion()[wanted[i].value].name,
                  "the bits of %" + run.fusion()[wanted[i].value].name + " changed with the rewrites");
+}
+
+namespace {
+
+// Whether the GPU gives the host executor's bits: elementary functions have bounds of their own on each, and sums of
+// floats an order of their own.
+bool is_bit_exact(const Graph& g) {
+  if (!is_order_free(g)) return false;
+  return std::all_of(g.ops.begin(), g.ops.end(), [&](const Op& op) {
+    if (op.results.empty() || !g.is_tensor(op.results[0]) || !demands(op.kind, kPointwise)) return true;
+    const Dtype d = g[op.results[0]].dtype;
+    if (!is_floating(d) && !is_complex(d)) return true;
+    switch (op.kind) {
+      case OpKind::kSet:
+      case OpKind::kSegmentSet:
+      case OpKind::kAbs:
+      case OpKind::kNeg:
+      case OpKind::kRelu:
+      case OpKind::kCeil:
+      case OpKind::kFloor:
+      case OpKind::kRound:
+      case OpKind::kTrunc:
+      case OpKind::kSign:
+      case OpKind::kCast:
+      case OpKind::kAdd:
+      case OpKind::kSub:
+      case OpKind::kMul:
+      case OpKind::kMaximum:
+      case OpKind::kMinimum:
+      case OpKind::kWhere:
+      case OpKind::kClamp:
+      case OpKind::kThreshold:
+        return !is_complex(d);
+      default:
+        return false;
+    }
+  });
+}
+
+}  // namespace
+
+void gpu(OracleRun& run) {
+  if (!run.options().gpu || !run.scheduled().ok()) return;
+  const HostRun actual = run.run_on(*run.options().gpu);
+  if (!actual.ok()) {
+    // The host executor has no cooperative grid to fill.
+    if (!is_launch_refusal(actual.failure->code)) run.report("gpu", *actual.failure);
+    return;
+  }
+  const auto wanted = outputs(run.fusion());
+  const Evaluation* expected = run.reference();
+  const bool same_bits = is_bit_exact(run.fusion());
+  for (size_t i = 0; i < actual.outputs.size(); ++i) {
+    const std::string& name = run.fusion()[wanted[i].value].name;
+    const TensorData x = as_tensor(actual.outputs[i]), y = as_tensor(run.scheduled().outputs[i]);
+    if (x.shape != y.shape || x.strides != y.strides || x.dtype != y.dtype)
+      run.report("gpu", "layout", "%" + name, describe(x) + ", on the host " + describe(y));
+    else if (const auto at = same_bits ? first_difference(x, y) : std::nullopt)
+      run.report("gpu", "bits", "%" + name,
+                 "element " + std::to_string(*at) + " of %" + name + " differs from the host executor's");
+    if (!expected) continue;
+    const Comparison c = compare(x, expected->outputs[i], 1);
+    if (!c.ok) run.report("gpu", "differs", "%" + name, c.message(name));
+  }
 }
 
 }  // namespace fusebox::fuzz
