@@ -237,9 +237,6 @@ std::vector<OrderConstraint> Lowering::alias_order() {
     if (!out.alias || !g.is_tensor(out.value)) continue;
     const OpId writer = g[out.value].def;
     if (!plan.has_nest(writer)) continue;
-    // Of no elements, none is overwritten; and loops that never run say nothing of the places that they would read.
-    const auto stored = logical_without_reductions(g, g.tensor_of(out.value));
-    if (std::any_of(stored.begin(), stored.end(), [&](DomainId d) { return evaluate_size(g, d) == 0; })) continue;
     for (OpId reader : plan.readers[out.alias.index]) {
       const auto& loop = loop_of(g.tensor_of(g[writer].results[0]));
       if (reader != writer) result.push_back({reader, writer});
@@ -262,6 +259,9 @@ std::vector<OrderConstraint> Lowering::alias_order() {
         DomainValues written(g, plan, view.symbols, algebra, g[g[writer].results[0]].tensor);
         const auto from = logical_without_reductions(g, g.tensor_of(out.alias));
         const auto to = logical_without_reductions(g, g.tensor_of(out.value));
+        // Of no elements, none is overwritten; and loops that never run say nothing of the places that they would read.
+        if (std::any_of(to.begin(), to.end(), [&](DomainId d) { return algebra.constant_value(written.size(d)) == 0; }))
+          continue;
         for (size_t i = 0; i < to.size() && i < from.size(); ++i) written.set(to[i], read.value(from[i]));
         written.propagate();
         const auto& path = plan.of(writer).path;
