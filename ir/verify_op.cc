@@ -283,7 +283,10 @@ class OpChecker {
       }
       case OpKind::kBroadcastInDim: {
         need_rank(root, view_.slot(1).size());
-        axes_attr(AttrKey::kDims, root, from);
+        const auto old = axes_attr(AttrKey::kDims, root, from);
+        for (size_t i = 0; i < root; ++i)
+          if (!old[i] && g_[root_of(t)[i]].iter_type != IterType::kBroadcast)
+            refuse(ErrorCode::kShapeMismatch, "makes an axis that is no broadcast");
         const auto dims = op_.attrs.ints(AttrKey::kDims);
         if (!std::is_sorted(dims.begin(), dims.end())) refuse(ErrorCode::kBadAxis, "names axes that do not ascend");
         return;
