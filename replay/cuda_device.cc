@@ -79,7 +79,7 @@ class CudaDeviceRunner : public Device {
     return keep(kernel, source.text, binary, source.entry);
   }
 
-  void prepare_all(std::span<const Graph* const> kernels, int threads) override {
+  size_t prepare_all(std::span<const Graph* const> kernels, int threads) override {
     struct Module {
       std::vector<const Graph*> kernels;
       std::vector<std::string> texts;  // of each alone
@@ -116,6 +116,7 @@ class CudaDeviceRunner : public Device {
       for (size_t i = 0; i < m.kernels.size(); ++i)
         keep(*m.kernels[i], m.texts[i], *m.binary, m.source.entries[i]);
     }
+    return seen.size();
   }
 
   void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {

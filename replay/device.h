@@ -56,8 +56,12 @@ class Device {
   // Makes a kernel ready; the number is for `launch`. The same kernel again gives the same number.
   virtual size_t prepare(const Graph& kernel) = 0;
   // Makes many kernels ready at once, so that `prepare` finds them; several are compiled together, on `threads` threads.
-  // One that does not compile is left to `prepare`, which says why.
-  virtual void prepare_all(std::span<const Graph* const> kernels, int threads) { (void)kernels, (void)threads; }
+  // One that does not compile is left to `prepare`, which says why. Gives the number of kernels that were new; 0 where
+  // nothing is gained.
+  virtual size_t prepare_all(std::span<const Graph* const> kernels, int threads) {
+    (void)kernels, (void)threads;
+    return 0;
+  }
   virtual void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) = 0;
   virtual void synchronize() = 0;
   // A digest of each binary, in the order in which kernels were prepared; nothing where kernels are interpreted.
