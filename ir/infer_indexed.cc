@@ -121,6 +121,7 @@ ResultSpec infer_indexed(InferContext& c) {
       axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(axis));
       break;
     case OpKind::kIndexSelect:
+      check_is_tensor(c, index);
       if (by.size() > 1) fail(c.g, ErrorCode::kRankMismatch, "index_select takes a tensor of rank 1 of indices", index);
       axes = source;
       axes[axis] = by.empty() ? broadcast_axis(c.g) : by[0];

@@ -338,8 +338,8 @@ class OpChecker {
       case OpKind::kIndexSelect:
         need_index(view_.operand(1));
         axis_attr(from);
-        if (g_.is_tensor(view_.operand(1)) && rank(view_.operand(1)) > 1)
-          refuse(ErrorCode::kRankMismatch, "takes indices of rank 1");
+        if (!g_.is_tensor(view_.operand(1))) refuse(ErrorCode::kWrongKind, "takes a tensor of indices");
+        if (rank(view_.operand(1)) > 1) refuse(ErrorCode::kRankMismatch, "takes indices of rank 1");
         return need_rank(root, from);
       case OpKind::kGather:
       case OpKind::kTakeAlongAxis:

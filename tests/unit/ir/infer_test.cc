@@ -243,6 +243,7 @@ TEST_F(Infer, FactoriesAndIndexing) {
   EXPECT_EQ(type(scatter(g, x, square, x, 0)), "f32[%m, %n]");
   EXPECT_EQ(refusal([&] { index_select(g, x, vec, 0); }), "E0204 %vec");
   EXPECT_EQ(refusal([&] { index_select(g, x, square, 0); }), "E0205 %square");
+  EXPECT_EQ(refusal([&] { index_select(g, x, count, 0); }), "E0215 %count");
   EXPECT_EQ(refusal([&] { scatter(g, x, square, half, 0); }), "E0204 %half");
   EXPECT_EQ(refusal([&] { gather(g, x, index, 0); }), "E0205 %index");
   EXPECT_EQ(type(triu(g, expand(g, row, {k, n}), 1)), "f32[%k, %n]");
