@@ -53,6 +53,8 @@ void check_coverage(const Graph& g, const NestPlan& plan) {
     const auto of_op = op_transforms(g, t);
     std::vector<std::set<DomainId>> made_from(loop.size());
     for (size_t i = 0; i < loop.size(); ++i) add_ancestors(g, loop[i], made_from[i]);
+    std::set<DomainId> laid_out;
+    for (DomainId d : t.allocation) add_ancestors(g, d, laid_out);
     const bool is_given_out =
         std::any_of(results.begin(), results.end(), [&](ValueId v) { return given_out.contains(v); });
     for (TransformId id : t.transforms) {
@@ -64,6 +66,12 @@ void check_coverage(const Graph& g, const NestPlan& plan) {
       // Loops made from a resize's output have too few points where it cut; those made from the input of the op's own
       // resize, where that expanded: the elements are those of its output.
       const bool is_ops = std::find(of_op.begin(), of_op.end(), id) != of_op.end();
+      // A layout made from what a resize cut has no place for an element that other loops make.
+      if (!is_ops && laid_out.contains(resize.outputs[0]) && !is_looped(resize.outputs[0]) &&
+          (may_be_beyond(g, resize.factor, 1) || may_be_beyond(g, resize.right, 1)))
+        throw Error(ErrorCode::kIllegalAllocation,
+                    "a resize may cut this layout short of the tensor's elements; lay the tensor out without it",
+                    "%" + g[results[0]].name + "." + g[resize.outputs[0]].name);
       const DomainId looped = is_ops ? resize.inputs[0] : resize.outputs[0];
       if (is_ops == is_looped(resize.outputs[0]) || !is_looped(looped)) continue;
       const int64_t sign = is_ops ? -1 : 1;
