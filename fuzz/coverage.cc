@@ -3,12 +3,26 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/error.h"
+#include "ir/scalar.h"
 #include "ir/type_rule.h"
 
 namespace fusebox::fuzz {
 namespace {
 
-enum Group : size_t { kOps, kTransforms, kParallels, kSteps, kExtents, kRanks, kLayouts, kValues };
+enum Group : size_t {
+  kOps,
+  kTransforms,
+  kParallels,
+  kSteps,
+  kExtents,
+  kRanks,
+  kLayouts,
+  kValues,
+  kFactors,
+  kMemories,
+  kLengths
+};
 constexpr size_t kNoRow = ~size_t{0};
 
 constexpr const char* kExtentClasses[] = {
@@ -17,6 +31,21 @@ constexpr const char* kLayoutClasses[] = {"contiguous", "permuted", "gaps", "str
 constexpr const char* kValueClasses[] = {"normal", "uniform", "integers", "boundary"};
 constexpr InputGenerator kValueGenerators[] = {InputGenerator::kNormal, InputGenerator::kUniform,
                                                InputGenerator::kIntegers, InputGenerator::kBoundary};
+
+// A split's factor beside the extent that it splits.
+constexpr const char* kFactorClasses[] = {"1",          "divides",    "leaves a rest", "extent - 1",
+                                          "the extent", "extent + 1", "more"};
+constexpr MemoryType kScheduleMemories[] = {MemoryType::kLocal, MemoryType::kShared, MemoryType::kGlobal};
+constexpr const char* kLengthClasses[] = {"1 op", "2 to 5 ops", "6 to 15 ops", "16 to 40 ops"};
+
+size_t factor_class(int64_t factor, int64_t extent) {
+  if (factor == extent) return 4;
+  if (factor == 1) return 0;
+  if (factor == extent - 1) return 3;
+  if (factor == extent + 1) return 5;
+  if (factor > extent) return 6;
+  return extent % factor == 0 ? 1 : 2;
+}
 
 bool is_prime(int64_t n) {
   for (int64_t d = 2; d * d <= n; ++d)
@@ -67,9 +96,15 @@ Coverage::Coverage() {
   for (const char* name : kLayoutClasses) rows_.push_back({"layout", name});
   begin();
   for (const char* name : kValueClasses) rows_.push_back({"values", name});
+  begin();
+  for (const char* name : kFactorClasses) rows_.push_back({"factor", name});
+  begin();
+  for (MemoryType m : kScheduleMemories) rows_.push_back({"memory", std::string(text(m))});
+  begin();
+  for (const char* name : kLengthClasses) rows_.push_back({"length", name});
 }
 
-void Coverage::add(size_t group, size_t offset) { ++rows_[groups_[group] + offset].count; }
+void Coverage::count_row(size_t group, size_t offset) { ++rows_[groups_[group] + offset].count; }
 
 void Coverage::count(const Case& c) {
   count_fusion(c.fusion());
@@ -77,11 +112,14 @@ void Coverage::count(const Case& c) {
   if (!c.compiled) return;
   count_schedule(*c.compiled);
   if (const auto* steps = c.steps())
-    for (const Step& s : *steps) add(kSteps, static_cast<size_t>(s.kind));
-  for (const Step& s : c.compiled->concretize) add(kSteps, static_cast<size_t>(s.kind));
+    for (const Step& s : *steps) count_row(kSteps, static_cast<size_t>(s.kind));
+  for (const Step& s : c.compiled->concretize) count_row(kSteps, static_cast<size_t>(s.kind));
 }
 
 void Coverage::count_fusion(const Graph& g) {
+  size_t ops = 0;
+  for (const Op& op : g.ops) ops += !demands(op.kind, kSignature) && !op.results.empty() && g.is_tensor(op.results[0]);
+  if (ops > 0) count_row(kLengths, ops == 1 ? 0 : ops <= 5 ? 1 : ops <= 15 ? 2 : 3);
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
     // The dtype that is computed on: `where` reads its condition first, `full` and `iota` make what they are told.
@@ -98,20 +136,20 @@ void Coverage::count_fusion(const Graph& g) {
 void Coverage::count_inputs(const Case& c) {
   for (const InputSpec& s : c.inputs().specs) {
     if (s.is_scalar) continue;
-    if (s.shape.size() <= 6) add(kRanks, s.shape.size());
-    for (int64_t e : s.shape) add(kExtents, extent_class(e));
-    if (s.strides.empty()) add(kLayouts, 0);
-    if (!std::is_sorted(s.strides.rbegin(), s.strides.rend())) add(kLayouts, 1);
+    if (s.shape.size() <= 6) count_row(kRanks, s.shape.size());
+    for (int64_t e : s.shape) count_row(kExtents, extent_class(e));
+    if (s.strides.empty()) count_row(kLayouts, 0);
+    if (!std::is_sorted(s.strides.rbegin(), s.strides.rend())) count_row(kLayouts, 1);
     int64_t elements = 1, reach = 1;
     for (size_t i = 0; i < s.strides.size(); ++i) {
       elements *= s.shape[i];
       reach += (s.shape[i] - 1) * s.strides[i];
     }
-    if (!s.strides.empty() && elements > 0 && reach > elements) add(kLayouts, 2);
-    if (std::find(s.strides.begin(), s.strides.end(), 0) != s.strides.end()) add(kLayouts, 3);
-    if (s.offset > 0) add(kLayouts, 4);
+    if (!s.strides.empty() && elements > 0 && reach > elements) count_row(kLayouts, 2);
+    if (std::find(s.strides.begin(), s.strides.end(), 0) != s.strides.end()) count_row(kLayouts, 3);
+    if (s.offset > 0) count_row(kLayouts, 4);
     for (size_t i = 0; i < std::size(kValueGenerators); ++i)
-      if (s.generator == kValueGenerators[i]) add(kValues, i);
+      if (s.generator == kValueGenerators[i]) count_row(kValues, i);
   }
 }
 
@@ -120,16 +158,34 @@ void Coverage::count_schedule(const Compiled& c) {
     for (const Transform& t : g.transforms)
       for (DomainId d : t.inputs)
         if (g[d].def)
-          add(kTransforms,
-              static_cast<size_t>(g[g[d].def].kind) * enum_texts<TransformKind>().size() + static_cast<size_t>(t.kind));
+          count_row(kTransforms, static_cast<size_t>(g[g[d].def].kind) * enum_texts<TransformKind>().size() +
+                                     static_cast<size_t>(t.kind));
+    for (const Transform& t : g.transforms) {
+      if (t.kind != TransformKind::kSplit) continue;
+      const auto extent = evaluate_extent(g, t.inputs[0]);
+      const auto factor = constant_integer(g, t.factor);
+      if (extent && factor) count_row(kFactors, factor_class(*factor, *extent));
+    }
+    for (const Tensor& t : g.tensors)
+      for (size_t i = 0; i < std::size(kScheduleMemories); ++i)
+        if (t.memory == kScheduleMemories[i]) count_row(kMemories, i);
     for (const Tensor& t : g.tensors)
       for (DomainId d : loop_of(t))
         for (size_t i = 0; i < std::size(kScheduleTypes); ++i)
-          if (g[d].parallel == kScheduleTypes[i]) add(kParallels, i);
+          if (g[d].parallel == kScheduleTypes[i]) count_row(kParallels, i);
   }
 }
 
 std::vector<CoverageRow> Coverage::rows() const { return rows_; }
+
+void Coverage::add_counts(std::span<const uint64_t> counts) {
+  check_internal(counts.size() == rows_.size(), "counts of another table of coverage");
+  for (size_t i = 0; i < rows_.size(); ++i) rows_[i].count += counts[i];
+}
+
+void Coverage::add(const Coverage& other) {
+  for (size_t i = 0; i < rows_.size(); ++i) rows_[i].count += other.rows_[i].count;
+}
 
 size_t Coverage::covered() const {
   return static_cast<size_t>(

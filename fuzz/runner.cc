@@ -2,16 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <deque>
 
 #include "fuzz/mutate.h"
 #include "ir/error.h"
-#include "ir/print.h"
-#include "replay/file.h"
-#include "replay/input.h"
-#include "replay/record.h"
-#include "serde/encode.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -22,47 +16,44 @@ uint64_t case_seed(uint64_t seed, uint64_t number) { return seed * 0x100000001b3
 // Valid cases that later ones are made from.
 constexpr size_t kPool = 64;
 
-std::string file_name(const Signature& s) {
-  std::string name;
-  for (char c : text(s)) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
-  return name;
-}
-
-class Campaign {
+// The cases of one block, one after another.
+class BlockRun {
  public:
-  explicit Campaign(const RunnerOptions& options) : options_(options), start_(std::chrono::steady_clock::now()) {
+  BlockRun(const RunnerOptions& options, const BlockRange& range, const BlockHooks& hooks)
+      : options_(options), range_(range), hooks_(hooks) {
     s_.judged.resize(oracle_rows().size());
     options_.cases.steps.defects = options_.defects;
   }
 
   Statistics run() {
-    const bool limited = options_.runs > 0 || options_.seconds > 0;
-    const uint64_t runs = limited ? options_.runs : 1000;
-    while ((runs == 0 || s_.cases < runs) && (options_.seconds == 0 || elapsed() < options_.seconds)) {
-      one();
-      s_.seconds = elapsed();
-      if (options_.progress) options_.progress(s_);
-      if (options_.stop_after > 0 && s_.findings.size() >= options_.stop_after) break;
+    for (uint64_t i = 0; i < range_.end; ++i) {
+      if (i == range_.first) {
+        // What came before was for the pool alone.
+        s_ = {};
+        s_.judged.resize(oracle_rows().size());
+      }
+      one(range_.block * kBlockCases + i);
+      ++s_.cases;
+      if (i >= range_.first && hooks_.go_on && !hooks_.go_on(s_)) break;
     }
-    s_.seconds = elapsed();
     return std::move(s_);
   }
 
  private:
-  double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  void at(uint64_t part) const {
+    if (hooks_.at) hooks_.at(number_, part);
+  }
+  bool counts() const { return number_ % kBlockCases >= range_.first; }
 
-  void one() {
-    const uint64_t number = s_.cases++;
-    const uint64_t seed = case_seed(options_.seed, number);
+  void one(uint64_t number) {
+    number_ = number;
+    const auto deadly = std::find_if(range_.deadly.begin(), range_.deadly.end(),
+                                     [&](const DeadlyCase& d) { return d.number == number; });
+    if (deadly != range_.deadly.end()) return pass_over(*deadly);
+    at(kDrawing);
     Case c;
-    c.seed = seed;
-    try {
-      if (!draw(seed, c)) return;
-    } catch (const Error& e) {
-      // A generator meets refusals all the time; what comes through is a bug.
-      return keep({{"generate", code_text(e.code), ""}, "seed " + std::to_string(seed) + ": " + e.what()}, c);
-    }
-    const std::vector<Finding> findings = judge_case(c, options_, number, s_);
+    if (!draw(c)) return;
+    const std::vector<Finding> findings = judge_case(c, options_, number, s_, hooks_.at);
     for (const Finding& f : findings) keep(f, c);
     if (!findings.empty()) return;
     s_.coverage.count(c);
@@ -70,8 +61,28 @@ class Campaign {
     pool_.push_back(std::move(c));
   }
 
+  void pass_over(const DeadlyCase& deadly) {
+    if (counts()) ++s_.died;
+    if (deadly.part == kDrawing || !counts()) return;
+    at(kDrawing);
+    Case c;
+    if (draw(c) && hooks_.deadly) hooks_.deadly(deadly, c);
+  }
+
   // Whether there is a case that compiles.
-  bool draw(uint64_t seed, Case& c) {
+  bool draw(Case& c) {
+    c.seed = case_seed(options_.seed, number_);
+    try {
+      return draw_any(c);
+    } catch (const Error& e) {
+      // A generator meets refusals all the time; what comes through is a bug.
+      keep({{"generate", code_text(e.code), ""}, "seed " + std::to_string(c.seed) + ": " + e.what()}, c);
+      return false;
+    }
+  }
+
+  bool draw_any(Case& c) {
+    const uint64_t seed = c.seed;
     RandomSource random(seed);
     if (options_.mutate_one_in > 0 && pool_.size() > 4 && random.one_in(options_.mutate_one_in)) {
       ++s_.mutated;
@@ -111,82 +122,118 @@ class Campaign {
     }
   }
 
-  void keep(Finding finding, const Case& c) {
-    for (KeptFinding& kept : s_.findings)
-      if (kept.finding.signature == finding.signature) {
-        ++kept.count;
-        return;
-      }
-    KeptFinding kept{std::move(finding), c, 1, elapsed(), s_.cases, {}};
-    if (!options_.out.empty() && !c.module.graphs.empty()) {
-      const std::string stem = options_.out + "/" + file_name(kept.finding.signature);
-      try {
-        kept.file = stem + ".fuse";
-        write_file(kept.file, encode(finding_bundle(c, kept.finding, options_.defects)));
-      } catch (const Error& e) {
-        if (e.code == ErrorCode::kFileWrite) throw;
-        // What was found is in the way of the bundle itself.
-        kept.file = stem + ".fir";
-        write_file(kept.file, std::string_view(print(c.module)));
+  void keep(const Finding& finding, const Case& c) {
+    if (!counts()) return;
+    if (hooks_.found) hooks_.found(c, number_, finding);
+    KeptFinding kept;
+    kept.finding = finding;
+    kept.number = number_;
+    kept.count = 1;
+    const bool is_new = std::none_of(s_.findings.begin(), s_.findings.end(), [&](const KeptFinding& f) {
+      return f.finding.signature == finding.signature;
+    });
+    if (is_new) {
+      kept.subject = c;
+      kept.lineage = print_lineage(c);
+      if (hooks_.wants_bundle && !c.module.graphs.empty() && hooks_.wants_bundle(finding, number_)) {
+        at(kSaving);
+        kept.saved = finding_file(c, finding, options_.defects);
       }
     }
-    s_.findings.push_back(std::move(kept));
+    add(s_, std::move(kept));
   }
 
   RunnerOptions options_;
-  std::chrono::steady_clock::time_point start_;
+  const BlockRange& range_;
+  const BlockHooks& hooks_;
+  uint64_t number_ = 0;
   Statistics s_;
   std::deque<Case> pool_;
 };
 
 }  // namespace
 
-Statistics run_cases(const RunnerOptions& options) { return Campaign(options).run(); }
+Statistics run_block(const RunnerOptions& options, const BlockRange& range, const BlockHooks& hooks) {
+  return BlockRun(options, range, hooks).run();
+}
 
-std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uint64_t number, Statistics& s) {
+Statistics run_cases(const RunnerOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  const uint64_t runs = options.runs == 0 && options.seconds == 0 ? 1000 : options.runs;
+  Statistics all;
+  bool is_over = false;
+  BlockHooks hooks;
+  hooks.wants_bundle = [&](const Finding&, uint64_t) { return !options.out.empty(); };
+  hooks.go_on = [&](const Statistics& part) {
+    is_over = options.seconds > 0 && elapsed() >= options.seconds;
+    const size_t found = all.findings.size() + part.findings.size();
+    if (options.stop_after > 0 && found >= options.stop_after) {
+      Statistics both;
+      add(both, all);
+      add(both, part);
+      is_over = is_over || both.findings.size() >= options.stop_after;
+    }
+    if (options.progress) {
+      Statistics now;
+      add(now, all);
+      add(now, part);
+      now.seconds = elapsed();
+      options.progress(now);
+    }
+    return !is_over;
+  };
+  for (uint64_t block = 0; !is_over && (runs == 0 || block * kBlockCases < runs); ++block) {
+    BlockRange range;
+    range.block = block;
+    if (runs > 0) range.end = std::min(kBlockCases, runs - block * kBlockCases);
+    Statistics part = run_block(options, range, hooks);
+    for (KeptFinding& f : part.findings) f.seconds = elapsed();
+    add(all, std::move(part));
+  }
+  all.seconds = elapsed();
+  if (!options.out.empty())
+    for (KeptFinding& f : all.findings)
+      if (!f.saved.bytes.empty()) write_finding(options.out, f, all);
+  return all;
+}
+
+std::string stage_of_part(uint64_t part) {
+  if (part == kDrawing) return "generate";
+  if (part == kSaving || part - kFirstOracle >= oracle_rows().size()) return "bundle";
+  return std::string(oracle_rows()[part - kFirstOracle].text);
+}
+
+std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uint64_t number, Statistics& s,
+                                const std::function<void(uint64_t, uint64_t)>& at) {
   OracleRun run(c, {.defects = options.defects, .step_limit = options.step_limit});
   if (s.judged.size() < oracle_rows().size()) s.judged.resize(oracle_rows().size());
   for (size_t i = 0; i < oracle_rows().size(); ++i) {
     const OracleRow& row = oracle_rows()[i];
     const bool asked = std::find(options.oracles.begin(), options.oracles.end(), i) != options.oracles.end();
     if (!asked && (!options.oracles.empty() || number % row.every != 0)) continue;
+    if (!asked && row.text == "gpu" && !options.on_gpu) continue;
     ++s.judged[i];
+    if (at) at(number, i + kFirstOracle);
     try {
       row.judge(run);
     } catch (const Error& e) {
       run.report(row.text, e, "the oracle itself");
     }
   }
-  s.compared += run.compared;
-  s.ambiguous += run.ambiguous;
-  s.unconstrained += run.unconstrained;
+  s.compared += static_cast<uint64_t>(run.compared);
+  s.ambiguous += static_cast<uint64_t>(run.ambiguous);
+  s.unconstrained += static_cast<uint64_t>(run.unconstrained);
   ++s.valid;
-  if (run.compiled() && run.scheduled().failure && is_launch_refusal(run.scheduled().failure->code)) {
+  if (!run.compiled()) {
+    if (run.refusal()) ++s.refusals[code_text(run.refusal()->code)];
+    --s.valid;
+  } else if (run.scheduled().failure && is_launch_refusal(run.scheduled().failure->code)) {
     ++s.launch_refused;
     ++s.refusals["at launch " + code_text(run.scheduled().failure->code)];
     --s.valid;
   }
   return std::move(run.findings);
-}
-
-Bundle finding_bundle(const Case& c, const Finding& finding, const Defects& defects) {
-  std::vector<Argument> arguments;
-  for (const InputSpec& spec : c.inputs().specs) arguments.push_back(make_argument(spec, 1));
-  const Run run =
-      run_program(c.module, arguments, {.executor = Executor::kHost, .defects = defects, .keep_sources = false});
-  Bundle b = make_bundle(run, c.module, recorded_inputs(c.fusion(), &c.inputs(), {}, arguments), arguments);
-  b.options.push_back({"finding", text(finding.signature)});
-  b.options.push_back({"message", finding.message.substr(0, 4096)});
-  b.options.push_back({"lineage", print_lineage(c).substr(0, 60000)});
-  return b;
-}
-
-std::string progress_line(const Statistics& s) {
-  char line[256];
-  std::snprintf(line, sizeof line, "%.1f s, %llu cases, %.0f/s, %.1f %% valid, coverage %zu/%zu, %zu findings",
-                s.seconds, static_cast<unsigned long long>(s.cases), s.cases_per_second(), 100 * s.valid_rate(),
-                s.coverage.covered(), s.coverage.row_count(), s.findings.size());
-  return line;
 }
 
 }  // namespace fusebox::fuzz

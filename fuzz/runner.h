@@ -1,5 +1,7 @@
-// The seeded runner: cases drawn, judged and counted in this process, for so many cases or so long. What CI, the
-// command line and campaigns use.
+// The cases of a campaign: drawn, judged and counted, in this process.
+//
+// Cases are numbered, and come in blocks. A block has a pool of its own, from which its later cases are mutated; so a
+// case depends on the campaign's seed and its number alone, whichever process runs its block.
 //
 // Invariants: without a time limit, the same options give the same cases and the same findings; a finding of a
 // signature that was seen is counted, not kept again; a case that is refused with a coded error is no finding and is
@@ -10,46 +12,21 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "fuzz/coverage.h"
-#include "fuzz/oracle.h"
+#include "fuzz/statistics.h"
 
 namespace fusebox::fuzz {
 
-struct KeptFinding {
-  Finding finding;
-  Case subject;  // the first that showed it
-  uint64_t count = 0;
-  double seconds = 0;  // to the first
-  uint64_t cases = 0;  // to the first
-  std::string file;    // the bundle, where one was written
-};
-
-struct Statistics {
-  uint64_t cases = 0, valid = 0, launch_refused = 0;
-  uint64_t op_attempts = 0, ops = 0;
-  uint64_t drawn_legal = 0;  // schedules that compiled as they were drawn
-  uint64_t unscheduled = 0;  // cases that run unfused, as no schedule was found
-  uint64_t mutated = 0, mutated_valid = 0;
-  int64_t compared = 0, ambiguous = 0, unconstrained = 0;  // elements
-  double seconds = 0;
-  std::map<std::string, uint64_t> refusals;  // by code
-  std::vector<uint64_t> judged;              // by oracle
-  std::vector<KeptFinding> findings;         // by signature, in the order of their first case
-  Coverage coverage;
-
-  double cases_per_second() const { return seconds > 0 ? static_cast<double>(cases) / seconds : 0; }
-  double valid_rate() const { return cases > 0 ? static_cast<double>(valid) / static_cast<double>(cases) : 0; }
-};
+inline constexpr uint64_t kBlockCases = 256;
 
 struct RunnerOptions {
   uint64_t seed = 1;
   uint64_t runs = 0;                 // 0: as many as the time allows
   double seconds = 0;                // 0: no limit; both 0: 1000 cases
   std::vector<size_t> oracles = {};  // rows; empty: all, each as often as its row says
+  bool on_gpu = false;               // the oracle `gpu` too, where all are asked for
   std::string out = {};              // a folder for a bundle of each finding; empty: none is written
   uint32_t mutate_one_in = 2;        // cases that are mutated from earlier ones; 0: none
   size_t stop_after = 0;             // findings; 0: never
@@ -62,14 +39,49 @@ struct RunnerOptions {
 
 Statistics run_cases(const RunnerOptions& options);
 
+// What a case is at: drawn, judged by an oracle (its row + kFirstOracle), or being saved.
+inline constexpr uint64_t kDrawing = 0, kSaving = 1, kFirstOracle = 2;
+// `generate`, `bundle`, or the oracle's name.
+std::string stage_of_part(uint64_t part);
+
+// A case that ended the process that was at it. It is passed over, and if it could be drawn it is shown.
+struct DeadlyCase {
+  uint64_t number = 0;
+  uint64_t part = kDrawing;
+  bool operator==(const DeadlyCase&) const = default;
+};
+
+struct BlockRange {
+  uint64_t block = 0;
+  uint64_t first = 0;          // cases before it were counted already; they are run for the pool's sake
+  uint64_t end = kBlockCases;  // both within the block
+  std::vector<DeadlyCase> deadly = {};
+};
+
+struct BlockHooks {
+  std::function<void(uint64_t number, uint64_t part)> at = {};               // before each part of each case
+  std::function<bool(const Statistics&)> go_on = {};                         // after each case
+  std::function<void(const DeadlyCase&, const Case& c)> deadly = {};         // of the range, each that could be drawn
+  std::function<void(const Case&, uint64_t number, const Finding&)> found;   // each, of a signature that was seen too
+  std::function<bool(const Finding&, uint64_t number)> wants_bundle = {};    // whether KeptFinding::saved is made
+};
+
+// `cases` of the result: those that were counted, from `first` on.
+Statistics run_block(const RunnerOptions& options, const BlockRange& range, const BlockHooks& hooks);
+
 // One case through the oracles of the options, counted in `s`.
-std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uint64_t number, Statistics& s);
+std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uint64_t number, Statistics& s,
+                                const std::function<void(uint64_t, uint64_t)>& at = {});
 
 // The case as a bundle: the program, the schedule, the inputs and the run, with the lineage and the signature among
 // its options.
 Bundle finding_bundle(const Case& c, const Finding& finding, const Defects& defects);
-
-// `12.3 s, 4567 cases, 371/s, 97.1 % valid, coverage 1204/1460, 0 findings`
-std::string progress_line(const Statistics& s);
+// Its bytes; or text, where what was found is in the way of the bundle itself.
+FindingFile finding_file(const Case& c, const Finding& finding, const Defects& defects);
+// The same without a run, of a case that ends the process.
+FindingFile deadly_file(const Case& c, const Finding& finding, const Defects& defects);
+// Writes `saved` to the folder under a name made of the signature, and forgets the bytes. The name is the finding's
+// `file`, or one that no other finding of `s` has.
+void write_finding(const std::string& folder, KeptFinding& finding, const Statistics& s);
 
 }  // namespace fusebox::fuzz

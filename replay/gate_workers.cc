@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <cstring>
 #include <fmt/format.h>
 #include <list>
+#include <new>
 #include <optional>
 #include <poll.h>
 #include <sys/mman.h>
@@ -45,28 +45,68 @@ bool send_all(int to, const void* from, size_t bytes) {
   return true;
 }
 
-// Takes numbers of tasks until the other end is closed; answers a length and bytes.
-[[noreturn]] void serve(int socket, const std::function<std::string(size_t)>& work) noexcept {
-  for (uint64_t task = 0; receive_all(socket, &task, sizeof task);) {
-    const std::string answer = work(task);
-    const uint64_t size = answer.size();
-    if (!send_all(socket, &size, sizeof size) || !send_all(socket, answer.data(), answer.size())) break;
+bool send_text(int to, const std::string& text) {
+  const uint64_t size = text.size();
+  return send_all(to, &size, sizeof size) && send_all(to, text.data(), text.size());
+}
+
+bool receive_text(int from, std::string& text) {
+  uint64_t size = 0;
+  if (!receive_all(from, &size, sizeof size)) return false;
+  text.resize(size);
+  return receive_all(from, text.data(), size);
+}
+
+// Of a worker whose memory ran out.
+constexpr int kMemoryExit = 77;
+
+using Work = std::function<std::string(const std::string&, WorkerNote&)>;
+
+// Takes tasks until the other end is closed; answers a length and bytes.
+[[noreturn]] void serve(int socket, const Work& work, WorkerNote& note) noexcept {
+  try {
+    for (std::string request; receive_text(socket, request);)
+      if (!send_text(socket, work(request, note))) break;
+  } catch (const std::bad_alloc&) {
+    ::_exit(kMemoryExit);
   }
   // Not exit: buffers that were copied from the parent are the parent's to write.
   ::_exit(0);
 }
 
+struct Task {
+  uint64_t number = 0;
+  std::string request;
+};
+
 struct Worker {
   pid_t process = -1;
   int socket = -1;
   int output = -1;  // a file in memory that takes what the worker prints
+  WorkerNote* note = nullptr;
   int64_t served = 0;
-  std::optional<size_t> task;
-  Clock::time_point began;
+  std::optional<Task> task;
+  Clock::time_point began;  // the task
+  Clock::time_point beaten;  // the last beat that was seen, or the beginning
+  uint64_t beats = 0;
   std::string received;
 };
 
+// A limit on memory would be used up by a sanitizer's own.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kLimitsMemory = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool kLimitsMemory = false;
+#else
+constexpr bool kLimitsMemory = true;
+#endif
+#else
+constexpr bool kLimitsMemory = true;
+#endif
+
 std::string cause_of_death(int status) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kMemoryExit) return "ran out of memory";
   if (!WIFSIGNALED(status)) return fmt::format("exited with code {}", WEXITSTATUS(status));
   const int number = WTERMSIG(status);
   const char* name = ::sigabbrev_np(number);
@@ -75,9 +115,7 @@ std::string cause_of_death(int status) {
 
 class Pool {
  public:
-  Pool(size_t tasks, const WorkerOptions& options, const std::function<std::string(size_t)>& work,
-       const std::function<void(WorkerAnswer)>& done)
-      : tasks_(tasks), options_(options), work_(work), done_(done) {}
+  Pool(const WorkerOptions& options, const WorkerCalls& calls) : options_(options), calls_(calls) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   ~Pool() {
@@ -86,39 +124,72 @@ class Pool {
   }
 
   void run() {
-    const size_t jobs = std::min(tasks_, static_cast<size_t>(std::max(options_.jobs, 1)));
-    while (workers_.size() < jobs) start();
-    for (Worker& w : workers_) give(w);
-    while (finished_ < tasks_) wait();
+    for (;;) {
+      hand_out();
+      const bool busy = std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.task.has_value(); });
+      if (!busy || order_ == WorkerOrder::kGiveUp) return;
+      wait();
+      if (calls_.tick) obey(calls_.tick());
+    }
   }
 
  private:
-  void start() {
+  void hand_out() {
+    const auto jobs = static_cast<size_t>(std::max(options_.jobs, 1));
+    for (;;) {
+      auto idle = std::find_if(workers_.begin(), workers_.end(), [](const Worker& w) { return !w.task; });
+      if (idle == workers_.end() && workers_.size() >= jobs) return;
+      std::optional<std::string> request = calls_.next();
+      if (!request) return;
+      Worker& w = idle == workers_.end() ? start() : *idle;
+      give(w, {given_++, *std::move(request)});
+    }
+  }
+
+  void obey(WorkerOrder order) {
+    if (order == WorkerOrder::kFinish && order_ == WorkerOrder::kGoOn)
+      for (Worker& w : workers_) w.note->stop = true;
+    order_ = std::max(order_, order);
+  }
+
+  Worker& start() {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) refuse(errno);
     const int output = ::memfd_create("output", MFD_CLOEXEC);
+    void* page = ::mmap(nullptr, sizeof(WorkerNote), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const pid_t parent = ::getpid();
-    const pid_t process = output < 0 ? -1 : ::fork();
+    const pid_t process = output < 0 || page == MAP_FAILED ? -1 : ::fork();
     if (process < 0) {
       const int number = errno;
       for (int end : ends) ::close(end);
       if (output >= 0) ::close(output);
+      if (page != MAP_FAILED) ::munmap(page, sizeof(WorkerNote));
       refuse(number);
     }
+    auto* note = new (page) WorkerNote;
+    note->stop = order_ != WorkerOrder::kGoOn;
     if (process == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(0);
+      // A key that stops the parent reaches its children too; what becomes of them is the parent's to say.
+      ::signal(SIGINT, SIG_IGN);
       const rlimit none{0, 0};
       ::setrlimit(RLIMIT_CORE, &none);
+      if (kLimitsMemory && options_.memory_bytes > 0) {
+        const rlimit memory{static_cast<rlim_t>(options_.memory_bytes), static_cast<rlim_t>(options_.memory_bytes)};
+        ::setrlimit(RLIMIT_DATA, &memory);
+      }
       // Another's end held here would hide that the other died.
       for (const Worker& w : workers_) ::close(w.socket);
       ::close(ends[0]);
       ::dup2(output, STDOUT_FILENO);
       ::dup2(output, STDERR_FILENO);
-      serve(ends[1], work_);
+      serve(ends[1], calls_.work, *note);
     }
     ::close(ends[1]);
-    workers_.push_back({process, ends[0], output, 0, {}, {}, {}});
+    Worker w;
+    w.process = process, w.socket = ends[0], w.output = output, w.note = note;
+    return workers_.emplace_back(std::move(w));
   }
 
   [[noreturn]] static void refuse(int number) {
@@ -126,14 +197,12 @@ class Pool {
                 std::string("a worker process cannot be started: ") + std::strerror(number) + "; use fewer jobs", "");
   }
 
-  // The next task, if there is one. A worker that is dead by now is found out by its closed end.
-  void give(Worker& w) {
-    if (next_ < tasks_) give(w, next_++);
-  }
-  void give(Worker& w, uint64_t task) {
-    w.task = task;
-    w.began = Clock::now();
-    send_all(w.socket, &task, sizeof task);
+  // A worker that is dead by now is found out by its closed end.
+  static void give(Worker& w, Task task) {
+    w.began = w.beaten = Clock::now();
+    w.beats = w.note->beats;
+    send_text(w.socket, task.request);
+    w.task = std::move(task);
   }
 
   void wait() {
@@ -144,23 +213,32 @@ class Pool {
       if (!w.task) continue;
       ends.push_back({w.socket, POLLIN, 0});
       waiting.push_back(&w);
-      deadline = std::min(deadline, w.began + timeout());
+      deadline = std::min(deadline, w.beaten + timeout());
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    const auto patience = static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));
-    if (::poll(ends.data(), ends.size(), patience) < 0 && errno != EINTR) refuse(errno);
+    const auto patience = static_cast<int>(std::clamp<int64_t>(left, 0, calls_.tick ? 100 : 60'000));
+    const int ready = ::poll(ends.data(), ends.size(), patience);
+    if (ready < 0 && errno != EINTR) refuse(errno);
     for (size_t i = 0; i < waiting.size(); ++i) {
       Worker& w = *waiting[i];
-      if (ends[i].revents != 0)
+      if (ready > 0 && ends[i].revents != 0)
         read(w);
-      else if (Clock::now() >= w.began + timeout())
-        lose(w, true);
+      else if (Clock::now() >= w.beaten + timeout())
+        look_at(w);
     }
   }
 
   Clock::duration timeout() const {
     return std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(std::clamp(options_.timeout_s, 0.001, 1e6)));
+  }
+
+  // It has not beaten for long, as far as was seen.
+  void look_at(Worker& w) {
+    const uint64_t beats = w.note->beats;
+    if (beats == w.beats) return lose(w, true);
+    w.beats = beats;
+    w.beaten = Clock::now();
   }
 
   void read(Worker& w) {
@@ -173,34 +251,35 @@ class Pool {
     if (w.received.size() < sizeof size) return;
     std::memcpy(&size, w.received.data(), sizeof size);
     if (w.received.size() - sizeof size < size) return;
-    WorkerAnswer a{*w.task, w.received.substr(sizeof size), {}, {}, seconds(w)};
+    WorkerAnswer a = answer_of(w);
+    a.answer = w.received.substr(sizeof size);
     w.received.clear();
     w.task.reset();
     ++w.served;
-    give(w);
-    finish(std::move(a));
+    calls_.done(std::move(a));
+  }
+
+  static WorkerAnswer answer_of(Worker& w) {
+    WorkerAnswer a;
+    a.task = w.task->number;
+    a.request = w.task->request;
+    a.seconds = std::chrono::duration<double>(Clock::now() - w.began).count();
+    return a;
   }
 
   // A worker that died, or has to, and its task.
   void lose(Worker& w, bool too_slow) {
-    WorkerAnswer a{*w.task, {}, {}, {}, seconds(w)};
+    WorkerAnswer a = answer_of(w);
+    a.item = w.note->item;
+    a.part = w.note->part;
     const int64_t served = w.served;
     const int status = bury(w, too_slow, a.output);
     a.death = too_slow ? fmt::format("took longer than {} s", options_.timeout_s) : cause_of_death(status);
     workers_.remove_if([&](const Worker& other) { return &other == &w; });
-    const bool again = !too_slow && served > 0;
-    if (again || next_ < tasks_) {
-      start();
-      again ? give(workers_.back(), a.task) : give(workers_.back());
-    }
-    if (!again) finish(std::move(a));
-  }
-
-  static double seconds(const Worker& w) { return std::chrono::duration<double>(Clock::now() - w.began).count(); }
-
-  void finish(WorkerAnswer a) {
-    ++finished_;
-    done_(std::move(a));
+    if (options_.retry && !too_slow && served > 0)
+      give(start(), {a.task, std::move(a.request)});
+    else
+      calls_.done(std::move(a));
   }
 
   // How it ended, by itself unless it is killed, and the end of what it printed.
@@ -210,6 +289,7 @@ class Pool {
     int status = 0;
     while (::waitpid(w.process, &status, 0) < 0 && errno == EINTR) {
     }
+    ::munmap(w.note, sizeof(WorkerNote));
     const off_t size = ::lseek(w.output, 0, SEEK_END);
     output.resize(static_cast<size_t>(std::clamp<off_t>(size, 0, kOutputBytes)));
     const ssize_t n = ::pread(w.output, output.data(), output.size(), size - static_cast<off_t>(output.size()));
@@ -218,20 +298,28 @@ class Pool {
     return status;
   }
 
-  const size_t tasks_;
   const WorkerOptions& options_;
-  const std::function<std::string(size_t)>& work_;
-  const std::function<void(WorkerAnswer)>& done_;
+  const WorkerCalls& calls_;
   std::list<Worker> workers_;
-  size_t next_ = 0;
-  size_t finished_ = 0;
+  uint64_t given_ = 0;
+  WorkerOrder order_ = WorkerOrder::kGoOn;
 };
 
 }  // namespace
 
+void run_workers(const WorkerOptions& options, const WorkerCalls& calls) { Pool(options, calls).run(); }
+
 void run_in_workers(size_t tasks, const WorkerOptions& options, const std::function<std::string(size_t)>& work,
                     const std::function<void(WorkerAnswer)>& done) {
-  Pool(tasks, options, work, done).run();
+  size_t next = 0;
+  WorkerCalls calls;
+  calls.next = [&]() -> std::optional<std::string> {
+    if (next == tasks) return std::nullopt;
+    return std::to_string(next++);
+  };
+  calls.work = [&](const std::string& request, WorkerNote&) { return work(std::stoull(request)); };
+  calls.done = done;
+  run_workers(options, calls);
 }
 
 }  // namespace fusebox

@@ -1,23 +1,24 @@
+#include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "fuzz/case.h"
 #include "fuzz/cli/commands.h"
-#include "fuzz/runner.h"
+#include "fuzz/oracle.h"
 #include "ir/defect.h"
 #include "ir/error.h"
 #include "ir/print.h"
 #include "replay/cli/json.h"
 #include "replay/cli/report.h"
+#include "replay/cuda_loader.h"
+#include "replay/gate_workers.h"
 
 namespace fusebox::cli {
 namespace {
 
-using fuzz::CoverageRow;
-using fuzz::KeptFinding;
 using fuzz::OracleRow;
-using fuzz::Statistics;
 
 int list_oracles(const Common& common) {
   for (const OracleRow& row : fuzz::oracle_rows())
@@ -26,7 +27,7 @@ int list_oracles(const Common& common) {
                                  .add("one_in", int64_t{row.every})
                                  .add("summary", row.summary)
                                  .text()
-                           : fmt::format("{:<12} {}", row.text, row.summary));
+                           : fmt::format("{:<14} {}", row.text, row.summary));
   return 0;
 }
 
@@ -49,74 +50,104 @@ int print_case(uint64_t seed, const Common& common) {
     if (drawn.refusal) report_error(*drawn.refusal, common);
   } else {
     JsonObject o;
-    o.add("seed", std::to_string(seed)).add("text", text).add("valid", !drawn.refusal);
+    o.raw("seed", std::to_string(seed)).add("text", text).add("valid", !drawn.refusal);
     if (drawn.refusal) o.raw("error", error_object(drawn.refusal->code, drawn.refusal->what(), drawn.refusal->place));
     print_line(o.text());
   }
   return drawn.refusal ? 1 : 0;
 }
 
-// 60, 60s, 5m, 1h
-double seconds_of(const std::string& text) {
+void check_usage(const FuzzArguments& a) {
+  const auto refuse = [](const char* message, const char* option) { throw Error(ErrorCode::kUsage, message, option); };
+  if (a.score && !a.case_file.empty()) refuse("one file is judged, or the score is taken; leave out the other", "--case");
+  if (!a.case_file.empty() && (a.runs > 0 || !a.time.empty() || !a.out.empty()))
+    refuse("one file is judged once; leave out --runs, --time and --out", "--case");
+  if (a.score && a.on != "host") refuse("the score is taken on the host; leave out --on", "--score");
+  if (a.score && a.stop_after > 0) refuse("each defect's campaign stops at its first finding", "--stop-after");
+}
+
+volatile std::sig_atomic_t interrupt_count = 0;
+
+double now_s() {
+  timespec t{};
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+constexpr double kLogPause_s = 30, kDrawPause_s = 0.1;
+
+}  // namespace
+
+double seconds_of(const std::string& text, const char* option) {
   if (text.empty()) return 0;
   char* end = nullptr;
   const double count = std::strtod(text.c_str(), &end);
   const std::string_view unit = end;
   const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
   if (end == text.c_str() || scale == 0 || !(count > 0) || count > 1e9)
-    throw Error(ErrorCode::kUsage, fmt::format("`{}` is no length of time; write 60s, 5m or 1h", text), "--time");
+    throw Error(ErrorCode::kUsage, fmt::format("`{}` is no length of time; write 60s, 5m or 1h", text), option);
   return count * scale;
 }
 
-void print_findings(const Statistics& s, const Common& common) {
-  for (const KeptFinding& f : s.findings) {
-    if (common.json)
-      print_line(JsonObject()
-                     .add("signature", text(f.finding.signature))
-                     .add("count", static_cast<int64_t>(f.count))
-                     .add("cases", static_cast<int64_t>(f.cases))
-                     .add("message", f.finding.message)
-                     .add("file", f.file)
-                     .text());
-    else
-      print_text(fmt::format("finding {}: {} times, first after {} cases and {:.1f} s\n  {}\n{}",
-                             text(f.finding.signature), f.count, f.cases, f.seconds, f.finding.message,
-                             f.file.empty() ? "" : "  " + f.file + "\n"));
-  }
+std::vector<size_t> oracle_rows_of(const std::vector<std::string>& names) {
+  return fuzz::parse_oracles(fmt::format("{}", fmt::join(names, ",")));
 }
 
-int campaign(const FuzzArguments& a, const Common& common) {
-  fuzz::RunnerOptions options;
-  options.seed = a.seed;
-  options.runs = a.runs;
-  options.seconds = seconds_of(a.time);
-  options.oracles = fuzz::parse_oracles(fmt::format("{}", fmt::join(a.oracles, ",")));
-  options.out = a.out;
-  options.defects = parse_defects(a.defects);
-  if (!a.out.empty()) std::filesystem::create_directories(a.out);
-  const Statistics s = fuzz::run_cases(options);
-  if (!common.json) print_line(progress_line(s));
-  if (a.coverage)
-    for (const CoverageRow& row : s.coverage.rows())
-      print_line(common.json ? JsonObject()
-                                   .add("group", row.group)
-                                   .add("row", row.name)
-                                   .add("count", static_cast<int64_t>(row.count))
-                                   .text()
-                             : fmt::format("coverage {}: {}: {}", row.group, row.name, row.count));
-  print_findings(s, common);
-  return s.findings.empty() ? 0 : 1;
+void check_device(const std::string& on) {
+  if (on != "cuda") return;
+  // In a child: what has opened a driver must not fork.
+  std::string missing;
+  run_in_workers(
+      1, {},
+      [](size_t) -> std::string {
+        try {
+          return cuda_backend().devices().empty() ? "none" : "";
+        } catch (const Error& e) {
+          return e.what();
+        }
+      },
+      [&](const WorkerAnswer& a) { missing = a.answer + a.death; });
+  if (missing == "none")
+    throw Error(ErrorCode::kNoDevice, "this machine has no GPU that Fusebox can use; leave out --on cuda", "--on");
+  if (!missing.empty()) throw Error(ErrorCode::kModuleMissing, missing, "--on");
 }
 
-}  // namespace
+void count_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupt_count = interrupt_count + 1; };
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+int interrupts() { return interrupt_count; }
+
+ProgressLine::ProgressLine(bool quiet)
+    : is_terminal_(::isatty(STDERR_FILENO) == 1), quiet_(quiet), next_(now_s() + (is_terminal_ ? 0 : kLogPause_s)) {}
+
+void ProgressLine::show(const std::string& line) {
+  const double now = now_s();
+  if (quiet_ || now < next_) return;
+  next_ = now + (is_terminal_ ? kDrawPause_s : kLogPause_s);
+  fmt::print(stderr, "{}{}{}", is_terminal_ ? "\r" : "fuzz: ", line, is_terminal_ ? "\x1b[K" : "\n");
+  std::fflush(stderr);
+  drawn_ = is_terminal_;
+}
+
+void ProgressLine::clear() {
+  if (drawn_) fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+  drawn_ = false;
+}
 
 int fuzz_command(const FuzzArguments& a, Common& common) {
   if (a.list_oracles) return list_oracles(common);
   if (a.list_defects) return list_defects(common);
   if (a.has_print_case) return print_case(a.print_case, common);
+  check_usage(a);
   // A case is far too small for ATen's threads, which would spin between two of them.
   ::setenv("OMP_NUM_THREADS", "1", 0);
-  return campaign(a, common);
+  check_device(a.on);
+  return a.score ? fuzz_score(a, common) : !a.case_file.empty() ? fuzz_case(a, common) : fuzz_campaign(a, common);
 }
 
 }  // namespace fusebox::cli

@@ -29,7 +29,7 @@ struct Arguments {
 void print_findings(const Statistics& s) {
   for (const KeptFinding& f : s.findings) {
     std::printf("finding %s: %llu times, first after %llu cases and %.1f s\n  %s\n", text(f.finding.signature).c_str(),
-                static_cast<unsigned long long>(f.count), static_cast<unsigned long long>(f.cases), f.seconds,
+                static_cast<unsigned long long>(f.count), static_cast<unsigned long long>(f.number + 1), f.seconds,
                 f.finding.message.c_str());
     if (!f.file.empty()) std::printf("  %s\n", f.file.c_str());
   }

@@ -1,0 +1,86 @@
+// `fusebox fuzz --case FILE`: one program, judged as a campaign judges its cases.
+#include <fmt/format.h>
+
+#include "fuzz/campaign.h"
+#include "fuzz/cli/commands.h"
+#include "fuzz/reduce.h"
+#include "ir/error.h"
+#include "replay/cli/json.h"
+#include "replay/cli/report.h"
+#include "replay/gate_workers.h"
+
+namespace fusebox::cli {
+namespace {
+
+using fuzz::Finding;
+using fuzz::KeptFinding;
+using fuzz::Statistics;
+
+std::string judge(const fuzz::Case& c, const fuzz::RunnerOptions& options, WorkerNote& note) {
+  Statistics s;
+  const auto at = [&](uint64_t number, uint64_t part) { note.begin(number, part); };
+  for (Finding& f : fuzz::judge_case(c, options, 0, s, at)) {
+    KeptFinding kept;
+    kept.finding = std::move(f);
+    kept.count = 1;
+    add(s, std::move(kept));
+  }
+  return to_json(s);
+}
+
+}  // namespace
+
+int fuzz_case(const FuzzArguments& a, const Common& common) {
+  const fuzz::LoadedFinding file = fuzz::load_finding(a.case_file);
+  fuzz::RunnerOptions options;
+  options.on_gpu = a.on == "cuda";
+  options.oracles = oracle_rows_of(a.oracles);
+  options.defects = a.defects.empty() ? file.defects : parse_defects(a.defects);
+  WorkerOptions workers;
+  workers.timeout_s = a.case_time.empty() ? 20 : seconds_of(a.case_time, "--case-time");
+  workers.memory_bytes = options.on_gpu ? 0 : a.memory_mib << 20;
+  workers.retry = false;
+  WorkerCalls calls;
+  bool given = false;
+  calls.next = [&]() -> std::optional<std::string> {
+    if (std::exchange(given, true)) return std::nullopt;
+    return "";
+  };
+  calls.work = [&](const std::string&, WorkerNote& note) { return judge(file.subject, options, note); };
+  Statistics s;
+  calls.done = [&](const WorkerAnswer& answer) {
+    if (answer.death.empty()) {
+      s = fuzz::statistics_of(fuzz::parse_json(answer.answer));
+      return;
+    }
+    KeptFinding dead;
+    const std::string printed = answer.output.empty() ? "" : "; it printed: " + answer.output;
+    dead.finding = {{fuzz::stage_of_part(answer.part), fuzz::check_of_death(answer.death), ""},
+                    "the process " + answer.death + printed};
+    dead.count = 1;
+    add(s, std::move(dead));
+  };
+  run_workers(workers, calls);
+  for (const KeptFinding& f : s.findings)
+    print_text(common.json ? JsonObject()
+                                     .add("signature", text(f.finding.signature))
+                                     .add("message", f.finding.message)
+                                     .add("file", a.case_file)
+                                     .text() +
+                                 "\n"
+                           : fmt::format("finding {}\n  {}\n", text(f.finding.signature), f.finding.message));
+  const bool ran = s.valid > 0;
+  if (common.json)
+    print_line(JsonObject()
+                   .add("file", a.case_file)
+                   .add("findings", static_cast<int64_t>(s.findings.size()))
+                   .add("valid", ran)
+                   .add("recorded", file.signature)
+                   .add("defects", join(options.defects))
+                   .text());
+  else if (s.findings.empty())
+    print_line(a.case_file + (ran ? ": nothing found" : ": refused, and nothing found"));
+  return s.findings.empty() ? 0 : 1;
+}
+
+}  // namespace fusebox::cli

@@ -1,0 +1,78 @@
+// Findings as files.
+#include <algorithm>
+#include <cctype>
+
+#include "fuzz/runner.h"
+#include "ir/error.h"
+#include "ir/print.h"
+#include "replay/file.h"
+#include "replay/input.h"
+#include "replay/record.h"
+#include "serde/encode.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+void describe(Bundle& b, const Case& c, const Finding& finding) {
+  b.options.push_back({"finding", text(finding.signature)});
+  b.options.push_back({"message", finding.message.substr(0, 4096)});
+  b.options.push_back({"lineage", print_lineage(c).substr(0, 60000)});
+}
+
+// What is a file's name everywhere.
+std::string file_name(const Signature& s) {
+  std::string name;
+  for (const char c : text(s)) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
+  while (name.ends_with('-')) name.pop_back();
+  return name.substr(0, 120);
+}
+
+}  // namespace
+
+Bundle finding_bundle(const Case& c, const Finding& finding, const Defects& defects) {
+  std::vector<Argument> arguments;
+  for (const InputSpec& spec : c.inputs().specs) arguments.push_back(make_argument(spec, 1));
+  const Run run =
+      run_program(c.module, arguments, {.executor = Executor::kHost, .defects = defects, .keep_sources = false});
+  Bundle b = make_bundle(run, c.module, recorded_inputs(c.fusion(), &c.inputs(), {}, arguments), arguments);
+  describe(b, c, finding);
+  return b;
+}
+
+FindingFile finding_file(const Case& c, const Finding& finding, const Defects& defects) {
+  try {
+    return {encode(finding_bundle(c, finding, defects)), false};
+  } catch (const Error&) {
+    return {print(c.module), true};
+  }
+}
+
+FindingFile deadly_file(const Case& c, const Finding& finding, const Defects& defects) {
+  try {
+    Bundle b;
+    b.program = c.fusion().name;
+    b.stages.push_back({Stage::kFusion, c.module});
+    if (!defects.empty()) b.options.push_back({"defects", join(defects)});
+    describe(b, c, finding);
+    return {encode(b), false};
+  } catch (const Error&) {
+    return {print(c.module), true};
+  }
+}
+
+void write_finding(const std::string& folder, KeptFinding& finding, const Statistics& s) {
+  const auto is_taken = [&](const std::string& path) {
+    return std::any_of(s.findings.begin(), s.findings.end(), [&](const KeptFinding& other) {
+      return other.file == path && other.finding.signature != finding.finding.signature;
+    });
+  };
+  const std::string stem = folder + "/" + file_name(finding.finding.signature);
+  const char* extension = finding.saved.is_text ? ".fir" : ".fuse";
+  std::string path = stem + extension;
+  for (int i = 2; is_taken(path); ++i) path = stem + "-" + std::to_string(i) + extension;
+  write_file(path, std::string_view(finding.saved.bytes));
+  finding.file = path;
+  finding.saved = {};
+}
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,35 @@
+// JSON that is read: what workers answer and what a campaign keeps between its runs. (Written it is by
+// replay/cli/json.h.)
+//
+//   const JsonValue v = parse_json(R"({"seed":7,"ranges":[[0,3]]})");
+//   v.at("seed").count(), v.at("ranges").items[0].items[1].count()   // 7, 3
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace fusebox::fuzz {
+
+// A part that is missing or of another kind throws kInvalidField.
+struct JsonValue {
+  enum class Kind : uint8_t { kNull, kBool, kNumber, kString, kList, kObject };
+  Kind kind = Kind::kNull;
+  std::string text;  // of a number, a string, true, false
+  std::vector<JsonValue> items;
+  std::vector<std::pair<std::string, JsonValue>> fields;
+
+  const JsonValue* find(std::string_view key) const;
+  const JsonValue& at(std::string_view key) const;
+  uint64_t count() const;  // all 64 bits of it
+  double number() const;
+  const std::string& string() const;
+  const std::vector<JsonValue>& list() const;
+};
+
+// Throws kSyntax; the place is the offset of the byte that does not fit.
+JsonValue parse_json(std::string_view text);
+
+}  // namespace fusebox::fuzz

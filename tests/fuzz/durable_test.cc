@@ -1,0 +1,181 @@
+// A campaign in worker processes: the same cases whatever the number of processes and wherever it was interrupted, and
+// cases that kill their process are findings.
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <thread>
+
+#include "fuzz/campaign.h"
+#include "fuzz/report.h"
+#include "ir/error.h"
+#include "replay/file.h"
+#include "serde/decode.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+CampaignOptions small(uint64_t runs) {
+  CampaignOptions options;
+  options.runner.seed = 3;
+  options.runner.runs = runs;
+  options.runner.cases.fusion.max_ops = 6;
+  options.runner.oracles = parse_oracles("host-checks,text,invalid");
+  return options;
+}
+
+// All but what time decides.
+std::string told(CampaignState state) {
+  state.statistics.seconds = 0;
+  for (KeptFinding& f : state.statistics.findings) {
+    f.seconds = 0;
+    f.saved = {};
+    f.file = std::filesystem::path(f.file).filename();
+  }
+  return to_json(state.statistics);
+}
+
+class Folder {
+ public:
+  explicit Folder(const std::string& name) : path_(testing::TempDir() + "fusebox_" + name + std::to_string(::getpid())) {
+    std::filesystem::remove_all(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(Durable, TheNumberOfWorkersDoesNotMatter) {
+  CampaignOptions one = small(900), three = small(900);
+  three.jobs = 3;
+  const CampaignState a = run_campaign(one), b = run_campaign(three);
+  EXPECT_EQ(a.statistics.cases, 900u);
+  EXPECT_GT(a.statistics.mutated_valid, 200u);
+  EXPECT_EQ(told(a), told(b));
+  // The same as without processes.
+  CampaignState c;
+  c.statistics = run_cases(one.runner);
+  EXPECT_EQ(told(a), told(c));
+}
+
+TEST(Durable, ItGoesOnWhereItStopped) {
+  const Folder folder("resume"), whole("whole");
+  CampaignOptions options = small(700);
+  options.runner.out = whole.path();
+  const std::string expected = told(run_campaign(options));
+  // Stopped twice by somebody, once by the number of cases, none of them at the end of a block.
+  options.runner.out = folder.path();
+  options.jobs = 2;
+  options.runner.runs = 100;
+  EXPECT_EQ(run_campaign(options).statistics.cases, 100u);
+  options.runner.runs = 700;
+  uint64_t cases = 100;
+  for (int i = 0; i < 2; ++i) {
+    bool asked = false;
+    options.at = [](uint64_t, uint64_t) { std::this_thread::sleep_for(std::chrono::microseconds(300)); };
+    options.stops = [&] { return asked ? 1 : 0; };
+    options.progress = [&](const Statistics&) { asked = true; };
+    const CampaignState part = run_campaign(options);
+    EXPECT_GT(part.statistics.cases, cases);
+    EXPECT_LT(part.statistics.cases, 700u);
+    EXPECT_FALSE(part.partial.empty());
+    cases = part.statistics.cases;
+  }
+  options.stops = {};
+  options.progress = {};
+  const CampaignState last = run_campaign(options);
+  EXPECT_EQ(told(last), expected);
+  // Nothing is left to do.
+  EXPECT_EQ(told(run_campaign(options)), expected);
+  for (size_t i = 1; i < last.series.size(); ++i) EXPECT_GE(last.series[i].cases, last.series[i - 1].cases);
+}
+
+TEST(Durable, AnotherCampaignDoesNotGoOnHere) {
+  const Folder folder("other");
+  CampaignOptions options = small(10);
+  options.runner.out = folder.path();
+  run_campaign(options);
+  options.runner.seed = 4;
+  try {
+    run_campaign(options);
+    FAIL() << "the seed is another";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code, ErrorCode::kUsage);
+    EXPECT_EQ(e.place, state_path(folder.path()));
+  }
+  write_file(state_path(folder.path()), std::string_view("{\"format\":1"));
+  options.runner.seed = 3;
+  EXPECT_THROW(run_campaign(options), Error);
+}
+
+const KeptFinding* find(const Statistics& s, const std::string& signature) {
+  for (const KeptFinding& f : s.findings)
+    if (text(f.finding.signature) == signature) return &f;
+  return nullptr;
+}
+
+// Cases whose judging kills, hangs and never ends to take memory.
+void plant(CampaignOptions& options) {
+  options.case_seconds = 2;
+  options.memory_bytes = int64_t{1} << 30;
+  options.at = [](uint64_t number, uint64_t part) {
+    if (number == 9 && part == kDrawing) ::raise(SIGILL);
+    if (part != kFirstOracle) return;
+    if (number == 30 || number == 290) ::raise(SIGSEGV);
+    if (number == 70)
+      for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (number == 150) throw std::bad_alloc();
+  };
+}
+
+TEST(Durable, WhatKillsAWorkerIsAFinding) {
+  const Folder folder("deadly");
+  CampaignOptions options = small(400);
+  const Statistics clean = run_campaign(options).statistics;
+  plant(options);
+  options.runner.out = folder.path();
+  options.jobs = 2;
+  const CampaignState state = run_campaign(options);
+  const Statistics& s = state.statistics;
+  EXPECT_EQ(s.cases, 400u);
+  EXPECT_EQ(s.died, 5u);
+  EXPECT_EQ(s.findings.size(), clean.findings.size() + 4);
+  const KeptFinding* crash = find(s, "host-checks crash SIGSEGV");
+  ASSERT_TRUE(crash);
+  EXPECT_EQ(crash->count, 2u);
+  EXPECT_EQ(crash->number, 30u);
+  EXPECT_TRUE(crash->lineage.starts_with("seed "));
+  const std::string bytes = read_text_file(crash->file);
+  const Bundle b = decode_bundle(bytes_of(bytes));
+  EXPECT_EQ(*find_value(b.options, "finding"), "host-checks died");
+  EXPECT_EQ(find_stage(b, Stage::kFusion)->input_specs.size(), 1u);
+  ASSERT_TRUE(find(s, "host-checks timeout"));
+  EXPECT_FALSE(find(s, "host-checks timeout")->file.empty());
+  ASSERT_TRUE(find(s, "host-checks memory"));
+  // Nothing to be shown of a case that cannot be drawn.
+  ASSERT_TRUE(find(s, "generate crash SIGILL"));
+  EXPECT_EQ(find(s, "generate crash SIGILL")->file, "");
+  // It goes on without dying again.
+  options.runner.runs = 500;
+  const CampaignState more = run_campaign(options);
+  EXPECT_EQ(more.statistics.cases, 500u);
+  EXPECT_EQ(more.statistics.died, 5u);
+  const std::string page = campaign_report(more, folder.path());
+  EXPECT_NE(page.find("host-checks crash SIGSEGV"), std::string::npos);
+  EXPECT_NE(page.find("href=\"findings/host-checks-crash-SIGSEGV.fuse\""), std::string::npos);
+  EXPECT_NE(page.find("data:image/svg+xml;base64,"), std::string::npos);
+}
+
+TEST(Durable, ADeathIsToldAlthoughTheTimeIsOver) {
+  CampaignOptions options = small(0);
+  plant(options);
+  options.runner.seconds = 0.001;
+  const CampaignState state = run_campaign(options);
+  // Of the cases that were begun, none is forgotten.
+  EXPECT_EQ(state.statistics.died, state.statistics.findings.size());
+}
+
+}  // namespace
+}  // namespace fusebox::fuzz
