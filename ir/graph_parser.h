@@ -56,6 +56,8 @@ class GraphParser {
   // -- ops (parse.cc)
   void region(RegionId id, int depth);
   void statement(RegionId region, int depth);
+  void make_room();
+  void limit_rank(OpId id, const Token& start) const;
   OpKind op_kind();
   std::vector<Type> types(const std::vector<ValueId>& results);
   void infer_results(OpId id, const Token& start, const std::vector<Type>& types);

@@ -25,7 +25,7 @@ class Lexer {
   Lexer(std::string_view text, Tokens& out) : text_(text), out_(out) {}
 
   void run() {
-    out_.list_.reserve(text_.size() / 4 + 2);
+    out_.list_.reserve(most_tokens());
     while (true) {
       skip_blanks();
       start_ = at_;
@@ -36,6 +36,16 @@ class Lexer {
   }
 
  private:
+  // No token begins inside a word. Room for all at once: a list that grows holds twice what it has.
+  size_t most_tokens() const {
+    size_t count = 1;
+    for (size_t i = 0; i < text_.size(); ++i) {
+      const char c = text_[i];
+      if (c != ' ' && (!is_name_char(c) || i == 0 || !is_name_char(text_[i - 1]))) ++count;
+    }
+    return count;
+  }
+
   char peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
 
   void skip_blanks() {

@@ -8,6 +8,17 @@
 #include "ir/print.h"
 
 namespace fusebox {
+namespace {
+
+// Room for one statement more, so that a long list never holds twice what it needs. Returns its bytes.
+template <class T>
+size_t grown(std::vector<T>& list, size_t more) {
+  if (list.size() >= 64 && list.capacity() - list.size() < more)
+    list.reserve(list.size() + std::max(list.size() / 4, more));
+  return list.capacity() * sizeof(T);
+}
+
+}  // namespace
 
 std::optional<Level> level_of_word(const Token& t) {
   if (t.kind != TokenKind::kWord) return std::nullopt;
@@ -26,6 +37,9 @@ Graph GraphParser::run() {
   }
   region(Graph::body(), 0);
   finish();
+  p_.spent_bytes += g_.values.capacity() * sizeof(Value) + g_.ops.capacity() * sizeof(Op) +
+                    g_.tensors.capacity() * sizeof(Tensor) + g_.domains.capacity() * sizeof(IterDomain) +
+                    g_.transforms.capacity() * sizeof(Transform);
   return std::move(g_);
 }
 
@@ -131,9 +145,31 @@ void GraphParser::region(RegionId id, int depth) {
     p_.end_statement();
   }
   for (p_.skip_newlines(); !p_.accept('}'); p_.skip_newlines()) {
+    make_room();
     statement(id, depth);
     p_.end_statement();
   }
+}
+
+// Before a statement. Its lists of ids, and a name, are small blocks of their own.
+void GraphParser::make_room() {
+  constexpr size_t kBlockBytes = 32;
+  const size_t values = grown(g_.values, 32), ops = grown(g_.ops, 32), tensors = grown(g_.tensors, 32);
+  const size_t domains = grown(g_.domains, 2 * kMaxRank), transforms = grown(g_.transforms, 64);
+  const size_t blocks = kBlockBytes * (2 * g_.ops.size() + 2 * g_.transforms.size() + g_.tensors.size()) +
+                        2 * kBlockBytes * names_.size() + sizeof(DomainId) * g_.domains.size();
+  const size_t bytes = p_.token_bytes() + p_.spent_bytes + values + ops + tensors + domains + transforms + blocks;
+  // The longest list may be copied once more.
+  if (bytes + std::max({values, ops, tensors, domains, transforms}) > p_.most_bytes())
+    Parser::fail(
+        ErrorCode::kTooLarge, p_.peek(),
+        "so short a text makes more than 64 bytes for each of its own; give fewer ops, or the module as bytes");
+}
+
+void GraphParser::limit_rank(OpId id, const Token& start) const {
+  for (ValueId v : g_[id].results)
+    if (g_.is_tensor(v) && g_.tensor_of(v).logical.size() > kMaxRank)
+      Parser::fail(ErrorCode::kTooLarge, start, "a tensor has more than 256 dimensions; reshape it to fewer");
 }
 
 OpKind GraphParser::op_kind() {
@@ -190,6 +226,7 @@ void GraphParser::statement(RegionId region_id, int depth) {
   } else if (!results.empty() && (row.format->slot_count != 0 || row.format->results != -1)) {
     infer_results(id, start, {});
   }
+  limit_rank(id, start);
 
   while (row.format->regions != 0 && p_.peek().is('{')) {
     const RegionId inner = add_region(g_);
@@ -234,6 +271,13 @@ void GraphParser::adopt_results(OpId id, const std::vector<ValueId>& named, cons
 }
 
 void GraphParser::infer_results(OpId id, const Token& start, const std::vector<Type>& types) {
+  const auto is_long = [](const Attr& a) {
+    const auto* list = std::get_if<std::vector<int64_t>>(&a.value);
+    return list && list->size() > kMaxListed;
+  };
+  const auto& attrs = g_[id].attrs.list();
+  if (g_[id].operands.size() > kMaxListed || std::any_of(attrs.begin(), attrs.end(), is_long))
+    Parser::fail(ErrorCode::kTooLarge, start, "a list has more than 1024 elements; split the op");
   for (ValueId v : g_[id].operands) {
     if (!v || is_defined_[v.index]) continue;
     const std::string name = "%" + g_[v].name.substr(0, 60);

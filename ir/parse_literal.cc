@@ -75,7 +75,8 @@ bool read_real(std::string_view digits, double& value) {
 
 }  // namespace
 
-Parser::Parser(std::string_view text) : tokens_(checked_size(text)) {}
+Parser::Parser(std::string_view text)
+    : tokens_(checked_size(text)), most_bytes_(kParseMemoryFactor * text.size() + kParseMemoryBase) {}
 
 void Parser::fail_expected(std::string_view what) const {
   fail(ErrorCode::kSyntax, peek(), "expected " + std::string(what) + ", found " + found(peek()));

@@ -60,6 +60,8 @@ void GraphParser::dimension(Type& type) {
     }
     d.domain.name = "i" + std::to_string(type.dimensions.size());
   }
+  if (type.dimensions.size() == kMaxRank)
+    Parser::fail(ErrorCode::kTooLarge, p_.peek(), "a tensor has more than 256 dimensions; reshape it to fewer");
   type.dimensions.push_back(std::move(d));
 }
 

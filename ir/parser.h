@@ -17,6 +17,13 @@
 
 namespace fusebox {
 
+// Memory that a text may take: so much for each byte, and so much besides. Types that are left to inference can ask for
+// more; then the text is kTooLarge.
+inline constexpr size_t kParseMemoryFactor = 60;
+inline constexpr size_t kParseMemoryBase = size_t{3} << 18;
+inline constexpr size_t kMaxRank = 256;
+inline constexpr size_t kMaxListed = 1024;  // operands, and elements of an attribute, of an op whose type is inferred
+
 struct Literal {
   Dtype dtype = Dtype::kIndex;
   ConstantBits bits;
@@ -35,6 +42,11 @@ class Parser {
     if (t.kind != TokenKind::kEnd) ++at_;
     return t;
   }
+  // Of the graphs that were read before, of the tokens, and how much all may take.
+  size_t spent_bytes = 0;
+  size_t token_bytes() const { return tokens_.list().capacity() * sizeof(Token); }
+  size_t most_bytes() const { return most_bytes_; }
+
   bool at_end() const { return peek().kind == TokenKind::kEnd; }
   bool accept(char punctuation) {
     if (!peek().is(punctuation)) return false;
@@ -175,6 +187,7 @@ class Parser {
 
   Tokens tokens_;
   size_t at_ = 0;
+  size_t most_bytes_;
 };
 
 }  // namespace fusebox
