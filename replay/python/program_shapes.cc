@@ -22,6 +22,21 @@ std::string_view family(const OpRow& row) {
   return (row.demands & kMetadata) != 0 ? "metadata" : "indexed";
 }
 
+// Those of an input of this shape without gaps, in the order that it is declared in; empty where the rank is another.
+std::vector<int64_t> plain_strides(const Graph& g, ValueId input, const std::vector<int64_t>& shape) {
+  const Tensor& t = g.tensor_of(input);
+  if (shape.size() != t.logical.size()) return {};
+  std::vector<int64_t> strides(shape.size(), 1);
+  int64_t next = 1;
+  const auto order = allocation_of(g, t);
+  for (size_t k = order.size(); k > 0; --k) {
+    const size_t axis = position_in(t.logical, order[k - 1]);
+    strides[axis] = g[order[k - 1]].expanded ? 0 : next;
+    if (g[order[k - 1]].iter_type != IterType::kBroadcast) next *= std::max<int64_t>(shape[axis], 1);
+  }
+  return strides;
+}
+
 }  // namespace
 
 std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>> op_table() {
@@ -102,6 +117,7 @@ Bindings Program::sizes(const std::vector<std::vector<int64_t>>& shapes) const {
     if (next == shapes.size())
       throw Error(ErrorCode::kMissingInput, "a shape is needed for each tensor that is an input", "%" + graph[v].name);
     input.shape = shapes[next++];
+    input.strides = plain_strides(graph, v, input.shape);
     given.push_back(std::move(input));
   }
   return bind_sizes(graph, given);

@@ -1,30 +1,25 @@
 """`show --level kernel` says of each access to shared memory what bank conflicts it has: a transpose with and without its
 swizzle."""
 
-import os
-import pathlib
 import re
-import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
-PROGRAMS = ROOT / "corpus" / "programs"
+from support import PROGRAMS, fusebox
+
 TRANSPOSE = PROGRAMS / "swizzled_transpose.fir"
 NOTE = re.compile(r"// (?:no bank conflict|bank conflicts: \d+-way, \d+ wavefronts for \d+|never reached)$")
 
 
-def fusebox(*arguments):
-    command = [str(BUILD / "bin" / "fusebox"), *map(str, arguments)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+def output(*arguments):
+    run = fusebox(*arguments)
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout
 
 
 def notes(path, *more):
     """(op, comment) of each line of the kernel that touches shared memory."""
-    text = fusebox("show", path, "--level", "kernel", *more)
+    text = output("show", path, "--level", "kernel", *more)
     found = re.findall(r"^ *(?:%\w+ = )?(load|store|copy) .*?  // ((?:no )?bank conflict.*)$", text, re.MULTILINE)
     assert found
     return found
@@ -55,23 +50,23 @@ def test_they_stand_beside_the_reasons_of_checks(plain_transpose):
 
 def test_a_bundle_is_counted_on_its_own_inputs(plain_transpose, tmp_path):
     bundle = tmp_path / "it.fuse"
-    fusebox("run", plain_transpose, "--on", "host", "--input", "x=f32[32, 64] normal seed 1", "--record", bundle)
+    output("run", plain_transpose, "--on", "host", "--input", "x=f32[32, 64] normal seed 1", "--record", bundle)
     assert notes(bundle) == [("store", "no bank conflict"), ("load", "bank conflicts: 32-way, 2048 wavefronts for 64")]
 
 
 def test_what_keeps_them_from_being_counted_is_said(plain_transpose):
     text = plain_transpose.read_text()
     plain_transpose.write_text(re.sub(r"inputs @\w+ host \{.*?\n\}\n", "", text, flags=re.DOTALL))
-    text = fusebox("show", plain_transpose, "--level", "kernel")
+    text = output("show", plain_transpose, "--level", "kernel")
     assert "//   bank conflicts are not counted: " in text and "wavefronts" not in text
 
 
 @pytest.mark.parametrize("program", sorted(PROGRAMS.glob("*.fir")), ids=lambda p: p.stem)
 def test_the_text_stays_a_program(program, tmp_path):
     path = tmp_path / "kernels.fir"
-    text = fusebox("show", program, "--level", "kernel")
+    text = output("show", program, "--level", "kernel")
     path.write_text(text)
-    fusebox("verify", path)
+    output("verify", path)
     shared = set(re.findall(r"(%\w+) = allocate .* shared$", text, re.MULTILINE))
     for line in text.splitlines():
         touches = re.search(r"\b(?:load|store|copy)\b (.*?)(?://|$)", line)

@@ -2,20 +2,18 @@
 
 import json
 import os
-import pathlib
 import struct
 import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
-FUSEBOX = BUILD / "bin" / "fusebox"
-PROGRAMS = sorted((ROOT / "corpus" / "programs").glob("*.fir"))
-SILU = ROOT / "corpus" / "programs" / "silu_mul_bias.fir"
-BATCH_NORM = ROOT / "corpus" / "programs" / "welford_batch_norm.fir"
+from support import FUSEBOX, HAS_ATEN, PROGRAMS, fusebox
 
-needs_aten = pytest.mark.skipif(not (BUILD / "lib" / "libfusebox_aten.so").exists(), reason="built without ATen")
+FILES = sorted(PROGRAMS.glob("*.fir"))
+SILU = PROGRAMS / "silu_mul_bias.fir"
+BATCH_NORM = PROGRAMS / "welford_batch_norm.fir"
+
+needs_aten = pytest.mark.skipif(not HAS_ATEN, reason="built without ATen")
 
 SMALL = """// Twice a number.
 fusion @twice {
@@ -32,11 +30,6 @@ inputs @twice host {
 ILLEGAL_STEPS = """split %y.i0 by 4 -> o, t
 split %y.missing by 2 -> a, b
 """
-
-
-def fusebox(*arguments, **options):
-    command = [str(FUSEBOX), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
 
 
 def objects(run):
@@ -66,7 +59,7 @@ def bundle(small, tmp_path):
 
 
 @needs_aten
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("program", FILES, ids=lambda p: p.stem)
 def test_a_program_agrees_with_aten_and_replays(program, tmp_path):
     path = tmp_path / "it.fuse"
     ran = fusebox("run", program, "--on", "host", "--check", "--record", path, "--json")
@@ -233,7 +226,7 @@ def test_show_of_a_bundle_says_how_it_was_recorded(bundle):
     assert "run on host" in text and "digest outputs" in text and "input %x" in text and "fusion @twice" in text
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("program", FILES, ids=lambda p: p.stem)
 def test_fmt_is_a_fixed_point(program, tmp_path):
     once = fusebox("fmt", program).stdout
     copy = tmp_path / "copy.fir"

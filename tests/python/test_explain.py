@@ -1,16 +1,11 @@
 """`fusebox explain`: why two domains are one, or not, by each meaning of it."""
 
 import json
-import os
-import pathlib
-import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
-FUSEBOX = BUILD / "bin" / "fusebox"
-PROGRAMS = ROOT / "corpus" / "programs"
+from support import PROGRAMS, fusebox
+
 SWIZZLED = PROGRAMS / "swizzled_copy_1d.fir"
 GRAPHS = ["exact", "almost-exact", "broadcast", "permissive", "loop"]
 
@@ -49,8 +44,7 @@ steps @illegal {
 
 
 def explain(*arguments):
-    command = [str(FUSEBOX), "explain", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return fusebox("explain", *arguments)
 
 
 def answer(*arguments):
@@ -120,9 +114,7 @@ def test_a_schedule_that_cannot_be_inlined_is_explained(tmp_path):
 
 def test_a_bundle_is_explained_as_it_was_recorded(tmp_path):
     bundle = tmp_path / "it.fuse"
-    recorded = subprocess.run(
-        [str(FUSEBOX), "run", str(SWIZZLED), "--on", "host", "--record", str(bundle)], capture_output=True, text=True, timeout=300, check=False
-    )
+    recorded = fusebox("run", SWIZZLED, "--on", "host", "--record", bundle)
     assert recorded.returncode == 0, recorded.stderr
     from_bundle, from_text = answer(bundle, "%y.f", "%y.b"), answer(SWIZZLED, "%y.f", "%y.b")
     assert from_bundle["elements"] == from_text["elements"]

@@ -6,14 +6,13 @@ import pathlib
 import re
 import resource
 import shutil
-import subprocess
 from xml.etree import ElementTree
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
-FUSEBOX = BUILD / "bin" / "fusebox"
+import support
+from support import ROOT
+
 GOLDEN = ROOT / "corpus" / "golden"
 REGRESS = ROOT / "corpus" / "regress"
 REASON = "indices are folded differently\nand nobody minds"
@@ -31,9 +30,7 @@ inputs @twice host {
 
 
 def fusebox(*arguments, ci="", **options):
-    command = [str(FUSEBOX), *map(str, arguments)]
-    environment = {**os.environ, "CI": ci}
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment, **options)
+    return support.fusebox(*arguments, env={**os.environ, "CI": ci}, **options)
 
 
 def gate(*arguments, **options):

@@ -8,9 +8,8 @@ import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
-FUSEBOX = BUILD / "bin" / "fusebox"
+from support import BUILD, fusebox
+
 PROGRAM = """fusion @twice {
   %n = size
   %x = input f32[%n] contiguous
@@ -74,9 +73,7 @@ def broken(tmp_path):
     environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "TMPDIR": str(folder)}
 
     def run(*arguments):
-        ran = subprocess.run(
-            [str(FUSEBOX), *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False, env=environment
-        )
+        ran = fusebox(*arguments, timeout=120, env=environment)
         if "E0423" in ran.stdout + ran.stderr:
             pytest.skip("no NVRTC")
         return ran

@@ -7,7 +7,6 @@ names. A script that is added to a copy of the page works it and leaves what it 
 import html
 import json
 import os
-import pathlib
 import re
 import shutil
 import struct
@@ -17,11 +16,10 @@ import zlib
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
-FUSEBOX = BUILD / "bin" / "fusebox"
-PROGRAMS = sorted((ROOT / "corpus" / "programs").glob("*.fir"))
-SOFTMAX = ROOT / "corpus" / "programs" / "softmax.fir"
+from support import PROGRAMS, fusebox
+
+FILES = sorted(PROGRAMS.glob("*.fir"))
+SOFTMAX = PROGRAMS / "softmax.fir"
 KINDS = ["exact", "almost-exact", "broadcast", "permissive", "loop"]
 
 BROWSERS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome"]
@@ -65,11 +63,6 @@ inputs @illegal host {
 """
 
 
-def fusebox(*arguments):
-    command = [str(FUSEBOX), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
-
 def picture(file, kind, form, *options):
     ran = fusebox("show", file, "--graph", kind, "--format", form, *options)
     assert ran.returncode == 0, ran.stderr
@@ -86,7 +79,7 @@ def evil(tmp_path):
 # -- the command line
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("program", FILES, ids=lambda p: p.stem)
 def test_every_graph_of_a_program_in_every_format(program):
     domains = fusebox("show", program, "--graph", "exact", "--json").stdout.splitlines()
     assert domains
@@ -195,7 +188,7 @@ const pick = kind => document.querySelector(`#kinds input[value="${kind}"]`).cli
 
 
 @needs_browser
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("program", FILES, ids=lambda p: p.stem)
 def test_a_page_shows_every_domain_legibly(program, tmp_path):
     # In the browser's own measure: nothing overlaps, no text leaves its box, and what is under the pointer is the box.
     seen = work(picture(program, "exact", "html"), tmp_path, TOOLS + """

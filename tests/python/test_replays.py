@@ -5,15 +5,14 @@ FUSEBOX_REPLAYS: replays of each bundle (10); FUSEBOX_ON: the executor (host).""
 import itertools
 import json
 import os
-import pathlib
 import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
-FUSEBOX = BUILD / "bin" / "fusebox"
-PROGRAMS = sorted((ROOT / "corpus" / "programs").glob("*.fir"))
+import support
+from support import PROGRAMS
+
+FILES = sorted(PROGRAMS.glob("*.fir"))
 REPLAYS = int(os.environ.get("FUSEBOX_REPLAYS", "10"))
 ON = os.environ.get("FUSEBOX_ON", "host")
 THREADS = 1, 2, 3, 5, 8, 16
@@ -24,9 +23,7 @@ CALLS = itertools.count()
 def fusebox(*arguments):
     """One process; the size of its environment, which moves its stack, differs too."""
     environment = {**os.environ, "PADDING": "x" * (next(CALLS) * 37 % 4096)}
-    ran = subprocess.run(
-        [str(FUSEBOX), *map(str, arguments), "--json"], capture_output=True, text=True, timeout=600, check=False, env=environment
-    )
+    ran = support.fusebox(*arguments, "--json", timeout=600, env=environment)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return json.loads(ran.stdout)
 
@@ -42,7 +39,7 @@ def test_addresses_differ_between_processes():
         pytest.skip("address space layout randomization is off here")
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("program", FILES, ids=lambda p: p.stem)
 def test_every_replay_is_identical(program, tmp_path):
     path = tmp_path / "it.fuse"
     recorded = fusebox("run", program, "--on", ON, "--record", path)
@@ -53,7 +50,7 @@ def test_every_replay_is_identical(program, tmp_path):
         assert set(replayed["stages"]) == set(recorded["stages"])
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("program", FILES, ids=lambda p: p.stem)
 def test_every_run_has_the_same_digests(program):
     first = fusebox("run", program, "--on", ON)
     for threads in THREADS[1:] if REPLAYS >= 10 else THREADS[1:3]:
@@ -61,7 +58,7 @@ def test_every_run_has_the_same_digests(program):
         assert again["stages"] == first["stages"] and again["outputs"] == first["outputs"]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("program", FILES, ids=lambda p: p.stem)
 def test_two_records_are_the_same_bytes(program, tmp_path):
     bundles = [tmp_path / "a.fuse", tmp_path / "b.fuse"]
     for threads, path in zip((1, 4), bundles):

@@ -20,11 +20,11 @@ try:
 except ImportError as e:
     raise ImportError("fusebox.strategies needs Hypothesis: pip install hypothesis; the rest of fusebox does without") from e
 
-from fusebox.strategies.cases import Case, Finding, Outcome, cases, check
-from fusebox.strategies.fusions import DrawnFusion, fusions, op_names
+from fusebox.strategies.draw_cases import Case, Finding, Outcome, cases, check
+from fusebox.strategies.draw_fusions import DrawnFusion, fusions, op_names
 from fusebox.strategies.machine import SchedulingMachine
-from fusebox.strategies.schedules import schedules
-from fusebox.strategies.tensors import TRACKS, dtypes, extents, inputs, shapes, tensors
+from fusebox.strategies.draw_schedules import schedules
+from fusebox.strategies.draw_tensors import TRACKS, dtypes, extents, inputs, shapes, tensors
 
 __all__ = [
     "TRACKS",

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from fusebox.definition import FusionDefinition
-from fusebox.strategies.cases import check
-from fusebox.strategies.fusions import DrawnFusion, fusions
+from fusebox.strategies.draw_cases import check
+from fusebox.strategies.draw_fusions import DrawnFusion, fusions
 from fusebox.strategies.moves import KINDS, Moves
-from fusebox.strategies.schedules import prepared
-from fusebox.strategies.tensors import TRACKS, inputs
+from fusebox.strategies.draw_schedules import prepared
+from fusebox.strategies.draw_tensors import TRACKS, inputs
 
 
 def _steps(kind: str) -> st.SearchStrategy[str]:

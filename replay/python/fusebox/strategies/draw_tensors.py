@@ -69,12 +69,8 @@ def extents(max_extent: int = 129) -> st.SearchStrategy[int]:
 @st.composite
 def shapes(draw: Draw, min_rank: int = 0, max_rank: int = 6, max_elements: int = 4096) -> tuple[int, ...]:
     """Extents of a tensor: mostly two axes, few elements mostly; no more than max_elements."""
-    usual = [r for r in (1, 2, 2, 2, 3) if min_rank <= r <= max_rank]
-    rank = draw(st.sampled_from(usual) if usual else st.integers(min_rank, max_rank))
-    if rank == max(usual, default=rank) and rank < max_rank and draw(st.integers(0, 7)) == 7:
-        rank = draw(st.integers(rank, max_rank))
-    elif rank == min(usual, default=rank) and min_rank == 0 and draw(st.integers(0, 7)) == 7:
-        rank = 0
+    ranks = (1, 2, 3, 2, 2, 3, 0, 4, 5, 6, *range(7, max_rank + 1))
+    rank = draw(st.sampled_from([r for r in ranks if min_rank <= r <= max_rank]))
     result: list[int] = []
     room = max_elements
     for _ in range(rank):

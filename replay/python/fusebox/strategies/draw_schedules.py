@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from fusebox import _fusebox
 from fusebox.definition import FusionDefinition
 from fusebox.enums import MemoryType, ParallelType
+from fusebox.errors import FuseboxError
 from fusebox.strategies.moves import FACTORS, KINDS, MEMORY, PARALLEL, Moves
-from fusebox.strategies.tensors import Draw
+from fusebox.strategies.draw_tensors import Draw
 
 # Steps that may stand anywhere, the simplest first.
 _ANYWHERE = ("cache_after", "cache_before", "set_memory_type", "recompute", "cache_fork", "set_allocation", "inline_at", "propagate", "set_loop_domain", "loop_broadcast")
@@ -33,10 +34,9 @@ def schedules(draw: Draw, fusion: FusionDefinition, inputs: Sequence[Any], *, ma
     go to global memory, then steps are taken out; so nearly every schedule runs."""
     scheduled = prepared(fusion, inputs)
     maker = _Maker(scheduled.program)
-    count = draw(st.integers(0, max_steps))
-    if count > 0 and maker.moves.tensors():
+    if maker.moves.tensors() and draw(st.integers(0, 9)) > 0:
         maker.reduce_innermost()
-        maker.draw_all(draw, count)
+        maker.draw_all(draw, max_steps)
     return _repaired(fusion, inputs, scheduled)
 
 
@@ -53,15 +53,14 @@ class _Maker:
         self.program.take(line)
         return True
 
-    def draw_all(self, draw: Draw, count: int) -> None:
+    def draw_all(self, draw: Draw, max_steps: int) -> None:
         """Steps in an order in which they make kernels: copies, loops of one tensor, the same for the others, threads, inlining."""
         target = self._target(draw)
-        early = draw(st.integers(0, max(count // 4, 1)))
-        for _ in range(early):
+        for _ in range(draw(st.integers(0, max_steps // 4))):
             draw(_anywhere(self))
         if target not in self.program.tensors():
             target = self.moves.tensors()[0]
-        for _ in range(draw(st.integers(0, max(count // 2, 1)))):
+        for _ in range(draw(st.integers(0, max_steps // 2))):
             draw(_transform(self, target))
         if draw(st.booleans()):
             self.take(self.moves.alone("transform_like", target))
@@ -73,7 +72,7 @@ class _Maker:
             self.take(self.moves.alone("parallelize_like", target))
         if draw(st.booleans()):
             self.take(self.moves.inline_most())
-        for _ in range(draw(st.integers(0, max(count // 6, 1)))):
+        for _ in range(draw(st.integers(0, max_steps // 6))):
             draw(_anywhere(self))
 
     def _target(self, draw: Draw) -> str:
@@ -157,15 +156,18 @@ def _repaired(fusion: FusionDefinition, inputs: Sequence[Any], scheduled: Fusion
         refusal = scheduled.sched.compile_refusal(inputs)
         if refusal is None:
             return steps
-        steps = _mended(scheduled, steps, refusal.place, attempt)
+        steps = _mended(scheduled, steps, refusal, attempt)
         scheduled = prepared(fusion, inputs)
         maker = _Maker(scheduled.program)
         steps = [line for line in steps if maker.take(line)]
     return []  # each operation a kernel
 
 
-def _mended(scheduled: FusionDefinition, steps: list[str], place: str, attempt: int) -> list[str]:
-    moves = Moves(scheduled.program)
+def _mended(scheduled: FusionDefinition, steps: list[str], refusal: FuseboxError, attempt: int) -> list[str]:
+    moves, place = Moves(scheduled.program), refusal.place
+    resizes = [i for i, s in enumerate(steps) if s.startswith("resize ")]
+    if refusal.code == "E0310" and resizes:
+        return steps[:resizes[-1]] + steps[resizes[-1] + 1:]
     tensor = place[1:].split(".")[0].split("[")[0].split(" ")[0] if place.startswith("%") else ""
     if tensor in moves.tensors():
         keep = moves.set_memory_type(tensor, MemoryType.global_)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fusebox.definition import FusionDefinition
 from fusebox.enums import DataType
 from fusebox.errors import FuseboxError
-from fusebox.strategies.tensors import Draw, dtypes_of, extents, shapes, table
+from fusebox.strategies.draw_tensors import Draw, dtypes_of, extents, shapes, table
 from fusebox.values import Operand, Scalar, Tensor
 
 INTERNAL = ("E0900", "E0421", "E0422")  # bugs of Fusebox's own: never taken for a refusal
