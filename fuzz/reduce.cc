@@ -43,7 +43,8 @@ class Reducer {
     judge_.set(*found);
     if (has_defects_) {
       judge_.ask_for_soundness();
-      if (!judge_.shows(best_)) judge_.ask_for_soundness(false);
+      r_.needs_defects = judge_.shows(best_);
+      judge_.ask_for_soundness(r_.needs_defects);
     }
     bool progress = true;
     while (progress && !out_of_time()) {
@@ -54,6 +55,7 @@ class Reducer {
     r_.result = best_;
     r_.after = best_size_;
     if (const auto last = judge_.judge(best_)) r_.finding = *last;
+    r_.is_deadly = judge_.last_was_deadly();
     return finish();
   }
 
@@ -103,7 +105,7 @@ class Reducer {
     std::optional<Case> c = edited(best_, edits);
     if (!c) return false;
     const CaseSize size = size_of(*c);
-    if (size >= best_size_ || !tried_.insert(print(c->module)).second) return false;
+    if (size >= best_size_ || !tried_.insert(print_lineage(*c) + print(c->module)).second) return false;
     ++r_.judged;
     const bool accepted = judge_.shows(*c);
     if (accepted) {

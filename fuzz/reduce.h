@@ -42,7 +42,7 @@ std::optional<Case> edited(const Case& from, std::span<const Edit> edits);
 // How large a case is. What comes first counts more; `detail` is what makes it no larger but harder to read: symbols,
 // layouts, values, factors, attributes.
 struct CaseSize {
-  int64_t ops = 0;    // that make tensors
+  int64_t ops = 0;  // that make tensors
   int64_t steps = 0;
   int64_t signature = 0;  // inputs and outputs
   int64_t axes = 0;       // of all tensors
@@ -65,9 +65,12 @@ struct LoadedFinding {
 LoadedFinding load_finding(const std::string& path);
 
 struct ReduceOptions {
-  double seconds = 60;       // 0: no limit
-  double case_seconds = 10;  // of one candidate; what takes longer counts as a failure of its own
+  double seconds = 60;                      // 0: no limit
+  double case_seconds = 10;                 // of one candidate; what takes longer counts as a failure of its own
+  int64_t memory_bytes = int64_t{4} << 30;  // of the process that judges one
   int64_t step_limit = int64_t{1} << 22;
+  // In the process that judges, before it does, in tests: a place to die.
+  std::function<void(const Case&)> at = {};
   // After each candidate: seconds, candidates tried, and the best; may be empty.
   std::function<void(double, uint64_t, const CaseSize&)> progress = {};
 };
@@ -75,7 +78,9 @@ struct ReduceOptions {
 struct Reduction {
   bool shows = false;  // else the case has no failure, or not the recorded one
   bool finished = false;
-  Finding finding;     // of the result; what shows instead where the recorded one does not
+  bool needs_defects = false;  // sound without them, as every case on the way
+  bool is_deadly = false;      // it ends the process that judges it
+  Finding finding;             // of the result; what shows instead where the recorded one does not
   Case result;
   CaseSize before, after;
   uint64_t candidates = 0, judged = 0, accepted = 0;
@@ -84,7 +89,7 @@ struct Reduction {
 Reduction reduce(const LoadedFinding& f, const ReduceOptions& options = {});
 
 // What a case shows, judged in a child process so that a crash is an answer too: the wanted signature's finding if it
-// is among them, else the first. `without_defects` in its place leaves the defects out.
+// is among them, else the first.
 class ReductionJudge {
  public:
   ReductionJudge(Defects defects, std::string signature, const ReduceOptions& options);
@@ -92,17 +97,18 @@ class ReductionJudge {
   // Whether the case shows the signature, and is sound without defects where that is asked for.
   bool shows(const Case& c);
   void set(const Finding& wanted) { signature_ = text(wanted.signature); }
+  bool last_was_deadly() const { return deadly_; }
   // From now on, cases must be sound without the defects.
   void ask_for_soundness(bool sound = true) { sound_ = sound; }
 
  private:
-  std::optional<Finding> judge(const Case& c, const Defects& defects) const;
+  std::optional<Finding> judge(const Case& c, const Defects& defects);
 
   Defects defects_;
   std::string signature_;
   ReduceOptions options_;
   std::optional<size_t> row_;  // the oracle that reports the signature
-  bool sound_ = false;
+  bool sound_ = false, deadly_ = false;
 };
 
 // The reduced case as a bundle, or as text where the path ends in .fir; the whole file or none.

@@ -38,8 +38,10 @@ void link_reshape(const std::vector<int64_t>& from, const std::vector<int64_t>& 
         for (size_t x : group.results) links.fixed_results.push_back(x);
         return fix_rest();
       }
-      if (a < b) group.axes.push_back(i), a *= from[i++];
-      else group.results.push_back(j), b *= to[j++];
+      if (a < b)
+        group.axes.push_back(i), a *= from[i++];
+      else
+        group.results.push_back(j), b *= to[j++];
     }
     links.groups.push_back(std::move(group));
   }
@@ -255,8 +257,10 @@ AxisLinks axis_links(const Graph& g, OpId id, const Bindings& sizes) {
   } else if (op.kind == OpKind::kBroadcastInDim || op.kind == OpKind::kPermute) {
     const auto dims = op.attrs.ints(AttrKey::kDims);
     for (size_t i = 0; i < dims.size(); ++i) {
-      if (op.kind == OpKind::kPermute) result.links.push_back({0, axis_from(dims[i], rank), i});
-      else result.links.push_back({0, i, axis_from(dims[i], result_rank)});
+      if (op.kind == OpKind::kPermute)
+        result.links.push_back({0, axis_from(dims[i], rank), i});
+      else
+        result.links.push_back({0, i, axis_from(dims[i], result_rank)});
     }
   } else if (op.kind == OpKind::kExpand) {
     same(0, rank, result_rank - rank);
@@ -285,9 +289,8 @@ std::vector<Edit> delete_axes(const Case& c) {
   std::vector<Edit> edits;
   const Graph& g = c.fusion();
   for (const auto& [first, members] : removable_axes(g, sizes_of(g, c.inputs())))
-    edits.push_back([name = g[members[0].first].name, axis = members[0].second](Case& to) {
-      return delete_axis(to, name, axis);
-    });
+    edits.push_back(
+        [name = g[members[0].first].name, axis = members[0].second](Case& to) { return delete_axis(to, name, axis); });
   return edits;
 }
 

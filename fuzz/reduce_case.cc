@@ -57,7 +57,8 @@ std::vector<int64_t> fitted_strides(const Graph& g, ValueId v, const InputSpec& 
     if (axis >= shape.size()) return {};
     strides[axis] = next;
     const int64_t before = old.strides.empty() ? old_next : old.strides[axes[axis]];
-    if (contiguity[k - 1] == Contiguity::kFalse) strides[axis] = before == 0 ? 0 : next + std::max<int64_t>(before - old_next, 0);
+    if (contiguity[k - 1] == Contiguity::kFalse)
+      strides[axis] = before == 0 ? 0 : next + std::max<int64_t>(before - old_next, 0);
     if (contiguity[k - 1] == Contiguity::kNone || strides[axis] == 0) continue;
     next = strides[axis] * std::max<int64_t>(shape[axis], 1);
     old_next = before * std::max<int64_t>(old.shape[axes[axis]], 1);
@@ -122,8 +123,10 @@ std::vector<Step> applicable_in_segments(const Graph& g, std::span<const Step> s
     size_t at = 0;
     for (const Step& s : segment.steps) {
       const auto it = std::find(kept.begin() + static_cast<std::ptrdiff_t>(at), kept.end(), s);
-      if (!step_refusal(part, s)) apply_step(part, s);
-      else if (it != kept.end()) refused[static_cast<size_t>(it - kept.begin())] = true;
+      if (!step_refusal(part, s))
+        apply_step(part, s);
+      else if (it != kept.end())
+        refused[static_cast<size_t>(it - kept.begin())] = true;
       if (it != kept.end()) at = static_cast<size_t>(it - kept.begin()) + 1;
     }
   }
@@ -146,7 +149,7 @@ int64_t magnitude(int64_t n) {
 
 std::vector<int64_t> smaller_numbers(int64_t n, int64_t least) {
   std::vector<int64_t> result;
-  for (int64_t m : {least, int64_t{1}, int64_t{2}, n / 2, n - 1})
+  for (int64_t m : {least, int64_t{1}, int64_t{2}, int64_t{3}, n / 2, n - 2, n - 1})
     if (m >= least && m < n && std::find(result.begin(), result.end(), m) == result.end()) result.push_back(m);
   return result;
 }
@@ -179,7 +182,8 @@ CaseSize size_of(const Case& c) {
   size.steps = c.steps() ? static_cast<int64_t>(c.steps()->size()) : 0;
   size.signature = static_cast<int64_t>(out.size() + inputs(g).size());
   for (const OutputRef& o : out) {
-    if (const auto shape = evaluate_shape(g, o.value, sizes); shape && g.is_tensor(o.value)) size.elements += product(*shape);
+    if (const auto shape = evaluate_shape(g, o.value, sizes); shape && g.is_tensor(o.value))
+      size.elements += product(*shape);
     size.detail += o.alias ? 1 : 0;
   }
   for (OpId id : ops_in_order(g)) {
@@ -192,13 +196,16 @@ CaseSize size_of(const Case& c) {
       size.axes += static_cast<int64_t>(g.tensor_of(v).logical.size());
       (op.kind == OpKind::kInput ? size.elements : size.inner) += product(*shape);
       size.detail += dtype_rank(g[v].dtype) + (g.tensor_of(v).allocation.empty() ? 0 : 1);
-      for (Contiguity m : contiguity_of(g, g.tensor_of(v))) size.detail += m == Contiguity::kFalse && op.kind == OpKind::kInput;
+      for (Contiguity m : contiguity_of(g, g.tensor_of(v)))
+        size.detail += m == Contiguity::kFalse && op.kind == OpKind::kInput;
     }
     for (ValueId v : op.operands)
-      if (const auto n = v ? constant_integer(g, v) : std::nullopt) size.detail += magnitude(*n);
+      if (const auto n = v ? constant_integer(g, v) : std::nullopt)
+        size.detail += magnitude(*n);
       else if (v && g.is_constant(v) && !is_complex(g[v].dtype))
         size.detail += to_double(g[v].dtype, *g[v].constant) == 1 ? 1 : 2;
   }
+  size.detail += static_cast<int64_t>(c.lineage.size()) + (c.seed != 0);
   for (const InputSpec& spec : c.inputs().specs) size.detail += detail_of(spec);
   if (c.steps())
     for (const Step& s : *c.steps()) size.detail += detail_of(s);
@@ -306,12 +313,15 @@ void fit_steps(Case& c) {
   Graph g = c.fusion();
   std::vector<Step> rewrites, schedule;
   for (const Step& s : steps) {
-    if (s.kind != StepKind::kRewrite) schedule.push_back(s);
-    else if (schedule.empty() && !step_refusal(g, s)) apply_step(g, s), rewrites.push_back(s);
+    if (s.kind != StepKind::kRewrite)
+      schedule.push_back(s);
+    else if (schedule.empty() && !step_refusal(g, s))
+      apply_step(g, s), rewrites.push_back(s);
   }
   apply(g, plan_concretize(g, rewrites.empty() ? sizes : rebind(c.fusion(), sizes, g)));
   g = canonical_order(g);
-  const bool assigned = std::any_of(schedule.begin(), schedule.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
+  const bool assigned =
+      std::any_of(schedule.begin(), schedule.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
   std::vector<Step> kept = assigned ? applicable_in_segments(g, schedule) : applicable(g, schedule);
   steps = std::move(rewrites);
   steps.insert(steps.end(), std::make_move_iterator(kept.begin()), std::make_move_iterator(kept.end()));

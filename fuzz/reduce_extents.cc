@@ -14,7 +14,7 @@ using OperandOf = std::pair<OpId, size_t>;
 
 class ExtentSolver {
  public:
-  ExtentSolver(const Case& c) : g_(c.fusion()), sizes_(sizes_of(g_, c.inputs())) {
+  explicit ExtentSolver(const Case& c) : g_(c.fusion()), sizes_(sizes_of(g_, c.inputs())) {
     std::map<ValueId, AxisOf> symbols;
     for (ValueId v : inputs(g_)) {
       if (!g_.is_tensor(v)) continue;
@@ -58,7 +58,8 @@ class ExtentSolver {
   }
 
   // The change that gives an axis another extent, or an operand another number.
-  std::optional<FusionChange> solve(std::optional<std::pair<AxisOf, int64_t>> seed, std::map<OperandOf, int64_t> numbers) {
+  std::optional<FusionChange> solve(std::optional<std::pair<AxisOf, int64_t>> seed,
+                                    std::map<OperandOf, int64_t> numbers) {
     numbers_ = std::move(numbers);
     chosen_.clear();
     if (seed) chosen_[classes_.find(seed->first)] = seed->second;
@@ -170,8 +171,8 @@ class ExtentSolver {
     OpPatch patch{{}, op.attrs};
     bool differs = false;
     const auto slots = slot_ranges(*row_of(op.kind).format, op.operands.size());
-    const bool lists = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim || op.kind == OpKind::kReshape ||
-                       op.kind == OpKind::kFull;
+    const bool lists = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim ||
+                       op.kind == OpKind::kReshape || op.kind == OpKind::kFull;
     for (size_t k = 0; k < op.operands.size(); ++k) {
       const ValueId v = op.operands[k];
       Scalar now = v ? Scalar(v) : Scalar(kAbsent);
@@ -206,6 +207,18 @@ bool apply_solution(Case& to, std::optional<FusionChange> change) {
   return change_fusion(to, *change);
 }
 
+// Other numbers for operands of the op that makes a value.
+Edit with_numbers(const std::string& name, const std::map<size_t, int64_t>& numbers) {
+  return [name, numbers](Case& to) {
+    const auto op = op_making(to.fusion(), name);
+    if (!op || numbers.rbegin()->first >= to.fusion()[*op].operands.size()) return false;
+    std::map<OperandOf, int64_t> operands;
+    for (const auto& [k, m] : numbers) operands[{*op, k}] = m;
+    const Case from = to;
+    return apply_solution(to, ExtentSolver(from).solve(std::nullopt, std::move(operands)));
+  };
+}
+
 }  // namespace
 
 std::vector<Edit> shrink_extents(const Case& c) {
@@ -226,22 +239,26 @@ std::vector<Edit> shrink_extents(const Case& c) {
 std::vector<Edit> shrink_numbers(const Case& c) {
   std::vector<Edit> edits;
   const Graph& g = c.fusion();
+  const Bindings sizes = sizes_of(g, c.inputs());
   for (OpId id : tensor_ops(g)) {
     if (g[id].kind != OpKind::kSlice && g[id].kind != OpKind::kPad) continue;
+    const auto slots = slot_ranges(*row_of(g[id].kind).format, g[id].operands.size());
+    if (!slots) continue;
     for (size_t k = 1; k < g[id].operands.size(); ++k) {
       const ValueId v = g[id].operands[k];
       if (!v || g[v].dtype != Dtype::kIndex) continue;
-      const auto n = evaluate_integer(g, v, sizes_of(g, c.inputs()));
+      const auto n = evaluate_integer(g, v, sizes);
       if (!n) continue;
       std::vector<int64_t> smaller = *n < 0 ? std::vector<int64_t>{0, *n / 2, *n + 1} : smaller_numbers(*n, 0);
       if (!g.is_constant(v)) smaller.push_back(*n);
-      for (int64_t m : smaller)
-        edits.push_back([name = g[g[id].results[0]].name, k, m](Case& to) {
-          const auto op = op_making(to.fusion(), name);
-          if (!op || k >= to.fusion()[*op].operands.size()) return false;
-          const Case from = to;
-          return apply_solution(to, ExtentSolver(from).solve(std::nullopt, {{{*op, k}, m}}));
-        });
+      const std::string& name = g[g[id].results[0]].name;
+      for (int64_t m : smaller) edits.push_back(with_numbers(name, {{k, m}}));
+      // A slice that begins at 0 and is as long.
+      const SlotRange starts = (*slots)[1], stops = (*slots)[2];
+      if (g[id].kind != OpKind::kSlice || k < starts.begin || k >= starts.begin + starts.count || *n <= 0) continue;
+      const size_t stop_at = k - starts.begin + stops.begin;
+      if (const auto stop = evaluate_integer(g, g[id].operands[stop_at], sizes); stop && *stop > *n)
+        edits.push_back(with_numbers(name, {{k, 0}, {stop_at, *stop - *n}}));
     }
   }
   // Other numbers are the same wherever they stand.

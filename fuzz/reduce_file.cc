@@ -1,5 +1,5 @@
 // Findings, read and written.
-#include <sstream>
+#include <algorithm>
 
 #include "fuzz/reduce.h"
 #include "fuzz/runner.h"
@@ -9,29 +9,9 @@
 #include "ir/verify.h"
 #include "replay/file.h"
 #include "serde/decode.h"
-#include "serde/encode.h"
 
 namespace fusebox::fuzz {
 namespace {
-
-// `seed 7`, then a line for each mutation, its parts with ` | ` between.
-void read_lineage(const std::string& lineage, Case& c) {
-  std::istringstream lines(lineage);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("seed ")) {
-      c.seed = std::strtoull(line.c_str() + 5, nullptr, 10);
-      continue;
-    }
-    Mutation m;
-    for (size_t at = 0; at <= line.size();) {
-      const size_t end = std::min(line.find(" | ", at), line.size());
-      const std::string part = line.substr(at, end - at);
-      at == 0 ? m.name = part : m.parameters.emplace_back(part);
-      at = end + 3;
-    }
-    c.lineage.push_back(std::move(m));
-  }
-}
 
 // The fusion, its schedule and its inputs alone.
 Case case_of(const Module& m, const std::string& path) {
@@ -42,7 +22,8 @@ Case case_of(const Module& m, const std::string& path) {
     throw Error(ErrorCode::kWrongLevel, "what is reduced is a fusion of level math; give the program before its steps",
                 "@" + fusion.name);
   c.module.graphs.push_back(fusion);
-  if (const StepList* steps = find_steps(m, fusion.name)) c.module.step_lists.push_back({"", fusion.name, steps->steps});
+  if (const StepList* steps = find_steps(m, fusion.name))
+    c.module.step_lists.push_back({"", fusion.name, steps->steps});
   const InputSpecs* specs = find_input_specs(m, fusion.name, "host");
   if (!specs) specs = find_input_specs(m, fusion.name, "gpu");
   c.module.input_specs.push_back(specs ? *specs : InputSpecs{fusion.name, "host", {}});
@@ -85,12 +66,13 @@ LoadedFinding load_finding(const std::string& path) {
     }
     if (const std::string* defects = find_value(b.options, "defects")) f.defects = parse_defect_list(*defects);
     if (const std::string* finding = find_value(b.options, "finding")) f.signature = *finding;
-    if (const std::string* lineage = find_value(b.options, "lineage")) read_lineage(*lineage, f.subject);
+    if (const std::string* lineage = find_value(b.options, "lineage")) parse_lineage(*lineage, f.subject);
     if (const std::string* plan = find_value(b.options, "plan"); plan && *plan == "unfused")
       f.subject.module.step_lists.clear();
   } else {
-    const Module m = is_module(bytes) ? decode_module(bytes)
-                                      : parse_module(std::string_view(reinterpret_cast<const char*>(raw.data()), raw.size()));
+    const Module m = is_module(bytes)
+                         ? decode_module(bytes)
+                         : parse_module(std::string_view(reinterpret_cast<const char*>(raw.data()), raw.size()));
     f.subject = case_of(m, path);
   }
   verify(f.subject.fusion());
@@ -99,10 +81,10 @@ LoadedFinding load_finding(const std::string& path) {
 }
 
 void write_reduced(const Reduction& r, const Defects& defects, const std::string& path) {
-  if (path.ends_with(".fir"))
-    write_file(path, std::string_view(print(r.result.module)));
-  else
-    write_file(path, std::string_view(encode(finding_bundle(r.result, r.finding, defects))));
+  if (path.ends_with(".fir")) return write_file(path, std::string_view(print(r.result.module)));
+  const FindingFile file =
+      r.is_deadly ? deadly_file(r.result, r.finding, defects) : finding_file(r.result, r.finding, defects);
+  write_file(path, std::string_view(file.bytes));
 }
 
 }  // namespace fusebox::fuzz

@@ -1,4 +1,6 @@
 // Reductions of inputs: layouts and values.
+#include <algorithm>
+
 #include "fuzz/reduce_rules.h"
 #include "ir/numeric.h"
 
@@ -88,6 +90,31 @@ std::vector<Edit> simple_values(const Case& c) {
           return true;
         }));
   }
+  return edits;
+}
+
+std::vector<Edit> forget_seed(const Case& c) {
+  if (c.seed == 0 && c.lineage.empty()) return {};
+  return {[](Case& to) {
+    to.seed = 0;
+    to.lineage.clear();
+    return true;
+  }};
+}
+
+// A smaller tensor may want other elements to fail.
+std::vector<Edit> redraw_values(const Case& c) {
+  const auto is_drawn = [](const InputSpec& s) { return !s.is_scalar && s.generator != InputGenerator::kConstant; };
+  std::vector<Edit> edits;
+  if (std::none_of(c.inputs().specs.begin(), c.inputs().specs.end(), is_drawn)) return edits;
+  for (const Edit& smaller : shrink_extents(c))
+    for (uint64_t seed = 1; seed <= 6; ++seed)
+      edits.push_back([smaller, seed, is_drawn](Case& to) {
+        if (!smaller(to)) return false;
+        for (InputSpec& s : to.module.input_specs[0].specs)
+          if (is_drawn(s)) s.seed = seed;
+        return true;
+      });
   return edits;
 }
 

@@ -1,4 +1,5 @@
 // Judging of candidates, each in a child process.
+#include "fuzz/campaign.h"
 #include "fuzz/reduce.h"
 #include "ir/error.h"
 #include "replay/gate_workers.h"
@@ -10,9 +11,10 @@ namespace {
 constexpr char kBetween = '\x1f';
 
 // The findings of one oracle, or of all.
-std::vector<Finding> judged_by(OracleRun& run, std::optional<size_t> row) {
+std::vector<Finding> judged_by(OracleRun& run, std::optional<size_t> row, WorkerNote& note) {
   for (size_t i = 0; i < oracle_rows().size(); ++i) {
     if (row && *row != i) continue;
+    note.begin(0, kFirstOracle + i);
     try {
       oracle_rows()[i].judge(run);
     } catch (const Error& e) {
@@ -54,20 +56,37 @@ ReductionJudge::ReductionJudge(Defects defects, std::string signature, const Red
   find_aten();  // once, not in each child
 }
 
-std::optional<Finding> ReductionJudge::judge(const Case& c, const Defects& defects) const {
+std::optional<Finding> ReductionJudge::judge(const Case& c, const Defects& defects) {
   std::optional<Finding> found;
-  const auto work = [&](size_t) -> std::string {
+  WorkerCalls calls;
+  bool given = false;
+  calls.next = [&]() -> std::optional<std::string> {
+    if (std::exchange(given, true)) return std::nullopt;
+    return "";
+  };
+  calls.work = [&](const std::string&, WorkerNote& note) -> std::string {
     try {
+      note.begin(0, kFirstOracle + row_.value_or(0));
+      if (options_.at) options_.at(c);
       OracleRun run(c, {.defects = defects, .step_limit = options_.step_limit});
-      const auto f = pick(judged_by(run, row_), signature_);
+      const auto f = pick(judged_by(run, row_, note), signature_);
       return f ? write_finding(*f) : std::string();
-    } catch (const Error& e) {
+    } catch (const Error&) {
       return std::string();  // the inputs do not fit the program
     }
   };
-  run_in_workers(1, {.jobs = 1, .timeout_s = options_.case_seconds}, work, [&](WorkerAnswer a) {
-    found = a.death.empty() ? read_finding(a.answer) : Finding{{"worker", a.death, ""}, a.death};
-  });
+  calls.done = [&](const WorkerAnswer& a) {
+    deadly_ = !a.death.empty();
+    if (!deadly_)
+      found = read_finding(a.answer);
+    else
+      found = Finding{{stage_of_part(a.part), check_of_death(a.death), ""}, "the process " + a.death};
+  };
+  WorkerOptions workers;
+  workers.timeout_s = options_.case_seconds;
+  workers.memory_bytes = options_.memory_bytes;
+  workers.retry = false;
+  run_workers(workers, calls);
   return found;
 }
 

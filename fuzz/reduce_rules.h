@@ -31,7 +31,7 @@ std::optional<OpId> op_making(const Graph& g, const std::string& name);
 InputSpec* spec_of(Case& c, const std::string& name);
 // How far from the simplest the values of an input are: 0 is the simplest.
 int64_t value_rank(const InputSpec& spec);
-// Numbers below a number, the smallest first: 1, 2, half, one less.
+// Numbers below a number: the least, 1, 2, 3, half, two less, one less.
 std::vector<int64_t> smaller_numbers(int64_t n, int64_t least);
 int64_t magnitude(int64_t n);
 

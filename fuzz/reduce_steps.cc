@@ -96,7 +96,8 @@ std::vector<Edit> shrink_factors(const Case& c) {
     for (size_t k = 0; k < s.operands.size(); ++k) {
       if (!s.operands[k].is_integer()) continue;
       const int64_t n = s.operands[k].integer;
-      std::vector<int64_t> smaller = n < 0 ? std::vector<int64_t>{0, 1, n / 2, n + 1} : smaller_numbers(n, s.kind == StepKind::kSplit ? 1 : 0);
+      std::vector<int64_t> smaller =
+          n < 0 ? std::vector<int64_t>{0, 1, n / 2, n + 1} : smaller_numbers(n, s.kind == StepKind::kSplit ? 1 : 0);
       for (int64_t m : smaller)
         edits.push_back(at_step(i, [k, n, m](std::vector<Step>& steps, size_t at) {
           if (k >= steps[at].operands.size() || steps[at].operands[k].integer != n) return false;

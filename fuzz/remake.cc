@@ -159,9 +159,9 @@ class Remaker {
       if (it == kept.end()) continue;
       allocation.push_back(it->second);
       const bool broadcast = to_[it->second].iter_type == IterType::kBroadcast;
-      marks.push_back(broadcast                               ? Contiguity::kNone
+      marks.push_back(broadcast                            ? Contiguity::kNone
                       : contiguity[k] == Contiguity::kNone ? Contiguity::kTrue
-                                                              : contiguity[k]);
+                                                           : contiguity[k]);
     }
     if (allocation != to_[t].logical) to_[t].allocation = allocation;
     if (marks != contiguity_of(to_, to_[t])) to_[t].contiguity = marks;
@@ -186,10 +186,12 @@ class Remaker {
       if (!extent || !size) throw Error(ErrorCode::kNotConcretized, "an extent is not known", "%" + from_[v].name);
       IterDomain d;
       d.name = "i" + std::to_string(to_[t].logical.size());
-      const bool is_size = from_[id].extent && from_[from_[id].extent].def &&
-                           from_[from_[from_[id].extent].def].kind == OpKind::kSize;
-      if (is_size) d.extent = value(from_[id].extent);
-      else d.extent = constant_index(to_, *extent);
+      const bool is_size =
+          from_[id].extent && from_[from_[id].extent].def && from_[from_[from_[id].extent].def].kind == OpKind::kSize;
+      if (is_size)
+        d.extent = value(from_[id].extent);
+      else
+        d.extent = constant_index(to_, *extent);
       if (*size != *extent) d.expanded = constant_index(to_, *size);
       if (constant_integer(to_, d.extent) == 1) d.iter_type = IterType::kBroadcast;
       if (d.expanded && d.iter_type != IterType::kBroadcast)
@@ -218,7 +220,8 @@ class Remaker {
     } else {
       for (ValueId v : op.operands) operands.push_back(value(v));
     }
-    if (const AttrValue* d = attrs.find(AttrKey::kDtypeAttr)) attrs.set(AttrKey::kDtypeAttr, dtype_now(std::get<Dtype>(*d)));
+    if (const AttrValue* d = attrs.find(AttrKey::kDtypeAttr))
+      attrs.set(AttrKey::kDtypeAttr, dtype_now(std::get<Dtype>(*d)));
     const OpId made = add_op(to_, Graph::body(), op.kind, std::move(operands), std::move(attrs), names_of(op));
     for (size_t i = 0; i < op.results.size(); ++i) now_[op.results[i].index] = to_[made].results[i];
   }

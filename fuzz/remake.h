@@ -1,5 +1,5 @@
-// A fusion made again, op by op, with changes: dtypes, extents and domains follow by inference, so that a change is said
-// once. What reductions (reduce_rules.h) are made of.
+// A fusion made again, op by op, with changes: dtypes, extents and domains follow by inference, so that a change is
+// said once. What reductions (reduce_rules.h) are made of.
 //
 // Invariants: names of values that stay are kept, whatever inference names what it adds; what a change leaves unread
 // goes, but not what nothing read before; ids of a change are of the graph that it is made from.
@@ -33,10 +33,10 @@ struct FusionChange {
   std::map<OpId, ValueId> replaced;  // what read the op's one result reads this; the op goes
   std::set<OpId> dropped;            // outputs
   std::map<OpId, OpPatch> patched;
-  std::map<ValueId, int64_t> constants;  // sizes that become numbers
+  std::map<ValueId, int64_t> constants;      // sizes that become numbers
   std::map<ValueId, ConstantBits> literals;  // other bits for a constant
-  std::map<Dtype, Dtype> dtypes;         // of inputs, casts and constants
-  std::set<ValueId> plain;               // inputs in the order of their axes, contiguous
+  std::map<Dtype, Dtype> dtypes;             // of inputs, casts and constants
+  std::set<ValueId> plain;                   // inputs in the order of their axes, contiguous
   // Of an input: axes that go, and other extents; one that is a symbol stays it here.
   std::map<ValueId, std::set<size_t>> removed_axes;
   std::map<ValueId, std::map<size_t, int64_t>> extents;

@@ -1,8 +1,10 @@
 // The shrinker: what it makes of findings of seeded defects is small, of the same signature, and nothing more goes.
 #include "fuzz/reduce.h"
 
+#include <csignal>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "fuzz/runner.h"
 #include "ir/error.h"
@@ -144,6 +146,47 @@ TEST(Reduce, AnotherFailureThanTheRecordedOneIsNotReduced) {
   const Reduction r = reduce(f, {});
   EXPECT_FALSE(r.shows);
   EXPECT_FALSE(r.finding.message.empty());
+}
+
+bool has_wide(const Case& c, OpKind kind) {
+  const Bindings sizes = sizes_of(c.fusion(), c.inputs());
+  for (const Op& op : c.fusion().ops)
+    if (op.kind == kind)
+      if (const auto shape = evaluate_shape(c.fusion(), op.results[0], sizes); shape && shape->back() > 2) return true;
+  return false;
+}
+
+TEST(Reduce, WhatEndsTheProcessIsReducedToo) {
+  ReduceOptions options;
+  options.at = [](const Case& c) {
+    if (has_wide(c, OpKind::kNeg)) std::raise(SIGKILL);
+  };
+  const Reduction r = reduce(from_text(kUnchecked, ""), options);
+  ASSERT_TRUE(r.shows);
+  EXPECT_TRUE(r.is_deadly && r.finished);
+  EXPECT_EQ(text(r.finding.signature), "host-checks crash SIGKILL");
+  EXPECT_EQ(r.after.ops, 1) << print(r.result.module);
+  EXPECT_EQ(r.after.steps, 0) << print(r.result.module);
+  EXPECT_EQ(r.after.elements, 6) << print(r.result.module);
+  // As a bundle, without a run.
+  const std::string path = std::filesystem::temp_directory_path() / "fusebox_reduce_test.fuse";
+  write_reduced(r, {}, path);
+  const LoadedFinding again = load_finding(path);
+  std::filesystem::remove(path);
+  EXPECT_EQ(again.signature, text(r.finding.signature));
+  EXPECT_EQ(print(again.subject.module), print(r.result.module));
+}
+
+TEST(Reduce, WhatTakesTooLongIsReducedToo) {
+  ReduceOptions options;
+  options.case_seconds = 0.3;
+  options.at = [](const Case& c) {
+    while (has_wide(c, OpKind::kSum) || has_wide(c, OpKind::kExp)) ::usleep(1000);
+  };
+  const Reduction r = reduce(from_text(kUnchecked, ""), options);
+  ASSERT_TRUE(r.shows);
+  EXPECT_EQ(text(r.finding.signature), "host-checks timeout");
+  EXPECT_EQ(r.after.ops, 1) << print(r.result.module);
 }
 
 TEST(Reduce, TheEditsOfEachRowGiveCasesThatVerify) {

@@ -1,0 +1,137 @@
+"""`fusebox reduce`: from a failing file to a small one that fails in the same way."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
+FUSEBOX = BUILD / "bin" / "fusebox"
+SOFTMAX = ROOT / "corpus" / "programs" / "softmax.fir"
+GOLDEN = ROOT / "corpus" / "golden" / "v1_pointwise.fuse"
+
+LARGE = """fusion @f {
+  %n, %m = size
+  %x = input f32[%n, %m] contiguous
+  %z = input f16[%m] contiguous
+  %a = exp %x : f32[%n, %m]
+  %b = neg %a : f32[%n, %m]
+  %c = sum %b over [1] : f32[%n]
+  %d = cast %z as f32 : f32[%m]
+  output %b
+  output %c
+  output %d
+}
+steps @f {
+  split %b.i0 by 4 -> o, t
+  split %b.i1 by 8 -> p, q
+  transform_like %b to []
+  parallelize %b.o grid.x
+  parallelize %b.t block.x
+  parallelize_like %b to []
+  inline_most of []
+  set_memory_type %c in global
+}
+inputs @f host {
+  %x = f32[5, 19] normal seed 3
+  %z = f16[19] offset 2 normal seed 4
+}
+"""
+
+pytestmark = pytest.mark.skipif(not (BUILD / "lib" / "libfusebox_aten.so").exists(), reason="built without ATen")
+
+
+def fusebox(*arguments):
+    command = [str(FUSEBOX), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def reduced(file, out, *arguments):
+    result = fusebox("reduce", file, "-o", out, "--json", *arguments)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+@pytest.fixture(name="large")
+def large_file(tmp_path):
+    path = tmp_path / "large.fir"
+    path.write_text(LARGE)
+    return path
+
+
+def test_a_program_that_a_defect_breaks_becomes_small(large, tmp_path):
+    out = tmp_path / "small.fir"
+    row = reduced(large, out, "--defect", "predicate-dropped")
+    assert row["finished"] and row["needs_defects"]
+    assert row["before"]["ops"] == 4 and row["before"]["steps"] == 8
+    assert row["after"]["ops"] == 1 and row["after"]["steps"] <= 2 and row["after"]["elements"] <= 8
+    assert row["factor"] >= 25 and row["seconds"] < 60
+    # It fails alike, and only so broken.
+    assert row["signature"] == reduced(out, tmp_path / "again.fir", "--defect", "predicate-dropped")["signature"]
+    assert fusebox("run", out, "--check", "--on", "host", "--defect", "predicate-dropped").returncode == 1
+    assert fusebox("run", out, "--check", "--on", "host").returncode == 0
+    # Again, nothing goes.
+    assert (tmp_path / "again.fir").read_text() == out.read_text()
+
+
+def test_a_bundle_keeps_defect_signature_and_failure(large, tmp_path):
+    bundle, smaller = tmp_path / "small.fuse", tmp_path / "smaller.fuse"
+    row = reduced(large, bundle, "--defect", "predicate-dropped")
+    shown = fusebox("show", bundle).stdout
+    assert "option defects: predicate-dropped" in shown and f"option finding: {row['signature']}" in shown
+    assert fusebox("replay", bundle).returncode == 0
+    # The bundle says what it shows: no option is needed.
+    assert reduced(bundle, smaller)["signature"] == row["signature"]
+
+
+def test_a_finding_of_a_campaign_is_reduced(tmp_path):
+    found = tmp_path / "found"
+    fusebox("fuzz", "--runs", 300, "--seed", 1, "--defect", "split-swapped", "--stop-after", 1, "--out", found)
+    bundles = sorted(found.rglob("*.fuse"))
+    assert bundles
+    row = reduced(bundles[0], tmp_path / "small.fuse")
+    assert f"option finding: {row['signature']}" in fusebox("show", bundles[0]).stdout
+    assert row["after"]["ops"] <= 3 and row["after"]["steps"] <= 4
+
+
+def test_what_does_not_fail_is_not_reduced(tmp_path):
+    out = tmp_path / "out.fir"
+    result = fusebox("reduce", SOFTMAX, "-o", out)
+    assert result.returncode == 1 and "nothing to reduce" in result.stdout
+    assert not out.exists()
+    assert fusebox("reduce", GOLDEN, "-o", out, "--json").returncode == 1
+
+
+def test_another_failure_than_the_named_one_is_not_reduced(large, tmp_path):
+    out = tmp_path / "out.fir"
+    result = fusebox("reduce", large, "-o", out, "--defect", "predicate-dropped", "--signature", "aten differs lgamma")
+    assert result.returncode == 1 and "--signature" in result.stdout
+    assert not out.exists()
+
+
+def test_wrong_use(large, tmp_path):
+    out = tmp_path / "out.fir"
+    assert fusebox("reduce", large).returncode == 2
+    assert fusebox("reduce", "-o", out).returncode == 2
+    assert fusebox("reduce", tmp_path / "none.fuse", "-o", out).returncode == 2
+    assert fusebox("reduce", large, "-o", out, "--time", "soon").returncode == 2
+    assert fusebox("reduce", large, "-o", out, "--defect", "none-such").returncode == 2
+    assert fusebox("reduce", ROOT / "README.md", "-o", out).returncode == 2
+    assert fusebox("reduce", large, "-o", tmp_path / "no" / "folder.fir", "--defect", "predicate-dropped").returncode == 2
+    assert not out.exists()
+
+
+def test_time_ends_it_with_the_best_so_far(large, tmp_path):
+    out = tmp_path / "out.fir"
+    row = reduced(large, out, "--defect", "predicate-dropped", "--time", "0.01s")
+    assert not row["finished"]
+    assert fusebox("run", out, "--check", "--on", "host", "--defect", "predicate-dropped").returncode == 1
+
+
+def test_the_rows_are_listed():
+    rows = [json.loads(line)["reduction"] for line in fusebox("reduce", "--list", "--json").stdout.splitlines()]
+    assert {"outputs", "cut", "steps", "axes", "extents", "values"} <= set(rows)
+    assert "fusebox reduce" in fusebox("reduce", "--help").stdout
