@@ -2,6 +2,6 @@
 #include "fuzz/cli/commands.h"
 
 int main(int argc, char** argv) {
-  const fusebox::cli::AddCommand commands[] = {fusebox::cli::add_fuzz};
+  const fusebox::cli::AddCommand commands[] = {fusebox::cli::add_fuzz, fusebox::cli::add_reduce};
   return fusebox::cli::run_command_line(argc, argv, commands);
 }
