@@ -27,6 +27,7 @@ constexpr const char* kGolden = "tests/property/corpus_digests.txt";
 struct Variant {
   std::string name;
   std::vector<std::string> texts;  // of its kernels
+  std::vector<Graph> kernels;
 };
 
 const std::vector<Variant>& variants() {
@@ -45,11 +46,13 @@ const std::vector<Variant>& variants() {
         const StepList* steps = find_steps(m, g.name);
         if (own_schedule && !steps) continue;
         if (own_schedule) options.steps = steps->steps;
-        made.push_back({g.name + (own_schedule ? " own" : " unfused"), {}});
+        made.push_back({g.name + (own_schedule ? " own" : " unfused"), {}, {}});
         const Compiled c = compile(g, bindings, options);
         for (size_t i = 0; i < c.kernels.size(); ++i)
-          if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel)
+          if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) {
             made.back().texts.push_back(emit_cuda(c.kernels[i]).text);
+            made.back().kernels.push_back(c.kernels[i]);
+          }
       }
     }
     return made;
@@ -177,6 +180,33 @@ TEST_P(Corpus, CompilesForTheArchitecture) {
                 compiler.c_str(), GetParam());
   std::printf("  %s: %zu kernels by NVRTC %s; digests of %d of %zu variants compared\n", GetParam(), binaries.size(),
               compiler.c_str(), compared, actual.size());
+}
+
+// Many kernels in one text, of both index widths: each function as it stands in a text of its own.
+TEST(CorpusModules, CompileTogether) {
+  try {
+    cuda_backend().compiler_version();
+  } catch (const Error& e) {
+    GTEST_SKIP() << e.what();
+  }
+  std::vector<Graph> kernels;
+  for (const Variant& v : variants()) {
+    if (kernels.size() >= 8) break;
+    kernels.insert(kernels.end(), v.kernels.begin(), v.kernels.end());
+  }
+  kernels.back().index_bits = 64;
+  std::vector<const Graph*> pointers;
+  for (const Graph& k : kernels) pointers.push_back(&k);
+  const CudaModuleSource module = emit_cuda_module(pointers);
+  ASSERT_EQ(module.entries.size(), kernels.size());
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const CudaSource alone = emit_cuda(kernels[i], {.entry = module.entries[i]});
+    const std::string function = alone.text.substr(alone.text.find("\nusing index_t"));
+    EXPECT_NE(module.text.find(function), std::string::npos) << alone.text;
+  }
+  const CudaBinary binary = compile_for(module.text, "sm_90a");
+  EXPECT_EQ(binary.log, "");
+  for (const std::string& entry : module.entries) EXPECT_NE(binary.bytes.find(entry), std::string::npos) << entry;
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, Corpus, testing::Values("sm_80", "sm_90a", "sm_100a"));
