@@ -8,17 +8,9 @@
 //   the tile o, yet at every element b is 0, and the loop o is shared
 #pragma once
 
-#include <vector>
-
 #include "passes/lowering.h"
 
 namespace fusebox::lowering {
-
-// By position in the loop domain of the op that makes the operand. A loop corresponds as shared if it is the loop of
-// the consumer at this position, of one extent; as a thread's, if it is the consumer's loop of its thread dimension.
-struct Correspondence {
-  std::vector<bool> shared, thread;
-};
 
 // Clears the algebra of the lowering: no view that was made before may be used after.
 Correspondence correspondence_of(Lowering& l, OpId consumer, size_t operand);

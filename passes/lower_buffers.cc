@@ -159,6 +159,13 @@ void Lowering::plan_buffers() {
   }
 }
 
+const Correspondence& Lowering::correspondence(OpId consumer, size_t operand) {
+  const auto key = std::pair(consumer, operand);
+  const auto it = correspondences.find(key);
+  if (it != correspondences.end()) return it->second;
+  return correspondences.emplace(key, correspondence_of(*this, consumer, operand)).first->second;
+}
+
 bool Lowering::crosses_threads(OpId producer, OpId consumer, bool grid) {
   const Nest& from = plan.of(producer);
   const auto& loop = loop_of(g.tensor_of(g[producer].results[0]));
@@ -167,7 +174,7 @@ bool Lowering::crosses_threads(OpId producer, OpId consumer, bool grid) {
     const ValueId operand = g[consumer].operands[k];
     if (!operand || std::find(results.begin(), results.end(), operand) == results.end()) continue;
     if (demands(g[consumer].kind, kIndexed) && k == 0) return true;
-    const Correspondence same = correspondence_of(*this, consumer, k);
+    const Correspondence& same = correspondence(consumer, k);
     for (ParallelType p : used_threads) {
       if (is_grid(p) != grid) continue;
       bool found = false;
@@ -199,7 +206,7 @@ void Lowering::check_sharing() {
       if (by_data && b.memory != MemoryType::kGlobal)
         throw Error(ErrorCode::kIllegalExchange,
                     "data choose which element is read, so the tensor must be in global memory", place_of(p));
-      const Correspondence same = correspondence_of(*this, consumer, k);
+      const Correspondence& same = correspondence(consumer, k);
       for (size_t i = 0; i < loop.size(); ++i) {
         const std::string place = place_of(leader) + "." + g[loop[i]].name;
         const ParallelType parallel = plan.nodes[from.path[i]].parallel;

@@ -39,6 +39,13 @@ struct Buffer {
   ValueId kernel_value;  // of the kernel graph, once made
 };
 
+// How the loops of the op that makes an operand correspond to its reader's, by position: as shared if a loop is the
+// reader's at this position, of one extent; as a thread's, if it is the reader's loop of its thread dimension
+// (correspondence.h).
+struct Correspondence {
+  std::vector<bool> shared, thread;
+};
+
 // Data of dtype index are 64-bit integers in a kernel: its own index type may be narrower, and is checked against
 // overflow.
 inline Dtype data_dtype(Dtype d) { return d == Dtype::kIndex ? Dtype::kInt64 : d; }
@@ -109,6 +116,9 @@ class Lowering {
   void plan_empty_threads();
   void check_sharing();  // shared loops agree, exchanges go through shared memory
   std::vector<OrderConstraint> alias_order();
+  // Compared once for each operand of each op.
+  const Correspondence& correspondence(OpId consumer, size_t operand);
+  std::map<std::pair<OpId, size_t>, Correspondence> correspondences;
   bool crosses_threads(OpId producer, OpId consumer, bool grid);
 
   // lower_shared.cc

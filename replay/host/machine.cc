@@ -128,12 +128,47 @@ Machine::Machine(const Program& program, const Geometry& geometry, const HostOpt
     for (size_t axis = 0; axis < 3; ++axis) thread_index_[axis][static_cast<size_t>(l)] = at[axis];
     for (size_t axis = 0; axis < 3 && ++at[axis] == geometry.block[axis] && axis < 2; ++axis) at[axis] = 0;
   }
+  place_registers();
+}
+
+void Machine::place_registers() {
+  const size_t rows = (code_.uniform_bytes + 63) / 64 * 64;
+  places_.reserve(code_.registers.size());
+  for (const BytecodeRegister& r : code_.registers)
+    places_.push_back({r.uniform ? r.offset : rows + size_t{r.offset} * static_cast<size_t>(geometry_.lanes),
+                       static_cast<uint8_t>(r.uniform ? 0 : 1)});
+  calls_.resize(code_.code.size());
+  for (size_t k = 0; k < calls_.size(); ++k) {
+    const Instruction& i = code_.code[k];
+    if (i.opcode != Opcode::kMath && i.opcode != Opcode::kConvert) continue;
+    Call& call = calls_[k];
+    call.function = program_.functions[k].lane;
+    call.uniform = i.uniform;
+    call.counts = i.counts;
+    if (i.check_index && options_.checks.index_overflow) {
+      call.checks_bad = i.opcode == Opcode::kMath && sets_bad(i.math, i.dtype);
+      call.checks_always = !call.checks_bad && code_.index_bits == 32;
+    }
+    for (size_t a = 0; a < 4 && i.args[a] != kNoRegister; ++a) call.lanes.stride[a] = stride(i.args[a]);
+    call.lanes.end = 1;
+  }
+}
+
+// Points the calls into the registers of another group.
+void Machine::bind_calls(Group& g) {
+  if (bound_ == g.registers) return;
+  bound_ = g.registers;
+  for (size_t k = 0; k < calls_.size(); ++k) {
+    if (!calls_[k].function) continue;
+    const Instruction& i = code_.code[k];
+    calls_[k].lanes.to = at(g, i.dst);
+    for (size_t a = 0; a < 4 && i.args[a] != kNoRegister; ++a) calls_[k].lanes.from[a] = at(g, i.args[a]);
+  }
 }
 
 void Machine::prepare(Group& g, Arena& arena, std::span<const HostArgument> args) {
   const auto lanes = static_cast<size_t>(geometry_.lanes);
-  g.uniform = arena.take(code_.uniform_bytes);
-  g.registers = arena.take(code_.lane_bytes * lanes);
+  g.registers = arena.take((code_.uniform_bytes + 63) / 64 * 64 + code_.lane_bytes * lanes);
   g.local = arena.take(code_.local_bytes * lanes);
   g.local_written = arena.take_array<uint8_t>(code_.local_elements * lanes);
   if (code_.shared_granule != 0) {
@@ -161,10 +196,10 @@ void Machine::prepare(Group& g, Arena& arena, std::span<const HostArgument> args
     state.local_written = g.local_written + buffer.local_first * lanes;
   }
   for (const BytecodeConstant& c : code_.constants)
-    put_bits(g.uniform + code_.registers[c.reg].offset, c.dtype, c.bits);
+    put_bits(at(g, c.reg), c.dtype, c.bits);
   for (size_t p = 0; p < args.size(); ++p)
     if (code_.parameters[p].reg != kNoRegister)
-      put_bits(g.uniform + code_.registers[code_.parameters[p].reg].offset, code_.parameters[p].dtype, args[p].bits);
+      put_bits(at(g, code_.parameters[p].reg), code_.parameters[p].dtype, args[p].bits);
 }
 
 void Machine::set_clock(const Group& g) {
@@ -378,38 +413,40 @@ void Machine::check_index(Group& g, const Instruction& i, uint64_t bad) {
            is_narrow ? std::to_string(r[l]) + " does not fit 32 bits" : "a result does not fit 64 bits");
 }
 
-void Machine::math(Group& g, const Instruction& i, const Program::Functions& f) {
+void Machine::welford(Group& g, const Instruction& i, const Program::Functions& f) {
   const Mask& m = g.mask();
-  if (i.opcode == Opcode::kWelford) {
-    WelfordCall c;
-    for (uint32_t k = 0; k < 3; ++k) c.to[k] = at(g, code_.lists[i.results.begin + k]);
-    for (uint32_t k = 0; k < 6; ++k) {
-      const uint32_t r = code_.lists[i.values.begin + k];
-      c.from[k] = at(g, r);
-      c.stride[k] = stride(r);
-    }
-    c.begin = i.uniform ? 0 : m.begin;
-    c.end = i.uniform ? 1 : m.end;
-    return f.welford(c);
-  }
-  LaneCall c;
-  c.to = at(g, i.dst);
-  for (size_t k = 0; k < 4 && i.args[k] != kNoRegister; ++k) {
-    c.from[k] = at(g, i.args[k]);
-    c.stride[k] = stride(i.args[k]);
+  WelfordCall c;
+  for (uint32_t k = 0; k < 3; ++k) c.to[k] = at(g, code_.lists[i.results.begin + k]);
+  for (uint32_t k = 0; k < 6; ++k) {
+    const uint32_t r = code_.lists[i.values.begin + k];
+    c.from[k] = at(g, r);
+    c.stride[k] = stride(r);
   }
   c.begin = i.uniform ? 0 : m.begin;
   c.end = i.uniform ? 1 : m.end;
-  f.lane(c);
-  if (i.check_index) check_index(g, i, c.bad);
+  f.welford(c);
 }
 
 Status Machine::run(Group& g) {
   set_clock(g);
   if (thread_instructions > options_.step_limit)
     fail(g, ErrorCode::kStepLimit, 0, count_text(options_.step_limit, "thread-instructions are the limit"));
+  bind_calls(g);
   for (;;) {
-    at_ = g.pc;
+    // Most instructions are calls of lane functions: they change neither masks nor the course of the program.
+    const Mask& mask = g.mask();
+    uint32_t pc = g.pc;
+    for (Call* call = &calls_[pc]; call->function; call = &calls_[++pc]) {
+      at_ = pc;
+      ++instructions;
+      if (call->counts) thread_instructions += mask.count;
+      if (!call->uniform) call->lanes.begin = mask.begin, call->lanes.end = mask.end;
+      call->lanes.bad = 0;
+      call->function(call->lanes);
+      if (call->checks_always || (call->checks_bad && call->lanes.bad != 0))
+        check_index(g, code_.code[pc], call->lanes.bad);
+    }
+    g.pc = at_ = pc;
     const Instruction& i = code_.code[g.pc];
     const Program::Functions& f = program_.functions[g.pc];
     ++g.pc;
@@ -418,8 +455,9 @@ Status Machine::run(Group& g) {
     switch (i.opcode) {
       case Opcode::kMath:
       case Opcode::kConvert:
+        break;  // done above
       case Opcode::kWelford:
-        math(g, i, f);
+        welford(g, i, f);
         break;
       case Opcode::kThreadIndex: {
         const auto axis = static_cast<size_t>(i.parallel) -

@@ -85,8 +85,7 @@ struct BufferState {
 };
 
 struct Group {
-  std::byte* uniform = nullptr;
-  std::byte* registers = nullptr;
+  std::byte* registers = nullptr;  // the uniform ones, then the rows of the others
   std::byte* local = nullptr;
   uint8_t* local_written = nullptr;
   std::byte* shared = nullptr;
@@ -140,12 +139,8 @@ class Machine {
 
   // -- registers and masks
   const BytecodeRegister& info(uint32_t r) const { return code_.registers[r]; }
-  std::byte* at(Group& g, uint32_t r) const {
-    const BytecodeRegister& reg = info(r);
-    return reg.uniform ? g.uniform + reg.offset
-                       : g.registers + static_cast<size_t>(reg.offset) * static_cast<size_t>(geometry_.lanes);
-  }
-  uint8_t stride(uint32_t r) const { return info(r).uniform ? 0 : 1; }
+  std::byte* at(Group& g, uint32_t r) const { return g.registers + places_[r].offset; }
+  uint8_t stride(uint32_t r) const { return places_[r].stride; }
   const int64_t* index_at(Group& g, uint32_t r) const { return reinterpret_cast<const int64_t*>(at(g, r)); }
   Mask narrowed(Group& g, const Mask& base, const uint8_t* keep, uint8_t flip, uint8_t* to) const;
   Mask predicated(Group& g, uint32_t reg);
@@ -153,7 +148,9 @@ class Machine {
   bool whole(const Mask& m) const { return m.count == geometry_.threads; }
 
   // -- machine.cc
-  void math(Group& g, const Instruction& i, const Program::Functions& f);
+  void place_registers();
+  void bind_calls(Group& g);
+  void welford(Group& g, const Instruction& i, const Program::Functions& f);
   void check_index(Group& g, const Instruction& i, uint64_t bad);
   bool begin_if(Group& g, const Instruction& i);
   bool begin_for(Group& g, const Instruction& i);
@@ -206,6 +203,22 @@ class Machine {
   const Geometry& geometry_;
   const HostOptions& options_;
   std::vector<Space> spaces_;
+  struct Place {
+    size_t offset = 0;  // bytes from Group::registers
+    uint8_t stride = 0;
+  };
+  std::vector<Place> places_;  // by register
+  // An instruction that calls a lane function, with its operands in the registers of the group that runs.
+  struct Call {
+    LaneFunction function = nullptr;  // null: another kind of instruction
+    bool uniform = false;
+    bool counts = false;
+    bool checks_always = false;  // an index result whose function does not say whether it is bad
+    bool checks_bad = false;     // one whose function does
+    LaneCall lanes;
+  };
+  std::vector<Call> calls_;             // by instruction
+  const std::byte* bound_ = nullptr;    // the registers that calls_ points into
   std::vector<int64_t> thread_index_[3];
   std::vector<std::byte> scratch_;
   std::vector<int64_t> addresses_;  // of a shared access, by thread, where bank conflicts are counted
