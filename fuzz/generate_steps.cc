@@ -63,7 +63,7 @@ std::vector<Step> plain_steps(RandomSource& random, const Graph& fusion, const B
   try {
     maker.concretize(fusion, sizes);
     maker.spread();
-    maker.keep_global();
+    maker.keep_visible(MemoryType::kGlobal);
   } catch (const Error& e) {
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
   }

@@ -66,13 +66,15 @@ void StepMaker::schedule(size_t max_transforms) {
   const bool in_vectors = random_.one_in(5) && vectors(name);
   if (!random_.one_in(8)) take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
   if (random_.one_in(6)) noise();
+  if (random_.one_in(5)) lay_out();
   threads(name);
   if (in_vectors) vectorize();
   if (!random_.one_in(8)) take({StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}});
   if (random_.one_in(6)) noise();
   if (!random_.one_in(5)) take({StepKind::kInlineMost, {}, {}, {}});
   if (random_.one_in(8)) noise();
-  if (!random_.one_in(8)) keep_global();
+  // Lowering refuses a block's memory for what another block reads; the repair makes that global.
+  if (!random_.one_in(8)) keep_visible(random_.one_in(4) ? MemoryType::kShared : MemoryType::kGlobal);
 }
 
 void StepMaker::reduce_innermost() {
@@ -96,7 +98,7 @@ void StepMaker::spread() {
   }
 }
 
-void StepMaker::keep_global() {
+void StepMaker::keep_visible(MemoryType memory) {
   const auto out = outputs(g_);
   for (const std::string& name : tensors(false)) {
     const ValueId v = *find_value(g_, name);
@@ -104,7 +106,7 @@ void StepMaker::keep_global() {
     const bool is_output = std::any_of(out.begin(), out.end(), [&](const OutputRef& o) { return o.value == v; });
     if (t.memory != MemoryType::kUnset || t.inline_at || is_output) continue;
     Step step{StepKind::kSetMemoryType, {StepOperand::of(name)}, {}, {}};
-    step.attrs.set_enum(AttrKey::kMemory, MemoryType::kGlobal);
+    step.attrs.set_enum(AttrKey::kMemory, memory);
     take(std::move(step));
   }
 }
@@ -283,6 +285,38 @@ void StepMaker::swizzle(const std::string& name) {
   take(std::move(step));
 }
 
+// A tensor in a block's or a thread's own memory, whose layout and loops need not be its readers': they find its
+// elements through its transforms.
+void StepMaker::lay_out() {
+  const std::string name = any_tensor();
+  Step memory{StepKind::kSetMemoryType, {StepOperand::of(name)}, {}, {}};
+  memory.attrs.set_enum(AttrKey::kMemory, random_.one_in(3) ? MemoryType::kLocal : MemoryType::kShared);
+  if (!take(std::move(memory))) return;
+  transform(name, random_.below(3));
+  switch (random_.below(3)) {
+    case 0:
+      swizzle(name);
+      break;
+    case 1:
+      resize(name);
+      break;
+    default:
+      break;
+  }
+  auto loop = loop_of(tensor(name));
+  const auto is_reduced = [&](DomainId d) { return g_[d].iter_type == IterType::kReduction; };
+  if (random_.one_in(2) || std::any_of(loop.begin(), loop.end(), is_reduced)) return;
+  random_.shuffle(loop);
+  Step layout{StepKind::kSetAllocation, {StepOperand::of(name)}, {}, {}};
+  for (DomainId d : loop) layout.operands.push_back(StepOperand::domain_of(name, g_[d].name));
+  if (take(std::move(layout))) transform(name, random_.below(2));
+}
+
+void StepMaker::resize(const std::string& name) {
+  const auto by = [&] { return StepOperand::number(random_.between(-1, 2)); };
+  take({StepKind::kResize, {any_domain(name), by(), by()}, {fresh()}, {}});
+}
+
 void StepMaker::transform(const std::string& name, size_t count) {
   for (; count > 0; --count) {
     auto loop = loop_of(tensor(name));
@@ -304,8 +338,7 @@ void StepMaker::transform(const std::string& name, size_t count) {
     } else if (way == 10) {
       swizzle(name);
     } else if (random_.one_in(2)) {
-      const auto by = [&] { return StepOperand::number(random_.between(-1, 2)); };
-      take({StepKind::kResize, {any_domain(name), by(), by()}, {fresh()}, {}});
+      resize(name);
     } else {
       take({StepKind::kRfactor, {StepOperand::of(name), any_domain(name)}, {fresh()}, {}});
     }
@@ -318,10 +351,13 @@ void StepMaker::threads(const std::string& name) {
                                      ParallelType::kBlockZ,    ParallelType::kUnroll, ParallelType::kUnswitch,
                                      ParallelType::kVectorize, ParallelType::kSerial};
   const auto loop = loop_of(tensor(name));
+  const bool in_one_block = random_.one_in(4);
   for (DomainId d : loop) {
     if (random_.one_in(4)) continue;
+    const ParallelType p = random_.pick(kTypes);
+    if (in_one_block && is_grid(p)) continue;
     Step step{StepKind::kParallelize, {StepOperand::domain_of(name, g_[d].name)}, {}, {}};
-    step.attrs.set_enum(AttrKey::kParallel, random_.pick(kTypes));
+    step.attrs.set_enum(AttrKey::kParallel, p);
     take(std::move(step));
   }
 }

@@ -23,7 +23,7 @@ class StepMaker {
   // What nearly every fusion needs to be lowered as one kernel: reductions last in their loops, and whatever is not
   // inlined in memory that all threads share.
   void reduce_innermost();
-  void keep_global();
+  void keep_visible(MemoryType memory);
   // Each element of each tensor on a thread of its own.
   void spread();
   // One step of any kind, with nothing around it.
@@ -50,6 +50,8 @@ class StepMaker {
   void transform(const std::string& name, size_t count);
   void split(const std::string& name, DomainId d);
   void swizzle(const std::string& name);
+  void resize(const std::string& name);
+  void lay_out();
   void rfactor(const std::string& name);
   bool vectors(const std::string& name);
   void vectorize();
