@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/compact.h"
 #include "ir/error.h"
 
 namespace fusebox {
@@ -37,7 +38,7 @@ class Canonicalizer {
     name(Graph::body());
   }
 
-  Graph graph() { return compact(out_); }
+  Graph graph() { return compacted(std::move(out_)); }
   std::vector<std::string> names() { return std::move(names_); }
 
  private:

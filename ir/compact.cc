@@ -2,15 +2,19 @@
 // that are constants, then its results, each with its domains; then its regions, each index before the ops.
 #include <map>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 
-#include "ir/graph.h"
+#include "ir/compact.h"
 
 namespace fusebox {
 namespace {
 
+// Of `const Graph`: copies. Of `Graph`: every part is visited once, and moved then.
+template <class G>
 class Compactor {
  public:
-  explicit Compactor(const Graph& g)
+  explicit Compactor(G& g)
       : g_(g),
         values_(g.values.size()),
         tensors_(g.tensors.size()),
@@ -22,6 +26,11 @@ class Compactor {
     out_.level = g_.level;
     out_.index_bits = g_.index_bits;
     out_.regions.clear();
+    out_.values.reserve(g_.values.size());
+    out_.tensors.reserve(g_.tensors.size());
+    out_.domains.reserve(g_.domains.size());
+    out_.transforms.reserve(g_.transforms.size());
+    out_.ops.reserve(g_.ops.size());
     region(Graph::body());
     // References to values that are defined later (an expanded extent, say) were numbered when they were met; what they
     // point to has been filled in by now.
@@ -41,11 +50,12 @@ class Compactor {
     }
     mapped = ValueId(out_.values.size());
     const ValueId result = mapped;
-    out_.values.push_back(g_[old]);
+    const TensorId its_tensor = g_[old].tensor;
+    out_.values.push_back(take(g_[old]));
     out_[result].def = OpId();
     out_[result].index_of = RegionId();
-    if (g_[old].tensor) {
-      const TensorId t = tensor(g_[old].tensor);
+    if (its_tensor) {
+      const TensorId t = tensor(its_tensor);
       out_[result].tensor = t;
     }
     return result;
@@ -57,16 +67,15 @@ class Compactor {
     mapped = TensorId(out_.tensors.size());
     const TensorId result = mapped;
     out_.tensors.emplace_back();
-    const Tensor& from = g_[old];
-    Tensor to = from;
-    to.value = value(from.value);
+    Tensor to = take(g_[old]);
+    to.value = value(to.value);
     // First: they stand in the order of application, so that no chain of definitions is followed deep.
     for (TransformId& t : to.transforms) t = transform(t);
     for (auto list : {&Tensor::root, &Tensor::logical, &Tensor::loop_broadcasts})
       for (DomainId& d : to.*list) d = domain(d);
     for (auto list : {&Tensor::allocation, &Tensor::loop})
       for (DomainId& d : to.*list) d = domain(d);
-    to.inline_at = domain(from.inline_at);
+    to.inline_at = domain(to.inline_at);
     if (to.root == to.logical) to.root.clear();
     if (to.loop == to.logical) to.loop.clear();
     out_[result] = std::move(to);
@@ -79,8 +88,8 @@ class Compactor {
     if (mapped) return mapped;
     mapped = DomainId(out_.domains.size());
     const DomainId result = mapped;
-    out_.domains.push_back(g_[old]);
-    IterDomain to = g_[old];
+    out_.domains.emplace_back();
+    IterDomain to = take(g_[old]);
     to.tensor = to.tensor ? tensor(to.tensor) : to.tensor;
     to.extent = value(to.extent);
     to.expanded = value(to.expanded);
@@ -96,7 +105,7 @@ class Compactor {
     mapped = TransformId(out_.transforms.size());
     const TransformId result = mapped;
     out_.transforms.emplace_back();
-    Transform to = g_[old];
+    Transform to = take(g_[old]);
     for (DomainId& d : to.inputs) d = domain(d);
     to.factor = value(to.factor);
     to.right = value(to.right);
@@ -117,7 +126,7 @@ class Compactor {
       const OpId id(out_.ops.size());
       out_.ops.emplace_back();
       out_[result].ops.push_back(id);
-      Op to = g_[op];
+      Op to = take(g_[op]);
       for (ValueId& v : to.operands) v = value(v);
       for (ValueId& v : to.results) {
         v = value(v);
@@ -129,7 +138,15 @@ class Compactor {
     return result;
   }
 
-  const Graph& g_;
+  template <class T>
+  static decltype(auto) take(T& part) {
+    if constexpr (std::is_const_v<T>)
+      return part;
+    else
+      return std::move(part);
+  }
+
+  G& g_;
   Graph out_;
   std::vector<ValueId> values_;
   std::vector<TensorId> tensors_;
@@ -140,7 +157,8 @@ class Compactor {
 
 }  // namespace
 
-Graph compact(const Graph& g) { return Compactor(g).run(); }
+Graph compact(const Graph& g) { return Compactor<const Graph>(g).run(); }
+Graph compacted(Graph&& g) { return Compactor<Graph>(g).run(); }
 
 bool operator==(const Graph& a, const Graph& b) {
   const Graph x = compact(a), y = compact(b);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ir/compact.h"
 #include "ir/domain.h"
 #include "ir/error.h"
 #include "ir/scalar.h"
@@ -49,7 +50,7 @@ class HostBuilder {
       if (i <= k) release(k);
     }
     finish_outputs();
-    return compact(host_.finish());
+    return compacted(host_.finish());
   }
 
  private:

@@ -6,10 +6,16 @@
 namespace fusebox {
 namespace {
 
-int64_t clamp(__int128 value) {
-  if (value >= kInfinity) return kInfinity;
-  if (value <= kMinusInfinity) return kMinusInfinity;
-  return static_cast<int64_t>(value);
+// The sum or product of finite numbers; what does not fit is infinite.
+int64_t clamped_sum(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) return a < 0 ? kMinusInfinity : kInfinity;
+  return sum;
+}
+int64_t clamped_product(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) return (a < 0) == (b < 0) ? kInfinity : kMinusInfinity;
+  return product;
 }
 
 bool infinite(int64_t bound) { return bound == kInfinity || bound == kMinusInfinity; }
@@ -18,7 +24,7 @@ bool infinite(int64_t bound) { return bound == kInfinity || bound == kMinusInfin
 int64_t bound_mul(int64_t a, int64_t b) {
   if (a == 0 || b == 0) return 0;
   if (infinite(a) || infinite(b)) return (a < 0) == (b < 0) ? kInfinity : kMinusInfinity;
-  return clamp(static_cast<__int128>(a) * b);
+  return clamped_product(a, b);
 }
 
 struct Hash {
@@ -34,23 +40,34 @@ struct Hash {
 
 Interval interval_add(Interval a, Interval b) {
   Interval sum;
-  if (a.lo != kMinusInfinity && b.lo != kMinusInfinity) sum.lo = clamp(static_cast<__int128>(a.lo) + b.lo);
-  if (a.hi != kInfinity && b.hi != kInfinity) sum.hi = clamp(static_cast<__int128>(a.hi) + b.hi);
+  if (a.lo != kMinusInfinity && b.lo != kMinusInfinity) sum.lo = clamped_sum(a.lo, b.lo);
+  if (a.hi != kInfinity && b.hi != kInfinity) sum.hi = clamped_sum(a.hi, b.hi);
   // A finite bound that does not fit is none on its own side, and cannot be stated on the other.
   if (sum.lo == kInfinity) sum.lo = kInfinity - 1;
   if (sum.hi == kMinusInfinity) sum.hi = kMinusInfinity + 1;
   return sum;
 }
 
-Interval interval_mul(Interval a, Interval b) {
-  const int64_t ends[] = {bound_mul(a.lo, b.lo), bound_mul(a.lo, b.hi), bound_mul(a.hi, b.lo), bound_mul(a.hi, b.hi)};
-  Interval product{*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
-  if (product.lo == kInfinity) product.lo = kInfinity - 1;
-  if (product.hi == kMinusInfinity) product.hi = kMinusInfinity + 1;
-  return product;
+namespace {
+
+Interval stated(int64_t lo, int64_t hi) {
+  return {lo == kInfinity ? kInfinity - 1 : lo, hi == kMinusInfinity ? kMinusInfinity + 1 : hi};
 }
 
-Interval interval_scale(int64_t factor, Interval a) { return factor == 1 ? a : interval_mul({factor, factor}, a); }
+}  // namespace
+
+Interval interval_mul(Interval a, Interval b) {
+  // Monotone in both where neither is negative, the usual case.
+  if (a.lo >= 0 && b.lo >= 0 && a.lo <= a.hi && b.lo <= b.hi) return stated(bound_mul(a.lo, b.lo), bound_mul(a.hi, b.hi));
+  const int64_t ends[] = {bound_mul(a.lo, b.lo), bound_mul(a.lo, b.hi), bound_mul(a.hi, b.lo), bound_mul(a.hi, b.hi)};
+  return stated(*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4));
+}
+
+Interval interval_scale(int64_t factor, Interval a) {
+  if (factor == 1) return a;
+  const int64_t at_lo = bound_mul(factor, a.lo), at_hi = bound_mul(factor, a.hi);
+  return stated(std::min(at_lo, at_hi), std::max(at_lo, at_hi));
+}
 
 Interval interval_div(Interval a, int64_t divisor) {
   Interval result;

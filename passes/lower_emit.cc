@@ -1,6 +1,7 @@
 // Emission: the tree of loops and statements as regions of the kernel graph.
 #include <algorithm>
 
+#include "ir/compact.h"
 #include "ir/domain.h"
 #include "ir/error.h"
 #include "passes/forward_local.h"
@@ -42,7 +43,7 @@ Lowered Lowering::run() {
   if (options.explain) notes = check_notes();
   Graph finished = kernel.finish();
   forward_local(finished, options.defects);
-  return {compact(finished), compact(launch), std::move(notes)};
+  return {compacted(std::move(finished)), compacted(std::move(launch)), std::move(notes)};
 }
 
 void Lowering::declare_parameters() {
@@ -202,11 +203,17 @@ Form Lowering::elements_of(Symbols& symbols, const Buffer& b) {
 }
 
 void Lowering::allocate_local(Buffer& b) {
-  const Statement s{g[b.value].def, StatementKind::kMain, plan.of(g[b.value].def).path};
-  OpView view(*this, s);
   const std::string name = "T" + std::to_string(g[b.value].tensor.index);
   const int64_t bytes = size_bytes(g[b.value].dtype);
-  const auto count = algebra.constant_value(elements_of(view.symbols, b));
+  // Nearly always constants multiplied, for which nothing need be known of the nest.
+  algebra.clear();
+  Symbols symbols(g, classes, algebra);
+  auto count = algebra.constant_value(elements_of(symbols, b));
+  if (!count) {
+    const Statement s{g[b.value].def, StatementKind::kMain, plan.of(g[b.value].def).path};
+    OpView view(*this, s);
+    count = algebra.constant_value(elements_of(view.symbols, b));
+  }
   if (!count)
     throw Error(ErrorCode::kIllegalAllocation,
                 "its part in a thread has no constant size; split by constants, inline it further in, or keep it in "
@@ -275,13 +282,22 @@ void Lowering::emit_node(uint32_t n) {
 
 void Lowering::emit_loop(uint32_t n, bool unroll) {
   const LoopNode& node = tree.nodes[n];
-  Statement s{node.op, StatementKind::kMain, plan.of(node.op).path};
-  OpView view(*this, s);
-  Form range = view.own.extent(node.domain);
-  if (options.defects.has(Defect::kPromotedWrongDomain))
-    for (DomainId d : leaves(g, node.domain))
-      if (plan.promoted.contains(d)) range = algebra.constant(1);
-  const ValueId extent = emit_form(view, range);
+  // A constant extent needs nothing that is known of the nest.
+  algebra.clear();
+  Symbols symbols(g, classes, algebra);
+  DomainValues extents(g, plan, symbols, algebra, g[node.domain].tensor);
+  const auto constant =
+      options.defects.empty() ? algebra.constant_value(extents.extent(node.domain)) : std::nullopt;
+  ValueId extent = constant ? kernel.index(*constant) : ValueId();
+  if (!constant) {
+    const Statement s{node.op, StatementKind::kMain, plan.of(node.op).path};
+    OpView view(*this, s);
+    Form range = view.own.extent(node.domain);
+    if (options.defects.has(Defect::kPromotedWrongDomain))
+      for (DomainId d : leaves(g, node.domain))
+        if (plan.promoted.contains(d)) range = algebra.constant(1);
+    extent = emit_form(view, range);
+  }
   if (kernel.constant_of(extent) == 1) {
     node_index[n] = kernel.index(0);
     emit_children(n);

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "ir/compact.h"
 #include "ir/domain.h"
 #include "ir/error.h"
 #include "ir/scalar.h"
@@ -37,7 +38,7 @@ class Extractor {
       const ValueId alias = c.alias.empty() ? ValueId() : values_.at(*find_value(from_, c.alias));
       append(to_, Graph::body(), Op{OpKind::kOutput, {v, alias}, {}, {}, {}});
     }
-    return compact(to_);
+    return compacted(std::move(to_));
   }
 
  private:
