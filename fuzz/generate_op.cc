@@ -62,10 +62,10 @@ ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
 }
 
 ValueId FusionMaker::scalar_constant(Dtype dtype) {
-  constexpr double kValues[] = {1, 0, 2, 3, -1, -0.0, 0.5};
+  constexpr double kValues[] = {1, 0, 2, 3, -1, -0.0, 0.5, 1.0 / 3};
   double value = random_.pick(kValues);
   if (is_boolean(dtype)) value = value != 0;
-  if (is_integer(dtype) && (value == 0.5 || (value < 0 && !is_signed(dtype)))) value = 1;
+  if (is_integer(dtype) && (value != std::floor(value) || (value < 0 && !is_signed(dtype)))) value = 1;
   if (is_integer(dtype) && bits(dtype) <= 32 && random_.one_in(8)) value = std::ldexp(1, bits(dtype) - 1) - 1;
   return constant_of(g_, dtype, value);
 }

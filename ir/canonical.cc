@@ -49,7 +49,9 @@ class Canonicalizer {
 
   void region(RegionId id) {
     for (OpId op : g_[id].ops)
-      if (!emitted_[op.index] && (is_anchor(g_[op].kind) || defects_.has(Defect::kCanonicalOrder))) require_op(op);
+      if (!emitted_[op.index] && g_[op].kind != OpKind::kSize &&
+          (is_anchor(g_[op].kind) || defects_.has(Defect::kCanonicalOrder)))
+        require_op(op);
   }
 
   // What an op needs before it: its operands, then the scalars that its results' domains are made of.

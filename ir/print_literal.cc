@@ -26,10 +26,9 @@ void Printer::add_double(double value) {
   if (std::isinf(value)) return add(value < 0 ? "-inf" : "inf");
   if (value == 0 && std::signbit(value) && defects.has(Defect::kTextNegativeZero)) value = 0;
   char buffer[32];
-  const bool short_form = defects.has(Defect::kTextDigits);
-  const char* end = (short_form ? std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6)
-                                : std::to_chars(buffer, buffer + sizeof buffer, value))
-                        .ptr;
+  const char* end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  if (defects.has(Defect::kTextDigits))
+    end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 6).ptr;
   const std::string_view text(buffer, static_cast<size_t>(end - buffer));
   add(text);
   if (text.find_first_of(".e") == std::string_view::npos) add(".0");
@@ -48,6 +47,8 @@ void Printer::add_number(Dtype dtype, uint64_t bits) {
   if (!std::isfinite(value) || fusebox::bits(dtype) == 64) return add_double(value);
   char buffer[32];
   const char* end = std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value)).ptr;
+  if (defects.has(Defect::kTextDigits))
+    end = std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value), std::chars_format::general, 6).ptr;
   const std::string_view text(buffer, static_cast<size_t>(end - buffer));
   add(text);
   if (text.find_first_of(".e") == std::string_view::npos) add(".0");

@@ -101,7 +101,7 @@ std::vector<Graph> lower_segments(Compiled& c, const Defects& defects, const Bin
   for (size_t i = 0; i < c.scheduled.size(); ++i) {
     Lowered lowered;
     if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) {
-      const Graph g = canonical_order(c.scheduled[i], defects);
+      const Graph g = canonical_order(c.scheduled[i]);
       const Bindings of_run = defects.empty() || sizes.empty() ? Bindings() : rebind(c.concretized, sizes, g);
       lowered = lower(g, {.index_bits = c.index_bits, .defects = defects, .sizes = of_run});
     }
@@ -121,7 +121,7 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   c.concretize = plan_concretize(c.concretized, rewrites > 0 ? rebind(fusion, bindings, c.concretized) : bindings,
                                  options.defects);
   apply(c.concretized, c.concretize);
-  c.concretized = canonical_order(c.concretized, options.defects);
+  c.concretized = canonical_order(c.concretized);
   const Bindings sizes = rebind(fusion, bindings, c.concretized);
   c.index_bits = options.index_bits != 0 ? options.index_bits
                                          : choose_index_bits(c.concretized, sizes);
