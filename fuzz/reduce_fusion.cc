@@ -73,12 +73,22 @@ std::vector<Edit> bypass_ops(const Case& c) {
 }
 
 std::vector<Edit> delete_unread(const Case& c) {
-  if (unread_values(c.fusion()).empty()) return {};
-  return {[](Case& to) {
-    FusionChange change;
-    change.sweep = true;
-    return change_fusion(to, change);
-  }};
+  std::vector<Edit> edits;
+  const Graph& g = c.fusion();
+  const std::set<std::string> unread = unread_values(g);
+  for (OpId id : g[Graph::body()].ops) {
+    std::set<std::string> names;
+    for (ValueId v : g[id].results)
+      if (unread.contains(g[v].name)) names.insert(g[v].name);
+    // A size may go alone, the results of an op together.
+    if (names.empty() || (g[id].kind != OpKind::kSize && names.size() < g[id].results.size())) continue;
+    edits.push_back([names](Case& to) {
+      FusionChange change;
+      change.swept = names;
+      return change_fusion(to, change);
+    });
+  }
+  return edits;
 }
 
 std::vector<Edit> name_no_sizes(const Case& c) {

@@ -254,7 +254,10 @@ class Remaker {
   }
 
   void sweep() {
-    const std::set<std::string> before = change_.sweep ? std::set<std::string>() : unread_values(from_);
+    std::set<std::string> before = unread_values(from_);
+    for (const std::string& name : change_.swept) before.erase(name);
+    for (OpId id : change_.cut)
+      for (ValueId v : from_[id].results) before.erase(from_[v].name);
     const std::vector<bool> needed = needed_values(to_);
     const auto goes = [&](ValueId v) { return !needed[v.index] && !before.contains(to_[v].name); };
     std::erase_if(to_[Graph::body()].ops, [&](OpId id) {

@@ -40,7 +40,7 @@ struct FusionChange {
   // Of an input: axes that go, and other extents; one that is a symbol stays it here.
   std::map<ValueId, std::set<size_t>> removed_axes;
   std::map<ValueId, std::map<size_t, int64_t>> extents;
-  bool sweep = false;  // what nothing reads goes too
+  std::set<std::string> swept;  // what nothing read before, and goes now
 };
 
 // Throws what inference throws where the change does not fit. `sizes`: the extents of what is cut.
