@@ -3,6 +3,7 @@
 #include <pybind11/complex.h>
 
 #include "ir/error.h"
+#include "passes/rewrite.h"
 #include "replay/file.h"
 #include "replay/python/program.h"
 #include "replay/replay.h"
@@ -74,6 +75,11 @@ PYBIND11_MODULE(_fusebox, m) {
   m.def("pointwise_ops", &pointwise_ops);
   m.def("op_table", &op_table);
   m.def("step_line", &step_line);
+  m.def("rewrite_names", [] {
+    std::vector<std::string> names;
+    for (const RewriteRow& row : rewrite_rows()) names.emplace_back(row.name);
+    return names;
+  });
   m.def("defect_names", [] {
     std::vector<std::string> names;
     for (const DefectRow& row : defect_rows()) names.emplace_back(row.text);

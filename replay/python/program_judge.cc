@@ -15,8 +15,8 @@
 namespace fusebox::python {
 namespace {
 
-// Thread-instructions of a launch.
-constexpr int64_t kStepLimit = int64_t{1} << 28;
+// Thread-instructions of a launch: under a second.
+constexpr int64_t kStepLimit = int64_t{1} << 25;
 
 bool is_internal(const Error& e) { return row_of(e.code).outcome == Outcome::kInternal; }
 

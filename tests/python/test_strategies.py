@@ -185,8 +185,9 @@ def test_every_schedule_applies_and_nearly_all_run(scheduled, tmp_path_factory):
     outcomes, kinds = collections.Counter(), collections.Counter()
     for case in scheduled:
         copy = case.fusion.copy()
-        copy.sched.concretize(case.inputs)
-        for step in case.schedule:
+        for at, step in enumerate(case.schedule):
+            if not step.startswith("rewrite") and copy.sched.steps() == case.schedule[:at] == [s for s in case.schedule[:at] if s.startswith("rewrite")]:
+                copy.sched.concretize(case.inputs)
             assert copy.sched.is_applicable(step), step
             copy.sched.apply(step)
             kinds[step.split()[0]] += 1

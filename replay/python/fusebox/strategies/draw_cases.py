@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from fusebox.definition import FusionDefinition
 from fusebox.errors import FuseboxError
 from fusebox.strategies.draw_fusions import fusions
-from fusebox.strategies.draw_schedules import prepared, schedules
+from fusebox.strategies.draw_schedules import prepared, rewrites_of, schedules
 from fusebox.strategies.draw_tensors import Draw, TRACKS, inputs
 from fusebox.torch_memory import host_argument
 
@@ -89,10 +89,8 @@ def check(
         raise FuseboxError("E0402", "the inputs to judge a fusion on are missing", "check")
     scheduled = case
     if schedule:
-        rewrites = [s for s in schedule if s.startswith("rewrite ")]
-        copy = case.copy()
-        copy.sched.apply(rewrites)
-        scheduled = prepared(copy, inputs)
+        rewrites = rewrites_of(schedule)
+        scheduled = prepared(case, inputs, rewrites)
         scheduled.sched.apply(schedule[len(rewrites):])
     verdict = scheduled.judge(inputs)
     if verdict.outcome == "failed":

@@ -16,15 +16,27 @@ from fusebox.strategies.draw_tensors import Draw
 
 # Steps that may stand anywhere, the simplest first.
 _ANYWHERE = ("cache_after", "cache_before", "set_memory_type", "recompute", "cache_fork", "set_allocation", "inline_at", "propagate", "set_loop_domain", "loop_broadcast")
-_TRANSFORMS = ("split", "split", "split", "merge", "reorder", "swizzle", "resize", "rfactor")
+_TRANSFORMS = ("split", "split", "merge", "reorder", "rfactor", "rfactor", "swizzle", "resize")
 _REPAIRS = 12
 
 
-def prepared(fusion: FusionDefinition, inputs: Sequence[Any]) -> FusionDefinition:
-    """A copy whose symbolic axes are decided as these inputs decide them, so that steps can name every loop."""
+def prepared(fusion: FusionDefinition, inputs: Sequence[Any], rewrites: Sequence[str] = ()) -> FusionDefinition:
+    """A copy on which rewrites have run, and whose symbolic axes are decided as these inputs decide them, so that steps can name every loop."""
     copy = fusion.copy()
+    copy.sched.apply(rewrites)
     copy.sched.concretize(inputs)
     return copy
+
+
+def rewrites_of(steps: Sequence[str]) -> list[str]:
+    """Those that a list of steps begins with."""
+    return [s for s in steps if s.startswith("rewrite ")]
+
+
+@st.composite
+def _rewrites(draw: Draw) -> list[str]:
+    names = draw(st.lists(st.sampled_from(_fusebox.rewrite_names()), min_size=1, max_size=3))
+    return [_fusebox.step_line("rewrite", [], [], {"name": name}) for name in names]
 
 
 @st.composite
@@ -32,8 +44,11 @@ def schedules(draw: Draw, fusion: FusionDefinition, inputs: Sequence[Any], *, ma
     """Steps for a fusion without steps, run on these inputs: lines that `fd.sched.apply` takes, of which about `max_steps` are drawn.
     Each applies where it stands (the program is asked). What cannot be compiled as one kernel is repaired: tensors that several threads share
     go to global memory, then steps are taken out; so nearly every schedule runs."""
-    scheduled = prepared(fusion, inputs)
+    rewrites = draw(_rewrites()) if draw(st.integers(0, 7)) == 7 else []
+    scheduled = prepared(fusion, inputs, rewrites)
     maker = _Maker(scheduled.program)
+    if len(maker.moves.tensors()) > 1 and draw(st.integers(0, 7)) == 7:
+        maker.assign(draw)
     if maker.moves.tensors() and draw(st.integers(0, 9)) > 0:
         maker.reduce_innermost()
         maker.draw_all(draw, max_steps)
@@ -74,6 +89,14 @@ class _Maker:
             self.take(self.moves.inline_most())
         for _ in range(draw(st.integers(0, max_steps // 6))):
             draw(_anywhere(self))
+
+    def assign(self, draw: Draw) -> None:
+        """Operations dealt out to two or three segments, in their order."""
+        names = list(reversed(self.moves.tensors()))
+        cuts = sorted({0, len(names), *(draw(st.integers(1, len(names) - 1)) for _ in range(draw(st.integers(1, 2))))})
+        for number, (begin, end) in enumerate(zip(cuts, cuts[1:])):
+            by = draw(st.sampled_from(("kernel", "kernel", "kernel", "aten")))
+            self.take(self.moves.line("assign", [(n, "") for n in names[begin:end]], name=f"part{number}", by=by))
 
     def _target(self, draw: Draw) -> str:
         """What the others are scheduled like: mostly a reduction, else an output."""
@@ -143,8 +166,15 @@ def _transform(draw: Draw, maker: _Maker, tensor: str) -> None:
             maker.take(moves.swizzle(tensor, *parts, how))
     elif kind == "resize":
         maker.take(moves.resize(tensor, loops[at], draw(st.integers(-1, 2)), draw(st.integers(-1, 2))))
-    elif kind == "rfactor" and maker.program.is_reduction(tensor):
-        maker.take(moves.rfactor(tensor, [loops[at]]))
+    elif kind == "rfactor":
+        # Part of a reduced loop, in a tensor of its own.
+        reduced = [i.name for i in maker.program.loops(tensor) if i.iter_type == "reduce"]
+        if not reduced:
+            return
+        loop, factor, inner = draw(st.sampled_from(reduced)), draw(st.sampled_from(FACTORS)), draw(st.booleans())
+        parts = moves.fresh(tensor, loop + "o", loop + "i")
+        if maker.take(moves.split(tensor, loop, factor)):
+            maker.take(moves.rfactor(tensor, [parts[inner]]))
 
 
 # -- what cannot be compiled
@@ -157,9 +187,10 @@ def _repaired(fusion: FusionDefinition, inputs: Sequence[Any], scheduled: Fusion
         if refusal is None:
             return steps
         steps = _mended(scheduled, steps, refusal, attempt)
-        scheduled = prepared(fusion, inputs)
+        rewrites = rewrites_of(steps)
+        scheduled = prepared(fusion, inputs, rewrites)
         maker = _Maker(scheduled.program)
-        steps = [line for line in steps if maker.take(line)]
+        steps = rewrites + [line for line in steps[len(rewrites):] if maker.take(line)]
     return []  # each operation a kernel
 
 
