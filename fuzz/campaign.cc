@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <unistd.h>
 
 #include "ir/error.h"
 #include "replay/cli/json.h"
@@ -46,6 +48,9 @@ BlockRange range_of(const JsonValue& v) {
   return r;
 }
 
+// Of a worker whose GPU was lost.
+constexpr int kDeviceLostExit = 78;
+
 // The worker's side; one in each process, so that what it keeps lasts from block to block.
 class BlockWorker {
  public:
@@ -74,6 +79,12 @@ class BlockWorker {
       f.saved = deadly_file(c, {{stage_of_part(d.part), "died", ""}, ""}, options_.defects);
       add(shown, std::move(f));
     };
+    hooks.device_lost = [&](uint64_t n, const Finding& f) {
+      note.begin(n, kFirstOracle + parse_oracles("gpu")[0]);
+      std::fputs(f.message.c_str(), stdout);
+      std::fflush(stdout);
+      ::_exit(kDeviceLostExit);
+    };
     const Statistics s = run_block(options_, range, hooks);
     return JsonObject().raw("statistics", to_json(s)).raw("deadly", to_json(shown)).text();
   }
@@ -98,6 +109,7 @@ std::string check_of_death(const std::string& death) {
   constexpr std::string_view kKilled = "killed by ";
   if (death.starts_with(kKilled)) return "crash " + death.substr(kKilled.size());
   if (death.starts_with("took longer")) return "timeout";
+  if (death == fmt::format("exited with code {}", kDeviceLostExit)) return "device lost";
   return death == "ran out of memory" ? "memory" : death;
 }
 
@@ -219,7 +231,8 @@ class CampaignRun {
     Statistics part = statistics_of(answer.at("statistics"));
     tell_time();
     for (KeptFinding& f : statistics_of(answer.at("deadly")).findings) {
-      const auto death = std::find_if(w.deaths.begin(), w.deaths.end(), [&](const Death& d) { return d.number == f.number; });
+      const auto death =
+          std::find_if(w.deaths.begin(), w.deaths.end(), [&](const Death& d) { return d.number == f.number; });
       if (death != w.deaths.end()) keep_death(w, Death(*death), std::move(f.lineage), std::move(f.saved));
     }
     // Those that could not be drawn have no case to show.
@@ -266,8 +279,11 @@ class CampaignRun {
     std::erase_if(w.range.deadly, [&](const DeadlyCase& d) { return d.number == number; });
     std::erase_if(w.deaths, [&](const Death& d) { return d.number == number; });
     w.range.deadly.push_back({number, a.part});
-    w.deaths.push_back({number, check_of_death(a.death), "case " + std::to_string(number) + " " + a.death +
-                                           (a.output.empty() ? "" : "; it printed: " + a.output)});
+    // With a whole batch: which case it was is yet to be found out.
+    if (a.part != kGpuBatch)
+      w.deaths.push_back(
+          {number, check_of_death(a.death),
+           "case " + std::to_string(number) + " " + a.death + (a.output.empty() ? "" : "; it printed: " + a.output)});
     waiting_.push_front(std::move(w));
   }
 

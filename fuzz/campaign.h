@@ -22,8 +22,8 @@ struct CampaignOptions {
   // `seconds` count from this call; `runs` are those of the whole campaign. Findings go to `out`/findings.
   RunnerOptions runner = {};
   int jobs = 1;
-  double case_seconds = 20;                  // what takes longer is a finding; 0: no limit
-  int64_t memory_bytes = int64_t{4} << 30;   // of a worker's data; 0: no limit
+  double case_seconds = 20;                 // what takes longer is a finding; 0: no limit
+  int64_t memory_bytes = int64_t{4} << 30;  // of a worker's data; 0: no limit
   // How often somebody asked to stop: once, it ends after the cases that run now; twice, at once. May be empty.
   std::function<int()> stops = {};
   std::function<void(const Statistics&)> progress = {};  // about ten times a second; may be empty

@@ -54,7 +54,8 @@ CampaignState campaign_state_of(const JsonValue& json) {
     PartialBlock& block = state.partial[p.at("block").count()];
     block.done = p.at("done").count();
     for (const JsonValue& d : p.at("deadly").list()) {
-      if (d.list().size() != 2) throw Error(ErrorCode::kInvalidField, "a deadly case is its number and its part", "deadly");
+      if (d.list().size() != 2)
+        throw Error(ErrorCode::kInvalidField, "a deadly case is its number and its part", "deadly");
       block.deadly.push_back({d.items[0].count(), d.items[1].count()});
     }
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <deque>
 
+#include "fuzz/gpu_batch.h"
 #include "fuzz/mutate.h"
 #include "ir/error.h"
 
@@ -15,6 +16,12 @@ uint64_t case_seed(uint64_t seed, uint64_t number) { return seed * 0x100000001b3
 
 // Valid cases that later ones are made from.
 constexpr size_t kPool = 64;
+
+size_t gpu_row() {
+  const auto rows = oracle_rows();
+  return static_cast<size_t>(std::find_if(rows.begin(), rows.end(), [](const OracleRow& r) { return r.judge == gpu; }) -
+                             rows.begin());
+}
 
 // The cases of one block, one after another.
 class BlockRun {
@@ -36,6 +43,7 @@ class BlockRun {
       ++s_.cases;
       if (i >= range_.first && hooks_.go_on && !hooks_.go_on(s_)) break;
     }
+    judge_gpu_cases();
     return std::move(s_);
   }
 
@@ -48,17 +56,41 @@ class BlockRun {
   void one(uint64_t number) {
     number_ = number;
     const auto deadly = std::find_if(range_.deadly.begin(), range_.deadly.end(),
-                                     [&](const DeadlyCase& d) { return d.number == number; });
+                                     [&](const DeadlyCase& d) { return d.number == number && d.part != kGpuBatch; });
     if (deadly != range_.deadly.end()) return pass_over(*deadly);
     at(kDrawing);
     Case c;
     if (!draw(c)) return;
+    const uint64_t valid = s_.valid;
     const std::vector<Finding> findings = judge_case(c, options_, number, s_, hooks_.at);
     for (const Finding& f : findings) keep(f, c);
     if (!findings.empty()) return;
     s_.coverage.count(c);
+    if (options_.on_gpu && counts() && s_.valid > valid && c.compiled) gpu_cases_.push_back({number, c});
     if (pool_.size() == kPool) pool_.pop_front();
     pool_.push_back(std::move(c));
+  }
+
+  // Together; or one by one, where a process ended with all of them.
+  void judge_gpu_cases() {
+    const bool alone = std::any_of(range_.deadly.begin(), range_.deadly.end(),
+                                   [](const DeadlyCase& d) { return d.part == kGpuBatch; });
+    const std::span<const GpuCase> all = gpu_cases_;
+    for (size_t i = 0; i < all.size(); i += alone ? 1 : all.size()) {
+      const auto some = all.subspan(i, alone ? 1 : all.size());
+      number_ = some[0].number;
+      at(alone ? kFirstOracle + gpu_row() : kGpuBatch);
+      GpuBatch batch =
+          judge_on_gpu(some, {.defects = options_.defects, .step_limit = options_.step_limit}, options_.gpu_threads);
+      s_.judged[gpu_row()] += batch.judged;
+      for (const GpuVerdict& v : batch.verdicts) {
+        const auto c = std::find_if(some.begin(), some.end(), [&](const GpuCase& g) { return g.number == v.number; });
+        number_ = v.number;
+        const bool is_last = &v == &batch.verdicts.back();
+        if (batch.is_device_lost && is_last) hooks_.device_lost(v.number, v.findings.back());
+        for (const Finding& f : v.findings) keep(f, c->subject);
+      }
+    }
   }
 
   void pass_over(const DeadlyCase& deadly) {
@@ -129,9 +161,8 @@ class BlockRun {
     kept.finding = finding;
     kept.number = number_;
     kept.count = 1;
-    const bool is_new = std::none_of(s_.findings.begin(), s_.findings.end(), [&](const KeptFinding& f) {
-      return f.finding.signature == finding.signature;
-    });
+    const bool is_new = std::none_of(s_.findings.begin(), s_.findings.end(),
+                                     [&](const KeptFinding& f) { return f.finding.signature == finding.signature; });
     if (is_new) {
       kept.subject = c;
       kept.lineage = print_lineage(c);
@@ -149,6 +180,7 @@ class BlockRun {
   uint64_t number_ = 0;
   Statistics s_;
   std::deque<Case> pool_;
+  std::vector<GpuCase> gpu_cases_;
 };
 
 }  // namespace
@@ -200,6 +232,7 @@ Statistics run_cases(const RunnerOptions& options) {
 
 std::string stage_of_part(uint64_t part) {
   if (part == kDrawing) return "generate";
+  if (part == kGpuBatch) return "gpu";
   if (part == kSaving || part - kFirstOracle >= oracle_rows().size()) return "bundle";
   return std::string(oracle_rows()[part - kFirstOracle].text);
 }
@@ -212,7 +245,7 @@ std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uin
     const OracleRow& row = oracle_rows()[i];
     const bool asked = std::find(options.oracles.begin(), options.oracles.end(), i) != options.oracles.end();
     if (!asked && (!options.oracles.empty() || number % row.every != 0)) continue;
-    if (!asked && row.text == "gpu" && !options.on_gpu) continue;
+    if (row.judge == gpu) continue;
     ++s.judged[i];
     if (at) at(number, i + kFirstOracle);
     try {

@@ -26,7 +26,8 @@ struct RunnerOptions {
   uint64_t runs = 0;                 // 0: as many as the time allows
   double seconds = 0;                // 0: no limit; both 0: 1000 cases
   std::vector<size_t> oracles = {};  // rows; empty: all, each as often as its row says
-  bool on_gpu = false;               // the oracle `gpu` too, where all are asked for
+  bool on_gpu = false;               // the oracle `gpu` too, on the valid cases of a block together (gpu_batch.h)
+  int gpu_threads = 1;               // that compile for it
   std::string out = {};              // a folder for a bundle of each finding; empty: none is written
   uint32_t mutate_one_in = 2;        // cases that are mutated from earlier ones; 0: none
   size_t stop_after = 0;             // findings; 0: never
@@ -39,12 +40,14 @@ struct RunnerOptions {
 
 Statistics run_cases(const RunnerOptions& options);
 
-// What a case is at: drawn, judged by an oracle (its row + kFirstOracle), or being saved.
-inline constexpr uint64_t kDrawing = 0, kSaving = 1, kFirstOracle = 2;
-// `generate`, `bundle`, or the oracle's name.
+// What a case is at: drawn, being saved, on the GPU with the others of its block, judged by an oracle (its row +
+// kFirstOracle).
+inline constexpr uint64_t kDrawing = 0, kSaving = 1, kGpuBatch = 2, kFirstOracle = 3;
+// `generate`, `bundle`, `gpu`, or the oracle's name.
 std::string stage_of_part(uint64_t part);
 
-// A case that ended the process that was at it. It is passed over, and if it could be drawn it is shown.
+// A case that ended the process that was at it. It is passed over, and if it could be drawn it is shown. (At kGpuBatch
+// any case of the block may be to blame: none is passed over, but each is on the GPU alone.)
 struct DeadlyCase {
   uint64_t number = 0;
   uint64_t part = kDrawing;
@@ -59,17 +62,19 @@ struct BlockRange {
 };
 
 struct BlockHooks {
-  std::function<void(uint64_t number, uint64_t part)> at = {};               // before each part of each case
-  std::function<bool(const Statistics&)> go_on = {};                         // after each case
-  std::function<void(const DeadlyCase&, const Case& c)> deadly = {};         // of the range, each that could be drawn
-  std::function<void(const Case&, uint64_t number, const Finding&)> found;   // each, of a signature that was seen too
-  std::function<bool(const Finding&, uint64_t number)> wants_bundle = {};    // whether KeptFinding::saved is made
+  std::function<void(uint64_t number, uint64_t part)> at = {};              // before each part of each case
+  std::function<bool(const Statistics&)> go_on = {};                        // after each case
+  std::function<void(const DeadlyCase&, const Case& c)> deadly = {};        // of the range, each that could be drawn
+  std::function<void(const Case&, uint64_t number, const Finding&)> found;  // each, of a signature that was seen too
+  std::function<bool(const Finding&, uint64_t number)> wants_bundle = {};   // whether KeptFinding::saved is made
+  // The process has no GPU any more, and should end. Must be there with `on_gpu`.
+  std::function<void(uint64_t number, const Finding&)> device_lost = {};
 };
 
 // `cases` of the result: those that were counted, from `first` on.
 Statistics run_block(const RunnerOptions& options, const BlockRange& range, const BlockHooks& hooks);
 
-// One case through the oracles of the options, counted in `s`.
+// One case through the oracles of the options but `gpu`, counted in `s`.
 std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uint64_t number, Statistics& s,
                                 const std::function<void(uint64_t, uint64_t)>& at = {});
 

@@ -109,7 +109,8 @@ class Pursuer {
     detected_->lineage = print_lineage(c);
     if (!keeps_ || c.module.graphs.empty()) return;
     note_.begin(number, kSaving);
-    detected_->saved = number + 1 == suspect_ ? deadly_file(c, f, options_.defects) : finding_file(c, f, options_.defects);
+    detected_->saved =
+        number + 1 == suspect_ ? deadly_file(c, f, options_.defects) : finding_file(c, f, options_.defects);
   }
 
   bool is_clean(Case c, uint64_t number, const std::string& stage) {
@@ -228,7 +229,8 @@ class Score {
     p.deadly.clear();
     ++p.block;
     const uint64_t runs = options_.runner.runs;
-    if (t.detected || (runs > 0 && t.cases >= runs) || (options_.seconds > 0 && t.seconds >= options_.seconds)) finish(p);
+    if (t.detected || (runs > 0 && t.cases >= runs) || (options_.seconds > 0 && t.seconds >= options_.seconds))
+      finish(p);
   }
 
   void detect(ScoreTry& t, KeptFinding f) {
@@ -268,9 +270,9 @@ class Score {
   void finish(Pursuit& p) {
     p.finished = true;
     ++finished_;
-    while (told_ < rows_.size() && std::all_of(pursuits_.begin(), pursuits_.end(), [&](const Pursuit& other) {
-             return other.row != told_ || other.finished;
-           })) {
+    while (told_ < rows_.size() && std::all_of(
+                                       pursuits_.begin(), pursuits_.end(),
+                                       [&](const Pursuit& other) { return other.row != told_ || other.finished; })) {
       write(rows_[told_]);
       if (options_.done) options_.done(rows_[told_]);
       ++told_;

@@ -15,8 +15,8 @@ namespace fusebox::fuzz {
 struct ScoreTry {
   uint64_t seed = 0;
   bool detected = false;
-  uint64_t cases = 0;    // run, the one of detection included
-  uint64_t reached = 0;  // cases until the broken rule was first asked for; 0: it never was
+  uint64_t cases = 0;      // run, the one of detection included
+  uint64_t reached = 0;    // cases until the broken rule was first asked for; 0: it never was
   uint64_t clean_too = 0;  // cases with findings that are there without the defect as well
   double seconds = 0;
   Finding finding;
@@ -43,8 +43,8 @@ struct ScoreOptions {
   int jobs = 1;
   double case_seconds = 20;
   int64_t memory_bytes = int64_t{4} << 30;
-  std::string out = {};              // a folder for the finding of each defect: NAME.fuse
-  std::function<int()> stops = {};   // as a campaign's
+  std::string out = {};             // a folder for the finding of each defect: NAME.fuse
+  std::function<int()> stops = {};  // as a campaign's
   // After each block: tries that are finished, and all.
   std::function<void(size_t, size_t)> progress = {};
   std::function<void(const ScoreRow&)> done = {};  // each row, in their order, when its tries are finished

@@ -86,7 +86,7 @@ struct Worker {
   WorkerNote* note = nullptr;
   int64_t served = 0;
   std::optional<Task> task;
-  Clock::time_point began;  // the task
+  Clock::time_point began;   // the task
   Clock::time_point beaten;  // the last beat that was seen, or the beginning
   uint64_t beats = 0;
   std::string received;
@@ -126,7 +126,8 @@ class Pool {
   void run() {
     for (;;) {
       hand_out();
-      const bool busy = std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.task.has_value(); });
+      const bool busy =
+          std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.task.has_value(); });
       if (!busy || order_ == WorkerOrder::kGiveUp) return;
       wait();
       if (calls_.tick) obey(calls_.tick());

@@ -1,6 +1,7 @@
 // `fusebox fuzz`: a campaign, its figures and its findings.
 #include <filesystem>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "fuzz/campaign.h"
 #include "fuzz/cli/commands.h"
@@ -84,6 +85,9 @@ int fuzz_campaign(const FuzzArguments& a, const Common& common) {
   options.runner.seconds = seconds_of(a.time, "--time");
   options.runner.oracles = oracle_rows_of(a.oracles);
   options.runner.on_gpu = a.on == "cuda";
+  options.runner.gpu_threads = std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)) / a.jobs);
+  // A block's kernels are compiled together.
+  if (options.runner.on_gpu) options.case_seconds = 300;
   options.runner.out = a.out;
   options.runner.defects = parse_defects(a.defects);
   options.runner.stop_after = a.stop_after;

@@ -3,6 +3,7 @@
 
 #include "fuzz/campaign.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/gpu_batch.h"
 #include "fuzz/reduce.h"
 #include "ir/error.h"
 #include "replay/cli/json.h"
@@ -16,10 +17,20 @@ using fuzz::Finding;
 using fuzz::KeptFinding;
 using fuzz::Statistics;
 
-std::string judge(const fuzz::Case& c, const fuzz::RunnerOptions& options, WorkerNote& note) {
+std::string judge(fuzz::Case c, const fuzz::RunnerOptions& options, WorkerNote& note) {
   Statistics s;
   const auto at = [&](uint64_t number, uint64_t part) { note.begin(number, part); };
-  for (Finding& f : fuzz::judge_case(c, options, 0, s, at)) {
+  std::vector<Finding> findings = fuzz::judge_case(c, options, 0, s, at);
+  if (options.on_gpu && findings.empty() && s.valid > 0) {
+    note.begin(0, fuzz::kGpuBatch);
+    CompileOptions compiling{.inputs = fuzz::bound_inputs(c.inputs()), .defects = options.defects};
+    if (c.steps()) compiling.steps = *c.steps();
+    c.compiled = compile(c.fusion(), fuzz::sizes_of(c.fusion(), c.inputs()), compiling);
+    const fuzz::GpuCase one{0, std::move(c)};
+    for (fuzz::GpuVerdict& v : fuzz::judge_on_gpu({&one, 1}, {.defects = options.defects}, 1).verdicts)
+      findings.insert(findings.end(), v.findings.begin(), v.findings.end());
+  }
+  for (Finding& f : findings) {
     KeptFinding kept;
     kept.finding = std::move(f);
     kept.count = 1;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -22,23 +23,18 @@ using fuzz::OracleRow;
 
 int list_oracles(const Common& common) {
   for (const OracleRow& row : fuzz::oracle_rows())
-    print_line(common.json ? JsonObject()
-                                 .add("oracle", row.text)
-                                 .add("one_in", int64_t{row.every})
-                                 .add("summary", row.summary)
-                                 .text()
-                           : fmt::format("{:<14} {}", row.text, row.summary));
+    print_line(
+        common.json
+            ? JsonObject().add("oracle", row.text).add("one_in", int64_t{row.every}).add("summary", row.summary).text()
+            : fmt::format("{:<14} {}", row.text, row.summary));
   return 0;
 }
 
 int list_defects(const Common& common) {
   for (const DefectRow& row : defect_rows())
-    print_line(common.json ? JsonObject()
-                                 .add("defect", row.text)
-                                 .add("breaks", row.breaks)
-                                 .add("restates", row.restates)
-                                 .text()
-                           : fmt::format("{:<28} {}", row.text, row.breaks));
+    print_line(common.json
+                   ? JsonObject().add("defect", row.text).add("breaks", row.breaks).add("restates", row.restates).text()
+                   : fmt::format("{:<28} {}", row.text, row.breaks));
   return 0;
 }
 
@@ -59,9 +55,12 @@ int print_case(uint64_t seed, const Common& common) {
 
 void check_usage(const FuzzArguments& a) {
   const auto refuse = [](const char* message, const char* option) { throw Error(ErrorCode::kUsage, message, option); };
-  if (a.score && !a.case_file.empty()) refuse("one file is judged, or the score is taken; leave out the other", "--case");
+  if (a.score && !a.case_file.empty())
+    refuse("one file is judged, or the score is taken; leave out the other", "--case");
   if (!a.case_file.empty() && (a.runs > 0 || !a.time.empty() || !a.out.empty()))
     refuse("one file is judged once; leave out --runs, --time and --out", "--case");
+  if (a.on != "cuda" && std::count(a.oracles.begin(), a.oracles.end(), "gpu") > 0)
+    refuse("the oracle `gpu` needs --on cuda", "--oracle");
   if (a.score && a.on != "host") refuse("the score is taken on the host; leave out --on", "--score");
   if (a.score && a.stop_after > 0) refuse("each defect's campaign stops at its first finding", "--stop-after");
 }
@@ -113,7 +112,7 @@ void check_device(const std::string& on) {
 }
 
 void count_interrupts() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = [](int) { interrupt_count = interrupt_count + 1; };
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);

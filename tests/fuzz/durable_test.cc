@@ -37,7 +37,8 @@ std::string told(CampaignState state) {
 
 class Folder {
  public:
-  explicit Folder(const std::string& name) : path_(testing::TempDir() + "fusebox_" + name + std::to_string(::getpid())) {
+  explicit Folder(const std::string& name)
+      : path_(testing::TempDir() + "fusebox_" + name + std::to_string(::getpid())) {
     std::filesystem::remove_all(path_);
   }
   ~Folder() { std::filesystem::remove_all(path_); }

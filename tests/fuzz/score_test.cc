@@ -1,10 +1,11 @@
 // The score of seeded defects.
+#include "fuzz/score.h"
+
 #include <cmath>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "fuzz/score.h"
 #include "ir/error.h"
 
 namespace fusebox::fuzz {

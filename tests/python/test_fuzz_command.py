@@ -14,6 +14,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
 FUSEBOX = BUILD / "bin" / "fusebox"
+SWIZZLED = ROOT / "corpus" / "programs" / "swizzled_copy_1d.fir"
 SOFTMAX = ROOT / "corpus" / "programs" / "softmax.fir"
 # Quick, and without anything to load.
 LIGHT = ["--oracle", "host-checks,text"]
@@ -72,9 +73,10 @@ def test_a_case_is_printed_and_judged(tmp_path):
 
 @needs_defects
 def test_a_program_is_judged_under_a_defect():
-    findings, _ = fuzz("--case", SOFTMAX, "--defect", "reduction-init-zero")
-    assert findings and all(f["signature"] and f["message"] for f in findings)
-    assert fusebox("fuzz", "--case", SOFTMAX).stdout.endswith("nothing found\n")
+    findings, _ = fuzz("--case", SWIZZLED, "--defect", "almost-exact-equal-extent")
+    assert "host-checks E0413" in [" ".join(f["signature"].split()[:2]) for f in findings]
+    assert all(f["message"] for f in findings)
+    assert fusebox("fuzz", "--case", SWIZZLED).stdout.endswith("nothing found\n")
 
 
 @pytest.mark.parametrize("arguments, code", [
