@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 
 #include "ir/domain.h"
 #include "ir/domain_edit.h"
@@ -29,7 +30,7 @@ class Spreader {
       for (size_t k = 0; k < op.operands.size(); ++k) {
         const ValueId v = op.operands[k];
         if (!v || !g.is_tensor(v)) continue;
-        is_input(g, g[v].tensor) ? read_inputs_[v].push_back({id, k}) : reads_.push_back({id, k});
+        (is_input(g, g[v].tensor) ? read_inputs_ : reads_)[v].push_back({id, k});
       }
     }
   }
@@ -95,20 +96,27 @@ class Spreader {
     for (ValueId result : g_[op].results) {
       const TensorId s = g_[result].tensor;
       const Info own = of_sibling(info, s);
-      for (const Read& read : reads_) {
-        if (g_[read.op].operands[read.operand] == result)
+      // What the op reads stands before it, what reads its results behind.
+      if (s == first_result(op))
+        for (size_t k = 0; k < g_[op].operands.size(); ++k) {
+          const ValueId v = g_[op].operands[k];
+          if (v && g_.is_tensor(v) && !is_input(g_, g_[v].tensor))
+            offer(s, g_[v].tensor, own, reversed(axes_of({op, k}), g_[s]), StandIn::kAnyAxis);
+        }
+      if (const auto it = reads_.find(result); it != reads_.end())
+        for (const Read& read : it->second)
           offer(s, first_result(read.op), own, axes_of(read), StandIn::kBroadcastAxis);
-        if (read.op != op) continue;
-        const TensorId producer = g_[g_[read.op].operands[read.operand]].tensor;
-        if (s == first_result(op)) offer(s, producer, own, reversed(axes_of(read), g_[s]), StandIn::kAnyAxis);
-      }
     }
     const TensorId first = first_result(op);
-    for (const auto& [input, list] : read_inputs_)
+    for (ValueId input : std::set<ValueId>(g_[op].operands.begin(), g_[op].operands.end())) {
+      const auto it = read_inputs_.find(input);
+      if (it == read_inputs_.end()) continue;
+      const std::vector<Read>& list = it->second;
       for (const Read& a : list)
         for (const Read& b : list)
           if (a.op == op && b.op != op)
             offer(first, first_result(b.op), of_sibling(info, first), joined(a, b), StandIn::kNone);
+    }
   }
 
   TensorId first_result(OpId op) const { return g_[g_[op].results[0]].tensor; }
@@ -170,8 +178,8 @@ class Spreader {
   const Graph& g_;
   const SpreadOptions& options_;
   std::vector<bool> reached_;  // by op
-  std::vector<Read> reads_;    // of tensors that the program makes
-  std::map<ValueId, std::vector<Read>> read_inputs_;
+  // In text order, of tensors that the program makes, and of its inputs.
+  std::map<ValueId, std::vector<Read>> reads_, read_inputs_;
   std::vector<Candidate> candidates_;  // in order of discovery: of equal ones the first is taken
 };
 

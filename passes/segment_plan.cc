@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include "ir/error.h"
 #include "ir/lex.h"
@@ -37,13 +39,19 @@ class Completer {
  private:
   void locate() {
     segments_of_.resize(g_.ops.size());
+    readers_.resize(g_.values.size());
+    for (OpId op : tensor_ops(g_))
+      for (ValueId v : g_[op].operands)
+        if (v) readers_[v.index].push_back(op);
+    for (uint32_t i = 0; i < g_.values.size(); ++i)
+      if (!g_.values[i].name.empty()) values_.try_emplace(g_.values[i].name, ValueId(i));
     for (size_t i = 0; i < s_.segments.size(); ++i)
       for (const std::string& name : s_.segments[i].ops) {
-        const auto v = find_value(g_, name);
-        if (!v || !g_[*v].def || !is_tensor_op(g_, g_[*v].def))
+        const auto v = values_.find(name);
+        if (v == values_.end() || !g_[v->second].def || !is_tensor_op(g_, g_[v->second].def))
           throw Error(ErrorCode::kUnknownName, "no op of the fusion makes this tensor; name an op by its first result",
                       "%" + name);
-        segments_of_[g_[*v].def.index].push_back(i);
+        segments_of_[g_[v->second].def.index].push_back(i);
       }
     for (OpId op : tensor_ops(g_))
       if (segments_of_[op.index].empty())
@@ -57,7 +65,7 @@ class Completer {
   void borders(size_t i) {
     Segment& segment = s_.segments[i];
     std::set<OpId> inside;
-    for (const std::string& name : segment.ops) inside.insert(g_[*find_value(g_, name)].def);
+    for (const std::string& name : segment.ops) inside.insert(g_[values_.at(name)].def);
     std::set<ValueId> in, out;
     for (OpId op : inside)
       for (ValueId v : g_[op].operands)
@@ -67,12 +75,10 @@ class Completer {
         // A value that several segments make crosses from the first of them.
         if (segments_of_[op.index].front() != i) continue;
         bool needed = outputs_.contains(v);
-        for (OpId reader : tensor_ops(g_))
-          for (ValueId operand : g_[reader].operands)
-            if (operand == v)
-              for (size_t s : segments_of_[reader.index])
-                needed |= s != i && std::find(segments_of_[op.index].begin(), segments_of_[op.index].end(), s) ==
-                                        segments_of_[op.index].end();
+        for (OpId reader : readers_[v.index])
+          for (size_t s : segments_of_[reader.index])
+            needed |= s != i && std::find(segments_of_[op.index].begin(), segments_of_[op.index].end(), s) ==
+                                    segments_of_[op.index].end();
         if (needed) out.insert(v);
       }
     segment.inputs.clear();
@@ -136,7 +142,7 @@ class Completer {
     std::vector<std::set<size_t>> needs(s_.segments.size());
     for (size_t i = 0; i < s_.segments.size(); ++i)
       for (const Crossing& c : s_.segments[i].inputs) {
-        const OpId def = g_[*find_value(g_, c.value)].def;
+        const OpId def = g_[values_.at(c.value)].def;
         if (is_tensor_op(g_, def)) needs[i].insert(segments_of_[def.index].front());
       }
     std::vector<Segment> sorted;
@@ -160,6 +166,8 @@ class Completer {
   Segmentation s_;
   const Defects& defects_;
   std::vector<std::vector<size_t>> segments_of_;
+  std::vector<std::vector<OpId>> readers_;          // of each value: ops that make tensors
+  std::unordered_map<std::string_view, ValueId> values_;
   std::set<ValueId> outputs_;
   std::map<ValueId, ValueId> alias_;
 };

@@ -2,6 +2,7 @@
 #include "replay/aten/evaluator.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <algorithm>
 #include <memory>
 #include <torch/version.h>
@@ -304,6 +305,13 @@ class Module final : public AtenApi {
   Evaluation evaluate(const Graph& fusion, std::span<const Argument> inputs,
                       const EvaluateOptions& options) const override {
     const c10::InferenceMode no_gradients;
+    // Threads that wait for the next op keep a core busy, and small programs give them nothing to do.
+    constexpr int64_t kManyElements = int64_t{1} << 20;
+    static const int all_threads = at::get_num_threads();
+    const bool is_large = std::any_of(inputs.begin(), inputs.end(), [](const Argument& a) {
+      return !a.is_scalar && element_count(a.tensor.shape) >= kManyElements;
+    });
+    at::set_num_threads(is_large ? all_threads : 1);
     try {
       return Evaluator(fusion, inputs, options).run();
     } catch (const c10::OutOfMemoryError&) {
