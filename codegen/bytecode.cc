@@ -511,12 +511,15 @@ class Compiler {
       throw;
     }
     if (plan.kind == MathClass::kMove || plan.kind == MathClass::kCast) return cast(op.operands[0], result);
-    if (plan.kind == MathClass::kCompare && row_of(plan.compute).kind == DtypeKind::kUnsigned &&
-        defects_.has(Defect::kCompareSigned))
+    const bool orders = op.kind == OpKind::kMinimum || op.kind == OpKind::kMaximum;
+    if ((plan.kind == MathClass::kCompare || orders) && row_of(plan.compute).kind == DtypeKind::kUnsigned &&
+        defects_.has(Defect::kCompareSigned)) {
       plan.compute = signed_of(plan.compute);
+      if (orders) plan.native = plan.compute;
+    }
     Instruction i{.opcode = Opcode::kMath};
     i.math = op.kind;
-    if (op.kind == OpKind::kDiv && is_integer(plan.compute) && defects_.has(Defect::kFloorDivTruncates))
+    if (op.kind == OpKind::kDiv && is_integer(plan.compute) && defects_.has(Defect::kDivFloors))
       i.math = OpKind::kFloorDiv;
     if (op.kind == OpKind::kRemainder && defects_.has(Defect::kRemainderSign)) i.math = OpKind::kFmod;
     if (op.kind == OpKind::kLogicalRightShift && defects_.has(Defect::kShiftArithmetic))
@@ -542,11 +545,13 @@ class Compiler {
     finish(i.dst, plan.native, result, i.uniform, same);
   }
 
-  // A product that only sums read.
+  // A product that a sum reads, or a wider float on its way into one.
   bool is_added_product(ValueId v) const {
     if (g_[g_[v].def].kind != OpKind::kMul) return false;
     return std::any_of(g_.ops.begin(), g_.ops.end(), [&](const Op& op) {
-      return op.kind == OpKind::kAdd && std::find(op.operands.begin(), op.operands.end(), v) != op.operands.end();
+      const bool adds = op.kind == OpKind::kAdd || op.kind == OpKind::kSub || op.kind == OpKind::kCast;
+      return adds && is_floating(g_[op.results[0]].dtype) &&
+             std::find(op.operands.begin(), op.operands.end(), v) != op.operands.end();
     });
   }
 
@@ -566,7 +571,7 @@ class Compiler {
     i.uniform = is_uniform(i.args[0]);
     i.dtype = have;
     const bool narrows = is_integer(have) && is_integer(wanted) && size_bytes(wanted) < size_bytes(have);
-    if (narrows && defects_.has(Defect::kCastSkipped)) {
+    if (narrows && defects_.has(Defect::kCastSaturates)) {
       i.dtype = Dtype::kDouble;  // an integer saturates as a float does
       i.args[0] = as(from, Dtype::kDouble);
     }

@@ -285,7 +285,8 @@ void damaged_bytes(OracleRun& run) {
     // Damage may leave a module that is another one; what a whole decoder refuses, every decoder does.
     const auto why = decode_error(damaged, {});
     if (why && !defects.empty() && !decode_error(damaged, defects))
-      return run.report("damaged-bytes", code_text(why->code), "", "accepted, though " + why->place + ": " + why->what());
+      return run.report("damaged-bytes", code_text(why->code), "",
+                        "accepted, though " + why->place + ": " + why->what());
     if (why) continue;
     // By bytes: a number may be no number, which equals nothing.
     const std::string other = encode(decode_module_structure(bytes_of(damaged)));

@@ -85,7 +85,8 @@ void text_round_trip(OracleRun& run) {
   const Module& m = run.subject().module;
   const Defects& defects = run.options().defects;
   try {
-    if (!(parse_module(print(m, defects)) == m)) run.report("text", "differs", "", "the module that was parsed is another one");
+    if (!(parse_module(print(m, defects)) == m))
+      run.report("text", "differs", "", "the module that was parsed is another one");
     const Compiled* c = run.compiled();
     for (size_t i = 0; c && i < c->kernels.size(); ++i)
       for (const Graph* g : {&c->kernels[i], &c->scheduled[i]})
