@@ -1,5 +1,5 @@
-"""Seeded defects: each is reported on a corpus program by the host executor or by ATen, none without the switch, and a
-bundle of a broken run replays broken."""
+"""Seeded defects: each has a small case that fails with it, and with it alone, and a bundle of a broken run replays
+broken."""
 
 import json
 import os
@@ -13,6 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
 FUSEBOX = BUILD / "bin" / "fusebox"
 PROGRAMS = sorted((ROOT / "corpus" / "programs").glob("*.fir"))
+CASES = ROOT / "corpus" / "defects"
 SWIZZLED = ROOT / "corpus" / "programs" / "swizzled_copy_1d.fir"
 DEFECTS = re.findall(r'FUSEBOX_DEFECT\(\w+, "([a-z-]+)"', (ROOT / "ir" / "defect_table.inc").read_text())
 
@@ -24,26 +25,34 @@ def fusebox(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
-def reported(program, defect):
-    """What `run --check` says of a program that is broken so: the code of a failing check, "differs", or None. A schedule
-    that the defect makes illegal (exit code 2) is no report."""
-    result = fusebox("run", program, "--check", "--on", "host", "--json", "--defect", defect)
-    if result.returncode != 1:
-        return None
-    line = json.loads(result.stdout.splitlines()[0])
-    if "error" in line:
-        assert line["error"]["place"], line
-        return line["error"]["code"]
-    return "differs"
+def judged(file, *arguments):
+    """The exit code and the signatures that all oracles find in one file."""
+    result = fusebox("fuzz", "--case", file, "--json", *arguments)
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    return result.returncode, [line["signature"] for line in lines if "signature" in line], lines[-1]
 
 
 def test_there_are_defects():
-    assert len(DEFECTS) >= 8
+    assert len(DEFECTS) >= 80
+
+
+def test_every_case_is_of_a_defect():
+    assert {path.stem for path in CASES.glob("*.fir")} <= set(DEFECTS)
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
-def test_each_is_reported_on_a_corpus_program(defect):
-    assert any(reported(program, defect) for program in PROGRAMS), defect
+def test_each_breaks_its_case(defect):
+    file = CASES / f"{defect}.fir"
+    if not file.exists():
+        pytest.skip("no case yet: python tests/bench/reduce_findings.py --corpus corpus/defects " + defect)
+    code, signatures, _ = judged(file, "--defect", defect)
+    assert code == 1 and signatures, defect
+
+
+@pytest.mark.parametrize("path", sorted(CASES.glob("*.fir")), ids=lambda p: p.stem)
+def test_no_case_fails_without_its_defect(path):
+    code, signatures, last = judged(path)
+    assert code == 0 and not signatures and last["valid"], signatures
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
