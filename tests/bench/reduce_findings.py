@@ -41,6 +41,12 @@ def reduce(bundle, out, seconds):
     return json.loads(result.stdout.splitlines()[-1])
 
 
+def is_case_of(file, defect):
+    """Whether all oracles together find something with the defect and nothing without it."""
+    broken = run(FUSEBOX, "fuzz", "--case", file, "--defect", defect)
+    return broken.returncode == 1 and run(FUSEBOX, "fuzz", "--case", file).returncode == 0
+
+
 def complexity(row):
     return ((row["after"]["ops"] + row["after"]["steps"]) * max(row["after"]["elements"], 1), row["after"]["steps"])
 
@@ -74,13 +80,15 @@ def main():
                     rows.append(row)
                     print(f"{defect:<28} {seed}: {size(row['before'])} -> {size(row['after'])}, {row['factor']:8.0f} x, "
                           f"{row['judged']:>5} judged, {row['seconds']:5.1f} s  {row['signature']}", flush=True)
-                    if a.corpus and (best is None or complexity(row) < complexity(best)):
+                    if a.corpus and (best is None or complexity(row) < complexity(best)) and is_case_of(out, defect):
                         best = row
                         a.corpus.mkdir(parents=True, exist_ok=True)
                         shutil.copyfile(out, a.corpus / f"{defect}.fir")
         if not any(r["defect"] == defect for r in rows):
             missing.append(defect)
             print(f"{defect:<28} no finding was reduced", flush=True)
+        elif a.corpus and best is None:
+            print(f"{defect:<28} no finding that stands alone as text", flush=True)
     if rows:
         middle = lambda key: statistics.median(key(r) for r in rows)  # noqa: E731
         print(f"{len(rows)} findings of {len({r['defect'] for r in rows})} defects; median {middle(lambda r: r['after']['ops'])} ops, "
