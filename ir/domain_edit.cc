@@ -51,10 +51,36 @@ size_t fixed_loops(const Graph& g, TensorId t) {
   return std::min(fixed, loop_of(g[t]).size());
 }
 
-std::string free_domain_name(const Graph& g, TensorId t, std::string_view wanted) {
+namespace {
+
+// Every domain that has a name and is the tensor's: in a list of it, or in one of its transforms. A graph of many
+// tensors has many domains, and looking through them all at each step would take the square of its size.
+template <class Visit>
+void each_domain(const Graph& g, TensorId t, Visit&& visit) {
+  const Tensor& tensor = g[t];
+  for (const auto* list : {&tensor.root, &tensor.logical, &tensor.allocation, &tensor.loop, &tensor.loop_broadcasts})
+    for (DomainId d : *list) visit(d);
+  for (TransformId id : tensor.transforms)
+    for (const auto* list : {&g[id].inputs, &g[id].outputs})
+      for (DomainId d : *list) visit(d);
+}
+
+// `also`: a name that is taken too.
+std::string free_name(const Graph& g, TensorId t, std::string_view wanted, std::string_view also) {
   std::string name(wanted);
-  for (int i = 1; find_domain(g, t, name); ++i) name = std::string(wanted) + "_" + std::to_string(i);
+  const auto is_taken = [&] {
+    bool taken = name == also;
+    each_domain(g, t, [&](DomainId d) { taken |= g[d].name == name; });
+    return taken;
+  };
+  for (int i = 1; is_taken(); ++i) name = std::string(wanted) + "_" + std::to_string(i);
   return name;
+}
+
+}  // namespace
+
+std::string free_domain_name(const Graph& g, TensorId t, std::string_view wanted) {
+  return free_name(g, t, wanted, {});
 }
 
 std::optional<IterType> merged_type(IterType outer, IterType inner) {
@@ -91,7 +117,8 @@ TransformId add_transform(Graph& g, TensorId t, Transform transform, std::span<c
   const size_t count = transform.kind == TransformKind::kSplit || transform.kind == TransformKind::kSwizzle ? 2 : 1;
   for (size_t i = 0; i < count; ++i) {
     IterDomain d;
-    d.name = free_domain_name(g, t, names[i]);
+    // The first output is in no list yet.
+    d.name = free_name(g, t, names[i], i == 0 ? std::string_view() : std::string_view(g[transform.outputs[0]].name));
     d.iter_type = type;
     d.def = id;
     transform.outputs.push_back(add_domain(g, t, std::move(d)));
