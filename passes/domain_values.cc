@@ -185,15 +185,15 @@ bool DomainValues::is_op_resize(DomainId d) const {
 }
 
 Form DomainValues::checked_value(DomainId d) {
-  if (!plan_.defects.has(Defect::kAlmostExactEqualExtent)) return value(d);
   // The outer output of a split of a split, and any outer output of a split of the same root, with equal extents.
   const auto is_outer = [&](DomainId x) {
     const TransformId def = g_[x].def;
     return def && g_[def].kind == TransformKind::kSplit && g_[def].outputs[0] == x;
   };
+  if (!is_outer(d) || !plan_.defects.has(Defect::kAlmostExactEqualExtent)) return value(d);
   const auto roots = leaves(g_, d);
   for (const Known& other : values_) {
-    if (other.domain == d || !is_outer(other.domain) || !is_outer(d)) continue;
+    if (other.domain == d || !is_outer(other.domain)) continue;
     const TransformId above = g_[g_[g_[other.domain].def].inputs[0]].def;
     if (!above || g_[above].kind != TransformKind::kSplit || leaves(g_, other.domain) != roots) continue;
     if (algebra_.equal(extent(other.domain), extent(d))) return other.value;
@@ -227,7 +227,7 @@ std::vector<DomainCheck> DomainValues::checks() {
   for (const auto& [d, transform] : climbed_)
     if (!is_op_resize(d)) add(d);
   for (DomainId d : descended_) add(d);
-  if (plan_.defects.has(Defect::kPredicateDropped) && !result.empty()) result.erase(result.begin());
+  if (!result.empty() && plan_.defects.has(Defect::kPredicateDropped)) result.erase(result.begin());
   return result;
 }
 

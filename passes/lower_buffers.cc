@@ -11,7 +11,8 @@ namespace fusebox::lowering {
 namespace {
 
 bool has_place(const Lowering& l, const Buffer& b, uint32_t shared, size_t position, ParallelType p) {
-  if (!is_thread(p)) return position >= shared + (l.options.defects.has(Defect::kInlineOneDeeper) ? 1 : 0);
+  if (!is_thread(p))
+    return position > shared || (position == shared && !l.options.defects.has(Defect::kInlineOneDeeper));
   return is_block(p) && (b.memory == MemoryType::kShared) && l.used_threads.contains(p) &&
          !l.options.defects.has(Defect::kBufferSharedLoop);
 }
@@ -200,8 +201,8 @@ void Lowering::check_sharing() {
       const Nest& from = plan.of(g[p].def);
       const ValueId leader = g[g[p].def].results[0];
       const auto& loop = loop_of(g.tensor_of(leader));
-      const bool by_data =
-          demands(op.kind, kIndexed) && k == 0 && op.kind != OpKind::kTriu && op.kind != OpKind::kSelect;
+      const bool at_scalar = op.kind == OpKind::kSelect && !g.is_tensor(op.operands[1]);
+      const bool by_data = demands(op.kind, kIndexed) && k == 0 && op.kind != OpKind::kTriu && !at_scalar;
       const Buffer& b = buffers[p.index];
       if (by_data && b.memory != MemoryType::kGlobal)
         throw Error(ErrorCode::kIllegalExchange,
@@ -253,10 +254,11 @@ std::vector<OrderConstraint> Lowering::alias_order() {
       for (size_t k = 0; k < g[reader].operands.size(); ++k) {
         if (g[reader].operands[k] != out.alias) continue;
         const OpKind kind = g[reader].kind;
-        const bool anywhere =
-            kind == OpKind::kScatter
-                ? k > 0
-                : k == 0 && (kind == OpKind::kGather || kind == OpKind::kIndexSelect || kind == OpKind::kTakeAlongAxis);
+        const bool at_tensor = kind == OpKind::kSelect && g.is_tensor(g[reader].operands[1]);
+        const bool anywhere = kind == OpKind::kScatter
+                                  ? k > 0
+                                  : k == 0 && (kind == OpKind::kGather || kind == OpKind::kIndexSelect ||
+                                               kind == OpKind::kTakeAlongAxis || at_tensor);
         if (anywhere)
           throw Error(ErrorCode::kIllegalAliasOrder,
                       "tensor " + place_of(g[reader].results[0]) + " reads " + place_of(out.alias) +

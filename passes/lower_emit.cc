@@ -293,9 +293,9 @@ void Lowering::emit_loop(uint32_t n, bool unroll) {
     const Statement s{node.op, StatementKind::kMain, plan.of(node.op).path};
     OpView view(*this, s);
     Form range = view.own.extent(node.domain);
-    if (options.defects.has(Defect::kPromotedWrongDomain))
+    if (!options.defects.empty())
       for (DomainId d : leaves(g, node.domain))
-        if (plan.promoted.contains(d)) range = algebra.constant(1);
+        if (plan.promoted.contains(d) && options.defects.has(Defect::kPromotedWrongDomain)) range = algebra.constant(1);
     extent = emit_form(view, range);
   }
   if (kernel.constant_of(extent) == 1) {

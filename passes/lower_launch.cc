@@ -247,7 +247,8 @@ class LaunchBuilder {
     for (ValueId v : globals_) {
       std::vector<ValueId> sizes;
       for (DomainId d : allocation_of(l_.g, l_.g.tensor_of(v)))
-        if (l_.g[d].iter_type != IterType::kBroadcast) sizes.push_back(extent(v, d));
+        // What a broadcast was split into has holes, and an index that counts them.
+        if (l_.g[d].iter_type != IterType::kBroadcast || l_.g[d].def) sizes.push_back(extent(v, d));
       tensors_[l_.buffers[v.index].kernel_value] = allocate(l_.g[v].dtype, sizes, false, l_.g[v].name);
     }
     ValueId threads = host_.index(1);

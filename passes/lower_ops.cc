@@ -156,7 +156,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
     }
     case OpKind::kSelect: {
       // A negative index counts from the end, as ATen's.
-      const ValueId index = as_index(scalar(op.operands[1]));
+      const ValueId index = as_index(operand_value(view, 1));
       DomainValues values(g, plan, view.symbols, algebra, g[op.operands[0]].tensor);
       const ValueId extent =
           emit_form(view, values.size(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));

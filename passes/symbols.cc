@@ -21,10 +21,10 @@ ExtentClasses::ExtentClasses(const Graph& g, const Defects& defects, const Bindi
       }
     }
   }
-  if (sizes.empty() || !defects.has(Defect::kSymbolsByHint)) return;
   for (uint32_t i = 0; i < sizes.size(); ++i)
     for (uint32_t k = 0; k < i; ++k)
-      if (sizes[i] && sizes[i] == sizes[k] && g.values[i].dtype == Dtype::kIndex) unite(g, ValueId(k), ValueId(i));
+      if (sizes[i] && sizes[i] == sizes[k] && g.values[i].dtype == Dtype::kIndex && defects.has(Defect::kSymbolsByHint))
+        unite(g, ValueId(k), ValueId(i));
 }
 
 ValueId ExtentClasses::representative(ValueId v) const {
