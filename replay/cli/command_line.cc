@@ -218,7 +218,7 @@ Neither a GPU nor ATen is needed, nor a schedule that compiles: inlining that is
 
   std::vector<std::string> verified;
   c = add_subcommand(app, "verify", "Checks that files hold valid programs.",
-          R"(Reads, decodes and verifies each file, and says which is wrong, where, and why.
+                     R"(Reads, decodes and verifies each file, and says which is wrong, where, and why.
 
   fusebox verify corpus/programs/*.fir
   fusebox verify finding.fuse --json)");
@@ -227,7 +227,7 @@ Neither a GPU nor ATen is needed, nor a schedule that compiles: inlining that is
 
   std::string first, second;
   c = add_subcommand(app, "fmt", "Prints a program in its one form.",
-          R"(To standard output. The comment at the head of a text stays; others are not kept.
+                     R"(To standard output. The comment at the head of a text stays; others are not kept.
 
   fusebox fmt mine.fir > formatted.fir)");
   c->add_option("FILE", first, "A .fir or a .fuse")->required();
@@ -285,8 +285,7 @@ int run_command_line(int argc, char** argv, std::span<const AddCommand> extra) {
   }
   try {
     report_error(error, common);
-    if (common.subject && exit_code(error.code) == 3)
-      write_reproducer(*common.subject, common);
+    if (common.subject && exit_code(error.code) == 3) write_reproducer(*common.subject, common);
   } catch (const Error&) {
     // Standard output is closed, or the disk is full; the exit code says it.
   }
