@@ -1,15 +1,11 @@
 """`fusebox reduce`: from a failing file to a small one that fails in the same way."""
 
 import json
-import os
-import pathlib
-import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
-FUSEBOX = BUILD / "bin" / "fusebox"
+from support import HAS_ATEN, ROOT, fusebox
+
 SOFTMAX = ROOT / "corpus" / "programs" / "softmax.fir"
 GOLDEN = ROOT / "corpus" / "golden" / "v1_pointwise.fuse"
 
@@ -41,12 +37,7 @@ inputs @f host {
 }
 """
 
-pytestmark = pytest.mark.skipif(not (BUILD / "lib" / "libfusebox_aten.so").exists(), reason="built without ATen")
-
-
-def fusebox(*arguments):
-    command = [str(FUSEBOX), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+pytestmark = pytest.mark.skipif(not HAS_ATEN, reason="built without ATen")
 
 
 def reduced(file, out, *arguments):
