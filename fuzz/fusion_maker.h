@@ -79,6 +79,8 @@ class FusionMaker {
   Graph g_;
   Bindings sizes_;
   std::vector<ValueId> made_;  // tensors that ops may read
+  ValueId last_read_;
+  OpKind last_kind_ = OpKind::kSet;
   std::vector<Symbol> symbols_;
 };
 

@@ -60,8 +60,11 @@ GeneratedFusion FusionMaker::run() {
       std::min(options_.max_ops, 1 + (random_.one_in(8) ? random_.below(options_.max_ops) : random_.below(7)));
   // A few refusals are normal; a mix of which nothing fits comes to an end.
   while (result.accepted < wanted && result.attempts < 4 * wanted + 8) {
-    const size_t kind = random_.weighted(options_.mix);
+    size_t kind = random_.weighted(options_.mix);
     if (kind == options_.mix.size()) break;
+    // Of one kind in a row now and then: pairs are what rewrites look for.
+    if (result.accepted > 0 && random_.one_in(8)) kind = static_cast<size_t>(last_kind_);
+    last_kind_ = static_cast<OpKind>(kind);
     ++result.attempts;
     result.accepted += attempt(static_cast<OpKind>(kind));
   }

@@ -40,13 +40,18 @@ Dtype FusionMaker::dtype_for(OpKind kind) {
 }
 
 ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
+  // What the op before read, once more: two ops that differ in their attributes alone.
+  const bool is_there = last_read_ && std::find(made_.begin(), made_.end(), last_read_) != made_.end();
+  if (is_there && random_.one_in(8) && takes(kind, g_[last_read_].dtype) && rank_of(g_, last_read_) >= least_rank)
+    return last_read_;
   const bool any = !random_.one_in(4);
   const Dtype wanted = dtype_for(kind);
   std::vector<ValueId> fitting;
   for (ValueId v : made_)
     if ((any ? takes(kind, g_[v].dtype) : g_[v].dtype == wanted) && rank_of(g_, v) >= least_rank) fitting.push_back(v);
   // The latest one often, so that ops form chains.
-  if (!fitting.empty() && !random_.one_in(8)) return random_.one_in(2) ? random_.pick(fitting) : fitting.back();
+  if (!fitting.empty() && !random_.one_in(8))
+    return last_read_ = random_.one_in(2) ? random_.pick(fitting) : fitting.back();
   if (!made_.empty() && random_.one_in(2) && !is_storage_only(wanted)) {
     const ValueId x = random_.pick(made_);
     if (rank_of(g_, x) >= least_rank && !is_storage_only(g_[x].dtype)) {
@@ -145,7 +150,9 @@ std::vector<ValueId> FusionMaker::make(OpKind kind) {
 std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
   const ValueId x = operand(kind);
   if (kind == OpKind::kCast) {
-    const Dtype to = static_cast<Dtype>(random_.below(dtype_rows().size()));
+    Dtype to = static_cast<Dtype>(random_.below(dtype_rows().size()));
+    // And back again.
+    if (const Op& made = g_[g_[x].def]; made.kind == OpKind::kCast && random_.one_in(2)) to = g_[made.operands[0]].dtype;
     return {cast(g_, x, to == Dtype::kIndex ? Dtype::kInt64 : to)};
   }
   std::vector<ValueId> operands = {x};

@@ -77,7 +77,7 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
   GeneratedSteps result;
   StepMaker maker(random, fusion);
   try {
-    if (options.rewrites && random.one_in(8)) maker.rewrite();
+    if (options.rewrites && random.one_in(5)) maker.rewrite();
     maker.concretize(fusion, sizes);
     if (maker.has_tensors()) {
       if (options.segments && random.one_in(8))
