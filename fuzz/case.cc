@@ -1,5 +1,8 @@
 #include "fuzz/case.h"
 
+#include <algorithm>
+#include <charconv>
+
 namespace fusebox::fuzz {
 
 DrawnCase generate_case(RandomSource& random, const CaseOptions& options) {
@@ -39,6 +42,31 @@ std::string print_lineage(const Case& c) {
     text += "\n";
   }
   return text;
+}
+
+void parse_lineage(std::string_view text, Case& c) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text = text.substr(std::min(end + 1, text.size()));
+    if (line.starts_with("seed ")) {
+      std::from_chars(line.data() + 5, line.data() + line.size(), c.seed);
+      continue;
+    }
+    if (line.empty()) continue;
+    Mutation m;
+    for (bool first = true;; first = false) {
+      const size_t bar = std::min(line.find(" | "), line.size());
+      std::string part(line.substr(0, bar));
+      if (first)
+        m.name = std::move(part);
+      else
+        m.parameters.push_back(std::move(part));
+      if (bar == line.size()) break;
+      line = line.substr(bar + 3);
+    }
+    c.lineage.push_back(std::move(m));
+  }
 }
 
 }  // namespace fusebox::fuzz

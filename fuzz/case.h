@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fuzz/generate_fusion.h"
@@ -53,6 +54,9 @@ struct DrawnCase {
 DrawnCase generate_case(uint64_t seed, const CaseOptions& options);
 DrawnCase generate_case(RandomSource& random, const CaseOptions& options);
 
+// A line for the seed, then one for each mutation, its parts with ` | ` between.
 std::string print_lineage(const Case& c);
+// The seed and the lineage that a text names, into the case.
+void parse_lineage(std::string_view text, Case& c);
 
 }  // namespace fusebox::fuzz

@@ -1,7 +1,11 @@
-// fuzz_fusion: the bytes decide a fusion and its inputs; the unfused plan, the text form and the bytes are judged.
-#include "fuzz/target.h"
+// fuzz_fusion: a fusion and its inputs; the unfused plan, the text form and the bytes are judged.
+#include "fuzz/targets/shared/case_target.h"
+
+using namespace fusebox;
+
+fuzz::CaseOptions fuzz::target_options() { return {.fusion = {.max_ops = 12}}; }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  fusebox::fuzz::judge_bytes(data, size, {.fusion = {.max_ops = 12}}, "aten,text,bytes,rewrites,invalid", false);
+  fuzz::judge_bytes({data, size}, fuzz::target_options(), "aten,text,bytes,rewrites,invalid", false);
   return 0;
 }

@@ -3,16 +3,45 @@
 
 #include <cstdlib>
 
+#include "fuzz/bytes/mutate_text.h"
 #include "fuzz/target.h"
+#include "fuzz/targets/shared/memory_bound.h"
+#include "fuzz/targets/shared/mutator.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 
+namespace {
+
 using namespace fusebox;
+
+// Only reading counts against the bound.
+Module bounded(std::string_view text) {
+  const fuzz::MemoryBound bound(text.size());
+  return parse_module(text);
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::expect_coded([&] {
-    const Module m = parse_module({reinterpret_cast<const char*>(data), size});
-    if (!find_error(m) && !(parse_module(print(m)) == m)) std::abort();
+    const Module m = bounded(fuzz::text_of(data, size));
+    if (find_error(m)) return;
+    const std::string again = print(m);
+    const Module back = bounded(again);
+    // A NaN is not equal to itself: where values differ, their texts decide.
+    if (!(back == m) && print(back) != again) std::abort();
   });
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  fuzz::RandomSource random(seed);
+  if (random.one_in(4)) return LLVMFuzzerMutate(data, size, max_size);
+  return fuzz::put(fuzz::mutate_text(random, fuzz::text_of(data, size)), data, max_size);
+}
+
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* a, size_t a_size, const uint8_t* b, size_t b_size,
+                                            uint8_t* out, size_t max_size, unsigned seed) {
+  fuzz::RandomSource random(seed);
+  return fuzz::put(fuzz::cross_text(random, fuzz::text_of(a, a_size), fuzz::text_of(b, b_size)), out, max_size);
 }

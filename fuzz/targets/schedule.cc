@@ -1,8 +1,11 @@
-// fuzz_schedule: the bytes decide a small fusion, its inputs and above all its schedule; the run is judged.
-#include "fuzz/target.h"
+// fuzz_schedule: a small fusion, its inputs and above all its schedule; the run is judged.
+#include "fuzz/targets/shared/case_target.h"
+
+using namespace fusebox;
+
+fuzz::CaseOptions fuzz::target_options() { return {.fusion = {.max_ops = 5}, .steps = {.max_transforms = 8}}; }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  fusebox::fuzz::judge_bytes(data, size, {.fusion = {.max_ops = 5}, .steps = {.max_transforms = 8}},
-                             "host-checks,aten,schedules,relower", true);
+  fuzz::judge_bytes({data, size}, fuzz::target_options(), "host-checks,aten,schedules,relower", true);
   return 0;
 }

@@ -1,0 +1,25 @@
+// The mutator and the crossover of a target whose inputs are cases. Included by the one source of such a target, which
+// defines `target_options`.
+#pragma once
+
+#include "fuzz/target.h"
+#include "fuzz/targets/shared/mutator.h"
+
+namespace fusebox::fuzz {
+CaseOptions target_options();
+}  // namespace fusebox::fuzz
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  using namespace fusebox::fuzz;
+  RandomSource random(seed);
+  // libFuzzer's own mutations too: of choices, and of bundles that are not quite those of a case.
+  if (size > 0 && random.one_in(8)) return LLVMFuzzerMutate(data, size, max_size);
+  return put(mutate_case_bytes(random, {data, size}, target_options(), max_size), data, max_size);
+}
+
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* a, size_t a_size, const uint8_t* b, size_t b_size,
+                                            uint8_t* out, size_t max_size, unsigned seed) {
+  using namespace fusebox::fuzz;
+  RandomSource random(seed);
+  return put(cross_case_bytes(random, {a, a_size}, {b, b_size}, target_options(), max_size), out, max_size);
+}
