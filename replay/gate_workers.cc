@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
 #include <list>
@@ -159,6 +160,8 @@ class Pool {
     const int output = ::memfd_create("output", MFD_CLOEXEC);
     void* page = ::mmap(nullptr, sizeof(WorkerNote), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const pid_t parent = ::getpid();
+    // Else a worker would print what this process has not yet.
+    std::fflush(stdout);
     const pid_t process = output < 0 || page == MAP_FAILED ? -1 : ::fork();
     if (process < 0) {
       const int number = errno;
