@@ -38,7 +38,8 @@ void Printer::add_double(double value) {
 // bits.
 void Printer::add_number(Dtype dtype, uint64_t bits) {
   const ConstantBits constant{bits, 0};
-  const double value = to_double(dtype, constant);
+  double value = to_double(dtype, constant);
+  if (value == 0 && std::signbit(value) && defects.has(Defect::kTextNegativeZero)) value = 0;
   if (std::isnan(value) && from_double(dtype, std::numeric_limits<double>::quiet_NaN()).low != bits) {
     char buffer[20] = {'0', 'x'};
     return add(std::string_view(
