@@ -101,6 +101,7 @@ ValueId FusionMaker::partner(OpKind kind, ValueId x) {
     case 0:
       return x;
     case 1:
+    case 5:
       return scalar_operand(dtype);
     case 2:
       return is_storage_only(dtype) || !random_.one_in(3) ? scalar_constant(g_[x].dtype) : input_scalar(g_, "", dtype);
