@@ -118,7 +118,8 @@ class Reader {
       const char e = text_[at_++];
       if (e == 'u') {
         unsigned code = hex4();
-        if (code >= 0xD800 && code < 0xDC00 && take("\\u")) code = 0x10000 + ((code & 0x3FFu) << 10) + (hex4() & 0x3FFu);
+        if (code >= 0xD800 && code < 0xDC00 && take("\\u"))
+          code = 0x10000 + ((code & 0x3FFu) << 10) + (hex4() & 0x3FFu);
         append_utf8(out, code);
         continue;
       }

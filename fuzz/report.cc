@@ -88,14 +88,14 @@ std::string figures(const CampaignState& state) {
   out += figure("valid", fmt::format("{:.1f} %", 100 * s.valid_rate()));
   out += figure("mutated", fmt::format("{:.1f} %", percent(s.mutated, s.cases)));
   out += figure("mutations that are valid", fmt::format("{:.1f} %", percent(s.mutated_valid, s.mutated)));
-  out += figure("schedules that compile as drawn", fmt::format("{:.1f} %", percent(s.drawn_legal, s.cases - s.mutated)));
+  out +=
+      figure("schedules that compile as drawn", fmt::format("{:.1f} %", percent(s.drawn_legal, s.cases - s.mutated)));
   out += figure("elements compared with ATen", fmt::format("{}", s.compared));
   out += figure("of them near a jump", fmt::format("{:.2f} %", percent(s.ambiguous, s.compared)));
   out += figure("of them free", fmt::format("{:.2f} %", percent(s.unconstrained, s.compared)));
   out += figure("cases that ended their process", fmt::format("{}", s.died)) + "</table>\n";
   out += "<details><summary>Oracles and refusals</summary><table>\n<tr><th>oracle</th><th>cases</th></tr>\n";
-  for (size_t i = 0; i < s.judged.size(); ++i)
-    out += figure(oracle_rows()[i].text, fmt::format("{}", s.judged[i]));
+  for (size_t i = 0; i < s.judged.size(); ++i) out += figure(oracle_rows()[i].text, fmt::format("{}", s.judged[i]));
   out += "<tr><th>refused</th><th>cases</th></tr>\n";
   for (const auto& [code, count] : s.refusals) out += figure(escaped(code), fmt::format("{}", count));
   return out + "</table></details>\n<details><summary>Configuration</summary><pre>" + escaped(state.configuration) +
@@ -129,16 +129,19 @@ std::string coverage_tables(const Statistics& s) {
   for (const std::string& name : order) {
     const Group& g = groups[name];
     if (!g.missing.empty())
-      out += fmt::format("<details class=\"missing-rows\"><summary>{}: {} rows not produced yet</summary><ul class=\"missing\">{}</ul></details>\n",
-                         escaped(name), g.rows - g.covered, g.missing);
+      out += fmt::format(
+          "<details class=\"missing-rows\"><summary>{}: {} rows not produced yet</summary><ul "
+          "class=\"missing\">{}</ul></details>\n",
+          escaped(name), g.rows - g.covered, g.missing);
     out += fmt::format("<details><summary>{}: all counts</summary><table>{}</table></details>\n", escaped(name), g.all);
   }
   return out;
 }
 
 std::string finding_section(const KeptFinding& f, const std::string& picture, const std::string& folder) {
-  std::string out = fmt::format("<section class=\"finding\"><h3 class=\"bad\">{}</h3>\n<p>{} case{}; first case {}, after {:.1f} s",
-                                escaped(text(f.finding.signature)), f.count, f.count == 1 ? "" : "s", f.number, f.seconds);
+  std::string out =
+      fmt::format("<section class=\"finding\"><h3 class=\"bad\">{}</h3>\n<p>{} case{}; first case {}, after {:.1f} s",
+                  escaped(text(f.finding.signature)), f.count, f.count == 1 ? "" : "s", f.number, f.seconds);
   if (!f.file.empty()) {
     const std::string link = f.file.starts_with(folder + "/") ? f.file.substr(folder.size() + 1) : f.file;
     out += fmt::format("; <a href=\"{0}\">{0}</a>", escaped(link));

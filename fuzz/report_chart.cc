@@ -48,8 +48,9 @@ std::string coverage_chart(const std::vector<CampaignSample>& series, uint64_t r
   for (const CampaignSample& s : series) {
     line += fmt::format(" L{:.1f} {:.1f}", x(s.seconds), y(static_cast<double>(s.covered)));
     if (s.findings > found)
-      marks += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="4"><title>{} findings after {} cases, {:.1f} s</title></circle>)",
-                           x(s.seconds), y(static_cast<double>(s.covered)), s.findings, s.cases, s.seconds);
+      marks += fmt::format(
+          R"(<circle cx="{:.1f}" cy="{:.1f}" r="4"><title>{} findings after {} cases, {:.1f} s</title></circle>)",
+          x(s.seconds), y(static_cast<double>(s.covered)), s.findings, s.cases, s.seconds);
     found = s.findings;
   }
   return out + R"(<path class="line" d=")" + line + R"("/>)" + marks + "</svg>";

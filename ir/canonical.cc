@@ -207,7 +207,8 @@ Graph canonical_order(const Graph& g, const Defects& defects) {
 }
 
 std::vector<std::string> canonical_names(const Graph& g) {
-  Canonicalizer c(g, {});
+  const Defects none;
+  Canonicalizer c(g, none);
   c.run();
   return c.names();
 }

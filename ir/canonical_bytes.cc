@@ -74,8 +74,13 @@ class ByteWriter {
   void put(const Tensor& t) {
     const auto& [value, root, logical, allocation, loop, contiguity, loop_broadcasts, transforms, memory, devices,
                  inline_at, circular_depth] = t;
-    put(value), put(root), put(logical), put(loop), put(loop_broadcasts), put(transforms);
-    if (!defects_.has(Defect::kDigestLayout)) put(allocation), put(contiguity);
+    // The order of the fields is that of every digest that was ever recorded.
+    const bool has_layout = !defects_.has(Defect::kDigestLayout);
+    put(value), put(root), put(logical);
+    if (has_layout) put(allocation);
+    put(loop);
+    if (has_layout) put(contiguity);
+    put(loop_broadcasts), put(transforms);
     put(memory), put(devices), put(inline_at), put(circular_depth);
   }
   void put(const IterDomain& d) {
@@ -89,8 +94,9 @@ class ByteWriter {
   }
   void put(const Op& op) {
     const auto& [kind, operands, results, attrs, regions] = op;
-    put(kind), put(operands), put(results), put(regions);
+    put(kind), put(operands), put(results);
     if (!defects_.has(Defect::kDigestAttribute)) put(attrs);
+    put(regions);
   }
   void put(const Region& r) {
     const auto& [index, ops] = r;
