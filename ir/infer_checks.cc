@@ -71,7 +71,9 @@ void check_output(const OpView& c) {
   const auto from = logical_without_reductions(g, g.tensor_of(value)),
              to = logical_without_reductions(g, g.tensor_of(alias));
   // A symbolic axis may turn out to be expanded, when it is too late to refuse.
-  if (std::any_of(from.begin(), from.end(), [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; }))
+  const auto is_symbolic = [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; };
+  const auto& root = root_of(g.tensor_of(value));
+  if (std::any_of(from.begin(), from.end(), is_symbolic) || std::any_of(root.begin(), root.end(), is_symbolic))
     fail(g, ErrorCode::kBadAlias, "an output with symbolic axes cannot overwrite an input; leave out its alias", alias);
   bool fits = from.size() == to.size();
   for (size_t i = 0; fits && i < from.size(); ++i) {

@@ -58,9 +58,16 @@ class SizeChecker {
     const bool broadcasts = from.iter_type == IterType::kSymbolic && op.kind != OpKind::kCat;
     if (*n == 1 && ((stretches && to.iter_type != IterType::kIteration) || broadcasts)) return;
     // A symbolic result takes its extent from the first operand until it is resolved.
-    if (to.iter_type == IterType::kSymbolic && !stretches) return;
-    mismatch("an operand of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(*n) +
-                 " here, and the result %" + g_[g_[to.tensor].value].name + " has " + std::to_string(*m),
+    if (to.iter_type == IterType::kSymbolic && !stretches) {
+      if (*n != 1 && *m != 1) mismatch_with(op, *n, *m, pair);
+      return;
+    }
+    mismatch_with(op, *n, *m, pair);
+  }
+
+  [[noreturn]] void mismatch_with(const Op& op, int64_t n, int64_t m, DomainPair pair) const {
+    mismatch("an operand of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(n) +
+                 " here, and the result %" + g_[g_[g_[pair.consumer].tensor].value].name + " has " + std::to_string(m),
              pair.producer);
   }
 

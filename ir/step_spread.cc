@@ -138,7 +138,8 @@ class Spreader {
     if (op.kind == OpKind::kCat) {
       const auto from = logical_without_reductions(g_, producer);
       const auto& to = root_of(g_.tensor_of(op.results[0]));
-      const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
+      const int64_t named = op.attrs.integer(AttrKey::kAxis);
+      const auto axis = static_cast<size_t>(named < 0 ? named + static_cast<int64_t>(to.size()) : named);
       if (axis < from.size() && axis < to.size()) axes.pairs.emplace_back(from[axis], to[axis]);
     }
     return axes;

@@ -250,9 +250,16 @@ std::vector<DomainVerdict> DomainValues::verdicts() {
   return result;
 }
 
+size_t axis_of(const Graph& g, const Op& op) {
+  const int64_t axis = op.attrs.integer(AttrKey::kAxis);
+  if (axis >= 0) return static_cast<size_t>(axis);
+  const size_t rank = std::max(rank_of(g, op.operands[0]), root_of(g.tensor_of(op.results[0])).size());
+  return static_cast<size_t>(axis + static_cast<int64_t>(rank));
+}
+
 Form cat_offset(const Graph& g, const NestPlan& plan, Symbols& symbols, IndexAlgebra& algebra, const Op& op,
                 size_t operand) {
-  const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
+  const size_t axis = axis_of(g, op);
   Form offset = algebra.constant(0);
   for (size_t k = 0; k < operand; ++k) {
     if (k > 0 && plan.defects.has(Defect::kCatOffsetDropped)) break;

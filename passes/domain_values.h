@@ -84,6 +84,9 @@ class DomainValues {
   std::vector<DomainId> descended_;                        // resize outputs reached from their inputs
 };
 
+// The axis that an op names, which may count from the end: of its first operand, or of its result where that has more.
+size_t axis_of(const Graph& g, const Op& op);
+
 // Where an operand of `cat` begins along the concatenated axis of the result.
 Form cat_offset(const Graph& g, const NestPlan& plan, Symbols& symbols, IndexAlgebra& algebra, const Op& op,
                 size_t operand);

@@ -105,7 +105,7 @@ void DomainViews::down(OpId id, size_t operand, ValueId result, const DomainValu
     if (!is_concretized(g_, pair) && from.known(pair.producer)) values.set(pair.consumer, from.value(pair.producer));
   const auto& root = root_of(g_[t]);
   if (op.kind == OpKind::kCat) {
-    const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
+    const size_t axis = axis_of(g_, op);
     const DomainId d = logical_without_reductions(g_, g_.tensor_of(op.operands[operand]))[axis];
     if (from.known(d)) values.set(root[axis], algebra.add(from.value(d), cat_offset(g_, plan_, symbols_, algebra, op, operand)));
   }
@@ -126,7 +126,7 @@ void DomainViews::up(OpId id, size_t operand, size_t result, const DomainValues&
   for (DomainPair pair : map_producer_to_consumer(g_, id, operand, result))
     if (from.known(pair.consumer)) set(pair.producer, from.value(pair.consumer));
   if (op.kind == OpKind::kCat) {
-    const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
+    const size_t axis = axis_of(g_, op);
     const DomainId d = root_of(g_.tensor_of(op.results[result]))[axis];
     if (from.known(d))
       set(logical_without_reductions(g_, g_[t])[axis], algebra.sub(from.value(d), cat_offset(g_, plan_, symbols_, algebra, op, operand)));

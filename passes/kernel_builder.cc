@@ -70,7 +70,9 @@ ValueId KernelBuilder::op(OpKind kind, std::vector<ValueId> operands, Dtype resu
   // No dtype holds both u64 and a signed integer. In a fusion the signed one is a scalar, which takes the dtype of the
   // tensors that it meets.
   const auto is_u64 = [&](ValueId v) { return v && graph_[v].dtype == Dtype::kUint64; };
-  if (demands(kind, kPointwise) && std::any_of(operands.begin(), operands.end(), is_u64))
+  const auto is_real = [&](ValueId v) { return v && (is_floating(graph_[v].dtype) || is_complex(graph_[v].dtype)); };
+  if (demands(kind, kPointwise) && std::any_of(operands.begin(), operands.end(), is_u64) &&
+      std::none_of(operands.begin(), operands.end(), is_real))
     for (ValueId& v : operands)
       if (v && is_integer(graph_[v].dtype) && is_signed(graph_[v].dtype)) v = op(OpKind::kCast, {v}, Dtype::kUint64);
   Key key{kind, result, operands, {}};

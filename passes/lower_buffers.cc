@@ -174,7 +174,7 @@ bool Lowering::crosses_threads(OpId producer, OpId consumer, bool grid) {
   for (size_t k = 0; k < g[consumer].operands.size(); ++k) {
     const ValueId operand = g[consumer].operands[k];
     if (!operand || std::find(results.begin(), results.end(), operand) == results.end()) continue;
-    if (demands(g[consumer].kind, kIndexed) && k == 0) return true;
+    if (demands(g[consumer].kind, kIndexed) && (k == 0 || g[consumer].kind == OpKind::kScatter)) return true;
     const Correspondence& same = correspondence(consumer, k);
     for (ParallelType p : used_threads) {
       if (is_grid(p) != grid) continue;
@@ -202,7 +202,8 @@ void Lowering::check_sharing() {
       const ValueId leader = g[g[p].def].results[0];
       const auto& loop = loop_of(g.tensor_of(leader));
       const bool at_scalar = op.kind == OpKind::kSelect && !g.is_tensor(op.operands[1]);
-      const bool by_data = demands(op.kind, kIndexed) && k == 0 && op.kind != OpKind::kTriu && !at_scalar;
+      const bool by_data = demands(op.kind, kIndexed) && (k == 0 || op.kind == OpKind::kScatter) &&
+                           op.kind != OpKind::kTriu && !at_scalar;
       const Buffer& b = buffers[p.index];
       if (by_data && b.memory != MemoryType::kGlobal)
         throw Error(ErrorCode::kIllegalExchange,

@@ -1,5 +1,6 @@
 // Emission: the tree of loops and statements as regions of the kernel graph.
 #include <algorithm>
+#include <bit>
 
 #include "ir/compact.h"
 #include "ir/domain.h"
@@ -133,7 +134,7 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
     is_shared |= buffers[v.index].memory == MemoryType::kShared;
   }
   for (ValueId v : g[s.op].operands)
-    if (v && g.is_tensor(v) && buffers[v.index].memory == MemoryType::kGlobal)
+    if (v && g.is_tensor(v))
       for (DomainId d : g.tensor_of(v).logical) reads_expanded |= static_cast<bool>(g[d].expanded);
   // What is expanded to nothing has no element to store, and none that could be read.
   if (is_global || reads_expanded)
@@ -224,7 +225,8 @@ void Lowering::allocate_local(Buffer& b) {
         ErrorCode::kIllegalAllocation,
         "its part in a thread takes " + std::to_string(*count * bytes) + " bytes, over 65536; inline it further in",
         place_of(b.value));
-  const int64_t align = std::min<int64_t>(16, (*count * bytes) & -(*count * bytes));
+  // A vector of any width that fits may be read from it, whatever is left over.
+  const auto align = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(16, *count * bytes))));
   b.kernel_value =
       kernel.allocate(data_dtype(g[b.value].dtype), MemoryType::kLocal, kernel.index(*count), {}, align, name);
 }

@@ -58,7 +58,7 @@ void Lowering::write(OpView& view, const std::vector<ValueId>& values, MemoryTyp
 
 ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
   // Every element looks for the last index that chooses it: slow, and the same every time.
-  const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
+  const size_t axis = axis_of(g, op);
   const Dtype dtype = data_dtype(g[op.results[0]].dtype);
   const auto& root = root_of(g.tensor_of(op.results[0]));
   const auto index_axes = logical_without_reductions(g, g.tensor_of(op.operands[1]));
@@ -90,7 +90,7 @@ ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
 
 ValueId Lowering::compute(OpView& view, const Op& op) {
   const Dtype dtype = data_dtype(g[op.results[0]].dtype);
-  const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
+  const size_t axis = op.attrs.has(AttrKey::kAxis) ? axis_of(g, op) : 0;
   const auto& logical = g.tensor_of(op.results[0]).logical;
   const auto& root = root_of(g.tensor_of(op.results[0]));
   const auto cast = [&](ValueId v) { return cast_to(v, dtype); };
@@ -122,13 +122,15 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
         v = kernel.op(OpKind::kMul, {v, cast(scalar(op.operands[2]))}, dtype);
       if (op.operands.size() > 1 && op.operands[1])
         v = kernel.op(OpKind::kAdd, {cast(scalar(op.operands[1])), v}, dtype);
+      else if (is_floating(dtype))
+        v = kernel.op(OpKind::kAdd, {kernel.constant(dtype, {}), v}, dtype);  // 0 by a negative step is 0, not -0
       return v;
     }
     case OpKind::kPad: {
       ValueId inside = kernel.bit(true);
       for (DomainId d : root) {
         if (!view.own.known(d)) continue;
-        const Form v = view.own.value(d), e = view.own.extent(d);
+        const Form v = view.place(d), e = view.own.extent(d);
         if (!algebra.prove_nonneg(v))
           inside = kernel.logical_and(inside, kernel.compare(OpKind::kGe, emit_form(view, v), kernel.index(0)));
         if (!algebra.prove_less(v, e))
@@ -142,7 +144,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
     case OpKind::kCat: {
       ValueId result;
       for (size_t k = op.operands.size(); k-- > 0;) {
-        const Form at = algebra.sub(view.own.value(root[axis]), view.cat_offset(k));
+        const Form at = algebra.sub(view.place(root[axis]), view.cat_offset(k));
         DomainValues values(g, plan, view.symbols, algebra, g[op.operands[k]].tensor);
         const Form extent = values.size(logical_without_reductions(g, g.tensor_of(op.operands[k]))[axis]);
         const ValueId position = emit_form(view, at);

@@ -72,7 +72,7 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
   const Tensor& c = g.tensor_of(op.results[0]);
   DomainValues values(g, l_.plan, symbols, algebra, g[op.operands[operand]].tensor);
   const auto logical = logical_without_reductions(g, p);
-  const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
+  const size_t axis = op.attrs.has(AttrKey::kAxis) ? axis_of(g, op) : 0;
   // The axes of the result at which another operand is a broadcast.
   std::set<DomainId> broadcast_elsewhere;
   if (l_.options.defects.has(Defect::kBroadcastMapped))
@@ -100,9 +100,9 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
     feed_one(logical[shifted ? (axis + 1) % logical.size() : axis], *at_axis);
   }
   for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, operand))
-    feed_one(from, own.value(source(from, to)), to);
+    feed_one(from, g[from].iter_type == IterType::kBroadcast ? own.value(source(from, to)) : place(source(from, to)), to);
   const auto& root = root_of(c);
-  if (op.kind == OpKind::kCat) feed_one(logical[axis], algebra.sub(own.value(root[axis]), cat_offset(operand)));
+  if (op.kind == OpKind::kCat) feed_one(logical[axis], algebra.sub(place(root[axis]), cat_offset(operand)));
   if (op.kind == OpKind::kGather || op.kind == OpKind::kTakeAlongAxis || op.kind == OpKind::kScatter)
     for (size_t i = 0; i < logical.size(); ++i)
       if (!values.known(logical[i])) feed_one(logical[i], place(root[i]));

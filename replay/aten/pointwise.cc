@@ -491,6 +491,8 @@ Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> 
       if (o.dtype != compute && carrier_of(compute) != Carrier::kInteger) {
         // Narrower floats are themselves in a wider dtype, and keep their own overflow.
         const bool held = is_floating(o.dtype) && is_floating(compute);
+        // Integers meet each other first.
+        if (common == Dtype::kUint64 && is_integer(o.dtype) && is_signed(o.dtype)) o = cast(std::move(o), common);
         if (!held) o = cast(std::move(o), compute);
       }
   }

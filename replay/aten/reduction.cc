@@ -161,8 +161,9 @@ Carried Evaluator::product(Dtype declared, const Carried& x, at::IntArrayRef axe
     const double parts = carrier_of(declared) == Carrier::kComplex ? 4.0 : 1.01;
     error = at::nan_to_num(at::abs(value), 0.0, 0.0) * (parts * static_cast<double>(count) * unit_roundoff(declared));
     error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);
-    if (carrier_of(declared) == Carrier::kComplex) error = at::where(at::isfinite(value), error, kInfinity);
   }
+  // An infinity and what a kernel begins with make NaN in either part, or do not.
+  if (carrier_of(declared) == Carrier::kComplex) error = at::where(at::isfinite(value), error, kInfinity);
   if (!x.exact()) {
     // Π(|x| + b) − Π|x|
     const at::Tensor most = over_axes(sizes + x.bound);

@@ -93,7 +93,13 @@ void vector_lanes(LaneCall& c) {
   for (l = c.begin; l < c.end; ++l) to[l] = canonical(to[l]);
 }
 
-template <class T, class F>
+template <class T>
+T as_it_is(T, T, T result) {
+  return result;
+}
+
+// `mend`: of the operands and the result of one lane.
+template <class T, class F, T (*mend)(T, T, T) = as_it_is<T>>
 void vector_lanes2(LaneCall& c) {
   constexpr int n = kWidth<T>;
   T* __restrict to = static_cast<T*>(c.to);
@@ -108,8 +114,19 @@ void vector_lanes2(LaneCall& c) {
       y[k] = b[(l + k) * sb];
     }
     store(out, F::of(load(x), load(y)));
-    for (int k = 0; k < count; ++k) to[l + k] = canonical(out[k]);
+    for (int k = 0; k < count; ++k) to[l + k] = canonical(mend(x[k], y[k], out[k]));
   }
+}
+
+inline float scalar_pow(float x, float y) { return Sleef_cinz_powf1_u10purec(x, y); }
+inline double scalar_pow(double x, double y) { return Sleef_cinz_powd1_u10purec(x, y); }
+
+// What SLEEF calls infinite a little below the largest number is the square of a power by half the exponent.
+template <class T>
+T mended_pow(T x, T y, T r) {
+  if (!std::isinf(r) || !std::isfinite(x) || !std::isfinite(y) || x == 0) return r;
+  const T half = scalar_pow(std::abs(x), y / 2);
+  return std::copysign(half * half, r);
 }
 
 inline float scalar_exp(float x) { return Sleef_cinz_expf1_u10purec(x); }
@@ -213,7 +230,7 @@ LaneFunction find_in(OpKind kind) {
     case OpKind::kAtan2:
       return vector_lanes2<T, sleef::atan2>;
     case OpKind::kPow:
-      return vector_lanes2<T, sleef::pow>;
+      return vector_lanes2<T, sleef::pow, mended_pow<T>>;
     case OpKind::kSigmoid:
       return sigmoid_lanes<T, false>;
     case OpKind::kSilu:
