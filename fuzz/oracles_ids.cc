@@ -203,7 +203,11 @@ class IdCheck {
   // The points at which all checks hold are the elements, each once.
   void check_elements(TensorNest& nest, Enumeration& enumeration) {
     const Tensor& t = g_[nest.tensor];
-    if (enumeration.is_sampled() || !t.loop_broadcasts.empty()) return;
+    // What an rfactor or a reshape made of root domains may have elements that the root domains lack.
+    if (enumeration.is_sampled() || !t.loop_broadcasts.empty() || !t.root.empty()) return;
+    // A vector reaches over an end where the launch has not made sure that its width divides the extent.
+    for (DomainId d : loop_of(t))
+      if (g_[d].parallel == ParallelType::kVectorize) return;
     int64_t elements = 1;
     for (DomainId d : t.logical) {
       if (g_[d].iter_type == IterType::kBroadcast || enumeration.row(d).empty()) return;

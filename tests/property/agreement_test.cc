@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <iostream>
 
-#include "tests/property/index_laws_cases.h"
-#include "tests/property/index_laws_random.h"
+#include "fuzz/index_laws/cases.h"
+#include "fuzz/index_laws/random.h"
 
 namespace fusebox::index_laws {
 namespace {

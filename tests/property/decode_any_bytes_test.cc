@@ -232,8 +232,8 @@ struct Tally {
 };
 
 // What decode accepted has to be a value that can be written again and compared.
-template <class T, class Decode>
-void check(std::string_view bytes, Decode decode, Decode decode_structure, Tally& tally) {
+template <class T, class Decode, class DecodeStructure>
+void check(std::string_view bytes, Decode decode, DecodeStructure decode_structure, Tally& tally) {
   const size_t before = live_bytes;
   peak_bytes = live_bytes;
   std::optional<T> value;
@@ -289,9 +289,11 @@ TEST(DecodeAnyBytes, GivesAValueOrACodedError) {
       for (size_t n = random.one_in(4) ? 1 + random.below(4) : 1; n > 0; --n) damage(random, bytes, files);
     }
     if (is_bundle(bytes_of(bytes)))
-      check<Bundle>(bytes, decode_bundle, decode_bundle_structure, tally);
+      check<Bundle>(
+          bytes, [](auto b) { return decode_bundle(b); }, [](auto b) { return decode_bundle_structure(b); }, tally);
     else
-      check<Module>(bytes, decode_module, decode_module_structure, tally);
+      check<Module>(
+          bytes, [](auto b) { return decode_module(b); }, [](auto b) { return decode_module_structure(b); }, tally);
   }
   std::string summary = std::to_string(count) + " cases: " + std::to_string(tally.values) + " values";
   for (const auto& [code, n] : tally.refused) summary += ", " + std::to_string(n) + " " + code;

@@ -227,6 +227,15 @@ std::vector<Case> cases() {
          make_arguments(m.graphs[0], find_input_specs(m, "f", "host"), {});
        }},
       {E::kMissingInput, "%x", [] { run(kFixed, "", {}); }},
+      {E::kIndexOutOfRange, "%i",
+       [] {
+         const Module m = parse_module(
+             "fusion @f {\n  %x = input f32[4] contiguous\n  %i = input i64[2] contiguous\n"
+             "  %y = index_select %x, %i axis 0\n  output %y\n}\ninputs @f host {\n  %x = f32[4] normal seed 1\n"
+             "  %i = i64[2] constant 4.0 4.0\n}");
+         const auto inputs = make_arguments(m.graphs[0], find_input_specs(m, "f", "host"), {});
+         load_aten().evaluate(m.graphs[0], inputs);
+       }},
       {E::kBadInputSpec, "%x", [] { parse_input_option("x=f32[5] nothing"); }},
       {E::kUnalignedVector, "f_host",
        [] {
@@ -297,7 +306,8 @@ std::vector<Case> cases() {
 bool is_excused(ErrorCode wanted, const Error& e) {
   const bool needs_gpu = wanted == ErrorCode::kDeviceFailure && e.code == ErrorCode::kNoDevice;
   const bool needs_module =
-      (wanted == ErrorCode::kDeviceFailure || wanted == ErrorCode::kCompileFailure || wanted == ErrorCode::kNoDevice) &&
+      (wanted == ErrorCode::kDeviceFailure || wanted == ErrorCode::kCompileFailure || wanted == ErrorCode::kNoDevice ||
+       wanted == ErrorCode::kIndexOutOfRange) &&
       e.code == ErrorCode::kModuleMissing;
   return needs_gpu || needs_module;
 }

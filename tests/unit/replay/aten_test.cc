@@ -85,7 +85,7 @@ TEST_F(Aten, IndexedOps) {
   // Two sources for one place: either passes.
   run(scatter, {x, list(Dtype::kInt64, {2, 2}, {2, 0, 1, 1}), source});
   EXPECT_EQ(last_.ambiguous, 1);
-  testing::expect_error(ErrorCode::kOutOfBounds, "%i", [&] {
+  testing::expect_error(ErrorCode::kIndexOutOfRange, "%i", [&] {
     run(head + "  %i = input i64[2]\n  %y = index_select %x, %i axis 1\n  output %y\n}",
         {x, list(Dtype::kInt64, {2}, {0, 3})});
   });
