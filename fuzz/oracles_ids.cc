@@ -205,9 +205,6 @@ class IdCheck {
     const Tensor& t = g_[nest.tensor];
     // What an rfactor or a reshape made of root domains may have elements that the root domains lack.
     if (enumeration.is_sampled() || !t.loop_broadcasts.empty() || !t.root.empty()) return;
-    // A vector reaches over an end where the launch has not made sure that its width divides the extent.
-    for (DomainId d : loop_of(t))
-      if (g_[d].parallel == ParallelType::kVectorize) return;
     int64_t elements = 1;
     for (DomainId d : t.logical) {
       if (g_[d].iter_type == IterType::kBroadcast || enumeration.row(d).empty()) return;
@@ -278,6 +275,8 @@ void id_graphs(OracleRun& run) {
   const Compiled* c = run.compiled();
   // Sizes of a segment among others are those of what crosses its border; one kernel has the fusion's.
   if (!c || c->scheduled.size() != 1 || c->kernels[0].ops.empty()) return;
+  // Vectors rest on what the launch makes sure of.
+  if (run.scheduled().failure && run.scheduled().failure->code == ErrorCode::kUnalignedVector) return;
   const Graph& g = c->scheduled[0];
   try {
     const Bindings sizes = bind_sizes(g, bound_inputs(run.subject().inputs()));

@@ -195,6 +195,8 @@ class Replay {
       if (!holds(frontier_, input)) return;
     }
     if (!made) {
+      // A reshape of nothing may split by 0; anything else would lose all its elements.
+      if (copy.kind == TransformKind::kSplit && constant_integer(g_, copy.factor) == 0) return;
       if (!can_transform(g_, copy) || !make_known(copy.factor) || !make_known(copy.right)) return;
       if (copy.kind == TransformKind::kSplit && options_.defects.has(Defect::kSplitFactorPropagated))
         copy.inner_split = !copy.inner_split;

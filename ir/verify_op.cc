@@ -15,14 +15,16 @@ bool is_low(const Graph& g) { return g.level == Level::kKernel || g.level == Lev
 void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects& defects) {
   const IterDomain &from = g[pair.producer], &to = g[pair.consumer];
   if (from.iter_type == IterType::kBroadcast && !from.expanded) return;
-  if (from.iter_type == IterType::kSymbolic || to.iter_type == IterType::kSymbolic) return;
+  const bool is_open = from.iter_type == IterType::kSymbolic || to.iter_type == IterType::kSymbolic;
   // A slice of an expanded axis is one element again, as often as it is long.
   if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
   const auto n = evaluate_size(g, pair.producer), m = evaluate_size(g, pair.consumer);
   // One element serves a whole broadcast axis: known by the constant, or resolved when inputs were known.
   const bool resolves = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim || op.kind == OpKind::kReshape;
   const bool one = to.iter_type == IterType::kBroadcast && from.iter_type != IterType::kBroadcast;
-  const bool right = one ? n == 1 || (!n && resolves) : !n || !m || *n == *m;
+  // What is symbolic may turn out to be a broadcast, if its extent may be 1.
+  const bool agrees = !n || !m || *n == *m;
+  const bool right = is_open ? agrees || *n == 1 || *m == 1 : one ? n == 1 || (!n && resolves) : agrees;
   if (!right && !defects.has(Defect::kVerifyExtents))
     throw Error(ErrorCode::kShapeMismatch,
                 op_text(op.kind) + " has an axis of another extent than its operand; infer its result again",
@@ -233,6 +235,21 @@ class OpChecker {
       if (op_.operands[i] && g_.is_tensor(op_.operands[i]))
         for (size_t r = 0; r < op_.results.size(); ++r)
           for (DomainPair pair : map_producer_to_consumer(g_, id_, i, r)) check_pair(g_, view_, pair, defects_);
+    const bool makes_axes = op_.kind == OpKind::kFull || op_.kind == OpKind::kIota || op_.kind == OpKind::kTriu;
+    if (demands(op_.kind, kPointwise) && !makes_axes)
+      for (DomainId d : root_of(g_.tensor_of(op_.results[0])))
+        if (g_[d].iter_type == IterType::kIteration && !is_given(d) && !defects_.has(Defect::kVerifyExtents))
+          refuse(ErrorCode::kShapeMismatch, "has an axis, " + place_of(g_, d) + ", that no operand gives");
+  }
+
+  // Whether an operand has this axis of the result as more than a broadcast.
+  bool is_given(DomainId d) const {
+    for (size_t i = 0; i < op_.operands.size(); ++i)
+      if (op_.operands[i] && g_.is_tensor(op_.operands[i]))
+        for (DomainPair pair : map_producer_to_consumer(g_, id_, i, 0))
+          if (pair.consumer == d && (g_[pair.producer].iter_type != IterType::kBroadcast || g_[pair.producer].expanded))
+            return true;
+    return false;
   }
 
   void check_reduction(size_t root, const Tensor& t, size_t from) const {
@@ -323,8 +340,13 @@ class OpChecker {
         return need_rank(root, from);
       case OpKind::kFull:
         return need_rank(root, view_.slot(1).size());
-      case OpKind::kIota:
-        return need_rank(root, 1);
+      case OpKind::kIota: {
+        need_rank(root, 1);
+        const auto length = evaluate_integer(g_, first), extent = evaluate_size(g_, root_of(t)[0]);
+        if (length && extent && *length != *extent)
+          refuse(ErrorCode::kShapeMismatch, "has another extent than its length; infer its result again");
+        return;
+      }
       case OpKind::kCat:
         if (op_.operands.empty()) refuse(ErrorCode::kOperandCount, "joins no tensor");
         for (ValueId v : op_.operands) need_rank(rank(v), root);

@@ -10,6 +10,7 @@ namespace {
 // Ids of symbols that are no scalar of the graph start above these.
 constexpr int kStrideBase = 1 << 24;
 constexpr int kRunTimeBase = 1 << 28;
+constexpr int kSelected = (1 << 29) - 1;
 
 IndexAlgebra& cleared(IndexAlgebra& algebra) {
   algebra.clear();
@@ -98,6 +99,14 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
   if (at_axis && axis < logical.size()) {
     const bool shifted = logical.size() > 1 && l_.options.defects.has(Defect::kIndexedAxisWrong);
     feed_one(logical[shifted ? (axis + 1) % logical.size() : axis], *at_axis);
+  }
+  // Where a select reads is known of a constant alone: any other place is no loop's.
+  if (op.kind == OpKind::kSelect && operand == 0 && !at_axis) {
+    const auto index = constant_integer(g, op.operands[1]);
+    const Form last = values.size(logical[axis]);
+    feed_one(logical[axis], !index       ? algebra.has_symbol(kSelected) ? algebra.symbol(kSelected) : algebra.declare_symbol(kSelected, "selected")
+                            : *index < 0 ? algebra.add(last, algebra.constant(*index))
+                                         : algebra.constant(*index));
   }
   for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, operand))
     feed_one(from, g[from].iter_type == IterType::kBroadcast ? own.value(source(from, to)) : place(source(from, to)), to);

@@ -125,8 +125,10 @@ inline double scalar_pow(double x, double y) { return Sleef_cinz_powd1_u10purec(
 template <class T>
 T mended_pow(T x, T y, T r) {
   if (!std::isinf(r) || !std::isfinite(x) || !std::isfinite(y) || x == 0) return r;
-  const T half = scalar_pow(std::abs(x), y / 2);
-  return std::copysign(half * half, r);
+  if (y == 1) return x;
+  // Rounded up, the square may leave the range that the power is still in.
+  const T half = scalar_pow(std::abs(x), y / 2), square = half * half;
+  return std::copysign(std::isinf(square) ? half * std::nextafter(half, T(0)) : square, r);
 }
 
 inline float scalar_exp(float x) { return Sleef_cinz_expf1_u10purec(x); }

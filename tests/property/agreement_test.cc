@@ -3,6 +3,8 @@
 // one may be a reshape or a pad, read in a row or both from the first.
 #include "passes/agreement.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <iostream>
 
@@ -11,6 +13,16 @@
 
 namespace fusebox::index_laws {
 namespace {
+
+uint32_t first_seed() {
+  const char* seed = std::getenv("FUSEBOX_FIRST_SEED");
+  return seed ? static_cast<uint32_t>(std::strtoul(seed, nullptr, 10)) : 1;
+}
+
+int case_factor() {
+  const char* factor = std::getenv("FUSEBOX_CASE_FACTOR");
+  return factor ? std::max(1, std::atoi(factor)) : 1;
+}
 
 class Law {
  public:
