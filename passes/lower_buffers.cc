@@ -192,6 +192,20 @@ bool Lowering::crosses_threads(OpId producer, OpId consumer, bool grid) {
 }
 
 void Lowering::check_sharing() {
+  // A loop that reduces cannot tell the elements of a promoted broadcast apart.
+  for (const Nest& nest : plan.nests) {
+    const ValueId leader = g[nest.op].results[0];
+    if (!demands(g[nest.op].kind, kReduction)) continue;
+    for (DomainId d : loop_of(g.tensor_of(leader))) {
+      if (!is_reduction(g, d)) continue;
+      for (DomainId leaf : leaves(g, d))
+        if (plan.promoted.contains(leaf))
+          throw Error(ErrorCode::kIllegalInline,
+                      "a loop that reduces is made of a broadcast axis that the shared loops concretize; inline outside "
+                      "that axis",
+                      place_of(leader) + "." + g[d].name);
+    }
+  }
   for (const Nest& nest : plan.nests) {
     const OpId consumer = nest.op;
     const Op& op = g[consumer];
