@@ -68,13 +68,17 @@ std::optional<ValueId> KernelBuilder::find(const Key& key) const {
 ValueId KernelBuilder::op(OpKind kind, std::vector<ValueId> operands, Dtype result, Attrs attrs) {
   if (kind == OpKind::kCast) attrs.set(AttrKey::kDtypeAttr, result);  // a cast names its dtype at every level
   // No dtype holds both u64 and a signed integer. In a fusion the signed one is a scalar, which takes the dtype of the
-  // tensors that it meets.
+  // tensors that it meets; beside a real number each is converted to that.
   const auto is_u64 = [&](ValueId v) { return v && graph_[v].dtype == Dtype::kUint64; };
-  const auto is_real = [&](ValueId v) { return v && (is_floating(graph_[v].dtype) || is_complex(graph_[v].dtype)); };
-  if (demands(kind, kPointwise) && std::any_of(operands.begin(), operands.end(), is_u64) &&
-      std::none_of(operands.begin(), operands.end(), is_real))
+  if (demands(kind, kPointwise) && std::any_of(operands.begin(), operands.end(), is_u64)) {
+    std::optional<Dtype> real;
+    for (ValueId v : operands)
+      if (v && (is_floating(graph_[v].dtype) || is_complex(graph_[v].dtype)))
+        real = real ? promote(*real, graph_[v].dtype) : graph_[v].dtype;
     for (ValueId& v : operands)
-      if (v && is_integer(graph_[v].dtype) && is_signed(graph_[v].dtype)) v = op(OpKind::kCast, {v}, Dtype::kUint64);
+      if (v && is_integer(graph_[v].dtype) && is_signed(graph_[v].dtype))
+        v = op(OpKind::kCast, {v}, real ? compute_dtype(*real) : Dtype::kUint64);
+  }
   Key key{kind, result, operands, {}};
   for (const Attr& a : attrs.list()) {
     key.attrs.push_back(static_cast<int64_t>(a.key));
