@@ -83,6 +83,8 @@ class BlockRun {
       GpuBatch batch =
           judge_on_gpu(some, {.defects = options_.defects, .step_limit = options_.step_limit}, options_.gpu_threads);
       s_.judged[gpu_row()] += batch.judged;
+      s_.gpu_cases += batch.judged;
+      s_.gpu_kernels += batch.kernels;
       for (const GpuVerdict& v : batch.verdicts) {
         const auto c = std::find_if(some.begin(), some.end(), [&](const GpuCase& g) { return g.number == v.number; });
         number_ = v.number;

@@ -27,6 +27,8 @@ constexpr Counter kCounters[] = {
     {"mutated", &Statistics::mutated},
     {"mutated_valid", &Statistics::mutated_valid},
     {"died", &Statistics::died},
+    {"gpu_cases", &Statistics::gpu_cases},
+    {"gpu_kernels", &Statistics::gpu_kernels},
     {"compared", &Statistics::compared},
     {"ambiguous", &Statistics::ambiguous},
     {"unconstrained", &Statistics::unconstrained},

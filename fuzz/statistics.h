@@ -41,6 +41,7 @@ struct Statistics {
   uint64_t drawn_legal = 0;  // schedules that compiled as they were drawn
   uint64_t unscheduled = 0;  // cases that run unfused, as no schedule was found
   uint64_t mutated = 0, mutated_valid = 0;
+  uint64_t gpu_cases = 0, gpu_kernels = 0;                  // judged on a GPU, and compiled for that
   uint64_t died = 0;                                        // cases that ended their worker
   uint64_t compared = 0, ambiguous = 0, unconstrained = 0;  // elements
   double seconds = 0;

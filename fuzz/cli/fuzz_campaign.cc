@@ -57,6 +57,8 @@ std::string figures(const Statistics& s) {
   if (s.compared > 0)
     out += fmt::format("{} elements compared with ATen: {:.2f} % pass only because a jump is near, {:.2f} % are free\n",
                        s.compared, percent(s.ambiguous, s.compared), percent(s.unconstrained, s.compared));
+  if (s.gpu_cases > 0)
+    out += fmt::format("{} cases on the GPU, by {} kernels of different text\n", s.gpu_cases, s.gpu_kernels);
   return out;
 }
 
@@ -68,6 +70,7 @@ std::string summary_object(const Statistics& s, const FuzzArguments& a, bool int
   o.add("coverage_rows", static_cast<int64_t>(s.coverage.row_count()));
   o.raw("compared", std::to_string(s.compared)).raw("ambiguous", std::to_string(s.ambiguous));
   o.raw("unconstrained", std::to_string(s.unconstrained)).raw("died", std::to_string(s.died));
+  o.raw("gpu_cases", std::to_string(s.gpu_cases)).raw("gpu_kernels", std::to_string(s.gpu_kernels));
   JsonObject refusals, judged;
   for (const auto& [code, count] : s.refusals) refusals.raw(code, std::to_string(count));
   for (size_t i = 0; i < s.judged.size(); ++i) judged.raw(fuzz::oracle_rows()[i].text, std::to_string(s.judged[i]));
