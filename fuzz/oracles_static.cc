@@ -58,7 +58,11 @@ void break_somewhere(RandomSource& random, Graph& g) {
 }
 
 // An op whose result has a constant extent where inference gives another.
-std::optional<OpKind> op_of_other_extents(const Graph& g) {
+struct OtherExtents {
+  OpKind kind;
+  std::string what;  // `%y.i0 is 3 where 5 is inferred`
+};
+std::optional<OtherExtents> op_of_other_extents(const Graph& g) {
   for (OpId id : ops_in_order(g)) {
     const Op& op = g[id];
     if (op.results.empty() || !g.is_tensor(op.results[0]) || !demands(op.kind, kPointwise)) continue;
@@ -66,14 +70,16 @@ std::optional<OpKind> op_of_other_extents(const Graph& g) {
     try {
       infer(copy, id);
     } catch (const Error& e) {
-      if (e.code == ErrorCode::kShapeMismatch) return op.kind;
+      if (e.code == ErrorCode::kShapeMismatch) return OtherExtents{op.kind, "%" + g[op.results[0]].name + ": " + e.what()};
       continue;
     }
     const auto is = logical_without_reductions(g, g.tensor_of(op.results[0]));
     const auto wanted = logical_without_reductions(copy, copy.tensor_of(op.results[0]));
     for (size_t i = 0; i < is.size() && i < wanted.size(); ++i) {
       const auto n = evaluate_size(g, is[i]), m = evaluate_size(copy, wanted[i]);
-      if (n && m && *n != *m) return op.kind;
+      if (n && m && *n != *m)
+        return OtherExtents{op.kind, "%" + g[op.results[0]].name + "." + g[is[i]].name + " is " + std::to_string(*n) + " where " +
+                                         std::to_string(*m) + " is inferred"};
     }
   }
   return std::nullopt;
@@ -128,8 +134,8 @@ void invalid_refused(OracleRun& run) {
     g = run.fusion();
   }
   if (const auto op = op_of_other_extents(g))
-    return run.report("invalid", "extents", std::string(row_of(*op).text),
-                      "a graph verifies, though a result has other extents than its operands give it");
+    return run.report("invalid", "extents", std::string(row_of(op->kind).text),
+                      "a graph verifies, though a result has other extents than its operands give it: " + op->what);
   try {
     compile(g, sizes_of(g, run.subject().inputs()), {.defects = run.options().defects});
   } catch (const Error& e) {
