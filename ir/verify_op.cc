@@ -236,10 +236,32 @@ class OpChecker {
         for (size_t r = 0; r < op_.results.size(); ++r)
           for (DomainPair pair : map_producer_to_consumer(g_, id_, i, r)) check_pair(g_, view_, pair, defects_);
     const bool makes_axes = op_.kind == OpKind::kFull || op_.kind == OpKind::kIota || op_.kind == OpKind::kTriu;
-    if (demands(op_.kind, kPointwise) && !makes_axes)
-      for (DomainId d : root_of(g_.tensor_of(op_.results[0])))
-        if (g_[d].iter_type == IterType::kIteration && !is_given(d) && !defects_.has(Defect::kVerifyExtents))
-          refuse(ErrorCode::kShapeMismatch, "has an axis, " + place_of(g_, d) + ", that no operand gives");
+    if (!demands(op_.kind, kPointwise) || makes_axes || defects_.has(Defect::kVerifyExtents)) return;
+    for (DomainId d : root_of(g_.tensor_of(op_.results[0]))) {
+      if (g_[d].iter_type == IterType::kIteration && !is_given(d))
+        refuse(ErrorCode::kShapeMismatch, "has an axis, " + place_of(g_, d) + ", that no operand gives");
+      if (g_[d].iter_type == IterType::kSymbolic) check_symbolic(d);
+    }
+  }
+
+  // A symbolic axis of a result is one of an operand, and what is known of the operands' extents agrees.
+  void check_symbolic(DomainId d) const {
+    bool is_given = false;
+    std::optional<int64_t> extent;
+    for (size_t i = 0; i < op_.operands.size(); ++i) {
+      if (!op_.operands[i] || !g_.is_tensor(op_.operands[i])) continue;
+      for (DomainPair pair : map_producer_to_consumer(g_, id_, i, 0)) {
+        if (pair.consumer != d) continue;
+        is_given |= g_[pair.producer].iter_type == IterType::kSymbolic;
+        const auto n = evaluate_size(g_, pair.producer);
+        if (!n || *n == 1) continue;
+        if (extent && *extent != *n)
+          refuse(ErrorCode::kShapeMismatch, "has operands of extents " + std::to_string(*extent) + " and " +
+                                                std::to_string(*n) + " at " + place_of(g_, d));
+        extent = n;
+      }
+    }
+    if (!is_given) refuse(ErrorCode::kShapeMismatch, "has a symbolic axis, " + place_of(g_, d) + ", where no operand has");
   }
 
   // Whether an operand has this axis of the result as more than a broadcast.
@@ -338,8 +360,15 @@ class OpChecker {
         if (view_.slot(2).size() % 2 != 0 || view_.slot(2).size() > 2 * from)
           refuse(ErrorCode::kRankMismatch, "has widths for other axes");
         return need_rank(root, from);
-      case OpKind::kFull:
-        return need_rank(root, view_.slot(1).size());
+      case OpKind::kFull: {
+        need_rank(root, view_.slot(1).size());
+        for (size_t i = 0; i < root; ++i) {
+          const auto wanted = evaluate_integer(g_, view_.slot(1)[i]), extent = evaluate_size(g_, root_of(t)[i]);
+          if (wanted && extent && *wanted != *extent)
+            refuse(ErrorCode::kShapeMismatch, "has another extent than it is given; infer its result again");
+        }
+        return;
+      }
       case OpKind::kIota: {
         need_rank(root, 1);
         const auto length = evaluate_integer(g_, first), extent = evaluate_size(g_, root_of(t)[0]);
