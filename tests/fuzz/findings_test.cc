@@ -1,0 +1,32 @@
+// What random programs once found, made small: each is judged by every oracle that needs no GPU, and nothing is found.
+// A schedule that is refused with a code is an answer too.
+//
+// To keep a finding: `fusebox reduce FINDING -o tests/fuzz/findings/WHAT_IT_IS.fir`.
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "fuzz/reduce.h"
+#include "fuzz/runner.h"
+#include "ir/error.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+TEST(Findings, StayMended) {
+  RunnerOptions options;
+  for (size_t i = 0; i < oracle_rows().size(); ++i)
+    if (oracle_rows()[i].text != "gpu") options.oracles.push_back(i);
+  std::set<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/fuzz/findings")) files.insert(entry.path());
+  ASSERT_GT(files.size(), 20u);
+  for (const auto& file : files) {
+    SCOPED_TRACE(file.string());
+    Statistics statistics;
+    for (const Finding& f : judge_case(load_finding(file.string()).subject, options, 0, statistics))
+      ADD_FAILURE() << text(f.signature) << ": " << f.message;
+  }
+}
+
+}  // namespace
+}  // namespace fusebox::fuzz
