@@ -13,19 +13,10 @@
 #include "fuzz/index_laws/law.h"
 #include "fuzz/index_laws/random.h"
 #include "passes/id_graph_builder.h"
+#include "tests/property/index_laws_settings.h"
 
 namespace fusebox::index_laws {
 namespace {
-
-uint32_t first_seed() {
-  const char* seed = std::getenv("FUSEBOX_FIRST_SEED");
-  return seed ? static_cast<uint32_t>(std::strtoul(seed, nullptr, 10)) : 1;
-}
-
-int case_factor() {
-  const char* factor = std::getenv("FUSEBOX_CASE_FACTOR");
-  return factor ? std::max(1, std::atoi(factor)) : 1;
-}
 
 class Clock {
  public:
