@@ -97,10 +97,8 @@ HostRun OracleRun::run_on(Device& device) { return run_program_on(device, fusion
 // What reads where its data say has no result to judge where they say a place that is not there: the reference alone
 // looks at each index.
 bool OracleRun::reads_out_of_range() {
-  const bool reads_by_data = std::any_of(fusion().ops.begin(), fusion().ops.end(), [](const Op& op) {
-    return op.kind == OpKind::kSelect || op.kind == OpKind::kIndexSelect || op.kind == OpKind::kGather ||
-           op.kind == OpKind::kTakeAlongAxis || op.kind == OpKind::kScatter;
-  });
+  const bool reads_by_data = std::any_of(fusion().ops.begin(), fusion().ops.end(),
+                                         [](const Op& op) { return demands(op.kind, kIndexed); });
   if (reads_by_data) reference();
   return out_of_range_.has_value();
 }
