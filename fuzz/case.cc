@@ -11,12 +11,14 @@ DrawnCase generate_case(RandomSource& random, const CaseOptions& options) {
   drawn.op_attempts = f.attempts;
   drawn.ops = f.accepted;
   InputsOptions inputs;
-  inputs.special = random.one_in(options.special_one_in);
+  // Where a rewrite may find something, values that it must not change.
+  inputs.special = random.one_in(options.special_one_in) || (f.neighbours > 0 && random.one_in(4));
   inputs.integers = !inputs.special && random.one_in(options.integers_one_in);
   InputSpecs specs = generate_inputs(random, f.graph, f.sizes, inputs);
   const Bindings sizes = sizes_of(f.graph, specs);
   StepsOptions steps_options = options.steps;
   steps_options.inputs = bound_inputs(specs);
+  if (f.neighbours > 0) steps_options.rewrites_one_in = std::min<uint32_t>(steps_options.rewrites_one_in, 2);
   GeneratedSteps steps = generate_steps(random, f.graph, sizes, steps_options);
   drawn.repairs = steps.repairs;
   drawn.refusal = std::move(steps.refusal);

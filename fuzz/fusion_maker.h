@@ -32,6 +32,8 @@ class FusionMaker {
   Mark mark() const;
   void take_back(const Mark& m);
   bool attempt(OpKind kind);
+  // The kind of an op to attempt beside one that is there, in place of the one drawn.
+  OpKind begin_neighbour(OpKind kind);
   // Every result of the ops since the mark has a known, small shape.
   bool keeps_small(const Mark& m);
 
@@ -79,8 +81,8 @@ class FusionMaker {
   Graph g_;
   Bindings sizes_;
   std::vector<ValueId> made_;  // tensors that ops may read
-  ValueId last_read_;
-  OpKind last_kind_ = OpKind::kSet;
+  ValueId first_operand_;              // of the op attempted, where it is chosen
+  bool has_constant_partner_ = false;  // the op attempted
   std::vector<Symbol> symbols_;
 };
 

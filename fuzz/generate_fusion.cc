@@ -57,22 +57,58 @@ FusionMaker::FusionMaker(RandomSource& random, const FusionOptions& options)
 GeneratedFusion FusionMaker::run() {
   GeneratedFusion result;
   const size_t wanted =
-      std::min(options_.max_ops, 1 + (random_.one_in(8) ? random_.below(options_.max_ops) : random_.below(7)));
+      std::min(options_.max_ops, 1 + (random_.one_in(16) ? random_.below(options_.max_ops) : random_.below(6)));
   // A few refusals are normal; a mix of which nothing fits comes to an end.
   while (result.accepted < wanted && result.attempts < 4 * wanted + 8) {
-    size_t kind = random_.weighted(options_.mix);
-    if (kind == options_.mix.size()) break;
-    // Of one kind in a row now and then: pairs are what rewrites look for.
-    if (result.accepted > 0 && random_.one_in(8)) kind = static_cast<size_t>(last_kind_);
-    last_kind_ = static_cast<OpKind>(kind);
+    const size_t drawn = random_.weighted(options_.mix);
+    if (drawn == options_.mix.size()) break;
+    OpKind kind = static_cast<OpKind>(drawn);
+    const bool is_neighbour = !made_.empty() && random_.one_in(8);
+    if (is_neighbour) kind = begin_neighbour(kind);
     ++result.attempts;
-    result.accepted += attempt(static_cast<OpKind>(kind));
+    const bool is_accepted = attempt(kind);
+    result.accepted += is_accepted;
+    result.neighbours += is_neighbour && is_accepted;
+    first_operand_ = {};
+    has_constant_partner_ = false;
   }
   add_outputs();
   result.graph = std::move(g_);
   sizes_.resize(result.graph.values.size());
   result.sizes = std::move(sizes_);
   return result;
+}
+
+// What rewrites look for: an op again, with other attributes; an op of its own result; one op after another; an operand
+// that may leave the other as it is.
+OpKind FusionMaker::begin_neighbour(OpKind kind) {
+  const auto of_tensors = [&](ValueId v) { return v && g_.is_tensor(v) && g_[v].def; };
+  const ValueId made = random_.pick(made_);
+  const Op& op = g_[g_[made].def];
+  const bool is_one = op.kind != OpKind::kInput && options_.mix[static_cast<size_t>(op.kind)] > 0;
+  switch (random_.below(4)) {
+    case 0:
+      if (!is_one || op.operands.empty() || !of_tensors(op.operands[0])) return kind;
+      first_operand_ = op.operands[0];
+      return op.kind;
+    case 1:
+      first_operand_ = made;
+      return is_one ? op.kind : kind;
+    case 2:
+      first_operand_ = made;
+      return kind;
+    default: {
+      std::vector<OpKind> binary;
+      for (size_t k = 0; k < options_.mix.size(); ++k)
+        if (const OpRow& row = op_rows()[k]; options_.mix[k] > 0 && !demands(row.kind, kMetadata) &&
+                                             !demands(row.kind, kIndexed) && row.format->all().size() == 2)
+          binary.push_back(row.kind);
+      if (binary.empty()) return kind;
+      first_operand_ = made;
+      has_constant_partner_ = true;
+      return random_.pick(binary);
+    }
+  }
 }
 
 FusionMaker::Mark FusionMaker::mark() const {

@@ -43,6 +43,7 @@ struct GeneratedFusion {
   Graph graph;
   Bindings sizes;  // of the fusion's size symbols
   size_t attempts = 0, accepted = 0;
+  size_t neighbours = 0;  // of the accepted ops, those made beside another for a rewrite to find
 };
 
 GeneratedFusion generate_fusion(RandomSource& random, const FusionOptions& options = {});

@@ -40,10 +40,8 @@ Dtype FusionMaker::dtype_for(OpKind kind) {
 }
 
 ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
-  // What the op before read, once more: two ops that differ in their attributes alone.
-  const bool is_there = last_read_ && std::find(made_.begin(), made_.end(), last_read_) != made_.end();
-  if (is_there && random_.one_in(8) && takes(kind, g_[last_read_].dtype) && rank_of(g_, last_read_) >= least_rank)
-    return last_read_;
+  if (first_operand_ && takes(kind, g_[first_operand_].dtype) && rank_of(g_, first_operand_) >= least_rank)
+    return first_operand_;
   const bool any = !random_.one_in(4);
   const Dtype wanted = dtype_for(kind);
   std::vector<ValueId> fitting;
@@ -51,7 +49,7 @@ ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
     if ((any ? takes(kind, g_[v].dtype) : g_[v].dtype == wanted) && rank_of(g_, v) >= least_rank) fitting.push_back(v);
   // The latest one often, so that ops form chains.
   if (!fitting.empty() && !random_.one_in(8))
-    return last_read_ = random_.one_in(2) ? random_.pick(fitting) : fitting.back();
+    return random_.one_in(2) ? random_.pick(fitting) : fitting.back();
   if (!made_.empty() && random_.one_in(2) && !is_storage_only(wanted)) {
     const ValueId x = random_.pick(made_);
     if (rank_of(g_, x) >= least_rank && !is_storage_only(g_[x].dtype)) {
@@ -96,6 +94,7 @@ bool FusionMaker::fits(ValueId x, ValueId y) {
 }
 
 ValueId FusionMaker::partner(OpKind kind, ValueId x) {
+  if (has_constant_partner_) return scalar_constant(g_[x].dtype);
   const Dtype dtype = random_.one_in(4) ? dtype_for(kind) : g_[x].dtype;
   switch (random_.below(8)) {
     case 0:

@@ -10,6 +10,12 @@ namespace {
 
 bool is_inline(const Step& s) { return s.kind == StepKind::kInlineMost || s.kind == StepKind::kInlineAt; }
 bool is_parallel(const Step& s) { return s.kind == StepKind::kParallelize || s.kind == StepKind::kParallelizeLike; }
+bool is_vectorized(const Step& s) {
+  return s.kind == StepKind::kParallelize && s.attrs.enumerator<ParallelType>(AttrKey::kParallel) == ParallelType::kVectorize;
+}
+bool is_global(const Step& s) {
+  return s.kind == StepKind::kSetMemoryType && s.attrs.enumerator<MemoryType>(AttrKey::kMemory) == MemoryType::kGlobal;
+}
 
 // The tensor of a place such as `%y.i0`.
 std::string tensor_of_place(std::string_view place) {
@@ -18,44 +24,101 @@ std::string tensor_of_place(std::string_view place) {
   return std::string(place.substr(1, end == std::string_view::npos ? end : end - 1));
 }
 
-// Whether the refusal asks for memory that all threads share, and a step that gives it.
-std::optional<Step> set_global(const std::vector<Step>& steps, const Error& refusal) {
-  if (refusal.code != ErrorCode::kIllegalAllocation && refusal.code != ErrorCode::kIllegalExchange) return std::nullopt;
-  const std::string name = tensor_of_place(refusal.place);
-  if (name.empty()) return std::nullopt;
-  Step step{StepKind::kSetMemoryType, {StepOperand::of(name)}, {}, {}};
-  step.attrs.set_enum(AttrKey::kMemory, MemoryType::kGlobal);
-  if (std::find(steps.begin(), steps.end(), step) != steps.end()) return std::nullopt;
-  return step;
+bool names(const Step& s, const std::string& tensor) {
+  return std::any_of(s.operands.begin(), s.operands.end(), [&](const StepOperand& o) { return o.value == tensor; });
 }
 
-// Takes out the last step that names the tensor of the refusal, or else the last one.
-void take_out(std::vector<Step>& steps, size_t keep, const Error& refusal) {
-  const std::string name = tensor_of_place(refusal.place);
-  size_t at = steps.size();
-  for (size_t i = steps.size(); i > keep && at == steps.size(); --i)
-    for (const StepOperand& o : steps[i - 1].operands)
-      if (!name.empty() && o.value == name && steps[i - 1].kind != StepKind::kAssign) at = i - 1;
-  if (at == steps.size() && at > keep) --at;
-  if (at < steps.size()) steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(at));
-}
+// Takes out of a list the step that most likely caused a refusal, or gives the tensor of the refusal memory that all
+// threads share.
+class Culprit {
+ public:
+  Culprit(std::vector<Step>& steps, const Error& refusal)
+      : steps_(steps), keep_(leading_rewrites(steps)), tensor_(tensor_of_place(refusal.place)) {}
 
-// Mends what most likely caused the refusal; later tries take out more.
-void repair(std::vector<Step>& steps, const Error& refusal, size_t tries) {
-  const size_t keep = leading_rewrites(steps);
-  const auto begin = steps.begin() + static_cast<std::ptrdiff_t>(keep);
-  if (auto step = set_global(steps, refusal))
-    steps.push_back(*std::move(step));
-  else if (tries == 10)
-    steps.erase(std::remove_if(begin, steps.end(), [](const Step& s) { return is_inline(s) || is_parallel(s); }),
-                steps.end());
-  else if (tries == 8)
-    steps.erase(std::remove_if(begin, steps.end(), is_parallel), steps.end());
+  void take_out(ErrorCode code) {
+    switch (code) {
+      case ErrorCode::kIllegalSwizzle:
+        if (take_out_last([](const Step& s) { return s.kind == StepKind::kSwizzle; })) return;
+        break;
+      case ErrorCode::kIllegalVectorize:
+        if (take_out_all(is_vectorized)) return;
+        break;
+      case ErrorCode::kIllegalInline:
+        if (take_out_last([](const Step& s) { return s.kind == StepKind::kResize; })) return;
+        break;
+      case ErrorCode::kIllegalAllocation:
+      case ErrorCode::kIllegalExchange:
+        if (set_global()) return;
+        break;
+      default:
+        break;
+    }
+    const auto is_any = [](const Step& s) { return s.kind != StepKind::kAssign && !is_global(s); };
+    const auto is_named = [&](const Step& s) { return is_any(s) && names(s, tensor_); };
+    if (!take_out_last(is_named) && !take_out_last(is_any) && steps_.size() > keep_) steps_.pop_back();
+  }
+
+  template <typename Predicate>
+  bool take_out_all(Predicate is_bad) {
+    const auto begin = steps_.begin() + static_cast<std::ptrdiff_t>(keep_);
+    return steps_.erase(std::remove_if(begin, steps_.end(), is_bad), steps_.end()), true;
+  }
+
+ private:
+  bool set_global() {
+    const auto is_its_memory = [&](const Step& s) {
+      return s.kind == StepKind::kSetMemoryType && names(s, tensor_);
+    };
+    if (tensor_.empty() || std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) {
+          return is_its_memory(s) && is_global(s);
+        }))
+      return false;
+    take_out_all(is_its_memory);
+    Step step{StepKind::kSetMemoryType, {StepOperand::of(tensor_)}, {}, {}};
+    step.attrs.set_enum(AttrKey::kMemory, MemoryType::kGlobal);
+    steps_.push_back(std::move(step));
+    return true;
+  }
+
+  // The last of its kind that names the tensor of the refusal, or else any: steps reach other tensors too.
+  template <typename Predicate>
+  bool take_out_last(Predicate is_bad) {
+    for (const bool named : {true, false})
+      for (size_t i = steps_.size(); i > keep_; --i)
+        if (is_bad(steps_[i - 1]) && (!named || names(steps_[i - 1], tensor_))) {
+          steps_.erase(steps_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+          return true;
+        }
+    return false;
+  }
+
+  std::vector<Step>& steps_;
+  const size_t keep_;
+  const std::string tensor_;
+};
+
+// Later tries take out more. What is left is taken again step by step, so that what depended on it goes too, and
+// closed by what a kernel needs.
+void repair(std::vector<Step>& steps, const Error& refusal, size_t tries, RandomSource& random, const Graph& fusion,
+            const Bindings& sizes) {
+  const auto again = [&] {
+    StepMaker maker(random, fusion);
+    maker.again(steps, sizes);
+    const bool is_changed = maker.steps != steps;
+    return steps = std::move(maker.steps), is_changed;
+  };
+  if (tries == 0 && again()) return;
+  Culprit culprit(steps, refusal);
+  if (tries == 3)
+    culprit.take_out_all(is_parallel);
+  else if (tries == 4)
+    culprit.take_out_all([](const Step& s) { return is_inline(s) || is_parallel(s); });
   else
-    take_out(steps, keep, refusal);
+    culprit.take_out(refusal.code);
+  again();
 }
 
-constexpr size_t kLastRepair = 12;
+constexpr size_t kLastRepair = 6;
 
 // As little as lowering the fusion as one kernel takes.
 std::vector<Step> plain_steps(RandomSource& random, const Graph& fusion, const Bindings& sizes) {
@@ -77,7 +140,7 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
   GeneratedSteps result;
   StepMaker maker(random, fusion);
   try {
-    if (options.rewrites && random.one_in(5)) maker.rewrite();
+    if (options.rewrites_one_in > 0 && random.one_in(options.rewrites_one_in)) maker.rewrite();
     maker.concretize(fusion, sizes);
     if (maker.has_tensors()) {
       if (options.segments && random.one_in(8))
@@ -100,10 +163,12 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
       if (row_of(e.code).outcome == Outcome::kInternal) throw;
       result.refusal = e;
       if (result.repairs > kLastRepair) return result;
+      // What overwrites an input in place seldom has another order than the plain one.
+      if (e.code == ErrorCode::kIllegalAliasOrder) result.repairs = std::max(result.repairs, kLastRepair);
       if (result.repairs == kLastRepair)
         result.steps = plain_steps(random, fusion, sizes);
       else
-        repair(result.steps, e, result.repairs);
+        repair(result.steps, e, result.repairs, random, fusion, sizes);
     }
   }
 }

@@ -33,7 +33,7 @@ struct RunnerOptions {
   size_t stop_after = 0;             // findings; 0: never
   Defects defects = {};
   CaseOptions cases = {};
-  int64_t step_limit = int64_t{1} << 22;  // thread-instructions of a launch; what runs longer is refused
+  int64_t step_limit = int64_t{1} << 20;  // thread-instructions of a launch; what runs longer is refused
   // After each case, with what there is so far; may be empty.
   std::function<void(const Statistics&)> progress = {};
 };

@@ -12,9 +12,39 @@
 namespace fusebox::fuzz {
 
 bool StepMaker::take(Step step) {
+  if (in_part_) {
+    // What names no tensor is meant for every segment, and what an earlier one reads too for that.
+    if (step.kind == StepKind::kInlineMost && step.operands.empty())
+      for (const std::string& name : tensors(false)) step.operands.push_back(StepOperand::of(name));
+    const auto is_elsewhere = [&](const StepOperand& o) { return o.is_integer() || elsewhere_.contains(o.value); };
+    if (std::all_of(step.operands.begin(), step.operands.end(), is_elsewhere)) return false;
+  }
   if (step_refusal(g_, step)) return false;
+  if (step.kind == StepKind::kParallelize && !is_small_launch(step)) return false;
   apply_step(g_, step);
   steps.push_back(std::move(step));
+  return true;
+}
+
+// Blocks run one after another on the host executor, each through all that the kernel computes.
+bool StepMaker::is_small_launch(const Step& parallelize) {
+  constexpr int64_t kMostBlocks = 32, kMostThreads = 2048;
+  const auto p = parallelize.attrs.enumerator<ParallelType>(AttrKey::kParallel);
+  if (!is_thread(p)) return true;
+  auto launch = launch_;
+  for (const StepOperand& o : parallelize.operands)
+    for (DomainId d : loop_of(tensor(o.value)))
+      if (g_[d].name == o.domain) {
+        int64_t& extent = launch[p];
+        extent = std::max(extent, evaluate_extent(g_, d, sizes_).value_or(1));
+      }
+  int64_t blocks = 1, threads = 1;
+  for (const auto& [type, extent] : launch) {
+    if (is_grid(type)) blocks *= std::max<int64_t>(extent, 1);
+    threads *= std::max<int64_t>(extent, 1);
+  }
+  if (blocks > kMostBlocks || threads > kMostThreads) return false;
+  launch_ = std::move(launch);
   return true;
 }
 
@@ -30,6 +60,7 @@ void StepMaker::concretize(const Graph& fusion, const Bindings& sizes) {
   const std::vector<Step> resolved = plan_concretize(g_, rebind(fusion, sizes, g_));
   apply(g_, resolved);
   g_ = canonical_order(g_);
+  sizes_ = rebind(fusion, sizes, g_);
 }
 
 void StepMaker::assign(size_t max_transforms) {
@@ -46,17 +77,26 @@ void StepMaker::assign(size_t max_transforms) {
     step.attrs.set_enum(AttrKey::kExecutor, random_.one_in(4) ? SegmentExecutor::kAten : SegmentExecutor::kKernel);
     assigns.push_back(std::move(step));
   }
+  each_part(assigns, [&] { schedule(max_transforms); });
+}
+
+void StepMaker::each_part(const std::vector<Step>& assigns, const std::function<void()>& schedule_part) {
   const Segmentation parts = plan_assigned(g_, assigns);
   steps.insert(steps.end(), assigns.begin(), assigns.end());
   const Graph whole = std::move(g_);
+  const Bindings sizes = std::move(sizes_);
+  in_part_ = true;
   for (const Segment& part : parts.segments) {
-    if (part.executor != SegmentExecutor::kKernel) continue;
     g_ = extract(whole, part);
-    if (has_tensors()) schedule(max_transforms);
+    sizes_ = rebind(whole, sizes, g_);
+    launch_.clear();
+    if (part.executor == SegmentExecutor::kKernel && has_tensors()) schedule_part();
+    for (const std::string& name : tensors(true)) elsewhere_.insert(name);
   }
 }
 
 void StepMaker::schedule(size_t max_transforms) {
+  idle_ = 1;
   std::string name = target();
   if (!random_.one_in(8)) reduce_innermost();
   if (random_.one_in(2)) relate();
@@ -74,7 +114,8 @@ void StepMaker::schedule(size_t max_transforms) {
   if (!random_.one_in(5)) take({StepKind::kInlineMost, {}, {}, {}});
   if (random_.one_in(8)) noise();
   // Lowering refuses a block's memory for what another block reads; the repair makes that global.
-  if (!random_.one_in(8)) keep_visible(random_.one_in(4) ? MemoryType::kShared : MemoryType::kGlobal);
+  if (!random_.one_in(24)) keep_visible(random_.one_in(4) ? MemoryType::kShared : MemoryType::kGlobal);
+  if (!random_.one_in(16)) bound_accumulators();
 }
 
 void StepMaker::reduce_innermost() {
@@ -90,6 +131,59 @@ void StepMaker::reduce_innermost() {
   }
 }
 
+void StepMaker::again(std::span<const Step> list, const Bindings& sizes) {
+  const Graph fusion = g_;
+  const auto is_assign = [](const Step& s) { return s.kind == StepKind::kAssign; };
+  const auto close = [&] {
+    keep_visible(MemoryType::kGlobal);
+    bound_accumulators();
+  };
+  const size_t rewrites = leading_rewrites(list);
+  for (const Step& s : list.first(rewrites)) take(s);
+  concretize(fusion, sizes);
+  list = list.subspan(rewrites);
+  const size_t count = static_cast<size_t>(std::find_if_not(list.begin(), list.end(), is_assign) - list.begin());
+  const std::vector<Step> assigns(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(count));
+  const auto take_rest = [&] {
+    for (Step s : list.subspan(count)) {
+      // Of many tensors, those that are there.
+      if (s.kind == StepKind::kInlineMost && !s.operands.empty() &&
+          std::erase_if(s.operands, [&](const StepOperand& o) { return !find_value(g_, o.value); }) > 0 &&
+          s.operands.empty())
+        continue;
+      take(std::move(s));
+    }
+    close();
+  };
+  if (assigns.empty()) return take_rest();
+  each_part(assigns, take_rest);
+}
+
+// A thread keeps an accumulator for each iteration of a reduction's loops that are neither threads' nor shared with its
+// readers: no symbolic number of them.
+void StepMaker::bound_accumulators() {
+  for (const std::string& name : tensors(false)) {
+    const Tensor& t = tensor(name);
+    const auto loop = loop_of(t);
+    if (!demands(g_[g_[*find_value(g_, name)].def].kind, kReduction)) continue;
+    for (size_t i = t.inline_at ? position_in(loop, t.inline_at) + 1 : 0; i < loop.size(); ++i) {
+      const IterDomain& d = g_[loop[i]];
+      if (d.iter_type == IterType::kReduction || is_thread(d.parallel) || evaluate_extent(g_, loop[i]))
+        continue;
+      std::vector<ParallelType> types = {ParallelType::kBlockX, ParallelType::kBlockY, ParallelType::kGridX,
+                                         ParallelType::kGridY, ParallelType::kGridZ};
+      random_.shuffle(types);
+      for (const ParallelType p : types) {
+        const auto has = [&](DomainId other) { return g_[other].parallel == p; };
+        if (std::any_of(loop.begin(), loop.end(), has)) continue;
+        Step step{StepKind::kParallelize, {StepOperand::domain_of(name, d.name)}, {}, {}};
+        step.attrs.set_enum(AttrKey::kParallel, p);
+        if (take(std::move(step))) break;
+      }
+    }
+  }
+}
+
 void StepMaker::spread() {
   const std::vector<OpId> ops = g_[Graph::body()].ops;
   for (OpId op : ops) {
@@ -98,15 +192,30 @@ void StepMaker::spread() {
   }
 }
 
+// Whether a known number of elements is made in one iteration of the loops that the tensor shares with its readers.
+bool StepMaker::has_constant_part(const Tensor& t) const {
+  const auto& loop = loop_of(t);
+  const size_t shared = t.inline_at ? position_in(loop, t.inline_at) + 1 : 0;
+  return std::all_of(loop.begin() + static_cast<std::ptrdiff_t>(std::min(shared, loop.size())), loop.end(),
+                     [&](DomainId d) {
+                       return g_[d].iter_type == IterType::kReduction || is_thread(g_[d].parallel) ||
+                              evaluate_extent(g_, d);
+                     });
+}
+
 void StepMaker::keep_visible(MemoryType memory) {
   const auto out = outputs(g_);
   for (const std::string& name : tensors(false)) {
     const ValueId v = *find_value(g_, name);
     const Tensor& t = g_.tensor_of(v);
     const bool is_output = std::any_of(out.begin(), out.end(), [&](const OutputRef& o) { return o.value == v; });
-    if (t.memory != MemoryType::kUnset || t.inline_at || is_output) continue;
+    const bool is_indexed = std::any_of(g_.ops.begin(), g_.ops.end(), [&](const Op& op) {
+      return demands(op.kind, kIndexed) && op.operands[0] == v;
+    });
+    if (t.memory == MemoryType::kGlobal || is_output) continue;
+    if (!is_indexed && (t.memory != MemoryType::kUnset || (t.inline_at && has_constant_part(t)))) continue;
     Step step{StepKind::kSetMemoryType, {StepOperand::of(name)}, {}, {}};
-    step.attrs.set_enum(AttrKey::kMemory, memory);
+    step.attrs.set_enum(AttrKey::kMemory, is_indexed ? MemoryType::kGlobal : memory);
     take(std::move(step));
   }
 }
@@ -167,15 +276,17 @@ bool StepMaker::vectors(const std::string& name) {
   const auto& loop = loop_of(tensor(name));
   if (loop.empty()) return false;
   vector_ = fresh();
+  vector_width_ = int64_t{2} << random_.below(random_.one_in(4) ? 4 : 2);
   return take({StepKind::kSplit,
-               {StepOperand::domain_of(name, g_[loop.back()].name),
-                StepOperand::number(int64_t{2} << random_.below(random_.one_in(4) ? 4 : 2))},
+               {StepOperand::domain_of(name, g_[loop.back()].name), StepOperand::number(vector_width_)},
                {fresh(), vector_},
                {}});
 }
 
 void StepMaker::vectorize() {
   for (const std::string& copy : copies_) {
+    const auto v = find_value(g_, copy);
+    if (!v || vector_width_ * size_bytes(g_[*v].dtype) > (random_.one_in(16) ? 32 : 16)) continue;
     Step step{StepKind::kParallelize, {StepOperand::domain_of(copy, vector_)}, {}, {}};
     step.attrs.set_enum(AttrKey::kParallel, ParallelType::kVectorize);
     take(std::move(step));
@@ -200,12 +311,19 @@ StepOperand StepMaker::any_domain(const std::string& name) {
   return StepOperand::domain_of(name, loop.empty() ? "none" : g_[loop[random_.below(loop.size())]].name);
 }
 
-// Usual factors; of a constant extent also itself and its neighbours.
+// Usual factors; of a constant extent also itself and its neighbours. Splits that leave most of their iterations out of
+// the tensor are seldom nested: a run would do little else than pass over them.
 StepOperand StepMaker::factor(DomainId d) {
   constexpr int64_t kFactors[] = {2, 3, 4, 1, 4, 5, 7, 8, 16, 32, 32, 64, 128};
-  const auto extent = random_.one_in(3) ? evaluate_extent(g_, d) : std::nullopt;
-  if (extent && *extent > 1) return StepOperand::number(*extent - 1 + static_cast<int64_t>(random_.below(3)));
-  return StepOperand::number(random_.pick(kFactors));
+  constexpr int64_t kMostIdle = 12;  // iterations for one that is in the tensor
+  const auto constant = random_.one_in(3) ? evaluate_extent(g_, d) : std::nullopt;
+  if (constant && *constant > 1) return StepOperand::number(*constant - 1 + static_cast<int64_t>(random_.below(3)));
+  const int64_t extent = std::max<int64_t>(evaluate_extent(g_, d, sizes_).value_or(1), 1);
+  const auto idle = [&](int64_t f) { return (extent + f - 1) / f * f / extent; };
+  int64_t factor = random_.pick(kFactors);
+  if (idle_ * idle(factor) > kMostIdle) factor = 1 + static_cast<int64_t>(random_.below(4));
+  idle_ *= idle(factor);
+  return StepOperand::number(factor);
 }
 
 std::string StepMaker::fresh() {
@@ -281,7 +399,18 @@ void StepMaker::swizzle(const std::string& name) {
     }
   }
   Step step{StepKind::kSwizzle, {first, second}, {fresh(), fresh()}, {}};
-  step.attrs.set_enum(AttrKey::kSwizzle, random_.pick<SwizzleType>());
+  SwizzleType type = random_.pick<SwizzleType>();
+  // Lowering refuses an xor that does not permute its domains.
+  if (type == SwizzleType::kXor && !random_.one_in(16)) {
+    const auto extent = [&](const StepOperand& o) {
+      for (DomainId d : loop_of(tensor(name)))
+        if (g_[d].name == o.domain) return evaluate_extent(g_, d).value_or(0);
+      return int64_t{0};
+    };
+    const int64_t x = extent(first), y = extent(second);
+    if (x == 0 || (y & (y - 1)) != 0 || x > y) type = SwizzleType::kCyclic;
+  }
+  step.attrs.set_enum(AttrKey::kSwizzle, type);
   take(std::move(step));
 }
 
@@ -313,7 +442,9 @@ void StepMaker::lay_out() {
 }
 
 void StepMaker::resize(const std::string& name) {
-  const auto by = [&] { return StepOperand::number(random_.between(-1, 2)); };
+  // What cuts is refused where the loops then miss an element.
+  const int64_t least = random_.one_in(4) ? -1 : 0;
+  const auto by = [&] { return StepOperand::number(random_.between(least, 2)); };
   take({StepKind::kResize, {any_domain(name), by(), by()}, {fresh()}, {}});
 }
 
@@ -356,6 +487,8 @@ void StepMaker::threads(const std::string& name) {
     if (random_.one_in(4)) continue;
     const ParallelType p = random_.pick(kTypes);
     if (in_one_block && is_grid(p)) continue;
+    // Of a loop that was not made for it seldom legal.
+    if (p == ParallelType::kVectorize && !random_.one_in(6)) continue;
     Step step{StepKind::kParallelize, {StepOperand::domain_of(name, g_[d].name)}, {}, {}};
     step.attrs.set_enum(AttrKey::kParallel, p);
     take(std::move(step));

@@ -1,6 +1,10 @@
 // What generate_steps.h is made with: a graph that steps are applied to as they are drawn. Not for use outside fuzz/.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,10 +24,13 @@ class StepMaker {
   // The ops dealt out to segments, each scheduled by itself.
   void assign(size_t max_transforms);
   void schedule(size_t max_transforms);
-  // What nearly every fusion needs to be lowered as one kernel: reductions last in their loops, and whatever is not
-  // inlined in memory that all threads share.
+  // Those of the steps that apply, one after another, and what a kernel needs besides.
+  void again(std::span<const Step> list, const Bindings& sizes);
+  // What nearly every fusion needs to be lowered as one kernel: reductions last in their loops, whatever is not inlined
+  // in memory that all threads share, and no symbolic number of accumulators in a thread.
   void reduce_innermost();
   void keep_visible(MemoryType memory);
+  void bound_accumulators();
   // Each element of each tensor on a thread of its own.
   void spread();
   // One step of any kind, with nothing around it.
@@ -35,6 +42,9 @@ class StepMaker {
 
  private:
   bool take(Step step);
+  bool is_small_launch(const Step& parallelize);
+  // Makes each kernel's segment the graph that steps apply to, one after another.
+  void each_part(const std::vector<Step>& assigns, const std::function<void()>& schedule_part);
   std::vector<std::string> tensors(bool with_inputs) const;
   std::string any_tensor(bool with_inputs = false);
   const Tensor& tensor(const std::string& name) const { return g_.tensor_of(*find_value(g_, name)); }
@@ -43,6 +53,7 @@ class StepMaker {
   std::string fresh();
   std::pair<std::string, std::string> read_and_reader();
   std::string target();
+  bool has_constant_part(const Tensor& t) const;
 
   void relate();
   void prepare();
@@ -61,7 +72,13 @@ class StepMaker {
   Graph g_;
   std::vector<std::string> copies_;  // tensors to be made in vectors of the domain vector_
   std::string vector_;
+  int64_t vector_width_ = 0;
   int next_ = 0;
+  Bindings sizes_;    // of the graph
+  std::map<ParallelType, int64_t> launch_;
+  int64_t idle_ = 1;  // how much more the loops of a schedule iterate than the tensor has elements
+  bool in_part_ = false;             // the graph is a segment
+  std::set<std::string> elsewhere_;  // tensors of the segments before it
 };
 
 }  // namespace fusebox::fuzz

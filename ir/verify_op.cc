@@ -244,9 +244,9 @@ class OpChecker {
     }
   }
 
-  // A symbolic axis of a result is one of an operand, and what is known of the operands' extents agrees.
+  // A symbolic axis of a result is one of an operand, and what is known of its extent and the operands' agrees.
   void check_symbolic(DomainId d) const {
-    bool is_given = false;
+    bool is_given = false, is_known = true;
     std::optional<int64_t> extent;
     for (size_t i = 0; i < op_.operands.size(); ++i) {
       if (!op_.operands[i] || !g_.is_tensor(op_.operands[i])) continue;
@@ -254,6 +254,7 @@ class OpChecker {
         if (pair.consumer != d) continue;
         is_given |= g_[pair.producer].iter_type == IterType::kSymbolic;
         const auto n = evaluate_size(g_, pair.producer);
+        is_known &= n.has_value();
         if (!n || *n == 1) continue;
         if (extent && *extent != *n)
           refuse(ErrorCode::kShapeMismatch, "has operands of extents " + std::to_string(*extent) + " and " +
@@ -261,6 +262,11 @@ class OpChecker {
         extent = n;
       }
     }
+    const auto own = evaluate_size(g_, d);
+    if (!extent && is_known) extent = 1;
+    if (own && extent && *own != *extent)
+      refuse(ErrorCode::kShapeMismatch, "has extent " + std::to_string(*own) + " at " + place_of(g_, d) +
+                                            " where its operands give " + std::to_string(*extent));
     if (!is_given) refuse(ErrorCode::kShapeMismatch, "has a symbolic axis, " + place_of(g_, d) + ", where no operand has");
   }
 

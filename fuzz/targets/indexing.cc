@@ -21,7 +21,7 @@ const fuzz::CaseOptions& moves_and_transforms() {
     fuzz::CaseOptions result;
     result.fusion.mix = fuzz::mix_of(moves);
     result.fusion.max_ops = 4;
-    result.steps = {.max_transforms = 10, .rewrites = false, .segments = false};
+    result.steps = {.max_transforms = 10, .rewrites_one_in = 0, .segments = false};
     return result;
   }();
   return options;

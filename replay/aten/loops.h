@@ -74,7 +74,18 @@ void iota_loop(Dtype declared, double start, double step, const Row& row);
 // One element of an op on integers and bool of one dtype, exactly: wraps at its width; see the op table for x/0 and the
 // like.
 int64_t integer_op(OpKind kind, Dtype compute, const int64_t* operands);
-// The low bits of an integer, extended: what a dtype keeps of it.
-int64_t wrap_to(Dtype dtype, int64_t value);
+// The low bits of an integer, extended: what an integer dtype or bool keeps of it.
+class Wrap {
+ public:
+  explicit Wrap(Dtype dtype);
+  int64_t operator()(int64_t value) const {
+    const uint64_t high = static_cast<uint64_t>(value) << unused_;
+    return is_signed_ ? static_cast<int64_t>(high) >> unused_ : static_cast<int64_t>(high >> unused_);
+  }
+
+ private:
+  int unused_;  // high bits
+  bool is_signed_;
+};
 
 }  // namespace fusebox::aten

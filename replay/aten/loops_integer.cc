@@ -234,9 +234,8 @@ double carried_bound(const Loop& loop, const int64_t* v, const double* b, size_t
 
 }  // namespace
 
-int64_t wrap_to(Dtype dtype, int64_t value) {
-  return static_cast<int64_t>(canonical_bits(dtype, {static_cast<U>(value), 0}).low);
-}
+Wrap::Wrap(Dtype dtype)
+    : unused_(is_boolean(dtype) ? 63 : 64 - std::min(bits(dtype), 64)), is_signed_(is_signed(dtype)) {}
 
 int64_t integer_op(OpKind kind, Dtype d, const int64_t* v) {
   if (kind == OpKind::kClamp) {
@@ -259,6 +258,10 @@ void integer_loop(const Loop& loop, const Row& row) {
   // Logic takes each operand as it is; all else in the dtype in which the operands meet.
   const bool as_it_is = loop.kind == OpKind::kLogicalAnd || loop.kind == OpKind::kLogicalOr ||
                         loop.kind == OpKind::kLogicalNot || loop.kind == OpKind::kCast;
+  const Wrap computed(loop.compute), kept(loop.declared);
+  const Dtype d = as_it_is ? loop.operands[0].dtype : loop.compute;
+  const bool wraps_computed = !truth && !as_it_is && !is_boolean(loop.compute);
+  const bool is_truth_kept = is_boolean(loop.declared);
   int64_t ambiguous = 0;
   for (int64_t i = 0; i < row.n; ++i) {
     int64_t v[4] = {0, 0, 0, 0};
@@ -268,12 +271,12 @@ void integer_loop(const Loop& loop, const Row& row) {
       v[k] = row.at<const int64_t>(static_cast<int>(2 * k + 2), i);
       b[k] = row.at<const double>(static_cast<int>(2 * k + 3), i);
       exact &= b[k] == 0;
-      if (!as_it_is) v[k] = wrap_to(loop.compute, v[k]);
+      if (!as_it_is) v[k] = computed(v[k]);
     }
-    int64_t r = integer_op(loop.kind, as_it_is ? loop.operands[0].dtype : loop.compute, v);
+    int64_t r = integer_op(loop.kind, d, v);
     // Arithmetic wraps where it is computed, then where it is kept. bool is what is not 0.
-    if (!truth && !as_it_is && !is_boolean(loop.compute)) r = wrap_to(loop.compute, r);
-    r = is_boolean(loop.declared) ? r != 0 : wrap_to(loop.declared, r);
+    if (wraps_computed) r = computed(r);
+    r = is_truth_kept ? r != 0 : kept(r);
     row.at<int64_t>(0, i) = r;
     double& bound = row.at<double>(1, i);
     bound = exact ? 0 : carried_bound(loop, v, b, count, r);
