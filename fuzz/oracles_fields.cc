@@ -220,10 +220,16 @@ std::string broken_promise(const Graph& before, const Graph& after, const Step& 
         if (!old || !before.is_tensor(*old)) continue;
         for (TransformId id : other.transforms) {
           const std::string& name = after[after[id].outputs[0]].name;
-          const Tensor& was = before.tensor_of(*old);
-          const bool is_new = std::none_of(was.transforms.begin(), was.transforms.end(), [&](TransformId k) {
-            return before[before[k].outputs[0]].name == name;
-          });
+          const auto makes_it = [&](const Tensor& x) {
+            return std::any_of(x.transforms.begin(), x.transforms.end(),
+                               [&](TransformId k) { return before[before[k].outputs[0]].name == name; });
+          };
+          const bool is_new = !makes_it(before.tensor_of(*old));
+          // What had a domain of this name before may be what was followed.
+          if (std::any_of(before.tensors.begin(), before.tensors.end(), [&](const Tensor& x) {
+                return x.value && before[x.value].name != step.operands[0].value && makes_it(x);
+              }))
+            continue;
           const bool has_name = std::any_of(after[t].transforms.begin(), after[t].transforms.end(), [&](TransformId k) {
             return after[after[k].outputs[0]].name == name;
           });

@@ -3,6 +3,7 @@
 
 #include "ir/domain.h"
 #include "ir/infer_rules.h"
+#include "ir/scalar_form.h"
 #include "ir/type_rule.h"
 #include "ir/verify_rules.h"
 
@@ -29,6 +30,14 @@ void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects
     throw Error(ErrorCode::kShapeMismatch,
                 op_text(op.kind) + " has an axis of another extent than its operand; infer its result again",
                 place_of(g, pair.consumer));
+}
+
+// By its form where a scalar does not say: the parts of an extent may cancel.
+std::optional<int64_t> known_size(const Graph& g, DomainId d) {
+  const auto n = evaluate_size(g, d);
+  if (n || !g[d].def) return n;
+  const auto form = size_form(g, d);
+  return form && form->is_constant() ? std::optional(form->constant) : std::nullopt;
 }
 
 class OpChecker {
@@ -240,34 +249,40 @@ class OpChecker {
     for (DomainId d : root_of(g_.tensor_of(op_.results[0]))) {
       if (g_[d].iter_type == IterType::kIteration && !is_given(d))
         refuse(ErrorCode::kShapeMismatch, "has an axis, " + place_of(g_, d) + ", that no operand gives");
-      if (g_[d].iter_type == IterType::kSymbolic) check_symbolic(d);
+      check_agreement(d);
     }
   }
 
-  // A symbolic axis of a result is one of an operand, and what is known of its extent and the operands' agrees.
-  void check_symbolic(DomainId d) const {
-    bool is_given = false, is_known = true;
+  // What is known of the operands' extents along an axis of the result agrees, and the result has the extent of the one
+  // that decides: an iteration before what is symbolic, that before a broadcast.
+  void check_agreement(DomainId d) const {
+    const auto weight = [](const IterDomain& from) {
+      return from.iter_type == IterType::kBroadcast ? (from.expanded ? 1 : 0) : from.iter_type == IterType::kSymbolic ? 2 : 3;
+    };
+    DomainId deciding;
     std::optional<int64_t> extent;
     for (size_t i = 0; i < op_.operands.size(); ++i) {
       if (!op_.operands[i] || !g_.is_tensor(op_.operands[i])) continue;
       for (DomainPair pair : map_producer_to_consumer(g_, id_, i, 0)) {
         if (pair.consumer != d) continue;
-        is_given |= g_[pair.producer].iter_type == IterType::kSymbolic;
-        const auto n = evaluate_size(g_, pair.producer);
-        is_known &= n.has_value();
-        if (!n || *n == 1) continue;
+        const IterDomain& from = g_[pair.producer];
+        if (!deciding || weight(from) > weight(g_[deciding])) deciding = pair.producer;
+        const auto n = weight(from) == 0 ? std::nullopt : known_size(g_, pair.producer);
+        // A symbolic axis of 1 may turn out to be a broadcast.
+        if (!n || (*n == 1 && from.iter_type == IterType::kSymbolic)) continue;
         if (extent && *extent != *n)
           refuse(ErrorCode::kShapeMismatch, "has operands of extents " + std::to_string(*extent) + " and " +
                                                 std::to_string(*n) + " at " + place_of(g_, d));
         extent = n;
       }
     }
-    const auto own = evaluate_size(g_, d);
-    if (!extent && is_known) extent = 1;
-    if (own && extent && *own != *extent)
+    if (!deciding) return;
+    const auto own = known_size(g_, d), wanted = known_size(g_, deciding);
+    if (own && wanted && *own != *wanted)
       refuse(ErrorCode::kShapeMismatch, "has extent " + std::to_string(*own) + " at " + place_of(g_, d) +
-                                            " where its operands give " + std::to_string(*extent));
-    if (!is_given) refuse(ErrorCode::kShapeMismatch, "has a symbolic axis, " + place_of(g_, d) + ", where no operand has");
+                                            " where its operands give " + std::to_string(*wanted));
+    if (g_[d].iter_type == IterType::kSymbolic && g_[deciding].iter_type != IterType::kSymbolic)
+      refuse(ErrorCode::kShapeMismatch, "has a symbolic axis, " + place_of(g_, d) + ", where no operand has");
   }
 
   // Whether an operand has this axis of the result as more than a broadcast.
@@ -299,6 +314,8 @@ class OpChecker {
       for (DomainId d : t.logical)
         if (g_[d].iter_type == IterType::kReduction)
           refuse(ErrorCode::kInvalidGraph, "has a reduced axis but is no reduction");
+    if (demands(op_.kind, kPointwise) && !t.root.empty())
+      refuse(ErrorCode::kInvalidGraph, "has axes made by an op that moves elements, and moves none");
     switch (op_.kind) {
       case OpKind::kSum:
       case OpKind::kProd:

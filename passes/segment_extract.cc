@@ -110,14 +110,18 @@ class Extractor {
     const auto contiguity = contiguity_of(from_, from);
     const auto order = allocation_of(from_, from);
     t.allocation.clear();
-    t.contiguity.clear();
-    for (size_t i = 0; i < order.size(); ++i) {
+    t.contiguity.assign(order.size(), Contiguity::kNone);
+    // A stride beside a broadcast is that beside the axis of the input, which may be any.
+    bool follows_any = false;
+    for (size_t i = order.size(); i-- > 0;) {
       const DomainId d = t.logical.at(position_in(axes, order[i]));
-      const bool is_broadcast = to_[d].iter_type == IterType::kBroadcast;
-      t.allocation.push_back(d);
-      t.contiguity.push_back(is_broadcast                         ? Contiguity::kNone
-                             : contiguity[i] == Contiguity::kTrue ? Contiguity::kTrue
-                                                                  : Contiguity::kFalse);
+      t.allocation.insert(t.allocation.begin(), d);
+      if (to_[d].iter_type == IterType::kBroadcast) {
+        follows_any |= contiguity[i] == Contiguity::kFalse;
+        continue;
+      }
+      t.contiguity[i] = contiguity[i] == Contiguity::kTrue && !follows_any ? Contiguity::kTrue : Contiguity::kFalse;
+      follows_any = false;
     }
   }
 

@@ -43,6 +43,7 @@ std::string judge(fuzz::Case c, const fuzz::RunnerOptions& options, WorkerNote& 
 
 int fuzz_case(const FuzzArguments& a, const Common& common) {
   const fuzz::LoadedFinding file = fuzz::load_finding(a.case_file);
+  fuzz::sizes_of(file.subject.fusion(), file.subject.inputs());  // says so where the inputs do not fit the program
   fuzz::RunnerOptions options;
   options.on_gpu = a.on == "cuda";
   options.oracles = oracle_rows_of(a.oracles);

@@ -323,6 +323,7 @@ bool has_own_error(OpKind kind) {
 
 double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::span<const Operand> o) {
   const double overflow = overflow_of(compute);
+  const auto reach = [&](size_t i) { return std::max({std::abs(o[i].v), std::abs(o[i].lo), std::abs(o[i].hi)}); };
   if (kind == OpKind::kLerp) {
     // a + w (b − a), or as ATen does it b − (b − a)(1 − w): each step rounds, in either order.
     const double difference = std::abs(o[1].v - o[0].v), weight = std::max(std::abs(o[2].v), std::abs(1 - o[2].v));
@@ -332,9 +333,9 @@ double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::
            2 * ulp_of(compute, difference * weight) + ulp_of(compute, y);
   }
   if (kind == OpKind::kAddcmul) {
-    const double left = std::abs(o[3].v * o[1].v), right = std::abs(o[1].v * o[2].v), all = left * std::abs(o[2].v);
+    const double left = reach(3) * reach(1), right = reach(1) * reach(2), all = left * reach(2);
     if (!(left < overflow) || !(right < overflow) || !(all < overflow)) return kInfinity;
-    return ulp_of(compute, left) * std::abs(o[2].v) + ulp_of(compute, right) * std::abs(o[3].v) + ulp_of(compute, all) +
+    return ulp_of(compute, left) * reach(2) + ulp_of(compute, right) * reach(3) + ulp_of(compute, all) +
            ulp_of(compute, y);
   }
   const double ulps = ulps_of(kind, compute);

@@ -11,6 +11,7 @@
 
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "replay/aten/image.h"
 
 namespace fusebox::aten {
 
@@ -26,6 +27,12 @@ struct Loop {
   std::vector<LoopOperand> operands;
   std::atomic<int64_t>* ambiguous;
 };
+
+// Whether a result is rounded to the computation dtype before it is to its own.
+inline bool rounds_twice(const Loop& loop) {
+  return is_floating(loop.compute) && loop.compute != loop.declared && !has_own_error(loop.kind) &&
+         loop.kind != OpKind::kCast;
+}
 
 // Strided memory: one row of `n` elements.
 struct Row {

@@ -144,6 +144,7 @@ void real_loop(const Loop& loop, const Row& row) {
   Operands operands(loop);
   const double overflow = overflow_of(loop.declared);
   const bool has_error = has_own_error(loop.kind);
+  const bool is_rounded_twice = rounds_twice(loop);
   int64_t ambiguous = 0;
   for (int64_t i = 0; i < row.n; ++i) {
     double& y = row.at<double>(0, i);
@@ -160,7 +161,11 @@ void real_loop(const Loop& loop, const Row& row) {
       bound = kInfinity;
       continue;
     }
-    const Image image = operands.exact ? Image{y, y} : image_of(loop.kind, y, o);
+    Image image = operands.exact ? Image{y, y} : image_of(loop.kind, y, o);
+    if (is_rounded_twice) {
+      image.lo = round_to(loop.compute, image.lo);
+      image.hi = round_to(loop.compute, image.hi);
+    }
     double error = has_error ? own_error(loop.kind, loop.compute, y, image, o) : 0.0;
     // One step of nextafter, either way.
     if (loop.kind == OpKind::kNextafter && !operands.exact)

@@ -319,6 +319,8 @@ Carried Evaluator::real_op(const Op& op, Dtype compute, Dtype declared, std::vec
     run_loop(outputs, inputs, [&](const Row& row) { real_value_loop(loop, row); });
   }
   Carried r;
+  // A narrow float is computed in another, which may land half-way between two of its own.
+  if (rounds_twice(loop)) y = rounded(std::move(y), compute).value;
   if (!options_.bounds || (exact && zero_sign && !has_own_error(op.kind))) {
     r = rounded(std::move(y), declared);
   } else {

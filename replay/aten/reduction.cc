@@ -23,8 +23,11 @@ int64_t count_of(const at::Tensor& t, at::IntArrayRef axes) {
   return n;
 }
 
-// Magnitudes of what is finite.
-at::Tensor finite_sizes(const at::Tensor& x) { return at::abs(x).nan_to_num_(0.0, 0.0, 0.0); }
+// Magnitudes of what is finite; of a complex number those of its parts together, of which one may be finite.
+at::Tensor finite_sizes(const at::Tensor& x) {
+  if (x.is_complex()) return at::sum(finite_sizes(at::view_as_real(x)), -1);
+  return at::abs(x).nan_to_num_(0.0, 0.0, 0.0);
+}
 
 at::Tensor sums_of_bounds(const Carried& x, at::IntArrayRef axes, const at::Tensor& like) {
   return x.exact() ? no_bound().expand(like.sizes()) : at::sum(x.bound, axes);
