@@ -8,6 +8,7 @@
 #include "replay/file.h"
 #include "replay/input.h"
 #include "replay/record.h"
+#include "serde/decode.h"
 #include "serde/encode.h"
 
 namespace fusebox::fuzz {
@@ -41,9 +42,12 @@ Bundle finding_bundle(const Case& c, const Finding& finding, const Defects& defe
 
 FindingFile finding_file(const Case& c, const Finding& finding, const Defects& defects) {
   try {
-    return {encode(finding_bundle(c, finding, defects)), false};
+    FindingFile file{encode(finding_bundle(c, finding, defects)), false};
+    // A stage that does not verify is refused when it is read; then the program alone says more.
+    decode_bundle(bytes_of(file.bytes));
+    return file;
   } catch (const Error&) {
-    return {print(c.module), true};
+    return deadly_file(c, finding, defects);
   }
 }
 

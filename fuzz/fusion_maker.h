@@ -54,6 +54,7 @@ class FusionMaker {
   ValueId operand(OpKind kind, size_t least_rank = 0);
   // What a pointwise op can read beside x.
   ValueId partner(OpKind kind, ValueId x);
+  ValueId over_its_operand(ValueId reduced);
   bool fits(ValueId x, ValueId y);
   ValueId scalar_constant(Dtype dtype);
   ValueId scalar_operand(Dtype dtype);
@@ -81,8 +82,11 @@ class FusionMaker {
   Graph g_;
   Bindings sizes_;
   std::vector<ValueId> made_;  // tensors that ops may read
-  ValueId first_operand_;              // of the op attempted, where it is chosen
-  bool has_constant_partner_ = false;  // the op attempted
+  // Of the op attempted, where they are chosen: its first operand, and what stands beside it.
+  enum class Partner : uint8_t { kAny, kConstant, kReduction };
+  ValueId first_operand_;
+  Partner partner_ = Partner::kAny;
+  ValueId reduction_;
   std::vector<Symbol> symbols_;
 };
 

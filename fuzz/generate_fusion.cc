@@ -1,6 +1,8 @@
 #include "fuzz/generate_fusion.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
 
 #include "fuzz/fusion_maker.h"
 #include "ir/error.h"
@@ -70,7 +72,7 @@ GeneratedFusion FusionMaker::run() {
     result.accepted += is_accepted;
     result.neighbours += is_neighbour && is_accepted;
     first_operand_ = {};
-    has_constant_partner_ = false;
+    partner_ = Partner::kAny;
   }
   add_outputs();
   result.graph = std::move(g_);
@@ -80,34 +82,42 @@ GeneratedFusion FusionMaker::run() {
 }
 
 // What rewrites look for: an op again, with other attributes; an op of its own result; one op after another; an operand
-// that may leave the other as it is.
+// that may leave the other as it is. And what schedules are made for: a tensor beside its own reduction.
 OpKind FusionMaker::begin_neighbour(OpKind kind) {
-  const auto of_tensors = [&](ValueId v) { return v && g_.is_tensor(v) && g_[v].def; };
+  const auto is_offered = [&](OpKind k) { return options_.mix[static_cast<size_t>(k)] > 0; };
+  const auto one_of = [&](std::initializer_list<OpKind> kinds) {
+    std::vector<OpKind> offered;
+    std::copy_if(kinds.begin(), kinds.end(), std::back_inserter(offered), is_offered);
+    return offered.empty() ? kind : random_.pick(offered);
+  };
   const ValueId made = random_.pick(made_);
   const Op& op = g_[g_[made].def];
-  const bool is_one = op.kind != OpKind::kInput && options_.mix[static_cast<size_t>(op.kind)] > 0;
-  switch (random_.below(4)) {
+  const bool is_one = op.kind != OpKind::kInput && is_offered(op.kind);
+  switch (random_.below(5)) {
     case 0:
-      if (!is_one || op.operands.empty() || !of_tensors(op.operands[0])) return kind;
+      if (!is_one || op.operands.empty() || !op.operands[0] || !g_.is_tensor(op.operands[0])) return kind;
       first_operand_ = op.operands[0];
       return op.kind;
     case 1:
       first_operand_ = made;
+      // Of two axes any permutations commute.
+      if (rank_of(g_, made) > 2 && op.kind != OpKind::kPermute && random_.one_in(2)) return one_of({OpKind::kPermute});
       return is_one ? op.kind : kind;
     case 2:
       first_operand_ = made;
       return kind;
-    default: {
-      std::vector<OpKind> binary;
-      for (size_t k = 0; k < options_.mix.size(); ++k)
-        if (const OpRow& row = op_rows()[k]; options_.mix[k] > 0 && !demands(row.kind, kMetadata) &&
-                                             !demands(row.kind, kIndexed) && row.format->all().size() == 2)
-          binary.push_back(row.kind);
-      if (binary.empty()) return kind;
+    case 3:
       first_operand_ = made;
-      has_constant_partner_ = true;
-      return random_.pick(binary);
-    }
+      partner_ = Partner::kConstant;
+      return one_of({OpKind::kAdd, OpKind::kAdd, OpKind::kSub, OpKind::kMul, OpKind::kMul, OpKind::kDiv, OpKind::kMaximum,
+                     OpKind::kMinimum, OpKind::kPow, OpKind::kBitwiseAnd, OpKind::kBitwiseOr, OpKind::kBitwiseXor,
+                     OpKind::kLogicalAnd, OpKind::kLogicalOr});
+    default:
+      if (!demands(op.kind, kReduction) || op.operands.empty()) return kind;
+      first_operand_ = op.operands[0];
+      partner_ = Partner::kReduction;
+      reduction_ = made;
+      return one_of({OpKind::kSub, OpKind::kDiv, OpKind::kMul, OpKind::kAdd, OpKind::kMaximum});
   }
 }
 
@@ -182,6 +192,11 @@ FusionMaker::Extents FusionMaker::draw_extents() {
     if (e > room || (extents.size() > 3 && e > 5))
       e = std::min<int64_t>(room, 1 + static_cast<int64_t>(random_.below(4)));
     room /= std::max<int64_t>(e, 1);
+  }
+  // Of equal extents now and then: what takes one axis for another has the right shape then.
+  if (extents.size() > 1 && random_.one_in(8)) {
+    const int64_t least = *std::min_element(extents.begin(), extents.end());
+    std::fill(extents.begin(), extents.end(), least);
   }
   random_.shuffle(extents);
   return extents;

@@ -69,7 +69,7 @@ ValueId FusionMaker::scalar_constant(Dtype dtype) {
   double value = random_.pick(kValues);
   if (is_boolean(dtype)) value = value != 0;
   if (is_integer(dtype) && (value != std::floor(value) || (value < 0 && !is_signed(dtype)))) value = 1;
-  if (is_integer(dtype) && bits(dtype) <= 32 && random_.one_in(8)) value = std::ldexp(1, bits(dtype) - 1) - 1;
+  if (is_integer(dtype) && bits(dtype) <= 32 && random_.one_in(5)) value = std::ldexp(1, bits(dtype) - 1) - 1;
   return constant_of(g_, dtype, value);
 }
 
@@ -94,7 +94,8 @@ bool FusionMaker::fits(ValueId x, ValueId y) {
 }
 
 ValueId FusionMaker::partner(OpKind kind, ValueId x) {
-  if (has_constant_partner_) return scalar_constant(g_[x].dtype);
+  if (partner_ == Partner::kConstant) return scalar_constant(g_[x].dtype);
+  if (partner_ == Partner::kReduction) return over_its_operand(reduction_);
   const Dtype dtype = random_.one_in(4) ? dtype_for(kind) : g_[x].dtype;
   switch (random_.below(8)) {
     case 0:
@@ -114,6 +115,17 @@ ValueId FusionMaker::partner(OpKind kind, ValueId x) {
       return fitting.empty() ? x : random_.pick(fitting);
     }
   }
+}
+
+// A reduction's result with the axes that it reduced, as broadcasts.
+ValueId FusionMaker::over_its_operand(ValueId reduced) {
+  const Op& op = g_[g_[reduced].def];
+  const size_t rank = rank_of(g_, op.operands[0]);
+  if (rank_of(g_, reduced) == rank) return reduced;
+  std::vector<bool> mask(rank);
+  for (int64_t axis : op.attrs.ints(AttrKey::kAxes))
+    mask[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
+  return broadcast(g_, reduced, mask);
 }
 
 ValueId FusionMaker::condition(ValueId x) {

@@ -56,7 +56,8 @@ class Reader {
         skip();
         std::string key = string();
         need(':');
-        v.fields.emplace_back(std::move(key), value(depth + 1));
+        v.names.push_back(std::move(key));
+        v.items.push_back(value(depth + 1));
       } while (take(','));
       need('}');
     } else if (c == '[') {
@@ -151,8 +152,8 @@ T parsed(const JsonValue& v, const char* wanted) {
 }  // namespace
 
 const JsonValue* JsonValue::find(std::string_view key) const {
-  for (const auto& [name, value] : fields)
-    if (name == key) return &value;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == key) return &items[i];
   return nullptr;
 }
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace fusebox::fuzz {
@@ -19,7 +18,7 @@ struct JsonValue {
   Kind kind = Kind::kNull;
   std::string text;  // of a number, a string, true, false
   std::vector<JsonValue> items;
-  std::vector<std::pair<std::string, JsonValue>> fields;
+  std::vector<std::string> names;  // of an object's items
 
   const JsonValue* find(std::string_view key) const;
   const JsonValue& at(std::string_view key) const;

@@ -1,4 +1,6 @@
 // Judging of candidates, each in a child process.
+#include <utility>
+
 #include "fuzz/campaign.h"
 #include "fuzz/reduce.h"
 #include "ir/error.h"

@@ -139,7 +139,8 @@ Statistics statistics_of(const JsonValue& json) {
   Statistics s;
   for (const Counter& c : kCounters) s.*c.count = json.at(c.name).count();
   s.seconds = json.at("seconds").number();
-  for (const auto& [code, count] : json.at("refusals").fields) s.refusals[code] = count.count();
+  const JsonValue& refusals = json.at("refusals");
+  for (size_t i = 0; i < refusals.names.size(); ++i) s.refusals[refusals.names[i]] = refusals.items[i].count();
   s.judged = counts_of(json.at("judged"), oracle_rows().size());
   s.coverage.add_counts(counts_of(json.at("coverage"), s.coverage.row_count()));
   for (const JsonValue& f : json.at("findings").list()) s.findings.push_back(finding_of(f));

@@ -244,12 +244,23 @@ class OpChecker {
       if (op_.operands[i] && g_.is_tensor(op_.operands[i]))
         for (size_t r = 0; r < op_.results.size(); ++r)
           for (DomainPair pair : map_producer_to_consumer(g_, id_, i, r)) check_pair(g_, view_, pair, defects_);
+    if (op_.kind == OpKind::kTriu && !defects_.has(Defect::kVerifyExtents)) check_masked();
     const bool makes_axes = op_.kind == OpKind::kFull || op_.kind == OpKind::kIota || op_.kind == OpKind::kTriu;
     if (!demands(op_.kind, kPointwise) || makes_axes || defects_.has(Defect::kVerifyExtents)) return;
     for (DomainId d : root_of(g_.tensor_of(op_.results[0]))) {
       if (g_[d].iter_type == IterType::kIteration && !is_given(d))
         refuse(ErrorCode::kShapeMismatch, "has an axis, " + place_of(g_, d) + ", that no operand gives");
       check_agreement(d);
+    }
+  }
+
+  // A triangle has its operand's extents; a broadcast is one of it.
+  void check_masked() const {
+    for (DomainPair pair : map_producer_to_consumer(g_, id_, 0, 0)) {
+      const auto own = known_size(g_, pair.consumer), wanted = known_size(g_, pair.producer);
+      if (own && wanted && *own != *wanted)
+        refuse(ErrorCode::kShapeMismatch, "has extent " + std::to_string(*own) + " at " + place_of(g_, pair.consumer) +
+                                              " where its operand has " + std::to_string(*wanted));
     }
   }
 

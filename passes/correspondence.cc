@@ -17,6 +17,7 @@ class Comparer {
         from_(l.plan.of(l.g[l.g[consumer].operands[operand]].def)),
         mine_(loop_of(l.g.tensor_of(l.g[consumer].results[0]))),
         leader_(l.g[from_.op].results[0]),
+        together_(common_loops(from_, l.plan.of(consumer))),
         loop_(loop_of(l.g.tensor_of(leader_))) {
     result_.shared.assign(loop_.size(), false);
     result_.thread.assign(loop_.size(), false);
@@ -31,7 +32,9 @@ class Comparer {
 
  private:
   ParallelType parallel(size_t i) const { return l_.plan.nodes[from_.path[i]].parallel; }
-  bool wants_shared(size_t i) const { return i < from_.shared && !is_reduction(l_.g, loop_[i]); }
+  bool wants_shared(size_t i) const {
+    return i < together_ && (i < from_.shared || !is_thread(parallel(i))) && !is_reduction(l_.g, loop_[i]);
+  }
   bool wants_thread(size_t i) const { return is_thread(parallel(i)) && !is_reduction(l_.g, loop_[i]); }
 
   bool is_complete() const {
@@ -105,6 +108,7 @@ class Comparer {
   const Nest& from_;
   const std::vector<DomainId>& mine_;
   const ValueId leader_;
+  const size_t together_;
   const std::vector<DomainId>& loop_;
   Correspondence result_;
 };

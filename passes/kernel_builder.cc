@@ -67,6 +67,8 @@ std::optional<ValueId> KernelBuilder::find(const Key& key) const {
 
 ValueId KernelBuilder::op(OpKind kind, std::vector<ValueId> operands, Dtype result, Attrs attrs) {
   if (kind == OpKind::kCast) attrs.set(AttrKey::kDtypeAttr, result);  // a cast names its dtype at every level
+  // A copy of a scalar is the scalar; a host program has no op for it.
+  if ((kind == OpKind::kSet || kind == OpKind::kSegmentSet) && graph_.level == Level::kHost) return operands[0];
   // No dtype holds both u64 and a signed integer. In a fusion the signed one is a scalar, which takes the dtype of the
   // tensors that it meets; beside a real number each is converted to that.
   const auto is_u64 = [&](ValueId v) { return v && graph_[v].dtype == Dtype::kUint64; };

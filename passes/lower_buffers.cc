@@ -223,10 +223,11 @@ void Lowering::check_sharing() {
         throw Error(ErrorCode::kIllegalExchange,
                     "data choose which element is read, so the tensor must be in global memory", place_of(p));
       const Correspondence& same = correspondence(consumer, k);
+      const size_t together = common_loops(from, nest);
       for (size_t i = 0; i < loop.size(); ++i) {
         const std::string place = place_of(leader) + "." + g[loop[i]].name;
         const ParallelType parallel = plan.nodes[from.path[i]].parallel;
-        if (i < from.shared) {
+        if (i < together && (i < from.shared || !is_thread(parallel))) {
           if (is_reduction(g, loop[i]))
             throw Error(ErrorCode::kIllegalInline,
                         "a consumer cannot stand inside the loop that reduces the tensor; inline outside it", place);

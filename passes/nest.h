@@ -37,6 +37,14 @@ struct Nest {
   uint32_t shared = 0;         // leading nodes shared with every consumer
 };
 
+// How many outer loops two nests have in common: a producer's `shared` ones with its consumer, and more where a third
+// tensor, inlined into both, brings them together.
+inline size_t common_loops(const Nest& a, const Nest& b) {
+  size_t i = 0;
+  while (i < a.path.size() && i < b.path.size() && a.path[i] == b.path[i]) ++i;
+  return i;
+}
+
 struct NestPlan {
   std::vector<LoopNode> nodes;
   std::vector<Nest> nests;                 // of the tensor ops, in op order

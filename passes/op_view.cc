@@ -88,6 +88,11 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
     const bool zeroed = is_broadcast && !l_.plan.promoted.contains(d);
     values.set(d, zeroed && !l_.options.defects.has(Defect::kBroadcastNotZeroed) ? Form{} : value);
   };
+  // One element serves a broadcast, though its own axis is none: another op reads that as it is.
+  const auto stretches = [&](DomainId from, DomainId to) {
+    return g[from].iter_type != IterType::kBroadcast && g[to].iter_type == IterType::kBroadcast &&
+           (op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim);
+  };
   // The domain of the result whose value an operand's domain takes.
   const auto source = [&](DomainId from, DomainId to) {
     const auto in_order = [&](const std::vector<DomainId>& list) { return list[position_in(logical, from)]; };
@@ -109,7 +114,7 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
                                          : algebra.constant(*index));
   }
   for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, operand))
-    feed_one(from, g[from].iter_type == IterType::kBroadcast ? own.value(source(from, to)) : place(source(from, to)), to);
+    feed_one(from, g[from].iter_type == IterType::kBroadcast ? own.value(source(from, to)) : stretches(from, to) ? Form{} : place(source(from, to)), to);
   const auto& root = root_of(c);
   if (op.kind == OpKind::kCat) feed_one(logical[axis], algebra.sub(place(root[axis]), cat_offset(operand)));
   if (op.kind == OpKind::kGather || op.kind == OpKind::kTakeAlongAxis || op.kind == OpKind::kScatter)

@@ -1,6 +1,8 @@
 // `fusebox fuzz --case FILE`: one program, judged as a campaign judges its cases.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "fuzz/campaign.h"
 #include "fuzz/cli/commands.h"
 #include "fuzz/gpu_batch.h"

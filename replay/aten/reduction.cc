@@ -166,7 +166,8 @@ Carried Evaluator::product(Dtype declared, const Carried& x, at::IntArrayRef axe
     error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);
   }
   // An infinity and what a kernel begins with make NaN in either part, or do not.
-  if (carrier_of(declared) == Carrier::kComplex) error = at::where(at::isfinite(value), error, kInfinity);
+  if (carrier_of(declared) == Carrier::kComplex)
+    error = at::where(at::isfinite(rounded(value, declared).value), error, kInfinity);
   if (!x.exact()) {
     // Π(|x| + b) − Π|x|
     const at::Tensor most = over_axes(sizes + x.bound);
