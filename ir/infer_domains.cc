@@ -104,8 +104,24 @@ void make_group(Graph& g, DomainMaker& maker, const ResultSpec& spec, std::span<
     maker.apply(std::move(t));
     whole = merged;
   }
-  for (size_t k = to.size(); k-- > 1;) {
-    const DomainId outer = maker.derived(k == 1 ? numbered('i', to[0]) : maker.middle());
+  // Outside an axis of no element the extents are the outer ones': of nothing divided by 0 none follows.
+  size_t first = to.size();
+  while (first > 0 && !form_of(g, spec.axes[to[first - 1]].size()).equals(ScalarForm::of(0))) --first;
+  first = first == 0 ? 0 : first - 1;
+  for (size_t k = 0; k < first; ++k) {
+    const DomainId outer = maker.derived(numbered('i', to[k]));
+    const DomainId inner = maker.derived(k + 2 == to.size() ? numbered('i', to[k + 1]) : maker.middle());
+    Transform t;
+    t.inputs = {whole};
+    t.outputs = {outer, inner};
+    t.factor = spec.axes[to[k]].extent;
+    t.inner_split = false;
+    maker.apply(std::move(t));
+    logical[to[k]] = outer;
+    whole = inner;
+  }
+  for (size_t k = to.size(); k-- > first + 1;) {
+    const DomainId outer = maker.derived(k == first + 1 ? numbered('i', to[first]) : maker.middle());
     const DomainId inner = maker.derived(numbered('i', to[k]));
     Transform t;
     t.inputs = {whole};
@@ -115,7 +131,7 @@ void make_group(Graph& g, DomainMaker& maker, const ResultSpec& spec, std::span<
     logical[to[k]] = inner;
     whole = outer;
   }
-  logical[to[0]] = whole;
+  logical[to[first]] = whole;
 }
 
 void make_reshaped(Graph& g, TensorId tensor, const ResultSpec& spec) {
