@@ -116,7 +116,8 @@ void check_listed(const StepContext& c, TensorId t, std::span<const DomainId> li
     if (c.g[d].iter_type != IterType::kReduction) c.refuse("this is no reduction; list reduction loops", c.place(d));
     c.require_free(d);
     for (DomainId leaf : ancestors(c.g, std::span(&d, 1)))
-      if (holds(tensor.logical, leaf) && c.g[leaf].iter_type != IterType::kReduction)
+      if ((holds(tensor.logical, leaf) && c.g[leaf].iter_type != IterType::kReduction) ||
+          holds(tensor.loop_broadcasts, leaf))
         c.refuse("this loop is partly made from an axis that is not reduced; merge reductions with reductions",
                  c.place(d));
     const auto leads = ancestors(c.g, std::span(&d, 1));

@@ -56,12 +56,7 @@ class Comparer {
     const ValueId p = l_.g[consumer_].operands[operand_];
     DomainValues values = view.feed(operand_);
     if (leader_ == p) return values;
-    DomainValues at(l_.g, l_.plan, view.symbols, view.algebra, l_.g[leader_].tensor);
-    const auto from = logical_without_reductions(l_.g, l_.g.tensor_of(p));
-    const auto to = logical_without_reductions(l_.g, l_.g.tensor_of(leader_));
-    for (size_t i = 0; i < to.size(); ++i) at.set(to[i], values.value(from[i]));
-    at.propagate();
-    return at;
+    return view.values_of_leader(p, values);
   }
 
   template <class ValueAt>

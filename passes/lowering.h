@@ -64,6 +64,8 @@ class OpView {
   // The values of an operand's domains, fed by this op. `at_axis`: the value at the axis that an indexed op chooses.
   DomainValues feed(size_t operand, std::optional<Form> at_axis = std::nullopt);
   // The linear index into a tensor's buffer.
+  // Of the first result of the op that made `sibling`, whose values are given: by position.
+  DomainValues values_of_leader(ValueId sibling, const DomainValues& values);
   Form index_of(const Buffer& buffer, DomainValues& values);
   Form loop(size_t position) const;  // of the op's loop domain
   // The index of the element of the result that is computed: 0 at a broadcast, promoted or not.

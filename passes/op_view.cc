@@ -126,8 +126,28 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
   for (const auto* list : {&logical, &p.loop_broadcasts})
     for (DomainId d : *list)
       if (!values.known(d)) values.set(d, Form{});
+  // Axes of one element that the operand's own op let go.
+  for (DomainId d : root_of(p))
+    if (!values.known(d) && g[d].iter_type == IterType::kBroadcast && !g[d].expanded && !l_.plan.promoted.contains(d))
+      values.set(d, Form{});
   values.propagate();
   return values;
+}
+
+DomainValues OpView::values_of_leader(ValueId sibling, const DomainValues& values) {
+  const Graph& g = l_.g;
+  const Tensor& from = g.tensor_of(sibling);
+  const ValueId leader = g[g[sibling].def].results[0];
+  const Tensor& to = g.tensor_of(leader);
+  DomainValues its(g, l_.plan, symbols, algebra, g[leader].tensor);
+  const auto axes = logical_without_reductions(g, from), own = logical_without_reductions(g, to);
+  for (size_t i = 0; i < own.size(); ++i) its.set(own[i], values.value(axes[i]));
+  for (size_t i = 0; i < to.loop_broadcasts.size(); ++i) {
+    const bool is_known = i < from.loop_broadcasts.size() && values.known(from.loop_broadcasts[i]);
+    its.set(to.loop_broadcasts[i], is_known ? values.value(from.loop_broadcasts[i]) : Form{});
+  }
+  its.propagate();
+  return its;
 }
 
 Form OpView::index_of(const Buffer& buffer, DomainValues& values) {
@@ -136,11 +156,7 @@ Form OpView::index_of(const Buffer& buffer, DomainValues& values) {
   const Graph& g = l_.g;
   const ValueId leader = g[g[buffer.value].def].results[0];
   if (leader != buffer.value && values.tensor() == g[buffer.value].tensor) {
-    DomainValues its(g, l_.plan, symbols, algebra, g[leader].tensor);
-    const auto from = logical_without_reductions(g, g.tensor_of(buffer.value));
-    const auto to = logical_without_reductions(g, g.tensor_of(leader));
-    for (size_t i = 0; i < to.size(); ++i) its.set(to[i], values.value(from[i]));
-    its.propagate();
+    DomainValues its = values_of_leader(buffer.value, values);
     return index_of(buffer, its);
   }
   Form index = algebra.constant(0);

@@ -48,6 +48,7 @@ int fuzz_case(const FuzzArguments& a, const Common& common) {
   fuzz::sizes_of(file.subject.fusion(), file.subject.inputs());  // says so where the inputs do not fit the program
   fuzz::RunnerOptions options;
   options.on_gpu = a.on == "cuda";
+  options.step_limit = fuzz::ReduceOptions().step_limit;  // one case may take its time
   options.oracles = oracle_rows_of(a.oracles);
   options.defects = a.defects.empty() ? file.defects : parse_defects(a.defects);
   WorkerOptions workers;

@@ -123,6 +123,13 @@ double value_of(OpKind kind, std::span<const Operand> o) {
   switch (kind) {
     case OpKind::kSqrt:
       return std::sqrt(o[0].v);
+    // ATen's overflow before their results do.
+    case OpKind::kAsinh:
+      return std::asinh(o[0].v);
+    case OpKind::kCosh:
+      return std::cosh(o[0].v);
+    case OpKind::kSinh:
+      return std::sinh(o[0].v);
     case OpKind::kLog1p:
       return std::log1p(o[0].v);
     case OpKind::kPow:

@@ -34,8 +34,6 @@ at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
       return at::acosh(x(0));
     case OpKind::kAsin:
       return at::asin(x(0));
-    case OpKind::kAsinh:
-      return at::asinh(x(0));
     case OpKind::kAtan:
       return at::atan(x(0));
     case OpKind::kAtanh:
@@ -44,8 +42,6 @@ at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
       return at::ceil(x(0));
     case OpKind::kCos:
       return at::cos(x(0));
-    case OpKind::kCosh:
-      return at::cosh(x(0));
     case OpKind::kExp:
       return at::exp(x(0));
     case OpKind::kExp2:
@@ -91,8 +87,6 @@ at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
       return at::silu(x(0));
     case OpKind::kSin:
       return at::sin(x(0));
-    case OpKind::kSinh:
-      return at::sinh(x(0));
     case OpKind::kTan:
       return at::tan(x(0));
     case OpKind::kTanh:
@@ -363,7 +357,10 @@ Carried Evaluator::complex_op(const Op& op, Dtype compute, Dtype declared, std::
   }
   const at::Tensor outputs[] = {r.value, r.bound};
   run_loop(outputs, inputs, [&](const Row& row) { complex_loop(loop, row); });
-  r.zero_sign = zero_sign;
+  // The parts of a product are sums, whose zeros have the sign of how they are added.
+  const bool by_parts = op.kind == OpKind::kAdd || op.kind == OpKind::kSub || op.kind == OpKind::kNeg ||
+                        op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet;
+  r.zero_sign = zero_sign && by_parts;
   return r;
 }
 
@@ -377,7 +374,7 @@ Carried Evaluator::cast(Carried c, Dtype to) {
     if (from == Carrier::kComplex) {
       Carried r = to == Dtype::kComplexDouble ? c : rounded(c.value.clone(), to);
       // Parts that moved may round elsewhere.
-      r.bound = c.exact() ? at::Tensor() : at::add(at::mul(c.bound, 1 + 0x1p-20), at::mul(at::abs(r.value), 0x1p-22));
+      r.bound = c.exact() ? at::Tensor() : at::add(at::mul(c.bound, 1 + 0x1p-20), at::mul(at::nan_to_num(at::abs(r.value), 0.0, 0.0), 0x1p-22));
       r.zero_sign = c.zero_sign;
       r.dtype = to;
       return r;
