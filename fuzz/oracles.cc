@@ -185,8 +185,8 @@ void rewrites(OracleRun& run) {
 
 namespace {
 
-// Whether the GPU gives the host executor's bits: elementary functions have bounds of their own on each, and sums of
-// floats an order of their own.
+// Whether the GPU gives the host executor's bits: elementary functions have bounds of their own on each, sums of floats an
+// order of their own, and of -0 and 0 either is the larger.
 bool is_bit_exact(const Graph& g) {
   if (!is_order_free(g)) return false;
   return std::all_of(g.ops.begin(), g.ops.end(), [&](const Op& op) {
@@ -196,9 +196,7 @@ bool is_bit_exact(const Graph& g) {
     switch (op.kind) {
       case OpKind::kSet:
       case OpKind::kSegmentSet:
-      case OpKind::kAbs:
       case OpKind::kNeg:
-      case OpKind::kRelu:
       case OpKind::kCeil:
       case OpKind::kFloor:
       case OpKind::kRound:
@@ -208,12 +206,11 @@ bool is_bit_exact(const Graph& g) {
       case OpKind::kAdd:
       case OpKind::kSub:
       case OpKind::kMul:
-      case OpKind::kMaximum:
-      case OpKind::kMinimum:
       case OpKind::kWhere:
-      case OpKind::kClamp:
       case OpKind::kThreshold:
         return !is_complex(d);
+      case OpKind::kAbs:
+        return !is_complex(g[op.operands[0]].dtype);
       default:
         return false;
     }

@@ -198,21 +198,26 @@ void Lowering::check_sharing() {
     if (!demands(g[nest.op].kind, kReduction)) continue;
     for (DomainId d : loop_of(g.tensor_of(leader))) {
       if (!is_reduction(g, d)) continue;
-      // Nor can a check of a broadcast's bounds stand where a part of it is no loop any more.
-      for (DomainId other : loop_of(g.tensor_of(leader)))
-        for (DomainId leaf : is_reduction(g, other) ? std::vector<DomainId>() : leaves(g, other))
-          if (const auto mine = leaves(g, d); g[leaf].iter_type == IterType::kBroadcast &&
-                                              std::find(mine.begin(), mine.end(), leaf) != mine.end())
-            throw Error(ErrorCode::kIllegalReduction,
-                        "a broadcast axis is made part of a loop that reduces and of one that does not; merge it with one of "
-                        "them whole",
-                        place_of(leader) + "." + g[d].name);
       for (DomainId leaf : leaves(g, d))
         if (plan.promoted.contains(leaf))
           throw Error(ErrorCode::kIllegalInline,
                       "a loop that reduces is made of a broadcast axis that the shared loops concretize; inline outside "
                       "that axis",
                       place_of(leader) + "." + g[d].name);
+      // Nor can a check of a broadcast's bounds stand at the store, where a part of it is no loop any more and the other
+      // is the same loop as an axis that is kept.
+      const auto reduced = leaves(g, d);
+      const auto is_broadcast = [&](DomainId leaf) { return g[leaf].iter_type == IterType::kBroadcast; };
+      for (DomainId other : loop_of(g.tensor_of(leader))) {
+        const auto kept = leaves(g, other);
+        if (is_reduction(g, other) || std::all_of(kept.begin(), kept.end(), is_broadcast)) continue;
+        for (DomainId leaf : kept)
+          if (is_broadcast(leaf) && std::find(reduced.begin(), reduced.end(), leaf) != reduced.end())
+            throw Error(ErrorCode::kIllegalReduction,
+                        "a broadcast axis is made part of a loop that reduces and of one that does not; merge it with "
+                        "one of them whole",
+                        place_of(leader) + "." + g[d].name);
+      }
     }
   }
   for (const Nest& nest : plan.nests) {
