@@ -120,6 +120,16 @@ void repair(std::vector<Step>& steps, const Error& refusal, size_t tries, Random
 
 constexpr size_t kLastRepair = 6;
 
+// A list whose rewrites or segments do not fit any more is not taken again.
+void mend(GeneratedSteps& result, RandomSource& random, const Graph& fusion, const Bindings& sizes) {
+  try {
+    repair(result.steps, *result.refusal, result.repairs, random, fusion, sizes);
+  } catch (const Error& e) {
+    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+    result.steps.clear();
+  }
+}
+
 // As little as lowering the fusion as one kernel takes.
 std::vector<Step> plain_steps(RandomSource& random, const Graph& fusion, const Bindings& sizes) {
   StepMaker maker(random, fusion);
@@ -168,7 +178,7 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
       if (result.repairs == kLastRepair)
         result.steps = plain_steps(random, fusion, sizes);
       else
-        repair(result.steps, e, result.repairs, random, fusion, sizes);
+        mend(result, random, fusion, sizes);
     }
   }
 }

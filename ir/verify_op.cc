@@ -25,6 +25,12 @@ void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects
   const bool one = to.iter_type == IterType::kBroadcast && from.iter_type != IterType::kBroadcast;
   // What is symbolic may turn out to be a broadcast, if its extent may be 1.
   const bool agrees = !n || !m || *n == *m;
+  // Nor is it known yet whether it is stretched.
+  const bool stretches = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim;
+  if (stretches && from.iter_type == IterType::kSymbolic && to.iter_type == IterType::kBroadcast &&
+      !defects.has(Defect::kVerifyExtents))
+    throw Error(ErrorCode::kShapeMismatch, op_text(op.kind) + " makes a broadcast of a symbolic axis; infer its result again",
+                place_of(g, pair.consumer));
   const bool right = is_open ? agrees || *n == 1 || *m == 1 : one ? n == 1 || (!n && resolves) : agrees;
   if (!right && !defects.has(Defect::kVerifyExtents))
     throw Error(ErrorCode::kShapeMismatch,

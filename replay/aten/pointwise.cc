@@ -357,10 +357,8 @@ Carried Evaluator::complex_op(const Op& op, Dtype compute, Dtype declared, std::
   }
   const at::Tensor outputs[] = {r.value, r.bound};
   run_loop(outputs, inputs, [&](const Row& row) { complex_loop(loop, row); });
-  // The parts of a product are sums, whose zeros have the sign of how they are added.
-  const bool by_parts = op.kind == OpKind::kAdd || op.kind == OpKind::kSub || op.kind == OpKind::kNeg ||
-                        op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet;
-  r.zero_sign = zero_sign && by_parts;
+  // Zeros have the sign of how parts are added, which implementations do not agree on.
+  r.zero_sign = zero_sign && (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet);
   return r;
 }
 
