@@ -1,6 +1,7 @@
 """`fusebox reduce`: from a failing file to a small one that fails in the same way."""
 
 import json
+import statistics
 
 import pytest
 
@@ -78,14 +79,18 @@ def test_a_bundle_keeps_defect_signature_and_failure(large, tmp_path):
     assert reduced(bundle, smaller)["signature"] == row["signature"]
 
 
-def test_a_finding_of_a_campaign_is_reduced(tmp_path):
+def test_findings_of_a_campaign_are_reduced(tmp_path):
     found = tmp_path / "found"
     fusebox("fuzz", "--runs", 300, "--seed", 1, "--defect", "split-swapped", "--stop-after", 1, "--out", found)
-    bundles = sorted(found.rglob("*.fuse"))
-    assert bundles
-    row = reduced(bundles[0], tmp_path / "small.fuse")
-    assert f"option finding: {row['signature']}" in fusebox("show", bundles[0]).stdout
-    assert row["after"]["ops"] <= 3 and row["after"]["steps"] <= 4
+    bundles = sorted(found.rglob("*.fuse"))[:9]
+    assert len(bundles) == 9
+    rows = []
+    for bundle in bundles:
+        rows.append(reduced(bundle, tmp_path / ("small_" + bundle.name)))
+        assert f"option finding: {rows[-1]['signature']}" in fusebox("show", bundle).stdout
+    # The median: one may be stuck where each single edit is refused.
+    assert statistics.median(row["after"]["ops"] for row in rows) <= 3
+    assert statistics.median(row["after"]["steps"] for row in rows) <= 4
 
 
 def test_what_does_not_fail_is_not_reduced(tmp_path):
