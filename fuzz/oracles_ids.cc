@@ -278,6 +278,13 @@ void id_graphs(OracleRun& run) {
   // Vectors rest on what the launch makes sure of.
   if (run.scheduled().failure && run.scheduled().failure->code == ErrorCode::kUnalignedVector) return;
   const Graph& g = c->scheduled[0];
+  // Where nothing reads a copy it is not made, and the launch makes sure of nothing.
+  const auto readers = uses(g);
+  for (size_t i = 0; i < g.values.size(); ++i) {
+    if (!g.is_tensor(ValueId(i)) || !readers[i].empty()) continue;
+    for (DomainId d : loop_of(g.tensor_of(ValueId(i))))
+      if (g[d].parallel == ParallelType::kVectorize) return;
+  }
   try {
     const Bindings sizes = bind_sizes(g, bound_inputs(run.subject().inputs()));
     IdCheck(run, g, sizes).check();
