@@ -86,6 +86,7 @@ class FusionMaker {
   enum class Partner : uint8_t { kAny, kConstant, kReduction };
   ValueId first_operand_;
   Partner partner_ = Partner::kAny;
+  std::optional<OpKind> under_;  // an op of one operand between the first operand and the op
   ValueId reduction_;
   std::vector<Symbol> symbols_;
 };

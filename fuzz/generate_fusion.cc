@@ -73,6 +73,7 @@ GeneratedFusion FusionMaker::run() {
     result.neighbours += is_neighbour && is_accepted;
     first_operand_ = {};
     partner_ = Partner::kAny;
+    under_.reset();
   }
   add_outputs();
   result.graph = std::move(g_);
@@ -103,9 +104,15 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
       // Of two axes any permutations commute.
       if (rank_of(g_, made) > 2 && op.kind != OpKind::kPermute && random_.one_in(2)) return one_of({OpKind::kPermute});
       return is_one ? op.kind : kind;
-    case 2:
+    case 2: {
       first_operand_ = made;
-      return kind;
+      if (random_.one_in(2)) return kind;
+      // Two that may undo one another, or say the same.
+      const std::initializer_list<OpKind> signs = {OpKind::kNeg,  OpKind::kNeg, OpKind::kAbs,   OpKind::kAbs,
+                                                   OpKind::kRelu, OpKind::kSign, OpKind::kFloor, OpKind::kCeil};
+      under_ = one_of(signs);
+      return one_of(signs);
+    }
     case 3:
       first_operand_ = made;
       partner_ = Partner::kConstant;

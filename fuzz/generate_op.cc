@@ -40,8 +40,10 @@ Dtype FusionMaker::dtype_for(OpKind kind) {
 }
 
 ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
-  if (first_operand_ && takes(kind, g_[first_operand_].dtype) && rank_of(g_, first_operand_) >= least_rank)
-    return first_operand_;
+  if (first_operand_ && takes(kind, g_[first_operand_].dtype) && rank_of(g_, first_operand_) >= least_rank) {
+    const bool has_under = under_ && row_of(*under_).format->all().size() == 1 && takes(*under_, g_[first_operand_].dtype);
+    return has_under ? unary(g_, *under_, first_operand_) : first_operand_;
+  }
   const bool any = !random_.one_in(4);
   const Dtype wanted = dtype_for(kind);
   std::vector<ValueId> fitting;
