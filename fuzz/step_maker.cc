@@ -26,18 +26,21 @@ bool StepMaker::take(Step step) {
   return true;
 }
 
+std::optional<int64_t> StepMaker::extent_of(const StepOperand& domain, const Bindings& sizes) const {
+  const auto d = find_domain(g_, g_[*find_value(g_, domain.value)].tensor, domain.domain);
+  return d ? evaluate_extent(g_, *d, sizes) : std::nullopt;
+}
+
 // Blocks run one after another on the host executor, each through all that the kernel computes.
 bool StepMaker::is_small_launch(const Step& parallelize) {
   constexpr int64_t kMostBlocks = 32, kMostThreads = 2048;
   const auto p = parallelize.attrs.enumerator<ParallelType>(AttrKey::kParallel);
   if (!is_thread(p)) return true;
   auto launch = launch_;
-  for (const StepOperand& o : parallelize.operands)
-    for (DomainId d : loop_of(tensor(o.value)))
-      if (g_[d].name == o.domain) {
-        int64_t& extent = launch[p];
-        extent = std::max(extent, evaluate_extent(g_, d, sizes_).value_or(1));
-      }
+  for (const StepOperand& o : parallelize.operands) {
+    int64_t& extent = launch[p];
+    extent = std::max(extent, extent_of(o, sizes_).value_or(1));
+  }
   int64_t blocks = 1, threads = 1;
   for (const auto& [type, extent] : launch) {
     if (is_grid(type)) blocks *= std::max<int64_t>(extent, 1);
@@ -166,7 +169,7 @@ void StepMaker::bound_accumulators() {
     const Tensor& t = tensor(name);
     const auto loop = loop_of(t);
     if (!demands(g_[g_[*find_value(g_, name)].def].kind, kReduction)) continue;
-    for (size_t i = t.inline_at ? position_in(loop, t.inline_at) + 1 : 0; i < loop.size(); ++i) {
+    for (size_t i = shared_loops(t); i < loop.size(); ++i) {
       const IterDomain& d = g_[loop[i]];
       if (d.iter_type == IterType::kReduction || is_thread(d.parallel) || evaluate_extent(g_, loop[i]))
         continue;
@@ -192,11 +195,15 @@ void StepMaker::spread() {
   }
 }
 
+// How many loops the tensor's readers share by its own inlining.
+size_t StepMaker::shared_loops(const Tensor& t) const {
+  return t.inline_at ? position_in(loop_of(t), t.inline_at) + 1 : 0;
+}
+
 // Whether a known number of elements is made in one iteration of the loops that the tensor shares with its readers.
 bool StepMaker::has_constant_part(const Tensor& t) const {
   const auto& loop = loop_of(t);
-  const size_t shared = t.inline_at ? position_in(loop, t.inline_at) + 1 : 0;
-  return std::all_of(loop.begin() + static_cast<std::ptrdiff_t>(std::min(shared, loop.size())), loop.end(),
+  return std::all_of(loop.begin() + static_cast<std::ptrdiff_t>(std::min(shared_loops(t), loop.size())), loop.end(),
                      [&](DomainId d) {
                        return g_[d].iter_type == IterType::kReduction || is_thread(g_[d].parallel) ||
                               evaluate_extent(g_, d);
@@ -402,12 +409,7 @@ void StepMaker::swizzle(const std::string& name) {
   SwizzleType type = random_.pick<SwizzleType>();
   // Lowering refuses an xor that does not permute its domains.
   if (type == SwizzleType::kXor && !random_.one_in(16)) {
-    const auto extent = [&](const StepOperand& o) {
-      for (DomainId d : loop_of(tensor(name)))
-        if (g_[d].name == o.domain) return evaluate_extent(g_, d).value_or(0);
-      return int64_t{0};
-    };
-    const int64_t x = extent(first), y = extent(second);
+    const int64_t x = extent_of(first).value_or(0), y = extent_of(second).value_or(0);
     if (x == 0 || (y & (y - 1)) != 0 || x > y) type = SwizzleType::kCyclic;
   }
   step.attrs.set_enum(AttrKey::kSwizzle, type);

@@ -42,6 +42,7 @@ class StepMaker {
 
  private:
   bool take(Step step);
+  std::optional<int64_t> extent_of(const StepOperand& domain, const Bindings& sizes = {}) const;
   bool is_small_launch(const Step& parallelize);
   // Makes each kernel's segment the graph that steps apply to, one after another.
   void each_part(const std::vector<Step>& assigns, const std::function<void()>& schedule_part);
@@ -53,6 +54,7 @@ class StepMaker {
   std::string fresh();
   std::pair<std::string, std::string> read_and_reader();
   std::string target();
+  size_t shared_loops(const Tensor& t) const;
   bool has_constant_part(const Tensor& t) const;
 
   void relate();

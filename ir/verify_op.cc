@@ -21,12 +21,12 @@ void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects
   if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
   const auto n = evaluate_size(g, pair.producer), m = evaluate_size(g, pair.consumer);
   // One element serves a whole broadcast axis: known by the constant, or resolved when inputs were known.
-  const bool resolves = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim || op.kind == OpKind::kReshape;
+  const bool stretches = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim;
+  const bool resolves = stretches || op.kind == OpKind::kReshape;
   const bool one = to.iter_type == IterType::kBroadcast && from.iter_type != IterType::kBroadcast;
   // What is symbolic may turn out to be a broadcast, if its extent may be 1.
   const bool agrees = !n || !m || *n == *m;
   // Nor is it known yet whether it is stretched.
-  const bool stretches = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim;
   if (stretches && from.iter_type == IterType::kSymbolic && to.iter_type == IterType::kBroadcast &&
       !defects.has(Defect::kVerifyExtents))
     throw Error(ErrorCode::kShapeMismatch, op_text(op.kind) + " makes a broadcast of a symbolic axis; infer its result again",

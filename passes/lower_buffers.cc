@@ -198,7 +198,8 @@ void Lowering::check_sharing() {
     if (!demands(g[nest.op].kind, kReduction)) continue;
     for (DomainId d : loop_of(g.tensor_of(leader))) {
       if (!is_reduction(g, d)) continue;
-      for (DomainId leaf : leaves(g, d))
+      const auto reduced = leaves(g, d);
+      for (DomainId leaf : reduced)
         if (plan.promoted.contains(leaf))
           throw Error(ErrorCode::kIllegalInline,
                       "a loop that reduces is made of a broadcast axis that the shared loops concretize; inline outside "
@@ -206,7 +207,6 @@ void Lowering::check_sharing() {
                       place_of(leader) + "." + g[d].name);
       // Nor can a check of a broadcast's bounds stand at the store, where a part of it is no loop any more and the other
       // is the same loop as an axis that is kept.
-      const auto reduced = leaves(g, d);
       const auto is_broadcast = [&](DomainId leaf) { return g[leaf].iter_type == IterType::kBroadcast; };
       for (DomainId other : loop_of(g.tensor_of(leader))) {
         const auto kept = leaves(g, other);

@@ -108,13 +108,20 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
   // Where a select reads is known of a constant alone: any other place is no loop's.
   if (op.kind == OpKind::kSelect && operand == 0 && !at_axis) {
     const auto index = constant_integer(g, op.operands[1]);
-    const Form last = values.size(logical[axis]);
-    feed_one(logical[axis], !index       ? algebra.has_symbol(kSelected) ? algebra.symbol(kSelected) : algebra.declare_symbol(kSelected, "selected")
-                            : *index < 0 ? algebra.add(last, algebra.constant(*index))
-                                         : algebra.constant(*index));
+    const Form length = values.size(logical[axis]);
+    const auto selected = [&] {
+      return algebra.has_symbol(kSelected) ? algebra.symbol(kSelected) : algebra.declare_symbol(kSelected, "selected");
+    };
+    Form at = index ? algebra.constant(*index) : selected();
+    if (index && *index < 0) at = algebra.add(length, at);
+    feed_one(logical[axis], at);
   }
-  for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, operand))
-    feed_one(from, g[from].iter_type == IterType::kBroadcast ? own.value(source(from, to)) : stretches(from, to) ? Form{} : place(source(from, to)), to);
+  for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, operand)) {
+    if (g[from].iter_type == IterType::kBroadcast)
+      feed_one(from, own.value(source(from, to)), to);
+    else
+      feed_one(from, stretches(from, to) ? Form{} : place(source(from, to)), to);
+  }
   const auto& root = root_of(c);
   if (op.kind == OpKind::kCat) feed_one(logical[axis], algebra.sub(place(root[axis]), cat_offset(operand)));
   if (op.kind == OpKind::kGather || op.kind == OpKind::kTakeAlongAxis || op.kind == OpKind::kScatter)
