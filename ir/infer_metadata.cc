@@ -5,6 +5,7 @@
 
 #include "ir/infer_rules.h"
 #include "ir/numeric.h"
+#include "ir/type_rule.h"
 
 namespace fusebox {
 namespace {
@@ -205,15 +206,7 @@ ResultSpec infer_slice(InferContext& c) {
 ResultSpec infer_pad(InferContext& c) {
   std::vector<Axis> axes = axes_of(c, c.operands[0]);
   const Dtype dtype = c.g[c.operands[0]].dtype;
-  if (const ValueId fill = c.operand(1)) {
-    const Dtype d = c.g[fill].dtype;
-    const bool fits = is_complex(dtype) || (!is_complex(d) && (is_floating(dtype) || !is_floating(d)));
-    if (!fits)
-      fail(c.g, ErrorCode::kDtypeMismatch,
-           "pad fills " + std::string(text(dtype)) + " with a value of " + std::string(text(d)) +
-               "; cast the value first",
-           fill);
-  }
+  if (const ValueId fill = c.operand(1)) check_fill(dtype, {c.g[fill].dtype, true, c.g[fill].name});
   const std::vector<ValueId> widths(c.slot(2).begin(), c.slot(2).end());
   if (widths.size() % 2 != 0 || widths.size() > 2 * axes.size())
     fail(c.g, ErrorCode::kRankMismatch,

@@ -274,6 +274,18 @@ Dtype common_dtype(std::span<const OperandType> operands, const Defects& defects
 
 bool accepts_dtype(OpKind kind, Dtype dtype) { return !objection(kind, dtype); }
 
+void check_fill(Dtype tensor, const OperandType& fill) {
+  if (is_storage_only(tensor))
+    throw Error(ErrorCode::kUnsupportedDtype,
+                "pad fills " + std::string(text(tensor)) + " with zeros alone; it has no arithmetic yet", place_of(fill));
+  const bool fits = is_complex(tensor) || (!is_complex(fill.dtype) && (is_floating(tensor) || !is_floating(fill.dtype)));
+  if (!fits)
+    throw Error(ErrorCode::kDtypeMismatch,
+                "pad fills " + std::string(text(tensor)) + " with a value of " + std::string(text(fill.dtype)) +
+                    "; cast the value first",
+                place_of(fill));
+}
+
 Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Attrs& attrs, const Defects& defects) {
   const bool is_where = kind == OpKind::kWhere;
   if (is_where && !operands.empty() && operands[0].dtype != Dtype::kBool)

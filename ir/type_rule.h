@@ -38,6 +38,9 @@ Dtype common_dtype(std::span<const OperandType> operands, const Defects& defects
 Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Attrs& attrs = {},
                    const Defects& defects = {});
 
+// Refuses a value that pad cannot fill a tensor with: one of a higher class, or any where the dtype has no arithmetic.
+void check_fill(Dtype tensor, const OperandType& fill);
+
 // Whether the op accepts the dtype for an operand that is converted to the common dtype. What tests and generators go
 // by.
 bool accepts_dtype(OpKind kind, Dtype dtype);

@@ -397,6 +397,7 @@ class OpChecker {
         need_rank(view_.slot(1).size(), from);
         return need_rank(root, from);
       case OpKind::kPad:
+        if (const ValueId fill = view_.operand(1)) check_fill(g_[first].dtype, {g_[fill].dtype, true, g_[fill].name});
         if (view_.slot(2).size() % 2 != 0 || view_.slot(2).size() > 2 * from)
           refuse(ErrorCode::kRankMismatch, "has widths for other axes");
         return need_rank(root, from);

@@ -92,9 +92,9 @@ ValueId Lowering::thread_index(ParallelType p) {
   return kernel.op(OpKind::kThreadIndex, {}, Dtype::kIndex, attrs);
 }
 
-ValueId Lowering::emit_form(OpView& view, Form form) {
+ValueId Lowering::emit_form(Form form) {
   FormEmitter emitter(
-      view.algebra, kernel,
+      algebra, kernel,
       [&](int symbol) {
         if (const auto it = run_time_symbols.find(symbol); it != run_time_symbols.end()) return it->second;
         if (const auto it = stride_symbols.find(symbol); it != stride_symbols.end()) return parameter(it->second);

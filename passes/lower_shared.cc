@@ -99,9 +99,10 @@ void Lowering::allocate_shared() {
     ValueId size;
     for (ValueId v : slot) {
       Buffer& b = buffers[v.index];
-      const Statement s{g[v].def, StatementKind::kMain, plan.of(g[v].def).path};
-      OpView view(*this, s);
-      const ValueId count = emit_form(view, elements_of(view.symbols, b));
+      // As the host computes it, where nothing is known of a nest: that its loops run is no fact out here.
+      algebra.clear();
+      Symbols symbols(g, classes, algebra);
+      const ValueId count = emit_form(elements_of(symbols, b));
       const ValueId bytes = kernel.mul(count, kernel.index(size_bytes(g[v].dtype)));
       const ValueId rounded = kernel.mul(kernel.ceil_div(bytes, kernel.index(128)), kernel.index(128));
       size = size ? kernel.maximum(size, rounded) : rounded;

@@ -143,8 +143,12 @@ class NestPlanner {
 
   // The extent that a reader gives a broadcast domain of one of its operands, or none.
   ValueId concretized_by(const Tensor& t, DomainId d, OpId reader) const {
-    if (g_[d].like) return concrete_extent(g_[d].like);
     const Op& op = g_[reader];
+    if (const DomainId like = g_[d].like) {
+      for (DomainId b : g_.tensor_of(op.results[0]).loop_broadcasts)
+        if (g_[b].like == like) return concrete_extent(b);
+      return concrete_extent(like);
+    }
     for (size_t k = 0; k < op.operands.size(); ++k) {
       if (op.operands[k] != t.value) continue;
       for (const auto& [from, to] : map_producer_to_consumer(g_, reader, k))

@@ -87,6 +87,13 @@ Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
   g.threads = static_cast<int32_t>(threads);
   g.lanes = (g.threads + 15) / 16 * 16;
   g.blocks = dims.grid[0] * dims.grid[1] * dims.grid[2];
+  // 32 blocks on each of 192 multiprocessors: more than any GPU holds at once.
+  constexpr int64_t kMaxResident = 32 * 192;
+  if (code.has_grid_sync && g.blocks > kMaxResident)
+    throw Error(ErrorCode::kLaunchLimit,
+                "a grid barrier needs all " + std::to_string(g.blocks) + " blocks on the GPU at once; none holds more than " +
+                    std::to_string(kMaxResident),
+                "@" + code.name);
   return g;
 }
 
