@@ -34,6 +34,7 @@ class FusionMaker {
   bool attempt(OpKind kind);
   // The kind of an op to attempt beside one that is there, in place of the one drawn.
   OpKind begin_neighbour(OpKind kind);
+  ValueId one_with_twins();
   // Every result of the ops since the mark has a known, small shape.
   bool keeps_small(const Mark& m);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
+#include <set>
 
 #include "fuzz/fusion_maker.h"
 #include "ir/error.h"
@@ -91,10 +92,11 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
     std::copy_if(kinds.begin(), kinds.end(), std::back_inserter(offered), is_offered);
     return offered.empty() ? kind : random_.pick(offered);
   };
-  const ValueId made = random_.pick(made_);
+  const size_t place = random_.below(5);
+  const ValueId made = place == 0 ? one_with_twins() : random_.pick(made_);
   const Op& op = g_[g_[made].def];
   const bool is_one = op.kind != OpKind::kInput && is_offered(op.kind);
-  switch (random_.below(5)) {
+  switch (place) {
     case 0:
       if (!is_one || op.operands.empty() || !op.operands[0] || !g_.is_tensor(op.operands[0])) return kind;
       first_operand_ = op.operands[0];
@@ -126,6 +128,20 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
       reduction_ = made;
       return one_of({OpKind::kSub, OpKind::kDiv, OpKind::kMul, OpKind::kAdd, OpKind::kMaximum});
   }
+}
+
+// An op that may stand again with another axis and a result of the same type, if there is one: over two axes of one
+// extent.
+ValueId FusionMaker::one_with_twins() {
+  std::vector<ValueId> candidates;
+  for (ValueId v : made_) {
+    const Op& op = g_[g_[v].def];
+    const bool has_axes = op.attrs.has(AttrKey::kAxis) || op.attrs.has(AttrKey::kAxes) || op.attrs.has(AttrKey::kDims);
+    if (!has_axes || op.operands.empty() || !op.operands[0] || !g_.is_tensor(op.operands[0])) continue;
+    const Extents extents = extents_of(op.operands[0]);
+    if (std::set(extents.begin(), extents.end()).size() < extents.size()) candidates.push_back(v);
+  }
+  return random_.pick(candidates.empty() ? made_ : candidates);
 }
 
 FusionMaker::Mark FusionMaker::mark() const {

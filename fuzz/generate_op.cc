@@ -321,7 +321,7 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
       const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
       Axes ones;
       for (size_t i = 0; i < rank; ++i)
-        if (g_[axes[i]].iter_type == IterType::kBroadcast && !g_[axes[i]].expanded)
+        if (!g_[axes[i]].expanded && evaluate_size(g_, axes[i], sizes_) == 1)
           ones.push_back(static_cast<int64_t>(i));
       if (!ones.empty()) return {squeeze(g_, x, {random_.pick(ones)})};
       std::vector<bool> mask(rank + 1);

@@ -182,18 +182,20 @@ ValueId expand(Graph& g, ValueId x, const Shape& shape, std::string_view name) {
 
 ValueId squeeze(Graph& g, ValueId x, const Axes& axes, const SqueezeOptions& options) {
   Axes over = sorted_axes(g, x, axes);
-  if (options.squeeze_expanded) {
+  const auto domains = logical_without_reductions(g, g.tensor_of(x));
+  for (size_t k = over.size(); k-- > 0;) {
+    const size_t axis = static_cast<size_t>(over[k]);
+    if (axis >= domains.size() || !g[domains[axis]].expanded) continue;
+    if (!options.squeeze_expanded)
+      throw Error(ErrorCode::kShapeMismatch,
+                  "squeeze drops axis " + std::to_string(axis) + ", which is expanded; say so with squeeze_expanded",
+                  "%" + g[x].name);
     // An expanded axis holds one element: select it.
-    const auto domains = logical_without_reductions(g, g.tensor_of(x));
-    for (size_t k = over.size(); k-- > 0;) {
-      const size_t axis = static_cast<size_t>(over[k]);
-      if (axis >= domains.size() || !g[domains[axis]].expanded) continue;
-      x = select(g, x, constant_index(g, 0), over[k]);
-      over.erase(over.begin() + static_cast<std::ptrdiff_t>(k));
-      for (size_t j = k; j < over.size(); ++j) --over[j];
-    }
-    if (over.empty() && !axes.empty()) return x;
+    x = select(g, x, constant_index(g, 0), over[k]);
+    over.erase(over.begin() + static_cast<std::ptrdiff_t>(k));
+    for (size_t j = k; j < over.size(); ++j) --over[j];
   }
+  if (over.empty() && !axes.empty()) return x;
   return append_one(g, OpKind::kSqueeze, {x}, ints_attr(AttrKey::kAxes, over), options.name);
 }
 

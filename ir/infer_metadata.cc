@@ -123,9 +123,10 @@ ResultSpec infer_squeeze(InferContext& c) {
   const auto operand = axes_of(c, c.operands[0]);
   std::vector<bool> dropped(operand.size());
   for (size_t i : checked_axes(c, c.attrs.ints(AttrKey::kAxes), operand.size())) {
-    if (!is_one(c.g, operand[i].size()))
+    // An extent that is not known yet is checked when it is.
+    if (constant_integer(c.g, operand[i].size()).value_or(1) != 1)
       fail(c.g, ErrorCode::kShapeMismatch,
-           "squeeze drops axis " + std::to_string(i) + ", whose extent is not the constant 1; reshape it instead",
+           "squeeze drops axis " + std::to_string(i) + ", whose extent is not 1; reshape it, or select one element of it",
            c.operands[0]);
     dropped[i] = true;
   }

@@ -23,6 +23,7 @@ class SizeChecker {
       if (!op.operands[i] || !g_.is_tensor(op.operands[i])) continue;
       for (DomainPair pair : map_producer_to_consumer(g_, id, i)) check_pair(op, pair);
     }
+    if (op.kind == OpKind::kSqueeze) check_squeeze(op);
     if (op.kind == OpKind::kSlice) check_slice(op);
     if (op.kind == OpKind::kReshape) check_reshape(op);
     if (op.kind == OpKind::kGather) check_within(op, 1, 0, true);
@@ -52,8 +53,14 @@ class SizeChecker {
     // A slice of an expanded axis is one element again, as often as it is long.
     if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
     const auto n = size(pair.producer), m = size(pair.consumer);
-    if (!n || !m || *n == *m) return;
     const bool stretches = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim;
+    // A result that repeats one element does so for an operand of one element alone, however long it is.
+    const bool repeats = stretches && from.iter_type != IterType::kBroadcast && to.iter_type == IterType::kBroadcast;
+    if (repeats && n && *n != 1)
+      mismatch("this axis has extent " + std::to_string(*n) + ", and %" + g_[g_[g_[pair.consumer].tensor].value].name +
+                   " repeats one element along it; give it extent 1, or infer the result again",
+               pair.producer);
+    if (!n || !m || *n == *m) return;
     // The operands of a cat are stored one beside the other: one element serves no other axis.
     const bool broadcasts = from.iter_type == IterType::kSymbolic && op.kind != OpKind::kCat;
     if (*n == 1 && ((stretches && to.iter_type != IterType::kIteration) || broadcasts)) return;
@@ -69,6 +76,15 @@ class SizeChecker {
     mismatch("an operand of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(n) +
                  " here, and the result %" + g_[g_[g_[pair.consumer].tensor].value].name + " has " + std::to_string(m),
              pair.producer);
+  }
+
+  void check_squeeze(const Op& op) const {
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
+    for (int64_t a : op.attrs.ints(AttrKey::kAxes)) {
+      const DomainId d = axes[static_cast<size_t>(a < 0 ? a + static_cast<int64_t>(axes.size()) : a)];
+      if (const auto n = size(d); n && *n != 1)
+        mismatch("squeeze drops this axis of extent " + std::to_string(*n) + "; only one of extent 1 can be dropped", d);
+    }
   }
 
   void check_slice(const Op& op) const {

@@ -382,7 +382,7 @@ class OpChecker {
         const auto dropped = axes_attr(AttrKey::kAxes, from);
         const auto domains = logical_without_reductions(g_, g_.tensor_of(first));
         for (size_t i = 0; i < from; ++i)
-          if (dropped[i] && evaluate_size(g_, domains[i]) != 1)
+          if (dropped[i] && evaluate_size(g_, domains[i]).value_or(1) != 1)
             refuse(ErrorCode::kShapeMismatch, "drops an axis whose extent is not 1");
         return need_rank(root, from - op_.attrs.ints(AttrKey::kAxes).size());
       }

@@ -241,6 +241,29 @@ Image power(const Operand& a, const Operand& b, double y) {
   return with(ordered(f(a.lo, b.v), f(a.hi, b.v)), y);
 }
 
+bool may_be_infinite(const Operand& a) { return std::isinf(a.lo) || std::isinf(a.hi); }
+
+// An infinity and one of the other sign make NaN, which no interval holds; so do an infinity and a zero.
+Image sum(const Operand& a, const Operand& b) {
+  const bool may_cancel = (a.hi == kInfinity && b.lo == -kInfinity) || (a.lo == -kInfinity && b.hi == kInfinity);
+  return may_cancel ? kAnything : Image{a.lo + b.lo, a.hi + b.hi};
+}
+
+Image product(const Operand& a, const Operand& b) {
+  if ((may_be_infinite(a) && b.contains(0)) || (may_be_infinite(b) && a.contains(0))) return kAnything;
+  return corners(a, b, [](double s, double t) { return s * t; });
+}
+
+Operand with_interval(double lo, double hi) {
+  Operand o;
+  o.lo = lo;
+  o.hi = hi;
+  o.b = lo == hi ? 0 : 1;
+  return o;
+}
+
+Operand negated(const Operand& a) { return with_interval(-a.hi, -a.lo); }
+
 Image angle(const Operand& y, const Operand& x, double value) {
   if (y.contains(0) && x.contains(0)) return kAnything;
   // The cut along the negative axis.
@@ -251,11 +274,11 @@ Image angle(const Operand& y, const Operand& x, double value) {
 Image binary(OpKind kind, double y, const Operand& a, const Operand& b) {
   switch (kind) {
     case OpKind::kAdd:
-      return {a.lo + b.lo, a.hi + b.hi};
+      return sum(a, b);
     case OpKind::kSub:
-      return {a.lo - b.hi, a.hi - b.lo};
+      return sum(a, negated(b));
     case OpKind::kMul:
-      return corners(a, b, [](double s, double t) { return s * t; });
+      return product(a, b);
     case OpKind::kDiv:
     case OpKind::kTruediv:
       return b.contains(0) ? kAnything : corners(a, b, [](double s, double t) { return s / t; });
@@ -278,15 +301,12 @@ Image binary(OpKind kind, double y, const Operand& a, const Operand& b) {
   }
 }
 
-Operand with_interval(double lo, double hi) {
-  Operand o;
-  o.lo = lo;
-  o.hi = hi;
-  o.b = lo == hi ? 0 : 1;
-  return o;
+// a + b c
+Image sum_of_product(const Operand& a, const Image& b, const Operand& c) {
+  if (b.lo != b.lo || b.hi != b.hi) return kAnything;
+  const Image step = product(with_interval(b.lo, b.hi), c);
+  return step.lo != step.lo ? kAnything : sum(a, with_interval(step.lo, step.hi));
 }
-
-Image product(const Operand& a, const Operand& b) { return binary(OpKind::kMul, 0, a, b); }
 
 }  // namespace
 
@@ -294,16 +314,10 @@ Image image_of(OpKind kind, double y, std::span<const Operand> o) {
   for (const Operand& x : o)
     if (x.v != x.v) return kAnything;
   switch (kind) {
-    case OpKind::kLerp: {
-      const Image step = product(with_interval(o[1].lo - o[0].hi, o[1].hi - o[0].lo), o[2]);
-      return {o[0].lo + step.lo, o[0].hi + step.hi};
-    }
-    case OpKind::kAddcmul: {
-      const Image scaled = product(o[3], o[1]);
-      if (scaled.lo != scaled.lo) return kAnything;
-      const Image step = product(with_interval(scaled.lo, scaled.hi), o[2]);
-      return {o[0].lo + step.lo, o[0].hi + step.hi};
-    }
+    case OpKind::kLerp:
+      return sum_of_product(o[0], sum(o[1], negated(o[0])), o[2]);
+    case OpKind::kAddcmul:
+      return sum_of_product(o[0], product(o[3], o[1]), o[2]);
     case OpKind::kClamp:
       return {std::min(std::max(o[0].lo, o[1].lo), o[2].lo), std::min(std::max(o[0].hi, o[1].hi), o[2].hi)};
     case OpKind::kThreshold: {
