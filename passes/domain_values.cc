@@ -18,7 +18,7 @@ const Form* look_up(const std::vector<std::pair<DomainId, Form>>& list, DomainId
 Form DomainValues::inner_extent(const Transform& t) { return extent(t.outputs[1]); }
 
 Form DomainValues::extent(DomainId d) {
-  if (const Form* known = look_up(extents_, d)) return *known;
+  if (const Form* known = look_up(known_.extents, d)) return *known;
   const IterDomain& domain = g_[d];
   Form result = algebra_.constant(1);
   if (domain.def) {
@@ -48,7 +48,7 @@ Form DomainValues::extent(DomainId d) {
   } else if (domain.iter_type != IterType::kBroadcast && domain.extent) {
     result = algebra_.symbol_of(symbols_.of(domain.extent));
   }
-  extents_.emplace_back(d, result);
+  known_.extents.emplace_back(d, result);
   return result;
 }
 
@@ -57,13 +57,13 @@ Form DomainValues::size(DomainId d) {
 }
 
 const DomainValues::Known* DomainValues::find(DomainId d) const {
-  for (const Known& k : values_)
+  for (const Known& k : known_.values)
     if (k.domain == d) return &k;
   return nullptr;
 }
 
 void DomainValues::learn(DomainId d, Form value, CheckReason origin) {
-  if (!known(d)) values_.push_back({d, value, origin});
+  if (!known(d)) known_.values.push_back({d, value, origin});
 }
 
 void DomainValues::set(DomainId d, Form value) { learn(d, value, CheckReason::kLoop); }
@@ -88,7 +88,7 @@ bool DomainValues::up(const Transform& t) {
       const bool swapped = plan_.defects.has(Defect::kSplitSwapped);
       const Form outer = value(t.outputs[swapped ? 1 : 0]), inner = value(t.outputs[swapped ? 0 : 1]);
       learn(t.inputs[0], algebra_.add(algebra_.mul(outer, inner_extent(t)), inner), CheckReason::kSplitInput);
-      climbed_.emplace_back(t.inputs[0], g_[t.outputs[0]].def);
+      known_.climbed.emplace_back(t.inputs[0], g_[t.outputs[0]].def);
       break;
     }
     case TransformKind::kMerge: {
@@ -114,7 +114,7 @@ bool DomainValues::up(const Transform& t) {
       const bool moved = is_op_resize(t.inputs[0]) || !plan_.defects.has(Defect::kResizeOffsetDropped);
       const Form left = moved ? symbols_.of(t.factor) : Form{};
       learn(t.inputs[0], algebra_.sub(value(t.outputs[0]), left), CheckReason::kResized);
-      climbed_.emplace_back(t.inputs[0], g_[t.outputs[0]].def);
+      known_.climbed.emplace_back(t.inputs[0], g_[t.outputs[0]].def);
       break;
     }
   }
@@ -146,7 +146,7 @@ bool DomainValues::down(const Transform& t) {
     }
     case TransformKind::kResize:
       learn(t.outputs[0], algebra_.add(value(t.inputs[0]), symbols_.of(t.factor)), CheckReason::kResized);
-      descended_.push_back(t.outputs[0]);
+      known_.descended.push_back(t.outputs[0]);
       break;
   }
   return true;
@@ -192,7 +192,7 @@ Form DomainValues::checked_value(DomainId d) {
   };
   if (!is_outer(d) || !plan_.defects.has(Defect::kAlmostExactEqualExtent)) return value(d);
   const auto roots = leaves(g_, d);
-  for (const Known& other : values_) {
+  for (const Known& other : known_.values) {
     if (other.domain == d || !is_outer(other.domain)) continue;
     const TransformId above = g_[g_[g_[other.domain].def].inputs[0]].def;
     if (!above || g_[above].kind != TransformKind::kSplit || leaves(g_, other.domain) != roots) continue;
@@ -202,8 +202,8 @@ Form DomainValues::checked_value(DomainId d) {
 }
 
 bool DomainValues::is_divided(DomainId d) {
-  const auto it = std::find_if(climbed_.begin(), climbed_.end(), [&](const auto& c) { return c.first == d; });
-  if (it == climbed_.end() || g_[it->second].kind != TransformKind::kSplit) return false;
+  const auto it = std::find_if(known_.climbed.begin(), known_.climbed.end(), [&](const auto& c) { return c.first == d; });
+  if (it == known_.climbed.end() || g_[it->second].kind != TransformKind::kSplit) return false;
   const Transform& t = g_[it->second];
   if (plan_.defects.has(Defect::kSplitTakenExact)) return true;
   return algebra_.equal(algebra_.mul(extent(t.outputs[0]), extent(t.outputs[1])), extent(d));
@@ -224,9 +224,9 @@ std::vector<DomainCheck> DomainValues::checks() {
     result.push_back({d, v, e, lower});
   };
   // What pad does from root to logical is no hole: it guards its own reads.
-  for (const auto& [d, transform] : climbed_)
+  for (const auto& [d, transform] : known_.climbed)
     if (!is_op_resize(d)) add(d);
-  for (DomainId d : descended_) add(d);
+  for (DomainId d : known_.descended) add(d);
   if (!result.empty() && plan_.defects.has(Defect::kPredicateDropped)) result.erase(result.begin());
   return result;
 }
@@ -234,7 +234,7 @@ std::vector<DomainCheck> DomainValues::checks() {
 std::vector<DomainVerdict> DomainValues::verdicts() {
   std::vector<DomainVerdict> result;
   const auto list = checks();
-  for (const Known& k : values_) {
+  for (const Known& k : known_.values) {
     DomainVerdict v{k.domain, false, k.origin};
     v.checked = std::any_of(list.begin(), list.end(), [&](const DomainCheck& c) { return c.domain == k.domain; });
     if (!v.checked) {

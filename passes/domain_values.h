@@ -37,6 +37,22 @@ class DomainValues {
       : g_(g), plan_(plan), symbols_(symbols), algebra_(algebra), tensor_(tensor) {}
   TensorId tensor() const { return tensor_; }
 
+  // How a domain got its value.
+  struct Known {
+    DomainId domain;
+    Form value;
+    CheckReason origin;
+  };
+  // What is known, for another of the same tensor over a copy of the algebra.
+  struct Knowledge {
+    std::vector<Known> values;
+    std::vector<std::pair<DomainId, Form>> extents;
+    std::vector<std::pair<DomainId, TransformId>> climbed;  // split and resize inputs reached from their outputs
+    std::vector<DomainId> descended;                        // resize outputs reached from their inputs
+  };
+  const Knowledge& knowledge() const { return known_; }
+  void learn(const Knowledge& known) { known_ = known; }
+
   // The extent in this nest: a promoted broadcast has that of the domain that concretizes it, any other broadcast 1.
   Form extent(DomainId d);
   // What a shape shows: the expanded extent of a broadcast, else the extent.
@@ -56,12 +72,6 @@ class DomainValues {
   std::vector<DomainVerdict> verdicts();
 
  private:
-  // How a domain got its value.
-  struct Known {
-    DomainId domain;
-    Form value;
-    CheckReason origin;
-  };
   void learn(DomainId d, Form value, CheckReason origin);
   const Known* find(DomainId d) const;
   bool is_op_resize(DomainId d) const;
@@ -78,10 +88,7 @@ class DomainValues {
   Symbols& symbols_;
   IndexAlgebra& algebra_;
   TensorId tensor_;
-  std::vector<Known> values_;
-  std::vector<std::pair<DomainId, Form>> extents_;
-  std::vector<std::pair<DomainId, TransformId>> climbed_;  // split inputs and resize inputs reached from their outputs
-  std::vector<DomainId> descended_;                        // resize outputs reached from their inputs
+  Knowledge known_;
 };
 
 // The axis that an op names, which may count from the end: of its first operand, or of its result where that has more.

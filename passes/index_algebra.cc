@@ -47,7 +47,6 @@ void IndexAlgebra::clear() {
   loops_.clear();
   symbol_ids_.clear();
   loop_ids_.clear();
-  symbol_index_.clear();
   loop_index_.clear();
   facts_.clear();
   replaced_.clear();
@@ -67,7 +66,6 @@ Form IndexAlgebra::declare_symbol(int id, std::string_view name, SymbolRange ran
   record.bounds = {range.lower, range.upper.value_or(kInfinity)};
   const AtomId atom = store_.intern_atom(record, {});
   check_internal(id >= 0, "the id of a symbol of the index algebra is negative");
-  symbol_index_[id] = static_cast<uint32_t>(symbols_.size());
   symbols_.push_back({std::string(name), atom});
   symbol_ids_.push_back(id);
   return symbol(id);
@@ -96,13 +94,16 @@ Form IndexAlgebra::declare_loop(int id, std::string_view name, Form extent) {
   return loops_.back().value;
 }
 
-bool IndexAlgebra::has_symbol(int id) const { return symbol_index_.contains(id); }
+size_t IndexAlgebra::symbol_index(int id) const {
+  return static_cast<size_t>(std::find(symbol_ids_.begin(), symbol_ids_.end(), id) - symbol_ids_.begin());
+}
+
 bool IndexAlgebra::has_loop(int id) const { return has(loop_index_, id); }
 
 Form IndexAlgebra::symbol(int id) {
-  const auto found = symbol_index_.find(id);
-  check_internal(found != symbol_index_.end(), "the index algebra knows no symbol of this id");
-  return resolve(store_.intern(Coefficient{1, store_.monomial_of(symbols_[found->second].atom)}));
+  const size_t index = symbol_index(id);
+  check_internal(index < symbols_.size(), "the index algebra knows no symbol of this id");
+  return resolve(store_.intern(Coefficient{1, store_.monomial_of(symbols_[index].atom)}));
 }
 
 Form IndexAlgebra::loop(int id) const { return loops_[index_of(loop_index_, id)].value; }

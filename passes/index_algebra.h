@@ -34,7 +34,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -69,7 +68,7 @@ class IndexAlgebra {
   Form symbol(int id);
   Form loop(int id) const;
   Form loop_extent(int id) const;
-  bool has_symbol(int id) const;
+  bool has_symbol(int id) const { return symbol_index(id) < symbol_ids_.size(); }
   bool has_loop(int id) const;
 
   /// divisor, a product of symbols and a constant, divides value, which has no loops, at every point.
@@ -185,6 +184,8 @@ class IndexAlgebra {
     DivMod result;
   };
 
+  size_t symbol_index(int id) const;  ///< symbols_.size() where there is none
+
   // index_algebra.cc: normal form
   Form finish(Poly& poly, AtomKind opaque_kind, Form a, Form b);
   Form opaque(AtomKind kind, std::span<const Form> args, Interval bounds);
@@ -266,10 +267,9 @@ class IndexAlgebra {
   FormStore store_;
   std::vector<Symbol> symbols_;
   std::vector<Loop> loops_;
-  std::vector<int> symbol_ids_;                     ///< the caller's id of symbols_[i]
-  std::vector<int> loop_ids_;                       ///< the caller's id of loops_[i]
-  std::unordered_map<int, uint32_t> symbol_index_;  ///< by the caller's id, which may be any number
-  std::vector<uint32_t> loop_index_;                ///< by the caller's id, plus 1
+  std::vector<int> symbol_ids_;       ///< the caller's id of symbols_[i]; a nest has few
+  std::vector<int> loop_ids_;         ///< the caller's id of loops_[i]
+  std::vector<uint32_t> loop_index_;  ///< by the caller's id, plus 1
   std::vector<Fact> facts_;
   std::vector<std::pair<AtomId, Form>> replaced_;  ///< by divisibility facts
   std::vector<CachedDigit> digits_;

@@ -16,7 +16,8 @@ Lowering::Lowering(const Graph& graph, const LowerOptions& lower_options)
       plan(plan_nests(graph, lower_options.defects)),
       classes(graph, lower_options.defects, lower_options.sizes),
       algebra(lower_options.defects),
-      kernel(graph.name, lower_options.index_bits) {}
+      kernel(graph.name, lower_options.index_bits),
+      known_views(graph.ops.size()) {}
 
 Lowered Lowering::run() {
   tree.nodes = plan.nodes;

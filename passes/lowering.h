@@ -78,6 +78,7 @@ class OpView {
   Form cat_offset(size_t operand);
 
  private:
+  void declare_loops();
   Form global_index(const Buffer& buffer, DomainValues& values);
 
   Lowering& l_;
@@ -122,6 +123,14 @@ class Lowering {
   const Correspondence& correspondence(OpId consumer, size_t operand);
   std::map<std::pair<OpId, size_t>, Correspondence> correspondences;
   bool crosses_threads(OpId producer, OpId consumer, bool grid);
+
+  // What a view knows once it is made, by op: an op is looked at for each operand, each loop and each branch.
+  struct KnownView {
+    std::vector<uint32_t> path;
+    IndexAlgebra algebra;
+    DomainValues::Knowledge own;
+  };
+  std::vector<std::vector<KnownView>> known_views;
 
   // lower_shared.cc
   void plan_shared_slots();

@@ -12,19 +12,28 @@ constexpr int kStrideBase = 1 << 24;
 constexpr int kRunTimeBase = 1 << 28;
 constexpr int kSelected = (1 << 29) - 1;
 
-IndexAlgebra& cleared(IndexAlgebra& algebra) {
-  algebra.clear();
-  return algebra;
-}
-
 }  // namespace
 
 OpView::OpView(Lowering& lowering, const Statement& statement)
-    : algebra(cleared(lowering.algebra)),
+    : algebra(lowering.algebra),
       symbols(lowering.g, lowering.classes, algebra),
       statement(statement),
       own(lowering.g, lowering.plan, symbols, algebra, lowering.g[lowering.g[statement.op].results[0]].tensor),
       l_(lowering) {
+  auto& known = l_.known_views[statement.op.index];
+  const auto it = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.path == statement.path; });
+  if (it != known.end()) {
+    algebra = it->algebra;
+    own.learn(it->own);
+    return;
+  }
+  algebra.clear();
+  declare_loops();
+  own.propagate();
+  known.push_back({statement.path, algebra, own.knowledge()});
+}
+
+void OpView::declare_loops() {
   const Graph& g = l_.g;
   const Tensor& t = g.tensor_of(g[statement.op].results[0]);
   const auto& loops = loop_of(t);
@@ -40,7 +49,6 @@ OpView::OpView(Lowering& lowering, const Statement& statement)
     if (n == LoopNode::kNoNode) continue;
     own.set(loops[i], algebra.declare_loop(static_cast<int>(n), g[loops[i]].name, extents[i]));
   }
-  own.propagate();
 }
 
 Form OpView::place(DomainId d) const {
