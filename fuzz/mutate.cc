@@ -175,6 +175,7 @@ std::optional<Case> mutate(RandomSource& random, const Case& from, const Case& o
     try {
       CompileOptions compile_options{.inputs = bound_inputs(c->inputs()), .defects = options.defects};
       if (c->steps()) compile_options.steps = *c->steps();
+      if (base.compiled) compile_options.known = &*base.compiled;
       c->compiled = compile(c->fusion(), sizes_of(c->fusion(), c->inputs()), compile_options);
     } catch (const Error& e) {
       if (row_of(e.code).outcome == Outcome::kInternal) return c;  // the oracles will meet it again

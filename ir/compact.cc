@@ -160,18 +160,12 @@ class Compactor {
 Graph compact(const Graph& g) { return Compactor<const Graph>(g).run(); }
 Graph compacted(Graph&& g) { return Compactor<Graph>(g).run(); }
 
-namespace {
-
-bool has_same_members(const Graph& x, const Graph& y) {
-  return x.name == y.name && x.level == y.level && x.index_bits == y.index_bits && x.values == y.values &&
-         x.tensors == y.tensors && x.domains == y.domains && x.transforms == y.transforms && x.ops == y.ops &&
-         x.regions == y.regions;
+bool same_members(const Graph& a, const Graph& b) {
+  return a.name == b.name && a.level == b.level && a.index_bits == b.index_bits && a.values == b.values &&
+         a.tensors == b.tensors && a.domains == b.domains && a.transforms == b.transforms && a.ops == b.ops &&
+         a.regions == b.regions;
 }
 
-}  // namespace
-
-bool operator==(const Graph& a, const Graph& b) {
-  return has_same_members(a, b) || has_same_members(compact(a), compact(b));
-}
+bool operator==(const Graph& a, const Graph& b) { return same_members(a, b) || same_members(compact(a), compact(b)); }
 
 }  // namespace fusebox

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "ir/canonical.h"
+#include "ir/compact.h"
 #include "ir/concretize.h"
 #include "ir/domain.h"
 #include "ir/error.h"
@@ -73,42 +74,55 @@ void take_layouts(const Graph& fusion, const Graph& scheduled, Segmentation& s, 
   }
 }
 
-bool all_fit(const Compiled& c, const std::vector<Graph>& launches, const Bindings& bindings, const Graph& fusion,
-             const std::vector<BoundInput>& given) {
+bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, const std::vector<BoundInput>& given) {
   InputStrides strides;
   const auto names = inputs(fusion);
   for (size_t i = 0; i < names.size() && i < given.size(); ++i)
     if (fusion.is_tensor(names[i]) && !given[i].strides.empty()) strides[fusion[names[i]].name] = given[i].strides;
-  for (size_t i = 0; i < launches.size(); ++i) {
-    if (launches[i].ops.empty()) continue;
+  for (size_t i = 0; i < c.launches.size(); ++i) {
+    const Graph& launch = c.launches[i];
+    if (launch.ops.empty()) continue;
     // Sizes and inputs by name; what the launch computes follows from them.
-    Bindings known = rebind(fusion, bindings, launches[i]);
+    Bindings known = rebind(fusion, bindings, launch);
     for (size_t v = 0; v < known.size(); ++v) {
-      const OpId def = launches[i].values[v].def;
-      const bool is_given = def && (launches[i][def].kind == OpKind::kInput || launches[i][def].kind == OpKind::kSize);
+      const OpId def = launch.values[v].def;
+      const bool is_given = def && (launch[def].kind == OpKind::kInput || launch[def].kind == OpKind::kSize);
       if (!is_given) known[v].reset();
     }
-    if (!fits_in_32_bits(c.kernels[i], launches[i], known, strides)) return false;
+    if (!fits_in_32_bits(c.kernels[i], launch, known, strides)) return false;
   }
   return true;
 }
 
+// The kernel of one segment of another program, where it is scheduled the same.
+std::optional<Lowered> take_known(const Compiled& c, size_t segment, const Compiled& known) {
+  if (segment >= known.scheduled.size() || known.index_bits != c.index_bits ||
+      known.segmentation.segments[segment].executor != SegmentExecutor::kKernel ||
+      !same_members(c.scheduled[segment], known.scheduled[segment]))
+    return std::nullopt;
+  return Lowered{known.kernels[segment], known.launches[segment], {}};
+}
+
+Lowered lower_segment(const Compiled& c, size_t segment, const Defects& defects, const Bindings& sizes) {
+  const Graph g = canonical_order(c.scheduled[segment]);
+  const Bindings of_run = defects.empty() || sizes.empty() ? Bindings() : rebind(c.concretized, sizes, g);
+  return lower(g, {.index_bits = c.index_bits, .defects = defects, .sizes = of_run});
+}
+
 }  // namespace
 
-std::vector<Graph> lower_segments(Compiled& c, const Defects& defects, const Bindings& sizes) {
-  std::vector<Graph> launches;
+void lower_segments(Compiled& c, const Defects& defects, const Bindings& sizes, const Compiled* known) {
   c.kernels.clear();
+  c.launches.clear();
   for (size_t i = 0; i < c.scheduled.size(); ++i) {
     Lowered lowered;
     if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) {
-      const Graph g = canonical_order(c.scheduled[i]);
-      const Bindings of_run = defects.empty() || sizes.empty() ? Bindings() : rebind(c.concretized, sizes, g);
-      lowered = lower(g, {.index_bits = c.index_bits, .defects = defects, .sizes = of_run});
+      std::optional<Lowered> same = known && defects.empty() ? take_known(c, i, *known) : std::nullopt;
+      lowered = same ? *std::move(same) : lower_segment(c, i, defects, sizes);
     }
     c.kernels.push_back(std::move(lowered.kernel));
-    launches.push_back(std::move(lowered.launch));
+    c.launches.push_back(std::move(lowered.launch));
   }
-  return launches;
 }
 
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
@@ -139,13 +153,13 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
     take_layouts(c.concretized, scheduled, c.segmentation, i);
     c.scheduled.push_back(std::move(scheduled));
   }
-  std::vector<Graph> launches = lower_segments(c, options.defects, sizes);
-  if (options.index_bits == 0 && c.index_bits == 32 && !all_fit(c, launches, bindings, fusion, options.inputs) &&
+  lower_segments(c, options.defects, sizes, options.known);
+  if (options.index_bits == 0 && c.index_bits == 32 && !all_fit(c, bindings, fusion, options.inputs) &&
       !options.defects.has(Defect::kIndexWidthNarrow)) {
     c.index_bits = 64;
-    launches = lower_segments(c, options.defects, sizes);
+    lower_segments(c, options.defects, sizes, options.known);
   }
-  c.host = build_host_program(c.concretized, c.segmentation, launches, options.defects);
+  c.host = build_host_program(c.concretized, c.segmentation, c.launches, options.defects);
   return c;
 }
 

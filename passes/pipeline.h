@@ -14,6 +14,8 @@
 
 namespace fusebox {
 
+struct Compiled;
+
 struct CompileOptions {
   // Rewrites first, then the schedule of the whole fusion as one kernel, or with `assign` steps, as several. None, or
   // rewrites alone: plan_unfused.
@@ -26,6 +28,8 @@ struct CompileOptions {
   // tensors, and 64 bits where a kernel asks for a stride.
   std::vector<BoundInput> inputs = {};
   Defects defects = {};  // seeded
+  // Another program's, made without defects: what it scheduled the same way is not lowered again.
+  const Compiled* known = nullptr;
 };
 
 struct Compiled {
@@ -34,6 +38,7 @@ struct Compiled {
   Segmentation segmentation;
   std::vector<Graph> scheduled;  // by segment; of an ATen segment: the segment as a fusion
   std::vector<Graph> kernels;    // by segment; empty graphs for ATen segments
+  std::vector<Graph> launches;   // by segment: what the host computes to launch the kernel
   Graph host;
   int index_bits = 64;
 };
@@ -41,9 +46,9 @@ struct Compiled {
 // `bindings`: of the fusion's values (bind_sizes). Throws the first Error of any stage.
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});
 
-// Fills in the kernels of the scheduled segments, and gives what launches them; empty graphs for ATen segments.
-// `sizes`: of c.concretized in one run, for the seeded defects alone.
-std::vector<Graph> lower_segments(Compiled& c, const Defects& defects, const Bindings& sizes = {});
+// Fills in the kernels of the scheduled segments and what launches them; empty graphs for ATen segments. `sizes`: of
+// c.concretized in one run, for the seeded defects alone; `known`: CompileOptions.
+void lower_segments(Compiled& c, const Defects& defects, const Bindings& sizes = {}, const Compiled* known = nullptr);
 
 // 64 where a tensor has so many elements, or a scalar is so large, that 32 bits are out of the question; else 32, which
 // `compile` then proves of each kernel (index_range.h), or takes 64 after all.

@@ -53,8 +53,8 @@ Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from, co
   const std::string* bits = find_value(b.options, "index_bits");
   c.index_bits = bits && *bits == "32" ? 32 : 64;
   if (from == ReplayFrom::kScheduled) {
-    const std::vector<Graph> launches = lower_segments(c, defects);
-    c.host = build_host_program(c.concretized, c.segmentation, launches, defects);
+    lower_segments(c, defects);
+    c.host = build_host_program(c.concretized, c.segmentation, c.launches, defects);
     return c;
   }
   Module executable = stage_of(b, Stage::kKernel);
