@@ -19,9 +19,8 @@ bool StepMaker::take(Step step) {
     const auto is_elsewhere = [&](const StepOperand& o) { return o.is_integer() || elsewhere_.contains(o.value); };
     if (std::all_of(step.operands.begin(), step.operands.end(), is_elsewhere)) return false;
   }
-  if (step_refusal(g_, step)) return false;
-  if (step.kind == StepKind::kParallelize && !is_small_launch(step)) return false;
-  apply_step(g_, step);
+  if (step.kind == StepKind::kParallelize && (step_refusal(g_, step) || !is_small_launch(step))) return false;
+  if (!try_step(g_, step)) return false;
   steps.push_back(std::move(step));
   return true;
 }

@@ -47,6 +47,17 @@ void apply_step(Graph& g, const Step& step, const Defects& defects) {
   g = std::move(next);
 }
 
+// A step checks before it changes anything, so that one that applies need not be checked twice.
+bool try_step(Graph& g, const Step& step) {
+  try {
+    apply_step(g, step);
+    return true;
+  } catch (const Error&) {
+    if (!step_refusal(g, step)) throw;
+    return false;
+  }
+}
+
 void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects) {
   for (const Step& step : steps) apply_step(g, step, defects);
 }

@@ -20,6 +20,8 @@ namespace fusebox {
 std::optional<StepRefusal> step_refusal(const Graph& g, const Step& step);
 // A rewrite that changes nothing leaves the graph as it is; one that does renumbers it, and keeps names.
 void apply_step(Graph& g, const Step& step, const Defects& defects = {});
+// Whether the step applies; where `step_refusal` refuses it, the graph stays as it is.
+bool try_step(Graph& g, const Step& step);
 void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects = {});
 
 // How many rewrites the list starts with. Throws kStepNotApplicable if one stands after another kind of step: such a
