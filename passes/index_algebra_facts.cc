@@ -179,7 +179,12 @@ void IndexAlgebra::learnt() {
     store_.refresh();
     bool changed = false;
     for (uint32_t id = 0; id < store_.atom_count(); ++id) changed = refresh({id}) || changed;
-    for (Loop& loop : loops_) changed = refresh(loop) || changed;
+    bool is_rebuilt = false;
+    for (Loop& loop : loops_) {
+      is_rebuilt |= store_.form(loop.extent).stale;
+      changed = refresh(loop) || changed;
+    }
+    if (!changed && !is_rebuilt) return;
     if (!changed) break;
   }
   store_.refresh();

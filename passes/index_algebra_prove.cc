@@ -76,9 +76,10 @@ bool IndexAlgebra::nonneg_with_facts(Form value) {
 
 bool IndexAlgebra::nonneg_symbols(const Poly& value, int depth) {
   if (value.failed) return false;
-  if (store_.bounds(value).lo >= 0 || nonneg_shifted(value)) return true;
-  if (depth == 0 || value.is_constant() || --effort_ < 0) return false;
+  if (store_.bounds(value).lo >= 0) return true;
   const auto target = must_vanish(value);
+  if (!target && nonneg_shifted(value)) return true;
+  if (depth == 0 || value.is_constant() || --effort_ < 0) return false;
   for (size_t i = 0; i < facts_.size(); ++i) {
     if (facts_[i].divisor || store_.form(facts_[i].nonneg).loops != 0) continue;
     Poly fact;
@@ -154,9 +155,9 @@ std::optional<MonomialId> IndexAlgebra::must_vanish(const Poly& value) const {
   return std::nullopt;
 }
 
-// True if every coefficient is nonnegative once each atom is written as its lower bound plus something nonnegative.
+// True if every coefficient is nonnegative once each atom is written as its lower bound plus something nonnegative. Not
+// where a term must vanish.
 bool IndexAlgebra::nonneg_shifted(const Poly& value) {
-  if (must_vanish(value)) return false;
   Poly shifted;
   shifted.constant = value.constant;
   for (const RawTerm& term : value.terms()) {

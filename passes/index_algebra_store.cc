@@ -36,8 +36,6 @@ struct Hash {
   uint32_t value() const { return static_cast<uint32_t>(state ^ (state >> 29)); }
 };
 
-}  // namespace
-
 Interval interval_add(Interval a, Interval b) {
   Interval sum;
   if (a.lo != kMinusInfinity && b.lo != kMinusInfinity) sum.lo = clamped_sum(a.lo, b.lo);
@@ -48,10 +46,14 @@ Interval interval_add(Interval a, Interval b) {
   return sum;
 }
 
-namespace {
-
 Interval stated(int64_t lo, int64_t hi) {
   return {lo == kInfinity ? kInfinity - 1 : lo, hi == kMinusInfinity ? kMinusInfinity + 1 : hi};
+}
+
+Interval interval_scale(int64_t factor, Interval a) {
+  if (factor == 1) return a;
+  const int64_t at_lo = bound_mul(factor, a.lo), at_hi = bound_mul(factor, a.hi);
+  return stated(std::min(at_lo, at_hi), std::max(at_lo, at_hi));
 }
 
 }  // namespace
@@ -61,12 +63,6 @@ Interval interval_mul(Interval a, Interval b) {
   if (a.lo >= 0 && b.lo >= 0 && a.lo <= a.hi && b.lo <= b.hi) return stated(bound_mul(a.lo, b.lo), bound_mul(a.hi, b.hi));
   const int64_t ends[] = {bound_mul(a.lo, b.lo), bound_mul(a.lo, b.hi), bound_mul(a.hi, b.lo), bound_mul(a.hi, b.hi)};
   return stated(*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4));
-}
-
-Interval interval_scale(int64_t factor, Interval a) {
-  if (factor == 1) return a;
-  const int64_t at_lo = bound_mul(factor, a.lo), at_hi = bound_mul(factor, a.hi);
-  return stated(std::min(at_lo, at_hi), std::max(at_lo, at_hi));
 }
 
 Interval interval_div(Interval a, int64_t divisor) {
@@ -89,21 +85,13 @@ void Poly::add_constant(int64_t value) { failed |= __builtin_add_overflow(consta
 void Poly::add_term(int64_t factor, MonomialId monomial) {
   if (factor == 0) return;
   if (monomial == kOne) return add_constant(factor);
-  if (monomial == kNoMonomial) {
-    failed = true;
-    return;
-  }
   for (uint32_t i = 0; i < count; ++i) {
     if (storage[i].monomial != monomial) continue;
     failed |= __builtin_add_overflow(storage[i].factor, factor, &storage[i].factor);
     if (storage[i].factor == 0) storage[i] = storage[--count];
     return;
   }
-  if (count == kMaxTerms) {
-    failed = true;
-    return;
-  }
-  storage[count++] = {factor, monomial};
+  append(factor, monomial);
 }
 
 void IdTable::clear() {
@@ -246,9 +234,7 @@ void FormStore::describe(FormRecord& record) const {
   }
 }
 
-MonomialId FormStore::product(MonomialId a, MonomialId b) {
-  if (a == kOne) return b;
-  if (b == kOne) return a;
+MonomialId FormStore::merged(MonomialId a, MonomialId b) {
   if (a == kNoMonomial || b == kNoMonomial) return kNoMonomial;
   const auto left = factors(a);
   const auto right = factors(b);
@@ -342,28 +328,27 @@ void FormStore::load(Poly& poly, Form form) const {
 
 void FormStore::add_product(Poly& poly, Coefficient a, MonomialId b) { poly.add_term(a.factor, product(a.symbols, b)); }
 
+inline void FormStore::add_scaled(Poly& poly, RawTerm term, Coefficient coefficient, bool is_new) {
+  int64_t scaled = 0;
+  poly.failed |= __builtin_mul_overflow(term.factor, coefficient.factor, &scaled);
+  const MonomialId monomial = product(coefficient.symbols, term.monomial);
+  is_new ? poly.append(scaled, monomial) : poly.add_term(scaled, monomial);
+}
+
 void FormStore::add(Poly& poly, Form form, Coefficient coefficient) {
   // By index: a new monomial does not move terms, but this stays right if it ever does.
-  const FormRecord record = forms_[form.id];
-  int64_t scaled = 0;
-  poly.failed |= __builtin_mul_overflow(record.constant, coefficient.factor, &scaled);
-  poly.add_term(scaled, coefficient.symbols);
-  for (uint32_t i = 0; i < record.count; ++i) {
-    const RawTerm term = terms_[record.first + i];
-    poly.failed |= __builtin_mul_overflow(term.factor, coefficient.factor, &scaled);
-    poly.add_term(scaled, product(coefficient.symbols, term.monomial));
-  }
+  const FormRecord& record = forms_[form.id];
+  const uint32_t first = record.first, end = record.first + record.count;
+  const bool is_new = poly.count == 0;
+  add_scaled(poly, {record.constant, kOne}, coefficient, false);
+  for (uint32_t i = first; i < end; ++i) add_scaled(poly, terms_[i], coefficient, is_new);
 }
 
 void FormStore::add(Poly& poly, const Poly& other, Coefficient coefficient) {
-  int64_t scaled = 0;
+  const bool is_new = poly.count == 0;
   poly.failed |= other.failed;
-  poly.failed |= __builtin_mul_overflow(other.constant, coefficient.factor, &scaled);
-  poly.add_term(scaled, coefficient.symbols);
-  for (const RawTerm& term : other.terms()) {
-    poly.failed |= __builtin_mul_overflow(term.factor, coefficient.factor, &scaled);
-    poly.add_term(scaled, product(coefficient.symbols, term.monomial));
-  }
+  add_scaled(poly, {other.constant, kOne}, coefficient, false);
+  for (const RawTerm& term : other.terms()) add_scaled(poly, term, coefficient, is_new);
 }
 
 Interval FormStore::bounds(const Poly& poly) const {

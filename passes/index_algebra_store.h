@@ -36,9 +36,7 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-Interval interval_add(Interval a, Interval b);
 Interval interval_mul(Interval a, Interval b);
-Interval interval_scale(int64_t factor, Interval a);
 /// Floor of the quotient by a positive constant.
 Interval interval_div(Interval a, int64_t divisor);
 
@@ -76,6 +74,14 @@ struct Poly {
   void clear() { constant = 0, count = 0, failed = false; }
   void add_constant(int64_t value);
   void add_term(int64_t factor, MonomialId monomial);
+  /// A monomial that no term has.
+  void append(int64_t factor, MonomialId monomial) {
+    if (factor == 0) return;
+    if (monomial == kNoMonomial || count == kMaxTerms)
+      failed = true;
+    else
+      storage[count++] = {factor, monomial};
+  }
   bool is_constant() const { return count == 0; }
 };
 
@@ -164,7 +170,10 @@ class FormStore {
   AtomId intern_atom(const AtomRecord& wanted, std::span<const Form> args);
   MonomialId monomial_of(AtomId atom) const { return atoms_[atom.id].self; }
   /// kNoMonomial if the product has too many factors.
-  MonomialId product(MonomialId a, MonomialId b);
+  MonomialId product(MonomialId a, MonomialId b) {
+    if (a == kOne) return b;
+    return b == kOne ? a : merged(a, b);
+  }
   /// a without the factors of b, if it has them all.
   std::optional<MonomialId> quotient(MonomialId a, MonomialId b);
   /// True if a has all factors of b.
@@ -192,6 +201,9 @@ class FormStore {
 
  private:
   MonomialId intern_monomial(std::span<const AtomId> sorted);
+  MonomialId merged(MonomialId a, MonomialId b);
+  /// `is_new`: no term of the poly has the product's monomial.
+  void add_scaled(Poly& poly, RawTerm term, Coefficient coefficient, bool is_new);
   void describe(MonomialRecord& record) const;
   void describe(FormRecord& record) const;
 

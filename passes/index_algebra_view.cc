@@ -1,5 +1,6 @@
 // Forms as values at a point, as text, and as terms in an order that depends on their structure alone.
 #include <algorithm>
+#include <array>
 
 #include "ir/error.h"
 #include "passes/index_algebra.h"
@@ -175,13 +176,14 @@ int IndexAlgebra::compare_coefficients(Coefficient a, Coefficient b) {
 
 int IndexAlgebra::compare(MonomialId a, MonomialId b) {
   if (a == b) return 0;
-  const auto sorted = [&](MonomialId id) {
-    std::vector<AtomId> factors(store_.factors(id).begin(), store_.factors(id).end());
-    std::sort(factors.begin(), factors.end(), [&](AtomId x, AtomId y) { return compare(x, y) < 0; });
-    return factors;
+  std::array<AtomId, kMaxDegree> storage[2];
+  const auto sorted = [&](MonomialId id, std::array<AtomId, kMaxDegree>& factors) {
+    const auto end = std::ranges::copy(store_.factors(id), factors.begin()).out;
+    std::sort(factors.begin(), end, [&](AtomId x, AtomId y) { return compare(x, y) < 0; });
+    return std::span(factors.begin(), end);
   };
-  const auto left = sorted(a);
-  const auto right = sorted(b);
+  const auto left = sorted(a, storage[0]);
+  const auto right = sorted(b, storage[1]);
   // What has loops comes first.
   const bool left_loops = store_.monomial(a).loops != 0;
   const bool right_loops = store_.monomial(b).loops != 0;
