@@ -215,7 +215,9 @@ std::vector<DomainPair> map_producer_to_consumer(const Graph& g, OpId op_id, siz
   const auto axes = logical_without_reductions(g, g.tensor_of(from));
   const Tensor& t = g.tensor_of(to);
   std::vector<DomainPair> pairs;
-  const std::vector<size_t> places = AxisMap(g, op, operand, axes, t).run();
+  AxisMap map(g, op, operand, axes, t);
+  const std::vector<size_t>& places = map.run();
+  pairs.reserve(places.size());
   for (size_t i = 0; i < places.size(); ++i)
     if (places[i] != kNoAxis) pairs.push_back({axes[i], root_of(t)[places[i]]});
   return pairs;

@@ -93,6 +93,7 @@ void run(StepContext& c) {
 // Takes out the transforms that a step emptied (prune, domain_edit.h): a graph holds only transforms of something, and
 // ids of transforms are not kept across steps. Emptied domains stay, so that ids of domains are.
 void drop_empty_transforms(Graph& g) {
+  if (std::none_of(g.transforms.begin(), g.transforms.end(), [](const Transform& t) { return t.inputs.empty(); })) return;
   std::vector<TransformId> moved(g.transforms.size());
   std::vector<Transform> kept;
   for (size_t i = 0; i < g.transforms.size(); ++i) {
@@ -100,9 +101,7 @@ void drop_empty_transforms(Graph& g) {
     moved[i] = TransformId(kept.size());
     kept.push_back(std::move(g.transforms[i]));
   }
-  const bool any = kept.size() < g.transforms.size();
   g.transforms = std::move(kept);
-  if (!any) return;
   for (IterDomain& d : g.domains)
     if (d.def) d.def = moved[d.def.index];
   for (Tensor& t : g.tensors) {

@@ -100,12 +100,13 @@ class Spreader {
       if (s == first_result(op))
         for (size_t k = 0; k < g_[op].operands.size(); ++k) {
           const ValueId v = g_[op].operands[k];
-          if (v && g_.is_tensor(v) && !is_input(g_, g_[v].tensor))
+          if (v && g_.is_tensor(v) && !is_reached(g_[v].tensor) && !is_input(g_, g_[v].tensor))
             offer(s, g_[v].tensor, own, reversed(axes_of({op, k}), g_[s]), StandIn::kAnyAxis);
         }
       if (const auto it = reads_.find(result); it != reads_.end())
         for (const Read& read : it->second)
-          offer(s, first_result(read.op), own, axes_of(read), StandIn::kBroadcastAxis);
+          if (!is_reached(first_result(read.op)))
+            offer(s, first_result(read.op), own, axes_of(read), StandIn::kBroadcastAxis);
     }
     const TensorId first = first_result(op);
     for (ValueId input : std::set<ValueId>(g_[op].operands.begin(), g_[op].operands.end())) {
@@ -114,7 +115,7 @@ class Spreader {
       const std::vector<Read>& list = it->second;
       for (const Read& a : list)
         for (const Read& b : list)
-          if (a.op == op && b.op != op)
+          if (a.op == op && b.op != op && !is_reached(first_result(b.op)))
             offer(first, first_result(b.op), of_sibling(info, first), joined(a, b), StandIn::kNone);
     }
   }
@@ -154,14 +155,15 @@ class Spreader {
   // Of two ops that read one input.
   ReplayAxes joined(const Read& a, const Read& b) const {
     ReplayAxes result{root_of(g_.tensor_of(g_[a.op].results[0])), {}};
-    for (const auto& [x, to_a] : axes_of(a).pairs)
-      for (const auto& [y, to_b] : axes_of(b).pairs)
+    const ReplayAxes of_a = axes_of(a), of_b = axes_of(b);
+    for (const auto& [x, to_a] : of_a.pairs)
+      for (const auto& [y, to_b] : of_b.pairs)
         if (x == y) result.pairs.emplace_back(to_a, to_b);
     return result;
   }
 
   void offer(TensorId from, TensorId to, const Info& info, ReplayAxes axes, StandIn stand_in) {
-    if (is_reached(to) || axes.pairs.empty()) return;
+    if (axes.pairs.empty()) return;
     if (!options_.only.empty() && !any_of(options_.only, to)) return;
     Candidate c{{from, to, stand_in, std::move(axes)}, {}, 0};
     uint64_t all = 0;
