@@ -82,6 +82,8 @@ class OracleRun {
   // Nothing where the module is missing, or the evaluator has no answer.
   const Evaluation* reference();
   HostRun run_unfused(const Graph& fusion);
+  // The scheduled program with other kernels, on the host executor.
+  HostRun run_compiled(const Compiled& c) { return run_host(fusion(), c); }
   // The scheduled program, which must have compiled, on another device.
   HostRun run_on(Device& device);
 

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/hoist.h"
 #include "fuzz/oracle.h"
 #include "ir/canonical.h"
 #include "ir/numeric.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "ir/verify.h"
 #include "passes/rewrite.h"
 #include "replay/compare.h"
 #include "replay/record.h"
@@ -181,6 +183,35 @@ void rewrites(OracleRun& run) {
     if (first_difference(as_tensor(run.unfused().outputs[i]), as_tensor(b.outputs[i])))
       run.report("rewrites", "differs", "%" + run.fusion()[wanted[i].value].name,
                  "the bits of %" + run.fusion()[wanted[i].value].name + " changed with the rewrites");
+}
+
+void hoisted(OracleRun& run) {
+  if (!run.scheduled().ok()) return;
+  Compiled c = *run.compiled();
+  try {
+    bool changed = false;
+    for (size_t k = 0; k < c.kernels.size(); ++k) {
+      if (c.segmentation.segments[k].executor != SegmentExecutor::kKernel) continue;
+      Graph& kernel = c.kernels[k] = canonicalize(c.kernels[k]);
+      changed |= hoist(kernel);
+      const Graph once = kernel;
+      if (hoist(kernel) || !(kernel == once)) run.report("hoisted", "again", "", "hoisted again, a kernel changes");
+      verify(kernel);
+    }
+    if (!changed) return;
+  } catch (const Error& e) {
+    return run.report("hoisted", e);
+  }
+  const HostRun b = run.run_compiled(c);
+  if (!b.ok()) {
+    if (!is_launch_refusal(b.failure->code)) run.report("hoisted", *b.failure);
+    return;
+  }
+  const auto wanted = outputs(run.fusion());
+  for (size_t i = 0; i < b.outputs.size(); ++i)
+    if (first_difference(as_tensor(run.scheduled().outputs[i]), as_tensor(b.outputs[i])))
+      run.report("hoisted", "differs", "%" + run.fusion()[wanted[i].value].name,
+                 "the bits of %" + run.fusion()[wanted[i].value].name + " changed where scalars were hoisted");
 }
 
 namespace {
