@@ -158,6 +158,36 @@ void replay_digests(OracleRun& run) {
   }
 }
 
+namespace {
+
+// One change at a time: it ends where it ends at once, and no more than one op goes with each.
+void rewrite_by_ones(OracleRun& run, const RewriteRow& row, Graph g, const Graph& after) {
+  constexpr int kMostChanges = 64;
+  const std::string stage = "rewrite " + std::string(row.name);
+  const auto ops = [&] { return g[Graph::body()].ops.size(); };
+  for (int i = 0; i < kMostChanges; ++i) {
+    const size_t before = ops();
+    if (!row.run(g, {.limit = 1, .defects = run.options().defects})) {
+      if (digest(g) != digest(after)) run.report(stage, "by-ones", "", stage + " by one change after another ends elsewhere");
+      return;
+    }
+    if (ops() + 1 < before) return run.report(stage, "limit", "", stage + " takes out several ops where it may change one");
+  }
+}
+
+// What is given and given out, by name.
+std::vector<std::string> signature(const Graph& g) {
+  std::vector<std::string> names;
+  for (ValueId v : inputs(g)) names.push_back(g[v].name);
+  for (const OutputRef& out : outputs(g)) {
+    names.push_back(g[out.value].name);
+    names.push_back(out.alias ? g[out.alias].name : "");
+  }
+  return names;
+}
+
+}  // namespace
+
 void rewrites(OracleRun& run) {
   Graph all = run.fusion();
   for (const RewriteRow& row : rewrite_rows()) {
@@ -167,6 +197,8 @@ void rewrites(OracleRun& run) {
       const bool changed = row.run(all, {.defects = run.options().defects});
       if (!changed && !(all == before)) run.report(stage, "unchanged", "", stage + " says unchanged and changed");
       const Graph after = all;
+      if (changed) rewrite_by_ones(run, row, before, after);
+      if (signature(before) != signature(after)) run.report(stage, "signature", "", stage + " changes what is given out");
       if (row.run(all, {.defects = run.options().defects}) || !(all == after)) run.report(stage, "again", "", stage + " changes again what it changed");
     } catch (const Error& e) {
       return run.report(stage, e);
