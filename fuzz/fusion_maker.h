@@ -44,6 +44,9 @@ class FusionMaker {
   Extents draw_extents();
   ValueId symbol(int64_t extent);
   Scalar extent_scalar(int64_t extent, bool broadcast_too);
+  // An index of that value: a constant, an input, or computed of the sizes that are there.
+  Scalar index_scalar(int64_t value);
+  ValueId index_input(int64_t value);
   ValueId new_input(Dtype dtype, const Extents& extents, const std::vector<bool>& broadcast = {});
   // An input as large as a tensor, or broadcast along some of its axes.
   ValueId input_beside(ValueId x, Dtype dtype, bool may_broadcast);
@@ -55,6 +58,7 @@ class FusionMaker {
   ValueId operand(OpKind kind, size_t least_rank = 0);
   // What a pointwise op can read beside x.
   ValueId partner(OpKind kind, ValueId x);
+  ValueId mixed_partner(OpKind kind, ValueId x);
   ValueId over_its_operand(ValueId reduced);
   bool fits(ValueId x, ValueId y);
   ValueId scalar_constant(Dtype dtype);
@@ -71,10 +75,15 @@ class FusionMaker {
   ValueId reshaped(ValueId x);
   ValueId sliced(ValueId x);
   ValueId stretched(ValueId x);
+  ValueId there_and_back(ValueId x);
   ValueId joined(ValueId x);
   Axes some_axes(size_t rank);
   Axes permutation(size_t rank);
   size_t axis_of(ValueId x) { return random_.below(rank_of(g_, x)); }
+  // An axis as programs write it: from the end now and then.
+  int64_t written(size_t axis, size_t rank) {
+    return static_cast<int64_t>(axis) - (random_.one_in(5) ? static_cast<int64_t>(rank) : 0);
+  }
 
   void add_outputs();
 
@@ -89,6 +98,8 @@ class FusionMaker {
   Partner partner_ = Partner::kAny;
   std::optional<OpKind> under_;  // an op of one operand between the first operand and the op
   ValueId reduction_;
+  OpId twin_;  // an op to make again as it is
+  bool returns_ = false;  // two moves, there and back
   std::vector<Symbol> symbols_;
 };
 

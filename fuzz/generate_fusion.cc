@@ -75,6 +75,8 @@ GeneratedFusion FusionMaker::run() {
     first_operand_ = {};
     partner_ = Partner::kAny;
     under_.reset();
+    twin_ = {};
+    returns_ = false;
   }
   add_outputs();
   result.graph = std::move(g_);
@@ -83,7 +85,7 @@ GeneratedFusion FusionMaker::run() {
   return result;
 }
 
-// What rewrites look for: an op again, with other attributes; an op of its own result; one op after another; an operand
+// What rewrites look for: an op again, as it is or with other attributes; an op of its own result; one op after another; an operand
 // that may leave the other as it is. And what schedules are made for: a tensor beside its own reduction.
 OpKind FusionMaker::begin_neighbour(OpKind kind) {
   const auto is_offered = [&](OpKind k) { return options_.mix[static_cast<size_t>(k)] > 0; };
@@ -92,12 +94,14 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
     std::copy_if(kinds.begin(), kinds.end(), std::back_inserter(offered), is_offered);
     return offered.empty() ? kind : random_.pick(offered);
   };
-  const size_t place = random_.below(5);
-  const ValueId made = place == 0 ? one_with_twins() : random_.pick(made_);
+  const size_t place = random_.below(6);
+  const bool is_again = random_.one_in(2);
+  const ValueId made = place == 0 && !is_again ? one_with_twins() : random_.pick(made_);
   const Op& op = g_[g_[made].def];
   const bool is_one = op.kind != OpKind::kInput && is_offered(op.kind);
   switch (place) {
     case 0:
+      if (is_one && is_again) return twin_ = g_[made].def, op.kind;
       if (!is_one || op.operands.empty() || !op.operands[0] || !g_.is_tensor(op.operands[0])) return kind;
       first_operand_ = op.operands[0];
       return op.kind;
@@ -121,6 +125,11 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
       return one_of({OpKind::kAdd, OpKind::kAdd, OpKind::kSub, OpKind::kMul, OpKind::kMul, OpKind::kDiv, OpKind::kMaximum,
                      OpKind::kMinimum, OpKind::kPow, OpKind::kBitwiseAnd, OpKind::kBitwiseOr, OpKind::kBitwiseXor,
                      OpKind::kLogicalAnd, OpKind::kLogicalOr});
+    case 4:
+      if (rank_of(g_, made) == 0 || !is_offered(OpKind::kSlice)) return kind;
+      first_operand_ = made;
+      returns_ = true;
+      return OpKind::kSlice;
     default:
       if (!demands(op.kind, kReduction) || op.operands.empty()) return kind;
       first_operand_ = op.operands[0];
@@ -239,6 +248,52 @@ ValueId FusionMaker::symbol(int64_t extent) {
 Scalar FusionMaker::extent_scalar(int64_t extent, bool broadcast_too) {
   const bool constant = random_.one_in(4) && (extent != 1 || broadcast_too);
   return constant ? Scalar(extent) : Scalar(symbol(extent));
+}
+
+ValueId FusionMaker::index_input(int64_t value) {
+  const Dtype dtype = random_.one_in(2) ? Dtype::kIndex : Dtype::kInt64;
+  const ValueId v = input_scalar(g_, "", dtype);
+  sizes_.resize(g_.values.size());
+  sizes_[v.index] = ConstantBits{static_cast<uint64_t>(value), 0};
+  return dtype == Dtype::kIndex ? v : cast(g_, v, Dtype::kIndex);
+}
+
+namespace {
+
+// The b of which `a kind b` is the value, where it is as simple as that.
+std::optional<int64_t> second_operand(OpKind kind, int64_t a, int64_t value) {
+  switch (kind) {
+    case OpKind::kAdd:
+      return value - a;
+    case OpKind::kSub:
+      return a - value;
+    case OpKind::kMinimum:
+      return value <= a ? std::optional(value) : std::nullopt;
+    case OpKind::kMaximum:
+      return value >= a ? std::optional(value) : std::nullopt;
+    case OpKind::kFloorDiv:
+      return value > 0 && a >= value && a / (a / value) == value ? std::optional(a / value) : std::nullopt;
+    case OpKind::kFloorMod:
+      return value >= 0 && a - value > value ? std::optional(a - value) : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Scalar FusionMaker::index_scalar(int64_t value) {
+  if (!options_.symbolic || !random_.one_in(4)) return Scalar(value);
+  if (symbols_.empty() || random_.one_in(3)) return Scalar(index_input(value));
+  for (const Symbol& s : symbols_)
+    if (s.extent == value && random_.one_in(2)) return Scalar(s.value);
+  constexpr OpKind kKinds[] = {OpKind::kAdd,     OpKind::kSub,      OpKind::kMinimum,
+                               OpKind::kMaximum, OpKind::kFloorDiv, OpKind::kFloorMod};
+  const Symbol of = random_.pick(symbols_);
+  const OpKind kind = random_.pick(kKinds);
+  const auto by = second_operand(kind, of.extent, value);
+  if (!by) return Scalar(value);
+  return Scalar(pointwise(g_, kind, {of.value, random_.one_in(2) ? index_input(*by) : constant_index(g_, *by)}));
 }
 
 ValueId FusionMaker::new_input(Dtype dtype, const Extents& extents, const std::vector<bool>& broadcast) {

@@ -1,6 +1,7 @@
 #include "fuzz/generate_inputs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/builder.h"
 #include "ir/domain.h"
@@ -16,9 +17,21 @@ bool is_overwritten(const Graph& g, ValueId input) {
   return false;
 }
 
+// Around the last integer of which a float of so many digits holds all neighbours.
+bool draw_last_exact(RandomSource& random, InputSpec& spec) {
+  constexpr int kDigits[] = {8, 11, 24, 24, 53};
+  const int digits = random.pick(kDigits);
+  if (!is_integer(spec.dtype) || digits + 2 > bits(spec.dtype)) return false;
+  spec.generator = InputGenerator::kIntegers;
+  spec.low = std::ldexp(1, digits) - 2;
+  spec.high = std::ldexp(1, digits) + 4;
+  return true;
+}
+
 void draw_values(RandomSource& random, const InputsOptions& options, InputSpec& spec) {
   spec.seed = random.below(1 << 16);
   const bool whole = is_integer(spec.dtype) || is_boolean(spec.dtype);
+  if (options.special && random.one_in(3) && draw_last_exact(random, spec)) return;
   if (options.special) {
     spec.generator = InputGenerator::kBoundary;
   } else if (whole || options.integers) {
@@ -105,7 +118,8 @@ InputSpecs generate_inputs(RandomSource& random, const Graph& g, const Bindings&
     spec.dtype = g[v].dtype;
     if (!g.is_tensor(v)) {
       spec.is_scalar = true;
-      spec.value = scalar_value(random, options, spec.dtype);
+      const bool is_given = v.index < sizes.size() && sizes[v.index];
+      spec.value = is_given ? *sizes[v.index] : scalar_value(random, options, spec.dtype);
       result.specs.push_back(std::move(spec));
       continue;
     }

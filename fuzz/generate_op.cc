@@ -6,6 +6,7 @@
 
 #include "fuzz/fusion_maker.h"
 #include "ir/error.h"
+#include "ir/infer.h"
 #include "ir/type_rule.h"
 
 namespace fusebox::fuzz {
@@ -119,6 +120,15 @@ ValueId FusionMaker::partner(OpKind kind, ValueId x) {
   }
 }
 
+// Of several operands each may be of a class of its own.
+ValueId FusionMaker::mixed_partner(OpKind kind, ValueId x) {
+  constexpr Dtype kClasses[] = {Dtype::kUint64, Dtype::kInt32, Dtype::kFloat, Dtype::kComplexFloat, Dtype::kBool};
+  const Dtype dtype = random_.pick(kClasses);
+  if (!takes(kind, dtype)) return partner(kind, x);
+  if (random_.one_in(2)) return input_beside(x, dtype, true);
+  return dtype == Dtype::kInt32 ? constant_of(g_, dtype, -1) : scalar_constant(dtype);
+}
+
 // A reduction's result with the axes that it reduced, as broadcasts.
 ValueId FusionMaker::over_its_operand(ValueId reduced) {
   const Op& op = g_[g_[reduced].def];
@@ -146,13 +156,18 @@ Axes FusionMaker::permutation(size_t rank) {
 Axes FusionMaker::some_axes(size_t rank) {
   Axes axes;
   for (size_t i = 0; i < rank; ++i)
-    if (random_.one_in(2)) axes.push_back(static_cast<int64_t>(i));
-  if (axes.empty() && rank > 0) axes.push_back(static_cast<int64_t>(random_.below(rank)));
+    if (random_.one_in(2)) axes.push_back(written(i, rank));
+  if (axes.empty() && rank > 0) axes.push_back(written(random_.below(rank), rank));
   return axes;
 }
 
 std::vector<ValueId> FusionMaker::make(OpKind kind) {
   const OpRow& row = row_of(kind);
+  if (twin_) {
+    const Op twin = g_[twin_];
+    return g_[add_op(g_, Graph::body(), kind, twin.operands, twin.attrs)].results;
+  }
+  if (returns_) return {there_and_back(first_operand_)};
   if (kind == OpKind::kFull || kind == OpKind::kIota) return factory(kind);
   if (kind == OpKind::kTriu) return {triu(g_, operand(kind, 2), random_.between(-2, 3))};
   if (demands(kind, kReduction)) return reduction(kind);
@@ -171,7 +186,8 @@ std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
   }
   std::vector<ValueId> operands = {x};
   const size_t count = row_of(kind).format->all().size();
-  while (operands.size() < count) operands.push_back(partner(kind, x));
+  const bool is_mixed = count > 2 && random_.one_in(4);
+  while (operands.size() < count) operands.push_back(is_mixed ? mixed_partner(kind, x) : partner(kind, x));
   if (kind == OpKind::kWhere) operands = {condition(x), operands[0], operands[1]};
   // x on either side.
   else if (count == 2 && random_.one_in(3))
@@ -183,9 +199,10 @@ std::vector<ValueId> FusionMaker::reduction(OpKind kind) {
   const ValueId x = operand(kind, 1);
   const Axes axes = some_axes(rank_of(g_, x));
   // An empty maximum has no value.
+  const auto rank = static_cast<int64_t>(rank_of(g_, x));
   if (kind == OpKind::kMax || kind == OpKind::kMin)
     for (int64_t axis : axes)
-      if (extent_of(x, static_cast<size_t>(axis)) == 0) return {};
+      if (extent_of(x, static_cast<size_t>(axis < 0 ? axis + rank : axis)) == 0) return {};
   if (kind == OpKind::kWelford) {
     const WelfordResult w = welford(g_, x, axes);
     return {w.avg, w.var_sum, w.n};
@@ -230,11 +247,11 @@ ValueId FusionMaker::sliced(ValueId x) {
   for (size_t i = 0; i < extents.size(); ++i) {
     const bool whole = random_.one_in(2);
     const int64_t start = whole ? 0 : random_.between(0, extents[i]);
-    starts.push_back(Scalar(start));
+    starts.push_back(whole ? Scalar(0) : index_scalar(start));
     if (whole || random_.one_in(3))
       stops.push_back(size_of(g_, x, static_cast<int64_t>(i)));
     else
-      stops.push_back(random_.one_in(6) ? Scalar(-1) : Scalar(random_.between(start, extents[i])));
+      stops.push_back(random_.one_in(6) ? Scalar(-1) : index_scalar(random_.between(start, extents[i])));
   }
   return slice(g_, x, starts, stops);
 }
@@ -259,10 +276,41 @@ ValueId FusionMaker::stretched(ValueId x) {
   const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
   Shape to;
   for (DomainId d : axes)
-    to.push_back(g_[d].iter_type == IterType::kBroadcast && !g_[d].expanded ? Scalar(random_.between(1, 5))
+    to.push_back(g_[d].iter_type == IterType::kBroadcast && !g_[d].expanded ? index_scalar(random_.between(1, 5))
                                                                             : Scalar(-1));
-  if (random_.one_in(2)) to.insert(to.begin(), Scalar(random_.between(1, 4)));
+  if (random_.one_in(2)) to.insert(to.begin(), index_scalar(random_.between(1, 4)));
   return expand(g_, x, to);
+}
+
+// Two moves of which the second gives the operand of the first, or something of its shape.
+ValueId FusionMaker::there_and_back(ValueId x) {
+  const Extents extents = extents_of(x);
+  const size_t rank = extents.size(), at = axis_of(x);
+  Shape sizes, starts(rank, Scalar(0)), widths(2 * rank, Scalar(0));
+  for (size_t i = 0; i < rank; ++i) sizes.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+  Shape stops = sizes;
+  switch (random_.below(4)) {
+    case 0: {
+      const int64_t first = random_.one_in(4) ? random_.between(0, extents[at] - 1) : 0;
+      starts[at] = Scalar(first);
+      stops[at] = Scalar(first + 1);
+      return expand(g_, slice(g_, x, starts, stops), sizes);
+    }
+    case 1: {
+      const int64_t before = random_.between(0, 2), first = random_.one_in(2) ? before : random_.between(0, 2);
+      widths[2 * (rank - 1 - at)] = index_scalar(before);
+      widths[2 * (rank - 1 - at) + 1] = Scalar(random_.between(0, 2));
+      starts[at] = index_scalar(first);
+      stops[at] = add(g_, sizes[at].value, constant_index(g_, first));
+      return slice(g_, pad(g_, x, widths), starts, stops);
+    }
+    case 2:
+      return reshape(g_, reshape(g_, x, {-1}), sizes);
+    default: {
+      const ValueId y = permute(g_, x, permutation(rank));
+      return permute(g_, y, permutation(rank));
+    }
+  }
 }
 
 ValueId FusionMaker::joined(ValueId x) {
@@ -282,7 +330,7 @@ ValueId FusionMaker::joined(ValueId x) {
     parts.push_back(new_input(g_[x].dtype, extents, broadcast));
   }
   random_.shuffle(parts);
-  return cat(g_, parts, static_cast<int64_t>(axis));
+  return cat(g_, parts, written(axis, rank_of(g_, x)));
 }
 
 std::vector<ValueId> FusionMaker::move(OpKind kind) {
@@ -313,8 +361,11 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
     }
     case OpKind::kReshape:
       return {reshaped(x)};
-    case OpKind::kPermute:
-      return {permute(g_, x, permutation(rank))};
+    case OpKind::kPermute: {
+      Axes dims = permutation(rank);
+      for (int64_t& d : dims) d = written(static_cast<size_t>(d), rank);
+      return {permute(g_, x, dims)};
+    }
     case OpKind::kExpand:
       return {stretched(x)};
     case OpKind::kSqueeze: {
@@ -335,8 +386,8 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
       return {stride_order(g_, x, permutation(rank))};
     case OpKind::kPad: {
       Shape widths;
-      for (size_t i = 0; i < 2 * rank; ++i) widths.push_back(Scalar(random_.one_in(2) ? random_.between(0, 3) : 0));
-      if (rank > 0 && random_.one_in(6) && extents_of(x)[rank - 1] > 0) widths[1] = Scalar(-1);
+      for (size_t i = 0; i < 2 * rank; ++i) widths.push_back(index_scalar(random_.one_in(2) ? random_.between(0, 3) : 0));
+      if (rank > 0 && random_.one_in(6) && extents_of(x)[rank - 1] > 0) widths[random_.below(2)] = index_scalar(-1);
       return {pad(g_, x, widths, random_.one_in(2) ? scalar_constant(g_[x].dtype) : ValueId())};
     }
     case OpKind::kCat:
@@ -351,14 +402,14 @@ std::vector<ValueId> FusionMaker::factory(OpKind kind) {
   if (kind == OpKind::kIota) {
     const int64_t length = random_.pick(kBoundaryExtents);
     const ValueId start = random_.one_in(2) ? scalar_constant(dtype) : ValueId();
-    return {iota(g_, Scalar(length), start, random_.one_in(2) ? scalar_constant(dtype) : ValueId(), dtype)};
+    return {iota(g_, index_scalar(length), start, random_.one_in(2) ? scalar_constant(dtype) : ValueId(), dtype)};
   }
   Shape shape;
   if (!made_.empty()) {
     const ValueId x = random_.pick(made_);
     for (size_t i = 0; i < rank_of(g_, x); ++i) shape.push_back(size_of(g_, x, static_cast<int64_t>(i)));
   } else {
-    shape = {Scalar(random_.between(0, 5)), Scalar(random_.between(1, 5))};
+    shape = {index_scalar(random_.between(0, 5)), index_scalar(random_.between(1, 5))};
   }
   return {full(g_, shape, scalar_constant(dtype), dtype)};
 }
@@ -367,7 +418,7 @@ std::vector<ValueId> FusionMaker::factory(OpKind kind) {
 std::vector<ValueId> FusionMaker::indexed(OpKind kind) {
   const ValueId x = operand(kind, 1);
   const size_t axis = axis_of(x);
-  const auto dim = static_cast<int64_t>(axis);
+  const int64_t dim = written(axis, rank_of(g_, x));
   Extents extents = extents_of(x);
   const int64_t extent = extents[axis];
   if (extent == 0) return {};
@@ -380,8 +431,11 @@ std::vector<ValueId> FusionMaker::indexed(OpKind kind) {
     return broadcast;
   };
   switch (kind) {
-    case OpKind::kSelect:
-      return {select(g_, x, constant_index(g_, random_.one_in(3) ? -1 : random_.between(0, extent - 1)), dim)};
+    case OpKind::kSelect: {
+      if (random_.one_in(4)) return {select(g_, x, new_input(by, {}), dim)};
+      const Scalar index = random_.one_in(3) ? Scalar(-1) : index_scalar(random_.between(0, extent - 1));
+      return {select(g_, x, scalar_of(g_, index), dim)};
+    }
     case OpKind::kIndexSelect:
       return {index_select(g_, x, new_input(by, {random_.between(0, 9)}, {false}), dim)};
     case OpKind::kGather:
