@@ -276,7 +276,7 @@ bool StepMaker::vectors(const std::string& name) {
   for (const std::string& x : tensors(true))
     if (g_[g_[*find_value(g_, x)].def].kind == OpKind::kInput && !random_.one_in(3) &&
         take({StepKind::kCacheAfter, {StepOperand::of(x)}, {fresh()}, {}}))
-      copies_.push_back(steps.back().results[0]);
+      copy_again(copies_.emplace_back(steps.back().results[0]));
   if (take({StepKind::kCacheBefore, {StepOperand::of(output)}, {fresh()}, {}})) copies_.push_back(output);
   if (!find_value(g_, name)) return false;
   const auto& loop = loop_of(tensor(name));
@@ -289,11 +289,29 @@ bool StepMaker::vectors(const std::string& name) {
                {}});
 }
 
+// A second copy of an input, for one of the readers of the first.
+void StepMaker::copy_again(std::string copy) {
+  std::vector<std::string> readers;
+  for (OpId id : g_[Graph::body()].ops)
+    for (ValueId v : g_[id].operands)
+      if (v == *find_value(g_, copy) && !g_[id].results.empty()) readers.push_back(g_[g_[id].results[0]].name);
+  if (readers.size() > 1 && !random_.one_in(4) &&
+      take({StepKind::kRecompute, {StepOperand::of(copy), StepOperand::of(random_.pick(readers))}, {fresh()}, {}}))
+    copies_.push_back(steps.back().results[0]);
+}
+
+// The loop of a copy's vectors, which now and then are narrower than the others'.
+std::string StepMaker::vector_of(const std::string& copy) {
+  if (vector_width_ <= 2 || !random_.one_in(3)) return vector_;
+  const StepOperand whole = StepOperand::domain_of(copy, vector_);
+  return take({StepKind::kSplit, {whole, StepOperand::number(2)}, {fresh(), fresh()}, {}}) ? steps.back().results[1] : vector_;
+}
+
 void StepMaker::vectorize() {
   for (const std::string& copy : copies_) {
     const auto v = find_value(g_, copy);
     if (!v || vector_width_ * size_bytes(g_[*v].dtype) > (random_.one_in(16) ? 32 : 16)) continue;
-    Step step{StepKind::kParallelize, {StepOperand::domain_of(copy, vector_)}, {}, {}};
+    Step step{StepKind::kParallelize, {StepOperand::domain_of(copy, vector_of(copy))}, {}, {}};
     step.attrs.set_enum(AttrKey::kParallel, ParallelType::kVectorize);
     take(std::move(step));
   }

@@ -67,6 +67,8 @@ class StepMaker {
   void lay_out();
   void rfactor(const std::string& name);
   bool vectors(const std::string& name);
+  void copy_again(std::string copy);
+  std::string vector_of(const std::string& copy);
   void vectorize();
   void threads(const std::string& name);
 
