@@ -24,8 +24,10 @@ void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects
   const bool stretches = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim;
   const bool resolves = stretches || op.kind == OpKind::kReshape;
   const bool one = to.iter_type == IterType::kBroadcast && from.iter_type != IterType::kBroadcast;
+  // What is expanded to one element, as a slice may be, can be stretched once more.
+  const bool is_again = stretches && n == 1 && to.iter_type == IterType::kBroadcast;
   // What is symbolic may turn out to be a broadcast, if its extent may be 1.
-  const bool agrees = !n || !m || *n == *m;
+  const bool agrees = !n || !m || *n == *m || is_again;
   // Nor is it known yet whether it is stretched.
   if (stretches && from.iter_type == IterType::kSymbolic && to.iter_type == IterType::kBroadcast &&
       !defects.has(Defect::kVerifyExtents))
