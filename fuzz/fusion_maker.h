@@ -58,7 +58,7 @@ class FusionMaker {
   ValueId operand(OpKind kind, size_t least_rank = 0);
   // What a pointwise op can read beside x.
   ValueId partner(OpKind kind, ValueId x);
-  ValueId mixed_partner(OpKind kind, ValueId x);
+  void add_mixed(OpKind kind, std::vector<ValueId>& operands, size_t count);
   ValueId over_its_operand(ValueId reduced);
   bool fits(ValueId x, ValueId y);
   ValueId scalar_constant(Dtype dtype);

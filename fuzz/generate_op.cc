@@ -120,13 +120,15 @@ ValueId FusionMaker::partner(OpKind kind, ValueId x) {
   }
 }
 
-// Of several operands each may be of a class of its own.
-ValueId FusionMaker::mixed_partner(OpKind kind, ValueId x) {
-  constexpr Dtype kClasses[] = {Dtype::kUint64, Dtype::kInt32, Dtype::kFloat, Dtype::kComplexFloat, Dtype::kBool};
-  const Dtype dtype = random_.pick(kClasses);
-  if (!takes(kind, dtype)) return partner(kind, x);
-  if (random_.one_in(2)) return input_beside(x, dtype, true);
-  return dtype == Dtype::kInt32 ? constant_of(g_, dtype, -1) : scalar_constant(dtype);
+// Operands that are each of another class. No dtype holds u64 and a signed integer: that is a scalar.
+void FusionMaker::add_mixed(OpKind kind, std::vector<ValueId>& operands, size_t count) {
+  std::vector<Dtype> classes = {Dtype::kUint64, Dtype::kInt32, Dtype::kFloat, Dtype::kComplexFloat, Dtype::kBool};
+  std::erase_if(classes, [&](Dtype d) { return !takes(kind, d); });
+  random_.shuffle(classes);
+  for (size_t i = 0; i < classes.size() && operands.size() < count; ++i)
+    operands.push_back(classes[i] == Dtype::kInt32 ? constant_of(g_, classes[i], -1)
+                       : random_.one_in(4)         ? scalar_constant(classes[i])
+                                                   : input_beside(operands[0], classes[i], true));
 }
 
 // A reduction's result with the axes that it reduced, as broadcasts.
@@ -186,8 +188,8 @@ std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
   }
   std::vector<ValueId> operands = {x};
   const size_t count = row_of(kind).format->all().size();
-  const bool is_mixed = count > 2 && random_.one_in(4);
-  while (operands.size() < count) operands.push_back(is_mixed ? mixed_partner(kind, x) : partner(kind, x));
+  if (count > 2 && random_.one_in(4)) add_mixed(kind, operands, count);
+  while (operands.size() < count) operands.push_back(partner(kind, x));
   if (kind == OpKind::kWhere) operands = {condition(x), operands[0], operands[1]};
   // x on either side.
   else if (count == 2 && random_.one_in(3))

@@ -302,7 +302,7 @@ void StepMaker::copy_again(std::string copy) {
 
 // The loop of a copy's vectors, which now and then are narrower than the others'.
 std::string StepMaker::vector_of(const std::string& copy) {
-  if (vector_width_ <= 2 || !random_.one_in(3)) return vector_;
+  if (vector_width_ <= 2 || !random_.one_in(2)) return vector_;
   const StepOperand whole = StepOperand::domain_of(copy, vector_);
   return take({StepKind::kSplit, {whole, StepOperand::number(2)}, {fresh(), fresh()}, {}}) ? steps.back().results[1] : vector_;
 }
