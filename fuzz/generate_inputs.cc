@@ -133,14 +133,16 @@ InputSpecs generate_inputs(RandomSource& random, const Graph& g, const Bindings&
     // Often one that narrow vectors are aligned at, and wide ones not.
     if (options.strides && random.one_in(6)) spec.offset = random.one_in(2) ? random.between(1, 5) : 2 << random.below(2);
     draw_values(random, options, spec);
-    if (const auto limit = limits[result.specs.size()]) {
-      spec.generator = InputGenerator::kIntegers;
-      spec.low = 0;
-      spec.high = static_cast<double>(*limit);
-    }
+    if (const auto limit = limits[result.specs.size()]) make_index(spec, *limit);
     result.specs.push_back(std::move(spec));
   }
   return result;
+}
+
+void make_index(InputSpec& spec, int64_t limit) {
+  spec.generator = InputGenerator::kIntegers;
+  spec.low = 0;
+  spec.high = std::min(static_cast<double>(limit), std::ldexp(1, bits(spec.dtype) - is_signed(spec.dtype)));
 }
 
 std::vector<BoundInput> bound_inputs(const InputSpecs& specs) {

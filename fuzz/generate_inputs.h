@@ -35,6 +35,9 @@ std::vector<int64_t> draw_strides(RandomSource& random, const Graph& fusion, Val
 // Nothing for other inputs.
 std::vector<std::optional<int64_t>> index_limits(const Graph& fusion, const Bindings& sizes);
 
+// Values in [0, limit), as far as the dtype goes.
+void make_index(InputSpec& spec, int64_t limit);
+
 // Shapes, strides and scalars, for `compile`.
 std::vector<BoundInput> bound_inputs(const InputSpecs& specs);
 // The sizes that a list of specs gives. Throws what bind_sizes throws.

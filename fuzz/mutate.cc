@@ -105,9 +105,7 @@ bool settle(Case& c) {
     InputSpec& spec = inputs.specs[i];
     const bool is_empty = std::find(spec.shape.begin(), spec.shape.end(), 0) != spec.shape.end();
     if (spec.is_scalar || (*limits[i] == 0 && !is_empty)) return false;
-    spec.generator = InputGenerator::kIntegers;
-    spec.low = 0;
-    spec.high = static_cast<double>(std::max<int64_t>(*limits[i], 1));
+    make_index(spec, std::max<int64_t>(*limits[i], 1));
   }
   return is_small(g, sizes);
 }

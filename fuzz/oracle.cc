@@ -5,6 +5,7 @@
 #include "ir/error.h"
 #include "replay/host_program.h"
 #include "replay/input.h"
+#include "replay/judge.h"
 #include "replay/module_loader.h"
 
 namespace fusebox::fuzz {
@@ -39,11 +40,6 @@ std::vector<size_t> parse_oracles(std::string_view joined) {
 }
 
 std::string text(const Signature& s) { return s.stage + " " + s.check + (s.place.empty() ? "" : " " + s.place); }
-
-bool is_launch_refusal(ErrorCode code) {
-  return code == ErrorCode::kLaunchLimit || code == ErrorCode::kStepLimit || code == ErrorCode::kUnalignedVector ||
-         code == ErrorCode::kModuleMissing || code == ErrorCode::kOutOfMemory || code == ErrorCode::kIndexOutOfRange;
-}
 
 OracleRun::OracleRun(const Case& c, const JudgeOptions& options)
     : case_(c), options_(options), sizes_(sizes_of(c.fusion(), c.inputs())) {}
@@ -97,8 +93,8 @@ HostRun OracleRun::run_on(Device& device) { return run_program_on(device, fusion
 // What reads where its data say has no result to judge where they say a place that is not there: the reference alone
 // looks at each index.
 bool OracleRun::reads_out_of_range() {
-  const bool reads_by_data = std::any_of(fusion().ops.begin(), fusion().ops.end(),
-                                         [](const Op& op) { return demands(op.kind, kIndexed); });
+  const bool reads_by_data =
+      std::any_of(fusion().ops.begin(), fusion().ops.end(), [](const Op& op) { return demands(op.kind, kIndexed); });
   if (reads_by_data) reference();
   return out_of_range_.has_value();
 }
@@ -152,21 +148,8 @@ const Evaluation* OracleRun::reference() {
   return reference_ ? &*reference_ : nullptr;
 }
 
-// The op that makes the value that a place names; what is no value of the fusion, without its digits.
-std::string OracleRun::place_class(std::string_view place) const {
-  if (!place.empty() && place[0] == '%') {
-    const size_t end = place.find_first_of(".[ ");
-    if (const auto v = find_value(fusion(), place.substr(1, end == std::string_view::npos ? end : end - 1)))
-      return fusion()[*v].def ? std::string(row_of(fusion()[fusion()[*v].def].kind).text) : "size";
-  }
-  std::string result;
-  for (char c : place)
-    if (c < '0' || c > '9') result += c;
-  return result;
-}
-
 void OracleRun::report(std::string_view stage, std::string_view check, std::string_view place, std::string message) {
-  findings.push_back({{std::string(stage), std::string(check), place_class(place)}, std::move(message)});
+  findings.push_back({{std::string(stage), std::string(check), place_class(fusion(), place)}, std::move(message)});
 }
 
 void OracleRun::report(std::string_view stage, const Error& e, std::string_view context) {

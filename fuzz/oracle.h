@@ -98,7 +98,6 @@ class OracleRun {
   HostRun run_host(const Graph& fusion, const Compiled& compiled);
   HostRun run_program_on(Device& device, const Graph& fusion, const Compiled& compiled);
   bool reads_out_of_range();
-  std::string place_class(std::string_view place) const;
 
   const Case& case_;
   JudgeOptions options_;
@@ -113,9 +112,6 @@ class OracleRun {
   bool asked_reference_ = false;
   std::optional<Error> out_of_range_;  // of the reference: an index outside its axis
 };
-
-// Failures that only the launch can know of: no finding, the case is not valid.
-bool is_launch_refusal(ErrorCode code);
 
 #define FUSEBOX_ORACLE(name, text, every, summary) void name(OracleRun& run);
 #include "fuzz/oracle_table.inc"

@@ -1,6 +1,5 @@
 // The oracles that run programs.
 #include <algorithm>
-#include <cmath>
 
 #include "codegen/hoist.h"
 #include "fuzz/oracle.h"
@@ -11,51 +10,13 @@
 #include "ir/verify.h"
 #include "passes/rewrite.h"
 #include "replay/compare.h"
+#include "replay/judge.h"
 #include "replay/record.h"
 #include "replay/replay.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 
 namespace fusebox::fuzz {
-namespace {
-
-TensorData as_tensor(const Argument& a) {
-  if (!a.is_scalar) return a.tensor;
-  TensorData t = allocate_tensor(a.dtype, {});
-  store_element(t, 0, a.bits);
-  return t;
-}
-
-// Whether the order of accumulation shows in the result.
-bool is_order_free(const Graph& g) {
-  for (const Op& op : g.ops) {
-    const bool accumulates = op.kind == OpKind::kSum || op.kind == OpKind::kProd || op.kind == OpKind::kWelford;
-    if (accumulates && !is_integer(g[op.results[0]].dtype)) return false;
-    // The sign of a zero, and the bits of a NaN, are those of whichever came first.
-    if ((op.kind == OpKind::kMax || op.kind == OpKind::kMin) && !is_integer(g[op.results[0]].dtype) &&
-        !is_boolean(g[op.results[0]].dtype))
-      return false;
-  }
-  return true;
-}
-
-// The position of the first element that differs in its bits, in row-major order; a NaN is a NaN.
-std::optional<int64_t> first_difference(const TensorData& a, const TensorData& b) {
-  const TensorData x = contiguous_copy(a), y = contiguous_copy(b);
-  if (x.dtype != y.dtype || x.shape != y.shape) return -1;
-  if (digest(x) == digest(y)) return std::nullopt;
-  for (int64_t i = 0; i < element_count(x.shape); ++i) {
-    const ConstantBits m = load_element(x, x.offset + i), n = load_element(y, y.offset + i);
-    if (m == n) continue;
-    // A NaN is a NaN, whatever its sign and payload.
-    if (is_floating(x.dtype) && std::isnan(to_double(x.dtype, m)) && std::isnan(to_double(x.dtype, n))) continue;
-    if (is_complex(x.dtype)) continue;  // judged by the reference
-    return i;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 void host_checks(OracleRun& run) {
   const HostRun& r = run.scheduled();
@@ -199,7 +160,8 @@ void rewrites(OracleRun& run) {
       const Graph after = all;
       if (changed) rewrite_by_ones(run, row, before, after);
       if (signature(before) != signature(after)) run.report(stage, "signature", "", stage + " changes what is given out");
-      if (row.run(all, {.defects = run.options().defects}) || !(all == after)) run.report(stage, "again", "", stage + " changes again what it changed");
+      if (row.run(all, {.defects = run.options().defects}) || !(all == after))
+        run.report(stage, "again", "", stage + " changes again what it changed");
     } catch (const Error& e) {
       return run.report(stage, e);
     }
@@ -248,8 +210,8 @@ void hoisted(OracleRun& run) {
 
 namespace {
 
-// Whether the GPU gives the host executor's bits: elementary functions have bounds of their own on each, sums of floats an
-// order of their own, and of -0 and 0 either is the larger.
+// Whether the GPU gives the host executor's bits: elementary functions have bounds of their own on each, sums of floats
+// an order of their own, and of -0 and 0 either is the larger.
 bool is_bit_exact(const Graph& g) {
   if (!is_order_free(g)) return false;
   return std::all_of(g.ops.begin(), g.ops.end(), [&](const Op& op) {

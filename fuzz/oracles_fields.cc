@@ -220,6 +220,8 @@ std::string broken_promise(const Graph& before, const Graph& after, const Step& 
         if (!old || !before.is_tensor(*old)) continue;
         for (TransformId id : other.transforms) {
           const std::string& name = after[after[id].outputs[0]].name;
+          // Where a name was taken another has a number behind it, and may be that of something else.
+          if (name.find('_') != std::string::npos) continue;
           const auto makes_it = [&](const Tensor& x) {
             return std::any_of(x.transforms.begin(), x.transforms.end(),
                                [&](TransformId k) { return before[before[k].outputs[0]].name == name; });

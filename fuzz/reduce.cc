@@ -104,13 +104,23 @@ class Reducer {
     ++r_.candidates;
     std::optional<Case> c = edited(best_, edits);
     if (!c) return false;
-    const CaseSize size = size_of(*c);
-    if (size >= best_size_ || !tried_.insert(print_lineage(*c) + print(c->module)).second) return false;
+    // Where no step is left, a kernel of each op is plainer than one of all.
+    if (c->steps() && c->steps()->empty()) {
+      Case unfused = *c;
+      unfused.module.step_lists.clear();
+      if (accept(std::move(unfused))) return true;
+    }
+    return accept(*std::move(c));
+  }
+
+  bool accept(Case c) {
+    const CaseSize size = size_of(c);
+    if (size >= best_size_ || !tried_.insert(print_lineage(c) + print(c.module)).second) return false;
     ++r_.judged;
-    const bool accepted = judge_.shows(*c);
+    const bool accepted = judge_.shows(c);
     if (accepted) {
       ++r_.accepted;
-      best_ = *std::move(c);
+      best_ = std::move(c);
       best_size_ = size;
     }
     if (options_.progress) options_.progress(elapsed(), r_.candidates, best_size_);
@@ -148,8 +158,7 @@ std::optional<Case> edited(const Case& from, std::span<const Edit> edits) {
   }
   if (!any) return std::nullopt;
   try {
-    fit_steps(c);
-    if (!settle(c)) return std::nullopt;
+    if (!fit_steps(c) || !settle(c)) return std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -48,6 +48,7 @@ struct CaseSize {
   int64_t axes = 0;       // of all tensors
   int64_t elements = 0;   // of inputs and outputs
   int64_t inner = 0;      // elements of what is between
+  int64_t scalars = 0;    // that are computed, but for sizes
   int64_t detail = 0;
   auto operator<=>(const CaseSize&) const = default;
   // (ops + steps) × elements

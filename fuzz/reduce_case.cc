@@ -1,16 +1,11 @@
-// What an edit leaves behind is put in order: inputs, names of domains, steps.
+// How large a case is, and what an edit of the fusion leaves of its inputs.
 #include <algorithm>
 #include <cmath>
 
 #include "fuzz/mutate_rules.h"
 #include "fuzz/reduce_rules.h"
-#include "ir/canonical.h"
-#include "ir/concretize.h"
 #include "ir/domain.h"
-#include "ir/error.h"
 #include "ir/numeric.h"
-#include "passes/apply_steps.h"
-#include "passes/segment.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -85,57 +80,6 @@ InputSpec spec_for(const Graph& g, ValueId v, const std::vector<int64_t>& shape,
   return spec;
 }
 
-// Of a schedule for one kernel: those that can be applied one after another.
-std::vector<Step> applicable(Graph g, std::span<const Step> steps) {
-  std::vector<Step> kept;
-  for (const Step& s : steps) {
-    if (step_refusal(g, s)) continue;
-    apply_step(g, s);
-    kept.push_back(s);
-  }
-  return kept;
-}
-
-// Of a schedule with segments: those that find a segment and can be applied there.
-std::vector<Step> applicable_in_segments(const Graph& g, std::span<const Step> steps) {
-  std::vector<Step> kept;
-  for (const Step& s : steps) {
-    Step fitted = s;
-    if (s.kind == StepKind::kAssign) {
-      std::erase_if(fitted.operands, [&](const StepOperand& o) {
-        const auto v = find_value(g, o.value);
-        return !v || !g[*v].def || demands(g[g[*v].def].kind, kSignature);
-      });
-      if (fitted.operands.empty()) continue;
-    }
-    kept.push_back(std::move(fitted));
-    try {
-      plan_steps(g, kept);
-    } catch (const Error&) {
-      kept.pop_back();
-    }
-  }
-  const Segmentation plan = plan_steps(g, kept);
-  std::vector<bool> refused(kept.size());
-  for (const Segment& segment : plan.segments) {
-    if (segment.executor != SegmentExecutor::kKernel) continue;
-    Graph part = extract(g, segment);
-    size_t at = 0;
-    for (const Step& s : segment.steps) {
-      const auto it = std::find(kept.begin() + static_cast<std::ptrdiff_t>(at), kept.end(), s);
-      if (!step_refusal(part, s))
-        apply_step(part, s);
-      else if (it != kept.end())
-        refused[static_cast<size_t>(it - kept.begin())] = true;
-      if (it != kept.end()) at = static_cast<size_t>(it - kept.begin()) + 1;
-    }
-  }
-  std::vector<Step> result;
-  for (size_t i = 0; i < kept.size(); ++i)
-    if (!refused[i]) result.push_back(std::move(kept[i]));
-  return result;
-}
-
 }  // namespace
 
 double CaseSize::product() const {
@@ -190,6 +134,7 @@ CaseSize size_of(const Case& c) {
     const Op& op = g[id];
     if (op.kind == OpKind::kSize) size.detail += static_cast<int64_t>(op.results.size());
     for (ValueId v : op.results) {
+      size.scalars += !g.is_tensor(v) && !op.operands.empty() && g[v].dtype != Dtype::kIndex;
       if (!g.is_tensor(v)) continue;
       const auto shape = evaluate_shape(g, v, sizes);
       if (!shape) continue;
@@ -207,8 +152,10 @@ CaseSize size_of(const Case& c) {
   }
   size.detail += static_cast<int64_t>(c.lineage.size()) + (c.seed != 0);
   for (const InputSpec& spec : c.inputs().specs) size.detail += detail_of(spec);
-  if (c.steps())
+  if (c.steps()) {
+    size.detail += 1;
     for (const Step& s : *c.steps()) size.detail += detail_of(s);
+  }
   return size;
 }
 
@@ -280,52 +227,6 @@ bool change_fusion(Case& c, const FusionChange& change) {
   c.module.graphs[0] = std::move(made);
   c.module.input_specs[0].specs = std::move(specs);
   return true;
-}
-
-void rename_domains(std::vector<Step>& steps, const std::map<std::string, std::vector<bool>>& removed) {
-  std::map<std::string, std::vector<bool>> of = removed;
-  for (Step& s : steps) {
-    for (StepOperand& o : s.operands) {
-      const auto it = of.find(o.value);
-      if (it == of.end() || o.domain.size() < 2 || (o.domain[0] != 'i' && o.domain[0] != 'r')) continue;
-      const auto at = parse_position(o.domain.substr(1), it->second.size());
-      if (!at) continue;
-      const auto before = std::count(it->second.begin(), it->second.begin() + static_cast<std::ptrdiff_t>(*at), true);
-      o.domain = it->second[*at] ? "gone" : o.domain.substr(0, 1) + std::to_string(static_cast<int64_t>(*at) - before);
-    }
-    // What a step makes of a tensor has its domains.
-    if (s.operands.empty() || !row_of(s.kind).results.starts_with('t')) continue;
-    if (const auto it = of.find(s.operands[0].value); it != of.end()) {
-      const std::vector<bool> same = it->second;
-      for (const std::string& made : s.results) of[made] = same;
-    }
-  }
-  // Lists of domains without those that went.
-  for (Step& s : steps)
-    if (s.kind == StepKind::kReorder || s.kind == StepKind::kSetAllocation || s.kind == StepKind::kRfactor)
-      std::erase_if(s.operands, [](const StepOperand& o) { return o.domain == "gone"; });
-}
-
-void fit_steps(Case& c) {
-  if (!c.steps()) return;
-  std::vector<Step>& steps = c.module.step_lists[0].steps;
-  const Bindings sizes = sizes_of(c.fusion(), c.inputs());
-  Graph g = c.fusion();
-  std::vector<Step> rewrites, schedule;
-  for (const Step& s : steps) {
-    if (s.kind != StepKind::kRewrite)
-      schedule.push_back(s);
-    else if (schedule.empty() && !step_refusal(g, s))
-      apply_step(g, s), rewrites.push_back(s);
-  }
-  apply(g, plan_concretize(g, rewrites.empty() ? sizes : rebind(c.fusion(), sizes, g)));
-  g = canonical_order(g);
-  const bool assigned =
-      std::any_of(schedule.begin(), schedule.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
-  std::vector<Step> kept = assigned ? applicable_in_segments(g, schedule) : applicable(g, schedule);
-  steps = std::move(rewrites);
-  steps.insert(steps.end(), std::make_move_iterator(kept.begin()), std::make_move_iterator(kept.end()));
-  if (steps.empty()) c.module.step_lists.clear();
 }
 
 }  // namespace fusebox::fuzz

@@ -15,6 +15,13 @@ std::optional<OpId> output_of(const Graph& g, const std::string& name) {
 
 const std::string& name_of(const Graph& g, OpId op) { return g[g[op].results[0]].name; }
 
+// The op that computes a scalar.
+std::optional<OpId> scalar_op(const Graph& g, const std::string& name) {
+  const auto v = find_value(g, name);
+  if (!v || g.is_tensor(*v) || !g[*v].def || g[g[*v].def].operands.empty()) return std::nullopt;
+  return g[*v].def;
+}
+
 }  // namespace
 
 std::vector<Edit> delete_outputs(const Case& c) {
@@ -68,6 +75,30 @@ std::vector<Edit> bypass_ops(const Case& c) {
           change.replaced[*op] = *instead;
           return change_fusion(to, change);
         });
+  }
+  return edits;
+}
+
+std::vector<Edit> fold_scalars(const Case& c) {
+  std::vector<Edit> edits;
+  const Graph& g = c.fusion();
+  for (OpId id : ops_in_order(g)) {
+    if (g[id].results.size() != 1 || !scalar_op(g, name_of(g, id))) continue;
+    edits.push_back([name = name_of(g, id)](Case& to) {
+      const auto op = scalar_op(to.fusion(), name);
+      if (!op) return false;
+      FusionChange change;
+      change.folded.insert(*op);
+      return change_fusion(to, change);
+    });
+    for (size_t k = 0; k < g[id].operands.size(); ++k)
+      edits.push_back([name = name_of(g, id), k](Case& to) {
+        const auto op = scalar_op(to.fusion(), name);
+        if (!op || k >= to.fusion()[*op].operands.size()) return false;
+        FusionChange change;
+        change.replaced[*op] = to.fusion()[*op].operands[k];
+        return change_fusion(to, change);
+      });
   }
   return edits;
 }

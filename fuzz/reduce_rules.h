@@ -23,8 +23,10 @@ bool change_fusion(Case& c, const FusionChange& change);
 // domain, by its name.
 void rename_domains(std::vector<Step>& steps, const std::map<std::string, std::vector<bool>>& removed);
 
-// Takes out the steps that do not apply, as far as one can tell without lowering, and names that are gone.
-void fit_steps(Case& c);
+// Takes out the steps that do not apply, as far as one can tell without lowering, and names that are gone; ops that no
+// step assigns to a segment go to one. A schedule that applies stays as it is, its assign steps before the others.
+// False where its segments have no order any more.
+bool fit_steps(Case& c);
 
 std::vector<Step>& steps_of(Case& c);
 std::optional<OpId> op_making(const Graph& g, const std::string& name);

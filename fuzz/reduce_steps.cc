@@ -42,13 +42,46 @@ std::vector<std::vector<std::string>> ways_back(const Step& s) {
   }
 }
 
+void erase_at(std::vector<Step>& steps, size_t at) { steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(at)); }
+
+// The ops of one assign step in the segment of another.
+void join_assigns(const std::vector<Step>& steps, size_t from, std::vector<Edit>& edits) {
+  for (size_t to = 0; to < steps.size(); ++to) {
+    if (to == from || steps[to].kind != StepKind::kAssign) continue;
+    edits.push_back(at_step(from, [to](std::vector<Step>& list, size_t at) {
+      if (to >= list.size() || list[at].kind != StepKind::kAssign || list[to].kind != StepKind::kAssign) return false;
+      for (const StepOperand& o : list[at].operands) list[to].operands.push_back(o);
+      erase_at(list, at);
+      return true;
+    }));
+  }
+}
+
+// A segment that ATen runs takes no schedule.
+bool leave_to_aten(std::vector<Step>& steps, size_t at) {
+  const std::string segment(steps[at].attrs.string(AttrKey::kName));
+  for (Step& s : steps)
+    if (s.kind == StepKind::kAssign && s.attrs.string(AttrKey::kName) == segment)
+      s.attrs.set_enum(AttrKey::kExecutor, SegmentExecutor::kAten);
+  return true;
+}
+
 }  // namespace
 
+std::vector<Edit> forget_schedule(const Case& c) {
+  if (!c.steps()) return {};
+  return {[](Case& to) {
+    to.module.step_lists.clear();
+    return true;
+  }};
+}
+
+// Of the last one, a kernel of all ops is left.
 std::vector<Edit> delete_steps(const Case& c) {
   std::vector<Edit> edits;
   for (size_t i = 0; c.steps() && i < c.steps()->size(); ++i)
     edits.push_back(at_step(i, [](std::vector<Step>& steps, size_t at) {
-      steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(at));
+      erase_at(steps, at);
       return true;
     }));
   return edits;
@@ -56,11 +89,12 @@ std::vector<Edit> delete_steps(const Case& c) {
 
 std::vector<Edit> fold_steps(const Case& c) {
   std::vector<Edit> edits;
-  for (size_t i = 0; c.steps() && i < c.steps()->size(); ++i)
+  for (size_t i = 0; c.steps() && i < c.steps()->size(); ++i) {
+    if ((*c.steps())[i].kind == StepKind::kAssign) join_assigns(*c.steps(), i, edits);
     for (const auto& names : ways_back((*c.steps())[i]))
       edits.push_back(at_step(i, [names](std::vector<Step>& steps, size_t at) {
         const Step s = steps[at];
-        steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(at));
+        erase_at(steps, at);
         for (size_t k = 0; k < s.results.size() && k < names.size(); ++k)
           rename_after(steps, at, is_tensor_maker(s), s.results[k], names[k]);
         for (size_t k = at; k < steps.size(); ++k)
@@ -68,6 +102,7 @@ std::vector<Edit> fold_steps(const Case& c) {
             std::erase_if(steps[k].operands, [](const StepOperand& o) { return o.domain == "gone"; });
         return true;
       }));
+  }
   return edits;
 }
 
@@ -113,6 +148,10 @@ std::vector<Edit> simplify_steps(const Case& c) {
   std::vector<Edit> edits;
   for (size_t i = 0; c.steps() && i < c.steps()->size(); ++i) {
     const Step& s = (*c.steps())[i];
+    if (s.kind == StepKind::kAssign) {
+      edits.push_back(at_step(i, leave_to_aten));
+      continue;
+    }
     for (const Attr& a : s.attrs.list()) {
       if (a.key == AttrKey::kParallel) {
         for (ParallelType plain : {ParallelType::kBlockX, ParallelType::kGridX})

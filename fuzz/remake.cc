@@ -1,6 +1,7 @@
 #include "fuzz/remake.h"
 
 #include <algorithm>
+#include <span>
 
 #include "ir/error.h"
 #include "ir/numeric.h"
@@ -8,8 +9,9 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Values that ops read or that domains are made of, from the last op to the first.
-std::vector<bool> needed_values(const Graph& g) {
+// Values that ops read or that domains are made of, from the last op to the first: of what has an effect or has a name
+// that is kept.
+std::vector<bool> needed_values(const Graph& g, const std::set<std::string>& kept = {}) {
   std::vector<bool> needed(g.values.size());
   const auto need = [&](ValueId v) {
     if (v) needed[v.index] = true;
@@ -17,8 +19,9 @@ std::vector<bool> needed_values(const Graph& g) {
   const auto ops = ops_in_order(g);
   for (size_t i = ops.size(); i > 0; --i) {
     const Op& op = g[ops[i - 1]];
-    const bool is_kept = demands(op.kind, kEffect) ||
-                         std::any_of(op.results.begin(), op.results.end(), [&](ValueId v) { return needed[v.index]; });
+    const bool is_kept = demands(op.kind, kEffect) || std::any_of(op.results.begin(), op.results.end(), [&](ValueId v) {
+                           return needed[v.index] || kept.contains(g[v].name);
+                         });
     if (!is_kept) continue;
     for (ValueId v : op.operands) need(v);
     for (ValueId v : op.results) {
@@ -73,13 +76,21 @@ class Remaker {
     if (from_.is_constant(v)) return now_[v.index] = take_constant(v);
     check_internal(static_cast<bool>(from_[v].def) && !from_.is_tensor(v), "a remade op reads what is not there yet");
     const Op& op = from_[from_[v].def];
+    if (const auto it = change_.replaced.find(from_[v].def); it != change_.replaced.end())
+      return now_[v.index] = value(it->second);
     std::vector<ValueId> operands;
     for (ValueId x : op.operands) operands.push_back(value(x));
-    if (std::all_of(operands.begin(), operands.end(), [&](ValueId x) { return !x || to_.is_constant(x); }))
+    // What was computed from constants stays so.
+    const bool was_known = of_constants(from_, op.operands) && !change_.folded.contains(from_[v].def);
+    if (!was_known && of_constants(to_, operands))
       return now_[v.index] = scalar::make(to_, Graph::body(), op.kind, operands, {}, op.attrs);
     const OpId added = add_op(to_, Graph::body(), op.kind, operands, op.attrs, names_of(op));
     for (size_t i = 0; i < op.results.size(); ++i) now_[op.results[i].index] = to_[added].results[i];
     return now_[v.index];
+  }
+
+  static bool of_constants(const Graph& g, std::span<const ValueId> operands) {
+    return std::all_of(operands.begin(), operands.end(), [&](ValueId x) { return !x || g.is_constant(x); });
   }
 
   ValueId take_constant(ValueId v) {
@@ -213,9 +224,10 @@ class Remaker {
     const Op& op = from_[id];
     std::vector<ValueId> operands;
     Attrs attrs = op.attrs;
-    if (const auto it = change_.patched.find(id); it != change_.patched.end()) {
-      attrs = it->second.attrs;
-      for (const Scalar& s : it->second.operands)
+    const auto patch = change_.patched.find(id);
+    if (patch != change_.patched.end()) {
+      attrs = patch->second.attrs;
+      for (const Scalar& s : patch->second.operands)
         operands.push_back(s.value ? value(s.value) : s.number == kAbsent ? ValueId() : constant_index(to_, s.number));
     } else {
       for (ValueId v : op.operands) operands.push_back(value(v));
@@ -224,6 +236,17 @@ class Remaker {
       attrs.set(AttrKey::kDtypeAttr, dtype_now(std::get<Dtype>(*d)));
     const OpId made = add_op(to_, Graph::body(), op.kind, std::move(operands), std::move(attrs), names_of(op));
     for (size_t i = 0; i < op.results.size(); ++i) now_[op.results[i].index] = to_[made].results[i];
+    if (patch == change_.patched.end()) take_extents(op.results[0], to_[made].results[0]);
+  }
+
+  // What inference computed is read by ops after it too.
+  void take_extents(ValueId was, ValueId made) {
+    const auto old = logical_without_reductions(from_, from_.tensor_of(was));
+    const auto now = logical_without_reductions(to_, to_.tensor_of(made));
+    for (size_t i = 0; i < old.size() && old.size() == now.size(); ++i) {
+      const ValueId extent = from_[old[i]].extent;
+      if (extent && !from_.is_constant(extent) && !now_[extent.index]) now_[extent.index] = to_[now[i]].extent;
+    }
   }
 
   // Inference may have given a name away that an op after it has.
@@ -258,7 +281,7 @@ class Remaker {
     for (const std::string& name : change_.swept) before.erase(name);
     for (OpId id : change_.cut)
       for (ValueId v : from_[id].results) before.erase(from_[v].name);
-    const std::vector<bool> needed = needed_values(to_);
+    const std::vector<bool> needed = needed_values(to_, before);
     const auto goes = [&](ValueId v) { return !needed[v.index] && !before.contains(to_[v].name); };
     std::erase_if(to_[Graph::body()].ops, [&](OpId id) {
       Op& op = to_[id];

@@ -31,6 +31,7 @@ struct OpPatch {
 struct FusionChange {
   std::set<OpId> cut;
   std::map<OpId, ValueId> replaced;  // what read the op's one result reads this; the op goes
+  std::set<OpId> folded;             // scalars of constants that become constants
   std::set<OpId> dropped;            // outputs
   std::map<OpId, OpPatch> patched;
   std::map<ValueId, int64_t> constants;      // sizes that become numbers

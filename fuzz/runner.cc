@@ -7,6 +7,7 @@
 #include "fuzz/gpu_batch.h"
 #include "fuzz/mutate.h"
 #include "ir/error.h"
+#include "replay/judge.h"
 
 namespace fusebox::fuzz {
 namespace {

@@ -29,7 +29,8 @@ void infer_downstream(Graph& g, ValueId changed) {
   for (OpId op : ops_in_order(g)) {
     const bool reads = std::any_of(g[op].operands.begin(), g[op].operands.end(),
                                    [&](ValueId v) { return v && v.index < stale.size() && stale[v.index]; });
-    if (!reads) continue;
+    // An output may show an axis that is symbolic until a later step: outputs are checked when all are resolved.
+    if (!reads || g[op].kind == OpKind::kOutput) continue;
     infer(g, op);
     for (ValueId v : g[op].results) stale[v.index] = true;
   }
@@ -83,6 +84,8 @@ class Planner {
     for (OpId id : ops_in_order(g_))
       for (size_t r = 0; r < g_[id].results.size(); ++r)
         if (const ValueId v = g_[id].results[r]; g_.is_tensor(v)) resolve(id, v);
+    for (OpId id : ops_in_order(g_))
+      if (g_[id].kind == OpKind::kOutput) infer(g_, id);
     return std::move(steps_);
   }
 

@@ -246,9 +246,10 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   const bool one = !merges && steps == 3;
   const at::Tensor none = no_bound().expand(mean.sizes());
   const auto guarded = [&](const at::Tensor& error) {
-    // Squares beyond the accumulator's range overflow in some order.
-    const at::Tensor safe =
-        at::logical_and(4 * raw < accumulator_overflow(declared), 4 * magnitude < accumulator_overflow(declared));
+    // Squares beyond the accumulator's range overflow in some order, and a square is multiplied by how many there are
+    // before it is divided.
+    const at::Tensor safe = at::logical_and(4 * raw * divisor < accumulator_overflow(declared),
+                                            4 * magnitude < accumulator_overflow(declared));
     return at::where(safe, error, kInfinity);
   };
   at::Tensor mean_error =

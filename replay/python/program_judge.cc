@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "ir/error.h"
-#include "ir/numeric.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "replay/compare.h"
 #include "replay/host_program.h"
+#include "replay/judge.h"
 #include "replay/module_loader.h"
 #include "replay/python/program.h"
 
@@ -19,26 +19,6 @@ namespace {
 constexpr int64_t kStepLimit = int64_t{1} << 25;
 
 bool is_internal(const Error& e) { return row_of(e.code).outcome == Outcome::kInternal; }
-
-// What only a launch can know of, and no fault of the program's.
-bool is_launch_refusal(const Error& e) {
-  return e.code == ErrorCode::kLaunchLimit || e.code == ErrorCode::kStepLimit ||
-         e.code == ErrorCode::kUnalignedVector || e.code == ErrorCode::kModuleMissing ||
-         e.code == ErrorCode::kOutOfMemory;
-}
-
-// The op that makes the value that a place names; of what is no value of the fusion, the place without its digits.
-std::string place_class(const Graph& g, std::string_view place) {
-  if (!place.empty() && place[0] == '%') {
-    const size_t end = place.find_first_of(".[ ");
-    if (const auto v = find_value(g, place.substr(1, end == std::string_view::npos ? end : end - 1)))
-      return g[*v].def ? std::string(row_of(g[g[*v].def].kind).text) : "size";
-  }
-  std::string result;
-  for (char c : place)
-    if (c < '0' || c > '9') result += c;
-  return result;
-}
 
 struct Finding {
   Judgement value;
@@ -56,38 +36,6 @@ struct Finding {
 [[noreturn]] void refused(const Graph& g, std::string stage, const Error& e) {
   throw Finding{{"refused", std::move(stage), code_text(e.code), place_class(g, e.place),
                  code_text(e.code) + " " + e.place + ": " + e.what()}};
-}
-
-TensorData as_tensor(const Argument& a) {
-  if (!a.is_scalar) return a.tensor;
-  TensorData t = allocate_tensor(a.dtype, {});
-  store_element(t, 0, a.bits);
-  return t;
-}
-
-// Whether the bits of the results are the same in whatever order reductions take their elements: not where sums round,
-// nor for the sign of a zero and the bits of a NaN that come first in a maximum.
-bool is_order_free(const Graph& g) {
-  return std::none_of(g.ops.begin(), g.ops.end(), [&](const Op& op) {
-    if (!demands(op.kind, kReduction)) return false;
-    const Dtype d = g[op.results[0]].dtype;
-    return !is_integer(d) && !is_boolean(d);
-  });
-}
-
-// The first element, in row-major order, of other bits, where both are not NaN; complex numbers are for ATen to judge.
-std::optional<int64_t> first_difference(const TensorData& a, const TensorData& b) {
-  const TensorData x = contiguous_copy(a), y = contiguous_copy(b);
-  if (x.dtype != y.dtype || x.shape != y.shape) return 0;
-  if (is_complex(x.dtype)) return std::nullopt;
-  const auto is_nan = [&](ConstantBits bits) {
-    return is_floating(x.dtype) && to_double(x.dtype, bits) != to_double(x.dtype, bits);
-  };
-  for (int64_t i = 0; i < element_count(x.shape); ++i) {
-    const ConstantBits m = load_element(x, x.offset + i), n = load_element(y, y.offset + i);
-    if (m != n && !(is_nan(m) && is_nan(n))) return i;
-  }
-  return std::nullopt;
 }
 
 std::vector<TensorData> run_host(const Compiled& c, std::span<const Argument> arguments) {
@@ -160,7 +108,7 @@ Judgement Program::judge(const py::list& given) {
     try {
       actual = run_host(made->compiled, arguments);
     } catch (const Error& e) {
-      if (is_launch_refusal(e)) refused(graph, "launch", e);
+      if (is_launch_refusal(e.code)) refused(graph, "launch", e);
       found(graph, "host-checks", e);
     }
     check_aten(graph, arguments, actual);
@@ -173,12 +121,14 @@ Judgement Program::judge(const py::list& given) {
         const Compiled plain = compile(graph, bind_sizes(graph, bound_inputs(arguments)), {.defects = defects});
         unfused = run_host(plain, arguments);
       } catch (const Error& e) {
-        if (!is_launch_refusal(e)) found(graph, "schedules", e);
+        if (!is_launch_refusal(e.code)) found(graph, "schedules", e);
       }
       const auto wanted = outputs(graph);
       for (size_t i = 0; i < unfused.size(); ++i)
         if (const auto at = first_difference(actual[i], unfused[i])) {
           const std::string& name = graph[wanted[i].value].name;
+          if (*at < 0)
+            found(graph, "schedules", "layout", "%" + name, describe(actual[i]) + ", unfused " + describe(unfused[i]));
           found(graph, "schedules", "differs", "%" + name,
                 "element " + std::to_string(*at) + " of %" + name + " differs from the unfused plan's");
         }

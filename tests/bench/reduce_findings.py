@@ -91,9 +91,12 @@ def main():
             print(f"{defect:<28} no finding that stands alone as text", flush=True)
     if rows:
         middle = lambda key: statistics.median(key(r) for r in rows)  # noqa: E731
-        print(f"{len(rows)} findings of {len({r['defect'] for r in rows})} defects; median {middle(lambda r: r['after']['ops'])} ops, "
-              f"{middle(lambda r: r['after']['steps'])} steps, {middle(lambda r: r['factor']):.0f} times smaller, "
-              f"{middle(lambda r: r['seconds']):.1f} s; slowest {max(r['seconds'] for r in rows):.1f} s")
+        worst = lambda key: max(key(r) for r in rows)  # noqa: E731
+        ops, steps, seconds = lambda r: r["after"]["ops"], lambda r: r["after"]["steps"], lambda r: r["seconds"]
+        print(f"{len(rows)} findings of {len({r['defect'] for r in rows})} defects; median {middle(ops)} ops, {middle(steps)} steps, "
+              f"{middle(lambda r: r['after']['elements'])} elements, {middle(lambda r: r['factor']):.0f} times smaller, "
+              f"{middle(seconds):.1f} s; worst {worst(ops)} ops, {worst(steps)} steps, {worst(seconds):.1f} s; "
+              f"{sum(ops(r) > 3 or steps(r) > 4 for r in rows)} of more than 3 ops or 4 steps")
     print(f"without a finding: {', '.join(missing) or 'none'}")
 
 

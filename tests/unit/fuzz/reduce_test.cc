@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "fuzz/reduce_rules.h"
 #include "fuzz/runner.h"
 #include "ir/error.h"
 #include "ir/parse.h"
@@ -203,6 +204,89 @@ TEST(Reduce, TheEditsOfEachRowGiveCasesThatVerify) {
         }
   }
   for (const ReductionRow& row : reduction_rows()) EXPECT_GT(fitting[row.text], 0) << row.text;
+}
+
+// What an edit does not mean stays: no step, no segment, no alias is lost beside it.
+TEST(Reduce, AnEditThatChangesNothingLeavesTheCase) {
+  const Edit nothing = [](Case&) { return true; };
+  const Edit made_again = [](Case& c) { return change_fusion(c, {}); };
+  int with_segments = 0, with_aliases = 0;
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    const Case c = generate_case(seed, {}).value;
+    if (!c.compiled || !c.steps()) continue;
+    with_segments += c.compiled->segmentation.segments.size() > 1 && c.steps();
+    for (const OutputRef& o : outputs(c.fusion())) with_aliases += static_cast<bool>(o.alias);
+    for (const Edit& edit : {nothing, made_again}) {
+      const auto same = edited(c, std::span(&edit, 1));
+      ASSERT_TRUE(same) << seed << "\n" << print(c.module);
+      const CaseSize before = size_of(c), after = size_of(*same);
+      EXPECT_TRUE(after.ops == before.ops && after.signature == before.signature && after.axes == before.axes)
+          << seed << "\n"
+          << print(same->module);
+      // Scalars that nothing reads go.
+      EXPECT_LE(after.scalars, before.scalars) << seed << "\n" << print(same->module);
+      EXPECT_EQ(*same->steps(), *c.steps()) << seed << "\n" << print(same->module);
+      EXPECT_EQ(same->inputs().specs, c.inputs().specs) << seed << "\n" << print(same->module);
+    }
+  }
+  EXPECT_GT(with_segments, 10);
+  EXPECT_GT(with_aliases, 10);
+}
+
+constexpr std::string_view kSegments = R"(fusion @f {
+  %x = input f32[5, 4] contiguous
+  %a = exp %x : f32[5, 4]
+  %b = sum %a over [1] : f32[5]
+  %c = neg %x : f32[5, 4]
+  %d = broadcast %b mask [0, 1] : f32[5, 1]
+  %e = add %c, %d : f32[5, 4]
+  output %e alias %x
+  output %b
+}
+steps @f {
+  assign of [%a, %b] name "first" by kernel
+  assign of [%c] name "second" by aten
+  assign of [%d, %e] name "third" by kernel
+  split %b.i0 by 2 -> o, t
+  split %e.i0 by 3 -> p, q
+  inline_most of [%a]
+}
+inputs @f host {
+  %x = f32[5, 4] normal seed 3
+}
+)";
+
+int compiles(const std::vector<Edit>& edits, const Case& c) {
+  int fitting = 0;
+  for (const Edit& edit : edits)
+    if (const auto next = edited(c, std::span(&edit, 1))) {
+      ++fitting;
+      OracleRun run(*next, {});
+      EXPECT_FALSE(run.refusal()) << run.refusal()->what() << "\n" << print(next->module);
+    }
+  return fitting;
+}
+
+TEST(Reduce, SegmentsStayWholeBesideEachEdit) {
+  const Case c = from_text(kSegments, "").subject;
+  EXPECT_EQ(compiles(delete_steps(c), c), 6);
+  EXPECT_EQ(compiles(fold_steps(c), c), 12);  // six pairs of segments, three ways back from each split
+  EXPECT_EQ(compiles(cut_ops(c), c), 5);
+  EXPECT_EQ(compiles(delete_outputs(c), c), 2);
+  EXPECT_EQ(compiles(delete_aliases(c), c), 1);
+  // What loses its segment is computed in another, and the others keep their steps.
+  const Edit first = delete_steps(c)[0];
+  const auto two = edited(c, std::span(&first, 1));
+  ASSERT_TRUE(two);
+  EXPECT_EQ(two->steps()->size(), 5u) << print(two->module);
+}
+
+TEST(Reduce, ASegmentedFindingBecomesSmall) {
+  if (!kDefectsCompiledIn) GTEST_SKIP() << "needs seeded defects";
+  const Reduction r = reduce(from_text(kSegments, "split-swapped"), {});
+  ASSERT_TRUE(r.shows && r.finished);
+  EXPECT_EQ(r.after.ops, 1) << print(r.result.module);
+  EXPECT_LE(r.after.steps, 1) << print(r.result.module);
 }
 
 TEST(Reduce, AFileThatIsNoFindingIsRefused) {
