@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/domain.h"
+#include "ir/scalar_form.h"
 
 namespace fusebox {
 namespace {
@@ -27,7 +28,10 @@ Form DomainValues::extent(DomainId d) {
       case TransformKind::kSplit: {
         const Form factor = symbols_.of(t.factor);
         const bool is_inner = t.outputs[1] == d;
+        // What a reshape splits it splits exactly, by a factor that may be 0: then the quotient says nothing.
+        const auto exact = is_inner != t.inner_split && is_op_split(domain.def) ? extent_form(g_, d) : std::nullopt;
         result = is_inner == t.inner_split                     ? factor
+                 : exact                                       ? symbols_.of(*exact)
                  : plan_.defects.has(Defect::kExtentTruncated) ? algebra_.div_mod(extent(t.inputs[0]), factor).quotient
                                                                : algebra_.ceil_div(extent(t.inputs[0]), factor);
         break;
@@ -182,6 +186,11 @@ bool DomainValues::is_op_resize(DomainId d) const {
   const auto of_op = op_transforms(g_, g_[tensor_]);
   return std::any_of(of_op.begin(), of_op.end(),
                      [&](TransformId id) { return g_[id].inputs[0] == d && g_[id].kind == TransformKind::kResize; });
+}
+
+bool DomainValues::is_op_split(TransformId split) const {
+  const auto of_op = op_transforms(g_, g_[tensor_]);
+  return !g_.is_constant(g_[split].factor) && std::find(of_op.begin(), of_op.end(), split) != of_op.end();
 }
 
 Form DomainValues::checked_value(DomainId d) {

@@ -80,4 +80,14 @@ Form Symbols::of(ValueId v) {
   return algebra_.declare_symbol(id, g_[v].name, {.lower = INT64_MIN, .upper = std::nullopt});
 }
 
+Form Symbols::of(const ScalarForm& form) {
+  Form sum = algebra_.constant(form.constant);
+  for (const ScalarForm::Term& term : form.terms) {
+    Form product = algebra_.constant(term.coefficient);
+    for (ValueId v : term.factors) product = algebra_.mul(product, of(v));
+    sum = algebra_.add(sum, product);
+  }
+  return sum;
+}
+
 }  // namespace fusebox

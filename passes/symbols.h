@@ -13,6 +13,7 @@
 #include "ir/defect.h"
 #include "ir/graph.h"
 #include "ir/scalar.h"
+#include "ir/scalar_form.h"
 #include "passes/index_algebra.h"
 
 namespace fusebox {
@@ -40,6 +41,7 @@ class Symbols {
       : g_(g), classes_(classes), algebra_(algebra) {}
   // An index scalar as a form: constants, sums, products and quotients of others are taken apart.
   Form of(ValueId v);
+  Form of(const ScalarForm& form);
 
  private:
   const Graph& g_;
