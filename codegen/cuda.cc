@@ -206,7 +206,8 @@ void Emitter::thread(const Op& op) {
 void Emitter::loop(const Op& op) {
   const RegionId inner = op.regions.at(0);
   const std::string start = index(op.operands[0]), stop = index(op.operands[1]), step = index(op.operands[2]);
-  if (op.attrs.flag(AttrKey::kUnroll)) line("#pragma unroll");
+  // Of a count that is not known the compiler copies the body as often as it likes: minutes, where loops stand inside.
+  if (op.attrs.flag(AttrKey::kUnroll) && g_.is_constant(op.operands[1])) line("#pragma unroll");
   const std::string name = g_[inner].index ? names_.define(g_[inner].index, "i") : "i";
   const std::string advance = step == "1" ? "++" + name : name + " += " + step;
   line("for (index_t " + name + " = " + start + "; " + name + " < " + stop + "; " + advance + ") {");
