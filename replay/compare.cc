@@ -35,11 +35,11 @@ Judgement judge_complex(std::complex<double> actual, std::complex<double> expect
   return {std::hypot(re.error, im.error), re.differs || im.differs};
 }
 
-Judgement judge_integer(int64_t actual, int64_t expected, bool is_unsigned) {
+// Sums of 64 bits wrap, and so does the distance.
+Judgement judge_integer(int64_t actual, int64_t expected) {
   if (actual == expected) return {};
-  const uint64_t a = static_cast<uint64_t>(actual), e = static_cast<uint64_t>(expected);
-  const bool above = is_unsigned ? a > e : actual > expected;
-  return {static_cast<double>(above ? a - e : e - a), true};
+  const uint64_t distance = static_cast<uint64_t>(actual) - static_cast<uint64_t>(expected);
+  return {static_cast<double>(std::min(distance, 0 - distance)), true};
 }
 
 class Judge {
@@ -133,8 +133,7 @@ class Judge {
       }
       case Kind::kInteger:
         return judge_integer(static_cast<int64_t>(load_element(a_, at).low),
-                             static_cast<int64_t>(load_element(e_.reference, reference_at).low),
-                             a_.dtype == Dtype::kUint64);
+                             static_cast<int64_t>(load_element(e_.reference, reference_at).low));
       case Kind::kBytes:
         break;
     }

@@ -78,6 +78,16 @@ TEST(Compare, LargeIntegersAreExact) {
   EXPECT_TRUE(compare(t, e).ok);
 }
 
+TEST(Compare, DistancesOfIntegersWrap) {
+  TensorData t = allocate_tensor(Dtype::kInt64, {1});
+  store_element(t, 0, {uint64_t{1} << 63, 0});
+  Evaluated e = reference(Dtype::kInt64, {0}, {1.0});
+  store_element(e.reference, 0, {(uint64_t{1} << 63) - 1, 0});
+  EXPECT_TRUE(compare(t, e).ok);
+  store_element(e.reference, 0, {(uint64_t{1} << 63) - 2, 0});
+  EXPECT_FALSE(compare(t, e).ok);
+}
+
 TEST(Compare, ShapesAndDtypesMustBeTheSame) {
   testing::expect_error(ErrorCode::kDtypeMismatch, "%y",
                         [] { compare(of(Dtype::kFloat, {1}), reference(Dtype::kDouble, {1})); });
