@@ -109,7 +109,8 @@ ResultSpec infer_indexed(InferContext& c) {
   if (c.kind == OpKind::kScatter) return infer_scatter(c);
   const ValueId arg = c.operands[0], index = c.operand(1);
   check_index(c, index);
-  const std::vector<Axis> source = axes_of(c, arg);
+  // Of gather's source nothing but the rank counts: no extents of it are made that nothing reads.
+  const std::vector<Axis> source = c.kind == OpKind::kGather ? std::vector<Axis>(rank_of(c.g, arg)) : axes_of(c, arg);
   const size_t axis = axis_attr(c, source.size());
   const std::vector<Axis> by = c.g.is_tensor(index) ? axes_of(c, index) : std::vector<Axis>();
   std::vector<Axis> axes;
