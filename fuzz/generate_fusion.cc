@@ -85,8 +85,8 @@ GeneratedFusion FusionMaker::run() {
   return result;
 }
 
-// What rewrites look for: an op again, as it is or with other attributes; an op of its own result; one op after another; an operand
-// that may leave the other as it is. And what schedules are made for: a tensor beside its own reduction.
+// What rewrites look for: an op again, as it is or with other attributes; an op of its own result; one op after another;
+// an operand that may leave the other as it is. And what schedules are made for: a tensor beside its own reduction.
 OpKind FusionMaker::begin_neighbour(OpKind kind) {
   const auto is_offered = [&](OpKind k) { return options_.mix[static_cast<size_t>(k)] > 0; };
   const auto one_of = [&](std::initializer_list<OpKind> kinds) {
@@ -101,7 +101,10 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
   const bool is_one = op.kind != OpKind::kInput && is_offered(op.kind);
   switch (place) {
     case 0:
-      if (is_one && is_again) return twin_ = g_[made].def, op.kind;
+      if (is_one && is_again) {
+        twin_ = g_[made].def;
+        return op.kind;
+      }
       if (!is_one || op.operands.empty() || !op.operands[0] || !g_.is_tensor(op.operands[0])) return kind;
       first_operand_ = op.operands[0];
       return op.kind;

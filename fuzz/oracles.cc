@@ -136,6 +136,21 @@ void rewrite_by_ones(OracleRun& run, const RewriteRow& row, Graph g, const Graph
   }
 }
 
+// A run that must give the bits of another, or refuse its launch.
+void report_other_bits(OracleRun& run, const HostRun& was, const HostRun& now, std::string_view stage,
+                       const std::string& how) {
+  if (!now.ok()) {
+    if (!is_launch_refusal(now.failure->code)) run.report(stage, *now.failure);
+    return;
+  }
+  const auto wanted = outputs(run.fusion());
+  for (size_t i = 0; i < now.outputs.size(); ++i)
+    if (first_difference(as_tensor(was.outputs[i]), as_tensor(now.outputs[i]))) {
+      const std::string name = "%" + run.fusion()[wanted[i].value].name;
+      run.report(stage, "differs", name, "the bits of " + name + " " + how);
+    }
+}
+
 // What is given and given out, by name.
 std::vector<std::string> signature(const Graph& g) {
   std::vector<std::string> names;
@@ -167,16 +182,7 @@ void rewrites(OracleRun& run) {
     }
   }
   if (all == run.fusion() || !run.unfused().ok()) return;
-  const HostRun b = run.run_unfused(all);
-  if (!b.ok()) {
-    if (!is_launch_refusal(b.failure->code)) run.report("rewrites", *b.failure);
-    return;
-  }
-  const auto wanted = outputs(run.fusion());
-  for (size_t i = 0; i < b.outputs.size(); ++i)
-    if (first_difference(as_tensor(run.unfused().outputs[i]), as_tensor(b.outputs[i])))
-      run.report("rewrites", "differs", "%" + run.fusion()[wanted[i].value].name,
-                 "the bits of %" + run.fusion()[wanted[i].value].name + " changed with the rewrites");
+  report_other_bits(run, run.unfused(), run.run_unfused(all), "rewrites", "changed with the rewrites");
 }
 
 void hoisted(OracleRun& run) {
@@ -196,16 +202,7 @@ void hoisted(OracleRun& run) {
   } catch (const Error& e) {
     return run.report("hoisted", e);
   }
-  const HostRun b = run.run_compiled(c);
-  if (!b.ok()) {
-    if (!is_launch_refusal(b.failure->code)) run.report("hoisted", *b.failure);
-    return;
-  }
-  const auto wanted = outputs(run.fusion());
-  for (size_t i = 0; i < b.outputs.size(); ++i)
-    if (first_difference(as_tensor(run.scheduled().outputs[i]), as_tensor(b.outputs[i])))
-      run.report("hoisted", "differs", "%" + run.fusion()[wanted[i].value].name,
-                 "the bits of %" + run.fusion()[wanted[i].value].name + " changed where scalars were hoisted");
+  report_other_bits(run, run.scheduled(), run.run_compiled(c), "hoisted", "changed where scalars were hoisted");
 }
 
 namespace {

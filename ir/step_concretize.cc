@@ -24,12 +24,11 @@ bool is_concretized(const Graph& g, ValueId v) {
 }
 
 // While some axes are symbolic it is not known what an output may overwrite.
-Graph without_open_aliases(Graph g) {
+void drop_open_aliases(Graph& g) {
   const bool is_open = std::any_of(g.domains.begin(), g.domains.end(),
                                    [](const IterDomain& d) { return d.tensor && d.iter_type == IterType::kSymbolic; });
   for (Op& op : g.ops)
     if (is_open && op.kind == OpKind::kOutput && op.operands.size() > 1) op.operands[1] = ValueId();
-  return g;
 }
 
 // Runs a change on a copy first: it may turn out not to fit what is made from the tensor.
@@ -38,7 +37,8 @@ void try_then_do(const StepContext& c, const Change& change) {
   try {
     Graph tried = c.g;
     change(tried);
-    verify(without_open_aliases(tried));
+    drop_open_aliases(tried);
+    verify(tried);
     for (size_t i = 0; i < c.g.values.size(); ++i)
       if (const ValueId v(i);
           c.g.is_tensor(v) && count_symbolic(tried, v) > count_symbolic(c.g, v) && is_concretized(c.g, v))

@@ -166,13 +166,13 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
   return result;
 }
 
-ValueId Lowering::emit_condition(OpView& view, const Condition& c) {
+ValueId Lowering::emit_condition(const Condition& c) {
   if (c.guard) {
-    const ValueId bound = emit_form(view, c.bound);
+    const ValueId bound = emit_form(c.bound);
     return kernel.compare(c.compare, thread_index(*c.guard), bound);
   }
-  const ValueId value = emit_form(view, c.value);
-  return kernel.compare(c.compare, value, emit_form(view, c.bound));
+  const ValueId value = emit_form(c.value);
+  return kernel.compare(c.compare, value, emit_form(c.bound));
 }
 
 ValueId Lowering::emit_conditions(OpView& view, MemoryType stored) {
@@ -185,7 +185,7 @@ ValueId Lowering::emit_conditions(OpView& view, MemoryType stored) {
   };
   for (size_t i = 0; i < list.size(); ++i)
     if ((known == settled.end() || !known->second.contains(i)) && is_needed(list[i])) {
-      const ValueId predicate = emit_condition(view, list[i]);
+      const ValueId predicate = emit_condition(list[i]);
       if (options.explain) emitted.try_emplace({statement_index(view.statement), i}, Emitted{predicate});
       const bool joined = kernel.constant_of(all) != 1 && options.defects.has(Defect::kChecksJoinedByOr);
       all = joined ? kernel.op(OpKind::kLogicalOr, {all, predicate}, Dtype::kBool) : kernel.logical_and(all, predicate);
@@ -299,7 +299,7 @@ void Lowering::emit_loop(uint32_t n, bool unroll) {
     if (!options.defects.empty())
       for (DomainId d : leaves(g, node.domain))
         if (plan.promoted.contains(d) && options.defects.has(Defect::kPromotedWrongDomain)) range = algebra.constant(1);
-    extent = emit_form(view, range);
+    extent = emit_form(range);
   }
   if (kernel.constant_of(extent) == 1) {
     node_index[n] = kernel.index(0);

@@ -28,7 +28,7 @@ ValueId Lowering::read(OpView& view, size_t operand, ValueId predicate, ValueId 
   const ValueId v = g[view.statement.op].operands[operand];
   DomainValues values = view.feed(operand);
   const Buffer& b = buffers[v.index];
-  return kernel.load(b.kernel_value, emit_form(view, view.index_of(b, values)), predicate, otherwise);
+  return kernel.load(b.kernel_value, emit_form(view.index_of(b, values)), predicate, otherwise);
 }
 
 ValueId Lowering::operand_value(OpView& view, size_t operand) {
@@ -52,7 +52,7 @@ void Lowering::write(OpView& view, const std::vector<ValueId>& values, MemoryTyp
       sibling->propagate();
       at = &*sibling;
     }
-    kernel.store(b.kernel_value, emit_form(view, view.index_of(b, *at)), values[i]);
+    kernel.store(b.kernel_value, emit_form(view.index_of(b, *at)), values[i]);
   }
 }
 
@@ -64,19 +64,19 @@ ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
   const auto index_axes = logical_without_reductions(g, g.tensor_of(op.operands[1]));
   DomainValues extents(g, plan, view.symbols, algebra, g[op.operands[1]].tensor);
   const ValueId chosen = kernel.allocate(dtype, MemoryType::kLocal, kernel.index(1), {}, 0, "chosen");
-  const ValueId here = emit_form(view, view.place(root[axis]));
+  const ValueId here = emit_form(view.place(root[axis]));
   kernel.store(chosen, kernel.index(0), read(view, 0));
   ValueId inside = kernel.bit(true);
   for (size_t i = 0; i < index_axes.size(); ++i)
     if (i != axis)
-      inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(view, view.place(root[i])),
-                                                         emit_form(view, extents.extent(index_axes[i]))));
+      inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(view.place(root[i])),
+                                                         emit_form(extents.extent(index_axes[i]))));
   const ValueId j =
-      kernel.begin_for(kernel.index(0), emit_form(view, extents.extent(index_axes[axis])), kernel.index(1), false);
+      kernel.begin_for(kernel.index(0), emit_form(extents.extent(index_axes[axis])), kernel.index(1), false);
   const Form along = view.run_time_symbol(j);
   const auto at = [&](size_t operand) {
     DomainValues values = view.feed(operand, along);
-    return emit_form(view, view.index_of(buffers[op.operands[operand].index], values));
+    return emit_form(view.index_of(buffers[op.operands[operand].index], values));
   };
   const ValueId index = kernel.load(buffer_of(op.operands[1]), at(1), inside);
   const ValueId position = kernel.op(OpKind::kCast, {index}, Dtype::kIndex);
@@ -99,7 +99,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
   const auto read_at = [&](ValueId index) {
     DomainValues values = view.feed(0, view.run_time_symbol(index));
     const Buffer& b = buffers[op.operands[0].index];
-    return kernel.load(b.kernel_value, emit_form(view, view.index_of(b, values)));
+    return kernel.load(b.kernel_value, emit_form(view.index_of(b, values)));
   };
   switch (op.kind) {
     case OpKind::kBroadcast:
@@ -116,7 +116,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
     case OpKind::kFull:
       return cast(scalar(op.operands[0]));
     case OpKind::kIota: {
-      const ValueId i = emit_form(view, view.own.value(logical[0]));
+      const ValueId i = emit_form(view.own.value(logical[0]));
       ValueId v = kernel.op(OpKind::kCast, {i}, dtype);
       if (op.operands.size() > 2 && op.operands[2])
         v = kernel.op(OpKind::kMul, {v, cast(scalar(op.operands[2]))}, dtype);
@@ -132,9 +132,9 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
         if (!view.own.known(d)) continue;
         const Form v = view.place(d), e = view.own.extent(d);
         if (!algebra.prove_nonneg(v))
-          inside = kernel.logical_and(inside, kernel.compare(OpKind::kGe, emit_form(view, v), kernel.index(0)));
+          inside = kernel.logical_and(inside, kernel.compare(OpKind::kGe, emit_form(v), kernel.index(0)));
         if (!algebra.prove_less(v, e))
-          inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(view, v), emit_form(view, e)));
+          inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(v), emit_form(e)));
       }
       const bool has_value = op.operands.size() > 1 && op.operands[1];
       const ValueId otherwise = has_value ? cast(scalar(op.operands[1])) : kernel.constant(dtype, {});
@@ -147,8 +147,8 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
         const Form at = algebra.sub(view.place(root[axis]), view.cat_offset(k));
         DomainValues values(g, plan, view.symbols, algebra, g[op.operands[k]].tensor);
         const Form extent = values.size(logical_without_reductions(g, g.tensor_of(op.operands[k]))[axis]);
-        const ValueId position = emit_form(view, at);
-        ValueId inside = kernel.compare(OpKind::kLt, position, emit_form(view, extent));
+        const ValueId position = emit_form(at);
+        ValueId inside = kernel.compare(OpKind::kLt, position, emit_form(extent));
         if (!algebra.prove_nonneg(at))
           inside = kernel.logical_and(inside, kernel.compare(OpKind::kGe, position, kernel.index(0)));
         const ValueId v = cast(read(view, k, inside));
@@ -161,7 +161,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       const ValueId index = as_index(operand_value(view, 1));
       DomainValues values(g, plan, view.symbols, algebra, g[op.operands[0]].tensor);
       const ValueId extent =
-          emit_form(view, values.size(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));
+          emit_form(values.size(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));
       const ValueId from_end = kernel.add(index, extent);
       const ValueId negative = kernel.compare(OpKind::kLt, index, kernel.index(0));
       return read_at(kernel.op(OpKind::kWhere, {negative, from_end, index}, Dtype::kIndex));
@@ -169,7 +169,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
     case OpKind::kIndexSelect: {
       DomainValues values = view.feed(1);
       const Buffer& b = buffers[op.operands[1].index];
-      return read_at(as_index(kernel.load(b.kernel_value, emit_form(view, view.index_of(b, values)))));
+      return read_at(as_index(kernel.load(b.kernel_value, emit_form(view.index_of(b, values)))));
     }
     case OpKind::kGather:
     case OpKind::kTakeAlongAxis:
@@ -177,14 +177,14 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       {
         DomainValues values = view.feed(1, view.own.value(root[axis]));
         const Buffer& b = buffers[op.operands[1].index];
-        return read_at(as_index(kernel.load(b.kernel_value, emit_form(view, view.index_of(b, values)))));
+        return read_at(as_index(kernel.load(b.kernel_value, emit_form(view.index_of(b, values)))));
       }
     case OpKind::kScatter:
       return emit_scatter(view, op);
     case OpKind::kTriu: {
       const size_t rank = logical.size();
-      const ValueId row = emit_form(view, view.place(logical[rank - 2]));
-      const ValueId column = emit_form(view, view.place(logical[rank - 1]));
+      const ValueId row = emit_form(view.place(logical[rank - 2]));
+      const ValueId column = emit_form(view.place(logical[rank - 1]));
       const bool has_diagonal = op.operands.size() > 1 && op.operands[1];
       const ValueId first = has_diagonal ? kernel.add(row, as_index(scalar(op.operands[1]))) : row;
       const ValueId keep = kernel.compare(OpKind::kGe, column, first);

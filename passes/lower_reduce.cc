@@ -87,7 +87,7 @@ void Lowering::emit_reduction(OpView& view) {
       places.push_back(loop[i]);
   Form place = algebra.constant(0);
   for (DomainId d : places) place = algebra.add(algebra.mul(place, view.own.extent(d)), view.own.value(d));
-  const auto at = [&] { return emit_form(view, place); };
+  const auto at = [&] { return emit_form(place); };
   const auto dtype_of = [&](size_t i) { return accumulator_dtype(g[op.results[i]].dtype); };
   const auto neutral = [&](size_t i) {
     const Dtype d = dtype_of(i);
@@ -100,7 +100,7 @@ void Lowering::emit_reduction(OpView& view) {
       for (size_t i = 0; i < loop.size(); ++i) {
         const ParallelType p = plan.nodes[nest.path[i]].parallel;
         if (is_reduction(g, loop[i]) && is_thread(p) && options.defects.has(Defect::kReductionIdleThreads))
-          needed = kernel.compare(OpKind::kLt, thread_index(p), emit_form(view, view.own.extent(loop[i])));
+          needed = kernel.compare(OpKind::kLt, thread_index(p), emit_form(view.own.extent(loop[i])));
         if (i < nest.shared && is_real_loop(p) && options.defects.has(Defect::kReductionNotReset))
           needed = kernel.compare(OpKind::kEq, node_index[nest.path[i]], kernel.index(0));
       }

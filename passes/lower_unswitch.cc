@@ -56,7 +56,7 @@ bool Lowering::emit_unswitched(uint32_t node) {
       }
       if (!known) continue;
       holds[s].insert(i);
-      const ValueId predicate = emit_condition(view, c);
+      const ValueId predicate = emit_condition(c);
       if (options.explain) emitted[{s, i}] = {predicate, true};
       all_but_last = std::exchange(all, kernel.logical_and(all, predicate));
     }

@@ -100,8 +100,8 @@ void Lowering::emit_vector_copy(OpView& view) {
   for (AttrKey key : {AttrKey::kCopyKind, AttrKey::kCacheOp})
     if (op.attrs.has(key)) attrs.set(key, op.attrs.integer(key));
   const auto emit = [&] {
-    const ValueId at = emit_form(view, target);
-    kernel.effect(OpKind::kCopy, {buffer_of(to), at, buffer_of(from), emit_form(view, source), ValueId()}, {}, attrs);
+    const ValueId at = emit_form(target);
+    kernel.effect(OpKind::kCopy, {buffer_of(to), at, buffer_of(from), emit_form(source), ValueId()}, {}, attrs);
   };
   guarded(predicate, emit);
 }

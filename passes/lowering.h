@@ -153,7 +153,6 @@ class Lowering {
   void emit_loop(uint32_t node, bool unroll);
   void emit_statement(const Statement& s);
   ValueId emit_form(Form form);
-  ValueId emit_form(OpView&, Form form) { return emit_form(form); }
   // What must hold for a statement to run at a loop point.
   struct Condition {
     OpKind compare;  // kLt, kGe, kEq
@@ -165,7 +164,7 @@ class Lowering {
     auto operator<=>(const Condition&) const = default;
   };
   std::vector<Condition> conditions(OpView& view);
-  ValueId emit_condition(OpView& view, const Condition& c);
+  ValueId emit_condition(const Condition& c);
   // But those that an unswitch has settled. For a result in local memory: without those that let one thread alone store
   // to memory that others see; in shared memory: without those between blocks.
   ValueId emit_conditions(OpView& view, MemoryType stored = MemoryType::kGlobal);

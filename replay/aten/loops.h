@@ -52,7 +52,8 @@ struct Row {
 void real_loop(const Loop& loop, const Row& row);
 // Without bounds: the value alone, in place.
 void round_loop(Dtype declared, const Row& row);
-// Values that ATen has none of, or none to rely on: sqrt, asinh, cosh, sinh, log1p, fmod, remainder, threshold. Writes the value only.
+// Values that ATen has none of, or none to rely on: sqrt, asinh, cosh, sinh, log1p, fmod, remainder, threshold. Writes
+// the value only.
 void real_value_loop(const Loop& loop, const Row& row);
 // Comparisons, tests, logic and casts of real numbers: the value is int64.
 void real_to_integer_loop(const Loop& loop, const Row& row);
