@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fuzz/generate_fusion.h"
@@ -34,7 +35,8 @@ class FusionMaker {
   bool attempt(OpKind kind);
   // The kind of an op to attempt beside one that is there, in place of the one drawn.
   OpKind begin_neighbour(OpKind kind);
-  ValueId one_with_twins();
+  // Pairs of axes that have one extent, whatever its value.
+  std::vector<std::pair<size_t, size_t>> equal_axes(ValueId tensor);
   // Every result of the ops since the mark has a known, small shape.
   bool keeps_small(const Mark& m);
 
@@ -67,6 +69,7 @@ class FusionMaker {
 
   // -- ops: the results, nothing where there is no such op here
   std::vector<ValueId> make(OpKind kind);
+  std::vector<ValueId> op(OpKind kind);
   std::vector<ValueId> pointwise_op(OpKind kind);
   std::vector<ValueId> reduction(OpKind kind);
   std::vector<ValueId> move(OpKind kind);
@@ -76,6 +79,9 @@ class FusionMaker {
   ValueId sliced(ValueId x);
   ValueId stretched(ValueId x);
   ValueId there_and_back(ValueId x);
+  // An op again: as it is, or with two axes of one extent exchanged, where its operand has such.
+  std::vector<ValueId> again(const Op& op, bool exchanges);
+  std::vector<ValueId> along_equal_axes(OpKind kind);
   ValueId joined(ValueId x);
   Axes some_axes(size_t rank);
   Axes permutation(size_t rank);
@@ -98,8 +104,11 @@ class FusionMaker {
   Partner partner_ = Partner::kAny;
   std::optional<OpKind> under_;  // an op of one operand between the first operand and the op
   ValueId reduction_;
-  OpId twin_;  // an op to make again as it is
-  bool returns_ = false;  // two moves, there and back
+  // What is made in place of the op alone: an op of the graph again; two moves, there and back; the op twice, along
+  // axes of one extent.
+  enum class Neighbour : uint8_t { kNone, kAgain, kThereAndBack, kAlongEqualAxes };
+  Neighbour neighbour_ = Neighbour::kNone;
+  OpId twin_;  // the op to make again
   std::vector<Symbol> symbols_;
 };
 

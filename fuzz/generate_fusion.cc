@@ -75,8 +75,7 @@ GeneratedFusion FusionMaker::run() {
     first_operand_ = {};
     partner_ = Partner::kAny;
     under_.reset();
-    twin_ = {};
-    returns_ = false;
+    neighbour_ = Neighbour::kNone;
   }
   add_outputs();
   result.graph = std::move(g_);
@@ -95,13 +94,18 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
     return offered.empty() ? kind : random_.pick(offered);
   };
   const size_t place = random_.below(6);
-  const bool is_again = random_.one_in(2);
-  const ValueId made = place == 0 && !is_again ? one_with_twins() : random_.pick(made_);
+  const ValueId made = random_.pick(made_);
   const Op& op = g_[g_[made].def];
   const bool is_one = op.kind != OpKind::kInput && is_offered(op.kind);
   switch (place) {
     case 0:
-      if (is_one && is_again) {
+      if (random_.one_in(4)) {
+        neighbour_ = Neighbour::kAlongEqualAxes;
+        return one_of({OpKind::kSum, OpKind::kProd, OpKind::kMax, OpKind::kMin, OpKind::kWelford, OpKind::kPermute,
+                       OpKind::kTakeAlongAxis, OpKind::kIndexSelect, OpKind::kSelect});
+      }
+      if (is_one && random_.one_in(2)) {
+        neighbour_ = Neighbour::kAgain;
         twin_ = g_[made].def;
         return op.kind;
       }
@@ -131,7 +135,7 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
     case 4:
       if (rank_of(g_, made) == 0 || !is_offered(OpKind::kSlice)) return kind;
       first_operand_ = made;
-      returns_ = true;
+      neighbour_ = Neighbour::kThereAndBack;
       return OpKind::kSlice;
     default:
       if (!demands(op.kind, kReduction) || op.operands.empty()) return kind;
@@ -142,18 +146,13 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
   }
 }
 
-// An op that may stand again with another axis and a result of the same type, if there is one: over two axes of one
-// extent.
-ValueId FusionMaker::one_with_twins() {
-  std::vector<ValueId> candidates;
-  for (ValueId v : made_) {
-    const Op& op = g_[g_[v].def];
-    const bool has_axes = op.attrs.has(AttrKey::kAxis) || op.attrs.has(AttrKey::kAxes) || op.attrs.has(AttrKey::kDims);
-    if (!has_axes || op.operands.empty() || !op.operands[0] || !g_.is_tensor(op.operands[0])) continue;
-    const Extents extents = extents_of(op.operands[0]);
-    if (std::set(extents.begin(), extents.end()).size() < extents.size()) candidates.push_back(v);
-  }
-  return random_.pick(candidates.empty() ? made_ : candidates);
+std::vector<std::pair<size_t, size_t>> FusionMaker::equal_axes(ValueId tensor) {
+  const auto axes = logical_without_reductions(g_, g_.tensor_of(tensor));
+  std::vector<std::pair<size_t, size_t>> pairs;
+  for (size_t i = 0; i < axes.size(); ++i)
+    for (size_t k = i + 1; k < axes.size(); ++k)
+      if (g_[axes[i]].extent && g_[axes[i]].extent == g_[axes[k]].extent) pairs.emplace_back(i, k);
+  return pairs;
 }
 
 FusionMaker::Mark FusionMaker::mark() const {

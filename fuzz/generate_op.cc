@@ -164,18 +164,71 @@ Axes FusionMaker::some_axes(size_t rank) {
 }
 
 std::vector<ValueId> FusionMaker::make(OpKind kind) {
-  const OpRow& row = row_of(kind);
-  if (twin_) {
-    const Op twin = g_[twin_];
-    return g_[add_op(g_, Graph::body(), kind, twin.operands, twin.attrs)].results;
+  switch (neighbour_) {
+    case Neighbour::kAgain:
+      return again(Op(g_[twin_]), random_.one_in(2));
+    case Neighbour::kThereAndBack:
+      return {there_and_back(first_operand_)};
+    case Neighbour::kAlongEqualAxes:
+      return along_equal_axes(kind);
+    case Neighbour::kNone:
+      break;
   }
-  if (returns_) return {there_and_back(first_operand_)};
+  return op(kind);
+}
+
+std::vector<ValueId> FusionMaker::op(OpKind kind) {
+  const OpRow& row = row_of(kind);
   if (kind == OpKind::kFull || kind == OpKind::kIota) return factory(kind);
   if (kind == OpKind::kTriu) return {triu(g_, operand(kind, 2), random_.between(-2, 3))};
   if (demands(kind, kReduction)) return reduction(kind);
   if (demands(kind, kMetadata)) return move(kind);
   if (demands(kind, kIndexed)) return indexed(kind);
   return row.format->results == 1 ? pointwise_op(kind) : std::vector<ValueId>();
+}
+
+namespace {
+
+void exchange(Attrs& attrs, int64_t rank, std::pair<int64_t, int64_t> pair) {
+  const auto exchanged = [&](int64_t axis) {
+    const int64_t i = axis < 0 ? axis + rank : axis;
+    return i == pair.first ? pair.second : i == pair.second ? pair.first : axis;
+  };
+  if (attrs.has(AttrKey::kAxis)) attrs.set(AttrKey::kAxis, exchanged(attrs.integer(AttrKey::kAxis)));
+  for (AttrKey key : {AttrKey::kAxes, AttrKey::kDims}) {
+    if (!attrs.has(key)) continue;
+    const auto given = attrs.ints(key);
+    Axes axes(given.begin(), given.end());
+    std::transform(axes.begin(), axes.end(), axes.begin(), exchanged);
+    if (key == AttrKey::kAxes) std::sort(axes.begin(), axes.end());
+    attrs.set(key, axes);
+  }
+}
+
+}  // namespace
+
+std::vector<ValueId> FusionMaker::again(const Op& op, bool exchanges) {
+  Attrs attrs = op.attrs;
+  if (const ValueId x = op.operands.empty() ? ValueId() : op.operands[0]; exchanges && x && g_.is_tensor(x))
+    if (const auto pairs = equal_axes(x); !pairs.empty())
+      exchange(attrs, static_cast<int64_t>(rank_of(g_, x)), random_.pick(pairs));
+  std::vector<ValueId> results = g_[add_op(g_, Graph::body(), op.kind, op.operands, attrs)].results;
+  // A rewrite may take one for the other where something reads it.
+  const OpKind over = random_.one_in(2) ? OpKind::kSub : OpKind::kAdd;
+  if (options_.mix[static_cast<size_t>(over)] > 0 && takes(over, g_[results[0]].dtype) && random_.one_in(2))
+    results.push_back(pointwise(g_, over, {op.results[0], results[0]}));
+  return results;
+}
+
+std::vector<ValueId> FusionMaker::along_equal_axes(OpKind kind) {
+  Extents extents(2, random_.between(2, 5));
+  if (random_.one_in(2)) extents.push_back(random_.between(1, 5));
+  random_.shuffle(extents);
+  first_operand_ = new_input(dtype_for(kind), extents);
+  std::vector<ValueId> results = op(kind);
+  if (results.empty()) return results;
+  for (ValueId v : again(Op(g_[g_[results[0]].def]), true)) results.push_back(v);
+  return results;
 }
 
 std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {

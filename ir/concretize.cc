@@ -63,8 +63,6 @@ void fix_size_to_one(Graph& g, ValueId size) {
   infer_downstream(g, size);
 }
 
-bool stretches(OpKind kind) { return kind == OpKind::kExpand || kind == OpKind::kBroadcastInDim; }
-
 // The axes of a reshape that count: of the operand, of the result.
 std::vector<ScalarForm> counted_sizes(const Graph& g, std::span<const DomainId> domains) {
   std::vector<ScalarForm> result;
@@ -189,6 +187,12 @@ std::optional<Error> error_of(F f) {
 }
 
 }  // namespace
+
+bool stretches(OpKind kind) { return kind == OpKind::kExpand || kind == OpKind::kBroadcastInDim; }
+
+bool has_own_symbolic_axes(OpKind kind) {
+  return kind == OpKind::kInput || kind == OpKind::kReshape || stretches(kind);
+}
 
 std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, const Defects& defects) {
   const bool any = std::any_of(g.domains.begin(), g.domains.end(),

@@ -25,6 +25,11 @@
 
 namespace fusebox {
 
+// Whether this op stretches axes of extent 1 to extents that it is given.
+bool stretches(OpKind kind);
+// Whether symbolic axes of this op's result are resolved by steps; those of other ops follow from their operands'.
+bool has_own_symbolic_axes(OpKind kind);
+
 // Throws kSizeMismatch where a size fits no choice, kNotConcretized where a size is not bound.
 std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, const Defects& defects = {});
 

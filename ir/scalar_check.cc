@@ -2,6 +2,7 @@
 // bounds.
 #include <algorithm>
 
+#include "ir/concretize.h"
 #include "ir/domain.h"
 #include "ir/error.h"
 #include "ir/scalar.h"
@@ -53,9 +54,8 @@ class SizeChecker {
     // A slice of an expanded axis is one element again, as often as it is long.
     if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
     const auto n = size(pair.producer), m = size(pair.consumer);
-    const bool stretches = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim;
     // A result that repeats one element does so for an operand of one element alone, however long it is.
-    const bool repeats = stretches && from.iter_type != IterType::kBroadcast && to.iter_type == IterType::kBroadcast;
+    const bool repeats = stretches(op.kind) && from.iter_type != IterType::kBroadcast && to.iter_type == IterType::kBroadcast;
     if (repeats && n && *n != 1)
       mismatch("this axis has extent " + std::to_string(*n) + ", and %" + g_[g_[g_[pair.consumer].tensor].value].name +
                    " repeats one element along it; give it extent 1, or infer the result again",
@@ -63,9 +63,9 @@ class SizeChecker {
     if (!n || !m || *n == *m) return;
     // The operands of a cat are stored one beside the other: one element serves no other axis.
     const bool broadcasts = from.iter_type == IterType::kSymbolic && op.kind != OpKind::kCat;
-    if (*n == 1 && ((stretches && to.iter_type != IterType::kIteration) || broadcasts)) return;
+    if (*n == 1 && ((stretches(op.kind) && to.iter_type != IterType::kIteration) || broadcasts)) return;
     // A symbolic result takes its extent from the first operand until it is resolved.
-    if (to.iter_type == IterType::kSymbolic && !stretches) {
+    if (to.iter_type == IterType::kSymbolic && !stretches(op.kind)) {
       if (*n != 1 && *m != 1) mismatch_with(op, *n, *m, pair);
       return;
     }

@@ -15,9 +15,10 @@ size_t count_symbolic(const Graph& g, ValueId v) {
       std::count_if(logical.begin(), logical.end(), [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; }));
 }
 
-// Whether a step made this tensor less symbolic than its op does: to infer it again would undo that.
+// Whether a step made this tensor less symbolic than its op does: to infer it again would undo that. Other ops follow
+// their operands, and may turn symbolic with no step undone: pad, when a rewrite has folded its width to 0.
 bool is_concretized(const Graph& g, ValueId v) {
-  if (!g[v].def) return false;
+  if (!g[v].def || !has_own_symbolic_axes(g[g[v].def].kind)) return false;
   Graph again = g;
   infer(again, g[v].def);
   return count_symbolic(again, v) > count_symbolic(g, v);
