@@ -159,7 +159,7 @@ void complex_to_integer_loop(const Loop& loop, const Row& row) {
     const double q = two ? row.at<const double>(5, i) : 0;
     // Of a number that may move: whether it is certainly not 0.
     const auto is_true = [](const Complex& z) { return z.real() != 0 || z.imag() != 0; };
-    const auto sure = [](const Complex& z, double r) { return r == 0 || !(std::abs(z) <= r); };
+    const auto sure = [](const Complex& z, double r) { return r == 0 || (r < kInfinity && !(std::abs(z) <= r)); };
     bool value = false, certain = true;
     switch (loop.kind) {
       case OpKind::kEq:
