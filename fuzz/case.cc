@@ -12,7 +12,7 @@ DrawnCase generate_case(RandomSource& random, const CaseOptions& options) {
   drawn.ops = f.accepted;
   InputsOptions inputs;
   // Where a rewrite may find something, values that it must not change.
-  inputs.special = random.one_in(options.special_one_in) || (f.neighbours > 0 && random.one_in(3));
+  inputs.special = random.one_in(options.special_one_in) || (f.neighbours > 0 && random.one_in(2));
   inputs.integers = !inputs.special && random.one_in(options.integers_one_in);
   InputSpecs specs = generate_inputs(random, f.graph, f.sizes, inputs);
   const Bindings sizes = sizes_of(f.graph, specs);

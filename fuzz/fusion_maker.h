@@ -64,6 +64,9 @@ class FusionMaker {
   ValueId over_its_operand(ValueId reduced);
   bool fits(ValueId x, ValueId y);
   ValueId scalar_constant(Dtype dtype);
+  ValueId scalar_constant(Dtype dtype, double value);
+  // What leaves the other operand of some op as it is, mostly.
+  ValueId neutral_constant(Dtype dtype);
   ValueId scalar_operand(Dtype dtype);
   ValueId condition(ValueId x);
 
@@ -82,6 +85,8 @@ class FusionMaker {
   // An op again: as it is, or with two axes of one extent exchanged, where its operand has such.
   std::vector<ValueId> again(const Op& op, bool exchanges);
   std::vector<ValueId> along_equal_axes(OpKind kind);
+  // Rewrites let outputs stand: what they may replace is read by one more op, half of the time.
+  std::vector<ValueId> with_reader(std::vector<ValueId> results);
   ValueId joined(ValueId x);
   Axes some_axes(size_t rank);
   Axes permutation(size_t rank);
@@ -104,9 +109,9 @@ class FusionMaker {
   Partner partner_ = Partner::kAny;
   std::optional<OpKind> under_;  // an op of one operand between the first operand and the op
   ValueId reduction_;
-  // What is made in place of the op alone: an op of the graph again; two moves, there and back; the op twice, along
-  // axes of one extent.
-  enum class Neighbour : uint8_t { kNone, kAgain, kThereAndBack, kAlongEqualAxes };
+  // What is made: an op that any would do for; one chosen beside what is there; an op of the graph again; two moves,
+  // there and back; the op twice, along axes of one extent.
+  enum class Neighbour : uint8_t { kNone, kOp, kAgain, kThereAndBack, kAlongEqualAxes };
   Neighbour neighbour_ = Neighbour::kNone;
   OpId twin_;  // the op to make again
   std::vector<Symbol> symbols_;

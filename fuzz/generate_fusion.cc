@@ -84,8 +84,9 @@ GeneratedFusion FusionMaker::run() {
   return result;
 }
 
-// What rewrites look for: an op again, as it is or with other attributes; an op of its own result; one op after another;
-// an operand that may leave the other as it is. And what schedules are made for: a tensor beside its own reduction.
+// What rewrites look for: an op again, as it is or with other attributes; an op of its own result; one op after
+// another; an operand that may leave the other as it is. And what schedules are made for: a tensor beside its own
+// reduction.
 OpKind FusionMaker::begin_neighbour(OpKind kind) {
   const auto is_offered = [&](OpKind k) { return options_.mix[static_cast<size_t>(k)] > 0; };
   const auto one_of = [&](std::initializer_list<OpKind> kinds) {
@@ -93,6 +94,7 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
     std::copy_if(kinds.begin(), kinds.end(), std::back_inserter(offered), is_offered);
     return offered.empty() ? kind : random_.pick(offered);
   };
+  neighbour_ = Neighbour::kOp;
   const size_t place = random_.below(6);
   const ValueId made = random_.pick(made_);
   const Op& op = g_[g_[made].def];
@@ -129,9 +131,9 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
     case 3:
       first_operand_ = made;
       partner_ = Partner::kConstant;
-      return one_of({OpKind::kAdd, OpKind::kAdd, OpKind::kSub, OpKind::kMul, OpKind::kMul, OpKind::kDiv, OpKind::kMaximum,
-                     OpKind::kMinimum, OpKind::kPow, OpKind::kBitwiseAnd, OpKind::kBitwiseOr, OpKind::kBitwiseXor,
-                     OpKind::kLogicalAnd, OpKind::kLogicalOr});
+      return one_of({OpKind::kAdd, OpKind::kAdd, OpKind::kAdd, OpKind::kSub, OpKind::kMul, OpKind::kMul, OpKind::kDiv,
+                     OpKind::kMaximum, OpKind::kMinimum, OpKind::kPow, OpKind::kBitwiseAnd, OpKind::kBitwiseOr,
+                     OpKind::kBitwiseXor, OpKind::kLogicalAnd, OpKind::kLogicalOr});
     case 4:
       if (rank_of(g_, made) == 0 || !is_offered(OpKind::kSlice)) return kind;
       first_operand_ = made;

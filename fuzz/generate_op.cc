@@ -69,7 +69,15 @@ ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
 
 ValueId FusionMaker::scalar_constant(Dtype dtype) {
   constexpr double kValues[] = {1, 0, 2, 3, -1, -0.0, 0.5, 1.0 / 3};
-  double value = random_.pick(kValues);
+  return scalar_constant(dtype, random_.pick(kValues));
+}
+
+ValueId FusionMaker::neutral_constant(Dtype dtype) {
+  constexpr double kNeutral[] = {1, 0, -0.0};
+  return random_.one_in(4) ? scalar_constant(dtype) : scalar_constant(dtype, random_.pick(kNeutral));
+}
+
+ValueId FusionMaker::scalar_constant(Dtype dtype, double value) {
   if (is_boolean(dtype)) value = value != 0;
   if (is_integer(dtype) && (value != std::floor(value) || (value < 0 && !is_signed(dtype)))) value = 1;
   if (is_integer(dtype) && bits(dtype) <= 32 && random_.one_in(5)) value = std::ldexp(1, bits(dtype) - 1) - 1;
@@ -97,7 +105,7 @@ bool FusionMaker::fits(ValueId x, ValueId y) {
 }
 
 ValueId FusionMaker::partner(OpKind kind, ValueId x) {
-  if (partner_ == Partner::kConstant) return scalar_constant(g_[x].dtype);
+  if (partner_ == Partner::kConstant) return neutral_constant(g_[x].dtype);
   if (partner_ == Partner::kReduction) return over_its_operand(reduction_);
   const Dtype dtype = random_.one_in(4) ? dtype_for(kind) : g_[x].dtype;
   switch (random_.below(8)) {
@@ -165,16 +173,25 @@ Axes FusionMaker::some_axes(size_t rank) {
 
 std::vector<ValueId> FusionMaker::make(OpKind kind) {
   switch (neighbour_) {
-    case Neighbour::kAgain:
-      return again(Op(g_[twin_]), random_.one_in(2));
-    case Neighbour::kThereAndBack:
-      return {there_and_back(first_operand_)};
-    case Neighbour::kAlongEqualAxes:
-      return along_equal_axes(kind);
     case Neighbour::kNone:
+      return op(kind);
+    case Neighbour::kAgain:
+      return with_reader(again(Op(g_[twin_]), random_.one_in(2)));
+    case Neighbour::kThereAndBack:
+      return with_reader({there_and_back(first_operand_)});
+    case Neighbour::kAlongEqualAxes:
+      return with_reader(along_equal_axes(kind));
+    case Neighbour::kOp:
       break;
   }
-  return op(kind);
+  return with_reader(op(kind));
+}
+
+std::vector<ValueId> FusionMaker::with_reader(std::vector<ValueId> results) {
+  const bool is_offered = options_.mix[static_cast<size_t>(OpKind::kNeg)] > 0;
+  if (!results.empty() && is_offered && takes(OpKind::kNeg, g_[results.back()].dtype) && random_.one_in(2))
+    results.push_back(unary(g_, OpKind::kNeg, results.back()));
+  return results;
 }
 
 std::vector<ValueId> FusionMaker::op(OpKind kind) {
@@ -212,12 +229,7 @@ std::vector<ValueId> FusionMaker::again(const Op& op, bool exchanges) {
   if (const ValueId x = op.operands.empty() ? ValueId() : op.operands[0]; exchanges && x && g_.is_tensor(x))
     if (const auto pairs = equal_axes(x); !pairs.empty())
       exchange(attrs, static_cast<int64_t>(rank_of(g_, x)), random_.pick(pairs));
-  std::vector<ValueId> results = g_[add_op(g_, Graph::body(), op.kind, op.operands, attrs)].results;
-  // A rewrite may take one for the other where something reads it.
-  const OpKind over = random_.one_in(2) ? OpKind::kSub : OpKind::kAdd;
-  if (options_.mix[static_cast<size_t>(over)] > 0 && takes(over, g_[results[0]].dtype) && random_.one_in(2))
-    results.push_back(pointwise(g_, over, {op.results[0], results[0]}));
-  return results;
+  return g_[add_op(g_, Graph::body(), op.kind, op.operands, attrs)].results;
 }
 
 std::vector<ValueId> FusionMaker::along_equal_axes(OpKind kind) {
