@@ -36,7 +36,9 @@ void binary_lanes(LaneCall& c) {
   R* __restrict to = static_cast<R*>(c.to);
   const T* __restrict a = static_cast<const T*>(c.from[0]);
   const T* __restrict b = static_cast<const T*>(c.from[1]);
-  if (c.stride[0] == c.stride[1]) {  // both uniform: one lane
+  if (c.end == 1) {  // most are uniform
+    to[0] = F(a[0], b[0]);
+  } else if (c.stride[0] == c.stride[1]) {
     for (int32_t l = c.begin; l < c.end; ++l) to[l] = F(a[l], b[l]);
   } else if (c.stride[0] != 0) {
     const T y = b[0];

@@ -315,7 +315,9 @@ void index_lanes(LaneCall& c) {
     bad |= bits == 32 ? (static_cast<uint64_t>(r) + 0x80000000u) >> 32 : Op::overflow(x, y, r);
     return r;
   };
-  if (c.stride[0] == c.stride[1]) {
+  if (c.end == 1) {  // most are uniform
+    to[0] = lane(a[0], b[0]);
+  } else if (c.stride[0] == c.stride[1]) {
     for (int32_t l = c.begin; l < c.end; ++l) to[l] = lane(a[l], b[l]);
   } else if (c.stride[0] != 0) {
     const int64_t y = b[0];

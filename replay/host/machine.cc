@@ -149,7 +149,13 @@ void Machine::place_registers() {
       call.checks_bad = i.opcode == Opcode::kMath && sets_bad(i.math, i.dtype);
       call.checks_always = !call.checks_bad && code_.index_bits == 32;
     }
-    for (size_t a = 0; a < 4 && i.args[a] != kNoRegister; ++a) call.lanes.stride[a] = stride(i.args[a]);
+    CallPlaces& places = call_places_.emplace_back();
+    places.instruction = static_cast<uint32_t>(k);
+    places.to = places_[i.dst].offset;
+    for (size_t a = 0; a < 4 && i.args[a] != kNoRegister; ++a) {
+      places.from[a] = places_[i.args[a]].offset;
+      call.lanes.stride[a] = stride(i.args[a]);
+    }
     call.lanes.end = 1;
   }
 }
@@ -158,11 +164,10 @@ void Machine::place_registers() {
 void Machine::bind_calls(Group& g) {
   if (bound_ == g.registers) return;
   bound_ = g.registers;
-  for (size_t k = 0; k < calls_.size(); ++k) {
-    if (!calls_[k].function) continue;
-    const Instruction& i = code_.code[k];
-    calls_[k].lanes.to = at(g, i.dst);
-    for (size_t a = 0; a < 4 && i.args[a] != kNoRegister; ++a) calls_[k].lanes.from[a] = at(g, i.args[a]);
+  for (const CallPlaces& places : call_places_) {
+    LaneCall& lanes = calls_[places.instruction].lanes;
+    lanes.to = g.registers + places.to;
+    for (size_t a = 0; a < 4; ++a) lanes.from[a] = g.registers + places.from[a];
   }
 }
 
@@ -434,18 +439,19 @@ Status Machine::run(Group& g) {
   bind_calls(g);
   for (;;) {
     // Most instructions are calls of lane functions: they change neither masks nor the course of the program.
-    const Mask& mask = g.mask();
+    const int32_t begin = g.mask().begin, end = g.mask().end, count = g.mask().count;
     uint32_t pc = g.pc;
-    for (Call* call = &calls_[pc]; call->function; call = &calls_[++pc]) {
-      at_ = pc;
-      ++instructions;
-      if (call->counts) thread_instructions += mask.count;
-      if (!call->uniform) call->lanes.begin = mask.begin, call->lanes.end = mask.end;
+    for (Call* call = &calls_[pc]; call->function; ++call, ++pc) {
+      if (call->counts) thread_instructions += count;
+      if (!call->uniform) call->lanes.begin = begin, call->lanes.end = end;
       call->lanes.bad = 0;
       call->function(call->lanes);
-      if (call->checks_always || (call->checks_bad && call->lanes.bad != 0))
+      if (call->checks_always || (call->checks_bad && call->lanes.bad != 0)) {
+        at_ = pc;
         check_index(g, code_.code[pc], call->lanes.bad);
+      }
     }
+    instructions += pc - g.pc;
     g.pc = at_ = pc;
     const Instruction& i = code_.code[g.pc];
     const Program::Functions& f = program_.functions[g.pc];

@@ -217,7 +217,13 @@ class Machine {
     bool checks_bad = false;     // one whose function does
     LaneCall lanes;
   };
-  std::vector<Call> calls_;             // by instruction
+  std::vector<Call> calls_;  // by instruction
+  // Where a call's registers are, in bytes from Group::registers; 0 for operands that it does not have.
+  struct CallPlaces {
+    uint32_t instruction = 0;
+    size_t to = 0, from[4] = {};
+  };
+  std::vector<CallPlaces> call_places_;
   const std::byte* bound_ = nullptr;    // the registers that calls_ points into
   std::vector<int64_t> thread_index_[3];
   std::vector<std::byte> scratch_;
