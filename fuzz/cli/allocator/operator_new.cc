@@ -29,7 +29,10 @@
 
 namespace {
 
-constexpr size_t kGranule = 16, kLargest = 2048, kClasses = kLargest / kGranule;
+// Blocks of class c have c granules, those of class 0 as many as those of class 1.
+constexpr size_t kGranule = 16, kLargest = 2048, kClasses = kLargest / kGranule + 1;
+constexpr size_t class_of_size(size_t bytes) { return (bytes + kGranule - 1) / kGranule; }
+constexpr size_t bytes_of_class(size_t size_class) { return (size_class != 0 ? size_class : 1) * kGranule; }
 constexpr size_t kPage = size_t{1} << 15, kRange = size_t{1} << 30;
 // Pages become writable so many at a time: only those count against a limit of memory.
 constexpr size_t kStretch = size_t{1} << 20;
@@ -86,7 +89,7 @@ bool add_page(size_t size_class) {
   pool.class_of_page[static_cast<size_t>(pool.next_page - pool.begin) / kPage] = static_cast<uint8_t>(size_class);
   pool.fresh[size_class] = pool.next_page;
   pool.next_page += kPage;
-  const size_t bytes = (size_class + 1) * kGranule;
+  const size_t bytes = bytes_of_class(size_class);
   pool.fresh_end[size_class] = pool.fresh[size_class] + kPage / bytes * bytes;
   return true;
 }
@@ -106,7 +109,7 @@ void* take_fresh(size_t size_class) {
   }
   if (pool.fresh[size_class] == pool.fresh_end[size_class] && !add_page(size_class)) return nullptr;
   void* block = pool.fresh[size_class];
-  pool.fresh[size_class] += (size_class + 1) * kGranule;
+  pool.fresh[size_class] += bytes_of_class(size_class);
   return block;
 }
 
@@ -119,27 +122,35 @@ void* from_malloc(size_t bytes) {
   }
 }
 
-}  // namespace
-
-void* operator new(size_t bytes) {
-  if (bytes <= kLargest && (is_owner || take_ownership())) {
-    const size_t size_class = bytes == 0 ? 0 : (bytes - 1) / kGranule;
-    if (Block* b = pool.free[size_class]) {
-      pool.free[size_class] = b->next;
-      return b;
-    }
-    if (void* p = take_fresh(size_class)) return p;
-  }
+// Out of line, so that the usual case needs no registers to be saved.
+[[gnu::noinline]] void* new_block(size_t bytes) {
+  if (bytes <= kLargest && (is_owner || take_ownership()))
+    if (void* p = take_fresh(class_of_size(bytes))) return p;
   return from_malloc(bytes);
 }
 
-void operator delete(void* p) noexcept {
+[[gnu::noinline]] void give_back(void* p) {
   if (!is_ours(p)) return std::free(p);
-  if (is_owner) return keep(p);
   auto* block = static_cast<Block*>(p);
   block->next = pool.returned.load(std::memory_order_relaxed);
   while (!pool.returned.compare_exchange_weak(block->next, block, std::memory_order_release)) {
   }
+}
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  if (bytes > kLargest || !is_owner) return new_block(bytes);
+  Block*& list = pool.free[class_of_size(bytes)];
+  Block* b = list;
+  if (b == nullptr) return new_block(bytes);
+  list = b->next;
+  return b;
+}
+
+void operator delete(void* p) noexcept {
+  if (is_ours(p) && is_owner) return keep(p);
+  give_back(p);
 }
 
 void operator delete(void* p, size_t) noexcept { operator delete(p); }
