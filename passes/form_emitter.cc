@@ -6,8 +6,7 @@ namespace fusebox {
 
 ValueId FormEmitter::emit_atom(AtomId id) {
   const AtomView atom = algebra_.atom(id);
-  // The view's spans may move when forms are made; take what is needed first.
-  const std::vector<Form> args(atom.args.begin(), atom.args.end());
+  const std::vector<Form>& args = atom.args;
   switch (atom.kind) {
     case AtomKind::kSymbol:
       return symbol_(atom.id);
@@ -55,9 +54,8 @@ ValueId FormEmitter::emit_atom(AtomId id) {
 }
 
 ValueId FormEmitter::emit_product(const TermView& term, int64_t coefficient) {
-  const std::vector<AtomId> factors(term.factors.begin(), term.factors.end());
   ValueId product;
-  for (AtomId f : factors) {
+  for (AtomId f : term.factors) {
     const ValueId v = emit_atom(f);
     product = product ? builder_.mul(product, v) : v;
   }
@@ -67,9 +65,10 @@ ValueId FormEmitter::emit_product(const TermView& term, int64_t coefficient) {
 
 ValueId FormEmitter::emit(Form form) {
   ValueId sum;
+  const std::vector<TermView> terms = algebra_.terms(form);
   // Positive terms first, so that a difference reads as one.
   for (const bool negative : {false, true})
-    for (const TermView& term : algebra_.terms(form)) {
+    for (const TermView& term : terms) {
       if ((term.coefficient < 0) != negative) continue;
       const bool subtract = negative && sum && term.coefficient != INT64_MIN;
       const ValueId v = emit_product(term, subtract ? -term.coefficient : term.coefficient);

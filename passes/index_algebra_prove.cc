@@ -44,6 +44,12 @@ bool IndexAlgebra::nonneg(Form value) {
   const FormRecord record = store_.form(value);
   if (record.bounds.lo >= 0) return true;
   if (record.bounds.hi < 0) return false;
+  // A proof by itself gives the same answer again; by facts, it counts as a use of them.
+  constexpr int kKeptDepths = 8;
+  const bool is_kept = effort_ <= 0 && facts_.empty() && depth_ < kKeptDepths;
+  const int way = depth_ + (canonical_ ? kKeptDepths : 0);
+  if (is_kept)
+    if (const auto known = store_.known_nonneg(value, way)) return *known;
   const int before = effort_;
   if (effort_ <= 0) effort_ = kProofEffort;
   const auto least = extreme(value, false);
@@ -55,6 +61,7 @@ bool IndexAlgebra::nonneg(Form value) {
   }
   if (!shown && record.loops != 0) shown = nonneg_with_facts(value);
   effort_ = before;
+  if (is_kept) store_.keep_nonneg(value, way, shown);
   return shown;
 }
 

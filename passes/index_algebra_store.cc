@@ -224,6 +224,7 @@ void FormStore::describe(MonomialRecord& record) const {
 void FormStore::describe(FormRecord& record) const {
   record.bounds = {record.constant, record.constant};
   record.stale = false;
+  record.asked = record.shown = 0;
   record.loops = 0;
   for (uint32_t i = 0; i < record.count; ++i) {
     const RawTerm& term = terms_[record.first + i];
@@ -364,6 +365,17 @@ std::optional<Coefficient> FormStore::as_coefficient(Form form) const {
   if (record.count == 0 && record.constant != 0) return Coefficient{record.constant, kOne};
   if (record.count != 1 || record.constant != 0) return std::nullopt;
   return Coefficient{terms_[record.first].factor, terms_[record.first].monomial};
+}
+
+std::optional<bool> FormStore::known_nonneg(Form form, int way) const {
+  const FormRecord& record = forms_[form.id];
+  return (record.asked >> way & 1) != 0 ? std::optional((record.shown >> way & 1) != 0) : std::nullopt;
+}
+
+void FormStore::keep_nonneg(Form form, int way, bool shown) {
+  FormRecord& record = forms_[form.id];
+  record.asked = static_cast<uint16_t>(record.asked | 1 << way);
+  record.shown = static_cast<uint16_t>(record.shown | (shown ? 1 : 0) << way);
 }
 
 void FormStore::limit(AtomId atom, int64_t upper) {

@@ -119,6 +119,8 @@ struct FormRecord {
   uint32_t count = 0;
   int64_t constant = 0;
   bool stale = false;
+  uint16_t asked = 0;  ///< by the way of asking (IndexAlgebra::nonneg), whether it is nonnegative
+  uint16_t shown = 0;  ///< the answers
   uint64_t loops = 0;
   Interval bounds;
 };
@@ -194,6 +196,9 @@ class FormStore {
 
   /// The form as factor × monomial, if it is one; 0 is not.
   std::optional<Coefficient> as_coefficient(Form form) const;
+  /// Whether the form was shown to be nonnegative, where it was asked this way, one of 16, since the last refresh.
+  std::optional<bool> known_nonneg(Form form, int way) const;
+  void keep_nonneg(Form form, int way, bool shown);
   /// The atom is at most this.
   void limit(AtomId atom, int64_t upper);
   /// Computes bounds and staleness again, after an atom's were changed.
@@ -221,7 +226,7 @@ class FormStore {
     MonomialId b = kOne;
     MonomialId result = kOne;
   };
-  std::array<CachedProduct, 256> products_;
+  std::array<CachedProduct, 64> products_;
 };
 
 }  // namespace fusebox
