@@ -160,12 +160,11 @@ void Machine::place_registers() {
   }
 }
 
-// Points the calls into the registers of another group.
-void Machine::bind_calls(Group& g) {
-  if (bound_ == g.registers) return;
-  bound_ = g.registers;
+void Machine::bind_calls(Group& g, Arena& arena) {
+  g.calls = arena.take_array<Call>(calls_.size());
+  std::copy(calls_.begin(), calls_.end(), g.calls);
   for (const CallPlaces& places : call_places_) {
-    LaneCall& lanes = calls_[places.instruction].lanes;
+    LaneCall& lanes = g.calls[places.instruction].lanes;
     lanes.to = g.registers + places.to;
     for (size_t a = 0; a < 4; ++a) lanes.from[a] = g.registers + places.from[a];
   }
@@ -174,6 +173,7 @@ void Machine::bind_calls(Group& g) {
 void Machine::prepare(Group& g, Arena& arena, std::span<const HostArgument> args) {
   const auto lanes = static_cast<size_t>(geometry_.lanes);
   g.registers = arena.take((code_.uniform_bytes + 63) / 64 * 64 + code_.lane_bytes * lanes);
+  bind_calls(g, arena);
   g.local = arena.take(code_.local_bytes * lanes);
   g.local_written = arena.take_array<uint8_t>(code_.local_elements * lanes);
   if (code_.shared_granule != 0) {
@@ -436,12 +436,11 @@ Status Machine::run(Group& g) {
   set_clock(g);
   if (thread_instructions > options_.step_limit)
     fail(g, ErrorCode::kStepLimit, 0, count_text(options_.step_limit, "thread-instructions are the limit"));
-  bind_calls(g);
   for (;;) {
     // Most instructions are calls of lane functions: they change neither masks nor the course of the program.
     const int32_t begin = g.mask().begin, end = g.mask().end, count = g.mask().count;
     uint32_t pc = g.pc;
-    for (Call* call = &calls_[pc]; call->function; ++call, ++pc) {
+    for (Call* call = g.calls + pc; call->function; ++call, ++pc) {
       if (call->counts) thread_instructions += count;
       if (!call->uniform) call->lanes.begin = begin, call->lanes.end = end;
       call->lanes.bad = 0;

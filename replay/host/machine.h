@@ -84,8 +84,19 @@ struct BufferState {
   MemoryType memory = MemoryType::kGlobal;
 };
 
+// An instruction that calls a lane function, with its operands in the registers of a group.
+struct Call {
+  LaneFunction function = nullptr;  // null: another kind of instruction
+  bool uniform = false;
+  bool counts = false;
+  bool checks_always = false;  // an index result whose function does not say whether it is bad
+  bool checks_bad = false;     // one whose function does
+  LaneCall lanes;
+};
+
 struct Group {
   std::byte* registers = nullptr;  // the uniform ones, then the rows of the others
+  Call* calls = nullptr;           // by instruction
   std::byte* local = nullptr;
   uint8_t* local_written = nullptr;
   std::byte* shared = nullptr;
@@ -149,7 +160,7 @@ class Machine {
 
   // -- machine.cc
   void place_registers();
-  void bind_calls(Group& g);
+  void bind_calls(Group& g, Arena& arena);
   void welford(Group& g, const Instruction& i, const Program::Functions& f);
   void check_index(Group& g, const Instruction& i, uint64_t bad);
   bool begin_if(Group& g, const Instruction& i);
@@ -208,23 +219,13 @@ class Machine {
     uint8_t stride = 0;
   };
   std::vector<Place> places_;  // by register
-  // An instruction that calls a lane function, with its operands in the registers of the group that runs.
-  struct Call {
-    LaneFunction function = nullptr;  // null: another kind of instruction
-    bool uniform = false;
-    bool counts = false;
-    bool checks_always = false;  // an index result whose function does not say whether it is bad
-    bool checks_bad = false;     // one whose function does
-    LaneCall lanes;
-  };
-  std::vector<Call> calls_;  // by instruction
+  std::vector<Call> calls_;  // by instruction, of no group yet
   // Where a call's registers are, in bytes from Group::registers; 0 for operands that it does not have.
   struct CallPlaces {
     uint32_t instruction = 0;
     size_t to = 0, from[4] = {};
   };
   std::vector<CallPlaces> call_places_;
-  const std::byte* bound_ = nullptr;    // the registers that calls_ points into
   std::vector<int64_t> thread_index_[3];
   std::vector<std::byte> scratch_;
   std::vector<int64_t> addresses_;  // of a shared access, by thread, where bank conflicts are counted
