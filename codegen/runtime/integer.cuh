@@ -34,21 +34,21 @@ __device__ T wrapping_abs(T a) {
   return a < T(0) ? wrapping_neg(a) : a;
 }
 
+// A divisor that any number has a quotient by. Selects, no branches: compilers copy what follows a branch, and take
+// minutes where loops around it are unrolled.
+template <class T>
+__device__ T safe_divisor(T b) {
+  const bool is_special = b == T(0) || (kIsSigned<T> && b == T(-1));
+  return is_special ? T(1) : b;
+}
 template <class T>
 __device__ T divide(T a, T b) {
-  if (b == T(0)) return T(0);
-  if constexpr (kIsSigned<T>) {
-    if (b == T(-1)) return wrapping_neg(a);
-  }
-  return T(a / b);
+  const T sign = b == T(0) ? T(0) : kIsSigned<T> && b == T(-1) ? T(-1) : T(1);
+  return wrapping_mul(T(a / safe_divisor(b)), sign);
 }
 template <class T>
 __device__ T remainder_of(T a, T b) {
-  if (b == T(0)) return T(0);
-  if constexpr (kIsSigned<T>) {
-    if (b == T(-1)) return T(0);
-  }
-  return T(a % b);
+  return T(a % safe_divisor(b));
 }
 // The remainder has the divisor's sign.
 template <class T>
@@ -57,16 +57,16 @@ __device__ T python_remainder(T a, T b) {
   return r != T(0) && (r < T(0)) != (b < T(0)) ? wrapping_add(r, b) : r;
 }
 
+// A negative remainder is moved up by |b|, its quotient away by one.
 template <class T>
 __device__ T floor_mod(T a, T b) {
   const T r = remainder_of(a, b);
-  return r >= T(0) ? r : b < T(0) ? wrapping_sub(r, b) : wrapping_add(r, b);
+  return wrapping_add(r, r < T(0) ? wrapping_abs(b) : T(0));
 }
 template <class T>
 __device__ T floor_div(T a, T b) {
-  const T q = divide(a, b);
-  const T r = remainder_of(a, b);
-  return r >= T(0) ? q : b < T(0) ? wrapping_add(q, T(1)) : wrapping_sub(q, T(1));
+  const T away = remainder_of(a, b) < T(0) ? (b < T(0) ? T(-1) : T(1)) : T(0);
+  return wrapping_sub(divide(a, b), away);
 }
 template <class T>
 __device__ T ceil_div(T a, T b) {
