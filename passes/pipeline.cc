@@ -94,6 +94,21 @@ bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, c
   return true;
 }
 
+// The schedule of one segment of another program made of the same graph, where it is planned the same. (The layouts of
+// its outputs follow from the schedule.)
+const Graph* find_schedule(const Compiled& known, const Segment& segment, size_t index) {
+  if (index >= known.scheduled.size()) return nullptr;
+  const Segment& other = known.segmentation.segments[index];
+  const auto is_same = [](const Crossing& a, const Crossing& b) {
+    return a.value == b.value && a.contiguity == b.contiguity && a.alias == b.alias;
+  };
+  if (segment.name != other.name || segment.executor != other.executor || segment.ops != other.ops ||
+      segment.inputs != other.inputs || segment.steps != other.steps ||
+      !std::ranges::equal(segment.outputs, other.outputs, is_same))
+    return nullptr;
+  return &known.scheduled[index];
+}
+
 // The kernel of one segment of another program, where it is scheduled the same.
 std::optional<Lowered> take_known(const Compiled& c, size_t segment, const Compiled& known) {
   if (segment >= known.scheduled.size() || known.index_bits != c.index_bits ||
@@ -147,9 +162,13 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
     c.segmentation = plan_unfused(c.concretized, options.defects);
   else
     c.segmentation = plan_steps(c.concretized, schedule, options.defects);
+  const bool is_known =
+      options.known && options.defects.empty() && same_members(c.concretized, options.known->concretized);
   for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
-    Graph scheduled = extract(c.concretized, c.segmentation.segments[i]);
-    apply(scheduled, c.segmentation.segments[i].steps, options.defects);
+    const Segment& segment = c.segmentation.segments[i];
+    const Graph* same = is_known ? find_schedule(*options.known, segment, i) : nullptr;
+    Graph scheduled = same ? *same : extract(c.concretized, segment);
+    if (!same) apply(scheduled, segment.steps, options.defects);
     take_layouts(c.concretized, scheduled, c.segmentation, i);
     c.scheduled.push_back(std::move(scheduled));
   }

@@ -28,7 +28,7 @@ struct CompileOptions {
   // tensors, and 64 bits where a kernel asks for a stride.
   std::vector<BoundInput> inputs = {};
   Defects defects = {};  // seeded
-  // Another program's, made without defects: what it scheduled the same way is not lowered again.
+  // Another program's, made without defects: what is the same there is not scheduled again, nor lowered.
   const Compiled* known = nullptr;
 };
 
