@@ -70,22 +70,36 @@ bool is_small(const Graph& g, const Bindings& sizes) {
   return true;
 }
 
-bool apply_to(Case& c, MutationKind kind, const std::vector<std::string>& p) {
+enum class Edited : uint8_t { kSteps, kInputs, kFusion };
+
+Edited edited_by(MutationKind kind) {
   switch (kind) {
     case MutationKind::kInsertStep:
     case MutationKind::kDeleteStep:
     case MutationKind::kSwapSteps:
     case MutationKind::kReplaceStep:
     case MutationKind::kSplice:
-      return apply_to_steps(c, kind, p);
+      return Edited::kSteps;
     case MutationKind::kExtent:
     case MutationKind::kLayout:
     case MutationKind::kValues:
-      return apply_to_inputs(c, kind, p);
+      return Edited::kInputs;
     case MutationKind::kReplaceOp:
     case MutationKind::kRetargetOp:
     case MutationKind::kDeleteOp:
     case MutationKind::kInsertOp:
+      return Edited::kFusion;
+  }
+  return Edited::kFusion;
+}
+
+bool apply_to(Case& c, MutationKind kind, const std::vector<std::string>& p) {
+  switch (edited_by(kind)) {
+    case Edited::kSteps:
+      return apply_to_steps(c, kind, p);
+    case Edited::kInputs:
+      return apply_to_inputs(c, kind, p);
+    case Edited::kFusion:
       return apply_to_fusion(c, kind, p);
   }
   return false;
@@ -93,9 +107,9 @@ bool apply_to(Case& c, MutationKind kind, const std::vector<std::string>& p) {
 
 }  // namespace
 
-bool settle(Case& c) {
+bool settle(Case& c, bool is_fusion_edited) {
   const Graph& g = c.fusion();
-  if (find_error(g)) return false;
+  if (is_fusion_edited && find_error(g)) return false;
   InputSpecs& inputs = c.module.input_specs[0];
   const Bindings sizes = sizes_of(g, inputs);
   if (!constant_indices_fit(g, sizes) || takes_from_nothing(g, sizes)) return false;
@@ -125,23 +139,14 @@ std::optional<size_t> parse_position(const std::string& text, size_t end) {
 std::optional<Mutation> draw_mutation(RandomSource& random, MutationKind kind, const Case& from, const Case& other) {
   Mutation m{std::string(kRows[static_cast<size_t>(kind)].text), {}};
   bool drawn = false;
-  switch (kind) {
-    case MutationKind::kInsertStep:
-    case MutationKind::kDeleteStep:
-    case MutationKind::kSwapSteps:
-    case MutationKind::kReplaceStep:
-    case MutationKind::kSplice:
+  switch (edited_by(kind)) {
+    case Edited::kSteps:
       drawn = draw_for_steps(random, kind, from, other, m.parameters);
       break;
-    case MutationKind::kExtent:
-    case MutationKind::kLayout:
-    case MutationKind::kValues:
+    case Edited::kInputs:
       drawn = draw_for_inputs(random, kind, from, m.parameters);
       break;
-    case MutationKind::kReplaceOp:
-    case MutationKind::kRetargetOp:
-    case MutationKind::kDeleteOp:
-    case MutationKind::kInsertOp:
+    case Edited::kFusion:
       drawn = draw_for_fusion(random, kind, from, m.parameters);
       break;
   }
@@ -152,7 +157,8 @@ std::optional<Case> apply_mutation(const Case& from, const Mutation& mutation) {
   const MutationKind kind = row_named(mutation.name).kind;
   Case c{from.module, from.seed, from.lineage, std::nullopt};
   try {
-    if (!apply_to(c, kind, mutation.parameters) || !settle(c)) return std::nullopt;
+    if (!apply_to(c, kind, mutation.parameters) || !settle(c, edited_by(kind) == Edited::kFusion))
+      return std::nullopt;
   } catch (const Error& e) {
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
     return std::nullopt;

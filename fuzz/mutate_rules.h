@@ -31,7 +31,7 @@ bool apply_to_fusion(Case& c, MutationKind kind, const Parameters& p);
 std::vector<OpId> tensor_ops(const Graph& g);
 
 // Whether a case that was edited verifies, binds its inputs and is small; keeps what an index reads in range. Throws
-// what binding the sizes throws.
-bool settle(Case& c);
+// what binding the sizes throws. `is_fusion_edited`: the fusion is not what it was when it verified last.
+bool settle(Case& c, bool is_fusion_edited = true);
 
 }  // namespace fusebox::fuzz
