@@ -139,21 +139,22 @@ class Replay {
 
   // Up to the last loop with a counterpart, each loop needs all of its axes.
   void make_missing_axes() {
+    std::vector<std::vector<DomainId>> axes;  // by loop
+    for (DomainId l : loop_) axes.push_back(starts_of(l));
     size_t needed = 0;
     for (size_t i = 0; i < loop_.size(); ++i) {
-      const auto axes = starts_of(loop_[i]);
-      const bool mapped = std::any_of(axes.begin(), axes.end(), [&](DomainId d) {
+      const bool mapped = std::any_of(axes[i].begin(), axes[i].end(), [&](DomainId d) {
         return std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& p) { return p.first == d; });
       });
       if (mapped) needed = i + 1;
     }
     for (size_t i = 0; i < needed; ++i)
-      for (DomainId d : starts_of(loop_[i]))
+      for (DomainId d : axes[i])
         if (!counterpart(d) && may_stand_in(d)) wanted_.push_back(d);
     for (const auto& [start, d] : missing_) {
       // One that is there already stays only where it is needed.
-      const bool is_needed = std::any_of(loop_.begin(), loop_.begin() + static_cast<std::ptrdiff_t>(needed),
-                                         [&](DomainId l) { return holds(starts_of(l), start); });
+      const bool is_needed = std::any_of(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(needed),
+                                         [&](const auto& of_loop) { return holds(of_loop, start); });
       if (is_needed) stand_ins_.push_back(d);
     }
   }
