@@ -1,6 +1,7 @@
 #include "passes/index_algebra_store.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 namespace fusebox {
@@ -95,7 +96,7 @@ void Poly::add_term(int64_t factor, MonomialId monomial) {
 }
 
 void IdTable::clear() {
-  std::fill(slots_.begin(), slots_.end(), Slot{});
+  std::memset(static_cast<void*>(slots_.data()), 0, slots_.size() * sizeof(Slot));
   used_ = 0;
 }
 

@@ -140,7 +140,7 @@ class IdTable {
   void insert(uint32_t hash, uint32_t id);
 
  private:
-  struct Slot {
+  struct Slot {  // free: all zero
     uint32_t hash = 0;
     uint32_t id_plus_1 = 0;
   };
