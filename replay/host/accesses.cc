@@ -176,11 +176,11 @@ void Machine::load(Group& g, const Instruction& i, const MemoryFunctions& f) {
   const Mask m = predicated(g, i.args[1]);
   std::byte* to = at(g, i.dst);
   const int32_t begin = i.uniform ? 0 : base.begin, end = i.uniform ? 1 : base.end;
-  const int64_t register_bytes = size_bytes(register_dtype(i.dtype));
+  const int64_t register_bytes = f.register_bytes;
   const std::byte zero[16] = {};
   if (m.count != 0) {
     if (b.memory == MemoryType::kLocal) {
-      load_local(g, i, m);
+      load_local(g, i, m, f);
     } else {
       const int64_t* index = index_at(g, i.args[0]);
       const Pattern pattern = check_read(g, i.buffer, index, stride(i.args[0]), m);
@@ -222,7 +222,7 @@ void Machine::store(Group& g, const Instruction& i, const MemoryFunctions& f) {
   const Mask m = predicated(g, i.args[2]);
   if (m.count == 0) return;
   const BufferState& b = g.buffers[i.buffer];
-  if (b.memory == MemoryType::kLocal) return store_local(g, i, m);
+  if (b.memory == MemoryType::kLocal) return store_local(g, i, m, f);
   const int64_t* index = index_at(g, i.args[0]);
   const std::byte* value = at(g, i.args[1]);
   const uint8_t value_stride = stride(i.args[1]);
@@ -230,17 +230,17 @@ void Machine::store(Group& g, const Instruction& i, const MemoryFunctions& f) {
   const Pattern pattern = check_write(g, i.buffer, index, index_stride, m);
   if (options_.banks) count_banks(g, i.buffer, i.args[0], m, 1, true);
   if (pattern == Pattern::kConsecutive && value_stride != 0)
-    f.store(b.data + index[m.begin] * b.element_bytes, value + m.begin * size_bytes(register_dtype(i.dtype)), m.count);
+    f.store(b.data + index[m.begin] * b.element_bytes, value + m.begin * f.register_bytes, m.count);
   else
     f.scatter(b.data, index, index_stride, value, value_stride, m.bits, m.begin, m.end);
 }
 
 // -- local memory: a row of lanes for each element, in register dtype
-void Machine::load_local(Group& g, const Instruction& i, const Mask& m) {
+void Machine::load_local(Group& g, const Instruction& i, const Mask& m, const MemoryFunctions& f) {
   const BufferState& b = g.buffers[i.buffer];
   const int64_t* index = index_at(g, i.args[0]);
   const uint8_t index_stride = stride(i.args[0]);
-  const int64_t lanes = geometry_.lanes, bytes = size_bytes(register_dtype(i.dtype));
+  const int64_t lanes = geometry_.lanes, bytes = f.register_bytes;
   std::byte* to = at(g, i.dst);
   const auto check = [&](int64_t e, int32_t l) {
     if (static_cast<uint64_t>(e) >= static_cast<uint64_t>(b.elements))
@@ -265,11 +265,11 @@ void Machine::load_local(Group& g, const Instruction& i, const Mask& m) {
   }
 }
 
-void Machine::store_local(Group& g, const Instruction& i, const Mask& m) {
+void Machine::store_local(Group& g, const Instruction& i, const Mask& m, const MemoryFunctions& f) {
   const BufferState& b = g.buffers[i.buffer];
   const int64_t* index = index_at(g, i.args[0]);
   const uint8_t index_stride = stride(i.args[0]), value_stride = stride(i.args[1]);
-  const int64_t lanes = geometry_.lanes, bytes = size_bytes(register_dtype(i.dtype));
+  const int64_t lanes = geometry_.lanes, bytes = f.register_bytes;
   const std::byte* value = at(g, i.args[1]);
   const auto check = [&](int64_t e, int32_t l) {
     if (static_cast<uint64_t>(e) >= static_cast<uint64_t>(b.elements))
@@ -284,7 +284,7 @@ void Machine::store_local(Group& g, const Instruction& i, const Mask& m) {
     if (value_stride != 0)
       std::memcpy(row, value + m.begin * bytes, static_cast<size_t>(m.count * bytes));
     else
-      memory_functions(i.dtype).fill(row, value, m.count);
+      f.fill(row, value, m.count);
     return;
   }
   for (int32_t l = m.begin; l < m.end; ++l) {

@@ -60,6 +60,7 @@ struct MemoryFunctions {
   void (*fill)(void* to, const void* value, int64_t count);  // one register element to `count` lanes
   // to[l] = from[l * stride] where keep[l] is zero
   void (*merge)(void* to, const void* from, uint8_t stride, const uint8_t* keep, int32_t begin, int32_t end);
+  int64_t register_bytes;  // of an element
 };
 const MemoryFunctions& memory_functions(Dtype dtype);
 

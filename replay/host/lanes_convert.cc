@@ -288,7 +288,7 @@ struct Access {
     for (int32_t l = begin; l < end; ++l)
       if (keep[l] == 0) out[l] = in[static_cast<ptrdiff_t>(l) * stride];
   }
-  static constexpr MemoryFunctions kFunctions = {load, store, gather, scatter, fill, merge};
+  static constexpr MemoryFunctions kFunctions = {load, store, gather, scatter, fill, merge, sizeof(R)};
 };
 
 }  // namespace

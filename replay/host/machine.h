@@ -175,8 +175,8 @@ class Machine {
   void allocate(Group& g, const Instruction& i);
   void load(Group& g, const Instruction& i, const MemoryFunctions& f);
   void store(Group& g, const Instruction& i, const MemoryFunctions& f);
-  void load_local(Group& g, const Instruction& i, const Mask& m);
-  void store_local(Group& g, const Instruction& i, const Mask& m);
+  void load_local(Group& g, const Instruction& i, const Mask& m, const MemoryFunctions& f);
+  void store_local(Group& g, const Instruction& i, const Mask& m, const MemoryFunctions& f);
   Pattern check_read(Group& g, uint32_t buffer, const int64_t* index, uint8_t stride, const Mask& m);
   Pattern check_write(Group& g, uint32_t buffer, const int64_t* index, uint8_t stride, const Mask& m);
   void read_element(Group& g, uint32_t buffer, int64_t element, int32_t lane);

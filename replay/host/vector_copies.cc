@@ -72,7 +72,7 @@ int64_t Machine::dense_place(Group& g, uint32_t buffer, uint32_t reg, const Mask
 }
 
 bool Machine::copy_dense(Group& g, const Instruction& i, const Mask& m, const MemoryFunctions& f) {
-  const int64_t width = i.immediate, lanes = geometry_.lanes, register_bytes = size_bytes(register_dtype(i.dtype));
+  const int64_t width = i.immediate, lanes = geometry_.lanes, register_bytes = f.register_bytes;
   if (!m.is_full_range()) return false;
   const int64_t from = dense_place(g, i.from, i.args[1], m, width);
   const int64_t to = from < 0 ? -1 : dense_place(g, i.buffer, i.args[0], m, width);
@@ -129,7 +129,7 @@ void Machine::copy(Group& g, const Instruction& i, const MemoryFunctions& f) {
 
 void Machine::copy_lane(Group& g, const Instruction& i, int32_t lane, const MemoryFunctions& f) {
   const int64_t width = i.immediate, lanes = geometry_.lanes;
-  const int64_t register_bytes = size_bytes(register_dtype(i.dtype));
+  const int64_t register_bytes = f.register_bytes;
   const auto place = [&](uint32_t buffer, uint32_t reg) {
     const BufferState& b = g.buffers[buffer];
     const int64_t e = index_at(g, reg)[lane * stride(reg)];
