@@ -48,11 +48,17 @@ class SizeChecker {
                     "this axis gets the extent " + std::to_string(*n) + "; it must not be negative", name(d));
   }
 
+  // Most results take the extents of their operands as they are.
+  static bool is_one_extent(const IterDomain& a, const IterDomain& b) {
+    return !a.def && !b.def && a.iter_type == b.iter_type && a.extent == b.extent && a.expanded == b.expanded;
+  }
+
   void check_pair(const Op& op, DomainPair pair) const {
     const IterDomain &from = g_[pair.producer], &to = g_[pair.consumer];
     if (from.iter_type == IterType::kBroadcast && !from.expanded) return;
     // A slice of an expanded axis is one element again, as often as it is long.
     if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
+    if (is_one_extent(from, to)) return;
     const auto n = size(pair.producer), m = size(pair.consumer);
     // A result that repeats one element does so for an operand of one element alone, however long it is.
     const bool repeats = stretches(op.kind) && from.iter_type != IterType::kBroadcast && to.iter_type == IterType::kBroadcast;
