@@ -343,31 +343,32 @@ bool Machine::begin_for(Group& g, const Instruction& i) {
   return true;
 }
 
+void Machine::fail_at_limit(const Group& g, int32_t lane) const {
+  fail(g, ErrorCode::kStepLimit, lane, count_text(options_.step_limit, "thread-instructions are the limit"));
+}
+
+void Machine::fail_at_index(const Group& g, int32_t lane) const {
+  fail(g, ErrorCode::kIndexOverflow, lane, "the loop index leaves " + count_text(code_.index_bits, "bits"));
+}
+
 bool Machine::next_for(Group& g, const Instruction& i) {
-  if (thread_instructions > options_.step_limit)
-    fail(g, ErrorCode::kStepLimit, g.mask().begin,
-         count_text(options_.step_limit, "thread-instructions are the limit"));
+  if (thread_instructions > options_.step_limit) fail_at_limit(g, g.mask().begin);
+  if (!i.uniform) return next_for_lanes(g, i);
+  auto* index = reinterpret_cast<int64_t*>(at(g, i.dst));
+  if (advance_index(*index, *index_at(g, i.args[2]))) fail_at_index(g, g.mask().begin);
+  return *index < *index_at(g, i.args[1]);
+}
+
+bool Machine::next_for_lanes(Group& g, const Instruction& i) {
   auto* index = reinterpret_cast<int64_t*>(at(g, i.dst));
   const int64_t* stop = index_at(g, i.args[1]);
   const int64_t* by = index_at(g, i.args[2]);
-  const bool is_narrow = code_.index_bits == 32;
-  const auto advance_one = [&](int64_t& value, int64_t step, int32_t lane) {
-    int64_t next;
-    if ((__builtin_add_overflow(value, step, &next) || (is_narrow && next != static_cast<int32_t>(next))) &&
-        options_.checks.index_overflow)
-      fail(g, ErrorCode::kIndexOverflow, lane, "the loop index leaves " + count_text(code_.index_bits, "bits"));
-    value = next;
-  };
-  Mask& m = g.mask();
-  if (i.uniform) {
-    advance_one(*index, *by, m.begin);
-    return *index < *stop;
-  }
   const ptrdiff_t sb = stride(i.args[1]), sc = stride(i.args[2]);
+  Mask& m = g.mask();
   int32_t count = 0;
   for (ptrdiff_t l = m.begin; l < m.end; ++l) {
     if (m.bits[l] == 0) continue;
-    advance_one(index[l], by[l * sc], static_cast<int32_t>(l));
+    if (advance_index(index[l], by[l * sc])) fail_at_index(g, static_cast<int32_t>(l));
     m.bits[l] = index[l] < stop[l * sb];
     count += m.bits[l];
   }
@@ -434,8 +435,7 @@ void Machine::welford(Group& g, const Instruction& i, const Program::Functions& 
 
 Status Machine::run(Group& g) {
   set_clock(g);
-  if (thread_instructions > options_.step_limit)
-    fail(g, ErrorCode::kStepLimit, 0, count_text(options_.step_limit, "thread-instructions are the limit"));
+  if (thread_instructions > options_.step_limit) fail_at_limit(g, 0);
   for (;;) {
     // Most instructions are calls of lane functions: they change neither masks nor the course of the program.
     const int32_t begin = g.mask().begin, end = g.mask().end, count = g.mask().count;

@@ -166,6 +166,16 @@ class Machine {
   bool begin_if(Group& g, const Instruction& i);
   bool begin_for(Group& g, const Instruction& i);
   bool next_for(Group& g, const Instruction& i);
+  bool next_for_lanes(Group& g, const Instruction& i);
+  // True if the sum leaves the kernel's index type, and that is checked.
+  bool advance_index(int64_t& index, int64_t by) const {
+    const bool fits = !__builtin_add_overflow(index, by, &index) &&
+                      (code_.index_bits != 32 || index == static_cast<int32_t>(index));
+    return !fits && options_.checks.index_overflow;
+  }
+  // Out of line: what does not fail saves fewer registers.
+  [[noreturn]] void fail_at_limit(const Group& g, int32_t lane) const;
+  [[noreturn]] void fail_at_index(const Group& g, int32_t lane) const;
   void step(Group& g, int64_t lanes);
   void expect_whole(Group& g, std::string_view what);
   void advance(Group& g);
