@@ -42,8 +42,9 @@ struct CudaSource {
 
 CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options = {});
 
-// Several kernels in one text, each in a namespace of its own: what is compiled together shares the time that the headers
-// take. A kernel's function is the same as in a text of its own but for its entry, `options.entry` and its number.
+// Several kernels in one text, each in a namespace of its own: what is compiled together shares the time that the
+// headers take. A kernel's function is the same as in a text of its own but for its entry, `options.entry` and its
+// number.
 struct CudaModuleSource {
   std::string text;
   std::vector<std::string> entries;

@@ -123,7 +123,7 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
       first_operand_ = made;
       if (random_.one_in(2)) return kind;
       // Two that may undo one another, or say the same.
-      const std::initializer_list<OpKind> signs = {OpKind::kNeg,  OpKind::kNeg, OpKind::kAbs,   OpKind::kAbs,
+      const std::initializer_list<OpKind> signs = {OpKind::kNeg,  OpKind::kNeg,  OpKind::kAbs,   OpKind::kAbs,
                                                    OpKind::kRelu, OpKind::kSign, OpKind::kFloor, OpKind::kCeil};
       under_ = one_of(signs);
       return one_of(signs);

@@ -131,7 +131,8 @@ InputSpecs generate_inputs(RandomSource& random, const Graph& g, const Bindings&
     for (size_t i = plain.size(); i > 1; --i) plain[i - 2] = plain[i - 1] * spec.shape[i - 1];
     if (strides != plain) spec.strides = std::move(strides);
     // Often one that narrow vectors are aligned at, and wide ones not.
-    if (options.strides && random.one_in(6)) spec.offset = random.one_in(2) ? random.between(1, 5) : 2 << random.below(2);
+    if (options.strides && random.one_in(6))
+      spec.offset = random.one_in(2) ? random.between(1, 5) : 2 << random.below(2);
     draw_values(random, options, spec);
     if (const auto limit = limits[result.specs.size()]) make_index(spec, *limit);
     result.specs.push_back(std::move(spec));

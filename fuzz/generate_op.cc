@@ -42,7 +42,8 @@ Dtype FusionMaker::dtype_for(OpKind kind) {
 
 ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
   if (first_operand_ && takes(kind, g_[first_operand_].dtype) && rank_of(g_, first_operand_) >= least_rank) {
-    const bool has_under = under_ && row_of(*under_).format->all().size() == 1 && takes(*under_, g_[first_operand_].dtype);
+    const bool has_under =
+        under_ && row_of(*under_).format->all().size() == 1 && takes(*under_, g_[first_operand_].dtype);
     return has_under ? unary(g_, *under_, first_operand_) : first_operand_;
   }
   const bool any = !random_.one_in(4);
@@ -51,8 +52,7 @@ ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
   for (ValueId v : made_)
     if ((any ? takes(kind, g_[v].dtype) : g_[v].dtype == wanted) && rank_of(g_, v) >= least_rank) fitting.push_back(v);
   // The latest one often, so that ops form chains.
-  if (!fitting.empty() && !random_.one_in(8))
-    return random_.one_in(2) ? random_.pick(fitting) : fitting.back();
+  if (!fitting.empty() && !random_.one_in(8)) return random_.one_in(2) ? random_.pick(fitting) : fitting.back();
   if (!made_.empty() && random_.one_in(2) && !is_storage_only(wanted)) {
     const ValueId x = random_.pick(made_);
     if (rank_of(g_, x) >= least_rank && !is_storage_only(g_[x].dtype)) {
@@ -248,7 +248,8 @@ std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
   if (kind == OpKind::kCast) {
     Dtype to = static_cast<Dtype>(random_.below(dtype_rows().size()));
     // And back again.
-    if (const Op& made = g_[g_[x].def]; made.kind == OpKind::kCast && random_.one_in(2)) to = g_[made.operands[0]].dtype;
+    if (const Op& made = g_[g_[x].def]; made.kind == OpKind::kCast && random_.one_in(2))
+      to = g_[made.operands[0]].dtype;
     return {cast(g_, x, to == Dtype::kIndex ? Dtype::kInt64 : to)};
   }
   std::vector<ValueId> operands = {x};
@@ -439,8 +440,7 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
       const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
       Axes ones;
       for (size_t i = 0; i < rank; ++i)
-        if (!g_[axes[i]].expanded && evaluate_size(g_, axes[i], sizes_) == 1)
-          ones.push_back(static_cast<int64_t>(i));
+        if (!g_[axes[i]].expanded && evaluate_size(g_, axes[i], sizes_) == 1) ones.push_back(static_cast<int64_t>(i));
       if (!ones.empty()) return {squeeze(g_, x, {random_.pick(ones)})};
       std::vector<bool> mask(rank + 1);
       const size_t at = random_.below(rank + 1);
@@ -453,7 +453,8 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
       return {stride_order(g_, x, permutation(rank))};
     case OpKind::kPad: {
       Shape widths;
-      for (size_t i = 0; i < 2 * rank; ++i) widths.push_back(index_scalar(random_.one_in(2) ? random_.between(0, 3) : 0));
+      for (size_t i = 0; i < 2 * rank; ++i)
+        widths.push_back(index_scalar(random_.one_in(2) ? random_.between(0, 3) : 0));
       if (rank > 0 && random_.one_in(6) && extents_of(x)[rank - 1] > 0) widths[random_.below(2)] = index_scalar(-1);
       return {pad(g_, x, widths, random_.one_in(2) ? scalar_constant(g_[x].dtype) : ValueId())};
     }

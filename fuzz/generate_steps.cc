@@ -11,7 +11,8 @@ namespace {
 bool is_inline(const Step& s) { return s.kind == StepKind::kInlineMost || s.kind == StepKind::kInlineAt; }
 bool is_parallel(const Step& s) { return s.kind == StepKind::kParallelize || s.kind == StepKind::kParallelizeLike; }
 bool is_vectorized(const Step& s) {
-  return s.kind == StepKind::kParallelize && s.attrs.enumerator<ParallelType>(AttrKey::kParallel) == ParallelType::kVectorize;
+  return s.kind == StepKind::kParallelize &&
+         s.attrs.enumerator<ParallelType>(AttrKey::kParallel) == ParallelType::kVectorize;
 }
 bool is_global(const Step& s) {
   return s.kind == StepKind::kSetMemoryType && s.attrs.enumerator<MemoryType>(AttrKey::kMemory) == MemoryType::kGlobal;
@@ -66,12 +67,9 @@ class Culprit {
 
  private:
   bool set_global() {
-    const auto is_its_memory = [&](const Step& s) {
-      return s.kind == StepKind::kSetMemoryType && names(s, tensor_);
-    };
-    if (tensor_.empty() || std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) {
-          return is_its_memory(s) && is_global(s);
-        }))
+    const auto is_its_memory = [&](const Step& s) { return s.kind == StepKind::kSetMemoryType && names(s, tensor_); };
+    if (tensor_.empty() ||
+        std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return is_its_memory(s) && is_global(s); }))
       return false;
     take_out_all(is_its_memory);
     Step step{StepKind::kSetMemoryType, {StepOperand::of(tensor_)}, {}, {}};
@@ -165,8 +163,8 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
   result.steps = std::move(maker.steps);
   for (;; ++result.repairs) {
     try {
-      result.compiled = compile(
-          fusion, sizes, {.steps = result.steps, .inputs = options.inputs, .defects = options.defects});
+      result.compiled =
+          compile(fusion, sizes, {.steps = result.steps, .inputs = options.inputs, .defects = options.defects});
       result.refusal.reset();
       return result;
     } catch (const Error& e) {

@@ -20,8 +20,8 @@ namespace fusebox::fuzz {
 struct StepsOptions {
   size_t max_transforms = 5;
   uint32_t rewrites_one_in = 5;  // lists that start with rewrites; 0: none
-  bool segments = true;  // `assign` steps
-  Defects defects = {};  // of the compilation
+  bool segments = true;          // `assign` steps
+  Defects defects = {};          // of the compilation
   std::vector<BoundInput> inputs = {};
 };
 

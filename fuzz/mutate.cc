@@ -157,8 +157,7 @@ std::optional<Case> apply_mutation(const Case& from, const Mutation& mutation) {
   const MutationKind kind = row_named(mutation.name).kind;
   Case c{from.module, from.seed, from.lineage, std::nullopt};
   try {
-    if (!apply_to(c, kind, mutation.parameters) || !settle(c, edited_by(kind) == Edited::kFusion))
-      return std::nullopt;
+    if (!apply_to(c, kind, mutation.parameters) || !settle(c, edited_by(kind) == Edited::kFusion)) return std::nullopt;
   } catch (const Error& e) {
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
     return std::nullopt;

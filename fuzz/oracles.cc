@@ -129,10 +129,12 @@ void rewrite_by_ones(OracleRun& run, const RewriteRow& row, Graph g, const Graph
   for (int i = 0; i < kMostChanges; ++i) {
     const size_t before = ops();
     if (!row.run(g, {.limit = 1, .defects = run.options().defects})) {
-      if (digest(g) != digest(after)) run.report(stage, "by-ones", "", stage + " by one change after another ends elsewhere");
+      if (digest(g) != digest(after))
+        run.report(stage, "by-ones", "", stage + " by one change after another ends elsewhere");
       return;
     }
-    if (ops() + 1 < before) return run.report(stage, "limit", "", stage + " takes out several ops where it may change one");
+    if (ops() + 1 < before)
+      return run.report(stage, "limit", "", stage + " takes out several ops where it may change one");
   }
 }
 
@@ -174,7 +176,8 @@ void rewrites(OracleRun& run) {
       if (!changed && !(all == before)) run.report(stage, "unchanged", "", stage + " says unchanged and changed");
       const Graph after = all;
       if (changed) rewrite_by_ones(run, row, before, after);
-      if (signature(before) != signature(after)) run.report(stage, "signature", "", stage + " changes what is given out");
+      if (signature(before) != signature(after))
+        run.report(stage, "signature", "", stage + " changes what is given out");
       if (row.run(all, {.defects = run.options().defects}) || !(all == after))
         run.report(stage, "again", "", stage + " changes again what it changed");
     } catch (const Error& e) {

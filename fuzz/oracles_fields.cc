@@ -232,9 +232,8 @@ std::string broken_promise(const Graph& before, const Graph& after, const Step& 
                 return x.value && before[x.value].name != step.operands[0].value && makes_it(x);
               }))
             continue;
-          const bool has_name = std::any_of(after[t].transforms.begin(), after[t].transforms.end(), [&](TransformId k) {
-            return after[after[k].outputs[0]].name == name;
-          });
+          const bool has_name = std::any_of(after[t].transforms.begin(), after[t].transforms.end(),
+                                            [&](TransformId k) { return after[after[k].outputs[0]].name == name; });
           if (is_new && has_name && !has_transform_like(after, after[t], after[id], name))
             return "is transformed unlike %" + after[other.value].name;
         }

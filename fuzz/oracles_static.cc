@@ -70,7 +70,8 @@ std::optional<OtherExtents> op_of_other_extents(const Graph& g) {
     try {
       infer(copy, id);
     } catch (const Error& e) {
-      if (e.code == ErrorCode::kShapeMismatch) return OtherExtents{op.kind, "%" + g[op.results[0]].name + ": " + e.what()};
+      if (e.code == ErrorCode::kShapeMismatch)
+        return OtherExtents{op.kind, "%" + g[op.results[0]].name + ": " + e.what()};
       continue;
     }
     const auto is = logical_without_reductions(g, g.tensor_of(op.results[0]));
@@ -78,8 +79,8 @@ std::optional<OtherExtents> op_of_other_extents(const Graph& g) {
     for (size_t i = 0; i < is.size() && i < wanted.size(); ++i) {
       const auto n = evaluate_size(g, is[i]), m = evaluate_size(copy, wanted[i]);
       if (n && m && *n != *m)
-        return OtherExtents{op.kind, "%" + g[op.results[0]].name + "." + g[is[i]].name + " is " + std::to_string(*n) + " where " +
-                                         std::to_string(*m) + " is inferred"};
+        return OtherExtents{op.kind, "%" + g[op.results[0]].name + "." + g[is[i]].name + " is " + std::to_string(*n) +
+                                         " where " + std::to_string(*m) + " is inferred"};
     }
   }
   return std::nullopt;

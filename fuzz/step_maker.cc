@@ -170,8 +170,7 @@ void StepMaker::bound_accumulators() {
     if (!demands(g_[g_[*find_value(g_, name)].def].kind, kReduction)) continue;
     for (size_t i = shared_loops(t); i < loop.size(); ++i) {
       const IterDomain& d = g_[loop[i]];
-      if (d.iter_type == IterType::kReduction || is_thread(d.parallel) || evaluate_extent(g_, loop[i]))
-        continue;
+      if (d.iter_type == IterType::kReduction || is_thread(d.parallel) || evaluate_extent(g_, loop[i])) continue;
       std::vector<ParallelType> types = {ParallelType::kBlockX, ParallelType::kBlockY, ParallelType::kGridX,
                                          ParallelType::kGridY, ParallelType::kGridZ};
       random_.shuffle(types);
@@ -202,11 +201,10 @@ size_t StepMaker::shared_loops(const Tensor& t) const {
 // Whether a known number of elements is made in one iteration of the loops that the tensor shares with its readers.
 bool StepMaker::has_constant_part(const Tensor& t) const {
   const auto& loop = loop_of(t);
-  return std::all_of(loop.begin() + static_cast<std::ptrdiff_t>(std::min(shared_loops(t), loop.size())), loop.end(),
-                     [&](DomainId d) {
-                       return g_[d].iter_type == IterType::kReduction || is_thread(g_[d].parallel) ||
-                              evaluate_extent(g_, d);
-                     });
+  return std::all_of(
+      loop.begin() + static_cast<std::ptrdiff_t>(std::min(shared_loops(t), loop.size())), loop.end(), [&](DomainId d) {
+        return g_[d].iter_type == IterType::kReduction || is_thread(g_[d].parallel) || evaluate_extent(g_, d);
+      });
 }
 
 void StepMaker::keep_visible(MemoryType memory) {
@@ -215,9 +213,8 @@ void StepMaker::keep_visible(MemoryType memory) {
     const ValueId v = *find_value(g_, name);
     const Tensor& t = g_.tensor_of(v);
     const bool is_output = std::any_of(out.begin(), out.end(), [&](const OutputRef& o) { return o.value == v; });
-    const bool is_indexed = std::any_of(g_.ops.begin(), g_.ops.end(), [&](const Op& op) {
-      return demands(op.kind, kIndexed) && op.operands[0] == v;
-    });
+    const bool is_indexed = std::any_of(
+        g_.ops.begin(), g_.ops.end(), [&](const Op& op) { return demands(op.kind, kIndexed) && op.operands[0] == v; });
     if (t.memory == MemoryType::kGlobal || is_output) continue;
     if (!is_indexed && (t.memory != MemoryType::kUnset || (t.inline_at && has_constant_part(t)))) continue;
     Step step{StepKind::kSetMemoryType, {StepOperand::of(name)}, {}, {}};
@@ -304,7 +301,8 @@ void StepMaker::copy_again(std::string copy) {
 std::string StepMaker::vector_of(const std::string& copy) {
   if (vector_width_ <= 2 || !random_.one_in(2)) return vector_;
   const StepOperand whole = StepOperand::domain_of(copy, vector_);
-  return take({StepKind::kSplit, {whole, StepOperand::number(2)}, {fresh(), fresh()}, {}}) ? steps.back().results[1] : vector_;
+  return take({StepKind::kSplit, {whole, StepOperand::number(2)}, {fresh(), fresh()}, {}}) ? steps.back().results[1]
+                                                                                           : vector_;
 }
 
 void StepMaker::vectorize() {

@@ -78,9 +78,9 @@ class StepMaker {
   std::string vector_;
   int64_t vector_width_ = 0;
   int next_ = 0;
-  Bindings sizes_;    // of the graph
+  Bindings sizes_;  // of the graph
   std::map<ParallelType, int64_t> launch_;
-  int64_t idle_ = 1;  // how much more the loops of a schedule iterate than the tensor has elements
+  int64_t idle_ = 1;                 // how much more the loops of a schedule iterate than the tensor has elements
   bool in_part_ = false;             // the graph is a segment
   std::set<std::string> elsewhere_;  // tensors of the segments before it
 };

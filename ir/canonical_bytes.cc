@@ -69,7 +69,8 @@ class ByteWriter {
   void put(const Value& v) {
     const auto& [kind, dtype, name, def, constant, index_of, tensor] = v;
     (void)name;
-    put(kind), put(defects_.has(Defect::kDigestDtype) ? Dtype{} : dtype), put(def), put(constant), put(index_of), put(tensor);
+    put(kind), put(defects_.has(Defect::kDigestDtype) ? Dtype{} : dtype), put(def), put(constant), put(index_of),
+        put(tensor);
   }
   void put(const Tensor& t) {
     const auto& [value, root, logical, allocation, loop, contiguity, loop_broadcasts, transforms, memory, devices,

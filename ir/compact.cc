@@ -1,11 +1,11 @@
 // `compact`: renumbers a graph in text order. Text order: the ops of the body, depth first; at each op its operands
 // that are constants, then its results, each with its domains; then its regions, each index before the ops.
+#include "ir/compact.h"
+
 #include <map>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-
-#include "ir/compact.h"
 
 namespace fusebox {
 namespace {

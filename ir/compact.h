@@ -1,4 +1,5 @@
-// `compact` of a graph that nobody needs afterwards: its parts are moved, not copied. And graphs compared as they stand.
+// `compact` of a graph that nobody needs afterwards: its parts are moved, not copied. And graphs compared as they
+// stand.
 //
 //   return compacted(std::move(made));
 #pragma once

@@ -38,7 +38,9 @@ Defects parse_defects(std::span<const std::string> texts) {
   Defects result;
   for (const std::string& t : texts) {
     const auto d = parse_defect(t);
-    if (!d) throw Error(ErrorCode::kUnknownName, "no seeded defect has this name; `fusebox fuzz --list-defects` lists them", t);
+    if (!d)
+      throw Error(ErrorCode::kUnknownName, "no seeded defect has this name; `fusebox fuzz --list-defects` lists them",
+                  t);
     result.add(*d);
   }
   return result;

@@ -126,7 +126,8 @@ ResultSpec infer_squeeze(InferContext& c) {
     // An extent that is not known yet is checked when it is.
     if (constant_integer(c.g, operand[i].size()).value_or(1) != 1)
       fail(c.g, ErrorCode::kShapeMismatch,
-           "squeeze drops axis " + std::to_string(i) + ", whose extent is not 1; reshape it, or select one element of it",
+           "squeeze drops axis " + std::to_string(i) +
+               ", whose extent is not 1; reshape it, or select one element of it",
            c.operands[0]);
     dropped[i] = true;
   }

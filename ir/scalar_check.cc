@@ -61,7 +61,8 @@ class SizeChecker {
     if (is_one_extent(from, to)) return;
     const auto n = size(pair.producer), m = size(pair.consumer);
     // A result that repeats one element does so for an operand of one element alone, however long it is.
-    const bool repeats = stretches(op.kind) && from.iter_type != IterType::kBroadcast && to.iter_type == IterType::kBroadcast;
+    const bool repeats =
+        stretches(op.kind) && from.iter_type != IterType::kBroadcast && to.iter_type == IterType::kBroadcast;
     if (repeats && n && *n != 1)
       mismatch("this axis has extent " + std::to_string(*n) + ", and %" + g_[g_[g_[pair.consumer].tensor].value].name +
                    " repeats one element along it; give it extent 1, or infer the result again",
@@ -89,7 +90,8 @@ class SizeChecker {
     for (int64_t a : op.attrs.ints(AttrKey::kAxes)) {
       const DomainId d = axes[static_cast<size_t>(a < 0 ? a + static_cast<int64_t>(axes.size()) : a)];
       if (const auto n = size(d); n && *n != 1)
-        mismatch("squeeze drops this axis of extent " + std::to_string(*n) + "; only one of extent 1 can be dropped", d);
+        mismatch("squeeze drops this axis of extent " + std::to_string(*n) + "; only one of extent 1 can be dropped",
+                 d);
     }
   }
 

@@ -93,7 +93,8 @@ void run(StepContext& c) {
 // Takes out the transforms that a step emptied (prune, domain_edit.h): a graph holds only transforms of something, and
 // ids of transforms are not kept across steps. Emptied domains stay, so that ids of domains are.
 void drop_empty_transforms(Graph& g) {
-  if (std::none_of(g.transforms.begin(), g.transforms.end(), [](const Transform& t) { return t.inputs.empty(); })) return;
+  if (std::none_of(g.transforms.begin(), g.transforms.end(), [](const Transform& t) { return t.inputs.empty(); }))
+    return;
   std::vector<TransformId> moved(g.transforms.size());
   std::vector<Transform> kept;
   for (size_t i = 0; i < g.transforms.size(); ++i) {

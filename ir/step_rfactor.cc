@@ -30,8 +30,7 @@ std::vector<DomainId> staged_domain(const Graph& g, const Tensor& t, std::span<c
 
 class Stages {
  public:
-  Stages(Graph& g, ValueId y, std::span<const DomainId> listed, std::vector<DomainId> staged,
-         const Defects& defects)
+  Stages(Graph& g, ValueId y, std::span<const DomainId> listed, std::vector<DomainId> staged, const Defects& defects)
       : g_(g), y_(y), t_(g[y].tensor), listed_(listed), staged_(std::move(staged)), defects_(defects) {}
 
   // The first stage's tensor.

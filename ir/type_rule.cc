@@ -277,8 +277,10 @@ bool accepts_dtype(OpKind kind, Dtype dtype) { return !objection(kind, dtype); }
 void check_fill(Dtype tensor, const OperandType& fill) {
   if (is_storage_only(tensor))
     throw Error(ErrorCode::kUnsupportedDtype,
-                "pad fills " + std::string(text(tensor)) + " with zeros alone; it has no arithmetic yet", place_of(fill));
-  const bool fits = is_complex(tensor) || (!is_complex(fill.dtype) && (is_floating(tensor) || !is_floating(fill.dtype)));
+                "pad fills " + std::string(text(tensor)) + " with zeros alone; it has no arithmetic yet",
+                place_of(fill));
+  const bool fits =
+      is_complex(tensor) || (!is_complex(fill.dtype) && (is_floating(tensor) || !is_floating(fill.dtype)));
   if (!fits)
     throw Error(ErrorCode::kDtypeMismatch,
                 "pad fills " + std::string(text(tensor)) + " with a value of " + std::string(text(fill.dtype)) +

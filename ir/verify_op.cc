@@ -31,7 +31,8 @@ void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects
   // Nor is it known yet whether it is stretched.
   if (stretches && from.iter_type == IterType::kSymbolic && to.iter_type == IterType::kBroadcast &&
       !defects.has(Defect::kVerifyExtents))
-    throw Error(ErrorCode::kShapeMismatch, op_text(op.kind) + " makes a broadcast of a symbolic axis; infer its result again",
+    throw Error(ErrorCode::kShapeMismatch,
+                op_text(op.kind) + " makes a broadcast of a symbolic axis; infer its result again",
                 place_of(g, pair.consumer));
   const bool right = is_open ? agrees || *n == 1 || *m == 1 : one ? n == 1 || (!n && resolves) : agrees;
   if (!right && !defects.has(Defect::kVerifyExtents))
@@ -276,7 +277,9 @@ class OpChecker {
   // that decides: an iteration before what is symbolic, that before a broadcast.
   void check_agreement(DomainId d) const {
     const auto weight = [](const IterDomain& from) {
-      return from.iter_type == IterType::kBroadcast ? (from.expanded ? 1 : 0) : from.iter_type == IterType::kSymbolic ? 2 : 3;
+      return from.iter_type == IterType::kBroadcast  ? (from.expanded ? 1 : 0)
+             : from.iter_type == IterType::kSymbolic ? 2
+                                                     : 3;
     };
     DomainId deciding;
     std::optional<int64_t> extent;

@@ -211,7 +211,8 @@ Form DomainValues::checked_value(DomainId d) {
 }
 
 bool DomainValues::is_divided(DomainId d) {
-  const auto it = std::find_if(known_.climbed.begin(), known_.climbed.end(), [&](const auto& c) { return c.first == d; });
+  const auto it =
+      std::find_if(known_.climbed.begin(), known_.climbed.end(), [&](const auto& c) { return c.first == d; });
   if (it == known_.climbed.end() || g_[it->second].kind != TransformKind::kSplit) return false;
   const Transform& t = g_[it->second];
   if (plan_.defects.has(Defect::kSplitTakenExact)) return true;

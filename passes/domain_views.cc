@@ -107,7 +107,8 @@ void DomainViews::down(OpId id, size_t operand, ValueId result, const DomainValu
   if (op.kind == OpKind::kCat) {
     const size_t axis = axis_of(g_, op);
     const DomainId d = logical_without_reductions(g_, g_.tensor_of(op.operands[operand]))[axis];
-    if (from.known(d)) values.set(root[axis], algebra.add(from.value(d), cat_offset(g_, plan_, symbols_, algebra, op, operand)));
+    if (from.known(d))
+      values.set(root[axis], algebra.add(from.value(d), cat_offset(g_, plan_, symbols_, algebra, op, operand)));
   }
   for (DomainId d : root)
     if (!values.known(d)) values.set(d, free_variable(d, values));
@@ -129,7 +130,8 @@ void DomainViews::up(OpId id, size_t operand, size_t result, const DomainValues&
     const size_t axis = axis_of(g_, op);
     const DomainId d = root_of(g_.tensor_of(op.results[result]))[axis];
     if (from.known(d))
-      set(logical_without_reductions(g_, g_[t])[axis], algebra.sub(from.value(d), cat_offset(g_, plan_, symbols_, algebra, op, operand)));
+      set(logical_without_reductions(g_, g_[t])[axis],
+          algebra.sub(from.value(d), cat_offset(g_, plan_, symbols_, algebra, op, operand)));
   }
   for (DomainId d : g_[t].loop_broadcasts)
     if (plan_.promoted.contains(d) && g_[d].like && from.known(g_[d].like)) values.set(d, from.value(g_[d].like));

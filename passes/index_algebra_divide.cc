@@ -223,8 +223,7 @@ bool IndexAlgebra::settle(Poly& rest, Coefficient e, Poly& quotient) {
     const int64_t j = floor_quotient(bounds.lo, e.factor);
     if (bounds.hi != kInfinity) {
       const bool may_be_modulus = bounds.hi == static_cast<__int128>(j) * e.factor + e.factor;
-      if (floor_quotient(bounds.hi, e.factor) != j &&
-          !(may_be_modulus && defects_.has(Defect::kAlgebraModulusDropped)))
+      if (floor_quotient(bounds.hi, e.factor) != j && !(may_be_modulus && defects_.has(Defect::kAlgebraModulusDropped)))
         return false;
       quotient.add_constant(j);
       int64_t moved = 0;

@@ -61,7 +61,8 @@ Interval interval_scale(int64_t factor, Interval a) {
 
 Interval interval_mul(Interval a, Interval b) {
   // Monotone in both where neither is negative, the usual case.
-  if (a.lo >= 0 && b.lo >= 0 && a.lo <= a.hi && b.lo <= b.hi) return stated(bound_mul(a.lo, b.lo), bound_mul(a.hi, b.hi));
+  if (a.lo >= 0 && b.lo >= 0 && a.lo <= a.hi && b.lo <= b.hi)
+    return stated(bound_mul(a.lo, b.lo), bound_mul(a.hi, b.hi));
   const int64_t ends[] = {bound_mul(a.lo, b.lo), bound_mul(a.lo, b.hi), bound_mul(a.hi, b.lo), bound_mul(a.hi, b.hi)};
   return stated(*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4));
 }

@@ -201,12 +201,13 @@ void Lowering::check_sharing() {
       const auto reduced = leaves(g, d);
       for (DomainId leaf : reduced)
         if (plan.promoted.contains(leaf))
-          throw Error(ErrorCode::kIllegalInline,
-                      "a loop that reduces is made of a broadcast axis that the shared loops concretize; inline outside "
-                      "that axis",
-                      place_of(leader) + "." + g[d].name);
-      // Nor can a check of a broadcast's bounds stand at the store, where a part of it is no loop any more and the other
-      // is the same loop as an axis that is kept.
+          throw Error(
+              ErrorCode::kIllegalInline,
+              "a loop that reduces is made of a broadcast axis that the shared loops concretize; inline outside "
+              "that axis",
+              place_of(leader) + "." + g[d].name);
+      // Nor can a check of a broadcast's bounds stand at the store, where a part of it is no loop any more and the
+      // other is the same loop as an axis that is kept.
       const auto is_broadcast = [&](DomainId leaf) { return g[leaf].iter_type == IterType::kBroadcast; };
       for (DomainId other : loop_of(g.tensor_of(leader))) {
         const auto kept = leaves(g, other);

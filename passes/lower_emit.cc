@@ -289,8 +289,7 @@ void Lowering::emit_loop(uint32_t n, bool unroll) {
   algebra.clear();
   Symbols symbols(g, classes, algebra);
   DomainValues extents(g, plan, symbols, algebra, g[node.domain].tensor);
-  const auto constant =
-      options.defects.empty() ? algebra.constant_value(extents.extent(node.domain)) : std::nullopt;
+  const auto constant = options.defects.empty() ? algebra.constant_value(extents.extent(node.domain)) : std::nullopt;
   ValueId extent = constant ? kernel.index(*constant) : ValueId();
   if (!constant) {
     const Statement s{node.op, StatementKind::kMain, plan.of(node.op).path};

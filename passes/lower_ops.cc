@@ -160,8 +160,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       // A negative index counts from the end, as ATen's.
       const ValueId index = as_index(operand_value(view, 1));
       DomainValues values(g, plan, view.symbols, algebra, g[op.operands[0]].tensor);
-      const ValueId extent =
-          emit_form(values.size(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));
+      const ValueId extent = emit_form(values.size(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));
       const ValueId from_end = kernel.add(index, extent);
       const ValueId negative = kernel.compare(OpKind::kLt, index, kernel.index(0));
       return read_at(kernel.op(OpKind::kWhere, {negative, from_end, index}, Dtype::kIndex));

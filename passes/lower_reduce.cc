@@ -121,7 +121,8 @@ void Lowering::emit_reduction(OpView& view) {
           ValueId x = operand_value(view, 0);
           if (kernel.graph()[x].dtype != dtype_of(0)) x = cast_to(x, dtype_of(0));
           ValueId combined = kernel.op(combine_op(op.kind), {held[0], x}, dtype_of(0));
-          if (const Dtype d = g[op.results[0]].dtype; d != dtype_of(0) && options.defects.has(Defect::kAccumulateNarrow))
+          if (const Dtype d = g[op.results[0]].dtype;
+              d != dtype_of(0) && options.defects.has(Defect::kAccumulateNarrow))
             combined = cast_to(cast_to(combined, d), dtype_of(0));
           kernel.store(accumulator[0], where, combined);
           return;

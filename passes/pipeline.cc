@@ -154,8 +154,7 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   const Bindings sizes = rebind(fusion, bindings, c.concretized);
   // An axis that might have been a broadcast, and is not, has to be as long as what it meets.
   if (!c.concretize.empty()) check_sizes(c.concretized, sizes);
-  c.index_bits = options.index_bits != 0 ? options.index_bits
-                                         : choose_index_bits(c.concretized, sizes);
+  c.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(c.concretized, sizes);
   if (options.segmentation)
     c.segmentation = *options.segmentation;
   else if (!options.steps || (rewrites > 0 && schedule.empty()))

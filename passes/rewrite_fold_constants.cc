@@ -38,7 +38,8 @@ bool fold_constants(Graph& g, const RewriteOptions& options) {
     const ValueId v = op.results[0];
     const size_t ops = next.ops.size(), values = next.values.size();
     ValueId made = scalar::make(next, scalar::Place::before_op(next, id), op.kind, operands, next[v].dtype, op.attrs);
-    if (const auto beyond = beyond_width(next, op.kind, operands, made); beyond && options.defects.has(Defect::kFoldWithoutWrap))
+    if (const auto beyond = beyond_width(next, op.kind, operands, made);
+        beyond && options.defects.has(Defect::kFoldWithoutWrap))
       made = constant(next, next[v].dtype, from_double(next[v].dtype, *beyond));
     if (next.ops.size() > ops) {
       // Nothing to simplify: the op that was made is the one that stands here.

@@ -113,7 +113,8 @@ bool identity_ops(Graph& g, const RewriteOptions& options) {
       continue;
     }
     ValueId by = operands[0] ? through_unary(g, r, id) : ValueId();
-    if (const int same = by ? -1 : same_operand(g, op, operands, options.defects); same >= 0) by = operands[static_cast<size_t>(same)];
+    if (const int same = by ? -1 : same_operand(g, op, operands, options.defects); same >= 0)
+      by = operands[static_cast<size_t>(same)];
     if (by && r.fits(v, by)) r.replace(v, by);
   }
   return r.finish();

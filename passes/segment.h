@@ -18,9 +18,9 @@ Segmentation plan_unfused(const Graph& fusion, const Defects& defects = {});
 // The whole fusion as one kernel, scheduled by these steps.
 Segmentation plan_single(const Graph& fusion, std::vector<Step> steps, const Defects& defects = {});
 // From the `assign` steps of a list; another step goes to the first segment that has all tensors that it names: makes
-// them, or reads them where they are inputs; one that names none goes to every kernel. Every tensor op must be assigned;
-// one that is in several segments is computed in each, and a kernel of one op that no step names runs as in the unfused
-// plan. Throws kStepReferent, kStepNotApplicable, and what `complete` throws.
+// them, or reads them where they are inputs; one that names none goes to every kernel. Every tensor op must be
+// assigned; one that is in several segments is computed in each, and a kernel of one op that no step names runs as in
+// the unfused plan. Throws kStepReferent, kStepNotApplicable, and what `complete` throws.
 Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps, const Defects& defects = {});
 // What a schedule says: several segments where it assigns ops, else one.
 Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps, const Defects& defects = {});

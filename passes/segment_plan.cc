@@ -166,7 +166,7 @@ class Completer {
   Segmentation s_;
   const Defects& defects_;
   std::vector<std::vector<size_t>> segments_of_;
-  std::vector<std::vector<OpId>> readers_;          // of each value: ops that make tensors
+  std::vector<std::vector<OpId>> readers_;  // of each value: ops that make tensors
   std::unordered_map<std::string_view, ValueId> values_;
   std::set<ValueId> outputs_;
   std::map<ValueId, ValueId> alias_;

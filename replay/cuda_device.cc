@@ -113,8 +113,7 @@ class CudaDeviceRunner : public Device {
     for (const Module& m : modules) {
       if (!m.binary) continue;
       binaries_.push_back(digest_bytes(m.binary->bytes));
-      for (size_t i = 0; i < m.kernels.size(); ++i)
-        keep(*m.kernels[i], m.texts[i], *m.binary, m.source.entries[i]);
+      for (size_t i = 0; i < m.kernels.size(); ++i) keep(*m.kernels[i], m.texts[i], *m.binary, m.source.entries[i]);
     }
     return seen.size();
   }

@@ -55,9 +55,9 @@ class Device {
   virtual int64_t alignment(const RunTensor& t) = 0;
   // Makes a kernel ready; the number is for `launch`. The same kernel again gives the same number.
   virtual size_t prepare(const Graph& kernel) = 0;
-  // Makes many kernels ready at once, so that `prepare` finds them; several are compiled together, on `threads` threads.
-  // One that does not compile is left to `prepare`, which says why. Gives the number of kernels that were new; 0 where
-  // nothing is gained.
+  // Makes many kernels ready at once, so that `prepare` finds them; several are compiled together, on `threads`
+  // threads. One that does not compile is left to `prepare`, which says why. Gives the number of kernels that were new;
+  // 0 where nothing is gained.
   virtual size_t prepare_all(std::span<const Graph* const> kernels, int threads) {
     (void)kernels, (void)threads;
     return 0;

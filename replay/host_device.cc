@@ -38,8 +38,8 @@ class HostDevice : public Device {
     const DefinedElements wanted = DefinedElements::of_elements(t.layout);
     for (size_t i = 0; i < wanted.flags.size(); ++i)
       if (wanted.flags[i] && !t.defined->flags[i])
-        throw Error(ErrorCode::kUnwrittenOutput,
-                    "element " + std::to_string(i) + " of its storage was never written", place);
+        throw Error(ErrorCode::kUnwrittenOutput, "element " + std::to_string(i) + " of its storage was never written",
+                    place);
     return deep_copy(t.layout);
   }
 

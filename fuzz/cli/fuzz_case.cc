@@ -1,6 +1,5 @@
 // `fusebox fuzz --case FILE`: one program, judged as a campaign judges its cases.
 #include <fmt/format.h>
-
 #include <utility>
 
 #include "fuzz/campaign.h"

@@ -372,7 +372,9 @@ Carried Evaluator::cast(Carried c, Dtype to) {
     if (from == Carrier::kComplex) {
       Carried r = to == Dtype::kComplexDouble ? c : rounded(c.value.clone(), to);
       // Parts that moved may round elsewhere.
-      r.bound = c.exact() ? at::Tensor() : at::add(at::mul(c.bound, 1 + 0x1p-20), at::mul(at::nan_to_num(at::abs(r.value), 0.0, 0.0), 0x1p-22));
+      r.bound = c.exact() ? at::Tensor()
+                          : at::add(at::mul(c.bound, 1 + 0x1p-20),
+                                    at::mul(at::nan_to_num(at::abs(r.value), 0.0, 0.0), 0x1p-22));
       r.zero_sign = c.zero_sign;
       r.dtype = to;
       return r;

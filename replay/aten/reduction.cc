@@ -158,8 +158,7 @@ Carried Evaluator::product(Dtype declared, const Carried& x, at::IntArrayRef axe
     // A NaN, or an infinity with a 0, is one in any order; one that the reference's own order made is not.
     const auto any = [&](const at::Tensor& where) { return at::sum(where, axes) > 0; };
     const at::Tensor settled =
-        x.exact() ? at::logical_or(any(at::isnan(x.value)),
-                                   at::logical_and(any(at::isinf(x.value)), any(x.value == 0)))
+        x.exact() ? at::logical_or(any(at::isnan(x.value)), at::logical_and(any(at::isinf(x.value)), any(x.value == 0)))
                   : at::isnan(no_bound());
     const double parts = carrier_of(declared) == Carrier::kComplex ? 4.0 : 1.01;
     error = at::nan_to_num(at::abs(value), 0.0, 0.0) * (parts * static_cast<double>(count) * unit_roundoff(declared));

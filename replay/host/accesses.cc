@@ -160,7 +160,8 @@ void Machine::allocate(Group& g, const Instruction& i) {
   if (offset % info.align != 0 || offset % b.element_bytes != 0)
     fail(g, ErrorCode::kMisaligned, lane,
          "shared byte " + std::to_string(offset) + " is not aligned to " + width_text(info.align), i.buffer, 0);
-  check_internal(b.element_bytes % static_cast<int32_t>(code_.shared_granule) == 0, "a shared element is no whole number of granules");
+  check_internal(b.element_bytes % static_cast<int32_t>(code_.shared_granule) == 0,
+                 "a shared element is no whole number of granules");
   const int64_t granule = offset / code_.shared_granule;
   b.granules = b.element_bytes / static_cast<int32_t>(code_.shared_granule);
   b.data = g.shared + offset;

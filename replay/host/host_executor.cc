@@ -91,8 +91,8 @@ Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
   constexpr int64_t kMaxResident = 32 * 192;
   if (code.has_grid_sync && g.blocks > kMaxResident)
     throw Error(ErrorCode::kLaunchLimit,
-                "a grid barrier needs all " + std::to_string(g.blocks) + " blocks on the GPU at once; none holds more than " +
-                    std::to_string(kMaxResident),
+                "a grid barrier needs all " + std::to_string(g.blocks) +
+                    " blocks on the GPU at once; none holds more than " + std::to_string(kMaxResident),
                 "@" + code.name);
   return g;
 }

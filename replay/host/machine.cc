@@ -200,8 +200,7 @@ void Machine::prepare(Group& g, Arena& arena, std::span<const HostArgument> args
     state.data = g.local + buffer.local_offset * lanes;
     state.local_written = g.local_written + buffer.local_first * lanes;
   }
-  for (const BytecodeConstant& c : code_.constants)
-    put_bits(at(g, c.reg), c.dtype, c.bits);
+  for (const BytecodeConstant& c : code_.constants) put_bits(at(g, c.reg), c.dtype, c.bits);
   for (size_t p = 0; p < args.size(); ++p)
     if (code_.parameters[p].reg != kNoRegister)
       put_bits(at(g, code_.parameters[p].reg), code_.parameters[p].dtype, args[p].bits);

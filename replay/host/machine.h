@@ -169,8 +169,8 @@ class Machine {
   bool next_for_lanes(Group& g, const Instruction& i);
   // True if the sum leaves the kernel's index type, and that is checked.
   bool advance_index(int64_t& index, int64_t by) const {
-    const bool fits = !__builtin_add_overflow(index, by, &index) &&
-                      (code_.index_bits != 32 || index == static_cast<int32_t>(index));
+    const bool fits =
+        !__builtin_add_overflow(index, by, &index) && (code_.index_bits != 32 || index == static_cast<int32_t>(index));
     return !fits && options_.checks.index_overflow;
   }
   // Out of line: what does not fail saves fewer registers.
@@ -229,7 +229,7 @@ class Machine {
     uint8_t stride = 0;
   };
   std::vector<Place> places_;  // by register
-  std::vector<Call> calls_;  // by instruction, of no group yet
+  std::vector<Call> calls_;    // by instruction, of no group yet
   // Where a call's registers are, in bytes from Group::registers; 0 for operands that it does not have.
   struct CallPlaces {
     uint32_t instruction = 0;

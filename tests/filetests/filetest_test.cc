@@ -207,8 +207,8 @@ std::string run_picture(const Module& m, const Request& r) {
 
 using Kind = std::function<std::string(const Module&, const Request&)>;
 const std::map<std::string, Kind>& kinds() {
-  static const std::map<std::string, Kind> list = {{"parse", run_parse},  {"verify", run_verify}, {"pass", run_pass},
-                                                   {"lower", run_lower},  {"emit", run_emit},     {"run", run_run},
+  static const std::map<std::string, Kind> list = {{"parse", run_parse},   {"verify", run_verify},  {"pass", run_pass},
+                                                   {"lower", run_lower},   {"emit", run_emit},      {"run", run_run},
                                                    {"checks", run_checks}, {"picture", run_picture}};
   return list;
 }

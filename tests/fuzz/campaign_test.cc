@@ -66,9 +66,9 @@ TEST(Campaign, FindsSeededDefects) {
 TEST(Campaign, FindsSeededDefectsOfFields) {
   if (!kDefectsCompiledIn) GTEST_SKIP() << "this build has no defects";
   const std::pair<Defect, const char*> kSeen[] = {
-      {Defect::kTextAttribute, "text"},     {Defect::kEncodeContiguity, "bytes"},
-      {Defect::kDigestDtype, "digests"},    {Defect::kDecodeEnum, "damaged-bytes"},
-      {Defect::kPromotionDropped, "dtypes"}, {Defect::kReorderInverse, "step-effects"},
+      {Defect::kTextAttribute, "text"},        {Defect::kEncodeContiguity, "bytes"},
+      {Defect::kDigestDtype, "digests"},       {Defect::kDecodeEnum, "damaged-bytes"},
+      {Defect::kPromotionDropped, "dtypes"},   {Defect::kReorderInverse, "step-effects"},
       {Defect::kSymbolsByHint, "other-sizes"},
   };
   for (const auto& [defect, oracle] : kSeen) {

@@ -305,10 +305,9 @@ std::vector<Case> cases() {
 // What a machine may lack to provoke a code; any other error is a failure.
 bool is_excused(ErrorCode wanted, const Error& e) {
   const bool needs_gpu = wanted == ErrorCode::kDeviceFailure && e.code == ErrorCode::kNoDevice;
-  const bool needs_module =
-      (wanted == ErrorCode::kDeviceFailure || wanted == ErrorCode::kCompileFailure || wanted == ErrorCode::kNoDevice ||
-       wanted == ErrorCode::kIndexOutOfRange) &&
-      e.code == ErrorCode::kModuleMissing;
+  const bool needs_module = (wanted == ErrorCode::kDeviceFailure || wanted == ErrorCode::kCompileFailure ||
+                             wanted == ErrorCode::kNoDevice || wanted == ErrorCode::kIndexOutOfRange) &&
+                            e.code == ErrorCode::kModuleMissing;
   return needs_gpu || needs_module;
 }
 

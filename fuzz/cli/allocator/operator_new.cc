@@ -2,9 +2,10 @@
 // search and the merging of a general allocator. Compiling a case makes and drops tens of thousands of small vectors,
 // and a quarter of a campaign's time went to malloc.
 //
-// Invariants: one thread, the one that starts the program, takes and keeps blocks; any other is given malloc's, and what
-// it frees of ours goes onto a list that the first thread empties. A page holds blocks of one size. What is larger than
-// the largest size, or finds no page left, is malloc's. Addresses of pages lie in one range, which tells ours from malloc's.
+// Invariants: one thread, the one that starts the program, takes and keeps blocks; any other is given malloc's, and
+// what it frees of ours goes onto a list that the first thread empties. A page holds blocks of one size. What is larger
+// than the largest size, or finds no page left, is malloc's. Addresses of pages lie in one range, which tells ours from
+// malloc's.
 //
 // Sanitizers bring their own.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -19,13 +20,12 @@
 #endif
 
 #if FUSEBOX_OWN_NEW
-#include <sys/mman.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <sys/mman.h>
 
 namespace {
 
@@ -48,9 +48,9 @@ struct Pool {
   std::byte* next_page;
   std::byte* writable;
   Block* free[kClasses];
-  std::byte* fresh[kClasses];      // the part of the newest page that holds no block yet
+  std::byte* fresh[kClasses];  // the part of the newest page that holds no block yet
   std::byte* fresh_end[kClasses];
-  std::atomic<Block*> returned;    // by other threads, of any size
+  std::atomic<Block*> returned;  // by other threads, of any size
   uint8_t class_of_page[kRange / kPage];
 };
 constinit Pool pool{};

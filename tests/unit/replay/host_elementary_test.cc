@@ -10,10 +10,14 @@
 #define FUSEBOX_SCALAR(name, accuracy)                             \
   extern "C" float Sleef_cinz_##name##f1_##accuracy##purec(float); \
   extern "C" double Sleef_cinz_##name##d1_##accuracy##purec(double);
-#define FUSEBOX_FUNCTIONS(F)                                                                                         \
-  F(exp, u10)                                                                                                        \
-  F(exp2, u10) F(expm1, u10) F(log, u10) F(log2, u10) F(log10, u10) F(sin, u10) F(cos, u10) F(tan, u10) F(asin, u10) \
-      F(acos, u10) F(atan, u10) F(tanh, u10) F(erf, u10) F(erfc, u15)
+#define FUSEBOX_FUNCTIONS(F) \
+  F(exp, u10)                \
+  F(exp2, u10)               \
+  F(expm1, u10)              \
+  F(log, u10)                \
+  F(log2, u10)               \
+  F(log10, u10)              \
+  F(sin, u10) F(cos, u10) F(tan, u10) F(asin, u10) F(acos, u10) F(atan, u10) F(tanh, u10) F(erf, u10) F(erfc, u15)
 FUSEBOX_FUNCTIONS(FUSEBOX_SCALAR)
 
 namespace fusebox {
