@@ -6,6 +6,7 @@
 #include <set>
 
 #include "fuzz/fusion_maker.h"
+#include "ir/concretize.h"
 #include "ir/error.h"
 #include "ir/type_rule.h"
 
@@ -344,13 +345,18 @@ void FusionMaker::add_outputs() {
     if (options_.aliases && random_.one_in(8))
       for (ValueId x : free)
         if (g_.is_tensor(x) && g_[x].dtype == g_[leaves[i]].dtype && extents_of(x) == extents_of(leaves[i])) alias = x;
+    const Mark before = mark();
     try {
       output(g_, leaves[i], alias);
-      if (alias) std::erase(free, alias);
+      // An axis that is symbolic so far may be expanded for these sizes.
+      if (alias) plan_concretize(g_, sizes_);
     } catch (const Error& e) {
       if (!alias || row_of(e.code).outcome == Outcome::kInternal) throw;
+      take_back(before);
       output(g_, leaves[i]);
+      alias = {};
     }
+    if (alias) std::erase(free, alias);
   }
 }
 

@@ -138,6 +138,8 @@ void TensorChecker::check_transforms(const Tensor& t) {
       if (g_[d].def != id || g_[g_[d].tensor].value != t.value)
         invalid("a transform makes a domain that does not say so, or of another tensor", place_of(g_, d));
       if (is_made(d)) invalid("two transforms make one domain", place_of(g_, d));
+      if (resize && g_[d].iter_type == IterType::kBroadcast)
+        invalid("what a resize makes is no broadcast", place_of(g_, d));
       marks_[d.index] = made;
     }
   }

@@ -27,10 +27,9 @@ Form DomainValues::extent(DomainId d) {
     switch (t.kind) {
       case TransformKind::kSplit: {
         const Form factor = symbols_.of(t.factor);
-        const bool is_inner = t.outputs[1] == d;
         // What a reshape splits it splits exactly, by a factor that may be 0: then the quotient says nothing.
-        const auto exact = is_inner != t.inner_split && is_op_split(domain.def) ? extent_form(g_, d) : std::nullopt;
-        result = is_inner == t.inner_split                     ? factor
+        const auto exact = is_op_quotient(d) ? extent_form(g_, d) : std::nullopt;
+        result = (t.outputs[1] == d) == t.inner_split          ? factor
                  : exact                                       ? symbols_.of(*exact)
                  : plan_.defects.has(Defect::kExtentTruncated) ? algebra_.div_mod(extent(t.inputs[0]), factor).quotient
                                                                : algebra_.ceil_div(extent(t.inputs[0]), factor);
@@ -188,9 +187,14 @@ bool DomainValues::is_op_resize(DomainId d) const {
                      [&](TransformId id) { return g_[id].inputs[0] == d && g_[id].kind == TransformKind::kResize; });
 }
 
-bool DomainValues::is_op_split(TransformId split) const {
+bool DomainValues::is_op_quotient(DomainId d) const {
+  const TransformId split = g_[d].def;
+  if (!split || g_[split].kind != TransformKind::kSplit) return false;
+  const Transform& t = g_[split];
+  if ((t.outputs[1] == d) == t.inner_split) return false;
+  if (g_.is_constant(t.factor) && !is_op_quotient(t.inputs[0])) return false;
   const auto of_op = op_transforms(g_, g_[tensor_]);
-  return !g_.is_constant(g_[split].factor) && std::find(of_op.begin(), of_op.end(), split) != of_op.end();
+  return std::find(of_op.begin(), of_op.end(), split) != of_op.end();
 }
 
 Form DomainValues::checked_value(DomainId d) {

@@ -75,7 +75,8 @@ class DomainValues {
   void learn(DomainId d, Form value, CheckReason origin);
   const Known* find(DomainId d) const;
   bool is_op_resize(DomainId d) const;
-  bool is_op_split(TransformId split) const;  // of the op, by what is no constant
+  // Whether it is what a split of the op leaves by a factor that is no constant, or a part of such.
+  bool is_op_quotient(DomainId d) const;
   Form checked_value(DomainId d);
   // d = outer·n + inner, and n divides its extent: it leaves its extent only where outer or inner leaves its own.
   bool is_divided(DomainId d);

@@ -221,6 +221,20 @@ TEST(Verify, DomainsOfTensors) {
   EXPECT_EQ(broken([](Graph& g, Tensor&) { g.level = Level::kMath; }), "E0208 %r");
 }
 
+// Its extent is what is left: 1 perhaps, but not by its type.
+TEST(Verify, AResizeMakesNoBroadcast) {
+  Graph g = fusion("f");
+  const ValueId x = input(g, "x", Dtype::kFloat, {Scalar(8)});
+  const ValueId y = slice(g, x, {Scalar(7)}, {Scalar(8)}, {}, "y");
+  output(g, y);
+  EXPECT_FALSE(find_error(g).has_value());
+  g[g.tensor_of(y).logical[0]].iter_type = IterType::kBroadcast;
+  const auto error = find_error(g);
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code, ErrorCode::kInvalidGraph);
+  EXPECT_EQ(error->place, "%y.i0");
+}
+
 TEST(Verify, TypesAndShapes) {
   const auto broken = [](auto change) {
     Graph g = small_fusion();
