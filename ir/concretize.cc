@@ -79,9 +79,10 @@ class Planner {
       : g_(g), bindings_(bindings), defects_(defects) {}
 
   std::vector<Step> run() {
-    for (OpId id : ops_in_order(g_))
-      for (size_t r = 0; r < g_[id].results.size(); ++r)
-        if (const ValueId v = g_[id].results[r]; g_.is_tensor(v)) resolve(id, v);
+    // Inputs first: one may fix a size to 1 that ops before it read, and these are inferred again.
+    for (const bool is_input : {true, false})
+      for (OpId id : ops_in_order(g_))
+        if ((g_[id].kind == OpKind::kInput) == is_input) resolve_results(id);
     for (OpId id : ops_in_order(g_))
       if (g_[id].kind == OpKind::kOutput) infer(g_, id);
     return std::move(steps_);
@@ -95,6 +96,11 @@ class Planner {
       throw Error(ErrorCode::kNotConcretized, "the extent of this axis is not bound; give the program's inputs",
                   name(d));
     return *size;
+  }
+
+  void resolve_results(OpId id) {
+    for (size_t r = 0; r < g_[id].results.size(); ++r)
+      if (const ValueId v = g_[id].results[r]; g_.is_tensor(v)) resolve(id, v);
   }
 
   void resolve(OpId id, ValueId v) {

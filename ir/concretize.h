@@ -6,9 +6,9 @@
 // axis of a reshape whose groups do not follow from its extents. Symbolic axes of other ops follow from these by
 // inference.
 //
-// Invariants: a plan depends on the program and the bound sizes alone; its steps stand in the order of the ops, and
-// applying them leaves no symbolic axis. A reshape's groups are pairs of counts of axes, those of the constant extent 1
-// not counted.
+// Invariants: a plan depends on the program and the bound sizes alone; its steps stand in the order of the ops, inputs
+// first, and applying them leaves no symbolic axis. A reshape's groups are pairs of counts of axes, those of the
+// constant extent 1 not counted.
 //
 //   // %y = expand %x to [%k] : f32[?%k], with %x of extent 1 and %k = 5
 //   plan_concretize(g, bindings)  ==  { concretize %y.i0 became broadcast }
