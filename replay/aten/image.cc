@@ -393,9 +393,10 @@ double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::
   double error = ulps * ulp_of(compute, most);
   if (kind == OpKind::kLgamma && o[0].lo < 0) error = 32 * ulp_of(compute, 1 + most);
   if (kind == OpKind::kSilu || kind == OpKind::kSigmoid) {
-    // exp(−x) overflows before the quotient is too small for the dtype.
+    // exp(−x) overflows before the quotient is too small for the dtype: it may be 0, or what exp(x) gives.
     const double limit = compute == Dtype::kDouble ? -709.0 : -88.0;
-    if (o[0].lo < limit) error = std::max(error, most);
+    const double x = std::min(o[0].hi, limit), left = std::exp(x) * (kind == OpKind::kSilu ? -x : 1);
+    if (o[0].lo < limit) error = std::max({error, most, left});
   }
   return error;
 }
