@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
-#include <set>
 
 #include "fuzz/fusion_maker.h"
 #include "ir/concretize.h"
