@@ -91,6 +91,13 @@ class Writer {
     if (!is_whole() && !is_real()) refuse();
     return call(name, CudaHeader::kCompare);
   }
+  // `where` of signed integers, which the compiler could take for a maximum (compare.cuh says why it must not).
+  Typed choose() const {
+    headers_.need(CudaHeader::kCompare);
+    return {"choose(" + cuda_term(operands_[0], Dtype::kBool, headers_) + ", " +
+                cuda_term(operands_[1], result_, headers_) + ", " + cuda_term(operands_[2], result_, headers_) + ")",
+            result_};
+  }
   Typed truth(std::string_view sign) const {
     return {cuda_term(operands_[0], Dtype::kBool, headers_) + " " + std::string(sign) + " " +
                 cuda_term(operands_[1], Dtype::kBool, headers_),
@@ -336,6 +343,7 @@ Typed Writer::write() {
       if (!is_real() && !is_complex(c_)) refuse();
       return call("lerp", is_complex(c_) ? CudaHeader::kComplex : CudaHeader::kReal);
     case OpKind::kWhere:
+      if (is_integer(result_) && is_signed(result_)) return choose();
       return {cuda_term(operands_[0], Dtype::kBool, headers_) + " ? " + cuda_term(operands_[1], result_, headers_) +
                   " : " + cuda_term(operands_[2], result_, headers_),
               result_};

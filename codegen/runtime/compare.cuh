@@ -6,13 +6,29 @@
 
 #include "types.cuh"
 
+// `condition ? a : b`. Where the result is a signed integer of at most 32 bits, the compiler must not see that this is
+// a minimum or maximum: for sm_90 and later, ptxas 12.9 and 13.0 make one instruction, VIMNMX3, of two of them, and
+// lose the sign change of an operand. max(max(a, -b), c) comes out as max(max(a, b), c).
+template <class T>
+__device__ T choose(bool condition, T a, T b) {
+  if constexpr (kIsInteger<T> && kIsSigned<T> && sizeof(T) <= 4) {
+    int32_t result;
+    asm("{ .reg .pred p; setp.ne.u32 p, %3, 0; selp.b32 %0, %1, %2, p; }"
+        : "=r"(result)
+        : "r"(int32_t(a)), "r"(int32_t(b)), "r"(uint32_t(condition)));
+    return T(result);
+  } else {
+    return condition ? a : b;
+  }
+}
+
 template <class T>
 __device__ T minimum(T a, T b) {
-  return a != a || a < b ? a : b;
+  return choose(a != a || a < b, a, b);
 }
 template <class T>
 __device__ T maximum(T a, T b) {
-  return a != a || a > b ? a : b;
+  return choose(a != a || a > b, a, b);
 }
 template <class T>
 __device__ T clamp(T x, T low, T high) {
@@ -23,7 +39,7 @@ __device__ T relu(T x) {
   if constexpr (T(-1) > T(0))
     return x;  // unsigned
   else
-    return x < T(0) ? T(0) : x;
+    return choose(x < T(0), T(0), x);
 }
 template <class T>
 __device__ T sign(T x) {
@@ -34,7 +50,7 @@ __device__ T sign(T x) {
 }
 template <class T>
 __device__ T threshold(T x, T limit, T value) {
-  return x <= limit ? value : x;
+  return choose(x <= limit, value, x);
 }
 
 #endif

@@ -1,0 +1,102 @@
+// Random trees of minimum, maximum, where, neg and abs on a GPU: the bits of the host executor. Compilers make one
+// instruction of two minima or maxima, and some of them lose the sign change of an operand
+// (codegen/runtime/compare.cuh).
+#include <gtest/gtest.h>
+
+#include "ir/parse.h"
+#include "passes/pipeline.h"
+#include "replay/host_program.h"
+#include "replay/input.h"
+#include "replay/run.h"
+#include "tests/support/gpu_device.h"
+
+namespace fusebox {
+namespace {
+
+constexpr int kInputs = 4, kTrees = 24, kDepth = 5;
+
+// A program with `kTrees` outputs, all made in one kernel with a thread for each element.
+class TreeProgram {
+ public:
+  TreeProgram(const std::string& dtype, uint64_t seed) : dtype_(dtype), state_(seed * 2 + 1) {
+    text_ = "fusion @f {\n  %n = size\n";
+    for (int i = 0; i < kInputs; ++i) line("%x" + std::to_string(i) + " = input " + dtype + "[%n] contiguous");
+    std::string outputs;
+    for (int i = 0; i < kTrees; ++i) {
+      std::string root = tree(kDepth);
+      if (root[1] == 'x') root = op("neg " + root);
+      outputs += "  output " + root + "\n";
+      last_ = root;
+    }
+    text_ += outputs + "}\nsteps @f {\n";
+    line("split " + last_ + ".i0 by 128 -> o, t");
+    line("parallelize " + last_ + ".o on grid.x");
+    line("parallelize " + last_ + ".t on block.x");
+    line("transform_like " + last_ + " to []");
+    line("parallelize_like " + last_ + " to []");
+    line("inline_most of []");
+    text_ += "}\ninputs @f host {\n";
+    for (int i = 0; i < kInputs; ++i)
+      line("%x" + std::to_string(i) + " = " + dtype + "[1000] boundary seed " + std::to_string(i + 1));
+    text_ += "}\n";
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  void line(const std::string& s) { text_ += "  " + s + "\n"; }
+  uint64_t below(uint64_t n) {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return (state_ >> 33) % n;
+  }
+  std::string op(const std::string& s) {
+    const std::string name = "%v" + std::to_string(count_++);
+    line(name + " = " + s);
+    return name;
+  }
+  std::string tree(int depth) {
+    if (depth == 0 || below(10) == 0) return "%x" + std::to_string(below(kInputs));
+    const uint64_t kind = below(10);
+    const std::string a = tree(depth - 1);
+    if (kind < 2) return op("neg " + a);
+    if (kind < 3) return op("abs " + a);
+    if (kind < 4) return op("sub 0_" + dtype_ + ", " + a);
+    const std::string b = tree(depth - 1);
+    if (kind < 5) return op("where " + op("gt " + a + ", " + b) + ", " + a + ", " + b);
+    return op((kind < 8 ? "maximum " : "minimum ") + a + ", " + b);
+  }
+
+  std::string dtype_, text_, last_;
+  uint64_t state_;
+  int count_ = 0;
+};
+
+class OrderingChains : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(OrderingChains, GiveTheBitsOfTheHostExecutor) {
+  const auto gpu = testing::gpu_or_null();
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    const TreeProgram program(GetParam(), seed);
+    SCOPED_TRACE(program.text());
+    const Module m = parse_module(program.text());
+    std::vector<Argument> inputs;
+    for (const InputSpec& s : m.input_specs[0].specs) inputs.push_back(make_argument(s));
+    const Graph& g = m.graphs[0];
+    const Compiled c = compile(g, bind_sizes(g, bound_inputs(inputs)), {.steps = m.step_lists[0].steps});
+    ASSERT_EQ(c.kernels.size(), 1u);
+    const std::vector<NamedKernel> kernels = {{c.segmentation.segments[0].name, &c.kernels[0]}};
+    const auto host = make_host_device();
+    const auto expected = run_host_program(c.host, kernels, *host, inputs, {}).outputs;
+    if (!gpu) GTEST_SKIP() << "no GPU";
+    const auto actual = run_host_program(c.host, kernels, *gpu, inputs, {}).outputs;
+    ASSERT_EQ(expected.size(), actual.size());
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ(digest(contiguous_copy(expected[i].value.tensor)), digest(contiguous_copy(actual[i].value.tensor)))
+          << "output " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, OrderingChains, ::testing::Values("i8", "i16", "i32", "i64", "u32"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace fusebox
