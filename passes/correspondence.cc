@@ -21,6 +21,7 @@ class Comparer {
         loop_(loop_of(l.g.tensor_of(leader_))) {
     result_.shared.assign(loop_.size(), false);
     result_.thread.assign(loop_.size(), false);
+    result_.at_every_point.assign(loop_.size(), false);
   }
 
   Correspondence run() {
@@ -63,14 +64,20 @@ class Comparer {
   void compare(OpView& view, ValueAt&& value_at) {
     DomainValues at = values_of_leader(view);
     for (size_t i = 0; i < loop_.size(); ++i) {
+      if (wants_shared(i) && l_.is_replicated(mine_[i])) {
+        result_.shared[i] = view.algebra.equal(at.extent(loop_[i]), view.own.extent(mine_[i]));
+        result_.at_every_point[i] = true;
+      }
       if (!at.known(loop_[i])) continue;
-      if (wants_shared(i) && !result_.shared[i]) {
+      if (wants_shared(i) && !result_.shared[i] && !result_.at_every_point[i]) {
         const auto own = value_at(i);
         result_.shared[i] = own && view.algebra.equal(at.value(loop_[i]), *own) &&
                             view.algebra.equal(at.extent(loop_[i]), view.own.extent(mine_[i]));
       }
       if (!wants_thread(i) || result_.thread[i]) continue;
       const size_t k = thread_position(parallel(i));
+      // Threads that the reader's checks would keep out read as well.
+      if (k < mine_.size() && l_.is_replicated(mine_[k])) continue;
       const auto own = k < mine_.size() ? value_at(k) : std::optional<Form>();
       result_.thread[i] = own && view.algebra.equal(at.value(loop_[i]), *own);
     }

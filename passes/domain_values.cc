@@ -69,7 +69,7 @@ void DomainValues::learn(DomainId d, Form value, CheckReason origin) {
   if (!known(d)) known_.values.push_back({d, value, origin});
 }
 
-void DomainValues::set(DomainId d, Form value) { learn(d, value, CheckReason::kLoop); }
+void DomainValues::set(DomainId d, Form value, CheckReason origin) { learn(d, value, origin); }
 
 CheckReason DomainValues::reason(DomainId d) const {
   const Known* known = find(d);

@@ -57,7 +57,7 @@ class DomainValues {
   Form extent(DomainId d);
   // What a shape shows: the expanded extent of a broadcast, else the extent.
   Form size(DomainId d);
-  void set(DomainId d, Form value);
+  void set(DomainId d, Form value, CheckReason origin = CheckReason::kLoop);
   bool known(DomainId d) const;
   // The value; the constant 0 for a broadcast domain that nothing gave a value.
   Form value(DomainId d) const;

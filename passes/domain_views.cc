@@ -134,7 +134,8 @@ void DomainViews::up(OpId id, size_t operand, size_t result, const DomainValues&
           algebra.sub(from.value(d), cat_offset(g_, plan_, symbols_, algebra, op, operand)));
   }
   for (DomainId d : g_[t].loop_broadcasts)
-    if (plan_.promoted.contains(d) && g_[d].like && from.known(g_[d].like)) values.set(d, from.value(g_[d].like));
+    if (const DomainId fed = plan_.fed_by(d, id); fed && plan_.promoted.contains(d) && from.known(fed))
+      values.set(d, from.value(fed));
   for (DomainId d : g_[t].logical)
     if (!values.known(d)) values.set(d, free_variable(d, values));
   finish(t, std::move(values));

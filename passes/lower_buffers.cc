@@ -246,7 +246,7 @@ void Lowering::check_sharing() {
           if (is_reduction(g, loop[i]))
             throw Error(ErrorCode::kIllegalInline,
                         "a consumer cannot stand inside the loop that reduces the tensor; inline outside it", place);
-          if (!same.shared[i])
+          if (!same.shared[i] || (same.at_every_point[i] && !is_replicated(loop[i])))
             throw Error(ErrorCode::kIllegalInline,
                         "the loop is not the same one in consumer " + place_of(op.results[0]) +
                             "; give both the same transforms or inline further out",
@@ -258,7 +258,7 @@ void Lowering::check_sharing() {
         // A dimension without a place: the reader must be the thread that made the value.
         const bool place_for_threads =
             b.memory == MemoryType::kGlobal || (b.memory == MemoryType::kShared && is_block(parallel));
-        if (!place_for_threads && !same.thread[i])
+        if (!place_for_threads && !same.thread[i] && !is_replicated(loop[i]))
           throw Error(ErrorCode::kIllegalExchange,
                       "consumer " + place_of(op.results[0]) + " reads a value of another " +
                           (is_grid(parallel) ? "block" : "thread") + " through " + std::string(text(b.memory)) +
@@ -317,7 +317,12 @@ std::vector<OrderConstraint> Lowering::alias_order() {
           const bool shared = i < read_path.size() && read_path[i] == path[i];
           if (!is_thread(p) && !shared) continue;
           const auto own = is_thread(p) ? view.thread_loop(p) : std::optional<Form>(view.loop(i));
-          if (own && written.known(loop[i]) && algebra.equal(written.value(loop[i]), *own)) continue;
+          // Every thread reads along a replicated loop.
+          const auto& read_loop = loop_of(g.tensor_of(g[reader].results[0]));
+          bool by_all = false;
+          for (size_t r = 0; r < read_path.size(); ++r)
+            by_all |= plan.nodes[read_path[r]].parallel == p && is_replicated(read_loop[r]);
+          if (own && !by_all && written.known(loop[i]) && algebra.equal(written.value(loop[i]), *own)) continue;
           throw Error(
               ErrorCode::kIllegalAliasOrder,
               "tensor " + place_of(g[reader].results[0]) + " may read an element of " + place_of(out.alias) +

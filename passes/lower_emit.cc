@@ -24,6 +24,7 @@ Lowered Lowering::run() {
   plan_threads();
   plan_buffers();
   plan_empty_threads();
+  plan_replicas();
   check_sharing();
   tree = build_loop_tree(g, plan, alias_order());
   plan_shared_slots();
@@ -114,6 +115,7 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
     if (s.path[i] == LoopNode::kNoNode || !is_thread(tree.nodes[s.path[i]].parallel)) continue;
     // The thread's own index: the form of a loop of one iteration is 0 whatever the launch.
     const ParallelType p = tree.nodes[s.path[i]].parallel;
+    if (is_replicated(loop[i]) && !has_place_for(plan.of(s.op), p)) continue;
     const auto extent = algebra.constant_value(view.own.extent(loop[i]));
     if (!exact_launch[p] && !(extent && *extent > 0 && extent == largest_launch[p]) &&
         !options.defects.has(Defect::kThreadLoopUnchecked))

@@ -55,7 +55,8 @@ std::vector<CheckNote> Lowering::check_notes() {
     const auto& loop = loop_of(g.tensor_of(g[s.op].results[0]));
     for (size_t i = 0; i < s.path.size(); ++i)
       if (s.path[i] != LoopNode::kNoNode && is_thread(tree.nodes[s.path[i]].parallel))
-        add(CheckKind::kLoopExtent, g[loop[i]].name, CheckReason::kLaunchExact);
+        add(CheckKind::kLoopExtent, g[loop[i]].name,
+            is_replicated(loop[i]) ? CheckReason::kReplicated : CheckReason::kLaunchExact);
     for (ParallelType p : used_threads) add(CheckKind::kThread, std::string(text(p)), CheckReason::kOneMemory);
   }
   return notes;

@@ -79,14 +79,10 @@ void Lowering::emit_reduction(OpView& view) {
   }
   std::sort(threads.begin(), threads.end());
 
-  // The accumulator: its places are those of a local tensor, whatever the result's memory.
   auto& accumulator = accumulators[s.op];
-  std::vector<DomainId> places;
-  for (size_t i = 0; i < loop.size(); ++i)
-    if (i >= nest.shared && !is_reduction(g, loop[i]) && !is_thread(plan.nodes[nest.path[i]].parallel))
-      places.push_back(loop[i]);
   Form place = algebra.constant(0);
-  for (DomainId d : places) place = algebra.add(algebra.mul(place, view.own.extent(d)), view.own.value(d));
+  for (DomainId d : accumulator_places(s.op))
+    place = algebra.add(algebra.mul(place, view.own.extent(d)), view.own.value(d));
   const auto at = [&] { return emit_form(place); };
   const auto dtype_of = [&](size_t i) { return accumulator_dtype(g[op.results[i]].dtype); };
   const auto neutral = [&](size_t i) {
@@ -101,7 +97,8 @@ void Lowering::emit_reduction(OpView& view) {
         const ParallelType p = plan.nodes[nest.path[i]].parallel;
         if (is_reduction(g, loop[i]) && is_thread(p) && options.defects.has(Defect::kReductionIdleThreads))
           needed = kernel.compare(OpKind::kLt, thread_index(p), emit_form(view.own.extent(loop[i])));
-        if (i < nest.shared && is_real_loop(p) && options.defects.has(Defect::kReductionNotReset))
+        if (i < first_reduction_loop(g, plan, nest) && is_real_loop(p) &&
+            options.defects.has(Defect::kReductionNotReset))
           needed = kernel.compare(OpKind::kEq, node_index[nest.path[i]], kernel.index(0));
       }
       guarded(needed, [&] {
@@ -160,16 +157,22 @@ void Lowering::emit_reduction(OpView& view) {
   }
 }
 
+// Whatever the result's memory: the loops inside the outermost one that reduces, but those of threads.
+std::vector<DomainId> Lowering::accumulator_places(OpId id) const {
+  const Nest& nest = plan.of(id);
+  const auto& loop = loop_of(g.tensor_of(g[id].results[0]));
+  std::vector<DomainId> places;
+  for (size_t i = std::max<size_t>(nest.shared, first_reduction_loop(g, plan, nest)); i < loop.size(); ++i)
+    if (!is_reduction(g, loop[i]) && !is_thread(plan.nodes[nest.path[i]].parallel)) places.push_back(loop[i]);
+  return places;
+}
+
 void Lowering::allocate_accumulator(OpId id) {
   const Op& op = g[id];
-  const Nest& nest = plan.of(id);
-  const auto& loop = loop_of(g.tensor_of(op.results[0]));
-  Statement s{id, StatementKind::kMain, nest.path};
+  Statement s{id, StatementKind::kMain, plan.of(id).path};
   OpView view(*this, s);
   Form count = algebra.constant(1);
-  for (size_t i = 0; i < loop.size(); ++i)
-    if (i >= nest.shared && !is_reduction(g, loop[i]) && !is_thread(plan.nodes[nest.path[i]].parallel))
-      count = algebra.mul(count, view.own.extent(loop[i]));
+  for (DomainId d : accumulator_places(id)) count = algebra.mul(count, view.own.extent(d));
   const auto elements = algebra.constant_value(count);
   if (!elements || *elements * 16 > 65536)
     throw Error(ErrorCode::kIllegalReduction,

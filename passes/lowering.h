@@ -41,9 +41,9 @@ struct Buffer {
 
 // How the loops of the op that makes an operand correspond to its reader's, by position: as shared if a loop is the
 // reader's at this position, of one extent; as a thread's, if it is the reader's loop of its thread dimension
-// (correspondence.h).
+// (correspondence.h). At every point: the reader runs the shared loop in its holes too, as the loop is replicated.
 struct Correspondence {
-  std::vector<bool> shared, thread;
+  std::vector<bool> shared, thread, at_every_point;
 };
 
 // Data of dtype index are 64-bit integers in a kernel: its own index type may be narrower, and is checked against
@@ -123,6 +123,13 @@ class Lowering {
   const Correspondence& correspondence(OpId consumer, size_t operand);
   std::map<std::pair<OpId, size_t>, Correspondence> correspondences;
   bool crosses_threads(OpId producer, OpId consumer, bool grid);
+
+  // lower_replicas.cc
+  void plan_replicas();
+  std::set<DomainId> replicated;         // broadcast axes
+  bool is_replicated(DomainId d) const;  // made of such axes alone
+  // Whether every result is kept where the threads of a dimension share memory.
+  bool has_place_for(const Nest& nest, ParallelType p) const;
 
   // What a view knows once it is made, by op: an op is looked at for each operand, each loop and each branch.
   struct KnownView {
@@ -210,6 +217,7 @@ class Lowering {
   // lower_reduce.cc
   void emit_reduction(OpView& view);
   void allocate_accumulator(OpId op);
+  std::vector<DomainId> accumulator_places(OpId op) const;
   std::vector<ValueId> emit_collective(const Op& op, const std::vector<ValueId>& values,
                                        const std::vector<int64_t>& threads, bool grid);
   ValueId grid_workspace(Dtype dtype);

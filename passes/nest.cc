@@ -1,6 +1,7 @@
 #include "passes/nest.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "ir/domain.h"
@@ -15,6 +16,7 @@ class NestPlanner {
 
   NestPlan run() {
     collect();
+    match_loop_broadcasts();
     for (size_t i = plan_.nests.size(); i-- > 0;) place(plan_.nests[i]);
     resolve();
     for (size_t i = plan_.nests.size(); i-- > 0;) promote(plan_.nests[i]);
@@ -34,6 +36,39 @@ class NestPlanner {
         if (v && g_.is_tensor(v) && (plan_.readers[v.index].empty() || plan_.readers[v.index].back() != id))
           plan_.readers[v.index].push_back(id);
     }
+  }
+
+  void match_loop_broadcasts() {
+    std::optional<AxisClasses> classes;
+    for (const Nest& nest : plan_.nests) {
+      const Op& op = g_[nest.op];
+      const Tensor& reader = g_.tensor_of(op.results[0]);
+      for (size_t k = 0; k < op.operands.size(); ++k) {
+        const ValueId v = op.operands[k];
+        if (!v || !g_.is_tensor(v) || g_.tensor_of(v).loop_broadcasts.empty()) continue;
+        std::optional<std::vector<DomainPair>> pairs;
+        for (DomainId d : g_.tensor_of(v).loop_broadcasts) {
+          const DomainId own = own_domain(reader, g_[d].like);
+          if (own) {
+            plan_.stands_for.emplace(std::pair(d, nest.op), own);
+            continue;
+          }
+          // As the steps that inline match them: two readers may broadcast one tensor, each along an axis of its own.
+          if (!classes) classes.emplace(g_);
+          if (!pairs) pairs = match_domains(g_, nest.op, k, 0, {.through_resize = false, .classes = &*classes});
+          for (const DomainPair& pair : *pairs)
+            if (pair.producer == d) plan_.stands_for.emplace(std::pair(d, nest.op), pair.consumer);
+        }
+      }
+    }
+  }
+
+  // The domain itself, or the loop broadcast that stands for it; none where the tensor has neither.
+  DomainId own_domain(const Tensor& t, DomainId like) const {
+    if (!like) return {};
+    for (DomainId b : t.loop_broadcasts)
+      if (g_[b].like == like) return b;
+    return g_[like].tensor == g_[t.value].tensor ? like : DomainId();
   }
 
   static std::string place_of(const Graph& g, ValueId v) { return "%" + g[v].name; }
@@ -144,10 +179,9 @@ class NestPlanner {
   // The extent that a reader gives a broadcast domain of one of its operands, or none.
   ValueId concretized_by(const Tensor& t, DomainId d, OpId reader) const {
     const Op& op = g_[reader];
-    if (const DomainId like = g_[d].like) {
-      for (DomainId b : g_.tensor_of(op.results[0]).loop_broadcasts)
-        if (g_[b].like == like) return concrete_extent(b);
-      return concrete_extent(like);
+    if (g_[d].like) {
+      const DomainId fed = plan_.fed_by(d, reader);
+      return fed ? concrete_extent(fed) : ValueId();
     }
     for (size_t k = 0; k < op.operands.size(); ++k) {
       if (op.operands[k] != t.value) continue;

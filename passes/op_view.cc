@@ -44,6 +44,10 @@ void OpView::declare_loops() {
         algebra.assume_divides(symbols.of(g[id].factor), own.extent(g[id].inputs[0]), "a reshape keeps every element");
   std::vector<Form> extents;
   for (size_t i = 0; i < loops.size(); ++i) extents.push_back(own.extent(loops[i]));
+  // All that stands between a replicated axis and its loops is 0, whatever the loops are at.
+  if (!l_.replicated.empty())
+    for (DomainId d : ancestors(g, loops))
+      if (position_in(loops, d) == loops.size() && l_.is_replicated(d)) own.set(d, Form{}, CheckReason::kReplicated);
   for (size_t i = 0; i < loops.size(); ++i) {
     const uint32_t n = statement.path[i];
     if (n == LoopNode::kNoNode) continue;
@@ -137,7 +141,7 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
       if (!values.known(logical[i])) feed_one(logical[i], place(root[i]));
   // What nothing feeds: broadcasts, and loop broadcasts, which take the value of the domain that they stand for.
   for (DomainId d : p.loop_broadcasts)
-    if (g[d].like && own.known(g[d].like)) feed_one(d, own.value(g[d].like));
+    if (const DomainId fed = l_.plan.fed_by(d, statement.op); fed && own.known(fed)) feed_one(d, own.value(fed));
   for (const auto* list : {&logical, &p.loop_broadcasts})
     for (DomainId d : *list)
       if (!values.known(d)) values.set(d, Form{});

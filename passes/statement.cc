@@ -37,10 +37,7 @@ class TreeBuilder {
       return;
     }
     const auto& loop = loop_of(g_.tensor_of(g_[nest.op].results[0]));
-    size_t first = 0;
-    while (first < loop.size() &&
-           !(is_reduction(g_, loop[first]) && is_real_loop(tree_.nodes[nest.path[first]].parallel)))
-      ++first;
+    const size_t first = first_reduction_loop(g_, plan_, nest);
     const uint32_t init = push(nest.op, StatementKind::kInit, around(nest, loop, first));
     const uint32_t main = push(nest.op, StatementKind::kMain, nest.path);
     const uint32_t final = push(nest.op, StatementKind::kFinal, around(nest, loop, first));
@@ -183,6 +180,14 @@ class TreeBuilder {
 bool is_real_loop(ParallelType p) { return !is_thread(p); }
 
 bool is_reduction(const Graph& g, DomainId d) { return g[d].iter_type == IterType::kReduction; }
+
+size_t first_reduction_loop(const Graph& g, const NestPlan& plan, const Nest& nest) {
+  const auto& loop = loop_of(g.tensor_of(g[nest.op].results[0]));
+  size_t first = 0;
+  while (first < loop.size() && !(is_reduction(g, loop[first]) && is_real_loop(plan.nodes[nest.path[first]].parallel)))
+    ++first;
+  return first;
+}
 
 LoopTree build_loop_tree(const Graph& g, const NestPlan& plan, const std::vector<OrderConstraint>& extra) {
   return TreeBuilder(g, plan).run(extra);

@@ -37,6 +37,10 @@ bool is_real_loop(ParallelType p);
 // A loop domain made from a reduction domain.
 bool is_reduction(const Graph& g, DomainId d);
 
+// The position of the outermost loop of a reduction's nest that stands in the code and reduces, or the nest's length:
+// the loops before it hold init, main and final alike, so that an accumulator needs no place for them.
+size_t first_reduction_loop(const Graph& g, const NestPlan& plan, const Nest& nest);
+
 struct OrderConstraint {
   OpId before, after;
 };

@@ -217,6 +217,7 @@ class Describer {
     try {
       lowering.plan_threads();
       lowering.plan_buffers();
+      lowering.plan_replicas();
       return true;
     } catch (const Error& e) {
       note(e);
