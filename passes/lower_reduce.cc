@@ -20,8 +20,10 @@ ReduceOp reduce_op(OpKind kind) {
       return ReduceOp::kMax;
     case OpKind::kMin:
       return ReduceOp::kMin;
-    default:
+    case OpKind::kWelford:
       return ReduceOp::kWelford;
+    default:
+      throw Error(ErrorCode::kInternal, "no combination across threads for " + std::string(row_of(kind).text));
   }
 }
 
@@ -33,8 +35,10 @@ OpKind combine_op(OpKind kind) {
       return OpKind::kMul;
     case OpKind::kMax:
       return OpKind::kMaximum;
-    default:
+    case OpKind::kMin:
       return OpKind::kMinimum;
+    default:  // welford combines three values at once
+      throw Error(ErrorCode::kInternal, "no op combines two elements of " + std::string(row_of(kind).text));
   }
 }
 
@@ -50,6 +54,7 @@ ConstantBits neutral_element(OpKind kind, Dtype d, Dtype declared, const Defects
   if (kind == OpKind::kSum || kind == OpKind::kWelford) return constant_bits(d, 0.0);
   if (defects.has(Defect::kReductionInitZero)) return constant_bits(d, 0.0);
   if (kind == OpKind::kProd) return constant_bits(d, 1.0);
+  check_internal(kind == OpKind::kMax || kind == OpKind::kMin, "a reduction without a neutral element");
   const bool max = kind == OpKind::kMax;
   if (is_floating(d)) {
     constexpr double kLargestE4m3 = 448;

@@ -90,7 +90,8 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
       for (int64_t a : order) r.value = at::prod(r.value, a);
       break;
     }
-    default: {
+    case OpKind::kMax:
+    case OpKind::kMin: {
       const bool largest = op.kind == OpKind::kMax;
       if (empty) {
         r.value = at::sum(x.value, axes).fill_(largest ? lowest(declared) : highest(declared));
@@ -100,7 +101,10 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
       const at::Tensor flip = at::scalar_tensor(declared == Dtype::kUint64 ? INT64_MIN : 0, at::kLong);
       const at::Tensor ordered = at::bitwise_xor(x.value, flip);
       r.value = at::bitwise_xor(largest ? at::amax(ordered, axes) : at::amin(ordered, axes), flip);
+      break;
     }
+    default:
+      throw Error(ErrorCode::kInternal, "no reference reduces integers for " + std::string(row_of(op.kind).text));
   }
   // Wraps, or of bool: whether it is not 0.
   Loop loop{OpKind::kCast, Dtype::kInt64, declared, {{Dtype::kInt64, true}}, &ambiguous_};
