@@ -1,0 +1,135 @@
+"""Runs a campaign of `fusebox fuzz` on each mutant, and keeps a line of JSON for each in results.jsonl."""
+
+import concurrent.futures
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
+# Seconds beyond its time that a campaign may take to end: the case at hand, and the start.
+GRACE = 60
+
+
+def read_results(path):
+    """By number; the last line counts, and one that was cut off does not."""
+    results = {}
+    if path.exists():
+        for line in path.read_text().splitlines():
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue
+            results[row["id"]] = row
+    return results
+
+
+def parse_output(output):
+    """The first finding, and the number of cases; nothing where the process did not come that far."""
+    finding, cases = None, None
+    for line in output.splitlines():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if not isinstance(row, dict):
+            continue
+        if "signature" in row and (finding is None or row.get("case", 0) < finding.get("case", 0)):
+            finding = row
+        if "cases" in row:
+            cases = row["cases"]
+    return finding, cases
+
+
+def judge(code, output, errors, seconds):
+    """outcome, and by whom, of a campaign that ended."""
+    finding, cases = parse_output(output)
+    result = {"outcome": "survived", "cases": cases, "seconds": round(seconds, 2)}
+    if code == 0:
+        return result
+    result["outcome"] = "killed"
+    if code == 1 and finding:
+        result |= {"by": finding.get("stage", ""), "signature": finding["signature"], "message": finding.get("message", "")[:400]}
+    elif code is None:
+        result |= {"by": "hang", "signature": "hang"}
+    else:
+        # The command line itself: before a case was drawn, or where the campaign adds up.
+        name = signal.Signals(-code).name if code < 0 else f"exit {code}"
+        result |= {"by": "command", "signature": f"command {name}", "message": (errors or output)[-400:]}
+    return result
+
+
+class Campaigns:
+    def __init__(self, program, folder, seconds, seeds, jobs):
+        self.program, self.folder, self.seconds, self.seeds, self.jobs = program, folder, seconds, seeds, jobs
+        self.path = folder / "results.jsonl"
+        self.results = read_results(self.path)
+        self.notes = folder / "notes"
+        self.notes.mkdir(exist_ok=True)
+        self.lock, self.running, self.stopping = threading.Lock(), set(), False
+
+    def run_one(self, mutant, number, seed):
+        """`mutant` 0 is the copy without one; `number` is its row."""
+        if self.stopping:
+            return None
+        notes = self.notes / f"{number}"
+        notes.write_bytes(bytes(2))
+        environment = {**os.environ, "FUSEBOX_MUTANT": str(mutant), "FUSEBOX_MUTANT_NOTES": str(notes), "OMP_NUM_THREADS": "1"}
+        command = [str(self.program), "--json", "fuzz", "--time", f"{self.seconds}s", "--stop-after", "1", "--jobs", "1", "--seed", str(seed)]
+        began = time.monotonic()
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                                   env=environment, start_new_session=True)
+        with self.lock:
+            self.running.add(process)
+        try:
+            output, errors = process.communicate(timeout=self.seconds + GRACE)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            code = None
+        with self.lock:
+            self.running.discard(process)
+        # A worker may be left over.
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        if code is None:
+            output, errors = process.communicate()
+        if self.stopping:
+            return None
+        result = judge(code, output, errors, time.monotonic() - began)
+        reached, other = notes.read_bytes()
+        notes.unlink()
+        row = {"id": number, "seed": seed, "time": self.seconds, **result, "reached": bool(reached), "differed": bool(other)}
+        with self.lock:
+            self.results[number] = row
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+        return row
+
+    def run(self, tasks, done, limit=None):
+        """Those of [(mutant, row, seed)] that have no result yet, several at a time. False where the time ran out."""
+        tasks = [t for t in tasks if t[1] not in self.results]
+        end = time.monotonic() + limit if limit else None
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            futures = [pool.submit(self.run_one, *task) for task in tasks]
+            try:
+                for future in concurrent.futures.as_completed(futures, timeout=limit):
+                    if row := future.result():
+                        done(row)
+            except (concurrent.futures.TimeoutError, KeyboardInterrupt) as stop:
+                self.stop()
+                if isinstance(stop, KeyboardInterrupt):
+                    raise
+        return not self.stopping and (end is None or all(t[1] in self.results for t in tasks))
+
+    def stop(self):
+        """Ends what runs; it is run again another time."""
+        self.stopping = True
+        with self.lock:
+            for process in self.running:
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
