@@ -140,8 +140,11 @@ void lower_segments(Compiled& c, const Defects& defects, const Bindings& sizes, 
   }
 }
 
-Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
-  Compiled c;
+namespace {
+
+void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& bindings,
+                  const CompileOptions& options) {
+  Compiled& c = attempt.made;
   const std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
   const size_t rewrites = leading_rewrites(steps);
   const std::span<const Step> schedule = steps.subspan(rewrites);
@@ -166,11 +169,14 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
     const Segment& segment = c.segmentation.segments[i];
     const Graph* same = is_known ? find_schedule(*options.known, segment, i) : nullptr;
-    Graph scheduled = same ? *same : extract(c.concretized, segment);
-    if (!same) apply(scheduled, segment.steps, options.defects);
+    attempt.segment = i;
+    attempt.steps = same ? segment.steps.size() : 0;
+    Graph& scheduled = c.scheduled.emplace_back(same ? *same : extract(c.concretized, segment));
+    for (; attempt.steps < segment.steps.size(); ++attempt.steps)
+      apply(scheduled, segment.steps[attempt.steps], options.defects);
     take_layouts(c.concretized, scheduled, c.segmentation, i);
-    c.scheduled.push_back(std::move(scheduled));
   }
+  attempt.is_scheduled = true;
   lower_segments(c, options.defects, sizes, options.known);
   if (options.index_bits == 0 && c.index_bits == 32 && !all_fit(c, bindings, fusion, options.inputs) &&
       !options.defects.has(Defect::kIndexWidthNarrow)) {
@@ -178,7 +184,26 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
     lower_segments(c, options.defects, sizes, options.known);
   }
   c.host = build_host_program(c.concretized, c.segmentation, c.launches, options.defects);
-  return c;
+}
+
+}  // namespace
+
+Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
+  CompileAttempt attempt;
+  compile_into(attempt, fusion, bindings, options);
+  return std::move(attempt.made);
+}
+
+CompileAttempt try_compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
+  CompileAttempt attempt;
+  try {
+    compile_into(attempt, fusion, bindings, options);
+  } catch (const Error& e) {
+    attempt.error = e;
+    const Compiled& c = attempt.made;
+    if (attempt.is_scheduled) attempt.segment = std::min(c.kernels.size(), c.scheduled.size() - 1);
+  }
+  return attempt;
 }
 
 }  // namespace fusebox

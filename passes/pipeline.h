@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/defect.h"
+#include "ir/error.h"
 #include "ir/module.h"
 #include "ir/scalar.h"
 
@@ -45,6 +46,18 @@ struct Compiled {
 
 // `bindings`: of the fusion's values (bind_sizes). Throws the first Error of any stage.
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});
+
+// How far a program was compiled. With an error, `made` holds what came before it; its last scheduled graph has the
+// steps that applied.
+struct CompileAttempt {
+  Compiled made;
+  size_t segment = 0;         // the one that was scheduled or lowered last
+  size_t steps = 0;           // how many steps of the last scheduled graph were applied
+  bool is_scheduled = false;  // all segments are
+  std::optional<Error> error = {};
+};
+// Throws nothing that `compile` throws; for showing a schedule that is refused.
+CompileAttempt try_compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});
 
 // Fills in the kernels of the scheduled segments and what launches them; empty graphs for ATen segments. `sizes`: of
 // c.concretized in one run, for the seeded defects alone; `known`: CompileOptions.

@@ -176,7 +176,8 @@ digest before and after, in the file BLESSED of its folder. It never takes a fai
   c = add_subcommand(
       app, "show", "Prints a program at any level.",
       R"(Without --level: the file as it is; of a bundle also how it was recorded. A bundle shows the programs that it holds; a text is compiled for
-its default host inputs. Kernels and CUDA text come with what their parameters are in the program.
+its default host inputs. Kernels and CUDA text come with what their parameters are in the program. Of a schedule that is refused, --level
+scheduled shows what the steps made, with the error beside the tensor or domain that it names, and exits with 2.
 --graph draws the iteration domains of each tensor, from root to loop: which may leave their extent, their index and predicate, and
 the groups that the id graph puts them in. An html page holds all five graphs, and needs nothing beside itself.
 

@@ -10,6 +10,7 @@
 #include "replay/cli/kernel_names.h"
 #include "replay/cli/load.h"
 #include "replay/cli/picture.h"
+#include "replay/cli/refused.h"
 #include "replay/cli/report.h"
 #include "replay/cli/why.h"
 #include "replay/record.h"
@@ -18,19 +19,15 @@
 namespace fusebox::cli {
 namespace {
 
-// A run that went as far as its programs: those of the module for its default host inputs. Of the inputs only sizes and
-// scalars matter.
-Run compile_file(const LoadedFile& file, bool unfused, const Defects& defects) {
+// The program of the module compiled for its default host inputs, of which only sizes and scalars matter.
+CompileAttempt compile_file(const LoadedFile& file, bool unfused, const Defects& defects) {
   const Graph& fusion = main_graph(file.module);
   const std::vector<BoundInput> sizes = default_sizes(file.module);
-  Run run;
-  run.fusion = fusion;
   CompileOptions options;
   options.defects = defects;
   options.inputs = sizes;
   if (const StepList* list = find_steps(file.module, fusion.name); list && !unfused) options.steps = list->steps;
-  run.compiled = compile(fusion, bind_sizes(fusion, sizes), options);
-  return run;
+  return try_compile(fusion, bind_sizes(fusion, sizes), options);
 }
 
 std::string describe_bundle(const Bundle& b) {
@@ -62,15 +59,29 @@ class Programs {
   Module at(Stage stage) {
     if (file_.bundle && !unfused_ && defects_.empty())
       if (const Module* m = find_stage(*file_.bundle, stage)) return *m;
-    if (!run_) run_ = compile_file(file_, unfused_, defects_);
-    return stage_module(*run_, file_.module, stage);
+    if (attempt().error) throw *attempt().error;
+    Run run;
+    run.fusion = main_graph(file_.module);
+    run.compiled = attempt().made;
+    return stage_module(run, file_.module, stage);
+  }
+
+  // A program whose steps or kernels were refused, once `at` has thrown.
+  const CompileAttempt* refused() const {
+    return attempt_ && attempt_->error && !attempt_->made.scheduled.empty() ? &*attempt_ : nullptr;
   }
 
  private:
+  // What the stages are made of, where they are not in the bundle.
+  const CompileAttempt& attempt() {
+    if (!attempt_) attempt_ = compile_file(file_, unfused_, defects_);
+    return *attempt_;
+  }
+
   const LoadedFile& file_;
   const bool unfused_;
   const Defects defects_;
-  std::optional<Run> run_;
+  std::optional<CompileAttempt> attempt_;
 };
 
 // What the programs of a file can be run with, small as it is: what a bundle records, else the default host inputs.
@@ -117,6 +128,14 @@ std::string formatted(const Module& m, const std::string& format, bool domains) 
   return out;
 }
 
+// The domains as far as steps made them.
+std::string refused_schedule(const CompileAttempt& attempt, const std::string& format) {
+  if (format == "text") return print_refused(attempt);
+  Module m;
+  m.graphs = attempt.made.scheduled;
+  return formatted(m, format, true);
+}
+
 // What is drawn is the schedule, compiled or not: one that cannot be lowered has to be seen to be mended.
 std::string pictures(const LoadedFile& file, Programs& programs, IdGraphKind kind, const std::string& format,
                      bool unfused) {
@@ -127,9 +146,16 @@ std::string pictures(const LoadedFile& file, Programs& programs, IdGraphKind kin
                        segments.segmentations.empty() ? nullptr : &segments.segmentations[0]);
   } catch (const Error& e) {
     if (unfused || file.bundle) throw;
-    all = {describe_uncompiled(file.module)};
-    if (all[0].note.empty())
-      all[0].note = code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + ": " + e.what();
+    const std::string why = code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + ": " + e.what();
+    const CompileAttempt* attempt = programs.refused();
+    if (attempt)
+      all = describe_all(attempt->made.scheduled, &attempt->made.segmentation);
+    else
+      all = {describe_uncompiled(file.module)};
+    if (attempt)
+      all[attempt->segment].note = why;
+    else if (all[0].note.empty())
+      all[0].note = why;
   }
   return drawn(all, kind, format);
 }
@@ -166,7 +192,14 @@ int show_command(const ShowArguments& a, Common& common) {
     const Stage stage = a.level == "scheduled" ? Stage::kScheduled
                         : a.level == "kernel"  ? Stage::kKernel
                                                : Stage::kHost;
-    Module m = programs.at(stage);
+    Module m;
+    try {
+      m = programs.at(stage);
+    } catch (const Error&) {
+      if (const CompileAttempt* refused = programs.refused(); refused && stage == Stage::kScheduled)
+        print_text(refused_schedule(*refused, format));
+      throw;
+    }
     if (stage == Stage::kHost) std::erase_if(m.graphs, [](const Graph& g) { return g.level != Level::kHost; });
     if (format == "text" && stage == Stage::kKernel) {
       const Module scheduled = programs.at(Stage::kScheduled);
