@@ -108,10 +108,14 @@ class Campaigns:
                 file.write(json.dumps(row) + "\n")
         return row
 
+    def is_known(self, number):
+        """One that survived a shorter campaign may be killed by this one."""
+        row = self.results.get(number)
+        return row is not None and (row["outcome"] == "killed" or row["time"] >= self.seconds)
+
     def run(self, tasks, done, limit=None):
         """Those of [(mutant, row, seed)] that have no result yet, several at a time. False where the time ran out."""
-        tasks = [t for t in tasks if t[1] not in self.results]
-        end = time.monotonic() + limit if limit else None
+        tasks = [t for t in tasks if not self.is_known(t[1])]
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             futures = [pool.submit(self.run_one, *task) for task in tasks]
             try:
@@ -122,7 +126,7 @@ class Campaigns:
                 self.stop()
                 if isinstance(stop, KeyboardInterrupt):
                     raise
-        return not self.stopping and (end is None or all(t[1] in self.results for t in tasks))
+        return not self.stopping
 
     def stop(self):
         """Ends what runs; it is run again another time."""

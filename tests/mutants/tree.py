@@ -1,10 +1,9 @@
 """The copy of the tree that holds the mutants: drawing them, writing them, building it.
 
 A folder of mutants has
-    tree/           the copy, with the mutants in it
+    tree/           the copy, with the mutants in it; its build is made where it runs
     original/       the mutated files as they were
     mutants.json    seed, count, folders; the mutants, and others to take the place of those that do not compile
-    build/          the build of tree/, made where it runs
     results.jsonl   a line for each mutant that was run (campaign.py)
 """
 
@@ -58,7 +57,9 @@ def run(command, **options):
 class Folder:
     def __init__(self, path):
         self.path = pathlib.Path(path).resolve()
-        self.tree, self.original, self.build = self.path / "tree", self.path / "original", self.path / "build"
+        self.tree, self.original = self.path / "tree", self.path / "original"
+        # In the copy, so that paths between the two are those of a usual build, and the compiler's cache knows them.
+        self.build = self.tree / "build"
         self.state = self.path / "mutants.json"
         self.data = json.loads(self.state.read_text()) if self.state.exists() else None
 
@@ -74,6 +75,8 @@ class Folder:
     # -- the copy
 
     def copy(self):
+        if self.path.exists() and any(self.path.iterdir()) and not (self.tree / "tests" / "mutants").is_dir():
+            sys.exit(f"mutants: {self.path} holds something else; name a folder that is empty or new")
         shutil.rmtree(self.path, ignore_errors=True)
         files = run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT).splitlines()
         for name in files:
@@ -102,15 +105,12 @@ class Folder:
                 changed.add(name)
         return changed
 
-    def configure(self):
-        cache = self.build / "CMakeCache.txt"
-        moved = cache.exists() and f"CMAKE_HOME_DIRECTORY:INTERNAL={self.tree}\n" not in cache.read_text()
-        if moved:
-            shutil.rmtree(self.build)
-        if moved or not cache.exists():
-            # Where pip put packages beside the interpreter's own, CMake asks the interpreter in isolation.
-            run(["cmake", "-S", self.tree, "-B", self.build, "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}", *OPTIONS])
-        run(["cmake", "--build", self.build, "--target", "fusebox_schemas"])
+    def configure(self, build):
+        cache = build / "CMakeCache.txt"
+        if cache.exists() and f"CMAKE_HOME_DIRECTORY:INTERNAL={self.tree}\n" not in cache.read_text():
+            shutil.rmtree(build)
+        if not cache.exists():
+            run(["cmake", "-S", self.tree, "-B", build, "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}", *OPTIONS])
 
     def includers(self, names):
         """The sources that hold any of these files."""
@@ -130,8 +130,10 @@ class Folder:
     def generate(self, seed, count, folders):
         cindex = libclang()
         self.copy()
-        self.configure()
-        checker = Checker(self, cindex)
+        reading = self.path / "reading"
+        self.configure(reading)
+        run(["cmake", "--build", reading, "--target", "fusebox_schemas"])
+        checker = Checker(self, cindex, reading)
         places = checker.places(folders)
         random.Random(f"{seed}").shuffle(places)
         draw = random.Random(f"{seed} changes")
@@ -159,6 +161,7 @@ class Folder:
         self.write(self.mutants)
         say(f"{len(self.mutants)} mutants in {len({m['file'] for m in self.mutants})} files; {dropped} did not compile")
         self.quiet_warnings()
+        shutil.rmtree(reading)
         self.save()
 
     def quiet_warnings(self):
@@ -173,7 +176,7 @@ class Folder:
 
     def compile(self, jobs):
         """Builds `fusebox`; what does not compile is replaced."""
-        self.configure()
+        self.configure(self.build)
         while True:
             build = subprocess.run(["ninja", "-C", str(self.build), "-k", "0", f"-j{jobs}", "fusebox"], capture_output=True, text=True,
                                    check=False)
@@ -205,15 +208,15 @@ def blamed(messages, mutants, tree):
 class Checker:
     """libclang over the copy: finds places, and says which mutants do not compile."""
 
-    def __init__(self, folder, cindex):
+    def __init__(self, folder, cindex, build):
         import places
         self.folder, self.cindex, self.finder = folder, cindex, places.Finder
         self.index = cindex.Index.create()
-        stubs = folder.build / "stubs"
+        stubs = build / "stubs"
         stubs.mkdir(exist_ok=True)
         for name in ("x86intrin.h", "immintrin.h"):
             (stubs / name).write_text("")
-        commands = json.loads((folder.build / "compile_commands.json").read_text())
+        commands = json.loads((build / "compile_commands.json").read_text())
         tree = f"{folder.tree}/"
         self.arguments = {c["file"].removeprefix(tree): places.compiler_arguments(c["command"], stubs) for c in commands
                           if c["file"].startswith(tree)}

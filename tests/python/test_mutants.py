@@ -249,6 +249,20 @@ def test_a_run_goes_on_where_it_ended(tmp_path):
         1: ("survived", True, False), 2: ("killed", True, False), 3: ("survived", True, False)}
 
 
+def test_a_longer_campaign_runs_survivors_again(tmp_path):
+    rows = [{"id": 1, "outcome": "killed", "time": 5}, {"id": 2, "outcome": "survived", "time": 5}]
+    (tmp_path / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    known = {seconds: [campaign.Campaigns("", tmp_path, seconds, 1, 1).is_known(n) for n in (1, 2, 3)] for seconds in (5, 60)}
+    assert known == {5: [True, True, False], 60: [True, False, False]}
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(SystemExit):
+        tree.Folder(tmp_path).copy()
+    assert (tmp_path / "thesis.txt").exists()
+
+
 def test_the_limit_ends_a_run(tmp_path):
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\nexec sleep 60\n")
