@@ -6,11 +6,14 @@
 #include <deque>
 #include <filesystem>
 #include <unistd.h>
+#include <utility>
 
+#include "fuzz/reduce.h"
 #include "ir/error.h"
 #include "replay/cli/json.h"
 #include "replay/file.h"
 #include "replay/gate_workers.h"
+#include "serde/decode.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -48,6 +51,9 @@ BlockRange range_of(const JsonValue& v) {
   return r;
 }
 
+// How a request begins that is no block's.
+constexpr std::string_view kSuspectRequest = "{\"suspect\":";
+
 // Of a worker whose GPU was lost.
 constexpr int kDeviceLostExit = 78;
 
@@ -57,18 +63,19 @@ class BlockWorker {
   BlockWorker(const CampaignOptions& options, std::map<Signature, uint64_t> saved)
       : options_(options.runner), at_(options.at), saved_(std::move(saved)) {}
 
-  std::string work(const std::string& request, WorkerNote& note) {
-    const BlockRange range = range_of(parse_json(request));
+  std::string work(const JsonValue& request, WorkerNote& note, const WorkerTell& tell) {
+    const BlockRange range = range_of(request);
     note.begin(range.block * kBlockCases + range.first, kDrawing);
     uint64_t last_deadly = 0;
     for (const DeadlyCase& d : range.deadly) last_deadly = std::max(last_deadly, d.number + 1);
     Statistics shown;  // deadly cases, their files to be
     BlockHooks hooks;
     uint64_t number = 0;
-    hooks.at = [&](uint64_t n, uint64_t part) {
-      note.begin(number = n, part);
+    hooks.at = [&](uint64_t n, uint64_t part, uint64_t patience) {
+      note.begin(number = n, part, patience);
       if (at_) at_(n, part);
     };
+    hooks.stops = [&] { return note.stop.load(); };
     hooks.go_on = [&](const Statistics&) { return !note.stop || number + 1 < last_deadly; };
     hooks.wants_bundle = [&](const Finding& f, uint64_t n) { return wants_bundle(f, n); };
     hooks.deadly = [&](const DeadlyCase& d, const Case& c) {
@@ -85,13 +92,17 @@ class BlockWorker {
       std::fflush(stdout);
       ::_exit(kDeviceLostExit);
     };
-    const Statistics s = run_block(options_, range, hooks);
-    return JsonObject().raw("statistics", to_json(s)).raw("deadly", to_json(shown)).text();
+    const auto answer = [&](const Statistics& s) {
+      return JsonObject().raw("statistics", to_json(s)).raw("deadly", to_json(std::exchange(shown, {}))).text();
+    };
+    hooks.told = [&](const Statistics& s) { tell(answer(s)); };
+    return answer(run_block(options_, range, hooks));
   }
 
  private:
   bool wants_bundle(const Finding& f, uint64_t number) {
-    if (options_.out.empty()) return false;
+    // What is found on the GPU is judged again from its file.
+    if (options_.out.empty() && f.signature.stage != "gpu") return false;
     const auto [at, is_new] = saved_.emplace(f.signature, number);
     const bool wants = is_new || number < at->second;
     at->second = std::min(at->second, number);
@@ -135,15 +146,27 @@ class CampaignRun {
     BlockWorker worker(options_, std::move(saved));
     WorkerCalls calls;
     calls.next = [&] { return next(); };
-    calls.work = [&](const std::string& request, WorkerNote& note) { return worker.work(request, note); };
-    calls.done = [&](WorkerAnswer a) { a.death.empty() ? count(a) : blame(a); };
+    calls.work_in_parts = [&](const std::string& request, WorkerNote& note, const WorkerTell& tell) {
+      const JsonValue r = parse_json(request);
+      return r.find("suspect") ? judge_alone(r.at("suspect").count(), note) : worker.work(r, note, tell);
+    };
+    calls.next_fresh = [&] { return next_suspect(); };
+    calls.told = [&](const WorkerAnswer& a) { count_part(running_.at(block_of(a)), parse_json(a.answer)); };
+    calls.done = [&](const WorkerAnswer& a) {
+      if (a.request.starts_with(kSuspectRequest))
+        convict(a);
+      else
+        a.death.empty() ? count(a) : blame(a);
+    };
     calls.tick = [&] { return tick(); };
     WorkerOptions workers;
     workers.jobs = options_.jobs;
     workers.timeout_s = options_.case_seconds > 0 ? options_.case_seconds : 1e6;
     workers.memory_bytes = options_.memory_bytes;
     workers.retry = false;
+    workers.grace_s = options_.grace_s;
     run_workers(workers, calls);
+    while (!suspects_.empty()) leave(suspects_.begin()->first);
     tell_time();
     add_sample(state_, true);
     save();
@@ -182,8 +205,10 @@ class CampaignRun {
 
   bool is_over() {
     const auto& found = state_.statistics.findings;
+    const bool was_over = over_;
     over_ = over_ || (runner_.seconds > 0 && elapsed() >= runner_.seconds) ||
             (runner_.stop_after > 0 && found.size() >= runner_.stop_after) || (options_.stops && options_.stops() > 0);
+    if (over_ && !was_over) over_s_ = elapsed();
     return over_;
   }
 
@@ -192,6 +217,13 @@ class CampaignRun {
     if (runner_.runs == 0) return kBlockCases;
     const uint64_t begin = block * kBlockCases;
     return runner_.runs <= begin ? 0 : std::min(kBlockCases, runner_.runs - begin);
+  }
+
+  std::optional<std::string> next_suspect() {
+    if (is_over() && elapsed() > over_s_ + options_.grace_s) return std::nullopt;
+    for (auto& [number, s] : suspects_)
+      if (!std::exchange(s.is_tried, true)) return std::string(kSuspectRequest) + std::to_string(number) + "}";
+    return std::nullopt;
   }
 
   std::optional<std::string> next() {
@@ -216,8 +248,10 @@ class CampaignRun {
     return request;
   }
 
+  static uint64_t block_of(const WorkerAnswer& a) { return parse_json(a.request).at("block").count(); }
+
   BlockWork take(const WorkerAnswer& a) {
-    const uint64_t block = parse_json(a.request).at("block").count();
+    const uint64_t block = block_of(a);
     BlockWork w = std::move(running_.at(block));
     running_.erase(block);
     return w;
@@ -225,7 +259,23 @@ class CampaignRun {
 
   void count(const WorkerAnswer& a) {
     BlockWork w = take(a);
-    const JsonValue answer = parse_json(a.answer);
+    count_part(w, parse_json(a.answer));
+    // Those that could not be drawn have no case to show.
+    const std::vector<Death> rest = w.deaths;
+    for (const Death& d : rest) keep_death(w, d, "", {});
+    write_findings();
+    put_back(std::move(w));
+    add_sample(state_, false);
+  }
+
+  // What is left of it is for another time.
+  void put_back(BlockWork w) {
+    if (w.range.first >= kBlockCases) return;
+    w.deaths.clear();
+    waiting_.push_back(std::move(w));
+  }
+
+  void count_part(BlockWork& w, const JsonValue& answer) {
     Statistics part = statistics_of(answer.at("statistics"));
     tell_time();
     for (KeptFinding& f : statistics_of(answer.at("deadly")).findings) {
@@ -233,18 +283,105 @@ class CampaignRun {
           std::find_if(w.deaths.begin(), w.deaths.end(), [&](const Death& d) { return d.number == f.number; });
       if (death != w.deaths.end()) keep_death(w, Death(*death), std::move(f.lineage), std::move(f.saved));
     }
-    // Those that could not be drawn have no case to show.
-    const std::vector<Death> rest = w.deaths;
-    for (const Death& d : rest) keep_death(w, d, "", {});
     w.range.first += part.cases;
-    for (KeptFinding& f : part.findings) f.seconds = state_.statistics.seconds;
+    std::vector<KeptFinding> found = std::exchange(part.findings, {});
     add(state_.statistics, std::move(part));
-    write_findings();
-    if (w.range.first < kBlockCases) {
-      w.deaths.clear();
-      waiting_.push_back(std::move(w));
+    for (KeptFinding& f : found) {
+      f.seconds = state_.statistics.seconds;
+      if (f.finding.signature.stage == "gpu" && !f.saved.bytes.empty())
+        suspects_.emplace(++suspected_, Suspect{std::move(f)});
+      else
+        keep(std::move(f));
     }
+    write_findings();
     add_sample(state_, false);
+  }
+
+  void keep(KeptFinding f) {
+    if (const auto renamed = renamed_.find(f.finding.signature); renamed != renamed_.end())
+      f.finding.signature = renamed->second;
+    if (runner_.out.empty()) f.saved = {}, f.batch = {};
+    add(state_.statistics, std::move(f));
+  }
+
+  // -- findings of the GPU, each judged again from its file
+
+  struct Suspect {
+    KeptFinding finding;
+    bool is_tried = false;
+  };
+
+  // The worker's side: what the file shows.
+  std::string judge_alone(uint64_t suspect, WorkerNote& note) {
+    const KeptFinding& f = suspects_.at(suspect).finding;
+    const auto at = [&](bool compiles) {
+      note.begin(f.number, kFirstOracle + parse_oracles("gpu")[0], compiles ? 6 : 1);
+    };
+    at(true);
+    GpuBatchOptions how{.threads = runner_.gpu_threads, .device = runner_.gpu};
+    how.at = [&](bool compiles, uint64_t) { at(compiles); };
+    Statistics shown;
+    try {
+      const LoadedFinding file = read_finding(bytes_of(f.saved.bytes), f.file);
+      const JudgeOptions options{.defects = runner_.defects, .step_limit = runner_.step_limit};
+      for (Finding& found : judge_on_gpu(file.subject, options, how)) {
+        KeptFinding one;
+        one.finding = std::move(found);
+        add(shown, std::move(one));
+      }
+    } catch (const Error& e) {
+      KeptFinding one;
+      one.finding = {{"gpu", code_text(e.code), ""}, e.what()};
+      add(shown, std::move(one));
+    }
+    return to_json(shown);
+  }
+
+  void convict(const WorkerAnswer& a) {
+    const uint64_t number = parse_json(a.request).at("suspect").count();
+    if (a.was_stopped) return leave(number);
+    if (!a.death.empty()) return acquit(number, "; its process, alone with it, " + a.death);
+    const std::vector<KeptFinding> shown = statistics_of(parse_json(a.answer)).findings;
+    KeptFinding& f = suspects_.at(number).finding;
+    const auto same = std::find_if(shown.begin(), shown.end(), [&](const KeptFinding& one) {
+      return one.finding.signature == f.finding.signature;
+    });
+    if (same == shown.end())
+      return acquit(number, shown.empty() ? "; alone it shows nothing"
+                                          : "; alone it shows `" + text(shown[0].finding.signature) + "`");
+    f.batch = {};
+    keep(std::move(f));
+    suspects_.erase(number);
+    write_findings();
+  }
+
+  // There was no time for it.
+  void leave(uint64_t number) {
+    KeptFinding f = std::move(suspects_.at(number).finding);
+    suspects_.erase(number);
+    f.finding.message += "; it was not judged again alone, as the campaign ended";
+    keep(std::move(f));
+    write_findings();
+  }
+
+  // The case alone does not show it.
+  void acquit(uint64_t number, const std::string& why) {
+    KeptFinding f = std::move(suspects_.at(number).finding);
+    suspects_.erase(number);
+    const Signature was = f.finding.signature;
+    f.finding.signature.check = "batch " + was.check;
+    f.finding.message += why;
+    renamed_[was] = f.finding.signature;
+    // What was counted before the file was judged.
+    auto& kept = state_.statistics.findings;
+    const auto old = std::find_if(kept.begin(), kept.end(),
+                                  [&](const KeptFinding& k) { return k.finding.signature == was && k.file.empty(); });
+    if (old != kept.end()) {
+      f.count += old->count;
+      kept.erase(old);
+    }
+    keep(std::move(f));
+    write_findings();
   }
 
   void keep_death(BlockWork& w, const Death& d, std::string lineage, FindingFile saved) {
@@ -271,6 +408,11 @@ class CampaignRun {
   // A worker died, and says where it was.
   void blame(const WorkerAnswer& a) {
     BlockWork w = take(a);
+    if (a.was_stopped) {
+      const std::vector<Death> rest = w.deaths;
+      for (const Death& d : rest) keep_death(w, d, "", {});
+      return put_back(std::move(w));
+    }
     if (a.item / kBlockCases != w.range.block)
       throw Error(ErrorCode::kInternal, "a worker " + a.death + " outside of any case; it printed: " + a.output, "");
     const uint64_t number = a.item;
@@ -290,7 +432,8 @@ class CampaignRun {
     if (options_.progress) options_.progress(state_.statistics);
     if (options_.stops && options_.stops() > 1) return WorkerOrder::kGiveUp;
     if (is_over()) return WorkerOrder::kFinish;
-    if (Clock::now() - saved_at_ > std::chrono::seconds(10)) save();
+    // A suspect is in nobody's count.
+    if (suspects_.empty() && Clock::now() - saved_at_ > std::chrono::seconds(10)) save();
     return WorkerOrder::kGoOn;
   }
 
@@ -316,8 +459,11 @@ class CampaignRun {
   CampaignState state_;
   std::deque<BlockWork> waiting_;          // died, or partly done
   std::map<uint64_t, BlockWork> running_;  // by block
+  std::map<uint64_t, Suspect> suspects_;   // in the order in which they came
+  std::map<Signature, Signature> renamed_;
+  uint64_t suspected_ = 0;
   Clock::time_point start_, saved_at_;
-  double base_seconds_ = 0;
+  double base_seconds_ = 0, over_s_ = 0;
   bool over_ = false;
 };
 

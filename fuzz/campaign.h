@@ -5,6 +5,8 @@
 // - which cases there are, and what each gives, depends on the configuration alone: not on the number of workers, nor
 //   on where the campaign was interrupted;
 // - a case that kills its worker, takes too long or too much memory is a finding, and is passed over;
+// - a finding of the GPU is judged again from its file, in a process of its own: where that shows nothing, its check
+//   begins with `batch`, and what was on the GPU before it is kept beside it;
 // - the state file is whole at any time; what it counts is what its findings' files hold.
 //
 //   CampaignState s = run_campaign({.runner = {.seed = 7, .runs = 100000, .out = "found"}, .jobs = 2});
@@ -24,6 +26,7 @@ struct CampaignOptions {
   int jobs = 1;
   double case_seconds = 20;                 // what takes longer is a finding; 0: no limit
   int64_t memory_bytes = int64_t{4} << 30;  // of a worker's data; 0: no limit
+  double grace_s = 3;  // after the time is over, or somebody asked to stop: what takes longer is ended, and not counted
   // How often somebody asked to stop: once, it ends after the cases that run now; twice, at once. May be empty.
   std::function<int()> stops = {};
   std::function<void(const Statistics&)> progress = {};  // about ten times a second; may be empty

@@ -64,6 +64,19 @@ FindingFile deadly_file(const Case& c, const Finding& finding, const Defects& de
   }
 }
 
+std::string print_batch(std::span<const GpuCase> cases) {
+  Module all;
+  for (const GpuCase& c : cases) {
+    const std::string name = "case_" + std::to_string(c.number);
+    all.graphs.push_back(c.subject.fusion());
+    all.graphs.back().name = name;
+    if (const std::vector<Step>* steps = c.subject.steps()) all.step_lists.push_back({"", name, *steps});
+    all.input_specs.push_back(c.subject.inputs());
+    all.input_specs.back().graph = name;
+  }
+  return print(all);
+}
+
 void write_finding(const std::string& folder, KeptFinding& finding, const Statistics& s) {
   const auto is_taken = [&](const std::string& path) {
     return std::any_of(s.findings.begin(), s.findings.end(), [&](const KeptFinding& other) {
@@ -75,8 +88,11 @@ void write_finding(const std::string& folder, KeptFinding& finding, const Statis
   std::string path = stem + extension;
   for (int i = 2; is_taken(path); ++i) path = stem + "-" + std::to_string(i) + extension;
   write_file(path, std::string_view(finding.saved.bytes));
+  if (!finding.batch.empty())
+    write_file(path.substr(0, path.rfind('.')) + ".batch.fir", std::string_view(finding.batch));
   finding.file = path;
   finding.saved = {};
+  finding.batch = {};
 }
 
 }  // namespace fusebox::fuzz

@@ -247,7 +247,10 @@ bool is_bit_exact(const Graph& g) {
 
 void gpu(OracleRun& run) {
   if (!run.options().gpu || !run.scheduled().ok()) return;
-  const HostRun actual = run.run_on(*run.options().gpu);
+  Device& device = *run.options().gpu;
+  const HostRun actual = run.run_on(device);
+  if (const std::string beside = actual.ok() ? device.strayed() : ""; !beside.empty())
+    run.report("gpu", "stray", "", beside);
   if (!actual.ok()) {
     // The host executor has no cooperative grid to fill.
     if (!is_launch_refusal(actual.failure->code)) run.report("gpu", *actual.failure);

@@ -65,11 +65,17 @@ struct LoadedFinding {
 // no specs.
 LoadedFinding load_finding(const std::string& path);
 
+// The same, of a bundle's bytes or a text; `path` is for errors.
+LoadedFinding read_finding(std::span<const uint8_t> bytes, const std::string& path);
+// The programs of a text that holds several, in order; nothing where it holds one, or is a bundle.
+std::vector<Case> load_batch(const std::string& path);
+
 struct ReduceOptions {
   double seconds = 60;                      // 0: no limit
   double case_seconds = 10;                 // of one candidate; what takes longer counts as a failure of its own
   int64_t memory_bytes = int64_t{4} << 30;  // of the process that judges one
   int64_t step_limit = int64_t{1} << 22;
+  bool on_gpu = false;  // the oracle `gpu` too, in the process of each candidate
   // In the process that judges, before it does, in tests: a place to die.
   std::function<void(const Case&)> at = {};
   // After each candidate: seconds, candidates tried, and the best; may be empty.

@@ -13,11 +13,19 @@
 namespace fusebox::fuzz {
 namespace {
 
-// The fusion, its schedule and its inputs alone.
-Case case_of(const Module& m, const std::string& path) {
+const Graph& only_fusion(const Module& m, const std::string& path) {
   if (m.graphs.empty()) throw Error(ErrorCode::kUsage, "the file holds no program; give a finding", path);
+  return main_graph(m);
+}
+
+Module module_of(std::span<const uint8_t> bytes) {
+  return is_module(bytes) ? decode_module(bytes)
+                          : parse_module(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+// A fusion, its schedule and its inputs alone.
+Case case_of(const Module& m, const Graph& fusion) {
   Case c;
-  const Graph& fusion = main_graph(m);
   if (fusion.level != Level::kMath)
     throw Error(ErrorCode::kWrongLevel, "what is reduced is a fusion of level math; give the program before its steps",
                 "@" + fusion.name);
@@ -48,14 +56,33 @@ void put_inputs_in_order(Case& c, const std::string& path) {
 }  // namespace
 
 LoadedFinding load_finding(const std::string& path) {
-  LoadedFinding f;
+  const std::vector<std::byte> raw = read_file(path);
+  return read_finding({reinterpret_cast<const uint8_t*>(raw.data()), raw.size()}, path);
+}
+
+std::vector<Case> load_batch(const std::string& path) {
   const std::vector<std::byte> raw = read_file(path);
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(raw.data()), raw.size());
+  std::vector<Case> cases;
+  if (is_bundle(bytes)) return cases;
+  const Module m = module_of(bytes);
+  if (std::count_if(m.graphs.begin(), m.graphs.end(), [](const Graph& g) { return g.level == Level::kMath; }) < 2)
+    return cases;
+  for (const Graph& g : m.graphs) {
+    if (g.level != Level::kMath) continue;
+    verify(g);
+    put_inputs_in_order(cases.emplace_back(case_of(m, g)), path);
+  }
+  return cases;
+}
+
+LoadedFinding read_finding(std::span<const uint8_t> bytes, const std::string& path) {
+  LoadedFinding f;
   if (is_bundle(bytes)) {
     const Bundle b = decode_bundle(bytes);
     const Module* m = find_stage(b, Stage::kFusion);
     if (!m) throw Error(ErrorCode::kUsage, "the bundle holds no fusion; record one with its program", path);
-    f.subject = case_of(*m, path);
+    f.subject = case_of(*m, only_fusion(*m, path));
     if (f.subject.module.step_lists.empty())
       for (const StepList& s : b.steps)
         if (s.graph == f.subject.fusion().name) f.subject.module.step_lists.push_back({"", s.graph, s.steps});
@@ -70,10 +97,8 @@ LoadedFinding load_finding(const std::string& path) {
     if (const std::string* plan = find_value(b.options, "plan"); plan && *plan == "unfused")
       f.subject.module.step_lists.clear();
   } else {
-    const Module m = is_module(bytes)
-                         ? decode_module(bytes)
-                         : parse_module(std::string_view(reinterpret_cast<const char*>(raw.data()), raw.size()));
-    f.subject = case_of(m, path);
+    const Module m = module_of(bytes);
+    f.subject = case_of(m, only_fusion(m, path));
   }
   verify(f.subject.fusion());
   put_inputs_in_order(f.subject, path);

@@ -70,7 +70,10 @@ std::optional<Finding> ReductionJudge::judge(const Case& c, const Defects& defec
     try {
       note.begin(0, kFirstOracle + row_.value_or(0));
       if (options_.at) options_.at(c);
-      OracleRun run(c, {.defects = defects, .step_limit = options_.step_limit});
+      // A compiler may take its time.
+      if (options_.on_gpu) note.begin(0, kFirstOracle + row_.value_or(0), 6);
+      const std::unique_ptr<Device> gpu = options_.on_gpu ? make_cuda_device() : nullptr;
+      OracleRun run(c, {.defects = defects, .step_limit = options_.step_limit, .gpu = gpu.get()});
       const auto f = pick(judged_by(run, row_, note), signature_);
       return f ? write_finding(*f) : std::string();
     } catch (const Error&) {

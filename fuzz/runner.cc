@@ -4,7 +4,6 @@
 #include <chrono>
 #include <deque>
 
-#include "fuzz/gpu_batch.h"
 #include "fuzz/mutate.h"
 #include "ir/error.h"
 #include "replay/judge.h"
@@ -18,6 +17,12 @@ uint64_t case_seed(uint64_t seed, uint64_t number) { return seed * 0x100000001b3
 // Valid cases that later ones are made from.
 constexpr size_t kPool = 64;
 
+// A compiler may take so many times as long as anything else.
+constexpr uint64_t kCompilePatience = 6;
+
+// What was counted is told at least so often, and with each new finding.
+constexpr auto kTellPause = std::chrono::milliseconds(500);
+
 size_t gpu_row() {
   const auto rows = oracle_rows();
   return static_cast<size_t>(std::find_if(rows.begin(), rows.end(), [](const OracleRow& r) { return r.judge == gpu; }) -
@@ -29,28 +34,58 @@ class BlockRun {
  public:
   BlockRun(const RunnerOptions& options, const BlockRange& range, const BlockHooks& hooks)
       : options_(options), range_(range), hooks_(hooks) {
-    s_.judged.resize(oracle_rows().size());
+    restart();
     options_.cases.steps.defects = options_.defects;
   }
 
   Statistics run() {
     for (uint64_t i = 0; i < range_.end; ++i) {
-      if (i == range_.first) {
-        // What came before was for the pool alone.
-        s_ = {};
-        s_.judged.resize(oracle_rows().size());
-      }
+      if (i == range_.first) restart();  // what came before was for the pool alone
       one(range_.block * kBlockCases + i);
       ++s_.cases;
-      if (i >= range_.first && hooks_.go_on && !hooks_.go_on(s_)) break;
+      if (i < range_.first) continue;
+      if (options_.on_gpu) {
+        if (hooks_.stops && hooks_.stops()) {
+          restart();
+          break;
+        }
+        if (s_.cases < options_.gpu_cases && i + 1 < range_.end) continue;
+        if (!judge_gpu_cases()) {
+          restart();
+          break;
+        }
+      }
+      count();
+      if (hooks_.go_on && !hooks_.go_on(counted_.cases > 0 ? counted_ : s_)) break;
     }
-    judge_gpu_cases();
-    return std::move(s_);
+    if (range_.first >= range_.end) restart();
+    count();
+    return std::move(counted_.cases > 0 ? counted_ : s_);
   }
 
  private:
-  void at(uint64_t part) const {
-    if (hooks_.at) hooks_.at(number_, part);
+  void restart() {
+    s_ = {};
+    s_.judged.resize(oracle_rows().size());
+    gpu_cases_.clear();
+  }
+
+  // The cases since the last restart are done.
+  void count() {
+    const auto now = std::chrono::steady_clock::now();
+    if (s_.cases == 0 || (!hooks_.told && !options_.on_gpu)) return;
+    if (!hooks_.told)
+      add(counted_, std::move(s_));
+    else if (options_.on_gpu || s_.findings.size() > 0 || now - told_at_ > kTellPause)
+      hooks_.told(std::move(s_));
+    else
+      return;
+    told_at_ = now;
+    restart();
+  }
+
+  void at(uint64_t part, uint64_t patience = 1) const {
+    if (hooks_.at) hooks_.at(number_, part, patience);
   }
   bool counts() const { return number_ % kBlockCases >= range_.first; }
 
@@ -63,7 +98,8 @@ class BlockRun {
     Case c;
     if (!draw(c)) return;
     const uint64_t valid = s_.valid;
-    const std::vector<Finding> findings = judge_case(c, options_, number, s_, hooks_.at);
+    const std::vector<Finding> findings =
+        judge_case(c, options_, number, s_, [&](uint64_t, uint64_t part) { at(part); });
     for (const Finding& f : findings) keep(f, c);
     if (!findings.empty()) return;
     s_.coverage.count(c);
@@ -72,29 +108,48 @@ class BlockRun {
     pool_.push_back(std::move(c));
   }
 
-  // Together; or one by one, where a process ended with all of them.
-  void judge_gpu_cases() {
-    const bool alone = std::any_of(range_.deadly.begin(), range_.deadly.end(),
-                                   [](const DeadlyCase& d) { return d.part == kGpuBatch; });
+  // Together; or one by one, where a process ended while these were compiled. False: they were not ended.
+  bool judge_gpu_cases() {
     const std::span<const GpuCase> all = gpu_cases_;
-    for (size_t i = 0; i < all.size(); i += alone ? 1 : all.size()) {
-      const auto some = all.subspan(i, alone ? 1 : all.size());
-      number_ = some[0].number;
-      at(alone ? kFirstOracle + gpu_row() : kGpuBatch);
-      GpuBatch batch =
-          judge_on_gpu(some, {.defects = options_.defects, .step_limit = options_.step_limit}, options_.gpu_threads);
-      s_.judged[gpu_row()] += batch.judged;
-      s_.gpu_cases += batch.judged;
-      s_.gpu_kernels += batch.kernels;
-      for (const GpuVerdict& v : batch.verdicts) {
-        const auto c = std::find_if(some.begin(), some.end(), [&](const GpuCase& g) { return g.number == v.number; });
-        number_ = v.number;
-        const bool is_last = &v == &batch.verdicts.back();
-        if (batch.is_device_lost && is_last) hooks_.device_lost(v.number, v.findings.back());
-        for (const Finding& f : v.findings) keep(f, c->subject);
-      }
-    }
+    const bool alone = std::any_of(range_.deadly.begin(), range_.deadly.end(), [&](const DeadlyCase& d) {
+      return d.part == kGpuBatch &&
+             std::any_of(all.begin(), all.end(), [&](const GpuCase& c) { return c.number == d.number; });
+    });
+    for (size_t i = 0; i < all.size(); i += alone ? 1 : all.size())
+      if (!judge_together(all.subspan(i, alone ? 1 : all.size()))) return false;
+    return true;
   }
+
+  bool judge_together(std::span<const GpuCase> some) {
+    const uint64_t oracle = kFirstOracle + gpu_row();
+    GpuBatchOptions how{.threads = options_.gpu_threads, .device = options_.gpu, .turns = options_.gpu_turns};
+    how.stops = hooks_.stops;
+    how.at = [&](bool compiles, uint64_t number) {
+      number_ = number;
+      if (compiles)
+        at(some.size() > 1 ? kGpuBatch : oracle, kCompilePatience);
+      else
+        at(oracle);
+    };
+    const GpuBatch batch = judge_on_gpu(some, {.defects = options_.defects, .step_limit = options_.step_limit}, how);
+    s_.judged[gpu_row()] += batch.judged;
+    s_.gpu_cases += batch.judged;
+    s_.gpu_kernels += batch.kernels;
+    s_.gpu_compile_us += microseconds(batch.compile_s);
+    s_.gpu_wait_us += microseconds(batch.wait_s);
+    s_.gpu_run_us += microseconds(batch.run_s);
+    for (const GpuVerdict& v : batch.verdicts) {
+      const auto c = std::find_if(some.begin(), some.end(), [&](const GpuCase& g) { return g.number == v.number; });
+      number_ = v.number;
+      const bool is_last = &v == &batch.verdicts.back();
+      if (batch.is_device_lost && is_last) hooks_.device_lost(v.number, v.findings.back());
+      const std::span<const GpuCase> before = some.first(static_cast<size_t>(c - some.begin()) + 1);
+      for (const Finding& f : v.findings) keep(f, c->subject, before);
+    }
+    return batch.is_complete;
+  }
+
+  static uint64_t microseconds(double seconds) { return static_cast<uint64_t>(1e6 * seconds); }
 
   void pass_over(const DeadlyCase& deadly) {
     if (counts()) ++s_.died;
@@ -157,7 +212,8 @@ class BlockRun {
     }
   }
 
-  void keep(const Finding& finding, const Case& c) {
+  // `batch`: those that were on the GPU before the case, and it.
+  void keep(const Finding& finding, const Case& c, std::span<const GpuCase> batch = {}) {
     if (!counts()) return;
     if (hooks_.found) hooks_.found(c, number_, finding);
     KeptFinding kept;
@@ -172,6 +228,7 @@ class BlockRun {
       if (hooks_.wants_bundle && !c.module.graphs.empty() && hooks_.wants_bundle(finding, number_)) {
         at(kSaving);
         kept.saved = finding_file(c, finding, options_.defects);
+        if (batch.size() > 1) kept.batch = print_batch(batch);
       }
     }
     add(s_, std::move(kept));
@@ -181,7 +238,9 @@ class BlockRun {
   const BlockRange& range_;
   const BlockHooks& hooks_;
   uint64_t number_ = 0;
-  Statistics s_;
+  Statistics s_;        // of the cases since the last restart
+  Statistics counted_;  // of those before, where nobody is told
+  std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();
   std::deque<Case> pool_;
   std::vector<GpuCase> gpu_cases_;
 };

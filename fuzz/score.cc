@@ -70,7 +70,7 @@ class Pursuer {
     note_.begin(range_.block * kBlockCases, kDrawing);
     if (options_.runs > 0) range_.end = std::min(kBlockCases, options_.runs - range_.block * kBlockCases);
     BlockHooks hooks;
-    hooks.at = [&](uint64_t number, uint64_t part) { note_.begin(number, part); };
+    hooks.at = [&](uint64_t number, uint64_t part, uint64_t patience) { note_.begin(number, part, patience); };
     hooks.found = [&](const Case& c, uint64_t number, const Finding& f) { weigh(c, number, f); };
     hooks.deadly = [&](const DeadlyCase& d, const Case& c) {
       if (d.number + 1 == suspect_) weigh(c, d.number, {{stage_of_part(d.part), "", ""}, ""});

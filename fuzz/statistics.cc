@@ -29,6 +29,9 @@ constexpr Counter kCounters[] = {
     {"died", &Statistics::died},
     {"gpu_cases", &Statistics::gpu_cases},
     {"gpu_kernels", &Statistics::gpu_kernels},
+    {"gpu_compile_us", &Statistics::gpu_compile_us},
+    {"gpu_wait_us", &Statistics::gpu_wait_us},
+    {"gpu_run_us", &Statistics::gpu_run_us},
     {"compared", &Statistics::compared},
     {"ambiguous", &Statistics::ambiguous},
     {"unconstrained", &Statistics::unconstrained},
@@ -58,6 +61,7 @@ std::string to_json(const KeptFinding& f) {
   o.raw("number", std::to_string(f.number)).raw("count", std::to_string(f.count));
   o.add("seconds", f.seconds).add("lineage", f.lineage).add("file", f.file);
   if (!f.saved.bytes.empty()) o.add("is_text", f.saved.is_text).add("saved", to_hex(f.saved.bytes));
+  if (!f.batch.empty()) o.add("batch", f.batch);
   return o.text();
 }
 
@@ -71,6 +75,7 @@ KeptFinding finding_of(const JsonValue& v) {
   f.lineage = v.at("lineage").string();
   f.file = v.at("file").string();
   if (const JsonValue* saved = v.find("saved")) f.saved = {of_hex(saved->string()), v.at("is_text").text == "true"};
+  if (const JsonValue* batch = v.find("batch")) f.batch = batch->string();
   return f;
 }
 
@@ -137,7 +142,8 @@ std::string to_json(const Statistics& s) {
 
 Statistics statistics_of(const JsonValue& json) {
   Statistics s;
-  for (const Counter& c : kCounters) s.*c.count = json.at(c.name).count();
+  for (const Counter& c : kCounters)
+    if (const JsonValue* count = json.find(c.name)) s.*c.count = count->count();
   s.seconds = json.at("seconds").number();
   const JsonValue& refusals = json.at("refusals");
   for (size_t i = 0; i < refusals.names.size(); ++i) s.refusals[refusals.names[i]] = refusals.items[i].count();

@@ -32,6 +32,7 @@ struct KeptFinding {
   double seconds = 0;   // to the first
   std::string lineage;  // of the first
   FindingFile saved;    // of the first; empty where nobody asked for it
+  std::string batch;    // text: the cases that were on a GPU before it, and it (print_batch); empty: it was alone
   std::string file;     // where it was written; empty: nowhere
 };
 
@@ -41,9 +42,10 @@ struct Statistics {
   uint64_t drawn_legal = 0;  // schedules that compiled as they were drawn
   uint64_t unscheduled = 0;  // cases that run unfused, as no schedule was found
   uint64_t mutated = 0, mutated_valid = 0;
-  uint64_t gpu_cases = 0, gpu_kernels = 0;                  // judged on a GPU, and compiled for that
-  uint64_t died = 0;                                        // cases that ended their worker
-  uint64_t compared = 0, ambiguous = 0, unconstrained = 0;  // elements
+  uint64_t gpu_cases = 0, gpu_kernels = 0;                       // judged on a GPU, and compiled for that
+  uint64_t gpu_compile_us = 0, gpu_wait_us = 0, gpu_run_us = 0;  // of all processes together
+  uint64_t died = 0;                                             // cases that ended their worker
+  uint64_t compared = 0, ambiguous = 0, unconstrained = 0;       // elements
   double seconds = 0;
   std::map<std::string, uint64_t> refusals;  // by code
   std::vector<uint64_t> judged;              // by oracle

@@ -96,8 +96,9 @@ class CudaSession {
   virtual void copy_on_device(CudaPointer to, CudaPointer from, int64_t bytes, CudaStream stream = nullptr) = 0;
   virtual void fill(CudaPointer to, uint8_t byte, int64_t bytes, CudaStream stream = nullptr) = 0;
 
-  // The kernel's module stays loaded until `unload`.
-  virtual CudaKernel load(std::string_view binary, const std::string& entry) = 0;
+  // The kernels share one module, which stays loaded until one of them is unloaded.
+  virtual std::vector<CudaKernel> load_all(std::string_view binary, std::span<const std::string> entries) = 0;
+  CudaKernel load(std::string_view binary, const std::string& entry) { return load_all(binary, {&entry, 1})[0]; }
   virtual void unload(const CudaKernel& kernel) = 0;
   // Blocks that can be resident on the whole device: the largest cooperative grid.
   virtual int64_t resident_blocks(const CudaKernel& kernel, int64_t threads, int64_t shared_bytes) = 0;

@@ -7,6 +7,7 @@
 
 #include "codegen/cuda.h"
 #include "ir/error.h"
+#include "replay/cuda_arena.h"
 #include "replay/cuda_loader.h"
 #include "replay/device.h"
 
@@ -24,10 +25,12 @@ bool needs_cooperation(const Graph& kernel) {
 class CudaDeviceRunner : public Device {
  public:
   explicit CudaDeviceRunner(const CudaDeviceOptions& options)
-      : session_(cuda_backend().open(options.ordinal)), texts_(options.texts) {}
+      : session_(cuda_backend().open(options.ordinal)), texts_(options.texts) {
+    if (options.arena_bytes > 0) arena_ = std::make_unique<CudaArena>(*session_, options.arena_bytes);
+  }
   ~CudaDeviceRunner() override {
     try {
-      for (const Prepared& p : kernels_) session_->unload(p.kernel);
+      for (const CudaKernel& one : modules_) session_->unload(one);
     } catch (const Error&) {
       // The device failed before; there is nothing left to unload from.
     }
@@ -37,8 +40,9 @@ class CudaDeviceRunner : public Device {
 
   RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) override {
     RunTensor t = place(dtype, std::move(shape), std::move(strides));
-    // Unwritten memory is not zero by luck: a pattern that no result has makes a missing store show.
-    if (t.pointer) session_->fill(t.pointer, zeroed ? 0 : 0xa5, t.layout.storage_elems * size_bytes(dtype));
+    // Unwritten memory is not zero by luck; the arena's is not already.
+    if (t.pointer && (zeroed || t.owner))
+      session_->fill(t.pointer, zeroed ? 0 : kUnwrittenByte, t.layout.storage_elems * size_bytes(dtype));
     return t;
   }
 
@@ -76,10 +80,11 @@ class CudaDeviceRunner : public Device {
     if (const auto it = by_text_.find(source.text); it != by_text_.end()) return it->second;
     const CudaBinary binary = compile(source.text);
     binaries_.push_back(digest_bytes(binary.bytes));
-    return keep(kernel, source.text, binary, source.entry);
+    modules_.push_back(session_->load(binary.bytes, source.entry));
+    return keep(kernel, source.text, modules_.back());
   }
 
-  size_t prepare_all(std::span<const Graph* const> kernels, int threads) override {
+  size_t prepare_all(std::span<const Graph* const> kernels, const PrepareOptions& options) override {
     struct Module {
       std::vector<const Graph*> kernels;
       std::vector<std::string> texts;  // of each alone
@@ -98,7 +103,7 @@ class CudaDeviceRunner : public Device {
     for (Module& m : modules) m.source = emit_cuda_module(m.kernels);
     std::atomic<size_t> next = 0;
     const auto work = [&] {
-      for (size_t i = next++; i < modules.size(); i = next++) {
+      for (size_t i = next++; i < modules.size() && (!options.go_on || options.go_on()); i = next++) {
         try {
           modules[i].binary = compile(modules[i].source.text);
         } catch (const Error&) {
@@ -107,16 +112,23 @@ class CudaDeviceRunner : public Device {
       }
     };
     std::vector<std::thread> pool;
-    for (int t = 1; t < threads && static_cast<size_t>(t) < modules.size(); ++t) pool.emplace_back(work);
+    for (int t = 1; t < options.threads && static_cast<size_t>(t) < modules.size(); ++t) pool.emplace_back(work);
     work();
     for (std::thread& t : pool) t.join();
     for (const Module& m : modules) {
       if (!m.binary) continue;
       binaries_.push_back(digest_bytes(m.binary->bytes));
-      for (size_t i = 0; i < m.kernels.size(); ++i) keep(*m.kernels[i], m.texts[i], *m.binary, m.source.entries[i]);
+      const std::vector<CudaKernel> loaded = session_->load_all(m.binary->bytes, m.source.entries);
+      modules_.push_back(loaded[0]);
+      for (size_t i = 0; i < loaded.size(); ++i) keep(*m.kernels[i], m.texts[i], loaded[i]);
     }
     return seen.size();
   }
+
+  void begin_program() override {
+    if (arena_) arena_->begin();
+  }
+  std::string strayed() override { return arena_ ? arena_->strayed() : std::string(); }
 
   void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
     const Prepared& p = kernels_[kernel];
@@ -156,9 +168,9 @@ class CudaDeviceRunner : public Device {
                                    .options = cuda_compile_options()});
   }
 
-  size_t keep(const Graph& kernel, const std::string& text, const CudaBinary& binary, const std::string& entry) {
+  size_t keep(const Graph& kernel, const std::string& text, const CudaKernel& loaded) {
     Prepared p;
-    p.kernel = session_->load(binary.bytes, entry);
+    p.kernel = loaded;
     p.is_cooperative = needs_cooperation(kernel);
     p.index_bits = kernel.index_bits;
     kernels_.push_back(p);
@@ -183,6 +195,7 @@ class CudaDeviceRunner : public Device {
     t.layout.strides = std::move(strides);
     const int64_t bytes = t.layout.storage_elems * size_bytes(dtype);
     if (bytes == 0) return t;
+    if (arena_ && (t.pointer = arena_->allocate(bytes)) != 0) return t;
     t.pointer = session_->allocate(bytes);
     t.owner = std::shared_ptr<void>(nullptr, [session = session_, pointer = t.pointer](void*) {
       try {
@@ -196,6 +209,8 @@ class CudaDeviceRunner : public Device {
 
   std::shared_ptr<CudaSession> session_;
   std::map<std::string, std::string> texts_;
+  std::unique_ptr<CudaArena> arena_;
+  std::vector<CudaKernel> modules_;  // a kernel of each
   std::vector<Prepared> kernels_;
   std::vector<Digest> binaries_;
   std::map<std::string, size_t> by_text_;

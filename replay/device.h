@@ -9,6 +9,7 @@
 //   device->launch(k, {.grid = {2, 1, 1}, .block = {128, 1, 1}}, arguments);
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,6 +40,11 @@ struct RunArgument {
   RunTensor tensor;
 };
 
+struct PrepareOptions {
+  int threads = 1;                   // that compile
+  std::function<bool()> go_on = {};  // asked between two compilations, on any of the threads; false: the rest is left
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -55,13 +61,16 @@ class Device {
   virtual int64_t alignment(const RunTensor& t) = 0;
   // Makes a kernel ready; the number is for `launch`. The same kernel again gives the same number.
   virtual size_t prepare(const Graph& kernel) = 0;
-  // Makes many kernels ready at once, so that `prepare` finds them; several are compiled together, on `threads`
-  // threads. One that does not compile is left to `prepare`, which says why. Gives the number of kernels that were new;
-  // 0 where nothing is gained.
-  virtual size_t prepare_all(std::span<const Graph* const> kernels, int threads) {
-    (void)kernels, (void)threads;
+  // Makes many kernels ready at once, so that `prepare` finds them; several are compiled together. One that does not
+  // compile is left to `prepare`, which says why. Gives the number of kernels that were new; 0 where nothing is gained.
+  virtual size_t prepare_all(std::span<const Graph* const> kernels, const PrepareOptions& options) {
+    (void)kernels, (void)options;
     return 0;
   }
+  // From now on, memory that is handed out holds a pattern instead of what earlier programs left. All tensors are gone.
+  virtual void begin_program() {}
+  // Where memory beside the tensors was written since `begin_program`; empty: nowhere, or nothing is known of it.
+  virtual std::string strayed() { return {}; }
   virtual void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) = 0;
   virtual void synchronize() = 0;
   // A digest of each binary, in the order in which kernels were prepared; nothing where kernels are interpreted.
@@ -80,6 +89,8 @@ struct CudaDeviceOptions {
   int ordinal = 0;
   // By a kernel's name: the text to compile instead of what the kernel gives.
   std::map<std::string, std::string> texts = {};
+  // Tensors lie in one block of so many bytes, with a margin around each, as far as it has room; 0: each is allocated.
+  int64_t arena_bytes = 0;
 };
 // Throws kNoDevice or kModuleMissing.
 std::unique_ptr<Device> make_cuda_device(const CudaDeviceOptions& options = {});

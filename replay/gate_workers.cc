@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include "ir/error.h"
@@ -46,8 +47,11 @@ bool send_all(int to, const void* from, size_t bytes) {
   return true;
 }
 
-bool send_text(int to, const std::string& text) {
-  const uint64_t size = text.size();
+// A message is its length and its bytes; the length's top bit says that more follows.
+constexpr uint64_t kPart = uint64_t{1} << 63;
+
+bool send_text(int to, const std::string& text, uint64_t flags = 0) {
+  const uint64_t size = text.size() | flags;
   return send_all(to, &size, sizeof size) && send_all(to, text.data(), text.size());
 }
 
@@ -58,16 +62,24 @@ bool receive_text(int from, std::string& text) {
   return receive_all(from, text.data(), size);
 }
 
+// How long to wait until a worker is gone that was killed, or closed its socket.
+constexpr auto kBurial = std::chrono::seconds(5);
+constexpr auto kLongestPause = std::chrono::microseconds(10'000);
+
 // Of a worker whose memory ran out.
 constexpr int kMemoryExit = 77;
 
-using Work = std::function<std::string(const std::string&, WorkerNote&)>;
-
-// Takes tasks until the other end is closed; answers a length and bytes.
-[[noreturn]] void serve(int socket, const Work& work, WorkerNote& note) noexcept {
+// Takes tasks until the other end is closed; answers each with a message, or several.
+[[noreturn]] void serve(int socket, const WorkerCalls& calls, WorkerNote& note) noexcept {
+  const WorkerTell tell = [&](const std::string& part) {
+    if (!send_text(socket, part, kPart)) ::_exit(0);
+  };
+  const auto work = [&](const std::string& request) {
+    return calls.work_in_parts ? calls.work_in_parts(request, note, tell) : calls.work(request, note);
+  };
   try {
     for (std::string request; receive_text(socket, request);)
-      if (!send_text(socket, work(request, note))) break;
+      if (!send_text(socket, work(request))) break;
   } catch (const std::bad_alloc&) {
     ::_exit(kMemoryExit);
   }
@@ -86,6 +98,7 @@ struct Worker {
   int output = -1;  // a file in memory that takes what the worker prints
   WorkerNote* note = nullptr;
   int64_t served = 0;
+  bool is_fresh = false;
   std::optional<Task> task;
   Clock::time_point began;   // the task
   Clock::time_point beaten;  // the last beat that was seen, or the beginning
@@ -137,7 +150,16 @@ class Pool {
 
  private:
   void hand_out() {
-    const auto jobs = static_cast<size_t>(std::max(options_.jobs, 1));
+    const auto fresh = static_cast<size_t>(
+        std::count_if(workers_.begin(), workers_.end(), [](const Worker& w) { return w.is_fresh; }));
+    if (calls_.next_fresh && fresh == 0)
+      if (std::optional<std::string> request = calls_.next_fresh()) {
+        Worker& w = start();
+        w.is_fresh = true;
+        give(w, {given_++, *std::move(request)});
+        return hand_out();
+      }
+    const size_t jobs = static_cast<size_t>(std::max(options_.jobs, 1)) + fresh;
     for (;;) {
       auto idle = std::find_if(workers_.begin(), workers_.end(), [](const Worker& w) { return !w.task; });
       if (idle == workers_.end() && workers_.size() >= jobs) return;
@@ -149,8 +171,10 @@ class Pool {
   }
 
   void obey(WorkerOrder order) {
-    if (order == WorkerOrder::kFinish && order_ == WorkerOrder::kGoOn)
+    if (order == WorkerOrder::kFinish && order_ == WorkerOrder::kGoOn) {
       for (Worker& w : workers_) w.note->stop = true;
+      ordered_ = Clock::now();
+    }
     order_ = std::max(order_, order);
   }
 
@@ -188,7 +212,7 @@ class Pool {
       ::close(ends[0]);
       ::dup2(output, STDOUT_FILENO);
       ::dup2(output, STDERR_FILENO);
-      serve(ends[1], calls_.work, *note);
+      serve(ends[1], calls_, *note);
     }
     ::close(ends[1]);
     Worker w;
@@ -217,7 +241,7 @@ class Pool {
       if (!w.task) continue;
       ends.push_back({w.socket, POLLIN, 0});
       waiting.push_back(&w);
-      deadline = std::min(deadline, w.beaten + timeout());
+      deadline = std::min({deadline, w.beaten + timeout(w), end_of_grace(w)});
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     const auto patience = static_cast<int>(std::clamp<int64_t>(left, 0, calls_.tick ? 100 : 60'000));
@@ -227,20 +251,28 @@ class Pool {
       Worker& w = *waiting[i];
       if (ready > 0 && ends[i].revents != 0)
         read(w);
-      else if (Clock::now() >= w.beaten + timeout())
+      else if (Clock::now() >= end_of_grace(w))
+        lose(w, Loss::kStopped);
+      else if (Clock::now() >= w.beaten + timeout(w))
         look_at(w);
     }
   }
 
-  Clock::duration timeout() const {
-    return std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(std::clamp(options_.timeout_s, 0.001, 1e6)));
+  static Clock::duration duration_of(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::clamp(seconds, 0.001, 1e6)));
+  }
+  double timeout_s(const Worker& w) const { return options_.timeout_s * static_cast<double>(w.note->patience.load()); }
+  Clock::duration timeout(const Worker& w) const { return duration_of(timeout_s(w)); }
+  // A task that was given after the order has its own time.
+  Clock::time_point end_of_grace(const Worker& w) const {
+    if (order_ == WorkerOrder::kGoOn || options_.grace_s <= 0) return Clock::time_point::max();
+    return std::max(ordered_, w.began) + duration_of(options_.grace_s);
   }
 
   // It has not beaten for long, as far as was seen.
   void look_at(Worker& w) {
     const uint64_t beats = w.note->beats;
-    if (beats == w.beats) return lose(w, true);
+    if (beats == w.beats) return lose(w, Loss::kTooSlow);
     w.beats = beats;
     w.beaten = Clock::now();
   }
@@ -249,18 +281,25 @@ class Pool {
     char buffer[65536];
     const ssize_t n = ::recv(w.socket, buffer, sizeof buffer, 0);
     if (n < 0 && errno == EINTR) return;
-    if (n <= 0) return lose(w, false);
+    if (n <= 0) return lose(w, Loss::kDied);
     w.received.append(buffer, static_cast<size_t>(n));
-    uint64_t size = 0;
-    if (w.received.size() < sizeof size) return;
-    std::memcpy(&size, w.received.data(), sizeof size);
-    if (w.received.size() - sizeof size < size) return;
-    WorkerAnswer a = answer_of(w);
-    a.answer = w.received.substr(sizeof size);
-    w.received.clear();
-    w.task.reset();
-    ++w.served;
-    calls_.done(std::move(a));
+    for (uint64_t size = 0; w.received.size() >= sizeof size;) {
+      std::memcpy(&size, w.received.data(), sizeof size);
+      const bool is_part = (size & kPart) != 0;
+      size &= ~kPart;
+      if (w.received.size() - sizeof size < size) return;
+      WorkerAnswer a = answer_of(w);
+      a.answer = w.received.substr(sizeof size, size);
+      w.received.erase(0, sizeof size + size);
+      if (is_part) {
+        calls_.told(std::move(a));
+        continue;
+      }
+      w.task.reset();
+      ++w.served;
+      if (w.is_fresh) remove(w);
+      return calls_.done(std::move(a));
+    }
   }
 
   static WorkerAnswer answer_of(Worker& w) {
@@ -271,16 +310,28 @@ class Pool {
     return a;
   }
 
+  void remove(Worker& w) {
+    std::string ignored;
+    bury(w, true, ignored);
+    workers_.remove_if([&](const Worker& other) { return &other == &w; });
+  }
+
+  enum class Loss { kDied, kTooSlow, kStopped };
+
   // A worker that died, or has to, and its task.
-  void lose(Worker& w, bool too_slow) {
+  void lose(Worker& w, Loss loss) {
     WorkerAnswer a = answer_of(w);
     a.item = w.note->item;
     a.part = w.note->part;
-    const int64_t served = w.served;
-    const int status = bury(w, too_slow, a.output);
-    a.death = too_slow ? fmt::format("took longer than {} s", options_.timeout_s) : cause_of_death(status);
+    const int64_t served = w.served;  // none by a fresh one
+    const double limit = timeout_s(w);
+    const int status = bury(w, loss != Loss::kDied, a.output);
+    a.was_stopped = loss == Loss::kStopped;
+    a.death = loss == Loss::kTooSlow ? fmt::format("took longer than {} s", limit)
+              : a.was_stopped        ? "did not stop in time"
+                                     : cause_of_death(status);
     workers_.remove_if([&](const Worker& other) { return &other == &w; });
-    if (options_.retry && !too_slow && served > 0)
+    if (options_.retry && loss == Loss::kDied && served > 0)
       give(start(), {a.task, std::move(a.request)});
     else
       calls_.done(std::move(a));
@@ -291,7 +342,13 @@ class Pool {
     if (kill) ::kill(w.process, SIGKILL);
     ::close(w.socket);
     int status = 0;
-    while (::waitpid(w.process, &status, 0) < 0 && errno == EINTR) {
+    // A driver may hold a process that was killed until its device answers, which may be never.
+    const auto latest = Clock::now() + kBurial;
+    for (auto pause = std::chrono::microseconds(50); Clock::now() < latest;
+         pause = std::min(pause * 2, kLongestPause)) {
+      const pid_t ended = ::waitpid(w.process, &status, WNOHANG);
+      if (ended == w.process || (ended < 0 && errno != EINTR)) break;
+      if (ended == 0) std::this_thread::sleep_for(pause);
     }
     ::munmap(w.note, sizeof(WorkerNote));
     const off_t size = ::lseek(w.output, 0, SEEK_END);
@@ -307,6 +364,7 @@ class Pool {
   std::list<Worker> workers_;
   uint64_t given_ = 0;
   WorkerOrder order_ = WorkerOrder::kGoOn;
+  Clock::time_point ordered_;
 };
 
 }  // namespace

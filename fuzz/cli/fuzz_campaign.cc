@@ -1,10 +1,12 @@
 // `fusebox fuzz`: a campaign, its figures and its findings.
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <unistd.h>
+#include <optional>
 
 #include "fuzz/campaign.h"
 #include "fuzz/cli/commands.h"
+#include "fuzz/machine.h"
 #include "fuzz/report.h"
 #include "replay/cli/json.h"
 #include "replay/cli/report.h"
@@ -48,6 +50,8 @@ std::string coverage_line(const CoverageRow& row, const Common& common) {
                      : fmt::format("coverage {}: {}: {}", row.group, row.name, count);
 }
 
+double seconds(uint64_t microseconds) { return 1e-6 * static_cast<double>(microseconds); }
+
 std::string figures(const Statistics& s) {
   const uint64_t drawn = s.cases - s.mutated;
   std::string out = fmt::format(
@@ -58,7 +62,10 @@ std::string figures(const Statistics& s) {
     out += fmt::format("{} elements compared with ATen: {:.2f} % pass only because a jump is near, {:.2f} % are free\n",
                        s.compared, percent(s.ambiguous, s.compared), percent(s.unconstrained, s.compared));
   if (s.gpu_cases > 0)
-    out += fmt::format("{} cases on the GPU, by {} kernels of different text\n", s.gpu_cases, s.gpu_kernels);
+    out += fmt::format(
+        "{} cases on the GPU, by {} kernels of different text; all processes together compiled {:.1f} s, waited {:.1f} "
+        "s for their turn, ran {:.1f} s\n",
+        s.gpu_cases, s.gpu_kernels, seconds(s.gpu_compile_us), seconds(s.gpu_wait_us), seconds(s.gpu_run_us));
   return out;
 }
 
@@ -71,6 +78,10 @@ std::string summary_object(const Statistics& s, const FuzzArguments& a, bool int
   o.raw("compared", std::to_string(s.compared)).raw("ambiguous", std::to_string(s.ambiguous));
   o.raw("unconstrained", std::to_string(s.unconstrained)).raw("died", std::to_string(s.died));
   o.raw("gpu_cases", std::to_string(s.gpu_cases)).raw("gpu_kernels", std::to_string(s.gpu_kernels));
+  if (s.gpu_cases > 0)
+    o.add("gpu_compile_seconds", seconds(s.gpu_compile_us))
+        .add("gpu_wait_seconds", seconds(s.gpu_wait_us))
+        .add("gpu_run_seconds", seconds(s.gpu_run_us));
   JsonObject refusals, judged;
   for (const auto& [code, count] : s.refusals) refusals.raw(code, std::to_string(count));
   for (size_t i = 0; i < s.judged.size(); ++i) judged.raw(fuzz::oracle_rows()[i].text, std::to_string(s.judged[i]));
@@ -81,20 +92,25 @@ std::string summary_object(const Statistics& s, const FuzzArguments& a, bool int
 
 }  // namespace
 
-int fuzz_campaign(const FuzzArguments& a, const Common& common) {
+int fuzz_campaign(const FuzzArguments& a, int64_t gpu_bytes, const Common& common) {
   fuzz::CampaignOptions options;
   options.runner.seed = a.seed;
   options.runner.runs = a.runs;
   options.runner.seconds = seconds_of(a.time, "--time");
   options.runner.oracles = oracle_rows_of(a.oracles);
   options.runner.on_gpu = a.on == "cuda";
-  options.runner.gpu_threads = std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)) / a.jobs);
-  // A block's kernels are compiled together.
-  if (options.runner.on_gpu) options.case_seconds = 300;
+  const fuzz::Machine machine = fuzz::this_machine();
+  options.jobs =
+      a.jobs > 0 ? a.jobs : fuzz::default_jobs(machine, {.on_gpu = options.runner.on_gpu, .gpu_bytes = gpu_bytes});
+  options.runner.gpu_threads = std::max(1, machine.processors / options.jobs);
+  std::optional<fuzz::GpuTurns> turns;
+  if (options.runner.on_gpu && a.gpu_turns > 0 && a.gpu_turns < options.jobs)
+    options.runner.gpu_turns = &turns.emplace(a.gpu_turns);
   options.runner.out = a.out;
   options.runner.defects = parse_defects(a.defects);
   options.runner.stop_after = a.stop_after;
-  options.jobs = a.jobs;
+  // A twentieth of the time, but long enough for a case, and not so long that one would ask again.
+  options.grace_s = options.runner.seconds > 0 ? std::clamp(options.runner.seconds / 20, 0.5, 5.0) : 3;
   if (!a.case_time.empty()) options.case_seconds = seconds_of(a.case_time, "--case-time");
   // A driver takes more address space than there is memory.
   options.memory_bytes = options.runner.on_gpu ? 0 : a.memory_mib << 20;
@@ -103,7 +119,7 @@ int fuzz_campaign(const FuzzArguments& a, const Common& common) {
   options.progress = [&](const Statistics& s) { progress.show(progress_line(s)); };
   count_interrupts();
   // Before the workers are made of this process, so that none has to load it.
-  if (!options.runner.on_gpu) find_aten();
+  find_aten();
   const CampaignState state = run_campaign(options);
   progress.clear();
   const Statistics& s = state.statistics;

@@ -23,13 +23,8 @@ std::string judge(fuzz::Case c, const fuzz::RunnerOptions& options, WorkerNote& 
   const auto at = [&](uint64_t number, uint64_t part) { note.begin(number, part); };
   std::vector<Finding> findings = fuzz::judge_case(c, options, 0, s, at);
   if (options.on_gpu && findings.empty() && s.valid > 0) {
-    note.begin(0, fuzz::kGpuBatch);
-    CompileOptions compiling{.inputs = fuzz::bound_inputs(c.inputs()), .defects = options.defects};
-    if (c.steps()) compiling.steps = *c.steps();
-    c.compiled = compile(c.fusion(), fuzz::sizes_of(c.fusion(), c.inputs()), compiling);
-    const fuzz::GpuCase one{0, std::move(c)};
-    for (fuzz::GpuVerdict& v : fuzz::judge_on_gpu({&one, 1}, {.defects = options.defects}, 1).verdicts)
-      findings.insert(findings.end(), v.findings.begin(), v.findings.end());
+    note.begin(0, fuzz::kGpuBatch, 6);
+    findings = fuzz::judge_on_gpu(std::move(c), {.defects = options.defects}, {});
   }
   for (Finding& f : findings) {
     KeptFinding kept;
@@ -40,10 +35,38 @@ std::string judge(fuzz::Case c, const fuzz::RunnerOptions& options, WorkerNote& 
   return to_json(s);
 }
 
+// The programs of a text that holds several: on a GPU together, as in a campaign.
+std::string judge_batch(std::vector<fuzz::Case> batch, const fuzz::RunnerOptions& options, WorkerNote& note) {
+  Statistics s;
+  const auto keep = [&](size_t i, Finding f) {
+    KeptFinding kept;
+    kept.finding = std::move(f);
+    kept.finding.message = "@" + batch[i].fusion().name + ": " + kept.finding.message;
+    kept.number = i;
+    kept.count = 1;
+    add(s, std::move(kept));
+  };
+  std::vector<fuzz::GpuCase> cases;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const auto at = [&](uint64_t, uint64_t part) { note.begin(i, part); };
+    for (Finding& f : fuzz::judge_case(batch[i], options, 0, s, at)) keep(i, std::move(f));
+    if (!options.on_gpu) continue;
+    fuzz::compile_case(cases.emplace_back(i, batch[i]).subject, options.defects);
+  }
+  fuzz::GpuBatchOptions how;
+  how.at = [&](bool compiles, uint64_t number) { note.begin(number, fuzz::kGpuBatch, compiles ? 6 : 1); };
+  if (options.on_gpu)
+    for (fuzz::GpuVerdict& v : fuzz::judge_on_gpu(cases, {.defects = options.defects}, how).verdicts)
+      for (Finding& f : v.findings) keep(v.number, std::move(f));
+  return to_json(s);
+}
+
 }  // namespace
 
 int fuzz_case(const FuzzArguments& a, const Common& common) {
-  const fuzz::LoadedFinding file = fuzz::load_finding(a.case_file);
+  std::vector<fuzz::Case> batch = fuzz::load_batch(a.case_file);
+  const fuzz::LoadedFinding file =
+      batch.empty() ? fuzz::load_finding(a.case_file) : fuzz::LoadedFinding{batch[0], {}, ""};
   fuzz::sizes_of(file.subject.fusion(), file.subject.inputs());  // says so where the inputs do not fit the program
   fuzz::RunnerOptions options;
   options.on_gpu = a.on == "cuda";
@@ -60,7 +83,9 @@ int fuzz_case(const FuzzArguments& a, const Common& common) {
     if (std::exchange(given, true)) return std::nullopt;
     return "";
   };
-  calls.work = [&](const std::string&, WorkerNote& note) { return judge(file.subject, options, note); };
+  calls.work = [&](const std::string&, WorkerNote& note) {
+    return batch.empty() ? judge(file.subject, options, note) : judge_batch(batch, options, note);
+  };
   Statistics s;
   calls.done = [&](const WorkerAnswer& answer) {
     if (answer.death.empty()) {
@@ -93,7 +118,10 @@ int fuzz_case(const FuzzArguments& a, const Common& common) {
                    .add("defects", join(options.defects))
                    .text());
   else if (s.findings.empty())
-    print_line(a.case_file + (ran ? ": nothing found" : ": refused, and nothing found"));
+    print_line(a.case_file + (ran ? ": nothing found" : ": refused, and nothing found") +
+               (file.signature.starts_with("gpu ") && !options.on_gpu
+                    ? "; what it records was found on a GPU: give --on cuda"
+                    : ""));
   return s.findings.empty() ? 0 : 1;
 }
 

@@ -92,23 +92,31 @@ std::vector<size_t> oracle_rows_of(const std::vector<std::string>& names) {
   return fuzz::parse_oracles(fmt::format("{}", fmt::join(names, ",")));
 }
 
-void check_device(const std::string& on) {
-  if (on != "cuda") return;
+int64_t check_device(const std::string& on) {
+  if (on != "cuda") return 0;
   // In a child: what has opened a driver must not fork.
   std::string missing;
+  int64_t memory_bytes = 0;
   run_in_workers(
       1, {},
       [](size_t) -> std::string {
         try {
-          return cuda_backend().devices().empty() ? "none" : "";
+          const std::vector<CudaDevice> devices = cuda_backend().devices();
+          return devices.empty() ? "none" : "memory " + std::to_string(devices[0].memory_bytes);
         } catch (const Error& e) {
           return e.what();
         }
       },
-      [&](const WorkerAnswer& a) { missing = a.answer + a.death; });
+      [&](const WorkerAnswer& a) {
+        missing = a.answer + a.death;
+        if (!missing.starts_with("memory ")) return;
+        memory_bytes = std::stoll(missing.substr(7));
+        missing.clear();
+      });
   if (missing == "none")
     throw Error(ErrorCode::kNoDevice, "this machine has no GPU that Fusebox can use; leave out --on cuda", "--on");
   if (!missing.empty()) throw Error(ErrorCode::kModuleMissing, missing, "--on");
+  return memory_bytes;
 }
 
 void count_interrupts() {
@@ -145,8 +153,10 @@ int fuzz_command(const FuzzArguments& a, Common& common) {
   check_usage(a);
   // A case is far too small for ATen's threads, which would spin between two of them.
   ::setenv("OMP_NUM_THREADS", "1", 0);
-  check_device(a.on);
-  return a.score ? fuzz_score(a, common) : !a.case_file.empty() ? fuzz_case(a, common) : fuzz_campaign(a, common);
+  const int64_t gpu_bytes = check_device(a.on);
+  if (a.score) return fuzz_score(a, common);
+  if (!a.case_file.empty()) return fuzz_case(a, common);
+  return fuzz_campaign(a, gpu_bytes, common);
 }
 
 }  // namespace fusebox::cli

@@ -17,7 +17,10 @@ memory is a finding too. Findings of one signature (stage, check, kind of place)
 
 The same seed gives the same cases, whatever --jobs is. DIR holds a bundle of each finding, findings/NAME.fuse, a page, report.html,
 and the campaign's state, campaign.json, from which the same command goes on: with --runs up to so many cases in all, with --time
-for so long again. Ctrl-C ends it after the cases that run now.
+for so long again. Ctrl-C ends it after the cases that run now, and so does the end of the time; what takes seconds more is ended.
+
+With --on cuda, a case that was found by the GPU is judged again from its file, in a process of its own. If it shows nothing there, its
+check begins with `batch`, and NAME.batch.fir beside its file holds what was on the GPU before it: --case judges them together.
 
 --case judges one file by all oracles. --score runs a campaign for each seeded defect until something is found that is not there
 without it, on --seeds seeds, each for at most --time (60s) of a processor, and prints what was found, and after how long.
@@ -39,11 +42,13 @@ void add_fuzz(CLI::App& app, Common& common, Chosen& chosen) {
   c->add_option("--time", a->time, "How long: 60, 60s, 5m, 1h; else until --runs");
   c->add_option("--runs", a->runs, "How many cases; 1000 where no time is given either");
   c->add_option("--seed", a->seed, "Of the campaign")->capture_default_str();
-  c->add_option("--jobs", a->jobs, "Processes; no result depends on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  c->add_option("--jobs", a->jobs, "Processes; else as many as the machine has processors and memory for")
+      ->check(CLI::Range(0, 1024));
   c->add_option("--on", a->on, "cuda: a GPU beside the host executor")
       ->check(CLI::IsMember({"host", "cuda"}))
+      ->capture_default_str();
+  c->add_option("--gpu-turns", a->gpu_turns, "Processes that may use the GPU at a time; 0: all of them")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   c->add_option("--oracle", a->oracles, "Oracles, with commas between; else all, each as often as it pays")
       ->delimiter(',')

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "fuzz/cli/commands.h"
+#include "fuzz/machine.h"
 #include "fuzz/score.h"
 #include "replay/cli/json.h"
 #include "replay/cli/report.h"
@@ -57,7 +58,7 @@ int fuzz_score(const FuzzArguments& a, const Common& common) {
   options.defects = parse_defects(a.defects).list();
   options.seeds = a.seeds;
   options.seconds = a.time.empty() && a.runs > 0 ? 0 : seconds_of(a.time.empty() ? "60" : a.time, "--time");
-  options.jobs = a.jobs;
+  options.jobs = a.jobs > 0 ? a.jobs : fuzz::default_jobs(fuzz::this_machine(), {});
   if (!a.case_time.empty()) options.case_seconds = seconds_of(a.case_time, "--case-time");
   options.memory_bytes = a.memory_mib << 20;
   options.out = a.out;

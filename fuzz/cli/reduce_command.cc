@@ -26,6 +26,8 @@ fails, and how, is found out by judging it: the signature is stage, check and ki
 layouts, values are deleted, many at once and then one by one, as long as the signature stays: the result is one of which nothing
 more can be deleted. Each try runs in a process of its own, so that a crash or a hang can be reduced too.
 
+With --on cuda, as for a finding of the GPU, each try runs there too: it takes about a second.
+
 OUT is a bundle, or text where its name ends in .fir. With seeded defects, the result fails with them and not without.
 
 Exits 0 where it was reduced, 1 where the failure does not show.
@@ -38,6 +40,7 @@ struct ReduceArguments {
   std::string file, out, signature;
   std::string time = "60s";
   std::string case_time = "10s";
+  std::string on = "";
   std::vector<std::string> defects;
   bool list = false;
 };
@@ -109,6 +112,8 @@ int reduce_command(const ReduceArguments& a, Common& common) {
   fuzz::ReduceOptions options;
   options.seconds = seconds_of(a.time, "--time");
   options.case_seconds = seconds_of(a.case_time, "--case-time");
+  options.on_gpu = a.on.empty() ? f.signature.starts_with("gpu ") : a.on == "cuda";
+  if (options.on_gpu) check_device("cuda");
   const bool live = ::isatty(STDERR_FILENO) != 0 && !common.json;
   double shown = 0;
   if (live)
@@ -135,6 +140,8 @@ void add_reduce(CLI::App& app, Common& common, Chosen& chosen) {
   c->add_option("--time", a->time, "How long: 60, 60s, 5m; then the best so far is written")->capture_default_str();
   c->add_option("--case-time", a->case_time, "Of one try; what takes longer is a failure of its own")
       ->capture_default_str();
+  c->add_option("--on", a->on, "cuda: a GPU beside the host executor; else where the signature is the GPU's")
+      ->check(CLI::IsMember({"host", "cuda"}));
   c->add_option("--signature", a->signature, "The failure to keep, where the file shows several");
   add_defects(*c, a->defects);
   c->add_flag("--list", a->list, "Prints what is tried, in order");

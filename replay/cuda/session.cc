@@ -65,21 +65,27 @@ class Session final : public CudaSession {
     if (bytes > 0) run(driver_.cuMemsetD8Async, "filling memory", to, byte, static_cast<size_t>(bytes), stream);
   }
 
-  CudaKernel load(std::string_view binary, const std::string& entry) override {
+  std::vector<CudaKernel> load_all(std::string_view binary, std::span<const std::string> entries) override {
     const std::string bytes(binary);  // the driver reads as far as the image says
-    CudaKernel kernel;
-    run(driver_.cuModuleLoadData, "loading a kernel", &kernel.module, static_cast<const void*>(bytes.data()));
+    void* module = nullptr;
+    run(driver_.cuModuleLoadData, "loading a kernel", &module, static_cast<const void*>(bytes.data()));
+    std::vector<CudaKernel> kernels;
     try {
-      run(driver_.cuModuleGetFunction, "finding the kernel " + entry, &kernel.function, kernel.module, entry.c_str());
-      kernel.registers = attribute(kernel, CU_FUNC_ATTRIBUTE_NUM_REGS);
-      kernel.local_bytes = attribute(kernel, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
-      kernel.shared_bytes = attribute(kernel, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
-      kernel.max_threads = attribute(kernel, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+      for (const std::string& entry : entries) {
+        CudaKernel kernel;
+        kernel.module = module;
+        run(driver_.cuModuleGetFunction, "finding the kernel " + entry, &kernel.function, module, entry.c_str());
+        kernel.registers = attribute(kernel, CU_FUNC_ATTRIBUTE_NUM_REGS);
+        kernel.local_bytes = attribute(kernel, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+        kernel.shared_bytes = attribute(kernel, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+        kernel.max_threads = attribute(kernel, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+        kernels.push_back(kernel);
+      }
     } catch (...) {
-      driver_.cuModuleUnload(kernel.module);
+      driver_.cuModuleUnload(module);
       throw;
     }
-    return kernel;
+    return kernels;
   }
   void unload(const CudaKernel& kernel) override { run(driver_.cuModuleUnload, "unloading a kernel", kernel.module); }
 

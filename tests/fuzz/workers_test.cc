@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "replay/gate_workers.h"
 
@@ -122,6 +123,90 @@ TEST(Workers, StopEndsWhatRunsAndGivingUpKillsIt) {
     run_workers({.jobs = 2, .timeout_s = 30}, calls);
     EXPECT_EQ(answered, order == WorkerOrder::kFinish ? 2 : 0);
   }
+}
+
+TEST(Workers, WhatDoesNotStopInTimeIsEnded) {
+  std::map<std::string, WorkerAnswer> answers;
+  int given = 0;
+  WorkerCalls calls;
+  calls.next = [&]() -> std::optional<std::string> {
+    if (given == 2) return std::nullopt;
+    return std::to_string(given++);
+  };
+  calls.work = [](const std::string& request, WorkerNote& note) -> std::string {
+    note.begin(3, 1, 1000);
+    while (!note.stop || request == "1") wait_ms(5);
+    return "stopped";
+  };
+  calls.done = [&](const WorkerAnswer& a) { answers[a.request] = a; };
+  calls.tick = [&] { return WorkerOrder::kFinish; };
+  const auto start = std::chrono::steady_clock::now();
+  run_workers({.jobs = 2, .timeout_s = 30, .grace_s = 0.5}, calls);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_EQ(answers["0"].answer, "stopped");
+  EXPECT_EQ(answers["1"].death, "did not stop in time");
+  EXPECT_TRUE(answers["1"].was_stopped);
+}
+
+TEST(Workers, SomePartsMayTakeLonger) {
+  const auto answers =
+      run(2, {.jobs = 2, .timeout_s = 0.4, .retry = false}, [](const std::string& request, WorkerNote& note) {
+        note.begin(1, 1, request == "0" ? 1000 : 2);
+        wait_ms(4000);
+        return request;
+      });
+  EXPECT_EQ(answers.at("0").death, "");
+  EXPECT_EQ(answers.at("1").death, "took longer than 0.8 s");
+}
+
+TEST(Workers, PartsOfAnAnswerOutliveTheWorker) {
+  bool given = false;
+  std::vector<std::string> parts;
+  WorkerAnswer last;
+  WorkerCalls calls;
+  calls.next = [&]() -> std::optional<std::string> {
+    if (given) return std::nullopt;
+    given = true;
+    return "go";
+  };
+  const std::string large(300'000, 'x');
+  calls.work_in_parts = [&](const std::string&, WorkerNote&, const WorkerTell& tell) -> std::string {
+    for (const std::string& part : {std::string("one"), std::string(), large}) tell(part);
+    ::raise(SIGKILL);
+    return "all";
+  };
+  calls.told = [&](const WorkerAnswer& a) { parts.push_back(a.answer); };
+  calls.done = [&](WorkerAnswer a) { last = std::move(a); };
+  run_workers({.retry = false}, calls);
+  EXPECT_EQ(parts, (std::vector<std::string>{"one", "", large}));
+  EXPECT_EQ(last.death, "killed by SIGKILL");
+}
+
+TEST(Workers, AFreshProcessIsMadeOfThisOneAsItIsNow) {
+  std::vector<std::string> waiting, answers;
+  int given = 0, seen = 0;
+  WorkerCalls calls;
+  calls.next = [&]() -> std::optional<std::string> {
+    if (given == 6) return std::nullopt;
+    return "task " + std::to_string(given++);
+  };
+  calls.next_fresh = [&]() -> std::optional<std::string> {
+    if (waiting.empty()) return std::nullopt;
+    const std::string request = waiting.back();
+    waiting.pop_back();
+    return request;
+  };
+  // What a worker knows is from when it was made.
+  calls.work = [&](const std::string& request, WorkerNote&) { return request + " knows " + std::to_string(seen); };
+  calls.done = [&](const WorkerAnswer& a) {
+    answers.push_back(a.answer);
+    if (a.request == "task 2" || a.request == "task 4") waiting.push_back("fresh");
+    ++seen;
+  };
+  run_workers({.jobs = 1, .retry = false}, calls);
+  ASSERT_EQ(answers.size(), 8u);
+  for (size_t i = 0; i < answers.size(); ++i)
+    EXPECT_EQ(answers[i].ends_with(" knows 0"), answers[i].starts_with("task")) << answers[i];
 }
 
 }  // namespace

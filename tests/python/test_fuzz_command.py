@@ -71,6 +71,18 @@ def test_a_case_is_printed_and_judged(tmp_path):
     assert not findings and summary["valid"]
 
 
+def test_several_programs_are_judged_from_one_text(tmp_path):
+    texts = [fusebox("fuzz", "--print-case", seed).stdout.replace("@f", f"@case_{seed}") for seed in (4294967729, 4294967731)]
+    path = tmp_path / "batch.fir"
+    path.write_text("\n".join(texts))
+    findings, summary = fuzz("--case", path)
+    assert not findings and summary["valid"]
+    if "Not in this build" in fusebox("fuzz", "--help").stdout:
+        return
+    findings, _ = fuzz("--case", path, "--defect", "digest-dtype")
+    assert findings and all(f["message"].startswith("@case_42949677") for f in findings)
+
+
 @needs_defects
 def test_a_program_is_judged_under_a_defect():
     findings, _ = fuzz("--case", SWIZZLED, "--defect", "almost-exact-equal-extent")
@@ -82,7 +94,7 @@ def test_a_program_is_judged_under_a_defect():
 @pytest.mark.parametrize("arguments, code", [
     (["--time", "5x"], "E0440"),
     (["--time", "-3"], "E0440"),
-    (["--jobs", "0"], "E0440"),
+    (["--jobs", "-1"], "E0440"),
     (["--on", "tpu"], "E0440"),
     (["--oracle", "astrology"], "E0102"),
     (["--defect", "no-such-defect"], "E0102"),
@@ -194,6 +206,22 @@ def test_an_interrupt_ends_it_cleanly(tmp_path):
     assert "the same command goes on from here" in err
     state = json.loads((tmp_path / "campaign.json").read_text())
     assert state["statistics"]["cases"] > 0 and (tmp_path / "report.html").exists()
+
+
+def test_the_time_is_kept():
+    start = time.monotonic()
+    _, summary = fuzz("--time", "5s", *LIGHT)
+    assert 4.9 < summary["seconds"] < 5.5 and summary["cases"] > 0
+    assert time.monotonic() - start < 8
+
+
+@needs_defects
+def test_it_stops_when_enough_is_found(tmp_path):
+    command = ["--time", "2m", "--stop-after", 1, "--jobs", 2, "--out", tmp_path, "--defect", DEFECT, *LIGHT]
+    findings, summary = fuzz(*command)
+    # Long before the end of a block, in each process.
+    assert 1 <= len(findings) <= 4 and summary["cases"] < 512 and summary["seconds"] < 20
+    assert pathlib.Path(findings[0]["file"]).exists()
 
 
 @needs_defects

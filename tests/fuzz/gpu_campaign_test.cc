@@ -1,0 +1,258 @@
+// Campaigns on a GPU, with a device that only looks like one: they end in time and when they are told to, go on,
+// outlive kernels that hang, and judge what they find again from its file.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <thread>
+
+#include "fuzz/campaign.h"
+#include "fuzz/reduce.h"
+#include "ir/canonical.h"
+#include "replay/host_program.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void wait_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+struct Habits {
+  int compile_ms = 0;               // of a kernel
+  bool compiles_for_ever = false;   // and does not look up
+  uint64_t wrong_one_in = 0;        // kernels that give a wrong result
+  uint64_t wrong_after_one_in = 0;  // that do where another program ran before
+  uint64_t hangs_one_in = 0;        // that never end
+};
+
+bool chosen(const Graph& kernel, uint64_t one_in) {
+  return one_in > 0 && std::hash<std::string>()(text(digest(kernel))) % one_in == 0;
+}
+
+// The host executor, with a GPU's habits.
+class OddDevice : public Device {
+ public:
+  explicit OddDevice(const Habits& habits) : habits_(habits), host_(make_host_device({.step_limit = 1 << 20})) {}
+
+  std::string_view name() const override { return "cuda"; }
+  RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) override {
+    return host_->allocate(dtype, std::move(shape), std::move(strides), zeroed);
+  }
+  RunTensor upload(const TensorData& t) override { return host_->upload(t); }
+  TensorData download(const RunTensor& t, const std::string& place) override {
+    TensorData data = host_->download(t, place);
+    if (is_wrong_ && element_count(data.shape) > 0 && data.dtype == Dtype::kInt64) {
+      ConstantBits bits = load_element(data, data.offset);
+      bits.low ^= 1;
+      store_element(data, data.offset, bits);
+    }
+    return data;
+  }
+  void copy(const RunTensor& to, const RunTensor& from) override { host_->copy(to, from); }
+  int64_t alignment(const RunTensor& t) override { return host_->alignment(t); }
+  size_t prepare(const Graph& kernel) override {
+    kernels_.push_back(kernel);
+    return host_->prepare(kernel);
+  }
+  size_t prepare_all(std::span<const Graph* const> kernels, const PrepareOptions& options) override {
+    while (habits_.compiles_for_ever) wait_ms(1000);
+    for (size_t i = 0; i < kernels.size() && options.go_on(); ++i) wait_ms(habits_.compile_ms);
+    return kernels.size();
+  }
+  void begin_program() override {
+    ++programs_;
+    is_wrong_ = false;
+  }
+  void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
+    const Graph& g = kernels_[kernel];
+    while (chosen(g, habits_.hangs_one_in)) wait_ms(1000);
+    is_wrong_ |= chosen(g, habits_.wrong_one_in) || (programs_ > 1 && chosen(g, habits_.wrong_after_one_in));
+    host_->launch(kernel, dims, arguments);
+  }
+  void synchronize() override {}
+
+ private:
+  Habits habits_;
+  std::unique_ptr<Device> host_;
+  std::vector<Graph> kernels_;
+  int programs_ = 0;
+  bool is_wrong_ = false;
+};
+
+CampaignOptions on_gpu(const Habits& habits, uint64_t runs) {
+  CampaignOptions options;
+  options.runner.seed = 5;
+  options.runner.runs = runs;
+  options.runner.cases.fusion.max_ops = 6;
+  options.runner.oracles = parse_oracles("host-checks");
+  options.runner.on_gpu = true;
+  options.runner.gpu = [habits] { return std::make_unique<OddDevice>(habits); };
+  options.grace_s = 0.5;
+  return options;
+}
+
+// All but what time and the size of batches decide.
+std::string told(CampaignState state) {
+  Statistics& s = state.statistics;
+  s.seconds = 0;
+  s.gpu_kernels = s.gpu_compile_us = s.gpu_wait_us = s.gpu_run_us = 0;
+  for (KeptFinding& f : s.findings) {
+    f.seconds = 0;
+    f.saved = {};
+    f.file = std::filesystem::path(f.file).filename();
+  }
+  return to_json(s);
+}
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class Folder {
+ public:
+  explicit Folder(const std::string& name)
+      : path_(testing::TempDir() + "fusebox_gpu_" + name + std::to_string(::getpid())) {
+    std::filesystem::remove_all(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+bool shows(const std::vector<Finding>& findings, const Signature& s) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.signature == s; });
+}
+
+TEST(GpuCampaign, NeitherProcessesNorBatchesMatter) {
+  GpuTurns turns(1);
+  CampaignOptions one = on_gpu({.wrong_one_in = 9}, 600), three = on_gpu({.wrong_one_in = 9}, 600);
+  three.jobs = 3;
+  three.runner.gpu_cases = 7;
+  three.runner.gpu_turns = &turns;
+  const CampaignState a = run_campaign(one), b = run_campaign(three);
+  EXPECT_EQ(a.statistics.cases, 600u);
+  EXPECT_GT(a.statistics.gpu_cases, 400u);
+  EXPECT_FALSE(a.statistics.findings.empty());
+  EXPECT_EQ(told(a), told(b));
+}
+
+TEST(GpuCampaign, TheTimeIsKept) {
+  for (const bool compiles_for_ever : {false, true}) {
+    CampaignOptions options = on_gpu({.compile_ms = 20, .compiles_for_ever = compiles_for_ever}, 0);
+    options.runner.seconds = 3;
+    options.jobs = 2;
+    const auto start = Clock::now();
+    const CampaignState state = run_campaign(options);
+    EXPECT_GT(seconds_since(start), 2.9);
+    EXPECT_LT(seconds_since(start), compiles_for_ever ? 4.5 : 4);
+    EXPECT_EQ(state.statistics.cases > 0, !compiles_for_ever);
+    EXPECT_TRUE(state.statistics.findings.empty());
+  }
+}
+
+TEST(GpuCampaign, AnInterruptIsHeard) {
+  CampaignOptions options = on_gpu({.compile_ms = 50}, 100000);
+  options.jobs = 2;
+  const auto start = Clock::now();
+  options.stops = [&] { return seconds_since(start) > 2 ? 1 : 0; };
+  run_campaign(options);
+  EXPECT_LT(seconds_since(start), 3);
+}
+
+TEST(GpuCampaign, ItGoesOnInTheMidstOfABlock) {
+  const Folder folder("resume");
+  const std::string whole = told(run_campaign(on_gpu({.wrong_one_in = 9}, 300)));
+  CampaignOptions options = on_gpu({.compile_ms = 2, .wrong_one_in = 9}, 300);
+  options.runner.out = folder.path();
+  options.grace_s = 60;  // to judge what was found again
+  uint64_t cases = 0;
+  for (int i = 0; i < 3; ++i) {
+    bool asked = false;
+    options.stops = [&] { return asked ? 1 : 0; };
+    options.progress = [&](const Statistics& s) { asked = s.cases > cases; };
+    const CampaignState part = run_campaign(options);
+    EXPECT_GT(part.statistics.cases, cases);
+    EXPECT_LT(part.statistics.cases, 300u);
+    cases = part.statistics.cases;
+  }
+  options.stops = {};
+  options.progress = {};
+  CampaignState last = run_campaign(options);
+  for (KeptFinding& f : last.statistics.findings) f.file = "";
+  EXPECT_EQ(told(last), whole);
+}
+
+TEST(GpuCampaign, ItStopsAfterAFinding) {
+  CampaignOptions options = on_gpu({.compile_ms = 20, .wrong_one_in = 7}, 0);
+  options.jobs = 2;
+  options.runner.seconds = 60;
+  options.runner.stop_after = 1;
+  const auto start = Clock::now();
+  const CampaignState state = run_campaign(options);
+  EXPECT_LT(seconds_since(start), 20);
+  EXPECT_GE(state.statistics.findings.size(), 1u);
+  EXPECT_LE(state.statistics.findings.size(), 5u);
+  EXPECT_LT(state.statistics.cases, 1000u);
+}
+
+TEST(GpuCampaign, AKernelThatHangsIsAFinding) {
+  const Folder folder("hangs");
+  const Habits habits{.hangs_one_in = 61};
+  CampaignOptions options = on_gpu(habits, 200);
+  options.runner.out = folder.path();
+  options.case_seconds = 1;
+  const Statistics clean = run_campaign(on_gpu({}, 200)).statistics;
+  const Statistics s = run_campaign(options).statistics;
+  EXPECT_EQ(s.cases, 200u);
+  ASSERT_EQ(s.findings.size(), clean.findings.size() + 1);
+  EXPECT_EQ(text(s.findings[0].finding.signature), "gpu timeout");
+  EXPECT_EQ(s.findings[0].count, s.died);
+  // The file has the kernel.
+  Case c = load_finding(s.findings[0].file).subject;
+  compile_case(c, {});
+  EXPECT_TRUE(std::any_of(c.compiled->kernels.begin(), c.compiled->kernels.end(),
+                          [&](const Graph& k) { return chosen(k, habits.hangs_one_in); }));
+}
+
+TEST(GpuCampaign, AFindingReproducesFromItsFile) {
+  const Folder folder("files");
+  const Habits habits{.wrong_one_in = 9};
+  CampaignOptions options = on_gpu(habits, 400);
+  options.runner.out = folder.path();
+  const Statistics s = run_campaign(options).statistics;
+  ASSERT_FALSE(s.findings.empty());
+  for (const KeptFinding& f : s.findings) {
+    EXPECT_FALSE(f.finding.signature.check.starts_with("batch ")) << text(f.finding.signature);
+    const auto again = judge_on_gpu(load_finding(f.file).subject, {}, {.device = options.runner.gpu});
+    EXPECT_TRUE(shows(again, f.finding.signature)) << f.file;
+  }
+}
+
+TEST(GpuCampaign, WhatNeedsItsBatchIsToldWithIt) {
+  const Folder folder("batch");
+  const Habits habits{.wrong_after_one_in = 9};
+  CampaignOptions options = on_gpu(habits, 400);
+  options.runner.out = folder.path();
+  options.jobs = 2;
+  const Statistics s = run_campaign(options).statistics;
+  ASSERT_FALSE(s.findings.empty());
+  for (const KeptFinding& f : s.findings) {
+    EXPECT_TRUE(f.finding.signature.check.starts_with("batch ")) << text(f.finding.signature);
+    EXPECT_NE(f.finding.message.find("alone it shows nothing"), std::string::npos) << f.finding.message;
+    EXPECT_TRUE(judge_on_gpu(load_finding(f.file).subject, {}, {.device = options.runner.gpu}).empty());
+    // Together they show it.
+    std::vector<GpuCase> cases;
+    for (Case& c : load_batch(f.file.substr(0, f.file.rfind('.')) + ".batch.fir")) {
+      cases.push_back({cases.size(), std::move(c)});
+      compile_case(cases.back().subject, {});
+    }
+    ASSERT_GT(cases.size(), 1u);
+    const GpuBatch batch = judge_on_gpu(cases, {}, {.device = options.runner.gpu});
+    ASSERT_FALSE(batch.verdicts.empty());
+    EXPECT_EQ(batch.verdicts.back().number, cases.size() - 1);
+  }
+}
+
+}  // namespace
+}  // namespace fusebox::fuzz
