@@ -81,7 +81,7 @@ def test_a_bundle_keeps_defect_signature_and_failure(large, tmp_path):
 
 def test_findings_of_a_campaign_are_reduced(tmp_path):
     found = tmp_path / "found"
-    fusebox("fuzz", "--runs", 300, "--seed", 1, "--defect", "split-swapped", "--stop-after", 1, "--out", found)
+    fusebox("fuzz", "--runs", 300, "--seed", 1, "--defect", "split-swapped", "--stop-after", 9, "--out", found)
     bundles = sorted(found.rglob("*.fuse"))[:9]
     assert len(bundles) == 9
     rows = [reduced(bundle, tmp_path / ("small_" + bundle.name)) for bundle in bundles]
