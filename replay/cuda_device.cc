@@ -48,13 +48,31 @@ class CudaDeviceRunner : public Device {
 
   RunTensor upload(const TensorData& from) override {
     RunTensor t = place(from.dtype, from.shape, from.strides);
-    if (t.pointer) session_->copy_to_device(t.pointer, from.data(), t.layout.storage_elems * size_bytes(from.dtype));
+    if (!t.pointer) return t;
+    const int64_t size = size_bytes(from.dtype);
+    if (!is_sparse(from)) {
+      session_->copy_to_device(t.pointer, from.data(), t.layout.storage_elems * size);
+      return t;
+    }
+    // What lies between the elements is NaN, −1 or true, as on the host.
+    session_->fill(t.pointer, is_boolean(from.dtype) ? 1 : 0xff, t.layout.storage_elems * size);
+    for (int64_t p : positions_of(from)) {
+      const int64_t at = (p - from.offset) * size;
+      session_->copy_to_device(t.pointer + static_cast<CudaPointer>(at), from.data() + at, size);
+    }
     return t;
   }
 
   TensorData download(const RunTensor& t, const std::string&) override {
     TensorData result = allocate_tensor(t.layout.dtype, t.layout.shape, t.layout.strides);
-    if (t.pointer) session_->copy_to_host(result.data(), t.pointer, result.storage_elems * size_bytes(t.layout.dtype));
+    if (!t.pointer) return result;
+    const int64_t size = size_bytes(t.layout.dtype);
+    if (!is_sparse(result)) {
+      session_->copy_to_host(result.data(), t.pointer, result.storage_elems * size);
+      return result;
+    }
+    for (int64_t p : positions_of(result))
+      session_->copy_to_host(result.data() + p * size, t.pointer + static_cast<CudaPointer>(p * size), size);
     return result;
   }
 

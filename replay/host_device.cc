@@ -1,3 +1,4 @@
+#include <deque>
 #include <map>
 
 #include "codegen/bytecode.h"
@@ -22,8 +23,8 @@ class HostDevice : public Device {
   RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) override {
     RunTensor t;
     t.layout = allocate_tensor(dtype, std::move(shape), std::move(strides));
-    t.defined = std::make_shared<DefinedElements>(DefinedElements::none(t.layout));
-    if (zeroed) t.defined->flags.assign(t.defined->flags.size(), 1);
+    t.defined =
+        std::make_shared<DefinedElements>(zeroed ? DefinedElements::all(t.layout) : DefinedElements::none(t.layout));
     return t;
   }
 
@@ -35,19 +36,15 @@ class HostDevice : public Device {
   }
 
   TensorData download(const RunTensor& t, const std::string& place) override {
-    const DefinedElements wanted = DefinedElements::of_elements(t.layout);
-    for (size_t i = 0; i < wanted.flags.size(); ++i)
-      if (wanted.flags[i] && !t.defined->flags[i])
-        throw Error(ErrorCode::kUnwrittenOutput, "element " + std::to_string(i) + " of its storage was never written",
-                    place);
+    if (const auto missing = t.defined->first_missing(t.layout))
+      throw Error(ErrorCode::kUnwrittenOutput,
+                  "element " + std::to_string(*missing) + " of its storage was never written", place);
     return deep_copy(t.layout);
   }
 
   void copy(const RunTensor& to, const RunTensor& from) override {
     copy_elements(to.layout, from.layout);
-    const DefinedElements all = DefinedElements::of_elements(to.layout);
-    for (size_t i = 0; i < all.flags.size(); ++i)
-      if (all.flags[i]) to.defined->flags[i] = 1;
+    to.defined->define(to.layout);
   }
 
   int64_t alignment(const RunTensor& t) override {
@@ -64,17 +61,22 @@ class HostDevice : public Device {
   void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
     std::vector<HostArgument> args;
     args.reserve(arguments.size());
+    std::deque<std::vector<int64_t>> places;  // of sparse tensors
     for (const RunArgument& a : arguments) {
       if (a.is_scalar) {
         args.push_back(HostArgument::scalar(a.dtype, a.bits));
         continue;
       }
       const TensorData& t = a.tensor.layout;
-      std::span<uint8_t> written(a.tensor.defined->flags);
+      std::span<uint8_t> written = a.tensor.defined->flags();
       written = written.subspan(static_cast<size_t>(std::min(t.offset, t.storage_elems)));
       // A kernel has data of dtype index as 64-bit integers.
       const Dtype dtype = t.dtype == Dtype::kIndex ? Dtype::kInt64 : t.dtype;
       args.push_back(HostArgument::memory(dtype, t.data(), t.storage_elems - t.offset, written));
+      if (!is_sparse(t)) continue;
+      places.push_back(positions_of(t));
+      for (int64_t& p : places.back()) p -= t.offset;
+      args.back().places = places.back();
     }
     if (banks_) options_.banks = &(*banks_)[kernel];
     const HostResult result = run_kernel(codes_[kernel], dims, args, options_);

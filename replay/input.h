@@ -2,7 +2,7 @@
 //
 // Invariants: an element's value depends on dtype, generator, its parameters, seed and its row-major index alone (on an
 // axis of stride 0 the index counts as 0), so a tensor has the same elements in every layout. What lies between
-// elements is NaN, −1, or true.
+// elements is NaN, −1, or true; 0 in sparse storage.
 // - random words: a counter (index and draw) through the finaliser of SplitMix64 (G. L. Steele, D. Lea, C. H. Flood,
 // "Fast
 //   Splittable Pseudorandom Number Generators", 2014), keyed by the seed;

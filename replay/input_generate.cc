@@ -206,7 +206,7 @@ Argument make_argument(const InputSpec& spec, int threads) {
   }
   const Generator generator(spec);
   const int64_t count = element_count(t.shape);
-  if (t.storage_elems > (overlaps(t.shape, t.strides) ? 0 : count))
+  if (!is_sparse(t) && t.storage_elems > (overlaps(t.shape, t.strides) ? 0 : count))
     std::memset(t.storage.get(), is_boolean(t.dtype) ? 1 : 0xff,
                 static_cast<size_t>(t.storage_elems * size_bytes(t.dtype)));
   if (count == 0) return Argument::of(std::move(t));

@@ -7,6 +7,7 @@
 
 #include "ir/error.h"
 #include "ir/numeric.h"
+#include "replay/host/reserved_memory.h"
 
 namespace fusebox {
 namespace {
@@ -26,7 +27,8 @@ void store_as(std::byte* at, uint64_t bits) {
   std::memcpy(at, &w, sizeof w);
 }
 
-std::shared_ptr<std::byte> zeroed_storage(int64_t bytes) {
+std::shared_ptr<std::byte> zeroed_storage(int64_t bytes, bool sparse) {
+  if (sparse) return reserve_zeroed(bytes);
   // Fresh pages are zero, so calloc costs nothing for large tensors.
   void* memory = std::calloc(static_cast<size_t>(bytes) + kStorageAlign, 1);
   if (memory == nullptr)
@@ -38,6 +40,13 @@ std::shared_ptr<std::byte> zeroed_storage(int64_t bytes) {
 }
 
 }  // namespace
+
+bool is_sparse(Dtype dtype, std::span<const int64_t> shape, int64_t storage_elems) {
+  constexpr int64_t kLargeBytes = int64_t{1} << 24, kPageBytes = 4096;
+  // Less than one element on each of several pages.
+  return storage_elems > kLargeBytes / size_bytes(dtype) &&
+         element_count(shape) < storage_elems / (16 * kPageBytes / size_bytes(dtype));
+}
 
 int64_t element_count(std::span<const int64_t> shape) {
   int64_t count = 1;
@@ -123,7 +132,7 @@ TensorData allocate_tensor(Dtype dtype, std::vector<int64_t> shape, std::vector<
   t.strides = std::move(strides);
   t.offset = offset;
   t.storage_elems = empty ? offset : static_cast<int64_t>(last) + 1;
-  t.storage = zeroed_storage(t.storage_elems * size_bytes(dtype));
+  t.storage = zeroed_storage(t.storage_elems * size_bytes(dtype), is_sparse(t));
   return t;
 }
 
@@ -249,18 +258,52 @@ TensorData converted_copy(const TensorData& t, Dtype dtype) {
 
 TensorData deep_copy(const TensorData& t) {
   TensorData result = t;
-  result.storage = zeroed_storage(t.storage_elems * size_bytes(t.dtype));
-  if (t.storage_elems > 0)
+  result.storage = zeroed_storage(t.storage_elems * size_bytes(t.dtype), is_sparse(t));
+  if (is_sparse(t))
+    copy_elements(result, t);
+  else if (t.storage_elems > 0)
     std::memcpy(result.storage.get(), t.storage.get(), static_cast<size_t>(t.storage_elems * size_bytes(t.dtype)));
   return result;
 }
 
-DefinedElements DefinedElements::of_elements(const TensorData& t) {
-  DefinedElements d = none(t);
-  for_each_run(t, [&](int64_t position, int64_t stride, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) d.flags[static_cast<size_t>(position + i * stride)] = 1;
-  });
+DefinedElements::DefinedElements(const TensorData& t) {
+  const auto count = static_cast<size_t>(t.storage_elems);
+  if (is_sparse(t)) {
+    reserved_ = reserve_zeroed(t.storage_elems);
+    flags_ = {reinterpret_cast<uint8_t*>(reserved_.get()), count};
+  } else {
+    small_.assign(count, 0);
+    flags_ = small_;
+  }
+}
+
+DefinedElements DefinedElements::all(const TensorData& t) {
+  DefinedElements d(t);
+  std::fill(d.flags_.begin(), d.flags_.end(), uint8_t{1});
   return d;
+}
+
+void DefinedElements::define(const TensorData& t) {
+  for_each_run(t, [&](int64_t position, int64_t stride, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) flags_[static_cast<size_t>(position + i * stride)] = 1;
+  });
+}
+
+std::optional<int64_t> DefinedElements::first_missing(const TensorData& t) const {
+  std::optional<int64_t> first;
+  for_each_run(t, [&](int64_t position, int64_t stride, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+      if (const int64_t at = position + i * stride; !(*this)[at] && (!first || at < *first)) first = at;
+  });
+  return first;
+}
+
+std::vector<int64_t> positions_of(const TensorData& t) {
+  std::vector<int64_t> positions;
+  for_each_run(t, [&](int64_t position, int64_t stride, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) positions.push_back(position + i * stride);
+  });
+  return positions;
 }
 
 Digest digest(const TensorData& t, const DefinedElements* defined) {

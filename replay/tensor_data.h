@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,11 @@ int64_t span_elems(std::span<const int64_t> shape, std::span<const int64_t> stri
 bool is_contiguous(const TensorData& t);
 // Whether two elements share a position; along an axis of stride 0, only with `besides_broadcast` false.
 bool overlaps(std::span<const int64_t> shape, std::span<const int64_t> strides, bool besides_broadcast = false);
+
+// Whether nearly all of a large storage lies between the elements. Such a storage is reserved: a page takes memory when
+// it is touched, and the functions here touch those with elements alone.
+bool is_sparse(Dtype dtype, std::span<const int64_t> shape, int64_t storage_elems);
+inline bool is_sparse(const TensorData& t) { return is_sparse(t.dtype, t.shape, t.storage_elems); }
 
 // Zeroed storage of just the size that is needed. Strides empty: contiguous. Throws kBadInputSpec for a shape, strides
 // or an offset that break the invariants, kOutOfMemory.
@@ -89,20 +95,45 @@ TensorData contiguous_copy(const TensorData& t);
 void copy_elements(const TensorData& to, const TensorData& from);
 // Each element converted as `cast` does it, contiguous.
 TensorData converted_copy(const TensorData& t, Dtype dtype);
-// The whole storage, bytes between the elements included: an input as it was before a run.
+// The whole storage, bytes between the elements included: an input as it was before a run. Of a sparse one the elements
+// alone.
 TensorData deep_copy(const TensorData& t);
 
-// One flag for each position of a storage: whether it holds a value. The host executor keeps it up to date.
-struct DefinedElements {
-  std::vector<uint8_t> flags;
-
-  static DefinedElements none(const TensorData& t) {
-    return {std::vector<uint8_t>(static_cast<size_t>(t.storage_elems), 0)};
-  }
+// One flag for each position of a storage: whether it holds a value. The host executor keeps it up to date. Flags of a
+// sparse storage are reserved as it is.
+class DefinedElements {
+ public:
+  static DefinedElements none(const TensorData& t) { return DefinedElements(t); }
   // Exactly the positions of the tensor's elements.
-  static DefinedElements of_elements(const TensorData& t);
-  bool operator[](int64_t position) const { return flags[static_cast<size_t>(position)] != 0; }
+  static DefinedElements of_elements(const TensorData& t) {
+    DefinedElements d(t);
+    d.define(t);
+    return d;
+  }
+  // Every position.
+  static DefinedElements all(const TensorData& t);
+
+  DefinedElements(DefinedElements&&) = default;
+  DefinedElements& operator=(DefinedElements&&) = default;
+  DefinedElements(const DefinedElements&) = delete;
+  DefinedElements& operator=(const DefinedElements&) = delete;
+
+  std::span<uint8_t> flags() const { return flags_; }
+  bool operator[](int64_t position) const { return flags_[static_cast<size_t>(position)] != 0; }
+  // The elements of a tensor of this storage hold values now.
+  void define(const TensorData& t);
+  // The first position of an element of that tensor that holds no value.
+  std::optional<int64_t> first_missing(const TensorData& t) const;
+
+ private:
+  explicit DefinedElements(const TensorData& t);
+  std::vector<uint8_t> small_;
+  std::shared_ptr<std::byte> reserved_;  // where the storage is sparse
+  std::span<uint8_t> flags_;
 };
+
+// The positions of a tensor's elements, in row-major order of the index.
+std::vector<int64_t> positions_of(const TensorData& t);
 
 // Of dtype, shape, strides and the elements' bytes in row-major order of the index. Elements that are not defined are
 // left out, and where they stand counts.

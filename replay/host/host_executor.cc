@@ -10,6 +10,7 @@
 #endif
 
 #include "replay/host/machine.h"
+#include "replay/host/reserved_memory.h"
 
 namespace fusebox {
 namespace {
@@ -104,6 +105,7 @@ struct Layout {
     std::byte* end;
     int32_t granule;
     bool is_tracked;
+    bool is_sparse;  // its shadow is reserved, and touched where accesses are
   };
   std::vector<Stretch> stretches;    // in address order, apart
   std::vector<size_t> of_parameter;  // an index into stretches, or none
@@ -123,13 +125,15 @@ Layout layout_of(const Bytecode& code, std::span<const HostArgument> args) {
     std::byte* begin = args[p].data;
     std::byte* end = begin + args[p].elements * size;
     const bool is_stored = code.buffers[code.parameters[p].buffer].is_stored;
+    const bool is_sparse = !args[p].places.empty();
     if (layout.stretches.empty() || layout.stretches.back().end <= begin) {
-      layout.stretches.push_back({begin, end, size, is_stored});
+      layout.stretches.push_back({begin, end, size, is_stored, is_sparse});
     } else {
       Layout::Stretch& s = layout.stretches.back();
       s.granule = std::gcd(std::gcd(s.granule, size), static_cast<int32_t>((begin - s.begin) % 16));
       s.end = std::max(s.end, end);
       s.is_tracked |= is_stored;
+      s.is_sparse |= is_sparse;
     }
     layout.of_parameter[p] = layout.stretches.size() - 1;
   }
@@ -140,13 +144,20 @@ std::vector<Space> make_spaces(const Layout& layout, Arena& arena) {
   std::vector<Space> spaces;
   for (const Layout::Stretch& s : layout.stretches) {
     if (!s.is_tracked) continue;
-    Space space{s.begin, s.end - s.begin, s.granule, nullptr, nullptr};
+    Space space{s.begin, s.end - s.begin, s.granule, nullptr, nullptr, nullptr};
     const auto count = static_cast<size_t>(space.granules());
+    if (s.is_sparse) {
+      space.reserved = reserve_zeroed(static_cast<int64_t>(2 * count * sizeof(int32_t)));
+      space.writers = reinterpret_cast<int32_t*>(space.reserved.get());
+      space.readers = space.writers + count;
+      spaces.push_back(std::move(space));
+      continue;
+    }
     space.writers = arena.take_array<int32_t>(count);
     space.readers = arena.take_array<int32_t>(count);
     std::memset(space.writers, 0, count * sizeof(int32_t));
     std::memset(space.readers, 0, count * sizeof(int32_t));
-    spaces.push_back(space);
+    spaces.push_back(std::move(space));
   }
   return spaces;
 }
@@ -167,6 +178,12 @@ void each_tracked(const Layout& layout, std::span<const HostArgument> args, std:
   }
 }
 
+template <class Visit>
+void each_place(const HostArgument& a, Visit&& visit) {
+  for (int64_t e : a.places) visit(e);
+  for (int64_t e = 0; a.places.empty() && e < a.elements; ++e) visit(e);
+}
+
 void mark_defined(const Layout& layout, std::span<const HostArgument> args, std::vector<Space>& spaces) {
   each_tracked(layout, args, spaces, [&](size_t p, int64_t first, int32_t granules, Space& s) {
     int32_t* w = s.writers + first;
@@ -174,9 +191,10 @@ void mark_defined(const Layout& layout, std::span<const HostArgument> args, std:
       std::fill(w, w + args[p].elements * granules, kBeforeLaunch);
       return;
     }
-    for (int64_t e = 0; e < args[p].elements; ++e)
+    each_place(args[p], [&](int64_t e) {
       if (args[p].written[static_cast<size_t>(e)] != 0)
         std::fill(w + e * granules, w + (e + 1) * granules, kBeforeLaunch);
+    });
   });
 }
 
@@ -184,12 +202,12 @@ void report_defined(const Layout& layout, std::span<const HostArgument> args, st
   each_tracked(layout, args, spaces, [&](size_t p, int64_t first, int32_t granules, Space& s) {
     if (args[p].written.empty()) return;
     const int32_t* w = s.writers + first;
-    for (int64_t e = 0; e < args[p].elements; ++e) {
+    each_place(args[p], [&](int64_t e) {
       bool is_written = true;
       for (int32_t k = 0; k < granules; ++k)
         is_written &= w[e * granules + k] >= kBeforeLaunch && (w[e * granules + k] & kFlag) == 0;
       args[p].written[static_cast<size_t>(e)] = is_written;
-    }
+    });
   });
 }
 
@@ -392,7 +410,10 @@ HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<co
   const Program program(code);
   const Layout layout = layout_of(code, args);
   const Run run{program, geometry, options, layout, args};
-  const auto threads = static_cast<int>(std::min<int64_t>({options.threads, geometry.blocks, 256}));
+  const bool is_sparse = std::any_of(layout.stretches.begin(), layout.stretches.end(),
+                                     [](const Layout::Stretch& s) { return s.is_tracked && s.is_sparse; });
+  // Several workers copy what is tracked, and compare their shadows whole.
+  const auto threads = static_cast<int>(std::min<int64_t>({is_sparse ? 1 : options.threads, geometry.blocks, 256}));
   // Without the race check nothing would tell that blocks depend on each other's order.
   if (threads > 1 && !code.has_grid_sync && options.checks.races && !options.banks)
     if (auto result = run_parallel(run, threads)) return *result;

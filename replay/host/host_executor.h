@@ -45,11 +45,18 @@ struct HostArgument {
   std::byte* data = nullptr;        // memory: its first element
   int64_t elements = 0;             // how many elements from there may be touched, holes between strided ones included
   std::span<uint8_t> written = {};  // one byte an element: whether it holds a value; kept up to date. Empty: all do
+  // The elements whose `written` may be set, and is kept up to date: so large memory is touched there alone. Empty:
+  // all.
+  std::span<const int64_t> places = {};
 
   static HostArgument scalar(Dtype dtype, ConstantBits bits) { return {.dtype = dtype, .bits = bits}; }
   static HostArgument memory(Dtype dtype, void* data, int64_t elements, std::span<uint8_t> written = {}) {
-    return {
-        .dtype = dtype, .bits = {}, .data = static_cast<std::byte*>(data), .elements = elements, .written = written};
+    return {.dtype = dtype,
+            .bits = {},
+            .data = static_cast<std::byte*>(data),
+            .elements = elements,
+            .written = written,
+            .places = {}};
   }
 };
 

@@ -122,6 +122,7 @@ struct Space {
   int32_t granule = 1;  // bytes
   int32_t* writers = nullptr;
   int32_t* readers = nullptr;
+  std::shared_ptr<std::byte> reserved;  // the two, where they are not the arena's
   int64_t granules() const { return bytes / granule; }
 };
 

@@ -33,11 +33,9 @@ py::object number_to_python(Dtype dtype, ConstantBits bits) {
 }
 
 void require_written(const std::string& name, const RunTensor& t) {
-  const DefinedElements wanted = DefinedElements::of_elements(t.layout);
-  for (size_t i = 0; i < wanted.flags.size(); ++i)
-    if (wanted.flags[i] && !t.defined->flags[i])
-      throw Error(ErrorCode::kUnwrittenOutput,
-                  "element " + std::to_string(i) + " of the storage of an output was never written", "%" + name);
+  if (const auto missing = t.defined->first_missing(t.layout))
+    throw Error(ErrorCode::kUnwrittenOutput,
+                "element " + std::to_string(*missing) + " of the storage of an output was never written", "%" + name);
 }
 
 std::vector<int64_t> plan_key(std::span<const Argument> arguments, int ordinal) {
