@@ -20,6 +20,7 @@ OURS = "fusebox_mutant::"
 LITERAL = re.compile(rb"([01])([uUlLzZ]*)|([01])\.0?(f?)|true|false")
 ONLY_WITH_A_DEFECT = re.compile(rb"[\w.>()-]*[dD]efects\w*(\.|->|\(\)\.)has\([\w:]*\)")
 ASKS_FOR_A_DEFECT = re.compile(rb"\bDefect::k|[dD]efects\w*(\.|->|\(\)\.)has\(")
+NAMES_A_DEFECT = re.compile(rb"\bbool (\w+) =[^;]*?[dD]efects\w*(?:\.|->|\(\)\.)has\(")
 # Exchanged arguments of these change nothing.
 SYMMETRIC = {"min", "max", "swap", "gcd", "lcm", "hypot", "equal", "__glibcxx_assert"}
 JUMPS = {"RETURN_STMT", "BREAK_STMT", "CONTINUE_STMT", "CXX_THROW_EXPR", "GOTO_STMT"}
@@ -66,6 +67,7 @@ class Finder:
         self.path, self.file, self.source = path, file, source
         self.places = []
         self.macros = []
+        self.defects = set()  # local names of what a seeded defect decides
         roots = []
         for cursor in unit.cursor.get_children():
             where = cursor.location.file
@@ -103,6 +105,14 @@ class Finder:
         return start < end and cursor.extent.start.file is not None and cursor.extent.start.file.name == self.path and \
             not self.is_in_macro(start, end)
 
+    def asks_for_a_defect(self, start, end):
+        text = self.text(start, end)
+        return ASKS_FOR_A_DEFECT.search(text) or any(re.search(rb"\b" + name + rb"\b", text) for name in self.defects)
+
+    def is_only_with_a_defect(self, start, end):
+        text = self.text(start, end)
+        return ONLY_WITH_A_DEFECT.fullmatch(text) or text in self.defects
+
     # -- what is found
 
     def add(self, kind, start, end, changes):
@@ -129,6 +139,7 @@ class Finder:
             start, _ = self.range(cursor)
             head = self.text(start, self.range(body)[0])
             self.function = scope + cursor.spelling.split("<")[0]
+            self.defects = set(NAMES_A_DEFECT.findall(self.text(*self.range(body))))
             self.is_constexpr = re.search(rb"\bconst(expr|eval)\b", head) is not None
             self.returns_nothing = cursor.result_type.spelling == "void" or kind in ("CONSTRUCTOR", "DESTRUCTOR")
             for child in children:
@@ -141,7 +152,7 @@ class Finder:
             for child in cursor.get_children():
                 self.declaration(child, f"{scope}{name}::" if name else scope)
         elif kind == "FIELD_DECL" and not cursor.is_bitfield():
-            self.function, self.is_constexpr, self.returns_nothing = scope + cursor.spelling, True, False
+            self.function, self.is_constexpr, self.returns_nothing, self.defects = scope + cursor.spelling, True, False, set()
             children = list(cursor.get_children())
             if children and children[-1].kind.is_expression() and b"=" in self.text(*self.range(cursor)):
                 self.visit(children[-1], [])
@@ -166,7 +177,7 @@ class Finder:
             return
         if self.is_mutable(cursor):
             if kind == "BINARY_OPERATOR":
-                if any(ONLY_WITH_A_DEFECT.fullmatch(self.text(*self.range(c))) for c in children) and self.between(cursor, children)[0] == "&&":
+                if any(self.is_only_with_a_defect(*self.range(c)) for c in children) and self.between(cursor, children)[0] == "&&":
                     return
                 self.binary(cursor, children)
             elif kind == "COMPOUND_ASSIGNMENT_OPERATOR":
@@ -209,7 +220,7 @@ class Finder:
             return
         name, a, token, b = found
         start, end = a[0], b[1]
-        if ASKS_FOR_A_DEFECT.search(self.text(start, end)):
+        if self.asks_for_a_defect(start, end):
             return
         if name in RELATIONAL or name in ARITHMETIC:
             changes = []
@@ -260,7 +271,7 @@ class Finder:
         if not children or not children[0].kind.is_expression() or not self.is_mutable(children[0]):
             return ()
         a, b = self.range(children[0])
-        if ASKS_FOR_A_DEFECT.search(self.text(a, b)):
+        if self.asks_for_a_defect(a, b):
             return children[1:2]
         # A comparison is changed as one.
         if children[0].kind.name != "BINARY_OPERATOR":
@@ -285,7 +296,7 @@ class Finder:
         start, end = self.range(cursor)
         text = self.text(start, end)
         if cursor.spelling in SYMMETRIC or cursor.spelling.startswith("operator") or len(text) > 400 or b"//" in text or \
-                b'R"' in text or ASKS_FOR_A_DEFECT.search(text) or text[-1:] not in b")}":
+                b'R"' in text or self.asks_for_a_defect(start, end) or text[-1:] not in b")}":
             return
         given = [a for a in cursor.get_arguments() if a is not None]
         changes = []

@@ -57,6 +57,8 @@ int unknown() { return 1; }
 int at_run_time(int x) { return square(x); }
 int broken(int x, Defects defects) {
   if (defects.has(7) && x > 100) return x + 1;
+  const bool shifted = x > 200 && defects.has(7);
+  if (shifted && x > 300) return shifted ? x - 1 : x;
   return TWICE(x);
 }
 int main() {
@@ -185,7 +187,7 @@ def test_a_place_notes_whether_its_value_changes(found, tmp_path):
 
 def test_nothing_is_mutated_that_the_compiler_evaluates_or_a_macro_writes(found):
     changed = "\n".join(m["change"] for m in found)
-    for text in ("define", "TWICE([-", "kTable[] ", "static_assert", "case [-1", "by = [-1", "has([-", "x > 100", "defects.has"):
+    for text in ("define", "TWICE([-", "kTable[] ", "static_assert", "case [-1", "by = [-1", "has([-", "x > 100", "defects.has", "x > 200", "shifted &&", "? x [-", "[-shifted"):
         assert text not in changed, text
 
 
