@@ -66,6 +66,8 @@ __device__ To cast(From value) {
     }
   } else if constexpr (kIsInteger<To> && kIsFloat<From>) {
     return saturate<To>(value);
+  } else if constexpr (kIsInteger<To> && kIsInteger<From> && sizeof(To) == 2 && sizeof(From) > 2) {
+    return low_bits<To>(uint32_t(value));
   } else {
     return To(value);
   }

@@ -14,20 +14,28 @@ template <class T>
 using Wrapping = UnsignedOf<(sizeof(T) < 4 ? 4 : sizeof(T))>;
 
 template <class T>
+__device__ T wrapped(Wrapping<T> value) {
+  if constexpr (sizeof(T) == 8)
+    return T(value);
+  else
+    return low_bits<T>(value);
+}
+
+template <class T>
 __device__ T wrapping_add(T a, T b) {
-  return T(Wrapping<T>(a) + Wrapping<T>(b));
+  return wrapped<T>(Wrapping<T>(a) + Wrapping<T>(b));
 }
 template <class T>
 __device__ T wrapping_sub(T a, T b) {
-  return T(Wrapping<T>(a) - Wrapping<T>(b));
+  return wrapped<T>(Wrapping<T>(a) - Wrapping<T>(b));
 }
 template <class T>
 __device__ T wrapping_mul(T a, T b) {
-  return T(Wrapping<T>(a) * Wrapping<T>(b));
+  return wrapped<T>(Wrapping<T>(a) * Wrapping<T>(b));
 }
 template <class T>
 __device__ T wrapping_neg(T a) {
-  return T(Wrapping<T>(0) - Wrapping<T>(a));
+  return wrapped<T>(Wrapping<T>(0) - Wrapping<T>(a));
 }
 template <class T>
 __device__ T wrapping_abs(T a) {
