@@ -99,6 +99,7 @@ void StepMaker::each_part(const std::vector<Step>& assigns, const std::function<
 
 void StepMaker::schedule(size_t max_transforms) {
   idle_ = 1;
+  if (random_.one_in(6) && recipe()) return;
   std::string name = target();
   if (!random_.one_in(8)) reduce_innermost();
   if (random_.one_in(2)) relate();
@@ -161,14 +162,18 @@ void StepMaker::again(std::span<const Step> list, const Bindings& sizes) {
   each_part(assigns, take_rest);
 }
 
-// A thread keeps an accumulator for each iteration of a reduction's loops that are neither threads' nor shared with its
-// readers: no symbolic number of them.
+// A thread keeps an accumulator for each iteration of the loops inside the outermost one that reduces, but those of
+// threads: no symbolic number of them.
 void StepMaker::bound_accumulators() {
   for (const std::string& name : tensors(false)) {
     const Tensor& t = tensor(name);
     const auto loop = loop_of(t);
     if (!demands(g_[g_[*find_value(g_, name)].def].kind, kReduction)) continue;
-    for (size_t i = shared_loops(t); i < loop.size(); ++i) {
+    size_t first = 0;
+    while (first < loop.size() &&
+           (g_[loop[first]].iter_type != IterType::kReduction || is_thread(g_[loop[first]].parallel)))
+      ++first;
+    for (size_t i = std::max(first, shared_loops(t)); i < loop.size(); ++i) {
       const IterDomain& d = g_[loop[i]];
       if (d.iter_type == IterType::kReduction || is_thread(d.parallel) || evaluate_extent(g_, loop[i])) continue;
       std::vector<ParallelType> types = {ParallelType::kBlockX, ParallelType::kBlockY, ParallelType::kGridX,

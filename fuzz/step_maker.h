@@ -57,6 +57,15 @@ class StepMaker {
   size_t shared_loops(const Tensor& t) const;
   bool has_constant_part(const Tensor& t) const;
 
+  // step_recipes.cc: a schedule drawn as a whole, beside `schedule`; false where the fusion has nothing for it, and
+  // then steps may have been taken all the same.
+  bool recipe();
+  bool vector_rows();
+  bool block_reductions();
+  bool one_parallel_axis();
+  std::string merge_loops(const std::string& name, size_t first, size_t last);
+  void finish(const std::string& name, bool in_vectors);
+
   void relate();
   void prepare();
   void memory(const std::string& name);

@@ -60,19 +60,38 @@ class Comparer {
     return view.values_of_leader(p, values);
   }
 
+  // Equal forms, or the same transforms of axes that the consumer reads at one place: what it relies on is checked
+  // before any loop runs. A reshape to [27] has an axis of extent m*n, which its readers call 27.
+  bool same_extent(OpView& view, DomainValues& at, DomainId from, DomainId to) {
+    if (view.algebra.equal(at.extent(from), view.own.extent(to))) return true;
+    const OpKind kind = l_.g[consumer_].kind;
+    // These may stretch an axis of one element, whatever it is taken for.
+    if (leader_ != l_.g[consumer_].operands[operand_] || kind == OpKind::kExpand || kind == OpKind::kBroadcastInDim)
+      return false;
+    const auto is_iteration = [&](DomainId d) { return l_.g[d].iter_type == IterType::kIteration; };
+    for (const DomainPair& pair : map_producer_to_consumer(l_.g, consumer_, operand_))
+      if (pair == DomainPair{from, to}) return is_iteration(from) && (is_iteration(to) || is_reduction(l_.g, to));
+    if (!l_.g[from].def || !l_.g[to].def) return false;
+    const Transform &a = l_.g[l_.g[from].def], &b = l_.g[l_.g[to].def];
+    if (!is_same_transform(a, b) || position_in(a.outputs, from) != position_in(b.outputs, to)) return false;
+    for (size_t i = 0; i < a.inputs.size(); ++i)
+      if (!same_extent(view, at, a.inputs[i], b.inputs[i])) return false;
+    return true;
+  }
+
   template <class ValueAt>
   void compare(OpView& view, ValueAt&& value_at) {
     DomainValues at = values_of_leader(view);
     for (size_t i = 0; i < loop_.size(); ++i) {
       if (wants_shared(i) && l_.is_replicated(mine_[i])) {
-        result_.shared[i] = view.algebra.equal(at.extent(loop_[i]), view.own.extent(mine_[i]));
+        result_.shared[i] = same_extent(view, at, loop_[i], mine_[i]);
         result_.at_every_point[i] = true;
       }
       if (!at.known(loop_[i])) continue;
       if (wants_shared(i) && !result_.shared[i] && !result_.at_every_point[i]) {
         const auto own = value_at(i);
-        result_.shared[i] = own && view.algebra.equal(at.value(loop_[i]), *own) &&
-                            view.algebra.equal(at.extent(loop_[i]), view.own.extent(mine_[i]));
+        result_.shared[i] =
+            own && view.algebra.equal(at.value(loop_[i]), *own) && same_extent(view, at, loop_[i], mine_[i]);
       }
       if (!wants_thread(i) || result_.thread[i]) continue;
       const size_t k = thread_position(parallel(i));

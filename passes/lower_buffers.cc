@@ -146,6 +146,8 @@ void Lowering::plan_buffers() {
                         place_of(v) + "." + g[d].name);
         continue;
       }
+      // What nobody reads is there for its siblings alone: each value may take the place of the one before.
+      if (g[nest.op].results.size() > 1 && b.memory == MemoryType::kLocal && plan.readers[v.index].empty()) continue;
       // The siblings of a first result share its loops, and so its places.
       const Tensor& leader = g.tensor_of(first);
       const auto placed = [&](DomainId d) {
