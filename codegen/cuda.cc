@@ -207,7 +207,13 @@ void Emitter::loop(const Op& op) {
   const RegionId inner = op.regions.at(0);
   const std::string start = index(op.operands[0]), stop = index(op.operands[1]), step = index(op.operands[2]);
   // Of a count that is not known the compiler copies the body as often as it likes: minutes, where loops stand inside.
-  if (op.attrs.flag(AttrKey::kUnroll) && g_.is_constant(op.operands[1])) line("#pragma unroll");
+  const auto is_constant = [&](ValueId v) { return g_.is_constant(v); };
+  bool is_known = is_constant(op.operands[1]);
+  if (const OpId def = g_[op.operands[1]].def; !is_known && def && g_[def].kind == OpKind::kAdd) {
+    const auto& sum = g_[def].operands;
+    is_known = (sum[0] == op.operands[0] && is_constant(sum[1])) || (sum[1] == op.operands[0] && is_constant(sum[0]));
+  }
+  if (op.attrs.flag(AttrKey::kUnroll) && is_known) line("#pragma unroll");
   const std::string name = g_[inner].index ? names_.define(g_[inner].index, "i") : "i";
   const std::string advance = step == "1" ? "++" + name : name + " += " + step;
   line("for (index_t " + name + " = " + start + "; " + name + " < " + stop + "; " + advance + ") {");

@@ -61,6 +61,9 @@ GeneratedFusion FusionMaker::run() {
   GeneratedFusion result;
   const size_t wanted =
       std::min(options_.max_ops, 1 + (random_.one_in(16) ? random_.below(options_.max_ops) : random_.below(6)));
+  if (options_.long_sum_one_in > 0 && options_.mix[static_cast<size_t>(OpKind::kSum)] > 0 &&
+      random_.one_in(options_.long_sum_one_in))
+    begin_long_sum();
   // A few refusals are normal; a mix of which nothing fits comes to an end.
   while (result.accepted < wanted && result.attempts < 4 * wanted + 8) {
     const size_t drawn = random_.weighted(options_.mix);

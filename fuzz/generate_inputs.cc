@@ -28,9 +28,24 @@ bool draw_last_exact(RandomSource& random, InputSpec& spec) {
   return true;
 }
 
+// One number for all: where many are added, what each addition rounds goes the same way.
+bool draw_equal(RandomSource& random, InputSpec& spec) {
+  constexpr int64_t kMany = 200;
+  int64_t elements = 1;
+  for (int64_t e : spec.shape) elements *= e;
+  if (elements < kMany || !(is_floating(spec.dtype) || is_complex(spec.dtype)) || is_storage_only(spec.dtype))
+    return false;
+  if (!random.one_in(3)) return false;
+  spec.generator = InputGenerator::kConstant;
+  const double size = 0.25 + static_cast<double>(random.below(1 << 10)) / 1021;
+  spec.value = from_double(spec.dtype, random.one_in(2) ? size : -size);
+  return true;
+}
+
 void draw_values(RandomSource& random, const InputsOptions& options, InputSpec& spec) {
   spec.seed = random.below(1 << 16);
   const bool whole = is_integer(spec.dtype) || is_boolean(spec.dtype);
+  if (!options.special && !options.integers && draw_equal(random, spec)) return;
   if (options.special && random.one_in(3) && draw_last_exact(random, spec)) return;
   if (options.special) {
     spec.generator = InputGenerator::kBoundary;

@@ -57,7 +57,7 @@ class Defects {
   bool operator==(const Defects& other) const { return bits_ == other.bits_; }
 
  private:
-  std::bitset<128> bits_;
+  std::bitset<256> bits_;
   uint64_t* reached_ = nullptr;
 };
 

@@ -29,6 +29,7 @@ Lowered Lowering::run() {
   tree = build_loop_tree(g, plan, alias_order());
   plan_shared_slots();
   plan_synchronisation();
+  plan_cascades();
   declare_parameters();
   for (const Nest& nest : plan.nests)
     for (ValueId v : g[nest.op].results) {
@@ -309,6 +310,7 @@ void Lowering::emit_loop(uint32_t n, bool unroll) {
   }
   const bool is_short = node.parallel == ParallelType::kSerial && options.defects.has(Defect::kLoopShort);
   const ValueId end = is_short ? kernel.sub(extent, kernel.index(1)) : extent;
+  if (strips.contains(n)) return emit_strips(n, end, unroll);
   node_index[n] = kernel.begin_for(kernel.index(0), end, kernel.index(1), unroll);
   emit_children(n);
   kernel.end();

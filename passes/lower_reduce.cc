@@ -1,5 +1,5 @@
 // Reductions: an accumulator for each place, filled with the neutral element, the loops, then a combination across
-// threads where reduction loops are parallel, and the store.
+// threads where reduction loops are parallel, and the store. Long serial sums have partial sums (lower_cascade.cc).
 #include <algorithm>
 
 #include "ir/domain.h"
@@ -44,8 +44,6 @@ OpKind combine_op(OpKind kind) {
 
 }  // namespace
 
-// The accumulator's dtype: reduced floats are accumulated in float and rounded once, at the end; a float8 has no
-// infinity to begin a minimum with either.
 Dtype accumulator_dtype(Dtype d) { return compute_dtype(data_dtype(d)); }
 
 // Of the accumulator's dtype `d`. `declared`: of the result, which float8 e4m3 rounds to NaN what is infinite: a part
@@ -85,9 +83,10 @@ void Lowering::emit_reduction(OpView& view) {
   std::sort(threads.begin(), threads.end());
 
   auto& accumulator = accumulators[s.op];
+  const auto cascade = cascades.find(s.op);
   Form place = algebra.constant(0);
-  for (DomainId d : accumulator_places(s.op))
-    place = algebra.add(algebra.mul(place, view.own.extent(d)), view.own.value(d));
+  for (size_t i : accumulator_places(nest))
+    place = algebra.add(algebra.mul(place, view.own.extent(loop[i])), view.own.value(loop[i]));
   const auto at = [&] { return emit_form(place); };
   const auto dtype_of = [&](size_t i) { return accumulator_dtype(g[op.results[i]].dtype); };
   const auto neutral = [&](size_t i) {
@@ -107,7 +106,11 @@ void Lowering::emit_reduction(OpView& view) {
           needed = kernel.compare(OpKind::kEq, node_index[nest.path[i]], kernel.index(0));
       }
       guarded(needed, [&] {
-        for (size_t i = 0; i < op.results.size(); ++i) kernel.store(accumulator[i], at(), neutral(i));
+        for (size_t i = 0; i < op.results.size(); ++i) {
+          kernel.store(accumulator[i], at(), neutral(i));
+          if (cascade == cascades.end()) continue;
+          for (const auto& partial : cascade->second.partial) kernel.store(partial[i], at(), neutral(i));
+        }
       });
       return;
     }
@@ -122,7 +125,7 @@ void Lowering::emit_reduction(OpView& view) {
         if (op.kind != OpKind::kWelford) {
           ValueId x = operand_value(view, 0);
           if (kernel.graph()[x].dtype != dtype_of(0)) x = cast_to(x, dtype_of(0));
-          ValueId combined = kernel.op(combine_op(op.kind), {held[0], x}, dtype_of(0));
+          ValueId combined = combine(op, held, {x})[0];
           if (const Dtype d = g[op.results[0]].dtype;
               d != dtype_of(0) && options.defects.has(Defect::kAccumulateNarrow))
             combined = cast_to(cast_to(combined, d), dtype_of(0));
@@ -137,9 +140,7 @@ void Lowering::emit_reduction(OpView& view) {
           more = {operand_value(view, 0), kernel.constant(dtype_of(1), {}),
                   kernel.constant(dtype_of(2), constant_bits(dtype_of(2), 1.0))};
         }
-        std::vector<ValueId> operands = held;
-        operands.insert(operands.end(), more.begin(), more.end());
-        const auto next = kernel.effect(OpKind::kWelfordCombine, operands, {dtype_of(0), dtype_of(1), dtype_of(2)});
+        const auto next = combine(op, held, more);
         for (size_t i = 0; i < 3; ++i)
           kernel.store(accumulator[i], where, i == 2 && options.defects.has(Defect::kWelfordCount) ? held[i] : next[i]);
       });
@@ -150,7 +151,16 @@ void Lowering::emit_reduction(OpView& view) {
   }
   std::vector<ValueId> values;
   const ValueId where = at();
-  for (ValueId a : accumulator) values.push_back(kernel.load(a, where));
+  // The accumulator of a cascade was set back after the last strip.
+  const bool is_cascade = cascade != cascades.end();
+  const size_t first = is_cascade ? 1 : 0, last = is_cascade ? cascade->second.partial.size() : 0;
+  for (size_t level = first; level <= last; ++level) {
+    if (level == 1 && last > 1 && options.defects.has(Defect::kPartialLost)) continue;
+    std::vector<ValueId> more;
+    for (ValueId buffer : partial(s.op, level)) more.push_back(kernel.load(buffer, where));
+    // A welford loses least where the larger set comes first.
+    values = values.empty() ? more : combine(op, more, values);
+  }
   if (!threads.empty()) values = emit_collective(op, values, threads, grid);
   for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g[op.results[i]].dtype));
   if (values.size() > 1 && options.defects.has(Defect::kSiblingsSwapped)) std::swap(values[0], values[1]);
@@ -162,34 +172,52 @@ void Lowering::emit_reduction(OpView& view) {
   }
 }
 
+std::vector<ValueId> Lowering::combine(const Op& op, const std::vector<ValueId>& a, const std::vector<ValueId>& b) {
+  std::vector<Dtype> dtypes;
+  for (ValueId v : op.results) dtypes.push_back(accumulator_dtype(g[v].dtype));
+  if (op.kind != OpKind::kWelford) return {kernel.op(combine_op(op.kind), {a[0], b[0]}, dtypes[0])};
+  std::vector<ValueId> operands = a;
+  operands.insert(operands.end(), b.begin(), b.end());
+  return kernel.effect(OpKind::kWelfordCombine, operands, dtypes);
+}
+
 // Whatever the result's memory: the loops inside the outermost one that reduces, but those of threads.
-std::vector<DomainId> Lowering::accumulator_places(OpId id) const {
-  const Nest& nest = plan.of(id);
-  const auto& loop = loop_of(g.tensor_of(g[id].results[0]));
-  std::vector<DomainId> places;
+std::vector<size_t> Lowering::accumulator_places(const Nest& nest) const {
+  const auto& loop = loop_of(g.tensor_of(g[nest.op].results[0]));
+  std::vector<size_t> places;
   for (size_t i = std::max<size_t>(nest.shared, first_reduction_loop(g, plan, nest)); i < loop.size(); ++i)
-    if (!is_reduction(g, loop[i]) && !is_thread(plan.nodes[nest.path[i]].parallel)) places.push_back(loop[i]);
+    if (!is_reduction(g, loop[i]) && !is_thread(plan.nodes[nest.path[i]].parallel)) places.push_back(i);
   return places;
 }
 
 void Lowering::allocate_accumulator(OpId id) {
   const Op& op = g[id];
-  Statement s{id, StatementKind::kMain, plan.of(id).path};
+  const Nest& nest = plan.of(id);
+  const auto& loop = loop_of(g.tensor_of(op.results[0]));
+  Statement s{id, StatementKind::kMain, nest.path};
   OpView view(*this, s);
   Form count = algebra.constant(1);
-  for (DomainId d : accumulator_places(id)) count = algebra.mul(count, view.own.extent(d));
+  for (size_t i : accumulator_places(nest)) count = algebra.mul(count, view.own.extent(loop[i]));
   const auto elements = algebra.constant_value(count);
   if (!elements || *elements * 16 > 65536)
     throw Error(ErrorCode::kIllegalReduction,
                 "a thread would keep an accumulator for each of a " + std::string(elements ? "large" : "symbolic") +
                     " number of elements; parallelize its iteration loops, or inline it further in",
                 place_of(op.results[0]));
-  accumulators[id].clear();
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    const Dtype d = accumulator_dtype(g[op.results[i]].dtype);
-    accumulators[id].push_back(kernel.allocate(d, MemoryType::kLocal, kernel.index(*elements), {}, 0,
-                                               "T" + std::to_string(g[op.results[i]].tensor.index) + "_acc"));
-  }
+  const auto allocate = [&](const std::string& suffix) {
+    std::vector<ValueId> buffers_of_results;
+    for (ValueId v : op.results)
+      buffers_of_results.push_back(kernel.allocate(accumulator_dtype(g[v].dtype), MemoryType::kLocal,
+                                                   kernel.index(*elements), {}, 0,
+                                                   "T" + std::to_string(g[v].tensor.index) + "_acc" + suffix));
+    return buffers_of_results;
+  };
+  accumulators[id] = allocate("");
+  const auto cascade = cascades.find(id);
+  if (cascade == cascades.end()) return;
+  cascade->second.partial.clear();
+  for (int level = 1; level <= cascade->second.levels; ++level)
+    cascade->second.partial.push_back(allocate(std::to_string(level)));
 }
 
 std::vector<ValueId> Lowering::emit_collective(const Op& op, const std::vector<ValueId>& values,

@@ -50,6 +50,10 @@ struct Correspondence {
 // overflow.
 inline Dtype data_dtype(Dtype d) { return d == Dtype::kIndex ? Dtype::kInt64 : d; }
 
+// Reduced floats are accumulated in float and rounded once, at the end; a float8 has no infinity to begin a minimum
+// with either.
+Dtype accumulator_dtype(Dtype d);
+
 class Lowering;
 
 class OpView {
@@ -217,13 +221,37 @@ class Lowering {
   // lower_reduce.cc
   void emit_reduction(OpView& view);
   void allocate_accumulator(OpId op);
-  std::vector<DomainId> accumulator_places(OpId op) const;
   std::vector<ValueId> emit_collective(const Op& op, const std::vector<ValueId>& values,
                                        const std::vector<int64_t>& threads, bool grid);
   ValueId grid_workspace(Dtype dtype);
   ValueId block_workspace(Dtype dtype, int list);
   void plan_block_workspaces();
+  // (a, b) of one combination of a reduction, in the dtypes of its accumulators.
+  std::vector<ValueId> combine(const Op& op, const std::vector<ValueId>& a, const std::vector<ValueId>& b);
+  // The positions of the loops by which an accumulator is laid out.
+  std::vector<size_t> accumulator_places(const Nest& nest) const;
   std::map<OpId, std::vector<ValueId>> accumulators;
+
+  // lower_cascade.cc
+  struct Cascade {
+    size_t position = 0;                        // of the loop that runs in strips
+    int64_t inside = 1;                         // elements of an iteration, at most
+    int levels = 0;                             // partial sums beyond the accumulator
+    std::vector<std::vector<ValueId>> partial;  // by level, then result
+  };
+  void plan_cascades();
+  // A loop from 0 to `end` in strips, with its children.
+  void emit_strips(uint32_t node, ValueId end, bool unroll);
+  // After a strip of the loop that began at `first`.
+  void end_strip(uint32_t node, ValueId first);
+  // Level 0 is the accumulator.
+  const std::vector<ValueId>& partial(OpId op, size_t level) {
+    return level == 0 ? accumulators.at(op) : cascades.at(op).partial[level - 1];
+  }
+  void add_partial(OpId op, size_t level, ValueId at);
+  bool is_ordered_sum(const Op& op) const;
+  std::map<OpId, Cascade> cascades;
+  std::map<uint32_t, int64_t> strips;  // by node: iterations of a strip
 
   // lower_launch.cc
   Graph build_launch();

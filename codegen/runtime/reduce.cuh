@@ -5,9 +5,8 @@
 // - where x is in `threads` and blockDim.x is a multiple of 32, each warp first combines rank r with r + 16, r + 8 … r
 // + 1;
 // - the partial values are combined pairwise: for steps of falling powers of two, rank r with r + step;
-// - a grid reduces within blocks like this; then thread t of a group combines the values of blocks t, t + threads …, in
-// this
-//   order, and the results pairwise as above.
+// - a grid reduces within blocks like this; then thread t of a group combines the values of blocks t, t + threads …
+//   pairwise, neighbours first, and the results pairwise as above.
 //
 // All threads of the block (for grid_reduce: of the grid, launched cooperatively) must call. The result is valid where
 // the coordinates in `threads` are 0, and with `all` in every thread. The workspace may be used again on return.
@@ -111,6 +110,25 @@ __device__ T shuffle_down(T value, uint32_t distance) {
   return both.value;
 }
 
+// get(0), get(1) … get(count - 1): neighbours are combined, then what comes of neighbours, until one is left. `sums`
+// holds one for each binary digit of how many have been taken.
+template <class Op, class T, class Get>
+__device__ T combine_pairwise(uint32_t count, Get get) {
+  T value = get(0);
+  if (count == 1) return value;
+  T sums[32];
+  int depth = 0;
+  for (uint32_t taken = 0;;) {
+    for (uint32_t digit = taken; digit & 1; digit >>= 1) value = Op::combine(sums[--depth], value);
+    sums[depth++] = value;
+    if (++taken == count) break;
+    value = get(taken);
+  }
+  value = sums[--depth];
+  while (depth > 0) value = Op::combine(sums[--depth], value);
+  return value;
+}
+
 // The step of the first pairwise round: the largest power of two below `size`.
 __device__ inline uint32_t first_step(uint32_t size) { return size <= 1 ? 0 : 1u << (31 - __clz(size - 1)); }
 
@@ -154,10 +172,11 @@ __device__ T grid_reduce(T value, P places, uint32_t* counter) {
   grid_barrier(counter);
   if (valid == kAllThreads || blocks.rank == 0) {
     const uint32_t size = group.size < blocks.size ? group.size : blocks.size;
-    for (uint32_t other = group.rank; other < blocks.size; other += group.size) {
-      const T part = places.get(block_of_rank<threads>(other) * block_size + place_of<threads>(group, 0));
-      value = other == group.rank ? part : Op::combine(value, part);
-    }
+    if (group.rank < blocks.size)
+      value = combine_pairwise<Op, T>((blocks.size - group.rank + group.size - 1) / group.size, [&](uint32_t i) {
+        const uint32_t other = group.rank + i * group.size;
+        return places.get(block_of_rank<threads>(other) * block_size + place_of<threads>(group, 0));
+      });
     if (group.rank > 0 && group.rank < size) own.set(place_of<threads>(group, group.rank), value);
     __syncthreads();
     for (uint32_t step = first_step(size); step > 0; step /= 2) {

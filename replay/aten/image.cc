@@ -361,24 +361,61 @@ bool barely_overflows(OpKind kind, std::span<const Operand> o) {
   return std::abs(value()) < 0x1p1024L * (1 + 0x1p-40L);
 }
 
+bool exactly(std::span<const Operand> o) {
+  return std::all_of(o.begin(), o.end(), [](const Operand& x) { return x.exact(); });
+}
+
+// Whether exact operands make NaN however an implementation computes the op: not where a step left the range first.
+bool is_nan_in_any_order(OpKind kind, std::span<const Operand> o) {
+  if (std::any_of(o.begin(), o.end(), [](const Operand& x) { return x.v != x.v; })) return true;
+  if (kind == OpKind::kAddcmul) {
+    const auto factors = o.subspan(1);
+    const auto any = [&](auto is) { return std::any_of(factors.begin(), factors.end(), is); };
+    if (!any([](const Operand& x) { return std::isinf(x.v); })) return false;
+    if (any([](const Operand& x) { return x.v == 0; })) return true;
+    const bool is_negative = (std::signbit(o[1].v) != std::signbit(o[2].v)) != std::signbit(o[3].v);
+    return std::isinf(o[0].v) && std::signbit(o[0].v) != is_negative;
+  }
+  // ATen goes from the end that is nearer.
+  return o[2].v < 0.5 ? std::isinf(o[0].v) || std::isinf(o[1].v) || std::isinf(o[2].v) : std::isinf(o[1].v);
+}
+
+// Whether a step of this size may overflow, rounding included.
+bool may_overflow(Dtype compute, double size) { return !(size * (1 + 0x1p-20) < overflow_of(compute)); }
+
+// The last place of the result, wherever its operands put it.
+double last_place(Dtype compute, double y, const Image& image) {
+  const double most = std::max({std::abs(y), std::abs(image.lo), std::abs(image.hi)});
+  return ulp_of(compute, most < overflow_of(compute) ? most : overflow_of(compute) / 2);
+}
+
+double reach(const Operand& x) { return std::max({std::abs(x.v), std::abs(x.lo), std::abs(x.hi)}); }
+
+// a + w (b − a), or as ATen does it b − (b − a)(1 − w): each step rounds, in either order.
+double lerp_error(Dtype compute, double y, const Image& image, std::span<const Operand> o) {
+  const double difference =
+      std::max({std::abs(o[1].v - o[0].v), std::abs(o[1].hi - o[0].lo), std::abs(o[1].lo - o[0].hi)});
+  const double weight = std::max({reach(o[2]), std::abs(1 - o[2].v), std::abs(1 - o[2].lo), std::abs(1 - o[2].hi)});
+  if (exactly(o) && o[2].v == 0 && !may_overflow(compute, difference)) return 0;
+  if (may_overflow(compute, difference) || may_overflow(compute, difference * weight)) return kInfinity;
+  return ulp_of(compute, difference) * weight + ulp_of(compute, weight) * difference +
+         2 * ulp_of(compute, difference * weight) + last_place(compute, y, image);
+}
+
+// x + (value y) z, or x + value (y z): the first product rounds, and may overflow where the second brings it back.
+double addcmul_error(Dtype compute, double y, const Image& image, std::span<const Operand> o) {
+  const double left = reach(o[3]) * reach(o[1]), right = reach(o[1]) * reach(o[2]), all = left * reach(o[2]);
+  if (may_overflow(compute, left) || may_overflow(compute, right) || may_overflow(compute, all)) return kInfinity;
+  return ulp_of(compute, left) * reach(o[2]) + ulp_of(compute, right) * reach(o[3]) + ulp_of(compute, all) +
+         last_place(compute, y, image);
+}
+
 }  // namespace
 
 double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::span<const Operand> o) {
-  const double overflow = overflow_of(compute);
-  const auto reach = [&](size_t i) { return std::max({std::abs(o[i].v), std::abs(o[i].lo), std::abs(o[i].hi)}); };
-  if (kind == OpKind::kLerp) {
-    // a + w (b − a), or as ATen does it b − (b − a)(1 − w): each step rounds, in either order.
-    const double difference = std::abs(o[1].v - o[0].v), weight = std::max(std::abs(o[2].v), std::abs(1 - o[2].v));
-    if (o[0].exact() && o[1].exact() && o[2].exact() && o[2].v == 0 && difference < overflow) return 0;
-    if (!(difference < overflow) || !(difference * weight < overflow)) return kInfinity;
-    return ulp_of(compute, difference) * weight + ulp_of(compute, weight) * difference +
-           2 * ulp_of(compute, difference * weight) + ulp_of(compute, y);
-  }
-  if (kind == OpKind::kAddcmul) {
-    const double left = reach(3) * reach(1), right = reach(1) * reach(2), all = left * reach(2);
-    if (!(left < overflow) || !(right < overflow) || !(all < overflow)) return kInfinity;
-    return ulp_of(compute, left) * reach(2) + ulp_of(compute, right) * reach(3) + ulp_of(compute, all) +
-           ulp_of(compute, y);
+  if (kind == OpKind::kLerp || kind == OpKind::kAddcmul) {
+    if (y != y && exactly(o) && is_nan_in_any_order(kind, o)) return 0;
+    return kind == OpKind::kLerp ? lerp_error(compute, y, image, o) : addcmul_error(compute, y, image, o);
   }
   const double ulps = ulps_of(kind, compute);
   if (ulps == 0) return 0;

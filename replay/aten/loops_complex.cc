@@ -55,25 +55,26 @@ double error_of(OpKind kind, Dtype compute, const Element& e, const Complex& y) 
   const auto last = [&](double size) { return ulp_of(compute, size); };
   // Scaling by the parts of a divisor loses digits where these or their reciprocals are subnormal.
   const auto extreme = [&](double size) { return !(size < overflow * 0x1p-4) || !(size > 0x1p4 / overflow); };
+  // The largest part that an operand may have.
+  const auto reach = [&](int k) { return largest(e.z[k]) + e.b[k]; };
   switch (kind) {
     case OpKind::kMul: {
-      const double size = 2 * largest(e.z[0]) * largest(e.z[1]);
+      const double size = 2 * reach(0) * reach(1);
       return size < overflow ? 3 * last(size) : kInfinity;
     }
     case OpKind::kReciprocal:
-      return extreme(largest(e.z[0])) ? kInfinity : 8 * last(std::abs(y));
+      return extreme(reach(0)) || extreme(largest(e.z[0])) ? kInfinity : 8 * last(std::abs(y));
     case OpKind::kDiv:
     case OpKind::kTruediv: {
-      const double a = largest(e.z[0]), b = largest(e.z[1]);
-      if (extreme(b) || !(2 * a < overflow) || !(2 * a / b < overflow)) return kInfinity;
+      const double a = reach(0), b = largest(e.z[1]) - e.b[1];
+      if (extreme(reach(1)) || extreme(b) || !(2 * a < overflow) || !(2 * a / b < overflow)) return kInfinity;
       return 8 * last(2 * a / b) + last(0) * 2 / b;
     }
     case OpKind::kAddcmul: {
-      const double left = 2 * largest(e.z[3]) * largest(e.z[1]), right = 2 * largest(e.z[1]) * largest(e.z[2]);
-      const double all = 2 * left * largest(e.z[2]);
+      // Either product may come first, and overflow where the second brings it back.
+      const double left = 2 * reach(3) * reach(1), right = 2 * reach(1) * reach(2), all = 2 * left * reach(2);
       if (!(left < overflow) || !(right < overflow) || !(all < overflow)) return kInfinity;
-      return 3 * last(left) * 2 * largest(e.z[2]) + 3 * last(right) * 2 * largest(e.z[3]) + 3 * last(all) +
-             2 * last(largest(y));
+      return 3 * last(left) * 2 * reach(2) + 3 * last(right) * 2 * reach(3) + 3 * last(all) + 2 * last(largest(y));
     }
     default:  // one rounding a part
       return 0;

@@ -1,7 +1,9 @@
-// Reductions. Whatever the order in which a kernel combines n elements, its error is within n roundings of the sum of
-// magnitudes: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §4.2 (sums), §3.1 (products); T.
-// F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for Computing the Sample Variance", 1983 (welford). Sums of
-// narrow floats are accumulated in float.
+// Reductions. The error of a sum is within d roundings of the sum of magnitudes, d the most additions that an element
+// goes through: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §4.2. Every plan of ours adds
+// in a tree whose depth grows with the logarithm of the number of elements, so a sum that is made one element after
+// another is off where it is long. A product takes a rounding for each factor, whatever the order: §3.1. T. F. Chan, G.
+// H. Golub and R. J. LeVeque, "Algorithms for Computing the Sample Variance", 1983 (welford). Sums of narrow floats are
+// accumulated in float.
 #include <ATen/ATen.h>
 
 #include "ir/error.h"
@@ -16,6 +18,24 @@ namespace {
 // is off too.
 double unit_roundoff(Dtype declared) { return real_of(compute_dtype(declared)) == Dtype::kDouble ? 0x1p-52 : 0x1p-24; }
 double accumulator_overflow(Dtype declared) { return overflow_of(real_of(compute_dtype(declared))); }
+
+// The most additions that an element of so many goes through. A thread's own sum is a cascade of strips: at most 16
+// additions at each level, 4 for each doubling of the number, and the last level takes a partial sum of 2¹⁵ elements or
+// more at once. Partial sums of several loops, threads and blocks are trees too. Splits with a remainder leave parts of
+// unequal size, for which a quarter more and 16 are allowed.
+double depth_of(int64_t count) {
+  const auto n = static_cast<double>(std::max<int64_t>(count, 1));
+  return std::min(n, 16 + 5 * std::log2(n) + n * 0x1p-15);
+}
+
+// Along one axis after another: over several at once ATen adds what it finds along the outer ones in sequence.
+at::Tensor sum_over(at::Tensor x, at::IntArrayRef axes) {
+  if (axes.empty()) return at::sum(x, axes);
+  std::vector<int64_t> order(axes.begin(), axes.end());
+  std::sort(order.rbegin(), order.rend());
+  for (int64_t a : order) x = at::sum(x, a);
+  return x;
+}
 
 int64_t count_of(const at::Tensor& t, at::IntArrayRef axes) {
   int64_t n = 1;
@@ -123,14 +143,14 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
 }
 
 Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, int64_t count) {
-  at::Tensor value = at::sum(x.value, axes);
+  at::Tensor value = sum_over(x.value, axes);
   if (!options_.bounds) return rounded(std::move(value), declared);
   at::Tensor error = no_bound().expand(value.sizes());
   if (count > 1) {
     const at::Tensor sizes = at::sum(finite_sizes(x.value), axes);
     // Beyond the accumulator's range a part of the sum may overflow, or not.
     error = at::where(sizes < accumulator_overflow(declared),
-                      sizes * (1.01 * static_cast<double>(count) * unit_roundoff(declared)), kInfinity);
+                      sizes * (1.01 * depth_of(count) * unit_roundoff(declared)), kInfinity);
   }
   const at::Tensor spread = sums_of_bounds(x, axes, value);
   if (carrier_of(declared) == Carrier::kReal) return finish_reduction(std::move(value), spread, error, declared);
@@ -229,7 +249,7 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   }
   n = count.value.to(at::kDouble);
   const at::Tensor divisor = n.clamp_min(1.0);
-  const at::Tensor total = at::sum(x.value * weights, axes);
+  const at::Tensor total = sum_over(x.value * weights, axes);
   const at::Tensor mean = total / divisor;
   at::Tensor wide = mean;
   std::vector<int64_t> sorted = axes;
@@ -237,16 +257,21 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   for (int64_t a : sorted) wide = wide.unsqueeze(a);
   // Without elements there is nothing: a mean of 0.
   const at::Tensor distance = at::where(weights > 0, x.value - wide, 0.0);
-  at::Tensor squares = at::sum(distance * distance * weights, axes);
+  at::Tensor squares = sum_over(distance * distance * weights, axes);
   if (merges) squares = squares + inner;
 
-  const int64_t steps = count_of(x.value, axes) + 2;
+  const int64_t elements = count_of(x.value, axes);
+  // Sets that are given come in any size and order.
+  const double steps = 2 + (merges ? static_cast<double>(elements) : depth_of(elements));
   const at::Tensor magnitude = at::sum(finite_sizes(x.value) * weights, axes);
   const at::Tensor raw = at::sum(at::square(x.value) * weights, axes);
-  const double factor = 4 * static_cast<double>(steps) * u;
+  const double factor = 4 * steps * u;
+  // A square is of a distance between means, each off by as many roundings as its own tree is deep: Σ over the levels k
+  // of k u sqrt(S_k Σx²), with Σ S_k = S.
+  const double square_factor = 4 * std::min(static_cast<double>(elements) + 2, 2 * steps * std::sqrt(steps)) * u;
   // Each step may also be off by what lies below the smallest number of the accumulator.
-  const double underflow = 4 * static_cast<double>(steps) * ulp_of(real_of(compute_dtype(declared)), 0.0);
-  const bool one = !merges && steps == 3;
+  const double underflow = 4 * steps * ulp_of(real_of(compute_dtype(declared)), 0.0);
+  const bool one = !merges && elements == 1;
   const at::Tensor none = no_bound().expand(mean.sizes());
   const auto guarded = [&](const at::Tensor& error) {
     // Squares beyond the accumulator's range overflow in some order, and a square is multiplied by how many there are
@@ -257,11 +282,12 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   };
   at::Tensor mean_error =
       one ? none : guarded(magnitude / divisor * factor + (merges ? at::abs(mean) * factor : none) + underflow);
-  // The relative error is n κ u with κ = sqrt(Σx² / S), and the squares of the mean's own error.
+  // The relative error is that of the mean times κ = sqrt(Σx² / S), and the squares of the mean's own error.
   const at::Tensor mean_moves = magnitude / divisor * factor;
   // One element has the square 0, or NaN where a kernel merges it into nothing and its square overflows.
-  at::Tensor square_error = guarded(
-      one ? none : factor * at::sqrt(squares * raw) + factor * squares + n * (mean_moves * mean_moves + underflow));
+  at::Tensor square_error = guarded(one ? none
+                                        : square_factor * at::sqrt(squares * raw) + factor * squares +
+                                              n * (mean_moves * mean_moves + underflow));
   if (merges && inner.defined()) square_error = square_error + factor * at::abs(inner);
   at::Tensor mean_spread = none, square_spread = inner_bound.defined() ? inner_bound : none;
   if (!x.exact()) {

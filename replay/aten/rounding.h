@@ -107,8 +107,9 @@ struct Rounded {
 // so the ends round too. `exact`: the operands are, and the image is the value.
 inline Rounded finish(Dtype dtype, double overflow, double y, const Image& image, double error, bool exact) {
   const double v = round_to(dtype, y);
-  if ((exact && (error == 0 || y != y)) || image.outside) return {v, 0};
+  if (image.outside || (exact && error == 0)) return {v, 0};
   if (error == kInfinity) return {v, kInfinity};
+  if (exact && y != y) return {v, 0};
   const double low = image.lo - error, high = image.hi + error;
   const double lo = round_to(dtype, low), hi = round_to(dtype, high);
   if (v != v || lo != lo || hi != hi) {

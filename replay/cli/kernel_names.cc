@@ -27,7 +27,9 @@ std::string program_name(const std::string& kernel_name, const Graph& ordered) {
     const std::string_view part(rest, end);
     if (part.empty()) return "%" + v.name;
     if (part.starts_with("_stride")) return "the stride of %" + v.name + " on axis " + std::string(part.substr(7));
-    return "the " + std::string(part == "_acc" ? "accumulator" : part.substr(1)) + " of %" + v.name;
+    if (part == "_acc") return "the accumulator of %" + v.name;
+    if (part.starts_with("_acc")) return "partial sum " + std::string(part.substr(4)) + " of %" + v.name;
+    return "the " + std::string(part.substr(1)) + " of %" + v.name;
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <complex>
 #include <functional>
 #include <gtest/gtest.h>
+#include <limits>
 #include <optional>
 
 #include "ir/builder.h"
@@ -162,6 +163,107 @@ TEST(AtenReference, PointwiseOpsAgreeWithPlainOnes) {
   EXPECT_GT(cases, 700);
   // Elements that anything passes for are rare.
   EXPECT_LT(unconstrained * 50, elements) << unconstrained << " of " << elements;
+}
+
+// Numbers of which products of two leave the dtype at either end, and products of three come back.
+template <class T>
+std::vector<T> edges() {
+  using Limits = std::numeric_limits<T>;
+  const T most = Limits::max(), least = Limits::min(), large = std::sqrt(most), small = std::sqrt(least);
+  return {0,
+          1,
+          T(0.3),
+          most,
+          -most,
+          most / 2,
+          large,
+          -large,
+          3 * large,
+          least,
+          Limits::denorm_min(),
+          small,
+          -small / 3,
+          std::numeric_limits<T>::infinity()};
+}
+
+// Every choice of `count` of them: element i takes the number at the k-th digit of i.
+template <class T>
+std::vector<TensorData> edge_operands(Dtype d, size_t count) {
+  const std::vector<T> values = edges<T>();
+  int64_t n = 1;
+  for (size_t k = 0; k < count; ++k) n *= static_cast<int64_t>(values.size());
+  std::vector<TensorData> operands;
+  size_t stride = 1;
+  for (size_t k = 0; k < count; ++k, stride *= values.size()) {
+    TensorData t = allocate_tensor(d, {n});
+    for (int64_t i = 0; i < n; ++i)
+      store_element(t, i, from_double(d, static_cast<double>(values[static_cast<size_t>(i) / stride % values.size()])));
+    operands.push_back(std::move(t));
+  }
+  return operands;
+}
+
+template <class T>
+void expect_every_order(Dtype d) {
+  const auto check = [&](OpKind kind, size_t count, const char* way, auto f) {
+    const std::vector<TensorData> operands = edge_operands<T>(d, count);
+    const Evaluated e = evaluate_op(kind, operands);
+    TensorData actual = allocate_tensor(d, e.reference.shape);
+    for (int64_t i = 0; i < actual.shape[0]; ++i) {
+      T v[4] = {};
+      for (size_t k = 0; k < count; ++k) v[k] = static_cast<T>(to_double(d, load_element(operands[k], i)));
+      store_element(actual, i, from_double(d, static_cast<double>(static_cast<T>(f(v)))));
+    }
+    const Comparison c = compare(actual, e);
+    std::string at;
+    if (!c.ok)
+      for (const TensorData& t : operands) at += " " + std::to_string(to_double(d, load_element(t, c.worst[0])));
+    EXPECT_TRUE(c.ok) << way << " " << text(d) << ": " << c.message("y") << " of" << at;
+    // Where no step overflows the bound says something.
+    EXPECT_LT(c.unconstrained * 4, c.count * 3) << way;
+  };
+  check(OpKind::kAddcmul, 4, "x + (value y) z", [](const T* v) { return v[0] + static_cast<T>(v[3] * v[1]) * v[2]; });
+  check(OpKind::kAddcmul, 4, "x + value (y z)", [](const T* v) { return v[0] + v[3] * static_cast<T>(v[1] * v[2]); });
+  check(OpKind::kLerp, 3, "a + w (b - a)", [](const T* v) { return v[0] + v[2] * static_cast<T>(v[1] - v[0]); });
+  check(OpKind::kLerp, 3, "from the nearer end", [](const T* v) {
+    const T difference = v[1] - v[0];
+    return v[2] < T(0.5) ? v[0] + v[2] * difference : v[1] - difference * (1 - v[2]);
+  });
+}
+
+TEST(AtenReference, CompositesMayTakeTheirStepsInAnyOrder) {
+  NEED_ATEN();
+  expect_every_order<float>(Dtype::kFloat);
+  expect_every_order<double>(Dtype::kDouble);
+}
+
+// A sum that cancels may be far from what the reference has, so that a product with it may overflow.
+TEST(AtenReference, ComplexProductsOfTheInexactMayOverflow) {
+  NEED_ATEN();
+  const auto one = [](double v) {
+    TensorData t = allocate_tensor(Dtype::kComplexFloat, {1});
+    store_element(t, 0, from_double(Dtype::kComplexFloat, v));
+    return Argument::of(t);
+  };
+  const auto bound_of = [&](OpKind kind, bool is_scaled_first = false) {
+    Graph g = fusion("f");
+    const Dtype d = Dtype::kComplexFloat;
+    const ValueId x = input(g, "x", d, {Scalar(3), Scalar(1)}), large = input(g, "large", d, {Scalar(1)}),
+                  small = input(g, "small", d, {Scalar(1)}), sum = reduce(g, OpKind::kSum, x, {0});
+    std::vector<ValueId> operands = {sum};
+    if (kind == OpKind::kMul) operands = {sum, large};
+    if (kind == OpKind::kAddcmul)
+      operands = {small, sum, is_scaled_first ? small : large, is_scaled_first ? large : small};
+    output(g, pointwise(g, kind, operands, "z"));
+    TensorData t = allocate_tensor(d, {3, 1});
+    for (int64_t i = 0; i < 3; ++i) store_element(t, i, from_double(d, i == 0 ? 1e38 : -0.5e38));
+    const std::array<Argument, 3> arguments = {Argument::of(t), one(1e10), one(1e-20)};
+    return to_double(Dtype::kDouble, load_element(find_aten()->evaluate(g, arguments).outputs.at(0).bound, 0));
+  };
+  EXPECT_LT(bound_of(OpKind::kNeg), 1e33);
+  EXPECT_EQ(bound_of(OpKind::kMul), INFINITY);
+  EXPECT_EQ(bound_of(OpKind::kAddcmul), INFINITY);
+  EXPECT_EQ(bound_of(OpKind::kAddcmul, true), INFINITY);
 }
 
 TEST(AtenReference, BoundsAreAFewUnitsInTheLastPlace) {

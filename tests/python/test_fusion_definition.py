@@ -38,6 +38,22 @@ def test_a_program_agrees_with_aten():
     fd.validate([x, y])
 
 
+def test_long_sums_without_a_schedule_keep_their_digits():
+    x = torch.full((2**22,), 0.49)
+    with FusionDefinition("sum") as fd:
+        fd.add_output(fd.ops.sum(fd.from_pytorch(x), [0]))
+    (total,) = fd.execute([x])
+    assert abs(total.item() - x.double().sum().item()) <= 2
+    y = normal(2**22) + 100
+    with FusionDefinition("spread") as fd:
+        var, mean = fd.ops.var_mean(fd.from_pytorch(y), [0])
+        fd.add_output(var)
+        fd.add_output(mean)
+    var, mean = fd.execute([y])
+    assert abs(var.item() / y.double().var().item() - 1) < 1e-4
+    assert abs(mean.item() - y.double().mean().item()) < 1e-4
+
+
 def test_the_definition_takes_other_sizes():
     fd = silu_mul(normal(2, 3, dtype=torch.bfloat16), normal(2, 3, dtype=torch.bfloat16))
     for shape in [(1, 1), (7, 129), (0, 4), (3, 1)]:

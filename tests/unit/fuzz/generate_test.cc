@@ -87,7 +87,7 @@ TEST(Coverage, EveryRowIsProduced) {
   Coverage coverage;
   for (uint64_t seed = 1; seed <= 3000; ++seed) coverage.count(generate_case(seed, {}).value);
   // Programs alone are cheap, so that every op on every dtype turns up.
-  for (uint64_t seed = 1; seed <= 20000; ++seed) {
+  for (uint64_t seed = 1; seed <= 40000; ++seed) {
     RandomSource random(seed);
     GeneratedFusion f = generate_fusion(random);
     Case c;
