@@ -5,20 +5,25 @@
 
 namespace fusebox::fuzz {
 
-DrawnCase generate_case(RandomSource& random, const CaseOptions& options) {
+DrawnCase generate_case(RandomSource& random, const CaseOptions& options, const Focus& focus) {
   DrawnCase drawn;
-  GeneratedFusion f = generate_fusion(random, options.fusion);
+  FusionOptions fusion_options = options.fusion;
+  fusion_options.focus = focus;
+  GeneratedFusion f = generate_fusion(random, fusion_options);
   drawn.op_attempts = f.attempts;
   drawn.ops = f.accepted;
   InputsOptions inputs;
   // Where a rewrite may find something, values that it must not change.
-  inputs.special = random.one_in(options.special_one_in) || (f.neighbours > 0 && random.one_in(2));
+  const bool has_edges = f.neighbours > 0 || !focus.ops.empty();
+  inputs.special = random.one_in(options.special_one_in) || (has_edges && random.one_in(2));
+  if (focus.in_place) inputs.offset = focus.in_place->offset;
   inputs.integers = !inputs.special && random.one_in(options.integers_one_in);
   InputSpecs specs = generate_inputs(random, f.graph, f.sizes, inputs);
   const Bindings sizes = sizes_of(f.graph, specs);
   StepsOptions steps_options = options.steps;
+  steps_options.focus = focus;
   steps_options.inputs = bound_inputs(specs);
-  if (f.neighbours > 0) steps_options.rewrites_one_in = std::min<uint32_t>(steps_options.rewrites_one_in, 2);
+  if (f.neighbours > 0 || f.folds) steps_options.rewrites_one_in = std::min<uint32_t>(steps_options.rewrites_one_in, 2);
   GeneratedSteps steps = generate_steps(random, f.graph, sizes, steps_options);
   drawn.repairs = steps.repairs;
   drawn.refusal = std::move(steps.refusal);
@@ -31,7 +36,7 @@ DrawnCase generate_case(RandomSource& random, const CaseOptions& options) {
 
 DrawnCase generate_case(uint64_t seed, const CaseOptions& options) {
   RandomSource random(seed);
-  DrawnCase drawn = generate_case(random, options);
+  DrawnCase drawn = generate_case(random, options, focus_of(seed));
   drawn.value.seed = seed;
   return drawn;
 }

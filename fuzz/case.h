@@ -40,7 +40,7 @@ struct Case {
 };
 
 struct CaseOptions {
-  FusionOptions fusion = {};
+  FusionOptions fusion = {};  // their foci are those of the seed
   StepsOptions steps = {};
   uint32_t special_one_in = 4;   // cases whose values are boundary values
   uint32_t integers_one_in = 3;  // of the others: cases of whole numbers
@@ -52,7 +52,7 @@ struct DrawnCase {
   size_t op_attempts = 0, ops = 0, repairs = 0;
 };
 DrawnCase generate_case(uint64_t seed, const CaseOptions& options);
-DrawnCase generate_case(RandomSource& random, const CaseOptions& options);
+DrawnCase generate_case(RandomSource& random, const CaseOptions& options, const Focus& focus = {});
 
 // A line for the seed, then one for each mutation, its parts with ` | ` between.
 std::string print_lineage(const Case& c);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "fuzz/constants.h"
+#include "fuzz/coverage_classes.h"
 #include "ir/error.h"
 #include "ir/scalar.h"
 #include "ir/type_rule.h"
@@ -21,13 +23,19 @@ enum Group : size_t {
   kValues,
   kFactors,
   kMemories,
-  kLengths
+  kLengths,
+  kConstants,
+  kFolds,
+  kCasts,
+  kSlices,
+  kOutputs,
+  kSwizzles
 };
 constexpr size_t kNoRow = ~size_t{0};
 
 constexpr const char* kExtentClasses[] = {
     "0", "1", "2", "prime", "power of two", "power of two - 1", "power of two + 1", "other"};
-constexpr const char* kLayoutClasses[] = {"contiguous", "permuted", "gaps", "stride 0", "offset"};
+constexpr const char* kLayoutClasses[] = {"contiguous", "permuted", "gaps", "stride 0", "offset", "far apart"};
 constexpr const char* kValueClasses[] = {"normal", "uniform", "integers", "boundary"};
 constexpr InputGenerator kValueGenerators[] = {InputGenerator::kNormal, InputGenerator::kUniform,
                                                InputGenerator::kIntegers, InputGenerator::kBoundary};
@@ -102,6 +110,16 @@ Coverage::Coverage() {
   for (MemoryType m : kScheduleMemories) rows_.push_back({"memory", std::string(text(m))});
   begin();
   for (const char* name : kLengthClasses) rows_.push_back({"length", name});
+  const auto names = [&](std::string group, std::span<const std::string_view> list) {
+    begin();
+    for (std::string_view name : list) rows_.push_back({group, std::string(name)});
+  };
+  names("constant", kConstantClasses);
+  names("folds", kFoldClasses);
+  names("casts", kCastClasses);
+  names("slice", kSliceClasses);
+  names("output", kOutputClasses);
+  names("swizzle", kSwizzleClasses);
 }
 
 void Coverage::count_row(size_t group, size_t offset) { ++rows_[groups_[group] + offset].count; }
@@ -109,6 +127,7 @@ void Coverage::count_row(size_t group, size_t offset) { ++rows_[groups_[group] +
 void Coverage::count(const Case& c) {
   count_fusion(c.fusion());
   count_inputs(c);
+  for (size_t i : output_classes(c)) count_row(kOutputs, i);
   if (!c.compiled) return;
   count_schedule(*c.compiled);
   if (const auto* steps = c.steps())
@@ -130,7 +149,13 @@ void Coverage::count_fusion(const Graph& g) {
     if (!v) continue;
     const size_t row = op_dtype_[static_cast<size_t>(op.kind) * dtype_rows().size() + static_cast<size_t>(g[v].dtype)];
     if (row != kNoRow && !op.results.empty() && g.is_tensor(op.results[0])) ++rows_[row].count;
+    for (ValueId x : op.operands)
+      if (x && g.is_constant(x) && g[x].dtype != Dtype::kIndex && !is_storage_only(g[x].dtype))
+        count_row(kConstants, static_cast<size_t>(constant_class(g[x].dtype, *g[x].constant)));
   }
+  for (size_t i : fold_classes(g)) count_row(kFolds, i);
+  for (size_t i : cast_classes(g)) count_row(kCasts, i);
+  for (size_t i : slice_classes(g)) count_row(kSlices, i);
 }
 
 void Coverage::count_inputs(const Case& c) {
@@ -148,6 +173,7 @@ void Coverage::count_inputs(const Case& c) {
     if (!s.strides.empty() && elements > 0 && reach > elements) count_row(kLayouts, 2);
     if (std::find(s.strides.begin(), s.strides.end(), 0) != s.strides.end()) count_row(kLayouts, 3);
     if (s.offset > 0) count_row(kLayouts, 4);
+    if (elements > 0 && reach > (int64_t{1} << 28)) count_row(kLayouts, 5);
     for (size_t i = 0; i < std::size(kValueGenerators); ++i)
       if (s.generator == kValueGenerators[i]) count_row(kValues, i);
   }
@@ -155,6 +181,7 @@ void Coverage::count_inputs(const Case& c) {
 
 void Coverage::count_schedule(const Compiled& c) {
   for (const Graph& g : c.scheduled) {
+    for (size_t i : swizzle_classes(g)) count_row(kSwizzles, i);
     for (const Transform& t : g.transforms)
       for (DomainId d : t.inputs)
         if (g[d].def)

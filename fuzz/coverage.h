@@ -1,6 +1,6 @@
 // What a campaign has produced: counters by op and dtype, by pairs of transforms, by parallel type, by step, by
-// memory, and by classes of extents, split factors, ranks, layouts, values and lengths. A row that stays at 0 is a hole
-// in the generators.
+// memory, and by classes of extents, split factors, ranks, layouts, values and lengths, constants, casts, slices,
+// outputs and swizzles (coverage_classes.h). A row that stays at 0 is a hole in the generators.
 //
 // Invariants: the rows follow from the tables, in their order; `may_be_zero` rows are those that nothing can produce,
 // with a reason.
@@ -20,7 +20,7 @@
 namespace fusebox::fuzz {
 
 struct CoverageRow {
-  std::string group;  // op, transforms, parallel, step, extent, rank, layout, values, factor, memory, length
+  std::string group;  // op, transforms, parallel, step, extent …
   std::string name;
   uint64_t count = 0;
 };

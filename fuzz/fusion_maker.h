@@ -63,11 +63,15 @@ class FusionMaker {
   void add_mixed(OpKind kind, std::vector<ValueId>& operands, size_t count);
   ValueId over_its_operand(ValueId reduced);
   bool fits(ValueId x, ValueId y);
+  // -- constants (generate_constants.cc); `beside`: the dtype of a tensor operand, whose range holds it
   ValueId scalar_constant(Dtype dtype);
-  ValueId scalar_constant(Dtype dtype, double value);
+  ValueId scalar_constant(Dtype dtype, Dtype beside);
+  ValueId small_constant(Dtype dtype);
   // What leaves the other operand of some op as it is, mostly.
   ValueId neutral_constant(Dtype dtype);
-  ValueId scalar_operand(Dtype dtype);
+  ValueId scalar_operand(Dtype dtype, Dtype beside);
+  // Ops of constants alone, or nearly: what a program has where nobody folded them.
+  ValueId folded_scalar(Dtype dtype, Dtype beside);
   ValueId condition(ValueId x);
 
   // -- ops: the results, nothing where there is no such op here
@@ -81,8 +85,11 @@ class FusionMaker {
   std::vector<ValueId> indexed(OpKind kind);
   ValueId reshaped(ValueId x);
   ValueId sliced(ValueId x);
+  // A bound of an axis: clamped it is the value.
+  Scalar slice_bound(int64_t value, int64_t extent);
   ValueId stretched(ValueId x);
   ValueId there_and_back(ValueId x);
+  std::vector<ValueId> cast_chain(const CastFocus& casts);
   // An op again: as it is, or with two axes of one extent exchanged, where its operand has such.
   std::vector<ValueId> again(const Op& op, bool exchanges);
   std::vector<ValueId> along_equal_axes(OpKind kind);
@@ -97,7 +104,15 @@ class FusionMaker {
     return static_cast<int64_t>(axis) - (random_.one_in(5) ? static_cast<int64_t>(rank) : 0);
   }
 
+  // -- outputs (generate_outputs.cc)
   void add_outputs();
+  // Whether it was taken; an alias that concretization refuses is left out.
+  bool add_output(ValueId value, ValueId alias);
+  void add_inputs_as_outputs();
+  bool has_shape_of(ValueId input, ValueId value);
+  // A new input to overwrite with a value, of its shape and in a layout of its own.
+  ValueId target_of(ValueId value);
+  std::vector<ValueId> free_;  // inputs that no output overwrites
 
   RandomSource& random_;
   const FusionOptions& options_;
@@ -111,10 +126,13 @@ class FusionMaker {
   std::optional<OpKind> under_;  // an op of one operand between the first operand and the op
   ValueId reduction_;
   // What is made: an op that any would do for; one chosen beside what is there; an op of the graph again; two moves,
-  // there and back; the op twice, along axes of one extent.
-  enum class Neighbour : uint8_t { kNone, kOp, kAgain, kThereAndBack, kAlongEqualAxes };
+  // there and back; the op twice, along axes of one extent; a cast of a cast.
+  enum class Neighbour : uint8_t { kNone, kOp, kAgain, kThereAndBack, kAlongEqualAxes, kCasts };
   Neighbour neighbour_ = Neighbour::kNone;
   OpId twin_;  // the op to make again
+  CastFocus casts_;
+  std::optional<Dtype> wanted_;  // of the op attempted
+  bool folds_ = false;
   std::vector<Symbol> symbols_;
 };
 

@@ -29,6 +29,20 @@ uint32_t default_weight(const OpRow& row) {
   return 2;
 }
 
+// Three dtypes that a number is cast through: an integer and a float in turn, or any.
+CastFocus draw_casts(RandomSource& random) {
+  std::vector<Dtype> integers, floats, all;
+  for (const DtypeRow& d : dtype_rows()) {
+    if (d.dtype == Dtype::kIndex || is_storage_only(d.dtype)) continue;
+    all.push_back(d.dtype);
+    if (is_integer(d.dtype)) integers.push_back(d.dtype);
+    if (is_floating(d.dtype)) floats.push_back(d.dtype);
+  }
+  if (random.one_in(3)) return {random.pick(all), random.pick(all), random.pick(all)};
+  if (random.one_in(3)) return {random.pick(floats), random.pick(integers), random.pick(floats)};
+  return {random.pick(integers), random.pick(floats), random.pick(integers)};
+}
+
 }  // namespace
 
 OpMix default_mix() {
@@ -64,6 +78,21 @@ GeneratedFusion FusionMaker::run() {
   if (options_.long_sum_one_in > 0 && options_.mix[static_cast<size_t>(OpKind::kSum)] > 0 &&
       random_.one_in(options_.long_sum_one_in))
     begin_long_sum();
+  for (const OpFocus& focus : options_.focus.ops) {
+    if (options_.mix[static_cast<size_t>(focus.kind)] == 0) continue;
+    wanted_ = focus.dtype;
+    ++result.attempts;
+    result.accepted += attempt(focus.kind);
+    wanted_.reset();
+  }
+  if (options_.focus.casts && options_.mix[static_cast<size_t>(OpKind::kCast)] > 0) {
+    casts_ = *options_.focus.casts;
+    neighbour_ = Neighbour::kCasts;
+    ++result.attempts;
+    result.accepted += attempt(OpKind::kCast);
+    neighbour_ = Neighbour::kNone;
+    wanted_.reset();
+  }
   // A few refusals are normal; a mix of which nothing fits comes to an end.
   while (result.accepted < wanted && result.attempts < 4 * wanted + 8) {
     const size_t drawn = random_.weighted(options_.mix);
@@ -79,8 +108,10 @@ GeneratedFusion FusionMaker::run() {
     partner_ = Partner::kAny;
     under_.reset();
     neighbour_ = Neighbour::kNone;
+    wanted_.reset();
   }
   add_outputs();
+  result.folds = folds_;
   result.graph = std::move(g_);
   sizes_.resize(result.graph.values.size());
   result.sizes = std::move(sizes_);
@@ -98,7 +129,7 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
     return offered.empty() ? kind : random_.pick(offered);
   };
   neighbour_ = Neighbour::kOp;
-  const size_t place = random_.below(6);
+  const size_t place = random_.below(7);
   const ValueId made = random_.pick(made_);
   const Op& op = g_[g_[made].def];
   const bool is_one = op.kind != OpKind::kInput && is_offered(op.kind);
@@ -142,6 +173,11 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
       first_operand_ = made;
       neighbour_ = Neighbour::kThereAndBack;
       return OpKind::kSlice;
+    case 5:
+      if (!is_offered(OpKind::kCast)) return kind;
+      casts_ = draw_casts(random_);
+      neighbour_ = Neighbour::kCasts;
+      return OpKind::kCast;
     default:
       if (!demands(op.kind, kReduction) || op.operands.empty()) return kind;
       first_operand_ = op.operands[0];
@@ -325,41 +361,6 @@ ValueId FusionMaker::input_beside(ValueId x, Dtype dtype, bool may_broadcast) {
   for (size_t i = 0; i < extents.size(); ++i)
     broadcast[i] = may_broadcast && (random_.one_in(4) || g_[axes[i]].iter_type == IterType::kBroadcast);
   return new_input(dtype, extents, broadcast);
-}
-
-void FusionMaker::add_outputs() {
-  const auto readers = uses(g_);
-  std::vector<ValueId> leaves, others;
-  for (ValueId v : made_)
-    if (g_[g_[v].def].kind != OpKind::kInput) (readers[v.index].empty() ? leaves : others).push_back(v);
-  if (leaves.empty()) {
-    if (made_.empty()) new_input(Dtype::kFloat, draw_extents());
-    leaves.push_back(unary(g_, OpKind::kSet, made_.back()));
-  }
-  // The last one always; of the others some may be read by nothing.
-  std::reverse(leaves.begin(), leaves.end());
-  if (leaves.size() > 6) leaves.resize(6);
-  if (!others.empty() && random_.one_in(4)) leaves.push_back(random_.pick(others));
-  std::vector<ValueId> free = inputs(g_);
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    if (i > 0 && random_.one_in(8)) continue;
-    ValueId alias;
-    if (options_.aliases && random_.one_in(8))
-      for (ValueId x : free)
-        if (g_.is_tensor(x) && g_[x].dtype == g_[leaves[i]].dtype && extents_of(x) == extents_of(leaves[i])) alias = x;
-    const Mark before = mark();
-    try {
-      output(g_, leaves[i], alias);
-      // An axis that is symbolic so far may be expanded for these sizes.
-      if (alias) plan_concretize(g_, sizes_);
-    } catch (const Error& e) {
-      if (!alias || row_of(e.code).outcome == Outcome::kInternal) throw;
-      take_back(before);
-      output(g_, leaves[i]);
-      alias = {};
-    }
-    if (alias) std::erase(free, alias);
-  }
 }
 
 }  // namespace fusebox::fuzz

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/focus.h"
 #include "fuzz/random_source.h"
 #include "ir/graph.h"
 #include "ir/scalar.h"
@@ -39,6 +40,7 @@ struct FusionOptions {
   bool symbolic = true;  // input axes of which it is not known whether they are broadcasts
   uint32_t long_sum_one_in =
       200;  // fusions that begin with a sum of up to 2^16 elements, whatever max_elements; 0: none
+  Focus focus = {};
 };
 
 struct GeneratedFusion {
@@ -46,6 +48,7 @@ struct GeneratedFusion {
   Bindings sizes;  // of the fusion's size symbols
   size_t attempts = 0, accepted = 0;
   size_t neighbours = 0;  // of the accepted ops, those made beside another for a rewrite to find
+  bool folds = false;     // there are ops of constants alone
 };
 
 GeneratedFusion generate_fusion(RandomSource& random, const FusionOptions& options = {});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fuzz/constants.h"
 #include "ir/builder.h"
 #include "ir/domain.h"
 #include "ir/error.h"
@@ -64,11 +65,24 @@ void draw_values(RandomSource& random, const InputsOptions& options, InputSpec& 
 
 ConstantBits scalar_value(RandomSource& random, const InputsOptions& options, Dtype dtype) {
   constexpr double kValues[] = {1, 2, 3, 0, -1, 0.5};
-  double value = random.pick(kValues);
-  if (options.special && random.one_in(2)) value = is_floating(dtype) ? -0.0 : 0;
-  if (is_boolean(dtype)) value = value != 0;
-  if (is_integer(dtype) && (value == 0.5 || (value < 0 && !is_signed(dtype)))) value = 1;
-  return from_double(dtype, value);
+  if (!options.special) return small_constant(dtype, random.pick(kValues));
+  return random.one_in(4) ? small_constant(dtype, -0.0) : draw_constant(random, dtype);
+}
+
+}  // namespace
+
+namespace {
+
+// Few elements, so far apart that their positions leave 32 bits or nearly do. Memory between them is reserved alone.
+std::optional<int64_t> far_stride(RandomSource& random, int64_t extent) {
+  constexpr int64_t kFar[] = {int64_t{1} << 29, int64_t{1} << 30, int64_t{1} << 31, int64_t{1} << 32, 1500000000};
+  constexpr int64_t kMostPositions = int64_t{1} << 33;
+  if (extent < 2 || extent > 9 || !random.one_in(8)) return std::nullopt;
+  // The last element's position, or the stride, near a power.
+  const int64_t by = random.one_in(2) ? 1 : extent - 1;
+  const int64_t stride = random.pick(kFar) / by + random.between(-2, 2);
+  if (stride * (extent - 1) >= kMostPositions) return std::nullopt;
+  return stride;
 }
 
 }  // namespace
@@ -97,7 +111,8 @@ std::vector<int64_t> draw_strides(RandomSource& random, const Graph& g, ValueId 
         strides[axis] = (int64_t{1} << 31) + random.between(0, 3);
         continue;
       }
-      strides[axis] = next * random.between(1, 2) + random.between(0, 3);
+      const auto far = k == 1 ? far_stride(random, extent) : std::nullopt;
+      strides[axis] = far && *far > next ? *far : next * random.between(1, 2) + random.between(0, 3);
     }
     next = strides[axis] * extent;
   }
@@ -146,7 +161,10 @@ InputSpecs generate_inputs(RandomSource& random, const Graph& g, const Bindings&
     for (size_t i = plain.size(); i > 1; --i) plain[i - 2] = plain[i - 1] * spec.shape[i - 1];
     if (strides != plain) spec.strides = std::move(strides);
     // Often one that narrow vectors are aligned at, and wide ones not.
-    if (options.strides && random.one_in(6))
+    const bool is_target = is_overwritten(g, v);
+    if (is_target && options.offset > 0)
+      spec.offset = options.offset;
+    else if (options.strides && random.one_in(is_target ? 3 : 6))
       spec.offset = random.one_in(2) ? random.between(1, 5) : 2 << random.below(2);
     draw_values(random, options, spec);
     if (const auto limit = limits[result.specs.size()]) make_index(spec, *limit);

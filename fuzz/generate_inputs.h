@@ -21,6 +21,7 @@ struct InputsOptions {
   bool special = false;   // ±0, ±inf, NaN, subnormals, largest
   bool integers = false;  // floats too: sums are exact in any order
   bool strides = true;    // gaps, offsets and strides of 0 where the contiguity is free
+  int64_t offset = 0;     // of inputs that are overwritten; 0: drawn
 };
 
 // Of the scalars and tensors of a fusion, in order. `sizes`: of its symbols.

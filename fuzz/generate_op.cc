@@ -2,7 +2,7 @@
 // extents means) is written here by op; the rest follows from the row.
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <limits>
 
 #include "fuzz/fusion_maker.h"
 #include "ir/error.h"
@@ -33,6 +33,7 @@ bool FusionMaker::takes(OpKind kind, Dtype dtype) {
 }
 
 Dtype FusionMaker::dtype_for(OpKind kind) {
+  if (wanted_ && takes(kind, *wanted_)) return *wanted_;
   constexpr Dtype kUsual[] = {Dtype::kFloat, Dtype::kFloat, Dtype::kBfloat16, Dtype::kHalf, Dtype::kInt32};
   const Dtype usual = random_.pick(kUsual);
   if (!random_.one_in(2) && takes(kind, usual)) return usual;
@@ -46,7 +47,7 @@ ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
         under_ && row_of(*under_).format->all().size() == 1 && takes(*under_, g_[first_operand_].dtype);
     return has_under ? unary(g_, *under_, first_operand_) : first_operand_;
   }
-  const bool any = !random_.one_in(4);
+  const bool any = !wanted_ && !random_.one_in(4);
   const Dtype wanted = dtype_for(kind);
   std::vector<ValueId> fitting;
   for (ValueId v : made_)
@@ -65,32 +66,6 @@ ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
   Extents extents = draw_extents();
   while (extents.size() < least_rank) extents.push_back(random_.between(1, 3));
   return new_input(wanted, extents);
-}
-
-ValueId FusionMaker::scalar_constant(Dtype dtype) {
-  constexpr double kValues[] = {1, 0, 2, 3, -1, -0.0, 0.5, 1.0 / 3};
-  return scalar_constant(dtype, random_.pick(kValues));
-}
-
-ValueId FusionMaker::neutral_constant(Dtype dtype) {
-  constexpr double kNeutral[] = {1, 0, -0.0};
-  return random_.one_in(4) ? scalar_constant(dtype) : scalar_constant(dtype, random_.pick(kNeutral));
-}
-
-ValueId FusionMaker::scalar_constant(Dtype dtype, double value) {
-  if (is_boolean(dtype)) value = value != 0;
-  if (is_integer(dtype) && (value != std::floor(value) || (value < 0 && !is_signed(dtype)))) value = 1;
-  if (is_integer(dtype) && bits(dtype) <= 32 && random_.one_in(5)) value = std::ldexp(1, bits(dtype) - 1) - 1;
-  return constant_of(g_, dtype, value);
-}
-
-// A constant, or what a program has where it computes with some: an op that no one has folded.
-ValueId FusionMaker::scalar_operand(Dtype dtype) {
-  constexpr OpKind kKinds[] = {OpKind::kAdd, OpKind::kMul, OpKind::kSub};
-  const ValueId a = scalar_constant(dtype);
-  const OpKind kind = random_.pick(kKinds);
-  if (!random_.one_in(4) || !takes(kind, dtype)) return a;
-  return pointwise(g_, kind, {a, random_.one_in(4) ? input_scalar(g_, "", dtype) : scalar_constant(dtype)});
 }
 
 // Aligned to the right, axes are of one extent or a broadcast.
@@ -113,7 +88,7 @@ ValueId FusionMaker::partner(OpKind kind, ValueId x) {
       return x;
     case 1:
     case 5:
-      return scalar_operand(dtype);
+      return scalar_operand(dtype, g_[x].dtype);
     case 2:
       return is_storage_only(dtype) || !random_.one_in(3) ? scalar_constant(g_[x].dtype) : input_scalar(g_, "", dtype);
     case 3:
@@ -135,7 +110,7 @@ void FusionMaker::add_mixed(OpKind kind, std::vector<ValueId>& operands, size_t 
   random_.shuffle(classes);
   for (size_t i = 0; i < classes.size() && operands.size() < count; ++i)
     operands.push_back(classes[i] == Dtype::kInt32 ? constant_of(g_, classes[i], -1)
-                       : random_.one_in(4)         ? scalar_constant(classes[i])
+                       : random_.one_in(4)         ? scalar_constant(classes[i], g_[operands[0]].dtype)
                                                    : input_beside(operands[0], classes[i], true));
 }
 
@@ -181,6 +156,8 @@ std::vector<ValueId> FusionMaker::make(OpKind kind) {
       return with_reader({there_and_back(first_operand_)});
     case Neighbour::kAlongEqualAxes:
       return with_reader(along_equal_axes(kind));
+    case Neighbour::kCasts:
+      return cast_chain(casts_);
     case Neighbour::kOp:
       break;
   }
@@ -241,6 +218,14 @@ std::vector<ValueId> FusionMaker::along_equal_axes(OpKind kind) {
   if (results.empty()) return results;
   for (ValueId v : again(Op(g_[g_[results[0]].def]), true)) results.push_back(v);
   return results;
+}
+
+std::vector<ValueId> FusionMaker::cast_chain(const CastFocus& casts) {
+  wanted_ = casts.from;
+  const ValueId x = operand(OpKind::kCast);
+  wanted_.reset();
+  const ValueId from = g_[x].dtype == casts.from ? x : cast(g_, x, casts.from);
+  return {cast(g_, cast(g_, from, casts.through), casts.to)};
 }
 
 std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
@@ -309,17 +294,46 @@ ValueId FusionMaker::reshaped(ValueId x) {
   return reshape(g_, x, {d, elements / d});
 }
 
+// Constants clamp: one below 0 counts from the end, one beyond either end is that end.
+Scalar FusionMaker::slice_bound(int64_t value, int64_t extent) {
+  constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
+  switch (random_.below(6)) {
+    case 0:
+      return value < extent ? Scalar(value - extent) : Scalar(extent + random_.between(1, 2));
+    case 1:
+      if (value == 0) return Scalar(-extent - random_.between(0, 2));
+      return value < extent ? Scalar(value) : Scalar(kToTheEnd);
+    default:
+      return index_scalar(value);
+  }
+}
+
 ValueId FusionMaker::sliced(ValueId x) {
   Shape starts, stops;
   const Extents extents = extents_of(x);
   for (size_t i = 0; i < extents.size(); ++i) {
-    const bool whole = random_.one_in(2);
-    const int64_t start = whole ? 0 : random_.between(0, extents[i]);
-    starts.push_back(whole ? Scalar(0) : index_scalar(start));
-    if (whole || random_.one_in(3))
+    const int64_t n = extents[i];
+    if (random_.one_in(2)) {
+      starts.push_back(random_.one_in(6) ? slice_bound(0, n) : Scalar(0));
+      stops.push_back(random_.one_in(3) ? slice_bound(n, n) : size_of(g_, x, static_cast<int64_t>(i)));
+      continue;
+    }
+    if (random_.one_in(16)) {
+      // Any two, in any order: of constants something or nothing is left; others may be refused.
+      const auto any = [&] {
+        const int64_t bound = random_.between(-n - 2, n + 2);
+        return random_.one_in(8) ? Scalar(index_input(bound)) : Scalar(bound);
+      };
+      starts.push_back(any());
+      stops.push_back(any());
+      continue;
+    }
+    const int64_t start = random_.between(0, n);
+    starts.push_back(slice_bound(start, n));
+    if (random_.one_in(3))
       stops.push_back(size_of(g_, x, static_cast<int64_t>(i)));
     else
-      stops.push_back(random_.one_in(6) ? Scalar(-1) : index_scalar(random_.between(start, extents[i])));
+      stops.push_back(slice_bound(random_.between(start, n), n));
   }
   return slice(g_, x, starts, stops);
 }
@@ -456,7 +470,8 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
       for (size_t i = 0; i < 2 * rank; ++i)
         widths.push_back(index_scalar(random_.one_in(2) ? random_.between(0, 3) : 0));
       if (rank > 0 && random_.one_in(6) && extents_of(x)[rank - 1] > 0) widths[random_.below(2)] = index_scalar(-1);
-      return {pad(g_, x, widths, random_.one_in(2) ? scalar_constant(g_[x].dtype) : ValueId())};
+      const Dtype value = random_.one_in(8) && !is_storage_only(g_[x].dtype) ? dtype_for(OpKind::kAdd) : g_[x].dtype;
+      return {pad(g_, x, widths, random_.one_in(2) ? scalar_constant(value, g_[x].dtype) : ValueId())};
     }
     case OpKind::kCat:
       return {joined(x)};
@@ -469,8 +484,9 @@ std::vector<ValueId> FusionMaker::factory(OpKind kind) {
   const Dtype dtype = dtype_for(kind);
   if (kind == OpKind::kIota) {
     const int64_t length = random_.pick(kBoundaryExtents);
-    const ValueId start = random_.one_in(2) ? scalar_constant(dtype) : ValueId();
-    return {iota(g_, index_scalar(length), start, random_.one_in(2) ? scalar_constant(dtype) : ValueId(), dtype)};
+    const auto some = [&] { return is_integer(dtype) ? scalar_constant(dtype) : small_constant(dtype); };
+    const ValueId start = random_.one_in(2) ? some() : ValueId();
+    return {iota(g_, index_scalar(length), start, random_.one_in(2) ? some() : ValueId(), dtype)};
   }
   Shape shape;
   if (!made_.empty()) {

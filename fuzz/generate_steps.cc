@@ -147,11 +147,16 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
                               const StepsOptions& options) {
   GeneratedSteps result;
   StepMaker maker(random, fusion);
+  maker.focus = options.focus;
   try {
     if (options.rewrites_one_in > 0 && random.one_in(options.rewrites_one_in)) maker.rewrite();
     maker.concretize(fusion, sizes);
     if (maker.has_tensors()) {
-      if (options.segments && random.one_in(8))
+      // What is overwritten in place is read and written by several kernels more often.
+      const auto out = outputs(fusion);
+      const bool in_place = std::any_of(out.begin(), out.end(), [](const OutputRef& o) { return bool(o.alias); });
+      const bool is_aimed = options.focus.in_place && options.focus.in_place->in_segments;
+      if (options.segments && (is_aimed || random.one_in(in_place ? 4 : 8)))
         maker.assign(options.max_transforms);
       else
         maker.schedule(options.max_transforms);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "fuzz/focus.h"
 #include "fuzz/random_source.h"
 #include "ir/error.h"
 #include "passes/pipeline.h"
@@ -23,6 +24,7 @@ struct StepsOptions {
   bool segments = true;          // `assign` steps
   Defects defects = {};          // of the compilation
   std::vector<BoundInput> inputs = {};
+  Focus focus = {};
 };
 
 struct GeneratedSteps {

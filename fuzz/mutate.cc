@@ -88,6 +88,7 @@ Edited edited_by(MutationKind kind) {
     case MutationKind::kRetargetOp:
     case MutationKind::kDeleteOp:
     case MutationKind::kInsertOp:
+    case MutationKind::kReplaceConstant:
       return Edited::kFusion;
   }
   return Edited::kFusion;

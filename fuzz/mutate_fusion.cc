@@ -1,8 +1,12 @@
 // Mutations of the ops of a fusion. An op is edited where it stands, and what follows from it is inferred again.
 #include <algorithm>
+#include <charconv>
 
+#include "fuzz/constants.h"
 #include "fuzz/mutate_rules.h"
 #include "ir/infer.h"
+#include "ir/parse.h"
+#include "ir/print.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -34,6 +38,29 @@ std::optional<OpId> op_of(const Graph& g, const std::string& name) {
 size_t position_of(const Graph& g, OpId op) {
   const auto& body = g[Graph::body()].ops;
   return static_cast<size_t>(std::find(body.begin(), body.end(), op) - body.begin());
+}
+
+// A constant as text: an integer of dtype index, any other as the input spec of a scalar.
+std::string constant_text(Dtype dtype, ConstantBits bits) {
+  if (dtype == Dtype::kIndex) return std::to_string(static_cast<int64_t>(bits.low));
+  InputSpec spec;
+  spec.name = "x";
+  spec.is_scalar = true;
+  spec.dtype = dtype;
+  spec.value = bits;
+  const std::string line = print(spec);
+  return line.substr(line.find("= ") + 2);
+}
+
+std::optional<ConstantBits> constant_of_text(Dtype dtype, const std::string& text) {
+  if (dtype == Dtype::kIndex) {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return ConstantBits{static_cast<uint64_t>(value), 0};
+  }
+  const InputSpec spec = parse_input_spec("x", text);
+  return spec.is_scalar && spec.dtype == dtype ? std::optional(spec.value) : std::nullopt;
 }
 
 }  // namespace
@@ -95,6 +122,24 @@ bool draw_for_fusion(RandomSource& random, MutationKind kind, const Case& from, 
       p = {name, std::string(row_of(*unary).text)};
       return true;
     }
+    case MutationKind::kReplaceConstant: {
+      std::vector<std::pair<OpId, size_t>> constants;
+      for (OpId o : ops)
+        for (size_t i = 0; i < g[o].operands.size(); ++i)
+          if (const ValueId v = g[o].operands[i]; v && g.is_constant(v) && !is_storage_only(g[v].dtype))
+            constants.emplace_back(o, i);
+      if (constants.empty()) return false;
+      const auto [reader, at] = random.pick(constants);
+      const Value& was = g[g[reader].operands[at]];
+      ConstantBits bits;
+      if (was.dtype == Dtype::kIndex)
+        bits.low = was.constant->low + static_cast<uint64_t>(random.between(-2, 2));
+      else
+        bits = draw_constant(random, was.dtype);
+      if (bits == *was.constant) return false;
+      p = {g[g[reader].results[0]].name, std::to_string(at), constant_text(was.dtype, bits)};
+      return true;
+    }
     default:
       return false;
   }
@@ -140,6 +185,15 @@ bool apply_to_fusion(Case& c, MutationKind kind, const Parameters& p) {
       const OpId added = insert_after(g, *id, std::move(op));
       infer(g, added);
       replace_reads(g, v, g[added].results[0], added);
+      break;
+    }
+    case MutationKind::kReplaceConstant: {
+      const auto at = parse_position(p[1], g[*id].operands.size());
+      const ValueId was = at ? g[*id].operands[*at] : ValueId();
+      const auto bits =
+          was && p.size() == 3 && g.is_constant(was) ? constant_of_text(g[was].dtype, p[2]) : std::nullopt;
+      if (!bits) return false;
+      g[*id].operands[*at] = constant(g, g[was].dtype, *bits);
       break;
     }
     default:

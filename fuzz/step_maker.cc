@@ -104,9 +104,16 @@ void StepMaker::schedule(size_t max_transforms) {
   if (!random_.one_in(8)) reduce_innermost();
   if (random_.one_in(2)) relate();
   if (random_.one_in(3)) prepare();
-  if (max_transforms > 0) transform(name, 1 + random_.below(max_transforms));
+  if (focus.in_place && !tensors(false).empty()) name = stored_output(name);
+  if (focus.transforms)
+    pair_of(name, *focus.transforms);
+  else if (focus.swizzle)
+    swizzle_parts(name, *focus.swizzle);
+  else if (max_transforms > 0)
+    transform(name, 1 + random_.below(max_transforms));
   if (random_.one_in(4)) rfactor(name);
-  const bool in_vectors = random_.one_in(5) && vectors(name);
+  const bool is_aimed = focus.in_place && focus.in_place->in_vectors;
+  const bool in_vectors = (is_aimed || random_.one_in(5)) && vectors(name, is_aimed ? focus.in_place->width : 0);
   if (!random_.one_in(8)) take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
   if (random_.one_in(6)) noise();
   if (random_.one_in(5)) lay_out();
@@ -270,10 +277,19 @@ void StepMaker::rfactor(const std::string& name) {
         {}});
 }
 
+std::string StepMaker::stored_output(const std::string& otherwise) {
+  std::string last = otherwise;
+  for (const auto& out : outputs(g_)) {
+    if (!g_.is_tensor(out.value) || g_[g_[out.value].def].kind == OpKind::kInput) continue;
+    last = g_[out.value].name;
+    if (out.alias) break;
+  }
+  return last;
+}
+
 // Copies of what is read and written, and a factor split off the target for them to be made in vectors of it.
-bool StepMaker::vectors(const std::string& name) {
-  std::string output = name;
-  for (const auto& out : outputs(g_)) output = g_[out.value].name;
+bool StepMaker::vectors(const std::string& name, int64_t width) {
+  const std::string output = stored_output(name);
   copies_.clear();
   for (const std::string& x : tensors(true))
     if (g_[g_[*find_value(g_, x)].def].kind == OpKind::kInput && !random_.one_in(3) &&
@@ -284,7 +300,7 @@ bool StepMaker::vectors(const std::string& name) {
   const auto& loop = loop_of(tensor(name));
   if (loop.empty()) return false;
   vector_ = fresh();
-  vector_width_ = int64_t{2} << random_.below(random_.one_in(4) ? 4 : 2);
+  vector_width_ = width > 0 ? width : int64_t{2} << random_.below(random_.one_in(4) ? 4 : 2);
   return take({StepKind::kSplit,
                {StepOperand::domain_of(name, g_[loop.back()].name), StepOperand::number(vector_width_)},
                {fresh(), vector_},
@@ -338,21 +354,6 @@ StepOperand StepMaker::any_domain(const std::string& name) {
   return StepOperand::domain_of(name, loop.empty() ? "none" : g_[loop[random_.below(loop.size())]].name);
 }
 
-// Usual factors; of a constant extent also itself and its neighbours. Splits that leave most of their iterations out of
-// the tensor are seldom nested: a run would do little else than pass over them.
-StepOperand StepMaker::factor(DomainId d) {
-  constexpr int64_t kFactors[] = {2, 3, 4, 1, 4, 5, 7, 8, 16, 32, 32, 64, 128};
-  constexpr int64_t kMostIdle = 12;  // iterations for one that is in the tensor
-  const auto constant = random_.one_in(3) ? evaluate_extent(g_, d) : std::nullopt;
-  if (constant && *constant > 1) return StepOperand::number(*constant - 1 + static_cast<int64_t>(random_.below(3)));
-  const int64_t extent = std::max<int64_t>(evaluate_extent(g_, d, sizes_).value_or(1), 1);
-  const auto idle = [&](int64_t f) { return (extent + f - 1) / f * f / extent; };
-  int64_t factor = random_.pick(kFactors);
-  if (idle_ * idle(factor) > kMostIdle) factor = 1 + static_cast<int64_t>(random_.below(4));
-  idle_ *= idle(factor);
-  return StepOperand::number(factor);
-}
-
 std::string StepMaker::fresh() {
   for (;;) {
     std::string name = "s" + std::to_string(next_++);
@@ -402,40 +403,6 @@ void StepMaker::memory(const std::string& name) {
   take(std::move(step));
 }
 
-void StepMaker::split(const std::string& name, DomainId d) {
-  Step step{StepKind::kSplit, {StepOperand::domain_of(name, g_[d].name), factor(d)}, {fresh(), fresh()}, {}};
-  if (random_.one_in(4)) step.attrs.set_flag(AttrKey::kOuter);
-  take(std::move(step));
-}
-
-// Of any two loops; or of parts of two that are equally long, as one that permutes its domains wants them.
-void StepMaker::swizzle(const std::string& name) {
-  auto loop = loop_of(tensor(name));
-  if (loop.size() < 2) return;
-  random_.shuffle(loop);
-  StepOperand first = StepOperand::domain_of(name, g_[loop[0]].name);
-  StepOperand second = StepOperand::domain_of(name, g_[loop[1]].name);
-  if (random_.one_in(2)) {
-    const StepOperand by = StepOperand::number(int64_t{2} << random_.below(3));
-    const std::string names[] = {g_[loop[0]].name, g_[loop[1]].name};
-    StepOperand* parts[] = {&first, &second};
-    for (size_t i = 0; i < 2; ++i) {
-      const std::string inner = fresh();
-      if (!take({StepKind::kSplit, {StepOperand::domain_of(name, names[i]), by}, {fresh(), inner}, {}})) return;
-      *parts[i] = StepOperand::domain_of(name, inner);
-    }
-  }
-  Step step{StepKind::kSwizzle, {first, second}, {fresh(), fresh()}, {}};
-  SwizzleType type = random_.pick<SwizzleType>();
-  // Lowering refuses an xor that does not permute its domains.
-  if (type == SwizzleType::kXor && !random_.one_in(16)) {
-    const int64_t x = extent_of(first).value_or(0), y = extent_of(second).value_or(0);
-    if (x == 0 || (y & (y - 1)) != 0 || x > y) type = SwizzleType::kCyclic;
-  }
-  step.attrs.set_enum(AttrKey::kSwizzle, type);
-  take(std::move(step));
-}
-
 // A tensor in a block's or a thread's own memory, whose layout and loops need not be its readers': they find its
 // elements through its transforms.
 void StepMaker::lay_out() {
@@ -461,41 +428,6 @@ void StepMaker::lay_out() {
   Step layout{StepKind::kSetAllocation, {StepOperand::of(name)}, {}, {}};
   for (DomainId d : loop) layout.operands.push_back(StepOperand::domain_of(name, g_[d].name));
   if (take(std::move(layout))) transform(name, random_.below(2));
-}
-
-void StepMaker::resize(const std::string& name) {
-  // What cuts is refused where the loops then miss an element.
-  const int64_t least = random_.one_in(4) ? -1 : 0;
-  const auto by = [&] { return StepOperand::number(random_.between(least, 2)); };
-  take({StepKind::kResize, {any_domain(name), by(), by()}, {fresh()}, {}});
-}
-
-void StepMaker::transform(const std::string& name, size_t count) {
-  for (; count > 0; --count) {
-    auto loop = loop_of(tensor(name));
-    if (loop.empty()) return;
-    const size_t way = random_.below(12);
-    if (way < 6) {
-      split(name, random_.pick(loop));
-    } else if (way < 8 && loop.size() > 1) {
-      const size_t at = random_.below(loop.size() - 1);
-      take({StepKind::kMerge,
-            {StepOperand::domain_of(name, g_[loop[at]].name), StepOperand::domain_of(name, g_[loop[at + 1]].name)},
-            {fresh()},
-            {}});
-    } else if (way < 10) {
-      random_.shuffle(loop);
-      Step step{StepKind::kReorder, {StepOperand::of(name)}, {}, {}};
-      for (DomainId d : loop) step.operands.push_back(StepOperand::domain_of(name, g_[d].name));
-      take(std::move(step));
-    } else if (way == 10) {
-      swizzle(name);
-    } else if (random_.one_in(2)) {
-      resize(name);
-    } else {
-      take({StepKind::kRfactor, {StepOperand::of(name), any_domain(name)}, {fresh()}, {}});
-    }
-  }
 }
 
 void StepMaker::threads(const std::string& name) {

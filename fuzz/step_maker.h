@@ -37,6 +37,7 @@ class StepMaker {
   void noise();
 
   std::vector<Step> steps;
+  Focus focus = {};  // of `schedule`
   // Whether there is a tensor to schedule.
   bool has_tensors() const { return !tensors(false).empty(); }
 
@@ -54,6 +55,8 @@ class StepMaker {
   std::string fresh();
   std::pair<std::string, std::string> read_and_reader();
   std::string target();
+  // The output that vectors store: one that overwrites an input, where there is such.
+  std::string stored_output(const std::string& otherwise);
   size_t shared_loops(const Tensor& t) const;
   bool has_constant_part(const Tensor& t) const;
 
@@ -75,7 +78,14 @@ class StepMaker {
   void resize(const std::string& name);
   void lay_out();
   void rfactor(const std::string& name);
-  bool vectors(const std::string& name);
+  // Two transforms, the second of a result of the first.
+  void pair_of(const std::string& name, const TransformFocus& kinds);
+  // One of its kind, of a domain; a domain that it made.
+  std::optional<StepOperand> transform_of(TransformKind kind, const std::string& name, const StepOperand& domain);
+  // Of parts of two loops that have the given extents.
+  void swizzle_parts(const std::string& name, const SwizzleFocus& parts);
+  bool take_swizzle(SwizzleType type, const StepOperand& first, const StepOperand& second);
+  bool vectors(const std::string& name, int64_t width = 0);
   void copy_again(std::string copy);
   std::string vector_of(const std::string& copy);
   void vectorize();

@@ -82,6 +82,28 @@ TEST(Campaign, FindsSeededDefectsOfFields) {
   }
 }
 
+// A lineage explains a case: without a mutation it is that of its seed, wherever in its block it stands.
+TEST(Campaign, CasesThatWereNotMutatedAreThoseOfTheirSeeds) {
+  if (!kDefectsCompiledIn) GTEST_SKIP() << "this build has no defects";
+  RunnerOptions options = calm();
+  options.oracles = parse_oracles("text");
+  options.defects.add(Defect::kTextAttribute);
+  size_t compared = 0;
+  uint64_t last = 0;
+  BlockHooks hooks;
+  hooks.found = [&](const Case& c, uint64_t number, const Finding&) {
+    if (!c.lineage.empty()) return;
+    ++compared;
+    last = number;
+    CaseOptions drawn = options.cases;
+    drawn.steps.defects = options.defects;
+    EXPECT_EQ(print(c.module), print(generate_case(c.seed, drawn).value.module)) << number;
+  };
+  run_block(options, {}, hooks);
+  EXPECT_GT(compared, 10u);
+  EXPECT_GT(last, 100u);
+}
+
 TEST(Campaign, AFindingIsABundleThatDecodes) {
   const DrawnCase drawn = generate_case(11, {});
   ASSERT_FALSE(drawn.refusal);

@@ -1,0 +1,45 @@
+// Classes of what a fusion or a schedule has, for the rows of coverage.h: each function names those that are there, as
+// positions in the list of names beside it, one for each time.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "fuzz/case.h"
+
+namespace fusebox::fuzz {
+
+// Bounds of slices; of those that need the extent, where it is a constant.
+inline constexpr std::string_view kSliceClasses[] = {
+    "start from the end",   "start before the first", "start beyond the end", "start of a symbol",
+    "stop from the end",    "stop before the first",  "stop beyond the end",  "stop of a symbol",
+    "stop at 2^62 or more", "stop before the start"};
+std::vector<size_t> slice_classes(const Graph& g);
+
+// Ops of scalars that a rewrite may fold.
+inline constexpr std::string_view kFoldClasses[] = {"of constants", "of a constant and what is not"};
+std::vector<size_t> fold_classes(const Graph& g);
+
+// A cast of a cast.
+inline constexpr std::string_view kCastClasses[] = {"integer, float, integer", "float, integer, float",
+                                                    "float, narrower, float", "integer, narrower, integer", "others"};
+std::vector<size_t> cast_classes(const Graph& g);
+
+inline constexpr std::string_view kOutputClasses[] = {"is an input",
+                                                      "is an input over itself",
+                                                      "is an input over another",
+                                                      "is an input exchanged with another",
+                                                      "over an input",
+                                                      "over a permuted input",
+                                                      "over an input with gaps",
+                                                      "over an input with a broadcast axis",
+                                                      "over an input, across segments",
+                                                      "over an input, in vectors"};
+std::vector<size_t> output_classes(const Case& c);
+
+inline constexpr std::string_view kSwizzleClasses[] = {"xor of equal extents", "xor, the first shorter",
+                                                       "cyclic of equal extents", "cyclic, the first shorter",
+                                                       "cyclic, the first longer"};
+std::vector<size_t> swizzle_classes(const Graph& scheduled);
+
+}  // namespace fusebox::fuzz
