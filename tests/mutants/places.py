@@ -26,8 +26,8 @@ SYMMETRIC = {"min", "max", "swap", "gcd", "lcm", "hypot", "equal", "__glibcxx_as
 JUMPS = {"RETURN_STMT", "BREAK_STMT", "CONTINUE_STMT", "CXX_THROW_EXPR", "GOTO_STMT"}
 LOOPS = {"FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT"}
 FUNCTIONS = {"FUNCTION_DECL", "CXX_METHOD", "CONSTRUCTOR", "DESTRUCTOR", "CONVERSION_FUNCTION", "FUNCTION_TEMPLATE"}
-SCOPES = {"NAMESPACE", "STRUCT_DECL", "CLASS_DECL", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION", "LINKAGE_SPEC",
-          "UNEXPOSED_DECL"}
+CLASSES = {"STRUCT_DECL", "CLASS_DECL", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION"}
+SCOPES = CLASSES | {"NAMESPACE", "LINKAGE_SPEC", "UNEXPOSED_DECL"}
 INTEGERS = {"BOOL", "CHAR_U", "UCHAR", "CHAR16", "CHAR32", "USHORT", "UINT", "ULONG", "ULONGLONG", "UINT128", "CHAR_S", "SCHAR",
             "WCHAR", "SHORT", "INT", "LONG", "LONGLONG", "INT128", "ENUM"}
 EXPRESSION_STATEMENTS = {"CALL_EXPR", "COMPOUND_ASSIGNMENT_OPERATOR", "UNEXPOSED_EXPR", "BINARY_OPERATOR", "UNARY_OPERATOR"}
@@ -78,7 +78,7 @@ class Finder:
             elif not cursor.kind.name.startswith(("MACRO", "INCLUSION")):
                 roots.append(cursor)
         for cursor in roots:
-            self.declaration(cursor, "")
+            self.declaration(cursor)
         # A place in a template is met again in each full specialization.
         seen, unique = set(), []
         for place in self.places:
@@ -129,7 +129,15 @@ class Finder:
         if place:
             self.places.append(place)
 
-    def declaration(self, cursor, scope):
+    @staticmethod
+    def class_of(cursor):
+        """`Outer::Inner::` of a member, wherever it is defined."""
+        name, parent = "", cursor.semantic_parent
+        while parent is not None and parent.kind.name in CLASSES:
+            name, parent = parent.spelling.split("<")[0] + "::" + name, parent.semantic_parent
+        return name
+
+    def declaration(self, cursor):
         kind = cursor.kind.name
         if kind in FUNCTIONS:
             children = list(cursor.get_children())
@@ -138,7 +146,7 @@ class Finder:
             body = children[-1]
             start, _ = self.range(cursor)
             head = self.text(start, self.range(body)[0])
-            self.function = scope + cursor.spelling.split("<")[0]
+            self.function = self.class_of(cursor) + cursor.spelling.split("<")[0]
             self.defects = set(NAMES_A_DEFECT.findall(self.text(*self.range(body))))
             self.is_constexpr = re.search(rb"\bconst(expr|eval)\b", head) is not None
             self.returns_nothing = cursor.result_type.spelling == "void" or kind in ("CONSTRUCTOR", "DESTRUCTOR")
@@ -146,13 +154,10 @@ class Finder:
                 if child.kind.is_expression() or child.kind.is_statement():
                     self.visit(child, [])
         elif kind in SCOPES:
-            name = cursor.spelling if kind not in ("NAMESPACE", "LINKAGE_SPEC", "UNEXPOSED_DECL") else ""
-            if "(" in name:
-                name = ""
             for child in cursor.get_children():
-                self.declaration(child, f"{scope}{name}::" if name else scope)
+                self.declaration(child)
         elif kind == "FIELD_DECL" and not cursor.is_bitfield():
-            self.function, self.is_constexpr, self.returns_nothing, self.defects = scope + cursor.spelling, True, False, set()
+            self.function, self.is_constexpr, self.returns_nothing, self.defects = self.class_of(cursor) + cursor.spelling, True, False, set()
             children = list(cursor.get_children())
             if children and children[-1].kind.is_expression() and b"=" in self.text(*self.range(cursor)):
                 self.visit(children[-1], [])

@@ -23,6 +23,8 @@ SOURCE = r"""
 #include <vector>
 #define TWICE(x) ((x) < 1 ? (x) + (x) : 2 * (x))
 struct Defects { bool has(int d) const { return d == 7; } };
+struct Outer { struct Inner { static int member(int x); }; };
+int Outer::Inner::member(int x) { return x - 1; }
 constexpr int kTable[] = {0, 1, 1};
 constexpr int square(int x) { return x * x; }
 static_assert(square(3) == 9 && square(1) < 2);
@@ -189,6 +191,12 @@ def test_nothing_is_mutated_that_the_compiler_evaluates_or_a_macro_writes(found)
     changed = "\n".join(m["change"] for m in found)
     for text in ("define", "TWICE([-", "kTable[] ", "static_assert", "case [-1", "by = [-1", "has([-", "x > 100", "defects.has", "x > 200", "shifted &&", "? x [-", "[-shifted"):
         assert text not in changed, text
+
+
+def test_a_mutant_names_its_function(found):
+    functions = {m["change"]: m["function"] for m in found}
+    assert functions["int Outer::Inner::member(int x) { return x [---]{+++} 1; }"] == "Outer::Inner::member"
+    assert functions["if (a > 2) [-return 5;-]{+;+}"] == "early"
 
 
 def test_a_smaller_change_lies_in_a_larger_one(found):
