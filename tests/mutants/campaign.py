@@ -76,7 +76,8 @@ class Campaigns:
         notes = self.notes / f"{number}"
         notes.write_bytes(bytes(2))
         environment = {**os.environ, "FUSEBOX_MUTANT": str(mutant), "FUSEBOX_MUTANT_NOTES": str(notes), "OMP_NUM_THREADS": "1"}
-        command = [str(self.program), "--json", "fuzz", "--time", f"{self.seconds}s", "--stop-after", "1", "--jobs", "1", "--seed", str(seed)]
+        command = [str(self.program), "--json", "fuzz", "--time", f"{self.seconds}s", "--case-time", f"{min(10, self.seconds)}s",
+                   "--stop-after", "1", "--jobs", "1", "--seed", str(seed)]
         began = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                                    env=environment, start_new_session=True)
