@@ -211,6 +211,8 @@ class Compiler {
         return collective(op);
       case OpKind::kWelfordCombine:
         return welford(op);
+      case OpKind::kWithin:
+        return within(op);
       default:
         if (math_class(op.kind) == MathClass::kNotMath)
           throw Error(ErrorCode::kUnsupportedOp,
@@ -467,6 +469,24 @@ class Compiler {
     i.results = list(3, [&](size_t) { return new_register(i.dtype, i.uniform); });
     emit(i);
     for (size_t k = 0; k < 3; ++k) finish(out_.lists[i.results.begin + k], i.dtype, op.results[k], i.uniform, false);
+  }
+
+  void within(const Op& op) {
+    const ValueId index = op.operands[0], extent = operand(op, 1), of = operand(op, 2);
+    Instruction i{.opcode = Opcode::kWithin};
+    i.args[0] = as(index, Dtype::kInt64);
+    i.args[1] = optional_register(extent, Dtype::kIndex);
+    if (static_cast<bool>(extent) == static_cast<bool>(of))
+      throw Error(ErrorCode::kInvalidGraph, "within takes an extent or an argument; give one of them", place(index));
+    if (of) {
+      i.buffer = buffer_of(of);
+      if (out_.buffers[i.buffer].memory != MemoryType::kGlobal)
+        throw Error(ErrorCode::kInvalidGraph, "only an argument has axes that an index can be checked with", place(of));
+    }
+    i.immediate = op.attrs.integer(AttrKey::kAxis);
+    i.from_end = op.attrs.flag(AttrKey::kFromEnd);
+    i.uniform = is_uniform(i.args[0]) && is_uniform(i.args[1]);
+    emit(i);
   }
 
   // Gives `result` the value of `r`, a native value, converted or rounded to the declared dtype.

@@ -51,6 +51,7 @@ enum class Opcode : uint8_t {
   kGridReduce,
   kBlockBroadcast,
   kWelford,  // lists: results (3), values (6); in `dtype`
+  kWithin,   // args[0] in [0, args[1]), or below the extent of axis `immediate` of the buffer
   kEnd,
 };
 
@@ -67,6 +68,7 @@ struct Instruction {
   ReduceOp reduce = ReduceOp::kSum;
   bool all = false;          // a collective's result goes to every thread
   bool check_index = false;  // the result is an index and must fit the kernel's index width
+  bool from_end = false;     // within: an index from the negative extent on is in the axis too
   OpKind math = OpKind::kSet;
   Dtype dtype = Dtype::kIndex;
   Dtype to = Dtype::kIndex;

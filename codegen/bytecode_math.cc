@@ -168,6 +168,7 @@ MathClass math_class(OpKind kind) {
     case OpKind::kTensorStride:
     case OpKind::kTensorAlignment:
     case OpKind::kCheck:
+    case OpKind::kWithin:
       return MathClass::kNotMath;
   }
   return MathClass::kNotMath;

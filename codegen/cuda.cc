@@ -407,6 +407,8 @@ void Emitter::op(const Op& op) {
   switch (op.kind) {
     case OpKind::kInput:
       return;  // the signature has them
+    case OpKind::kWithin:
+      return;  // checked on the host alone
     case OpKind::kFor:
       return loop(op);
     case OpKind::kIf:

@@ -408,6 +408,7 @@ Typed Writer::write() {
     case OpKind::kTensorStride:
     case OpKind::kTensorAlignment:
     case OpKind::kCheck:
+    case OpKind::kWithin:
       break;
   }
   throw Error(ErrorCode::kWrongLevel, "the op " + std::string(row_of(kind_).text) + " is no scalar op of a kernel");

@@ -90,8 +90,7 @@ HostRun OracleRun::run_host(const Graph& g, const Compiled& c) {
 
 HostRun OracleRun::run_on(Device& device) { return run_program_on(device, fusion(), *compiled()); }
 
-// What reads where its data say has no result to judge where they say a place that is not there: the reference alone
-// looks at each index.
+// What reads where its data say has no result to judge where they say a place that is not there.
 bool OracleRun::reads_out_of_range() {
   const bool reads_by_data =
       std::any_of(fusion().ops.begin(), fusion().ops.end(), [](const Op& op) { return demands(op.kind, kIndexed); });

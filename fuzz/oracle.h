@@ -82,6 +82,8 @@ class OracleRun {
   // Nothing where the module is missing, or the evaluator has no answer.
   const Evaluation* reference();
   HostRun run_unfused(const Graph& fusion);
+  // Whether the reference says that an op's data name a place outside its axis.
+  bool reads_out_of_range();
   // The scheduled program with other kernels, on the host executor.
   HostRun run_compiled(const Compiled& c) { return run_host(fusion(), c); }
   // The scheduled program, which must have compiled, on another device.
@@ -97,7 +99,6 @@ class OracleRun {
  private:
   HostRun run_host(const Graph& fusion, const Compiled& compiled);
   HostRun run_program_on(Device& device, const Graph& fusion, const Compiled& compiled);
-  bool reads_out_of_range();
 
   const Case& case_;
   JudgeOptions options_;

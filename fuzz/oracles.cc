@@ -18,6 +18,41 @@
 
 namespace fusebox::fuzz {
 
+namespace {
+
+// Whether each op that reads where its data say reads all of its indices, which are integers made from integers: then
+// the reference and every executor have the same.
+bool reads_known_indices(OracleRun& run) {
+  const Graph& g = run.fusion();
+  std::vector<bool> is_exact(g.values.size(), true);
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    bool all = true;
+    for (ValueId v : op.operands) all = all && (!v || is_exact[v.index]);
+    for (ValueId v : op.results) is_exact[v.index] = all && (is_integer(g[v].dtype) || is_boolean(g[v].dtype));
+    if (!demands(op.kind, kIndexed)) continue;
+    const auto shape = evaluate_shape(g, op.results[0], run.sizes());
+    if (!is_exact[op.operands[1].index] || !shape || element_count(*shape) == 0) return false;
+  }
+  return true;
+}
+
+// An index that data give lies outside its axis for the host executor where it does for the reference, and there alone.
+void judge_indices(OracleRun& run, const HostRun& r) {
+  if (r.failure->code != ErrorCode::kIndexOutOfRange) return;
+  if (!run.reads_out_of_range()) {
+    if (run.reference() && run.reference()->ambiguous == 0)
+      run.report("host-checks", *r.failure, "the reference reads inside the axis");
+    return;
+  }
+  if (!reads_known_indices(run)) return;
+  const HostRun unfused = run.run_unfused(run.fusion());
+  if (unfused.ok())
+    run.report("host-checks", "index", r.failure->place, "the unfused plan reads outside an axis, and nothing says so");
+}
+
+}  // namespace
+
 void host_checks(OracleRun& run) {
   const HostRun& r = run.scheduled();
   if (r.ok()) return;
@@ -26,6 +61,8 @@ void host_checks(OracleRun& run) {
     if (row_of(run.refusal()->code).outcome == Outcome::kInternal) run.report("compile", *run.refusal());
   } else if (!is_launch_refusal(r.failure->code)) {
     run.report("host-checks", *r.failure);
+  } else {
+    judge_indices(run, r);
   }
 }
 

@@ -10,7 +10,7 @@ std::span<const DefectRow> defect_rows() {
 #include "ir/defect_table.inc"
 #undef FUSEBOX_DEFECT
   };
-  static_assert(std::size(kRows) <= 128, "Defects holds 128");
+  static_assert(std::size(kRows) <= 256, "Defects holds 256");
   return kRows;
 }
 

@@ -160,6 +160,14 @@ void check_low_level(const OpView& c) {
     case OpKind::kLaunch:
       for (size_t i = 0; i < 7; ++i) need_index(c, o(i));
       return;
+    case OpKind::kWithin:
+      need_dtype(c, o(0), is_integer(g[o(0)].dtype), "an integer");
+      need_index(c, o(1));
+      if (static_cast<bool>(o(1)) == static_cast<bool>(o(2)))
+        fail(g, ErrorCode::kOperandCount, "within takes an extent or an argument; give one of them", o(0));
+      if (o(2) && c.attrs.integer(AttrKey::kAxis, -1) < 0)
+        fail(g, ErrorCode::kBadAxis, "within counts axes from 0; give an axis of the argument", o(2));
+      return;
     default:  // nothing beyond the format
       return;
   }

@@ -21,6 +21,13 @@ enum class OpKind : uint16_t {
 #undef FUSEBOX_OP
 };
 
+// How many rows the table has.
+inline constexpr size_t kOpKinds = 0
+#define FUSEBOX_OP(name, text, format, levels, attrs, demands) +1
+#include "ir/op_table.inc"
+#undef FUSEBOX_OP
+    ;
+
 // What planners, lowering and the canonical form must know of an op.
 enum Demand : uint32_t {
   kNone = 0,

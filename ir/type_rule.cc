@@ -195,6 +195,7 @@ Rule rule_of(OpKind kind) {
     case OpKind::kTensorStride:
     case OpKind::kTensorAlignment:
     case OpKind::kCheck:
+    case OpKind::kWithin:
     case OpKind::kCommunicate:
     case OpKind::kWait:
       return {kAny, Gives::kCommon};

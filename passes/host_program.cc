@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
+#include <span>
 
 #include "ir/compact.h"
 #include "ir/domain.h"
@@ -29,25 +31,10 @@ class HostBuilder {
   Graph run() {
     signature();
     keep_overwritten_inputs();
-    const size_t count = segmentation_.segments.size();
-    for (size_t k = 0; k < count; ++k) {
-      const bool is_swapped = k + 2 >= count && count > 1 && defects_.has(Defect::kSegmentOrder);
-      const size_t i = is_swapped ? 2 * count - 3 - k : k;
-      const Segment& s = segmentation_.segments[i];
-      for (const Crossing& c : segmentation_.segments[k].outputs) destination(c);
-      for (const Crossing& c : s.outputs) destination(c);
-      switch (s.executor) {
-        case SegmentExecutor::kKernel:
-          inline_launch(s, launches_[i]);
-          break;
-        case SegmentExecutor::kAten:
-          run_aten(s);
-          break;
-        case SegmentExecutor::kCommunicate:
-          throw Error(ErrorCode::kUnsupportedOp, "communication segments are not supported yet; use kernel or aten",
-                      "segment " + s.name);
-      }
-      if (i <= k) release(k);
+    const std::vector<size_t> order = order_of_segments();
+    for (size_t k = 0; k < order.size(); ++k) {
+      run_segment(order[k]);
+      release(std::span(order).subspan(k + 1));
     }
     finish_outputs();
     return compacted(host_.finish());
@@ -86,6 +73,30 @@ class HostBuilder {
       if (out.alias == out.value || !overwritten.contains(out.value) || kept_.contains(out.value)) continue;
       kept_[out.value] = declare(out.value, {}, Storage::kAllocated);
       host_.effect(OpKind::kCopyTensor, {kept_[out.value], tensors_.at(fusion_[out.value].name)}, {});
+    }
+  }
+
+  std::vector<size_t> order_of_segments() {
+    std::vector<size_t> order(segmentation_.segments.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    if (order.size() > 1 && defects_.has(Defect::kSegmentOrder)) {
+      std::swap(order[order.size() - 2], order.back());
+      for (const Crossing& c : segmentation_.segments[order[order.size() - 2]].inputs) destination(c);
+    }
+    return order;
+  }
+
+  void run_segment(size_t i) {
+    const Segment& s = segmentation_.segments[i];
+    for (const Crossing& c : s.outputs) destination(c);
+    switch (s.executor) {
+      case SegmentExecutor::kKernel:
+        return inline_launch(s, launches_[i]);
+      case SegmentExecutor::kAten:
+        return run_aten(s);
+      case SegmentExecutor::kCommunicate:
+        throw Error(ErrorCode::kUnsupportedOp, "communication segments are not supported yet; use kernel or aten",
+                    "segment " + s.name);
     }
   }
 
@@ -239,14 +250,19 @@ class HostBuilder {
     host_.effect(OpKind::kRunAten, operands, {}, attrs);
   }
 
-  // Frees what no later segment and no output reads.
-  void release(size_t after) {
+  // Frees what no segment that is still to run needs, and is no output.
+  void release(std::span<const size_t> later) {
     std::erase_if(allocated_, [&](const std::string& name) {
+      const auto has = [&](const std::vector<Crossing>& list) {
+        return std::any_of(list.begin(), list.end(), [&](const Crossing& c) { return c.value == name; });
+      };
       for (const OutputRef& out : outputs(fusion_))
         if (fusion_[out.value].name == name) return false;
-      for (size_t i = after + 1; i < segmentation_.segments.size(); ++i)
-        for (const Crossing& c : segmentation_.segments[i].inputs)
-          if (c.value == name && !defects_.has(Defect::kIntermediateFreed)) return false;
+      for (size_t i : later) {
+        const Segment& s = segmentation_.segments[i];
+        if (has(s.inputs) && !defects_.has(Defect::kIntermediateFreed)) return false;
+        if (has(s.outputs)) return false;
+      }
       host_.effect(OpKind::kDeallocate, {tensors_.at(name)}, {});
       return true;
     });

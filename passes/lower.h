@@ -56,6 +56,6 @@ struct Lowered {
 Lowered lower(const Graph& scheduled, const LowerOptions& options = {});
 
 // The first reason, by code and place, why a schedule cannot be lowered; nothing if it can.
-std::optional<Error> legal(const Graph& scheduled);
+std::optional<Error> legal(const Graph& scheduled, const LowerOptions& options = {});
 
 }  // namespace fusebox

@@ -78,15 +78,21 @@ ValueId Lowering::parameter(const ScalarParameter& p) {
 }
 
 ValueId Lowering::scalar(ValueId v) {
+  std::map<ValueId, ValueId> known;
+  return scalar(v, known);
+}
+
+ValueId Lowering::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
   if (g.is_constant(v)) return kernel.constant(g[v].dtype, *g[v].constant);
+  if (const auto it = known.find(v); it != known.end()) return it->second;
   const Op& op = g[g[v].def];
   if (op.kind == OpKind::kInput || op.kind == OpKind::kSize) {
     const bool is_extent = g[v].dtype == Dtype::kIndex;
     return parameter({is_extent ? classes.representative(v) : v, {}, 0});
   }
   std::vector<ValueId> operands;
-  for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand) : operand);
-  return kernel.op(op.kind, operands, g[v].dtype, op.attrs);
+  for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand, known) : operand);
+  return known[v] = kernel.op(op.kind, operands, g[v].dtype, op.attrs);
 }
 
 ValueId Lowering::thread_index(ParallelType p) {
@@ -107,6 +113,17 @@ ValueId Lowering::emit_form(Form form) {
   return emitter.emit(form);
 }
 
+std::vector<DomainCheck> Lowering::domain_checks(OpView& view, DomainValues& values) const {
+  std::vector<DomainCheck> result;
+  for (DomainCheck check : values.checks()) {
+    if (g[check.domain].iter_type == IterType::kReduction && options.defects.has(Defect::kReductionUnchecked)) continue;
+    if (options.defects.has(Defect::kPredicateOffByOne))
+      check.extent = view.algebra.add(check.extent, view.algebra.constant(1));
+    result.push_back(check);
+  }
+  return result;
+}
+
 std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
   std::vector<Condition> result;
   const Statement& s = view.statement;
@@ -123,14 +140,11 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
       result.push_back({OpKind::kLt, Form{}, view.own.extent(loop[i]), p, CheckKind::kLoopExtent, loop[i],
                         CheckReason::kLaunchLarger});
   }
-  for (const DomainCheck& check : view.own.checks()) {
-    if (g[check.domain].iter_type == IterType::kReduction && options.defects.has(Defect::kReductionUnchecked)) continue;
+  for (const DomainCheck& check : domain_checks(view, view.own)) {
     const CheckReason reason = view.own.reason(check.domain);
     if (check.lower)
       result.push_back({OpKind::kGe, check.value, Form{}, std::nullopt, CheckKind::kDomain, check.domain, reason});
-    const Form bound =
-        options.defects.has(Defect::kPredicateOffByOne) ? algebra.add(check.extent, algebra.constant(1)) : check.extent;
-    result.push_back({OpKind::kLt, check.value, bound, std::nullopt, CheckKind::kDomain, check.domain, reason});
+    result.push_back({OpKind::kLt, check.value, check.extent, std::nullopt, CheckKind::kDomain, check.domain, reason});
   }
   bool is_global = false, is_shared = false, reads_expanded = false;
   for (ValueId v : g[s.op].results) {
@@ -286,23 +300,27 @@ void Lowering::emit_node(uint32_t n) {
   emit_loop(n, node.parallel == ParallelType::kUnroll || node.parallel == ParallelType::kVectorize);
 }
 
+// Whether it is, or is made from, a broadcast that a shared loop gives another extent.
+bool Lowering::is_promoted(DomainId domain) const {
+  if (plan.promoted.empty()) return false;
+  const auto from = leaves(g, domain);
+  return std::any_of(from.begin(), from.end(), [&](DomainId d) { return plan.promoted.contains(d); });
+}
+
 void Lowering::emit_loop(uint32_t n, bool unroll) {
   const LoopNode& node = tree.nodes[n];
   // A constant extent needs nothing that is known of the nest.
   algebra.clear();
   Symbols symbols(g, classes, algebra);
   DomainValues extents(g, plan, symbols, algebra, g[node.domain].tensor);
-  const auto constant = options.defects.empty() ? algebra.constant_value(extents.extent(node.domain)) : std::nullopt;
+  const auto constant = algebra.constant_value(extents.extent(node.domain));
   ValueId extent = constant ? kernel.index(*constant) : ValueId();
   if (!constant) {
     const Statement s{node.op, StatementKind::kMain, plan.of(node.op).path};
     OpView view(*this, s);
-    Form range = view.own.extent(node.domain);
-    if (!options.defects.empty())
-      for (DomainId d : leaves(g, node.domain))
-        if (plan.promoted.contains(d) && options.defects.has(Defect::kPromotedWrongDomain)) range = algebra.constant(1);
-    extent = emit_form(range);
+    extent = emit_form(view.own.extent(node.domain));
   }
+  if (is_promoted(node.domain) && options.defects.has(Defect::kPromotedWrongDomain)) extent = kernel.index(1);
   if (kernel.constant_of(extent) == 1) {
     node_index[n] = kernel.index(0);
     emit_children(n);
@@ -343,9 +361,9 @@ Lowered lower(const Graph& scheduled, const LowerOptions& options) {
   return lowering::Lowering(scheduled, options).run();
 }
 
-std::optional<Error> legal(const Graph& scheduled) {
+std::optional<Error> legal(const Graph& scheduled, const LowerOptions& options) {
   try {
-    lower(scheduled);
+    lower(scheduled, options);
     return std::nullopt;
   } catch (const Error& e) {
     return e;

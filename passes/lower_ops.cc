@@ -56,6 +56,32 @@ void Lowering::write(OpView& view, const std::vector<ValueId>& values, MemoryTyp
   }
 }
 
+void Lowering::emit_within(OpView& view, ValueId index, bool from_end) {
+  if (options.defects.has(Defect::kIndexUnchecked)) return;
+  const Op& op = g[view.statement.op];
+  const ValueId v = op.operands[0];
+  const auto axis = axis_of(g, op);
+  const DomainId domain = logical_without_reductions(g, g.tensor_of(v))[axis];
+  const auto known = kernel.constant_of(index), length = evaluate_size(g, domain);
+  if (known && length && *known < *length && *known >= (from_end ? -*length : 0)) return;
+  const Buffer& b = buffers[v.index];
+  // What the kernel is given has the extent beside it: the kernel takes no more arguments for the check.
+  const auto ends = outputs(g);
+  const bool is_given = b.is_parameter && (g[g[b.storage].def].kind == OpKind::kInput ||
+                                           std::any_of(ends.begin(), ends.end(),
+                                                       [&](const OutputRef& out) { return out.value == b.storage; }));
+  Attrs attrs;
+  if (from_end) attrs.set_flag(AttrKey::kFromEnd);
+  if (is_given) {
+    attrs.set(AttrKey::kAxis, static_cast<int64_t>(axis));
+    kernel.effect(OpKind::kWithin, {index, {}, b.kernel_value}, {}, attrs);
+    return;
+  }
+  DomainValues values(g, plan, view.symbols, algebra, g[v].tensor);
+  const ValueId extent = emit_form(values.size(domain));
+  kernel.effect(OpKind::kWithin, {index, extent, {}}, {}, attrs);
+}
+
 ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
   // Every element looks for the last index that chooses it: slow, and the same every time.
   const size_t axis = axis_of(g, op);
@@ -79,6 +105,7 @@ ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
     return emit_form(view.index_of(buffers[op.operands[operand].index], values));
   };
   const ValueId index = kernel.load(buffer_of(op.operands[1]), at(1), inside);
+  emit_within(view, index);
   const ValueId position = kernel.op(OpKind::kCast, {index}, Dtype::kIndex);
   const ValueId hit = kernel.logical_and(inside, kernel.compare(OpKind::kEq, position, here));
   kernel.begin_if(hit);
@@ -158,7 +185,9 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
     }
     case OpKind::kSelect: {
       // A negative index counts from the end, as ATen's.
-      const ValueId index = as_index(operand_value(view, 1));
+      const ValueId given = operand_value(view, 1);
+      emit_within(view, given, true);
+      const ValueId index = as_index(given);
       DomainValues values(g, plan, view.symbols, algebra, g[op.operands[0]].tensor);
       const ValueId extent = emit_form(values.size(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));
       const ValueId from_end = kernel.add(index, extent);
@@ -168,16 +197,19 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
     case OpKind::kIndexSelect: {
       DomainValues values = view.feed(1);
       const Buffer& b = buffers[op.operands[1].index];
-      return read_at(as_index(kernel.load(b.kernel_value, emit_form(view.index_of(b, values)))));
+      const ValueId index = kernel.load(b.kernel_value, emit_form(view.index_of(b, values)));
+      emit_within(view, index);
+      return read_at(as_index(index));
     }
     case OpKind::kGather:
-    case OpKind::kTakeAlongAxis:
+    case OpKind::kTakeAlongAxis: {
       // The index is read at the result's place; on a broadcast axis at 0.
-      {
-        DomainValues values = view.feed(1, view.own.value(root[axis]));
-        const Buffer& b = buffers[op.operands[1].index];
-        return read_at(as_index(kernel.load(b.kernel_value, emit_form(view.index_of(b, values)))));
-      }
+      DomainValues values = view.feed(1, view.own.value(root[axis]));
+      const Buffer& b = buffers[op.operands[1].index];
+      const ValueId index = kernel.load(b.kernel_value, emit_form(view.index_of(b, values)));
+      emit_within(view, index);
+      return read_at(as_index(index));
+    }
     case OpKind::kScatter:
       return emit_scatter(view, op);
     case OpKind::kTriu: {
@@ -190,6 +222,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       return kernel.op(OpKind::kWhere, {keep, read(view, 0), kernel.constant(dtype, {})}, dtype);
     }
     default: {
+      check_internal(demands(op.kind, kPointwise), "an op that is neither pointwise nor listed here");
       std::vector<ValueId> operands;
       for (size_t k = 0; k < op.operands.size(); ++k) operands.push_back(operand_value(view, k));
       Attrs attrs = op.attrs;

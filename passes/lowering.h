@@ -162,6 +162,7 @@ class Lowering {
   void emit_children(uint32_t node);
   void emit_node(uint32_t node);
   void emit_loop(uint32_t node, bool unroll);
+  bool is_promoted(DomainId domain) const;
   void emit_statement(const Statement& s);
   ValueId emit_form(Form form);
   // What must hold for a statement to run at a loop point.
@@ -174,6 +175,8 @@ class Lowering {
     CheckReason reason = CheckReason::kSplitInput;
     auto operator<=>(const Condition&) const = default;
   };
+  // The checks of a tensor's domains, whose values are given as the view's op sees them.
+  std::vector<DomainCheck> domain_checks(OpView& view, DomainValues& values) const;
   std::vector<Condition> conditions(OpView& view);
   ValueId emit_condition(const Condition& c);
   // But those that an unswitch has settled. For a result in local memory: without those that let one thread alone store
@@ -193,6 +196,7 @@ class Lowering {
   std::map<uint32_t, std::set<size_t>> settled;  // by statement: conditions that hold in the branch being emitted
   uint32_t statement_index(const Statement& s) const { return static_cast<uint32_t>(&s - tree.statements.data()); }
   ValueId scalar(ValueId v);  // a scalar of the graph in the kernel
+  ValueId scalar(ValueId v, std::map<ValueId, ValueId>& known);
   ValueId parameter(const ScalarParameter& p);
   ValueId thread_index(ParallelType p);
   ValueId buffer_of(ValueId v);
@@ -210,6 +214,9 @@ class Lowering {
   // The results in this memory; unset: all of them.
   void write(OpView& view, const std::vector<ValueId>& values, MemoryType which = MemoryType::kUnset);
   ValueId emit_scatter(OpView& view, const Op& op);
+  // Says that `index`, an integer that data give, lies inside the axis of an operand that it chooses from. The host
+  // executor checks it.
+  void emit_within(OpView& view, ValueId index, bool from_end = false);
   ValueId cast_to(ValueId v, Dtype dtype) {
     return kernel.graph()[v].dtype == dtype ? v : kernel.op(OpKind::kCast, {v}, dtype);
   }

@@ -212,7 +212,7 @@ Form OpView::global_index(const Buffer& buffer, DomainValues& values) {
     if (is_input && contiguity[i] != Contiguity::kTrue && !l_.options.defects.has(Defect::kStrideAssumed) &&
         !(has_next && l_.options.defects.has(Defect::kContiguityMerged))) {
       const size_t axis = i == 0 && has_next && l_.options.defects.has(Defect::kStrideOfNextAxis) ? 1 : i;
-      const int id = kStrideBase + static_cast<int>(g[buffer.storage].tensor.index * 16 + axis);
+      const int id = kStrideBase + static_cast<int>(order[axis].index);  // no two axes share a domain
       l_.stride_symbols[id] = {ValueId(), buffer.storage, static_cast<uint32_t>(axis)};
       stride = algebra.has_symbol(id) ? algebra.symbol(id) : algebra.declare_symbol(id, "stride");
     }

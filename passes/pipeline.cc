@@ -74,7 +74,8 @@ void take_layouts(const Graph& fusion, const Graph& scheduled, Segmentation& s, 
   }
 }
 
-bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, const std::vector<BoundInput>& given) {
+bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, const std::vector<BoundInput>& given,
+             const Defects& defects) {
   InputStrides strides;
   const auto names = inputs(fusion);
   for (size_t i = 0; i < names.size() && i < given.size(); ++i)
@@ -89,7 +90,7 @@ bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, c
       const bool is_given = def && (launch[def].kind == OpKind::kInput || launch[def].kind == OpKind::kSize);
       if (!is_given) known[v].reset();
     }
-    if (!fits_in_32_bits(c.kernels[i], launch, known, strides)) return false;
+    if (!fits_in_32_bits(c.kernels[i], launch, known, strides, defects)) return false;
   }
   return true;
 }
@@ -120,8 +121,9 @@ std::optional<Lowered> take_known(const Compiled& c, size_t segment, const Compi
 
 Lowered lower_segment(const Compiled& c, size_t segment, const Defects& defects, const Bindings& sizes) {
   const Graph g = canonical_order(c.scheduled[segment]);
-  const Bindings of_run = defects.empty() || sizes.empty() ? Bindings() : rebind(c.concretized, sizes, g);
-  return lower(g, {.index_bits = c.index_bits, .defects = defects, .sizes = of_run});
+  LowerOptions options{.index_bits = c.index_bits, .defects = defects};
+  if (!sizes.empty() && defects.has(Defect::kSymbolsByHint)) options.sizes = rebind(c.concretized, sizes, g);
+  return lower(g, options);
 }
 
 }  // namespace
@@ -178,7 +180,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
   }
   attempt.is_scheduled = true;
   lower_segments(c, options.defects, sizes, options.known);
-  if (options.index_bits == 0 && c.index_bits == 32 && !all_fit(c, bindings, fusion, options.inputs) &&
+  if (options.index_bits == 0 && c.index_bits == 32 && !all_fit(c, bindings, fusion, options.inputs, options.defects) &&
       !options.defects.has(Defect::kIndexWidthNarrow)) {
     c.index_bits = 64;
     lower_segments(c, options.defects, sizes, options.known);

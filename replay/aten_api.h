@@ -50,7 +50,7 @@ struct Evaluation {
 class AtenApi {
  public:
   // Of a fusion, scheduled or not. Throws what bind_sizes throws, kBadInput for an argument of the wrong dtype,
-  // kOutOfBounds for an index outside its axis, kUnknownName for an intermediate that is not there, kOutOfMemory.
+  // kIndexOutOfRange for an index outside its axis, kUnknownName for an intermediate that is not there, kOutOfMemory.
   virtual Evaluation evaluate(const Graph& fusion, std::span<const Argument> inputs,
                               const EvaluateOptions& options = {}) const = 0;
   // PyTorch's version.

@@ -73,6 +73,7 @@ class HostDevice : public Device {
       // A kernel has data of dtype index as 64-bit integers.
       const Dtype dtype = t.dtype == Dtype::kIndex ? Dtype::kInt64 : t.dtype;
       args.push_back(HostArgument::memory(dtype, t.data(), t.storage_elems - t.offset, written));
+      args.back().extents = t.shape;
       if (!is_sparse(t)) continue;
       places.push_back(positions_of(t));
       for (int64_t& p : places.back()) p -= t.offset;

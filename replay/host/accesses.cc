@@ -85,6 +85,24 @@ void Machine::read_by_all(Group& g, uint32_t buffer, int64_t element, const Mask
   }
 }
 
+// An index that data give: inside its axis, whatever the buffer has beside it.
+void Machine::check_within(Group& g, const Instruction& i) {
+  const int64_t* index = index_at(g, i.args[0]);
+  const int64_t index_stride = stride(i.args[0]);
+  const bool is_argument = i.buffer != kNoBuffer;
+  const int64_t* extent = is_argument ? g.buffers[i.buffer].extents + i.immediate : index_at(g, i.args[1]);
+  const int64_t extent_stride = is_argument ? 0 : stride(i.args[1]);
+  const Mask& m = g.mask();
+  const int32_t end = i.uniform ? m.begin + 1 : m.end;
+  for (int32_t l = m.begin; l < end; ++l) {
+    const int64_t at = index[l * index_stride], below = extent[l * extent_stride];
+    if (m.bits[l] == 0 || (at >= (i.from_end ? -below : 0) && at < below)) continue;
+    fail(g, ErrorCode::kIndexOutOfRange, l,
+         "an index of " + std::to_string(at) + " lies outside an axis of " + std::to_string(below) + " elements",
+         i.buffer, at);
+  }
+}
+
 // -- all active lanes
 Machine::Pattern Machine::check_read(Group& g, uint32_t buffer, const int64_t* index, uint8_t stride, const Mask& m) {
   if (stride == 0) {

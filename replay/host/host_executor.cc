@@ -64,6 +64,15 @@ void check_arguments(const Bytecode& code, std::span<const HostArgument> args) {
     if (reinterpret_cast<uintptr_t>(a.data) % static_cast<uintptr_t>(size_bytes(a.dtype)) != 0)
       throw Error(ErrorCode::kBadInput, "memory that is not aligned to its element", place);
   }
+  for (const Instruction& i : code.code) {
+    if (i.opcode != Opcode::kWithin || i.buffer == kNoBuffer) continue;
+    for (size_t p = 0; p < args.size(); ++p)
+      if (code.parameters[p].buffer == i.buffer && static_cast<uint64_t>(i.immediate) >= args[p].extents.size())
+        throw Error(ErrorCode::kBadInput,
+                    "the kernel checks an index with axis " + std::to_string(i.immediate) + " of an argument with " +
+                        std::to_string(args[p].extents.size()) + " axes; give one with its extents",
+                    "%" + code.parameters[p].name);
+  }
 }
 
 // What every GPU that CUDA 13 knows takes.
@@ -269,6 +278,7 @@ class Worker {
       BufferState& b = g.buffers[buffer];
       b.data = args_[p].data;
       b.elements = args_[p].elements;
+      b.extents = args_[p].extents.data();
       if (!args_[p].written.empty()) b.written = args_[p].written.data();
       const size_t stretch = layout_.of_parameter[p];
       if (stretch == kNoStretch || !layout_.stretches[stretch].is_tracked) continue;

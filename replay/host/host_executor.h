@@ -11,8 +11,8 @@
 //
 // Rules: every access lies inside its buffer and is aligned; nothing is read that was not written; between two accesses
 // of different threads to one element, one of them a store, stands a synchronisation that covers both; every thread of
-// a block (of the grid) reaches a barrier (a grid barrier); an index fits the kernel's index type; no more steps than
-// the limit.
+// a block (of the grid) reaches a barrier (a grid barrier); an index fits the kernel's index type; an index that data
+// give lies inside its axis; no more steps than the limit.
 //
 //   Bytecode code = compile_bytecode(kernel);
 //   HostArgument x = HostArgument::memory(Dtype::kFloat, data, 200), n = HostArgument::scalar(Dtype::kIndex, {200});
@@ -48,6 +48,7 @@ struct HostArgument {
   // The elements whose `written` may be set, and is kept up to date: so large memory is touched there alone. Empty:
   // all.
   std::span<const int64_t> places = {};
+  std::span<const int64_t> extents = {};  // memory: by axis, for kernels that check an index with one of them
 
   static HostArgument scalar(Dtype dtype, ConstantBits bits) { return {.dtype = dtype, .bits = bits}; }
   static HostArgument memory(Dtype dtype, void* data, int64_t elements, std::span<uint8_t> written = {}) {
@@ -60,7 +61,7 @@ struct HostArgument {
   }
 };
 
-// Bounds, alignment, divergence and the step limit are always checked.
+// Bounds, of axes too, alignment, divergence and the step limit are always checked.
 struct HostChecks {
   bool unwritten = true;
   bool races = true;  // double stores too

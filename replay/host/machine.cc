@@ -492,6 +492,9 @@ Status Machine::run(Group& g) {
       case Opcode::kCopy:
         copy(g, i, *f.memory);
         break;
+      case Opcode::kWithin:
+        check_within(g, i);
+        break;
       case Opcode::kIf:
         if (!begin_if(g, i)) g.pc = i.target;
         break;

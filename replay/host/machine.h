@@ -75,7 +75,8 @@ struct Mask {
 struct BufferState {
   std::byte* data = nullptr;
   int64_t elements = 0;
-  int32_t* writers = nullptr;  // of the first element; null: not tracked
+  const int64_t* extents = nullptr;  // an argument's
+  int32_t* writers = nullptr;        // of the first element; null: not tracked
   int32_t* readers = nullptr;
   const uint8_t* written = nullptr;  // not tracked, with holes
   uint8_t* local_written = nullptr;  // local: a row of lanes for each element
@@ -194,6 +195,8 @@ class Machine {
   void write_element(Group& g, uint32_t buffer, int64_t element, int32_t lane);
   void read_by_all(Group& g, uint32_t buffer, int64_t element, const Mask& m);
   void count_banks(Group& g, uint32_t buffer, uint32_t reg, const Mask& m, int64_t width, bool is_store);
+
+  void check_within(Group& g, const Instruction& i);
 
   // -- vector_copies.cc
   void copy(Group& g, const Instruction& i, const MemoryFunctions& f);

@@ -289,6 +289,15 @@ TEST_F(Infer, KernelScalarsRoundToTheDeclaredDtype) {
   EXPECT_EQ(shape_text(kernel, kernel[rounded].results[0]), "f32");
   EXPECT_EQ(refusal([&] { add_op(kernel, Graph::body(), OpKind::kAdd, {buffer, v}); }), "E0215 %x");
   EXPECT_EQ(refusal([&] { add_op(kernel, Graph::body(), OpKind::kStore, {buffer, i, a}); }), "E0204 %a");
+  Attrs axis, before;
+  axis.set(AttrKey::kAxis, 1);
+  before.set(AttrKey::kAxis, -1);
+  EXPECT_TRUE(add_op(kernel, Graph::body(), OpKind::kWithin, {i, i, {}}));
+  EXPECT_TRUE(add_op(kernel, Graph::body(), OpKind::kWithin, {i, {}, buffer}, axis));
+  EXPECT_EQ(refusal([&] { add_op(kernel, Graph::body(), OpKind::kWithin, {i, {}, buffer}, before); }), "E0206 %x");
+  EXPECT_EQ(refusal([&] { add_op(kernel, Graph::body(), OpKind::kWithin, {i, i, buffer}, axis); }), "E0202 %i");
+  EXPECT_EQ(refusal([&] { add_op(kernel, Graph::body(), OpKind::kWithin, {i, {}, {}}); }), "E0202 %i");
+  EXPECT_EQ(refusal([&] { add_op(kernel, Graph::body(), OpKind::kWithin, {a, i, {}}); }), "E0204 %a");
   Attrs local;
   local.set_enum(AttrKey::kMemory, MemoryType::kLocal);
   EXPECT_EQ(refusal([&] { add_op(kernel, Graph::body(), OpKind::kAllocate, {i}, local, {"b"}, Dtype::kFloat); }),

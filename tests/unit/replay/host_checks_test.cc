@@ -1,4 +1,5 @@
 // Each check of the host executor: a kernel that breaks the rule, and one that nearly does.
+#include "tests/support/expect_error.h"
 #include "tests/unit/replay/host_runner.h"
 
 namespace fusebox {
@@ -101,6 +102,61 @@ TEST(HostChecks, LocalBounds) {
   EXPECT_EQ(r.finding->code, ErrorCode::kOutOfBounds);
   EXPECT_EQ(r.finding->thread[0], 6);
   EXPECT_EQ(r.finding->element, 4);
+}
+
+// -- indices that data give
+HostResult chosen_row(int64_t row, bool is_argument, bool from_end) {
+  HostKernel k;
+  const ValueId x = k.input<float>("x", ramp(64));
+  const ValueId rows = k.input<int32_t>("rows", {0, 1, static_cast<int32_t>(row), 0, 1, 0, 1, 0});
+  const ValueId y = k.output<float>("y", 8);
+  const ValueId n = k.scalar("n", 4);
+  const ValueId t = k.thread_x();
+  const ValueId chosen = k.load(rows, t);
+  Attrs attrs;
+  if (is_argument) attrs.set(AttrKey::kAxis, 1);
+  if (from_end) attrs.set_flag(AttrKey::kFromEnd);
+  k.effect(OpKind::kWithin, {chosen, is_argument ? ValueId() : n, is_argument ? x : ValueId()}, attrs);
+  // Whatever the row is, the element is one of the buffer's.
+  k.store(y, t, k.load(x, k.add(k.op(OpKind::kCast, {chosen}, Dtype::kIndex), k.index(20))));
+  k.extents["x"] = {16, 4};
+  return k.run(kOneBlock);
+}
+TEST(HostChecks, IndexOutsideItsAxis) {
+  for (const bool is_argument : {false, true}) {
+    const std::string place = is_argument ? "%x[4]" : "line 8";
+    expect_finding(chosen_row(4, is_argument, false), ErrorCode::kIndexOutOfRange, place);
+    expect_finding(chosen_row(4, is_argument, true), ErrorCode::kIndexOutOfRange, place);
+    expect_clean(chosen_row(3, is_argument, false));
+    EXPECT_EQ(chosen_row(-1, is_argument, false).finding->code, ErrorCode::kIndexOutOfRange);
+    EXPECT_EQ(chosen_row(-5, is_argument, true).finding->code, ErrorCode::kIndexOutOfRange);
+    expect_clean(chosen_row(-4, is_argument, true));
+    EXPECT_EQ(chosen_row(9, is_argument, false).finding->thread[0], 2);
+  }
+}
+TEST(HostChecks, IndexOfAThreadThatIsOff) {
+  for (const int64_t threads : {3, 2}) {
+    HostKernel k;
+    const ValueId y = k.output<float>("y", 8);
+    const ValueId t = k.thread_x();
+    const RegionId outer = k.begin_if(k.less(t, k.index(threads)));
+    k.effect(OpKind::kWithin, {t, k.index(2), {}});
+    k.region = outer;
+    k.store(y, t, constant(k.graph, Dtype::kFloat, {}));
+    if (threads == 2)
+      expect_clean(k.run(kOneBlock));
+    else
+      EXPECT_EQ(k.run(kOneBlock).finding->thread[0], 2);
+  }
+}
+TEST(HostChecks, AnArgumentHasTheAxisThatIsChecked) {
+  HostKernel k;
+  const ValueId x = k.input<float>("x", ramp(8));
+  Attrs attrs;
+  attrs.set(AttrKey::kAxis, 1);
+  k.effect(OpKind::kWithin, {k.thread_x(), {}, x}, attrs);
+  k.extents["x"] = {8};
+  testing::expect_error(ErrorCode::kBadInput, "%x", [&] { k.run(kOneBlock); });
 }
 
 // -- alignment

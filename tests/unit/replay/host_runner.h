@@ -93,6 +93,7 @@ class HostKernel : public HostGraph, public KernelWriter {
       if (names[p].empty()) continue;
       Buffer& b = buffers[names[p]];
       args[p] = HostArgument::memory(b.dtype, b.data(), b.elements, b.written);
+      if (const auto it = extents.find(names[p]); it != extents.end()) args[p].extents = it->second;
     }
     return run_kernel(compile_bytecode(graph), dims, args, options);
   }
@@ -105,6 +106,7 @@ class HostKernel : public HostGraph, public KernelWriter {
   }
 
   std::map<std::string, Buffer> buffers;
+  std::map<std::string, std::vector<int64_t>> extents;  // of a buffer, by axis, where the kernel asks for them
   std::vector<HostArgument> args;
   std::vector<std::string> names;
 };
