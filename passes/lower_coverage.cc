@@ -21,7 +21,10 @@ void check_stages(const Graph& g, OpId op) {
   const ValueId v = g[op].results[0];
   const Tensor& t = g.tensor_of(v);
   if (!demands(g[op].kind, kReduction) || t.root.empty()) return;
+  // Each domain is looked at once: a swizzle leads to its inputs from either output.
+  std::set<DomainId> seen;
   const auto comes_from_logical = [&](auto&& self, DomainId d) -> bool {
+    if (!seen.insert(d).second) return true;
     if (std::find(t.logical.begin(), t.logical.end(), d) != t.logical.end()) return true;
     if (!g[d].def) return std::find(t.root.begin(), t.root.end(), d) == t.root.end();
     const auto& from = g[g[d].def].inputs;

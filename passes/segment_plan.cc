@@ -107,23 +107,27 @@ class Completer {
   // it.
   bool may_overwrite(size_t segment, ValueId v, ValueId input) const {
     if (s_.segments[segment].ops.size() == 1 && may_read_anothers(input)) return false;
+    const std::vector<bool> later = dependents(g_[v].def);
     for (OpId reader : tensor_ops(g_))
       for (ValueId operand : g_[reader].operands)
         if (operand == input)
           for (size_t s : segments_of_[reader.index]) {
             if (s != segment && defects_.has(Defect::kAliasWrittenEarly)) continue;
             if (s != segment || (s_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) ||
-                depends_on(reader, g_[v].def))
+                later[reader.index])
               return false;
           }
     return true;
   }
 
-  bool depends_on(OpId op, OpId maker) const {
-    if (op == maker) return false;
-    for (ValueId v : g_[op].operands)
-      if (v && g_[v].def && (g_[v].def == maker || depends_on(g_[v].def, maker))) return true;
-    return false;
+  // By op: whether it needs a result of the maker, itself or through others. Ops stand behind those that they read.
+  std::vector<bool> dependents(OpId maker) const {
+    std::vector<bool> result(g_.ops.size());
+    for (OpId op : g_[Graph::body()].ops)
+      result[op.index] = std::any_of(g_[op].operands.begin(), g_[op].operands.end(), [&](ValueId v) {
+        return v && g_[v].def && (g_[v].def == maker || result[g_[v].def.index]);
+      });
+    return result;
   }
 
   // Of the segments that cannot run, the first that waits for itself by way of others.

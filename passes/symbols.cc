@@ -45,32 +45,39 @@ void ExtentClasses::unite(const Graph& g, ValueId a, ValueId b) {
 }
 
 Form Symbols::of(ValueId v) {
+  std::map<ValueId, Form> known;
+  return of(v, known);
+}
+
+// Each scalar is taken apart once, by however many paths it is reached.
+Form Symbols::of(ValueId v, std::map<ValueId, Form>& known) {
   v = classes_.representative(v);
   if (const auto number = constant_integer(g_, v)) return algebra_.constant(*number);
   const int id = static_cast<int>(v.index);
   if (algebra_.has_symbol(id)) return algebra_.symbol(id);
+  if (const auto it = known.find(v); it != known.end()) return it->second;
   if (const OpId def = g_[v].def) {
     const Op& op = g_[def];
-    const auto operand = [&](size_t i) { return of(op.operands[i]); };
+    const auto operand = [&](size_t i) { return of(op.operands[i], known); };
     switch (op.kind) {
       case OpKind::kAdd:
-        return algebra_.add(operand(0), operand(1));
+        return known[v] = algebra_.add(operand(0), operand(1));
       case OpKind::kSub:
-        return algebra_.sub(operand(0), operand(1));
+        return known[v] = algebra_.sub(operand(0), operand(1));
       case OpKind::kMul:
-        return algebra_.mul(operand(0), operand(1));
+        return known[v] = algebra_.mul(operand(0), operand(1));
       case OpKind::kNeg:
-        return algebra_.neg(operand(0));
+        return known[v] = algebra_.neg(operand(0));
       case OpKind::kFloorDiv:
-        return algebra_.floor_div(operand(0), operand(1));
+        return known[v] = algebra_.floor_div(operand(0), operand(1));
       case OpKind::kFloorMod:
-        return algebra_.mod(operand(0), operand(1));
+        return known[v] = algebra_.mod(operand(0), operand(1));
       case OpKind::kCeilDiv:
-        return algebra_.ceil_div(operand(0), operand(1));
+        return known[v] = algebra_.ceil_div(operand(0), operand(1));
       case OpKind::kMinimum:
-        return algebra_.min(operand(0), operand(1));
+        return known[v] = algebra_.min(operand(0), operand(1));
       case OpKind::kMaximum:
-        return algebra_.max(operand(0), operand(1));
+        return known[v] = algebra_.max(operand(0), operand(1));
       default:
         break;
     }

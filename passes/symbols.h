@@ -7,6 +7,7 @@
 //   add x[%m], y[%n]   →   extent_of(%m) == extent_of(%n), one symbol
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -44,6 +45,8 @@ class Symbols {
   Form of(const ScalarForm& form);
 
  private:
+  Form of(ValueId v, std::map<ValueId, Form>& known);
+
   const Graph& g_;
   const ExtentClasses& classes_;
   IndexAlgebra& algebra_;
