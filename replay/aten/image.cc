@@ -8,9 +8,8 @@ namespace {
 struct Ulps {
   double in_float = 0, in_double = 0;
 };
-constexpr size_t kKinds = static_cast<size_t>(OpKind::kCheck) + 1;
-constexpr std::array<Ulps, kKinds> kUlps = [] {
-  std::array<Ulps, kKinds> rows{};
+constexpr std::array<Ulps, kOpKinds> kUlps = [] {
+  std::array<Ulps, kOpKinds> rows{};
 #define FUSEBOX_ULPS(op, in_float, in_double, source) rows[static_cast<size_t>(OpKind::op)] = {in_float, in_double};
 #include "replay/aten/bounds_table.inc"
 #undef FUSEBOX_ULPS

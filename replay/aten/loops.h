@@ -7,13 +7,21 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ir/dtype.h"
+#include "ir/error.h"
 #include "ir/op.h"
 #include "replay/aten/image.h"
 
 namespace fusebox::aten {
+
+// What no loop has a row for never takes another row's.
+[[noreturn]] inline void no_loop(OpKind kind, const char* what) {
+  throw Error(ErrorCode::kInternal,
+              "no loop of the reference gives " + std::string(what) + " for " + std::string(row_of(kind).text));
+}
 
 struct LoopOperand {
   Dtype dtype = Dtype::kFloat;

@@ -44,8 +44,13 @@ double spread_of(OpKind kind, const Element& e) {
       const double scaled = size(3) * size(1), moved = product(size(3), e.b[3], size(1), e.b[1]);
       return e.b[0] + product(scaled, moved, size(2), e.b[2]);
     }
-    default:  // set, neg, cast
+    case OpKind::kSet:
+    case OpKind::kSegmentSet:
+    case OpKind::kNeg:
+    case OpKind::kCast:
       return e.b[0];
+    default:
+      no_loop(kind, "a spread of complex numbers");
   }
 }
 
@@ -193,10 +198,12 @@ void complex_to_integer_loop(const Loop& loop, const Row& row) {
         value = is_finite(a);
         certain = p < kInfinity;
         break;
-      default:  // isreal
+      case OpKind::kIsreal:
         value = a.imag() == 0;
         certain = p == 0 || std::abs(a.imag()) > p;
         break;
+      default:
+        no_loop(loop.kind, "a test of complex numbers");
     }
     row.at<int64_t>(0, i) = value;
     row.at<double>(1, i) = certain ? 0 : 1;

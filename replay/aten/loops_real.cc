@@ -60,8 +60,10 @@ Truth compare_reals(OpKind kind, const Operand& a, const Operand& b) {
       return {a.v <= b.v, sure || a.hi <= b.lo || a.lo > b.hi};
     case OpKind::kGt:
       return {a.v > b.v, sure || a.lo > b.hi || a.hi <= b.lo};
-    default:  // ge
+    case OpKind::kGe:
       return {a.v >= b.v, sure || a.lo >= b.hi || a.hi < b.lo};
+    default:
+      no_loop(kind, "a comparison");
   }
 }
 
@@ -85,8 +87,10 @@ Truth test(OpKind kind, const Operand& a) {
       // A NaN's sign is not part of its value.
       if (a.v != a.v) return {std::signbit(a.v), false};
       return {std::signbit(a.v), a.exact() ? a.v != 0 || a.zero_sign : !a.contains(0)};
-    default:  // isreal
+    case OpKind::kIsreal:
       return {true, true};
+    default:
+      no_loop(kind, "a test");
   }
 }
 
@@ -140,8 +144,10 @@ double value_of(OpKind kind, std::span<const Operand> o) {
       const double r = std::fmod(o[0].v, o[1].v);
       return r != 0 && (r < 0) != (o[1].v < 0) ? r + o[1].v : r;
     }
-    default:  // threshold
+    case OpKind::kThreshold:
       return o[0].v <= o[1].v ? o[2].v : o[0].v;
+    default:
+      no_loop(kind, "a value");
   }
 }
 

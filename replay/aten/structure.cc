@@ -78,8 +78,10 @@ Carried Evaluator::metadata(const Op& op, Carried x) {
         return t;
       });
     }
-    default:  // stride_order says how elements lie, not which they are
+    case OpKind::kStrideOrder:  // says how elements lie, not which they are
       return x;
+    default:
+      throw Error(ErrorCode::kInternal, "no reference moves elements for " + std::string(row_of(op.kind).text));
   }
 }
 
@@ -169,9 +171,11 @@ Carried Evaluator::indexed(const Op& op) {
       if (loose.defined()) loose = loose.expand(places);
       break;
     }
-    default:  // gather
+    case OpKind::kGather:
       r = viewed(x, [&](const at::Tensor& t) { return at::gather(t, axis, index.value); });
       break;
+    default:
+      throw Error(ErrorCode::kInternal, "no reference reads at an index for " + std::string(row_of(op.kind).text));
   }
   if (loose.defined()) r.bound = r.exact() ? loose.clone() : at::maximum(r.bound, loose);
   return r;
