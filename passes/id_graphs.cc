@@ -36,7 +36,11 @@ std::vector<std::vector<DomainId>> IdGraph::classes() const {
   return result;
 }
 
-IdGraph id_graph(const Graph& g, IdGraphKind kind) { return IdGraphBuilder(g).make(kind); }
+IdGraph id_graph(const Graph& g, IdGraphKind kind, const Defects& defects) {
+  IdGraphBuilder builder;
+  builder.start(g, {}, defects);
+  return builder.make(kind);
+}
 
 std::vector<DomainId> domains_of(const Graph& g, const Tensor& t) {
   std::vector<DomainId> result = root_of(t);

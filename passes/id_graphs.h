@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 
 namespace fusebox {
@@ -53,7 +54,7 @@ struct IdGraph {
 };
 
 // Throws what `plan_nests` throws where the schedule has no nests.
-IdGraph id_graph(const Graph& g, IdGraphKind kind);
+IdGraph id_graph(const Graph& g, IdGraphKind kind, const Defects& defects = {});
 
 // All domains of a tensor: root, loop broadcasts, logical, allocation and loop domains and all between, without
 // repetition; each stands after what it follows from.

@@ -46,10 +46,11 @@ std::string json_lines(const Picture& p, IdGraphKind kind) {
 
 }  // namespace
 
-std::vector<Picture> describe_all(const std::vector<Graph>& scheduled, const Segmentation* segmentation) {
+std::vector<Picture> describe_all(const std::vector<Graph>& scheduled, const Segmentation* segmentation,
+                                  const Defects& defects) {
   std::vector<Picture> out;
   for (size_t i = 0; i < scheduled.size(); ++i) {
-    out.push_back(picture::describe(scheduled[i]));
+    out.push_back(picture::describe(scheduled[i], defects));
     if (!segmentation || i >= segmentation->segments.size()) continue;
     const Segment& segment = segmentation->segments[i];
     out.back().steps = step_texts(segment.steps);
@@ -60,11 +61,11 @@ std::vector<Picture> describe_all(const std::vector<Graph>& scheduled, const Seg
   return out;
 }
 
-Picture describe_uncompiled(const Module& module) {
+Picture describe_uncompiled(const Module& module, const Defects& defects) {
   Graph g = main_graph(module);
   const StepList* list = find_steps(module, g.name);
-  if (list) apply_steps(g, list->steps);
-  Picture out = picture::describe(g);
+  if (list) apply_steps(g, list->steps, defects);
+  Picture out = picture::describe(g, defects);
   if (list) out.steps = step_texts(list->steps);
   return out;
 }

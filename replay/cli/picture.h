@@ -11,9 +11,10 @@
 namespace fusebox::cli {
 
 // One for each scheduled graph. `segmentation`: whose steps made them, in the same order; or null.
-std::vector<picture::Picture> describe_all(const std::vector<Graph>& scheduled, const Segmentation* segmentation);
+std::vector<picture::Picture> describe_all(const std::vector<Graph>& scheduled, const Segmentation* segmentation,
+                                           const Defects& defects = {});
 // The whole program with its steps applied as they stand: of a schedule that does not compile.
-picture::Picture describe_uncompiled(const Module& module);
+picture::Picture describe_uncompiled(const Module& module, const Defects& defects = {});
 
 // format: text, json (an object for each domain on a line), dot, svg, html.
 std::string drawn(const std::vector<picture::Picture>& pictures, IdGraphKind kind, const std::string& format);

@@ -138,20 +138,20 @@ std::string refused_schedule(const CompileAttempt& attempt, const std::string& f
 
 // What is drawn is the schedule, compiled or not: one that cannot be lowered has to be seen to be mended.
 std::string pictures(const LoadedFile& file, Programs& programs, IdGraphKind kind, const std::string& format,
-                     bool unfused) {
+                     bool unfused, const Defects& defects) {
   std::vector<picture::Picture> all;
   try {
     const Module segments = programs.at(Stage::kSegments);
     all = describe_all(programs.at(Stage::kScheduled).graphs,
-                       segments.segmentations.empty() ? nullptr : &segments.segmentations[0]);
+                       segments.segmentations.empty() ? nullptr : &segments.segmentations[0], defects);
   } catch (const Error& e) {
     if (unfused || file.bundle) throw;
     const std::string why = code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + ": " + e.what();
     const CompileAttempt* attempt = programs.refused();
     if (attempt)
-      all = describe_all(attempt->made.scheduled, &attempt->made.segmentation);
+      all = describe_all(attempt->made.scheduled, &attempt->made.segmentation, defects);
     else
-      all = {describe_uncompiled(file.module)};
+      all = {describe_uncompiled(file.module, defects)};
     if (attempt)
       all[attempt->segment].note = why;
     else if (all[0].note.empty())
@@ -175,7 +175,7 @@ int show_command(const ShowArguments& a, Common& common) {
     if (!a.level.empty() && a.level != "scheduled")
       throw Error(ErrorCode::kUsage, "id graphs are drawn at level scheduled; leave the level out",
                   "--level " + a.level);
-    out = pictures(file, programs, *parse_id_graph_kind(a.graph), format, a.unfused);
+    out = pictures(file, programs, *parse_id_graph_kind(a.graph), format, a.unfused, defects);
   } else if (format == "svg" || format == "html") {
     throw Error(ErrorCode::kUsage, "say of which id graph with --graph", "--format " + format);
   } else if (a.level.empty()) {

@@ -18,17 +18,18 @@ using lowering::OpView;
 
 class Describer {
  public:
-  explicit Describer(const Graph& g) : g_(g), number_(g.domains.size(), kNone) {}
+  Describer(const Graph& g, const Defects& defects)
+      : g_(g), options_{.defects = defects}, number_(g.domains.size(), kNone) {}
 
   Picture run() {
     picture_.name = g_.name;
     for (OpId op : g_[Graph::body()].ops)
       for (ValueId v : g_[op].results)
         if (g_.is_tensor(v)) tensor(op, v);
-    if (const auto refused = legal(g_)) note(*refused);
+    if (const auto refused = legal(g_, options_)) note(*refused);
     for (size_t k = 0; k < kGraphKinds; ++k) groups(static_cast<IdGraphKind>(k));
     try {
-      Lowering lowering(g_, {});
+      Lowering lowering(g_, options_);
       lowering.tree.nodes = lowering.plan.nodes;
       promoted_ = lowering.plan.promoted;
       const bool planned = plan_memory(lowering);
@@ -182,7 +183,7 @@ class Describer {
     const auto k = static_cast<size_t>(kind);
     std::optional<IdGraph> graph;
     try {
-      graph = id_graph(g_, kind);
+      graph = id_graph(g_, kind, options_.defects);
     } catch (const Error& e) {
       note(e);
     }
@@ -237,14 +238,14 @@ class Describer {
       for (size_t i = 0; i < loop.size() && i < nest.path.size(); ++i)
         shown(loop[i])->parallel = lowering.plan.nodes[nest.path[i]].parallel;
       if (v == results[0]) {
-        own_values(view, v, view.own);
+        own_values(lowering, view, v, view.own);
         continue;
       }
       // The other results have the first one's loops.
       DomainValues values(g_, lowering.plan, view.symbols, view.algebra, g_[v].tensor);
       for (size_t i = 0; i < loop.size() && i < nest.path.size(); ++i) values.set(loop[i], view.loop(i));
       values.propagate();
-      own_values(view, v, values);
+      own_values(lowering, view, v, values);
     }
     for (size_t k = 0; k < g_[nest.op].operands.size(); ++k) add_reads(view, nest.op, k);
     if (planned) add_conditions(lowering, view, nest);
@@ -258,7 +259,7 @@ class Describer {
     add_conditions(lowering, store, nest);
   }
 
-  void own_values(OpView& view, ValueId v, DomainValues& values) {
+  void own_values(const Lowering& lowering, OpView& view, ValueId v, DomainValues& values) {
     IndexAlgebra& algebra = view.algebra;
     for (size_t i : picture_.tensors[tensor_of_[v]].domains) {
       DomainPicture& d = picture_.domains[i];
@@ -280,7 +281,7 @@ class Describer {
         d->rule = row_of(verdict.reason).text;
         d->reason = row_of(verdict.reason).says;
       }
-    for (const DomainCheck& check : values.checks())
+    for (const DomainCheck& check : lowering.domain_checks(view, values))
       if (DomainPicture* d = shown(check.domain)) {
         const std::string below = algebra.to_string(check.value) + " < " + algebra.to_string(check.extent);
         d->check = check.lower ? "0 <= " + below : below;
@@ -319,6 +320,7 @@ class Describer {
   }
 
   const Graph& g_;
+  const LowerOptions options_;
   Picture picture_;
   std::vector<size_t> number_;  // by domain index: in Picture::domains
   std::map<ValueId, size_t> tensor_of_;
@@ -333,6 +335,6 @@ const DomainPicture* Picture::domain(std::string_view full_name) const {
   return nullptr;
 }
 
-Picture describe(const Graph& scheduled) { return Describer(scheduled).run(); }
+Picture describe(const Graph& scheduled, const Defects& defects) { return Describer(scheduled, defects).run(); }
 
 }  // namespace fusebox::picture

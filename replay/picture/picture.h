@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 #include "passes/id_graphs.h"
 
@@ -88,7 +89,8 @@ struct Picture {
   const DomainPicture* domain(std::string_view full_name) const;
 };
 
-// The graph must verify; throws nothing for a schedule that is not legal.
-Picture describe(const Graph& scheduled);
+// The graph must verify; throws nothing for a schedule that is not legal. Seeded defects break what is drawn as they
+// break what is lowered.
+Picture describe(const Graph& scheduled, const Defects& defects = {});
 
 }  // namespace fusebox::picture

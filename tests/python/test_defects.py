@@ -104,6 +104,14 @@ def test_show_prints_the_broken_kernel():
     assert sound.count(" lt ") > broken.count(" lt ")
 
 
+def test_pictures_show_the_broken_rule():
+    file = ROOT / "corpus" / "programs" / "softmax.fir"
+    for form in ["text", "json", "dot", "svg", "html"]:
+        sound = fusebox("show", file, "--graph", "exact", "--format", form).stdout
+        assert sound == fusebox("show", file, "--graph", "exact", "--format", form, "--defect", "loop-short").stdout
+        assert sound != fusebox("show", file, "--graph", "exact", "--format", form, "--defect", "predicate-dropped").stdout
+
+
 def test_why_names_the_theorems():
     text = fusebox("show", SWIZZLED, "--level", "kernel", "--why").stdout
     assert "[split-divides]" in text and "[swizzle]" in text and "[merge]" in text

@@ -107,6 +107,35 @@ std::string xml_fault(std::string_view text) {
   return open.empty() ? "" : "unclosed " + open.back();
 }
 
+constexpr std::string_view kTails = R"(fusion @tails {
+  %n, %m = size
+  %x = input f32[%n, %m] contiguous
+  %s = sum %x over [1]
+  output %s
+}
+steps @tails {
+  split %s.i0 by 3 -> a, b
+  split %s.i1 by 4 -> c, d
+}
+)";
+
+// Each rule that a picture shows is drawn broken where a seeded defect breaks it.
+TEST(Picture, DefectsBreakWhatIsDrawn) {
+  if (!kDefectsCompiledIn) GTEST_SKIP() << "no seeded defects in this build";
+  const Graph g = scheduled(kTails);
+  const Picture sound = describe(g);
+  const auto broken = [&](const char* name) { return describe(g, parse_defects(std::vector<std::string>{name})); };
+  EXPECT_EQ(sound.domain("%s.i0")->check, "3*a + b < n");
+  EXPECT_EQ(sound.domain("%s.i1")->check, "4*c + d < m");
+  EXPECT_EQ(broken("predicate-off-by-one").domain("%s.i0")->check, "3*a + b < n + 1");
+  EXPECT_EQ(broken("reduction-unchecked").domain("%s.i1")->check, "");
+  EXPECT_EQ(broken("reduction-unchecked").domain("%s.i0")->check, "3*a + b < n");
+  EXPECT_EQ(broken("split-taken-exact").domain("%s.i0")->check, "");
+  for (const char* name : {"predicate-dropped", "predicate-off-by-one", "split-swapped", "split-taken-exact",
+                           "split-checked-once", "reduction-unchecked", "extent-truncated"})
+    EXPECT_NE(to_text(broken(name), IdGraphKind::kExact), to_text(sound, IdGraphKind::kExact)) << name;
+}
+
 TEST(Picture, SaysIndexHolesAndCheckOfADomain) {
   const Picture p = describe(scheduled(kCopy));
   EXPECT_EQ(p.note, "");
