@@ -10,6 +10,7 @@
 #include "ir/error.h"
 #include "ir/numeric.h"
 #include "replay/overflow.h"
+#include "replay/parts.h"
 
 namespace fusebox {
 namespace {
@@ -180,12 +181,8 @@ Comparison compare(const TensorData& actual, const Evaluated& expected, int thre
     threads = count < (1 << 18) ? 1 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   threads = static_cast<int>(std::min<int64_t>(threads, rows));
   std::vector<Comparison> parts(static_cast<size_t>(threads));
-  std::vector<std::thread> workers;
-  for (int k = 1; k < threads; ++k)
-    workers.emplace_back(
-        [&, k] { parts[static_cast<size_t>(k)] = judge.rows(rows * k / threads, rows * (k + 1) / threads); });
-  parts[0] = judge.rows(0, rows / threads);
-  for (std::thread& w : workers) w.join();
+  run_parts(threads,
+            [&](int k) { parts[static_cast<size_t>(k)] = judge.rows(rows * k / threads, rows * (k + 1) / threads); });
 
   Comparison c = parts[0];
   for (size_t k = 1; k < parts.size(); ++k) {

@@ -3,13 +3,13 @@
 #include <atomic>
 #include <map>
 #include <set>
-#include <thread>
 
 #include "codegen/cuda.h"
 #include "ir/error.h"
 #include "replay/cuda_arena.h"
 #include "replay/cuda_loader.h"
 #include "replay/device.h"
+#include "replay/parts.h"
 
 namespace fusebox {
 namespace {
@@ -120,7 +120,7 @@ class CudaDeviceRunner : public Device {
     }
     for (Module& m : modules) m.source = emit_cuda_module(m.kernels);
     std::atomic<size_t> next = 0;
-    const auto work = [&] {
+    const auto work = [&](int) {
       for (size_t i = next++; i < modules.size() && (!options.go_on || options.go_on()); i = next++) {
         try {
           modules[i].binary = compile(modules[i].source.text);
@@ -129,10 +129,7 @@ class CudaDeviceRunner : public Device {
         }
       }
     };
-    std::vector<std::thread> pool;
-    for (int t = 1; t < options.threads && static_cast<size_t>(t) < modules.size(); ++t) pool.emplace_back(work);
-    work();
-    for (std::thread& t : pool) t.join();
+    run_parts(std::max(1, std::min(options.threads, static_cast<int>(modules.size()))), work);
     for (const Module& m : modules) {
       if (!m.binary) continue;
       binaries_.push_back(digest_bytes(m.binary->bytes));

@@ -7,6 +7,7 @@
 #include "ir/error.h"
 #include "ir/numeric.h"
 #include "replay/input.h"
+#include "replay/parts.h"
 
 namespace fusebox {
 namespace {
@@ -220,12 +221,8 @@ Argument make_argument(const InputSpec& spec, int threads) {
   // Where elements share positions the last in row-major order stays: in one thread.
   if (overlaps(t.shape, t.strides)) threads = 1;
   threads = static_cast<int>(std::min<int64_t>(threads, rows));
-  std::vector<std::thread> workers;
-  for (int k = 1; k < threads; ++k)
-    workers.emplace_back(
-        [&, k] { fill_rows(generator, t, index_strides, rows * k / threads, rows * (k + 1) / threads); });
-  fill_rows(generator, t, index_strides, 0, rows / threads);
-  for (std::thread& w : workers) w.join();
+  run_parts(threads,
+            [&](int k) { fill_rows(generator, t, index_strides, rows * k / threads, rows * (k + 1) / threads); });
   return Argument::of(std::move(t));
 }
 

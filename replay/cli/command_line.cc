@@ -281,6 +281,8 @@ int run_command_line(int argc, char** argv, std::span<const AddCommand> extra) {
     error = e;
   } catch (const std::bad_alloc&) {
     error = Error(ErrorCode::kOutOfMemory, "memory ran out; make the inputs smaller");
+  } catch (const std::length_error&) {
+    error = Error(ErrorCode::kOutOfMemory, "more elements than memory can hold; make the inputs smaller");
   } catch (const std::exception& e) {
     error = Error(ErrorCode::kInternal, e.what());
   }

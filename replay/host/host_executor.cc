@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <thread>
 
 #ifdef __SSE2__
 #include <xmmintrin.h>
@@ -11,6 +10,7 @@
 
 #include "replay/host/machine.h"
 #include "replay/host/reserved_memory.h"
+#include "replay/parts.h"
 
 namespace fusebox {
 namespace {
@@ -343,8 +343,8 @@ std::optional<HostResult> run_parallel(const Run& run, int threads) {
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<std::vector<Space>> spaces(static_cast<size_t>(threads));
   std::vector<uint8_t> broke(static_cast<size_t>(threads), 0);
-  std::vector<std::exception_ptr> thrown(static_cast<size_t>(threads));
-  const auto work = [&](size_t w) {
+  const auto work = [&](int part) {
+    const auto w = static_cast<size_t>(part);
     const FloatState state;
     try {
       spaces[w] = make_spaces(run.layout, arenas[w]);
@@ -355,17 +355,10 @@ std::optional<HostResult> run_parallel(const Run& run, int threads) {
       workers[w]->run(run.geometry.blocks * k / n, run.geometry.blocks * (k + 1) / n);
     } catch (const Broken&) {
       broke[w] = 1;
-    } catch (...) {
-      thrown[w] = std::current_exception();
     }
   };
   workers.resize(static_cast<size_t>(threads));
-  std::vector<std::thread> pool;
-  for (size_t w = 1; w < static_cast<size_t>(threads); ++w) pool.emplace_back(work, w);
-  work(0);
-  for (std::thread& t : pool) t.join();
-  for (const std::exception_ptr& e : thrown)
-    if (e) std::rethrow_exception(e);
+  run_parts(threads, work);
 
   bool is_good = std::none_of(broke.begin(), broke.end(), [](uint8_t b) { return b != 0; });
   HostResult result;

@@ -1,6 +1,8 @@
 // The extension `_fusebox`: a Program and its values, replays, and the tables that the package's names come from.
 // Errors arrive in Python as fusebox.FuseboxError.
+#include <new>
 #include <pybind11/complex.h>
+#include <stdexcept>
 
 #include "ir/error.h"
 #include "passes/rewrite.h"
@@ -70,6 +72,16 @@ PYBIND11_MODULE(_fusebox, m) {
       if (p) std::rethrow_exception(p);
     } catch (const Error& e) {
       raise_in_python(e);
+    } catch (const py::builtin_exception&) {
+      throw;  // one of Python's own
+    } catch (const py::error_already_set&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      raise_in_python(Error(ErrorCode::kOutOfMemory, "memory ran out; make the inputs smaller"));
+    } catch (const std::length_error&) {
+      raise_in_python(Error(ErrorCode::kOutOfMemory, "more elements than memory can hold; make the inputs smaller"));
+    } catch (const std::exception& e) {
+      raise_in_python(Error(ErrorCode::kInternal, e.what()));
     }
   });
   m.def("pointwise_ops", &pointwise_ops);
