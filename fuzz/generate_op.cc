@@ -109,9 +109,11 @@ void FusionMaker::add_mixed(OpKind kind, std::vector<ValueId>& operands, size_t 
   std::erase_if(classes, [&](Dtype d) { return !takes(kind, d); });
   random_.shuffle(classes);
   for (size_t i = 0; i < classes.size() && operands.size() < count; ++i)
-    operands.push_back(classes[i] == Dtype::kInt32 ? constant_of(g_, classes[i], -1)
-                       : random_.one_in(4)         ? scalar_constant(classes[i], g_[operands[0]].dtype)
-                                                   : input_beside(operands[0], classes[i], true));
+    // A negative constant is no u64; a scalar of the run is taken as one.
+    operands.push_back(classes[i] == Dtype::kInt32
+                           ? (random_.one_in(2) ? input_scalar(g_, "", classes[i]) : constant_of(g_, classes[i], -1))
+                       : random_.one_in(4) ? scalar_constant(classes[i], g_[operands[0]].dtype)
+                                           : input_beside(operands[0], classes[i], true));
 }
 
 // A reduction's result with the axes that it reduced, as broadcasts.

@@ -177,7 +177,10 @@ std::optional<Dtype> documented_dtype(const Graph& g, const Op& op) {
     side = side ? promoted(*side, g[v].dtype) : g[v].dtype;
   }
   if (!tensors || !scalars) return tensors ? tensors : scalars;
-  return *category(*scalars) > *category(*tensors) ? promoted(*tensors, *scalars) : *tensors;
+  if (*category(*scalars) <= *category(*tensors)) return *tensors;
+  // A complex scalar has the width of floats that it meets.
+  if (is_complex(*scalars) && is_floating(*tensors)) return promoted(*tensors, Dtype::kComplexFloat);
+  return promoted(*tensors, *scalars);
 }
 
 // -- steps

@@ -5,6 +5,7 @@
 #include "ir/error.h"
 #include "ir/numeric.h"
 #include "ir/scalar.h"
+#include "ir/type_rule.h"
 
 namespace fusebox {
 namespace {
@@ -86,6 +87,27 @@ void align(Graph& g, std::vector<ValueId>& operands) {
   }
 }
 
+// A tensor without axes beside others has the say of a scalar: it takes their dtype, unless its class is higher.
+void meet_as_scalars(Graph& g, OpKind kind, std::vector<ValueId>& operands) {
+  const auto has_axes = [&](ValueId v) { return g.is_tensor(v) && rank_of(g, v) > 0; };
+  const size_t first = kind == OpKind::kWhere ? 1 : 0;
+  if (operands.size() < 2 || std::none_of(operands.begin(), operands.end(), has_axes)) return;
+  std::vector<OperandType> types;
+  for (size_t i = first; i < operands.size(); ++i)
+    types.push_back({g[operands[i]].dtype, !has_axes(operands[i]), g[operands[i]].name});
+  for (size_t i = first; i < operands.size(); ++i) {
+    ValueId& v = operands[i];
+    if (!g.is_tensor(v) || has_axes(v) || is_storage_only(g[v].dtype)) continue;
+    const Dtype own = g[v].dtype, met = common_dtype(types);
+    const bool is_held = own != Dtype::kUint64 && met != Dtype::kUint64 && !is_reduced_float(met) &&
+                         !is_storage_only(met) && promote(own, met) == met;
+    // Beside integers it is converted to the floating dtype that the op computes in, which its result tells.
+    const auto computed = scalar_dtype(kind, types, i - first);
+    const bool is_floating_op = computed && is_integer(met) && is_floating(*computed);
+    if (own != met && !is_held && !is_floating_op && !is_storage_only(met)) v = cast(g, v, met);
+  }
+}
+
 }  // namespace
 
 Graph fusion(std::string_view name) {
@@ -110,7 +132,10 @@ ValueId pointwise(Graph& g, OpKind kind, std::vector<ValueId> operands, std::str
   for (ValueId v : operands)
     if (!v || v.index >= g.values.size())
       throw Error(ErrorCode::kOperandCount, std::string(row_of(kind).text) + " lacks an operand that it needs");
-  if (g.level == Level::kMath || g.level == Level::kScheduled) align(g, operands);
+  if (g.level == Level::kMath || g.level == Level::kScheduled) {
+    meet_as_scalars(g, kind, operands);
+    align(g, operands);
+  }
   return append_one(g, kind, std::move(operands), std::move(attrs), name);
 }
 
@@ -122,6 +147,14 @@ ValueId cast(Graph& g, ValueId x, Dtype dtype, std::string_view name) {
 
 ValueId reduce(Graph& g, OpKind kind, ValueId x, const Axes& axes, const ReductionOptions& options) {
   const size_t rank = rank_checked(g, x);
+  if (rank == 0 && axes.empty()) {
+    // Its one element, in the dtype that the reduction gives.
+    const OperandType type{g[x].dtype, false, g[x].name};
+    Attrs as;
+    if (options.dtype) as.set(AttrKey::kDtypeAttr, *options.dtype);
+    const Dtype dtype = result_dtype(kind, {&type, 1}, as);
+    return dtype == g[x].dtype ? unary(g, OpKind::kSet, x, options.name) : cast(g, x, dtype, options.name);
+  }
   const Axes over = sorted_axes(g, x, axes);
   Attrs attrs = ints_attr(AttrKey::kAxes, over);
   if (options.dtype) attrs.set(AttrKey::kDtypeAttr, *options.dtype);
@@ -181,7 +214,8 @@ ValueId expand(Graph& g, ValueId x, const Shape& shape, std::string_view name) {
 }
 
 ValueId squeeze(Graph& g, ValueId x, const Axes& axes, const SqueezeOptions& options) {
-  Axes over = sorted_axes(g, x, axes);
+  rank_checked(g, x);
+  Axes over = axes.empty() ? Axes() : sorted_axes(g, x, axes);
   const auto domains = logical_without_reductions(g, g.tensor_of(x));
   for (size_t k = over.size(); k-- > 0;) {
     const size_t axis = static_cast<size_t>(over[k]);
@@ -200,6 +234,13 @@ ValueId squeeze(Graph& g, ValueId x, const Axes& axes, const SqueezeOptions& opt
 }
 
 ValueId slice(Graph& g, ValueId x, const Shape& starts, const Shape& stops, const Shape& steps, std::string_view name) {
+  const size_t rank = rank_checked(g, x);
+  if (starts.size() != rank || stops.size() != rank || (steps.size() != rank && !steps.empty()))
+    throw Error(ErrorCode::kRankMismatch,
+                "slice needs a start, a stop and a step for each of the " + std::to_string(rank) + " axes, not " +
+                    std::to_string(starts.size()) + " starts, " + std::to_string(stops.size()) + " stops and " +
+                    std::to_string(steps.empty() ? rank : steps.size()) + " steps",
+                "%" + g[x].name);
   std::vector<ValueId> operands = {x};
   append_all(operands, values_of(g, starts));
   append_all(operands, values_of(g, stops));

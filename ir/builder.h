@@ -3,7 +3,8 @@
 //
 // Invariants: functions append to the body and return the result; names are optional (a taken one gets a number
 // appended). Operands of unequal rank are aligned to the right with explicit `broadcast` ops, and an axis of constant
-// extent 1 that meets another is made a broadcast. Axes may be negative. Errors are those of add_op.
+// extent 1 that meets another is made a broadcast. A tensor without axes beside others leaves their dtype as a scalar
+// does. Axes may be negative. Errors are those of add_op.
 //
 //   Graph g = fusion("row_softmax");
 //   ValueId m = size(g, "m"), n = size(g, "n");
@@ -82,7 +83,7 @@ inline ValueId where(Graph& g, ValueId condition, ValueId a, ValueId b, std::str
   return ternary(g, OpKind::kWhere, condition, a, b, name);
 }
 
-// -- reductions; no axes: all
+// -- reductions; no axes: all, and of a tensor without axes its one element
 struct ReductionOptions {
   bool keepdim = false;
   std::optional<Dtype> dtype = {};
@@ -105,6 +106,7 @@ ValueId reshape(Graph& g, ValueId x, const Shape& shape, std::string_view name =
 ValueId permute(Graph& g, ValueId x, const Axes& dims, std::string_view name = {});
 ValueId expand(Graph& g, ValueId x, const Shape& shape,
                std::string_view name = {});  // may have a higher rank; −1 keeps
+// Drops these axes, and none if none is named.
 struct SqueezeOptions {
   bool squeeze_expanded = false;
   std::string_view name = {};

@@ -73,6 +73,20 @@ std::vector<ScalarForm> counted_sizes(const Graph& g, std::span<const DomainId> 
   return result;
 }
 
+// The op that keeps a scalar from being evaluated though all its operands are; nothing where something is unbound.
+std::optional<OpKind> unevaluated_op(const Graph& g, ValueId v, const Bindings& bindings) {
+  for (int budget = 1000; budget > 0; --budget) {
+    if (!v || !g[v].def || evaluate(g, v, bindings)) return std::nullopt;
+    const Op& op = g[g[v].def];
+    ValueId next;
+    for (ValueId o : op.operands)
+      if (!next && o && !evaluate(g, o, bindings)) next = o;
+    if (!next) return demands(op.kind, kPointwise) ? std::optional(op.kind) : std::nullopt;
+    v = next;
+  }
+  return std::nullopt;
+}
+
 class Planner {
  public:
   Planner(const Graph& g, const Bindings& bindings, const Defects& defects)
@@ -92,10 +106,15 @@ class Planner {
   std::string name(DomainId d) const { return "%" + g_[g_[g_[d].tensor].value].name + "." + g_[d].name; }
 
   int64_t known(std::optional<int64_t> size, DomainId d) const {
-    if (!size)
-      throw Error(ErrorCode::kNotConcretized, "the extent of this axis is not bound; give the program's inputs",
+    if (size) return *size;
+    const IterDomain& domain = g_[d];
+    const auto op = unevaluated_op(g_, domain.expanded ? domain.expanded : domain.extent, bindings_);
+    if (op)
+      throw Error(ErrorCode::kNotConcretized,
+                  "the extent of this axis is computed by " + std::string(row_of(*op).text) +
+                      ", which no extent can be; compute it of sizes and integers by add, sub, mul and div",
                   name(d));
-    return *size;
+    throw Error(ErrorCode::kNotConcretized, "the extent of this axis is not bound; give the program's inputs", name(d));
   }
 
   void resolve_results(OpId id) {

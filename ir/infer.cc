@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/infer_rules.h"
+#include "ir/scalar_operand.h"
 
 namespace fusebox {
 namespace {
@@ -86,6 +87,7 @@ OpId add_op(Graph& g, RegionId region, OpKind kind, std::vector<ValueId> operand
             std::vector<std::string> names, std::optional<Dtype> declared) {
   InferContext c{g, region, kind, std::move(operands), attrs, declared, names.size()};
   const std::vector<ResultSpec> specs = infer_results(c);
+  check_constants(g, kind, attrs, c.operands);
   if (names.size() > specs.size())
     throw Error(ErrorCode::kOperandCount,
                 op_text(kind) + " has " + std::to_string(specs.size()) + " results, not " +
@@ -109,6 +111,7 @@ void infer(Graph& g, OpId id, std::optional<Dtype> declared, const Defects& defe
   InferContext c{g, scalar::Place::before_op(g, id), g[id].kind, g[id].operands, attrs, declared, g[id].results.size()};
   c.defects = defects;
   std::vector<ResultSpec> specs = infer_results(c);
+  check_constants(g, c.kind, attrs, c.operands);
   g[id].operands = std::move(c.operands);
   for (size_t i = 0; i < specs.size(); ++i) {
     if (i == g[id].results.size()) {

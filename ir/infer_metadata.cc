@@ -1,6 +1,7 @@
 // Shape rules of ops that move elements: broadcast, broadcast_in_dim, permute, expand, squeeze, slice, stride_order,
 // pad.
 #include <algorithm>
+#include <complex>
 #include <limits>
 
 #include "ir/infer_rules.h"
@@ -141,14 +142,29 @@ struct Bounds {
   ScalarForm start, stop;
 };
 
-// Constant bounds clamp to [0, extent] as ATen's do; others are as they are, and are checked when inputs are bound.
+// A scalar as a place in [0, extent]: clamped to [−extent, extent], then from the end where it is negative. Clamped
+// first, so that nothing overflows.
+ScalarForm clamped(InferContext& c, ValueId v, ValueId extent) {
+  const ValueId zero = constant_index(c.g, 0);
+  const ValueId least = scalar::sub(c.g, c.place, zero, extent);
+  const ValueId capped = scalar::minimum(c.g, c.place, scalar::cast(c.g, c.place, v, Dtype::kIndex), extent);
+  const ValueId at = scalar::maximum(c.g, c.place, capped, least);
+  const ValueId is_negative = scalar::lt(c.g, c.place, at, zero);
+  const ValueId from_end = scalar::add(c.g, c.place, at, extent);
+  return ScalarForm::atom(scalar::where(c.g, c.place, is_negative, from_end, at));
+}
+
+// Bounds as ATen has them: a negative one counts from the end, each is clamped to [0, extent], and the stop to what
+// follows the start. A bound that sizes alone make, and that cannot be negative, is kept as it is, so that extents
+// stay sums of sizes: it must lie in the extent, which is checked when inputs are bound.
 Bounds slice_bounds(InferContext& c, ValueId extent, ValueId start, ValueId stop) {
   Graph& g = c.g;
   const auto size = constant_integer(g, extent);
+  const ScalarForm whole = form_of(g, extent);
   const auto bound = [&](ValueId v) -> ScalarForm {
     const auto k = constant_integer(g, v);
-    if (!k) return form_of(g, scalar::cast(g, c.place, v, Dtype::kIndex));
-    if (*k >= kToTheEnd) return form_of(g, extent);
+    if (!k) return is_size_sum(g, v) ? form_of(g, scalar::cast(g, c.place, v, Dtype::kIndex)) : clamped(c, v, extent);
+    if (*k >= kToTheEnd) return whole;
     if (size) return ScalarForm::of(std::clamp<int64_t>(*k < 0 ? *k + *size : *k, 0, *size));
     if (*k == 0) return ScalarForm::of(0);
     if (*k > 0) return ScalarForm::atom(scalar::minimum(g, c.place, constant_index(g, *k), extent));
@@ -156,17 +172,21 @@ Bounds slice_bounds(InferContext& c, ValueId extent, ValueId start, ValueId stop
     return ScalarForm::atom(scalar::maximum(g, c.place, from_end, constant_index(g, 0)));
   };
   Bounds b{bound(start), bound(stop)};
-  const auto k = constant_integer(g, start), m = constant_integer(g, stop);
-  if (!k || !m) return b;
-  // Constants may cross; then nothing is left.
+  // They may cross; then nothing is left.
   if (b.start.is_constant() && b.stop.is_constant()) {
     b.stop.constant = std::max(b.start.constant, b.stop.constant);
-  } else if ((*k < 0) == (*m < 0)) {
-    if (*k > *m) b.stop = b.start;
-  } else if (*k != 0 && *m < kToTheEnd) {
-    const ValueId low = emit_form(g, c.place, b.start), high = emit_form(g, c.place, b.stop);
-    b.stop = ScalarForm::atom(scalar::maximum(g, c.place, low, high));
+    return b;
   }
+  if (b.start.equals(ScalarForm::of(0)) || b.stop.equals(whole)) return b;
+  const auto k = constant_integer(g, start), m = constant_integer(g, stop);
+  if (k && m && (*k < 0) == (*m < 0)) {
+    if (*k > *m) b.stop = b.start;
+    return b;
+  }
+  const auto length = add(b.stop, b.start, -1);
+  if (length && is_size_sum(g, *length)) return b;
+  const ValueId low = emit_form(g, c.place, b.start), high = emit_form(g, c.place, b.stop);
+  b.stop = ScalarForm::atom(scalar::maximum(g, c.place, low, high));
   return b;
 }
 
@@ -200,15 +220,33 @@ ResultSpec infer_slice(InferContext& c) {
   for (size_t s : {1, 2, 3})
     if (c.slot(s).size() != rank)
       fail(c.g, ErrorCode::kRankMismatch,
-           "slice needs a start, a stop and a step for each of the " + std::to_string(rank) + " axes", c.operands[0]);
+           "slice needs a start, a stop and a step for each of the " + std::to_string(rank) + " axes, not " +
+               std::to_string(c.slot(1).size()) + " starts, " + std::to_string(c.slot(2).size()) + " stops and " +
+               std::to_string(c.slot(3).size()) + " steps",
+           c.operands[0]);
   for (size_t i = 0; i < rank; ++i) axes[i] = sliced(c, axes[i], c.slot(1)[i], c.slot(2)[i], c.slot(3)[i]);
   return tensor_spec(c, c.g[c.operands[0]].dtype, std::move(axes));
+}
+
+// A complex constant without an imaginary part fills a real tensor with its real part.
+ValueId real_fill(InferContext& c, Dtype tensor, ValueId fill) {
+  const Dtype dtype = c.g[fill].dtype;
+  if (is_complex(tensor) || !is_complex(dtype) || !c.g.is_constant(fill)) return fill;
+  const std::complex<double> z = to_complex(dtype, *c.g[fill].constant);
+  if (z.imag() != 0)
+    fail(c.g, ErrorCode::kConstantRange,
+         "pad fills " + std::string(text(tensor)) + " with a number that has an imaginary part; give its real part",
+         c.operand(0));
+  return constant(c.g, real_of(dtype), from_double(real_of(dtype), z.real()));
 }
 
 ResultSpec infer_pad(InferContext& c) {
   std::vector<Axis> axes = axes_of(c, c.operands[0]);
   const Dtype dtype = c.g[c.operands[0]].dtype;
-  if (const ValueId fill = c.operand(1)) check_fill(dtype, {c.g[fill].dtype, true, c.g[fill].name});
+  if (const ValueId fill = c.operand(1)) {
+    c.operands[1] = real_fill(c, dtype, fill);
+    check_fill(dtype, {c.g[c.operands[1]].dtype, true, c.g[c.operands[1]].name});
+  }
   const std::vector<ValueId> widths(c.slot(2).begin(), c.slot(2).end());
   if (widths.size() % 2 != 0 || widths.size() > 2 * axes.size())
     fail(c.g, ErrorCode::kRankMismatch,

@@ -6,6 +6,8 @@
 #include "ir/domain.h"
 #include "ir/error.h"
 #include "ir/scalar.h"
+#include "ir/scalar_form.h"
+#include "ir/scalar_operand.h"
 
 namespace fusebox {
 namespace {
@@ -27,6 +29,9 @@ class SizeChecker {
     if (op.kind == OpKind::kSqueeze) check_squeeze(op);
     if (op.kind == OpKind::kSlice) check_slice(op);
     if (op.kind == OpKind::kReshape) check_reshape(op);
+    if (op.kind == OpKind::kIota)
+      if (const auto objection = iota_objection(g_, op.attrs, op.operands, bindings_))
+        throw Error(ErrorCode::kBadInput, objection->message, "%" + g_[op.results[0]].name);
     if (op.kind == OpKind::kGather) check_within(op, 1, 0, true);
     if (op.kind == OpKind::kScatter) {
       check_within(op, 1, 0, true);
@@ -102,7 +107,8 @@ class SizeChecker {
       for (size_t k : {size_t{1}, 1 + axes.size()}) {
         const ValueId bound = op.operands[k + i];
         const auto b = evaluate_integer(g_, bound, bindings_);
-        if (g_.is_constant(bound) || !n || !b || (*b >= 0 && *b <= *n)) continue;
+        // The others count from the end and are clamped.
+        if (g_.is_constant(bound) || !is_size_sum(g_, bound) || !n || !b || *b <= *n) continue;
         throw Error(ErrorCode::kBadInput,
                     "a slice of extent " + std::to_string(*n) + " is given the bound " + std::to_string(*b) +
                         "; it must lie in the extent",

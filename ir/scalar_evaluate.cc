@@ -227,7 +227,8 @@ std::optional<bool> float_test(OpKind kind, double a) {
   }
 }
 
-// A float is exact in double, and each of these is exact or rounds once: so double serves every float dtype.
+// A float is exact in double, and each of these is exact or rounds once: so double serves every float dtype. A quotient
+// that was rounded to double rounds to float as it would at once: double has more than twice the bits.
 std::optional<double> float_unary(OpKind kind, double a) {
   switch (kind) {
     case OpKind::kSet:
@@ -244,6 +245,8 @@ std::optional<double> float_unary(OpKind kind, double a) {
       return std::floor(a);
     case OpKind::kTrunc:
       return std::trunc(a);
+    case OpKind::kReciprocal:
+      return 1 / a;
     default:  // IEEE does not say every bit
       return std::nullopt;
   }
@@ -269,7 +272,8 @@ std::optional<ConstantBits> evaluate_op(OpKind kind, Dtype result, std::span<con
     if (refused) return std::nullopt;
     computed = promote(computed, v[1].dtype);
   }
-  if (kind == OpKind::kTruediv && (is_integer(computed) || is_boolean(computed))) computed = Dtype::kFloat;
+  const bool divides = kind == OpKind::kTruediv || kind == OpKind::kReciprocal;
+  if (divides && (is_integer(computed) || is_boolean(computed))) computed = Dtype::kFloat;
   computed = compute_dtype(computed);
   if (is_complex(computed)) return std::nullopt;
   const ConstantBits a = convert(v[0].dtype, v[0].bits, computed);

@@ -144,6 +144,42 @@ ScalarForm form_of(const Graph& g, ValueId v) {
 
 namespace {
 
+constexpr int kMaxDepth = 8;  // divisions and choices in one another
+
+bool is_size_sum_within(const Graph& g, const ScalarForm& form, int depth);
+
+bool is_size_atom(const Graph& g, ValueId v, int depth) {
+  if (!g[v].def || depth == 0) return false;
+  const Op& op = g[g[v].def];
+  if (op.kind == OpKind::kSize) return true;
+  const auto is_sum = [&](ValueId o) { return is_size_sum_within(g, form_of(g, o), depth - 1); };
+  switch (op.kind) {
+    case OpKind::kFloorDiv:
+    case OpKind::kFloorMod:
+    case OpKind::kCeilDiv:
+    case OpKind::kMinimum:
+      return is_sum(op.operands[0]) && is_sum(op.operands[1]);
+    case OpKind::kMaximum:
+      return is_sum(op.operands[0]) || is_sum(op.operands[1]);
+    default:  // may be negative
+      return false;
+  }
+}
+
+bool is_size_sum_within(const Graph& g, const ScalarForm& form, int depth) {
+  return form.constant >= 0 && std::all_of(form.terms.begin(), form.terms.end(), [&](const ScalarForm::Term& t) {
+           return t.coefficient > 0 &&
+                  std::all_of(t.factors.begin(), t.factors.end(), [&](ValueId v) { return is_size_atom(g, v, depth); });
+         });
+}
+
+}  // namespace
+
+bool is_size_sum(const Graph& g, const ScalarForm& form) { return is_size_sum_within(g, form, kMaxDepth); }
+bool is_size_sum(const Graph& g, ValueId v) { return is_size_sum(g, form_of(g, v)); }
+
+namespace {
+
 // The scalar among the ops before the place whose form this is.
 std::optional<ValueId> find_equal(const Graph& g, scalar::Place place, const ScalarForm& form) {
   const auto search = [&](RegionId region) -> std::optional<ValueId> {

@@ -40,6 +40,10 @@ std::optional<ScalarForm> mul(const ScalarForm& a, const ScalarForm& b);
 std::optional<ScalarForm> divide_exactly(const ScalarForm& a, const ScalarForm& b);
 
 ScalarForm form_of(const Graph& g, ValueId v);
+// Whether it is a sum of a constant and of products of sizes (their quotients, minima and maxima too) without a
+// negative part: 0 or more whatever the inputs are.
+bool is_size_sum(const Graph& g, const ScalarForm& form);
+bool is_size_sum(const Graph& g, ValueId v);
 // The domain's extent or size as a form, where split, merge and resize keep it polynomial; nothing otherwise.
 std::optional<ScalarForm> extent_form(const Graph& g, DomainId d);
 std::optional<ScalarForm> size_form(const Graph& g, DomainId d);

@@ -22,9 +22,17 @@ enum class Gives : uint8_t {
   kAttribute,  // the attribute `as`, else it stays
 };
 
+// What becomes of a scalar beside tensors.
+enum class Scalars : uint8_t {
+  kComputed,   // takes the dtype that the op computes in
+  kMeeting,    // takes the dtype that the operands meet in
+  kUnchanged,  // is a place or a fill, which the op's own rule converts
+};
+
 struct Rule {
   uint8_t accepts = kAny;
   Gives gives = Gives::kCommon;
+  Scalars scalars = Scalars::kComputed;
 };
 
 // One line for a rule. Complex arithmetic is that of + − × ÷ and what follows from it; the elementary functions of
@@ -96,18 +104,21 @@ Rule rule_of(OpKind kind) {
     case OpKind::kMaximum:
     case OpKind::kMax:
     case OpKind::kMin:
-    case OpKind::kTriu:
       return {kReal, Gives::kCommon};
+    case OpKind::kTriu:
+      return {kReal, Gives::kCommon, Scalars::kUnchanged};
     case OpKind::kAdd:
     case OpKind::kMul:
-    case OpKind::kWhere:
     case OpKind::kCat:
       return {kAny, Gives::kCommon};
+    case OpKind::kWhere:
+      return {kAny, Gives::kCommon, Scalars::kMeeting};
     case OpKind::kLogicalNot:
     case OpKind::kLogicalAnd:
     case OpKind::kLogicalOr:
     case OpKind::kEq:
     case OpKind::kNe:
+      return {kAny, Gives::kTruth, Scalars::kMeeting};
     case OpKind::kIsfinite:
     case OpKind::kIsinf:
     case OpKind::kIsnan:
@@ -117,6 +128,7 @@ Rule rule_of(OpKind kind) {
     case OpKind::kLe:
     case OpKind::kGt:
     case OpKind::kGe:
+      return {kReal, Gives::kTruth, Scalars::kMeeting};
     case OpKind::kSignbit:
     case OpKind::kIsneginf:
     case OpKind::kIsposinf:
@@ -147,7 +159,7 @@ Rule rule_of(OpKind kind) {
     case OpKind::kCast:
     case OpKind::kFull:
     case OpKind::kIota:
-      return {kAny, Gives::kAttribute};
+      return {kAny, Gives::kAttribute, Scalars::kUnchanged};
     case OpKind::kInput:
     case OpKind::kSize:
     case OpKind::kOutput:
@@ -270,7 +282,28 @@ Dtype common_dtype(std::span<const OperandType> operands, const Defects& defects
   if (operands.size() > 1 && defects.has(Defect::kPromotionDropped)) return operands[0].dtype;
   if (!tensors) return scalars.value_or(Dtype::kFloat);
   if (!scalars || class_of(*scalars) <= class_of(*tensors)) return *tensors;
+  if (is_complex(*scalars) && is_floating(*tensors) && !is_storage_only(*tensors))
+    return *tensors == Dtype::kDouble ? Dtype::kComplexDouble : Dtype::kComplexFloat;
   return promote(*tensors, *scalars);
+}
+
+std::optional<Dtype> scalar_dtype(OpKind kind, std::span<const OperandType> operands, size_t i) {
+  const bool any_tensor =
+      std::any_of(operands.begin(), operands.end(), [](const OperandType& o) { return !o.is_scalar; });
+  if (!operands[i].is_scalar || !any_tensor || operands.size() < 2) return std::nullopt;
+  const bool is_where = kind == OpKind::kWhere;
+  if (is_where && i == 0) return std::nullopt;
+  const Dtype common = common_dtype(is_where ? operands.subspan(1) : operands);
+  const Rule rule = rule_of(kind);
+  switch (rule.scalars) {
+    case Scalars::kUnchanged:
+      return std::nullopt;
+    case Scalars::kMeeting:
+      return common;
+    case Scalars::kComputed:
+      break;
+  }
+  return rule.gives == Gives::kFloating && class_of(common) <= kI ? Dtype::kFloat : compute_dtype(common);
 }
 
 bool accepts_dtype(OpKind kind, Dtype dtype) { return !objection(kind, dtype); }

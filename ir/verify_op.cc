@@ -4,6 +4,7 @@
 #include "ir/domain.h"
 #include "ir/infer_rules.h"
 #include "ir/scalar_form.h"
+#include "ir/scalar_operand.h"
 #include "ir/type_rule.h"
 #include "ir/verify_rules.h"
 
@@ -66,7 +67,9 @@ class OpChecker {
       return check_signature();
     if (is_low(g_)) check_low_level(view_);
     check_types();
-    if (!is_low(g_)) check_axes();
+    if (is_low(g_)) return;
+    check_constants(g_, op_.kind, op_.attrs, op_.operands);
+    check_axes();
   }
 
  private:

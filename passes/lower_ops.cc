@@ -3,9 +3,24 @@
 
 #include "ir/domain.h"
 #include "ir/error.h"
+#include "ir/numeric.h"
+#include "ir/scalar_operand.h"
 #include "passes/lowering.h"
 
 namespace fusebox::lowering {
+namespace {
+
+// Whether a kernel's op, which computes in what all its operands are promoted to, takes operand `k` as `to` anyway. No
+// dtype holds both u64 and a signed integer, and narrow floats are computed in f32.
+bool is_taken_as(const Graph& g, const Op& op, size_t k, Dtype to) {
+  const Dtype own = g[op.operands[k]].dtype;
+  if (own == to) return true;
+  const bool any_u64 =
+      std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId v) { return g[v].dtype == Dtype::kUint64; });
+  return !any_u64 && !is_reduced_float(to) && promote(own, to) == to;
+}
+
+}  // namespace
 
 void Lowering::guarded(ValueId predicate, const std::function<void()>& emit) {
   const auto known = kernel.constant_of(predicate);
@@ -224,7 +239,14 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
     default: {
       check_internal(demands(op.kind, kPointwise), "an op that is neither pointwise nor listed here");
       std::vector<ValueId> operands;
-      for (size_t k = 0; k < op.operands.size(); ++k) operands.push_back(operand_value(view, k));
+      for (size_t k = 0; k < op.operands.size(); ++k) {
+        operands.push_back(operand_value(view, k));
+        const auto to = scalar_dtype(g, op.kind, op.operands, k);
+        if (!to || is_taken_as(g, op, k, *to)) continue;
+        const Value& own = g[op.operands[k]];
+        operands.back() =
+            own.constant ? kernel.constant(*to, convert(own.dtype, *own.constant, *to)) : cast_to(operands.back(), *to);
+      }
       Attrs attrs = op.attrs;
       attrs.erase(AttrKey::kDtypeAttr);
       return kernel.op(op.kind, operands, dtype, attrs);

@@ -1,6 +1,9 @@
 #include "passes/rewrite_edit.h"
 
+#include <algorithm>
+
 #include "ir/scalar.h"
+#include "ir/scalar_operand.h"
 
 namespace fusebox {
 namespace {
@@ -28,7 +31,12 @@ void for_each_extent(G& g, OpId op, const F& f) {
 }  // namespace
 
 Rewriter::Rewriter(Graph& g, const RewriteOptions& options)
-    : g_(g), left_(options.limit), by_(g.values.size()), is_output_(g.values.size()), is_read_(g.values.size()) {
+    : g_(g),
+      left_(options.limit),
+      by_(g.values.size()),
+      is_output_(g.values.size()),
+      is_read_(g.values.size()),
+      is_beside_(g.values.size()) {
   const auto read = [&](ValueId v) {
     if (v) is_read_[v.index] = true;
   };
@@ -36,6 +44,7 @@ Rewriter::Rewriter(Graph& g, const RewriteOptions& options)
     for (ValueId v : g[op].operands) {
       read(v);
       if (v && g[op].kind == OpKind::kOutput) is_output_[v.index] = true;
+      if (v && !g.is_tensor(v) && !g[op].results.empty() && g.is_tensor(g[op].results[0])) is_beside_[v.index] = true;
     }
     for_each_extent(g, op, read);
   }
@@ -72,7 +81,21 @@ bool Rewriter::same_axis(DomainId a, DomainId b) const {
 
 bool Rewriter::fits(ValueId v, ValueId by) const {
   return v != by && v.index < is_output_.size() && !is_output_[v.index] && g_[v].def &&
-         !demands(g_[g_[v].def].kind, kSignature) && is_plain(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by);
+         !demands(g_[g_[v].def].kind, kSignature) && is_plain(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by) &&
+         readers_hold(v, by);
+}
+
+bool Rewriter::readers_hold(ValueId v, ValueId by) const {
+  if (!is_beside_[v.index] || !evaluate(g_, by)) return true;
+  for (OpId id : g_[Graph::body()].ops) {
+    const Op& op = g_[id];
+    std::vector<ValueId> operands = op.operands;
+    for (ValueId& o : operands) o = now(o);
+    if (std::find(operands.begin(), operands.end(), v) == operands.end()) continue;
+    std::replace(operands.begin(), operands.end(), v, by);
+    if (unheld_constant(g_, op.kind, op.attrs, operands)) return false;
+  }
+  return true;
 }
 
 bool Rewriter::take() {

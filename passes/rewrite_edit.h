@@ -22,7 +22,8 @@ class Rewriter {
   // What stands for a value by now.
   ValueId now(ValueId v) const;
   ValueId operand(OpId op, size_t i) const { return now(g_[op].operands[i]); }
-  // Whether readers of `v` may read `by` instead: same dtype, axes and extents, `by` defined before, `v` no output.
+  // Whether readers of `v` may read `by` instead: same dtype, axes and extents, `by` defined before, `v` no output; a
+  // constant is one that the dtypes of its readers hold.
   bool fits(ValueId v, ValueId by) const;
   // Once the limit is reached it changes nothing.
   void replace(ValueId v, ValueId by);
@@ -41,6 +42,8 @@ class Rewriter {
 
  private:
   bool is_plain(ValueId v) const;
+  // Whether every reader of a scalar beside tensors may read a constant instead.
+  bool readers_hold(ValueId v, ValueId by) const;
 
   Graph& g_;
   int64_t left_;
@@ -48,6 +51,7 @@ class Rewriter {
   std::vector<ValueId> by_;      // by value; none: itself
   std::vector<bool> is_output_;  // by value
   std::vector<bool> is_read_;    // by value
+  std::vector<bool> is_beside_;  // by value: a scalar that an op reads beside tensors
 };
 
 }  // namespace fusebox

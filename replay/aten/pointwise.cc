@@ -1,7 +1,9 @@
 // Ops on elements: ATen gives the value in double, the loops round it and find its bound.
 #include <ATen/ATen.h>
 #include <ATen/TensorIterator.h>
+#include <ATen/native/TypeProperties.h>
 #include <algorithm>
+#include <array>
 
 #include "ir/error.h"
 #include "ir/numeric.h"
@@ -11,6 +13,7 @@
 namespace fusebox::aten {
 namespace {
 
+constexpr size_t kMostOperands = 4;
 constexpr size_t kMostTensors = 10;  // value and bound of a result and four operands
 constexpr double kRootHalf = 0.70710678118654752440;
 
@@ -208,15 +211,78 @@ bool is_floating_op(OpKind kind, Dtype declared) {
   return (is_floating(declared) || is_complex(declared)) && kind != OpKind::kCast && kind != OpKind::kWhere;
 }
 
-// The dtype in which the operands meet. A u64 tensor may meet a signed scalar, which then becomes u64.
-Dtype meeting(std::span<const Carried> operands) {
-  Dtype common = operands[0].dtype;
-  for (const Carried& o : operands.subspan(1)) {
-    const bool mixed =
-        (common == Dtype::kUint64 && is_signed(o.dtype)) || (o.dtype == Dtype::kUint64 && is_signed(common));
-    common = mixed ? Dtype::kUint64 : promote(common, o.dtype);
+bool is_comparison(OpKind kind) {
+  return kind == OpKind::kEq || kind == OpKind::kNe || kind == OpKind::kLt || kind == OpKind::kLe ||
+         kind == OpKind::kGt || kind == OpKind::kGe;
+}
+
+struct AtenDtype {
+  at::ScalarType type;
+  Dtype dtype;
+};
+// What ATen promotes. Its unsigned integers of more than 8 bits are data for it.
+constexpr AtenDtype kPromoted[] = {
+    {at::kBool, Dtype::kBool},
+    {at::kChar, Dtype::kInt8},
+    {at::kShort, Dtype::kInt16},
+    {at::kInt, Dtype::kInt32},
+    {at::kLong, Dtype::kInt64},
+    {at::kByte, Dtype::kUint8},
+    {at::kHalf, Dtype::kHalf},
+    {at::kBFloat16, Dtype::kBfloat16},
+    {at::kFloat, Dtype::kFloat},
+    {at::kDouble, Dtype::kDouble},
+    {at::kComplexFloat, Dtype::kComplexFloat},
+    {at::kComplexDouble, Dtype::kComplexDouble},
+};
+
+const AtenDtype* promoted_by_aten(Dtype dtype) {
+  const Dtype wanted = dtype == Dtype::kIndex ? Dtype::kInt64 : dtype;
+  const auto* row =
+      std::find_if(std::begin(kPromoted), std::end(kPromoted), [&](const AtenDtype& r) { return r.dtype == wanted; });
+  return row == std::end(kPromoted) ? nullptr : row;
+}
+
+// Where ATen has no rule: the widest of a class, the highest class; a u64 takes signed integers in.
+Dtype widest(Dtype a, Dtype b) {
+  const bool mixed = (a == Dtype::kUint64 && is_signed(b)) || (b == Dtype::kUint64 && is_signed(a));
+  return mixed && is_integer(a) && is_integer(b) ? Dtype::kUint64 : promote(a, b);
+}
+
+// The dtype in which operands meet: ATen's own rule, asked with tensors that have an axis where the operand is a
+// tensor, and none where it is a scalar.
+Dtype meeting(std::span<const Dtype> dtypes, std::span<const bool> is_tensor) {
+  static const std::vector<at::Tensor> asked = [] {
+    std::vector<at::Tensor> all;
+    for (const AtenDtype& row : kPromoted) {
+      all.push_back(at::empty({1}, row.type));
+      all.push_back(at::empty({}, row.type));
+    }
+    return all;
+  }();
+  at::native::ResultTypeState state;
+  bool all_promoted = true;
+  for (size_t i = 0; i < dtypes.size() && all_promoted; ++i) {
+    const AtenDtype* row = promoted_by_aten(dtypes[i]);
+    all_promoted = row != nullptr;
+    if (row)
+      state = at::native::update_result_type_state(
+          asked[static_cast<size_t>(row - kPromoted) * 2 + (is_tensor[i] ? 0 : 1)], state);
   }
-  return common;
+  if (all_promoted) {
+    const at::ScalarType met = at::native::result_type(state);
+    for (const AtenDtype& row : kPromoted)
+      if (row.type == met) return row.dtype;
+  }
+  std::optional<Dtype> tensors, scalars;
+  for (size_t i = 0; i < dtypes.size(); ++i) {
+    std::optional<Dtype>& side = is_tensor[i] ? tensors : scalars;
+    side = side ? widest(*side, dtypes[i]) : dtypes[i];
+  }
+  if (!tensors || !scalars) return tensors ? *tensors : *scalars;
+  const auto rank = [](Dtype d) { return is_boolean(d) ? 0 : is_integer(d) ? 1 : is_floating(d) ? 2 : 3; };
+  if (rank(*scalars) <= rank(*tensors)) return *tensors;
+  return widest(*tensors, *scalars);
 }
 
 }  // namespace
@@ -474,8 +540,20 @@ Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> 
                     .expand(shape);
     return r;
   }
-  const Dtype common = meeting(operands);
+  std::array<Dtype, kMostOperands> dtypes;
+  std::array<bool, kMostOperands> is_tensor;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    dtypes[k] = operands[k].dtype;
+    is_tensor[k] = g_.is_tensor(op.operands[k]);
+  }
+  const Dtype common =
+      meeting({dtypes.data(), operands.size()}, std::span<const bool>(is_tensor.data(), operands.size()));
   Dtype compute = compute_dtype(common);
+  // Comparisons and logic see a scalar as the tensors' dtype has it.
+  const bool any_tensor = std::any_of(is_tensor.begin(), is_tensor.begin() + operands.size(), [](bool t) { return t; });
+  if (any_tensor && (is_comparison(kind) || is_logic(kind)))
+    for (size_t k = 0; k < operands.size(); ++k)
+      if (!is_tensor[k]) operands[k] = cast(std::move(operands[k]), common);
   const bool whole = is_integer(common) || is_boolean(common);
   if (is_logic(kind)) {
     // Each operand is true or false by itself.
@@ -489,9 +567,7 @@ Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> 
     for (Carried& o : operands)
       if (o.dtype != compute && carrier_of(compute) != Carrier::kInteger) {
         // Narrower floats are themselves in a wider dtype, and keep their own overflow.
-        const bool held = is_floating(o.dtype) && is_floating(compute);
-        // Integers meet each other first.
-        if (common == Dtype::kUint64 && is_integer(o.dtype) && is_signed(o.dtype)) o = cast(std::move(o), common);
+        const bool held = is_floating(o.dtype) && is_floating(compute) && bits(o.dtype) <= bits(compute);
         if (!held) o = cast(std::move(o), compute);
       }
   }

@@ -4,8 +4,19 @@
 #include "ir/error.h"
 #include "ir/numeric.h"
 #include "ir/print.h"
+#include "ir/scalar_operand.h"
 
 namespace fusebox::python {
+
+namespace {
+
+void check_holds(Dtype to, Dtype from, ConstantBits bits, const std::string& number) {
+  if (!holds(to, from, bits))
+    throw Error(ErrorCode::kConstantRange,
+                std::string(text(to)) + " cannot hold this number; give one in its range, or a wider dtype", number);
+}
+
+}  // namespace
 
 Dtype dtype_named(const std::string& name) {
   if (const auto d = parse_dtype(name)) return *d;
@@ -54,6 +65,12 @@ ValueId Program::id(const Operand& o) {
   return fusebox::constant(graph, dtype, bits);
 }
 
+ValueId Program::default_number(const Operand& number, Dtype dtype) {
+  const auto [own, bits] = number_of(number);
+  check_holds(dtype, own, bits, py::str(number));
+  return fusebox::constant(graph, dtype, convert(own, bits, dtype));
+}
+
 Scalar Program::extent(const Operand& o) {
   if (!py::isinstance<Value>(o)) {
     const auto [dtype, bits] = number_of(o);
@@ -100,6 +117,7 @@ Value Program::constant(const Operand& number, const std::optional<std::string>&
   const Dtype wanted = dtype ? dtype_named(*dtype) : own;
   if (is_complex(own) && !is_complex(wanted))
     throw Error(ErrorCode::kBadLiteral, "a complex number does not fit a real dtype", py::str(number));
+  check_holds(wanted, own, bits, py::str(number));
   return wrap(fusebox::constant(open(), wanted, convert(own, bits, wanted)));
 }
 

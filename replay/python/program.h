@@ -117,7 +117,7 @@ class Program {
   Value shaped(const std::string& op, const Value& x, const Operands& shape, const Axes& dims);
   Value permute(const Value& x, const Axes& dims);
   Value squeeze(const Value& x, const Axes& axes, bool squeeze_expanded);
-  Value slice(const Value& x, const Operands& starts, const Operands& stops, const Operands& steps);
+  Value slice(const Value& x, const Operands& starts, const Operands& stops, const std::optional<Operands>& steps);
   Value stride_order(const Value& x, const Axes& order);
   Value full(const Operands& shape, const Operand& fill, const std::string& dtype);
   Value iota(const Operand& length, const Operand& start, const Operand& step, const std::string& dtype);
@@ -174,6 +174,8 @@ class Program {
   Graph& open();  // the graph, for one more op; throws where steps have been taken
   ValueId id(const Operand& o);
   ValueId id(const Value& v) const;
+  // A Python number as a constant of a narrower dtype of its class.
+  ValueId default_number(const Operand& number, Dtype dtype);
   Scalar extent(const Operand& o);
   Shape extents(const Operands& list);
   Value wrap(ValueId v) const;

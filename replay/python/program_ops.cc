@@ -24,8 +24,24 @@ Value Program::pointwise(const std::string& op, const Operands& operands) {
                     std::to_string(operands.size()) + " are given",
                 op);
   Graph& g = open();
+  // A Python float or complex beside tensors of a lower class is one of the default width, as torch's is.
+  bool any_tensor = false, any_inexact = false;
+  for (const Operand& o : operands) {
+    if (!py::isinstance<Value>(o)) continue;
+    const ValueId v = id(o);
+    any_tensor |= g.is_tensor(v);
+    any_inexact |= is_floating(g[v].dtype) || is_complex(g[v].dtype);
+  }
   std::vector<ValueId> ids;
-  for (const Operand& o : operands) ids.push_back(id(o));
+  for (const Operand& o : operands) {
+    const bool is_number = !py::isinstance<Value>(o);
+    if (is_number && any_tensor && !any_inexact && PyFloat_Check(o.ptr()))
+      ids.push_back(default_number(o, Dtype::kFloat));
+    else if (is_number && any_tensor && !any_inexact && PyComplex_Check(o.ptr()))
+      ids.push_back(default_number(o, Dtype::kComplexFloat));
+    else
+      ids.push_back(id(o));
+  }
   return wrap(fusebox::pointwise(g, kind, std::move(ids)));
 }
 
@@ -80,9 +96,14 @@ Value Program::permute(const Value& x, const Axes& dims) { return wrap(fusebox::
 Value Program::squeeze(const Value& x, const Axes& axes, bool squeeze_expanded) {
   return wrap(fusebox::squeeze(open(), id(x), axes, {.squeeze_expanded = squeeze_expanded, .name = {}}));
 }
-Value Program::slice(const Value& x, const Operands& starts, const Operands& stops, const Operands& by) {
+Value Program::slice(const Value& x, const Operands& starts, const Operands& stops, const std::optional<Operands>& by) {
   Graph& g = open();
-  return wrap(fusebox::slice(g, id(x), extents(starts), extents(stops), extents(by)));
+  if (by && by->size() != starts.size())
+    throw Error(ErrorCode::kRankMismatch,
+                "slice is given " + std::to_string(starts.size()) + " starts and " + std::to_string(by->size()) +
+                    " strides; give one of each for every axis",
+                "%" + x.name);
+  return wrap(fusebox::slice(g, id(x), extents(starts), extents(stops), by ? extents(*by) : Shape()));
 }
 Value Program::stride_order(const Value& x, const Axes& order) {
   return wrap(fusebox::stride_order(open(), id(x), order));

@@ -191,6 +191,7 @@ std::vector<Case> cases() {
          lower(m.graphs[0], {});
        }},
       {E::kWrongKind, "7:3", [] { fusion_with("  %y = sum %m over [0]"); }},
+      {E::kConstantRange, "7:3", [] { fusion_with("  %y = lt %x, 1e300"); }},
       // steps and schedules
       {E::kStepReferent, "%z", [] { schedule(kPointwise, "split %z.i0 by 4 -> o, t"); }},
       {E::kStepReferent, "%y.none", [] { schedule(kPointwise, "split %y.none by 4 -> o, t"); }},

@@ -538,3 +538,51 @@ def test_a_gpu_run_is_checked_and_recorded(tmp_path):
     again = fusebox.replay(tmp_path / "gpu.fuse")
     assert again.executor == "cuda" and again.identical
     assert not any(s.verdict == "different" for s in fusebox.replay(tmp_path / "gpu.fuse", on="host").stages if s.name != "outputs")
+
+
+MEMORY = """
+import resource, sys
+import torch, fusebox
+from fusebox import FusionDefinition, FuseboxError
+
+with FusionDefinition() as fd:
+    x = fd.define_tensor([-1], name="x")
+    fd.add_output(fd.ops.add(fd.ops.full([1 << 30], 1.0, fusebox.DataType.Float), fd.ops.sum(x, [0])))
+with open("/proc/self/statm") as f:
+    used = int(f.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 28),) * 2)
+x = torch.ones(4)
+for run in (lambda: fd.execute([x]), lambda: fd.validate([x]), lambda: fd.record(sys.argv[1])):
+    try:
+        run()
+        print("ran")
+    except FuseboxError as e:
+        print(e.code)
+"""
+
+
+def test_memory_that_runs_out_has_a_code(tmp_path):
+    import subprocess
+    import sys
+
+    done = subprocess.run([sys.executable, "-c", MEMORY, str(tmp_path / "a.fuse")], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert set(done.stdout.split()) <= {"E0406", "E0402", "E0423"} and done.stdout.startswith("E0406"), done.stdout
+
+
+def test_an_extent_that_an_op_computes():
+    """A quotient of integers may be an extent; what no extent can be is named, with the ops that can."""
+    x = torch.arange(24.0)
+    with FusionDefinition() as fd:
+        s = fd.define_scalar(DataType.Double)
+        rows = fd.ops.cast(fd.ops.reciprocal(s), DataType.Int)
+        fd.add_output(fd.ops.reshape(fd.from_pytorch(x), [rows, -1]))
+    (out,) = fd.execute([0.25, x])
+    assert out.shape == (4, 6)
+    with FusionDefinition() as fd:
+        s = fd.define_scalar(DataType.Double)
+        rows = fd.ops.cast(fd.ops.exp(s), DataType.Int)
+        fd.add_output(fd.ops.reshape(fd.from_pytorch(x), [rows, -1]))
+    with pytest.raises(FuseboxError) as caught:
+        fd.execute([0.0, x])
+    assert caught.value.code == "E0214" and "exp" in caught.value.message and "div" in caught.value.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Sequence
 
 from fusebox import _fusebox
@@ -14,16 +15,29 @@ Dims = int | Sequence[int] | None
 Extents = Sequence[int | Scalar]
 
 
+def _as_integer(given: object) -> int | None:
+    """What Python takes for an index, NumPy's integers too; a bool is none."""
+    if isinstance(given, bool) or not hasattr(type(given), "__index__"):
+        return None
+    return operator.index(given)  # type: ignore[arg-type]
+
+
+def _is_integers(given: object) -> bool:
+    return isinstance(given, (list, tuple)) or _as_integer(given) is not None
+
+
 def _integers(given: object, what: str) -> list[int]:
-    values = [given] if isinstance(given, int) else given
-    if isinstance(values, (list, tuple)) and all(isinstance(v, int) for v in values):
-        return list(values)
+    values = list(given) if isinstance(given, (list, tuple)) else [given]
+    integers = [i for i in map(_as_integer, values) if i is not None]
+    if len(integers) == len(values):
+        return integers
     raise FuseboxError("E0207", f"{what} is an integer or a list of them", repr(given))
 
 
 def _integer(given: object, what: str) -> int:
-    if isinstance(given, int):
-        return given
+    integer = _as_integer(given)
+    if integer is not None:
+        return integer
     raise FuseboxError("E0207", f"{what} is an integer", repr(given))
 
 
@@ -40,7 +54,7 @@ def _raw_list(given: object, what: str) -> list[object]:
 class Ops(Pointwise):
     """Also every operation of pointwise.pyi. Operands are tensors, scalars and Python numbers in any mix."""
 
-    # -- casts and reductions. `dims` may be left out: all axes; the second argument may be a dtype instead.
+    # -- casts and reductions. `dims` left out or empty: all axes, as torch has it; the second argument may be a dtype instead.
     def cast(self, arg: Operand, dtype: DtypeLike) -> Tensor | Scalar:
         return self._fd.wrap(self._fd.program.cast(raw(arg), dtype_word(dtype)))
 
@@ -88,12 +102,14 @@ class Ops(Pointwise):
         return self._tensor(self._fd.program.shaped("expand", raw_tensor(arg), _raw_list(shape, "shape"), []))
 
     def squeeze(self, arg: Tensor, dims: int | Sequence[int], squeeze_expanded: bool = False) -> Tensor:
+        """Drops these axes, and none where the list is empty."""
         return self._tensor(self._fd.program.squeeze(raw_tensor(arg), _integers(dims, "dims"), bool(squeeze_expanded)))
 
     def slice(self, arg: Tensor, start_indices: Extents, end_indices: Extents, strides: Extents | None = None) -> Tensor:
-        return self._tensor(
-            self._fd.program.slice(raw_tensor(arg), _raw_list(start_indices, "start_indices"), _raw_list(end_indices, "end_indices"), _raw_list(strides or [], "strides"))
-        )
+        """A negative index counts from the end, indices beyond an end stop there, and an end before its start leaves nothing."""
+        starts, ends = _raw_list(start_indices, "start_indices"), _raw_list(end_indices, "end_indices")
+        by = None if strides is None else _raw_list(strides, "strides")
+        return self._tensor(self._fd.program.slice(raw_tensor(arg), starts, ends, by))
 
     def stride_order(self, arg: Tensor, stride_order: Sequence[int]) -> Tensor:
         """stride_order[i] is the place of axis i among the strides, 0 the smallest."""
@@ -158,7 +174,7 @@ class Ops(Pointwise):
 
     # -- helpers
     def _reduce(self, op: str, arg: Tensor, dims: object, keepdim: object, dtype: object) -> Tensor:
-        if dims is not None and not isinstance(dims, (int, list, tuple)):
+        if dims is not None and not _is_integers(dims):
             dims, dtype = None, dims  # (arg, dtype)
         return self._tensor(self._fd.program.reduce(op, raw_tensor(arg), self._dims(dims), bool(keepdim), dtype_word_or_none(dtype)))  # type: ignore[arg-type]
 

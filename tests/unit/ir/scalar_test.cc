@@ -275,16 +275,18 @@ TEST_F(BindSizes, Strides) {
 
 TEST_F(BindSizes, OpsThatDoNotFit) {
   const ValueId k = size(g, "k"), y = input(g, "y", Dtype::kFloat, {m, k});
-  const ValueId lo = input_scalar(g, "lo", Dtype::kIndex);
+  const ValueId lo = input_scalar(g, "lo", Dtype::kIndex), w = input(g, "w", Dtype::kFloat, {size(g, "h")});
+  // Scalars clamp; a size must lie in the extent.
   output(g, slice(g, x, {0, lo}, {m, n}, {}, "cut"));
-  EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 9}), number(3)}), "accepted");
-  EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 9}), number(4)}), "E0401 %cut.i1");
-  EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 9}), number(-1)}), "E0401 %x.i1");
+  output(g, slice(g, x, {0, 0}, {m, size_of(g, w, 0)}, {}, "part"));
+  for (int64_t start : {3, 4, -1, -9})
+    EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 9}), number(start), tensor({3})}), "accepted");
+  EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 9}), number(0), tensor({4})}), "E0401 %x.i1");
   output(g, reshape(g, x, {k}, "flat"));
-  EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 6}), number(0)}), "accepted");
-  EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 7}), number(0)}), "E0407 %x");
+  EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 6}), number(0), tensor({3})}), "accepted");
+  EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 7}), number(0), tensor({3})}), "E0407 %x");
   output(g, add(g, x, y, "z"));
-  EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 6}), number(0)}), "E0407 %y.i1");
+  EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 6}), number(0), tensor({3})}), "E0407 %y.i1");
 }
 
 TEST_F(BindSizes, AliasesHaveTheShapeOfWhatTheyOverwrite) {

@@ -194,8 +194,7 @@ class _Maker:
         if way == "number":
             return self.number(x.dtype)
         if way == "scalar":
-            scalar = self.fd.define_scalar(x.dtype)
-            return scalar
+            return self.fd.define_scalar(self.draw(st.sampled_from((x.dtype, *accepted))))
         if way == "earlier":
             fitting = [t for t in reversed(self.made) if t.dtype in accepted and self._fits(x, t)]
             return self.draw(st.sampled_from(fitting)) if fitting else x
@@ -304,8 +303,14 @@ class _Maker:
         starts, stops = [], []
         for e in shape:
             start = self.draw(st.integers(0, min(e, 3)))
+            stop = e - self.draw(st.integers(0, min(e - start, 3)))
+            # From the end, beyond an end, or crossed: as ATen has them.
+            if self.draw(st.integers(0, 3)) == 3:
+                start = self.draw(st.integers(-e - 2, e + 2))
+            if self.draw(st.integers(0, 3)) == 3:
+                stop = self.draw(st.sampled_from((*range(-e - 2, e + 3), 2**63 - 1) if e < 50 else (e, -1, 2**63 - 1)))
             starts.append(start)
-            stops.append(e - self.draw(st.integers(0, min(e - start, 3))))
+            stops.append(stop)
         return self.fd.ops.slice(x, starts, stops)
 
     def _pad(self) -> Any:
@@ -377,7 +382,7 @@ class _Maker:
     def _iota(self) -> Any:
         dtype = self.draw(st.sampled_from(dtypes_of("iota")))
         start, step = (self.number(dtype) if self.draw(st.booleans()) else None for _ in range(2))
-        return self.fd.ops.iota(self.draw(extents()), start, step, dtype)
+        return self.fd.ops.iota(self.draw(extents()), start, step or None, dtype)  # 0 is no step
 
     def _triu(self) -> Any:
         return self.fd.ops.triu(self.operand("triu", 2), self.draw(st.sampled_from((0, 1, -1, 2, -2, 3))))
