@@ -32,6 +32,7 @@ class SizeChecker {
     if (op.kind == OpKind::kIota)
       if (const auto objection = iota_objection(g_, op.attrs, op.operands, bindings_))
         throw Error(ErrorCode::kBadInput, objection->message, "%" + g_[op.results[0]].name);
+    if (op.kind == OpKind::kSelect) check_select(op);
     if (op.kind == OpKind::kGather) check_within(op, 1, 0, true);
     if (op.kind == OpKind::kScatter) {
       check_within(op, 1, 0, true);
@@ -115,6 +116,23 @@ class SizeChecker {
                     name(axes[i]));
       }
     }
+  }
+
+  // A scalar index is known by now. Where nothing is selected, none is wrong.
+  void check_select(const Op& op) const {
+    if (g_.is_tensor(op.operands[1])) return;
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
+    int64_t axis = op.attrs.integer(AttrKey::kAxis);
+    if (axis < 0) axis += static_cast<int64_t>(axes.size());
+    const DomainId d = axes[static_cast<size_t>(axis)];
+    const auto n = size(d), at = evaluate_integer(g_, op.operands[1], bindings_);
+    const auto shape = evaluate_shape(g_, op.results[0], bindings_);
+    const bool is_empty = shape && std::find(shape->begin(), shape->end(), 0) != shape->end();
+    if (!n || !at || is_empty || (*at >= -*n && *at < *n)) return;
+    throw Error(ErrorCode::kIndexOutOfRange,
+                "select takes index " + std::to_string(*at) + " of this axis of extent " + std::to_string(*n) +
+                    "; give one inside it",
+                name(d));
   }
 
   void check_reshape(const Op& op) const {
