@@ -8,11 +8,15 @@
 set(FUSEBOX_TORCH_ROOT "" CACHE PATH "Folder of the Python package torch")
 if(NOT FUSEBOX_TORCH_ROOT AND Python_EXECUTABLE)
   # Finds the package without importing it: an import takes seconds. -I looks past the separate environment in which pip
-  # builds, to the one that it installs into.
-  execute_process(
-    COMMAND ${Python_EXECUTABLE} -I -c
-            "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')"
-    OUTPUT_VARIABLE aten_found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  # builds, to the one that it installs into; where that has none, the one in which it builds will do.
+  foreach(aten_look "-I" "-s")
+    if(NOT aten_found)
+      execute_process(
+        COMMAND ${Python_EXECUTABLE} ${aten_look} -c
+                "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')"
+        OUTPUT_VARIABLE aten_found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    endif()
+  endforeach()
   set(FUSEBOX_TORCH_ROOT "${aten_found}" CACHE PATH "Folder of the Python package torch" FORCE)
 endif()
 

@@ -7,7 +7,7 @@ namespace fusebox {
 
 CudaBackend& cuda_backend() {
   static CudaBackend& backend = *reinterpret_cast<decltype(&fusebox_cuda_backend)>(load_module_entry(
-      "cuda", "fusebox_cuda_backend", "build Fusebox with FUSEBOX_CUDA, where CMake finds the CUDA headers"))();
+      "cuda", "fusebox_cuda_backend", "build Fusebox with the CMake option FUSEBOX_CUDA"))();
   return backend;
 }
 

@@ -22,7 +22,7 @@ std::vector<std::string> module_folders() {
   }
   const std::filesystem::path folder = resolved.parent_path();
   std::vector<std::string> folders;
-  for (const char* below : {".", "../lib", "../../lib"})
+  for (const char* below : {".", "..", "../lib", "../../lib"})
     folders.push_back((folder / below).lexically_normal().string());
   return folders;
 }

@@ -1,5 +1,5 @@
 // Modules that are loaded when they are asked for: what needs ATen or CUDA. They lie beside the program, or beside the
-// library that asks: in its own folder, in ../lib or in ../../lib.
+// library that asks: in its own folder, in the one above, in ../lib or in ../../lib.
 //
 //   const AtenApi& aten = load_aten();        // throws kModuleMissing, and says what to install
 #pragma once

@@ -73,11 +73,25 @@ void add_packages(const fs::path& root, std::vector<fs::path>& folders) {
   folders.insert(folders.end(), found.begin(), found.end());
 }
 
+// The same beside the Python package that this module is a file of: nvidia/*/lib.
+void add_neighbours(std::vector<fs::path>& folders) {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&add_packages), &info) == 0 || info.dli_fname == nullptr) return;
+  std::error_code ignored;
+  const fs::path packages = fs::canonical(info.dli_fname, ignored).parent_path().parent_path();
+  std::vector<fs::path> found;
+  for (const auto& package : fs::directory_iterator(packages / "nvidia", ignored))
+    found.push_back(package.path() / "lib");
+  std::sort(found.rbegin(), found.rend());  // the newest version first
+  folders.insert(folders.end(), found.begin(), found.end());
+}
+
 std::vector<fs::path> compiler_folders(const std::vector<std::string>& first) {
   std::vector<fs::path> folders(first.begin(), first.end());
 #ifdef FUSEBOX_NVRTC_FOLDERS
   split(FUSEBOX_NVRTC_FOLDERS, folders);
 #endif
+  add_neighbours(folders);
   if (const char* home = std::getenv("CUDA_HOME")) folders.push_back(fs::path(home) / "lib64");
   folders.emplace_back("/usr/local/cuda/lib64");
   if (const char* environment = std::getenv("VIRTUAL_ENV")) add_packages(environment, folders);

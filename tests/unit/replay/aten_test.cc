@@ -253,7 +253,7 @@ TEST_F(Aten, WrongArgumentsAreRefused) {
 TEST(ModuleLoader, SaysWhatIsMissing) {
   testing::expect_error(ErrorCode::kModuleMissing, "libfusebox_nothing.so",
                         [] { load_module_entry("nothing", "entry", "build it"); });
-  EXPECT_EQ(module_folders().size(), 3u);
+  EXPECT_EQ(module_folders().size(), 4u);
 }
 
 }  // namespace
