@@ -1,10 +1,27 @@
 #include "ir/module.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <tuple>
 
 #include "ir/error.h"
 
 namespace fusebox {
+
+bool InputSpec::operator==(const InputSpec& other) const {
+  const auto members = [](const InputSpec& s) {
+    const auto& [name, dtype, is_scalar, shape, strides, offset, generator, seed, low, high, value] = s;
+    const auto number = [](double x) {
+      return std::bit_cast<uint64_t>(std::isnan(x) ? std::numeric_limits<double>::quiet_NaN() : x);
+    };
+    return std::make_tuple(std::cref(name), dtype, is_scalar, std::cref(shape), std::cref(strides), offset, generator,
+                           seed, number(low), number(high), std::cref(value));
+  };
+  return members(*this) == members(other);
+}
 
 const Graph* find_graph(const Module& m, std::string_view name) {
   const auto it = std::find_if(m.graphs.begin(), m.graphs.end(), [&](const Graph& g) { return g.name == name; });

@@ -61,7 +61,8 @@ struct InputSpec {
   double low = 0;  // uniform, integers: [low, high); normal: mean and deviation; constant: low
   double high = 1;
   ConstantBits value;  // a scalar's
-  bool operator==(const InputSpec&) const = default;
+  // As the text shows them: -0 is not 0, and NaN is NaN.
+  bool operator==(const InputSpec& other) const;
 };
 
 struct InputSpecs {

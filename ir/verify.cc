@@ -78,6 +78,32 @@ void check_domain_ids(const Graph& g) {
   }
 }
 
+// A stand-in follows from what it stands for, as a domain does from what it is made of: none from itself.
+void check_stand_ins(const Graph& g) {
+  const auto is_stand_in = [](const IterDomain& d) { return bool(d.like); };
+  if (std::none_of(g.domains.begin(), g.domains.end(), is_stand_in)) return;
+  const auto for_each_source = [&](DomainId d, auto visit) {
+    if (g[d].like) visit(g[d].like);
+    if (g[d].def) std::for_each(g[g[d].def].inputs.begin(), g[g[d].def].inputs.end(), visit);
+  };
+  std::vector<uint32_t> followers(g.domains.size());
+  for (size_t i = 0; i < g.domains.size(); ++i)
+    for_each_source(DomainId(i), [&](DomainId source) { ++followers[source.index]; });
+  std::vector<DomainId> ready;
+  for (size_t i = 0; i < g.domains.size(); ++i)
+    if (followers[i] == 0) ready.push_back(DomainId(i));
+  while (!ready.empty()) {
+    const DomainId d = ready.back();
+    ready.pop_back();
+    for_each_source(d, [&](DomainId source) {
+      if (--followers[source.index] == 0) ready.push_back(source);
+    });
+  }
+  for (size_t i = 0; i < g.domains.size(); ++i)
+    if (followers[i] != 0 && g.domains[i].like)
+      invalid("a loop broadcast stands for a domain that follows from it", place_of(g, DomainId(i)));
+}
+
 // An op's own scope: what its regions define is not visible after it.
 class OrderChecker {
  public:
@@ -188,6 +214,15 @@ class OrderChecker {
 
 }  // namespace
 
+bool has_unknown_rows(const Attr& a) {
+  const size_t rows = a.key == AttrKey::kThreads      ? enum_texts<ParallelType>().size()
+                      : a.key == AttrKey::kContiguity ? enum_texts<Contiguity>().size()
+                                                      : 0;
+  const auto* list = std::get_if<std::vector<int64_t>>(&a.value);
+  return rows > 0 && list &&
+         std::any_of(list->begin(), list->end(), [&](int64_t i) { return i < 0 || static_cast<size_t>(i) >= rows; });
+}
+
 void check_ids(const Graph& g) {
   need_enum(g.level);
   if (g.index_bits != 32 && g.index_bits != 64) invalid("the index of a kernel has 32 or 64 bits");
@@ -198,6 +233,7 @@ void check_ids(const Graph& g) {
     if (count > kMaxNodes) throw Error(ErrorCode::kTooLarge, "a program has too many nodes");
   check_value_ids(g);
   check_domain_ids(g);
+  check_stand_ins(g);
   for (const Op& op : g.ops) {
     if (static_cast<size_t>(op.kind) >= op_rows().size())
       throw Error(ErrorCode::kUnknownOp, "an op has a number that no op has");
@@ -207,6 +243,8 @@ void check_ids(const Graph& g) {
     for (const Attr& a : op.attrs.list())
       if (static_cast<size_t>(a.key) >= attr_rows().size())
         throw Error(ErrorCode::kBadAttribute, "an attribute has a number that no attribute has");
+      else if (has_unknown_rows(a))
+        throw Error(ErrorCode::kBadAttribute, "a list has a number that no row of its enumeration has; correct it");
   }
   for (const Region& r : g.regions) {
     need(r.index, g.values.size(), "the index of a region");

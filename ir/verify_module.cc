@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "ir/numeric.h"
 #include "ir/verify.h"
 #include "ir/verify_rules.h"
 
@@ -20,9 +21,15 @@ const Graph& need_graph(const Module& m, const std::string& name, const char* wh
 void check_steps(const std::vector<Step>& steps, const std::string& place) {
   for (const Step& step : steps) {
     if (static_cast<size_t>(step.kind) >= step_rows().size()) invalid("a step has a number that no step has", place);
-    for (const Attr& a : step.attrs.list())
+    for (const Attr& a : step.attrs.list()) {
       if (static_cast<size_t>(a.key) >= attr_rows().size() || !row_of(step.kind).accepts(a.key))
         throw Error(ErrorCode::kBadAttribute, "a step has an attribute that it does not take", place);
+      if (has_unknown_rows(a))
+        throw Error(ErrorCode::kBadAttribute,
+                    "attribute `" + std::string(row_of(a.key).text) +
+                        "` has a number that no row of its enumeration has; correct it",
+                    place);
+    }
     if (!slot_ranges(*row_of(step.kind).format, step.operands.size()))
       throw Error(ErrorCode::kOperandCount, "a step has operands that its form does not take", place);
   }
@@ -75,6 +82,9 @@ void check_spec(const Graph& g, const InputSpec& spec) {
   if (static_cast<size_t>(spec.dtype) >= dtype_rows().size() ||
       static_cast<size_t>(spec.generator) >= enum_texts<InputGenerator>().size())
     invalid("an input spec has an unknown dtype or generator", place);
+  if (!is_canonical(spec.dtype, spec.value))
+    throw Error(ErrorCode::kBadInputSpec,
+                "the value of an input spec has bits beyond its dtype " + std::string(text(spec.dtype)), place);
   for (int64_t n : spec.shape)
     if (n < 0) throw Error(ErrorCode::kBadInputSpec, "an input spec has a negative extent", place);
   if (!spec.strides.empty() && spec.strides.size() != spec.shape.size())

@@ -25,6 +25,9 @@ inline std::string place_of(const Graph& g, DomainId d) {
   return (v ? "%" + g[v].name : std::string()) + "." + g[d].name;
 }
 
+// Whether a list attribute of enumerators holds a number that is none's.
+bool has_unknown_rows(const Attr& a);
+
 // Every id, enumerator and list of every node, reachable or not.
 void check_ids(const Graph& g);
 // Regions form a tree; values are defined once, before their uses; names. Returns the ops reached, in text order.

@@ -83,6 +83,9 @@ void TensorChecker::check_domains(const Tensor& t) {
     } else if (d.iter_type == IterType::kBroadcast) {
       invalid("a broadcast domain has the extent 1", place_of(g_, id));
     }
+    if (d.like &&
+        (d.def || std::find(t.loop_broadcasts.begin(), t.loop_broadcasts.end(), id) == t.loop_broadcasts.end()))
+      invalid("only a loop broadcast stands for another domain", place_of(g_, id));
     if (d.expanded && (d.iter_type != IterType::kBroadcast || d.def || !is_index(g_, d.expanded)))
       invalid("only a broadcast has an expanded extent, an index", place_of(g_, id));
     if (d.expanded) {

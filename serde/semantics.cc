@@ -14,6 +14,7 @@ namespace {
 void check_operand(const StepOperand& operand, const Slot& slot, const Place& place) {
   if (slot.optional && operand == StepOperand{}) return;
   const bool domain = !operand.domain.empty();
+  if (!operand.value.empty() && operand.integer != 0) invalid(place, "the operand is a name and a number");
   if (operand.value.empty() && (domain || slot.kind != 'x')) invalid(place, "the operand names no value");
   if (domain != (slot.kind == 'd'))
     invalid(place, domain ? "the operand names a domain where none is taken" : "the operand names no domain");

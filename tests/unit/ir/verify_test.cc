@@ -7,6 +7,7 @@
 #include "ir/canonical.h"
 #include "ir/composite.h"
 #include "ir/concretize.h"
+#include "ir/domain_edit.h"
 #include "ir/scalar.h"
 
 namespace fusebox {
@@ -219,6 +220,16 @@ TEST(Verify, DomainsOfTensors) {
   EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.transforms[0]].inputs = {t.loop[1]}; }), "E0210 %r.o");  // a cycle
   EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.transforms[0]].kind = TransformKind::kMerge; }), "E0210 %r");
   EXPECT_EQ(broken([](Graph& g, Tensor&) { g.level = Level::kMath; }), "E0208 %r");
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.logical[0]].like = g.tensors[0].logical[0]; }), "E0210 %r.i0");
+  const auto stands_for = [&](auto choose) {
+    return broken([&](Graph& g, Tensor& t) {
+      const TensorId id = g[t.value].tensor;
+      const DomainId b = add_loop_broadcast(g, id, g.tensors[0].logical[0], "b");
+      g[b].like = choose(b, g[b].like);
+    });
+  };
+  EXPECT_EQ(stands_for([](DomainId, DomainId other) { return other; }), "fine");
+  EXPECT_EQ(stands_for([](DomainId b, DomainId) { return b; }), "E0210 %r.b");
 }
 
 // Its extent is what is left: 1 perhaps, but not by its type.
@@ -446,12 +457,27 @@ TEST(Verify, Modules) {
     return e ? code_text(e->code) + " " + e->place : std::string("fine");
   };
   EXPECT_EQ(found_in(), "fine");
+  Step like{StepKind::kParallelizeLike, {StepOperand::of("y")}, {}, {}};
+  like.attrs.set(AttrKey::kThreads, std::vector<int64_t>{static_cast<int64_t>(enum_texts<ParallelType>().size()) - 1});
+  m.step_lists[0].steps = {like};
+  EXPECT_EQ(found_in(), "fine");
+  for (const int64_t no_row : {int64_t{-1}, static_cast<int64_t>(enum_texts<ParallelType>().size())}) {
+    m.step_lists[0].steps[0].attrs.set(AttrKey::kThreads, std::vector<int64_t>{no_row});
+    EXPECT_EQ(found_in(), "E0207 @silu_mul_bias");
+  }
+  m.step_lists[0].steps.clear();
   m.step_lists[0].graph = "other";
   EXPECT_EQ(found_in(), "E0102 @other");
   m.step_lists.clear();
   InputSpec spec;
   spec.name = "x";
   m.input_specs = {{"silu_mul_bias", "host", {spec}}};
+  EXPECT_EQ(found_in(), "fine");
+  m.input_specs[0].specs[0].value.high = 1;
+  EXPECT_EQ(found_in(), "E0403 %x");
+  m.input_specs[0].specs[0].value = {uint64_t{1} << 32, 0};
+  EXPECT_EQ(found_in(), "E0403 %x");
+  m.input_specs[0].specs[0].value = {0x3f800000, 0};
   EXPECT_EQ(found_in(), "fine");
   m.input_specs[0].specs[0].name = "s";
   EXPECT_EQ(found_in(), "E0102 %s");

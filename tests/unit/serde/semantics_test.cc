@@ -65,6 +65,12 @@ TEST(Semantics, StepsThatDoNotFollowTheirRow) {
   step.operands[1] = StepOperand::domain_of("y", "i0");
   refused("operands[1]", step);
   step = split();
+  step.operands[0].integer = 1;
+  refused("operands[0]", step);
+  step = split();
+  step.operands[1].value = "k";
+  refused("operands[1]", step);
+  step = split();
   step.attrs.set(AttrKey::kUnroll, int64_t{1});
   refused("attrs[0].key", step);
 }
