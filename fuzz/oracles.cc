@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "codegen/hoist.h"
+#include "fuzz/field_laws/changes.h"
+#include "fuzz/field_laws/laws.h"
 #include "fuzz/oracle.h"
 #include "ir/canonical.h"
 #include "ir/numeric.h"
@@ -136,6 +138,27 @@ void relower(OracleRun& run) {
   }
 }
 
+namespace {
+
+// A bundle that is changed in one member comes back from its bytes.
+void change_bundle(OracleRun& run, const Bundle& bundle) {
+  RandomSource random(run.subject().seed + 41 * run.subject().lineage.size());
+  const ChangeCounts counts = count_changes(bundle, {});
+  std::vector<size_t> kinds;
+  for (size_t kind = 0; kind < counts.size(); ++kind)
+    if (counts[kind] > 0 && !field_kinds()[kind].use.printed) kinds.push_back(kind);
+  for (int i = 0; i < 2; ++i) {
+    const size_t kind = random.pick(kinds);
+    Bundle changed = bundle;
+    const FieldChange change = make_change(changed, kind, random.below(counts[kind]), {});
+    Asked asked;
+    if (const Broken broken = broken_by(bundle, changed, asked))
+      run.report("replay", text(field_kinds()[kind]), "", text(change) + ": " + broken->law + ": " + broken->message);
+  }
+}
+
+}  // namespace
+
 void replay_digests(OracleRun& run) {
   // Only what is known to end soon is run once more without a limit of steps.
   if (!run.scheduled().ok()) return;
@@ -146,7 +169,9 @@ void replay_digests(OracleRun& run) {
       return run.report("replay", code_text(recorded.failure->code), recorded.failure->place,
                         recorded.failure->message);
     const auto specs = recorded_inputs(run.fusion(), &run.subject().inputs(), {}, run.arguments());
-    const std::string bytes = encode(make_bundle(recorded, run.subject().module, specs, run.arguments()));
+    const Bundle bundle = make_bundle(recorded, run.subject().module, specs, run.arguments());
+    change_bundle(run, bundle);
+    const std::string bytes = encode(bundle);
     const Replay again = replay(decode_bundle(bytes_of(bytes)), {});
     for (const StageVerdict& v : again.stages)
       if (v.verdict == Verdict::kDifferent)

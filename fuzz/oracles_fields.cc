@@ -1,9 +1,12 @@
-// The oracles that look at single fields: a program changed in one has another digest, bytes damaged in one are
-// refused, a step changes those that its row names, a result's dtype is the one that ATen documents.
+// The oracles that look at single fields: a program changed in one has another digest and comes back from text and
+// bytes, bytes damaged in one are refused, a step changes those that its row names, a result's dtype is the one that
+// ATen documents.
 #include <algorithm>
 #include <optional>
 #include <vector>
 
+#include "fuzz/field_laws/changes.h"
+#include "fuzz/field_laws/laws.h"
 #include "fuzz/oracle.h"
 #include "ir/canonical.h"
 #include "ir/concretize.h"
@@ -46,45 +49,62 @@ Graph rewritten(RandomSource& random, Graph g) {
   return g;
 }
 
-void change_attribute(RandomSource& random, Graph& g) {
-  std::vector<size_t> with;
-  for (size_t i = 0; i < g.ops.size(); ++i)
-    if (!g.ops[i].attrs.empty()) with.push_back(i);
-  if (with.empty()) return;
-  Attrs& attrs = g.ops[with[random.below(with.size())]].attrs;
-  const Attr a = attrs.list()[random.below(attrs.list().size())];
-  if (const auto* number = std::get_if<int64_t>(&a.value)) attrs.set(a.key, *number + 1);
-  if (const auto* dtype = std::get_if<Dtype>(&a.value))
-    attrs.set(a.key, *dtype == Dtype::kFloat ? Dtype::kDouble : Dtype::kFloat);
-  if (const auto* list = std::get_if<std::vector<int64_t>>(&a.value)) {
-    std::vector<int64_t> other = *list;
-    other.push_back(1);
-    attrs.set(a.key, other);
+// The segmentation of a graph whose values got other names by `rewritten`.
+Segmentation renamed(const Graph& g, Segmentation s) {
+  const auto rename = [&](std::string& name) {
+    if (find_value(g, name)) name += "_";
+  };
+  for (Segment& segment : s.segments) {
+    segment.name += "_";
+    for (std::string& op : segment.ops) rename(op);
+    for (auto* list : {&segment.inputs, &segment.outputs})
+      for (Crossing& c : *list) rename(c.value), rename(c.alias);
+    for (Step& step : segment.steps)
+      for (StepOperand& o : step.operands) rename(o.value);
   }
+  return s;
 }
 
-void change_dtype(RandomSource& random, Graph& g) {
-  Value& v = g.values[random.below(g.values.size())];
-  if (!v.constant) v.dtype = v.dtype == Dtype::kFloat ? Dtype::kDouble : Dtype::kFloat;
+// -- changes of single members
+
+// One change: first a member of some struct, each as likely as another, then where.
+template <class T>
+FieldChange change_somewhere(RandomSource& random, T& value, const ChangeNames& names) {
+  const ChangeCounts counts = count_changes(value, names);
+  std::vector<size_t> kinds;
+  for (size_t kind = 0; kind < counts.size(); ++kind)
+    if (counts[kind] > 0) kinds.push_back(kind);
+  const size_t kind = random.pick(kinds);
+  return make_change(value, kind, random.below(counts[kind]), names);
 }
 
-void change_layout(RandomSource& random, Graph& g) {
-  if (g.tensors.empty()) return;
-  Tensor& t = g.tensors[random.below(g.tensors.size())];
-  t.contiguity = contiguity_of(g, t);
-  for (Contiguity& c : t.contiguity)
-    if (c == Contiguity::kTrue || c == Contiguity::kFalse) {
-      c = c == Contiguity::kTrue ? Contiguity::kFalse : Contiguity::kTrue;
-      return;
-    }
+void report(OracleRun& run, std::string_view stage, const FieldChange& change, const Broken& broken) {
+  if (broken)
+    run.report(stage, text(field_kinds()[change.kind]), "", text(change) + ": " + broken->law + ": " + broken->message);
 }
 
-void change_op(RandomSource& random, Graph& g) {
-  Op& op = g.ops[random.below(g.ops.size())];
-  if (op.kind == OpKind::kAdd)
-    op.kind = OpKind::kSub;
-  else if (demands(op.kind, kPointwise) && op.operands.size() == 2)
-    op.kind = OpKind::kAdd;
+// Every graph that is kept of a case.
+std::vector<const Graph*> graphs_of(OracleRun& run) {
+  std::vector<const Graph*> graphs = {&run.fusion()};
+  if (const Compiled* c = run.compiled()) {
+    graphs.push_back(&c->host);
+    for (size_t i = 0; i < c->kernels.size(); ++i)
+      for (const Graph* g : {&c->scheduled[i], &c->kernels[i]})
+        if (!g->ops.empty()) graphs.push_back(g);
+  }
+  return graphs;
+}
+
+// A few changes of what stands beside a graph.
+template <class T>
+void change_beside(OracleRun& run, RandomSource& random, const Graph& g, const T& was) {
+  const ChangeNames names = names_of(g);
+  for (int i = 0; i < 2; ++i) {
+    T changed = was;
+    const FieldChange change = change_somewhere(random, changed, names);
+    Asked asked;
+    report(run, "fields", change, broken_by(g, was, changed, run.options().defects, asked));
+  }
 }
 
 // -- damage
@@ -264,20 +284,41 @@ void digests(OracleRun& run) {
   const Digest own = digest(g, defects);
   if (!(digest(rewritten(random, g), defects) == own))
     run.report("digests", "order", "", "the same program in another order, with other names, has another digest");
-  struct Change {
-    std::string_view what;
-    void (*make)(RandomSource&, Graph&);
-  };
-  const Graph canonical = canonicalize(g);
-  for (const Change& change : {Change{"attribute", change_attribute}, Change{"dtype", change_dtype},
-                               Change{"layout", change_layout}, Change{"op", change_op}}) {
-    Graph other = g;
-    change.make(random, other);
-    // What was changed may be dead, or say what goes without saying.
-    if (canonicalize(other) == canonical || !(digest(other, defects) == own)) continue;
-    run.report("digests", change.what, "",
-               "a program that differs in one " + std::string(change.what) + " has the same digest");
+  if (const Compiled* c = run.compiled(); c && c->concretized.ops.size() > 1) {
+    RandomSource again = random;
+    const Graph other = rewritten(again, c->concretized);
+    if (!(digest(other, renamed(c->concretized, c->segmentation), defects) ==
+          digest(c->concretized, c->segmentation, defects)))
+      run.report("digests", "segments", "", "the same segmentation with other names has another digest");
   }
+  const Graph& kept = *random.pick(graphs_of(run));
+  const GraphLaws laws(kept, defects);
+  for (int i = 0; i < 4; ++i) {
+    Graph changed = kept;
+    const FieldChange change = change_somewhere(random, changed, {});
+    Asked asked;
+    report(run, "digests", change, laws.broken_in_digest(changed, asked));
+  }
+}
+
+void field_round_trips(OracleRun& run) {
+  RandomSource random = source_of(run, 3);
+  const Defects& defects = run.options().defects;
+  const auto graphs = graphs_of(run);
+  for (int i = 0; i < 2; ++i) {
+    const Graph& kept = *random.pick(graphs);
+    if (kept.values.empty()) continue;
+    const GraphLaws laws(kept, defects);
+    Graph changed = kept;
+    const FieldChange change = change_somewhere(random, changed, {});
+    Asked asked;
+    report(run, "fields", change, laws.broken_in_bytes(changed, asked));
+    report(run, "fields", change, laws.broken_in_text(changed, asked));
+  }
+  for (const StepList& steps : run.subject().module.step_lists) change_beside(run, random, run.fusion(), steps);
+  change_beside(run, random, run.fusion(), run.subject().inputs());
+  if (const Compiled* c = run.compiled(); c && !c->segmentation.segments.empty())
+    change_beside(run, random, c->concretized, c->segmentation);
 }
 
 void damaged_bytes(OracleRun& run) {

@@ -145,7 +145,7 @@ class Canonicalizer {
       if (!t.allocation.empty() && t.allocation == logical_without_reductions(out_, t)) t.allocation.clear();
       if (t.contiguity.empty()) continue;
       const std::vector<Contiguity> written = std::exchange(t.contiguity, {});
-      if (written != contiguity_of(out_, t)) t.contiguity = written;
+      if (written != contiguity_of(out_, t) && !defects_.has(Defect::kCanonicalContiguity)) t.contiguity = written;
     }
   }
 
@@ -216,9 +216,15 @@ std::vector<std::string> canonical_names(const Graph& g) {
 bool same_program(const Graph& a, const Graph& b) { return canonical_bytes(a) == canonical_bytes(b); }
 
 Digest digest(const Graph& g, const Defects& defects) { return digest_bytes(canonical_bytes(g, defects)); }
-Digest digest(std::span<const Step> steps) { return digest_bytes(canonical_bytes(steps)); }
-Digest digest(const Graph& g, std::span<const Step> steps) { return digest_bytes(canonical_bytes(g, steps)); }
-Digest digest(const Graph& g, const Segmentation& s) { return digest_bytes(canonical_bytes(g, s)); }
+Digest digest(std::span<const Step> steps, const Defects& defects) {
+  return digest_bytes(canonical_bytes(steps, defects));
+}
+Digest digest(const Graph& g, std::span<const Step> steps, const Defects& defects) {
+  return digest_bytes(canonical_bytes(g, steps, defects));
+}
+Digest digest(const Graph& g, const Segmentation& s, const Defects& defects) {
+  return digest_bytes(canonical_bytes(g, s, defects));
+}
 Digest digest(std::string_view text) { return digest_bytes(text); }
 
 }  // namespace fusebox

@@ -36,15 +36,15 @@ std::string canonical_bytes(const Graph& g, const Defects& defects = {});
 bool same_program(const Graph& a, const Graph& b);
 
 // Steps as they stand, names included; those of a graph with its values' and domains' names replaced by canonical ones.
-std::string canonical_bytes(std::span<const Step> steps);
-std::string canonical_bytes(const Graph& g, std::span<const Step> steps);
+std::string canonical_bytes(std::span<const Step> steps, const Defects& defects = {});
+std::string canonical_bytes(const Graph& g, std::span<const Step> steps, const Defects& defects = {});
 // A segmentation of a graph: segments in the canonical order of their ops, without names and dead ops.
-std::string canonical_bytes(const Graph& g, const Segmentation& s);
+std::string canonical_bytes(const Graph& g, const Segmentation& s, const Defects& defects = {});
 
 Digest digest(const Graph& g, const Defects& defects = {});
-Digest digest(std::span<const Step> steps);
-Digest digest(const Graph& g, std::span<const Step> steps);
-Digest digest(const Graph& g, const Segmentation& s);
+Digest digest(std::span<const Step> steps, const Defects& defects = {});
+Digest digest(const Graph& g, std::span<const Step> steps, const Defects& defects = {});
+Digest digest(const Graph& g, const Segmentation& s, const Defects& defects = {});
 // Of text, such as generated code.
 Digest digest(std::string_view text);
 

@@ -45,7 +45,7 @@ class ByteWriter {
   void put(const ConstantBits& bits) {
     const auto& [low, high] = bits;
     number(low);
-    number(high);
+    number(defects_.has(Defect::kDigestImaginary) ? 0 : high);
   }
   template <class T>
   void put(const std::optional<T>& v) {
@@ -87,11 +87,13 @@ class ByteWriter {
   void put(const IterDomain& d) {
     const auto& [name, tensor, iter_type, parallel, extent, expanded, def, like] = d;
     (void)name;
-    put(tensor), put(iter_type), put(parallel), put(extent), put(expanded), put(def), put(like);
+    put(tensor), put(iter_type), put(defects_.has(Defect::kDigestParallel) ? ParallelType{} : parallel), put(extent),
+        put(expanded), put(def), put(like);
   }
   void put(const Transform& t) {
     const auto& [kind, inputs, outputs, factor, right, inner_split, swizzle] = t;
-    put(kind), put(inputs), put(outputs), put(factor), put(right), put(inner_split), put(swizzle);
+    put(kind), put(inputs), put(outputs), put(factor), put(right),
+        put(inner_split || defects_.has(Defect::kDigestSplitSide)), put(swizzle);
   }
   void put(const Op& op) {
     const auto& [kind, operands, results, attrs, regions] = op;
@@ -111,7 +113,7 @@ class ByteWriter {
   }
   void put(const StepOperand& o) {
     const auto& [value, domain, integer] = o;
-    put(value), put(domain), put(integer);
+    put(value), put(domain), put(defects_.has(Defect::kDigestStepNumber) ? int64_t{0} : integer);
   }
   void put(const Step& s) {
     const auto& [kind, operands, results, attrs] = s;
@@ -119,7 +121,9 @@ class ByteWriter {
   }
   void put(const Crossing& c) {
     const auto& [value, allocation_order, contiguity, alias] = c;
-    put(value), put(allocation_order), put(contiguity), put(alias);
+    put(value);
+    if (!defects_.has(Defect::kDigestCrossing)) put(allocation_order), put(contiguity);
+    put(alias);
   }
 
  private:
@@ -140,9 +144,12 @@ class NameMap {
     const auto it = by_name_.find(name);
     return it == by_name_.end() ? std::nullopt : std::optional(it->second);
   }
+  // A name that steps made is marked where it could be taken for a canonical one.
   std::string value(const std::string& name) const {
-    const auto v = find(name);
-    return v ? names_[v->index] : name;
+    if (const auto v = find(name)) return names_[v->index];
+    const bool reads_canonical = name.size() > 1 && name[0] == 'v' &&
+                                 std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+    return reads_canonical ? "\x01" + name : name;
   }
   // The position of a value in the canonical order.
   size_t position(const std::string& name) const {
@@ -205,21 +212,21 @@ std::string canonical_bytes(const Graph& g, const Defects& defects) {
   return w.take();
 }
 
-std::string canonical_bytes(std::span<const Step> steps) {
-  ByteWriter w('s');
+std::string canonical_bytes(std::span<const Step> steps, const Defects& defects) {
+  ByteWriter w('s', defects);
   w.number(steps.size());
   for (const Step& s : steps) w.put(s);
   return w.take();
 }
 
-std::string canonical_bytes(const Graph& g, std::span<const Step> steps) {
+std::string canonical_bytes(const Graph& g, std::span<const Step> steps, const Defects& defects) {
   const NameMap names(g);
   std::vector<Step> renamed;
   for (const Step& s : steps) renamed.push_back(names.step(s));
-  return canonical_bytes(std::span<const Step>(renamed));
+  return canonical_bytes(std::span<const Step>(renamed), defects);
 }
 
-std::string canonical_bytes(const Graph& g, const Segmentation& s) {
+std::string canonical_bytes(const Graph& g, const Segmentation& s, const Defects& defects) {
   const NameMap names(g);
   std::vector<std::pair<std::vector<size_t>, Segment>> segments;
   for (const Segment& from : s.segments) {
@@ -231,7 +238,7 @@ std::string canonical_bytes(const Graph& g, const Segmentation& s) {
       segments.emplace_back(std::move(positions), canonical_segment(names, from));
   }
   std::stable_sort(segments.begin(), segments.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  ByteWriter w('p');
+  ByteWriter w('p', defects);
   w.number(segments.size());
   for (const auto& [positions, segment] : segments) {
     (void)positions;

@@ -56,7 +56,7 @@ void add_crossing(Printer& p, std::string_view word, const Crossing& crossing) {
     p.add_list(crossing.contiguity, [&](Contiguity c) { p.add(text(c)); });
     p.add(']');
   }
-  if (crossing.alias.empty()) return;
+  if (crossing.alias.empty() || p.defects.has(Defect::kTextCrossingAlias)) return;
   p.add(" alias ");
   p.add_name('%', crossing.alias);
 }
@@ -109,7 +109,7 @@ void add_input_spec(Printer& p, const InputSpec& spec) {
     p.add(" strides ");
     p.add_integers(spec.strides);
   }
-  if (spec.offset != 0) {
+  if (spec.offset != 0 && !p.defects.has(Defect::kTextInputOffset)) {
     p.add(" offset ");
     p.add_integer(spec.offset);
   }

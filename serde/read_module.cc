@@ -118,6 +118,7 @@ class GraphReader {
     t.right = ValueId(from.right());
     t.inner_split = Reader::present(from.inner_split(), Place(at, "inner_split"));
     t.swizzle = reader_.row<SwizzleType>(from.swizzle(), Place(at, "swizzle"));
+    if (reader_.defects.has(Defect::kDecodeSwizzle)) t.swizzle = SwizzleType::kXor;
     return t;
   }
 

@@ -44,6 +44,7 @@ class GraphWriter {
     const auto name = w_.string(v.name, Place(at, "name"));
     ConstantBits bits = v.constant.value_or(ConstantBits{});
     if (is_integer(v.dtype) && w_.defects.has(Defect::kEncodeNarrow)) bits.low = static_cast<uint32_t>(bits.low);
+    if (w_.defects.has(Defect::kEncodeImaginary)) bits.high = 0;
     const wire::Constant constant = write_constant(bits);
     return wire::CreateValue(w_.b, number(v.kind), number(v.dtype), name, v.def.index, v.constant ? &constant : nullptr,
                              v.index_of.index, v.tensor.index);
@@ -59,8 +60,9 @@ class GraphWriter {
     const auto loop_broadcasts = w_.ids(t.loop_broadcasts, Place(at, "loop_broadcasts"));
     const auto transforms = w_.ids(t.transforms, Place(at, "transforms"));
     const auto devices = w_.integers(t.devices, Place(at, "devices"));
+    const DomainId inline_at = w_.defects.has(Defect::kEncodeInline) ? DomainId() : t.inline_at;
     return wire::CreateTensor(w_.b, t.value.index, root, logical, allocation, loop, contiguity, loop_broadcasts,
-                              transforms, number(t.memory), devices, t.inline_at.index, t.circular_depth);
+                              transforms, number(t.memory), devices, inline_at.index, t.circular_depth);
   }
 
   flatbuffers::Offset<wire::Domain> write(const IterDomain& d, const Place& at) {
@@ -131,7 +133,8 @@ Writer::Tables<wire::Step> write_steps(Writer& w, const std::vector<Step>& steps
 Writer::Tables<wire::Crossing> write_crossings(Writer& w, const std::vector<Crossing>& crossings, const Place& place) {
   return w.list(crossings, place, limits::kNodes, [&](const Crossing& crossing, const Place& at) {
     const auto value = w.string(crossing.value, Place(at, "value"));
-    const auto order = w.integers(crossing.allocation_order, Place(at, "allocation_order"), limits::kAxes);
+    auto order = w.integers(crossing.allocation_order, Place(at, "allocation_order"), limits::kAxes);
+    if (!crossing.allocation_order.empty() && w.defects.has(Defect::kEncodeCrossingOrder)) order = 0;
     const auto contiguity = w.rows(crossing.contiguity, Place(at, "contiguity"));
     const auto alias = w.string(crossing.alias, Place(at, "alias"));
     return wire::CreateCrossing(w.b, value, order, contiguity, alias);

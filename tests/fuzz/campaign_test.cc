@@ -66,10 +66,12 @@ TEST(Campaign, FindsSeededDefects) {
 TEST(Campaign, FindsSeededDefectsOfFields) {
   if (!kDefectsCompiledIn) GTEST_SKIP() << "this build has no defects";
   const std::pair<Defect, const char*> kSeen[] = {
-      {Defect::kTextAttribute, "text"},        {Defect::kEncodeContiguity, "bytes"},
-      {Defect::kDigestDtype, "digests"},       {Defect::kDecodeEnum, "damaged-bytes"},
-      {Defect::kPromotionDropped, "dtypes"},   {Defect::kReorderInverse, "step-effects"},
-      {Defect::kSymbolsByHint, "other-sizes"},
+      {Defect::kTextAttribute, "text"},         {Defect::kEncodeContiguity, "bytes"},
+      {Defect::kDigestDtype, "digests"},        {Defect::kDecodeEnum, "damaged-bytes"},
+      {Defect::kPromotionDropped, "dtypes"},    {Defect::kReorderInverse, "step-effects"},
+      {Defect::kSymbolsByHint, "other-sizes"},  {Defect::kDigestSplitSide, "digests"},
+      {Defect::kDigestStepNumber, "fields"},    {Defect::kTextInputOffset, "fields"},
+      {Defect::kEncodeCrossingOrder, "fields"}, {Defect::kEncodeInline, "fields"},
   };
   for (const auto& [defect, oracle] : kSeen) {
     RunnerOptions options = calm();

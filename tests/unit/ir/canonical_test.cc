@@ -261,6 +261,14 @@ TEST(Canonical, StepsAndSegmentations) {
   EXPECT_EQ(digest(a, steps("y")), digest(b, steps("my_y")));
   EXPECT_NE(digest(steps("y")), digest(steps("my_y")));
   EXPECT_NE(digest(a, steps("y")), digest(a, steps("e")));
+  // What a step makes may have a name that the canonical form gives to another value.
+  const std::string taken = canonical_names(a)[find_value(a, "y")->index];
+  const auto in_shared = [&](const std::string& value) {
+    Step copy{StepKind::kCacheAfter, {StepOperand::of("y")}, {taken}, {}};
+    Step memory{StepKind::kSetMemoryType, {StepOperand::of(value)}, {}, {}};
+    return std::vector<Step>{copy, memory};
+  };
+  EXPECT_NE(digest(a, in_shared("y")), digest(a, in_shared(taken)));
   auto other = steps("y");
   other[0].operands[1].integer = 64;
   EXPECT_NE(digest(steps("y")), digest(other));

@@ -1,0 +1,104 @@
+// The members of the structs of bundle.h, as ir/fields.h says: a bundle has no text form and no digest of its own.
+#pragma once
+
+#include "ir/fields.h"
+#include "serde/bundle.h"
+
+namespace fusebox {
+
+inline constexpr FieldUse kEncodedAlone = {.digested = false, .printed = false};
+
+template <>
+struct Fields<Digest> {
+  static constexpr std::string_view kName = "Digest";
+  static constexpr auto kList =
+      std::tuple(field("low", &Digest::low, kEncodedAlone), field("high", &Digest::high, kEncodedAlone));
+};
+
+template <>
+struct Fields<StageRecord> {
+  static constexpr std::string_view kName = "StageRecord";
+  static constexpr auto kList = std::tuple(field("stage", &StageRecord::stage, kEncodedAlone),
+                                           field("module", &StageRecord::module, kEncodedAlone));
+};
+
+template <>
+struct Fields<StageDigest> {
+  static constexpr std::string_view kName = "StageDigest";
+  static constexpr auto kList = std::tuple(field("name", &StageDigest::name, kEncodedAlone),
+                                           field("digest", &StageDigest::digest, kEncodedAlone));
+};
+
+template <>
+struct Fields<KeyValue> {
+  static constexpr std::string_view kName = "KeyValue";
+  static constexpr auto kList =
+      std::tuple(field("key", &KeyValue::key, kEncodedAlone), field("value", &KeyValue::value, kEncodedAlone));
+};
+
+template <>
+struct Fields<InputRecord> {
+  static constexpr std::string_view kName = "InputRecord";
+  static constexpr auto kList =
+      std::tuple(field("spec", &InputRecord::spec, kEncodedAlone), field("bytes", &InputRecord::bytes, kEncodedAlone));
+};
+
+template <>
+struct Fields<OutputRecord> {
+  static constexpr std::string_view kName = "OutputRecord";
+  static constexpr auto kList = std::tuple(
+      field("name", &OutputRecord::name, kEncodedAlone), field("dtype", &OutputRecord::dtype, kEncodedAlone),
+      field("shape", &OutputRecord::shape, kEncodedAlone), field("strides", &OutputRecord::strides, kEncodedAlone),
+      field("digest", &OutputRecord::digest, kEncodedAlone));
+};
+
+template <>
+struct Fields<Failure> {
+  static constexpr std::string_view kName = "Failure";
+  static constexpr auto kList =
+      std::tuple(field("code", &Failure::code, kEncodedAlone), field("message", &Failure::message, kEncodedAlone),
+                 field("place", &Failure::place, kEncodedAlone));
+};
+
+template <>
+struct Fields<CrossingLayout> {
+  static constexpr std::string_view kName = "CrossingLayout";
+  static constexpr auto kList = std::tuple(
+      field("segment", &CrossingLayout::segment, kEncodedAlone), field("value", &CrossingLayout::value, kEncodedAlone),
+      field("dtype", &CrossingLayout::dtype, kEncodedAlone), field("shape", &CrossingLayout::shape, kEncodedAlone),
+      field("strides", &CrossingLayout::strides, kEncodedAlone));
+};
+
+template <>
+struct Fields<Rank> {
+  static constexpr std::string_view kName = "Rank";
+  static constexpr auto kList = std::tuple(
+      field("executor", &Rank::executor, kEncodedAlone), field("inputs", &Rank::inputs, kEncodedAlone),
+      field("outputs", &Rank::outputs, kEncodedAlone), field("failure", &Rank::failure, kEncodedAlone),
+      field("crossings", &Rank::crossings, kEncodedAlone), field("environment", &Rank::environment, kEncodedAlone));
+};
+
+template <>
+struct Fields<Artifact> {
+  static constexpr std::string_view kName = "Artifact";
+  static constexpr auto kList = std::tuple(
+      field("kernel", &Artifact::kernel, kEncodedAlone), field("architecture", &Artifact::architecture, kEncodedAlone),
+      field("cuda", &Artifact::cuda, kEncodedAlone), field("binary", &Artifact::binary, kEncodedAlone));
+};
+
+template <>
+struct Fields<Bundle> {
+  static constexpr std::string_view kName = "Bundle";
+  static constexpr auto kList =
+      std::tuple(field("program", &Bundle::program, kEncodedAlone), field("stages", &Bundle::stages, kEncodedAlone),
+                 field("steps", &Bundle::steps, kEncodedAlone), field("options", &Bundle::options, kEncodedAlone),
+                 field("digests", &Bundle::digests, kEncodedAlone), field("ranks", &Bundle::ranks, kEncodedAlone),
+                 field("artifacts", &Bundle::artifacts, kEncodedAlone));
+};
+
+static_assert(names_all_members<Digest>() && names_all_members<StageRecord>() && names_all_members<StageDigest>() &&
+              names_all_members<KeyValue>() && names_all_members<InputRecord>() && names_all_members<OutputRecord>() &&
+              names_all_members<Failure>() && names_all_members<CrossingLayout>() && names_all_members<Rank>() &&
+              names_all_members<Artifact>() && names_all_members<Bundle>());
+
+}  // namespace fusebox
