@@ -170,7 +170,7 @@ void replay_digests(OracleRun& run) {
                         recorded.failure->message);
     const auto specs = recorded_inputs(run.fusion(), &run.subject().inputs(), {}, run.arguments());
     const Bundle bundle = make_bundle(recorded, run.subject().module, specs, run.arguments());
-    change_bundle(run, bundle);
+    if (run.subject().seed % 4 == 0) change_bundle(run, bundle);
     const std::string bytes = encode(bundle);
     const Replay again = replay(decode_bundle(bytes_of(bytes)), {});
     for (const StageVerdict& v : again.stages)

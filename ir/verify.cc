@@ -104,6 +104,22 @@ void check_stand_ins(const Graph& g) {
       invalid("a loop broadcast stands for a domain that follows from it", place_of(g, DomainId(i)));
 }
 
+// Also what the body does not reach: an op stands in one region, a region belongs to one op, the body to none.
+void check_places(const Graph& g) {
+  std::vector<bool> placed(g.ops.size()), owned(g.regions.size());
+  for (const Region& r : g.regions)
+    for (OpId op : r.ops) {
+      if (placed[op.index]) invalid("an op stands in two places");
+      placed[op.index] = true;
+    }
+  owned[Graph::body().index] = true;
+  for (const Op& op : g.ops)
+    for (RegionId r : op.regions) {
+      if (owned[r.index]) invalid("a region belongs to two ops, or is the body");
+      owned[r.index] = true;
+    }
+}
+
 // An op's own scope: what its regions define is not visible after it.
 class OrderChecker {
  public:
@@ -251,6 +267,7 @@ void check_ids(const Graph& g) {
     need_all(r.ops, g.ops.size(), "an op of a region");
   }
   if (g[Graph::body()].index) invalid("the body has an index");
+  check_places(g);
 }
 
 std::vector<OpId> check_order(const Graph& g) { return OrderChecker(g).run(); }

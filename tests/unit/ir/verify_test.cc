@@ -148,6 +148,22 @@ TEST(Verify, IdsOutOfRange) {
   EXPECT_EQ(broken([](Graph& g) { g.regions.clear(); }), "E0210 ");
   EXPECT_EQ(broken([](Graph& g) { g.tensors[1].inline_at = DomainId(999u); }), "E0210 ");
   EXPECT_EQ(broken([](Graph& g) { g.index_bits = 48; }), "E0210 ");
+  // What the body does not reach refers to what it does.
+  const auto beside_the_body = [](auto change) {
+    Graph g = kernel_program();
+    g.regions.emplace_back();
+    change(g);
+    return found(g);
+  };
+  EXPECT_EQ(beside_the_body([](Graph&) {}), "fine");
+  EXPECT_EQ(beside_the_body([](Graph& g) { g.regions.back().ops = {g[Graph::body()].ops[0]}; }), "E0210 ");
+  EXPECT_EQ(beside_the_body([](Graph& g) {
+              Op dead;
+              dead.kind = OpKind::kFor;
+              dead.regions = {RegionId(1u)};
+              g.ops.push_back(dead);
+            }),
+            "E0210 ");
 }
 
 TEST(Verify, OrderAndNames) {
