@@ -22,7 +22,7 @@ ONLY_WITH_A_DEFECT = re.compile(rb"[\w.>()-]*[dD]efects\w*(\.|->|\(\)\.)has\([\w
 ASKS_FOR_A_DEFECT = re.compile(rb"\bDefect::k|[dD]efects\w*(\.|->|\(\)\.)has\(")
 NAMES_A_DEFECT = re.compile(rb"\bbool (\w+) =[^;]*?[dD]efects\w*(?:\.|->|\(\)\.)has\(")
 # Exchanged arguments of these change nothing.
-SYMMETRIC = {"min", "max", "swap", "gcd", "lcm", "hypot", "equal", "__glibcxx_assert"}
+SYMMETRIC = {"min", "max", "swap", "gcd", "lcm", "hypot", "equal", "__builtin_add_overflow", "__builtin_mul_overflow"}
 JUMPS = {"RETURN_STMT", "BREAK_STMT", "CONTINUE_STMT", "CXX_THROW_EXPR", "GOTO_STMT"}
 LOOPS = {"FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT"}
 FUNCTIONS = {"FUNCTION_DECL", "CXX_METHOD", "CONSTRUCTOR", "DESTRUCTOR", "CONVERSION_FUNCTION", "FUNCTION_TEMPLATE"}
