@@ -31,12 +31,12 @@ bool draw_last_exact(RandomSource& random, InputSpec& spec) {
 
 // One number for all: where many are added, what each addition rounds goes the same way.
 bool draw_equal(RandomSource& random, InputSpec& spec) {
-  constexpr int64_t kMany = 200;
+  constexpr int64_t kMany = 200, kVeryMany = 2000;
   int64_t elements = 1;
   for (int64_t e : spec.shape) elements *= e;
   if (elements < kMany || !(is_floating(spec.dtype) || is_complex(spec.dtype)) || is_storage_only(spec.dtype))
     return false;
-  if (!random.one_in(3)) return false;
+  if (elements >= kVeryMany ? random.one_in(4) : !random.one_in(3)) return false;
   spec.generator = InputGenerator::kConstant;
   const double size = 0.25 + static_cast<double>(random.below(1 << 10)) / 1021;
   spec.value = from_double(spec.dtype, random.one_in(2) ? size : -size);

@@ -145,6 +145,39 @@ TEST_F(CollectivesOnGpu, GridReductionsOverCoordinates) {
         check(threads, block, {3, 2, 4}, all, false);
 }
 
+// Fewer threads than blocks combine what the blocks leave.
+TEST_F(CollectivesOnGpu, GridReductionsOfManyBlocks) {
+  for (const bool all : {false, true}) {
+    check(8, {1, 1, 1}, {301, 1, 1}, all, false);
+    check(8 + 1, {3, 2, 1}, {67, 2, 1}, all, false);
+    check(8, {2, 1, 1}, {129, 1, 2}, all, true);
+  }
+}
+
+// Parts of one sign, so that what each addition rounds adds up: one after another they are off by over 100 roundings.
+TEST_F(CollectivesOnGpu, SumsOfManyBlocksKeepTheirDigits) {
+  constexpr int64_t kBlocks = 1000;
+  Graph g;
+  KernelWriter k(g);
+  const ValueId x = k.tensor_input(Dtype::kFloat, "x"), y = k.tensor_input(Dtype::kFloat, "y"),
+                workspace = k.tensor_input(Dtype::kFloat, "w"), counters = k.tensor_input(Dtype::kUint32, "counters");
+  const ValueId block = k.thread(OpKind::kThreadIndex, ParallelType::kGridX);
+  Attrs attrs;
+  attrs.set_enum(AttrKey::kReduceOp, ReduceOp::kSum);
+  attrs.set(AttrKey::kThreads, std::vector<int64_t>{static_cast<int64_t>(ParallelType::kGridX)});
+  attrs.set_flag(AttrKey::kAll);
+  const std::vector<ValueId> operands = {k.load(x, block), constant(g, Dtype::kFloat, {}), workspace, ValueId(),
+                                         counters};
+  k.store(y, block, k.many(OpKind::kGridReduce, operands, {Dtype::kFloat}, attrs)[0]);
+  const std::vector<float> parts(kBlocks, 0.49f);
+  const std::vector<uint64_t> arguments = {upload(parts), upload(parts), upload(parts),
+                                           upload(std::vector<uint32_t>(4))};
+  run(g, {.grid = {kBlocks, 1, 1}, .block = {1, 1, 1}, .is_cooperative = true}, arguments);
+  const double exact = kBlocks * static_cast<double>(0.49f);
+  for (const float sum : download<float>(arguments[1], kBlocks))
+    ASSERT_NEAR(static_cast<double>(sum), exact, exact * 12 * 0x1p-24);
+}
+
 TEST_F(CollectivesOnGpu, Welford) {
   check(1, {128, 2, 1}, {2, 1, 1}, true, true);
   check(3, {7, 5, 2}, {2, 1, 1}, false, true);
