@@ -74,14 +74,15 @@ ConstantBits scalar_value(RandomSource& random, const InputsOptions& options, Dt
 namespace {
 
 // Few elements, so far apart that their positions leave 32 bits or nearly do. Memory between them is reserved alone.
-std::optional<int64_t> far_stride(RandomSource& random, int64_t extent) {
+// A GPU has no such reserve, so that there is an end.
+std::optional<int64_t> far_stride(RandomSource& random, int64_t extent, int64_t element_bytes) {
   constexpr int64_t kFar[] = {int64_t{1} << 29, int64_t{1} << 30, int64_t{1} << 31, int64_t{1} << 32, 1500000000};
-  constexpr int64_t kMostPositions = int64_t{1} << 33;
+  constexpr int64_t kMostBytes = (int64_t{1} << 33) + (1 << 20);
   if (extent < 2 || extent > 9 || !random.one_in(8)) return std::nullopt;
   // The last element's position, or the stride, near a power.
   const int64_t by = random.one_in(2) ? 1 : extent - 1;
   const int64_t stride = random.pick(kFar) / by + random.between(-2, 2);
-  if (stride * (extent - 1) >= kMostPositions) return std::nullopt;
+  if (stride * (extent - 1) * element_bytes > kMostBytes) return std::nullopt;
   return stride;
 }
 
@@ -111,7 +112,7 @@ std::vector<int64_t> draw_strides(RandomSource& random, const Graph& g, ValueId 
         strides[axis] = (int64_t{1} << 31) + random.between(0, 3);
         continue;
       }
-      const auto far = k == 1 ? far_stride(random, extent) : std::nullopt;
+      const auto far = k == 1 ? far_stride(random, extent, size_bytes(g[input].dtype)) : std::nullopt;
       strides[axis] = far && *far > next ? *far : next * random.between(1, 2) + random.between(0, 3);
     }
     next = strides[axis] * extent;
