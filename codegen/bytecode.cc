@@ -87,6 +87,9 @@ class Compiler {
   }
   uint32_t new_constant(Dtype dtype, ConstantBits bits) {
     const uint32_t r = new_register(dtype, true);
+    const bool is_wide = is_integer(dtype) && dtype != Dtype::kIndex && fusebox::bits(dtype) == 64;
+    if (is_wide && defects_.has(Defect::kConstantByDouble)) bits = from_double(dtype, to_double(dtype, bits));
+    if (is_complex(dtype) && defects_.has(Defect::kConstantImaginary)) bits.high = 0;
     out_.constants.push_back({r, bits, dtype});
     return r;
   }
@@ -542,6 +545,8 @@ class Compiler {
     if (op.kind == OpKind::kDiv && is_integer(plan.compute) && defects_.has(Defect::kDivFloors))
       i.math = OpKind::kFloorDiv;
     if (op.kind == OpKind::kRemainder && defects_.has(Defect::kRemainderSign)) i.math = OpKind::kFmod;
+    const bool is_narrow = bits(g_[op.results[0]].dtype) == 16 && is_floating(g_[op.results[0]].dtype);
+    if (op.kind == OpKind::kRemainder && is_narrow && defects_.has(Defect::kRemainderNarrow)) i.math = OpKind::kFmod;
     if (op.kind == OpKind::kLogicalRightShift && defects_.has(Defect::kShiftArithmetic))
       i.math = OpKind::kBitwiseRightShift;
     i.dtype = plan.compute;

@@ -1,5 +1,7 @@
 // Names, numbers and attributes.
 #include <cmath>
+#include <cstdlib>
+#include <string>
 
 #include "ir/lex.h"
 #include "ir/numeric.h"
@@ -40,10 +42,18 @@ void Printer::add_number(Dtype dtype, uint64_t bits) {
   const ConstantBits constant{bits, 0};
   double value = to_double(dtype, constant);
   if (value == 0 && std::signbit(value) && defects.has(Defect::kTextNegativeZero)) value = 0;
-  if (std::isnan(value) && from_double(dtype, std::numeric_limits<double>::quiet_NaN()).low != bits) {
+  const bool has_bits = !std::isnan(value) || !defects.has(Defect::kTextNanBits);
+  if (has_bits && std::isnan(value) && from_double(dtype, std::numeric_limits<double>::quiet_NaN()).low != bits) {
     char buffer[20] = {'0', 'x'};
     return add(std::string_view(
         buffer, static_cast<size_t>(std::to_chars(buffer + 2, buffer + sizeof buffer, bits, 16).ptr - buffer)));
+  }
+  if (std::isfinite(value) && fusebox::bits(dtype) == 64 && defects.has(Defect::kTextNineDigits)) {
+    char digits[32];
+    value = std::strtod(
+        std::string(digits, std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general, 9).ptr)
+            .c_str(),
+        nullptr);
   }
   if (!std::isfinite(value) || fusebox::bits(dtype) == 64) return add_double(value);
   char buffer[32];

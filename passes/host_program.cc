@@ -67,6 +67,7 @@ class HostBuilder {
   // before the run.
   void keep_overwritten_inputs() {
     std::set<ValueId> overwritten;
+    if (defects_.has(Defect::kExchangeUnsaved)) return;
     for (const OutputRef& out : outputs(fusion_))
       if (out.alias) overwritten.insert(out.alias);
     for (const OutputRef& out : outputs(fusion_)) {

@@ -89,6 +89,7 @@ void Lowering::emit_vector_copy(OpView& view) {
   divisibilities.insert(needed.begin(), needed.end());
   for (ValueId v : {to, from}) {
     const Buffer& b = buffers[v.index];
+    if (v == to && options.defects.has(Defect::kTargetAlignment)) continue;
     if (b.memory == MemoryType::kGlobal && !options.defects.has(Defect::kVectorAlignment)) {
       int64_t& align = alignments[b.kernel_value];
       align = std::max(align, bytes);

@@ -53,6 +53,8 @@ bool is_same_straight(Dtype x, Dtype middle, Dtype to, const Defects& defects) {
   if (!range_of(x) || !range_of(middle) || !range_of(to)) return false;
   // Integers wrap: the low bits of the result are those of x.
   if (is_integer(x) && is_integer(middle) && is_integer(to) && bits(to) <= bits(middle)) return true;
+  const bool is_as_wide = is_integer(x) && is_floating(middle) && bits(x) == bits(middle);
+  if (x == to && is_as_wide && defects.has(Defect::kCastPairFloat)) return true;
   if (!holds(middle, x) && !(x == to && defects.has(Defect::kCastPairNarrowing))) return false;
   if (x == to) return true;
   // An integer out of range wraps where it comes from an integer, and saturates where it comes from a float.

@@ -22,6 +22,20 @@ std::optional<double> beyond_width(const Graph& g, OpKind kind, const std::vecto
   return exact;
 }
 
+// The same of two 64-bit integers, by way of doubles.
+std::optional<ConstantBits> by_double(const Graph& g, OpKind kind, const std::vector<ValueId>& operands, ValueId made) {
+  const Dtype dtype = g[made].dtype;
+  const bool is_sum = kind == OpKind::kAdd || kind == OpKind::kSub;
+  if (!is_sum || !is_integer(dtype) || bits(dtype) < 64 || dtype == Dtype::kIndex || !g.is_constant(made))
+    return std::nullopt;
+  for (ValueId v : operands)
+    if (!g.is_constant(v)) return std::nullopt;
+  const double a = to_double(g[operands[0]].dtype, *g[operands[0]].constant);
+  const double b = to_double(g[operands[1]].dtype, *g[operands[1]].constant);
+  const ConstantBits bits = from_double(dtype, kind == OpKind::kAdd ? a + b : a - b);
+  return bits == *g[made].constant ? std::nullopt : std::optional(bits);
+}
+
 }  // namespace
 
 bool fold_constants(Graph& g, const RewriteOptions& options) {
@@ -41,6 +55,9 @@ bool fold_constants(Graph& g, const RewriteOptions& options) {
     if (const auto beyond = beyond_width(next, op.kind, operands, made);
         beyond && options.defects.has(Defect::kFoldWithoutWrap))
       made = constant(next, next[v].dtype, from_double(next[v].dtype, *beyond));
+    if (const auto rounded = by_double(next, op.kind, operands, made);
+        rounded && options.defects.has(Defect::kFoldInDouble))
+      made = constant(next, next[v].dtype, *rounded);
     if (next.ops.size() > ops) {
       // Nothing to simplify: the op that was made is the one that stands here.
       std::erase(next[Graph::body()].ops, OpId(ops));
