@@ -221,6 +221,31 @@ def test_a_mutant_that_does_not_compile_is_blamed_by_its_line():
     assert tree.blamed(messages, rows, pathlib.Path("/t")) == {5, 6}
 
 
+def test_a_mutant_that_does_not_compile_is_replaced(tmp_path, monkeypatch):
+    """By the next one of the reserve, in the file as well."""
+    source = tmp_path / "copy/tree/ir/a.cc"
+    source.parent.mkdir(parents=True)
+    source.write_text("int a() {\n  return 0;\n}\nint b() {\n  return 1;\n}\n")
+    ninja = tmp_path / "ninja"
+    ninja.write_text(f"#!/bin/sh\ngrep -q 'wrong' {source} || exit 0\necho '{source}:2:10: error: no such thing'\nexit 1\n")
+    ninja.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(tree.Folder, "configure", lambda self, build: None)
+
+    def mutant(number, start, line, text):
+        return {"id": number, "file": "ir/a.cc", "start": start, "end": start + 1, "line": line, "line_start": line, "line_end": line,
+                "constexpr": False, "pieces": [text]}
+
+    folder = tree.Folder(tmp_path / "copy")
+    folder.data = {"count": 1, "dropped": 0, "mutants": [mutant(1, 20, 2, "wrong")], "reserve": [mutant(2, 43, 5, "right<{n}>()")]}
+    folder.write(folder.mutants)
+    folder.compile(1)
+    again = tree.Folder(tmp_path / "copy")
+    assert [m["id"] for m in again.mutants] == [2] and again.data["reserve"] == [] and again.data["dropped"] == 1
+    text = source.read_text()
+    assert "return 0;" in text and "return right<2>();" in text and "wrong" not in text
+
+
 FINDING = {"signature": "aten differs add", "stage": "aten", "check": "differs", "place": "add", "case": 4, "seconds": 0.5, "message": "no"}
 
 
