@@ -49,6 +49,7 @@ def parse(arguments):
     parser.add_argument("--jobs", type=count, default=os.cpu_count(), help="campaigns at a time; the processors")
     parser.add_argument("--campaign-seeds", type=count, default=2, help="seeds of campaigns, dealt out to the mutants; 2")
     parser.add_argument("--limit", type=seconds, help="of the run, after which the same command goes on")
+    parser.add_argument("--build", metavar="DIR", help="where the build goes; into the copy")
     step = parser.add_mutually_exclusive_group()
     for name in ("generate", "run", "report"):
         step.add_argument(f"--{name}", metavar="DIR")
@@ -97,7 +98,7 @@ def show(folder):
 def main():
     a = parse(sys.argv[1:])
     path = pathlib.Path(a.generate or a.run or a.report or tree.ROOT / "build-mutants" / f"seed-{a.seed}")
-    folder = tree.Folder(path)
+    folder = tree.Folder(path, a.build)
     if (a.run or a.report) and folder.data is None:
         sys.exit(f"mutants: {path} holds no mutants; make them with --generate {path}")
     wanted = {"seed": a.seed, "count": a.count, "folders": a.folders}

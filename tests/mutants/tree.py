@@ -55,11 +55,11 @@ def run(command, **options):
 
 
 class Folder:
-    def __init__(self, path):
+    def __init__(self, path, build=None):
         self.path = pathlib.Path(path).resolve()
         self.tree, self.original = self.path / "tree", self.path / "original"
         # In the copy, so that paths between the two are those of a usual build, and the compiler's cache knows them.
-        self.build = self.tree / "build"
+        self.build = pathlib.Path(build).resolve() if build else self.tree / "build"
         self.state = self.path / "mutants.json"
         self.data = json.loads(self.state.read_text()) if self.state.exists() else None
 
