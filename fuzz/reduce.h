@@ -15,6 +15,7 @@
 
 #include <compare>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -75,7 +76,8 @@ struct ReduceOptions {
   double case_seconds = 10;                 // of one candidate; what takes longer counts as a failure of its own
   int64_t memory_bytes = int64_t{4} << 30;  // of the process that judges one
   int64_t step_limit = int64_t{1} << 22;
-  bool on_gpu = false;  // the oracle `gpu` too, in the process of each candidate
+  bool on_gpu = false;                                // the oracle `gpu` too, in the process of each candidate
+  std::function<std::unique_ptr<Device>()> gpu = {};  // empty: a CUDA device
   // In the process that judges, before it does, in tests: a place to die.
   std::function<void(const Case&)> at = {};
   // After each candidate: seconds, candidates tried, and the best; may be empty.

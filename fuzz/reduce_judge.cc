@@ -1,4 +1,5 @@
 // Judging of candidates, each in a child process.
+#include <memory>
 #include <utility>
 
 #include "fuzz/campaign.h"
@@ -12,11 +13,16 @@ namespace {
 
 constexpr char kBetween = '\x1f';
 
+// Where a GPU is asked, a context is made and a kernel compiled.
+constexpr uint64_t kGpuPatience = 6;
+
+bool asks_gpu(size_t row) { return oracle_rows()[row].judge == gpu; }
+
 // The findings of one oracle, or of all.
 std::vector<Finding> judged_by(OracleRun& run, std::optional<size_t> row, WorkerNote& note) {
   for (size_t i = 0; i < oracle_rows().size(); ++i) {
     if (row && *row != i) continue;
-    note.begin(0, kFirstOracle + i);
+    note.begin(0, kFirstOracle + i, run.options().gpu ? kGpuPatience : 1);
     try {
       oracle_rows()[i].judge(run);
     } catch (const Error& e) {
@@ -70,9 +76,9 @@ std::optional<Finding> ReductionJudge::judge(const Case& c, const Defects& defec
     try {
       note.begin(0, kFirstOracle + row_.value_or(0));
       if (options_.at) options_.at(c);
-      // A compiler may take its time.
-      if (options_.on_gpu) note.begin(0, kFirstOracle + row_.value_or(0), 6);
-      const std::unique_ptr<Device> gpu = options_.on_gpu ? make_cuda_device() : nullptr;
+      const bool on_gpu = options_.on_gpu && (!row_ || asks_gpu(*row_));
+      if (on_gpu) note.begin(0, kFirstOracle + row_.value_or(0), kGpuPatience);
+      const std::unique_ptr<Device> gpu = !on_gpu ? nullptr : options_.gpu ? options_.gpu() : make_cuda_device();
       OracleRun run(c, {.defects = defects, .step_limit = options_.step_limit, .gpu = gpu.get()});
       const auto f = pick(judged_by(run, row_, note), signature_);
       return f ? write_finding(*f) : std::string();
@@ -100,6 +106,8 @@ std::optional<Finding> ReductionJudge::judge(const Case& c) {
   if (row_ || !found || (!signature_.empty() && text(found->signature) != signature_)) return found;
   // Which oracle says so: from now on, it alone is asked.
   for (size_t i = 0; i < oracle_rows().size(); ++i) {
+    // Each try of the GPU takes a second: it is not asked about what others found.
+    if (asks_gpu(i) != (found->signature.stage == "gpu")) continue;
     row_ = i;
     if (const auto f = judge(c, defects_); f && f->signature == found->signature) return found;
   }

@@ -45,20 +45,16 @@ class BlockRun {
       ++s_.cases;
       if (i < range_.first) continue;
       if (options_.on_gpu) {
-        if (hooks_.stops && hooks_.stops()) {
-          restart();
-          break;
-        }
-        if (s_.cases < options_.gpu_cases && i + 1 < range_.end) continue;
-        if (!judge_gpu_cases()) {
-          restart();
-          break;
-        }
+        is_stopped_ = is_stopped_ || (hooks_.stops && hooks_.stops());
+        if (!is_stopped_ && s_.cases < options_.gpu_cases && i + 1 < range_.end) continue;
+        is_stopped_ = is_stopped_ || !judge_gpu_cases();
+        // What is drawn from here on is drawn for deadly cases alone, which are to be shown.
+        if (is_stopped_) restart();
       }
       count();
       if (hooks_.go_on && !hooks_.go_on(counted_.cases > 0 ? counted_ : s_)) break;
     }
-    if (range_.first >= range_.end) restart();
+    if (range_.first >= range_.end || is_stopped_) restart();
     count();
     return std::move(counted_.cases > 0 ? counted_ : s_);
   }
@@ -76,12 +72,18 @@ class BlockRun {
     if (s_.cases == 0 || (!hooks_.told && !options_.on_gpu)) return;
     if (!hooks_.told)
       add(counted_, std::move(s_));
-    else if (options_.on_gpu || s_.findings.size() > 0 || now - told_at_ > kTellPause)
+    else if (options_.on_gpu || now - told_at_ > kTellPause || is_news())
       hooks_.told(std::move(s_));
     else
       return;
     told_at_ = now;
     restart();
+  }
+
+  // Whether there is a finding that was not seen before.
+  bool is_news() const {
+    return std::any_of(s_.findings.begin(), s_.findings.end(),
+                       [](const KeptFinding& f) { return !f.saved.bytes.empty(); });
   }
 
   void at(uint64_t part, uint64_t patience = 1) const {
@@ -240,6 +242,7 @@ class BlockRun {
   uint64_t number_ = 0;
   Statistics s_;        // of the cases since the last restart
   Statistics counted_;  // of those before, where nobody is told
+  bool is_stopped_ = false;
   std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();
   std::deque<Case> pool_;
   std::vector<GpuCase> gpu_cases_;

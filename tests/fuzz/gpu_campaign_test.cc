@@ -2,14 +2,17 @@
 // outlive kernels that hang, and judge what they find again from its file.
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <thread>
+#include <utility>
 
 #include "fuzz/campaign.h"
 #include "fuzz/reduce.h"
 #include "ir/canonical.h"
-#include "replay/host_program.h"
+#include "ir/print.h"
+#include "replay/gate_workers.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -19,15 +22,21 @@ using Clock = std::chrono::steady_clock;
 void wait_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 struct Habits {
-  int compile_ms = 0;               // of a kernel
-  bool compiles_for_ever = false;   // and does not look up
-  uint64_t wrong_one_in = 0;        // kernels that give a wrong result
-  uint64_t wrong_after_one_in = 0;  // that do where another program ran before
-  uint64_t hangs_one_in = 0;        // that never end
+  int compile_ms = 0;                  // of a kernel
+  bool compiles_for_ever = false;      // and does not look up
+  uint64_t wrong_one_in = 0;           // kernels that give a wrong result
+  uint64_t wrong_after_one_in = 0;     // that do where another program ran before
+  uint64_t hangs_one_in = 0;           // that never end
+  OpKind wrong_with = OpKind::kInput;  // kernels with such an op give a wrong result
 };
 
 bool chosen(const Graph& kernel, uint64_t one_in) {
   return one_in > 0 && std::hash<std::string>()(text(digest(kernel))) % one_in == 0;
+}
+
+bool has(const Graph& kernel, OpKind kind) {
+  return kind != OpKind::kInput &&
+         std::any_of(kernel.ops.begin(), kernel.ops.end(), [&](const Op& op) { return op.kind == kind; });
 }
 
 // The host executor, with a GPU's habits.
@@ -67,7 +76,8 @@ class OddDevice : public Device {
   void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
     const Graph& g = kernels_[kernel];
     while (chosen(g, habits_.hangs_one_in)) wait_ms(1000);
-    is_wrong_ |= chosen(g, habits_.wrong_one_in) || (programs_ > 1 && chosen(g, habits_.wrong_after_one_in));
+    is_wrong_ |= chosen(g, habits_.wrong_one_in) || (programs_ > 1 && chosen(g, habits_.wrong_after_one_in)) ||
+                 has(g, habits_.wrong_with);
     host_->launch(kernel, dims, arguments);
   }
   void synchronize() override {}
@@ -122,6 +132,35 @@ class Folder {
 
 bool shows(const std::vector<Finding>& findings, const Signature& s) {
   return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.signature == s; });
+}
+
+TEST(GpuTurns, OneAtATimeAndADeadProcessHasNone) {
+  GpuTurns turns(1);
+  bool given = false, was_free = true;
+  WorkerCalls calls;
+  calls.next = [&]() -> std::optional<std::string> {
+    if (std::exchange(given, true)) return std::nullopt;
+    return "go";
+  };
+  calls.work_in_parts = [&](const std::string&, WorkerNote& note, const WorkerTell& tell) -> std::string {
+    tell(turns.take() ? "taken" : "not taken");
+    while (!note.stop) wait_ms(5);
+    ::raise(SIGKILL);
+    return "";
+  };
+  bool is_told = false;
+  calls.told = [&](const WorkerAnswer& a) {
+    EXPECT_EQ(a.answer, "taken");
+    was_free = turns.take();
+    is_told = true;
+  };
+  calls.tick = [&] { return is_told ? WorkerOrder::kFinish : WorkerOrder::kGoOn; };
+  calls.done = [](const WorkerAnswer&) {};
+  run_workers({.retry = false}, calls);
+  EXPECT_FALSE(was_free);
+  EXPECT_TRUE(turns.take());
+  turns.give_back();
+  EXPECT_TRUE(turns.take());
 }
 
 TEST(GpuCampaign, NeitherProcessesNorBatchesMatter) {
@@ -186,11 +225,11 @@ TEST(GpuCampaign, ItGoesOnInTheMidstOfABlock) {
 TEST(GpuCampaign, ItStopsAfterAFinding) {
   CampaignOptions options = on_gpu({.compile_ms = 20, .wrong_one_in = 7}, 0);
   options.jobs = 2;
-  options.runner.seconds = 60;
+  options.runner.seconds = 600;
   options.runner.stop_after = 1;
   const auto start = Clock::now();
   const CampaignState state = run_campaign(options);
-  EXPECT_LT(seconds_since(start), 20);
+  EXPECT_LT(seconds_since(start), 300);
   EXPECT_GE(state.statistics.findings.size(), 1u);
   EXPECT_LE(state.statistics.findings.size(), 5u);
   EXPECT_LT(state.statistics.cases, 1000u);
@@ -215,6 +254,23 @@ TEST(GpuCampaign, AKernelThatHangsIsAFinding) {
                           [&](const Graph& k) { return chosen(k, habits.hangs_one_in); }));
 }
 
+TEST(GpuCampaign, WhatDiedIsShownAlthoughItStops) {
+  const CampaignOptions options = on_gpu({.compiles_for_ever = true}, 0);
+  std::vector<uint64_t> seen;
+  uint64_t number = 0;
+  BlockHooks hooks;
+  hooks.at = [&](uint64_t n, uint64_t, uint64_t) { number = n; };
+  hooks.stops = [] { return true; };
+  hooks.go_on = [&](const Statistics&) { return number < 20; };
+  hooks.deadly = [&](const DeadlyCase& d, const Case& c) {
+    EXPECT_FALSE(c.module.graphs.empty());
+    seen.push_back(d.number);
+  };
+  const Statistics s = run_block(options.runner, {.first = 3, .deadly = {{20, kFirstOracle}}}, hooks);
+  EXPECT_EQ(seen, std::vector<uint64_t>{20});
+  EXPECT_EQ(s.cases, 0u);
+}
+
 TEST(GpuCampaign, AFindingReproducesFromItsFile) {
   const Folder folder("files");
   const Habits habits{.wrong_one_in = 9};
@@ -227,6 +283,42 @@ TEST(GpuCampaign, AFindingReproducesFromItsFile) {
     const auto again = judge_on_gpu(load_finding(f.file).subject, {}, {.device = options.runner.gpu});
     EXPECT_TRUE(shows(again, f.finding.signature)) << f.file;
   }
+}
+
+constexpr std::string_view kProduct = R"(fusion @f {
+  %n, %m = size
+  %x = input i64[%n, %m] contiguous
+  %y = neg %x
+  %z = mul %y, %x
+  %s = sum %z over [1]
+  %a = abs %s
+  output %a
+  output %y
+}
+steps @f {
+  split %z.i0 by 4 -> o, t
+  parallelize %z.t block.x
+}
+inputs @f host {
+  %x = i64[5, 7] integers -9 9 seed 3
+}
+)";
+
+TEST(GpuCampaign, AFindingIsReducedWhereItWasFound) {
+  LoadedFinding f;
+  f.subject = read_finding({reinterpret_cast<const uint8_t*>(kProduct.data()), kProduct.size()}, "text").subject;
+  f.signature = "gpu bits abs";
+  ReduceOptions options;
+  EXPECT_FALSE(reduce(f, options).shows);
+  options.on_gpu = true;
+  options.gpu = [] { return std::make_unique<OddDevice>(Habits{.wrong_with = OpKind::kMul}); };
+  f.signature = "";
+  const Reduction r = reduce(f, options);
+  ASSERT_TRUE(r.shows);
+  EXPECT_EQ(r.finding.signature.stage, "gpu");
+  EXPECT_TRUE(has(r.result.fusion(), OpKind::kMul)) << print(r.result.module);
+  EXPECT_LE(r.after.ops, 2) << print(r.result.module);
+  EXPECT_EQ(r.after.steps, 0);
 }
 
 TEST(GpuCampaign, WhatNeedsItsBatchIsToldWithIt) {

@@ -37,6 +37,8 @@ def cached():
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
+    pytest.importorskip("scikit_build_core")
+    pytest.importorskip("pip")
     if shutil.which("ninja") is None:
         pytest.skip("no Ninja here")
     folder = tmp_path_factory.mktemp("wheel")
@@ -76,6 +78,7 @@ def alone(environment, tmp_path):
 
 
 def test_where_there_is_no_pytorch_the_build_asks_for_one(tmp_path):
+    pytest.importorskip("scikit_build_core")
     program = "import wheel_backend; print(wheel_backend.get_requires_for_build_wheel())"
     run(sys.executable, "-m", "venv", "--without-pip", tmp_path)
     paths = {"PYTHONPATH": f"{ROOT / '.cmake'}:{sysconfig.get_path('purelib')}"}
