@@ -53,8 +53,12 @@ std::vector<size_t> parse_oracles(std::string_view joined);
 struct JudgeOptions {
   Defects defects = {};
   int64_t step_limit = int64_t{1} << 28;  // thread-instructions of a launch
+  int field_changes = 2;                  // single members that `digests` and `fields` change in a case, each
   Device* gpu = nullptr;                  // for the oracle `gpu`, which without one says nothing
 };
+
+// Where one case is judged and there is time: enough to meet most members of a small one.
+inline constexpr int kFieldChangesAlone = 4000;
 
 // One run on the host executor, or a GPU: outputs, or why there are none.
 struct HostRun {

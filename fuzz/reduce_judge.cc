@@ -79,7 +79,10 @@ std::optional<Finding> ReductionJudge::judge(const Case& c, const Defects& defec
       const bool on_gpu = options_.on_gpu && (!row_ || asks_gpu(*row_));
       if (on_gpu) note.begin(0, kFirstOracle + row_.value_or(0), kGpuPatience);
       const std::unique_ptr<Device> gpu = !on_gpu ? nullptr : options_.gpu ? options_.gpu() : make_cuda_device();
-      OracleRun run(c, {.defects = defects, .step_limit = options_.step_limit, .gpu = gpu.get()});
+      OracleRun run(c, {.defects = defects,
+                        .step_limit = options_.step_limit,
+                        .field_changes = kFieldChangesAlone,
+                        .gpu = gpu.get()});
       const auto f = pick(judged_by(run, row_, note), signature_);
       return f ? write_finding(*f) : std::string();
     } catch (const Error&) {

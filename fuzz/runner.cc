@@ -304,7 +304,8 @@ std::string stage_of_part(uint64_t part) {
 
 std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uint64_t number, Statistics& s,
                                 const std::function<void(uint64_t, uint64_t)>& at) {
-  OracleRun run(c, {.defects = options.defects, .step_limit = options.step_limit});
+  OracleRun run(c,
+                {.defects = options.defects, .step_limit = options.step_limit, .field_changes = options.field_changes});
   if (s.judged.size() < oracle_rows().size()) s.judged.resize(oracle_rows().size());
   for (size_t i = 0; i < oracle_rows().size(); ++i) {
     const OracleRow& row = oracle_rows()[i];

@@ -39,6 +39,7 @@ struct RunnerOptions {
   Defects defects = {};
   CaseOptions cases = {};
   int64_t step_limit = int64_t{1} << 20;  // thread-instructions of a launch; what runs longer is refused
+  int field_changes = JudgeOptions().field_changes;
   // After each case, with what there is so far; may be empty.
   std::function<void(const Statistics&)> progress = {};
 };

@@ -99,7 +99,8 @@ void StepMaker::each_part(const std::vector<Step>& assigns, const std::function<
 
 void StepMaker::schedule(size_t max_transforms) {
   idle_ = 1;
-  if (random_.one_in(6) && recipe()) return;
+  const bool is_aimed_at = focus.in_place || focus.transforms || focus.swizzle;
+  if (!is_aimed_at && random_.one_in(6) && recipe()) return;
   std::string name = target();
   if (!random_.one_in(8)) reduce_innermost();
   if (random_.one_in(2)) relate();

@@ -1,5 +1,7 @@
 #include "fuzz/target.h"
 
+#include <algorithm>
+
 #include "fuzz/mutate.h"
 #include "fuzz/mutate_rules.h"
 #include "fuzz/oracle.h"
@@ -13,17 +15,24 @@ namespace {
 // Larger ones find nothing that smaller ones do not, and take seconds.
 constexpr size_t kMostOps = 64, kMostSteps = 256, kMostLineage = 64;
 constexpr int64_t kMostStorage = int64_t{1} << 20;
+// Where few elements lie far apart, the memory between them is reserved alone, so that they may span more.
+constexpr int64_t kFewElements = 4096, kMostReservedBytes = (int64_t{1} << 33) + (1 << 20);
 
 bool has_small_storage(const InputSpec& s) {
+  int64_t elements = 1;
+  for (const int64_t n : s.shape)
+    if (n < 0 || __builtin_mul_overflow(elements, n, &elements)) return false;
+  const int64_t most =
+      elements <= kFewElements ? kMostReservedBytes / std::max<int64_t>(size_bytes(s.dtype), 1) : kMostStorage;
   int64_t last = s.offset;
   for (size_t i = 0; i < s.strides.size() && i < s.shape.size(); ++i) {
     int64_t reach = 0;
     if (s.shape[i] < 2) continue;
     if (__builtin_mul_overflow(s.shape[i] - 1, s.strides[i], &reach) || __builtin_add_overflow(last, reach, &last))
       return false;
-    if (last > kMostStorage) return false;
+    if (last > most) return false;
   }
-  return s.offset >= 0 && last <= kMostStorage;
+  return s.offset >= 0 && last <= most;
 }
 
 std::optional<Case> case_of_bundle(const Bundle& b) {

@@ -58,9 +58,11 @@ bool InferredTypes::is_inferred(OpId op) {
   if (std::none_of(results.begin(), results.end(), [&](ValueId v) { return g_.is_tensor(v); })) return false;
   if (!copy_) copy_ = g_;
   Graph& copy = *copy_;
-  // As the parser finds it: results without domains.
+  // As the parser finds it: results without domains, and of no dtype yet. Not every op gives them one: `size` infers
+  // nothing.
   for (ValueId v : results)
     if (g_.is_tensor(v)) {
+      copy[v].dtype = Value{}.dtype;
       copy.tensor_of(v) = {};
       copy.tensor_of(v).value = v;
     }

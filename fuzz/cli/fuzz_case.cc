@@ -71,6 +71,7 @@ int fuzz_case(const FuzzArguments& a, const Common& common) {
   fuzz::RunnerOptions options;
   options.on_gpu = a.on == "cuda";
   options.step_limit = fuzz::ReduceOptions().step_limit;  // one case may take its time
+  options.field_changes = fuzz::kFieldChangesAlone;
   options.oracles = oracle_rows_of(a.oracles);
   options.defects = a.defects.empty() ? file.defects : parse_defects(a.defects);
   WorkerOptions workers;

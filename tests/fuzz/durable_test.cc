@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <optional>
 #include <thread>
 
 #include "fuzz/campaign.h"
@@ -117,25 +118,53 @@ const KeptFinding* find(const Statistics& s, const std::string& signature) {
   return nullptr;
 }
 
-// Cases whose judging kills, hangs and never ends to take memory.
-void plant(CampaignOptions& options) {
+// Cases that are made to kill, hang and never end to take memory.
+struct Deadly {
+  uint64_t drawing, crash, hang, memory, later_crash;
+};
+
+// The first case from `from` on that is judged, where its block passes over the cases of `deadly`. A mutation may be
+// refused, and then its case is not judged; which mutations are, changes with the generator.
+uint64_t first_judged(const RunnerOptions& options, uint64_t from, const std::vector<DeadlyCase>& deadly) {
+  std::optional<uint64_t> found;
+  BlockHooks hooks;
+  hooks.at = [&](uint64_t number, uint64_t part, uint64_t) {
+    if (!found && number >= from && part == kFirstOracle) found = number;
+  };
+  hooks.go_on = [&](const Statistics&) { return !found; };
+  run_block(options, {.block = from / kBlockCases, .deadly = deadly}, hooks);
+  return found.value();
+}
+
+Deadly plant(CampaignOptions& options) {
+  std::vector<DeadlyCase> deadly = {{9, kDrawing}};
+  const auto judged = [&](uint64_t from) {
+    const uint64_t number = first_judged(options.runner, from, deadly);
+    deadly.push_back({number, kFirstOracle});
+    return number;
+  };
+  Deadly d{};
+  d.drawing = 9, d.crash = judged(30), d.hang = judged(70), d.memory = judged(150);
+  deadly.clear();
+  d.later_crash = judged(290);
   options.case_seconds = 2;
   options.memory_bytes = int64_t{1} << 30;
-  options.at = [](uint64_t number, uint64_t part) {
-    if (number == 9 && part == kDrawing) ::raise(SIGILL);
+  options.at = [d](uint64_t number, uint64_t part) {
+    if (number == d.drawing && part == kDrawing) ::raise(SIGILL);
     if (part != kFirstOracle) return;
-    if (number == 30 || number == 290) ::raise(SIGSEGV);
-    if (number == 70)
+    if (number == d.crash || number == d.later_crash) ::raise(SIGSEGV);
+    if (number == d.hang)
       for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
-    if (number == 150) throw std::bad_alloc();
+    if (number == d.memory) throw std::bad_alloc();
   };
+  return d;
 }
 
 TEST(Durable, WhatKillsAWorkerIsAFinding) {
   const Folder folder("deadly");
   CampaignOptions options = small(400);
   const Statistics clean = run_campaign(options).statistics;
-  plant(options);
+  const Deadly deadly = plant(options);
   options.runner.out = folder.path();
   options.jobs = 2;
   const CampaignState state = run_campaign(options);
@@ -146,15 +175,17 @@ TEST(Durable, WhatKillsAWorkerIsAFinding) {
   const KeptFinding* crash = find(s, "host-checks crash SIGSEGV");
   ASSERT_TRUE(crash);
   EXPECT_EQ(crash->count, 2u);
-  EXPECT_EQ(crash->number, 30u);
+  EXPECT_EQ(crash->number, deadly.crash);
   EXPECT_TRUE(crash->lineage.starts_with("seed "));
   const std::string bytes = read_text_file(crash->file);
   const Bundle b = decode_bundle(bytes_of(bytes));
   EXPECT_EQ(*find_value(b.options, "finding"), "host-checks died");
   EXPECT_EQ(find_stage(b, Stage::kFusion)->input_specs.size(), 1u);
   ASSERT_TRUE(find(s, "host-checks timeout"));
+  EXPECT_EQ(find(s, "host-checks timeout")->number, deadly.hang);
   EXPECT_FALSE(find(s, "host-checks timeout")->file.empty());
   ASSERT_TRUE(find(s, "host-checks memory"));
+  EXPECT_EQ(find(s, "host-checks memory")->number, deadly.memory);
   // Nothing to be shown of a case that cannot be drawn.
   ASSERT_TRUE(find(s, "generate crash SIGILL"));
   EXPECT_EQ(find(s, "generate crash SIGILL")->file, "");

@@ -61,8 +61,10 @@ class GraphMaker {
   }
 
  private:
+  // An underscore between the number and what follows: an odd name may be a digit, and s1 with 0 behind it is s10.
   std::string fresh(const std::string& stem) {
-    return stem + std::to_string(names_++) + (random_.one_in(16) ? random_name(random_, options_) : std::string());
+    const std::string name = stem + std::to_string(names_++);
+    return random_.one_in(16) ? name + "_" + random_name(random_, options_) : name;
   }
 
   ValueId constant() {

@@ -4,6 +4,7 @@
 
 #include "ir/builder.h"
 #include "ir/numeric.h"
+#include "ir/parse.h"
 
 namespace fusebox {
 namespace {
@@ -61,6 +62,16 @@ TEST(Print, ATypeThatDoesNotFollowFromTheOpIsWrittenInFull) {
   g.tensor_of(y).memory = MemoryType::kShared;
   g[g.tensor_of(y).logical[0]].parallel = ParallelType::kBlockX;
   EXPECT_NE(print(g).find("%y = neg %x : f32[i0 iter 5 block.x, i1 iter 7] shared\n"), std::string::npos) << print(g);
+}
+
+// `size` infers nothing, so a tensor that it gives (in a graph that does not verify) is written in full. The braces say
+// so where no axis has a name.
+TEST(Print, ATensorThatSizeGivesIsWrittenInFull) {
+  const std::string text =
+      "fusion @f {\n"
+      "  %a, %b = size : bf16[] {}, c128\n"
+      "}\n";
+  EXPECT_EQ(print(parse_graph(text)), text);
 }
 
 TEST(Print, ASchedulesTensorShowsHowItsLoopsCame) {
