@@ -134,7 +134,10 @@ CaseSize size_of(const Case& c) {
     const Op& op = g[id];
     if (op.kind == OpKind::kSize) size.detail += static_cast<int64_t>(op.results.size());
     for (ValueId v : op.results) {
-      size.scalars += !g.is_tensor(v) && !op.operands.empty() && g[v].dtype != Dtype::kIndex;
+      // Indices and comparisons of them come from inference: extents, bounds that are clamped.
+      const bool compares_indices =
+          is_boolean(g[v].dtype) && !op.operands.empty() && g[op.operands[0]].dtype == Dtype::kIndex;
+      size.scalars += !g.is_tensor(v) && !op.operands.empty() && g[v].dtype != Dtype::kIndex && !compares_indices;
       if (!g.is_tensor(v)) continue;
       const auto shape = evaluate_shape(g, v, sizes);
       if (!shape) continue;
