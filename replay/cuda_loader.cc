@@ -6,8 +6,8 @@
 namespace fusebox {
 
 CudaBackend& cuda_backend() {
-  static CudaBackend& backend = *reinterpret_cast<decltype(&fusebox_cuda_backend)>(load_module_entry(
-      "cuda", "fusebox_cuda_backend", "build Fusebox with the CMake option FUSEBOX_CUDA"))();
+  static CudaBackend& backend = *reinterpret_cast<decltype(&fusebox_cuda_backend)>(
+      load_module_entry("cuda", "fusebox_cuda_backend", "build Fusebox with the CMake option FUSEBOX_CUDA"))();
   return backend;
 }
 

@@ -24,8 +24,8 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Members that few graphs of the corpus and few drawn cases have with a value of their own, or of which few changes leave
-// a graph that verifies. Two loop broadcasts can be exchanged; one alone cannot be dropped, for the loop has it.
+// Members that few graphs of the corpus and few drawn cases have with a value of their own, or of which few changes
+// leave a graph that verifies. Two loop broadcasts can be exchanged; one alone cannot be dropped, for the loop has it.
 constexpr std::string_view kRare = R"(scheduled @rare {
   %n, %h = size
   %x = input f32[i0 iter %n, i1 broadcast 1*%h] contiguity [true, none]
