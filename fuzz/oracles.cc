@@ -22,10 +22,25 @@ namespace fusebox::fuzz {
 
 namespace {
 
-// Whether each op that reads where its data say reads all of its indices, which are integers made from integers: then
-// the reference and every executor have the same.
+// The values that an output follows from, by number. A kernel computes no others.
+std::vector<bool> needed_values(const Graph& g) {
+  std::vector<bool> needed(g.values.size());
+  const auto& ops = g[Graph::body()].ops;
+  for (size_t i = ops.size(); i-- > 0;) {
+    const Op& op = g[ops[i]];
+    const auto is_needed = [&](ValueId v) { return needed[v.index]; };
+    if (op.kind != OpKind::kOutput && std::none_of(op.results.begin(), op.results.end(), is_needed)) continue;
+    for (ValueId v : op.operands)
+      if (v) needed[v.index] = true;
+  }
+  return needed;
+}
+
+// Whether each op that reads where its data say is needed, and reads all of its indices, which are integers made from
+// integers: then the reference and every executor have the same.
 bool reads_known_indices(OracleRun& run) {
   const Graph& g = run.fusion();
+  const std::vector<bool> needed = needed_values(g);
   std::vector<bool> is_exact(g.values.size(), true);
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
@@ -33,6 +48,7 @@ bool reads_known_indices(OracleRun& run) {
     for (ValueId v : op.operands) all = all && (!v || is_exact[v.index]);
     for (ValueId v : op.results) is_exact[v.index] = all && (is_integer(g[v].dtype) || is_boolean(g[v].dtype));
     if (!demands(op.kind, kIndexed)) continue;
+    if (!needed[op.results[0].index]) return false;
     const auto shape = evaluate_shape(g, op.results[0], run.sizes());
     if (!is_exact[op.operands[1].index] || !shape || element_count(*shape) == 0) return false;
   }
