@@ -71,17 +71,6 @@ Segmentation renamed(const Graph& g, Segmentation s) {
 
 // -- changes of single members
 
-// One change: first a member of some struct, each as likely as another, then where.
-template <class T>
-FieldChange change_somewhere(RandomSource& random, T& value, const ChangeNames& names) {
-  const ChangeCounts counts = count_changes(value, names);
-  std::vector<size_t> kinds;
-  for (size_t kind = 0; kind < counts.size(); ++kind)
-    if (counts[kind] > 0) kinds.push_back(kind);
-  const size_t kind = random.pick(kinds);
-  return make_change(value, kind, random.below(counts[kind]), names);
-}
-
 void report(OracleRun& run, std::string_view stage, const FieldChange& change, const Broken& broken) {
   if (broken)
     run.report(stage, text(field_kinds()[change.kind]), "", text(change) + ": " + broken->law + ": " + broken->message);
@@ -105,7 +94,7 @@ void change_beside(OracleRun& run, RandomSource& random, const Graph& g, const T
   const ChangeNames names = names_of(g);
   for (int i = 0; i < 2; ++i) {
     T changed = was;
-    const FieldChange change = change_somewhere(random, changed, names);
+    const FieldChange change = draw_change(random, changed, names);
     Asked asked;
     report(run, "fields", change, broken_by(g, was, changed, run.options().defects, asked));
   }
@@ -299,7 +288,7 @@ void digests(OracleRun& run) {
     const GraphLaws laws(kept, defects);
     for (int i = 0; i < 2; ++i) {
       Graph changed = kept;
-      const FieldChange change = change_somewhere(random, changed, {});
+      const FieldChange change = draw_change(random, changed, {});
       Asked asked;
       report(run, "digests", change, laws.broken_in_digest(changed, asked));
     }
@@ -329,7 +318,7 @@ void change_one_value(OracleRun& run, RandomSource& random) {
   const GraphLaws laws(kept, run.options().defects);
   for (int i = 0; i < 2; ++i) {
     Graph changed = kept;
-    const FieldChange change = change_somewhere(random, changed, {});
+    const FieldChange change = draw_change(random, changed, {});
     Asked asked;
     report(run, "fields", change, laws.broken_in_bytes(changed, asked));
     report(run, "fields", change, laws.broken_in_text(changed, asked));

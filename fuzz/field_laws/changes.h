@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fuzz/random_source.h"
 #include "ir/fields.h"
 #include "serde/fields.h"
 
@@ -55,5 +56,20 @@ template <class T>
 ChangeCounts count_changes(const T& value, const ChangeNames& names);
 template <class T>
 FieldChange make_change(T& value, size_t kind, size_t index, const ChangeNames& names);
+
+// Makes one change: draws a member that `takes` accepts, each as likely as another, and then a place.
+template <class T, class Takes>
+FieldChange draw_change(RandomSource& random, T& value, const ChangeNames& names, Takes takes) {
+  const ChangeCounts counts = count_changes(value, names);
+  std::vector<size_t> kinds;
+  for (size_t kind = 0; kind < counts.size(); ++kind)
+    if (counts[kind] > 0 && takes(field_kinds()[kind])) kinds.push_back(kind);
+  const size_t kind = random.pick(kinds);
+  return make_change(value, kind, random.below(counts[kind]), names);
+}
+template <class T>
+FieldChange draw_change(RandomSource& random, T& value, const ChangeNames& names) {
+  return draw_change(random, value, names, [](const FieldKind&) { return true; });
+}
 
 }  // namespace fusebox::fuzz
