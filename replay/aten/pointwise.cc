@@ -271,6 +271,8 @@ Dtype meeting(std::span<const Dtype> dtypes, std::span<const bool> is_tensor) {
   }
   if (all_promoted) {
     const at::ScalarType met = at::native::result_type(state);
+    // There is no complex dtype of f16 parts here.
+    if (met == at::kComplexHalf) return Dtype::kComplexFloat;
     for (const AtenDtype& row : kPromoted)
       if (row.type == met) return row.dtype;
   }
@@ -282,6 +284,9 @@ Dtype meeting(std::span<const Dtype> dtypes, std::span<const bool> is_tensor) {
   if (!tensors || !scalars) return tensors ? *tensors : *scalars;
   const auto rank = [](Dtype d) { return is_boolean(d) ? 0 : is_integer(d) ? 1 : is_floating(d) ? 2 : 3; };
   if (rank(*scalars) <= rank(*tensors)) return *tensors;
+  // The tensors' precision, of which the complex numbers have at least that of f32.
+  if (is_complex(*scalars) && is_floating(*tensors))
+    return *tensors == Dtype::kDouble ? Dtype::kComplexDouble : Dtype::kComplexFloat;
   return widest(*tensors, *scalars);
 }
 

@@ -264,7 +264,8 @@ class Checker:
         bad = set()
         for unit in sorted({u for u in map(self.unit_of, files) if u}):
             messages = []
-            errors = [d for d in self.parse(unit).diagnostics if d.severity >= d.Error]
+            parsed = self.parse(unit)  # the places of its messages live as long as it does
+            errors = [d for d in parsed.diagnostics if d.severity >= d.Error]
             for error in errors:
                 for note in (error, *error.children):
                     if note.location.file:
