@@ -33,6 +33,7 @@ class Canonicalizer {
     for (size_t r = 0; r < lists_.size(); ++r) out_.regions[r].ops = lists_[r];
     merge_constants();
     leave_defaults_out();
+    leave_dead_out();
     if (names == Names::kKept) return;
     out_.name.clear();
     name(Graph::body());
@@ -147,6 +148,18 @@ class Canonicalizer {
       const std::vector<Contiguity> written = std::exchange(t.contiguity, {});
       if (written != contiguity_of(out_, t) && !defects_.has(Defect::kCanonicalContiguity)) t.contiguity = written;
     }
+  }
+
+  // A domain that stands for one of a tensor that nothing needs stands for what that one does, if for anything.
+  void leave_dead_out() {
+    if (std::none_of(out_.domains.begin(), out_.domains.end(), [](const IterDomain& d) { return bool(d.like); })) return;
+    std::vector<bool> is_live(out_.tensors.size());
+    for (const auto& ops : lists_)
+      for (OpId op : ops)
+        for (ValueId v : out_[op].results)
+          if (out_.is_tensor(v)) is_live[out_[v].tensor.index] = true;
+    for (IterDomain& d : out_.domains)
+      while (d.like && out_[d.like].tensor && !is_live[out_[d.like].tensor.index]) d.like = out_[d.like].like;
   }
 
   void name(ValueId v) {

@@ -101,6 +101,13 @@ class HostBuilder {
     }
   }
 
+  // The fusion's size or scalar input of this name.
+  ValueId in_fusion(const Graph& launch, ValueId v) const {
+    const auto found = find_value(fusion_, launch[v].name);
+    check_internal(found.has_value(), "a launch needs a scalar that its fusion has not");
+    return *found;
+  }
+
   ValueId scalar(ValueId v) {
     if (fusion_.is_constant(v)) return host_.constant(fusion_[v].dtype, *fusion_[v].constant);
     if (const auto it = scalars_.find(v); it != scalars_.end()) return it->second;
@@ -197,13 +204,13 @@ class HostBuilder {
     for (OpId id : launch[Graph::body()].ops) {
       const Op& op = launch[id];
       if (op.kind == OpKind::kSize) {
-        for (ValueId r : op.results) map[r] = scalar(*find_value(fusion_, launch[r].name));
+        for (ValueId r : op.results) map[r] = scalar(in_fusion(launch, r));
         continue;
       }
       if (op.kind == OpKind::kInput) {
         const ValueId r = op.results[0];
         if (!map.contains(r))
-          map[r] = launch.is_tensor(r) ? tensors_.at(launch[r].name) : scalar(*find_value(fusion_, launch[r].name));
+          map[r] = launch.is_tensor(r) ? tensors_.at(launch[r].name) : scalar(in_fusion(launch, r));
         continue;
       }
       std::vector<ValueId> operands;

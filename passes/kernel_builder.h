@@ -61,6 +61,9 @@ class KernelBuilder {
   ValueId tensor_parameter(Dtype dtype, std::string_view name);
   ValueId scalar_parameter(Dtype dtype, std::string_view name);
 
+  // Keeps a name for what is put into the graph later, so that no value that is made here takes it.
+  void reserve(std::string_view name) { names_.insert(std::string(name)); }
+
   const std::vector<OpId>& parameters() const { return parameters_; }
   Graph& graph() { return graph_; }
   Graph finish();

@@ -67,6 +67,11 @@ class LaunchBuilder {
   }
 
   void signature() {
+    // The host program finds what a launch is given by its name.
+    for (OpId id : l_.g[Graph::body()].ops)
+      if (l_.g[id].kind == OpKind::kSize || l_.g[id].kind == OpKind::kInput)
+        for (ValueId v : l_.g[id].results) host_.reserve(l_.g[v].name);
+    for (const OutputRef& out : outputs(l_.g)) host_.reserve(l_.g[out.value].name);
     for (OpId id : l_.g[Graph::body()].ops) {
       const Op& op = l_.g[id];
       if (op.kind == OpKind::kSize) {

@@ -89,7 +89,7 @@ class ProgramWalk {
       open_.pop_back();
       if (!compare(m)) return false;
     }
-    return true;
+    return likes_match();
   }
 
   bool needs(ValueId v) const { return std::get<Pairs<ValueTag>>(pairs_).to_b.contains(v); }
@@ -158,7 +158,7 @@ class ProgramWalk {
       case Table::kTensor:
         return members_meet(filled(a_, a_[TensorId(m.a)]), filled(b_, b_[TensorId(m.b)]));
       case Table::kDomain:
-        return members_meet(a_[DomainId(m.a)], b_[DomainId(m.b)]);
+        return compare(a_[DomainId(m.a)], b_[DomainId(m.b)]);
       case Table::kTransform:
         return members_meet(a_[TransformId(m.a)], b_[TransformId(m.b)]);
     }
@@ -169,6 +169,22 @@ class ProgramWalk {
     const bool sizes = x.def && y.def && a_[x.def].kind == OpKind::kSize && b_[y.def].kind == OpKind::kSize;
     if (sizes) x.def = y.def = OpId();
     return members_meet(x, y);
+  }
+
+  // What a domain stands for is not needed by that. If nothing else needs it, what it stands for itself counts.
+  bool compare(IterDomain x, IterDomain y) {
+    likes_.push_back({x.like, y.like});
+    x.like = y.like = DomainId();
+    return members_meet(x, y);
+  }
+  bool likes_match() const {
+    const auto& pairs = std::get<Pairs<DomainTag>>(pairs_);
+    return std::all_of(likes_.begin(), likes_.end(), [&](auto like) {
+      auto& [x, y] = like;
+      while (x && !pairs.to_b.contains(x)) x = a_[x].like;
+      while (y && !pairs.to_a.contains(y)) y = b_[y].like;
+      return x && y ? pairs.to_b.at(x) == y : !x && !y;
+    });
   }
 
   bool compare_ops(OpId x, OpId y) {
@@ -210,6 +226,7 @@ class ProgramWalk {
       pairs_;
   std::map<std::string, std::string> callees_to_b_, callees_to_a_;
   std::vector<Meeting> open_;
+  std::vector<std::pair<DomainId, DomainId>> likes_;
 };
 
 // -- the same segmentation

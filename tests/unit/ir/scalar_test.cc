@@ -31,6 +31,22 @@ int64_t byte(OpKind kind, int64_t a, int64_t b) { return integers(kind, Dtype::k
 
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 
+// Sizes may be computed by any of them, and a host program holds how.
+TEST(EvaluateOp, WhatIsEvaluatedMayStandInAHostProgram) {
+  size_t evaluated = 0;
+  for (size_t i = 0; i < op_rows().size(); ++i) {
+    const auto kind = static_cast<OpKind>(i);
+    bool is_evaluated = false;
+    for (Dtype d : {Dtype::kBool, Dtype::kIndex, Dtype::kInt8, Dtype::kUint64, Dtype::kFloat, Dtype::kDouble}) {
+      const TypedBits one = {d, from_int64(d, 1)}, v[] = {one, one, one};
+      for (size_t n = 1; n <= 3; ++n) is_evaluated |= evaluate_op(kind, d, {v, n}).has_value();
+    }
+    evaluated += is_evaluated;
+    if (is_evaluated) EXPECT_TRUE(row_of(kind).at(Level::kHost)) << row_of(kind).text;
+  }
+  EXPECT_GT(evaluated, 30u);
+}
+
 TEST(EvaluateOp, DivisionIsEuclideanOnIndices) {
   for (int64_t a : {-130, -129, -128, -7, -1, 0, 1, 7, 127, 128, 129})
     for (int64_t b : {-128, -3, -1, 1, 2, 3, 128}) {
