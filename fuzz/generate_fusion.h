@@ -47,8 +47,9 @@ struct GeneratedFusion {
   Graph graph;
   Bindings sizes;  // of the fusion's size symbols
   size_t attempts = 0, accepted = 0;
-  size_t neighbours = 0;  // of the accepted ops, those made beside another for a rewrite to find
-  bool folds = false;     // there are ops of constants alone
+  size_t neighbours = 0;   // of the accepted ops, those made beside another for a rewrite to find
+  bool folds = false;      // there are ops of constants alone
+  bool sums_many = false;  // it begins with a long sum
 };
 
 GeneratedFusion generate_fusion(RandomSource& random, const FusionOptions& options = {});
