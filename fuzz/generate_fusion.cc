@@ -22,6 +22,7 @@ uint32_t default_weight(const OpRow& row) {
   if (!is_generated(row)) return 0;
   if (row.kind == OpKind::kCast) return 16;
   if (row.kind == OpKind::kScatter) return 4;
+  if (row.kind == OpKind::kIota || row.kind == OpKind::kLogicalRightShift) return 6;
   if (demands(row.kind, kReduction)) return 16;
   if (demands(row.kind, kMetadata)) return 12;
   if (demands(row.kind, kIndexed)) return 6;
@@ -100,7 +101,7 @@ GeneratedFusion FusionMaker::run() {
     const size_t drawn = random_.weighted(options_.mix);
     if (drawn == options_.mix.size()) break;
     OpKind kind = static_cast<OpKind>(drawn);
-    const bool is_neighbour = !made_.empty() && random_.one_in(is_open(made_.back()) ? 3 : 8);
+    const bool is_neighbour = !made_.empty() && random_.one_in(is_open(made_.back()) ? 2 : 8);
     if (is_neighbour) kind = begin_neighbour(kind);
     ++result.attempts;
     const bool is_accepted = attempt(kind);
