@@ -90,6 +90,8 @@ class Compiler {
     const bool is_wide = is_integer(dtype) && dtype != Dtype::kIndex && fusebox::bits(dtype) == 64;
     if (is_wide && defects_.has(Defect::kConstantByDouble)) bits = from_double(dtype, to_double(dtype, bits));
     if (is_complex(dtype) && defects_.has(Defect::kConstantImaginary)) bits.high = 0;
+    if (dtype == Dtype::kDouble && defects_.has(Defect::kConstantByFloat))
+      bits = convert(Dtype::kFloat, convert(dtype, bits, Dtype::kFloat), dtype);
     out_.constants.push_back({r, bits, dtype});
     return r;
   }
@@ -540,6 +542,8 @@ class Compiler {
       plan.compute = signed_of(plan.compute);
       if (orders) plan.native = plan.compute;
     }
+    if (op.kind == OpKind::kLogicalRightShift && bits(plan.compute) < 32 && defects_.has(Defect::kShiftPromoted))
+      plan.compute = plan.native = Dtype::kInt32;
     Instruction i{.opcode = Opcode::kMath};
     i.math = op.kind;
     if (op.kind == OpKind::kDiv && is_integer(plan.compute) && defects_.has(Defect::kDivFloors))
@@ -599,6 +603,10 @@ class Compiler {
     if (narrows && defects_.has(Defect::kCastSaturates)) {
       i.dtype = Dtype::kDouble;  // an integer saturates as a float does
       i.args[0] = as(from, Dtype::kDouble);
+    }
+    if (wanted == Dtype::kBool && is_floating(have) && defects_.has(Defect::kCastBoolTruncates)) {
+      i.dtype = Dtype::kInt64;
+      i.args[0] = as(from, Dtype::kInt64);
     }
     i.to = wanted;
     i.check_index = wanted == Dtype::kIndex;

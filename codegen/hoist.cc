@@ -60,6 +60,7 @@ struct Sharing {
       kept.push_back(id);
     }
     graph[region].ops = std::move(kept);
+    if (defects.has(Defect::kSharedScalarScope)) return;
     for (const auto& at : of_this_region) known.erase(at);
   }
 
@@ -67,6 +68,7 @@ struct Sharing {
   std::vector<ValueId> stands_for;
   Known known;  // what is visible here
   bool changed = false;
+  const Defects& defects;
 };
 
 struct Motion {
@@ -98,8 +100,9 @@ struct Motion {
   bool leaves(const Op& op, Scope scope) const {
     if (scope.loop == 0 || !is_pure_scalar(graph, op)) return false;
     if (scope.depth != scope.loop && !is_cheap(op)) return false;
-    return std::all_of(op.operands.begin(), op.operands.end(),
-                       [&](ValueId v) { return depth_of[v.index] < scope.loop; });
+    return std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
+      return depth_of[v.index] < scope.loop || defects.has(Defect::kHoistedLoopIndex);
+    });
   }
   bool is_cheap(const Op& op) const {
     return std::all_of(op.results.begin(), op.results.end(),
@@ -116,30 +119,31 @@ struct Motion {
   Graph& graph;
   std::vector<int> depth_of;  // of the region that defines a value; 0 for the body, constants too
   bool changed = false;
+  const Defects& defects;
 };
 
 }  // namespace
 
-bool share_common_scalars(Graph& kernel) {
-  Sharing sharing{kernel, {}, {}, false};
+bool share_common_scalars(Graph& kernel, const Defects& defects) {
+  Sharing sharing{kernel, {}, {}, false, defects};
   for (size_t i = 0; i < kernel.values.size(); ++i) sharing.stands_for.push_back(ValueId(i));
   sharing.walk(Graph::body());
   if (sharing.changed) kernel = compact(kernel);
   return sharing.changed;
 }
 
-bool move_invariants_out(Graph& kernel) {
-  Motion motion{kernel, std::vector<int>(kernel.values.size(), 0), false};
+bool move_invariants_out(Graph& kernel, const Defects& defects) {
+  Motion motion{kernel, std::vector<int>(kernel.values.size(), 0), false, defects};
   motion.walk(Graph::body(), {});
   if (motion.changed) kernel = compact(kernel);
   return motion.changed;
 }
 
-bool hoist(Graph& kernel) {
+bool hoist(Graph& kernel, const Defects& defects) {
   bool changed = false;
   for (bool again = true; again; changed |= again) {
-    again = share_common_scalars(kernel);
-    again |= move_invariants_out(kernel);
+    again = share_common_scalars(kernel, defects);
+    again |= move_invariants_out(kernel, defects);
   }
   return changed;
 }

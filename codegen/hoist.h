@@ -13,16 +13,17 @@
 //     %b = add %a, %i                    %b = add %a, %i
 #pragma once
 
+#include "ir/defect.h"
 #include "ir/graph.h"
 
 namespace fusebox {
 
 // The same op on the same operands, where an earlier result is visible, is that result.
-bool share_common_scalars(Graph& kernel);
+bool share_common_scalars(Graph& kernel, const Defects& defects = {});
 // An op whose operands are all defined outside of the loop that it stands in moves before that loop, as far out as it
 // can.
-bool move_invariants_out(Graph& kernel);
+bool move_invariants_out(Graph& kernel, const Defects& defects = {});
 // Both, until neither changes anything.
-bool hoist(Graph& kernel);
+bool hoist(Graph& kernel, const Defects& defects = {});
 
 }  // namespace fusebox

@@ -37,6 +37,8 @@ class FusionMaker {
   OpKind begin_neighbour(OpKind kind);
   // Pairs of axes that have one extent, whatever its value.
   std::vector<std::pair<size_t, size_t>> equal_axes(ValueId tensor);
+  // Whether it has an axis that only the inputs resolve.
+  bool is_open(ValueId tensor) const;
   // Every result of the ops since the mark has a known, small shape.
   bool keeps_small(const Mark& m);
 

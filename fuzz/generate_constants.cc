@@ -37,7 +37,10 @@ ValueId FusionMaker::neutral_constant(Dtype dtype) {
 }
 
 ValueId FusionMaker::scalar_operand(Dtype dtype, Dtype beside) {
-  return random_.one_in(4) && !is_storage_only(dtype) ? folded_scalar(dtype, beside) : scalar_constant(dtype, beside);
+  // What is folded at 64 bits has values that no float holds.
+  const bool is_wide = is_integer(dtype) && bits(dtype) == 64;
+  return random_.one_in(is_wide ? 2 : 4) && !is_storage_only(dtype) ? folded_scalar(dtype, beside)
+                                                                    : scalar_constant(dtype, beside);
 }
 
 ValueId FusionMaker::folded_scalar(Dtype dtype, Dtype beside) {
@@ -66,6 +69,14 @@ ValueId FusionMaker::folded_scalar(Dtype dtype, Dtype beside) {
   };
   folds_ = true;
   ValueId v = scalar_constant(dtype, beside);
+  // A sum of 64 bits beyond the integers that doubles hold, of an odd number with a small one.
+  if (is_integer(dtype) && bits(dtype) == 64 && !is_narrower(beside, dtype) && random_.one_in(2)) {
+    const uint64_t power = uint64_t{1} << random_.between(53, 62), large = power + (random_.next() >> 12 | 1);
+    const ValueId small = constant(g_, dtype, {1 + random_.below(3), 0});
+    v = constant(g_, dtype, {large, 0});
+    v = random_.one_in(2) ? add(g_, v, small) : sub(g_, v, small);
+    if (random_.one_in(2)) return v;
+  }
   for (size_t ops = 1 + random_.below(3); ops > 0; --ops) {
     const size_t way = random_.below(8);
     if (way == 0) {

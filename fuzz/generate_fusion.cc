@@ -22,6 +22,7 @@ uint32_t default_weight(const OpRow& row) {
   if (!is_generated(row)) return 0;
   if (row.kind == OpKind::kCast) return 16;
   if (row.kind == OpKind::kScatter) return 4;
+  if (row.kind == OpKind::kIota || row.kind == OpKind::kLogicalRightShift) return 6;
   if (demands(row.kind, kReduction)) return 16;
   if (demands(row.kind, kMetadata)) return 12;
   if (demands(row.kind, kIndexed)) return 6;
@@ -76,8 +77,10 @@ GeneratedFusion FusionMaker::run() {
   const size_t wanted =
       std::min(options_.max_ops, 1 + (random_.one_in(16) ? random_.below(options_.max_ops) : random_.below(6)));
   if (options_.long_sum_one_in > 0 && options_.mix[static_cast<size_t>(OpKind::kSum)] > 0 &&
-      random_.one_in(options_.long_sum_one_in))
+      random_.one_in(options_.long_sum_one_in)) {
     begin_long_sum();
+    result.sums_many = true;
+  }
   for (const OpFocus& focus : options_.focus.ops) {
     if (options_.mix[static_cast<size_t>(focus.kind)] == 0) continue;
     wanted_ = focus.dtype;
@@ -98,7 +101,7 @@ GeneratedFusion FusionMaker::run() {
     const size_t drawn = random_.weighted(options_.mix);
     if (drawn == options_.mix.size()) break;
     OpKind kind = static_cast<OpKind>(drawn);
-    const bool is_neighbour = !made_.empty() && random_.one_in(8);
+    const bool is_neighbour = !made_.empty() && random_.one_in(is_open(made_.back()) ? 2 : 8);
     if (is_neighbour) kind = begin_neighbour(kind);
     ++result.attempts;
     const bool is_accepted = attempt(kind);
@@ -129,6 +132,11 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
     return offered.empty() ? kind : random_.pick(offered);
   };
   neighbour_ = Neighbour::kOp;
+  // What is inferred again once the axes are resolved.
+  if (is_open(made_.back()) && random_.one_in(2)) {
+    first_operand_ = made_.back();
+    return one_of({OpKind::kSlice, OpKind::kSlice, OpKind::kSqueeze});
+  }
   const size_t place = random_.below(7);
   const ValueId made = random_.pick(made_);
   const Op& op = g_[g_[made].def];
@@ -194,6 +202,11 @@ std::vector<std::pair<size_t, size_t>> FusionMaker::equal_axes(ValueId tensor) {
     for (size_t k = i + 1; k < axes.size(); ++k)
       if (g_[axes[i]].extent && g_[axes[i]].extent == g_[axes[k]].extent) pairs.emplace_back(i, k);
   return pairs;
+}
+
+bool FusionMaker::is_open(ValueId tensor) const {
+  const auto& axes = g_.tensor_of(tensor).logical;
+  return std::any_of(axes.begin(), axes.end(), [&](DomainId d) { return g_[d].iter_type == IterType::kSymbolic; });
 }
 
 FusionMaker::Mark FusionMaker::mark() const {

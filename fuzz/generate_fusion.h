@@ -39,7 +39,7 @@ struct FusionOptions {
   bool layouts = true;   // inputs that are permuted or not contiguous
   bool symbolic = true;  // input axes of which it is not known whether they are broadcasts
   uint32_t long_sum_one_in =
-      200;  // fusions that begin with a sum of up to 2^16 elements, whatever max_elements; 0: none
+      120;  // fusions that begin with a sum of up to 2^16 elements, whatever max_elements; 0: none
   Focus focus = {};
 };
 
@@ -47,8 +47,9 @@ struct GeneratedFusion {
   Graph graph;
   Bindings sizes;  // of the fusion's size symbols
   size_t attempts = 0, accepted = 0;
-  size_t neighbours = 0;  // of the accepted ops, those made beside another for a rewrite to find
-  bool folds = false;     // there are ops of constants alone
+  size_t neighbours = 0;   // of the accepted ops, those made beside another for a rewrite to find
+  bool folds = false;      // there are ops of constants alone
+  bool sums_many = false;  // it begins with a long sum
 };
 
 GeneratedFusion generate_fusion(RandomSource& random, const FusionOptions& options = {});

@@ -5,10 +5,11 @@ namespace fusebox::fuzz {
 
 // Nothing else reads the operand, so that a case stays cheap.
 void FusionMaker::begin_long_sum() {
-  constexpr Dtype kDtypes[] = {Dtype::kFloat,    Dtype::kFloat, Dtype::kFloat,       Dtype::kDouble,
-                               Dtype::kBfloat16, Dtype::kHalf,  Dtype::kComplexFloat};
-  // Each order of magnitude as often, the largest rarely; around powers of two, where groups of partial sums end.
-  const size_t doublings = 8 + random_.below(random_.one_in(8) ? 9 : 5);
+  constexpr Dtype kDtypes[] = {Dtype::kFloat,  Dtype::kFloat,    Dtype::kFloat, Dtype::kFloat,       Dtype::kFloat,
+                               Dtype::kDouble, Dtype::kBfloat16, Dtype::kHalf,  Dtype::kComplexFloat};
+  // Half of them long enough for the error of an order to show, the largest rarely; around powers of two, where groups
+  // of partial sums end.
+  const size_t doublings = random_.one_in(2) ? 11 + random_.below(3) : 8 + random_.below(random_.one_in(4) ? 9 : 5);
   const int64_t length = (int64_t{1} << doublings) + random_.between(-3, 40);
   Extents extents = {length};
   if (doublings < 12 && random_.one_in(3))

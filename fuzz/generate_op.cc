@@ -35,6 +35,8 @@ bool FusionMaker::takes(OpKind kind, Dtype dtype) {
 Dtype FusionMaker::dtype_for(OpKind kind) {
   if (wanted_ && takes(kind, *wanted_)) return *wanted_;
   constexpr Dtype kUsual[] = {Dtype::kFloat, Dtype::kFloat, Dtype::kBfloat16, Dtype::kHalf, Dtype::kInt32};
+  constexpr Dtype kNarrow[] = {Dtype::kInt8, Dtype::kInt16, Dtype::kInt32};
+  if (kind == OpKind::kLogicalRightShift && random_.one_in(2)) return random_.pick(kNarrow);
   const Dtype usual = random_.pick(kUsual);
   if (!random_.one_in(2) && takes(kind, usual)) return usual;
   const auto& list = accepted(kind);
@@ -83,6 +85,12 @@ ValueId FusionMaker::partner(OpKind kind, ValueId x) {
   if (partner_ == Partner::kConstant) return neutral_constant(g_[x].dtype);
   if (partner_ == Partner::kReduction) return over_its_operand(reduction_);
   const Dtype dtype = random_.one_in(4) ? dtype_for(kind) : g_[x].dtype;
+  // By as many bits as there are, or nearly; anything else shifts all of them out.
+  const bool is_shift =
+      kind == OpKind::kBitwiseLeftShift || kind == OpKind::kBitwiseRightShift || kind == OpKind::kLogicalRightShift;
+  if (is_shift && random_.one_in(2))
+    return constant_of(g_, random_.one_in(2) ? Dtype::kInt64 : g_[x].dtype,
+                       static_cast<double>(random_.between(0, bits(g_[x].dtype))));
   switch (random_.below(8)) {
     case 0:
       return x;
@@ -453,6 +461,7 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
     case OpKind::kExpand:
       return {stretched(x)};
     case OpKind::kSqueeze: {
+      if (random_.one_in(is_open(x) ? 2 : 8)) return {squeeze(g_, x, {})};  // drops none, whatever their extents
       const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
       Axes ones;
       for (size_t i = 0; i < rank; ++i)

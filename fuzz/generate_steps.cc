@@ -156,10 +156,14 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
       const auto out = outputs(fusion);
       const bool in_place = std::any_of(out.begin(), out.end(), [](const OutputRef& o) { return bool(o.alias); });
       const bool is_aimed = options.focus.in_place && options.focus.in_place->in_segments;
-      if (options.segments && (is_aimed || random.one_in(in_place ? 4 : 8)))
+      if (options.plain) {
+        maker.spread();
+        maker.keep_visible(MemoryType::kGlobal);
+      } else if (options.segments && (is_aimed || random.one_in(in_place ? 4 : 8))) {
         maker.assign(options.max_transforms);
-      else
+      } else {
         maker.schedule(options.max_transforms);
+      }
     }
   } catch (const Error& e) {
     // Segments that cannot be ordered, say.

@@ -22,6 +22,7 @@ struct StepsOptions {
   size_t max_transforms = 5;
   uint32_t rewrites_one_in = 5;  // lists that start with rewrites; 0: none
   bool segments = true;          // `assign` steps
+  bool plain = false;            // a thread for each element, which makes what it reduces alone
   Defects defects = {};          // of the compilation
   std::vector<BoundInput> inputs = {};
   Focus focus = {};

@@ -65,7 +65,7 @@ const Compiled* OracleRun::compiled() {
   return compiled_;
 }
 
-HostRun OracleRun::run_program_on(Device& device, const Graph& g, const Compiled& c) {
+HostRun OracleRun::run_program_on(Device& device, const Graph& g, const Compiled& c, std::span<const Argument> given) {
   HostRun run;
   std::vector<NamedKernel> kernels;
   for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
@@ -74,7 +74,7 @@ HostRun OracleRun::run_program_on(Device& device, const Graph& g, const Compiled
     host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
       run_aten_segment(c, name, in, out);
     };
-    ProgramResult result = run_host_program(c.host, kernels, device, arguments(), host);
+    ProgramResult result = run_host_program(c.host, kernels, device, given, host);
     check_internal(result.outputs.size() == outputs(g).size(), "a run gives another number of outputs than the fusion");
     for (ProgramOutput& out : result.outputs) run.outputs.push_back(std::move(out.value));
   } catch (const Error& e) {
@@ -83,12 +83,12 @@ HostRun OracleRun::run_program_on(Device& device, const Graph& g, const Compiled
   return run;
 }
 
-HostRun OracleRun::run_host(const Graph& g, const Compiled& c) {
+HostRun OracleRun::run_host(const Graph& g, const Compiled& c, std::span<const Argument> given) {
   const auto device = make_host_device({.step_limit = options_.step_limit, .defects = options_.defects});
-  return run_program_on(*device, g, c);
+  return run_program_on(*device, g, c, given);
 }
 
-HostRun OracleRun::run_on(Device& device) { return run_program_on(device, fusion(), *compiled()); }
+HostRun OracleRun::run_on(Device& device) { return run_program_on(device, fusion(), *compiled(), arguments()); }
 
 // What reads where its data say has no result to judge where they say a place that is not there.
 bool OracleRun::reads_out_of_range() {
@@ -104,17 +104,18 @@ const HostRun& OracleRun::scheduled() {
     if (compiled() && reads_out_of_range())
       scheduled_->failure = out_of_range_;
     else if (const Compiled* c = compiled())
-      scheduled_ = run_host(fusion(), *c);
+      scheduled_ = run_host(fusion(), *c, arguments());
     else
       scheduled_->failure = refusal_;
   }
   return *scheduled_;
 }
 
-HostRun OracleRun::run_unfused(const Graph& g) {
+HostRun OracleRun::run_unfused(const Graph& g, std::span<const Argument> given) {
   try {
     const Bindings sizes = sizes_of(g, case_.inputs());
-    return run_host(g, compile(g, sizes, {.inputs = bound_inputs(case_.inputs()), .defects = options_.defects}));
+    const Compiled c = compile(g, sizes, {.inputs = bound_inputs(case_.inputs()), .defects = options_.defects});
+    return run_host(g, c, given.empty() ? arguments() : given);
   } catch (const Error& e) {
     HostRun run;
     run.failure = e;

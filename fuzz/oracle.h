@@ -85,11 +85,12 @@ class OracleRun {
   const HostRun& unfused();
   // Nothing where the module is missing, or the evaluator has no answer.
   const Evaluation* reference();
-  HostRun run_unfused(const Graph& fusion);
+  // `given`: other arguments of the same layouts.
+  HostRun run_unfused(const Graph& fusion, std::span<const Argument> given = {});
   // Whether the reference says that an op's data name a place outside its axis.
   bool reads_out_of_range();
   // The scheduled program with other kernels, on the host executor.
-  HostRun run_compiled(const Compiled& c) { return run_host(fusion(), c); }
+  HostRun run_compiled(const Compiled& c) { return run_host(fusion(), c, arguments()); }
   // The scheduled program, which must have compiled, on another device.
   HostRun run_on(Device& device);
 
@@ -101,8 +102,9 @@ class OracleRun {
   int64_t compared = 0, ambiguous = 0, unconstrained = 0;
 
  private:
-  HostRun run_host(const Graph& fusion, const Compiled& compiled);
-  HostRun run_program_on(Device& device, const Graph& fusion, const Compiled& compiled);
+  HostRun run_host(const Graph& fusion, const Compiled& compiled, std::span<const Argument> given);
+  HostRun run_program_on(Device& device, const Graph& fusion, const Compiled& compiled,
+                         std::span<const Argument> given);
 
   const Case& case_;
   JudgeOptions options_;

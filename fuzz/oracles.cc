@@ -263,9 +263,10 @@ void hoisted(OracleRun& run) {
     for (size_t k = 0; k < c.kernels.size(); ++k) {
       if (c.segmentation.segments[k].executor != SegmentExecutor::kKernel) continue;
       Graph& kernel = c.kernels[k] = canonicalize(c.kernels[k]);
-      changed |= hoist(kernel);
+      changed |= hoist(kernel, run.options().defects);
       const Graph once = kernel;
-      if (hoist(kernel) || !(kernel == once)) run.report("hoisted", "again", "", "hoisted again, a kernel changes");
+      if (hoist(kernel, run.options().defects) || !(kernel == once))
+        run.report("hoisted", "again", "", "hoisted again, a kernel changes");
       verify(kernel);
     }
     if (!changed) return;

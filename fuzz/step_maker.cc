@@ -79,7 +79,14 @@ void StepMaker::assign(size_t max_transforms) {
     step.attrs.set_enum(AttrKey::kExecutor, random_.one_in(4) ? SegmentExecutor::kAten : SegmentExecutor::kKernel);
     assigns.push_back(std::move(step));
   }
-  each_part(assigns, [&] { schedule(max_transforms); });
+  each_part(assigns, [&] {
+    schedule(max_transforms);
+    // What crosses the border in another order than that of its axes.
+    const auto out = outputs(g_);
+    if (out.empty() || !random_.one_in(3)) return;
+    const ValueId v = random_.pick(out).value;
+    if (g_.is_tensor(v) && rank_of(g_, v) > 1 && g_[g_[v].def].kind != OpKind::kInput) permute_allocation(g_[v].name);
+  });
 }
 
 void StepMaker::each_part(const std::vector<Step>& assigns, const std::function<void()>& schedule_part) {
@@ -113,6 +120,7 @@ void StepMaker::schedule(size_t max_transforms) {
   else if (max_transforms > 0)
     transform(name, 1 + random_.below(max_transforms));
   if (random_.one_in(4)) rfactor(name);
+  if (random_.one_in(6)) unroll_sum();
   const bool is_aimed = focus.in_place && focus.in_place->in_vectors;
   const bool in_vectors = (is_aimed || random_.one_in(5)) && vectors(name, is_aimed ? focus.in_place->width : 0);
   if (!random_.one_in(8)) take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
@@ -272,10 +280,45 @@ void StepMaker::rfactor(const std::string& name) {
   const DomainId d = random_.pick(reduced);
   const std::string outer = fresh(), inner = fresh();
   if (!take({StepKind::kSplit, {StepOperand::domain_of(name, g_[d].name), factor(d)}, {outer, inner}, {}})) return;
+  // A name for each result of the first stage.
+  std::vector<std::string> made(g_[g_[*find_value(g_, name)].def].results.size());
+  for (std::string& result : made) result = fresh();
   take({StepKind::kRfactor,
         {StepOperand::of(name), StepOperand::domain_of(name, random_.one_in(2) ? outer : inner)},
-        {fresh()},
+        std::move(made),
         {}});
+}
+
+// A sum in an unrolled loop whose count is known, and no multiple of what is added up at once.
+void StepMaker::unroll_sum() {
+  constexpr int64_t kCounts[] = {17, 19, 23, 29};
+  for (const std::string& name : tensors(false)) {
+    const Value& v = g_[*find_value(g_, name)];
+    const bool is_sum = g_[v.def].kind == OpKind::kSum || g_[v.def].kind == OpKind::kWelford;
+    if (!is_sum || !is_floating(v.dtype) || g_[v.def].results[0] != *find_value(g_, name)) continue;
+    for (DomainId d : loop_of(tensor(name))) {
+      const bool is_serial = g_[d].iter_type == IterType::kReduction && g_[d].parallel == ParallelType::kSerial;
+      if (!is_serial || evaluate_extent(g_, d, sizes_).value_or(0) < kCounts[0]) continue;
+      const std::string inner = fresh();
+      if (!take({StepKind::kSplit,
+                 {StepOperand::domain_of(name, g_[d].name), StepOperand::number(random_.pick(kCounts))},
+                 {fresh(), inner},
+                 {}}))
+        return;
+      Step unroll{StepKind::kParallelize, {StepOperand::domain_of(name, inner)}, {}, {}};
+      unroll.attrs.set_enum(AttrKey::kParallel, ParallelType::kUnroll);
+      take(std::move(unroll));
+      return;
+    }
+  }
+}
+
+void StepMaker::permute_allocation(const std::string& name) {
+  Step step{StepKind::kSetAllocation, {StepOperand::of(name)}, {}, {}};
+  auto axes = logical_without_reductions(g_, tensor(name));
+  random_.shuffle(axes);
+  for (DomainId d : axes) step.operands.push_back(StepOperand::domain_of(name, g_[d].name));
+  take(std::move(step));
 }
 
 std::string StepMaker::stored_output(const std::string& otherwise) {
@@ -475,13 +518,8 @@ void StepMaker::noise() {
       take({StepKind::kLoopBroadcast, {StepOperand::of(name), any_domain(other)}, {fresh()}, {}});
       return;
     }
-    default: {
-      Step step{StepKind::kSetAllocation, {StepOperand::of(name)}, {}, {}};
-      auto axes = logical_without_reductions(g_, tensor(name));
-      random_.shuffle(axes);
-      for (DomainId d : axes) step.operands.push_back(StepOperand::domain_of(name, g_[d].name));
-      take(std::move(step));
-    }
+    default:
+      permute_allocation(name);
   }
 }
 

@@ -78,6 +78,8 @@ class StepMaker {
   void resize(const std::string& name);
   void lay_out();
   void rfactor(const std::string& name);
+  void unroll_sum();
+  void permute_allocation(const std::string& name);
   // Two transforms, the second of a result of the first.
   void pair_of(const std::string& name, const TransformFocus& kinds);
   // One of its kind, of a domain; a domain that it made.

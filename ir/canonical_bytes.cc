@@ -82,13 +82,13 @@ class ByteWriter {
     put(loop);
     if (has_layout) put(contiguity);
     put(loop_broadcasts), put(transforms);
-    put(memory), put(devices), put(inline_at), put(circular_depth);
+    put(defects_.has(Defect::kDigestMemory) ? MemoryType{} : memory), put(devices), put(inline_at), put(circular_depth);
   }
   void put(const IterDomain& d) {
     const auto& [name, tensor, iter_type, parallel, extent, expanded, def, like] = d;
     (void)name;
     put(tensor), put(iter_type), put(defects_.has(Defect::kDigestParallel) ? ParallelType{} : parallel), put(extent),
-        put(expanded), put(def), put(like);
+        put(defects_.has(Defect::kDigestExpanded) ? ValueId() : expanded), put(def), put(like);
   }
   void put(const Transform& t) {
     const auto& [kind, inputs, outputs, factor, right, inner_split, swizzle] = t;

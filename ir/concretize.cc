@@ -23,7 +23,7 @@ OpId def_of(const Graph& g, TensorId t) {
 }
 
 // Infers again every op that a change of this value reaches, in text order.
-void infer_downstream(Graph& g, ValueId changed) {
+void infer_downstream(Graph& g, ValueId changed, const Defects& defects) {
   std::vector<bool> stale(g.values.size());
   stale[changed.index] = true;
   for (OpId op : ops_in_order(g)) {
@@ -31,7 +31,7 @@ void infer_downstream(Graph& g, ValueId changed) {
                                    [&](ValueId v) { return v && v.index < stale.size() && stale[v.index]; });
     // An output may show an axis that is symbolic until a later step: outputs are checked when all are resolved.
     if (!reads || g[op].kind == OpKind::kOutput) continue;
-    infer(g, op);
+    infer(g, op, {}, defects);
     for (ValueId v : g[op].results) stale[v.index] = true;
   }
 }
@@ -47,7 +47,7 @@ bool is_bound(const Graph& g, ValueId size) {
 }
 
 // A size that no input shows any more, known to be 1, becomes `set 1`, so that it keeps its name and has its value.
-void fix_size_to_one(Graph& g, ValueId size) {
+void fix_size_to_one(Graph& g, ValueId size, const Defects& defects) {
   const OpId def = g[size].def;
   if (!def || g[def].kind != OpKind::kSize || is_bound(g, size)) return;
   Op one;
@@ -60,7 +60,7 @@ void fix_size_to_one(Graph& g, ValueId size) {
     std::erase(g[def].results, size);
     insert_after(g, def, std::move(one));
   }
-  infer_downstream(g, size);
+  infer_downstream(g, size, defects);
 }
 
 // The axes of a reshape that count: of the operand, of the result.
@@ -159,7 +159,7 @@ class Planner {
     step.operands = {StepOperand::domain_of(g_[v].name, g_[d].name)};
     step.attrs.set_enum(AttrKey::kIterType, type);
     steps_.push_back(std::move(step));
-    concretize_domain(g_, d, type);
+    concretize_domain(g_, d, type, defects_);
   }
 
   DomainId operand_axis(const Op& op, size_t position) const {
@@ -192,7 +192,7 @@ class Planner {
     step.operands = {StepOperand::of(g_[v].name)};
     step.attrs.set(AttrKey::kOrder, *groups);
     steps_.push_back(std::move(step));
-    concretize_reshape(g_, g_[v].tensor, *groups);
+    concretize_reshape(g_, g_[v].tensor, *groups, defects_);
   }
 
   Graph g_;
@@ -225,7 +225,7 @@ std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, cons
   return any ? Planner(g, bindings, defects).run() : std::vector<Step>();
 }
 
-void concretize_domain(Graph& g, DomainId domain, IterType type) {
+void concretize_domain(Graph& g, DomainId domain, IterType type, const Defects& defects) {
   const TensorId t = g[domain].tensor;
   need_math(g, t);
   if (g[domain].iter_type != IterType::kSymbolic) refuse(g, t, "this axis is not symbolic");
@@ -247,12 +247,12 @@ void concretize_domain(Graph& g, DomainId domain, IterType type) {
     const ValueId extent = g[domain].extent;
     if (stretches(kind)) g[domain].expanded = extent;
     g[domain].extent = constant_index(g, 1);
-    if (kind == OpKind::kInput) fix_size_to_one(g, extent);
+    if (kind == OpKind::kInput) fix_size_to_one(g, extent, defects);
   }
-  infer_downstream(g, g[t].value);
+  infer_downstream(g, g[t].value, defects);
 }
 
-void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> groups) {
+void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> groups, const Defects& defects) {
   need_math(g, tensor);
   const OpId id = def_of(g, tensor);
   if (g[id].kind != OpKind::kReshape) refuse(g, tensor, "only a reshape has groups");
@@ -275,7 +275,7 @@ void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> grou
     if (a.type == IterType::kSymbolic) a.type = IterType::kIteration;
   spec.groups.assign(groups.begin(), groups.end());
   make_domains(g, tensor, spec);
-  infer_downstream(g, g[tensor].value);
+  infer_downstream(g, g[tensor].value, defects);
 }
 
 std::optional<Error> concretize_domain_error(const Graph& g, DomainId domain, IterType type) {

@@ -35,9 +35,9 @@ std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, cons
 
 // Resolves a symbolic axis of an input, expand or broadcast_in_dim to kIteration or kBroadcast and infers again what
 // depends on it.
-void concretize_domain(Graph& g, DomainId domain, IterType type);
+void concretize_domain(Graph& g, DomainId domain, IterType type, const Defects& defects = {});
 // Gives a symbolic reshape its groups and infers again what depends on it.
-void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> groups);
+void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> groups, const Defects& defects = {});
 
 // Why the above would throw, or nothing.
 std::optional<Error> concretize_domain_error(const Graph& g, DomainId domain, IterType type);

@@ -123,6 +123,8 @@ ResultSpec infer_stride_order(InferContext& c) {
 ResultSpec infer_squeeze(InferContext& c) {
   const auto operand = axes_of(c, c.operands[0]);
   std::vector<bool> dropped(operand.size());
+  if (c.attrs.ints(AttrKey::kAxes).empty() && c.defects.has(Defect::kSqueezeOfNone))
+    for (size_t i = 0; i < operand.size(); ++i) dropped[i] = constant_integer(c.g, operand[i].size()) == 1;
   for (size_t i : checked_axes(c, c.attrs.ints(AttrKey::kAxes), operand.size())) {
     // An extent that is not known yet is checked when it is.
     if (constant_integer(c.g, operand[i].size()).value_or(1) != 1)
@@ -165,6 +167,7 @@ Bounds slice_bounds(InferContext& c, ValueId extent, ValueId start, ValueId stop
     const auto k = constant_integer(g, v);
     if (!k) return is_size_sum(g, v) ? form_of(g, scalar::cast(g, c.place, v, Dtype::kIndex)) : clamped(c, v, extent);
     if (*k >= kToTheEnd) return whole;
+    if (*k < 0 && c.defects.has(Defect::kSliceNegative)) return ScalarForm::of(0);
     if (size) return ScalarForm::of(std::clamp<int64_t>(*k < 0 ? *k + *size : *k, 0, *size));
     if (*k == 0) return ScalarForm::of(0);
     if (*k > 0) return ScalarForm::atom(scalar::minimum(g, c.place, constant_index(g, *k), extent));

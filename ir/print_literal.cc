@@ -25,7 +25,7 @@ void Printer::add_word(std::string_view name) { is_plain_word(name) ? add(name) 
 
 void Printer::add_double(double value) {
   if (std::isnan(value)) return add("nan");
-  if (std::isinf(value)) return add(value < 0 ? "-inf" : "inf");
+  if (std::isinf(value)) return add(value < 0 && !defects.has(Defect::kTextInfinity) ? "-inf" : "inf");
   if (value == 0 && std::signbit(value) && defects.has(Defect::kTextNegativeZero)) value = 0;
   char buffer[32];
   const char* end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;

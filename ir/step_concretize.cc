@@ -61,7 +61,7 @@ void step_concretize(StepContext& c) {
   const IterType type = c.step.attrs.enumerator<IterType>(AttrKey::kIterType);
   if (c.g[d].iter_type != IterType::kSymbolic)
     c.refuse("this domain is not symbolic; nothing is left to decide", c.place(d));
-  try_then_do(c, [&](Graph& g) { concretize_domain(g, d, type); });
+  try_then_do(c, [&](Graph& g) { concretize_domain(g, d, type, c.defects); });
 }
 
 void step_concretize_reshape(StepContext& c) {
@@ -70,7 +70,7 @@ void step_concretize_reshape(StepContext& c) {
     c.refuse("this tensor has no symbolic axis; nothing is left to decide", c.place(t));
   const auto given = c.step.attrs.ints(AttrKey::kOrder);
   const std::vector<int64_t> groups(given.begin(), given.end());
-  try_then_do(c, [&](Graph& g) { concretize_reshape(g, t, groups); });
+  try_then_do(c, [&](Graph& g) { concretize_reshape(g, t, groups, c.defects); });
 }
 
 }  // namespace fusebox

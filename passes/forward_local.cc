@@ -32,7 +32,9 @@ class Forwarder {
       if (c.stores.size() > 1 && !defects_.has(Defect::kForwardedStale)) continue;
       const Use& store = c.stores[0];
       bool visible = true;
-      for (const Use& load : c.loads) visible &= load.order > store.order && starts_with(load.scope, store.scope);
+      for (const Use& load : c.loads)
+        visible &= load.order > store.order &&
+                   (starts_with(load.scope, store.scope) || defects_.has(Defect::kForwardedOutOfScope));
       if (!visible) continue;
       for (const Use& load : c.loads) {
         replaced[g_[load.op].results[0]] = g_[store.op].operands[2];

@@ -282,7 +282,7 @@ class HostBuilder {
       const auto kept = out.alias == out.value ? kept_.end() : kept_.find(out.value);
       const ValueId from = kept != kept_.end() ? kept->second : tensors_.at(fusion_[out.value].name);
       const ValueId to = tensors_.at(fusion_[out.alias].name);
-      if (from != to) host_.effect(OpKind::kCopyTensor, {to, from}, {});
+      if (from != to && !defects_.has(Defect::kAliasCopyDropped)) host_.effect(OpKind::kCopyTensor, {to, from}, {});
     }
     for (const OutputRef& out : outputs(fusion_)) {
       if (!fusion_.is_tensor(out.value)) {

@@ -70,7 +70,8 @@ class KernelRanges {
   bool loop(const Op& op) {
     const auto start = of(op.operands[0]), stop = of(op.operands[1]), step = of(op.operands[2]);
     if (!start || !stop || !step || step->low < 1) return fits(std::nullopt);
-    ranges_[g_[op.regions[0]].index.index] = Range{start->low, std::max(start->low, stop->high - 1)};
+    const Wide last = stop->high - (defects_.has(Defect::kIndexRangeLoop) ? 2 : 1);
+    ranges_[g_[op.regions[0]].index.index] = Range{start->low, std::max(start->low, last)};
     return fits(Range{start->low, std::max(start->low, stop->high - 1 + step->high)});
   }
 

@@ -103,7 +103,7 @@ void Lowering::emit_strips(uint32_t node, ValueId end, bool unroll) {
   const ValueId behind = kernel.add(first, kernel.index(options.defects.has(Defect::kStripLonger) ? width + 1 : width));
   emit_strip(first, is_apart || (count && rest == 0) ? behind : kernel.minimum(behind, end));
   kernel.end();
-  if (is_apart) emit_strip(whole, end);
+  if (is_apart && !options.defects.has(Defect::kStripRestDropped)) emit_strip(whole, end);
 }
 
 void Lowering::add_partial(OpId id, size_t level, ValueId at) {

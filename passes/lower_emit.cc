@@ -133,7 +133,8 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
     if (s.path[i] == LoopNode::kNoNode || !is_thread(tree.nodes[s.path[i]].parallel)) continue;
     // The thread's own index: the form of a loop of one iteration is 0 whatever the launch.
     const ParallelType p = tree.nodes[s.path[i]].parallel;
-    if (is_replicated(loop[i]) && !has_place_for(plan.of(s.op), p)) continue;
+    if (is_replicated(loop[i]) && !has_place_for(plan.of(s.op), p) && !options.defects.has(Defect::kReplicatedChecked))
+      continue;
     const auto extent = algebra.constant_value(view.own.extent(loop[i]));
     if (!exact_launch[p] && !(extent && *extent > 0 && extent == largest_launch[p]) &&
         !options.defects.has(Defect::kThreadLoopUnchecked))

@@ -184,10 +184,12 @@ class LaunchBuilder {
           Symbols symbols(l_.g, l_.classes, l_.algebra);
           DomainValues values(l_.g, l_.plan, symbols, l_.algebra, l_.g[v].tensor);
           const ValueId e = emit(values.extent(loop[i]));
-          extent = extent ? host_.maximum(extent, e) : e;
+          const bool is_first = extent && l_.options.defects.has(Defect::kLaunchOfFirst);
+          extent = !extent ? e : is_first ? extent : host_.maximum(extent, e);
         }
       }
-      if (extent && l_.launched_empty.contains(static_cast<ParallelType>(p)))
+      if (extent && l_.launched_empty.contains(static_cast<ParallelType>(p)) &&
+          !l_.options.defects.has(Defect::kLaunchOfNothing))
         extent = host_.maximum(extent, host_.index(1));
       if (extent && is_grid(static_cast<ParallelType>(p)) && l_.options.defects.has(Defect::kLaunchFloor))
         extent = host_.maximum(host_.sub(extent, host_.index(1)), host_.index(1));
@@ -209,7 +211,7 @@ class LaunchBuilder {
         const Form elements = l_.elements_of(symbols, l_.buffers[v.index]);
         const ValueId bytes = host_.mul(emit(elements), host_.index(size_bytes(l_.g[v].dtype)));
         const ValueId rounded = host_.mul(host_.ceil_div(bytes, host_.index(128)), host_.index(128));
-        size = size ? host_.maximum(size, rounded) : rounded;
+        size = size && !l_.options.defects.has(Defect::kSharedSlotLast) ? host_.maximum(size, rounded) : rounded;
       }
       total = host_.add(total, size);
     }

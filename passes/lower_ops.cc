@@ -160,9 +160,13 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
     case OpKind::kIota: {
       const ValueId i = emit_form(view.own.value(logical[0]));
       ValueId v = kernel.op(OpKind::kCast, {i}, dtype);
-      if (op.operands.size() > 2 && op.operands[2])
-        v = kernel.op(OpKind::kMul, {v, cast(scalar(op.operands[2]))}, dtype);
-      if (op.operands.size() > 1 && op.operands[1])
+      const bool has_start = op.operands.size() > 1 && op.operands[1];
+      const bool has_step = op.operands.size() > 2 && op.operands[2];
+      const bool is_scaled = has_start && has_step && options.defects.has(Defect::kIotaStartScaled);
+      if (is_scaled) v = kernel.op(OpKind::kAdd, {cast(scalar(op.operands[1])), v}, dtype);
+      if (has_step) v = kernel.op(OpKind::kMul, {v, cast(scalar(op.operands[2]))}, dtype);
+      if (is_scaled) return v;
+      if (has_start)
         v = kernel.op(OpKind::kAdd, {cast(scalar(op.operands[1])), v}, dtype);
       else if (is_floating(dtype))
         v = kernel.op(OpKind::kAdd, {kernel.constant(dtype, {}), v}, dtype);  // 0 by a negative step is 0, not -0
@@ -179,7 +183,10 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
           inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(v), emit_form(e)));
       }
       const bool has_value = op.operands.size() > 1 && op.operands[1];
-      const ValueId otherwise = has_value ? cast(scalar(op.operands[1])) : kernel.constant(dtype, {});
+      const bool is_whole = has_value && options.defects.has(Defect::kPadValueTruncated);
+      const ValueId otherwise = is_whole    ? cast(cast_to(scalar(op.operands[1]), Dtype::kInt64))
+                                : has_value ? cast(scalar(op.operands[1]))
+                                            : kernel.constant(dtype, {});
       const bool anywhere = kernel.constant_of(inside) != 1 && options.defects.has(Defect::kPadUnchecked);
       return read(view, 0, anywhere ? kernel.bit(true) : inside, otherwise);
     }
@@ -191,7 +198,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
         const Form extent = values.size(logical_without_reductions(g, g.tensor_of(op.operands[k]))[axis]);
         const ValueId position = emit_form(at);
         ValueId inside = kernel.compare(OpKind::kLt, position, emit_form(extent));
-        if (!algebra.prove_nonneg(at))
+        if (!algebra.prove_nonneg(at) && !options.defects.has(Defect::kCatLowerUnchecked))
           inside = kernel.logical_and(inside, kernel.compare(OpKind::kGe, position, kernel.index(0)));
         const ValueId v = cast(read(view, k, inside));
         result = result ? kernel.op(OpKind::kWhere, {inside, v, result}, dtype) : v;
@@ -203,6 +210,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       const ValueId given = operand_value(view, 1);
       emit_within(view, given, true);
       const ValueId index = as_index(given);
+      if (options.defects.has(Defect::kSelectNotWrapped)) return read_at(index);
       DomainValues values(g, plan, view.symbols, algebra, g[op.operands[0]].tensor);
       const ValueId extent = emit_form(values.size(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));
       const ValueId from_end = kernel.add(index, extent);
@@ -232,7 +240,10 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       const ValueId row = emit_form(view.place(logical[rank - 2]));
       const ValueId column = emit_form(view.place(logical[rank - 1]));
       const bool has_diagonal = op.operands.size() > 1 && op.operands[1];
-      const ValueId first = has_diagonal ? kernel.add(row, as_index(scalar(op.operands[1]))) : row;
+      const bool is_negated = has_diagonal && options.defects.has(Defect::kTriuDiagonal);
+      const ValueId first = is_negated     ? kernel.sub(row, as_index(scalar(op.operands[1])))
+                            : has_diagonal ? kernel.add(row, as_index(scalar(op.operands[1])))
+                                           : row;
       const ValueId keep = kernel.compare(OpKind::kGe, column, first);
       return kernel.op(OpKind::kWhere, {keep, read(view, 0), kernel.constant(dtype, {})}, dtype);
     }
@@ -242,7 +253,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       for (size_t k = 0; k < op.operands.size(); ++k) {
         operands.push_back(operand_value(view, k));
         const auto to = scalar_dtype(g, op.kind, op.operands, k);
-        if (!to || is_taken_as(g, op, k, *to)) continue;
+        if (!to || is_taken_as(g, op, k, *to) || options.defects.has(Defect::kScalarNotConverted)) continue;
         const Value& own = g[op.operands[k]];
         operands.back() =
             own.constant ? kernel.constant(*to, convert(own.dtype, *own.constant, *to)) : cast_to(operands.back(), *to);

@@ -61,7 +61,9 @@ ConstantBits neutral_element(OpKind kind, Dtype d, Dtype declared, const Defects
   }
   if (is_boolean(d)) return {max ? 0u : 1u, 0};
   const int width = bits(d);
-  if (!is_signed(d)) return {max ? 0u : (width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1), 0};
+  const bool is_taken_signed = !is_signed(d) && !max && defects.has(Defect::kReductionInitSigned);
+  if (!is_signed(d) && !is_taken_signed)
+    return {max ? 0u : (width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1), 0};
   const int64_t lowest = width == 64 ? INT64_MIN : -(int64_t{1} << (width - 1));
   return {static_cast<uint64_t>(max ? lowest : ~lowest), 0};
 }
@@ -135,7 +137,9 @@ void Lowering::emit_reduction(OpView& view) {
         std::vector<ValueId> more;
         const bool triple = op.operands.size() > 1 && op.operands[1];
         if (triple) {
-          for (size_t k = 0; k < 3; ++k) more.push_back(operand_value(view, k));
+          for (size_t k = 0; k < 3; ++k)
+            more.push_back(k == 1 && options.defects.has(Defect::kWelfordParts) ? kernel.constant(dtype_of(1), {})
+                                                                                : operand_value(view, k));
         } else {
           more = {operand_value(view, 0), kernel.constant(dtype_of(1), {}),
                   kernel.constant(dtype_of(2), constant_bits(dtype_of(2), 1.0))};
@@ -175,6 +179,9 @@ void Lowering::emit_reduction(OpView& view) {
 std::vector<ValueId> Lowering::combine(const Op& op, const std::vector<ValueId>& a, const std::vector<ValueId>& b) {
   std::vector<Dtype> dtypes;
   for (ValueId v : op.results) dtypes.push_back(accumulator_dtype(g[v].dtype));
+  // a <= b ? b : a, which is a where b is no number
+  if (op.kind == OpKind::kMax && is_floating(dtypes[0]) && options.defects.has(Defect::kReductionDropsNan))
+    return {kernel.op(OpKind::kThreshold, {a[0], b[0], b[0]}, dtypes[0])};
   if (op.kind != OpKind::kWelford) return {kernel.op(combine_op(op.kind), {a[0], b[0]}, dtypes[0])};
   std::vector<ValueId> operands = a;
   operands.insert(operands.end(), b.begin(), b.end());

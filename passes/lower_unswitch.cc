@@ -51,8 +51,8 @@ bool Lowering::emit_unswitched(uint32_t node) {
         const Form last = options.defects.has(Defect::kUnswitchFirst)
                               ? algebra.constant(0)
                               : algebra.sub(view.own.extent(loop[k]), algebra.constant(1));
-        c.value =
-            c.compare == OpKind::kGe ? linear->rest : algebra.add(algebra.mul(linear->coefficient, last), linear->rest);
+        const bool is_lower = c.compare == OpKind::kGe && !options.defects.has(Defect::kUnswitchLower);
+        c.value = is_lower ? linear->rest : algebra.add(algebra.mul(linear->coefficient, last), linear->rest);
       }
       if (!known) continue;
       holds[s].insert(i);

@@ -45,7 +45,7 @@ int choose_index_bits(const Graph& g, const Bindings& bindings) {
 namespace {
 
 // The layout that a segment's steps gave its outputs, for the allocation and for the segments that read them.
-void take_layouts(const Graph& fusion, const Graph& scheduled, Segmentation& s, size_t index) {
+void take_layouts(const Graph& fusion, const Graph& scheduled, Segmentation& s, size_t index, const Defects& defects) {
   // By position: a step may have put another tensor in an output's place.
   const auto made = outputs(scheduled);
   for (size_t k = 0; k < made.size(); ++k) {
@@ -68,6 +68,7 @@ void take_layouts(const Graph& fusion, const Graph& scheduled, Segmentation& s, 
           "what crosses a kernel's border is laid out by its logical axes; set the allocation to an order of them",
           "%" + out.value);
     out.allocation_order = order;
+    if (defects.has(Defect::kCrossingOrderDropped)) continue;
     for (size_t later = index + 1; later < s.segments.size(); ++later)
       for (Crossing& in : s.segments[later].inputs)
         if (in.value == out.value) in.allocation_order = order;
@@ -154,7 +155,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
   apply_steps(c.concretized, steps.first(rewrites), options.defects);
   c.concretize = plan_concretize(c.concretized, rewrites > 0 ? rebind(fusion, bindings, c.concretized) : bindings,
                                  options.defects);
-  apply(c.concretized, c.concretize);
+  apply(c.concretized, c.concretize, options.defects);
   c.concretized = canonical_order(c.concretized);
   const Bindings sizes = rebind(fusion, bindings, c.concretized);
   // An axis that might have been a broadcast, and is not, has to be as long as what it meets.
@@ -176,7 +177,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
     Graph& scheduled = c.scheduled.emplace_back(same ? *same : extract(c.concretized, segment));
     for (; attempt.steps < segment.steps.size(); ++attempt.steps)
       apply(scheduled, segment.steps[attempt.steps], options.defects);
-    take_layouts(c.concretized, scheduled, c.segmentation, i);
+    take_layouts(c.concretized, scheduled, c.segmentation, i, options.defects);
   }
   attempt.is_scheduled = true;
   lower_segments(c, options.defects, sizes, options.known);

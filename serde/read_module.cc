@@ -224,6 +224,7 @@ InputSpec read_input_spec(Reader& reader, const wire::InputSpec& from, const Pla
   spec.is_scalar = Reader::present(from.is_scalar(), Place(place, "is_scalar"));
   spec.shape = reader.integers(from.shape(), Place(place, "shape"), limits::kAxes);
   spec.strides = reader.integers(from.strides(), Place(place, "strides"), limits::kAxes);
+  if (reader.defects.has(Defect::kDecodeStrides)) spec.strides.clear();
   spec.offset = from.offset();
   spec.generator = reader.row<InputGenerator>(from.generator(), Place(place, "generator"));
   spec.seed = from.seed();

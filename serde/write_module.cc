@@ -147,7 +147,8 @@ flatbuffers::Offset<wire::Segment> write_segment(Writer& w, const Segment& segme
   const auto inputs = write_crossings(w, segment.inputs, Place(place, "inputs"));
   const auto outputs = write_crossings(w, segment.outputs, Place(place, "outputs"));
   const auto steps = write_steps(w, segment.steps, Place(place, "steps"));
-  return wire::CreateSegment(w.b, name, number(segment.executor), ops, inputs, outputs, steps);
+  const SegmentExecutor executor = w.defects.has(Defect::kEncodeExecutor) ? SegmentExecutor{} : segment.executor;
+  return wire::CreateSegment(w.b, name, number(executor), ops, inputs, outputs, steps);
 }
 
 }  // namespace

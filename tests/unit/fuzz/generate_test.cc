@@ -42,6 +42,26 @@ TEST(GenerateFusion, FiniteBytesEnd) {
   }
 }
 
+// What only few programs have, and some rules hold for alone.
+TEST(GenerateFusion, DrawsWhatIsRare) {
+  size_t empty_squeezes = 0, wide_folds = 0, long_sums = 0;
+  for (uint64_t seed = 1; seed <= 6000; ++seed) {
+    RandomSource random(seed);
+    const GeneratedFusion f = generate_fusion(random);
+    long_sums += f.sums_many;
+    for (const Op& op : f.graph.ops) {
+      empty_squeezes += op.kind == OpKind::kSqueeze && op.attrs.ints(AttrKey::kAxes).empty();
+      const bool is_sum = op.kind == OpKind::kAdd || op.kind == OpKind::kSub;
+      if (!is_sum || f.graph[op.results[0]].dtype == Dtype::kIndex || !f.graph.is_constant(op.operands[0])) continue;
+      const auto first = constant_integer(f.graph, op.operands[0]), second = constant_integer(f.graph, op.operands[1]);
+      wide_folds += first && second && *first > int64_t{1} << 53 && *second < 4;
+    }
+  }
+  EXPECT_GE(empty_squeezes, 20u);
+  EXPECT_GE(wide_folds, 40u);
+  EXPECT_GE(long_sums, 15u);
+}
+
 TEST(GenerateFusion, AMixIsKept) {
   FusionOptions options;
   options.mix = mix_of({OpKind::kSum});
