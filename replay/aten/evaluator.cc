@@ -170,7 +170,9 @@ Carried Evaluator::carried(ValueId v) {
 }
 
 int64_t Evaluator::integer(ValueId v) {
-  if (const auto n = fusebox::evaluate_integer(g_, v, bindings_)) return *n;
+  // Beside a jump the reference does not know which of two numbers it is; shapes follow the one that was bound.
+  const bool is_free = values_[v.index] && !values_[v.index]->exact();
+  if (const auto n = is_free ? fusebox::evaluate_integer(g_, v, bindings_) : std::nullopt) return *n;
   const Carried c = carried(v);
   if (carrier_of(c.dtype) != Carrier::kInteger || c.value.numel() != 1 || !c.exact())
     throw Error(ErrorCode::kBadInput, "an extent, start or diagonal is no number that is known; give it as an integer",
@@ -191,8 +193,6 @@ void Evaluator::evaluate(OpId id) {
   const Op& op = g_[id];
   if (op.kind == OpKind::kInput || op.kind == OpKind::kSize || op.kind == OpKind::kOutput) return;
   const ValueId result = op.results.at(0);
-  const bool scalar = !g_.is_tensor(result);
-  if (scalar && result.index < bindings_.size() && bindings_[result.index]) return;
   const Dtype declared = g_[result].dtype;
   const uint32_t demands = row_of(op.kind).demands;
   std::optional<Carried> made;
