@@ -84,7 +84,7 @@ void indices(OracleRun& run) {
   if (unfused.ok())
     run.report("indices", "accepted", place, what + " is accepted");
   else
-    run.report("indices", *unfused.failure, what);
+    run.report("indices", code_text(unfused.failure->code), place, what + " is met by: " + unfused.failure->what());
 }
 
 }  // namespace fusebox::fuzz

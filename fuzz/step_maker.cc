@@ -120,7 +120,7 @@ void StepMaker::schedule(size_t max_transforms) {
   else if (max_transforms > 0)
     transform(name, 1 + random_.below(max_transforms));
   if (random_.one_in(4)) rfactor(name);
-  if (random_.one_in(6)) unroll_sum();
+  if (!is_aimed_at && random_.one_in(6)) unroll_sum();
   const bool is_aimed = focus.in_place && focus.in_place->in_vectors;
   const bool in_vectors = (is_aimed || random_.one_in(5)) && vectors(name, is_aimed ? focus.in_place->width : 0);
   if (!random_.one_in(8)) take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});

@@ -54,6 +54,9 @@ void StepMaker::swizzle_parts(const std::string& name, const SwizzleFocus& parts
   auto loop = loop_of(tensor(name));
   if (loop.empty()) return;
   random_.shuffle(loop);
+  // Loops of two kinds are not swizzled.
+  const IterType type = g_[loop[0]].iter_type;
+  std::erase_if(loop, [&](DomainId d) { return g_[d].iter_type != type; });
   std::vector<StepOperand> whole;
   for (DomainId d : loop) whole.push_back(StepOperand::domain_of(name, g_[d].name));
   if (whole.size() == 1) {

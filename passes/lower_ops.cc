@@ -60,10 +60,14 @@ void Lowering::write(OpView& view, const std::vector<ValueId>& values, MemoryTyp
     std::optional<DomainValues> sibling;
     if (i > 0 && b.memory == MemoryType::kGlobal) {
       sibling.emplace(g, plan, view.symbols, algebra, g[op.results[i]].tensor);
-      const auto& from = root_of(g.tensor_of(op.results[0]));
-      const auto& to = root_of(g.tensor_of(op.results[i]));
-      for (size_t k = 0; k < to.size(); ++k)
-        if (view.own.known(from[k])) sibling->set(to[k], view.own.value(from[k]));
+      const auto pass_on = [&](const std::vector<DomainId>& from, const std::vector<DomainId>& to) {
+        for (size_t k = 0; k < to.size(); ++k)
+          if (view.own.known(from[k])) sibling->set(to[k], view.own.value(from[k]));
+      };
+      const Tensor &leader = g.tensor_of(op.results[0]), &own = g.tensor_of(op.results[i]);
+      pass_on(root_of(leader), root_of(own));
+      // Behind the loops of a reduction that an rfactor split, what is left of the axis is known, and the axis is not.
+      pass_on(logical_without_reductions(g, leader), logical_without_reductions(g, own));
       sibling->propagate();
       at = &*sibling;
     }

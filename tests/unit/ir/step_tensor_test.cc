@@ -132,6 +132,11 @@ TEST(StepRfactor, Refusals) {
   EXPECT_EQ(refusal(g, "rfactor %s over [] -> p"), "E0302 %s");
   EXPECT_EQ(refusal(g, "rfactor %s over [%s.o] -> p, q"), "E0302 %s");
   EXPECT_EQ(refusal(g, "rfactor %s over [%s.o] -> y"), "E0303 %y");
+  // The parts of a sum are kept in f32; those of a welford would be rounded.
+  const Graph narrow = scheduled(
+      "fusion @f {\n %m, %n = size\n %x = input f16[%m, %n]\n %a, %v, %c = welford %x over [1]\n output %a\n}",
+      "split %a.i1 by 32 -> o, t");
+  EXPECT_EQ(refusal(narrow, "rfactor %a over [%a.o] -> a1, v1, c1"), "E0302 %a");
 }
 
 TEST(StepTensor, MemoryLayoutAndStages) {
