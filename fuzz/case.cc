@@ -30,6 +30,7 @@ DrawnCase generate_case(RandomSource& random, const CaseOptions& options, const 
   GeneratedSteps steps = generate_steps(random, f.graph, sizes, steps_options);
   drawn.repairs = steps.repairs;
   drawn.refusal = std::move(steps.refusal);
+  drawn.surprise = std::move(steps.surprise);
   drawn.value.module.step_lists.push_back({"", f.graph.name, std::move(steps.steps)});
   drawn.value.module.graphs.push_back(std::move(f.graph));
   drawn.value.module.input_specs.push_back(std::move(specs));

@@ -48,7 +48,8 @@ struct CaseOptions {
 
 struct DrawnCase {
   Case value;
-  std::optional<Error> refusal;  // of the schedule: the case cannot run
+  std::optional<Error> refusal;   // of the schedule: the case cannot run
+  std::optional<Error> surprise;  // the same, where nothing that is drawn as valid may be refused so
   size_t op_attempts = 0, ops = 0, repairs = 0;
 };
 DrawnCase generate_case(uint64_t seed, const CaseOptions& options);

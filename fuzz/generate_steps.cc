@@ -141,6 +141,15 @@ std::vector<Step> plain_steps(RandomSource& random, const Graph& fusion, const B
   return std::move(maker.steps);
 }
 
+// Whether a list of steps that applied one after another may be refused with this code: where lowering finds it not
+// legal. Segments take steps that were tried in other ones; the plain list is legal but for outputs in place.
+bool is_expected(ErrorCode code, const std::vector<Step>& steps, bool is_plain) {
+  if (is_plain) return code == ErrorCode::kIllegalAliasOrder;
+  if (code == ErrorCode::kStepNotApplicable)
+    return std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
+  return code >= ErrorCode::kIllegalInline && code <= ErrorCode::kIllegalSwizzle;
+}
+
 }  // namespace
 
 GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const Bindings& sizes,
@@ -178,7 +187,9 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
       return result;
     } catch (const Error& e) {
       if (row_of(e.code).outcome == Outcome::kInternal) throw;
+      if (!is_expected(e.code, result.steps, result.repairs > kLastRepair)) result.surprise = e;
       result.refusal = e;
+      if (result.surprise) return result;
       if (result.repairs > kLastRepair) return result;
       // What overwrites an input in place seldom has another order than the plain one.
       if (e.code == ErrorCode::kIllegalAliasOrder) result.repairs = std::max(result.repairs, kLastRepair);

@@ -32,6 +32,8 @@ struct GeneratedSteps {
   std::vector<Step> steps;
   std::optional<Compiled> compiled;
   std::optional<Error> refusal;  // where it did not compile
+  // A refusal that no list which is drawn as valid may get; it ends the draw, with the list that was refused.
+  std::optional<Error> surprise;
   size_t repairs = 0;
 };
 

@@ -196,6 +196,12 @@ class BlockRun {
     s_.drawn_legal += drawn.repairs == 0 && !drawn.refusal;
     c = std::move(drawn.value);
     if (!drawn.refusal) return true;
+    if (const auto& e = drawn.surprise) {
+      keep({{"generate", code_text(e->code), ""},
+            "what was drawn as valid is refused: " + code_text(e->code) + " " + e->place + ": " + e->what()},
+           c);
+      return false;
+    }
     ++s_.refusals[code_text(drawn.refusal->code)];
     return unscheduled(c);
   }

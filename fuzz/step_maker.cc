@@ -53,8 +53,11 @@ bool StepMaker::is_small_launch(const Step& parallelize) {
 void StepMaker::rewrite() {
   for (size_t count = 1 + random_.below(3); count > 0; --count) {
     const auto rows = rewrite_rows();
-    take(rewrite_step(rows[random_.below(rows.size())].name,
-                      random_.one_in(4) ? "limit=" + std::to_string(random_.below(3)) : ""));
+    const std::string_view name = rows[random_.below(rows.size())].name;
+    const std::string options = random_.one_in(4) ? "limit=" + std::to_string(random_.below(3)) : "";
+    if (!take(rewrite_step(name, options)))
+      throw Error(ErrorCode::kInternal, "a rewrite that was drawn by its name and its options is refused",
+                  std::string(name) + " " + options);
   }
 }
 

@@ -167,6 +167,7 @@ ValueId KernelBuilder::compare(OpKind kind, ValueId a, ValueId b) {
   if (x && y && kind == OpKind::kLt) return bit(*x < *y);
   if (x && y && kind == OpKind::kGe) return bit(*x >= *y);
   if (x && y && kind == OpKind::kEq) return bit(*x == *y);
+  if (x && y && kind == OpKind::kNe) return bit(*x != *y);
   return op(kind, {a, b}, Dtype::kBool);
 }
 
@@ -175,7 +176,19 @@ ValueId KernelBuilder::logical_and(ValueId a, ValueId b) {
   if (x == 0 || y == 0) return bit(false);
   if (x || a == b) return b;
   if (y) return a;
+  // A conjunction that has `b` already, as one condition was added after another.
+  for (ValueId part = a;;) {
+    const OpId def = graph_[part].def;
+    if (!def || graph_[def].kind != OpKind::kLogicalAnd) break;
+    if (graph_[def].operands[1] == b || graph_[def].operands[0] == b) return a;
+    part = graph_[def].operands[0];
+  }
   return op(OpKind::kLogicalAnd, {a, b}, Dtype::kBool);
+}
+
+ValueId KernelBuilder::where(ValueId condition, ValueId a, ValueId b) {
+  if (const auto known = constant_of(condition)) return *known != 0 ? a : b;
+  return a == b ? a : op(OpKind::kWhere, {condition, a, b}, Dtype::kIndex);
 }
 
 std::vector<ValueId> KernelBuilder::effect(OpKind kind, std::vector<ValueId> operands, std::vector<Dtype> results,
@@ -218,14 +231,20 @@ void KernelBuilder::begin_else() {
   scopes_.push_back({body, {}});
 }
 
-void KernelBuilder::end() { scopes_.pop_back(); }
+void KernelBuilder::end() {
+  ended_ = std::move(scopes_.back());
+  scopes_.pop_back();
+}
 
 OpId KernelBuilder::last() const {
   const auto& ops = graph_[region()].ops;
   return ops.empty() ? OpId() : ops.back();
 }
 
-void KernelBuilder::reopen_if() { scopes_.push_back({graph_[last()].regions[0], {}}); }
+void KernelBuilder::reopen_if() {
+  const RegionId inside = graph_[last()].regions[0];
+  scopes_.push_back(ended_.region == inside ? std::move(ended_) : Scope{inside, {}});
+}
 
 ValueId KernelBuilder::allocate(Dtype dtype, MemoryType memory, ValueId size, ValueId offset, int64_t align,
                                 std::string_view name) {

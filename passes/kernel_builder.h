@@ -38,6 +38,7 @@ class KernelBuilder {
   ValueId maximum(ValueId a, ValueId b);
   ValueId compare(OpKind kind, ValueId a, ValueId b);
   ValueId logical_and(ValueId a, ValueId b);
+  ValueId where(ValueId condition, ValueId a, ValueId b);
 
   // An op with effects, or whose result must not be shared (a load); results as given.
   std::vector<ValueId> effect(OpKind kind, std::vector<ValueId> operands, std::vector<Dtype> results, Attrs attrs = {});
@@ -52,7 +53,7 @@ class KernelBuilder {
   RegionId region() const { return scopes_.back().region; }
   // The last op of the current region, or none.
   OpId last() const;
-  // Continues the region of the last op, which must be an `if`.
+  // Continues the region of the last op, which must be an `if` that was just ended, with what is known in it.
   void reopen_if();
 
   // A buffer: local (size constant) or shared (at a byte offset). Placed at the current position.
@@ -89,6 +90,7 @@ class KernelBuilder {
 
   Graph graph_;
   std::vector<Scope> scopes_;
+  Scope ended_;  // the scope that ended last
   std::map<std::tuple<Dtype, uint64_t, uint64_t>, ValueId> constants_;
   std::vector<OpId> parameters_;
   std::unordered_set<std::string> names_;

@@ -99,10 +99,15 @@ void Lowering::emit_strips(uint32_t node, ValueId end, bool unroll) {
   const int64_t rest = count ? *count % width : 0;
   const bool is_apart = rest > 0 && unroll;
   const ValueId whole = is_apart ? kernel.index(*count - rest) : end;
-  const ValueId first = kernel.begin_for(kernel.index(0), whole, kernel.index(width), unroll);
-  const ValueId behind = kernel.add(first, kernel.index(options.defects.has(Defect::kStripLonger) ? width + 1 : width));
-  emit_strip(first, is_apart || (count && rest == 0) ? behind : kernel.minimum(behind, end));
-  kernel.end();
+  if (kernel.constant_of(whole).value_or(INT64_MAX) <= width) {
+    emit_strip(kernel.index(0), whole);
+  } else {
+    const ValueId first = kernel.begin_for(kernel.index(0), whole, kernel.index(width), unroll);
+    const ValueId behind =
+        kernel.add(first, kernel.index(options.defects.has(Defect::kStripLonger) ? width + 1 : width));
+    emit_strip(first, is_apart || (count && rest == 0) ? behind : kernel.minimum(behind, end));
+    kernel.end();
+  }
   if (is_apart && !options.defects.has(Defect::kStripRestDropped)) emit_strip(whole, end);
 }
 

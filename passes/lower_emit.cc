@@ -92,6 +92,7 @@ ValueId Lowering::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
   }
   std::vector<ValueId> operands;
   for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand, known) : operand);
+  if (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet) return known[v] = operands[0];
   return known[v] = kernel.op(op.kind, operands, g[v].dtype, op.attrs);
 }
 

@@ -32,7 +32,11 @@ std::vector<CheckNote> Lowering::check_notes() {
       const Condition& c = list[i];
       const std::string domain = c.domain ? g[c.domain].name : std::string(text(*c.guard));
       for (CheckNote& n : notes)
-        if (n.value == value && n.kind == c.kind && n.domain == domain) return n;
+        if (n.value == value && n.kind == c.kind && n.domain == domain) {
+          // The statement that stores a reduction's result may need what the one that reduces does not.
+          if (!n.checked) n = {c.kind, value, domain, true, c.reason, {}, false};
+          return n;
+        }
       notes.push_back({c.kind, value, domain, true, c.reason, {}, false});
       return notes.back();
     };

@@ -113,9 +113,9 @@ ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
   kernel.store(chosen, kernel.index(0), read(view, 0));
   ValueId inside = kernel.bit(true);
   for (size_t i = 0; i < index_axes.size(); ++i)
-    if (i != axis)
-      inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(view.place(root[i])),
-                                                         emit_form(extents.extent(index_axes[i]))));
+    if (const Form at = view.place(root[i]), end = extents.extent(index_axes[i]);
+        i != axis && !algebra.prove_less(at, end))
+      inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(at), emit_form(end)));
   const ValueId j =
       kernel.begin_for(kernel.index(0), emit_form(extents.extent(index_axes[axis])), kernel.index(1), false);
   const Form along = view.run_time_symbol(j);
@@ -201,10 +201,11 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
         DomainValues values(g, plan, view.symbols, algebra, g[op.operands[k]].tensor);
         const Form extent = values.size(logical_without_reductions(g, g.tensor_of(op.operands[k]))[axis]);
         const ValueId position = emit_form(at);
-        ValueId inside = kernel.compare(OpKind::kLt, position, emit_form(extent));
+        ValueId inside = kernel.bit(true);
+        if (!algebra.prove_less(at, extent)) inside = kernel.compare(OpKind::kLt, position, emit_form(extent));
         if (!algebra.prove_nonneg(at) && !options.defects.has(Defect::kCatLowerUnchecked))
           inside = kernel.logical_and(inside, kernel.compare(OpKind::kGe, position, kernel.index(0)));
-        const ValueId v = cast(read(view, k, inside));
+        const ValueId v = cast(read(view, k, kernel.constant_of(inside) == 1 ? ValueId() : inside));
         result = result ? kernel.op(OpKind::kWhere, {inside, v, result}, dtype) : v;
       }
       return result;
@@ -219,7 +220,7 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       const ValueId extent = emit_form(values.size(logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis]));
       const ValueId from_end = kernel.add(index, extent);
       const ValueId negative = kernel.compare(OpKind::kLt, index, kernel.index(0));
-      return read_at(kernel.op(OpKind::kWhere, {negative, from_end, index}, Dtype::kIndex));
+      return read_at(kernel.where(negative, from_end, index));
     }
     case OpKind::kIndexSelect: {
       DomainValues values = view.feed(1);
