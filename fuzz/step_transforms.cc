@@ -53,7 +53,7 @@ bool StepMaker::take_swizzle(SwizzleType type, const StepOperand& first, const S
 void StepMaker::swizzle_parts(const std::string& name, const SwizzleFocus& parts) {
   auto loop = loop_of(tensor(name));
   if (loop.empty()) return;
-  random_.shuffle(loop);
+  if (!parts.is_far) random_.shuffle(loop);
   std::vector<StepOperand> whole;
   for (DomainId d : loop) whole.push_back(StepOperand::domain_of(name, g_[d].name));
   if (whole.size() == 1) {

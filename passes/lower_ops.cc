@@ -111,9 +111,9 @@ ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
   for (size_t i = 0; i < index_axes.size(); ++i)
     if (i != axis)
       inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(view.place(root[i])),
-                                                         emit_form(extents.extent(index_axes[i]))));
+                                                         emit_form(extents.size(index_axes[i]))));
   const ValueId j =
-      kernel.begin_for(kernel.index(0), emit_form(extents.extent(index_axes[axis])), kernel.index(1), false);
+      kernel.begin_for(kernel.index(0), emit_form(extents.size(index_axes[axis])), kernel.index(1), false);
   const Form along = view.run_time_symbol(j);
   const auto at = [&](size_t operand) {
     DomainValues values = view.feed(operand, along);
