@@ -151,6 +151,7 @@ class FusionMaker {
   bool folds_ = false;
   std::vector<Symbol> symbols_;
   std::vector<InputRange> ranges_;
+  bool has_far_sum_ = false;
 };
 
 }  // namespace fusebox::fuzz

@@ -51,7 +51,7 @@ void FusionMaker::begin_far_swizzle(const SwizzleFocus& swizzle) {
   made_.push_back(unary(g_, random_.one_in(2) ? OpKind::kNeg : OpKind::kSet, made_.back()));
 }
 
-// A scalar that is small, of one near 2^30, 2^31 or 2^32 by another: narrow arithmetic gives something else.
+// A scalar that is small, made of one near 2^30, 2^31 or 2^32 by another: narrow arithmetic gives something else.
 Scalar FusionMaker::far_index(int64_t value) {
   constexpr int kPowers[] = {30, 31, 31, 32};
   const int64_t far = (int64_t{1} << random_.pick(kPowers)) + random_.between(-2, 2);
@@ -61,19 +61,23 @@ Scalar FusionMaker::far_index(int64_t value) {
     const ValueId y = !is_input || random_.one_in(2) ? index_input(b) : constant_index(g_, b);
     return Scalar(pointwise(g_, kind, {x, y}));
   };
-  switch (random_.below(6)) {
+  // Extents are sums, and products of sums: a product of two large numbers, or of larger ones, leaves 64 bits.
+  constexpr int64_t kInSums = int64_t{1} << 30;
+  const size_t way = random_.below(has_far_sum_ ? 4 : 6);
+  has_far_sum_ |= way >= 4;
+  switch (way) {
     case 0:
-      return of(OpKind::kSub, far + value, far);
-    case 1:
-      return of(OpKind::kAdd, value - far, far);
-    case 2:
       return of(OpKind::kFloorDiv, far * value + random_.between(0, 2), far);
-    case 3:
+    case 1:
       return value < 0 ? Scalar(value) : of(OpKind::kFloorMod, far * random_.between(0, 3) + value, far);
-    case 4:
+    case 2:
       return of(OpKind::kMinimum, far, value);
-    default:
+    case 3:
       return of(OpKind::kMaximum, value, -far);
+    case 4:
+      return of(OpKind::kSub, kInSums + value, kInSums);
+    default:
+      return of(OpKind::kAdd, value - kInSums, kInSums);
   }
 }
 
