@@ -14,9 +14,11 @@ DrawnCase generate_case(RandomSource& random, const CaseOptions& options, const 
   drawn.ops = f.accepted;
   InputsOptions inputs;
   // Where a rewrite may find something, values that it must not change.
-  const bool has_edges = f.neighbours > 0 || !focus.ops.empty();
+  const bool has_edges = f.neighbours > 0 || !focus.ops.empty() || focus.form;
   inputs.special = random.one_in(options.special_one_in) || (has_edges && random.one_in(2));
   if (focus.in_place) inputs.offset = focus.in_place->offset;
+  inputs.is_far = focus.swizzle && focus.swizzle->is_far;
+  inputs.ranges = f.ranges;
   inputs.integers = !inputs.special && random.one_in(options.integers_one_in);
   // Where numbers of one sign are added, and in one thread, errors of an order of additions show.
   if (f.sums_many && !random.one_in(4)) inputs.special = inputs.integers = false;

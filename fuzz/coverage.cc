@@ -5,6 +5,7 @@
 
 #include "fuzz/constants.h"
 #include "fuzz/coverage_classes.h"
+#include "fuzz/focus.h"
 #include "ir/error.h"
 #include "ir/scalar.h"
 #include "ir/type_rule.h"
@@ -29,7 +30,13 @@ enum Group : size_t {
   kCasts,
   kSlices,
   kOutputs,
-  kSwizzles
+  kSwizzles,
+  kForms,
+  kFunctions,
+  kIndices,
+  kTensors,
+  kStepParts,
+  kOpParts
 };
 constexpr size_t kNoRow = ~size_t{0};
 
@@ -120,6 +127,17 @@ Coverage::Coverage() {
   names("slice", kSliceClasses);
   names("output", kOutputClasses);
   names("swizzle", kSwizzleClasses);
+  const auto texts = [&](std::string group, const std::vector<std::string>& list) {
+    begin();
+    for (const std::string& name : list) rows_.push_back({group, name});
+  };
+  begin();
+  for (const FormFocus& f : all_forms()) rows_.push_back({"form", text(f)});
+  texts("function", function_names());
+  names("index", kIndexClasses);
+  names("tensor", kTensorClasses);
+  texts("step with", step_part_names());
+  texts("op with", op_part_names());
 }
 
 void Coverage::count_row(size_t group, size_t offset) { ++rows_[groups_[group] + offset].count; }
@@ -128,10 +146,15 @@ void Coverage::count(const Case& c) {
   count_fusion(c.fusion());
   count_inputs(c);
   for (size_t i : output_classes(c)) count_row(kOutputs, i);
+  for (size_t i : function_classes(c)) count_row(kFunctions, i);
+  for (size_t i : index_classes(c)) count_row(kIndices, i);
   if (!c.compiled) return;
   count_schedule(*c.compiled);
   if (const auto* steps = c.steps())
-    for (const Step& s : *steps) count_row(kSteps, static_cast<size_t>(s.kind));
+    for (const Step& s : *steps) {
+      count_row(kSteps, static_cast<size_t>(s.kind));
+      for (size_t i : step_part_classes(s)) count_row(kStepParts, i);
+    }
   for (const Step& s : c.compiled->concretize) count_row(kSteps, static_cast<size_t>(s.kind));
 }
 
@@ -156,6 +179,9 @@ void Coverage::count_fusion(const Graph& g) {
   for (size_t i : fold_classes(g)) count_row(kFolds, i);
   for (size_t i : cast_classes(g)) count_row(kCasts, i);
   for (size_t i : slice_classes(g)) count_row(kSlices, i);
+  for (size_t i : form_classes(g)) count_row(kForms, i);
+  for (size_t i : tensor_classes(g)) count_row(kTensors, i);
+  for (size_t i : op_part_classes(g)) count_row(kOpParts, i);
 }
 
 void Coverage::count_inputs(const Case& c) {

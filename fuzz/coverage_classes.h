@@ -2,6 +2,7 @@
 // positions in the list of names beside it, one for each time.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,35 @@ std::vector<size_t> fold_classes(const Graph& g);
 inline constexpr std::string_view kCastClasses[] = {"integer, float, integer", "float, integer, float",
                                                     "float, narrower, float", "integer, narrower, integer", "others"};
 std::vector<size_t> cast_classes(const Graph& g);
+
+// What rewrite rules look for, as positions in all_forms() of focus.h.
+std::vector<size_t> form_classes(const Graph& g);
+
+// Inputs whose numbers were drawn for a function that reads them, as positions in function_names().
+std::vector<std::string> function_names();
+std::vector<size_t> function_classes(const Case& c);
+
+// Index scalars by their value, and how a select counts.
+inline constexpr std::string_view kIndexClasses[] = {"near 2^30",
+                                                     "near 2^31",
+                                                     "near 2^32",
+                                                     "small, of large ones",
+                                                     "select from the end, constant",
+                                                     "select from the end, of what an op makes",
+                                                     "far apart by a swizzled loop"};
+std::vector<size_t> index_classes(const Case& c);
+
+// What tensors have beside their axes.
+inline constexpr std::string_view kTensorClasses[] = {"input on a mesh", "result on a mesh", "expanded input",
+                                                      "squeezed, though expanded"};
+std::vector<size_t> tensor_classes(const Graph& g);
+
+// Each attribute that a step or an op may carry, each operand that may be missing and each list that may be empty, as
+// positions in the names.
+std::vector<std::string> step_part_names();
+std::vector<size_t> step_part_classes(const Step& step);
+std::vector<std::string> op_part_names();
+std::vector<size_t> op_part_classes(const Graph& g);
 
 inline constexpr std::string_view kOutputClasses[] = {"is an input",
                                                       "is an input over itself",

@@ -9,8 +9,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "fuzz/argument_ranges.h"
 #include "ir/enums.h"
 #include "ir/op.h"
 
@@ -24,9 +26,26 @@ struct OpFocus {
 struct CastFocus {
   Dtype from = Dtype::kInt32, through = Dtype::kFloat, to = Dtype::kInt32;
 };
+// Ops that a rewrite rule looks for, and what looks like them to a rule that is wrong.
+enum class FusionForm : uint8_t {
+  kNeutralConstant,    // the op of a tensor and a constant that leaves it as it is
+  kEqualOperands,      // the op of a tensor and the same tensor
+  kExchangedOperands,  // the op of two tensors, and of the two in the other order
+  kUnaryPair,          // the op of the second op's result
+  kConstantCondition,  // `where` of a constant and two tensors
+  kMove,               // the op, with attributes that move nothing
+  kMovesBack,          // the second op, then the op, which undoes it
+  kDerivedAxes,        // both ops, with extents that are computed, and that the two may share
+};
+struct FormFocus {
+  FusionForm form = FusionForm::kNeutralConstant;
+  OpKind kind = OpKind::kSet, second = OpKind::kSet;
+  bool operator==(const FormFocus&) const = default;
+};
 struct SwizzleFocus {
   SwizzleType type = SwizzleType::kXor;
   int64_t first = 2, second = 2;  // extents
+  bool is_far = false;            // the elements of the second domain lie so far apart that 32 bits just hold an index
 };
 struct TransformFocus {
   TransformKind first = TransformKind::kSplit, second = TransformKind::kSplit;  // of a result of the first
@@ -42,12 +61,21 @@ struct InPlaceFocus {
 struct Focus {
   std::vector<OpFocus> ops;
   std::optional<CastFocus> casts;
+  std::optional<FormFocus> form;
+  std::vector<ArgumentRange> arguments;  // elementary functions of numbers of these ranges
+  bool far_indices = false;              // index scalars near 2^30, 2^31 and 2^32, in arithmetic that gives small ones
   std::optional<SwizzleFocus> swizzle;
   std::optional<TransformFocus> transforms;
   std::optional<InPlaceFocus> in_place;
-  bool empty() const { return ops.empty() && !casts && !swizzle && !transforms && !in_place; }
+  bool empty() const {
+    return ops.empty() && !casts && !form && arguments.empty() && !far_indices && !swizzle && !transforms && !in_place;
+  }
 };
 
 Focus focus_of(uint64_t seed);
+
+// Every form, once; `floor of trunc`, `bitwise_or of equal operands`.
+std::vector<FormFocus> all_forms();
+std::string text(const FormFocus& form);
 
 }  // namespace fusebox::fuzz

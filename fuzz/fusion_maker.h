@@ -25,8 +25,12 @@ class FusionMaker {
     ValueId value;
     int64_t extent;
   };
+  // What is made: an op that any would do for; one chosen beside what is there; an op of the graph again; two moves,
+  // there and back; the op twice, along axes of one extent; a cast of a cast; a form that a rewrite looks for; a
+  // function of numbers of a range.
+  enum class Neighbour : uint8_t { kNone, kOp, kAgain, kThereAndBack, kAlongEqualAxes, kCasts, kForm, kArguments };
   struct Mark {
-    size_t values, tensors, domains, transforms, ops, body, made, symbols;
+    size_t values, tensors, domains, transforms, ops, body, made, symbols, ranges;
   };
 
   // -- attempts
@@ -50,6 +54,8 @@ class FusionMaker {
   Scalar extent_scalar(int64_t extent, bool broadcast_too);
   // An index of that value: a constant, an input, or computed of the sizes that are there.
   Scalar index_scalar(int64_t value);
+  // The same of scalars near powers of two that 32 bits just hold, or do not.
+  Scalar far_index(int64_t value);
   ValueId index_input(int64_t value);
   ValueId new_input(Dtype dtype, const Extents& extents, const std::vector<bool>& broadcast = {});
   // An input as large as a tensor, or broadcast along some of its axes.
@@ -95,6 +101,17 @@ class FusionMaker {
   // An op again: as it is, or with two axes of one extent exchanged, where its operand has such.
   std::vector<ValueId> again(const Op& op, bool exchanges);
   std::vector<ValueId> along_equal_axes(OpKind kind);
+  // -- what a case is aimed at (generate_forms.cc)
+  void begin_focus(GeneratedFusion& result);
+  bool aim(GeneratedFusion& result, Neighbour neighbour, OpKind kind);
+  std::vector<ValueId> form_of(const FormFocus& form);
+  ValueId neutral_form(OpKind kind);
+  ValueId still_move(OpKind kind);
+  ValueId moves_back(OpKind second, OpKind first);
+  ValueId derived(OpKind kind, ValueId x);
+  std::vector<ValueId> function_of(const ArgumentRange& range);
+  void begin_far_swizzle(const SwizzleFocus& swizzle);
+  void spread_over_devices();
   // Rewrites let outputs stand: what they may replace is read by one more op, half of the time.
   std::vector<ValueId> with_reader(std::vector<ValueId> results);
   ValueId joined(ValueId x);
@@ -127,15 +144,16 @@ class FusionMaker {
   Partner partner_ = Partner::kAny;
   std::optional<OpKind> under_;  // an op of one operand between the first operand and the op
   ValueId reduction_;
-  // What is made: an op that any would do for; one chosen beside what is there; an op of the graph again; two moves,
-  // there and back; the op twice, along axes of one extent; a cast of a cast.
-  enum class Neighbour : uint8_t { kNone, kOp, kAgain, kThereAndBack, kAlongEqualAxes, kCasts };
   Neighbour neighbour_ = Neighbour::kNone;
   OpId twin_;  // the op to make again
   CastFocus casts_;
+  FormFocus form_;
+  ArgumentRange arguments_;
   std::optional<Dtype> wanted_;  // of the op attempted
   bool folds_ = false;
   std::vector<Symbol> symbols_;
+  std::vector<InputRange> ranges_;
+  bool has_far_sum_ = false;
 };
 
 }  // namespace fusebox::fuzz

@@ -81,23 +81,10 @@ GeneratedFusion FusionMaker::run() {
     begin_long_sum();
     result.sums_many = true;
   }
-  for (const OpFocus& focus : options_.focus.ops) {
-    if (options_.mix[static_cast<size_t>(focus.kind)] == 0) continue;
-    wanted_ = focus.dtype;
-    ++result.attempts;
-    result.accepted += attempt(focus.kind);
-    wanted_.reset();
-  }
-  if (options_.focus.casts && options_.mix[static_cast<size_t>(OpKind::kCast)] > 0) {
-    casts_ = *options_.focus.casts;
-    neighbour_ = Neighbour::kCasts;
-    ++result.attempts;
-    result.accepted += attempt(OpKind::kCast);
-    neighbour_ = Neighbour::kNone;
-    wanted_.reset();
-  }
+  begin_focus(result);
   // A few refusals are normal; a mix of which nothing fits comes to an end.
-  while (result.accepted < wanted && result.attempts < 4 * wanted + 8) {
+  const bool is_whole = options_.focus.swizzle && options_.focus.swizzle->is_far;
+  while (!is_whole && result.accepted < wanted && result.attempts < 4 * wanted + 8) {
     const size_t drawn = random_.weighted(options_.mix);
     if (drawn == options_.mix.size()) break;
     OpKind kind = static_cast<OpKind>(drawn);
@@ -114,11 +101,26 @@ GeneratedFusion FusionMaker::run() {
     wanted_.reset();
   }
   add_outputs();
+  if (random_.one_in(24)) spread_over_devices();
   result.folds = folds_;
+  result.ranges = std::move(ranges_);
   result.graph = std::move(g_);
   sizes_.resize(result.graph.values.size());
   result.sizes = std::move(sizes_);
   return result;
+}
+
+// Tensors on a mesh whose loops are not spread over it are whole on each device.
+void FusionMaker::spread_over_devices() {
+  for (size_t count = 1 + random_.below(2); count > 0; --count) {
+    const OpId def = g_[ValueId(random_.below(g_.values.size()))].def;
+    if (!def) continue;
+    std::vector<int64_t> devices;
+    for (int64_t d = random_.between(0, 2); d < 6; d += random_.between(1, 3)) devices.push_back(d);
+    if (random_.one_in(3)) random_.shuffle(devices);
+    for (ValueId v : g_[def].results)
+      if (g_.is_tensor(v)) g_.tensor_of(v).devices = devices;
+  }
 }
 
 // What rewrites look for: an op again, as it is or with other attributes; an op of its own result; one op after
@@ -137,7 +139,15 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
     first_operand_ = made_.back();
     return one_of({OpKind::kSlice, OpKind::kSlice, OpKind::kSqueeze});
   }
-  const size_t place = random_.below(7);
+  const size_t place = random_.below(9);
+  if (place >= 7) {
+    static const std::vector<FormFocus> forms = all_forms();
+    form_ = random_.pick(forms);
+    if (is_offered(form_.kind) && is_offered(form_.second)) {
+      neighbour_ = Neighbour::kForm;
+      return form_.kind;
+    }
+  }
   const ValueId made = random_.pick(made_);
   const Op& op = g_[g_[made].def];
   const bool is_one = op.kind != OpKind::kInput && is_offered(op.kind);
@@ -212,7 +222,7 @@ bool FusionMaker::is_open(ValueId tensor) const {
 FusionMaker::Mark FusionMaker::mark() const {
   return {g_.values.size(),     g_.tensors.size(), g_.domains.size(),
           g_.transforms.size(), g_.ops.size(),     g_[Graph::body()].ops.size(),
-          made_.size(),         symbols_.size()};
+          made_.size(),         symbols_.size(),   ranges_.size()};
 }
 
 void FusionMaker::take_back(const Mark& m) {
@@ -224,6 +234,7 @@ void FusionMaker::take_back(const Mark& m) {
   g_[Graph::body()].ops.resize(m.body);
   made_.resize(m.made);
   symbols_.resize(m.symbols);
+  ranges_.resize(m.ranges);
   if (sizes_.size() > m.values) sizes_.resize(m.values);
 }
 
@@ -339,7 +350,10 @@ std::optional<int64_t> second_operand(OpKind kind, int64_t a, int64_t value) {
 }  // namespace
 
 Scalar FusionMaker::index_scalar(int64_t value) {
-  if (!options_.symbolic || !random_.one_in(4)) return Scalar(value);
+  if (!options_.symbolic) return Scalar(value);
+  if (options_.focus.far_indices && !random_.one_in(3)) return far_index(value);
+  if (!random_.one_in(4)) return Scalar(value);
+  if (random_.one_in(16)) return far_index(value);
   if (symbols_.empty() || random_.one_in(3)) return Scalar(index_input(value));
   for (const Symbol& s : symbols_)
     if (s.extent == value && random_.one_in(2)) return Scalar(s.value);
@@ -362,6 +376,14 @@ ValueId FusionMaker::new_input(Dtype dtype, const Extents& extents, const std::v
       input_options.contiguity.push_back(random_.one_in(2) ? Contiguity::kFalse : Contiguity::kTrue);
   if (options_.layouts && extents.size() > 1 && random_.one_in(6))
     input_options.allocation_order = permutation(extents.size());
+  // An axis that is expanded already, of one element in memory.
+  if (options_.layouts && random_.one_in(24)) {
+    for (size_t i = 0; i < extents.size(); ++i) {
+      const bool is_expanded = extents[i] != 1 && random_.one_in(2);
+      input_options.expanded.push_back(is_expanded ? shape[i] : Scalar(1));
+      if (is_expanded) shape[i] = Scalar(1);
+    }
+  }
   const ValueId v = input(g_, "", dtype, shape, input_options);
   made_.push_back(v);
   return v;

@@ -43,6 +43,13 @@ struct FusionOptions {
   Focus focus = {};
 };
 
+// The numbers that an input is to have: uniform, or boundary values.
+struct InputRange {
+  ValueId input;
+  double low = 0, high = 0;
+  bool is_boundary = false;
+};
+
 struct GeneratedFusion {
   Graph graph;
   Bindings sizes;  // of the fusion's size symbols
@@ -50,6 +57,7 @@ struct GeneratedFusion {
   size_t neighbours = 0;   // of the accepted ops, those made beside another for a rewrite to find
   bool folds = false;      // there are ops of constants alone
   bool sums_many = false;  // it begins with a long sum
+  std::vector<InputRange> ranges;
 };
 
 GeneratedFusion generate_fusion(RandomSource& random, const FusionOptions& options = {});

@@ -68,6 +68,14 @@ void draw_values(RandomSource& random, const InputsOptions& options, InputSpec& 
   }
 }
 
+void draw_in_range(RandomSource& random, const InputRange& range, InputSpec& spec) {
+  spec.seed = random.below(1 << 16);
+  spec.generator = range.is_boundary ? InputGenerator::kBoundary : InputGenerator::kUniform;
+  if (range.is_boundary) return;
+  spec.low = range.low;
+  spec.high = range.high;
+}
+
 ConstantBits scalar_value(RandomSource& random, const InputsOptions& options, Dtype dtype) {
   constexpr double kValues[] = {1, 2, 3, 0, -1, 0.5};
   if (!options.special) return small_constant(dtype, random.pick(kValues));
@@ -80,20 +88,22 @@ namespace {
 
 // Few elements, so far apart that their positions leave 32 bits or nearly do. Memory between them is reserved alone.
 // A GPU has no such reserve, so that there is an end.
-std::optional<int64_t> far_stride(RandomSource& random, int64_t extent, int64_t element_bytes) {
+std::optional<int64_t> far_stride(RandomSource& random, int64_t extent, int64_t element_bytes, bool is_aimed) {
   constexpr int64_t kFar[] = {int64_t{1} << 29, int64_t{1} << 30, int64_t{1} << 31, int64_t{1} << 32, 1500000000};
-  constexpr int64_t kMostBytes = (int64_t{1} << 33) + (1 << 20);
-  if (extent < 2 || extent > 9 || !random.one_in(5)) return std::nullopt;
+  constexpr int64_t kMostBytes = (int64_t{1} << 33) + (1 << 20), kLimit = int64_t{1} << 31;
+  if (extent < 2 || extent > 9 || !(is_aimed || random.one_in(5))) return std::nullopt;
   // The last element's position, or the stride, near a power.
   const int64_t by = random.one_in(2) ? 1 : extent - 1;
-  const int64_t stride = random.pick(kFar) / by + random.between(-2, 2);
+  const int64_t stride =
+      is_aimed ? kLimit / (extent - 1) + random.between(0, 2) : random.pick(kFar) / by + random.between(-2, 2);
   if (stride * (extent - 1) * element_bytes > kMostBytes) return std::nullopt;
   return stride;
 }
 
 }  // namespace
 
-std::vector<int64_t> draw_strides(RandomSource& random, const Graph& g, ValueId input, std::span<const int64_t> shape) {
+std::vector<int64_t> draw_strides(RandomSource& random, const Graph& g, ValueId input, std::span<const int64_t> shape,
+                                  bool is_far) {
   const Tensor& t = g.tensor_of(input);
   const auto order = allocation_of(g, t);
   const auto contiguity = contiguity_of(g, t);
@@ -104,11 +114,15 @@ std::vector<int64_t> draw_strides(RandomSource& random, const Graph& g, ValueId 
     if (axis >= shape.size()) return {};
     const int64_t extent = std::max<int64_t>(shape[axis], 1);
     strides[axis] = next;
+    if (g[order[k - 1]].expanded) {
+      strides[axis] = 0;
+      continue;
+    }
     if (contiguity[k - 1] == Contiguity::kNone) continue;
     if (contiguity[k - 1] == Contiguity::kFalse) {
       // A stride of 0 leaves nothing for a contiguous axis outside to go on from.
       const bool free_outside = k == 1 || contiguity[k - 2] == Contiguity::kFalse;
-      if (free_outside && !is_overwritten(g, input) && random.one_in(6)) {
+      if (free_outside && !is_far && !is_overwritten(g, input) && random.one_in(6)) {
         strides[axis] = 0;
         continue;
       }
@@ -117,7 +131,7 @@ std::vector<int64_t> draw_strides(RandomSource& random, const Graph& g, ValueId 
         strides[axis] = (int64_t{1} << 31) + random.between(0, 3);
         continue;
       }
-      const auto far = k == 1 ? far_stride(random, extent, size_bytes(g[input].dtype)) : std::nullopt;
+      const auto far = k == 1 ? far_stride(random, extent, size_bytes(g[input].dtype), is_far) : std::nullopt;
       strides[axis] = far && *far > next ? *far : next * random.between(1, 2) + random.between(0, 3);
     }
     next = strides[axis] * extent;
@@ -162,7 +176,7 @@ InputSpecs generate_inputs(RandomSource& random, const Graph& g, const Bindings&
     const auto shape = evaluate_shape(g, v, sizes);
     check_internal(shape.has_value(), "an input's size is not given");
     spec.shape = *shape;
-    std::vector<int64_t> strides = draw_strides(random, g, v, spec.shape);
+    std::vector<int64_t> strides = draw_strides(random, g, v, spec.shape, options.is_far);
     std::vector<int64_t> plain(spec.shape.size(), 1);
     for (size_t i = plain.size(); i > 1; --i) plain[i - 2] = plain[i - 1] * spec.shape[i - 1];
     if (strides != plain) spec.strides = std::move(strides);
@@ -172,7 +186,12 @@ InputSpecs generate_inputs(RandomSource& random, const Graph& g, const Bindings&
       spec.offset = options.offset;
     else if (options.strides && random.one_in(is_target ? 3 : 6))
       spec.offset = random.one_in(2) ? random.between(1, 5) : 2 << random.below(2);
-    draw_values(random, options, spec);
+    const auto range =
+        std::find_if(options.ranges.begin(), options.ranges.end(), [&](const InputRange& r) { return r.input == v; });
+    if (range == options.ranges.end())
+      draw_values(random, options, spec);
+    else
+      draw_in_range(random, *range, spec);
     if (const auto limit = limits[result.specs.size()]) make_index(spec, *limit);
     result.specs.push_back(std::move(spec));
   }

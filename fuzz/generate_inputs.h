@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "fuzz/generate_fusion.h"
 #include "fuzz/random_source.h"
 #include "ir/module.h"
 #include "ir/scalar.h"
@@ -22,6 +23,8 @@ struct InputsOptions {
   bool integers = false;  // floats too: sums are exact in any order
   bool strides = true;    // gaps, offsets and strides of 0 where the contiguity is free
   int64_t offset = 0;     // of inputs that are overwritten; 0: drawn
+  bool is_far = false;    // elements lie so far apart, where the layout allows it, that 32 bits just hold a position
+  std::span<const InputRange> ranges = {};  // numbers that some inputs are to have
 };
 
 // Of the scalars and tensors of a fusion, in order. `sizes`: of its symbols.
@@ -30,7 +33,7 @@ InputSpecs generate_inputs(RandomSource& random, const Graph& fusion, const Bind
 
 // The layout of one input again, for a shape.
 std::vector<int64_t> draw_strides(RandomSource& random, const Graph& fusion, ValueId input,
-                                  std::span<const int64_t> shape);
+                                  std::span<const int64_t> shape, bool is_far = false);
 
 // For each input that an op reads as an index, the extent that its values must stay below: the smallest of the axes.
 // Nothing for other inputs.

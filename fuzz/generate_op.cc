@@ -168,6 +168,10 @@ std::vector<ValueId> FusionMaker::make(OpKind kind) {
       return with_reader(along_equal_axes(kind));
     case Neighbour::kCasts:
       return cast_chain(casts_);
+    case Neighbour::kForm:
+      return form_of(form_);
+    case Neighbour::kArguments:
+      return function_of(arguments_);
     case Neighbour::kOp:
       break;
   }
@@ -246,6 +250,13 @@ std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
     if (const Op& made = g_[g_[x].def]; made.kind == OpKind::kCast && random_.one_in(2))
       to = g_[made.operands[0]].dtype;
     return {cast(g_, x, to == Dtype::kIndex ? Dtype::kInt64 : to)};
+  }
+  // A copy that says how it is made.
+  if (kind == OpKind::kSet && random_.one_in(6)) {
+    Attrs attrs;
+    attrs.set_enum(AttrKey::kCacheOp, random_.pick<CacheOp>());
+    if (random_.one_in(2)) attrs.set_enum(AttrKey::kCopyKind, CopyKind::kSet);
+    return {pointwise(g_, kind, {x}, "", attrs)};
   }
   std::vector<ValueId> operands = {x};
   const size_t count = row_of(kind).format->all().size();
@@ -464,8 +475,11 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
       if (random_.one_in(is_open(x) ? 2 : 8)) return {squeeze(g_, x, {})};  // drops none, whatever their extents
       const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
       Axes ones;
-      for (size_t i = 0; i < rank; ++i)
+      for (size_t i = 0; i < rank; ++i) {
+        if (g_[axes[i]].expanded && random_.one_in(2))
+          return {squeeze(g_, x, {written(i, rank)}, {.squeeze_expanded = true})};
         if (!g_[axes[i]].expanded && evaluate_size(g_, axes[i], sizes_) == 1) ones.push_back(static_cast<int64_t>(i));
+      }
       if (!ones.empty()) return {squeeze(g_, x, {random_.pick(ones)})};
       std::vector<bool> mask(rank + 1);
       const size_t at = random_.below(rank + 1);

@@ -8,7 +8,10 @@
 namespace fusebox::fuzz {
 
 bool FusionMaker::has_shape_of(ValueId input, ValueId value) {
-  return g_.is_tensor(input) && g_[input].dtype == g_[value].dtype && extents_of(input) == extents_of(value);
+  if (!g_.is_tensor(input) || g_[input].dtype != g_[value].dtype || extents_of(input) != extents_of(value))
+    return false;
+  const auto& axes = g_.tensor_of(input).logical;
+  return std::none_of(axes.begin(), axes.end(), [&](DomainId d) { return bool(g_[d].expanded); });
 }
 
 bool FusionMaker::add_output(ValueId value, ValueId alias) {

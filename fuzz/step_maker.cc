@@ -131,7 +131,10 @@ void StepMaker::schedule(size_t max_transforms) {
   if (random_.one_in(5)) lay_out();
   threads(name);
   if (in_vectors) vectorize();
-  if (!random_.one_in(8)) take({StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}});
+  if (!random_.one_in(8)) {
+    if (random_.one_in(8)) like_some(name);
+    take({StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}});
+  }
   if (random_.one_in(6)) noise();
   if (!random_.one_in(5)) take({StepKind::kInlineMost, {}, {}, {}});
   if (random_.one_in(8)) noise();
@@ -321,6 +324,16 @@ void StepMaker::permute_allocation(const std::string& name) {
   auto axes = logical_without_reductions(g_, tensor(name));
   random_.shuffle(axes);
   for (DomainId d : axes) step.operands.push_back(StepOperand::domain_of(name, g_[d].name));
+  if (random_.one_in(2)) {
+    std::vector<int64_t> contiguity;
+    for (DomainId d : axes) {
+      const bool is_broadcast = g_[d].iter_type == IterType::kBroadcast;
+      contiguity.push_back(static_cast<int64_t>(is_broadcast        ? Contiguity::kNone
+                                                : random_.one_in(4) ? Contiguity::kFalse
+                                                                    : Contiguity::kTrue));
+    }
+    step.attrs.set(AttrKey::kContiguity, contiguity);
+  }
   take(std::move(step));
 }
 
@@ -418,14 +431,26 @@ std::pair<std::string, std::string> StepMaker::read_and_reader() {
   return pairs.empty() ? std::pair(any_tensor(), any_tensor()) : random_.pick(pairs);
 }
 
+// How a copy is made, and what of it stays in caches.
+Attrs StepMaker::copy_attrs() {
+  Attrs attrs;
+  if (!random_.one_in(6)) return attrs;
+  // The host executor runs two kinds.
+  constexpr CopyKind kKinds[] = {CopyKind::kSet, CopyKind::kCpAsync};
+  if (random_.one_in(2)) attrs.set_enum(AttrKey::kCopyKind, random_.pick(kKinds));
+  if (random_.one_in(2)) attrs.set_enum(AttrKey::kCacheOp, random_.pick<CacheOp>());
+  return attrs;
+}
+
 void StepMaker::prepare() {
   switch (random_.below(5)) {
     case 0:
-      if (take({StepKind::kCacheAfter, {StepOperand::of(any_tensor(true))}, {fresh()}, {}}) && random_.one_in(2))
+      if (take({StepKind::kCacheAfter, {StepOperand::of(any_tensor(true))}, {fresh()}, copy_attrs()}) &&
+          random_.one_in(2))
         memory(steps.back().results[0]);
       return;
     case 1:
-      take({StepKind::kCacheBefore, {StepOperand::of(any_tensor())}, {fresh()}, {}});
+      take({StepKind::kCacheBefore, {StepOperand::of(any_tensor())}, {fresh()}, copy_attrs()});
       return;
     case 2: {
       const auto [read, reader] = read_and_reader();
@@ -496,9 +521,30 @@ void StepMaker::threads(const std::string& name) {
   }
 }
 
+// Some of the types, or on some of the tensors.
+void StepMaker::like_some(const std::string& name) {
+  Step step{StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}};
+  if (random_.one_in(2)) {
+    std::vector<int64_t> types;
+    for (size_t p = 0; p < enum_texts<ParallelType>().size(); ++p)
+      if (random_.one_in(2)) types.push_back(static_cast<int64_t>(p));
+    if (!types.empty()) step.attrs.set(AttrKey::kThreads, types);
+  }
+  if (random_.one_in(2)) step.operands.push_back(StepOperand::of(any_tensor()));
+  take(std::move(step));
+}
+
+void StepMaker::set_mesh(const std::string& name) {
+  Step step{StepKind::kSetMesh, {StepOperand::of(name)}, {}, {}};
+  std::vector<int64_t> devices;
+  for (int64_t d = random_.between(0, 3); d < 6; d += random_.between(1, 4)) devices.push_back(d);
+  step.attrs.set(AttrKey::kDevices, devices);
+  take(std::move(step));
+}
+
 void StepMaker::noise() {
   const std::string name = any_tensor();
-  switch (random_.below(10)) {
+  switch (random_.below(14)) {
     case 0:
     case 1:
     case 2:
@@ -510,15 +556,31 @@ void StepMaker::noise() {
     case 5:
       take({StepKind::kInlineAt, {any_domain(name)}, {}, {}});
       return;
-    case 6:
-      take({StepKind::kPropagate, {StepOperand::of(name)}, {}, {}});
+    case 6: {
+      Step step{StepKind::kPropagate, {StepOperand::of(name)}, {}, {}};
+      if (random_.one_in(2)) step.operands.push_back(StepOperand::of(any_tensor()));
+      take(std::move(step));
       return;
+    }
     case 7:
       take({StepKind::kSetLoopDomain, {StepOperand::of(name), StepOperand::of(any_tensor())}, {}, {}});
       return;
     case 8: {
       const std::string other = any_tensor();
       take({StepKind::kLoopBroadcast, {StepOperand::of(name), any_domain(other)}, {fresh()}, {}});
+      return;
+    }
+    case 9:
+      return set_mesh(any_tensor(true));
+    case 10:
+      return like_some(name);
+    case 11:
+      take({StepKind::kTransformLike, {StepOperand::of(name), StepOperand::of(any_tensor())}, {}, {}});
+      return;
+    case 12: {
+      Step step{StepKind::kInlineMost, {StepOperand::of(name)}, {}, {}};
+      if (const std::string other = any_tensor(); other != name) step.operands.push_back(StepOperand::of(other));
+      take(std::move(step));
       return;
     }
     default:

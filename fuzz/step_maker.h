@@ -77,6 +77,9 @@ class StepMaker {
   void swizzle(const std::string& name);
   void resize(const std::string& name);
   void lay_out();
+  Attrs copy_attrs();
+  void like_some(const std::string& name);
+  void set_mesh(const std::string& name);
   void rfactor(const std::string& name);
   void unroll_sum();
   void permute_allocation(const std::string& name);

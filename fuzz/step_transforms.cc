@@ -53,7 +53,7 @@ bool StepMaker::take_swizzle(SwizzleType type, const StepOperand& first, const S
 void StepMaker::swizzle_parts(const std::string& name, const SwizzleFocus& parts) {
   auto loop = loop_of(tensor(name));
   if (loop.empty()) return;
-  random_.shuffle(loop);
+  if (!parts.is_far) random_.shuffle(loop);
   // Loops of two kinds are not swizzled.
   const IterType type = g_[loop[0]].iter_type;
   std::erase_if(loop, [&](DomainId d) { return g_[d].iter_type != type; });

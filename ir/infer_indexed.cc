@@ -131,6 +131,9 @@ ResultSpec infer_indexed(InferContext& c) {
       check_is_tensor(c, index);
       check_equal_ranks(c, source.size(), index);
       axes = by;
+      // One index serves all of an expanded axis, but each place reads an element of its own there.
+      for (size_t i = 0; i < axes.size(); ++i)
+        if (i != axis && axes[i].expanded) axes[i] = materialised(axes[i]);
       break;
     case OpKind::kTakeAlongAxis:
       check_is_tensor(c, index);

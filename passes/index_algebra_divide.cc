@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kMaxDivisionDepth = 8;
 constexpr size_t kMaxCandidates = 8;
+constexpr int64_t kLargestFlattened = int64_t{1} << 28;
 
 // The residue of smallest absolute value, the positive one of two.
 int64_t balanced_residue(int64_t value, int64_t modulus) {
@@ -479,6 +480,8 @@ bool IndexAlgebra::flatten_quotient(const Poly& rest, Coefficient e, Poly& quoti
     if (!divisor) continue;
     Poly others = rest;
     others.add_term(-1, term.monomial);
+    // Code that multiplies what is small by a divisor that is large leaves 64 bits on the way.
+    if (!canonical_ && a.factor > kLargestFlattened && !(others.is_constant() && others.constant == 0)) continue;
     Poly sum;
     store_.load(sum, value_of(base));
     store_.add(sum, others, a);

@@ -113,11 +113,11 @@ ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
   kernel.store(chosen, kernel.index(0), read(view, 0));
   ValueId inside = kernel.bit(true);
   for (size_t i = 0; i < index_axes.size(); ++i)
-    if (const Form at = view.place(root[i]), end = extents.extent(index_axes[i]);
+    if (const Form at = view.place(root[i]), end = extents.size(index_axes[i]);
         i != axis && !algebra.prove_less(at, end))
       inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(at), emit_form(end)));
   const ValueId j =
-      kernel.begin_for(kernel.index(0), emit_form(extents.extent(index_axes[axis])), kernel.index(1), false);
+      kernel.begin_for(kernel.index(0), emit_form(extents.size(index_axes[axis])), kernel.index(1), false);
   const Form along = view.run_time_symbol(j);
   const auto at = [&](size_t operand) {
     DomainValues values = view.feed(operand, along);

@@ -155,19 +155,23 @@ void run_aten_segment(const Compiled& compiled, const std::string& name, std::sp
     require(next < in.size() && in[next].is_scalar != g.is_tensor(v) && in[next].dtype == g[v].dtype);
     return in[next++];
   };
-  // Sizes are given: what crosses the border need not show them all.
+  // Sizes are given as inputs, for what crosses the border need not show them all. As constants they would be checked
+  // against rules of bounds that the fusion's own sizes do not have.
   std::vector<Argument> arguments;
   std::vector<OpId> body;
-  for (OpId id : g[Graph::body()].ops) {
-    const Op& op = g[id];
-    if (op.kind != OpKind::kSize) body.push_back(id);
+  const std::vector<OpId> given = g[Graph::body()].ops;
+  for (OpId id : given) {
+    const Op op = g[id];
     if (op.kind == OpKind::kInput) arguments.push_back(take(op.results[0]));
-    if (op.kind != OpKind::kSize) continue;
+    if (op.kind != OpKind::kSize) {
+      body.push_back(id);
+      continue;
+    }
     for (ValueId v : op.results) {
-      fusebox::Value known;
-      known.dtype = g[v].dtype;
-      known.constant = take(v).bits;
-      g[v] = known;
+      arguments.push_back(take(v));
+      g[v].def = OpId(g.ops.size());
+      body.push_back(g[v].def);
+      g.ops.push_back(Op{OpKind::kInput, {}, {v}, {}, {}});
     }
   }
   g[Graph::body()].ops = body;

@@ -431,8 +431,10 @@ double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::
   if (kind == OpKind::kSilu || kind == OpKind::kSigmoid) {
     // exp(−x) overflows before the quotient is too small for the dtype: it may be 0, or what exp(x) gives.
     const double limit = compute == Dtype::kDouble ? -709.0 : -88.0;
-    const double x = std::min(o[0].hi, limit), left = std::exp(x) * (kind == OpKind::kSilu ? -x : 1);
-    if (o[0].lo < limit) error = std::max({error, most, left});
+    // In two factors, for exp(x) itself has lost digits where it is subnormal.
+    const double x = std::min(o[0].hi, limit), root = std::exp(x / 2);
+    const double left = root * (kind == OpKind::kSilu ? -x : 1) * root;
+    if (o[0].lo < limit) error = std::max({error, most, left + ulps * ulp_of(compute, left)});
   }
   return error;
 }

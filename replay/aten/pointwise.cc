@@ -284,9 +284,8 @@ Dtype meeting(std::span<const Dtype> dtypes, std::span<const bool> is_tensor) {
   if (!tensors || !scalars) return tensors ? *tensors : *scalars;
   const auto rank = [](Dtype d) { return is_boolean(d) ? 0 : is_integer(d) ? 1 : is_floating(d) ? 2 : 3; };
   if (rank(*scalars) <= rank(*tensors)) return *tensors;
-  // The tensors' precision, of which the complex numbers have at least that of f32.
-  if (is_complex(*scalars) && is_floating(*tensors))
-    return *tensors == Dtype::kDouble ? Dtype::kComplexDouble : Dtype::kComplexFloat;
+  // A complex scalar has the width of floats that it meets.
+  if (is_complex(*scalars) && is_floating(*tensors)) return widest(*tensors, Dtype::kComplexFloat);
   return widest(*tensors, *scalars);
 }
 

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
+#include <string>
+#include <tuple>
 
 #include "fuzz/case.h"
 #include "fuzz/coverage_classes.h"
@@ -17,6 +19,9 @@ TEST(Focus, CasesWalkAllCombinations) {
   std::map<std::pair<OpKind, Dtype>, int> ops;
   std::set<std::array<Dtype, 3>> casts;
   std::set<std::pair<TransformKind, TransformKind>> transforms;
+  std::set<std::string> forms;
+  std::set<std::tuple<OpKind, Dtype, double>> functions;
+  size_t far_indices = 0, far_swizzles = 0;
   size_t empty = 0;
   constexpr uint64_t kSeeds = 6000, kFirst = 424242;
   for (uint64_t seed = kFirst; seed < kFirst + kSeeds; ++seed) {
@@ -24,6 +29,10 @@ TEST(Focus, CasesWalkAllCombinations) {
     empty += focus.empty();
     for (const OpFocus& o : focus.ops) ++ops[{o.kind, o.dtype}];
     if (focus.casts) casts.insert({focus.casts->from, focus.casts->through, focus.casts->to});
+    if (focus.form) forms.insert(text(*focus.form));
+    for (const ArgumentRange& r : focus.arguments) functions.insert({r.kind, r.dtype, r.low});
+    far_indices += focus.far_indices;
+    far_swizzles += focus.swizzle && focus.swizzle->is_far;
     if (focus.transforms) transforms.insert({focus.transforms->first, focus.transforms->second});
   }
   EXPECT_EQ(empty, kSeeds / 2);
@@ -37,7 +46,40 @@ TEST(Focus, CasesWalkAllCombinations) {
   EXPECT_TRUE(ops.contains({OpKind::kFmod, Dtype::kHalf}));
   EXPECT_TRUE(casts.contains({Dtype::kInt32, Dtype::kFloat, Dtype::kInt32}));
   EXPECT_TRUE(casts.contains({Dtype::kInt64, Dtype::kDouble, Dtype::kUint8}));
+  EXPECT_EQ(forms.size(), all_forms().size());
+  EXPECT_TRUE(forms.contains("where of a constant condition"));
+  EXPECT_TRUE(forms.contains("floor of trunc"));
+  EXPECT_TRUE(functions.contains({OpKind::kErfcinv, Dtype::kDouble, 1e-230}));
+  EXPECT_TRUE(functions.contains({OpKind::kPow, Dtype::kFloat, 0}));
+  EXPECT_GT(far_indices, kSeeds / 64);
+  EXPECT_GT(far_swizzles, kSeeds / 64);
   EXPECT_EQ(transforms.size(), enum_texts<TransformKind>().size() * enum_texts<TransformKind>().size());
+}
+
+TEST(Focus, FormsAndArgumentsAreMet) {
+  size_t forms = 0, form_met = 0, arguments = 0, argument_met = 0, far = 0, far_met = 0;
+  for (uint64_t seed = 1; seed <= 1600; ++seed) {
+    const Focus focus = focus_of(seed);
+    if (!focus.form && focus.arguments.empty() && !focus.far_indices && !(focus.swizzle && focus.swizzle->is_far))
+      continue;
+    const Case c = generate_case(seed, {}).value;
+    if (focus.form) {
+      const auto all = all_forms();
+      const auto classes = form_classes(c.fusion());
+      ++forms;
+      form_met += std::any_of(classes.begin(), classes.end(), [&](size_t i) { return all[i] == *focus.form; });
+    }
+    arguments += focus.arguments.size();
+    argument_met += std::min(focus.arguments.size(), function_classes(c).size());
+    const auto classes = index_classes(c);
+    const size_t wanted = focus.far_indices ? 3 : 6;  // small ones of large ones; far apart by a swizzled loop
+    if (!focus.far_indices && !focus.swizzle) continue;
+    ++far;
+    far_met += std::find(classes.begin(), classes.end(), wanted) != classes.end();
+  }
+  EXPECT_GT(form_met * 10, forms * 7);
+  EXPECT_GT(argument_met * 10, arguments * 9);
+  EXPECT_GT(far_met * 10, far * 7);
 }
 
 TEST(Focus, IsMet) {
