@@ -458,22 +458,29 @@ class Compiler {
         throw Error(ErrorCode::kOperandCount, "threads that take no part need an initial value", place(op.results[0]));
     }
     i.dtype = dtype_of(0);
+    if (values.count == 3) i.to = count_dtype(compute_dtype(i.dtype), dtype_of(2));
     out_.has_grid_sync |= i.opcode == Opcode::kGridReduce;
     i.results = list(op.results.size(),
                      [&](size_t k) { return registers_[op.results[k].index] = new_register(dtype_of(k), false); });
     emit(i);
   }
 
+  // In what the sizes of sets are added up: integers of any size are exact.
+  static Dtype count_dtype(Dtype compute, Dtype declared) { return is_integer(declared) ? Dtype::kInt64 : compute; }
+
   void welford(const Op& op) {
     Instruction i{.opcode = Opcode::kWelford};
     const Dtype declared = g_[op.results[0]].dtype;
     i.dtype = math_plan(op.kind, std::array{g_[op.operands[0]].dtype, g_[op.operands[3]].dtype}, declared).compute;
-    i.values = list(6, [&](size_t k) { return as(op.operands[k], i.dtype); });
+    i.to = count_dtype(i.dtype, g_[op.results[2]].dtype);
+    const auto dtype_of = [&](size_t k) { return k % 3 == 2 ? i.to : i.dtype; };
+    i.values = list(6, [&](size_t k) { return as(op.operands[k], dtype_of(k)); });
     i.uniform = true;
     for (uint32_t k = 0; k < 6; ++k) i.uniform &= is_uniform(out_.lists[i.values.begin + k]);
-    i.results = list(3, [&](size_t) { return new_register(i.dtype, i.uniform); });
+    i.results = list(3, [&](size_t k) { return new_register(dtype_of(k), i.uniform); });
     emit(i);
-    for (size_t k = 0; k < 3; ++k) finish(out_.lists[i.results.begin + k], i.dtype, op.results[k], i.uniform, false);
+    for (size_t k = 0; k < 3; ++k)
+      finish(out_.lists[i.results.begin + k], dtype_of(k), op.results[k], i.uniform, false);
   }
 
   void within(const Op& op) {

@@ -50,7 +50,7 @@ enum class Opcode : uint8_t {
   kBlockReduce,  // lists: results, values, inits, workspaces; args[0]: participation
   kGridReduce,
   kBlockBroadcast,
-  kWelford,  // lists: results (3), values (6); in `dtype`
+  kWelford,  // lists: results (3), values (6); in `dtype`, counts in `to`, as in the reductions of kWelford
   kWithin,   // args[0] in [0, args[1]), or below the extent of axis `immediate` of the buffer
   kEnd,
 };

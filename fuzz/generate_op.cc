@@ -343,7 +343,11 @@ ValueId FusionMaker::sliced(ValueId x) {
       // Any two, in any order: of constants something or nothing is left; others may be refused.
       const auto any = [&] {
         const int64_t bound = random_.between(-n - 2, n + 2);
-        return random_.one_in(8) ? Scalar(index_input(bound)) : Scalar(bound);
+        if (random_.one_in(8)) return Scalar(index_input(bound));
+        if (symbols_.empty() || !random_.one_in(4)) return Scalar(bound);
+        // Sizes, and sums of them, that have nothing to do with the extent.
+        const ValueId size = random_.pick(symbols_).value;
+        return Scalar(random_.one_in(2) ? size : pointwise(g_, OpKind::kAdd, {size, random_.pick(symbols_).value}));
       };
       starts.push_back(any());
       stops.push_back(any());

@@ -88,8 +88,6 @@ HostRun OracleRun::run_host(const Graph& g, const Compiled& c, std::span<const A
   return run_program_on(*device, g, c, given);
 }
 
-HostRun OracleRun::run_on(Device& device) { return run_program_on(device, fusion(), *compiled(), arguments()); }
-
 // What reads where its data say has no result to judge where they say a place that is not there.
 bool OracleRun::reads_out_of_range() {
   const bool reads_by_data =

@@ -91,8 +91,9 @@ class OracleRun {
   bool reads_out_of_range();
   // The scheduled program with other kernels, on the host executor.
   HostRun run_compiled(const Compiled& c) { return run_host(fusion(), c, arguments()); }
-  // The scheduled program, which must have compiled, on another device.
-  HostRun run_on(Device& device);
+  // The scheduled program, which must have compiled, on another device; and one with other kernels.
+  HostRun run_on(Device& device) { return run_on(device, *compiled()); }
+  HostRun run_on(Device& device, const Compiled& c) { return run_program_on(device, fusion(), c, arguments()); }
 
   void report(std::string_view stage, std::string_view check, std::string_view place, std::string message);
   void report(std::string_view stage, const Error& e, std::string_view context = {});

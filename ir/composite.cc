@@ -1,6 +1,7 @@
 #include "ir/composite.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ir/error.h"
 #include "ir/scalar.h"
@@ -58,6 +59,13 @@ ValueId kept(Graph& g, ValueId x, const Axes& axes, size_t rank, bool keepdim) {
   return broadcast(g, x, mask);
 }
 
+// As the sum over the count, of nothing 0 / 0; a welford gives 0, so that merging an empty part changes nothing.
+ValueId mean_of(Graph& g, const WelfordResult& w, ValueId count) {
+  if (constant_integer(g, count).value_or(0) > 0) return w.avg;
+  const ValueId is_any = scalar::lt(g, Graph::body(), constant_index(g, 0), count);
+  return where(g, is_any, w.avg, constant_of(g, Dtype::kDouble, std::numeric_limits<double>::quiet_NaN()));
+}
+
 }  // namespace
 
 VarMean var_mean(Graph& g, ValueId x, const Axes& given, const VarOptions& options) {
@@ -71,7 +79,7 @@ VarMean var_mean(Graph& g, ValueId x, const Axes& given, const VarOptions& optio
       g, Graph::body(), scalar::sub(g, Graph::body(), n, constant_index(g, options.correction)), constant_index(g, 0));
   const ValueId variance = truediv(g, w.var_sum, freedom);
   return {narrowed(g, kept(g, variance, axes, rank, options.keepdim), dtype, options.name),
-          narrowed(g, kept(g, w.avg, axes, rank, options.keepdim), dtype, {})};
+          narrowed(g, kept(g, mean_of(g, w, n), axes, rank, options.keepdim), dtype, {})};
 }
 
 ValueId var(Graph& g, ValueId x, const Axes& given, const VarOptions& options) {

@@ -156,16 +156,41 @@ ScalarForm clamped(InferContext& c, ValueId v, ValueId extent) {
   return ScalarForm::atom(scalar::where(c.g, c.place, is_negative, from_end, at));
 }
 
+constexpr int kMaxBoundDepth = 8;  // divisions and minima in one another
+
+// Whether one sum of sizes is no more than another, whatever the sizes are: a part of it, or a part's quotient.
+bool is_at_most(const Graph& g, const ScalarForm& a, const ScalarForm& whole, int depth) {
+  const auto rest = add(whole, a, -1);
+  if (rest && is_size_sum(g, *rest)) return true;
+  const bool is_single = a.constant == 0 && a.terms.size() == 1 && a.terms[0].factors.size() == 1;
+  if (!is_single || depth == 0 || !g[a.terms[0].factors[0]].def) return false;
+  const int64_t times = a.terms[0].coefficient;
+  const Op& op = g[g[a.terms[0].factors[0]].def];
+  const auto fits = [&](size_t i) { return is_at_most(g, form_of(g, op.operands[i]), whole, depth - 1); };
+  if (op.kind == OpKind::kFloorDiv) return constant_integer(g, op.operands[1]).value_or(0) >= times && fits(0);
+  if (op.kind == OpKind::kMinimum) return times == 1 && (fits(0) || fits(1));
+  return op.kind == OpKind::kMaximum && times == 1 && fits(0) && fits(1);
+}
+
 // Bounds as ATen has them: a negative one counts from the end, each is clamped to [0, extent], and the stop to what
-// follows the start. A bound that sizes alone make, and that cannot be negative, is kept as it is, so that extents
-// stay sums of sizes: it must lie in the extent, which is checked when inputs are bound.
-Bounds slice_bounds(InferContext& c, ValueId extent, ValueId start, ValueId stop) {
+// follows the start. A bound that sizes alone make, and that is neither negative nor beyond the extent whatever they
+// are, is kept as it is, so that extents stay sums of sizes. So is one size by itself, unless `clamps_sizes`: it must
+// lie in the extent, which is checked when inputs are bound.
+Bounds slice_bounds(InferContext& c, ValueId extent, ValueId start, ValueId stop, bool clamps_sizes) {
   Graph& g = c.g;
   const auto size = constant_integer(g, extent);
   const ScalarForm whole = form_of(g, extent);
   const auto bound = [&](ValueId v) -> ScalarForm {
     const auto k = constant_integer(g, v);
-    if (!k) return is_size_sum(g, v) ? form_of(g, scalar::cast(g, c.place, v, Dtype::kIndex)) : clamped(c, v, extent);
+    if (!k) {
+      if (!is_size_sum(g, v)) return clamped(c, v, extent);
+      const ValueId index = scalar::cast(g, c.place, v, Dtype::kIndex);
+      const ScalarForm form = form_of(g, index);
+      const auto atom = form.as_atom();
+      const bool is_size = atom && g[*atom].def && g[g[*atom].def].kind == OpKind::kSize;
+      if ((is_size && !clamps_sizes) || is_at_most(g, form, whole, kMaxBoundDepth)) return form;
+      return ScalarForm::atom(scalar::minimum(g, c.place, index, extent));
+    }
     if (*k >= kToTheEnd) return whole;
     if (*k < 0 && c.defects.has(Defect::kSliceNegative)) return ScalarForm::of(0);
     if (size) return ScalarForm::of(std::clamp<int64_t>(*k < 0 ? *k + *size : *k, 0, *size));
@@ -201,7 +226,7 @@ Axis sliced(InferContext& c, const Axis& axis, ValueId start, ValueId stop, Valu
     fail(c.g, ErrorCode::kUnsupportedOp, "a slice with a step other than 1 is not supported yet; take step 1",
          c.operand(0));
   const ValueId extent = axis.size();
-  const Bounds b = slice_bounds(c, extent, start, stop);
+  const Bounds b = slice_bounds(c, extent, start, stop, static_cast<bool>(axis.expanded));
   const ScalarForm whole = form_of(c.g, extent);
   if (b.start.equals(ScalarForm::of(0)) && b.stop.equals(whole)) return axis;
   if (axis.expanded) {

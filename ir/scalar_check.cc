@@ -6,7 +6,6 @@
 #include "ir/domain.h"
 #include "ir/error.h"
 #include "ir/scalar.h"
-#include "ir/scalar_form.h"
 #include "ir/scalar_operand.h"
 
 namespace fusebox {
@@ -101,20 +100,20 @@ class SizeChecker {
     }
   }
 
+  // Inference clamps all bounds but sizes.
   void check_slice(const Op& op) const {
-    const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
-    for (size_t i = 0; i < axes.size(); ++i) {
-      const auto n = size(axes[i]);
-      for (size_t k : {size_t{1}, 1 + axes.size()}) {
-        const ValueId bound = op.operands[k + i];
-        const auto b = evaluate_integer(g_, bound, bindings_);
-        // The others count from the end and are clamped.
-        if (g_.is_constant(bound) || !is_size_sum(g_, bound) || !n || !b || *b <= *n) continue;
-        throw Error(ErrorCode::kBadInput,
-                    "a slice of extent " + std::to_string(*n) + " is given the bound " + std::to_string(*b) +
-                        "; it must lie in the extent",
-                    name(axes[i]));
-      }
+    const Tensor& t = g_.tensor_of(op.results[0]);
+    for (TransformId id : t.transforms) {
+      const Transform& resize = g_[id];
+      if (resize.kind != TransformKind::kResize ||
+          std::find(t.root.begin(), t.root.end(), resize.inputs[0]) == t.root.end())
+        continue;
+      for (ValueId by : {resize.factor, resize.right})
+        if (const auto more = evaluate_integer(g_, by, bindings_); more && *more > 0)
+          throw Error(ErrorCode::kBadInput,
+                      "a slice reaches " + std::to_string(*more) +
+                          " elements beyond its axis; a size that may, is a bound by its minimum with the extent",
+                      name(resize.inputs[0]));
     }
   }
 

@@ -10,36 +10,46 @@
 namespace fusebox::lowering {
 namespace {
 
+constexpr struct {
+  OpKind kind;
+  ReduceOp reduce;
+} kReductions[] = {{OpKind::kSum, ReduceOp::kSum},
+                   {OpKind::kProd, ReduceOp::kProd},
+                   {OpKind::kMax, ReduceOp::kMax},
+                   {OpKind::kMin, ReduceOp::kMin},
+                   {OpKind::kWelford, ReduceOp::kWelford}};
+
+constexpr bool is_listed(OpKind kind) {
+  return std::any_of(std::begin(kReductions), std::end(kReductions), [&](const auto& r) { return r.kind == kind; });
+}
+#define D(what) (what)
+#define FUSEBOX_OP(name, text, format, levels, attrs, demands) \
+  static_assert(((demands) & kReduction) == 0 || is_listed(OpKind::name), "a reduction without a row");
+#include "ir/op_table.inc"
+#undef FUSEBOX_OP
+#undef D
+
 ReduceOp reduce_op(OpKind kind) {
-  switch (kind) {
-    case OpKind::kSum:
-      return ReduceOp::kSum;
-    case OpKind::kProd:
-      return ReduceOp::kProd;
-    case OpKind::kMax:
-      return ReduceOp::kMax;
-    case OpKind::kMin:
-      return ReduceOp::kMin;
-    case OpKind::kWelford:
-      return ReduceOp::kWelford;
-    default:
-      throw Error(ErrorCode::kInternal, "no combination across threads for " + std::string(row_of(kind).text));
-  }
+  const auto* row =
+      std::find_if(std::begin(kReductions), std::end(kReductions), [&](const auto& r) { return r.kind == kind; });
+  check_internal(row != std::end(kReductions), "an op that is no reduction has no combination across threads");
+  return row->reduce;
 }
 
-OpKind combine_op(OpKind kind) {
-  switch (kind) {
-    case OpKind::kSum:
+OpKind combine_op(ReduceOp reduce) {
+  switch (reduce) {
+    case ReduceOp::kSum:
       return OpKind::kAdd;
-    case OpKind::kProd:
+    case ReduceOp::kProd:
       return OpKind::kMul;
-    case OpKind::kMax:
+    case ReduceOp::kMax:
       return OpKind::kMaximum;
-    case OpKind::kMin:
+    case ReduceOp::kMin:
       return OpKind::kMinimum;
-    default:  // welford combines three values at once
-      throw Error(ErrorCode::kInternal, "no op combines two elements of " + std::string(row_of(kind).text));
+    case ReduceOp::kWelford:
+      return OpKind::kWelfordCombine;
   }
+  throw Error(ErrorCode::kInternal, "a reduction that the table of reductions does not have");
 }
 
 }  // namespace
@@ -179,13 +189,14 @@ void Lowering::emit_reduction(OpView& view) {
 std::vector<ValueId> Lowering::combine(const Op& op, const std::vector<ValueId>& a, const std::vector<ValueId>& b) {
   std::vector<Dtype> dtypes;
   for (ValueId v : op.results) dtypes.push_back(accumulator_dtype(g[v].dtype));
+  const OpKind kind = combine_op(reduce_op(op.kind));
   // a <= b ? b : a, which is a where b is no number
   if (op.kind == OpKind::kMax && is_floating(dtypes[0]) && options.defects.has(Defect::kReductionDropsNan))
     return {kernel.op(OpKind::kThreshold, {a[0], b[0], b[0]}, dtypes[0])};
-  if (op.kind != OpKind::kWelford) return {kernel.op(combine_op(op.kind), {a[0], b[0]}, dtypes[0])};
+  if (op.kind != OpKind::kWelford) return {kernel.op(kind, {a[0], b[0]}, dtypes[0])};
   std::vector<ValueId> operands = a;
   operands.insert(operands.end(), b.begin(), b.end());
-  return kernel.effect(OpKind::kWelfordCombine, operands, dtypes);
+  return kernel.effect(kind, operands, dtypes);
 }
 
 // Whatever the result's memory: the loops inside the outermost one that reduces, but those of threads.

@@ -44,7 +44,43 @@ void ExtentClasses::unite(const Graph& g, ValueId a, ValueId b) {
   parent_[b.index] = a.index;
 }
 
+namespace {
+
+// Forms repeat what they are made of: differences of quotients of one another would be 2^k terms deep after k of them.
+// A scalar whose form would hold more quotients than this, minima and maxima too, is a symbol instead.
+constexpr int64_t kMostQuotients = 64;
+
+bool is_sum(OpKind kind) {
+  return kind == OpKind::kAdd || kind == OpKind::kSub || kind == OpKind::kMul || kind == OpKind::kNeg;
+}
+bool is_quotient(OpKind kind) {
+  return kind == OpKind::kFloorDiv || kind == OpKind::kFloorMod || kind == OpKind::kCeilDiv ||
+         kind == OpKind::kMinimum || kind == OpKind::kMaximum;
+}
+
+// The quotients of a scalar's form, after scalars that would have too many were declared as symbols.
+int64_t bound_quotients(const Graph& g, const ExtentClasses& classes, IndexAlgebra& algebra, ValueId v,
+                        std::map<ValueId, int64_t>& known) {
+  v = classes.representative(v);
+  const OpId def = g[v].def;
+  if (!def || g.is_constant(v) || !(is_sum(g[def].kind) || is_quotient(g[def].kind)) ||
+      algebra.has_symbol(static_cast<int>(v.index)))
+    return 0;
+  if (const auto it = known.find(v); it != known.end()) return it->second;
+  int64_t count = is_quotient(g[def].kind) ? 1 : 0;
+  for (ValueId o : g[def].operands) count += bound_quotients(g, classes, algebra, o, known);
+  if (count > kMostQuotients) {
+    algebra.declare_symbol(static_cast<int>(v.index), g[v].name, {.lower = INT64_MIN, .upper = std::nullopt});
+    count = 0;
+  }
+  return known[v] = count;
+}
+
+}  // namespace
+
 Form Symbols::of(ValueId v) {
+  std::map<ValueId, int64_t> quotients;
+  bound_quotients(g_, classes_, algebra_, v, quotients);
   std::map<ValueId, Form> known;
   return of(v, known);
 }

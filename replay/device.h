@@ -82,6 +82,8 @@ struct HostDeviceOptions {
   int64_t step_limit = int64_t{1} << 40;
   std::vector<BankCounter>* banks = nullptr;  // one for each kernel that is prepared, in that order
   Defects defects = {};                       // seeded, of the bytecode
+  HostChecks checks = {};
+  LaunchObserver* observer = nullptr;  // of every launch
 };
 std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options = {});
 

@@ -14,6 +14,7 @@ class HostDevice : public Device {
  public:
   explicit HostDevice(const HostDeviceOptions& options) {
     options_.threads = options.threads, options_.step_limit = options.step_limit;
+    options_.checks = options.checks, options_.observer = options.observer;
     banks_ = options.banks;
     defects_ = options.defects;
   }

@@ -25,7 +25,21 @@ uint32_t version_for(uint64_t features) {
   return version;
 }
 
-bool uses(const Module&, Feature feature) { return feature == Feature::kModule; }
+bool uses(const Module& m, Feature feature) {
+  switch (feature) {
+    case Feature::kModule:
+      return true;
+    case Feature::kRecord:
+    case Feature::kExactInputs:
+    case Feature::kArtifacts:
+      return false;
+    case Feature::kIndexChecks:
+      return std::any_of(m.graphs.begin(), m.graphs.end(), [](const Graph& g) {
+        return std::any_of(g.ops.begin(), g.ops.end(), [](const Op& op) { return op.kind == OpKind::kWithin; });
+      });
+  }
+  return false;
+}
 
 bool uses(const Bundle& b, Feature feature) {
   switch (feature) {
@@ -39,6 +53,9 @@ bool uses(const Bundle& b, Feature feature) {
       });
     case Feature::kArtifacts:
       return !b.artifacts.empty();
+    case Feature::kIndexChecks:
+      return std::any_of(b.stages.begin(), b.stages.end(),
+                         [&](const StageRecord& s) { return uses(s.module, feature); });
   }
   return false;
 }

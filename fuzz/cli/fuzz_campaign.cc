@@ -109,8 +109,8 @@ int fuzz_campaign(const FuzzArguments& a, int64_t gpu_bytes, const Common& commo
   options.runner.out = a.out;
   options.runner.defects = parse_defects(a.defects);
   options.runner.stop_after = a.stop_after;
-  // A twentieth of the time, but long enough for a case, and not so long that one would ask again.
-  options.grace_s = options.runner.seconds > 0 ? std::clamp(options.runner.seconds / 20, 0.5, 5.0) : 3;
+  // A fortieth of the time, but long enough for a case, and not so long that one would ask again.
+  options.grace_s = options.runner.seconds > 0 ? std::clamp(options.runner.seconds / 40, 0.5, 5.0) : 3;
   if (!a.case_time.empty()) options.case_seconds = seconds_of(a.case_time, "--case-time");
   // A driver takes more address space than there is memory.
   options.memory_bytes = options.runner.on_gpu ? 0 : a.memory_mib << 20;

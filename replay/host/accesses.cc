@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "replay/host/bank_conflicts.h"
+#include "replay/host/launch_observer.h"
 #include "replay/host/machine.h"
 
 namespace fusebox::host {
@@ -96,6 +97,8 @@ void Machine::check_within(Group& g, const Instruction& i) {
   const int32_t end = i.uniform ? m.begin + 1 : m.end;
   for (int32_t l = m.begin; l < end; ++l) {
     const int64_t at = index[l * index_stride], below = extent[l * extent_stride];
+    if (options_.observer && m.bits[l] != 0)
+      options_.observer->within({g.block_linear, at_}, {.lane = l, .index = at, .extent = below});
     if (m.bits[l] == 0 || (at >= (i.from_end ? -below : 0) && at < below)) continue;
     fail(g, ErrorCode::kIndexOutOfRange, l,
          "an index of " + std::to_string(at) + " lies outside an axis of " + std::to_string(below) + " elements",
@@ -157,11 +160,22 @@ void Machine::count_banks(Group& g, uint32_t buffer, uint32_t reg, const Mask& m
   options_.banks->add(at_, is_store, addresses_, width * b.element_bytes);
 }
 
+void Machine::tell_access(Group& g, uint32_t buffer, uint32_t reg, const Mask& m, bool is_store) {
+  const int64_t* index = index_at(g, reg);
+  const int64_t index_stride = stride(reg);
+  for (int32_t l = m.begin; l < m.end; ++l)
+    if (m.bits[l] != 0)
+      options_.observer->access(
+          {g.block_linear, at_},
+          {.lane = l, .buffer = buffer, .element = index[l * index_stride], .is_store = is_store});
+}
+
 // -- instructions
 void Machine::allocate(Group& g, const Instruction& i) {
   BufferState& b = g.buffers[i.buffer];
   const BytecodeBuffer& info = code_.buffers[i.buffer];
   if (b.memory == MemoryType::kLocal) {
+    if (options_.observer) options_.observer->allocate({g.block_linear, at_}, b.elements, 0);
     // Threads that are off have no business with a buffer of this scope.
     std::memset(b.local_written, 0, static_cast<size_t>(b.elements) * static_cast<size_t>(geometry_.lanes));
     return;
@@ -169,6 +183,7 @@ void Machine::allocate(Group& g, const Instruction& i) {
   const int32_t lane = g.mask().begin;
   const int64_t elements = *index_at(g, i.args[0]);
   const int64_t offset = i.args[1] == kNoRegister ? 0 : *index_at(g, i.args[1]);
+  if (options_.observer) options_.observer->allocate({g.block_linear, at_}, elements, offset);
   if (elements < 0 || offset < 0 || elements > geometry_.shared_bytes ||
       offset > geometry_.shared_bytes - elements * b.element_bytes)
     fail(g, ErrorCode::kOutOfBounds, lane,
@@ -198,6 +213,7 @@ void Machine::load(Group& g, const Instruction& i, const MemoryFunctions& f) {
   const int64_t register_bytes = f.register_bytes;
   const std::byte zero[16] = {};
   if (m.count != 0) {
+    if (options_.observer) tell_access(g, i.buffer, i.args[0], m, false);
     if (b.memory == MemoryType::kLocal) {
       load_local(g, i, m, f);
     } else {
@@ -240,6 +256,7 @@ void Machine::load(Group& g, const Instruction& i, const MemoryFunctions& f) {
 void Machine::store(Group& g, const Instruction& i, const MemoryFunctions& f) {
   const Mask m = predicated(g, i.args[2]);
   if (m.count == 0) return;
+  if (options_.observer) tell_access(g, i.buffer, i.args[0], m, true);
   const BufferState& b = g.buffers[i.buffer];
   if (b.memory == MemoryType::kLocal) return store_local(g, i, m, f);
   const int64_t* index = index_at(g, i.args[0]);

@@ -32,13 +32,14 @@ void Machine::reduce(const Group& g, const Instruction& i, const Program::Functi
     bytes[v] = size_bytes(register_dtype(info(code_.lists[i.results.begin + v]).dtype));
   const Dtype compute = compute_dtype(i.dtype);
   const bool is_welford = i.reduce == ReduceOp::kWelford;
-  // A set's size may be an index; it is combined in the dtype of the average.
+  // A set's size is combined as an integer where it is one.
   std::array<LaneFunction, 3> widen{}, narrow{};
   if (is_welford)
     for (size_t v = 0; v < 3; ++v) {
       const Dtype d = info(code_.lists[i.results.begin + v]).dtype;
-      if (register_dtype(d) != compute) widen[v] = find_conversion(d, compute);
-      if (register_dtype(d) != compute || is_reduced_float(d)) narrow[v] = find_conversion(compute, d);
+      const Dtype combined = v == 2 ? i.to : compute;
+      if (register_dtype(d) != combined) widen[v] = find_conversion(d, combined);
+      if (register_dtype(d) != combined || is_reduced_float(d)) narrow[v] = find_conversion(combined, d);
     }
   const int64_t row = 16 * ((total + 1) / 2 + 1);
   scratch_.resize(static_cast<size_t>(row) * 12);

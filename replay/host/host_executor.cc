@@ -8,6 +8,7 @@
 #include <xmmintrin.h>
 #endif
 
+#include "replay/host/launch_observer.h"
 #include "replay/host/machine.h"
 #include "replay/host/reserved_memory.h"
 #include "replay/parts.h"
@@ -418,11 +419,14 @@ HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<co
   // Several workers copy what is tracked, and compare their shadows whole.
   const auto threads = static_cast<int>(std::min<int64_t>({is_sparse ? 1 : options.threads, geometry.blocks, 256}));
   // Without the race check nothing would tell that blocks depend on each other's order.
-  if (threads > 1 && !code.has_grid_sync && options.checks.races && !options.banks)
+  if (threads > 1 && !code.has_grid_sync && options.checks.races && !options.banks && !options.observer)
     if (auto result = run_parallel(run, threads)) return *result;
   static thread_local Arena arena;
   arena.clear();
-  return run_serial(run, arena);
+  if (options.observer) options.observer->begin(code, dims, args);
+  HostResult result = run_serial(run, arena);
+  if (options.observer && !result.finding) options.observer->end();
+  return result;
 }
 
 }  // namespace fusebox

@@ -68,13 +68,15 @@ struct HostChecks {
   bool index_overflow = true;
 };
 
-class BankCounter;  // replay/host/bank_conflicts.h
+class BankCounter;     // replay/host/bank_conflicts.h
+class LaunchObserver;  // replay/host/launch_observer.h
 
 struct HostOptions {
   int threads = 1;                        // workers over blocks
   int64_t step_limit = int64_t{1} << 40;  // thread-instructions of a launch
   HostChecks checks = {};
-  BankCounter* banks = nullptr;  // of this kernel: counts bank conflicts, on one thread
+  BankCounter* banks = nullptr;        // of this kernel: counts bank conflicts, on one thread
+  LaunchObserver* observer = nullptr;  // is told every access, on one thread
 };
 
 struct HostFinding {

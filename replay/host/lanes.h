@@ -41,7 +41,8 @@ struct WelfordCall {
   int32_t begin = 0, end = 0;
 };
 using WelfordFunction = void (*)(WelfordCall&);
-WelfordFunction find_welford(Dtype compute);
+// `count`: kInt64, or `compute`.
+WelfordFunction find_welford(Dtype compute, Dtype count);
 
 // Parts of find_math, by the kind of the computation dtype.
 LaneFunction find_integer_math(OpKind kind, Dtype compute, int index_bits);

@@ -237,23 +237,37 @@ LaneFunction find_in(OpKind kind) {
   }
 }
 
-// (avg, m2, n) of two disjoint sets of elements; nothing at all where both are empty.
+int64_t sum_of_counts(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
 template <class T>
+T sum_of_counts(T a, T b) {
+  return canonical(a + b);
+}
+
+// (avg, m2, n) of two disjoint sets of elements: where one is empty, the other as it is; nothing at all where both are.
+// Counts are of N, which holds every count that is an integer.
+template <class T, class N>
 void welford_lanes(WelfordCall& c) {
   const T* from[6];
-  T* to[3];
+  T* to[2];
   for (int k = 0; k < 6; ++k) from[k] = static_cast<const T*>(c.from[k]);
-  for (int k = 0; k < 3; ++k) to[k] = static_cast<T*>(c.to[k]);
+  for (int k = 0; k < 2; ++k) to[k] = static_cast<T*>(c.to[k]);
+  const auto *counts1 = static_cast<const N*>(c.from[2]), *counts2 = static_cast<const N*>(c.from[5]);
+  auto* counts = static_cast<N*>(c.to[2]);
   for (ptrdiff_t l = c.begin; l < c.end; ++l) {
-    const T avg1 = from[0][l * c.stride[0]], m1 = from[1][l * c.stride[1]], n1 = from[2][l * c.stride[2]];
-    const T avg2 = from[3][l * c.stride[3]], m2 = from[4][l * c.stride[4]], n2 = from[5][l * c.stride[5]];
-    const T n = n1 + n2;
-    const T share = n2 / n;
+    const T avg1 = from[0][l * c.stride[0]], m1 = from[1][l * c.stride[1]];
+    const T avg2 = from[3][l * c.stride[3]], m2 = from[4][l * c.stride[4]];
+    const N n1 = counts1[l * c.stride[2]], n2 = counts2[l * c.stride[5]];
+    const N n = sum_of_counts(n1, n2);
+    const T share = static_cast<T>(n2) / static_cast<T>(n);
     const T delta = avg2 - avg1;
-    const bool empty = n == T{0};
-    to[0][l] = empty ? T{0} : canonical(avg1 + delta * share);
-    to[1][l] = empty ? T{0} : canonical(m1 + m2 + delta * delta * n1 * share);
-    to[2][l] = empty ? T{0} : canonical(n);
+    const T avg = canonical(avg1 + delta * share);
+    const T squares = canonical(m1 + m2 + delta * delta * static_cast<T>(n1) * share);
+    const bool is_first = n2 == N{0}, is_second = n1 == N{0}, is_empty = is_first && is_second;
+    to[0][l] = is_empty ? T{0} : is_first ? avg1 : is_second ? avg2 : avg;
+    to[1][l] = is_empty ? T{0} : is_first ? m1 : is_second ? m2 : squares;
+    counts[l] = n;
   }
 }
 
@@ -266,9 +280,11 @@ LaneFunction find_floating_math(OpKind kind, Dtype compute) {
   return exact ? exact : find_elementary_math(kind, compute);
 }
 
-WelfordFunction find_welford(Dtype compute) {
-  if (compute == Dtype::kFloat) return welford_lanes<float>;
-  if (compute == Dtype::kDouble) return welford_lanes<double>;
+WelfordFunction find_welford(Dtype compute, Dtype count) {
+  const bool is_integer = count == Dtype::kInt64;
+  if (!is_integer && count != compute) return nullptr;
+  if (compute == Dtype::kFloat) return is_integer ? welford_lanes<float, int64_t> : welford_lanes<float, float>;
+  if (compute == Dtype::kDouble) return is_integer ? welford_lanes<double, int64_t> : welford_lanes<double, double>;
   return nullptr;
 }
 

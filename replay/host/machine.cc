@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "replay/host/launch_observer.h"
+
 namespace fusebox::host {
 namespace {
 
@@ -77,7 +79,7 @@ Program::Functions functions_of(const Bytecode& code, const Instruction& i) {
       found = (f.lane = find_conversion(i.dtype, i.to)) != nullptr;
       break;
     case Opcode::kWelford:
-      found = (f.welford = find_welford(i.dtype)) != nullptr;
+      found = (f.welford = find_welford(i.dtype, i.to)) != nullptr;
       break;
     case Opcode::kLoad:
     case Opcode::kStore:
@@ -87,7 +89,7 @@ Program::Functions functions_of(const Bytecode& code, const Instruction& i) {
     case Opcode::kBlockReduce:
     case Opcode::kGridReduce:
       if (i.reduce == ReduceOp::kWelford)
-        found = (f.welford = find_welford(compute_dtype(i.dtype))) != nullptr;
+        found = (f.welford = find_welford(compute_dtype(i.dtype), i.to)) != nullptr;
       else
         found = (f.lane = combination(i.reduce, i.dtype, code.index_bits)) != nullptr;
       if (is_reduced_float(i.dtype)) f.round = find_conversion(Dtype::kFloat, i.dtype);
@@ -246,6 +248,7 @@ void Machine::start(Group& g, int64_t block) {
   g.depth = 0;
   g.first_epoch = g.phase_epoch = epoch_ + 1;
   advance(g);
+  if (options_.observer) options_.observer->begin_block(block);
 }
 
 void Machine::resume(Group& g) {
@@ -382,6 +385,7 @@ bool Machine::next_for_lanes(Group& g, const Instruction& i) {
 
 void Machine::expect_whole(Group& g, std::string_view what) {
   const Mask& m = g.mask();
+  if (options_.observer) options_.observer->synchronize({g.block_linear, at_}, m.count);
   if (whole(m)) return;
   int32_t lane = 0;
   while (lane >= m.begin && lane < m.end && m.bits[lane] != 0) ++lane;

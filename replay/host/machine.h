@@ -197,6 +197,9 @@ class Machine {
   void count_banks(Group& g, uint32_t buffer, uint32_t reg, const Mask& m, int64_t width, bool is_store);
 
   void check_within(Group& g, const Instruction& i);
+  // Tells options_.observer, which is there.
+  void tell_access(Group& g, uint32_t buffer, uint32_t reg, const Mask& m, bool is_store);
+  void tell_copy(Group& g, const Instruction& i, const Mask& m);
 
   // -- vector_copies.cc
   void copy(Group& g, const Instruction& i, const MemoryFunctions& f);

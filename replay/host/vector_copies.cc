@@ -3,6 +3,7 @@
 // lane.
 #include <cstring>
 
+#include "replay/host/launch_observer.h"
 #include "replay/host/machine.h"
 
 namespace fusebox::host {
@@ -116,9 +117,23 @@ bool Machine::copy_dense(Group& g, const Instruction& i, const Mask& m, const Me
   return true;
 }
 
+void Machine::tell_copy(Group& g, const Instruction& i, const Mask& m) {
+  const LaunchObserver::At at{g.block_linear, at_};
+  for (int32_t l = m.begin; l < m.end; ++l) {
+    if (m.bits[l] == 0) continue;
+    const int64_t from = index_at(g, i.args[1])[l * stride(i.args[1])];
+    const int64_t to = index_at(g, i.args[0])[l * stride(i.args[0])];
+    options_.observer->access(at,
+                              {.lane = l, .buffer = i.from, .element = from, .width = i.immediate, .is_store = false});
+    options_.observer->access(at,
+                              {.lane = l, .buffer = i.buffer, .element = to, .width = i.immediate, .is_store = true});
+  }
+}
+
 void Machine::copy(Group& g, const Instruction& i, const MemoryFunctions& f) {
   const Mask m = predicated(g, i.args[2]);
   if (m.count == 0) return;
+  if (options_.observer) tell_copy(g, i, m);
   if (!copy_dense(g, i, m, f))
     for (int32_t l = m.begin; l < m.end; ++l)
       if (m.bits[l] != 0) copy_lane(g, i, l, f);

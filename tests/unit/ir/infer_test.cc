@@ -174,6 +174,18 @@ TEST_F(Infer, Slices) {
   // A consumer has the extent itself: stop − start.
   EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, x, {0, k}, {m, n}))), "f32[%m, (%n-%k)]");
   EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, x, {0, 0}, {m, k}))), "f32[%m, %k]");
+  // What cannot be beyond the extent stays what it is; another sum of sizes is clamped.
+  const ValueId half = scalar::floor_div(g, Graph::body(), n, constant_index(g, 2));
+  EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, vec, {0}, {half}))), "f32[floor_div(%n,2)]");
+  const ValueId other_half = scalar::floor_div(g, Graph::body(), k, constant_index(g, 2));
+  EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, vec, {0}, {other_half}))), "f32[minimum(floor_div(%k,2),%n)]");
+  const ValueId longer = unary(g, OpKind::kExp, cat(g, {vec, input(g, "more", Dtype::kFloat, {k})}, 0));
+  const ValueId sum = scalar::add(g, Graph::body(), n, k), wide = scalar::add(g, Graph::body(), n, m);
+  EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, longer, {0}, {n}))), "f32[%n]");
+  EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, longer, {n}, {sum}))), "f32[%k]");
+  EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, longer, {0}, {wide}))), "f32[minimum((%n+%m),(%n+%k))]");
+  EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, vec, {0}, {sum}))), "f32[minimum((%n+%k),%n)]");
+  EXPECT_EQ(type(slice(g, expand(g, row, {n, n}), {0, 0}, {k, n})), "f32[1*minimum(%k,%n), %n]");
   EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, vec, {0}, {4}))), "f32[minimum(4,%n)]");
   EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, vec, {-4}, {int64_t{1} << 62}))), "f32[(%n-maximum((%n-4),0))]");
   EXPECT_EQ(type(slice(g, expand(g, row, {k, n}), {1, 0}, {k, n})), "f32[1*(%k-minimum(1,%k)), %n]");

@@ -239,18 +239,36 @@ TEST(SliceBounds, AreThoseOfAten) {
   EXPECT_GT(cases, 1000);
 }
 
-TEST(SliceBounds, OfSizesStaySums) {
+TEST(SliceBounds, OfSizesStaySumsWithinASum) {
   Graph g = fusion("f");
   const ValueId n = size(g, "n"), k = size(g, "k");
   const ValueId x = input(g, "x", Dtype::kFloat, {n}), y = input(g, "y", Dtype::kFloat, {k});
-  const ValueId z = slice(g, x, {k}, {add(g, k, k)});
+  const ValueId z = slice(g, cat(g, {y, x, y}), {k}, {add(g, k, k)});
   const auto length = size_form(g, logical_without_reductions(g, g.tensor_of(z))[0]);
   ASSERT_TRUE(length && length->as_atom());
   EXPECT_EQ(*length->as_atom(), k);
   output(g, add(g, z, y));
   EXPECT_NO_THROW(bind_sizes(g, std::vector<BoundInput>{{.shape = {6}}, {.shape = {3}}}));
-  testing::expect_error(ErrorCode::kBadInput, "%x.i0",
-                        [&] { bind_sizes(g, std::vector<BoundInput>{{.shape = {5}}, {.shape = {3}}}); });
+}
+
+TEST(SliceBounds, OfOtherSumsClamp) {
+  Graph g = fusion("f");
+  const ValueId n = size(g, "n"), k = size(g, "k"), m = size(g, "m");
+  const ValueId x = input(g, "x", Dtype::kFloat, {n});
+  input(g, "y", Dtype::kFloat, {k});
+  input(g, "z", Dtype::kFloat, {m});
+  const ValueId sum = add(g, k, m), by_sum = slice(g, x, {0}, {sum}), from_sum = slice(g, x, {sum}, {add(g, sum, m)});
+  output(g, by_sum);
+  output(g, from_sum);
+  for (int64_t size_n = 0; size_n <= 4; ++size_n)
+    for (int64_t size_k = 0; size_k <= 5; ++size_k)
+      for (int64_t size_m = 0; size_m <= 5; ++size_m) {
+        const Bindings sizes =
+            bind_sizes(g, std::vector<BoundInput>{{.shape = {size_n}}, {.shape = {size_k}}, {.shape = {size_m}}});
+        const int64_t bound = size_k + size_m;
+        EXPECT_EQ((*evaluate_shape(g, by_sum, sizes))[0], cut_by_aten(size_n, 0, bound).length);
+        EXPECT_EQ((*evaluate_shape(g, from_sum, sizes))[0], cut_by_aten(size_n, bound, bound + size_m).length);
+      }
 }
 
 TEST(SliceBounds, ListsOfUnequalLength) {

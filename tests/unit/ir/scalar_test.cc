@@ -297,7 +297,7 @@ TEST_F(BindSizes, OpsThatDoNotFit) {
   output(g, slice(g, x, {0, 0}, {m, size_of(g, w, 0)}, {}, "part"));
   for (int64_t start : {3, 4, -1, -9})
     EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 9}), number(start), tensor({3})}), "accepted");
-  EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 9}), number(0), tensor({4})}), "E0401 %x.i1");
+  EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 9}), number(0), tensor({4})}), "E0401 %part.r1");
   output(g, reshape(g, x, {k}, "flat"));
   EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 6}), number(0), tensor({3})}), "accepted");
   EXPECT_EQ(bound({tensor({2, 3}), tensor({2, 7}), number(0), tensor({3})}), "E0407 %x");

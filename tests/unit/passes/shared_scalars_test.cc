@@ -37,5 +37,15 @@ TEST(SharedScalars, AreTakenApartOnce) {
   EXPECT_GT(ops_of(text), 0);
 }
 
+TEST(SharedScalars, OfDifferencesOfQuotientsAreSymbolsInTheEnd) {
+  std::string text = "fusion @f {\n  %s0 = size\n  %x = input f32[%s0]\n";
+  for (int i = 0; i < kLength; ++i) {
+    const std::string s = "%s" + std::to_string(i), q = "%q" + std::to_string(i);
+    text += "  " + q + " = floor_div " + s + ", 2\n  %s" + std::to_string(i + 1) + " = sub " + s + ", " + q + "\n";
+  }
+  text += "  %y = iota %s" + std::to_string(kLength) + " as f32\n  output %y\n  %z = neg %x\n  output %z\n}\n";
+  EXPECT_GT(ops_of(text), 0);
+}
+
 }  // namespace
 }  // namespace fusebox

@@ -478,6 +478,51 @@ TEST(HostInstructions, WelfordCombine) {
   expect_clean(k.run({.block = {3, 1, 1}}));
   EXPECT_EQ(k.values<double>("y"), (std::vector<double>{0, 3, 3, 0, 1, 2, 6, 1.5 + 16 * 2 * 0.75, 8}));
 }
+TEST(HostInstructions, WelfordCountsBeyondTheMantissa) {
+  // Neither count is a float32, and their sum is none.
+  constexpr int64_t kCount = (int64_t{1} << 24) + 1, kMore = (int64_t{1} << 40) + 2;
+  HostKernel k;
+  const ValueId y = k.output<int64_t>("y", 2), avg = k.output<float>("avg", 2);
+  const ValueId wa = k.shared(Dtype::kFloat, 2), wm = k.shared(Dtype::kFloat, 2, 16),
+                wn = k.shared(Dtype::kInt64, 2, 32);
+  const ValueId t = k.thread_x();
+  const auto count = [&](int64_t v) { return constant(k.g, Dtype::kInt64, from_int64(Dtype::kInt64, v)); };
+  const std::vector<Dtype> dtypes = {Dtype::kFloat, Dtype::kFloat, Dtype::kInt64};
+  const auto r = k.many(OpKind::kWelfordCombine,
+                        {number(k, 2), number(k, 0), count(kCount), number(k, 2), number(k, 0), count(kMore)}, dtypes);
+  const auto s = k.many(OpKind::kBlockReduce,
+                        {r[0], r[1], r[2], number(k, 0), number(k, 0), count(0), wa, wm, wn, ValueId(), ValueId()},
+                        dtypes, reduce_attrs(ReduceOp::kWelford, {ParallelType::kBlockX}, true));
+  k.begin_if(k.less(t, k.index(1)));
+  k.store(y, k.index(0), r[2]);
+  k.store(y, k.index(1), s[2]);
+  k.store(avg, k.index(0), r[0]);
+  k.store(avg, k.index(1), s[0]);
+  expect_clean(k.run({.block = {2, 1, 1}, .shared_bytes = 64}));
+  EXPECT_EQ(k.values<int64_t>("y"), (std::vector<int64_t>{kCount + kMore, 2 * (kCount + kMore)}));
+  EXPECT_EQ(k.values<float>("avg"), (std::vector<float>{2, 2}));
+}
+TEST(HostInstructions, WelfordOfNothingChangesNothing) {
+  // As in combine.cuh: no arithmetic, which would give NaN for an infinity and for a square that overflows.
+  HostKernel k;
+  const ValueId y = k.output<float>("y", 4);
+  const auto triple = [&](double avg, double m2, int64_t n) {
+    return std::vector<ValueId>{number(k, avg), number(k, m2), k.index(n)};
+  };
+  const auto merged = [&](std::vector<ValueId> a, const std::vector<ValueId>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return k.many(OpKind::kWelfordCombine, a, {Dtype::kFloat, Dtype::kFloat, Dtype::kIndex});
+  };
+  const auto first = merged(triple(INFINITY, 1, 2), triple(0, 0, 0));
+  const auto second = merged(triple(0, 0, 0), triple(-1e30, 0, 1));
+  k.begin_if(k.less(k.thread_x(), k.index(1)));
+  k.store(y, k.index(0), first[0]);
+  k.store(y, k.index(1), first[1]);
+  k.store(y, k.index(2), second[0]);
+  k.store(y, k.index(3), second[1]);
+  expect_clean(k.run({.block = {1, 1, 1}}));
+  EXPECT_EQ(k.values<float>("y"), (std::vector<float>{INFINITY, 1, -1e30f, 0}));
+}
 TEST(HostInstructions, CountsAreKernelOpsTimesThreads) {
   HostKernel k;
   const ValueId y = k.output<float>("y", 8);

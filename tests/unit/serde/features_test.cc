@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
+#include "ir/parse.h"
 #include "serde/bundle_generated.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
@@ -61,6 +62,19 @@ TEST(Features, AFileNamesWhatItUses) {
   EXPECT_EQ(features_of(b), bit_of(Feature::kModule) | bit_of(Feature::kRecord) | bit_of(Feature::kExactInputs));
   b.artifacts.emplace_back();
   EXPECT_TRUE(features_of(b) & bit_of(Feature::kArtifacts));
+}
+
+TEST(Features, AKernelThatChecksAnIndexNeedsAReaderOfItsOp) {
+  const Module m = parse_module(
+      "kernel @k index 32 {\n  %n = input index\n  %i = thread_index on block.x\n  within %i below %n axis 0\n}");
+  EXPECT_EQ(features_of(m), bit_of(Feature::kModule) | bit_of(Feature::kIndexChecks));
+  Bundle b;
+  b.stages.push_back({Stage::kFusion, {}});
+  EXPECT_FALSE(features_of(b) & bit_of(Feature::kIndexChecks));
+  b.stages.push_back({Stage::kKernel, m});
+  EXPECT_TRUE(features_of(b) & bit_of(Feature::kIndexChecks));
+  EXPECT_EQ(row_of(Feature::kIndexChecks).since, 2u);
+  EXPECT_TRUE(decode_module(bytes_of(encode(m))) == m);
 }
 
 TEST(Features, AGoodHeaderByHandIsRead) {

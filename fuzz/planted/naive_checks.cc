@@ -1,0 +1,249 @@
+#include "fuzz/planted/naive_checks.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fusebox::fuzz {
+namespace {
+
+constexpr int64_t kMostTouches = 1 << 15, kMostElements = 1 << 15, kMostBlocks = 1 << 10;
+constexpr int64_t kGlobal = -1;
+
+bool is_of_grid(Opcode o) { return o == Opcode::kGridBarrier || o == Opcode::kGridReduce; }
+
+}  // namespace
+
+void NaiveChecks::begin(const Bytecode& code, const LaunchDims& dims, std::span<const HostArgument> args) {
+  if (!found_.empty() || gave_up_) throw Error(ErrorCode::kStepLimit, "a launch after the one that is judged");
+  code_ = &code;
+  dims_ = dims;
+  args_ = args;
+  memory_.clear();
+  lane_ = -1;
+  const int64_t blocks = dims.grid[0] * dims.grid[1] * dims.grid[2];
+  int64_t elements = 0;
+  granule_bytes_ = 16;
+  for (const BytecodeBuffer& b : code.buffers) granule_bytes_ = std::gcd(granule_bytes_, size_bytes(b.dtype));
+  for (const HostArgument& a : args) {
+    elements += a.elements;
+    granule_bytes_ = std::gcd(granule_bytes_, static_cast<int64_t>(reinterpret_cast<uintptr_t>(a.data) % 16));
+    gave_up_ |= !a.places.empty();
+  }
+  gave_up_ |= elements > kMostElements || blocks > kMostBlocks;
+  if (gave_up_) throw Error(ErrorCode::kStepLimit, "a launch that is too large for quadratic checks");
+  blocks_.assign(static_cast<size_t>(blocks), {});
+  // An element holds a value from the start if one of the arguments that have it says so.
+  const auto set = [&](const HostArgument& a, bool is_written) {
+    for (int64_t e = 0; e < a.elements; ++e) {
+      if ((a.written.empty() || a.written[static_cast<size_t>(e)] != 0) != is_written) continue;
+      const int64_t bytes = size_bytes(a.dtype);
+      each_granule({kGlobal, static_cast<int64_t>(reinterpret_cast<uintptr_t>(a.data)), a.elements}, e, bytes,
+                   [&](Granule& g) { g.is_written = is_written; });
+    }
+  };
+  for (const HostArgument& a : args) set(a, false);
+  if (memory_.empty()) return;
+  for (const HostArgument& a : args) set(a, true);
+}
+
+void NaiveChecks::begin_block(int64_t block) {
+  Block& b = blocks_.at(static_cast<size_t>(block));
+  b.buffers.resize(code_->buffers.size());
+  b.allocations.resize(code_->buffers.size());
+  lane_ = -1;
+}
+
+void NaiveChecks::begin_instance(const At& at, int32_t lane, bool follows) {
+  const bool is_same = lane_ >= 0 && at.block == at_.block && at.instruction == at_.instruction &&
+                       (lane > lane_ || (lane == lane_ && follows));
+  at_ = at;
+  lane_ = lane;
+  if (is_same) return;
+  ++instance_;
+  if (!found_.empty()) throw Error(ErrorCode::kStepLimit, "an instruction before this one broke a rule");
+}
+
+void NaiveChecks::violate(ErrorCode code, std::string place) {
+  const Violation v{code, std::move(place)};
+  if (std::find(found_.begin(), found_.end(), v) == found_.end()) found_.push_back(v);
+}
+
+std::string NaiveChecks::place_of(uint32_t buffer, int64_t element) const {
+  return "%" + code_->buffers[buffer].name + "[" + std::to_string(element) + "]";
+}
+
+std::string NaiveChecks::line_of(const At& at) const {
+  return "line " + std::to_string(code_->origins[code_->code[at.instruction].origin].line);
+}
+
+NaiveChecks::Buffer NaiveChecks::buffer_of(const At& at, uint32_t buffer, int32_t lane) {
+  const Block& block = blocks_[static_cast<size_t>(at.block)];
+  switch (code_->buffers[buffer].memory) {
+    case MemoryType::kGlobal:
+      for (size_t p = 0; p < args_.size(); ++p)
+        if (code_->parameters[p].buffer == buffer)
+          return {kGlobal, static_cast<int64_t>(reinterpret_cast<uintptr_t>(args_[p].data)), args_[p].elements};
+      return {};
+    case MemoryType::kShared:
+      return block.buffers[buffer];
+    default: {
+      // Another space after each allocation.
+      const auto count = static_cast<int64_t>(code_->buffers.size());
+      const int64_t thread = at.block * threads() + lane;
+      const int64_t space = -2 - (thread * count + buffer) - (block.allocations[buffer] << 40);
+      return {space, 0, code_->buffers[buffer].elements};
+    }
+  }
+}
+
+NaiveChecks::Granule& NaiveChecks::granule(const Key& key) {
+  return memory_.try_emplace(key, Granule{key.space == kGlobal, {}}).first->second;
+}
+
+template <class Visit>
+void NaiveChecks::each_granule(const Buffer& b, int64_t element, int64_t bytes, Visit&& visit) {
+  const int64_t first = (b.address + element * bytes) / granule_bytes_;
+  for (int64_t k = 0; k < bytes / granule_bytes_; ++k) visit(granule({b.space, first + k}));
+}
+
+void NaiveChecks::touch(const At& at, int32_t lane, uint32_t buffer, int64_t element, bool is_store, bool both) {
+  if (++touches_ > kMostTouches) {
+    gave_up_ = true;
+    throw Error(ErrorCode::kStepLimit, "more touches than quadratic checks can compare");
+  }
+  const Block& block = blocks_[static_cast<size_t>(at.block)];
+  const Touch now{at.block * threads() + lane,
+                  at.block,
+                  block.epoch,
+                  static_cast<int64_t>(block.grid.size()),
+                  is_store,
+                  instance_,
+                  buffer,
+                  element};
+  each_granule(buffer_of(at, buffer, lane), element, bytes_of(buffer), [&](Granule& g) {
+    for (const Touch& was : g.touches) {
+      const bool is_ordered =
+          was.thread == now.thread || was.phase < now.phase || (was.block == now.block && was.epoch < now.epoch);
+      if (is_ordered || !(was.is_store || is_store)) continue;
+      const ErrorCode code = was.is_store && is_store && !both ? ErrorCode::kDoubleStore : ErrorCode::kRace;
+      violate(code, place_of(buffer, element));
+      if (was.instance == instance_) violate(code, place_of(was.buffer, was.element));
+    }
+    if (is_store)
+      g.is_written = true;
+    else if (!g.is_written)
+      violate(ErrorCode::kUnwrittenRead, place_of(buffer, element));
+    // The same thread's same touch again says nothing new.
+    const auto is_same = [&](const Touch& t) {
+      return t.thread == now.thread && t.epoch == now.epoch && t.phase == now.phase && t.is_store == is_store;
+    };
+    if (g.touches.empty() || !is_same(g.touches.back())) g.touches.push_back(now);
+  });
+}
+
+void NaiveChecks::access(const At& at, const Access& a) {
+  begin_instance(at, a.lane, a.is_store && code_->code[at.instruction].opcode == Opcode::kCopy);
+  const Buffer b = buffer_of(at, a.buffer, a.lane);
+  if (a.element < 0 || a.element > b.elements - a.width)
+    return violate(ErrorCode::kOutOfBounds, place_of(a.buffer, a.element));
+  const int64_t bytes = a.width * bytes_of(a.buffer);
+  const BytecodeBuffer& info = code_->buffers[a.buffer];
+  const bool is_placed = info.memory != MemoryType::kLocal || a.width == 1 || info.align >= bytes;
+  if ((b.address + a.element * bytes_of(a.buffer)) % bytes != 0 || !is_placed)
+    return violate(ErrorCode::kMisaligned, place_of(a.buffer, a.element));
+  for (int64_t k = 0; k < a.width; ++k) touch(at, a.lane, a.buffer, a.element + k, a.is_store);
+}
+
+void NaiveChecks::within(const At& at, const Within& w) {
+  begin_instance(at, w.lane, false);
+  const Instruction& i = code_->code[at.instruction];
+  const int64_t least = i.from_end ? -w.extent : 0;
+  if (w.index < least || w.index >= w.extent)
+    violate(ErrorCode::kIndexOutOfRange, i.buffer == kNoBuffer ? line_of(at) : place_of(i.buffer, w.index));
+}
+
+void NaiveChecks::allocate(const At& at, int64_t elements, int64_t offset) {
+  begin_instance(at, 0, false);
+  const uint32_t buffer = code_->code[at.instruction].buffer;
+  const BytecodeBuffer& info = code_->buffers[buffer];
+  Block& block = blocks_[static_cast<size_t>(at.block)];
+  if (info.memory == MemoryType::kLocal) {
+    ++block.allocations[buffer];
+    return;
+  }
+  const int64_t bytes = bytes_of(buffer);
+  if (elements < 0 || offset < 0 || elements > dims_.shared_bytes || offset + elements * bytes > dims_.shared_bytes)
+    return violate(ErrorCode::kOutOfBounds, place_of(buffer, elements));
+  if (offset % info.align != 0 || offset % bytes != 0) return violate(ErrorCode::kMisaligned, place_of(buffer, 0));
+  const Buffer placed = block.buffers[buffer] = {at.block, offset, elements};
+  for (int64_t e = 0; e < elements; ++e) each_granule(placed, e, bytes, [](Granule& g) { g.is_written = false; });
+}
+
+// A collective keeps its own values there: each thread stores, and nobody may read them.
+void NaiveChecks::use_workspaces(const At& at, const Instruction& i) {
+  const bool is_grid = i.opcode == Opcode::kGridReduce;
+  const int64_t first = is_grid ? at.block * threads() : 0;
+  const int64_t needed = is_grid ? static_cast<int64_t>(blocks_.size()) * threads() : threads();
+  for (uint32_t k = 0; k < i.workspaces.count; ++k) {
+    const uint32_t buffer = code_->lists[i.workspaces.begin + k];
+    const Buffer b = buffer_of(at, buffer, 0);
+    if (code_->buffers[buffer].memory == MemoryType::kLocal || b.elements < needed) {
+      violate(ErrorCode::kOutOfBounds, place_of(buffer, b.elements));
+      continue;
+    }
+    for (int32_t l = 0; l < threads(); ++l) {
+      touch(at, l, buffer, first + l, true, true);
+      each_granule(b, first + l, bytes_of(buffer), [](Granule& g) { g.is_written = false; });
+    }
+  }
+}
+
+void NaiveChecks::check_counters(const At& at, const Instruction& i) {
+  if (i.from == kNoBuffer) return;
+  const Buffer b = buffer_of(at, i.from, 0);
+  if (i.immediate < 0 || i.immediate >= b.elements)
+    return violate(ErrorCode::kOutOfBounds, place_of(i.from, i.immediate));
+  bool is_zero = true;
+  each_granule(b, i.immediate, bytes_of(i.from), [&](Granule& g) { is_zero = is_zero && g.is_written; });
+  const auto* counter = reinterpret_cast<const char*>(b.address) + i.immediate * bytes_of(i.from);
+  is_zero = is_zero && std::all_of(counter, counter + bytes_of(i.from), [](char c) { return c == 0; });
+  if (!is_zero) violate(ErrorCode::kUnwrittenRead, place_of(i.from, i.immediate));
+}
+
+void NaiveChecks::synchronize(const At& at, int32_t count) {
+  begin_instance(at, 0, false);
+  if (count != threads()) return violate(ErrorCode::kDivergentBarrier, line_of(at));
+  const Instruction& i = code_->code[at.instruction];
+  Block& block = blocks_[static_cast<size_t>(at.block)];
+  if (is_of_grid(i.opcode)) check_counters(at, i);
+  ++block.epoch;
+  if (i.opcode != Opcode::kBarrier && i.opcode != Opcode::kGridBarrier) {
+    use_workspaces(at, i);
+    ++block.epoch;
+  }
+  if (is_of_grid(i.opcode)) block.grid.push_back(at.instruction);
+}
+
+void NaiveChecks::end() {
+  finish();
+  if (!found_.empty() || !wrong_mark_.empty()) return;
+  for (size_t p = 0; p < args_.size(); ++p) {
+    const HostArgument& a = args_[p];
+    for (size_t e = 0; e < a.written.size(); ++e) {
+      bool is_written = true;
+      each_granule({kGlobal, static_cast<int64_t>(reinterpret_cast<uintptr_t>(a.data)), a.elements},
+                   static_cast<int64_t>(e), size_bytes(a.dtype), [&](Granule& g) { is_written &= g.is_written; });
+      if (is_written == (a.written[e] != 0)) continue;
+      wrong_mark_ = place_of(code_->parameters[p].buffer, static_cast<int64_t>(e));
+      return;
+    }
+  }
+}
+
+void NaiveChecks::finish() {
+  if (!found_.empty() || gave_up_) return;
+  for (const Block& b : blocks_)
+    if (b.grid != blocks_[0].grid) return violate(ErrorCode::kDivergentBarrier, "");
+}
+
+}  // namespace fusebox::fuzz
