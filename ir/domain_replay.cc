@@ -217,11 +217,30 @@ class Replay {
     const OpId def = g_[v].def;
     const auto user = [&] { return std::find(body.begin(), body.end(), g_[g_[to_].value].def); };
     if (std::find(body.begin(), user(), def) != user()) return true;
+    if (g_[def].kind == OpKind::kInput || g_[def].kind == OpKind::kSize) return make_given(def);
     if (demands(g_[def].kind, kSignature | kEffect | kRead) || !g_[def].regions.empty()) return false;
     for (ValueId operand : g_[def].operands)
       if (operand && (g_.is_tensor(operand) || !make_known(operand))) return false;
     const auto at = std::find(user(), body.end(), def);
     std::rotate(user(), at, at + 1);
+    return true;
+  }
+
+  // Moves a parameter, and with it those before it, which keep their order, before the op that makes `to`.
+  bool make_given(OpId parameter) {
+    auto& body = g_[Graph::body()].ops;
+    const auto user = std::find(body.begin(), body.end(), g_[g_[to_].value].def);
+    const auto end = std::find(user, body.end(), parameter) + 1;
+    const auto is_parameter = [&](OpId op) { return g_[op].kind == OpKind::kInput || g_[op].kind == OpKind::kSize; };
+    const auto is_given = [&](ValueId v) {
+      return !v || !g_[v].def || is_parameter(g_[v].def) || std::find(body.begin(), user, g_[v].def) != user;
+    };
+    for (auto it = user; it != end; ++it)
+      for (ValueId v : g_[*it].results)
+        if (is_parameter(*it) && g_.is_tensor(v))
+          for (DomainId d : g_.tensor_of(v).logical)
+            if (!is_given(g_[d].extent) || !is_given(g_[d].expanded)) return false;
+    std::stable_partition(user, end, is_parameter);
     return true;
   }
 

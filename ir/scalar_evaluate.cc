@@ -74,7 +74,8 @@ std::optional<int64_t> integer_binary(OpKind kind, Dtype dtype, int64_t a, int64
     case OpKind::kCeilDiv:
       if (b == 0) return 0;
       if (is_unsigned) return static_cast<int64_t>(ua / ub + (ua % ub != 0 ? 1 : 0));
-      return static_cast<int64_t>(0 - wrap(euclidean_div(static_cast<int64_t>(0 - ua), b)));
+      // −(−a / b) is right for all but the least number, of which −a is no other.
+      return euclidean_mod(a, b) == 0 ? euclidean_div(a, b) : euclidean_div(a, b) + (b > 0 ? 1 : -1);
     case OpKind::kMinimum:
       return less(b, a) ? b : a;
     case OpKind::kMaximum:

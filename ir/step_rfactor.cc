@@ -151,8 +151,9 @@ void step_rfactor(StepContext& c) {
   const size_t count = c.g[def].results.size();
   if (c.step.results.size() != count)
     c.refuse("the op has " + std::to_string(count) + " results; name as many for the first stage", c.place(t));
-  if (kind == OpKind::kWelford && is_reduced_float(c.g[y].dtype))
-    c.refuse("the averages of parts would be rounded to " + std::string(text(c.g[y].dtype)) +
+  const Dtype averaged = c.g[c.g[c.g[y].def].results[0]].dtype;
+  if (kind == OpKind::kWelford && is_reduced_float(averaged))
+    c.refuse("the averages of parts would be rounded to " + std::string(text(averaged)) +
                  "; cast the operand of welford to f32 first",
              c.place(t));
   if (!c.target) return;

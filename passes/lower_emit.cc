@@ -85,6 +85,7 @@ ValueId Lowering::scalar(ValueId v) {
 ValueId Lowering::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
   if (g.is_constant(v)) return kernel.constant(g[v].dtype, *g[v].constant);
   if (const auto it = known.find(v); it != known.end()) return it->second;
+  if (const auto bits = evaluate(g, v)) return kernel.constant(g[v].dtype, *bits);
   const Op& op = g[g[v].def];
   if (op.kind == OpKind::kInput || op.kind == OpKind::kSize) {
     const bool is_extent = g[v].dtype == Dtype::kIndex;

@@ -291,6 +291,9 @@ class Assigner {
       for (ValueId read : g_[op].operands)
         if (read && g_.is_tensor(read) && g_[g_[read].def].kind == OpKind::kInput)
           segments_of_[g_[read].name].insert(it->second);
+      // The input that a result is stored over.
+      for (const OutputRef& out : outputs(g_))
+        if (out.alias && g_[out.value].def == op) segments_of_[g_[out.alias].name].insert(it->second);
     }
   }
 
