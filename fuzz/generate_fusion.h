@@ -39,7 +39,7 @@ struct FusionOptions {
   bool layouts = true;   // inputs that are permuted or not contiguous
   bool symbolic = true;  // input axes of which it is not known whether they are broadcasts
   uint32_t long_sum_one_in =
-      120;  // fusions that begin with a sum of up to 2^16 elements, whatever max_elements; 0: none
+      160;  // fusions that begin with a sum of up to 2^16 elements, whatever max_elements; 0: none
   Focus focus = {};
 };
 
