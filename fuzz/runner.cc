@@ -20,6 +20,11 @@ constexpr size_t kPool = 64;
 // A compiler may take so many times as long as anything else.
 constexpr uint64_t kCompilePatience = 6;
 
+// Shares, in percent, below which a whole block tells of valid programs that are refused: usual are 75, 90 and 90, and
+// over thousands of blocks none came near these.
+constexpr uint64_t kLeastLegal = 50, kLeastMutated = 70, kLeastValid = 70;
+constexpr uint64_t kFewestCounted = 64;
+
 // What was counted is told at least so often, and with each new finding.
 constexpr auto kTellPause = std::chrono::milliseconds(500);
 
@@ -51,6 +56,7 @@ class BlockRun {
         // What is drawn from here on is drawn for deadly cases alone, which are to be shown.
         if (is_stopped_) restart();
       }
+      if (i + 1 == kBlockCases && !is_stopped_ && options_.defects.empty()) judge_shares();
       count();
       if (hooks_.go_on && !hooks_.go_on(counted_.cases > 0 ? counted_ : s_)) break;
     }
@@ -60,6 +66,10 @@ class BlockRun {
   }
 
  private:
+  struct Share {
+    uint64_t good = 0, of = 0;
+  };
+
   void restart() {
     s_ = {};
     s_.judged.resize(oracle_rows().size());
@@ -86,6 +96,20 @@ class BlockRun {
                        [](const KeptFinding& f) { return !f.saved.bytes.empty(); });
   }
 
+  // A share of a block's cases that is far below the usual one.
+  void judge_share(std::string_view check, Share share, uint64_t least) {
+    if (share.of < kFewestCounted || 100 * share.good >= least * share.of || pool_.empty()) return;
+    keep({{"generate", std::string(check), ""},
+          std::to_string(share.good) + " of " + std::to_string(share.of) + " cases of a block, less than " +
+              std::to_string(least) + " %: what is valid is refused"},
+         pool_.back());
+  }
+  void judge_shares() {
+    judge_share("few-legal", legal_, kLeastLegal);
+    judge_share("few-mutated", mutated_, kLeastMutated);
+    judge_share("few-valid", valid_, kLeastValid);
+  }
+
   void at(uint64_t part, uint64_t patience = 1) const {
     if (hooks_.at) hooks_.at(number_, part, patience);
   }
@@ -98,10 +122,12 @@ class BlockRun {
     if (deadly != range_.deadly.end()) return pass_over(*deadly);
     at(kDrawing);
     Case c;
+    ++valid_.of;
     if (!draw(c)) return;
     const uint64_t valid = s_.valid;
     const std::vector<Finding> findings =
         judge_case(c, options_, number, s_, [&](uint64_t, uint64_t part) { at(part); });
+    valid_.good += s_.valid > valid;
     for (const Finding& f : findings) keep(f, c);
     if (!findings.empty()) return;
     s_.coverage.count(c);
@@ -179,6 +205,7 @@ class BlockRun {
     RandomSource random(~seed);
     if (options_.mutate_one_in > 0 && pool_.size() > 4 && random.one_in(options_.mutate_one_in)) {
       ++s_.mutated;
+      ++mutated_.of;
       const Case& from = pool_[random.below(pool_.size())];
       const Case& other = pool_[random.below(pool_.size())];
       auto mutated = mutate(random, from, other, {.defects = options_.defects});
@@ -187,13 +214,17 @@ class BlockRun {
         return false;
       }
       ++s_.mutated_valid;
+      ++mutated_.good;
       c = *std::move(mutated);
       return true;
     }
     DrawnCase drawn = generate_case(seed, options_.cases);
     s_.op_attempts += drawn.op_attempts;
     s_.ops += drawn.ops;
-    s_.drawn_legal += drawn.repairs == 0 && !drawn.refusal;
+    const bool is_legal = drawn.repairs == 0 && !drawn.refusal;
+    s_.drawn_legal += is_legal;
+    legal_.good += is_legal;
+    ++legal_.of;
     c = std::move(drawn.value);
     if (!drawn.refusal) return true;
     if (const auto& e = drawn.surprise) {
@@ -246,8 +277,9 @@ class BlockRun {
   const BlockRange& range_;
   const BlockHooks& hooks_;
   uint64_t number_ = 0;
-  Statistics s_;        // of the cases since the last restart
-  Statistics counted_;  // of those before, where nobody is told
+  Share legal_, mutated_, valid_;  // of the block
+  Statistics s_;                   // of the cases since the last restart
+  Statistics counted_;             // of those before, where nobody is told
   bool is_stopped_ = false;
   std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();
   std::deque<Case> pool_;
