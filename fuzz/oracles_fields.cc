@@ -256,6 +256,15 @@ std::string broken_promise(const Graph& before, const Graph& after, const Step& 
       }
       return {};
     }
+    case StepKind::kParallelizeLike: {
+      const auto ids = step.attrs.ints(AttrKey::kThreads);
+      for (size_t i = 0; i < std::min(before.domains.size(), after.domains.size()) && !ids.empty(); ++i) {
+        const ParallelType p = after.domains[i].parallel;
+        if (p != before.domains[i].parallel && std::find(ids.begin(), ids.end(), static_cast<int64_t>(p)) == ids.end())
+          return "copies the type " + std::string(text(p)) + ", which is not listed";
+      }
+      return {};
+    }
     case StepKind::kCacheBefore:
     case StepKind::kCacheAfter:
     case StepKind::kCacheFork:
@@ -377,9 +386,43 @@ void dtypes(OracleRun& run) {
   }
 }
 
+namespace {
+
+// The loops of a kernel of one op: a block and a thread of all that is kept, and inside them what it reduces, in the
+// order of its axes. Nothing, where that is so.
+std::string broken_nest_of_one(const Graph& g, TensorId t) {
+  std::vector<std::string> wanted;
+  const auto& axes = g[t].logical;
+  const auto is_kept = [&](DomainId d) { return g[d].iter_type != IterType::kReduction; };
+  if (std::any_of(axes.begin(), axes.end(), is_kept)) wanted = {"block", "thread"};
+  for (DomainId d : axes)
+    if (!is_kept(d)) wanted.push_back(g[d].name);
+  const auto found = loop_names(g, t);
+  if (found == wanted) return {};
+  std::string list;
+  for (const std::string& name : found) list += " " + name;
+  return "has the loops" + list;
+}
+
+// One op of the fusion as the unfused plan schedules it.
+void check_nest_of_one(OracleRun& run, const Graph& fusion) {
+  const Segmentation plan = plan_unfused(fusion, run.options().defects);
+  if (plan.segments.empty()) return;
+  RandomSource random = source_of(run, 4);
+  const Segment& segment = random.pick(plan.segments);
+  Graph g = extract(fusion, segment);
+  for (const Step& step : segment.steps) apply(g, step, run.options().defects);
+  const std::string& name = segment.ops[0];
+  if (const std::string broken = broken_nest_of_one(g, g[*find_value(g, name)].tensor); !broken.empty())
+    run.report("unfused", "loops", "%" + name, "%" + name + ", alone in a kernel, " + broken);
+}
+
+}  // namespace
+
 void step_effects(OracleRun& run) {
   const Compiled* c = run.compiled();
   if (!c || !run.subject().steps()) return;
+  check_nest_of_one(run, c->concretized);
   for (const Segment& segment : c->segmentation.segments) {
     if (segment.steps.empty()) continue;
     Graph g = extract(c->concretized, segment);

@@ -251,6 +251,8 @@ TEST_F(Infer, FactoriesAndIndexing) {
   EXPECT_EQ(type(select(g, x, count, 0)), "f32[%n]");
   EXPECT_EQ(type(index_select(g, x, index, 1)), "f32[%m, %k]");
   EXPECT_EQ(type(gather(g, x, square, 0)), "f32[%k, %n]");
+  // One index for all of an axis chooses an element at each place of it.
+  EXPECT_EQ(type(gather(g, x, expand(g, input(g, "column", Dtype::kInt64, {k, 1}), {k, n}), 0)), "f32[%k, %n]");
   EXPECT_EQ(type(take_along_axis(g, x, square, 0)), "f32[%k, %n]");
   EXPECT_EQ(type(take_along_axis(g, row, input(g, "wide", Dtype::kInt32, {k, 3}), 1)), "f32[%k, 3]");
   EXPECT_EQ(type(scatter(g, x, square, x, 0)), "f32[%m, %n]");

@@ -150,6 +150,16 @@ TEST(IdGraphs, PermissiveForwardsThroughBroadcasts) {
   EXPECT_FALSE(one(g, IdGraphKind::kPermissive, "y.q", "y.b"));
 }
 
+// %w has the second axis of %y alone: parts of the first are none of its domains, parts of the second are.
+TEST(IdGraphs, PermissiveForwardsPartsOfWhatAnOperandHas) {
+  const Graph lacked = scheduled(kBias, "split %y.i0 by 4 -> a, b\nmerge %y.b with %y.i1 -> q");
+  EXPECT_TRUE(one(lacked, IdGraphKind::kPermissive, "y.q", "w.i0"));
+  EXPECT_FALSE(one(lacked, IdGraphKind::kPermissive, "y.q", "y.b"));
+  const Graph had = scheduled(kBias, "split %y.i1 by 4 -> c, d\nmerge %y.i0 with %y.c -> q");
+  EXPECT_TRUE(one(had, IdGraphKind::kPermissive, "y.q", "y.c"));
+  EXPECT_FALSE(one(had, IdGraphKind::kPermissive, "y.q", "y.i0"));
+}
+
 TEST(IdGraphs, LoopIsWhatInliningShares) {
   const Graph g = scheduled(kChain, "split %z.i0 by 4 -> o, t\ntransform_like %z to [%y]\ninline_at %y.o");
   EXPECT_TRUE(one(g, IdGraphKind::kLoop, "y.o", "z.o"));
