@@ -35,7 +35,7 @@ std::string describe(const NaiveChecks::Violation& v) {
 }  // namespace
 
 void planted(OracleRun& run) {
-  constexpr int64_t kSteps = 1 << 16;  // thread-instructions of a launch
+  constexpr int64_t kSteps = 1 << 15;  // thread-instructions of a launch
   const Compiled* compiled = run.compiled();
   if (!compiled) return;
   std::vector<size_t> kernels;

@@ -6,7 +6,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-constexpr int64_t kMostTouches = 1 << 15, kMostElements = 1 << 15, kMostBlocks = 1 << 10;
+constexpr int64_t kMostTouches = 1 << 13, kMostElements = 1 << 13, kMostBlocks = 1 << 10;
 constexpr int64_t kGlobal = -1;
 
 bool is_of_grid(Opcode o) { return o == Opcode::kGridBarrier || o == Opcode::kGridReduce; }
@@ -120,25 +120,34 @@ void NaiveChecks::touch(const At& at, int32_t lane, uint32_t buffer, int64_t ele
                   instance_,
                   buffer,
                   element};
-  each_granule(buffer_of(at, buffer, lane), element, bytes_of(buffer), [&](Granule& g) {
-    for (const Touch& was : g.touches) {
-      const bool is_ordered =
-          was.thread == now.thread || was.phase < now.phase || (was.block == now.block && was.epoch < now.epoch);
-      if (is_ordered || !(was.is_store || is_store)) continue;
-      const ErrorCode code = was.is_store && is_store && !both ? ErrorCode::kDoubleStore : ErrorCode::kRace;
-      violate(code, place_of(buffer, element));
-      if (was.instance == instance_) violate(code, place_of(was.buffer, was.element));
-    }
+  const Buffer b = buffer_of(at, buffer, lane);
+  each_granule(b, element, bytes_of(buffer), [&](Granule& g) {
+    // A local buffer has one thread; two loads are in any order.
+    const bool is_shared = b.space >= kGlobal;
+    if (is_shared) check_order(g.stores, now, both);
+    if (is_shared && is_store) check_order(g.loads, now, both);
     if (is_store)
       g.is_written = true;
     else if (!g.is_written)
       violate(ErrorCode::kUnwrittenRead, place_of(buffer, element));
     // The same thread's same touch again says nothing new.
+    std::vector<Touch>& touches = is_store ? g.stores : g.loads;
     const auto is_same = [&](const Touch& t) {
-      return t.thread == now.thread && t.epoch == now.epoch && t.phase == now.phase && t.is_store == is_store;
+      return t.thread == now.thread && t.epoch == now.epoch && t.phase == now.phase;
     };
-    if (g.touches.empty() || !is_same(g.touches.back())) g.touches.push_back(now);
+    if (is_shared && (touches.empty() || !is_same(touches.back()))) touches.push_back(now);
   });
+}
+
+void NaiveChecks::check_order(const std::vector<Touch>& earlier, const Touch& now, bool both) {
+  for (const Touch& was : earlier) {
+    const bool is_ordered =
+        was.thread == now.thread || was.phase < now.phase || (was.block == now.block && was.epoch < now.epoch);
+    if (is_ordered) continue;
+    const ErrorCode code = was.is_store && now.is_store && !both ? ErrorCode::kDoubleStore : ErrorCode::kRace;
+    violate(code, place_of(now.buffer, now.element));
+    if (was.instance == instance_) violate(code, place_of(was.buffer, was.element));
+  }
 }
 
 void NaiveChecks::access(const At& at, const Access& a) {

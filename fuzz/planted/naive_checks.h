@@ -65,7 +65,7 @@ class NaiveChecks : public LaunchObserver {
   };
   struct Granule {
     bool is_written;
-    std::vector<Touch> touches;
+    std::vector<Touch> loads = {}, stores = {};
   };
   // Where a block has a buffer.
   struct Buffer {
@@ -93,6 +93,7 @@ class NaiveChecks : public LaunchObserver {
   void each_granule(const Buffer& b, int64_t element, int64_t bytes, Visit&& visit);
   // `both`: what breaks the order counts as a race even if both store.
   void touch(const At& at, int32_t lane, uint32_t buffer, int64_t element, bool is_store, bool both = false);
+  void check_order(const std::vector<Touch>& earlier, const Touch& now, bool both);
   void use_workspaces(const At& at, const Instruction& i);
   void check_counters(const At& at, const Instruction& i);
 

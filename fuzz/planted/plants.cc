@@ -174,7 +174,7 @@ std::string_view plant(RandomSource& random, Graph& kernel) {
   for (int i = 0; i < kTries; ++i) {
     Graph changed = kernel;
     const auto change = static_cast<Change>(random.weighted(kWeights));
-    if (!apply_change(random, changed, change) || find_error(changed)) continue;
+    if (!apply_change(random, changed, change) || find_error(changed) || changed == kernel) continue;
     kernel = std::move(changed);
     return name_of(change);
   }

@@ -356,6 +356,21 @@ TEST(HostChecks, RaceOnOneElementThatAllRead) {
     }
   }
 }
+TEST(HostChecks, StoreAfterAllHaveRead) {
+  // The first of the readers stores: the others have read too.
+  for (const bool has_barrier : {false, true}) {
+    HostKernel k;
+    const ValueId x = k.input<float>("x", {1});
+    const ValueId y = k.output<float>("y", 8);
+    const ValueId t = k.thread_x();
+    k.store(y, t, k.load(x, k.index(0)));
+    if (has_barrier) k.barrier();
+    k.begin_if(k.less(t, k.index(1)));
+    k.store(x, k.index(0), constant(k.graph, Dtype::kFloat, from_double(Dtype::kFloat, 5)));
+    const HostResult r = k.run(kOneBlock);
+    has_barrier ? expect_clean(r) : expect_finding(r, ErrorCode::kRace, "%x[0]");
+  }
+}
 TEST(HostChecks, RaceBetweenBlocks) {
   for (const bool same_block : {true, false}) {
     HostKernel k;
