@@ -194,6 +194,8 @@ void KernelPoints::sample_op(OpId id) {
     for (size_t i = 0; i < kPoints; ++i) to[i] = f(a[i], b[i], c[i]);
   });
   if (!is_function) return;
+  // A cyclic swizzle: the algebra keeps what is taken modulo of a difference as it is.
+  if (op.kind == OpKind::kFloorMod && std::any_of(a.begin(), a.end(), [](int64_t n) { return n < 0; })) support |= kXor;
   is_known_[op.results[0].index] = true;
   support_[op.results[0].index] = support;
   order_.push_back({false, id.index});

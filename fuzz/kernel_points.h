@@ -34,8 +34,8 @@ class KernelPoints {
   KernelPoints(const Graph& kernel, std::array<int64_t, 6> launch, uint64_t seed);
 
   bool has_function(ValueId v) const { return is_known_[v.index]; }
-  // Whether it is made of threads, whole loops and arithmetic alone: of no parameter, no xor, and no unrolled loop that
-  // is a part of one.
+  // Whether it is made of threads, whole loops and arithmetic alone: of no parameter, no xor, no remainder of what may
+  // be negative, and no unrolled loop that is a part of one.
   bool is_closed(ValueId v) const { return (support_[v.index] & (kOpen | kXor | kPart)) == 0; }
   // Whether it is the index of a thread or of a loop.
   bool is_variable(ValueId v) const { return !g_[v].def || g_[g_[v].def].kind == OpKind::kThreadIndex; }

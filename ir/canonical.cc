@@ -150,16 +150,23 @@ class Canonicalizer {
     }
   }
 
-  // A domain that stands for one of a tensor that nothing needs stands for what that one does, if for anything.
+  // A domain that stands for one that nothing needs stands for what that one does, if for anything.
   void leave_dead_out() {
     if (std::none_of(out_.domains.begin(), out_.domains.end(), [](const IterDomain& d) { return bool(d.like); })) return;
-    std::vector<bool> is_live(out_.tensors.size());
+    std::vector<bool> is_live(out_.domains.size());
+    const auto mark = [&](const std::vector<DomainId>& list) {
+      for (DomainId d : list) is_live[d.index] = true;
+    };
     for (const auto& ops : lists_)
       for (OpId op : ops)
-        for (ValueId v : out_[op].results)
-          if (out_.is_tensor(v)) is_live[out_[v].tensor.index] = true;
+        for (ValueId v : out_[op].results) {
+          if (!out_.is_tensor(v)) continue;
+          const Tensor& t = out_.tensor_of(v);
+          for (const auto* list : {&t.root, &t.logical, &t.allocation, &t.loop, &t.loop_broadcasts}) mark(*list);
+          for (TransformId f : t.transforms) mark(out_[f].inputs), mark(out_[f].outputs);
+        }
     for (IterDomain& d : out_.domains)
-      while (d.like && out_[d.like].tensor && !is_live[out_[d.like].tensor.index]) d.like = out_[d.like].like;
+      while (d.like && !is_live[d.like.index]) d.like = out_[d.like].like;
   }
 
   void name(ValueId v) {
