@@ -145,7 +145,7 @@ std::vector<Step> plain_steps(RandomSource& random, const Graph& fusion, const B
 // legal, or a step reaches other tensors in the canonical order, or in a segment. The plain list is legal but for
 // outputs in place.
 bool is_expected(ErrorCode code, bool is_plain) {
-  if (is_plain) return code == ErrorCode::kIllegalAliasOrder;
+  if (is_plain) return code == ErrorCode::kIllegalAliasOrder || code == ErrorCode::kIllegalOrder;
   if (code == ErrorCode::kStepReferent || code == ErrorCode::kStepNotApplicable) return true;
   return code >= ErrorCode::kIllegalInline && code <= ErrorCode::kIllegalSwizzle;
 }

@@ -5,6 +5,7 @@
 #include "ir/compact.h"
 #include "ir/domain.h"
 #include "ir/error.h"
+#include "ir/scalar.h"
 #include "passes/forward_local.h"
 #include "passes/lowering.h"
 
@@ -94,6 +95,15 @@ ValueId Lowering::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
   std::vector<ValueId> operands;
   for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand, known) : operand);
   if (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet) return known[v] = operands[0];
+  // An index that the program computes of constants alone.
+  if (g[v].dtype == Dtype::kIndex && std::all_of(operands.begin(), operands.end(), [&](ValueId o) {
+        return o && kernel.graph().is_constant(o) && kernel.graph()[o].dtype == Dtype::kIndex;
+      })) {
+    std::vector<TypedBits> constants;
+    for (ValueId o : operands) constants.push_back({Dtype::kIndex, *kernel.graph()[o].constant});
+    if (const auto bits = evaluate_op(op.kind, Dtype::kIndex, constants))
+      return known[v] = kernel.constant(Dtype::kIndex, *bits);
+  }
   return known[v] = kernel.op(op.kind, operands, g[v].dtype, op.attrs);
 }
 

@@ -210,6 +210,23 @@ inputs @f host {
 )");
 }
 
+TEST(TidyLowering, AnIndexOfConstantsIsFolded) {
+  expect_tidy(R"(fusion @f {
+  %x = input f32[9, 40] contiguous
+  %k = input i64
+  %a = mul 2, 3
+  %c = cast %k as index
+  %e = minimum %c, %a
+  %y = slice %x from [0, %e] to [9, 40] by [1, 1]
+  output %y
+}
+inputs @f host {
+  %x = f32[9, 40] normal seed 1
+  %k = 4_i64
+}
+)");
+}
+
 TEST(TidyLowering, OneStripIsNoLoop) {
   for (const char* n : {"2", "16", "17", "33"})
     expect_tidy("fusion @f {\n  %x = input f32[4, " + std::string(n) +
