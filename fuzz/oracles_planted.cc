@@ -32,22 +32,9 @@ std::string describe(const NaiveChecks::Violation& v) {
   return code_text(v.code) + (v.place.empty() ? "" : " " + v.place);
 }
 
-}  // namespace
-
-void planted(OracleRun& run) {
+// `what` was changed in the program.
+void judge(OracleRun& run, RandomSource& random, const Compiled& c, std::string_view what) {
   constexpr int64_t kSteps = 1 << 15;  // thread-instructions of a launch
-  const Compiled* compiled = run.compiled();
-  if (!compiled) return;
-  std::vector<size_t> kernels;
-  for (size_t k = 0; k < compiled->kernels.size(); ++k)
-    if (compiled->segmentation.segments[k].executor == SegmentExecutor::kKernel) kernels.push_back(k);
-  if (kernels.empty()) return;
-  RandomSource random(run.subject().seed + 47 * run.subject().lineage.size());
-  Compiled c = *compiled;
-  std::string_view what = "as it is";
-  if (!random.one_in(4)) what = plant(random, c.kernels[random.pick(kernels)]);
-  if (what.empty()) return;
-
   HostDeviceOptions options{.step_limit = kSteps, .defects = run.options().defects};
   const auto device = make_host_device(options);
   const HostRun judged = run.run_on(*device, c);
@@ -88,6 +75,27 @@ void planted(OracleRun& run) {
   const HostRun again = run.run_on(*parallel, c);
   if (describe(again.failure) != describe(failure))
     report("threads", "on two threads " + describe(again.failure) + ", on one " + describe(failure));
+}
+
+}  // namespace
+
+void planted(OracleRun& run) {
+  const Compiled* compiled = run.compiled();
+  if (!compiled) return;
+  std::vector<size_t> kernels;
+  for (size_t k = 0; k < compiled->kernels.size(); ++k)
+    if (compiled->segmentation.segments[k].executor == SegmentExecutor::kKernel) kernels.push_back(k);
+  if (kernels.empty()) return;
+  RandomSource random(run.subject().seed + 47 * run.subject().lineage.size());
+  if (random.one_in(4)) return judge(run, random, *compiled, "as it is");
+  const size_t k = random.pick(kernels);
+  const auto& ops = compiled->kernels[k].ops;
+  // Few kernels exchange values between threads, and those are what the checks are for.
+  const bool exchanges = std::any_of(ops.begin(), ops.end(), [](const Op& op) { return demands(op.kind, kSync); });
+  for (int i = 0; i < (exchanges ? 4 : 1); ++i) {
+    Compiled c = *compiled;
+    if (const std::string_view what = plant(random, c.kernels[k]); !what.empty()) judge(run, random, c, what);
+  }
 }
 
 }  // namespace fusebox::fuzz
