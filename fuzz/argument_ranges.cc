@@ -97,6 +97,16 @@ constexpr Row kRows[] = {
     {OpKind::kAcosh, 1e149, 1e151},
     {OpKind::kAtanh, -1e-8, 1e-8},
     {OpKind::kAtanh, 0.9999, 1},
+    // Where the first term of a series is not enough any more.
+    {OpKind::kErfinv, 1e-10, 1e-2},
+    {OpKind::kErf, 1e-4, 1e-2},
+    {OpKind::kLog1p, 1e-4, 1e-2},
+    {OpKind::kExpm1, -1e-2, -1e-4},
+    {OpKind::kSinh, 1e-4, 1e-2},
+    {OpKind::kTanh, 1e-4, 1e-2},
+    {OpKind::kAsinh, 1e-4, 1e-2},
+    {OpKind::kAtanh, -1e-2, -1e-4},
+    {OpKind::kTan, 1e-4, 1e-2},
     // Roots of subnormal and of large numbers.
     {OpKind::kSqrt, 0, 1e-310},
     {OpKind::kSqrt, 0, 1e-40},

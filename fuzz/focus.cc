@@ -64,6 +64,8 @@ const std::vector<FormFocus>& form_list() {
     for (OpKind kind : {OpKind::kCeil, OpKind::kFloor, OpKind::kRound, OpKind::kTrunc})
       for (OpKind second : {OpKind::kCeil, OpKind::kFloor, OpKind::kRound, OpKind::kTrunc})
         if (kind != second || kind == OpKind::kFloor) all.push_back({FusionForm::kUnaryPair, kind, second});
+    for (OpKind second : {OpKind::kFloor, OpKind::kRound, OpKind::kFrac})
+      for (OpKind kind : {OpKind::kFrac, OpKind::kSign}) all.push_back({FusionForm::kUnaryPair, kind, second});
     for (int i = 0; i < 4; ++i) each(FusionForm::kConstantCondition, {OpKind::kWhere});
     each(FusionForm::kMove, {OpKind::kSet, OpKind::kCast, OpKind::kExpand, OpKind::kSlice, OpKind::kPad,
                              OpKind::kPermute, OpKind::kBroadcastInDim, OpKind::kReshape, OpKind::kSqueeze});
