@@ -14,7 +14,8 @@ DrawnCase generate_case(RandomSource& random, const CaseOptions& options, const 
   drawn.ops = f.accepted;
   InputsOptions inputs;
   // Where a rewrite may find something, values that it must not change.
-  const bool has_edges = f.neighbours > 0 || !focus.ops.empty() || focus.form;
+  const bool has_edges =
+      f.neighbours > 0 || !focus.ops.empty() || focus.form || !focus.unaries.empty() || !focus.integer_pairs.empty();
   inputs.special = random.one_in(options.special_one_in) || (has_edges && random.one_in(2));
   if (focus.in_place) inputs.offset = focus.in_place->offset;
   inputs.is_far = focus.swizzle && focus.swizzle->is_far;
@@ -28,6 +29,7 @@ DrawnCase generate_case(RandomSource& random, const CaseOptions& options, const 
   steps_options.focus = focus;
   steps_options.inputs = bound_inputs(specs);
   if (f.neighbours > 0 || f.folds) steps_options.rewrites_one_in = std::min<uint32_t>(steps_options.rewrites_one_in, 2);
+  if (!focus.rewrite.empty() && steps_options.rewrites_one_in > 0) steps_options.rewrites_one_in = 1;
   steps_options.plain = f.sums_many && random.one_in(2);
   GeneratedSteps steps = generate_steps(random, f.graph, sizes, steps_options);
   drawn.repairs = steps.repairs;

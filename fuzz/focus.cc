@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fuzz/focus_situations.h"
 #include "fuzz/generate_fusion.h"
 #include "ir/type_rule.h"
 
@@ -171,6 +172,8 @@ Focus focus_of(uint64_t seed) {
         focus.arguments.push_back(argument_ranges()[(turn * kOpsOfACase + i * kStride) % argument_ranges().size()]);
   } else if (seed % 4 == 3) {
     aim_schedule(round, focus);
+  } else if (seed % 8 == 2) {
+    aim_situation(seed / 8, focus);
   }
   return focus;
 }

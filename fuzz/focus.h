@@ -1,15 +1,17 @@
 // What a case is aimed at, besides what it draws: combinations that the default draw meets once in many thousand cases.
 // They stand in a fixed order, and the cases of a campaign walk through it: a case's seed says which are its own.
 //
-// Invariants: half of the seeds have none; cases in the order of their numbers come to every combination of a list as
-// often as to every other. A focus is a wish: what does not fit the fusion is left out.
+// Invariants: three seeds in eight have none; cases in the order of their numbers come to every combination of a list
+// as often as to every other. A focus is a wish: what does not fit the fusion is left out.
 //
 //   Focus focus = focus_of(seed);
 //   focus.ops       // remainder of bf16, sum of u8: made before any other op
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fuzz/argument_ranges.h"
@@ -58,6 +60,23 @@ struct InPlaceFocus {
   bool in_segments = false;
 };
 
+// An op of a tensor and scalars of a dtype.
+struct ScalarFocus {
+  OpKind kind = OpKind::kAdd;
+  Dtype tensor = Dtype::kFloat, scalar = Dtype::kFloat;
+};
+// An op of one operand, of the result of another.
+struct UnaryFocus {
+  OpKind outer = OpKind::kNeg, inner = OpKind::kNeg;
+  Dtype dtype = Dtype::kFloat;
+};
+// A reduction of a tensor of three axes, each on threads of its own.
+struct BlockFocus {
+  std::array<int64_t, 3> extents = {};
+  std::array<ParallelType, 3> types = {};
+  std::array<bool, 3> is_reduced = {};
+};
+
 struct Focus {
   std::vector<OpFocus> ops;
   std::optional<CastFocus> casts;
@@ -67,8 +86,21 @@ struct Focus {
   std::optional<SwizzleFocus> swizzle;
   std::optional<TransformFocus> transforms;
   std::optional<InPlaceFocus> in_place;
+  // -- made by generate_situations.cc and step_situations.cc
+  std::vector<ScalarFocus> scalars;
+  std::vector<UnaryFocus> unaries;
+  std::vector<OpFocus> integer_pairs;  // ops of two tensors of one integer dtype
+  std::vector<OpFocus> equal_scalars;  // ops of a scalar and the same scalar
+  bool near_constants = false;         // constants that differ in one part, one bit or the dtype alone
+  bool computed_sizes = false;         // extents and bounds computed by any op on scalars of any dtype
+  std::optional<BlockFocus> block;
+  std::optional<ParallelType> shared_in;  // a loop that makes a tensor in shared memory in each iteration, and reads it
+  size_t segments = 0;                    // as many, of ops that read what was made several segments before
+  std::string_view rewrite = {};          // one that finds something, mostly
   bool empty() const {
-    return ops.empty() && !casts && !form && arguments.empty() && !far_indices && !swizzle && !transforms && !in_place;
+    return ops.empty() && !casts && !form && arguments.empty() && !far_indices && !swizzle && !transforms &&
+           !in_place && scalars.empty() && unaries.empty() && integer_pairs.empty() && equal_scalars.empty() &&
+           !near_constants && !computed_sizes && !block && !shared_in && segments == 0;
   }
 };
 

@@ -4,6 +4,7 @@
 // An attempt at an op that is refused takes back all that it appended: builders only append.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,6 +38,8 @@ class FusionMaker {
   Mark mark() const;
   void take_back(const Mark& m);
   bool attempt(OpKind kind);
+  bool attempt(const std::function<std::vector<ValueId>()>& make);
+  bool is_offered(OpKind kind) const { return options_.mix[static_cast<size_t>(kind)] > 0; }
   // The kind of an op to attempt beside one that is there, in place of the one drawn.
   OpKind begin_neighbour(OpKind kind);
   // Pairs of axes that have one extent, whatever its value.
@@ -57,6 +60,11 @@ class FusionMaker {
   // The same of scalars near powers of two that 32 bits just hold, or do not.
   Scalar far_index(int64_t value);
   ValueId index_input(int64_t value);
+  // The same of any ops on scalars of any dtypes (generate_sizes.cc).
+  Scalar computed_index(int64_t value);
+  ValueId drawn_scalar();
+  ValueId any_scalar_op(ValueId x);
+  ValueId moved_to(ValueId index, int64_t value);
   ValueId new_input(Dtype dtype, const Extents& extents, const std::vector<bool>& broadcast = {});
   // An input as large as a tensor, or broadcast along some of its axes.
   ValueId input_beside(ValueId x, Dtype dtype, bool may_broadcast);
@@ -122,6 +130,18 @@ class FusionMaker {
   int64_t written(size_t axis, size_t rank) {
     return static_cast<int64_t>(axis) - (random_.one_in(5) ? static_cast<int64_t>(rank) : 0);
   }
+
+  // -- what a case is aimed at (generate_situations.cc)
+  // Whether more ops may follow.
+  bool begin_situation(GeneratedFusion& result);
+  std::vector<ValueId> beside_scalars(const ScalarFocus& focus);
+  std::vector<ValueId> of_equal_scalars(const OpFocus& focus);
+  std::vector<ValueId> of_near_constants();
+  ValueId near_constant(Dtype dtype, ConstantBits value);
+  std::vector<ValueId> of_computed_size();
+  std::vector<ValueId> reduced_by_blocks(const BlockFocus& block);
+  std::vector<ValueId> read_by_others();
+  std::vector<ValueId> chain_over_segments(size_t segments);
 
   // -- outputs (generate_outputs.cc)
   void add_outputs();

@@ -82,8 +82,9 @@ GeneratedFusion FusionMaker::run() {
     result.sums_many = true;
   }
   begin_focus(result);
+  const bool may_go_on = begin_situation(result);
   // A few refusals are normal; a mix of which nothing fits comes to an end.
-  const bool is_whole = options_.focus.swizzle && options_.focus.swizzle->is_far;
+  const bool is_whole = !may_go_on || (options_.focus.swizzle && options_.focus.swizzle->is_far);
   while (!is_whole && result.accepted < wanted && result.attempts < 4 * wanted + 8) {
     const size_t drawn = random_.weighted(options_.mix);
     if (drawn == options_.mix.size()) break;
@@ -239,9 +240,13 @@ void FusionMaker::take_back(const Mark& m) {
 }
 
 bool FusionMaker::attempt(OpKind kind) {
+  return attempt([&] { return make(kind); });
+}
+
+bool FusionMaker::attempt(const std::function<std::vector<ValueId>()>& make) {
   const Mark before = mark();
   try {
-    const std::vector<ValueId> results = make(kind);
+    const std::vector<ValueId> results = make();
     if (!results.empty() && keeps_small(before)) {
       for (ValueId v : results)
         if (g_.is_tensor(v)) made_.push_back(v);
@@ -352,8 +357,10 @@ std::optional<int64_t> second_operand(OpKind kind, int64_t a, int64_t value) {
 Scalar FusionMaker::index_scalar(int64_t value) {
   if (!options_.symbolic) return Scalar(value);
   if (options_.focus.far_indices && !random_.one_in(3)) return far_index(value);
+  if (options_.focus.computed_sizes && !random_.one_in(4)) return computed_index(value);
   if (!random_.one_in(4)) return Scalar(value);
   if (random_.one_in(16)) return far_index(value);
+  if (random_.one_in(8)) return computed_index(value);
   if (symbols_.empty() || random_.one_in(3)) return Scalar(index_input(value));
   for (const Symbol& s : symbols_)
     if (s.extent == value && random_.one_in(2)) return Scalar(s.value);

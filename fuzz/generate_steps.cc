@@ -164,7 +164,8 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
       // What is overwritten in place is read and written by several kernels more often.
       const auto out = outputs(fusion);
       const bool in_place = std::any_of(out.begin(), out.end(), [](const OutputRef& o) { return bool(o.alias); });
-      const bool is_aimed = options.focus.in_place && options.focus.in_place->in_segments;
+      const bool is_aimed =
+          options.focus.segments > 0 || (options.focus.in_place && options.focus.in_place->in_segments);
       if (options.plain) {
         maker.spread();
         maker.keep_visible(MemoryType::kGlobal);

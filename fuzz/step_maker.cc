@@ -51,6 +51,7 @@ bool StepMaker::is_small_launch(const Step& parallelize) {
 }
 
 void StepMaker::rewrite() {
+  if (!focus.rewrite.empty() && !random_.one_in(3)) take(rewrite_step(focus.rewrite, ""));
   for (size_t count = 1 + random_.below(3); count > 0; --count) {
     const auto rows = rewrite_rows();
     const std::string_view name = rows[random_.below(rows.size())].name;
@@ -71,7 +72,10 @@ void StepMaker::concretize(const Graph& fusion, const Bindings& sizes) {
 void StepMaker::assign(size_t max_transforms) {
   const auto names = tensors(false);
   std::vector<size_t> cuts = {0, names.size()};
-  for (size_t extra = 1 + random_.below(2); extra > 0; --extra) cuts.push_back(random_.below(names.size() + 1));
+  if (focus.segments > 0)
+    cut_apart(cuts);
+  else
+    for (size_t extra = 1 + random_.below(2); extra > 0; --extra) cuts.push_back(random_.below(names.size() + 1));
   std::sort(cuts.begin(), cuts.end());
   std::vector<Step> assigns;
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
@@ -84,6 +88,7 @@ void StepMaker::assign(size_t max_transforms) {
   }
   each_part(assigns, [&] {
     schedule(max_transforms);
+    if (focus.segments > 0) return permute_crossings();
     // What crosses the border in another order than that of its axes.
     const auto out = outputs(g_);
     if (out.empty() || !random_.one_in(3)) return;
@@ -109,6 +114,8 @@ void StepMaker::each_part(const std::vector<Step>& assigns, const std::function<
 
 void StepMaker::schedule(size_t max_transforms) {
   idle_ = 1;
+  if (focus.block && block_dimensions(*focus.block)) return;
+  if (focus.shared_in && !random_.one_in(8) && shared_in_loop(*focus.shared_in)) return;
   const bool is_aimed_at = focus.in_place || focus.transforms || focus.swizzle;
   if (!is_aimed_at && random_.one_in(6) && recipe()) return;
   std::string name = target();

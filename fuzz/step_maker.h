@@ -69,6 +69,14 @@ class StepMaker {
   std::string merge_loops(const std::string& name, size_t first, size_t last);
   void finish(const std::string& name, bool in_vectors);
 
+  // step_situations.cc: what a case is aimed at; false where the fusion has nothing for it.
+  bool block_dimensions(const BlockFocus& block);
+  bool shared_in_loop(ParallelType loop);
+  bool parallelize(const std::string& tensor, DomainId d, ParallelType p);
+  // Borders of as many segments as the case is aimed at, beside those that are there.
+  void cut_apart(std::vector<size_t>& cuts);
+  void permute_crossings();
+
   void relate();
   void prepare();
   void memory(const std::string& name);
