@@ -66,7 +66,13 @@ bool InferredTypes::is_inferred(OpId op) {
       copy.tensor_of(v) = {};
       copy.tensor_of(v).value = v;
     }
+  const size_t ops_before = copy.ops.size();
   if (infer_and_compare(op)) return true;
+  // An extent that was made for this op may not be there for the next.
+  if (copy.ops.size() != ops_before) {
+    copy_ = g_;
+    return false;
+  }
   // The ops that follow must see the tensors that are really there.
   for (ValueId v : results) {
     copy[v] = g_[v];
