@@ -541,6 +541,40 @@ TEST(IndexAlgebraLaw, SymbolicExtentsWithAssumptions) {
 
 // Random expressions with constants near the ends of 64 bits, against 128-bit arithmetic: a value is right or there is
 // none.
+// Quotients and remainders of what may be negative: what is shown of a sum of them holds for every pair of sizes.
+TEST(IndexAlgebraLaw, SumsOfQuotientsOfNegativeForms) {
+  std::mt19937_64 random(7);
+  const auto between = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
+  };
+  constexpr int64_t kSizes = 9;
+  int shown = 0, asked = 0;
+  for (int round = 0; round < 20000; ++round) {
+    IndexAlgebra algebra;
+    const Form n = algebra.declare_symbol(0, "n"), m = algebra.declare_symbol(1, "m");
+    const auto any = [&](int64_t most) {
+      const Form sizes = algebra.add(algebra.mul(n, between(-most, most)), algebra.mul(m, between(-most, most)));
+      return algebra.add(sizes, algebra.constant(between(-6, 6)));
+    };
+    const Form divisor = algebra.constant(between(2, 5));
+    const DivMod parts = algebra.div_mod(any(2), divisor);
+    Form form = algebra.mul(parts.quotient, between(-5, 5));
+    if (round % 3 == 0) form = algebra.add(form, algebra.mul(parts.remainder, between(-2, 2)));
+    form = algebra.add(form, round % 2 == 0 ? any(1) : algebra.constant(between(-6, 6)));
+    ++asked;
+    if (!algebra.prove_nonneg(form)) continue;
+    ++shown;
+    for (int64_t i = 0; i < kSizes; ++i)
+      for (int64_t k = 0; k < kSizes; ++k) {
+        const std::array<int64_t, 2> sizes = {i, k};
+        const auto value = algebra.evaluate(form, {}, sizes);
+        ASSERT_TRUE(value && *value >= 0) << algebra.to_string(form) << " at n " << i << ", m " << k;
+      }
+  }
+  std::cout << "sums of quotients: " << shown << " of " << asked << " shown not to be negative\n";
+  EXPECT_GT(shown, asked / 100);
+}
+
 TEST(IndexAlgebraLaw, HugeConstants) {
   std::mt19937_64 rng(6);
   IndexAlgebra algebra;
