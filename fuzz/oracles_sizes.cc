@@ -16,6 +16,8 @@ void other_sizes(OracleRun& run) {
     if (!extent) return;
     auto changed = apply_mutation(from, *extent);
     if (!changed || changed->inputs() == from.inputs()) continue;
+    // What was made for indices of 32 bits runs with sizes that keep within them.
+    if (c->index_bits < choose_index_bits(c->concretized, sizes_of(c->concretized, changed->inputs()))) continue;
     changed->compiled = *c;
     OracleRun other(*changed, run.options());
     host_checks(other);

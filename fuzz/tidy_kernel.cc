@@ -99,6 +99,9 @@ class TidyKernel {
 
   // A chain of conditions that grows at one end, as each is added.
   void judge_conjunction(OpId id) {
+    // Of numbers it is an op of the program, not a condition.
+    for (ValueId v : g_[id].operands)
+      if (g_[v].dtype != Dtype::kBool) return;
     const ValueId last = g_[id].operands[1];
     if (g_.is_constant(last) || g_.is_constant(g_[id].operands[0])) tell("conjunct", id, "has a constant part");
     for (ValueId v = g_[id].operands[0];;) {

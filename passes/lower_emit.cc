@@ -86,7 +86,6 @@ ValueId Lowering::scalar(ValueId v) {
 ValueId Lowering::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
   if (g.is_constant(v)) return kernel.constant(g[v].dtype, *g[v].constant);
   if (const auto it = known.find(v); it != known.end()) return it->second;
-  if (const auto bits = evaluate(g, v)) return kernel.constant(g[v].dtype, *bits);
   const Op& op = g[g[v].def];
   if (op.kind == OpKind::kInput || op.kind == OpKind::kSize) {
     const bool is_extent = g[v].dtype == Dtype::kIndex;
@@ -104,6 +103,9 @@ ValueId Lowering::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
     if (const auto bits = evaluate_op(op.kind, Dtype::kIndex, constants))
       return known[v] = kernel.constant(Dtype::kIndex, *bits);
   }
+  const auto is_truth = [&](ValueId o) { return kernel.graph()[o].dtype == Dtype::kBool; };
+  if (op.kind == OpKind::kLogicalAnd && std::all_of(operands.begin(), operands.end(), is_truth))
+    return known[v] = kernel.logical_and(operands[0], operands[1]);
   return known[v] = kernel.op(op.kind, operands, g[v].dtype, op.attrs);
 }
 
