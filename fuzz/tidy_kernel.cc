@@ -87,6 +87,7 @@ class TidyKernel {
     std::map<std::tuple<OpKind, std::vector<ValueId>, bool>, ValueId> seen;
     for (OpId id : region.ops) {
       const Op& op = g_[id];
+      if (op.kind == OpKind::kFor) judge_loop(id);
       if (!is_judged(op)) continue;
       const auto is_known = [&](ValueId v) { return v && g_.is_constant(v); };
       if (std::all_of(op.operands.begin(), op.operands.end(), is_known)) tell("constants", id, "has constants alone");
@@ -95,6 +96,13 @@ class TidyKernel {
       if (!is_new) tell("twice", id, "is %" + g_[first->second].name + " again");
       if (op.kind == OpKind::kLogicalAnd) judge_conjunction(id);
     }
+  }
+
+  void judge_loop(OpId id) {
+    const auto& bounds = g_[id].operands;
+    const auto start = constant_integer(g_, bounds[0]), stop = constant_integer(g_, bounds[1]),
+               step = constant_integer(g_, bounds[2]);
+    if (start && stop && step && *start < *stop && *stop - *start <= *step) tell("loop", id, "has one iteration");
   }
 
   // A chain of conditions that grows at one end, as each is added.
@@ -234,8 +242,8 @@ class TidyKernel {
   void tell(std::string_view check, OpId id, const std::string& what) {
     if (std::any_of(found_.begin(), found_.end(), [&](const Untidy& u) { return u.check == check; })) return;
     const Op& op = g_[id];
-    found_.push_back(
-        {check, id, "%" + g_[op.results[0]].name + ", " + std::string(row_of(op.kind).text) + ", " + what});
+    const std::string name = op.results.empty() ? "" : "%" + g_[op.results[0]].name + ", ";
+    found_.push_back({check, id, name + std::string(row_of(op.kind).text) + ", " + what});
   }
 
   const Graph& g_;

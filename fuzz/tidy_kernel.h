@@ -6,6 +6,7 @@
 //   constants     no scalar op of an address, a bound or a condition has constants alone as operands
 //   twice         no two such ops of one region are the same
 //   conjunct      no condition stands twice in a conjunction; none of its parts is constant
+//   loop          no loop with constant bounds has one iteration
 //   constant      no index is the same number at all points, operand: nor one of its operands,
 //   known         nor a loop's or a thread's index, nor, of a quotient or a remainder, any other that is there already
 //                 (for launches of constant extents, without parameters, xor and parts of a loop, of which less is

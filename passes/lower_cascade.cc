@@ -89,9 +89,11 @@ void Lowering::plan_cascades() {
 void Lowering::emit_strips(uint32_t node, ValueId end, bool unroll) {
   const int64_t width = strips.at(node);
   const auto emit_strip = [&](ValueId first, ValueId stop) {
-    node_index[node] = width == 1 ? first : kernel.begin_for(first, stop, kernel.index(1), unroll);
+    const auto from = kernel.constant_of(first), to = kernel.constant_of(stop);
+    const bool is_one = width == 1 || (from && to && *to - *from == 1);
+    node_index[node] = is_one ? first : kernel.begin_for(first, stop, kernel.index(1), unroll);
     emit_children(node);
-    if (width > 1) kernel.end();
+    if (!is_one) kernel.end();
     end_strip(node, first);
   };
   // What is left over of an unrolled loop is a strip beside the others, so that each has a count that is known.

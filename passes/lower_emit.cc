@@ -95,13 +95,13 @@ ValueId Lowering::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
   for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand, known) : operand);
   if (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet) return known[v] = operands[0];
   // An index that the program computes of constants alone.
-  if (g[v].dtype == Dtype::kIndex && std::all_of(operands.begin(), operands.end(), [&](ValueId o) {
+  const Dtype made = g[v].dtype;
+  if ((made == Dtype::kIndex || made == Dtype::kBool) && std::all_of(operands.begin(), operands.end(), [&](ValueId o) {
         return o && kernel.graph().is_constant(o) && kernel.graph()[o].dtype == Dtype::kIndex;
       })) {
     std::vector<TypedBits> constants;
     for (ValueId o : operands) constants.push_back({Dtype::kIndex, *kernel.graph()[o].constant});
-    if (const auto bits = evaluate_op(op.kind, Dtype::kIndex, constants))
-      return known[v] = kernel.constant(Dtype::kIndex, *bits);
+    if (const auto bits = evaluate_op(op.kind, made, constants)) return known[v] = kernel.constant(made, *bits);
   }
   const auto is_truth = [&](ValueId o) { return kernel.graph()[o].dtype == Dtype::kBool; };
   if (op.kind == OpKind::kLogicalAnd && std::all_of(operands.begin(), operands.end(), is_truth))

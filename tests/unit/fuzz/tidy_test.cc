@@ -81,6 +81,16 @@ TEST(Tidy, AnIndexThatIsAnother) {
   EXPECT_EQ(checks_of(stored_at("  %i = floor_mod %t, %s0 : index\n")), Checks());
 }
 
+TEST(Tidy, ALoopOfOneIteration) {
+  const auto with = [](const char* bounds) {
+    return "  for " + std::string(bounds) + " { index %k\n    store %T1 at %k, 1.0_f32\n  }\n";
+  };
+  EXPECT_EQ(checks_of(with("0, 16, 16")), Checks{"loop"});
+  EXPECT_EQ(checks_of(with("3, 4, 1")), Checks{"loop"});
+  EXPECT_EQ(checks_of(with("0, 17, 16")), Checks());
+  EXPECT_EQ(checks_of(with("0, 0, 1")), Checks());
+}
+
 TEST(Tidy, AConditionThatAlwaysHolds) {
   const char* body = "  %p = lt %t, 32 : bool\n  if %p {\n    store %T1 at %t, 1.0_f32\n  }\n";
   EXPECT_EQ(checks_of(body), Checks{"needless"});
