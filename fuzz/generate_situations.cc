@@ -80,11 +80,13 @@ std::vector<ValueId> FusionMaker::of_equal_scalars(const OpFocus& focus) {
       return random_.one_in(2) ? input_scalar(g_, "", focus.dtype) : scalar_constant(focus.dtype);
     constexpr int64_t kSizes[] = {0, 0, 1, 2, 5};
     const int64_t extent = random_.pick(kSizes);
-    return random_.one_in(4) ? index_input(extent) : symbol(extent);
+    if (random_.one_in(4)) return index_input(extent);
+    // A symbol is the size of an input.
+    const ValueId size = symbol(extent);
+    made_.push_back(input(g_, "", Dtype::kFloat, {Scalar(size)}));
+    return size;
   };
   const ValueId x = drawn();
-  // A symbol is the size of an input.
-  if (g_[x].def && g_[g_[x].def].kind == OpKind::kSize) made_.push_back(input(g_, "", Dtype::kFloat, {Scalar(x)}));
   std::vector<ValueId> operands(row_of(focus.kind).format->all().size(), x);
   if (operands.size() > 2)
     operands[random_.below(3)] = focus.kind == OpKind::kWhere ? input_scalar(g_, "", Dtype::kBool) : drawn();
