@@ -89,7 +89,10 @@ class TidyKernel {
       const Op& op = g_[id];
       if (op.kind == OpKind::kFor) judge_loop(id);
       if (!is_judged(op)) continue;
-      const auto is_known = [&](ValueId v) { return v && g_.is_constant(v); };
+      // Complex numbers and those without arithmetic are computed where the kernel runs.
+      const auto is_known = [&](ValueId v) {
+        return v && g_.is_constant(v) && !is_complex(g_[v].dtype) && !is_storage_only(g_[v].dtype);
+      };
       if (std::all_of(op.operands.begin(), op.operands.end(), is_known)) tell("constants", id, "has constants alone");
       const auto [first, is_new] =
           seen.try_emplace({op.kind, op.operands, op.attrs.flag(AttrKey::kNonNegative)}, op.results[0]);

@@ -94,14 +94,12 @@ ValueId Lowering::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
   std::vector<ValueId> operands;
   for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand, known) : operand);
   if (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet) return known[v] = operands[0];
-  // An index that the program computes of constants alone.
-  const Dtype made = g[v].dtype;
-  if ((made == Dtype::kIndex || made == Dtype::kBool) && std::all_of(operands.begin(), operands.end(), [&](ValueId o) {
-        return o && kernel.graph().is_constant(o) && kernel.graph()[o].dtype == Dtype::kIndex;
-      })) {
+  // What the program computes of constants alone.
+  if (std::all_of(operands.begin(), operands.end(), [&](ValueId o) { return o && kernel.graph().is_constant(o); })) {
     std::vector<TypedBits> constants;
-    for (ValueId o : operands) constants.push_back({Dtype::kIndex, *kernel.graph()[o].constant});
-    if (const auto bits = evaluate_op(op.kind, made, constants)) return known[v] = kernel.constant(made, *bits);
+    for (ValueId o : operands) constants.push_back({kernel.graph()[o].dtype, *kernel.graph()[o].constant});
+    if (const auto bits = evaluate_op(op.kind, g[v].dtype, constants))
+      return known[v] = kernel.constant(g[v].dtype, *bits);
   }
   const auto is_truth = [&](ValueId o) { return kernel.graph()[o].dtype == Dtype::kBool; };
   if (op.kind == OpKind::kLogicalAnd && std::all_of(operands.begin(), operands.end(), is_truth))
