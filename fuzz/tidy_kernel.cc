@@ -209,13 +209,12 @@ class TidyKernel {
       return;
     }
     if (is_condition) return;
-    // Two sums may be one function though neither is simpler.
+    // Two ops may be one function though neither is simpler: a loop's or a thread's index is.
     const auto& operands = g_[id].operands;
-    const bool is_sum = g_[id].kind == OpKind::kAdd || g_[id].kind == OpKind::kSub || g_[id].kind == OpKind::kMul;
     for (ValueId other : visible_) {
       if (g_[other].dtype != g_[v].dtype || !points_->is_closed(other)) continue;
       const bool is_operand = std::find(operands.begin(), operands.end(), other) != operands.end();
-      if (is_sum && !is_operand && !points_->is_variable(other)) continue;
+      if (!is_operand && !points_->is_variable(other)) continue;
       const auto& known = points_->row(other);
       if (row[first] != known[first] || !looks_like([&](size_t i) { return known[i]; })) continue;
       const ValueId asked[] = {v, other};

@@ -8,9 +8,8 @@
 //   conjunct      no condition stands twice in a conjunction; none of its parts is constant
 //   loop          no loop with constant bounds has one iteration
 //   constant      no index is the same number at all points, operand: nor one of its operands,
-//   known         nor a loop's or a thread's index, nor, of a quotient or a remainder, any other that is there already
-//                 (for launches of constant extents, without parameters, xor and parts of a loop, of which less is
-//                 known)
+//   known         nor a loop's or a thread's index (for launches of constant extents, without parameters, xor and parts
+//                 of a loop, of which less is known)
 //   needless      no condition holds at all points, where no domain is resized
 //   forward       no local buffer of one element is stored once and then only read
 //   buffer-size   a local buffer has no more elements than the loops of its tensor that are neither shared nor
