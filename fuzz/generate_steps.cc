@@ -142,11 +142,12 @@ std::vector<Step> plain_steps(RandomSource& random, const Graph& fusion, const B
 }
 
 // Whether a list of steps that applied one after another may be refused with this code: where lowering finds it not
-// legal, or a step reaches other tensors in the canonical order, or in a segment. The plain list is legal but for
+// legal, or where there are segments, which take steps that were tried in other ones. The plain list is legal but for
 // outputs in place.
-bool is_expected(ErrorCode code, bool is_plain) {
+bool is_expected(ErrorCode code, const std::vector<Step>& steps, bool is_plain) {
   if (is_plain) return code == ErrorCode::kIllegalAliasOrder || code == ErrorCode::kIllegalOrder;
-  if (code == ErrorCode::kStepReferent || code == ErrorCode::kStepNotApplicable) return true;
+  if (code == ErrorCode::kStepReferent || code == ErrorCode::kStepNotApplicable)
+    return std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
   return code >= ErrorCode::kIllegalInline && code <= ErrorCode::kIllegalSwizzle;
 }
 
@@ -188,7 +189,7 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
       return result;
     } catch (const Error& e) {
       if (row_of(e.code).outcome == Outcome::kInternal) throw;
-      if (!is_expected(e.code, result.repairs > kLastRepair)) result.surprise = e;
+      if (!is_expected(e.code, result.steps, result.repairs > kLastRepair)) result.surprise = e;
       result.refusal = e;
       if (result.surprise) return result;
       if (result.repairs > kLastRepair) return result;

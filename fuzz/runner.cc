@@ -20,8 +20,7 @@ constexpr size_t kPool = 64;
 // A compiler may take so many times as long as anything else.
 constexpr uint64_t kCompilePatience = 6;
 
-// Shares, in percent, below which a whole block tells of valid programs that are refused: usual are 75, 90 and 90, and
-// over thousands of blocks none came near these.
+// Shares, in percent, below which a whole block tells of valid programs that are refused: usual are 75, 90 and 90.
 constexpr uint64_t kLeastLegal = 50, kLeastMutated = 70, kLeastValid = 70;
 constexpr uint64_t kFewestCounted = 64;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fuzz/field_laws/match.h"
 #include "ir/canonical.h"
 #include "ir/concretize.h"
 #include "ir/domain.h"
@@ -411,9 +412,17 @@ std::vector<std::string> StepMaker::tensors(bool with_inputs) const {
   return result;
 }
 
-std::string StepMaker::any_tensor(bool with_inputs) {
-  const auto list = tensors(with_inputs);
+std::string StepMaker::any_tensor() {
+  const auto list = tensors(false);
   return list[random_.below(list.size())];
+}
+
+// An input too, but none that no output needs: a segment has no such input.
+std::string StepMaker::any_needed_tensor() {
+  const std::vector<bool> is_needed = needed_values(g_);
+  auto list = tensors(true);
+  std::erase_if(list, [&](const std::string& name) { return !is_needed[find_value(g_, name)->index]; });
+  return list.empty() ? any_tensor() : list[random_.below(list.size())];
 }
 
 StepOperand StepMaker::any_domain(const std::string& name) {
@@ -452,7 +461,7 @@ Attrs StepMaker::copy_attrs() {
 void StepMaker::prepare() {
   switch (random_.below(5)) {
     case 0:
-      if (take({StepKind::kCacheAfter, {StepOperand::of(any_tensor(true))}, {fresh()}, copy_attrs()}) &&
+      if (take({StepKind::kCacheAfter, {StepOperand::of(any_needed_tensor())}, {fresh()}, copy_attrs()}) &&
           random_.one_in(2))
         memory(steps.back().results[0]);
       return;
@@ -578,7 +587,7 @@ void StepMaker::noise() {
       return;
     }
     case 9:
-      return set_mesh(any_tensor(true));
+      return set_mesh(any_needed_tensor());
     case 10:
       return like_some(name);
     case 11:

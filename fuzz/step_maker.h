@@ -48,7 +48,8 @@ class StepMaker {
   // Makes each kernel's segment the graph that steps apply to, one after another.
   void each_part(const std::vector<Step>& assigns, const std::function<void()>& schedule_part);
   std::vector<std::string> tensors(bool with_inputs) const;
-  std::string any_tensor(bool with_inputs = false);
+  std::string any_tensor();
+  std::string any_needed_tensor();
   const Tensor& tensor(const std::string& name) const { return g_.tensor_of(*find_value(g_, name)); }
   StepOperand any_domain(const std::string& name);
   StepOperand factor(DomainId of);

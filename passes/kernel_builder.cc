@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "ir/numeric.h"
+#include "ir/scalar.h"
 
 namespace fusebox {
 
@@ -123,11 +125,22 @@ ValueId KernelBuilder::mul(ValueId a, ValueId b) {
   return op(OpKind::kMul, {a, b}, Dtype::kIndex);
 }
 
+namespace {
+
+// Euclidean, by 0 too.
+int64_t constant_quotient(OpKind kind, int64_t a, int64_t b) {
+  const TypedBits operands[] = {{Dtype::kIndex, from_int64(Dtype::kIndex, a)},
+                                {Dtype::kIndex, from_int64(Dtype::kIndex, b)}};
+  return to_int64(Dtype::kIndex, evaluate_op(kind, Dtype::kIndex, operands).value());
+}
+
+}  // namespace
+
 ValueId KernelBuilder::floor_div(ValueId a, ValueId b, bool nonnegative) {
   const auto x = constant_of(a), y = constant_of(b);
   if (y == 1) return a;
   if (x == 0) return a;
-  if (x && y && *x >= 0 && *y > 0) return index(*x / *y);
+  if (x && y) return index(constant_quotient(OpKind::kFloorDiv, *x, *y));
   Attrs attrs;
   if (nonnegative) attrs.set_flag(AttrKey::kNonNegative);
   return op(OpKind::kFloorDiv, {a, b}, Dtype::kIndex, attrs);
@@ -137,7 +150,7 @@ ValueId KernelBuilder::floor_mod(ValueId a, ValueId b, bool nonnegative) {
   const auto x = constant_of(a), y = constant_of(b);
   if (y == 1) return index(0);
   if (x == 0) return a;
-  if (x && y && *x >= 0 && *y > 0) return index(*x % *y);
+  if (x && y) return index(constant_quotient(OpKind::kFloorMod, *x, *y));
   Attrs attrs;
   if (nonnegative) attrs.set_flag(AttrKey::kNonNegative);
   return op(OpKind::kFloorMod, {a, b}, Dtype::kIndex, attrs);
