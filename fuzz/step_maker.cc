@@ -417,11 +417,21 @@ std::string StepMaker::any_tensor() {
   return list[random_.below(list.size())];
 }
 
-// An input too, but none that no output needs: a segment has no such input.
+// An input too, but none that no op reads which an output needs: a segment has no such input.
 std::string StepMaker::any_needed_tensor() {
   const std::vector<bool> is_needed = needed_values(g_);
+  const auto readers = uses(g_);
+  const auto is_read = [&](ValueId v) {
+    return std::any_of(readers[v.index].begin(), readers[v.index].end(), [&](OpId op) {
+      const auto& results = g_[op].results;
+      return std::any_of(results.begin(), results.end(), [&](ValueId r) { return is_needed[r.index]; });
+    });
+  };
   auto list = tensors(true);
-  std::erase_if(list, [&](const std::string& name) { return !is_needed[find_value(g_, name)->index]; });
+  std::erase_if(list, [&](const std::string& name) {
+    const ValueId v = *find_value(g_, name);
+    return !is_needed[v.index] || (g_[g_[v].def].kind == OpKind::kInput && !is_read(v));
+  });
   return list.empty() ? any_tensor() : list[random_.below(list.size())];
 }
 

@@ -35,7 +35,7 @@ bool StepMaker::shared_in_loop(ParallelType loop) {
   if (!find_value(g_, read) || loop_of(tensor(read)).size() < 2) return false;
   const std::string name = stored_output(reader);
   size_t at = 0;
-  if (random_.one_in(3)) {
+  if (random_.one_in(3) && !loop_of(tensor(name)).empty()) {
     const std::string first = g_[loop_of(tensor(name))[0]].name;
     const auto parts = StepOperand::number(random_.between(1, 3));
     if (take({StepKind::kSplit, {StepOperand::domain_of(name, first), parts}, {fresh(), fresh()}, {}})) at = 1;

@@ -109,6 +109,9 @@ Form Symbols::of(ValueId v, std::map<ValueId, Form>& known) {
       case OpKind::kFloorMod:
         return known[v] = algebra_.mod(operand(0), operand(1));
       case OpKind::kCeilDiv:
+        // As a quotient rounded down it is (a + b - 1) / b where b > 0, and else -(-a / b).
+        if (const Form b = operand(1); !algebra_.prove_nonneg(algebra_.sub(b, algebra_.constant(1))))
+          return known[v] = algebra_.neg(algebra_.floor_div(algebra_.neg(operand(0)), b));
         return known[v] = algebra_.ceil_div(operand(0), operand(1));
       case OpKind::kMinimum:
         return known[v] = algebra_.min(operand(0), operand(1));
