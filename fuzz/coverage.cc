@@ -36,7 +36,8 @@ enum Group : size_t {
   kIndices,
   kTensors,
   kStepParts,
-  kOpParts
+  kOpParts,
+  kSituations
 };
 constexpr size_t kNoRow = ~size_t{0};
 
@@ -138,6 +139,7 @@ Coverage::Coverage() {
   names("tensor", kTensorClasses);
   texts("step with", step_part_names());
   texts("op with", op_part_names());
+  names("situation", kSituationClasses);
 }
 
 void Coverage::count_row(size_t group, size_t offset) { ++rows_[groups_[group] + offset].count; }
@@ -148,6 +150,7 @@ void Coverage::count(const Case& c) {
   for (size_t i : output_classes(c)) count_row(kOutputs, i);
   for (size_t i : function_classes(c)) count_row(kFunctions, i);
   for (size_t i : index_classes(c)) count_row(kIndices, i);
+  for (size_t i : situation_classes(c)) count_row(kSituations, i);
   if (!c.compiled) return;
   count_schedule(*c.compiled);
   if (const auto* steps = c.steps())

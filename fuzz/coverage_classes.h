@@ -67,6 +67,18 @@ inline constexpr std::string_view kOutputClasses[] = {"is an input",
                                                       "over an input, in vectors"};
 std::vector<size_t> output_classes(const Case& c);
 
+// What the lists of focus_situations.h are for.
+inline constexpr std::string_view kSituationClasses[] = {"a scalar of a higher class beside a tensor",
+                                                         "an op of equal scalars",
+                                                         "constants that differ in one part",
+                                                         "a size from another dtype",
+                                                         "an integer power of -1 by a negative odd number",
+                                                         "shared memory made in an unrolled loop",
+                                                         "a layout read two segments later",
+                                                         "a reduction over some dimensions of a block",
+                                                         "a reduction over whole warps, though not along x"};
+std::vector<size_t> situation_classes(const Case& c);
+
 inline constexpr std::string_view kSwizzleClasses[] = {"xor of equal extents", "xor, the first shorter",
                                                        "cyclic of equal extents", "cyclic, the first shorter",
                                                        "cyclic, the first longer"};

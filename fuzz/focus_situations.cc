@@ -1,6 +1,10 @@
 #include "fuzz/focus_situations.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "fuzz/generate_fusion.h"
+#include "ir/error.h"
 #include "ir/type_rule.h"
 
 namespace fusebox::fuzz {
@@ -8,6 +12,8 @@ namespace {
 
 // Prime, and no divisor of any list's length.
 constexpr uint64_t kStride = 7919;
+
+bool is_no_tensor(Dtype dtype) { return dtype == Dtype::kIndex || is_storage_only(dtype); }
 
 bool is_pointwise(OpKind kind, size_t least, size_t most) {
   const size_t operands = row_of(kind).format->all().size();
@@ -17,17 +23,20 @@ bool is_pointwise(OpKind kind, size_t least, size_t most) {
 // Ops that round, change signs or leave some of their operands as they are: rewrites look for pairs of these.
 const std::vector<UnaryFocus>& unary_list() {
   static const std::vector<UnaryFocus> list = [] {
-    constexpr OpKind kKinds[] = {OpKind::kNeg,  OpKind::kAbs,   OpKind::kRelu,       OpKind::kSign,
-                                 OpKind::kCeil, OpKind::kFloor, OpKind::kRound,      OpKind::kTrunc,
-                                 OpKind::kFrac, OpKind::kReal,  OpKind::kBitwiseNot, OpKind::kLogicalNot,
-                                 OpKind::kSqrt, OpKind::kSet,   OpKind::kReciprocal};
+    constexpr OpKind kKinds[] = {OpKind::kNeg,        OpKind::kAbs,       OpKind::kRelu,  OpKind::kSign,
+                                 OpKind::kCeil,       OpKind::kFloor,     OpKind::kRound, OpKind::kTrunc,
+                                 OpKind::kBitwiseNot, OpKind::kLogicalNot};
+    constexpr size_t kOfSigns = 4;
     std::vector<UnaryFocus> all;
     for (const DtypeRow& d : dtype_rows())
-      for (OpKind outer : kKinds)
-        for (OpKind inner : kKinds)
-          if (d.dtype != Dtype::kIndex && !is_storage_only(d.dtype) && accepts_dtype(outer, d.dtype) &&
-              accepts_dtype(inner, d.dtype))
-            all.push_back({outer, inner, d.dtype});
+      for (size_t outer = 0; outer < std::size(kKinds); ++outer)
+        for (size_t inner = 0; inner < std::size(kKinds); ++inner) {
+          if (is_no_tensor(d.dtype) || !accepts_dtype(kKinds[outer], d.dtype) || !accepts_dtype(kKinds[inner], d.dtype))
+            continue;
+          // The least integer has no number of the other sign.
+          const bool may_wrap = is_integer(d.dtype) && is_signed(d.dtype) && outer < kOfSigns && inner < kOfSigns;
+          for (int times = may_wrap ? 4 : 1; times > 0; --times) all.push_back({kKinds[outer], kKinds[inner], d.dtype});
+        }
     return all;
   }();
   return list;
@@ -39,7 +48,8 @@ const std::vector<OpFocus>& integer_pair_list() {
     for (OpKind kind : generated_ops())
       for (const DtypeRow& d : dtype_rows())
         if (d.dtype != Dtype::kIndex && is_integer(d.dtype) && is_pointwise(kind, 2, 2) && accepts_dtype(kind, d.dtype))
-          all.push_back({kind, d.dtype});
+          // Signs, parities and sizes of both operands make more branches of a power than of any other op.
+          for (int times = kind == OpKind::kPow ? 12 : 1; times > 0; --times) all.push_back({kind, d.dtype});
     return all;
   }();
   return list;
@@ -84,6 +94,43 @@ const std::vector<BlockFocus>& block_list() {
   return list;
 }
 
+int rank_of_class(Dtype dtype) { return is_boolean(dtype) ? 0 : is_integer(dtype) ? 1 : is_floating(dtype) ? 2 : 3; }
+
+// The dtype of the op's result for each pair of dtypes, none where it is refused.
+std::vector<std::optional<Dtype>> results_of(OpKind kind) {
+  std::vector<std::optional<Dtype>> all;
+  for (const DtypeRow& tensor : dtype_rows())
+    for (const DtypeRow& scalar : dtype_rows()) {
+      std::vector<OperandType> operands(row_of(kind).format->all().size(), {tensor.dtype});
+      operands.back() = {scalar.dtype, true};
+      if (kind == OpKind::kWhere) operands[0] = {Dtype::kBool};
+      try {
+        all.push_back(result_dtype(kind, operands));
+      } catch (const Error&) {
+        all.emplace_back();
+      }
+    }
+  return all;
+}
+
+// Ops of two and three operands, those of one rule together.
+std::vector<std::vector<OpKind>> op_categories() {
+  std::vector<std::vector<OpKind>> categories;
+  std::vector<std::vector<std::optional<Dtype>>> rules;
+  for (OpKind kind : generated_ops()) {
+    if (!is_pointwise(kind, 2, 3)) continue;
+    const auto rule = results_of(kind);
+    const auto found = std::find(rules.begin(), rules.end(), rule);
+    if (found != rules.end()) {
+      categories[static_cast<size_t>(found - rules.begin())].push_back(kind);
+      continue;
+    }
+    rules.push_back(rule);
+    categories.push_back({kind});
+  }
+  return categories;
+}
+
 template <class T>
 const T& at(const std::vector<T>& list, uint64_t i) {
   return list[i * kStride % list.size()];
@@ -91,31 +138,37 @@ const T& at(const std::vector<T>& list, uint64_t i) {
 
 }  // namespace
 
+// Of ops that give the same dtypes for all pairs, one stands for all: its turn comes with the case.
 const std::vector<ScalarFocus>& scalar_list() {
   static const std::vector<ScalarFocus> list = [] {
     std::vector<ScalarFocus> all;
-    for (OpKind kind : generated_ops())
+    for (const std::vector<OpKind>& kinds : op_categories()) {
+      size_t next = 0;
       for (const DtypeRow& tensor : dtype_rows())
-        for (const DtypeRow& scalar : dtype_rows())
-          if (is_pointwise(kind, 2, 3) && tensor.dtype != Dtype::kIndex && !is_storage_only(tensor.dtype) &&
-              accepts_dtype(kind, tensor.dtype) && !is_storage_only(scalar.dtype))
-            all.push_back({kind, tensor.dtype, scalar.dtype});
+        for (const DtypeRow& scalar : dtype_rows()) {
+          if (is_no_tensor(tensor.dtype) || is_storage_only(scalar.dtype) || !accepts_dtype(kinds[0], tensor.dtype))
+            continue;
+          // A scalar of a higher class changes what is computed in.
+          const int times = rank_of_class(scalar.dtype) > rank_of_class(tensor.dtype) ? 8 : 1;
+          for (int i = 0; i < times; ++i) all.push_back({kinds[next++ % kinds.size()], tensor.dtype, scalar.dtype});
+        }
+    }
     return all;
   }();
   return list;
 }
 
 void aim_situation(uint64_t number, Focus& focus) {
-  constexpr uint64_t kOfACase = 4;
+  constexpr uint64_t kOfACase = 4, kPairs = 8;
   constexpr ParallelType kLoops[] = {ParallelType::kUnroll, ParallelType::kUnswitch, ParallelType::kSerial};
   const uint64_t turn = number / 8;
   switch (number % 8) {
     case 0:
     case 4:
-      for (uint64_t i = 0; i < kOfACase; ++i) focus.scalars.push_back(at(scalar_list(), (number / 4) * kOfACase + i));
+      for (uint64_t i = 0; i < kPairs; ++i) focus.scalars.push_back(at(scalar_list(), (number / 4) * kPairs + i));
       return;
     case 1:
-      for (uint64_t i = 0; i < kOfACase; ++i) focus.unaries.push_back(at(unary_list(), turn * kOfACase + i));
+      for (uint64_t i = 0; i < kPairs; ++i) focus.unaries.push_back(at(unary_list(), turn * kPairs + i));
       focus.rewrite = "identity_ops";
       return;
     case 2:
@@ -136,7 +189,8 @@ void aim_situation(uint64_t number, Focus& focus) {
       if (turn % 4 == 0)
         focus.near_constants = true;
       else if (turn % 4 == 2)
-        for (uint64_t i = 0; i < 2; ++i) focus.integer_pairs.push_back(at(integer_pair_list(), turn / 2 + i));
+        for (uint64_t i = 0; i < kOfACase; ++i)
+          focus.integer_pairs.push_back(at(integer_pair_list(), turn / 4 * kOfACase + i));
       else
         focus.segments = 3 + turn / 2 % 3;
   }

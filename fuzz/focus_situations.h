@@ -8,7 +8,7 @@ namespace fusebox::fuzz {
 // Sets what the case of a number is aimed at. Consecutive numbers walk through all lists, each in a fixed order.
 void aim_situation(uint64_t number, Focus& focus);
 
-// The ops of two and three operands beside dtypes of tensors and scalars; kIndex stands for a size.
+// Each class of ops of two and three operands, beside dtypes of tensors and scalars; kIndex stands for a size.
 const std::vector<ScalarFocus>& scalar_list();
 
 }  // namespace fusebox::fuzz

@@ -23,8 +23,7 @@ bool FusionMaker::begin_situation(GeneratedFusion& result) {
     for (int tries = 0; tries < 2 && !aim({s.kind}, [&] { return beside_scalars(s); }); ++tries) continue;
   for (const UnaryFocus& u : focus.unaries)
     aim({u.outer, u.inner}, [&]() -> std::vector<ValueId> {
-      wanted_ = u.dtype;
-      const ValueId inner = unary(g_, u.inner, operand(u.inner));
+      const ValueId inner = unary(g_, u.inner, new_input(u.dtype, {random_.between(5, 24)}));
       if (!takes(u.outer, g_[inner].dtype)) return {};
       ++result.neighbours;
       return with_reader({unary(g_, u.outer, inner)});
@@ -104,7 +103,7 @@ std::vector<ValueId> FusionMaker::of_equal_scalars(const OpFocus& focus) {
 
 // A constant that differs as little as one can: in a part, in the last bit, in the sign, or in its dtype alone.
 ValueId FusionMaker::near_constant(Dtype dtype, ConstantBits value) {
-  switch (random_.below(4)) {
+  switch (is_complex(dtype) && random_.one_in(2) ? 0 : random_.below(4)) {
     case 0:
       if (is_complex(dtype)) {
         const Dtype real = real_of(dtype);
@@ -142,7 +141,7 @@ ValueId FusionMaker::near_constant(Dtype dtype, ConstantBits value) {
 std::vector<ValueId> FusionMaker::of_near_constants() {
   constexpr OpKind kKinds[] = {OpKind::kAdd, OpKind::kMul, OpKind::kSub, OpKind::kEq, OpKind::kMaximum};
   const Dtype dtype =
-      random_.one_in(3) ? (random_.one_in(2) ? Dtype::kComplexFloat : Dtype::kComplexDouble) : dtype_for(OpKind::kAdd);
+      random_.one_in(2) ? (random_.one_in(2) ? Dtype::kComplexFloat : Dtype::kComplexDouble) : dtype_for(OpKind::kAdd);
   if (!takes(OpKind::kAdd, dtype)) return {};
   const ConstantBits value = draw_constant(random_, dtype);
   const ValueId a = constant(g_, dtype, value), b = near_constant(dtype, value);
