@@ -56,18 +56,18 @@ bool takes_from_nothing(const Graph& g, const Bindings& sizes) {
   return false;
 }
 
-// What is wrong with many elements is nearly always wrong with few.
-bool is_small(const Graph& g, const Bindings& sizes) {
-  constexpr int64_t kMostElements = 1 << 12;
+// Of the largest tensor; nothing where that is more than an integer holds.
+std::optional<int64_t> most_elements(const Graph& g, const Bindings& sizes) {
+  int64_t most = 0;
   for (size_t i = 0; i < g.values.size(); ++i) {
     if (!g.is_tensor(ValueId(i))) continue;
     const auto shape = evaluate_shape(g, ValueId(i), sizes);
     int64_t elements = 1;
     for (size_t k = 0; shape && k < shape->size(); ++k)
-      if (__builtin_mul_overflow(elements, std::max<int64_t>((*shape)[k], 1), &elements) || elements > kMostElements)
-        return false;
+      if (__builtin_mul_overflow(elements, std::max<int64_t>((*shape)[k], 1), &elements)) return std::nullopt;
+    most = std::max(most, elements);
   }
-  return true;
+  return most;
 }
 
 enum class Edited : uint8_t { kSteps, kInputs, kFusion };
@@ -108,7 +108,7 @@ bool apply_to(Case& c, MutationKind kind, const std::vector<std::string>& p) {
 
 }  // namespace
 
-bool settle(Case& c, bool is_fusion_edited) {
+bool settle(Case& c, bool is_fusion_edited, int64_t size) {
   const Graph& g = c.fusion();
   if (is_fusion_edited && find_error(g)) return false;
   InputSpecs& inputs = c.module.input_specs[0];
@@ -122,7 +122,12 @@ bool settle(Case& c, bool is_fusion_edited) {
     if (spec.is_scalar || (*limits[i] == 0 && !is_empty)) return false;
     make_index(spec, std::max<int64_t>(*limits[i], 1));
   }
-  return is_small(g, sizes);
+  const auto most = most_elements(g, sizes);
+  return most && *most <= size;
+}
+
+int64_t size_limit(const Case& c) {
+  return std::max(kUsualSize, most_elements(c.fusion(), sizes_of(c.fusion(), c.inputs())).value_or(0));
 }
 
 std::span<const MutationRow> mutation_rows() { return kRows; }

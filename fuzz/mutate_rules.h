@@ -31,7 +31,11 @@ bool apply_to_fusion(Case& c, MutationKind kind, const Parameters& p);
 std::vector<OpId> tensor_ops(const Graph& g);
 
 // Whether a case that was edited verifies, binds its inputs and is small; keeps what an index reads in range. Throws
-// what binding the sizes throws. `is_fusion_edited`: the fusion is not what it was when it verified last.
-bool settle(Case& c, bool is_fusion_edited = true);
+// what binding the sizes throws. `is_fusion_edited`: the fusion is not what it was when it verified last. `size`: the
+// elements that its largest tensor may have.
+inline constexpr int64_t kUsualSize = 1 << 12;  // what is wrong with many elements is nearly always wrong with few
+bool settle(Case& c, bool is_fusion_edited = true, int64_t size = kUsualSize);
+// For what is edited from a case: the usual size, or that of a larger one.
+int64_t size_limit(const Case& c);
 
 }  // namespace fusebox::fuzz

@@ -158,7 +158,7 @@ std::optional<Case> edited(const Case& from, std::span<const Edit> edits) {
   }
   if (!any) return std::nullopt;
   try {
-    if (!fit_steps(c) || !settle(c)) return std::nullopt;
+    if (!fit_steps(c) || !settle(c, true, size_limit(from))) return std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -146,6 +146,7 @@ class Remaker {
       to_[t].logical.push_back(made_domain);
       kept[old.logical[i]] = made_domain;
     }
+    to_[t].devices = old.devices;
     if (!change_.plain.contains(v)) take_layout(old, kept, t);
     append_input(made);
   }
@@ -235,7 +236,10 @@ class Remaker {
     if (const AttrValue* d = attrs.find(AttrKey::kDtypeAttr))
       attrs.set(AttrKey::kDtypeAttr, dtype_now(std::get<Dtype>(*d)));
     const OpId made = add_op(to_, Graph::body(), op.kind, std::move(operands), std::move(attrs), names_of(op));
-    for (size_t i = 0; i < op.results.size(); ++i) now_[op.results[i].index] = to_[made].results[i];
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      now_[op.results[i].index] = to_[made].results[i];
+      to_.tensor_of(to_[made].results[i]).devices = from_.tensor_of(op.results[i]).devices;
+    }
     if (patch == change_.patched.end()) take_extents(op.results[0], to_[made].results[0]);
   }
 

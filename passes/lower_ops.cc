@@ -116,9 +116,11 @@ ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
     if (const Form at = view.place(root[i]), end = extents.size(index_axes[i]);
         i != axis && !algebra.prove_less(at, end))
       inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(at), emit_form(end)));
-  const ValueId j =
-      kernel.begin_for(kernel.index(0), emit_form(extents.size(index_axes[axis])), kernel.index(1), false);
-  const Form along = view.run_time_symbol(j);
+  const Form count = extents.size(index_axes[axis]);
+  const bool is_loop = algebra.constant_value(count) != 1;
+  Form along = algebra.constant(0);
+  if (is_loop)
+    along = view.run_time_symbol(kernel.begin_for(kernel.index(0), emit_form(count), kernel.index(1), false));
   const auto at = [&](size_t operand) {
     DomainValues values = view.feed(operand, along);
     return emit_form(view.index_of(buffers[op.operands[operand].index], values));
@@ -130,7 +132,7 @@ ValueId Lowering::emit_scatter(OpView& view, const Op& op) {
   kernel.begin_if(hit);
   kernel.store(chosen, kernel.index(0), cast_to(kernel.load(buffer_of(op.operands[2]), at(2)), dtype));
   kernel.end();
-  kernel.end();
+  if (is_loop) kernel.end();
   return kernel.load(chosen, kernel.index(0));
 }
 
