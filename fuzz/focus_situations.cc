@@ -143,11 +143,12 @@ const std::vector<ScalarFocus>& scalar_list() {
   static const std::vector<ScalarFocus> list = [] {
     std::vector<ScalarFocus> all;
     for (const std::vector<OpKind>& kinds : op_categories()) {
-      size_t next = 0;
+      const auto results = results_of(kinds[0]);
+      size_t next = 0, pair = 0;
       for (const DtypeRow& tensor : dtype_rows())
         for (const DtypeRow& scalar : dtype_rows()) {
-          if (is_no_tensor(tensor.dtype) || is_storage_only(scalar.dtype) || !accepts_dtype(kinds[0], tensor.dtype))
-            continue;
+          const bool is_refused = !results[pair++];
+          if (is_refused || is_no_tensor(tensor.dtype) || is_storage_only(scalar.dtype)) continue;
           // A scalar of a higher class changes what is computed in.
           const int times = rank_of_class(scalar.dtype) > rank_of_class(tensor.dtype) ? 8 : 1;
           for (int i = 0; i < times; ++i) all.push_back({kinds[next++ % kinds.size()], tensor.dtype, scalar.dtype});

@@ -248,10 +248,17 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
       const ValueId column = emit_form(view.place(logical[rank - 1]));
       const bool has_diagonal = op.operands.size() > 1 && op.operands[1];
       const bool is_negated = has_diagonal && options.defects.has(Defect::kTriuDiagonal);
-      const ValueId first = is_negated     ? kernel.sub(row, as_index(scalar(op.operands[1])))
-                            : has_diagonal ? kernel.add(row, as_index(scalar(op.operands[1])))
-                                           : row;
-      const ValueId keep = kernel.compare(OpKind::kGe, column, first);
+      constexpr int64_t kFar = int64_t{1} << 31;
+      const auto known = has_diagonal ? constant_integer(g, op.operands[1]) : std::optional<int64_t>(0);
+      const ValueId diagonal = has_diagonal ? as_index(scalar(op.operands[1])) : ValueId();
+      const auto is_kept = [&] {
+        if (is_negated) return kernel.compare(OpKind::kGe, column, kernel.sub(row, diagonal));
+        // A row and a diagonal may be too much for an index; a column less a row is not.
+        if (!known || *known > kFar || *known < -kFar)
+          return kernel.compare(OpKind::kGe, kernel.sub(column, row), diagonal);
+        return kernel.compare(OpKind::kGe, column, has_diagonal ? kernel.add(row, diagonal) : row);
+      };
+      const ValueId keep = is_kept();
       return kernel.op(OpKind::kWhere, {keep, read(view, 0), kernel.constant(dtype, {})}, dtype);
     }
     default: {
