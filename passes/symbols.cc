@@ -122,6 +122,7 @@ Form Symbols::of(ValueId v, std::map<ValueId, Form>& known) {
     }
     // A size is an extent and at least 0; any other scalar may be negative.
     if (op.kind == OpKind::kSize) return algebra_.declare_symbol(id, g_[v].name);
+    if (const auto number = evaluate_integer(g_, v)) return known[v] = algebra_.constant(*number);
   }
   return algebra_.declare_symbol(id, g_[v].name, {.lower = INT64_MIN, .upper = std::nullopt});
 }
