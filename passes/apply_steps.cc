@@ -72,13 +72,23 @@ size_t leading_rewrites(std::span<const Step> steps) {
 }
 
 Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to) {
+  // Sizes and inputs keep their names; what is computed of them may have a name that another scalar had.
+  const auto is_given = [](const Graph& g, ValueId v) {
+    const OpId def = g[v].def;
+    return def && (g[def].kind == OpKind::kSize || g[def].kind == OpKind::kInput);
+  };
   std::map<std::string_view, size_t> by_name;
   for (size_t i = 0; i < from.values.size(); ++i)
-    if (!from.values[i].name.empty()) by_name.emplace(from.values[i].name, i);
+    if (is_given(from, ValueId(i))) by_name.emplace(from.values[i].name, i);
   Bindings result(to.values.size());
-  for (size_t i = 0; i < to.values.size(); ++i)
+  for (size_t i = 0; i < to.values.size(); ++i) {
+    if (!is_given(to, ValueId(i))) continue;
     if (const auto it = by_name.find(to.values[i].name); it != by_name.end() && it->second < bindings.size())
       result[i] = bindings[it->second];
+  }
+  for (OpId op : to[Graph::body()].ops)
+    for (ValueId v : to[op].results)
+      if (!to.is_tensor(v) && !result[v.index]) result[v.index] = evaluate(to, v, result);
   return result;
 }
 
