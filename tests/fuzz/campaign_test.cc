@@ -80,6 +80,7 @@ TEST(Campaign, FindsSeededDefectsOfFields) {
     EXPECT_TRUE(run_cases(options).findings.empty()) << oracle;
     options.defects.add(defect);
     options.stop_after = 1;
+    options.runs = 2400;
     EXPECT_FALSE(run_cases(options).findings.empty()) << text(defect);
   }
 }

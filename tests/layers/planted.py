@@ -12,6 +12,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import check  # noqa: E402
+import readme_paths  # noqa: E402
 
 OTHER = [
     ("ir", "#include <fstream>"),
@@ -58,6 +59,26 @@ def main():
             assert result.returncode == 1 and place in result.stdout, f"not found: {room}: {line}\n{result.stdout}"
             count += 1
     print(f"layers: {count} planted offences, all found")
+    readme_paths_find()
+
+
+def readme_paths_find():
+    """Each form in which a README names a path that is not there."""
+    forms = ["`ir/no_such_file.h`", "`no_such_file.cc`", "`ir/{graph,no_such_file}.h`", "`passes/no_such_NAME.cc`",
+             "```\nserde/no_such_folder/x.py\n```"]
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for room in ("ir", "passes", "serde"):
+            (root / room).mkdir()
+        (root / "ir" / "graph.h").write_text("")
+        readme = root / "ir" / "README.md"
+        readme.write_text("`ir/graph.h`, `graph.h`, `ir/NAME.h` and `small.fir`\n")
+        assert not list(readme_paths.offences(root)), list(readme_paths.offences(root))
+        for form in forms:
+            readme.write_text(f"`ir/graph.h` {form}\n" if not form.startswith("```") else f"`ir/graph.h`\n{form}\n")
+            found = list(readme_paths.offences(root))
+            assert len(found) == 1, f"{form}: {found}"
+    print(f"readme_paths: {len(forms)} planted paths, all found")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import sys
 ROOMS = ("ir", "passes", "codegen", "serde", "fuzz", "replay", "corpus", "tests", ".cmake", ".ci")
 SUFFIX = r"\.(cc|h|inc|cuh|py|md|fir|fbs|sh|txt|html|json|fuse)"
 # What commands make, and what users have: no files of this tree.
-OTHERS = ("found/*", "small.fir", "bug.*", "build*/*", "fusebox-findings/*", "test_mine.py", "*.fbs", "*.inc")
+OTHERS = ("found/*", "*.batch.fir", ".fuse", "small.fir", "bug.*", "build*/*", "fusebox-findings/*", "test_mine.py", "*.fbs", "*.inc")
 
 
 def words(text):
