@@ -111,7 +111,10 @@ void check_launches(const Module& m, const Graph& host) {
                   "@" + name);
     for (size_t i = 0; i < parameters.size(); ++i) {
       const Value &given = host[op.operands[fixed + i]], &wanted = kernel[parameters[i]];
-      if (given.kind != wanted.kind || given.dtype != wanted.dtype)
+      // A kernel's elements of index are 64-bit integers.
+      const bool is_index_data =
+          given.kind == ValueKind::kTensor && given.dtype == Dtype::kIndex && wanted.dtype == Dtype::kInt64;
+      if (given.kind != wanted.kind || (given.dtype != wanted.dtype && !is_index_data))
         throw Error(ErrorCode::kDtypeMismatch,
                     "a launch gives a " + std::string(text(given.dtype)) + " " + std::string(text(given.kind)) +
                         " for a " + std::string(text(wanted.dtype)) + " " + std::string(text(wanted.kind)),

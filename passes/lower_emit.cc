@@ -334,7 +334,8 @@ void Lowering::emit_loop(uint32_t n, bool unroll) {
     extent = emit_form(view.own.extent(node.domain));
   }
   if (is_promoted(node.domain) && options.defects.has(Defect::kPromotedWrongDomain)) extent = kernel.index(1);
-  if (kernel.constant_of(extent) == 1) {
+  // A sum's plan may know less of the count than this: its strip ends all the same.
+  if (kernel.constant_of(extent) == 1 && !strips.contains(n)) {
     node_index[n] = kernel.index(0);
     emit_children(n);
     return;

@@ -65,8 +65,9 @@ inline T floor_divide(T a, T b) {
 }
 template <class T>
 inline T ceil_divide(T a, T b) {
-  const T q = divide(a, b);
-  return b != 0 && modulo(a, b) != 0 && ((a < 0) == (b < 0)) ? add(q, T{1}) : q;
+  // -floor_divide(-a, b): away from a quotient that is rounded down, by a negative divisor up.
+  const T q = floor_divide(a, b);
+  return b == 0 || modulo(a, b) == 0 ? q : b < 0 ? sub(q, T{1}) : add(q, T{1});
 }
 template <class T>
 inline T minimum(T a, T b) {
