@@ -164,19 +164,22 @@ ValueId Lowering::compute(OpView& view, const Op& op) {
     case OpKind::kFull:
       return cast(scalar(op.operands[0]));
     case OpKind::kIota: {
+      // Narrow floats are rounded once, when the number is there.
+      const Dtype computed = is_reduced_float(dtype) ? Dtype::kFloat : dtype;
+      const auto operand = [&](size_t k) { return cast_to(cast(scalar(op.operands[k])), computed); };
       const ValueId i = emit_form(view.own.value(logical[0]));
-      ValueId v = kernel.op(OpKind::kCast, {i}, dtype);
+      ValueId v = kernel.op(OpKind::kCast, {i}, computed);
       const bool has_start = op.operands.size() > 1 && op.operands[1];
       const bool has_step = op.operands.size() > 2 && op.operands[2];
       const bool is_scaled = has_start && has_step && options.defects.has(Defect::kIotaStartScaled);
-      if (is_scaled) v = kernel.op(OpKind::kAdd, {cast(scalar(op.operands[1])), v}, dtype);
-      if (has_step) v = kernel.op(OpKind::kMul, {v, cast(scalar(op.operands[2]))}, dtype);
-      if (is_scaled) return v;
+      if (is_scaled) v = kernel.op(OpKind::kAdd, {operand(1), v}, computed);
+      if (has_step) v = kernel.op(OpKind::kMul, {v, operand(2)}, computed);
+      if (is_scaled) return cast(v);
       if (has_start)
-        v = kernel.op(OpKind::kAdd, {cast(scalar(op.operands[1])), v}, dtype);
-      else if (is_floating(dtype))
-        v = kernel.op(OpKind::kAdd, {kernel.constant(dtype, {}), v}, dtype);  // 0 by a negative step is 0, not -0
-      return v;
+        v = kernel.op(OpKind::kAdd, {operand(1), v}, computed);
+      else if (is_floating(computed))
+        v = kernel.op(OpKind::kAdd, {kernel.constant(computed, {}), v}, computed);  // 0 by a negative step is 0, not -0
+      return cast(v);
     }
     case OpKind::kPad: {
       ValueId inside = kernel.bit(true);
