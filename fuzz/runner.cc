@@ -24,6 +24,10 @@ constexpr uint64_t kCompilePatience = 6;
 constexpr uint64_t kLeastLegal = 50, kLeastMutated = 70, kLeastValid = 70;
 constexpr uint64_t kFewestCounted = 64;
 
+// Some forms are not simplified, and a few of a hundred thousand kernels show it; what stopped to simplify shows in
+// more than so many kernels of a block.
+constexpr size_t kFewestUntidy = 6;
+
 // What was counted is told at least so often, and with each new finding.
 constexpr auto kTellPause = std::chrono::milliseconds(500);
 
@@ -127,12 +131,29 @@ class BlockRun {
     const std::vector<Finding> findings =
         judge_case(c, options_, number, s_, [&](uint64_t, uint64_t part) { at(part); });
     valid_.good += s_.valid > valid;
-    for (const Finding& f : findings) keep(f, c);
+    for (const Finding& f : findings)
+      if (f.signature.stage != "tidy") keep(f, c);
+    keep_untidy(findings, c);
     if (!findings.empty()) return;
     s_.coverage.count(c);
     if (options_.on_gpu && counts() && s_.valid > valid && c.compiled) gpu_cases_.push_back({number, c});
     if (pool_.size() == kPool) pool_.pop_front();
     pool_.push_back(std::move(c));
+  }
+
+  void keep_untidy(const std::vector<Finding>& findings, const Case& c) {
+    const auto first =
+        std::find_if(findings.begin(), findings.end(), [](const Finding& f) { return f.signature.stage == "tidy"; });
+    if (first == findings.end()) return;
+    untidy_.push_back({number_, *first, c});
+    if (untidy_.size() < kFewestUntidy) return;
+    const uint64_t now = number_;
+    for (const Untidy& u : untidy_) {
+      number_ = u.number;
+      keep(u.finding, u.subject);
+    }
+    number_ = now;
+    untidy_.clear();
   }
 
   // Together; or one by one, where a process ended while these were compiled. False: they were not ended.
@@ -282,6 +303,12 @@ class BlockRun {
   bool is_stopped_ = false;
   std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();
   std::deque<Case> pool_;
+  struct Untidy {
+    uint64_t number;
+    Finding finding;
+    Case subject;
+  };
+  std::vector<Untidy> untidy_;  // of this block, until there are many
   std::vector<GpuCase> gpu_cases_;
 };
 
