@@ -256,6 +256,8 @@ class IndexAlgebra {
   bool refresh(AtomId atom);
   bool refresh(Loop& loop);
   bool build_in(const Fact& fact);
+  bool depends_on(AtomId atom, AtomId symbol) const;
+  bool depends_on(Form value, AtomId symbol) const;
   void use_fact(size_t index);
   void start_question();
   /// The form as it would be made today.

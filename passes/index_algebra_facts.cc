@@ -67,7 +67,7 @@ bool IndexAlgebra::build_in(const Fact& fact) {
   if (d->symbols != kOne && std::abs(rest->factor) != 1) return false;
   const AtomId symbol = store_.factors(rest->symbols)[0];
   for (const AtomId factor : store_.factors(d->symbols)) {
-    if (factor == symbol) return false;
+    if (depends_on(factor, symbol)) return false;
   }
   AtomRecord record;
   record.kind = AtomKind::kDigit;
@@ -91,6 +91,33 @@ bool IndexAlgebra::build_in(const Fact& fact) {
   replaced_.emplace_back(symbol, store_.intern(poly));
   store_.atom(symbol).stale = true;
   return true;
+}
+
+// Whether one is made of the other, as it would be rebuilt today. A symbol replaced by what depends on it would be
+// rebuilt for ever.
+bool IndexAlgebra::depends_on(AtomId atom, AtomId symbol) const {
+  if (atom == symbol) return true;
+  for (const auto& [from, replacement] : replaced_) {
+    if (from == atom) return depends_on(replacement, symbol);
+  }
+  const AtomRecord& record = store_.atom(atom);
+  if (record.exact || record.kind == AtomKind::kLoop) return false;
+  if (record.kind == AtomKind::kDigit) {
+    const auto in = [&](MonomialId m) {
+      return std::ranges::any_of(store_.factors(m), [&](AtomId f) { return depends_on(f, symbol); });
+    };
+    return depends_on(AtomId{record.root}, symbol) || in(record.divisor.symbols) || in(record.range.symbols);
+  }
+  return std::ranges::any_of(store_.args(atom), [&](Form arg) { return depends_on(arg, symbol); });
+}
+
+bool IndexAlgebra::depends_on(Form value, AtomId symbol) const {
+  for (const RawTerm& term : store_.terms(value)) {
+    for (const AtomId factor : store_.factors(term.monomial)) {
+      if (depends_on(factor, symbol)) return true;
+    }
+  }
+  return false;
 }
 
 void IndexAlgebra::use_fact(size_t index) {

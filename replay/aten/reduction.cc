@@ -69,6 +69,16 @@ int64_t highest(Dtype d) {
   return static_cast<int64_t>(is_signed(d) ? all >> 1 : all);
 }
 
+// The bound of integers that wrap: an element that it may take beyond the dtype's range may be anything.
+at::Tensor free_where_it_wraps(Dtype d, const at::Tensor& value, const at::Tensor& bound) {
+  at::Tensor v = value.to(at::kDouble);
+  // Carried as signed numbers of the same bits.
+  if (d == Dtype::kUint64) v = at::where(v < 0, v + 0x1p64, v);
+  const double most = d == Dtype::kUint64 ? 0x1p64 : static_cast<double>(highest(d));
+  const at::Tensor wraps = at::logical_or(v + bound > most, v - bound < static_cast<double>(lowest(d)));
+  return at::where(at::logical_and(wraps, bound > 0), kInfinity, bound);
+}
+
 }  // namespace
 
 Carried Evaluator::finish_reduction(at::Tensor value, at::Tensor spread, at::Tensor error, Dtype declared) {
@@ -134,8 +144,10 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
   const bool adds = op.kind == OpKind::kSum, picks = op.kind == OpKind::kMax || op.kind == OpKind::kMin;
   if (is_boolean(declared)) {
     r.bound = at::amax(x.bound, axes).clamp_max(1.0);
-  } else if (adds || picks) {
-    r.bound = adds ? at::sum(x.bound, axes) : at::amax(x.bound, axes);
+  } else if (adds) {
+    r.bound = free_where_it_wraps(declared, r.value, at::sum(x.bound, axes));
+  } else if (picks) {
+    r.bound = at::amax(x.bound, axes);
   } else {
     r.bound = free_where(at::amax(x.bound, axes) > 0);
   }

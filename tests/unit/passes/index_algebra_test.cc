@@ -129,6 +129,20 @@ TEST_F(IndexAlgebraTest, WhatDividesASymbolIsBuiltIn) {
   EXPECT_TRUE(a.divides(512, n));
 }
 
+TEST_F(IndexAlgebraTest, ADivisorMadeOfItsMultipleIsNotBuiltIn) {
+  const Form n = a.declare_symbol(0, "n");
+  const Form m = a.declare_symbol(1, "m");
+  // A factor of the divisor is made of n itself.
+  a.assume_divides(a.symbol_of(a.max(n, num(3))), n, "the larger divides n");
+  EXPECT_EQ(text(a.symbol(0)), "n");
+  // m is of n, then n would be of m.
+  a.assume_divides(a.symbol_of(a.max(n, num(5))), m, "a function of n divides m");
+  a.assume_divides(a.symbol_of(a.max(m, num(5))), n, "a function of m divides n");
+  EXPECT_EQ(text(a.symbol(0)), "n");
+  EXPECT_EQ(text(a.symbol(1)), "max(5, n)*(m / max(5, n))");
+  EXPECT_EQ(a.sub(a.symbol(1), m), Form{});
+}
+
 TEST_F(IndexAlgebraTest, DivisibilityOfAProductIsUsedAndReported) {
   const Form n = a.declare_symbol(0, "n");
   const Form m = a.declare_symbol(1, "m");
