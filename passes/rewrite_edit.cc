@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/error.h"
+#include "ir/infer.h"
 #include "ir/scalar.h"
 #include "ir/scalar_operand.h"
 
@@ -82,7 +84,29 @@ bool Rewriter::same_axis(DomainId a, DomainId b) const {
 bool Rewriter::fits(ValueId v, ValueId by) const {
   return v != by && v.index < is_output_.size() && !is_output_[v.index] && g_[v].def &&
          !demands(g_[g_[v].def].kind, kSignature) && is_plain(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by) &&
-         readers_hold(v, by);
+         readers_hold(v, by) && still_infers(v, by);
+}
+
+bool Rewriter::still_infers(ValueId v, ValueId by) const {
+  if (!is_beside_[v.index] || g_[by].dtype != Dtype::kIndex || evaluate_integer(g_, by) != 1) return true;
+  Graph tried = g_;
+  std::vector<bool> is_changed(g_.values.size());
+  try {
+    for (OpId id : g_[Graph::body()].ops) {
+      bool changes = false;
+      for (ValueId& o : tried[id].operands) {
+        changes = changes || (o && (now(o) == v || (o.index < is_changed.size() && is_changed[o.index])));
+        o = now(o) == v ? by : now(o);
+      }
+      if (!changes || g_[id].results.empty() || !g_.is_tensor(g_[id].results[0])) continue;
+      infer(tried, id);
+      for (ValueId r : g_[id].results) is_changed[r.index] = true;
+    }
+  } catch (const Error& e) {
+    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+    return false;
+  }
+  return true;
 }
 
 bool Rewriter::readers_hold(ValueId v, ValueId by) const {

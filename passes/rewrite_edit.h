@@ -44,6 +44,9 @@ class Rewriter {
   bool is_plain(ValueId v) const;
   // Whether every reader of a scalar beside tensors may read a constant instead.
   bool readers_hold(ValueId v, ValueId by) const;
+  // Whether tensors that are made with this scalar, and what is made of them, may be made with 1 in its place: an axis
+  // of that extent is a broadcast, which not every op stretches.
+  bool still_infers(ValueId v, ValueId by) const;
 
   Graph& g_;
   int64_t left_;
