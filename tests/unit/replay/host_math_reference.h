@@ -267,7 +267,8 @@ inline Wide integer_reference(OpKind kind, Wide a, Wide b, Wide c, Wide d, int b
     case OpKind::kFloorMod:
       return euclidean;
     case OpKind::kCeilDiv:
-      return rest != 0 && (a < 0) == (b < 0) ? truncated + 1 : truncated;
+      // The least number that is no smaller by a positive divisor; by a negative one, what floor_div leaves of -a.
+      return rest == 0 ? truncated : b > 0 ? truncated + (a > 0) : truncated - (a > 0);
     case OpKind::kMinimum:
       return a < b ? a : b;
     case OpKind::kMaximum:
