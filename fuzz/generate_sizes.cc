@@ -30,6 +30,24 @@ Dtype any_number(RandomSource& random) {
   }
 }
 
+// Whether a sum, difference, product or negation of indices is not its mathematical value, which no index may be.
+bool leaves_64_bits(const Graph& g, const Op& op, const Bindings& sizes) {
+  const bool computes =
+      op.kind == OpKind::kAdd || op.kind == OpKind::kSub || op.kind == OpKind::kMul || op.kind == OpKind::kNeg;
+  if (!computes || g[op.results[0]].dtype != Dtype::kIndex) return false;
+  __int128 x[2] = {0, 0};
+  for (size_t i = 0; i < op.operands.size() && i < 2; ++i) {
+    const auto number = evaluate_integer(g, op.operands[i], sizes);
+    if (!number) return false;
+    x[i] = *number;
+  }
+  const __int128 exact = op.kind == OpKind::kAdd   ? x[0] + x[1]
+                         : op.kind == OpKind::kSub ? x[0] - x[1]
+                         : op.kind == OpKind::kMul ? x[0] * x[1]
+                                                   : -x[0];
+  return exact != static_cast<int64_t>(exact);
+}
+
 }  // namespace
 
 ValueId FusionMaker::drawn_scalar() {
@@ -94,7 +112,9 @@ Scalar FusionMaker::computed_index(int64_t value) {
     sizes_.resize(g_.values.size());
     const ValueId moved = moved_to(x, value);
     sizes_.resize(g_.values.size());
-    if (moved && evaluate_integer(g_, moved, sizes_) == value) return Scalar(moved);
+    const bool wraps = std::any_of(g_.ops.begin() + static_cast<std::ptrdiff_t>(before.ops), g_.ops.end(),
+                                   [&](const Op& op) { return leaves_64_bits(g_, op, sizes_); });
+    if (moved && !wraps && evaluate_integer(g_, moved, sizes_) == value) return Scalar(moved);
   } catch (const Error& e) {
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
   }
