@@ -189,6 +189,17 @@ std::vector<Lowering::Condition> Lowering::conditions(OpView& view) {
       result.push_back(
           {OpKind::kLt, view.loop(i), algebra.constant(1), {}, CheckKind::kDomain, loop[i], CheckReason::kSplitInput});
     }
+  // Threads that compute the same again share an element where the allocation has no place for their loop.
+  for (size_t i = 0; is_shared && i < s.path.size(); ++i) {
+    if (s.path[i] == LoopNode::kNoNode || !is_replicated(loop[i])) continue;
+    const ParallelType p = tree.nodes[s.path[i]].parallel;
+    const auto has_place = [&](ValueId v) {
+      const auto& places = buffers[v.index].places;
+      return std::find(places.begin(), places.end(), loop[i]) != places.end();
+    };
+    if (is_thread(p) && is_block(p) && !std::all_of(g[s.op].results.begin(), g[s.op].results.end(), has_place))
+      result.push_back({OpKind::kEq, Form{}, Form{}, p, CheckKind::kThread, {}, CheckReason::kOneThread});
+  }
   for (ParallelType p : used_threads)
     if ((is_global || (is_shared && is_block(p))) && !view.thread_loop(p) &&
         !options.defects.has(Defect::kThreadZeroUnchecked))

@@ -62,6 +62,18 @@ class Replicator {
     return axes;
   }
 
+  // Whether a loop is made of these axes and of others that are not replicated: its threads are told apart, and those
+  // beyond the axes' one element read what nobody computed for them.
+  bool is_part_of_another(const Nest& nest, const std::vector<DomainId>& axes) const {
+    const auto is_one_of = [&](DomainId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); };
+    for (DomainId d : loop_of(l_.g.tensor_of(l_.g[nest.op].results[0]))) {
+      const auto own = leaves(l_.g, d);
+      const auto is_other = [&](DomainId axis) { return !is_one_of(axis) && !l_.replicated.contains(axis); };
+      if (std::any_of(own.begin(), own.end(), is_one_of) && std::any_of(own.begin(), own.end(), is_other)) return true;
+    }
+    return false;
+  }
+
   void replicate(const Nest& nest) {
     if (is_kept_per_element(nest)) return;
     const auto& loop = loop_of(l_.g.tensor_of(l_.g[nest.op].results[0]));
@@ -71,7 +83,7 @@ class Replicator {
       if (is_reduction(l_.g, loop[i]) || l_.is_replicated(loop[i])) continue;
       if (is_thread(p) ? l_.has_place_for(nest, p) : i >= nest.shared) continue;
       const auto axes = broadcast_axes(nest, loop[i]);
-      if (axes.empty() || !is_asked_for(nest, i)) continue;
+      if (axes.empty() || !is_asked_for(nest, i) || is_part_of_another(nest, axes)) continue;
       l_.replicated.insert(axes.begin(), axes.end());
       is_changed = true;
     }
