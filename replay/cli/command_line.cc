@@ -36,8 +36,9 @@ CLI::App* add_subcommand(CLI::App& app, const char* name, const char* about, con
 }
 
 void add_defects(CLI::App& command, std::vector<std::string>& names) {
-  std::string text = "Breaks a rule of lowering on purpose, to see the checks find it; may be repeated; NAME is one of";
-  for (const DefectRow& row : defect_rows()) text += (&row == &defect_rows()[0] ? " " : ", ") + std::string(row.text);
+  const std::string text =
+      "Breaks a rule of lowering on purpose, to see the checks find it; may be repeated; `fusebox fuzz --list-defects` "
+      "prints the names";
   command.add_option("--defect", names, kDefectsCompiledIn ? text : "Not in this build: it has no seeded defects")
       ->type_name("NAME")
       ->type_size(1)
