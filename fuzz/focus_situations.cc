@@ -17,7 +17,8 @@ bool is_no_tensor(Dtype dtype) { return dtype == Dtype::kIndex || is_storage_onl
 
 bool is_pointwise(OpKind kind, size_t least, size_t most) {
   const size_t operands = row_of(kind).format->all().size();
-  return demands(kind, kPointwise) && kind != OpKind::kCast && kind != OpKind::kIota && operands >= least && operands <= most;
+  return demands(kind, kPointwise) && kind != OpKind::kCast && kind != OpKind::kIota && operands >= least &&
+         operands <= most;
 }
 
 // Ops that round, change signs or leave some of their operands as they are: rewrites look for pairs of these.

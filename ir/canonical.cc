@@ -152,7 +152,8 @@ class Canonicalizer {
 
   // A domain that stands for one that nothing needs stands for what that one does, if for anything.
   void leave_dead_out() {
-    if (std::none_of(out_.domains.begin(), out_.domains.end(), [](const IterDomain& d) { return bool(d.like); })) return;
+    if (std::none_of(out_.domains.begin(), out_.domains.end(), [](const IterDomain& d) { return bool(d.like); }))
+      return;
     std::vector<bool> is_live(out_.domains.size());
     const auto mark = [&](const std::vector<DomainId>& list) {
       for (DomainId d : list) is_live[d.index] = true;

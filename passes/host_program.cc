@@ -209,8 +209,7 @@ class HostBuilder {
       }
       if (op.kind == OpKind::kInput) {
         const ValueId r = op.results[0];
-        if (!map.contains(r))
-          map[r] = launch.is_tensor(r) ? tensors_.at(launch[r].name) : scalar(in_fusion(launch, r));
+        if (!map.contains(r)) map[r] = launch.is_tensor(r) ? tensors_.at(launch[r].name) : scalar(in_fusion(launch, r));
         continue;
       }
       std::vector<ValueId> operands;

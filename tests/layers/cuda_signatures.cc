@@ -51,7 +51,7 @@ struct Signatures<int (*)(Ours...), R (*)(Theirs...)>
 // CUDA 13 maps it to a second version of the same signature, which drivers of CUDA 12 do not export.
 constexpr bool is_older(std::string_view symbol) { return symbol == "cuEventElapsedTime"; }
 
-#define FUSEBOX_SIGNATURE(name, symbol, ...)                                                                    \
+#define FUSEBOX_SIGNATURE(name, symbol, ...)                                                                     \
   static_assert(Signatures<int (*)(__VA_ARGS__), decltype(&::symbol)>::value, #symbol " has another signature"); \
   static_assert(std::string_view(FUSEBOX_MAPPED(name)) == #symbol || is_older(#symbol), #name " is another symbol");
 FUSEBOX_DRIVER_FUNCTIONS(FUSEBOX_SIGNATURE)
