@@ -92,10 +92,14 @@ def test_an_unknown_name_is_refused():
     assert result.returncode == 2 and "E0102" in result.stderr and "no-such-defect" in result.stderr
 
 
-def test_help_lists_them():
-    text = "".join(fusebox("run", "--help").stdout.split())
+def test_help_names_the_list():
+    for command in ("run", "fuzz"):
+        text = " ".join(fusebox(command, "--help").stdout.split())
+        assert "`fusebox fuzz --list-defects`" in text
+        assert DEFECTS[-1] not in text
+    listed = fusebox("fuzz", "--list-defects").stdout
     for defect in DEFECTS:
-        assert defect in text
+        assert defect in listed
 
 
 def test_show_prints_the_broken_kernel():
