@@ -27,7 +27,7 @@ void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects =
 // How many rewrites the list starts with. Throws kStepNotApplicable if one stands after another kind of step: such a
 // list means something else to each segment.
 size_t leading_rewrites(std::span<const Step> steps);
-// The bindings of a graph for one that rewrites made of it, by name.
+// The bindings of a graph for one that rewrites made of it: sizes and inputs by name, other scalars computed of them.
 Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to);
 
 }  // namespace fusebox
