@@ -21,7 +21,7 @@ endif()
 # Assertions stay on in the everyday build; line tables are enough for a backtrace and half the size of full debug info.
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 
-# Seeded defects (ir/defect.h) measure the checks; a release build has them only where this is asked for.
+# Seeded defects (ir/table/defect.h) measure the checks; a release build has them only where this is asked for.
 if(CMAKE_BUILD_TYPE STREQUAL Release)
   option(FUSEBOX_DEFECTS "Compile the seeded defects in" OFF)
 else()

@@ -5,8 +5,8 @@
 
 #include "codegen/bytecode_math.h"
 #include "codegen/bytecode_registers.h"
-#include "ir/error.h"
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
 
 namespace fusebox {
 

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/defect.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
+#include "ir/table/defect.h"
 
 namespace fusebox {
 

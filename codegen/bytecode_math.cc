@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 
 namespace fusebox {
 

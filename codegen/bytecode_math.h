@@ -6,7 +6,7 @@
 
 #include <span>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace fusebox {
 

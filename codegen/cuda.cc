@@ -6,8 +6,8 @@
 #include "codegen/cuda_expression.h"
 #include "codegen/cuda_names.h"
 #include "codegen/hoist.h"
-#include "ir/canonical.h"
-#include "ir/error.h"
+#include "ir/canonical/canonical.h"
+#include "ir/table/error.h"
 
 namespace fusebox {
 namespace {

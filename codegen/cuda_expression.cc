@@ -1,6 +1,6 @@
 #include "codegen/cuda_expression.h"
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 
 namespace fusebox {
 namespace {

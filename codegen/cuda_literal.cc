@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "codegen/cuda_expression.h"
-#include "ir/error.h"
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
 
 namespace fusebox {
 namespace {

@@ -13,8 +13,8 @@
 //     %b = add %a, %i                    %b = add %a, %i
 #pragma once
 
-#include "ir/defect.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
+#include "ir/table/defect.h"
 
 namespace fusebox {
 

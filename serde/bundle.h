@@ -19,9 +19,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/digest.h"
-#include "ir/error.h"
-#include "ir/module.h"
+#include "ir/canonical/digest.h"
+#include "ir/module/module.h"
+#include "ir/table/error.h"
 
 namespace fusebox {
 

@@ -4,7 +4,7 @@
 //   kNotABundle     another kind of file            kNewerVersion  the feature that it needs, by name
 //   kDamagedBundle  FlatBuffers' Verifier refused   kTooLarge      a limit of limits.h
 //   kInvalidField   a field is missing, out of range, or contradicts another
-//   and what ir/verify.h says of a program in it, with `module.graphs[0] %x` as place
+//   and what ir/verify/verify.h says of a program in it, with `module.graphs[0] %x` as place
 //
 // Memory stays within 64 times the input and 1 MiB, time linear in the input up to the verifier of programs.
 //
@@ -15,8 +15,8 @@
 #include <span>
 #include <string_view>
 
-#include "ir/defect.h"
-#include "ir/module.h"
+#include "ir/module/module.h"
+#include "ir/table/defect.h"
 #include "serde/bundle.h"
 
 namespace fusebox {

@@ -9,8 +9,8 @@
 
 #include <string>
 
-#include "ir/defect.h"
-#include "ir/module.h"
+#include "ir/module/module.h"
+#include "ir/table/defect.h"
 #include "serde/bundle.h"
 
 namespace fusebox {

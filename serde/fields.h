@@ -1,7 +1,8 @@
-// The members of the structs of bundle.h, as ir/fields.h says: a bundle has no text form and no digest of its own.
+// The members of the structs of bundle.h, as ir/module/fields.h says: a bundle has no text form and no digest of its
+// own.
 #pragma once
 
-#include "ir/fields.h"
+#include "ir/module/fields.h"
 #include "serde/bundle.h"
 
 namespace fusebox {

@@ -1,4 +1,4 @@
-// Tables of module.fbs to the structs of ir/module.h, field by field.
+// Tables of module.fbs to the structs of ir/module/module.h, field by field.
 #include "serde/reader.h"
 #include "serde/structure.h"
 

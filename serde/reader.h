@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/defect.h"
-#include "ir/error.h"
-#include "ir/module.h"
+#include "ir/module/module.h"
+#include "ir/table/defect.h"
+#include "ir/table/error.h"
 #include "serde/limits.h"
 #include "serde/module_generated.h"
 #include "serde/place.h"

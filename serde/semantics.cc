@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 
 namespace fusebox {
 namespace {

@@ -1,9 +1,9 @@
 // The last phase of decoding: what a program, a step or a segmentation means, on values whose structure holds
 // (structure.h).
 //
-// Throws kInvalidField for a step that does not follow its row of step_table.inc, or the error that ir/verify.h finds,
-// with the field before its place (`module.graphs[0] %x`, `module @f`). Whether a step applies to a graph is asked when
-// it is applied.
+// Throws kInvalidField for a step that does not follow its row of step_table.inc, or the error that ir/verify/verify.h
+// finds, with the field before its place (`module.graphs[0] %x`, `module @f`). Whether a step applies to a graph is
+// asked when it is applied.
 #pragma once
 
 #include "serde/bundle.h"

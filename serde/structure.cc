@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 #include "serde/limits.h"
 
 namespace fusebox {

@@ -1,5 +1,5 @@
 // What every graph has to hold so that any code may walk it: ids in range, back references that agree, no cycle,
-// bounded depth. What a program means (ranks, dtypes, names, order) is checked after this, by ir/verify.h.
+// bounded depth. What a program means (ranks, dtypes, names, order) is checked after this, by ir/verify/verify.h.
 //
 // Of a graph that passes:
 // - every id is in range, or none where graph.h allows it; kind kTensor is exactly where a tensor is, and that names
@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/defect.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
+#include "ir/table/defect.h"
 #include "serde/bundle.h"
 #include "serde/place.h"
 

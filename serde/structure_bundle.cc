@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 #include "serde/structure.h"
 
 namespace fusebox {

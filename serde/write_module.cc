@@ -1,4 +1,4 @@
-// Structs of ir/module.h to the tables of module.fbs, field by field.
+// Structs of ir/module/module.h to the tables of module.fbs, field by field.
 #include <bit>
 
 #include "serde/writer.h"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "ir/attr.h"
-#include "ir/dtype.h"
-#include "ir/op.h"
-#include "ir/step.h"
+#include "ir/module/step.h"
+#include "ir/table/attr.h"
+#include "ir/table/dtype.h"
+#include "ir/table/op.h"
 
 namespace fusebox::fuzz {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fuzz/random_source.h"
+#include "fuzz/base/random_source.h"
 
 namespace fusebox::fuzz {
 

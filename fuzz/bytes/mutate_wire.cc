@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 

@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
-#include "fuzz/random_source.h"
-#include "ir/graph.h"
+#include "fuzz/base/random_source.h"
+#include "ir/graph/graph.h"
 
 namespace fusebox::fuzz {
 

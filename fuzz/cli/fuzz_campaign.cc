@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include "fuzz/campaign.h"
+#include "fuzz/base/machine.h"
+#include "fuzz/campaign/campaign.h"
 #include "fuzz/cli/commands.h"
-#include "fuzz/machine.h"
-#include "fuzz/report.h"
+#include "fuzz/report/report.h"
 #include "replay/cli/json.h"
 #include "replay/cli/report.h"
-#include "replay/file.h"
-#include "replay/module_loader.h"
+#include "replay/data/file.h"
+#include "replay/device/module_loader.h"
 
 namespace fusebox::cli {
 namespace {

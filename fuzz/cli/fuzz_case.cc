@@ -2,14 +2,14 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "fuzz/campaign.h"
+#include "fuzz/campaign/campaign.h"
 #include "fuzz/cli/commands.h"
-#include "fuzz/gpu_batch.h"
-#include "fuzz/reduce.h"
-#include "ir/error.h"
+#include "fuzz/reduce/reduce.h"
+#include "fuzz/run/gpu_batch.h"
+#include "ir/table/error.h"
 #include "replay/cli/json.h"
 #include "replay/cli/report.h"
-#include "replay/gate_workers.h"
+#include "replay/gate/gate_workers.h"
 
 namespace fusebox::cli {
 namespace {

@@ -5,16 +5,16 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include "fuzz/case.h"
 #include "fuzz/cli/commands.h"
-#include "fuzz/oracle.h"
-#include "ir/defect.h"
-#include "ir/error.h"
-#include "ir/print.h"
+#include "fuzz/generate/case.h"
+#include "fuzz/oracle/oracle.h"
+#include "ir/table/defect.h"
+#include "ir/table/error.h"
+#include "ir/text/print.h"
 #include "replay/cli/json.h"
 #include "replay/cli/report.h"
-#include "replay/cuda_loader.h"
-#include "replay/gate_workers.h"
+#include "replay/device/cuda_loader.h"
+#include "replay/gate/gate_workers.h"
 
 namespace fusebox::cli {
 namespace {

@@ -2,13 +2,13 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "fuzz/base/machine.h"
+#include "fuzz/campaign/score.h"
 #include "fuzz/cli/commands.h"
-#include "fuzz/machine.h"
-#include "fuzz/score.h"
 #include "replay/cli/json.h"
 #include "replay/cli/report.h"
-#include "replay/file.h"
-#include "replay/module_loader.h"
+#include "replay/data/file.h"
+#include "replay/device/module_loader.h"
 
 namespace fusebox::cli {
 namespace {

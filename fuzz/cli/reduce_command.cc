@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "fuzz/cli/commands.h"
-#include "fuzz/reduce.h"
-#include "ir/error.h"
+#include "fuzz/reduce/reduce.h"
+#include "ir/table/error.h"
 #include "replay/cli/json.h"
 #include "replay/cli/report.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <variant>
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 
 namespace fusebox::fuzz {
 namespace {

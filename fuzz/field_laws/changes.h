@@ -1,5 +1,5 @@
 // Every change of a single member of a value, by number: what the laws of fields are asked of (laws.h). Which members
-// there are, ir/fields.h and serde/fields.h say; how one changes follows from its type.
+// there are, ir/module/fields.h and serde/fields.h say; how one changes follows from its type.
 //
 // Changes: an integer, a float or a byte goes to its neighbours, an enumerator to those beside it (an op or a step to
 // others of its format), a flag to the other; an id to the ids beside it, to none and from none; a text gets a letter,
@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
-#include "fuzz/random_source.h"
-#include "ir/fields.h"
+#include "fuzz/base/random_source.h"
+#include "ir/module/fields.h"
 #include "serde/fields.h"
 
 namespace fusebox::fuzz {

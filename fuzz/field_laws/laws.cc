@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "fuzz/field_laws/match.h"
-#include "ir/canonical.h"
-#include "ir/parse.h"
-#include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/canonical/canonical.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 #include "serde/semantics.h"

@@ -16,9 +16,9 @@
 #include <optional>
 #include <string>
 
-#include "ir/defect.h"
-#include "ir/digest.h"
-#include "ir/module.h"
+#include "ir/canonical/digest.h"
+#include "ir/module/module.h"
+#include "ir/table/defect.h"
 #include "serde/bundle.h"
 
 namespace fusebox::fuzz {

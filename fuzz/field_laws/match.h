@@ -1,5 +1,5 @@
-// Equality and identity of programs a second time, from the rows of ir/fields.h alone: what digests, `==` and round
-// trips are judged by. Nothing here is shared with canonical.h or compact.h.
+// Equality and identity of programs a second time, from the rows of ir/module/fields.h alone: what digests, `==` and
+// round trips are judged by. Nothing here is shared with canonical.h or compact.h.
 //
 // - `difference`: the first member in which two values differ, ids and dead nodes included; floats by their bits.
 // - `programs_match`: whether two graphs are one program under other ids. Both are walked at once from their roots (the
@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/fields.h"
+#include "ir/module/fields.h"
 #include "serde/fields.h"
 
 namespace fusebox::fuzz {

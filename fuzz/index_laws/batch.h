@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "fuzz/index_laws/chain.h"
-#include "passes/index_algebra.h"
+#include "passes/algebra/index_algebra.h"
 
 namespace fusebox::index_laws {
 

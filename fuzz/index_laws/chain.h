@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
+#include "ir/step/apply.h"
 
 namespace fusebox::index_laws {
 

@@ -20,7 +20,7 @@
 
 #include "fuzz/index_laws/batch.h"
 #include "fuzz/index_laws/cases.h"
-#include "passes/id_graph_builder.h"
+#include "passes/identity/id_graph_builder.h"
 
 namespace fusebox::index_laws {
 

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "fuzz/base/random_source.h"
 #include "fuzz/index_laws/cases.h"
-#include "fuzz/random_source.h"
 
 namespace fusebox::index_laws {
 

@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
+#include "fuzz/base/random_source.h"
 #include "fuzz/index_laws/cases.h"
-#include "fuzz/random_source.h"
 
 namespace fusebox::index_laws {
 

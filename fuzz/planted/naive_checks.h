@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "codegen/bytecode.h"
-#include "ir/error.h"
+#include "ir/table/error.h"
 #include "replay/host/host_executor.h"
 #include "replay/host/launch_observer.h"
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 
 namespace fusebox::fuzz {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "fuzz/random_source.h"
-#include "ir/graph.h"
+#include "fuzz/base/random_source.h"
+#include "ir/graph/graph.h"
 
 namespace fusebox::fuzz {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "fuzz/bytes/mutate_wire.h"
-#include "fuzz/target.h"
+#include "fuzz/case_bytes/target.h"
 #include "fuzz/targets/shared/memory_bound.h"
 #include "fuzz/targets/shared/mutator.h"
 #include "serde/encode.h"

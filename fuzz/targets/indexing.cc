@@ -2,11 +2,11 @@
 // of transforms that the bytes are records of. A bundle is a fusion of ops that move elements, with a schedule of
 // splits, merges, swizzles, resizes and inlined broadcasts: whatever index the lowering writes must reach the element
 // that the unfused plan reaches.
+#include "fuzz/case_bytes/target.h"
 #include "fuzz/index_laws/law.h"
 #include "fuzz/index_laws/records.h"
-#include "fuzz/target.h"
 #include "fuzz/targets/shared/mutator.h"
-#include "ir/op.h"
+#include "ir/table/op.h"
 #include "serde/decode.h"
 
 namespace {

@@ -1,14 +1,14 @@
 // fuzz_parse: any text is a module or a coded error; what parses and verifies prints to what parses to the same.
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 
 #include <cstdlib>
 
 #include "fuzz/bytes/mutate_text.h"
-#include "fuzz/target.h"
+#include "fuzz/case_bytes/target.h"
 #include "fuzz/targets/shared/memory_bound.h"
 #include "fuzz/targets/shared/mutator.h"
-#include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
 
 namespace {
 

@@ -3,14 +3,14 @@
 #include <cstdlib>
 
 #include "fuzz/bytes/mutate_text.h"
-#include "fuzz/generate_fusion.h"
-#include "fuzz/generate_steps.h"
-#include "fuzz/target.h"
+#include "fuzz/case_bytes/target.h"
+#include "fuzz/generate/generate_fusion.h"
+#include "fuzz/generate/generate_steps.h"
 #include "fuzz/targets/shared/mutator.h"
-#include "ir/parse.h"
-#include "ir/print.h"
-#include "ir/verify.h"
-#include "passes/apply_steps.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
+#include "passes/schedule/apply_steps.h"
 
 namespace {
 

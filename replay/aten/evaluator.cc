@@ -7,8 +7,9 @@
 #include <memory>
 #include <torch/version.h>
 
-#include "ir/error.h"
-#include "ir/numeric.h"
+#include "ir/infer/bind.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
 
 namespace fusebox::aten {
 namespace {

@@ -11,10 +11,10 @@
 #include <span>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/scalar.h"
+#include "ir/graph/graph.h"
+#include "ir/scalar/scalar.h"
 #include "replay/aten/loops.h"
-#include "replay/aten_api.h"
+#include "replay/device/aten_api.h"
 
 namespace fusebox::aten {
 

@@ -6,7 +6,7 @@
 
 #include <span>
 
-#include "ir/op.h"
+#include "ir/table/op.h"
 #include "replay/aten/rounding.h"
 
 namespace fusebox::aten {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/dtype.h"
-#include "ir/error.h"
-#include "ir/op.h"
+#include "ir/table/dtype.h"
+#include "ir/table/error.h"
+#include "ir/table/op.h"
 #include "replay/aten/image.h"
 
 namespace fusebox::aten {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "ir/error.h"
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
 #include "replay/aten/evaluator.h"
 #include "replay/aten/image.h"
 

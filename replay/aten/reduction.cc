@@ -6,8 +6,8 @@
 // accumulated in float.
 #include <ATen/ATen.h>
 
-#include "ir/error.h"
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
 #include "replay/aten/evaluator.h"
 #include "replay/aten/rounding.h"
 

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "ir/numeric.h"
-#include "replay/overflow.h"
+#include "ir/scalar/numeric.h"
+#include "replay/data/overflow.h"
 
 namespace fusebox::aten {
 

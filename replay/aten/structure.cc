@@ -2,7 +2,7 @@
 #include <ATen/ATen.h>
 #include <algorithm>
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 #include "replay/aten/evaluator.h"
 #include "replay/aten/rounding.h"
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "codegen/bytecode.h"
-#include "ir/error.h"
-#include "replay/host_program.h"
+#include "ir/table/error.h"
+#include "replay/run/host_program.h"
 
 namespace fusebox::cli {
 namespace {

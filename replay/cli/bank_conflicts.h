@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/module/module.h"
+#include "replay/data/tensor_data.h"
 #include "replay/host/bank_conflicts.h"
-#include "replay/tensor_data.h"
 
 namespace fusebox::cli {
 

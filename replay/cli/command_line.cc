@@ -7,11 +7,11 @@
 #include <functional>
 #include <new>
 
-#include "ir/defect.h"
-#include "passes/rewrite.h"
+#include "ir/table/defect.h"
+#include "passes/rewrite/rewrite.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/report.h"
-#include "replay/gate.h"
+#include "replay/gate/gate.h"
 
 namespace fusebox::cli {
 namespace {

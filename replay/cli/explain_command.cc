@@ -1,11 +1,12 @@
 #include <algorithm>
 
-#include "ir/concretize.h"
-#include "ir/error.h"
-#include "ir/print.h"
-#include "passes/apply_steps.h"
-#include "passes/explain.h"
-#include "passes/segment.h"
+#include "ir/infer/bind.h"
+#include "ir/infer/concretize.h"
+#include "ir/table/error.h"
+#include "ir/text/print.h"
+#include "passes/identity/explain.h"
+#include "passes/schedule/apply_steps.h"
+#include "passes/segment/segment.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
 #include "replay/cli/load.h"

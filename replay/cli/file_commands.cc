@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "ir/canonical.h"
-#include "ir/print.h"
+#include "ir/canonical/canonical.h"
+#include "ir/text/print.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
 #include "replay/cli/load.h"
 #include "replay/cli/report.h"
-#include "replay/file.h"
-#include "replay/text_diff.h"
+#include "replay/data/file.h"
+#include "replay/record/text_diff.h"
 #include "serde/encode.h"
 
 namespace fusebox::cli {

@@ -6,12 +6,12 @@
 #include <thread>
 #include <unistd.h>
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
 #include "replay/cli/report.h"
-#include "replay/file.h"
-#include "replay/gate.h"
+#include "replay/data/file.h"
+#include "replay/gate/gate.h"
 
 namespace fusebox::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/json.h"
+#include "ir/text/json.h"
 
 namespace fusebox::cli {
 

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <map>
 
-#include "ir/canonical.h"
-#include "ir/print.h"
+#include "ir/canonical/canonical.h"
+#include "ir/text/print.h"
 
 namespace fusebox::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace fusebox::cli {
 

@@ -3,10 +3,11 @@
 #include <cctype>
 #include <filesystem>
 
-#include "ir/error.h"
-#include "ir/parse.h"
-#include "ir/verify.h"
-#include "replay/file.h"
+#include "ir/infer/bind.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "ir/verify/verify.h"
+#include "replay/data/file.h"
 #include "serde/decode.h"
 #include "serde/limits.h"
 

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/module.h"
-#include "ir/scalar.h"
+#include "ir/infer/bind.h"
+#include "ir/module/module.h"
+#include "ir/scalar/scalar.h"
 #include "serde/bundle.h"
 
 namespace fusebox::cli {

@@ -1,8 +1,8 @@
 #include "replay/cli/picture.h"
 
-#include "ir/error.h"
-#include "ir/print.h"
-#include "passes/apply_steps.h"
+#include "ir/table/error.h"
+#include "ir/text/print.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/cli/json.h"
 #include "replay/picture/render.h"
 

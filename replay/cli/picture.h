@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/module.h"
-#include "passes/id_graphs.h"
+#include "ir/module/module.h"
+#include "passes/identity/id_graphs.h"
 #include "replay/picture/picture.h"
 
 namespace fusebox::cli {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/domain.h"
-#include "ir/print.h"
+#include "ir/domain/domain.h"
+#include "ir/text/print.h"
 
 namespace fusebox::cli {
 namespace {

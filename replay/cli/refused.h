@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 
 namespace fusebox::cli {
 

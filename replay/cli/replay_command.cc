@@ -1,9 +1,9 @@
-#include "ir/error.h"
+#include "ir/table/error.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
 #include "replay/cli/load.h"
 #include "replay/cli/report.h"
-#include "replay/replay.h"
+#include "replay/record/replay.h"
 
 namespace fusebox::cli {
 namespace {

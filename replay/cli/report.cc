@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "ir/digest.h"
+#include "ir/canonical/digest.h"
 #include "replay/cli/json.h"
-#include "replay/file.h"
+#include "replay/data/file.h"
 #include "serde/encode.h"
 
 namespace fusebox::cli {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 #include "replay/cli/commands.h"
 #include "serde/bundle.h"
 

@@ -1,17 +1,17 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/parse.h"
-#include "ir/print.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
 #include "replay/cli/load.h"
 #include "replay/cli/report.h"
-#include "replay/cuda_loader.h"
-#include "replay/file.h"
-#include "replay/input.h"
-#include "replay/npy.h"
-#include "replay/record.h"
+#include "replay/data/file.h"
+#include "replay/data/input.h"
+#include "replay/data/npy.h"
+#include "replay/device/cuda_loader.h"
+#include "replay/record/record.h"
 #include "serde/encode.h"
 
 namespace fusebox::cli {

@@ -1,9 +1,10 @@
 #include "codegen/cuda.h"
-#include "ir/dot.h"
-#include "ir/error.h"
-#include "ir/json.h"
-#include "ir/print.h"
-#include "passes/pipeline.h"
+#include "ir/infer/bind.h"
+#include "ir/table/error.h"
+#include "ir/text/dot.h"
+#include "ir/text/json.h"
+#include "ir/text/print.h"
+#include "passes/pipeline/pipeline.h"
 #include "replay/cli/bank_conflicts.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
@@ -13,8 +14,8 @@
 #include "replay/cli/refused.h"
 #include "replay/cli/report.h"
 #include "replay/cli/why.h"
-#include "replay/record.h"
-#include "replay/run.h"
+#include "replay/record/record.h"
+#include "replay/run/run.h"
 
 namespace fusebox::cli {
 namespace {

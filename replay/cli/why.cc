@@ -5,9 +5,9 @@
 #include <map>
 #include <vector>
 
-#include "ir/canonical.h"
-#include "ir/print.h"
-#include "passes/lower.h"
+#include "ir/canonical/canonical.h"
+#include "ir/text/print.h"
+#include "passes/lower/lower.h"
 
 namespace fusebox::cli {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "ir/defect.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
+#include "ir/table/defect.h"
 
 namespace fusebox::cli {
 

@@ -1,4 +1,4 @@
-#include "ir/error.h"
+#include "ir/table/error.h"
 #include "replay/cuda/compile.h"
 #include "replay/cuda/session.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "replay/cuda/libraries.h"
-#include "replay/cuda_api.h"
+#include "replay/device/cuda_api.h"
 
 namespace fusebox {
 

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <filesystem>
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 
 namespace fusebox {
 namespace {

@@ -1,6 +1,6 @@
 #include "replay/cuda/session.h"
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 
 namespace fusebox {
 namespace {

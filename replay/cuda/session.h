@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "replay/cuda/libraries.h"
-#include "replay/cuda_api.h"
+#include "replay/device/cuda_api.h"
 
 namespace fusebox {
 

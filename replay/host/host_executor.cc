@@ -8,10 +8,10 @@
 #include <xmmintrin.h>
 #endif
 
+#include "replay/data/parts.h"
+#include "replay/data/reserved_memory.h"
 #include "replay/host/launch_observer.h"
 #include "replay/host/machine.h"
-#include "replay/host/reserved_memory.h"
-#include "replay/parts.h"
 
 namespace fusebox {
 namespace {

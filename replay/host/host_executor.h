@@ -28,7 +28,7 @@
 #include <string>
 
 #include "codegen/bytecode.h"
-#include "ir/error.h"
+#include "ir/table/error.h"
 
 namespace fusebox {
 

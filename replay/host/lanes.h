@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ir/dtype.h"
-#include "ir/op.h"
+#include "ir/table/dtype.h"
+#include "ir/table/op.h"
 
 namespace fusebox::host {
 

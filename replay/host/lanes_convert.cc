@@ -1,11 +1,11 @@
-// Conversions between register dtypes and between registers and memory, by the rules of ir/numeric.h: floats round once
-// to nearest, a float that does not fit an integer saturates, integers wrap, anything but zero is true.
+// Conversions between register dtypes and between registers and memory, by the rules of ir/scalar/numeric.h: floats
+// round once to nearest, a float that does not fit an integer saturates, integers wrap, anything but zero is true.
 #include <bit>
 #include <cstring>
 #include <type_traits>
 
 #include "codegen/bytecode.h"
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
 #include "replay/host/lane_loops.h"
 
 namespace fusebox::host {

@@ -2,12 +2,12 @@
 #include <map>
 #include <optional>
 
-#include "ir/domain.h"
-#include "ir/error.h"
-#include "ir/print.h"
-#include "ir/scalar.h"
-#include "ir/scalar_form.h"
-#include "passes/lowering.h"
+#include "ir/domain/domain.h"
+#include "ir/scalar/scalar.h"
+#include "ir/scalar/scalar_form.h"
+#include "ir/table/error.h"
+#include "ir/text/print.h"
+#include "passes/lower/lowering.h"
 #include "replay/picture/picture.h"
 
 namespace fusebox::picture {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "ir/json.h"
+#include "ir/text/json.h"
 #include "replay/picture/page.h"
 #include "replay/picture/render.h"
 

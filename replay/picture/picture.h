@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/defect.h"
-#include "ir/graph.h"
-#include "passes/id_graphs.h"
+#include "ir/graph/graph.h"
+#include "ir/table/defect.h"
+#include "passes/identity/id_graphs.h"
 
 namespace fusebox::picture {
 
@@ -56,7 +56,7 @@ struct TransformPicture {
   std::vector<size_t> inputs, outputs;  // of Picture::domains
 };
 
-// Lists of domains are positions in Picture::domains. One that equals another is left empty, as in ir/graph.h.
+// Lists of domains are positions in Picture::domains. One that equals another is left empty, as in ir/graph/graph.h.
 struct TensorPicture {
   std::string name;  // %y
   std::string type;  // f32[%n] shared

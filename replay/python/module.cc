@@ -4,11 +4,11 @@
 #include <pybind11/complex.h>
 #include <stdexcept>
 
-#include "ir/error.h"
-#include "passes/rewrite.h"
-#include "replay/file.h"
+#include "ir/table/error.h"
+#include "passes/rewrite/rewrite.h"
+#include "replay/data/file.h"
 #include "replay/python/program.h"
-#include "replay/replay.h"
+#include "replay/record/replay.h"
 #include "serde/decode.h"
 
 namespace fusebox::python {

@@ -1,10 +1,10 @@
 // Signature, numbers and text of a Program.
 #include "replay/python/program.h"
 
-#include "ir/error.h"
-#include "ir/numeric.h"
-#include "ir/print.h"
-#include "ir/scalar_operand.h"
+#include "ir/infer/scalar_operand.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
+#include "ir/text/print.h"
 
 namespace fusebox::python {
 

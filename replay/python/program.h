@@ -22,11 +22,11 @@
 #include <variant>
 #include <vector>
 
-#include "ir/builder.h"
-#include "ir/step.h"
-#include "passes/pipeline.h"
-#include "replay/device.h"
-#include "replay/run.h"
+#include "ir/build/builder.h"
+#include "ir/module/step.h"
+#include "passes/pipeline/pipeline.h"
+#include "replay/device/device.h"
+#include "replay/run/run.h"
 
 namespace fusebox::python {
 

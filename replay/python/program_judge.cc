@@ -2,15 +2,16 @@
 // plan; and that the program is the same after text and bytes.
 #include <algorithm>
 
-#include "ir/error.h"
-#include "ir/parse.h"
-#include "ir/print.h"
-#include "ir/verify.h"
-#include "replay/compare.h"
-#include "replay/host_program.h"
-#include "replay/judge.h"
-#include "replay/module_loader.h"
+#include "ir/infer/bind.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
+#include "replay/device/module_loader.h"
 #include "replay/python/program.h"
+#include "replay/run/compare.h"
+#include "replay/run/host_program.h"
+#include "replay/run/judge.h"
 
 namespace fusebox::python {
 namespace {

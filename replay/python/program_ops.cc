@@ -1,6 +1,6 @@
 // Ops of a Program, over the builder.
-#include "ir/composite.h"
-#include "ir/error.h"
+#include "ir/build/composite.h"
+#include "ir/table/error.h"
 #include "replay/python/program.h"
 
 namespace fusebox::python {

@@ -1,13 +1,14 @@
 // Running a Program on the caller's memory, checking it, and recording it.
 #include <algorithm>
 
-#include "ir/error.h"
-#include "ir/numeric.h"
-#include "ir/verify.h"
-#include "replay/file.h"
-#include "replay/host_program.h"
+#include "ir/infer/bind.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
+#include "ir/verify/verify.h"
+#include "replay/data/file.h"
 #include "replay/python/program.h"
-#include "replay/record.h"
+#include "replay/record/record.h"
+#include "replay/run/host_program.h"
 #include "serde/encode.h"
 
 namespace fusebox::python {

@@ -1,12 +1,14 @@
 // What is known of a Program's shapes: its inputs, the extents that follow from theirs, and symbolic axes.
 #include <algorithm>
 
-#include "ir/canonical.h"
-#include "ir/concretize.h"
-#include "ir/domain.h"
-#include "ir/error.h"
-#include "ir/type_rule.h"
-#include "passes/apply_steps.h"
+#include "ir/canonical/canonical.h"
+#include "ir/domain/domain.h"
+#include "ir/infer/bind.h"
+#include "ir/infer/concretize.h"
+#include "ir/step/apply.h"
+#include "ir/table/error.h"
+#include "ir/table/type_rule.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/python/program.h"
 
 namespace fusebox::python {

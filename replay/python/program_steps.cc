@@ -1,11 +1,11 @@
 // Steps of a Program: each is applied to the scheduled copy at once, so that a mistake is reported where it is made.
 #include <algorithm>
 
-#include "ir/error.h"
-#include "ir/parse.h"
-#include "ir/print.h"
-#include "passes/apply_steps.h"
-#include "passes/segment.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "passes/schedule/apply_steps.h"
+#include "passes/segment/segment.h"
 #include "replay/python/program.h"
 
 namespace fusebox::python {

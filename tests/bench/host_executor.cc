@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "codegen/bytecode.h"
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
 #include "tests/support/kernel_cases.h"
 
 namespace fusebox {

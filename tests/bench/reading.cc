@@ -2,9 +2,9 @@
 // `per_second` counts files, `bytes_per_second` their bytes.
 #include <benchmark/benchmark.h>
 
-#include "fuzz/target.h"
-#include "ir/parse.h"
-#include "ir/print.h"
+#include "fuzz/case_bytes/target.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 

@@ -21,7 +21,7 @@ FUSEBOX = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build")) / "bin" 
 
 
 def defect_names():
-    return re.findall(r'FUSEBOX_DEFECT\(\w+, "([a-z-]+)"', (ROOT / "ir" / "defect_table.inc").read_text())
+    return re.findall(r'FUSEBOX_DEFECT\(\w+, "([a-z-]+)"', (ROOT / "ir" / "table" / "defect_table.inc").read_text())
 
 
 def run(*command, timeout=600):

@@ -6,15 +6,17 @@
 #include <benchmark/benchmark.h>
 #include <cmath>
 
-#include "ir/builder.h"
-#include "ir/numeric.h"
-#include "ir/step.h"
-#include "ir/verify.h"
-#include "passes/lower.h"
-#include "passes/pipeline.h"
-#include "replay/compare.h"
-#include "replay/module_loader.h"
-#include "replay/run.h"
+#include "ir/build/builder.h"
+#include "ir/infer/bind.h"
+#include "ir/module/step.h"
+#include "ir/scalar/numeric.h"
+#include "ir/step/apply.h"
+#include "ir/verify/verify.h"
+#include "passes/lower/lower.h"
+#include "passes/pipeline/pipeline.h"
+#include "replay/device/module_loader.h"
+#include "replay/run/compare.h"
+#include "replay/run/run.h"
 
 namespace fusebox {
 namespace {

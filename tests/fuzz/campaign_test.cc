@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "fuzz/runner.h"
-#include "ir/print.h"
+#include "fuzz/run/runner.h"
+#include "ir/text/print.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 

@@ -7,10 +7,10 @@
 #include <optional>
 #include <thread>
 
-#include "fuzz/campaign.h"
-#include "fuzz/report.h"
-#include "ir/error.h"
-#include "replay/file.h"
+#include "fuzz/campaign/campaign.h"
+#include "fuzz/report/report.h"
+#include "ir/table/error.h"
+#include "replay/data/file.h"
 #include "serde/decode.h"
 
 namespace fusebox::fuzz {

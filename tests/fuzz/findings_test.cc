@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "fuzz/reduce.h"
-#include "fuzz/runner.h"
-#include "ir/error.h"
+#include "fuzz/reduce/reduce.h"
+#include "fuzz/run/runner.h"
+#include "ir/table/error.h"
 
 namespace fusebox::fuzz {
 namespace {

@@ -8,11 +8,11 @@
 #include <thread>
 #include <utility>
 
-#include "fuzz/campaign.h"
-#include "fuzz/reduce.h"
-#include "ir/canonical.h"
-#include "ir/print.h"
-#include "replay/gate_workers.h"
+#include "fuzz/campaign/campaign.h"
+#include "fuzz/reduce/reduce.h"
+#include "ir/canonical/canonical.h"
+#include "ir/text/print.h"
+#include "replay/gate/gate_workers.h"
 
 namespace fusebox::fuzz {
 namespace {

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "codegen/cuda.h"
-#include "fuzz/case.h"
-#include "fuzz/gpu_batch.h"
-#include "ir/error.h"
-#include "replay/cuda_loader.h"
+#include "fuzz/generate/case.h"
+#include "fuzz/run/gpu_batch.h"
+#include "ir/table/error.h"
+#include "replay/device/cuda_loader.h"
 
 namespace fusebox::fuzz {
 namespace {

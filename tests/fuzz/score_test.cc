@@ -1,12 +1,12 @@
 // The score of seeded defects.
-#include "fuzz/score.h"
+#include "fuzz/campaign/score.h"
 
 #include <cmath>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 
 namespace fusebox::fuzz {
 namespace {

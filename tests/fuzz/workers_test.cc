@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "replay/gate_workers.h"
+#include "replay/gate/gate_workers.h"
 
 namespace fusebox {
 namespace {

@@ -1,7 +1,7 @@
 // Exchange between threads on a GPU: block and grid reductions over every set of coordinates, barriers, copies.
 #include <numeric>
 
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
 #include "tests/support/gpu.h"
 #include "tests/support/kernel_cases.h"
 

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
-#include "ir/error.h"
-#include "replay/module_loader.h"
+#include "ir/table/error.h"
+#include "replay/device/module_loader.h"
 #include "tests/support/op_agreement.h"
 
 namespace fusebox {

@@ -3,11 +3,12 @@
 // (codegen/runtime/compare.cuh).
 #include <gtest/gtest.h>
 
-#include "ir/parse.h"
-#include "passes/pipeline.h"
-#include "replay/host_program.h"
-#include "replay/input.h"
-#include "replay/run.h"
+#include "ir/infer/bind.h"
+#include "ir/text/parse.h"
+#include "passes/pipeline/pipeline.h"
+#include "replay/data/input.h"
+#include "replay/run/host_program.h"
+#include "replay/run/run.h"
 #include "tests/support/gpu_device.h"
 
 namespace fusebox {

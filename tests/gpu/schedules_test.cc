@@ -4,11 +4,12 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
-#include "ir/print.h"
-#include "passes/pipeline.h"
-#include "replay/host_program.h"
-#include "replay/input.h"
-#include "replay/run.h"
+#include "ir/infer/bind.h"
+#include "ir/text/print.h"
+#include "passes/pipeline/pipeline.h"
+#include "replay/data/input.h"
+#include "replay/run/host_program.h"
+#include "replay/run/run.h"
 #include "tests/support/gpu_device.h"
 #include "tests/support/schedule_cases.h"
 

@@ -1,11 +1,12 @@
 // The swizzled copies of the host executor's law on a GPU: the output is the input, bit for bit.
 #include <gtest/gtest.h>
 
-#include "ir/print.h"
-#include "passes/pipeline.h"
-#include "replay/host_program.h"
-#include "replay/input.h"
-#include "replay/run.h"
+#include "ir/infer/bind.h"
+#include "ir/text/print.h"
+#include "passes/pipeline/pipeline.h"
+#include "replay/data/input.h"
+#include "replay/run/host_program.h"
+#include "replay/run/run.h"
 #include "tests/support/gpu_device.h"
 #include "tests/support/swizzled_copy_cases.h"
 

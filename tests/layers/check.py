@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that every file includes only what its room may include, and nothing that would make a pure room impure.
+"""Checks that every file includes only what its room and its folder may include, and nothing that would make a pure room impure.
 
     check.py [ROOT]      prints one line for each offence and exits 1, or prints a count and exits 0
 
-The three tables below are the rule.
+The tables below are the rule.
 """
 
 import pathlib
@@ -19,6 +19,67 @@ ROOMS = {
     "replay": {"ir", "serde", "passes", "codegen", "replay"},
     "fuzz": {"ir", "serde", "passes", "codegen", "replay", "fuzz"},
     "tests": {"ir", "serde", "passes", "codegen", "replay", "fuzz", "tests"},
+}
+
+# Room -> its folders, each with those of the room that it may include besides itself. A folder names only folders above it.
+FOLDERS = {
+    "ir": {
+        "table": "",
+        "graph": "table",
+        "domain": "graph table",
+        "module": "graph table",
+        "scalar": "graph table",
+        "canonical": "graph module table",
+        "token": "graph module scalar table",
+        "infer": "domain graph module scalar table token",
+        "build": "graph infer scalar table",
+        "text": "graph infer module scalar table token",
+        "verify": "domain graph infer module scalar table",
+        "step": "domain graph infer module scalar table token verify",
+    },
+    "passes": {
+        "algebra": "",
+        "rewrite": "",
+        "segment": "",
+        "kernel": "algebra",
+        "nest": "algebra",
+        "schedule": "rewrite",
+        "host": "kernel segment",
+        "identity": "algebra nest",
+        "lower": "kernel nest",
+        "pipeline": "host lower schedule segment",
+    },
+    "replay": {
+        "data": "",
+        "picture": "",
+        "host": "data",
+        "device": "data host",
+        "aten": "data device",
+        "cuda": "device",
+        "run": "data device",
+        "record": "data run",
+        "gate": "data record",
+        "python": "data device record run",
+        "cli": "data device gate host picture record run",
+    },
+    "fuzz": {
+        "base": "",
+        "bytes": "base",
+        "field_laws": "base",
+        "index_laws": "base",
+        "planted": "base",
+        "generate": "base field_laws",
+        "coverage": "generate",
+        "mutate": "generate",
+        "oracle": "base field_laws generate index_laws mutate planted",
+        "case_bytes": "bytes generate mutate oracle",
+        "run": "base coverage mutate oracle",
+        "reduce": "generate mutate oracle run",
+        "targets": "base bytes case_bytes coverage generate index_laws",
+        "campaign": "reduce run",
+        "report": "campaign reduce",
+        "cli": "base campaign generate oracle reduce report run",
+    },
 }
 
 # Header -> folders that may include it. What is loaded at run time stays inside its own module.
@@ -45,41 +106,74 @@ def lies_in(path, folders):
     return any(path.startswith(folder + "/") for folder in folders)
 
 
+def folder_offences(root):
+    """Yields what is wrong with FOLDERS itself, and with files that lie in no folder."""
+    for room, folders in FOLDERS.items():
+        above = set()
+        for folder, allowed in folders.items():
+            for name in sorted(set(allowed.split()) - above):
+                yield "tests/layers/check.py", 1, f"{room}/{folder} names {name}, which does not stand above it"
+            above.add(folder)
+        for file in sorted((root / room).rglob("*")):
+            parts = file.relative_to(root).parts
+            if file.suffix in CODE and (len(parts) < 3 or parts[1] not in folders):
+                yield "/".join(parts), 1, f"{room} keeps its code in folders: {', '.join(folders)}"
+
+
+def folder_refusal(path, header):
+    """Why the file may not include the header of its own room, or nothing."""
+    room, folder, *rest = path.split("/")
+    _, target, *below = header.split("/")
+    if room not in FOLDERS or not rest or not below or target == folder:
+        return None
+    if target in FOLDERS[room].get(folder, "").split():
+        return None
+    return f"{room}/{folder} may not include {room}/{target}: \"{header}\""
+
+
+def file_offences(root, file):
+    """Yields (path, line, what is wrong) for every offence of one file of a room."""
+    path = file.relative_to(root).as_posix()
+    # The CUDA headers are compiled by NVRTC only, and include nothing but each other.
+    if path.startswith("codegen/runtime/"):
+        return
+    room = path.split("/")[0]
+    text = file.read_text(encoding="utf-8", errors="replace")
+    for match in INCLUDE.finditer(text):
+        quote, header = match.groups()
+        line = text.count("\n", 0, match.start(2)) + 1
+        target = header.split("/")[0]
+        if quote == '"' and header.endswith(".cuh"):
+            continue  # of a kernel's text: runtime headers are found by NVRTC, not by a folder
+        if quote == '"' and "/" not in header:
+            yield path, line, f'"{header}" has to be included from the root, as "{room}/.../{header}"'
+        elif quote == '"' and target not in ROOMS:
+            yield path, line, f'"{header}" is in no room'
+        elif quote == '"' and target not in ROOMS[room]:
+            yield path, line, f"{room} may not include {target}: \"{header}\""
+        elif quote == '"' and target == room and folder_refusal(path, header):
+            yield path, line, folder_refusal(path, header)
+        for library, folders in LIBRARIES.items():
+            if re.match(library, header) and not lies_in(path, folders):
+                yield path, line, f"<{header}> may be included only in {', '.join(folders)}"
+        if room in PURE and quote == "<" and IMPURE_HEADER.match(header):
+            yield path, line, f"{room} is pure and may not include <{header}>"
+    if room in PURE:
+        for number, content in enumerate(text.splitlines(), 1):
+            call = IMPURE_CALL.search(content.split("//")[0])
+            if call:
+                yield path, number, f"{room} is pure and may not use {call.group()}"
+
+
 def offences(root):
     """Yields (path, line, what is wrong) for every offence below `root`; counts files in offences.files."""
     offences.files = 0
-    for room, allowed in ROOMS.items():
+    yield from folder_offences(root)
+    for room in ROOMS:
         for file in sorted((root / room).rglob("*")):
-            if file.suffix not in CODE:
-                continue
-            offences.files += 1
-            path = file.relative_to(root).as_posix()
-            # The CUDA headers are compiled by NVRTC only, and include nothing but each other.
-            if path.startswith("codegen/runtime/"):
-                continue
-            text = file.read_text(encoding="utf-8", errors="replace")
-            for match in INCLUDE.finditer(text):
-                quote, header = match.groups()
-                line = text.count("\n", 0, match.start(2)) + 1
-                target = header.split("/")[0]
-                if quote == '"' and header.endswith(".cuh"):
-                    continue  # of a kernel's text: runtime headers are found by NVRTC, not by a folder
-                if quote == '"' and "/" not in header:
-                    yield path, line, f'"{header}" has to be included from the root, as "{room}/.../{header}"'
-                elif quote == '"' and target not in ROOMS:
-                    yield path, line, f'"{header}" is in no room'
-                elif quote == '"' and target not in allowed:
-                    yield path, line, f"{room} may not include {target}: \"{header}\""
-                for library, folders in LIBRARIES.items():
-                    if re.match(library, header) and not lies_in(path, folders):
-                        yield path, line, f"<{header}> may be included only in {', '.join(folders)}"
-                if room in PURE and quote == "<" and IMPURE_HEADER.match(header):
-                    yield path, line, f"{room} is pure and may not include <{header}>"
-            if room in PURE:
-                for number, content in enumerate(text.splitlines(), 1):
-                    call = IMPURE_CALL.search(content.split("//")[0])
-                    if call:
-                        yield path, number, f"{room} is pure and may not use {call.group()}"
+            if file.suffix in CODE:
+                offences.files += 1
+                yield from file_offences(root, file)
     corpus = root / "corpus"
     for file in sorted(corpus.rglob("*")) if corpus.is_dir() else []:
         if file.suffix in CODE:

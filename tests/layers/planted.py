@@ -28,12 +28,23 @@ OTHER = [
 ]
 
 
+def inside(room):
+    """A folder of the room that may hold code."""
+    return f"{room}/{next(iter(check.FOLDERS[room]))}" if room in check.FOLDERS else room
+
+
 def planted():
     for room, allowed in check.ROOMS.items():
         for other in check.ROOMS:
             if other not in allowed:
-                yield room, f'  #  include "{other}/planted.h"'
-    yield from OTHER
+                yield inside(room), f'  #  include "{other}/planted.h"'
+    for room, line in OTHER:
+        yield inside(room), line
+    for room, folders in check.FOLDERS.items():
+        for folder, allowed in folders.items():
+            for other in folders:
+                if other != folder and other not in allowed.split():
+                    yield f"{room}/{folder}", f'#include "{room}/{other}/planted.h"'
 
 
 def run(root):
@@ -53,11 +64,22 @@ def main():
         for room, line in planted():
             file = root / room / "planted_by_test.h"
             file.write_text(f"#pragma once\n{line}\n")
-            result = run(root)
+            found = list(check.file_offences(root, file))
+            assert [(p, n) for p, n, _ in found] == [(f"{room}/planted_by_test.h", 2)], f"not found: {room}: {line}\n{found}"
+            if count % 50 == 0:
+                result = run(root)
+                place = f"{room}/planted_by_test.h:2: "
+                assert result.returncode == 1 and place in result.stdout, f"not found: {room}: {line}\n{result.stdout}"
             file.unlink()
-            place = f"{room}/planted_by_test.h:2: "
-            assert result.returncode == 1 and place in result.stdout, f"not found: {room}: {line}\n{result.stdout}"
             count += 1
+        for room in check.FOLDERS:
+            for file in (root / room / "planted_by_test.h", root / room / "planted_folder" / "planted.h"):
+                file.parent.mkdir(exist_ok=True)
+                file.write_text("#pragma once\n")
+                result = run(root)
+                file.unlink()
+                assert f"{room} keeps its code in folders" in result.stdout, f"not found: {file}\n{result.stdout}"
+                count += 1
     print(f"layers: {count} planted offences, all found")
     readme_paths_find()
 

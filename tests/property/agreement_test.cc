@@ -1,7 +1,7 @@
 // The law of agreement at elements: what is proved of a pair is so at every element, computed directly from the
 // transforms, and a point that is named as a difference is one. Pairs of all domains of one to three tensors, of which
 // one may be a reshape or a pad, read in a row or both from the first.
-#include "passes/agreement.h"
+#include "passes/identity/agreement.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -7,13 +7,14 @@
 #include <limits>
 #include <optional>
 
-#include "ir/builder.h"
-#include "ir/numeric.h"
-#include "ir/parse.h"
-#include "ir/type_rule.h"
-#include "replay/compare.h"
-#include "replay/input.h"
-#include "replay/module_loader.h"
+#include "ir/build/builder.h"
+#include "ir/scalar/numeric.h"
+#include "ir/step/apply.h"
+#include "ir/table/type_rule.h"
+#include "ir/text/parse.h"
+#include "replay/data/input.h"
+#include "replay/device/module_loader.h"
+#include "replay/run/compare.h"
 #include "tests/unit/replay/host_math_reference.h"
 
 namespace fusebox {

@@ -3,12 +3,12 @@
 // the buffer.
 #include <gtest/gtest.h>
 
-#include "ir/error.h"
-#include "ir/parse.h"
-#include "replay/compare.h"
-#include "replay/input.h"
-#include "replay/module_loader.h"
-#include "replay/run.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "replay/data/input.h"
+#include "replay/device/module_loader.h"
+#include "replay/run/compare.h"
+#include "replay/run/run.h"
 
 namespace fusebox {
 namespace {

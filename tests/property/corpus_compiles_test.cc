@@ -11,12 +11,13 @@
 #include <sstream>
 
 #include "codegen/cuda.h"
-#include "ir/canonical.h"
-#include "ir/parse.h"
-#include "passes/pipeline.h"
-#include "replay/cuda_loader.h"
-#include "replay/file.h"
-#include "replay/run.h"
+#include "ir/canonical/canonical.h"
+#include "ir/infer/bind.h"
+#include "ir/text/parse.h"
+#include "passes/pipeline/pipeline.h"
+#include "replay/data/file.h"
+#include "replay/device/cuda_loader.h"
+#include "replay/run/run.h"
 
 namespace fusebox {
 namespace {

@@ -11,8 +11,8 @@
 #include <map>
 #include <new>
 
-#include "ir/canonical.h"
-#include "ir/print.h"
+#include "ir/canonical/canonical.h"
+#include "ir/text/print.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 #include "tests/support/random_bundle.h"

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "ir/parse.h"
-#include "replay/input.h"
-#include "replay/judge.h"
-#include "replay/module_loader.h"
-#include "replay/run.h"
+#include "ir/text/parse.h"
+#include "replay/data/input.h"
+#include "replay/device/module_loader.h"
+#include "replay/run/judge.h"
+#include "replay/run/run.h"
 
 namespace fusebox {
 namespace {

@@ -1,23 +1,23 @@
 // Law: every member of every struct counts (fuzz/field_laws/laws.h). Each is changed, in programs of the corpus, in
 // what they compile to, in drawn cases, and in programs that have what is rare; and each kind of member is met by
-// every law that its row in ir/fields.h or serde/fields.h names.
+// every law that its row in ir/module/fields.h or serde/fields.h names.
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
 #include <set>
 #include <string>
 
-#include "fuzz/case.h"
 #include "fuzz/field_laws/changes.h"
 #include "fuzz/field_laws/laws.h"
 #include "fuzz/field_laws/match.h"
-#include "ir/canonical.h"
-#include "ir/error.h"
-#include "ir/parse.h"
-#include "ir/print.h"
-#include "ir/verify.h"
-#include "passes/pipeline.h"
-#include "replay/input.h"
+#include "fuzz/generate/case.h"
+#include "ir/canonical/canonical.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
+#include "passes/pipeline/pipeline.h"
+#include "replay/data/input.h"
 #include "tests/support/random_bundle.h"
 #include "tests/support/real_programs.h"
 

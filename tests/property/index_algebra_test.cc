@@ -4,7 +4,7 @@
 // A case is a tensor: one to three domains, a chain of transforms to its loops, through which values come up from the
 // loops, and a second chain (an allocation, say) down which the values go on. Every domain's value is computed as a
 // form, and directly in ints.
-#include "passes/index_algebra.h"
+#include "passes/algebra/index_algebra.h"
 
 #include <algorithm>
 #include <array>
@@ -19,6 +19,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "ir/step/apply.h"
 
 namespace fusebox {
 namespace {

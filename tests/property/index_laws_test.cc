@@ -12,7 +12,7 @@
 
 #include "fuzz/index_laws/law.h"
 #include "fuzz/index_laws/random.h"
-#include "passes/id_graph_builder.h"
+#include "passes/identity/id_graph_builder.h"
 #include "tests/property/index_laws_settings.h"
 
 namespace fusebox::index_laws {

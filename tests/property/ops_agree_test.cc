@@ -2,8 +2,8 @@
 // executor, with all its checks on. tests/gpu/ops_agree_test.cc has the same cases on a GPU.
 #include <gtest/gtest.h>
 
-#include "ir/error.h"
-#include "replay/module_loader.h"
+#include "ir/table/error.h"
+#include "replay/device/module_loader.h"
 #include "tests/support/op_agreement.h"
 
 namespace fusebox {

@@ -2,8 +2,8 @@
 // refused. The texts are those that make the most of a byte.
 #include <gtest/gtest.h>
 
-#include "ir/error.h"
-#include "ir/parse.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
 // It replaces operator new, so it belongs to programs and to no library.
 #include "fuzz/targets/shared/memory_bound.cc"
 

@@ -8,13 +8,13 @@
 #include <random>
 #include <set>
 
-#include "ir/builder.h"
-#include "ir/error.h"
-#include "ir/parse.h"
-#include "ir/print.h"
-#include "ir/verify.h"
-#include "replay/file.h"
-#include "replay/run.h"
+#include "ir/build/builder.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
+#include "replay/data/file.h"
+#include "replay/run/run.h"
 
 namespace fusebox {
 namespace {

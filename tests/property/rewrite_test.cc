@@ -1,7 +1,7 @@
 // Laws of rewrite passes: on random fusions and on the corpus the outputs keep their bits on the host executor (a NaN
 // stays a NaN), the signature stays, the result verifies and is its own text, a second run changes nothing, a run that
 // changes nothing leaves an equal graph, and the same rewrite gives the same digest every time.
-#include "passes/rewrite.h"
+#include "passes/rewrite/rewrite.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,16 +12,17 @@
 #include <map>
 #include <sstream>
 
-#include "ir/canonical.h"
-#include "ir/error.h"
-#include "ir/numeric.h"
-#include "ir/parse.h"
-#include "ir/print.h"
-#include "ir/verify.h"
-#include "passes/apply_steps.h"
-#include "passes/pipeline.h"
-#include "replay/host_program.h"
-#include "replay/input.h"
+#include "ir/canonical/canonical.h"
+#include "ir/infer/bind.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
+#include "passes/pipeline/pipeline.h"
+#include "passes/schedule/apply_steps.h"
+#include "replay/data/input.h"
+#include "replay/run/host_program.h"
 #include "tests/support/random_fusion.h"
 
 namespace fusebox {

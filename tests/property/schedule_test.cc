@@ -5,12 +5,13 @@
 #include <gtest/gtest.h>
 #include <map>
 
-#include "ir/print.h"
-#include "passes/lower.h"
-#include "passes/pipeline.h"
-#include "replay/host_program.h"
-#include "replay/input.h"
-#include "replay/run.h"
+#include "ir/infer/bind.h"
+#include "ir/text/print.h"
+#include "passes/lower/lower.h"
+#include "passes/pipeline/pipeline.h"
+#include "replay/data/input.h"
+#include "replay/run/host_program.h"
+#include "replay/run/run.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 #include "tests/support/schedule_cases.h"

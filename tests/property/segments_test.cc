@@ -6,12 +6,12 @@
 #include <gtest/gtest.h>
 #include <map>
 
-#include "ir/canonical.h"
-#include "ir/print.h"
-#include "passes/segment.h"
-#include "replay/module_loader.h"
-#include "replay/record.h"
-#include "replay/replay.h"
+#include "ir/canonical/canonical.h"
+#include "ir/text/print.h"
+#include "passes/segment/segment.h"
+#include "replay/device/module_loader.h"
+#include "replay/record/record.h"
+#include "replay/record/replay.h"
 #include "tests/support/random_fusion.h"
 
 namespace fusebox {

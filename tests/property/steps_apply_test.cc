@@ -5,11 +5,12 @@
 #include <random>
 #include <set>
 
-#include "ir/domain.h"
-#include "ir/parse.h"
-#include "ir/print.h"
-#include "ir/step.h"
-#include "ir/verify.h"
+#include "ir/domain/domain.h"
+#include "ir/module/step.h"
+#include "ir/step/apply.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
 
 namespace fusebox {
 namespace {

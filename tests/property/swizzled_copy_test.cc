@@ -2,11 +2,12 @@
 // extents, most of the threads on holes; the host executor finds nothing to say of it.
 #include <gtest/gtest.h>
 
-#include "ir/defect.h"
-#include "ir/print.h"
-#include "passes/pipeline.h"
-#include "replay/host_program.h"
-#include "replay/input.h"
+#include "ir/infer/bind.h"
+#include "ir/table/defect.h"
+#include "ir/text/print.h"
+#include "passes/pipeline/pipeline.h"
+#include "replay/data/input.h"
+#include "replay/run/host_program.h"
 #include "tests/support/swizzled_copy_cases.h"
 
 namespace fusebox {

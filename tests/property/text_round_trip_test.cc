@@ -6,11 +6,11 @@
 #include <set>
 #include <string>
 
-#include "ir/canonical.h"
-#include "ir/error.h"
-#include "ir/parse.h"
-#include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/canonical/canonical.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
 #include "tests/support/random_module.h"
 #include "tests/support/real_programs.h"
 

@@ -15,7 +15,7 @@ FUSEBOX = BUILD / "bin" / "fusebox"
 PROGRAMS = sorted((ROOT / "corpus" / "programs").glob("*.fir"))
 CASES = ROOT / "corpus" / "defects"
 SWIZZLED = ROOT / "corpus" / "programs" / "swizzled_copy_1d.fir"
-DEFECTS = re.findall(r'FUSEBOX_DEFECT\(\w+, "([a-z-]+)"', (ROOT / "ir" / "defect_table.inc").read_text())
+DEFECTS = re.findall(r'FUSEBOX_DEFECT\(\w+, "([a-z-]+)"', (ROOT / "ir" / "table" / "defect_table.inc").read_text())
 
 pytestmark = pytest.mark.skipif(not (BUILD / "lib" / "libfusebox_aten.so").exists(), reason="built without ATen")
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 
 namespace fusebox::testing {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <complex>
 
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
 
 namespace fusebox::testing {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "codegen/cuda.h"
-#include "ir/error.h"
-#include "replay/cuda_loader.h"
+#include "ir/table/error.h"
+#include "replay/device/cuda_loader.h"
 
 namespace fusebox::testing {
 

@@ -6,9 +6,9 @@
 
 #include <memory>
 
-#include "ir/error.h"
-#include "replay/device.h"
-#include "replay/run.h"
+#include "ir/table/error.h"
+#include "replay/device/device.h"
+#include "replay/run/run.h"
 
 namespace fusebox::testing {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/type_rule.h"
+#include "ir/graph/graph.h"
+#include "ir/table/type_rule.h"
 
 namespace fusebox::testing {
 

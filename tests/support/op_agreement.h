@@ -11,14 +11,15 @@
 #include <set>
 #include <string>
 
-#include "ir/canonical.h"
-#include "ir/error.h"
-#include "ir/print.h"
-#include "passes/pipeline.h"
-#include "replay/compare.h"
-#include "replay/host_program.h"
-#include "replay/input.h"
-#include "replay/module_loader.h"
+#include "ir/canonical/canonical.h"
+#include "ir/infer/bind.h"
+#include "ir/table/error.h"
+#include "ir/text/print.h"
+#include "passes/pipeline/pipeline.h"
+#include "replay/data/input.h"
+#include "replay/device/module_loader.h"
+#include "replay/run/compare.h"
+#include "replay/run/host_program.h"
 #include "tests/support/op_cases.h"
 
 namespace fusebox::test {

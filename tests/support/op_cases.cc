@@ -2,9 +2,9 @@
 
 #include <functional>
 
-#include "ir/builder.h"
-#include "ir/error.h"
-#include "ir/numeric.h"
+#include "ir/build/builder.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
 
 namespace fusebox::test {
 namespace {

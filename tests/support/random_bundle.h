@@ -1,7 +1,7 @@
 // Random bundles: around random modules, with every kind of record.
 #pragma once
 
-#include "ir/error.h"
+#include "ir/table/error.h"
 #include "serde/bundle.h"
 #include "tests/support/random_module.h"
 

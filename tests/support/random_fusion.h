@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "ir/builder.h"
-#include "ir/error.h"
-#include "replay/input.h"
+#include "ir/build/builder.h"
+#include "ir/table/error.h"
+#include "replay/data/input.h"
 #include "tests/support/random_module.h"
 
 namespace fusebox::testing {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
 
 namespace fusebox::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/module/module.h"
 
 namespace fusebox::testing {
 

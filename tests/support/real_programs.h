@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/parse.h"
-#include "ir/verify.h"
-#include "passes/apply_steps.h"
+#include "ir/text/parse.h"
+#include "ir/verify/verify.h"
+#include "passes/schedule/apply_steps.h"
 
 namespace fusebox::testing {
 

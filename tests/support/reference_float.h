@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ir/op.h"
+#include "ir/table/op.h"
 #include "tests/support/expected.h"
 
 namespace fusebox::testing {

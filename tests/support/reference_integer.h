@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "ir/op.h"
+#include "ir/table/op.h"
 #include "tests/support/expected.h"
 
 namespace fusebox::testing {

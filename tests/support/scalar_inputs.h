@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
 
 namespace fusebox::testing {
 

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <random>
 
-#include "ir/canonical.h"
-#include "ir/concretize.h"
-#include "ir/parse.h"
-#include "passes/apply_steps.h"
-#include "passes/rewrite.h"
-#include "passes/segment.h"
+#include "ir/canonical/canonical.h"
+#include "ir/infer/bind.h"
+#include "ir/infer/concretize.h"
+#include "ir/step/apply.h"
+#include "ir/text/parse.h"
+#include "passes/rewrite/rewrite.h"
+#include "passes/schedule/apply_steps.h"
+#include "passes/segment/segment.h"
 
 namespace fusebox::test {
 namespace {

@@ -1,6 +1,6 @@
 #include "tests/support/swizzled_copy_cases.h"
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 
 namespace fusebox::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/module/module.h"
 
 namespace fusebox::test {
 

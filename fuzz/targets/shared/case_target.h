@@ -2,7 +2,7 @@
 // defines `target_options`.
 #pragma once
 
-#include "fuzz/target.h"
+#include "fuzz/case_bytes/target.h"
 #include "fuzz/targets/shared/mutator.h"
 
 namespace fusebox::fuzz {

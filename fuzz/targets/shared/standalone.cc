@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/random_source.h"
+#include "fuzz/base/random_source.h"
 
 extern "C" {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);

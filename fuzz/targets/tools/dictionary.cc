@@ -7,11 +7,11 @@
 #include <string>
 
 #include "fuzz/bytes/mutate_text.h"
-#include "ir/attr.h"
-#include "ir/dtype.h"
-#include "ir/lex.h"
-#include "ir/op.h"
-#include "ir/step.h"
+#include "ir/module/step.h"
+#include "ir/table/attr.h"
+#include "ir/table/dtype.h"
+#include "ir/table/op.h"
+#include "ir/token/lex.h"
 #include "serde/bundle_generated.h"
 #include "serde/module_generated.h"
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/coverage.h"
+#include "fuzz/case_bytes/target.h"
+#include "fuzz/coverage/coverage.h"
 #include "fuzz/index_laws/records.h"
-#include "fuzz/target.h"
-#include "ir/parse.h"
-#include "ir/print.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
 #include "serde/encode.h"
 
 namespace {

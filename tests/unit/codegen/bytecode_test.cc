@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "codegen/bytecode_math.h"
-#include "ir/error.h"
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
 #include "tests/support/kernel_cases.h"
 
 namespace fusebox {

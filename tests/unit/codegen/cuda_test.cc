@@ -5,8 +5,8 @@
 
 #include "codegen/cuda_expression.h"
 #include "codegen/runtime_sources.h"
-#include "ir/error.h"
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
 #include "tests/support/kernel_cases.h"
 
 namespace fusebox {

@@ -6,10 +6,10 @@
 
 #include "fuzz/bytes/mutate_text.h"
 #include "fuzz/bytes/mutate_wire.h"
-#include "fuzz/case.h"
-#include "ir/error.h"
-#include "ir/parse.h"
-#include "ir/print.h"
+#include "fuzz/generate/case.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 

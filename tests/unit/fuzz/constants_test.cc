@@ -1,12 +1,12 @@
 // Constants: every class of every dtype, bits that are canonical, and half of them small.
-#include "fuzz/constants.h"
+#include "fuzz/generate/constants.h"
 
 #include <gtest/gtest.h>
 #include <set>
 
-#include "ir/numeric.h"
-#include "ir/parse.h"
-#include "ir/print.h"
+#include "ir/scalar/numeric.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
 
 namespace fusebox::fuzz {
 namespace {

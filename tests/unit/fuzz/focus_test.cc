@@ -1,5 +1,5 @@
 // What cases are aimed at: every combination as often as every other, and met by the case that is aimed at it.
-#include "fuzz/focus.h"
+#include "fuzz/generate/focus.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <string>
 #include <tuple>
 
-#include "fuzz/case.h"
-#include "fuzz/coverage_classes.h"
-#include "ir/numeric.h"
+#include "fuzz/coverage/coverage_classes.h"
+#include "fuzz/generate/case.h"
+#include "ir/scalar/numeric.h"
 
 namespace fusebox::fuzz {
 namespace {

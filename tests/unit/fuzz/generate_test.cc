@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "fuzz/coverage.h"
-#include "ir/print.h"
-#include "ir/verify.h"
-#include "replay/input.h"
+#include "fuzz/coverage/coverage.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
+#include "replay/data/input.h"
 
 namespace fusebox::fuzz {
 namespace {

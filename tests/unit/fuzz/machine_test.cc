@@ -1,5 +1,5 @@
 // How many processes a campaign gets.
-#include "fuzz/machine.h"
+#include "fuzz/base/machine.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // Mutations: valid or nothing, and repeatable from their records.
-#include "fuzz/mutate.h"
+#include "fuzz/mutate/mutate.h"
 
 #include <gtest/gtest.h>
 #include <map>
 
-#include "ir/error.h"
-#include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/table/error.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
 
 namespace fusebox::fuzz {
 namespace {

@@ -1,9 +1,9 @@
 // The oracle that moves an index outside its axis: quiet where that is refused, and where nothing reads the index.
 #include <gtest/gtest.h>
 
-#include "fuzz/oracle.h"
-#include "ir/parse.h"
-#include "replay/module_loader.h"
+#include "fuzz/oracle/oracle.h"
+#include "ir/text/parse.h"
+#include "replay/device/module_loader.h"
 
 namespace fusebox::fuzz {
 namespace {

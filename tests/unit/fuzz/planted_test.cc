@@ -4,8 +4,8 @@
 
 #include "fuzz/planted/naive_checks.h"
 #include "fuzz/planted/plants.h"
-#include "ir/parse.h"
-#include "ir/verify.h"
+#include "ir/text/parse.h"
+#include "ir/verify/verify.h"
 
 namespace fusebox::fuzz {
 namespace {

@@ -1,4 +1,4 @@
-#include "fuzz/random_source.h"
+#include "fuzz/base/random_source.h"
 
 #include <gtest/gtest.h>
 #include <map>

@@ -2,11 +2,12 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 
-#include "fuzz/generate_steps.h"
-#include "ir/canonical.h"
-#include "ir/domain.h"
-#include "ir/parse.h"
-#include "passes/lower.h"
+#include "fuzz/generate/generate_steps.h"
+#include "ir/canonical/canonical.h"
+#include "ir/domain/domain.h"
+#include "ir/infer/bind.h"
+#include "ir/text/parse.h"
+#include "passes/lower/lower.h"
 
 namespace fusebox::fuzz {
 namespace {

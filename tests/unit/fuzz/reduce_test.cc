@@ -1,17 +1,17 @@
 // The shrinker: what it makes of findings of seeded defects is small, of the same signature, and nothing more goes.
-#include "fuzz/reduce.h"
+#include "fuzz/reduce/reduce.h"
 
 #include <csignal>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "fuzz/reduce_rules.h"
-#include "fuzz/runner.h"
-#include "ir/error.h"
-#include "ir/parse.h"
-#include "ir/print.h"
-#include "replay/module_loader.h"
+#include "fuzz/reduce/reduce_rules.h"
+#include "fuzz/run/runner.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "replay/device/module_loader.h"
 
 namespace fusebox::fuzz {
 namespace {

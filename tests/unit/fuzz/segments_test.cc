@@ -1,10 +1,10 @@
 // The oracle of segments on a chain, which any way of dealing it out may tie into a cycle.
 #include <gtest/gtest.h>
 
-#include "fuzz/oracle.h"
-#include "ir/error.h"
-#include "ir/parse.h"
-#include "passes/segment.h"
+#include "fuzz/oracle/oracle.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "passes/segment/segment.h"
 
 namespace fusebox::fuzz {
 namespace {

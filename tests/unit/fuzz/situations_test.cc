@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
-#include "fuzz/case.h"
-#include "fuzz/coverage_classes.h"
-#include "fuzz/focus_situations.h"
+#include "fuzz/coverage/coverage_classes.h"
+#include "fuzz/generate/case.h"
+#include "fuzz/generate/focus_situations.h"
 
 namespace fusebox::fuzz {
 namespace {

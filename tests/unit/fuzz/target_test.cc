@@ -1,13 +1,13 @@
 // Inputs of the libFuzzer targets: any bytes are one, and mutations of cases stay cases.
-#include "fuzz/target.h"
+#include "fuzz/case_bytes/target.h"
 
 #include <gtest/gtest.h>
 
 #include "fuzz/index_laws/law.h"
 #include "fuzz/index_laws/records.h"
-#include "fuzz/mutate.h"
-#include "ir/print.h"
-#include "ir/verify.h"
+#include "fuzz/mutate/mutate.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
 #include "serde/decode.h"
 
 namespace fusebox::fuzz {

@@ -1,11 +1,11 @@
 // Kernels that are less simple than lowering promises are found; what lowering makes is not.
 #include <gtest/gtest.h>
 
-#include "fuzz/kernel_points.h"
-#include "fuzz/oracle.h"
-#include "fuzz/tidy_kernel.h"
-#include "ir/parse.h"
-#include "ir/print.h"
+#include "fuzz/oracle/kernel_points.h"
+#include "fuzz/oracle/oracle.h"
+#include "fuzz/oracle/tidy_kernel.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
 
 namespace fusebox::fuzz {
 namespace {

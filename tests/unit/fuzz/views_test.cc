@@ -1,9 +1,9 @@
 // What commands print of fixed programs, judged as a campaign judges it.
 #include <gtest/gtest.h>
 
-#include "fuzz/oracle.h"
-#include "ir/parse.h"
-#include "replay/module_loader.h"
+#include "fuzz/oracle/oracle.h"
+#include "ir/text/parse.h"
+#include "replay/device/module_loader.h"
 
 namespace fusebox::fuzz {
 namespace {

@@ -1,10 +1,10 @@
-#include "ir/builder.h"
+#include "ir/build/builder.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/composite.h"
-#include "ir/error.h"
-#include "ir/verify.h"
+#include "ir/build/composite.h"
+#include "ir/table/error.h"
+#include "ir/verify/verify.h"
 #include "tests/unit/ir/shape_text.h"
 
 namespace fusebox {

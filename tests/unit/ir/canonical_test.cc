@@ -1,11 +1,11 @@
-#include "ir/canonical.h"
+#include "ir/canonical/canonical.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/builder.h"
-#include "ir/composite.h"
-#include "ir/scalar.h"
-#include "ir/verify.h"
+#include "ir/build/builder.h"
+#include "ir/build/composite.h"
+#include "ir/scalar/scalar.h"
+#include "ir/verify/verify.h"
 
 namespace fusebox {
 namespace {

@@ -1,9 +1,10 @@
-#include "ir/concretize.h"
+#include "ir/infer/concretize.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/builder.h"
-#include "ir/verify.h"
+#include "ir/build/builder.h"
+#include "ir/infer/bind.h"
+#include "ir/verify/verify.h"
 #include "tests/unit/ir/shape_text.h"
 
 namespace fusebox {

@@ -1,5 +1,5 @@
 // Which axes of an op's operands are the same position in its result, and what follows from what.
-#include "ir/domain.h"
+#include "ir/domain/domain.h"
 
 #include "tests/unit/ir/step_support.h"
 

@@ -1,9 +1,9 @@
-#include "ir/dot.h"
+#include "ir/text/dot.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "tests/support/random_module.h"
 
 namespace fusebox {

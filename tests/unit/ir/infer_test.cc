@@ -1,12 +1,12 @@
-#include "ir/infer.h"
+#include "ir/infer/infer.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/builder.h"
-#include "ir/composite.h"
-#include "ir/error.h"
-#include "ir/scalar.h"
-#include "ir/type_rule.h"
+#include "ir/build/builder.h"
+#include "ir/build/composite.h"
+#include "ir/scalar/scalar.h"
+#include "ir/table/error.h"
+#include "ir/table/type_rule.h"
 #include "tests/unit/ir/shape_text.h"
 
 namespace fusebox {

@@ -1,8 +1,8 @@
-#include "ir/json.h"
+#include "ir/text/json.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "tests/support/random_module.h"
 
 namespace fusebox {

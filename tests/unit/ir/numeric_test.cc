@@ -1,4 +1,4 @@
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
 
 #include <gtest/gtest.h>
 #include <vector>

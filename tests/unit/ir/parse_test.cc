@@ -1,9 +1,9 @@
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/numeric.h"
-#include "ir/print.h"
+#include "ir/scalar/numeric.h"
+#include "ir/text/print.h"
 #include "tests/support/expect_error.h"
 
 namespace fusebox {

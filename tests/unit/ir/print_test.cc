@@ -1,10 +1,10 @@
-#include "ir/print.h"
+#include "ir/text/print.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/builder.h"
-#include "ir/numeric.h"
-#include "ir/parse.h"
+#include "ir/build/builder.h"
+#include "ir/scalar/numeric.h"
+#include "ir/text/parse.h"
 
 namespace fusebox {
 namespace {

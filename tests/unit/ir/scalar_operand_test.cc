@@ -1,16 +1,17 @@
-#include "ir/scalar_operand.h"
+#include "ir/infer/scalar_operand.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <limits>
 #include <tuple>
 
-#include "ir/builder.h"
-#include "ir/error.h"
-#include "ir/numeric.h"
-#include "ir/scalar_form.h"
-#include "ir/type_rule.h"
-#include "ir/verify.h"
+#include "ir/build/builder.h"
+#include "ir/infer/bind.h"
+#include "ir/scalar/numeric.h"
+#include "ir/scalar/scalar_form.h"
+#include "ir/table/error.h"
+#include "ir/table/type_rule.h"
+#include "ir/verify/verify.h"
 #include "tests/support/expect_error.h"
 
 namespace fusebox {

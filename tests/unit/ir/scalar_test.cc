@@ -1,12 +1,13 @@
-#include "ir/scalar.h"
+#include "ir/scalar/scalar.h"
 
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "ir/builder.h"
-#include "ir/error.h"
-#include "ir/numeric.h"
-#include "ir/scalar_form.h"
+#include "ir/build/builder.h"
+#include "ir/infer/bind.h"
+#include "ir/scalar/numeric.h"
+#include "ir/scalar/scalar_form.h"
+#include "ir/table/error.h"
 #include "tests/unit/ir/shape_text.h"
 
 namespace fusebox {

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "ir/builder.h"
-#include "ir/scalar.h"
+#include "ir/build/builder.h"
+#include "ir/scalar/scalar.h"
 
 namespace fusebox {
 

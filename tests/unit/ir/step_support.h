@@ -9,10 +9,11 @@
 #include <string>
 #include <string_view>
 
-#include "ir/parse.h"
-#include "ir/print.h"
-#include "ir/step.h"
-#include "ir/verify.h"
+#include "ir/module/step.h"
+#include "ir/step/apply.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
 
 namespace fusebox::testing {
 

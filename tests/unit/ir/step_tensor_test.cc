@@ -1,6 +1,6 @@
 // Steps on tensors: copies, recomputation, rfactor, memory, layout, meshes, symbolic axes.
-#include "ir/domain.h"
-#include "ir/scalar.h"
+#include "ir/domain/domain.h"
+#include "ir/scalar/scalar.h"
 #include "tests/unit/ir/step_support.h"
 
 namespace fusebox::testing {

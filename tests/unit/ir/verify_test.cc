@@ -1,14 +1,15 @@
-#include "ir/verify.h"
+#include "ir/verify/verify.h"
 
 #include <gtest/gtest.h>
 #include <random>
 
-#include "ir/builder.h"
-#include "ir/canonical.h"
-#include "ir/composite.h"
-#include "ir/concretize.h"
-#include "ir/domain_edit.h"
-#include "ir/scalar.h"
+#include "ir/build/builder.h"
+#include "ir/build/composite.h"
+#include "ir/canonical/canonical.h"
+#include "ir/domain/domain_edit.h"
+#include "ir/infer/bind.h"
+#include "ir/infer/concretize.h"
+#include "ir/scalar/scalar.h"
 
 namespace fusebox {
 namespace {

@@ -1,5 +1,5 @@
 // Agreement of pairs of domains: at elements and in a nest, with reasons, facts and points where they differ.
-#include "passes/agreement.h"
+#include "passes/identity/agreement.h"
 
 #include "tests/unit/ir/step_support.h"
 

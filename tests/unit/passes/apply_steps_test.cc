@@ -1,13 +1,14 @@
 // Lists of steps with rewrites: `apply_step` does what `step_refusal` does not refuse, and throws the same otherwise.
-#include "passes/apply_steps.h"
+#include "passes/schedule/apply_steps.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/builder.h"
-#include "ir/parse.h"
-#include "ir/print.h"
-#include "passes/pipeline.h"
-#include "passes/rewrite.h"
+#include "ir/build/builder.h"
+#include "ir/infer/bind.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "passes/pipeline/pipeline.h"
+#include "passes/rewrite/rewrite.h"
 #include "tests/support/expect_error.h"
 
 namespace fusebox {

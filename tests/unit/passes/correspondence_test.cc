@@ -1,7 +1,7 @@
 // Which loops a producer may share with its consumer, and which threads are one: in the nest, and at elements alone.
-#include "ir/error.h"
-#include "ir/parse.h"
-#include "passes/lower.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "passes/lower/lower.h"
 #include "tests/unit/ir/step_support.h"
 
 namespace fusebox::testing {

@@ -1,7 +1,7 @@
 // Id graphs: what is one, what is not, and why, on small scheduled programs.
-#include "passes/id_graphs.h"
+#include "passes/identity/id_graphs.h"
 
-#include "ir/scalar.h"
+#include "ir/scalar/scalar.h"
 #include "tests/unit/ir/step_support.h"
 
 namespace fusebox::testing {

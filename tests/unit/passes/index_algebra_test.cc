@@ -1,5 +1,5 @@
 // The normal form of index expressions: how it simplifies, what it proves, and where it must stay careful.
-#include "passes/index_algebra.h"
+#include "passes/algebra/index_algebra.h"
 
 #include <gtest/gtest.h>
 #include <limits>

@@ -1,13 +1,14 @@
-#include "passes/index_range.h"
+#include "passes/host/index_range.h"
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 
-#include "ir/parse.h"
-#include "passes/apply_steps.h"
-#include "passes/pipeline.h"
+#include "ir/infer/bind.h"
+#include "ir/text/parse.h"
+#include "passes/pipeline/pipeline.h"
+#include "passes/schedule/apply_steps.h"
 
 namespace fusebox {
 namespace {

@@ -1,5 +1,5 @@
 // What the builder folds, and what it finds again.
-#include "passes/kernel_builder.h"
+#include "passes/kernel/kernel_builder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "ir/builder.h"
-#include "ir/parse.h"
-#include "passes/segment.h"
+#include "ir/build/builder.h"
+#include "ir/text/parse.h"
+#include "passes/segment/segment.h"
 
 namespace fusebox {
 namespace {

@@ -1,8 +1,9 @@
 // Scalars that are reached by very many paths are computed, taken apart and lowered once.
 #include <gtest/gtest.h>
 
-#include "ir/parse.h"
-#include "passes/pipeline.h"
+#include "ir/infer/bind.h"
+#include "ir/text/parse.h"
+#include "passes/pipeline/pipeline.h"
 
 namespace fusebox {
 namespace {

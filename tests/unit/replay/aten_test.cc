@@ -3,12 +3,12 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "ir/builder.h"
-#include "ir/numeric.h"
-#include "ir/parse.h"
-#include "replay/compare.h"
-#include "replay/input.h"
-#include "replay/module_loader.h"
+#include "ir/build/builder.h"
+#include "ir/scalar/numeric.h"
+#include "ir/text/parse.h"
+#include "replay/data/input.h"
+#include "replay/device/module_loader.h"
+#include "replay/run/compare.h"
 #include "tests/support/expect_error.h"
 
 namespace fusebox {

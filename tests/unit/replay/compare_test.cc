@@ -1,10 +1,10 @@
 // Judging a result against a reference with bounds.
-#include "replay/compare.h"
+#include "replay/run/compare.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
 #include "tests/support/expect_error.h"
 
 namespace fusebox {

@@ -1,5 +1,5 @@
 // Memory for one small program after another, on a GPU that is this machine's memory.
-#include "replay/cuda_arena.h"
+#include "replay/device/cuda_arena.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,13 +1,13 @@
 // The processes of a gate, and what they hand over.
-#include "replay/gate.h"
+#include "replay/gate/gate.h"
 
 #include <csignal>
 #include <gtest/gtest.h>
 #include <map>
 #include <unistd.h>
 
-#include "ir/error.h"
-#include "replay/gate_workers.h"
+#include "ir/table/error.h"
+#include "replay/gate/gate_workers.h"
 
 namespace fusebox {
 namespace {

@@ -3,6 +3,7 @@
 #include <bit>
 #include <random>
 
+#include "ir/step/apply.h"
 #include "replay/host/lanes.h"
 #include "tests/unit/replay/host_math_reference.h"
 #include "tests/unit/replay/host_runner.h"

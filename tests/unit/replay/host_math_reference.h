@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "ir/op.h"
+#include "ir/table/op.h"
 
 namespace fusebox::testing {
 

@@ -12,7 +12,7 @@
 #include <map>
 
 #include "codegen/bytecode.h"
-#include "ir/numeric.h"
+#include "ir/scalar/numeric.h"
 #include "replay/host/host_executor.h"
 #include "tests/support/kernel_cases.h"
 

@@ -1,13 +1,13 @@
 // Inputs from their specs: layouts, generators, and the form of the command line.
-#include "replay/input.h"
+#include "replay/data/input.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
 #include <set>
 
-#include "ir/numeric.h"
-#include "ir/parse.h"
-#include "ir/print.h"
+#include "ir/scalar/numeric.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
 #include "tests/support/expect_error.h"
 
 namespace fusebox {

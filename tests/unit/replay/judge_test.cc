@@ -1,11 +1,11 @@
 // What is a finding, and where.
-#include "replay/judge.h"
+#include "replay/run/judge.h"
 
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "ir/numeric.h"
-#include "ir/parse.h"
+#include "ir/scalar/numeric.h"
+#include "ir/text/parse.h"
 
 namespace fusebox {
 namespace {

@@ -1,15 +1,15 @@
 // .npy files: what NumPy writes is read, what is written NumPy reads, and damaged bytes are refused.
-#include "replay/npy.h"
+#include "replay/data/npy.h"
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 
-#include "ir/numeric.h"
-#include "ir/parse.h"
-#include "replay/file.h"
-#include "replay/input.h"
+#include "ir/scalar/numeric.h"
+#include "ir/text/parse.h"
+#include "replay/data/file.h"
+#include "replay/data/input.h"
 #include "tests/support/expect_error.h"
 
 namespace fusebox {

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "codegen/cuda.h"
-#include "ir/error.h"
-#include "replay/cuda_loader.h"
+#include "ir/table/error.h"
+#include "replay/device/cuda_loader.h"
 #include "tests/support/kernel_cases.h"
 
 namespace fusebox {

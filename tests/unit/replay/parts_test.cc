@@ -1,4 +1,4 @@
-#include "replay/parts.h"
+#include "replay/data/parts.h"
 
 #include <atomic>
 #include <gtest/gtest.h>

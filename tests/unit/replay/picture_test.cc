@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "ir/parse.h"
-#include "ir/verify.h"
-#include "passes/apply_steps.h"
+#include "ir/text/parse.h"
+#include "ir/verify/verify.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/picture/layout.h"
 #include "replay/picture/render.h"
 #include "tests/support/schedule_cases.h"

@@ -1,12 +1,12 @@
 // Runs, and what a bundle keeps of them.
-#include "replay/record.h"
+#include "replay/record/record.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
 
-#include "ir/canonical.h"
-#include "ir/parse.h"
-#include "replay/input.h"
+#include "ir/canonical/canonical.h"
+#include "ir/text/parse.h"
+#include "replay/data/input.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 #include "tests/support/expect_error.h"

@@ -1,11 +1,11 @@
 // Replays: what is identical, what differs and where, what cannot be compared.
-#include "replay/replay.h"
+#include "replay/record/replay.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/parse.h"
-#include "replay/record.h"
-#include "replay/text_diff.h"
+#include "ir/text/parse.h"
+#include "replay/record/record.h"
+#include "replay/record/text_diff.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 #include "tests/support/expect_error.h"

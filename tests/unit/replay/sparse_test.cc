@@ -4,11 +4,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "ir/parse.h"
-#include "replay/input.h"
-#include "replay/judge.h"
-#include "replay/record.h"
-#include "replay/run.h"
+#include "ir/text/parse.h"
+#include "replay/data/input.h"
+#include "replay/record/record.h"
+#include "replay/run/judge.h"
+#include "replay/run/run.h"
 
 namespace fusebox {
 namespace {

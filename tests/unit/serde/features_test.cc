@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "ir/parse.h"
+#include "ir/text/parse.h"
 #include "serde/bundle_generated.h"
 #include "serde/decode.h"
 #include "serde/encode.h"

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/builder.h"
-#include "ir/verify.h"
+#include "ir/build/builder.h"
+#include "ir/verify/verify.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
 #include "tests/support/expect_error.h"

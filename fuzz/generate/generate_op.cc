@@ -1,0 +1,572 @@
+// One op of a generated fusion: its operands and attributes. What the table's formats do not say (what a list of
+// extents means) is written here by op; the rest follows from the row.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "fuzz/generate/fusion_maker.h"
+#include "ir/infer/infer.h"
+#include "ir/table/error.h"
+#include "ir/table/type_rule.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+// The dtypes that an op's row accepts, from the type rules.
+const std::vector<Dtype>& accepted(OpKind kind) {
+  static const std::vector<std::vector<Dtype>> all = [] {
+    std::vector<std::vector<Dtype>> lists(op_rows().size());
+    for (const OpRow& op : op_rows())
+      for (const DtypeRow& d : dtype_rows())
+        if (d.dtype != Dtype::kIndex && accepts_dtype(op.kind, d.dtype))
+          lists[static_cast<size_t>(op.kind)].push_back(d.dtype);
+    return lists;
+  }();
+  return all[static_cast<size_t>(kind)];
+}
+
+}  // namespace
+
+bool FusionMaker::takes(OpKind kind, Dtype dtype) {
+  const auto& list = accepted(kind);
+  return std::find(list.begin(), list.end(), dtype) != list.end();
+}
+
+Dtype FusionMaker::dtype_for(OpKind kind) {
+  if (wanted_ && takes(kind, *wanted_)) return *wanted_;
+  constexpr Dtype kUsual[] = {Dtype::kFloat, Dtype::kFloat, Dtype::kBfloat16, Dtype::kHalf, Dtype::kInt32};
+  constexpr Dtype kNarrow[] = {Dtype::kInt8, Dtype::kInt16, Dtype::kInt32};
+  if (kind == OpKind::kLogicalRightShift && random_.one_in(2)) return random_.pick(kNarrow);
+  const Dtype usual = random_.pick(kUsual);
+  if (!random_.one_in(2) && takes(kind, usual)) return usual;
+  const auto& list = accepted(kind);
+  return list.empty() ? usual : random_.pick(list);
+}
+
+ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
+  if (first_operand_ && takes(kind, g_[first_operand_].dtype) && rank_of(g_, first_operand_) >= least_rank) {
+    const bool has_under =
+        under_ && row_of(*under_).format->all().size() == 1 && takes(*under_, g_[first_operand_].dtype);
+    return has_under ? unary(g_, *under_, first_operand_) : first_operand_;
+  }
+  const bool any = !wanted_ && !random_.one_in(4);
+  const Dtype wanted = dtype_for(kind);
+  std::vector<ValueId> fitting;
+  for (ValueId v : made_)
+    if ((any ? takes(kind, g_[v].dtype) : g_[v].dtype == wanted) && rank_of(g_, v) >= least_rank) fitting.push_back(v);
+  // The latest one often, so that ops form chains.
+  if (!fitting.empty() && !random_.one_in(8)) return random_.one_in(2) ? random_.pick(fitting) : fitting.back();
+  if (!made_.empty() && random_.one_in(2) && !is_storage_only(wanted)) {
+    const ValueId x = random_.pick(made_);
+    if (rank_of(g_, x) >= least_rank && !is_storage_only(g_[x].dtype)) {
+      made_.push_back(cast(g_, x, wanted));
+      return made_.back();
+    }
+  }
+  if (!made_.empty() && random_.one_in(2))
+    if (const ValueId x = random_.pick(made_); rank_of(g_, x) >= least_rank) return input_beside(x, wanted, false);
+  Extents extents = draw_extents();
+  while (extents.size() < least_rank) extents.push_back(random_.between(1, 3));
+  return new_input(wanted, extents);
+}
+
+// Aligned to the right, axes are of one extent or a broadcast.
+bool FusionMaker::fits(ValueId x, ValueId y) {
+  const auto a = logical_without_reductions(g_, g_.tensor_of(x)), b = logical_without_reductions(g_, g_.tensor_of(y));
+  const Extents m = extents_of(x), n = extents_of(y);
+  for (size_t i = 1; i <= std::min(a.size(), b.size()); ++i) {
+    const auto stretches = [&](DomainId d) { return g_[d].iter_type == IterType::kBroadcast && !g_[d].expanded; };
+    if (m[m.size() - i] != n[n.size() - i] && !stretches(a[a.size() - i]) && !stretches(b[b.size() - i])) return false;
+  }
+  return true;
+}
+
+ValueId FusionMaker::partner(OpKind kind, ValueId x) {
+  if (partner_ == Partner::kConstant) return neutral_constant(g_[x].dtype);
+  if (partner_ == Partner::kReduction) return over_its_operand(reduction_);
+  const Dtype dtype = random_.one_in(4) ? dtype_for(kind) : g_[x].dtype;
+  // By as many bits as there are, or nearly; anything else shifts all of them out.
+  const bool is_shift =
+      kind == OpKind::kBitwiseLeftShift || kind == OpKind::kBitwiseRightShift || kind == OpKind::kLogicalRightShift;
+  if (is_shift && random_.one_in(2))
+    return constant_of(g_, random_.one_in(2) ? Dtype::kInt64 : g_[x].dtype,
+                       static_cast<double>(random_.between(0, bits(g_[x].dtype))));
+  switch (random_.below(8)) {
+    case 0:
+      return x;
+    case 1:
+    case 5:
+      return scalar_operand(dtype, g_[x].dtype);
+    case 2:
+      return is_storage_only(dtype) || !random_.one_in(3) ? scalar_constant(g_[x].dtype) : input_scalar(g_, "", dtype);
+    case 3:
+    case 4:
+      return input_beside(x, dtype, true);
+    default: {
+      std::vector<ValueId> fitting;
+      for (ValueId v : made_)
+        if (takes(kind, g_[v].dtype) && fits(x, v)) fitting.push_back(v);
+      return fitting.empty() ? x : random_.pick(fitting);
+    }
+  }
+}
+
+// Operands that are each of another class. No dtype holds u64 and a signed integer: that is a scalar.
+void FusionMaker::add_mixed(OpKind kind, std::vector<ValueId>& operands, size_t count) {
+  std::vector<Dtype> classes = {Dtype::kUint64, Dtype::kInt32, Dtype::kFloat, Dtype::kComplexFloat, Dtype::kBool};
+  std::erase_if(classes, [&](Dtype d) { return !takes(kind, d); });
+  random_.shuffle(classes);
+  for (size_t i = 0; i < classes.size() && operands.size() < count; ++i)
+    // A negative constant is no u64; a scalar of the run is taken as one.
+    operands.push_back(classes[i] == Dtype::kInt32
+                           ? (random_.one_in(2) ? input_scalar(g_, "", classes[i]) : constant_of(g_, classes[i], -1))
+                       : random_.one_in(4) ? scalar_constant(classes[i], g_[operands[0]].dtype)
+                                           : input_beside(operands[0], classes[i], true));
+}
+
+// A reduction's result with the axes that it reduced, as broadcasts.
+ValueId FusionMaker::over_its_operand(ValueId reduced) {
+  const Op& op = g_[g_[reduced].def];
+  const size_t rank = rank_of(g_, op.operands[0]);
+  if (rank_of(g_, reduced) == rank) return reduced;
+  std::vector<bool> mask(rank);
+  for (int64_t axis : op.attrs.ints(AttrKey::kAxes))
+    mask[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
+  return broadcast(g_, reduced, mask);
+}
+
+ValueId FusionMaker::condition(ValueId x) {
+  for (ValueId v : made_)
+    if (g_[v].dtype == Dtype::kBool && fits(x, v) && !random_.one_in(2)) return v;
+  return input_beside(x, Dtype::kBool, true);
+}
+
+Axes FusionMaker::permutation(size_t rank) {
+  Axes dims;
+  for (size_t i = 0; i < rank; ++i) dims.push_back(static_cast<int64_t>(i));
+  random_.shuffle(dims);
+  return dims;
+}
+
+Axes FusionMaker::some_axes(size_t rank) {
+  Axes axes;
+  for (size_t i = 0; i < rank; ++i)
+    if (random_.one_in(2)) axes.push_back(written(i, rank));
+  if (axes.empty() && rank > 0) axes.push_back(written(random_.below(rank), rank));
+  return axes;
+}
+
+std::vector<ValueId> FusionMaker::make(OpKind kind) {
+  switch (neighbour_) {
+    case Neighbour::kNone:
+      return op(kind);
+    case Neighbour::kAgain:
+      return with_reader(again(Op(g_[twin_]), random_.one_in(2)));
+    case Neighbour::kThereAndBack:
+      return with_reader({there_and_back(first_operand_)});
+    case Neighbour::kAlongEqualAxes:
+      return with_reader(along_equal_axes(kind));
+    case Neighbour::kCasts:
+      return cast_chain(casts_);
+    case Neighbour::kForm:
+      return form_of(form_);
+    case Neighbour::kArguments:
+      return function_of(arguments_);
+    case Neighbour::kOp:
+      break;
+  }
+  return with_reader(op(kind));
+}
+
+std::vector<ValueId> FusionMaker::with_reader(std::vector<ValueId> results) {
+  const bool is_offered = options_.mix[static_cast<size_t>(OpKind::kNeg)] > 0;
+  if (!results.empty() && is_offered && takes(OpKind::kNeg, g_[results.back()].dtype) && random_.one_in(2))
+    results.push_back(unary(g_, OpKind::kNeg, results.back()));
+  return results;
+}
+
+std::vector<ValueId> FusionMaker::op(OpKind kind) {
+  const OpRow& row = row_of(kind);
+  if (kind == OpKind::kFull || kind == OpKind::kIota) return factory(kind);
+  if (kind == OpKind::kTriu) return {triu(g_, operand(kind, 2), random_.between(-2, 3))};
+  if (demands(kind, kReduction)) return reduction(kind);
+  if (demands(kind, kMetadata)) return move(kind);
+  if (demands(kind, kIndexed)) return indexed(kind);
+  return row.format->results == 1 ? pointwise_op(kind) : std::vector<ValueId>();
+}
+
+namespace {
+
+void exchange(Attrs& attrs, int64_t rank, std::pair<int64_t, int64_t> pair) {
+  const auto exchanged = [&](int64_t axis) {
+    const int64_t i = axis < 0 ? axis + rank : axis;
+    return i == pair.first ? pair.second : i == pair.second ? pair.first : axis;
+  };
+  if (attrs.has(AttrKey::kAxis)) attrs.set(AttrKey::kAxis, exchanged(attrs.integer(AttrKey::kAxis)));
+  for (AttrKey key : {AttrKey::kAxes, AttrKey::kDims}) {
+    if (!attrs.has(key)) continue;
+    const auto given = attrs.ints(key);
+    Axes axes(given.begin(), given.end());
+    std::transform(axes.begin(), axes.end(), axes.begin(), exchanged);
+    if (key == AttrKey::kAxes) std::sort(axes.begin(), axes.end());
+    attrs.set(key, axes);
+  }
+}
+
+}  // namespace
+
+std::vector<ValueId> FusionMaker::again(const Op& op, bool exchanges) {
+  Attrs attrs = op.attrs;
+  if (const ValueId x = op.operands.empty() ? ValueId() : op.operands[0]; exchanges && x && g_.is_tensor(x))
+    if (const auto pairs = equal_axes(x); !pairs.empty())
+      exchange(attrs, static_cast<int64_t>(rank_of(g_, x)), random_.pick(pairs));
+  return g_[add_op(g_, Graph::body(), op.kind, op.operands, attrs)].results;
+}
+
+std::vector<ValueId> FusionMaker::along_equal_axes(OpKind kind) {
+  Extents extents(2, random_.between(2, 5));
+  if (random_.one_in(2)) extents.push_back(random_.between(1, 5));
+  random_.shuffle(extents);
+  first_operand_ = new_input(dtype_for(kind), extents);
+  std::vector<ValueId> results = op(kind);
+  if (results.empty()) return results;
+  for (ValueId v : again(Op(g_[g_[results[0]].def]), true)) results.push_back(v);
+  return results;
+}
+
+std::vector<ValueId> FusionMaker::cast_chain(const CastFocus& casts) {
+  wanted_ = casts.from;
+  const ValueId x = operand(OpKind::kCast);
+  wanted_.reset();
+  const ValueId from = g_[x].dtype == casts.from ? x : cast(g_, x, casts.from);
+  return {cast(g_, cast(g_, from, casts.through), casts.to)};
+}
+
+std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
+  const ValueId x = operand(kind);
+  if (kind == OpKind::kCast) {
+    Dtype to = static_cast<Dtype>(random_.below(dtype_rows().size()));
+    // And back again.
+    if (const Op& made = g_[g_[x].def]; made.kind == OpKind::kCast && random_.one_in(2))
+      to = g_[made.operands[0]].dtype;
+    return {cast(g_, x, to == Dtype::kIndex ? Dtype::kInt64 : to)};
+  }
+  // A copy that says how it is made.
+  if (kind == OpKind::kSet && random_.one_in(6)) {
+    Attrs attrs;
+    attrs.set_enum(AttrKey::kCacheOp, random_.pick<CacheOp>());
+    if (random_.one_in(2)) attrs.set_enum(AttrKey::kCopyKind, CopyKind::kSet);
+    return {pointwise(g_, kind, {x}, "", attrs)};
+  }
+  std::vector<ValueId> operands = {x};
+  const size_t count = row_of(kind).format->all().size();
+  if (count > 2 && random_.one_in(4)) add_mixed(kind, operands, count);
+  while (operands.size() < count) operands.push_back(partner(kind, x));
+  if (kind == OpKind::kWhere) operands = {condition(x), operands[0], operands[1]};
+  // x on either side.
+  else if (count == 2 && random_.one_in(3))
+    std::swap(operands[0], operands[1]);
+  return {pointwise(g_, kind, operands)};
+}
+
+std::vector<ValueId> FusionMaker::reduction(OpKind kind) {
+  const ValueId x = operand(kind, 1);
+  const Axes axes = some_axes(rank_of(g_, x));
+  // An empty maximum has no value.
+  const auto rank = static_cast<int64_t>(rank_of(g_, x));
+  if (kind == OpKind::kMax || kind == OpKind::kMin)
+    for (int64_t axis : axes)
+      if (extent_of(x, static_cast<size_t>(axis < 0 ? axis + rank : axis)) == 0) return {};
+  if (kind == OpKind::kWelford) {
+    const WelfordResult w = welford(g_, x, axes);
+    return {w.avg, w.var_sum, w.n};
+  }
+  ReductionOptions options{.keepdim = random_.one_in(4)};
+  if (row_of(kind).accepts(AttrKey::kDtypeAttr) && random_.one_in(6)) options.dtype = dtype_for(kind);
+  return {reduce(g_, kind, x, axes, options)};
+}
+
+// Another shape of as many elements: axes merged, one split, or all drawn anew.
+ValueId FusionMaker::reshaped(ValueId x) {
+  const Extents extents = extents_of(x);
+  const size_t rank = extents.size();
+  Shape shape;
+  for (size_t i = 0; i < rank; ++i) shape.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+  const size_t way = random_.below(4);
+  if (way == 0 || rank == 0) return reshape(g_, x, {-1});
+  const size_t at = random_.below(rank);
+  if (way == 1 && at + 1 < rank) {
+    shape[at] = mul(g_, shape[at].value, shape[at + 1].value);
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+    return reshape(g_, x, shape);
+  }
+  std::vector<int64_t> divisors;
+  for (int64_t d = 1; d <= extents[at]; ++d)
+    if (extents[at] % d == 0) divisors.push_back(d);
+  if (divisors.empty()) return reshape(g_, x, {-1});
+  const int64_t d = random_.pick(divisors);
+  if (way == 2) {
+    shape[at] = Scalar(d);
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(at) + 1, Scalar(extents[at] / d));
+    return reshape(g_, x, shape);
+  }
+  int64_t elements = 1;
+  for (int64_t e : extents) elements *= e;
+  return reshape(g_, x, {d, elements / d});
+}
+
+// Constants clamp: one below 0 counts from the end, one beyond either end is that end.
+Scalar FusionMaker::slice_bound(int64_t value, int64_t extent) {
+  constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
+  switch (random_.below(6)) {
+    case 0:
+      return value < extent ? Scalar(value - extent) : Scalar(extent + random_.between(1, 2));
+    case 1:
+      if (value == 0) return Scalar(-extent - random_.between(0, 2));
+      return value < extent ? Scalar(value) : Scalar(kToTheEnd);
+    default:
+      return index_scalar(value);
+  }
+}
+
+ValueId FusionMaker::sliced(ValueId x) {
+  Shape starts, stops;
+  const Extents extents = extents_of(x);
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const int64_t n = extents[i];
+    if (random_.one_in(2)) {
+      starts.push_back(random_.one_in(6) ? slice_bound(0, n) : Scalar(0));
+      stops.push_back(random_.one_in(3) ? slice_bound(n, n) : size_of(g_, x, static_cast<int64_t>(i)));
+      continue;
+    }
+    if (random_.one_in(16)) {
+      // Any two, in any order: of constants something or nothing is left; others may be refused.
+      const auto any = [&] {
+        const int64_t bound = random_.between(-n - 2, n + 2);
+        if (random_.one_in(8)) return Scalar(index_input(bound));
+        if (symbols_.empty() || !random_.one_in(4)) return Scalar(bound);
+        // Sizes, and sums of them, that have nothing to do with the extent.
+        const ValueId size = random_.pick(symbols_).value;
+        return Scalar(random_.one_in(2) ? size : pointwise(g_, OpKind::kAdd, {size, random_.pick(symbols_).value}));
+      };
+      starts.push_back(any());
+      stops.push_back(any());
+      continue;
+    }
+    const int64_t start = random_.between(0, n);
+    starts.push_back(slice_bound(start, n));
+    if (random_.one_in(3))
+      stops.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+    else
+      stops.push_back(slice_bound(random_.between(start, n), n));
+  }
+  return slice(g_, x, starts, stops);
+}
+
+// expand and broadcast_in_dim: what is 1 becomes longer; also of an axis of which only the inputs tell.
+ValueId FusionMaker::stretched(ValueId x) {
+  if (options_.symbolic && random_.one_in(4)) {
+    const Extents extents = extents_of(x);
+    Extents given = extents;
+    for (int64_t& e : given)
+      if (random_.one_in(3)) e = 1;
+    Shape shape;
+    for (int64_t e : given) shape.push_back(symbol(e));
+    const ValueId y = input(g_, "", g_[x].dtype, shape);
+    for (DomainId d : g_.tensor_of(y).logical) g_[d].iter_type = IterType::kSymbolic;
+    g_.tensor_of(y).contiguity.clear();
+    made_.push_back(y);
+    Shape to;
+    for (size_t i = 0; i < extents.size(); ++i) to.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+    return expand(g_, y, to);
+  }
+  const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
+  Shape to;
+  for (DomainId d : axes)
+    to.push_back(g_[d].iter_type == IterType::kBroadcast && !g_[d].expanded ? index_scalar(random_.between(1, 5))
+                                                                            : Scalar(-1));
+  if (random_.one_in(2)) to.insert(to.begin(), index_scalar(random_.between(1, 4)));
+  return expand(g_, x, to);
+}
+
+// Two moves of which the second gives the operand of the first, or something of its shape.
+ValueId FusionMaker::there_and_back(ValueId x) {
+  const Extents extents = extents_of(x);
+  const size_t rank = extents.size(), at = axis_of(x);
+  Shape sizes, starts(rank, Scalar(0)), widths(2 * rank, Scalar(0));
+  for (size_t i = 0; i < rank; ++i) sizes.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+  Shape stops = sizes;
+  switch (random_.below(4)) {
+    case 0: {
+      const int64_t first = random_.one_in(4) ? random_.between(0, extents[at] - 1) : 0;
+      starts[at] = Scalar(first);
+      stops[at] = Scalar(first + 1);
+      return expand(g_, slice(g_, x, starts, stops), sizes);
+    }
+    case 1: {
+      const int64_t before = random_.between(0, 2), first = random_.one_in(2) ? before : random_.between(0, 2);
+      widths[2 * (rank - 1 - at)] = index_scalar(before);
+      widths[2 * (rank - 1 - at) + 1] = Scalar(random_.between(0, 2));
+      starts[at] = index_scalar(first);
+      stops[at] = add(g_, sizes[at].value, constant_index(g_, first));
+      return slice(g_, pad(g_, x, widths), starts, stops);
+    }
+    case 2:
+      return reshape(g_, reshape(g_, x, {-1}), sizes);
+    default: {
+      const ValueId y = permute(g_, x, permutation(rank));
+      return permute(g_, y, permutation(rank));
+    }
+  }
+}
+
+ValueId FusionMaker::joined(ValueId x) {
+  const size_t axis = axis_of(x);
+  std::vector<ValueId> parts = {x};
+  for (size_t n = random_.below(3); n > 0; --n) {
+    Extents extents = extents_of(x);
+    if (random_.one_in(3)) {
+      parts.push_back(x);
+      continue;
+    }
+    extents[axis] = random_.between(0, 5);
+    std::vector<bool> broadcast(extents.size());
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
+    for (size_t i = 0; i < axes.size(); ++i)
+      broadcast[i] = i != axis && extents[i] == 1 && g_[axes[i]].iter_type == IterType::kBroadcast;
+    parts.push_back(new_input(g_[x].dtype, extents, broadcast));
+  }
+  random_.shuffle(parts);
+  return cat(g_, parts, written(axis, rank_of(g_, x)));
+}
+
+std::vector<ValueId> FusionMaker::move(OpKind kind) {
+  const ValueId x = operand(kind, kind == OpKind::kCat ? 1 : 0);
+  const size_t rank = rank_of(g_, x);
+  switch (kind) {
+    case OpKind::kBroadcast: {
+      std::vector<bool> mask(rank + 1 + random_.below(2));
+      for (size_t added = mask.size() - rank; added > 0;) {
+        const size_t at = random_.below(mask.size());
+        added -= mask[at] ? 0 : 1;
+        // A source that has ended draws the same place for ever.
+        if (mask[at] && random_.exhausted()) return {};
+        mask[at] = true;
+      }
+      return {broadcast(g_, x, mask)};
+    }
+    case OpKind::kBroadcastInDim: {
+      Shape shape;
+      Axes dims;
+      for (size_t i = 0; i < rank; ++i) {
+        if (random_.one_in(3)) shape.push_back(Scalar(random_.between(1, 4)));
+        dims.push_back(static_cast<int64_t>(shape.size()));
+        shape.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+      }
+      if (shape.size() == rank) shape.push_back(Scalar(random_.between(1, 4)));
+      return {broadcast_in_dim(g_, x, shape, dims)};
+    }
+    case OpKind::kReshape:
+      return {reshaped(x)};
+    case OpKind::kPermute: {
+      Axes dims = permutation(rank);
+      for (int64_t& d : dims) d = written(static_cast<size_t>(d), rank);
+      return {permute(g_, x, dims)};
+    }
+    case OpKind::kExpand:
+      return {stretched(x)};
+    case OpKind::kSqueeze: {
+      if (random_.one_in(is_open(x) ? 2 : 8)) return {squeeze(g_, x, {})};  // drops none, whatever their extents
+      const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
+      Axes ones;
+      for (size_t i = 0; i < rank; ++i) {
+        if (g_[axes[i]].expanded && random_.one_in(2))
+          return {squeeze(g_, x, {written(i, rank)}, {.squeeze_expanded = true})};
+        if (!g_[axes[i]].expanded && evaluate_size(g_, axes[i], sizes_) == 1) ones.push_back(static_cast<int64_t>(i));
+      }
+      if (!ones.empty()) return {squeeze(g_, x, {random_.pick(ones)})};
+      std::vector<bool> mask(rank + 1);
+      const size_t at = random_.below(rank + 1);
+      mask[at] = true;
+      return {squeeze(g_, broadcast(g_, x, mask), {static_cast<int64_t>(at)})};
+    }
+    case OpKind::kSlice:
+      return {sliced(x)};
+    case OpKind::kStrideOrder:
+      return {stride_order(g_, x, permutation(rank))};
+    case OpKind::kPad: {
+      Shape widths;
+      for (size_t i = 0; i < 2 * rank; ++i)
+        widths.push_back(index_scalar(random_.one_in(2) ? random_.between(0, 3) : 0));
+      if (rank > 0 && random_.one_in(6) && extents_of(x)[rank - 1] > 0) widths[random_.below(2)] = index_scalar(-1);
+      const Dtype value = random_.one_in(8) && !is_storage_only(g_[x].dtype) ? dtype_for(OpKind::kAdd) : g_[x].dtype;
+      return {pad(g_, x, widths, random_.one_in(2) ? scalar_constant(value, g_[x].dtype) : ValueId())};
+    }
+    case OpKind::kCat:
+      return {joined(x)};
+    default:
+      return {};
+  }
+}
+
+std::vector<ValueId> FusionMaker::factory(OpKind kind) {
+  const Dtype dtype = dtype_for(kind);
+  if (kind == OpKind::kIota) {
+    const int64_t length = random_.pick(kBoundaryExtents);
+    const auto some = [&] { return is_integer(dtype) ? scalar_constant(dtype) : small_constant(dtype); };
+    const ValueId start = random_.one_in(2) ? some() : ValueId();
+    return {iota(g_, index_scalar(length), start, random_.one_in(2) ? some() : ValueId(), dtype)};
+  }
+  Shape shape;
+  if (!made_.empty()) {
+    const ValueId x = random_.pick(made_);
+    for (size_t i = 0; i < rank_of(g_, x); ++i) shape.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+  } else {
+    shape = {index_scalar(random_.between(0, 5)), index_scalar(random_.between(1, 5))};
+  }
+  return {full(g_, shape, scalar_constant(dtype), dtype)};
+}
+
+// The index is an input of its own; generate_inputs keeps its values inside the axis.
+std::vector<ValueId> FusionMaker::indexed(OpKind kind) {
+  const ValueId x = operand(kind, 1);
+  const size_t axis = axis_of(x);
+  const int64_t dim = written(axis, rank_of(g_, x));
+  Extents extents = extents_of(x);
+  const int64_t extent = extents[axis];
+  if (extent == 0) return {};
+  const Dtype by = random_.one_in(2) ? Dtype::kInt32 : Dtype::kInt64;
+  const auto without_broadcasts = [&](const Extents& e) {
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
+    std::vector<bool> broadcast(e.size());
+    for (size_t i = 0; i < e.size(); ++i)
+      broadcast[i] = i != axis && g_[axes[i]].iter_type == IterType::kBroadcast && !g_[axes[i]].expanded;
+    return broadcast;
+  };
+  switch (kind) {
+    case OpKind::kSelect: {
+      if (random_.one_in(4)) return {select(g_, x, new_input(by, {}), dim)};
+      const Scalar index = random_.one_in(3) ? Scalar(-1) : index_scalar(random_.between(0, extent - 1));
+      return {select(g_, x, scalar_of(g_, index), dim)};
+    }
+    case OpKind::kIndexSelect:
+      return {index_select(g_, x, new_input(by, {random_.between(0, 9)}, {false}), dim)};
+    case OpKind::kGather:
+    case OpKind::kTakeAlongAxis: {
+      extents[axis] = random_.between(0, 9);
+      const ValueId index = new_input(by, extents, without_broadcasts(extents));
+      return {kind == OpKind::kGather ? gather(g_, x, index, dim) : take_along_axis(g_, x, index, dim)};
+    }
+    case OpKind::kScatter: {
+      // One source for a place: which of several wins is not defined.
+      extents[axis] = 1;
+      const std::vector<bool> none(extents.size());
+      const ValueId index = new_input(by, extents, none);
+      return {scatter(g_, x, index, new_input(g_[x].dtype, extents, none), dim)};
+    }
+    default:
+      return {};
+  }
+}
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,107 @@
+// Outputs of a generated fusion: results, inputs as they are, and what overwrites inputs.
+#include <algorithm>
+
+#include "fuzz/generate/fusion_maker.h"
+#include "ir/infer/concretize.h"
+#include "ir/table/error.h"
+
+namespace fusebox::fuzz {
+
+bool FusionMaker::has_shape_of(ValueId input, ValueId value) {
+  if (!g_.is_tensor(input) || g_[input].dtype != g_[value].dtype || extents_of(input) != extents_of(value))
+    return false;
+  const auto& axes = g_.tensor_of(input).logical;
+  return std::none_of(axes.begin(), axes.end(), [&](DomainId d) { return bool(g_[d].expanded); });
+}
+
+bool FusionMaker::add_output(ValueId value, ValueId alias) {
+  const Mark before = mark();
+  try {
+    output(g_, value, alias);
+    // An axis that is symbolic so far may be expanded for these sizes.
+    if (alias) plan_concretize(g_, sizes_);
+  } catch (const Error& e) {
+    if (!alias || row_of(e.code).outcome == Outcome::kInternal) throw;
+    take_back(before);
+    output(g_, value);
+    return false;
+  }
+  if (alias) std::erase(free_, alias);
+  return alias.index != ValueId().index;
+}
+
+ValueId FusionMaker::target_of(ValueId value) {
+  const Extents extents = extents_of(value);
+  Shape shape;
+  InputOptions layout;
+  const auto axes = logical_without_reductions(g_, g_.tensor_of(value));
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const bool is_broadcast = extents[i] == 1 && (g_[axes[i]].iter_type == IterType::kBroadcast || random_.one_in(2));
+    shape.push_back(is_broadcast ? Scalar(1) : extent_scalar(extents[i], false));
+    if (options_.layouts) layout.contiguity.push_back(random_.one_in(2) ? Contiguity::kFalse : Contiguity::kTrue);
+  }
+  if (options_.layouts && extents.size() > 1 && random_.one_in(2))
+    layout.allocation_order = permutation(extents.size());
+  const ValueId target = input(g_, "", g_[value].dtype, shape, layout);
+  free_.push_back(target);
+  return target;
+}
+
+// Inputs that are outputs too: as they are, stored over themselves, and over one another.
+void FusionMaker::add_inputs_as_outputs() {
+  std::vector<ValueId> tensors;
+  for (ValueId v : inputs(g_))
+    if (g_.is_tensor(v)) tensors.push_back(v);
+  if (tensors.empty()) return;
+  const ValueId x = random_.pick(tensors);
+  const auto is_free = [&](ValueId v) { return std::find(free_.begin(), free_.end(), v) != free_.end(); };
+  switch (random_.below(4)) {
+    case 0:
+      add_output(x, {});
+      return;
+    case 1:
+      add_output(x, options_.aliases && is_free(x) ? x : ValueId());
+      return;
+    default: {
+      if (!options_.aliases) return;
+      std::vector<ValueId> others;
+      for (ValueId v : tensors)
+        if (v != x && is_free(v) && has_shape_of(v, x)) others.push_back(v);
+      const ValueId y = others.empty() || random_.one_in(4) ? target_of(x) : random_.pick(others);
+      const bool is_taken = add_output(x, y);
+      // Exchanged, most of the time.
+      if (is_taken && is_free(x) && !random_.one_in(4)) add_output(y, x);
+    }
+  }
+}
+
+void FusionMaker::add_outputs() {
+  const auto readers = uses(g_);
+  std::vector<ValueId> leaves, others;
+  for (ValueId v : made_)
+    if (g_[g_[v].def].kind != OpKind::kInput) (readers[v.index].empty() ? leaves : others).push_back(v);
+  if (leaves.empty()) {
+    if (made_.empty()) new_input(Dtype::kFloat, draw_extents());
+    leaves.push_back(unary(g_, OpKind::kSet, made_.back()));
+  }
+  // The last one always; of the others some may be read by nothing.
+  std::reverse(leaves.begin(), leaves.end());
+  if (leaves.size() > 6) leaves.resize(6);
+  if (!others.empty() && random_.one_in(4)) leaves.push_back(random_.pick(others));
+  free_ = inputs(g_);
+  if (random_.one_in(16)) add_inputs_as_outputs();
+  const bool is_aimed = options_.focus.in_place.has_value();
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (i > 0 && random_.one_in(8)) continue;
+    ValueId alias;
+    if (options_.aliases && (is_aimed || random_.one_in(8))) {
+      for (ValueId x : free_)
+        if (has_shape_of(x, leaves[i])) alias = x;
+      if (!alias || random_.one_in(3)) alias = target_of(leaves[i]);
+    }
+    add_output(leaves[i], alias);
+  }
+  if (random_.one_in(16)) add_inputs_as_outputs();
+}
+
+}  // namespace fusebox::fuzz

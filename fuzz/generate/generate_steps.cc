@@ -1,0 +1,216 @@
+#include "fuzz/generate/generate_steps.h"
+
+#include <algorithm>
+
+#include "fuzz/generate/step_maker.h"
+#include "passes/schedule/apply_steps.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+bool is_inline(const Step& s) { return s.kind == StepKind::kInlineMost || s.kind == StepKind::kInlineAt; }
+bool is_parallel(const Step& s) { return s.kind == StepKind::kParallelize || s.kind == StepKind::kParallelizeLike; }
+bool is_vectorized(const Step& s) {
+  return s.kind == StepKind::kParallelize &&
+         s.attrs.enumerator<ParallelType>(AttrKey::kParallel) == ParallelType::kVectorize;
+}
+bool is_global(const Step& s) {
+  return s.kind == StepKind::kSetMemoryType && s.attrs.enumerator<MemoryType>(AttrKey::kMemory) == MemoryType::kGlobal;
+}
+
+// The tensor of a place such as `%y.i0`.
+std::string tensor_of_place(std::string_view place) {
+  if (place.empty() || place[0] != '%') return {};
+  const size_t end = place.find_first_of(".[ ");
+  return std::string(place.substr(1, end == std::string_view::npos ? end : end - 1));
+}
+
+bool names(const Step& s, const std::string& tensor) {
+  return std::any_of(s.operands.begin(), s.operands.end(), [&](const StepOperand& o) { return o.value == tensor; });
+}
+
+// Takes out of a list the step that most likely caused a refusal, or gives the tensor of the refusal memory that all
+// threads share.
+class Culprit {
+ public:
+  Culprit(std::vector<Step>& steps, const Error& refusal)
+      : steps_(steps), keep_(leading_rewrites(steps)), tensor_(tensor_of_place(refusal.place)) {}
+
+  void take_out(ErrorCode code) {
+    switch (code) {
+      case ErrorCode::kIllegalSwizzle:
+        if (take_out_last([](const Step& s) { return s.kind == StepKind::kSwizzle; })) return;
+        break;
+      case ErrorCode::kIllegalVectorize:
+        if (take_out_all(is_vectorized)) return;
+        break;
+      case ErrorCode::kIllegalInline:
+        if (take_out_last([](const Step& s) { return s.kind == StepKind::kResize; })) return;
+        break;
+      case ErrorCode::kIllegalAllocation:
+      case ErrorCode::kIllegalExchange:
+        if (set_global()) return;
+        break;
+      default:
+        break;
+    }
+    const auto is_any = [](const Step& s) { return s.kind != StepKind::kAssign && !is_global(s); };
+    const auto is_named = [&](const Step& s) { return is_any(s) && names(s, tensor_); };
+    if (!take_out_last(is_named) && !take_out_last(is_any) && steps_.size() > keep_) steps_.pop_back();
+  }
+
+  template <typename Predicate>
+  bool take_out_all(Predicate is_bad) {
+    const auto begin = steps_.begin() + static_cast<std::ptrdiff_t>(keep_);
+    return steps_.erase(std::remove_if(begin, steps_.end(), is_bad), steps_.end()), true;
+  }
+
+ private:
+  bool set_global() {
+    const auto is_its_memory = [&](const Step& s) { return s.kind == StepKind::kSetMemoryType && names(s, tensor_); };
+    if (tensor_.empty() ||
+        std::any_of(steps_.begin(), steps_.end(), [&](const Step& s) { return is_its_memory(s) && is_global(s); }))
+      return false;
+    take_out_all(is_its_memory);
+    Step step{StepKind::kSetMemoryType, {StepOperand::of(tensor_)}, {}, {}};
+    step.attrs.set_enum(AttrKey::kMemory, MemoryType::kGlobal);
+    steps_.push_back(std::move(step));
+    return true;
+  }
+
+  // The last of its kind that names the tensor of the refusal, or else any: steps reach other tensors too.
+  template <typename Predicate>
+  bool take_out_last(Predicate is_bad) {
+    for (const bool named : {true, false})
+      for (size_t i = steps_.size(); i > keep_; --i)
+        if (is_bad(steps_[i - 1]) && (!named || names(steps_[i - 1], tensor_))) {
+          steps_.erase(steps_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+          return true;
+        }
+    return false;
+  }
+
+  std::vector<Step>& steps_;
+  const size_t keep_;
+  const std::string tensor_;
+};
+
+// Later tries take out more. What is left is taken again step by step, so that what depended on it goes too, and
+// closed by what a kernel needs.
+void repair(std::vector<Step>& steps, const Error& refusal, size_t tries, RandomSource& random, const Graph& fusion,
+            const Bindings& sizes) {
+  const auto again = [&] {
+    StepMaker maker(random, fusion);
+    maker.again(steps, sizes);
+    const bool is_changed = maker.steps != steps;
+    return steps = std::move(maker.steps), is_changed;
+  };
+  if (tries == 0 && again()) return;
+  Culprit culprit(steps, refusal);
+  if (tries == 3)
+    culprit.take_out_all(is_parallel);
+  else if (tries == 4)
+    culprit.take_out_all([](const Step& s) { return is_inline(s) || is_parallel(s); });
+  else
+    culprit.take_out(refusal.code);
+  again();
+}
+
+constexpr size_t kLastRepair = 6;
+
+// A list whose rewrites or segments do not fit any more is not taken again.
+void mend(GeneratedSteps& result, RandomSource& random, const Graph& fusion, const Bindings& sizes) {
+  try {
+    repair(result.steps, *result.refusal, result.repairs, random, fusion, sizes);
+  } catch (const Error& e) {
+    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+    result.steps.clear();
+  }
+}
+
+// As little as lowering the fusion as one kernel takes.
+std::vector<Step> plain_steps(RandomSource& random, const Graph& fusion, const Bindings& sizes) {
+  StepMaker maker(random, fusion);
+  try {
+    maker.concretize(fusion, sizes);
+    maker.spread();
+    maker.keep_visible(MemoryType::kGlobal);
+  } catch (const Error& e) {
+    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+  }
+  return std::move(maker.steps);
+}
+
+// Whether a list of steps that applied one after another may be refused with this code: where lowering finds it not
+// legal, or where there are segments, which take steps that were tried in other ones. The plain list is legal but for
+// outputs in place.
+bool is_expected(ErrorCode code, const std::vector<Step>& steps, bool is_plain) {
+  if (is_plain) return code == ErrorCode::kIllegalAliasOrder || code == ErrorCode::kIllegalOrder;
+  if (code == ErrorCode::kStepReferent || code == ErrorCode::kStepNotApplicable)
+    return std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
+  return code >= ErrorCode::kIllegalInline && code <= ErrorCode::kIllegalSwizzle;
+}
+
+}  // namespace
+
+GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const Bindings& sizes,
+                              const StepsOptions& options) {
+  GeneratedSteps result;
+  StepMaker maker(random, fusion);
+  maker.focus = options.focus;
+  try {
+    if (options.rewrites_one_in > 0 && random.one_in(options.rewrites_one_in)) maker.rewrite();
+    maker.concretize(fusion, sizes);
+    if (maker.has_tensors()) {
+      // What is overwritten in place is read and written by several kernels more often.
+      const auto out = outputs(fusion);
+      const bool in_place = std::any_of(out.begin(), out.end(), [](const OutputRef& o) { return bool(o.alias); });
+      const bool is_aimed =
+          options.focus.segments > 0 || (options.focus.in_place && options.focus.in_place->in_segments);
+      if (options.plain) {
+        maker.spread();
+        maker.keep_visible(MemoryType::kGlobal);
+      } else if (options.segments && (is_aimed || random.one_in(in_place ? 4 : 8))) {
+        maker.assign(options.max_transforms);
+      } else {
+        maker.schedule(options.max_transforms);
+      }
+    }
+  } catch (const Error& e) {
+    // Segments that cannot be ordered, say.
+    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+  }
+  result.steps = std::move(maker.steps);
+  for (;; ++result.repairs) {
+    try {
+      result.compiled =
+          compile(fusion, sizes, {.steps = result.steps, .inputs = options.inputs, .defects = options.defects});
+      result.refusal.reset();
+      return result;
+    } catch (const Error& e) {
+      if (row_of(e.code).outcome == Outcome::kInternal) throw;
+      if (!is_expected(e.code, result.steps, result.repairs > kLastRepair)) result.surprise = e;
+      result.refusal = e;
+      if (result.surprise) return result;
+      if (result.repairs > kLastRepair) return result;
+      // What overwrites an input in place seldom has another order than the plain one.
+      if (e.code == ErrorCode::kIllegalAliasOrder) result.repairs = std::max(result.repairs, kLastRepair);
+      if (result.repairs == kLastRepair)
+        result.steps = plain_steps(random, fusion, sizes);
+      else
+        mend(result, random, fusion, sizes);
+    }
+  }
+}
+
+std::optional<Step> draw_step(RandomSource& random, const Graph& graph) {
+  for (int tries = 0; tries < 6; ++tries) {
+    StepMaker maker(random, graph);
+    if (!maker.has_tensors()) return std::nullopt;
+    maker.noise();
+    if (!maker.steps.empty()) return maker.steps.front();
+  }
+  return std::nullopt;
+}
+
+}  // namespace fusebox::fuzz

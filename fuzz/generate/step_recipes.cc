@@ -1,0 +1,127 @@
+// Whole schedules of the kinds that people write: steps drawn one by one seldom make up one of these.
+#include <algorithm>
+
+#include "fuzz/generate/step_maker.h"
+#include "ir/domain/domain.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+Step parallelized(const std::string& tensor, const std::string& domain, ParallelType p) {
+  Step step{StepKind::kParallelize, {StepOperand::domain_of(tensor, domain)}, {}, {}};
+  step.attrs.set_enum(AttrKey::kParallel, p);
+  return step;
+}
+
+}  // namespace
+
+bool StepMaker::recipe() {
+  switch (random_.below(3)) {
+    case 0:
+      return vector_rows();
+    case 1:
+      return block_reductions();
+    default:
+      return one_parallel_axis();
+  }
+}
+
+void StepMaker::finish(const std::string& name, bool in_vectors) {
+  take({StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}});
+  if (in_vectors) vectorize();
+  if (random_.one_in(6)) noise();
+  take({StepKind::kInlineMost, {}, {}, {}});
+  // Most of what the recipes are for is kept in a thread's own memory.
+  if (random_.one_in(3)) keep_visible(random_.one_in(3) ? MemoryType::kShared : MemoryType::kGlobal);
+  if (random_.one_in(2)) bound_accumulators();
+}
+
+// Merges neighbouring loops that are all kept or all reduced, from `first` up to `last`, the name of what they become.
+std::string StepMaker::merge_loops(const std::string& name, size_t first, size_t last) {
+  std::string merged = g_[loop_of(tensor(name))[first]].name;
+  for (size_t i = first + 1; i < last; ++i) {
+    const std::string next = g_[loop_of(tensor(name))[first + 1]].name;
+    const std::string both = fresh();
+    if (!take(
+            {StepKind::kMerge, {StepOperand::domain_of(name, merged), StepOperand::domain_of(name, next)}, {both}, {}}))
+      return merged;
+    merged = both;
+  }
+  return merged;
+}
+
+// An output stored in vectors from copies in registers, operands of lower rank too: rows and the chunks of each are one
+// loop, dealt out to threads.
+bool StepMaker::vector_rows() {
+  std::vector<std::string> made;
+  for (const auto& out : outputs(g_))
+    if (g_.is_tensor(out.value) && g_[g_[out.value].def].kind != OpKind::kInput) made.push_back(g_[out.value].name);
+  if (made.empty()) return false;
+  const std::string name = random_.pick(made);
+  if (!vectors(name)) return false;
+  const size_t count = loop_of(tensor(name)).size();
+  const size_t first = random_.one_in(4) ? random_.below(count - 1) : 0;
+  const std::string chunks = merge_loops(name, first, count - 1);
+  const auto d = find_domain(g_, g_[*find_value(g_, name)].tensor, chunks);
+  const std::string outer = fresh(), inner = fresh();
+  const bool is_split =
+      d && take({StepKind::kSplit, {StepOperand::domain_of(name, chunks), factor(*d)}, {outer, inner}, {}});
+  take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
+  if (is_split) {
+    take(parallelized(name, outer, ParallelType::kGridX));
+    if (!random_.one_in(4)) take(parallelized(name, inner, ParallelType::kBlockX));
+  } else {
+    take(parallelized(name, chunks, ParallelType::kGridX));
+  }
+  finish(name, true);
+  return true;
+}
+
+// Rows dealt out to blocks, each reduced by the block's threads, as often as the fusion reduces; what a reduction gives
+// is read again on both sides of the next.
+bool StepMaker::block_reductions() {
+  std::vector<std::string> reductions;
+  for (OpId id : g_[Graph::body()].ops)
+    if (demands(g_[id].kind, kReduction)) reductions.push_back(g_[g_[id].results[0]].name);
+  if (reductions.empty()) return false;
+  const std::string name = random_.pick(reductions);
+  reduce_innermost();
+  for (size_t count = random_.below(3); count > 0; --count) {
+    const auto [read, reader] = read_and_reader();
+    take({StepKind::kRecompute, {StepOperand::of(read), StepOperand::of(reader)}, {fresh()}, {}});
+  }
+  const auto& loop = loop_of(tensor(name));
+  const auto is_kept = [&](DomainId d) { return g_[d].iter_type != IterType::kReduction; };
+  const auto kept = static_cast<size_t>(std::find_if_not(loop.begin(), loop.end(), is_kept) - loop.begin());
+  if (kept == loop.size()) return false;
+  std::string reduced = random_.one_in(3) ? g_[loop[kept]].name : merge_loops(name, kept, loop.size());
+  if (!random_.one_in(3)) {
+    const auto d = find_domain(g_, g_[*find_value(g_, name)].tensor, reduced);
+    const std::string outer = fresh(), inner = fresh();
+    if (take({StepKind::kSplit, {StepOperand::domain_of(name, reduced), factor(*d)}, {outer, inner}, {}}))
+      reduced = random_.one_in(6) ? outer : inner;
+  }
+  const std::string rows = kept == 0           ? std::string()
+                           : random_.one_in(2) ? g_[loop_of(tensor(name))[0]].name
+                                               : merge_loops(name, 0, kept);
+  take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
+  if (!rows.empty()) take(parallelized(name, rows, random_.one_in(6) ? ParallelType::kBlockY : ParallelType::kGridX));
+  take(parallelized(name, reduced, random_.one_in(8) ? ParallelType::kGridY : ParallelType::kBlockX));
+  finish(name, false);
+  return true;
+}
+
+// One loop of a nest on threads, kept or reduced, and all others serial.
+bool StepMaker::one_parallel_axis() {
+  const std::string name = target();
+  const auto loop = loop_of(tensor(name));
+  if (loop.empty()) return false;
+  if (random_.one_in(2)) reduce_innermost();
+  const std::string axis = g_[random_.pick(loop)].name;
+  take(parallelized(name, axis, random_.one_in(3) ? ParallelType::kBlockX : ParallelType::kGridX));
+  if (random_.one_in(2)) take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
+  finish(name, false);
+  return true;
+}
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,93 @@
+// Schedules that a case is aimed at (focus.h).
+#include <algorithm>
+
+#include "fuzz/generate/step_maker.h"
+#include "ir/domain/domain.h"
+
+namespace fusebox::fuzz {
+
+bool StepMaker::parallelize(const std::string& tensor, DomainId d, ParallelType p) {
+  Step step{StepKind::kParallelize, {StepOperand::domain_of(tensor, g_[d].name)}, {}, {}};
+  step.attrs.set_enum(AttrKey::kParallel, p);
+  return take(std::move(step));
+}
+
+// Each axis of the reduction on threads of its own, and what it reads in their registers.
+bool StepMaker::block_dimensions(const BlockFocus& block) {
+  std::string name;
+  for (OpId id : g_[Graph::body()].ops)
+    if (demands(g_[id].kind, kReduction) && loop_of(tensor(g_[g_[id].results[0]].name)).size() == block.types.size())
+      name = g_[g_[id].results[0]].name;
+  if (name.empty()) return false;
+  const auto loop = loop_of(tensor(name));
+  for (size_t i = 0; i < loop.size(); ++i) parallelize(name, loop[i], block.types[i]);
+  if (random_.one_in(4)) reduce_innermost();
+  take({StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}});
+  if (!random_.one_in(4)) take({StepKind::kInlineMost, {}, {}, {}});
+  keep_visible(MemoryType::kGlobal);
+  bound_accumulators();
+  return true;
+}
+
+// A tensor in shared memory, made in each iteration of a loop by other threads than those that read it.
+bool StepMaker::shared_in_loop(ParallelType loop) {
+  const auto [read, reader] = read_and_reader();
+  if (!find_value(g_, read) || loop_of(tensor(read)).size() < 2) return false;
+  const std::string name = stored_output(reader);
+  size_t at = 0;
+  if (random_.one_in(3) && !loop_of(tensor(name)).empty()) {
+    const std::string first = g_[loop_of(tensor(name))[0]].name;
+    const auto parts = StepOperand::number(random_.between(1, 3));
+    if (take({StepKind::kSplit, {StepOperand::domain_of(name, first), parts}, {fresh(), fresh()}, {}})) at = 1;
+    take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
+  }
+  Step memory{StepKind::kSetMemoryType, {StepOperand::of(read)}, {}, {}};
+  memory.attrs.set_enum(AttrKey::kMemory, MemoryType::kShared);
+  if (!take(std::move(memory))) return false;
+  constexpr ParallelType kOuter[] = {ParallelType::kSerial, ParallelType::kGridX, ParallelType::kUnroll};
+  const ParallelType outer = random_.pick(kOuter);
+  // Of the loops inside: those that make it, those that read it, and what else there is beside either.
+  std::vector<ParallelType> types = {ParallelType::kBlockX, ParallelType::kBlockY, ParallelType::kSerial};
+  const std::vector<ParallelType> made = types;
+  do random_.shuffle(types);
+  while (types == made && !random_.exhausted());
+  const bool is_made_alike = random_.one_in(2);
+  const auto names = tensors(false);
+  const auto first_read = std::find(names.begin(), names.end(), read);
+  for (auto it = names.begin(); it != names.end(); ++it) {
+    const auto loops = loop_of(tensor(*it));
+    if (loops.size() <= at) continue;
+    if (at > 0) parallelize(*it, loops[0], outer);
+    parallelize(*it, loops[at], loop);
+    const bool makes = it == first_read || it < first_read;
+    // Threads that made it may store what others read of it.
+    const bool stores = *it == name && is_made_alike;
+    for (size_t i = at + 1; i < loops.size() && i - at - 1 < types.size(); ++i)
+      parallelize(*it, loops[i], makes || stores ? made[i - at - 1] : types[i - at - 1]);
+  }
+  for (const std::string& t : names)
+    if (const auto loops = loop_of(tensor(t)); t != name && loops.size() > at)
+      take({StepKind::kInlineAt, {StepOperand::domain_of(t, g_[loops[at]].name)}, {}, {}});
+  keep_visible(MemoryType::kShared);
+  bound_accumulators();
+  return true;
+}
+
+void StepMaker::cut_apart(std::vector<size_t>& cuts) {
+  std::vector<size_t> places;
+  for (size_t i = 1; i < cuts.back(); ++i) places.push_back(i);
+  random_.shuffle(places);
+  places.resize(std::min(places.size(), focus.segments - 1));
+  cuts.insert(cuts.end(), places.begin(), places.end());
+}
+
+// What leaves a segment in another order than that of its axes.
+void StepMaker::permute_crossings() {
+  const auto out = outputs(g_);
+  for (const OutputRef& o : out)
+    if (g_.is_tensor(o.value) && rank_of(g_, o.value) > 1 && g_[g_[o.value].def].kind != OpKind::kInput &&
+        !random_.one_in(3))
+      permute_allocation(g_[o.value].name);
+}
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,128 @@
+// Oracles: each judges a case and says nothing, or what is wrong. A row of oracle_table.inc and a function; to add one,
+// add both.
+//
+// Invariants: an oracle reads the case and changes nothing; it is deterministic; what several need (the runs, the
+// reference) is computed once, when the first asks.
+//
+//   OracleRun run(case, {});
+//   for (const OracleRow& row : oracle_rows()) row.judge(run);
+//   run.findings                              // each with a signature: stage, check, place class
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuzz/generate/case.h"
+#include "ir/table/defect.h"
+#include "replay/device/aten_api.h"
+#include "replay/device/device.h"
+#include "replay/run/run.h"
+
+namespace fusebox::fuzz {
+
+// What two findings share when they are the same bug, as far as one can tell: where, what, and at what kind of place
+// (the op that makes the value, not its name).
+struct Signature {
+  std::string stage;  // an oracle's name, or `generate`, `compile`
+  std::string check;  // an error code, or what differed
+  std::string place;  // an op, an input, or empty
+  auto operator<=>(const Signature&) const = default;
+};
+std::string text(const Signature& s);
+
+struct Finding {
+  Signature signature;
+  std::string message;
+};
+
+class OracleRun;
+struct OracleRow {
+  std::string_view text;
+  void (*judge)(OracleRun&);
+  uint32_t every;
+  std::string_view summary;
+};
+std::span<const OracleRow> oracle_rows();
+// Positions in oracle_rows; throws kUnknownName for a text that is no row's.
+std::vector<size_t> parse_oracles(std::string_view joined);
+
+struct JudgeOptions {
+  Defects defects = {};
+  int64_t step_limit = int64_t{1} << 28;  // thread-instructions of a launch
+  int field_changes = 2;                  // single members that `digests` and `fields` change in a case, each
+  Device* gpu = nullptr;                  // for the oracle `gpu`, which without one says nothing
+};
+
+// Where one case is judged and there is time: enough to meet most members of a small one.
+inline constexpr int kFieldChangesAlone = 4000;
+
+// One run on the host executor, or a GPU: outputs, or why there are none.
+struct HostRun {
+  std::vector<Argument> outputs;
+  std::optional<Error> failure;
+  bool ok() const { return !failure; }
+};
+
+// A case while it is judged. What is asked for is computed at the first call.
+class OracleRun {
+ public:
+  OracleRun(const Case& c, const JudgeOptions& options);
+
+  const Case& subject() const { return case_; }
+  const JudgeOptions& options() const { return options_; }
+  const Graph& fusion() const { return case_.fusion(); }
+  const Bindings& sizes() const { return sizes_; }
+  std::span<const Argument> arguments();
+
+  // Nothing where the program is refused: then the case is not valid, which is no finding.
+  const Compiled* compiled();
+  const std::optional<Error>& refusal() { return compiled(), refusal_; }
+  const HostRun& scheduled();
+  const HostRun& unfused();
+  // Nothing where the module is missing, or the evaluator has no answer.
+  const Evaluation* reference();
+  // `given`: other arguments of the same layouts.
+  HostRun run_unfused(const Graph& fusion, std::span<const Argument> given = {});
+  // Whether the reference says that an op's data name a place outside its axis.
+  bool reads_out_of_range();
+  // The scheduled program with other kernels, on the host executor.
+  HostRun run_compiled(const Compiled& c) { return run_host(fusion(), c, arguments()); }
+  // The scheduled program, which must have compiled, on another device; and one with other kernels.
+  HostRun run_on(Device& device) { return run_on(device, *compiled()); }
+  HostRun run_on(Device& device, const Compiled& c) { return run_program_on(device, fusion(), c, arguments()); }
+
+  void report(std::string_view stage, std::string_view check, std::string_view place, std::string message);
+  void report(std::string_view stage, const Error& e, std::string_view context = {});
+
+  std::vector<Finding> findings;
+  // Elements compared with the reference, and those of them that pass though they need not be right.
+  int64_t compared = 0, ambiguous = 0, unconstrained = 0;
+
+ private:
+  HostRun run_host(const Graph& fusion, const Compiled& compiled, std::span<const Argument> given);
+  HostRun run_program_on(Device& device, const Graph& fusion, const Compiled& compiled,
+                         std::span<const Argument> given);
+
+  const Case& case_;
+  JudgeOptions options_;
+  Bindings sizes_;
+  std::vector<Argument> arguments_;
+  std::optional<Compiled> own_;
+  const Compiled* compiled_ = nullptr;
+  bool is_compiled_ = false;
+  std::optional<Error> refusal_;
+  std::optional<HostRun> scheduled_, unfused_;
+  std::optional<Evaluation> reference_;
+  bool asked_reference_ = false;
+  std::optional<Error> out_of_range_;  // of the reference: an index outside its axis
+};
+
+#define FUSEBOX_ORACLE(name, text, every, summary) void name(OracleRun& run);
+#include "fuzz/oracle/oracle_table.inc"
+#undef FUSEBOX_ORACLE
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,345 @@
+// The oracles that run programs.
+#include <algorithm>
+
+#include "codegen/hoist.h"
+#include "fuzz/field_laws/changes.h"
+#include "fuzz/field_laws/laws.h"
+#include "fuzz/oracle/oracle.h"
+#include "ir/canonical/canonical.h"
+#include "ir/scalar/numeric.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
+#include "passes/rewrite/rewrite.h"
+#include "replay/record/record.h"
+#include "replay/record/replay.h"
+#include "replay/run/compare.h"
+#include "replay/run/judge.h"
+#include "serde/decode.h"
+#include "serde/encode.h"
+
+namespace fusebox::fuzz {
+
+namespace {
+
+size_t indexed_ops(const Graph& g) {
+  const auto& body = g[Graph::body()].ops;
+  return static_cast<size_t>(
+      std::count_if(body.begin(), body.end(), [&](OpId id) { return demands(g[id].kind, kIndexed); }));
+}
+
+// Whether each op that reads where its data say is needed, and reads all of its indices, which are integers made from
+// integers: then the reference and every executor have the same.
+bool reads_known_indices(OracleRun& run) {
+  const Graph& g = run.fusion();
+  Graph needed = g;
+  dead_code(needed);
+  if (indexed_ops(needed) != indexed_ops(g)) return false;
+  std::vector<bool> is_exact(g.values.size(), true);
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    bool all = true;
+    for (ValueId v : op.operands) all = all && (!v || is_exact[v.index]);
+    for (ValueId v : op.results) is_exact[v.index] = all && (is_integer(g[v].dtype) || is_boolean(g[v].dtype));
+    if (!demands(op.kind, kIndexed)) continue;
+    const auto shape = evaluate_shape(g, op.results[0], run.sizes());
+    if (!is_exact[op.operands[1].index] || !shape || element_count(*shape) == 0) return false;
+  }
+  return true;
+}
+
+// An index that data give lies outside its axis for the host executor where it does for the reference, and there alone.
+void judge_indices(OracleRun& run, const HostRun& r) {
+  if (r.failure->code != ErrorCode::kIndexOutOfRange) return;
+  if (!run.reads_out_of_range()) {
+    if (run.reference() && run.reference()->ambiguous == 0)
+      run.report("host-checks", *r.failure, "the reference reads inside the axis");
+    return;
+  }
+  if (!reads_known_indices(run)) return;
+  const HostRun unfused = run.run_unfused(run.fusion());
+  if (unfused.ok())
+    run.report("host-checks", "index", r.failure->place, "the unfused plan reads outside an axis, and nothing says so");
+}
+
+}  // namespace
+
+void host_checks(OracleRun& run) {
+  const HostRun& r = run.scheduled();
+  if (r.ok()) return;
+  if (run.refusal()) {
+    // A schedule may be refused, with a code.
+    if (row_of(run.refusal()->code).outcome == Outcome::kInternal) run.report("compile", *run.refusal());
+  } else if (!is_launch_refusal(r.failure->code)) {
+    run.report("host-checks", *r.failure);
+  } else {
+    judge_indices(run, r);
+  }
+}
+
+void aten(OracleRun& run) {
+  const HostRun& actual = run.scheduled();
+  if (!actual.ok()) return;
+  const Evaluation* expected = run.reference();
+  if (!expected) return;
+  const auto wanted = outputs(run.fusion());
+  for (size_t i = 0; i < actual.outputs.size(); ++i) {
+    const std::string& name = run.fusion()[wanted[i].value].name;
+    try {
+      const Comparison c = compare(as_tensor(actual.outputs[i]), expected->outputs[i], 1);
+      run.compared += c.count;
+      run.ambiguous += c.ambiguous;
+      run.unconstrained += c.unconstrained;
+      if (!c.ok) run.report("aten", "differs", "%" + name, c.message(name));
+    } catch (const Error& e) {
+      run.report("aten", e, "%" + name);
+    }
+  }
+}
+
+void schedules(OracleRun& run) {
+  const HostRun& a = run.scheduled();
+  if (!a.ok() || !is_order_free(run.fusion())) return;
+  const HostRun& b = run.unfused();
+  if (!b.ok()) {
+    if (!is_launch_refusal(b.failure->code)) run.report("schedules", *b.failure, "the unfused plan");
+    return;
+  }
+  // An ATen segment is right within bounds, not bit for bit.
+  for (const Segment& s : run.compiled()->segmentation.segments)
+    if (s.executor != SegmentExecutor::kKernel) return;
+  const auto wanted = outputs(run.fusion());
+  for (size_t i = 0; i < a.outputs.size(); ++i) {
+    const TensorData x = as_tensor(a.outputs[i]), y = as_tensor(b.outputs[i]);
+    const auto at = first_difference(x, y);
+    const std::string& name = run.fusion()[wanted[i].value].name;
+    if (!at) continue;
+    if (*at < 0)
+      run.report("schedules", "layout", "%" + name, describe(x) + ", unfused " + describe(y));
+    else
+      run.report("schedules", "differs", "%" + name,
+                 "element " + std::to_string(*at) + " of %" + name + " differs from the unfused plan's");
+  }
+}
+
+void relower(OracleRun& run) {
+  const Compiled* c = run.compiled();
+  if (!c) return;
+  try {
+    const Graph fusion = parse_graph(print(run.fusion()));
+    CompileOptions options{.inputs = bound_inputs(run.subject().inputs()), .defects = run.options().defects};
+    if (const auto* steps = run.subject().steps()) options.steps = parse_steps(print_steps(*steps));
+    const Compiled again = compile(fusion, sizes_of(fusion, run.subject().inputs()), options);
+    const auto check = [&](bool same, std::string_view stage) {
+      if (!same) run.report("relower", stage, "", "compiled again, stage " + std::string(stage) + " differs");
+      return same;
+    };
+    if (!check(digest(c->concretized) == digest(again.concretized), "concretized")) return;
+    if (!check(c->kernels.size() == again.kernels.size(), "segments")) return;
+    for (size_t i = 0; i < c->kernels.size(); ++i) {
+      if (!check(digest(c->scheduled[i]) == digest(again.scheduled[i]), "scheduled")) return;
+      if (c->segmentation.segments[i].executor != SegmentExecutor::kKernel) continue;
+      if (!check(digest(c->kernels[i]) == digest(again.kernels[i]), "kernel")) return;
+    }
+    check(digest(c->host) == digest(again.host), "host");
+  } catch (const Error& e) {
+    run.report("relower", e);
+  }
+}
+
+namespace {
+
+// A bundle that is changed in one member comes back from its bytes.
+void change_bundle(OracleRun& run, const Bundle& bundle) {
+  RandomSource random(run.subject().seed + 41 * run.subject().lineage.size());
+  for (int i = 0; i < 2; ++i) {
+    Bundle changed = bundle;
+    const FieldChange change = draw_change(random, changed, {}, [](const FieldKind& k) { return !k.use.printed; });
+    Asked asked;
+    if (const Broken broken = broken_by(bundle, changed, asked))
+      run.report("replay", text(field_kinds()[change.kind]), "",
+                 text(change) + ": " + broken->law + ": " + broken->message);
+  }
+}
+
+}  // namespace
+
+void replay_digests(OracleRun& run) {
+  // Only what is known to end soon is run once more without a limit of steps.
+  if (!run.scheduled().ok()) return;
+  try {
+    RunOptions options{.executor = Executor::kHost, .defects = run.options().defects, .keep_sources = false};
+    const Run recorded = run_program(run.subject().module, run.arguments(), options);
+    if (recorded.failure)
+      return run.report("replay", code_text(recorded.failure->code), recorded.failure->place,
+                        recorded.failure->message);
+    const auto specs = recorded_inputs(run.fusion(), &run.subject().inputs(), {}, run.arguments());
+    const Bundle bundle = make_bundle(recorded, run.subject().module, specs, run.arguments());
+    if (run.subject().seed % 4 == 0) change_bundle(run, bundle);
+    const std::string bytes = encode(bundle);
+    const Replay again = replay(decode_bundle(bytes_of(bytes)), {});
+    for (const StageVerdict& v : again.stages)
+      if (v.verdict == Verdict::kDifferent)
+        return run.report("replay", v.stage, "", "stage " + v.stage + " differs: " + v.difference);
+  } catch (const Error& e) {
+    run.report("replay", e);
+  }
+}
+
+namespace {
+
+// One change at a time: it ends where it ends at once, and no more than one op goes with each.
+void rewrite_by_ones(OracleRun& run, const RewriteRow& row, Graph g, const Graph& after) {
+  constexpr int kMostChanges = 64;
+  const std::string stage = "rewrite " + std::string(row.name);
+  const auto ops = [&] { return g[Graph::body()].ops.size(); };
+  for (int i = 0; i < kMostChanges; ++i) {
+    const size_t before = ops();
+    if (!row.run(g, {.limit = 1, .defects = run.options().defects})) {
+      if (digest(g) != digest(after))
+        run.report(stage, "by-ones", "", stage + " by one change after another ends elsewhere");
+      return;
+    }
+    if (ops() + 1 < before)
+      return run.report(stage, "limit", "", stage + " takes out several ops where it may change one");
+  }
+}
+
+// A run that must give the bits of another, or refuse its launch.
+void report_other_bits(OracleRun& run, const HostRun& was, const HostRun& now, std::string_view stage,
+                       const std::string& how) {
+  if (!now.ok()) {
+    if (!is_launch_refusal(now.failure->code)) run.report(stage, *now.failure);
+    return;
+  }
+  const auto wanted = outputs(run.fusion());
+  for (size_t i = 0; i < now.outputs.size(); ++i)
+    if (first_difference(as_tensor(was.outputs[i]), as_tensor(now.outputs[i]))) {
+      const std::string name = "%" + run.fusion()[wanted[i].value].name;
+      run.report(stage, "differs", name, "the bits of " + name + " " + how);
+    }
+}
+
+// What is given and given out, by name.
+std::vector<std::string> signature(const Graph& g) {
+  std::vector<std::string> names;
+  for (ValueId v : inputs(g)) names.push_back(g[v].name);
+  for (const OutputRef& out : outputs(g)) {
+    names.push_back(g[out.value].name);
+    names.push_back(out.alias ? g[out.alias].name : "");
+  }
+  return names;
+}
+
+}  // namespace
+
+void rewrites(OracleRun& run) {
+  Graph all = run.fusion();
+  for (const RewriteRow& row : rewrite_rows()) {
+    const std::string stage = "rewrite " + std::string(row.name);
+    try {
+      const Graph before = all;
+      const bool changed = row.run(all, {.defects = run.options().defects});
+      if (!changed && !(all == before)) run.report(stage, "unchanged", "", stage + " says unchanged and changed");
+      const Graph after = all;
+      if (changed) rewrite_by_ones(run, row, before, after);
+      if (signature(before) != signature(after))
+        run.report(stage, "signature", "", stage + " changes what is given out");
+      if (row.run(all, {.defects = run.options().defects}) || !(all == after))
+        run.report(stage, "again", "", stage + " changes again what it changed");
+    } catch (const Error& e) {
+      return run.report(stage, e);
+    }
+  }
+  if (all == run.fusion() || !run.unfused().ok()) return;
+  report_other_bits(run, run.unfused(), run.run_unfused(all), "rewrites", "changed with the rewrites");
+}
+
+void hoisted(OracleRun& run) {
+  if (!run.scheduled().ok()) return;
+  Compiled c = *run.compiled();
+  try {
+    bool changed = false;
+    for (size_t k = 0; k < c.kernels.size(); ++k) {
+      if (c.segmentation.segments[k].executor != SegmentExecutor::kKernel) continue;
+      Graph& kernel = c.kernels[k] = canonicalize(c.kernels[k]);
+      changed |= hoist(kernel, run.options().defects);
+      const Graph once = kernel;
+      if (hoist(kernel, run.options().defects) || !(kernel == once))
+        run.report("hoisted", "again", "", "hoisted again, a kernel changes");
+      verify(kernel);
+    }
+    if (!changed) return;
+  } catch (const Error& e) {
+    return run.report("hoisted", e);
+  }
+  report_other_bits(run, run.scheduled(), run.run_compiled(c), "hoisted", "changed where scalars were hoisted");
+}
+
+namespace {
+
+// Whether the GPU gives the host executor's bits: elementary functions have bounds of their own on each, sums of floats
+// an order of their own, of -0 and 0 either is the larger, and a NaN's sign may be either.
+bool is_bit_exact(const Graph& g) {
+  if (!is_order_free(g)) return false;
+  return std::all_of(g.ops.begin(), g.ops.end(), [&](const Op& op) {
+    // Scalars too: what a function gives depends on whose library computes it.
+    if (op.results.empty() || !demands(op.kind, kPointwise)) return true;
+    if (op.kind == OpKind::kSignbit) return false;
+    const Dtype d = g[op.results[0]].dtype;
+    if (!is_floating(d) && !is_complex(d)) return true;
+    switch (op.kind) {
+      case OpKind::kSet:
+      case OpKind::kSegmentSet:
+      case OpKind::kNeg:
+      case OpKind::kCeil:
+      case OpKind::kFloor:
+      case OpKind::kRound:
+      case OpKind::kTrunc:
+      case OpKind::kSign:
+      case OpKind::kCast:
+      case OpKind::kAdd:
+      case OpKind::kSub:
+      case OpKind::kMul:
+      case OpKind::kWhere:
+      case OpKind::kThreshold:
+        return !is_complex(d);
+      case OpKind::kAbs:
+        return !is_complex(g[op.operands[0]].dtype);
+      default:
+        return false;
+    }
+  });
+}
+
+}  // namespace
+
+void gpu(OracleRun& run) {
+  if (!run.options().gpu || !run.scheduled().ok()) return;
+  Device& device = *run.options().gpu;
+  const HostRun actual = run.run_on(device);
+  if (const std::string beside = actual.ok() ? device.strayed() : ""; !beside.empty())
+    run.report("gpu", "stray", "", beside);
+  if (!actual.ok()) {
+    // The host executor has no cooperative grid to fill.
+    if (!is_launch_refusal(actual.failure->code)) run.report("gpu", *actual.failure);
+    return;
+  }
+  const auto wanted = outputs(run.fusion());
+  const Evaluation* expected = run.reference();
+  const bool same_bits = is_bit_exact(run.fusion());
+  for (size_t i = 0; i < actual.outputs.size(); ++i) {
+    const std::string& name = run.fusion()[wanted[i].value].name;
+    const TensorData x = as_tensor(actual.outputs[i]), y = as_tensor(run.scheduled().outputs[i]);
+    if (x.shape != y.shape || x.strides != y.strides || x.dtype != y.dtype)
+      run.report("gpu", "layout", "%" + name, describe(x) + ", on the host " + describe(y));
+    else if (const auto at = same_bits ? first_difference(x, y) : std::nullopt)
+      run.report("gpu", "bits", "%" + name,
+                 "element " + std::to_string(*at) + " of %" + name + " differs from the host executor's");
+    if (!expected) continue;
+    const Comparison c = compare(x, expected->outputs[i], 1);
+    if (!c.ok) run.report("gpu", "differs", "%" + name, c.message(name));
+  }
+}
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,297 @@
+// The oracle that looks at a schedule's domains: their values, their checks and the id graphs against enumeration, with
+// nothing of the index algebra on the other side.
+#include <algorithm>
+
+#include "fuzz/index_laws/batch.h"
+#include "fuzz/oracle/oracle.h"
+#include "ir/domain/domain.h"
+#include "ir/infer/bind.h"
+#include "ir/table/error.h"
+#include "passes/identity/id_graph_builder.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+using Row = std::vector<int64_t>;
+
+constexpr int64_t kMostPoints = 1024, kSampled = 48;
+
+// The domains of one tensor at points of its nest, by its transforms alone.
+class Enumeration {
+ public:
+  Enumeration(const Graph& g, const Bindings& sizes, const std::map<DomainId, ValueId>& promoted, TensorId t)
+      : g_(g),
+        sizes_(sizes),
+        promoted_(promoted),
+        tensor_(g[t]),
+        extents_(g.domains.size(), -1),
+        rows_(g.domains.size()) {}
+
+  // False where an extent is not known or the nest is empty.
+  bool run() {
+    const auto& loops = loop_of(tensor_);
+    int64_t all = 1;
+    for (DomainId d : loops) {
+      const int64_t e = extent(d);
+      if (e <= 0 || __builtin_mul_overflow(all, e, &all) || all > (int64_t{1} << 40)) return false;
+    }
+    is_sampled_ = all > kMostPoints;
+    points_ = is_sampled_ ? kSampled : all;
+    for (DomainId d : loops) rows_[d.index].assign(static_cast<size_t>(points_), 0);
+    for (int64_t p = 0; p < points_; ++p) {
+      // Some: the last, and others that the fractional parts of multiples of a number spread.
+      int64_t rest = !is_sampled_ ? p
+                     : p == 0     ? all - 1
+                                  : static_cast<int64_t>((static_cast<uint64_t>(p) * 0x9e3779b97f4a7c15u >> 1) %
+                                                         static_cast<uint64_t>(all));
+      for (size_t k = loops.size(); k-- > 0;) {
+        rows_[loops[k].index][static_cast<size_t>(p)] = rest % extent(loops[k]);
+        rest /= extent(loops[k]);
+      }
+    }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t i = tensor_.transforms.size(); i-- > 0;) changed |= up(g_[tensor_.transforms[i]]);
+      for (TransformId id : tensor_.transforms) changed |= down(g_[id]);
+    }
+    return true;
+  }
+
+  size_t points() const { return static_cast<size_t>(points_); }
+  bool is_sampled() const { return is_sampled_; }
+  // Empty where the loops say nothing of it.
+  const Row& row(DomainId d) const { return rows_[d.index]; }
+
+  // -1 where it is not known.
+  int64_t extent(DomainId d) {
+    int64_t& known = extents_[d.index];
+    if (known >= 0) return known;
+    const IterDomain& domain = g_[d];
+    if (!domain.def) {
+      const auto at = promoted_.find(d);
+      const bool is_broadcast = domain.iter_type == IterType::kBroadcast;
+      const auto value = at != promoted_.end() ? evaluate_integer(g_, at->second, sizes_)
+                         : is_broadcast        ? std::optional<int64_t>(1)
+                                               : evaluate_integer(g_, domain.extent, sizes_);
+      return known = value.value_or(-1);
+    }
+    const Transform& t = g_[domain.def];
+    const int64_t a = extent(t.inputs[0]), b = t.inputs.size() > 1 ? extent(t.inputs[1]) : 1;
+    if (a < 0 || b < 0) return -1;
+    switch (t.kind) {
+      case TransformKind::kMerge:
+        return known = a * b;
+      case TransformKind::kSwizzle:
+        return known = d == t.outputs[0] ? a : b;
+      case TransformKind::kResize: {
+        const auto left = evaluate_integer(g_, t.factor, sizes_), right = evaluate_integer(g_, t.right, sizes_);
+        return known = left && right ? a + *left + *right : -1;
+      }
+      case TransformKind::kSplit: {
+        const auto factor = evaluate_integer(g_, t.factor, sizes_);
+        if (!factor || *factor <= 0) return -1;
+        const bool is_factor = (d == t.outputs[1]) == t.inner_split;
+        return known = is_factor ? *factor : (a + *factor - 1) / *factor;
+      }
+    }
+    return -1;
+  }
+
+ private:
+  Row& of(DomainId d) { return rows_[d.index]; }
+  bool has(DomainId d) const { return !rows_[d.index].empty(); }
+
+  bool up(const Transform& t) {
+    if (has(t.inputs[0]) || !std::all_of(t.outputs.begin(), t.outputs.end(), [&](DomainId d) { return has(d); }))
+      return false;
+    const Row a = of(t.outputs[0]), b = t.outputs.size() > 1 ? of(t.outputs[1]) : Row();
+    const int64_t n = extent(t.kind == TransformKind::kSplit ? t.outputs[1] : t.inputs.back());
+    const auto left = t.kind == TransformKind::kResize ? evaluate_integer(g_, t.factor, sizes_) : int64_t{0};
+    if (n <= 0 || !left) return false;
+    for (DomainId d : t.inputs) of(d) = a;
+    for (size_t p = 0; p < a.size(); ++p) {
+      int64_t& first = of(t.inputs[0])[p];
+      if (t.kind == TransformKind::kSplit) {
+        first = a[p] * n + b[p];
+      } else if (t.kind == TransformKind::kMerge) {
+        first = index_laws::floor_div(a[p], n);
+        of(t.inputs[1])[p] = index_laws::floor_mod(a[p], n);
+      } else if (t.kind == TransformKind::kResize) {
+        first = a[p] - *left;
+      } else {
+        of(t.inputs[1])[p] = t.swizzle == SwizzleType::kXor ? b[p] ^ a[p] : index_laws::floor_mod(b[p] - a[p], n);
+      }
+    }
+    return true;
+  }
+
+  bool down(const Transform& t) {
+    if (has(t.outputs[0]) || !std::all_of(t.inputs.begin(), t.inputs.end(), [&](DomainId d) { return has(d); }))
+      return false;
+    const Row a = of(t.inputs[0]), b = t.inputs.size() > 1 ? of(t.inputs[1]) : Row();
+    const int64_t n = extent(t.kind == TransformKind::kSplit ? t.outputs[1] : t.inputs.back());
+    const auto left = t.kind == TransformKind::kResize ? evaluate_integer(g_, t.factor, sizes_) : int64_t{0};
+    if (n <= 0 || !left) return false;
+    for (DomainId d : t.outputs) of(d) = a;
+    for (size_t p = 0; p < a.size(); ++p) {
+      int64_t& first = of(t.outputs[0])[p];
+      if (t.kind == TransformKind::kSplit) {
+        first = index_laws::floor_div(a[p], n);
+        of(t.outputs[1])[p] = index_laws::floor_mod(a[p], n);
+      } else if (t.kind == TransformKind::kMerge) {
+        first = a[p] * n + b[p];
+      } else if (t.kind == TransformKind::kResize) {
+        first = a[p] + *left;
+      } else {
+        of(t.outputs[1])[p] = t.swizzle == SwizzleType::kXor ? b[p] ^ a[p] : index_laws::floor_mod(a[p] + b[p], n);
+      }
+    }
+    return true;
+  }
+
+  const Graph& g_;
+  const Bindings& sizes_;
+  const std::map<DomainId, ValueId>& promoted_;
+  const Tensor& tensor_;
+  Row extents_;
+  std::vector<Row> rows_;
+  int64_t points_ = 0;
+  bool is_sampled_ = false;
+};
+
+std::string name_of(const Graph& g, DomainId d) { return "%" + g[g[g[d].tensor].value].name + "." + g[d].name; }
+
+class IdCheck {
+ public:
+  IdCheck(OracleRun& run, const Graph& g, const Bindings& sizes)
+      : run_(run), g_(g), sizes_(sizes), plan_(plan_nests(g)), rows_(g.domains.size()) {
+    for (size_t i = 0; i < g.values.size(); ++i)
+      symbols_.push_back(g.is_tensor(ValueId(i)) ? 0 : evaluate_integer(g, ValueId(i), sizes).value_or(0));
+  }
+
+  void check() {
+    IdGraphBuilder builder;
+    builder.start(g_, [&](TensorNest& nest, const std::vector<DomainId>&) { visit(nest); }, run_.options().defects);
+    for (const IdGraphKind kind : {IdGraphKind::kExact, IdGraphKind::kAlmostExact})
+      check_classes(builder.make(kind, false));
+  }
+
+ private:
+  void visit(TensorNest& nest) {
+    const TensorId id = nest.tensor;
+    Enumeration enumeration(g_, sizes_, plan_.promoted, id);
+    if (!enumeration.run()) return;
+    const auto& loops = loop_of(g_[id]);
+    const std::vector<DomainId> domains = domains_of(g_, g_[id]);
+    batch_.start(nest.algebra, enumeration.points(), loops.size(), symbols_);
+    for (size_t k = 0; k < loops.size(); ++k) batch_.loop(k) = enumeration.row(loops[k]);
+    for (DomainId d : domains) {
+      const Row& expected = enumeration.row(d);
+      if (expected.empty() || !nest.values.known(d)) continue;
+      const Row& row = batch_.of(nest.values.value(d));
+      if (row != expected) {
+        const auto p = static_cast<size_t>(std::mismatch(row.begin(), row.end(), expected.begin()).first - row.begin());
+        run_.report("id-graphs", "value", "",
+                    name_of(g_, d) + " should be " + std::to_string(expected[p]) + " at loop point " +
+                        std::to_string(p) + " and is " + nest.algebra.to_string(nest.values.value(d)));
+        return;
+      }
+      rows_[d.index] = expected;
+    }
+    check_elements(nest, enumeration);
+  }
+
+  // The points at which all checks hold are the elements, each once.
+  void check_elements(TensorNest& nest, Enumeration& enumeration) {
+    const Tensor& t = g_[nest.tensor];
+    // What an rfactor or a reshape made of root domains may have elements that the root domains lack.
+    if (enumeration.is_sampled() || !t.loop_broadcasts.empty() || !t.root.empty()) return;
+    int64_t elements = 1;
+    for (DomainId d : t.logical) {
+      if (g_[d].iter_type == IterType::kBroadcast || enumeration.row(d).empty()) return;
+      elements *= enumeration.extent(d);
+    }
+    // A loop resized may leave elements out or meet nothing, which is said elsewhere.
+    for (TransformId id : t.transforms)
+      if (g_[id].kind == TransformKind::kResize) return;
+    std::vector<char> holds(enumeration.points(), 1);
+    for (const DomainCheck& check : nest.values.checks()) {
+      const Row extent = batch_.of(check.extent), &value = batch_.of(check.value);
+      for (size_t p = 0; p < holds.size(); ++p)
+        if (value[p] >= extent[p] || (check.lower && value[p] < 0)) holds[p] = 0;
+    }
+    std::vector<char> met(static_cast<size_t>(elements), 0);
+    int64_t count = 0;
+    for (size_t p = 0; p < holds.size(); ++p) {
+      if (holds[p] == 0) continue;
+      int64_t at = 0;
+      for (DomainId d : t.logical) {
+        const int64_t value = enumeration.row(d)[p], extent = enumeration.extent(d);
+        if (value < 0 || value >= extent) {
+          run_.report("id-graphs", "check", "",
+                      "the checks of %" + g_[t.value].name + " hold at loop point " + std::to_string(p) + ", where " +
+                          name_of(g_, d) + " is " + std::to_string(value) + " of " + std::to_string(extent));
+          return;
+        }
+        at = at * extent + value;
+      }
+      count += met[static_cast<size_t>(at)] == 0;
+      if (met[static_cast<size_t>(at)]++ != 0) {
+        run_.report("id-graphs", "check", "", "two loop points are one element of %" + g_[t.value].name);
+        return;
+      }
+    }
+    if (count != elements)
+      run_.report("id-graphs", "check", "",
+                  "the checks of %" + g_[t.value].name + " hold for " + std::to_string(count) + " of its " +
+                      std::to_string(elements) + " elements");
+  }
+
+  // Two domains of one nest that are of one class have one value.
+  void check_classes(const IdGraph& ids) {
+    for (const std::vector<DomainId>& members : ids.classes())
+      for (size_t i = 0; i < members.size(); ++i)
+        for (size_t k = i + 1; k < members.size(); ++k) {
+          const Row &a = rows_[members[i].index], &b = rows_[members[k].index];
+          if (g_[members[i]].tensor != g_[members[k]].tensor || a.empty() || b.empty() || a == b) continue;
+          run_.report("id-graphs", std::string(text(ids.kind)), "",
+                      "the " + std::string(text(ids.kind)) + " graph makes " + name_of(g_, members[i]) + " and " +
+                          name_of(g_, members[k]) + " one, and they differ");
+          return;
+        }
+  }
+
+  OracleRun& run_;
+  const Graph& g_;
+  const Bindings& sizes_;
+  NestPlan plan_;
+  std::vector<Row> rows_;
+  Row symbols_;
+  index_laws::Batch batch_;
+};
+
+}  // namespace
+
+void id_graphs(OracleRun& run) {
+  const Compiled* c = run.compiled();
+  // Sizes of a segment among others are those of what crosses its border; one kernel has the fusion's.
+  if (!c || c->scheduled.size() != 1 || c->kernels[0].ops.empty()) return;
+  // Vectors rest on what the launch makes sure of.
+  if (run.scheduled().failure && run.scheduled().failure->code == ErrorCode::kUnalignedVector) return;
+  const Graph& g = c->scheduled[0];
+  // Where nothing reads a copy it is not made, and the launch makes sure of nothing.
+  const auto readers = uses(g);
+  for (size_t i = 0; i < g.values.size(); ++i) {
+    if (!g.is_tensor(ValueId(i)) || !readers[i].empty()) continue;
+    for (DomainId d : loop_of(g.tensor_of(ValueId(i))))
+      if (g[d].parallel == ParallelType::kVectorize) return;
+  }
+  try {
+    const Bindings sizes = bind_sizes(g, bound_inputs(run.subject().inputs()));
+    IdCheck(run, g, sizes).check();
+  } catch (const Error& e) {
+    if (row_of(e.code).outcome == Outcome::kInternal) run.report("id-graphs", e, "the id graphs of the schedule");
+  }
+}
+
+}  // namespace fusebox::fuzz

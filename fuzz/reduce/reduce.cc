@@ -1,0 +1,170 @@
+#include "fuzz/reduce/reduce.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "fuzz/mutate/mutate_rules.h"
+#include "fuzz/reduce/reduce_rules.h"
+#include "ir/table/error.h"
+#include "ir/text/print.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+constexpr ReductionRow kRows[] = {
+#define FUSEBOX_REDUCTION(name, text, joined, summary) {text, name, joined, summary},
+#include "fuzz/reduce/reduction_table.inc"
+#undef FUSEBOX_REDUCTION
+};
+
+class Reducer {
+ public:
+  Reducer(const LoadedFinding& f, const ReduceOptions& options)
+      : options_(options),
+        judge_(f.defects, f.signature, options),
+        best_(f.subject),
+        start_(std::chrono::steady_clock::now()) {
+    best_.compiled.reset();
+    wanted_ = f.signature;
+    has_defects_ = !f.defects.empty();
+  }
+
+  Reduction run() {
+    r_.before = r_.after = best_size_ = size_of(best_);
+    r_.result = best_;
+    const auto found = judge_.judge(best_);
+    if (!found || (!wanted_.empty() && text(found->signature) != wanted_)) {
+      if (found) r_.finding = *found;
+      return finish();
+    }
+    r_.shows = true;
+    r_.finding = *found;
+    judge_.set(*found);
+    if (has_defects_) {
+      judge_.ask_for_soundness();
+      r_.needs_defects = judge_.shows(best_);
+      judge_.ask_for_soundness(r_.needs_defects);
+    }
+    bool progress = true;
+    while (progress && !out_of_time()) {
+      progress = false;
+      for (const ReductionRow& row : kRows) progress |= row.joined ? chunks(row) : singles(row);
+    }
+    r_.finished = !out_of_time();
+    r_.result = best_;
+    r_.after = best_size_;
+    if (const auto last = judge_.judge(best_)) r_.finding = *last;
+    r_.is_deadly = judge_.last_was_deadly();
+    return finish();
+  }
+
+ private:
+  double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  bool out_of_time() const { return options_.seconds > 0 && elapsed() >= options_.seconds; }
+  Reduction finish() {
+    r_.seconds = elapsed();
+    return std::move(r_);
+  }
+
+  // Halving chunks, from all to one; the edits that are left are listed anew after each success.
+  bool chunks(const ReductionRow& row) {
+    bool progress = false;
+    std::vector<Edit> edits = row.edits(best_);
+    for (size_t size = edits.size(); size > 0; size /= 2) {
+      for (size_t at = 0; at < edits.size() && !out_of_time();) {
+        const size_t count = std::min(size, edits.size() - at);
+        if (attempt(std::span(edits).subspan(at, count))) {
+          progress = true;
+          edits = row.edits(best_);
+        } else {
+          at += count;
+        }
+      }
+      size = std::min(size, edits.size());
+    }
+    return progress;
+  }
+
+  bool singles(const ReductionRow& row) {
+    bool progress = false;
+    std::vector<Edit> edits = row.edits(best_);
+    for (size_t at = 0; at < edits.size() && !out_of_time();) {
+      if (attempt(std::span(edits).subspan(at, 1))) {
+        progress = true;
+        edits = row.edits(best_);
+      } else {
+        ++at;
+      }
+    }
+    return progress;
+  }
+
+  bool attempt(std::span<const Edit> edits) {
+    ++r_.candidates;
+    std::optional<Case> c = edited(best_, edits);
+    if (!c) return false;
+    // Where no step is left, a kernel of each op is plainer than one of all.
+    if (c->steps() && c->steps()->empty()) {
+      Case unfused = *c;
+      unfused.module.step_lists.clear();
+      if (accept(std::move(unfused))) return true;
+    }
+    return accept(*std::move(c));
+  }
+
+  bool accept(Case c) {
+    const CaseSize size = size_of(c);
+    if (size >= best_size_ || !tried_.insert(print_lineage(c) + print(c.module)).second) return false;
+    ++r_.judged;
+    const bool accepted = judge_.shows(c);
+    if (accepted) {
+      ++r_.accepted;
+      best_ = std::move(c);
+      best_size_ = size;
+    }
+    if (options_.progress) options_.progress(elapsed(), r_.candidates, best_size_);
+    return accepted;
+  }
+
+  ReduceOptions options_;
+  ReductionJudge judge_;
+  std::string wanted_;
+  bool has_defects_ = false;
+  Case best_;
+  CaseSize best_size_;
+  std::chrono::steady_clock::time_point start_;
+  std::set<std::string> tried_;
+  Reduction r_;
+};
+
+}  // namespace
+
+std::span<const ReductionRow> reduction_rows() { return kRows; }
+
+std::optional<Case> edited(const Case& from, std::span<const Edit> edits) {
+  Case c{from.module, from.seed, from.lineage, std::nullopt};
+  bool any = false;
+  // From the last to the first: a position stays what it was when what stands behind it goes.
+  for (size_t i = edits.size(); i > 0; --i) {
+    Case next = c;
+    try {
+      if (!edits[i - 1](next)) continue;
+    } catch (const Error&) {
+      continue;
+    }
+    c = std::move(next);
+    any = true;
+  }
+  if (!any) return std::nullopt;
+  try {
+    if (!fit_steps(c) || !settle(c, true, size_limit(from))) return std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return c;
+}
+
+Reduction reduce(const LoadedFinding& f, const ReduceOptions& options) { return Reducer(f, options).run(); }
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,59 @@
+// Which axes of a fusion are one: an axis of a result and those of operands that it follows, op by op. Not for use
+// outside fuzz/.
+//
+// Axes are those that consumers see, by position; `Axes` also knows the reduced axes of a reduction's operand.
+//
+//   AxisLinks links = axis_links(g, op, sizes);     // of `permute dims [1, 0]`: {0, 0, 1}, {0, 1, 0}
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/scalar/scalar.h"
+
+namespace fusebox::fuzz {
+
+struct AxisLink {
+  size_t operand;  // position among the op's operands
+  size_t axis;     // of the operand
+  size_t result;   // axis of each result
+};
+struct AxisLinks {
+  std::vector<AxisLink> links;
+  std::vector<std::pair<size_t, size_t>> fixed;  // operand, axis: the op means this axis, it cannot go
+  std::vector<size_t> fixed_results;
+  // Of a reshape: axes that merge and split into one another, where they are no single link.
+  struct Group {
+    std::vector<size_t> axes, results;
+  };
+  std::vector<Group> groups;
+};
+AxisLinks axis_links(const Graph& g, OpId op, const Bindings& sizes);
+
+// An axis from 0, given as such or counted from the end.
+inline size_t axis_from(int64_t axis, size_t rank) {
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
+
+using AxisOf = std::pair<ValueId, size_t>;
+
+// Sets of axes.
+class AxisClasses {
+ public:
+  AxisOf find(AxisOf a) const {
+    for (auto it = parent_.find(a); it != parent_.end(); it = parent_.find(a)) a = it->second;
+    return a;
+  }
+  void unite(AxisOf a, AxisOf b) {
+    a = find(a), b = find(b);
+    if (a != b) parent_[std::max(a, b)] = std::min(a, b);
+  }
+
+ private:
+  std::map<AxisOf, AxisOf> parent_;
+};
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,134 @@
+// Building programs from C++: pleasant functions over add_op (infer.h), with NumPy's rank alignment and composites from
+// composite.h.
+//
+// Invariants: functions append to the body and return the result; names are optional (a taken one gets a number
+// appended). Operands of unequal rank are aligned to the right with explicit `broadcast` ops, and an axis of constant
+// extent 1 that meets another is made a broadcast. A tensor without axes beside others leaves their dtype as a scalar
+// does. Axes may be negative. Errors are those of add_op.
+//
+//   Graph g = fusion("row_softmax");
+//   ValueId m = size(g, "m"), n = size(g, "n");
+//   ValueId x = input(g, "x", Dtype::kBfloat16, {m, n});
+//   ValueId s = sum(g, cast(g, x, Dtype::kFloat), {1}, {.keepdim = true, .name = "s"});  // f32[%m, 1]
+//   output(g, mul(g, x, s, "y"));
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/infer/infer.h"
+
+namespace fusebox {
+
+// An extent or other integer scalar: a number, or a scalar of the graph.
+struct Scalar {
+  ValueId value;
+  int64_t number = 0;
+
+  Scalar(ValueId v) : value(v) {}
+  Scalar(int64_t n) : number(n) {}
+  Scalar(int n) : number(n) {}
+};
+using Shape = std::vector<Scalar>;
+using Axes = std::vector<int64_t>;
+
+Graph fusion(std::string_view name);
+
+// -- signature
+ValueId size(Graph& g, std::string_view name = {});  // one more symbol
+std::vector<ValueId> sizes(Graph& g, const std::vector<std::string>& names);
+struct InputOptions {
+  std::vector<Contiguity> contiguity = {};     // per axis; empty: contiguous
+  std::vector<int64_t> allocation_order = {};  // axes, outermost first; empty: in order
+  std::vector<Scalar> expanded = {};           // per axis: the extent of an expanded broadcast; empty or 1: none
+};
+// An extent of 1 is a broadcast.
+ValueId input(Graph& g, std::string_view name, Dtype dtype, const Shape& shape, const InputOptions& options = {});
+ValueId input_scalar(Graph& g, std::string_view name, Dtype dtype);
+// A kernel's parameter: a global buffer of unknown span.
+ValueId input_buffer(Graph& g, std::string_view name, Dtype dtype);
+// `alias`: the input that the output overwrites.
+void output(Graph& g, ValueId value, ValueId alias = {});
+
+// -- constants and scalars
+ValueId constant_of(Graph& g, Dtype dtype, double value);
+ValueId scalar_of(Graph& g, const Scalar& s);  // an index constant, or the value
+// The size of one axis, as a scalar.
+ValueId size_of(Graph& g, ValueId x, int64_t axis);
+
+// -- pointwise: any kind with one result; cast's and others' attributes are its own functions' matter
+ValueId unary(Graph& g, OpKind kind, ValueId x, std::string_view name = {});
+ValueId binary(Graph& g, OpKind kind, ValueId a, ValueId b, std::string_view name = {});
+ValueId ternary(Graph& g, OpKind kind, ValueId a, ValueId b, ValueId c, std::string_view name = {});
+// Any number of operands, aligned.
+ValueId pointwise(Graph& g, OpKind kind, std::vector<ValueId> operands, std::string_view name = {}, Attrs attrs = {});
+ValueId cast(Graph& g, ValueId x, Dtype dtype, std::string_view name = {});
+inline ValueId add(Graph& g, ValueId a, ValueId b, std::string_view name = {}) {
+  return binary(g, OpKind::kAdd, a, b, name);
+}
+inline ValueId sub(Graph& g, ValueId a, ValueId b, std::string_view name = {}) {
+  return binary(g, OpKind::kSub, a, b, name);
+}
+inline ValueId mul(Graph& g, ValueId a, ValueId b, std::string_view name = {}) {
+  return binary(g, OpKind::kMul, a, b, name);
+}
+inline ValueId truediv(Graph& g, ValueId a, ValueId b, std::string_view name = {}) {
+  return binary(g, OpKind::kTruediv, a, b, name);
+}
+inline ValueId where(Graph& g, ValueId condition, ValueId a, ValueId b, std::string_view name = {}) {
+  return ternary(g, OpKind::kWhere, condition, a, b, name);
+}
+
+// -- reductions; no axes: all, and of a tensor without axes its one element
+struct ReductionOptions {
+  bool keepdim = false;
+  std::optional<Dtype> dtype = {};
+  std::string_view name = {};
+};
+ValueId reduce(Graph& g, OpKind kind, ValueId x, const Axes& axes, const ReductionOptions& options = {});
+ValueId sum(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& options = {});
+ValueId prod(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& options = {});
+ValueId max(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& options = {});
+ValueId min(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& options = {});
+struct WelfordResult {
+  ValueId avg, var_sum, n;
+};
+WelfordResult welford(Graph& g, ValueId x, const Axes& axes, const std::vector<std::string>& names = {});
+
+// -- metadata
+ValueId broadcast(Graph& g, ValueId x, const std::vector<bool>& is_new_axis, std::string_view name = {});
+ValueId broadcast_in_dim(Graph& g, ValueId x, const Shape& shape, const Axes& dims, std::string_view name = {});
+ValueId reshape(Graph& g, ValueId x, const Shape& shape, std::string_view name = {});  // one extent may be −1
+ValueId permute(Graph& g, ValueId x, const Axes& dims, std::string_view name = {});
+ValueId expand(Graph& g, ValueId x, const Shape& shape,
+               std::string_view name = {});  // may have a higher rank; −1 keeps
+// Drops these axes, and none if none is named.
+struct SqueezeOptions {
+  bool squeeze_expanded = false;
+  std::string_view name = {};
+};
+ValueId squeeze(Graph& g, ValueId x, const Axes& axes, const SqueezeOptions& options = {});
+// No steps: all 1.
+ValueId slice(Graph& g, ValueId x, const Shape& starts, const Shape& stops, const Shape& steps = {},
+              std::string_view name = {});
+ValueId stride_order(Graph& g, ValueId x, const Axes& order, std::string_view name = {});
+
+// -- factories and indexing
+ValueId full(Graph& g, const Shape& shape, ValueId fill, Dtype dtype, std::string_view name = {});
+ValueId iota(Graph& g, const Scalar& length, ValueId start = {}, ValueId step = {}, Dtype dtype = Dtype::kInt64,
+             std::string_view name = {});
+// Innermost axis first: before, after.
+ValueId pad(Graph& g, ValueId x, const Shape& widths, ValueId value = {}, std::string_view name = {});
+ValueId cat(Graph& g, const std::vector<ValueId>& tensors, int64_t axis = 0, std::string_view name = {});
+ValueId select(Graph& g, ValueId x, ValueId index, int64_t axis, std::string_view name = {});
+ValueId index_select(Graph& g, ValueId x, ValueId index, int64_t axis, std::string_view name = {});
+ValueId gather(Graph& g, ValueId x, ValueId index, int64_t axis, std::string_view name = {});
+ValueId take_along_axis(Graph& g, ValueId x, ValueId index, int64_t axis, std::string_view name = {});
+ValueId scatter(Graph& g, ValueId x, ValueId index, ValueId src, int64_t axis, std::string_view name = {});
+ValueId triu(Graph& g, ValueId x, int64_t diagonal = 0, std::string_view name = {});
+
+}  // namespace fusebox

@@ -1,0 +1,150 @@
+#include "ir/build/composite.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ir/scalar/scalar.h"
+#include "ir/table/error.h"
+
+namespace fusebox {
+namespace {
+
+// The dtype in which a composite computes.
+ValueId widened(Graph& g, ValueId x, std::string_view what) {
+  const Dtype d = g[x].dtype;
+  if (!is_floating(d))
+    throw Error(ErrorCode::kDtypeMismatch,
+                std::string(what) + " needs a floating tensor, not " + std::string(text(d)) + "; cast it first",
+                "%" + g[x].name);
+  return is_reduced_float(d) ? cast(g, x, Dtype::kFloat) : x;
+}
+
+ValueId narrowed(Graph& g, ValueId x, Dtype dtype, std::string_view name) {
+  return g[x].dtype == dtype ? unary(g, OpKind::kSet, x, name) : cast(g, x, dtype, name);
+}
+
+Axes normal_axes(const Graph& g, ValueId x, const Axes& axes) {
+  const int64_t rank = static_cast<int64_t>(rank_of(g, x));
+  Axes result;
+  if (axes.empty())
+    for (int64_t i = 0; i < rank; ++i) result.push_back(i);
+  for (int64_t a : axes) {
+    if (a < -rank || a >= rank)
+      throw Error(ErrorCode::kBadAxis, "a tensor of rank " + std::to_string(rank) + " has no axis " + std::to_string(a),
+                  "%" + g[x].name);
+    result.push_back(a < 0 ? a + rank : a);
+  }
+  return result;
+}
+
+Axes last_axes(const Graph& g, ValueId x, int64_t count) {
+  const int64_t rank = static_cast<int64_t>(rank_of(g, x));
+  if (count < 1 || count > rank)
+    throw Error(ErrorCode::kBadAxis, "a norm is over 1 to " + std::to_string(rank) + " trailing axes", "%" + g[x].name);
+  Axes axes;
+  for (int64_t i = rank - count; i < rank; ++i) axes.push_back(i);
+  return axes;
+}
+
+ValueId element_count(Graph& g, ValueId x, const Axes& axes) {
+  ValueId n = constant_index(g, 1);
+  for (int64_t a : axes) n = scalar::mul(g, Graph::body(), n, size_of(g, x, a));
+  return n;
+}
+
+ValueId kept(Graph& g, ValueId x, const Axes& axes, size_t rank, bool keepdim) {
+  if (!keepdim) return x;
+  std::vector<bool> mask(rank);
+  for (int64_t a : axes) mask[static_cast<size_t>(a)] = true;
+  return broadcast(g, x, mask);
+}
+
+// As the sum over the count, of nothing 0 / 0; a welford gives 0, so that merging an empty part changes nothing.
+ValueId mean_of(Graph& g, const WelfordResult& w, ValueId count) {
+  if (constant_integer(g, count).value_or(0) > 0) return w.avg;
+  const ValueId is_any = scalar::lt(g, Graph::body(), constant_index(g, 0), count);
+  return where(g, is_any, w.avg, constant_of(g, Dtype::kDouble, std::numeric_limits<double>::quiet_NaN()));
+}
+
+}  // namespace
+
+VarMean var_mean(Graph& g, ValueId x, const Axes& given, const VarOptions& options) {
+  const Axes axes = normal_axes(g, x, given);
+  const size_t rank = rank_of(g, x);
+  const Dtype dtype = g[x].dtype;
+  const ValueId wide = widened(g, x, "var");
+  const WelfordResult w = welford(g, wide, axes);
+  const ValueId n = element_count(g, x, axes);
+  const ValueId freedom = scalar::maximum(
+      g, Graph::body(), scalar::sub(g, Graph::body(), n, constant_index(g, options.correction)), constant_index(g, 0));
+  const ValueId variance = truediv(g, w.var_sum, freedom);
+  return {narrowed(g, kept(g, variance, axes, rank, options.keepdim), dtype, options.name),
+          narrowed(g, kept(g, mean_of(g, w, n), axes, rank, options.keepdim), dtype, {})};
+}
+
+ValueId var(Graph& g, ValueId x, const Axes& given, const VarOptions& options) {
+  const Axes axes = normal_axes(g, x, given);
+  const ValueId wide = widened(g, x, "var");
+  const WelfordResult w = welford(g, wide, axes);
+  const ValueId n = element_count(g, x, axes);
+  const ValueId freedom = scalar::maximum(
+      g, Graph::body(), scalar::sub(g, Graph::body(), n, constant_index(g, options.correction)), constant_index(g, 0));
+  const ValueId variance = kept(g, truediv(g, w.var_sum, freedom), axes, rank_of(g, x), options.keepdim);
+  return narrowed(g, variance, g[x].dtype, options.name);
+}
+
+ValueId mean(Graph& g, ValueId x, const Axes& given, const MeanOptions& options) {
+  const Axes axes = normal_axes(g, x, given);
+  const ValueId wide = widened(g, x, "mean");
+  const ValueId total = sum(g, wide, axes, {.keepdim = options.keepdim});
+  return narrowed(g, truediv(g, total, element_count(g, x, axes)), g[x].dtype, options.name);
+}
+
+ValueId softmax(Graph& g, ValueId x, int64_t axis, std::string_view name) {
+  const Axes axes = normal_axes(g, x, {axis});
+  const ValueId wide = widened(g, x, "softmax");
+  const ValueId e = unary(g, OpKind::kExp, sub(g, wide, max(g, wide, axes, {.keepdim = true})));
+  const ValueId y = truediv(g, e, sum(g, e, axes, {.keepdim = true}));
+  return narrowed(g, y, g[x].dtype, name);
+}
+
+ValueId layer_norm(Graph& g, ValueId x, int64_t count, const NormOptions& options) {
+  const Axes axes = last_axes(g, x, count);
+  const size_t rank = rank_of(g, x);
+  const ValueId wide = widened(g, x, "layer_norm");
+  const WelfordResult w = welford(g, wide, axes);
+  const ValueId variance = truediv(g, w.var_sum, element_count(g, x, axes));
+  const ValueId scale = unary(g, OpKind::kRsqrt, add(g, variance, constant_of(g, Dtype::kDouble, options.eps)));
+  ValueId y = mul(g, sub(g, wide, kept(g, w.avg, axes, rank, true)), kept(g, scale, axes, rank, true));
+  if (options.weight) y = mul(g, y, options.weight);
+  if (options.bias) y = add(g, y, options.bias);
+  return narrowed(g, y, g[x].dtype, options.name);
+}
+
+ValueId rms_norm(Graph& g, ValueId x, int64_t count, const NormOptions& options) {
+  const Axes axes = last_axes(g, x, count);
+  const ValueId wide = widened(g, x, "rms_norm");
+  const ValueId squares = mean(g, mul(g, wide, wide), axes, {.keepdim = true});
+  const ValueId scale = unary(g, OpKind::kRsqrt, add(g, squares, constant_of(g, Dtype::kDouble, options.eps)));
+  ValueId y = mul(g, wide, scale);
+  if (options.weight) y = mul(g, y, options.weight);
+  if (options.bias) y = add(g, y, options.bias);
+  return narrowed(g, y, g[x].dtype, options.name);
+}
+
+ValueId embedding(Graph& g, ValueId indices, ValueId weight, std::string_view name) {
+  const size_t rank = rank_of(g, indices), row_rank = rank_of(g, weight);
+  if (row_rank < 1)
+    throw Error(ErrorCode::kRankMismatch, "embedding needs a weight of rank 1 or more", "%" + g[weight].name);
+  if (rank == 1) return index_select(g, weight, indices, 0, name);
+  Shape shape;
+  ValueId count = constant_index(g, 1);
+  for (size_t i = 0; i < rank; ++i) {
+    shape.push_back(size_of(g, indices, static_cast<int64_t>(i)));
+    count = scalar::mul(g, Graph::body(), count, shape.back().value);
+  }
+  for (size_t i = 1; i < row_rank; ++i) shape.push_back(size_of(g, weight, static_cast<int64_t>(i)));
+  return reshape(g, index_select(g, weight, reshape(g, indices, {count}), 0), shape, name);
+}
+
+}  // namespace fusebox

@@ -1,0 +1,243 @@
+#include "ir/domain/domain_edit.h"
+
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+
+namespace fusebox {
+namespace {
+
+bool holds(std::span<const DomainId> list, DomainId d) { return position_in(list, d) < list.size(); }
+
+// How many leading loops the tensor itself shares with its consumers.
+size_t inlined_loops(const Graph& g, const Tensor& t) {
+  (void)g;
+  if (!t.inline_at) return 0;
+  const auto& loop = loop_of(t);
+  const size_t at = position_in(loop, t.inline_at);
+  return at < loop.size() ? at + 1 : 0;
+}
+
+}  // namespace
+
+std::vector<TensorId> siblings(const Graph& g, TensorId t) {
+  const OpId def = g[g[t].value].def;
+  if (!def) return {t};
+  std::vector<TensorId> result;
+  for (ValueId v : g[def].results)
+    if (g.is_tensor(v)) result.push_back(g[v].tensor);
+  return result;
+}
+
+DomainId in_sibling(const Graph& g, TensorId sibling, DomainId d) {
+  if (g[d].tensor == sibling) return d;
+  const Tensor &from = g[g[d].tensor], &to = g[sibling];
+  const std::pair<const std::vector<DomainId>*, const std::vector<DomainId>*> lists[] = {
+      {&from.logical, &to.logical},
+      {&root_of(from), &root_of(to)},
+      {&from.loop_broadcasts, &to.loop_broadcasts},
+      {&loop_of(from), &loop_of(to)}};
+  for (const auto& [own, theirs] : lists)
+    if (const size_t i = position_in(*own, d); i < own->size() && i < theirs->size()) return (*theirs)[i];
+  return {};
+}
+
+size_t fixed_loops(const Graph& g, TensorId t) {
+  size_t fixed = 0;
+  for (TensorId s : siblings(g, t)) fixed = std::max(fixed, inlined_loops(g, g[s]));
+  if (const OpId def = g[g[t].value].def)
+    for (ValueId v : g[def].operands)
+      if (v && g.is_tensor(v)) fixed = std::max(fixed, inlined_loops(g, g.tensor_of(v)));
+  return std::min(fixed, loop_of(g[t]).size());
+}
+
+namespace {
+
+// Every domain that has a name and is the tensor's: in a list of it, or in one of its transforms. A graph of many
+// tensors has many domains, and looking through them all at each step would take the square of its size.
+template <class Visit>
+void each_domain(const Graph& g, TensorId t, Visit&& visit) {
+  const Tensor& tensor = g[t];
+  for (const auto* list : {&tensor.root, &tensor.logical, &tensor.allocation, &tensor.loop, &tensor.loop_broadcasts})
+    for (DomainId d : *list) visit(d);
+  for (TransformId id : tensor.transforms)
+    for (const auto* list : {&g[id].inputs, &g[id].outputs})
+      for (DomainId d : *list) visit(d);
+}
+
+// `also`: a name that is taken too.
+std::string free_name(const Graph& g, TensorId t, std::string_view wanted, std::string_view also) {
+  std::string name(wanted);
+  const auto is_taken = [&] {
+    bool taken = name == also;
+    each_domain(g, t, [&](DomainId d) { taken |= g[d].name == name; });
+    return taken;
+  };
+  for (int i = 1; is_taken(); ++i) name = std::string(wanted) + "_" + std::to_string(i);
+  return name;
+}
+
+}  // namespace
+
+std::string free_domain_name(const Graph& g, TensorId t, std::string_view wanted) {
+  return free_name(g, t, wanted, {});
+}
+
+std::optional<IterType> merged_type(IterType outer, IterType inner) {
+  const auto can_merge = [](IterType t) {
+    return t == IterType::kIteration || t == IterType::kReduction || t == IterType::kBroadcast;
+  };
+  if (!can_merge(outer) || !can_merge(inner)) return std::nullopt;
+  if (outer == inner || inner == IterType::kBroadcast) return outer;
+  if (outer == IterType::kBroadcast) return inner;
+  return std::nullopt;
+}
+
+bool can_transform(const Graph& g, const Transform& transform) {
+  const IterType first = g[transform.inputs[0]].iter_type;
+  switch (transform.kind) {
+    case TransformKind::kSplit:
+      return merged_type(first, first).has_value();
+    case TransformKind::kMerge:
+      return merged_type(first, g[transform.inputs[1]].iter_type).has_value();
+    case TransformKind::kSwizzle:
+      return first == IterType::kIteration && g[transform.inputs[1]].iter_type == IterType::kIteration;
+    case TransformKind::kResize:
+      return first == IterType::kIteration || first == IterType::kReduction;
+  }
+  return false;
+}
+
+TransformId add_transform(Graph& g, TensorId t, Transform transform, std::span<const std::string> names) {
+  const TransformId id(g.transforms.size());
+  const IterType first = g[transform.inputs[0]].iter_type;
+  IterType type = first;
+  if (transform.kind == TransformKind::kMerge)
+    type = merged_type(first, g[transform.inputs[1]].iter_type).value_or(IterType::kIteration);
+  const size_t count = transform.kind == TransformKind::kSplit || transform.kind == TransformKind::kSwizzle ? 2 : 1;
+  for (size_t i = 0; i < count; ++i) {
+    IterDomain d;
+    // The first output is in no list yet.
+    d.name = free_name(g, t, names[i], i == 0 ? std::string_view() : std::string_view(g[transform.outputs[0]].name));
+    d.iter_type = type;
+    d.def = id;
+    transform.outputs.push_back(add_domain(g, t, std::move(d)));
+  }
+  g.transforms.push_back(std::move(transform));
+  g[t].transforms.push_back(id);
+  return id;
+}
+
+DomainId add_loop_broadcast(Graph& g, TensorId t, DomainId like, std::string_view name) {
+  IterDomain d;
+  d.name = free_domain_name(g, t, name);
+  d.iter_type = IterType::kBroadcast;
+  d.extent = constant_index(g, 1);
+  // What stands for a stand-in stands for the original.
+  d.like = g[like].like ? g[like].like : like;
+  const DomainId id = add_domain(g, t, std::move(d));
+  g[t].loop_broadcasts.push_back(id);
+  return id;
+}
+
+void set_loop(Graph& g, TensorId t, std::vector<DomainId> loop) {
+  Tensor& tensor = g[t];
+  tensor.loop = std::move(loop);
+  if (tensor.loop == tensor.logical) tensor.loop.clear();
+}
+
+std::vector<DomainId> loop_base(const Graph& g, TensorId t) {
+  const Tensor& tensor = g[t];
+  const auto of_op = op_transforms(g, tensor);
+  std::vector<DomainId> base = loop_of(tensor);
+  const auto made_by = transforms_between(g, {}, base);
+  for (size_t i = made_by.size(); i-- > 0;) {
+    if (std::find(of_op.begin(), of_op.end(), made_by[i]) != of_op.end()) continue;
+    const Transform& tr = g[made_by[i]];
+    if (!std::all_of(tr.outputs.begin(), tr.outputs.end(), [&](DomainId d) { return holds(base, d); })) continue;
+    std::erase_if(base, [&](DomainId d) { return holds(tr.outputs, d); });
+    base.insert(base.end(), tr.inputs.begin(), tr.inputs.end());
+  }
+  std::erase_if(base, [&](DomainId d) { return g[d].like; });
+  for (const auto* list : {&tensor.logical, &root_of(tensor)})
+    if (list->size() == base.size() &&
+        std::all_of(base.begin(), base.end(), [&](DomainId d) { return holds(*list, d); }))
+      return *list;
+  return base;
+}
+
+void move_stand_ins(Graph& g, const DomainMap& copied) {
+  for (IterDomain& d : g.domains) {
+    const auto it = d.like ? copied.find(d.like) : copied.end();
+    if (it == copied.end()) continue;
+    const Tensor& t = g[g[d.like].tensor];
+    if (!holds(root_of(t), d.like) && !holds(t.logical, d.like)) d.like = it->second;
+  }
+}
+
+void prune(Graph& g, TensorId t) {
+  Tensor& tensor = g[t];
+  std::vector<DomainId> needed = root_of(tensor);
+  for (const auto* list : {&tensor.logical, &tensor.loop, &tensor.allocation})
+    needed.insert(needed.end(), list->begin(), list->end());
+  if (tensor.inline_at) needed.push_back(tensor.inline_at);
+
+  const auto kept = transforms_between(g, {}, needed);
+  std::vector<bool> alive(g.domains.size());
+  for (DomainId d : ancestors(g, needed)) alive[d.index] = true;
+  for (TransformId id : kept)
+    for (DomainId d : g[id].outputs) alive[d.index] = true;
+  std::erase_if(tensor.transforms, [&](TransformId id) {
+    if (std::find(kept.begin(), kept.end(), id) != kept.end()) return false;
+    g[id] = Transform{};
+    return true;
+  });
+  std::erase_if(tensor.loop_broadcasts, [&](DomainId d) { return !alive[d.index]; });
+  for (size_t i = 0; i < g.domains.size(); ++i)
+    if (g.domains[i].tensor == t && !alive[i]) {
+      g.domains[i] = IterDomain{};
+      g.domains[i].tensor = t;  // every domain belongs to a tensor; without a name nothing finds it
+    }
+}
+
+ValueId copy_tensor(Graph& g, ValueId value, std::string_view name, DomainMap* copied) {
+  const Tensor from = g.tensor_of(value);
+  const ValueId result = add_tensor(g, g[value].dtype, name);
+  const TensorId id = g[result].tensor;
+  DomainMap local;
+  DomainMap& map = copied ? *copied : local;
+  const auto copy_domain = [&](DomainId d) {
+    if (!d || map.contains(d)) return;
+    IterDomain copy = g[d];
+    copy.tensor = id;
+    copy.def = TransformId();
+    map.emplace(d, DomainId(g.domains.size()));
+    g.domains.push_back(std::move(copy));
+  };
+  Tensor to = from;
+  to.value = result;
+  to.transforms.clear();
+  const auto lists = {&Tensor::root, &Tensor::logical, &Tensor::loop_broadcasts, &Tensor::allocation, &Tensor::loop};
+  for (auto list : lists)
+    for (DomainId d : from.*list) copy_domain(d);
+  for (TransformId old : from.transforms) {
+    Transform copy = g[old];
+    for (auto* list : {&copy.inputs, &copy.outputs})
+      for (DomainId& d : *list) {
+        copy_domain(d);
+        d = map.at(d);
+      }
+    const TransformId made(g.transforms.size());
+    for (size_t i = 0; i < copy.outputs.size(); ++i)
+      if (g[g[old].outputs[i]].def == old) g[copy.outputs[i]].def = made;
+    g.transforms.push_back(std::move(copy));
+    to.transforms.push_back(made);
+  }
+  for (auto list : lists)
+    for (DomainId& d : to.*list) d = map.at(d);
+  if (to.inline_at) to.inline_at = map.at(to.inline_at);
+  g[id] = std::move(to);
+  return result;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,291 @@
+#include "ir/infer/concretize.h"
+
+#include <algorithm>
+
+#include "ir/infer/infer.h"
+#include "ir/infer/infer_rules.h"
+
+namespace fusebox {
+namespace {
+
+[[noreturn]] void refuse(const Graph& g, TensorId t, const std::string& message) {
+  throw Error(ErrorCode::kStepNotApplicable, message, "%" + g[g[t].value].name);
+}
+
+void need_math(const Graph& g, TensorId t) {
+  if (g.level != Level::kMath) refuse(g, t, "axes are resolved before a program is scheduled");
+}
+
+OpId def_of(const Graph& g, TensorId t) {
+  const OpId def = g[g[t].value].def;
+  if (!def) refuse(g, t, "no op makes this tensor");
+  return def;
+}
+
+// Infers again every op that a change of this value reaches, in text order.
+void infer_downstream(Graph& g, ValueId changed, const Defects& defects) {
+  std::vector<bool> stale(g.values.size());
+  stale[changed.index] = true;
+  for (OpId op : ops_in_order(g)) {
+    const bool reads = std::any_of(g[op].operands.begin(), g[op].operands.end(),
+                                   [&](ValueId v) { return v && v.index < stale.size() && stale[v.index]; });
+    // An output may show an axis that is symbolic until a later step: outputs are checked when all are resolved.
+    if (!reads || g[op].kind == OpKind::kOutput) continue;
+    infer(g, op, {}, defects);
+    for (ValueId v : g[op].results) stale[v.index] = true;
+  }
+}
+
+// Whether an axis of an input gives this size its value.
+bool is_bound(const Graph& g, ValueId size) {
+  for (ValueId v : inputs(g)) {
+    if (!g.is_tensor(v)) continue;
+    for (DomainId d : logical_without_reductions(g, g.tensor_of(v)))
+      if ((g[d].expanded ? g[d].expanded : g[d].extent) == size) return true;
+  }
+  return false;
+}
+
+// A size that no input shows any more, known to be 1, becomes `set 1`, so that it keeps its name and has its value.
+void fix_size_to_one(Graph& g, ValueId size, const Defects& defects) {
+  const OpId def = g[size].def;
+  if (!def || g[def].kind != OpKind::kSize || is_bound(g, size)) return;
+  Op one;
+  one.kind = OpKind::kSet;
+  one.operands = {constant_index(g, 1)};
+  one.results = {size};
+  if (g[def].results.size() == 1) {
+    g[def] = std::move(one);
+  } else {
+    std::erase(g[def].results, size);
+    insert_after(g, def, std::move(one));
+  }
+  infer_downstream(g, size, defects);
+}
+
+// The axes of a reshape that count: of the operand, of the result.
+std::vector<ScalarForm> counted_sizes(const Graph& g, std::span<const DomainId> domains) {
+  std::vector<ScalarForm> result;
+  for (DomainId d : domains) {
+    const auto form = size_form(g, d);
+    result.push_back(form ? *form : ScalarForm::atom(ValueId(d.index)));
+  }
+  return result;
+}
+
+// The op that keeps a scalar from being evaluated though all its operands are; nothing where something is unbound.
+std::optional<OpKind> unevaluated_op(const Graph& g, ValueId v, const Bindings& bindings) {
+  for (int budget = 1000; budget > 0; --budget) {
+    if (!v || !g[v].def || evaluate(g, v, bindings)) return std::nullopt;
+    const Op& op = g[g[v].def];
+    ValueId next;
+    for (ValueId o : op.operands)
+      if (!next && o && !evaluate(g, o, bindings)) next = o;
+    if (!next) return demands(op.kind, kPointwise) ? std::optional(op.kind) : std::nullopt;
+    v = next;
+  }
+  return std::nullopt;
+}
+
+class Planner {
+ public:
+  Planner(const Graph& g, const Bindings& bindings, const Defects& defects)
+      : g_(g), bindings_(bindings), defects_(defects) {}
+
+  std::vector<Step> run() {
+    // Inputs first: one may fix a size to 1 that ops before it read, and these are inferred again.
+    for (const bool is_input : {true, false})
+      for (OpId id : ops_in_order(g_))
+        if ((g_[id].kind == OpKind::kInput) == is_input) resolve_results(id);
+    for (OpId id : ops_in_order(g_))
+      if (g_[id].kind == OpKind::kOutput) infer(g_, id);
+    return std::move(steps_);
+  }
+
+ private:
+  std::string name(DomainId d) const { return "%" + g_[g_[g_[d].tensor].value].name + "." + g_[d].name; }
+
+  int64_t known(std::optional<int64_t> size, DomainId d) const {
+    if (size) return *size;
+    const IterDomain& domain = g_[d];
+    const auto op = unevaluated_op(g_, domain.expanded ? domain.expanded : domain.extent, bindings_);
+    if (op)
+      throw Error(ErrorCode::kNotConcretized,
+                  "the extent of this axis is computed by " + std::string(row_of(*op).text) +
+                      ", which no extent can be; compute it of sizes and integers by add, sub, mul and div",
+                  name(d));
+    throw Error(ErrorCode::kNotConcretized, "the extent of this axis is not bound; give the program's inputs", name(d));
+  }
+
+  void resolve_results(OpId id) {
+    for (size_t r = 0; r < g_[id].results.size(); ++r)
+      if (const ValueId v = g_[id].results[r]; g_.is_tensor(v)) resolve(id, v);
+  }
+
+  void resolve(OpId id, ValueId v) {
+    const auto symbolic = [&](DomainId d) { return g_[d].iter_type == IterType::kSymbolic; };
+    const auto& axes = g_.tensor_of(v).logical;
+    if (std::none_of(axes.begin(), axes.end(), symbolic)) return;
+    const OpKind kind = g_[id].kind;
+    if (kind == OpKind::kReshape) return resolve_reshape(id, v);  // its operand is resolved by now
+    for (size_t i = 0; i < g_.tensor_of(v).logical.size(); ++i)
+      if (const DomainId d = g_.tensor_of(v).logical[i]; symbolic(d)) resolve_axis(id, v, d, i);
+  }
+
+  void resolve_axis(OpId id, ValueId v, DomainId d, size_t position) {
+    const Op& op = g_[id];
+    IterType type = IterType::kIteration;
+    if (op.kind == OpKind::kInput) {
+      if (known(evaluate_size(g_, d, bindings_), d) == 1) type = IterType::kBroadcast;
+    } else if (stretches(op.kind)) {
+      const DomainId from = operand_axis(op, position);
+      const int64_t n = known(evaluate_size(g_, from, bindings_), from), m = known(evaluate_size(g_, d, bindings_), d);
+      if (n != m && n != 1)
+        throw Error(ErrorCode::kSizeMismatch,
+                    "an axis of extent " + std::to_string(n) + " cannot stretch to " + std::to_string(m) +
+                        "; only one of extent 1 can",
+                    name(d));
+      if (n != m || g_[from].iter_type == IterType::kBroadcast) type = IterType::kBroadcast;
+    } else {
+      throw Error(ErrorCode::kNotConcretized, "this axis is symbolic, and no axis that it follows from is", name(d));
+    }
+    if (type == IterType::kIteration && defects_.has(Defect::kSymbolicBroadcast)) type = IterType::kBroadcast;
+    // Not every op stretches a broadcast, cat for one: there it is an axis that happens to be of extent 1.
+    if (type == IterType::kBroadcast && op.kind == OpKind::kInput && concretize_domain_error(g_, d, type) &&
+        !concretize_domain_error(g_, d, IterType::kIteration))
+      type = IterType::kIteration;
+    Step step;
+    step.kind = StepKind::kConcretize;
+    step.operands = {StepOperand::domain_of(g_[v].name, g_[d].name)};
+    step.attrs.set_enum(AttrKey::kIterType, type);
+    steps_.push_back(std::move(step));
+    concretize_domain(g_, d, type, defects_);
+  }
+
+  DomainId operand_axis(const Op& op, size_t position) const {
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
+    if (op.kind == OpKind::kExpand) return axes[position];
+    const auto dims = op.attrs.ints(AttrKey::kDims);
+    const auto rank = static_cast<int64_t>(g_.tensor_of(op.results[0]).logical.size());
+    for (size_t i = 0; i < dims.size(); ++i)
+      if ((dims[i] < 0 ? dims[i] + rank : dims[i]) == static_cast<int64_t>(position)) return axes[i];
+    throw Error(ErrorCode::kInternal, "a new axis of broadcast_in_dim is symbolic");
+  }
+
+  void resolve_reshape(OpId id, ValueId v) {
+    const Tensor& t = g_.tensor_of(v);
+    const auto from_axes = logical_without_reductions(g_, g_.tensor_of(g_[id].operands[0]));
+    const auto sizes = [&](const std::vector<DomainId>& domains) {
+      const auto forms = counted_sizes(g_, domains);
+      std::vector<ScalarForm> result;
+      for (size_t i = 0; i < domains.size(); ++i)
+        if (!forms[i].equals(ScalarForm::of(1)))
+          result.push_back(ScalarForm::of(known(evaluate_size(g_, domains[i], bindings_), domains[i])));
+      return result;
+    };
+    const auto groups = reshape_groups(sizes(from_axes), sizes(t.logical));
+    if (!groups)
+      throw Error(ErrorCode::kSizeMismatch,
+                  "reshape must keep the number of elements; give extents of the same product", "%" + g_[v].name);
+    Step step;
+    step.kind = StepKind::kConcretizeReshape;
+    step.operands = {StepOperand::of(g_[v].name)};
+    step.attrs.set(AttrKey::kOrder, *groups);
+    steps_.push_back(std::move(step));
+    concretize_reshape(g_, g_[v].tensor, *groups, defects_);
+  }
+
+  Graph g_;
+  const Bindings& bindings_;
+  const Defects& defects_;
+  std::vector<Step> steps_;
+};
+
+template <class F>
+std::optional<Error> error_of(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool stretches(OpKind kind) { return kind == OpKind::kExpand || kind == OpKind::kBroadcastInDim; }
+
+bool has_own_symbolic_axes(OpKind kind) {
+  return kind == OpKind::kInput || kind == OpKind::kReshape || stretches(kind);
+}
+
+std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, const Defects& defects) {
+  const bool any = std::any_of(g.domains.begin(), g.domains.end(),
+                               [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
+  return any ? Planner(g, bindings, defects).run() : std::vector<Step>();
+}
+
+void concretize_domain(Graph& g, DomainId domain, IterType type, const Defects& defects) {
+  const TensorId t = g[domain].tensor;
+  need_math(g, t);
+  if (g[domain].iter_type != IterType::kSymbolic) refuse(g, t, "this axis is not symbolic");
+  if (type != IterType::kIteration && type != IterType::kBroadcast)
+    refuse(g, t, "an axis becomes iteration or broadcast");
+  const auto& logical = g[t].logical;
+  if (std::find(logical.begin(), logical.end(), domain) == logical.end())
+    refuse(g, t, "this domain is not a logical one");
+  const OpKind kind = g[def_of(g, t)].kind;
+  if (kind != OpKind::kInput && !stretches(kind)) refuse(g, t, "this axis follows from others; resolve those");
+  // Defaults are written out first where they would change.
+  if (type == IterType::kBroadcast && !g[t].contiguity.empty()) {
+    const auto allocation = allocation_of(g, g[t]);
+    for (size_t i = 0; i < allocation.size(); ++i)
+      if (allocation[i] == domain) g[t].contiguity[i] = Contiguity::kNone;
+  }
+  g[domain].iter_type = type;
+  if (type == IterType::kBroadcast) {
+    const ValueId extent = g[domain].extent;
+    if (stretches(kind)) g[domain].expanded = extent;
+    g[domain].extent = constant_index(g, 1);
+    if (kind == OpKind::kInput) fix_size_to_one(g, extent, defects);
+  }
+  infer_downstream(g, g[t].value, defects);
+}
+
+void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> groups, const Defects& defects) {
+  need_math(g, tensor);
+  const OpId id = def_of(g, tensor);
+  if (g[id].kind != OpKind::kReshape) refuse(g, tensor, "only a reshape has groups");
+  const Attrs attrs;
+  InferContext c{g, scalar::Place::before_op(g, id), OpKind::kReshape, g[id].operands, attrs, {}, 1};
+  ResultSpec spec = infer_reshape(c);
+  const auto is_counted = [&](const Axis& a) { return !form_of(g, a.size()).equals(ScalarForm::of(1)); };
+  const int64_t from = std::count_if(spec.root.begin(), spec.root.end(), is_counted);
+  const int64_t to = std::count_if(spec.axes.begin(), spec.axes.end(), is_counted);
+  int64_t merged = 0, split = 0;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const int64_t n = groups[i];
+    if (n < 0 || n > from + to) refuse(g, tensor, "a group of a reshape has a count of axes");
+    (i % 2 == 0 ? merged : split) += n;
+  }
+  if (groups.size() % 2 != 0 || merged != from || split != to)
+    refuse(g, tensor,
+           "the groups of this reshape must cover " + std::to_string(from) + " axes and make " + std::to_string(to));
+  for (Axis& a : spec.axes)
+    if (a.type == IterType::kSymbolic) a.type = IterType::kIteration;
+  spec.groups.assign(groups.begin(), groups.end());
+  make_domains(g, tensor, spec);
+  infer_downstream(g, g[tensor].value, defects);
+}
+
+std::optional<Error> concretize_domain_error(const Graph& g, DomainId domain, IterType type) {
+  Graph copy = g;
+  return error_of([&] { concretize_domain(copy, domain, type); });
+}
+
+std::optional<Error> concretize_reshape_error(const Graph& g, TensorId tensor, std::span<const int64_t> groups) {
+  Graph copy = g;
+  return error_of([&] { concretize_reshape(copy, tensor, groups); });
+}
+
+}  // namespace fusebox

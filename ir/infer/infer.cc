@@ -1,0 +1,166 @@
+#include "ir/infer/infer.h"
+
+#include <algorithm>
+
+#include "ir/infer/infer_rules.h"
+#include "ir/infer/scalar_operand.h"
+
+namespace fusebox {
+namespace {
+
+// Absent trailing optional operands are filled in with null ids.
+void fill_in(OpKind kind, std::vector<ValueId>& operands) {
+  const FormatRow& format = *row_of(kind).format;
+  if (format.list_count() != 0) return;
+  while (operands.size() < format.all().size() && format.slots[operands.size()].optional) operands.push_back({});
+}
+
+std::vector<ResultSpec> infer_results(InferContext& c) {
+  if (!row_of(c.kind).at(c.g.level))
+    fail(c.g, ErrorCode::kWrongLevel,
+         op_text(c.kind) + " cannot stand in a program of level " + std::string(text(c.g.level)), c.operand(0));
+  fill_in(c.kind, c.operands);
+  OpView view = c.view();
+  check_format(view);
+  check_attrs(view);
+  c.slots = view.slots;
+  if (c.kind == OpKind::kSize) return std::vector<ResultSpec>(c.name_count);
+  if (c.kind == OpKind::kOutput) {
+    check_output(view);
+    return {};
+  }
+  if (c.kind == OpKind::kInput)
+    throw Error(ErrorCode::kInternal, "an input's type is not inferred; make it with input()");
+  if (c.kind == OpKind::kReshape) return {infer_reshape(c)};
+  if (c.kind == OpKind::kFull || c.kind == OpKind::kIota) return {infer_factory(c)};
+  if (c.kind == OpKind::kTriu || c.kind == OpKind::kCat || demands(c.kind, kIndexed)) return {infer_indexed(c)};
+  if (demands(c.kind, kPointwise)) return infer_pointwise(c);
+  if (c.kind != OpKind::kBlockReduce && c.kind != OpKind::kGridReduce && demands(c.kind, kReduction))
+    return infer_reduction(c);
+  if (demands(c.kind, kMetadata)) return {infer_metadata(c)};
+  return infer_low_level(c);
+}
+
+ValueId make_result(Graph& g, const ResultSpec& spec, std::string_view name) {
+  if (spec.kind == ValueKind::kTensor) {
+    const ValueId v = add_tensor(g, spec.dtype, name);
+    make_domains(g, g[v].tensor, spec);
+    return v;
+  }
+  const ValueId v = add_scalar(g, spec.dtype, name);
+  g[v].kind = spec.kind;
+  return v;
+}
+
+void make_regions(Graph& g, Op& op) {
+  const bool one = op.kind == OpKind::kFor || op.kind == OpKind::kPost || op.kind == OpKind::kIf;
+  if (!one) return;
+  const RegionId region = add_region(g);
+  op.regions.push_back(region);
+  if (op.kind != OpKind::kFor) return;
+  const ValueId index = add_scalar(g, Dtype::kIndex, {});
+  g[index].index_of = region;
+  g[region].index = index;
+}
+
+// Where the operand's axis was resolved before, it stays so: an axis that is symbolic again takes its old domain's
+// type.
+void keep_concretized(const Graph& g, TensorId tensor, OpKind kind, ResultSpec& spec) {
+  if (kind != OpKind::kExpand && kind != OpKind::kBroadcastInDim) return;
+  const auto& old = g[tensor].logical;
+  if (old.size() != spec.axes.size()) return;
+  for (size_t i = 0; i < old.size(); ++i) {
+    Axis& axis = spec.axes[i];
+    if (axis.type != IterType::kSymbolic) continue;
+    if (g[old[i]].iter_type == IterType::kIteration) axis.type = IterType::kIteration;
+    if (g[old[i]].iter_type == IterType::kBroadcast && g[old[i]].expanded) {
+      axis.type = IterType::kBroadcast;
+      axis.expanded = axis.extent;
+      axis.extent = g[old[i]].extent;
+    }
+  }
+}
+
+}  // namespace
+
+OpId add_op(Graph& g, RegionId region, OpKind kind, std::vector<ValueId> operands, Attrs attrs,
+            std::vector<std::string> names, std::optional<Dtype> declared) {
+  InferContext c{g, region, kind, std::move(operands), attrs, declared, names.size()};
+  const std::vector<ResultSpec> specs = infer_results(c);
+  check_constants(g, kind, attrs, c.operands);
+  if (names.size() > specs.size())
+    throw Error(ErrorCode::kOperandCount,
+                op_text(kind) + " has " + std::to_string(specs.size()) + " results, not " +
+                    std::to_string(names.size()) + "; name as many",
+                "%" + names[0]);
+  Op op;
+  op.kind = kind;
+  op.operands = std::move(c.operands);
+  op.attrs = std::move(attrs);
+  for (size_t i = 0; i < specs.size(); ++i)
+    op.results.push_back(make_result(g, specs[i], i < names.size() ? std::string_view(names[i]) : std::string_view()));
+  make_regions(g, op);
+  return append(g, region, std::move(op));
+}
+
+void infer(Graph& g, OpId id, std::optional<Dtype> declared, const Defects& defects) {
+  if (g[id].kind == OpKind::kInput || g[id].kind == OpKind::kSize) return;
+  const Attrs attrs = g[id].attrs;
+  if (!declared && !g[id].results.empty()) declared = g[g[id].results[0]].dtype;
+  if (g.level == Level::kMath || g.level == Level::kScheduled) declared.reset();
+  InferContext c{g, scalar::Place::before_op(g, id), g[id].kind, g[id].operands, attrs, declared, g[id].results.size()};
+  c.defects = defects;
+  std::vector<ResultSpec> specs = infer_results(c);
+  check_constants(g, c.kind, attrs, c.operands);
+  g[id].operands = std::move(c.operands);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (i == g[id].results.size()) {
+      const ValueId v = make_result(g, specs[i], {});
+      g[id].results.push_back(v);
+      g[v].def = id;
+      continue;
+    }
+    const ValueId v = g[id].results[i];
+    if (g[v].kind != specs[i].kind)
+      throw Error(ErrorCode::kWrongKind, op_text(g[id].kind) + " has a result of another kind than inferred",
+                  "%" + g[v].name);
+    g[v].dtype = specs[i].dtype;
+    if (specs[i].kind != ValueKind::kTensor) continue;
+    keep_concretized(g, g[v].tensor, g[id].kind, specs[i]);
+    make_domains(g, g[v].tensor, specs[i]);
+  }
+}
+
+OpKind op_named(std::string_view text) {
+  if (const auto kind = parse_op(text)) return *kind;
+  static constexpr std::string_view kKnown[] = {"rand_like",
+                                                "randn_like",
+                                                "normal",
+                                                "uniform",
+                                                "cumsum",
+                                                "cumprod",
+                                                "cummin",
+                                                "cummax",
+                                                "matmul",
+                                                "linear",
+                                                "grouped_mm",
+                                                "scaled_mm",
+                                                "topk",
+                                                "argsort",
+                                                "sdpfa_fwd",
+                                                "sdpfa_bwd",
+                                                "nv_block_quantize",
+                                                "nv_grouped_block_quantize",
+                                                "preprocess_grouped_matmul_input_sf",
+                                                "embedding_fwd",
+                                                "var",
+                                                "var_mean",
+                                                "shape"};
+  if (std::find(std::begin(kKnown), std::end(kKnown), text) != std::end(kKnown))
+    throw Error(ErrorCode::kUnsupportedOp,
+                "the op " + std::string(text) + " is not supported yet; build it from others", std::string(text));
+  throw Error(ErrorCode::kUnknownOp, "no op has the name " + std::string(text) + "; see the op table",
+              std::string(text));
+}
+
+}  // namespace fusebox

@@ -1,0 +1,227 @@
+// Rules of kernel and host ops: their results are scalars, buffers and handles.
+#include "ir/infer/infer_rules.h"
+#include "ir/table/type_rule.h"
+
+namespace fusebox {
+namespace {
+
+void need_dtype(const OpView& c, ValueId v, bool holds, std::string_view what) {
+  if (!holds)
+    fail(c.g, ErrorCode::kDtypeMismatch,
+         op_text(c.kind) + " needs " + std::string(what) + " here, not " + std::string(text(c.g[v].dtype)) +
+             "; cast it first",
+         v);
+}
+void need_index(const OpView& c, ValueId v) {
+  if (v) need_dtype(c, v, c.g[v].dtype == Dtype::kIndex, "an index");
+}
+void need_predicate(const OpView& c, ValueId v) {
+  if (v) need_dtype(c, v, c.g[v].dtype == Dtype::kBool, "a bool");
+}
+void need_same(const OpView& c, ValueId v, Dtype dtype) {
+  if (v) need_dtype(c, v, c.g[v].dtype == dtype, text(dtype));
+}
+
+Dtype need_declared(const InferContext& c) {
+  if (!c.declared)
+    fail(c.g, ErrorCode::kTypeAnnotation, op_text(c.kind) + " needs its result's dtype to be written", c.operand(0));
+  return *c.declared;
+}
+
+ResultSpec scalar_spec(Dtype dtype) {
+  ResultSpec spec;
+  spec.dtype = dtype;
+  return spec;
+}
+ResultSpec handle_spec(ValueKind kind) {
+  ResultSpec spec;
+  spec.kind = kind;
+  return spec;
+}
+
+std::vector<Axis> axes_of_sizes(InferContext& c, size_t slot) {
+  const std::vector<ValueId> sizes(c.slot(slot).begin(), c.slot(slot).end());
+  std::vector<Axis> axes;
+  for (ValueId v : sizes) {
+    Axis axis;
+    axis.extent = checked_size(c, v);
+    axes.push_back(axis);
+  }
+  return axes;
+}
+
+void check_kind(const OpView& c, ValueId v, ValueKind kind) {
+  if (c.g[v].kind != kind)
+    fail(c.g, ErrorCode::kWrongKind,
+         op_text(c.kind) + " needs a " + std::string(text(kind)) + ", not a " + std::string(text(c.g[v].kind)), v);
+}
+
+// The slots of a collective's format.
+enum CollectiveSlot : size_t {
+  kCollectiveValues,
+  kCollectiveInit,
+  kCollectiveWorkspaces,
+  kCollectivePredicate,
+  kCollectiveSync
+};
+
+void check_collective(const OpView& c) {
+  const auto values = c.slot(kCollectiveValues), init = c.slot(kCollectiveInit), in = c.slot(kCollectiveWorkspaces);
+  if (values.empty()) fail(c.g, ErrorCode::kOperandCount, op_text(c.kind) + " needs a value", {});
+  need_predicate(c, c.slot(kCollectivePredicate)[0]);
+  const bool welford = c.attrs.enumerator(AttrKey::kReduceOp, ReduceOp::kSum) == ReduceOp::kWelford;
+  if (values.size() != (welford ? 3 : 1))
+    fail(c.g, ErrorCode::kOperandCount, op_text(c.kind) + " combines one value, or the three of welford", values[0]);
+  for (size_t i = 0; i < values.size(); ++i) {
+    need_same(c, init[i], c.g[values[i]].dtype);
+    need_same(c, in[i], c.g[values[i]].dtype);
+  }
+  const ValueId sync = c.slot(kCollectiveSync)[0];
+  if (c.kind == OpKind::kGridReduce && !sync)
+    fail(c.g, ErrorCode::kOperandCount, "grid_reduce needs a buffer of counters to synchronise with", values[0]);
+  need_same(c, sync, Dtype::kUint32);
+  for (int64_t p : c.attrs.ints(AttrKey::kThreads))
+    if (p < 0 || p > static_cast<int64_t>(ParallelType::kBlockZ) || !is_thread(static_cast<ParallelType>(p)))
+      fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " names a parallel type that is no thread's in `threads`",
+           values[0]);
+}
+
+}  // namespace
+
+void check_low_level(const OpView& c) {
+  const Graph& g = c.g;
+  const auto o = [&](size_t i) { return c.operand(i); };
+  switch (c.kind) {
+    case OpKind::kFor:
+      for (size_t i = 0; i < 3; ++i) need_index(c, o(i));
+      return;
+    case OpKind::kIf:
+    case OpKind::kCheck:
+      return need_predicate(c, o(0));
+    case OpKind::kAllocate: {
+      need_index(c, o(0));
+      need_index(c, o(1));
+      const auto memory = c.attrs.enumerator(AttrKey::kMemory, MemoryType::kLocal);
+      if (memory != MemoryType::kLocal && memory != MemoryType::kShared)
+        fail(g, ErrorCode::kBadAttribute, "a kernel allocates local or shared memory; take global buffers as inputs",
+             o(0));
+      if (memory == MemoryType::kLocal && !g.is_constant(o(0)))
+        fail(g, ErrorCode::kBadAttribute, "a local buffer has a constant number of elements", o(0));
+      return;
+    }
+    case OpKind::kLoad:
+      need_index(c, o(1));
+      need_predicate(c, o(2));
+      return need_same(c, o(3), g[o(0)].dtype);
+    case OpKind::kStore:
+      need_index(c, o(1));
+      need_same(c, o(2), g[o(0)].dtype);
+      return need_predicate(c, o(3));
+    case OpKind::kCopy: {
+      need_index(c, o(1));
+      need_index(c, o(3));
+      need_predicate(c, o(4));
+      need_same(c, o(2), g[o(0)].dtype);
+      const int64_t width = c.attrs.integer(AttrKey::kWidth, 1), bytes = width * size_bytes(g[o(0)].dtype);
+      if (width < 1 || width > 16 || bytes > 16 || (bytes & (bytes - 1)) != 0)
+        fail(g, ErrorCode::kBadAttribute, "a copy moves 1, 2, 4, 8 or 16 bytes at once; give a width that does", o(0));
+      return;
+    }
+    case OpKind::kThreadIndex:
+    case OpKind::kThreadCount:
+      if (!is_thread(c.attrs.enumerator(AttrKey::kParallel, ParallelType::kSerial)))
+        fail(g, ErrorCode::kBadAttribute, op_text(c.kind) + " needs a block or grid axis in `on`", {});
+      return;
+    case OpKind::kGridBarrier:
+      return need_same(c, o(0), Dtype::kUint32);
+    case OpKind::kBlockReduce:
+    case OpKind::kGridReduce:
+    case OpKind::kBlockBroadcast:
+      return check_collective(c);
+    case OpKind::kAliasSelect: {
+      need_index(c, o(1));
+      const int64_t axis = c.attrs.integer(AttrKey::kAxis), rank = static_cast<int64_t>(rank_of(g, o(0)));
+      if (axis < -rank || axis >= rank)
+        fail(g, ErrorCode::kBadAxis, "alias_select names an axis that the tensor does not have", o(0));
+      return;
+    }
+    case OpKind::kSetStream:
+    case OpKind::kPost:
+      return check_kind(c, o(0), ValueKind::kStream);
+    case OpKind::kRecordEvent:
+      if (o(0)) check_kind(c, o(0), ValueKind::kStream);
+      return;
+    case OpKind::kCopyTensor:
+      check_kind(c, o(0), ValueKind::kTensor);
+      check_kind(c, o(1), ValueKind::kTensor);
+      return need_same(c, o(1), g[o(0)].dtype);
+    case OpKind::kDeallocate:
+      return check_kind(c, o(0), ValueKind::kTensor);
+    case OpKind::kLaunch:
+      for (size_t i = 0; i < 7; ++i) need_index(c, o(i));
+      return;
+    case OpKind::kWithin:
+      need_dtype(c, o(0), is_integer(g[o(0)].dtype), "an integer");
+      need_index(c, o(1));
+      if (static_cast<bool>(o(1)) == static_cast<bool>(o(2)))
+        fail(g, ErrorCode::kOperandCount, "within takes an extent or an argument; give one of them", o(0));
+      if (o(2) && c.attrs.integer(AttrKey::kAxis, -1) < 0)
+        fail(g, ErrorCode::kBadAxis, "within counts axes from 0; give an axis of the argument", o(2));
+      return;
+    default:  // nothing beyond the format
+      return;
+  }
+}
+
+std::vector<ResultSpec> infer_low_level(InferContext& c) {
+  check_low_level(c.view());
+  Graph& g = c.g;
+  const auto o = [&](size_t i) { return c.operand(i); };
+  switch (c.kind) {
+    case OpKind::kAllocate: {
+      Axis axis;
+      axis.extent = o(0);
+      ResultSpec spec = tensor_spec(c, need_declared(c), {axis});
+      spec.memory = c.attrs.enumerator(AttrKey::kMemory, MemoryType::kLocal);
+      return {spec};
+    }
+    case OpKind::kLoad:
+      return {scalar_spec(g[o(0)].dtype)};
+    case OpKind::kThreadIndex:
+    case OpKind::kThreadCount:
+    case OpKind::kTensorStride:
+    case OpKind::kTensorAlignment:
+      return {scalar_spec(Dtype::kIndex)};
+    case OpKind::kBlockReduce:
+    case OpKind::kGridReduce:
+    case OpKind::kBlockBroadcast: {
+      std::vector<ResultSpec> results;
+      for (ValueId v : c.view().slot(kCollectiveValues)) results.push_back(scalar_spec(g[v].dtype));
+      return results;
+    }
+    case OpKind::kAllocateTensor: {
+      ResultSpec spec = tensor_spec(c, need_declared(c), axes_of_sizes(c, 0));
+      spec.memory = c.attrs.enumerator(AttrKey::kMemory, MemoryType::kGlobal);
+      return {spec};
+    }
+    case OpKind::kAliasSelect: {
+      std::vector<Axis> axes = axes_of(c, o(0));
+      const size_t axis = checked_axis(c, c.attrs.integer(AttrKey::kAxis), axes.size());
+      axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(axis));
+      return {tensor_spec(c, g[o(0)].dtype, std::move(axes))};
+    }
+    case OpKind::kAliasView:
+      return {tensor_spec(c, g[o(0)].dtype, axes_of_sizes(c, 1))};
+    case OpKind::kCreateStream:
+    case OpKind::kGetStream:
+      return {handle_spec(ValueKind::kStream)};
+    case OpKind::kRecordEvent:
+      return {handle_spec(ValueKind::kEvent)};
+    case OpKind::kCommunicate:
+      return {handle_spec(ValueKind::kCommunication)};
+    default:  // no result
+      return {};
+  }
+}
+
+}  // namespace fusebox

@@ -1,0 +1,201 @@
+// What can be said of a program's ops once its sizes are known: operands that fit together, slices and reshapes within
+// bounds.
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "ir/infer/bind.h"
+#include "ir/infer/concretize.h"
+#include "ir/infer/scalar_operand.h"
+#include "ir/scalar/scalar.h"
+#include "ir/table/error.h"
+
+namespace fusebox {
+namespace {
+
+class SizeChecker {
+ public:
+  SizeChecker(const Graph& g, const Bindings& bindings) : g_(g), bindings_(bindings) {}
+
+  void check(OpId id) const {
+    const Op& op = g_[id];
+    for (ValueId v : op.results)
+      if (g_.is_tensor(v)) check_extents(v);
+    if (op.kind == OpKind::kOutput) return check_alias(op);
+    if (op.results.empty() || !g_.is_tensor(op.results[0])) return;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      if (!op.operands[i] || !g_.is_tensor(op.operands[i])) continue;
+      for (DomainPair pair : map_producer_to_consumer(g_, id, i)) check_pair(op, pair);
+    }
+    if (op.kind == OpKind::kSqueeze) check_squeeze(op);
+    if (op.kind == OpKind::kSlice) check_slice(op);
+    if (op.kind == OpKind::kReshape) check_reshape(op);
+    if (op.kind == OpKind::kIota)
+      if (const auto objection = iota_objection(g_, op.attrs, op.operands, bindings_))
+        throw Error(ErrorCode::kBadInput, objection->message, "%" + g_[op.results[0]].name);
+    if (op.kind == OpKind::kSelect) check_select(op);
+    if (op.kind == OpKind::kGather) check_within(op, 1, 0, true);
+    if (op.kind == OpKind::kScatter) {
+      check_within(op, 1, 0, true);
+      check_within(op, 1, 2, false);
+    }
+  }
+
+ private:
+  std::optional<int64_t> size(DomainId d) const { return evaluate_size(g_, d, bindings_); }
+  std::string name(DomainId d) const { return "%" + g_[g_[g_[d].tensor].value].name + "." + g_[d].name; }
+  [[noreturn]] void mismatch(const std::string& message, DomainId place) const {
+    throw Error(ErrorCode::kSizeMismatch, message, name(place));
+  }
+
+  void check_extents(ValueId v) const {
+    for (DomainId d : g_.tensor_of(v).logical)
+      if (const auto n = size(d); n && *n < 0)
+        throw Error(ErrorCode::kBadInput,
+                    "this axis gets the extent " + std::to_string(*n) + "; it must not be negative", name(d));
+  }
+
+  // Most results take the extents of their operands as they are.
+  static bool is_one_extent(const IterDomain& a, const IterDomain& b) {
+    return !a.def && !b.def && a.iter_type == b.iter_type && a.extent == b.extent && a.expanded == b.expanded;
+  }
+
+  void check_pair(const Op& op, DomainPair pair) const {
+    const IterDomain &from = g_[pair.producer], &to = g_[pair.consumer];
+    if (from.iter_type == IterType::kBroadcast && !from.expanded) return;
+    // A slice of an expanded axis is one element again, as often as it is long.
+    if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
+    if (is_one_extent(from, to)) return;
+    const auto n = size(pair.producer), m = size(pair.consumer);
+    // A result that repeats one element does so for an operand of one element alone, however long it is.
+    const bool repeats =
+        stretches(op.kind) && from.iter_type != IterType::kBroadcast && to.iter_type == IterType::kBroadcast;
+    if (repeats && n && *n != 1)
+      mismatch("this axis has extent " + std::to_string(*n) + ", and %" + g_[g_[g_[pair.consumer].tensor].value].name +
+                   " repeats one element along it; give it extent 1, or infer the result again",
+               pair.producer);
+    if (!n || !m || *n == *m) return;
+    // The operands of a cat are stored one beside the other: one element serves no other axis.
+    const bool broadcasts = from.iter_type == IterType::kSymbolic && op.kind != OpKind::kCat;
+    if (*n == 1 && ((stretches(op.kind) && to.iter_type != IterType::kIteration) || broadcasts)) return;
+    // A symbolic result takes its extent from the first operand until it is resolved.
+    if (to.iter_type == IterType::kSymbolic && !stretches(op.kind)) {
+      if (*n != 1 && *m != 1) mismatch_with(op, *n, *m, pair);
+      return;
+    }
+    mismatch_with(op, *n, *m, pair);
+  }
+
+  [[noreturn]] void mismatch_with(const Op& op, int64_t n, int64_t m, DomainPair pair) const {
+    mismatch("an operand of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(n) +
+                 " here, and the result %" + g_[g_[g_[pair.consumer].tensor].value].name + " has " + std::to_string(m),
+             pair.producer);
+  }
+
+  void check_squeeze(const Op& op) const {
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
+    for (int64_t a : op.attrs.ints(AttrKey::kAxes)) {
+      const DomainId d = axes[static_cast<size_t>(a < 0 ? a + static_cast<int64_t>(axes.size()) : a)];
+      if (const auto n = size(d); n && *n != 1)
+        mismatch("squeeze drops this axis of extent " + std::to_string(*n) + "; only one of extent 1 can be dropped",
+                 d);
+    }
+  }
+
+  // Inference clamps all bounds but sizes.
+  void check_slice(const Op& op) const {
+    const Tensor& t = g_.tensor_of(op.results[0]);
+    for (TransformId id : t.transforms) {
+      const Transform& resize = g_[id];
+      if (resize.kind != TransformKind::kResize ||
+          std::find(t.root.begin(), t.root.end(), resize.inputs[0]) == t.root.end())
+        continue;
+      for (ValueId by : {resize.factor, resize.right})
+        if (const auto more = evaluate_integer(g_, by, bindings_); more && *more > 0)
+          throw Error(ErrorCode::kBadInput,
+                      "a slice reaches " + std::to_string(*more) +
+                          " elements beyond its axis; a size that may, is a bound by its minimum with the extent",
+                      name(resize.inputs[0]));
+    }
+  }
+
+  // A scalar index is known by now. Where nothing is selected, none is wrong.
+  void check_select(const Op& op) const {
+    if (g_.is_tensor(op.operands[1])) return;
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
+    int64_t axis = op.attrs.integer(AttrKey::kAxis);
+    if (axis < 0) axis += static_cast<int64_t>(axes.size());
+    const DomainId d = axes[static_cast<size_t>(axis)];
+    const auto n = size(d), at = evaluate_integer(g_, op.operands[1], bindings_);
+    const auto shape = evaluate_shape(g_, op.results[0], bindings_);
+    const bool is_empty = shape && std::find(shape->begin(), shape->end(), 0) != shape->end();
+    if (!n || !at || is_empty || (*at >= -*n && *at < *n)) return;
+    throw Error(ErrorCode::kIndexOutOfRange,
+                "select takes index " + std::to_string(*at) + " of this axis of extent " + std::to_string(*n) +
+                    "; give one inside it",
+                name(d));
+  }
+
+  void check_reshape(const Op& op) const {
+    __int128 from = 1, to = 1;
+    const auto multiply = [](__int128& product, int64_t by) {
+      // Beyond 2^100 nothing fits in a memory, and equality of what does is not disturbed.
+      if (product < (__int128{1} << 62)) product *= by;
+    };
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
+    for (DomainId d : axes) {
+      const auto n = size(d);
+      if (!n) return;
+      multiply(from, *n);
+    }
+    for (size_t i = 1; i < op.operands.size(); ++i) {
+      const auto n = evaluate_integer(g_, op.operands[i], bindings_);
+      if (!n) return;
+      multiply(to, *n);
+    }
+    if (from != to)
+      throw Error(ErrorCode::kSizeMismatch,
+                  "reshape gets " + std::to_string(static_cast<int64_t>(from)) + " elements and makes " +
+                      std::to_string(static_cast<int64_t>(to)) + "; they must be as many",
+                  "%" + g_[op.operands[0]].name);
+  }
+
+  // Operand `small` is nowhere longer than `large`, the indexed axis aside.
+  void check_within(const Op& op, size_t small, size_t large, bool skips_axis) const {
+    const auto inner = logical_without_reductions(g_, g_.tensor_of(op.operands[small]));
+    const auto outer = logical_without_reductions(g_, g_.tensor_of(op.operands[large]));
+    int64_t axis = op.attrs.integer(AttrKey::kAxis);
+    if (axis < 0) axis += static_cast<int64_t>(outer.size());
+    for (size_t i = 0; i < inner.size() && i < outer.size(); ++i) {
+      const auto n = size(inner[i]), m = size(outer[i]);
+      if ((skips_axis && static_cast<int64_t>(i) == axis) || !n || !m || *n <= *m) continue;
+      mismatch("an index of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(*n) + " where %" +
+                   g_[op.operands[large]].name + " has " + std::to_string(*m),
+               inner[i]);
+    }
+  }
+
+  void check_alias(const Op& op) const {
+    if (op.operands.size() < 2 || !op.operands[1]) return;
+    const auto from = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
+    const auto to = logical_without_reductions(g_, g_.tensor_of(op.operands[1]));
+    for (size_t i = 0; i < from.size() && i < to.size(); ++i) {
+      const auto n = size(from[i]), m = size(to[i]);
+      if (n && m && *n != *m)
+        mismatch("an output has extent " + std::to_string(*n) + " where the input that it overwrites has " +
+                     std::to_string(*m),
+                 to[i]);
+    }
+  }
+
+  const Graph& g_;
+  const Bindings& bindings_;
+};
+
+}  // namespace
+
+void check_sizes(const Graph& g, const Bindings& bindings) {
+  const SizeChecker checker(g, bindings);
+  for (OpId op : g[Graph::body()].ops) checker.check(op);
+}
+
+}  // namespace fusebox

@@ -1,0 +1,215 @@
+#include "ir/scalar/numeric.h"
+
+#include "ir/table/error.h"
+
+namespace fusebox {
+namespace {
+
+[[noreturn]] void refuse(Dtype dtype) {
+  throw Error(ErrorCode::kUnsupportedDtype,
+              "an element of dtype " + std::string(text(dtype)) + " is not one number; use f4e2m1 for a single value");
+}
+
+uint64_t low_mask(int width) { return width >= 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1; }
+
+// The bits of a float of this dtype, as a double, and back.
+double float_value(Dtype dtype, uint64_t bits) {
+  switch (dtype) {
+    case Dtype::kHalf:
+      return half_to_float(static_cast<uint16_t>(bits));
+    case Dtype::kBfloat16:
+      return bfloat16_to_float(static_cast<uint16_t>(bits));
+    case Dtype::kFloat:
+    case Dtype::kComplexFloat:
+      return std::bit_cast<float>(static_cast<uint32_t>(bits));
+    case Dtype::kDouble:
+    case Dtype::kComplexDouble:
+      return std::bit_cast<double>(bits);
+    case Dtype::kFloat8E4m3:
+      return float8_e4m3_to_float(static_cast<uint8_t>(bits));
+    case Dtype::kFloat8E5m2:
+      return float8_e5m2_to_float(static_cast<uint8_t>(bits));
+    case Dtype::kFloat8E8m0:
+      return float8_e8m0_to_float(static_cast<uint8_t>(bits));
+    case Dtype::kFloat4E2m1:
+      return float4_e2m1_to_float(static_cast<uint8_t>(bits));
+    default:
+      refuse(dtype);
+  }
+}
+
+uint64_t float_bits(Dtype dtype, double value) {
+  switch (dtype) {
+    case Dtype::kHalf:
+      return double_to_half(value);
+    case Dtype::kBfloat16:
+      return double_to_bfloat16(value);
+    case Dtype::kFloat:
+    case Dtype::kComplexFloat:
+      return std::bit_cast<uint32_t>(static_cast<float>(value));
+    case Dtype::kDouble:
+    case Dtype::kComplexDouble:
+      return std::bit_cast<uint64_t>(value);
+    case Dtype::kFloat8E4m3:
+      return double_to_float8_e4m3(value);
+    case Dtype::kFloat8E5m2:
+      return double_to_float8_e5m2(value);
+    case Dtype::kFloat8E8m0:
+      return float_to_float8_e8m0(float_round_to_odd(value));
+    case Dtype::kFloat4E2m1:
+      return float_to_float4_e2m1(float_round_to_odd(value));
+    default:
+      refuse(dtype);
+  }
+}
+
+// An integer dtype's bits from any 64-bit integer: wraps.
+uint64_t wrap(Dtype dtype, uint64_t value) {
+  const int width = bits(dtype);
+  value &= low_mask(width);
+  if (is_signed(dtype) && width < 64 && (value >> (width - 1)) != 0) value |= ~low_mask(width);
+  return value;
+}
+
+uint64_t saturate_to(Dtype dtype, double value) {
+  switch (dtype) {
+    case Dtype::kInt8:
+      return static_cast<uint64_t>(int64_t{saturate<int8_t>(value)});
+    case Dtype::kInt16:
+      return static_cast<uint64_t>(int64_t{saturate<int16_t>(value)});
+    case Dtype::kInt32:
+      return static_cast<uint64_t>(int64_t{saturate<int32_t>(value)});
+    case Dtype::kUint8:
+      return saturate<uint8_t>(value);
+    case Dtype::kUint16:
+      return saturate<uint16_t>(value);
+    case Dtype::kUint32:
+      return saturate<uint32_t>(value);
+    case Dtype::kUint64:
+      return saturate<uint64_t>(value);
+    default:
+      return static_cast<uint64_t>(saturate<int64_t>(value));
+  }
+}
+
+// A magnitude and a sign that stand for an integer; the double in it is rounded to odd where a second rounding follows.
+template <class Integer>
+ConstantBits from_integer(Dtype dtype, Integer value) {
+  switch (row_of(dtype).kind) {
+    case DtypeKind::kBoolean:
+      return {value != 0, 0};
+    case DtypeKind::kSigned:
+    case DtypeKind::kUnsigned:
+      return {wrap(dtype, static_cast<uint64_t>(value)), 0};
+    case DtypeKind::kFloating:
+    case DtypeKind::kComplex:
+      return {bits(real_of(dtype)) == 64 ? float_bits(dtype, static_cast<double>(value))
+                                         : float_bits(dtype, double_round_to_odd(value)),
+              0};
+    case DtypeKind::kPacked:
+      break;
+  }
+  refuse(dtype);
+}
+
+}  // namespace
+
+double to_double(Dtype dtype, ConstantBits bits) {
+  switch (row_of(dtype).kind) {
+    case DtypeKind::kBoolean:
+    case DtypeKind::kUnsigned:
+      return static_cast<double>(bits.low);
+    case DtypeKind::kSigned:
+      return static_cast<double>(static_cast<int64_t>(bits.low));
+    case DtypeKind::kFloating:
+    case DtypeKind::kComplex:
+      return float_value(dtype, bits.low);
+    case DtypeKind::kPacked:
+      break;
+  }
+  refuse(dtype);
+}
+
+std::complex<double> to_complex(Dtype dtype, ConstantBits bits) {
+  return {to_double(dtype, bits), is_complex(dtype) ? float_value(dtype, bits.high) : 0.0};
+}
+
+int64_t to_int64(Dtype dtype, ConstantBits bits) {
+  if (is_boolean(dtype) || is_integer(dtype)) return static_cast<int64_t>(bits.low);
+  return saturate<int64_t>(to_double(dtype, bits));
+}
+
+bool to_bool(Dtype dtype, ConstantBits bits) {
+  if (is_boolean(dtype) || is_integer(dtype)) return bits.low != 0;
+  return to_double(dtype, bits) != 0 || (is_complex(dtype) && float_value(dtype, bits.high) != 0);
+}
+
+ConstantBits from_double(Dtype dtype, double value) {
+  switch (row_of(dtype).kind) {
+    case DtypeKind::kBoolean:
+      return {value != 0, 0};
+    case DtypeKind::kSigned:
+    case DtypeKind::kUnsigned:
+      return {saturate_to(dtype, value), 0};
+    case DtypeKind::kFloating:
+    case DtypeKind::kComplex:
+      return {float_bits(dtype, value), 0};
+    case DtypeKind::kPacked:
+      break;
+  }
+  refuse(dtype);
+}
+
+ConstantBits from_int64(Dtype dtype, int64_t value) { return from_integer(dtype, value); }
+ConstantBits from_uint64(Dtype dtype, uint64_t value) { return from_integer(dtype, value); }
+
+ConstantBits from_complex(Dtype dtype, std::complex<double> value) {
+  if (is_boolean(dtype)) return {value.real() != 0 || value.imag() != 0, 0};
+  ConstantBits result = from_double(dtype, value.real());
+  if (is_complex(dtype)) result.high = float_bits(dtype, value.imag());
+  return result;
+}
+
+ConstantBits convert(Dtype from, ConstantBits bits, Dtype to) {
+  if (from == to) return bits;
+  if (is_boolean(to)) return {to_bool(from, bits), 0};
+  if (from == Dtype::kUint64) return from_uint64(to, bits.low);
+  if (is_boolean(from) || is_integer(from)) return from_int64(to, static_cast<int64_t>(bits.low));
+  if (is_complex(from)) return from_complex(to, to_complex(from, bits));
+  return from_double(to, to_double(from, bits));
+}
+
+bool has_infinity(Dtype dtype) {
+  return (is_floating(dtype) && dtype != Dtype::kFloat8E4m3 && dtype != Dtype::kFloat8E8m0 &&
+          dtype != Dtype::kFloat4E2m1) ||
+         is_complex(dtype);
+}
+
+bool has_nan(Dtype dtype) { return (is_floating(dtype) && dtype != Dtype::kFloat4E2m1) || is_complex(dtype); }
+
+bool is_exact(Dtype dtype, double value) {
+  if (value != value) return has_nan(dtype);
+  // Saturation hides an integer beyond 2^53: the largest 64-bit integers are no doubles, and compare equal to 2^64.
+  if (is_integer(dtype) && bits(dtype) == 64 && value >= (is_signed(dtype) ? 0x1.0p63 : 0x1.0p64)) return false;
+  return to_double(dtype, from_double(dtype, value)) == value;
+}
+
+ConstantBits canonical_bits(Dtype dtype, ConstantBits b) {
+  switch (row_of(dtype).kind) {
+    case DtypeKind::kBoolean:
+      return {b.low & 1, 0};
+    case DtypeKind::kSigned:
+    case DtypeKind::kUnsigned:
+      return {wrap(dtype, b.low), 0};
+    case DtypeKind::kFloating:
+    case DtypeKind::kPacked:
+      return {b.low & low_mask(bits(dtype)), 0};
+    case DtypeKind::kComplex:
+      return {b.low & low_mask(bits(dtype) / 2), b.high & low_mask(bits(dtype) / 2)};
+  }
+  return b;
+}
+
+bool is_canonical(Dtype dtype, ConstantBits bits) { return canonical_bits(dtype, bits) == bits; }
+
+}  // namespace fusebox

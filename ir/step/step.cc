@@ -1,0 +1,137 @@
+#include "ir/module/step.h"
+
+#include <algorithm>
+
+#include "ir/step/apply.h"
+#include "ir/step/step_rules.h"
+
+namespace fusebox {
+namespace {
+
+bool is_schedule(StepKind kind) {
+  switch (kind) {
+    case StepKind::kSetMesh:
+    case StepKind::kRewrite:
+    case StepKind::kConcretize:
+    case StepKind::kConcretizeReshape:
+    case StepKind::kAssign:
+      return false;
+    default:
+      return true;
+  }
+}
+
+void check_concrete(const StepContext& c) {
+  if (c.g.level != Level::kMath || !is_schedule(c.step.kind)) return;
+  for (OpId op : c.g.regions[0].ops)
+    for (ValueId v : c.g[op].results) {
+      if (!c.g.is_tensor(v)) continue;
+      for (DomainId d : c.g.tensor_of(v).logical)
+        if (c.g[d].iter_type == IterType::kSymbolic)
+          c.refuse("this axis is symbolic; concretize the program before scheduling it", c.place(d));
+    }
+}
+
+void run(StepContext& c) {
+  check_step_form(c.g, c.step);
+  check_concrete(c);
+  switch (c.step.kind) {
+    case StepKind::kSplit:
+      return step_split(c);
+    case StepKind::kMerge:
+      return step_merge(c);
+    case StepKind::kReorder:
+      return step_reorder(c);
+    case StepKind::kSwizzle:
+      return step_swizzle(c);
+    case StepKind::kResize:
+      return step_resize(c);
+    case StepKind::kParallelize:
+      return step_parallelize(c);
+    case StepKind::kRfactor:
+      return step_rfactor(c);
+    case StepKind::kCacheBefore:
+      return step_cache_before(c);
+    case StepKind::kCacheAfter:
+      return step_cache_after(c);
+    case StepKind::kCacheFork:
+      return step_cache_fork(c);
+    case StepKind::kRecompute:
+      return step_recompute(c);
+    case StepKind::kSetMemoryType:
+      return step_set_memory_type(c);
+    case StepKind::kSetAllocation:
+      return step_set_allocation(c);
+    case StepKind::kSetLoopDomain:
+      return step_set_loop_domain(c);
+    case StepKind::kSetMesh:
+      return step_set_mesh(c);
+    case StepKind::kInlineAt:
+      return step_inline_at(c);
+    case StepKind::kInlineMost:
+      return step_inline_most(c);
+    case StepKind::kTransformLike:
+      return step_transform_like(c);
+    case StepKind::kParallelizeLike:
+      return step_parallelize_like(c);
+    case StepKind::kPropagate:
+      return step_propagate(c);
+    case StepKind::kCircularBuffer:
+      return step_circular_buffer(c);
+    case StepKind::kRewrite:
+      return c.refuse("a rewrite runs a pass, and steps alone know none; run the pass, or leave the step out");
+    case StepKind::kConcretize:
+      return step_concretize(c);
+    case StepKind::kConcretizeReshape:
+      return step_concretize_reshape(c);
+    case StepKind::kAssign:
+      return c.refuse("assign puts ops into a segment; it applies to a segmentation, not to a graph");
+    case StepKind::kLoopBroadcast:
+      return step_loop_broadcast(c);
+  }
+}
+
+// Takes out the transforms that a step emptied (prune, domain_edit.h): a graph holds only transforms of something, and
+// ids of transforms are not kept across steps. Emptied domains stay, so that ids of domains are.
+void drop_empty_transforms(Graph& g) {
+  if (std::none_of(g.transforms.begin(), g.transforms.end(), [](const Transform& t) { return t.inputs.empty(); }))
+    return;
+  std::vector<TransformId> moved(g.transforms.size());
+  std::vector<Transform> kept;
+  for (size_t i = 0; i < g.transforms.size(); ++i) {
+    if (g.transforms[i].inputs.empty()) continue;
+    moved[i] = TransformId(kept.size());
+    kept.push_back(std::move(g.transforms[i]));
+  }
+  g.transforms = std::move(kept);
+  for (IterDomain& d : g.domains)
+    if (d.def) d.def = moved[d.def.index];
+  for (Tensor& t : g.tensors) {
+    for (TransformId& id : t.transforms) id = moved[id.index];
+    std::erase(t.transforms, TransformId());
+  }
+}
+
+}  // namespace
+
+std::optional<StepRefusal> inapplicable(const Graph& g, const Step& step) {
+  try {
+    StepContext c{g, step};
+    run(c);
+    return std::nullopt;
+  } catch (const Error& e) {
+    return StepRefusal{e.code, e.what(), e.place};
+  }
+}
+
+void apply(Graph& g, const Step& step, const Defects& defects) {
+  StepContext c{g, step, &g, defects};
+  run(c);
+  drop_empty_transforms(g);
+}
+
+void apply(Graph& g, std::span<const Step> steps, const Defects& defects) {
+  for (const Step& step : steps) apply(g, step, defects);
+}
+
+}  // namespace fusebox

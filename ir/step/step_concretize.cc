@@ -1,0 +1,76 @@
+// Steps that resolve symbolic axes, once the inputs are known; concretize.h does the work.
+#include <algorithm>
+
+#include "ir/infer/concretize.h"
+#include "ir/infer/infer.h"
+#include "ir/step/step_rules.h"
+#include "ir/verify/verify.h"
+
+namespace fusebox {
+namespace {
+
+size_t count_symbolic(const Graph& g, ValueId v) {
+  const auto& logical = g.tensor_of(v).logical;
+  return static_cast<size_t>(
+      std::count_if(logical.begin(), logical.end(), [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; }));
+}
+
+// Whether a step made this tensor less symbolic than its op does: to infer it again would undo that. Other ops follow
+// their operands, and may turn symbolic with no step undone: pad, when a rewrite has folded its width to 0.
+bool is_concretized(const Graph& g, ValueId v) {
+  if (!g[v].def || !has_own_symbolic_axes(g[g[v].def].kind)) return false;
+  Graph again = g;
+  infer(again, g[v].def);
+  return count_symbolic(again, v) > count_symbolic(g, v);
+}
+
+// While some axes are symbolic it is not known what an output may overwrite.
+void drop_open_aliases(Graph& g) {
+  const bool is_open = std::any_of(g.domains.begin(), g.domains.end(),
+                                   [](const IterDomain& d) { return d.tensor && d.iter_type == IterType::kSymbolic; });
+  for (Op& op : g.ops)
+    if (is_open && op.kind == OpKind::kOutput && op.operands.size() > 1) op.operands[1] = ValueId();
+}
+
+// Runs a change on a copy first: it may turn out not to fit what is made from the tensor.
+template <class Change>
+void try_then_do(const StepContext& c, const Change& change) {
+  try {
+    Graph tried = c.g;
+    change(tried);
+    drop_open_aliases(tried);
+    verify(tried);
+    for (size_t i = 0; i < c.g.values.size(); ++i)
+      if (const ValueId v(i);
+          c.g.is_tensor(v) && count_symbolic(tried, v) > count_symbolic(c.g, v) && is_concretized(c.g, v))
+        c.refuse("this tensor was concretized before what it is made from; concretize in the order of the program",
+                 "%" + c.g[v].name);
+  } catch (const Error& e) {
+    if (static_cast<int>(e.code) / 100 == 3) throw;
+    c.refuse(std::string("this does not fit the program: ") + e.what(), e.place);
+  }
+  if (c.target) change(*c.target);
+}
+
+}  // namespace
+
+void step_concretize(StepContext& c) {
+  const DomainId d = c.domain(0);
+  if (!c.step.attrs.has(AttrKey::kIterType))
+    c.refuse("concretize needs what the axis became: iter or broadcast", c.place(d));
+  const IterType type = c.step.attrs.enumerator<IterType>(AttrKey::kIterType);
+  if (c.g[d].iter_type != IterType::kSymbolic)
+    c.refuse("this domain is not symbolic; nothing is left to decide", c.place(d));
+  try_then_do(c, [&](Graph& g) { concretize_domain(g, d, type, c.defects); });
+}
+
+void step_concretize_reshape(StepContext& c) {
+  const TensorId t = c.tensor(0);
+  if (count_symbolic(c.g, c.g[t].value) == 0)
+    c.refuse("this tensor has no symbolic axis; nothing is left to decide", c.place(t));
+  const auto given = c.step.attrs.ints(AttrKey::kOrder);
+  const std::vector<int64_t> groups(given.begin(), given.end());
+  try_then_do(c, [&](Graph& g) { concretize_reshape(g, t, groups, c.defects); });
+}
+
+}  // namespace fusebox

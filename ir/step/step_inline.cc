@@ -1,0 +1,249 @@
+// Steps that compute a tensor inside its consumers' loops.
+//
+// A producer and its consumers may share their leading loops while these stand for the same position: equal axes, equal
+// transforms of them, a broadcast and what concretizes it, a loop broadcast and what it stands for. What else a
+// schedule needs (an order of the ops inside the shared loops, memory that reaches every reader) is for `legal` to
+// check; inline_most looks at the order as well.
+#include <algorithm>
+#include <span>
+
+#include "ir/domain/domain.h"
+#include "ir/domain/domain_edit.h"
+#include "ir/step/step_rules.h"
+
+namespace fusebox {
+namespace {
+
+class Inliner {
+ public:
+  explicit Inliner(const Graph& g) : g_(g), classes_(g), exact_(g, AxisClassKind::kExact) {
+    for (OpId op : g.regions[0].ops) {
+      order_.push_back(op);
+      for (ValueId v : g[op].operands)
+        if (v && g.is_tensor(v) && g[v].def && !g[op].results.empty() && g.is_tensor(g[op].results[0]))
+          reads_.push_back({g[v].def, op});
+    }
+    std::sort(reads_.begin(), reads_.end());
+    reads_.erase(std::unique(reads_.begin(), reads_.end()), reads_.end());
+    position_.assign(g.ops.size(), 0);
+    for (OpId op : order_)
+      for (ValueId v : g[op].results)
+        if (g.is_tensor(v)) position_[op.index] = std::max(position_[op.index], current(g.tensor_of(v)));
+  }
+
+  const std::vector<OpId>& ops() const { return order_; }
+  size_t position(OpId op) const { return position_[op.index]; }
+  void set_position(OpId op, size_t k) { position_[op.index] = k; }
+
+  // How many leading loops the op's results can share with all that read them, by structure alone.
+  size_t most(OpId op) const {
+    const auto& loop = loop_of(g_.tensor_of(g_[op].results[0]));
+    size_t limit = 0;
+    while (limit < loop.size() && g_[loop[limit]].iter_type != IterType::kReduction) ++limit;
+    bool is_read = false;
+    std::vector<DomainId> concretized(limit);  // what the first reader makes of a broadcast
+    for (const auto& [producer, reader] : reads_of(op)) {
+      is_read = true;
+      for (size_t k = 0; k < g_[reader].operands.size(); ++k) {
+        const ValueId v = g_[reader].operands[k];
+        if (v && g_[v].def == op && g_.is_tensor(v))
+          limit = std::min(limit, shared_with(v, reader, k, limit, concretized));
+      }
+    }
+    return is_read ? limit : 0;
+  }
+
+  // Where vectors are read or written, or a reader goes where data tell it to, sharing the loop would undo what the
+  // mark is for.
+  size_t most_useful(OpId op) const {
+    size_t limit = most(op);
+    const auto stop_at_vector = [&](const std::vector<DomainId>& loop) {
+      for (size_t i = 0; i < limit && i < loop.size(); ++i) {
+        const ParallelType p = g_[loop[i]].parallel;
+        if (p == ParallelType::kVectorize || p == ParallelType::kBulk || p == ParallelType::kMma) limit = i;
+      }
+    };
+    stop_at_vector(loop_of(g_.tensor_of(g_[op].results[0])));
+    for (const auto& [producer, reader] : reads_of(op)) {
+      if (demands(g_[reader].kind, kIndexed)) return 0;
+      stop_at_vector(loop_of(g_.tensor_of(g_[reader].results[0])));
+    }
+    return limit;
+  }
+
+  // Whether the ops can still be ordered when each shares the loops that `position` says: at each depth, the groups of
+  // ops that share so many loops must not read from each other in a circle, nor one from itself by a value that is not
+  // shared.
+  bool has_order(size_t up_to) const {
+    for (size_t depth = 1; depth <= up_to; ++depth)
+      if (!has_order_at(depth)) return false;
+    return true;
+  }
+
+ private:
+  std::span<const std::pair<OpId, OpId>> reads_of(OpId op) const {
+    const auto first = std::lower_bound(reads_.begin(), reads_.end(), std::pair(op, OpId(0u)));
+    auto last = first;
+    while (last != reads_.end() && last->first == op) ++last;
+    return std::span(first, last);
+  }
+
+  static size_t current(const Tensor& t) {
+    if (!t.inline_at) return 0;
+    const auto& loop = loop_of(t);
+    const size_t at = position_in(loop, t.inline_at);
+    return at < loop.size() ? at + 1 : 0;
+  }
+
+  size_t shared_with(ValueId v, OpId reader, size_t operand, size_t limit, std::vector<DomainId>& concretized) const {
+    const auto pairs = match_domains(g_, reader, operand, 0, {.through_resize = false, .classes = &classes_});
+    const auto& loop = loop_of(g_.tensor_of(v));
+    const auto& theirs = loop_of(g_.tensor_of(g_[reader].results[0]));
+    for (size_t i = 0; i < limit; ++i) {
+      if (i >= theirs.size() || i >= loop.size()) return i;
+      if (std::find(pairs.begin(), pairs.end(), DomainPair{loop[i], theirs[i]}) == pairs.end()) return i;
+      if (!agrees(loop[i], theirs[i], concretized[i])) return i;
+    }
+    return limit;
+  }
+
+  // Readers that concretize a broadcast do so alike.
+  bool agrees(DomainId own, DomainId theirs, DomainId& first) const {
+    const auto axes = leaves(g_, own);
+    const bool broadcasts =
+        std::any_of(axes.begin(), axes.end(), [&](DomainId d) { return g_[d].iter_type == IterType::kBroadcast; });
+    if (!broadcasts || g_[theirs].iter_type == IterType::kBroadcast) return true;
+    if (!first) {
+      first = theirs;
+      return true;
+    }
+    const auto a = leaves(g_, first), b = leaves(g_, theirs);
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](DomainId x, DomainId y) {
+             return exact_.same(x, y) || (g_[x].extent && g_[x].extent == g_[y].extent);
+           });
+  }
+
+  bool has_order_at(size_t depth) const {
+    std::vector<uint32_t> group(g_.ops.size());
+    for (uint32_t i = 0; i < group.size(); ++i) group[i] = i;
+    const auto find = [&](OpId op) {
+      uint32_t i = op.index;
+      while (group[i] != i) i = group[i] = group[group[i]];
+      return i;
+    };
+    for (const auto& [producer, reader] : reads_)
+      if (position_[producer.index] >= depth)
+        group[std::max(find(producer), find(reader))] = std::min(find(producer), find(reader));
+    // Kahn's algorithm on the groups.
+    std::vector<std::vector<uint32_t>> readers(g_.ops.size());
+    std::vector<uint32_t> waiting(g_.ops.size());
+    for (const auto& [producer, reader] : reads_) {
+      const uint32_t from = find(producer), to = find(reader);
+      if (position_[producer.index] >= depth) continue;
+      if (from == to) return false;
+      readers[from].push_back(to);
+      ++waiting[to];
+    }
+    std::vector<uint32_t> ready;
+    size_t groups = 0, done = 0;
+    for (OpId op : order_) {
+      if (find(op) != op.index) continue;
+      ++groups;
+      if (waiting[op.index] == 0) ready.push_back(op.index);
+    }
+    for (; done < ready.size(); ++done)
+      for (uint32_t to : readers[ready[done]])
+        if (--waiting[to] == 0) ready.push_back(to);
+    return done == groups;
+  }
+
+  const Graph& g_;
+  AxisClasses classes_, exact_;
+  std::vector<OpId> order_;
+  std::vector<std::pair<OpId, OpId>> reads_;  // producer, reader
+  std::vector<size_t> position_;              // by op: how many loops its results share with their readers
+};
+
+bool any_output(const Graph& g, OpId op) {
+  return std::any_of(g[op].results.begin(), g[op].results.end(), [&](ValueId v) { return is_output(g, v); });
+}
+
+void inline_results(Graph& g, OpId op, size_t k) {
+  for (ValueId v : g[op].results) {
+    Tensor& t = g.tensor_of(v);
+    t.inline_at = k == 0 ? DomainId() : loop_of(t)[k - 1];
+  }
+}
+
+}  // namespace
+
+void step_inline_at(StepContext& c) {
+  const TensorId t = c.scheduled_tensor(0);
+  const DomainId d = c.domain(0);
+  const OpId op = c.g[c.g[t].value].def;
+  const auto& loop = loop_of(c.g[t]);
+  const size_t at = position_in(loop, d);
+  const auto illegal = [&](const std::string& why) { c.refuse(why, c.place(d), ErrorCode::kIllegalInline); };
+  if (at == loop.size())
+    c.refuse("this is not one of the tensor's loops; name a loop that no other step has used up", c.place(d));
+  if (any_output(c.g, op)) illegal("an output is not inlined; use cache_before, and inline the copy");
+  for (size_t i = 0; i <= at; ++i)
+    if (c.g[loop[i]].iter_type == IterType::kReduction)
+      illegal("the loop " + c.place(loop[i]) +
+              " is a reduction, which ends before its value is read; inline outside of it");
+  const size_t most = Inliner(c.g).most(op);
+  if (most <= at)
+    illegal(most == 0
+                ? "the outermost loop is not shared with every consumer; make their loops alike with transform_like"
+                : "consumers share this tensor's loops only up to " + c.place(loop[most - 1]) +
+                      "; inline there, or make their loops alike with transform_like");
+  if (!c.target) return;
+  c.begin();
+  const bool deeper = at + 1 < loop.size() && c.defects.has(Defect::kInlinePosition);
+  inline_results(*c.target, op, at + (deeper ? 2 : 1));
+}
+
+void step_inline_most(StepContext& c) {
+  const auto listed = c.tensors_from(0);
+  for (TensorId t : listed) c.require_scheduled(t);
+  if (!c.target) return;
+  c.begin();
+  Graph& g = *c.target;
+  Inliner inliner(g);
+  const std::vector<OpId> ops = inliner.ops();
+  std::vector<std::pair<OpId, size_t>> wanted;  // readers first, with how many loops they would share
+  for (size_t i = ops.size(); i-- > 0;) {
+    const OpId op = ops[i];
+    if (g[op].kind == OpKind::kInput || g[op].results.empty() || !g.is_tensor(g[op].results[0]) || any_output(g, op))
+      continue;
+    const auto is_listed = [&](ValueId v) {
+      return std::find(listed.begin(), listed.end(), g[v].tensor) != listed.end();
+    };
+    if (!listed.empty() && std::none_of(g[op].results.begin(), g[op].results.end(), is_listed)) continue;
+    const size_t k = inliner.most_useful(op);
+    if (k > inliner.position(op)) wanted.push_back({op, k});
+  }
+  // All of them together, where that has an order: the usual case, and one search instead of one for each op.
+  std::vector<size_t> before;
+  size_t deepest = 0;
+  for (const auto& [op, k] : wanted) {
+    before.push_back(inliner.position(op));
+    inliner.set_position(op, k);
+    deepest = std::max(deepest, k);
+  }
+  if (!inliner.has_order(deepest)) {
+    for (size_t i = 0; i < wanted.size(); ++i) inliner.set_position(wanted[i].first, before[i]);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      auto& [op, k] = wanted[i];
+      for (; k > before[i]; --k) {
+        inliner.set_position(op, k);
+        if (inliner.has_order(k)) break;
+      }
+      inliner.set_position(op, k);
+    }
+  }
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i].second > before[i]) inline_results(g, wanted[i].first, wanted[i].second);
+}
+
+}  // namespace fusebox

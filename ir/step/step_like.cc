@@ -1,0 +1,144 @@
+// Steps that do to other tensors what was done to one.
+#include <algorithm>
+#include <map>
+
+#include "ir/domain/domain.h"
+#include "ir/domain/domain_edit.h"
+#include "ir/domain/domain_replay.h"
+#include "ir/step/step_rules.h"
+#include "ir/step/step_spread.h"
+
+namespace fusebox {
+namespace {
+
+bool is_same_op(const Graph& g, TensorId a, TensorId b) { return g[g[a].value].def == g[g[b].value].def; }
+
+bool is_reached(const Graph& g, const std::vector<SpreadEdge>& edges, TensorId t) {
+  return std::any_of(edges.begin(), edges.end(), [&](const SpreadEdge& e) { return is_same_op(g, e.to, t); });
+}
+
+// The listed tensors, all made by ops other than that of `t`, and all reached over one another.
+std::vector<SpreadEdge> edges_to(const StepContext& c, TensorId t, std::span<const TensorId> listed,
+                                 bool through_fixed) {
+  for (TensorId l : listed) {
+    c.require_scheduled(l);
+    if (is_same_op(c.g, l, t)) c.refuse("a tensor is made like itself already; list others", c.place(l));
+  }
+  std::vector<SpreadEdge> edges = spread(c.g, t, {.only = listed, .until = {}, .through_fixed = through_fixed});
+  for (TensorId l : listed)
+    if (!is_reached(c.g, edges, l))
+      c.refuse(
+          "no chain of the listed tensors connects this one to " + c.place(t) + " by a common axis; list those between",
+          c.place(l));
+  return edges;
+}
+
+void replay_edges(const StepContext& c, const std::vector<SpreadEdge>& edges) {
+  Graph& g = *c.target;
+  c.begin();
+  for (const SpreadEdge& e : edges)
+    if (fixed_loops(g, e.to) == 0)
+      replay_loops_of_op(g, e.from, e.to, e.axes, {e.stand_in, LoopStart::kAsBefore, false, c.defects});
+}
+
+// Whether the type can go on this loop beside the others.
+bool can_be(const Graph& g, const Tensor& t, DomainId d, ParallelType p) {
+  const bool is_mesh = p >= ParallelType::kMeshX && p <= ParallelType::kMeshZ;
+  if (is_mesh && t.devices.empty()) return false;
+  if (p == ParallelType::kVectorize && g[d].iter_type == IterType::kReduction) return false;
+  if (!is_thread(p) && !is_mesh) return true;
+  return std::none_of(loop_of(t).begin(), loop_of(t).end(),
+                      [&](DomainId other) { return other != d && g[other].parallel == p; });
+}
+
+}  // namespace
+
+void step_transform_like(StepContext& c) {
+  const TensorId t = c.scheduled_tensor(0);
+  const auto listed = c.tensors_from(1);
+  const auto edges = edges_to(c, t, listed, false);
+  for (TensorId l : listed)
+    if (fixed_loops(c.g, l) > 0)
+      c.refuse("inlining has fixed this tensor's loops; transform it before inlining", c.place(l));
+  if (c.target) replay_edges(c, edges);
+}
+
+void step_propagate(StepContext& c) {
+  const TensorId t = c.scheduled_tensor(0);
+  const auto until = c.tensors_from(1);
+  for (TensorId l : until) c.require_scheduled(l);
+  if (c.target) replay_edges(c, spread(c.g, t, {.only = {}, .until = until}));
+}
+
+void step_parallelize_like(StepContext& c) {
+  const TensorId t = c.scheduled_tensor(0);
+  const auto listed = c.tensors_from(1);
+  const auto ids = c.step.attrs.ints(AttrKey::kThreads);
+  for (int64_t i : ids)
+    if (i < 0 || i >= static_cast<int64_t>(enum_texts<ParallelType>().size()))
+      c.refuse("no parallel type has the number " + std::to_string(i), c.place(t));
+  const auto edges = edges_to(c, t, listed, true);
+  if (!c.target) return;
+  c.begin();
+  Graph& g = *c.target;
+  // Marks of single accesses are for the tensors that make them, unless they are asked for.
+  const auto is_copied = [&](ParallelType p) {
+    if (!ids.empty()) return std::find(ids.begin(), ids.end(), static_cast<int64_t>(p)) != ids.end();
+    return p != ParallelType::kSerial && p != ParallelType::kVectorize && p != ParallelType::kUnroll &&
+           p != ParallelType::kMma && p != ParallelType::kBulk;
+  };
+  const AxisClasses classes(g);
+  std::map<DomainId, ParallelType> types;
+  for (TensorId s : siblings(g, t))
+    for (DomainId d : loop_of(g[s])) types[d] = g[d].parallel;
+  for (const SpreadEdge& e : edges) {
+    std::vector<DomainPair> axes;
+    for (const auto& [a, b] : e.axes.pairs) axes.push_back({a, b});
+    for (DomainPair pair : match_domains(g, e.from, e.to, axes, {.through_resize = true, .classes = &classes}))
+      if (const auto it = types.find(pair.producer); it != types.end())
+        for (TensorId s : siblings(g, e.to))
+          if (const DomainId d = in_sibling(g, s, pair.consumer)) types.emplace(d, it->second);
+    for (TensorId s : siblings(g, e.to))
+      for (DomainId d : loop_of(g[s])) {
+        const auto it = types.find(d);
+        if (it != types.end() && is_copied(it->second) && can_be(g, g[s], d, it->second)) g[d].parallel = it->second;
+      }
+  }
+}
+
+void step_set_loop_domain(StepContext& c) {
+  const TensorId t = c.scheduled_tensor(0), other = c.tensor(1);
+  if (fixed_loops(c.g, t) > 0) c.refuse("inlining has fixed this tensor's loops; set them before inlining", c.place(t));
+  const ValueId own = c.g[t].value, theirs = c.g[other].value;
+  const auto reads = [&](ValueId user, ValueId v) -> std::optional<size_t> {
+    const auto& operands = c.g[c.g[user].def].operands;
+    const auto it = std::find(operands.begin(), operands.end(), v);
+    return it == operands.end() ? std::nullopt : std::optional(static_cast<size_t>(it - operands.begin()));
+  };
+  ReplayAxes axes;
+  ReplayOptions options{StandIn::kNone, LoopStart::kLogical, true};
+  if (const auto k = reads(own, theirs)) {
+    axes.from = c.g[other].logical;
+    for (DomainPair p : map_producer_to_consumer(c.g, c.g[own].def, *k))
+      axes.pairs.emplace_back(p.producer, p.consumer);
+    options = {StandIn::kBroadcastAxis, LoopStart::kRoot, true};
+  } else if (const auto j = c.g[theirs].def ? reads(theirs, own) : std::nullopt) {
+    axes.from = root_of(c.g[other]);
+    for (DomainPair p : map_producer_to_consumer(c.g, c.g[theirs].def, *j))
+      axes.pairs.emplace_back(p.consumer, p.producer);
+    options = {StandIn::kAnyAxis, LoopStart::kLogical, true};
+  } else {
+    c.refuse("the two tensors are not producer and consumer; name a direct one", c.place(other));
+  }
+  // Whether all loops have counterparts is seen by trying.
+  Graph tried = c.g;
+  if (!replay_loops_of_op(tried, other, t, axes, options))
+    c.refuse("not every loop of " + c.place(other) +
+                 " can be followed from this tensor's axes; name a tensor with fewer transforms between",
+             c.place(t));
+  if (!c.target) return;
+  c.begin();
+  replay_loops_of_op(*c.target, other, t, axes, options);
+}
+
+}  // namespace fusebox

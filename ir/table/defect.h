@@ -1,0 +1,70 @@
+// Seeded defects: rules of lowering that can be broken on purpose, to measure whether the checks find it.
+//
+// Invariants: a set of them is a value in the options that every entry point takes, never a global; none by default. A
+// build without them (FUSEBOX_DEFECTS=OFF, the default of a release build) cannot hold one, and the tests for them cost
+// nothing there.
+//
+//   LowerOptions options{.defects = parse_defects({"predicate-dropped"})};
+//   if (options.defects.has(Defect::kPredicateDropped)) …
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fusebox {
+
+enum class Defect : uint8_t {
+#define FUSEBOX_DEFECT(name, text, breaks, restates) name,
+#include "ir/table/defect_table.inc"
+#undef FUSEBOX_DEFECT
+};
+
+struct DefectRow {
+  Defect defect;
+  std::string_view text;
+  std::string_view breaks;
+  std::string_view restates;  // a public compiler's mended fault, or empty
+};
+std::span<const DefectRow> defect_rows();
+inline std::string_view text(Defect d) { return defect_rows()[static_cast<size_t>(d)].text; }
+std::optional<Defect> parse_defect(std::string_view text);
+
+#ifdef FUSEBOX_WITHOUT_DEFECTS
+inline constexpr bool kDefectsCompiledIn = false;
+#else
+inline constexpr bool kDefectsCompiledIn = true;
+#endif
+
+class Defects {
+ public:
+  bool has(Defect d) const {
+    if constexpr (!kDefectsCompiledIn) return false;
+    if (!bits_[static_cast<size_t>(d)]) return false;
+    if (reached_) ++*reached_;
+    return true;
+  }
+  // Throws kModuleMissing where this build has none.
+  void add(Defect d);
+  bool empty() const { return bits_.none(); }
+  std::vector<Defect> list() const;
+  // Counts each time that a broken rule is asked for, in this and in every copy; the counter must outlive them.
+  void count_reached(uint64_t* counter) { reached_ = counter; }
+  bool operator==(const Defects& other) const { return bits_ == other.bits_; }
+
+ private:
+  std::bitset<256> bits_;
+  uint64_t* reached_ = nullptr;
+};
+
+// Throws kUnknownName for a text that is no defect's, kModuleMissing where this build has none.
+Defects parse_defects(std::span<const std::string> texts);
+// Texts, with commas between; and back.
+std::string join(const Defects& defects);
+Defects parse_defect_list(std::string_view joined);
+
+}  // namespace fusebox

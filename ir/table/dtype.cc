@@ -1,0 +1,96 @@
+#include "ir/table/dtype.h"
+
+#include <algorithm>
+#include <string>
+
+#include "ir/table/error.h"
+
+namespace fusebox {
+namespace {
+
+constexpr DtypeRow kRows[] = {
+#define FUSEBOX_DTYPE(name, text, bits, kind, cpp, aten) {Dtype::name, text, bits, DtypeKind::kind, cpp, aten},
+#include "ir/table/dtype_table.inc"
+#undef FUSEBOX_DTYPE
+};
+
+[[noreturn]] void refuse(Dtype a, Dtype b) {
+  throw Error(ErrorCode::kDtypeMismatch, "no dtype holds both " + std::string(text(a)) + " and " +
+                                             std::string(text(b)) + "; cast one of them first");
+}
+
+// Booleans are below integers, integers below floats, floats below complex numbers.
+int class_of(Dtype d) {
+  switch (row_of(d).kind) {
+    case DtypeKind::kBoolean:
+      return 0;
+    case DtypeKind::kSigned:
+    case DtypeKind::kUnsigned:
+      return 1;
+    case DtypeKind::kFloating:
+      return 2;
+    case DtypeKind::kComplex:
+      return 3;
+    case DtypeKind::kPacked:
+      return 4;
+  }
+  return 4;
+}
+
+Dtype signed_of_bits(int bits) {
+  return bits <= 8 ? Dtype::kInt8 : bits <= 16 ? Dtype::kInt16 : bits <= 32 ? Dtype::kInt32 : Dtype::kInt64;
+}
+
+Dtype promote_integers(Dtype a, Dtype b) {
+  if (a == Dtype::kIndex) a = Dtype::kInt64;
+  if (b == Dtype::kIndex) b = Dtype::kInt64;
+  if (is_signed(a) == is_signed(b)) return bits(a) >= bits(b) ? a : b;
+  const Dtype with_sign = is_signed(a) ? a : b;
+  const Dtype without = is_signed(a) ? b : a;
+  if (bits(with_sign) > bits(without)) return with_sign;
+  if (bits(without) == 64) refuse(a, b);
+  return signed_of_bits(2 * bits(without));
+}
+
+Dtype promote_floats(Dtype a, Dtype b) {
+  const int bits_a = bits(a), bits_b = bits(b);
+  // Two dtypes of one width, or of less than a half's: neither holds the other.
+  if (bits_a == bits_b || (bits_a <= 8 && bits_b <= 8)) return Dtype::kFloat;
+  return bits_a > bits_b ? a : b;
+}
+
+}  // namespace
+
+std::span<const DtypeRow> dtype_rows() { return kRows; }
+
+std::optional<Dtype> parse_dtype(std::string_view text) {
+  for (const DtypeRow& row : kRows)
+    if (row.text == text) return row.dtype;
+  return std::nullopt;
+}
+
+Dtype real_of(Dtype d) {
+  if (d == Dtype::kComplexFloat) return Dtype::kFloat;
+  if (d == Dtype::kComplexDouble) return Dtype::kDouble;
+  return d;
+}
+
+Dtype compute_dtype(Dtype d) { return is_reduced_float(d) ? Dtype::kFloat : d; }
+
+Dtype promote(Dtype a, Dtype b) {
+  if (a == b) return a;
+  const int class_a = class_of(a), class_b = class_of(b);
+  if (class_a == 4 || class_b == 4) refuse(a, b);
+  if (class_a == class_b) {
+    if (class_a == 1) return promote_integers(a, b);
+    if (class_a == 2) return promote_floats(a, b);
+    return bits(a) >= bits(b) ? a : b;
+  }
+  const Dtype high = class_a > class_b ? a : b;
+  const Dtype low = class_a > class_b ? b : a;
+  // The other of two classes keeps its width, but for double, which a complex number must hold.
+  if (high == Dtype::kComplexFloat && low == Dtype::kDouble) return Dtype::kComplexDouble;
+  return high;
+}
+
+}  // namespace fusebox

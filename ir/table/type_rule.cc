@@ -1,0 +1,371 @@
+#include "ir/table/type_rule.h"
+
+#include <algorithm>
+
+#include "ir/table/error.h"
+
+namespace fusebox {
+namespace {
+
+enum Class : uint8_t { kB = 1, kI = 2, kF = 4, kC = 8 };
+constexpr uint8_t kReal = kB | kI | kF;
+constexpr uint8_t kAny = kReal | kC;
+
+// What becomes of the operands' common dtype.
+enum class Gives : uint8_t {
+  kCommon,     // stays
+  kFloating,   // bool and integers become f32
+  kTruth,      // bool
+  kPart,       // complex becomes its real dtype
+  kWide,       // bool and integers become i64
+  kPair,       // f32 and f64 become complex
+  kAttribute,  // the attribute `as`, else it stays
+};
+
+// What becomes of a scalar beside tensors.
+enum class Scalars : uint8_t {
+  kComputed,   // takes the dtype that the op computes in
+  kMeeting,    // takes the dtype that the operands meet in
+  kUnchanged,  // is a place or a fill, which the op's own rule converts
+};
+
+struct Rule {
+  uint8_t accepts = kAny;
+  Gives gives = Gives::kCommon;
+  Scalars scalars = Scalars::kComputed;
+};
+
+// One line for a rule. Complex arithmetic is that of + − × ÷ and what follows from it; the elementary functions of
+// complex numbers are refused. Nothing here for ops without arithmetic: they hand dtypes on as infer.cc says.
+Rule rule_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::kSet:
+    case OpKind::kSegmentSet:
+      return {kAny, Gives::kCommon};
+    case OpKind::kAbs:
+      return {kAny, Gives::kPart};
+    case OpKind::kAcos:
+    case OpKind::kAcosh:
+    case OpKind::kAsin:
+    case OpKind::kAsinh:
+    case OpKind::kAtan:
+    case OpKind::kAtanh:
+    case OpKind::kCos:
+    case OpKind::kCosh:
+    case OpKind::kExp:
+    case OpKind::kExp2:
+    case OpKind::kExpm1:
+    case OpKind::kErf:
+    case OpKind::kErfc:
+    case OpKind::kErfinv:
+    case OpKind::kErfcinv:
+    case OpKind::kLgamma:
+    case OpKind::kLog:
+    case OpKind::kLog10:
+    case OpKind::kLog1p:
+    case OpKind::kLog2:
+    case OpKind::kRsqrt:
+    case OpKind::kSigmoid:
+    case OpKind::kSilu:
+    case OpKind::kSin:
+    case OpKind::kSinh:
+    case OpKind::kSqrt:
+    case OpKind::kTan:
+    case OpKind::kTanh:
+    case OpKind::kAtan2:
+      return {kReal, Gives::kFloating};
+    case OpKind::kReciprocal:
+    case OpKind::kTruediv:
+      return {kAny, Gives::kFloating};
+    case OpKind::kCeil:
+    case OpKind::kFloor:
+    case OpKind::kRound:
+    case OpKind::kTrunc:
+    case OpKind::kRelu:
+    case OpKind::kFmod:
+    case OpKind::kRemainder:
+    case OpKind::kPow:
+    case OpKind::kClamp:
+    case OpKind::kThreshold:
+      return {kI | kF, Gives::kCommon};
+    case OpKind::kFrac:
+    case OpKind::kNextafter:
+    case OpKind::kLerp:
+    case OpKind::kWelford:
+    case OpKind::kWelfordCombine:
+      return {kF, Gives::kCommon};
+    case OpKind::kNeg:
+    case OpKind::kSub:
+    case OpKind::kDiv:
+    case OpKind::kAddcmul:
+      return {kI | kF | kC, Gives::kCommon};
+    case OpKind::kSign:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+    case OpKind::kMax:
+    case OpKind::kMin:
+      return {kReal, Gives::kCommon};
+    case OpKind::kTriu:
+      return {kReal, Gives::kCommon, Scalars::kUnchanged};
+    case OpKind::kAdd:
+    case OpKind::kMul:
+    case OpKind::kCat:
+      return {kAny, Gives::kCommon};
+    case OpKind::kWhere:
+      return {kAny, Gives::kCommon, Scalars::kMeeting};
+    case OpKind::kLogicalNot:
+    case OpKind::kLogicalAnd:
+    case OpKind::kLogicalOr:
+    case OpKind::kEq:
+    case OpKind::kNe:
+      return {kAny, Gives::kTruth, Scalars::kMeeting};
+    case OpKind::kIsfinite:
+    case OpKind::kIsinf:
+    case OpKind::kIsnan:
+    case OpKind::kIsreal:
+      return {kAny, Gives::kTruth};
+    case OpKind::kLt:
+    case OpKind::kLe:
+    case OpKind::kGt:
+    case OpKind::kGe:
+      return {kReal, Gives::kTruth, Scalars::kMeeting};
+    case OpKind::kSignbit:
+    case OpKind::kIsneginf:
+    case OpKind::kIsposinf:
+      return {kReal, Gives::kTruth};
+    case OpKind::kBitwiseNot:
+    case OpKind::kBitwiseAnd:
+    case OpKind::kBitwiseOr:
+    case OpKind::kBitwiseXor:
+      return {kB | kI, Gives::kCommon};
+    case OpKind::kBitwiseLeftShift:
+    case OpKind::kBitwiseRightShift:
+    case OpKind::kLogicalRightShift:
+    case OpKind::kGcd:
+    case OpKind::kMod:
+    case OpKind::kFloorDiv:
+    case OpKind::kFloorMod:
+    case OpKind::kCeilDiv:
+      return {kI, Gives::kCommon};
+    case OpKind::kReal:
+      return {kAny, Gives::kPart};
+    case OpKind::kImag:
+      return {kC, Gives::kPart};
+    case OpKind::kComplex:
+      return {kF, Gives::kPair};
+    case OpKind::kSum:
+    case OpKind::kProd:
+      return {kAny, Gives::kWide};
+    case OpKind::kCast:
+    case OpKind::kFull:
+    case OpKind::kIota:
+      return {kAny, Gives::kAttribute, Scalars::kUnchanged};
+    case OpKind::kInput:
+    case OpKind::kSize:
+    case OpKind::kOutput:
+    case OpKind::kBroadcast:
+    case OpKind::kBroadcastInDim:
+    case OpKind::kReshape:
+    case OpKind::kPermute:
+    case OpKind::kExpand:
+    case OpKind::kSqueeze:
+    case OpKind::kSlice:
+    case OpKind::kStrideOrder:
+    case OpKind::kPad:
+    case OpKind::kSelect:
+    case OpKind::kIndexSelect:
+    case OpKind::kGather:
+    case OpKind::kTakeAlongAxis:
+    case OpKind::kScatter:
+    case OpKind::kFor:
+    case OpKind::kIf:
+    case OpKind::kAllocate:
+    case OpKind::kLoad:
+    case OpKind::kStore:
+    case OpKind::kCopy:
+    case OpKind::kThreadIndex:
+    case OpKind::kThreadCount:
+    case OpKind::kBarrier:
+    case OpKind::kGridBarrier:
+    case OpKind::kBlockReduce:
+    case OpKind::kGridReduce:
+    case OpKind::kBlockBroadcast:
+    case OpKind::kLaunch:
+    case OpKind::kRunAten:
+    case OpKind::kAllocateTensor:
+    case OpKind::kDeallocate:
+    case OpKind::kAliasSelect:
+    case OpKind::kAliasView:
+    case OpKind::kCopyTensor:
+    case OpKind::kCreateStream:
+    case OpKind::kGetStream:
+    case OpKind::kSetStream:
+    case OpKind::kSynchronize:
+    case OpKind::kRecordEvent:
+    case OpKind::kWaitEvent:
+    case OpKind::kPost:
+    case OpKind::kTensorStride:
+    case OpKind::kTensorAlignment:
+    case OpKind::kCheck:
+    case OpKind::kWithin:
+    case OpKind::kCommunicate:
+    case OpKind::kWait:
+      return {kAny, Gives::kCommon};
+  }
+  return {0, Gives::kCommon};
+}
+
+// Only these move data of dtypes that have no arithmetic.
+bool moves_only(OpKind kind) {
+  return kind == OpKind::kSet || kind == OpKind::kSegmentSet || kind == OpKind::kCat ||
+         (demands(kind, kMetadata | kIndexed) && kind != OpKind::kPad) || kind == OpKind::kWhere ||
+         kind == OpKind::kTriu;
+}
+
+uint8_t class_of(Dtype d) {
+  switch (row_of(d).kind) {
+    case DtypeKind::kBoolean:
+      return kB;
+    case DtypeKind::kSigned:
+    case DtypeKind::kUnsigned:
+      return kI;
+    case DtypeKind::kFloating:
+    case DtypeKind::kPacked:
+      return kF;
+    case DtypeKind::kComplex:
+      return kC;
+  }
+  return kF;
+}
+
+std::string place_of(const OperandType& o) { return o.name.empty() ? std::string() : "%" + std::string(o.name); }
+
+[[noreturn]] void refuse(ErrorCode code, OpKind kind, Dtype dtype, std::string_view advice, const std::string& place) {
+  throw Error(
+      code, std::string(row_of(kind).text) + " does not take " + std::string(text(dtype)) + "; " + std::string(advice),
+      place);
+}
+
+std::string_view advice_for(uint8_t accepts) {
+  if (accepts == kF) return "cast to a floating dtype first";
+  if (accepts == kI) return "cast to an integer dtype first";
+  if (accepts == (kB | kI)) return "cast to bool or an integer dtype first";
+  if (accepts == kC) return "only complex has these parts";
+  if ((accepts & kC) == 0) return "take its real part, or cast it first";
+  return "cast it to a numeric dtype first";
+}
+
+// Whether the dtype that operands meet in is one that the op computes on; what is wrong otherwise.
+std::optional<ErrorCode> objection(OpKind kind, Dtype d) {
+  const Rule rule = rule_of(kind);
+  if (is_storage_only(d)) return moves_only(kind) ? std::nullopt : std::optional(ErrorCode::kUnsupportedDtype);
+  if ((rule.accepts & class_of(d)) == 0)
+    return is_complex(d) && rule.gives == Gives::kFloating ? ErrorCode::kUnsupportedDtype : ErrorCode::kDtypeMismatch;
+  if (kind == OpKind::kNextafter && is_reduced_float(d)) return ErrorCode::kUnsupportedDtype;
+  if (kind == OpKind::kComplex && d != Dtype::kFloat && d != Dtype::kDouble) return ErrorCode::kUnsupportedDtype;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Dtype common_dtype(std::span<const OperandType> operands, const Defects& defects) {
+  std::optional<Dtype> tensors, scalars;
+  for (const OperandType& o : operands) {
+    std::optional<Dtype>& side = o.is_scalar ? scalars : tensors;
+    try {
+      side = side ? promote(*side, o.dtype) : o.dtype;
+    } catch (Error& e) {
+      if (e.place.empty()) e.place = place_of(o);
+      throw;
+    }
+  }
+  if (operands.size() > 1 && defects.has(Defect::kPromotionDropped)) return operands[0].dtype;
+  if (!tensors) return scalars.value_or(Dtype::kFloat);
+  if (!scalars || class_of(*scalars) <= class_of(*tensors)) return *tensors;
+  if (is_complex(*scalars) && is_floating(*tensors) && !is_storage_only(*tensors))
+    return *tensors == Dtype::kDouble ? Dtype::kComplexDouble : Dtype::kComplexFloat;
+  return promote(*tensors, *scalars);
+}
+
+std::optional<Dtype> scalar_dtype(OpKind kind, std::span<const OperandType> operands, size_t i) {
+  const bool any_tensor =
+      std::any_of(operands.begin(), operands.end(), [](const OperandType& o) { return !o.is_scalar; });
+  if (!operands[i].is_scalar || !any_tensor || operands.size() < 2) return std::nullopt;
+  const bool is_where = kind == OpKind::kWhere;
+  if (is_where && i == 0) return std::nullopt;
+  const Dtype common = common_dtype(is_where ? operands.subspan(1) : operands);
+  const Rule rule = rule_of(kind);
+  switch (rule.scalars) {
+    case Scalars::kUnchanged:
+      return std::nullopt;
+    case Scalars::kMeeting:
+      return common;
+    case Scalars::kComputed:
+      break;
+  }
+  return rule.gives == Gives::kFloating && class_of(common) <= kI ? Dtype::kFloat : compute_dtype(common);
+}
+
+bool accepts_dtype(OpKind kind, Dtype dtype) { return !objection(kind, dtype); }
+
+void check_fill(Dtype tensor, const OperandType& fill) {
+  if (is_storage_only(tensor))
+    throw Error(ErrorCode::kUnsupportedDtype,
+                "pad fills " + std::string(text(tensor)) + " with zeros alone; it has no arithmetic yet",
+                place_of(fill));
+  const bool fits =
+      is_complex(tensor) || (!is_complex(fill.dtype) && (is_floating(tensor) || !is_floating(fill.dtype)));
+  if (!fits)
+    throw Error(ErrorCode::kDtypeMismatch,
+                "pad fills " + std::string(text(tensor)) + " with a value of " + std::string(text(fill.dtype)) +
+                    "; cast the value first",
+                place_of(fill));
+}
+
+Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Attrs& attrs, const Defects& defects) {
+  const bool is_where = kind == OpKind::kWhere;
+  if (is_where && !operands.empty() && operands[0].dtype != Dtype::kBool)
+    throw Error(ErrorCode::kDtypeMismatch, "the condition of where must be bool; compare it with ne first",
+                place_of(operands[0]));
+  const auto computed = is_where && !operands.empty() ? operands.subspan(1) : operands;
+  const Dtype common = common_dtype(computed, defects);
+  if (const auto code = objection(kind, common)) {
+    // Name the operand that brings the class in.
+    const auto guilty =
+        std::find_if(computed.begin(), computed.end(), [&](const OperandType& o) { return o.dtype == common; });
+    refuse(*code, kind, common, advice_for(rule_of(kind).accepts),
+           guilty == computed.end() ? (computed.empty() ? std::string() : place_of(computed[0])) : place_of(*guilty));
+  }
+  // Data without arithmetic meet their own dtype alone: nothing converts them.
+  for (const OperandType& o : computed)
+    if (o.dtype != common && (is_storage_only(o.dtype) || is_storage_only(common)))
+      refuse(ErrorCode::kUnsupportedDtype, kind, is_storage_only(common) ? common : o.dtype,
+             "beside another dtype; give it operands of one dtype", place_of(o));
+  const AttrValue* wanted = attrs.find(AttrKey::kDtypeAttr);
+  const Dtype* as = wanted ? std::get_if<Dtype>(wanted) : nullptr;
+  if (wanted && !as)
+    throw Error(ErrorCode::kBadAttribute, "attribute `as` of " + std::string(row_of(kind).text) + " must be a dtype");
+  if (as && is_storage_only(*as)) refuse(ErrorCode::kUnsupportedDtype, kind, *as, "it has no arithmetic yet", {});
+  switch (rule_of(kind).gives) {
+    case Gives::kCommon:
+      return common;
+    case Gives::kFloating:
+      return is_integer(common) || is_boolean(common) ? Dtype::kFloat : common;
+    case Gives::kTruth:
+      return Dtype::kBool;
+    case Gives::kPart:
+      return real_of(common);
+    case Gives::kWide:
+      if (as && is_complex(common) && !is_complex(*as))
+        refuse(ErrorCode::kDtypeMismatch, kind, common, "a complex sum has a complex dtype", {});
+      if (!as && is_integer(common) && defects.has(Defect::kReductionDtype)) return common;
+      return as ? *as : is_integer(common) || is_boolean(common) ? Dtype::kInt64 : common;
+    case Gives::kPair:
+      return common == Dtype::kFloat ? Dtype::kComplexFloat : Dtype::kComplexDouble;
+    case Gives::kAttribute:
+      return as ? *as : common;
+  }
+  return common;
+}
+
+}  // namespace fusebox

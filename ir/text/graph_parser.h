@@ -1,0 +1,107 @@
+// Reads one graph: names, ops with their regions (parse.cc), types (parse_type.cc).
+//
+// A name gets its value's id where it first stands, defined or not; what is still undefined at the end is kUnknownName
+// there.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/text/parser.h"
+
+namespace fusebox {
+
+// Where a graph starts: `fusion`, `scheduled`, `kernel`, `host`.
+std::optional<Level> level_of_word(const Token& t);
+
+class GraphParser {
+ public:
+  explicit GraphParser(Parser& p) : p_(p) {}
+
+  Graph run();
+
+ private:
+  // One dimension or declaration, as written.
+  struct Dimension {
+    const Token* name = nullptr;  // none: unnamed
+    const Token* like = nullptr;
+    bool declares = true;  // false: only a name
+    IterDomain domain;
+  };
+  // A type as written, until it is known whether it is taken as it stands or only agrees with the inferred one.
+  struct Type {
+    const Token* start = nullptr;
+    ValueKind kind = ValueKind::kScalar;
+    Dtype dtype = Dtype::kIndex;
+    bool named = false;
+    std::vector<Dimension> dimensions;
+    std::optional<MemoryType> memory;
+    std::vector<Contiguity> contiguity;
+  };
+
+  // -- values (parse.cc)
+  ValueId mention(const Token& name);
+  ValueId define(const Token& name);
+  ValueId operand();
+  ValueId scalar_operand();  // of an extent or factor
+  ValueId constant_of(const Literal& literal);
+  void finish();
+  void check_scalars() const;
+
+  // -- ops (parse.cc)
+  void region(RegionId id, int depth);
+  void statement(RegionId region, int depth);
+  void make_room();
+  void limit_rank(OpId id, const Token& start) const;
+  OpKind op_kind();
+  std::vector<Type> types(const std::vector<ValueId>& results);
+  void infer_results(OpId id, const Token& start, const std::vector<Type>& types);
+  bool gives_tensors(OpId id) const;
+  void make_tensor(ValueId value);
+  void adopt_results(OpId id, const std::vector<ValueId>& named, const Token& start);
+  void check_annotation(ValueId value, const Type& type);
+
+  // -- types (parse_type.cc)
+  Type type();
+  void dimension(Type& type);
+  Dimension declaration();
+  void extent(IterDomain& d);
+  // Gives a value the type that was written, details in braces included.
+  void take_type(ValueId value, const Type& type);
+  // While the domains of one tensor are read:
+  DomainId refer(const Token& name);
+  DomainId take(const Dimension& d);
+  DomainId refer_here();
+  std::vector<DomainId> references(std::string_view where);
+  std::vector<DomainId> declarations(std::string_view where);
+  void details(TensorId tensor);
+  void transform(TensorId tensor);
+  bool at_transform() const;
+  void check_order(TensorId tensor, const Token& at) const;
+
+  struct Like {
+    DomainId domain;
+    const Token* target;
+  };
+  void resolve_likes();
+
+  Parser& p_;
+  Graph g_;
+  std::unordered_map<std::string_view, ValueId> names_;
+  std::vector<const Token*> first_mention_;  // per value of the text; null: none
+  std::vector<bool> is_defined_;             // per value
+  std::map<std::tuple<Dtype, uint64_t, uint64_t>, ValueId> constants_;
+  std::vector<ValueId> inferred_values_;  // made by inference: their names give way
+  std::vector<Like> likes_;
+  TensorId tensor_;  // whose domains are being read
+  std::unordered_map<std::string_view, DomainId> domain_names_;
+  std::vector<std::pair<const Token*, DomainId>> undeclared_;
+  std::vector<bool> is_declared_;  // per domain
+};
+
+}  // namespace fusebox

@@ -1,0 +1,110 @@
+// Graphs: ops with their operands, attributes, types and regions.
+#include "ir/text/print.h"
+
+#include "ir/infer/inferred.h"
+#include "ir/token/printer.h"
+
+namespace fusebox {
+namespace {
+
+class GraphPrinter {
+ public:
+  GraphPrinter(const Graph& g, Printer& p) : g_(g), p_(p), inferred_(g) {}
+
+  void graph(int depth) {
+    // A math graph is a fusion to its readers.
+    p_.add(g_.level == Level::kMath ? "fusion" : text(g_.level));
+    if (!g_.name.empty()) {
+      p_.add(' ');
+      p_.add_name('@', g_.name);
+    }
+    if (g_.level == Level::kKernel || g_.index_bits != 64) {
+      p_.add(" index ");
+      p_.add_integer(g_.index_bits);
+    }
+    p_.add(' ');
+    region(Graph::body(), depth);
+    p_.add('\n');
+  }
+
+  // `exactly`: as the law asks; else in the types that a user sees, and without regions.
+  void op(OpId id, int depth, bool exactly) {
+    const Op& op = g_[id];
+    const OpRow& row = row_of(op.kind);
+    if (!op.results.empty()) {
+      p_.add_list(op.results, [&](ValueId v) { p_.add_name('%', g_[v].name); });
+      p_.add(" = ");
+    }
+    p_.add(row.text);
+    p_.add_operands(
+        *row.format, op.operands.size(), [&](size_t i) { return !op.operands[i]; },
+        [&](size_t i) { p_.add_value(g_, op.operands[i]); });
+    p_.add_attrs(op.attrs);
+    if (!op.results.empty() && !types_are_understood(op, row)) {
+      // An input is its type; any other op has it beside.
+      p_.add(op.kind == OpKind::kInput ? " " : " : ");
+      const TypeForm form = exactly ? type_form(id) : TypeForm::kUser;
+      p_.add_list(op.results, [&](ValueId v) { p_.add_type(g_, v, form, depth); });
+    }
+    if (!exactly) return;
+    for (size_t i = 0; i < op.regions.size(); ++i) {
+      p_.add(i == 0 ? " " : " else ");
+      region(op.regions[i], depth);
+    }
+  }
+
+ private:
+  // `size`, `thread_index` and the like give scalars of dtype index and take no operands: the line says it all.
+  bool types_are_understood(const Op& op, const OpRow& row) const {
+    if (row.format->slot_count != 0 || row.format->results != -1) return false;
+    for (ValueId v : op.results)
+      if (g_[v].kind != ValueKind::kScalar || g_[v].dtype != Dtype::kIndex) return false;
+    return true;
+  }
+
+  TypeForm type_form(OpId id) {
+    if (g_.level == Level::kScheduled) return TypeForm::kNamed;
+    if (g_.level == Level::kMath && g_[id].kind != OpKind::kInput)
+      return inferred_.is_inferred(id) ? TypeForm::kUser : TypeForm::kNamed;
+    return TypeForm::kExact;
+  }
+
+  void region(RegionId id, int depth) {
+    p_.add('{');
+    if (const ValueId index = g_[id].index) {
+      p_.add(" index ");
+      p_.add_name('%', g_[index].name);
+      if (g_[index].kind != ValueKind::kScalar || g_[index].dtype != Dtype::kIndex) {
+        p_.add(" : ");
+        p_.add_type(g_, index, TypeForm::kExact, depth);
+      }
+    }
+    for (OpId op_id : g_[id].ops) {
+      p_.add_line(depth + 1);
+      op(op_id, depth + 1, true);
+    }
+    p_.add_line(depth);
+    p_.add('}');
+  }
+
+  const Graph& g_;
+  Printer& p_;
+  InferredTypes inferred_;
+};
+
+}  // namespace
+
+std::string print(const Graph& g, const Defects& defects) {
+  Printer p;
+  p.defects = defects;
+  GraphPrinter(g, p).graph(0);
+  return std::move(p.out);
+}
+
+std::string print_op(const Graph& g, OpId op) {
+  Printer p;
+  GraphPrinter(g, p).op(op, 0, false);
+  return std::move(p.out);
+}
+
+}  // namespace fusebox

@@ -1,0 +1,481 @@
+// The verifier's rules for one op: what infer.h infers, checked against what is there.
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "ir/infer/infer_rules.h"
+#include "ir/infer/scalar_operand.h"
+#include "ir/scalar/scalar_form.h"
+#include "ir/table/type_rule.h"
+#include "ir/verify/verify_rules.h"
+
+namespace fusebox {
+namespace {
+
+bool is_low(const Graph& g) { return g.level == Level::kKernel || g.level == Level::kHost; }
+
+// An operand's axis and the result's at the same position: how long they may be.
+void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects& defects) {
+  const IterDomain &from = g[pair.producer], &to = g[pair.consumer];
+  if (from.iter_type == IterType::kBroadcast && !from.expanded) return;
+  const bool is_open = from.iter_type == IterType::kSymbolic || to.iter_type == IterType::kSymbolic;
+  // A slice of an expanded axis is one element again, as often as it is long.
+  if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
+  const auto n = evaluate_size(g, pair.producer), m = evaluate_size(g, pair.consumer);
+  // One element serves a whole broadcast axis: known by the constant, or resolved when inputs were known.
+  const bool stretches = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim;
+  const bool resolves = stretches || op.kind == OpKind::kReshape;
+  const bool one = to.iter_type == IterType::kBroadcast && from.iter_type != IterType::kBroadcast;
+  // What is expanded to one element, as a slice may be, can be stretched once more.
+  const bool is_again = stretches && n == 1 && to.iter_type == IterType::kBroadcast;
+  // What is symbolic may turn out to be a broadcast, if its extent may be 1.
+  const bool agrees = !n || !m || *n == *m || is_again;
+  // Nor is it known yet whether it is stretched.
+  if (stretches && from.iter_type == IterType::kSymbolic && to.iter_type == IterType::kBroadcast &&
+      !defects.has(Defect::kVerifyExtents))
+    throw Error(ErrorCode::kShapeMismatch,
+                op_text(op.kind) + " makes a broadcast of a symbolic axis; infer its result again",
+                place_of(g, pair.consumer));
+  const bool right = is_open ? agrees || *n == 1 || *m == 1 : one ? n == 1 || (!n && resolves) : agrees;
+  if (!right && !defects.has(Defect::kVerifyExtents))
+    throw Error(ErrorCode::kShapeMismatch,
+                op_text(op.kind) + " has an axis of another extent than its operand; infer its result again",
+                place_of(g, pair.consumer));
+}
+
+// By its form where a scalar does not say: the parts of an extent may cancel.
+std::optional<int64_t> known_size(const Graph& g, DomainId d) {
+  const auto n = evaluate_size(g, d);
+  if (n || !g[d].def) return n;
+  const auto form = size_form(g, d);
+  return form && form->is_constant() ? std::optional(form->constant) : std::nullopt;
+}
+
+class OpChecker {
+ public:
+  OpChecker(const Graph& g, OpId id, const Defects& defects)
+      : g_(g), id_(id), op_(g[id]), view_{g, op_.kind, op_.operands, op_.attrs, {}}, defects_(defects) {}
+
+  void run() {
+    const OpRow& row = row_of(op_.kind);
+    if (!row.at(g_.level) || (g_.level == Level::kKernel && (op_.kind == OpKind::kSize || op_.kind == OpKind::kOutput)))
+      throw Error(ErrorCode::kWrongLevel,
+                  op_text(op_.kind) + " cannot stand in a program of level " + std::string(text(g_.level)), place());
+    check_format(view_);
+    check_attrs(view_);
+    check_counts();
+    if (op_.kind == OpKind::kInput || op_.kind == OpKind::kSize || op_.kind == OpKind::kOutput)
+      return check_signature();
+    if (is_low(g_)) check_low_level(view_);
+    check_types();
+    if (is_low(g_)) return;
+    check_constants(g_, op_.kind, op_.attrs, op_.operands);
+    check_axes();
+  }
+
+ private:
+  std::string place() const { return op_.results.empty() ? std::string() : place_of(g_, op_.results[0]); }
+
+  [[noreturn]] void refuse(ErrorCode code, const std::string& message) const {
+    throw Error(code, op_text(op_.kind) + " " + message, place());
+  }
+
+  void check_counts() const {
+    const FormatRow& format = *row_of(op_.kind).format;
+    const size_t results = op_.results.size(), regions = op_.regions.size();
+    bool right = format.results < 0 || results == static_cast<size_t>(format.results);
+    if (op_.kind == OpKind::kBarrier) right = results == 0;
+    if (op_.kind == OpKind::kThreadIndex || op_.kind == OpKind::kThreadCount) right = results == 1;
+    if (op_.kind == OpKind::kBlockReduce || op_.kind == OpKind::kGridReduce || op_.kind == OpKind::kBlockBroadcast)
+      right = results == view_.slot(0).size();
+    if (!right)
+      refuse(ErrorCode::kOperandCount, "has " + std::to_string(results) + " results, which its form does not give");
+    right = format.regions < 0 ? regions == 1 || regions == 2 : regions == static_cast<size_t>(format.regions);
+    if (!right)
+      refuse(ErrorCode::kInvalidGraph, "has " + std::to_string(regions) + " regions, which its form does not take");
+    for (RegionId r : op_.regions)
+      if (static_cast<bool>(g_[r].index) != (op_.kind == OpKind::kFor))
+        refuse(ErrorCode::kInvalidGraph, "has a region with an index that it does not take, or without one");
+  }
+
+  void check_signature() const {
+    if (op_.kind == OpKind::kOutput) return check_output(view_);
+    const auto& body = g_[Graph::body()].ops;
+    if (std::find(body.begin(), body.end(), id_) == body.end())
+      refuse(ErrorCode::kInvalidGraph, "stands outside the body");
+    for (ValueId v : op_.results) {
+      const Value& value = g_[v];
+      if (op_.kind == OpKind::kSize) {
+        if (value.kind != ValueKind::kScalar || value.dtype != Dtype::kIndex)
+          refuse(ErrorCode::kWrongKind, "gives scalars of dtype index");
+        continue;
+      }
+      const bool data = value.kind == ValueKind::kTensor || value.kind == ValueKind::kScalar;
+      if (!data && g_.level != Level::kHost) refuse(ErrorCode::kWrongKind, "is neither a tensor nor a scalar");
+      if (value.kind == ValueKind::kScalar && is_storage_only(value.dtype))
+        refuse(ErrorCode::kUnsupportedDtype, "is a scalar of a dtype that has no arithmetic");
+      if (!g_.is_tensor(v)) continue;
+      for (DomainId d : g_.tensor_of(v).logical)
+        if (g_[d].iter_type == IterType::kReduction) refuse(ErrorCode::kInvalidGraph, "has a reduced axis");
+    }
+  }
+
+  void check_result(size_t i, ValueKind kind, Dtype dtype) const {
+    const Value& v = g_[op_.results[i]];
+    if (v.kind != kind)
+      throw Error(ErrorCode::kWrongKind,
+                  op_text(op_.kind) + " gives a " + std::string(text(kind)) + ", not a " + std::string(text(v.kind)),
+                  place_of(g_, op_.results[i]));
+    const bool handle = kind != ValueKind::kTensor && kind != ValueKind::kScalar;
+    if (handle || v.dtype == dtype) return;
+    const bool rounds = is_low(g_) && demands(op_.kind, kPointwise) && dtype != Dtype::kBool &&
+                        !is_storage_only(v.dtype) && (is_complex(v.dtype) || !is_complex(dtype));
+    if (!rounds)
+      throw Error(ErrorCode::kDtypeMismatch,
+                  op_text(op_.kind) + " gives " + std::string(text(dtype)) + ", not " + std::string(text(v.dtype)),
+                  place_of(g_, op_.results[i]));
+  }
+
+  Dtype computed_dtype() const {
+    OperandType few[8];
+    std::vector<OperandType> many;
+    size_t count = 0;
+    // Of these only the first operand's dtype counts: the others are indices, extents or counts.
+    const bool first_only = op_.kind == OpKind::kTriu || op_.kind == OpKind::kFull || op_.kind == OpKind::kWelford;
+    if (op_.kind == OpKind::kIota)
+      few[count++] = {Dtype::kInt64, true};
+    else
+      for (ValueId v : op_.operands) {
+        if (!v) continue;
+        const OperandType type{g_[v].dtype, !g_.is_tensor(v), g_[v].name};
+        if (count < std::size(few)) few[count] = type;
+        if (count == std::size(few)) many.assign(few, few + count);
+        if (count >= std::size(few)) many.push_back(type);
+        ++count;
+        if (first_only) break;
+      }
+    return many.empty() ? result_dtype(op_.kind, {few, count}, op_.attrs, defects_)
+                        : result_dtype(op_.kind, many, op_.attrs, defects_);
+  }
+
+  void check_types() const {
+    const ValueId first = view_.operand(0);
+    switch (op_.kind) {
+      case OpKind::kWelford:
+        check_result(0, ValueKind::kTensor, computed_dtype());
+        check_result(1, ValueKind::kTensor, computed_dtype());
+        return check_result(2, ValueKind::kTensor, Dtype::kInt64);
+      case OpKind::kWelfordCombine:
+        for (size_t i = 0; i < 3; ++i)
+          if (g_[op_.results[i]].kind != ValueKind::kScalar) refuse(ErrorCode::kWrongKind, "gives scalars");
+        return;
+      case OpKind::kLoad:
+        return check_result(0, ValueKind::kScalar, g_[first].dtype);
+      case OpKind::kThreadIndex:
+      case OpKind::kThreadCount:
+      case OpKind::kTensorStride:
+      case OpKind::kTensorAlignment:
+        return check_result(0, ValueKind::kScalar, Dtype::kIndex);
+      case OpKind::kBlockReduce:
+      case OpKind::kGridReduce:
+      case OpKind::kBlockBroadcast:
+        for (size_t i = 0; i < op_.results.size(); ++i) check_result(i, ValueKind::kScalar, g_[view_.slot(0)[i]].dtype);
+        return;
+      case OpKind::kAllocate:
+      case OpKind::kAllocateTensor:
+        return check_result(0, ValueKind::kTensor, g_[op_.results[0]].dtype);
+      case OpKind::kAliasSelect:
+      case OpKind::kAliasView:
+        return check_result(0, ValueKind::kTensor, g_[first].dtype);
+      case OpKind::kCreateStream:
+      case OpKind::kGetStream:
+        return check_result(0, ValueKind::kStream, {});
+      case OpKind::kRecordEvent:
+        return check_result(0, ValueKind::kEvent, {});
+      case OpKind::kCommunicate:
+        return check_result(0, ValueKind::kCommunication, {});
+      default:
+        break;
+    }
+    if (op_.results.empty()) return;
+    const bool any_tensor =
+        std::any_of(op_.operands.begin(), op_.operands.end(), [&](ValueId v) { return v && g_.is_tensor(v); });
+    const bool factory = op_.kind == OpKind::kFull || op_.kind == OpKind::kIota;
+    const bool index_only =
+        op_.kind == OpKind::kFloorDiv || op_.kind == OpKind::kFloorMod || op_.kind == OpKind::kCeilDiv;
+    if (any_tensor && demands(op_.kind, kPointwise) && (is_low(g_) || index_only))
+      refuse(ErrorCode::kWrongKind, "takes scalars here; load an element first");
+    const ValueKind kind = any_tensor || factory ? ValueKind::kTensor : ValueKind::kScalar;
+    if (op_.kind == OpKind::kCast && !op_.attrs.has(AttrKey::kDtypeAttr))
+      refuse(ErrorCode::kBadAttribute, "needs the attribute `as`");
+    const bool computes = demands(op_.kind, kPointwise | kReduction) || op_.kind == OpKind::kCat;
+    check_result(0, kind, computes ? computed_dtype() : g_[first].dtype);
+  }
+
+  // -- axes of math and scheduled tensors
+  size_t rank(ValueId v) const {
+    size_t count = 0;
+    for (DomainId d : g_.tensor_of(v).logical) count += g_[d].iter_type != IterType::kReduction ? 1 : 0;
+    return count;
+  }
+  void need_rank(size_t is, size_t wanted) const {
+    if (is != wanted)
+      refuse(ErrorCode::kRankMismatch,
+             "has rank " + std::to_string(is) + " where " + std::to_string(wanted) + " is needed");
+  }
+  size_t axis(int64_t a, size_t of_rank) const {
+    const int64_t n = static_cast<int64_t>(of_rank);
+    if (a < -n || a >= n)
+      refuse(ErrorCode::kBadAxis, "names axis " + std::to_string(a) + " at rank " + std::to_string(of_rank));
+    return static_cast<size_t>(a < 0 ? a + n : a);
+  }
+  size_t axis_attr(size_t of_rank) const {
+    if (!op_.attrs.has(AttrKey::kAxis)) refuse(ErrorCode::kBadAttribute, "needs the attribute `axis`");
+    return axis(op_.attrs.integer(AttrKey::kAxis), of_rank);
+  }
+  std::vector<bool> axes_attr(AttrKey key, size_t of_rank, std::optional<size_t> count = {}) const {
+    std::vector<bool> seen(of_rank);
+    const auto list = op_.attrs.ints(key);
+    for (int64_t a : list) {
+      const size_t i = axis(a, of_rank);
+      if (seen[i]) refuse(ErrorCode::kBadAxis, "names axis " + std::to_string(a) + " twice");
+      seen[i] = true;
+    }
+    if (count && list.size() != *count)
+      refuse(ErrorCode::kRankMismatch, "names " + std::to_string(list.size()) + " axes of " + std::to_string(*count));
+    return seen;
+  }
+  void need_index(ValueId v) const {
+    if (!v || !is_integer(g_[v].dtype)) refuse(ErrorCode::kDtypeMismatch, "needs an index of integers");
+  }
+
+  void check_axes() const {
+    if (op_.results.empty() || !g_.is_tensor(op_.results[0])) return;
+    for (size_t i = 0; i < op_.results.size(); ++i)
+      check_rank(root_of(g_.tensor_of(op_.results[i])).size(), g_.tensor_of(op_.results[i]));
+    for (size_t i = 0; i < op_.operands.size(); ++i)
+      if (op_.operands[i] && g_.is_tensor(op_.operands[i]))
+        for (size_t r = 0; r < op_.results.size(); ++r)
+          for (DomainPair pair : map_producer_to_consumer(g_, id_, i, r)) check_pair(g_, view_, pair, defects_);
+    if (op_.kind == OpKind::kTriu && !defects_.has(Defect::kVerifyExtents)) check_masked();
+    const bool makes_axes = op_.kind == OpKind::kFull || op_.kind == OpKind::kIota || op_.kind == OpKind::kTriu;
+    if (!demands(op_.kind, kPointwise) || makes_axes || defects_.has(Defect::kVerifyExtents)) return;
+    for (DomainId d : root_of(g_.tensor_of(op_.results[0]))) {
+      if (g_[d].iter_type == IterType::kIteration && !is_given(d))
+        refuse(ErrorCode::kShapeMismatch, "has an axis, " + place_of(g_, d) + ", that no operand gives");
+      check_agreement(d);
+    }
+  }
+
+  // A triangle has its operand's extents; a broadcast is one of it.
+  void check_masked() const {
+    for (DomainPair pair : map_producer_to_consumer(g_, id_, 0, 0)) {
+      const auto own = known_size(g_, pair.consumer), wanted = known_size(g_, pair.producer);
+      if (own && wanted && *own != *wanted)
+        refuse(ErrorCode::kShapeMismatch, "has extent " + std::to_string(*own) + " at " + place_of(g_, pair.consumer) +
+                                              " where its operand has " + std::to_string(*wanted));
+    }
+  }
+
+  // What is known of the operands' extents along an axis of the result agrees, and the result has the extent of the one
+  // that decides: an iteration before what is symbolic, that before a broadcast.
+  void check_agreement(DomainId d) const {
+    const auto weight = [](const IterDomain& from) {
+      return from.iter_type == IterType::kBroadcast  ? (from.expanded ? 1 : 0)
+             : from.iter_type == IterType::kSymbolic ? 2
+                                                     : 3;
+    };
+    DomainId deciding;
+    std::optional<int64_t> extent;
+    for (size_t i = 0; i < op_.operands.size(); ++i) {
+      if (!op_.operands[i] || !g_.is_tensor(op_.operands[i])) continue;
+      for (DomainPair pair : map_producer_to_consumer(g_, id_, i, 0)) {
+        if (pair.consumer != d) continue;
+        const IterDomain& from = g_[pair.producer];
+        if (!deciding || weight(from) > weight(g_[deciding])) deciding = pair.producer;
+        const auto n = weight(from) == 0 ? std::nullopt : known_size(g_, pair.producer);
+        // A symbolic axis of 1 may turn out to be a broadcast.
+        if (!n || (*n == 1 && from.iter_type == IterType::kSymbolic)) continue;
+        if (extent && *extent != *n)
+          refuse(ErrorCode::kShapeMismatch, "has operands of extents " + std::to_string(*extent) + " and " +
+                                                std::to_string(*n) + " at " + place_of(g_, d));
+        extent = n;
+      }
+    }
+    if (!deciding) return;
+    const auto own = known_size(g_, d), wanted = known_size(g_, deciding);
+    if (own && wanted && *own != *wanted)
+      refuse(ErrorCode::kShapeMismatch, "has extent " + std::to_string(*own) + " at " + place_of(g_, d) +
+                                            " where its operands give " + std::to_string(*wanted));
+    if (g_[d].iter_type == IterType::kSymbolic && g_[deciding].iter_type != IterType::kSymbolic)
+      refuse(ErrorCode::kShapeMismatch, "has a symbolic axis, " + place_of(g_, d) + ", where no operand has");
+  }
+
+  // Whether an operand has this axis of the result as more than a broadcast.
+  bool is_given(DomainId d) const {
+    for (size_t i = 0; i < op_.operands.size(); ++i)
+      if (op_.operands[i] && g_.is_tensor(op_.operands[i]))
+        for (DomainPair pair : map_producer_to_consumer(g_, id_, i, 0))
+          if (pair.consumer == d && (g_[pair.producer].iter_type != IterType::kBroadcast || g_[pair.producer].expanded))
+            return true;
+    return false;
+  }
+
+  void check_reduction(size_t root, const Tensor& t, size_t from) const {
+    need_rank(root, from);
+    const auto over = axes_attr(AttrKey::kAxes, from);
+    if (op_.attrs.ints(AttrKey::kAxes).empty() && op_.kind != OpKind::kWelford)
+      refuse(ErrorCode::kBadAxis, "reduces no axis");
+    if (!t.root.empty()) return;  // an rfactor reduces parts of its axes
+    for (size_t i = 0; i < from; ++i)
+      if ((g_[t.logical[i]].iter_type == IterType::kReduction) != over[i])
+        refuse(ErrorCode::kInvalidGraph, "marks other axes as reduced than it names");
+  }
+
+  // The rank of a result's root, and what the attributes say of axes.
+  void check_rank(size_t root, const Tensor& t) const {
+    const ValueId first = view_.operand(0);
+    const size_t from = first && g_.is_tensor(first) ? rank(first) : 0;
+    if (!demands(op_.kind, kReduction))
+      for (DomainId d : t.logical)
+        if (g_[d].iter_type == IterType::kReduction)
+          refuse(ErrorCode::kInvalidGraph, "has a reduced axis but is no reduction");
+    if (demands(op_.kind, kPointwise) && !t.root.empty())
+      refuse(ErrorCode::kInvalidGraph, "has axes made by an op that moves elements, and moves none");
+    switch (op_.kind) {
+      case OpKind::kSum:
+      case OpKind::kProd:
+      case OpKind::kMax:
+      case OpKind::kMin:
+      case OpKind::kWelford:
+        for (ValueId v : op_.operands)
+          if (v) need_rank(rank(v), from);
+        if (op_.kind == OpKind::kWelford && static_cast<bool>(view_.operand(1)) != static_cast<bool>(view_.operand(2)))
+          refuse(ErrorCode::kOperandCount, "takes one tensor, or three that it merges");
+        if (op_.kind == OpKind::kWelford && view_.operand(1) &&
+            (g_[view_.operand(1)].dtype != g_[first].dtype || g_[view_.operand(2)].dtype != Dtype::kInt64))
+          refuse(ErrorCode::kDtypeMismatch, "merges average and sum of one dtype, and a count of dtype i64");
+        return check_reduction(root, t, from);
+      case OpKind::kBroadcast: {
+        const auto mask = op_.attrs.ints(AttrKey::kMask);
+        need_rank(root, mask.size());
+        size_t old = 0;
+        for (size_t i = 0; i < mask.size(); ++i) {
+          if (mask[i] != 0 && mask[i] != 1)
+            refuse(ErrorCode::kBadAttribute, "has a mask of other numbers than 0 and 1");
+          old += mask[i] == 0 ? 1 : 0;
+          if (mask[i] == 1 && g_[root_of(t)[i]].iter_type != IterType::kBroadcast)
+            refuse(ErrorCode::kShapeMismatch, "makes an axis that is no broadcast");
+        }
+        return need_rank(old, from);
+      }
+      case OpKind::kBroadcastInDim: {
+        need_rank(root, view_.slot(1).size());
+        const auto old = axes_attr(AttrKey::kDims, root, from);
+        for (size_t i = 0; i < root; ++i)
+          if (!old[i] && g_[root_of(t)[i]].iter_type != IterType::kBroadcast)
+            refuse(ErrorCode::kShapeMismatch, "makes an axis that is no broadcast");
+        const auto dims = op_.attrs.ints(AttrKey::kDims);
+        if (!std::is_sorted(dims.begin(), dims.end())) refuse(ErrorCode::kBadAxis, "names axes that do not ascend");
+        return;
+      }
+      case OpKind::kPermute:
+        need_rank(root, from);
+        axes_attr(AttrKey::kDims, from, from);
+        return;
+      case OpKind::kStrideOrder:
+        need_rank(root, from);
+        axes_attr(AttrKey::kOrder, from, from);
+        return;
+      case OpKind::kSqueeze: {
+        const auto dropped = axes_attr(AttrKey::kAxes, from);
+        const auto domains = logical_without_reductions(g_, g_.tensor_of(first));
+        for (size_t i = 0; i < from; ++i)
+          if (dropped[i] && evaluate_size(g_, domains[i]).value_or(1) != 1)
+            refuse(ErrorCode::kShapeMismatch, "drops an axis whose extent is not 1");
+        return need_rank(root, from - op_.attrs.ints(AttrKey::kAxes).size());
+      }
+      case OpKind::kExpand:
+        need_rank(view_.slot(1).size(), from);
+        return need_rank(root, from);
+      case OpKind::kReshape:
+        need_rank(t.logical.size(), view_.slot(1).size());
+        if (!t.root.empty()) need_rank(root, from);
+        return;
+      case OpKind::kSlice:
+        need_rank(view_.slot(1).size(), from);
+        return need_rank(root, from);
+      case OpKind::kPad:
+        if (const ValueId fill = view_.operand(1)) check_fill(g_[first].dtype, {g_[fill].dtype, true, g_[fill].name});
+        if (view_.slot(2).size() % 2 != 0 || view_.slot(2).size() > 2 * from)
+          refuse(ErrorCode::kRankMismatch, "has widths for other axes");
+        return need_rank(root, from);
+      case OpKind::kFull: {
+        need_rank(root, view_.slot(1).size());
+        for (size_t i = 0; i < root; ++i) {
+          const auto wanted = evaluate_integer(g_, view_.slot(1)[i]), extent = evaluate_size(g_, root_of(t)[i]);
+          if (wanted && extent && *wanted != *extent)
+            refuse(ErrorCode::kShapeMismatch, "has another extent than it is given; infer its result again");
+        }
+        return;
+      }
+      case OpKind::kIota: {
+        need_rank(root, 1);
+        const auto length = evaluate_integer(g_, first), extent = evaluate_size(g_, root_of(t)[0]);
+        if (length && extent && *length != *extent)
+          refuse(ErrorCode::kShapeMismatch, "has another extent than its length; infer its result again");
+        return;
+      }
+      case OpKind::kCat:
+        if (op_.operands.empty()) refuse(ErrorCode::kOperandCount, "joins no tensor");
+        for (ValueId v : op_.operands) need_rank(rank(v), root);
+        axis_attr(root);
+        return;
+      case OpKind::kSelect:
+        need_index(view_.operand(1));
+        axis_attr(from);
+        if (g_.is_tensor(view_.operand(1))) need_rank(rank(view_.operand(1)), 0);
+        return need_rank(root, from - 1);
+      case OpKind::kIndexSelect:
+        need_index(view_.operand(1));
+        axis_attr(from);
+        if (!g_.is_tensor(view_.operand(1))) refuse(ErrorCode::kWrongKind, "takes a tensor of indices");
+        if (rank(view_.operand(1)) > 1) refuse(ErrorCode::kRankMismatch, "takes indices of rank 1");
+        return need_rank(root, from);
+      case OpKind::kGather:
+      case OpKind::kTakeAlongAxis:
+      case OpKind::kScatter:
+        need_index(view_.operand(1));
+        axis_attr(from);
+        for (size_t i = 1; i < op_.operands.size(); ++i) {
+          if (!g_.is_tensor(op_.operands[i])) refuse(ErrorCode::kWrongKind, "needs tensors");
+          need_rank(rank(op_.operands[i]), from);
+        }
+        if (op_.kind == OpKind::kScatter && g_[view_.operand(2)].dtype != g_[first].dtype)
+          refuse(ErrorCode::kDtypeMismatch, "needs a source of the dtype of what it writes to");
+        return need_rank(root, from);
+      case OpKind::kTriu:
+        if (view_.operand(1)) need_index(view_.operand(1));
+        if (from < 2) refuse(ErrorCode::kRankMismatch, "needs rank 2 or more");
+        if (view_.operand(1) && g_.is_tensor(view_.operand(1)))
+          refuse(ErrorCode::kWrongKind, "takes a scalar diagonal");
+        return need_rank(root, from);
+      default:
+        break;
+    }
+    if (demands(op_.kind, kPointwise))
+      for (ValueId v : op_.operands)
+        if (v && g_.is_tensor(v)) need_rank(rank(v), root);
+  }
+
+  const Graph& g_;
+  OpId id_;
+  const Op& op_;
+  OpView view_;
+  const Defects& defects_;
+};
+
+}  // namespace
+
+void check_op(const Graph& g, OpId op, const Defects& defects) { OpChecker(g, op, defects).run(); }
+
+}  // namespace fusebox

@@ -1,0 +1,56 @@
+// The parts of the verifier (verify.h). Not for use outside ir/. Each throws the Error that it finds.
+//
+// Order: `check_ids` first, on anything; the others need it to have passed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/table/defect.h"
+#include "ir/table/error.h"
+
+namespace fusebox {
+
+[[noreturn]] inline void invalid(const std::string& message, const std::string& place = {}) {
+  throw Error(ErrorCode::kInvalidGraph, message, place);
+}
+inline std::string place_of(const Graph& g, ValueId v) {
+  return v && !g[v].name.empty() ? "%" + g[v].name : std::string();
+}
+inline std::string place_of(const Graph& g, DomainId d) {
+  const TensorId t = g[d].tensor;
+  const ValueId v = t ? g[t].value : ValueId();
+  return (v ? "%" + g[v].name : std::string()) + "." + g[d].name;
+}
+
+// Whether a list attribute of enumerators holds a number that is none's.
+bool has_unknown_rows(const Attr& a);
+
+// Every id, enumerator and list of every node, reachable or not.
+void check_ids(const Graph& g);
+// Regions form a tree; values are defined once, before their uses; names. Returns the ops reached, in text order.
+std::vector<OpId> check_order(const Graph& g);
+// Format, attributes, dtypes, ranks and axes of one op.
+void check_op(const Graph& g, OpId op, const Defects& defects);
+// The domains of tensors that the ops define.
+class TensorChecker {
+ public:
+  explicit TensorChecker(const Graph& g) : g_(g), marks_(g.domains.size()) {}
+  void check(ValueId tensor);
+
+ private:
+  void check_domains(const Tensor& t);
+  void check_transforms(const Tensor& t);
+  void check_list(const Tensor& t, const std::vector<DomainId>& list, const char* what);
+  void check_coverage(const Tensor& t, const std::vector<DomainId>& from, const char* what);
+  void check_layout(const Tensor& t);
+
+  const Graph& g_;
+  std::vector<uint32_t> marks_;  // per domain: the last round in which it was met
+  uint32_t round_ = 0;
+  ValueId value_;
+};
+
+}  // namespace fusebox

@@ -1,0 +1,39 @@
+// Looks for a point where two forms differ, by trying: small sizes for the symbols, then every point of the loops that
+// the forms depend on, or some where there are many. Finding none proves nothing.
+//
+//   find_difference(algebra, g, f, b, loops, {})   →   {sizes {}, point {%y.f = 0, %y.g = 1}, a = 0, b = 1}
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "passes/algebra/index_algebra.h"
+
+namespace fusebox {
+
+struct NamedValue {
+  std::string name;
+  int64_t value = 0;
+  bool operator==(const NamedValue&) const = default;
+};
+
+struct Difference {
+  std::vector<NamedValue> sizes;  // of the symbols
+  std::vector<NamedValue> point;
+  int64_t a = 0, b = 0;  // the two values there
+};
+
+struct LoopVariable {
+  int id = 0;
+  std::string name;
+};
+
+// Symbols are the graph's scalars, by the ids of their values. `divides`: divisor and value, which every binding obeys.
+std::optional<Difference> find_difference(IndexAlgebra& algebra, const Graph& g, Form a, Form b,
+                                          std::span<const LoopVariable> loops,
+                                          std::span<const std::pair<Form, Form>> divides);
+
+}  // namespace fusebox

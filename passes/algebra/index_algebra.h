@@ -1,0 +1,289 @@
+// Integer algebra over the loop variables of one nest: the normal form that indices, predicates and vectorization are
+// read from. Pure: no dependency, no allocation per operation once warm, no order that depends on an address.
+//
+// Meaning. Every form is a function of the loop variables and the symbols. A *point* gives each declared loop a value
+// in [0, extent) and each symbol a value within its bounds, such that every assumption holds. Equal forms are equal at
+// every point, and what a prove function answers with true holds at every point; false means only "not shown". Since a
+// point has a value for every loop, an extent that is a factor of a declared loop's extent is at least 1 at every
+// point: declare the symbols, assumptions and loops of a nest before computing with them, for what is learnt later does
+// not simplify forms that exist. Division is Euclidean (the remainder is never negative) and by 0 gives 0, as does the
+// remainder.
+//
+// Constants that would not fit in 64 bits make the result an opaque atom (kSum, kProduct, kQuotient, …), never a wrong
+// one.
+//
+// Example: a{n} split by 128 (inner) to o, t; the check `a < n` is needed unless 128 divides n.
+//
+//   IndexAlgebra algebra;
+//   Form n = algebra.declare_symbol(0, "n");
+//   Form width = algebra.constant(128);
+//   Form o = algebra.declare_loop(0, "o", algebra.ceil_div(n, width));
+//   Form t = algebra.declare_loop(1, "t", width);
+//   Form a = algebra.add(algebra.mul(o, width), t);          // 128*o + t
+//   algebra.prove_less(a, n);                                // false: the last block has holes
+//   algebra.mod(a, width) == t;                              // true
+//   algebra.floor_div(a, algebra.constant(64));              // 2*o + t / 64
+//
+// Extents: a divisor or a factor that is not a product of symbols and a constant (n + 1, say) is used as one symbol.
+// Make it one yourself with symbol_of(extent) wherever the extent is multiplied with, so that the products can be
+// divided again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/table/defect.h"
+#include "passes/algebra/index_algebra_store.h"
+#include "passes/algebra/index_form.h"
+
+namespace fusebox {
+
+struct SymbolRange {
+  int64_t lower = 0;
+  std::optional<int64_t> upper;  ///< inclusive
+};
+
+/// Replaces loops and symbols, named by the caller's ids, by forms.
+struct FormSubstitution {
+  std::vector<std::pair<int, Form>> loops;
+  std::vector<std::pair<int, Form>> symbols;
+};
+
+class IndexAlgebra {
+ public:
+  explicit IndexAlgebra(const Defects& defects = {}) : defects_(defects) {}
+  /// Forgets everything but keeps its memory, for the next nest.
+  void clear();
+
+  // -- What there is. Ids are small non-negative ints of the caller's, each declared once (a second declaration answers
+  //    with the first).
+  Form declare_symbol(int id, std::string_view name, SymbolRange range = {});
+  /// The loop takes every value in [0, extent); the extent has no loops in it.
+  Form declare_loop(int id, std::string_view name, Form extent);
+  Form symbol(int id);
+  Form loop(int id) const;
+  Form loop_extent(int id) const;
+  bool has_symbol(int id) const { return symbol_index(id) < symbol_ids_.size(); }
+  bool has_loop(int id) const;
+
+  /// divisor, a product of symbols and a constant, divides value, which has no loops, at every point.
+  void assume_divides(Form divisor, Form value, std::string_view reason);
+  /// a <= b at every point; the forms may have loops (a check that guards the nest).
+  void assume_le(Form a, Form b, std::string_view reason);
+
+  // -- Arithmetic
+  Form constant(int64_t value);
+  Form add(Form a, Form b);
+  Form sub(Form a, Form b);
+  Form neg(Form a);
+  Form mul(Form a, Form b);
+  Form mul(Form a, int64_t factor);
+  Form floor_div(Form a, Form b);
+  Form mod(Form a, Form b);
+  /// Both at once, at the cost of one.
+  DivMod div_mod(Form a, Form b);
+  /// (a + b - 1) div b for b > 0; 0 for b = 0. For extents.
+  Form ceil_div(Form a, Form b);
+  Form bit_xor(Form a, Form b);
+  /// (a + b) mod extent: the cyclic swizzle; its inverse is cyclic(a, neg(b), extent).
+  Form cyclic(Form a, Form b, Form extent);
+  Form min(Form a, Form b);
+  Form max(Form a, Form b);
+  /// `value` (no loops) as a constant times one factor: itself where it is a product of symbols, else a symbol of its
+  /// own.
+  Form symbol_of(Form value);
+
+  // -- Questions. `true` is proved, `false` is "not shown".
+  bool equal(Form a, Form b);
+  bool prove_less(Form a, Form b);
+  bool prove_le(Form a, Form b);
+  bool prove_nonneg(Form a);
+  /// The same at those points only where all of `given` are nonnegative: inside a check that is not the whole nest's.
+  bool prove_nonneg(Form a, std::span<const Form> given);
+  /// divisor (no loops) divides value.
+  bool divides(Form divisor, Form value);
+  bool divides(int64_t divisor, Form value);
+  /// The largest constant known to divide the value; 0 for the form 0.
+  int64_t content(Form value) const;
+  /// True if the normal form mentions the loop: false is a proof that the value does not vary with it.
+  bool depends_on(Form value, int loop_id) const;
+  bool has_loops(Form value) const;
+  bool is_constant(Form value) const;
+  std::optional<int64_t> constant_value(Form value) const;
+  IntBounds int_bounds(Form value) const;
+  FormBounds bounds(Form value);
+  /// value = coefficient × loop + rest with both independent of the loop, if it is so.
+  std::optional<LinearForm> linear_in(Form value, int loop_id);
+  /// The reasons of the assumptions that the last question's answer rests on, in the order in which they were made. An
+  /// assumption that simplifies forms (a symbol's bound, or what divides it) counts always, for any form may rest on
+  /// it.
+  std::vector<std::string> last_reasons() const;
+  /// The same for everything since the algebra was made or cleared.
+  std::vector<std::string> all_reasons() const;
+
+  // -- Use
+  /// Rebuilds the form with the loops and symbols replaced. What replaces a loop must stay in that loop's range, and
+  /// what replaces a symbol in its bounds: simplification has relied on both.
+  Form substitute(Form value, const FormSubstitution& substitution);
+  /// The value at a point: loops and symbols by the caller's ids. None if an intermediate value leaves 64 bits
+  /// or a loop or symbol of the form has no value.
+  std::optional<int64_t> evaluate(Form value, std::span<const int64_t> loops, std::span<const int64_t> symbols) const;
+
+  // -- Structure, for turning a form into code. The order of terms and factors depends on the form's structure alone.
+  int64_t constant_part(Form value) const;
+  std::vector<TermView> terms(Form value);
+  AtomView atom(AtomId id);
+  /// The atom as a form.
+  Form form_of(AtomId id);
+  std::string to_string(Form value);
+
+ private:
+  struct Symbol {
+    std::string name;
+    AtomId atom;
+  };
+  struct Loop {
+    std::string name;
+    AtomId atom;
+    Form value;  ///< 0 where the loop has at most one value
+    Form extent;
+  };
+  /// nonneg >= 0, or, where there is one, divisor | value. What is `built_in` to bounds or symbols counts as always
+  /// used.
+  struct Fact {
+    Form nonneg;
+    std::optional<Coefficient> divisor;
+    Form value;
+    std::string reason;
+    bool built_in = false;
+    bool used = false;
+    bool used_last = false;
+  };
+  /// A term split for division: coefficient × rest, and where one atom can be cut, cut_coefficient × atom.
+  struct TermParts {
+    Coefficient coefficient;
+    MonomialId rest = kOne;
+    Coefficient cut_coefficient;
+    std::optional<AtomId> cut_atom;
+  };
+  struct CachedDigit {
+    AtomId base;
+    Coefficient divisor;
+    Coefficient range;
+    Form result;
+  };
+  struct CachedDivision {
+    Form value;
+    Form divisor;
+    bool canonical = false;
+    DivMod result;
+  };
+
+  size_t symbol_index(int id) const;  ///< symbols_.size() where there is none
+
+  // index_algebra.cc: normal form
+  Form finish(Poly& poly, AtomKind opaque_kind, Form a, Form b);
+  Form opaque(AtomKind kind, std::span<const Form> args, Interval bounds);
+  void normalize(Poly& poly);
+  bool combine(Poly& poly, uint32_t i, uint32_t j);
+  bool fuse(Poly& poly, RawTerm low, AtomId low_atom, RawTerm high, AtomId high_atom);
+  bool refine(Poly& poly, RawTerm a, AtomId a_atom, RawTerm b, AtomId b_atom);
+  bool cut(Poly& poly, RawTerm term, AtomId atom, Coefficient at);
+  Coefficient divisor_of(AtomId atom) const;
+  Coefficient range_of(AtomId atom) const;
+  /// The whole value of an atom: what a named atom stands for.
+  Form value_of(AtomId atom);
+  /// (base div divisor) mod range, simplified as far as base's bounds allow.
+  Form digit(AtomId base, Coefficient divisor, Coefficient range);
+  Interval digit_bounds(const AtomRecord& digit) const;
+  Form make_digit(AtomId base, Coefficient divisor, Coefficient range);
+  /// The same where base may be a named form, which is then divided anew.
+  Form fused_digit(AtomId base, Coefficient divisor, Coefficient range);
+
+  // index_algebra_divide.cc
+  std::optional<Coefficient> exact_quotient(Coefficient a, Coefficient b);
+  Coefficient common_divisor(Coefficient a, Coefficient b);
+  std::optional<Coefficient> product(Coefficient a, Coefficient b);
+  bool is_positive(Coefficient value) const;
+  TermParts split(const RawTerm& term);
+  DivMod divide(Form value, Form divisor);
+  void divide(const Poly& value, Coefficient e, Poly& quotient, Poly& remainder, int depth);
+  void pull_multiples(Poly& rest, Coefficient e, Poly& quotient);
+  bool expand_named(Poly& rest, Coefficient e);
+  bool two_valued(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth);
+  bool settle(Poly& rest, Coefficient e, Poly& quotient);
+  bool cut_digits(Poly& rest, Coefficient e, Poly& quotient);
+  bool split_common(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth);
+  bool split_at(const Poly& rest, Coefficient g, Poly& high, Poly& low);
+  bool flatten_quotient(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth);
+  bool expand_remainders(Poly& rest, Coefficient e, Poly& quotient);
+  bool reduce_coefficients(Poly& rest, Coefficient e, Poly& quotient);
+  void leave_opaque(Poly& rest, Coefficient e, Poly& quotient, Poly& remainder);
+
+  // index_algebra_prove.cc
+  bool nonneg(Form value);
+  bool nonneg_with_facts(Form value);
+  bool nonneg_symbols(const Poly& value, int depth);
+  bool nonneg_shifted(const Poly& value);
+  bool subtract_fact(const Poly& value, const Poly& fact, std::optional<MonomialId> target, int depth);
+  std::optional<MonomialId> must_vanish(const Poly& value) const;
+  std::optional<Form> extreme(Form value, bool upper);
+  std::optional<Form> atom_extreme(AtomId atom, bool upper);
+  bool mentions(Form value, AtomId loop) const;
+  bool same_by_floors(Form a, Form b);
+  void add_floors(Poly& poly, Form value, Coefficient coefficient, int depth);
+
+  // index_algebra_view.cc
+  int compare(AtomId a, AtomId b);
+  int compare(Form a, Form b);
+  std::vector<Form> ordered_args(AtomId atom);
+  int compare(MonomialId a, MonomialId b);
+  int compare_coefficients(Coefficient a, Coefficient b);
+  std::string text_of(AtomId atom, bool alone);
+  std::optional<int64_t> evaluate(AtomId atom, std::span<const int64_t> loops, std::span<const int64_t> symbols) const;
+  std::optional<int64_t> evaluate(Coefficient value, std::span<const int64_t> loops,
+                                  std::span<const int64_t> symbols) const;
+
+  // index_algebra_facts.cc
+  bool require_at_least(Form value, int64_t lower);
+  bool raise_lower(AtomId atom, int64_t lower);
+  void learnt();
+  bool refresh(AtomId atom);
+  bool refresh(Loop& loop);
+  bool build_in(const Fact& fact);
+  bool depends_on(AtomId atom, AtomId symbol) const;
+  bool depends_on(Form value, AtomId symbol) const;
+  void use_fact(size_t index);
+  void start_question();
+  /// The form as it would be made today.
+  Form resolve(Form value) { return store_.form(value).stale && !resolving_ ? rebuild_stale(value) : value; }
+  Form rebuild_stale(Form value);
+  Form rebuild(Form value, const FormSubstitution* substitution);
+  Form rebuild(AtomId atom, const FormSubstitution* substitution);
+
+  FormStore store_;
+  std::vector<Symbol> symbols_;
+  std::vector<Loop> loops_;
+  std::vector<int> symbol_ids_;       ///< the caller's id of symbols_[i]; a nest has few
+  std::vector<int> loop_ids_;         ///< the caller's id of loops_[i]
+  std::vector<uint32_t> loop_index_;  ///< by the caller's id, plus 1
+  std::vector<Fact> facts_;
+  std::vector<std::pair<AtomId, Form>> replaced_;  ///< by divisibility facts
+  std::vector<CachedDigit> digits_;
+  IdTable digit_table_;
+  std::vector<CachedDivision> divisions_;
+  IdTable division_table_;
+  bool resolving_ = false;    ///< a stale form is being rebuilt, from the inside out
+  bool canonical_ = false;    ///< divisions take the spelling that equal() compares
+  bool left_opaque_ = false;  ///< the division under way ended in an opaque atom
+  int depth_ = 0;             ///< of simplifications that start others
+  int effort_ = 0;            ///< steps left to the proof under way
+  Defects defects_;           ///< seeded
+};
+
+}  // namespace fusebox

@@ -1,0 +1,232 @@
+// The arena behind IndexAlgebra: atoms, monomials and forms, each kept once and named by its id, with its int bounds.
+// It knows no simplification but "equal terms are added"; index_algebra*.cc build that on top.
+//
+// Invariants. Monomial 0 is the empty product and form 0 the constant 0. A monomial's atoms are sorted; a form's terms
+// are sorted by monomial, their coefficients are not 0. An id is never reused before clear(). A Poly is a form under
+// construction, on the stack; it `failed` if a constant left 64 bits or it grew too long, and then its value means
+// nothing.
+//
+// Example: `128*o + t` is { constant 0, terms {128, [o]}, {1, [t]} } over monomials [o] and [t], each of one atom.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "passes/algebra/index_form.h"
+
+namespace fusebox {
+
+using MonomialId = uint32_t;
+
+inline constexpr MonomialId kOne = 0;
+inline constexpr MonomialId kNoMonomial = std::numeric_limits<uint32_t>::max();
+inline constexpr uint32_t kMaxTerms = 48;
+inline constexpr uint32_t kMaxDegree = 12;
+inline constexpr int64_t kInfinity = std::numeric_limits<int64_t>::max();
+inline constexpr int64_t kMinusInfinity = std::numeric_limits<int64_t>::min();
+
+/// [lo, hi], where the two extreme values of int64 mean that there is no bound.
+struct Interval {
+  int64_t lo = kMinusInfinity;
+  int64_t hi = kInfinity;
+  bool operator==(const Interval&) const = default;
+};
+
+Interval interval_mul(Interval a, Interval b);
+/// Floor of the quotient by a positive constant.
+Interval interval_div(Interval a, int64_t divisor);
+
+/// Euclidean for a positive divisor.
+constexpr int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+constexpr int64_t floor_remainder(int64_t a, int64_t b) { return a % b < 0 ? a % b + b : a % b; }
+
+/// factor × product of atoms.
+struct Coefficient {
+  int64_t factor = 1;
+  MonomialId symbols = kOne;
+  bool operator==(const Coefficient&) const = default;
+};
+
+inline constexpr Coefficient kNoRange = {0, kOne};
+
+struct RawTerm {
+  int64_t factor;
+  MonomialId monomial;
+  bool operator==(const RawTerm&) const = default;
+};
+
+struct Poly {
+  int64_t constant = 0;
+  uint32_t count = 0;
+  bool failed = false;
+  std::array<RawTerm, kMaxTerms> storage;
+
+  Poly() {}  // leaves the storage as it is
+  Poly(const Poly& other) { *this = other; }
+  Poly& operator=(const Poly& other);
+
+  std::span<RawTerm> terms() { return {storage.data(), count}; }
+  std::span<const RawTerm> terms() const { return {storage.data(), count}; }
+  void clear() { constant = 0, count = 0, failed = false; }
+  void add_constant(int64_t value);
+  void add_term(int64_t factor, MonomialId monomial);
+  /// A monomial that no term has.
+  void append(int64_t factor, MonomialId monomial) {
+    if (factor == 0) return;
+    if (monomial == kNoMonomial || count == kMaxTerms)
+      failed = true;
+    else
+      storage[count++] = {factor, monomial};
+  }
+  bool is_constant() const { return count == 0; }
+};
+
+/// kDigit: base, divisor, range. kSymbol, kLoop: index. The others: args. All atoms: `root` is the base of a digit,
+/// else itself.
+struct AtomRecord {
+  AtomKind kind = AtomKind::kSymbol;
+  bool stale = false;  ///< would be made differently today: something it is made of was replaced
+  bool keep = false;   ///< never becomes stale by what it is made of
+  bool exact = false;  ///< a digit without remainder, by a divisibility fact
+  uint32_t index = 0;
+  uint32_t root = 0;
+  MonomialId self = kNoMonomial;  ///< the monomial of this atom alone
+  Coefficient divisor;
+  Coefficient range = kNoRange;
+  uint32_t args_first = 0;
+  uint32_t args_count = 0;
+  uint64_t loops = 0;
+  Interval bounds;
+};
+
+struct MonomialRecord {
+  uint32_t first = 0;
+  uint32_t count = 0;
+  MonomialId symbol_part = kOne;  ///< the factors without loops
+  MonomialId loop_part = kOne;    ///< the factors with loops
+  bool stale = false;
+  bool named = false;  ///< has a named factor
+  uint64_t loops = 0;
+  Interval bounds;
+};
+
+struct FormRecord {
+  uint32_t first = 0;
+  uint32_t count = 0;
+  int64_t constant = 0;
+  bool stale = false;
+  uint16_t asked = 0;  ///< by the way of asking (IndexAlgebra::nonneg), whether it is nonnegative
+  uint16_t shown = 0;  ///< the answers
+  uint64_t loops = 0;
+  Interval bounds;
+};
+
+/// Ids by hash, open addressing.
+class IdTable {
+ public:
+  void clear();
+  template <typename Equal>
+  std::optional<uint32_t> find(uint32_t hash, Equal equal) const {
+    if (slots_.empty()) return std::nullopt;
+    for (size_t i = hash & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1)) {
+      if (slots_[i].id_plus_1 == 0) return std::nullopt;
+      if (slots_[i].hash == hash && equal(slots_[i].id_plus_1 - 1)) return slots_[i].id_plus_1 - 1;
+    }
+  }
+  void insert(uint32_t hash, uint32_t id);
+
+ private:
+  struct Slot {  // free: all zero
+    uint32_t hash = 0;
+    uint32_t id_plus_1 = 0;
+  };
+  void put(Slot slot);
+  std::vector<Slot> slots_;
+  size_t used_ = 0;
+};
+
+class FormStore {
+ public:
+  FormStore() { clear(); }
+  void clear();
+
+  const AtomRecord& atom(AtomId id) const { return atoms_[id.id]; }
+  AtomRecord& atom(AtomId id) { return atoms_[id.id]; }
+  const MonomialRecord& monomial(MonomialId id) const { return monomials_[id]; }
+  const FormRecord& form(Form id) const { return forms_[id.id]; }
+  uint32_t atom_count() const { return static_cast<uint32_t>(atoms_.size()); }
+  std::span<const AtomId> factors(MonomialId id) const {
+    return {factors_.data() + monomials_[id].first, monomials_[id].count};
+  }
+  std::span<const RawTerm> terms(Form id) const { return {terms_.data() + forms_[id.id].first, forms_[id.id].count}; }
+  std::span<const Form> args(AtomId id) const {
+    return {args_.data() + atoms_[id.id].args_first, atoms_[id.id].args_count};
+  }
+
+  /// The atom of these members (kind, index, root, divisor, range) and arguments; made if it is new, with its `loops`
+  /// filled in and `bounds` as given.
+  AtomId intern_atom(const AtomRecord& wanted, std::span<const Form> args);
+  MonomialId monomial_of(AtomId atom) const { return atoms_[atom.id].self; }
+  /// kNoMonomial if the product has too many factors.
+  MonomialId product(MonomialId a, MonomialId b) {
+    if (a == kOne) return b;
+    return b == kOne ? a : merged(a, b);
+  }
+  /// a without the factors of b, if it has them all.
+  std::optional<MonomialId> quotient(MonomialId a, MonomialId b);
+  /// True if a has all factors of b.
+  bool has_factors(MonomialId a, MonomialId b) const;
+  MonomialId common(MonomialId a, MonomialId b);
+  /// Sorts the terms. The poly must not have failed.
+  Form intern(Poly& poly);
+  Form intern_constant(int64_t value);
+  Form intern(Coefficient coefficient);
+
+  void load(Poly& poly, Form form) const;
+  /// poly += coefficient × form
+  void add(Poly& poly, Form form, Coefficient coefficient = {});
+  void add(Poly& poly, const Poly& other, Coefficient coefficient = {});
+  void add_product(Poly& poly, Coefficient a, MonomialId b);
+  Interval bounds(const Poly& poly) const;
+  Interval bounds(MonomialId id) const { return monomials_[id].bounds; }
+
+  /// The form as factor × monomial, if it is one; 0 is not.
+  std::optional<Coefficient> as_coefficient(Form form) const;
+  /// Whether the form was shown to be nonnegative, where it was asked this way, one of 16, since the last refresh.
+  std::optional<bool> known_nonneg(Form form, int way) const;
+  void keep_nonneg(Form form, int way, bool shown);
+  /// The atom is at most this.
+  void limit(AtomId atom, int64_t upper);
+  /// Computes bounds and staleness again, after an atom's were changed.
+  void refresh();
+
+ private:
+  MonomialId intern_monomial(std::span<const AtomId> sorted);
+  MonomialId merged(MonomialId a, MonomialId b);
+  /// `is_new`: no term of the poly has the product's monomial.
+  void add_scaled(Poly& poly, RawTerm term, Coefficient coefficient, bool is_new);
+  void describe(MonomialRecord& record) const;
+  void describe(FormRecord& record) const;
+
+  std::vector<AtomRecord> atoms_;
+  std::vector<MonomialRecord> monomials_;
+  std::vector<FormRecord> forms_;
+  std::vector<AtomId> factors_;
+  std::vector<RawTerm> terms_;
+  std::vector<Form> args_;
+  IdTable atom_table_;
+  IdTable monomial_table_;
+  IdTable form_table_;
+  struct CachedProduct {
+    MonomialId a = kOne;
+    MonomialId b = kOne;
+    MonomialId result = kOne;
+  };
+  std::array<CachedProduct, 64> products_;
+};
+
+}  // namespace fusebox

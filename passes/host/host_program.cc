@@ -1,0 +1,316 @@
+#include "passes/host/host_program.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <span>
+
+#include "ir/domain/domain.h"
+#include "ir/graph/compact.h"
+#include "ir/scalar/scalar.h"
+#include "ir/table/error.h"
+#include "passes/kernel/kernel_builder.h"
+#include "passes/segment/segment.h"
+
+namespace fusebox {
+namespace {
+
+class HostBuilder {
+ public:
+  HostBuilder(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches,
+              const Defects& defects)
+      : fusion_(fusion),
+        segmentation_(segmentation),
+        launches_(launches),
+        defects_(defects),
+        host_(fusion.name + "_host", 64) {
+    host_.graph().level = Level::kHost;
+  }
+
+  Graph run() {
+    signature();
+    keep_overwritten_inputs();
+    const std::vector<size_t> order = order_of_segments();
+    for (size_t k = 0; k < order.size(); ++k) {
+      run_segment(order[k]);
+      release(std::span(order).subspan(k + 1));
+    }
+    finish_outputs();
+    return compacted(host_.finish());
+  }
+
+ private:
+  Graph& h() { return host_.graph(); }
+
+  void signature() {
+    for (OpId id : fusion_[Graph::body()].ops) {
+      const Op op = fusion_[id];
+      if (op.kind == OpKind::kSize) {
+        Op copy{OpKind::kSize, {}, {}, {}, {}};
+        for (ValueId v : op.results)
+          copy.results.push_back(scalars_[v] = add_scalar(h(), fusion_[v].dtype, fusion_[v].name));
+        append(h(), Graph::body(), copy);
+      } else if (op.kind == OpKind::kInput) {
+        const ValueId v = op.results[0];
+        if (fusion_.is_tensor(v)) {
+          tensors_[fusion_[v].name] = declare(v);
+        } else {
+          scalars_[v] = add_scalar(h(), fusion_[v].dtype, fusion_[v].name);
+          append(h(), Graph::body(), Op{OpKind::kInput, {}, {scalars_[v]}, {}, {}});
+        }
+      }
+    }
+  }
+
+  // An input that is an output, in a place of its own or over another input, and is overwritten, is given as it was
+  // before the run.
+  void keep_overwritten_inputs() {
+    std::set<ValueId> overwritten;
+    if (defects_.has(Defect::kExchangeUnsaved)) return;
+    for (const OutputRef& out : outputs(fusion_))
+      if (out.alias) overwritten.insert(out.alias);
+    for (const OutputRef& out : outputs(fusion_)) {
+      if (out.alias == out.value || !overwritten.contains(out.value) || kept_.contains(out.value)) continue;
+      kept_[out.value] = declare(out.value, {}, Storage::kAllocated);
+      host_.effect(OpKind::kCopyTensor, {kept_[out.value], tensors_.at(fusion_[out.value].name)}, {});
+    }
+  }
+
+  std::vector<size_t> order_of_segments() {
+    std::vector<size_t> order(segmentation_.segments.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    if (order.size() > 1 && defects_.has(Defect::kSegmentOrder)) {
+      std::swap(order[order.size() - 2], order.back());
+      for (const Crossing& c : segmentation_.segments[order[order.size() - 2]].inputs) destination(c);
+    }
+    return order;
+  }
+
+  void run_segment(size_t i) {
+    const Segment& s = segmentation_.segments[i];
+    for (const Crossing& c : s.outputs) destination(c);
+    switch (s.executor) {
+      case SegmentExecutor::kKernel:
+        return inline_launch(s, launches_[i]);
+      case SegmentExecutor::kAten:
+        return run_aten(s);
+      case SegmentExecutor::kCommunicate:
+        throw Error(ErrorCode::kUnsupportedOp, "communication segments are not supported yet; use kernel or aten",
+                    "segment " + s.name);
+    }
+  }
+
+  // The fusion's size or scalar input of this name.
+  ValueId in_fusion(const Graph& launch, ValueId v) const {
+    const auto found = find_value(fusion_, launch[v].name);
+    check_internal(found.has_value(), "a launch needs a scalar that its fusion has not");
+    return *found;
+  }
+
+  ValueId scalar(ValueId v) {
+    if (fusion_.is_constant(v)) return host_.constant(fusion_[v].dtype, *fusion_[v].constant);
+    if (const auto it = scalars_.find(v); it != scalars_.end()) return it->second;
+    const Op op = fusion_[fusion_[v].def];
+    std::vector<ValueId> operands;
+    for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand) : operand);
+    return scalars_[v] = host_.op(op.kind, operands, fusion_[v].dtype, op.attrs);
+  }
+
+  // A tensor of the fusion as a tensor of the host program: `input`, or allocated.
+  enum class Storage { kAsDefined, kAllocated };
+  ValueId declare(ValueId v, const std::vector<int64_t>& allocation_order = {}, Storage storage = Storage::kAsDefined) {
+    const Tensor old = fusion_.tensor_of(v);
+    const auto from = logical_without_reductions(fusion_, old);
+    std::vector<ValueId> extents, expanded;
+    for (DomainId d : from) {
+      const bool is_broadcast = fusion_[d].iter_type == IterType::kBroadcast;
+      extents.push_back(is_broadcast
+                            ? host_.index(1)
+                            : scalar(fusion_[d].extent ? fusion_[d].extent : emit_extent(fusion_, Graph::body(), d)));
+      expanded.push_back(fusion_[d].expanded ? scalar(fusion_[d].expanded) : ValueId());
+    }
+    const ValueId t = add_tensor(h(), fusion_[v].dtype, fusion_[v].name);
+    std::vector<DomainId> logical;
+    for (size_t i = 0; i < from.size(); ++i) {
+      IterDomain d;
+      d.iter_type = fusion_[from[i]].iter_type == IterType::kBroadcast ? IterType::kBroadcast : IterType::kIteration;
+      d.extent = extents[i];
+      d.expanded = expanded[i];
+      d.name = "i" + std::to_string(i);
+      logical.push_back(add_domain(h(), h()[t].tensor, d));
+    }
+    Tensor& made = h().tensor_of(t);
+    made.logical = logical;
+    made.memory = MemoryType::kGlobal;
+    for (DomainId d : old.allocation)
+      if (const size_t i = position_in(from, d); i < logical.size()) made.allocation.push_back(logical[i]);
+    if (storage == Storage::kAsDefined && fusion_[fusion_[v].def].kind == OpKind::kInput) {
+      made.contiguity = old.contiguity;
+      append(h(), Graph::body(), Op{OpKind::kInput, {}, {t}, {}, {}});
+      return t;
+    }
+    if (!allocation_order.empty()) {
+      made.allocation.clear();
+      for (int64_t axis : allocation_order) made.allocation.push_back(logical.at(static_cast<size_t>(axis)));
+    }
+    // Sizes and strides by logical axis; a broadcast takes no memory: stride 0.
+    std::vector<ValueId> sizes(from.size()), strides(from.size(), host_.index(0));
+    for (size_t i = 0; i < from.size(); ++i) sizes[i] = expanded[i] ? expanded[i] : extents[i];
+    ValueId run = host_.index(1);
+    auto order = allocation_of(h(), h().tensor_of(t));
+    if (order != logical && defects_.has(Defect::kOutputStrides)) order = logical;
+    for (size_t k = order.size(); k-- > 0;) {
+      const size_t i = position_in(logical, order[k]);
+      if (i >= from.size() || h()[logical[i]].iter_type == IterType::kBroadcast) continue;
+      strides[i] = run;
+      const bool is_wrong = extents[i] != extents.back() && defects_.has(Defect::kSizeOfOtherAxis);
+      run = host_.mul(run, is_wrong ? extents.back() : extents[i]);
+    }
+    std::vector<ValueId> operands = sizes;
+    operands.insert(operands.end(), strides.begin(), strides.end());
+    Attrs attrs;
+    attrs.set_enum(AttrKey::kMemory, MemoryType::kGlobal);
+    append(h(), Graph::body(), Op{OpKind::kAllocateTensor, operands, {t}, attrs, {}});
+    return t;
+  }
+
+  void destination(const Crossing& c) {
+    if (tensors_.contains(c.value)) return;
+    const ValueId v = *find_value(fusion_, c.value);
+    if (!c.alias.empty()) {
+      tensors_[c.value] = tensors_.at(c.alias);
+      return;
+    }
+    tensors_[c.value] = declare(v, c.allocation_order);
+    allocated_.push_back(c.value);
+  }
+
+  void inline_launch(const Segment& segment, const Graph& launch) {
+    std::map<ValueId, ValueId> map;
+    // Its last tensor inputs are the destinations of the outputs that overwrite nothing, in order.
+    std::vector<ValueId> given, destinations;
+    for (ValueId v : inputs(launch))
+      if (launch.is_tensor(v)) given.push_back(v);
+    for (const Crossing& c : segment.outputs)
+      if (c.alias.empty()) destinations.push_back(tensors_.at(c.value));
+    for (size_t i = 0; i < destinations.size(); ++i)
+      map[given[given.size() - destinations.size() + i]] = destinations[i];
+    const auto of = [&](ValueId v) {
+      if (!v) return v;
+      if (launch.is_constant(v)) return host_.constant(launch[v].dtype, *launch[v].constant);
+      return map.at(v);
+    };
+    for (OpId id : launch[Graph::body()].ops) {
+      const Op& op = launch[id];
+      if (op.kind == OpKind::kSize) {
+        for (ValueId r : op.results) map[r] = scalar(in_fusion(launch, r));
+        continue;
+      }
+      if (op.kind == OpKind::kInput) {
+        const ValueId r = op.results[0];
+        if (!map.contains(r)) map[r] = launch.is_tensor(r) ? tensors_.at(launch[r].name) : scalar(in_fusion(launch, r));
+        continue;
+      }
+      std::vector<ValueId> operands;
+      for (ValueId v : op.operands) operands.push_back(of(v));
+      if (op.kind == OpKind::kAllocateTensor) {
+        map[op.results[0]] = workspace(launch, op, operands);
+      } else if (op.results.size() == 1 && !demands(op.kind, kEffect)) {
+        map[op.results[0]] = host_.op(op.kind, operands, launch[op.results[0]].dtype, op.attrs);
+      } else {
+        host_.effect(op.kind, operands, {}, op.attrs);
+      }
+    }
+  }
+
+  ValueId workspace(const Graph& launch, const Op& op, const std::vector<ValueId>& operands) {
+    const ValueId r = op.results[0];
+    const ValueId t = add_tensor(h(), launch[r].dtype, launch[r].name);
+    std::vector<DomainId> logical;
+    for (size_t i = 0; i < operands.size() / 2; ++i) {
+      IterDomain d;
+      d.extent = operands[i];
+      d.name = "i" + std::to_string(i);
+      logical.push_back(add_domain(h(), h()[t].tensor, d));
+    }
+    h().tensor_of(t).logical = logical;
+    h().tensor_of(t).memory = MemoryType::kGlobal;
+    append(h(), Graph::body(), Op{OpKind::kAllocateTensor, operands, {t}, op.attrs, {}});
+    return t;
+  }
+
+  // Sizes, scalars and tensors in the order of the segment's own signature, then the destinations.
+  void run_aten(const Segment& s) {
+    const Graph part = extract(fusion_, s);
+    std::vector<ValueId> operands;
+    for (OpId id : part[Graph::body()].ops) {
+      const Op& op = part[id];
+      if (op.kind != OpKind::kSize && op.kind != OpKind::kInput) continue;
+      for (ValueId v : op.results)
+        operands.push_back(part.is_tensor(v) ? tensors_.at(part[v].name) : scalar(*find_value(fusion_, part[v].name)));
+    }
+    Attrs attrs;
+    attrs.set(AttrKey::kName, s.name);
+    attrs.set(AttrKey::kSlot, static_cast<int64_t>(operands.size()));
+    for (const Crossing& c : s.outputs) operands.push_back(tensors_.at(c.value));
+    host_.effect(OpKind::kRunAten, operands, {}, attrs);
+  }
+
+  // Frees what no segment that is still to run needs, and is no output.
+  void release(std::span<const size_t> later) {
+    std::erase_if(allocated_, [&](const std::string& name) {
+      const auto has = [&](const std::vector<Crossing>& list) {
+        return std::any_of(list.begin(), list.end(), [&](const Crossing& c) { return c.value == name; });
+      };
+      for (const OutputRef& out : outputs(fusion_))
+        if (fusion_[out.value].name == name) return false;
+      for (size_t i : later) {
+        const Segment& s = segmentation_.segments[i];
+        if (has(s.inputs) && !defects_.has(Defect::kIntermediateFreed)) return false;
+        if (has(s.outputs)) return false;
+      }
+      host_.effect(OpKind::kDeallocate, {tensors_.at(name)}, {});
+      return true;
+    });
+  }
+
+  void finish_outputs() {
+    for (const OutputRef& out : outputs(fusion_)) {
+      if (!out.alias || !fusion_.is_tensor(out.value)) continue;
+      const auto kept = out.alias == out.value ? kept_.end() : kept_.find(out.value);
+      const ValueId from = kept != kept_.end() ? kept->second : tensors_.at(fusion_[out.value].name);
+      const ValueId to = tensors_.at(fusion_[out.alias].name);
+      if (from != to && !defects_.has(Defect::kAliasCopyDropped)) host_.effect(OpKind::kCopyTensor, {to, from}, {});
+    }
+    for (const OutputRef& out : outputs(fusion_)) {
+      if (!fusion_.is_tensor(out.value)) {
+        host_.effect(OpKind::kOutput, {scalar(out.value), ValueId()}, {});
+        continue;
+      }
+      const ValueId alias = out.alias ? tensors_.at(fusion_[out.alias].name) : ValueId();
+      const auto kept = kept_.find(out.value);
+      const ValueId v = out.alias ? alias : kept != kept_.end() ? kept->second : tensors_.at(fusion_[out.value].name);
+      host_.effect(OpKind::kOutput, {v, alias}, {});
+    }
+  }
+
+  Graph fusion_;
+  const Segmentation& segmentation_;
+  const std::vector<Graph>& launches_;
+  const Defects& defects_;
+  KernelBuilder host_;
+  std::map<ValueId, ValueId> scalars_;
+  std::map<std::string, ValueId> tensors_;
+  std::vector<std::string> allocated_;
+  std::map<ValueId, ValueId> kept_;  // copies of inputs, by the fusion's value
+};
+
+}  // namespace
+
+Graph build_host_program(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches,
+                         const Defects& defects) {
+  return HostBuilder(fusion, segmentation, launches, defects).run();
+}
+
+}  // namespace fusebox

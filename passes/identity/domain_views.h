@@ -1,0 +1,64 @@
+// What the domains of other tensors are, seen from one: from the elements of a tensor, or from the points of its nest,
+// along the reads of the program, up to what it is made of or down to what is made of it. A tensor that is read along
+// several ways has several views.
+//
+// A value that the start does not decide (an axis that a reduction sums, that a broadcast makes or that data choose) is
+// a variable of its own, and what depends on it is not decided.
+//
+//   %y = reshape %x to [%h, %d];   from the elements of %x, down:  %y.i0 = r / d,   %y.i1 = r mod d
+//                                  from those of %y, up:           %x.i0 = d*i0 + i1
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "passes/algebra/difference.h"
+#include "passes/nest/domain_values.h"
+#include "passes/nest/facts.h"
+
+namespace fusebox {
+
+enum class Start : uint8_t { kElements, kLoops };
+
+class DomainViews {
+ public:
+  // `with_facts`: forms may rest on what the program's splits divide. For elements no broadcast is promoted.
+  DomainViews(const Graph& g, const NestPlan& plan, const ExtentClasses& extents, Start start, TensorId tensor,
+              bool with_facts);
+  DomainViews(const DomainViews&) = delete;  // values refer to the algebra
+  DomainViews& operator=(const DomainViews&) = delete;
+
+  void go_up();
+  void go_down();
+
+  // The values of a domain, one of each view that decides it.
+  std::vector<Form> of(DomainId d);
+  // Some views were left out, because there are too many.
+  bool is_cut(TensorId t) const { return cut_.contains(t); }
+  // The start's variables.
+  const std::vector<LoopVariable>& variables() const { return variables_; }
+  std::vector<std::pair<Form, Form>> divides();
+
+  IndexAlgebra algebra;
+
+ private:
+  Form free_variable(DomainId d, DomainValues& values);
+  void finish(TensorId t, DomainValues values);
+  DomainValues begin(TensorId t) { return {g_, plan_, symbols_, algebra, t}; }
+  void take_facts(TensorId t);
+  void down(OpId op, size_t operand, ValueId result, const DomainValues& from);
+  void up(OpId op, size_t operand, size_t result, const DomainValues& from);
+
+  const Graph& g_;
+  const NestPlan& plan_;
+  Symbols symbols_;
+  int next_ = 0;  // loop id
+  std::vector<LoopVariable> variables_;
+  std::map<DomainId, int> free_;
+  std::map<TensorId, std::vector<DomainValues>> views_;
+  std::map<TensorId, bool> cut_;
+};
+
+}  // namespace fusebox

@@ -1,0 +1,70 @@
+// What `show --why` prints: for each statement, each domain and each thread dimension, whether it is checked, why or
+// why not, and where the kernel holds the outcome.
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "ir/table/error.h"
+#include "passes/lower/lowering.h"
+
+namespace fusebox {
+
+std::string_view text(CheckKind k) {
+  constexpr std::string_view kTexts[] = {"domain", "loop extent", "thread"};
+  return kTexts[static_cast<size_t>(k)];
+}
+
+namespace lowering {
+
+std::vector<CheckNote> Lowering::check_notes() {
+  std::vector<CheckNote> notes;
+  for (const Statement& s : tree.statements) {
+    if (s.kind == StatementKind::kInit) continue;
+    OpView view(*this, s);
+    const std::string value = g[g[s.op].results[0]].name;
+    const auto list = conditions(view);
+    for (size_t i = 0; i < list.size(); ++i)
+      for (size_t k = 0; k < i; ++k)
+        check_internal(list[i].domain != list[k].domain || list[i].compare != list[k].compare ||
+                           list[i].kind != list[k].kind || list[i].guard != list[k].guard,
+                       "a domain is checked twice");
+    // The two bounds of a domain are one check.
+    const auto note_of = [&](size_t i) -> CheckNote& {
+      const Condition& c = list[i];
+      const std::string domain = c.domain ? g[c.domain].name : std::string(text(*c.guard));
+      for (CheckNote& n : notes)
+        if (n.value == value && n.kind == c.kind && n.domain == domain) {
+          // The statement that stores a reduction's result may need what the one that reduces does not.
+          if (!n.checked) n = {c.kind, value, domain, true, c.reason, {}, false};
+          return n;
+        }
+      notes.push_back({c.kind, value, domain, true, c.reason, {}, false});
+      return notes.back();
+    };
+    for (size_t i = 0; i < list.size(); ++i) {
+      CheckNote& note = note_of(i);
+      const auto it = emitted.find({statement_index(s), i});
+      if (it == emitted.end()) continue;
+      note.settled = it->second.settled;
+      const Value& predicate = kernel.graph()[it->second.predicate];
+      if (!predicate.constant) note.predicate += (note.predicate.empty() ? "%" : ", %") + predicate.name;
+    }
+    const auto add = [&](CheckKind kind, const std::string& domain, CheckReason reason) {
+      const bool there = std::any_of(notes.begin(), notes.end(), [&](const CheckNote& n) {
+        return n.value == value && n.kind == kind && n.domain == domain;
+      });
+      if (!there) notes.push_back({kind, value, domain, false, reason, {}, false});
+    };
+    for (const DomainVerdict& v : view.own.verdicts())
+      if (!v.checked) add(CheckKind::kDomain, g[v.domain].name, v.reason);
+    const auto& loop = loop_of(g.tensor_of(g[s.op].results[0]));
+    for (size_t i = 0; i < s.path.size(); ++i)
+      if (s.path[i] != LoopNode::kNoNode && is_thread(tree.nodes[s.path[i]].parallel))
+        add(CheckKind::kLoopExtent, g[loop[i]].name,
+            is_replicated(loop[i]) ? CheckReason::kReplicated : CheckReason::kLaunchExact);
+    for (ParallelType p : used_threads) add(CheckKind::kThread, std::string(text(p)), CheckReason::kOneMemory);
+  }
+  return notes;
+}
+
+}  // namespace lowering
+}  // namespace fusebox

@@ -1,0 +1,116 @@
+// Broadcast axes along which every thread computes the same again.
+//
+// A value that lives in a thread's memory (or a block's), and that a thread loop made from broadcasts alone tells
+// apart, has one element along that loop, at index 0. A reader on another thread would have to fetch it from there. As
+// the loop changes nothing about the value, all threads compute it instead, and each reads its own: the axes are
+// *replicated*. Their value is 0 at every point, the loops that they are made of are not checked, and neither is the
+// launch.
+//
+//   m = sum x over [1], reduced over block.x;  b = broadcast m [i0 grid.x, i1 block.x], read by two nests, so that it
+//   shares no loop i1 with them   →   b.i1 is replicated: each thread broadcasts the sum, which all of them hold
+//
+// What a replicated op reads must be there in every thread as well, so this runs from the last op to the first.
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "passes/lower/lowering.h"
+
+namespace fusebox::lowering {
+
+bool Lowering::is_replicated(DomainId d) const {
+  if (replicated.empty()) return false;
+  const auto axes = leaves(g, d);
+  return std::all_of(axes.begin(), axes.end(), [&](DomainId axis) { return replicated.contains(axis); });
+}
+
+bool Lowering::has_place_for(const Nest& nest, ParallelType p) const {
+  const auto& results = g[nest.op].results;
+  return std::all_of(results.begin(), results.end(), [&](ValueId v) {
+    const MemoryType memory = buffers[v.index].memory;
+    return memory == MemoryType::kGlobal || (memory == MemoryType::kShared && is_block(p));
+  });
+}
+
+namespace {
+
+class Replicator {
+ public:
+  explicit Replicator(Lowering& l) : l_(l) {}
+
+  void run() {
+    for (size_t i = l_.plan.nests.size(); i-- > 0;) replicate(l_.plan.nests[i]);
+  }
+
+ private:
+  bool is_kept_per_element(const Nest& nest) const {
+    const auto& results = l_.g[nest.op].results;
+    return std::any_of(results.begin(), results.end(),
+                       [&](ValueId v) { return l_.buffers[v.index].memory == MemoryType::kGlobal; });
+  }
+
+  // The axes of a loop, if all are broadcasts of one element that no reduction loop is made from.
+  std::vector<DomainId> broadcast_axes(const Nest& nest, DomainId loop) const {
+    const auto axes = leaves(l_.g, loop);
+    const auto& loops = loop_of(l_.g.tensor_of(l_.g[nest.op].results[0]));
+    const auto is_reduced = [&](DomainId axis) {
+      return std::any_of(loops.begin(), loops.end(),
+                         [&](DomainId d) { return is_reduction(l_.g, d) && follows_from(l_.g, d, axis); });
+    };
+    for (DomainId axis : axes)
+      if (l_.g[axis].iter_type != IterType::kBroadcast || l_.plan.promoted.contains(axis) || is_reduced(axis))
+        return {};
+    return axes;
+  }
+
+  // Whether a loop is made of these axes and of others that are not replicated: its threads are told apart, and those
+  // beyond the axes' one element read what nobody computed for them.
+  bool is_part_of_another(const Nest& nest, const std::vector<DomainId>& axes) const {
+    const auto is_one_of = [&](DomainId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); };
+    for (DomainId d : loop_of(l_.g.tensor_of(l_.g[nest.op].results[0]))) {
+      const auto own = leaves(l_.g, d);
+      const auto is_other = [&](DomainId axis) { return !is_one_of(axis) && !l_.replicated.contains(axis); };
+      if (std::any_of(own.begin(), own.end(), is_one_of) && std::any_of(own.begin(), own.end(), is_other)) return true;
+    }
+    return false;
+  }
+
+  void replicate(const Nest& nest) {
+    if (is_kept_per_element(nest)) return;
+    const auto& loop = loop_of(l_.g.tensor_of(l_.g[nest.op].results[0]));
+    bool is_changed = false;
+    for (size_t i = 0; i < loop.size(); ++i) {
+      const ParallelType p = l_.plan.nodes[nest.path[i]].parallel;
+      if (is_reduction(l_.g, loop[i]) || l_.is_replicated(loop[i])) continue;
+      if (is_thread(p) ? l_.has_place_for(nest, p) : i >= nest.shared) continue;
+      const auto axes = broadcast_axes(nest, loop[i]);
+      if (axes.empty() || !is_asked_for(nest, i) || is_part_of_another(nest, axes)) continue;
+      l_.replicated.insert(axes.begin(), axes.end());
+      is_changed = true;
+    }
+    if (is_changed) l_.known_views[nest.op.index].clear();
+  }
+
+  // Whether a reader is another thread, or runs the loop at every point because it is replicated itself.
+  bool is_asked_for(const Nest& nest, size_t i) {
+    const ParallelType p = l_.plan.nodes[nest.path[i]].parallel;
+    for (ValueId v : l_.g[nest.op].results)
+      for (OpId reader : l_.plan.readers[v.index]) {
+        const auto& operands = l_.g[reader].operands;
+        for (size_t k = 0; k < operands.size(); ++k) {
+          if (operands[k] != v) continue;
+          const Correspondence& same = l_.correspondence(reader, k);
+          if (is_thread(p) && !same.thread[i]) return true;
+          if (!is_thread(p) && same.at_every_point[i]) return true;
+        }
+      }
+    return false;
+  }
+
+  Lowering& l_;
+};
+
+}  // namespace
+
+void Lowering::plan_replicas() { Replicator(*this).run(); }
+
+}  // namespace fusebox::lowering

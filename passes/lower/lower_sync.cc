@@ -1,0 +1,131 @@
+// Where threads must wait for each other. Between two accesses that may touch the same bytes, one of them a write,
+// stands a barrier, unless one thread makes both.
+//
+// The walk keeps, since the last barrier, the ops that wrote and the ops that read each shared or global buffer. A
+// barrier goes before the child, at the innermost loop that holds both accesses, whose subtree conflicts with what is
+// kept. A serial loop is walked twice, so that the end of one iteration meets the start of the next.
+#include <algorithm>
+
+#include "passes/lower/lowering.h"
+
+namespace fusebox::lowering {
+namespace {
+
+struct Access {
+  ValueId buffer;
+  OpId op;
+  bool write = false;
+  auto operator<=>(const Access&) const = default;
+};
+
+class SyncPlanner {
+ public:
+  explicit SyncPlanner(Lowering& l) : l_(l) {
+    subtree_.resize(l.tree.nodes.size());
+    own_.resize(l.tree.statements.size());
+    for (uint32_t s = 0; s < own_.size(); ++s) own_[s] = accesses(l.tree.statements[s]);
+    for (const TreeChild& c : l.tree.top) collect(c);
+  }
+
+  void run() {
+    std::set<Access> state;
+    walk(l_.tree.top, LoopNode::kNoNode, state);
+  }
+
+ private:
+  // Only memory that several threads see, and that the kernel both writes and reads.
+  bool matters(ValueId v) const {
+    const Buffer& b = l_.buffers[v.index];
+    return b.memory == MemoryType::kShared || (b.memory == MemoryType::kGlobal && l_.plan.has_nest(l_.g[v].def));
+  }
+
+  std::set<Access> accesses(const Statement& s) const {
+    std::set<Access> result;
+    const Op& op = l_.g[s.op];
+    if (s.kind == StatementKind::kMain)
+      for (ValueId v : op.operands)
+        if (v && l_.g.is_tensor(v) && matters(v)) result.insert({v, s.op, false});
+    const bool stores = demands(op.kind, kReduction) ? s.kind == StatementKind::kFinal : true;
+    if (stores)
+      for (ValueId v : op.results)
+        if (matters(v)) result.insert({v, s.op, true});
+    return result;
+  }
+
+  const std::set<Access>& collect(const TreeChild& c) {
+    if (!c.is_node) return own_[c.index];
+    auto& all = subtree_[c.index];
+    for (const TreeChild& inner : l_.tree.children[c.index]) {
+      const auto& more = collect(inner);
+      all.insert(more.begin(), more.end());
+    }
+    return all;
+  }
+
+  bool crosses(OpId writer, OpId reader, bool grid) {
+    const auto key = std::tuple(writer, reader, grid);
+    const auto it = crosses_.find(key);
+    if (it != crosses_.end()) return it->second;
+    return crosses_[key] = l_.crosses_threads(writer, reader, grid);
+  }
+
+  // 0 none, 1 block, 2 grid
+  int conflict(const std::set<Access>& before, const std::set<Access>& after) {
+    int level = 0;
+    for (const Access& a : before)
+      for (const Access& b : after) {
+        if (!(a.write || b.write)) continue;
+        if (a.buffer != b.buffer) {
+          // Two buffers of one slot: any thread's bytes may be any other's.
+          const Buffer &x = l_.buffers[a.buffer.index], &y = l_.buffers[b.buffer.index];
+          if (level < 1 && x.memory == MemoryType::kShared && y.memory == MemoryType::kShared && x.slot == y.slot &&
+              !l_.options.defects.has(Defect::kSharedReuseBarrier))
+            level = 1;
+          continue;
+        }
+        if (a.write && b.write) continue;  // one op writes a buffer: its elements differ
+        const bool is_shared = l_.buffers[a.buffer.index].memory == MemoryType::kShared;
+        if (is_shared && a.write && l_.options.defects.has(Defect::kBarrierAfterWriteDropped)) continue;
+        if (is_shared && b.write && l_.options.defects.has(Defect::kBarrierBeforeWriteDropped)) continue;
+        const OpId writer = a.write ? a.op : b.op, reader = a.write ? b.op : a.op;
+        if (l_.buffers[a.buffer.index].memory == MemoryType::kGlobal && crosses(writer, reader, true)) level = 2;
+        if (level < 1 && crosses(writer, reader, false)) level = 1;
+      }
+    return level;
+  }
+
+  bool is_serial_loop(uint32_t node) const { return is_real_loop(l_.tree.nodes[node].parallel); }
+
+  void walk(const std::vector<TreeChild>& children, uint32_t node, std::set<Access>& state) {
+    for (size_t i = 0; i < children.size(); ++i) {
+      const TreeChild& c = children[i];
+      const auto& inside = c.is_node ? subtree_[c.index] : own_[c.index];
+      if (const int level = conflict(state, inside); level > 0) {
+        const bool is_late = level == 1 && i + 1 < children.size() && l_.options.defects.has(Defect::kBarrierMoved);
+        if (level == 1 || !l_.options.defects.has(Defect::kGridBarrierDropped))
+          l_.sync_points.insert({node, is_late ? i + 1 : i, level == 2});
+        // A block's barrier settles nothing between blocks.
+        std::erase_if(state, [&](const Access& a) {
+          return level == 2 || l_.buffers[a.buffer.index].memory != MemoryType::kGlobal;
+        });
+      }
+      if (c.is_node) {
+        std::set<Access> within;
+        walk(l_.tree.children[c.index], c.index, within);
+        // Loop-carried: what the end of an iteration left against the start of the next.
+        if (is_serial_loop(c.index)) walk(l_.tree.children[c.index], c.index, within);
+      }
+      state.insert(inside.begin(), inside.end());
+    }
+  }
+
+  Lowering& l_;
+  std::vector<std::set<Access>> subtree_, own_;
+  std::map<std::tuple<OpId, OpId, bool>, bool> crosses_;
+};
+
+}  // namespace
+
+void Lowering::plan_synchronisation() { SyncPlanner(*this).run(); }
+
+}  // namespace fusebox::lowering

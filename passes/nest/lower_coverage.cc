@@ -1,0 +1,93 @@
+// Whether a tensor's loops reach all of its elements. Splits, merges and swizzles do; a resize may leave some out.
+#include <algorithm>
+#include <set>
+
+#include "ir/domain/domain.h"
+#include "ir/table/error.h"
+#include "passes/nest/nest.h"
+
+namespace fusebox {
+namespace {
+
+// The domain and all that it is made from by the tensor's transforms.
+void add_ancestors(const Graph& g, DomainId d, std::set<DomainId>& to) {
+  if (!to.insert(d).second || !g[d].def) return;
+  for (DomainId from : g[g[d].def].inputs) add_ancestors(g, from, to);
+}
+
+// A stage of a reduction keeps some of what it splits, so its loops have to come from what it splits into: a loop that
+// both a reduced axis and a kept one are made from has one accumulator for all.
+void check_stages(const Graph& g, OpId op) {
+  const ValueId v = g[op].results[0];
+  const Tensor& t = g.tensor_of(v);
+  if (!demands(g[op].kind, kReduction) || t.root.empty()) return;
+  // Each domain is looked at once: a swizzle leads to its inputs from either output.
+  std::set<DomainId> seen;
+  const auto comes_from_logical = [&](auto&& self, DomainId d) -> bool {
+    if (!seen.insert(d).second) return true;
+    if (std::find(t.logical.begin(), t.logical.end(), d) != t.logical.end()) return true;
+    if (!g[d].def) return std::find(t.root.begin(), t.root.end(), d) == t.root.end();
+    const auto& from = g[g[d].def].inputs;
+    return std::all_of(from.begin(), from.end(), [&](DomainId x) { return self(self, x); });
+  };
+  for (DomainId d : loop_of(t))
+    if (!comes_from_logical(comes_from_logical, d))
+      throw Error(ErrorCode::kIllegalReduction,
+                  "this loop is not made from the axes that the first stage of the reduction gives; loop over those",
+                  "%" + g[v].name + "." + g[d].name);
+}
+
+// By sign 1: not known to be at least 0; by −1: to be at most 0.
+bool may_be_beyond(const Graph& g, ValueId v, int64_t sign) {
+  const auto constant = constant_integer(g, v);
+  return !constant || *constant * sign < 0;
+}
+
+}  // namespace
+
+void check_coverage(const Graph& g, const NestPlan& plan) {
+  std::set<ValueId> given_out;
+  for (const OutputRef& out : outputs(g)) given_out.insert(out.value);
+  for (const Nest& nest : plan.nests) {
+    check_stages(g, nest.op);
+    const auto& results = g[nest.op].results;
+    const Tensor& t = g.tensor_of(results[0]);
+    const auto& loop = loop_of(t);
+    const auto of_op = op_transforms(g, t);
+    std::vector<std::set<DomainId>> made_from(loop.size());
+    for (size_t i = 0; i < loop.size(); ++i) add_ancestors(g, loop[i], made_from[i]);
+    std::set<DomainId> laid_out;
+    for (DomainId d : t.allocation) add_ancestors(g, d, laid_out);
+    const bool is_given_out =
+        std::any_of(results.begin(), results.end(), [&](ValueId v) { return given_out.contains(v); });
+    for (TransformId id : t.transforms) {
+      const Transform& resize = g[id];
+      if (resize.kind != TransformKind::kResize) continue;
+      const auto is_looped = [&](DomainId d) {
+        return std::any_of(made_from.begin(), made_from.end(), [&](const auto& set) { return set.contains(d); });
+      };
+      // Loops made from a resize's output have too few points where it cut; those made from the input of the op's own
+      // resize, where that expanded: the elements are those of its output.
+      const bool is_ops = std::find(of_op.begin(), of_op.end(), id) != of_op.end();
+      // A layout made from what a resize cut has no place for an element that other loops make.
+      if (!is_ops && laid_out.contains(resize.outputs[0]) && !is_looped(resize.outputs[0]) &&
+          (may_be_beyond(g, resize.factor, 1) || may_be_beyond(g, resize.right, 1)))
+        throw Error(ErrorCode::kIllegalAllocation,
+                    "a resize may cut this layout short of the tensor's elements; lay the tensor out without it",
+                    "%" + g[results[0]].name + "." + g[resize.outputs[0]].name);
+      const DomainId looped = is_ops ? resize.inputs[0] : resize.outputs[0];
+      if (is_ops == is_looped(resize.outputs[0]) || !is_looped(looped)) continue;
+      const int64_t sign = is_ops ? -1 : 1;
+      if (!may_be_beyond(g, resize.factor, sign) && !may_be_beyond(g, resize.right, sign)) continue;
+      // Elements that no loop point makes are missed by none who reads the value in the same iteration.
+      for (size_t i = 0; i < loop.size(); ++i)
+        if (made_from[i].contains(looped) && (i >= nest.shared || is_given_out))
+          throw Error(ErrorCode::kIllegalInline,
+                      "a resize may cut this loop short of the tensor's elements; inline the tensor at the loop, or "
+                      "leave the resize out",
+                      "%" + g[results[0]].name + "." + g[loop[i]].name);
+    }
+  }
+}
+
+}  // namespace fusebox

@@ -1,0 +1,56 @@
+// What ties a graph's scalars to the index algebra: the extents of domains and other index scalars become symbols, and
+// extents that the program equates become one.
+//
+// Two iteration domains that an op reads at the same place have the same extent at run time (`bind_sizes` and the host
+// program check it), so their scalars share a symbol. The representative is the scalar that stands first in text order.
+//
+//   add x[%m], y[%n]   →   extent_of(%m) == extent_of(%n), one symbol
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/infer/bind.h"
+#include "ir/scalar/scalar.h"
+#include "ir/scalar/scalar_form.h"
+#include "ir/table/defect.h"
+#include "passes/algebra/index_algebra.h"
+
+namespace fusebox {
+
+// Classes of scalars that are equal at run time.
+class ExtentClasses {
+ public:
+  // `sizes` of one run: only a seeded defect rests on them.
+  explicit ExtentClasses(const Graph& g, const Defects& defects = {}, const Bindings& sizes = {});
+  ValueId representative(ValueId v) const;
+  // The pairs that the program equates without being the same scalar: what the host program must check.
+  const std::vector<std::pair<ValueId, ValueId>>& equated() const { return equated_; }
+
+ private:
+  void unite(const Graph& g, ValueId a, ValueId b);
+
+  mutable std::vector<uint32_t> parent_;
+  std::vector<std::pair<ValueId, ValueId>> equated_;
+};
+
+// Declares the symbols of one graph in an algebra as they are met; a symbol's id is the index of its value.
+class Symbols {
+ public:
+  Symbols(const Graph& g, const ExtentClasses& classes, IndexAlgebra& algebra)
+      : g_(g), classes_(classes), algebra_(algebra) {}
+  // An index scalar as a form: constants, sums, products and quotients of others are taken apart.
+  Form of(ValueId v);
+  Form of(const ScalarForm& form);
+
+ private:
+  Form of(ValueId v, std::map<ValueId, Form>& known);
+
+  const Graph& g_;
+  const ExtentClasses& classes_;
+  IndexAlgebra& algebra_;
+};
+
+}  // namespace fusebox

@@ -1,0 +1,25 @@
+// The nest of one tensor taken by itself: its loop domains as loop variables, and every domain's value as a form of
+// them, holes included. What id graphs, explanations and pictures read; lowering sees the same values through `OpView`.
+//
+// The algebra is cleared for it: one nest at a time. Loop variables are numbered by position in the loop domain.
+//
+//   TensorNest nest(g, plan, extents, algebra, y);      // i1 split by 128 → o, t
+//   algebra.to_string(nest.values.value(i1)) == "128*o + t"
+#pragma once
+
+#include "passes/nest/domain_values.h"
+
+namespace fusebox {
+
+struct TensorNest {
+  TensorNest(const Graph& g, const NestPlan& plan, const ExtentClasses& extents, IndexAlgebra& algebra, TensorId t);
+  TensorNest(const TensorNest&) = delete;  // `values` refers to `symbols`
+  TensorNest& operator=(const TensorNest&) = delete;
+
+  TensorId tensor;
+  IndexAlgebra& algebra;
+  Symbols symbols;
+  DomainValues values;
+};
+
+}  // namespace fusebox

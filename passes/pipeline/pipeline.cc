@@ -1,0 +1,214 @@
+#include "passes/pipeline/pipeline.h"
+
+#include <algorithm>
+#include <span>
+
+#include "ir/canonical/canonical.h"
+#include "ir/domain/domain.h"
+#include "ir/graph/compact.h"
+#include "ir/infer/bind.h"
+#include "ir/infer/concretize.h"
+#include "ir/step/apply.h"
+#include "ir/table/error.h"
+#include "passes/host/host_program.h"
+#include "passes/host/index_range.h"
+#include "passes/lower/lower.h"
+#include "passes/schedule/apply_steps.h"
+#include "passes/segment/segment.h"
+
+namespace fusebox {
+
+int choose_index_bits(const Graph& g, const Bindings& bindings) {
+  constexpr int64_t kRoom = int64_t{1} << 30;
+  for (size_t i = 0; i < g.values.size(); ++i) {
+    const Value& v = g.values[i];
+    if (v.kind != ValueKind::kTensor) {
+      // Arithmetic on an index scalar that is not small needs its width too.
+      const auto known = v.dtype == Dtype::kIndex ? evaluate_integer(g, ValueId(i), bindings) : std::nullopt;
+      if (known && (*known >= kRoom || *known <= -kRoom)) return 64;
+      continue;
+    }
+    // Data of dtype index are any 64 bits.
+    if (v.dtype == Dtype::kIndex) return 64;
+    int64_t elements = 1;
+    const Tensor& t = g[v.tensor];
+    for (const auto* list : {&t.logical, &t.root}) {
+      elements = 1;
+      for (DomainId d : *list) {
+        const auto size = evaluate_size(g, d, bindings);
+        if (!size || __builtin_mul_overflow(elements, std::max<int64_t>(*size, 1), &elements) || elements >= kRoom)
+          return 64;
+      }
+    }
+  }
+  return 32;
+}
+
+namespace {
+
+// The layout that a segment's steps gave its outputs, for the allocation and for the segments that read them.
+void take_layouts(const Graph& fusion, const Graph& scheduled, Segmentation& s, size_t index, const Defects& defects) {
+  // By position: a step may have put another tensor in an output's place.
+  const auto made = outputs(scheduled);
+  for (size_t k = 0; k < made.size(); ++k) {
+    Crossing& out = s.segments[index].outputs[k];
+    const ValueId v = made[k].value;
+    if (!scheduled.is_tensor(v)) continue;
+    // In order, as the fusion has it too.
+    const auto in_fusion = find_value(fusion, out.value);
+    const bool was_in_order =
+        in_fusion && fusion.tensor_of(*in_fusion).allocation.empty() && out.allocation_order.empty();
+    if (scheduled.tensor_of(v).allocation.empty() && was_in_order) continue;
+    const auto logical = logical_without_reductions(scheduled, scheduled.tensor_of(v));
+    std::vector<int64_t> order;
+    for (DomainId d : allocation_of(scheduled, scheduled.tensor_of(v)))
+      if (const size_t axis = position_in(logical, d); axis < logical.size())
+        order.push_back(static_cast<int64_t>(axis));
+    if (order.size() != logical.size())
+      throw Error(
+          ErrorCode::kIllegalAllocation,
+          "what crosses a kernel's border is laid out by its logical axes; set the allocation to an order of them",
+          "%" + out.value);
+    out.allocation_order = order;
+    if (defects.has(Defect::kCrossingOrderDropped)) continue;
+    for (size_t later = index + 1; later < s.segments.size(); ++later)
+      for (Crossing& in : s.segments[later].inputs)
+        if (in.value == out.value) in.allocation_order = order;
+  }
+}
+
+bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, const std::vector<BoundInput>& given,
+             const Defects& defects) {
+  InputStrides strides;
+  const auto names = inputs(fusion);
+  for (size_t i = 0; i < names.size() && i < given.size(); ++i)
+    if (fusion.is_tensor(names[i]) && !given[i].strides.empty()) strides[fusion[names[i]].name] = given[i].strides;
+  for (size_t i = 0; i < c.launches.size(); ++i) {
+    const Graph& launch = c.launches[i];
+    if (launch.ops.empty()) continue;
+    // Sizes and inputs by name; what the launch computes follows from them.
+    Bindings known = rebind(fusion, bindings, launch);
+    for (size_t v = 0; v < known.size(); ++v) {
+      const OpId def = launch.values[v].def;
+      const bool is_given = def && (launch[def].kind == OpKind::kInput || launch[def].kind == OpKind::kSize);
+      if (!is_given) known[v].reset();
+    }
+    if (!fits_in_32_bits(c.kernels[i], launch, known, strides, defects)) return false;
+  }
+  return true;
+}
+
+// The schedule of one segment of another program made of the same graph, where it is planned the same. (The layouts of
+// its outputs follow from the schedule.)
+const Graph* find_schedule(const Compiled& known, const Segment& segment, size_t index) {
+  if (index >= known.scheduled.size()) return nullptr;
+  const Segment& other = known.segmentation.segments[index];
+  const auto is_same = [](const Crossing& a, const Crossing& b) {
+    return a.value == b.value && a.contiguity == b.contiguity && a.alias == b.alias;
+  };
+  if (segment.name != other.name || segment.executor != other.executor || segment.ops != other.ops ||
+      segment.inputs != other.inputs || segment.steps != other.steps ||
+      !std::ranges::equal(segment.outputs, other.outputs, is_same))
+    return nullptr;
+  return &known.scheduled[index];
+}
+
+// The kernel of one segment of another program, where it is scheduled the same.
+std::optional<Lowered> take_known(const Compiled& c, size_t segment, const Compiled& known) {
+  if (segment >= known.scheduled.size() || known.index_bits != c.index_bits ||
+      known.segmentation.segments[segment].executor != SegmentExecutor::kKernel ||
+      !same_members(c.scheduled[segment], known.scheduled[segment]))
+    return std::nullopt;
+  return Lowered{known.kernels[segment], known.launches[segment], {}};
+}
+
+Lowered lower_segment(const Compiled& c, size_t segment, const Defects& defects, const Bindings& sizes) {
+  const Graph g = canonical_order(c.scheduled[segment]);
+  LowerOptions options{.index_bits = c.index_bits, .defects = defects};
+  if (!sizes.empty() && defects.has(Defect::kSymbolsByHint)) options.sizes = rebind(c.concretized, sizes, g);
+  return lower(g, options);
+}
+
+}  // namespace
+
+void lower_segments(Compiled& c, const Defects& defects, const Bindings& sizes, const Compiled* known) {
+  c.kernels.clear();
+  c.launches.clear();
+  for (size_t i = 0; i < c.scheduled.size(); ++i) {
+    Lowered lowered;
+    if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) {
+      std::optional<Lowered> same = known && defects.empty() ? take_known(c, i, *known) : std::nullopt;
+      lowered = same ? *std::move(same) : lower_segment(c, i, defects, sizes);
+    }
+    c.kernels.push_back(std::move(lowered.kernel));
+    c.launches.push_back(std::move(lowered.launch));
+  }
+}
+
+namespace {
+
+void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& bindings,
+                  const CompileOptions& options) {
+  Compiled& c = attempt.made;
+  const std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
+  const size_t rewrites = leading_rewrites(steps);
+  const std::span<const Step> schedule = steps.subspan(rewrites);
+  c.concretized = fusion;
+  apply_steps(c.concretized, steps.first(rewrites), options.defects);
+  c.concretize = plan_concretize(c.concretized, rewrites > 0 ? rebind(fusion, bindings, c.concretized) : bindings,
+                                 options.defects);
+  apply(c.concretized, c.concretize, options.defects);
+  c.concretized = canonical_order(c.concretized);
+  const Bindings sizes = rebind(fusion, bindings, c.concretized);
+  // An axis that might have been a broadcast, and is not, has to be as long as what it meets.
+  if (!c.concretize.empty()) check_sizes(c.concretized, sizes);
+  c.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(c.concretized, sizes);
+  if (options.segmentation)
+    c.segmentation = *options.segmentation;
+  else if (!options.steps || (rewrites > 0 && schedule.empty()))
+    c.segmentation = plan_unfused(c.concretized, options.defects);
+  else
+    c.segmentation = plan_steps(c.concretized, schedule, options.defects);
+  const bool is_known =
+      options.known && options.defects.empty() && same_members(c.concretized, options.known->concretized);
+  for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
+    const Segment& segment = c.segmentation.segments[i];
+    const Graph* same = is_known ? find_schedule(*options.known, segment, i) : nullptr;
+    attempt.segment = i;
+    attempt.steps = same ? segment.steps.size() : 0;
+    Graph& scheduled = c.scheduled.emplace_back(same ? *same : extract(c.concretized, segment));
+    for (; attempt.steps < segment.steps.size(); ++attempt.steps)
+      apply(scheduled, segment.steps[attempt.steps], options.defects);
+    take_layouts(c.concretized, scheduled, c.segmentation, i, options.defects);
+  }
+  attempt.is_scheduled = true;
+  lower_segments(c, options.defects, sizes, options.known);
+  if (options.index_bits == 0 && c.index_bits == 32 && !all_fit(c, bindings, fusion, options.inputs, options.defects) &&
+      !options.defects.has(Defect::kIndexWidthNarrow)) {
+    c.index_bits = 64;
+    lower_segments(c, options.defects, sizes, options.known);
+  }
+  c.host = build_host_program(c.concretized, c.segmentation, c.launches, options.defects);
+}
+
+}  // namespace
+
+Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
+  CompileAttempt attempt;
+  compile_into(attempt, fusion, bindings, options);
+  return std::move(attempt.made);
+}
+
+CompileAttempt try_compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
+  CompileAttempt attempt;
+  try {
+    compile_into(attempt, fusion, bindings, options);
+  } catch (const Error& e) {
+    attempt.error = e;
+    const Compiled& c = attempt.made;
+    if (attempt.is_scheduled) attempt.segment = std::min(c.kernels.size(), c.scheduled.size() - 1);
+  }
+  return attempt;
+}
+
+}  // namespace fusebox

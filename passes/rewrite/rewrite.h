@@ -1,0 +1,62 @@
+// Rewrite passes: from a fusion of level math to one that gives the same output bits (a NaN stays a NaN). They run as
+// `rewrite` steps, through apply_steps.h.
+//
+// Invariants of every pass: the signature stays: sizes, inputs, outputs, aliases; a value that is left keeps its name,
+// and an output keeps the op that makes it; the graph verifies before and after; what a pass changed it does not change
+// again. Passes let readers read something else; `dead_code` alone removes ops, so names last until it runs.
+//
+//   rewrite name "identity_moves"
+//   rewrite name "dead_code" options "limit=3"
+//
+//   // %p = permute %x dims [1, 0]; %q = permute %p dims [1, 0]; %y = neg %q      identity_moves: %y = neg %x
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ir/graph/graph.h"
+#include "ir/module/step.h"
+#include "ir/table/defect.h"
+
+namespace fusebox {
+
+struct RewriteOptions {
+#define FUSEBOX_REWRITE_OPTION(name, initial, summary) int64_t name = initial;
+#include "passes/rewrite/rewrite_table.inc"
+#undef FUSEBOX_REWRITE_OPTION
+  Defects defects = {};  // seeded; no step's text sets them
+  bool operator==(const RewriteOptions&) const = default;
+};
+
+// True: changed.
+#define FUSEBOX_REWRITE(name, summary) bool name(Graph& g, const RewriteOptions& options = {});
+#include "passes/rewrite/rewrite_table.inc"
+#undef FUSEBOX_REWRITE
+
+struct RewriteRow {
+  std::string_view name;
+  bool (*run)(Graph&, const RewriteOptions&);
+  std::string_view summary;
+};
+std::span<const RewriteRow> rewrite_rows();
+const RewriteRow* find_rewrite(std::string_view name);
+
+struct RewriteOptionRow {
+  std::string_view name;
+  int64_t RewriteOptions::* field;
+  std::string_view summary;
+};
+std::span<const RewriteOptionRow> rewrite_option_rows();
+
+// A `rewrite` step taken apart: `limit=3` sets a field, commas separate. Throws kStepNotApplicable, naming what is
+// wrong.
+struct ParsedRewrite {
+  const RewriteRow* pass = nullptr;
+  RewriteOptions options;
+};
+ParsedRewrite parse_rewrite(const Step& step);
+Step rewrite_step(std::string_view pass, std::string_view options = {});
+
+}  // namespace fusebox

@@ -1,0 +1,95 @@
+// cast_pairs: `cast (cast x as M) as D` is `cast x as D`, and x itself where D is its dtype, if M loses nothing.
+#include <algorithm>
+
+#include "passes/rewrite/rewrite_edit.h"
+
+namespace fusebox {
+namespace {
+
+// What a dtype holds exactly: significant bits, and the exponents of its smallest and largest bit.
+struct Range {
+  int digits, lowest, highest;
+};
+
+std::optional<Range> range_of(Dtype d) {
+  switch (d) {
+    case Dtype::kFloat8E4m3:
+      return Range{4, -9, 8};
+    case Dtype::kFloat8E5m2:
+      return Range{3, -16, 15};
+    case Dtype::kHalf:
+      return Range{11, -24, 15};
+    case Dtype::kBfloat16:
+      return Range{8, -133, 127};
+    case Dtype::kFloat:
+      return Range{24, -149, 127};
+    case Dtype::kDouble:
+      return Range{53, -1074, 1023};
+    case Dtype::kBool:
+      return Range{1, 0, 0};
+    default:
+      break;
+  }
+  // Data of dtype index have a width that lowering chooses.
+  if (!is_integer(d) || d == Dtype::kIndex) return std::nullopt;
+  const int digits = bits(d) - (is_signed(d) ? 1 : 0);
+  return Range{digits, 0, is_signed(d) ? digits : digits - 1};
+}
+
+// Every value of `d`, infinities included, is one of `wide`. The smallest signed integer, −2^digits, has one bit.
+bool holds(Dtype wide, Dtype d) {
+  const auto a = range_of(wide), b = range_of(d);
+  if (!a || !b || wide == Dtype::kBool) return wide == d;
+  if (is_integer(wide)) {
+    if (is_floating(d) || (is_signed(d) && !is_signed(wide))) return false;
+    return b->digits <= a->digits;
+  }
+  if (d == Dtype::kFloat8E5m2 && wide == Dtype::kFloat8E4m3) return false;
+  return b->digits <= a->digits && b->lowest >= a->lowest && b->highest <= a->highest;
+}
+
+// The value goes from `x` through `middle` to `to` as it goes straight.
+bool is_same_straight(Dtype x, Dtype middle, Dtype to, const Defects& defects) {
+  if (!range_of(x) || !range_of(middle) || !range_of(to)) return false;
+  // Integers wrap: the low bits of the result are those of x.
+  if (is_integer(x) && is_integer(middle) && is_integer(to) && bits(to) <= bits(middle)) return true;
+  const bool is_as_wide = is_integer(x) && is_floating(middle) && bits(x) == bits(middle);
+  if (x == to && is_as_wide && defects.has(Defect::kCastPairFloat)) return true;
+  if (!holds(middle, x) && !(x == to && defects.has(Defect::kCastPairNarrowing))) return false;
+  if (x == to) return true;
+  // An integer out of range wraps where it comes from an integer, and saturates where it comes from a float.
+  if (is_integer(to) && is_integer(x) && !is_integer(middle)) return false;
+  // A device may round a narrow float from double or 64-bit integers by way of float.
+  return holds(Dtype::kFloat, x) || bits(to) >= 32 || !is_floating(to);
+}
+
+bool is_cast(const Graph& g, ValueId v) {
+  return g[v].def && g[g[v].def].kind == OpKind::kCast && g.is_tensor(v) == g.is_tensor(g[g[v].def].operands[0]);
+}
+
+}  // namespace
+
+bool cast_pairs(Graph& g, const RewriteOptions& options) {
+  Rewriter r(g, options);
+  for (OpId id : g[Graph::body()].ops) {
+    if (g[id].kind != OpKind::kCast) continue;
+    const ValueId v = g[id].results[0];
+    // As far up as it goes: a chain may become straight from its far end alone.
+    while (true) {
+      const ValueId middle = r.operand(id, 0);
+      if (!is_cast(g, middle)) break;
+      const ValueId x = r.operand(g[middle].def, 0);
+      if (!is_same_straight(g[x].dtype, g[middle].dtype, g[v].dtype, options.defects)) break;
+      if (r.fits(v, x)) {
+        r.replace(v, x);
+        break;
+      }
+      if (!g.is_tensor(x) || !r.same_axes(middle, x) || !r.take()) break;
+      r.set_operands(id, {x});
+      r.mark_changed();
+    }
+  }
+  return r.finish();
+}
+
+}  // namespace fusebox

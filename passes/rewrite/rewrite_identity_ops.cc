@@ -1,0 +1,123 @@
+// identity_ops: pointwise ops that give one of their operands back, bit by bit. −0 is not 0: x + 0 is left for floats.
+#include <cmath>
+
+#include "ir/scalar/numeric.h"
+#include "passes/rewrite/rewrite_edit.h"
+
+namespace fusebox {
+namespace {
+
+bool is_real(Dtype d) { return is_boolean(d) || is_integer(d) || (is_floating(d) && !is_storage_only(d)); }
+
+// A constant scalar of exactly this value, its sign too.
+bool is_number(const Graph& g, ValueId v, double wanted) {
+  if (!g.is_constant(v) || !is_real(g[v].dtype)) return false;
+  const ConstantBits bits = *g[v].constant;
+  if (is_floating(g[v].dtype)) {
+    const double value = to_double(g[v].dtype, bits);
+    return value == wanted && std::signbit(value) == std::signbit(wanted);
+  }
+  return !std::signbit(wanted) && bits == from_double(g[v].dtype, wanted) && to_double(g[v].dtype, bits) == wanted;
+}
+
+bool is_all_ones(const Graph& g, ValueId v) {
+  return g.is_constant(v) && is_signed(g[v].dtype) && to_int64(g[v].dtype, *g[v].constant) == -1;
+}
+
+bool rounds_to_integer(OpKind kind) {
+  return kind == OpKind::kCeil || kind == OpKind::kFloor || kind == OpKind::kRound || kind == OpKind::kTrunc;
+}
+
+// The operand that the op gives back, by its position; −1: none.
+int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v, const Defects& defects) {
+  const Dtype dtype = g[op.results[0]].dtype;
+  const auto first_or_second = [&](const auto& is_neutral) { return is_neutral(v[1]) ? 0 : is_neutral(v[0]) ? 1 : -1; };
+  switch (op.kind) {
+    case OpKind::kSet:
+      return op.attrs.empty() ? 0 : -1;
+    case OpKind::kCast:
+      return 0;  // to its own dtype, or it does not fit
+    case OpKind::kWhere:
+      if (v[1] == v[2]) return 1;
+      if (!g.is_constant(v[0])) return -1;
+      return to_bool(g[v[0]].dtype, *g[v[0]].constant) ? 1 : 2;
+    default:
+      break;
+  }
+  if (!is_real(dtype)) return -1;
+  const bool integral = !is_floating(dtype);
+  switch (op.kind) {
+    case OpKind::kAdd:
+      return first_or_second([&](ValueId c) {
+        return is_number(g, c, integral ? 0.0 : -0.0) ||
+               (is_number(g, c, 0.0) && defects.has(Defect::kIdentityNegativeZero));
+      });
+    case OpKind::kSub:
+      return is_number(g, v[1], 0.0) ? 0 : -1;
+    case OpKind::kMul:
+      return first_or_second([&](ValueId c) { return is_number(g, c, 1.0); });
+    case OpKind::kDiv:
+    case OpKind::kTruediv:
+      return is_number(g, v[1], 1.0) ? 0 : -1;
+    case OpKind::kBitwiseOr:
+    case OpKind::kBitwiseXor:
+      if (op.kind == OpKind::kBitwiseOr && v[0] == v[1]) return 0;
+      return first_or_second([&](ValueId c) { return is_number(g, c, 0.0); });
+    case OpKind::kBitwiseAnd:
+      if (v[0] == v[1]) return 0;
+      return first_or_second([&](ValueId c) { return is_all_ones(g, c); });
+    case OpKind::kBitwiseLeftShift:
+    case OpKind::kBitwiseRightShift:
+    case OpKind::kLogicalRightShift:
+      return is_number(g, v[1], 0.0) ? 0 : -1;
+    case OpKind::kLogicalAnd:
+    case OpKind::kLogicalOr:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+      return v[0] == v[1] ? 0 : -1;
+    default:  // the others have no such operand, or none that is worth a rule
+      return -1;
+  }
+}
+
+// neg (neg x) is x; floor (ceil x) is ceil x, abs (abs x) is abs x.
+ValueId through_unary(const Graph& g, const Rewriter& r, OpId id) {
+  const Op& op = g[id];
+  const ValueId inner = r.operand(id, 0);
+  if (!g[inner].def || !is_real(g[op.results[0]].dtype)) return ValueId();
+  const OpKind below = g[g[inner].def].kind;
+  if (op.kind == OpKind::kNeg && below == OpKind::kNeg) return r.operand(g[inner].def, 0);
+  const bool again = (op.kind == OpKind::kAbs && below == OpKind::kAbs) ||
+                     (op.kind == OpKind::kRelu && below == OpKind::kRelu) ||
+                     (rounds_to_integer(op.kind) && rounds_to_integer(below));
+  return again ? inner : ValueId();
+}
+
+}  // namespace
+
+bool identity_ops(Graph& g, const RewriteOptions& options) {
+  Rewriter r(g, options);
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    if (!demands(op.kind, kPointwise) || op.results.size() != 1 || op.operands.empty()) continue;
+    std::vector<ValueId> operands;
+    for (size_t i = 0; i < op.operands.size(); ++i) operands.push_back(r.operand(id, i));
+    const ValueId v = op.results[0];
+    // x · 0, of x's shape.
+    if (op.kind == OpKind::kMul && is_number(g, operands[1], 0.0) && g.is_tensor(operands[0]) &&
+        options.defects.has(Defect::kIdentityTimesZero) && r.take()) {
+      const ValueId never = constant(g, Dtype::kBool, {});
+      r.set_operands(id, {never, operands[0], operands[1]});
+      g[id].kind = OpKind::kWhere;
+      r.mark_changed();
+      continue;
+    }
+    ValueId by = operands[0] ? through_unary(g, r, id) : ValueId();
+    if (const int same = by ? -1 : same_operand(g, op, operands, options.defects); same >= 0)
+      by = operands[static_cast<size_t>(same)];
+    if (by && r.fits(v, by)) r.replace(v, by);
+  }
+  return r.finish();
+}
+
+}  // namespace fusebox

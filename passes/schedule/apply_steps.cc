@@ -1,0 +1,96 @@
+#include "passes/schedule/apply_steps.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "ir/step/apply.h"
+#include "ir/table/error.h"
+#include "ir/verify/verify.h"
+#include "passes/rewrite/rewrite.h"
+
+namespace fusebox {
+namespace {
+
+ParsedRewrite checked_rewrite(const Graph& g, const Step& step) {
+  ParsedRewrite parsed = parse_rewrite(step);
+  if (g.level != Level::kMath)
+    throw Error(ErrorCode::kStepNotApplicable,
+                "a rewrite applies to a fusion of level math that no step has scheduled; put it first",
+                std::string(parsed.pass->name));
+  return parsed;
+}
+
+}  // namespace
+
+std::optional<StepRefusal> step_refusal(const Graph& g, const Step& step) {
+  if (step.kind != StepKind::kRewrite) return inapplicable(g, step);
+  try {
+    checked_rewrite(g, step);
+  } catch (const Error& e) {
+    return StepRefusal{e.code, e.what(), e.place};
+  }
+  return std::nullopt;
+}
+
+void apply_step(Graph& g, const Step& step, const Defects& defects) {
+  if (step.kind != StepKind::kRewrite) return apply(g, step, defects);
+  ParsedRewrite parsed = checked_rewrite(g, step);
+  parsed.options.defects = defects;
+  Graph next = g;
+  if (!parsed.pass->run(next, parsed.options)) return;
+  next = compact(next);
+  if (const auto error = find_error(next))
+    throw Error(
+        ErrorCode::kInternal,
+        "the rewrite " + std::string(parsed.pass->name) + " made a program that does not verify: " + error->what(),
+        error->place);
+  g = std::move(next);
+}
+
+// A step checks before it changes anything, so that one that applies need not be checked twice.
+bool try_step(Graph& g, const Step& step) {
+  try {
+    apply_step(g, step);
+    return true;
+  } catch (const Error&) {
+    if (!step_refusal(g, step)) throw;
+    return false;
+  }
+}
+
+void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects) {
+  for (const Step& step : steps) apply_step(g, step, defects);
+}
+
+size_t leading_rewrites(std::span<const Step> steps) {
+  const auto is_rewrite = [](const Step& s) { return s.kind == StepKind::kRewrite; };
+  const auto rest = std::find_if_not(steps.begin(), steps.end(), is_rewrite);
+  if (const auto late = std::find_if(rest, steps.end(), is_rewrite); late != steps.end())
+    throw Error(ErrorCode::kStepNotApplicable, "a rewrite stands after another step; put rewrites first",
+                std::string(parse_rewrite(*late).pass->name));
+  return static_cast<size_t>(rest - steps.begin());
+}
+
+Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to) {
+  // Sizes and inputs keep their names; what is computed of them may have a name that another scalar had.
+  const auto is_given = [](const Graph& g, ValueId v) {
+    const OpId def = g[v].def;
+    return def && (g[def].kind == OpKind::kSize || g[def].kind == OpKind::kInput);
+  };
+  std::map<std::string_view, size_t> by_name;
+  for (size_t i = 0; i < from.values.size(); ++i)
+    if (is_given(from, ValueId(i))) by_name.emplace(from.values[i].name, i);
+  Bindings result(to.values.size());
+  for (size_t i = 0; i < to.values.size(); ++i) {
+    if (!is_given(to, ValueId(i))) continue;
+    if (const auto it = by_name.find(to.values[i].name); it != by_name.end() && it->second < bindings.size())
+      result[i] = bindings[it->second];
+  }
+  for (OpId op : to[Graph::body()].ops)
+    for (ValueId v : to[op].results)
+      if (!to.is_tensor(v) && !result[v.index]) result[v.index] = evaluate(to, v, result);
+  return result;
+}
+
+}  // namespace fusebox

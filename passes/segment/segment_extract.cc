@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ir/domain/domain.h"
+#include "ir/graph/compact.h"
+#include "ir/scalar/scalar.h"
+#include "ir/table/error.h"
+#include "passes/segment/segment.h"
+
+namespace fusebox {
+namespace {
+
+// Copies a part of a graph into a new one: scalars on demand, tensors of the border as inputs, ops with the domains of
+// their results.
+class Extractor {
+ public:
+  Extractor(const Graph& fusion, const Segment& segment) : from_(fusion), segment_(segment) {}
+
+  Graph run() {
+    to_.name = segment_.name;
+    to_.level = Level::kMath;
+    std::set<OpId> ops;
+    for (const std::string& name : segment_.ops) ops.insert(from_[*find_value(from_, name)].def);
+    // Sizes first, in the fusion's order, those that are not used too: a symbol keeps its place in the signature.
+    std::vector<ValueId> crossing;
+    for (const Crossing& c : segment_.inputs) crossing.push_back(*find_value(from_, c.value));
+    for (const Crossing& c : segment_.outputs)
+      if (!c.alias.empty() &&
+          std::find(crossing.begin(), crossing.end(), *find_value(from_, c.alias)) == crossing.end())
+        crossing.push_back(*find_value(from_, c.alias));
+    std::sort(crossing.begin(), crossing.end());
+    for (ValueId v : crossing) border(v);
+    for (OpId op : from_[Graph::body()].ops)
+      if (ops.contains(op)) copy(op);
+    for (const Crossing& c : segment_.outputs) {
+      const ValueId v = values_.at(*find_value(from_, c.value));
+      const ValueId alias = c.alias.empty() ? ValueId() : values_.at(*find_value(from_, c.alias));
+      append(to_, Graph::body(), Op{OpKind::kOutput, {v, alias}, {}, {}, {}});
+    }
+    return compacted(std::move(to_));
+  }
+
+ private:
+  ValueId value(ValueId v) {
+    if (!v) return v;
+    if (const auto it = values_.find(v); it != values_.end()) return it->second;
+    const Value& old = from_[v];
+    if (old.constant) return values_[v] = constant(to_, old.dtype, *old.constant);
+    const Op& op = from_[old.def];
+    if (op.kind == OpKind::kSize) {
+      const ValueId made = add_scalar(to_, old.dtype, old.name);
+      insert_head(Op{OpKind::kSize, {}, {made}, {}, {}});
+      return values_[v] = made;
+    }
+    Op next{op.kind, {}, {}, op.attrs, {}};
+    for (ValueId operand : op.operands) next.operands.push_back(value(operand));
+    for (ValueId r : op.results) {
+      values_[r] = add_scalar(to_, from_[r].dtype, from_[r].name);
+      next.results.push_back(values_[r]);
+    }
+    append(to_, Graph::body(), next);
+    return values_.at(v);
+  }
+
+  void insert_head(Op op) {
+    const OpId id(to_.ops.size());
+    for (ValueId r : op.results) to_[r].def = id;
+    to_.ops.push_back(std::move(op));
+    auto& body = to_[Graph::body()].ops;
+    body.insert(body.begin() + heads_++, id);
+  }
+
+  void border(ValueId v) {
+    const Tensor& old = from_.tensor_of(v);
+    const ValueId made = add_tensor(to_, from_[v].dtype, from_[v].name);
+    values_[v] = made;
+    std::vector<DomainId> logical;
+    std::map<DomainId, DomainId> domains;
+    for (DomainId d : logical_without_reductions(from_, old)) {
+      IterDomain copy;
+      copy.iter_type = from_[d].iter_type;
+      copy.name = "i" + std::to_string(logical.size());
+      copy.extent = value(extent(d));
+      copy.expanded = value(from_[d].expanded);
+      logical.push_back(add_domain(to_, to_[made].tensor, copy));
+      domains[d] = logical.back();
+    }
+    Tensor& t = to_.tensor_of(made);
+    t.logical = logical;
+    t.devices = old.devices;
+    for (DomainId d : old.allocation)
+      if (domains.contains(d)) t.allocation.push_back(domains.at(d));
+    for (const Crossing& c : segment_.inputs) {
+      if (c.value != from_[v].name || c.allocation_order.empty()) continue;
+      t.allocation.clear();
+      for (int64_t axis : c.allocation_order) t.allocation.push_back(logical.at(static_cast<size_t>(axis)));
+    }
+    const bool is_input = from_[from_[v].def].kind == OpKind::kInput;
+    if (is_input) t.contiguity = old.contiguity;
+    for (const Crossing& c : segment_.inputs)
+      if (c.value == from_[v].name && !c.alias.empty()) take_layout(t, *find_value(from_, c.alias));
+    append(to_, Graph::body(), Op{OpKind::kInput, {}, {made}, {}, {}});
+  }
+
+  // What is stored over an input lies as that input does.
+  void take_layout(Tensor& t, ValueId input) {
+    const Tensor& from = from_.tensor_of(input);
+    const auto axes = logical_without_reductions(from_, from);
+    const auto contiguity = contiguity_of(from_, from);
+    const auto order = allocation_of(from_, from);
+    t.allocation.clear();
+    t.contiguity.assign(order.size(), Contiguity::kNone);
+    // A stride beside a broadcast is that beside the axis of the input, which may be any.
+    bool follows_any = false;
+    for (size_t i = order.size(); i-- > 0;) {
+      const DomainId d = t.logical.at(position_in(axes, order[i]));
+      t.allocation.insert(t.allocation.begin(), d);
+      if (to_[d].iter_type == IterType::kBroadcast) {
+        follows_any |= contiguity[i] == Contiguity::kFalse;
+        continue;
+      }
+      t.contiguity[i] = contiguity[i] == Contiguity::kTrue && !follows_any ? Contiguity::kTrue : Contiguity::kFalse;
+      follows_any = false;
+    }
+  }
+
+  // A derived domain's extent is a scalar of a copy of the fusion, made there once.
+  ValueId extent(DomainId d) {
+    if (from_[d].extent) return from_[d].extent;
+    return emit_extent(from_, Graph::body(), d);
+  }
+
+  void copy(OpId id) {
+    const Op op = from_[id];
+    Op next{op.kind, {}, {}, op.attrs, {}};
+    for (ValueId operand : op.operands) next.operands.push_back(value(operand));
+    for (ValueId r : op.results) next.results.push_back(tensor(r));
+    append(to_, Graph::body(), next);
+  }
+
+  DomainId domain(DomainId d, TensorId owner, std::map<DomainId, DomainId>& made) {
+    if (!d) return d;
+    if (const auto it = made.find(d); it != made.end()) return it->second;
+    IterDomain next = from_[d];
+    next.def = TransformId();
+    next.extent = value(next.extent);
+    next.expanded = value(next.expanded);
+    next.like = DomainId();
+    next.tensor = owner;
+    return made[d] = add_domain(to_, owner, next);
+  }
+
+  ValueId tensor(ValueId v) {
+    const Tensor old = from_.tensor_of(v);
+    const ValueId result = add_tensor(to_, from_[v].dtype, from_[v].name);
+    values_[v] = result;
+    const TensorId owner = to_[result].tensor;
+    std::map<DomainId, DomainId> made;
+    Tensor next = old;
+    next.value = result;
+    for (auto list : {&Tensor::root, &Tensor::logical})
+      for (DomainId& d : next.*list) d = domain(d, owner, made);
+    for (TransformId& t : next.transforms) {
+      Transform copy = from_[t];
+      for (DomainId& d : copy.inputs) d = domain(d, owner, made);
+      for (DomainId& d : copy.outputs) d = domain(d, owner, made);
+      copy.factor = value(copy.factor);
+      copy.right = value(copy.right);
+      to_.transforms.push_back(copy);
+      t = TransformId(to_.transforms.size() - 1);
+      for (DomainId d : copy.outputs) to_[d].def = t;
+    }
+    for (auto list : {&Tensor::allocation, &Tensor::loop, &Tensor::loop_broadcasts})
+      for (DomainId& d : next.*list) d = domain(d, owner, made);
+    next.inline_at = domain(next.inline_at, owner, made);
+    to_[owner] = std::move(next);
+    return result;
+  }
+
+  Graph from_;
+  const Segment& segment_;
+  Graph to_;
+  std::map<ValueId, ValueId> values_;
+  std::ptrdiff_t heads_ = 0;
+};
+
+}  // namespace
+
+Graph extract(const Graph& fusion, const Segment& segment) { return Extractor(fusion, segment).run(); }
+
+}  // namespace fusebox

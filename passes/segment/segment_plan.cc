@@ -1,0 +1,369 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+#include "ir/table/error.h"
+#include "ir/token/lex.h"
+#include "passes/segment/segment.h"
+
+namespace fusebox {
+namespace {
+
+bool is_tensor_op(const Graph& g, OpId op) {
+  return g[op].kind != OpKind::kInput && !g[op].results.empty() && g.is_tensor(g[op].results[0]);
+}
+
+std::vector<OpId> tensor_ops(const Graph& g) {
+  std::vector<OpId> result;
+  for (OpId op : g[Graph::body()].ops)
+    if (is_tensor_op(g, op)) result.push_back(op);
+  return result;
+}
+
+const std::string& name_of(const Graph& g, OpId op) { return g[g[op].results[0]].name; }
+
+// What crosses the borders, and the order of the segments.
+class Completer {
+ public:
+  Completer(const Graph& g, Segmentation s, const Defects& defects) : g_(g), s_(std::move(s)), defects_(defects) {}
+
+  Segmentation run() {
+    locate();
+    for (size_t i = 0; i < s_.segments.size(); ++i) borders(i);
+    sort();
+    return std::move(s_);
+  }
+
+ private:
+  void locate() {
+    segments_of_.resize(g_.ops.size());
+    readers_.resize(g_.values.size());
+    for (OpId op : tensor_ops(g_))
+      for (ValueId v : g_[op].operands)
+        if (v) readers_[v.index].push_back(op);
+    for (uint32_t i = 0; i < g_.values.size(); ++i)
+      if (!g_.values[i].name.empty()) values_.try_emplace(g_.values[i].name, ValueId(i));
+    for (size_t i = 0; i < s_.segments.size(); ++i)
+      for (const std::string& name : s_.segments[i].ops) {
+        const auto v = values_.find(name);
+        if (v == values_.end() || !g_[v->second].def || !is_tensor_op(g_, g_[v->second].def))
+          throw Error(ErrorCode::kUnknownName, "no op of the fusion makes this tensor; name an op by its first result",
+                      "%" + name);
+        segments_of_[g_[v->second].def.index].push_back(i);
+      }
+    for (OpId op : tensor_ops(g_))
+      if (segments_of_[op.index].empty())
+        throw Error(ErrorCode::kInvalidGraph, "the op is in no segment; assign it to one", "%" + name_of(g_, op));
+    for (const OutputRef& out : outputs(g_)) {
+      outputs_.insert(out.value);
+      if (out.alias) alias_[out.value] = out.alias;
+    }
+  }
+
+  void borders(size_t i) {
+    Segment& segment = s_.segments[i];
+    std::set<OpId> inside;
+    for (const std::string& name : segment.ops) inside.insert(g_[values_.at(name)].def);
+    std::set<ValueId> in, out;
+    for (OpId op : inside)
+      for (ValueId v : g_[op].operands)
+        if (v && g_.is_tensor(v) && !inside.contains(g_[v].def)) in.insert(v);
+    for (OpId op : inside)
+      for (ValueId v : g_[op].results) {
+        // A value that several segments make crosses from the first of them.
+        if (segments_of_[op.index].front() != i) continue;
+        bool needed = outputs_.contains(v);
+        for (OpId reader : readers_[v.index])
+          for (size_t s : segments_of_[reader.index])
+            needed |= s != i && std::find(segments_of_[op.index].begin(), segments_of_[op.index].end(), s) ==
+                                    segments_of_[op.index].end();
+        if (needed) out.insert(v);
+      }
+    segment.inputs.clear();
+    segment.outputs.clear();
+    for (ValueId v : in) segment.inputs.push_back({g_[v].name, {}, {}, lies_over(v)});
+    for (ValueId v : out) segment.outputs.push_back({g_[v].name, {}, {}, lies_over(v)});
+  }
+
+  // The input whose memory a value that crosses has, where its maker writes over that itself.
+  std::string lies_over(ValueId v) const {
+    const auto it = alias_.find(v);
+    if (it == alias_.end() || !is_tensor_op(g_, g_[v].def)) return {};
+    return may_overwrite(segments_of_[g_[v].def.index].front(), v, it->second) ? g_[it->second].name : std::string();
+  }
+
+  // Of an op on a thread for each element: a broadcast is read at index 0 by every thread, those beyond the output too;
+  // of no elements, it cannot be shown that a thread reads its own.
+  bool may_read_anothers(ValueId input) const {
+    const Tensor& t = g_.tensor_of(input);
+    return std::any_of(t.logical.begin(), t.logical.end(), [&](DomainId d) {
+      return g_[d].iter_type == IterType::kBroadcast || constant_integer(g_, g_[d].extent) == 0;
+    });
+  }
+
+  // A segment writes over an input itself if it reads that input at the same elements alone, and is the last to read
+  // it.
+  bool may_overwrite(size_t segment, ValueId v, ValueId input) const {
+    if (s_.segments[segment].ops.size() == 1 && may_read_anothers(input)) return false;
+    const std::vector<bool> later = dependents(g_[v].def);
+    for (OpId reader : tensor_ops(g_))
+      for (ValueId operand : g_[reader].operands)
+        if (operand == input)
+          for (size_t s : segments_of_[reader.index]) {
+            if (s != segment && defects_.has(Defect::kAliasWrittenEarly)) continue;
+            if (s != segment || (s_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) ||
+                later[reader.index])
+              return false;
+          }
+    return true;
+  }
+
+  // By op: whether it needs a result of the maker, itself or through others. Ops stand behind those that they read.
+  std::vector<bool> dependents(OpId maker) const {
+    std::vector<bool> result(g_.ops.size());
+    for (OpId op : g_[Graph::body()].ops)
+      result[op.index] = std::any_of(g_[op].operands.begin(), g_[op].operands.end(), [&](ValueId v) {
+        return v && g_[v].def && (g_[v].def == maker || result[g_[v].def.index]);
+      });
+    return result;
+  }
+
+  // Of the segments that cannot run, the first that waits for itself by way of others.
+  static size_t on_a_cycle(const std::vector<std::set<size_t>>& needs, const std::vector<bool>& done) {
+    const auto waits_for = [&](size_t i) {
+      return *std::find_if(needs[i].begin(), needs[i].end(), [&](size_t n) { return n != i && !done[n]; });
+    };
+    size_t at = static_cast<size_t>(std::find(done.begin(), done.end(), false) - done.begin());
+    for (size_t i = 0; i < done.size(); ++i) at = waits_for(at);
+    size_t first = at;
+    for (size_t i = waits_for(at); i != at; i = waits_for(i)) first = std::min(first, i);
+    return first;
+  }
+
+  void sort() {
+    std::vector<std::set<size_t>> needs(s_.segments.size());
+    for (size_t i = 0; i < s_.segments.size(); ++i)
+      for (const Crossing& c : s_.segments[i].inputs) {
+        const OpId def = g_[values_.at(c.value)].def;
+        if (is_tensor_op(g_, def)) needs[i].insert(segments_of_[def.index].front());
+      }
+    std::vector<Segment> sorted;
+    std::vector<bool> done(s_.segments.size());
+    while (sorted.size() < s_.segments.size()) {
+      bool moved = false;
+      for (size_t i = 0; i < s_.segments.size() && !moved; ++i) {
+        if (done[i] || !std::all_of(needs[i].begin(), needs[i].end(), [&](size_t n) { return n == i || done[n]; }))
+          continue;
+        done[i] = moved = true;
+        sorted.push_back(s_.segments[i]);
+      }
+      if (moved) continue;
+      throw Error(ErrorCode::kInvalidGraph, "segments need each other's results; move an op so that one can run first",
+                  "segment " + s_.segments[on_a_cycle(needs, done)].name);
+    }
+    s_.segments = std::move(sorted);
+  }
+
+  const Graph& g_;
+  Segmentation s_;
+  const Defects& defects_;
+  std::vector<std::vector<size_t>> segments_of_;
+  std::vector<std::vector<OpId>> readers_;  // of each value: ops that make tensors
+  std::unordered_map<std::string_view, ValueId> values_;
+  std::set<ValueId> outputs_;
+  std::map<ValueId, ValueId> alias_;
+};
+
+}  // namespace
+
+Segmentation complete(const Graph& fusion, Segmentation segmentation, const Defects& defects) {
+  return Completer(fusion, std::move(segmentation), defects).run();
+}
+
+std::vector<Step> unfused_steps(const Graph& g, OpId op) {
+  const ValueId v = g[op].results[0];
+  const std::string& name = g[v].name;
+  std::vector<std::string> kept, order;
+  for (DomainId d : g.tensor_of(v).logical)
+    if (g[d].iter_type != IterType::kReduction) kept.push_back(g[d].name);
+  order = kept;
+  for (DomainId d : g.tensor_of(v).logical)
+    if (g[d].iter_type == IterType::kReduction) order.push_back(g[d].name);
+  std::vector<Step> steps;
+  if (kept.empty()) return steps;
+  if (order.size() > kept.size()) {
+    Step reorder{StepKind::kReorder, {StepOperand::of(name)}, {}, {}};
+    for (const std::string& d : order) reorder.operands.push_back(StepOperand::domain_of(name, d));
+    steps.push_back(reorder);
+  }
+  std::string all = kept[0];
+  for (size_t i = 1; i < kept.size(); ++i) {
+    const std::string merged = "all" + std::to_string(i);
+    steps.push_back(
+        {StepKind::kMerge, {StepOperand::domain_of(name, all), StepOperand::domain_of(name, kept[i])}, {merged}, {}});
+    all = merged;
+  }
+  steps.push_back(
+      {StepKind::kSplit, {StepOperand::domain_of(name, all), StepOperand::number(128)}, {"block", "thread"}, {}});
+  const auto parallelize = [&](const char* domain, ParallelType p) {
+    Step step{StepKind::kParallelize, {StepOperand::domain_of(name, domain)}, {}, {}};
+    step.attrs.set_enum(AttrKey::kParallel, p);
+    steps.push_back(step);
+  };
+  parallelize("block", ParallelType::kGridX);
+  parallelize("thread", ParallelType::kBlockX);
+  return steps;
+}
+
+Segmentation plan_unfused(const Graph& fusion, const Defects& defects) {
+  Segmentation s;
+  s.graph = fusion.name;
+  for (OpId op : tensor_ops(fusion)) {
+    Segment segment;
+    segment.name = fusion.name + "_" + std::to_string(s.segments.size());
+    segment.ops = {name_of(fusion, op)};
+    segment.steps = unfused_steps(fusion, op);
+    s.segments.push_back(std::move(segment));
+  }
+  return complete(fusion, std::move(s), defects);
+}
+
+Segmentation plan_single(const Graph& fusion, std::vector<Step> steps, const Defects& defects) {
+  Segmentation s;
+  s.graph = fusion.name;
+  Segment segment;
+  segment.name = fusion.name;
+  for (OpId op : tensor_ops(fusion)) segment.ops.push_back(name_of(fusion, op));
+  segment.steps = std::move(steps);
+  if (!segment.ops.empty()) s.segments.push_back(std::move(segment));
+  return complete(fusion, std::move(s), defects);
+}
+
+namespace {
+
+// Builds the segments of a list, in the order in which `assign` steps name them.
+class Assigner {
+ public:
+  Assigner(const Graph& g, const Defects& defects) : g_(g), defects_(defects) { s_.graph = g.name; }
+
+  Segmentation run(std::span<const Step> steps) {
+    for (const Step& step : steps)
+      if (step.kind == StepKind::kAssign) assign(step);
+    for (const Step& step : steps)
+      if (step.kind != StepKind::kAssign) schedule(step);
+    for (Segment& s : s_.segments) schedule_alone(s);
+    return complete(g_, std::move(s_), defects_);
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& message, const std::string& place,
+                                  ErrorCode code = ErrorCode::kStepNotApplicable) {
+    throw Error(code, message, place);
+  }
+
+  void assign(const Step& step) {
+    const std::string name(step.attrs.string(AttrKey::kName));
+    if (!is_plain_name(name))
+      refuse("assign names a segment by a letter or _, then letters, digits and _", "name \"" + name + "\"");
+    if (step.operands.empty()) refuse("assign names at least one tensor to be computed in the segment", "@" + name);
+    const auto executor = step.attrs.enumerator<SegmentExecutor>(AttrKey::kExecutor);
+    const auto [it, is_new] = by_name_.emplace(name, s_.segments.size());
+    if (is_new) {
+      s_.segments.emplace_back();
+      s_.segments.back().name = name;
+      s_.segments.back().executor = executor;
+    }
+    Segment& segment = s_.segments[it->second];
+    if (segment.executor != executor)
+      refuse("two assign steps give this segment different executors; name one", "@" + name);
+    for (const StepOperand& operand : step.operands) {
+      const auto v = find_value(g_, operand.value);
+      if (!v || !g_[*v].def || !is_tensor_op(g_, g_[*v].def))
+        refuse("no op of the fusion makes a tensor of this name; scalars are computed where they are needed",
+               "%" + operand.value, ErrorCode::kStepReferent);
+      // Any result names the op; the segment has it once, by the first.
+      const OpId op = g_[*v].def;
+      if (std::find(segment.ops.begin(), segment.ops.end(), name_of(g_, op)) != segment.ops.end()) continue;
+      segment.ops.push_back(name_of(g_, op));
+      for (ValueId result : g_[op].results) segments_of_[g_[result].name].insert(it->second);
+      for (ValueId read : g_[op].operands)
+        if (read && g_.is_tensor(read) && g_[g_[read].def].kind == OpKind::kInput)
+          segments_of_[g_[read].name].insert(it->second);
+      // The input that a result is stored over.
+      for (const OutputRef& out : outputs(g_))
+        if (out.alias && g_[out.value].def == op) segments_of_[g_[out.alias].name].insert(it->second);
+    }
+  }
+
+  void schedule(const Step& step) {
+    if (step.operands.empty()) {
+      // Of all tensors: of each kernel's.
+      for (Segment& s : s_.segments)
+        if (s.executor == SegmentExecutor::kKernel) s.steps.push_back(step);
+      return;
+    }
+    const size_t at = segment_of(step);
+    Segment& segment = s_.segments[at];
+    if (segment.executor != SegmentExecutor::kKernel)
+      refuse("this tensor is made by a segment that is no kernel, and takes no schedule; leave the step out",
+             "%" + step.operands[0].value);
+    segment.steps.push_back(step);
+    // Tensors that a step makes are in the same segment.
+    if (row_of(step.kind).results.starts_with('t'))
+      for (const std::string& made : step.results) segments_of_[made].insert(at);
+  }
+
+  // The first segment that has every tensor that the step names.
+  size_t segment_of(const Step& step) const {
+    std::optional<std::set<size_t>> common;
+    for (const StepOperand& operand : step.operands) {
+      if (operand.is_integer()) continue;
+      const auto v = find_value(g_, operand.value);
+      if (v && !g_.is_tensor(*v)) continue;
+      const auto it = segments_of_.find(operand.value);
+      std::set<size_t> next;
+      if (it != segments_of_.end())
+        for (size_t s : it->second)
+          if (!common || common->contains(s)) next.insert(s);
+      if (next.empty())
+        refuse("no segment has this tensor, and all that the step names before it; assign their ops to one",
+               "%" + operand.value, ErrorCode::kStepReferent);
+      common = std::move(next);
+    }
+    if (!common) refuse("the step names no tensor, and does not say which segment it is for", step_text(step));
+    return *common->begin();
+  }
+
+  static std::string step_text(const Step& step) { return std::string(row_of(step.kind).text); }
+
+  // A kernel of one op that no step names runs as in the unfused plan.
+  void schedule_alone(Segment& s) const {
+    if (s.executor != SegmentExecutor::kKernel || s.ops.size() != 1) return;
+    for (const Step& step : s.steps)
+      if (!step.operands.empty()) return;
+    const std::vector<Step> alone = unfused_steps(g_, g_[*find_value(g_, s.ops[0])].def);
+    s.steps.insert(s.steps.begin(), alone.begin(), alone.end());
+  }
+
+  const Graph& g_;
+  const Defects& defects_;
+  Segmentation s_;
+  std::map<std::string, size_t> by_name_;
+  std::map<std::string, std::set<size_t>> segments_of_;  // a tensor's: that make it, or read it where it is an input
+};
+
+}  // namespace
+
+Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps, const Defects& defects) {
+  return Assigner(fusion, defects).run(steps);
+}
+
+Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps, const Defects& defects) {
+  const bool assigned =
+      std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
+  return assigned ? plan_assigned(fusion, steps, defects) : plan_single(fusion, {steps.begin(), steps.end()}, defects);
+}
+
+}  // namespace fusebox

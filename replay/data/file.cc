@@ -1,0 +1,104 @@
+#include "replay/data/file.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ir/table/error.h"
+
+namespace fusebox {
+namespace {
+
+[[noreturn]] void fail(ErrorCode code, const std::string& path, const char* verb, int number) {
+  throw Error(code, path + " cannot be " + verb + ": " + std::strerror(number) + "; check the path and its rights",
+              path);
+}
+
+struct Descriptor {
+  int number = -1;
+  ~Descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+// 0, or errno.
+int write_all(int to, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(to, bytes.data(), std::min(bytes.size(), size_t{1} << 30));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+  return 0;
+}
+
+template <class Container>
+Container read_into(const std::string& path, size_t limit_bytes) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.number < 0) fail(ErrorCode::kFileRead, path, "read", errno);
+  struct stat status{};
+  if (::fstat(file.number, &status) != 0) fail(ErrorCode::kFileRead, path, "read", errno);
+  if (S_ISDIR(status.st_mode)) fail(ErrorCode::kFileRead, path, "read", EISDIR);
+  Container contents;
+  // A pipe has no size: grow as it comes.
+  size_t filled = 0;
+  contents.resize(S_ISREG(status.st_mode) ? std::min(static_cast<size_t>(status.st_size) + 1, limit_bytes + 1) : 65536);
+  for (;;) {
+    if (filled == contents.size()) contents.resize(std::min(2 * contents.size(), limit_bytes + 1));
+    const ssize_t n = ::read(file.number, contents.data() + filled, contents.size() - filled);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(ErrorCode::kFileRead, path, "read", errno);
+    if (n == 0) break;
+    filled += static_cast<size_t>(n);
+    if (filled > limit_bytes)
+      throw Error(ErrorCode::kTooLarge,
+                  path + " is larger than the " + std::to_string(limit_bytes) + " bytes that are read; make it smaller",
+                  path);
+  }
+  contents.resize(filled);
+  return contents;
+}
+
+}  // namespace
+
+std::vector<std::byte> read_file(const std::string& path, size_t limit_bytes) {
+  return read_into<std::vector<std::byte>>(path, limit_bytes);
+}
+std::string read_text_file(const std::string& path, size_t limit_bytes) {
+  return read_into<std::string>(path, limit_bytes);
+}
+
+void write_file(const std::string& path, std::span<const std::byte> bytes) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    const Descriptor device{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+    if (device.number < 0) fail(ErrorCode::kFileWrite, path, "written", errno);
+    if (const int error = write_all(device.number, bytes)) fail(ErrorCode::kFileWrite, path, "written", error);
+    return;
+  }
+  static std::atomic<uint64_t> serial{0};
+  const std::string own = path + "." + std::to_string(::getpid()) + "." + std::to_string(serial.fetch_add(1)) + ".part";
+  int error = 0;
+  {
+    Descriptor file{::open(own.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
+    if (file.number < 0) fail(ErrorCode::kFileWrite, path, "written", errno);
+    error = write_all(file.number, bytes);
+    if (error == 0 && ::fsync(file.number) != 0) error = errno;
+    // Some file systems tell of a full disk only here.
+    if (::close(file.number) != 0 && error == 0) error = errno;
+    file.number = -1;
+  }
+  if (error == 0 && ::rename(own.c_str(), path.c_str()) != 0) error = errno;
+  if (error != 0) {
+    ::unlink(own.c_str());
+    fail(ErrorCode::kFileWrite, path, "written", error);
+  }
+}
+
+void write_file(const std::string& path, std::string_view text) { write_file(path, std::as_bytes(std::span(text))); }
+
+}  // namespace fusebox

@@ -1,0 +1,67 @@
+#include "replay/data/input.h"
+
+#include <algorithm>
+
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "replay/data/npy.h"
+
+namespace fusebox {
+namespace {
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+  return s;
+}
+
+// `f64 0.5`, as people write a scalar, to the text form's `0.5_f64`.
+std::string spec_text(std::string_view text) {
+  const size_t space = text.find(' ');
+  if (space == std::string_view::npos) return std::string(text);
+  const std::string_view word = text.substr(0, space), rest = trimmed(text.substr(space));
+  const auto dtype = parse_dtype(word);
+  if (!dtype || rest.find(' ') != std::string_view::npos) return std::string(text);
+  if (rest == "true" || rest == "false") return std::string(rest);
+  return std::string(rest) + "_" + std::string(word);
+}
+
+}  // namespace
+
+InputOption parse_input_option(std::string_view text) {
+  const size_t equals = text.find('=');
+  std::string_view name = trimmed(text.substr(0, equals));
+  if (!name.empty() && name.front() == '%') name.remove_prefix(1);
+  if (equals == std::string_view::npos || name.empty())
+    throw Error(ErrorCode::kBadInputSpec,
+                "an input is given as NAME=SPEC, such as x=f32[5,7] or x=file.npy; write it so",
+                std::string(text.substr(0, 40)));
+  InputOption option;
+  option.name = std::string(name);
+  const std::string_view spec = trimmed(text.substr(equals + 1));
+  if (spec.ends_with(".npy")) {
+    option.file = std::string(spec);
+    return option;
+  }
+  try {
+    option.spec = parse_input_spec(name, spec_text(spec));
+  } catch (const Error& e) {
+    throw Error(ErrorCode::kBadInputSpec, "the spec of this input cannot be read: " + std::string(e.what()),
+                "%" + option.name);
+  }
+  return option;
+}
+
+Argument make_argument(const InputOption& option, Dtype dtype, bool is_scalar) {
+  if (option.spec) return make_argument(*option.spec);
+  TensorData t = read_npy(option.file, dtype);
+  if (!is_scalar) return Argument::of(std::move(t));
+  if (element_count(t.shape) != 1)
+    throw Error(ErrorCode::kBadNpy,
+                option.file + " holds " + std::to_string(element_count(t.shape)) + " numbers; a scalar takes one",
+                "%" + option.name);
+  return Argument::scalar(dtype, load_element(t, t.offset));
+}
+
+}  // namespace fusebox

@@ -1,0 +1,31 @@
+// Where the numbers of a floating dtype end.
+//
+//   overflow_of(Dtype::kFloat) == 0x1p128;  overflow_of(Dtype::kFloat8E4m3) == 512
+#pragma once
+
+#include <cfloat>
+#include <cmath>
+
+#include "ir/table/dtype.h"
+
+namespace fusebox {
+
+// The power of two behind the largest number of the dtype; of double its largest number. What stands for an infinity in
+// comparisons.
+inline double overflow_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kHalf:
+    case Dtype::kFloat8E5m2:
+      return 0x1p16;
+    case Dtype::kBfloat16:
+    case Dtype::kFloat:
+    case Dtype::kComplexFloat:
+      return 0x1p128;
+    case Dtype::kFloat8E4m3:
+      return 0x1p9;
+    default:  // double, and what has no infinity
+      return DBL_MAX;
+  }
+}
+
+}  // namespace fusebox

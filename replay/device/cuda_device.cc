@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <map>
+#include <set>
+
+#include "codegen/cuda.h"
+#include "ir/table/error.h"
+#include "replay/data/parts.h"
+#include "replay/device/cuda_arena.h"
+#include "replay/device/cuda_loader.h"
+#include "replay/device/device.h"
+
+namespace fusebox {
+namespace {
+
+// Kernels that are compiled as one text.
+constexpr size_t kKernelsPerModule = 8;
+
+bool needs_cooperation(const Graph& kernel) {
+  return std::any_of(kernel.ops.begin(), kernel.ops.end(),
+                     [](const Op& op) { return op.kind == OpKind::kGridBarrier || op.kind == OpKind::kGridReduce; });
+}
+
+class CudaDeviceRunner : public Device {
+ public:
+  explicit CudaDeviceRunner(const CudaDeviceOptions& options)
+      : session_(cuda_backend().open(options.ordinal)), texts_(options.texts) {
+    if (options.arena_bytes > 0) arena_ = std::make_unique<CudaArena>(*session_, options.arena_bytes);
+  }
+  ~CudaDeviceRunner() override {
+    try {
+      for (const CudaKernel& one : modules_) session_->unload(one);
+    } catch (const Error&) {
+      // The device failed before; there is nothing left to unload from.
+    }
+  }
+
+  std::string_view name() const override { return "cuda"; }
+
+  RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) override {
+    RunTensor t = place(dtype, std::move(shape), std::move(strides));
+    // Unwritten memory is not zero by luck; the arena's is not already.
+    if (t.pointer && (zeroed || t.owner))
+      session_->fill(t.pointer, zeroed ? 0 : kUnwrittenByte, t.layout.storage_elems * size_bytes(dtype));
+    return t;
+  }
+
+  RunTensor upload(const TensorData& from) override {
+    RunTensor t = place(from.dtype, from.shape, from.strides);
+    if (!t.pointer) return t;
+    const int64_t size = size_bytes(from.dtype);
+    if (!is_sparse(from)) {
+      session_->copy_to_device(t.pointer, from.data(), t.layout.storage_elems * size);
+      return t;
+    }
+    // What lies between the elements is NaN, −1 or true, as on the host.
+    session_->fill(t.pointer, is_boolean(from.dtype) ? 1 : 0xff, t.layout.storage_elems * size);
+    for (int64_t p : positions_of(from)) {
+      const int64_t at = (p - from.offset) * size;
+      session_->copy_to_device(t.pointer + static_cast<CudaPointer>(at), from.data() + at, size);
+    }
+    return t;
+  }
+
+  TensorData download(const RunTensor& t, const std::string&) override {
+    TensorData result = allocate_tensor(t.layout.dtype, t.layout.shape, t.layout.strides);
+    if (!t.pointer) return result;
+    const int64_t size = size_bytes(t.layout.dtype);
+    if (!is_sparse(result)) {
+      session_->copy_to_host(result.data(), t.pointer, result.storage_elems * size);
+      return result;
+    }
+    for (int64_t p : positions_of(result))
+      session_->copy_to_host(result.data() + p * size, t.pointer + static_cast<CudaPointer>(p * size), size);
+    return result;
+  }
+
+  void copy(const RunTensor& to, const RunTensor& from) override {
+    if (to.layout.strides == from.layout.strides) {
+      if (to.pointer)
+        session_->copy_on_device(to.pointer, from.pointer, to.layout.storage_elems * size_bytes(to.layout.dtype));
+      return;
+    }
+    TensorData target = download(to, {});
+    copy_elements(target, download(from, {}));
+    if (to.pointer)
+      session_->copy_to_device(to.pointer, target.data(), target.storage_elems * size_bytes(target.dtype));
+  }
+
+  int64_t alignment(const RunTensor& t) override {
+    return t.pointer == 0 ? 256 : static_cast<int64_t>(std::min<CudaPointer>(t.pointer & (~t.pointer + 1), 256));
+  }
+
+  size_t prepare(const Graph& kernel) override {
+    CudaSource source = emit_cuda(kernel);
+    if (const auto given = texts_.find(kernel.name); given != texts_.end()) source.text = given->second;
+    if (const auto it = by_text_.find(source.text); it != by_text_.end()) return it->second;
+    const CudaBinary binary = compile(source.text);
+    binaries_.push_back(digest_bytes(binary.bytes));
+    modules_.push_back(session_->load(binary.bytes, source.entry));
+    return keep(kernel, source.text, modules_.back());
+  }
+
+  size_t prepare_all(std::span<const Graph* const> kernels, const PrepareOptions& options) override {
+    struct Module {
+      std::vector<const Graph*> kernels;
+      std::vector<std::string> texts;  // of each alone
+      CudaModuleSource source;
+      std::optional<CudaBinary> binary;
+    };
+    std::vector<Module> modules;
+    std::set<std::string> seen;
+    for (const Graph* kernel : kernels) {
+      std::string text = emit_cuda(*kernel).text;
+      if (by_text_.contains(text) || texts_.contains(kernel->name) || !seen.insert(text).second) continue;
+      if (modules.empty() || modules.back().kernels.size() == kKernelsPerModule) modules.emplace_back();
+      modules.back().kernels.push_back(kernel);
+      modules.back().texts.push_back(std::move(text));
+    }
+    for (Module& m : modules) m.source = emit_cuda_module(m.kernels);
+    std::atomic<size_t> next = 0;
+    const auto work = [&](int) {
+      for (size_t i = next++; i < modules.size() && (!options.go_on || options.go_on()); i = next++) {
+        try {
+          modules[i].binary = compile(modules[i].source.text);
+        } catch (const Error&) {
+          // One kernel fails them all; alone it says why.
+        }
+      }
+    };
+    run_parts(std::max(1, std::min(options.threads, static_cast<int>(modules.size()))), work);
+    for (const Module& m : modules) {
+      if (!m.binary) continue;
+      binaries_.push_back(digest_bytes(m.binary->bytes));
+      const std::vector<CudaKernel> loaded = session_->load_all(m.binary->bytes, m.source.entries);
+      modules_.push_back(loaded[0]);
+      for (size_t i = 0; i < loaded.size(); ++i) keep(*m.kernels[i], m.texts[i], loaded[i]);
+    }
+    return seen.size();
+  }
+
+  void begin_program() override {
+    if (arena_) arena_->begin();
+  }
+  std::string strayed() override { return arena_ ? arena_->strayed() : std::string(); }
+
+  void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
+    const Prepared& p = kernels_[kernel];
+    // Each argument's value, and its address: a pointer, or a scalar in the width that the kernel declares.
+    std::vector<std::array<uint64_t, 2>> values(arguments.size());
+    std::vector<void*> addresses(arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const RunArgument& a = arguments[i];
+      if (a.is_scalar)
+        store_scalar(values[i], a);
+      else
+        values[i][0] = a.tensor.pointer;
+      addresses[i] = values[i].data();
+    }
+    session_->launch(p.kernel, {.grid = dims.grid,
+                                .block = dims.block,
+                                .shared_bytes = dims.shared_bytes,
+                                .is_cooperative = p.is_cooperative,
+                                .arguments = addresses});
+  }
+
+  void synchronize() override { session_->synchronize(); }
+
+  std::vector<Digest> binaries() const override { return binaries_; }
+
+ private:
+  struct Prepared {
+    CudaKernel kernel;
+    bool is_cooperative = false;
+    int index_bits = 64;
+  };
+
+  CudaBinary compile(const std::string& text) const {
+    return cuda_backend().compile({.text = text,
+                                   .headers = cuda_headers(),
+                                   .architecture = session_->device().architecture,
+                                   .options = cuda_compile_options()});
+  }
+
+  size_t keep(const Graph& kernel, const std::string& text, const CudaKernel& loaded) {
+    Prepared p;
+    p.kernel = loaded;
+    p.is_cooperative = needs_cooperation(kernel);
+    p.index_bits = kernel.index_bits;
+    kernels_.push_back(p);
+    return by_text_[text] = kernels_.size() - 1;
+  }
+
+  // Little-endian: the low bytes of the bits are the value in every narrower width, and an index's low half is its
+  // 32-bit value.
+  static void store_scalar(std::array<uint64_t, 2>& to, const RunArgument& a) {
+    if (a.dtype == Dtype::kComplexFloat)
+      to[0] = (a.bits.low & 0xffffffffu) | (a.bits.high << 32);
+    else
+      to = {a.bits.low, a.bits.high};
+  }
+
+  RunTensor place(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides) {
+    RunTensor t;
+    if (strides.empty()) strides = contiguous_strides(shape);
+    t.layout.dtype = dtype;
+    t.layout.storage_elems = span_elems(shape, strides);
+    t.layout.shape = std::move(shape);
+    t.layout.strides = std::move(strides);
+    const int64_t bytes = t.layout.storage_elems * size_bytes(dtype);
+    if (bytes == 0) return t;
+    if (arena_ && (t.pointer = arena_->allocate(bytes)) != 0) return t;
+    t.pointer = session_->allocate(bytes);
+    t.owner = std::shared_ptr<void>(nullptr, [session = session_, pointer = t.pointer](void*) {
+      try {
+        session->free(pointer);
+      } catch (const Error&) {
+        // A failed device has lost its memory already.
+      }
+    });
+    return t;
+  }
+
+  std::shared_ptr<CudaSession> session_;
+  std::map<std::string, std::string> texts_;
+  std::unique_ptr<CudaArena> arena_;
+  std::vector<CudaKernel> modules_;  // a kernel of each
+  std::vector<Prepared> kernels_;
+  std::vector<Digest> binaries_;
+  std::map<std::string, size_t> by_text_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cuda_device(const CudaDeviceOptions& options) {
+  return std::make_unique<CudaDeviceRunner>(options);
+}
+
+}  // namespace fusebox

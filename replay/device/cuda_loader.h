@@ -1,0 +1,15 @@
+// Loads the module libfusebox_cuda, once, from where module_loader.h looks.
+//
+//   for (const CudaDevice& device : cuda_backend().devices()) print(device.name);
+#pragma once
+
+#include "replay/device/cuda_api.h"
+
+namespace fusebox {
+
+// Throws kModuleMissing where the module is not there.
+CudaBackend& cuda_backend();
+// The runtime headers of codegen, as a compile request takes them.
+std::span<const CudaHeaderText> cuda_headers();
+
+}  // namespace fusebox

@@ -1,0 +1,100 @@
+// Where the tensors of a host program live and its kernels run: the host executor's memory, or a GPU's. One interface,
+// two implementations, so that there is one interpreter of host programs.
+//
+// Invariants: a RunTensor keeps its memory alive; `layout` (shape, strides in elements, dtype) is the same on every
+// device, its storage pointer is set only on the host.
+//
+//   auto device = make_host_device({.threads = 1});
+//   size_t k = device->prepare(kernel);
+//   device->launch(k, {.grid = {2, 1, 1}, .block = {128, 1, 1}}, arguments);
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/table/defect.h"
+#include "replay/data/tensor_data.h"
+#include "replay/device/cuda_api.h"
+#include "replay/host/host_executor.h"
+
+namespace fusebox {
+
+struct RunTensor {
+  TensorData layout;
+  std::shared_ptr<DefinedElements> defined;  // host: which positions of the storage hold a value
+  CudaPointer pointer = 0;                   // device: element (0, 0, …)
+  std::shared_ptr<void> owner;               // device memory
+};
+
+// One argument of a launch: a scalar's bits, or a tensor.
+struct RunArgument {
+  bool is_scalar = false;
+  Dtype dtype = Dtype::kIndex;
+  ConstantBits bits;
+  RunTensor tensor;
+};
+
+struct PrepareOptions {
+  int threads = 1;                   // that compile
+  std::function<bool()> go_on = {};  // asked between two compilations, on any of the threads; false: the rest is left
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  // "host" or "cuda".
+  virtual std::string_view name() const = 0;
+  virtual RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) = 0;
+  // The tensor's elements on this device; the caller's memory is left alone.
+  virtual RunTensor upload(const TensorData& t) = 0;
+  // `place` names it where a part of it was never written (E0417, host).
+  virtual TensorData download(const RunTensor& t, const std::string& place) = 0;
+  // Equal shapes and dtypes, any strides.
+  virtual void copy(const RunTensor& to, const RunTensor& from) = 0;
+  // Bytes: the largest power of two, up to 256, that divides the address of element (0, 0, …).
+  virtual int64_t alignment(const RunTensor& t) = 0;
+  // Makes a kernel ready; the number is for `launch`. The same kernel again gives the same number.
+  virtual size_t prepare(const Graph& kernel) = 0;
+  // Makes many kernels ready at once, so that `prepare` finds them; several are compiled together. One that does not
+  // compile is left to `prepare`, which says why. Gives the number of kernels that were new; 0 where nothing is gained.
+  virtual size_t prepare_all(std::span<const Graph* const> kernels, const PrepareOptions& options) {
+    (void)kernels, (void)options;
+    return 0;
+  }
+  // From now on, memory that is handed out holds a pattern instead of what earlier programs left. All tensors are gone.
+  virtual void begin_program() {}
+  // Where memory beside the tensors was written since `begin_program`; empty: nowhere, or nothing is known of it.
+  virtual std::string strayed() { return {}; }
+  virtual void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) = 0;
+  virtual void synchronize() = 0;
+  // A digest of each binary, in the order in which kernels were prepared; nothing where kernels are interpreted.
+  virtual std::vector<Digest> binaries() const { return {}; }
+};
+
+struct HostDeviceOptions {
+  int threads = 1;
+  int64_t step_limit = int64_t{1} << 40;
+  std::vector<BankCounter>* banks = nullptr;  // one for each kernel that is prepared, in that order
+  Defects defects = {};                       // seeded, of the bytecode
+  HostChecks checks = {};
+  LaunchObserver* observer = nullptr;  // of every launch
+};
+std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options = {});
+
+struct CudaDeviceOptions {
+  int ordinal = 0;
+  // By a kernel's name: the text to compile instead of what the kernel gives.
+  std::map<std::string, std::string> texts = {};
+  // Tensors lie in one block of so many bytes, with a margin around each, as far as it has room; 0: each is allocated.
+  int64_t arena_bytes = 0;
+};
+// Throws kNoDevice or kModuleMissing.
+std::unique_ptr<Device> make_cuda_device(const CudaDeviceOptions& options = {});
+
+}  // namespace fusebox

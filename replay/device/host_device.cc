@@ -1,0 +1,103 @@
+#include <deque>
+#include <map>
+
+#include "codegen/bytecode.h"
+#include "ir/table/error.h"
+#include "ir/text/print.h"
+#include "replay/device/device.h"
+#include "replay/host/bank_conflicts.h"
+
+namespace fusebox {
+namespace {
+
+class HostDevice : public Device {
+ public:
+  explicit HostDevice(const HostDeviceOptions& options) {
+    options_.threads = options.threads, options_.step_limit = options.step_limit;
+    options_.checks = options.checks, options_.observer = options.observer;
+    banks_ = options.banks;
+    defects_ = options.defects;
+  }
+
+  std::string_view name() const override { return "host"; }
+
+  RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) override {
+    RunTensor t;
+    t.layout = allocate_tensor(dtype, std::move(shape), std::move(strides));
+    t.defined =
+        std::make_shared<DefinedElements>(zeroed ? DefinedElements::all(t.layout) : DefinedElements::none(t.layout));
+    return t;
+  }
+
+  RunTensor upload(const TensorData& from) override {
+    RunTensor t;
+    t.layout = deep_copy(from);
+    t.defined = std::make_shared<DefinedElements>(DefinedElements::of_elements(t.layout));
+    return t;
+  }
+
+  TensorData download(const RunTensor& t, const std::string& place) override {
+    if (const auto missing = t.defined->first_missing(t.layout))
+      throw Error(ErrorCode::kUnwrittenOutput,
+                  "element " + std::to_string(*missing) + " of its storage was never written", place);
+    return deep_copy(t.layout);
+  }
+
+  void copy(const RunTensor& to, const RunTensor& from) override {
+    copy_elements(to.layout, from.layout);
+    to.defined->define(to.layout);
+  }
+
+  int64_t alignment(const RunTensor& t) override {
+    const auto address = reinterpret_cast<uintptr_t>(t.layout.data());
+    return address == 0 ? 256 : static_cast<int64_t>(std::min<uintptr_t>(address & (~address + 1), 256));
+  }
+
+  size_t prepare(const Graph& kernel) override {
+    codes_.push_back(compile_bytecode(kernel, defects_));
+    if (banks_) banks_->emplace_back(codes_.back());
+    return codes_.size() - 1;
+  }
+
+  void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
+    std::vector<HostArgument> args;
+    args.reserve(arguments.size());
+    std::deque<std::vector<int64_t>> places;  // of sparse tensors
+    for (const RunArgument& a : arguments) {
+      if (a.is_scalar) {
+        args.push_back(HostArgument::scalar(a.dtype, a.bits));
+        continue;
+      }
+      const TensorData& t = a.tensor.layout;
+      std::span<uint8_t> written = a.tensor.defined->flags();
+      written = written.subspan(static_cast<size_t>(std::min(t.offset, t.storage_elems)));
+      // A kernel has data of dtype index as 64-bit integers.
+      const Dtype dtype = t.dtype == Dtype::kIndex ? Dtype::kInt64 : t.dtype;
+      args.push_back(HostArgument::memory(dtype, t.data(), t.storage_elems - t.offset, written));
+      args.back().extents = t.shape;
+      if (!is_sparse(t)) continue;
+      places.push_back(positions_of(t));
+      for (int64_t& p : places.back()) p -= t.offset;
+      args.back().places = places.back();
+    }
+    if (banks_) options_.banks = &(*banks_)[kernel];
+    const HostResult result = run_kernel(codes_[kernel], dims, args, options_);
+    if (result.finding) throw result.finding->error();
+  }
+
+  void synchronize() override {}
+
+ private:
+  HostOptions options_;
+  std::vector<BankCounter>* banks_ = nullptr;
+  Defects defects_;
+  std::vector<Bytecode> codes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options) {
+  return std::make_unique<HostDevice>(options);
+}
+
+}  // namespace fusebox

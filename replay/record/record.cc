@@ -1,0 +1,162 @@
+#include "replay/record/record.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "codegen/cuda.h"
+#include "ir/table/error.h"
+#include "replay/data/input.h"
+
+namespace fusebox {
+namespace {
+
+std::vector<uint8_t> exact_bytes(const TensorData& t) {
+  const TensorData flat = contiguous_copy(t);
+  const auto* begin = reinterpret_cast<const uint8_t*>(flat.data());
+  return {begin, begin + element_count(flat.shape) * size_bytes(flat.dtype)};
+}
+
+InputSpec plain_spec(const std::string& name, const Argument& a) {
+  InputSpec spec;
+  spec.name = name;
+  spec.dtype = a.dtype;
+  spec.is_scalar = a.is_scalar;
+  if (a.is_scalar) {
+    spec.value = a.bits;
+    return spec;
+  }
+  spec.shape = a.tensor.shape;
+  if (a.tensor.strides != contiguous_strides(a.tensor.shape)) spec.strides = a.tensor.strides;
+  spec.offset = a.tensor.offset;
+  return spec;
+}
+
+}  // namespace
+
+std::vector<RecordedInput> exact_inputs(const Graph& fusion, std::span<const Argument> inputs) {
+  std::vector<RecordedInput> result;
+  const auto values = fusebox::inputs(fusion);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    result.push_back({plain_spec(fusion[values[i]].name, inputs[i]), inputs[i].is_scalar});
+  return result;
+}
+
+std::vector<RecordedInput> recorded_inputs(const Graph& fusion, const InputSpecs* defaults,
+                                           const std::vector<std::string>& given, std::span<const Argument> inputs) {
+  std::vector<RecordedInput> result = exact_inputs(fusion, inputs);
+  for (RecordedInput& r : result) {
+    if (defaults)
+      for (const InputSpec& s : defaults->specs)
+        if (s.name == r.spec.name && !s.is_scalar) r = {s, true};
+    for (const std::string& text : given) {
+      const InputOption o = parse_input_option(text);
+      if (o.name != r.spec.name) continue;
+      if (o.spec && !o.spec->is_scalar) {
+        r = {*o.spec, true};
+        r.spec.name = o.name;
+      } else {
+        const auto at = static_cast<size_t>(&r - result.data());
+        r = {plain_spec(o.name, inputs[at]), inputs[at].is_scalar};
+      }
+    }
+  }
+  return result;
+}
+
+Module stage_module(const Run& run, const Module& given, Stage stage) {
+  const Compiled& c = run.compiled;
+  Module m;
+  switch (stage) {
+    case Stage::kFusion:
+      return given;
+    case Stage::kConcretized:
+      m.graphs = {c.concretized};
+      break;
+    case Stage::kSegments:
+      m.graphs = {c.concretized};
+      m.segmentations = {c.segmentation};
+      break;
+    case Stage::kScheduled:
+      m.graphs = c.scheduled;
+      break;
+    case Stage::kKernel:
+      for (size_t i = 0; i < c.kernels.size(); ++i)
+        if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) m.graphs.push_back(c.kernels[i]);
+      break;
+    case Stage::kHost:
+      // With the kernels that it launches, so that the module stands for itself.
+      m = stage_module(run, given, Stage::kKernel);
+      m.graphs.insert(m.graphs.begin(), c.host);
+      break;
+  }
+  return m;
+}
+
+std::vector<OutputRecord> output_records(const Run& run) {
+  std::vector<OutputRecord> records;
+  for (const RunOutput& out : run.outputs) {
+    OutputRecord record{out.name, out.value.dtype, {}, {}, out.digest};
+    if (!out.value.is_scalar) {
+      record.shape = out.value.tensor.shape;
+      record.strides = out.value.tensor.strides;
+    }
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+Bundle make_bundle(const Run& run, const Module& module, const std::vector<RecordedInput>& specs,
+                   std::span<const Argument> inputs) {
+  Bundle b;
+  b.program = run.fusion.name;
+  b.stages.push_back({Stage::kFusion, module});
+  const Compiled& c = run.compiled;
+  const bool compiled = !c.host.ops.empty();
+  if (compiled) {
+    for (Stage stage : {Stage::kConcretized, Stage::kSegments, Stage::kScheduled, Stage::kKernel, Stage::kHost})
+      b.stages.push_back({stage, stage_module(run, module, stage)});
+    if (!c.concretize.empty()) b.steps.push_back({"concretize", run.fusion.name, c.concretize});
+  }
+  if (!run.unfused) b.steps.push_back({"schedule", run.fusion.name, run.steps});
+  b.options.push_back({"plan", run.unfused ? "unfused" : "steps"});
+  if (compiled) b.options.push_back({"index_bits", std::to_string(c.index_bits)});
+  if (!run.defects.empty()) b.options.push_back({"defects", join(run.defects)});
+  std::string flags;
+  for (std::string_view flag : cuda_compile_options()) flags += (flags.empty() ? "" : " ") + std::string(flag);
+  b.options.push_back({"cuda_options", flags});
+  b.digests = run.digests;
+  Rank rank;
+  rank.executor = text(run.executor);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    InputRecord record{specs[i].spec, std::nullopt};
+    if (!specs[i].has_generator) record.bytes = exact_bytes(inputs[i].tensor);
+    rank.inputs.push_back(std::move(record));
+  }
+  rank.outputs = output_records(run);
+  rank.crossings = run.crossings;
+  rank.failure = run.failure;
+  rank.environment = run.environment;
+  b.ranks.push_back(std::move(rank));
+  for (const KernelSource& s : run.sources) b.artifacts.push_back({s.kernel, {}, s.text, {}});
+  return b;
+}
+
+std::vector<Argument> bundle_arguments(const Bundle& bundle) {
+  if (bundle.ranks.empty())
+    throw Error(ErrorCode::kInvalidField, "the bundle records no run; record one with `run --record`", "ranks");
+  std::vector<Argument> result;
+  for (const InputRecord& r : bundle.ranks[0].inputs) {
+    if (!r.bytes) {
+      result.push_back(make_argument(r.spec));
+      continue;
+    }
+    TensorData flat = allocate_tensor(r.spec.dtype, r.spec.shape);
+    if (!r.bytes->empty()) std::memcpy(flat.data(), r.bytes->data(), r.bytes->size());
+    TensorData t = allocate_tensor(r.spec.dtype, r.spec.shape, r.spec.strides, r.spec.offset);
+    copy_elements(t, flat);
+    result.push_back(Argument::of(std::move(t)));
+  }
+  return result;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,324 @@
+#include "replay/record/replay.h"
+
+#include <algorithm>
+
+#include "ir/canonical/canonical.h"
+#include "ir/infer/bind.h"
+#include "ir/table/error.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
+#include "passes/host/host_program.h"
+#include "passes/lower/lower.h"
+#include "replay/record/record.h"
+#include "replay/record/text_diff.h"
+
+namespace fusebox {
+namespace {
+
+constexpr std::string_view kFroms[] = {"fusion", "scheduled", "kernel", "source"};
+constexpr std::string_view kVerdicts[] = {"identical", "different", "not comparable"};
+
+const Module& stage_of(const Bundle& b, Stage stage) {
+  if (const Module* m = find_stage(b, stage)) return *m;
+  throw Error(ErrorCode::kInvalidField,
+              "the bundle holds no program of stage " + std::string(text(stage)) + "; replay it from an earlier one",
+              "stages");
+}
+
+void require(bool holds, const char* what) {
+  if (!holds) throw Error(ErrorCode::kInvalidField, what, "stages");
+}
+
+bool same_signature(const Graph& a, const Graph& b) {
+  const auto dtypes = [](const Graph& g) {
+    std::vector<std::pair<bool, Dtype>> all;
+    for (ValueId v : inputs(g)) all.emplace_back(g.is_tensor(v), g[v].dtype);
+    for (const auto& o : outputs(g)) all.emplace_back(g.is_tensor(o.value), g[o.value].dtype);
+    return all;
+  };
+  return inputs(a).size() == inputs(b).size() && dtypes(a) == dtypes(b);
+}
+
+// The programs of the bundle up to a stage, and from there on the ones that are made from them.
+Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from, const Defects& defects) {
+  Compiled c;
+  const Module& segments = stage_of(b, Stage::kSegments);
+  require(segments.segmentations.size() == 1, "stage segments holds one segmentation; record the run again");
+  c.concretized = main_graph(stage_of(b, Stage::kConcretized));
+  c.segmentation = segments.segmentations[0];
+  c.scheduled = stage_of(b, Stage::kScheduled).graphs;
+  require(c.scheduled.size() == c.segmentation.segments.size(),
+          "stage scheduled holds a program for each segment; record the run again");
+  require(same_signature(c.concretized, fusion),
+          "stage concretized has other inputs or outputs than the fusion; record the run again");
+  const std::string* bits = find_value(b.options, "index_bits");
+  c.index_bits = bits && *bits == "32" ? 32 : 64;
+  if (from == ReplayFrom::kScheduled) {
+    lower_segments(c, defects);
+    c.host = build_host_program(c.concretized, c.segmentation, c.launches, defects);
+    return c;
+  }
+  Module executable = stage_of(b, Stage::kKernel);
+  size_t next = 0;
+  for (const Segment& s : c.segmentation.segments) {
+    const bool is_kernel = s.executor == SegmentExecutor::kKernel;
+    require(!is_kernel || next < executable.graphs.size(),
+            "stage kernel holds a program for each kernel segment; record the run again");
+    c.kernels.push_back(is_kernel ? executable.graphs[next++] : Graph());
+  }
+  require(!stage_of(b, Stage::kHost).graphs.empty(), "stage host holds a host program; record the run again");
+  c.host = stage_of(b, Stage::kHost).graphs.front();
+  require(same_signature(c.host, fusion),
+          "stage host has other inputs or outputs than the fusion; record the run again");
+  // Launches against the kernels that they name.
+  executable.graphs.push_back(c.host);
+  verify(executable);
+  return c;
+}
+
+Run run_from(const Bundle& b, const Module& module, std::span<const Argument> arguments, const RunOptions& options,
+             ReplayFrom from) {
+  Run run;
+  run.executor = options.executor;
+  run.defects = options.defects;
+  run.fusion = main_graph(module);
+  bind_sizes(run.fusion, bound_inputs(arguments));
+  describe_environment(run);
+  run.digests.push_back({"fusion", digest(run.fusion)});
+  try {
+    run.compiled = compiled_from(b, run.fusion, from, options.defects);
+    digest_stages(run, options.keep_sources);
+    if (from == ReplayFrom::kSource) {
+      std::vector<Digest> texts;
+      for (KernelSource& s : run.sources) {
+        const auto it = std::find_if(b.artifacts.begin(), b.artifacts.end(),
+                                     [&](const Artifact& a) { return a.kernel == s.kernel && !a.cuda.empty(); });
+        if (it == b.artifacts.end())
+          throw Error(ErrorCode::kInvalidField, "the bundle holds no CUDA text of this kernel; replay it from kernel",
+                      "@" + s.kernel);
+        s.text = it->cuda;
+        texts.push_back(digest(std::string_view(s.text)));
+      }
+      for (StageDigest& d : run.digests)
+        if (d.name == "source") d.digest = combine(texts);
+    }
+    execute(run, arguments, options);
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kInvalidField) throw;
+    run.failure = failure_of(e);
+  }
+  return run;
+}
+
+std::string failure_text(const std::optional<Failure>& f) {
+  return f ? code_text(f->code) + " " + f->place + ": " + f->message + "\n" : "outputs\n";
+}
+
+template <class T>
+std::string layout_text(const T& r) {
+  std::string line = std::string(text(r.dtype)) + "[";
+  for (size_t i = 0; i < r.shape.size(); ++i) line += (i ? ", " : "") + std::to_string(r.shape[i]);
+  line += "] strides [";
+  for (size_t i = 0; i < r.strides.size(); ++i) line += (i ? ", " : "") + std::to_string(r.strides[i]);
+  return line + "]";
+}
+
+std::string outputs_text(const std::vector<OutputRecord>& outs) {
+  std::string all;
+  for (const OutputRecord& r : outs) all += "%" + r.name + " " + layout_text(r) + " " + text(r.digest) + "\n";
+  return all;
+}
+
+std::string crossings_text(const std::vector<CrossingLayout>& list) {
+  std::string all;
+  for (const CrossingLayout& r : list) all += r.segment + " %" + r.value + " " + layout_text(r) + "\n";
+  return all;
+}
+
+std::string sources_text(const std::vector<KernelSource>& sources) {
+  std::string all;
+  for (const KernelSource& s : sources) all += "// kernel " + s.kernel + "\n" + s.text;
+  return all;
+}
+
+class Comparer {
+ public:
+  Comparer(const Bundle& b, const Module& module, Replay& replay)
+      : b_(b), rank_(b.ranks[0]), module_(module), replay_(replay), run_(replay.run) {}
+
+  void compare() {
+    for (const StageDigest& d : b_.digests) compare(d);
+    compare_outcome();
+  }
+
+ private:
+  const Digest* now(const std::string& stage) const {
+    for (const StageDigest& d : run_.digests)
+      if (d.name == stage) return &d.digest;
+    return nullptr;
+  }
+  std::string environment(const std::vector<KeyValue>& list, std::string_view key) const {
+    const std::string* value = find_value(list, key);
+    return value ? *value : "none";
+  }
+  // Why two runs need not agree from the binary on; empty where they must.
+  std::string other_executor() const {
+    const std::string_view executor = text(run_.executor);
+    return rank_.executor == executor ? "" : "recorded on " + rank_.executor + ", run on " + std::string(executor);
+  }
+  std::string other_device() const {
+    for (const char* key : {"gpu", "nvrtc"}) {
+      const std::string was = environment(rank_.environment, key), is = environment(run_.environment, key);
+      if (was != is) return std::string(key) + " was " + was + ", is " + is;
+    }
+    return "";
+  }
+  bool runs_aten() const {
+    const auto& segments = run_.compiled.segmentation.segments;
+    return std::any_of(segments.begin(), segments.end(),
+                       [](const Segment& s) { return s.executor == SegmentExecutor::kAten; });
+  }
+
+  void compare(const StageDigest& recorded) {
+    StageVerdict v{recorded.name, Verdict::kIdentical, {}, {}};
+    const Digest* digest = now(recorded.name);
+    if (recorded.name == "outputs" && (run_.failure || rank_.failure)) return;
+    if (recorded.name == "binary" || recorded.name == "outputs") v.why = other_executor();
+    if (v.why.empty() && recorded.name == "binary") v.why = other_device();
+    if (v.why.empty() && recorded.name == "outputs" && rank_.executor == "cuda" && !digest_is(digest, recorded))
+      v.why = other_device();
+    if (v.why.empty() && !digest)
+      v.why = run_.executor == Executor::kAten ? "ATen runs the program itself, without this stage"
+              : run_.failure
+                  ? "the run failed before it: " + code_text(run_.failure->code) + " " + run_.failure->message
+                  : "this replay has no such stage";
+    if (v.why.empty() && recorded.name == "outputs" && !digest_is(digest, recorded) && runs_aten())
+      v.why = within_bounds();
+    if (!v.why.empty())
+      v.verdict = Verdict::kNotComparable;
+    else if (*digest != recorded.digest)
+      v.verdict = Verdict::kDifferent;
+    add(std::move(v));
+  }
+
+  static bool digest_is(const Digest* d, const StageDigest& recorded) { return d && *d == recorded.digest; }
+
+  // Bits that come from ATen may differ between its versions: then the bounds count.
+  std::string within_bounds() {
+    const auto arguments = bundle_arguments(b_);
+    for (const CheckedOutput& c : check_outputs(run_, arguments))
+      if (!c.comparison.ok) return "";
+    return "other bits, from a segment that ATen runs; every output is within its bound";
+  }
+
+  void compare_outcome() {
+    if (!run_.failure && !rank_.failure) return;
+    StageVerdict v{"outcome", Verdict::kIdentical, {}, {}};
+    const bool same = run_.failure && rank_.failure && run_.failure->code == rank_.failure->code &&
+                      run_.failure->place == rank_.failure->place;
+    if (!same) {
+      const auto is_finding = [](const std::optional<Failure>& f) {
+        return f && f->code >= ErrorCode::kUnalignedVector && f->code <= ErrorCode::kCompileFailure;
+      };
+      if (!other_executor().empty() && (is_finding(run_.failure) || is_finding(rank_.failure)))
+        v = {"outcome", Verdict::kNotComparable, other_executor() + ", which fail in their own ways", {}};
+      else
+        v.verdict = Verdict::kDifferent;
+    }
+    add(std::move(v));
+  }
+
+  void add(StageVerdict v) {
+    if (v.verdict == Verdict::kDifferent && replay_.identical()) v.difference = difference(v.stage);
+    replay_.stages.push_back(std::move(v));
+  }
+
+  std::string difference(const std::string& stage) const {
+    std::string was, is;
+    for (size_t i = 0; i < stage_texts().size(); ++i) {
+      if (stage_texts()[i] != stage) continue;
+      const Module* recorded = find_stage(b_, static_cast<Stage>(i));
+      if (!recorded) return "";
+      was = print(*recorded), is = print(stage_module(run_, module_, static_cast<Stage>(i)));
+      if (was == is) return "the program in the bundle is the same, but has not the digest that the bundle says\n";
+    }
+    if (stage == "source") {
+      std::vector<KernelSource> recorded;
+      for (const Artifact& a : b_.artifacts)
+        if (!a.cuda.empty()) recorded.push_back({a.kernel, a.cuda});
+      was = sources_text(recorded), is = sources_text(run_.sources);
+    } else if (stage == "outputs") {
+      was = outputs_text(rank_.outputs), is = outputs_text(output_records(run_));
+    } else if (stage == "crossings") {
+      was = crossings_text(rank_.crossings), is = crossings_text(run_.crossings);
+    } else if (stage == "outcome") {
+      was = failure_text(rank_.failure), is = failure_text(run_.failure);
+    }
+    return text_diff(was, is);
+  }
+
+  const Bundle& b_;
+  const Rank& rank_;
+  const Module& module_;
+  Replay& replay_;
+  const Run& run_;
+};
+
+}  // namespace
+
+std::optional<ReplayFrom> parse_replay_from(std::string_view word) {
+  for (size_t i = 0; i < std::size(kFroms); ++i)
+    if (kFroms[i] == word) return static_cast<ReplayFrom>(i);
+  return std::nullopt;
+}
+
+std::string_view text(Verdict v) { return kVerdicts[static_cast<size_t>(v)]; }
+
+const StageVerdict* Replay::first_difference() const {
+  for (const StageVerdict& v : stages)
+    if (v.verdict == Verdict::kDifferent) return &v;
+  return nullptr;
+}
+
+Replay replay(const Bundle& bundle, const ReplayOptions& options) {
+  const Module& module = stage_of(bundle, Stage::kFusion);
+  const std::vector<Argument> arguments = bundle_arguments(bundle);
+  RunOptions run;
+  const auto recorded = parse_executor(bundle.ranks[0].executor);
+  if (!options.executor && !recorded)
+    throw Error(
+        ErrorCode::kInvalidField,
+        "the bundle was recorded on `" + bundle.ranks[0].executor + "`, which is not known; name an executor with --on",
+        "ranks[0].executor");
+  run.executor = options.executor ? *options.executor : *recorded;
+  run.threads = options.threads;
+  const std::string* defects = find_value(bundle.options, "defects");
+  run.defects = !options.defects.empty() || !defects ? options.defects : parse_defect_list(*defects);
+  run.keep_sources = find_digest(bundle, "source") != nullptr || options.from == ReplayFrom::kSource;
+  if (options.from == ReplayFrom::kSource) {
+    if (!options.trust_artifacts)
+      throw Error(ErrorCode::kUntrusted,
+                  "CUDA text of a bundle is compiled only where you trust it; add --trust-artifacts", "artifacts");
+    if (run.executor != Executor::kCuda)
+      throw Error(ErrorCode::kUsage, "CUDA text runs on a GPU alone; add --on cuda, or replay from kernel",
+                  "--from source");
+    run.run_sources = true;
+  }
+  if (options.from != ReplayFrom::kFusion && run.executor == Executor::kAten)
+    throw Error(ErrorCode::kUsage, "ATen runs the fusion itself; replay from fusion", "--from");
+
+  Replay result;
+  if (options.from == ReplayFrom::kFusion) {
+    const std::string* plan = find_value(bundle.options, "plan");
+    run.unfused = plan && *plan == "unfused";
+    for (const StepList& list : bundle.steps)
+      if (list.name == "schedule" && !run.unfused) run.steps = list.steps;
+    result.run = run_program(module, arguments, run);
+  } else {
+    result.run = run_from(bundle, module, arguments, run, options.from);
+  }
+  Comparer(bundle, module, result).compare();
+  return result;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,204 @@
+#include "replay/run/host_program.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "ir/infer/bind.h"
+#include "ir/scalar/scalar.h"
+#include "ir/table/error.h"
+
+namespace fusebox {
+namespace {
+
+class Interpreter {
+ public:
+  Interpreter(const Graph& host, std::span<const NamedKernel> kernels, Device& device, std::span<const Argument> inputs,
+              const HostProgramOptions& options, bool download)
+      : host_(host),
+        kernels_(kernels),
+        device_(device),
+        options_(options),
+        download_(download),
+        tensors_(host.tensors.size()) {
+    bindings_ = bind_sizes(host, bound_inputs(inputs));
+    size_t next = 0, next_tensor = 0;
+    for (OpId id : host[Graph::body()].ops) {
+      const Op& op = host[id];
+      if (op.kind != OpKind::kInput) continue;
+      const Argument& a = inputs[next++];
+      if (!host.is_tensor(op.results[0])) continue;
+      set_tensor(op.results[0], next_tensor < options.in_place_inputs.size() ? options.in_place_inputs[next_tensor]
+                                                                             : device.upload(a.tensor));
+      ++next_tensor;
+    }
+  }
+
+  ProgramResult run() {
+    for (OpId id : host_[Graph::body()].ops) execute(host_[id]);
+    device_.synchronize();
+    // Read back at the end: an output that overwrites an input has its last value then.
+    if (download_)
+      for (ProgramOutput& out : result_.outputs)
+        if (!out.value.is_scalar) out.value = Argument::of(device_.download(out.on_device, "%" + out.name));
+    return std::move(result_);
+  }
+
+ private:
+  // What an op reads or fills: a program from a bundle may have freed it.
+  RunTensor& tensor(ValueId v) {
+    if (!host_.is_tensor(v) || !tensors_[host_[v].tensor.index])
+      throw Error(ErrorCode::kInvalidGraph, "the host program uses a tensor that it has not, or not any more",
+                  "%" + host_[v].name);
+    return *tensors_[host_[v].tensor.index];
+  }
+  void set_tensor(ValueId v, RunTensor t) { tensors_[host_[v].tensor.index] = std::move(t); }
+
+  ConstantBits bits(ValueId v) const {
+    if (v.index < bindings_.size() && bindings_[v.index]) return *bindings_[v.index];
+    if (const auto value = evaluate(host_, v, bindings_)) return *value;
+    throw Error(ErrorCode::kInternal, "a scalar of the host program has no value", "%" + host_[v].name);
+  }
+  int64_t integer(ValueId v) const { return static_cast<int64_t>(bits(v).low); }
+  std::vector<int64_t> integers(const Op& op, size_t begin, size_t count) const {
+    std::vector<int64_t> result;
+    for (size_t i = 0; i < count; ++i) result.push_back(integer(op.operands[begin + i]));
+    return result;
+  }
+  void bind(ValueId v, int64_t value) { bindings_[v.index] = ConstantBits{static_cast<uint64_t>(value), 0}; }
+
+  void execute(const Op& op) {
+    switch (op.kind) {
+      case OpKind::kInput:
+      case OpKind::kSize:
+        return;
+      case OpKind::kAllocateTensor: {
+        const size_t rank = op.operands.size() / 2;
+        set_tensor(op.results[0], device_.allocate(host_[op.results[0]].dtype, integers(op, 0, rank),
+                                                   integers(op, rank, rank), op.attrs.flag(AttrKey::kZero)));
+        result_.allocated.emplace_back(host_[op.results[0]].name, tensor(op.results[0]).layout);
+        result_.allocated.back().second.storage.reset();
+        return;
+      }
+      case OpKind::kDeallocate:
+        tensor(op.operands[0]);
+        tensors_[host_[op.operands[0]].tensor.index].reset();
+        return;
+      case OpKind::kTensorStride:
+        bind(op.results[0],
+             tensor(op.operands[0]).layout.strides[static_cast<size_t>(op.attrs.integer(AttrKey::kAxis))]);
+        return;
+      case OpKind::kTensorAlignment:
+        bind(op.results[0], device_.alignment(tensor(op.operands[0])));
+        return;
+      case OpKind::kCheck:
+        if (bits(op.operands[0]).low == 0)
+          throw Error(
+              ErrorCode::kUnalignedVector,
+              std::string(op.attrs.string(AttrKey::kWhy)) + "; use inputs of another layout, or a schedule without it",
+              host_.name);
+        return;
+      case OpKind::kCopyTensor:
+        device_.copy(tensor(op.operands[0]), tensor(op.operands[1]));
+        return;
+      case OpKind::kLaunch:
+        launch(op);
+        return;
+      case OpKind::kRunAten:
+        run_aten(op);
+        return;
+      case OpKind::kOutput: {
+        ProgramOutput out;
+        const ValueId v = op.operands[0];
+        out.name = host_[v].name;
+        out.overwrites_input = op.operands.size() > 1 && op.operands[1];
+        if (host_.is_tensor(v))
+          out.on_device = tensor(v);
+        else
+          out.value = Argument::scalar(host_[v].dtype, bits(v));
+        result_.outputs.push_back(std::move(out));
+        return;
+      }
+      default:
+        break;
+    }
+    if (row_of(op.kind).at(Level::kMath) && op.results.size() == 1 && !host_.is_tensor(op.results[0])) {
+      const auto value = evaluate(host_, op.results[0], bindings_);
+      if (!value)
+        throw Error(ErrorCode::kInternal, "a scalar of the host program cannot be evaluated",
+                    "%" + host_[op.results[0]].name);
+      bindings_[op.results[0].index] = *value;
+      return;
+    }
+    throw Error(ErrorCode::kUnsupportedOp,
+                "the host interpreter does not run `" + std::string(row_of(op.kind).text) +
+                    "` yet; streams, views and communication are to come",
+                host_.name);
+  }
+
+  void launch(const Op& op) {
+    LaunchDims dims;
+    for (size_t i = 0; i < 3; ++i) {
+      dims.grid[i] = integer(op.operands[i]);
+      dims.block[i] = integer(op.operands[3 + i]);
+    }
+    dims.shared_bytes = integer(op.operands[6]);
+    for (size_t i = 0; i < 3; ++i)
+      if (dims.grid[i] == 0 || dims.block[i] == 0) return;
+    std::vector<RunArgument> arguments;
+    for (size_t i = 7; i < op.operands.size(); ++i) {
+      const ValueId v = op.operands[i];
+      if (host_.is_tensor(v))
+        arguments.push_back({false, host_[v].dtype, {}, tensor(v)});
+      else
+        arguments.push_back({true, host_[v].dtype, bits(v), {}});
+    }
+    const std::string name(op.attrs.string(AttrKey::kName));
+    const auto it =
+        std::find_if(kernels_.begin(), kernels_.end(), [&](const NamedKernel& k) { return k.name == name; });
+    if (it == kernels_.end())
+      throw Error(ErrorCode::kUnknownName, "the module holds no kernel of this name", "@" + name);
+    const auto [prepared, is_new] = prepared_.try_emplace(name, 0);
+    if (is_new) prepared->second = device_.prepare(*it->kernel);
+    device_.launch(prepared->second, dims, arguments);
+    ++result_.launches;
+  }
+
+  void run_aten(const Op& op) {
+    if (!options_.run_aten)
+      throw Error(ErrorCode::kModuleMissing, "a segment runs by ATen, which is not loaded", host_.name);
+    const auto slot = static_cast<size_t>(
+        std::clamp<int64_t>(op.attrs.integer(AttrKey::kSlot), 0, static_cast<int64_t>(op.operands.size())));
+    std::vector<Argument> in;
+    std::vector<TensorData> out;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const ValueId v = op.operands[i];
+      if (i >= slot)
+        out.push_back(allocate_tensor(host_[v].dtype, tensor(v).layout.shape));
+      else
+        in.push_back(host_.is_tensor(v) ? Argument::of(device_.download(tensor(v), "%" + host_[v].name))
+                                        : Argument::scalar(host_[v].dtype, bits(v)));
+    }
+    options_.run_aten(std::string(op.attrs.string(AttrKey::kName)), in, out);
+    for (size_t i = 0; i < out.size(); ++i) device_.copy(tensor(op.operands[slot + i]), device_.upload(out[i]));
+  }
+
+  const Graph& host_;
+  std::span<const NamedKernel> kernels_;
+  Device& device_;
+  const HostProgramOptions& options_;
+  const bool download_;
+  std::vector<std::optional<RunTensor>> tensors_;
+  Bindings bindings_;
+  std::map<std::string, size_t> prepared_;
+  ProgramResult result_;
+};
+
+}  // namespace
+
+ProgramResult run_host_program(const Graph& host, std::span<const NamedKernel> kernels, Device& device,
+                               std::span<const Argument> inputs, const HostProgramOptions& options, bool download) {
+  return Interpreter(host, kernels, device, inputs, options, download).run();
+}
+
+}  // namespace fusebox

@@ -1,0 +1,50 @@
+// The one interpreter of host programs: allocates, checks, launches, copies and frees on a Device, in the program's
+// order.
+//
+// Invariants: the caller's inputs are never written: an input that the program overwrites is a copy on the device.
+// Streams, events and communication are refused with kUnsupportedOp.
+//
+//   ProgramResult r = run_host_program(compiled.host, kernels, *device, arguments);
+//   r.outputs[0].tensor   // downloaded
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "replay/device/device.h"
+
+namespace fusebox {
+
+struct NamedKernel {
+  std::string name;
+  const Graph* kernel = nullptr;
+};
+
+struct HostProgramOptions {
+  // Runs an ATen segment: its name, its sizes and inputs in the order of its signature, and the tensors to fill.
+  std::function<void(const std::string&, std::span<const Argument>, std::span<const TensorData>)> run_aten;
+  // Uses the caller's tensors as they are (device pointers, or host memory), in-place outputs included.
+  std::span<const RunTensor> in_place_inputs;
+};
+
+struct ProgramOutput {
+  std::string name;  // of the host program's value
+  Argument value;
+  RunTensor on_device;  // tensors
+  bool overwrites_input = false;
+};
+
+struct ProgramResult {
+  std::vector<ProgramOutput> outputs;  // in the program's order
+  int64_t launches = 0;
+  std::vector<std::pair<std::string, TensorData>> allocated;  // by name: the layout of what the program allocated
+};
+
+// Throws the error of the first check, launch or kernel that fails. `download` false leaves tensors on the device.
+ProgramResult run_host_program(const Graph& host, std::span<const NamedKernel> kernels, Device& device,
+                               std::span<const Argument> inputs, const HostProgramOptions& options = {},
+                               bool download = true);
+
+}  // namespace fusebox

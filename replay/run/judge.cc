@@ -1,0 +1,65 @@
+#include "replay/run/judge.h"
+
+#include <algorithm>
+
+#include "ir/scalar/numeric.h"
+#include "ir/table/op.h"
+
+namespace fusebox {
+
+bool is_launch_refusal(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kLaunchLimit:
+    case ErrorCode::kStepLimit:
+    case ErrorCode::kUnalignedVector:
+    case ErrorCode::kModuleMissing:
+    case ErrorCode::kOutOfMemory:
+    case ErrorCode::kIndexOutOfRange:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_order_free(const Graph& g) {
+  return std::none_of(g.ops.begin(), g.ops.end(), [&](const Op& op) {
+    if (!demands(op.kind, kReduction)) return false;
+    const Dtype d = g[op.results[0]].dtype;
+    return !is_integer(d) && !is_boolean(d);
+  });
+}
+
+TensorData as_tensor(const Argument& a) {
+  if (!a.is_scalar) return a.tensor;
+  TensorData t = allocate_tensor(a.dtype, {});
+  store_element(t, 0, a.bits);
+  return t;
+}
+
+std::optional<int64_t> first_difference(const TensorData& a, const TensorData& b) {
+  const TensorData x = contiguous_copy(a), y = contiguous_copy(b);
+  if (x.dtype != y.dtype || x.shape != y.shape) return -1;
+  if (is_complex(x.dtype) || digest(x) == digest(y)) return std::nullopt;
+  const auto is_nan = [&](ConstantBits bits) {
+    return is_floating(x.dtype) && to_double(x.dtype, bits) != to_double(x.dtype, bits);
+  };
+  for (int64_t i = 0; i < element_count(x.shape); ++i) {
+    const ConstantBits m = load_element(x, x.offset + i), n = load_element(y, y.offset + i);
+    if (m != n && !(is_nan(m) && is_nan(n))) return i;
+  }
+  return std::nullopt;
+}
+
+std::string place_class(const Graph& g, std::string_view place) {
+  if (!place.empty() && place[0] == '%') {
+    const size_t end = place.find_first_of(".[ ");
+    if (const auto v = find_value(g, place.substr(1, end == std::string_view::npos ? end : end - 1)))
+      return g[*v].def ? std::string(row_of(g[g[*v].def].kind).text) : "size";
+  }
+  std::string result;
+  for (char c : place)
+    if (c < '0' || c > '9') result += c;
+  return result;
+}
+
+}  // namespace fusebox

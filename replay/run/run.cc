@@ -1,0 +1,293 @@
+#include "replay/run/run.h"
+
+#include <algorithm>
+#include <thread>
+#include <unistd.h>
+
+#include "codegen/cuda.h"
+#include "ir/canonical/canonical.h"
+#include "ir/infer/bind.h"
+#include "ir/table/error.h"
+#include "replay/data/input.h"
+#include "replay/device/cuda_loader.h"
+#include "replay/device/module_loader.h"
+#include "replay/run/host_program.h"
+#include "serde/limits.h"
+
+namespace fusebox {
+namespace {
+
+constexpr std::string_view kExecutors[] = {"cuda", "host", "aten"};
+
+std::unique_ptr<Device> make_device(const Run& run, const RunOptions& options) {
+  if (options.executor == Executor::kCuda) {
+    CudaDeviceOptions cuda;
+    if (options.run_sources)
+      for (size_t i = 0; i < run.compiled.kernels.size(); ++i)
+        for (const KernelSource& s : run.sources)
+          if (s.kernel == run.compiled.segmentation.segments[i].name) cuda.texts[run.compiled.kernels[i].name] = s.text;
+    return make_cuda_device(cuda);
+  }
+  return make_host_device({.threads = options.threads, .defects = options.defects});
+}
+
+std::string version_text(CudaVersion v) { return std::to_string(v.major) + "." + std::to_string(v.minor); }
+
+// The layouts of what crosses from one segment to another.
+void take_crossings(Run& run, const ProgramResult& result) {
+  std::string all;
+  for (const Segment& s : run.compiled.segmentation.segments)
+    for (const Crossing& out : s.outputs)
+      for (const auto& [name, t] : result.allocated) {
+        if (name != out.value) continue;
+        run.crossings.push_back({s.name, name, t.dtype, t.shape, t.strides});
+        all += describe(t) + "\n";
+      }
+  run.digests.push_back({"crossings", digest_bytes(all)});
+}
+
+void take_outputs(Run& run, std::vector<ProgramOutput> outputs) {
+  const auto wanted = fusebox::outputs(run.fusion);
+  std::vector<Digest> parts;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    RunOutput out;
+    out.name = run.fusion[wanted[i].value].name;
+    if (wanted[i].alias) out.overwrites = run.fusion[wanted[i].alias].name;
+    out.value = std::move(outputs[i].value);
+    const ConstantBits bits = out.value.bits;
+    out.digest = out.value.is_scalar ? digest_bytes(&bits, sizeof bits) : digest(out.value.tensor);
+    parts.push_back(out.digest);
+    run.outputs.push_back(std::move(out));
+  }
+  run.digests.push_back({"outputs", combine(parts)});
+}
+
+void run_aten_executor(Run& run, std::span<const Argument> inputs) {
+  const Evaluation e = load_aten().evaluate(run.fusion, inputs, {.bounds = false, .intermediates = {}});
+  std::vector<ProgramOutput> outputs;
+  for (const Evaluated& v : e.outputs) {
+    ProgramOutput out;
+    const TensorData t = result_of(v);
+    out.value = v.is_scalar ? Argument::scalar(v.dtype, load_element(t, t.offset)) : Argument::of(t);
+    outputs.push_back(std::move(out));
+  }
+  take_outputs(run, std::move(outputs));
+}
+
+}  // namespace
+
+std::string_view text(Executor e) { return kExecutors[static_cast<size_t>(e)]; }
+
+std::optional<Executor> parse_executor(std::string_view word) {
+  for (size_t i = 0; i < std::size(kExecutors); ++i)
+    if (kExecutors[i] == word) return static_cast<Executor>(i);
+  return std::nullopt;
+}
+
+Executor default_executor() {
+  const bool has_gpu =
+      access("/dev/nvidiactl", F_OK) == 0 || access("/dev/nvidia0", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+  return has_gpu ? Executor::kCuda : Executor::kHost;
+}
+
+void describe_environment(Run& run) {
+  run.environment.push_back({"fusebox", FUSEBOX_VERSION});
+  run.environment.push_back({"compiler", __VERSION__});
+  if (run.executor != Executor::kCuda) return;
+  CudaBackend& cuda = cuda_backend();
+  const auto devices = cuda.devices();
+  if (devices.empty()) throw Error(ErrorCode::kNoDevice, "no GPU is there; run on the host with --on host", "cuda");
+  run.environment.push_back({"gpu", devices[0].name + " " + devices[0].architecture});
+  run.environment.push_back({"driver", version_text(cuda.driver_version())});
+  run.environment.push_back({"nvrtc", version_text(cuda.compiler_version())});
+}
+
+Failure failure_of(const Error& e) {
+  // A compiler's log may be longer than a bundle's texts; the beginning says what is wrong.
+  const auto cut = [](std::string text) {
+    constexpr std::string_view kMark = " … (cut)";
+    if (text.size() <= limits::kTextBytes) return text;
+    size_t end = limits::kTextBytes - kMark.size();
+    while (end > 0 && (text[end] & 0xc0) == 0x80) --end;  // not within a character
+    return text.substr(0, end).append(kMark);
+  };
+  return {e.code, cut(e.what()), cut(e.place)};
+}
+
+Digest combine(const std::vector<Digest>& parts) {
+  std::string all;
+  for (const Digest& d : parts) all += text(d);
+  return digest_bytes(all);
+}
+
+void digest_stages(Run& run, bool sources) {
+  const Compiled& c = run.compiled;
+  std::vector<Digest> scheduled, kernels, texts;
+  for (const Graph& g : c.scheduled) scheduled.push_back(digest(g));
+  for (size_t i = 0; i < c.kernels.size(); ++i) {
+    if (c.segmentation.segments[i].executor != SegmentExecutor::kKernel) continue;
+    kernels.push_back(digest(c.kernels[i]));
+    if (!sources) continue;
+    run.sources.push_back({c.segmentation.segments[i].name, emit_cuda(c.kernels[i]).text});
+    texts.push_back(digest(std::string_view(run.sources.back().text)));
+  }
+  run.digests.push_back({"concretized", digest(c.concretized)});
+  run.digests.push_back({"segments", digest(c.concretized, c.segmentation)});
+  run.digests.push_back({"scheduled", combine(scheduled)});
+  run.digests.push_back({"kernel", combine(kernels)});
+  run.digests.push_back({"host", digest(c.host)});
+  if (sources) run.digests.push_back({"source", combine(texts)});
+}
+
+void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const Argument> in,
+                      std::span<const TensorData> out) {
+  const auto& segments = compiled.segmentation.segments;
+  const auto it = std::find_if(segments.begin(), segments.end(), [&](const Segment& s) { return s.name == name; });
+  // A host program of a bundle may say anything.
+  const auto require = [&](bool holds) {
+    if (!holds)
+      throw Error(ErrorCode::kInvalidGraph, "an ATen segment is given other values than its program takes or makes",
+                  "@" + name);
+  };
+  require(it != segments.end());
+  Graph g = compiled.scheduled[static_cast<size_t>(it - segments.begin())];
+  size_t next = 0;
+  const auto take = [&](ValueId v) -> const Argument& {
+    require(next < in.size() && in[next].is_scalar != g.is_tensor(v) && in[next].dtype == g[v].dtype);
+    return in[next++];
+  };
+  // Sizes are given as inputs, for what crosses the border need not show them all. As constants they would be checked
+  // against rules of bounds that the fusion's own sizes do not have.
+  std::vector<Argument> arguments;
+  std::vector<OpId> body;
+  const std::vector<OpId> given = g[Graph::body()].ops;
+  for (OpId id : given) {
+    const Op op = g[id];
+    if (op.kind == OpKind::kInput) arguments.push_back(take(op.results[0]));
+    if (op.kind != OpKind::kSize) {
+      body.push_back(id);
+      continue;
+    }
+    for (ValueId v : op.results) {
+      arguments.push_back(take(v));
+      g[v].def = OpId(g.ops.size());
+      body.push_back(g[v].def);
+      g.ops.push_back(Op{OpKind::kInput, {}, {v}, {}, {}});
+    }
+  }
+  g[Graph::body()].ops = body;
+  const Evaluation e = load_aten().evaluate(compact(g), arguments, {.bounds = false, .intermediates = {}});
+  require(next == in.size() && out.size() == e.outputs.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    const TensorData made = result_of(e.outputs[i]);
+    require(made.shape == out[i].shape && made.dtype == out[i].dtype);
+    copy_elements(out[i], made);
+  }
+}
+
+void execute(Run& run, std::span<const Argument> inputs, const RunOptions& options) {
+  std::vector<NamedKernel> kernels;
+  for (size_t i = 0; i < run.compiled.kernels.size(); ++i)
+    kernels.push_back({run.compiled.segmentation.segments[i].name, &run.compiled.kernels[i]});
+  const auto device = make_device(run, options);
+  HostProgramOptions host;
+  host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
+    run_aten_segment(run.compiled, name, in, out);
+  };
+  ProgramResult result = run_host_program(run.compiled.host, kernels, *device, inputs, host);
+  run.launches = result.launches;
+  take_crossings(run, result);
+  if (const auto binaries = device->binaries(); !binaries.empty()) run.digests.push_back({"binary", combine(binaries)});
+  take_outputs(run, std::move(result.outputs));
+}
+
+Run run_program(const Module& module, std::span<const Argument> inputs, const RunOptions& options) {
+  Run run;
+  run.executor = options.executor;
+  run.defects = options.defects;
+  run.fusion = main_graph(module);
+  if (run.fusion.level != Level::kMath && run.fusion.level != Level::kScheduled)
+    throw Error(ErrorCode::kWrongLevel, "only a fusion can be run; give the program at level math",
+                "@" + run.fusion.name);
+  const Bindings bindings = bind_sizes(run.fusion, bound_inputs(inputs));
+  describe_environment(run);
+  try {
+    run.digests.push_back({"fusion", digest(run.fusion)});
+    if (options.executor == Executor::kAten) {
+      run_aten_executor(run, inputs);
+      return run;
+    }
+    CompileOptions compile_options;
+    compile_options.index_bits = options.index_bits;
+    compile_options.defects = options.defects;
+    compile_options.inputs = bound_inputs(inputs);
+    const StepList* list = find_steps(module, run.fusion.name);
+    run.unfused = options.unfused || (!options.steps && !list);
+    if (!run.unfused) {
+      run.steps = options.steps ? *options.steps : list->steps;
+      compile_options.steps = run.steps;
+    }
+    run.compiled = compile(run.fusion, bindings, compile_options);
+    digest_stages(run, options.keep_sources);
+    execute(run, inputs, options);
+  } catch (const Error& e) {
+    run.failure = failure_of(e);
+  }
+  return run;
+}
+
+std::vector<CheckedOutput> check_outputs(const Run& run, std::span<const Argument> inputs) {
+  const Evaluation e = load_aten().evaluate(run.fusion, inputs);
+  std::vector<CheckedOutput> result;
+  for (size_t i = 0; i < run.outputs.size(); ++i) {
+    const RunOutput& out = run.outputs[i];
+    TensorData actual = out.value.tensor;
+    if (out.value.is_scalar) {
+      actual = allocate_tensor(out.value.dtype, {});
+      store_element(actual, 0, out.value.bits);
+    }
+    result.push_back({out.name, compare(actual, e.outputs[i], static_cast<int>(std::thread::hardware_concurrency()))});
+  }
+  return result;
+}
+
+std::vector<Argument> make_arguments(const Graph& fusion, const InputSpecs* defaults,
+                                     const std::vector<std::string>& given) {
+  std::vector<InputOption> options;
+  for (const std::string& text : given) {
+    options.push_back(parse_input_option(text));
+    const auto v = find_value(fusion, options.back().name);
+    if (!v || !fusion[*v].def || fusion[fusion[*v].def].kind != OpKind::kInput)
+      throw Error(ErrorCode::kUnknownName, "the program has no input of this name; `show FILE` lists its inputs",
+                  "%" + options.back().name);
+  }
+  std::vector<Argument> result;
+  for (ValueId v : inputs(fusion)) {
+    const std::string& name = fusion[v].name;
+    const auto option =
+        std::find_if(options.rbegin(), options.rend(), [&](const InputOption& o) { return o.name == name; });
+    if (option != options.rend()) {
+      result.push_back(make_argument(*option, fusion[v].dtype, !fusion.is_tensor(v)));
+      continue;
+    }
+    const InputSpec* spec = nullptr;
+    if (defaults)
+      for (const InputSpec& s : defaults->specs)
+        if (s.name == name) spec = &s;
+    if (!spec)
+      throw Error(ErrorCode::kMissingInput,
+                  "the program carries no default for this input; give one with --input " + name + "=SPEC", "%" + name);
+    result.push_back(make_argument(*spec));
+  }
+  for (size_t i = 0; i < result.size(); ++i) {
+    const ValueId v = inputs(fusion)[i];
+    if (result[i].is_scalar == fusion.is_tensor(v) || result[i].dtype != fusion[v].dtype)
+      throw Error(ErrorCode::kBadInput,
+                  "the program wants " + std::string(text(fusion[v].dtype)) +
+                      (fusion.is_tensor(v) ? " in a tensor" : " as a scalar") + "; correct the input's spec",
+                  "%" + fusion[v].name);
+  }
+  return result;
+}
+
+}  // namespace fusebox
