@@ -67,6 +67,7 @@ class KernelBuilder {
 
   const std::vector<OpId>& parameters() const { return parameters_; }
   Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
   Graph finish();
 
  private:

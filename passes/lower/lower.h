@@ -1,15 +1,15 @@
 // Lowering: a scheduled graph becomes a kernel program, and the host program that launches it.
 //
-// `lower` never fails on a graph that `legal` accepts: both run the same analysis, and `legal` returns what it would
-// throw. The graph must verify and hold no symbolic domain; its level is math (every loop serial) or scheduled.
+// `lower` never fails on a graph that `legal` accepts: a plan is made (passes/plan), which refuses what is not legal,
+// and emission follows it. The graph must verify and hold no symbolic domain; its level is math (every loop serial) or
+// scheduled.
 //
 // The launch graph (level host) takes the graph's inputs, then a destination for each output that is not an alias, in
 // order: it binds the sizes, checks what vectorized access relies on, allocates workspaces and launches the kernel.
-// Work at index 0 alone:
 //
 //   y = exp x, i0 split by 128 → o on grid.x, t on block.x
-//   kernel @k { … %p = lt %i, %n : bool   if %p { … } }        host @k.launch { … launch ceil_div(%n, 128), 1, 1, 128,
-//   1, 1, 0 with […] name k }
+//   kernel @k { … %p = lt %i, %n : bool   if %p { … } }
+//   host @k.launch { … launch ceil_div(%n, 128), 1, 1, 128, 1, 1, 0 with […] name k }
 #pragma once
 
 #include <optional>
@@ -22,6 +22,7 @@
 #include "ir/table/defect.h"
 #include "ir/table/error.h"
 #include "passes/nest/check_reason.h"
+#include "passes/plan/kernel_plan.h"
 
 namespace fusebox {
 
@@ -32,10 +33,7 @@ struct LowerOptions {
   bool explain = false;  // fill in Lowered::notes
 };
 
-// A condition of one statement's result, or the absence of one: what a domain must be checked for, a thread loop that
-// the launch may exceed, a thread dimension that no loop tells apart.
-enum class CheckKind : uint8_t { kDomain, kLoopExtent, kThread };
-std::string_view text(CheckKind k);
+// What `show --why` says of one condition of a statement, or of its absence.
 struct CheckNote {
   CheckKind kind = CheckKind::kDomain;
   std::string value;   // the tensor that the statement makes
@@ -52,6 +50,13 @@ struct Lowered {
   Graph launch;
   std::vector<CheckNote> notes = {};
 };
+
+struct EmitOptions {
+  int index_bits = 64;   // of dtype index in the kernel: 32 or 64
+  bool explain = false;  // fill in Lowered::notes
+};
+// The kernel and the launch of a complete plan (plan_kernel).
+Lowered emit_kernel(const KernelPlan& plan, const EmitOptions& options = {});
 
 Lowered lower(const Graph& scheduled, const LowerOptions& options = {});
 

@@ -7,14 +7,13 @@
 #include "ir/scalar/scalar_form.h"
 #include "ir/table/error.h"
 #include "ir/text/print.h"
-#include "passes/lower/lowering.h"
+#include "passes/lower/lower.h"
+#include "passes/plan/plan_stages.h"
+#include "passes/plan/statement_view.h"
 #include "replay/picture/picture.h"
 
 namespace fusebox::picture {
 namespace {
-
-using lowering::Lowering;
-using lowering::OpView;
 
 class Describer {
  public:
@@ -29,11 +28,10 @@ class Describer {
     if (const auto refused = legal(g_, options_)) note(*refused);
     for (size_t k = 0; k < kGraphKinds; ++k) groups(static_cast<IdGraphKind>(k));
     try {
-      Lowering lowering(g_, options_);
-      lowering.tree.nodes = lowering.plan.nodes;
-      promoted_ = lowering.plan.promoted;
-      const bool planned = plan_memory(lowering);
-      for (const Nest& nest : lowering.plan.nests) describe_nest(lowering, nest, planned);
+      KernelPlan plan(g_, {options_.defects, options_.sizes});
+      promoted_ = plan.nest_plan.promoted;
+      const bool planned = plan_memory(plan);
+      for (const Nest& nest : plan.nest_plan.nests) describe_nest(plan, nest, planned);
     } catch (const Error& e) {
       note(e);
     }
@@ -214,11 +212,9 @@ class Describer {
   // -- what lowering computes
 
   // False where the schedule cannot be lowered: then threads and memory are not known.
-  bool plan_memory(Lowering& lowering) {
+  bool plan_memory(KernelPlan& plan) {
     try {
-      lowering.plan_threads();
-      lowering.plan_buffers();
-      lowering.plan_replicas();
+      plan = plan_replicas(plan_buffers(plan_threads(plan)));
       return true;
     } catch (const Error& e) {
       note(e);
@@ -228,38 +224,37 @@ class Describer {
 
   DomainPicture* shown(DomainId d) { return number_[d.index] == kNone ? nullptr : &picture_.domains[number_[d.index]]; }
 
-  void describe_nest(Lowering& lowering, const Nest& nest, bool planned) {
-    const Statement statement{nest.op, StatementKind::kMain, nest.path};
-    OpView view(lowering, statement);
+  void describe_nest(const KernelPlan& plan, const Nest& nest, bool planned) {
+    StatementView view(plan, nest.op);
     const auto& results = g_[nest.op].results;
     for (ValueId v : results) {
       picture_.tensors[tensor_of_[v]].has_nest = true;
       const auto& loop = loop_of(g_.tensor_of(v));
       for (size_t i = 0; i < loop.size() && i < nest.path.size(); ++i)
-        shown(loop[i])->parallel = lowering.plan.nodes[nest.path[i]].parallel;
+        shown(loop[i])->parallel = plan.parallel_of(nest.path[i]);
       if (v == results[0]) {
-        own_values(lowering, view, v, view.own);
+        own_values(plan, view, v, view.own);
         continue;
       }
       // The other results have the first one's loops.
-      DomainValues values(g_, lowering.plan, view.symbols, view.algebra, g_[v].tensor);
+      DomainValues values(g_, plan.nest_plan, view.symbols, view.algebra, g_[v].tensor);
       for (size_t i = 0; i < loop.size() && i < nest.path.size(); ++i) values.set(loop[i], view.loop(i));
       values.propagate();
-      own_values(lowering, view, v, values);
+      own_values(plan, view, v, values);
     }
     for (size_t k = 0; k < g_[nest.op].operands.size(); ++k) add_reads(view, nest.op, k);
-    if (planned) add_conditions(lowering, view, nest);
+    if (planned) add_conditions(plan, view, StatementKind::kMain);
     if (!planned || !demands(g_[nest.op].kind, kReduction)) return;
     // What a reduction accumulates is the thread's own; its result is stored outside its loops.
     Statement last{nest.op, StatementKind::kFinal, nest.path};
     const auto& loop = loop_of(g_.tensor_of(results[0]));
     for (size_t i = 0; i < loop.size(); ++i)
       if (is_reduction(g_, loop[i])) last.path[i] = LoopNode::kNoNode;
-    OpView store(lowering, last);
-    add_conditions(lowering, store, nest);
+    StatementView store(plan, last);
+    add_conditions(plan, store, StatementKind::kFinal);
   }
 
-  void own_values(const Lowering& lowering, OpView& view, ValueId v, DomainValues& values) {
+  void own_values(const KernelPlan& plan, StatementView& view, ValueId v, DomainValues& values) {
     IndexAlgebra& algebra = view.algebra;
     for (size_t i : picture_.tensors[tensor_of_[v]].domains) {
       DomainPicture& d = picture_.domains[i];
@@ -281,7 +276,7 @@ class Describer {
         d->rule = row_of(verdict.reason).text;
         d->reason = row_of(verdict.reason).says;
       }
-    for (const DomainCheck& check : lowering.domain_checks(view, values))
+    for (const DomainCheck& check : domain_checks(plan, view, values))
       if (DomainPicture* d = shown(check.domain)) {
         const std::string below = algebra.to_string(check.value) + " < " + algebra.to_string(check.extent);
         d->check = check.lower ? "0 <= " + below : below;
@@ -291,13 +286,13 @@ class Describer {
   }
 
   // Those of threads: the launch may be larger than the loop, and memory that several threads see is stored once.
-  void add_conditions(Lowering& lowering, OpView& view, const Nest& nest) {
-    for (const Lowering::Condition& c : lowering.conditions(view)) {
+  void add_conditions(const KernelPlan& plan, StatementView& view, StatementKind kind) {
+    for (const Condition& c : conditions_of(plan, view, kind)) {
       if (!c.guard) continue;
       const std::string thread(text(*c.guard));
       const std::string condition =
           c.compare == OpKind::kEq ? thread + " = 0" : thread + " < " + view.algebra.to_string(c.bound);
-      for (ValueId v : g_[nest.op].results) {
+      for (ValueId v : g_[view.op].results) {
         auto& list = picture_.tensors[tensor_of_[v]].conditions;
         if (std::find(list.begin(), list.end(), condition) == list.end()) list.push_back(condition);
       }
@@ -305,11 +300,11 @@ class Describer {
   }
 
   // What the op gives the domains of an operand.
-  void add_reads(OpView& view, OpId op, size_t operand) {
+  void add_reads(StatementView& view, OpId op, size_t operand) {
     const ValueId v = g_[op].operands[operand];
     if (!v || !g_.is_tensor(v) || !tensor_of_.contains(v)) return;
     std::optional<Form> loaded;
-    if (demands(g_[op].kind, kIndexed) && operand == 0) loaded = view.run_time_symbol(ValueId(0u));
+    if (demands(g_[op].kind, kIndexed) && operand == 0) loaded = view.loaded();
     DomainValues values = view.feed(operand, loaded);
     for (size_t i : picture_.tensors[tensor_of_[v]].domains) {
       DomainPicture& d = picture_.domains[i];

@@ -46,7 +46,8 @@ FOLDERS = {
         "schedule": "rewrite",
         "host": "kernel segment",
         "identity": "algebra nest",
-        "lower": "kernel nest",
+        "plan": "algebra nest",
+        "lower": "kernel nest plan",
         "pipeline": "host lower schedule segment",
     },
     "replay": {

@@ -1,24 +1,26 @@
-#include "passes/lower/correspondence.h"
+#include "passes/plan/correspondence.h"
 
 #include <algorithm>
 
 #include "ir/domain/domain.h"
+#include "passes/plan/statement_view.h"
 
-namespace fusebox::lowering {
+namespace fusebox {
 namespace {
 
 // What both ways have in common: the loops of consumer and producer, and what a view says of them.
 class Comparer {
  public:
-  Comparer(Lowering& l, OpId consumer, size_t operand)
-      : l_(l),
+  Comparer(const KernelPlan& plan, OpId consumer, size_t operand)
+      : plan_(plan),
+        g_(*plan.graph),
         consumer_(consumer),
         operand_(operand),
-        from_(l.plan.of(l.g[l.g[consumer].operands[operand]].def)),
-        mine_(loop_of(l.g.tensor_of(l.g[consumer].results[0]))),
-        leader_(l.g[from_.op].results[0]),
-        together_(common_loops(from_, l.plan.of(consumer))),
-        loop_(loop_of(l.g.tensor_of(leader_))) {
+        from_(plan.nest_of(g_[g_[consumer].operands[operand]].def)),
+        mine_(loop_of(g_.tensor_of(g_[consumer].results[0]))),
+        leader_(g_[from_.op].results[0]),
+        together_(common_loops(from_, plan.nest_of(consumer))),
+        loop_(loop_of(g_.tensor_of(leader_))) {
     result_.shared.assign(loop_.size(), false);
     result_.thread.assign(loop_.size(), false);
     result_.at_every_point.assign(loop_.size(), false);
@@ -32,11 +34,11 @@ class Comparer {
   }
 
  private:
-  ParallelType parallel(size_t i) const { return l_.plan.nodes[from_.path[i]].parallel; }
+  ParallelType parallel(size_t i) const { return plan_.nest_plan.nodes[from_.path[i]].parallel; }
   bool wants_shared(size_t i) const {
-    return i < together_ && (i < from_.shared || !is_thread(parallel(i))) && !is_reduction(l_.g, loop_[i]);
+    return i < together_ && (i < from_.shared || !is_thread(parallel(i))) && !is_reduction(g_, loop_[i]);
   }
-  bool wants_thread(size_t i) const { return is_thread(parallel(i)) && !is_reduction(l_.g, loop_[i]); }
+  bool wants_thread(size_t i) const { return is_thread(parallel(i)) && !is_reduction(g_, loop_[i]); }
 
   bool is_complete() const {
     for (size_t i = 0; i < loop_.size(); ++i)
@@ -46,15 +48,15 @@ class Comparer {
 
   // The position of the consumer's loop of a thread dimension, or mine_.size().
   size_t thread_position(ParallelType p) const {
-    const auto& path = l_.plan.of(consumer_).path;
+    const auto& path = plan_.nest_of(consumer_).path;
     size_t i = 0;
-    while (i < path.size() && l_.plan.nodes[path[i]].parallel != p) ++i;
+    while (i < path.size() && plan_.nest_plan.nodes[path[i]].parallel != p) ++i;
     return i;
   }
 
   // The first result's domains are fed through their positions where the operand is a sibling of it.
-  DomainValues values_of_leader(OpView& view) {
-    const ValueId p = l_.g[consumer_].operands[operand_];
+  DomainValues values_of_leader(StatementView& view) {
+    const ValueId p = g_[consumer_].operands[operand_];
     DomainValues values = view.feed(operand_);
     if (leader_ == p) return values;
     return view.values_of_leader(p, values);
@@ -62,17 +64,17 @@ class Comparer {
 
   // Equal forms, or the same transforms of axes that the consumer reads at one place: what it relies on is checked
   // before any loop runs. A reshape to [27] has an axis of extent m*n, which its readers call 27.
-  bool same_extent(OpView& view, DomainValues& at, DomainId from, DomainId to) {
+  bool same_extent(StatementView& view, DomainValues& at, DomainId from, DomainId to) {
     if (view.algebra.equal(at.extent(from), view.own.extent(to))) return true;
-    const OpKind kind = l_.g[consumer_].kind;
+    const OpKind kind = g_[consumer_].kind;
     // These may stretch an axis of one element, whatever it is taken for.
-    if (leader_ != l_.g[consumer_].operands[operand_] || kind == OpKind::kExpand || kind == OpKind::kBroadcastInDim)
+    if (leader_ != g_[consumer_].operands[operand_] || kind == OpKind::kExpand || kind == OpKind::kBroadcastInDim)
       return false;
-    const auto is_iteration = [&](DomainId d) { return l_.g[d].iter_type == IterType::kIteration; };
-    for (const DomainPair& pair : map_producer_to_consumer(l_.g, consumer_, operand_))
-      if (pair == DomainPair{from, to}) return is_iteration(from) && (is_iteration(to) || is_reduction(l_.g, to));
-    if (!l_.g[from].def || !l_.g[to].def) return false;
-    const Transform &a = l_.g[l_.g[from].def], &b = l_.g[l_.g[to].def];
+    const auto is_iteration = [&](DomainId d) { return g_[d].iter_type == IterType::kIteration; };
+    for (const DomainPair& pair : map_producer_to_consumer(g_, consumer_, operand_))
+      if (pair == DomainPair{from, to}) return is_iteration(from) && (is_iteration(to) || is_reduction(g_, to));
+    if (!g_[from].def || !g_[to].def) return false;
+    const Transform &a = g_[g_[from].def], &b = g_[g_[to].def];
     if (!is_same_transform(a, b) || position_in(a.outputs, from) != position_in(b.outputs, to)) return false;
     for (size_t i = 0; i < a.inputs.size(); ++i)
       if (!same_extent(view, at, a.inputs[i], b.inputs[i])) return false;
@@ -80,10 +82,10 @@ class Comparer {
   }
 
   template <class ValueAt>
-  void compare(OpView& view, ValueAt&& value_at) {
+  void compare(StatementView& view, ValueAt&& value_at) {
     DomainValues at = values_of_leader(view);
     for (size_t i = 0; i < loop_.size(); ++i) {
-      if (wants_shared(i) && l_.is_replicated(mine_[i])) {
+      if (wants_shared(i) && plan_.is_replicated(mine_[i])) {
         result_.shared[i] = same_extent(view, at, loop_[i], mine_[i]);
         result_.at_every_point[i] = true;
       }
@@ -96,34 +98,33 @@ class Comparer {
       if (!wants_thread(i) || result_.thread[i]) continue;
       const size_t k = thread_position(parallel(i));
       // Threads that the reader's checks would keep out read as well.
-      if (k < mine_.size() && l_.is_replicated(mine_[k])) continue;
+      if (k < mine_.size() && plan_.is_replicated(mine_[k])) continue;
       const auto own = k < mine_.size() ? value_at(k) : std::optional<Form>();
       result_.thread[i] = own && view.algebra.equal(at.value(loop_[i]), *own);
     }
   }
 
   void compare_in_nest() {
-    const Statement s{consumer_, StatementKind::kMain, l_.plan.of(consumer_).path};
-    OpView view(l_, s);
+    StatementView view(plan_, consumer_);
     compare(view, [&](size_t i) { return std::optional(view.loop(i)); });
   }
 
   void compare_at_elements() {
-    const Statement no_loops{consumer_, StatementKind::kMain,
-                             std::vector<uint32_t>(l_.plan.of(consumer_).path.size(), LoopNode::kNoNode)};
-    OpView view(l_, no_loops);
-    const Tensor& t = l_.g.tensor_of(l_.g[consumer_].results[0]);
+    StatementView view(plan_, consumer_,
+                       std::vector<uint32_t>(plan_.nest_of(consumer_).path.size(), LoopNode::kNoNode));
+    const Tensor& t = g_.tensor_of(g_[consumer_].results[0]);
     auto free = root_of(t);
     free.insert(free.end(), t.loop_broadcasts.begin(), t.loop_broadcasts.end());
     for (DomainId d : free)
-      view.own.set(d, view.algebra.declare_loop(static_cast<int>(d.index), l_.g[d].name, view.own.extent(d)));
+      view.own.set(d, view.algebra.declare_loop(static_cast<int>(d.index), g_[d].name, view.own.extent(d)));
     view.own.propagate();
     compare(view, [&](size_t i) {
       return view.own.known(mine_[i]) ? std::optional(view.own.value(mine_[i])) : std::nullopt;
     });
   }
 
-  Lowering& l_;
+  const KernelPlan& plan_;
+  const Graph& g_;
   const OpId consumer_;
   const size_t operand_;
   const Nest& from_;
@@ -136,8 +137,11 @@ class Comparer {
 
 }  // namespace
 
-Correspondence correspondence_of(Lowering& l, OpId consumer, size_t operand) {
-  return Comparer(l, consumer, operand).run();
+const Correspondence& correspondence(KernelPlan& plan, OpId consumer, size_t operand) {
+  const auto key = std::pair(consumer, operand);
+  const auto it = plan.correspondences.find(key);
+  if (it != plan.correspondences.end()) return it->second;
+  return plan.correspondences.emplace(key, Comparer(plan, consumer, operand).run()).first->second;
 }
 
-}  // namespace fusebox::lowering
+}  // namespace fusebox

@@ -13,51 +13,38 @@
 #include <algorithm>
 
 #include "ir/domain/domain.h"
-#include "passes/lower/lowering.h"
+#include "passes/plan/correspondence.h"
+#include "passes/plan/plan_stages.h"
 
-namespace fusebox::lowering {
-
-bool Lowering::is_replicated(DomainId d) const {
-  if (replicated.empty()) return false;
-  const auto axes = leaves(g, d);
-  return std::all_of(axes.begin(), axes.end(), [&](DomainId axis) { return replicated.contains(axis); });
-}
-
-bool Lowering::has_place_for(const Nest& nest, ParallelType p) const {
-  const auto& results = g[nest.op].results;
-  return std::all_of(results.begin(), results.end(), [&](ValueId v) {
-    const MemoryType memory = buffers[v.index].memory;
-    return memory == MemoryType::kGlobal || (memory == MemoryType::kShared && is_block(p));
-  });
-}
+namespace fusebox {
 
 namespace {
 
 class Replicator {
  public:
-  explicit Replicator(Lowering& l) : l_(l) {}
+  explicit Replicator(KernelPlan& plan) : plan_(plan), g_(*plan.graph) {}
 
   void run() {
-    for (size_t i = l_.plan.nests.size(); i-- > 0;) replicate(l_.plan.nests[i]);
+    for (size_t i = plan_.nest_plan.nests.size(); i-- > 0;) replicate(plan_.nest_plan.nests[i]);
   }
 
  private:
   bool is_kept_per_element(const Nest& nest) const {
-    const auto& results = l_.g[nest.op].results;
+    const auto& results = g_[nest.op].results;
     return std::any_of(results.begin(), results.end(),
-                       [&](ValueId v) { return l_.buffers[v.index].memory == MemoryType::kGlobal; });
+                       [&](ValueId v) { return plan_.buffers[v.index].memory == MemoryType::kGlobal; });
   }
 
   // The axes of a loop, if all are broadcasts of one element that no reduction loop is made from.
   std::vector<DomainId> broadcast_axes(const Nest& nest, DomainId loop) const {
-    const auto axes = leaves(l_.g, loop);
-    const auto& loops = loop_of(l_.g.tensor_of(l_.g[nest.op].results[0]));
+    const auto axes = leaves(g_, loop);
+    const auto& loops = loop_of(g_.tensor_of(g_[nest.op].results[0]));
     const auto is_reduced = [&](DomainId axis) {
       return std::any_of(loops.begin(), loops.end(),
-                         [&](DomainId d) { return is_reduction(l_.g, d) && follows_from(l_.g, d, axis); });
+                         [&](DomainId d) { return is_reduction(g_, d) && follows_from(g_, d, axis); });
     };
     for (DomainId axis : axes)
-      if (l_.g[axis].iter_type != IterType::kBroadcast || l_.plan.promoted.contains(axis) || is_reduced(axis))
+      if (g_[axis].iter_type != IterType::kBroadcast || plan_.nest_plan.promoted.contains(axis) || is_reduced(axis))
         return {};
     return axes;
   }
@@ -66,9 +53,9 @@ class Replicator {
   // beyond the axes' one element read what nobody computed for them.
   bool is_part_of_another(const Nest& nest, const std::vector<DomainId>& axes) const {
     const auto is_one_of = [&](DomainId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); };
-    for (DomainId d : loop_of(l_.g.tensor_of(l_.g[nest.op].results[0]))) {
-      const auto own = leaves(l_.g, d);
-      const auto is_other = [&](DomainId axis) { return !is_one_of(axis) && !l_.replicated.contains(axis); };
+    for (DomainId d : loop_of(g_.tensor_of(g_[nest.op].results[0]))) {
+      const auto own = leaves(g_, d);
+      const auto is_other = [&](DomainId axis) { return !is_one_of(axis) && !plan_.replicated.contains(axis); };
       if (std::any_of(own.begin(), own.end(), is_one_of) && std::any_of(own.begin(), own.end(), is_other)) return true;
     }
     return false;
@@ -76,29 +63,29 @@ class Replicator {
 
   void replicate(const Nest& nest) {
     if (is_kept_per_element(nest)) return;
-    const auto& loop = loop_of(l_.g.tensor_of(l_.g[nest.op].results[0]));
+    const auto& loop = loop_of(g_.tensor_of(g_[nest.op].results[0]));
     bool is_changed = false;
     for (size_t i = 0; i < loop.size(); ++i) {
-      const ParallelType p = l_.plan.nodes[nest.path[i]].parallel;
-      if (is_reduction(l_.g, loop[i]) || l_.is_replicated(loop[i])) continue;
-      if (is_thread(p) ? l_.has_place_for(nest, p) : i >= nest.shared) continue;
+      const ParallelType p = plan_.nest_plan.nodes[nest.path[i]].parallel;
+      if (is_reduction(g_, loop[i]) || plan_.is_replicated(loop[i])) continue;
+      if (is_thread(p) ? plan_.has_place_for(nest, p) : i >= nest.shared) continue;
       const auto axes = broadcast_axes(nest, loop[i]);
       if (axes.empty() || !is_asked_for(nest, i) || is_part_of_another(nest, axes)) continue;
-      l_.replicated.insert(axes.begin(), axes.end());
+      plan_.replicated.insert(axes.begin(), axes.end());
       is_changed = true;
     }
-    if (is_changed) l_.known_views[nest.op.index].clear();
+    if (is_changed) (*plan_.views)[nest.op.index].clear();
   }
 
   // Whether a reader is another thread, or runs the loop at every point because it is replicated itself.
   bool is_asked_for(const Nest& nest, size_t i) {
-    const ParallelType p = l_.plan.nodes[nest.path[i]].parallel;
-    for (ValueId v : l_.g[nest.op].results)
-      for (OpId reader : l_.plan.readers[v.index]) {
-        const auto& operands = l_.g[reader].operands;
+    const ParallelType p = plan_.nest_plan.nodes[nest.path[i]].parallel;
+    for (ValueId v : g_[nest.op].results)
+      for (OpId reader : plan_.nest_plan.readers[v.index]) {
+        const auto& operands = g_[reader].operands;
         for (size_t k = 0; k < operands.size(); ++k) {
           if (operands[k] != v) continue;
-          const Correspondence& same = l_.correspondence(reader, k);
+          const Correspondence& same = correspondence(plan_, reader, k);
           if (is_thread(p) && !same.thread[i]) return true;
           if (!is_thread(p) && same.at_every_point[i]) return true;
         }
@@ -106,11 +93,15 @@ class Replicator {
     return false;
   }
 
-  Lowering& l_;
+  KernelPlan& plan_;
+  const Graph& g_;
 };
 
 }  // namespace
 
-void Lowering::plan_replicas() { Replicator(*this).run(); }
+KernelPlan plan_replicas(KernelPlan plan) {
+  Replicator(plan).run();
+  return plan;
+}
 
-}  // namespace fusebox::lowering
+}  // namespace fusebox

@@ -1,16 +1,21 @@
 // The host program of one kernel: sizes, checks, workspaces, launch dimensions, arguments.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
-#include "passes/lower/lowering.h"
+#include "passes/lower/kernel_emitter.h"
 
-namespace fusebox::lowering {
+namespace fusebox {
 namespace {
 
 class LaunchBuilder {
  public:
-  explicit LaunchBuilder(Lowering& l) : l_(l), host_(l.g.name + "_launch", 64) { host_.graph().level = Level::kHost; }
+  explicit LaunchBuilder(const KernelEmitter& kernel)
+      : kernel_(kernel), plan_(kernel.plan), g_(kernel.g), host_(kernel.g.name + "_launch", 64) {
+    host_.graph().level = Level::kHost;
+  }
 
   Graph run() {
     signature();
@@ -19,7 +24,7 @@ class LaunchBuilder {
     operands.push_back(shared_bytes());
     arguments(operands);
     Attrs attrs;
-    attrs.set(AttrKey::kName, l_.g.name);
+    attrs.set(AttrKey::kName, g_.name);
     host_.effect(OpKind::kLaunch, operands, {}, attrs);
     for (ValueId w : workspaces_) host_.effect(OpKind::kDeallocate, {w}, {});
     return host_.finish();
@@ -29,16 +34,16 @@ class LaunchBuilder {
   Graph& h() { return host_.graph(); }
 
   ValueId tensor_input(ValueId v) {
-    const Tensor& from = l_.g.tensor_of(v);
-    const ValueId t = add_tensor(h(), l_.g[v].dtype, l_.g[v].name);
+    const Tensor& from = g_.tensor_of(v);
+    const ValueId t = add_tensor(h(), g_[v].dtype, g_[v].name);
     h().tensor_of(t).memory = MemoryType::kGlobal;
-    const auto logical = logical_without_reductions(l_.g, from);
+    const auto logical = logical_without_reductions(g_, from);
     std::vector<DomainId> made;
     for (DomainId d : logical) {
       IterDomain copy;
-      copy.iter_type = l_.g[d].iter_type == IterType::kBroadcast ? IterType::kBroadcast : IterType::kIteration;
+      copy.iter_type = g_[d].iter_type == IterType::kBroadcast ? IterType::kBroadcast : IterType::kIteration;
       copy.extent = copy.iter_type == IterType::kBroadcast ? constant_index(h(), 1) : extent(v, d);
-      copy.expanded = l_.g[d].expanded ? scalar(l_.g[d].expanded) : ValueId();
+      copy.expanded = g_[d].expanded ? scalar(g_[d].expanded) : ValueId();
       copy.name = "i" + std::to_string(made.size());
       made.push_back(add_domain(h(), h()[t].tensor, copy));
     }
@@ -52,77 +57,75 @@ class LaunchBuilder {
   }
 
   ValueId extent(ValueId tensor, DomainId d) {
-    if (l_.g[d].extent) return scalar(l_.g[d].extent);
-    l_.algebra.clear();
-    Symbols symbols(l_.g, l_.classes, l_.algebra);
-    DomainValues values(l_.g, l_.plan, symbols, l_.algebra, l_.g[tensor].tensor);
-    return emit(values.extent(d));
+    if (g_[d].extent) return scalar(g_[d].extent);
+    OpenExtents open(plan_);
+    return emit(open.algebra, open.of(tensor).extent(d));
   }
 
-  ValueId emit(Form form) {
+  ValueId emit(IndexAlgebra& algebra, Form form) {
     FormEmitter emitter(
-        l_.algebra, host_, [&](int symbol) { return scalar(ValueId(static_cast<uint32_t>(symbol))); },
+        algebra, host_, [&](int symbol) { return scalar(ValueId(static_cast<uint32_t>(symbol))); },
         [](int) -> ValueId { throw Error(ErrorCode::kInternal, "a loop in a launch's scalars"); });
     return emitter.emit(form);
   }
 
   void signature() {
     // The host program finds what a launch is given by its name.
-    for (OpId id : l_.g[Graph::body()].ops)
-      if (l_.g[id].kind == OpKind::kSize || l_.g[id].kind == OpKind::kInput)
-        for (ValueId v : l_.g[id].results) host_.reserve(l_.g[v].name);
-    for (const OutputRef& out : outputs(l_.g)) host_.reserve(l_.g[out.value].name);
-    for (OpId id : l_.g[Graph::body()].ops) {
-      const Op& op = l_.g[id];
+    for (OpId id : g_[Graph::body()].ops)
+      if (g_[id].kind == OpKind::kSize || g_[id].kind == OpKind::kInput)
+        for (ValueId v : g_[id].results) host_.reserve(g_[v].name);
+    for (const OutputRef& out : outputs(g_)) host_.reserve(g_[out.value].name);
+    for (OpId id : g_[Graph::body()].ops) {
+      const Op& op = g_[id];
       if (op.kind == OpKind::kSize) {
         Op copy{OpKind::kSize, {}, {}, {}, {}};
         for (ValueId v : op.results) {
-          scalars_[v] = add_scalar(h(), Dtype::kIndex, l_.g[v].name);
+          scalars_[v] = add_scalar(h(), Dtype::kIndex, g_[v].name);
           copy.results.push_back(scalars_[v]);
         }
         append(h(), Graph::body(), copy);
       } else if (op.kind == OpKind::kInput) {
         const ValueId v = op.results[0];
-        if (l_.g.is_tensor(v)) {
-          tensors_[l_.buffers[v.index].kernel_value] = tensor_input(v);
-          host_of_[v] = tensors_[l_.buffers[v.index].kernel_value];
+        if (g_.is_tensor(v)) {
+          tensors_[kernel_.tensors[v.index]] = tensor_input(v);
+          host_of_[v] = tensors_[kernel_.tensors[v.index]];
         } else {
-          scalars_[v] = add_scalar(h(), l_.g[v].dtype, l_.g[v].name);
+          scalars_[v] = add_scalar(h(), g_[v].dtype, g_[v].name);
           append(h(), Graph::body(), Op{OpKind::kInput, {}, {scalars_[v]}, {}, {}});
         }
       }
     }
-    for (const Nest& nest : l_.plan.nests)
-      for (ValueId v : l_.g[nest.op].results) {
-        const Buffer& b = l_.buffers[v.index];
+    for (const Nest& nest : plan_.nest_plan.nests)
+      for (ValueId v : g_[nest.op].results) {
+        const Buffer& b = plan_.buffer_of(v);
         if (!b.is_parameter || b.storage != v || is_output(v)) continue;
         globals_.push_back(v);
       }
-    for (const OutputRef& out : outputs(l_.g))
-      if (l_.g.is_tensor(out.value) && l_.buffers[out.value.index].storage == out.value &&
-          l_.plan.has_nest(l_.g[out.value].def))
-        tensors_[l_.buffers[out.value.index].kernel_value] = tensor_input(out.value);
+    for (const OutputRef& out : outputs(g_))
+      if (g_.is_tensor(out.value) && plan_.buffer_of(out.value).storage == out.value &&
+          plan_.has_nest(g_[out.value].def))
+        tensors_[kernel_.tensors[out.value.index]] = tensor_input(out.value);
   }
 
   bool is_output(ValueId v) const {
-    for (const OutputRef& out : outputs(l_.g))
+    for (const OutputRef& out : outputs(g_))
       if (out.value == v) return true;
     return false;
   }
 
   ValueId scalar(ValueId v) {
-    if (l_.g.is_constant(v)) return host_.constant(l_.g[v].dtype, *l_.g[v].constant);
+    if (g_.is_constant(v)) return host_.constant(g_[v].dtype, *g_[v].constant);
     if (const auto it = scalars_.find(v); it != scalars_.end()) return it->second;
-    const Op& op = l_.g[l_.g[v].def];
+    const Op& op = g_[g_[v].def];
     std::vector<ValueId> operands;
     for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand) : operand);
-    return scalars_[v] = host_.op(op.kind, operands, l_.g[v].dtype, op.attrs);
+    return scalars_[v] = host_.op(op.kind, operands, g_[v].dtype, op.attrs);
   }
 
   ValueId parameter(const ScalarParameter& p) {
     if (p.scalar) return scalar(p.scalar);
-    const auto order = allocation_of(l_.g, l_.g.tensor_of(p.stride_of));
-    const auto logical = logical_without_reductions(l_.g, l_.g.tensor_of(p.stride_of));
+    const auto order = allocation_of(g_, g_.tensor_of(p.stride_of));
+    const auto logical = logical_without_reductions(g_, g_.tensor_of(p.stride_of));
     Attrs attrs;
     attrs.set(AttrKey::kAxis, static_cast<int64_t>(position_in(logical, order[p.axis])));
     return host_.op(OpKind::kTensorStride, {host_of_.at(p.stride_of)}, Dtype::kIndex, attrs);
@@ -137,16 +140,16 @@ class LaunchBuilder {
   // A split by 0 has no places for its elements.
   void check_factors() {
     std::set<ValueId> seen;
-    for (const Nest& nest : l_.plan.nests) {
-      const ValueId v = l_.g[nest.op].results[0];
-      const auto of_op = op_transforms(l_.g, l_.g.tensor_of(v));
-      for (TransformId id : l_.g.tensor_of(v).transforms) {
-        const Transform& t = l_.g[id];
-        if (t.kind != TransformKind::kSplit || l_.g.is_constant(t.factor)) continue;
+    for (const Nest& nest : plan_.nest_plan.nests) {
+      const ValueId v = g_[nest.op].results[0];
+      const auto of_op = op_transforms(g_, g_.tensor_of(v));
+      for (TransformId id : g_.tensor_of(v).transforms) {
+        const Transform& t = g_[id];
+        if (t.kind != TransformKind::kSplit || g_.is_constant(t.factor)) continue;
         if (std::find(of_op.begin(), of_op.end(), id) != of_op.end()) continue;
-        if (!seen.insert(l_.classes.representative(t.factor)).second) continue;
+        if (!seen.insert(plan_.classes.representative(t.factor)).second) continue;
         check(host_.compare(OpKind::kGe, scalar(t.factor), host_.index(1)),
-              "a split needs a factor of at least 1: %" + l_.g[v].name + "." + l_.g[t.inputs[0]].name +
+              "a split needs a factor of at least 1: %" + g_[v].name + "." + g_[t.inputs[0]].name +
                   " is split by one that is less");
       }
     }
@@ -154,14 +157,16 @@ class LaunchBuilder {
 
   void checks() {
     check_factors();
-    for (const auto& d : l_.divisibilities) {
+    for (const auto& d : plan_.divisibilities) {
       ValueId product = host_.index(1);
       for (const ScalarParameter& p : d.product) product = host_.mul(product, parameter(p));
       const ValueId rest = host_.floor_mod(product, host_.index(d.divisor), false);
       check(host_.compare(OpKind::kEq, rest, host_.index(0)),
             "a vectorized access needs extents and strides that are multiples of " + std::to_string(d.divisor));
     }
-    for (const auto& [kernel_value, bytes] : l_.alignments) {
+    std::map<ValueId, int64_t> alignments;  // in the order of the kernel's parameters
+    for (const auto& [storage, bytes] : plan_.alignments) alignments[kernel_.tensors[storage.index]] = bytes;
+    for (const auto& [kernel_value, bytes] : alignments) {
       const auto it = tensors_.find(kernel_value);
       if (it == tensors_.end()) continue;
       const ValueId alignment = host_.op(OpKind::kTensorAlignment, {it->second}, Dtype::kIndex);
@@ -175,27 +180,25 @@ class LaunchBuilder {
     std::vector<ValueId> result;
     for (int p = static_cast<int>(ParallelType::kGridX); p <= static_cast<int>(ParallelType::kBlockZ); ++p) {
       ValueId extent;
-      for (const Nest& nest : l_.plan.nests) {
-        const ValueId v = l_.g[nest.op].results[0];
-        const auto& loop = loop_of(l_.g.tensor_of(v));
+      for (const Nest& nest : plan_.nest_plan.nests) {
+        const ValueId v = g_[nest.op].results[0];
+        const auto& loop = loop_of(g_.tensor_of(v));
         for (size_t i = 0; i < loop.size(); ++i) {
-          if (l_.plan.nodes[nest.path[i]].parallel != static_cast<ParallelType>(p)) continue;
-          l_.algebra.clear();
-          Symbols symbols(l_.g, l_.classes, l_.algebra);
-          DomainValues values(l_.g, l_.plan, symbols, l_.algebra, l_.g[v].tensor);
-          const ValueId e = emit(values.extent(loop[i]));
-          const bool is_first = extent && l_.options.defects.has(Defect::kLaunchOfFirst);
+          if (plan_.parallel_of(nest.path[i]) != static_cast<ParallelType>(p)) continue;
+          OpenExtents open(plan_);
+          const ValueId e = emit(open.algebra, open.of(v).extent(loop[i]));
+          const bool is_first = extent && plan_.defects().has(Defect::kLaunchOfFirst);
           extent = !extent ? e : is_first ? extent : host_.maximum(extent, e);
         }
       }
-      if (extent && l_.launched_empty.contains(static_cast<ParallelType>(p)) &&
-          !l_.options.defects.has(Defect::kLaunchOfNothing))
+      if (extent && plan_.launched_empty.contains(static_cast<ParallelType>(p)) &&
+          !plan_.defects().has(Defect::kLaunchOfNothing))
         extent = host_.maximum(extent, host_.index(1));
-      if (extent && is_grid(static_cast<ParallelType>(p)) && l_.options.defects.has(Defect::kLaunchFloor))
+      if (extent && is_grid(static_cast<ParallelType>(p)) && plan_.defects().has(Defect::kLaunchFloor))
         extent = host_.maximum(host_.sub(extent, host_.index(1)), host_.index(1));
       result.push_back(extent ? extent : host_.index(1));
     }
-    if (l_.used_threads.contains(ParallelType::kGridY) && l_.options.defects.has(Defect::kLaunchSwapped))
+    if (plan_.used_threads.contains(ParallelType::kGridY) && plan_.defects().has(Defect::kLaunchSwapped))
       std::swap(result[0], result[1]);
     dims_ = result;
     return result;
@@ -203,23 +206,22 @@ class LaunchBuilder {
 
   ValueId shared_bytes() {
     ValueId total = host_.index(0);
-    for (const auto& slot : l_.shared_slots) {
+    for (const auto& slot : plan_.shared_slots) {
       ValueId size;
       for (ValueId v : slot) {
-        l_.algebra.clear();
-        Symbols symbols(l_.g, l_.classes, l_.algebra);
-        const Form elements = l_.elements_of(symbols, l_.buffers[v.index]);
-        const ValueId bytes = host_.mul(emit(elements), host_.index(size_bytes(l_.g[v].dtype)));
+        OpenExtents open(plan_);
+        const ValueId bytes =
+            host_.mul(emit(open.algebra, open.elements_of(plan_.buffer_of(v))), host_.index(size_bytes(g_[v].dtype)));
         const ValueId rounded = host_.mul(host_.ceil_div(bytes, host_.index(128)), host_.index(128));
-        size = size && !l_.options.defects.has(Defect::kSharedSlotLast) ? host_.maximum(size, rounded) : rounded;
+        size = size && !plan_.defects().has(Defect::kSharedSlotLast) ? host_.maximum(size, rounded) : rounded;
       }
       total = host_.add(total, size);
     }
-    if (l_.workspace_lists > 0) {
+    if (kernel_.workspace_lists > 0) {
       const ValueId threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
-      total = host_.add(total, host_.mul(threads, host_.index(16 * l_.workspace_lists)));
+      total = host_.add(total, host_.mul(threads, host_.index(16 * kernel_.workspace_lists)));
     }
-    if (host_.constant_of(total) != 0 && l_.options.defects.has(Defect::kSharedBytesShort))
+    if (host_.constant_of(total) != 0 && plan_.defects().has(Defect::kSharedBytesShort))
       total = host_.floor_div(total, host_.index(2), true);
     return total;
   }
@@ -253,31 +255,33 @@ class LaunchBuilder {
   void arguments(std::vector<ValueId>& operands) {
     for (ValueId v : globals_) {
       std::vector<ValueId> sizes;
-      for (DomainId d : allocation_of(l_.g, l_.g.tensor_of(v)))
+      for (DomainId d : allocation_of(g_, g_.tensor_of(v)))
         // What a broadcast was split into has holes, and an index that counts them.
-        if (l_.g[d].iter_type != IterType::kBroadcast || l_.g[d].def) sizes.push_back(extent(v, d));
-      tensors_[l_.buffers[v.index].kernel_value] = allocate(l_.g[v].dtype, sizes, false, l_.g[v].name);
+        if (g_[d].iter_type != IterType::kBroadcast || g_[d].def) sizes.push_back(extent(v, d));
+      tensors_[kernel_.tensors[v.index]] = allocate(g_[v].dtype, sizes, false, g_[v].name);
     }
     ValueId threads = host_.index(1);
     for (ValueId d : dims_) threads = host_.mul(threads, d);
-    if (!l_.grid_workspaces.empty() && l_.options.defects.has(Defect::kWorkspaceShort))
+    if (!kernel_.grid_workspaces.empty() && plan_.defects().has(Defect::kWorkspaceShort))
       threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
-    for (size_t i = 0; i < l_.grid_workspaces.size(); ++i)
-      tensors_[l_.grid_workspaces[i].parameter] =
-          allocate(l_.grid_workspaces[i].dtype, {threads}, false, "workspace" + std::to_string(i));
-    if (l_.grid_counters)
-      tensors_[l_.grid_counters] = allocate(Dtype::kUint32, {host_.index(l_.grid_slots)},
-                                            !l_.options.defects.has(Defect::kWorkspaceNotZeroed), "counters");
+    for (size_t i = 0; i < kernel_.grid_workspaces.size(); ++i)
+      tensors_[kernel_.grid_workspaces[i].parameter] =
+          allocate(kernel_.grid_workspaces[i].dtype, {threads}, false, "workspace" + std::to_string(i));
+    if (kernel_.grid_counters)
+      tensors_[kernel_.grid_counters] = allocate(Dtype::kUint32, {host_.index(kernel_.grid_slots)},
+                                                 !plan_.defects().has(Defect::kWorkspaceNotZeroed), "counters");
     std::map<ValueId, ScalarParameter> scalars;
-    for (const auto& [p, v] : l_.parameters) scalars[v] = p;
-    for (OpId id : l_.kernel.parameters()) {
-      const ValueId v = l_.kernel.graph()[id].results[0];
+    for (const auto& [p, v] : kernel_.parameters) scalars[v] = p;
+    for (OpId id : kernel_.kernel.parameters()) {
+      const ValueId v = kernel_.kernel.graph()[id].results[0];
       const auto it = tensors_.find(v);
       operands.push_back(it != tensors_.end() ? it->second : parameter(scalars.at(v)));
     }
   }
 
-  Lowering& l_;
+  const KernelEmitter& kernel_;
+  const KernelPlan& plan_;
+  const Graph& g_;
   KernelBuilder host_;
   std::map<ValueId, ValueId> scalars_;  // of the graph → of the host program
   std::map<ValueId, ValueId> tensors_;  // kernel parameter → host tensor
@@ -289,6 +293,6 @@ class LaunchBuilder {
 
 }  // namespace
 
-Graph Lowering::build_launch() { return LaunchBuilder(*this).run(); }
+Graph emit_launch(const KernelEmitter& emitter) { return LaunchBuilder(emitter).run(); }
 
-}  // namespace fusebox::lowering
+}  // namespace fusebox

@@ -6,9 +6,10 @@
 // kept. A serial loop is walked twice, so that the end of one iteration meets the start of the next.
 #include <algorithm>
 
-#include "passes/lower/lowering.h"
+#include "passes/plan/correspondence.h"
+#include "passes/plan/plan_stages.h"
 
-namespace fusebox::lowering {
+namespace fusebox {
 namespace {
 
 struct Access {
@@ -20,31 +21,31 @@ struct Access {
 
 class SyncPlanner {
  public:
-  explicit SyncPlanner(Lowering& l) : l_(l) {
-    subtree_.resize(l.tree.nodes.size());
-    own_.resize(l.tree.statements.size());
-    for (uint32_t s = 0; s < own_.size(); ++s) own_[s] = accesses(l.tree.statements[s]);
-    for (const TreeChild& c : l.tree.top) collect(c);
+  explicit SyncPlanner(KernelPlan& plan) : plan_(plan), g_(*plan.graph) {
+    subtree_.resize(plan.tree.nodes.size());
+    own_.resize(plan.tree.statements.size());
+    for (uint32_t s = 0; s < own_.size(); ++s) own_[s] = accesses(plan.tree.statements[s]);
+    for (const TreeChild& c : plan.tree.top) collect(c);
   }
 
   void run() {
     std::set<Access> state;
-    walk(l_.tree.top, LoopNode::kNoNode, state);
+    walk(plan_.tree.top, LoopNode::kNoNode, state);
   }
 
  private:
   // Only memory that several threads see, and that the kernel both writes and reads.
   bool matters(ValueId v) const {
-    const Buffer& b = l_.buffers[v.index];
-    return b.memory == MemoryType::kShared || (b.memory == MemoryType::kGlobal && l_.plan.has_nest(l_.g[v].def));
+    const Buffer& b = plan_.buffers[v.index];
+    return b.memory == MemoryType::kShared || (b.memory == MemoryType::kGlobal && plan_.has_nest(g_[v].def));
   }
 
   std::set<Access> accesses(const Statement& s) const {
     std::set<Access> result;
-    const Op& op = l_.g[s.op];
+    const Op& op = g_[s.op];
     if (s.kind == StatementKind::kMain)
       for (ValueId v : op.operands)
-        if (v && l_.g.is_tensor(v) && matters(v)) result.insert({v, s.op, false});
+        if (v && g_.is_tensor(v) && matters(v)) result.insert({v, s.op, false});
     const bool stores = demands(op.kind, kReduction) ? s.kind == StatementKind::kFinal : true;
     if (stores)
       for (ValueId v : op.results)
@@ -55,7 +56,7 @@ class SyncPlanner {
   const std::set<Access>& collect(const TreeChild& c) {
     if (!c.is_node) return own_[c.index];
     auto& all = subtree_[c.index];
-    for (const TreeChild& inner : l_.tree.children[c.index]) {
+    for (const TreeChild& inner : plan_.tree.children[c.index]) {
       const auto& more = collect(inner);
       all.insert(more.begin(), more.end());
     }
@@ -66,7 +67,7 @@ class SyncPlanner {
     const auto key = std::tuple(writer, reader, grid);
     const auto it = crosses_.find(key);
     if (it != crosses_.end()) return it->second;
-    return crosses_[key] = l_.crosses_threads(writer, reader, grid);
+    return crosses_[key] = crosses_threads(plan_, writer, reader, grid);
   }
 
   // 0 none, 1 block, 2 grid
@@ -77,55 +78,59 @@ class SyncPlanner {
         if (!(a.write || b.write)) continue;
         if (a.buffer != b.buffer) {
           // Two buffers of one slot: any thread's bytes may be any other's.
-          const Buffer &x = l_.buffers[a.buffer.index], &y = l_.buffers[b.buffer.index];
+          const Buffer &x = plan_.buffers[a.buffer.index], &y = plan_.buffers[b.buffer.index];
           if (level < 1 && x.memory == MemoryType::kShared && y.memory == MemoryType::kShared && x.slot == y.slot &&
-              !l_.options.defects.has(Defect::kSharedReuseBarrier))
+              !plan_.defects().has(Defect::kSharedReuseBarrier))
             level = 1;
           continue;
         }
         if (a.write && b.write) continue;  // one op writes a buffer: its elements differ
-        const bool is_shared = l_.buffers[a.buffer.index].memory == MemoryType::kShared;
-        if (is_shared && a.write && l_.options.defects.has(Defect::kBarrierAfterWriteDropped)) continue;
-        if (is_shared && b.write && l_.options.defects.has(Defect::kBarrierBeforeWriteDropped)) continue;
+        const bool is_shared = plan_.buffers[a.buffer.index].memory == MemoryType::kShared;
+        if (is_shared && a.write && plan_.defects().has(Defect::kBarrierAfterWriteDropped)) continue;
+        if (is_shared && b.write && plan_.defects().has(Defect::kBarrierBeforeWriteDropped)) continue;
         const OpId writer = a.write ? a.op : b.op, reader = a.write ? b.op : a.op;
-        if (l_.buffers[a.buffer.index].memory == MemoryType::kGlobal && crosses(writer, reader, true)) level = 2;
+        if (plan_.buffers[a.buffer.index].memory == MemoryType::kGlobal && crosses(writer, reader, true)) level = 2;
         if (level < 1 && crosses(writer, reader, false)) level = 1;
       }
     return level;
   }
 
-  bool is_serial_loop(uint32_t node) const { return is_real_loop(l_.tree.nodes[node].parallel); }
+  bool is_serial_loop(uint32_t node) const { return is_real_loop(plan_.tree.nodes[node].parallel); }
 
   void walk(const std::vector<TreeChild>& children, uint32_t node, std::set<Access>& state) {
     for (size_t i = 0; i < children.size(); ++i) {
       const TreeChild& c = children[i];
       const auto& inside = c.is_node ? subtree_[c.index] : own_[c.index];
       if (const int level = conflict(state, inside); level > 0) {
-        const bool is_late = level == 1 && i + 1 < children.size() && l_.options.defects.has(Defect::kBarrierMoved);
-        if (level == 1 || !l_.options.defects.has(Defect::kGridBarrierDropped))
-          l_.sync_points.insert({node, is_late ? i + 1 : i, level == 2});
+        const bool is_late = level == 1 && i + 1 < children.size() && plan_.defects().has(Defect::kBarrierMoved);
+        if (level == 1 || !plan_.defects().has(Defect::kGridBarrierDropped))
+          plan_.sync_points.insert({node, is_late ? i + 1 : i, level == 2 ? SyncScope::kGrid : SyncScope::kBlock});
         // A block's barrier settles nothing between blocks.
         std::erase_if(state, [&](const Access& a) {
-          return level == 2 || l_.buffers[a.buffer.index].memory != MemoryType::kGlobal;
+          return level == 2 || plan_.buffers[a.buffer.index].memory != MemoryType::kGlobal;
         });
       }
       if (c.is_node) {
         std::set<Access> within;
-        walk(l_.tree.children[c.index], c.index, within);
+        walk(plan_.tree.children[c.index], c.index, within);
         // Loop-carried: what the end of an iteration left against the start of the next.
-        if (is_serial_loop(c.index)) walk(l_.tree.children[c.index], c.index, within);
+        if (is_serial_loop(c.index)) walk(plan_.tree.children[c.index], c.index, within);
       }
       state.insert(inside.begin(), inside.end());
     }
   }
 
-  Lowering& l_;
+  KernelPlan& plan_;
+  const Graph& g_;
   std::vector<std::set<Access>> subtree_, own_;
   std::map<std::tuple<OpId, OpId, bool>, bool> crosses_;
 };
 
 }  // namespace
 
-void Lowering::plan_synchronisation() { SyncPlanner(*this).run(); }
+KernelPlan plan_syncs(KernelPlan plan) {
+  SyncPlanner(plan).run();
+  return plan;
+}
 
-}  // namespace fusebox::lowering
+}  // namespace fusebox

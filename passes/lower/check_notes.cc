@@ -4,24 +4,18 @@
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
-#include "passes/lower/lowering.h"
+#include "passes/lower/kernel_emitter.h"
 
 namespace fusebox {
 
-std::string_view text(CheckKind k) {
-  constexpr std::string_view kTexts[] = {"domain", "loop extent", "thread"};
-  return kTexts[static_cast<size_t>(k)];
-}
-
-namespace lowering {
-
-std::vector<CheckNote> Lowering::check_notes() {
+std::vector<CheckNote> KernelEmitter::check_notes() {
   std::vector<CheckNote> notes;
-  for (const Statement& s : tree.statements) {
+  for (uint32_t statement = 0; statement < plan.tree.statements.size(); ++statement) {
+    const Statement& s = plan.tree.statements[statement];
     if (s.kind == StatementKind::kInit) continue;
-    OpView view(*this, s);
+    StatementView view(plan, s);
     const std::string value = g[g[s.op].results[0]].name;
-    const auto list = conditions(view);
+    const auto& list = plan.statements[statement].conditions;
     for (size_t i = 0; i < list.size(); ++i)
       for (size_t k = 0; k < i; ++k)
         check_internal(list[i].domain != list[k].domain || list[i].compare != list[k].compare ||
@@ -42,8 +36,8 @@ std::vector<CheckNote> Lowering::check_notes() {
     };
     for (size_t i = 0; i < list.size(); ++i) {
       CheckNote& note = note_of(i);
-      const auto it = emitted.find({statement_index(s), i});
-      if (it == emitted.end()) continue;
+      const auto it = emitted_.find({statement, i});
+      if (it == emitted_.end()) continue;
       note.settled = it->second.settled;
       const Value& predicate = kernel.graph()[it->second.predicate];
       if (!predicate.constant) note.predicate += (note.predicate.empty() ? "%" : ", %") + predicate.name;
@@ -58,13 +52,12 @@ std::vector<CheckNote> Lowering::check_notes() {
       if (!v.checked) add(CheckKind::kDomain, g[v.domain].name, v.reason);
     const auto& loop = loop_of(g.tensor_of(g[s.op].results[0]));
     for (size_t i = 0; i < s.path.size(); ++i)
-      if (s.path[i] != LoopNode::kNoNode && is_thread(tree.nodes[s.path[i]].parallel))
+      if (s.path[i] != LoopNode::kNoNode && is_thread(plan.parallel_of(s.path[i])))
         add(CheckKind::kLoopExtent, g[loop[i]].name,
-            is_replicated(loop[i]) ? CheckReason::kReplicated : CheckReason::kLaunchExact);
-    for (ParallelType p : used_threads) add(CheckKind::kThread, std::string(text(p)), CheckReason::kOneMemory);
+            plan.is_replicated(loop[i]) ? CheckReason::kReplicated : CheckReason::kLaunchExact);
+    for (ParallelType p : plan.used_threads) add(CheckKind::kThread, std::string(text(p)), CheckReason::kOneMemory);
   }
   return notes;
 }
 
-}  // namespace lowering
 }  // namespace fusebox

@@ -1,4 +1,4 @@
-// Which loops of a producer correspond to a consumer's: the same shared loop, or the same thread. Internal to passes.
+// Which loops of a producer correspond to a consumer's: the same shared loop, or the same thread.
 //
 // Two ways to know. In the nest: what the consumer's loops feed the producer's loop is the consumer's loop variable at
 // every loop point, holes included. At elements: both loops are one function of the consumer's root domains. The second
@@ -8,11 +8,13 @@
 //   the tile o, yet at every element b is 0, and the loop o is shared
 #pragma once
 
-#include "passes/lower/lowering.h"
+#include "passes/plan/kernel_plan.h"
 
-namespace fusebox::lowering {
+namespace fusebox {
 
-// Clears the algebra of the lowering: no view that was made before may be used after.
-Correspondence correspondence_of(Lowering& l, OpId consumer, size_t operand);
+// Compared once for each operand of each op, and kept in the plan.
+const Correspondence& correspondence(KernelPlan& plan, OpId consumer, size_t operand);
+// Whether an element that the producer's thread (or block, for `grid`) makes is read by another one.
+bool crosses_threads(KernelPlan& plan, OpId producer, OpId consumer, bool grid);
 
-}  // namespace fusebox::lowering
+}  // namespace fusebox

@@ -1,125 +1,126 @@
+#include "passes/plan/statement_view.h"
+
 #include <algorithm>
 
 #include "ir/domain/domain.h"
-#include "ir/table/error.h"
-#include "passes/lower/lowering.h"
 
-namespace fusebox::lowering {
+namespace fusebox {
 namespace {
 
-// Ids of symbols that are no scalar of the graph start above these.
-constexpr int kStrideBase = 1 << 24;
-constexpr int kRunTimeBase = 1 << 28;
-constexpr int kSelected = (1 << 29) - 1;
+constexpr int kSelected = kLoadedSymbol - 1;  // the place of a select by a scalar that is no constant
+
+ViewState& state_of(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path) {
+  auto& known = (*plan.views)[op.index];
+  const auto it = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k->path == path; });
+  if (it != known.end()) return **it;
+  known.push_back(std::make_unique<ViewState>(ViewState{path, IndexAlgebra(plan.defects()), {}, false}));
+  return *known.back();
+}
 
 }  // namespace
 
-OpView::OpView(Lowering& lowering, const Statement& statement)
-    : algebra(lowering.algebra),
-      symbols(lowering.g, lowering.classes, algebra),
-      statement(statement),
-      own(lowering.g, lowering.plan, symbols, algebra, lowering.g[lowering.g[statement.op].results[0]].tensor),
-      l_(lowering) {
-  auto& known = l_.known_views[statement.op.index];
-  const auto it = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.path == statement.path; });
-  if (it != known.end()) {
-    algebra = it->algebra;
-    own.learn(it->own);
+StatementView::StatementView(const KernelPlan& plan, OpId statement_op, const std::vector<uint32_t>& statement_path)
+    : plan_(plan),
+      state_(state_of(plan, statement_op, statement_path)),
+      algebra(state_.algebra),
+      symbols(*plan.graph, plan.classes, algebra),
+      op(statement_op),
+      path(state_.path),
+      own(*plan.graph, plan.nest_plan, symbols, algebra, (*plan.graph)[(*plan.graph)[statement_op].results[0]].tensor) {
+  if (state_.is_ready) {
+    own.learn(state_.own);
     return;
   }
-  algebra.clear();
   declare_loops();
   own.propagate();
-  known.push_back({statement.path, algebra, own.knowledge()});
+  state_.own = own.knowledge();
+  state_.is_ready = true;
 }
 
-void OpView::declare_loops() {
-  const Graph& g = l_.g;
-  const Tensor& t = g.tensor_of(g[statement.op].results[0]);
+void StatementView::declare_loops() {
+  const Graph& g = *plan_.graph;
+  const Tensor& t = g.tensor_of(g[op].results[0]);
   const auto& loops = loop_of(t);
   // Facts and symbols first: what is learnt later does not simplify forms that exist.
-  if (g[statement.op].kind == OpKind::kReshape)
+  if (g[op].kind == OpKind::kReshape)
     for (TransformId id : op_transforms(g, t))
       if (g[id].kind == TransformKind::kSplit)
         algebra.assume_divides(symbols.of(g[id].factor), own.extent(g[id].inputs[0]), "a reshape keeps every element");
   std::vector<Form> extents;
   for (size_t i = 0; i < loops.size(); ++i) extents.push_back(own.extent(loops[i]));
   // All that stands between a replicated axis and its loops is 0, whatever the loops are at.
-  if (!l_.replicated.empty())
+  if (!plan_.replicated.empty())
     for (DomainId d : ancestors(g, loops))
-      if (position_in(loops, d) == loops.size() && l_.is_replicated(d)) own.set(d, Form{}, CheckReason::kReplicated);
+      if (position_in(loops, d) == loops.size() && plan_.is_replicated(d)) own.set(d, Form{}, CheckReason::kReplicated);
   for (size_t i = 0; i < loops.size(); ++i) {
-    const uint32_t n = statement.path[i];
+    const uint32_t n = path[i];
     if (n == LoopNode::kNoNode) continue;
     own.set(loops[i], algebra.declare_loop(static_cast<int>(n), g[loops[i]].name, extents[i]));
   }
 }
 
-Form OpView::place(DomainId d) const {
-  const IterDomain& domain = l_.g[d];
+Form StatementView::place(DomainId d) const {
+  const IterDomain& domain = (*plan_.graph)[d];
   return domain.iter_type == IterType::kBroadcast && !domain.expanded && !domain.def ? Form{} : own.value(d);
 }
 
-Form OpView::loop(size_t position) const { return algebra.loop(static_cast<int>(statement.path[position])); }
-
-std::optional<Form> OpView::thread_loop(ParallelType p) const {
-  for (uint32_t n : statement.path)
-    if (n != LoopNode::kNoNode && l_.tree.nodes[n].parallel == p) return algebra.loop(static_cast<int>(n));
+std::optional<Form> StatementView::thread_loop(ParallelType p) const {
+  for (uint32_t n : path)
+    if (n != LoopNode::kNoNode && plan_.parallel_of(n) == p) return algebra.loop(static_cast<int>(n));
   return std::nullopt;
 }
 
-Form OpView::run_time_symbol(ValueId kernel_value) {
-  const int id = kRunTimeBase + static_cast<int>(kernel_value.index);
-  l_.run_time_symbols[id] = kernel_value;
-  return algebra.has_symbol(id) ? algebra.symbol(id) : algebra.declare_symbol(id, "loaded");
+Form StatementView::loaded() {
+  return algebra.has_symbol(kLoadedSymbol) ? algebra.symbol(kLoadedSymbol)
+                                           : algebra.declare_symbol(kLoadedSymbol, "loaded");
 }
 
-Form OpView::cat_offset(size_t operand) {
-  return fusebox::cat_offset(l_.g, l_.plan, symbols, algebra, l_.g[statement.op], operand);
+Form StatementView::cat_offset(size_t operand) {
+  return fusebox::cat_offset(*plan_.graph, plan_.nest_plan, symbols, algebra, (*plan_.graph)[op], operand);
 }
 
-DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
-  const Graph& g = l_.g;
-  const Op& op = g[statement.op];
-  const Tensor& p = g.tensor_of(op.operands[operand]);
-  const Tensor& c = g.tensor_of(op.results[0]);
-  DomainValues values(g, l_.plan, symbols, algebra, g[op.operands[operand]].tensor);
+DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
+  const Graph& g = *plan_.graph;
+  const Op& o = g[op];
+  const Tensor& p = g.tensor_of(o.operands[operand]);
+  const Tensor& c = g.tensor_of(o.results[0]);
+  DomainValues values(g, plan_.nest_plan, symbols, algebra, g[o.operands[operand]].tensor);
   const auto logical = logical_without_reductions(g, p);
-  const size_t axis = op.attrs.has(AttrKey::kAxis) ? axis_of(g, op) : 0;
+  const size_t axis = o.attrs.has(AttrKey::kAxis) ? axis_of(g, o) : 0;
   // The axes of the result at which another operand is a broadcast.
   std::set<DomainId> broadcast_elsewhere;
-  if (l_.options.defects.has(Defect::kBroadcastMapped))
-    for (size_t k = 0; k < op.operands.size(); ++k) {
-      if (!op.operands[k] || !g.is_tensor(op.operands[k])) continue;
-      for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, k))
+  if (plan_.defects().has(Defect::kBroadcastMapped))
+    for (size_t k = 0; k < o.operands.size(); ++k) {
+      if (!o.operands[k] || !g.is_tensor(o.operands[k])) continue;
+      for (const auto& [from, to] : map_producer_to_consumer(g, op, k))
         if (g[from].iter_type == IterType::kBroadcast) broadcast_elsewhere.insert(to);
     }
   const auto feed_one = [&](DomainId d, Form value, DomainId of = {}) {
     // A broadcast that is not promoted is read at index 0.
     const bool is_broadcast = (g[d].iter_type == IterType::kBroadcast && !g[d].def) || broadcast_elsewhere.contains(of);
-    const bool zeroed = is_broadcast && !l_.plan.promoted.contains(d);
-    values.set(d, zeroed && !l_.options.defects.has(Defect::kBroadcastNotZeroed) ? Form{} : value);
+    const bool zeroed = is_broadcast && !plan_.nest_plan.promoted.contains(d);
+    values.set(d, zeroed && !plan_.defects().has(Defect::kBroadcastNotZeroed) ? Form{} : value);
   };
   // One element serves a broadcast, though its own axis is none: another op reads that as it is.
   const auto stretches = [&](DomainId from, DomainId to) {
     return g[from].iter_type != IterType::kBroadcast && g[to].iter_type == IterType::kBroadcast &&
-           (op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim);
+           (o.kind == OpKind::kExpand || o.kind == OpKind::kBroadcastInDim);
   };
   // The domain of the result whose value an operand's domain takes.
   const auto source = [&](DomainId from, DomainId to) {
     const auto in_order = [&](const std::vector<DomainId>& list) { return list[position_in(logical, from)]; };
-    if (op.kind == OpKind::kPermute && l_.options.defects.has(Defect::kPermuteIgnored)) return in_order(root_of(c));
-    if (op.kind == OpKind::kSlice && l_.options.defects.has(Defect::kSliceStartDropped)) return in_order(c.logical);
-    if (op.kind == OpKind::kPad && l_.options.defects.has(Defect::kPadLeftDropped)) return in_order(c.logical);
+    if (o.kind == OpKind::kPermute && plan_.defects().has(Defect::kPermuteIgnored)) return in_order(root_of(c));
+    if (o.kind == OpKind::kSlice && plan_.defects().has(Defect::kSliceStartDropped)) return in_order(c.logical);
+    if (o.kind == OpKind::kPad && plan_.defects().has(Defect::kPadLeftDropped)) return in_order(c.logical);
     return to;
   };
   if (at_axis && axis < logical.size()) {
-    const bool shifted = logical.size() > 1 && l_.options.defects.has(Defect::kIndexedAxisWrong);
+    const bool shifted = logical.size() > 1 && plan_.defects().has(Defect::kIndexedAxisWrong);
     feed_one(logical[shifted ? (axis + 1) % logical.size() : axis], *at_axis);
   }
   // Where a select reads is known of a constant alone: any other place is no loop's.
-  if (op.kind == OpKind::kSelect && operand == 0 && !at_axis) {
-    const auto index = constant_integer(g, op.operands[1]);
+  if (o.kind == OpKind::kSelect && operand == 0 && !at_axis) {
+    const auto index = constant_integer(g, o.operands[1]);
     const Form length = values.size(logical[axis]);
     const auto selected = [&] {
       return algebra.has_symbol(kSelected) ? algebra.symbol(kSelected) : algebra.declare_symbol(kSelected, "selected");
@@ -128,37 +129,38 @@ DomainValues OpView::feed(size_t operand, std::optional<Form> at_axis) {
     if (index && *index < 0) at = algebra.add(length, at);
     feed_one(logical[axis], at);
   }
-  for (const auto& [from, to] : map_producer_to_consumer(g, statement.op, operand)) {
+  for (const auto& [from, to] : map_producer_to_consumer(g, op, operand)) {
     if (g[from].iter_type == IterType::kBroadcast)
       feed_one(from, own.value(source(from, to)), to);
     else
       feed_one(from, stretches(from, to) ? Form{} : place(source(from, to)), to);
   }
   const auto& root = root_of(c);
-  if (op.kind == OpKind::kCat) feed_one(logical[axis], algebra.sub(place(root[axis]), cat_offset(operand)));
-  if (op.kind == OpKind::kGather || op.kind == OpKind::kTakeAlongAxis || op.kind == OpKind::kScatter)
+  if (o.kind == OpKind::kCat) feed_one(logical[axis], algebra.sub(place(root[axis]), cat_offset(operand)));
+  if (o.kind == OpKind::kGather || o.kind == OpKind::kTakeAlongAxis || o.kind == OpKind::kScatter)
     for (size_t i = 0; i < logical.size(); ++i)
       if (!values.known(logical[i])) feed_one(logical[i], place(root[i]));
   // What nothing feeds: broadcasts, and loop broadcasts, which take the value of the domain that they stand for.
   for (DomainId d : p.loop_broadcasts)
-    if (const DomainId fed = l_.plan.fed_by(d, statement.op); fed && own.known(fed)) feed_one(d, own.value(fed));
+    if (const DomainId fed = plan_.nest_plan.fed_by(d, op); fed && own.known(fed)) feed_one(d, own.value(fed));
   for (const auto* list : {&logical, &p.loop_broadcasts})
     for (DomainId d : *list)
       if (!values.known(d)) values.set(d, Form{});
   // Axes of one element that the operand's own op let go.
   for (DomainId d : root_of(p))
-    if (!values.known(d) && g[d].iter_type == IterType::kBroadcast && !g[d].expanded && !l_.plan.promoted.contains(d))
+    if (!values.known(d) && g[d].iter_type == IterType::kBroadcast && !g[d].expanded &&
+        !plan_.nest_plan.promoted.contains(d))
       values.set(d, Form{});
   values.propagate();
   return values;
 }
 
-DomainValues OpView::values_of_leader(ValueId sibling, const DomainValues& values) {
-  const Graph& g = l_.g;
+DomainValues StatementView::values_of_leader(ValueId sibling, const DomainValues& values) {
+  const Graph& g = *plan_.graph;
   const Tensor& from = g.tensor_of(sibling);
   const ValueId leader = g[g[sibling].def].results[0];
   const Tensor& to = g.tensor_of(leader);
-  DomainValues its(g, l_.plan, symbols, algebra, g[leader].tensor);
+  DomainValues its(g, plan_.nest_plan, symbols, algebra, g[leader].tensor);
   const auto axes = logical_without_reductions(g, from), own = logical_without_reductions(g, to);
   for (size_t i = 0; i < own.size(); ++i) its.set(own[i], values.value(axes[i]));
   for (size_t i = 0; i < to.loop_broadcasts.size(); ++i) {
@@ -169,10 +171,10 @@ DomainValues OpView::values_of_leader(ValueId sibling, const DomainValues& value
   return its;
 }
 
-Form OpView::index_of(const Buffer& buffer, DomainValues& values) {
+Form StatementView::index_of(const Buffer& buffer, DomainValues& values) {
   if (buffer.memory == MemoryType::kGlobal) return global_index(buffer, values);
   // A sibling of a first result is laid out by that one's domains.
-  const Graph& g = l_.g;
+  const Graph& g = *plan_.graph;
   const ValueId leader = g[g[buffer.value].def].results[0];
   if (leader != buffer.value && values.tensor() == g[buffer.value].tensor) {
     DomainValues its = values_of_leader(buffer.value, values);
@@ -183,14 +185,14 @@ Form OpView::index_of(const Buffer& buffer, DomainValues& values) {
   return index;
 }
 
-Form OpView::global_index(const Buffer& buffer, DomainValues& values) {
-  const Graph& g = l_.g;
+Form StatementView::global_index(const Buffer& buffer, DomainValues& values) {
+  const Graph& g = *plan_.graph;
   const Tensor& layout = g.tensor_of(buffer.storage);
   const bool is_input = g[g[buffer.storage].def].kind == OpKind::kInput;
-  const bool in_order = !is_input && !layout.allocation.empty() && l_.options.defects.has(Defect::kAllocationOrder);
+  const bool in_order = !is_input && !layout.allocation.empty() && plan_.defects().has(Defect::kAllocationOrder);
   const auto order = in_order ? logical_without_reductions(g, layout) : allocation_of(g, layout);
   const auto contiguity = contiguity_of(g, layout);
-  DomainValues extents(g, l_.plan, symbols, algebra, g[buffer.storage].tensor);
+  DomainValues extents(g, plan_.nest_plan, symbols, algebra, g[buffer.storage].tensor);
   // An in-place output is indexed as the input that it overwrites: axis by axis.
   std::vector<Form> at;
   if (buffer.storage == buffer.value) {
@@ -209,11 +211,10 @@ Form OpView::global_index(const Buffer& buffer, DomainValues& values) {
     if (d.iter_type == IterType::kBroadcast && !d.def) continue;
     Form stride = run;
     const bool has_next = i + 1 < order.size();
-    if (is_input && contiguity[i] != Contiguity::kTrue && !l_.options.defects.has(Defect::kStrideAssumed) &&
-        !(has_next && l_.options.defects.has(Defect::kContiguityMerged))) {
-      const size_t axis = i == 0 && has_next && l_.options.defects.has(Defect::kStrideOfNextAxis) ? 1 : i;
-      const int id = kStrideBase + static_cast<int>(order[axis].index);  // no two axes share a domain
-      l_.stride_symbols[id] = {ValueId(), buffer.storage, static_cast<uint32_t>(axis)};
+    if (is_input && contiguity[i] != Contiguity::kTrue && !plan_.defects().has(Defect::kStrideAssumed) &&
+        !(has_next && plan_.defects().has(Defect::kContiguityMerged))) {
+      const size_t axis = i == 0 && has_next && plan_.defects().has(Defect::kStrideOfNextAxis) ? 1 : i;
+      const int id = kStrideSymbols + static_cast<int>(order[axis].index);  // no two axes share a domain
       stride = algebra.has_symbol(id) ? algebra.symbol(id) : algebra.declare_symbol(id, "stride");
     }
     index = algebra.add(index, algebra.mul(at[i], stride));
@@ -222,4 +223,16 @@ Form OpView::global_index(const Buffer& buffer, DomainValues& values) {
   return index;
 }
 
-}  // namespace fusebox::lowering
+Form elements_of(const KernelPlan& plan, Symbols& symbols, IndexAlgebra& algebra, const Buffer& buffer) {
+  const Graph& g = *plan.graph;
+  Form elements = algebra.constant(1);
+  DomainValues extents(g, plan.nest_plan, symbols, algebra, g[g[g[buffer.value].def].results[0]].tensor);
+  for (DomainId d : buffer.places) elements = algebra.mul(elements, extents.extent(d));
+  if (algebra.prove_less(algebra.constant(1), elements) && plan.defects().has(Defect::kBufferShort))
+    elements = algebra.sub(elements, algebra.constant(1));
+  return elements;
+}
+
+Form OpenExtents::elements_of(const Buffer& buffer) { return fusebox::elements_of(plan_, symbols, algebra, buffer); }
+
+}  // namespace fusebox

@@ -1,18 +1,15 @@
-// Vectorized copies: `set` with a vectorized innermost loop becomes one access of that width, between global or shared
-// memory and local memory, or between any two.
-//
-// Needed of each side: the index is the loop plus a rest that the width divides. What is not proved of extents and
-// strides is asked of the launch, which checks it at run time, together with the address of the memory.
+#include "passes/plan/vector_copy.h"
+
 #include <algorithm>
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
-#include "passes/lower/lowering.h"
 
-namespace fusebox::lowering {
+namespace fusebox {
 
-bool Lowering::is_vector_copy(const Statement& s) const {
-  const Op& op = g[s.op];
+bool is_vector_copy(const KernelPlan& plan, OpId id) {
+  const Graph& g = *plan.graph;
+  const Op& op = g[id];
   const auto& loop = loop_of(g.tensor_of(op.results[0]));
   if (loop.empty() || g[loop.back()].parallel != ParallelType::kVectorize) return false;
   return op.kind == OpKind::kSet && g.is_tensor(op.operands[0]);
@@ -21,7 +18,7 @@ bool Lowering::is_vector_copy(const Statement& s) const {
 namespace {
 
 // Width divides the form, possibly because of what the launch checks; adds what it must check. False: cannot be shown.
-bool divided(Lowering& l, IndexAlgebra& algebra, Form form, int64_t width, std::set<Lowering::Divisibility>& needed) {
+bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t width, std::set<Divisibility>& needed) {
   if (algebra.constant_part(form) % width != 0) return false;
   for (const TermView& term : algebra.terms(form)) {
     if (term.coefficient % width == 0) continue;
@@ -31,13 +28,13 @@ bool divided(Lowering& l, IndexAlgebra& algebra, Form form, int64_t width, std::
     for (AtomId f : factors) {
       const AtomView atom = algebra.atom(f);
       if (atom.kind != AtomKind::kSymbol) continue;
-      if (const auto it = l.stride_symbols.find(atom.id); it != l.stride_symbols.end())
-        product.push_back(it->second), has_stride = true;
-      else if (!l.run_time_symbols.contains(atom.id))
-        product.push_back({ValueId(static_cast<uint32_t>(atom.id)), {}, 0});
+      const auto p = parameter_of(*plan.graph, atom.id);
+      if (!p) continue;
+      product.push_back(*p);
+      has_stride |= static_cast<bool>(p->stride_of);
     }
     if (product.empty()) return false;
-    if (has_stride && l.options.defects.has(Defect::kVectorStride)) continue;
+    if (has_stride && plan.defects().has(Defect::kVectorStride)) continue;
     std::sort(product.begin(), product.end());
     needed.insert({width, product});
   }
@@ -46,11 +43,13 @@ bool divided(Lowering& l, IndexAlgebra& algebra, Form form, int64_t width, std::
 
 }  // namespace
 
-void Lowering::emit_vector_copy(OpView& view) {
-  const Op& op = g[view.statement.op];
+VectorCopy plan_vector_copy(const KernelPlan& plan, StatementView& view, VectorNeeds& needs) {
+  const Graph& g = *plan.graph;
+  IndexAlgebra& algebra = view.algebra;
+  const Op& op = g[view.op];
   const ValueId to = op.results[0], from = op.operands[0];
   const auto& loop = loop_of(g.tensor_of(to));
-  const std::string place = place_of(to) + "." + g[loop.back()].name;
+  const std::string place = plan.place_of(to) + "." + g[loop.back()].name;
   const auto width = algebra.constant_value(view.own.extent(loop.back()));
   const int64_t bytes = width ? *width * size_bytes(g[to].dtype) : 0;
   if (!width || *width < 1 || (*width & (*width - 1)) != 0 || bytes > 16)
@@ -58,53 +57,40 @@ void Lowering::emit_vector_copy(OpView& view) {
                 "a vector is a power of two of elements, 16 bytes at most; split by such a factor", place);
   if (g[to].dtype != g[from].dtype)
     throw Error(ErrorCode::kIllegalVectorize, "a vectorized copy keeps the dtype; cast in an op of its own", place);
-  const int node = static_cast<int>(view.statement.path.back());
-  std::set<Divisibility> needed;
+  const int node = static_cast<int>(view.path.back());
+  std::set<Divisibility>& needed = needs.divisibilities;
   const auto side = [&](ValueId v, Form index) {
     const auto linear = view.algebra.linear_in(index, node);
     if (*width > 1 && (!linear || algebra.constant_value(linear->coefficient) != 1 ||
-                       !divided(*this, algebra, linear->rest, *width, needed)))
+                       !divided(plan, algebra, linear->rest, *width, needed)))
       throw Error(ErrorCode::kIllegalVectorize,
-                  "its elements in " + place_of(v) +
+                  "its elements in " + plan.place_of(v) +
                       " do not lie side by side, or do not start at a multiple of the width; vectorize the innermost "
                       "contiguous axis",
                   place);
     return linear ? linear->rest : index;
   };
   DomainValues values = view.feed(0);
-  const Form source = side(from, view.index_of(buffers[from.index], values));
-  const Form target = side(to, view.index_of(buffers[to.index], view.own));
+  const Form source = side(from, view.index_of(plan.buffer_of(from), values));
+  const Form target = side(to, view.index_of(plan.buffer_of(to), view.own));
   // A check holds for all elements of a vector or for none: value and extent are multiples of the width.
   for (const DomainCheck& check : view.own.checks()) {
-    if (!algebra.depends_on(check.value, node) || options.defects.has(Defect::kVectorTail)) continue;
+    if (!algebra.depends_on(check.value, node) || plan.defects().has(Defect::kVectorTail)) continue;
     const auto linear = algebra.linear_in(check.value, node);
     if (!linear || algebra.constant_value(linear->coefficient) != 1 ||
-        !divided(*this, algebra, linear->rest, *width, needed) ||
-        !divided(*this, algebra, check.extent, *width, needed))
+        !divided(plan, algebra, linear->rest, *width, needed) || !divided(plan, algebra, check.extent, *width, needed))
       throw Error(ErrorCode::kIllegalVectorize,
                   "a vector could reach over the end of " + g[check.domain].name +
                       "; split so that the width divides its extent",
                   place);
   }
-  divisibilities.insert(needed.begin(), needed.end());
   for (ValueId v : {to, from}) {
-    const Buffer& b = buffers[v.index];
-    if (v == to && options.defects.has(Defect::kTargetAlignment)) continue;
-    if (b.memory == MemoryType::kGlobal && !options.defects.has(Defect::kVectorAlignment)) {
-      int64_t& align = alignments[b.kernel_value];
-      align = std::max(align, bytes);
-    }
+    const Buffer& b = plan.buffer_of(v);
+    if (v == to && plan.defects().has(Defect::kTargetAlignment)) continue;
+    if (b.memory == MemoryType::kGlobal && !plan.defects().has(Defect::kVectorAlignment))
+      needs.alignments[b.storage] = bytes;
   }
-  const ValueId predicate = emit_conditions(view);
-  Attrs attrs;
-  attrs.set(AttrKey::kWidth, *width);
-  for (AttrKey key : {AttrKey::kCopyKind, AttrKey::kCacheOp})
-    if (op.attrs.has(key)) attrs.set(key, op.attrs.integer(key));
-  const auto emit = [&] {
-    const ValueId at = emit_form(target);
-    kernel.effect(OpKind::kCopy, {buffer_of(to), at, buffer_of(from), emit_form(source), ValueId()}, {}, attrs);
-  };
-  guarded(predicate, emit);
+  return {*width, source, target};
 }
 
-}  // namespace fusebox::lowering
+}  // namespace fusebox

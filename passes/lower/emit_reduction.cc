@@ -1,0 +1,286 @@
+// Reductions: an accumulator for each place, filled with the neutral element, the loops, then a combination across
+// threads where reduction loops are parallel, and the store. Long serial sums have partial sums (lower_cascade.cc).
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
+#include "passes/lower/kernel_emitter.h"
+
+namespace fusebox {
+namespace {
+
+constexpr struct {
+  OpKind kind;
+  ReduceOp reduce;
+} kReductions[] = {{OpKind::kSum, ReduceOp::kSum},
+                   {OpKind::kProd, ReduceOp::kProd},
+                   {OpKind::kMax, ReduceOp::kMax},
+                   {OpKind::kMin, ReduceOp::kMin},
+                   {OpKind::kWelford, ReduceOp::kWelford}};
+
+constexpr bool is_listed(OpKind kind) {
+  return std::any_of(std::begin(kReductions), std::end(kReductions), [&](const auto& r) { return r.kind == kind; });
+}
+#define D(what) (what)
+#define FUSEBOX_OP(name, text, format, levels, attrs, demands) \
+  static_assert(((demands) & kReduction) == 0 || is_listed(OpKind::name), "a reduction without a row");
+#include "ir/table/op_table.inc"
+#undef FUSEBOX_OP
+#undef D
+
+ReduceOp reduce_op(OpKind kind) {
+  const auto* row =
+      std::find_if(std::begin(kReductions), std::end(kReductions), [&](const auto& r) { return r.kind == kind; });
+  check_internal(row != std::end(kReductions), "an op that is no reduction has no combination across threads");
+  return row->reduce;
+}
+
+OpKind combine_op(ReduceOp reduce) {
+  switch (reduce) {
+    case ReduceOp::kSum:
+      return OpKind::kAdd;
+    case ReduceOp::kProd:
+      return OpKind::kMul;
+    case ReduceOp::kMax:
+      return OpKind::kMaximum;
+    case ReduceOp::kMin:
+      return OpKind::kMinimum;
+    case ReduceOp::kWelford:
+      return OpKind::kWelfordCombine;
+  }
+  throw Error(ErrorCode::kInternal, "a reduction that the table of reductions does not have");
+}
+
+}  // namespace
+
+// Of the accumulator's dtype `d`. `declared`: of the result, which float8 e4m3 rounds to NaN what is infinite: a part
+// of a reduction that no element falls to gives its largest number instead.
+static ConstantBits neutral_element(OpKind kind, Dtype d, Dtype declared, const Defects& defects) {
+  if (kind == OpKind::kSum || kind == OpKind::kWelford) return constant_bits(d, 0.0);
+  if (defects.has(Defect::kReductionInitZero)) return constant_bits(d, 0.0);
+  if (kind == OpKind::kProd) return constant_bits(d, 1.0);
+  check_internal(kind == OpKind::kMax || kind == OpKind::kMin, "a reduction without a neutral element");
+  const bool max = kind == OpKind::kMax;
+  if (is_floating(d)) {
+    constexpr double kLargestE4m3 = 448;
+    const double most = declared == Dtype::kFloat8E4m3 ? kLargestE4m3 : INFINITY;
+    return constant_bits(d, max ? -most : most);
+  }
+  if (is_boolean(d)) return {max ? 0u : 1u, 0};
+  const int width = bits(d);
+  const bool is_taken_signed = !is_signed(d) && !max && defects.has(Defect::kReductionInitSigned);
+  if (!is_signed(d) && !is_taken_signed)
+    return {max ? 0u : (width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1), 0};
+  const int64_t lowest = width == 64 ? INT64_MIN : -(int64_t{1} << (width - 1));
+  return {static_cast<uint64_t>(max ? lowest : ~lowest), 0};
+}
+
+ValueId KernelEmitter::neutral(const Op& op, size_t result) {
+  const Dtype declared = g[op.results[result]].dtype, d = accumulator_dtype(declared);
+  return kernel.constant(d, neutral_element(op.kind, d, declared, defects()));
+}
+
+void KernelEmitter::emit_reduction(Site& site) {
+  IndexAlgebra& algebra = site.view.algebra;
+  const auto& loop = plan.loops_of(site.place.op);
+  Form place = algebra.constant(0);
+  for (size_t i : plan.accumulators.at(site.place.op).places)
+    place = algebra.add(algebra.mul(place, site.view.own.extent(loop[i])), site.view.own.value(loop[i]));
+  switch (site.place.kind) {
+    case StatementKind::kInit:
+      return emit_init(site, place);
+    case StatementKind::kMain:
+      return emit_accumulation(site, place);
+    case StatementKind::kFinal:
+      return emit_result(site, place);
+  }
+}
+
+void KernelEmitter::emit_init(Site& site, Form place) {
+  const Op& op = site.op;
+  const auto& loop = plan.loops_of(site.place.op);
+  const Nest& nest = plan.nest_of(site.place.op);
+  ValueId needed = kernel.bit(true);
+  for (size_t i = 0; i < loop.size(); ++i) {
+    const ParallelType p = plan.parallel_of(nest.path[i]);
+    if (is_reduction(g, loop[i]) && is_thread(p) && defects().has(Defect::kReductionIdleThreads))
+      needed =
+          kernel.compare(OpKind::kLt, thread_index(p), emit_form(site.view.algebra, site.view.own.extent(loop[i])));
+    if (i < first_reduction_loop(g, plan.nest_plan, nest) && is_real_loop(p) &&
+        defects().has(Defect::kReductionNotReset))
+      needed = kernel.compare(OpKind::kEq, node_index_[nest.path[i]], kernel.index(0));
+  }
+  guarded(needed, [&] {
+    for (size_t i = 0; i < op.results.size(); ++i)
+      for (size_t level = 0; level <= partials_[site.place.op].size(); ++level)
+        kernel.store(partial(site.place.op, level)[i], emit_form(site.view.algebra, place), neutral(op, i));
+  });
+}
+
+void KernelEmitter::emit_accumulation(Site& site, Form place) {
+  const Op& op = site.op;
+  const auto& accumulator = accumulators_.at(site.place.op);
+  const auto& loop = plan.loops_of(site.place.op);
+  const Nest& nest = plan.nest_of(site.place.op);
+  bool is_looped = false;
+  for (size_t i = 0; i < loop.size(); ++i)
+    is_looped |= is_reduction(g, loop[i]) && !is_thread(plan.parallel_of(nest.path[i]));
+  const auto dtype_of = [&](size_t i) { return accumulator_dtype(g[op.results[i]].dtype); };
+  guarded(emit_conditions(site), [&] {
+    const ValueId where = emit_form(site.view.algebra, place);
+    std::vector<ValueId> held;
+    for (size_t i = 0; i < accumulator.size(); ++i)
+      held.push_back(is_looped && defects().has(Defect::kReductionInitInside) ? neutral(op, i)
+                                                                              : kernel.load(accumulator[i], where));
+    if (op.kind != OpKind::kWelford) {
+      ValueId x = operand_value(site, 0);
+      if (kernel.graph()[x].dtype != dtype_of(0)) x = cast_to(x, dtype_of(0));
+      ValueId combined = combine(op, held, {x})[0];
+      if (const Dtype d = g[op.results[0]].dtype; d != dtype_of(0) && defects().has(Defect::kAccumulateNarrow))
+        combined = cast_to(cast_to(combined, d), dtype_of(0));
+      kernel.store(accumulator[0], where, combined);
+      return;
+    }
+    std::vector<ValueId> more;
+    const bool triple = op.operands.size() > 1 && op.operands[1];
+    if (triple) {
+      for (size_t k = 0; k < 3; ++k)
+        more.push_back(k == 1 && defects().has(Defect::kWelfordParts) ? kernel.constant(dtype_of(1), {})
+                                                                      : operand_value(site, k));
+    } else {
+      more = {operand_value(site, 0), kernel.constant(dtype_of(1), {}),
+              kernel.constant(dtype_of(2), constant_bits(dtype_of(2), 1.0))};
+    }
+    const auto next = combine(op, held, more);
+    for (size_t i = 0; i < 3; ++i)
+      kernel.store(accumulator[i], where, i == 2 && defects().has(Defect::kWelfordCount) ? held[i] : next[i]);
+  });
+}
+
+void KernelEmitter::emit_result(Site& site, Form place) {
+  const Op& op = site.op;
+  std::vector<ValueId> values;
+  const ValueId where = emit_form(site.view.algebra, place);
+  // The accumulator of a cascade was set back after the last strip.
+  const size_t last = partials_[site.place.op].size(), first = plan.cascades.contains(site.place.op) ? 1 : 0;
+  for (size_t level = first; level <= last; ++level) {
+    if (level == 1 && last > 1 && defects().has(Defect::kPartialLost)) continue;
+    std::vector<ValueId> more;
+    for (ValueId buffer : partial(site.place.op, level)) more.push_back(kernel.load(buffer, where));
+    // A welford loses least where the larger set comes first.
+    values = values.empty() ? more : combine(op, more, values);
+  }
+  if (const auto it = plan.exchanges.find(site.place.op); it != plan.exchanges.end())
+    values = emit_collective(op, values, it->second);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g[op.results[i]].dtype));
+  if (values.size() > 1 && defects().has(Defect::kSiblingsSwapped)) std::swap(values[0], values[1]);
+  // One result may be every thread's own, or every block's, while its sibling is stored once.
+  for (MemoryType memory : {MemoryType::kLocal, MemoryType::kShared, MemoryType::kGlobal}) {
+    const auto is_there = [&](ValueId v) { return plan.buffer_of(v).memory == memory; };
+    if (std::any_of(op.results.begin(), op.results.end(), is_there))
+      guarded(emit_conditions(site, memory), [&] { write(site, values, memory); });
+  }
+}
+
+std::vector<ValueId> KernelEmitter::combine(const Op& op, const std::vector<ValueId>& a,
+                                            const std::vector<ValueId>& b) {
+  std::vector<Dtype> dtypes;
+  for (ValueId v : op.results) dtypes.push_back(accumulator_dtype(g[v].dtype));
+  const OpKind kind = combine_op(reduce_op(op.kind));
+  // a <= b ? b : a, which is a where b is no number
+  if (op.kind == OpKind::kMax && is_floating(dtypes[0]) && defects().has(Defect::kReductionDropsNan))
+    return {kernel.op(OpKind::kThreshold, {a[0], b[0], b[0]}, dtypes[0])};
+  if (op.kind != OpKind::kWelford) return {kernel.op(kind, {a[0], b[0]}, dtypes[0])};
+  std::vector<ValueId> operands = a;
+  operands.insert(operands.end(), b.begin(), b.end());
+  return kernel.effect(kind, operands, dtypes);
+}
+
+void KernelEmitter::allocate_accumulator(OpId id) {
+  const Op& op = g[id];
+  const int64_t elements = plan.accumulators.at(id).elements;
+  const auto allocate = [&](const std::string& suffix) {
+    std::vector<ValueId> made;
+    for (ValueId v : op.results)
+      made.push_back(kernel.allocate(accumulator_dtype(g[v].dtype), MemoryType::kLocal, kernel.index(elements), {}, 0,
+                                     "T" + std::to_string(g[v].tensor.index) + "_acc" + suffix));
+    return made;
+  };
+  accumulators_[id] = allocate("");
+  partials_[id].clear();
+  const auto cascade = plan.cascades.find(id);
+  for (int level = 1; cascade != plan.cascades.end() && level <= cascade->second.levels; ++level)
+    partials_[id].push_back(allocate(std::to_string(level)));
+}
+
+std::vector<ValueId> KernelEmitter::emit_collective(const Op& op, const std::vector<ValueId>& values,
+                                                    const Exchange& exchange) {
+  std::vector<ValueId> operands = values;
+  std::vector<Dtype> dtypes;
+  for (size_t i = 0; i < values.size(); ++i) {
+    dtypes.push_back(kernel.graph()[values[i]].dtype);
+    operands.push_back(neutral(op, i));
+  }
+  for (size_t i = 0; i < values.size(); ++i)
+    operands.push_back(exchange.is_grid ? grid_workspace(dtypes[i])
+                                        : block_workspaces_.at({dtypes[i], static_cast<int>(i)}));
+  operands.push_back(ValueId());
+  Attrs attrs;
+  const bool may_add = op.kind != OpKind::kSum && op.kind != OpKind::kWelford && !is_boolean(dtypes[0]);
+  attrs.set_enum(AttrKey::kReduceOp,
+                 may_add && defects().has(Defect::kReductionCombine) ? ReduceOp::kSum : reduce_op(op.kind));
+  std::vector<int64_t> over;
+  for (ParallelType p : exchange.threads)
+    if (!(exchange.is_grid && is_grid(p) && defects().has(Defect::kGridReductionPart)))
+      over.push_back(static_cast<int64_t>(p));
+  attrs.set(AttrKey::kThreads, over);
+  if (exchange.is_grid || !defects().has(Defect::kReductionNotShared)) attrs.set_flag(AttrKey::kAll);
+  if (exchange.is_grid) {
+    if (!grid_counters) grid_counters = kernel.tensor_parameter(Dtype::kUint32, "grid_counters");
+    operands.push_back(grid_counters);
+    attrs.set(AttrKey::kSlot, grid_slots++);
+  } else {
+    operands.push_back(ValueId());
+  }
+  return kernel.effect(exchange.is_grid ? OpKind::kGridReduce : OpKind::kBlockReduce, operands, dtypes, attrs);
+}
+
+ValueId KernelEmitter::grid_workspace(Dtype dtype) {
+  const ValueId v = kernel.tensor_parameter(dtype, "grid_workspace" + std::to_string(grid_workspaces.size()));
+  grid_workspaces.push_back({v, dtype});
+  return v;
+}
+
+// The block's collectives run one after another, so they use one part of the arena, whose buffers overlap by design.
+void KernelEmitter::allocate_block_workspaces() {
+  std::set<std::pair<Dtype, int>> wanted;
+  for (const auto& [id, exchange] : plan.exchanges) {
+    if (exchange.is_grid) continue;
+    for (size_t i = 0; i < g[id].results.size(); ++i)
+      wanted.insert({accumulator_dtype(g[g[id].results[i]].dtype), static_cast<int>(i)});
+  }
+  if (wanted.empty()) return;
+  ValueId threads = kernel.index(1);
+  for (ParallelType p : plan.used_threads) {
+    if (!is_block(p)) continue;
+    Attrs attrs;
+    attrs.set_enum(AttrKey::kParallel, p);
+    threads = kernel.mul(threads, kernel.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs));
+  }
+  int64_t list_bytes = 0;
+  int lists = 0;
+  for (const auto& [dtype, list] : wanted) {
+    list_bytes = std::max(list_bytes, size_bytes(dtype));
+    lists = std::max(lists, list + 1);
+  }
+  const ValueId stride = kernel.mul(threads, kernel.index(16));
+  for (const auto& [dtype, list] : wanted)
+    block_workspaces_[{dtype, list}] = kernel.allocate(
+        dtype, MemoryType::kShared, threads, kernel.add(shared_end_, kernel.mul(stride, kernel.index(list))), 16,
+        "workspace_" + std::string(text(dtype)) + "_" + std::to_string(list));
+  workspace_lists = lists;
+  shared_end_ = kernel.add(shared_end_, kernel.mul(stride, kernel.index(lists)));
+}
+
+}  // namespace fusebox

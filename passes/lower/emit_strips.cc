@@ -1,0 +1,91 @@
+// Loops that run in strips: serial sums with partial sums (passes/plan/plan_cascades.cc).
+#include "ir/domain/domain.h"
+#include "passes/lower/kernel_emitter.h"
+#include "passes/plan/plan_stages.h"
+
+namespace fusebox {
+
+void KernelEmitter::emit_strips(uint32_t node, ValueId end, bool unroll) {
+  const int64_t width = plan.strips.at(node);
+  const auto emit_strip = [&](ValueId first, ValueId stop) {
+    const auto from = kernel.constant_of(first), to = kernel.constant_of(stop);
+    const bool is_one = width == 1 || (from && to && *to - *from == 1);
+    node_index_[node] = is_one ? first : kernel.begin_for(first, stop, kernel.index(1), unroll);
+    emit_children(node);
+    if (!is_one) kernel.end();
+    end_strip(node, first);
+  };
+  // What is left over of an unrolled loop is a strip beside the others, so that each has a count that is known.
+  const auto count = kernel.constant_of(end);
+  const int64_t rest = count ? *count % width : 0;
+  const bool is_apart = rest > 0 && unroll;
+  const ValueId whole = is_apart ? kernel.index(*count - rest) : end;
+  if (kernel.constant_of(whole).value_or(INT64_MAX) <= width) {
+    emit_strip(kernel.index(0), whole);
+  } else {
+    const ValueId first = kernel.begin_for(kernel.index(0), whole, kernel.index(width), unroll);
+    const ValueId behind = kernel.add(first, kernel.index(defects().has(Defect::kStripLonger) ? width + 1 : width));
+    emit_strip(first, is_apart || (count && rest == 0) ? behind : kernel.minimum(behind, end));
+    kernel.end();
+  }
+  if (is_apart && !defects().has(Defect::kStripRestDropped)) emit_strip(whole, end);
+}
+
+void KernelEmitter::add_partial(OpId id, size_t level, ValueId at) {
+  const Op& op = g[id];
+  const auto& from = partial(id, level);
+  const auto& to = partial(id, level + 1);
+  std::vector<ValueId> held, more;
+  for (ValueId buffer : to) held.push_back(kernel.load(buffer, at));
+  for (ValueId buffer : from) more.push_back(kernel.load(buffer, at));
+  const auto sums = combine(op, held, more);
+  for (size_t i = 0; i < to.size(); ++i) {
+    kernel.store(to[i], at, sums[i]);
+    if (!defects().has(Defect::kFoldNotReset))
+      kernel.store(from[i], at, kernel.constant(kernel.graph()[from[i]].dtype, {}));
+  }
+}
+
+void KernelEmitter::end_strip(uint32_t node, ValueId first) {
+  for (const auto& [id, cascade] : plan.cascades) {
+    const Nest& nest = plan.nest_of(id);
+    if (nest.path[cascade.position] != node) continue;
+    const auto& loop = plan.loops_of(id);
+    StatementView view(plan, id);
+    IndexAlgebra& algebra = view.algebra;
+    ValueId number = kernel.index(0);  // of the strip
+    for (size_t i = 0; i <= cascade.position && cascade.levels > 1; ++i) {
+      if (!is_reduction(g, loop[i]) || !is_real_loop(plan.parallel_of(nest.path[i]))) continue;
+      const ValueId strip = kernel.index(i == cascade.position ? plan.strips.at(node) : 1);
+      if (kernel.constant_of(number) != 0)
+        number = kernel.mul(number, kernel.ceil_div(emit_form(algebra, view.own.extent(loop[i])), strip));
+      const ValueId at = i == cascade.position ? first : node_index_[nest.path[i]];
+      number = kernel.add(number, kernel.floor_div(at, strip, true));
+    }
+    // Iteration loops inside this one have all run: their places follow one another.
+    Form outside = algebra.constant(0), inside = algebra.constant(1);
+    for (size_t i : plan.accumulators.at(id).places) {
+      outside = algebra.mul(outside, view.own.extent(loop[i]));
+      if (i < cascade.position)
+        outside = algebra.add(outside, view.own.value(loop[i]));
+      else
+        inside = algebra.mul(inside, view.own.extent(loop[i]));
+    }
+    const ValueId begin = emit_form(algebra, outside), count = emit_form(algebra, inside);
+    const bool is_one = kernel.constant_of(count) == 1;
+    const ValueId at =
+        is_one ? begin : kernel.add(begin, kernel.begin_for(kernel.index(0), count, kernel.index(1), false));
+    add_partial(id, 0, at);
+    int64_t group = 1;
+    for (int level = 1; level < cascade.levels; ++level) {
+      group *= kCascadeStrip;
+      kernel.begin_if(
+          kernel.compare(OpKind::kEq, kernel.floor_mod(number, kernel.index(group), true), kernel.index(group - 1)));
+      add_partial(id, static_cast<size_t>(level), at);
+    }
+    for (int level = 1; level < cascade.levels; ++level) kernel.end();
+    if (!is_one) kernel.end();
+  }
+}
+
+}  // namespace fusebox

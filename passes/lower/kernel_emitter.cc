@@ -1,0 +1,286 @@
+// Loops, conditions and memory of the kernel graph.
+#include "passes/lower/kernel_emitter.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "ir/domain/domain.h"
+#include "ir/scalar/scalar.h"
+#include "ir/table/error.h"
+
+namespace fusebox {
+
+KernelEmitter::KernelEmitter(const KernelPlan& kernel_plan, const EmitOptions& emit_options)
+    : plan(kernel_plan),
+      g(*plan.graph),
+      options(emit_options),
+      kernel(g.name, emit_options.index_bits),
+      tensors(g.values.size()),
+      node_index_(plan.tree.nodes.size()) {}
+
+void KernelEmitter::run() {
+  declare_parameters();
+  shared_end_ = kernel.index(0);
+  emit_children(LoopNode::kNoNode);
+}
+
+void KernelEmitter::declare_parameters() {
+  const auto declare = [&](ValueId v) {
+    tensors[v.index] = kernel.tensor_parameter(data_dtype(g[v].dtype), "T" + std::to_string(g[v].tensor.index));
+  };
+  for (ValueId v : inputs(g))
+    if (g.is_tensor(v)) declare(v);
+  for (const Nest& nest : plan.nest_plan.nests)
+    for (ValueId v : g[nest.op].results) {
+      const Buffer& b = plan.buffer_of(v);
+      if (!b.is_parameter) continue;
+      if (b.storage == v)
+        declare(v);
+      else
+        tensors[v.index] = tensor(b.storage);
+    }
+}
+
+ValueId KernelEmitter::parameter(const ScalarParameter& p) {
+  const auto it = parameters.find(p);
+  if (it != parameters.end()) return it->second;
+  const std::string name = p.scalar
+                               ? "s" + std::to_string(p.scalar.index)
+                               : "T" + std::to_string(g[p.stride_of].tensor.index) + "_stride" + std::to_string(p.axis);
+  return parameters[p] = kernel.scalar_parameter(p.scalar ? g[p.scalar].dtype : Dtype::kIndex, name);
+}
+
+ValueId KernelEmitter::scalar(ValueId v) {
+  std::map<ValueId, ValueId> known;
+  return scalar(v, known);
+}
+
+ValueId KernelEmitter::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
+  if (g.is_constant(v)) return kernel.constant(g[v].dtype, *g[v].constant);
+  if (const auto it = known.find(v); it != known.end()) return it->second;
+  const Op& op = g[g[v].def];
+  if (op.kind == OpKind::kInput || op.kind == OpKind::kSize) {
+    const bool is_extent = g[v].dtype == Dtype::kIndex;
+    return parameter({is_extent ? plan.classes.representative(v) : v, {}, 0});
+  }
+  std::vector<ValueId> operands;
+  for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand, known) : operand);
+  if (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet) return known[v] = operands[0];
+  // What the program computes of constants alone.
+  if (std::all_of(operands.begin(), operands.end(), [&](ValueId o) { return o && kernel.graph().is_constant(o); })) {
+    std::vector<TypedBits> constants;
+    for (ValueId o : operands) constants.push_back({kernel.graph()[o].dtype, *kernel.graph()[o].constant});
+    if (const auto bits = evaluate_op(op.kind, g[v].dtype, constants))
+      return known[v] = kernel.constant(g[v].dtype, *bits);
+  }
+  const auto is_truth = [&](ValueId o) { return kernel.graph()[o].dtype == Dtype::kBool; };
+  if (op.kind == OpKind::kLogicalAnd && std::all_of(operands.begin(), operands.end(), is_truth))
+    return known[v] = kernel.logical_and(operands[0], operands[1]);
+  return known[v] = kernel.op(op.kind, operands, g[v].dtype, op.attrs);
+}
+
+ValueId KernelEmitter::thread_index(ParallelType p) {
+  Attrs attrs;
+  attrs.set_enum(AttrKey::kParallel, p);
+  return kernel.op(OpKind::kThreadIndex, {}, Dtype::kIndex, attrs);
+}
+
+ValueId KernelEmitter::emit_form(IndexAlgebra& algebra, Form form, ValueId loaded) {
+  FormEmitter emitter(
+      algebra, kernel,
+      [&](int symbol) {
+        const auto p = parameter_of(g, symbol);
+        if (!p) return loaded;
+        return p->stride_of ? parameter(*p) : scalar(p->scalar);
+      },
+      [&](int node) { return node_index_[static_cast<size_t>(node)]; });
+  return emitter.emit(form);
+}
+
+ValueId KernelEmitter::emit_condition(IndexAlgebra& algebra, const Condition& c) {
+  if (c.guard) {
+    const ValueId bound = emit_form(algebra, c.bound);
+    return kernel.compare(c.compare, thread_index(*c.guard), bound);
+  }
+  const ValueId value = emit_form(algebra, c.value);
+  return kernel.compare(c.compare, value, emit_form(algebra, c.bound));
+}
+
+ValueId KernelEmitter::emit_conditions(Site& site, MemoryType stored) {
+  ValueId all = kernel.bit(true);
+  const auto known = settled_.find(site.statement);
+  const auto& list = site.plan.conditions;
+  const auto is_needed = [&](const Condition& c) {
+    return c.kind != CheckKind::kThread || stored == MemoryType::kGlobal ||
+           (stored == MemoryType::kShared && is_block(*c.guard));
+  };
+  for (size_t i = 0; i < list.size(); ++i)
+    if ((known == settled_.end() || !known->second.contains(i)) && is_needed(list[i])) {
+      const ValueId predicate = emit_condition(site.view.algebra, list[i]);
+      if (options.explain) emitted_.try_emplace({site.statement, i}, Emitted{predicate});
+      const bool joined = kernel.constant_of(all) != 1 && defects().has(Defect::kChecksJoinedByOr);
+      all = joined ? kernel.op(OpKind::kLogicalOr, {all, predicate}, Dtype::kBool) : kernel.logical_and(all, predicate);
+    }
+  return all;
+}
+
+void KernelEmitter::guarded(ValueId predicate, const std::function<void()>& emit) {
+  const auto known = kernel.constant_of(predicate);
+  if (known && *known != 0) {
+    emit();
+    return;
+  }
+  const OpId last = kernel.last();
+  // The neighbour's `if` is reopened where it is the same: only pure scalars may stand between, and none does.
+  if (last && kernel.graph()[last].kind == OpKind::kIf && kernel.graph()[last].operands[0] == predicate &&
+      kernel.graph()[last].regions.size() == 1)
+    kernel.reopen_if();
+  else
+    kernel.begin_if(predicate);
+  emit();
+  kernel.end();
+}
+
+void KernelEmitter::allocate_local(const Buffer& b) {
+  const int64_t bytes = b.elements * size_bytes(g[b.value].dtype);
+  // A vector of any width that fits may be read from it, whatever is left over.
+  const auto align = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(16, bytes))));
+  tensors[b.value.index] = kernel.allocate(data_dtype(g[b.value].dtype), MemoryType::kLocal, kernel.index(b.elements),
+                                           {}, align, "T" + std::to_string(g[b.value].tensor.index));
+}
+
+void KernelEmitter::allocate_shared() {
+  for (const auto& slot : plan.shared_slots) {
+    ValueId size;
+    for (ValueId v : slot) {
+      // As the host computes it, which knows nothing of a nest: that its loops run is no fact out here.
+      OpenExtents open(plan);
+      const ValueId count = emit_form(open.algebra, open.elements_of(plan.buffer_of(v)));
+      const ValueId bytes = kernel.mul(count, kernel.index(size_bytes(g[v].dtype)));
+      const ValueId rounded = kernel.mul(kernel.ceil_div(bytes, kernel.index(128)), kernel.index(128));
+      size = size ? kernel.maximum(size, rounded) : rounded;
+      tensors[v.index] = kernel.allocate(data_dtype(g[v].dtype), MemoryType::kShared, count, shared_end_, 16,
+                                         "T" + std::to_string(g[v].tensor.index));
+    }
+    shared_end_ = kernel.add(shared_end_, size);
+  }
+}
+
+void KernelEmitter::emit_children(uint32_t node) {
+  if (const auto it = plan.at_home.find(node); it != plan.at_home.end())
+    for (ValueId v : it->second)
+      if (plan.buffer_of(v).memory == MemoryType::kLocal) allocate_local(plan.buffer_of(v));
+  if (const auto it = plan.accumulators_at.find(node); it != plan.accumulators_at.end())
+    for (OpId op : it->second) allocate_accumulator(op);
+  if (node == LoopNode::kNoNode) {
+    allocate_shared();
+    allocate_block_workspaces();
+  }
+  const auto& children = node == LoopNode::kNoNode ? plan.tree.top : plan.tree.children[node];
+  for (size_t i = 0; i < children.size(); ++i) {
+    if (plan.sync_points.contains({node, i, SyncScope::kGrid})) {
+      if (!grid_counters) grid_counters = kernel.tensor_parameter(Dtype::kUint32, "grid_counters");
+      Attrs attrs;
+      attrs.set(AttrKey::kSlot, grid_slots++);
+      kernel.effect(OpKind::kGridBarrier, {grid_counters}, {}, attrs);
+    } else if (plan.sync_points.contains({node, i, SyncScope::kBlock})) {
+      if (!children[i].is_node && defects().has(Defect::kBarrierDivergent)) {
+        Site site = site_of(children[i].index);
+        guarded(emit_conditions(site), [&] { kernel.effect(OpKind::kBarrier, {}, {}); });
+      } else {
+        kernel.effect(OpKind::kBarrier, {}, {});
+      }
+    }
+    if (children[i].is_node)
+      emit_node(children[i].index);
+    else
+      emit_statement(children[i].index);
+  }
+}
+
+void KernelEmitter::emit_node(uint32_t n) {
+  const LoopNode& node = plan.tree.nodes[n];
+  if (is_thread(node.parallel)) {
+    node_index_[n] = thread_index(node.parallel);
+    emit_children(n);
+    return;
+  }
+  // The loop of a vectorized copy is the copy's width.
+  const auto& children = plan.tree.children[n];
+  if (node.parallel == ParallelType::kVectorize && children.size() == 1 && !children[0].is_node &&
+      plan.statements[children[0].index].vector) {
+    node_index_[n] = kernel.index(0);
+    emit_children(n);
+    return;
+  }
+  if (plan.unswitched.contains(n)) return emit_unswitched(n);
+  emit_loop(n, node.parallel == ParallelType::kUnroll || node.parallel == ParallelType::kVectorize);
+}
+
+void KernelEmitter::emit_loop(uint32_t n, bool unroll) {
+  const LoopNode& node = plan.tree.nodes[n];
+  // A constant extent needs nothing that is known of the nest.
+  OpenExtents open(plan);
+  const auto constant = open.algebra.constant_value(open.of(g[g[node.domain].tensor].value).extent(node.domain));
+  ValueId extent = constant ? kernel.index(*constant) : ValueId();
+  if (!constant) {
+    StatementView view(plan, node.op);
+    extent = emit_form(view.algebra, view.own.extent(node.domain));
+  }
+  if (plan.is_promoted(node.domain) && defects().has(Defect::kPromotedWrongDomain)) extent = kernel.index(1);
+  // A sum's plan may know less of the count than this: its strip ends all the same.
+  if (kernel.constant_of(extent) == 1 && !plan.strips.contains(n)) {
+    node_index_[n] = kernel.index(0);
+    emit_children(n);
+    return;
+  }
+  const bool is_short = node.parallel == ParallelType::kSerial && defects().has(Defect::kLoopShort);
+  const ValueId end = is_short ? kernel.sub(extent, kernel.index(1)) : extent;
+  if (plan.strips.contains(n)) return emit_strips(n, end, unroll);
+  node_index_[n] = kernel.begin_for(kernel.index(0), end, kernel.index(1), unroll);
+  emit_children(n);
+  kernel.end();
+}
+
+// Both branches hold the loop: one without the conditions that hold at its last point, the other with all of them.
+void KernelEmitter::emit_unswitched(uint32_t node) {
+  ValueId all = kernel.bit(true), all_but_last = all;
+  std::map<uint32_t, std::set<size_t>> holds;
+  for (const Hoisted& h : plan.unswitched.at(node)) {
+    Site site = site_of(h.statement);
+    holds[h.statement].insert(h.condition);
+    const ValueId predicate = emit_condition(site.view.algebra, h.at_last_point);
+    if (options.explain) emitted_[{h.statement, h.condition}] = {predicate, true};
+    all_but_last = std::exchange(all, kernel.logical_and(all, predicate));
+  }
+  if (kernel.constant_of(all)) return emit_loop(node, false);
+  if (defects().has(Defect::kUnswitchForgets)) all = all_but_last;
+  const auto outer = settled_;
+  kernel.begin_if(all);
+  for (const auto& [s, list] : holds) settled_[s].insert(list.begin(), list.end());
+  emit_loop(node, true);
+  kernel.end();
+  settled_ = outer;
+  if (defects().has(Defect::kUnswitchNoTail)) return;
+  kernel.begin_else();
+  emit_loop(node, true);
+  kernel.end();
+}
+
+Site KernelEmitter::site_of(uint32_t statement) {
+  const Statement& s = plan.tree.statements[statement];
+  return {statement, s, plan.statements[statement], g[s.op], StatementView(plan, s)};
+}
+
+void KernelEmitter::emit_statement(uint32_t statement) {
+  Site site = site_of(statement);
+  if (demands(site.op.kind, kReduction))
+    emit_reduction(site);
+  else if (site.plan.vector)
+    emit_vector_copy(site);
+  else
+    emit_pointwise(site);
+}
+
+}  // namespace fusebox

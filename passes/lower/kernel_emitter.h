@@ -1,0 +1,141 @@
+// Emission: the statements of a complete plan, in their loops, as regions of a kernel graph. Nothing is decided here
+// that the plan could say, and nothing is refused. Internal to passes/lower.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "passes/kernel/form_emitter.h"
+#include "passes/kernel/kernel_builder.h"
+#include "passes/lower/lower.h"
+#include "passes/plan/kernel_plan.h"
+#include "passes/plan/statement_view.h"
+
+namespace fusebox {
+
+// What stands around one statement while it is emitted.
+struct Site {
+  uint32_t statement;  // its index in the tree
+  const Statement& place;
+  const StatementPlan& plan;
+  const Op& op;
+  StatementView view;
+};
+
+class KernelEmitter {
+ public:
+  KernelEmitter(const KernelPlan& plan, const EmitOptions& options);
+
+  void run();
+  std::vector<CheckNote> check_notes();
+
+  // -- for the launch
+  // A workspace of a grid reduction: an element for each thread.
+  struct Workspace {
+    ValueId parameter;
+    Dtype dtype;
+  };
+  const KernelPlan& plan;
+  const Graph& g;
+  EmitOptions options;
+  KernelBuilder kernel;
+  std::vector<ValueId> tensors;                   // by value of the graph: the parameter or buffer in the kernel
+  std::map<ScalarParameter, ValueId> parameters;  // in the kernel
+  ValueId grid_counters;                          // the parameter, where the kernel has grid barriers or reductions
+  int64_t grid_slots = 0;
+  std::vector<Workspace> grid_workspaces;
+  int workspace_lists = 0;  // how many lists of 16-byte elements, one a thread, the largest collective needs
+
+ private:
+  const Defects& defects() const { return plan.defects(); }
+
+  // kernel_emitter.cc: loops, conditions, memory
+  void declare_parameters();
+  void allocate_local(const Buffer& b);
+  void allocate_shared();
+  void emit_children(uint32_t node);
+  void emit_node(uint32_t node);
+  void emit_loop(uint32_t node, bool unroll);
+  void emit_unswitched(uint32_t node);
+  void emit_statement(uint32_t statement);
+  Site site_of(uint32_t statement);
+  ValueId emit_condition(IndexAlgebra& algebra, const Condition& c);
+  // All conditions except those that an enclosing unswitch has settled. A result in local memory needs none that let
+  // one thread alone store to memory that others see; one in shared memory none between blocks.
+  ValueId emit_conditions(Site& site, MemoryType stored = MemoryType::kGlobal);
+  // Emits under `predicate`, together with the neighbour's statements where it is the same.
+  void guarded(ValueId predicate, const std::function<void()>& emit);
+  // `loaded` stands for kLoadedSymbol.
+  ValueId emit_form(IndexAlgebra& algebra, Form form, ValueId loaded = {});
+  ValueId scalar(ValueId v);  // a scalar of the graph in the kernel
+  ValueId scalar(ValueId v, std::map<ValueId, ValueId>& known);
+  ValueId parameter(const ScalarParameter& p);
+  ValueId thread_index(ParallelType p);
+  ValueId tensor(ValueId v) const { return tensors[v.index]; }
+  ValueId cast_to(ValueId v, Dtype dtype) {
+    return kernel.graph()[v].dtype == dtype ? v : kernel.op(OpKind::kCast, {v}, dtype);
+  }
+
+  // emit_ops.cc: what an op computes at one point
+  void emit_pointwise(Site& site);
+  void emit_vector_copy(Site& site);
+  ValueId compute(Site& site);
+  ValueId compute_iota(Site& site);
+  ValueId compute_pad(Site& site);
+  ValueId compute_cat(Site& site);
+  ValueId compute_select(Site& site);
+  ValueId compute_scatter(Site& site);
+  ValueId compute_triu(Site& site);
+  ValueId read(Site& site, size_t operand, ValueId predicate = {}, ValueId otherwise = {}, ValueId loaded = {});
+  ValueId operand_value(Site& site, size_t operand);
+  // Writes the results that are kept in this memory; unset: all of them.
+  void write(Site& site, const std::vector<ValueId>& values, MemoryType which = MemoryType::kUnset);
+  // Says that `index`, an integer that data give, lies inside the axis of an operand that it chooses from. The host
+  // executor checks it.
+  void emit_within(Site& site, ValueId index, bool from_end = false);
+
+  // emit_reduction.cc
+  void emit_reduction(Site& site);
+  void emit_init(Site& site, Form place);
+  void emit_accumulation(Site& site, Form place);
+  void emit_result(Site& site, Form place);
+  void allocate_accumulator(OpId op);
+  std::vector<ValueId> emit_collective(const Op& op, const std::vector<ValueId>& values, const Exchange& exchange);
+  ValueId grid_workspace(Dtype dtype);
+  void allocate_block_workspaces();
+  // (a, b) of one combination of a reduction, in the dtypes of its accumulators.
+  std::vector<ValueId> combine(const Op& op, const std::vector<ValueId>& a, const std::vector<ValueId>& b);
+  ValueId neutral(const Op& op, size_t result);
+
+  // emit_strips.cc
+  // A loop from 0 to `end` in strips, with its children.
+  void emit_strips(uint32_t node, ValueId end, bool unroll);
+  // After a strip of the loop that began at `first`.
+  void end_strip(uint32_t node, ValueId first);
+  // Level 0 is the accumulator.
+  const std::vector<ValueId>& partial(OpId op, size_t level) {
+    return level == 0 ? accumulators_.at(op) : partials_.at(op)[level - 1];
+  }
+  void add_partial(OpId op, size_t level, ValueId at);
+
+  std::map<OpId, std::vector<ValueId>> accumulators_;           // by result
+  std::map<OpId, std::vector<std::vector<ValueId>>> partials_;  // by level, then result
+  std::vector<ValueId> node_index_;                             // by node: the loop's scalar in the kernel
+  std::map<std::pair<Dtype, int>, ValueId> block_workspaces_;   // by dtype and list
+  ValueId shared_end_;                                          // the next free byte of the arena
+  std::map<uint32_t, std::set<size_t>> settled_;  // by statement: conditions that hold in the branch being emitted
+  struct Emitted {
+    ValueId predicate;
+    bool settled = false;
+  };
+  std::map<std::pair<uint32_t, size_t>, Emitted> emitted_;  // by statement and condition, where notes are wanted
+};
+
+// The host program that launches the kernel.
+Graph emit_launch(const KernelEmitter& emitter);
+
+}  // namespace fusebox

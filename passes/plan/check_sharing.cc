@@ -1,0 +1,118 @@
+// Whether a reader gets what was made for it: shared loops agree, and what crosses threads goes through memory that
+// they share.
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "ir/table/error.h"
+#include "passes/plan/correspondence.h"
+#include "passes/plan/plan_stages.h"
+
+namespace fusebox {
+
+bool crosses_threads(KernelPlan& plan, OpId producer, OpId consumer, bool grid) {
+  const Graph& g = *plan.graph;
+  const Nest& from = plan.nest_of(producer);
+  const auto& loop = loop_of(g.tensor_of(g[producer].results[0]));
+  const auto& results = g[producer].results;
+  for (size_t k = 0; k < g[consumer].operands.size(); ++k) {
+    const ValueId operand = g[consumer].operands[k];
+    if (!operand || std::find(results.begin(), results.end(), operand) == results.end()) continue;
+    if (demands(g[consumer].kind, kIndexed) && (k == 0 || g[consumer].kind == OpKind::kScatter)) return true;
+    const Correspondence& same = correspondence(plan, consumer, k);
+    for (ParallelType p : plan.used_threads) {
+      if (is_grid(p) != grid) continue;
+      bool found = false;
+      for (size_t i = 0; i < loop.size(); ++i) {
+        if (plan.nest_plan.nodes[from.path[i]].parallel != p || is_reduction(g, loop[i])) continue;
+        found = true;
+        if (!same.thread[i]) return true;
+      }
+      // Stored by index 0 alone of a dimension that the producer's loops leave out.
+      if (!found) return true;
+    }
+  }
+  return false;
+}
+
+KernelPlan check_sharing(KernelPlan plan) {
+  const Graph& g = *plan.graph;
+  // A loop that reduces cannot tell the elements of a promoted broadcast apart.
+  for (const Nest& nest : plan.nest_plan.nests) {
+    const ValueId leader = g[nest.op].results[0];
+    if (!demands(g[nest.op].kind, kReduction)) continue;
+    for (DomainId d : loop_of(g.tensor_of(leader))) {
+      if (!is_reduction(g, d)) continue;
+      const auto reduced = leaves(g, d);
+      for (DomainId leaf : reduced)
+        if (plan.nest_plan.promoted.contains(leaf))
+          throw Error(
+              ErrorCode::kIllegalInline,
+              "a loop that reduces is made of a broadcast axis that the shared loops concretize; inline outside "
+              "that axis",
+              plan.place_of(leader) + "." + g[d].name);
+      // Nor can a check of a broadcast's bounds stand at the store, where a part of it is no loop any more and the
+      // other is the same loop as an axis that is kept.
+      const auto is_broadcast = [&](DomainId leaf) { return g[leaf].iter_type == IterType::kBroadcast; };
+      for (DomainId other : loop_of(g.tensor_of(leader))) {
+        const auto kept = leaves(g, other);
+        if (is_reduction(g, other) || std::all_of(kept.begin(), kept.end(), is_broadcast)) continue;
+        for (DomainId leaf : kept)
+          if (is_broadcast(leaf) && std::find(reduced.begin(), reduced.end(), leaf) != reduced.end())
+            throw Error(ErrorCode::kIllegalReduction,
+                        "a broadcast axis is made part of a loop that reduces and of one that does not; merge it with "
+                        "one of them whole",
+                        plan.place_of(leader) + "." + g[d].name);
+      }
+    }
+  }
+  for (const Nest& nest : plan.nest_plan.nests) {
+    const OpId consumer = nest.op;
+    const Op& op = g[consumer];
+    for (size_t k = 0; k < op.operands.size(); ++k) {
+      const ValueId p = op.operands[k];
+      if (!p || !g.is_tensor(p) || !plan.has_nest(g[p].def)) continue;
+      const Nest& from = plan.nest_of(g[p].def);
+      const ValueId leader = g[g[p].def].results[0];
+      const auto& loop = loop_of(g.tensor_of(leader));
+      const bool at_scalar = op.kind == OpKind::kSelect && !g.is_tensor(op.operands[1]);
+      const bool by_data = demands(op.kind, kIndexed) && (k == 0 || op.kind == OpKind::kScatter) &&
+                           op.kind != OpKind::kTriu && !at_scalar;
+      const Buffer& b = plan.buffers[p.index];
+      if (by_data && b.memory != MemoryType::kGlobal)
+        throw Error(ErrorCode::kIllegalExchange,
+                    "data choose which element is read, so the tensor must be in global memory", plan.place_of(p));
+      const Correspondence& same = correspondence(plan, consumer, k);
+      const size_t together = common_loops(from, nest);
+      for (size_t i = 0; i < loop.size(); ++i) {
+        const std::string place = plan.place_of(leader) + "." + g[loop[i]].name;
+        const ParallelType parallel = plan.nest_plan.nodes[from.path[i]].parallel;
+        if (i < together && (i < from.shared || !is_thread(parallel))) {
+          if (is_reduction(g, loop[i]))
+            throw Error(ErrorCode::kIllegalInline,
+                        "a consumer cannot stand inside the loop that reduces the tensor; inline outside it", place);
+          if (!same.shared[i] || (same.at_every_point[i] && !plan.is_replicated(loop[i])))
+            throw Error(ErrorCode::kIllegalInline,
+                        "the loop is not the same one in consumer " + plan.place_of(op.results[0]) +
+                            "; give both the same transforms or inline further out",
+                        place);
+          if (parallel == ParallelType::kVectorize)
+            throw Error(ErrorCode::kIllegalVectorize, "a vectorized loop cannot be shared; inline outside it", place);
+        }
+        if (is_reduction(g, loop[i]) || !is_thread(parallel)) continue;
+        // A dimension without a place: the reader must be the thread that made the value.
+        const bool place_for_threads =
+            b.memory == MemoryType::kGlobal || (b.memory == MemoryType::kShared && is_block(parallel));
+        if (!place_for_threads && !same.thread[i] && !plan.is_replicated(loop[i]))
+          throw Error(ErrorCode::kIllegalExchange,
+                      "consumer " + plan.place_of(op.results[0]) + " reads a value of another " +
+                          (is_grid(parallel) ? "block" : "thread") + " through " + std::string(text(b.memory)) +
+                          " memory; put the tensor in " + (is_grid(parallel) ? "global" : "shared") +
+                          " memory or give both one " + std::string(text(parallel)) + " loop",
+                      place);
+      }
+    }
+  }
+  return plan;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,96 @@
+// What must hold for a statement to run at a loop point.
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "passes/plan/plan_stages.h"
+#include "passes/plan/statement_view.h"
+
+namespace fusebox {
+
+std::vector<DomainCheck> domain_checks(const KernelPlan& plan, StatementView& view, DomainValues& values) {
+  const Graph& g = *plan.graph;
+  std::vector<DomainCheck> result;
+  for (DomainCheck check : values.checks()) {
+    if (g[check.domain].iter_type == IterType::kReduction && plan.defects().has(Defect::kReductionUnchecked)) continue;
+    if (plan.defects().has(Defect::kPredicateOffByOne))
+      check.extent = view.algebra.add(check.extent, view.algebra.constant(1));
+    result.push_back(check);
+  }
+  return result;
+}
+
+std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view, StatementKind kind) {
+  const Graph& g = *plan.graph;
+  IndexAlgebra& algebra = view.algebra;
+  std::vector<Condition> result;
+  const auto& loop = loop_of(g.tensor_of(g[view.op].results[0]));
+  // A launch may be larger than a loop, because another tensor made it so.
+  for (size_t i = 0; i < view.path.size(); ++i) {
+    if (view.path[i] == LoopNode::kNoNode || !is_thread(plan.tree.nodes[view.path[i]].parallel)) continue;
+    // The thread's own index: the form of a loop of one iteration is 0 whatever the launch.
+    const ParallelType p = plan.tree.nodes[view.path[i]].parallel;
+    if (plan.is_replicated(loop[i]) && !plan.has_place_for(plan.nest_of(view.op), p) &&
+        !plan.defects().has(Defect::kReplicatedChecked))
+      continue;
+    const auto extent = algebra.constant_value(view.own.extent(loop[i]));
+    if (!plan.exact_launch.at(p) && !(extent && *extent > 0 && extent == plan.largest_launch.at(p)) &&
+        !plan.defects().has(Defect::kThreadLoopUnchecked))
+      result.push_back({OpKind::kLt, Form{}, view.own.extent(loop[i]), p, CheckKind::kLoopExtent, loop[i],
+                        CheckReason::kLaunchLarger});
+  }
+  for (const DomainCheck& check : domain_checks(plan, view, view.own)) {
+    const CheckReason reason = view.own.reason(check.domain);
+    if (check.lower)
+      result.push_back({OpKind::kGe, check.value, Form{}, std::nullopt, CheckKind::kDomain, check.domain, reason});
+    result.push_back({OpKind::kLt, check.value, check.extent, std::nullopt, CheckKind::kDomain, check.domain, reason});
+  }
+  bool is_global = false, is_shared = false, reads_expanded = false;
+  for (ValueId v : g[view.op].results) {
+    is_global |= plan.buffers[v.index].memory == MemoryType::kGlobal;
+    is_shared |= plan.buffers[v.index].memory == MemoryType::kShared;
+  }
+  for (ValueId v : g[view.op].operands)
+    if (v && g.is_tensor(v))
+      for (DomainId d : g.tensor_of(v).logical) reads_expanded |= static_cast<bool>(g[d].expanded);
+  // What is expanded to nothing has no element to store, and none that could be read.
+  if (is_global || reads_expanded)
+    for (DomainId d : logical_without_reductions(g, g.tensor_of(g[view.op].results[0]))) {
+      if (!g[d].expanded) continue;
+      const Form size = view.own.size(d);
+      if (!algebra.prove_less(Form{}, size))
+        result.push_back({OpKind::kNe, size, Form{}, {}, CheckKind::kDomain, d, CheckReason::kExpanded});
+    }
+  // Memory that several threads see is stored once: by index 0 of each dimension that this nest leaves out. What a
+  // reduction accumulates is the thread's own.
+  if (demands(g[view.op].kind, kReduction) && kind != StatementKind::kFinal) return result;
+  // A broadcast that was split and merged with what is reduced has no value once the reduction's loops are left out:
+  // what remains of it is stored at index 0.
+  if (kind == StatementKind::kFinal)
+    for (size_t i = 0; i < view.path.size(); ++i) {
+      if (view.path[i] == LoopNode::kNoNode || g[loop[i]].iter_type != IterType::kBroadcast) continue;
+      const auto of = leaves(g, loop[i]);
+      if (std::all_of(of.begin(), of.end(),
+                      [&](DomainId d) { return view.own.known(d) || plan.nest_plan.promoted.contains(d); }))
+        continue;
+      result.push_back(
+          {OpKind::kLt, view.loop(i), algebra.constant(1), {}, CheckKind::kDomain, loop[i], CheckReason::kSplitInput});
+    }
+  // Threads that compute the same again share an element where the allocation has no place for their loop.
+  for (size_t i = 0; is_shared && i < view.path.size(); ++i) {
+    if (view.path[i] == LoopNode::kNoNode || !plan.is_replicated(loop[i])) continue;
+    const ParallelType p = plan.tree.nodes[view.path[i]].parallel;
+    const auto has_place = [&](ValueId v) {
+      const auto& places = plan.buffers[v.index].places;
+      return std::find(places.begin(), places.end(), loop[i]) != places.end();
+    };
+    if (is_thread(p) && is_block(p) && !std::all_of(g[view.op].results.begin(), g[view.op].results.end(), has_place))
+      result.push_back({OpKind::kEq, Form{}, Form{}, p, CheckKind::kThread, {}, CheckReason::kOneThread});
+  }
+  for (ParallelType p : plan.used_threads)
+    if ((is_global || (is_shared && is_block(p))) && !view.thread_loop(p) &&
+        !plan.defects().has(Defect::kThreadZeroUnchecked))
+      result.push_back({OpKind::kEq, Form{}, Form{}, p, CheckKind::kThread, {}, CheckReason::kOneThread});
+  return result;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,57 @@
+#include "passes/plan/kernel_plan.h"
+
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "ir/table/error.h"
+#include "passes/plan/plan_stages.h"
+
+namespace fusebox {
+
+std::string_view text(CheckKind k) {
+  constexpr std::string_view kTexts[] = {"domain", "loop extent", "thread"};
+  return kTexts[static_cast<size_t>(k)];
+}
+
+bool KernelPlan::is_replicated(DomainId d) const {
+  if (replicated.empty()) return false;
+  const auto axes = leaves(*graph, d);
+  return std::all_of(axes.begin(), axes.end(), [&](DomainId axis) { return replicated.contains(axis); });
+}
+
+bool KernelPlan::has_place_for(const Nest& nest, ParallelType p) const {
+  const auto& results = (*graph)[nest.op].results;
+  return std::all_of(results.begin(), results.end(), [&](ValueId v) {
+    const MemoryType memory = buffers[v.index].memory;
+    return memory == MemoryType::kGlobal || (memory == MemoryType::kShared && is_block(p));
+  });
+}
+
+bool KernelPlan::is_promoted(DomainId domain) const {
+  if (nest_plan.promoted.empty()) return false;
+  const auto from = leaves(*graph, domain);
+  return std::any_of(from.begin(), from.end(), [&](DomainId d) { return nest_plan.promoted.contains(d); });
+}
+
+std::optional<ScalarParameter> parameter_of(const Graph& g, int symbol) {
+  if (symbol < kStrideSymbols) return ScalarParameter{ValueId(static_cast<uint32_t>(symbol)), {}, 0};
+  const auto domain = static_cast<uint32_t>(symbol - kStrideSymbols);
+  if (domain >= g.domains.size()) return std::nullopt;
+  const ValueId tensor = g[g[DomainId(domain)].tensor].value;
+  const auto order = allocation_of(g, g.tensor_of(tensor));
+  return ScalarParameter{{}, tensor, static_cast<uint32_t>(position_in(order, DomainId(domain)))};
+}
+
+KernelPlan plan_kernel(const Graph& scheduled, const PlanOptions& options) {
+  for (const IterDomain& d : scheduled.domains)
+    if (d.iter_type == IterType::kSymbolic)
+      throw Error(ErrorCode::kNotConcretized, "this axis is not resolved; concretize the program for its inputs first",
+                  (d.tensor ? "%" + scheduled[scheduled[d.tensor].value].name + "." : "") + d.name);
+  KernelPlan plan(scheduled, options);
+  for (const auto stage : {plan_threads, plan_buffers, plan_empty_threads, plan_replicas, check_sharing, plan_loops,
+                           plan_shared, plan_syncs, plan_cascades, plan_statements})
+    plan = stage(std::move(plan));
+  return plan;
+}
+
+}  // namespace fusebox

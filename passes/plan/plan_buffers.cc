@@ -1,0 +1,90 @@
+// Where each tensor lives, and by which domains it is laid out.
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "ir/table/error.h"
+#include "passes/plan/plan_stages.h"
+
+namespace fusebox {
+namespace {
+
+bool has_place(const KernelPlan& plan, const Buffer& b, uint32_t shared, size_t position, ParallelType p) {
+  if (!is_thread(p)) return position > shared || (position == shared && !plan.defects().has(Defect::kInlineOneDeeper));
+  return is_block(p) && (b.memory == MemoryType::kShared) && plan.used_threads.contains(p) &&
+         !plan.defects().has(Defect::kBufferSharedLoop);
+}
+
+}  // namespace
+
+KernelPlan plan_buffers(KernelPlan plan) {
+  const Graph& g = *plan.graph;
+  plan.buffers.resize(g.values.size());
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    if (op.kind != OpKind::kInput || !g.is_tensor(op.results[0])) continue;
+    Buffer& b = plan.buffers[op.results[0].index];
+    b.value = b.storage = op.results[0];
+    b.memory = MemoryType::kGlobal;
+    b.is_parameter = true;
+  }
+  std::map<ValueId, ValueId> alias;
+  std::set<ValueId> is_output;
+  for (const OutputRef& out : outputs(g)) {
+    if (!g.is_tensor(out.value)) continue;
+    if (!is_output.insert(out.value).second)
+      throw Error(ErrorCode::kUnsupportedSchedule, "this tensor is an output twice; copy it with `set` for the second",
+                  plan.place_of(out.value));
+    if (out.alias) alias[out.value] = out.alias;
+  }
+  for (const Nest& nest : plan.nest_plan.nests) {
+    const ValueId first = g[nest.op].results[0];
+    const auto& loop = loop_of(g.tensor_of(first));
+    for (ValueId v : g[nest.op].results) {
+      const Tensor& t = g.tensor_of(v);
+      Buffer& b = plan.buffers[v.index];
+      b.value = b.storage = v;
+      b.memory = t.memory;
+      if (is_output.contains(v)) {
+        if (t.memory != MemoryType::kUnset && t.memory != MemoryType::kGlobal)
+          throw Error(ErrorCode::kIllegalAllocation,
+                      "an output is kept in global memory; cache it before for other memory", plan.place_of(v));
+        b.memory = MemoryType::kGlobal;
+        b.is_parameter = true;
+        if (const auto it = alias.find(v); it != alias.end()) b.storage = it->second;
+      }
+      if (b.memory == MemoryType::kUnset) b.memory = MemoryType::kLocal;
+      if (b.memory == MemoryType::kSymmetric)
+        throw Error(ErrorCode::kUnsupportedSchedule, "symmetric memory is not supported by lowering yet",
+                    plan.place_of(v));
+      b.home = nest.shared > 0 ? nest.path[nest.shared - 1] : LoopNode::kNoNode;
+      if (b.memory == MemoryType::kGlobal) {
+        b.is_parameter = true;
+        auto broadcasts = logical_without_reductions(g, t);
+        broadcasts.insert(broadcasts.end(), t.loop_broadcasts.begin(), t.loop_broadcasts.end());
+        for (DomainId d : broadcasts)
+          if (plan.nest_plan.promoted.contains(d))
+            throw Error(ErrorCode::kIllegalAllocation,
+                        "a global tensor is computed again along a broadcast axis that its consumers concretize; "
+                        "inline it outside that axis",
+                        plan.place_of(v) + "." + g[d].name);
+        continue;
+      }
+      // What nobody reads is there for its siblings alone: each value may take the place of the one before.
+      if (g[nest.op].results.size() > 1 && b.memory == MemoryType::kLocal && plan.nest_plan.readers[v.index].empty())
+        continue;
+      // The siblings of a first result share its loops, and so its places.
+      const Tensor& leader = g.tensor_of(first);
+      const auto placed = [&](DomainId d) {
+        const size_t i = position_in(loop, d);
+        if (i == loop.size()) return true;
+        const ParallelType p = plan.nest_plan.nodes[nest.path[i]].parallel;
+        return !is_reduction(g, d) && has_place(plan, b, nest.shared, i, p);
+      };
+      for (DomainId d : leader.allocation.empty() ? loop : leader.allocation)
+        if (placed(d) && g[d].iter_type != IterType::kReduction) b.places.push_back(d);
+    }
+  }
+  return plan;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,86 @@
+// The loop tree: statements in loops, in an order in which every value is made before it is read, and an input is read
+// before an output overwrites it.
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "ir/table/error.h"
+#include "passes/plan/plan_stages.h"
+#include "passes/plan/statement_view.h"
+
+namespace fusebox {
+namespace {
+
+std::vector<OrderConstraint> alias_order(const KernelPlan& plan) {
+  const Graph& g = *plan.graph;
+  std::vector<OrderConstraint> result;
+  for (const OutputRef& out : outputs(g)) {
+    if (!out.alias || !g.is_tensor(out.value)) continue;
+    const OpId writer = g[out.value].def;
+    if (!plan.has_nest(writer)) continue;
+    for (OpId reader : plan.nest_plan.readers[out.alias.index]) {
+      const auto& loop = loop_of(g.tensor_of(g[writer].results[0]));
+      if (reader != writer) result.push_back({reader, writer});
+      // The reader's element must be the writer's, in the same thread and the same iteration of what they share.
+      StatementView view(plan, reader);
+      IndexAlgebra& algebra = view.algebra;
+      for (size_t k = 0; k < g[reader].operands.size(); ++k) {
+        if (g[reader].operands[k] != out.alias) continue;
+        const OpKind kind = g[reader].kind;
+        const bool at_tensor = kind == OpKind::kSelect && g.is_tensor(g[reader].operands[1]);
+        const bool anywhere = kind == OpKind::kScatter
+                                  ? k > 0
+                                  : k == 0 && (kind == OpKind::kGather || kind == OpKind::kIndexSelect ||
+                                               kind == OpKind::kTakeAlongAxis || at_tensor);
+        if (anywhere)
+          throw Error(ErrorCode::kIllegalAliasOrder,
+                      "tensor " + plan.place_of(g[reader].results[0]) + " reads " + plan.place_of(out.alias) +
+                          " along an axis where data tell it to; make the copy in a kernel of its own",
+                      plan.place_of(out.value));
+        DomainValues read = view.feed(k);
+        DomainValues written(g, plan.nest_plan, view.symbols, algebra, g[g[writer].results[0]].tensor);
+        const auto from = logical_without_reductions(g, g.tensor_of(out.alias));
+        const auto to = logical_without_reductions(g, g.tensor_of(out.value));
+        // Of no elements, none is overwritten; and loops that never run say nothing of the places that they would read.
+        if (std::any_of(to.begin(), to.end(), [&](DomainId d) { return algebra.constant_value(written.size(d)) == 0; }))
+          continue;
+        for (size_t i = 0; i < to.size() && i < from.size(); ++i) written.set(to[i], read.value(from[i]));
+        written.propagate();
+        const auto& path = plan.nest_of(writer).path;
+        for (ParallelType p : plan.used_threads)
+          if (std::none_of(path.begin(), path.end(), [&](uint32_t n) { return plan.nest_plan.nodes[n].parallel == p; }))
+            throw Error(ErrorCode::kIllegalAliasOrder,
+                        "threads along " + std::string(text(p)) + " may read " + plan.place_of(out.alias) +
+                            " after another one overwrote it; parallelize a loop of the output with it too",
+                        plan.place_of(out.value));
+        for (size_t i = 0; i < loop.size(); ++i) {
+          const ParallelType p = plan.nest_plan.nodes[path[i]].parallel;
+          const auto& read_path = plan.nest_of(reader).path;
+          const bool shared = i < read_path.size() && read_path[i] == path[i];
+          if (!is_thread(p) && !shared) continue;
+          const auto own = is_thread(p) ? view.thread_loop(p) : std::optional<Form>(view.loop(i));
+          // Every thread reads along a plan.replicated loop.
+          const auto& read_loop = loop_of(g.tensor_of(g[reader].results[0]));
+          bool by_all = false;
+          for (size_t r = 0; r < read_path.size(); ++r)
+            by_all |= plan.nest_plan.nodes[read_path[r]].parallel == p && plan.is_replicated(read_loop[r]);
+          if (own && !by_all && written.known(loop[i]) && algebra.equal(written.value(loop[i]), *own)) continue;
+          throw Error(
+              ErrorCode::kIllegalAliasOrder,
+              "tensor " + plan.place_of(g[reader].results[0]) + " may read an element of " + plan.place_of(out.alias) +
+                  " after another thread or iteration overwrote it; read it at the same place, or copy it first",
+              plan.place_of(out.value));
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+KernelPlan plan_loops(KernelPlan plan) {
+  plan.tree = build_loop_tree(*plan.graph, plan.nest_plan, alias_order(plan));
+  return plan;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,94 @@
+// Which thread dimensions there are, and how far each launch goes.
+#include <algorithm>
+#include <iterator>
+
+#include "ir/domain/domain.h"
+#include "ir/table/error.h"
+#include "passes/plan/plan_stages.h"
+
+namespace fusebox {
+namespace {
+
+// x, y → x, y xor x permutes the points of y only if y has a power of two of them, and x no more.
+void check_swizzle(const Graph& g, IndexAlgebra& algebra, DomainValues& values, ValueId v, const Transform& t) {
+  if (t.kind != TransformKind::kSwizzle || t.swizzle != SwizzleType::kXor) return;
+  const auto x = algebra.constant_value(values.extent(t.inputs[0])),
+             y = algebra.constant_value(values.extent(t.inputs[1]));
+  if (x && y && *y > 0 && (*y & (*y - 1)) == 0 && *x <= *y) return;
+  throw Error(ErrorCode::kIllegalSwizzle,
+              "an xor swizzle needs a second domain of a constant power of two, and a first one that is no larger; "
+              "split by such factors first, or use a cyclic one",
+              "%" + g[v].name + "." + g[t.inputs[1]].name);
+}
+
+}  // namespace
+
+KernelPlan plan_threads(KernelPlan plan) {
+  const Graph& g = *plan.graph;
+  check_coverage(g, plan.nest_plan);
+  IndexAlgebra extents(plan.defects());  // no loops: equal forms are equal extents
+  std::map<ParallelType, Form> first;
+  for (const Nest& nest : plan.nest_plan.nests) {
+    const ValueId v = g[nest.op].results[0];
+    Symbols symbols(g, plan.classes, extents);
+    DomainValues values(g, plan.nest_plan, symbols, extents, g[v].tensor);
+    const auto& loop = loop_of(g.tensor_of(v));
+    for (TransformId id : g.tensor_of(v).transforms) check_swizzle(g, extents, values, v, g[id]);
+    if (g.tensor_of(v).circular_depth > 0)
+      throw Error(ErrorCode::kUnsupportedSchedule,
+                  "lowering does not pipeline circular plan.buffers yet; leave the step out", plan.place_of(v));
+    for (size_t i = 0; i < loop.size(); ++i) {
+      const ParallelType p = plan.nest_plan.nodes[nest.path[i]].parallel;
+      if (p == ParallelType::kBulk || p == ParallelType::kMma || p == ParallelType::kGroup ||
+          p == ParallelType::kStream || (p >= ParallelType::kMeshX && p <= ParallelType::kMeshZ))
+        throw Error(ErrorCode::kUnsupportedSchedule,
+                    "lowering does not know loops that are " + std::string(text(p)) +
+                        " yet; use grid, block, unroll or vectorize",
+                    plan.place_of(v) + "." + g[loop[i]].name);
+      if (!is_thread(p)) continue;
+      plan.used_threads.insert(p);
+      const Form e = values.extent(loop[i]);
+      const auto [it, is_new] = first.emplace(p, e);
+      if (is_new)
+        plan.exact_launch[p] = true;
+      else if (!(it->second == e))
+        plan.exact_launch[p] = false;
+      const auto constant = extents.constant_value(e);
+      if (is_new) plan.largest_launch[p] = constant;
+      auto& largest = plan.largest_launch[p];
+      largest = largest && constant ? std::optional(std::max(*largest, *constant)) : std::nullopt;
+    }
+  }
+  return plan;
+}
+
+// Where no thread is launched because a loop is empty, an element that the loop is not part of would not be written: a
+// sum over nothing, or what another nest makes.
+KernelPlan plan_empty_threads(KernelPlan plan) {
+  const Graph& g = *plan.graph;
+  IndexAlgebra extents(plan.defects());
+  std::set<ParallelType> may_be_empty, needed;
+  for (const Nest& nest : plan.nest_plan.nests) {
+    const ValueId v = g[nest.op].results[0];
+    Symbols symbols(g, plan.classes, extents);
+    DomainValues values(g, plan.nest_plan, symbols, extents, g[v].tensor);
+    const auto& loop = loop_of(g.tensor_of(v));
+    const bool is_seen = std::any_of(g[nest.op].results.begin(), g[nest.op].results.end(),
+                                     [&](ValueId r) { return plan.buffers[r.index].memory == MemoryType::kGlobal; });
+    std::set<ParallelType> over;
+    for (size_t i = 0; i < loop.size(); ++i) {
+      const ParallelType p = plan.nest_plan.nodes[nest.path[i]].parallel;
+      if (!is_thread(p)) continue;
+      if (!extents.prove_less(extents.constant(0), values.extent(loop[i]))) may_be_empty.insert(p);
+      if (!is_reduction(g, loop[i])) over.insert(p);
+    }
+    for (ParallelType p : plan.used_threads)
+      if (is_seen && !over.contains(p)) needed.insert(p);
+  }
+  std::set_intersection(may_be_empty.begin(), may_be_empty.end(), needed.begin(), needed.end(),
+                        std::inserter(plan.launched_empty, plan.launched_empty.end()));
+  for (ParallelType p : plan.launched_empty) plan.exact_launch[p] = false;
+  return plan;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,81 @@
+// What one statement sees: the algebra over its loops, the values of the domains of its own tensor, and, through
+// `feed`, those of the tensors that it reads.
+//
+// The algebra belongs to the plan (ViewState), so a form stays valid while other views are made. Views of one op and
+// one path share it.
+//
+//   StatementView view(plan, statement);
+//   DomainValues values = view.feed(0);
+//   Form at = view.index_of(plan.buffer_of(x), values);   // 128*o + t
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "passes/plan/kernel_plan.h"
+
+namespace fusebox {
+
+class StatementView {
+ public:
+  StatementView(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path);
+  StatementView(const KernelPlan& plan, const Statement& s) : StatementView(plan, s.op, s.path) {}
+  // The main statement of an op.
+  StatementView(const KernelPlan& plan, OpId op) : StatementView(plan, op, plan.nest_of(op).path) {}
+
+ private:
+  const KernelPlan& plan_;
+  ViewState& state_;
+
+ public:
+  IndexAlgebra& algebra;
+  Symbols symbols;
+  const OpId op;
+  const std::vector<uint32_t>& path;
+  DomainValues own;
+
+  // The values of an operand's domains, fed by this op. `at_axis`: the value at the axis that an indexed op chooses.
+  DomainValues feed(size_t operand, std::optional<Form> at_axis = std::nullopt);
+  // The values of the first result of the op that made `sibling`, whose values are given: by position.
+  DomainValues values_of_leader(ValueId sibling, const DomainValues& values);
+  // The linear index into a tensor's buffer.
+  Form index_of(const Buffer& buffer, DomainValues& values);
+  Form loop(size_t position) const { return algebra.loop(static_cast<int>(path[position])); }
+  // The index of the element of the result that is computed: 0 at a broadcast, promoted or not.
+  Form place(DomainId d) const;
+  // The loop of this nest with a parallel type, or none.
+  std::optional<Form> thread_loop(ParallelType p) const;
+  // The scalar that the kernel loads for this statement.
+  Form loaded();
+  // The offset along the concatenated axis at which an operand of `cat` begins.
+  Form cat_offset(size_t operand);
+
+ private:
+  void declare_loops();
+  Form global_index(const Buffer& buffer, DomainValues& values);
+};
+
+// An algebra that knows nothing of a nest, for extents outside of all loops.
+class OpenExtents {
+ public:
+  explicit OpenExtents(const KernelPlan& plan)
+      : plan_(plan), algebra(plan.defects()), symbols(*plan.graph, plan.classes, algebra) {}
+
+ private:
+  const KernelPlan& plan_;
+
+ public:
+  IndexAlgebra algebra;
+  Symbols symbols;
+
+  DomainValues of(ValueId tensor) {
+    return DomainValues(*plan_.graph, plan_.nest_plan, symbols, algebra, (*plan_.graph)[tensor].tensor);
+  }
+  // The number of elements of a local or shared buffer, in one thread or block.
+  Form elements_of(const Buffer& buffer);
+};
+
+// The number of elements of a local or shared buffer, in the algebra of `symbols`.
+Form elements_of(const KernelPlan& plan, Symbols& symbols, IndexAlgebra& algebra, const Buffer& buffer);
+
+}  // namespace fusebox
