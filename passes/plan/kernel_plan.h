@@ -79,7 +79,6 @@ struct Condition {
 struct Access {
   ValueId value;                  // none: a scalar or no operand
   Form index;                     // of the element, in its buffer
-  bool at_loaded = false;         // the index holds the symbol kLoadedSymbol: a scalar that the kernel loads
   std::optional<Form> position;   // cat: the place along the axis, counted from the operand's first element
   std::vector<Condition> inside;  // pad, cat: the element is there only where these hold
 };

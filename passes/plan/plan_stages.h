@@ -36,9 +36,15 @@ class StatementView;
 // kIllegalReduction, kIllegalVectorize.
 [[nodiscard]] KernelPlan plan_statements(KernelPlan plan);
 
+// The first thing that is wrong with a plan, or nothing; of one that plan_kernel made it finds nothing. Emission relies
+// on it. What plan_statements sets is looked at only where it is there.
+std::optional<std::string> check_plan(const KernelPlan& plan);
+
 // All of them. Throws what they throw, and kNotConcretized for a graph with symbolic axes.
 KernelPlan plan_kernel(const Graph& scheduled, const PlanOptions& options = {});
 
+// Fills in at_home and accumulators_at.
+void place_in_loops(KernelPlan& plan);
 // The positions of the loops by which an accumulator is laid out.
 std::vector<size_t> accumulator_places(const KernelPlan& plan, OpId op);
 

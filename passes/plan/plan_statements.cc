@@ -20,14 +20,7 @@ class StatementPlanner {
 
   void run() {
     plan_.statements.resize(plan_.tree.statements.size());
-    for (const Nest& nest : plan_.nest_plan.nests) {
-      for (ValueId v : g_[nest.op].results) {
-        const Buffer& b = plan_.buffer_of(v);
-        if (!b.is_parameter) plan_.at_home[b.memory == MemoryType::kShared ? LoopNode::kNoNode : b.home].push_back(v);
-      }
-      if (demands(g_[nest.op].kind, kReduction))
-        plan_.accumulators_at[nest.shared > 0 ? nest.path[nest.shared - 1] : LoopNode::kNoNode].push_back(nest.op);
-    }
+    place_in_loops(plan_);
     body(LoopNode::kNoNode);
     for (uint32_t n = 0; n < plan_.tree.nodes.size(); ++n)
       if (plan_.parallel_of(n) == ParallelType::kUnswitch) unswitch(n);
@@ -110,8 +103,8 @@ class StatementPlanner {
         int64_t& align = plan_.alignments[storage];
         align = std::max(align, bytes);
       }
-      out.reads.push_back({op.operands[0], out.vector->source, false, {}, {}});
-      out.writes.push_back({op.results[0], out.vector->target, false, {}, {}});
+      out.reads.push_back({op.operands[0], out.vector->source, {}, {}});
+      out.writes.push_back({op.results[0], out.vector->target, {}, {}});
       out.conditions = conditions_of(plan_, view, s.kind);
       return;
     }
@@ -125,11 +118,10 @@ class StatementPlanner {
   Access read(StatementView& view, const Op& op, size_t k) {
     const ValueId v = op.operands[k];
     if (!v || !g_.is_tensor(v)) return {};
-    Access a{v, {}, false, {}, {}};
+    Access a{v, {}, {}, {}};
     const auto at = chosen_place(view, op, k);
     DomainValues values = view.feed(k, at);
     a.index = view.index_of(plan_.buffer_of(v), values);
-    a.at_loaded = at && view.algebra.has_symbol(kLoadedSymbol) && *at == view.loaded();
     if (op.kind == OpKind::kPad) a.inside = pad_conditions(view, op);
     if (op.kind == OpKind::kCat) cat_conditions(view, op, k, a);
     return a;
@@ -184,7 +176,7 @@ class StatementPlanner {
   Access write(StatementView& view, const Op& op, size_t i) {
     const ValueId v = op.results[i];
     const Buffer& b = plan_.buffer_of(v);
-    if (i == 0 || b.memory != MemoryType::kGlobal) return {v, view.index_of(b, view.own), false, {}, {}};
+    if (i == 0 || b.memory != MemoryType::kGlobal) return {v, view.index_of(b, view.own), {}, {}};
     DomainValues sibling(g_, plan_.nest_plan, view.symbols, view.algebra, g_[v].tensor);
     const auto pass_on = [&](const std::vector<DomainId>& from, const std::vector<DomainId>& to) {
       for (size_t k = 0; k < to.size(); ++k)
@@ -195,7 +187,7 @@ class StatementPlanner {
     // Behind the loops of a reduction that an rfactor split, what is left of the axis is known, and the axis is not.
     pass_on(logical_without_reductions(g_, leader), logical_without_reductions(g_, own));
     sibling.propagate();
-    return {v, view.index_of(b, sibling), false, {}, {}};
+    return {v, view.index_of(b, sibling), {}, {}};
   }
 
   // -- unswitched loops (the checks of everything inside, taken at the last point)
@@ -255,6 +247,18 @@ class StatementPlanner {
 };
 
 }  // namespace
+
+void place_in_loops(KernelPlan& plan) {
+  const Graph& g = *plan.graph;
+  for (const Nest& nest : plan.nest_plan.nests) {
+    for (ValueId v : g[nest.op].results) {
+      const Buffer& b = plan.buffer_of(v);
+      if (!b.is_parameter) plan.at_home[b.memory == MemoryType::kShared ? LoopNode::kNoNode : b.home].push_back(v);
+    }
+    if (demands(g[nest.op].kind, kReduction))
+      plan.accumulators_at[nest.shared > 0 ? nest.path[nest.shared - 1] : LoopNode::kNoNode].push_back(nest.op);
+  }
+}
 
 // The loops inside the outermost one that reduces, except those of threads; whatever the result's memory.
 std::vector<size_t> accumulator_places(const KernelPlan& plan, OpId op) {

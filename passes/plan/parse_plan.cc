@@ -1,0 +1,701 @@
+// Reads what print_plan writes. The nests and the classes of extents follow from the graph; everything else is read.
+#include <algorithm>
+#include <charconv>
+
+#include "ir/domain/domain.h"
+#include "ir/table/error.h"
+#include "passes/plan/plan_stages.h"
+#include "passes/plan/print_plan.h"
+#include "passes/plan/statement_view.h"
+
+namespace fusebox {
+namespace {
+
+constexpr uint32_t kNone = LoopNode::kNoNode;
+constexpr uint32_t kMostNodes = 1 << 20;  // loops and statements
+
+// One line of the text, read from left to right.
+class Line {
+ public:
+  Line(std::string_view text, size_t number) : text_(text), number_(number) { skip(); }
+
+  [[noreturn]] void fail(const std::string& expected) const {
+    throw Error(ErrorCode::kSyntax,
+                "expected " + expected +
+                    (text_.empty() ? " before the end of the line" : " at `" + std::string(text_.substr(0, 24)) + "`"),
+                "line " + std::to_string(number_));
+  }
+  bool at_end() const { return text_.empty(); }
+  void end() const {
+    if (!at_end()) fail("the end of the line");
+  }
+  bool accept(std::string_view what) {
+    if (!text_.starts_with(what)) return false;
+    if (is_word(what.back()) && what.size() < text_.size() && is_word(text_[what.size()])) return false;
+    text_.remove_prefix(what.size());
+    skip();
+    return true;
+  }
+  void expect(std::string_view what) {
+    if (!accept(what)) fail("`" + std::string(what) + "`");
+  }
+  // Letters, digits, `_`, `.` and `-`: a word of a table.
+  std::string_view word(std::string_view what) {
+    size_t n = 0;
+    while (n < text_.size() && (is_word(text_[n]) || text_[n] == '.' || text_[n] == '-')) ++n;
+    if (n == 0) fail(std::string(what));
+    return take(n);
+  }
+  int64_t integer() {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
+    if (error != std::errc()) fail("an integer");
+    take(static_cast<size_t>(end - text_.data()));
+    return value;
+  }
+  bool starts_integer() const { return !text_.empty() && text_[0] >= '0' && text_[0] <= '9'; }
+  std::string_view rest() const { return text_; }
+  bool starts_loop() const {
+    size_t n = 0;
+    while (n < text_.size() && is_word(text_[n])) ++n;
+    return n < text_.size() && text_[n] == '#';
+  }
+  bool starts_value() const { return text_.starts_with('%'); }
+  uint32_t number() {
+    const int64_t value = integer();
+    if (value < 0 || value >= kMostNodes) fail("a number from 0 to " + std::to_string(kMostNodes - 1));
+    return static_cast<uint32_t>(value);
+  }
+  uint32_t node() { return accept("_") ? kNone : number(); }
+  // A name as it stands, or quoted. Blanks before it do not count, those behind it stay for `skip`.
+  std::string name() {
+    std::string out;
+    if (text_.starts_with('"')) {
+      size_t i = 1;
+      for (; i < text_.size() && text_[i] != '"'; ++i) {
+        char c = text_[i];
+        if (c == '\\' && i + 1 < text_.size()) {
+          c = text_[++i];
+          if (c == 'n') c = '\n';
+          if (c == 't') c = '\t';
+          if (c == 'x' && i + 2 < text_.size()) {
+            int byte = 0;
+            std::from_chars(text_.data() + i + 1, text_.data() + i + 3, byte, 16);
+            c = static_cast<char>(byte);
+            i += 2;
+          }
+        }
+        out += c;
+      }
+      if (i >= text_.size()) fail("a closing quote");
+      text_.remove_prefix(i + 1);
+      return out;
+    }
+    size_t n = 0;
+    while (n < text_.size() && is_word(text_[n])) ++n;
+    if (n == 0) fail("a name");
+    out = text_.substr(0, n);
+    text_.remove_prefix(n);
+    return out;
+  }
+  // Without skipping blanks behind it.
+  bool accept_close(char c) {
+    if (text_.empty() || text_[0] != c) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  void skip() {
+    while (!text_.empty() && text_[0] == ' ') text_.remove_prefix(1);
+  }
+  // `item()` for each of a bracketed list.
+  template <class Item>
+  void list(Item item) {
+    expect("[");
+    if (accept("]")) return;
+    while (true) {
+      item();
+      if (accept("]")) return;
+      expect(",");
+    }
+  }
+
+ private:
+  static bool is_word(char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  }
+  std::string_view take(size_t n) {
+    const std::string_view taken = text_.substr(0, n);
+    text_.remove_prefix(n);
+    skip();
+    return taken;
+  }
+
+  std::string_view text_;
+  size_t number_;
+};
+
+class PlanParser {
+ public:
+  PlanParser(const Graph& g, std::string_view text, const PlanOptions& options)
+      : plan_(g, options), g_(g), text_(text) {}
+
+  KernelPlan run() {
+    plan_.buffers.resize(g_.values.size());
+    plan_.tree.children.assign(plan_.tree.nodes.size(), {});
+    Line head = next();
+    head.expect("plan");
+    head.expect("@");
+    head.name();
+    head.skip();
+    head.expect("{");
+    // Loops come first: paths and forms of statements name them.
+    const size_t begin = at_;
+    for (is_first_ = true;; is_first_ = false) {
+      at_ = begin;
+      number_ = 1;
+      block(kNone);
+      if (!is_first_) break;
+      check();
+    }
+    check();
+    while (at_ < text_.size())
+      if (Line rest = next(); !rest.at_end()) rest.fail("the end of the plan");
+    place_in_loops(plan_);
+    return std::move(plan_);
+  }
+
+ private:
+  void check() {
+    plan_.tree.children.resize(plan_.tree.nodes.size());
+    if (const auto fault = check_plan(plan_))
+      throw Error(ErrorCode::kSyntax, "the plan does not hold together: " + *fault,
+                  "line " + std::to_string(number_ - 1));
+    plan_.statements.resize(plan_.tree.statements.size());
+  }
+
+  // -- lines
+
+  Line next() {
+    if (at_ >= text_.size()) Line("", number_).fail("`}`");
+    const size_t end = std::min(text_.find('\n', at_), text_.size());
+    Line line(text_.substr(at_, end - at_), number_++);
+    at_ = end + 1;
+    return line;
+  }
+
+  void block(uint32_t node) {
+    if (++depth_ > 512) Line("", number_).fail("fewer than 512 loops in one another");
+    while (true) {
+      Line line = next();
+      if (line.at_end()) continue;
+      if (line.accept("}")) break;
+      if (line.accept("for"))
+        loop(line, node);
+      else if (line.accept("statement"))
+        statement(line, node);
+      else if (line.accept("barrier"))
+        barrier(line, node);
+      else if (node != kNone && line.accept("unswitch"))
+        unswitch(line, node);
+      else if (node == kNone)
+        fact(line);
+      else
+        line.fail("`for`, `statement`, `barrier` or `}`");
+    }
+    --depth_;
+  }
+
+  // -- names
+
+  ValueId value(Line& line) {
+    line.expect("%");
+    const std::string name = line.name();
+    if (values_.empty())
+      for (uint32_t i = 0; i < g_.values.size(); ++i)
+        if (!g_.is_constant(ValueId(i))) values_.emplace(g_.values[i].name, ValueId(i));
+    const auto it = values_.find(name);
+    if (it == values_.end()) line.fail("a value of the graph, not %" + name + ",");
+    return it->second;
+  }
+  ValueId whole_value(Line& line) {
+    const ValueId v = value(line);
+    line.skip();
+    return v;
+  }
+  ValueId tensor(Line& line) {
+    const ValueId v = value(line);
+    if (!g_.is_tensor(v)) line.fail("a tensor, not %" + g_[v].name + ",");
+    return v;
+  }
+  ValueId whole_tensor(Line& line) {
+    const ValueId v = tensor(line);
+    line.skip();
+    return v;
+  }
+  DomainId domain(Line& line) {
+    const ValueId v = tensor(line);
+    if (!line.accept_close('.')) line.fail("`.` and a domain");
+    const std::string name = line.name();
+    line.skip();
+    for (uint32_t d = 0; d < g_.domains.size(); ++d)
+      if (g_.domains[d].tensor == g_[v].tensor && g_.domains[d].name == name) return DomainId(d);
+    line.fail("a domain of %" + g_[v].name + ", not " + name + ",");
+  }
+  OpId op(Line& line) {
+    const OpId id = g_[whole_tensor(line)].def;
+    if (!plan_.has_nest(id)) line.fail("a tensor that the kernel makes");
+    return id;
+  }
+  OpId reduction(Line& line) {
+    const OpId id = op(line);
+    if (!demands(g_[id].kind, kReduction)) line.fail("a reduction");
+    return id;
+  }
+  template <class E>
+  E enumerator(Line& line, std::string_view what) {
+    const std::optional<E> found = parse_enum<E>(line.word(what));
+    if (!found) line.fail(std::string(what));
+    return *found;
+  }
+  CheckReason reason(Line& line) {
+    const std::string_view word = line.word("a reason");
+    for (const CheckReasonRow& row : check_reason_rows())
+      if (row.text == word) return row.reason;
+    line.fail("a reason");
+  }
+
+  // -- what stands before the loops
+
+  void fact(Line& line) {
+    if (!is_first_) return;
+    if (line.accept("threads"))
+      line.list([&] {
+        const auto p = enumerator<ParallelType>(line, "a parallel type");
+        plan_.used_threads.insert(p);
+        if (line.accept("or")) {
+          line.expect("one");
+          plan_.launched_empty.insert(p);
+        }
+        plan_.exact_launch[p] = line.accept("exact");
+        plan_.largest_launch[p] = line.starts_integer() ? std::optional(line.integer()) : std::nullopt;
+      });
+    else if (line.accept("buffer"))
+      buffer(line);
+    else if (line.accept("slot"))
+      slot(line);
+    else if (line.accept("replicated"))
+      line.list([&] { plan_.replicated.insert(domain(line)); });
+    else if (line.accept("accumulator"))
+      accumulator(line);
+    else if (line.accept("cascade"))
+      cascade(line);
+    else if (line.accept("exchange"))
+      exchange(line);
+    else if (line.accept("launch"))
+      launch(line);
+    else
+      line.fail("a line of a plan");
+    line.end();
+  }
+
+  void buffer(Line& line) {
+    const ValueId v = whole_tensor(line);
+    Buffer& b = plan_.buffers[v.index];
+    b.value = b.storage = v;
+    b.memory = enumerator<MemoryType>(line, "a memory");
+    b.is_parameter = line.accept("parameter");
+    if (line.accept("of")) b.storage = whole_tensor(line);
+    if (b.is_parameter) return;
+    line.list([&] { b.places.push_back(domain(line)); });
+    line.expect("in");
+    b.home = line.node();
+    if (b.memory == MemoryType::kShared) return;
+    line.expect("elements");
+    b.elements = line.integer();
+  }
+
+  void slot(Line& line) {
+    const auto index = static_cast<uint32_t>(plan_.shared_slots.size());
+    auto& slot = plan_.shared_slots.emplace_back();
+    line.list([&] {
+      slot.push_back(whole_tensor(line));
+      Buffer& b = plan_.buffers[slot.back().index];
+      if (b.value != slot.back() || b.memory != MemoryType::kShared) line.fail("a shared buffer, before this,");
+      b.slot = index;
+    });
+  }
+
+  void accumulator(Line& line) {
+    Accumulator& a = plan_.accumulators[reduction(line)];
+    line.list([&] { a.places.push_back(line.number()); });
+    line.expect("elements");
+    a.elements = line.integer();
+  }
+
+  void cascade(Line& line) {
+    Cascade& c = plan_.cascades[reduction(line)];
+    line.expect("loop");
+    c.position = line.number();
+    line.expect("inside");
+    c.inside = line.integer();
+    line.expect("levels");
+    c.levels = static_cast<int>(line.number());
+  }
+
+  void exchange(Line& line) {
+    Exchange& e = plan_.exchanges[reduction(line)];
+    line.expect("over");
+    line.list([&] {
+      e.threads.push_back(enumerator<ParallelType>(line, "a parallel type"));
+      e.is_grid |= is_grid(e.threads.back());
+    });
+  }
+
+  ScalarParameter parameter(Line& line) {
+    if (!line.accept("stride(")) return {whole_value(line), {}, 0};
+    const DomainId d = domain(line);
+    line.expect(")");
+    const auto p = parameter_of(g_, kStrideSymbols + static_cast<int>(d.index));
+    if (!p) line.fail("an axis with a stride");
+    return *p;
+  }
+
+  void launch(Line& line) {
+    Divisibility d{1, {parameter(line)}};
+    if (line.accept("aligned")) {
+      line.expect("to");
+      plan_.alignments[d.product[0].scalar] = line.integer();
+      return;
+    }
+    while (line.accept("*")) d.product.push_back(parameter(line));
+    line.expect("multiple");
+    line.expect("of");
+    d.divisor = line.integer();
+    plan_.divisibilities.insert(std::move(d));
+  }
+
+  // -- the tree
+
+  std::vector<TreeChild>& children(uint32_t node) { return node == kNone ? plan_.tree.top : plan_.tree.children[node]; }
+
+  void loop(Line& line, uint32_t parent) {
+    const uint32_t n = line.number();
+    LoopNode node;
+    node.parent = parent;
+    node.depth = static_cast<uint32_t>(depth_ - 1);
+    node.parallel = enumerator<ParallelType>(line, "a parallel type");
+    node.domain = domain(line);
+    const ValueId made = g_[g_[node.domain].tensor].value;
+    node.op = g_[made].def;
+    if (!plan_.has_nest(node.op)) line.fail("a domain of a tensor that the kernel makes");
+    if (line.accept("strip")) plan_.strips[n] = line.integer();
+    line.expect("{");
+    line.end();
+    if (is_first_) {
+      if (n >= plan_.tree.nodes.size()) plan_.tree.nodes.resize(n + 1, node);
+      if (plan_.tree.children.size() <= n) plan_.tree.children.resize(n + 1);
+      plan_.tree.nodes[n] = node;
+    }
+    if (is_first_) children(parent).push_back({true, n});
+    block(n);
+  }
+
+  void barrier(Line& line, uint32_t node) {
+    const bool is_grid = line.accept("grid");
+    if (!is_grid) line.expect("block");
+    line.end();
+    if (!is_first_) return;
+    plan_.sync_points.insert({node, children(node).size(), is_grid ? SyncScope::kGrid : SyncScope::kBlock});
+  }
+
+  void statement(Line& line, uint32_t parent) {
+    const uint32_t index = line.number();
+    Statement s{op(line), StatementKind::kMain, {}};
+    if (line.accept("init"))
+      s.kind = StatementKind::kInit;
+    else if (line.accept("final"))
+      s.kind = StatementKind::kFinal;
+    else
+      line.expect("main");
+    line.expect("at");
+    line.list([&] { s.path.push_back(line.node()); });
+    if (s.path.size() != plan_.loops_of(s.op).size()) line.fail("a loop for each domain of the loop domain");
+    if (s.kind != StatementKind::kMain && !demands(g_[s.op].kind, kReduction)) line.fail("`main`");
+    line.expect("{");
+    line.end();
+    if (is_first_) {
+      children(parent).push_back({false, index});
+      if (plan_.tree.statements.size() <= index) plan_.tree.statements.resize(index + 1, s);
+      plan_.tree.statements[index] = s;
+      while (!next().accept("}")) {
+      }
+      return;
+    }
+    for (uint32_t n : s.path)
+      if (n != kNone && n >= plan_.tree.nodes.size()) line.fail("loops that the plan has");
+    StatementView view(plan_, s);
+    StatementPlan& p = plan_.statements[index];
+    Access* last = nullptr;
+    while (true) {
+      Line inner = next();
+      if (inner.accept("}")) break;
+      if (inner.accept("if")) {
+        p.conditions.push_back(condition(inner, view));
+      } else if (inner.accept("vector")) {
+        VectorCopy copy;
+        copy.width = inner.integer();
+        inner.expect("from");
+        copy.source = form(inner, view);
+        inner.expect("to");
+        copy.target = form(inner, view);
+        p.vector = copy;
+      } else if (inner.accept("read")) {
+        last = &access(inner, view, p.reads, g_[s.op].operands.size());
+      } else if (inner.accept("write")) {
+        last = &access(inner, view, p.writes, g_[s.op].results.size());
+      } else if (last && inner.accept("inside")) {
+        last->inside.push_back(condition(inner, view));
+      } else {
+        inner.fail("`if`, `vector`, `read`, `write`, `inside` or `}`");
+      }
+      inner.end();
+    }
+    // Operands that are no tensors are not written.
+    if (s.kind == StatementKind::kMain && !p.vector) p.reads.resize(g_[s.op].operands.size());
+  }
+
+  Access& access(Line& line, StatementView& view, std::vector<Access>& list, size_t most) {
+    const size_t k = line.number();
+    if (k >= most) line.fail("an operand or result of the op");
+    if (list.size() <= k) list.resize(k + 1);
+    list[k].value = whole_tensor(line);
+    line.expect("at");
+    list[k].index = form(line, view);
+    if (line.accept("along")) list[k].position = form(line, view);
+    return list[k];
+  }
+
+  Condition condition(Line& line, StatementView& view) {
+    Condition c{};
+    if (line.accept("thread "))
+      c.guard = enumerator<ParallelType>(line, "a parallel type");
+    else
+      c.value = form(line, view);
+    c.compare = line.accept(">=")   ? OpKind::kGe
+                : line.accept("==") ? OpKind::kEq
+                : line.accept("!=") ? OpKind::kNe
+                                    : OpKind::kLt;
+    if (c.compare == OpKind::kLt) line.expect("<");
+    c.bound = form(line, view);
+    line.expect("because");
+    c.reason = reason(line);
+    if (line.accept("of")) c.domain = domain(line);
+    c.kind = !c.guard ? CheckKind::kDomain : c.domain ? CheckKind::kLoopExtent : CheckKind::kThread;
+    return c;
+  }
+
+  void unswitch(Line& line, uint32_t node) {
+    line.expect("{");
+    line.end();
+    std::vector<Hoisted>& list = plan_.unswitched[node];
+    while (true) {
+      Line inner = next();
+      if (inner.accept("}")) return;
+      if (is_first_) continue;
+      inner.expect("hoist");
+      Hoisted h;
+      h.statement = inner.number();
+      if (h.statement >= plan_.tree.statements.size()) inner.fail("a statement of the plan");
+      if (!inner.accept_close('.')) inner.fail("`.` and a condition");
+      h.condition = inner.number();
+      StatementView view(plan_, plan_.tree.statements[h.statement]);
+      h.at_last_point = condition(inner, view);
+      inner.end();
+      list.push_back(h);
+    }
+  }
+
+  // -- forms
+
+  // A normal form depends on the way in which a form was made. One that planning makes too is taken from there; any
+  // other is made of its text.
+  Form form(Line& line, StatementView& view) {
+    const auto& planned = planned_forms(view);
+    const std::string_view from = line.rest();
+    const Form made = sum(line, view);
+    std::string_view text = from.substr(0, from.size() - line.rest().size());
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    const auto it = planned.find(text);
+    return it == planned.end() ? made : it->second;
+  }
+
+  using PlannedForms = std::map<std::string, Form, std::less<>>;
+
+  const PlannedForms& planned_forms(StatementView& view) {
+    const auto [it, is_new] = planned_forms_.try_emplace(&view.path);
+    if (!is_new) return it->second;
+    if (!planned_) {
+      planned_.emplace(plan_);
+      try {
+        planned_->statements.clear();
+        planned_->unswitched.clear();
+        planned_->accumulators.clear();
+        *planned_ = plan_statements(*planned_);
+      } catch (const Error&) {
+        // What the text says is not what planning would say; its forms are made of their text.
+      }
+    }
+    const auto add = [&](Form f) { it->second.emplace(print_form(plan_, view.algebra, f), f); };
+    const auto add_condition = [&](const Condition& c) {
+      add(c.value);
+      add(c.bound);
+    };
+    const auto is_of_view = [&](uint32_t statement) {
+      const Statement& s = plan_.tree.statements[statement];
+      return s.op == view.op && s.path == view.path;
+    };
+    for (uint32_t i = 0; i < planned_->statements.size(); ++i) {
+      if (!is_of_view(i)) continue;
+      const StatementPlan& p = planned_->statements[i];
+      for (const Condition& c : p.conditions) add_condition(c);
+      for (const auto* list : {&p.reads, &p.writes})
+        for (const Access& a : *list) {
+          add(a.index);
+          if (a.position) add(*a.position);
+          for (const Condition& c : a.inside) add_condition(c);
+        }
+      if (p.vector) {
+        add(p.vector->source);
+        add(p.vector->target);
+      }
+    }
+    for (const auto& [node, list] : planned_->unswitched)
+      for (const Hoisted& h : list)
+        if (is_of_view(h.statement)) add_condition(h.at_last_point);
+    return it->second;
+  }
+
+  Form sum(Line& line, StatementView& view) {
+    if (++form_depth_ > 200) line.fail("a form of fewer than 200 levels");
+    Form total = term(line, view, line.accept("-") ? -1 : 1);
+    while (true) {
+      if (line.accept("+"))
+        total = view.algebra.add(total, term(line, view, 1));
+      else if (line.accept("-"))
+        total = view.algebra.add(total, term(line, view, -1));
+      else
+        break;
+    }
+    --form_depth_;
+    return total;
+  }
+
+  Form term(Line& line, StatementView& view, int64_t sign) {
+    Form product = view.algebra.constant(sign);
+    do {
+      if (line.starts_integer()) {
+        // The least integer has no positive counterpart.
+        const Form number = line.accept("9223372036854775808") ? view.algebra.neg(view.algebra.constant(INT64_MIN))
+                                                               : view.algebra.constant(line.integer());
+        product = view.algebra.mul(product, number);
+      } else {
+        product = view.algebra.mul(product, factor(line, view));
+      }
+    } while (line.accept("*"));
+    return product;
+  }
+
+  std::vector<Form> arguments(Line& line, StatementView& view, size_t least, size_t most) {
+    std::vector<Form> args = {sum(line, view)};
+    while (line.accept(",")) args.push_back(sum(line, view));
+    line.expect(")");
+    if (args.size() < least || args.size() > most) line.fail("as many arguments as the function takes, before this,");
+    return args;
+  }
+
+  Form factor(Line& line, StatementView& view) {
+    IndexAlgebra& a = view.algebra;
+    if (line.starts_loop()) return loop_variable(line, a);
+    if (line.accept("(")) return a.symbol_of(arguments(line, view, 1, 1)[0]);
+    if (line.accept("stride(")) {
+      const DomainId d = domain(line);
+      line.expect(")");
+      const int id = kStrideSymbols + static_cast<int>(d.index);
+      return a.has_symbol(id) ? a.symbol(id) : a.declare_symbol(id, "stride");
+    }
+    if (line.accept("loaded")) return view.loaded();
+    const auto two = [&] { return arguments(line, view, 2, 2); };
+    if (line.accept("div(")) {
+      const auto x = two();
+      return a.floor_div(x[0], x[1]);
+    }
+    if (line.accept("digit(")) {
+      const auto x = arguments(line, view, 3, 3);
+      return a.mod(a.floor_div(x[0], x[1]), x[2]);
+    }
+    if (line.accept("xor(")) {
+      const auto x = arguments(line, view, 2, 64);
+      Form result = x[0];
+      for (size_t i = 1; i < x.size(); ++i) result = a.bit_xor(result, x[i]);
+      return result;
+    }
+    if (line.accept("quotient(")) {
+      const auto x = two();
+      return a.floor_div(x[0], x[1]);
+    }
+    if (line.accept("remainder(")) {
+      const auto x = two();
+      return a.mod(x[0], x[1]);
+    }
+    if (line.accept("min(")) {
+      const auto x = two();
+      return a.min(x[0], x[1]);
+    }
+    if (line.accept("max(")) {
+      const auto x = two();
+      return a.max(x[0], x[1]);
+    }
+    if (line.accept("sum(")) {
+      const auto x = two();
+      return a.add(x[0], x[1]);
+    }
+    if (line.accept("product(")) {
+      const auto x = two();
+      return a.mul(x[0], x[1]);
+    }
+    if (line.starts_value()) {
+      const ValueId v = whole_value(line);
+      return a.has_symbol(static_cast<int>(v.index)) ? a.symbol(static_cast<int>(v.index)) : view.symbols.of(v);
+    }
+    line.fail("a term of a form");
+  }
+
+  // A loop is written as its name, which says nothing, and its number.
+  static Form loop_variable(Line& line, const IndexAlgebra& a) {
+    if (!line.accept_close('#')) {
+      line.name();
+      line.accept_close('#');
+    }
+    const uint32_t n = line.number();
+    if (!a.has_loop(static_cast<int>(n))) line.fail("a loop of the statement, before this,");
+    return a.loop(static_cast<int>(n));
+  }
+
+  KernelPlan plan_;
+  const Graph& g_;
+  std::string_view text_;
+  size_t at_ = 0, number_ = 1;
+  int depth_ = 0, form_depth_ = 0;
+  bool is_first_ = true;
+  std::map<std::string, ValueId> values_;
+  std::optional<KernelPlan> planned_;                                   // the plan of what was read of the loops
+  std::map<const std::vector<uint32_t>*, PlannedForms> planned_forms_;  // by view
+};
+
+}  // namespace
+
+KernelPlan parse_plan(const Graph& scheduled, std::string_view text, const PlanOptions& options) {
+  return PlanParser(scheduled, text, options).run();
+}
+
+}  // namespace fusebox

@@ -1,0 +1,37 @@
+// The kernel plan as text: what it holds, in the order of the loop tree.
+//
+// Law: parse_plan(g, print_plan(p)) is a plan of the same text, from which the same kernel is emitted.
+//
+//   plan @k {
+//     threads [grid.x exact, block.x exact 128]
+//     buffer %x global parameter
+//     buffer %y global parameter
+//     for 0 grid.x %y.o {
+//       for 1 block.x %y.t {
+//         statement 0 %y main at [0, 1] {
+//           if 128*o#0 + t#1 < %n because split-input of %y.i0
+//           read 0 %x at 128*o#0 + t#1
+//           write 0 %y at 128*o#0 + t#1
+//         }
+//       }
+//     }
+//   }
+//
+// A form names its loops NAME#NODE, its scalars %NAME, the stride of an axis stride(%x.i0), and what the kernel loads
+// `loaded`. div and digit are the quotient, and the quotient's remainder; ( ) is a form that counts as one factor.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "passes/plan/kernel_plan.h"
+
+namespace fusebox {
+
+std::string print_plan(const KernelPlan& plan);
+// A form of one view's algebra.
+std::string print_form(const KernelPlan& plan, IndexAlgebra& algebra, Form form);
+// Throws kSyntax at `line N` where the text is no plan of the graph.
+KernelPlan parse_plan(const Graph& scheduled, std::string_view text, const PlanOptions& options = {});
+
+}  // namespace fusebox
