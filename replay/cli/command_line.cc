@@ -177,7 +177,8 @@ digest before and after, in the file BLESSED of its folder. It never takes a fai
   c = add_subcommand(
       app, "show", "Prints a program at any level.",
       R"(Without --level: the file as it is; of a bundle also how it was recorded. A bundle shows the programs that it holds; a text is compiled for
-its default host inputs. Kernels and CUDA text come with what their parameters are in the program. Of a schedule that is refused, --level
+its default host inputs. --level plan shows what lowering decided: loops, buffers, barriers, and for each statement its checks and its
+accesses, with the reason of each check. Kernels and CUDA text come with what their parameters are in the program. Of a schedule that is refused, --level
 scheduled shows what the steps made, with the error beside the tensor or domain that it names, and exits with 2.
 --graph draws the iteration domains of each tensor, from root to loop: which may leave their extent, their index and predicate, and
 the groups that the id graph puts them in. An html page holds all five graphs, and needs nothing beside itself.
@@ -189,8 +190,8 @@ the groups that the id graph puts them in. An html page holds all five graphs, a
   c->add_option("FILE", show.file, "A .fir or a .fuse")->required();
   c->add_flag("--why", show.why, "With --level kernel: the reason of each check, and of each that is not needed");
   add_defects(*c, show.defects);
-  c->add_option("--level", show.level, "math, scheduled, kernel, cuda or host")
-      ->check(CLI::IsMember({"math", "scheduled", "kernel", "cuda", "host"}));
+  c->add_option("--level", show.level, "math, scheduled, plan, kernel, cuda or host")
+      ->check(CLI::IsMember({"math", "scheduled", "plan", "kernel", "cuda", "host"}));
   c->add_option("--graph", show.graph, "A picture of an id graph: exact, almost-exact, broadcast, permissive or loop")
       ->check(CLI::IsMember({"exact", "almost-exact", "broadcast", "permissive", "loop"}));
   c->add_option("--format", show.format, "text, json or dot; with --graph also svg or html")

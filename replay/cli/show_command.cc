@@ -1,10 +1,13 @@
 #include "codegen/cuda.h"
+#include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
 #include "ir/text/dot.h"
 #include "ir/text/json.h"
 #include "ir/text/print.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/plan/plan_stages.h"
+#include "passes/plan/print_plan.h"
 #include "replay/cli/bank_conflicts.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
@@ -189,6 +192,14 @@ int show_command(const ShowArguments& a, Common& common) {
   } else if (a.level == "cuda") {
     if (format == "dot") throw Error(ErrorCode::kUsage, "CUDA text has no drawing; draw level kernel", "--format dot");
     out = cuda_text(file, programs, file.bundle && !a.unfused, format == "json");
+  } else if (a.level == "plan") {
+    if (format != "text")
+      throw Error(ErrorCode::kUsage, "a kernel plan is shown as text; leave the format out", "--format " + format);
+    for (const Graph& g : programs.at(Stage::kScheduled).graphs) {
+      const Graph scheduled = canonical_order(g);
+      if (find_graph(programs.at(Stage::kKernel), g.name))
+        out += (out.empty() ? "" : "\n") + print_plan(plan_kernel(scheduled, {.defects = defects, .sizes = {}}));
+    }
   } else {
     const Stage stage = a.level == "scheduled" ? Stage::kScheduled
                         : a.level == "kernel"  ? Stage::kKernel

@@ -8,6 +8,8 @@
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
+#include "passes/plan/plan_stages.h"
+#include "passes/plan/print_plan.h"
 #include "replay/data/input.h"
 #include "replay/device/cuda_loader.h"
 #include "replay/device/module_loader.h"
@@ -120,6 +122,25 @@ Digest combine(const std::vector<Digest>& parts) {
   return digest_bytes(all);
 }
 
+namespace {
+
+// Nothing where a schedule of an older bundle is not legal any more: its kernel is there all the same.
+std::optional<Digest> digest_of_plans(const Compiled& c, const Defects& defects) {
+  std::vector<Digest> plans;
+  try {
+    for (size_t i = 0; i < c.scheduled.size(); ++i)
+      if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) {
+        const Graph scheduled = canonical_order(c.scheduled[i]);
+        plans.push_back(digest_bytes(print_plan(plan_kernel(scheduled, {.defects = defects, .sizes = {}}))));
+      }
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return combine(plans);
+}
+
+}  // namespace
+
 void digest_stages(Run& run, bool sources) {
   const Compiled& c = run.compiled;
   std::vector<Digest> scheduled, kernels, texts;
@@ -134,6 +155,8 @@ void digest_stages(Run& run, bool sources) {
   run.digests.push_back({"concretized", digest(c.concretized)});
   run.digests.push_back({"segments", digest(c.concretized, c.segmentation)});
   run.digests.push_back({"scheduled", combine(scheduled)});
+  if (sources)
+    if (const auto plans = digest_of_plans(c, run.defects)) run.digests.push_back({"plan", *plans});
   run.digests.push_back({"kernel", combine(kernels)});
   run.digests.push_back({"host", digest(c.host)});
   if (sources) run.digests.push_back({"source", combine(texts)});

@@ -36,7 +36,7 @@ struct RunOptions {
   int threads = 1;           // of the host executor
   int index_bits = 0;        // 0: chosen from the inputs
   Defects defects = {};      // seeded
-  bool keep_sources = true;  // the CUDA text of each kernel, and its digest
+  bool keep_sources = true;  // the CUDA text of each kernel, its digest and that of the kernel plans
   bool run_sources = false;  // `execute` on cuda: the texts of `Run::sources` instead of what the kernels give
 };
 
@@ -78,7 +78,7 @@ void run_aten_segment(const Compiled& compiled, const std::string& name, std::sp
                       std::span<const TensorData> out);
 // What the run depends on beside the program. Throws kModuleMissing or kNoDevice where its executor is not there.
 void describe_environment(Run& run);
-// Digests of the compiled stages, up to the CUDA text, which it makes where `sources` says so.
+// Digests of the compiled stages. With `sources` those of the kernel plans and of the CUDA text, which it makes, too.
 void digest_stages(Run& run, bool sources);
 
 struct CheckedOutput {

@@ -28,6 +28,8 @@
 #include "ir/verify/verify.h"
 #include "passes/lower/lower.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/plan/plan_stages.h"
+#include "passes/plan/print_plan.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/segment/segment.h"
 #include "replay/data/input.h"
@@ -110,6 +112,18 @@ std::string run_lower(const Module& m, const Request& r) {
   verify(lowered.kernel);
   verify(lowered.launch);
   return print(lowered.kernel) + "\n" + print(lowered.launch);
+}
+
+// plan: the kernel plan; its text reads back as a plan of the same text and of the same kernel.
+std::string run_plan(const Module& m, const Request&) {
+  verify(m);
+  const Graph g = scheduled(m);
+  const KernelPlan plan = plan_kernel(g);
+  const std::string text = print_plan(plan);
+  const KernelPlan read = parse_plan(g, text);
+  EXPECT_EQ(print_plan(read), text);
+  EXPECT_EQ(print(emit_kernel(read).kernel), print(emit_kernel(plan).kernel));
+  return text;
 }
 
 // emit [32]: CUDA C++ of the main graph, lowered if it is no kernel.
@@ -208,9 +222,9 @@ std::string run_picture(const Module& m, const Request& r) {
 
 using Kind = std::function<std::string(const Module&, const Request&)>;
 const std::map<std::string, Kind>& kinds() {
-  static const std::map<std::string, Kind> list = {{"parse", run_parse},   {"verify", run_verify},  {"pass", run_pass},
-                                                   {"lower", run_lower},   {"emit", run_emit},      {"run", run_run},
-                                                   {"checks", run_checks}, {"picture", run_picture}};
+  static const std::map<std::string, Kind> list = {
+      {"parse", run_parse}, {"verify", run_verify}, {"pass", run_pass},     {"lower", run_lower},    {"plan", run_plan},
+      {"emit", run_emit},   {"run", run_run},       {"checks", run_checks}, {"picture", run_picture}};
   return list;
 }
 
