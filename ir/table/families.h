@@ -32,9 +32,10 @@
 #define FUSEBOX_COPY_OPS OpKind::kSet: case OpKind::kSegmentSet
 
 // Functions of real numbers that no machine rounds exactly. `pow` is not among them: integers have it too.
-#define FUSEBOX_ELEMENTARY_OPS \
+#define FUSEBOX_ELEMENTARY_OPS OpKind::kAtan2: case FUSEBOX_UNARY_ELEMENTARY_OPS
+#define FUSEBOX_UNARY_ELEMENTARY_OPS \
   OpKind::kAcos: case OpKind::kAcosh: case OpKind::kAsin: case OpKind::kAsinh: case OpKind::kAtan: case OpKind::kAtanh: \
-  case OpKind::kAtan2: case OpKind::kCos: case OpKind::kCosh: case OpKind::kErf: case OpKind::kErfc: \
+  case OpKind::kCos: case OpKind::kCosh: case OpKind::kErf: case OpKind::kErfc: \
   case OpKind::kErfinv: case OpKind::kErfcinv: case OpKind::kExp: case OpKind::kExp2: case OpKind::kExpm1: \
   case OpKind::kLgamma: case OpKind::kLog: case OpKind::kLog10: case OpKind::kLog1p: case OpKind::kLog2: \
   case OpKind::kSigmoid: case OpKind::kSilu: case OpKind::kSin: case OpKind::kSinh: case OpKind::kTan: case OpKind::kTanh

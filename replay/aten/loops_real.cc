@@ -62,7 +62,7 @@ Truth compare_reals(OpKind kind, const Operand& a, const Operand& b) {
       return {a.v > b.v, sure || a.lo > b.hi || a.hi <= b.lo};
     case OpKind::kGe:
       return {a.v >= b.v, sure || a.lo >= b.hi || a.hi < b.lo};
-    default:
+    default:  // any other: no comparison
       no_loop(kind, "a comparison");
   }
 }
@@ -89,7 +89,7 @@ Truth test(OpKind kind, const Operand& a) {
       return {std::signbit(a.v), a.exact() ? a.v != 0 || a.zero_sign : !a.contains(0)};
     case OpKind::kIsreal:
       return {true, true};
-    default:
+    default:  // any other: no test
       no_loop(kind, "a test");
   }
 }
@@ -117,7 +117,7 @@ Truth truth(OpKind kind, std::span<const Operand> o) {
     case OpKind::kGt:
     case OpKind::kGe:
       return compare_reals(kind, o[0], o[1]);
-    default:
+    default:  // any other: a test, which refuses what it does not know
       return test(kind, o[0]);
   }
 }
@@ -146,7 +146,7 @@ double value_of(OpKind kind, std::span<const Operand> o) {
     }
     case OpKind::kThreshold:
       return o[0].v <= o[1].v ? o[2].v : o[0].v;
-    default:
+    default:  // any other: of no known value
       no_loop(kind, "a value");
   }
 }

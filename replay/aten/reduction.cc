@@ -133,7 +133,7 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
       r.value = at::bitwise_xor(largest ? at::amax(ordered, axes) : at::amin(ordered, axes), flip);
       break;
     }
-    default:
+    default:  // any other: no reduction of integers
       throw Error(ErrorCode::kInternal, "no reference reduces integers for " + std::string(row_of(op.kind).text));
   }
   // Wraps, or of bool: whether it is not 0.

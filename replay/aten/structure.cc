@@ -80,7 +80,7 @@ Carried Evaluator::metadata(const Op& op, Carried x) {
     }
     case OpKind::kStrideOrder:  // says how elements lie, not which they are
       return x;
-    default:
+    default:  // any other: moves nothing
       throw Error(ErrorCode::kInternal, "no reference moves elements for " + std::string(row_of(op.kind).text));
   }
 }
@@ -174,7 +174,7 @@ Carried Evaluator::indexed(const Op& op) {
     case OpKind::kGather:
       r = viewed(x, [&](const at::Tensor& t) { return at::gather(t, axis, index.value); });
       break;
-    default:
+    default:  // any other: reads at no index
       throw Error(ErrorCode::kInternal, "no reference reads at an index for " + std::string(row_of(op.kind).text));
   }
   if (loose.defined()) r.bound = r.exact() ? loose.clone() : at::maximum(r.bound, loose);

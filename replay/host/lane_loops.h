@@ -125,7 +125,7 @@ LaneFunction find_comparison(OpKind kind) {
       return binary_lanes<uint8_t, T, greater_equal<T>>;
     case OpKind::kWhere:
       return select_lanes<T>;
-    default:
+    default:  // any other: no comparison, and the caller looks further
       return nullptr;
   }
 }
