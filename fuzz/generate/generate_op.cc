@@ -7,6 +7,7 @@
 #include "fuzz/generate/fusion_maker.h"
 #include "ir/infer/infer.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "ir/table/type_rule.h"
 
 namespace fusebox::fuzz {
@@ -504,9 +505,18 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
     }
     case OpKind::kCat:
       return {joined(x)};
-    default:
-      return {};
+    case OpKind::kFull:
+    case OpKind::kIota:
+    case OpKind::kTriu:
+    case OpKind::kScatter:
+    case OpKind::kWelford:
+    case FUSEBOX_REDUCTION_OPS:
+    case FUSEBOX_INDEXED_OPS:
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_STATEMENT_OPS:
+      break;
   }
+  not_in_family(kind, "moves no elements");
 }
 
 std::vector<ValueId> FusionMaker::factory(OpKind kind) {
@@ -564,9 +574,19 @@ std::vector<ValueId> FusionMaker::indexed(OpKind kind) {
       const ValueId index = new_input(by, extents, none);
       return {scatter(g_, x, index, new_input(g_[x].dtype, extents, none), dim)};
     }
-    default:
-      return {};
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_REDUCTION_OPS:
+    case OpKind::kWelford:
+    case FUSEBOX_VIEW_OPS:
+    case OpKind::kFull:
+    case OpKind::kIota:
+    case OpKind::kTriu:
+    case OpKind::kPad:
+    case OpKind::kCat:
+    case FUSEBOX_STATEMENT_OPS:
+      break;
   }
+  not_in_family(kind, "reads at no index");
 }
 
 }  // namespace fusebox::fuzz
