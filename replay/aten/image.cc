@@ -107,9 +107,45 @@ bool is_outside(OpKind kind, const Operand& x) {
     case OpKind::kRsqrt:
     case OpKind::kSqrt:
       return x.hi < 0;
-    default:  // any other: defined everywhere; were it not, its image would be NaN and no result would pass
-      return false;
+    case OpKind::kAsinh:
+    case OpKind::kAtan:
+    case OpKind::kAtan2:
+    case OpKind::kCos:
+    case OpKind::kCosh:
+    case OpKind::kErf:
+    case OpKind::kErfc:
+    case OpKind::kExp:
+    case OpKind::kExp2:
+    case OpKind::kExpm1:
+    case OpKind::kLgamma:
+    case OpKind::kSigmoid:
+    case OpKind::kSilu:
+    case OpKind::kSin:
+    case OpKind::kSinh:
+    case OpKind::kTan:
+    case OpKind::kTanh:
+    case OpKind::kCast:
+    case OpKind::kWhere:
+    case OpKind::kPow:
+    case OpKind::kTruediv:
+    case OpKind::kReciprocal:
+    case OpKind::kFrac:
+    case OpKind::kNextafter:
+    case OpKind::kLerp:
+    case FUSEBOX_COPY_OPS:
+    case FUSEBOX_ARITHMETIC_OPS:
+    case FUSEBOX_ROUNDING_OPS:
+    case FUSEBOX_WHOLE_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_PART_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;  // defined everywhere, or of no real number
   }
+  return false;
 }
 
 Image unary(OpKind kind, double y, const Operand& x) {
@@ -405,7 +441,7 @@ bool barely_overflows(OpKind kind, std::span<const Operand> o) {
         return std::lgamma(x);
       case OpKind::kPow:
         return std::pow(x, static_cast<long double>(o[1].v));
-      default:  // any other: is not taken for a number near an infinity
+      default:  // any other: is judged by the stricter rule
         return INFINITY;
     }
   };
@@ -506,7 +542,7 @@ bool depends_on_zero_sign(OpKind kind, std::span<const Operand> o) {
       return (unsure(o[0]) && !(o[1].v > 0)) || (unsure(o[1]) && o[0].v == 0);
     case OpKind::kNextafter:
       return false;
-    default:  // any other: a zero's sign changes no more than a zero's sign; were it more, correct results would fail
+    default:  // any other: a zero's sign changes a zero's sign only; were it more, correct results would fail
       return false;
   }
 }

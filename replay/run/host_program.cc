@@ -123,7 +123,9 @@ class Interpreter {
       case FUSEBOX_SCALAR_OPS: {
         const auto value = evaluate(host_, op.results[0], bindings_);
         if (!value)
-          throw Error(ErrorCode::kInternal, "a scalar of the host program cannot be evaluated",
+          throw Error(ErrorCode::kUnsupportedOp,
+                      "the host computes no `" + std::string(row_of(op.kind).text) + "` of a scalar of dtype " +
+                          std::string(text(host_[op.operands[0]].dtype)) + " yet; compute it on a tensor",
                       "%" + host_[op.results[0]].name);
         bindings_[op.results[0].index] = *value;
         return;
