@@ -187,13 +187,28 @@ std::vector<ValueId> FusionMaker::with_reader(std::vector<ValueId> results) {
 }
 
 std::vector<ValueId> FusionMaker::op(OpKind kind) {
-  const OpRow& row = row_of(kind);
-  if (kind == OpKind::kFull || kind == OpKind::kIota) return factory(kind);
-  if (kind == OpKind::kTriu) return {triu(g_, operand(kind, 2), random_.between(-2, 3))};
-  if (demands(kind, kReduction)) return reduction(kind);
-  if (demands(kind, kMetadata)) return move(kind);
-  if (demands(kind, kIndexed)) return indexed(kind);
-  return row.format->results == 1 ? pointwise_op(kind) : std::vector<ValueId>();
+  switch (kind) {
+    case OpKind::kFull:
+    case OpKind::kIota:
+      return factory(kind);
+    case OpKind::kTriu:
+      return {triu(g_, operand(kind, 2), random_.between(-2, 3))};
+    case FUSEBOX_REDUCTION_OPS:
+    case OpKind::kWelford:
+      return reduction(kind);
+    case OpKind::kPad:
+    case OpKind::kCat:
+    case FUSEBOX_VIEW_OPS:
+      return move(kind);
+    case OpKind::kScatter:
+    case FUSEBOX_INDEXED_OPS:
+      return indexed(kind);
+    case FUSEBOX_SCALAR_OPS:
+      return pointwise_op(kind);
+    case FUSEBOX_STATEMENT_OPS:
+      break;
+  }
+  not_in_family(kind, "stands in no fusion");
 }
 
 namespace {
