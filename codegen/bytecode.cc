@@ -7,6 +7,7 @@
 #include "codegen/bytecode_registers.h"
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 
 namespace fusebox {
 
@@ -36,7 +37,7 @@ bool keeps_values(OpKind kind) {
     case OpKind::kRound:
     case OpKind::kSign:
       return true;
-    default:
+    default:  // any other: its result is rounded, which changes nothing where it is exact
       return false;
   }
 }
@@ -218,12 +219,15 @@ class Compiler {
         return welford(op);
       case OpKind::kWithin:
         return within(op);
-      default:
-        if (math_class(op.kind) == MathClass::kNotMath)
-          throw Error(ErrorCode::kUnsupportedOp,
-                      std::string(row_of(op.kind).text) + " has no place in a kernel on the host",
-                      op.results.empty() ? "" : place(op.results[0]));
+      case FUSEBOX_SCALAR_OPS:
         return math(op);
+      case OpKind::kSize:
+      case OpKind::kOutput:
+      case FUSEBOX_TENSOR_OPS:
+      case FUSEBOX_HOST_OPS:
+        throw Error(ErrorCode::kUnsupportedOp,
+                    std::string(row_of(op.kind).text) + " has no place in a kernel on the host",
+                    op.results.empty() ? "" : place(op.results[0]));
     }
   }
 

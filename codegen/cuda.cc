@@ -8,6 +8,7 @@
 #include "codegen/hoist.h"
 #include "ir/canonical/canonical.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 
 namespace fusebox {
 namespace {
@@ -436,9 +437,14 @@ void Emitter::op(const Op& op) {
       return collective(op);
     case OpKind::kWelfordCombine:
       return welford_combine(op);
-    default:
-      // Scalar arithmetic, which cuda_expression lists, or no op of a kernel.
+    case FUSEBOX_SCALAR_OPS:
       return scalar(op);
+    case OpKind::kSize:
+    case OpKind::kOutput:
+    case FUSEBOX_TENSOR_OPS:
+    case FUSEBOX_HOST_OPS:
+      throw Error(ErrorCode::kWrongLevel, "the op " + std::string(row_of(op.kind).text) + " is no op of a kernel",
+                  op.results.empty() ? "" : "%" + g_[op.results[0]].name);
   }
 }
 

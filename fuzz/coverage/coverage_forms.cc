@@ -8,6 +8,7 @@
 #include "ir/domain/domain.h"
 #include "ir/scalar/numeric.h"
 #include "ir/scalar/scalar.h"
+#include "ir/table/families.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -32,8 +33,14 @@ bool is_neutral(const Graph& g, OpKind kind, ValueId v) {
       return *g[v].constant == canonical_bits(d, {~uint64_t{0}, 0});
     case OpKind::kMinimum:
       return value == (has_infinity(d) ? HUGE_VAL : 127);
-    default:
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kBitwiseOr:
+    case OpKind::kBitwiseXor:
+    case FUSEBOX_SHIFT_OPS:
       return value == 0;
+    default:  // any other: no form with a constant is asked of it
+      not_in_family(kind, "has no neutral constant");
   }
 }
 

@@ -351,9 +351,14 @@ class Walk {
         return Dtype::kFloat;
       case AttrKind::kString:
         return std::string("a");
-      default:
+      case AttrKind::kInt:
+      case AttrKind::kBool:
+#define FUSEBOX_TYPE(type) case AttrKind::k##type:
+        FUSEBOX_ENUM_TYPES(FUSEBOX_TYPE)
+#undef FUSEBOX_TYPE
         return int64_t{1};
     }
+    return int64_t{1};
   }
 
   template <class A>

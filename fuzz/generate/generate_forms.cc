@@ -5,6 +5,7 @@
 #include "fuzz/generate/constants.h"
 #include "fuzz/generate/fusion_maker.h"
 #include "ir/scalar/numeric.h"
+#include "ir/table/families.h"
 
 namespace fusebox::fuzz {
 
@@ -110,8 +111,14 @@ ValueId FusionMaker::neutral_form(OpKind kind) {
         return constant(g_, dtype, canonical_bits(dtype, {~uint64_t{0}, 0}));
       case OpKind::kMinimum:
         return constant(g_, dtype, from_double(dtype, has_infinity(dtype) ? HUGE_VAL : 127));
-      default:
+      case OpKind::kAdd:
+      case OpKind::kSub:
+      case OpKind::kBitwiseOr:
+      case OpKind::kBitwiseXor:
+      case FUSEBOX_SHIFT_OPS:
         return number(random_.one_in(2) ? -0.0 : 0.0);
+      default:  // any other: no form with a constant is drawn of it
+        not_in_family(kind, "has no neutral constant");
     }
   };
   const ValueId c = random_.one_in(8) ? neutral_constant(dtype) : neutral();
@@ -145,8 +152,10 @@ ValueId FusionMaker::still_move(OpKind kind) {
       return reshape(g_, x, sizes);
     case OpKind::kSqueeze:
       return squeeze(g_, x, {});
-    default:
+    case OpKind::kSet:
       return unary(g_, OpKind::kSet, x);
+    default:  // any other: no form of a move is drawn of it
+      not_in_family(kind, "cannot leave all elements in place");
   }
 }
 
@@ -180,12 +189,14 @@ ValueId FusionMaker::moves_back(OpKind second, OpKind first) {
     }
     case OpKind::kReshape:
       return reshape(g_, reshape(g_, x, {-1}), sizes);
-    default: {
+    case OpKind::kPermute: {
       const Axes dims = permutation(rank);
       Axes back(rank);
       for (size_t i = 0; i < rank; ++i) back[static_cast<size_t>(dims[i])] = static_cast<int64_t>(i);
       return permute(g_, permute(g_, x, dims), random_.one_in(4) ? dims : back);
     }
+    default:  // any other: no form of two moves is drawn of it
+      not_in_family(first, "is not moved back");
   }
 }
 
@@ -201,12 +212,14 @@ ValueId FusionMaker::derived(OpKind kind, ValueId x) {
     }
     case OpKind::kCat:
       return cat(g_, {x, x}, static_cast<int64_t>(at));
-    default: {
+    case OpKind::kSlice: {
       Shape stops;
       for (size_t i = 0; i < rank; ++i) stops.push_back(size_of(g_, x, static_cast<int64_t>(i)));
       stops[at] = Scalar(index_input(std::max<int64_t>(extents[at] - random_.between(0, 2), 0)));
       return slice(g_, x, Shape(rank, Scalar(0)), stops);
     }
+    default:  // any other: no form with computed extents is drawn of it
+      not_in_family(kind, "computes no extent");
   }
 }
 

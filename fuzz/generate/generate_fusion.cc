@@ -348,7 +348,7 @@ std::optional<int64_t> second_operand(OpKind kind, int64_t a, int64_t value) {
       return value > 0 && a >= value && a / (a / value) == value ? std::optional(a / value) : std::nullopt;
     case OpKind::kFloorMod:
       return value >= 0 && a - value > value ? std::optional(a - value) : std::nullopt;
-    default:
+    default:  // any other: is not as simple as that
       return std::nullopt;
   }
 }

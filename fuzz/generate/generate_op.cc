@@ -7,6 +7,7 @@
 #include "fuzz/generate/fusion_maker.h"
 #include "ir/infer/infer.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "ir/table/type_rule.h"
 
 namespace fusebox::fuzz {
@@ -186,13 +187,28 @@ std::vector<ValueId> FusionMaker::with_reader(std::vector<ValueId> results) {
 }
 
 std::vector<ValueId> FusionMaker::op(OpKind kind) {
-  const OpRow& row = row_of(kind);
-  if (kind == OpKind::kFull || kind == OpKind::kIota) return factory(kind);
-  if (kind == OpKind::kTriu) return {triu(g_, operand(kind, 2), random_.between(-2, 3))};
-  if (demands(kind, kReduction)) return reduction(kind);
-  if (demands(kind, kMetadata)) return move(kind);
-  if (demands(kind, kIndexed)) return indexed(kind);
-  return row.format->results == 1 ? pointwise_op(kind) : std::vector<ValueId>();
+  switch (kind) {
+    case OpKind::kFull:
+    case OpKind::kIota:
+      return factory(kind);
+    case OpKind::kTriu:
+      return {triu(g_, operand(kind, 2), random_.between(-2, 3))};
+    case FUSEBOX_REDUCTION_OPS:
+    case OpKind::kWelford:
+      return reduction(kind);
+    case OpKind::kPad:
+    case OpKind::kCat:
+    case FUSEBOX_VIEW_OPS:
+      return move(kind);
+    case OpKind::kScatter:
+    case FUSEBOX_INDEXED_OPS:
+      return indexed(kind);
+    case FUSEBOX_SCALAR_OPS:
+      return pointwise_op(kind);
+    case FUSEBOX_STATEMENT_OPS:
+      break;
+  }
+  not_in_family(kind, "stands in no fusion");
 }
 
 namespace {
@@ -504,9 +520,18 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
     }
     case OpKind::kCat:
       return {joined(x)};
-    default:
-      return {};
+    case OpKind::kFull:
+    case OpKind::kIota:
+    case OpKind::kTriu:
+    case OpKind::kScatter:
+    case OpKind::kWelford:
+    case FUSEBOX_REDUCTION_OPS:
+    case FUSEBOX_INDEXED_OPS:
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_STATEMENT_OPS:
+      break;
   }
+  not_in_family(kind, "moves no elements");
 }
 
 std::vector<ValueId> FusionMaker::factory(OpKind kind) {
@@ -564,9 +589,19 @@ std::vector<ValueId> FusionMaker::indexed(OpKind kind) {
       const ValueId index = new_input(by, extents, none);
       return {scatter(g_, x, index, new_input(g_[x].dtype, extents, none), dim)};
     }
-    default:
-      return {};
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_REDUCTION_OPS:
+    case OpKind::kWelford:
+    case FUSEBOX_VIEW_OPS:
+    case OpKind::kFull:
+    case OpKind::kIota:
+    case OpKind::kTriu:
+    case OpKind::kPad:
+    case OpKind::kCat:
+    case FUSEBOX_STATEMENT_OPS:
+      break;
   }
+  not_in_family(kind, "reads at no index");
 }
 
 }  // namespace fusebox::fuzz

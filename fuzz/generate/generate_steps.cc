@@ -51,7 +51,7 @@ class Culprit {
       case ErrorCode::kIllegalExchange:
         if (set_global()) return;
         break;
-      default:
+      default:  // any other: any step may be its cause
         break;
     }
     const auto is_any = [](const Step& s) { return s.kind != StepKind::kAssign && !is_global(s); };

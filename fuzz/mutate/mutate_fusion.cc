@@ -140,9 +140,17 @@ bool draw_for_fusion(RandomSource& random, MutationKind kind, const Case& from, 
       p = {g[g[reader].results[0]].name, std::to_string(at), constant_text(was.dtype, bits)};
       return true;
     }
-    default:
+    case MutationKind::kInsertStep:
+    case MutationKind::kDeleteStep:
+    case MutationKind::kSwapSteps:
+    case MutationKind::kReplaceStep:
+    case MutationKind::kSplice:
+    case MutationKind::kExtent:
+    case MutationKind::kLayout:
+    case MutationKind::kValues:
       return false;
   }
+  return false;
 }
 
 bool apply_to_fusion(Case& c, MutationKind kind, const Parameters& p) {
@@ -196,7 +204,14 @@ bool apply_to_fusion(Case& c, MutationKind kind, const Parameters& p) {
       g[*id].operands[*at] = constant(g, g[was].dtype, *bits);
       break;
     }
-    default:
+    case MutationKind::kInsertStep:
+    case MutationKind::kDeleteStep:
+    case MutationKind::kSwapSteps:
+    case MutationKind::kReplaceStep:
+    case MutationKind::kSplice:
+    case MutationKind::kExtent:
+    case MutationKind::kLayout:
+    case MutationKind::kValues:
       return false;
   }
   infer_again(g);

@@ -108,9 +108,17 @@ bool draw_for_steps(RandomSource& random, MutationKind kind, const Case& from, c
       for (size_t i = position(theirs.size()); i < theirs.size(); ++i) p.push_back(print(theirs[i]));
       return true;
     }
-    default:
+    case MutationKind::kReplaceOp:
+    case MutationKind::kRetargetOp:
+    case MutationKind::kDeleteOp:
+    case MutationKind::kInsertOp:
+    case MutationKind::kReplaceConstant:
+    case MutationKind::kExtent:
+    case MutationKind::kLayout:
+    case MutationKind::kValues:
       return false;
   }
+  return false;
 }
 
 bool apply_to_steps(Case& c, MutationKind kind, const Parameters& p) {
@@ -146,9 +154,17 @@ bool apply_to_steps(Case& c, MutationKind kind, const Parameters& p) {
       steps.erase(place, steps.end());
       for (size_t i = 1; i < p.size(); ++i) steps.push_back(parse_step(p[i]));
       return true;
-    default:
+    case MutationKind::kReplaceOp:
+    case MutationKind::kRetargetOp:
+    case MutationKind::kDeleteOp:
+    case MutationKind::kInsertOp:
+    case MutationKind::kReplaceConstant:
+    case MutationKind::kExtent:
+    case MutationKind::kLayout:
+    case MutationKind::kValues:
       return false;
   }
+  return false;
 }
 
 }  // namespace fusebox::fuzz

@@ -65,7 +65,7 @@ bool with_function(OpKind kind, const Use& use) {
       return use([](int64_t a, int64_t, int64_t) { return int64_t{a == 0}; }), true;
     case OpKind::kWhere:
       return use([](int64_t a, int64_t b, int64_t c) { return a != 0 ? b : c; }), true;
-    default:
+    default:  // any other: its result is not known, and no finding rests on it
       return false;
   }
 }

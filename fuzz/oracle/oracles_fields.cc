@@ -180,7 +180,7 @@ std::optional<Dtype> documented_dtype(const Graph& g, const Op& op) {
     case OpKind::kBitwiseOr:
     case OpKind::kBitwiseXor:
       break;
-    default:
+    default:  // any other: no rule is written here
       return std::nullopt;
   }
   std::optional<Dtype> tensors, scalars;
@@ -272,7 +272,7 @@ std::string broken_promise(const Graph& before, const Graph& after, const Step& 
       if (const auto made = find_value(after, step.results[0]); made && after[*made].dtype != after[*value(0)].dtype)
         return "has a copy of another dtype";
       return {};
-    default:
+    default:  // any other: promises nothing that is looked at here
       return {};
   }
 }

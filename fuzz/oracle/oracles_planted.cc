@@ -19,7 +19,7 @@ bool is_judged(ErrorCode code) {
     case ErrorCode::kDivergentBarrier:
     case ErrorCode::kIndexOutOfRange:
       return true;
-    default:
+    default:  // any other: found by one checker only
       return false;
   }
 }

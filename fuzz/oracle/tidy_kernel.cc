@@ -8,6 +8,7 @@
 
 #include "fuzz/oracle/kernel_points.h"
 #include "ir/domain/domain.h"
+#include "ir/table/families.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -70,7 +71,19 @@ class TidyKernel {
         case OpKind::kAllocate:
           for (ValueId v : op.operands) mark(v);
           break;
-        default:
+        case OpKind::kThreadIndex:
+        case OpKind::kThreadCount:
+        case OpKind::kBarrier:
+        case OpKind::kGridBarrier:
+        case OpKind::kBlockReduce:
+        case OpKind::kGridReduce:
+        case OpKind::kBlockBroadcast:
+        case OpKind::kWelfordCombine:
+        case OpKind::kWithin:
+        case FUSEBOX_SCALAR_OPS:
+        case FUSEBOX_TENSOR_OPS:
+        case FUSEBOX_STRUCTURE_OPS:
+        case FUSEBOX_HOST_OPS:
           if (op.results.size() == 1 && is_address_[op.results[0].index] && is_index(op.results[0]))
             for (ValueId v : op.operands) mark(v);
       }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/table/error.h"
+
 namespace fusebox::fuzz {
 namespace {
 
@@ -86,14 +88,19 @@ NaiveChecks::Buffer NaiveChecks::buffer_of(const At& at, uint32_t buffer, int32_
       return {};
     case MemoryType::kShared:
       return block.buffers[buffer];
-    default: {
+    case MemoryType::kLocal: {
       // Another space after each allocation.
       const auto count = static_cast<int64_t>(code_->buffers.size());
       const int64_t thread = at.block * threads() + lane;
       const int64_t space = -2 - (thread * count + buffer) - (block.allocations[buffer] << 40);
       return {space, 0, code_->buffers[buffer].elements};
     }
+    case MemoryType::kUnset:
+    case MemoryType::kSymmetric:
+      break;
   }
+  throw Error(ErrorCode::kInternal,
+              "a kernel has a buffer in " + std::string(text(code_->buffers[buffer].memory)) + " memory");
 }
 
 NaiveChecks::Granule& NaiveChecks::granule(const Key& key) {

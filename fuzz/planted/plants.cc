@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "ir/table/families.h"
 #include "ir/verify/verify.h"
 
 namespace fusebox::fuzz {
@@ -29,9 +30,24 @@ std::vector<size_t> indices_of(const Op& op) {
       return {1, 3};
     case OpKind::kWithin:
       return {0};
-    default:
-      return {};
+    case OpKind::kFor:
+    case OpKind::kIf:
+    case OpKind::kAllocate:
+    case FUSEBOX_SCALAR_OPS:
+    case OpKind::kThreadIndex:
+    case OpKind::kThreadCount:
+    case OpKind::kBarrier:
+    case OpKind::kGridBarrier:
+    case OpKind::kBlockReduce:
+    case OpKind::kGridReduce:
+    case OpKind::kBlockBroadcast:
+    case OpKind::kWelfordCombine:
+    case FUSEBOX_TENSOR_OPS:
+    case FUSEBOX_STRUCTURE_OPS:
+    case FUSEBOX_HOST_OPS:
+      break;
   }
+  return {};
 }
 
 // The operand of an `if`, of an access, or of a conjunction that must hold; none: −1.
@@ -49,7 +65,7 @@ int condition_of(const Graph& g, const Op& op) {
     case OpKind::kLogicalAnd:
     case OpKind::kBitwiseAnd:
       return g[op.results[0]].dtype == Dtype::kBool ? 0 : -1;
-    default:
+    default:  // any other: has no condition, or none that may be taken away
       return -1;
   }
 }

@@ -112,9 +112,10 @@ int64_t value_rank(const InputSpec& spec) {
       return 8;
     case InputGenerator::kNormal:
       return 9;
-    default:
-      return spec.seed == 1 ? 10 : 11;
+    case InputGenerator::kBoundary:
+      break;
   }
+  return spec.seed == 1 ? 10 : 11;
 }
 
 CaseSize size_of(const Case& c) {

@@ -36,7 +36,7 @@ std::vector<std::vector<std::string>> ways_back(const Step& s) {
       return {{domain(0), domain(1)}};
     case StepKind::kResize:
       return {{domain(0)}};
-    default:
+    default:  // any other: makes tensors, of which its row tells, or nothing that has a name
       if (is_tensor_maker(s) && !s.operands.empty()) return {{s.operands[0].value}};
       return {};
   }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "ir/domain/domain.h"
+#include "ir/table/families.h"
 
 namespace fusebox {
 namespace {
@@ -72,8 +73,23 @@ class AxisMap {
       case OpKind::kScatter:
         operand_ == 0 ? all_in_place() : equal_but(attr_axis());
         break;
-      default:
-        if (demands(op_.kind, kPointwise | kReduction | kMetadata)) all_in_place();
+      case FUSEBOX_SCALAR_OPS:
+      case FUSEBOX_REDUCTION_OPS:
+      case OpKind::kWelford:
+      case OpKind::kWelfordCombine:
+      case OpKind::kExpand:
+      case OpKind::kSlice:
+      case OpKind::kStrideOrder:
+      case OpKind::kPad:
+      case OpKind::kTriu:
+      case OpKind::kFull:
+      case OpKind::kIota:
+        all_in_place();
+        break;
+      case FUSEBOX_STRUCTURE_OPS:
+      case FUSEBOX_THREAD_OPS:
+      case FUSEBOX_HOST_OPS:
+        break;  // no axis of a statement's operand is one of its result
     }
     return axes_;
   }

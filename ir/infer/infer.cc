@@ -4,6 +4,7 @@
 
 #include "ir/infer/infer_rules.h"
 #include "ir/infer/scalar_operand.h"
+#include "ir/table/families.h"
 
 namespace fusebox {
 namespace {
@@ -24,21 +25,37 @@ std::vector<ResultSpec> infer_results(InferContext& c) {
   check_format(view);
   check_attrs(view);
   c.slots = view.slots;
-  if (c.kind == OpKind::kSize) return std::vector<ResultSpec>(c.name_count);
-  if (c.kind == OpKind::kOutput) {
-    check_output(view);
-    return {};
-  }
-  if (c.kind == OpKind::kInput)
-    throw Error(ErrorCode::kInternal, "an input's type is not inferred; make it with input()");
   if (c.kind == OpKind::kReshape) return {infer_reshape(c)};
-  if (c.kind == OpKind::kFull || c.kind == OpKind::kIota) return {infer_factory(c)};
-  if (c.kind == OpKind::kTriu || c.kind == OpKind::kCat || demands(c.kind, kIndexed)) return {infer_indexed(c)};
-  if (demands(c.kind, kPointwise)) return infer_pointwise(c);
-  if (c.kind != OpKind::kBlockReduce && c.kind != OpKind::kGridReduce && demands(c.kind, kReduction))
-    return infer_reduction(c);
-  if (demands(c.kind, kMetadata)) return {infer_metadata(c)};
-  return infer_low_level(c);
+  switch (c.kind) {
+    case OpKind::kInput:
+      throw Error(ErrorCode::kInternal, "an input's type is not inferred; make it with input()");
+    case OpKind::kSize:
+      return std::vector<ResultSpec>(c.name_count);
+    case OpKind::kOutput:
+      check_output(view);
+      return {};
+    case OpKind::kFull:
+    case OpKind::kIota:
+      return {infer_factory(c)};
+    case OpKind::kTriu:
+    case OpKind::kCat:
+    case OpKind::kScatter:
+    case FUSEBOX_INDEXED_OPS:
+      return {infer_indexed(c)};
+    case FUSEBOX_SCALAR_OPS:
+    case OpKind::kWelfordCombine:
+      return infer_pointwise(c);
+    case FUSEBOX_REDUCTION_OPS:
+    case OpKind::kWelford:
+      return infer_reduction(c);
+    case OpKind::kPad:
+    case FUSEBOX_VIEW_OPS:
+      return {infer_metadata(c)};
+    case FUSEBOX_THREAD_OPS:
+    case FUSEBOX_HOST_OPS:
+      return infer_low_level(c);
+  }
+  not_in_family(c.kind, "has no rule for its results");
 }
 
 ValueId make_result(Graph& g, const ResultSpec& spec, std::string_view name) {

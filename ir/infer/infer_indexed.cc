@@ -1,6 +1,7 @@
 // Shape rules of cat and of ops that read or write where data say: select, index_select, gather, take_along_axis,
 // scatter; triu.
 #include "ir/infer/infer_rules.h"
+#include "ir/table/families.h"
 #include "ir/table/type_rule.h"
 
 namespace fusebox {
@@ -144,8 +145,13 @@ ResultSpec infer_indexed(InferContext& c) {
         axes.push_back(i == axis ? by[i] : combine(c, meeting, places, i));
       }
       break;
-    default:
-      throw Error(ErrorCode::kInternal, "no index rule for " + op_text(c.kind));
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_REDUCTION_OPS:
+    case OpKind::kWelford:
+    case FUSEBOX_VIEW_OPS:
+    case FUSEBOX_PLACING_OPS:
+    case FUSEBOX_STATEMENT_OPS:
+      not_in_family(c.kind, "has no rule for an index");
   }
   return tensor_spec(c, c.g[arg].dtype, std::move(axes));
 }

@@ -1,5 +1,6 @@
 // Rules of kernel and host ops: their results are scalars, buffers and handles.
 #include "ir/infer/infer_rules.h"
+#include "ir/table/families.h"
 #include "ir/table/type_rule.h"
 
 namespace fusebox {
@@ -145,6 +146,11 @@ void check_low_level(const OpView& c) {
         fail(g, ErrorCode::kBadAxis, "alias_select names an axis that the tensor does not have", o(0));
       return;
     }
+    case OpKind::kTensorStride:
+      if (const int64_t axis = c.attrs.integer(AttrKey::kAxis);
+          axis < 0 || axis >= static_cast<int64_t>(rank_of(g, o(0))))
+        fail(g, ErrorCode::kBadAxis, "tensor_stride counts axes from 0; give an axis of the tensor", o(0));
+      return;
     case OpKind::kSetStream:
     case OpKind::kPost:
       return check_kind(c, o(0), ValueKind::kStream);
@@ -168,8 +174,22 @@ void check_low_level(const OpView& c) {
       if (o(2) && c.attrs.integer(AttrKey::kAxis, -1) < 0)
         fail(g, ErrorCode::kBadAxis, "within counts axes from 0; give an axis of the argument", o(2));
       return;
-    default:  // nothing beyond the format
-      return;
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_STRUCTURE_OPS:
+    case FUSEBOX_TENSOR_OPS:
+    case OpKind::kBarrier:
+    case OpKind::kWelfordCombine:
+    case OpKind::kRunAten:
+    case OpKind::kAllocateTensor:
+    case OpKind::kAliasView:
+    case OpKind::kCreateStream:
+    case OpKind::kGetStream:
+    case OpKind::kSynchronize:
+    case OpKind::kWaitEvent:
+    case OpKind::kCommunicate:
+    case OpKind::kWait:
+    case OpKind::kTensorAlignment:
+      return;  // nothing beyond the format, or checked elsewhere
   }
 }
 
@@ -219,9 +239,31 @@ std::vector<ResultSpec> infer_low_level(InferContext& c) {
       return {handle_spec(ValueKind::kEvent)};
     case OpKind::kCommunicate:
       return {handle_spec(ValueKind::kCommunication)};
-    default:  // no result
+    case OpKind::kFor:
+    case OpKind::kIf:
+    case OpKind::kStore:
+    case OpKind::kCopy:
+    case OpKind::kBarrier:
+    case OpKind::kGridBarrier:
+    case OpKind::kWithin:
+    case OpKind::kLaunch:
+    case OpKind::kRunAten:
+    case OpKind::kDeallocate:
+    case OpKind::kCopyTensor:
+    case OpKind::kSetStream:
+    case OpKind::kSynchronize:
+    case OpKind::kWaitEvent:
+    case OpKind::kPost:
+    case OpKind::kWait:
+    case OpKind::kCheck:
       return {};
+    case FUSEBOX_STRUCTURE_OPS:
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_TENSOR_OPS:
+    case OpKind::kWelfordCombine:
+      break;
   }
+  not_in_family(c.kind, "is no statement of a kernel or a host program");
 }
 
 }  // namespace fusebox

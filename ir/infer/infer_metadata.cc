@@ -6,6 +6,7 @@
 
 #include "ir/infer/infer_rules.h"
 #include "ir/scalar/numeric.h"
+#include "ir/table/families.h"
 #include "ir/table/type_rule.h"
 
 namespace fusebox {
@@ -317,9 +318,20 @@ ResultSpec infer_metadata(InferContext& c) {
       return infer_slice(c);
     case OpKind::kPad:
       return infer_pad(c);
-    default:
-      throw Error(ErrorCode::kInternal, "no metadata rule for " + op_text(c.kind));
+    case OpKind::kReshape:
+    case OpKind::kFull:
+    case OpKind::kIota:
+    case OpKind::kTriu:
+    case OpKind::kCat:
+    case OpKind::kScatter:
+    case FUSEBOX_INDEXED_OPS:
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_REDUCTION_OPS:
+    case OpKind::kWelford:
+    case FUSEBOX_STATEMENT_OPS:
+      break;
   }
+  not_in_family(c.kind, "has no rule for moved elements");
 }
 
 }  // namespace fusebox

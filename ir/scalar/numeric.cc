@@ -1,6 +1,7 @@
 #include "ir/scalar/numeric.h"
 
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 
 namespace fusebox {
 namespace {
@@ -33,9 +34,12 @@ double float_value(Dtype dtype, uint64_t bits) {
       return float8_e8m0_to_float(static_cast<uint8_t>(bits));
     case Dtype::kFloat4E2m1:
       return float4_e2m1_to_float(static_cast<uint8_t>(bits));
-    default:
-      refuse(dtype);
+    case Dtype::kBool:
+    case FUSEBOX_INTEGER_DTYPES:
+    case Dtype::kFloat4E2m1x2:
+      break;
   }
+  refuse(dtype);
 }
 
 uint64_t float_bits(Dtype dtype, double value) {
@@ -58,9 +62,12 @@ uint64_t float_bits(Dtype dtype, double value) {
       return float_to_float8_e8m0(float_round_to_odd(value));
     case Dtype::kFloat4E2m1:
       return float_to_float4_e2m1(float_round_to_odd(value));
-    default:
-      refuse(dtype);
+    case Dtype::kBool:
+    case FUSEBOX_INTEGER_DTYPES:
+    case Dtype::kFloat4E2m1x2:
+      break;
   }
+  refuse(dtype);
 }
 
 // An integer dtype's bits from any 64-bit integer: wraps.
@@ -87,9 +94,16 @@ uint64_t saturate_to(Dtype dtype, double value) {
       return saturate<uint32_t>(value);
     case Dtype::kUint64:
       return saturate<uint64_t>(value);
-    default:
+    case Dtype::kInt64:
+    case Dtype::kIndex:
       return static_cast<uint64_t>(saturate<int64_t>(value));
+    case Dtype::kBool:
+    case FUSEBOX_FLOATING_DTYPES:
+    case FUSEBOX_COMPLEX_DTYPES:
+    case Dtype::kFloat4E2m1x2:
+      break;
   }
+  not_in_family(dtype, "does not saturate");
 }
 
 // A magnitude and a sign that stand for an integer; the double in it is rounded to odd where a second rounding follows.

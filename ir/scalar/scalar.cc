@@ -96,7 +96,7 @@ std::optional<ValueId> simplify(Graph& g, OpKind kind, const std::vector<ValueId
     case OpKind::kGt:
       if (a == b) return constant(g, Dtype::kBool, {0, 0});
       return std::nullopt;
-    default:  // no law is needed for the others
+    default:  // any other: stays as it is written, which is never wrong
       return std::nullopt;
   }
 }

@@ -5,6 +5,7 @@
 
 #include "ir/scalar/numeric.h"
 #include "ir/scalar/scalar.h"
+#include "ir/table/families.h"
 
 namespace fusebox {
 namespace {
@@ -117,9 +118,27 @@ std::optional<int64_t> integer_binary(OpKind kind, Dtype dtype, int64_t a, int64
     }
     case OpKind::kPow:
       return int_pow(a, b, !is_unsigned);
-    default:  // not an op of two integers
-      return std::nullopt;
+    case FUSEBOX_COPY_OPS:
+    case OpKind::kCast:
+    case OpKind::kWhere:
+    case OpKind::kNeg:
+    case OpKind::kAbs:
+    case OpKind::kSign:
+    case OpKind::kRelu:
+    case OpKind::kClamp:
+    case OpKind::kThreshold:
+    case OpKind::kAddcmul:
+    case OpKind::kLogicalNot:
+    case OpKind::kBitwiseNot:
+    case FUSEBOX_ELEMENTARY_OPS:
+    case FUSEBOX_FRACTION_OPS:
+    case FUSEBOX_ROUNDING_OPS:
+    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_PART_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;  // no op of two integers
   }
+  return std::nullopt;
 }
 
 std::optional<int64_t> integer_unary(OpKind kind, Dtype dtype, int64_t a) {
@@ -156,9 +175,36 @@ std::optional<int64_t> integer_unary(OpKind kind, Dtype dtype, int64_t a) {
     case OpKind::kIsneginf:
     case OpKind::kIsposinf:
       return 0;
-    default:  // not an op of one integer
-      return std::nullopt;
+    case OpKind::kCast:
+    case OpKind::kWhere:
+    case OpKind::kPow:
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+    case OpKind::kDiv:
+    case OpKind::kFmod:
+    case OpKind::kRemainder:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+    case OpKind::kClamp:
+    case OpKind::kThreshold:
+    case OpKind::kAddcmul:
+    case OpKind::kLogicalAnd:
+    case OpKind::kLogicalOr:
+    case OpKind::kBitwiseAnd:
+    case OpKind::kBitwiseOr:
+    case OpKind::kBitwiseXor:
+    case OpKind::kImag:
+    case OpKind::kComplex:
+    case FUSEBOX_ELEMENTARY_OPS:
+    case FUSEBOX_FRACTION_OPS:
+    case FUSEBOX_WHOLE_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;  // no op of one integer
   }
+  return std::nullopt;
 }
 
 template <class Float>
@@ -177,7 +223,7 @@ std::optional<Float> float_binary(OpKind kind, Float a, Float b) {
       return a != a || b != b ? std::numeric_limits<Float>::quiet_NaN() : b < a ? b : a;
     case OpKind::kMaximum:
       return a != a || b != b ? std::numeric_limits<Float>::quiet_NaN() : a < b ? b : a;
-    default:  // IEEE does not say every bit, or the op is a comparison
+    default:  // any other: has no known value before the program runs, which is never wrong
       return std::nullopt;
   }
 }
@@ -200,7 +246,7 @@ std::optional<bool> float_comparison(OpKind kind, double a, double b) {
       return a != 0 && b != 0;
     case OpKind::kLogicalOr:
       return a != 0 || b != 0;
-    default:  // not a comparison
+    default:  // any other: no comparison, and float_binary is asked next
       return std::nullopt;
   }
 }
@@ -223,7 +269,7 @@ std::optional<bool> float_test(OpKind kind, double a) {
       return true;
     case OpKind::kSignbit:
       return std::signbit(a);
-    default:  // not a test
+    default:  // any other: no test, and float_unary is asked next
       return std::nullopt;
   }
 }
@@ -248,7 +294,7 @@ std::optional<double> float_unary(OpKind kind, double a) {
       return std::trunc(a);
     case OpKind::kReciprocal:
       return 1 / a;
-    default:  // IEEE does not say every bit
+    default:  // any other: has no known value before the program runs, which is never wrong
       return std::nullopt;
   }
 }

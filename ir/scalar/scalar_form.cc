@@ -161,7 +161,7 @@ bool is_size_atom(const Graph& g, ValueId v, int depth) {
       return is_sum(op.operands[0]) && is_sum(op.operands[1]);
     case OpKind::kMaximum:
       return is_sum(op.operands[0]) || is_sum(op.operands[1]);
-    default:  // may be negative
+    default:  // any other: may be negative
       return false;
   }
 }

@@ -16,9 +16,30 @@ bool is_schedule(StepKind kind) {
     case StepKind::kConcretizeReshape:
     case StepKind::kAssign:
       return false;
-    default:
+    case StepKind::kSplit:
+    case StepKind::kMerge:
+    case StepKind::kReorder:
+    case StepKind::kSwizzle:
+    case StepKind::kResize:
+    case StepKind::kParallelize:
+    case StepKind::kRfactor:
+    case StepKind::kCacheBefore:
+    case StepKind::kCacheAfter:
+    case StepKind::kCacheFork:
+    case StepKind::kRecompute:
+    case StepKind::kSetMemoryType:
+    case StepKind::kSetAllocation:
+    case StepKind::kSetLoopDomain:
+    case StepKind::kInlineAt:
+    case StepKind::kInlineMost:
+    case StepKind::kTransformLike:
+    case StepKind::kParallelizeLike:
+    case StepKind::kPropagate:
+    case StepKind::kCircularBuffer:
+    case StepKind::kLoopBroadcast:
       return true;
   }
+  return true;
 }
 
 void check_concrete(const StepContext& c) {

@@ -22,9 +22,14 @@ size_t variant_index(AttrKind kind) {
       return 2;
     case AttrKind::kInts:
       return 3;
-    default:
+    case AttrKind::kInt:
+    case AttrKind::kBool:
+#define FUSEBOX_TYPE(type) case AttrKind::k##type:
+      FUSEBOX_ENUM_TYPES(FUSEBOX_TYPE)
+#undef FUSEBOX_TYPE
       return 0;
   }
+  return 0;
 }
 
 void check_attrs(const StepContext& c) {

@@ -1,6 +1,6 @@
 // The op table: one record per op (op_table.inc), few operand formats (format_table.inc). Printing, parsing, encoding,
 // hashing and generation are generic over these rows; what must be written per op is a `switch` over OpKind without a
-// default.
+// default (families.h).
 //
 //   row_of(OpKind::kSum).text == "sum";  parse_op("sum") == OpKind::kSum;  row_of(OpKind::kSum).demands & kReduction
 #pragma once

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 
 namespace fusebox {
 namespace {
@@ -160,56 +161,13 @@ Rule rule_of(OpKind kind) {
     case OpKind::kFull:
     case OpKind::kIota:
       return {kAny, Gives::kAttribute, Scalars::kUnchanged};
-    case OpKind::kInput:
-    case OpKind::kSize:
-    case OpKind::kOutput:
-    case OpKind::kBroadcast:
-    case OpKind::kBroadcastInDim:
-    case OpKind::kReshape:
-    case OpKind::kPermute:
-    case OpKind::kExpand:
-    case OpKind::kSqueeze:
-    case OpKind::kSlice:
-    case OpKind::kStrideOrder:
+    case FUSEBOX_STRUCTURE_OPS:
+    case FUSEBOX_VIEW_OPS:
+    case FUSEBOX_INDEXED_OPS:
     case OpKind::kPad:
-    case OpKind::kSelect:
-    case OpKind::kIndexSelect:
-    case OpKind::kGather:
-    case OpKind::kTakeAlongAxis:
     case OpKind::kScatter:
-    case OpKind::kFor:
-    case OpKind::kIf:
-    case OpKind::kAllocate:
-    case OpKind::kLoad:
-    case OpKind::kStore:
-    case OpKind::kCopy:
-    case OpKind::kThreadIndex:
-    case OpKind::kThreadCount:
-    case OpKind::kBarrier:
-    case OpKind::kGridBarrier:
-    case OpKind::kBlockReduce:
-    case OpKind::kGridReduce:
-    case OpKind::kBlockBroadcast:
-    case OpKind::kLaunch:
-    case OpKind::kRunAten:
-    case OpKind::kAllocateTensor:
-    case OpKind::kDeallocate:
-    case OpKind::kAliasSelect:
-    case OpKind::kAliasView:
-    case OpKind::kCopyTensor:
-    case OpKind::kCreateStream:
-    case OpKind::kGetStream:
-    case OpKind::kSetStream:
-    case OpKind::kSynchronize:
-    case OpKind::kRecordEvent:
-    case OpKind::kWaitEvent:
-    case OpKind::kPost:
-    case OpKind::kTensorStride:
-    case OpKind::kTensorAlignment:
-    case OpKind::kCheck:
-    case OpKind::kWithin:
-    case OpKind::kCommunicate:
-    case OpKind::kWait:
+    case FUSEBOX_THREAD_OPS:
+    case FUSEBOX_HOST_OPS:
       return {kAny, Gives::kCommon};
   }
   return {0, Gives::kCommon};

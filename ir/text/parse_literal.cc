@@ -27,9 +27,13 @@ std::string found(const Token& t) {
       return "`@" + std::string(t.text.substr(0, 60)) + "`";
     case TokenKind::kString:
       return "a string";
-    default:
-      return "`" + std::string(t.text.substr(0, 60)) + "`";
+    case TokenKind::kWord:
+    case TokenKind::kNumber:
+    case TokenKind::kPunctuation:
+    case TokenKind::kArrow:
+      break;
   }
+  return "`" + std::string(t.text.substr(0, 60)) + "`";
 }
 
 // The parts of a number's text: `-0x1f_i32` is negative, hexadecimal, 1f, i32.
@@ -260,19 +264,20 @@ AttrValue Parser::attr_value(const AttrRow& row) {
       });
       return result;
     }
-    default: {
-      const auto texts = enum_texts_of(row.kind);
-      const auto it =
-          peek().kind == TokenKind::kWord ? std::find(texts.begin(), texts.end(), peek().text) : texts.end();
-      if (it == texts.end()) {
-        std::string what = "one of";
-        for (std::string_view t : texts) what += " " + std::string(t);
-        fail_expected(what);
-      }
-      take();
-      return static_cast<int64_t>(it - texts.begin());
-    }
+#define FUSEBOX_TYPE(type) case AttrKind::k##type:
+      FUSEBOX_ENUM_TYPES(FUSEBOX_TYPE)
+#undef FUSEBOX_TYPE
+      break;
   }
+  const auto texts = enum_texts_of(row.kind);
+  const auto it = peek().kind == TokenKind::kWord ? std::find(texts.begin(), texts.end(), peek().text) : texts.end();
+  if (it == texts.end()) {
+    std::string what = "one of";
+    for (std::string_view t : texts) what += " " + std::string(t);
+    fail_expected(what);
+  }
+  take();
+  return static_cast<int64_t>(it - texts.begin());
 }
 
 Attrs Parser::attrs(std::span<const AttrKey> accepted, std::string_view of, bool bare_enumerators) {

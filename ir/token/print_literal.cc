@@ -87,7 +87,8 @@ void Printer::add_literal(Dtype dtype, ConstantBits bits) {
         add(", ");
         add_number(real_of(dtype), bits.high);
         return add(')');
-      default: {
+      case DtypeKind::kFloating:
+      case DtypeKind::kPacked: {  // a packed dtype is printed above
         const size_t from = out.size();
         add_number(dtype, bits.low);
         if (dtype == Dtype::kDouble && out.compare(from, 2, "0x") != 0) return;

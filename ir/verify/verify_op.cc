@@ -5,6 +5,7 @@
 #include "ir/infer/infer_rules.h"
 #include "ir/infer/scalar_operand.h"
 #include "ir/scalar/scalar_form.h"
+#include "ir/table/families.h"
 #include "ir/table/type_rule.h"
 #include "ir/verify/verify_rules.h"
 
@@ -193,10 +194,33 @@ class OpChecker {
         return check_result(0, ValueKind::kEvent, {});
       case OpKind::kCommunicate:
         return check_result(0, ValueKind::kCommunication, {});
-      default:
+      case FUSEBOX_SCALAR_OPS:
+      case FUSEBOX_REDUCTION_OPS:
+      case FUSEBOX_VIEW_OPS:
+      case FUSEBOX_INDEXED_OPS:
+      case FUSEBOX_PLACING_OPS:
         break;
+      case OpKind::kFor:
+      case OpKind::kIf:
+      case OpKind::kStore:
+      case OpKind::kCopy:
+      case OpKind::kBarrier:
+      case OpKind::kGridBarrier:
+      case OpKind::kWithin:
+      case OpKind::kLaunch:
+      case OpKind::kRunAten:
+      case OpKind::kDeallocate:
+      case OpKind::kCopyTensor:
+      case OpKind::kSetStream:
+      case OpKind::kSynchronize:
+      case OpKind::kWaitEvent:
+      case OpKind::kPost:
+      case OpKind::kWait:
+      case OpKind::kCheck:
+        return;  // no result: its form says so
+      case FUSEBOX_STRUCTURE_OPS:
+        not_in_family(op_.kind, "gives what the signature declares");
     }
-    if (op_.results.empty()) return;
     const bool any_tensor =
         std::any_of(op_.operands.begin(), op_.operands.end(), [&](ValueId v) { return v && g_.is_tensor(v); });
     const bool factory = op_.kind == OpKind::kFull || op_.kind == OpKind::kIota;
@@ -459,8 +483,10 @@ class OpChecker {
         if (view_.operand(1) && g_.is_tensor(view_.operand(1)))
           refuse(ErrorCode::kWrongKind, "takes a scalar diagonal");
         return need_rank(root, from);
-      default:
+      case FUSEBOX_SCALAR_OPS:
         break;
+      case FUSEBOX_STATEMENT_OPS:
+        not_in_family(op_.kind, "is no op of tensors");
     }
     if (demands(op_.kind, kPointwise))
       for (ValueId v : op_.operands)

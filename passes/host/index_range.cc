@@ -135,7 +135,7 @@ class KernelRanges {
         while (power <= a->high || power <= b->high) power *= 2;
         return Range{0, power - 1};
       }
-      default:
+      default:  // any other: known only where all operands are, and then evaluated
         return exact(op);
     }
   }

@@ -5,6 +5,7 @@
 #include "ir/infer/scalar_operand.h"
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "passes/lower/kernel_emitter.h"
 #include "passes/plan/plan_stages.h"
 
@@ -221,8 +222,7 @@ ValueId KernelEmitter::compute(Site& site) {
       return compute_scatter(site);
     case OpKind::kTriu:
       return compute_triu(site);
-    default: {
-      check_internal(demands(op.kind, kPointwise), "an op that is neither pointwise nor listed here");
+    case FUSEBOX_MATH_OPS: {
       std::vector<ValueId> operands;
       for (size_t k = 0; k < op.operands.size(); ++k) {
         operands.push_back(operand_value(site, k));
@@ -236,7 +236,12 @@ ValueId KernelEmitter::compute(Site& site) {
       attrs.erase(AttrKey::kDtypeAttr);
       return kernel.op(op.kind, operands, dtype, attrs);
     }
+    case FUSEBOX_REDUCTION_OPS:
+    case OpKind::kWelford:
+    case FUSEBOX_STATEMENT_OPS:
+      break;
   }
+  not_in_family(op.kind, "is not computed element by element");
 }
 
 void KernelEmitter::emit_pointwise(Site& site) {

@@ -5,6 +5,7 @@
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/statement_view.h"
 #include "passes/plan/vector_copy.h"
@@ -141,9 +142,22 @@ class StatementPlanner {
         if (k == 0) return std::nullopt;
         return scatter_count(plan_, view) == 1 ? view.algebra.constant(0) : view.loaded();
       }
-      default:  // any other op reads at the place of the result
-        return std::nullopt;
+      case FUSEBOX_SCALAR_OPS:
+      case FUSEBOX_STRUCTURE_OPS:
+      case FUSEBOX_REDUCTION_OPS:
+      case OpKind::kWelford:
+      case FUSEBOX_VIEW_OPS:
+      case OpKind::kFull:
+      case OpKind::kIota:
+      case OpKind::kTriu:
+      case OpKind::kPad:
+      case OpKind::kCat:
+        return std::nullopt;  // reads at the place of the result
+      case FUSEBOX_KERNEL_OPS:
+      case FUSEBOX_HOST_OPS:
+        break;
     }
+    not_in_family(op.kind, "stands in no fusion");
   }
 
   std::vector<Condition> pad_conditions(StatementView& view, const Op& op) {

@@ -1,6 +1,7 @@
 // cast_pairs: `cast (cast x as M) as D` is `cast x as D`, and x itself where D is its dtype, if M loses nothing.
 #include <algorithm>
 
+#include "ir/table/families.h"
 #include "passes/rewrite/rewrite_edit.h"
 
 namespace fusebox {
@@ -27,13 +28,25 @@ std::optional<Range> range_of(Dtype d) {
       return Range{53, -1074, 1023};
     case Dtype::kBool:
       return Range{1, 0, 0};
-    default:
-      break;
+    case Dtype::kInt8:
+    case Dtype::kInt16:
+    case Dtype::kInt32:
+    case Dtype::kInt64:
+    case Dtype::kUint8:
+    case Dtype::kUint16:
+    case Dtype::kUint32:
+    case Dtype::kUint64: {
+      const int digits = bits(d) - (is_signed(d) ? 1 : 0);
+      return Range{digits, 0, is_signed(d) ? digits : digits - 1};
+    }
+    case Dtype::kIndex:  // data of it have a width that lowering chooses
+    case FUSEBOX_COMPLEX_DTYPES:
+    case Dtype::kFloat8E8m0:
+    case Dtype::kFloat4E2m1:
+    case Dtype::kFloat4E2m1x2:
+      return std::nullopt;
   }
-  // Data of dtype index have a width that lowering chooses.
-  if (!is_integer(d) || d == Dtype::kIndex) return std::nullopt;
-  const int digits = bits(d) - (is_signed(d) ? 1 : 0);
-  return Range{digits, 0, is_signed(d) ? digits : digits - 1};
+  return std::nullopt;
 }
 
 // Every value of `d`, infinities included, is one of `wide`. The smallest signed integer, −2^digits, has one bit.

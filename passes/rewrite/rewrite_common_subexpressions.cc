@@ -21,7 +21,7 @@ bool is_commutative(OpKind kind) {
     case OpKind::kBitwiseOr:
     case OpKind::kBitwiseXor:
       return true;
-    default:  // the others are not, or need not be
+    default:  // any other: keeps the order of its operands, which is never wrong
       return false;
   }
 }

@@ -76,7 +76,7 @@ std::optional<AxisMap> axis_map(const Graph& g, const Rewriter& r, const Op& op)
         if (!is_zero(g, v)) return std::nullopt;
       if (!r.same_axes(op.results[0], x)) return std::nullopt;
       break;
-    default:  // computes, joins, or reads at other places
+    default:  // any other: stays, which is never wrong
       return std::nullopt;
   }
   std::iota(map.begin(), map.end(), 0);

@@ -41,7 +41,7 @@ int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v, co
       if (v[1] == v[2]) return 1;
       if (!g.is_constant(v[0])) return -1;
       return to_bool(g[v[0]].dtype, *g[v[0]].constant) ? 1 : 2;
-    default:
+    default:  // any other: is looked at below
       break;
   }
   if (!is_real(dtype)) return -1;
@@ -75,7 +75,7 @@ int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v, co
     case OpKind::kMinimum:
     case OpKind::kMaximum:
       return v[0] == v[1] ? 0 : -1;
-    default:  // the others have no such operand, or none that is worth a rule
+    default:  // any other: stays, which is never wrong
       return -1;
   }
 }

@@ -10,6 +10,7 @@
 #include "ir/infer/bind.h"
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 
 namespace fusebox::aten {
 namespace {
@@ -195,7 +196,6 @@ void Evaluator::evaluate(OpId id) {
   if (op.kind == OpKind::kInput || op.kind == OpKind::kSize || op.kind == OpKind::kOutput) return;
   const ValueId result = op.results.at(0);
   const Dtype declared = g_[result].dtype;
-  const uint32_t demands = row_of(op.kind).demands;
   std::optional<Carried> made;
   switch (op.kind) {
     case OpKind::kWelford: {
@@ -221,22 +221,24 @@ void Evaluator::evaluate(OpId id) {
     case OpKind::kTriu:
       made = upper_triangle(op, carried(op.operands[0]));
       break;
-    default:
-      if ((demands & fusebox::kReduction) != 0)
-        made = reduce(op, declared, carried(op.operands[0]));
-      else if ((demands & kMetadata) != 0)
-        made = metadata(op, carried(op.operands[0]));
-      else if ((demands & kIndexed) != 0)
-        made = indexed(op);
-      else if ((demands & kPointwise) != 0) {
-        std::vector<Carried> operands;
-        for (ValueId v : op.operands) operands.push_back(carried(v));
-        made = pointwise(op, declared, std::move(operands));
-      } else {
-        throw Error(ErrorCode::kUnsupportedOp, std::string(row_of(op.kind).text) + " has no reference",
-                    "%" + g_[result].name);
-      }
+    case FUSEBOX_REDUCTION_OPS:
+      made = reduce(op, declared, carried(op.operands[0]));
       break;
+    case FUSEBOX_VIEW_OPS:
+      made = metadata(op, carried(op.operands[0]));
+      break;
+    case FUSEBOX_INDEXED_OPS:
+      made = indexed(op);
+      break;
+    case FUSEBOX_SCALAR_OPS: {
+      std::vector<Carried> operands;
+      for (ValueId v : op.operands) operands.push_back(carried(v));
+      made = pointwise(op, declared, std::move(operands));
+      break;
+    }
+    case FUSEBOX_STATEMENT_OPS:
+      throw Error(ErrorCode::kUnsupportedOp, std::string(row_of(op.kind).text) + " has no reference",
+                  "%" + g_[result].name);
   }
   values_[result.index] = std::move(*made);
 }

@@ -11,6 +11,7 @@ struct Ulps {
 constexpr std::array<Ulps, kOpKinds> kUlps = [] {
   std::array<Ulps, kOpKinds> rows{};
 #define FUSEBOX_ULPS(op, in_float, in_double, source) rows[static_cast<size_t>(OpKind::op)] = {in_float, in_double};
+#include "ir/table/families.h"
 #include "replay/aten/bounds_table.inc"
 #undef FUSEBOX_ULPS
   return rows;
@@ -106,9 +107,45 @@ bool is_outside(OpKind kind, const Operand& x) {
     case OpKind::kRsqrt:
     case OpKind::kSqrt:
       return x.hi < 0;
-    default:  // defined everywhere
-      return false;
+    case OpKind::kAsinh:
+    case OpKind::kAtan:
+    case OpKind::kAtan2:
+    case OpKind::kCos:
+    case OpKind::kCosh:
+    case OpKind::kErf:
+    case OpKind::kErfc:
+    case OpKind::kExp:
+    case OpKind::kExp2:
+    case OpKind::kExpm1:
+    case OpKind::kLgamma:
+    case OpKind::kSigmoid:
+    case OpKind::kSilu:
+    case OpKind::kSin:
+    case OpKind::kSinh:
+    case OpKind::kTan:
+    case OpKind::kTanh:
+    case OpKind::kCast:
+    case OpKind::kWhere:
+    case OpKind::kPow:
+    case OpKind::kTruediv:
+    case OpKind::kReciprocal:
+    case OpKind::kFrac:
+    case OpKind::kNextafter:
+    case OpKind::kLerp:
+    case FUSEBOX_COPY_OPS:
+    case FUSEBOX_ARITHMETIC_OPS:
+    case FUSEBOX_ROUNDING_OPS:
+    case FUSEBOX_WHOLE_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_PART_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;  // defined everywhere, or of no real number
   }
+  return false;
 }
 
 Image unary(OpKind kind, double y, const Operand& x) {
@@ -200,9 +237,35 @@ Image unary(OpKind kind, double y, const Operand& x) {
       return steps(x, sign_of);
     case OpKind::kFrac:
       return fraction(x);
-    default:  // no unary op of real numbers
-      return kAnything;
+    case OpKind::kWhere:
+    case OpKind::kPow:
+    case OpKind::kAtan2:
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+    case OpKind::kDiv:
+    case OpKind::kFmod:
+    case OpKind::kRemainder:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+    case OpKind::kClamp:
+    case OpKind::kThreshold:
+    case OpKind::kAddcmul:
+    case OpKind::kTruediv:
+    case OpKind::kNextafter:
+    case OpKind::kLerp:
+    case OpKind::kImag:
+    case OpKind::kComplex:
+    case FUSEBOX_WHOLE_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;
   }
+  not_in_family(kind, "has no image of one real number");
 }
 
 // The least and largest of four corners.
@@ -295,9 +358,34 @@ Image binary(OpKind kind, double y, const Operand& a, const Operand& b) {
       return power(a, b, y);
     case OpKind::kNextafter:
       return {a.lo, a.hi};
-    default:  // no binary op of real numbers
-      return kAnything;
+    case FUSEBOX_COPY_OPS:
+    case OpKind::kCast:
+    case OpKind::kWhere:
+    case OpKind::kNeg:
+    case OpKind::kAbs:
+    case OpKind::kSign:
+    case OpKind::kRelu:
+    case OpKind::kClamp:
+    case OpKind::kThreshold:
+    case OpKind::kAddcmul:
+    case OpKind::kReciprocal:
+    case OpKind::kSqrt:
+    case OpKind::kRsqrt:
+    case OpKind::kFrac:
+    case OpKind::kLerp:
+    case FUSEBOX_UNARY_ELEMENTARY_OPS:
+    case FUSEBOX_ROUNDING_OPS:
+    case FUSEBOX_WHOLE_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_PART_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;
   }
+  not_in_family(kind, "has no image of two real numbers");
 }
 
 // a + b c
@@ -325,7 +413,7 @@ Image image_of(OpKind kind, double y, std::span<const Operand> o) {
       if (may_replace && may_keep) return {std::min(o[0].lo, o[2].lo), std::max(o[0].hi, o[2].hi), true};
       return may_replace ? Image{o[2].lo, o[2].hi} : Image{o[0].lo, o[0].hi};
     }
-    default:  // fewer operands
+    default:  // any other: has one operand or two, and an image there or none at all
       return o.size() == 1 ? unary(kind, y, o[0]) : binary(kind, y, o[0], o[1]);
   }
 }
@@ -353,7 +441,7 @@ bool barely_overflows(OpKind kind, std::span<const Operand> o) {
         return std::lgamma(x);
       case OpKind::kPow:
         return std::pow(x, static_cast<long double>(o[1].v));
-      default:  // no such value
+      default:  // any other: is judged by the stricter rule
         return INFINITY;
     }
   };
@@ -454,7 +542,7 @@ bool depends_on_zero_sign(OpKind kind, std::span<const Operand> o) {
       return (unsure(o[0]) && !(o[1].v > 0)) || (unsure(o[1]) && o[0].v == 0);
     case OpKind::kNextafter:
       return false;
-    default:  // a zero's sign changes no more than a zero's sign
+    default:  // any other: a zero's sign changes a zero's sign only; were it more, correct results would fail
       return false;
   }
 }

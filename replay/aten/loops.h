@@ -12,6 +12,7 @@
 
 #include "ir/table/dtype.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "ir/table/op.h"
 #include "replay/aten/image.h"
 
@@ -21,6 +22,18 @@ namespace fusebox::aten {
 [[noreturn]] inline void no_loop(OpKind kind, const char* what) {
   throw Error(ErrorCode::kInternal,
               "no loop of the reference gives " + std::string(what) + " for " + std::string(row_of(kind).text));
+}
+
+// Comparisons, tests and logic: bool whatever the operands are.
+inline bool gives_truth(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_TEST_OPS:
+      return true;
+    default:  // any other: gives numbers
+      return false;
+  }
 }
 
 struct LoopOperand {

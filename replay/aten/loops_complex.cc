@@ -49,7 +49,7 @@ double spread_of(OpKind kind, const Element& e) {
     case OpKind::kNeg:
     case OpKind::kCast:
       return e.b[0];
-    default:
+    default:  // any other: not of complex numbers here
       no_loop(kind, "a spread of complex numbers");
   }
 }
@@ -81,7 +81,7 @@ double error_of(OpKind kind, Dtype compute, const Element& e, const Complex& y) 
       if (!(left < overflow) || !(right < overflow) || !(all < overflow)) return kInfinity;
       return 3 * last(left) * 2 * reach(2) + 3 * last(right) * 2 * reach(3) + 3 * last(all) + 2 * last(largest(y));
     }
-    default:  // one rounding a part
+    default:  // any other: one rounding a part, the least that can be asked
       return 0;
   }
 }
@@ -202,7 +202,7 @@ void complex_to_integer_loop(const Loop& loop, const Row& row) {
         value = a.imag() == 0;
         certain = p == 0 || std::abs(a.imag()) > p;
         break;
-      default:
+      default:  // any other: not of complex numbers here
         no_loop(loop.kind, "a test of complex numbers");
     }
     row.at<int64_t>(0, i) = value;

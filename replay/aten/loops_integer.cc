@@ -1,6 +1,7 @@
 // Loops over bool and integers, which are exact unless an operand hangs on a real number near a jump.
 #include <cmath>
 
+#include "ir/table/families.h"
 #include "replay/aten/loops.h"
 #include "replay/aten/rounding.h"
 
@@ -132,33 +133,18 @@ Wide exact_value(OpKind kind, Dtype d, Wide a, Wide b) {
       }
       return x;
     }
-    default:  // no op of one or two integers
-      return 0;
+    case OpKind::kWhere:
+    case OpKind::kClamp:
+    case OpKind::kThreshold:
+    case OpKind::kAddcmul:
+    case OpKind::kImag:
+    case OpKind::kComplex:
+    case FUSEBOX_ELEMENTARY_OPS:
+    case FUSEBOX_FRACTION_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;
   }
-}
-
-bool gives_truth(OpKind kind) {
-  switch (kind) {
-    case OpKind::kEq:
-    case OpKind::kNe:
-    case OpKind::kLt:
-    case OpKind::kLe:
-    case OpKind::kGt:
-    case OpKind::kGe:
-    case OpKind::kLogicalNot:
-    case OpKind::kLogicalAnd:
-    case OpKind::kLogicalOr:
-    case OpKind::kIsfinite:
-    case OpKind::kIsinf:
-    case OpKind::kIsnan:
-    case OpKind::kIsneginf:
-    case OpKind::kIsposinf:
-    case OpKind::kIsreal:
-    case OpKind::kSignbit:
-      return true;
-    default:
-      return false;
-  }
+  no_loop(kind, "a value of one or two integers");
 }
 
 // How far the result may be where operands may: sound, not tight, for this is rare.
@@ -190,7 +176,7 @@ double carried_bound(const Loop& loop, const int64_t* v, const double* b, size_t
       case OpKind::kCast:
       case OpKind::kLogicalNot:
         return touches(a - sum, a + sum);
-      default:
+      default:  // any other: nothing is known of a truth, which is sound
         return 1;
     }
   }
@@ -222,7 +208,7 @@ double carried_bound(const Loop& loop, const int64_t* v, const double* b, size_t
       if (!(b[0] < kInfinity) || !(b[1] < kInfinity)) return kInfinity;
       bound = std::abs(static_cast<double>(v[0])) * b[1] + std::abs(static_cast<double>(v[1])) * b[0] + b[0] * b[1];
       break;
-    default:  // division, bits …
+    default:  // any other: nothing is known, which is sound
       return kInfinity;
   }
   // Beyond the dtype's range it wraps.
@@ -244,7 +230,7 @@ int64_t integer_op(OpKind kind, Dtype d, const int64_t* v) {
     return integer_op(OpKind::kMinimum, d, bounded);
   }
   if (kind == OpKind::kThreshold) return widened(d, v[0]) <= widened(d, v[1]) ? v[2] : v[0];
-  if (kind == OpKind::kAddcmul || kind == OpKind::kLerp) {
+  if (kind == OpKind::kAddcmul) {
     // x + alpha·y·z
     return static_cast<int64_t>(static_cast<U>(v[0]) +
                                 static_cast<U>(v[3]) * static_cast<U>(v[1]) * static_cast<U>(v[2]));

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "ir/table/families.h"
 #include "replay/aten/image.h"
 #include "replay/aten/loops.h"
 
@@ -62,9 +63,24 @@ Truth compare_reals(OpKind kind, const Operand& a, const Operand& b) {
       return {a.v > b.v, sure || a.lo > b.hi || a.hi <= b.lo};
     case OpKind::kGe:
       return {a.v >= b.v, sure || a.lo >= b.hi || a.hi < b.lo};
-    default:
-      no_loop(kind, "a comparison");
+    case OpKind::kCast:
+    case OpKind::kWhere:
+    case OpKind::kPow:
+    case FUSEBOX_COPY_OPS:
+    case FUSEBOX_ELEMENTARY_OPS:
+    case FUSEBOX_ARITHMETIC_OPS:
+    case FUSEBOX_FRACTION_OPS:
+    case FUSEBOX_ROUNDING_OPS:
+    case FUSEBOX_WHOLE_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_PART_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;
   }
+  no_loop(kind, "a comparison");
 }
 
 // Whether it is not zero; NaN is not.
@@ -89,9 +105,24 @@ Truth test(OpKind kind, const Operand& a) {
       return {std::signbit(a.v), a.exact() ? a.v != 0 || a.zero_sign : !a.contains(0)};
     case OpKind::kIsreal:
       return {true, true};
-    default:
-      no_loop(kind, "a test");
+    case OpKind::kCast:
+    case OpKind::kWhere:
+    case OpKind::kPow:
+    case FUSEBOX_COPY_OPS:
+    case FUSEBOX_ELEMENTARY_OPS:
+    case FUSEBOX_ARITHMETIC_OPS:
+    case FUSEBOX_FRACTION_OPS:
+    case FUSEBOX_ROUNDING_OPS:
+    case FUSEBOX_WHOLE_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_PART_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;
   }
+  no_loop(kind, "a test");
 }
 
 Truth truth(OpKind kind, std::span<const Operand> o) {
@@ -117,7 +148,7 @@ Truth truth(OpKind kind, std::span<const Operand> o) {
     case OpKind::kGt:
     case OpKind::kGe:
       return compare_reals(kind, o[0], o[1]);
-    default:
+    default:  // any other: a test, which refuses what it does not know
       return test(kind, o[0]);
   }
 }
@@ -146,7 +177,7 @@ double value_of(OpKind kind, std::span<const Operand> o) {
     }
     case OpKind::kThreshold:
       return o[0].v <= o[1].v ? o[2].v : o[0].v;
-    default:
+    default:  // any other: of no known value
       no_loop(kind, "a value");
   }
 }

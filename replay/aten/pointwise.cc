@@ -121,7 +121,7 @@ at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
       return at::minimum(at::maximum(x(0), x(1)), x(2));
     case OpKind::kAddcmul:
       return at::add(x(0), at::mul(at::mul(x(3), x(1)), x(2)));
-    default:
+    default:  // any other: nothing, and the element loop gives it or refuses the op
       return {};
   }
 }
@@ -152,33 +152,8 @@ at::Tensor complex_value_of(OpKind kind, std::span<const Carried> o) {
       return at::div(x(0), x(1));
     case OpKind::kAddcmul:
       return at::add(x(0), at::mul(at::mul(x(3), x(1)), x(2)));
-    default:
+    default:  // any other: nothing, and the caller refuses the op
       return {};
-  }
-}
-
-// Comparisons, tests and logic: bool whatever the operands are.
-bool gives_truth(OpKind kind) {
-  switch (kind) {
-    case OpKind::kEq:
-    case OpKind::kNe:
-    case OpKind::kLt:
-    case OpKind::kLe:
-    case OpKind::kGt:
-    case OpKind::kGe:
-    case OpKind::kLogicalNot:
-    case OpKind::kLogicalAnd:
-    case OpKind::kLogicalOr:
-    case OpKind::kIsfinite:
-    case OpKind::kIsinf:
-    case OpKind::kIsnan:
-    case OpKind::kIsneginf:
-    case OpKind::kIsposinf:
-    case OpKind::kIsreal:
-    case OpKind::kSignbit:
-      return true;
-    default:
-      return false;
   }
 }
 
@@ -201,7 +176,7 @@ bool keeps_zero_sign(OpKind kind) {
     case OpKind::kReciprocal:
     case OpKind::kSqrt:
       return true;
-    default:
+    default:  // any other: the sign is not known, so either passes
       return false;
   }
 }

@@ -8,6 +8,7 @@
 
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "replay/aten/evaluator.h"
 #include "replay/aten/rounding.h"
 
@@ -133,8 +134,13 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
       r.value = at::bitwise_xor(largest ? at::amax(ordered, axes) : at::amin(ordered, axes), flip);
       break;
     }
-    default:
-      throw Error(ErrorCode::kInternal, "no reference reduces integers for " + std::string(row_of(op.kind).text));
+    case OpKind::kWelford:
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_VIEW_OPS:
+    case FUSEBOX_INDEXED_OPS:
+    case FUSEBOX_PLACING_OPS:
+    case FUSEBOX_STATEMENT_OPS:
+      not_in_family(op.kind, "reduces no integers in the reference");
   }
   // Wraps, or of bool: whether it is not 0.
   Loop loop{OpKind::kCast, Dtype::kInt64, declared, {{Dtype::kInt64, true}}, &ambiguous_};

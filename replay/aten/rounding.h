@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "ir/scalar/numeric.h"
+#include "ir/table/families.h"
 #include "replay/data/overflow.h"
 
 namespace fusebox::aten {
@@ -28,9 +29,16 @@ inline double round_to(Dtype dtype, double value) {
       return float8_e4m3_to_float(double_to_float8_e4m3(value));
     case Dtype::kFloat8E5m2:
       return float8_e5m2_to_float(double_to_float8_e5m2(value));
-    default:  // double holds itself
-      return value;
+    case Dtype::kDouble:
+    case Dtype::kComplexDouble:
+    case Dtype::kFloat8E8m0:
+    case Dtype::kFloat4E2m1:
+    case Dtype::kFloat4E2m1x2:
+    case Dtype::kBool:
+    case FUSEBOX_INTEGER_DTYPES:
+      break;  // double holds itself
   }
+  return value;
 }
 
 // The exponent of the smallest normal number and the bits behind the leading one.
@@ -51,9 +59,16 @@ inline FloatShape float_shape(Dtype dtype) {
       return {-6, 3};
     case Dtype::kFloat8E5m2:
       return {-14, 2};
-    default:  // double
-      return {-1022, 52};
+    case Dtype::kDouble:
+    case Dtype::kComplexDouble:
+    case Dtype::kFloat8E8m0:
+    case Dtype::kFloat4E2m1:
+    case Dtype::kFloat4E2m1x2:
+    case Dtype::kBool:
+    case FUSEBOX_INTEGER_DTYPES:
+      break;  // carried as a double
   }
+  return {-1022, 52};
 }
 
 // The distance of neighbouring numbers of the dtype at this magnitude; of infinities and NaN: infinity.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "replay/aten/evaluator.h"
 #include "replay/aten/rounding.h"
 
@@ -80,9 +81,15 @@ Carried Evaluator::metadata(const Op& op, Carried x) {
     }
     case OpKind::kStrideOrder:  // says how elements lie, not which they are
       return x;
-    default:
-      throw Error(ErrorCode::kInternal, "no reference moves elements for " + std::string(row_of(op.kind).text));
+    case OpKind::kWelford:
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_REDUCTION_OPS:
+    case FUSEBOX_INDEXED_OPS:
+    case FUSEBOX_PLACING_OPS:
+    case FUSEBOX_STATEMENT_OPS:
+      break;
   }
+  not_in_family(op.kind, "moves no elements in the reference");
 }
 
 Carried Evaluator::pad(const Op& op, Carried x) {
@@ -174,8 +181,13 @@ Carried Evaluator::indexed(const Op& op) {
     case OpKind::kGather:
       r = viewed(x, [&](const at::Tensor& t) { return at::gather(t, axis, index.value); });
       break;
-    default:
-      throw Error(ErrorCode::kInternal, "no reference reads at an index for " + std::string(row_of(op.kind).text));
+    case OpKind::kWelford:
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_REDUCTION_OPS:
+    case FUSEBOX_VIEW_OPS:
+    case FUSEBOX_PLACING_OPS:
+    case FUSEBOX_STATEMENT_OPS:
+      not_in_family(op.kind, "reads at no index in the reference");
   }
   if (loose.defined()) r.bound = r.exact() ? loose.clone() : at::maximum(r.bound, loose);
   return r;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "ir/table/dtype.h"
+#include "ir/table/families.h"
 
 namespace fusebox {
 
@@ -23,9 +24,16 @@ inline double overflow_of(Dtype dtype) {
       return 0x1p128;
     case Dtype::kFloat8E4m3:
       return 0x1p9;
-    default:  // double, and what has no infinity
-      return DBL_MAX;
+    case Dtype::kDouble:
+    case Dtype::kComplexDouble:
+    case Dtype::kFloat8E8m0:
+    case Dtype::kFloat4E2m1:
+    case Dtype::kFloat4E2m1x2:
+    case Dtype::kBool:
+    case FUSEBOX_INTEGER_DTYPES:
+      break;
   }
+  return DBL_MAX;
 }
 
 }  // namespace fusebox

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "ir/table/families.h"
 #include "replay/host/lanes.h"
 
 namespace fusebox::host {
@@ -125,9 +126,23 @@ LaneFunction find_comparison(OpKind kind) {
       return binary_lanes<uint8_t, T, greater_equal<T>>;
     case OpKind::kWhere:
       return select_lanes<T>;
-    default:
-      return nullptr;
+    case OpKind::kCast:
+    case OpKind::kPow:
+    case FUSEBOX_COPY_OPS:
+    case FUSEBOX_ELEMENTARY_OPS:
+    case FUSEBOX_ARITHMETIC_OPS:
+    case FUSEBOX_FRACTION_OPS:
+    case FUSEBOX_ROUNDING_OPS:
+    case FUSEBOX_WHOLE_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_PART_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;  // the caller looks further
   }
+  return nullptr;
 }
 
 }  // namespace fusebox::host

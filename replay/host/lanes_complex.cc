@@ -1,6 +1,7 @@
 // Complex arithmetic: addition to division and what follows from them, by ATen's formulas.
 #include <cmath>
 
+#include "ir/table/families.h"
 #include "replay/host/elementary.h"
 #include "replay/host/lane_loops.h"
 
@@ -124,9 +125,40 @@ LaneFunction find_in(OpKind kind) {
       return select_lanes<C>;
     case OpKind::kAddcmul:
       return quaternary_lanes<C, addcmul<T>>;
-    default:
-      return nullptr;
+    case FUSEBOX_COPY_OPS:
+    case OpKind::kCast:
+    case OpKind::kPow:
+    case OpKind::kFmod:
+    case OpKind::kRemainder:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+    case OpKind::kSign:
+    case OpKind::kRelu:
+    case OpKind::kClamp:
+    case OpKind::kThreshold:
+    case OpKind::kSqrt:
+    case OpKind::kRsqrt:
+    case OpKind::kFrac:
+    case OpKind::kNextafter:
+    case OpKind::kLerp:
+    case OpKind::kLt:
+    case OpKind::kLe:
+    case OpKind::kGt:
+    case OpKind::kGe:
+    case OpKind::kSignbit:
+    case OpKind::kIsneginf:
+    case OpKind::kIsposinf:
+    case OpKind::kComplex:
+    case FUSEBOX_ELEMENTARY_OPS:
+    case FUSEBOX_ROUNDING_OPS:
+    case FUSEBOX_WHOLE_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;
   }
+  return nullptr;
 }
 
 }  // namespace

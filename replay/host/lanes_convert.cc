@@ -139,9 +139,17 @@ LaneFunction find_reduced(Dtype from) {
       return convert_reduced_lanes<Format, Complex<float>>;
     case Dtype::kComplexDouble:
       return convert_reduced_lanes<Format, Complex<double>>;
-    default:
-      return nullptr;
+    case Dtype::kIndex:
+    case Dtype::kHalf:
+    case Dtype::kBfloat16:
+    case Dtype::kFloat8E4m3:
+    case Dtype::kFloat8E5m2:
+    case Dtype::kFloat8E8m0:
+    case Dtype::kFloat4E2m1:
+    case Dtype::kFloat4E2m1x2:
+      break;  // no dtype of a register
   }
+  return nullptr;
 }
 
 template <class To>
@@ -172,9 +180,17 @@ LaneFunction find_to(Dtype from) {
       return convert_lanes<To, Complex<float>>;
     case Dtype::kComplexDouble:
       return convert_lanes<To, Complex<double>>;
-    default:
-      return nullptr;
+    case Dtype::kIndex:
+    case Dtype::kHalf:
+    case Dtype::kBfloat16:
+    case Dtype::kFloat8E4m3:
+    case Dtype::kFloat8E5m2:
+    case Dtype::kFloat8E8m0:
+    case Dtype::kFloat4E2m1:
+    case Dtype::kFloat4E2m1x2:
+      break;  // no dtype of a register
   }
+  return nullptr;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <limits>
 #include <sleef.h>
 
+#include "ir/table/families.h"
 #include "replay/host/elementary.h"
 #include "replay/host/lane_loops.h"
 
@@ -255,9 +256,23 @@ LaneFunction find_in(OpKind kind) {
       return unary_lanes<T, T, by_double<T, elementary_erfinv>>;
     case OpKind::kErfcinv:
       return unary_lanes<T, T, by_double<T, elementary_erfcinv>>;
-    default:
-      return nullptr;
+    case FUSEBOX_COPY_OPS:
+    case OpKind::kCast:
+    case OpKind::kWhere:
+    case FUSEBOX_ARITHMETIC_OPS:
+    case FUSEBOX_FRACTION_OPS:
+    case FUSEBOX_ROUNDING_OPS:
+    case FUSEBOX_WHOLE_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_PART_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;
   }
+  return nullptr;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "ir/table/families.h"
 #include "replay/host/lane_loops.h"
 
 namespace fusebox::host {
@@ -232,9 +233,21 @@ LaneFunction find_in(OpKind kind) {
       return ternary_lanes<T, threshold<T>>;
     case OpKind::kAddcmul:
       return quaternary_lanes<T, addcmul<T>>;
-    default:
-      return nullptr;
+    case FUSEBOX_COPY_OPS:
+    case OpKind::kCast:
+    case OpKind::kWhere:
+    case OpKind::kPow:
+    case OpKind::kImag:
+    case FUSEBOX_ELEMENTARY_OPS:
+    case FUSEBOX_WHOLE_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;  // found above, or by find_elementary_math, or not of floats
   }
+  return nullptr;
 }
 
 int64_t sum_of_counts(int64_t a, int64_t b) {

@@ -3,6 +3,7 @@
 #include <bit>
 #include <type_traits>
 
+#include "ir/table/families.h"
 #include "replay/host/lane_loops.h"
 
 namespace fusebox::host {
@@ -248,9 +249,19 @@ LaneFunction find_in(OpKind kind) {
       return ternary_lanes<T, threshold<T>>;
     case OpKind::kAddcmul:
       return quaternary_lanes<T, addcmul<T>>;
-    default:
-      return nullptr;
+    case FUSEBOX_COPY_OPS:
+    case OpKind::kCast:
+    case OpKind::kWhere:
+    case OpKind::kImag:
+    case OpKind::kComplex:
+    case FUSEBOX_ELEMENTARY_OPS:
+    case FUSEBOX_FRACTION_OPS:
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;  // found above, or not of integers
   }
+  return nullptr;
 }
 
 // -- bool: what has no arithmetic, on bytes that are 0 or 1
@@ -282,9 +293,22 @@ LaneFunction find_in_bool(OpKind kind) {
     case OpKind::kIsneginf:
     case OpKind::kIsposinf:
       return unary_lanes<uint8_t, uint8_t, never<uint8_t>>;
-    default:
-      return nullptr;
+    case FUSEBOX_COPY_OPS:
+    case OpKind::kCast:
+    case OpKind::kWhere:
+    case OpKind::kPow:
+    case FUSEBOX_ELEMENTARY_OPS:
+    case FUSEBOX_ARITHMETIC_OPS:
+    case FUSEBOX_FRACTION_OPS:
+    case FUSEBOX_ROUNDING_OPS:
+    case FUSEBOX_WHOLE_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_PART_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;  // found above, or not of bool
   }
+  return nullptr;
 }
 
 // -- index: add, sub and mul tell when a result leaves the index type
@@ -369,9 +393,35 @@ LaneFunction find_in_index(OpKind kind, int index_bits) {
       return index_divide_lanes<true, floor_divide<int64_t>>;
     case OpKind::kFloorMod:
       return index_divide_lanes<false, floor_modulo<int64_t>>;
-    default:
-      return find_in<int64_t>(kind);
+    case FUSEBOX_COPY_OPS:
+    case OpKind::kCast:
+    case OpKind::kWhere:
+    case OpKind::kPow:
+    case OpKind::kRemainder:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+    case OpKind::kNeg:
+    case OpKind::kAbs:
+    case OpKind::kSign:
+    case OpKind::kRelu:
+    case OpKind::kClamp:
+    case OpKind::kThreshold:
+    case OpKind::kAddcmul:
+    case OpKind::kGcd:
+    case OpKind::kCeilDiv:
+    case FUSEBOX_ELEMENTARY_OPS:
+    case FUSEBOX_FRACTION_OPS:
+    case FUSEBOX_ROUNDING_OPS:
+    case FUSEBOX_SHIFT_OPS:
+    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_PART_OPS:
+    case FUSEBOX_NON_SCALAR_OPS:
+      break;  // as of any other integers
   }
+  return find_in<int64_t>(kind);
 }
 
 }  // namespace
@@ -402,9 +452,12 @@ LaneFunction find_integer_math(OpKind kind, Dtype compute, int index_bits) {
       return find_in<uint64_t>(kind);
     case Dtype::kIndex:
       return find_in_index(kind, index_bits);
-    default:
-      return nullptr;
+    case FUSEBOX_FLOATING_DTYPES:
+    case FUSEBOX_COMPLEX_DTYPES:
+    case Dtype::kFloat4E2m1x2:
+      break;
   }
+  return nullptr;
 }
 
 }  // namespace fusebox::host

@@ -94,8 +94,21 @@ Program::Functions functions_of(const Bytecode& code, const Instruction& i) {
         found = (f.lane = combination(i.reduce, i.dtype, code.index_bits)) != nullptr;
       if (is_reduced_float(i.dtype)) f.round = find_conversion(Dtype::kFloat, i.dtype);
       break;
-    default:
-      break;
+    case Opcode::kThreadIndex:
+    case Opcode::kThreadCount:
+    case Opcode::kAllocate:
+    case Opcode::kIf:
+    case Opcode::kElse:
+    case Opcode::kEndIf:
+    case Opcode::kJump:
+    case Opcode::kFor:
+    case Opcode::kEndFor:
+    case Opcode::kBarrier:
+    case Opcode::kGridBarrier:
+    case Opcode::kBlockBroadcast:
+    case Opcode::kWithin:
+    case Opcode::kEnd:
+      break;  // the machine itself runs it
   }
   if (!found)
     throw Error(ErrorCode::kUnsupportedDtype,

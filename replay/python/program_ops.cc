@@ -87,7 +87,7 @@ Value Program::shaped(const std::string& op, const Value& x, const Operands& sha
       return wrap(fusebox::expand(g, operand, to));
     case OpKind::kBroadcastInDim:
       return wrap(fusebox::broadcast_in_dim(g, operand, to, dims));
-    default:
+    default:  // any other: refused
       throw Error(ErrorCode::kUnsupportedOp, "this op takes no shape", op);
   }
 }
@@ -145,7 +145,7 @@ Value Program::indexed(const std::string& op, const Value& x, const Operand& ind
       return wrap(fusebox::gather(g, operand, id(index), axis));
     case OpKind::kTakeAlongAxis:
       return wrap(fusebox::take_along_axis(g, operand, id(index), axis));
-    default:
+    default:  // any other: refused
       throw Error(ErrorCode::kUnsupportedOp, "this op takes no index", op);
   }
 }

@@ -7,6 +7,7 @@
 #include "ir/infer/bind.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 
 namespace fusebox {
 namespace {
@@ -119,16 +120,30 @@ class Interpreter {
         result_.outputs.push_back(std::move(out));
         return;
       }
-      default:
+      case FUSEBOX_SCALAR_OPS: {
+        const auto value = evaluate(host_, op.results[0], bindings_);
+        if (!value)
+          throw Error(ErrorCode::kUnsupportedOp,
+                      "the host computes no `" + std::string(row_of(op.kind).text) + "` of a scalar of dtype " +
+                          std::string(text(host_[op.operands[0]].dtype)) + " yet; compute it on a tensor",
+                      "%" + host_[op.results[0]].name);
+        bindings_[op.results[0].index] = *value;
+        return;
+      }
+      case OpKind::kAliasSelect:
+      case OpKind::kAliasView:
+      case OpKind::kCreateStream:
+      case OpKind::kGetStream:
+      case OpKind::kSetStream:
+      case OpKind::kSynchronize:
+      case OpKind::kRecordEvent:
+      case OpKind::kWaitEvent:
+      case OpKind::kPost:
+      case OpKind::kCommunicate:
+      case OpKind::kWait:
+      case FUSEBOX_TENSOR_OPS:
+      case FUSEBOX_KERNEL_OPS:
         break;
-    }
-    if (row_of(op.kind).at(Level::kMath) && op.results.size() == 1 && !host_.is_tensor(op.results[0])) {
-      const auto value = evaluate(host_, op.results[0], bindings_);
-      if (!value)
-        throw Error(ErrorCode::kInternal, "a scalar of the host program cannot be evaluated",
-                    "%" + host_[op.results[0]].name);
-      bindings_[op.results[0].index] = *value;
-      return;
     }
     throw Error(ErrorCode::kUnsupportedOp,
                 "the host interpreter does not run `" + std::string(row_of(op.kind).text) +

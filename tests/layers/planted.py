@@ -13,6 +13,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import check  # noqa: E402
 import readme_paths  # noqa: E402
+import switches  # noqa: E402
 
 OTHER = [
     ("ir", "#include <fstream>"),
@@ -82,6 +83,7 @@ def main():
                 count += 1
     print(f"layers: {count} planted offences, all found")
     readme_paths_find()
+    switches_find()
 
 
 def readme_paths_find():
@@ -101,6 +103,46 @@ def readme_paths_find():
             found = list(readme_paths.offences(root))
             assert len(found) == 1, f"{form}: {found}"
     print(f"readme_paths: {len(forms)} planted paths, all found")
+
+
+def switches_find():
+    """Each form of a default over rows that gives no reason, and forms that have nothing to say."""
+    row = "case OpKind::kAdd:\n return 1;\n"
+    wrong = [
+        f"switch (kind) {{\n{row}default:\n return 0;\n}}",
+        f"switch (kind) {{\n{row}default :\n return 0;\n}}",
+        f"switch (kind) {{\n{row}default:  // the others\n return 0;\n}}",
+        f"switch (kind) {{\n{row}default:  // any other:\n return 0;\n}}",
+        f"switch (kind) {{\n{row}default:\n // any other: on the next line\n return 0;\n}}",
+        "switch (kind) {\ncase kAdd:\n return 1;\ndefault:\n return 0;\n}",
+        "switch (kind) {\ncase FUSEBOX_MATH_OPS:\n return 1;\ndefault:\n return 0;\n}",
+        "switch (kind) {\n#define FUSEBOX_OP(name) case OpKind::name:\n#include \"table.inc\"\ndefault:\n return 0;\n}",
+        # One inside the other, either way round.
+        f"switch (size) {{\ncase 1:\nswitch (kind) {{\n{row}default:\n return 0;\n}}\ndefault:\n return 2;\n}}",
+        f"switch (kind) {{\n{row}case OpKind::kSub:\nswitch (size) {{\ncase 1:\n return 3;\ndefault:\n return 2;\n}}\ndefault:\n return 0;\n}}",
+        # Brackets and words that are no code.
+        f"switch (f(\"}}\", '}}', kind)) {{\n{row}// }} default:  // any other: no\ndefault:\n return 0;\n}}",
+    ]
+    right = [
+        f"switch (kind) {{\n{row}}}",
+        f"switch (kind) {{\n{row}default:  // any other: is none\n return 0;\n}}",
+        f"switch (kind) {{\n{row}default: {{  // any other: is none\n return 0;\n}}\n}}",
+        f"switch (kind) {{\n{row}// default:\n}}",
+        "switch (size) {\ncase 1:\n return 1;\ncase 1'000:\n return 2;\ndefault:\n return 0;\n}",
+        "switch (letter) {\ncase 'k':\n return 1;\ndefault:\n return 0;\n}",
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        (root / "ir").mkdir()
+        file = root / "ir" / "planted.cc"
+        for text in right:
+            file.write_text(text)
+            assert not list(switches.offences(root)), f"no offence:\n{text}"
+        for text in wrong:
+            file.write_text(f"int f(OpKind kind) {{\n{right[1]}\n{text}\n}}\n")
+            found = list(switches.offences(root))
+            assert len(found) == 1 and found[0][0] == "ir/planted.cc", f"not found:\n{text}\n{found}"
+    print(f"switches: {len(wrong)} planted defaults, all found")
 
 
 if __name__ == "__main__":

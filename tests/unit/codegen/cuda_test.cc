@@ -205,6 +205,12 @@ TEST(Cuda, RefusesWhatItCannotWrite) {
     k.effect(OpKind::kCopy, {x, k.index(0), x, k.index(4), {}}, copy);
     EXPECT_EQ(code_of(g), ErrorCode::kIllegalVectorize);
   }
+  {
+    Graph g;
+    KernelWriter k(g);
+    k.effect(OpKind::kSynchronize, {k.tensor_input(Dtype::kFloat, "x")});
+    EXPECT_EQ(code_of(g), ErrorCode::kWrongLevel);
+  }
 }
 
 }  // namespace

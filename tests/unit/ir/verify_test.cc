@@ -10,6 +10,7 @@
 #include "ir/infer/bind.h"
 #include "ir/infer/concretize.h"
 #include "ir/scalar/scalar.h"
+#include "tests/support/expect_error.h"
 
 namespace fusebox {
 namespace {
@@ -529,6 +530,24 @@ TEST(Verify, Modules) {
   EXPECT_EQ(found_in(), "E0204 @k.%x");
   m.graphs.erase(m.graphs.begin());
   EXPECT_EQ(found_in(), "E0102 @k");
+}
+
+// A host program reads strides by the axis: one that the tensor does not have is no stride of it.
+TEST(Verify, TensorStrideNamesAnAxisOfTheTensor) {
+  const auto with_axis = [](int64_t axis) {
+    Graph host;
+    host.name = "h";
+    host.level = Level::kHost;
+    const ValueId n = size(host, "n"), x = input(host, "x", Dtype::kFloat, {n, n});
+    Attrs attrs;
+    attrs.set(AttrKey::kAxis, axis);
+    add_op(host, Graph::body(), OpKind::kTensorStride, {x}, attrs);
+    verify(host);
+  };
+  with_axis(0);
+  with_axis(1);
+  for (const int64_t axis : {int64_t{2}, int64_t{-1}, int64_t{1} << 32})
+    testing::expect_error(ErrorCode::kBadAxis, "%x", [&] { with_axis(axis); });
 }
 
 }  // namespace

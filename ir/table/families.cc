@@ -1,0 +1,23 @@
+#include "ir/table/families.h"
+
+namespace fusebox {
+
+bool is_scalar_math(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_SCALAR_OPS:
+      return true;
+    case FUSEBOX_NON_SCALAR_OPS:
+      return false;
+  }
+  return false;
+}
+
+void not_in_family(OpKind kind, const char* what) {
+  throw Error(ErrorCode::kInternal, "the op " + std::string(row_of(kind).text) + " " + what);
+}
+
+void not_in_family(Dtype dtype, const char* what) {
+  throw Error(ErrorCode::kInternal, "the dtype " + std::string(text(dtype)) + " " + what);
+}
+
+}  // namespace fusebox

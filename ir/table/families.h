@@ -1,0 +1,150 @@
+// Families of ops and of dtypes, as lists of labels that stand behind `case`. A switch over a table's rows names each row
+// of the family that it is about, and takes the other families by their lists. It has no `default`: a new row joins one
+// list here, and the compiler then names every switch that lacks the row.
+//
+//   switch (kind) {
+//     case OpKind::kSum:
+//       return ...;
+//     ...                            // each of FUSEBOX_REDUCTION_OPS by its name
+//     case FUSEBOX_SCALAR_OPS:
+//     ...
+//       not_in_family(kind, "reduces nothing");
+//   }
+//
+// Invariants: every op belongs to FUSEBOX_SCALAR_OPS or to FUSEBOX_NON_SCALAR_OPS, and `is_scalar_math` does not compile
+// otherwise. Every dtype is kBool, kFloat4E2m1x2 or in one list of dtypes.
+//
+// A `default` over a table's rows is right only where its answer follows for any row that may be added. It then says why:
+// `default:  // any other: ...`. tests/layers/switches.py refuses any that does not.
+#pragma once
+
+#include <string>
+
+#include "ir/table/dtype.h"
+#include "ir/table/error.h"
+#include "ir/table/op.h"
+
+// clang-format off
+
+// -- ops: functions of scalars with one result. On tensors each works element by element.
+
+// Give their operand as it is.
+#define FUSEBOX_COPY_OPS OpKind::kSet: case OpKind::kSegmentSet
+
+// Functions of real numbers that no machine rounds exactly. `pow` is not among them: integers have it too.
+#define FUSEBOX_ELEMENTARY_OPS OpKind::kAtan2: case FUSEBOX_UNARY_ELEMENTARY_OPS
+#define FUSEBOX_UNARY_ELEMENTARY_OPS \
+  OpKind::kAcos: case OpKind::kAcosh: case OpKind::kAsin: case OpKind::kAsinh: case OpKind::kAtan: case OpKind::kAtanh: \
+  case OpKind::kCos: case OpKind::kCosh: case OpKind::kErf: case OpKind::kErfc: \
+  case OpKind::kErfinv: case OpKind::kErfcinv: case OpKind::kExp: case OpKind::kExp2: case OpKind::kExpm1: \
+  case OpKind::kLgamma: case OpKind::kLog: case OpKind::kLog10: case OpKind::kLog1p: case OpKind::kLog2: \
+  case OpKind::kSigmoid: case OpKind::kSilu: case OpKind::kSin: case OpKind::kSinh: case OpKind::kTan: case OpKind::kTanh
+
+// Of all numbers that have an order, or of complex numbers too.
+#define FUSEBOX_ARITHMETIC_OPS \
+  OpKind::kAdd: case OpKind::kSub: case OpKind::kMul: case OpKind::kDiv: case OpKind::kFmod: case OpKind::kRemainder: \
+  case OpKind::kMinimum: case OpKind::kMaximum: case OpKind::kNeg: case OpKind::kAbs: case OpKind::kSign: \
+  case OpKind::kRelu: case OpKind::kClamp: case OpKind::kThreshold: case OpKind::kAddcmul
+
+// Of floating numbers only; `truediv` and `reciprocal` turn integers into them.
+#define FUSEBOX_FRACTION_OPS \
+  OpKind::kTruediv: case OpKind::kReciprocal: case OpKind::kSqrt: case OpKind::kRsqrt: case OpKind::kFrac: \
+  case OpKind::kNextafter: case OpKind::kLerp
+
+// To an integer nearby.
+#define FUSEBOX_ROUNDING_OPS OpKind::kCeil: case OpKind::kFloor: case OpKind::kRound: case OpKind::kTrunc
+
+// Of integers only.
+#define FUSEBOX_WHOLE_OPS \
+  OpKind::kMod: case OpKind::kGcd: case OpKind::kFloorDiv: case OpKind::kFloorMod: case OpKind::kCeilDiv
+#define FUSEBOX_SHIFT_OPS \
+  OpKind::kBitwiseLeftShift: case OpKind::kBitwiseRightShift: case OpKind::kLogicalRightShift
+// Of integers and bool.
+#define FUSEBOX_BITWISE_OPS \
+  OpKind::kBitwiseNot: case OpKind::kBitwiseAnd: case OpKind::kBitwiseOr: case OpKind::kBitwiseXor
+
+// These three give bool.
+#define FUSEBOX_COMPARISON_OPS \
+  OpKind::kEq: case OpKind::kNe: case OpKind::kLt: case OpKind::kLe: case OpKind::kGt: case OpKind::kGe
+#define FUSEBOX_LOGICAL_OPS OpKind::kLogicalNot: case OpKind::kLogicalAnd: case OpKind::kLogicalOr
+#define FUSEBOX_TEST_OPS \
+  OpKind::kSignbit: case OpKind::kIsfinite: case OpKind::kIsinf: case OpKind::kIsnan: case OpKind::kIsneginf: \
+  case OpKind::kIsposinf: case OpKind::kIsreal
+
+// A complex number from its parts, and its parts.
+#define FUSEBOX_PART_OPS OpKind::kReal: case OpKind::kImag: case OpKind::kComplex
+
+#define FUSEBOX_MATH_OPS \
+  OpKind::kCast: case OpKind::kWhere: case OpKind::kPow: case FUSEBOX_ELEMENTARY_OPS: case FUSEBOX_ARITHMETIC_OPS: \
+  case FUSEBOX_FRACTION_OPS: case FUSEBOX_ROUNDING_OPS: case FUSEBOX_WHOLE_OPS: case FUSEBOX_SHIFT_OPS: \
+  case FUSEBOX_BITWISE_OPS: case FUSEBOX_COMPARISON_OPS: case FUSEBOX_LOGICAL_OPS: case FUSEBOX_TEST_OPS: \
+  case FUSEBOX_PART_OPS
+
+#define FUSEBOX_SCALAR_OPS FUSEBOX_COPY_OPS: case FUSEBOX_MATH_OPS
+
+// -- ops: everything else
+
+#define FUSEBOX_STRUCTURE_OPS OpKind::kInput: case OpKind::kSize: case OpKind::kOutput
+
+// Of one tensor to one tensor; `welford` stands apart, for it gives three.
+#define FUSEBOX_REDUCTION_OPS OpKind::kSum: case OpKind::kProd: case OpKind::kMax: case OpKind::kMin
+
+// Every element of the result is one of the operand.
+#define FUSEBOX_VIEW_OPS \
+  OpKind::kBroadcast: case OpKind::kBroadcastInDim: case OpKind::kReshape: case OpKind::kPermute: case OpKind::kExpand: \
+  case OpKind::kSqueeze: case OpKind::kSlice: case OpKind::kStrideOrder
+
+// Read the first operand where the second says.
+#define FUSEBOX_INDEXED_OPS \
+  OpKind::kSelect: case OpKind::kIndexSelect: case OpKind::kGather: case OpKind::kTakeAlongAxis
+
+// Make a tensor from scalars or from others, by the places of its elements.
+#define FUSEBOX_PLACING_OPS \
+  OpKind::kFull: case OpKind::kIota: case OpKind::kTriu: case OpKind::kPad: case OpKind::kCat: case OpKind::kScatter
+
+#define FUSEBOX_TENSOR_OPS \
+  OpKind::kWelford: case FUSEBOX_REDUCTION_OPS: case FUSEBOX_VIEW_OPS: case FUSEBOX_INDEXED_OPS: \
+  case FUSEBOX_PLACING_OPS
+
+// Statements of a kernel: control, memory and threads. `for` and `if` stand in host programs too.
+#define FUSEBOX_THREAD_OPS \
+  OpKind::kFor: case OpKind::kIf: case OpKind::kAllocate: case OpKind::kLoad: case OpKind::kStore: case OpKind::kCopy: \
+  case OpKind::kThreadIndex: case OpKind::kThreadCount: case OpKind::kBarrier: case OpKind::kGridBarrier: \
+  case OpKind::kBlockReduce: case OpKind::kGridReduce: case OpKind::kBlockBroadcast: case OpKind::kWithin
+// `welford_combine` computes with scalars, but gives three.
+#define FUSEBOX_KERNEL_OPS OpKind::kWelfordCombine: case FUSEBOX_THREAD_OPS
+
+// Statements of a host program.
+#define FUSEBOX_HOST_OPS \
+  OpKind::kLaunch: case OpKind::kRunAten: case OpKind::kAllocateTensor: case OpKind::kDeallocate: \
+  case OpKind::kAliasSelect: case OpKind::kAliasView: case OpKind::kCopyTensor: case OpKind::kCreateStream: \
+  case OpKind::kGetStream: case OpKind::kSetStream: case OpKind::kSynchronize: case OpKind::kRecordEvent: \
+  case OpKind::kWaitEvent: case OpKind::kPost: case OpKind::kCommunicate: case OpKind::kWait: \
+  case OpKind::kTensorStride: case OpKind::kTensorAlignment: case OpKind::kCheck
+
+#define FUSEBOX_STATEMENT_OPS FUSEBOX_STRUCTURE_OPS: case FUSEBOX_KERNEL_OPS: case FUSEBOX_HOST_OPS
+
+#define FUSEBOX_NON_SCALAR_OPS FUSEBOX_TENSOR_OPS: case FUSEBOX_STATEMENT_OPS
+
+// -- dtypes. kBool and kFloat4E2m1x2, which packs two numbers, stand apart.
+
+#define FUSEBOX_INTEGER_DTYPES \
+  Dtype::kInt8: case Dtype::kInt16: case Dtype::kInt32: case Dtype::kInt64: case Dtype::kUint8: case Dtype::kUint16: \
+  case Dtype::kUint32: case Dtype::kUint64: case Dtype::kIndex
+#define FUSEBOX_FLOATING_DTYPES \
+  Dtype::kHalf: case Dtype::kBfloat16: case Dtype::kFloat: case Dtype::kDouble: case Dtype::kFloat8E4m3: \
+  case Dtype::kFloat8E5m2: case Dtype::kFloat8E8m0: case Dtype::kFloat4E2m1
+#define FUSEBOX_COMPLEX_DTYPES Dtype::kComplexFloat: case Dtype::kComplexDouble
+
+// clang-format on
+
+namespace fusebox {
+
+// Whether the op is in FUSEBOX_COPY_OPS or FUSEBOX_MATH_OPS: one result, computed from scalars.
+bool is_scalar_math(OpKind kind);
+
+// Throws kInternal for a row that is no member of the family that a switch is about: `what` says what it was asked for.
+[[noreturn]] void not_in_family(OpKind kind, const char* what);
+[[noreturn]] void not_in_family(Dtype dtype, const char* what);
+
+}  // namespace fusebox
