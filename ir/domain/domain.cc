@@ -1,24 +1,55 @@
 #include "ir/domain/domain.h"
 
 #include <algorithm>
+#include <array>
 
 namespace fusebox {
 namespace {
 
 bool holds(std::span<const DomainId> list, DomainId d) { return std::find(list.begin(), list.end(), d) != list.end(); }
 
-void collect_ancestors(const Graph& g, DomainId d, std::vector<bool>& seen, std::vector<DomainId>& order) {
-  if (seen[d.index]) return;
-  seen[d.index] = true;
+// The domains that a walk has met. A tensor has few of the graph's domains, so that a bit for each of these would make
+// a walk cost as much as the graph has domains.
+class MetDomains {
+ public:
+  explicit MetDomains(const Graph& g) : g_(g) {}
+
+  bool contains(DomainId d) const {
+    if (!bits_.empty()) return bits_[d.index];
+    return std::find(few_.begin(), few_.begin() + count_, d) != few_.begin() + count_;
+  }
+
+  void insert(DomainId d) {
+    if (bits_.empty() && count_ < static_cast<std::ptrdiff_t>(few_.size())) {
+      few_[static_cast<size_t>(count_++)] = d;
+      return;
+    }
+    if (bits_.empty()) {
+      bits_.resize(g_.domains.size());
+      for (DomainId other : few_) bits_[other.index] = true;
+    }
+    bits_[d.index] = true;
+  }
+
+ private:
+  const Graph& g_;
+  std::array<DomainId, 32> few_;
+  std::ptrdiff_t count_ = 0;
+  std::vector<bool> bits_;  // by domain, once there are many
+};
+
+void collect_ancestors(const Graph& g, DomainId d, MetDomains& seen, std::vector<DomainId>& order) {
+  if (seen.contains(d)) return;
+  seen.insert(d);
   if (g[d].def)
     for (DomainId input : g[g[d].def].inputs) collect_ancestors(g, input, seen, order);
   order.push_back(d);
 }
 
-void collect_transforms(const Graph& g, DomainId d, std::span<const DomainId> from, std::vector<bool>& seen,
+void collect_transforms(const Graph& g, DomainId d, std::span<const DomainId> from, MetDomains& seen,
                         std::vector<TransformId>& order) {
-  if (seen[d.index] || holds(from, d) || !g[d].def) return;
-  seen[d.index] = true;
+  if (!g[d].def || seen.contains(d) || holds(from, d)) return;
+  seen.insert(d);
   const TransformId t = g[d].def;
   for (DomainId input : g[t].inputs) collect_transforms(g, input, from, seen, order);
   if (std::find(order.begin(), order.end(), t) == order.end()) order.push_back(t);
@@ -32,7 +63,7 @@ bool follows_from(const Graph& g, DomainId d, DomainId a) {
 }
 
 std::vector<DomainId> ancestors(const Graph& g, std::span<const DomainId> of) {
-  std::vector<bool> seen(g.domains.size());
+  MetDomains seen(g);
   std::vector<DomainId> order;
   for (DomainId d : of) collect_ancestors(g, d, seen, order);
   return order;
@@ -59,7 +90,7 @@ std::vector<DomainId> leaves(const Graph& g, DomainId d) {
 
 std::vector<TransformId> transforms_between(const Graph& g, std::span<const DomainId> from,
                                             std::span<const DomainId> to) {
-  std::vector<bool> seen(g.domains.size());
+  MetDomains seen(g);
   std::vector<TransformId> order;
   for (DomainId d : to) collect_transforms(g, d, from, seen, order);
   return order;

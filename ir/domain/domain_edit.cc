@@ -167,15 +167,23 @@ std::vector<DomainId> loop_base(const Graph& g, TensorId t) {
 }
 
 void move_stand_ins(Graph& g, const DomainMap& copied) {
-  for (IterDomain& d : g.domains) {
-    const auto it = d.like ? copied.find(d.like) : copied.end();
-    if (it == copied.end()) continue;
-    const Tensor& t = g[g[d.like].tensor];
-    if (!holds(root_of(t), d.like) && !holds(t.logical, d.like)) d.like = it->second;
-  }
+  for (const Tensor& tensor : g.tensors)
+    for (DomainId id : tensor.loop_broadcasts) {
+      IterDomain& d = g[id];
+      const auto it = d.like ? copied.find(d.like) : copied.end();
+      if (it == copied.end()) continue;
+      const Tensor& t = g[g[d.like].tensor];
+      if (!holds(root_of(t), d.like) && !holds(t.logical, d.like)) d.like = it->second;
+    }
 }
 
-void prune(Graph& g, TensorId t) {
+std::vector<DomainId> domains_of(const Graph& g, TensorId t) {
+  std::vector<DomainId> result;
+  each_domain(g, t, [&](DomainId d) { result.push_back(d); });
+  return result;
+}
+
+void prune(Graph& g, TensorId t, std::span<const DomainId> had) {
   Tensor& tensor = g[t];
   std::vector<DomainId> needed = root_of(tensor);
   for (const auto* list : {&tensor.logical, &tensor.loop, &tensor.allocation})
@@ -183,20 +191,20 @@ void prune(Graph& g, TensorId t) {
   if (tensor.inline_at) needed.push_back(tensor.inline_at);
 
   const auto kept = transforms_between(g, {}, needed);
-  std::vector<bool> alive(g.domains.size());
-  for (DomainId d : ancestors(g, needed)) alive[d.index] = true;
-  for (TransformId id : kept)
-    for (DomainId d : g[id].outputs) alive[d.index] = true;
+  std::vector<DomainId> alive = ancestors(g, needed);
+  for (TransformId id : kept) alive.insert(alive.end(), g[id].outputs.begin(), g[id].outputs.end());
+  std::sort(alive.begin(), alive.end());
+  const auto is_alive = [&](DomainId d) { return std::binary_search(alive.begin(), alive.end(), d); };
   std::erase_if(tensor.transforms, [&](TransformId id) {
     if (std::find(kept.begin(), kept.end(), id) != kept.end()) return false;
     g[id] = Transform{};
     return true;
   });
-  std::erase_if(tensor.loop_broadcasts, [&](DomainId d) { return !alive[d.index]; });
-  for (size_t i = 0; i < g.domains.size(); ++i)
-    if (g.domains[i].tensor == t && !alive[i]) {
-      g.domains[i] = IterDomain{};
-      g.domains[i].tensor = t;  // every domain belongs to a tensor; without a name nothing finds it
+  std::erase_if(tensor.loop_broadcasts, [&](DomainId d) { return !is_alive(d); });
+  for (DomainId d : had)
+    if (!is_alive(d)) {
+      g[d] = IterDomain{};
+      g[d].tensor = t;  // every domain belongs to a tensor; without a name nothing finds it
     }
 }
 

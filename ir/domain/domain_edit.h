@@ -46,8 +46,11 @@ std::vector<DomainId> loop_base(const Graph& g, TensorId t);
 // Loop broadcasts that stand for a domain that has a copy stand for that, if the domain is in none of its tensor's
 // lists any more.
 void move_stand_ins(Graph& g, const DomainMap& copied);
-// Drops the transforms and loop broadcasts that the domain lists do not need.
-void prune(Graph& g, TensorId t);
+// The tensor's domains: those in its lists and those in its transforms, some of them twice.
+std::vector<DomainId> domains_of(const Graph& g, TensorId t);
+// Drops the transforms and loop broadcasts that the domain lists do not need, and empties each domain of `had` that is
+// needed no more. `had`: domains_of(g, t) before its lists were changed.
+void prune(Graph& g, TensorId t, std::span<const DomainId> had);
 // A tensor with the same domains and marks, made by nothing yet. `copied`: from the old domains to the new ones.
 ValueId copy_tensor(Graph& g, ValueId tensor, std::string_view name, DomainMap* copied = nullptr);
 

@@ -254,8 +254,12 @@ std::vector<DomainPair> match_domains(const Graph& g, TensorId a, TensorId b, st
 
 AxisClasses::AxisClasses(const Graph& g, AxisClassKind kind) : parent_(g.domains.size()) {
   for (uint32_t i = 0; i < parent_.size(); ++i) parent_[i] = i;
+  const auto shortened = [&](uint32_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  };
   const auto unite = [&](DomainId a, DomainId b) {
-    const uint32_t x = find(a.index), y = find(b.index);
+    const uint32_t x = shortened(a.index), y = shortened(b.index);
     parent_[std::max(x, y)] = std::min(x, y);
   };
   for (OpId id : ops_in_order(g)) {
@@ -267,6 +271,8 @@ AxisClasses::AxisClasses(const Graph& g, AxisClassKind kind) : parent_(g.domains
   }
   for (size_t i = 0; i < g.domains.size(); ++i)
     if (kind == AxisClassKind::kForwarded && g.domains[i].like) unite(DomainId(i), g.domains[i].like);
+  // A parent is never behind its child: one pass leads every domain to its class at once.
+  for (uint32_t& parent : parent_) parent = parent_[parent];
 }
 
 }  // namespace fusebox

@@ -161,11 +161,12 @@ class Replay {
 
   void drop_others() {
     Tensor& t = g_[to_];
+    const std::vector<DomainId> had = domains_of(g_, to_);
     std::vector<DomainId> kept = base_;
     kept.insert(kept.end(), stand_ins_.begin(), stand_ins_.end());
     for (TransformId id : reused_) kept.insert(kept.end(), g_[id].outputs.begin(), g_[id].outputs.end());
     t.loop = kept;  // for prune alone: what the loops will need
-    prune(g_, to_);
+    prune(g_, to_, had);
     for (DomainId d : wanted_)
       if (!counterpart(d)) {
         const DomainId made = add_loop_broadcast(g_, to_, d, g_[d].name);
@@ -268,8 +269,9 @@ class Replay {
     }
     for (DomainId d : frontier_)
       if (!holds(loop, d) && !holds(stand_ins_, d)) loop.push_back(d);
+    const std::vector<DomainId> had = domains_of(g_, to_);
     set_loop(g_, to_, std::move(loop));
-    prune(g_, to_);
+    prune(g_, to_, had);
     return all;
   }
 

@@ -92,7 +92,12 @@ DomainId add_domain(Graph& g, TensorId tensor, IterDomain domain) {
   if (domain.name.empty()) {
     const Tensor& t = g[tensor];
     size_t n = t.logical.size();
-    while (find_domain(g, tensor, "i" + std::to_string(n))) ++n;
+    // A tensor under construction has domains that are in no list of it yet.
+    const auto is_taken = [&](const std::string& name) {
+      return std::any_of(g.domains.begin(), g.domains.end(),
+                         [&](const IterDomain& d) { return d.tensor == tensor && d.name == name; });
+    };
+    while (is_taken("i" + std::to_string(n))) ++n;
     domain.name = "i" + std::to_string(n);
   }
   g.domains.push_back(std::move(domain));
@@ -123,9 +128,17 @@ std::optional<ValueId> find_value(const Graph& g, std::string_view name) {
 }
 
 std::optional<DomainId> find_domain(const Graph& g, TensorId tensor, std::string_view name) {
-  for (size_t i = 0; i < g.domains.size(); ++i)
-    if (g.domains[i].tensor == tensor && g.domains[i].name == name) return DomainId(i);
-  return std::nullopt;
+  // A domain that has a name is in a list of its tensor, or in one of its transforms: a look through all domains of the
+  // graph would make a list of steps cost the square of its length.
+  DomainId found;
+  const auto visit = [&](const std::vector<DomainId>& list) {
+    for (DomainId d : list)
+      if (g[d].tensor == tensor && g[d].name == name && d < found) found = d;
+  };
+  const Tensor& t = g[tensor];
+  for (const auto* list : {&t.root, &t.logical, &t.allocation, &t.loop, &t.loop_broadcasts}) visit(*list);
+  for (TransformId id : t.transforms) visit(g[id].inputs), visit(g[id].outputs);
+  return found ? std::optional(found) : std::nullopt;
 }
 
 std::vector<ValueId> inputs(const Graph& g) {

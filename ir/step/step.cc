@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/step/apply.h"
+#include "ir/step/step_applier.h"
 #include "ir/step/step_rules.h"
 
 namespace fusebox {
@@ -54,7 +55,7 @@ void check_concrete(const StepContext& c) {
 }
 
 void run(StepContext& c) {
-  check_step_form(c.g, c.step);
+  check_step_form(c);
   check_concrete(c);
   switch (c.step.kind) {
     case StepKind::kSplit:
@@ -112,6 +113,41 @@ void run(StepContext& c) {
   }
 }
 
+// Whether a step of this kind may empty transforms: it drops what was done to a tensor, or moves it to another.
+bool may_empty_transforms(StepKind kind) {
+  switch (kind) {
+    case StepKind::kRfactor:
+    case StepKind::kCacheBefore:
+    case StepKind::kCacheAfter:
+    case StepKind::kCacheFork:
+    case StepKind::kRecompute:
+    case StepKind::kSetAllocation:
+    case StepKind::kSetLoopDomain:
+    case StepKind::kTransformLike:
+    case StepKind::kPropagate:
+    case StepKind::kConcretize:
+    case StepKind::kConcretizeReshape:
+    case StepKind::kRewrite:
+      return true;
+    case StepKind::kSplit:
+    case StepKind::kMerge:
+    case StepKind::kReorder:
+    case StepKind::kSwizzle:
+    case StepKind::kResize:
+    case StepKind::kParallelize:
+    case StepKind::kSetMemoryType:
+    case StepKind::kSetMesh:
+    case StepKind::kInlineAt:
+    case StepKind::kInlineMost:
+    case StepKind::kParallelizeLike:
+    case StepKind::kCircularBuffer:
+    case StepKind::kAssign:
+    case StepKind::kLoopBroadcast:
+      return false;
+  }
+  throw Error(ErrorCode::kInternal, "no step has this number");
+}
+
 // Takes out the transforms that a step emptied (prune, domain_edit.h): a graph holds only transforms of something, and
 // ids of transforms are not kept across steps. Emptied domains stay, so that ids of domains are.
 void drop_empty_transforms(Graph& g) {
@@ -137,7 +173,8 @@ void drop_empty_transforms(Graph& g) {
 
 std::optional<StepRefusal> inapplicable(const Graph& g, const Step& step) {
   try {
-    StepContext c{g, step};
+    NameIndex names(g);
+    StepContext c{g, step, names};
     run(c);
     return std::nullopt;
   } catch (const Error& e) {
@@ -145,14 +182,17 @@ std::optional<StepRefusal> inapplicable(const Graph& g, const Step& step) {
   }
 }
 
-void apply(Graph& g, const Step& step, const Defects& defects) {
-  StepContext c{g, step, &g, defects};
+void StepApplier::apply(const Step& step) {
+  StepContext c{g_, step, names_, &g_, defects_};
   run(c);
-  drop_empty_transforms(g);
+  if (may_empty_transforms(step.kind)) drop_empty_transforms(g_);
 }
 
+void apply(Graph& g, const Step& step, const Defects& defects) { StepApplier(g, defects).apply(step); }
+
 void apply(Graph& g, std::span<const Step> steps, const Defects& defects) {
-  for (const Step& step : steps) apply(g, step, defects);
+  StepApplier applier(g, defects);
+  for (const Step& step : steps) applier.apply(step);
 }
 
 }  // namespace fusebox

@@ -1,5 +1,6 @@
 // What the rules of steps share: looking up what a step names, and refusing.
 #include <algorithm>
+#include <unordered_set>
 
 #include "ir/domain/domain.h"
 #include "ir/domain/domain_edit.h"
@@ -79,7 +80,7 @@ void check_results(const StepContext& c) {
     for (size_t k = 0; k < i; ++k)
       if (c.step.results[k] == name)
         c.refuse("two results have one name; give each its own", name, ErrorCode::kStepNameTaken);
-    if (!domains && find_value(c.g, name))
+    if (!domains && c.names.find(name))
       c.refuse("a value has this name already; choose another", "%" + name, ErrorCode::kStepNameTaken);
   }
 }
@@ -95,7 +96,7 @@ std::string StepContext::place(TensorId t) const { return "%" + g[g[t].value].na
 std::string StepContext::place(DomainId d) const { return place(g[d].tensor) + "." + g[d].name; }
 
 ValueId StepContext::value(size_t i) const {
-  if (const auto v = find_value(g, step.operands[i].value)) return *v;
+  if (const auto v = names.find(step.operands[i].value)) return *v;
   refuse("no value has this name; the step that made it may be missing", "%" + step.operands[i].value,
          ErrorCode::kStepReferent);
 }
@@ -115,9 +116,10 @@ DomainId StepContext::domain(size_t i) const {
 
 std::vector<TensorId> StepContext::tensors_from(size_t first) const {
   std::vector<TensorId> result;
+  std::unordered_set<uint32_t> listed;
   for (size_t i = first; i < step.operands.size(); ++i) {
     const TensorId t = tensor(i);
-    if (std::find(result.begin(), result.end(), t) != result.end()) refuse("a tensor is listed twice", place(i));
+    if (!listed.insert(t.index).second) refuse("a tensor is listed twice", place(i));
     result.push_back(t);
   }
   return result;
@@ -220,8 +222,9 @@ std::vector<OpId> readers(const Graph& g, ValueId v) {
   return result;
 }
 
-void check_step_form(const Graph& g, const Step& step) {
-  const StepContext c{g, step};
+void check_step_form(const StepContext& c) {
+  const Graph& g = c.g;
+  const Step& step = c.step;
   if (static_cast<size_t>(step.kind) >= step_rows().size()) c.refuse("no step has this number");
   const StepRow& row = row_of(step.kind);
   if (g.level != Level::kMath && g.level != Level::kScheduled)

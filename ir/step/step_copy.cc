@@ -77,6 +77,7 @@ void step_cache_before(StepContext& c) {
   Graph& g = *c.target;
   const OpId def = g[y].def;
   DomainMap copied;
+  const std::vector<DomainId> had = domains_of(g, t);
   const ValueId made = copy_tensor(g, y, c.step.results[0], &copied);
   Tensor& cache = g.tensor_of(made);
   cache.allocation.clear();
@@ -102,7 +103,7 @@ void step_cache_before(StepContext& c) {
   set_loop(g, t, *loops);
   if (g[t].allocation == visible) g[t].allocation.clear();
   move_stand_ins(g, copied);
-  prune(g, t);
+  prune(g, t, had);
 }
 
 void step_cache_after(StepContext& c) {

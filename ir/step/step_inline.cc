@@ -164,8 +164,12 @@ class Inliner {
   std::vector<size_t> position_;              // by op: how many loops its results share with their readers
 };
 
-bool any_output(const Graph& g, OpId op) {
-  return std::any_of(g[op].results.begin(), g[op].results.end(), [&](ValueId v) { return is_output(g, v); });
+// By op: whether it makes an output.
+std::vector<bool> makes_output(const Graph& g) {
+  std::vector<bool> result(g.ops.size());
+  for (const OutputRef& out : outputs(g))
+    if (g[out.value].def) result[g[out.value].def.index] = true;
+  return result;
 }
 
 void inline_results(Graph& g, OpId op, size_t k) {
@@ -186,7 +190,7 @@ void step_inline_at(StepContext& c) {
   const auto illegal = [&](const std::string& why) { c.refuse(why, c.place(d), ErrorCode::kIllegalInline); };
   if (at == loop.size())
     c.refuse("this is not one of the tensor's loops; name a loop that no other step has used up", c.place(d));
-  if (any_output(c.g, op)) illegal("an output is not inlined; use cache_before, and inline the copy");
+  if (makes_output(c.g)[op.index]) illegal("an output is not inlined; use cache_before, and inline the copy");
   for (size_t i = 0; i <= at; ++i)
     if (c.g[loop[i]].iter_type == IterType::kReduction)
       illegal("the loop " + c.place(loop[i]) +
@@ -211,15 +215,15 @@ void step_inline_most(StepContext& c) {
   Graph& g = *c.target;
   Inliner inliner(g);
   const std::vector<OpId> ops = inliner.ops();
+  const std::vector<bool> is_output = makes_output(g);
+  std::vector<bool> is_listed(g.ops.size());
+  for (TensorId t : listed) is_listed[g[g[t].value].def.index] = true;
   std::vector<std::pair<OpId, size_t>> wanted;  // readers first, with how many loops they would share
   for (size_t i = ops.size(); i-- > 0;) {
     const OpId op = ops[i];
-    if (g[op].kind == OpKind::kInput || g[op].results.empty() || !g.is_tensor(g[op].results[0]) || any_output(g, op))
+    if (g[op].kind == OpKind::kInput || g[op].results.empty() || !g.is_tensor(g[op].results[0]) || is_output[op.index])
       continue;
-    const auto is_listed = [&](ValueId v) {
-      return std::find(listed.begin(), listed.end(), g[v].tensor) != listed.end();
-    };
-    if (!listed.empty() && std::none_of(g[op].results.begin(), g[op].results.end(), is_listed)) continue;
+    if (!listed.empty() && !is_listed[op.index]) continue;
     const size_t k = inliner.most_useful(op);
     if (k > inliner.position(op)) wanted.push_back({op, k});
   }

@@ -13,8 +13,11 @@ namespace {
 
 bool is_same_op(const Graph& g, TensorId a, TensorId b) { return g[g[a].value].def == g[g[b].value].def; }
 
-bool is_reached(const Graph& g, const std::vector<SpreadEdge>& edges, TensorId t) {
-  return std::any_of(edges.begin(), edges.end(), [&](const SpreadEdge& e) { return is_same_op(g, e.to, t); });
+// By op: whether an edge leads to what it makes.
+std::vector<bool> reached_ops(const Graph& g, const std::vector<SpreadEdge>& edges) {
+  std::vector<bool> result(g.ops.size());
+  for (const SpreadEdge& e : edges) result[g[g[e.to].value].def.index] = true;
+  return result;
 }
 
 // The listed tensors, all made by ops other than that of `t`, and all reached over one another.
@@ -25,8 +28,9 @@ std::vector<SpreadEdge> edges_to(const StepContext& c, TensorId t, std::span<con
     if (is_same_op(c.g, l, t)) c.refuse("a tensor is made like itself already; list others", c.place(l));
   }
   std::vector<SpreadEdge> edges = spread(c.g, t, {.only = listed, .until = {}, .through_fixed = through_fixed});
+  const std::vector<bool> reached = reached_ops(c.g, edges);
   for (TensorId l : listed)
-    if (!is_reached(c.g, edges, l))
+    if (!reached[c.g[c.g[l].value].def.index])
       c.refuse(
           "no chain of the listed tensors connects this one to " + c.place(t) + " by a common axis; list those between",
           c.place(l));

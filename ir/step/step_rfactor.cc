@@ -36,6 +36,7 @@ class Stages {
   // The first stage's tensor.
   ValueId make_first(const std::string& name) {
     first_ = copy_tensor(g_, y_, name, &copied_);
+    const std::vector<DomainId> had = domains_of(g_, g_[first_].tensor);
     Tensor& p = g_.tensor_of(first_);
     const std::vector<DomainId> root = root_of(p);
     p.logical.clear();
@@ -58,7 +59,7 @@ class Stages {
     const auto leading = ancestors(g_, reduced);
     for (const auto& [from, to] : copied_)
       if (g_[to].iter_type == IterType::kReduction && !holds(leading, to)) g_[to].iter_type = IterType::kIteration;
-    prune(g_, g_[first_].tensor);
+    prune(g_, g_[first_].tensor, had);
     return first_;
   }
 
@@ -73,6 +74,7 @@ class Stages {
 
   // The second stage reads the first; `before` is its op.
   std::vector<int64_t> make_second(OpId before) {
+    const std::vector<DomainId> had = domains_of(g_, t_);
     std::vector<DomainId> rest = staged_;
     std::erase_if(rest, [&](DomainId d) { return holds(listed_, d); });
     for (DomainId d : rest) {
@@ -89,7 +91,7 @@ class Stages {
     g_[t_].logical = rest;
     set_loop(g_, t_, std::move(loop));
     move_stand_ins(g_, copied_);
-    prune(g_, t_);
+    prune(g_, t_, had);
     std::vector<int64_t> axes;
     for (size_t i = 0; i < rest.size(); ++i)
       if (g_[rest[i]].iter_type == IterType::kReduction) axes.push_back(static_cast<int64_t>(i));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/graph/name_index.h"
 #include "ir/module/step.h"
 #include "ir/step/apply.h"
 #include "ir/table/error.h"
@@ -26,6 +27,7 @@ namespace fusebox {
 struct StepContext {
   const Graph& g;
   const Step& step;
+  NameIndex& names;  // of g
   Graph* target = nullptr;
   Defects defects = {};
 
@@ -73,7 +75,7 @@ bool is_output(const Graph& g, ValueId v);
 std::vector<OpId> readers(const Graph& g, ValueId v);  // ops, `output` not counted
 
 // Checks names, attributes and operands against the step's row; throws.
-void check_step_form(const Graph& g, const Step& step);
+void check_step_form(const StepContext& c);
 
 // step_loop.cc
 void step_split(StepContext& c);

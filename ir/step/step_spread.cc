@@ -17,20 +17,30 @@ using Info = std::map<DomainId, uint64_t>;
 
 struct Candidate {
   SpreadEdge edge;
-  Info info;     // of `edge.to`
-  int kept = 0;  // axes of the first tensor
+  Info info;         // of `edge.to`
+  int kept = 0;      // axes of the first tensor
+  size_t order = 0;  // of discovery
 };
+
+// Whether `b` is followed before `a`: it keeps more, or was found first.
+bool comes_later(const Candidate& a, const Candidate& b) {
+  return a.kept != b.kept ? a.kept < b.kept : a.order > b.order;
+}
 
 class Spreader {
  public:
-  Spreader(const Graph& g, const SpreadOptions& options) : g_(g), options_(options), reached_(g.ops.size()) {
+  Spreader(const Graph& g, const SpreadOptions& options)
+      : g_(g), options_(options), reached_(g.ops.size()), only_(ops_of(options.only)), until_(ops_of(options.until)) {
     for (OpId id : g.regions[0].ops) {
       const Op& op = g[id];
       if (op.kind == OpKind::kInput || op.results.empty() || !g.is_tensor(op.results[0])) continue;
       for (size_t k = 0; k < op.operands.size(); ++k) {
         const ValueId v = op.operands[k];
         if (!v || !g.is_tensor(v)) continue;
-        (is_input(g, g[v].tensor) ? read_inputs_ : reads_)[v].push_back({id, k});
+        if (is_input(g, g[v].tensor))
+          read_inputs_[v].reads.push_back({id, k});
+        else
+          reads_[v].push_back({id, k});
       }
     }
   }
@@ -44,16 +54,15 @@ class Spreader {
     }
     reach(first, complete(first, std::move(info)), true);
     std::vector<SpreadEdge> edges;
-    while (true) {
-      auto best = candidates_.end();
-      for (auto it = candidates_.begin(); it != candidates_.end(); ++it)
-        if (!is_reached(it->edge.to) && (best == candidates_.end() || it->kept > best->kept)) best = it;
-      if (best == candidates_.end()) return edges;
-      Candidate next = std::move(*best);
-      candidates_.erase(best);
+    while (!candidates_.empty()) {
+      std::pop_heap(candidates_.begin(), candidates_.end(), comes_later);
+      Candidate next = std::move(candidates_.back());
+      candidates_.pop_back();
+      if (is_reached(next.edge.to)) continue;
       edges.push_back(next.edge);
-      reach(next.edge.to, next.info, goes_beyond(next.edge.to));
+      reach(next.edge.to, complete(next.edge.to, std::move(next.info)), goes_beyond(next.edge.to));
     }
+    return edges;
   }
 
  private:
@@ -62,16 +71,27 @@ class Spreader {
     size_t operand;
   };
 
-  bool is_reached(TensorId t) const { return reached_[g_[g_[t].value].def.index]; }
+  // The ops that read one input, in groups that read the same axes of it. From one op all edges to a group keep the
+  // same number of axes, so that a group needs edges from another op only where these keep more.
+  struct ReadInput {
+    std::vector<Read> reads;
+    std::vector<size_t> groups;               // of the reads; made when an op that reads the input is first reached
+    std::vector<std::vector<DomainId>> axes;  // of the input, by group
+    std::vector<int> kept;                    // the most that an edge to the group keeps, by group
+  };
 
-  bool any_of(std::span<const TensorId> list, TensorId t) const {
-    const auto same = siblings(g_, t);
-    return std::any_of(list.begin(), list.end(),
-                       [&](TensorId l) { return std::find(same.begin(), same.end(), l) != same.end(); });
+  // By op: whether one of its results is listed.
+  std::vector<bool> ops_of(std::span<const TensorId> listed) const {
+    std::vector<bool> result(g_.ops.size());
+    for (TensorId t : listed)
+      if (const OpId def = g_[g_[t].value].def) result[def.index] = true;
+    return result;
   }
 
+  bool is_reached(TensorId t) const { return reached_[g_[g_[t].value].def.index]; }
+
   bool goes_beyond(TensorId t) const {
-    return !any_of(options_.until, t) && (options_.through_fixed || fixed_loops(g_, t) == 0);
+    return !until_[g_[g_[t].value].def.index] && (options_.through_fixed || fixed_loops(g_, t) == 0);
   }
 
   // Through an op's own transforms, both ways.
@@ -108,16 +128,48 @@ class Spreader {
           if (!is_reached(first_result(read.op)))
             offer(s, first_result(read.op), own, axes_of(read), StandIn::kBroadcastAxis);
     }
-    const TensorId first = first_result(op);
+    const Info own = of_sibling(info, first_result(op));
     for (ValueId input : std::set<ValueId>(g_[op].operands.begin(), g_[op].operands.end())) {
       const auto it = read_inputs_.find(input);
       if (it == read_inputs_.end()) continue;
-      const std::vector<Read>& list = it->second;
-      for (const Read& a : list)
-        for (const Read& b : list)
-          if (a.op == op && b.op != op && !is_reached(first_result(b.op)))
-            offer(first, first_result(b.op), of_sibling(info, first), joined(a, b), StandIn::kNone);
+      for (size_t k = 0; k < g_[op].operands.size(); ++k)
+        if (g_[op].operands[k] == input) reach_readers(it->second, {op, k}, own);
     }
+  }
+
+  // From an op that reads an input to the others.
+  void reach_readers(ReadInput& input, const Read& from, const Info& own) {
+    if (input.groups.empty()) make_groups(input);
+    const ReplayAxes axes = axes_of(from);
+    std::vector<bool> keeps_more(input.axes.size());
+    for (size_t i = 0; i < input.axes.size(); ++i) {
+      uint64_t all = 0;
+      for (const auto& [x, to] : axes.pairs)
+        if (const auto bits = own.find(to); bits != own.end() && position_in(input.axes[i], x) < input.axes[i].size())
+          all |= bits->second;
+      keeps_more[i] = std::popcount(all) > input.kept[i];
+      input.kept[i] = std::max(input.kept[i], std::popcount(all));
+    }
+    if (std::find(keeps_more.begin(), keeps_more.end(), true) == keeps_more.end()) return;
+    const TensorId first = first_result(from.op);
+    for (size_t i = 0; i < input.reads.size(); ++i) {
+      const Read& to = input.reads[i];
+      if (keeps_more[input.groups[i]] && to.op != from.op && !is_reached(first_result(to.op)))
+        offer(first, first_result(to.op), own, joined(from.op, axes, to), StandIn::kNone);
+    }
+  }
+
+  void make_groups(ReadInput& input) const {
+    std::map<std::vector<DomainId>, size_t> known;
+    for (const Read& read : input.reads) {
+      std::vector<DomainId> axes;
+      for (const auto& [x, to] : axes_of(read).pairs) axes.push_back(x);
+      std::sort(axes.begin(), axes.end());
+      const auto [it, is_new] = known.emplace(std::move(axes), input.axes.size());
+      if (is_new) input.axes.push_back(it->first);
+      input.groups.push_back(it->second);
+    }
+    input.kept.resize(input.axes.size());
   }
 
   TensorId first_result(OpId op) const { return g_[g_[op].results[0]].tensor; }
@@ -152,10 +204,10 @@ class Spreader {
     return result;
   }
 
-  // Of two ops that read one input.
-  ReplayAxes joined(const Read& a, const Read& b) const {
-    ReplayAxes result{root_of(g_.tensor_of(g_[a.op].results[0])), {}};
-    const ReplayAxes of_a = axes_of(a), of_b = axes_of(b);
+  // Of an op that reads an input by these axes, and another one that reads it.
+  ReplayAxes joined(OpId a, const ReplayAxes& of_a, const Read& b) const {
+    ReplayAxes result{root_of(g_.tensor_of(g_[a].results[0])), {}};
+    const ReplayAxes of_b = axes_of(b);
     for (const auto& [x, to_a] : of_a.pairs)
       for (const auto& [y, to_b] : of_b.pairs)
         if (x == y) result.pairs.emplace_back(to_a, to_b);
@@ -164,8 +216,8 @@ class Spreader {
 
   void offer(TensorId from, TensorId to, const Info& info, ReplayAxes axes, StandIn stand_in) {
     if (axes.pairs.empty()) return;
-    if (!options_.only.empty() && !any_of(options_.only, to)) return;
-    Candidate c{{from, to, stand_in, std::move(axes)}, {}, 0};
+    if (!options_.only.empty() && !only_[g_[g_[to].value].def.index]) return;
+    Candidate c{{from, to, stand_in, std::move(axes)}, {}, 0, found_};
     uint64_t all = 0;
     for (const auto& [a, b] : c.edge.axes.pairs)
       if (const auto it = info.find(a); it != info.end()) {
@@ -174,16 +226,20 @@ class Spreader {
       }
     c.kept = std::popcount(all);
     if (c.kept == 0) return;
-    c.info = complete(to, std::move(c.info));
+    ++found_;
     candidates_.push_back(std::move(c));
+    std::push_heap(candidates_.begin(), candidates_.end(), comes_later);
   }
 
   const Graph& g_;
   const SpreadOptions& options_;
-  std::vector<bool> reached_;  // by op
-  // In text order, of tensors that the program makes, and of its inputs.
-  std::map<ValueId, std::vector<Read>> reads_, read_inputs_;
-  std::vector<Candidate> candidates_;  // in order of discovery: of equal ones the first is taken
+  std::vector<bool> reached_;             // by op
+  const std::vector<bool> only_, until_;  // by op
+  // In text order: who reads a tensor that the program makes, and who an input.
+  std::map<ValueId, std::vector<Read>> reads_;
+  std::map<ValueId, ReadInput> read_inputs_;
+  std::vector<Candidate> candidates_;  // a heap
+  size_t found_ = 0;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "ir/graph/name_index.h"
 #include "ir/scalar/numeric.h"
 #include "ir/verify/verify.h"
 #include "ir/verify/verify_rules.h"
@@ -35,16 +36,16 @@ void check_steps(const std::vector<Step>& steps, const std::string& place) {
   }
 }
 
-const Op* defining_op(const Graph& g, const std::string& value) {
-  const auto v = find_value(g, value);
+const Op* defining_op(const Graph& g, NameIndex& names, const std::string& value) {
+  const auto v = names.find(value);
   return v && g[*v].def ? &g[g[*v].def] : nullptr;
 }
 
-void check_crossing(const Graph& g, const Crossing& c) {
-  if (!find_value(g, c.value))
+void check_crossing(NameIndex& values, const Crossing& c) {
+  if (!values.find(c.value))
     throw Error(ErrorCode::kUnknownName, "a value crosses a segment's border that the program does not have",
                 "%" + c.value);
-  if (!c.alias.empty() && !find_value(g, c.alias))
+  if (!c.alias.empty() && !values.find(c.alias))
     throw Error(ErrorCode::kUnknownName, "a value aliases one that the program does not have", "%" + c.alias);
   std::vector<int64_t> order = c.allocation_order;
   std::sort(order.begin(), order.end());
@@ -58,6 +59,7 @@ void check_crossing(const Graph& g, const Crossing& c) {
 
 void check_segmentation(const Module& m, const Segmentation& s) {
   const Graph& g = need_graph(m, s.graph, "a segmentation");
+  NameIndex values(g);
   std::set<std::string> names;
   for (const Segment& segment : s.segments) {
     const std::string place = "@" + segment.name;
@@ -66,17 +68,17 @@ void check_segmentation(const Module& m, const Segmentation& s) {
     if (static_cast<size_t>(segment.executor) >= enum_texts<SegmentExecutor>().size())
       invalid("a segment has an unknown executor", place);
     for (const std::string& op : segment.ops)
-      if (!defining_op(g, op))
+      if (!defining_op(g, values, op))
         throw Error(ErrorCode::kUnknownName, "a segment names an op that the program does not have", "%" + op);
     for (const auto* list : {&segment.inputs, &segment.outputs})
-      for (const Crossing& c : *list) check_crossing(g, c);
+      for (const Crossing& c : *list) check_crossing(values, c);
     check_steps(segment.steps, place);
   }
 }
 
-void check_spec(const Graph& g, const InputSpec& spec) {
+void check_spec(const Graph& g, NameIndex& values, const InputSpec& spec) {
   const std::string place = "%" + spec.name;
-  const Op* op = defining_op(g, spec.name);
+  const Op* op = defining_op(g, values, spec.name);
   if (!op || op->kind != OpKind::kInput)
     throw Error(ErrorCode::kUnknownName, "an input spec names no input of the program", place);
   if (static_cast<size_t>(spec.dtype) >= dtype_rows().size() ||
@@ -144,9 +146,10 @@ void verify(const Module& m) {
   for (const Segmentation& s : m.segmentations) check_segmentation(m, s);
   for (const InputSpecs& specs : m.input_specs) {
     const Graph& g = need_graph(m, specs.graph, "a list of inputs");
+    NameIndex values(g);
     std::set<std::string> seen;
     for (const InputSpec& spec : specs.specs) {
-      check_spec(g, spec);
+      check_spec(g, values, spec);
       if (!seen.insert(spec.name).second)
         throw Error(ErrorCode::kDuplicateName, "a list of inputs has this input twice", "%" + spec.name);
     }

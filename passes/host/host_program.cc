@@ -4,10 +4,12 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <span>
+#include <string_view>
+#include <unordered_map>
 
 #include "ir/domain/domain.h"
 #include "ir/graph/compact.h"
+#include "ir/graph/name_index.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 #include "passes/kernel/kernel_builder.h"
@@ -21,10 +23,13 @@ class HostBuilder {
   HostBuilder(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches,
               const Defects& defects)
       : fusion_(fusion),
+        source_names_(fusion),
+        extractor_(fusion),
         segmentation_(segmentation),
         launches_(launches),
         defects_(defects),
-        host_(fusion.name + "_host", 64) {
+        host_(fusion.name + "_host", 64),
+        names_(host_.graph()) {
     host_.graph().level = Level::kHost;
   }
 
@@ -32,9 +37,10 @@ class HostBuilder {
     signature();
     keep_overwritten_inputs();
     const std::vector<size_t> order = order_of_segments();
+    const std::vector<std::vector<std::string>> unneeded = unneeded_after(order);
     for (size_t k = 0; k < order.size(); ++k) {
       run_segment(order[k]);
-      release(std::span(order).subspan(k + 1));
+      release(unneeded[k]);
     }
     finish_outputs();
     return compacted(host_.finish());
@@ -49,14 +55,14 @@ class HostBuilder {
       if (op.kind == OpKind::kSize) {
         Op copy{OpKind::kSize, {}, {}, {}, {}};
         for (ValueId v : op.results)
-          copy.results.push_back(scalars_[v] = add_scalar(h(), fusion_[v].dtype, fusion_[v].name));
+          copy.results.push_back(scalars_[v] = add_scalar(h(), names_, fusion_[v].dtype, fusion_[v].name));
         append(h(), Graph::body(), copy);
       } else if (op.kind == OpKind::kInput) {
         const ValueId v = op.results[0];
         if (fusion_.is_tensor(v)) {
           tensors_[fusion_[v].name] = declare(v);
         } else {
-          scalars_[v] = add_scalar(h(), fusion_[v].dtype, fusion_[v].name);
+          scalars_[v] = add_scalar(h(), names_, fusion_[v].dtype, fusion_[v].name);
           append(h(), Graph::body(), Op{OpKind::kInput, {}, {scalars_[v]}, {}, {}});
         }
       }
@@ -102,8 +108,8 @@ class HostBuilder {
   }
 
   // The fusion's size or scalar input of this name.
-  ValueId in_fusion(const Graph& launch, ValueId v) const {
-    const auto found = find_value(fusion_, launch[v].name);
+  ValueId in_fusion(const Graph& launch, ValueId v) {
+    const auto found = source_names_.find(launch[v].name);
     check_internal(found.has_value(), "a launch needs a scalar that its fusion has not");
     return *found;
   }
@@ -130,7 +136,7 @@ class HostBuilder {
                             : scalar(fusion_[d].extent ? fusion_[d].extent : emit_extent(fusion_, Graph::body(), d)));
       expanded.push_back(fusion_[d].expanded ? scalar(fusion_[d].expanded) : ValueId());
     }
-    const ValueId t = add_tensor(h(), fusion_[v].dtype, fusion_[v].name);
+    const ValueId t = add_tensor(h(), names_, fusion_[v].dtype, fusion_[v].name);
     std::vector<DomainId> logical;
     for (size_t i = 0; i < from.size(); ++i) {
       IterDomain d;
@@ -177,13 +183,13 @@ class HostBuilder {
 
   void destination(const Crossing& c) {
     if (tensors_.contains(c.value)) return;
-    const ValueId v = *find_value(fusion_, c.value);
+    const ValueId v = *source_names_.find(c.value);
     if (!c.alias.empty()) {
       tensors_[c.value] = tensors_.at(c.alias);
       return;
     }
     tensors_[c.value] = declare(v, c.allocation_order);
-    allocated_.push_back(c.value);
+    allocated_.emplace(c.value, allocated_.size());
   }
 
   void inline_launch(const Segment& segment, const Graph& launch) {
@@ -226,7 +232,7 @@ class HostBuilder {
 
   ValueId workspace(const Graph& launch, const Op& op, const std::vector<ValueId>& operands) {
     const ValueId r = op.results[0];
-    const ValueId t = add_tensor(h(), launch[r].dtype, launch[r].name);
+    const ValueId t = add_tensor(h(), names_, launch[r].dtype, launch[r].name);
     std::vector<DomainId> logical;
     for (size_t i = 0; i < operands.size() / 2; ++i) {
       IterDomain d;
@@ -242,13 +248,13 @@ class HostBuilder {
 
   // Sizes, scalars and tensors in the order of the segment's own signature, then the destinations.
   void run_aten(const Segment& s) {
-    const Graph part = extract(fusion_, s);
+    const Graph part = extractor_.extract(s);
     std::vector<ValueId> operands;
     for (OpId id : part[Graph::body()].ops) {
       const Op& op = part[id];
       if (op.kind != OpKind::kSize && op.kind != OpKind::kInput) continue;
       for (ValueId v : op.results)
-        operands.push_back(part.is_tensor(v) ? tensors_.at(part[v].name) : scalar(*find_value(fusion_, part[v].name)));
+        operands.push_back(part.is_tensor(v) ? tensors_.at(part[v].name) : scalar(*source_names_.find(part[v].name)));
     }
     Attrs attrs;
     attrs.set(AttrKey::kName, s.name);
@@ -257,22 +263,27 @@ class HostBuilder {
     host_.effect(OpKind::kRunAten, operands, {}, attrs);
   }
 
-  // Frees what no segment that is still to run needs, and is no output.
-  void release(std::span<const size_t> later) {
-    std::erase_if(allocated_, [&](const std::string& name) {
-      const auto has = [&](const std::vector<Crossing>& list) {
-        return std::any_of(list.begin(), list.end(), [&](const Crossing& c) { return c.value == name; });
-      };
-      for (const OutputRef& out : outputs(fusion_))
-        if (fusion_[out.value].name == name) return false;
-      for (size_t i : later) {
-        const Segment& s = segmentation_.segments[i];
-        if (has(s.inputs) && !defects_.has(Defect::kIntermediateFreed)) return false;
-        if (has(s.outputs)) return false;
-      }
-      host_.effect(OpKind::kDeallocate, {tensors_.at(name)}, {});
-      return true;
-    });
+  // For each place in the order: what no segment behind it needs, and is no output.
+  std::vector<std::vector<std::string>> unneeded_after(const std::vector<size_t>& order) const {
+    std::unordered_map<std::string_view, size_t> last;  // place of the last segment that needs it
+    for (size_t k = 0; k < order.size(); ++k) {
+      const Segment& s = segmentation_.segments[order[k]];
+      if (!defects_.has(Defect::kIntermediateFreed))
+        for (const Crossing& c : s.inputs) last[c.value] = k;
+      for (const Crossing& c : s.outputs) last[c.value] = k;
+    }
+    for (const OutputRef& out : outputs(fusion_)) last.erase(fusion_[out.value].name);
+    std::vector<std::vector<std::string>> result(order.size());
+    for (const auto& [name, k] : last) result[k].emplace_back(name);
+    return result;
+  }
+
+  // Frees what was allocated of these, in the order of allocation.
+  void release(const std::vector<std::string>& unneeded) {
+    std::map<size_t, std::string> freed;
+    for (const std::string& name : unneeded)
+      if (const auto it = allocated_.find(name); it != allocated_.end()) freed.emplace(it->second, name);
+    for (const auto& [at, name] : freed) host_.effect(OpKind::kDeallocate, {tensors_.at(name)}, {});
   }
 
   void finish_outputs() {
@@ -295,15 +306,18 @@ class HostBuilder {
     }
   }
 
-  Graph fusion_;
+  Graph fusion_;  // with the extents that tensors of the host program need
+  NameIndex source_names_;
+  SegmentExtractor extractor_;
   const Segmentation& segmentation_;
   const std::vector<Graph>& launches_;
   const Defects& defects_;
   KernelBuilder host_;
+  NameIndex names_;  // of the host program
   std::map<ValueId, ValueId> scalars_;
   std::map<std::string, ValueId> tensors_;
-  std::vector<std::string> allocated_;
-  std::map<ValueId, ValueId> kept_;  // copies of inputs, by the fusion's value
+  std::unordered_map<std::string, size_t> allocated_;  // by name: which allocation it is
+  std::map<ValueId, ValueId> kept_;                    // copies of inputs, by the fusion's value
 };
 
 }  // namespace

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
+#include <unordered_map>
 
 #include "ir/canonical/canonical.h"
 #include "ir/domain/domain.h"
 #include "ir/graph/compact.h"
+#include "ir/graph/name_index.h"
 #include "ir/infer/bind.h"
 #include "ir/infer/concretize.h"
 #include "ir/step/apply.h"
+#include "ir/step/step_applier.h"
 #include "ir/table/error.h"
 #include "passes/host/host_program.h"
 #include "passes/host/index_range.h"
@@ -46,8 +50,22 @@ int choose_index_bits(const Graph& g, const Bindings& bindings) {
 
 namespace {
 
+// Which values the segments read: by name, each place in order.
+struct CrossingPlace {
+  size_t segment, input;
+};
+using CrossingPlaces = std::unordered_map<std::string, std::vector<CrossingPlace>>;
+
+CrossingPlaces places_of_inputs(const Segmentation& s) {
+  CrossingPlaces places;
+  for (size_t i = 0; i < s.segments.size(); ++i)
+    for (size_t k = 0; k < s.segments[i].inputs.size(); ++k) places[s.segments[i].inputs[k].value].push_back({i, k});
+  return places;
+}
+
 // The layout that a segment's steps gave its outputs, for the allocation and for the segments that read them.
-void take_layouts(const Graph& fusion, const Graph& scheduled, Segmentation& s, size_t index, const Defects& defects) {
+void take_layouts(const Graph& fusion, NameIndex& names, const CrossingPlaces& places, const Graph& scheduled,
+                  Segmentation& s, size_t index, const Defects& defects) {
   // By position: a step may have put another tensor in an output's place.
   const auto made = outputs(scheduled);
   for (size_t k = 0; k < made.size(); ++k) {
@@ -55,7 +73,7 @@ void take_layouts(const Graph& fusion, const Graph& scheduled, Segmentation& s, 
     const ValueId v = made[k].value;
     if (!scheduled.is_tensor(v)) continue;
     // In order, as the fusion has it too.
-    const auto in_fusion = find_value(fusion, out.value);
+    const auto in_fusion = names.find(out.value);
     const bool was_in_order =
         in_fusion && fusion.tensor_of(*in_fusion).allocation.empty() && out.allocation_order.empty();
     if (scheduled.tensor_of(v).allocation.empty() && was_in_order) continue;
@@ -71,15 +89,16 @@ void take_layouts(const Graph& fusion, const Graph& scheduled, Segmentation& s, 
           "%" + out.value);
     out.allocation_order = order;
     if (defects.has(Defect::kCrossingOrderDropped)) continue;
-    for (size_t later = index + 1; later < s.segments.size(); ++later)
-      for (Crossing& in : s.segments[later].inputs)
-        if (in.value == out.value) in.allocation_order = order;
+    if (const auto it = places.find(out.value); it != places.end())
+      for (const CrossingPlace& place : it->second)
+        if (place.segment > index) s.segments[place.segment].inputs[place.input].allocation_order = order;
   }
 }
 
 bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, const std::vector<BoundInput>& given,
              const Defects& defects) {
   InputStrides strides;
+  const Rebinder rebinder(fusion, bindings);
   const auto names = inputs(fusion);
   for (size_t i = 0; i < names.size() && i < given.size(); ++i)
     if (fusion.is_tensor(names[i]) && !given[i].strides.empty()) strides[fusion[names[i]].name] = given[i].strides;
@@ -87,7 +106,7 @@ bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, c
     const Graph& launch = c.launches[i];
     if (launch.ops.empty()) continue;
     // Sizes and inputs by name; what the launch computes follows from them.
-    Bindings known = rebind(fusion, bindings, launch);
+    Bindings known = rebinder.to(launch);
     for (size_t v = 0; v < known.size(); ++v) {
       const OpId def = launch.values[v].def;
       const bool is_given = def && (launch[def].kind == OpKind::kInput || launch[def].kind == OpKind::kSize);
@@ -171,15 +190,18 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
     c.segmentation = plan_steps(c.concretized, schedule, options.defects);
   const bool is_known =
       options.known && options.defects.empty() && same_members(c.concretized, options.known->concretized);
+  SegmentExtractor extractor(c.concretized);
+  NameIndex names(c.concretized);
+  const CrossingPlaces places = places_of_inputs(c.segmentation);
   for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
     const Segment& segment = c.segmentation.segments[i];
     const Graph* same = is_known ? find_schedule(*options.known, segment, i) : nullptr;
     attempt.segment = i;
     attempt.steps = same ? segment.steps.size() : 0;
-    Graph& scheduled = c.scheduled.emplace_back(same ? *same : extract(c.concretized, segment));
-    for (; attempt.steps < segment.steps.size(); ++attempt.steps)
-      apply(scheduled, segment.steps[attempt.steps], options.defects);
-    take_layouts(c.concretized, scheduled, c.segmentation, i, options.defects);
+    Graph& scheduled = c.scheduled.emplace_back(same ? *same : extractor.extract(segment));
+    StepApplier applier(scheduled, options.defects);
+    for (; attempt.steps < segment.steps.size(); ++attempt.steps) applier.apply(segment.steps[attempt.steps]);
+    take_layouts(c.concretized, names, places, scheduled, c.segmentation, i, options.defects);
   }
   attempt.is_scheduled = true;
   lower_segments(c, options.defects, sizes, options.known);

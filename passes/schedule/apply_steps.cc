@@ -1,10 +1,9 @@
 #include "passes/schedule/apply_steps.h"
 
 #include <algorithm>
-#include <map>
-#include <string_view>
 
 #include "ir/step/apply.h"
+#include "ir/step/step_applier.h"
 #include "ir/table/error.h"
 #include "ir/verify/verify.h"
 #include "passes/rewrite/rewrite.h"
@@ -60,7 +59,16 @@ bool try_step(Graph& g, const Step& step) {
 }
 
 void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects) {
-  for (const Step& step : steps) apply_step(g, step, defects);
+  std::optional<StepApplier> applier;  // until a rewrite makes another graph
+  for (const Step& step : steps) {
+    if (step.kind == StepKind::kRewrite) {
+      applier.reset();
+      apply_step(g, step, defects);
+    } else {
+      if (!applier) applier.emplace(g, defects);
+      applier->apply(step);
+    }
+  }
 }
 
 size_t leading_rewrites(std::span<const Step> steps) {
@@ -72,25 +80,36 @@ size_t leading_rewrites(std::span<const Step> steps) {
   return static_cast<size_t>(rest - steps.begin());
 }
 
-Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to) {
-  // Sizes and inputs keep their names; what is computed of them may have a name that another scalar had.
-  const auto is_given = [](const Graph& g, ValueId v) {
-    const OpId def = g[v].def;
-    return def && (g[def].kind == OpKind::kSize || g[def].kind == OpKind::kInput);
-  };
-  std::map<std::string_view, size_t> by_name;
+namespace {
+
+// Sizes and inputs keep their names; what is computed of them may have a name that another scalar had.
+bool is_given(const Graph& g, ValueId v) {
+  const OpId def = g[v].def;
+  return def && (g[def].kind == OpKind::kSize || g[def].kind == OpKind::kInput);
+}
+
+}  // namespace
+
+Rebinder::Rebinder(const Graph& from, const Bindings& bindings) : bindings_(bindings) {
   for (size_t i = 0; i < from.values.size(); ++i)
-    if (is_given(from, ValueId(i))) by_name.emplace(from.values[i].name, i);
-  Bindings result(to.values.size());
-  for (size_t i = 0; i < to.values.size(); ++i) {
-    if (!is_given(to, ValueId(i))) continue;
-    if (const auto it = by_name.find(to.values[i].name); it != by_name.end() && it->second < bindings.size())
-      result[i] = bindings[it->second];
+    if (is_given(from, ValueId(i))) given_.emplace(from.values[i].name, i);
+}
+
+Bindings Rebinder::to(const Graph& g) const {
+  Bindings result(g.values.size());
+  for (size_t i = 0; i < g.values.size(); ++i) {
+    if (!is_given(g, ValueId(i))) continue;
+    if (const auto it = given_.find(g.values[i].name); it != given_.end() && it->second < bindings_.size())
+      result[i] = bindings_[it->second];
   }
-  for (OpId op : to[Graph::body()].ops)
-    for (ValueId v : to[op].results)
-      if (!to.is_tensor(v) && !result[v.index]) result[v.index] = evaluate(to, v, result);
+  for (OpId op : g[Graph::body()].ops)
+    for (ValueId v : g[op].results)
+      if (!g.is_tensor(v) && !result[v.index]) result[v.index] = evaluate(g, v, result);
   return result;
+}
+
+Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to) {
+  return Rebinder(from, bindings).to(to);
 }
 
 }  // namespace fusebox

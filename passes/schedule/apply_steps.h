@@ -9,6 +9,8 @@
 
 #include <optional>
 #include <span>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/module/step.h"
@@ -30,5 +32,17 @@ void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects =
 size_t leading_rewrites(std::span<const Step> steps);
 // The bindings of a graph for one that rewrites made of it: sizes and inputs by name, other scalars computed of them.
 Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to);
+
+// The same for any number of graphs that are made of parts of one: each costs as much as it is large itself.
+class Rebinder {
+ public:
+  // Both outlive this.
+  Rebinder(const Graph& from, const Bindings& bindings);
+  Bindings to(const Graph& g) const;
+
+ private:
+  const Bindings& bindings_;
+  std::unordered_map<std::string_view, size_t> given_;  // sizes and inputs, by name
+};
 
 }  // namespace fusebox

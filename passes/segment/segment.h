@@ -6,6 +6,7 @@
 //   Graph k = extract(fusion, s.segments[0]);         // names are those of the fusion, so the steps apply
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "ir/module/module.h"
@@ -31,6 +32,23 @@ Segmentation complete(const Graph& fusion, Segmentation segmentation, const Defe
 
 // The segment as a fusion, before its steps are applied. The fusion must hold no symbolic domain.
 Graph extract(const Graph& fusion, const Segment& segment);
+
+struct ExtractionSource;
+
+// Extracts any number of segments of one fusion. Each costs as much as the segment is large, not as the fusion is.
+class SegmentExtractor {
+ public:
+  // The fusion outlives this and stays as it is.
+  explicit SegmentExtractor(const Graph& fusion);
+  ~SegmentExtractor();
+  SegmentExtractor(const SegmentExtractor&) = delete;
+
+  // The same as extract(fusion, segment).
+  Graph extract(const Segment& segment);
+
+ private:
+  std::unique_ptr<ExtractionSource> source_;
+};
 
 // Steps that give each element of a tensor op's result a thread.
 std::vector<Step> unfused_steps(const Graph& fusion, OpId op);

@@ -1,53 +1,93 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "ir/domain/domain.h"
 #include "ir/graph/compact.h"
+#include "ir/graph/name_index.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 #include "passes/segment/segment.h"
 
 namespace fusebox {
+
+// What the segments of one fusion share.
+struct ExtractionSource {
+  explicit ExtractionSource(const Graph& g) : original(g), names(g) {
+    const auto& body = g[Graph::body()].ops;
+    for (size_t i = 0; i < body.size(); ++i) positions.emplace(body[i].index, i);
+  }
+
+  ValueId value(const std::string& name) { return *names.find(name); }
+  const Graph& fusion() const { return extended ? *extended : original; }
+  Graph& extend() {
+    if (!extended) extended = original;
+    return *extended;
+  }
+  // Takes out what a segment has put behind the body, so that the next one finds the fusion as it was.
+  void restore() {
+    if (!extended) return;
+    extended->values.resize(original.values.size());
+    extended->ops.resize(original.ops.size());
+    (*extended)[Graph::body()].ops.resize(original[Graph::body()].ops.size());
+  }
+
+  const Graph& original;
+  std::optional<Graph> extended;  // by extents that a segment needs at its border; made when the first one does
+  NameIndex names;
+  std::unordered_map<uint32_t, size_t> positions;  // in the body, by op
+};
+
 namespace {
 
 // Copies a part of a graph into a new one: scalars on demand, tensors of the border as inputs, ops with the domains of
 // their results.
 class Extractor {
  public:
-  Extractor(const Graph& fusion, const Segment& segment) : from_(fusion), segment_(segment) {}
+  Extractor(ExtractionSource& source, const Segment& segment) : source_(source), segment_(segment) {}
 
   Graph run() {
     to_.name = segment_.name;
     to_.level = Level::kMath;
-    std::set<OpId> ops;
-    for (const std::string& name : segment_.ops) ops.insert(from_[*find_value(from_, name)].def);
+    std::map<size_t, OpId> ops;  // in the order of the body
+    for (const std::string& name : segment_.ops) {
+      const OpId op = from()[source_.value(name)].def;
+      if (const auto at = source_.positions.find(op.index); at != source_.positions.end()) ops.emplace(at->second, op);
+    }
     // Sizes first, in the fusion's order, those that are not used too: a symbol keeps its place in the signature.
     std::vector<ValueId> crossing;
-    for (const Crossing& c : segment_.inputs) crossing.push_back(*find_value(from_, c.value));
-    for (const Crossing& c : segment_.outputs)
-      if (!c.alias.empty() &&
-          std::find(crossing.begin(), crossing.end(), *find_value(from_, c.alias)) == crossing.end())
-        crossing.push_back(*find_value(from_, c.alias));
+    std::set<ValueId> given;
+    for (const Crossing& c : segment_.inputs) {
+      crossing.push_back(source_.value(c.value));
+      given.insert(crossing.back());
+      inputs_.emplace(crossing.back(), &c);
+    }
+    for (const Crossing& c : segment_.outputs) {
+      if (c.alias.empty()) continue;
+      if (const ValueId v = source_.value(c.alias); given.insert(v).second) crossing.push_back(v);
+    }
     std::sort(crossing.begin(), crossing.end());
     for (ValueId v : crossing) border(v);
-    for (OpId op : from_[Graph::body()].ops)
-      if (ops.contains(op)) copy(op);
+    for (const auto& [at, op] : ops) copy(op);
     for (const Crossing& c : segment_.outputs) {
-      const ValueId v = values_.at(*find_value(from_, c.value));
-      const ValueId alias = c.alias.empty() ? ValueId() : values_.at(*find_value(from_, c.alias));
+      const ValueId v = values_.at(source_.value(c.value));
+      const ValueId alias = c.alias.empty() ? ValueId() : values_.at(source_.value(c.alias));
       append(to_, Graph::body(), Op{OpKind::kOutput, {v, alias}, {}, {}, {}});
     }
     return compacted(std::move(to_));
   }
 
  private:
+  const Graph& from() const { return source_.fusion(); }
+
   ValueId value(ValueId v) {
     if (!v) return v;
     if (const auto it = values_.find(v); it != values_.end()) return it->second;
-    const Value& old = from_[v];
+    const Value& old = from()[v];
     if (old.constant) return values_[v] = constant(to_, old.dtype, *old.constant);
-    const Op& op = from_[old.def];
+    const Op& op = from()[old.def];
     if (op.kind == OpKind::kSize) {
       const ValueId made = add_scalar(to_, old.dtype, old.name);
       insert_head(Op{OpKind::kSize, {}, {made}, {}, {}});
@@ -56,7 +96,7 @@ class Extractor {
     Op next{op.kind, {}, {}, op.attrs, {}};
     for (ValueId operand : op.operands) next.operands.push_back(value(operand));
     for (ValueId r : op.results) {
-      values_[r] = add_scalar(to_, from_[r].dtype, from_[r].name);
+      values_[r] = add_scalar(to_, from()[r].dtype, from()[r].name);
       next.results.push_back(values_[r]);
     }
     append(to_, Graph::body(), next);
@@ -72,17 +112,17 @@ class Extractor {
   }
 
   void border(ValueId v) {
-    const Tensor& old = from_.tensor_of(v);
-    const ValueId made = add_tensor(to_, from_[v].dtype, from_[v].name);
+    const Tensor& old = from().tensor_of(v);
+    const ValueId made = add_tensor(to_, from()[v].dtype, from()[v].name);
     values_[v] = made;
     std::vector<DomainId> logical;
     std::map<DomainId, DomainId> domains;
-    for (DomainId d : logical_without_reductions(from_, old)) {
+    for (DomainId d : logical_without_reductions(from(), old)) {
       IterDomain copy;
-      copy.iter_type = from_[d].iter_type;
+      copy.iter_type = from()[d].iter_type;
       copy.name = "i" + std::to_string(logical.size());
       copy.extent = value(extent(d));
-      copy.expanded = value(from_[d].expanded);
+      copy.expanded = value(from()[d].expanded);
       logical.push_back(add_domain(to_, to_[made].tensor, copy));
       domains[d] = logical.back();
     }
@@ -91,24 +131,26 @@ class Extractor {
     t.devices = old.devices;
     for (DomainId d : old.allocation)
       if (domains.contains(d)) t.allocation.push_back(domains.at(d));
-    for (const Crossing& c : segment_.inputs) {
-      if (c.value != from_[v].name || c.allocation_order.empty()) continue;
+    const auto [begin, end] = inputs_.equal_range(v);
+    for (auto it = begin; it != end; ++it) {
+      const Crossing& c = *it->second;
+      if (c.allocation_order.empty()) continue;
       t.allocation.clear();
       for (int64_t axis : c.allocation_order) t.allocation.push_back(logical.at(static_cast<size_t>(axis)));
     }
-    const bool is_input = from_[from_[v].def].kind == OpKind::kInput;
+    const bool is_input = from()[from()[v].def].kind == OpKind::kInput;
     if (is_input) t.contiguity = old.contiguity;
-    for (const Crossing& c : segment_.inputs)
-      if (c.value == from_[v].name && !c.alias.empty()) take_layout(t, *find_value(from_, c.alias));
+    for (auto it = begin; it != end; ++it)
+      if (!it->second->alias.empty()) take_layout(t, source_.value(it->second->alias));
     append(to_, Graph::body(), Op{OpKind::kInput, {}, {made}, {}, {}});
   }
 
   // What is stored over an input lies as that input does.
   void take_layout(Tensor& t, ValueId input) {
-    const Tensor& from = from_.tensor_of(input);
-    const auto axes = logical_without_reductions(from_, from);
-    const auto contiguity = contiguity_of(from_, from);
-    const auto order = allocation_of(from_, from);
+    const Tensor& old = from().tensor_of(input);
+    const auto axes = logical_without_reductions(from(), old);
+    const auto contiguity = contiguity_of(from(), old);
+    const auto order = allocation_of(from(), old);
     t.allocation.clear();
     t.contiguity.assign(order.size(), Contiguity::kNone);
     // A stride beside a broadcast is that beside the axis of the input, which may be any.
@@ -127,12 +169,12 @@ class Extractor {
 
   // A derived domain's extent is a scalar of a copy of the fusion, made there once.
   ValueId extent(DomainId d) {
-    if (from_[d].extent) return from_[d].extent;
-    return emit_extent(from_, Graph::body(), d);
+    if (from()[d].extent) return from()[d].extent;
+    return emit_extent(source_.extend(), Graph::body(), d);
   }
 
   void copy(OpId id) {
-    const Op op = from_[id];
+    const Op op = from()[id];
     Op next{op.kind, {}, {}, op.attrs, {}};
     for (ValueId operand : op.operands) next.operands.push_back(value(operand));
     for (ValueId r : op.results) next.results.push_back(tensor(r));
@@ -142,7 +184,7 @@ class Extractor {
   DomainId domain(DomainId d, TensorId owner, std::map<DomainId, DomainId>& made) {
     if (!d) return d;
     if (const auto it = made.find(d); it != made.end()) return it->second;
-    IterDomain next = from_[d];
+    IterDomain next = from()[d];
     next.def = TransformId();
     next.extent = value(next.extent);
     next.expanded = value(next.expanded);
@@ -152,8 +194,8 @@ class Extractor {
   }
 
   ValueId tensor(ValueId v) {
-    const Tensor old = from_.tensor_of(v);
-    const ValueId result = add_tensor(to_, from_[v].dtype, from_[v].name);
+    const Tensor old = from().tensor_of(v);
+    const ValueId result = add_tensor(to_, from()[v].dtype, from()[v].name);
     values_[v] = result;
     const TensorId owner = to_[result].tensor;
     std::map<DomainId, DomainId> made;
@@ -162,7 +204,7 @@ class Extractor {
     for (auto list : {&Tensor::root, &Tensor::logical})
       for (DomainId& d : next.*list) d = domain(d, owner, made);
     for (TransformId& t : next.transforms) {
-      Transform copy = from_[t];
+      Transform copy = from()[t];
       for (DomainId& d : copy.inputs) d = domain(d, owner, made);
       for (DomainId& d : copy.outputs) d = domain(d, owner, made);
       copy.factor = value(copy.factor);
@@ -178,15 +220,24 @@ class Extractor {
     return result;
   }
 
-  Graph from_;
+  ExtractionSource& source_;
   const Segment& segment_;
   Graph to_;
+  std::multimap<ValueId, const Crossing*> inputs_;
   std::map<ValueId, ValueId> values_;
   std::ptrdiff_t heads_ = 0;
 };
 
 }  // namespace
 
-Graph extract(const Graph& fusion, const Segment& segment) { return Extractor(fusion, segment).run(); }
+SegmentExtractor::SegmentExtractor(const Graph& fusion) : source_(std::make_unique<ExtractionSource>(fusion)) {}
+SegmentExtractor::~SegmentExtractor() = default;
+
+Graph SegmentExtractor::extract(const Segment& segment) {
+  source_->restore();
+  return Extractor(*source_, segment).run();
+}
+
+Graph extract(const Graph& fusion, const Segment& segment) { return SegmentExtractor(fusion).extract(segment); }
 
 }  // namespace fusebox

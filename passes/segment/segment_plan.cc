@@ -4,6 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "ir/graph/name_index.h"
 #include "ir/table/error.h"
 #include "ir/token/lex.h"
 #include "passes/segment/segment.h"
@@ -40,6 +41,8 @@ class Completer {
   void locate() {
     segments_of_.resize(g_.ops.size());
     readers_.resize(g_.values.size());
+    positions_.resize(g_.ops.size());
+    for (size_t i = 0; i < g_[Graph::body()].ops.size(); ++i) positions_[g_[Graph::body()].ops[i].index] = i;
     for (OpId op : tensor_ops(g_))
       for (ValueId v : g_[op].operands)
         if (v) readers_[v.index].push_back(op);
@@ -107,16 +110,17 @@ class Completer {
   // it.
   bool may_overwrite(size_t segment, ValueId v, ValueId input) const {
     if (s_.segments[segment].ops.size() == 1 && may_read_anothers(input)) return false;
-    const std::vector<bool> later = dependents(g_[v].def);
-    for (OpId reader : tensor_ops(g_))
-      for (ValueId operand : g_[reader].operands)
-        if (operand == input)
-          for (size_t s : segments_of_[reader.index]) {
-            if (s != segment && defects_.has(Defect::kAliasWrittenEarly)) continue;
-            if (s != segment || (s_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) ||
-                later[reader.index])
-              return false;
-          }
+    const OpId maker = g_[v].def;
+    std::vector<bool> later;  // made for the first reader that stands behind the maker
+    for (OpId reader : readers_[input.index])
+      for (size_t s : segments_of_[reader.index]) {
+        if (s != segment && defects_.has(Defect::kAliasWrittenEarly)) continue;
+        if (s != segment) return false;
+        if (s_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) return false;
+        if (positions_[reader.index] <= positions_[maker.index]) continue;
+        if (later.empty()) later = dependents(maker);
+        if (later[reader.index]) return false;
+      }
     return true;
   }
 
@@ -149,20 +153,32 @@ class Completer {
         const OpId def = g_[values_.at(c.value)].def;
         if (is_tensor_op(g_, def)) needs[i].insert(segments_of_[def.index].front());
       }
-    std::vector<Segment> sorted;
+    // The first of those that can run, each time.
+    std::vector<std::vector<size_t>> needed_by(s_.segments.size());
+    std::vector<size_t> waits_for(s_.segments.size());
+    std::set<size_t> ready;
+    for (size_t i = 0; i < s_.segments.size(); ++i) {
+      needs[i].erase(i);
+      for (size_t n : needs[i]) needed_by[n].push_back(i);
+      waits_for[i] = needs[i].size();
+      if (needs[i].empty()) ready.insert(i);
+    }
+    std::vector<size_t> order;
     std::vector<bool> done(s_.segments.size());
-    while (sorted.size() < s_.segments.size()) {
-      bool moved = false;
-      for (size_t i = 0; i < s_.segments.size() && !moved; ++i) {
-        if (done[i] || !std::all_of(needs[i].begin(), needs[i].end(), [&](size_t n) { return n == i || done[n]; }))
-          continue;
-        done[i] = moved = true;
-        sorted.push_back(s_.segments[i]);
-      }
-      if (moved) continue;
+    while (!ready.empty()) {
+      const size_t i = *ready.begin();
+      ready.erase(ready.begin());
+      done[i] = true;
+      order.push_back(i);
+      for (size_t user : needed_by[i])
+        if (--waits_for[user] == 0) ready.insert(user);
+    }
+    if (order.size() < s_.segments.size())
       throw Error(ErrorCode::kInvalidGraph, "segments need each other's results; move an op so that one can run first",
                   "segment " + s_.segments[on_a_cycle(needs, done)].name);
-    }
+    std::vector<Segment> sorted;
+    sorted.reserve(order.size());
+    for (size_t i : order) sorted.push_back(std::move(s_.segments[i]));
     s_.segments = std::move(sorted);
   }
 
@@ -171,6 +187,7 @@ class Completer {
   const Defects& defects_;
   std::vector<std::vector<size_t>> segments_of_;
   std::vector<std::vector<OpId>> readers_;  // of each value: ops that make tensors
+  std::vector<size_t> positions_;           // in the body, by op
   std::unordered_map<std::string_view, ValueId> values_;
   std::set<ValueId> outputs_;
   std::map<ValueId, ValueId> alias_;
@@ -246,7 +263,11 @@ namespace {
 // Builds the segments of a list, in the order in which `assign` steps name them.
 class Assigner {
  public:
-  Assigner(const Graph& g, const Defects& defects) : g_(g), defects_(defects) { s_.graph = g.name; }
+  Assigner(const Graph& g, const Defects& defects) : g_(g), defects_(defects), names_(g) {
+    s_.graph = g.name;
+    for (const OutputRef& out : outputs(g))
+      if (out.alias) stored_over_[g[out.value].def].push_back(out.alias);
+  }
 
   Segmentation run(std::span<const Step> steps) {
     for (const Step& step : steps)
@@ -279,21 +300,21 @@ class Assigner {
     if (segment.executor != executor)
       refuse("two assign steps give this segment different executors; name one", "@" + name);
     for (const StepOperand& operand : step.operands) {
-      const auto v = find_value(g_, operand.value);
+      const auto v = names_.find(operand.value);
       if (!v || !g_[*v].def || !is_tensor_op(g_, g_[*v].def))
         refuse("no op of the fusion makes a tensor of this name; scalars are computed where they are needed",
                "%" + operand.value, ErrorCode::kStepReferent);
       // Any result names the op; the segment has it once, by the first.
       const OpId op = g_[*v].def;
-      if (std::find(segment.ops.begin(), segment.ops.end(), name_of(g_, op)) != segment.ops.end()) continue;
+      if (!assigned_.insert({it->second, op}).second) continue;
       segment.ops.push_back(name_of(g_, op));
       for (ValueId result : g_[op].results) segments_of_[g_[result].name].insert(it->second);
       for (ValueId read : g_[op].operands)
         if (read && g_.is_tensor(read) && g_[g_[read].def].kind == OpKind::kInput)
           segments_of_[g_[read].name].insert(it->second);
       // The input that a result is stored over.
-      for (const OutputRef& out : outputs(g_))
-        if (out.alias && g_[out.value].def == op) segments_of_[g_[out.alias].name].insert(it->second);
+      if (const auto inputs = stored_over_.find(op); inputs != stored_over_.end())
+        for (ValueId input : inputs->second) segments_of_[g_[input].name].insert(it->second);
     }
   }
 
@@ -316,11 +337,11 @@ class Assigner {
   }
 
   // The first segment that has every tensor that the step names.
-  size_t segment_of(const Step& step) const {
+  size_t segment_of(const Step& step) {
     std::optional<std::set<size_t>> common;
     for (const StepOperand& operand : step.operands) {
       if (operand.is_integer()) continue;
-      const auto v = find_value(g_, operand.value);
+      const auto v = names_.find(operand.value);
       if (v && !g_.is_tensor(*v)) continue;
       const auto it = segments_of_.find(operand.value);
       std::set<size_t> next;
@@ -339,18 +360,21 @@ class Assigner {
   static std::string step_text(const Step& step) { return std::string(row_of(step.kind).text); }
 
   // A kernel of one op that no step names runs as in the unfused plan.
-  void schedule_alone(Segment& s) const {
+  void schedule_alone(Segment& s) {
     if (s.executor != SegmentExecutor::kKernel || s.ops.size() != 1) return;
     for (const Step& step : s.steps)
       if (!step.operands.empty()) return;
-    const std::vector<Step> alone = unfused_steps(g_, g_[*find_value(g_, s.ops[0])].def);
+    const std::vector<Step> alone = unfused_steps(g_, g_[*names_.find(s.ops[0])].def);
     s.steps.insert(s.steps.begin(), alone.begin(), alone.end());
   }
 
   const Graph& g_;
   const Defects& defects_;
+  NameIndex names_;
   Segmentation s_;
   std::map<std::string, size_t> by_name_;
+  std::set<std::pair<size_t, OpId>> assigned_;           // segments and their ops
+  std::map<OpId, std::vector<ValueId>> stored_over_;     // by op: inputs that its results are stored over
   std::map<std::string, std::set<size_t>> segments_of_;  // a tensor's: that make it, or read it where it is an input
 };
 
