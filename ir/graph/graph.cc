@@ -8,6 +8,11 @@
 namespace fusebox {
 namespace {
 
+// Names differ at their ends, most of them.
+bool has_name(const Value& v, std::string_view name) {
+  return v.name.size() == name.size() && v.name.back() == name.back() && v.name == name;
+}
+
 std::string numbered(std::string_view base, size_t number) { return std::string(base) + "_" + std::to_string(number); }
 
 OpId insert_near(Graph& g, OpId near, size_t offset, Op op) {
@@ -33,17 +38,17 @@ void collect_ops(const Graph& g, RegionId region, std::vector<OpId>& order) {
 }  // namespace
 
 std::string fresh_name(const Graph& g, std::string_view wanted) {
-  std::string_view base = wanted.empty() ? std::string_view("v") : wanted;
+  // Numbering starts at the count of values so that a long program does not try every number.
+  const size_t first = wanted.empty() ? g.values.size() : 1;
+  const auto candidate = [&](size_t i) { return wanted.empty() ? "v" + std::to_string(i) : numbered(wanted, i); };
   // Almost every name is free: one pass without a table.
-  const auto is_wanted = [&](const Value& v) { return v.name == wanted; };
-  if (!wanted.empty() && std::none_of(g.values.begin(), g.values.end(), is_wanted)) return std::string(wanted);
+  std::string likely = wanted.empty() ? candidate(first) : std::string(wanted);
+  if (std::none_of(g.values.begin(), g.values.end(), [&](const Value& v) { return has_name(v, likely); }))
+    return likely;
   std::unordered_set<std::string_view> taken;
   for (const Value& v : g.values) taken.insert(v.name);
-  // Numbering starts at the count of values so that a long program does not try every number.
-  for (size_t i = wanted.empty() ? g.values.size() : 1;; ++i) {
-    std::string name = wanted.empty() ? std::string(base) + std::to_string(i) : numbered(base, i);
-    if (!taken.contains(name)) return name;
-  }
+  for (size_t i = first;; ++i)
+    if (std::string name = candidate(i); !taken.contains(name)) return name;
 }
 
 ValueId add_scalar(Graph& g, Dtype dtype, std::string_view name) {
@@ -123,7 +128,7 @@ OpId insert_after(Graph& g, OpId after, Op op) { return insert_near(g, after, 1,
 std::optional<ValueId> find_value(const Graph& g, std::string_view name) {
   if (name.empty()) return std::nullopt;
   for (size_t i = 0; i < g.values.size(); ++i)
-    if (g.values[i].name == name) return ValueId(i);
+    if (has_name(g.values[i], name)) return ValueId(i);
   return std::nullopt;
 }
 

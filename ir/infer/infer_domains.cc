@@ -2,6 +2,7 @@
 // and transforms.
 #include <algorithm>
 
+#include "ir/domain/domain_edit.h"
 #include "ir/infer/infer_rules.h"
 
 namespace fusebox {
@@ -179,9 +180,7 @@ void make_domains(Graph& g, TensorId tensor, const ResultSpec& spec) {
   fresh.memory = spec.memory;
   fresh.devices = g[tensor].devices;
   // What it had is no part of the program any more.
-  if (!g[tensor].logical.empty())
-    for (IterDomain& d : g.domains)
-      if (d.tensor == tensor) d.name.clear();
+  for (DomainId d : domains_of(g, tensor)) g[d].name.clear();
   g[tensor] = std::move(fresh);
   if (spec.is_reshape)
     make_reshaped(g, tensor, spec);

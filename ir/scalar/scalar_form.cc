@@ -1,6 +1,7 @@
 #include "ir/scalar/scalar_form.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fusebox {
 namespace {
@@ -180,19 +181,74 @@ bool is_size_sum(const Graph& g, ValueId v) { return is_size_sum(g, form_of(g, v
 
 namespace {
 
+// What a form is worth where each atom is some number that follows from its id: equal forms have equal worths, and
+// others almost never. Worked out from a scalar's ops it needs no memory, unlike the form itself.
+struct Worth {
+  uint64_t number = 0;
+  // Bounds of the form: its terms, the factors of one, the sum of its coefficients.
+  size_t terms = 0, factors = 0;
+  double coefficients = 0;
+
+  bool is_within_limits() const {
+    return terms <= kMaxTerms && factors <= kMaxFactors && coefficients < static_cast<double>(int64_t{1} << 61);
+  }
+};
+
+uint64_t worth_of_atom(ValueId v) {
+  uint64_t x = (uint64_t{v.index} + 1) * 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9u;
+  return x ^ (x >> 29);
+}
+
+uint64_t worth_of(const ScalarForm& form) {
+  uint64_t sum = static_cast<uint64_t>(form.constant);
+  for (const ScalarForm::Term& t : form.terms) {
+    uint64_t product = static_cast<uint64_t>(t.coefficient);
+    for (ValueId v : t.factors) product *= worth_of_atom(v);
+    sum += product;
+  }
+  return sum;
+}
+
+// The worth of form_within(g, v, visits), by the same walk; nothing where the form may have grown too large.
+std::optional<Worth> worth_within(const Graph& g, ValueId v, int& visits) {
+  const Worth atom{worth_of_atom(v), 1, 1, 1};
+  if (const auto c = constant_integer(g, v))
+    return small(*c) ? Worth{static_cast<uint64_t>(*c), 0, 0, std::fabs(static_cast<double>(*c))} : atom;
+  const Value& value = g[v];
+  if (!value.def || value.dtype != Dtype::kIndex || --visits < 0) return atom;
+  const Op& op = g[value.def];
+  const bool sum = op.kind == OpKind::kAdd || op.kind == OpKind::kSub;
+  if (op.operands.size() != 2 || (!sum && op.kind != OpKind::kMul)) return atom;
+  for (ValueId o : op.operands)
+    if (g[o].kind != ValueKind::kScalar || !is_integer(g[o].dtype)) return atom;
+  const auto a = worth_within(g, op.operands[0], visits);
+  const auto b = a ? worth_within(g, op.operands[1], visits) : std::nullopt;
+  if (!b) return std::nullopt;
+  Worth result;
+  if (sum)
+    result = {op.kind == OpKind::kAdd ? a->number + b->number : a->number - b->number, a->terms + b->terms,
+              std::max(a->factors, b->factors), a->coefficients + b->coefficients};
+  else
+    result = {a->number * b->number, (a->terms + 1) * (b->terms + 1) - 1, a->factors + b->factors,
+              a->coefficients * b->coefficients};
+  return result.is_within_limits() ? std::optional(result) : std::nullopt;
+}
+
 // The scalar among the ops before the place whose form this is.
 std::optional<ValueId> find_equal(const Graph& g, scalar::Place place, const ScalarForm& form) {
-  const auto search = [&](RegionId region) -> std::optional<ValueId> {
-    for (OpId id : g[region].ops) {
-      if (place.before && id == place.before) break;
-      const Op& op = g[id];
-      if (op.kind != OpKind::kAdd && op.kind != OpKind::kSub && op.kind != OpKind::kMul) continue;
-      const ValueId v = op.results[0];
-      if (g[v].kind == ValueKind::kScalar && g[v].dtype == Dtype::kIndex && form_of(g, v).equals(form)) return v;
-    }
-    return std::nullopt;
-  };
-  return search(place.region);
+  const uint64_t wanted = worth_of(form);
+  for (OpId id : g[place.region].ops) {
+    if (place.before && id == place.before) break;
+    const Op& op = g[id];
+    if (op.kind != OpKind::kAdd && op.kind != OpKind::kSub && op.kind != OpKind::kMul) continue;
+    const ValueId v = op.results[0];
+    if (g[v].kind != ValueKind::kScalar || g[v].dtype != Dtype::kIndex) continue;
+    int visits = kMaxVisits;
+    const auto worth = worth_within(g, v, visits);
+    if ((!worth || worth->number == wanted) && form_of(g, v).equals(form)) return v;
+  }
+  return std::nullopt;
 }
 
 }  // namespace

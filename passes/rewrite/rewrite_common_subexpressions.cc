@@ -39,7 +39,9 @@ bool common_subexpressions(Graph& g, const RewriteOptions& options) {
     for (size_t i = 0; i < op.operands.size(); ++i) operands.push_back(r.operand(id, i));
     if (is_commutative(op.kind)) std::sort(operands.begin(), operands.end());
     auto& same = seen[{op.kind, operands}];
-    const auto earlier = std::find_if(same.begin(), same.end(), [&](OpId other) {
+    const bool stays =
+        std::any_of(op.results.begin(), op.results.end(), [&](ValueId v) { return !r.is_replaceable(v); });
+    const auto earlier = std::find_if(stays ? same.end() : same.begin(), same.end(), [&](OpId other) {
       const Op& o = g[other];
       if (o.results.size() != op.results.size()) return false;
       if (!(o.attrs == op.attrs) && !options.defects.has(Defect::kCommonIgnoresAttributes)) return false;

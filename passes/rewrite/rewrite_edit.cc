@@ -81,10 +81,14 @@ bool Rewriter::same_axis(DomainId a, DomainId b) const {
   return m && m == n;
 }
 
+bool Rewriter::is_replaceable(ValueId v) const {
+  return v.index < is_output_.size() && !is_output_[v.index] && g_[v].def && !demands(g_[g_[v].def].kind, kSignature) &&
+         is_plain(v);
+}
+
 bool Rewriter::fits(ValueId v, ValueId by) const {
-  return v != by && v.index < is_output_.size() && !is_output_[v.index] && g_[v].def &&
-         !demands(g_[g_[v].def].kind, kSignature) && is_plain(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by) &&
-         readers_hold(v, by) && still_infers(v, by);
+  return v != by && is_replaceable(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by) && readers_hold(v, by) &&
+         still_infers(v, by);
 }
 
 bool Rewriter::still_infers(ValueId v, ValueId by) const {

@@ -25,6 +25,8 @@ class Rewriter {
   // Whether readers of `v` may read `by` instead: same dtype, axes and extents, `by` defined before, `v` no output; a
   // constant is one that the dtypes of its readers hold.
   bool fits(ValueId v, ValueId by) const;
+  // What does not depend on the other value: false, and nothing fits.
+  bool is_replaceable(ValueId v) const;
   // Once the limit is reached it changes nothing.
   void replace(ValueId v, ValueId by);
   // Whether one more change of the op itself is within the limit; counts it.

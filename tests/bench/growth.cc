@@ -1,8 +1,10 @@
 // How the cost of each stage grows with the program: 250 to 8,000 ops, each size with its time, `us_an_op`, and
 // `growth`, the cost of an op over that of an op of the size before: 1 is linear, 2 is the square of the size.
 //
-//   fan      n ops read one input                    chain    each op reads the one before
-//   views    pad and slice by turns, extents symbolic     reshapes   extents symbolic: one concretizing step each
+//   fan       every op reads the one input
+//   chain     every op reads the one before it
+//   views     pads of the input and slices of them by turns, of symbolic extents
+//   reshapes  a chain whose axes are symbolic until the sizes are known: a step for each op
 #include <benchmark/benchmark.h>
 #include <chrono>
 #include <map>
@@ -33,24 +35,33 @@ enum Shape : int64_t { kFan, kChain, kViews, kReshapes };
 Graph program(Shape shape, int64_t ops) {
   Graph g = fusion("f");
   const ValueId m = size(g, "m"), n = size(g, "n");
+  const ValueId p = size(g, "p"), q = size(g, "q");
   const ValueId x = input(g, "x", Dtype::kFloat, {m, n});
+  input(g, "y", Dtype::kFloat, {p, q});
   ValueId v = x;
   for (int64_t i = 0; i < ops; ++i) {
     const std::string name = "t" + std::to_string(i);
-    if (shape == kFan)
-      output(g, unary(g, OpKind::kNeg, x, name));
-    else if (shape == kChain)
-      v = unary(g, OpKind::kNeg, v, name);
-    else if (shape == kViews)
-      v = i % 2 == 0 ? pad(g, v, {1, 0}, {}, name) : slice(g, v, {0, 1}, {m, size_of(g, v, 1)}, {}, name);
-    else
-      v = reshape(g, v, i % 2 == 0 ? fusebox::Shape{n, m} : fusebox::Shape{m, n}, name);
+    switch (shape) {
+      case kFan:
+        output(g, unary(g, OpKind::kNeg, x, name));
+        break;
+      case kChain:
+        v = unary(g, OpKind::kNeg, v, name);
+        break;
+      case kViews:
+        v = i % 2 == 0 ? pad(g, x, {1, 0}, {}, name) : slice(g, v, {0, 1}, {m, size_of(g, v, 1)}, {}, name);
+        output(g, v);
+        break;
+      case kReshapes:
+        v = reshape(g, v, i % 2 == 0 ? fusebox::Shape{p, q} : fusebox::Shape{m, n}, name);
+        break;
+    }
   }
-  if (shape != kFan) output(g, v);
+  if (shape == kChain || shape == kReshapes) output(g, v);
   return g;
 }
 
-std::vector<BoundInput> given() { return {{.shape = {20, 10}}}; }
+std::vector<BoundInput> given() { return {{.shape = {20, 10}}, {.shape = {40, 5}}}; }
 Bindings bound(const Graph& g) { return bind_sizes(g, given()); }
 
 Step parallelize(std::string_view tensor, std::string_view domain, ParallelType type) {
