@@ -205,7 +205,7 @@ TEST(Spread, ReadersOfOneInputAreReachedOverTheEdgeThatKeepsTheMost) {
     std::vector<ValueId> all;
     for (int i = 0; i < 8; ++i) {
       const std::string name = "t" + std::to_string(i);
-      switch (random.below(6)) {
+      switch (random.below(7)) {
         case 0:
           all.push_back(gather(g, x, index, 0, name));
           break;
@@ -219,6 +219,9 @@ TEST(Spread, ReadersOfOneInputAreReachedOverTheEdgeThatKeepsTheMost) {
           all.push_back(mul(g, x, x, name));
           break;
         case 4:
+          all.push_back(add(g, x, index, name));
+          break;
+        case 5:
           all.push_back(all.empty() ? add(g, x, x, name) : unary(g, OpKind::kNeg, random.pick(all), name));
           break;
         default:
