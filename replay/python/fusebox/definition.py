@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Sequence
 from fusebox import _fusebox, torch_memory
 from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
 from fusebox.errors import FuseboxError
+from fusebox.fusion import Fusion
 from fusebox.ops import Ops
 from fusebox.sched import Schedule
-from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor
+from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor, wrap
 
 if TYPE_CHECKING:
     import torch
@@ -24,12 +25,12 @@ def _is_integers(given: object) -> bool:
     return isinstance(given, (list, tuple)) and all(isinstance(n, int) and not isinstance(n, bool) for n in given)
 
 
-class FusionDefinition:
+class FusionDefinition(Fusion):
     """Defined inside `with`, or without it. Operations are in `ops`, schedule steps in `sched`. Without steps each operation is a kernel."""
 
     def __init__(self, name: str = "fusion", *, defects: Sequence[str] = ()) -> None:
         """`defects`: seeded ones, by name, that every compilation of this program breaks on purpose."""
-        self.program = _fusebox.Program(name)
+        super().__init__(name)
         self.program.set_defects(list(defects))
         self.ops = Ops(self)
         self.sched = Schedule(self)
@@ -121,10 +122,10 @@ class FusionDefinition:
     def define_scalar(self, value: DtypeLike | bool | int | float | complex | None = None, dtype: DtypeLike | None = None, name: str = "") -> Scalar:
         """define_scalar(dtype): an input. define_scalar(value, dtype=None): a constant."""
         if isinstance(value, (bool, int, float, complex)):
-            scalar = self.wrap(self.program.constant(value, dtype_word_or_none(dtype)))
+            scalar = wrap(self, self.program.constant(value, dtype_word_or_none(dtype)))
         else:
             wanted = dtype if value is None else value
-            scalar = self.wrap(self.program.define_scalar(name, dtype_word(DataType.Double if wanted is None else wanted)))
+            scalar = wrap(self, self.program.define_scalar(name, dtype_word(DataType.Double if wanted is None else wanted)))
         assert isinstance(scalar, Scalar)
         return scalar
 
@@ -139,9 +140,6 @@ class FusionDefinition:
         self.program.add_output(raw(output), None if alias_input is None else raw_tensor(alias_input))
         if alias_input is not None:
             self._in_place.append(alias_input.name)
-
-    def wrap(self, value: _fusebox.Value) -> Tensor | Scalar:
-        return Tensor(self, value) if value.is_tensor else Scalar(self, value)
 
     # -- text
     def to_string(self) -> str:

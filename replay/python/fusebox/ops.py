@@ -9,7 +9,7 @@ from fusebox import _fusebox
 from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
 from fusebox.errors import FuseboxError
 from fusebox.pointwise import Pointwise
-from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor
+from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor, wrap
 
 Dims = int | Sequence[int] | None
 Extents = Sequence[int | Scalar]
@@ -56,7 +56,7 @@ class Ops(Pointwise):
 
     # -- casts and reductions. `dims` left out or empty: all axes, as torch has it; the second argument may be a dtype instead.
     def cast(self, arg: Operand, dtype: DtypeLike) -> Tensor | Scalar:
-        return self._fd.wrap(self._fd.program.cast(raw(arg), dtype_word(dtype)))
+        return wrap(self._fd, self._fd.program.cast(raw(arg), dtype_word(dtype)))
 
     def sum(self, arg: Tensor, dims: Dims | DtypeLike = None, keepdim: bool = False, dtype: DtypeLike = DataType.Null) -> Tensor:
         return self._reduce("sum", arg, dims, keepdim, dtype)
@@ -117,7 +117,7 @@ class Ops(Pointwise):
 
     # -- sizes
     def size(self, arg: Tensor, dim: int) -> Scalar:
-        scalar = self._fd.wrap(self._fd.program.size(raw_tensor(arg), _integer(dim, "dim")))
+        scalar = wrap(self._fd, self._fd.program.size(raw_tensor(arg), _integer(dim, "dim")))
         assert isinstance(scalar, Scalar)
         return scalar
 

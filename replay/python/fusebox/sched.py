@@ -6,17 +6,13 @@ fusion's definition is closed. The steps are in fd.to_string(), and in a recorde
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable, NoReturn, Sequence
+from typing import Any, Iterable, NoReturn, Sequence
 
 from fusebox import torch_memory
 from fusebox.enums import CacheOp, LoadStoreOpType, MemoryType, ParallelType, SwizzleType, word
 from fusebox.errors import FuseboxError
-from fusebox.values import Scalar, Tensor, raw_tensor
-
-if TYPE_CHECKING:
-    from fusebox.definition import FusionDefinition
-
-Word = int | tuple[str, str]
+from fusebox.fusion import Fusion
+from fusebox.values import Scalar, Tensor, Word, raw_tensor
 
 
 def _words(tensors: Iterable[Tensor]) -> list[Word]:
@@ -24,7 +20,7 @@ def _words(tensors: Iterable[Tensor]) -> list[Word]:
 
 
 class Schedule:
-    def __init__(self, fd: FusionDefinition) -> None:
+    def __init__(self, fd: Fusion) -> None:
         self._fd = fd
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -76,38 +72,18 @@ class Schedule:
         segment, before the first step of a schedule; each such step goes to the first segment that has all tensors that it names."""
         self.step("assign", _words(tensors), [], name=name, by=executor)
 
-    # -- loops of one tensor
+    # -- loops of one tensor: Tensor has the same methods, and says what they do
     def split(self, tensor: Tensor, axis: int, factor: int | Scalar, inner_split: bool = True) -> None:
-        """Into an outer and an inner loop, of which the inner (or the outer) has the factor as its extent."""
-        loop = tensor.axis(axis).name
-        by: Word = factor if isinstance(factor, int) else (factor.name, "")
-        names = [self._fd.program.fresh_loop(tensor.name, loop + part) for part in ("o", "i")]
-        outer: dict[str, object] = {} if inner_split else {"outer": 1}
-        self.step("split", [(tensor.name, loop), by], names, **outer)
+        self._own(tensor).split(axis, factor, inner_split)
 
     def merge(self, tensor: Tensor, axis: int, axis_inner: int | None = None) -> None:
-        """Two loops, the next one as inner where none is given, into one."""
-        outer = tensor.axis(axis).name
-        inner = tensor.axis(axis_inner if axis_inner is not None else axis % len(tensor.loops()) + 1).name
-        name = self._fd.program.fresh_loop(tensor.name, outer + inner)
-        self.step("merge", [(tensor.name, outer), (tensor.name, inner)], [name])
+        self._own(tensor).merge(axis, axis_inner)
 
     def reorder(self, tensor: Tensor, old2new: dict[int, int]) -> None:
-        """Loops go to new places; the others keep their order in what is left."""
-        loops = [i.name for i in tensor.loops()]
-        count = len(loops)
-        places: dict[int, str] = {}
-        for old, new in old2new.items():
-            if not (-count <= old < count and -count <= new < count) or new % count in places or loops[old] in places.values():
-                raise FuseboxError("E0206", "reorder wants each of these loops once, and a place of its own for each", f"%{tensor.name}")
-            places[new % count] = loops[old]
-        others = iter(name for name in loops if name not in places.values())
-        self.step("reorder", [(tensor.name, ""), *((tensor.name, places.get(i) or next(others)) for i in range(count))])
+        self._own(tensor).reorder(old2new)
 
     def swizzle(self, tensor: Tensor, swizzle_type: SwizzleType, x: int, y: int) -> None:
-        first, second = tensor.axis(x).name, tensor.axis(y).name
-        names = [self._fd.program.fresh_loop(tensor.name, n + "s") for n in (first, second)]
-        self.step("swizzle", [(tensor.name, first), (tensor.name, second)], names, swizzle=word(swizzle_type, SwizzleType))
+        self._own(tensor).swizzle(swizzle_type, x, y)
 
     def resize(self, tensor: Tensor, axis: int, left: int | Scalar, right: int | Scalar) -> None:
         loop = tensor.axis(axis).name
@@ -115,34 +91,22 @@ class Schedule:
         self.step("resize", [(tensor.name, loop), *widths], [self._fd.program.fresh_loop(tensor.name, loop + "r")])
 
     def parallelize(self, tensor: Tensor, axis: int, parallel_type: ParallelType) -> None:
-        tensor.axis(axis).parallelize(parallel_type)
+        self._own(tensor).parallelize(axis, parallel_type)
 
     # -- tensors
     def rfactor(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:
-        """Reduces these loops first, in a tensor of its own, which is returned."""
-        name = self._fd.program.fresh_value(tensor.name + "_rf")
-        self.step("rfactor", [(tensor.name, ""), *((tensor.name, tensor.axis(a).name) for a in axes)], [name])
-        return self._named(name)
+        return self._own(tensor).rfactor(axes)
 
     reduction_factor = rfactor
 
     def cache_before(self, tensor: Tensor, op_type: LoadStoreOpType = LoadStoreOpType.set) -> Tensor:
-        """The new tensor is computed as this one was, and this one becomes its copy."""
-        name = self._fd.program.fresh_value(tensor.name + "_cb")
-        self.step("cache_before", [(tensor.name, "")], [name], **self._copy(op_type))
-        return self._named(name)
+        return self._own(tensor).cache_before(op_type)
 
     def cache_after(self, tensor: Tensor, op_type: LoadStoreOpType = LoadStoreOpType.set, cache_op: CacheOp = CacheOp.unspecified) -> Tensor:
-        """The new tensor is a copy of this one, and is read in its place."""
-        name = self._fd.program.fresh_value(tensor.name + "_ca")
-        self.step("cache_after", [(tensor.name, "")], [name], **self._copy(op_type, cache_op))
-        return self._named(name)
+        return self._own(tensor).cache_after(op_type, cache_op)
 
     def cache_fork(self, tensor: Tensor) -> Tensor:
-        """For an output that is also read: the new tensor is the output."""
-        name = self._fd.program.fresh_value(tensor.name + "_cf")
-        self.step("cache_fork", [(tensor.name, "")], [name])
-        return self._named(name)
+        return self._own(tensor).cache_fork()
 
     def recompute(self, tensor: Tensor, consumer: Tensor) -> Tensor:
         """Gives one consumer a copy of its own of the operation that makes the tensor."""
@@ -151,22 +115,20 @@ class Schedule:
         return self._named(name)
 
     def set_memory_type(self, tensor: Tensor, memory_type: MemoryType) -> None:
-        self.step("set_memory_type", [(tensor.name, "")], **{"in": word(memory_type, MemoryType)})
+        self._own(tensor).set_memory_type(memory_type)
 
     def set_allocation(self, tensor: Tensor, axes: Sequence[int], contiguity: Sequence[bool] | None = None) -> None:
-        """The order in which these loops are laid out, outermost first."""
-        given: dict[str, object] = {} if contiguity is None else {"contiguity": [int(c) for c in contiguity]}
-        self.step("set_allocation", [(tensor.name, ""), *((tensor.name, tensor.axis(a).name) for a in axes)], **given)
+        self._own(tensor).set_allocation(axes, contiguity)
 
     def set_allocation_as_loop(self, tensor: Tensor) -> None:
-        self.set_allocation(tensor, range(len(tensor.loops())))
+        self._own(tensor).set_allocation_as_loop()
 
     def set_loop_domain(self, tensor: Tensor, like: Tensor) -> None:
         """Loops over the domains of a producer or consumer, across a reshape, pad or slice."""
         self.step("set_loop_domain", [(tensor.name, ""), (like.name, "")])
 
     def set_device_mesh(self, tensor: Tensor, devices: Sequence[int]) -> None:
-        self.step("set_mesh", [(tensor.name, "")], devices=list(devices))
+        self._own(tensor).set_device_mesh(devices)
 
     def circular_buffer(self, tensor: Tensor, number_of_stages: int) -> None:
         self.step("circular_buffer", [(tensor.name, "")], depth=number_of_stages)
@@ -232,14 +194,9 @@ class Schedule:
         return self._fd.program.scheduled_text()
 
     # -- helpers
+    def _own(self, tensor: Tensor) -> Tensor:
+        """The tensor of this name in this schedule's fusion: the one given may be of a fusion that this one is a copy of."""
+        return Tensor(self._fd, raw_tensor(tensor))
+
     def _named(self, name: str) -> Tensor:
         return Tensor(self._fd, self._fd.program.value_named(name))
-
-    @staticmethod
-    def _copy(op_type: LoadStoreOpType, cache_op: CacheOp = CacheOp.unspecified) -> dict[str, object]:
-        attributes: dict[str, object] = {}
-        if op_type is not LoadStoreOpType.set:
-            attributes["copy"] = word(op_type, LoadStoreOpType)
-        if cache_op is not CacheOp.unspecified:
-            attributes["cache"] = word(cache_op, CacheOp)
-        return attributes
