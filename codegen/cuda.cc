@@ -46,8 +46,8 @@ class Emitter {
  public:
   Emitter(const Graph& graph, const CudaOptions& options) : g_(graph), options_(options), names_(graph) {}
 
-  // The headers needed are added to `headers`.
   // Adds the headers that the text needs to `headers`.
+  std::string emit(CudaHeaders& headers);
 
  private:
   // -- what is known before anything is written

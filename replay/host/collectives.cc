@@ -23,7 +23,7 @@ std::array<Machine::Axis, 3> Machine::block_axes(const Instruction& i) const {
 
 // In place: the results are where every reduced coordinate is 0. Axes: innermost first. Values: contiguous, in register
 // dtype.
-void Machine::reduce(const Group& g, const Instruction& i, const Program::Functions& f,
+void Machine::reduce(const Group& g, const Instruction& i, const LaneProgram::Functions& f,
                      std::span<std::byte* const> values, std::span<const Axis> axes) {
   int64_t total = 1;
   for (const Axis& a : axes) total *= a.extent;
@@ -186,7 +186,7 @@ void Machine::check_counters(Group& g, const Instruction& i) {
   }
 }
 
-void Machine::block_reduce(Group& g, const Instruction& i, const Program::Functions& f) {
+void Machine::block_reduce(Group& g, const Instruction& i, const LaneProgram::Functions& f) {
   advance(g);
   use_workspaces(g, i, 0, geometry_.threads);
   const auto size = static_cast<size_t>(geometry_.lanes) * 16;
@@ -224,7 +224,7 @@ void Machine::stage(Group& g, const Instruction& i) {
   for (uint32_t k = 0; k < i.values.count; ++k) participate(g, i, k, g.staged.data() + size * k);
 }
 
-void Machine::grid_reduce(std::span<Group> groups, const Instruction& i, const Program::Functions& f) {
+void Machine::grid_reduce(std::span<Group> groups, const Instruction& i, const LaneProgram::Functions& f) {
   std::array<Axis, 6> axes;
   const auto inner = block_axes(i);
   for (size_t a = 0; a < 3; ++a) {

@@ -224,7 +224,7 @@ void report_defined(const Layout& layout, std::span<const HostArgument> args, st
 // One machine with its groups, over some of the blocks.
 class Worker {
  public:
-  Worker(const Program& program, const Geometry& geometry, const HostOptions& options, const Layout& layout,
+  Worker(const LaneProgram& program, const Geometry& geometry, const HostOptions& options, const Layout& layout,
          std::span<const HostArgument> args, std::vector<Space> spaces, Arena& arena)
       : program_(program),
         geometry_(geometry),
@@ -291,7 +291,7 @@ class Worker {
     }
   }
 
-  const Program& program_;
+  const LaneProgram& program_;
   const Geometry& geometry_;
   const Layout& layout_;
   std::span<const HostArgument> args_;
@@ -300,7 +300,7 @@ class Worker {
 };
 
 struct Run {
-  const Program& program;
+  const LaneProgram& program;
   const Geometry& geometry;
   const HostOptions& options;
   const Layout& layout;
@@ -411,7 +411,7 @@ HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<co
   check_arguments(code, args);
   const Geometry geometry = geometry_of(code, dims);
   if (geometry.threads == 0 || geometry.blocks == 0) return {};
-  const Program program(code);
+  const LaneProgram program(code);
   const Layout layout = layout_of(code, args);
   const Run run{program, geometry, options, layout, args};
   const bool is_sparse = std::any_of(layout.stretches.begin(), layout.stretches.end(),

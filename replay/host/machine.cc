@@ -68,8 +68,8 @@ LaneFunction combination(ReduceOp reduce, Dtype dtype, int index_bits) {
   return nullptr;
 }
 
-Program::Functions functions_of(const Bytecode& code, const Instruction& i) {
-  Program::Functions f;
+LaneProgram::Functions functions_of(const Bytecode& code, const Instruction& i) {
+  LaneProgram::Functions f;
   bool found = true;
   switch (i.opcode) {
     case Opcode::kMath:
@@ -120,7 +120,7 @@ Program::Functions functions_of(const Bytecode& code, const Instruction& i) {
 
 }  // namespace
 
-Program::Program(const Bytecode& bytecode) : code(bytecode) {
+LaneProgram::LaneProgram(const Bytecode& bytecode) : code(bytecode) {
   functions.reserve(code.code.size());
   for (const Instruction& i : code.code) functions.push_back(functions_of(code, i));
 }
@@ -134,7 +134,7 @@ std::array<int64_t, 3> Geometry::block_at(int64_t linear) const {
 }
 
 // -- machine
-Machine::Machine(const Program& program, const Geometry& geometry, const HostOptions& options,
+Machine::Machine(const LaneProgram& program, const Geometry& geometry, const HostOptions& options,
                  std::vector<Space> spaces)
     : program_(program), code_(program.code), geometry_(geometry), options_(options), spaces_(std::move(spaces)) {
   for (size_t axis = 0; axis < 3; ++axis) thread_index_[axis].resize(static_cast<size_t>(geometry.lanes));
@@ -435,7 +435,7 @@ void Machine::check_index(Group& g, const Instruction& i, uint64_t bad) {
            is_narrow ? std::to_string(r[l]) + " does not fit 32 bits" : "a result does not fit 64 bits");
 }
 
-void Machine::welford(Group& g, const Instruction& i, const Program::Functions& f) {
+void Machine::welford(Group& g, const Instruction& i, const LaneProgram::Functions& f) {
   const Mask& m = g.mask();
   WelfordCall c;
   for (uint32_t k = 0; k < 3; ++k) c.to[k] = at(g, code_.lists[i.results.begin + k]);
@@ -469,7 +469,7 @@ Status Machine::run(Group& g) {
     instructions += pc - g.pc;
     g.pc = at_ = pc;
     const Instruction& i = code_.code[g.pc];
-    const Program::Functions& f = program_.functions[g.pc];
+    const LaneProgram::Functions& f = program_.functions[g.pc];
     ++g.pc;
     ++instructions;
     if (i.counts) thread_instructions += g.mask().count;

@@ -41,8 +41,8 @@ class Arena {
 };
 
 // Bytecode with its lane functions: made once for a launch.
-struct Program {
-  explicit Program(const Bytecode& code);
+struct LaneProgram {
+  explicit LaneProgram(const Bytecode& code);
 
   const Bytecode& code;
   struct Functions {
@@ -131,7 +131,7 @@ enum class Status : uint8_t { kEnded, kWaits };
 
 class Machine {
  public:
-  Machine(const Program& program, const Geometry& geometry, const HostOptions& options, std::vector<Space> spaces);
+  Machine(const LaneProgram& program, const Geometry& geometry, const HostOptions& options, std::vector<Space> spaces);
 
   // A group's memory, with its constants and arguments; its global buffers are the caller's.
   void prepare(Group& g, Arena& arena, std::span<const HostArgument> args);
@@ -163,7 +163,7 @@ class Machine {
   // -- machine.cc
   void place_registers();
   void bind_calls(Group& g, Arena& arena);
-  void welford(Group& g, const Instruction& i, const Program::Functions& f);
+  void welford(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void check_index(Group& g, const Instruction& i, uint64_t bad);
   bool begin_if(Group& g, const Instruction& i);
   bool begin_for(Group& g, const Instruction& i);
@@ -209,24 +209,24 @@ class Machine {
   const Clock& clock_of(const BufferState& b) const { return b.memory == MemoryType::kShared ? own_clock_ : clock_; }
 
   // -- collectives.cc
-  void block_reduce(Group& g, const Instruction& i, const Program::Functions& f);
+  void block_reduce(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void block_broadcast(Group& g, const Instruction& i);
   void stage(Group& g, const Instruction& i);
   void use_workspaces(Group& g, const Instruction& i, int64_t first, int64_t needed);
   void check_counters(Group& g, const Instruction& i);
-  void grid_reduce(std::span<Group> groups, const Instruction& i, const Program::Functions& f);
+  void grid_reduce(std::span<Group> groups, const Instruction& i, const LaneProgram::Functions& f);
   struct Axis {
     int64_t extent;
     bool is_reduced;
   };
-  void reduce(const Group& g, const Instruction& i, const Program::Functions& f, std::span<std::byte* const> values,
+  void reduce(const Group& g, const Instruction& i, const LaneProgram::Functions& f, std::span<std::byte* const> values,
               std::span<const Axis> axes);
   void participate(Group& g, const Instruction& i, uint32_t value, std::byte* to);
   void distribute(Group& g, const Instruction& i, uint32_t value, const std::byte* from, std::span<const Axis> axes,
                   int64_t first);
   std::array<Axis, 3> block_axes(const Instruction& i) const;
 
-  const Program& program_;
+  const LaneProgram& program_;
   const Bytecode& code_;
   const Geometry& geometry_;
   const HostOptions& options_;

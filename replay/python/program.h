@@ -1,10 +1,11 @@
-// `Program`: what the Python package builds, schedules and runs: one fusion as a graph, and the steps taken on it.
+// `PythonProgram`: what the Python package builds, schedules and runs: one fusion as a graph, and the steps taken on
+// it.
 //
 // Invariants: `graph` stays at level math; the first step makes `scheduled`, a copy that every later step is applied
 // to, and from then on the graph is closed. Python holds a `Value` by its number in `graph`, and by its name in
 // `scheduled`.
 //
-//   Program p("f");
+//   PythonProgram p("f");
 //   Value x = p.define_tensor("x", "f32", {-1, 3}, {2, 2}, {}, {});   // f32[%d0, 3]
 //   p.add_output(p.pointwise("exp", {x}), std::nullopt);
 #pragma once
@@ -78,9 +79,9 @@ struct Plan {
   std::unique_ptr<Device> device;  // of a GPU: holds the loaded kernels
 };
 
-class Program {
+class PythonProgram {
  public:
-  explicit Program(std::string_view name) : graph(fusion(name)) {}
+  explicit PythonProgram(std::string_view name) : graph(fusion(name)) {}
 
   // -- signature (program.cc). Extents: −1 a symbol; expanded: 1 none; contiguity: ids of Contiguity, by axis; order:
   // axes, outermost first.
@@ -103,7 +104,7 @@ class Program {
   std::vector<int64_t> extents_of(const Value& v, const std::vector<std::vector<int64_t>>& shapes) const;
   // Decides symbolic axes as these shapes do, and closes the definition, so that steps can name loops that follow.
   void concretize(const std::vector<std::vector<int64_t>>& shapes);
-  std::unique_ptr<Program> copy() const;
+  std::unique_ptr<PythonProgram> copy() const;
 
   // -- ops (program_ops.cc)
   Value pointwise(const std::string& op, const Operands& operands);

@@ -1,5 +1,5 @@
-// Judging a Program: what its schedule computes on the host executor, against ATen's bounds and against the unfused
-// plan; and that the program is the same after text and bytes.
+// Judging a PythonProgram: what its schedule computes on the host executor, against ATen's bounds and against the
+// unfused plan; and that the program is the same after text and bytes.
 #include <algorithm>
 
 #include "ir/infer/bind.h"
@@ -92,7 +92,7 @@ void check_aten(const Graph& fusion, std::span<const Argument> arguments, std::s
 
 }  // namespace
 
-Judgement Program::judge(const py::list& given) {
+Judgement PythonProgram::judge(const py::list& given) {
   const std::vector<Argument> arguments = arguments_of(given);
   py::gil_scoped_release no_gil;
   const std::lock_guard lock(running_);
@@ -140,7 +140,7 @@ Judgement Program::judge(const py::list& given) {
   return {"passed", "", "", "", ""};
 }
 
-std::optional<std::tuple<std::string, std::string, std::string>> Program::compile_refusal(const py::list& given) {
+std::optional<std::tuple<std::string, std::string, std::string>> PythonProgram::compile_refusal(const py::list& given) {
   const std::vector<Argument> arguments = arguments_of(given);
   py::gil_scoped_release no_gil;
   const std::lock_guard lock(running_);

@@ -1,4 +1,4 @@
-// What is known of a Program's shapes: its inputs, the extents that follow from theirs, and symbolic axes.
+// What is known of a PythonProgram's shapes: its inputs, the extents that follow from theirs, and symbolic axes.
 #include <algorithm>
 
 #include "ir/canonical/canonical.h"
@@ -56,7 +56,7 @@ std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>>
   return table;
 }
 
-std::vector<InputInfo> Program::input_infos() const {
+std::vector<InputInfo> PythonProgram::input_infos() const {
   std::vector<InputInfo> result;
   for (ValueId v : inputs(graph)) {
     InputInfo info{.name = graph[v].name,
@@ -91,21 +91,21 @@ std::vector<InputInfo> Program::input_infos() const {
   return result;
 }
 
-std::vector<LoopInfo> Program::axes(const Value& v) const {
+std::vector<LoopInfo> PythonProgram::axes(const Value& v) const {
   std::vector<LoopInfo> result;
   for (DomainId d : logical_without_reductions(graph, graph.tensor_of(id(v))))
     result.push_back({graph[d].name, std::string(fusebox::text(graph[d].iter_type)), ""});
   return result;
 }
 
-std::vector<bool> Program::expanded(const Value& v) const {
+std::vector<bool> PythonProgram::expanded(const Value& v) const {
   std::vector<bool> result;
   for (DomainId d : logical_without_reductions(graph, graph.tensor_of(id(v))))
     result.push_back(static_cast<bool>(graph[d].expanded));
   return result;
 }
 
-Bindings Program::sizes(const std::vector<std::vector<int64_t>>& shapes) const {
+Bindings PythonProgram::sizes(const std::vector<std::vector<int64_t>>& shapes) const {
   std::vector<BoundInput> given;
   size_t next = 0;
   for (ValueId v : inputs(graph)) {
@@ -125,7 +125,7 @@ Bindings Program::sizes(const std::vector<std::vector<int64_t>>& shapes) const {
   return bind_sizes(graph, given);
 }
 
-std::vector<int64_t> Program::extents_of(const Value& v, const std::vector<std::vector<int64_t>>& shapes) const {
+std::vector<int64_t> PythonProgram::extents_of(const Value& v, const std::vector<std::vector<int64_t>>& shapes) const {
   const auto extents = evaluate_shape(graph, id(v), sizes(shapes));
   if (!extents)
     throw Error(ErrorCode::kNotConcretized, "an extent of this tensor does not follow from the inputs' shapes",
@@ -133,7 +133,7 @@ std::vector<int64_t> Program::extents_of(const Value& v, const std::vector<std::
   return *extents;
 }
 
-void Program::concretize(const std::vector<std::vector<int64_t>>& shapes) {
+void PythonProgram::concretize(const std::vector<std::vector<int64_t>>& shapes) {
   if (steps.size() != leading_rewrites(steps) || is_concretized_)
     throw Error(ErrorCode::kStepNotApplicable, "a schedule step has been taken; decide symbolic axes before it",
                 "@" + graph.name);
@@ -143,8 +143,8 @@ void Program::concretize(const std::vector<std::vector<int64_t>>& shapes) {
   is_concretized_ = true;
 }
 
-std::unique_ptr<Program> Program::copy() const {
-  auto other = std::make_unique<Program>(graph.name);
+std::unique_ptr<PythonProgram> PythonProgram::copy() const {
+  auto other = std::make_unique<PythonProgram>(graph.name);
   other->graph = graph;
   other->scheduled = scheduled;
   other->steps = steps;
