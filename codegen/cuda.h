@@ -14,8 +14,8 @@
 // + − × ÷ and sqrt give the host executor's bits.
 //
 //   CudaSource source = emit_cuda(kernel, {.restrict_parameters = true});
-//   // … extern "C" __global__ void fusebox_kernel(const float* __restrict__ t0, float* __restrict__ t1, index_t s0) {
-//   …
+//   // source.text ends in
+//   // extern "C" __global__ void fusebox_kernel(const float* __restrict__ t0, float* __restrict__ t1, index_t s0) {…}
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace {
 
 std::string count_text(int64_t n, const char* noun) { return std::to_string(n) + " " + noun; }
 
-// The lowest bytes of a constant or a scalar argument, as memory has them.
+// Writes the low bytes of a constant or a scalar argument, as memory holds them.
 void put_bits(std::byte* to, Dtype dtype, ConstantBits bits) {
   std::byte raw[16] = {};
   const auto part = static_cast<size_t>(is_complex(dtype) ? size_bytes(dtype) / 2 : size_bytes(dtype));
@@ -49,7 +49,7 @@ void Arena::clear() {
 // -- program
 namespace {
 
-// What combines two elements in a reduction; bool has or and and.
+// The function that combines two elements in a reduction; bool has or and and.
 LaneFunction combination(ReduceOp reduce, Dtype dtype, int index_bits) {
   const Dtype compute = compute_dtype(dtype);
   const bool is_bool = is_boolean(compute);
@@ -233,7 +233,7 @@ void Machine::set_clock(const Group& g) {
   }
 }
 
-// A new epoch: what was done before is ordered before what comes.
+// Begins a new epoch: earlier accesses are ordered before later ones.
 void Machine::advance(Group& g) {
   ++epoch_;
   set_clock(g);
@@ -313,8 +313,8 @@ Mask Machine::narrowed(Group&, const Mask& base, const uint8_t* keep, uint8_t fl
   return m;
 }
 
-// The lanes that are on and whose predicate holds. A result that is narrower than the group's mask has bits in all of
-// that mask's range.
+// The active lanes whose predicate holds. If the result is narrower than the group's mask, it has bits in all of that
+// mask's range.
 Mask Machine::predicated(Group& g, uint32_t reg) {
   const Mask& base = g.mask();
   if (reg == kNoRegister) return base;
@@ -420,7 +420,7 @@ void Machine::check_index(Group& g, const Instruction& i, uint64_t bad) {
     for (int32_t l = begin; l < end; ++l) bad |= (static_cast<uint64_t>(r[l]) + 0x80000000u) >> 32;
   }
   if (bad == 0) return;
-  // Lanes that are off may have been computed too: they do not count.
+  // Inactive lanes may have been computed too; they do not count.
   const auto overflows = [&](int32_t l) {
     if (is_narrow) return r[l] != static_cast<int32_t>(r[l]);
     const int64_t a = index_at(g, i.args[0])[l * stride(i.args[0])], b = index_at(g, i.args[1])[l * stride(i.args[1])];
@@ -453,7 +453,7 @@ Status Machine::run(Group& g) {
   set_clock(g);
   if (thread_instructions > options_.step_limit) fail_at_limit(g, 0);
   for (;;) {
-    // Most instructions are calls of lane functions: they change neither masks nor the course of the program.
+    // Most instructions are calls of lane functions, which change neither masks nor control flow.
     const int32_t begin = g.mask().begin, end = g.mask().end, count = g.mask().count;
     uint32_t pc = g.pc;
     for (Call* call = g.calls + pc; call->function; ++call, ++pc) {
@@ -476,7 +476,7 @@ Status Machine::run(Group& g) {
     switch (i.opcode) {
       case Opcode::kMath:
       case Opcode::kConvert:
-        break;  // done above
+        break;  // the loop above has done them
       case Opcode::kWelford:
         welford(g, i, f);
         break;
