@@ -31,18 +31,18 @@ Dtype register_dtype(Dtype d);
 
 enum class Opcode : uint8_t {
   kMath,         // dst = math(args) in `dtype`
-  kConvert,  // dst = args[0] from `dtype` to `to`; in place if dst is args[0]
+  kConvert,      // dst = args[0] from `dtype` to `to`; in place if dst is args[0]
   kThreadIndex,  // dst; `parallel`
   kThreadCount,
   kAllocate,  // buffer; args: elements, byte offset
   kLoad,      // dst = buffer[args[0]], if args[1], else args[2]
   kStore,     // buffer[args[0]] = args[1], if args[2]
   kCopy,      // buffer[args[0]] = from[args[1]], if args[2]; `immediate` elements
-  kIf,  // args[0]; jumps to target if no lane is left
-  kElse,  // args[0]; inverts the lanes; jumps to target if none is left
+  kIf,        // args[0]; jumps to target if no lane is left
+  kElse,      // args[0]; inverts the lanes; jumps to target if none is left
   kEndIf,
   kJump,    // after the then-region of a uniform `if`
-  kFor,  // dst = args[0] while dst < args[1]; jumps to target if no lane is left
+  kFor,     // dst = args[0] while dst < args[1]; jumps to target if no lane is left
   kEndFor,  // dst += args[2]; jumps to target while dst < args[1]
   kBarrier,
   kGridBarrier,  // buffer, immediate: slot
@@ -67,7 +67,7 @@ struct Instruction {
   ReduceOp reduce = ReduceOp::kSum;
   bool all = false;          // a collective's result goes to every thread
   bool check_index = false;  // the result is an index and must fit the kernel's index width
-  bool from_end = false;  // within: an index may also count from the end, down to the negative extent
+  bool from_end = false;     // within: an index may also count from the end, down to the negative extent
   OpKind math = OpKind::kSet;
   Dtype dtype = Dtype::kIndex;
   Dtype to = Dtype::kIndex;

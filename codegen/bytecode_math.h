@@ -29,7 +29,7 @@ MathClass math_class(OpKind kind);
 struct MathPlan {
   MathClass kind = MathClass::kNotMath;
   Dtype compute = Dtype::kFloat;  // the dtype that operands are converted to
-  Dtype native = Dtype::kFloat;  // the result's dtype before it is rounded or converted to the declared one
+  Dtype native = Dtype::kFloat;   // the result's dtype before it is rounded or converted to the declared one
 };
 // Throws kUnsupportedDtype for arithmetic on storage-only dtypes; kDtypeMismatch as `promote` does.
 MathPlan math_plan(OpKind kind, std::span<const Dtype> operands, Dtype result);

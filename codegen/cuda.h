@@ -31,8 +31,8 @@ namespace fusebox {
 struct CudaOptions {
   std::string entry = "fusebox_kernel";  // a C identifier
   bool restrict_parameters = false;      // no two parameters of a launch overlap
-  int64_t max_threads = 0;  // the most threads that a block of any launch has; 0: not known
-  bool hoist = true;  // first moves common scalar arithmetic out of loops (hoist.h)
+  int64_t max_threads = 0;               // the most threads that a block of any launch has; 0: not known
+  bool hoist = true;                     // first moves common scalar arithmetic out of loops (hoist.h)
 };
 
 struct CudaSource {

@@ -46,8 +46,8 @@ class GraphWriter {
     if (is_integer(v.dtype) && writer_.defects.has(Defect::kEncodeNarrow)) bits.low = static_cast<uint32_t>(bits.low);
     if (writer_.defects.has(Defect::kEncodeImaginary)) bits.high = 0;
     const wire::Constant constant = write_constant(bits);
-    return wire::CreateValue(writer_.b, number(v.kind), number(v.dtype), name, v.def.index, v.constant ? &constant : nullptr,
-                             v.index_of.index, v.tensor.index);
+    return wire::CreateValue(writer_.b, number(v.kind), number(v.dtype), name, v.def.index,
+                             v.constant ? &constant : nullptr, v.index_of.index, v.tensor.index);
   }
 
   flatbuffers::Offset<wire::Tensor> write(const Tensor& t, const Place& at) {
@@ -74,8 +74,8 @@ class GraphWriter {
   flatbuffers::Offset<wire::Transform> write(const Transform& t, const Place& at) {
     const auto inputs = writer_.ids(t.inputs, Place(at, "inputs"));
     const auto outputs = writer_.ids(t.outputs, Place(at, "outputs"));
-    return wire::CreateTransform(writer_.b, number(t.kind), inputs, outputs, t.factor.index, t.right.index, t.inner_split,
-                                 number(t.swizzle));
+    return wire::CreateTransform(writer_.b, number(t.kind), inputs, outputs, t.factor.index, t.right.index,
+                                 t.inner_split, number(t.swizzle));
   }
 
   flatbuffers::Offset<wire::Op> write(const Op& op, const Place& at) {
@@ -94,7 +94,7 @@ class GraphWriter {
   template <class T>
   auto list(const std::vector<T>& from, const char* field) {
     return writer_.list(from, Place(place_, field), limits::kNodes,
-                   [&](const T& node, const Place& at) { return write(node, at); });
+                        [&](const T& node, const Place& at) { return write(node, at); });
   }
 
   flatbuffers::Offset<wire::Graph> write(const Graph& g) {
@@ -105,8 +105,8 @@ class GraphWriter {
     const auto transforms = list(g.transforms, "transforms");
     const auto ops = list(g.ops, "ops");
     const auto regions = list(g.regions, "regions");
-    return wire::CreateGraph(writer_.b, name, number(g.level), static_cast<uint8_t>(g.index_bits), values, tensors, domains,
-                             transforms, ops, regions);
+    return wire::CreateGraph(writer_.b, name, number(g.level), static_cast<uint8_t>(g.index_bits), values, tensors,
+                             domains, transforms, ops, regions);
   }
 
  private:

@@ -258,7 +258,7 @@ Dtype meeting(std::span<const Dtype> dtypes, std::span<const bool> is_tensor) {
   if (!tensors || !scalars) return tensors ? *tensors : *scalars;
   const auto rank = [](Dtype d) { return is_boolean(d) ? 0 : is_integer(d) ? 1 : is_floating(d) ? 2 : 3; };
   if (rank(*scalars) <= rank(*tensors)) return *tensors;
-    // A complex scalar takes the width of the floats that it meets.
+  // A complex scalar takes the width of the floats that it meets.
   if (is_complex(*scalars) && is_floating(*tensors)) return widest(*tensors, Dtype::kComplexFloat);
   return widest(*tensors, *scalars);
 }

@@ -27,18 +27,18 @@ namespace fusebox {
 struct Evaluated {
   std::string name;
   Dtype dtype = Dtype::kFloat;  // declared
-  bool is_scalar = false;  // without axes
+  bool is_scalar = false;       // without axes
   // The values: f64 for floats, c128 for complex, i64 for bool and integers, u64 for u64, the bytes as u8 for dtypes
   // without arithmetic. An expanded axis keeps its stride of 0.
   TensorData reference;
-  TensorData bound;  // f64, of the same shape; without storage every element is exact
+  TensorData bound;       // f64, of the same shape; without storage every element is exact
   int64_t ambiguous = 0;  // elements where this value's own op straddles a jump
 
   bool is_exact() const { return !bound.storage; }
 };
 
 struct EvaluateOptions {
-  bool bounds = true;  // false: values alone, in half the time
+  bool bounds = true;                      // false: values alone, in half the time
   std::vector<std::string> intermediates;  // names of values to give back beside the outputs
 };
 

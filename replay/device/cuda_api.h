@@ -111,7 +111,7 @@ class CudaSession {
   virtual CudaEvent create_event() = 0;
   virtual void destroy_event(CudaEvent event) = 0;
   virtual void record(CudaEvent event, CudaStream stream = nullptr) = 0;
-  virtual void wait(CudaStream stream, CudaEvent event) = 0;  // holds back later work of the stream
+  virtual void wait(CudaStream stream, CudaEvent event) = 0;       // holds back later work of the stream
   virtual double elapsed_us(CudaEvent start, CudaEvent stop) = 0;  // waits for both
 };
 

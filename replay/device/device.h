@@ -41,7 +41,7 @@ struct RunArgument {
 };
 
 struct PrepareOptions {
-  int threads = 1;  // threads that compile
+  int threads = 1;                   // threads that compile
   std::function<bool()> go_on = {};  // asked between two compilations, on any of the threads; false: stop here
 };
 
@@ -82,7 +82,7 @@ struct HostDeviceOptions {
   int threads = 1;
   int64_t step_limit = int64_t{1} << 40;
   std::vector<BankCounter>* banks = nullptr;  // one for each kernel that is prepared, in that order
-  Defects defects = {};  // seeded, in the bytecode
+  Defects defects = {};                       // seeded, in the bytecode
   HostChecks checks = {};
   LaunchObserver* observer = nullptr;  // of every launch
 };

@@ -18,12 +18,12 @@
 namespace fusebox {
 
 enum class GateStatus : uint8_t {
-  kPassed,  // as recorded, also a recorded failure
+  kPassed,     // as recorded, also a recorded failure
   kDifferent,  // a stage, or the outcome, differs
   kFixed,      // recorded as a failure, and runs now
   kError,      // unreadable, died, took too long
-  kSkipped,  // this machine or this build lacks something
-  kBlessed,  // was different or fixed, and is now recorded anew
+  kSkipped,    // this machine or this build lacks something
+  kBlessed,    // was different or fixed, and is now recorded anew
 };
 std::string_view text(GateStatus s);
 
@@ -32,8 +32,8 @@ struct GateOptions {
   int jobs = 1;                        // processes
   double timeout_s = 120;              // of one bundle
   std::vector<std::string> only = {};  // the stages to compare, beside the outcome; none: all recorded ones
-  bool allow_skips = true;  // false: a skip becomes an error
-  std::string bless_reason = {};  // not empty: records differing bundles anew, for this reason
+  bool allow_skips = true;             // false: a skip becomes an error
+  std::string bless_reason = {};       // not empty: records differing bundles anew, for this reason
 };
 
 struct GateChange {
@@ -47,8 +47,8 @@ struct GateResult {
   std::string program, executor;
   bool records_bug = false;  // a failure, or a run with seeded defects
   std::string stage;         // the first that differs
-  std::string message;  // a line; empty if passed as recorded
-  std::string difference;  // recorded lines with `-`, new ones with `+`; the kernels' text below
+  std::string message;       // a line; empty if passed as recorded
+  std::string difference;    // recorded lines with `-`, new ones with `+`; the kernels' text below
   std::vector<StageVerdict> stages;
   std::vector<GateChange> changes;
   std::string rewritten;  // the bytes of the bundle recorded anew, if it can be blessed

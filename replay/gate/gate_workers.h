@@ -19,8 +19,8 @@ namespace fusebox {
 
 struct WorkerOptions {
   int jobs = 1;
-  double timeout_s = 120;  // for one task, or between two beats if the work beats
-  double grace_s = 0;  // for running tasks after the order to finish; 0: no limit
+  double timeout_s = 120;    // for one task, or between two beats if the work beats
+  double grace_s = 0;        // for running tasks after the order to finish; 0: no limit
   int64_t memory_bytes = 0;  // of a worker's data; 0: no limit
   // If a worker that has served other tasks dies, its task is tried once more in a new worker. So the effects of an
   // earlier task are not blamed on it.
@@ -31,8 +31,8 @@ struct WorkerAnswer {
   uint64_t task = 0;  // its number, in the order of `next`
   std::string request, answer;
   std::string death;  // `killed by SIGSEGV`, `took longer than 2 s`, `ran out of memory`; empty: there is an answer
-  bool was_stopped = false;  // of the death: it was told to finish, and did not in time
-  std::string output;  // the last text that the dead worker printed
+  bool was_stopped = false;     // of the death: it was told to finish, and did not in time
+  std::string output;           // the last text that the dead worker printed
   uint64_t item = 0, part = 0;  // where it died, by its note
   double seconds = 0;
 };
@@ -42,7 +42,7 @@ struct WorkerNote {
   std::atomic<uint64_t> item = 0, part = 0;  // the current work
   std::atomic<uint64_t> beats = 0;
   std::atomic<uint64_t> patience = 1;  // the current work may take this many times WorkerOptions::timeout_s
-  std::atomic<bool> stop = false;  // the work should answer soon, with the results so far
+  std::atomic<bool> stop = false;      // the work should answer soon, with the results so far
 
   void begin(uint64_t new_item, uint64_t new_part, uint64_t new_patience = 1) {
     item.store(new_item, std::memory_order_relaxed);

@@ -22,7 +22,7 @@ namespace fusebox {
 struct BankTotals {
   int64_t accesses = 0;    // of warps
   int64_t wavefronts = 0;  // needed by all accesses
-  int64_t ideal = 0;  // needed without conflicts
+  int64_t ideal = 0;       // needed without conflicts
   int64_t ways = 0;        // of the worst one; 1: no conflict
   bool operator==(const BankTotals&) const = default;
 };

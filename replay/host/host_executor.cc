@@ -117,7 +117,7 @@ struct Layout {
     bool is_tracked;
     bool is_sparse;  // its shadow is reserved, and touched only at accesses
   };
-  std::vector<Stretch> stretches;  // in address order, without overlap
+  std::vector<Stretch> stretches;    // in address order, without overlap
   std::vector<size_t> of_parameter;  // an index into stretches, or none
 };
 constexpr size_t kNoStretch = ~size_t{0};

@@ -42,10 +42,11 @@ struct LaunchDims {
 // One kernel input: a scalar's bits, or memory. Memory parameters may overlap (an output that overwrites an input).
 struct HostArgument {
   Dtype dtype = Dtype::kFloat;
-  ConstantBits bits = {};           // a scalar's value
-  std::byte* data = nullptr;        // memory: its first element
-  int64_t elements = 0;  // elements from there that may be touched, with the holes between strided ones
-  std::span<uint8_t> written = {};  // one byte an element: whether it holds a value; kept up to date. Empty: all hold one
+  ConstantBits bits = {};     // a scalar's value
+  std::byte* data = nullptr;  // memory: its first element
+  int64_t elements = 0;       // elements from there that may be touched, with the holes between strided ones
+  std::span<uint8_t> written =
+      {};  // one byte an element: whether it holds a value; kept up to date. Empty: all hold one
   // The elements whose `written` may be set and is kept up to date. Large memory is then touched only there. Empty:
   // all.
   std::span<const int64_t> places = {};
@@ -76,7 +77,7 @@ struct HostOptions {
   int threads = 1;                        // workers over blocks
   int64_t step_limit = int64_t{1} << 40;  // thread-instructions of a launch
   HostChecks checks = {};
-  BankCounter* banks = nullptr;  // of this kernel: counts bank conflicts; the launch runs on one thread
+  BankCounter* banks = nullptr;        // of this kernel: counts bank conflicts; the launch runs on one thread
   LaunchObserver* observer = nullptr;  // is told every access; the launch runs on one thread
 };
 
@@ -88,7 +89,7 @@ struct HostFinding {
   std::array<int64_t, 3> thread = {0, 0, 0};
   OpId op;  // of the kernel
   OpKind kind = OpKind::kSet;
-  uint32_t line = 0;  // of the op in the kernel's text; the first line is 1
+  uint32_t line = 0;   // of the op in the kernel's text; the first line is 1
   std::string detail;  // the broken rule, in a few words
 
   // The buffer and its element, or the op: `%y[12]`, `line 9`.
@@ -100,7 +101,7 @@ struct HostFinding {
 
 struct HostResult {
   int64_t thread_instructions = 0;  // kernel ops times the threads that ran them
-  int64_t instructions = 0;  // dispatched by the interpreter
+  int64_t instructions = 0;         // dispatched by the interpreter
   std::optional<HostFinding> finding;
 };
 

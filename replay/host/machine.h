@@ -91,7 +91,7 @@ struct Call {
   bool uniform = false;
   bool counts = false;
   bool checks_always = false;  // an index result, whose function does not say whether it is bad
-  bool checks_bad = false;  // an index result, whose function says whether it is bad
+  bool checks_bad = false;     // an index result, whose function says whether it is bad
   LaneCall lanes;
 };
 
@@ -236,7 +236,7 @@ class Machine {
     uint8_t stride = 0;
   };
   std::vector<Place> places_;  // by register
-  std::vector<Call> calls_;  // by instruction, before a group binds them
+  std::vector<Call> calls_;    // by instruction, before a group binds them
   // The places of a call's registers, in bytes from Group::registers; 0 for a missing operand.
   struct CallPlaces {
     uint32_t instruction = 0;

@@ -30,8 +30,8 @@ inline constexpr int32_t kBeforeLaunch = 1 << kEpochShift;
 // The thresholds of one block at one time, as words.
 struct Clock {
   int32_t first = kBeforeLaunch;  // writers below it have stored nothing
-  int32_t phase_start = 0;  // accesses below it are of an earlier phase; 0 if only this block has access
-  int32_t block_start = 0;  // accesses from phase_start to here are of other blocks
+  int32_t phase_start = 0;        // accesses below it are of an earlier phase; 0 if only this block has access
+  int32_t block_start = 0;        // accesses from phase_start to here are of other blocks
   int32_t now = 0;
   int32_t lost = kFlag;  // 0: flags of lost meaning do not count
 };

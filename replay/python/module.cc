@@ -180,7 +180,8 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("scheduled_text", &PythonProgram::scheduled_text)
       .def("execute", &PythonProgram::execute)
       .def("validate", &PythonProgram::validate)
-      .def("set_defects", [](PythonProgram& p, const std::vector<std::string>& names) { p.defects = parse_defects(names); })
+      .def("set_defects",
+           [](PythonProgram& p, const std::vector<std::string>& names) { p.defects = parse_defects(names); })
       .def("record", &PythonProgram::record)
       .def("judge", &PythonProgram::judge)
       .def("compile_refusal", &PythonProgram::compile_refusal);

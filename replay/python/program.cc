@@ -92,8 +92,8 @@ Shape PythonProgram::extents(const Operands& list) {
 }
 
 Value PythonProgram::define_tensor(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape,
-                             const std::vector<int64_t>& contiguity, const std::vector<int64_t>& order,
-                             const std::vector<int64_t>& expanded) {
+                                   const std::vector<int64_t>& contiguity, const std::vector<int64_t>& order,
+                                   const std::vector<int64_t>& expanded) {
   const Dtype d = dtype_named(dtype);
   Graph& g = open();
   const auto sized = [&](int64_t n) { return n == -1 ? Scalar(fusebox::size(g, fresh_name(g, "d0"))) : Scalar(n); };

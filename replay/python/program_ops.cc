@@ -50,7 +50,7 @@ Value PythonProgram::cast(const Operand& x, const std::string& dtype) {
 }
 
 Value PythonProgram::reduce(const std::string& op, const Value& x, const Axes& axes, bool keepdim,
-                      const std::optional<std::string>& dtype) {
+                            const std::optional<std::string>& dtype) {
   const ReductionOptions options{.keepdim = keepdim, .dtype = maybe_dtype(dtype), .name = {}};
   const OpKind kind = op_named(op);
   if ((kind == OpKind::kMax || kind == OpKind::kMin) && options.dtype) {
@@ -96,7 +96,8 @@ Value PythonProgram::permute(const Value& x, const Axes& dims) { return wrap(fus
 Value PythonProgram::squeeze(const Value& x, const Axes& axes, bool squeeze_expanded) {
   return wrap(fusebox::squeeze(open(), id(x), axes, {.squeeze_expanded = squeeze_expanded, .name = {}}));
 }
-Value PythonProgram::slice(const Value& x, const Operands& starts, const Operands& stops, const std::optional<Operands>& by) {
+Value PythonProgram::slice(const Value& x, const Operands& starts, const Operands& stops,
+                           const std::optional<Operands>& by) {
   Graph& g = open();
   if (by && by->size() != starts.size())
     throw Error(ErrorCode::kRankMismatch,

@@ -189,7 +189,7 @@ py::list PythonProgram::validate(const py::list& given, const std::string& execu
 }
 
 void PythonProgram::record(const std::string& path, const py::list& given, const std::string& executor,
-                     const std::map<std::string, std::string>& notes) {
+                           const std::map<std::string, std::string>& notes) {
   const std::vector<Argument> arguments = arguments_of(given);
   RunOptions options;
   options.executor = executor_named(executor);

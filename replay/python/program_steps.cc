@@ -89,7 +89,7 @@ bool is_assigned(std::span<const Step> steps) {
 }  // namespace
 
 void PythonProgram::step(const std::string& kind, const std::vector<StepWord>& operands,
-                   const std::vector<std::string>& results, const py::dict& attrs) {
+                         const std::vector<std::string>& results, const py::dict& attrs) {
   take(step_of(kind, operands, results, attrs));
 }
 

@@ -20,7 +20,7 @@ struct Comparison {
   bool ok = true;
   int64_t count = 0;  // elements
   int64_t failed = 0;
-  int64_t differing = 0;  // elements with another value than the reference, within their bound or not
+  int64_t differing = 0;      // elements with another value than the reference, within their bound or not
   int64_t unconstrained = 0;  // elements whose bound is infinite
   int64_t ambiguous = 0;      // bool and integer elements that may have several values
   // At the first element whose error takes the largest part of its bound.

@@ -39,7 +39,8 @@ struct ProgramOutput {
 struct ProgramResult {
   std::vector<ProgramOutput> outputs;  // in the program's order
   int64_t launches = 0;
-  std::vector<std::pair<std::string, TensorData>> allocated;  // by name: the layout of each tensor that the program allocated
+  std::vector<std::pair<std::string, TensorData>>
+      allocated;  // by name: the layout of each tensor that the program allocated
 };
 
 // Throws the error of the first check, launch or kernel that fails. With `download` false, tensors stay on the device.

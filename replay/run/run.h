@@ -32,7 +32,7 @@ struct RunOptions {
   Executor executor = Executor::kHost;
   // Steps of the fusion. Without them the module's own list, or the unfused plan if the module has none.
   std::optional<std::vector<Step>> steps = {};
-  bool unfused = false;  // the unfused plan even if the module has steps
+  bool unfused = false;      // the unfused plan even if the module has steps
   int threads = 1;           // of the host executor
   int index_bits = 0;        // 0: chosen from the inputs
   Defects defects = {};      // seeded
