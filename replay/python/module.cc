@@ -1,5 +1,5 @@
-// The extension `_fusebox`: a PythonProgram and its values, replays, and the tables that the package's names come from.
-// Errors arrive in Python as fusebox.FuseboxError.
+// The extension `_fusebox`: Program and its values, replays, and the tables that name the package's functions. Errors
+// arrive in Python as fusebox.FuseboxError.
 #include <new>
 #include <pybind11/complex.h>
 #include <stdexcept>
@@ -73,7 +73,7 @@ PYBIND11_MODULE(_fusebox, m) {
     } catch (const Error& e) {
       raise_in_python(e);
     } catch (const py::builtin_exception&) {
-      throw;  // one of Python's own
+      throw;  // an error of Python itself
     } catch (const py::error_already_set&) {
       throw;
     } catch (const std::bad_alloc&) {

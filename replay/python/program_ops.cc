@@ -24,7 +24,7 @@ Value PythonProgram::pointwise(const std::string& op, const Operands& operands) 
                     std::to_string(operands.size()) + " are given",
                 op);
   Graph& g = open();
-  // A Python float or complex beside tensors of a lower class is one of the default width, as torch's is.
+  // A Python float or complex beside tensors of a lower class gets the default width, as in torch.
   bool any_tensor = false, any_inexact = false;
   for (const Operand& o : operands) {
     if (!py::isinstance<Value>(o)) continue;
@@ -154,7 +154,7 @@ Value PythonProgram::scatter(const Value& x, const Value& index, const Operand& 
   Graph& g = open();
   ValueId source = id(src);
   if (!g.is_tensor(source)) {
-    // One number for all: a tensor of the index's shape.
+    // One number for all places: expands it to the index's shape.
     Shape shape;
     for (size_t i = 0; i < rank_of(g, id(index)); ++i) shape.push_back(size_of(g, id(index), static_cast<int64_t>(i)));
     source = fusebox::full(g, shape, source, g[id(x)].dtype);

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kPlansKept = 64;
 constexpr size_t kMaxNote = 4096;
 
-// A Python object that memory belongs to.
+// Keeps the Python object that owns some memory.
 std::shared_ptr<void> keep(py::object owner) {
   return {new py::object(std::move(owner)), [](void* p) {
             py::gil_scoped_acquire gil;
@@ -147,7 +147,7 @@ py::list PythonProgram::execute(const py::list& given, int ordinal, int threads)
       run_aten_segment(p.compiled, name, in, out);
     };
     options.in_place_inputs = in_place;
-    // The host's device keeps what it compiled; it is made anew for each run.
+    // A host device keeps its compiled kernels, so each run makes its own.
     const auto host = ordinal >= 0 ? nullptr : make_host_device({.threads = threads});
     result = run_host_program(p.compiled.host, kernels, host ? *host : *p.device, arguments, options, false);
     if (host)

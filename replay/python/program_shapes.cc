@@ -1,4 +1,4 @@
-// What is known of a PythonProgram's shapes: its inputs, the extents that follow from theirs, and symbolic axes.
+// The shapes of a PythonProgram: its inputs, the extents that follow from theirs, and symbolic axes.
 #include <algorithm>
 
 #include "ir/canonical/canonical.h"
@@ -24,7 +24,7 @@ std::string_view family(const OpRow& row) {
   return (row.demands & kMetadata) != 0 ? "metadata" : "indexed";
 }
 
-// Those of an input of this shape without gaps, in the order that it is declared in; empty where the rank is another.
+// The strides of an input of this shape without gaps, in its declared order. Empty for another rank.
 std::vector<int64_t> plain_strides(const Graph& g, ValueId input, const std::vector<int64_t>& shape) {
   const Tensor& t = g.tensor_of(input);
   if (shape.size() != t.logical.size()) return {};
@@ -44,7 +44,7 @@ std::vector<int64_t> plain_strides(const Graph& g, ValueId input, const std::vec
 std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>> op_table() {
   std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>> table;
   for (const OpRow& row : op_rows()) {
-    // Euclidean division is for sizes.
+    // Euclidean division is only for sizes.
     const bool of_sizes =
         row.kind == OpKind::kFloorDiv || row.kind == OpKind::kFloorMod || row.kind == OpKind::kCeilDiv;
     if (!row.at(Level::kMath) || (row.demands & kSignature) != 0 || of_sizes) continue;
@@ -112,7 +112,7 @@ Bindings PythonProgram::sizes(const std::vector<std::vector<int64_t>>& shapes) c
     BoundInput input;
     input.is_scalar = !graph.is_tensor(v);
     if (input.is_scalar) {
-      // Only what does not depend on it is asked for.
+      // Callers ask only for results that do not depend on a scalar.
       given.push_back(std::move(input));
       continue;
     }

@@ -1,4 +1,4 @@
-// Steps of a PythonProgram: each is applied to the scheduled copy at once, so that a mistake is reported where it is
+// Steps of a PythonProgram. Each is applied to the scheduled copy at once, so that a mistake is reported where it is
 // made.
 #include <algorithm>
 
@@ -56,7 +56,7 @@ const Tensor& tensor_named(const Graph& g, const std::string& name) {
   return g.tensor_of(*v);
 }
 
-// The segments of a list that assigns ops, each as its steps leave it.
+// The scheduled graph of each segment, for a list that assigns ops.
 std::vector<Graph> scheduled_segments(const Graph& g, std::span<const Step> steps) {
   std::vector<Graph> result;
   for (const Segment& segment : plan_steps(g, steps).segments) {
@@ -120,7 +120,7 @@ void PythonProgram::take(const Step& s) {
   plans_.clear();
 }
 
-// Cheap where no ops are assigned: nothing is copied. With segments, the step is tried.
+// Tries a step on a copy if it assigns or rewrites, or if ops are assigned. For other steps nothing is copied.
 std::optional<std::tuple<std::string, std::string, std::string>> PythonProgram::refusal(const std::string& line) const {
   const Step s = parse_step(line);
   try {
@@ -198,7 +198,7 @@ bool PythonProgram::is_reduction(const std::string& tensor) const {
                      [&](DomainId d) { return g[d].iter_type == IterType::kReduction; });
 }
 
-// Whether steps may inline it: an op makes it, and another than `output` reads it.
+// Whether steps may inline the tensor: an op makes it, and an op other than `output` reads it.
 bool PythonProgram::is_read(const std::string& tensor) const {
   const Graph& g = with(tensor);
   const ValueId v = tensor_named(g, tensor).value;
