@@ -21,7 +21,7 @@ std::vector<ResultSpec> infer_results(InferContext& c) {
     fail(c.g, ErrorCode::kWrongLevel,
          op_text(c.kind) + " cannot stand in a program of level " + std::string(text(c.g.level)), c.operand(0));
   fill_in(c.kind, c.operands);
-  CheckedOp view = c.view();
+  OpView view = c.view();
   check_format(view);
   check_attrs(view);
   c.slots = view.slots;

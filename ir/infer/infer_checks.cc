@@ -23,7 +23,7 @@ void check_slot(const Graph& g, OpKind kind, const Slot& slot, ValueId v) {
 
 }  // namespace
 
-void check_format(CheckedOp& c) {
+void check_format(OpView& c) {
   const OpRow& row = row_of(c.kind);
   const auto ranges = slot_ranges(*row.format, c.operands.size());
   if (!ranges)
@@ -35,7 +35,7 @@ void check_format(CheckedOp& c) {
     for (ValueId v : c.slot(s)) check_slot(c.g, c.kind, row.format->slots[s], v);
 }
 
-void check_attrs(const CheckedOp& c) {
+void check_attrs(const OpView& c) {
   const OpRow& row = row_of(c.kind);
   for (const Attr& a : c.attrs.list()) {
     const std::string word(row_of(a.key).text);
@@ -57,7 +57,7 @@ void check_attrs(const CheckedOp& c) {
   }
 }
 
-void check_output(const CheckedOp& c) {
+void check_output(const OpView& c) {
   const ValueId value = c.operands[0], alias = c.operand(1);
   const Graph& g = c.g;
   if (!alias) return;

@@ -6,20 +6,20 @@
 namespace fusebox {
 namespace {
 
-void need_dtype(const CheckedOp& c, ValueId v, bool holds, std::string_view what) {
+void need_dtype(const OpView& c, ValueId v, bool holds, std::string_view what) {
   if (!holds)
     fail(c.g, ErrorCode::kDtypeMismatch,
          op_text(c.kind) + " needs " + std::string(what) + " here, not " + std::string(text(c.g[v].dtype)) +
              "; cast it first",
          v);
 }
-void need_index(const CheckedOp& c, ValueId v) {
+void need_index(const OpView& c, ValueId v) {
   if (v) need_dtype(c, v, c.g[v].dtype == Dtype::kIndex, "an index");
 }
-void need_predicate(const CheckedOp& c, ValueId v) {
+void need_predicate(const OpView& c, ValueId v) {
   if (v) need_dtype(c, v, c.g[v].dtype == Dtype::kBool, "a bool");
 }
-void need_same(const CheckedOp& c, ValueId v, Dtype dtype) {
+void need_same(const OpView& c, ValueId v, Dtype dtype) {
   if (v) need_dtype(c, v, c.g[v].dtype == dtype, text(dtype));
 }
 
@@ -51,7 +51,7 @@ std::vector<Axis> axes_of_sizes(InferContext& c, size_t slot) {
   return axes;
 }
 
-void check_kind(const CheckedOp& c, ValueId v, ValueKind kind) {
+void check_kind(const OpView& c, ValueId v, ValueKind kind) {
   if (c.g[v].kind != kind)
     fail(c.g, ErrorCode::kWrongKind,
          op_text(c.kind) + " needs a " + std::string(text(kind)) + ", not a " + std::string(text(c.g[v].kind)), v);
@@ -66,7 +66,7 @@ enum CollectiveSlot : size_t {
   kCollectiveSync
 };
 
-void check_collective(const CheckedOp& c) {
+void check_collective(const OpView& c) {
   const auto values = c.slot(kCollectiveValues), init = c.slot(kCollectiveInit), in = c.slot(kCollectiveWorkspaces);
   if (values.empty()) fail(c.g, ErrorCode::kOperandCount, op_text(c.kind) + " needs a value", {});
   need_predicate(c, c.slot(kCollectivePredicate)[0]);
@@ -89,7 +89,7 @@ void check_collective(const CheckedOp& c) {
 
 }  // namespace
 
-void check_low_level(const CheckedOp& c) {
+void check_low_level(const OpView& c) {
   const Graph& g = c.g;
   const auto o = [&](size_t i) { return c.operand(i); };
   switch (c.kind) {

@@ -44,7 +44,7 @@ struct ResultSpec {
 };
 
 // An op to be checked.
-struct CheckedOp {
+struct OpView {
   const Graph& g;
   OpKind kind;
   std::span<const ValueId> operands;
@@ -56,10 +56,10 @@ struct CheckedOp {
 };
 // Operands against the op's format (fills in `slots`), attributes against its row, an alias against its output, and
 // what kernel and host ops ask of their operands. Throw.
-void check_format(CheckedOp& op);
-void check_attrs(const CheckedOp& op);
-void check_output(const CheckedOp& op);
-void check_low_level(const CheckedOp& op);
+void check_format(OpView& op);
+void check_attrs(const OpView& op);
+void check_output(const OpView& op);
+void check_low_level(const OpView& op);
 
 // One op under inference. Operands may be rewritten (a −1 in the shape of a reshape); scalars may be emitted at
 // `place`.
@@ -77,7 +77,7 @@ struct InferContext {
   // The operands of a slot of the format; an absent optional one is a null id.
   std::span<const ValueId> slot(size_t i) const { return {operands.data() + slots[i].begin, slots[i].count}; }
   ValueId operand(size_t i) const { return i < operands.size() ? operands[i] : ValueId(); }
-  CheckedOp view() const { return {g, kind, operands, attrs, slots}; }
+  OpView view() const { return {g, kind, operands, attrs, slots}; }
 };
 
 [[noreturn]] void fail(const Graph& g, ErrorCode code, const std::string& message, ValueId place);

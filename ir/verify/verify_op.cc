@@ -15,7 +15,7 @@ namespace {
 bool is_low(const Graph& g) { return g.level == Level::kKernel || g.level == Level::kHost; }
 
 // An operand's axis and the result's at the same position: how long they may be.
-void check_pair(const Graph& g, const CheckedOp& op, DomainPair pair, const Defects& defects) {
+void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects& defects) {
   const IterDomain &from = g[pair.producer], &to = g[pair.consumer];
   if (from.iter_type == IterType::kBroadcast && !from.expanded) return;
   const bool is_open = from.iter_type == IterType::kSymbolic || to.iter_type == IterType::kSymbolic;
@@ -496,7 +496,7 @@ class OpChecker {
   const Graph& g_;
   OpId id_;
   const Op& op_;
-  CheckedOp view_;
+  OpView view_;
   const Defects& defects_;
 };
 
