@@ -9,7 +9,7 @@ from fusebox.errors import FuseboxError
 from fusebox.fusion import Fusion
 from fusebox.values import Operand, Scalar, Tensor, raw, wrap
 
-# How the front ends that users know name the operands; `other` takes both of a binary.
+# Operand names in the front ends that users know. Other ops take `arg`, or `arg1` and `arg2`.
 _NAMES: dict[str, tuple[str, ...]] = {
     "lerp": ("start", "end", "weight"),
     "where": ("condition", "input", "other"),
@@ -28,7 +28,7 @@ class Pointwise:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in _OPERANDS:
-            _fusebox.check_op(name)  # says whether the op is unknown, or not supported yet
+            _fusebox.check_op(name)  # raises another error if the op is unknown or not supported yet
             raise FuseboxError("E0212", "this op has no function in Python", name)
 
         def call(*operands: Operand, **named: Operand) -> Tensor | Scalar:

@@ -1,7 +1,7 @@
-"""fd.sched: the schedule of a fusion. Axis positions count the loops of a tensor, from the end where negative.
+"""fd.sched: the schedule of a fusion. Axis positions count the loops of a tensor; a negative one counts from the end.
 
-Each call is one step (or a few) on names, applied at once: a mistake is reported where it is made. With the first step the
-fusion's definition is closed. The steps are in fd.to_string(), and in a recorded bundle.
+Each call is one step (or a few) on names, applied at once, so that a mistake is reported where it is made. The first step closes
+the fusion's definition. fd.to_string() and a recorded bundle hold the steps.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ class Schedule:
         raise FuseboxError("E0318", "this schedule function is not supported; see fusebox.sched for those that are", name)
 
     def step(self, kind: str, operands: Sequence[Word], results: Sequence[str] = (), **attributes: object) -> None:
-        """One step by its name in the step table, with domains as (tensor, loop)."""
+        """Takes one step by its name in the step table, with domains as (tensor, loop)."""
         self._fd.program.step(kind, list(operands), list(results), attributes)
 
     def apply(self, steps: str | Iterable[str]) -> None:
-        """Steps as lines of the text form, such as "split %t1.i0 by 4 -> o, t": a string of one or several lines, or an iterable of them. A
-        step that does not apply raises its error, with those before it taken."""
+        """Takes steps as lines of the text form, such as "split %t1.i0 by 4 -> o, t": a string of one or several lines, or an iterable of them.
+        A step that does not apply raises its error; the steps before it stay taken."""
         for line in steps.splitlines() if isinstance(steps, str) else steps:
             if line.strip():
                 self._fd.program.take(line.strip())
 
     def refusal(self, step: str) -> FuseboxError | None:
-        """Why a step, as a line of the text form, does not apply now; nothing is changed. E01.. is raised for a line that is no step."""
+        """The reason why a step (a line of the text form) does not apply now, or None. Changes nothing. Raises E01.. for a line that is no step."""
         refused = self._fd.program.refusal(step)
         return None if refused is None else FuseboxError(*refused)
 
@@ -52,24 +52,24 @@ class Schedule:
         return self._fd.program.step_lines()
 
     def concretize(self, inputs: Sequence[Any]) -> None:
-        """Decides symbolic axes (those of a reshape, say) as these inputs' shapes do, so that steps can name the loops that follow. Before the
-        first step but rewrites; then the schedule is for inputs of this kind."""
+        """Decides symbolic axes (such as a reshape's) by these inputs' shapes, so that steps can name their loops. Only rewrites may come before
+        it. The schedule is then for inputs of this kind."""
         self._fd.program.concretize([list(t.shape) for t in inputs if hasattr(t, "shape")])
 
     def compile_refusal(self, inputs: Sequence[Any]) -> FuseboxError | None:
-        """Why the fusion cannot be compiled with these steps for CPU inputs, if it cannot; steps that apply one by one may not fit together."""
+        """The reason why the fusion with its steps cannot be compiled for these CPU inputs, or None. Steps that apply singly may not fit together."""
         refused = self._fd.program.compile_refusal([torch_memory.host_argument(v, f"inputs[{i}]") for i, v in enumerate(inputs)])
         return None if refused is None else FuseboxError(*refused)
 
     # -- before the schedule of kernels
     def rewrite(self, name: str, **options: int) -> None:
-        """Runs a rewrite pass by its name, such as "dead_code"; before every other step. Tensors that it removes are gone for later steps."""
+        """Runs a rewrite pass by its name, such as "dead_code", before every other step. Later steps cannot name tensors that it removes."""
         given = ",".join(f"{key}={value}" for key, value in options.items())
         self.step("rewrite", [], [], name=name, **({"options": given} if given else {}))
 
     def assign(self, tensors: Sequence[Tensor], name: str, executor: str = "kernel") -> None:
-        """The operations that make these tensors run in the segment of this name, by "kernel" or "aten". Then every operation needs a
-        segment, before the first step of a schedule; each such step goes to the first segment that has all tensors that it names."""
+        """Puts the operations that make these tensors into the segment of this name, run by "kernel" or "aten". Then every operation needs
+        a segment, before the first step of a schedule. Each step goes to the first segment that has all tensors that it names."""
         self.step("assign", _words(tensors), [], name=name, by=executor)
 
     # -- loops of one tensor: Tensor has the same methods, and says what they do
@@ -124,7 +124,7 @@ class Schedule:
         self._own(tensor).set_allocation_as_loop()
 
     def set_loop_domain(self, tensor: Tensor, like: Tensor) -> None:
-        """Loops over the domains of a producer or consumer, across a reshape, pad or slice."""
+        """Makes the tensor loop over the domains of a producer or consumer, across a reshape, pad or slice."""
         self.step("set_loop_domain", [(tensor.name, ""), (like.name, "")])
 
     def set_device_mesh(self, tensor: Tensor, devices: Sequence[int]) -> None:
@@ -133,12 +133,12 @@ class Schedule:
     def circular_buffer(self, tensor: Tensor, number_of_stages: int) -> None:
         self.step("circular_buffer", [(tensor.name, "")], depth=number_of_stages)
 
-    # -- several tensors; `selected` empty: all
+    # -- several tensors; an empty `selected` means all
     def transform_like(self, tensor: Tensor, selected: Sequence[Tensor] = ()) -> None:
         self.step("transform_like", [(tensor.name, ""), *_words(selected)])
 
     def bounded_transform_backward(self, tensor: Tensor, bounds: Sequence[Tensor] = ()) -> None:
-        """Replays the tensor's transforms along producers and consumers, up to and with the bounds."""
+        """Replays the tensor's transforms along producers and consumers, up to and including the bounds."""
         self.step("propagate", [(tensor.name, ""), *_words(bounds)])
 
     def parallelize_like(
@@ -159,8 +159,8 @@ class Schedule:
         self.step("inline_most", _words(selected))
 
     def inline_at(self, tensor: Tensor, pos: int = -1, best_effort: bool = False, selected: Sequence[Tensor] = ()) -> None:
-        """Computes tensors (none selected: all that are read) inside their consumers' loops, up to loop `pos` of the tensor, exclusive;
-        −1 is behind the last. With best_effort, as far in as is possible."""
+        """Computes the selected tensors (or all that are read) inside their consumers' loops, up to loop `pos` of the tensor, exclusive. −1 is
+        behind the last loop. With best_effort each goes as far in as possible."""
         count = len(tensor.loops())
         if not -count - 1 <= pos <= count:
             raise FuseboxError("E0206", f"the tensor has {count} loops; a position is from 0 to {count}", f"%{tensor.name}")
@@ -190,7 +190,7 @@ class Schedule:
         return f"%{tensor.name} [{loops}]"
 
     def user_schedule_ir(self) -> str:
-        """The fusion as the steps so far have left it."""
+        """The fusion after the steps so far."""
         return self._fd.program.scheduled_text()
 
     # -- helpers

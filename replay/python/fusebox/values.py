@@ -1,4 +1,4 @@
-"""What a fusion is made of: tensors, scalars, and the loops of a tensor."""
+"""The values of a fusion: tensors, scalars, and the loops of a tensor."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class _Named:
 
 
 class Scalar(_Named):
-    """A scalar of the fusion: an input, a size, a constant, or computed from those."""
+    """A scalar of the fusion: an input, a size, a constant, or a value computed from them."""
 
     def __repr__(self) -> str:
         return f"<Scalar %{self.name} {self.dtype.name}>"
 
 
 class Loop:
-    """A loop of a tensor, as tensor.axis(i) gives it."""
+    """A loop of a tensor; tensor.axis(i) gives it."""
 
     def __init__(self, tensor: Tensor, name: str, iter_type: str, parallel: str) -> None:
         self.tensor = tensor
@@ -66,7 +66,7 @@ class Tensor(_Named):
 
     @property
     def shape(self) -> list[int]:
-        """Extents that are known, and −1 for symbols; fd.ops.shape gives scalars."""
+        """Extents, with −1 for symbols. fd.ops.shape gives scalars."""
         return self.fd.program.shape(self.value)
 
     # -- schedule
