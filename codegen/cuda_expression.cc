@@ -38,7 +38,7 @@ class Writer {
   std::string operand(size_t i, bool bare = false) const { return cuda_term(operands_[i], c_, headers_, bare); }
 
   Typed infix(std::string_view sign, Dtype dtype) const {
-    // Beside an index, a constant may be an int. Of two constants neither may: they would be computed as ints.
+    // Beside an index, a constant may be an int. Two constants may not: they would be computed as ints.
     const bool bare = !operands_[0].constant || !operands_[1].constant;
     return {operand(0, bare) + " " + std::string(sign) + " " + operand(1, bare), dtype};
   }

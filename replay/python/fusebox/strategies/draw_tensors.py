@@ -145,7 +145,7 @@ def span_of(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def plain_strides(shape: Sequence[int], order: Sequence[int] | None = None) -> list[int]:
-    """Of a tensor without gaps whose axes lie in this order, outermost first (none: their own)."""
+    """The strides of a tensor without gaps whose axes lie in this order, outermost first; by default in their own order."""
     strides, step = [1] * len(shape), 1
     for axis in reversed(order if order is not None else range(len(shape))):
         strides[axis] = step
