@@ -86,7 +86,7 @@ class Schedule:
         self._own(tensor).swizzle(swizzle_type, x, y)
 
     def resize(self, tensor: Tensor, axis: int, left: int | Scalar, right: int | Scalar) -> None:
-        loop = tensor.axis(axis).name
+        loop = self._own(tensor).axis(axis).name
         widths: list[Word] = [w if isinstance(w, int) else (w.name, "") for w in (left, right)]
         self.step("resize", [(tensor.name, loop), *widths], [self._fd.program.fresh_loop(tensor.name, loop + "r")])
 
@@ -149,7 +149,7 @@ class Schedule:
         parallel_types: Iterable[ParallelType] = (),
         propagate_padding: bool = True,
     ) -> None:
-        if pos not in (-1, len(tensor.loops())):
+        if pos not in (-1, len(self._own(tensor).loops())):
             raise FuseboxError("E0318", "parallelize_like copies from all loops; leave pos at -1", f"%{tensor.name}")
         threads = [p.value for p in ParallelType if p in set(parallel_types)]
         given: dict[str, object] = {"threads": threads} if threads else {}
@@ -161,7 +161,7 @@ class Schedule:
     def inline_at(self, tensor: Tensor, pos: int = -1, best_effort: bool = False, selected: Sequence[Tensor] = ()) -> None:
         """Computes the selected tensors (or all that are read) inside their consumers' loops, up to loop `pos` of the tensor, exclusive. −1 is
         behind the last loop. With best_effort each goes as far in as possible."""
-        count = len(tensor.loops())
+        count = len(self._own(tensor).loops())
         if not -count - 1 <= pos <= count:
             raise FuseboxError("E0206", f"the tensor has {count} loops; a position is from 0 to {count}", f"%{tensor.name}")
         wanted = pos if pos >= 0 else count + 1 + pos
