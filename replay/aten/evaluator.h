@@ -61,7 +61,7 @@ class Evaluator {
   Carried cast(Carried c, Dtype to);
   Carried full(const Op& op, Dtype declared);
   Carried iota(const Op& op, Dtype declared);
-  // Rounds the value of an op, in place: no other value shares its tensor. It may have a bound or none.
+  // Rounds a value in place, so no other value may share its tensor. The result has no bound.
   Carried rounded(at::Tensor value, Dtype declared);
 
   // -- structure.cc
