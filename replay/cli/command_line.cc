@@ -176,12 +176,12 @@ before and after, in the file BLESSED of its folder. It never records a failure 
   ShowArguments show;
   c = add_subcommand(
       app, "show", "Prints a program at any level.",
-      R"(Without --level: the file as it is; of a bundle also how it was recorded. A bundle shows the programs that it holds; a text is compiled for
-its default host inputs. --level plan shows what lowering decided: loops, buffers, barriers, and for each statement its checks and its
-accesses, with the reason of each check. Kernels and CUDA text come with what their parameters are in the program. Of a schedule that is refused, --level
-scheduled shows what the steps made, with the error beside the tensor or domain that it names, and exits with 2.
---graph draws the iteration domains of each tensor, from root to loop: which may leave their extent, their index and predicate, and
-the groups that the id graph puts them in. An html page holds all five graphs, and needs nothing beside itself.
+      R"(Without --level: the file as it is, and how a bundle was recorded. A bundle shows the programs that it holds; a text is compiled for its
+default host inputs. --level plan shows the decisions of lowering: loops, buffers, barriers, and for each statement its accesses and its
+checks with their reasons. Comments above kernels and CUDA text name their parameters in the program. If a schedule is refused, --level
+scheduled shows the result of the steps so far, with the error beside the tensor or domain that it names, and exits with 2.
+--graph draws the iteration domains of each tensor, from root to loop. It shows which may leave their extent, their index and predicate,
+and their groups in the id graph. An html page holds all five graphs and needs no other file.
 
   fusebox show corpus/programs/softmax.fir --level kernel
   fusebox show softmax.fuse --level cuda

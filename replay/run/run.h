@@ -37,7 +37,7 @@ struct RunOptions {
   int index_bits = 0;        // 0: chosen from the inputs
   Defects defects = {};      // seeded
   bool keep_sources = true;  // the CUDA text of each kernel, its digest and that of the kernel plans
-  bool run_sources = false;  // `execute` on cuda: the texts of `Run::sources` instead of what the kernels give
+  bool run_sources = false;  // `execute` on cuda compiles the texts of `Run::sources`, not those of the kernels
 };
 
 struct RunOutput {
@@ -78,7 +78,7 @@ void run_aten_segment(const Compiled& compiled, const std::string& name, std::sp
                       std::span<const TensorData> out);
 // Adds the facts that the run depends on beside the program. Throws kModuleMissing or kNoDevice without its executor.
 void describe_environment(Run& run);
-// Digests of the compiled stages. With `sources` those of the kernel plans and of the CUDA text, which it makes, too.
+// Digests of the compiled stages. With `sources` also makes the CUDA text, and digests it and the kernel plans.
 void digest_stages(Run& run, bool sources);
 
 struct CheckedOutput {
