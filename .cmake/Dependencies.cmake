@@ -1,4 +1,4 @@
-# Finds what Fusebox builds on. All of it may come from CMAKE_PREFIX_PATH; nothing is downloaded.
+# Finds the libraries that Fusebox needs. All may come from CMAKE_PREFIX_PATH; nothing is downloaded.
 
 find_package(Threads REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -24,7 +24,7 @@ add_library(xxhash INTERFACE IMPORTED)
 set_target_properties(xxhash PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES ${XXHASH_INCLUDE_DIR} INTERFACE_COMPILE_DEFINITIONS XXH_INLINE_ALL)
 
-# The interpreter whose PyTorch and pybind11 are used: the project's .venv, unless one is named.
+# The interpreter whose PyTorch and pybind11 are used: by default the project's .venv.
 if(NOT Python_EXECUTABLE AND EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
   set(Python_EXECUTABLE ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 endif()

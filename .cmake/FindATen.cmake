@@ -1,14 +1,14 @@
 # ATen, the C++ library of PyTorch 2.11 or later: target ATen::ATen (and ATen::Python for extension modules).
 #
-# Only libtorch_cpu and libc10 are linked, whatever PyTorch was built for, so that a build against a CUDA PyTorch needs
-# no CUDA libraries and a program starts without them. PyTorch's own TorchConfig.cmake would bring both.
+# Only libtorch_cpu and libc10 are linked, for every kind of PyTorch. So a build against a CUDA PyTorch needs no CUDA
+# libraries, and a program starts without them. PyTorch's own TorchConfig.cmake would require both.
 #
-# FUSEBOX_TORCH_ROOT names the folder of the Python package `torch`; left out, Python_EXECUTABLE is asked.
+# FUSEBOX_TORCH_ROOT names the folder of the Python package `torch`; by default Python_EXECUTABLE tells it.
 
 set(FUSEBOX_TORCH_ROOT "" CACHE PATH "Folder of the Python package torch")
 if(NOT FUSEBOX_TORCH_ROOT AND Python_EXECUTABLE)
-  # Finds the package without importing it: an import takes seconds. -I looks past the separate environment in which pip
-  # builds, to the one that it installs into; where that has none, the one in which it builds will do.
+  # Finds the package without importing it, which would take seconds. -I looks past the separate environment in which pip
+  # builds, to the one that it installs into. If that has none, the build environment's package is used.
   foreach(aten_look "-I" "-s")
     if(NOT aten_found)
       execute_process(

@@ -15,7 +15,7 @@ if(Python_EXECUTABLE)
   list(APPEND cuda_roots ${cuda_wheels})
 endif()
 
-# The first place that has everything wins, so that headers and compiler are of one version.
+# Takes the first place that has everything, so that headers and compiler have one version.
 foreach(root ${cuda_roots})
   if(EXISTS ${root}/include/cuda.h AND EXISTS ${root}/include/nvrtc.h)
     set(cuda_roots ${root})

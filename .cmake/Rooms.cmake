@@ -1,4 +1,4 @@
-# What the rooms' CMakeLists.txt share.
+# Functions that the rooms' CMakeLists.txt share.
 
 set(FUSEBOX_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
@@ -31,8 +31,7 @@ function(fusebox_sources result folder)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# Links a program of tests or benchmarks to the rooms whose headers its sources include, so that it builds
-# as soon as those do.
+# Links a program of tests or benchmarks to the rooms whose headers its sources include.
 function(fusebox_link_included_rooms target)
   get_target_property(files ${target} SOURCES)
   list(FILTER files INCLUDE REGEX "\\.cc$")

@@ -21,7 +21,7 @@ endif()
 # Assertions stay on in the everyday build; line tables are enough for a backtrace and half the size of full debug info.
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 
-# Seeded defects (ir/table/defect.h) measure the checks; a release build has them only where this is asked for.
+# Seeded defects (ir/table/defect.h) measure the checks; a release build has them only with this option.
 if(CMAKE_BUILD_TYPE STREQUAL Release)
   option(FUSEBOX_DEFECTS "Compile the seeded defects in" OFF)
 else()
@@ -31,24 +31,24 @@ if(NOT FUSEBOX_DEFECTS)
   add_compile_definitions(FUSEBOX_WITHOUT_DEFECTS)
 endif()
 
-# The command line is found in build/bin, what it loads at run time in build/lib beside it.
+# The command line is in build/bin; the modules that it loads at run time are in build/lib.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 
-# A result must not depend on whether the compiler found a multiply-add to fuse.
+# Results must not depend on the compiler's choice to fuse a multiplication and an addition.
 add_compile_options(-ffp-contract=off -Wall -Wextra)
 if(FUSEBOX_WERROR)
   add_compile_options(-Werror)
 endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # GCC 12 sees overlapping copies where strings are concatenated (GCC bug 105651).
+  # GCC 12 wrongly warns of overlapping copies when strings are concatenated (GCC bug 105651).
   add_compile_options(-Wno-restrict)
 endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
-  # clang 19 reports what stable_sort of libstdc++ 12 uses inside (std::get_temporary_buffer).
+  # clang 19 warns of std::get_temporary_buffer, which stable_sort of libstdc++ 12 uses.
   add_compile_options(-Wno-deprecated-declarations)
 endif()
 
@@ -56,7 +56,7 @@ if(FUSEBOX_SANITIZE)
   add_compile_options(-fsanitize=${FUSEBOX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${FUSEBOX_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # GCC reports false positives of these under sanitizers.
+    # Under sanitizers GCC reports false positives of these warnings.
     add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
   endif()
 endif()

@@ -1,7 +1,7 @@
-"""What pip calls to build the wheel: scikit-build-core, with PyTorch where the wheel is built.
+"""The build backend that pip calls: scikit-build-core, with PyTorch in the build environment.
 
 pip builds in an environment of its own. The ATen module is built against the PyTorch of the environment that pip installs
-into; where that has none yet, against the one that pip is about to install there.
+into. If that has none yet, it is built against the one that pip is about to install there.
 """
 
 import subprocess
@@ -10,7 +10,7 @@ import sys
 from scikit_build_core import build as backend
 from scikit_build_core.build import *  # noqa: F403  the other hooks
 
-# -I looks past the separate environment.
+# -I makes Python look past the separate environment.
 FIND = [sys.executable, "-I", "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is None)"]
 
 

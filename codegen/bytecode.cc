@@ -19,7 +19,7 @@ Dtype register_dtype(Dtype d) {
 
 namespace {
 
-// Ops whose result is one of their operands, or as exact: nothing to round when all have one dtype.
+// Ops whose result needs no rounding if it and all operands have one dtype.
 bool keeps_values(OpKind kind) {
   switch (kind) {
     case OpKind::kWhere:
@@ -112,7 +112,7 @@ class Compiler {
   }
   bool is_uniform(uint32_t r) const { return r == kNoRegister || out_.registers[r].uniform; }
 
-  // The register that holds `v` as the register dtype of `wanted`, with its value rounded to no less than that.
+  // A register that holds `v` in the register dtype of `wanted`, with at least the precision of `wanted`.
   uint32_t as(ValueId v, Dtype wanted) {
     const uint32_t have = register_of(v);
     const Dtype dtype = g_[v].dtype;
@@ -161,7 +161,7 @@ class Compiler {
   }
   template <class Function>
   ListRange list(size_t count, Function&& item) {
-    // Items may emit code and lists of their own only before the range is taken.
+    // `item` may emit code and make lists, so the range is taken after it has run for every item.
     std::vector<uint32_t> items(count);
     for (size_t k = 0; k < count; ++k) items[k] = item(k);
     const ListRange range{static_cast<uint32_t>(out_.lists.size()), static_cast<uint32_t>(count)};
@@ -469,7 +469,7 @@ class Compiler {
     emit(i);
   }
 
-  // In what the sizes of sets are added up: integers of any size are exact.
+  // The dtype in which set sizes are added up: any integer keeps them exact in int64.
   static Dtype count_dtype(Dtype compute, Dtype declared) { return is_integer(declared) ? Dtype::kInt64 : compute; }
 
   void welford(const Op& op) {
@@ -505,7 +505,7 @@ class Compiler {
     emit(i);
   }
 
-  // Gives `result` the value of `r`, a native value, converted or rounded to the declared dtype.
+  // Sets `result` to the native value in `r`, converted or rounded to the declared dtype.
   void finish(uint32_t r, Dtype native, ValueId result, bool uniform, bool is_exact) {
     const Dtype declared = g_[result].dtype;
     Instruction i{.opcode = Opcode::kConvert, .uniform = uniform, .counts = false};
@@ -575,7 +575,7 @@ class Compiler {
     }
     if (plan.kind == MathClass::kSelect && defects_.has(Defect::kWhereSwapped)) std::swap(i.args[1], i.args[2]);
     if (op.kind == OpKind::kMaximum && is_floating(plan.compute) && defects_.has(Defect::kMaximumDropsNan)) {
-      i.math = OpKind::kThreshold;  // a <= b ? b : a, which is a where b is no number
+      i.math = OpKind::kThreshold;  // a <= b ? b : a, which gives a if b is NaN
       i.args[2] = i.args[1];
     }
     i.to = plan.native;
@@ -585,7 +585,7 @@ class Compiler {
     finish(i.dst, plan.native, result, i.uniform, same);
   }
 
-  // A product that a sum reads, or a wider float on its way into one.
+  // Whether a sum reads this product, or reads it through a cast to a float.
   bool is_added_product(ValueId v) const {
     if (g_[g_[v].def].kind != OpKind::kMul) return false;
     return std::any_of(g_.ops.begin(), g_.ops.end(), [&](const Op& op) {
@@ -634,7 +634,7 @@ class Compiler {
   const Graph& g_;
   const Defects& defects_;
   Bytecode out_;
-  std::vector<uint32_t> registers_, buffers_;  // by value
+  std::vector<uint32_t> registers_, buffers_;  // by value id
   std::vector<Conversion> conversions_;        // of constants and parameters
   std::vector<Instruction> preamble_;          // their code
   std::vector<InstructionRange> loops_;

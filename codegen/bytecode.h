@@ -1,14 +1,13 @@
-// Host bytecode: a kernel program as a flat list of instructions over typed registers, made once and run by the host
-// executor for every group of threads. Compilation is pure; the bytecode is a value and holds no pointers.
+// Host bytecode: a kernel program as a flat list of instructions over typed registers. It is compiled once, and the
+// host executor runs it for every group of threads. Compilation is pure; the bytecode is a value and holds no pointers.
 //
 // Invariants:
-// - one instruction stands for one kernel op on all threads (lanes) of a group; conversions between dtypes are
-// instructions of
-//   their own that do not count as work (`counts` is false);
-// - a register that is `uniform` has one element for the whole group and its instructions run once; all others have one
-// a lane;
-// - an instruction's result register never shares storage with one of its operands, but for a conversion in place;
-// - control flow is structured: `target` of if, else, for leads to an instruction behind the region.
+// - One instruction stands for one kernel op on all threads (lanes) of a group. A conversion between dtypes is an
+//   instruction of its own, which does not count as work (`counts` is false).
+// - A `uniform` register has one element for the whole group, and its instructions run once. Any other register has
+//   one element a lane.
+// - An instruction's result register shares no storage with its operands, except in a conversion in place.
+// - Control flow is structured: the `target` of an if, else or for is an instruction behind its region.
 //
 //   add %b, %t : index      ->   math add index, dst = r2 (a lane each), a = r0 (uniform), b = r1
 #pragma once
@@ -26,31 +25,31 @@ namespace fusebox {
 inline constexpr uint32_t kNoRegister = 0xffffffffu;
 inline constexpr uint32_t kNoBuffer = 0xffffffffu;
 
-// The dtype in which a value stands in a register: reduced floats as float, index as int64, storage-only dtypes as
+// The dtype of the register that holds a value: float for reduced floats, int64 for index; storage-only dtypes keep
 // their bytes.
 Dtype register_dtype(Dtype d);
 
 enum class Opcode : uint8_t {
   kMath,         // dst = math(args) in `dtype`
-  kConvert,      // dst = args[0] from `dtype` to `to`; in place where dst is args[0]
+  kConvert,      // dst = args[0] from `dtype` to `to`; in place if dst is args[0]
   kThreadIndex,  // dst; `parallel`
   kThreadCount,
   kAllocate,  // buffer; args: elements, byte offset
   kLoad,      // dst = buffer[args[0]], if args[1], else args[2]
   kStore,     // buffer[args[0]] = args[1], if args[2]
   kCopy,      // buffer[args[0]] = from[args[1]], if args[2]; `immediate` elements
-  kIf,        // args[0]; where no lane is left: to target
-  kElse,      // args[0]; turns the lanes over; where none is left: to target
+  kIf,        // args[0]; jumps to target if no lane is left
+  kElse,      // args[0]; inverts the lanes; jumps to target if none is left
   kEndIf,
   kJump,    // after the then-region of a uniform `if`
-  kFor,     // dst = args[0] while dst < args[1]; where no lane is left: to target
-  kEndFor,  // dst += args[2]; while dst < args[1]: to target
+  kFor,     // dst = args[0] while dst < args[1]; jumps to target if no lane is left
+  kEndFor,  // dst += args[2]; jumps to target while dst < args[1]
   kBarrier,
   kGridBarrier,  // buffer, immediate: slot
   kBlockReduce,  // lists: results, values, inits, workspaces; args[0]: participation
   kGridReduce,
   kBlockBroadcast,
-  kWelford,  // lists: results (3), values (6); in `dtype`, counts in `to`, as in the reductions of kWelford
+  kWelford,  // lists: results (3), values (6); values in `dtype`, counts in `to`, as in the reductions of kWelford
   kWithin,   // args[0] in [0, args[1]), or below the extent of axis `immediate` of the buffer
   kEnd,
 };
@@ -68,14 +67,14 @@ struct Instruction {
   ReduceOp reduce = ReduceOp::kSum;
   bool all = false;          // a collective's result goes to every thread
   bool check_index = false;  // the result is an index and must fit the kernel's index width
-  bool from_end = false;     // within: an index from the negative extent on is in the axis too
+  bool from_end = false;     // within: an index may also count from the end, down to the negative extent
   OpKind math = OpKind::kSet;
   Dtype dtype = Dtype::kIndex;
   Dtype to = Dtype::kIndex;
   uint32_t dst = kNoRegister;
   std::array<uint32_t, 4> args = {kNoRegister, kNoRegister, kNoRegister, kNoRegister};
   uint32_t buffer = kNoBuffer;
-  uint32_t from = kNoBuffer;  // copy: the source; grid_reduce: the counters, if it has any
+  uint32_t from = kNoBuffer;  // copy: the source; grid_reduce: the counters, if any
   uint32_t target = 0;
   uint32_t threads = 0;  // a collective's coordinates: bit i for ParallelType i
   int64_t immediate = 0;
@@ -86,7 +85,7 @@ struct Instruction {
 struct BytecodeRegister {
   Dtype dtype = Dtype::kIndex;
   bool uniform = false;
-  uint32_t offset = 0;  // bytes into the uniform registers; else bytes for each lane before it
+  uint32_t offset = 0;  // uniform: bytes into the uniform registers; else bytes for each lane before it
 };
 
 struct BytecodeBuffer {
@@ -96,7 +95,7 @@ struct BytecodeBuffer {
   bool is_read = false;
   bool is_stored = false;
   int64_t elements = 0;       // local
-  uint32_t local_offset = 0;  // local: bytes for each lane before its elements, in register dtype
+  uint32_t local_offset = 0;  // local: bytes for each lane before its elements, as register dtypes
   uint32_t local_first = 0;   // local: elements of each lane before its own
   int64_t align = 1;          // bytes
 };
@@ -115,8 +114,7 @@ struct BytecodeConstant {
   Dtype dtype;
 };
 
-// What a finding says of an instruction: the op, and the line on which the kernel's text has it (the kernel's first
-// line is 1).
+// The op that a finding names for an instruction, and its line in the kernel's text (the first line is 1).
 struct BytecodeOrigin {
   OpId op;
   OpKind kind;
@@ -142,8 +140,9 @@ struct Bytecode {
   bool has_grid_sync = false;
 };
 
-// Throws kWrongLevel for a graph of another level, kUnsupportedOp and kUnsupportedDtype for what no host can compute
-// yet, kInvalidGraph where an operand breaks the kernel contract (a local buffer of run-time size, for one).
+// Throws kWrongLevel for a graph of another level, kUnsupportedOp and kUnsupportedDtype for an op or dtype that the
+// host cannot compute yet, kInvalidGraph for an operand that breaks the kernel contract (such as a local buffer of
+// run-time size).
 Bytecode compile_bytecode(const Graph& kernel, const Defects& defects = {});
 
 }  // namespace fusebox

@@ -122,7 +122,7 @@ MathClass math_class(OpKind kind) {
 
 namespace {
 
-// The dtype in which the operands meet; a where's condition takes no part.
+// The common dtype of the operands. The condition of a `where` takes no part.
 Dtype common_operand_dtype(OpKind kind, std::span<const Dtype> operands) {
   if (kind == OpKind::kWhere) operands = operands.subspan(1);
   Dtype common = operands[0];
@@ -148,7 +148,7 @@ MathPlan math_plan(OpKind kind, std::span<const Dtype> operands, Dtype result) {
                                                   std::string(text(common)) + "; cast it first");
   }
   plan.compute = compute_dtype(common);
-  // An index that meets an integer is still checked as an index where the result is one.
+  // An index result stays checked as an index, even if its operands meet as int64.
   if (result == Dtype::kIndex && plan.compute == Dtype::kInt64) plan.compute = Dtype::kIndex;
   const bool is_exact_class = is_integer(common) || is_boolean(common);
   switch (plan.kind) {

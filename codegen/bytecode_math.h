@@ -1,5 +1,4 @@
-// How the kernel ops that compute are carried out: which class an op is of, and with that the dtype it computes in and
-// the dtype that comes out before rounding.
+// How a kernel op is computed: its class, the dtype it computes in, and the dtype of the result before rounding.
 //
 //   math_plan(OpKind::kLt, {bf16, f32}, bool)  ->  {class kCompare, compute f32, native bool}
 #pragma once
@@ -29,10 +28,10 @@ MathClass math_class(OpKind kind);
 
 struct MathPlan {
   MathClass kind = MathClass::kNotMath;
-  Dtype compute = Dtype::kFloat;  // operands are converted to it
-  Dtype native = Dtype::kFloat;   // the result's, before it is rounded or converted to the declared one
+  Dtype compute = Dtype::kFloat;  // the dtype that operands are converted to
+  Dtype native = Dtype::kFloat;   // the result's dtype before it is rounded or converted to the declared one
 };
-// Throws kUnsupportedDtype for arithmetic on dtypes that exist as data only; kDtypeMismatch as `promote`.
+// Throws kUnsupportedDtype for arithmetic on storage-only dtypes; kDtypeMismatch as `promote` does.
 MathPlan math_plan(OpKind kind, std::span<const Dtype> operands, Dtype result);
 
 }  // namespace fusebox

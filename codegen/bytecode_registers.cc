@@ -36,7 +36,7 @@ std::vector<Life> lives_of(const Bytecode& code, const std::vector<InstructionRa
     each_use(code, code.code[at], touch);
     each_definition(code, code.code[at], touch);
   }
-  // Inner loops end first, so that a life that reaches an inner loop's end is then seen by the outer one.
+  // Inner loops come first: if a life is extended to an inner loop's end, the outer loop then sees that end.
   for (const InstructionRange& loop : loops)
     for (Life& life : lives)
       if (life.begin < loop.begin && life.end > loop.begin) life.end = std::max(life.end, loop.end);

@@ -46,7 +46,7 @@ class Emitter {
  public:
   Emitter(const Graph& graph, const CudaOptions& options) : g_(graph), options_(options), names_(graph) {}
 
-  // The headers needed are added to `headers`.
+  // Adds the headers that the text needs to `headers`.
   std::string emit(CudaHeaders& headers);
 
  private:
@@ -207,7 +207,7 @@ void Emitter::thread(const Op& op) {
 void Emitter::loop(const Op& op) {
   const RegionId inner = op.regions.at(0);
   const std::string start = index(op.operands[0]), stop = index(op.operands[1]), step = index(op.operands[2]);
-  // Of a count that is not known the compiler copies the body as often as it likes: minutes, where loops stand inside.
+  // The compiler may copy a body with an unknown count as often as it likes, which takes minutes if loops stand inside.
   const auto is_constant = [&](ValueId v) { return g_.is_constant(v); };
   bool is_known = is_constant(op.operands[1]);
   if (const OpId def = g_[op.operands[1]].def; !is_known && def && g_[def].kind == OpKind::kAdd) {
@@ -357,7 +357,7 @@ void Emitter::collective(const Op& op) {
     return;
   }
 
-  // The value that takes part, and where it is kept meanwhile.
+  // One operand list as one value: the dtype's, or a Welford triple.
   const auto contribution = [&](std::span<const ValueId> from) {
     if (!is_welford) return as(from[0], dtypes[0]);
     return "Welford" + welford_type(dtypes[0], dtypes[2]) + "{" + as(from[0], dtypes[0]) + ", " +
@@ -409,7 +409,7 @@ void Emitter::op(const Op& op) {
     case OpKind::kInput:
       return;  // the signature has them
     case OpKind::kWithin:
-      return;  // checked on the host alone
+      return;  // only the host checks it
     case OpKind::kFor:
       return loop(op);
     case OpKind::kIf:

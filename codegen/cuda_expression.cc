@@ -38,7 +38,7 @@ class Writer {
   std::string operand(size_t i, bool bare = false) const { return cuda_term(operands_[i], c_, headers_, bare); }
 
   Typed infix(std::string_view sign, Dtype dtype) const {
-    // Beside an index, a constant may be an int; two ints would be computed as such.
+    // Beside an index, a constant may be an int. Two constants may not: they would be computed as ints.
     const bool bare = !operands_[0].constant || !operands_[1].constant;
     return {operand(0, bare) + " " + std::string(sign) + " " + operand(1, bare), dtype};
   }
@@ -53,7 +53,7 @@ class Writer {
     headers_.need(header);
     return call(name, c_);
   }
-  // What CUDA names for double, and with an f for float; complex numbers have an overload.
+  // CUDA's function for double, with an f appended for float; complex numbers have an overload.
   Typed library(std::string_view name) {
     to_floating();
     if (is_complex(c_)) return call(name, CudaHeader::kComplex);
@@ -92,7 +92,7 @@ class Writer {
     if (!is_whole() && !is_real()) refuse();
     return call(name, CudaHeader::kCompare);
   }
-  // `where` of signed integers, which the compiler could take for a maximum (compare.cuh says why it must not).
+  // `where`, in a form that the compiler cannot take for a maximum (compare.cuh says why).
   Typed choose() const {
     headers_.need(CudaHeader::kCompare);
     return {"choose(" + cuda_term(operands_[0], Dtype::kBool, headers_) + ", " +
@@ -121,7 +121,7 @@ class Writer {
     if (is_bool()) refuse();
     return is_whole() ? Typed{operand(0), c_} : real_library(name);
   }
-  // floor_div, floor_mod; `nonnegative` operands need no care.
+  // floor_div, floor_mod. For `nonnegative` operands C++'s own operator is right.
   Typed euclidean(std::string_view name, std::string_view sign) const {
     if (attrs_.flag(AttrKey::kNonNegative)) return infix(sign);
     return integer(name);
@@ -141,7 +141,7 @@ class Writer {
     return {"-" + (operands_[0].constant ? "(" + operand(0) + ")" : operand(0)), c_};
   }
   Typed next_after() {
-    // Steps through the numbers of the operands' own dtype.
+    // The next number of the operands' own dtype.
     if (!is_reduced_float(common_)) return real_library("nextafter");
     c_ = common_;
     return call("next_after", CudaHeader::kReal);

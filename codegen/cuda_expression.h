@@ -1,7 +1,7 @@
-// One scalar op as a CUDA expression, and what expressions are made of: literals, conversions, the headers they need.
+// One scalar op as a CUDA expression, and the parts of expressions: literals, conversions, the headers they need.
 //
-// Invariants: an expression has exactly the C++ type of its dtype; it may stand on the right of `=` or as an argument,
-// but needs parentheses inside another operator.
+// Invariants: an expression has exactly the C++ type of its dtype. It may stand on the right of `=` or as an argument;
+// inside another operator it needs parentheses.
 //
 //   cuda_expression(OpKind::kAdd, {}, {{"v0", Dtype::kHalf}, {"v1", Dtype::kHalf}}, Dtype::kHalf, headers)
 //     == "half_t(float(v0) + float(v1))"
@@ -48,13 +48,13 @@ struct CudaTerm {
   std::optional<ConstantBits> constant = std::nullopt;
 };
 
-// The type of an element; storage-only dtypes too.
+// The type of an element, also for storage-only dtypes.
 inline std::string_view cuda_type(Dtype dtype) { return row_of(dtype).cpp; }
-// A literal of exactly the dtype's type. `bare`: an index constant may be an int, as the operand of an operator.
+// A literal of exactly the dtype's type. With `bare`, an index constant may be an int, for the operand of an operator.
 std::string cuda_literal(Dtype dtype, ConstantBits bits, bool bare = false);
 // An expression of one dtype as another, by the rules of the op `cast`.
 std::string cuda_convert(std::string text, Dtype from, Dtype to, CudaHeaders& headers);
-// A term as a dtype; constants are converted here and now.
+// A term as a dtype. A constant is converted at once.
 std::string cuda_term(const CudaTerm& term, Dtype to, CudaHeaders& headers, bool bare = false);
 
 std::string cuda_expression(OpKind kind, const Attrs& attrs, std::span<const CudaTerm> operands, Dtype result,

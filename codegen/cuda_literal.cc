@@ -43,7 +43,7 @@ std::string integer_literal(Dtype dtype, uint64_t bits, bool bare) {
   if (!is_signed(dtype))
     digits = std::to_string(bits) + "u";
   else if (value == INT64_MIN)
-    digits = "-9223372036854775807 - 1";  // there are no negative literals
+    digits = "-9223372036854775807 - 1";  // C++ has no negative literals
   else
     digits = std::to_string(value);
   return std::string(cuda_type(dtype)) + "(" + digits + ")";
@@ -89,7 +89,7 @@ std::string cuda_convert(std::string text, Dtype from, Dtype to, CudaHeaders& he
   const bool from_narrow = is_reduced_float(from), to_narrow = is_reduced_float(to);
   const bool from_whole = is_integer(from) || is_boolean(from);
   const bool complex = is_complex(from) || is_complex(to);
-  // Where C++'s own conversion has the meaning of `cast`.
+  // C++'s own conversion does what `cast` says.
   if (!complex && !to_narrow && !from_narrow && (from_whole || is_floating(to) || is_boolean(to))) return call;
   if (from_narrow && to == Dtype::kFloat) return call;
   if (to_narrow && from == Dtype::kFloat) return call;

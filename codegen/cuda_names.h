@@ -1,4 +1,4 @@
-// Names of a kernel's values in generated code: a letter for what the value is, and a number in the order of
+// Names of a kernel's values in generated code: a letter for the kind of value, and a number in the order of
 // definition.
 //
 //   CudaNames names(graph);  names.define(value) == "v0";  names[value] == "v0"

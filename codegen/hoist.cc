@@ -8,7 +8,7 @@
 namespace fusebox {
 namespace {
 
-// Computes scalars from scalars. Thread indices and counts are the same wherever they are read.
+// Whether the op computes scalars from scalars alone. Thread indices and counts are the same wherever they are read.
 bool is_pure_scalar(const Graph& g, const Op& op) {
   if (op.kind == OpKind::kThreadIndex || op.kind == OpKind::kThreadCount) return true;
   if (!demands(op.kind, kPointwise) || demands(op.kind, kEffect | kRead | kSync | kControl | kSignature)) return false;
@@ -21,7 +21,7 @@ struct Sharing {
   using Key = std::tuple<OpKind, std::vector<ValueId>, std::vector<Dtype>, std::vector<int64_t>>;
   using Known = std::map<Key, std::vector<ValueId>>;
 
-  // Attributes as numbers; ops with others are left alone.
+  // An op's key, with its attributes as numbers. Returns false for an op with another attribute, which is left alone.
   bool key_of(const Op& op, Key& key) const {
     std::vector<int64_t> attrs;
     for (const Attr& a : op.attrs.list()) {
@@ -66,7 +66,7 @@ struct Sharing {
 
   Graph& graph;
   std::vector<ValueId> stands_for;
-  Known known;  // what is visible here
+  Known known;  // ops visible here
   bool changed = false;
   const Defects& defects;
 };
@@ -77,7 +77,7 @@ struct Motion {
     int depth = 0, loop = 0;
   };
 
-  // Returns the ops that leave the region, in order.
+  // Walks a region and returns the ops that leave it, in order.
   std::vector<OpId> walk(RegionId region, Scope scope) {
     if (graph[region].index) depth_of[graph[region].index.index] = scope.depth;
     std::vector<OpId> kept, leaving;
@@ -85,7 +85,7 @@ struct Motion {
       const int inner_depth = scope.depth + 1;
       const Scope inner{inner_depth, graph[id].kind == OpKind::kFor ? inner_depth : scope.loop};
       for (const RegionId r : std::vector<RegionId>(graph[id].regions)) {
-        // What leaves an inner region is looked at again as an op of this one.
+        // An op that left an inner region may leave this one too.
         for (const OpId out : walk(r, inner)) place(out, scope, kept, leaving);
       }
       place(id, scope, kept, leaving);
@@ -96,7 +96,7 @@ struct Motion {
   }
 
  private:
-  // An op leaves its loop, or an `if` on the way out of a loop.
+  // Whether an op leaves its loop, or an `if` on the way out of a loop.
   bool leaves(const Op& op, Scope scope) const {
     if (scope.loop == 0 || !is_pure_scalar(graph, op)) return false;
     if (scope.depth != scope.loop && !is_cheap(op)) return false;

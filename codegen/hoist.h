@@ -1,12 +1,13 @@
-// Common scalar arithmetic of a kernel, computed once and outside of loops.
+// Computes common scalar arithmetic of a kernel once, and outside of loops.
 //
-// Both functions move or drop only ops that read nothing but scalars and have no effect; a load, a store and what
-// stands between them stays as it is. They return whether they changed the graph.
+// The functions move or drop only ops that read nothing but scalars and have no effect. Loads, stores and everything
+// else stay where they are. Each function returns whether it changed the graph.
 //
-// An op that leaves a loop may be computed although the loop runs no iteration, and index arithmetic that leaves an
-// `if` on its way out of a loop although the predicate is false: every scalar op is defined for every operand, an
-// executor must not trap in one (a division marked `nonnegative` may then see a divisor of 0; its result is not used),
-// and an index fits its width at every loop point, holes included. Nothing leaves an `if` that stands in no loop.
+// A moved op may run where it did not run before: before a loop without iterations, or, for index arithmetic on its
+// way out of a loop, outside of an `if` whose predicate is false. This is safe for three reasons. Every scalar op is
+// defined for every operand. An executor must not trap in one: a division marked `nonnegative` may see a divisor of 0,
+// and nothing reads its result. An index fits its width at every loop point, holes included. Nothing leaves an `if`
+// that stands in no loop.
 //
 //   for 0, %n, 1 { index %i            %a = mul %m, 4
 //     %a = mul %m, 4            →      for 0, %n, 1 { index %i
@@ -18,12 +19,11 @@
 
 namespace fusebox {
 
-// The same op on the same operands, where an earlier result is visible, is that result.
+// Replaces an op by an earlier, visible one of the same kind, attributes and operands.
 bool share_common_scalars(Graph& kernel, const Defects& defects = {});
-// An op whose operands are all defined outside of the loop that it stands in moves before that loop, as far out as it
-// can.
+// Moves an op out of a loop if all its operands are defined outside of that loop, as far out as it can.
 bool move_invariants_out(Graph& kernel, const Defects& defects = {});
-// Both, until neither changes anything.
+// Alternates both until neither changes anything.
 bool hoist(Graph& kernel, const Defects& defects = {});
 
 }  // namespace fusebox

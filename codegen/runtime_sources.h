@@ -1,7 +1,7 @@
-// The text of the CUDA runtime headers, codegen/runtime/*.cuh, which are compiled into the program so that a kernel's
-// whole source is known without a file. The build generates the definition.
+// The text of the CUDA runtime headers, codegen/runtime/*.cuh. The build compiles it into the program, so that a
+// kernel's whole source is known without a file.
 //
-// Invariants: sorted by name; a name is what a kernel's `#include "NAME"` says, without a folder.
+// Invariants: sorted by name; a name stands in a kernel's `#include "NAME"`, without a folder.
 //
 //   for (const RuntimeHeader& header : runtime_headers()) include(header.name, header.text);
 #pragma once

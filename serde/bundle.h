@@ -1,9 +1,9 @@
-// `Bundle`: what a `.fuse` file holds: a run as data, so that it can be repeated, compared and shrunk elsewhere. A
-// value.
+// `Bundle` is the content of a `.fuse` file: one run as data, so that it can be repeated, compared and shrunk
+// elsewhere.
 //
-// Invariants (`encode` and `decode` check them): stages ascend, each at most once; names of digests, keys of options
-// and of an environment are unique; the bytes of an input are as many as its shape and dtype say; a failure's code is
-// in the error table.
+// Invariants (`encode` and `decode` check them): stages ascend, each at most once. Names of digests, and keys of
+// options and of an environment, are unique. An input has as many bytes as its shape and dtype say. A failure's code
+// is in the error table.
 //
 //   Bundle b;
 //   b.stages.push_back({Stage::kFusion, module});
@@ -52,8 +52,8 @@ struct KeyValue {
   bool operator==(const KeyValue&) const = default;
 };
 
-// From before the run. `bytes`: the elements in row-major order of the shape, little-endian, size_bytes(dtype) each;
-// none: the spec's generator and seed make them. Scalars are in `spec.value`, without bytes.
+// An input as it was before the run. `bytes` holds the elements in row-major order of the shape, little-endian,
+// size_bytes(dtype) each. Without `bytes`, the spec's generator and seed make them. A scalar is in `spec.value`.
 struct InputRecord {
   InputSpec spec;
   std::optional<std::vector<uint8_t>> bytes;
@@ -96,7 +96,7 @@ struct Rank {
   bool operator==(const Rank&) const = default;
 };
 
-// Code is shown, compared and hashed; it runs only when a person says so.
+// Code of a kernel. It is shown, compared and hashed; it runs only when a person says so.
 struct Artifact {
   std::string kernel;
   std::string architecture;  // of the binary, such as sm_90a; empty: text only

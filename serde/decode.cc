@@ -1,5 +1,4 @@
-// FlatBuffers' Verifier, the header, the fields, the structure, the meaning: in this order, each on what the one before
-// let by.
+// Five phases, each on what passed the one before: FlatBuffers' Verifier, header, fields, structure, meaning.
 #include "serde/decode.h"
 
 #include <algorithm>
@@ -19,7 +18,7 @@ bool has_identifier(std::span<const uint8_t> bytes, const char* identifier) {
   return bytes.size() >= kSmallestFile && std::equal(identifier, identifier + 4, bytes.begin() + 4);
 }
 
-// FlatBuffers reads numbers where they lie: the bytes have to be aligned as they were when they were written.
+// FlatBuffers reads numbers where they lie, so the bytes need the alignment that they were written with.
 class Aligned {
  public:
   explicit Aligned(std::span<const uint8_t> bytes) : bytes_(bytes) {

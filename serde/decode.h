@@ -1,12 +1,14 @@
-// Bytes to values: the one gate for bytes that anyone may have made. It takes any bytes and returns a value that all
+// Bytes to values: the one gate for bytes that anyone may have made. It takes any bytes. It returns a value that all
 // code may use, or throws an Error whose place is the field (`module.graphs[0].ops[3].kind`):
 //
-//   kNotABundle     another kind of file            kNewerVersion  the feature that it needs, by name
-//   kDamagedBundle  FlatBuffers' Verifier refused   kTooLarge      a limit of limits.h
+//   kNotABundle     another kind of file
+//   kNewerVersion   the file needs a feature that this library lacks; the message names it
+//   kDamagedBundle  FlatBuffers' Verifier refused
+//   kTooLarge       a limit of limits.h
 //   kInvalidField   a field is missing, out of range, or contradicts another
-//   and what ir/verify/verify.h says of a program in it, with `module.graphs[0] %x` as place
+//   any error of ir/verify/verify.h, for a program in the file, with a place such as `module.graphs[0] %x`
 //
-// Memory stays within 64 times the input and 1 MiB, time linear in the input up to the verifier of programs.
+// Memory stays within 64 times the input and 1 MiB. Time is linear in the input, up to the verifier of programs.
 //
 //   Module m = decode_module(bytes_of(encode(m0)));   // m == m0
 #pragma once
@@ -28,11 +30,11 @@ inline std::span<const uint8_t> bytes_of(std::string_view text) {
 Module decode_module(std::span<const uint8_t> bytes, const Defects& defects = {});
 Bundle decode_bundle(std::span<const uint8_t> bytes);
 
-// Whether the bytes claim to be what encode(Module) or encode(Bundle) writes: eight bytes are looked at.
+// Whether the bytes claim to be what encode(Module) or encode(Bundle) writes. Looks at eight bytes.
 bool is_module(std::span<const uint8_t> bytes);
 bool is_bundle(std::span<const uint8_t> bytes);
 
-// Everything but the meaning of programs and steps: for tools that look at broken programs, and for tests.
+// The same without the meaning of programs and steps, for tests and for tools that look at broken programs.
 Module decode_module_structure(std::span<const uint8_t> bytes, const Defects& defects = {});
 Bundle decode_bundle_structure(std::span<const uint8_t> bytes);
 

@@ -23,87 +23,87 @@ wire::Digest write_digest(const Digest& digest) { return wire::Digest(digest.low
 
 class BundleWriter {
  public:
-  explicit BundleWriter(Writer& w) : w_(w) {}
+  explicit BundleWriter(Writer& w) : writer_(w) {}
 
   template <class T>
   auto list(const std::vector<T>& from, const Place& place, size_t limit) {
-    return w_.list(from, place, limit, [&](const T& item, const Place& at) { return write(item, at); });
+    return writer_.list(from, place, limit, [&](const T& item, const Place& at) { return write(item, at); });
   }
 
   flatbuffers::Offset<wire::KeyValue> write(const KeyValue& entry, const Place& at) {
-    const auto key = w_.required(entry.key, Place(at, "key"));
-    const auto value = w_.string(entry.value, Place(at, "value"), limits::kTextBytes);
-    return wire::CreateKeyValue(w_.b, key, value);
+    const auto key = writer_.required(entry.key, Place(at, "key"));
+    const auto value = writer_.string(entry.value, Place(at, "value"), limits::kTextBytes);
+    return wire::CreateKeyValue(writer_.b, key, value);
   }
 
   flatbuffers::Offset<wire::StageRecord> write(const StageRecord& record, const Place& at) {
-    const auto module = write_module(w_, record.module, Place(at, "module"));
-    return wire::CreateStageRecord(w_.b, static_cast<uint16_t>(record.stage), module);
+    const auto module = write_module(writer_, record.module, Place(at, "module"));
+    return wire::CreateStageRecord(writer_.b, static_cast<uint16_t>(record.stage), module);
   }
 
   flatbuffers::Offset<wire::StageDigest> write(const StageDigest& entry, const Place& at) {
-    const auto name = w_.required(entry.name, Place(at, "name"));
+    const auto name = writer_.required(entry.name, Place(at, "name"));
     const wire::Digest digest = write_digest(entry.digest);
-    return wire::CreateStageDigest(w_.b, name, &digest);
+    return wire::CreateStageDigest(writer_.b, name, &digest);
   }
 
   flatbuffers::Offset<wire::InputRecord> write(const InputRecord& input, const Place& at) {
-    const auto spec = write_input_spec(w_, input.spec, Place(at, "spec"));
+    const auto spec = write_input_spec(writer_, input.spec, Place(at, "spec"));
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> bytes;
     if (input.bytes) {
-      w_.room(input.bytes->size() + 64, Place(at, "bytes"));
-      bytes = w_.b.CreateVector(input.bytes->data(), input.bytes->size());
+      writer_.room(input.bytes->size() + 64, Place(at, "bytes"));
+      bytes = writer_.b.CreateVector(input.bytes->data(), input.bytes->size());
     }
-    return wire::CreateInputRecord(w_.b, spec, bytes);
+    return wire::CreateInputRecord(writer_.b, spec, bytes);
   }
 
   flatbuffers::Offset<wire::OutputRecord> write(const OutputRecord& output, const Place& at) {
-    const auto name = w_.required(output.name, Place(at, "name"));
-    const auto shape = w_.integers(output.shape, Place(at, "shape"), limits::kAxes);
-    const auto strides = w_.integers(output.strides, Place(at, "strides"), limits::kAxes);
+    const auto name = writer_.required(output.name, Place(at, "name"));
+    const auto shape = writer_.integers(output.shape, Place(at, "shape"), limits::kAxes);
+    const auto strides = writer_.integers(output.strides, Place(at, "strides"), limits::kAxes);
     const wire::Digest digest = write_digest(output.digest);
-    return wire::CreateOutputRecord(w_.b, name, static_cast<uint16_t>(output.dtype), shape, strides, &digest);
+    return wire::CreateOutputRecord(writer_.b, name, static_cast<uint16_t>(output.dtype), shape, strides, &digest);
   }
 
   flatbuffers::Offset<wire::Failure> write(const Failure& failure, const Place& at) {
-    const auto message = w_.string(failure.message, Place(at, "message"), limits::kTextBytes);
-    const auto place = w_.string(failure.place, Place(at, "place"), limits::kTextBytes);
-    return wire::CreateFailure(w_.b, static_cast<uint16_t>(failure.code), message, place);
+    const auto message = writer_.string(failure.message, Place(at, "message"), limits::kTextBytes);
+    const auto place = writer_.string(failure.place, Place(at, "place"), limits::kTextBytes);
+    return wire::CreateFailure(writer_.b, static_cast<uint16_t>(failure.code), message, place);
   }
 
   flatbuffers::Offset<wire::CrossingLayout> write(const CrossingLayout& layout, const Place& at) {
-    const auto segment = w_.string(layout.segment, Place(at, "segment"));
-    const auto value = w_.required(layout.value, Place(at, "value"));
-    const auto shape = w_.integers(layout.shape, Place(at, "shape"), limits::kAxes);
-    const auto strides = w_.integers(layout.strides, Place(at, "strides"), limits::kAxes);
-    return wire::CreateCrossingLayout(w_.b, segment, value, static_cast<uint16_t>(layout.dtype), shape, strides);
+    const auto segment = writer_.string(layout.segment, Place(at, "segment"));
+    const auto value = writer_.required(layout.value, Place(at, "value"));
+    const auto shape = writer_.integers(layout.shape, Place(at, "shape"), limits::kAxes);
+    const auto strides = writer_.integers(layout.strides, Place(at, "strides"), limits::kAxes);
+    return wire::CreateCrossingLayout(writer_.b, segment, value, static_cast<uint16_t>(layout.dtype), shape, strides);
   }
 
   flatbuffers::Offset<wire::Rank> write(const Rank& rank, const Place& at) {
-    const auto executor = w_.string(rank.executor, Place(at, "executor"));
+    const auto executor = writer_.string(rank.executor, Place(at, "executor"));
     const auto inputs = list(rank.inputs, Place(at, "inputs"), limits::kRecords);
     const auto outputs = list(rank.outputs, Place(at, "outputs"), limits::kRecords);
     flatbuffers::Offset<wire::Failure> failure;
     if (rank.failure) failure = write(*rank.failure, Place(at, "failure"));
     const auto crossings = list(rank.crossings, Place(at, "crossings"), limits::kNodes);
     const auto environment = list(rank.environment, Place(at, "environment"), limits::kRecords);
-    return wire::CreateRank(w_.b, executor, inputs, outputs, failure, crossings, environment);
+    return wire::CreateRank(writer_.b, executor, inputs, outputs, failure, crossings, environment);
   }
 
   flatbuffers::Offset<wire::Artifact> write(const Artifact& artifact, const Place& at) {
-    const auto kernel = w_.required(artifact.kernel, Place(at, "kernel"));
-    const auto architecture = w_.string(artifact.architecture, Place(at, "architecture"));
-    const auto cuda = w_.string(artifact.cuda, Place(at, "cuda"), limits::kFileBytes);
+    const auto kernel = writer_.required(artifact.kernel, Place(at, "kernel"));
+    const auto architecture = writer_.string(artifact.architecture, Place(at, "architecture"));
+    const auto cuda = writer_.string(artifact.cuda, Place(at, "cuda"), limits::kFileBytes);
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> binary;
     if (!artifact.binary.empty()) {
-      w_.room(artifact.binary.size() + 64, Place(at, "binary"));
-      binary = w_.b.CreateVector(artifact.binary);
+      writer_.room(artifact.binary.size() + 64, Place(at, "binary"));
+      binary = writer_.b.CreateVector(artifact.binary);
     }
-    return wire::CreateArtifact(w_.b, kernel, architecture, cuda, binary);
+    return wire::CreateArtifact(writer_.b, kernel, architecture, cuda, binary);
   }
 
  private:
-  Writer& w_;
+  Writer& writer_;
 };
 
 }  // namespace

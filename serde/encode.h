@@ -1,8 +1,8 @@
-// Values to bytes. The same value gives the same bytes everywhere; decode.h gives it back exactly, ids and order
+// Values to bytes. The same value gives the same bytes everywhere. decode.h gives it back exactly, ids and order
 // included.
 //
-// Throws kInvalidField, kTooLarge or kBadAttribute, with the field as place, for what decode would refuse as structure
-// (structure.h, bundle.h, limits.h); a program's meaning is not looked at.
+// Throws kInvalidField, kTooLarge or kBadAttribute, with the field as place, where decode would refuse the structure
+// (structure.h, bundle.h, limits.h). It does not look at a program's meaning.
 //
 //   decode_module(bytes_of(encode(m))) == m
 #pragma once
@@ -18,7 +18,7 @@ namespace fusebox {
 std::string encode(const Module& m, const Defects& defects = {});
 std::string encode(const Bundle& b);
 
-// Without the checks of structure: for those who want broken files, to see them refused.
+// Without the checks of structure, to make broken files on purpose.
 std::string encode_unchecked(const Module& m, const Defects& defects = {});
 std::string encode_unchecked(const Bundle& b);
 

@@ -75,7 +75,7 @@ uint64_t used_by(const T& value) {
               place.text());
 }
 
-// A name from the file, made fit for a message.
+// A name from the file, cut short and without control characters.
 std::string quoted(std::string_view name) {
   constexpr size_t kLongest = 64;
   std::string text(name.substr(0, kLongest));

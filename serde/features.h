@@ -1,5 +1,5 @@
-// Format versions and features: what a file needs of its reader. A file names every feature that it uses, so that a
-// reader that is too old can say which one it lacks; its version is the oldest that has them all.
+// Format versions and features. A file names every feature that it uses, so that a reader that is too old can say
+// which one it lacks. A file's version is the oldest that has all its features.
 //
 //   features_of(Module{}) == bit_of(Feature::kModule)
 #pragma once
@@ -37,8 +37,8 @@ uint64_t features_of(const Module& m);
 uint64_t features_of(const Bundle& b);
 
 flatbuffers::Offset<wire::Header> write_header(Writer& w, uint64_t features);
-// Throws kNewerVersion for what this library lacks, kInvalidField for a header that contradicts itself. Returns the
-// features.
+// Returns the features. Throws kNewerVersion for a feature that this library lacks, kInvalidField for a header that
+// contradicts itself.
 uint64_t check_header(const wire::Header& header, const Place& place);
 
 }  // namespace fusebox

@@ -1,5 +1,5 @@
-// The members of the structs of bundle.h, as ir/module/fields.h says: a bundle has no text form and no digest of its
-// own.
+// Lists the members of the structs of bundle.h, in the way of ir/module/fields.h. A bundle has no text form and no
+// digest of its own.
 #pragma once
 
 #include "ir/module/fields.h"

@@ -1,5 +1,5 @@
-// Upper bounds of what a file may hold. `encode` refuses to write what is over them and `decode` to read it, both with
-// kTooLarge, so that a file that was written can be read and a hostile one cannot exhaust the reader.
+// Upper bounds of what a file may hold. Beyond them `encode` refuses to write and `decode` refuses to read, both with
+// kTooLarge. So every file that was written can be read, and a hostile file cannot exhaust the reader.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@ namespace fusebox::limits {
 
 inline constexpr size_t kFileBytes = size_t{1} << 30;
 
-// Memory that decoding may take: kMemoryFactor bytes for each byte of the file, and kMemoryBase. What we write takes
-// less than half of it; a file whose fields share objects may ask for more.
+// Memory that decoding may take: kMemoryFactor bytes for each byte of the file, and kMemoryBase. A file that we wrote
+// takes less than half of it; a file whose fields share objects may ask for more.
 inline constexpr size_t kMemoryFactor = 40;
 inline constexpr size_t kMemoryBase = size_t{1} << 18;
 

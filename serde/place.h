@@ -1,7 +1,7 @@
 // Where a field stands in a file, for messages. It lives on the stack and becomes text only when an error needs it.
 //
-//   Place root("module"), graphs(root, "graphs"), second(graphs, 1), ops(second, "ops");  ops.text() ==
-//   "module.graphs[1].ops"
+//   Place root("module"), graphs(root, "graphs"), second(graphs, 1), ops(second, "ops");
+//   ops.text() == "module.graphs[1].ops"
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 namespace fusebox {
 namespace {
 
-// Enumerations whose numbers a list attribute holds.
+// The number of rows of the enumeration whose numbers a list attribute holds, or 0.
 size_t element_rows(AttrKey key) {
   if (key == AttrKey::kThreads) return row_count<ParallelType>();
   if (key == AttrKey::kContiguity) return row_count<Contiguity>();

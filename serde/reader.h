@@ -1,8 +1,8 @@
-// What every part of the decoder shares: FlatBuffers fields to values, each checked against its table and limit. Made
-// for bytes that FlatBuffers' Verifier accepted, which may still be hostile.
+// The shared parts of the decoder: FlatBuffers fields to values, each checked against its table and limit. The bytes
+// have passed FlatBuffers' Verifier and may still be hostile.
 //
-// Invariants: memory is taken from the budget before it is allocated; vectors of 8-byte elements are copied, because
-// the Verifier does not check how they are aligned.
+// Invariants: memory is taken from the budget before it is allocated. Vectors of 8-byte elements are copied, because
+// the Verifier does not check their alignment.
 #pragma once
 
 #include <bit>
@@ -25,7 +25,7 @@ static_assert(std::endian::native == std::endian::little, "vectors are copied as
   throw Error(ErrorCode::kInvalidField, message, place.text());
 }
 
-// Rows of the table that an enumeration counts.
+// The number of rows in the enumeration's table.
 template <class E>
 size_t row_count() {
   if constexpr (kIsProgramEnum<E>)
@@ -47,7 +47,7 @@ class Reader {
 
   const Defects defects;
 
-  // Before `count` things of `each` bytes are allocated.
+  // Takes the memory of `count` things of `each` bytes from the budget, before they are allocated.
   void take(size_t count, size_t each, const Place& place) {
     constexpr size_t kAllocationBytes = 16;
     const size_t bytes = count * each + kAllocationBytes;
@@ -71,7 +71,7 @@ class Reader {
     return text->str();
   }
 
-  // A number of a row, missing or not.
+  // The row of this number; a missing number is refused.
   template <class E>
   E row(flatbuffers::Optional<uint16_t> number, const Place& place) const {
     if (!number && defects.has(Defect::kDecodeNull)) return E{};

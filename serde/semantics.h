@@ -1,9 +1,8 @@
-// The last phase of decoding: what a program, a step or a segmentation means, on values whose structure holds
-// (structure.h).
+// The last phase of decoding: the meaning of programs, steps and segmentations, on values that passed structure.h.
 //
 // Throws kInvalidField for a step that does not follow its row of step_table.inc, or the error that ir/verify/verify.h
-// finds, with the field before its place (`module.graphs[0] %x`, `module @f`). Whether a step applies to a graph is
-// asked when it is applied.
+// finds, with the field before its place (`module.graphs[0] %x`, `module @f`). It does not ask whether a step applies
+// to a graph.
 #pragma once
 
 #include "serde/bundle.h"

@@ -17,7 +17,7 @@ namespace {
 enum class Presence { kRequired, kOptional };
 
 // Walks the edges of nodes 0 … count−1 that `edges(node, visit)` names. Returns the length of the longest path to each
-// node, or the first node that a cycle keeps from being reached.
+// node, or the first node that it cannot reach because of a cycle.
 struct Walk {
   std::vector<uint32_t> depth;
   std::optional<size_t> stuck;

@@ -1,13 +1,13 @@
-// What every graph has to hold so that any code may walk it: ids in range, back references that agree, no cycle,
-// bounded depth. What a program means (ranks, dtypes, names, order) is checked after this, by ir/verify/verify.h.
+// Checks that any code may walk a graph: ids in range, back references that agree, no cycle, bounded depth.
+// ir/verify/verify.h then checks what the program means (ranks, dtypes, names, order).
 //
-// Of a graph that passes:
-// - every id is in range, or none where graph.h allows it; kind kTensor is exactly where a tensor is, and that names
-// its value;
-// - all domains of a tensor's lists, and of one transform, are of one tensor; a transform's outputs name it as their
-// `def`;
-// - extents and factors are scalars; a region belongs to one op, an op to one region, both at most;
-// - regions nest, domains derive and values depend without cycles, the first two within limits.h.
+// In a graph that passes:
+// - Every id is in range, or none where graph.h allows it. A value has kind kTensor exactly where it has a tensor, and
+//   that tensor names the value.
+// - All domains of a tensor's lists, and of one transform, belong to one tensor. A transform's outputs name it as
+//   their `def`.
+// - Extents and factors are scalars. A region belongs to at most one op, and an op to at most one region.
+// - Regions nest, domains derive and values depend without cycles, the first two within limits.h.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ namespace fusebox {
 
 // Throws kInvalidField or kTooLarge, with the field as place.
 void check_structure(const Graph& g, const Place& place, const Defects& defects = {});
-// Extents that are not negative and whose product counts elements in 63 bits; as many strides, or none.
+// The extents are not negative and their product fits 63 bits; there are as many strides, or none.
 void check_layout(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides, const Place& place);
 
-// The invariants of bundle.h. Does not look into the modules.
+// Checks the invariants of bundle.h. Does not look into the modules.
 void check_structure(const Bundle& b, const Place& place);
 
 }  // namespace fusebox

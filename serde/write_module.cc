@@ -38,79 +38,79 @@ flatbuffers::Offset<wire::Attr> write_attr(Writer& w, const Attr& attr, const Pl
 
 class GraphWriter {
  public:
-  GraphWriter(Writer& w, const Place& place) : w_(w), place_(place) {}
+  GraphWriter(Writer& w, const Place& place) : writer_(w), place_(place) {}
 
   flatbuffers::Offset<wire::Value> write(const Value& v, const Place& at) {
-    const auto name = w_.string(v.name, Place(at, "name"));
+    const auto name = writer_.string(v.name, Place(at, "name"));
     ConstantBits bits = v.constant.value_or(ConstantBits{});
-    if (is_integer(v.dtype) && w_.defects.has(Defect::kEncodeNarrow)) bits.low = static_cast<uint32_t>(bits.low);
-    if (w_.defects.has(Defect::kEncodeImaginary)) bits.high = 0;
+    if (is_integer(v.dtype) && writer_.defects.has(Defect::kEncodeNarrow)) bits.low = static_cast<uint32_t>(bits.low);
+    if (writer_.defects.has(Defect::kEncodeImaginary)) bits.high = 0;
     const wire::Constant constant = write_constant(bits);
-    return wire::CreateValue(w_.b, number(v.kind), number(v.dtype), name, v.def.index, v.constant ? &constant : nullptr,
-                             v.index_of.index, v.tensor.index);
+    return wire::CreateValue(writer_.b, number(v.kind), number(v.dtype), name, v.def.index,
+                             v.constant ? &constant : nullptr, v.index_of.index, v.tensor.index);
   }
 
   flatbuffers::Offset<wire::Tensor> write(const Tensor& t, const Place& at) {
-    const auto root = w_.ids(t.root, Place(at, "root"));
-    const auto logical = w_.ids(t.logical, Place(at, "logical"));
-    const auto allocation = w_.ids(t.allocation, Place(at, "allocation"));
-    const auto loop = w_.ids(t.loop, Place(at, "loop"));
-    auto contiguity = w_.rows(t.contiguity, Place(at, "contiguity"));
-    if (!t.contiguity.empty() && w_.defects.has(Defect::kEncodeContiguity)) contiguity = 0;
-    const auto loop_broadcasts = w_.ids(t.loop_broadcasts, Place(at, "loop_broadcasts"));
-    const auto transforms = w_.ids(t.transforms, Place(at, "transforms"));
-    const auto devices = w_.integers(t.devices, Place(at, "devices"));
-    const DomainId inline_at = w_.defects.has(Defect::kEncodeInline) ? DomainId() : t.inline_at;
-    return wire::CreateTensor(w_.b, t.value.index, root, logical, allocation, loop, contiguity, loop_broadcasts,
+    const auto root = writer_.ids(t.root, Place(at, "root"));
+    const auto logical = writer_.ids(t.logical, Place(at, "logical"));
+    const auto allocation = writer_.ids(t.allocation, Place(at, "allocation"));
+    const auto loop = writer_.ids(t.loop, Place(at, "loop"));
+    auto contiguity = writer_.rows(t.contiguity, Place(at, "contiguity"));
+    if (!t.contiguity.empty() && writer_.defects.has(Defect::kEncodeContiguity)) contiguity = 0;
+    const auto loop_broadcasts = writer_.ids(t.loop_broadcasts, Place(at, "loop_broadcasts"));
+    const auto transforms = writer_.ids(t.transforms, Place(at, "transforms"));
+    const auto devices = writer_.integers(t.devices, Place(at, "devices"));
+    const DomainId inline_at = writer_.defects.has(Defect::kEncodeInline) ? DomainId() : t.inline_at;
+    return wire::CreateTensor(writer_.b, t.value.index, root, logical, allocation, loop, contiguity, loop_broadcasts,
                               transforms, number(t.memory), devices, inline_at.index, t.circular_depth);
   }
 
   flatbuffers::Offset<wire::Domain> write(const IterDomain& d, const Place& at) {
-    const auto name = w_.string(d.name, Place(at, "name"));
-    return wire::CreateDomain(w_.b, name, d.tensor.index, number(d.iter_type), number(d.parallel), d.extent.index,
+    const auto name = writer_.string(d.name, Place(at, "name"));
+    return wire::CreateDomain(writer_.b, name, d.tensor.index, number(d.iter_type), number(d.parallel), d.extent.index,
                               d.expanded.index, d.def.index, d.like.index);
   }
 
   flatbuffers::Offset<wire::Transform> write(const Transform& t, const Place& at) {
-    const auto inputs = w_.ids(t.inputs, Place(at, "inputs"));
-    const auto outputs = w_.ids(t.outputs, Place(at, "outputs"));
-    return wire::CreateTransform(w_.b, number(t.kind), inputs, outputs, t.factor.index, t.right.index, t.inner_split,
-                                 number(t.swizzle));
+    const auto inputs = writer_.ids(t.inputs, Place(at, "inputs"));
+    const auto outputs = writer_.ids(t.outputs, Place(at, "outputs"));
+    return wire::CreateTransform(writer_.b, number(t.kind), inputs, outputs, t.factor.index, t.right.index,
+                                 t.inner_split, number(t.swizzle));
   }
 
   flatbuffers::Offset<wire::Op> write(const Op& op, const Place& at) {
-    const auto operands = w_.ids(op.operands, Place(at, "operands"));
-    const auto results = w_.ids(op.results, Place(at, "results"));
-    const auto attrs = write_attrs(w_, op.attrs, Place(at, "attrs"));
-    const auto regions = w_.ids(op.regions, Place(at, "regions"));
-    return wire::CreateOp(w_.b, number(op.kind), operands, results, attrs, regions);
+    const auto operands = writer_.ids(op.operands, Place(at, "operands"));
+    const auto results = writer_.ids(op.results, Place(at, "results"));
+    const auto attrs = write_attrs(writer_, op.attrs, Place(at, "attrs"));
+    const auto regions = writer_.ids(op.regions, Place(at, "regions"));
+    return wire::CreateOp(writer_.b, number(op.kind), operands, results, attrs, regions);
   }
 
   flatbuffers::Offset<wire::Region> write(const Region& r, const Place& at) {
-    const auto ops = w_.ids(r.ops, Place(at, "ops"));
-    return wire::CreateRegion(w_.b, r.index.index, ops);
+    const auto ops = writer_.ids(r.ops, Place(at, "ops"));
+    return wire::CreateRegion(writer_.b, r.index.index, ops);
   }
 
   template <class T>
   auto list(const std::vector<T>& from, const char* field) {
-    return w_.list(from, Place(place_, field), limits::kNodes,
-                   [&](const T& node, const Place& at) { return write(node, at); });
+    return writer_.list(from, Place(place_, field), limits::kNodes,
+                        [&](const T& node, const Place& at) { return write(node, at); });
   }
 
   flatbuffers::Offset<wire::Graph> write(const Graph& g) {
-    const auto name = w_.string(g.name, Place(place_, "name"));
+    const auto name = writer_.string(g.name, Place(place_, "name"));
     const auto values = list(g.values, "values");
     const auto tensors = list(g.tensors, "tensors");
     const auto domains = list(g.domains, "domains");
     const auto transforms = list(g.transforms, "transforms");
     const auto ops = list(g.ops, "ops");
     const auto regions = list(g.regions, "regions");
-    return wire::CreateGraph(w_.b, name, number(g.level), static_cast<uint8_t>(g.index_bits), values, tensors, domains,
-                             transforms, ops, regions);
+    return wire::CreateGraph(writer_.b, name, number(g.level), static_cast<uint8_t>(g.index_bits), values, tensors,
+                             domains, transforms, ops, regions);
   }
 
  private:
-  Writer& w_;
+  Writer& writer_;
   const Place& place_;
 };
 

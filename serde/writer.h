@@ -1,5 +1,5 @@
-// What every part of the encoder shares: values to FlatBuffers fields. Empty strings and lists are left out, fields are
-// written in the order of the schema, nothing is shared: the same value gives the same bytes.
+// The shared parts of the encoder: values to FlatBuffers fields. The same value gives the same bytes, because empty
+// strings and lists are left out, fields are written in the order of the schema, and nothing is shared.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ class Writer {
   flatbuffers::FlatBufferBuilder b{1024};
   Defects defects = {};
 
-  // FlatBuffers stops the program at 2 GiB, so every list asks first.
+  // Refuses a list that would make the file too long. FlatBuffers stops the program at 2 GiB, so every list asks first.
   void room(size_t bytes, const Place& place) {
     if (bytes > limits::kFileBytes || b.GetSize() + bytes > limits::kFileBytes)
       throw Error(

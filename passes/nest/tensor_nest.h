@@ -1,5 +1,5 @@
 // The nest of one tensor taken by itself: its loop domains as loop variables, and every domain's value as a form of
-// them, holes included. What id graphs, explanations and pictures read; lowering sees the same values through `OpView`.
+// them, holes included. Id graphs, explanations and pictures read it; lowering sees the same values as `StatementView`.
 //
 // The algebra is cleared for it: one nest at a time. Loop variables are numbered by position in the loop domain.
 //

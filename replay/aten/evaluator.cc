@@ -1,4 +1,4 @@
-// Going through the graph: arguments in, ops in order, results out; and the module's entry point.
+// Walks the graph: takes arguments in, evaluates ops in order, gives results out. It has the module's entry point.
 #include "replay/aten/evaluator.h"
 
 #include <ATen/ATen.h>
@@ -27,7 +27,7 @@ at::ScalarType storage_type(Dtype dtype) {
       return at::kInt;
     case Dtype::kInt64:
     case Dtype::kIndex:
-    // The same bits: carried as int64.
+    // Carried as int64 of the same bits.
     case Dtype::kUint64:
       return at::kLong;
     case Dtype::kUint8:
@@ -60,7 +60,7 @@ at::ScalarType storage_type(Dtype dtype) {
   return at::kByte;
 }
 
-// The tensor's memory, kept alive by a result.
+// A view of the tensor's memory, which the result keeps alive.
 TensorData shared(const at::Tensor& t, Dtype dtype) {
   auto owner = std::make_shared<at::Tensor>(t);
   return external_tensor(dtype, t.data_ptr(), t.sizes().vec(), t.strides().vec(), owner);
@@ -117,7 +117,7 @@ Carried Evaluator::take(const Argument& argument) const {
   }
   const TensorData& t = argument.tensor;
   const at::Tensor seen = at::from_blob(t.data(), t.shape, t.strides, at::TensorOptions(storage_type(t.dtype)));
-  // Where nothing is converted it is seen, not copied: nobody writes to it.
+  // Without a conversion this is a view, not a copy: nobody writes to it.
   c.value = seen.to(carrier_type(t.dtype));
   return c;
 }
@@ -144,7 +144,7 @@ Evaluated Evaluator::give(ValueId v, const Carried& c) const {
       value = value.to(at::kByte);
       break;
   }
-  // An input that is handed on must not be the caller's memory.
+  // A result must not share the caller's memory, as an input that is passed through would.
   for (const Argument& a : inputs_)
     if (!a.is_scalar && value.data_ptr() >= static_cast<void*>(a.tensor.storage.get()) &&
         value.data_ptr() < static_cast<void*>(a.tensor.storage.get() + a.tensor.storage_elems * size_bytes(a.dtype))) {
@@ -172,7 +172,7 @@ Carried Evaluator::carried(ValueId v) {
 }
 
 int64_t Evaluator::integer(ValueId v) {
-  // Beside a jump the reference does not know which of two numbers it is; shapes follow the one that was bound.
+  // Beside a jump the reference cannot know the number. Shapes follow the number that was bound.
   const bool is_free = values_[v.index] && !values_[v.index]->exact();
   if (const auto n = is_free ? fusebox::evaluate_integer(g_, v, bindings_) : std::nullopt) return *n;
   const Carried c = carried(v);
@@ -244,7 +244,8 @@ void Evaluator::evaluate(OpId id) {
 }
 
 Evaluation Evaluator::run() {
-  // Inputs, when their first reader comes, and values, until their last has been, so that large programs fit.
+  // An input is taken when its first reader comes, and a value is dropped after its last one, so that large programs
+  // fit.
   const std::vector<ValueId> parameters = fusebox::inputs(g_);
   const std::vector<OutputRef> results = fusebox::outputs(g_);
   std::vector<int64_t> left(g_.values.size(), 0);
@@ -308,7 +309,7 @@ class Module final : public AtenApi {
   Evaluation evaluate(const Graph& fusion, std::span<const Argument> inputs,
                       const EvaluateOptions& options) const override {
     const c10::InferenceMode no_gradients;
-    // Threads that wait for the next op keep a core busy, and small programs give them nothing to do.
+    // Small programs use one thread: threads that wait for the next op would only keep cores busy.
     constexpr int64_t kManyElements = int64_t{1} << 20;
     static const int all_threads = at::get_num_threads();
     const bool is_large = std::any_of(inputs.begin(), inputs.end(), [](const Argument& a) {

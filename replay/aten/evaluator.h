@@ -1,7 +1,7 @@
-// One run of the reference over a graph (aten_api.h): the values of its ops as ATen tensors with their bounds.
+// One run of the reference over a graph (aten_api.h). It computes the values of ops as ATen tensors with their bounds.
 //
-// pointwise.cc evaluates ops on elements, structure.cc what moves them, reduction.cc what combines them; evaluator.cc
-// goes through the graph, takes arguments in and gives results out.
+// pointwise.cc evaluates ops on elements, structure.cc ops that move elements, reduction.cc ops that combine them.
+// evaluator.cc walks the graph, takes arguments in and gives results out.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -23,13 +23,13 @@ enum class Carrier : uint8_t { kReal, kComplex, kInteger, kBytes };
 Carrier carrier_of(Dtype dtype);
 at::ScalarType carrier_type(Dtype dtype);
 
-// A value: elements as their carrier, in any layout; the bound is double of the same shape, or undefined where every
-// element is exact.
+// A value. Its elements are in their carrier, in any layout. The bound is double of the same shape, or undefined if
+// every element is exact.
 struct Carried {
   at::Tensor value;
   at::Tensor bound;
   Dtype dtype = Dtype::kFloat;
-  bool zero_sign = true;  // whether signs of zeros are those that every right implementation gives
+  bool zero_sign = true;  // every right implementation gives the same signs of zeros
 
   bool exact() const { return !bound.defined(); }
 };
@@ -46,7 +46,7 @@ class Evaluator {
   void evaluate(OpId id);
   // A tensor, or a scalar as a tensor without axes.
   Carried carried(ValueId v);
-  // Scalars that must be known: extents, starts, diagonals.
+  // A scalar that must be known: an extent, a start, a diagonal.
   int64_t integer(ValueId v);
   std::vector<int64_t> integers(const Op& op, size_t slot);
 
@@ -54,14 +54,14 @@ class Evaluator {
   Carried pointwise(const Op& op, Dtype declared, std::vector<Carried> operands);
   Carried real_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands);
   Carried complex_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands);
-  // The result of a loop into fresh tensors of the operands' broadcast shape.
+  // Runs a loop into fresh tensors of the operands' broadcast shape.
   Carried into(void (*loop)(const Loop&, const Row&), const Loop& spec, std::span<const Carried> operands,
                at::ScalarType type);
   Carried select(Dtype declared, std::vector<Carried> operands);
   Carried cast(Carried c, Dtype to);
   Carried full(const Op& op, Dtype declared);
   Carried iota(const Op& op, Dtype declared);
-  // Rounds the value of an op whose tensor is its own, with or without a bound.
+  // Rounds a value in place, so no other value may share its tensor. The result has no bound.
   Carried rounded(at::Tensor value, Dtype declared);
 
   // -- structure.cc
@@ -90,7 +90,7 @@ class Evaluator {
   std::atomic<int64_t> ambiguous_{0};
 };
 
-// The same views of value and bound.
+// Applies the same view to value and bound.
 template <class F>
 Carried viewed(const Carried& c, F&& f) {
   Carried r = c;
@@ -99,11 +99,11 @@ Carried viewed(const Carried& c, F&& f) {
   return r;
 }
 
-// A zero that stands for the bound of what is exact.
+// A zero: the bound of exact elements.
 const at::Tensor& no_bound();
-// The bound of elements of which those here may be anything, and the others are exact.
+// A bound that is infinite where the condition holds, and 0 elsewhere.
 at::Tensor free_where(const at::Tensor& condition);
-// Runs a loop over tensors, outputs first; all of one broadcast shape. An output's contents may be read.
+// Runs a loop over tensors of one broadcast shape, outputs first. The loop may read an output's contents.
 void run_loop(std::span<const at::Tensor> outputs, std::span<const at::Tensor> inputs,
               const std::function<void(const Row&)>& f);
 

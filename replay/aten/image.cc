@@ -20,7 +20,7 @@ constexpr std::array<Ulps, kOpKinds> kUlps = [] {
 double ulps_of(OpKind kind, Dtype compute) {
   const Ulps& u = kUlps[static_cast<size_t>(kind)];
   if (u.in_double == 0) return 0;
-  // In double the reference itself is off too.
+  // In double the reference is computed with an error of its own.
   return compute == Dtype::kDouble ? u.in_double + 1 : u.in_float;
 }
 
@@ -29,7 +29,7 @@ Image ordered(double a, double b, bool jumps = false) {
   return {std::min(a, b), std::max(a, b), jumps && a != b, false};
 }
 
-// The ends of a monotone function.
+// The image of a monotone function: its values at the ends.
 template <class F>
 Image monotone(const Operand& x, F f) {
   return ordered(f(x.lo), f(x.hi));
@@ -68,7 +68,8 @@ Image log_gamma(double y, const Operand& x) {
     const Image ends = with(monotone(x, f), y);
     return x.contains(kMinimum) ? with(ends, -0.12148629053584961) : ends;
   }
-  // Between two poles it is convex: the ends bound it from above, and it bends down no more than they rise.
+  // Between two poles lgamma is convex: its ends bound it from above, and it falls below them by at most their
+  // difference.
   if (x.hi > 0 || std::floor(x.lo) != std::floor(x.hi) || std::floor(x.lo) == x.lo) return kAnything;
   const Image ends = with(monotone(x, f), y);
   return {ends.lo - (ends.hi - ends.lo), ends.hi};
@@ -268,7 +269,7 @@ Image unary(OpKind kind, double y, const Operand& x) {
   not_in_family(kind, "has no image of one real number");
 }
 
-// The least and largest of four corners.
+// The least and the largest value at the four corners.
 template <class F>
 Image corners(const Operand& a, const Operand& b, F f) {
   const double c[] = {f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)};
@@ -277,7 +278,7 @@ Image corners(const Operand& a, const Operand& b, F f) {
   return {std::min({c[0], c[1], c[2], c[3]}), std::max({c[0], c[1], c[2], c[3]})};
 }
 
-// a − b trunc(a/b) (or floor): moves with its operands while the quotient's whole part stays.
+// a − b trunc(a/b), or with floor. It moves with its operands while the quotient's whole part stays the same.
 Image modulus(const Operand& a, const Operand& b, bool floors) {
   if (b.contains(0) || std::isinf(a.lo) || std::isinf(a.hi)) return kAnything;
   const Image quotient = corners(a, b, [](double x, double y) { return x / y; });
@@ -305,7 +306,7 @@ Image power(const Operand& a, const Operand& b, double y) {
 
 bool may_be_infinite(const Operand& a) { return std::isinf(a.lo) || std::isinf(a.hi); }
 
-// An infinity and one of the other sign make NaN, which no interval holds; so do an infinity and a zero.
+// No interval holds the NaN that infinities of both signs add to. The same goes for an infinity times a zero.
 Image sum(const Operand& a, const Operand& b) {
   const bool may_cancel = (a.hi == kInfinity && b.lo == -kInfinity) || (a.lo == -kInfinity && b.hi == kInfinity);
   return may_cancel ? kAnything : Image{a.lo + b.lo, a.hi + b.hi};
@@ -328,7 +329,7 @@ Operand negated(const Operand& a) { return with_interval(-a.hi, -a.lo); }
 
 Image angle(const Operand& y, const Operand& x, double value) {
   if (y.contains(0) && x.contains(0)) return kAnything;
-  // The cut along the negative axis.
+  // atan2 jumps along the negative axis.
   if (y.contains(0) && x.lo < 0 && !y.exact()) return {-3.1415926535897932, 3.1415926535897932, true};
   return with(corners(y, x, [](double s, double c) { return std::atan2(s, c); }), value);
 }
@@ -408,7 +409,7 @@ Image image_of(OpKind kind, double y, std::span<const Operand> o) {
     case OpKind::kClamp:
       return {std::min(std::max(o[0].lo, o[1].lo), o[2].lo), std::min(std::max(o[0].hi, o[1].hi), o[2].hi)};
     case OpKind::kThreshold: {
-      // Below the threshold the value, above it the operand.
+      // The value up to the threshold, the operand above it.
       const bool may_replace = o[0].lo <= o[1].hi, may_keep = o[0].hi > o[1].lo;
       if (may_replace && may_keep) return {std::min(o[0].lo, o[2].lo), std::max(o[0].hi, o[2].hi), true};
       return may_replace ? Image{o[2].lo, o[2].hi} : Image{o[0].lo, o[0].hi};
@@ -424,7 +425,7 @@ bool has_own_error(OpKind kind) {
 
 namespace {
 
-// Whether the largest double is within a few last places of an infinite value: then it is as good a result.
+// Whether a value that became infinite is at most a few last places above the largest double, which is then as good.
 bool barely_overflows(OpKind kind, std::span<const Operand> o) {
   const auto value = [&]() -> long double {
     const long double x = o[0].v;
@@ -452,7 +453,7 @@ bool exactly(std::span<const Operand> o) {
   return std::all_of(o.begin(), o.end(), [](const Operand& x) { return x.exact(); });
 }
 
-// Whether exact operands make NaN however an implementation computes the op: not where a step left the range first.
+// Whether exact operands give NaN in every implementation, and not only because a step of one overflowed first.
 bool is_nan_in_any_order(OpKind kind, std::span<const Operand> o) {
   if (std::any_of(o.begin(), o.end(), [](const Operand& x) { return x.v != x.v; })) return true;
   if (kind == OpKind::kAddcmul) {
@@ -463,14 +464,14 @@ bool is_nan_in_any_order(OpKind kind, std::span<const Operand> o) {
     const bool is_negative = (std::signbit(o[1].v) != std::signbit(o[2].v)) != std::signbit(o[3].v);
     return std::isinf(o[0].v) && std::signbit(o[0].v) != is_negative;
   }
-  // ATen goes from the end that is nearer.
+  // ATen computes from the nearer end.
   return o[2].v < 0.5 ? std::isinf(o[0].v) || std::isinf(o[1].v) || std::isinf(o[2].v) : std::isinf(o[1].v);
 }
 
 // Whether a step of this size may overflow, rounding included.
 bool may_overflow(Dtype compute, double size) { return !(size * (1 + 0x1p-20) < overflow_of(compute)); }
 
-// The last place of the result, wherever its operands put it.
+// The last place of the largest value in the image.
 double last_place(Dtype compute, double y, const Image& image) {
   const double most = std::max({std::abs(y), std::abs(image.lo), std::abs(image.hi)});
   return ulp_of(compute, most < overflow_of(compute) ? most : overflow_of(compute) / 2);
@@ -478,7 +479,7 @@ double last_place(Dtype compute, double y, const Image& image) {
 
 double reach(const Operand& x) { return std::max({std::abs(x.v), std::abs(x.lo), std::abs(x.hi)}); }
 
-// a + w (b − a), or as ATen does it b − (b − a)(1 − w): each step rounds, in either order.
+// a + w (b − a), or in ATen also b − (b − a)(1 − w). Each step rounds, in either order.
 double lerp_error(Dtype compute, double y, const Image& image, std::span<const Operand> o) {
   const double difference =
       std::max({std::abs(o[1].v - o[0].v), std::abs(o[1].hi - o[0].lo), std::abs(o[1].lo - o[0].hi)});
@@ -489,7 +490,7 @@ double lerp_error(Dtype compute, double y, const Image& image, std::span<const O
          2 * ulp_of(compute, difference * weight) + last_place(compute, y, image);
 }
 
-// x + (value y) z, or x + value (y z): the first product rounds, and may overflow where the second brings it back.
+// x + (value y) z, or x + value (y z). The first product rounds, and may overflow although the second brings it back.
 double addcmul_error(Dtype compute, double y, const Image& image, std::span<const Operand> o) {
   const double left = reach(o[3]) * reach(o[1]), right = reach(o[1]) * reach(o[2]), all = left * reach(o[2]);
   if (may_overflow(compute, left) || may_overflow(compute, right) || may_overflow(compute, all)) return kInfinity;
@@ -506,20 +507,20 @@ double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::
   }
   const double ulps = ulps_of(kind, compute);
   if (ulps == 0) return 0;
-  // ATen's is of half the operand, which underflows.
+  // ATen halves the operand first, which underflows.
   if (kind == OpKind::kErfcinv && o[0].v != 0 && std::abs(o[0].v) < 0x1p-1000) return kInfinity;
   const double most = std::max({std::abs(y), std::abs(image.lo), std::abs(image.hi)});
   if (!(most < kInfinity)) {
     if (std::isinf(y) && barely_overflows(kind, o)) return kInfinity;
-    // Exactly infinite or NaN, or near it: the ends say it all.
+    // The value is infinite or NaN, or near infinity: the ends of the image say the rest.
     return std::isfinite(y) ? ulps * ulp_of(compute, y) : 0;
   }
   double error = ulps * ulp_of(compute, most);
   if (kind == OpKind::kLgamma && o[0].lo < 0) error = 32 * ulp_of(compute, 1 + most);
   if (kind == OpKind::kSilu || kind == OpKind::kSigmoid) {
-    // exp(−x) overflows before the quotient is too small for the dtype: it may be 0, or what exp(x) gives.
+    // exp(−x) overflows before the quotient is too small for the dtype. The result may be 0, or the value by exp(x).
     const double limit = compute == Dtype::kDouble ? -709.0 : -88.0;
-    // In two factors, for exp(x) itself has lost digits where it is subnormal.
+    // Two factors, because exp(x) itself has lost digits where it is subnormal.
     const double x = std::min(o[0].hi, limit), root = std::exp(x / 2);
     const double left = root * (kind == OpKind::kSilu ? -x : 1) * root;
     if (o[0].lo < limit) error = std::max({error, most, left + ulps * ulp_of(compute, left)});

@@ -1,4 +1,4 @@
-// How an op of real numbers carries its operands' intervals, and how far an implementation of it may be off by itself.
+// How an op of real numbers maps its operands' intervals, and how large an implementation's own error may be.
 //
 //   image_of(OpKind::kFloor, 2, {{.v = 2.1, .b = 0.2, .lo = 1.9, .hi = 2.3}})  ->  [1, 2], a jump
 //   own_error(OpKind::kExp, Dtype::kFloat, 1.0, …) == 2 ulp of float at 1
@@ -11,14 +11,14 @@
 
 namespace fusebox::aten {
 
-// `y` is the op's value at the operands' values. At least one operand is not exact, no bound is infinite.
+// `y` is the op's value at the operands' values. At least one operand is not exact; no bound is infinite.
 Image image_of(OpKind kind, double y, std::span<const Operand> operands);
 
-// The error besides rounding to the declared dtype, in absolute terms; 0 where IEEE says every bit. `compute` is the
-// computation dtype, `image` the values that the op may have.
+// The absolute error besides rounding to the declared dtype; 0 if IEEE fixes every bit. `compute` is the computation
+// dtype, `image` the interval that the value may lie in.
 double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::span<const Operand> operands);
 
-// Where exact operands do not decide the result: the sign of a zero that is not known.
+// Whether exact operands leave the result open, because it depends on a zero's sign that is not known.
 bool depends_on_zero_sign(OpKind kind, std::span<const Operand> operands);
 
 // Whether the op has an error of its own.

@@ -1,5 +1,5 @@
-// Element loops over strided memory: what each op does with values and bounds. No ATen here: pointwise.cc runs them
-// through ATen's TensorIterator, which gives one pointer and one stride in bytes for each tensor.
+// Element loops over strided memory: what each op does to values and bounds. These files use no ATen. pointwise.cc runs
+// the loops through ATen's TensorIterator, which gives one pointer and one stride in bytes for each tensor.
 //
 // Tensors are carried as double (floats), complex double, or int64 (bool and integers; u64 as its bits); bounds are
 // double.
@@ -18,7 +18,7 @@
 
 namespace fusebox::aten {
 
-// What no loop has a row for never takes another row's.
+// Ends a switch: a loop without a row for an op must not take another op's row.
 [[noreturn]] inline void no_loop(OpKind kind, const char* what) {
   throw Error(ErrorCode::kInternal,
               "no loop of the reference gives " + std::string(what) + " for " + std::string(row_of(kind).text));
@@ -49,7 +49,7 @@ struct Loop {
   std::atomic<int64_t>* ambiguous;
 };
 
-// Whether a result is rounded to the computation dtype before it is to its own.
+// Whether a result is rounded to the computation dtype first and then to its own.
 inline bool rounds_twice(const Loop& loop) {
   return is_floating(loop.compute) && loop.compute != loop.declared && !has_own_error(loop.kind) &&
          loop.kind != OpKind::kCast;
@@ -67,26 +67,26 @@ struct Row {
   }
 };
 
-// A result's tensors come first: value, bound; then value and bound of each operand.
+// In each loop the result's tensors come first (value, bound), then value and bound of each operand.
 
-// The value holds the op's value in double, which is rounded in place.
+// On entry the value tensor holds the op's value in double; the loop rounds it in place.
 void real_loop(const Loop& loop, const Row& row);
-// Without bounds: the value alone, in place.
+// Rounds a value in place, without bounds.
 void round_loop(Dtype declared, const Row& row);
-// Values that ATen has none of, or none to rely on: sqrt, asinh, cosh, sinh, log1p, fmod, remainder, threshold. Writes
-// the value only.
+// Computes values for which ATen has no function or no reliable one: sqrt, asinh, cosh, sinh, log1p, fmod, remainder,
+// threshold. Writes the value only.
 void real_value_loop(const Loop& loop, const Row& row);
 // Comparisons, tests, logic and casts of real numbers: the value is int64.
 void real_to_integer_loop(const Loop& loop, const Row& row);
-// Every op on bool and integers whose result is one.
+// Every op on bool and integers whose result is bool or an integer.
 void integer_loop(const Loop& loop, const Row& row);
 // An integer to a real dtype: the value is double.
 void integer_to_real_loop(const Loop& loop, const Row& row);
-// A choice by the first operand, of carriers of one kind.
+// A choice by the first operand, between values with the same carrier.
 void where_real_loop(const Loop& loop, const Row& row);
 void where_integer_loop(const Loop& loop, const Row& row);
 void where_complex_loop(const Loop& loop, const Row& row);
-// The value holds the op's value in complex double, which is rounded in place.
+// On entry the value tensor holds the op's value in complex double; the loop rounds it in place.
 void complex_loop(const Loop& loop, const Row& row);
 void complex_round_loop(Dtype declared, const Row& row);
 // Complex to real: abs, real, imag; the value is double.
@@ -94,16 +94,16 @@ void complex_to_real_loop(const Loop& loop, const Row& row);
 // Complex to bool: eq, ne, logic, isnan …
 void complex_to_integer_loop(const Loop& loop, const Row& row);
 
-// What a reduction of reals leaves: value in double (rounded in place), bound; then the sum of the operands' bounds,
+// Finishes a reduction of reals. Tensors: value in double (rounded in place), bound, the sum of the operands' bounds,
 // and the error of the implementation, infinite where nothing is known.
 void reduction_loop(Dtype declared, const Row& row);
 // start + i·step as a kernel computes it, each step rounded. Tensors: value (in: i), bound.
 void iota_loop(Dtype declared, double start, double step, const Row& row);
 
-// One element of an op on integers and bool of one dtype, exactly: wraps at its width; see the op table for x/0 and the
-// like.
+// One element of an op on integers and bool of one dtype, exactly. It wraps at the dtype's width; the op table defines
+// x/0 and the like.
 int64_t integer_op(OpKind kind, Dtype compute, const int64_t* operands);
-// The low bits of an integer, extended: what an integer dtype or bool keeps of it.
+// Keeps the bits of an integer that an integer dtype or bool has, and extends them.
 class Wrap {
  public:
   explicit Wrap(Dtype dtype);

@@ -1,5 +1,5 @@
-// Loops over complex numbers. A bound is on the modulus of the difference. Where a part is infinite or NaN, formulas
-// for products and quotients differ from each other and from the C standard's, so the result is free.
+// Loops over complex numbers. A bound is on the modulus of the difference. If a part is infinite or NaN, formulas for
+// products and quotients differ from each other and from the C standard's, so the result may be anything.
 #include <cmath>
 #include <complex>
 
@@ -54,11 +54,11 @@ double spread_of(OpKind kind, const Element& e) {
   }
 }
 
-// The formulas' own error in modulus; 0 where each part is rounded once.
+// The formulas' own error in modulus; 0 if each part is rounded once.
 double error_of(OpKind kind, Dtype compute, const Element& e, const Complex& y) {
   const double overflow = overflow_of(compute);
   const auto last = [&](double size) { return ulp_of(compute, size); };
-  // Scaling by the parts of a divisor loses digits where these or their reciprocals are subnormal.
+  // Scaling by a divisor's parts loses digits if these or their reciprocals are subnormal.
   const auto extreme = [&](double size) { return !(size < overflow * 0x1p-4) || !(size > 0x1p4 / overflow); };
   // The largest part that an operand may have.
   const auto reach = [&](int k) { return largest(e.z[k]) + e.b[k]; };
@@ -76,7 +76,7 @@ double error_of(OpKind kind, Dtype compute, const Element& e, const Complex& y) 
       return 8 * last(2 * a / b) + last(0) * 2 / b;
     }
     case OpKind::kAddcmul: {
-      // Either product may come first, and overflow where the second brings it back.
+      // Either product may come first, and may overflow although the second brings it back.
       const double left = 2 * reach(3) * reach(1), right = 2 * reach(1) * reach(2), all = 2 * left * reach(2);
       if (!(left < overflow) || !(right < overflow) || !(all < overflow)) return kInfinity;
       return 3 * last(left) * 2 * reach(2) + 3 * last(right) * 2 * reach(3) + 3 * last(all) + 2 * last(largest(y));
@@ -91,7 +91,7 @@ bool is_product(OpKind kind) {
          kind == OpKind::kAddcmul;
 }
 
-// Parts rounded, and what that may add to the difference.
+// The difference from the exact result, with the rounding of both parts.
 double rounding_bound(Dtype declared, const Complex& y, double spread) {
   const double reach = largest(y) + spread;
   if (!(reach < overflow_of(declared))) return kInfinity;
@@ -163,7 +163,7 @@ void complex_to_integer_loop(const Loop& loop, const Row& row) {
     const bool two = loop.operands.size() > 1;
     const Complex b = two ? row.at<const Complex>(4, i) : Complex(0);
     const double q = two ? row.at<const double>(5, i) : 0;
-    // Of a number that may move: whether it is certainly not 0.
+    // `sure`: either all numbers within r of z are 0, or none is.
     const auto is_true = [](const Complex& z) { return z.real() != 0 || z.imag() != 0; };
     const auto sure = [](const Complex& z, double r) { return r == 0 || (r < kInfinity && !(std::abs(z) <= r)); };
     bool value = false, certain = true;

@@ -1,4 +1,4 @@
-// Loops over bool and integers, which are exact unless an operand hangs on a real number near a jump.
+// Loops over bool and integers. They are exact unless an operand depends on a real number near a jump.
 #include <cmath>
 
 #include "ir/table/families.h"
@@ -32,7 +32,7 @@ Wide power(Wide base, Wide exponent, Dtype d) {
   return widened(d, static_cast<int64_t>(result));
 }
 
-// Operands of one dtype in their mathematical values; the caller wraps.
+// The exact value of an op on the mathematical values of one dtype; the caller wraps it.
 Wide exact_value(OpKind kind, Dtype d, Wide a, Wide b) {
   const Wide width = bits(d);
   const bool out = b < 0 || b >= width;
@@ -147,7 +147,7 @@ Wide exact_value(OpKind kind, Dtype d, Wide a, Wide b) {
   no_loop(kind, "a value of one or two integers");
 }
 
-// How far the result may be where operands may: sound, not tight, for this is rare.
+// How far the result may move with its operands. The bound is sound but not tight, because the case is rare.
 double carried_bound(const Loop& loop, const int64_t* v, const double* b, size_t count, int64_t result) {
   double sum = 0;
   for (size_t k = 0; k < count; ++k) sum += b[k];
@@ -204,14 +204,14 @@ double carried_bound(const Loop& loop, const int64_t* v, const double* b, size_t
       bound = 2;
       break;
     case OpKind::kMul:
-      // Of two that may be anything, or of one and a number that is not 0, nothing is known.
+      // A product has no bound if one factor may be anything: the other factor may not be 0.
       if (!(b[0] < kInfinity) || !(b[1] < kInfinity)) return kInfinity;
       bound = std::abs(static_cast<double>(v[0])) * b[1] + std::abs(static_cast<double>(v[1])) * b[0] + b[0] * b[1];
       break;
     default:  // any other: nothing is known, which is sound
       return kInfinity;
   }
-  // Beyond the dtype's range it wraps.
+  // A result that may leave the dtype's range may wrap.
   const double reach = std::abs(static_cast<double>(result)) + bound;
   const int width = bits(loop.declared) - (is_signed(loop.declared) ? 1 : 0);
   const bool below = !is_signed(loop.declared) && static_cast<double>(result) < bound;
@@ -241,7 +241,7 @@ int64_t integer_op(OpKind kind, Dtype d, const int64_t* v) {
 void integer_loop(const Loop& loop, const Row& row) {
   const size_t count = loop.operands.size();
   const bool truth = gives_truth(loop.kind);
-  // Logic takes each operand as it is; all else in the dtype in which the operands meet.
+  // Logic and casts take each operand in its own dtype; other ops in the operands' common dtype.
   const bool as_it_is = loop.kind == OpKind::kLogicalAnd || loop.kind == OpKind::kLogicalOr ||
                         loop.kind == OpKind::kLogicalNot || loop.kind == OpKind::kCast;
   const Wrap computed(loop.compute), kept(loop.declared);
@@ -260,7 +260,7 @@ void integer_loop(const Loop& loop, const Row& row) {
       if (!as_it_is) v[k] = computed(v[k]);
     }
     int64_t r = integer_op(loop.kind, d, v);
-    // Arithmetic wraps where it is computed, then where it is kept. bool is what is not 0.
+    // Arithmetic wraps in the computation dtype, then in the declared one. As bool, any number but 0 is true.
     if (wraps_computed) r = computed(r);
     r = is_truth_kept ? r != 0 : kept(r);
     row.at<int64_t>(0, i) = r;

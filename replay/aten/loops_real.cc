@@ -83,7 +83,7 @@ Truth compare_reals(OpKind kind, const Operand& a, const Operand& b) {
   no_loop(kind, "a comparison");
 }
 
-// Whether it is not zero; NaN is not.
+// Whether the number is not zero; NaN is not zero.
 Truth truth_of(const Operand& a) { return {a.v != 0, a.exact() || !a.contains(0)}; }
 
 Truth test(OpKind kind, const Operand& a) {
@@ -153,12 +153,12 @@ Truth truth(OpKind kind, std::span<const Operand> o) {
   }
 }
 
-// The value, which ATen has not, or not exactly.
+// Values for which ATen has no function, or no exact one.
 double value_of(OpKind kind, std::span<const Operand> o) {
   switch (kind) {
     case OpKind::kSqrt:
       return std::sqrt(o[0].v);
-    // ATen's overflow before their results do.
+    // ATen's functions overflow before their results do.
     case OpKind::kAsinh:
       return std::asinh(o[0].v);
     case OpKind::kCosh:
@@ -211,7 +211,7 @@ void real_loop(const Loop& loop, const Row& row) {
       image.hi = round_to(loop.compute, image.hi);
     }
     double error = has_error ? own_error(loop.kind, loop.compute, y, image, o) : 0.0;
-    // One step of nextafter, either way.
+    // A step of nextafter may go either way.
     if (loop.kind == OpKind::kNextafter && !operands.exact)
       error = 2 * ulp_of(loop.declared, std::max(std::abs(image.lo), std::abs(image.hi)));
     const Rounded r = finish(loop.declared, overflow, y, image, error, operands.exact);
@@ -299,7 +299,7 @@ void reduction_loop(Dtype declared, const Row& row) {
     double& y = row.at<double>(0, i);
     double& bound = row.at<double>(1, i);
     const double spread = row.at<const double>(2, i), error = row.at<const double>(3, i);
-    // Where nothing is known of the error, a NaN is one value of many.
+    // If the error is unknown, a NaN is only one of many possible values.
     if (!(spread < kInfinity) || error == kInfinity) {
       y = round_to(declared, y);
       bound = kInfinity;

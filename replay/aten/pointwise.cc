@@ -1,4 +1,4 @@
-// Ops on elements: ATen gives the value in double, the loops round it and find its bound.
+// Ops on elements: ATen computes the value in double, and the loops round it and find its bound.
 #include <ATen/ATen.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/native/TypeProperties.h>
@@ -24,8 +24,8 @@ std::vector<int64_t> broadcast_shape(std::span<const Carried> operands) {
   return shape;
 }
 
-// The value in double, in a tensor of its own; undefined where ATen has no such function, or
-// none to rely on (sqrt may be MKL's; log1p, and pow on some processors, are infinite near the largest numbers).
+// The value in double, in a tensor of its own. Undefined if ATen has no such function or no reliable one: sqrt may be
+// MKL's; log1p, and pow on some processors, are infinite near the largest numbers.
 at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
   const auto x = [&](size_t k) -> const at::Tensor& { return o[k].value; };
   switch (kind) {
@@ -112,7 +112,7 @@ at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
     case OpKind::kMaximum:
       return at::maximum(x(0), x(1));
     case OpKind::kNextafter:
-      // Steps through the numbers of the dtype itself.
+      // nextafter has to step through the numbers of the dtype itself.
       if (compute == Dtype::kFloat) return at::nextafter(x(0).to(at::kFloat), x(1).to(at::kFloat)).to(at::kDouble);
       return at::nextafter(x(0), x(1));
     case OpKind::kLerp:
@@ -126,8 +126,7 @@ at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
   }
 }
 
-// Sums of complex numbers part by part: ATen's scale the second operand by 1 + 0i first, which makes NaN of an
-// infinity.
+// Adds complex numbers part by part. ATen scales the second operand by 1 + 0i first, which makes NaN of an infinity.
 at::Tensor by_parts(const at::Tensor& a, const at::Tensor& b, bool subtracts) {
   const at::Tensor x = at::view_as_real(a), y = at::view_as_real(b);
   const at::Tensor parts = subtracts ? at::sub(x, y) : at::add(x, y);
@@ -161,7 +160,7 @@ bool is_logic(OpKind kind) {
   return kind == OpKind::kLogicalNot || kind == OpKind::kLogicalAnd || kind == OpKind::kLogicalOr;
 }
 
-// Ops whose zeros have the sign that IEEE gives, however they are computed.
+// Ops whose zeros have the sign that IEEE gives, in every implementation.
 bool keeps_zero_sign(OpKind kind) {
   switch (kind) {
     case OpKind::kSet:
@@ -181,7 +180,7 @@ bool keeps_zero_sign(OpKind kind) {
   }
 }
 
-// Ops that are computed in float when their operands are bool or integers.
+// Ops that are computed in float if their operands are bool or integers.
 bool is_floating_op(OpKind kind, Dtype declared) {
   return (is_floating(declared) || is_complex(declared)) && kind != OpKind::kCast && kind != OpKind::kWhere;
 }
@@ -195,7 +194,7 @@ struct AtenDtype {
   at::ScalarType type;
   Dtype dtype;
 };
-// What ATen promotes. Its unsigned integers of more than 8 bits are data for it.
+// The dtypes that ATen promotes. ATen only stores unsigned integers of more than 8 bits.
 constexpr AtenDtype kPromoted[] = {
     {at::kBool, Dtype::kBool},
     {at::kChar, Dtype::kInt8},
@@ -218,14 +217,14 @@ const AtenDtype* promoted_by_aten(Dtype dtype) {
   return row == std::end(kPromoted) ? nullptr : row;
 }
 
-// Where ATen has no rule: the widest of a class, the highest class; a u64 takes signed integers in.
+// The common dtype if ATen has no rule: the widest of the highest class; u64 wins over signed integers.
 Dtype widest(Dtype a, Dtype b) {
   const bool mixed = (a == Dtype::kUint64 && is_signed(b)) || (b == Dtype::kUint64 && is_signed(a));
   return mixed && is_integer(a) && is_integer(b) ? Dtype::kUint64 : promote(a, b);
 }
 
-// The dtype in which operands meet: ATen's own rule, asked with tensors that have an axis where the operand is a
-// tensor, and none where it is a scalar.
+// The common dtype of operands by ATen's own rule. It is asked with a tensor that has an axis for a tensor, and one
+// without axes for a scalar.
 Dtype meeting(std::span<const Dtype> dtypes, std::span<const bool> is_tensor) {
   static const std::vector<at::Tensor> asked = [] {
     std::vector<at::Tensor> all;
@@ -246,7 +245,7 @@ Dtype meeting(std::span<const Dtype> dtypes, std::span<const bool> is_tensor) {
   }
   if (all_promoted) {
     const at::ScalarType met = at::native::result_type(state);
-    // There is no complex dtype of f16 parts here.
+    // Fusebox has no complex dtype of f16 parts.
     if (met == at::kComplexHalf) return Dtype::kComplexFloat;
     for (const AtenDtype& row : kPromoted)
       if (row.type == met) return row.dtype;
@@ -259,7 +258,7 @@ Dtype meeting(std::span<const Dtype> dtypes, std::span<const bool> is_tensor) {
   if (!tensors || !scalars) return tensors ? *tensors : *scalars;
   const auto rank = [](Dtype d) { return is_boolean(d) ? 0 : is_integer(d) ? 1 : is_floating(d) ? 2 : 3; };
   if (rank(*scalars) <= rank(*tensors)) return *tensors;
-  // A complex scalar has the width of floats that it meets.
+  // A complex scalar takes the width of the floats that it meets.
   if (is_complex(*scalars) && is_floating(*tensors)) return widest(*tensors, Dtype::kComplexFloat);
   return widest(*tensors, *scalars);
 }
@@ -272,7 +271,7 @@ const at::Tensor& no_bound() {
 }
 
 at::Tensor free_where(const at::Tensor& condition) {
-  // Of two numbers ATen makes a tensor of floats; bounds are read as doubles.
+  // at::where of two numbers makes a tensor of floats, and bounds are read as doubles.
   static const at::Tensor infinity = at::scalar_tensor(kInfinity, at::kDouble);
   return at::where(condition, infinity, no_bound());
 }
@@ -318,7 +317,7 @@ Carried Evaluator::into(void (*loop)(const Loop&, const Row&), const Loop& spec,
   }
   const at::Tensor outputs[] = {r.value, r.bound};
   run_loop(outputs, inputs, [&](const Row& row) { loop(spec, row); });
-  // What these loops make of exact operands is exact, but for the modulus of a complex number and the sign of a zero or
+  // Exact operands give exact results in these loops, except the modulus of a complex number and the sign of a zero or
   // NaN.
   const bool is_modulus = spec.kind == OpKind::kAbs && is_complex(spec.compute);
   const bool is_sign = spec.kind == OpKind::kSignbit && is_floating(spec.compute);
@@ -353,12 +352,12 @@ Carried Evaluator::real_op(const Op& op, Dtype compute, Dtype declared, std::vec
   at::Tensor y = value_of(op.kind, operands, compute);
   if (!y.defined()) {
     y = at::empty(broadcast_shape(operands), at::kDouble);
-    // The loop counts tensors as if a bound stood behind the value.
+    // The loop expects a bound behind the value; the value stands in for it.
     const at::Tensor outputs[] = {y, y};
     run_loop(outputs, inputs, [&](const Row& row) { real_value_loop(loop, row); });
   }
   Carried r;
-  // A narrow float is computed in another, which may land half-way between two of its own.
+  // An op on narrow floats is computed in float first, which may land half-way between two narrow floats.
   if (rounds_twice(loop)) y = rounded(std::move(y), compute).value;
   if (!options_.bounds || (exact && zero_sign && !has_own_error(op.kind))) {
     r = rounded(std::move(y), declared);
@@ -402,7 +401,7 @@ Carried Evaluator::complex_op(const Op& op, Dtype compute, Dtype declared, std::
   }
   const at::Tensor outputs[] = {r.value, r.bound};
   run_loop(outputs, inputs, [&](const Row& row) { complex_loop(loop, row); });
-  // Zeros have the sign of how parts are added, which implementations do not agree on.
+  // The sign of a zero depends on how the parts are added, on which implementations differ.
   r.zero_sign = zero_sign && (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet);
   return r;
 }
@@ -416,7 +415,7 @@ Carried Evaluator::cast(Carried c, Dtype to) {
   if (into_carrier == Carrier::kComplex) {
     if (from == Carrier::kComplex) {
       Carried r = to == Dtype::kComplexDouble ? c : rounded(c.value.clone(), to);
-      // Parts that moved may round elsewhere.
+      // Parts that moved may round to another number.
       r.bound = c.exact() ? at::Tensor()
                           : at::add(at::mul(c.bound, 1 + 0x1p-20),
                                     at::mul(at::nan_to_num(at::abs(r.value), 0.0, 0.0), 0x1p-22));
@@ -433,7 +432,7 @@ Carried Evaluator::cast(Carried c, Dtype to) {
     case Carrier::kReal:
       if (into_carrier == Carrier::kInteger) return into(real_to_integer_loop, loop, one, at::kLong);
       {
-        // To a wider dtype nothing changes.
+        // A wider dtype holds the same number.
         const bool wider = to == Dtype::kDouble || (to == Dtype::kFloat && is_reduced_float(c.dtype));
         if (wider) {
           c.dtype = to;
@@ -528,7 +527,7 @@ Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> 
   const Dtype common =
       meeting({dtypes.data(), operands.size()}, std::span<const bool>(is_tensor.data(), operands.size()));
   Dtype compute = compute_dtype(common);
-  // Comparisons and logic see a scalar as the tensors' dtype has it.
+  // Comparisons and logic convert a scalar to the tensors' dtype.
   const bool any_tensor = std::any_of(is_tensor.begin(), is_tensor.begin() + operands.size(), [](bool t) { return t; });
   if (any_tensor && (is_comparison(kind) || is_logic(kind)))
     for (size_t k = 0; k < operands.size(); ++k)
@@ -545,7 +544,7 @@ Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> 
     if (whole && is_floating_op(kind, declared)) compute = compute_dtype(declared);
     for (Carried& o : operands)
       if (o.dtype != compute && carrier_of(compute) != Carrier::kInteger) {
-        // Narrower floats are themselves in a wider dtype, and keep their own overflow.
+        // A wider dtype holds narrower floats exactly, and they keep their own overflow.
         const bool held = is_floating(o.dtype) && is_floating(compute) && bits(o.dtype) <= bits(compute);
         if (!held) o = cast(std::move(o), compute);
       }
@@ -571,7 +570,7 @@ Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> 
     return into(real_to_integer_loop, loop, operands, at::kLong);
   }
   if (is_floating(declared)) return real_op(op, compute, declared, std::move(operands));
-  // Computed with a scalar of a higher class, kept as what the tensors are.
+  // Computed with the scalar's higher class, then converted to the tensors' dtype.
   return cast(real_op(op, compute, compute, std::move(operands)), declared);
 }
 

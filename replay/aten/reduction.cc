@@ -1,9 +1,9 @@
-// Reductions. The error of a sum is within d roundings of the sum of magnitudes, d the most additions that an element
-// goes through: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §4.2. Every plan of ours adds
-// in a tree whose depth grows with the logarithm of the number of elements, so a sum that is made one element after
-// another is off where it is long. A product takes a rounding for each factor, whatever the order: §3.1. T. F. Chan, G.
-// H. Golub and R. J. LeVeque, "Algorithms for Computing the Sample Variance", 1983 (welford). Sums of narrow floats are
-// accumulated in float.
+// Reductions. The error of a sum is within d roundings of the sum of magnitudes, where d is the most additions that an
+// element goes through: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §4.2. Every plan of
+// ours adds in a tree whose depth grows with the logarithm of the number of elements. So the bound refuses a long sum
+// that is added one element after another. A product takes a rounding for each factor, in any order: §3.1. Welford's
+// update: T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for Computing the Sample Variance", 1983. Sums of
+// narrow floats are accumulated in float.
 #include <ATen/ATen.h>
 
 #include "ir/scalar/numeric.h"
@@ -15,21 +15,21 @@
 namespace fusebox::aten {
 namespace {
 
-// Half the distance of neighbouring numbers at 1, in the dtype in which is accumulated. In double the reference itself
-// is off too.
+// Half the distance of neighbouring numbers at 1 in the accumulator's dtype. It is doubled in double, because the
+// reference is computed in double too.
 double unit_roundoff(Dtype declared) { return real_of(compute_dtype(declared)) == Dtype::kDouble ? 0x1p-52 : 0x1p-24; }
 double accumulator_overflow(Dtype declared) { return overflow_of(real_of(compute_dtype(declared))); }
 
-// The most additions that an element of so many goes through. A thread's own sum is a cascade of strips: at most 16
+// The most additions that one of `count` elements goes through. A thread's own sum is a cascade of strips: at most 16
 // additions at each level, 4 for each doubling of the number, and the last level takes a partial sum of 2¹⁵ elements or
 // more at once. Partial sums of several loops, threads and blocks are trees too. Splits with a remainder leave parts of
-// unequal size, for which a quarter more and 16 are allowed.
+// unequal size; a quarter more and 16 are allowed for them.
 double depth_of(int64_t count) {
   const auto n = static_cast<double>(std::max<int64_t>(count, 1));
   return std::min(n, 16 + 5 * std::log2(n) + n * 0x1p-15);
 }
 
-// Along one axis after another: over several at once ATen adds what it finds along the outer ones in sequence.
+// Sums over one axis after another. ATen, given several axes at once, adds along the outer ones in sequence.
 at::Tensor sum_over(at::Tensor x, at::IntArrayRef axes) {
   if (axes.empty()) return at::sum(x, axes);
   std::vector<int64_t> order(axes.begin(), axes.end());
@@ -44,7 +44,7 @@ int64_t count_of(const at::Tensor& t, at::IntArrayRef axes) {
   return n;
 }
 
-// Magnitudes of what is finite; of a complex number those of its parts together, of which one may be finite.
+// The magnitudes of finite elements, 0 for others. A complex number counts the sum of its finite parts.
 at::Tensor finite_sizes(const at::Tensor& x) {
   if (x.is_complex()) return at::sum(finite_sizes(at::view_as_real(x)), -1);
   return at::abs(x).nan_to_num_(0.0, 0.0, 0.0);
@@ -70,10 +70,10 @@ int64_t highest(Dtype d) {
   return static_cast<int64_t>(is_signed(d) ? all >> 1 : all);
 }
 
-// The bound of integers that wrap: an element that it may take beyond the dtype's range may be anything.
+// The bound of integers that wrap: infinite where an element may leave the dtype's range.
 at::Tensor free_where_it_wraps(Dtype d, const at::Tensor& value, const at::Tensor& bound) {
   at::Tensor v = value.to(at::kDouble);
-  // Carried as signed numbers of the same bits.
+  // The carrier has the same bits, as signed numbers.
   if (d == Dtype::kUint64) v = at::where(v < 0, v + 0x1p64, v);
   const double most = d == Dtype::kUint64 ? 0x1p64 : static_cast<double>(highest(d));
   const at::Tensor wraps = at::logical_or(v + bound > most, v - bound < static_cast<double>(lowest(d)));
@@ -97,7 +97,7 @@ Carried Evaluator::finish_reduction(at::Tensor value, at::Tensor spread, at::Ten
 Carried Evaluator::reduce(const Op& op, Dtype declared, Carried x) {
   const std::vector<int64_t> axes = reduced_axes(op, x.value.dim());
   const int64_t count = count_of(x.value, axes);
-  // Extremes in the operand's own dtype; sums in the declared one.
+  // Extremes are found in the operand's own dtype, sums in the declared one.
   if (carrier_of(declared) == Carrier::kInteger)
     return reduce_integers(op, declared, cast(std::move(x), declared), axes);
   if (op.kind == OpKind::kMax || op.kind == OpKind::kMin)
@@ -128,7 +128,7 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
         r.value = at::sum(x.value, axes).fill_(largest ? lowest(declared) : highest(declared));
         break;
       }
-      // Unsigned 64 bits in the order of signed ones.
+      // Flips the top bit, so that signed order is the order of unsigned 64-bit integers.
       const at::Tensor flip = at::scalar_tensor(declared == Dtype::kUint64 ? INT64_MIN : 0, at::kLong);
       const at::Tensor ordered = at::bitwise_xor(x.value, flip);
       r.value = at::bitwise_xor(largest ? at::amax(ordered, axes) : at::amin(ordered, axes), flip);
@@ -142,10 +142,10 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
     case FUSEBOX_STATEMENT_OPS:
       not_in_family(op.kind, "reduces no integers in the reference");
   }
-  // Wraps, or of bool: whether it is not 0.
+  // Wraps an integer; makes a bool of any number but 0 true.
   Loop loop{OpKind::kCast, Dtype::kInt64, declared, {{Dtype::kInt64, true}}, &ambiguous_};
   r = into(integer_loop, loop, std::span<const Carried>(&r, 1), at::kLong);
-  // Of no elements the result is known.
+  // The result of no elements is known.
   if (x.exact() || !options_.bounds || empty) return r;
   const bool adds = op.kind == OpKind::kSum, picks = op.kind == OpKind::kMax || op.kind == OpKind::kMin;
   if (is_boolean(declared)) {
@@ -166,7 +166,7 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
   at::Tensor error = no_bound().expand(value.sizes());
   if (count > 1) {
     const at::Tensor sizes = at::sum(finite_sizes(x.value), axes);
-    // Beyond the accumulator's range a part of the sum may overflow, or not.
+    // Beyond the accumulator's range a partial sum may overflow or not.
     error = at::where(sizes < accumulator_overflow(declared),
                       sizes * (1.01 * depth_of(count) * unit_roundoff(declared)), kInfinity);
   }
@@ -192,12 +192,12 @@ Carried Evaluator::product(Dtype declared, const Carried& x, at::IntArrayRef axe
   const at::Tensor sizes = at::abs(x.value);
   at::Tensor error = no_bound().expand(value.sizes()), spread = error;
   if (count > 1) {
-    // Where some partial product may overflow, or lose digits below the smallest normal number, the order decides.
+    // If a partial product may overflow, or lose digits below the smallest normal number, the order decides.
     const at::Tensor logarithms = at::log2(at::nan_to_num(sizes, 1.0).masked_fill(sizes == 0, 1.0));
     const double top = std::log2(accumulator_overflow(declared)) - 1, bottom = -top + 26;
     const at::Tensor risky = at::logical_or(at::sum(logarithms.clamp_min(0.0), axes) > top,
                                             at::sum(logarithms.clamp_max(0.0), axes) < bottom);
-    // A NaN, or an infinity with a 0, is one in any order; one that the reference's own order made is not.
+    // NaN is certain if an element is NaN, or if an infinity meets a 0; the reference's own order may make other NaNs.
     const auto any = [&](const at::Tensor& where) { return at::sum(where, axes) > 0; };
     const at::Tensor settled =
         x.exact() ? at::logical_or(any(at::isnan(x.value)), at::logical_and(any(at::isinf(x.value)), any(x.value == 0)))
@@ -206,7 +206,7 @@ Carried Evaluator::product(Dtype declared, const Carried& x, at::IntArrayRef axe
     error = at::nan_to_num(at::abs(value), 0.0, 0.0) * (parts * static_cast<double>(count) * unit_roundoff(declared));
     error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);
   }
-  // An infinity and what a kernel begins with make NaN in either part, or do not.
+  // An infinity times a kernel's initial value may make NaN in either part.
   if (carrier_of(declared) == Carrier::kComplex)
     error = at::where(at::isfinite(rounded(value, declared).value), error, kInfinity);
   if (!x.exact()) {
@@ -232,12 +232,12 @@ Carried Evaluator::extreme(bool largest, Dtype declared, const Carried& x, at::I
   const auto pick = [&](const at::Tensor& t) { return largest ? at::amax(t, axes) : at::amin(t, axes); };
   r.value = pick(x.value);
   if (x.exact()) return r;
-  // Infinities stand where they stand in comparisons.
+  // Clamps infinities to the overflow, which keeps their place in comparisons.
   const double overflow = overflow_of(declared);
   const at::Tensor standing = x.value.clamp(-overflow, overflow);
   const at::Tensor middle = r.value.clamp(-overflow, overflow);
   const at::Tensor above = pick(standing + x.bound) - middle, below = middle - pick(standing - x.bound);
-  // A NaN is a NaN in any order, unless another element may be anything.
+  // NaN stays NaN in any order, unless another element may be anything.
   const at::Tensor free = at::isinf(at::amax(x.bound, axes));
   r.bound = at::maximum(above, below).clamp_min_(0.0).mul_(1 + 0x1p-50);
   r.bound = at::where(free, kInfinity, at::nan_to_num(r.bound, 0.0, kInfinity));
@@ -273,34 +273,34 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   std::vector<int64_t> sorted = axes;
   std::sort(sorted.begin(), sorted.end());
   for (int64_t a : sorted) wide = wide.unsqueeze(a);
-  // Without elements there is nothing: a mean of 0.
+  // Without elements the mean is 0.
   const at::Tensor distance = at::where(weights > 0, x.value - wide, 0.0);
   at::Tensor squares = sum_over(distance * distance * weights, axes);
   if (merges) squares = squares + inner;
 
   const int64_t elements = count_of(x.value, axes);
-  // Sets that are given come in any size and order.
+  // Given sets may come in any size and order.
   const double steps = 2 + (merges ? static_cast<double>(elements) : depth_of(elements));
   const at::Tensor magnitude = at::sum(finite_sizes(x.value) * weights, axes);
   const at::Tensor raw = at::sum(at::square(x.value) * weights, axes);
   const double factor = 4 * steps * u;
-  // A square is of a distance between means, each off by as many roundings as its own tree is deep: Σ over the levels k
-  // of k u sqrt(S_k Σx²), with Σ S_k = S.
+  // A square is the square of a distance between means. Each mean is off by as many roundings as its tree is deep:
+  // Σ over the levels k of k u sqrt(S_k Σx²), with Σ S_k = S.
   const double square_factor = 4 * std::min(static_cast<double>(elements) + 2, 2 * steps * std::sqrt(steps)) * u;
-  // Each step may also be off by what lies below the smallest number of the accumulator.
+  // Each step may also be off by the accumulator's smallest number.
   const double underflow = 4 * steps * ulp_of(real_of(compute_dtype(declared)), 0.0);
   const bool one = !merges && elements == 1;
   const at::Tensor none = no_bound().expand(mean.sizes());
   const auto guarded = [&](const at::Tensor& error) {
-    // Squares beyond the accumulator's range overflow in some order, and a square is multiplied by how many there are
-    // before it is divided.
+    // Squares beyond the accumulator's range overflow in some order. A square is multiplied by the count before it is
+    // divided.
     const at::Tensor safe = at::logical_and(4 * raw * divisor < accumulator_overflow(declared),
                                             4 * magnitude < accumulator_overflow(declared));
     return at::where(safe, error, kInfinity);
   };
   at::Tensor mean_error =
       one ? none : guarded(magnitude / divisor * factor + (merges ? at::abs(mean) * factor : none) + underflow);
-  // The relative error is that of the mean times κ = sqrt(Σx² / S), and the squares of the mean's own error.
+  // The relative error is that of the mean times κ = sqrt(Σx² / S), plus the square of the mean's own error.
   const at::Tensor mean_moves = magnitude / divisor * factor;
   // One element has the square 0, or NaN where a kernel merges it into nothing and its square overflows.
   at::Tensor square_error = guarded(one ? none
@@ -311,10 +311,10 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   if (!x.exact()) {
     const at::Tensor b = at::where(weights > 0, x.bound, 0.0);
     mean_spread = at::sum(b * weights, axes) / divisor;
-    // The mean's move cancels to first order; with the second: Σ(2 |x − mean| b + b²)
+    // The mean's move cancels to first order. With the second order: Σ(2 |x − mean| b + b²)
     square_spread = square_spread + at::sum((2 * at::abs(distance) + b) * b * weights, axes);
   }
-  // From an infinity an update makes an infinity or NaN, as the order has it.
+  // From an infinity an update makes an infinity or NaN, depending on the order.
   const at::Tensor infinite = at::isinf(raw);
   mean_spread = at::where(infinite, kInfinity, mean_spread);
   square_spread = at::where(infinite, kInfinity, square_spread);

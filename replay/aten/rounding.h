@@ -41,7 +41,7 @@ inline double round_to(Dtype dtype, double value) {
   return value;
 }
 
-// The exponent of the smallest normal number and the bits behind the leading one.
+// The exponent of the smallest normal number, and the number of bits behind the leading one.
 struct FloatShape {
   int min_exponent;
   int mantissa;
@@ -71,7 +71,7 @@ inline FloatShape float_shape(Dtype dtype) {
   return {-1022, 52};
 }
 
-// The distance of neighbouring numbers of the dtype at this magnitude; of infinities and NaN: infinity.
+// The distance of neighbouring numbers of the dtype at this magnitude. Infinity for infinities and NaN.
 inline double ulp_of(Dtype dtype, double value) {
   const FloatShape shape = float_shape(dtype);
   const int biased = static_cast<int>(std::bit_cast<uint64_t>(value) >> 52 & 0x7ff);
@@ -83,10 +83,10 @@ inline double ulp_of(Dtype dtype, double value) {
 
 inline double notional(double v, double overflow) { return std::isinf(v) ? std::copysign(overflow, v) : v; }
 
-// An operand's element: where a right implementation may have it.
+// An operand's element: the interval in which a right implementation may have it.
 struct Operand {
   double v = 0, b = 0;
-  double lo = 0, hi = 0;  // [v − b, v + b], to infinity where that reaches the dtype's overflow
+  double lo = 0, hi = 0;  // [v − b, v + b], extended to infinity if it reaches the dtype's overflow
   bool zero_sign = true;  // the sign of a zero is known
 
   bool exact() const { return b == 0; }
@@ -105,7 +105,7 @@ inline Operand operand(double v, double b, double overflow, bool zero_sign) {
   return o;
 }
 
-// What an exact function makes of its operands' intervals. NaN at an end: anything may come out.
+// The image of the operands' intervals under an exact function. NaN at an end means that anything may come out.
 struct Image {
   double lo, hi;
   bool jump = false;     // a discontinuity lies within
@@ -118,8 +118,8 @@ struct Rounded {
   double value, bound;
 };
 
-// From the value in double, its image and the implementation's own error to the declared dtype. Rounding is monotone,
-// so the ends round too. `exact`: the operands are, and the image is the value.
+// Rounds the value in double, with its image and the implementation's own error, to the declared dtype. Rounding is
+// monotone, so the ends round too. `exact` says that the operands are exact; then the image is the value.
 inline Rounded finish(Dtype dtype, double overflow, double y, const Image& image, double error, bool exact) {
   const double v = round_to(dtype, y);
   if (image.outside || (exact && error == 0)) return {v, 0};
@@ -128,7 +128,7 @@ inline Rounded finish(Dtype dtype, double overflow, double y, const Image& image
   const double low = image.lo - error, high = image.hi + error;
   const double lo = round_to(dtype, low), hi = round_to(dtype, high);
   if (v != v || lo != lo || hi != hi) {
-    // Without infinities what overflows is NaN: on one side only, or nothing is known.
+    // Overflow gives NaN in a dtype without infinities. It is certain if the whole interval overflows on one side.
     const bool all_overflow = y == y && v != v && lo != lo && hi != hi && (low > 0 || high < 0);
     return {v, all_overflow ? 0.0 : kInfinity};
   }

@@ -1,4 +1,4 @@
-// Ops that move elements: the same views and copies of value and bound.
+// Ops that move elements: they apply the same views and copies to value and bound.
 #include <ATen/ATen.h>
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace {
 
 std::vector<int64_t> numbers(std::span<const int64_t> list) { return {list.begin(), list.end()}; }
 
-// Widths below 0 take elements away, of the padding too: ATen would take them from the tensor before it pads.
+// Negative widths take away elements, also of the padding. ATen would take them from the tensor before it pads.
 at::Tensor padded(const at::Tensor& t, const std::vector<int64_t>& widths, const at::Scalar& fill) {
   std::vector<int64_t> more, fewer;
   for (int64_t w : widths) {
@@ -37,7 +37,7 @@ Carried Evaluator::metadata(const Op& op, Carried x) {
       const std::vector<int64_t> shape = integers(op, 1);
       const auto dims = op.attrs.ints(AttrKey::kDims);
       return viewed(x, [&](at::Tensor t) {
-        // The axes keep their order; new ones stand between them.
+        // The axes keep their order, with new ones between them.
         size_t from = 0;
         for (size_t i = 0; i < shape.size(); ++i) {
           if (from < dims.size() && dims[from] == static_cast<int64_t>(i))
@@ -61,7 +61,7 @@ Carried Evaluator::metadata(const Op& op, Carried x) {
       return viewed(x, [&](const at::Tensor& t) { return t.expand(shape); });
     }
     case OpKind::kSqueeze: {
-      // From the last axis on, so that those before keep their numbers. An expanded axis keeps one element.
+      // Squeezes the last axis first, so that earlier axes keep their numbers. An expanded axis keeps one element.
       std::vector<int64_t> axes = numbers(op.attrs.ints(AttrKey::kAxes));
       for (int64_t& a : axes)
         if (a < 0) a += x.value.dim();
@@ -79,7 +79,7 @@ Carried Evaluator::metadata(const Op& op, Carried x) {
         return t;
       });
     }
-    case OpKind::kStrideOrder:  // says how elements lie, not which they are
+    case OpKind::kStrideOrder:  // changes how elements lie in memory, not their values
       return x;
     case OpKind::kWelford:
     case FUSEBOX_SCALAR_OPS:
@@ -144,7 +144,7 @@ Carried Evaluator::indexed(const Op& op) {
   if (axis < 0) axis += x.value.dim();
   const int64_t extent = x.value.size(axis);
   check_indices(index.value, extent, op.kind == OpKind::kSelect, op.operands[1]);
-  // An index that hangs on a real number near a jump leaves what it reads free.
+  // If an index depends on a real number near a jump, the element that it reads may be any.
   at::Tensor loose;
   if (!index.exact()) loose = free_where(index.bound > 0);
   Carried r;
@@ -164,7 +164,7 @@ Carried Evaluator::indexed(const Op& op) {
       break;
     }
     case OpKind::kTakeAlongAxis: {
-      // All axes but one meet as in a pointwise op.
+      // All other axes broadcast as in a pointwise op.
       std::vector<int64_t> source = x.value.sizes().vec(), places = index.value.sizes().vec();
       for (size_t a = 0; a < source.size(); ++a) {
         if (static_cast<int64_t>(a) == axis) continue;
@@ -202,7 +202,7 @@ Carried Evaluator::scatter(const Op& op) {
   r.dtype = x.dtype;
   r.zero_sign = x.zero_sign && source.zero_sign;
   r.value = at::scatter(x.value, axis, index.value, source.value);
-  // Which of two elements for one place stays is not said.
+  // If two elements are written to one place, either may stay.
   const at::Tensor writes =
       at::zeros(x.value.sizes(), at::kInt).scatter_add(axis, index.value, at::ones(index.value.sizes(), at::kInt));
   const at::Tensor disputed = writes > 1;

@@ -26,7 +26,7 @@ std::string described(const BankTotals& t) {
   return fmt::format("bank conflicts: {}-way, {} wavefronts for {}", t.ways, t.wavefronts, t.ideal);
 }
 
-// By line. An op that both loads and stores shared memory says which is which.
+// The notes by line. If an op both loads and stores shared memory, its notes say which is which.
 std::map<uint32_t, std::string> notes_by_line(const std::vector<BankAccess>& accesses) {
   std::map<uint32_t, std::string> notes;
   for (const BankAccess& a : accesses) {

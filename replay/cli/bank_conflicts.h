@@ -1,5 +1,5 @@
-// The bank conflicts of each access to shared memory, beside it in a kernel's text, counted by the host executor on the
-// program's default host inputs, or on the inputs that a bundle records.
+// The bank conflicts of each access to shared memory, beside the access in a kernel's text. The host executor counts
+// them on the program's default host inputs, or on the inputs that a bundle records.
 //
 //   BankNotes notes(programs.at(Stage::kHost), arguments);
 //   notes.beside("transpose", print(kernel))   // "…  %v = load %s at %i : f32  // bank conflicts: 32-way, …"
@@ -17,12 +17,12 @@ namespace fusebox::cli {
 
 class BankNotes {
  public:
-  // `executable`: a host program and the kernels that it launches. Runs it only if a kernel has shared memory; what
-  // keeps it from running, the errors of `inputs` among it, becomes a note.
+  // `executable` is a host program and the kernels that it launches. Runs it only if a kernel has shared memory. If it
+  // cannot run, or `inputs` throws, the error becomes a note.
   BankNotes(const Module& executable, const std::function<std::vector<Argument>()>& inputs);
 
-  // The text with a comment behind each line that touches shared memory, and one above the kernel. Comments that the
-  // text has above the kernel or behind its lines stay.
+  // The text with a comment behind each line that touches shared memory, and one above the kernel. Existing comments
+  // stay.
   std::string beside(const std::string& kernel, const std::string& text) const;
 
  private:

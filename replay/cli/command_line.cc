@@ -17,13 +17,13 @@ namespace fusebox::cli {
 namespace {
 
 constexpr const char* kAbout =
-    R"(Runs fused tensor programs, and keeps every state of that work as a file that can be shown, compared and replayed.
+    R"(Runs fused tensor programs. Every state of that work is a file that can be shown, compared and replayed.
 
-Files: .fir is a program as text; .fuse is a bundle: a program with the record of a run.)";
+Files: .fir is a program as text; .fuse is a bundle, a program with the record of a run.)";
 
 constexpr const char* kFooter = R"(With --json, anywhere, each result is one JSON object on a line of standard output.
 Exit codes: 0 as expected; 1 a difference or a failing check was found; 2 bad input or usage; 3 an internal error, with the path of a
-bundle that reproduces it. Each command has its own --help, with examples.)";
+bundle that reproduces it. Each command has its own --help with examples.)";
 
 const CLI::IsMember kExecutors({"cuda", "host", "aten"});
 
@@ -37,8 +37,8 @@ CLI::App* add_subcommand(CLI::App& app, const char* name, const char* about, con
 
 void add_defects(CLI::App& command, std::vector<std::string>& names) {
   const std::string text =
-      "Breaks a rule of lowering on purpose, to see the checks find it; may be repeated; `fusebox fuzz --list-defects` "
-      "prints the names";
+      "Breaks a rule of lowering on purpose, so that the checks find it; may be repeated; "
+      "`fusebox fuzz --list-defects` prints the names";
   command.add_option("--defect", names, kDefectsCompiledIn ? text : "Not in this build: it has no seeded defects")
       ->type_name("NAME")
       ->type_size(1)
@@ -47,7 +47,7 @@ void add_defects(CLI::App& command, std::vector<std::string>& names) {
 
 namespace {
 
-// What a list of steps may start with.
+// The help on rewrites, with which a list of steps may start.
 std::string rewrites() {
   std::string all = "\n\nA list of steps may start with rewrites, such as `rewrite name \"dead_code\"`:\n";
   for (const RewriteRow& row : rewrite_rows()) all += fmt::format("\n  {:<22} {}", row.name, row.summary);
@@ -57,7 +57,7 @@ std::string rewrites() {
 }
 
 int command_line(int argc, char** argv, std::span<const AddCommand> extra, Common& common) {
-  // Anywhere, so before each command has its say.
+  // Takes --json out first, so that it may stand anywhere.
   std::vector<std::string> words;
   for (int i = argc - 1; i > 0; --i) {
     if (std::strcmp(argv[i], "--json") == 0)
@@ -77,9 +77,9 @@ int command_line(int argc, char** argv, std::span<const AddCommand> extra, Commo
   CLI::App* c = add_subcommand(
       app, "run", "Compiles a program for its inputs and runs it.",
       std::string(
-          R"(A program carries default inputs: small ones, which the host takes, and full ones for a GPU. A bundle is run on its recorded inputs.
---check compares every output, in-place ones too, with ATen evaluating the program op by op, within the bound that a right
-implementation keeps.
+          R"(A program has default inputs: small ones for the host, full ones for a GPU. A bundle is run on its recorded inputs.
+--check evaluates the program op by op with ATen, and compares every output, also in-place ones. Each element must lie within the
+bound of a right implementation.
 
 An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`, a generator (`normal`, `uniform LOW HIGH`,
 `integers LOW HIGH`, `boundary`, `constant value 1.5_f32`) and `seed N`; or a .npy file; or the value of a scalar.
@@ -90,14 +90,13 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   fusebox run f.fir --steps other_schedule.txt --check --json)") +
           rewrites());
   c->add_option("FILE", run.file, "A .fir or a .fuse")->required();
-  c->add_option("--on", run.on,
-                "What runs it: cuda, host or aten; else cuda where there is a GPU, and the host elsewhere")
+  c->add_option("--on", run.on, "The executor: cuda, host or aten; default: cuda if there is a GPU, else host")
       ->check(kExecutors);
   c->add_option("--steps", run.steps, "A list of steps instead of the program's own schedule");
   c->add_flag("--unfused", run.unfused, "One kernel for each op, instead of the program's own schedule");
   c->add_option("--input", run.inputs, "NAME=SPEC; may be repeated")->take_all()->type_size(1)->allow_extra_args(false);
   c->add_option("--output", run.outputs,
-                "NAME=FILE.npy, NAME an output or an input that is overwritten; may be repeated")
+                "NAME=FILE.npy, where NAME is an output or an overwritten input; may be repeated")
       ->take_all()
       ->allow_extra_args(false);
   c->add_option("--record", run.record, "Writes a bundle of the run, whether it succeeds or fails");
@@ -111,16 +110,16 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   ReplayArguments replay;
   c = add_subcommand(
       app, "replay", "Computes every stage of a recorded run again and compares.",
-      R"(Says of each stage whether it is identical, different, or not comparable and why; names the first that differs and shows the
-difference. A run that failed must fail the same way. --from takes the programs up to a stage from the bundle instead of making them anew, so
-that what comes after it can be tried alone. Code in a bundle is compiled only with --trust-artifacts: --from source runs the CUDA text.
+      R"(Reports each stage as identical, different, or not comparable with the reason, and shows the first difference. A run that failed must
+fail the same way. --from takes the programs up to a stage from the bundle, so that the later stages can be tried alone. Code in a
+bundle is compiled only with --trust-artifacts: --from source runs the CUDA text.
 
   fusebox replay softmax.fuse
   fusebox replay finding.fuse --from kernel --on host
   fusebox replay softmax.fuse --from source --trust-artifacts --on cuda
   fusebox replay bundles/*.fuse --json)");
   c->add_option("FILE", replay.files, "Bundles")->required();
-  c->add_option("--on", replay.on, "What runs it: cuda, host or aten; else what ran it")->check(kExecutors);
+  c->add_option("--on", replay.on, "The executor: cuda, host or aten; default: the recorded one")->check(kExecutors);
   c->add_option("--from", replay.from, "The stage to start from")
       ->check(CLI::IsMember({"fusion", "scheduled", "kernel", "source"}))
       ->capture_default_str();
@@ -134,14 +133,14 @@ that what comes after it can be tried alone. Code in a bundle is compiled only w
   GateArguments gate;
   c = add_subcommand(
       app, "gate", "Replays every bundle of a folder: the check of a change.",
-      R"(Each .fuse file below PATH is replayed, in the order of names, in a child process: one that dies, takes too long or cannot be read fails,
-and the others have their turn. A bundle passes when every stage and the outcome are as recorded, or not comparable here (a binary where
-there is no such compiler); else the first stage that differs is shown, and how the kernels' text differs. What needs a GPU, ATen
-or seeded defects where there are none is skipped, and counted.
+      R"(Replays each .fuse file below PATH, in the order of names, in a child process. A bundle that dies, takes too long or cannot be read
+fails, and the others go on. A bundle passes if every stage and the outcome are as recorded, or not comparable here (such as a binary
+of another compiler). Otherwise the first stage that differs is shown, and the difference of the kernels' text. A bundle is skipped,
+and counted, if it needs a GPU, ATen or seeded defects and they are missing.
 
-A bundle that records a failure is a known bug: it must go on failing the same way. Once it runs it is `fixed`, and fails the gate
-until it is blessed; from then on it must run. --bless records what differs anew, and keeps the reason in the bundle and, with every
-digest before and after, in the file BLESSED of its folder. It never takes a failure for what ran before, and refuses where CI is set.
+A bundle that records a failure is a known bug: it must fail the same way. If it runs now it is `fixed`, and fails the gate until it is
+blessed; from then on it must run. --bless records differing bundles anew. It keeps the reason in the bundle and, with every digest
+before and after, in the file BLESSED of its folder. It never records a failure over a run that worked, and refuses if CI is set.
 
   fusebox gate corpus/regress
   fusebox gate bundles --jobs 8 --timeout 30 --junit gate.xml
@@ -149,24 +148,25 @@ digest before and after, in the file BLESSED of its folder. It never takes a fai
   fusebox gate corpus/regress --bless --reason "stores of a reduction are unrolled"
   fusebox gate bundles --json | jq -r 'select(.ok | not) | .bundle')");
   c->add_option("PATH", gate.paths, "Folders, searched to the bottom, or bundles")->required();
-  c->add_option("--on", gate.on, "What runs them: cuda, host or aten; else what ran each")->check(kExecutors);
-  c->add_option("--from", gate.from, "The stage to start from; what comes before is taken from the bundle")
+  c->add_option("--on", gate.on, "The executor: cuda, host or aten; default: the recorded one of each")
+      ->check(kExecutors);
+  c->add_option("--from", gate.from, "The stage to start from; the bundle gives the stages before it")
       ->check(CLI::IsMember({"fusion", "scheduled", "kernel"}))
       ->capture_default_str();
   std::vector<std::string> gate_stage_names(gate_stages().begin(), gate_stages().end());
-  c->add_option("--only", gate.only, "A stage to compare, beside the outcome, instead of all; may be repeated")
+  c->add_option("--only", gate.only, "Compares this stage and the outcome, instead of all; may be repeated")
       ->check(CLI::IsMember(gate_stage_names))
       ->take_all()
       ->type_size(1)
       ->allow_extra_args(false);
-  c->add_option("--jobs", gate.jobs, "Processes; else one for each processor")->check(CLI::Range(1, 1024));
+  c->add_option("--jobs", gate.jobs, "Processes; default: one for each processor")->check(CLI::Range(1, 1024));
   c->add_option("--timeout", gate.timeout_s, "Seconds that one bundle may take")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
   c->add_option("--junit", gate.junit, "Writes an XML report that CI systems read");
-  c->add_flag("--no-skips", gate.no_skips, "What this machine cannot replay fails");
-  c->add_flag("--bless", gate.bless, "Records anew what differs");
-  c->add_option("--reason", gate.reason, "Why it is blessed");
+  c->add_flag("--no-skips", gate.no_skips, "A bundle that this machine cannot replay fails");
+  c->add_flag("--bless", gate.bless, "Records differing bundles anew");
+  c->add_option("--reason", gate.reason, "The reason for --bless");
   c->add_option("--threads", gate.threads, "Threads of the host executor, of each process")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -176,19 +176,19 @@ digest before and after, in the file BLESSED of its folder. It never takes a fai
   ShowArguments show;
   c = add_subcommand(
       app, "show", "Prints a program at any level.",
-      R"(Without --level: the file as it is; of a bundle also how it was recorded. A bundle shows the programs that it holds; a text is compiled for
-its default host inputs. --level plan shows what lowering decided: loops, buffers, barriers, and for each statement its checks and its
-accesses, with the reason of each check. Kernels and CUDA text come with what their parameters are in the program. Of a schedule that is refused, --level
-scheduled shows what the steps made, with the error beside the tensor or domain that it names, and exits with 2.
---graph draws the iteration domains of each tensor, from root to loop: which may leave their extent, their index and predicate, and
-the groups that the id graph puts them in. An html page holds all five graphs, and needs nothing beside itself.
+      R"(Without --level: the file as it is, and how a bundle was recorded. A bundle shows the programs that it holds; a text is compiled for its
+default host inputs. --level plan shows the decisions of lowering: loops, buffers, barriers, and for each statement its accesses and its
+checks with their reasons. Comments above kernels and CUDA text name their parameters in the program. If a schedule is refused, --level
+scheduled shows the result of the steps so far, with the error beside the tensor or domain that it names, and exits with 2.
+--graph draws the iteration domains of each tensor, from root to loop. It shows which may leave their extent, their index and predicate,
+and their groups in the id graph. An html page holds all five graphs and needs no other file.
 
   fusebox show corpus/programs/softmax.fir --level kernel
   fusebox show softmax.fuse --level cuda
   fusebox show corpus/programs/rope.fir --level scheduled --format dot | dot -Tsvg > rope.svg
   fusebox show corpus/programs/softmax.fir --graph almost-exact --format html > softmax.html)");
   c->add_option("FILE", show.file, "A .fir or a .fuse")->required();
-  c->add_flag("--why", show.why, "With --level kernel: the reason of each check, and of each that is not needed");
+  c->add_flag("--why", show.why, "With --level kernel: the reason of each check, and of each check left out");
   add_defects(*c, show.defects);
   c->add_option("--level", show.level, "math, scheduled, plan, kernel, cuda or host")
       ->check(CLI::IsMember({"math", "scheduled", "plan", "kernel", "cuda", "host"}));
@@ -203,25 +203,25 @@ the groups that the id graph puts them in. An html page holds all five graphs, a
   ExplainArguments explain;
   c = add_subcommand(
       app, "explain", "Says why two iteration domains are one, or why not.",
-      R"(A domain is %tensor.domain, as in steps, of the program with its schedule applied. "One" has several meanings, and each is answered:
+      R"(A domain is %tensor.domain, as in steps, of the program with its schedule applied. "One" has several meanings, and each gets an answer:
 in a nest (one value at every loop point, holes included), at elements (one function of the elements that both are made of), and
-in each id graph. A proof comes with its theorems and with what the program relies on; a refusal with a point where the two
-differ, if one is found: sizes of the symbols, a loop point or an element, and both values there.
+in each id graph. A proof names its theorems and the facts that it relies on. A refusal gives a point where the two differ, if one is
+found: sizes of the symbols, a loop point or an element, and both values there.
 
-Neither a GPU nor ATen is needed, nor a schedule that compiles: inlining that is not legal is left out, and named.
+This needs no GPU, no ATen and no schedule that compiles: illegal inlining is left out, and named.
 
   fusebox explain corpus/programs/softmax.fir %y.i1 %x.i1
   fusebox explain corpus/programs/swizzled_copy_1d.fir %y.f %y.b
   fusebox explain f.fir %y.o %z.o --steps other_schedule.txt --json)");
   c->add_option("FILE", explain.file, "A .fir or a .fuse")->required();
   c->add_option("A", explain.a, "A domain, %tensor.domain")->required();
-  c->add_option("B", explain.b, "Another")->required();
+  c->add_option("B", explain.b, "Another domain")->required();
   c->add_option("--steps", explain.steps, "A list of steps instead of the program's own schedule");
   c->callback([&] { chosen = [&] { return explain_command(explain, common); }; });
 
   std::vector<std::string> verified;
   c = add_subcommand(app, "verify", "Checks that files hold valid programs.",
-                     R"(Reads, decodes and verifies each file, and says which is wrong, where, and why.
+                     R"(Reads, decodes and verifies each file. Says which is wrong, where, and why.
 
   fusebox verify corpus/programs/*.fir
   fusebox verify finding.fuse --json)");
@@ -230,7 +230,7 @@ Neither a GPU nor ATen is needed, nor a schedule that compiles: inlining that is
 
   std::string first, second;
   c = add_subcommand(app, "fmt", "Prints a program in its one form.",
-                     R"(To standard output. The comment at the head of a text stays; others are not kept.
+                     R"(Prints to standard output. Keeps the comment at the head of a text, and no other.
 
   fusebox fmt mine.fir > formatted.fir)");
   c->add_option("FILE", first, "A .fir or a .fuse")->required();
@@ -238,8 +238,8 @@ Neither a GPU nor ATen is needed, nor a schedule that compiles: inlining that is
 
   c = add_subcommand(
       app, "diff", "Compares two programs, or two bundles.",
-      R"(Exits 0 where they are the same, 1 where they differ. Programs that differ in names and the order of creation alone are the same. Of two
-bundles the stages are compared in order, and the first that differs is shown.
+      R"(Exits 0 if they are the same, 1 if they differ. Programs that differ only in names and the order of creation are the same. The stages of
+two bundles are compared in order, and the first difference is shown.
 
   fusebox diff before.fir after.fir
   fusebox diff yesterday.fuse today.fuse)");
@@ -249,8 +249,8 @@ bundles the stages are compared in order, and the first that differs is shown.
 
   c = add_subcommand(
       app, "convert", "Turns text into a bundle, or a bundle into text.",
-      R"(What the file is called says which: .fir or .fuse. A bundle made from text holds the program alone, without a run; a text made from a bundle
-holds the program with its steps, and the inputs of the run where a generator made them.
+      R"(The suffix of OUT, .fir or .fuse, says which. A bundle made from text holds the program without a run. A text made from a bundle holds
+the program with its steps, and those inputs of the run that a generator made.
 
   fusebox convert softmax.fir softmax.fuse
   fusebox convert finding.fuse finding.fir)");
@@ -292,7 +292,7 @@ int run_command_line(int argc, char** argv, std::span<const AddCommand> extra) {
     report_error(error, common);
     if (common.subject && exit_code(error.code) == 3) write_reproducer(*common.subject, common);
   } catch (const Error&) {
-    // Standard output is closed, or the disk is full; the exit code says it.
+    // Standard output is closed, or the disk is full. The exit code reports the error.
   }
   return exit_code(error.code);
 }

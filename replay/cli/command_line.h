@@ -1,5 +1,5 @@
-// The whole of a program's `main`: parses the words, runs the command that they name, reports what goes wrong. Rooms
-// above add commands of their own.
+// The whole of a program's `main`: parses the words, runs the command that they name, reports errors. Rooms above add
+// commands of their own.
 //
 //   const AddCommand extra[] = {add_fuzz};
 //   return run_command_line(argc, argv, extra);     // 0, 1, 2 or 3, as commands.h says
@@ -18,7 +18,7 @@ class App;
 
 namespace fusebox::cli {
 
-// What runs the command that was named; set by its callback.
+// Runs the chosen command; the command's callback sets it.
 using Chosen = std::function<int()>;
 
 // Declares a subcommand, with `add_subcommand` below, and sets `chosen` in its callback.
@@ -28,7 +28,7 @@ int run_command_line(int argc, char** argv, std::span<const AddCommand> extra);
 
 // `footer` holds what the help says after the options: prose, then examples.
 CLI::App* add_subcommand(CLI::App& app, const char* name, const char* about, const std::string& footer);
-// `--defect NAME`, which may be repeated; the help lists the names.
+// `--defect NAME`, which may be repeated.
 void add_defects(CLI::App& command, std::vector<std::string>& names);
 
 }  // namespace fusebox::cli

@@ -1,6 +1,6 @@
-// The subcommands of `fusebox`, each a function of its options that prints and returns an exit code: 0 as expected, 1 a
-// difference or a failing check, 2 bad input or usage, 3 an internal error. What goes wrong is thrown as an Error; main
-// reports it.
+// The subcommands of `fusebox`. Each is a function of its options that prints and returns an exit code: 0 as expected,
+// 1 a difference or a failing check, 2 bad input or usage, 3 an internal error. It throws an Error, and main reports
+// it.
 //
 //   Common common;
 //   return run_command({.file = "softmax.fir", .on = "host", .check = true}, common);
@@ -16,7 +16,7 @@ namespace fusebox::cli {
 
 struct Common {
   bool json = false;
-  std::optional<Bundle> subject;  // what is worked on, for whoever must reproduce an internal error
+  std::optional<Bundle> subject;  // the current program, with which an internal error can be reproduced
 };
 
 struct RunArguments {
@@ -64,7 +64,7 @@ struct ShowArguments {
   std::string graph;  // an id graph: a picture of it
   std::string format = "text";
   bool unfused = false;
-  bool why = false;  // level kernel: the reason of each check, and of each that is not needed
+  bool why = false;  // level kernel: the reason of each check, and of each check left out
   std::vector<std::string> defects;
 };
 int show_command(const ShowArguments& a, Common& common);

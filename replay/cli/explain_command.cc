@@ -33,7 +33,7 @@ std::optional<DomainId> find(const Graph& g, const DomainName& name) {
   return find_domain(g, g[*v].tensor, name.domain);
 }
 
-// The fusion as it was given or, where it says its inputs' sizes, with what they decide of its shapes.
+// The fusion as given. If the module has its inputs' sizes, they decide its symbolic shapes.
 Graph concretized(const Module& module, std::span<const Step> rewrites) {
   Graph g = main_graph(module);
   apply_steps(g, rewrites);
@@ -49,7 +49,7 @@ Graph concretized(const Module& module, std::span<const Step> rewrites) {
   return g;
 }
 
-// What is left out says why.
+// Applies the steps except inlining that is not legal, which the note names with the reason.
 void apply_but_illegal_inlining(Graph& g, std::span<const Step> steps, std::string& note) {
   for (const Step& step : steps) {
     const bool inlines = step.kind == StepKind::kInlineAt || step.kind == StepKind::kInlineMost;
@@ -62,8 +62,8 @@ void apply_but_illegal_inlining(Graph& g, std::span<const Step> steps, std::stri
   }
 }
 
-// The program at the level of schedules: one graph for each kernel, and last the whole with all steps, for domains that
-// no kernel has together.
+// The program at the level of schedules: one graph for each kernel. Last comes the whole program with all steps, for
+// two domains that no kernel has together.
 std::vector<Graph> scheduled(const LoadedFile& file, const std::string& steps_file, std::string& note) {
   if (file.bundle && steps_file.empty())
     if (const Module* m = find_stage(*file.bundle, Stage::kScheduled)) return m->graphs;

@@ -1,4 +1,4 @@
-// verify, fmt, diff and convert: what needs no executor.
+// verify, fmt, diff and convert: the commands without an executor.
 #include <algorithm>
 #include <filesystem>
 
@@ -36,7 +36,7 @@ std::vector<InputSpecs> without_names(std::vector<InputSpecs> lists) {
   return lists;
 }
 
-// Whether names and the order of creation are all that differs.
+// Whether the modules differ only in names and the order of creation.
 bool same_modules(const Module& a, const Module& b) {
   if (a.graphs.size() != b.graphs.size()) return false;
   for (size_t i = 0; i < a.graphs.size(); ++i)
@@ -146,7 +146,7 @@ int convert_command(const std::string& in, const std::string& out, Common& commo
     write_file(out, encode(subject_of(file)));
   } else {
     if (file.bundle && !file.bundle->ranks.empty()) {
-      // The recorded inputs take the place of the default ones, as far as text can hold them.
+      // The recorded inputs replace the default ones, as far as text can hold them.
       InputSpecs specs{main_graph(file.module).name, "host", {}};
       bool has_bytes = false;
       for (const InputRecord& r : file.bundle->ranks[0].inputs) {

@@ -34,7 +34,7 @@ std::string gate_json(const GateResult& r) {
   return all.add("seconds", r.seconds).text();
 }
 
-// Nothing for a bundle that passed.
+// The lines about a bundle; none if it passed.
 std::string gate_text(const GateResult& r) {
   if (r.status == GateStatus::kPassed) return "";
   std::string out = fmt::format("{:<9} {}: ", text(r.status), r.path);
@@ -51,7 +51,7 @@ std::string gate_text(const GateResult& r) {
   return out;
 }
 
-// A line that is written over where somebody watches, and now and then a line where a log is kept.
+// Progress: on a terminal one line that is overwritten, in a log now and then a line.
 class Progress {
  public:
   Progress(size_t all, bool quiet) : all_(all), is_terminal_(::isatty(STDERR_FILENO) == 1), quiet_(quiet) {}
@@ -66,7 +66,7 @@ class Progress {
     std::fflush(stderr);
     drawn_ = is_terminal_;
   }
-  // Makes place for other lines.
+  // Clears the line before other text is printed.
   void clear() {
     if (drawn_) fmt::print(stderr, "\r\x1b[K");
     drawn_ = false;

@@ -16,7 +16,7 @@ namespace fusebox::cli {
 
 class JsonObject {
  public:
-  // JSON that stands already.
+  // Adds a value that is JSON already.
   JsonObject& raw(std::string_view key, std::string_view value) {
     body_ += (body_.empty() ? "" : ",") + json_string(key) + ":" + std::string(value);
     return *this;
@@ -25,7 +25,7 @@ class JsonObject {
   JsonObject& add(std::string_view key, const char* value) { return raw(key, json_string(value)); }
   JsonObject& add(std::string_view key, std::same_as<bool> auto value) { return raw(key, value ? "true" : "false"); }
   JsonObject& add(std::string_view key, int64_t value) { return raw(key, std::to_string(value)); }
-  // Shortest round trip; null where JSON has no number for it.
+  // The shortest text that reads back as the number; null if JSON cannot hold it.
   JsonObject& add(std::string_view key, double value) {
     return raw(key, std::isfinite(value) ? fmt::format("{}", value) : "null");
   }

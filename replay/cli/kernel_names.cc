@@ -9,8 +9,9 @@
 namespace fusebox::cli {
 namespace {
 
-// Lowering calls a parameter or buffer T and the number of its tensor, `_…` after it where it is a part of one, and a
-// scalar s and the number of its value, in the canonical order of what it lowers.
+// The name in the program of a kernel's value. Lowering names a parameter or buffer T and the number of its tensor
+// (with `_…` for a part of it), and a scalar s and the number of its value, in the canonical order of the scheduled
+// graph.
 std::string program_name(const std::string& kernel_name, const Graph& ordered) {
   if (kernel_name.size() < 2) return {};
   size_t number = 0;

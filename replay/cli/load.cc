@@ -52,7 +52,7 @@ std::vector<Step> read_steps(const std::string& path, const Graph& fusion) {
   try {
     return parse_steps(text);
   } catch (const Error& steps_error) {
-    // A whole program, whose steps are taken.
+    // A whole program: takes its steps for the fusion.
     try {
       const Module m = parse_module(text);
       if (const StepList* list = find_steps(m, fusion.name)) return list->steps;

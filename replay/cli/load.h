@@ -1,4 +1,4 @@
-// A file that a command is given: text or a bundle, told apart by its bytes.
+// Loads a file that a command names: text or a bundle. Its bytes tell which.
 #pragma once
 
 #include <optional>
@@ -14,15 +14,15 @@ namespace fusebox::cli {
 
 struct LoadedFile {
   std::string path;
-  Module module;  // of a bundle: the fusion as it was given
+  Module module;  // of a bundle: the fusion as given
   std::optional<Bundle> bundle;
 };
 
-// Verified. Throws what parsing, decoding and verifying throw; a place in a text gets the file's path before it.
+// Loads and verifies. Throws errors of parsing, decoding and verifying. A place in a text begins with the file's path.
 LoadedFile load_file(const std::string& path);
-// The file as a bundle, with the program alone where it is a text.
+// The file as a bundle; a text gives a bundle with the program alone.
 Bundle subject_of(const LoadedFile& file);
-// Steps of a file: a list of them, or a whole program, whose steps for this fusion are taken.
+// The steps in a file: a list of them, or the steps for this fusion in a whole program.
 std::vector<Step> read_steps(const std::string& path, const Graph& fusion);
 // The sizes and scalars of the module's default inputs: the host's, else the GPU's. Throws kMissingInput.
 std::vector<BoundInput> default_sizes(const Module& module);

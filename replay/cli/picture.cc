@@ -54,7 +54,7 @@ std::vector<Picture> describe_all(const std::vector<Graph>& scheduled, const Seg
     if (!segmentation || i >= segmentation->segments.size()) continue;
     const Segment& segment = segmentation->segments[i];
     out.back().steps = step_texts(segment.steps);
-    // What it says of lowering is then of no kernel.
+    // Such a segment has no kernel, so notes about lowering do not apply.
     if (segment.executor != SegmentExecutor::kKernel)
       out.back().note = "run by " + std::string(text(segment.executor)) + ": no kernel is made of it";
   }

@@ -10,10 +10,10 @@
 
 namespace fusebox::cli {
 
-// One for each scheduled graph. `segmentation`: whose steps made them, in the same order; or null.
+// One picture for each scheduled graph. `segmentation`, or null, has the steps that made the graphs, in the same order.
 std::vector<picture::Picture> describe_all(const std::vector<Graph>& scheduled, const Segmentation* segmentation,
                                            const Defects& defects = {});
-// The whole program with its steps applied as they stand: of a schedule that does not compile.
+// The whole program with its steps applied, for a schedule that does not compile.
 picture::Picture describe_uncompiled(const Module& module, const Defects& defects = {});
 
 // format: text, json (an object for each domain on a line), dot, svg, html.

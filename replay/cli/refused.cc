@@ -34,7 +34,7 @@ bool has_word(std::string_view line, std::string_view word) {
 
 size_t depth_of(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
 
-// The tensor and the domain that a place names.
+// The tensor and the domain named by a place.
 struct Named {
   ValueId tensor;
   DomainId domain;  // none: the tensor alone
@@ -55,8 +55,8 @@ std::optional<Named> find_place(const Graph& g, std::string_view place) {
   return best;
 }
 
-// The line of a graph's text to write beside: the loops that the domain is one of, else the line that defines it, else
-// the first of the op that makes the tensor.
+// The line of a graph's text for the comment: the list of loops with the domain, else the line that defines the domain,
+// else the first line of the op that makes the tensor.
 size_t line_of(const Graph& g, const std::vector<std::string>& lines, const Named& named) {
   const std::string tensor = print_value(g, named.tensor);
   size_t first = 0;

@@ -1,8 +1,8 @@
-// The text of a schedule that was refused: its graphs as far as steps made them, with the error beside what it names.
+// The text of a refused schedule: its graphs as far as the steps made them, with the error beside the line it names.
 //
 //   loop [i0 grid.x, i1 block.x]  // E0312 at %b.i1: consumer %c reads a value of another thread …
 //
-// What is added is a comment, so the text parses as the graphs alone do.
+// The error is a comment, so the text parses as the graphs alone do.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace fusebox::cli {
 
-// With the error beside the line of the domain, or of the tensor, that its place names; above the graph in which it was
-// found where it names none of them. A graph whose steps were not all applied says which one was not.
+// The error stands beside the line of the domain, or of the tensor, that its place names. If it names neither, the
+// error stands above the graph in which it was found. A graph with steps left to apply names the next one.
 std::string print_refused(const CompileAttempt& attempt);
 
 }  // namespace fusebox::cli

@@ -57,7 +57,7 @@ int replay_command(const ReplayArguments& a, Common& common) {
       common.json ? print_line(replay_json(path, r)) : print_text(replay_text(path, r));
       worst = std::max(worst, r.identical() ? 0 : 1);
     } catch (const Error& e) {
-      // One bundle that cannot be replayed leaves the others their turn.
+      // A bundle that cannot be replayed does not stop the others.
       if (a.files.size() == 1 || e.code == ErrorCode::kFileWrite || exit_code(e.code) == 3) throw;
       if (!common.json) note("in " + path + ":");
       report_error(e, common);

@@ -1,4 +1,4 @@
-// What the commands print alike: errors, and lines of text or JSON.
+// The output that the commands share: errors, and lines of text or JSON.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace fusebox::cli {
 
-// To standard output, as they are. Throws kFileWrite where nobody takes them.
+// Print to standard output, unchanged. Throw kFileWrite if it cannot be written.
 void print_text(std::string_view text);
 void print_line(std::string_view line);
 
@@ -22,7 +22,7 @@ void note(std::string_view text);  // to standard error
 
 // 3 for an internal error, else 2.
 int exit_code(ErrorCode code);
-// Of a run that failed: 1 where a check of the host executor found something, else as exit_code.
+// For a run that failed: 1 if a check of the host executor found something, else as exit_code.
 int failure_exit_code(ErrorCode code);
 
 // After an internal error: writes a bundle that reproduces it to the folder for temporary files, and says where.

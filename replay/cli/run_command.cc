@@ -17,7 +17,7 @@
 namespace fusebox::cli {
 namespace {
 
-// The executor that was named, or a GPU if there is one that can be used, else the host.
+// The named executor; else a GPU if there is a usable one; else the host.
 Executor choose_executor(const std::string& on) {
   if (!on.empty()) return *parse_executor(on);
   if (default_executor() == Executor::kHost) return Executor::kHost;
@@ -32,7 +32,7 @@ Executor choose_executor(const std::string& on) {
   return Executor::kHost;
 }
 
-// The inputs of a program, and how a bundle keeps them.
+// The inputs of a program, and their form in a bundle.
 struct Inputs {
   std::vector<Argument> arguments;
   std::vector<RecordedInput> records;
@@ -49,7 +49,7 @@ Inputs inputs_of_file(const LoadedFile& file, const Graph& fusion, Executor exec
     result.records = recorded_inputs(fusion, defaults, given, result.arguments);
     return result;
   }
-  // Those of the recorded run, but for what is given anew.
+  // The inputs of the recorded run, except those given now.
   InputSpecs defaults;
   for (const InputRecord& r : file.bundle->ranks[0].inputs) defaults.specs.push_back(r.spec);
   result.arguments = make_arguments(fusion, &defaults, given);
@@ -66,7 +66,7 @@ Inputs inputs_of_file(const LoadedFile& file, const Graph& fusion, Executor exec
   return result;
 }
 
-// NAME=FILE.npy pairs; a name is an output's, or that of an input that an output overwrites.
+// NAME=FILE.npy pairs. A name is that of an output, or of an input that an output overwrites.
 std::map<size_t, std::string> output_files(const Graph& fusion, const std::vector<std::string>& given) {
   std::map<size_t, std::string> files;
   const auto outs = outputs(fusion);

@@ -23,7 +23,7 @@
 namespace fusebox::cli {
 namespace {
 
-// The program of the module compiled for its default host inputs, of which only sizes and scalars matter.
+// Compiles the module's program for its default host inputs. Only their sizes and scalars matter.
 CompileAttempt compile_file(const LoadedFile& file, bool unfused, const Defects& defects) {
   const Graph& fusion = main_graph(file.module);
   const std::vector<BoundInput> sizes = default_sizes(file.module);
@@ -54,7 +54,7 @@ std::string describe_bundle(const Bundle& b) {
   return out;
 }
 
-// The programs of a file at its stages: those that a bundle holds, else made anew.
+// The programs of a file at its stages: from the bundle if it has them, else compiled.
 class Programs {
  public:
   Programs(const LoadedFile& file, bool unfused, const Defects& defects)
@@ -70,13 +70,13 @@ class Programs {
     return stage_module(run, file_.module, stage);
   }
 
-  // A program whose steps or kernels were refused, once `at` has thrown.
+  // After `at` has thrown: the program whose steps or kernels were refused, if any.
   const CompileAttempt* refused() const {
     return attempt_ && attempt_->error && !attempt_->made.scheduled.empty() ? &*attempt_ : nullptr;
   }
 
  private:
-  // What the stages are made of, where they are not in the bundle.
+  // The compilation that makes the stages that are not in the bundle.
   const CompileAttempt& attempt() {
     if (!attempt_) attempt_ = compile_file(file_, unfused_, defects_);
     return *attempt_;
@@ -88,7 +88,7 @@ class Programs {
   std::optional<CompileAttempt> attempt_;
 };
 
-// What the programs of a file can be run with, small as it is: what a bundle records, else the default host inputs.
+// Small inputs to run the programs of a file with: those that a bundle records, else the default host inputs.
 std::vector<Argument> default_arguments(const LoadedFile& file, bool unfused) {
   if (file.bundle && !unfused) return bundle_arguments(*file.bundle);
   const Graph& fusion = main_graph(file.module);
@@ -132,7 +132,7 @@ std::string formatted(const Module& m, const std::string& format, bool domains) 
   return out;
 }
 
-// The domains as far as steps made them.
+// The domains as far as the steps made them.
 std::string refused_schedule(const CompileAttempt& attempt, const std::string& format) {
   if (format == "text") return print_refused(attempt);
   Module m;
@@ -140,7 +140,7 @@ std::string refused_schedule(const CompileAttempt& attempt, const std::string& f
   return formatted(m, format, true);
 }
 
-// What is drawn is the schedule, compiled or not: one that cannot be lowered has to be seen to be mended.
+// Draws the schedule even if it cannot be lowered: one must see it to repair it.
 std::string pictures(const LoadedFile& file, Programs& programs, IdGraphKind kind, const std::string& format,
                      bool unfused, const Defects& defects) {
   std::vector<picture::Picture> all;

@@ -16,7 +16,7 @@ std::string subject(const CheckNote& n) {
   return n.kind == CheckKind::kThread ? n.domain + " at %" + n.value : "%" + n.value + "." + n.domain;
 }
 
-// What is not looked up at run time, by reason: `no check [loop]: …: %x.i0 .o .t, %y.i0`.
+// Values without a check at run time, by reason: `no check [loop]: …: %x.i0 .o .t, %y.i0`.
 class Summary {
  public:
   void add(const CheckNote& n) {

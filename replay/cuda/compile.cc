@@ -24,9 +24,9 @@ std::string first_error(const std::string& log) {
   return line.empty() ? "the compiler gave no reason" : line;
 }
 
-class Program {
+class NvrtcProgram {
  public:
-  Program(const NvrtcApi& nvrtc, const CudaCompileRequest& request) : nvrtc_(nvrtc) {
+  NvrtcProgram(const NvrtcApi& nvrtc, const CudaCompileRequest& request) : nvrtc_(nvrtc) {
     std::vector<std::string> names, texts;
     for (const CudaHeaderText& h : request.headers) {
       names.emplace_back(h.name);
@@ -43,9 +43,9 @@ class Program {
     if (code != 0)
       throw Error(ErrorCode::kCompileFailure, "nvrtc did not take the program: result " + std::to_string(code));
   }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-  ~Program() { nvrtc_.nvrtcDestroyProgram(&program_); }
+  NvrtcProgram(const NvrtcProgram&) = delete;
+  NvrtcProgram& operator=(const NvrtcProgram&) = delete;
+  ~NvrtcProgram() { nvrtc_.nvrtcDestroyProgram(&program_); }
 
   int compile(const std::vector<std::string>& options) {
     std::vector<const char*> pointers;
@@ -82,7 +82,7 @@ CudaBinary compile_with(const NvrtcApi& nvrtc, const CudaCompileRequest& request
                 "\"" + std::string(request.architecture) + "\" is no architecture; write one such as sm_90a");
   std::vector<std::string> options(request.options.begin(), request.options.end());
   options.insert(options.begin(), "--gpu-architecture=" + std::string(request.architecture));
-  Program program(nvrtc, request);
+  NvrtcProgram program(nvrtc, request);
   const int code = program.compile(options);
   const std::string log = program.log();
   if (code != 0)

@@ -1,4 +1,4 @@
-// NVRTC: source to a binary for one architecture. Needs no GPU.
+// NVRTC: compiles source to a binary for one architecture. Needs no GPU.
 #pragma once
 
 #include "replay/cuda/libraries.h"
@@ -6,7 +6,7 @@
 
 namespace fusebox {
 
-// Throws kCompileFailure with the first error of the log, and kBadInput for an architecture that is none.
+// Throws kCompileFailure with the first error of the log, and kBadInput if `architecture` does not name one.
 CudaBinary compile_with(const NvrtcApi& nvrtc, const CudaCompileRequest& request);
 
 }  // namespace fusebox

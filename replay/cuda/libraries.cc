@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Fills in a table of functions; returns the first symbol that is not there.
+// Fills in a table of functions. Returns the first symbol that the library lacks.
 const char* resolve(void* library, DriverApi& api) {
 #define FUSEBOX_RESOLVE(name, symbol, ...)                                  \
   api.name = reinterpret_cast<decltype(api.name)>(dlsym(library, #symbol)); \
@@ -59,7 +59,7 @@ void split(std::string_view list, std::vector<fs::path>& folders) {
   }
 }
 
-// lib*/python*/site-packages/nvidia/*/lib of an environment, where PyPI's packages put the libraries.
+// Adds lib*/python*/site-packages/nvidia/*/lib of an environment, where PyPI's packages put the libraries.
 void add_packages(const fs::path& root, std::vector<fs::path>& folders) {
   std::error_code ignored;
   std::vector<fs::path> found;
@@ -73,7 +73,7 @@ void add_packages(const fs::path& root, std::vector<fs::path>& folders) {
   folders.insert(folders.end(), found.begin(), found.end());
 }
 
-// The same beside the Python package that this module is a file of: nvidia/*/lib.
+// Adds nvidia/*/lib beside the Python package that contains this module.
 void add_neighbours(std::vector<fs::path>& folders) {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&add_packages), &info) == 0 || info.dli_fname == nullptr) return;
@@ -101,7 +101,7 @@ std::vector<fs::path> compiler_folders(const std::vector<std::string>& first) {
   return folders;
 }
 
-// The library's files of a folder, the newest version first.
+// The files of a library in a folder, the newest version first.
 std::vector<fs::path> files_named(const fs::path& folder, std::string_view prefix) {
   std::error_code ignored;
   std::vector<fs::path> files;
@@ -117,7 +117,7 @@ struct Nvrtc {
 
   explicit Nvrtc(const std::vector<std::string>& first) {
     for (const fs::path& folder : compiler_folders(first)) {
-      // Version 12 compiles for sm_100a too, from 12.8 on.
+      // Version 12, from 12.8 on, compiles for sm_100a too.
       for (const char* prefix : {"libnvrtc.so.13", "libnvrtc.so.12"})
         for (const fs::path& file : files_named(folder, prefix))
           if (open(file)) return;
@@ -136,7 +136,7 @@ struct Nvrtc {
       why = file.string() + " lacks " + missing;
       return false;
     }
-    // The compiler looks for its builtins by name alone when it first compiles: it finds what is loaded already.
+    // The compiler looks for its builtins by name when it first compiles, and then finds the library loaded here.
     Dl_info info;
     int major = 0, minor = 0;
     api.nvrtcVersion(&major, &minor);

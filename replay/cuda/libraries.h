@@ -1,5 +1,5 @@
-// The functions that Fusebox uses of libcuda and libnvrtc, with declarations of its own, so that no CUDA header is
-// needed. Both libraries are loaded at run time.
+// The functions of libcuda and libnvrtc that Fusebox uses. They are declared here, so that no CUDA header is needed.
+// Both libraries are loaded at run time.
 //
 //   const DriverApi& driver = *driver_api();  driver.cuInit(0);
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace fusebox {
 
-// FUNCTION(name, exported symbol, parameter types); all return 0 for success. Versioned symbols are those that the
-// headers of CUDA 12 and 13 map the names to.
+// FUNCTION(name, exported symbol, parameter types); all return 0 for success. The symbols have the versions to which
+// the headers of CUDA 12 and 13 map the names.
 #define FUSEBOX_DRIVER_FUNCTIONS(FUNCTION)                                                                             \
   FUNCTION(cuInit, cuInit, unsigned)                                                                                   \
   FUNCTION(cuDriverGetVersion, cuDriverGetVersion, int*)                                                               \
@@ -74,7 +74,7 @@ struct NvrtcApi {
 };
 #undef FUSEBOX_POINTER
 
-// Numbers of the driver's enumerations, by its names.
+// Numbers of the driver's enumerations, under its names.
 enum CudaResult : int {
   CUDA_ERROR_OUT_OF_MEMORY = 2,
   CUDA_ERROR_NO_DEVICE = 100,
@@ -100,9 +100,9 @@ enum CudaFunctionAttribute : int {
   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
 };
 
-// libcuda, initialized; null where there is no driver, with the reason in `why`.
+// libcuda, initialized; null if there is no driver, with the reason in `why`.
 const DriverApi* driver_api(std::string& why);
-// libnvrtc, with its builtins library loaded; throws kModuleMissing. `folders` are looked through first.
+// libnvrtc, with its builtins library loaded. Throws kModuleMissing. Searches `folders` first.
 const NvrtcApi& nvrtc_api(const std::vector<std::string>& folders);
 
 }  // namespace fusebox

@@ -25,7 +25,7 @@ void check(const DriverApi& driver, int code, const std::string& what) {
   }
 }
 
-// Blackwell and Hopper have features that only code for that very architecture may use.
+// Hopper and Blackwell have features that only code for exactly that architecture may use.
 std::string architecture_of(int major, int minor) {
   return "sm_" + std::to_string(major) + std::to_string(minor) + (major >= 9 ? "a" : "");
 }
@@ -66,7 +66,7 @@ class Session final : public CudaSession {
   }
 
   std::vector<CudaKernel> load_all(std::string_view binary, std::span<const std::string> entries) override {
-    const std::string bytes(binary);  // the driver reads as far as the image says
+    const std::string bytes(binary);  // the driver reads as many bytes as the image itself says
     void* module = nullptr;
     run(driver_.cuModuleLoadData, "loading a kernel", &module, static_cast<const void*>(bytes.data()));
     std::vector<CudaKernel> kernels;
@@ -102,7 +102,7 @@ class Session final : public CudaSession {
     allow_shared(kernel, launch.shared_bytes);
     const auto n = [](int64_t value) { return static_cast<unsigned>(value); };
     const auto &grid = launch.grid, &block = launch.block;
-    // The driver takes the addresses as mutable and does not write through them.
+    // The driver declares the addresses as mutable, and does not write through them.
     void** arguments = const_cast<void**>(launch.arguments.data());
     if (launch.is_cooperative)
       run(driver_.cuLaunchCooperativeKernel, "a cooperative launch", kernel.function, n(grid[0]), n(grid[1]),
@@ -151,7 +151,7 @@ class Session final : public CudaSession {
     run(driver_.cuFuncGetAttribute, "asking about a kernel", &value, which, kernel.function);
     return value;
   }
-  // More than 48 KiB of shared memory must be asked for.
+  // More than 48 KiB of shared memory needs an opt-in.
   void allow_shared(const CudaKernel& kernel, int64_t bytes) {
     if (bytes > 48 * 1024)
       run(driver_.cuFuncSetAttribute, "asking for shared memory", kernel.function,
@@ -177,7 +177,7 @@ class Session final : public CudaSession {
                                                std::to_string(most));
     if (!launch.is_cooperative) return;
     const int64_t resident = resident_blocks(kernel, threads, launch.shared_bytes);
-    // Three dimensions within their limits fit 64 bits only one after the other.
+    // The product of three dimensions may exceed 64 bits, so the limit is divided by one after the other.
     int64_t rest = resident;
     for (const int64_t n : launch.grid) rest /= n;
     if (!device_.launches_cooperatively || rest < 1)

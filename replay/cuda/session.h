@@ -1,4 +1,4 @@
-// The driver: one open device.
+// One open device of the driver.
 #pragma once
 
 #include <memory>

@@ -25,7 +25,7 @@ struct Descriptor {
   }
 };
 
-// 0, or errno.
+// Returns 0 or errno.
 int write_all(int to, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(to, bytes.data(), std::min(bytes.size(), size_t{1} << 30));
@@ -44,7 +44,7 @@ Container read_into(const std::string& path, size_t limit_bytes) {
   if (::fstat(file.number, &status) != 0) fail(ErrorCode::kFileRead, path, "read", errno);
   if (S_ISDIR(status.st_mode)) fail(ErrorCode::kFileRead, path, "read", EISDIR);
   Container contents;
-  // A pipe has no size: grow as it comes.
+  // A pipe has no size, so the buffer grows with its contents.
   size_t filled = 0;
   contents.resize(S_ISREG(status.st_mode) ? std::min(static_cast<size_t>(status.st_size) + 1, limit_bytes + 1) : 65536);
   for (;;) {
@@ -88,7 +88,7 @@ void write_file(const std::string& path, std::span<const std::byte> bytes) {
     if (file.number < 0) fail(ErrorCode::kFileWrite, path, "written", errno);
     error = write_all(file.number, bytes);
     if (error == 0 && ::fsync(file.number) != 0) error = errno;
-    // Some file systems tell of a full disk only here.
+    // Some file systems report a full disk only here.
     if (::close(file.number) != 0 && error == 0) error = errno;
     file.number = -1;
   }

@@ -1,4 +1,4 @@
-// Whole files: read, and written so that nobody ever sees half of one.
+// Reads and writes whole files. Nobody ever sees a half-written one.
 //
 //   write_file("out.fuse", bytes);  read_file("out.fuse") == bytes
 #pragma once
@@ -15,9 +15,9 @@ namespace fusebox {
 std::vector<std::byte> read_file(const std::string& path, size_t limit_bytes = size_t{1} << 40);
 std::string read_text_file(const std::string& path, size_t limit_bytes = size_t{1} << 32);
 
-// Writes a private file in the same folder, flushes it to the disk and renames it. On any failure the private file is
-// removed, what stood under the name stays, and kFileWrite is thrown. A device or a pipe, such as /dev/stdout, is
-// written in place.
+// Writes a private file in the same folder, flushes it to the disk and renames it. On any failure it removes the
+// private file, leaves an existing file of the name as it is, and throws kFileWrite. A device or a pipe, such as
+// /dev/stdout, is written in place.
 void write_file(const std::string& path, std::span<const std::byte> bytes);
 void write_file(const std::string& path, std::string_view text);
 

@@ -16,7 +16,7 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
-// `f64 0.5`, as people write a scalar, to the text form's `0.5_f64`.
+// Rewrites `f64 0.5`, as people write a scalar, to the text form's `0.5_f64`.
 std::string spec_text(std::string_view text) {
   const size_t space = text.find(' ');
   if (space == std::string_view::npos) return std::string(text);

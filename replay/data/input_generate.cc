@@ -31,7 +31,7 @@ struct Random {
 
 double unit(uint64_t word) { return static_cast<double>(word >> 11) * 0x1.0p-53; }
 
-// The sum of 12 uniform numbers of 32 bits, less its mean; exact in integers.
+// The sum of 12 uniform numbers of 32 bits, less its mean. It is exact in integers.
 double normal(const Random& random, int64_t index, uint64_t draw) {
   int64_t sum = 0;
   for (uint64_t k = 0; k < 6; ++k) {
@@ -44,14 +44,14 @@ double normal(const Random& random, int64_t index, uint64_t draw) {
 
 std::vector<double> boundary_reals(Dtype dtype) {
   const Dtype real = real_of(dtype);
-  // Of the dtype: its largest and smallest numbers, found from its bits; the step at 1.
+  // The dtype's largest and smallest numbers, found from its bits, and the step at 1.
   const int width = bits(real);
   const uint64_t infinity = has_infinity(real) ? from_double(real, INFINITY).low : (uint64_t{1} << (width - 1)) - 1;
   const double largest = to_double(real, {infinity - 1, 0});
   const double tiny = to_double(real, {1, 0});
   const double above_one = to_double(real, {from_double(real, 1.0).low + 1, 0});
   const double below_one = to_double(real, {from_double(real, 1.0).low - 1, 0});
-  // The smallest normal number has a mantissa of 0 and exponent 1: its bits are the step count of one binade.
+  // The smallest normal number has a mantissa of 0 and exponent 1, so its bits count the steps of one binade.
   const uint64_t binade = from_double(real, 2.0).low - from_double(real, 1.0).low;
   const double smallest_normal = to_double(real, {binade, 0}), largest_subnormal = to_double(real, {binade - 1, 0});
   std::vector<double> values = {
@@ -71,7 +71,7 @@ std::vector<double> boundary_reals(Dtype dtype) {
   throw Error(ErrorCode::kBadInputSpec, message, "%" + spec.name);
 }
 
-// One element by its index.
+// Makes one element from its index.
 class Generator {
  public:
   explicit Generator(const InputSpec& spec) : spec_(spec), random_(spec.seed) {
@@ -100,7 +100,7 @@ class Generator {
   void prepare_integers() {
     const double low = std::ceil(spec_.low), high = std::ceil(spec_.high);
     if (!(low < high)) refuse(spec_, "integers needs a low below its high, here none lies in [low, high)");
-    // A double cannot hold the ends of the 64-bit ranges; a little beyond is the end.
+    // A double cannot hold the ends of the 64-bit ranges. A number a little beyond stands for the end.
     const bool is_unsigned = row_of(spec_.dtype).kind == DtypeKind::kUnsigned;
     const uint64_t first = is_unsigned ? saturate<uint64_t>(low) : static_cast<uint64_t>(saturate<int64_t>(low));
     const bool open = high >= (is_unsigned ? 0x1.0p64 : 0x1.0p63);
@@ -138,7 +138,7 @@ class Generator {
     }
     return constant_;
   }
-  // To an integer dtype the nearest one, not what a cast would cut off.
+  // Rounds to the nearest integer for an integer dtype, where a cast would cut off.
   ConstantBits rounded(double v) const {
     return from_double(real_of(spec_.dtype), is_integer(spec_.dtype) ? std::nearbyint(v) : v);
   }
@@ -165,7 +165,7 @@ void fill_rows(const Generator& generator, const TensorData& t, std::span<const 
       position += i * t.strides[a];
       index += i * index_strides[a];
     }
-    // Along a stride of 0 there is one element.
+    // An axis of stride 0 has one element.
     const int64_t written = stride == 0 ? 1 : count;
     for (int64_t i = 0; i < written; ++i)
       store_element(t, position + i * stride, generator.element(index + i * index_stride));
@@ -218,7 +218,7 @@ Argument make_argument(const InputSpec& spec, int threads) {
   const int64_t rows = t.shape.empty() ? 1 : count / t.shape.back();
   if (threads <= 0)
     threads = count < (1 << 18) ? 1 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  // Where elements share positions the last in row-major order stays: in one thread.
+  // If elements share positions, the last one in row-major order stays, which needs one thread.
   if (overlaps(t.shape, t.strides)) threads = 1;
   threads = static_cast<int>(std::min<int64_t>(threads, rows));
   run_parts(threads,

@@ -19,7 +19,7 @@ constexpr size_t kMostHeaderBytes = 1 << 16;
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::kBadNpy, message); }
 
-// The dtypes that NumPy has, by their names in a header. `index` is written as i64.
+// The dtypes that NumPy has, with their names in a header. `index` is written as i64.
 struct NpyName {
   std::string_view name;
   Dtype dtype;
@@ -31,7 +31,7 @@ constexpr NpyName kNames[] = {
     {"<c8", Dtype::kComplexFloat}, {"<c16", Dtype::kComplexDouble},
 };
 
-// The dtype in which a dtype travels.
+// The dtype in which a file stores a dtype.
 Dtype travelling(Dtype d) {
   if (d == Dtype::kIndex) return Dtype::kInt64;
   if (d == Dtype::kFloat4E2m1x2)
@@ -61,8 +61,8 @@ Dtype dtype_named(std::string_view name) {
          "' is none that is read; save bool, integers, floats or complex numbers");
 }
 
-// The header is a Python dict of three keys. Only what numpy.save writes is read: strings, True, False, a tuple of
-// integers.
+// Reads the header, a Python dict of three keys. It accepts only the forms that numpy.save writes: strings, True,
+// False, a tuple of integers.
 class DictReader {
  public:
   explicit DictReader(std::string_view text) : text_(text) {}
@@ -156,7 +156,7 @@ class DictReader {
   std::string_view text_;
 };
 
-// A value of one dtype in another, if nothing is lost.
+// Converts a value to another dtype. Returns whether nothing is lost.
 bool converts_exactly(Dtype from, ConstantBits bits, Dtype to, ConstantBits& result) {
   result = convert(from, bits, to);
   if (is_complex(from)) {
@@ -170,7 +170,7 @@ bool converts_exactly(Dtype from, ConstantBits bits, Dtype to, ConstantBits& res
     if (is_integer(to) || is_boolean(to)) return is_exact(to, before);
     return to_double(to, result) == before;
   }
-  // Integers and bool: back again. Beyond 2^63 the two signs must not be mixed up.
+  // Integers and bool. Beyond 2^63 equal bits may mean numbers of different signs.
   if (is_floating(to) || is_complex(to))
     return convert(to, {result.low, result.high}, from) == bits && is_exact(to, to_double(from, bits));
   const bool from_negative = is_signed(from) && static_cast<int64_t>(bits.low) < 0;
@@ -199,14 +199,14 @@ NpyHeader parse_npy_header(std::span<const std::byte> bytes) {
     refuse("its header is longer than it may be, or cut off; copy it again");
   NpyHeader header = DictReader({reinterpret_cast<const char*>(bytes.data()) + begin, length}).read();
   header.data_begin = begin + length;
-  // The elements have to be there, so nothing larger than the file is ever allocated.
+  // The file has to hold the elements, so nothing larger than the file is ever allocated.
   const size_t size = static_cast<size_t>(size_bytes(header.dtype));
   unsigned __int128 elements = 1;
   for (int64_t e : header.shape) {
     elements *= static_cast<uint64_t>(e);
     if (elements > bytes.size()) elements = bytes.size() + 1;
   }
-  // An extent of 0 behind a large product.
+  // An extent of 0 may follow extents whose product was cut off.
   if (std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end()) elements = 0;
   if (elements * size != bytes.size() - header.data_begin)
     refuse("its elements take another number of bytes than its header says; copy it again");

@@ -1,9 +1,9 @@
 // NumPy's .npy files, versions 1 to 3, little endian.
 //
-// Invariants: any bytes give a tensor or kBadNpy, and no more memory than the file's size. bool, integers, half, float,
-// double and complex are themselves; bfloat16 and float8 travel as float32 values, which they hold exactly; a value
-// that the wanted dtype does not hold is kBadNpy, never a rounding. A file is written under another name, flushed and
-// renamed: it is there whole or not at all (kFileWrite).
+// Invariants: any bytes give a tensor or kBadNpy, and take no more memory than the file's size. bool, integers, half,
+// float, double and complex keep their form. bfloat16 and float8 are stored as float32 values, which hold them exactly.
+// A value that the wanted dtype does not hold is kBadNpy, never a rounding. A file is written under another name,
+// flushed and renamed, so it is there whole or not at all (kFileWrite).
 //
 //   write_npy("y.npy", y);  TensorData z = read_npy("y.npy", Dtype::kBfloat16);   // y of bf16: the file holds float32
 #pragma once
@@ -27,8 +27,8 @@ struct NpyHeader {
 };
 NpyHeader parse_npy_header(std::span<const std::byte> bytes);
 
-// Elements as `wanted`, in the file's order of axes in memory; without `wanted`, of the file's dtype. `name` is for
-// messages.
+// The elements as `wanted`, or in the file's dtype if none is wanted, with the file's order of axes in memory. `name`
+// is for messages.
 TensorData parse_npy(std::span<const std::byte> bytes, std::optional<Dtype> wanted, std::string_view name);
 TensorData read_npy(const std::string& path, std::optional<Dtype> wanted = {});
 

@@ -1,4 +1,4 @@
-// Where the numbers of a floating dtype end.
+// The end of the numbers of a floating dtype.
 //
 //   overflow_of(Dtype::kFloat) == 0x1p128;  overflow_of(Dtype::kFloat8E4m3) == 512
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace fusebox {
 
-// The power of two behind the largest number of the dtype; of double its largest number. What stands for an infinity in
+// The power of two above the largest number of the dtype; for double its largest number. It stands for an infinity in
 // comparisons.
 inline double overflow_of(Dtype dtype) {
   switch (dtype) {

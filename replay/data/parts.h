@@ -1,7 +1,8 @@
-// Work in parts, each on a thread of its own.
+// Runs the parts of some work, each on a thread of its own.
 //
-// Invariants: every part runs to its end before `run_parts` returns or throws; what a part throws, memory that ran out
-// too, leaves it once, from the first part that threw. A part whose thread cannot be started runs on this one.
+// Invariants: every part runs to its end before `run_parts` returns or throws. If parts throw (also for lack of
+// memory), `run_parts` throws the exception of the first part that did. A part whose thread cannot be started runs on
+// this one.
 //
 //   run_parts(threads, [&](int k) { fill(rows * k / threads, rows * (k + 1) / threads); });
 #pragma once

@@ -15,7 +15,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::kBadInputSpec, message); }
 
-// An unsigned integer of the element's width; complex elements are two.
+// Loads an unsigned integer of the element's width. A complex element has two.
 template <class Word>
 ConstantBits load_as(const std::byte* at) {
   Word w;
@@ -44,7 +44,7 @@ std::shared_ptr<std::byte> zeroed_storage(int64_t bytes, bool sparse) {
 
 bool is_sparse(Dtype dtype, std::span<const int64_t> shape, int64_t storage_elems) {
   constexpr int64_t kLargeBytes = int64_t{1} << 24, kPageBytes = 4096;
-  // Less than one element on each of several pages.
+  // Sparse: each element has several pages for itself.
   return storage_elems > kLargeBytes / size_bytes(dtype) &&
          element_count(shape) < storage_elems / (16 * kPageBytes / size_bytes(dtype));
 }
@@ -92,8 +92,8 @@ bool overlaps(std::span<const int64_t> shape, std::span<const int64_t> strides, 
     if (strides[i] == 0 && besides_broadcast) continue;
     axes.emplace_back(strides[i], shape[i]);
   }
-  // Sorted by stride, each axis has to step over all that the ones before it reach. (Some interleaved layouts do not
-  // overlap either.)
+  // Sorted by stride, each axis has to step over the whole reach of the axes before it. (Some interleaved layouts do
+  // not overlap either.)
   std::sort(axes.begin(), axes.end());
   int64_t reach = 0;
   for (const auto& [stride, extent] : axes) {
@@ -113,7 +113,7 @@ TensorData allocate_tensor(Dtype dtype, std::vector<int64_t> shape, std::vector<
     refuse(std::to_string(strides.size()) + " strides are given for " + std::to_string(shape.size()) +
            " axes; give one for each");
   if (offset < 0) refuse("an offset of " + std::to_string(offset) + " lies before the storage; give 0 or more");
-  // In 128 bits: a shape from outside may overflow anything.
+  // Computes in 128 bits, because a shape from outside may overflow.
   constexpr __int128 kMost = int64_t{1} << 56;
   __int128 count = 1, last = offset;
   bool empty = false;

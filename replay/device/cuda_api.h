@@ -1,15 +1,13 @@
-// What Fusebox asks of CUDA: compile with NVRTC, and run on a GPU through the driver. The implementation is the module
-// libfusebox_cuda, loaded when it is first asked for (cuda_loader.h); it loads libcuda and libnvrtc itself, so that one
+// The part of CUDA that Fusebox uses: compiling with NVRTC, and running on a GPU through the driver. The implementation
+// is the module libfusebox_cuda, loaded at first use (cuda_loader.h). It loads libcuda and libnvrtc itself, so one
 // binary runs with and without a GPU, and compiles without one.
 //
 // Invariants:
-// - every call that fails throws: kModuleMissing (a library cannot be loaded), kNoDevice, kCompileFailure (with the
-// log's first
-//   error), kLaunchLimit, kOutOfMemory, or kDeviceFailure (the driver's own words);
-// - the same request to the same NVRTC gives the same bytes, in every process;
-// - a session uses its device's primary context, as PyTorch does, and makes it current in every call: pointers and
-// streams of
-//   PyTorch may be used with it, and calls may come from any thread, one at a time for each session.
+// - Every call that fails throws: kModuleMissing (a library cannot be loaded), kNoDevice, kCompileFailure (with the
+//   log's first error), kLaunchLimit, kOutOfMemory, or kDeviceFailure (in the driver's own words).
+// - The same request to the same NVRTC gives the same bytes, in every process.
+// - A session uses its device's primary context, as PyTorch does, and makes it current in every call. So it may use
+//   pointers and streams of PyTorch. Calls may come from any thread, one at a time for each session.
 //
 //   CudaBackend& cuda = cuda_backend();
 //   CudaBinary binary = cuda.compile({.text = source.text, .architecture = "sm_90a", .options = options});
@@ -29,18 +27,18 @@
 namespace fusebox {
 
 struct CudaVersion {
-  int major = 0, minor = 0;  // 0.0: not there
+  int major = 0, minor = 0;  // 0.0: there is none
 };
 
 struct CudaDevice {
   int ordinal = 0;
   std::string name;
-  std::string architecture;  // what to compile for: sm_80, sm_90a, sm_100a …
+  std::string architecture;  // the one to compile for: sm_80, sm_90a, sm_100a …
   int multiprocessors = 0;
   int64_t memory_bytes = 0;
   int max_threads_per_block = 0;
   std::array<int64_t, 3> max_block = {}, max_grid = {};
-  int64_t max_shared_bytes = 0;  // of one block, with the opt-in that `launch` makes
+  int64_t max_shared_bytes = 0;  // of one block, with the opt-in by `launch`
   int warp_size = 32;
   bool launches_cooperatively = false;
 };
@@ -52,7 +50,7 @@ struct CudaHeaderText {
 struct CudaCompileRequest {
   std::string_view text;
   std::string_view name = "kernel.cu";           // in messages
-  std::span<const CudaHeaderText> headers = {};  // what `#include "name"` finds
+  std::span<const CudaHeaderText> headers = {};  // the files that `#include "name"` finds
   std::string_view architecture;                 // sm_NN[a]
   std::span<const std::string_view> options = {};
 };
@@ -100,20 +98,20 @@ class CudaSession {
   virtual std::vector<CudaKernel> load_all(std::string_view binary, std::span<const std::string> entries) = 0;
   CudaKernel load(std::string_view binary, const std::string& entry) { return load_all(binary, {&entry, 1})[0]; }
   virtual void unload(const CudaKernel& kernel) = 0;
-  // Blocks that can be resident on the whole device: the largest cooperative grid.
+  // The number of blocks that can be resident on the whole device: the largest cooperative grid.
   virtual int64_t resident_blocks(const CudaKernel& kernel, int64_t threads, int64_t shared_bytes) = 0;
-  // Checks the launch against the device and the kernel first: kLaunchLimit.
+  // Throws kLaunchLimit if the launch exceeds a limit of the device or the kernel.
   virtual void launch(const CudaKernel& kernel, const CudaLaunch& launch) = 0;
 
   virtual CudaStream create_stream() = 0;
   virtual void destroy_stream(CudaStream stream) = 0;
-  // Waits; an error of a kernel that ran comes out here.
+  // Waits for the stream. An error of a kernel that ran is thrown here.
   virtual void synchronize(CudaStream stream) = 0;
   virtual void synchronize() = 0;  // the whole device
   virtual CudaEvent create_event() = 0;
   virtual void destroy_event(CudaEvent event) = 0;
   virtual void record(CudaEvent event, CudaStream stream = nullptr) = 0;
-  virtual void wait(CudaStream stream, CudaEvent event) = 0;       // later work of the stream waits
+  virtual void wait(CudaStream stream, CudaEvent event) = 0;       // holds back later work of the stream
   virtual double elapsed_us(CudaEvent start, CudaEvent stop) = 0;  // waits for both
 };
 
@@ -121,12 +119,12 @@ class CudaBackend {
  public:
   virtual ~CudaBackend() = default;
 
-  // A folder to look for libnvrtc in before all others; before the first use of the compiler.
+  // A folder to look for libnvrtc in, before all others. Call it before the compiler is used.
   virtual void add_compiler_folder(const std::string& folder) = 0;
   virtual CudaVersion compiler_version() = 0;  // throws kModuleMissing
   virtual CudaBinary compile(const CudaCompileRequest& request) = 0;
 
-  // 0.0 and no devices where there is no driver.
+  // Without a driver: 0.0, and no devices.
   virtual CudaVersion driver_version() = 0;
   virtual std::vector<CudaDevice> devices() = 0;
   virtual std::unique_ptr<CudaSession> open(int ordinal) = 0;  // throws kNoDevice
@@ -134,5 +132,5 @@ class CudaBackend {
 
 }  // namespace fusebox
 
-// What the module exports. It lives as long as the process.
+// The module's export. The backend lives as long as the process.
 extern "C" fusebox::CudaBackend* fusebox_cuda_backend();

@@ -1,8 +1,8 @@
-// Memory for the tensors of one small program after another: one block of a GPU's memory, from whose front tensors are
-// handed out, with a margin before and after each.
+// Memory for the tensors of one small program after another: one block of a GPU's memory. It hands out tensors from the
+// front, with a margin before and after each.
 //
-// Invariants: what is handed out, and each margin, holds kUnwrittenByte, whatever programs before did; so a result does
-// not depend on them, and a store beside a tensor is found.
+// Invariants: a new tensor, and each margin, holds kUnwrittenByte, whatever earlier programs did. So a result does not
+// depend on them, and a store beside a tensor is found.
 //
 //   CudaArena arena(session, 1 << 26);
 //   arena.begin();
@@ -17,7 +17,7 @@
 
 namespace fusebox {
 
-// A pattern that no result has makes a missing store show.
+// Results do not have this pattern, so a missing store shows.
 inline constexpr uint8_t kUnwrittenByte = 0xa5;
 
 class CudaArena {
@@ -27,11 +27,11 @@ class CudaArena {
   CudaArena& operator=(const CudaArena&) = delete;
   ~CudaArena();
 
-  // 0 where there is no room.
+  // Returns 0 if there is no room.
   CudaPointer allocate(int64_t bytes);
-  // All that was handed out is given back.
+  // Takes back all tensors.
   void begin();
-  // Where a margin was written since `begin`; empty: nowhere. Waits for what runs.
+  // Says which margin was written since `begin`; empty: none. Waits for running work.
   std::string strayed();
 
  private:
@@ -45,7 +45,7 @@ class CudaArena {
   CudaSession& session_;
   int64_t bytes_;
   int64_t top_ = kMargin;
-  int64_t patterned_ = 0;  // what comes behind was never handed out
+  int64_t patterned_ = 0;  // memory behind it was never handed out
   CudaPointer base_;
   std::vector<Span> spans_;
 };

@@ -14,7 +14,7 @@
 namespace fusebox {
 namespace {
 
-// Kernels that are compiled as one text.
+// The number of kernels that are compiled as one text.
 constexpr size_t kKernelsPerModule = 8;
 
 bool needs_cooperation(const Graph& kernel) {
@@ -40,7 +40,7 @@ class CudaDeviceRunner : public Device {
 
   RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) override {
     RunTensor t = place(dtype, std::move(shape), std::move(strides));
-    // Unwritten memory is not zero by luck; the arena's is not already.
+    // Unwritten memory must not be zero by luck. The arena's memory has the pattern already.
     if (t.pointer && (zeroed || t.owner))
       session_->fill(t.pointer, zeroed ? 0 : kUnwrittenByte, t.layout.storage_elems * size_bytes(dtype));
     return t;
@@ -54,7 +54,7 @@ class CudaDeviceRunner : public Device {
       session_->copy_to_device(t.pointer, from.data(), t.layout.storage_elems * size);
       return t;
     }
-    // What lies between the elements is NaN, −1 or true, as on the host.
+    // Memory between the elements is NaN, −1 or true, as on the host.
     session_->fill(t.pointer, is_boolean(from.dtype) ? 1 : 0xff, t.layout.storage_elems * size);
     for (int64_t p : positions_of(from)) {
       const int64_t at = (p - from.offset) * size;
@@ -105,7 +105,7 @@ class CudaDeviceRunner : public Device {
   size_t prepare_all(std::span<const Graph* const> kernels, const PrepareOptions& options) override {
     struct Module {
       std::vector<const Graph*> kernels;
-      std::vector<std::string> texts;  // of each alone
+      std::vector<std::string> texts;  // of each kernel alone
       CudaModuleSource source;
       std::optional<CudaBinary> binary;
     };
@@ -125,7 +125,7 @@ class CudaDeviceRunner : public Device {
         try {
           modules[i].binary = compile(modules[i].source.text);
         } catch (const Error&) {
-          // One kernel fails them all; alone it says why.
+          // One bad kernel makes the whole module fail. `prepare` compiles each alone and reports the bad one.
         }
       }
     };
@@ -147,7 +147,8 @@ class CudaDeviceRunner : public Device {
 
   void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
     const Prepared& p = kernels_[kernel];
-    // Each argument's value, and its address: a pointer, or a scalar in the width that the kernel declares.
+    // The value of each argument, and its address. A value is a pointer, or a scalar in the width that the kernel
+    // declares.
     std::vector<std::array<uint64_t, 2>> values(arguments.size());
     std::vector<void*> addresses(arguments.size());
     for (size_t i = 0; i < arguments.size(); ++i) {
@@ -192,7 +193,7 @@ class CudaDeviceRunner : public Device {
     return by_text_[text] = kernels_.size() - 1;
   }
 
-  // Little-endian: the low bytes of the bits are the value in every narrower width, and an index's low half is its
+  // Little-endian: the low bytes of the bits are the value in every narrower width, so an index's low half is its
   // 32-bit value.
   static void store_scalar(std::array<uint64_t, 2>& to, const RunArgument& a) {
     if (a.dtype == Dtype::kComplexFloat)
@@ -225,7 +226,7 @@ class CudaDeviceRunner : public Device {
   std::shared_ptr<CudaSession> session_;
   std::map<std::string, std::string> texts_;
   std::unique_ptr<CudaArena> arena_;
-  std::vector<CudaKernel> modules_;  // a kernel of each
+  std::vector<CudaKernel> modules_;  // one kernel of each module
   std::vector<Prepared> kernels_;
   std::vector<Digest> binaries_;
   std::map<std::string, size_t> by_text_;

@@ -1,4 +1,4 @@
-// Loads the module libfusebox_cuda, once, from where module_loader.h looks.
+// Loads the module libfusebox_cuda once, from the folders of module_loader.h.
 //
 //   for (const CudaDevice& device : cuda_backend().devices()) print(device.name);
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace fusebox {
 
-// Throws kModuleMissing where the module is not there.
+// Throws kModuleMissing if the module is not there.
 CudaBackend& cuda_backend();
 // The runtime headers of codegen, as a compile request takes them.
 std::span<const CudaHeaderText> cuda_headers();

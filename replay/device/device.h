@@ -1,8 +1,8 @@
-// Where the tensors of a host program live and its kernels run: the host executor's memory, or a GPU's. One interface,
-// two implementations, so that there is one interpreter of host programs.
+// A device holds the tensors of a host program and runs its kernels: in the host executor's memory, or in a GPU's. With
+// one interface for both there is one interpreter of host programs.
 //
-// Invariants: a RunTensor keeps its memory alive; `layout` (shape, strides in elements, dtype) is the same on every
-// device, its storage pointer is set only on the host.
+// Invariants: a RunTensor keeps its memory alive. `layout` (shape, strides in elements, dtype) is the same on every
+// device; its storage pointer is set only on the host.
 //
 //   auto device = make_host_device({.threads = 1});
 //   size_t k = device->prepare(kernel);
@@ -27,7 +27,7 @@ namespace fusebox {
 
 struct RunTensor {
   TensorData layout;
-  std::shared_ptr<DefinedElements> defined;  // host: which positions of the storage hold a value
+  std::shared_ptr<DefinedElements> defined;  // host: the positions of the storage that hold a value
   CudaPointer pointer = 0;                   // device: element (0, 0, …)
   std::shared_ptr<void> owner;               // device memory
 };
@@ -41,8 +41,8 @@ struct RunArgument {
 };
 
 struct PrepareOptions {
-  int threads = 1;                   // that compile
-  std::function<bool()> go_on = {};  // asked between two compilations, on any of the threads; false: the rest is left
+  int threads = 1;                   // threads that compile
+  std::function<bool()> go_on = {};  // asked between two compilations, on any of the threads; false: stop here
 };
 
 class Device {
@@ -51,29 +51,30 @@ class Device {
   // "host" or "cuda".
   virtual std::string_view name() const = 0;
   virtual RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) = 0;
-  // The tensor's elements on this device; the caller's memory is left alone.
+  // Copies the tensor's elements to this device; the caller's memory is not shared.
   virtual RunTensor upload(const TensorData& t) = 0;
-  // `place` names it where a part of it was never written (E0417, host).
+  // The host throws E0417 with `place` if an element was never written.
   virtual TensorData download(const RunTensor& t, const std::string& place) = 0;
-  // Equal shapes and dtypes, any strides.
+  // Both have the same shape and dtype; strides may differ.
   virtual void copy(const RunTensor& to, const RunTensor& from) = 0;
-  // Bytes: the largest power of two, up to 256, that divides the address of element (0, 0, …).
+  // The largest power of two in bytes, up to 256, that divides the address of element (0, 0, …).
   virtual int64_t alignment(const RunTensor& t) = 0;
-  // Makes a kernel ready; the number is for `launch`. The same kernel again gives the same number.
+  // Makes a kernel ready and returns its number for `launch`. The same kernel again gives the same number.
   virtual size_t prepare(const Graph& kernel) = 0;
-  // Makes many kernels ready at once, so that `prepare` finds them; several are compiled together. One that does not
-  // compile is left to `prepare`, which says why. Gives the number of kernels that were new; 0 where nothing is gained.
+  // Makes many kernels ready at once, so that `prepare` finds them. Several are compiled together. A kernel that does
+  // not compile is left to `prepare`, which throws its error. Returns the number of new kernels; 0 on a device that
+  // gains nothing.
   virtual size_t prepare_all(std::span<const Graph* const> kernels, const PrepareOptions& options) {
     (void)kernels, (void)options;
     return 0;
   }
-  // From now on, memory that is handed out holds a pattern instead of what earlier programs left. All tensors are gone.
+  // Drops all tensors. From now on new memory holds a pattern, not the contents of earlier programs.
   virtual void begin_program() {}
-  // Where memory beside the tensors was written since `begin_program`; empty: nowhere, or nothing is known of it.
+  // Says where memory beside the tensors was written since `begin_program`; empty: nowhere, or not known.
   virtual std::string strayed() { return {}; }
   virtual void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) = 0;
   virtual void synchronize() = 0;
-  // A digest of each binary, in the order in which kernels were prepared; nothing where kernels are interpreted.
+  // A digest of each binary, in the order in which kernels were prepared; none on a device that interprets.
   virtual std::vector<Digest> binaries() const { return {}; }
 };
 
@@ -81,7 +82,7 @@ struct HostDeviceOptions {
   int threads = 1;
   int64_t step_limit = int64_t{1} << 40;
   std::vector<BankCounter>* banks = nullptr;  // one for each kernel that is prepared, in that order
-  Defects defects = {};                       // seeded, of the bytecode
+  Defects defects = {};                       // seeded, in the bytecode
   HostChecks checks = {};
   LaunchObserver* observer = nullptr;  // of every launch
 };
@@ -89,9 +90,9 @@ std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options = {});
 
 struct CudaDeviceOptions {
   int ordinal = 0;
-  // By a kernel's name: the text to compile instead of what the kernel gives.
+  // By a kernel's name: the text to compile instead of the kernel's own.
   std::map<std::string, std::string> texts = {};
-  // Tensors lie in one block of so many bytes, with a margin around each, as far as it has room; 0: each is allocated.
+  // The size of a block of memory that tensors lie in, each with margins, as long as there is room; 0: no such block.
   int64_t arena_bytes = 0;
 };
 // Throws kNoDevice or kModuleMissing.

@@ -8,13 +8,13 @@
 namespace fusebox {
 
 std::vector<std::string> module_folders() {
-  // The file that this code is part of: a program, or the Python extension.
+  // The file that contains this code: a program, or the Python extension.
   Dl_info info{};
   std::filesystem::path own;
   if (::dladdr(reinterpret_cast<const void*>(&module_folders), &info) != 0 && info.dli_fname != nullptr)
     own = info.dli_fname;
   std::error_code error;
-  // A program's name may be as it was called: by a relative path, or found along PATH.
+  // A program's name may be as the user typed it: relative, or found along PATH.
   std::filesystem::path resolved = std::filesystem::canonical(own, error);
   if (error || own.filename() == own) {
     const auto program = std::filesystem::read_symlink("/proc/self/exe", error);

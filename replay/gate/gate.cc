@@ -43,7 +43,7 @@ Bundle read_bundle(const std::string& path) {
   return decode_bundle({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
 }
 
-// The bundle with what this run gave. Its inputs stay as they are, and what others wrote into options and step lists.
+// The bundle with the results of this run. It keeps its inputs, and options and step lists that others added.
 Bundle record_again(const Bundle& old, const Replay& r, const std::string& reason) {
   Bundle b = make_bundle(r.run, *find_stage(old, Stage::kFusion), {}, {});
   b.ranks[0].inputs = old.ranks[0].inputs;
@@ -71,7 +71,7 @@ std::vector<GateChange> changes_of(const Bundle& b, const Replay& r) {
   return changes;
 }
 
-// The kernels' text is what people look at, whatever stage is the first.
+// The difference of the kernels' text, which is what people look at, whichever stage differs first.
 std::string kernel_difference(const Bundle& b, const Replay& r) {
   const Module* was = find_stage(b, Stage::kKernel);
   if (!was || r.run.compiled.kernels.empty()) return "";
@@ -98,7 +98,7 @@ void judge(GateResult& r, const GateOptions& options) {
   if (fails && is_lack(fails->code) && (!failed || failed->code != fails->code))
     throw Error(fails->code, fails->message, fails->place);
   const StageVerdict* first = again.first_difference();
-  // Another executor does not show whether a bug is still there.
+  // A run on another executor does not show that a bug is gone.
   const bool is_fixed = failed && !fails && b.ranks[0].executor == r.executor;
   if (!first && !is_fixed) {
     r.status = GateStatus::kPassed;
@@ -165,7 +165,7 @@ GateResult gate_bundle(const std::string& path, const GateOptions& options) {
   try {
     judge(r, options);
   } catch (const Error& e) {
-    // An executor that somebody asked for has to be there.
+    // An executor that the caller names has to be there.
     const bool may_skip = options.allow_skips && !options.replay.executor;
     r.status = is_lack(e.code) && may_skip ? GateStatus::kSkipped : GateStatus::kError;
     r.message = code_text(e.code) + (e.place.empty() ? "" : " " + e.place) + ": " + e.what();

@@ -1,4 +1,4 @@
-// What a gate leaves behind: the log of what was blessed, and the XML for CI systems.
+// The files that a gate writes: the log of blessed bundles, and the XML for CI systems.
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ std::string log_entry(const GateResult& r, const std::string& reason) {
   return entry;
 }
 
-// Bytes of the code point at the front, or 0 where XML 1.0 cannot hold what stands there.
+// The number of bytes of the code point at the front, or 0 if XML 1.0 cannot hold it.
 size_t xml_character(std::string_view s) {
   const auto byte = [&](size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0U; };
   if (byte(0) < 0x80) return byte(0) >= 0x20 || byte(0) == '\t' || byte(0) == '\n' || byte(0) == '\r' ? 1 : 0;
@@ -80,7 +80,7 @@ void bless(std::vector<GateResult>& results, const std::string& reason) {
   }
   for (const GateResult& r : results)
     if (!r.rewritten.empty()) logs[std::filesystem::path(r.path).parent_path() / "BLESSED"] += log_entry(r, reason);
-  // The reasons first: what is not written then still holds the gate.
+  // Writes the reasons first. If writing stops here, the gate still holds.
   for (const auto& [path, entries] : logs)
     write_file(path.string(),
                (std::filesystem::exists(path) ? read_text_file(path.string()) : std::string(kLogHead)) + entries);

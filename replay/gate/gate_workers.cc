@@ -47,7 +47,7 @@ bool send_all(int to, const void* from, size_t bytes) {
   return true;
 }
 
-// A message is its length and its bytes; the length's top bit says that more follows.
+// A message is its length and its bytes. The length's top bit says that another message follows.
 constexpr uint64_t kPart = uint64_t{1} << 63;
 
 bool send_text(int to, const std::string& text, uint64_t flags = 0) {
@@ -62,14 +62,14 @@ bool receive_text(int from, std::string& text) {
   return receive_all(from, text.data(), size);
 }
 
-// How long to wait until a worker is gone that was killed, or closed its socket.
+// The longest wait for the end of a worker that was killed or closed its socket.
 constexpr auto kBurial = std::chrono::seconds(5);
 constexpr auto kLongestPause = std::chrono::microseconds(10'000);
 
-// Of a worker whose memory ran out.
+// The exit status of a worker whose memory ran out.
 constexpr int kMemoryExit = 77;
 
-// Takes tasks until the other end is closed; answers each with a message, or several.
+// Takes tasks until the other end is closed, and answers each with one or several messages.
 [[noreturn]] void serve(int socket, const WorkerCalls& calls, WorkerNote& note) noexcept {
   const WorkerTell tell = [&](const std::string& part) {
     if (!send_text(socket, part, kPart)) ::_exit(0);
@@ -83,7 +83,7 @@ constexpr int kMemoryExit = 77;
   } catch (const std::bad_alloc&) {
     ::_exit(kMemoryExit);
   }
-  // Not exit: buffers that were copied from the parent are the parent's to write.
+  // Not exit(): it would write buffers that were copied from the parent.
   ::_exit(0);
 }
 
@@ -95,18 +95,18 @@ struct Task {
 struct Worker {
   pid_t process = -1;
   int socket = -1;
-  int output = -1;  // a file in memory that takes what the worker prints
+  int output = -1;  // a file in memory for the worker's printed text
   WorkerNote* note = nullptr;
   int64_t served = 0;
   bool is_fresh = false;
   std::optional<Task> task;
   Clock::time_point began;   // the task
-  Clock::time_point beaten;  // the last beat that was seen, or the beginning
+  Clock::time_point beaten;  // the last beat seen, or the beginning
   uint64_t beats = 0;
   std::string received;
 };
 
-// A limit on memory would be used up by a sanitizer's own.
+// A sanitizer's own memory would use up a limit on memory.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kLimitsMemory = false;
 #elif defined(__has_feature)
@@ -184,7 +184,7 @@ class Pool {
     const int output = ::memfd_create("output", MFD_CLOEXEC);
     void* page = ::mmap(nullptr, sizeof(WorkerNote), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const pid_t parent = ::getpid();
-    // Else a worker would print what this process has not yet.
+    // A worker would print the unwritten text of this process again.
     std::fflush(stdout);
     const pid_t process = output < 0 || page == MAP_FAILED ? -1 : ::fork();
     if (process < 0) {
@@ -199,7 +199,7 @@ class Pool {
     if (process == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != parent) ::_exit(0);
-      // A key that stops the parent reaches its children too; what becomes of them is the parent's to say.
+      // A key that stops the parent reaches its children too; the parent decides about them.
       ::signal(SIGINT, SIG_IGN);
       const rlimit none{0, 0};
       ::setrlimit(RLIMIT_CORE, &none);
@@ -207,7 +207,7 @@ class Pool {
         const rlimit memory{static_cast<rlim_t>(options_.memory_bytes), static_cast<rlim_t>(options_.memory_bytes)};
         ::setrlimit(RLIMIT_DATA, &memory);
       }
-      // Another's end held here would hide that the other died.
+      // An open copy of another worker's end would hide that worker's death.
       for (const Worker& w : workers_) ::close(w.socket);
       ::close(ends[0]);
       ::dup2(output, STDOUT_FILENO);
@@ -225,7 +225,7 @@ class Pool {
                 std::string("a worker process cannot be started: ") + std::strerror(number) + "; use fewer jobs", "");
   }
 
-  // A worker that is dead by now is found out by its closed end.
+  // If the worker is dead already, its closed end will show it.
   static void give(Worker& w, Task task) {
     w.began = w.beaten = Clock::now();
     w.beats = w.note->beats;
@@ -263,13 +263,13 @@ class Pool {
   }
   double timeout_s(const Worker& w) const { return options_.timeout_s * static_cast<double>(w.note->patience.load()); }
   Clock::duration timeout(const Worker& w) const { return duration_of(timeout_s(w)); }
-  // A task that was given after the order has its own time.
+  // A task that began after the order has the whole grace for itself.
   Clock::time_point end_of_grace(const Worker& w) const {
     if (order_ == WorkerOrder::kGoOn || options_.grace_s <= 0) return Clock::time_point::max();
     return std::max(ordered_, w.began) + duration_of(options_.grace_s);
   }
 
-  // It has not beaten for long, as far as was seen.
+  // Looks for a new beat of a worker that has shown none for its time.
   void look_at(Worker& w) {
     const uint64_t beats = w.note->beats;
     if (beats == w.beats) return lose(w, Loss::kTooSlow);
@@ -318,12 +318,12 @@ class Pool {
 
   enum class Loss { kDied, kTooSlow, kStopped };
 
-  // A worker that died, or has to, and its task.
+  // Ends a worker that died or has to die, and reports its task.
   void lose(Worker& w, Loss loss) {
     WorkerAnswer a = answer_of(w);
     a.item = w.note->item;
     a.part = w.note->part;
-    const int64_t served = w.served;  // none by a fresh one
+    const int64_t served = w.served;  // 0 in a fresh one
     const double limit = timeout_s(w);
     const int status = bury(w, loss != Loss::kDied, a.output);
     a.was_stopped = loss == Loss::kStopped;
@@ -337,12 +337,12 @@ class Pool {
       calls_.done(std::move(a));
   }
 
-  // How it ended, by itself unless it is killed, and the end of what it printed.
+  // Waits for the end of a worker, after killing it if asked to. Gives its status and the end of its printed text.
   static int bury(Worker& w, bool kill, std::string& output) {
     if (kill) ::kill(w.process, SIGKILL);
     ::close(w.socket);
     int status = 0;
-    // A driver may hold a process that was killed until its device answers, which may be never.
+    // A driver may hold a killed process until its device answers, which may be never.
     const auto latest = Clock::now() + kBurial;
     for (auto pause = std::chrono::microseconds(50); Clock::now() < latest;
          pause = std::min(pause * 2, kLongestPause)) {

@@ -1,8 +1,8 @@
-// Work in child processes that may die: each task gets an answer or an obituary.
+// Runs tasks in child processes that may die. Each task gets an answer, or a report of the death.
 //
-// Invariants: a worker serves one task after another; one that dies, or is killed for taking too long, is replaced. No
-// worker outlives this process or the call, but for one that the kernel cannot end yet. Forks without exec: no other
-// thread may run.
+// Invariants: a worker serves one task after another. A worker that dies, or is killed for taking too long, is
+// replaced. No worker outlives this process or the call, unless the kernel cannot end it yet. Forks without exec: no
+// other thread may run.
 //
 //   run_in_workers(paths.size(), {.jobs = 2}, [&](size_t i) { return judge(paths[i]); },
 //                  [&](WorkerAnswer a) { a.death.empty() ? keep(a.task, a.answer) : blame(a.task, a.death); });
@@ -19,30 +19,30 @@ namespace fusebox {
 
 struct WorkerOptions {
   int jobs = 1;
-  double timeout_s = 120;    // of one task, or, where the work beats, between two beats
-  double grace_s = 0;        // how long what runs may take after the order to finish; 0: as long as it likes
+  double timeout_s = 120;    // for one task, or between two beats if the work beats
+  double grace_s = 0;        // for running tasks after the order to finish; 0: no limit
   int64_t memory_bytes = 0;  // of a worker's data; 0: no limit
-  // A task on which a worker died that had served others is tried once more in a new one, so that what an earlier task
-  // left behind is not blamed on it.
+  // If a worker that has served other tasks dies, its task is tried once more in a new worker. So the effects of an
+  // earlier task are not blamed on it.
   bool retry = true;
 };
 
 struct WorkerAnswer {
-  uint64_t task = 0;  // its number, in the order in which they were given
+  uint64_t task = 0;  // its number, in the order of `next`
   std::string request, answer;
   std::string death;  // `killed by SIGSEGV`, `took longer than 2 s`, `ran out of memory`; empty: there is an answer
-  bool was_stopped = false;     // the death: it was told to finish, and did not in time
-  std::string output;           // the end of what a worker that died had printed
-  uint64_t item = 0, part = 0;  // where it died, as its note said
+  bool was_stopped = false;     // of the death: it was told to finish, and did not in time
+  std::string output;           // the last text that the dead worker printed
+  uint64_t item = 0, part = 0;  // where it died, by its note
   double seconds = 0;
 };
 
-// A page that a worker shares with this process, which reads it even after the worker died.
+// A page that a worker shares with this process, which can read it even after the worker died.
 struct WorkerNote {
-  std::atomic<uint64_t> item = 0, part = 0;  // what the work is at
+  std::atomic<uint64_t> item = 0, part = 0;  // the current work
   std::atomic<uint64_t> beats = 0;
-  std::atomic<uint64_t> patience = 1;  // what it is at may take so many times WorkerOptions::timeout_s
-  std::atomic<bool> stop = false;      // the work should answer soon with what there is
+  std::atomic<uint64_t> patience = 1;  // the current work may take this many times WorkerOptions::timeout_s
+  std::atomic<bool> stop = false;      // the work should answer soon, with the results so far
 
   void begin(uint64_t new_item, uint64_t new_part, uint64_t new_patience = 1) {
     item.store(new_item, std::memory_order_relaxed);
@@ -55,27 +55,27 @@ struct WorkerNote {
 // A part of a worker's answer, before the answer itself.
 using WorkerTell = std::function<void(const std::string&)>;
 
-enum class WorkerOrder { kGoOn, kFinish, kGiveUp };  // `stop` is set; or all are killed, without an answer
+enum class WorkerOrder { kGoOn, kFinish, kGiveUp };  // kFinish sets `stop`; kGiveUp kills all, without an answer
 
 struct WorkerCalls {
-  // A task, as it goes to `work`; nothing: there is none now. Asked whenever a worker is free.
+  // The next task for `work`; nothing if there is none now. Called whenever a worker is free.
   std::function<std::optional<std::string>()> next;
-  // In a worker. Memory that runs out (std::bad_alloc) may be thrown, nothing else.
+  // Runs in a worker. It may throw std::bad_alloc, nothing else.
   std::function<std::string(const std::string& request, WorkerNote& note)> work;
-  // Instead of `work`: an answer in parts, of which those that were told are there even if the worker dies.
+  // In place of `work`: answers in parts. The parts told so far are kept even if the worker dies.
   std::function<std::string(const std::string& request, WorkerNote& note, const WorkerTell& tell)> work_in_parts;
   std::function<void(WorkerAnswer)> told;  // a part
-  // A task for a process that is made for it, of this one as it is now, and ends with it: one at a time, beside the
-  // others. May be empty.
+  // A task for a new process, forked from this one as it is now, which ends with the task. One runs at a time, beside
+  // the other workers. May be empty.
   std::function<std::optional<std::string>()> next_fresh;
   std::function<void(WorkerAnswer)> done;  // in the order of completion
   std::function<WorkerOrder()> tick;       // about ten times a second; may be empty
 };
 
-// Until nothing is left to do. Throws kOutOfMemory where no process can be started, and what the calls here throw.
+// Runs until nothing is left to do. Throws kOutOfMemory if no process can be started, and any exception of `calls`.
 void run_workers(const WorkerOptions& options, const WorkerCalls& calls);
 
-// So many tasks, in their order.
+// Runs `tasks` tasks, in their order.
 void run_in_workers(size_t tasks, const WorkerOptions& options, const std::function<std::string(size_t)>& work,
                     const std::function<void(WorkerAnswer)>& done);
 

@@ -1,6 +1,6 @@
-// Loads, stores and copies: every element that a thread touches is checked first, then moved. Consecutive elements in
-// consecutive threads, the usual case, are checked and moved as one stretch; a stretch that breaks a rule is walked
-// again, lane by lane, to say where.
+// Loads, stores and copies. Every element that a thread touches is checked first, then moved. Usually consecutive
+// threads touch consecutive elements; these are checked and moved as one stretch. If a stretch breaks a rule, it is
+// walked again, lane by lane, to say where.
 #include <algorithm>
 #include <cstring>
 
@@ -63,12 +63,12 @@ void Machine::write_element(Group& g, uint32_t buffer, int64_t element, int32_t 
   }
 }
 
-// One element, read by every active lane.
+// Every active lane reads one element.
 void Machine::read_by_all(Group& g, uint32_t buffer, int64_t element, const Mask& m) {
   const BufferState& b = g.buffers[buffer];
   const bool is_tracked = b.writers != nullptr && static_cast<uint64_t>(element) < static_cast<uint64_t>(b.elements);
   if (is_tracked && m.count > 1) {
-    // A writer of this epoch is another thread for at least one reader: name that one.
+    // A writer of this epoch is another thread than at least one reader; the finding names that reader.
     const Clock& c = clock_of(b);
     for (int64_t k = element * b.granules, end = k + b.granules; k < end; ++k) {
       if (may_read(b.writers[k], c.now + kManyThreads, c)) continue;
@@ -86,7 +86,7 @@ void Machine::read_by_all(Group& g, uint32_t buffer, int64_t element, const Mask
   }
 }
 
-// An index that data give: inside its axis, whatever the buffer has beside it.
+// An index from data has to lie inside its axis, even if the buffer goes on beside it.
 void Machine::check_within(Group& g, const Instruction& i) {
   const int64_t* index = index_at(g, i.args[0]);
   const int64_t index_stride = stride(i.args[0]);
@@ -147,7 +147,7 @@ Machine::Pattern Machine::check_write(Group& g, uint32_t buffer, const int64_t* 
   return is_consecutive ? Pattern::kConsecutive : Pattern::kScattered;
 }
 
-// Of an access that broke no rule, in shared memory.
+// Counts an access to shared memory that broke no rule.
 void Machine::count_banks(Group& g, uint32_t buffer, uint32_t reg, const Mask& m, int64_t width, bool is_store) {
   const BufferState& b = g.buffers[buffer];
   if (b.memory != MemoryType::kShared) return;
@@ -176,7 +176,7 @@ void Machine::allocate(Group& g, const Instruction& i) {
   const BytecodeBuffer& info = code_.buffers[i.buffer];
   if (b.memory == MemoryType::kLocal) {
     if (options_.observer) options_.observer->allocate({g.block_linear, at_}, b.elements, 0);
-    // Threads that are off have no business with a buffer of this scope.
+    // Inactive threads cannot use a buffer of this scope, so all lanes are reset.
     std::memset(b.local_written, 0, static_cast<size_t>(b.elements) * static_cast<size_t>(geometry_.lanes));
     return;
   }
@@ -240,7 +240,7 @@ void Machine::load(Group& g, const Instruction& i, const MemoryFunctions& f) {
       return;
     }
   }
-  // Lanes whose predicate is false: the other value, or zero.
+  // A lane whose predicate is false gets the other value, or zero.
   const std::byte* other = i.args[2] == kNoRegister ? zero : at(g, i.args[2]);
   const uint8_t other_stride = i.args[2] == kNoRegister ? 0 : stride(i.args[2]);
   if (m.count == 0) {

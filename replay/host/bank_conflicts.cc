@@ -8,7 +8,7 @@ namespace {
 constexpr size_t kWarp = 32;
 constexpr int64_t kBanks = 32, kBankBytes = 4;
 
-// Words of the busiest bank; 0 where every thread is off.
+// The number of words of the busiest bank; 0 if all threads are inactive.
 int64_t ways_of(std::span<const int64_t> addresses, int64_t bytes) {
   int64_t words[kWarp];
   size_t count = 0;

@@ -1,6 +1,6 @@
 // Collectives. A reduction combines along one axis after another, the innermost first: element k with element k +
-// ⌈n/2⌉, until one is left. The order is fixed by the launch's dimensions alone, and its error grows with the logarithm
-// of the size.
+// ⌈n/2⌉, until one is left. Only the launch's dimensions decide the order. The error grows with the logarithm of the
+// size.
 #include <algorithm>
 #include <cstring>
 
@@ -21,9 +21,9 @@ std::array<Machine::Axis, 3> Machine::block_axes(const Instruction& i) const {
   return axes;
 }
 
-// In place: the results are where every reduced coordinate is 0. Axes: innermost first. Values: contiguous, in register
-// dtype.
-void Machine::reduce(const Group& g, const Instruction& i, const Program::Functions& f,
+// Reduces in place. The results are at the places where every reduced coordinate is 0. `axes` has the innermost first;
+// `values` are contiguous, in register dtype.
+void Machine::reduce(const Group& g, const Instruction& i, const LaneProgram::Functions& f,
                      std::span<std::byte* const> values, std::span<const Axis> axes) {
   int64_t total = 1;
   for (const Axis& a : axes) total *= a.extent;
@@ -32,7 +32,7 @@ void Machine::reduce(const Group& g, const Instruction& i, const Program::Functi
     bytes[v] = size_bytes(register_dtype(info(code_.lists[i.results.begin + v]).dtype));
   const Dtype compute = compute_dtype(i.dtype);
   const bool is_welford = i.reduce == ReduceOp::kWelford;
-  // A set's size is combined as an integer where it is one.
+  // An integer count of a set is combined as an integer.
   std::array<LaneFunction, 3> widen{}, narrow{};
   if (is_welford)
     for (size_t v = 0; v < 3; ++v) {
@@ -103,7 +103,7 @@ void Machine::reduce(const Group& g, const Instruction& i, const Program::Functi
   }
 }
 
-// A value of each thread of the block, or the initial one where the thread takes no part.
+// The value of each thread of the block, or the initial value for a thread that takes no part.
 void Machine::participate(Group& g, const Instruction& i, uint32_t value, std::byte* to) {
   const uint32_t v = code_.lists[i.values.begin + value];
   const int64_t bytes = size_bytes(register_dtype(info(v).dtype));
@@ -123,8 +123,9 @@ void Machine::participate(Group& g, const Instruction& i, uint32_t value, std::b
       std::memcpy(to + l * bytes, at(g, init) + l * stride(init) * bytes, static_cast<size_t>(bytes));
 }
 
-// From the places where the reduced coordinates are 0 (of `from`, in which this block's elements begin at `first`) to
-// the threads that get the result; all bits set elsewhere, so that a program that uses the unspecified shows it.
+// Copies results from the places whose reduced coordinates are 0 to the threads that get a result. This block's
+// elements begin at `first` of `from`. Other threads get all bits set, so that a program that uses an unspecified value
+// shows it.
 void Machine::distribute(Group& g, const Instruction& i, uint32_t value, const std::byte* from,
                          std::span<const Axis> axes, int64_t first) {
   const uint32_t r = code_.lists[i.results.begin + value];
@@ -150,7 +151,7 @@ void Machine::distribute(Group& g, const Instruction& i, uint32_t value, const s
   }
 }
 
-// Collectives keep their values elsewhere; a workspace is checked for its size and loses what it held.
+// Collectives keep their values elsewhere. A workspace is checked for its size, and its contents are lost.
 void Machine::use_workspaces(Group& g, const Instruction& i, int64_t first, int64_t needed) {
   for (uint32_t k = 0; k < i.workspaces.count; ++k) {
     const uint32_t buffer = code_.lists[i.workspaces.begin + k];
@@ -186,7 +187,7 @@ void Machine::check_counters(Group& g, const Instruction& i) {
   }
 }
 
-void Machine::block_reduce(Group& g, const Instruction& i, const Program::Functions& f) {
+void Machine::block_reduce(Group& g, const Instruction& i, const LaneProgram::Functions& f) {
   advance(g);
   use_workspaces(g, i, 0, geometry_.threads);
   const auto size = static_cast<size_t>(geometry_.lanes) * 16;
@@ -224,7 +225,7 @@ void Machine::stage(Group& g, const Instruction& i) {
   for (uint32_t k = 0; k < i.values.count; ++k) participate(g, i, k, g.staged.data() + size * k);
 }
 
-void Machine::grid_reduce(std::span<Group> groups, const Instruction& i, const Program::Functions& f) {
+void Machine::grid_reduce(std::span<Group> groups, const Instruction& i, const LaneProgram::Functions& f) {
   std::array<Axis, 6> axes;
   const auto inner = block_axes(i);
   for (size_t a = 0; a < 3; ++a) {

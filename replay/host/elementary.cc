@@ -13,27 +13,27 @@ constexpr double kTwoOverRootPi = 1.1283791670955126;
 constexpr double kHalfRootPi = 0.88622692545275801;
 constexpr double kLogRootPi = 0.57236494292470009;
 
-// S. Winitzki's approximation of erfinv(1 − q), right to about 1/500, from log(q (2 − q)).
+// S. Winitzki's approximation of erfinv(1 − q) from log(q (2 − q)), right to about 1/500.
 double first_guess(double log_of_product) {
   constexpr double kA = 0.147;
   const double t = 2 / (M_PI * kA) + log_of_product / 2;
   return std::sqrt(std::sqrt(t * t - log_of_product / kA) - t);
 }
 
-// One step of Halley's method for erf or erfc, from how far off it is; the second derivative is −2y times the first.
+// One step of Halley's method for erf or erfc, given the error there. The second derivative is −2y times the first.
 double halley(double y, double error) {
   const double u = error / (kTwoOverRootPi * Sleef_cinz_expd1_u10purec(-y * y));
   return y - u / (1 + y * u);
 }
 
-// log erfc(y) by its asymptotic series; y above 20.
+// log erfc(y) by its asymptotic series, for y above 20.
 double log_erfc(double y) {
   const double v = 1 / (2 * y * y);
   const double series = v * (-1 + v * (3 + v * (-15 + v * (105 + v * (-945 + v * 10395)))));
   return -y * y - Sleef_cinz_logd1_u10purec(y) - kLogRootPi + Sleef_cinz_log1pd1_u10purec(series);
 }
 
-// erfc(y) = q for q in (0, 0.5].
+// The y with erfc(y) = q, for q in (0, 0.5].
 double upper_tail(double q) {
   const double log_q = Sleef_cinz_logd1_u10purec(q);
   double y = first_guess(log_q + Sleef_cinz_logd1_u10purec(2 - q));

@@ -18,7 +18,7 @@ namespace {
 
 using namespace host;
 
-// Rounding to nearest and subnormals on, whatever the caller's thread has set; put back at the end.
+// Sets rounding to nearest and subnormals on, and restores the caller's state at the end.
 class FloatState {
 #ifdef __SSE2__
  public:
@@ -76,7 +76,7 @@ void check_arguments(const Bytecode& code, std::span<const HostArgument> args) {
   }
 }
 
-// What every GPU that CUDA 13 knows takes.
+// Checks the limits that every GPU of CUDA 13 has.
 Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
   constexpr int64_t kMaxThreads = 1024, kMaxShared = 227 * 1024, kMaxGrid = 0x7fffffff;
   constexpr std::array<int64_t, 3> kMaxBlock = {1024, 1024, 64}, kMaxGrids = {kMaxGrid, 65535, 65535};
@@ -108,16 +108,16 @@ Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
   return g;
 }
 
-// -- tracked memory: the stretches of the address space that stored buffers, and what overlaps them, cover
+// -- tracked memory: the stretches of the address space that hold stored buffers and buffers that overlap them
 struct Layout {
   struct Stretch {
     std::byte* begin;
     std::byte* end;
     int32_t granule;
     bool is_tracked;
-    bool is_sparse;  // its shadow is reserved, and touched where accesses are
+    bool is_sparse;  // its shadow is reserved, and touched only at accesses
   };
-  std::vector<Stretch> stretches;    // in address order, apart
+  std::vector<Stretch> stretches;    // in address order, without overlap
   std::vector<size_t> of_parameter;  // an index into stretches, or none
 };
 constexpr size_t kNoStretch = ~size_t{0};
@@ -221,10 +221,10 @@ void report_defined(const Layout& layout, std::span<const HostArgument> args, st
   });
 }
 
-// One machine with its groups, over some of the blocks.
+// One machine with its groups, for some of the blocks.
 class Worker {
  public:
-  Worker(const Program& program, const Geometry& geometry, const HostOptions& options, const Layout& layout,
+  Worker(const LaneProgram& program, const Geometry& geometry, const HostOptions& options, const Layout& layout,
          std::span<const HostArgument> args, std::vector<Space> spaces, Arena& arena)
       : program_(program),
         geometry_(geometry),
@@ -233,7 +233,7 @@ class Worker {
         arena_(arena),
         machine_(program, geometry, options, std::move(spaces)) {}
 
-  // Blocks one after another.
+  // Runs blocks one after another.
   void run(int64_t begin, int64_t end) {
     Group g;
     make(g);
@@ -243,7 +243,7 @@ class Worker {
     }
   }
 
-  // All blocks of a grid that synchronises: each runs to the next synchronisation in turn.
+  // Runs all blocks of a grid that synchronises, each in turn to the next synchronisation.
   void run_together() {
     std::vector<Group> groups(static_cast<size_t>(geometry_.blocks));
     for (size_t b = 0; b < groups.size(); ++b) {
@@ -253,7 +253,7 @@ class Worker {
     for (bool is_first = true;; is_first = false) {
       size_t waiting = 0;
       for (Group& g : groups) {
-        // Blocks start in one phase: the epochs of their starts only order what they do themselves.
+        // Blocks start in one phase: the epochs of their starts order only their own accesses.
         if (!is_first || groups.size() > 1) machine_.resume(g);
         waiting += machine_.run(g) == Status::kWaits;
       }
@@ -291,7 +291,7 @@ class Worker {
     }
   }
 
-  const Program& program_;
+  const LaneProgram& program_;
   const Geometry& geometry_;
   const Layout& layout_;
   std::span<const HostArgument> args_;
@@ -300,7 +300,7 @@ class Worker {
 };
 
 struct Run {
-  const Program& program;
+  const LaneProgram& program;
   const Geometry& geometry;
   const HostOptions& options;
   const Layout& layout;
@@ -327,9 +327,9 @@ HostResult run_serial(const Run& run, Arena& arena) {
   return result;
 }
 
-// Each worker has its own shadow memory over a range of blocks. No finding, and no granule that one worker stored and
-// another touched, means that no block saw another: then the run was as good as a serial one. Otherwise nothing, and
-// memory is as before.
+// Runs on several workers, each with its own shadow memory over a range of blocks. If there is no finding, and no
+// granule that one worker stored and another touched, then no block saw another, and the result is that of a serial
+// run. Otherwise returns nothing, and memory is as before.
 std::optional<HostResult> run_parallel(const Run& run, int threads) {
   struct Saved {
     size_t stretch;
@@ -411,14 +411,14 @@ HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<co
   check_arguments(code, args);
   const Geometry geometry = geometry_of(code, dims);
   if (geometry.threads == 0 || geometry.blocks == 0) return {};
-  const Program program(code);
+  const LaneProgram program(code);
   const Layout layout = layout_of(code, args);
   const Run run{program, geometry, options, layout, args};
   const bool is_sparse = std::any_of(layout.stretches.begin(), layout.stretches.end(),
                                      [](const Layout::Stretch& s) { return s.is_tracked && s.is_sparse; });
-  // Several workers copy what is tracked, and compare their shadows whole.
+  // Several workers copy tracked memory and compare whole shadows, which sparse memory does not allow.
   const auto threads = static_cast<int>(std::min<int64_t>({is_sparse ? 1 : options.threads, geometry.blocks, 256}));
-  // Without the race check nothing would tell that blocks depend on each other's order.
+  // The race check is what shows that blocks depend on each other's order.
   if (threads > 1 && !code.has_grid_sync && options.checks.races && !options.banks && !options.observer)
     if (auto result = run_parallel(run, threads)) return *result;
   static thread_local Arena arena;

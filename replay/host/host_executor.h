@@ -1,18 +1,19 @@
-// The host executor: runs a kernel's bytecode on the processor, with the checks that a GPU does not make. The same bits
-// on every machine and for every number of threads.
+// The host executor runs a kernel's bytecode on the processor, with checks that a GPU does not make. It gives the same
+// bits on every machine and for every number of threads.
 //
 // Invariants:
-// - one instruction runs for all threads of a block before the next one; blocks run one after another, or spread over
-// worker
-//   threads, which changes neither results nor findings; a grid-wide synchronisation suspends each block where it
-//   stands;
-// - a run that breaks a rule stops there and says where: the finding is the same in every run;
-// - after a finding the contents of what the kernel stores to are unspecified.
+// - An instruction runs for all threads of a block before the next one does. Blocks run one after another, or spread
+//   over worker threads, which changes neither results nor findings. A grid-wide synchronisation suspends each block
+//   where it stands.
+// - A run that breaks a rule stops there and says where. The finding is the same in every run.
+// - After a finding, buffers that the kernel stores to have unspecified contents.
 //
-// Rules: every access lies inside its buffer and is aligned; nothing is read that was not written; between two accesses
-// of different threads to one element, one of them a store, stands a synchronisation that covers both; every thread of
-// a block (of the grid) reaches a barrier (a grid barrier); an index fits the kernel's index type; an index that data
-// give lies inside its axis; no more steps than the limit.
+// Rules:
+// - Every access lies inside its buffer and is aligned. No element is read before it is written.
+// - If two threads access one element and one of them stores, a synchronisation that covers both stands between.
+// - Every thread of a block (of the grid) reaches a barrier (a grid barrier).
+// - An index fits the kernel's index type. An index from data lies inside its axis.
+// - A launch takes no more steps than the limit.
 //
 //   Bytecode code = compile_bytecode(kernel);
 //   HostArgument x = HostArgument::memory(Dtype::kFloat, data, 200), n = HostArgument::scalar(Dtype::kIndex, {200});
@@ -41,14 +42,15 @@ struct LaunchDims {
 // One kernel input: a scalar's bits, or memory. Memory parameters may overlap (an output that overwrites an input).
 struct HostArgument {
   Dtype dtype = Dtype::kFloat;
-  ConstantBits bits = {};           // a scalar's value
-  std::byte* data = nullptr;        // memory: its first element
-  int64_t elements = 0;             // how many elements from there may be touched, holes between strided ones included
-  std::span<uint8_t> written = {};  // one byte an element: whether it holds a value; kept up to date. Empty: all do
-  // The elements whose `written` may be set, and is kept up to date: so large memory is touched there alone. Empty:
+  ConstantBits bits = {};     // a scalar's value
+  std::byte* data = nullptr;  // memory: its first element
+  int64_t elements = 0;       // elements from there that may be touched, with the holes between strided ones
+  std::span<uint8_t> written =
+      {};  // one byte an element: whether it holds a value; kept up to date. Empty: all hold one
+  // The elements whose `written` may be set and is kept up to date. Large memory is then touched only there. Empty:
   // all.
   std::span<const int64_t> places = {};
-  std::span<const int64_t> extents = {};  // memory: by axis, for kernels that check an index with one of them
+  std::span<const int64_t> extents = {};  // memory: by axis, for kernels that check an index against one of them
 
   static HostArgument scalar(Dtype dtype, ConstantBits bits) { return {.dtype = dtype, .bits = bits}; }
   static HostArgument memory(Dtype dtype, void* data, int64_t elements, std::span<uint8_t> written = {}) {
@@ -61,10 +63,10 @@ struct HostArgument {
   }
 };
 
-// Bounds, of axes too, alignment, divergence and the step limit are always checked.
+// Bounds (also of axes), alignment, divergence and the step limit are always checked.
 struct HostChecks {
   bool unwritten = true;
-  bool races = true;  // double stores too
+  bool races = true;  // also two stores
   bool index_overflow = true;
 };
 
@@ -75,8 +77,8 @@ struct HostOptions {
   int threads = 1;                        // workers over blocks
   int64_t step_limit = int64_t{1} << 40;  // thread-instructions of a launch
   HostChecks checks = {};
-  BankCounter* banks = nullptr;        // of this kernel: counts bank conflicts, on one thread
-  LaunchObserver* observer = nullptr;  // is told every access, on one thread
+  BankCounter* banks = nullptr;        // of this kernel: counts bank conflicts; the launch runs on one thread
+  LaunchObserver* observer = nullptr;  // is told every access; the launch runs on one thread
 };
 
 struct HostFinding {
@@ -87,24 +89,24 @@ struct HostFinding {
   std::array<int64_t, 3> thread = {0, 0, 0};
   OpId op;  // of the kernel
   OpKind kind = OpKind::kSet;
-  uint32_t line = 0;   // of the op in the kernel's text, whose first line is 1
-  std::string detail;  // what was wrong, in a few words
+  uint32_t line = 0;   // of the op in the kernel's text; the first line is 1
+  std::string detail;  // the broken rule, in a few words
 
   // The buffer and its element, or the op: `%y[12]`, `line 9`.
   std::string place() const;
-  // One sentence: what, the element, the block and thread, the op and its line.
+  // One sentence: the broken rule, the element, the block and thread, the op and its line.
   std::string message() const;
   Error error() const { return Error(code, message(), place()); }
 };
 
 struct HostResult {
   int64_t thread_instructions = 0;  // kernel ops times the threads that ran them
-  int64_t instructions = 0;         // what the interpreter dispatched
+  int64_t instructions = 0;         // dispatched by the interpreter
   std::optional<HostFinding> finding;
 };
 
-// Throws kBadInput when an argument's count, kind or dtype is not the kernel's, kLaunchLimit for a launch that no GPU
-// takes, kUnsupportedDtype for an op that has no arithmetic for its dtype. A grid or block of zero threads does
+// Throws kBadInput if the number, kind or dtype of the arguments is not the kernel's, kLaunchLimit for a launch that no
+// GPU takes, kUnsupportedDtype for an op without arithmetic for its dtype. A grid or block of zero threads does
 // nothing.
 HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<const HostArgument> args,
                       const HostOptions& options = {});

@@ -1,4 +1,4 @@
-// The loops that lane functions are made of, and the types that registers hold.
+// Loop templates for lane functions, and the types that registers hold.
 #pragma once
 
 #include <complex>
@@ -10,7 +10,7 @@
 
 namespace fusebox::host {
 
-// A complex number as it stands in memory; std::complex's operators are the library's, these are ours.
+// A complex number as it lies in memory, with operators of our own: std::complex's are the library's.
 template <class T>
 struct Complex {
   T re, im;
@@ -37,7 +37,7 @@ void binary_lanes(LaneCall& c) {
   R* __restrict to = static_cast<R*>(c.to);
   const T* __restrict a = static_cast<const T*>(c.from[0]);
   const T* __restrict b = static_cast<const T*>(c.from[1]);
-  if (c.end == 1) {  // most are uniform
+  if (c.end == 1) {  // most calls are uniform
     to[0] = F(a[0], b[0]);
   } else if (c.stride[0] == c.stride[1]) {
     for (int32_t l = c.begin; l < c.end; ++l) to[l] = F(a[l], b[l]);
@@ -82,7 +82,7 @@ void select_lanes(LaneCall& c) {
   for (int32_t l = c.begin; l < c.end; ++l) to[l] = p[l * sp] != 0 ? a[l * sa] : b[l * sb];
 }
 
-// Comparisons and where are the same for every type that has the operators.
+// Comparisons and where have one form for every type that has the operators.
 template <class T>
 inline uint8_t equal(T a, T b) {
   return a == b;
@@ -108,7 +108,7 @@ inline uint8_t greater_equal(T a, T b) {
   return a >= b;
 }
 
-// Null for anything else.
+// Null if the op is no comparison.
 template <class T>
 LaneFunction find_comparison(OpKind kind) {
   switch (kind) {

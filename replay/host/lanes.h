@@ -1,9 +1,9 @@
 // Lane functions: one typed loop each, over the threads (lanes) of a group. The interpreter looks them up once for a
 // launch.
 //
-// Invariants: registers hold values in `register_dtype` (bytecode.h), those of reduced floats rounded to their dtype; a
-// lane's result depends on that lane's operands alone; no function traps or has undefined behaviour on any operand
-// bits, so that lanes that are switched off may be computed too; a NaN that arithmetic makes is the positive quiet one.
+// Invariants: registers hold values in `register_dtype` (bytecode.h), those of reduced floats rounded to their dtype. A
+// lane's result depends only on that lane's operands. No function traps or has undefined behaviour on any operand bits,
+// so inactive lanes may be computed too. A NaN that arithmetic makes is the positive quiet one.
 //
 //   LaneCall c{to, {a, b}, {1, 0}, 0, 128};   // b is uniform
 //   find_math(OpKind::kAdd, Dtype::kFloat, 64)(c);
@@ -22,16 +22,16 @@ struct LaneCall {
   const void* from[4] = {};
   uint8_t stride[4] = {};  // 1: an element for each lane; 0: one for all
   int32_t begin = 0, end = 0;
-  uint64_t bad = 0;  // arithmetic on index: not zero when a lane of the range left the index type
+  uint64_t bad = 0;  // arithmetic on index: not zero if a lane of the range left the index type
 };
 
 using LaneFunction = void (*)(LaneCall&);
 
-// Null where the op has no arithmetic for that computation dtype. Index add, sub and mul set `bad`.
+// Null if the op has no arithmetic for that computation dtype. Index add, sub and mul set `bad`.
 LaneFunction find_math(OpKind kind, Dtype compute, int index_bits);
 bool sets_bad(OpKind kind, Dtype compute);
-// From one dtype's register to another's, as `cast`; also in place where both stand in the same register dtype. Null:
-// none.
+// From one dtype's register to another's, as `cast` does. It works in place if both have the same register dtype. Null:
+// there is no such conversion.
 LaneFunction find_conversion(Dtype from, Dtype to);
 // Three results, six operands: to[k] and from[k].
 struct WelfordCall {
@@ -41,7 +41,7 @@ struct WelfordCall {
   int32_t begin = 0, end = 0;
 };
 using WelfordFunction = void (*)(WelfordCall&);
-// `count`: kInt64, or `compute`.
+// `count` is kInt64 or `compute`.
 WelfordFunction find_welford(Dtype compute, Dtype count);
 
 // Parts of find_math, by the kind of the computation dtype.

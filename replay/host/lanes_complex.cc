@@ -1,4 +1,4 @@
-// Complex arithmetic: addition to division and what follows from them, by ATen's formulas.
+// Complex arithmetic: addition to division and the functions made of them, by ATen's formulas.
 #include <cmath>
 
 #include "ir/table/families.h"
@@ -20,7 +20,7 @@ template <class T>
 inline Complex<T> mul(Complex<T> a, Complex<T> b) {
   return canonical(Complex<T>{a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re});
 }
-// Smith's: scaled by the larger part of the divisor, so that no square overflows.
+// Smith's division: it scales by the larger part of the divisor, so that no square overflows.
 template <class T>
 inline Complex<T> divide(Complex<T> a, Complex<T> b) {
   const T re = std::abs(b.re), im = std::abs(b.im);

@@ -1,5 +1,5 @@
 // Conversions between register dtypes and between registers and memory, by the rules of ir/scalar/numeric.h: floats
-// round once to nearest, a float that does not fit an integer saturates, integers wrap, anything but zero is true.
+// round once to nearest, a float that does not fit an integer saturates, integers wrap, any number but zero is true.
 #include <bit>
 #include <cstring>
 #include <type_traits>
@@ -11,7 +11,7 @@
 namespace fusebox::host {
 namespace {
 
-struct Truth {};  // bool, which is a byte in a register
+struct Truth {};  // bool, a byte in a register
 
 template <class To, class From>
 inline auto convert_one(From x) {
@@ -45,13 +45,13 @@ void convert_lanes(LaneCall& c) {
 // -- the four reduced floats, as struct { memory type, from float }
 struct Half {
   using Memory = uint16_t;
-  // A NaN keeps its bits, signalling ones too, on the way in and out.
+  // A NaN keeps its bits when loaded and stored, also a signalling one.
   static float load(uint16_t m) {
     const auto w = static_cast<uint32_t>(m);
     const uint32_t special = (w & 0x8000u) << 16 | 0x7f800000u | (w & 0x3ffu) << 13;
     return std::bit_cast<float>((w & 0x7c00u) == 0x7c00u ? special : std::bit_cast<uint32_t>(half_to_float(m)));
   }
-  // Of a float that a half holds.
+  // Stores a float that a half can hold.
   static uint16_t store(float x) {
     const uint32_t w = std::bit_cast<uint32_t>(x);
     const auto nan = static_cast<uint16_t>((w >> 16 & 0x8000u) | 0x7c00u | (w >> 13 & 0x3ffu));
@@ -78,7 +78,7 @@ struct Float8E5m2 {
   static float round(float x) { return float8_e5m2_to_float(float_to_float8_e5m2(x)); }
 };
 
-// A float on the way to a reduced one; what is wider is rounded to odd, so that the result is rounded once.
+// A float on the way to a reduced one. A wider number is rounded to odd, so that the result is rounded once.
 template <class From>
 inline float widest_float(From x) {
   if constexpr (!std::is_arithmetic_v<From>) {
@@ -100,7 +100,7 @@ void convert_reduced_lanes(LaneCall& c) {
   const From* __restrict a = static_cast<const From*>(c.from[0]);
   for (int32_t l = c.begin; l < c.end; ++l) to[l] = Format::round(widest_float(a[l]));
 }
-// In place or not: the loop reads and writes one lane at a time.
+// Works in place too: the loop reads and writes one lane at a time.
 template <class Format>
 void round_lanes(LaneCall& c) {
   float* to = static_cast<float*>(c.to);

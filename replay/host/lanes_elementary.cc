@@ -1,8 +1,8 @@
-// Elementary functions of float and double: SLEEF's deterministic ones (`cinz`: the same bits whatever the processor
-// and the vector width), several lanes at a time where there are vectors of 128 bits, which every x86-64 has.
+// Elementary functions of float and double: SLEEF's deterministic ones (`cinz`), which give the same bits on every
+// processor and for every vector width. They take several lanes at a time if there are vectors of 128 bits, which every
+// x86-64 has.
 //
-// SLEEF answers infinity or nothing useful near the ends of some domains; what it leaves out is composed from what it
-// has.
+// Near the ends of some domains SLEEF gives infinity or nothing useful. Functions that it lacks are composed of others.
 #include <cmath>
 #include <limits>
 #include <sleef.h>
@@ -77,7 +77,7 @@ FUSEBOX_SLEEF2(pow, u10);
 template <class T>
 constexpr int kWidth = sizeof(T) == 4 ? kFloats : kDoubles;
 
-// A whole vector at a time; the last lanes, fewer than a vector, go through a padded one.
+// Computes a whole vector at a time. The last lanes, fewer than a vector, go through a padded one.
 template <class T, class F>
 void vector_lanes(LaneCall& c) {
   constexpr int n = kWidth<T>;
@@ -99,7 +99,7 @@ T as_it_is(T, T, T result) {
   return result;
 }
 
-// `mend`: of the operands and the result of one lane.
+// `mend` takes the operands and the result of one lane.
 template <class T, class F, T (*mend)(T, T, T) = as_it_is<T>>
 void vector_lanes2(LaneCall& c) {
   constexpr int n = kWidth<T>;
@@ -122,12 +122,13 @@ void vector_lanes2(LaneCall& c) {
 inline float scalar_pow(float x, float y) { return Sleef_cinz_powf1_u10purec(x, y); }
 inline double scalar_pow(double x, double y) { return Sleef_cinz_powd1_u10purec(x, y); }
 
-// What SLEEF calls infinite a little below the largest number is the square of a power by half the exponent.
+// SLEEF returns infinity a little below the largest number. There the power is the square of one with half the
+// exponent.
 template <class T>
 T mended_pow(T x, T y, T r) {
   if (!std::isinf(r) || !std::isfinite(x) || !std::isfinite(y) || x == 0) return r;
   if (y == 1) return x;
-  // Rounded up, the square may leave the range that the power is still in.
+  // Rounded up, the square may leave the range although the power does not.
   const T half = scalar_pow(std::abs(x), y / 2), square = half * half;
   return std::copysign(std::isinf(square) ? half * std::nextafter(half, T(0)) : square, r);
 }
@@ -135,8 +136,8 @@ T mended_pow(T x, T y, T r) {
 inline float scalar_exp(float x) { return Sleef_cinz_expf1_u10purec(x); }
 inline double scalar_exp(double x) { return Sleef_cinz_expd1_u10purec(x); }
 
-// e^−|x|, then the logistic function without overflow on either side. Where e^x has lost bits below the smallest normal
-// number, silu is x·e^(x/2)·e^(x/2).
+// Computes e^−|x|, then the logistic function, without overflow on either side. Where e^x has lost bits below the
+// smallest normal number, silu is x·e^(x/2)·e^(x/2).
 template <class T, bool times_x>
 void sigmoid_lanes(LaneCall& c) {
   T* __restrict to = static_cast<T*>(c.to);
@@ -166,14 +167,14 @@ void sigmoid_lanes(LaneCall& c) {
   }
 }
 
-// In double, and rounded once for float: what SLEEF gives with a smaller domain than IEEE's, or not at all.
+// Computes in double, rounded once for float: functions that SLEEF lacks or gives for a smaller domain than IEEE's.
 template <class T, double (*F)(double)>
 inline T by_double(T x) {
   return canonical(static_cast<T>(F(x)));
 }
 
 inline double log1p(double x) { return x > 1e300 ? Sleef_cinz_logd1_u10purec(x) : Sleef_cinz_log1pd1_u10purec(x); }
-// Two factors that do not overflow where the result does not.
+// Two factors, which do not overflow unless the result does.
 inline double half_exp(double x) {
   const double h = Sleef_cinz_expd1_u10purec(x / 2);
   return h / 2 * h;
@@ -186,7 +187,7 @@ inline double cosh(double x) { return std::abs(x) > 700 ? half_exp(std::abs(x)) 
 constexpr double kLog2 = 0.69314718055994531;
 inline double asinh(double x) {
   const double a = std::abs(x);
-  if (a < 1e-8) return x;  // and the sign of zero
+  if (a < 1e-8) return x;  // keeps the sign of zero
   if (a > 1e150) return std::copysign(Sleef_cinz_logd1_u10purec(a) + kLog2, x);
   return Sleef_cinz_asinhd1_u10purec(x);
 }

@@ -1,5 +1,5 @@
-// Arithmetic of float and double that IEEE defines, or that the C library does exactly (fmod, floor, …): the same bits
-// everywhere.
+// Arithmetic of float and double that IEEE defines or the C library does exactly (fmod, floor, …), so that the bits are
+// the same everywhere.
 #include <bit>
 #include <cmath>
 #include <type_traits>
@@ -45,7 +45,7 @@ template <class T>
 inline T modulo(T a, T b) {
   return canonical(std::fmod(a, b));
 }
-// Python's %: the divisor's sign.
+// Python's %: the result has the divisor's sign.
 template <class T>
 inline T remainder(T a, T b) {
   T r = std::fmod(a, b);
@@ -72,9 +72,9 @@ inline T absolute(T a) {
 }
 template <class T>
 inline T relu(T a) {
-  return a <= T{0} ? T{0} : a;  // NaN stays
+  return a <= T{0} ? T{0} : a;  // NaN stays NaN
 }
-// As ATen: 0 for NaN.
+// ATen's sign: 0 for NaN.
 template <class T>
 inline T sign(T a) {
   return static_cast<T>((T{0} < a) - (a < T{0}));
@@ -258,8 +258,8 @@ T sum_of_counts(T a, T b) {
   return canonical(a + b);
 }
 
-// (avg, m2, n) of two disjoint sets of elements: where one is empty, the other as it is; nothing at all where both are.
-// Counts are of N, which holds every count that is an integer.
+// (avg, m2, n) of two disjoint sets of elements. If one set is empty, the result is the other; if both are, it is
+// empty. Counts have type N, which holds every integer count exactly.
 template <class T, class N>
 void welford_lanes(WelfordCall& c) {
   const T* from[6];

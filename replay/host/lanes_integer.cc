@@ -1,4 +1,4 @@
-// Integer and bool arithmetic: everything wraps; division by zero gives 0; a shift by the width or more, or by a
+// Integer and bool arithmetic. All results wrap. Division by zero gives 0. A shift by the width or more, or by a
 // negative number, moves every bit out.
 #include <bit>
 #include <type_traits>
@@ -9,7 +9,7 @@
 namespace fusebox::host {
 namespace {
 
-// Wide enough that no promotion to int makes an operation signed.
+// A type so wide that no promotion to int makes an operation signed.
 template <class T>
 using Wrap = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
 
@@ -47,7 +47,7 @@ inline T modulo(T a, T b) {
     if (b == -1) return 0;
   return static_cast<T>(a % b);
 }
-// Python's %: the divisor's sign.
+// Python's %: the result has the divisor's sign.
 template <class T>
 inline T remainder(T a, T b) {
   const T r = modulo(a, b);
@@ -66,7 +66,7 @@ inline T floor_divide(T a, T b) {
 }
 template <class T>
 inline T ceil_divide(T a, T b) {
-  // -floor_divide(-a, b): away from a quotient that is rounded down, by a negative divisor up.
+  // -floor_divide(-a, b). For an inexact quotient it is floor_divide(a, b) and one more, or one less if b is negative.
   const T q = floor_divide(a, b);
   return b == 0 || modulo(a, b) == 0 ? q : b < 0 ? sub(q, T{1}) : add(q, T{1});
 }
@@ -134,7 +134,7 @@ inline T greatest_common_divisor(T a, T b) {
   }
   return static_cast<T>(x);
 }
-// By squaring. A negative exponent gives 0 but for the bases 1 and −1, as in ATen.
+// Squares repeatedly. A negative exponent gives 0 except for the bases 1 and −1, as in ATen.
 template <class T>
 inline T power(T base, T exponent) {
   if (exponent < T{0}) {
@@ -264,7 +264,7 @@ LaneFunction find_in(OpKind kind) {
   return nullptr;
 }
 
-// -- bool: what has no arithmetic, on bytes that are 0 or 1
+// -- bool: logic on bytes that are 0 or 1
 inline uint8_t logical_not(uint8_t a) { return a == 0; }
 inline uint8_t logical_and(uint8_t a, uint8_t b) { return (a != 0) & (b != 0); }
 inline uint8_t logical_or(uint8_t a, uint8_t b) { return (a | b) != 0; }
@@ -311,7 +311,7 @@ LaneFunction find_in_bool(OpKind kind) {
   return nullptr;
 }
 
-// -- index: add, sub and mul tell when a result leaves the index type
+// -- index: add, sub and mul report a result that leaves the index type
 struct Sum {
   static int64_t of(int64_t a, int64_t b) { return add(a, b); }
   static uint64_t overflow(int64_t a, int64_t b, int64_t r) { return static_cast<uint64_t>((a ^ r) & (b ^ r)) >> 63; }
@@ -340,7 +340,7 @@ void index_lanes(LaneCall& c) {
     bad |= bits == 32 ? (static_cast<uint64_t>(r) + 0x80000000u) >> 32 : Op::overflow(x, y, r);
     return r;
   };
-  if (c.end == 1) {  // most are uniform
+  if (c.end == 1) {  // most calls are uniform
     to[0] = lane(a[0], b[0]);
   } else if (c.stride[0] == c.stride[1]) {
     for (int32_t l = c.begin; l < c.end; ++l) to[l] = lane(a[l], b[l]);
@@ -354,8 +354,8 @@ void index_lanes(LaneCall& c) {
   c.bad = bad;
 }
 
-// Quotients or remainders by one divisor. For dividends below 2^31, q = a · ceil(2^(31+s) / b) >> (31+s) with 2^s ≥ b
-// is exact.
+// Quotients or remainders by one divisor. For dividends below 2^31 and 2^s ≥ b, the formula
+// q = a · ceil(2^(31+s) / b) >> (31+s) is exact.
 template <bool is_quotient, int64_t (*F)(int64_t, int64_t)>
 void index_divide_lanes(LaneCall& c) {
   const int64_t* __restrict a = static_cast<const int64_t*>(c.from[0]);

@@ -11,7 +11,7 @@ namespace {
 
 std::string count_text(int64_t n, const char* noun) { return std::to_string(n) + " " + noun; }
 
-// The lowest bytes of a constant or a scalar argument, as memory has them.
+// Writes the low bytes of a constant or a scalar argument, as memory holds them.
 void put_bits(std::byte* to, Dtype dtype, ConstantBits bits) {
   std::byte raw[16] = {};
   const auto part = static_cast<size_t>(is_complex(dtype) ? size_bytes(dtype) / 2 : size_bytes(dtype));
@@ -49,7 +49,7 @@ void Arena::clear() {
 // -- program
 namespace {
 
-// What combines two elements in a reduction; bool has or and and.
+// The function that combines two elements in a reduction; bool has or and and.
 LaneFunction combination(ReduceOp reduce, Dtype dtype, int index_bits) {
   const Dtype compute = compute_dtype(dtype);
   const bool is_bool = is_boolean(compute);
@@ -68,8 +68,8 @@ LaneFunction combination(ReduceOp reduce, Dtype dtype, int index_bits) {
   return nullptr;
 }
 
-Program::Functions functions_of(const Bytecode& code, const Instruction& i) {
-  Program::Functions f;
+LaneProgram::Functions functions_of(const Bytecode& code, const Instruction& i) {
+  LaneProgram::Functions f;
   bool found = true;
   switch (i.opcode) {
     case Opcode::kMath:
@@ -120,7 +120,7 @@ Program::Functions functions_of(const Bytecode& code, const Instruction& i) {
 
 }  // namespace
 
-Program::Program(const Bytecode& bytecode) : code(bytecode) {
+LaneProgram::LaneProgram(const Bytecode& bytecode) : code(bytecode) {
   functions.reserve(code.code.size());
   for (const Instruction& i : code.code) functions.push_back(functions_of(code, i));
 }
@@ -134,7 +134,7 @@ std::array<int64_t, 3> Geometry::block_at(int64_t linear) const {
 }
 
 // -- machine
-Machine::Machine(const Program& program, const Geometry& geometry, const HostOptions& options,
+Machine::Machine(const LaneProgram& program, const Geometry& geometry, const HostOptions& options,
                  std::vector<Space> spaces)
     : program_(program), code_(program.code), geometry_(geometry), options_(options), spaces_(std::move(spaces)) {
   for (size_t axis = 0; axis < 3; ++axis) thread_index_[axis].resize(static_cast<size_t>(geometry.lanes));
@@ -233,7 +233,7 @@ void Machine::set_clock(const Group& g) {
   }
 }
 
-// A new epoch: what was done before is ordered before what comes.
+// Begins a new epoch: earlier accesses are ordered before later ones.
 void Machine::advance(Group& g) {
   ++epoch_;
   set_clock(g);
@@ -313,8 +313,8 @@ Mask Machine::narrowed(Group&, const Mask& base, const uint8_t* keep, uint8_t fl
   return m;
 }
 
-// The lanes that are on and whose predicate holds. A result that is narrower than the group's mask has bits in all of
-// that mask's range.
+// The active lanes whose predicate holds. If the result is narrower than the group's mask, it has bits in all of that
+// mask's range.
 Mask Machine::predicated(Group& g, uint32_t reg) {
   const Mask& base = g.mask();
   if (reg == kNoRegister) return base;
@@ -420,7 +420,7 @@ void Machine::check_index(Group& g, const Instruction& i, uint64_t bad) {
     for (int32_t l = begin; l < end; ++l) bad |= (static_cast<uint64_t>(r[l]) + 0x80000000u) >> 32;
   }
   if (bad == 0) return;
-  // Lanes that are off may have been computed too: they do not count.
+  // Inactive lanes may have been computed too; they do not count.
   const auto overflows = [&](int32_t l) {
     if (is_narrow) return r[l] != static_cast<int32_t>(r[l]);
     const int64_t a = index_at(g, i.args[0])[l * stride(i.args[0])], b = index_at(g, i.args[1])[l * stride(i.args[1])];
@@ -435,7 +435,7 @@ void Machine::check_index(Group& g, const Instruction& i, uint64_t bad) {
            is_narrow ? std::to_string(r[l]) + " does not fit 32 bits" : "a result does not fit 64 bits");
 }
 
-void Machine::welford(Group& g, const Instruction& i, const Program::Functions& f) {
+void Machine::welford(Group& g, const Instruction& i, const LaneProgram::Functions& f) {
   const Mask& m = g.mask();
   WelfordCall c;
   for (uint32_t k = 0; k < 3; ++k) c.to[k] = at(g, code_.lists[i.results.begin + k]);
@@ -453,7 +453,7 @@ Status Machine::run(Group& g) {
   set_clock(g);
   if (thread_instructions > options_.step_limit) fail_at_limit(g, 0);
   for (;;) {
-    // Most instructions are calls of lane functions: they change neither masks nor the course of the program.
+    // Most instructions are calls of lane functions, which change neither masks nor control flow.
     const int32_t begin = g.mask().begin, end = g.mask().end, count = g.mask().count;
     uint32_t pc = g.pc;
     for (Call* call = g.calls + pc; call->function; ++call, ++pc) {
@@ -469,14 +469,14 @@ Status Machine::run(Group& g) {
     instructions += pc - g.pc;
     g.pc = at_ = pc;
     const Instruction& i = code_.code[g.pc];
-    const Program::Functions& f = program_.functions[g.pc];
+    const LaneProgram::Functions& f = program_.functions[g.pc];
     ++g.pc;
     ++instructions;
     if (i.counts) thread_instructions += g.mask().count;
     switch (i.opcode) {
       case Opcode::kMath:
       case Opcode::kConvert:
-        break;  // done above
+        break;  // the loop above has done them
       case Opcode::kWelford:
         welford(g, i, f);
         break;

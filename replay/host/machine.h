@@ -1,8 +1,8 @@
 // The interpreter: runs groups (blocks) of threads through a kernel's bytecode, from one suspension to the next.
 //
-// Invariants: a group that runs does so until it ends or waits for the whole grid; its program counter, masks and
-// registers say where it stands. `lanes` is the block's size rounded up, so that a row of any register is aligned;
-// lanes beyond the block are never active. A broken rule leaves through the exception Broken.
+// Invariants: a running group continues until it ends or waits for the whole grid. Its program counter, masks and
+// registers say where it stands. `lanes` is the block's size rounded up, so that a row of any register is aligned.
+// Lanes beyond the block are never active. A broken rule is thrown as Broken.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct Broken {
   HostFinding finding;
 };
 
-// Memory that is given back all at once and kept for the next run.
+// Memory that is freed all at once and kept for the next run.
 class Arena {
  public:
   std::byte* take(size_t bytes);  // aligned to 64; not initialised
@@ -37,12 +37,12 @@ class Arena {
   void begin_chunk();
 
   std::vector<Chunk> chunks_;
-  size_t used_ = 0;  // of the last chunk, what aligns its first byte included
+  size_t used_ = 0;  // of the last chunk, with the bytes that align its start
 };
 
-// Bytecode with its lane functions: made once for a launch.
-struct Program {
-  explicit Program(const Bytecode& code);
+// Bytecode with its lane functions, looked up once for a launch.
+struct LaneProgram {
+  explicit LaneProgram(const Bytecode& code);
 
   const Bytecode& code;
   struct Functions {
@@ -65,7 +65,7 @@ struct Geometry {
   std::array<int64_t, 3> block_at(int64_t linear) const;
 };
 
-// Which lanes are on. `bits` are valid from `begin` to `end`, both tight; none is on elsewhere.
+// The active lanes. `bits` are valid from `begin` to `end`, both tight; no other lane is active.
 struct Mask {
   uint8_t* bits = nullptr;
   int32_t begin = 0, end = 0, count = 0;
@@ -75,10 +75,10 @@ struct Mask {
 struct BufferState {
   std::byte* data = nullptr;
   int64_t elements = 0;
-  const int64_t* extents = nullptr;  // an argument's
+  const int64_t* extents = nullptr;  // of an argument
   int32_t* writers = nullptr;        // of the first element; null: not tracked
   int32_t* readers = nullptr;
-  const uint8_t* written = nullptr;  // not tracked, with holes
+  const uint8_t* written = nullptr;  // if it is not tracked and has holes
   uint8_t* local_written = nullptr;  // local: a row of lanes for each element
   int32_t granules = 1;              // of an element
   int32_t element_bytes = 1;
@@ -90,8 +90,8 @@ struct Call {
   LaneFunction function = nullptr;  // null: another kind of instruction
   bool uniform = false;
   bool counts = false;
-  bool checks_always = false;  // an index result whose function does not say whether it is bad
-  bool checks_bad = false;     // one whose function does
+  bool checks_always = false;  // an index result, whose function does not say whether it is bad
+  bool checks_bad = false;     // an index result, whose function says whether it is bad
   LaneCall lanes;
 };
 
@@ -105,7 +105,7 @@ struct Group {
   int32_t* shared_readers = nullptr;
   std::vector<Mask> masks;  // of each nesting depth, and one for predicates
   std::vector<BufferState> buffers;
-  std::vector<std::byte> staged;  // what a grid-wide reduction waits with
+  std::vector<std::byte> staged;  // values with which the group waits for a grid-wide reduction
   int32_t depth = 0;
   uint32_t pc = 0;
   std::array<int64_t, 3> block = {0, 0, 0};
@@ -116,14 +116,14 @@ struct Group {
   Mask& mask() { return masks[static_cast<size_t>(depth)]; }
 };
 
-// A stretch of global memory that is tracked.
+// A tracked stretch of global memory.
 struct Space {
   std::byte* data = nullptr;
   int64_t bytes = 0;
   int32_t granule = 1;  // bytes
   int32_t* writers = nullptr;
   int32_t* readers = nullptr;
-  std::shared_ptr<std::byte> reserved;  // the two, where they are not the arena's
+  std::shared_ptr<std::byte> reserved;  // holds both if the arena does not
   int64_t granules() const { return bytes / granule; }
 };
 
@@ -131,13 +131,13 @@ enum class Status : uint8_t { kEnded, kWaits };
 
 class Machine {
  public:
-  Machine(const Program& program, const Geometry& geometry, const HostOptions& options, std::vector<Space> spaces);
+  Machine(const LaneProgram& program, const Geometry& geometry, const HostOptions& options, std::vector<Space> spaces);
 
-  // A group's memory, with its constants and arguments; its global buffers are the caller's.
+  // Gives a group its memory, with constants and arguments. Global buffers are the caller's.
   void prepare(Group& g, Arena& arena, std::span<const HostArgument> args);
   void start(Group& g, int64_t block);
   Status run(Group& g);
-  // After every group has come to the same grid-wide synchronisation: finishes it and starts the next phase.
+  // Finishes a grid-wide synchronisation that every group has reached, and starts the next phase.
   void synchronize_grid(std::span<Group> groups);
   void resume(Group& g);
   [[noreturn]] void fail(const Group& g, ErrorCode code, int32_t lane, std::string detail, uint32_t buffer = kNoBuffer,
@@ -163,19 +163,19 @@ class Machine {
   // -- machine.cc
   void place_registers();
   void bind_calls(Group& g, Arena& arena);
-  void welford(Group& g, const Instruction& i, const Program::Functions& f);
+  void welford(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void check_index(Group& g, const Instruction& i, uint64_t bad);
   bool begin_if(Group& g, const Instruction& i);
   bool begin_for(Group& g, const Instruction& i);
   bool next_for(Group& g, const Instruction& i);
   bool next_for_lanes(Group& g, const Instruction& i);
-  // True if the sum leaves the kernel's index type, and that is checked.
+  // Adds `by` to the index. True if the sum leaves the kernel's index type and this is checked.
   bool advance_index(int64_t& index, int64_t by) const {
     const bool fits =
         !__builtin_add_overflow(index, by, &index) && (code_.index_bits != 32 || index == static_cast<int32_t>(index));
     return !fits && options_.checks.index_overflow;
   }
-  // Out of line: what does not fail saves fewer registers.
+  // Out of line, so that the path without failure saves fewer registers.
   [[noreturn]] void fail_at_limit(const Group& g, int32_t lane) const;
   [[noreturn]] void fail_at_index(const Group& g, int32_t lane) const;
   void step(Group& g, int64_t lanes);
@@ -197,7 +197,7 @@ class Machine {
   void count_banks(Group& g, uint32_t buffer, uint32_t reg, const Mask& m, int64_t width, bool is_store);
 
   void check_within(Group& g, const Instruction& i);
-  // Tells options_.observer, which is there.
+  // Tell options_.observer, which must be set.
   void tell_access(Group& g, uint32_t buffer, uint32_t reg, const Mask& m, bool is_store);
   void tell_copy(Group& g, const Instruction& i, const Mask& m);
 
@@ -209,24 +209,24 @@ class Machine {
   const Clock& clock_of(const BufferState& b) const { return b.memory == MemoryType::kShared ? own_clock_ : clock_; }
 
   // -- collectives.cc
-  void block_reduce(Group& g, const Instruction& i, const Program::Functions& f);
+  void block_reduce(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void block_broadcast(Group& g, const Instruction& i);
   void stage(Group& g, const Instruction& i);
   void use_workspaces(Group& g, const Instruction& i, int64_t first, int64_t needed);
   void check_counters(Group& g, const Instruction& i);
-  void grid_reduce(std::span<Group> groups, const Instruction& i, const Program::Functions& f);
+  void grid_reduce(std::span<Group> groups, const Instruction& i, const LaneProgram::Functions& f);
   struct Axis {
     int64_t extent;
     bool is_reduced;
   };
-  void reduce(const Group& g, const Instruction& i, const Program::Functions& f, std::span<std::byte* const> values,
+  void reduce(const Group& g, const Instruction& i, const LaneProgram::Functions& f, std::span<std::byte* const> values,
               std::span<const Axis> axes);
   void participate(Group& g, const Instruction& i, uint32_t value, std::byte* to);
   void distribute(Group& g, const Instruction& i, uint32_t value, const std::byte* from, std::span<const Axis> axes,
                   int64_t first);
   std::array<Axis, 3> block_axes(const Instruction& i) const;
 
-  const Program& program_;
+  const LaneProgram& program_;
   const Bytecode& code_;
   const Geometry& geometry_;
   const HostOptions& options_;
@@ -236,8 +236,8 @@ class Machine {
     uint8_t stride = 0;
   };
   std::vector<Place> places_;  // by register
-  std::vector<Call> calls_;    // by instruction, of no group yet
-  // Where a call's registers are, in bytes from Group::registers; 0 for operands that it does not have.
+  std::vector<Call> calls_;    // by instruction, before a group binds them
+  // The places of a call's registers, in bytes from Group::registers; 0 for a missing operand.
   struct CallPlaces {
     uint32_t instruction = 0;
     size_t to = 0, from[4] = {};
@@ -245,11 +245,11 @@ class Machine {
   std::vector<CallPlaces> call_places_;
   std::vector<int64_t> thread_index_[3];
   std::vector<std::byte> scratch_;
-  std::vector<int64_t> addresses_;  // of a shared access, by thread, where bank conflicts are counted
+  std::vector<int64_t> addresses_;  // of a shared access, by thread, if bank conflicts are counted
   int32_t epoch_ = 1;
   int32_t phase_epoch_ = 2;
   Clock clock_, own_clock_;
-  uint32_t at_ = 0;  // the instruction that runs
+  uint32_t at_ = 0;  // the running instruction
 };
 
 }  // namespace fusebox::host

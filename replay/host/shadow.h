@@ -1,19 +1,19 @@
-// Shadow memory: for every granule (smallest element) of memory that a kernel stores to, who stored it last and who
-// read it last.
+// Shadow memory: the last writer and the last reader of every granule (smallest element) of memory that a kernel
+// stores to.
 //
-// Time is an epoch that grows at every barrier and at every start of a block; all accesses of one epoch are unordered.
-// A word is epoch·2^12 + flag·2^11 + thread:
-// - a writer word of 0 was never written; epoch 1 is "before the launch"; the flag says that what is there has lost its
-// meaning
-//   (an allocation began there, a collective used it);
-// - a reader word's thread is kManyThreads when several read in that epoch; the flag says that another block read in
-// this phase,
-//   the time between two synchronisations of the grid.
-// An earlier access is ordered before this one if it is of an earlier phase, or of this block and an earlier epoch, or
-// of this thread. Words are positive, so that signed compares, which every vector unit has, do.
+// Time is an epoch, which grows at every barrier and at every start of a block. Accesses of one epoch are unordered. A
+// word is epoch·2^12 + flag·2^11 + thread. Words are positive, so that signed compares work, which every vector unit
+// has.
+// - A writer word of 0 was never written. Epoch 1 is "before the launch". The flag says that the contents have lost
+//   their meaning (an allocation began there, or a collective used the memory).
+// - A reader word's thread is kManyThreads if several threads read in that epoch. The flag says that another block read
+//   in this phase. A phase is the time between two synchronisations of the grid.
+// An access is ordered after an earlier one that is of an earlier phase, or of the same block and an earlier epoch, or
+// of the same thread.
 //
-//   thread 5 stores in epoch 7: writer = 7·4096 + 5; then thread 6 reads in epoch 7: not ordered, a race; in epoch 8:
-//   fine
+//   thread 5 stores in epoch 7:        writer = 7·4096 + 5
+//   then thread 6 reads in epoch 7:    not ordered, a race
+//   then thread 6 reads in epoch 8:    ordered, no race
 #pragma once
 
 #include <cstdint>
@@ -29,14 +29,14 @@ inline constexpr int32_t kBeforeLaunch = 1 << kEpochShift;
 
 // The thresholds of one block at one time, as words.
 struct Clock {
-  int32_t first = kBeforeLaunch;  // writers below it hold nothing
-  int32_t phase_start = 0;        // accesses below it are of an earlier phase; 0 where only this block has access
-  int32_t block_start = 0;        // accesses from phase_start to here are other blocks'
+  int32_t first = kBeforeLaunch;  // writers below it have stored nothing
+  int32_t phase_start = 0;        // accesses below it are of an earlier phase; 0 if only this block has access
+  int32_t block_start = 0;        // accesses from phase_start to here are of other blocks
   int32_t now = 0;
   int32_t lost = kFlag;  // 0: flags of lost meaning do not count
 };
 
-// 0 or 1, without a branch: loops over these become vectors.
+// These return 0 or 1 without a branch, so that loops over them become vectors.
 inline int32_t is_ordered(int32_t word, int32_t me, const Clock& c) {
   return int32_t{word < c.phase_start} |
          (int32_t{word >= c.block_start} & (int32_t{word < c.now} | int32_t{word == me}));
@@ -48,7 +48,7 @@ inline int32_t may_read(int32_t writer, int32_t me, const Clock& c) { return is_
 inline int32_t may_write_after_reads(int32_t reader, int32_t me, const Clock& c) {
   return int32_t{reader < c.phase_start} | (int32_t{(reader & kFlag) == 0} & is_ordered(reader, me, c));
 }
-// The reader word after a read by `me` (or by several threads, me then being now + kManyThreads).
+// The reader word after a read by `me`. If several threads read, `me` is now + kManyThreads.
 inline int32_t after_read(int32_t reader, int32_t me, const Clock& c) {
   const int32_t is_foreign =
       int32_t{reader >= c.phase_start} & (int32_t{reader < c.block_start} | int32_t{(reader & kFlag) != 0});
@@ -56,15 +56,16 @@ inline int32_t after_read(int32_t reader, int32_t me, const Clock& c) {
   return (is_shared != 0 ? c.now + kManyThreads : me) | (is_foreign != 0 ? kFlag : 0);
 }
 
-// Consecutive granules, `width` for each of `count` consecutive threads of which the first is `me`. False, and nothing
-// changed that matters, where one of them breaks a rule.
+// Checks and records accesses to consecutive granules, `width` for each of `count` consecutive threads, the first of
+// which is `me`. Returns false if an access breaks a rule; the changes made so far then do not matter.
 bool read_consecutive(const int32_t* writers, int32_t* readers, int32_t me, int32_t count, const Clock& c,
                       int32_t width = 1);
 bool write_consecutive(int32_t* writers, const int32_t* readers, int32_t me, int32_t count, const Clock& c,
                        int32_t width = 1);
 
-// Makes room for later epochs: words of earlier phases become kBeforeLaunch, of other blocks epoch 2, of this block's
-// earlier epochs 3, of now 4. `is_own`: memory of this block alone, where words below `first` hold nothing.
+// Makes room for later epochs. Words of earlier phases become kBeforeLaunch, words of other blocks epoch 2, of this
+// block's earlier epochs 3, and of now 4. `is_own`: only this block has the memory, and words below `first` hold
+// nothing.
 void renumber(int32_t* words, int64_t count, const Clock& c, bool is_own);
 inline constexpr int32_t kRenumberedNow = 4;
 

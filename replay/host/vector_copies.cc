@@ -1,6 +1,6 @@
-// Vector copies. A vector for each of consecutive threads, one after another in memory or at one place of every
-// thread's local buffer, is checked and moved as one stretch; any other copy, and one that breaks a rule, goes lane by
-// lane.
+// Vector copies. If consecutive threads copy one vector each, and the vectors lie one after another in memory or at one
+// place of every thread's local buffer, they are checked and moved as one stretch. Any other copy, and a copy that
+// breaks a rule, goes lane by lane.
 #include <cstring>
 
 #include "replay/host/launch_observer.h"
@@ -19,7 +19,7 @@ bool are_dense(const int64_t* index, int32_t begin, int32_t end, int64_t width) 
   return true;
 }
 
-// Between vectors, one a lane, and rows of lanes.
+// Moves elements between vectors, one a lane, and rows of lanes.
 template <class U>
 void to_rows(std::byte* rows, int64_t lanes, const std::byte* vectors, int64_t width, int32_t count) {
   U* to = reinterpret_cast<U*>(rows);
@@ -56,7 +56,7 @@ void from_rows(int64_t bytes, const std::byte* rows, int64_t lanes, std::byte* v
 
 }  // namespace
 
-// The element at which lane m.begin's vector begins, or −1 where the vectors of these lanes are no legal stretch.
+// The element at which lane m.begin's vector begins, or −1 if the vectors of these lanes are no legal stretch.
 int64_t Machine::dense_place(Group& g, uint32_t buffer, uint32_t reg, const Mask& m, int64_t width) {
   const BufferState& b = g.buffers[buffer];
   const int64_t* index = index_at(g, reg);

@@ -113,13 +113,13 @@ class Describer {
   }
   std::string scalar_text(ValueId v) const { return form_text(form_of(g_, v)); }
 
-  // Whether it is, or is made from, a broadcast that a shared loop gives another extent.
+  // Whether the domain is, or is made from, a broadcast that a shared loop gives another extent.
   bool is_promoted(DomainId id) const {
     const auto from = leaves(g_, id);
     return std::any_of(from.begin(), from.end(), [&](DomainId d) { return promoted_.contains(d); });
   }
 
-  // The extent as the transforms make it; a number where it is one.
+  // The extent as the transforms make it, as a number if it is constant.
   std::string extent_text(DomainId id) {
     const IterDomain& d = g_[id];
     if (const auto it = promoted_.find(id); it != promoted_.end()) return scalar_text(it->second);
@@ -211,7 +211,7 @@ class Describer {
 
   // -- what lowering computes
 
-  // False where the schedule cannot be lowered: then threads and memory are not known.
+  // Returns false if the schedule cannot be lowered. Then threads and memory are not known.
   bool plan_memory(KernelPlan& plan) {
     try {
       plan = plan_replicas(plan_buffers(plan_threads(plan)));
@@ -236,7 +236,7 @@ class Describer {
         own_values(plan, view, v, view.own);
         continue;
       }
-      // The other results have the first one's loops.
+      // Other results have the loops of the first one.
       DomainValues values(g_, plan.nest_plan, view.symbols, view.algebra, g_[v].tensor);
       for (size_t i = 0; i < loop.size() && i < nest.path.size(); ++i) values.set(loop[i], view.loop(i));
       values.propagate();
@@ -245,7 +245,7 @@ class Describer {
     for (size_t k = 0; k < g_[nest.op].operands.size(); ++k) add_reads(view, nest.op, k);
     if (planned) add_conditions(plan, view, StatementKind::kMain);
     if (!planned || !demands(g_[nest.op].kind, kReduction)) return;
-    // What a reduction accumulates is the thread's own; its result is stored outside its loops.
+    // A reduction's accumulator belongs to the thread. Its result is stored outside the reduction's loops.
     Statement last{nest.op, StatementKind::kFinal, nest.path};
     const auto& loop = loop_of(g_.tensor_of(results[0]));
     for (size_t i = 0; i < loop.size(); ++i)
@@ -285,7 +285,7 @@ class Describer {
       }
   }
 
-  // Those of threads: the launch may be larger than the loop, and memory that several threads see is stored once.
+  // Conditions on threads: a launch may be larger than the loop, and one thread stores memory that several see.
   void add_conditions(const KernelPlan& plan, StatementView& view, StatementKind kind) {
     for (const Condition& c : conditions_of(plan, view, kind)) {
       if (!c.guard) continue;
@@ -299,7 +299,7 @@ class Describer {
     }
   }
 
-  // What the op gives the domains of an operand.
+  // Adds the indices by which the op reads the domains of an operand.
   void add_reads(StatementView& view, OpId op, size_t operand) {
     const ValueId v = g_[op].operands[operand];
     if (!v || !g_.is_tensor(v) || !tensor_of_.contains(v)) return;

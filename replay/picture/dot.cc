@@ -5,8 +5,7 @@
 namespace fusebox::picture {
 namespace {
 
-// A string of dot: what a program is named must not end it, and what dot would read as a character entity must not be
-// one.
+// A string of dot. A program's name must not end it, nor make a character entity of dot.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : printable(text)) {
@@ -66,7 +65,7 @@ std::string to_dot(const Picture& picture, IdGraphKind kind) {
       for (size_t d : transform.outputs) out += "    " + node("t", k, i) + " -> " + node("d", k, d) + ";\n";
     }
     add_rank(k, t.root, out);
-    // A loop domain that stands in the logical domain as well is shown where it stands first.
+    // A loop domain that is also logical or root is shown in that row.
     std::vector<size_t> made = t.loop;
     std::erase_if(made, [&](size_t d) {
       return std::find(t.logical.begin(), t.logical.end(), d) != t.logical.end() ||

@@ -7,7 +7,7 @@
 namespace fusebox::picture {
 namespace {
 
-// JSON that may stand in a <script> element.
+// JSON in a form that may stand in a <script> element.
 std::string in_script(std::string_view json) {
   std::string out;
   for (char c : json) {
@@ -84,7 +84,7 @@ std::string to_html(std::span<const Picture> pictures, IdGraphKind kind) {
     if (name == "body") return body;
     return in_script(data);
   };
-  // In one pass, so that nothing in a part is taken for a place of another.
+  // Fills in all parts in one pass, so that text of a part is not taken for a placeholder.
   const std::string_view page = page_template();
   std::string out;
   for (size_t from = 0;;) {

@@ -33,7 +33,7 @@ struct Edge {
 
 class Layout {
  public:
-  Layout(const Picture& picture, size_t tensor) : p_(picture), t_(picture.tensors[tensor]) {}
+  Layout(const Picture& picture, size_t tensor) : picture_(picture), tensor_(picture.tensors[tensor]) {}
 
   TensorLayout run() {
     make_nodes();
@@ -52,7 +52,7 @@ class Layout {
     n.what = domain;
     n.row = row;
     n.layer = layer;
-    const BoxText text = box_text(p_.domains[domain]);
+    const BoxText text = box_text(picture_.domains[domain]);
     double marks = 0;
     for (const Mark& m : text.marks)
       marks += static_cast<double>(letters(m.text)) * kMarkSize * kLetter + 2 * kMarkPadding + kMarkGap;
@@ -67,7 +67,7 @@ class Layout {
   }
 
   void add_transform(size_t index) {
-    const TransformPicture& t = t_.transforms[index];
+    const TransformPicture& t = tensor_.transforms[index];
     Node n;
     n.kind = Node::Kind::kTransform;
     n.what = index;
@@ -83,13 +83,13 @@ class Layout {
     for (size_t d : t.outputs) edges_.push_back({self, add_domain(d, Row::kBetween, n.layer + 1)});
   }
 
-  // Whether an op transform leads to a logical domain from the root: those before the logical row.
+  // Whether each transform leads from the root to a logical domain, and so stands before the logical row.
   std::vector<bool> above_logical() const {
-    std::vector<bool> above(t_.transforms.size(), false);
-    if (t_.root.empty()) return above;
-    std::vector<size_t> wanted = t_.logical;
-    for (size_t i = t_.transforms.size(); i-- > 0;) {
-      const TransformPicture& t = t_.transforms[i];
+    std::vector<bool> above(tensor_.transforms.size(), false);
+    if (tensor_.root.empty()) return above;
+    std::vector<size_t> wanted = tensor_.logical;
+    for (size_t i = tensor_.transforms.size(); i-- > 0;) {
+      const TransformPicture& t = tensor_.transforms[i];
       above[i] = std::any_of(t.outputs.begin(), t.outputs.end(), [&](size_t d) { return contains(wanted, d); });
       if (above[i]) wanted.insert(wanted.end(), t.inputs.begin(), t.inputs.end());
     }
@@ -99,39 +99,39 @@ class Layout {
   void make_nodes() {
     const std::vector<bool> above = above_logical();
     size_t logical_layer = 0;
-    if (!t_.root.empty()) {
-      for (size_t d : t_.root) rows_[Row::kRoot].push_back(add_domain(d, Row::kRoot, 0));
+    if (!tensor_.root.empty()) {
+      for (size_t d : tensor_.root) rows_[Row::kRoot].push_back(add_domain(d, Row::kRoot, 0));
       for (size_t i = 0; i < above.size(); ++i)
         if (above[i]) add_transform(i);
       logical_layer = 2;
-      for (size_t d : t_.logical)
+      for (size_t d : tensor_.logical)
         if (latest_.contains(d)) logical_layer = std::max(logical_layer, nodes_[latest_[d]].layer);
     }
-    for (size_t d : t_.logical) rows_[Row::kLogical].push_back(into_row(d, Row::kLogical, logical_layer));
-    // Beside the logical domain, wherever their loops are nearest.
-    for (size_t d : t_.loop_broadcasts) into_row(d, Row::kLogical, logical_layer);
+    for (size_t d : tensor_.logical) rows_[Row::kLogical].push_back(into_row(d, Row::kLogical, logical_layer));
+    // Loop broadcasts stand beside the logical domain, wherever their loops are nearest.
+    for (size_t d : tensor_.loop_broadcasts) into_row(d, Row::kLogical, logical_layer);
     for (size_t i = 0; i < above.size(); ++i)
       if (!above[i]) add_transform(i);
-    for (size_t d : t_.domains)
+    for (size_t d : tensor_.domains)
       if (!latest_.contains(d)) add_domain(d, Row::kBetween, 0);
-    if (t_.loop.empty()) return;
+    if (tensor_.loop.empty()) return;
     std::vector<bool> used(nodes_.size(), false);
     for (const Edge& e : edges_) used[e.from] = true;
     size_t loop_layer = 0;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const Node& n = nodes_[i];
       const bool moves =
-          n.kind == Node::Kind::kDomain && n.row == Row::kBetween && !used[i] && contains(t_.loop, n.what);
+          n.kind == Node::Kind::kDomain && n.row == Row::kBetween && !used[i] && contains(tensor_.loop, n.what);
       loop_layer = std::max(loop_layer, n.layer + (moves ? 0 : n.kind == Node::Kind::kTransform ? 1 : 2));
     }
-    for (size_t d : t_.loop) {
+    for (size_t d : tensor_.loop) {
       const size_t i = latest_[d];
       const bool moves = nodes_[i].row == Row::kBetween && !(i < used.size() && used[i]);
       rows_[Row::kLoop].push_back(moves ? into_row(d, Row::kLoop, loop_layer) : copy_into(d, Row::kLoop, loop_layer));
     }
   }
 
-  // The domain in a row: the node that a transform made is moved there; one that is in another row is drawn again.
+  // Puts a domain into a row. A node that a transform made is moved there; a node of another row is drawn again.
   size_t into_row(size_t d, Row row, size_t layer) {
     const auto it = latest_.find(d);
     if (it == latest_.end()) return add_domain(d, row, layer);
@@ -195,7 +195,7 @@ class Layout {
     for (size_t i : layer) {
       double sum = 0;
       for (size_t n : nodes_[i].*side) {
-        // The outputs of one transform in their order.
+        // Outputs of one transform keep their order.
         const auto& back = side == &Node::up ? nodes_[n].down : nodes_[n].up;
         const auto at = static_cast<double>(std::find(back.begin(), back.end(), i) - back.begin());
         sum += rank_[n] + at / static_cast<double>(back.size() + 1);
@@ -209,7 +209,7 @@ class Layout {
     rank(layer);
   }
 
-  // The members of a row take the places that they have together in the order of their list.
+  // The members of a row exchange places among themselves, so that they keep the order of their list.
   void keep_rows(std::vector<size_t>& layer) {
     for (const auto& [row, members] : rows_) {
       size_t next = 0;
@@ -237,7 +237,7 @@ class Layout {
     for (const Edge& e : edges_) straighten(e);
   }
 
-  // The bends of a line above each other, where there is a place that is free in all their layers.
+  // Puts the bends of a line above each other if one place is free in all their layers.
   void straighten(const Edge& e) {
     std::vector<size_t> candidates = e.bends;
     candidates.push_back(e.from);
@@ -258,14 +258,14 @@ class Layout {
     return at + 1 == layer.end() || nodes_[*(at + 1)].middle - nodes_[*(at + 1)].width / 2 - room >= x;
   }
 
-  // How much two neighbours want to stand above each other: a line that crosses layers is to be straight.
+  // How strongly two neighbours pull each other above one another: a line that crosses layers should be straight.
   double pull_between(const Node& a, const Node& b) const {
     const int bends = (a.kind == Node::Kind::kBend ? 1 : 0) + (b.kind == Node::Kind::kBend ? 1 : 0);
     return bends == 2 ? 8 : bends == 1 ? 2 : 1;
   }
 
-  // Each node as near the middle of its neighbours as the others of its layer let it: nodes that would overlap form a
-  // block, which takes the mean of what its members want.
+  // Moves each node as near the middle of its neighbours as its layer allows. Nodes that would overlap form a block,
+  // which takes the mean of its members' wishes.
   void pull(const std::vector<size_t>& layer) {
     struct Block {
       double wanted = 0, weight = 0;  // of the block's start
@@ -328,23 +328,23 @@ class Layout {
       return Box{n.middle - n.width / 2 + dx, top[n.layer] + (height[n.layer] - n.height) / 2, n.width, n.height};
     };
     size_t shared = 0;
-    for (size_t i = 0; i < t_.loop.size(); ++i)
-      if (p_.domains[t_.loop[i]].is_inline_at) shared = i + 1;
-    for (size_t i = 0; i < t_.logical.size() && t_.loop.empty(); ++i)
-      if (p_.domains[t_.logical[i]].is_inline_at) shared = i + 1;
+    for (size_t i = 0; i < tensor_.loop.size(); ++i)
+      if (picture_.domains[tensor_.loop[i]].is_inline_at) shared = i + 1;
+    for (size_t i = 0; i < tensor_.logical.size() && tensor_.loop.empty(); ++i)
+      if (picture_.domains[tensor_.logical[i]].is_inline_at) shared = i + 1;
     for (const Node& n : nodes_) {
       if (n.kind == Node::Kind::kTransform) out.transforms.push_back({n.what, box(n)});
       if (n.kind != Node::Kind::kDomain) continue;
-      const auto& loop = t_.loop.empty() ? t_.logical : t_.loop;
+      const auto& loop = tensor_.loop.empty() ? tensor_.logical : tensor_.loop;
       const auto at = static_cast<size_t>(std::find(loop.begin(), loop.end(), n.what) - loop.begin());
-      const bool is_loop = n.row == Row::kLoop || (t_.loop.empty() && n.row == Row::kLogical);
+      const bool is_loop = n.row == Row::kLoop || (tensor_.loop.empty() && n.row == Row::kLogical);
       out.domains.push_back({n.what, n.row, is_loop && at < shared, box(n)});
     }
     for (const Edge& e : edges_) out.lines.push_back(line(e, box, top, height, dx));
     for (const auto& [row, members] : rows_) {
       if (members.empty()) continue;
       const size_t layer = nodes_[members[0]].layer;
-      const bool is_loop_too = row == Row::kLogical && t_.loop.empty() && t_.has_nest;
+      const bool is_loop_too = row == Row::kLogical && tensor_.loop.empty() && tensor_.has_nest;
       out.labels.push_back({row == Row::kRoot   ? "root"
                             : row == Row::kLoop ? "loop"
                             : is_loop_too       ? "logical\nloop"
@@ -372,11 +372,11 @@ class Layout {
     return out;
   }
 
-  const Picture& p_;
-  const TensorPicture& t_;
+  const Picture& picture_;
+  const TensorPicture& tensor_;
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
-  std::map<size_t, size_t> latest_;  // by domain: the node that stands for it further down
+  std::map<size_t, size_t> latest_;  // by domain: the lowest node that stands for it
   std::map<Row, std::vector<size_t>> rows_;
   std::vector<std::vector<size_t>> layers_;
   std::vector<double> rank_;

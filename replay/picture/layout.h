@@ -1,10 +1,10 @@
-// Where the domains and transforms of one tensor stand in its drawing: a layered drawing from the root at the top over
-// the logical domain to the loops at the bottom, each of these a row in the order of its list.
+// The places of the domains and transforms of one tensor in its drawing. The drawing has layers, from the root at the
+// top over the logical domain to the loops at the bottom. Each of these is a row in the order of its list.
 //
-// A domain that is in two rows (a logical domain that is a loop as it is) is drawn in both, joined by a line. Sizes are
-// in pixels; texts are measured by their number of letters in a monospaced font, so that no font is needed to lay out.
+// A domain that is in two rows (a logical domain that is a loop too) is drawn in both, joined by a line. Sizes are in
+// pixels. Texts are measured by their number of letters in a monospaced font, so layout needs no font.
 //
-// Invariants: boxes of a layer do not overlap and stand in the order of their list; no x or y is negative.
+// Invariants: boxes of a layer do not overlap and keep the order of their list. No x or y is negative.
 //
 //   i0 = split by 4 -> o, t     layers: i0 | split 4 | o t
 #pragma once
@@ -39,7 +39,7 @@ struct Point {
   double x = 0, y = 0;
 };
 
-// From the lower edge of one box to the upper edge of another.
+// A line from the lower edge of one box to the upper edge of another.
 struct Line {
   std::vector<Point> points;
   bool is_same_domain = false;
@@ -60,7 +60,7 @@ struct TensorLayout {
 
 TensorLayout lay_out(const Picture& picture, size_t tensor);
 
-// What a domain's box says, by lines; a name or an extent that is too long is cut.
+// A mark in a domain's box.
 struct Mark {
   enum class Kind : uint8_t { kParallel, kAllocation, kHoles, kCheck } kind = Kind::kParallel;
   std::string text;
@@ -71,11 +71,11 @@ struct BoxText {
 };
 BoxText box_text(const DomainPicture& d);
 
-// The first letters of a text with `…` where it is longer than `most` letters; counts and cuts UTF-8.
+// The first letters of a text, with `…` if it is longer than `most` letters. Counts and cuts UTF-8.
 std::string shortened(const std::string& text, size_t most);
 size_t letters(const std::string& text);
 
-// Widths of a letter by size of the font.
+// The width of a letter, relative to the size of the font.
 inline constexpr double kLetter = 0.62;
 inline constexpr double kNameSize = 13, kTextSize = 11, kMarkSize = 10;
 inline constexpr double kPadding = 8, kMarkPadding = 4, kMarkGap = 4;

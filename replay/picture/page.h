@@ -1,4 +1,4 @@
-// The page that to_html fills in: page.html, compiled in as text. `{{style}}` stands for a part of that name.
+// The page that to_html fills in: page.html, compiled in as text. `{{style}}` stands for the part of that name.
 #pragma once
 
 #include <string_view>

@@ -78,7 +78,7 @@ std::string domain_box(const Picture& p, const PlacedDomain& placed, IdGraphKind
   return out + "</g>\n";
 }
 
-// Places boxes from left to right, and begins a new row below where one would end beyond the right border.
+// Places boxes from left to right. A box that would cross the right border begins a new row below.
 class Shelves {
  public:
   Shelves(double left, double top, double border, double between)
@@ -161,7 +161,7 @@ Drawing draw_tensor(const Picture& picture, size_t tensor, IdGraphKind kind) {
       from = end + 1;
     }
   }
-  // The drawing in the middle of what a long title made wider.
+  // Centres the drawing if a long title made the box wider.
   const double shift = std::max(0.0, (out.width - layout.width) / 2 - 20);
   out.content += fmt::format("<g transform=\"translate({},0)\">\n", number(shift));
   for (const Line& line : layout.lines) out.content += path_of(line);

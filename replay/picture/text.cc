@@ -51,7 +51,7 @@ void add_tensor(const Picture& p, const TensorPicture& t, size_t kind, std::stri
   if (!t.allocation.empty()) out += "  allocation [" + names(p, t.allocation) + "]\n";
   for (size_t i = 0; i < t.conditions.size(); ++i) out += (i == 0 ? "  runs where " : " and ") + t.conditions[i];
   if (!t.conditions.empty()) out += "\n";
-  // What each reader gives the domains, one line a reader.
+  // The indices by which each reader reads the domains, one line a reader.
   std::vector<std::pair<std::string, std::string>> readers;
   for (size_t i : t.domains)
     for (const Read& r : p.domains[i].reads) {

@@ -1,4 +1,4 @@
-// Signature, numbers and text of a Program.
+// Signature, numbers and text of a PythonProgram.
 #include "replay/python/program.h"
 
 #include "ir/infer/scalar_operand.h"
@@ -42,7 +42,7 @@ std::pair<Dtype, ConstantBits> number_of(const py::handle& number) {
               py::str(number));
 }
 
-Graph& Program::open() {
+Graph& PythonProgram::open() {
   if (scheduled)
     throw Error(ErrorCode::kWrongLevel, "steps have been taken on this fusion; define everything before the first",
                 "@" + graph.name);
@@ -50,28 +50,28 @@ Graph& Program::open() {
   return graph;
 }
 
-Value Program::wrap(ValueId v) const { return {v, graph[v].name, graph.is_tensor(v)}; }
+Value PythonProgram::wrap(ValueId v) const { return {v, graph[v].name, graph.is_tensor(v)}; }
 
-ValueId Program::id(const Value& v) const {
+ValueId PythonProgram::id(const Value& v) const {
   if (!v.id || v.id.index >= graph.values.size() || graph[v.id].name != v.name)
     throw Error(ErrorCode::kWrongKind,
                 "this value is not of this fusion's definition; use the tensor that it was made from", "%" + v.name);
   return v.id;
 }
 
-ValueId Program::id(const Operand& o) {
+ValueId PythonProgram::id(const Operand& o) {
   if (py::isinstance<Value>(o)) return id(o.cast<const Value&>());
   const auto [dtype, bits] = number_of(o);
   return fusebox::constant(graph, dtype, bits);
 }
 
-ValueId Program::default_number(const Operand& number, Dtype dtype) {
+ValueId PythonProgram::default_number(const Operand& number, Dtype dtype) {
   const auto [own, bits] = number_of(number);
   check_holds(dtype, own, bits, py::str(number));
   return fusebox::constant(graph, dtype, convert(own, bits, dtype));
 }
 
-Scalar Program::extent(const Operand& o) {
+Scalar PythonProgram::extent(const Operand& o) {
   if (!py::isinstance<Value>(o)) {
     const auto [dtype, bits] = number_of(o);
     if (!is_integer(dtype))
@@ -85,15 +85,15 @@ Scalar Program::extent(const Operand& o) {
   return graph[v].dtype == Dtype::kIndex ? v : scalar::cast(graph, Graph::body(), v, Dtype::kIndex);
 }
 
-Shape Program::extents(const Operands& list) {
+Shape PythonProgram::extents(const Operands& list) {
   Shape shape;
   for (const Operand& o : list) shape.push_back(extent(o));
   return shape;
 }
 
-Value Program::define_tensor(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape,
-                             const std::vector<int64_t>& contiguity, const std::vector<int64_t>& order,
-                             const std::vector<int64_t>& expanded) {
+Value PythonProgram::define_tensor(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape,
+                                   const std::vector<int64_t>& contiguity, const std::vector<int64_t>& order,
+                                   const std::vector<int64_t>& expanded) {
   const Dtype d = dtype_named(dtype);
   Graph& g = open();
   const auto sized = [&](int64_t n) { return n == -1 ? Scalar(fusebox::size(g, fresh_name(g, "d0"))) : Scalar(n); };
@@ -106,13 +106,13 @@ Value Program::define_tensor(const std::string& name, const std::string& dtype, 
   return wrap(input(g, fresh_name(g, name.empty() ? "t0" : name), d, extents, options));
 }
 
-Value Program::define_scalar(const std::string& name, const std::string& dtype) {
+Value PythonProgram::define_scalar(const std::string& name, const std::string& dtype) {
   const Dtype d = dtype_named(dtype);
   Graph& g = open();
   return wrap(input_scalar(g, fresh_name(g, name.empty() ? "s0" : name), d));
 }
 
-Value Program::constant(const Operand& number, const std::optional<std::string>& dtype) {
+Value PythonProgram::constant(const Operand& number, const std::optional<std::string>& dtype) {
   const auto [own, bits] = number_of(number);
   const Dtype wanted = dtype ? dtype_named(*dtype) : own;
   if (is_complex(own) && !is_complex(wanted))
@@ -121,23 +121,23 @@ Value Program::constant(const Operand& number, const std::optional<std::string>&
   return wrap(fusebox::constant(open(), wanted, convert(own, bits, wanted)));
 }
 
-void Program::add_output(const Operand& value, const std::optional<Value>& alias) {
+void PythonProgram::add_output(const Operand& value, const std::optional<Value>& alias) {
   Graph& g = open();
   output(g, id(value), alias ? id(*alias) : ValueId());
 }
 
-std::vector<std::string> Program::input_names() const {
+std::vector<std::string> PythonProgram::input_names() const {
   std::vector<std::string> names;
   for (ValueId v : inputs(graph)) names.push_back(graph[v].name);
   return names;
 }
 
-std::string Program::dtype(const Value& v) const {
+std::string PythonProgram::dtype(const Value& v) const {
   const Graph& g = v.id ? graph : with(v.name);
   return std::string(fusebox::text(g[v.id ? v.id : *find_value(g, v.name)].dtype));
 }
 
-std::vector<int64_t> Program::shape(const Value& v) const {
+std::vector<int64_t> PythonProgram::shape(const Value& v) const {
   const Graph& g = v.id ? graph : with(v.name);
   const ValueId at = v.id ? id(v) : *find_value(g, v.name);
   std::vector<int64_t> result;
@@ -145,14 +145,14 @@ std::vector<int64_t> Program::shape(const Value& v) const {
   return result;
 }
 
-std::string Program::text() const { return print(module()); }
-std::string Program::scheduled_text() const {
+std::string PythonProgram::text() const { return print(module()); }
+std::string PythonProgram::scheduled_text() const {
   std::string all;
   for (const Graph* g : parts()) all += print(*g);
   return all;
 }
 
-Module Program::module() const {
+Module PythonProgram::module() const {
   Module m;
   m.graphs = {graph};
   if (!steps.empty()) m.step_lists = {{{}, graph.name, steps}};

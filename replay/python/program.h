@@ -1,10 +1,10 @@
-// `Program`: what the Python package builds, schedules and runs: one fusion as a graph, and the steps taken on it.
+// `PythonProgram` is the program that the Python package builds, schedules and runs: one fusion as a graph, and the
+// steps taken on it.
 //
-// Invariants: `graph` stays at level math; the first step makes `scheduled`, a copy that every later step is applied
-// to, and from then on the graph is closed. Python holds a `Value` by its number in `graph`, and by its name in
-// `scheduled`.
+// Invariants: `graph` stays at level math. The first step makes `scheduled`, a copy to which all steps are applied, and
+// closes the graph. Python holds a `Value` by its number in `graph`, and by its name in `scheduled`.
 //
-//   Program p("f");
+//   PythonProgram p("f");
 //   Value x = p.define_tensor("x", "f32", {-1, 3}, {2, 2}, {}, {});   // f32[%d0, 3]
 //   p.add_output(p.pointwise("exp", {x}), std::nullopt);
 #pragma once
@@ -33,7 +33,7 @@ namespace fusebox::python {
 namespace py = pybind11;
 
 struct Value {
-  ValueId id;  // none: a tensor that a step made
+  ValueId id;  // none: a step made the tensor
   std::string name;
   bool is_tensor = false;
 };
@@ -42,32 +42,32 @@ struct Value {
 using Operand = py::object;
 using Operands = std::vector<Operand>;
 
-// A domain of a step: tensor and domain, the latter empty for a value alone; or an integer.
+// An operand of a step: an integer, or tensor and domain; an empty domain means the tensor itself.
 using StepWord = std::variant<int64_t, std::pair<std::string, std::string>>;
 
 struct LoopInfo {
   std::string name, iter_type, parallel;
 };
 
-// An input as what draws its values must know it. Axes are logical ones, in order.
+// The facts about an input that drawing its values needs. Axes are logical ones, in order.
 struct InputInfo {
   std::string name, dtype;
   bool is_tensor = false;
   std::vector<int64_t> extents;         // −1 a symbol
   std::vector<std::string> iter_types;  // of the axes
-  std::vector<bool> expanded;           // broadcasts that are
-  std::vector<int64_t> order;           // axes, outermost first, as they are laid out
+  std::vector<bool> expanded;           // expanded broadcasts
+  std::vector<int64_t> order;           // axes in the order of memory, outermost first
   std::vector<std::string> contiguity;  // of the axes in that order: true, false or none
   bool is_overwritten = false;          // by an output
-  // Tensors that it is an index into, each with the axis.
+  // The tensors that it indexes, each with the axis.
   std::vector<std::pair<Value, int64_t>> indexes;
 };
 
-// What was found of a program on some inputs.
+// The result of judging a program on some inputs.
 struct Judgement {
   std::string outcome;  // "passed", "refused" or "failed"
-  // Where, what, and at what kind of place (the op that makes the value): equal for the same bug as far as one can
-  // tell.
+  // The stage, the check, and the kind of place (the op that makes the value). The same bug gives the same three, as
+  // far as one can tell.
   std::string stage, check, place;
   std::string message;
 };
@@ -75,15 +75,15 @@ struct Judgement {
 // A compiled fusion for one set of shapes, strides and scalars.
 struct Plan {
   Compiled compiled;
-  std::unique_ptr<Device> device;  // of a GPU: holds the loaded kernels
+  std::unique_ptr<Device> device;  // for a GPU: it holds the loaded kernels
 };
 
-class Program {
+class PythonProgram {
  public:
-  explicit Program(std::string_view name) : graph(fusion(name)) {}
+  explicit PythonProgram(std::string_view name) : graph(fusion(name)) {}
 
-  // -- signature (program.cc). Extents: −1 a symbol; expanded: 1 none; contiguity: ids of Contiguity, by axis; order:
-  // axes, outermost first.
+  // -- signature (program.cc). An extent of −1 is a symbol. An `expanded` of 1 means not expanded. `contiguity` has ids
+  // of Contiguity, by axis; `order` has axes, outermost first.
   Value define_tensor(const std::string& name, const std::string& dtype, const std::vector<int64_t>& shape,
                       const std::vector<int64_t>& contiguity, const std::vector<int64_t>& order,
                       const std::vector<int64_t>& expanded);
@@ -92,18 +92,18 @@ class Program {
   void add_output(const Operand& value, const std::optional<Value>& alias);
   std::vector<std::string> input_names() const;
   std::string dtype(const Value& v) const;
-  // Extents that are known, and −1.
+  // The extents; −1 for a symbol.
   std::vector<int64_t> shape(const Value& v) const;
 
-  // -- questions of shape (program_shapes.cc). `shapes`: of the tensor inputs, in their order.
+  // -- questions of shape (program_shapes.cc). `shapes` are those of the tensor inputs, in order.
   std::vector<InputInfo> input_infos() const;
   std::vector<LoopInfo> axes(const Value& v) const;
   std::vector<bool> expanded(const Value& v) const;
-  // Throws where the inputs' shapes fit no run of the fusion as it is so far.
+  // Throws if no run of the fusion so far has inputs of these shapes.
   std::vector<int64_t> extents_of(const Value& v, const std::vector<std::vector<int64_t>>& shapes) const;
-  // Decides symbolic axes as these shapes do, and closes the definition, so that steps can name loops that follow.
+  // Decides symbolic axes as these shapes do, and closes the definition, so that steps can name the loops.
   void concretize(const std::vector<std::vector<int64_t>>& shapes);
-  std::unique_ptr<Program> copy() const;
+  std::unique_ptr<PythonProgram> copy() const;
 
   // -- ops (program_ops.cc)
   Value pointwise(const std::string& op, const Operands& operands);
@@ -146,12 +146,12 @@ class Program {
   std::string text() const;            // the fusion and its steps
   std::string scheduled_text() const;  // the fusion as the steps have left it
 
-  // -- execution (program_run.cc). An argument: (address, dtype, shape, strides, owner), or a number for a scalar.
-  // Gives (storage capsule or none, dtype, shape, strides, number) for each output that overwrites no input.
+  // -- execution (program_run.cc). An argument is (address, dtype, shape, strides, owner), or a number for a scalar.
+  // Returns (storage capsule or none, dtype, shape, strides, number) for each output that overwrites no input.
   py::list execute(const py::list& arguments, int ordinal, int threads);
   // Host memory only. (name, ok, largest error, bound, message) for each output.
   py::list validate(const py::list& arguments, const std::string& executor);
-  // `notes`: options of the bundle, such as what was found.
+  // `notes` are options of the bundle, such as the finding.
   void record(const std::string& path, const py::list& arguments, const std::string& executor,
               const std::map<std::string, std::string>& notes);
 
@@ -167,14 +167,14 @@ class Program {
 
  private:
   const Graph& current() const { return scheduled ? *scheduled : graph; }
-  // The scheduled graph that makes a tensor: that of its (first) segment where ops are assigned.
+  // The scheduled graph that makes a tensor. If ops are assigned, that of its first segment.
   const Graph& with(const std::string& tensor) const;
-  // Every graph: of the segments, or the one.
+  // The graph, or if ops are assigned the graph of each segment.
   std::vector<const Graph*> parts() const;
-  Graph& open();  // the graph, for one more op; throws where steps have been taken
+  Graph& open();  // the graph, for one more op; throws after the first step
   ValueId id(const Operand& o);
   ValueId id(const Value& v) const;
-  // A Python number as a constant of a narrower dtype of its class.
+  // A constant of a Python number, in a narrower dtype of its class.
   ValueId default_number(const Operand& number, Dtype dtype);
   Scalar extent(const Operand& o);
   Shape extents(const Operands& list);
@@ -186,21 +186,21 @@ class Program {
   void take(const Step& step);
 
   bool is_concretized_ = false;
-  std::vector<Graph> segments_;  // scheduled; empty where no ops are assigned
-  std::mutex running_;           // of plans_ and of the devices in them, while Python's lock is not held
+  std::vector<Graph> segments_;  // scheduled; empty if no ops are assigned
+  std::mutex running_;           // guards plans_ and their devices while Python's lock is released
   std::map<std::vector<int64_t>, Plan> plans_;
 };
 
 Dtype dtype_named(const std::string& name);
-// A Python number as a constant's dtype and bits.
+// The dtype and bits of a constant for a Python number.
 std::pair<Dtype, ConstantBits> number_of(const py::handle& number);
 // The text form of a step.
 std::string step_line(const std::string& kind, const std::vector<StepWord>& operands,
                       const std::vector<std::string>& results, const py::dict& attrs);
-// (name, family, operands, dtypes that it accepts) of every op of a fusion that makes tensors; the families are
-// pointwise, cast, reduction, metadata, indexed and other.
+// (name, family, operands, accepted dtypes) of every op of a fusion that makes tensors. Families: pointwise, cast,
+// reduction, metadata, indexed, other.
 std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>> op_table();
-// The storage of an output, as bytes that a DLPack capsule owns.
+// The storage of an output as bytes, owned by a DLPack capsule.
 py::capsule storage_capsule(const RunTensor& t, int ordinal);
 
 }  // namespace fusebox::python

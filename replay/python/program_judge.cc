@@ -1,5 +1,5 @@
-// Judging a Program: what its schedule computes on the host executor, against ATen's bounds and against the unfused
-// plan; and that the program is the same after text and bytes.
+// Judges a PythonProgram: runs its schedule on the host executor, compares with ATen's bounds and with the unfused
+// plan, and checks that the program survives text and bytes.
 #include <algorithm>
 
 #include "ir/infer/bind.h"
@@ -16,7 +16,7 @@
 namespace fusebox::python {
 namespace {
 
-// Thread-instructions of a launch: under a second.
+// The limit of thread-instructions of a launch: they take under a second.
 constexpr int64_t kStepLimit = int64_t{1} << 25;
 
 bool is_internal(const Error& e) { return row_of(e.code).outcome == Outcome::kInternal; }
@@ -92,7 +92,7 @@ void check_aten(const Graph& fusion, std::span<const Argument> arguments, std::s
 
 }  // namespace
 
-Judgement Program::judge(const py::list& given) {
+Judgement PythonProgram::judge(const py::list& given) {
   const std::vector<Argument> arguments = arguments_of(given);
   py::gil_scoped_release no_gil;
   const std::lock_guard lock(running_);
@@ -140,14 +140,14 @@ Judgement Program::judge(const py::list& given) {
   return {"passed", "", "", "", ""};
 }
 
-std::optional<std::tuple<std::string, std::string, std::string>> Program::compile_refusal(const py::list& given) {
+std::optional<std::tuple<std::string, std::string, std::string>> PythonProgram::compile_refusal(const py::list& given) {
   const std::vector<Argument> arguments = arguments_of(given);
   py::gil_scoped_release no_gil;
   const std::lock_guard lock(running_);
   try {
     plan(arguments, -1);
   } catch (const Error& e) {
-    if (is_internal(e)) return std::nullopt;  // for `judge` to find
+    if (is_internal(e)) return std::nullopt;  // `judge` finds it
     return std::tuple(code_text(e.code), std::string(e.what()), e.place);
   }
   return std::nullopt;

@@ -1,4 +1,4 @@
-// Ops of a Program, over the builder.
+// Ops of a PythonProgram, over the builder.
 #include "ir/build/composite.h"
 #include "ir/table/error.h"
 #include "replay/python/program.h"
@@ -12,7 +12,7 @@ std::optional<Dtype> maybe_dtype(const std::optional<std::string>& name) {
 
 }  // namespace
 
-Value Program::pointwise(const std::string& op, const Operands& operands) {
+Value PythonProgram::pointwise(const std::string& op, const Operands& operands) {
   const OpKind kind = op_named(op);
   const OpRow& row = row_of(kind);
   if (!row.at(Level::kMath) || (row.demands & Demand::kPointwise) == 0)
@@ -24,7 +24,7 @@ Value Program::pointwise(const std::string& op, const Operands& operands) {
                     std::to_string(operands.size()) + " are given",
                 op);
   Graph& g = open();
-  // A Python float or complex beside tensors of a lower class is one of the default width, as torch's is.
+  // A Python float or complex beside tensors of a lower class gets the default width, as in torch.
   bool any_tensor = false, any_inexact = false;
   for (const Operand& o : operands) {
     if (!py::isinstance<Value>(o)) continue;
@@ -45,12 +45,12 @@ Value Program::pointwise(const std::string& op, const Operands& operands) {
   return wrap(fusebox::pointwise(g, kind, std::move(ids)));
 }
 
-Value Program::cast(const Operand& x, const std::string& dtype) {
+Value PythonProgram::cast(const Operand& x, const std::string& dtype) {
   return wrap(fusebox::cast(open(), id(x), dtype_named(dtype)));
 }
 
-Value Program::reduce(const std::string& op, const Value& x, const Axes& axes, bool keepdim,
-                      const std::optional<std::string>& dtype) {
+Value PythonProgram::reduce(const std::string& op, const Value& x, const Axes& axes, bool keepdim,
+                            const std::optional<std::string>& dtype) {
   const ReductionOptions options{.keepdim = keepdim, .dtype = maybe_dtype(dtype), .name = {}};
   const OpKind kind = op_named(op);
   if ((kind == OpKind::kMax || kind == OpKind::kMin) && options.dtype) {
@@ -60,23 +60,23 @@ Value Program::reduce(const std::string& op, const Value& x, const Axes& axes, b
   return wrap(fusebox::reduce(open(), kind, id(x), axes, options));
 }
 
-Value Program::var(const Value& x, const Axes& axes, int64_t correction, bool keepdim) {
+Value PythonProgram::var(const Value& x, const Axes& axes, int64_t correction, bool keepdim) {
   return wrap(fusebox::var(open(), id(x), axes, {.correction = correction, .keepdim = keepdim, .name = {}}));
 }
-std::pair<Value, Value> Program::var_mean(const Value& x, const Axes& axes, int64_t correction, bool keepdim) {
+std::pair<Value, Value> PythonProgram::var_mean(const Value& x, const Axes& axes, int64_t correction, bool keepdim) {
   const VarMean r = fusebox::var_mean(open(), id(x), axes, {.correction = correction, .keepdim = keepdim, .name = {}});
   return {wrap(r.var), wrap(r.mean)};
 }
-std::tuple<Value, Value, Value> Program::welford(const Value& x, const Axes& axes) {
+std::tuple<Value, Value, Value> PythonProgram::welford(const Value& x, const Axes& axes) {
   const WelfordResult r = fusebox::welford(open(), id(x), axes);
   return {wrap(r.avg), wrap(r.var_sum), wrap(r.n)};
 }
 
-Value Program::broadcast(const Value& x, const std::vector<bool>& mask) {
+Value PythonProgram::broadcast(const Value& x, const std::vector<bool>& mask) {
   return wrap(fusebox::broadcast(open(), id(x), mask));
 }
 
-Value Program::shaped(const std::string& op, const Value& x, const Operands& shape, const Axes& dims) {
+Value PythonProgram::shaped(const std::string& op, const Value& x, const Operands& shape, const Axes& dims) {
   Graph& g = open();
   const ValueId operand = id(x);
   const Shape to = extents(shape);
@@ -92,11 +92,12 @@ Value Program::shaped(const std::string& op, const Value& x, const Operands& sha
   }
 }
 
-Value Program::permute(const Value& x, const Axes& dims) { return wrap(fusebox::permute(open(), id(x), dims)); }
-Value Program::squeeze(const Value& x, const Axes& axes, bool squeeze_expanded) {
+Value PythonProgram::permute(const Value& x, const Axes& dims) { return wrap(fusebox::permute(open(), id(x), dims)); }
+Value PythonProgram::squeeze(const Value& x, const Axes& axes, bool squeeze_expanded) {
   return wrap(fusebox::squeeze(open(), id(x), axes, {.squeeze_expanded = squeeze_expanded, .name = {}}));
 }
-Value Program::slice(const Value& x, const Operands& starts, const Operands& stops, const std::optional<Operands>& by) {
+Value PythonProgram::slice(const Value& x, const Operands& starts, const Operands& stops,
+                           const std::optional<Operands>& by) {
   Graph& g = open();
   if (by && by->size() != starts.size())
     throw Error(ErrorCode::kRankMismatch,
@@ -105,35 +106,35 @@ Value Program::slice(const Value& x, const Operands& starts, const Operands& sto
                 "%" + x.name);
   return wrap(fusebox::slice(g, id(x), extents(starts), extents(stops), by ? extents(*by) : Shape()));
 }
-Value Program::stride_order(const Value& x, const Axes& order) {
+Value PythonProgram::stride_order(const Value& x, const Axes& order) {
   return wrap(fusebox::stride_order(open(), id(x), order));
 }
 
-Value Program::full(const Operands& shape, const Operand& fill, const std::string& dtype) {
+Value PythonProgram::full(const Operands& shape, const Operand& fill, const std::string& dtype) {
   Graph& g = open();
   const Shape to = extents(shape);
   return wrap(fusebox::full(g, to, id(fill), dtype_named(dtype)));
 }
-Value Program::iota(const Operand& length, const Operand& start, const Operand& step_, const std::string& dtype) {
+Value PythonProgram::iota(const Operand& length, const Operand& start, const Operand& step_, const std::string& dtype) {
   Graph& g = open();
   const Scalar count = extent(length);
   const ValueId from = start.is_none() ? ValueId() : id(start);
   const ValueId by = step_.is_none() ? ValueId() : id(step_);
   return wrap(fusebox::iota(g, count, from, by, dtype_named(dtype)));
 }
-Value Program::pad(const Value& x, const Operands& widths, const Operand& value) {
+Value PythonProgram::pad(const Value& x, const Operands& widths, const Operand& value) {
   Graph& g = open();
   const ValueId fill = value.is_none() ? ValueId() : id(value);
   return wrap(fusebox::pad(g, id(x), extents(widths), fill));
 }
-Value Program::cat(const std::vector<Value>& tensors, int64_t axis) {
+Value PythonProgram::cat(const std::vector<Value>& tensors, int64_t axis) {
   Graph& g = open();
   std::vector<ValueId> ids;
   for (const Value& v : tensors) ids.push_back(id(v));
   return wrap(fusebox::cat(g, ids, axis));
 }
 
-Value Program::indexed(const std::string& op, const Value& x, const Operand& index, int64_t axis) {
+Value PythonProgram::indexed(const std::string& op, const Value& x, const Operand& index, int64_t axis) {
   Graph& g = open();
   const ValueId operand = id(x);
   switch (op_named(op)) {
@@ -149,21 +150,21 @@ Value Program::indexed(const std::string& op, const Value& x, const Operand& ind
       throw Error(ErrorCode::kUnsupportedOp, "this op takes no index", op);
   }
 }
-Value Program::scatter(const Value& x, const Value& index, const Operand& src, int64_t axis) {
+Value PythonProgram::scatter(const Value& x, const Value& index, const Operand& src, int64_t axis) {
   Graph& g = open();
   ValueId source = id(src);
   if (!g.is_tensor(source)) {
-    // One number for all: a tensor of the index's shape.
+    // One number for all places: expands it to the index's shape.
     Shape shape;
     for (size_t i = 0; i < rank_of(g, id(index)); ++i) shape.push_back(size_of(g, id(index), static_cast<int64_t>(i)));
     source = fusebox::full(g, shape, source, g[id(x)].dtype);
   }
   return wrap(fusebox::scatter(g, id(x), id(index), source, axis));
 }
-Value Program::triu(const Value& x, int64_t diagonal) { return wrap(fusebox::triu(open(), id(x), diagonal)); }
-Value Program::embedding(const Value& indices, const Value& weight) {
+Value PythonProgram::triu(const Value& x, int64_t diagonal) { return wrap(fusebox::triu(open(), id(x), diagonal)); }
+Value PythonProgram::embedding(const Value& indices, const Value& weight) {
   return wrap(fusebox::embedding(open(), id(indices), id(weight)));
 }
-Value Program::size(const Value& x, int64_t axis) { return wrap(size_of(open(), id(x), axis)); }
+Value PythonProgram::size(const Value& x, int64_t axis) { return wrap(size_of(open(), id(x), axis)); }
 
 }  // namespace fusebox::python

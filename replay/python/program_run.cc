@@ -1,4 +1,4 @@
-// Running a Program on the caller's memory, checking it, and recording it.
+// Running a PythonProgram on the caller's memory, checking it, and recording it.
 #include <algorithm>
 
 #include "ir/infer/bind.h"
@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kPlansKept = 64;
 constexpr size_t kMaxNote = 4096;
 
-// A Python object that memory belongs to.
+// Keeps the Python object that owns some memory.
 std::shared_ptr<void> keep(py::object owner) {
   return {new py::object(std::move(owner)), [](void* p) {
             py::gil_scoped_acquire gil;
@@ -60,7 +60,7 @@ Executor executor_named(const std::string& word) {
 
 }  // namespace
 
-std::vector<Argument> Program::arguments_of(const py::list& given) const {
+std::vector<Argument> PythonProgram::arguments_of(const py::list& given) const {
   const auto wanted = inputs(graph);
   if (given.size() != wanted.size())
     throw Error(given.size() < wanted.size() ? ErrorCode::kMissingInput : ErrorCode::kBadInput,
@@ -103,7 +103,7 @@ std::vector<Argument> Program::arguments_of(const py::list& given) const {
   return arguments;
 }
 
-Plan& Program::plan(std::span<const Argument> arguments, int ordinal) {
+Plan& PythonProgram::plan(std::span<const Argument> arguments, int ordinal) {
   const auto key = plan_key(arguments, ordinal);
   if (const auto it = plans_.find(key); it != plans_.end()) return it->second;
   if (plans_.size() >= kPlansKept) plans_.clear();
@@ -118,7 +118,7 @@ Plan& Program::plan(std::span<const Argument> arguments, int ordinal) {
   return plans_[key] = std::move(made);
 }
 
-py::list Program::execute(const py::list& given, int ordinal, int threads) {
+py::list PythonProgram::execute(const py::list& given, int ordinal, int threads) {
   const std::vector<Argument> arguments = arguments_of(given);
   ProgramResult result;
   {
@@ -147,7 +147,7 @@ py::list Program::execute(const py::list& given, int ordinal, int threads) {
       run_aten_segment(p.compiled, name, in, out);
     };
     options.in_place_inputs = in_place;
-    // The host's device keeps what it compiled; it is made anew for each run.
+    // A host device keeps its compiled kernels, so each run makes its own.
     const auto host = ordinal >= 0 ? nullptr : make_host_device({.threads = threads});
     result = run_host_program(p.compiled.host, kernels, host ? *host : *p.device, arguments, options, false);
     if (host)
@@ -169,7 +169,7 @@ py::list Program::execute(const py::list& given, int ordinal, int threads) {
   return outs;
 }
 
-py::list Program::validate(const py::list& given, const std::string& executor) {
+py::list PythonProgram::validate(const py::list& given, const std::string& executor) {
   const std::vector<Argument> arguments = arguments_of(given);
   RunOptions options;
   options.executor = executor_named(executor);
@@ -188,8 +188,8 @@ py::list Program::validate(const py::list& given, const std::string& executor) {
   return result;
 }
 
-void Program::record(const std::string& path, const py::list& given, const std::string& executor,
-                     const std::map<std::string, std::string>& notes) {
+void PythonProgram::record(const std::string& path, const py::list& given, const std::string& executor,
+                           const std::map<std::string, std::string>& notes) {
   const std::vector<Argument> arguments = arguments_of(given);
   RunOptions options;
   options.executor = executor_named(executor);

@@ -1,4 +1,4 @@
-// What is known of a Program's shapes: its inputs, the extents that follow from theirs, and symbolic axes.
+// The shapes of a PythonProgram: its inputs, the extents that follow from theirs, and symbolic axes.
 #include <algorithm>
 
 #include "ir/canonical/canonical.h"
@@ -24,7 +24,7 @@ std::string_view family(const OpRow& row) {
   return (row.demands & kMetadata) != 0 ? "metadata" : "indexed";
 }
 
-// Those of an input of this shape without gaps, in the order that it is declared in; empty where the rank is another.
+// The strides of an input of this shape without gaps, in its declared order. Empty for another rank.
 std::vector<int64_t> plain_strides(const Graph& g, ValueId input, const std::vector<int64_t>& shape) {
   const Tensor& t = g.tensor_of(input);
   if (shape.size() != t.logical.size()) return {};
@@ -44,7 +44,7 @@ std::vector<int64_t> plain_strides(const Graph& g, ValueId input, const std::vec
 std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>> op_table() {
   std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>> table;
   for (const OpRow& row : op_rows()) {
-    // Euclidean division is for sizes.
+    // Euclidean division is only for sizes.
     const bool of_sizes =
         row.kind == OpKind::kFloorDiv || row.kind == OpKind::kFloorMod || row.kind == OpKind::kCeilDiv;
     if (!row.at(Level::kMath) || (row.demands & kSignature) != 0 || of_sizes) continue;
@@ -56,7 +56,7 @@ std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>>
   return table;
 }
 
-std::vector<InputInfo> Program::input_infos() const {
+std::vector<InputInfo> PythonProgram::input_infos() const {
   std::vector<InputInfo> result;
   for (ValueId v : inputs(graph)) {
     InputInfo info{.name = graph[v].name,
@@ -91,28 +91,28 @@ std::vector<InputInfo> Program::input_infos() const {
   return result;
 }
 
-std::vector<LoopInfo> Program::axes(const Value& v) const {
+std::vector<LoopInfo> PythonProgram::axes(const Value& v) const {
   std::vector<LoopInfo> result;
   for (DomainId d : logical_without_reductions(graph, graph.tensor_of(id(v))))
     result.push_back({graph[d].name, std::string(fusebox::text(graph[d].iter_type)), ""});
   return result;
 }
 
-std::vector<bool> Program::expanded(const Value& v) const {
+std::vector<bool> PythonProgram::expanded(const Value& v) const {
   std::vector<bool> result;
   for (DomainId d : logical_without_reductions(graph, graph.tensor_of(id(v))))
     result.push_back(static_cast<bool>(graph[d].expanded));
   return result;
 }
 
-Bindings Program::sizes(const std::vector<std::vector<int64_t>>& shapes) const {
+Bindings PythonProgram::sizes(const std::vector<std::vector<int64_t>>& shapes) const {
   std::vector<BoundInput> given;
   size_t next = 0;
   for (ValueId v : inputs(graph)) {
     BoundInput input;
     input.is_scalar = !graph.is_tensor(v);
     if (input.is_scalar) {
-      // Only what does not depend on it is asked for.
+      // Callers ask only for results that do not depend on a scalar.
       given.push_back(std::move(input));
       continue;
     }
@@ -125,7 +125,7 @@ Bindings Program::sizes(const std::vector<std::vector<int64_t>>& shapes) const {
   return bind_sizes(graph, given);
 }
 
-std::vector<int64_t> Program::extents_of(const Value& v, const std::vector<std::vector<int64_t>>& shapes) const {
+std::vector<int64_t> PythonProgram::extents_of(const Value& v, const std::vector<std::vector<int64_t>>& shapes) const {
   const auto extents = evaluate_shape(graph, id(v), sizes(shapes));
   if (!extents)
     throw Error(ErrorCode::kNotConcretized, "an extent of this tensor does not follow from the inputs' shapes",
@@ -133,7 +133,7 @@ std::vector<int64_t> Program::extents_of(const Value& v, const std::vector<std::
   return *extents;
 }
 
-void Program::concretize(const std::vector<std::vector<int64_t>>& shapes) {
+void PythonProgram::concretize(const std::vector<std::vector<int64_t>>& shapes) {
   if (steps.size() != leading_rewrites(steps) || is_concretized_)
     throw Error(ErrorCode::kStepNotApplicable, "a schedule step has been taken; decide symbolic axes before it",
                 "@" + graph.name);
@@ -143,8 +143,8 @@ void Program::concretize(const std::vector<std::vector<int64_t>>& shapes) {
   is_concretized_ = true;
 }
 
-std::unique_ptr<Program> Program::copy() const {
-  auto other = std::make_unique<Program>(graph.name);
+std::unique_ptr<PythonProgram> PythonProgram::copy() const {
+  auto other = std::make_unique<PythonProgram>(graph.name);
   other->graph = graph;
   other->scheduled = scheduled;
   other->steps = steps;

@@ -1,4 +1,5 @@
-// Steps of a Program: each is applied to the scheduled copy at once, so that a mistake is reported where it is made.
+// Steps of a PythonProgram. Each is applied to the scheduled copy at once, so that a mistake is reported where it is
+// made.
 #include <algorithm>
 
 #include "ir/table/error.h"
@@ -55,7 +56,7 @@ const Tensor& tensor_named(const Graph& g, const std::string& name) {
   return g.tensor_of(*v);
 }
 
-// The segments of a list that assigns ops, each as its steps leave it.
+// The scheduled graph of each segment, for a list that assigns ops.
 std::vector<Graph> scheduled_segments(const Graph& g, std::span<const Step> steps) {
   std::vector<Graph> result;
   for (const Segment& segment : plan_steps(g, steps).segments) {
@@ -87,14 +88,14 @@ bool is_assigned(std::span<const Step> steps) {
 
 }  // namespace
 
-void Program::step(const std::string& kind, const std::vector<StepWord>& operands,
-                   const std::vector<std::string>& results, const py::dict& attrs) {
+void PythonProgram::step(const std::string& kind, const std::vector<StepWord>& operands,
+                         const std::vector<std::string>& results, const py::dict& attrs) {
   take(step_of(kind, operands, results, attrs));
 }
 
-void Program::take(const std::string& line) { take(parse_step(line)); }
+void PythonProgram::take(const std::string& line) { take(parse_step(line)); }
 
-void Program::take(const Step& s) {
+void PythonProgram::take(const Step& s) {
   std::vector<Step> list = steps;
   list.push_back(s);
   const size_t rewrites = leading_rewrites(list);
@@ -119,8 +120,8 @@ void Program::take(const Step& s) {
   plans_.clear();
 }
 
-// Cheap where no ops are assigned: nothing is copied. With segments, the step is tried.
-std::optional<std::tuple<std::string, std::string, std::string>> Program::refusal(const std::string& line) const {
+// Tries a step on a copy if it assigns or rewrites, or if ops are assigned. For other steps nothing is copied.
+std::optional<std::tuple<std::string, std::string, std::string>> PythonProgram::refusal(const std::string& line) const {
   const Step s = parse_step(line);
   try {
     if (is_assigned(steps) || s.kind == StepKind::kAssign || s.kind == StepKind::kRewrite) {
@@ -136,7 +137,7 @@ std::optional<std::tuple<std::string, std::string, std::string>> Program::refusa
   return std::tuple(code_text(refused->code), refused->message, refused->place);
 }
 
-std::vector<std::string> Program::step_lines() const {
+std::vector<std::string> PythonProgram::step_lines() const {
   std::vector<std::string> lines;
   for (const Step& s : steps) lines.push_back(print(s));
   return lines;
@@ -147,20 +148,20 @@ std::string step_line(const std::string& kind, const std::vector<StepWord>& oper
   return print(step_of(kind, operands, results, attrs));
 }
 
-std::vector<const Graph*> Program::parts() const {
+std::vector<const Graph*> PythonProgram::parts() const {
   std::vector<const Graph*> all;
   for (const Graph& g : segments_) all.push_back(&g);
   if (all.empty()) all.push_back(&current());
   return all;
 }
 
-const Graph& Program::with(const std::string& tensor) const {
+const Graph& PythonProgram::with(const std::string& tensor) const {
   for (const Graph& g : segments_)
     if (const auto v = find_value(g, tensor); v && g[g[*v].def].kind != OpKind::kInput) return g;
   return current();
 }
 
-std::string Program::fresh_value(const std::string& wanted) const {
+std::string PythonProgram::fresh_value(const std::string& wanted) const {
   const auto is_free = [&](const std::string& name) {
     for (const Graph* g : parts())
       if (find_value(*g, name)) return false;
@@ -171,7 +172,7 @@ std::string Program::fresh_value(const std::string& wanted) const {
   return name;
 }
 
-std::vector<LoopInfo> Program::loops(const std::string& tensor) const {
+std::vector<LoopInfo> PythonProgram::loops(const std::string& tensor) const {
   const Graph& g = with(tensor);
   std::vector<LoopInfo> result;
   for (DomainId d : loop_of(tensor_named(g, tensor)))
@@ -180,7 +181,7 @@ std::vector<LoopInfo> Program::loops(const std::string& tensor) const {
   return result;
 }
 
-std::vector<std::string> Program::tensors() const {
+std::vector<std::string> PythonProgram::tensors() const {
   std::vector<std::string> names;
   for (const Graph* g : parts())
     for (OpId op : ops_in_order(*g))
@@ -190,15 +191,15 @@ std::vector<std::string> Program::tensors() const {
   return names;
 }
 
-bool Program::is_reduction(const std::string& tensor) const {
+bool PythonProgram::is_reduction(const std::string& tensor) const {
   const Graph& g = with(tensor);
   const auto& logical = tensor_named(g, tensor).logical;
   return std::any_of(logical.begin(), logical.end(),
                      [&](DomainId d) { return g[d].iter_type == IterType::kReduction; });
 }
 
-// Whether steps may inline it: an op makes it, and another than `output` reads it.
-bool Program::is_read(const std::string& tensor) const {
+// Whether steps may inline the tensor: an op makes it, and an op other than `output` reads it.
+bool PythonProgram::is_read(const std::string& tensor) const {
   const Graph& g = with(tensor);
   const ValueId v = tensor_named(g, tensor).value;
   if (g[g[v].def].kind == OpKind::kInput) return false;
@@ -206,7 +207,7 @@ bool Program::is_read(const std::string& tensor) const {
   return std::any_of(readers.begin(), readers.end(), [&](OpId op) { return g[op].kind != OpKind::kOutput; });
 }
 
-std::string Program::fresh_loop(const std::string& tensor, const std::string& wanted) const {
+std::string PythonProgram::fresh_loop(const std::string& tensor, const std::string& wanted) const {
   const Graph& g = with(tensor);
   const TensorId t = g[tensor_named(g, tensor).value].tensor;
   std::string name = wanted;
@@ -214,7 +215,7 @@ std::string Program::fresh_loop(const std::string& tensor, const std::string& wa
   return name;
 }
 
-Value Program::value_named(const std::string& name) const {
+Value PythonProgram::value_named(const std::string& name) const {
   const Graph& g = with(name);
   const ValueId v = tensor_named(g, name).value;
   const auto original = find_value(graph, name);

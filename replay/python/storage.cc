@@ -1,6 +1,6 @@
-// An output's memory handed to PyTorch without a copy, by DLPack (https://dmlc.github.io/dlpack), whose C structs stand
-// here: the whole storage as bytes; Python gives it dtype, shape and strides, so that dtypes that DLPack lacks travel
-// too.
+// Hands an output's memory to PyTorch without a copy, by DLPack (https://dmlc.github.io/dlpack), whose C structs are
+// declared here. The capsule holds the whole storage as bytes, and Python adds dtype, shape and strides. So dtypes that
+// DLPack lacks work too.
 #include "replay/python/program.h"
 
 namespace fusebox::python {
@@ -50,7 +50,7 @@ py::capsule storage_capsule(const RunTensor& t, int ordinal) {
   h->managed.manager_ctx = h;
   h->managed.deleter = release;
   return py::capsule(&h->managed, "dltensor", [](PyObject* capsule) {
-    // One that was taken has another name, and the taker releases it.
+    // A capsule that was taken has another name, and its taker releases it.
     if (PyCapsule_IsValid(capsule, "dltensor") != 0)
       release(static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor")));
   });

@@ -84,7 +84,7 @@ Module stage_module(const Run& run, const Module& given, Stage stage) {
         if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) m.graphs.push_back(c.kernels[i]);
       break;
     case Stage::kHost:
-      // With the kernels that it launches, so that the module stands for itself.
+      // Adds the kernels that it launches, so that the module is complete.
       m = stage_module(run, given, Stage::kKernel);
       m.graphs.insert(m.graphs.begin(), c.host);
       break;

@@ -1,4 +1,4 @@
-// A run as a bundle, and the inputs of a bundle as arguments.
+// Makes a bundle of a run, and arguments of a bundle's inputs.
 //
 //   write_file("y.fuse", encode(make_bundle(run, module, specs, arguments)));
 #pragma once
@@ -11,22 +11,22 @@
 
 namespace fusebox {
 
-// How an input is kept: its spec where a generator made it, else its bytes.
+// A kept input: its spec if a generator made it, else its bytes.
 struct RecordedInput {
   InputSpec spec;
   bool has_generator = false;
 };
 
-// The program of a run at a stage, as a bundle keeps it. `given`: the file's module, which is the first stage.
+// The program of a run at a stage, as a bundle keeps it. `given` is the file's module, the first stage.
 Module stage_module(const Run& run, const Module& given, Stage stage);
-// The CUDA text of every kernel that the run has goes in as an artifact.
+// Keeps the CUDA text of every kernel of the run as an artifact.
 Bundle make_bundle(const Run& run, const Module& module, const std::vector<RecordedInput>& specs,
                    std::span<const Argument> inputs);
 std::vector<RecordedInput> recorded_inputs(const Graph& fusion, const InputSpecs* defaults,
                                            const std::vector<std::string>& given, std::span<const Argument> inputs);
 std::vector<OutputRecord> output_records(const Run& run);
 std::vector<Argument> bundle_arguments(const Bundle& bundle);
-// Inputs as a bundle keeps them when nothing is known of how they were made: exact bytes.
+// Inputs of unknown origin, kept as exact bytes.
 std::vector<RecordedInput> exact_inputs(const Graph& fusion, std::span<const Argument> inputs);
 
 }  // namespace fusebox

@@ -39,7 +39,7 @@ bool same_signature(const Graph& a, const Graph& b) {
   return inputs(a).size() == inputs(b).size() && dtypes(a) == dtypes(b);
 }
 
-// The programs of the bundle up to a stage, and from there on the ones that are made from them.
+// The bundle's programs up to a stage, and the later ones made from them.
 Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from, const Defects& defects) {
   Compiled c;
   const Module& segments = stage_of(b, Stage::kSegments);
@@ -70,7 +70,7 @@ Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from, co
   c.host = stage_of(b, Stage::kHost).graphs.front();
   require(same_signature(c.host, fusion),
           "stage host has other inputs or outputs than the fusion; record the run again");
-  // Launches against the kernels that they name.
+  // Verifies the launches against their kernels.
   executable.graphs.push_back(c.host);
   verify(executable);
   return c;
@@ -161,7 +161,7 @@ class Comparer {
     const std::string* value = find_value(list, key);
     return value ? *value : "none";
   }
-  // Why two runs need not agree from the binary on; empty where they must.
+  // Why two runs may differ from the binary on; empty if they may not.
   std::string other_executor() const {
     const std::string_view executor = text(run_.executor);
     return rank_.executor == executor ? "" : "recorded on " + rank_.executor + ", run on " + std::string(executor);
@@ -203,7 +203,7 @@ class Comparer {
 
   static bool digest_is(const Digest* d, const StageDigest& recorded) { return d && *d == recorded.digest; }
 
-  // Bits that come from ATen may differ between its versions: then the bounds count.
+  // Bits computed by ATen may differ between its versions. Then the bounds decide.
   std::string within_bounds() {
     const auto arguments = bundle_arguments(b_);
     for (const CheckedOutput& c : check_outputs(run_, arguments))

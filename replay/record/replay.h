@@ -1,8 +1,8 @@
-// Replay: every stage of a recorded run computed again and compared with what was recorded.
+// Replay computes every stage of a recorded run again and compares it with the record.
 //
-// Invariants: the bundle is not changed; code that it carries is compiled only where `trust_artifacts` says so. A stage
-// that the bundle has and this replay cannot have (another executor, compiler or GPU) is not comparable, with the
-// reason; a recorded failure must happen again, with its code and place.
+// Invariants: the bundle is not changed. Code that it carries is compiled only if `trust_artifacts` says so. A stage
+// that this replay cannot have (another executor, compiler or GPU) is not comparable, and has the reason. A recorded
+// failure must happen again, with its code and place.
 //
 //   Replay r = replay(bundle, {.threads = 4});
 //   r.identical() || puts(r.first_difference()->difference.c_str());
@@ -18,7 +18,7 @@
 
 namespace fusebox {
 
-// The stage up to which programs are taken from the bundle; what follows is made from them.
+// Programs up to this stage are taken from the bundle; later ones are made from them.
 enum class ReplayFrom : uint8_t { kFusion, kScheduled, kKernel, kSource };
 std::optional<ReplayFrom> parse_replay_from(std::string_view word);
 
@@ -27,7 +27,7 @@ struct ReplayOptions {
   ReplayFrom from = ReplayFrom::kFusion;
   bool trust_artifacts = false;
   int threads = 1;
-  Defects defects = {};  // seeded, instead of those that the bundle names; none: those
+  Defects defects = {};  // seeded, in place of those that the bundle names; none: those of the bundle
 };
 
 enum class Verdict : uint8_t { kIdentical, kDifferent, kNotComparable };
@@ -37,7 +37,7 @@ struct StageVerdict {
   std::string stage;
   Verdict verdict = Verdict::kIdentical;
   std::string why;         // of kNotComparable
-  std::string difference;  // of the first kDifferent: what was recorded with `-`, what is now with `+`
+  std::string difference;  // of the first kDifferent: recorded lines with `-`, new ones with `+`
 };
 
 struct Replay {
@@ -48,8 +48,8 @@ struct Replay {
   bool identical() const { return first_difference() == nullptr; }
 };
 
-// Throws what run_program throws; kInvalidField for a bundle without a run, or whose stages do not fit together;
-// kUntrusted; kUsage for a start that the executor cannot have.
+// Throws the errors of run_program; kInvalidField for a bundle without a run, or whose stages do not fit together;
+// kUntrusted; kUsage for a start that the executor does not have.
 Replay replay(const Bundle& bundle, const ReplayOptions& options = {});
 
 }  // namespace fusebox

@@ -23,7 +23,7 @@ struct Line {
   std::string_view text;
 };
 
-// Longest common subsequence of what lies between the common head and tail.
+// Longest common subsequence of the lines between the common head and tail.
 void middle(std::span<const std::string_view> a, std::span<const std::string_view> b, std::vector<Line>& out) {
   constexpr size_t kLimit = 4000;
   if (a.size() > kLimit || b.size() > kLimit) {

@@ -8,8 +8,8 @@
 
 namespace fusebox {
 
-// Lines that are in both stand with two blanks; only those near a change (`context` lines) are shown, the rest as ` …`.
-// Empty where the texts are equal. Beyond 4,000 differing lines a block is shown as removed and added whole.
+// Lines that are in both begin with two blanks. Only those near a change (`context` lines) are shown, the rest as ` …`.
+// Equal texts give an empty one. Beyond 4,000 differing lines a block is shown as removed and added whole.
 std::string text_diff(std::string_view before, std::string_view after, size_t context = 3);
 
 }  // namespace fusebox

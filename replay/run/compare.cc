@@ -15,7 +15,7 @@
 namespace fusebox {
 namespace {
 
-// Where an infinity stands when it is compared with numbers: at the power of two behind the dtype's largest.
+// An infinity is compared with numbers as the power of two above the dtype's largest number.
 double notional(double v, double overflow) { return std::isinf(v) ? std::copysign(overflow, v) : v; }
 
 struct Judgement {
@@ -36,7 +36,7 @@ Judgement judge_complex(std::complex<double> actual, std::complex<double> expect
   return {std::hypot(re.error, im.error), re.differs || im.differs};
 }
 
-// Sums of 64 bits wrap, and so does the distance.
+// Sums of 64 bits wrap, so the distance wraps too.
 Judgement judge_integer(int64_t actual, int64_t expected) {
   if (actual == expected) return {};
   const uint64_t distance = static_cast<uint64_t>(actual) - static_cast<uint64_t>(expected);
@@ -82,7 +82,7 @@ class Judge {
           ++c.unconstrained;
           continue;
         }
-        const bool fails = j.error != 0 && !(j.error <= bound);  // no error agrees with a bound of NaN too
+        const bool fails = j.error != 0 && !(j.error <= bound);  // an error of 0 agrees even if the bound is NaN
         c.failed += fails;
         const double ratio = j.error == 0 ? 0 : bound == 0 ? INFINITY : j.error / bound;
         if (ratio > worst_ratio) {
@@ -101,7 +101,7 @@ class Judge {
     return c.worst.empty() ? -1 : c.max_error == 0 ? 0 : c.bound == 0 ? INFINITY : c.max_error / c.bound;
   }
 
-  // Fills in what the worst element is.
+  // Describes the worst element.
   void describe_worst(Comparison& c) const {
     if (c.worst.empty()) return;
     int64_t row = c.worst[0];

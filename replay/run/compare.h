@@ -1,8 +1,8 @@
-// Whether a result agrees with the reference (aten_api.h): every element within its bound.
+// Whether a result agrees with the reference (aten_api.h): every element lies within its bound.
 //
-// Rules: NaN agrees with NaN, an infinity with the same infinity; an infinity also with a finite number whose bound
-// reaches the overflow of the dtype, and the other way round; signs of zeros do not count; a complex number is judged
-// by the modulus of the difference.
+// Rules: NaN agrees with NaN, and an infinity with the same infinity. An infinity and a finite number agree if the
+// bound reaches the overflow of the dtype. Signs of zeros do not count. A complex number is judged by the modulus of
+// the difference.
 //
 //   Comparison c = compare(y, evaluation.outputs[0]);
 //   if (!c.ok) … "largest error " + std::to_string(c.max_error) + " against " + std::to_string(c.bound)
@@ -20,10 +20,10 @@ struct Comparison {
   bool ok = true;
   int64_t count = 0;  // elements
   int64_t failed = 0;
-  int64_t differing = 0;      // elements that are not the reference's, within their bound or not
+  int64_t differing = 0;      // elements with another value than the reference, within their bound or not
   int64_t unconstrained = 0;  // elements whose bound is infinite
   int64_t ambiguous = 0;      // bool and integer elements that may have several values
-  // At the element where the error takes the largest part of its bound; the first such.
+  // At the first element whose error takes the largest part of its bound.
   double max_error = 0;
   double bound = 0;
   std::vector<int64_t> worst;  // its index
@@ -33,11 +33,11 @@ struct Comparison {
   std::string message(const std::string& name) const;
 };
 
-// Throws kShapeMismatch or kDtypeMismatch when they are not of one shape and dtype. `threads` 0: as many as there are
-// processors, for large tensors.
+// Throws kShapeMismatch or kDtypeMismatch if shape or dtype differ. With 0 threads, large tensors are compared by as
+// many threads as there are processors.
 Comparison compare(const TensorData& actual, const Evaluated& expected, int threads = 0);
 
-// The reference as a result: of the declared dtype, in the reference's layout.
+// The reference as a result, in the declared dtype and the reference's layout.
 TensorData result_of(const Evaluated& e);
 
 }  // namespace fusebox

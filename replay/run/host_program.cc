@@ -38,7 +38,7 @@ class Interpreter {
   ProgramResult run() {
     for (OpId id : host_[Graph::body()].ops) execute(host_[id]);
     device_.synchronize();
-    // Read back at the end: an output that overwrites an input has its last value then.
+    // Downloads at the end, when an output that overwrites an input has its last value.
     if (download_)
       for (ProgramOutput& out : result_.outputs)
         if (!out.value.is_scalar) out.value = Argument::of(device_.download(out.on_device, "%" + out.name));
@@ -46,7 +46,7 @@ class Interpreter {
   }
 
  private:
-  // What an op reads or fills: a program from a bundle may have freed it.
+  // The tensor of a value. A program from a bundle may have freed it.
   RunTensor& tensor(ValueId v) {
     if (!host_.is_tensor(v) || !tensors_[host_[v].tensor.index])
       throw Error(ErrorCode::kInvalidGraph, "the host program uses a tensor that it has not, or not any more",

@@ -1,4 +1,4 @@
-// The one interpreter of host programs: allocates, checks, launches, copies and frees on a Device, in the program's
+// The one interpreter of host programs. It allocates, checks, launches, copies and frees on a Device, in the program's
 // order.
 //
 // Invariants: the caller's inputs are never written: an input that the program overwrites is a copy on the device.
@@ -25,7 +25,7 @@ struct NamedKernel {
 struct HostProgramOptions {
   // Runs an ATen segment: its name, its sizes and inputs in the order of its signature, and the tensors to fill.
   std::function<void(const std::string&, std::span<const Argument>, std::span<const TensorData>)> run_aten;
-  // Uses the caller's tensors as they are (device pointers, or host memory), in-place outputs included.
+  // Uses the caller's tensors themselves (device pointers, or host memory), also for in-place outputs.
   std::span<const RunTensor> in_place_inputs;
 };
 
@@ -39,10 +39,11 @@ struct ProgramOutput {
 struct ProgramResult {
   std::vector<ProgramOutput> outputs;  // in the program's order
   int64_t launches = 0;
-  std::vector<std::pair<std::string, TensorData>> allocated;  // by name: the layout of what the program allocated
+  std::vector<std::pair<std::string, TensorData>>
+      allocated;  // by name: the layout of each tensor that the program allocated
 };
 
-// Throws the error of the first check, launch or kernel that fails. `download` false leaves tensors on the device.
+// Throws the error of the first check, launch or kernel that fails. With `download` false, tensors stay on the device.
 ProgramResult run_host_program(const Graph& host, std::span<const NamedKernel> kernels, Device& device,
                                std::span<const Argument> inputs, const HostProgramOptions& options = {},
                                bool download = true);

@@ -1,5 +1,5 @@
-// What those who judge runs agree on: which failures are the launch's alone, when two schedules must give the same
-// bits, where they do not, and what kind of place a finding is at.
+// Rules that all judges of runs share: which failures belong to the launch alone, when two schedules must give the same
+// bits, where these first differ, and the kind of place that a finding names.
 //
 //   if (is_order_free(fusion))
 //     if (const auto at = first_difference(as_tensor(scheduled), as_tensor(unfused))) ...
@@ -16,21 +16,21 @@
 
 namespace fusebox {
 
-// Failures that only the launch can know of, and no fault of the program's.
+// Whether only the launch can know of the failure, which is then no fault of the program.
 bool is_launch_refusal(ErrorCode code);
 
-// Whether the bits of the results are the same in whatever order reductions take their elements: not where sums round,
-// nor for the sign of a zero and the bits of a NaN that come first in a maximum.
+// Whether results have the same bits in whatever order reductions take their elements. False if sums round, or if a
+// maximum keeps the sign of the zero or the bits of the NaN that comes first.
 bool is_order_free(const Graph& g);
 
 // A scalar as a tensor of rank 0.
 TensorData as_tensor(const Argument& a);
 
-// The position of the first element that differs in its bits, in row-major order, -1 where dtypes or shapes do. A NaN
-// is a NaN; complex numbers are for the reference to judge.
+// The position of the first element that differs in its bits, in row-major order, or -1 if dtypes or shapes differ. All
+// NaNs are equal. Complex numbers are left to the reference.
 std::optional<int64_t> first_difference(const TensorData& a, const TensorData& b);
 
-// The op that makes the value that a place names; of what is no value of the graph, the place without its digits.
+// The op that makes the value that a place names. If the place names no value of the graph, the place without digits.
 std::string place_class(const Graph& g, std::string_view place);
 
 }  // namespace fusebox

@@ -35,7 +35,7 @@ std::unique_ptr<Device> make_device(const Run& run, const RunOptions& options) {
 
 std::string version_text(CudaVersion v) { return std::to_string(v.major) + "." + std::to_string(v.minor); }
 
-// The layouts of what crosses from one segment to another.
+// Takes the layouts of tensors that cross from one segment to another.
 void take_crossings(Run& run, const ProgramResult& result) {
   std::string all;
   for (const Segment& s : run.compiled.segmentation.segments)
@@ -105,7 +105,7 @@ void describe_environment(Run& run) {
 }
 
 Failure failure_of(const Error& e) {
-  // A compiler's log may be longer than a bundle's texts; the beginning says what is wrong.
+  // A compiler's log may exceed a bundle's limit. Its beginning names the error.
   const auto cut = [](std::string text) {
     constexpr std::string_view kMark = " … (cut)";
     if (text.size() <= limits::kTextBytes) return text;
@@ -166,7 +166,7 @@ void run_aten_segment(const Compiled& compiled, const std::string& name, std::sp
                       std::span<const TensorData> out) {
   const auto& segments = compiled.segmentation.segments;
   const auto it = std::find_if(segments.begin(), segments.end(), [&](const Segment& s) { return s.name == name; });
-  // A host program of a bundle may say anything.
+  // A host program of a bundle may contain anything.
   const auto require = [&](bool holds) {
     if (!holds)
       throw Error(ErrorCode::kInvalidGraph, "an ATen segment is given other values than its program takes or makes",
@@ -179,8 +179,8 @@ void run_aten_segment(const Compiled& compiled, const std::string& name, std::sp
     require(next < in.size() && in[next].is_scalar != g.is_tensor(v) && in[next].dtype == g[v].dtype);
     return in[next++];
   };
-  // Sizes are given as inputs, for what crosses the border need not show them all. As constants they would be checked
-  // against rules of bounds that the fusion's own sizes do not have.
+  // Sizes are inputs, because crossing tensors need not show them all. As constants they would be checked against rules
+  // of bounds that the fusion's own sizes do not have.
   std::vector<Argument> arguments;
   std::vector<OpId> body;
   const std::vector<OpId> given = g[Graph::body()].ops;

@@ -1,8 +1,8 @@
-// The fusion executor: a program and its inputs, through every stage, to outputs. One function for the command line,
-// Python, replays and the fuzzers.
+// The fusion executor takes a program and its inputs through every stage to outputs. The command line, Python, replays
+// and the fuzzers call this one function.
 //
-// Invariants: the caller's inputs are left alone; a digest stands beside every stage that was reached; a failure is a
-// value, with the stages before it.
+// Invariants: the caller's inputs are not written. Every stage that was reached has a digest. A failure is a value, and
+// keeps the stages before it.
 //
 //   Run r = run_program(module, arguments, {.executor = Executor::kHost});
 //   if (r.failure) …   else r.outputs[0].tensor
@@ -25,19 +25,19 @@ namespace fusebox {
 enum class Executor : uint8_t { kCuda, kHost, kAten };
 std::string_view text(Executor e);
 std::optional<Executor> parse_executor(std::string_view word);
-// cuda where a GPU is there, else host. Loads nothing to find out.
+// cuda if there is a GPU, else host. Loads nothing to find out.
 Executor default_executor();
 
 struct RunOptions {
   Executor executor = Executor::kHost;
-  // Of the fusion; none: the module's own list, or the unfused plan where it has none.
+  // Steps of the fusion. Without them the module's own list, or the unfused plan if the module has none.
   std::optional<std::vector<Step>> steps = {};
-  bool unfused = false;      // the unfused plan although the module has steps
+  bool unfused = false;      // the unfused plan even if the module has steps
   int threads = 1;           // of the host executor
   int index_bits = 0;        // 0: chosen from the inputs
   Defects defects = {};      // seeded
   bool keep_sources = true;  // the CUDA text of each kernel, its digest and that of the kernel plans
-  bool run_sources = false;  // `execute` on cuda: the texts of `Run::sources` instead of what the kernels give
+  bool run_sources = false;  // `execute` on cuda compiles the texts of `Run::sources`, not those of the kernels
 };
 
 struct RunOutput {
@@ -55,7 +55,7 @@ struct KernelSource {
 struct Run {
   Executor executor = Executor::kHost;
   Graph fusion;
-  std::vector<Step> steps;  // the schedule that was applied, empty where unfused
+  std::vector<Step> steps;  // the applied schedule; empty if unfused
   bool unfused = false;
   Defects defects;
   Compiled compiled;
@@ -64,35 +64,35 @@ struct Run {
   std::vector<RunOutput> outputs;
   std::optional<Failure> failure;
   int64_t launches = 0;
-  std::vector<CrossingLayout> crossings;  // of what kernels hand to one another
+  std::vector<CrossingLayout> crossings;  // of tensors that kernels hand to one another
   std::vector<KeyValue> environment;
 };
 
-// A failure of compilation or of the run is in `failure`; wrong inputs throw.
+// A failure of compilation or of the run goes into `failure`. Wrong inputs throw.
 Run run_program(const Module& module, std::span<const Argument> inputs, const RunOptions& options);
-// The rest of a run whose programs are there already: `run.compiled` with kernels and host program.
+// Runs programs that exist already: `run.compiled` has the kernels and the host program.
 void execute(Run& run, std::span<const Argument> inputs, const RunOptions& options);
 // Runs an ATen segment as the evaluator does, into the tensors that the host program allocated; for
 // HostProgramOptions::run_aten.
 void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const Argument> in,
                       std::span<const TensorData> out);
-// What the run depends on beside the program. Throws kModuleMissing or kNoDevice where its executor is not there.
+// Adds the facts that the run depends on beside the program. Throws kModuleMissing or kNoDevice without its executor.
 void describe_environment(Run& run);
-// Digests of the compiled stages. With `sources` those of the kernel plans and of the CUDA text, which it makes, too.
+// Digests of the compiled stages. With `sources` also makes the CUDA text, and digests it and the kernel plans.
 void digest_stages(Run& run, bool sources);
 
 struct CheckedOutput {
   std::string name;
   Comparison comparison;
 };
-// The outputs against the ATen evaluator. Throws kModuleMissing where it is not there.
+// Compares the outputs with the ATen evaluator. Throws kModuleMissing without it.
 std::vector<CheckedOutput> check_outputs(const Run& run, std::span<const Argument> inputs);
 
 // The arguments of a fusion from specs, by name, in the order of its inputs. Throws kMissingInput, kBadInput.
 std::vector<Argument> make_arguments(const Graph& fusion, const InputSpecs* defaults,
                                      const std::vector<std::string>& given);
 Digest combine(const std::vector<Digest>& parts);
-// What a bundle holds of an error: texts over its limits are cut.
+// An error as a bundle keeps it, with texts cut to its limits.
 Failure failure_of(const Error& e);
 
 }  // namespace fusebox

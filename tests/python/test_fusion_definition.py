@@ -293,6 +293,20 @@ def test_rfactor():
     assert fd.sched.is_reduction(first)
 
 
+def test_a_copys_schedule_takes_the_originals_tensors():
+    with FusionDefinition() as fd:
+        x = fd.define_tensor([-1, 128])
+        y = fd.ops.exp(x)
+        fd.add_output(y)
+    copy = fd.copy()
+    copy.sched.split(y, 1, 16)
+    copy.sched.resize(y, 2, 0, 1)
+    copy.sched.parallelize(y, 1, ParallelType.block_x)
+    assert [i.name for i in y.loops()] == ["i0", "i1"] and fd.sched.steps() == []
+    assert [s.split()[0] for s in copy.sched.steps()] == ["split", "resize", "parallelize"]
+    assert code_of(lambda: copy.sched.split(3, 0, 4)) == "E0215"
+
+
 def test_every_step_has_a_function():
     from fusebox import _fusebox
     from fusebox.sched import Schedule

@@ -1,4 +1,4 @@
-"""Fusebox: fuses tensor programs into GPU kernels, and keeps every state of that work as a file.
+"""Fusebox fuses tensor programs into GPU kernels, and keeps every state of that work as a file.
 
     with fusebox.FusionDefinition() as fd:
         x = fd.define_tensor([-1, -1], dtype=fusebox.DataType.BFloat16)

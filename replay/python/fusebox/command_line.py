@@ -1,4 +1,4 @@
-"""The command `fusebox` of an installed package: the program in `bin`, which finds PyTorch's libraries where Python does."""
+"""The command `fusebox` of an installed package. It runs the program in `bin` with PyTorch's libraries from where Python finds them."""
 
 import importlib.util
 import os
@@ -9,7 +9,7 @@ PROGRAM = pathlib.Path(__file__).parent / "bin" / "fusebox"
 
 
 def library_folders():
-    """Where the libraries are that the program's modules load: PyTorch's, and NVIDIA's compiler where a package has it."""
+    """The folders of the libraries that the program's modules load: PyTorch's, and NVIDIA's compiler if a package has it."""
     for name, below in ("torch", "lib"), ("nvidia", "*/lib"):
         spec = importlib.util.find_spec(name)
         for package in spec.submodule_search_locations or [] if spec else []:

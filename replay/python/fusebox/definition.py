@@ -1,4 +1,4 @@
-"""FusionDefinition: a fusion, defined op by op, scheduled or not, run on torch tensors, and recorded."""
+"""FusionDefinition: a fusion that is defined op by op, perhaps scheduled, run on torch tensors, and recorded."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from typing import TYPE_CHECKING, Any, Sequence
 from fusebox import _fusebox, torch_memory
 from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
 from fusebox.errors import FuseboxError
+from fusebox.fusion import Fusion
 from fusebox.ops import Ops
 from fusebox.sched import Schedule
-from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor
+from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor, wrap
 
 if TYPE_CHECKING:
     import torch
 
-_FALSE, _TRUE, _NONE = 0, 1, 2  # contiguity of an axis; none at a broadcast
+_FALSE, _TRUE, _NONE = 0, 1, 2  # contiguity of an axis; a broadcast has none
 
 
 def _is_integers(given: object) -> bool:
     return isinstance(given, (list, tuple)) and all(isinstance(n, int) and not isinstance(n, bool) for n in given)
 
 
-class FusionDefinition:
-    """Defined inside `with`, or without it. Operations are in `ops`, schedule steps in `sched`. Without steps each operation is a kernel."""
+class FusionDefinition(Fusion):
+    """A fusion, defined inside `with` or without it. `ops` has the operations, `sched` the schedule steps. Without steps each operation is a kernel."""
 
     def __init__(self, name: str = "fusion", *, defects: Sequence[str] = ()) -> None:
-        """`defects`: seeded ones, by name, that every compilation of this program breaks on purpose."""
-        self.program = _fusebox.Program(name)
+        """`defects` names seeded defects: rules that every compilation of this program breaks on purpose."""
+        super().__init__(name)
         self.program.set_defects(list(defects))
         self.ops = Ops(self)
         self.sched = Schedule(self)
@@ -38,8 +39,8 @@ class FusionDefinition:
         self._last_device: torch.device | None = None
 
     def copy(self) -> FusionDefinition:
-        """Another of the same definition and steps, which goes its own way; nothing of a run is kept. Its tensors are this one's by name:
-        those of this one belong to this one."""
+        """An independent copy of definition and steps, without anything of a run. A tensor of this fusion still belongs to this one; `sched` of
+        the copy takes it for the copy's tensor of that name."""
         other = type(self)(self.program.name())
         other.program = self.program.copy()
         other._in_place = list(self._in_place)
@@ -53,10 +54,10 @@ class FusionDefinition:
 
     # -- signature
     def define_tensor(self, *args: Any, **kwargs: Any) -> Tensor:
-        """define_tensor(shape, contiguity=True, dtype=Float, is_cpu=False, stride_order=[]): in the shape −1 is a symbol, 1 a broadcast; contiguity is
-        one bool, or True, False or None (a broadcast) for each axis in the order of the strides, the largest first; stride_order[i] is
-        the place of axis i among the strides, 0 the smallest.
-        define_tensor(sizes, strides, dtype=Float, static_sizes=False): as a tensor of these sizes and strides."""
+        """define_tensor(shape, contiguity=True, dtype=Float, is_cpu=False, stride_order=[]): in the shape −1 is a symbol and 1 a broadcast.
+        contiguity is one bool, or a list of True, False or None (a broadcast) for the axes in the order of their strides, the largest
+        first. stride_order[i] is the place of axis i among the strides, 0 the smallest.
+        define_tensor(sizes, strides, dtype=Float, static_sizes=False): an input like a tensor of these sizes and strides."""
         second = args[1] if len(args) > 1 else None
         if "sizes" in kwargs or "strides" in kwargs or (_is_integers(second) and second):
             return self._define_like(*args, **kwargs)
@@ -85,7 +86,7 @@ class FusionDefinition:
         by_axis = [_NONE] * rank
         for axis, mark in zip(order, marks):
             by_axis[axis] = _NONE if mark is None else _TRUE if mark else _FALSE
-        # What has no contiguity but an extent is a broadcast that is expanded.
+        # An axis with an extent but no contiguity is an expanded broadcast.
         expanded = [n if by_axis[i] == _NONE and n != 1 else 1 for i, n in enumerate(shape)]
         return self._input(name, dtype, [1 if e != 1 else n for n, e in zip(shape, expanded)], by_axis, order, expanded)
 
@@ -98,7 +99,7 @@ class FusionDefinition:
         is_expanded = [n != 1 and s == 0 for n, s in zip(sizes, strides)]
         shape = [1 if n == 1 or e else (n if static_sizes else -1) for n, e in zip(sizes, is_expanded)]
         expanded = [(n if static_sizes else -1) if e else 1 for n, e in zip(sizes, is_expanded)]
-        # Broadcasts stay where they are; the other axes are sorted among themselves.
+        # Broadcasts keep their places; the other axes are sorted among themselves.
         places = [i for i in range(rank) if shape[i] != 1]
         ranked = iter(sorted(places, key=lambda i: -strides[i]))
         order = [next(ranked) if i in places else i for i in range(rank)]
@@ -115,37 +116,34 @@ class FusionDefinition:
         return Tensor(self, value)
 
     def from_pytorch(self, tensor: torch.Tensor, static_sizes: bool = False, name: str = "") -> Tensor:
-        """An input like this tensor: its dtype, which axes are broadcasts, the order and contiguity of its strides; its sizes where static."""
+        """An input like this tensor: with its dtype, its broadcasts, the order and contiguity of its strides, and with static_sizes its sizes."""
         return self._define_like(list(tensor.shape), list(tensor.stride()), tensor.dtype, static_sizes, name)
 
     def define_scalar(self, value: DtypeLike | bool | int | float | complex | None = None, dtype: DtypeLike | None = None, name: str = "") -> Scalar:
         """define_scalar(dtype): an input. define_scalar(value, dtype=None): a constant."""
         if isinstance(value, (bool, int, float, complex)):
-            scalar = self.wrap(self.program.constant(value, dtype_word_or_none(dtype)))
+            scalar = wrap(self, self.program.constant(value, dtype_word_or_none(dtype)))
         else:
             wanted = dtype if value is None else value
-            scalar = self.wrap(self.program.define_scalar(name, dtype_word(DataType.Double if wanted is None else wanted)))
+            scalar = wrap(self, self.program.define_scalar(name, dtype_word(DataType.Double if wanted is None else wanted)))
         assert isinstance(scalar, Scalar)
         return scalar
 
     def define_vector(self, values: Sequence[int | Scalar] | int) -> list[int | Scalar]:
-        """A list of integers and scalars, as shapes are. E0212 for a number: an input of several scalars; define each of them."""
+        """A list of integers and scalars, as a shape is. E0212 for a number, which would be an input of several scalars: define each of them."""
         if isinstance(values, int):
             raise FuseboxError("E0212", "a vector is no input yet; define its scalars one by one", "define_vector")
         return list(values)
 
     def add_output(self, output: Tensor | Scalar, alias_input: Tensor | None = None) -> None:
-        """An output; with alias_input, stored over that input, and not among what execute returns."""
+        """Makes a value an output. With alias_input it is stored over that input, and execute does not return it."""
         self.program.add_output(raw(output), None if alias_input is None else raw_tensor(alias_input))
         if alias_input is not None:
             self._in_place.append(alias_input.name)
 
-    def wrap(self, value: _fusebox.Value) -> Tensor | Scalar:
-        return Tensor(self, value) if value.is_tensor else Scalar(self, value)
-
     # -- text
     def to_string(self) -> str:
-        """The fusion and its steps in the text form, which the command line reads."""
+        """The fusion and its steps in the text form that the command line reads."""
         return self.program.text()
 
     __str__ = to_string
@@ -156,8 +154,8 @@ class FusionDefinition:
 
     # -- execution
     def execute(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None, threads: int = 1) -> list[Any]:
-        """Runs on the inputs' device (or `device`), on their memory: outputs are new tensors, and in-place outputs write the input that they
-        overwrite; an output that is an input shares its memory. CPU tensors are run by the checked host executor, with this many threads."""
+        """Runs on the inputs' device (or `device`), on their memory. Outputs are new tensors; in-place outputs write the input that they
+        overwrite; an output that is an input shares its memory. The checked host executor runs CPU tensors, with this many threads."""
         inputs = list(inputs)
         where = torch_memory.device_of(inputs, device)
         outputs = torch_memory.run(self.program, inputs, where, threads)
@@ -172,8 +170,8 @@ class FusionDefinition:
         return outputs
 
     def validate(self, inputs: Sequence[Any], reference_outputs: Sequence[Any] | None = None, *, device: Any = None) -> None:
-        """Runs on copies of the inputs and compares each output with the reference, or with ATen's value within its bound. AssertionError where
-        one differs."""
+        """Runs on copies of the inputs and compares each output with the reference, or with ATen's value within its bound. Raises AssertionError
+        if one differs."""
         if reference_outputs is not None:
             import torch
 
@@ -185,16 +183,16 @@ class FusionDefinition:
             assert ok, message
 
     def record(self, path: str | os.PathLike[str], inputs: Sequence[Any] | None = None, *, device: Any = None) -> None:
-        """Runs on copies of the inputs and writes everything about it into a bundle. Without inputs, those of the last execute, where
-        they are still there as they were. A run that fails is written too, and its error raised."""
+        """Runs on copies of the inputs and writes everything about the run into a bundle. Without inputs it takes those of the last execute,
+        if they still exist unchanged. A run that fails is written too, and its error raised."""
         given = self._last_inputs() if inputs is None else list(inputs)
         arguments, executor = self._host_arguments(given, self._last_device if inputs is None else device)
         self.program.record(os.fspath(path), arguments, executor, {})
 
     def judge(self, inputs: Sequence[Any]) -> _fusebox.Judgement:
-        """Runs on the checked host executor, on copies of CPU inputs, and compares with ATen's bounds and with the unfused plan; the program is
-        also written and read again. `outcome` is "passed", "failed", or "refused" where the steps cannot be compiled or the launch
-        exceeds a limit; `stage`, `check` and `place` are equal for the same failure, `message` says it in words."""
+        """Runs on the checked host executor, on copies of CPU inputs, and compares with ATen's bounds and with the unfused plan. Also writes
+        the program and reads it again. `outcome` is "passed", "failed", or "refused" if the steps cannot be compiled or the launch
+        exceeds a limit. `stage`, `check` and `place` are equal for the same failure; `message` says it in words."""
         return self.program.judge([torch_memory.host_argument(v, f"inputs[{i}]") for i, v in enumerate(inputs)])
 
     def _host_arguments(self, inputs: list[Any], device: Any) -> tuple[list[object], str]:

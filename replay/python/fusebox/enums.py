@@ -34,7 +34,7 @@ class DataType(enum.Enum):
     Float4_e2m1fn_x2 = "f4e2m1x2"
     Index = "index"
     Null = ""
-    """No dtype of its own: what the operation infers."""
+    """The dtype that the operation infers."""
 
 
 class ParallelType(enum.Enum):
@@ -117,7 +117,7 @@ def dtype_word_or_none(dtype: DtypeLike | None) -> str | None:
 
 
 def torch_dtype(word: str) -> "torch.dtype":
-    """The torch.dtype of a word. E0211 where PyTorch has none."""
+    """The torch.dtype of a word. E0211 if PyTorch has none."""
     import torch
 
     found = getattr(torch, _WORDS.get(word, ""), None)

@@ -2,7 +2,7 @@
 
 
 class FuseboxError(Exception):
-    """A coded error: `code` such as "E0203", `place` the value, step or field that it is about (or ""), `message` a sentence."""
+    """A coded error: `code` such as "E0203", `place` the value, step or field with the error (or ""), `message` a sentence."""
 
     def __init__(self, code: str, message: str, place: str = "") -> None:
         super().__init__(code, message, place)

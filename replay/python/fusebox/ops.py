@@ -1,4 +1,4 @@
-"""fd.ops: the operations of a fusion, by the names and argument orders that nvFuser's users know."""
+"""fd.ops: the operations of a fusion, with the names and argument orders that nvFuser's users know."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from fusebox import _fusebox
 from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
 from fusebox.errors import FuseboxError
 from fusebox.pointwise import Pointwise
-from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor
+from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor, wrap
 
 Dims = int | Sequence[int] | None
 Extents = Sequence[int | Scalar]
 
 
 def _as_integer(given: object) -> int | None:
-    """What Python takes for an index, NumPy's integers too; a bool is none."""
+    """An integer as Python indexes with it, also NumPy's; None for a bool or anything else."""
     if isinstance(given, bool) or not hasattr(type(given), "__index__"):
         return None
     return operator.index(given)  # type: ignore[arg-type]
@@ -52,11 +52,11 @@ def _raw_list(given: object, what: str) -> list[object]:
 
 
 class Ops(Pointwise):
-    """Also every operation of pointwise.pyi. Operands are tensors, scalars and Python numbers in any mix."""
+    """All operations: those here and those of pointwise.pyi. Operands are tensors, scalars and Python numbers in any mix."""
 
-    # -- casts and reductions. `dims` left out or empty: all axes, as torch has it; the second argument may be a dtype instead.
+    # -- casts and reductions. Without `dims`, or with an empty list, all axes are reduced, as in torch. The second argument may be a dtype.
     def cast(self, arg: Operand, dtype: DtypeLike) -> Tensor | Scalar:
-        return self._fd.wrap(self._fd.program.cast(raw(arg), dtype_word(dtype)))
+        return wrap(self._fd, self._fd.program.cast(raw(arg), dtype_word(dtype)))
 
     def sum(self, arg: Tensor, dims: Dims | DtypeLike = None, keepdim: bool = False, dtype: DtypeLike = DataType.Null) -> Tensor:
         return self._reduce("sum", arg, dims, keepdim, dtype)
@@ -102,11 +102,11 @@ class Ops(Pointwise):
         return self._tensor(self._fd.program.shaped("expand", raw_tensor(arg), _raw_list(shape, "shape"), []))
 
     def squeeze(self, arg: Tensor, dims: int | Sequence[int], squeeze_expanded: bool = False) -> Tensor:
-        """Drops these axes, and none where the list is empty."""
+        """Drops these axes; none if the list is empty."""
         return self._tensor(self._fd.program.squeeze(raw_tensor(arg), _integers(dims, "dims"), bool(squeeze_expanded)))
 
     def slice(self, arg: Tensor, start_indices: Extents, end_indices: Extents, strides: Extents | None = None) -> Tensor:
-        """A negative index counts from the end, indices beyond an end stop there, and an end before its start leaves nothing."""
+        """A negative index counts from the end. An index beyond an end stops there. An end before its start leaves nothing."""
         starts, ends = _raw_list(start_indices, "start_indices"), _raw_list(end_indices, "end_indices")
         by = None if strides is None else _raw_list(strides, "strides")
         return self._tensor(self._fd.program.slice(raw_tensor(arg), starts, ends, by))
@@ -117,7 +117,7 @@ class Ops(Pointwise):
 
     # -- sizes
     def size(self, arg: Tensor, dim: int) -> Scalar:
-        scalar = self._fd.wrap(self._fd.program.size(raw_tensor(arg), _integer(dim, "dim")))
+        scalar = wrap(self._fd, self._fd.program.size(raw_tensor(arg), _integer(dim, "dim")))
         assert isinstance(scalar, Scalar)
         return scalar
 
@@ -164,7 +164,7 @@ class Ops(Pointwise):
         scale_grad_by_freq: bool | None = None,
         sparse: bool | None = None,
     ) -> Tensor:
-        """Rows of `weight`. What concerns gradients alone (padding_idx, scale_grad_by_freq, sparse) changes nothing; E0212 with max_norm."""
+        """Rows of `weight`. padding_idx, scale_grad_by_freq and sparse concern only gradients and change nothing. E0212 with max_norm."""
         if max_norm is not None:
             raise FuseboxError("E0212", "embedding_fwd with max_norm is not supported yet; leave it out", "embedding_fwd")
         return self._tensor(self._fd.program.embedding(raw_tensor(input), raw_tensor(weight)))

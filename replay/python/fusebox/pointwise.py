@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import Callable
 
 from fusebox import _fusebox
 from fusebox.errors import FuseboxError
-from fusebox.values import Operand, Scalar, Tensor, raw
+from fusebox.fusion import Fusion
+from fusebox.values import Operand, Scalar, Tensor, raw, wrap
 
-if TYPE_CHECKING:
-    from fusebox.definition import FusionDefinition
-
-# How the front ends that users know name the operands; `other` takes both of a binary.
+# Operand names in the front ends that users know. Other ops take `arg`, or `arg1` and `arg2`.
 _NAMES: dict[str, tuple[str, ...]] = {
     "lerp": ("start", "end", "weight"),
     "where": ("condition", "input", "other"),
@@ -23,14 +21,14 @@ _OPERANDS = dict(_fusebox.pointwise_ops())
 
 
 class Pointwise:
-    def __init__(self, fd: FusionDefinition) -> None:
+    def __init__(self, fd: Fusion) -> None:
         self._fd = fd
 
     def __getattr__(self, name: str) -> Callable[..., Tensor | Scalar]:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in _OPERANDS:
-            _fusebox.check_op(name)  # says whether the op is unknown, or not supported yet
+            _fusebox.check_op(name)  # raises another error if the op is unknown or not supported yet
             raise FuseboxError("E0212", "this op has no function in Python", name)
 
         def call(*operands: Operand, **named: Operand) -> Tensor | Scalar:
@@ -52,5 +50,4 @@ class Pointwise:
             raise FuseboxError("E0202", f"{name} has no operand of the name {', '.join(sorted(named))}; it takes {', '.join(names)}", name)
         if name == "addcmul" and len(given) == 3:
             given.append(1)
-        program = self._fd.program
-        return self._fd.wrap(program.pointwise(name, [raw(o) for o in given]))
+        return wrap(self._fd, self._fd.program.pointwise(name, [raw(o) for o in given]))

@@ -16,9 +16,9 @@ class Stage:
     verdict: str
     """"identical", "different" or "not comparable"."""
     why: str
-    """Of what is not comparable."""
+    """The reason, for "not comparable"."""
     difference: str
-    """Of the first stage that differs: what was recorded with -, what is now with +."""
+    """For the first stage that differs: recorded lines with -, new ones with +."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ def replay(
     threads: int = 1,
     defects: Sequence[str] = (),
 ) -> Replay:
-    """Computes every stage of a bundle's run again. `on`: cuda, host or aten, the recorded executor where none is given; `start`: fusion, scheduled,
-    kernel or source, the stage up to which programs are taken from the bundle; `defects`: seeded ones, instead of those that the
-    bundle names."""
+    """Computes every stage of a bundle's run again. `on` is cuda, host or aten; the default is the recorded executor. `start` is fusion,
+    scheduled, kernel or source: programs up to that stage are taken from the bundle. `defects` names seeded defects, in place of the
+    bundle's."""
     with contextlib.suppress(ImportError):
-        import torch  # noqa: F401  what ATen runs finds PyTorch's libraries in the process
+        import torch  # noqa: F401  loads PyTorch's libraries, which the ATen module needs
     result = _fusebox.replay(os.fspath(path), on, start, trust_artifacts, threads, list(defects))
     return Replay(result["program"], result["executor"], tuple(Stage(*s) for s in result["stages"]))

@@ -1,22 +1,18 @@
-"""fd.sched: the schedule of a fusion. Axis positions count the loops of a tensor, from the end where negative.
+"""fd.sched: the schedule of a fusion. Axis positions count the loops of a tensor; a negative one counts from the end.
 
-Each call is one step (or a few) on names, applied at once: a mistake is reported where it is made. With the first step the
-fusion's definition is closed. The steps are in fd.to_string(), and in a recorded bundle.
+Each call is one step (or a few) on names, applied at once, so that a mistake is reported where it is made. The first step closes
+the fusion's definition. fd.to_string() and a recorded bundle hold the steps.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable, NoReturn, Sequence
+from typing import Any, Iterable, NoReturn, Sequence
 
 from fusebox import torch_memory
 from fusebox.enums import CacheOp, LoadStoreOpType, MemoryType, ParallelType, SwizzleType, word
 from fusebox.errors import FuseboxError
-from fusebox.values import Scalar, Tensor, raw_tensor
-
-if TYPE_CHECKING:
-    from fusebox.definition import FusionDefinition
-
-Word = int | tuple[str, str]
+from fusebox.fusion import Fusion
+from fusebox.values import Scalar, Tensor, Word, raw_tensor
 
 
 def _words(tensors: Iterable[Tensor]) -> list[Word]:
@@ -24,7 +20,7 @@ def _words(tensors: Iterable[Tensor]) -> list[Word]:
 
 
 class Schedule:
-    def __init__(self, fd: FusionDefinition) -> None:
+    def __init__(self, fd: Fusion) -> None:
         self._fd = fd
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -33,18 +29,18 @@ class Schedule:
         raise FuseboxError("E0318", "this schedule function is not supported; see fusebox.sched for those that are", name)
 
     def step(self, kind: str, operands: Sequence[Word], results: Sequence[str] = (), **attributes: object) -> None:
-        """One step by its name in the step table, with domains as (tensor, loop)."""
+        """Takes one step by its name in the step table, with domains as (tensor, loop)."""
         self._fd.program.step(kind, list(operands), list(results), attributes)
 
     def apply(self, steps: str | Iterable[str]) -> None:
-        """Steps as lines of the text form, such as "split %t1.i0 by 4 -> o, t": a string of one or several lines, or an iterable of them. A
-        step that does not apply raises its error, with those before it taken."""
+        """Takes steps as lines of the text form, such as "split %t1.i0 by 4 -> o, t": a string of one or several lines, or an iterable of them.
+        A step that does not apply raises its error; the steps before it stay taken."""
         for line in steps.splitlines() if isinstance(steps, str) else steps:
             if line.strip():
                 self._fd.program.take(line.strip())
 
     def refusal(self, step: str) -> FuseboxError | None:
-        """Why a step, as a line of the text form, does not apply now; nothing is changed. E01.. is raised for a line that is no step."""
+        """The reason why a step (a line of the text form) does not apply now, or None. Changes nothing. Raises E01.. for a line that is no step."""
         refused = self._fd.program.refusal(step)
         return None if refused is None else FuseboxError(*refused)
 
@@ -56,93 +52,61 @@ class Schedule:
         return self._fd.program.step_lines()
 
     def concretize(self, inputs: Sequence[Any]) -> None:
-        """Decides symbolic axes (those of a reshape, say) as these inputs' shapes do, so that steps can name the loops that follow. Before the
-        first step but rewrites; then the schedule is for inputs of this kind."""
+        """Decides symbolic axes (such as a reshape's) by these inputs' shapes, so that steps can name their loops. Only rewrites may come before
+        it. The schedule is then for inputs of this kind."""
         self._fd.program.concretize([list(t.shape) for t in inputs if hasattr(t, "shape")])
 
     def compile_refusal(self, inputs: Sequence[Any]) -> FuseboxError | None:
-        """Why the fusion cannot be compiled with these steps for CPU inputs, if it cannot; steps that apply one by one may not fit together."""
+        """The reason why the fusion with its steps cannot be compiled for these CPU inputs, or None. Steps that apply singly may not fit together."""
         refused = self._fd.program.compile_refusal([torch_memory.host_argument(v, f"inputs[{i}]") for i, v in enumerate(inputs)])
         return None if refused is None else FuseboxError(*refused)
 
     # -- before the schedule of kernels
     def rewrite(self, name: str, **options: int) -> None:
-        """Runs a rewrite pass by its name, such as "dead_code"; before every other step. Tensors that it removes are gone for later steps."""
+        """Runs a rewrite pass by its name, such as "dead_code", before every other step. Later steps cannot name tensors that it removes."""
         given = ",".join(f"{key}={value}" for key, value in options.items())
         self.step("rewrite", [], [], name=name, **({"options": given} if given else {}))
 
     def assign(self, tensors: Sequence[Tensor], name: str, executor: str = "kernel") -> None:
-        """The operations that make these tensors run in the segment of this name, by "kernel" or "aten". Then every operation needs a
-        segment, before the first step of a schedule; each such step goes to the first segment that has all tensors that it names."""
+        """Puts the operations that make these tensors into the segment of this name, run by "kernel" or "aten". Then every operation needs
+        a segment, before the first step of a schedule. Each step goes to the first segment that has all tensors that it names."""
         self.step("assign", _words(tensors), [], name=name, by=executor)
 
-    # -- loops of one tensor
+    # -- loops of one tensor: Tensor has the same methods, and says what they do
     def split(self, tensor: Tensor, axis: int, factor: int | Scalar, inner_split: bool = True) -> None:
-        """Into an outer and an inner loop, of which the inner (or the outer) has the factor as its extent."""
-        loop = tensor.axis(axis).name
-        by: Word = factor if isinstance(factor, int) else (factor.name, "")
-        names = [self._fd.program.fresh_loop(tensor.name, loop + part) for part in ("o", "i")]
-        outer: dict[str, object] = {} if inner_split else {"outer": 1}
-        self.step("split", [(tensor.name, loop), by], names, **outer)
+        self._own(tensor).split(axis, factor, inner_split)
 
     def merge(self, tensor: Tensor, axis: int, axis_inner: int | None = None) -> None:
-        """Two loops, the next one as inner where none is given, into one."""
-        outer = tensor.axis(axis).name
-        inner = tensor.axis(axis_inner if axis_inner is not None else axis % len(tensor.loops()) + 1).name
-        name = self._fd.program.fresh_loop(tensor.name, outer + inner)
-        self.step("merge", [(tensor.name, outer), (tensor.name, inner)], [name])
+        self._own(tensor).merge(axis, axis_inner)
 
     def reorder(self, tensor: Tensor, old2new: dict[int, int]) -> None:
-        """Loops go to new places; the others keep their order in what is left."""
-        loops = [i.name for i in tensor.loops()]
-        count = len(loops)
-        places: dict[int, str] = {}
-        for old, new in old2new.items():
-            if not (-count <= old < count and -count <= new < count) or new % count in places or loops[old] in places.values():
-                raise FuseboxError("E0206", "reorder wants each of these loops once, and a place of its own for each", f"%{tensor.name}")
-            places[new % count] = loops[old]
-        others = iter(name for name in loops if name not in places.values())
-        self.step("reorder", [(tensor.name, ""), *((tensor.name, places.get(i) or next(others)) for i in range(count))])
+        self._own(tensor).reorder(old2new)
 
     def swizzle(self, tensor: Tensor, swizzle_type: SwizzleType, x: int, y: int) -> None:
-        first, second = tensor.axis(x).name, tensor.axis(y).name
-        names = [self._fd.program.fresh_loop(tensor.name, n + "s") for n in (first, second)]
-        self.step("swizzle", [(tensor.name, first), (tensor.name, second)], names, swizzle=word(swizzle_type, SwizzleType))
+        self._own(tensor).swizzle(swizzle_type, x, y)
 
     def resize(self, tensor: Tensor, axis: int, left: int | Scalar, right: int | Scalar) -> None:
-        loop = tensor.axis(axis).name
+        loop = self._own(tensor).axis(axis).name
         widths: list[Word] = [w if isinstance(w, int) else (w.name, "") for w in (left, right)]
         self.step("resize", [(tensor.name, loop), *widths], [self._fd.program.fresh_loop(tensor.name, loop + "r")])
 
     def parallelize(self, tensor: Tensor, axis: int, parallel_type: ParallelType) -> None:
-        tensor.axis(axis).parallelize(parallel_type)
+        self._own(tensor).parallelize(axis, parallel_type)
 
     # -- tensors
     def rfactor(self, tensor: Tensor, axes: Sequence[int]) -> Tensor:
-        """Reduces these loops first, in a tensor of its own, which is returned."""
-        name = self._fd.program.fresh_value(tensor.name + "_rf")
-        self.step("rfactor", [(tensor.name, ""), *((tensor.name, tensor.axis(a).name) for a in axes)], [name])
-        return self._named(name)
+        return self._own(tensor).rfactor(axes)
 
     reduction_factor = rfactor
 
     def cache_before(self, tensor: Tensor, op_type: LoadStoreOpType = LoadStoreOpType.set) -> Tensor:
-        """The new tensor is computed as this one was, and this one becomes its copy."""
-        name = self._fd.program.fresh_value(tensor.name + "_cb")
-        self.step("cache_before", [(tensor.name, "")], [name], **self._copy(op_type))
-        return self._named(name)
+        return self._own(tensor).cache_before(op_type)
 
     def cache_after(self, tensor: Tensor, op_type: LoadStoreOpType = LoadStoreOpType.set, cache_op: CacheOp = CacheOp.unspecified) -> Tensor:
-        """The new tensor is a copy of this one, and is read in its place."""
-        name = self._fd.program.fresh_value(tensor.name + "_ca")
-        self.step("cache_after", [(tensor.name, "")], [name], **self._copy(op_type, cache_op))
-        return self._named(name)
+        return self._own(tensor).cache_after(op_type, cache_op)
 
     def cache_fork(self, tensor: Tensor) -> Tensor:
-        """For an output that is also read: the new tensor is the output."""
-        name = self._fd.program.fresh_value(tensor.name + "_cf")
-        self.step("cache_fork", [(tensor.name, "")], [name])
-        return self._named(name)
+        return self._own(tensor).cache_fork()
 
     def recompute(self, tensor: Tensor, consumer: Tensor) -> Tensor:
         """Gives one consumer a copy of its own of the operation that makes the tensor."""
@@ -151,32 +115,30 @@ class Schedule:
         return self._named(name)
 
     def set_memory_type(self, tensor: Tensor, memory_type: MemoryType) -> None:
-        self.step("set_memory_type", [(tensor.name, "")], **{"in": word(memory_type, MemoryType)})
+        self._own(tensor).set_memory_type(memory_type)
 
     def set_allocation(self, tensor: Tensor, axes: Sequence[int], contiguity: Sequence[bool] | None = None) -> None:
-        """The order in which these loops are laid out, outermost first."""
-        given: dict[str, object] = {} if contiguity is None else {"contiguity": [int(c) for c in contiguity]}
-        self.step("set_allocation", [(tensor.name, ""), *((tensor.name, tensor.axis(a).name) for a in axes)], **given)
+        self._own(tensor).set_allocation(axes, contiguity)
 
     def set_allocation_as_loop(self, tensor: Tensor) -> None:
-        self.set_allocation(tensor, range(len(tensor.loops())))
+        self._own(tensor).set_allocation_as_loop()
 
     def set_loop_domain(self, tensor: Tensor, like: Tensor) -> None:
-        """Loops over the domains of a producer or consumer, across a reshape, pad or slice."""
+        """Makes the tensor loop over the domains of a producer or consumer, across a reshape, pad or slice."""
         self.step("set_loop_domain", [(tensor.name, ""), (like.name, "")])
 
     def set_device_mesh(self, tensor: Tensor, devices: Sequence[int]) -> None:
-        self.step("set_mesh", [(tensor.name, "")], devices=list(devices))
+        self._own(tensor).set_device_mesh(devices)
 
     def circular_buffer(self, tensor: Tensor, number_of_stages: int) -> None:
         self.step("circular_buffer", [(tensor.name, "")], depth=number_of_stages)
 
-    # -- several tensors; `selected` empty: all
+    # -- several tensors; an empty `selected` means all
     def transform_like(self, tensor: Tensor, selected: Sequence[Tensor] = ()) -> None:
         self.step("transform_like", [(tensor.name, ""), *_words(selected)])
 
     def bounded_transform_backward(self, tensor: Tensor, bounds: Sequence[Tensor] = ()) -> None:
-        """Replays the tensor's transforms along producers and consumers, up to and with the bounds."""
+        """Replays the tensor's transforms along producers and consumers, up to and including the bounds."""
         self.step("propagate", [(tensor.name, ""), *_words(bounds)])
 
     def parallelize_like(
@@ -187,7 +149,7 @@ class Schedule:
         parallel_types: Iterable[ParallelType] = (),
         propagate_padding: bool = True,
     ) -> None:
-        if pos not in (-1, len(tensor.loops())):
+        if pos not in (-1, len(self._own(tensor).loops())):
             raise FuseboxError("E0318", "parallelize_like copies from all loops; leave pos at -1", f"%{tensor.name}")
         threads = [p.value for p in ParallelType if p in set(parallel_types)]
         given: dict[str, object] = {"threads": threads} if threads else {}
@@ -197,9 +159,9 @@ class Schedule:
         self.step("inline_most", _words(selected))
 
     def inline_at(self, tensor: Tensor, pos: int = -1, best_effort: bool = False, selected: Sequence[Tensor] = ()) -> None:
-        """Computes tensors (none selected: all that are read) inside their consumers' loops, up to loop `pos` of the tensor, exclusive;
-        −1 is behind the last. With best_effort, as far in as is possible."""
-        count = len(tensor.loops())
+        """Computes the selected tensors (or all that are read) inside their consumers' loops, up to loop `pos` of the tensor, exclusive. −1 is
+        behind the last loop. With best_effort each goes as far in as possible."""
+        count = len(self._own(tensor).loops())
         if not -count - 1 <= pos <= count:
             raise FuseboxError("E0206", f"the tensor has {count} loops; a position is from 0 to {count}", f"%{tensor.name}")
         wanted = pos if pos >= 0 else count + 1 + pos
@@ -228,18 +190,13 @@ class Schedule:
         return f"%{tensor.name} [{loops}]"
 
     def user_schedule_ir(self) -> str:
-        """The fusion as the steps so far have left it."""
+        """The fusion after the steps so far."""
         return self._fd.program.scheduled_text()
 
     # -- helpers
+    def _own(self, tensor: Tensor) -> Tensor:
+        """The tensor of this name in this schedule's fusion: the one given may be of a fusion that this one is a copy of."""
+        return Tensor(self._fd, raw_tensor(tensor))
+
     def _named(self, name: str) -> Tensor:
         return Tensor(self._fd, self._fd.program.value_named(name))
-
-    @staticmethod
-    def _copy(op_type: LoadStoreOpType, cache_op: CacheOp = CacheOp.unspecified) -> dict[str, object]:
-        attributes: dict[str, object] = {}
-        if op_type is not LoadStoreOpType.set:
-            attributes["copy"] = word(op_type, LoadStoreOpType)
-        if cache_op is not CacheOp.unspecified:
-            attributes["cache"] = word(cache_op, CacheOp)
-        return attributes

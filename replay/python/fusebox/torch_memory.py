@@ -1,4 +1,4 @@
-"""torch tensors as arguments and results, without copies. torch is imported when it is first needed."""
+"""torch tensors as arguments and results, without copies. torch is imported at first use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Number = bool | int | float | complex
 
 
 def device_of(inputs: Sequence[Any], device: Any) -> "torch.device":
-    """The device that is asked for, or that of the inputs; the CPU where no input has one."""
+    """The given device, or that of the inputs; the CPU if no input has one."""
     import torch
 
     wanted = None if device is None else torch.device(device)
@@ -40,7 +40,7 @@ def _is_number(value: object) -> bool:
 
 
 def argument(value: Any, place: str, device: "torch.device") -> object:
-    """What the extension takes: (address, dtype, shape, strides, owner), or the number."""
+    """The value as the extension takes it: (address, dtype, shape, strides, owner), or the number."""
     import torch
 
     if _is_number(value):
@@ -52,12 +52,12 @@ def argument(value: Any, place: str, device: "torch.device") -> object:
     if value.is_conj() or value.is_neg():
         raise FuseboxError("E0401", "the tensor is a lazy conjugate or negative; call resolve_conj() or resolve_neg() first", place)
     if value.device != device:
-        value = value.to(device)  # without axes: device_of refused the others
+        value = value.to(device)  # a tensor without axes: device_of refused the others
     return (value.data_ptr(), dtype_word(value.dtype), list(value.shape), list(value.stride()), value)
 
 
 def host_argument(value: Any, place: str) -> object:
-    """The same in host memory: a CPU tensor itself, else a copy with the same strides."""
+    """The same in host memory: a CPU tensor itself, another tensor as a copy with the same strides."""
     import torch
 
     if isinstance(value, torch.Tensor) and value.device.type != "cpu" and value.layout == torch.strided:
@@ -73,7 +73,7 @@ def run(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device"
     ordinal = -1
     if device.type == "cuda":
         ordinal = device.index
-        torch.cuda.current_stream(device).synchronize()  # what makes the inputs may still run
+        torch.cuda.current_stream(device).synchronize()  # kernels that make the inputs may still run
     outputs: list[torch.Tensor | Number] = []
     for capsule, word, shape, strides, number in program.execute(arguments, ordinal, threads):
         if capsule is None:

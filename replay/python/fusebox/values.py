@@ -1,19 +1,19 @@
-"""What a fusion is made of: tensors, scalars, and the loops of a tensor."""
+"""The values of a fusion: tensors, scalars, and the loops of a tensor."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence, Union
+from typing import Sequence, Union
 
 from fusebox import _fusebox
 from fusebox.enums import CacheOp, DataType, LoadStoreOpType, MemoryType, ParallelType, SwizzleType, word
 from fusebox.errors import FuseboxError
+from fusebox.fusion import Fusion
 
-if TYPE_CHECKING:
-    from fusebox.definition import FusionDefinition
+Word = int | tuple[str, str]
 
 
 class _Named:
-    def __init__(self, fd: FusionDefinition, value: _fusebox.Value) -> None:
+    def __init__(self, fd: Fusion, value: _fusebox.Value) -> None:
         self.fd = fd
         self.value = value
 
@@ -28,14 +28,14 @@ class _Named:
 
 
 class Scalar(_Named):
-    """A scalar of the fusion: an input, a size, a constant, or computed from those."""
+    """A scalar of the fusion: an input, a size, a constant, or a value computed from them."""
 
     def __repr__(self) -> str:
         return f"<Scalar %{self.name} {self.dtype.name}>"
 
 
 class Loop:
-    """A loop of a tensor, as tensor.axis(i) gives it."""
+    """A loop of a tensor; tensor.axis(i) gives it."""
 
     def __init__(self, tensor: Tensor, name: str, iter_type: str, parallel: str) -> None:
         self.tensor = tensor
@@ -44,7 +44,7 @@ class Loop:
         self.parallel_type = ParallelType(parallel)
 
     def parallelize(self, parallel_type: ParallelType) -> None:
-        self.tensor.fd.sched.step("parallelize", [(self.tensor.name, self.name)], on=word(parallel_type, ParallelType))
+        self.tensor.step("parallelize", [(self.tensor.name, self.name)], on=word(parallel_type, ParallelType))
 
     def is_reduction(self) -> bool:
         return self.iter_type == "reduce"
@@ -57,7 +57,7 @@ class Loop:
 
 
 class Tensor(_Named):
-    """A tensor of the fusion. Its schedule methods are those of fd.sched, with the tensor as first argument."""
+    """A tensor of the fusion. fd.sched has the same schedule methods, with the tensor as first argument."""
 
     @property
     def ndim(self) -> int:
@@ -66,7 +66,7 @@ class Tensor(_Named):
 
     @property
     def shape(self) -> list[int]:
-        """Extents that are known, and −1 for symbols; fd.ops.shape gives scalars."""
+        """Extents, with −1 for symbols. fd.ops.shape gives scalars."""
         return self.fd.program.shape(self.value)
 
     # -- schedule
@@ -79,51 +79,104 @@ class Tensor(_Named):
             raise FuseboxError("E0206", f"the tensor has {len(loops)} loops, and no loop {axis}", f"%{self.name}")
         return loops[axis]
 
+    def step(self, kind: str, operands: Sequence[Word], results: Sequence[str] = (), **attributes: object) -> None:
+        """Takes one step by its name in the step table, with domains as (tensor, loop)."""
+        self.fd.program.step(kind, list(operands), list(results), attributes)
+
     def split(self, axis: int, factor: int | Scalar, inner_split: bool = True) -> None:
-        self.fd.sched.split(self, axis, factor, inner_split)
+        """Into an outer and an inner loop. The inner one (the outer one without inner_split) has the factor as its extent."""
+        loop = self.axis(axis).name
+        by: Word = factor if isinstance(factor, int) else (factor.name, "")
+        outer: dict[str, object] = {} if inner_split else {"outer": 1}
+        self.step("split", [(self.name, loop), by], self._fresh_loops(loop + "o", loop + "i"), **outer)
 
     def merge(self, axis: int, axis_inner: int | None = None) -> None:
-        self.fd.sched.merge(self, axis, axis_inner)
+        """Two loops into one. The inner one is the next loop, unless another is given."""
+        outer = self.axis(axis).name
+        inner = self.axis(axis_inner if axis_inner is not None else axis % len(self.loops()) + 1).name
+        self.step("merge", [(self.name, outer), (self.name, inner)], self._fresh_loops(outer + inner))
 
     def reorder(self, old2new: dict[int, int]) -> None:
-        self.fd.sched.reorder(self, old2new)
+        """Moves loops to new places. The others keep their order in the places that are left."""
+        loops = [i.name for i in self.loops()]
+        count = len(loops)
+        places: dict[int, str] = {}
+        for old, new in old2new.items():
+            if not (-count <= old < count and -count <= new < count) or new % count in places or loops[old] in places.values():
+                raise FuseboxError("E0206", "reorder wants each of these loops once, and a place of its own for each", f"%{self.name}")
+            places[new % count] = loops[old]
+        others = iter(name for name in loops if name not in places.values())
+        self.step("reorder", [(self.name, ""), *((self.name, places.get(i) or next(others)) for i in range(count))])
 
     def swizzle(self, swizzle_type: SwizzleType, x: int, y: int) -> None:
-        self.fd.sched.swizzle(self, swizzle_type, x, y)
+        first, second = self.axis(x).name, self.axis(y).name
+        names = self._fresh_loops(first + "s", second + "s")
+        self.step("swizzle", [(self.name, first), (self.name, second)], names, swizzle=word(swizzle_type, SwizzleType))
 
     def rfactor(self, axes: Sequence[int]) -> Tensor:
-        return self.fd.sched.rfactor(self, axes)
+        """Reduces these loops first, in a tensor of its own, which is returned."""
+        return self._derived("rfactor", "_rf", [(self.name, ""), *((self.name, self.axis(a).name) for a in axes)])
 
     def parallelize(self, axis: int, parallel_type: ParallelType) -> None:
-        self.fd.sched.parallelize(self, axis, parallel_type)
+        self.axis(axis).parallelize(parallel_type)
 
     def cache_before(self, op_type: LoadStoreOpType = LoadStoreOpType.set) -> Tensor:
-        return self.fd.sched.cache_before(self, op_type)
+        """The new tensor is computed as this one was, and this one becomes its copy."""
+        return self._derived("cache_before", "_cb", [(self.name, "")], **_copy(op_type))
 
     def cache_after(self, op_type: LoadStoreOpType = LoadStoreOpType.set, cache_op: CacheOp = CacheOp.unspecified) -> Tensor:
-        return self.fd.sched.cache_after(self, op_type, cache_op)
+        """The new tensor is a copy of this one, and is read in its place."""
+        return self._derived("cache_after", "_ca", [(self.name, "")], **_copy(op_type, cache_op))
 
     def cache_fork(self) -> Tensor:
-        return self.fd.sched.cache_fork(self)
+        """For an output that is also read: the new tensor is the output."""
+        return self._derived("cache_fork", "_cf", [(self.name, "")])
 
     def set_memory_type(self, memory_type: MemoryType) -> None:
-        self.fd.sched.set_memory_type(self, memory_type)
+        self.step("set_memory_type", [(self.name, "")], **{"in": word(memory_type, MemoryType)})
+
+    def set_allocation(self, axes: Sequence[int], contiguity: Sequence[bool] | None = None) -> None:
+        """The order in which these loops are laid out, outermost first."""
+        given: dict[str, object] = {} if contiguity is None else {"contiguity": [int(c) for c in contiguity]}
+        self.step("set_allocation", [(self.name, ""), *((self.name, self.axis(a).name) for a in axes)], **given)
 
     def set_allocation_as_loop(self) -> None:
-        self.fd.sched.set_allocation_as_loop(self)
+        self.set_allocation(range(len(self.loops())))
 
     def set_device_mesh(self, devices: Sequence[int]) -> None:
-        self.fd.sched.set_device_mesh(self, devices)
+        self.step("set_mesh", [(self.name, "")], devices=list(devices))
+
+    def _fresh_loops(self, *wanted: str) -> list[str]:
+        return [self.fd.program.fresh_loop(self.name, name) for name in wanted]
+
+    def _derived(self, kind: str, suffix: str, operands: Sequence[Word], **attributes: object) -> Tensor:
+        """Takes a step that makes a tensor, and gives that tensor."""
+        name = self.fd.program.fresh_value(self.name + suffix)
+        self.step(kind, operands, [name], **attributes)
+        return Tensor(self.fd, self.fd.program.value_named(name))
 
     def __repr__(self) -> str:
         return f"<Tensor %{self.name} {self.dtype.name} {self.shape}>"
 
 
+def _copy(op_type: LoadStoreOpType, cache_op: CacheOp = CacheOp.unspecified) -> dict[str, object]:
+    attributes: dict[str, object] = {}
+    if op_type is not LoadStoreOpType.set:
+        attributes["copy"] = word(op_type, LoadStoreOpType)
+    if cache_op is not CacheOp.unspecified:
+        attributes["cache"] = word(cache_op, CacheOp)
+    return attributes
+
+
 Operand = Union[Tensor, Scalar, bool, int, float, complex]
 
 
+def wrap(fd: Fusion, value: _fusebox.Value) -> Tensor | Scalar:
+    return Tensor(fd, value) if value.is_tensor else Scalar(fd, value)
+
+
 def raw(operand: object) -> object:
-    """What the extension takes for an operand."""
+    """The operand as the extension takes it."""
     return operand.value if isinstance(operand, _Named) else operand
 
 

@@ -7,12 +7,12 @@
     def test_any_schedule_computes_the_fusion(case):
         fs.check(case)
 
-`dtypes`, `extents`, `shapes`, `tensors`, `fusions`, `inputs(fusion)` and `schedules(fusion, inputs)` are the parts that `cases` puts
-together; `check` judges a fusion, inputs and a schedule, and where something is wrong writes a bundle whose path is in the
-failure's message. `SchedulingMachine` schedules a fusion step by step, as a user of `fd.sched` would.
+`cases` puts together `fusions`, `inputs(fusion)` and `schedules(fusion, inputs)`, which use `dtypes`, `extents`, `shapes` and `tensors`.
+`check` judges a fusion, inputs and a schedule. If something is wrong it writes a bundle, and the failure's message has its path.
+`SchedulingMachine` schedules a fusion step by step, as a user of `fd.sched` would.
 
-Everything shrinks: to few operations, small extents, contiguous inputs of small integers, and few steps. A bundle is named by what was
-found, so that a smaller example of the same bug replaces a larger one and the last, smallest, one stays.
+Everything shrinks: to few operations, small extents, contiguous inputs of small integers, and few steps. A bundle is named by its
+finding, so that a smaller example of the same bug replaces a larger one, and the last and smallest stays.
 """
 
 try:

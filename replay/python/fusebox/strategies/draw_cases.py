@@ -1,5 +1,5 @@
-"""Judging: a fusion, inputs and a schedule run on the checked host executor, against ATen's bounds and against the unfused plan; what is
-wrong is kept as a bundle."""
+"""Judges a fusion, inputs and a schedule: runs them on the checked host executor and compares with ATen's bounds and the unfused plan. A
+finding is kept as a bundle."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from fusebox.torch_memory import host_argument
 
 
 class Finding(AssertionError):
-    """Something is wrong: `signature` says where, what and at what kind of place, the same for the same bug as far as one can tell; `path`
-    is the bundle. Each signature is raised as a class of its own, so that Hypothesis, which tells failures apart by class and
-    line, does not take one for another while it shrinks."""
+    """Something is wrong. `signature` names the stage, the check and the kind of place; the same bug gives the same signature, as far as one
+    can tell. `path` is the bundle. Each signature has a class of its own: Hypothesis tells failures apart by class and line, and must not
+    take one for another while it shrinks."""
 
     signature = ""
 
@@ -41,7 +41,7 @@ def _finding_class(signature: str) -> type[Finding]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`ran`: the outputs were compared; not so where the steps cannot be compiled or the launch exceeds a limit, and `why` says it."""
+    """`ran` says that the outputs were compared. If the steps cannot be compiled or the launch exceeds a limit, `why` has the reason."""
 
     ran: bool
     why: str = ""
@@ -64,7 +64,7 @@ class Case:
 
 @st.composite
 def cases(draw: Draw, *, max_steps: int = 12, tracks: Sequence[str] = TRACKS, **options: Any) -> Case:
-    """A fusion, inputs and a schedule for it. `options`: those of `fusions`; `tracks`: kinds of values, of TRACKS."""
+    """A fusion, inputs and a schedule for it. `options` are those of `fusions`; `tracks` are kinds of values, from TRACKS."""
     fusion = draw(fusions(**options))
     given = draw(inputs(fusion, tracks=tracks))
     return Case(fusion, given, draw(schedules(fusion, given, max_steps=max_steps)))
@@ -77,12 +77,12 @@ def check(
     *,
     out: str | os.PathLike[str] = "fusebox-findings",
 ) -> Outcome:
-    """Judges a case, or a fusion with inputs and a schedule (lines as `fd.sched.apply` takes them; a fusion that has steps is judged with
-    those, and none are given). Nothing of them is changed.
+    """Judges a case, or a fusion with inputs and a schedule (lines as `fd.sched.apply` takes them). A fusion that has steps is judged with
+    those; give no schedule then. Changes none of them.
 
-    Raises a Finding where an internal error or a check of the executor is met, an output is outside ATen's bounds or differs from the
-    unfused plan's bits, or the program is another after it was written and read. A bundle is then in the folder `out`, named by the
-    signature. Raises FuseboxError for inputs that do not fit, or a step that does not apply."""
+    Raises a Finding for an internal error, for a check of the executor that fails, for an output outside ATen's bounds or with other bits
+    than the unfused plan's, and for a program that changes when it is written and read. The folder `out` then has a bundle named by
+    the signature. Raises FuseboxError for inputs that do not fit, or a step that does not apply."""
     if isinstance(case, Case):
         case, inputs, schedule = case.fusion, case.inputs, case.schedule
     if inputs is None:
@@ -105,8 +105,8 @@ def check(
 
 
 def keep(fusion: FusionDefinition, inputs: Sequence[Any], signature: str, message: str, out: str | os.PathLike[str]) -> pathlib.Path:
-    """Writes the bundle of a finding, over an earlier one of the same signature: a .fuse file, or, where what is wrong is in the way of that,
-    the program's text as a .fir file. Gives its path."""
+    """Writes the bundle of a finding, over an earlier one of the same signature, and returns its path. If the bug keeps a .fuse file from
+    being written, writes the program's text as a .fir file."""
     folder = pathlib.Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     stem = re.sub(r"[^A-Za-z0-9]+", "-", signature).strip("-")[:80]
@@ -118,7 +118,7 @@ def keep(fusion: FusionDefinition, inputs: Sequence[Any], signature: str, messag
     try:
         fusion.program.record(os.fspath(path), arguments, "host", {"finding": signature, "message": message})
     except FuseboxError:
-        pass  # the failure of the run itself, which the bundle holds
+        pass  # the run failed, and the bundle holds the failure
     if path.exists():
         return path
     path = path.with_suffix(".fir")

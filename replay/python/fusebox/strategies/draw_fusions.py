@@ -1,5 +1,5 @@
-"""Strategies for fusions: operations drawn one by one from the compiled module's op table, each on what is there already or on a new
-input, so that every program verifies. What is simplest is no operation at all, then one on the latest tensor."""
+"""Strategies for fusions. Operations are drawn one by one from the compiled module's op table, each on existing values or on a new input,
+so that every program verifies. The simplest choice is no operation, then one on the latest tensor."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fusebox.errors import FuseboxError
 from fusebox.strategies.draw_tensors import Draw, dtypes_of, extents, shapes, table
 from fusebox.values import Operand, Scalar, Tensor
 
-INTERNAL = ("E0900", "E0421", "E0422")  # bugs of Fusebox's own: never taken for a refusal
+INTERNAL = ("E0900", "E0421", "E0422")  # bugs of Fusebox itself: never taken for a refusal
 
-# How often operations of a family come, the simplest first.
+# The families of operations, repeated by frequency, the simplest first.
 _FAMILIES = ("pointwise", "pointwise", "pointwise", "pointwise", "reduction", "metadata", "metadata", "metadata", "cast", "indexed", "other")
 
 
 class DrawnFusion(FusionDefinition):
-    """A FusionDefinition without steps, and the extents of its inputs that it was drawn with: `shapes`, one for each tensor, in order."""
+    """A FusionDefinition without steps. `shapes` holds the extents that it was drawn with, one shape for each input tensor, in order."""
 
     def __init__(self, name: str = "fusion", *, defects: Sequence[str] = ()) -> None:
         super().__init__(name, defects=defects)
@@ -35,7 +35,7 @@ class DrawnFusion(FusionDefinition):
 
 @functools.cache
 def op_names(family: str | None = None) -> tuple[str, ...]:
-    """Every operation that fusions are drawn from, in the order of the op table. Families: pointwise, cast, reduction, metadata (moves
+    """The operations that fusions are drawn from, in the order of the op table. Families: pointwise, cast, reduction, metadata (moves
     elements), indexed (by a tensor of indices), other."""
     return tuple(name for name, (own, _, _) in table().items() if family in (None, own))
 
@@ -55,9 +55,9 @@ def fusions(
 ) -> DrawnFusion:
     """A fusion of up to `max_ops` operations on tensors of up to `max_rank` axes and `max_elements` elements.
 
-    `ops`: names of operations to draw from (none: all of `op_names()`; E0201 for one that there is not). `symbolic`: extents may be symbols;
-    `layouts`: inputs may have other strides than contiguous ones; `in_place`: outputs may overwrite inputs. `defects`: seeded ones, which
-    every compilation of the fusion breaks on purpose, by name."""
+    `ops` names the operations to draw from; the default is all of `op_names()`; E0201 for an unknown one. `symbolic` allows symbols as
+    extents, `layouts` inputs that are not contiguous, `in_place` outputs that overwrite inputs. `defects` names seeded defects: rules that
+    every compilation of the fusion breaks on purpose."""
     unknown = [name for name in ops or () if name not in table()]
     if unknown:
         raise FuseboxError("E0201", "no operation that makes tensors has this name; fusebox.strategies.op_names lists them", unknown[0])
@@ -70,7 +70,7 @@ def fusions(
 
 @st.composite
 def _one_op(draw: Draw, maker: _Maker, ops: tuple[str, ...] | None) -> None:
-    # The first choice adds nothing, so that an operation in the middle of a program can be taken out.
+    # The first choice adds nothing, so that shrinking can take out an operation in the middle of a program.
     if draw(st.integers(0, 9)) == 0:
         return
     names = ops if ops is not None else op_names(draw(st.sampled_from(_FAMILIES)))
@@ -86,7 +86,7 @@ class _Maker:
         self.is_input: set[str] = set()
         self._extents: dict[str, list[int]] = {}
 
-    # -- an operation, or as if nothing had been asked
+    # -- adding an operation, or leaving the program unchanged
     def attempt(self, name: str) -> bool:
         before = self.fd.program.copy(), len(self.fd.shapes), len(self.made)
         try:
@@ -128,15 +128,15 @@ class _Maker:
     def _is_small(self, t: Any) -> bool:
         if not isinstance(t, Tensor):
             return True
-        shape = self.extents_of(t)  # E04.. where inputs that fit one by one do not fit together
+        shape = self.extents_of(t)  # raises E04.. if inputs that fit one by one do not fit together
         elements = 1
         for e in shape:
             elements *= max(e, 1)
         return len(shape) <= self.max_rank and elements <= self.max_elements
 
-    # -- what an operation reads
+    # -- operands
     def new_input(self, dtype: DataType, shape: Sequence[int], broadcast: Sequence[bool] = ()) -> Tensor:
-        """`broadcast`: axes that are 1 and stretch."""
+        """`broadcast` marks axes of extent 1 that stretch."""
         ones = list(broadcast) or [False] * len(shape)
         symbolic = self.symbolic and not self.draw(st.booleans())
         given = [1 if one else -1 if symbolic else e for e, one in zip(shape, ones)]
@@ -147,7 +147,7 @@ class _Maker:
             gaps = layout == "gaps"
             if layout == "permuted" and len(shape) > 1:
                 order = list(self.draw(st.permutations(order)))
-        # What is 1 and no symbol is a broadcast, which has no contiguity.
+        # A constant extent of 1 is a broadcast, which has no contiguity.
         marks = [None if given[axis] == 1 else not (gaps and self.draw(st.booleans())) for axis in order]
         places = [len(order) - 1 - order.index(axis) for axis in range(len(order))]
         t = self.fd.define_tensor(given, marks, dtype, False, places if order != sorted(order) else [])
@@ -157,7 +157,7 @@ class _Maker:
         return t
 
     def operand(self, op: str, least_rank: int = 0) -> Tensor:
-        """One that the op accepts: the latest tensors first, then a new input."""
+        """An operand that the op accepts: the latest tensors first, then a new input."""
         accepted = dtypes_of(op)
         fitting = [t for t in reversed(self.made) if t.dtype in accepted and t.ndim >= least_rank]
         at = self.draw(st.integers(0, min(len(fitting), 5))) if fitting else 0
@@ -168,7 +168,7 @@ class _Maker:
         return self.new_input(dtype, shape)
 
     def beside(self, t: Tensor, dtype: DataType, may_broadcast: bool = True) -> Tensor:
-        """A new input of another's extents, or with broadcasts among them."""
+        """A new input with the extents of t, some of which may become broadcasts."""
         shape = self.extents_of(t)
         stretched = [a.iter_type == "broadcast" for a in self.fd.program.axes(t.value)]
         if may_broadcast and shape and self.draw(st.integers(0, 2)) == 2:
@@ -176,7 +176,7 @@ class _Maker:
         return self.new_input(dtype, shape, stretched if may_broadcast else [False] * len(shape))
 
     def _fits(self, x: Tensor, y: Tensor) -> bool:
-        """Aligned to the right, axes are of one extent or a broadcast."""
+        """Whether axes, aligned to the right, have the same extent or are broadcasts."""
         a, b = ([(e, i.iter_type == "broadcast") for e, i in zip(self.extents_of(t), self.fd.program.axes(t.value))] for t in (x, y))
         return all(m == n or one or other for (m, one), (n, other) in zip(reversed(a), reversed(b)))
 
@@ -203,7 +203,7 @@ class _Maker:
         return self.beside(x, self.draw(st.sampled_from(accepted)) if way == "other dtype" else x.dtype)
 
     def axis_of(self, t: Tensor) -> int:
-        """The last one first."""
+        """An axis, the last one first."""
         return t.ndim - 1 - self.draw(st.integers(0, t.ndim - 1))
 
     # -- families
@@ -304,7 +304,7 @@ class _Maker:
         for e in shape:
             start = self.draw(st.integers(0, min(e, 3)))
             stop = e - self.draw(st.integers(0, min(e - start, 3)))
-            # From the end, beyond an end, or crossed: as ATen has them.
+            # As in ATen, indices may count from the end, lie beyond an end, or be crossed.
             if self.draw(st.integers(0, 3)) == 3:
                 start = self.draw(st.integers(-e - 2, e + 2))
             if self.draw(st.integers(0, 3)) == 3:
@@ -334,7 +334,7 @@ class _Maker:
                 parts.append(x)
         return self.fd.ops.cat(parts, axis)
 
-    # -- operations that read at indices: the index is an input of its own, whose values `inputs` keeps inside the axis
+    # -- operations that read at indices. The index is an input of its own; `inputs` keeps its values inside the axis.
     def _indexed(self, op: str) -> tuple[Tensor, int, list[int]] | None:
         x = self.operand(op, 1)
         axis = self.axis_of(x)
@@ -368,10 +368,10 @@ class _Maker:
         if (given := self._indexed("scatter")) is None:
             return None
         x, axis, shape = given
-        shape[axis] = 1  # one source for a place: which of several wins is not defined
+        shape[axis] = 1  # one source for each place: if there are several, any may win
         return self.fd.ops.scatter(x, self.new_input(self._index_dtype(), shape), self.new_input(x.dtype, shape), axis)
 
-    # -- without a tensor to read, and the rest
+    # -- operations that read no tensor, and the rest
     def _full(self) -> Any:
         dtype = self.draw(st.sampled_from(dtypes_of("full")))
         shape: list[int | Scalar] = list(self.draw(shapes(max_rank=min(3, self.max_rank), max_elements=256)))
@@ -382,14 +382,14 @@ class _Maker:
     def _iota(self) -> Any:
         dtype = self.draw(st.sampled_from(dtypes_of("iota")))
         start, step = (self.number(dtype) if self.draw(st.booleans()) else None for _ in range(2))
-        return self.fd.ops.iota(self.draw(extents()), start, step or None, dtype)  # 0 is no step
+        return self.fd.ops.iota(self.draw(extents()), start, step or None, dtype)  # a step of 0 is not allowed
 
     def _triu(self) -> Any:
         return self.fd.ops.triu(self.operand("triu", 2), self.draw(st.sampled_from((0, 1, -1, 2, -2, 3))))
 
     # -- outputs
     def add_outputs(self, in_place: bool) -> None:
-        """What nothing reads, six of them at the most; at times one that is read too."""
+        """Makes at most six tensors outputs that nothing reads, and at times one that is read."""
         if not any(t.name not in self.is_input for t in self.made):
             if not self.made:
                 self.new_input(DataType.Float, list(self.draw(shapes(max_rank=min(2, self.max_rank), max_elements=min(256, self.max_elements)))))

@@ -1,5 +1,5 @@
-"""Strategies for schedules: lists of steps as lines of the text form, each applicable where it stands, and together a schedule that can be
-compiled. What is simplest is no step at all: each operation a kernel."""
+"""Strategies for schedules: lists of steps as lines of the text form. Each step applies where it stands, and together they can be compiled.
+The simplest schedule has no step: each operation is a kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REPAIRS = 12
 
 
 def prepared(fusion: FusionDefinition, inputs: Sequence[Any], rewrites: Sequence[str] = ()) -> FusionDefinition:
-    """A copy on which rewrites have run, and whose symbolic axes are decided as these inputs decide them, so that steps can name every loop."""
+    """A copy after these rewrites, with symbolic axes decided by these inputs, so that steps can name every loop."""
     copy = fusion.copy()
     copy.sched.apply(rewrites)
     copy.sched.concretize(inputs)
@@ -29,7 +29,7 @@ def prepared(fusion: FusionDefinition, inputs: Sequence[Any], rewrites: Sequence
 
 
 def rewrites_of(steps: Sequence[str]) -> list[str]:
-    """Those that a list of steps begins with."""
+    """The rewrites at the beginning of a list of steps."""
     return [s for s in steps if s.startswith("rewrite ")]
 
 
@@ -41,9 +41,9 @@ def _rewrites(draw: Draw) -> list[str]:
 
 @st.composite
 def schedules(draw: Draw, fusion: FusionDefinition, inputs: Sequence[Any], *, max_steps: int = 12) -> list[str]:
-    """Steps for a fusion without steps, run on these inputs: lines that `fd.sched.apply` takes, of which about `max_steps` are drawn.
-    Each applies where it stands (the program is asked). What cannot be compiled as one kernel is repaired: tensors that several threads share
-    go to global memory, then steps are taken out; so nearly every schedule runs."""
+    """Steps for a fusion without steps, to be run on these inputs: lines that `fd.sched.apply` takes. About `max_steps` are drawn. Each
+    applies where it stands. A schedule that cannot be compiled is repaired: tensors that several threads share go to global memory, then
+    steps are taken out. So nearly every schedule runs."""
     rewrites = draw(_rewrites()) if draw(st.integers(0, 7)) == 7 else []
     scheduled = prepared(fusion, inputs, rewrites)
     maker = _Maker(scheduled.program)
@@ -56,7 +56,7 @@ def schedules(draw: Draw, fusion: FusionDefinition, inputs: Sequence[Any], *, ma
 
 
 class _Maker:
-    """Takes what is drawn where it applies; all of a program's steps are in the program."""
+    """Takes the drawn steps that apply. The program keeps its steps."""
 
     def __init__(self, program: _fusebox.Program) -> None:
         self.program = program
@@ -69,7 +69,7 @@ class _Maker:
         return True
 
     def draw_all(self, draw: Draw, max_steps: int) -> None:
-        """Steps in an order in which they make kernels: copies, loops of one tensor, the same for the others, threads, inlining."""
+        """Draws steps in an order that makes kernels: copies, loops of one tensor, the same for the others, threads, inlining."""
         target = self._target(draw)
         for _ in range(draw(st.integers(0, max_steps // 4))):
             draw(_anywhere(self))
@@ -91,7 +91,7 @@ class _Maker:
             draw(_anywhere(self))
 
     def assign(self, draw: Draw) -> None:
-        """Operations dealt out to two or three segments, in their order."""
+        """Divides the operations into two or three segments, in their order."""
         names = list(reversed(self.moves.tensors()))
         cuts = sorted({0, len(names), *(draw(st.integers(1, len(names) - 1)) for _ in range(draw(st.integers(1, 2))))})
         for number, (begin, end) in enumerate(zip(cuts, cuts[1:])):
@@ -99,7 +99,7 @@ class _Maker:
             self.take(self.moves.line("assign", [(n, "") for n in names[begin:end]], name=f"part{number}", by=by))
 
     def _target(self, draw: Draw) -> str:
-        """What the others are scheduled like: mostly a reduction, else an output."""
+        """The tensor that the others are scheduled like: mostly a reduction, else an output."""
         tensors = self.moves.tensors()
         reductions = [t for t in tensors if self.program.is_reduction(t)]
         return draw(st.sampled_from([*reductions, *tensors]))
@@ -153,7 +153,7 @@ def _transform(draw: Draw, maker: _Maker, tensor: str) -> None:
     elif kind == "reorder":
         maker.take(moves.reorder(tensor, draw(st.permutations(loops))))
     elif kind == "swizzle":
-        # Only what is equally long can be swizzled: parts that are split off.
+        # A swizzle needs loops of one length: splits off parts of one length.
         if at == 0:
             return
         by, how = draw(st.sampled_from((2, 4, 8))), draw(st.sampled_from(("xor", "cyclic")))
@@ -167,7 +167,7 @@ def _transform(draw: Draw, maker: _Maker, tensor: str) -> None:
     elif kind == "resize":
         maker.take(moves.resize(tensor, loops[at], draw(st.integers(-1, 2)), draw(st.integers(-1, 2))))
     elif kind == "rfactor":
-        # Part of a reduced loop, in a tensor of its own.
+        # Reduces part of a loop in a tensor of its own.
         reduced = [i.name for i in maker.program.loops(tensor) if i.iter_type == "reduce"]
         if not reduced:
             return
@@ -177,7 +177,7 @@ def _transform(draw: Draw, maker: _Maker, tensor: str) -> None:
             maker.take(moves.rfactor(tensor, [parts[inner]]))
 
 
-# -- what cannot be compiled
+# -- repairs of schedules that cannot be compiled
 
 
 def _repaired(fusion: FusionDefinition, inputs: Sequence[Any], scheduled: FusionDefinition) -> list[str]:
@@ -205,7 +205,7 @@ def _mended(scheduled: FusionDefinition, steps: list[str], refusal: FuseboxError
         if keep not in steps and moves.applies(keep):
             return [*steps, keep]
     if attempt >= _REPAIRS // 2:
-        # Least of all with threads and inlining.
+        # Threads and inlining are given up first.
         steps = [s for s in steps if not s.startswith(("inline", "parallelize"))]
     named = [i for i, s in enumerate(steps) if tensor and f"%{tensor}" in s.replace(".", " ").replace(",", " ").split()]
     at = named[-1] if named else len(steps) - 1

@@ -1,5 +1,5 @@
-"""Strategies for dtypes, extents, shapes, tensors, and the inputs of a fusion. Boundary shapes and values come often; what is
-simplest to Hypothesis, and so what examples shrink to, is float32, small extents, contiguous strides, and small integers."""
+"""Strategies for dtypes, extents, shapes, tensors, and the inputs of a fusion. Boundary shapes and values come often. Examples shrink to
+float32, small extents, contiguous strides, and small integers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 Draw = st.DrawFn
 
-# One more and one less than what schedules split by, primes, and nothing at all; the smallest first.
+# Factors of splits, one more and one less, primes, and 0; the smallest first.
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 63, 64, 65, 97, 127, 128, 129, 0)
 
 TRACKS = ("integers", "normals", "positives", "specials", "subnormals")
-"""Kinds of values: integers from −4 to 4; standard normal; from 1/8 to 2; ±0, infinities, NaN, the largest and smallest with ordinary
-numbers between; and subnormals with ordinary numbers between. Tensors that hold no fractions take the integers, and for the last two
-the limits of their dtype."""
+"""Kinds of values, in this order: integers from −4 to 4; standard normal; from 1/8 to 2; ±0, infinities, NaN, largest and smallest
+numbers, mixed with ordinary ones; subnormals, mixed with ordinary ones. Integer tensors take the integers, and for the last two kinds the
+limits of their dtype."""
 
 USUAL_TRACKS = ("integers", "normals", "positives")
 
@@ -47,7 +47,7 @@ def _has_torch_dtype(word: str) -> bool:
 
 @functools.cache
 def dtypes_of(op: str | None) -> tuple[DataType, ...]:
-    """Those that PyTorch has too, floats first."""
+    """The dtypes of an op (or all) that PyTorch has too, floats first."""
     words = [d.value for d in DataType if d not in (DataType.Index, DataType.Null)] if op is None else list(table()[op][2])
     usual = ["f32", "i64", "bool", "f64", "f16", "bf16", "i32", "c64"]
     words.sort(key=lambda w: usual.index(w) if w in usual else len(usual))
@@ -55,26 +55,26 @@ def dtypes_of(op: str | None) -> tuple[DataType, ...]:
 
 
 def dtypes(op: str | None = None) -> st.SearchStrategy[DataType]:
-    """A DataType of which PyTorch can make tensors; with `op`, one that this operation accepts. E0201 for an op that there is not."""
+    """A DataType of which PyTorch can make tensors; with `op`, one that this operation accepts. E0201 for an unknown op."""
     if op is not None and op not in table():
         raise FuseboxError("E0201", "no operation that makes tensors has this name; fusebox.strategies.op_names lists them", op)
     return st.sampled_from(dtypes_of(op))
 
 
 def extents(max_extent: int = 129) -> st.SearchStrategy[int]:
-    """The number of elements along an axis, from 0: boundaries of what schedules split by."""
+    """The number of elements along an axis, from 0, often beside a factor of splits."""
     return st.sampled_from([e for e in EXTENTS if e <= max_extent])
 
 
 @st.composite
 def shapes(draw: Draw, min_rank: int = 0, max_rank: int = 6, max_elements: int = 4096) -> tuple[int, ...]:
-    """Extents of a tensor: mostly two axes, few elements mostly; no more than max_elements."""
+    """Extents of a tensor: mostly two axes and few elements, at most max_elements."""
     ranks = (1, 2, 3, 2, 2, 3, 0, 4, 5, 6, *range(7, max_rank + 1))
     rank = draw(st.sampled_from([r for r in ranks if min_rank <= r <= max_rank]))
     result: list[int] = []
     room = max_elements
     for _ in range(rank):
-        # What is left for the other axes; long axes are rare in tensors of many.
+        # The room left for this axis. Tensors of many axes have short ones.
         most = min(room, 129 if rank <= 3 else 5)
         extent = draw(extents(max(most, 1)))
         room //= max(extent, 1)
@@ -104,13 +104,13 @@ def _special_values(dtype: "torch.dtype", subnormals: bool) -> "torch.Tensor":
 
 
 def fill(dtype: DataType, count: int, track: str, seed: int) -> "torch.Tensor":
-    """`count` elements in a row. The same for the same arguments."""
+    """`count` elements in a row. Equal arguments give equal elements."""
     import torch
 
     to = torch_dtype(dtype.value)
     random = torch.Generator().manual_seed(seed)
     if dtype in (DataType.Float8_e8m0fnu, DataType.Float4_e2m1fn_x2):
-        # Powers of two around 1; two numbers of 4 bits.
+        # Bytes of powers of two around 1, or of two numbers of 4 bits.
         low, high = (120, 135) if dtype is DataType.Float8_e8m0fnu else (0, 256)
         return torch.randint(low, high, (count,), generator=random, dtype=torch.uint8).view(to)
     if track in ("specials", "subnormals"):
@@ -145,7 +145,7 @@ def span_of(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def plain_strides(shape: Sequence[int], order: Sequence[int] | None = None) -> list[int]:
-    """Of a tensor without gaps whose axes lie in this order, outermost first (none: their own)."""
+    """The strides of a tensor without gaps whose axes lie in this order, outermost first; by default in their own order."""
     strides, step = [1] * len(shape), 1
     for axis in reversed(order if order is not None else range(len(shape))):
         strides[axis] = step
@@ -199,7 +199,7 @@ def _number(draw: Draw, dtype: DataType, special: bool) -> bool | int | float | 
 
 
 def _strides(draw: Draw, info: _fusebox.InputInfo, shape: Sequence[int]) -> list[int]:
-    """Strides that the input's order and contiguity allow."""
+    """Strides that fit the input's order and contiguity."""
     strides, step = [1] * len(shape), 1
     order, marks = info.order, info.contiguity
     for k in reversed(range(len(order))):
@@ -208,7 +208,7 @@ def _strides(draw: Draw, info: _fusebox.InputInfo, shape: Sequence[int]) -> list
             strides[axis] = 0 if info.expanded[axis] else step
             continue
         if marks[k] == "false":
-            # A stride of 0 leaves nothing for a contiguous axis outside to go on from.
+            # A contiguous axis outside of this one could not continue from a stride of 0.
             if (k == 0 or marks[k - 1] == "false") and not info.is_overwritten and draw(st.integers(0, 5)) == 5:
                 strides[axis] = 0
                 continue
@@ -237,10 +237,10 @@ def _known_shapes(fusion: FusionDefinition, given: Sequence[Sequence[int]] | Non
 def inputs(
     draw: Draw, fusion: FusionDefinition, *, shapes: Sequence[Sequence[int]] | None = None, tracks: Sequence[str] = TRACKS
 ) -> list[Any]:
-    """Inputs for `fusion.execute`: CPU tensors with strides that the definition allows, and Python numbers for scalars. An input that is an
-    index stays inside the axis that it indexes, where it does so itself and not by way of another operation.
+    """Inputs for `fusion.execute`: CPU tensors with strides that the definition allows, and Python numbers for scalars. An input that an
+    operation uses directly as an index stays inside the axis that it indexes.
 
-    `shapes`: of the tensors, in order (extents). Without them a drawn fusion's are those that it was drawn with, and a fusion of one's own
+    `shapes` are the extents of the tensors, in order. Without them a drawn fusion takes those that it was drawn with, and any other fusion
     must have constant extents: E0402 otherwise."""
     known = iter(_known_shapes(fusion, shapes))
     infos = fusion.program.input_infos()

@@ -1,5 +1,5 @@
-"""Scheduling step by step, as a state machine of Hypothesis: after each step the program verifies, reads as it was written, and computes what
-ATen and the unfused plan do.
+"""Scheduling step by step, as a state machine of Hypothesis. After each step the program verifies, reads as it was written, and computes
+the values of ATen and of the unfused plan.
 
     class TestMine(SchedulingMachine.TestCase):
         settings = settings(max_examples=50)
@@ -27,9 +27,9 @@ def _steps(kind: str) -> st.SearchStrategy[str]:
 
 
 class SchedulingMachine(RuleBasedStateMachine):
-    """Draws a fusion with inputs, and takes one applicable step after another; a rule for each kind of step, whose precondition is that
-    a step of its kind applies somewhere. Subclasses may set `drawn`, the strategy for fusions, `tracks`, and `out`, the folder of
-    bundles. A Finding is raised as by `check`."""
+    """Draws a fusion with inputs, and takes one applicable step after another. Each kind of step has a rule, whose precondition is that a
+    step of the kind applies somewhere. Subclasses may set `drawn` (the strategy for fusions), `tracks`, and `out` (the folder of
+    bundles). Raises a Finding as `check` does."""
 
     drawn: st.SearchStrategy[DrawnFusion] = fusions(max_ops=4, max_elements=512)
     tracks: Sequence[str] = TRACKS

@@ -1,5 +1,5 @@
-"""What steps a scheduled program lets be taken next: places of each kind of step at which it is applicable, asked of the program itself.
-Steps are lines of the text form, such as `split %t1.i0 by 4 -> i0o, i0i`."""
+"""The next steps that a scheduled program allows: for each kind of step the places where the program says that it applies. Steps are lines
+of the text form, such as `split %t1.i0 by 4 -> i0o, i0i`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fusebox.enums import MemoryType, ParallelType
 Word = int | tuple[str, str]
 
 FACTORS = (2, 3, 4, 1, 5, 7, 8, 16, 32, 64, 128)
-# Kinds that a program on one device can be lowered with.
+# Kinds of steps with which a program on one device can be lowered.
 KINDS = tuple(
     kind
     for kind in _fusebox.step_kinds()
@@ -25,14 +25,14 @@ MEMORY = (MemoryType.global_, MemoryType.shared, MemoryType.local)
 
 
 class Moves:
-    """Of a program that is being scheduled; asks it again after each step."""
+    """The moves of a program that is being scheduled. It asks the program anew each time."""
 
     def __init__(self, program: _fusebox.Program) -> None:
         self.program = program
 
-    # -- what there is
+    # -- tensors and loops
     def tensors(self, with_inputs: bool = False) -> list[str]:
-        """Outputs and later ones first."""
+        """Tensors, outputs and later ones first."""
         inputs = set() if with_inputs else set(self.program.input_names())
         return [name for name in reversed(self.program.tensors()) if name not in inputs]
 
@@ -87,7 +87,7 @@ class Moves:
         return self.line("set_allocation", [(tensor, ""), *((tensor, name) for name in loops)])
 
     def alone(self, kind: str, tensor: str) -> str:
-        """transform_like, parallelize_like or propagate, to all that are connected."""
+        """transform_like, parallelize_like or propagate, to all connected tensors."""
         return self.line(kind, [(tensor, "")])
 
     def set_loop_domain(self, tensor: str, like: str) -> str:
@@ -102,9 +102,9 @@ class Moves:
     def inline_most(self) -> str:
         return self.line("inline_most", [])
 
-    # -- applicable ones, the simplest first. Factors, orders and widths stand for others: a step of the kind applies there.
+    # -- applicable steps, the simplest first. The factors, orders and widths tried here stand for all others.
     def possible(self, kind: str) -> list[str]:
-        """Lines of this kind that apply now. Of splits, one for each loop and factor; of reorders, rotations; of resizes, by one."""
+        """Lines of this kind that apply now: splits by each factor, reorders that rotate, resizes by one."""
         return [line for line in self._all(kind) if self.applies(line)]
 
     def _all(self, kind: str) -> Iterator[str]:
