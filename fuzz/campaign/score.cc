@@ -30,7 +30,7 @@ double processor_seconds() {
 constexpr uint64_t kCleanly = ~uint64_t{0};
 
 // What stands between a try's blocks.
-struct Pursuit {
+struct ScoreAttempt {
   size_t row = 0, at = 0;  // of ScoreRow::tries
   uint64_t block = 0;
   std::vector<DeadlyCase> deadly;  // of the block
@@ -39,7 +39,7 @@ struct Pursuit {
   bool runs = false, finished = false;
 };
 
-std::string request_of(const Pursuit& p, const ScoreRow& row, double seconds_left) {
+std::string request_of(const ScoreAttempt& p, const ScoreRow& row, double seconds_left) {
   std::vector<std::string> deadly;
   for (const DeadlyCase& d : p.deadly) deadly.push_back(fmt::format("[{},{}]", d.number, d.part));
   JsonObject o;
@@ -50,9 +50,9 @@ std::string request_of(const Pursuit& p, const ScoreRow& row, double seconds_lef
 }
 
 // The worker's side: one block of one try.
-class Pursuer {
+class ScoreWorker {
  public:
-  Pursuer(const ScoreOptions& options, const JsonValue& request, WorkerNote& note)
+  ScoreWorker(const ScoreOptions& options, const JsonValue& request, WorkerNote& note)
       : options_(options.runner), clean_(options.runner), note_(note), keeps_(!options.out.empty()) {
     options_.seed = request.at("seed").count();
     options_.defects = parse_defect_list(request.at("defect").string());
@@ -157,10 +157,10 @@ class Score {
       ScoreRow row;
       row.defect = d;
       for (int i = 0; i < options.seeds; ++i) {
-        Pursuit p;
+        ScoreAttempt p;
         p.row = rows_.size();
         p.at = row.tries.size();
-        pursuits_.push_back(p);
+        attempts_.push_back(p);
         row.tries.emplace_back().seed = options.runner.seed + static_cast<uint64_t>(i);
       }
       rows_.push_back(std::move(row));
@@ -172,12 +172,12 @@ class Score {
     WorkerCalls calls;
     calls.next = [&] { return next(); };
     calls.work = [&](const std::string& request, WorkerNote& note) {
-      return Pursuer(options_, parse_json(request), note).run();
+      return ScoreWorker(options_, parse_json(request), note).run();
     };
     calls.done = [&](WorkerAnswer a) { a.death.empty() ? count(a) : blame(a); };
     calls.tick = [&] {
       const int stops = options_.stops ? options_.stops() : 0;
-      if (options_.progress) options_.progress(finished_, pursuits_.size());
+      if (options_.progress) options_.progress(finished_, attempts_.size());
       return stops == 0 ? WorkerOrder::kGoOn : stops == 1 ? WorkerOrder::kFinish : WorkerOrder::kGiveUp;
     };
     WorkerOptions workers;
@@ -190,11 +190,11 @@ class Score {
   }
 
  private:
-  ScoreTry& try_of(const Pursuit& p) { return rows_[p.row].tries[p.at]; }
+  ScoreTry& try_of(const ScoreAttempt& p) { return rows_[p.row].tries[p.at]; }
 
   std::optional<std::string> next() {
     if (options_.stops && options_.stops() > 0) return std::nullopt;
-    for (Pursuit& p : pursuits_) {
+    for (ScoreAttempt& p : attempts_) {
       if (p.finished || p.runs) continue;
       p.runs = true;
       const double limit = options_.seconds > 0 ? options_.seconds : 1e9;
@@ -203,15 +203,16 @@ class Score {
     return std::nullopt;
   }
 
-  Pursuit& pursuit_of(const WorkerAnswer& a) {
+  ScoreAttempt& attempt_of(const WorkerAnswer& a) {
     const JsonValue request = parse_json(a.request);
-    Pursuit& p = pursuits_[request.at("row").count() * static_cast<size_t>(options_.seeds) + request.at("at").count()];
+    ScoreAttempt& p =
+        attempts_[request.at("row").count() * static_cast<size_t>(options_.seeds) + request.at("at").count()];
     p.runs = false;
     return p;
   }
 
   void count(const WorkerAnswer& a) {
-    Pursuit& p = pursuit_of(a);
+    ScoreAttempt& p = attempt_of(a);
     ScoreTry& t = try_of(p);
     const JsonValue answer = parse_json(a.answer);
     const uint64_t reached = answer.at("reached").count();
@@ -241,7 +242,7 @@ class Score {
   }
 
   void blame(const WorkerAnswer& a) {
-    Pursuit& p = pursuit_of(a);
+    ScoreAttempt& p = attempt_of(a);
     ScoreTry& t = try_of(p);
     t.seconds += a.seconds;
     const uint64_t number = a.item;
@@ -267,12 +268,13 @@ class Score {
     if (options_.seconds > 0 && t.seconds >= options_.seconds) finish(p);
   }
 
-  void finish(Pursuit& p) {
+  void finish(ScoreAttempt& p) {
     p.finished = true;
     ++finished_;
-    while (told_ < rows_.size() && std::all_of(
-                                       pursuits_.begin(), pursuits_.end(),
-                                       [&](const Pursuit& other) { return other.row != told_ || other.finished; })) {
+    while (told_ < rows_.size() &&
+           std::all_of(
+               attempts_.begin(), attempts_.end(),
+               [&](const ScoreAttempt& other) { return other.row != told_ || other.finished; })) {
       write(rows_[told_]);
       if (options_.done) options_.done(rows_[told_]);
       ++told_;
@@ -292,7 +294,7 @@ class Score {
 
   const ScoreOptions& options_;
   std::vector<ScoreRow> rows_;
-  std::vector<Pursuit> pursuits_;
+  std::vector<ScoreAttempt> attempts_;
   size_t finished_ = 0, told_ = 0;
 };
 

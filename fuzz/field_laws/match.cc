@@ -89,7 +89,7 @@ class ProgramWalk {
       open_.pop_back();
       if (!compare(m)) return false;
     }
-    return likes_match();
+    return stand_ins_match();
   }
 
   bool needs(ValueId v) const { return std::get<Pairs<ValueTag>>(pairs_).to_b.contains(v); }
@@ -173,14 +173,14 @@ class ProgramWalk {
 
   // What a domain stands for is not needed by that. If nothing else needs it, what it stands for itself counts.
   bool compare(IterDomain x, IterDomain y) {
-    likes_.push_back({x.like, y.like});
+    stand_ins_.push_back({x.like, y.like});
     x.like = y.like = DomainId();
     return members_meet(x, y);
   }
-  bool likes_match() const {
+  bool stand_ins_match() const {
     const auto& pairs = std::get<Pairs<DomainTag>>(pairs_);
-    return std::all_of(likes_.begin(), likes_.end(), [&](auto like) {
-      auto& [x, y] = like;
+    return std::all_of(stand_ins_.begin(), stand_ins_.end(), [&](auto stands_for) {
+      auto& [x, y] = stands_for;
       while (x && !pairs.to_b.contains(x)) x = a_[x].like;
       while (y && !pairs.to_a.contains(y)) y = b_[y].like;
       return x && y ? pairs.to_b.at(x) == y : !x && !y;
@@ -226,7 +226,7 @@ class ProgramWalk {
       pairs_;
   std::map<std::string, std::string> callees_to_b_, callees_to_a_;
   std::vector<Meeting> open_;
-  std::vector<std::pair<DomainId, DomainId>> likes_;
+  std::vector<std::pair<DomainId, DomainId>> stand_ins_;
 };
 
 // -- the same segmentation

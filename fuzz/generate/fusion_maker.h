@@ -107,7 +107,7 @@ class FusionMaker {
   ValueId there_and_back(ValueId x);
   std::vector<ValueId> cast_chain(const CastFocus& casts);
   // An op again: as it is, or with two axes of one extent exchanged, where its operand has such.
-  std::vector<ValueId> again(const Op& op, bool exchanges);
+  std::vector<ValueId> make_again(const Op& op, bool exchanges);
   std::vector<ValueId> along_equal_axes(OpKind kind);
   // -- what a case is aimed at (generate_forms.cc)
   void begin_focus(GeneratedFusion& result);

@@ -162,7 +162,7 @@ std::vector<ValueId> FusionMaker::make(OpKind kind) {
     case Neighbour::kNone:
       return op(kind);
     case Neighbour::kAgain:
-      return with_reader(again(Op(g_[twin_]), random_.one_in(2)));
+      return with_reader(make_again(Op(g_[twin_]), random_.one_in(2)));
     case Neighbour::kThereAndBack:
       return with_reader({there_and_back(first_operand_)});
     case Neighbour::kAlongEqualAxes:
@@ -231,7 +231,7 @@ void exchange(Attrs& attrs, int64_t rank, std::pair<int64_t, int64_t> pair) {
 
 }  // namespace
 
-std::vector<ValueId> FusionMaker::again(const Op& op, bool exchanges) {
+std::vector<ValueId> FusionMaker::make_again(const Op& op, bool exchanges) {
   Attrs attrs = op.attrs;
   if (const ValueId x = op.operands.empty() ? ValueId() : op.operands[0]; exchanges && x && g_.is_tensor(x))
     if (const auto pairs = equal_axes(x); !pairs.empty())
@@ -246,7 +246,7 @@ std::vector<ValueId> FusionMaker::along_equal_axes(OpKind kind) {
   first_operand_ = new_input(dtype_for(kind), extents);
   std::vector<ValueId> results = op(kind);
   if (results.empty()) return results;
-  for (ValueId v : again(Op(g_[g_[results[0]].def]), true)) results.push_back(v);
+  for (ValueId v : make_again(Op(g_[g_[results[0]].def]), true)) results.push_back(v);
   return results;
 }
 

@@ -99,13 +99,13 @@ class Culprit {
 // closed by what a kernel needs.
 void repair(std::vector<Step>& steps, const Error& refusal, size_t tries, RandomSource& random, const Graph& fusion,
             const Bindings& sizes) {
-  const auto again = [&] {
+  const auto replay = [&] {
     StepMaker maker(random, fusion);
-    maker.again(steps, sizes);
+    maker.replay_list(steps, sizes);
     const bool is_changed = maker.steps != steps;
     return steps = std::move(maker.steps), is_changed;
   };
-  if (tries == 0 && again()) return;
+  if (tries == 0 && replay()) return;
   Culprit culprit(steps, refusal);
   if (tries == 3)
     culprit.take_out_all(is_parallel);
@@ -113,7 +113,7 @@ void repair(std::vector<Step>& steps, const Error& refusal, size_t tries, Random
     culprit.take_out_all([](const Step& s) { return is_inline(s) || is_parallel(s); });
   else
     culprit.take_out(refusal.code);
-  again();
+  replay();
 }
 
 constexpr size_t kLastRepair = 6;
@@ -207,7 +207,7 @@ std::optional<Step> draw_step(RandomSource& random, const Graph& graph) {
   for (int tries = 0; tries < 6; ++tries) {
     StepMaker maker(random, graph);
     if (!maker.has_tensors()) return std::nullopt;
-    maker.noise();
+    maker.random_step();
     if (!maker.steps.empty()) return maker.steps.front();
   }
   return std::nullopt;

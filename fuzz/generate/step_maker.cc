@@ -136,7 +136,7 @@ void StepMaker::schedule(size_t max_transforms) {
   const bool is_aimed = focus.in_place && focus.in_place->in_vectors;
   const bool in_vectors = (is_aimed || random_.one_in(5)) && vectors(name, is_aimed ? focus.in_place->width : 0);
   if (!random_.one_in(8)) take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
-  if (random_.one_in(6)) noise();
+  if (random_.one_in(6)) random_step();
   if (random_.one_in(5)) lay_out();
   threads(name);
   if (in_vectors) vectorize();
@@ -144,9 +144,9 @@ void StepMaker::schedule(size_t max_transforms) {
     if (random_.one_in(8)) like_some(name);
     take({StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}});
   }
-  if (random_.one_in(6)) noise();
+  if (random_.one_in(6)) random_step();
   if (!random_.one_in(5)) take({StepKind::kInlineMost, {}, {}, {}});
-  if (random_.one_in(8)) noise();
+  if (random_.one_in(8)) random_step();
   // Lowering refuses a block's memory for what another block reads; the repair makes that global.
   if (!random_.one_in(24)) keep_visible(random_.one_in(4) ? MemoryType::kShared : MemoryType::kGlobal);
   if (!random_.one_in(16)) bound_accumulators();
@@ -165,7 +165,7 @@ void StepMaker::reduce_innermost() {
   }
 }
 
-void StepMaker::again(std::span<const Step> list, const Bindings& sizes) {
+void StepMaker::replay_list(std::span<const Step> list, const Bindings& sizes) {
   const Graph fusion = g_;
   const auto is_assign = [](const Step& s) { return s.kind == StepKind::kAssign; };
   const auto close = [&] {
@@ -569,7 +569,7 @@ void StepMaker::set_mesh(const std::string& name) {
   take(std::move(step));
 }
 
-void StepMaker::noise() {
+void StepMaker::random_step() {
   const std::string name = any_tensor();
   switch (random_.below(14)) {
     case 0:

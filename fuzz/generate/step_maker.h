@@ -25,7 +25,7 @@ class StepMaker {
   void assign(size_t max_transforms);
   void schedule(size_t max_transforms);
   // Those of the steps that apply, one after another, and what a kernel needs besides.
-  void again(std::span<const Step> list, const Bindings& sizes);
+  void replay_list(std::span<const Step> list, const Bindings& sizes);
   // What nearly every fusion needs to be lowered as one kernel: reductions last in their loops, whatever is not inlined
   // in memory that all threads share, and no symbolic number of accumulators in a thread.
   void reduce_innermost();
@@ -34,7 +34,7 @@ class StepMaker {
   // Each element of each tensor on a thread of its own.
   void spread();
   // One step of any kind, with nothing around it.
-  void noise();
+  void random_step();
 
   std::vector<Step> steps;
   Focus focus = {};  // of `schedule`

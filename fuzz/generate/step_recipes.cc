@@ -29,7 +29,7 @@ bool StepMaker::recipe() {
 void StepMaker::finish(const std::string& name, bool in_vectors) {
   take({StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}});
   if (in_vectors) vectorize();
-  if (random_.one_in(6)) noise();
+  if (random_.one_in(6)) random_step();
   take({StepKind::kInlineMost, {}, {}, {}});
   // Most of what the recipes are for is kept in a thread's own memory.
   if (random_.one_in(3)) keep_visible(random_.one_in(3) ? MemoryType::kShared : MemoryType::kGlobal);

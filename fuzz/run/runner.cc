@@ -50,22 +50,22 @@ class BlockRun {
     for (uint64_t i = 0; i < range_.end; ++i) {
       if (i == range_.first) restart();  // what came before was for the pool alone
       one(range_.block * kBlockCases + i);
-      ++s_.cases;
+      ++since_told_.cases;
       if (i < range_.first) continue;
       if (options_.on_gpu) {
         is_stopped_ = is_stopped_ || (hooks_.stops && hooks_.stops());
-        if (!is_stopped_ && s_.cases < options_.gpu_cases && i + 1 < range_.end) continue;
+        if (!is_stopped_ && since_told_.cases < options_.gpu_cases && i + 1 < range_.end) continue;
         is_stopped_ = is_stopped_ || !judge_gpu_cases();
         // What is drawn from here on is drawn for deadly cases alone, which are to be shown.
         if (is_stopped_) restart();
       }
       if (i + 1 == kBlockCases && !is_stopped_ && options_.defects.empty()) judge_shares();
       count();
-      if (hooks_.go_on && !hooks_.go_on(counted_.cases > 0 ? counted_ : s_)) break;
+      if (hooks_.go_on && !hooks_.go_on(counted_.cases > 0 ? counted_ : since_told_)) break;
     }
     if (range_.first >= range_.end || is_stopped_) restart();
     count();
-    return std::move(counted_.cases > 0 ? counted_ : s_);
+    return std::move(counted_.cases > 0 ? counted_ : since_told_);
   }
 
  private:
@@ -74,19 +74,19 @@ class BlockRun {
   };
 
   void restart() {
-    s_ = {};
-    s_.judged.resize(oracle_rows().size());
+    since_told_ = {};
+    since_told_.judged.resize(oracle_rows().size());
     gpu_cases_.clear();
   }
 
   // The cases since the last restart are done.
   void count() {
     const auto now = std::chrono::steady_clock::now();
-    if (s_.cases == 0 || (!hooks_.told && !options_.on_gpu)) return;
+    if (since_told_.cases == 0 || (!hooks_.told && !options_.on_gpu)) return;
     if (!hooks_.told)
-      add(counted_, std::move(s_));
+      add(counted_, std::move(since_told_));
     else if (options_.on_gpu || now - told_at_ > kTellPause || is_news())
-      hooks_.told(std::move(s_));
+      hooks_.told(std::move(since_told_));
     else
       return;
     told_at_ = now;
@@ -95,7 +95,7 @@ class BlockRun {
 
   // Whether there is a finding that was not seen before.
   bool is_news() const {
-    return std::any_of(s_.findings.begin(), s_.findings.end(),
+    return std::any_of(since_told_.findings.begin(), since_told_.findings.end(),
                        [](const KeptFinding& f) { return !f.saved.bytes.empty(); });
   }
 
@@ -127,16 +127,16 @@ class BlockRun {
     Case c;
     ++valid_.of;
     if (!draw(c)) return;
-    const uint64_t valid = s_.valid;
+    const uint64_t valid = since_told_.valid;
     const std::vector<Finding> findings =
-        judge_case(c, options_, number, s_, [&](uint64_t, uint64_t part) { at(part); });
-    valid_.good += s_.valid > valid;
+        judge_case(c, options_, number, since_told_, [&](uint64_t, uint64_t part) { at(part); });
+    valid_.good += since_told_.valid > valid;
     for (const Finding& f : findings)
       if (f.signature.stage != "tidy") keep(f, c);
     keep_untidy(findings, c);
     if (!findings.empty()) return;
-    s_.coverage.count(c);
-    if (options_.on_gpu && counts() && s_.valid > valid && c.compiled) gpu_cases_.push_back({number, c});
+    since_told_.coverage.count(c);
+    if (options_.on_gpu && counts() && since_told_.valid > valid && c.compiled) gpu_cases_.push_back({number, c});
     if (pool_.size() == kPool) pool_.pop_front();
     pool_.push_back(std::move(c));
   }
@@ -180,12 +180,12 @@ class BlockRun {
         at(oracle);
     };
     const GpuBatch batch = judge_on_gpu(some, {.defects = options_.defects, .step_limit = options_.step_limit}, how);
-    s_.judged[gpu_row()] += batch.judged;
-    s_.gpu_cases += batch.judged;
-    s_.gpu_kernels += batch.kernels;
-    s_.gpu_compile_us += microseconds(batch.compile_s);
-    s_.gpu_wait_us += microseconds(batch.wait_s);
-    s_.gpu_run_us += microseconds(batch.run_s);
+    since_told_.judged[gpu_row()] += batch.judged;
+    since_told_.gpu_cases += batch.judged;
+    since_told_.gpu_kernels += batch.kernels;
+    since_told_.gpu_compile_us += microseconds(batch.compile_s);
+    since_told_.gpu_wait_us += microseconds(batch.wait_s);
+    since_told_.gpu_run_us += microseconds(batch.run_s);
     for (const GpuVerdict& v : batch.verdicts) {
       const auto c = std::find_if(some.begin(), some.end(), [&](const GpuCase& g) { return g.number == v.number; });
       number_ = v.number;
@@ -200,7 +200,7 @@ class BlockRun {
   static uint64_t microseconds(double seconds) { return static_cast<uint64_t>(1e6 * seconds); }
 
   void pass_over(const DeadlyCase& deadly) {
-    if (counts()) ++s_.died;
+    if (counts()) ++since_told_.died;
     if (deadly.part == kDrawing || !counts()) return;
     at(kDrawing);
     Case c;
@@ -224,25 +224,25 @@ class BlockRun {
     // What is not mutated is the case of the seed: nothing else is drawn from its source.
     RandomSource random(~seed);
     if (options_.mutate_one_in > 0 && pool_.size() > 4 && random.one_in(options_.mutate_one_in)) {
-      ++s_.mutated;
+      ++since_told_.mutated;
       ++mutated_.of;
       const Case& from = pool_[random.below(pool_.size())];
       const Case& other = pool_[random.below(pool_.size())];
       auto mutated = mutate(random, from, other, {.defects = options_.defects});
       if (!mutated) {
-        ++s_.refusals["mutation"];
+        ++since_told_.refusals["mutation"];
         return false;
       }
-      ++s_.mutated_valid;
+      ++since_told_.mutated_valid;
       ++mutated_.good;
       c = *std::move(mutated);
       return true;
     }
     DrawnCase drawn = generate_case(seed, options_.cases);
-    s_.op_attempts += drawn.op_attempts;
-    s_.ops += drawn.ops;
+    since_told_.op_attempts += drawn.op_attempts;
+    since_told_.ops += drawn.ops;
     const bool is_legal = drawn.repairs == 0 && !drawn.refusal;
-    s_.drawn_legal += is_legal;
+    since_told_.drawn_legal += is_legal;
     legal_.good += is_legal;
     ++legal_.of;
     c = std::move(drawn.value);
@@ -253,14 +253,14 @@ class BlockRun {
            c);
       return false;
     }
-    ++s_.refusals[code_text(drawn.refusal->code)];
+    ++since_told_.refusals[code_text(drawn.refusal->code)];
     return unscheduled(c);
   }
 
   // A fusion for which no schedule was found still has the unfused plan, which refuses nothing.
   bool unscheduled(Case& c) {
     c.module.step_lists.clear();
-    ++s_.unscheduled;
+    ++since_told_.unscheduled;
     try {
       c.compiled = compile(c.fusion(), sizes_of(c.fusion(), c.inputs()),
                            {.inputs = bound_inputs(c.inputs()), .defects = options_.defects});
@@ -279,7 +279,7 @@ class BlockRun {
     kept.finding = finding;
     kept.number = number_;
     kept.count = 1;
-    const bool is_new = std::none_of(s_.findings.begin(), s_.findings.end(),
+    const bool is_new = std::none_of(since_told_.findings.begin(), since_told_.findings.end(),
                                      [&](const KeptFinding& f) { return f.finding.signature == finding.signature; });
     if (is_new) {
       kept.subject = c;
@@ -290,7 +290,7 @@ class BlockRun {
         if (batch.size() > 1) kept.batch = print_batch(batch);
       }
     }
-    add(s_, std::move(kept));
+    add(since_told_, std::move(kept));
   }
 
   RunnerOptions options_;
@@ -298,7 +298,7 @@ class BlockRun {
   const BlockHooks& hooks_;
   uint64_t number_ = 0;
   Share legal_, mutated_, valid_;  // of the block
-  Statistics s_;                   // of the cases since the last restart
+  Statistics since_told_;          // of the cases since the last restart
   Statistics counted_;             // of those before, where nobody is told
   bool is_stopped_ = false;
   std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();

@@ -22,37 +22,40 @@ class RandomKernel {
   explicit RandomKernel(uint64_t seed) : random_(seed) {
     std::vector<float> values(kElements);
     for (float& v : values) v = static_cast<float>(static_cast<int>(random_() % 2001)) / 100 - 10;
-    x_ = k_.input<float>("x", values);
-    y_ = k_.output<float>("y", kElements);
-    z_ = k_.output<float>("z", kElements);
-    n_ = k_.scalar("n", kElements - static_cast<int64_t>(random_() % 3));
-    shared_ = k_.shared(Dtype::kFloat, 32);
-    t_ = k_.thread_x();
-    i_ = k_.global_thread();
-    values_ = {constant(k_.graph, Dtype::kFloat, from_double(Dtype::kFloat, 1.5)),
-               k_.op(OpKind::kCast, {i_}, Dtype::kFloat)};
-    const ValueId inside = k_.less(i_, n_);
-    values_.push_back(k_.op(OpKind::kLoad, {x_, i_, inside, {}}, Dtype::kFloat));
+    x_ = kernel_.input<float>("x", values);
+    y_ = kernel_.output<float>("y", kElements);
+    z_ = kernel_.output<float>("z", kElements);
+    count_ = kernel_.scalar("n", kElements - static_cast<int64_t>(random_() % 3));
+    shared_ = kernel_.shared(Dtype::kFloat, 32);
+    thread_ = kernel_.thread_x();
+    global_thread_ = kernel_.global_thread();
+    values_ = {constant(kernel_.graph, Dtype::kFloat, from_double(Dtype::kFloat, 1.5)),
+               kernel_.op(OpKind::kCast, {global_thread_}, Dtype::kFloat)};
+    const ValueId inside = kernel_.less(global_thread_, count_);
+    values_.push_back(kernel_.op(OpKind::kLoad, {x_, global_thread_, inside, {}}, Dtype::kFloat));
     arithmetic(4);
     exchange();
     loop();
     arithmetic(3);
-    k_.effect(OpKind::kStore, {y_, place(), values_.back(), inside});
+    kernel_.effect(OpKind::kStore, {y_, place(), values_.back(), inside});
     if (random_() % 3 == 0)
-      k_.effect(OpKind::kStore,
-                {z_, i_, k_.op(OpKind::kLoad, {random_() % 4 == 0 ? y_ : x_, i_, inside, {}}, Dtype::kFloat), inside});
+      kernel_.effect(
+          OpKind::kStore,
+          {z_, global_thread_,
+           kernel_.op(OpKind::kLoad, {random_() % 4 == 0 ? y_ : x_, global_thread_, inside, {}}, Dtype::kFloat),
+           inside});
   }
 
   Outcome run(const HostOptions& options) {
     // Every run starts from the same memory.
-    auto buffers = k_.buffers;
+    auto buffers = kernel_.buffers;
     Outcome o;
-    o.result = k_.run({.grid = {kBlocks, 1, 1}, .block = {32, 1, 1}, .shared_bytes = 128}, options);
-    for (const auto& [name, b] : k_.buffers) {
+    o.result = kernel_.run({.grid = {kBlocks, 1, 1}, .block = {32, 1, 1}, .shared_bytes = 128}, options);
+    for (const auto& [name, b] : kernel_.buffers) {
       o.memory.push_back(b.storage);
       o.written.push_back(b.written);
     }
-    k_.buffers = std::move(buffers);
+    kernel_.buffers = std::move(buffers);
     return o;
   }
 
@@ -67,47 +70,52 @@ class RandomKernel {
       const OpKind kind = kinds[random_() % kinds.size()];
       std::vector<ValueId> operands = {any()};
       if (row_of(kind).format->slot_count == 2) operands.push_back(any());
-      values_.push_back(k_.op(kind, operands, Dtype::kFloat));
+      values_.push_back(kernel_.op(kind, operands, Dtype::kFloat));
     }
   }
   void exchange() {
-    k_.store(shared_, t_, any());
-    if (random_() % 5 != 0) k_.barrier();
-    const ValueId other = k_.op(OpKind::kSub, {k_.index(31), t_}, Dtype::kIndex);
-    values_.push_back(k_.load(shared_, other));
-    k_.barrier();
+    kernel_.store(shared_, thread_, any());
+    if (random_() % 5 != 0) kernel_.barrier();
+    const ValueId other = kernel_.op(OpKind::kSub, {kernel_.index(31), thread_}, Dtype::kIndex);
+    values_.push_back(kernel_.load(shared_, other));
+    kernel_.barrier();
   }
   void loop() {
-    const ValueId acc = k_.allocate(Dtype::kFloat, MemoryType::kLocal, k_.index(1));
-    k_.store(acc, k_.index(0), any());
-    const RegionId outer = k_.region;
+    const ValueId acc = kernel_.allocate(Dtype::kFloat, MemoryType::kLocal, kernel_.index(1));
+    kernel_.store(acc, kernel_.index(0), any());
+    const RegionId outer = kernel_.region;
     ValueId j;
-    k_.begin_for(k_.index(0), random_() % 2 ? k_.index(3) : k_.op(OpKind::kMod, {t_, k_.index(4)}, Dtype::kIndex),
-                 k_.index(1), j);
-    if (random_() % 2) k_.begin_if(k_.op(OpKind::kLt, {any(), constant(k_.graph, Dtype::kFloat, {})}, Dtype::kBool));
-    k_.store(acc, k_.index(0), k_.op(OpKind::kAdd, {k_.load(acc, k_.index(0)), any()}, Dtype::kFloat));
-    k_.region = outer;
-    values_.push_back(k_.load(acc, k_.index(0)));
+    kernel_.begin_for(
+        kernel_.index(0),
+        random_() % 2 ? kernel_.index(3) : kernel_.op(OpKind::kMod, {thread_, kernel_.index(4)}, Dtype::kIndex),
+        kernel_.index(1), j);
+    if (random_() % 2)
+      kernel_.begin_if(kernel_.op(OpKind::kLt, {any(), constant(kernel_.graph, Dtype::kFloat, {})}, Dtype::kBool));
+    kernel_.store(acc, kernel_.index(0),
+                  kernel_.op(OpKind::kAdd, {kernel_.load(acc, kernel_.index(0)), any()}, Dtype::kFloat));
+    kernel_.region = outer;
+    values_.push_back(kernel_.load(acc, kernel_.index(0)));
   }
   // Where each thread stores: its own place, or now and then something wrong.
   ValueId place() {
     switch (random_() % 12) {
       case 0:
-        return k_.op(OpKind::kDiv, {i_, k_.index(2)}, Dtype::kIndex);  // two threads, one element
+        return kernel_.op(OpKind::kDiv, {global_thread_, kernel_.index(2)}, Dtype::kIndex);  // two threads, one element
       case 1:
-        return k_.add(i_, k_.index(3));  // past the end
+        return kernel_.add(global_thread_, kernel_.index(3));  // past the end
       case 2:
-        return k_.op(OpKind::kMod, {i_, k_.index(200)}, Dtype::kIndex);  // two blocks, one element
+        return kernel_.op(OpKind::kMod, {global_thread_, kernel_.index(200)},
+                          Dtype::kIndex);  // two blocks, one element
       case 3:
-        return k_.op(OpKind::kSub, {k_.index(kElements - 1), i_}, Dtype::kIndex);
+        return kernel_.op(OpKind::kSub, {kernel_.index(kElements - 1), global_thread_}, Dtype::kIndex);
       default:
-        return i_;
+        return global_thread_;
     }
   }
 
   std::mt19937_64 random_;
-  HostKernel k_;
-  ValueId x_, y_, z_, n_, shared_, t_, i_;
+  HostKernel kernel_;
+  ValueId x_, y_, z_, count_, shared_, thread_, global_thread_;
   std::vector<ValueId> values_;
 };
 

@@ -296,13 +296,13 @@ class CaseMaker {
     if (chance(4)) rfactor(target);
     const bool in_vectors = chance(5) && vectors(target);
     if (!chance(6)) take({StepKind::kTransformLike, {StepOperand::of(target)}, {}, {}});
-    if (chance(4)) noise();
+    if (chance(4)) random_step();
     threads(target);
     if (in_vectors) vectorize();
     if (!chance(6)) take({StepKind::kParallelizeLike, {StepOperand::of(target)}, {}, {}});
-    if (chance(4)) noise();
+    if (chance(4)) random_step();
     if (!chance(5)) take({StepKind::kInlineMost, {}, {}, {}});
-    if (chance(6)) noise();
+    if (chance(6)) random_step();
   }
 
   // Loops shared across ops that move elements: a reshape, pad, slice or cat made in its operand's loops, or the other
@@ -487,7 +487,7 @@ class CaseMaker {
     }
   }
 
-  void noise() {
+  void random_step() {
     const std::string t = any_tensor();
     switch (pick(10)) {
       case 0:
