@@ -26,15 +26,15 @@ double processor_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// What a worker is at when it judges without the defect.
+// The part of a case in which a worker judges it without the defect.
 constexpr uint64_t kCleanly = ~uint64_t{0};
 
-// What stands between a try's blocks.
+// One defect under one seed, as it stands between its blocks.
 struct ScoreAttempt {
-  size_t row = 0, at = 0;  // of ScoreRow::tries
+  size_t row = 0, at = 0;  // the index in ScoreRow::tries
   uint64_t block = 0;
-  std::vector<DeadlyCase> deadly;  // of the block
-  uint64_t suspect = 0;            // a deadly case to be judged cleanly, plus 1; 0: none
+  std::vector<DeadlyCase> deadly;  // of this block
+  uint64_t suspect = 0;            // a deadly case to be judged without the defect, plus 1; 0: none
   std::string suspect_check;       // how it died
   bool runs = false, finished = false;
 };
@@ -49,7 +49,7 @@ std::string request_of(const ScoreAttempt& p, const ScoreRow& row, double second
   return o.raw("seconds", fmt::format("{}", std::min(seconds_left, 1e9))).text();
 }
 
-// The worker's side: one block of one try.
+// The worker's side: runs one block of one try.
 class ScoreWorker {
  public:
   ScoreWorker(const ScoreOptions& options, const JsonValue& request, WorkerNote& note)
@@ -93,7 +93,7 @@ class ScoreWorker {
   }
 
  private:
-  // Counts what is not there without the defect.
+  // Counts the finding only if the case is clean without the defect.
   void weigh(const Case& c, uint64_t number, const Finding& f) {
     if (detected_) return;
     if (weighed_ != number + 1) {
@@ -140,7 +140,7 @@ class ScoreWorker {
   uint64_t suspect_ = 0;
   double seconds_ = 0;
   uint64_t asked_ = 0, reached_ = 0, clean_too_ = 0;
-  uint64_t weighed_ = 0;  // the case that was judged cleanly last, plus 1
+  uint64_t weighed_ = 0;  // the case that was last judged without the defect, plus 1
   bool is_clean_ = false;
   std::optional<KeptFinding> detected_;
 };
@@ -152,7 +152,7 @@ class Score {
     if (defects.empty())
       for (const DefectRow& row : defect_rows()) defects.push_back(row.defect);
     Defects none;
-    none.add(defects[0]);  // throws where there are none
+    none.add(defects[0]);  // throws if this build has no defects
     for (const Defect d : defects) {
       ScoreRow row;
       row.defect = d;
@@ -248,12 +248,12 @@ class Score {
     const uint64_t number = a.item;
     std::erase_if(p.deadly, [&](const DeadlyCase& d) { return d.number == number; });
     if (a.part == kCleanly) {
-      // It ends the process without the defect too.
+      // The case ends the process without the defect too.
       ++t.clean_too;
       p.suspect = 0;
       p.deadly.push_back({number, kDrawing});
     } else if (a.part == kDrawing) {
-      // There is nothing to judge cleanly; the generator of a clean build does not die.
+      // A case that dies while it is drawn cannot be judged. Without a defect, the generator does not die.
       KeptFinding f;
       f.finding = {{"generate", check_of_death(a.death), ""}, "case " + std::to_string(number) + " " + a.death};
       t.cases += number % kBlockCases + 1;
@@ -281,7 +281,7 @@ class Score {
     }
   }
 
-  // The first seed's.
+  // Writes the file of the first seed that has one.
   void write(ScoreRow& row) {
     if (options_.out.empty()) return;
     for (ScoreTry& t : row.tries) {
