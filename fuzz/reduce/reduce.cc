@@ -67,7 +67,7 @@ class Reducer {
     return std::move(reduction_);
   }
 
-  // Halving chunks, from all to one; the edits that are left are listed anew after each success.
+  // Tries chunks of edits, halving their size from all to one. Lists the edits anew after each success.
   bool chunks(const ReductionRow& row) {
     bool progress = false;
     std::vector<Edit> edits = row.edits(best_);
@@ -104,7 +104,7 @@ class Reducer {
     ++reduction_.candidates;
     std::optional<Case> c = edited(best_, edits);
     if (!c) return false;
-    // Where no step is left, a kernel of each op is plainer than one of all.
+    // Without steps, one kernel for each op is simpler than one kernel for all.
     if (c->steps() && c->steps()->empty()) {
       Case unfused = *c;
       unfused.module.step_lists.clear();
@@ -145,7 +145,7 @@ std::span<const ReductionRow> reduction_rows() { return kRows; }
 std::optional<Case> edited(const Case& from, std::span<const Edit> edits) {
   Case c{from.module, from.seed, from.lineage, std::nullopt};
   bool any = false;
-  // From the last to the first: a position stays what it was when what stands behind it goes.
+  // From last to first, so that an edit does not move the positions of those still to come.
   for (size_t i = edits.size(); i > 0; --i) {
     Case next = c;
     try {
