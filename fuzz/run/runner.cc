@@ -11,24 +11,24 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Cases of a campaign share no choices, whatever their numbers.
+// Different numbers give different seeds, so no two cases share their choices.
 uint64_t case_seed(uint64_t seed, uint64_t number) { return seed * 0x100000001b3u + number; }
 
-// Valid cases that later ones are made from.
+// The number of valid cases kept for mutation.
 constexpr size_t kPool = 64;
 
-// A compiler may take so many times as long as anything else.
+// The compiler may take this many times as long as anything else.
 constexpr uint64_t kCompilePatience = 6;
 
-// Shares, in percent, below which a whole block tells of valid programs that are refused: usual are 75, 90 and 90.
+// A block with a lower share (in percent) refuses valid programs. Usual shares are 75, 90 and 90.
 constexpr uint64_t kLeastLegal = 50, kLeastMutated = 70, kLeastValid = 70;
 constexpr uint64_t kFewestCounted = 64;
 
-// Some forms are not simplified, and a few of a hundred thousand kernels show it; what stopped to simplify shows in
-// more than so many kernels of a block.
+// A few kernels in a hundred thousand contain a form that is not simplified. A simplification that broke shows in more
+// kernels of a block than this.
 constexpr size_t kFewestUntidy = 6;
 
-// What was counted is told at least so often, and with each new finding.
+// Counts are reported at least this often, and with each new finding.
 constexpr auto kTellPause = std::chrono::milliseconds(500);
 
 size_t gpu_row() {
@@ -37,7 +37,7 @@ size_t gpu_row() {
                              rows.begin());
 }
 
-// The cases of one block, one after another.
+// Runs the cases of one block, one after another.
 class BlockRun {
  public:
   BlockRun(const RunnerOptions& options, const BlockRange& range, const BlockHooks& hooks)
@@ -48,7 +48,7 @@ class BlockRun {
 
   Statistics run() {
     for (uint64_t i = 0; i < range_.end; ++i) {
-      if (i == range_.first) restart();  // what came before was for the pool alone
+      if (i == range_.first) restart();  // earlier cases only fill the pool
       one(range_.block * kBlockCases + i);
       ++since_told_.cases;
       if (i < range_.first) continue;
@@ -56,7 +56,7 @@ class BlockRun {
         is_stopped_ = is_stopped_ || (hooks_.stops && hooks_.stops());
         if (!is_stopped_ && since_told_.cases < options_.gpu_cases && i + 1 < range_.end) continue;
         is_stopped_ = is_stopped_ || !judge_gpu_cases();
-        // What is drawn from here on is drawn for deadly cases alone, which are to be shown.
+        // Later cases are drawn only to find deadly ones, which must be reported.
         if (is_stopped_) restart();
       }
       if (i + 1 == kBlockCases && !is_stopped_ && options_.defects.empty()) judge_shares();
@@ -79,7 +79,7 @@ class BlockRun {
     gpu_cases_.clear();
   }
 
-  // The cases since the last restart are done.
+  // The cases since the last report are complete.
   void count() {
     const auto now = std::chrono::steady_clock::now();
     if (since_told_.cases == 0 || (!hooks_.told && !options_.on_gpu)) return;
@@ -93,13 +93,13 @@ class BlockRun {
     restart();
   }
 
-  // Whether there is a finding that was not seen before.
+  // Whether there is a finding with a new signature.
   bool is_news() const {
     return std::any_of(since_told_.findings.begin(), since_told_.findings.end(),
                        [](const KeptFinding& f) { return !f.saved.bytes.empty(); });
   }
 
-  // A share of a block's cases that is far below the usual one.
+  // Reports a share of a block's cases that is far below the usual one.
   void judge_share(std::string_view check, Share share, uint64_t least) {
     if (share.of < kFewestCounted || 100 * share.good >= least * share.of || pool_.empty()) return;
     keep({{"generate", std::string(check), ""},
@@ -156,7 +156,7 @@ class BlockRun {
     untidy_.clear();
   }
 
-  // Together; or one by one, where a process ended while these were compiled. False: they were not ended.
+  // Judges them together, or one by one if a process died while compiling them. Returns false if it was stopped.
   bool judge_gpu_cases() {
     const std::span<const GpuCase> all = gpu_cases_;
     const bool alone = std::any_of(range_.deadly.begin(), range_.deadly.end(), [&](const DeadlyCase& d) {
@@ -207,13 +207,13 @@ class BlockRun {
     if (draw(c) && hooks_.deadly) hooks_.deadly(deadly, c);
   }
 
-  // Whether there is a case that compiles.
+  // Draws a case. Returns false if there is none that compiles.
   bool draw(Case& c) {
     c.seed = case_seed(options_.seed, number_);
     try {
       return draw_any(c);
     } catch (const Error& e) {
-      // A generator meets refusals all the time; what comes through is a bug.
+      // Generators handle the refusals that they expect; any other one is a bug.
       keep({{"generate", code_text(e.code), ""}, "seed " + std::to_string(c.seed) + ": " + e.what()}, c);
       return false;
     }
@@ -221,7 +221,7 @@ class BlockRun {
 
   bool draw_any(Case& c) {
     const uint64_t seed = c.seed;
-    // What is not mutated is the case of the seed: nothing else is drawn from its source.
+    // An unmutated case must be exactly that of its seed, so other choices come from another source.
     RandomSource random(~seed);
     if (options_.mutate_one_in > 0 && pool_.size() > 4 && random.one_in(options_.mutate_one_in)) {
       ++since_told_.mutated;
@@ -257,7 +257,7 @@ class BlockRun {
     return unscheduled(c);
   }
 
-  // A fusion for which no schedule was found still has the unfused plan, which refuses nothing.
+  // A fusion without a schedule still has the unfused plan, which must not be refused.
   bool unscheduled(Case& c) {
     c.module.step_lists.clear();
     ++since_told_.unscheduled;
@@ -271,7 +271,7 @@ class BlockRun {
     }
   }
 
-  // `batch`: those that were on the GPU before the case, and it.
+  // `batch`: the case and those that were on the GPU before it.
   void keep(const Finding& finding, const Case& c, std::span<const GpuCase> batch = {}) {
     if (!counts()) return;
     if (hooks_.found) hooks_.found(c, number_, finding);
@@ -298,8 +298,8 @@ class BlockRun {
   const BlockHooks& hooks_;
   uint64_t number_ = 0;
   Share legal_, mutated_, valid_;  // of the block
-  Statistics since_told_;          // of the cases since the last restart
-  Statistics counted_;             // of those before, where nobody is told
+  Statistics since_told_;          // of the cases since the last report
+  Statistics counted_;             // earlier ones, if nobody is told
   bool is_stopped_ = false;
   std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();
   std::deque<Case> pool_;
