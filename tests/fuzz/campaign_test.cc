@@ -123,7 +123,11 @@ TEST(Campaign, AFindingIsABundleThatDecodes) {
 TEST(Campaign, OraclesAreSelectedByName) {
   EXPECT_EQ(parse_oracles("aten,text").size(), 2u);
   EXPECT_THROW(parse_oracles("aten,astrology"), Error);
-  for (const OracleRow& row : oracle_rows()) EXPECT_FALSE(row.summary.empty());
+  std::set<std::string_view> names;
+  for (const OracleRow& row : oracle_rows()) {
+    EXPECT_FALSE(row.summary.empty());
+    EXPECT_TRUE(names.insert(row.text).second) << row.text << " has two rows";
+  }
 }
 
 }  // namespace
