@@ -1,5 +1,5 @@
-// Laws of the host executor: worker threads change neither results, counts nor findings; a finding is there exactly
-// where two accesses are not ordered; checks do not change results.
+// Laws of the host executor: worker threads change neither results, counts nor findings; a finding exists exactly if
+// two accesses are not ordered; checks do not change results.
 #include <algorithm>
 #include <random>
 
@@ -10,7 +10,7 @@ namespace {
 
 using testing::HostKernel;
 
-// -- worker threads, on random kernels, some of which break a rule
+// -- worker threads, on random kernels; some of them break a rule
 struct Outcome {
   std::vector<std::vector<uint64_t>> memory;
   std::vector<std::vector<uint8_t>> written;
@@ -96,7 +96,7 @@ class RandomKernel {
     kernel_.region = outer;
     values_.push_back(kernel_.load(acc, kernel_.index(0)));
   }
-  // Where each thread stores: its own place, or now and then something wrong.
+  // The place to which a thread stores: its own or, now and then, a wrong one.
   ValueId place() {
     switch (random_() % 12) {
       case 0:
@@ -154,7 +154,7 @@ TEST(HostExecutorLaws, ChecksDoNotChangeResults) {
   }
 }
 
-// -- races: random accesses against every pair of them
+// -- races: compares random accesses pairwise
 struct Access {
   int64_t element;
   int block, thread, epoch, phase;
@@ -183,7 +183,7 @@ TEST(HostExecutorLaws, FindsARaceExactlyWhereTwoAccessesAreNotOrdered) {
     std::vector<Access> accesses;
     int epoch = 0, phase = 0;
     if (is_shared) {
-      // Every element is written before, each by one thread.
+      // One thread first writes each element.
       for (int e = 0; e < kElements / kThreads; ++e)
         k.store(memory, k.add(t, k.index(e * kThreads)), constant(k.graph, Dtype::kFloat, {}));
       k.barrier();
@@ -203,7 +203,7 @@ TEST(HostExecutorLaws, FindsARaceExactlyWhereTwoAccessesAreNotOrdered) {
         ++phase;
         continue;
       }
-      // Mostly each thread's own element, shifted by a few; sometimes one for all.
+      // Mostly each thread's own element, shifted a little; sometimes one element for all.
       const int shift = static_cast<int>(random() % 3);
       std::vector<int64_t> table(kBlocks * kThreads);
       const bool is_one = random() % 10 == 0;
@@ -213,7 +213,7 @@ TEST(HostExecutorLaws, FindsARaceExactlyWhereTwoAccessesAreNotOrdered) {
       ValueId at = k.load(k.input<int64_t>("table" + std::to_string(s), table, Dtype::kIndex), i);
       if (is_one) at = k.index(39);
       const int only =
-          is_one && is_store ? static_cast<int>(random() % table.size()) : -1;  // a store to one place by one thread
+          is_one && is_store ? static_cast<int>(random() % table.size()) : -1;  // one thread stores to one place
       const ValueId p = only < 0 ? ValueId() : k.op(OpKind::kEq, {i, k.index(only)}, Dtype::kBool);
       if (is_store)
         k.effect(OpKind::kStore, {memory, at, constant(k.graph, Dtype::kFloat, {}), p});
@@ -223,7 +223,7 @@ TEST(HostExecutorLaws, FindsARaceExactlyWhereTwoAccessesAreNotOrdered) {
       for (int a = 0; a < kBlocks * kThreads; ++a) {
         if (only >= 0 && a != only) continue;
         Access x{is_one ? 39 : table[static_cast<size_t>(a)], a / kThreads, a % kThreads, epoch, phase, is_store};
-        if (is_shared) x.element += 1000 * x.block;  // a block's own
+        if (is_shared) x.element += 1000 * x.block;  // a block's own element
         accesses.push_back(x);
       }
     }

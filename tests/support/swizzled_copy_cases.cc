@@ -5,11 +5,11 @@
 namespace fusebox::test {
 namespace {
 
-// Where the shared tensor is swizzled, and what its loops are.
+// Where the shared tensor is swizzled, and how its loops look.
 enum class Place {
-  kAllocation,  // laid out by the swizzle; an xor is undone in the loops, which read %x in order
-  kLoops,       // laid out by its loops, which are past the swizzle and merged in another order than the consumer's
-  kLoopsAlone,  // the same, and the consumer has no swizzle: its index goes through it
+  kAllocation,  // laid out by the swizzle; the loops undo an xor and read %x in order
+  kLoops,  // laid out by its loops, which lie behind the swizzle and are merged in another order than the consumer's
+  kLoopsAlone,  // the same, but the consumer has no swizzle: its index goes through it
 };
 
 struct Options {
@@ -19,7 +19,7 @@ struct Options {
   int rank;
   int64_t rows;  // tile of the last axis but one; 1-D: 1
   Place place;
-  bool is_vectorized;  // the fill, 16 bytes a thread
+  bool is_vectorized;  // the filling loop is vectorized, 16 bytes for each thread
 };
 
 class Writer {
@@ -73,7 +73,7 @@ class Writer {
  private:
   void line(const std::string& step) { out_ += "  " + step + "\n"; }
 
-  // Block loops and a tile of rows of swizzle_bytes each: f · (h · k, 8 rows) · (d, chunks of 16 bytes) · e.
+  // Block loops, and a tile of rows of swizzle_bytes each: f · (h · k, 8 rows) · (d, chunks of 16 bytes) · e.
   void tile(const std::string& t) {
     const std::string last = t + ".i" + std::to_string(options_.rank - 1), n = std::to_string(tile_);
     if (options_.rank == 1) {
@@ -96,7 +96,7 @@ class Writer {
     line("split " + rows + " by 8 -> f, g");
     line("split " + t + ".g by " + std::to_string(128 / options_.swizzle_bytes) + " -> h, k");
     if (options_.rank == 1) return;
-    // One loop over the blocks, of all axes.
+    // One loop over the blocks of all axes.
     std::string blocks = t + (options_.rank > 2 ? ".i0" : ".block0");
     for (int i = 1; i < options_.rank; ++i) {
       const std::string next = t + (i < options_.rank - 2 ? ".i" : ".block") + std::to_string(i);

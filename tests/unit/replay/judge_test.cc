@@ -1,4 +1,4 @@
-// What is a finding, and where.
+// What counts as a finding, and where.
 #include "replay/run/judge.h"
 
 #include <gtest/gtest.h>
