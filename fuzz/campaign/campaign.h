@@ -2,17 +2,15 @@
 // which a later run goes on.
 //
 // Invariants:
-// - the configuration alone determines the cases and their results; the number of workers and interruptions do not
-// matter;
-// - a case that kills its worker, takes too long or takes too much memory is a finding, and the campaign goes on
-// without it;
+// - the configuration alone determines the cases and their results, whatever the number of workers and interruptions;
+// - a case that kills its worker, takes too long or takes too much memory is a finding, and the campaign goes on;
 // - a finding of the GPU is judged again from its file, in a process of its own. If it does not show there, its check
-// begins with `batch`, and the earlier cases on the GPU are saved beside it;
+//   begins with `batch`, and the earlier cases on the GPU are saved beside it;
 // - the state file is complete at any time, and its counts match the files of its findings.
 //
 //   CampaignState s = run_campaign({.runner = {.seed = 7, .runs = 100000, .out = "found"}, .jobs = 2});
 //   s.statistics.findings                     // bundles in found/findings; found/campaign.json is the state
-// run_campaign(...)                         // with the same options: it is done; with more runs: it goes on
+//   run_campaign(...)                         // with the same options: it is done; with more runs: it goes on
 #pragma once
 
 #include <map>

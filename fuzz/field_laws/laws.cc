@@ -94,7 +94,7 @@ Broken text_law(const T& was, const T& changed, Asked& asked, const std::string&
   }
   asked.text = before != text;
   if (!asked.text && !(was == changed)) return broken("equality", "the same text, and not equal");
-  // Two equal lists can share their memory in the graph. compact() writes them out, which shows a difference.
+  // A list that is written out prints differently although it equals its default, so compare compact forms.
   if constexpr (std::is_same_v<T, Graph>)
     if (asked.text && was == changed && print(compact(was)) != print(compact(changed)))
       return broken("equality", "equal, with another text");

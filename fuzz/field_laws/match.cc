@@ -201,7 +201,7 @@ class ProgramWalk {
     return meet(home_a_[x.index], home_b_[y.index]) && members_meet(p, q);
   }
 
-  // Ordered ops of a region.
+  // The ordered ops of a region, inputs first.
   static std::vector<OpId> placed(const Graph& g, RegionId region) {
     std::vector<OpId> result;
     for (OpId op : g[region].ops)

@@ -1,8 +1,7 @@
 // A second implementation of equality and identity of programs. It uses only the rows of ir/module/fields.h and shares
 // nothing with canonical.h or compact.h, so it can judge digests, `==` and round trips.
 //
-// - `difference`: the first member in which two values differ, including ids and dead nodes. Floats are compared by
-// bits.
+// - `difference`: the first member in which two values differ, including ids and dead nodes; compares floats by bits.
 // - `programs_match`: whether two graphs are the same program up to ids. Walks both from their roots (the signature,
 //   effects and reads, in order) and pairs the nodes that it meets. Sizes have no order, equal constants are one, pure
 //   ops have a region but no place in it, and an empty list equals its default. With `names`, names must agree too.

@@ -7,7 +7,7 @@
 //
 //   RandomSource random(7);
 //   GeneratedFusion f = generate_fusion(random, {.max_ops = 8});
-// f.graph, f.sizes     // f.accepted of f.attempts drawn ops were accepted
+//   f.graph, f.sizes     // f.accepted of f.attempts drawn ops were accepted
 #pragma once
 
 #include <string>

@@ -5,7 +5,7 @@
 // compiles, and the compiled module comes with it, or is refused with a coded error.
 //
 //   GeneratedSteps s = generate_steps(random, f.graph, f.sizes);
-// s.steps, s.compiled                  // s.repairs: how often a list was refused before
+//   s.steps, s.compiled                  // s.repairs: how often a list was refused before
 #pragma once
 
 #include <optional>

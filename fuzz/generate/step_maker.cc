@@ -15,7 +15,8 @@ namespace fusebox::fuzz {
 
 bool StepMaker::take(Step step) {
   if (in_part_) {
-    // A step that names no tensor is meant for all segments, and so is a tensor that an earlier segment reads too.
+    // `inline_most` of all tensors would reach other segments, so name the tensors of this one. A step whose tensors
+    // all occur in earlier segments belongs to those.
     if (step.kind == StepKind::kInlineMost && step.operands.empty())
       for (const std::string& name : tensors(false)) step.operands.push_back(StepOperand::of(name));
     const auto is_elsewhere = [&](const StepOperand& o) { return o.is_integer() || elsewhere_.contains(o.value); };

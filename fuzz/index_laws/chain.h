@@ -3,7 +3,7 @@
 //
 //   Tensor t = Tensor::of({kScalarBase + 17});                     // one axis of extent 17
 //   t.apply(Kind::kSplitInner, 0, 0, kScalarBase + 4);             // → outer{5}, inner{4}
-// t.extents({}, e);  t.from_loops(v, e, {});                    // v: values by domain, from those of the loops
+//   t.extents({}, e);  t.from_loops(v, e, {});                    // v: values by domain, from those of the loops
 #pragma once
 
 #include <algorithm>

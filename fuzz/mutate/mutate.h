@@ -4,7 +4,7 @@
 // Invariants: a mutated case verifies, binds its inputs and compiles, or there is none; the original case is unchanged;
 // a mutation appends its record to the lineage.
 //
-// auto c = mutate(random, from, other, {});                      // a splice takes steps from `other`
+//   auto c = mutate(random, from, other, {});                      // a splice takes steps from `other`
 //   auto same = apply_mutation(from, c->lineage.back());           // without compiling it
 #pragma once
 

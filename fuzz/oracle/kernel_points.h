@@ -10,7 +10,7 @@
 //
 //   KernelPoints points(kernel, {6, 1, 1, 32, 1, 1}, 7);
 //   points.row(i)                              // the values of %i at kPoints random points
-// points.holds(two, region, [](auto v) { return v[0] == v[1]; })   // true at every point; empty: too many points
+//   points.holds(two, region, [](auto v) { return v[0] == v[1]; })   // true at every point; empty: too many points
 #pragma once
 
 #include <array>

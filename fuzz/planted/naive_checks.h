@@ -7,7 +7,7 @@
 //   NaiveChecks checks;
 //   make_host_device({.checks = {.unwritten = false, .races = false}, .observer = &checks})   // … and a run
 //   checks.finish();
-// checks.found()                  // the rules that the first bad instruction breaks: {kRace, "%T2[0]"}, …
+//   checks.found()                  // the rules that the first bad instruction breaks: {kRace, "%T2[0]"}, …
 #pragma once
 
 #include <string>

@@ -1,9 +1,9 @@
 // Finds the axes of a fusion that belong together: for each op, which axes of operands an axis of the result follows.
 // Only for use inside fuzz/.
 //
-// An axis is a position among the axes that consumers see. `Axes` also knows the reduced axes of a reduction's operand.
+// An axis is a position among the axes that consumers see.
 //
-// AxisLinks links = axis_links(g, op, sizes);     // for `permute dims [1, 0]`: {0, 0, 1}, {0, 1, 0}
+//   AxisLinks links = axis_links(g, op, sizes);     // for `permute dims [1, 0]`: {0, 0, 1}, {0, 1, 0}
 #pragma once
 
 #include <map>

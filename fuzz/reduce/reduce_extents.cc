@@ -95,7 +95,7 @@ class ExtentSolver {
     return it == chosen_.end() ? shapes_[v][axis] : it->second;
   }
 
-  // Returns false if the axis already got a different new extent.
+  // Returns false for a negative extent, or if the change itself sets this axis to another one.
   bool choose(ValueId v, size_t axis, int64_t e) {
     if (e < 0) return false;
     if (extent(v, axis) == e) return true;

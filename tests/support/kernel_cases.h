@@ -1,7 +1,7 @@
 // Kernels for tests of code that executes kernels, built op by op through the Graph API.
 //
 //   ScalarOps ops = scalar_ops(Dtype::kFloat);   // t[i] = op(a[i], b[i], …) for every scalar op that takes f32
-// ops.outputs[0].kind, ops.outputs[0].dtype    // the op and dtype of each output tensor
+//   ops.outputs[0].kind, ops.outputs[0].dtype    // the op and dtype of each output tensor
 #pragma once
 
 #include <string>

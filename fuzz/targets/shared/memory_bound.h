@@ -2,7 +2,7 @@
 // allocation counts. The allocation that exceeds it aborts, so that its stack is visible.
 //
 //   MemoryBound bound(size);
-// decode_module(bytes);                 // aborts if more than 64 · size + 1 MiB live at once
+//   decode_module(bytes);                 // aborts if more than 64 · size + 1 MiB live at once
 #pragma once
 
 #include <cstddef>

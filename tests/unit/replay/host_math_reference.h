@@ -267,7 +267,7 @@ inline Wide integer_reference(OpKind kind, Wide a, Wide b, Wide c, Wide d, int b
     case OpKind::kFloorMod:
       return euclidean;
     case OpKind::kCeilDiv:
-      // For a positive divisor, the quotient rounded up; for a negative one, floor_div of −a by its negative.
+      // −floor_div(−a, b): rounds up for a positive divisor.
       return rest == 0 ? truncated : b > 0 ? truncated + (a > 0) : truncated - (a > 0);
     case OpKind::kMinimum:
       return a < b ? a : b;
