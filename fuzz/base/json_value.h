@@ -1,5 +1,5 @@
-// JSON that is read: what workers answer and what a campaign keeps between its runs. (Written it is by
-// replay/cli/json.h.)
+// Parses JSON: the answers of workers and the state that a campaign keeps between its runs. replay/cli/json.h writes
+// JSON.
 //
 //   const JsonValue v = parse_json(R"({"seed":7,"ranges":[[0,3]]})");
 //   v.at("seed").count(), v.at("ranges").items[0].items[1].count()   // 7, 3
@@ -16,19 +16,19 @@ namespace fusebox::fuzz {
 struct JsonValue {
   enum class Kind : uint8_t { kNull, kBool, kNumber, kString, kList, kObject };
   Kind kind = Kind::kNull;
-  std::string text;  // of a number, a string, true, false
+  std::string text;  // of a number, a string, `true` or `false`
   std::vector<JsonValue> items;
-  std::vector<std::string> names;  // of an object's items
+  std::vector<std::string> names;  // an object's keys, one for each item
 
   const JsonValue* find(std::string_view key) const;
   const JsonValue& at(std::string_view key) const;
-  uint64_t count() const;  // all 64 bits of it
+  uint64_t count() const;  // an unsigned number of up to 64 bits
   double number() const;
   const std::string& string() const;
   const std::vector<JsonValue>& list() const;
 };
 
-// Throws kSyntax; the place is the offset of the byte that does not fit.
+// Throws kSyntax. The place is the offset of the first byte that does not fit.
 JsonValue parse_json(std::string_view text);
 
 }  // namespace fusebox::fuzz

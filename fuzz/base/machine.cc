@@ -9,7 +9,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// A process with ATen loaded, and with a context on a GPU: in the machine's memory, and in the GPU's.
+// The memory that one process takes: on the host alone, on the host beside a GPU, and on the GPU. ATen is loaded.
 constexpr int64_t kHostBytes = int64_t{512} << 20;
 constexpr int64_t kGpuHostBytes = int64_t{1} << 30;
 constexpr int64_t kGpuBytes = int64_t{1} << 30;

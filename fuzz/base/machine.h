@@ -1,4 +1,4 @@
-// What a machine has, and how many processes of a campaign it takes.
+// Reads the size of the machine and chooses how many processes of a campaign it can hold.
 //
 //   const int jobs = default_jobs(this_machine(), {.on_gpu = true, .gpu_bytes = gpu.memory_bytes});
 #pragma once
@@ -8,8 +8,8 @@
 namespace fusebox::fuzz {
 
 struct Machine {
-  int processors = 1;        // that this process may use
-  int64_t memory_bytes = 0;  // that is free; 0: not known
+  int processors = 1;        // processors that this process may use
+  int64_t memory_bytes = 0;  // free memory; 0: not known
 };
 Machine this_machine();
 
@@ -17,7 +17,8 @@ struct JobOptions {
   bool on_gpu = false;
   int64_t gpu_bytes = 0;  // 0: not known
 };
-// One for each processor, as far as memory goes: on a GPU too, where kernels take longer to compile than to run.
+// One process for each processor, if memory suffices. A GPU does not change that: kernels take longer to compile than
+// to run.
 int default_jobs(const Machine& machine, const JobOptions& options);
 
 }  // namespace fusebox::fuzz

@@ -1,8 +1,8 @@
-// Choices from bytes: what every generator and mutator draws from. Two kinds of source, one interface: a seed, which
-// never ends, and the finite bytes of a libFuzzer input.
+// The choices that every generator and mutator draws. They come from a seed, which never ends, or from the finite bytes
+// of a libFuzzer input; the interface is the same.
 //
-// Invariants: the same seed or bytes give the same choices on every machine. After the last byte every choice is the
-// first one, `one_in` is false, and so whatever is drawn comes to an end.
+// Invariants: the same seed or bytes give the same choices on every machine. After the last byte, every choice is the
+// first one and `one_in` is false, so every draw ends.
 //
 //   RandomSource random(7);                   // or RandomSource(std::span(data, size))
 //   random.below(6); random.one_in(4); random.pick(list); random.pick<ParallelType>();
@@ -23,7 +23,7 @@ class RandomSource {
   // The bytes must outlive the source.
   explicit RandomSource(std::span<const uint8_t> bytes) : bytes_(bytes), finite_(true) {}
 
-  // Whether all choices from here on are the first ones.
+  // True if all further choices are the first one.
   bool exhausted() const { return finite_ && at_ == bytes_.size(); }
 
   uint64_t next() { return finite_ ? take(8) : expand(); }
@@ -55,7 +55,8 @@ class RandomSource {
   void shuffle(std::vector<T>& list) {
     for (size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[below(i)]);
   }
-  // A position of a list of weights, each as often as its weight; the list's length where all are 0.
+  // A random position in a list of weights; each position is as likely as its weight. Returns the list's length if all
+  // are 0.
   size_t weighted(std::span<const uint32_t> weights) {
     size_t total = 0;
     for (uint32_t w : weights) total += w;
@@ -85,7 +86,7 @@ class RandomSource {
   bool finite_ = false;
 };
 
-// Extents that find bugs: 0, 1, primes, and powers of two and their neighbours.
+// Boundary extents: 0, 1, primes, and powers of two with their neighbours. They find bugs.
 inline constexpr int64_t kBoundaryExtents[] = {1,  2,  3,  4, 5,  7,  8,  9,  13,  15,  16, 17,
                                                31, 32, 33, 0, 63, 64, 65, 97, 127, 128, 129};
 

@@ -21,7 +21,7 @@ PieceKind kind_of(char c) {
   return PieceKind::kPunctuation;
 }
 
-// Pieces that together are the text.
+// Splits the text into words, names, numbers and single characters. Joined, the pieces are the text.
 std::vector<std::string> pieces_of(std::string_view text) {
   std::vector<std::string> pieces;
   for (size_t at = 0; at < text.size();) {

@@ -1,6 +1,6 @@
-// Mutations of the text form, word by word and line by line, so that what is asked is the parser and not the lexer.
+// Mutates the text form word by word and line by line. Most results pass the lexer, so the parser is tested.
 //
-// Invariants: any bytes may be mutated; the same choices give the same text; what comes back may be damaged in any way.
+// Invariants: any bytes may be mutated; the same choices give the same text; the result may be damaged in any way.
 //
 //   RandomSource random(seed);
 //   std::string next = mutate_text(random, text, other);
@@ -14,11 +14,10 @@
 
 namespace fusebox::fuzz {
 
-// The words of the text form that stand in a table: ops, steps, attributes, dtypes and every enumerator. Sorted, each
-// once.
+// All words of the text form that a table lists: ops, steps, attributes, dtypes and enumerators. Sorted, each once.
 const std::vector<std::string>& table_words();
 
-// One to three mutations. `other`: a text that words and lines are taken from; may be empty.
+// Makes one to three mutations. Words and lines may be taken from `other`, which may be empty.
 std::string mutate_text(RandomSource& random, std::string_view text, std::string_view other = {});
 
 // Lines of one text, then lines of the other.

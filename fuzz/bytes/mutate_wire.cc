@@ -42,7 +42,7 @@ uint64_t boundary_number(RandomSource& random, size_t size) {
   }
 }
 
-// Places whose number may be an offset to somewhere further on in the file.
+// Places whose number may be an offset to a later place in the file.
 std::vector<size_t> offsets_in(std::span<const uint8_t> bytes) {
   std::vector<size_t> places;
   for (size_t at = 0; at + 4 <= bytes.size(); at += 4)
@@ -50,7 +50,7 @@ std::vector<size_t> offsets_in(std::span<const uint8_t> bytes) {
   return places;
 }
 
-// The vtable of what may be a table; 0 for none.
+// Returns the vtable of `table` if that looks like a table, otherwise 0.
 size_t vtable_of(std::span<const uint8_t> bytes, size_t table) {
   if (table + 4 > bytes.size()) return 0;
   const int64_t at = static_cast<int64_t>(table) - load<int32_t>(bytes, table);
@@ -107,7 +107,7 @@ void paste(RandomSource& random, Bytes& bytes, std::span<const uint8_t> from) {
   }
 }
 
-// The module itself, or one that a bundle holds.
+// One of the bundle's modules; nullptr if it has none.
 Module* a_module(RandomSource& random, Bundle& b) {
   return b.stages.empty() ? nullptr : &b.stages[random.below(b.stages.size())].module;
 }
@@ -176,7 +176,7 @@ void mutate_once(RandomSource& random, Bytes& bytes, std::span<const uint8_t> ot
   }
 }
 
-// An id beside what it was, or just beyond the end.
+// Changes an id to none, to another in range, or to one just beyond the end.
 template <class IdType>
 void damage(RandomSource& random, IdType& id, size_t count) {
   switch (random.below(4)) {

@@ -1,10 +1,8 @@
-// Mutations of encoded modules and bundles: bytes that still look like FlatBuffers, so that what is asked is the
-// decoder and not the Verifier's first check. Offsets are retargeted, fields dropped from a vtable or laid over one
-// another, lengths moved to boundaries, pieces of another file spliced in, numbers of nodes changed in the graph
-// itself.
+// Mutates encoded modules and bundles. The bytes still look like FlatBuffers, so they pass the Verifier's first checks
+// and test the decoder. A mutation retargets offsets, drops or overlays fields of a vtable, moves lengths to
+// boundaries, splices pieces of another file in, or changes numbers in the graph itself.
 //
-// Invariants: any bytes may be mutated; the same choices give the same bytes; what comes back may be damaged in any
-// way.
+// Invariants: any bytes may be mutated; the same choices give the same bytes; the result may be damaged in any way.
 //
 //   RandomSource random(seed);
 //   Bytes next = mutate_wire(random, bytes, other);
@@ -21,13 +19,13 @@ namespace fusebox::fuzz {
 
 using Bytes = std::vector<uint8_t>;
 
-// One to three mutations. `other`: what pieces are taken from; may be empty.
+// Makes one to three mutations. Pieces may be taken from `other`, which may be empty.
 Bytes mutate_wire(RandomSource& random, std::span<const uint8_t> bytes, std::span<const uint8_t> other = {});
 
-// The graphs of both in one file, where both can be read; else a piece of one in the other.
+// Puts the graphs of both files into one if both can be read. Otherwise copies pieces of one file into the other.
 Bytes cross_wire(RandomSource& random, std::span<const uint8_t> a, std::span<const uint8_t> b);
 
-// One id, number or list of a graph set to something else, in range or just beyond it.
+// Sets one id, number or list of a graph to something else, in range or just beyond it.
 void damage_graph(RandomSource& random, Graph& g);
 
 }  // namespace fusebox::fuzz

@@ -28,13 +28,13 @@ struct Death {
   std::string check, message;
 };
 
-// A block that is to be run, or runs.
+// A block that waits or runs.
 struct BlockWork {
   BlockRange range;
   std::vector<Death> deaths;
 };
 
-// -- what parent and worker tell each other
+// -- the messages between parent and worker
 
 std::string request_of(const BlockRange& r) {
   std::vector<std::string> deadly;
@@ -51,10 +51,10 @@ BlockRange range_of(const JsonValue& v) {
   return r;
 }
 
-// How a request begins that is no block's.
+// The beginning of a request to judge a GPU finding again; all other requests are blocks.
 constexpr std::string_view kSuspectRequest = "{\"suspect\":";
 
-// The worker's side; one in each process, so that what it keeps lasts from block to block.
+// The worker's side. A process has one, so its state lasts from block to block.
 class BlockWorker {
  public:
   BlockWorker(const CampaignOptions& options, std::map<Signature, uint64_t> saved)
@@ -65,7 +65,7 @@ class BlockWorker {
     note.begin(range.block * kBlockCases + range.first, kDrawing);
     uint64_t last_deadly = 0;
     for (const DeadlyCase& d : range.deadly) last_deadly = std::max(last_deadly, d.number + 1);
-    Statistics shown;  // deadly cases, their files to be
+    Statistics shown;  // findings made of deadly cases
     BlockHooks hooks;
     uint64_t number = 0;
     hooks.at = [&](uint64_t n, uint64_t part, uint64_t patience) {
@@ -98,7 +98,7 @@ class BlockWorker {
 
  private:
   bool wants_bundle(const Finding& f, uint64_t number) {
-    // What is found on the GPU is judged again from its file.
+    // A finding of the GPU needs a file, because it is judged again from that.
     if (options_.out.empty() && f.signature.stage != "gpu") return false;
     const auto [at, is_new] = saved_.emplace(f.signature, number);
     const bool wants = is_new || number < at->second;
@@ -108,7 +108,7 @@ class BlockWorker {
 
   RunnerOptions options_;
   std::function<void(uint64_t, uint64_t)> at_;
-  std::map<Signature, uint64_t> saved_;  // the lowest case whose bundle was handed over
+  std::map<Signature, uint64_t> saved_;  // the lowest case whose bundle was sent
 };
 
 }  // namespace
@@ -201,7 +201,7 @@ class CampaignRun {
     return over_;
   }
 
-  // The end of a block where the campaign has so many cases.
+  // The end of this block, given how many cases the campaign has.
   uint64_t end_of(uint64_t block) const {
     if (runner_.runs == 0) return kBlockCases;
     const uint64_t begin = block * kBlockCases;
@@ -216,7 +216,7 @@ class CampaignRun {
   }
 
   std::optional<std::string> next() {
-    // What died is shown even where the time is over.
+    // Deadly cases are reported even when the time is over.
     for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
       it->range.end = end_of(it->range.block);
       if (it->deaths.empty() && (is_over() || it->range.first >= it->range.end)) continue;
@@ -249,7 +249,7 @@ class CampaignRun {
   void count(const WorkerAnswer& a) {
     BlockWork w = take(a);
     count_part(w, parse_json(a.answer));
-    // Those that could not be drawn have no case to show.
+    // These cases died while they were drawn, so there is no case to save.
     const std::vector<Death> rest = w.deaths;
     for (const Death& d : rest) keep_death(w, d, "", {});
     write_findings();
@@ -257,7 +257,7 @@ class CampaignRun {
     add_sample(state_, false);
   }
 
-  // What is left of it is for another time.
+  // Keeps the rest of the block for later.
   void put_back(BlockWork w) {
     if (w.range.first >= kBlockCases) return;
     w.deaths.clear();
@@ -300,7 +300,7 @@ class CampaignRun {
     bool is_tried = false;
   };
 
-  // The worker's side: what the file shows.
+  // The worker's side: judges the finding's file.
   std::string judge_alone(uint64_t suspect, WorkerNote& note) {
     const KeptFinding& f = suspects_.at(suspect).finding;
     const auto at = [&](bool compiles) {
@@ -344,7 +344,7 @@ class CampaignRun {
     write_findings();
   }
 
-  // There was no time for it.
+  // The campaign ended before the finding was judged again.
   void leave(uint64_t number) {
     KeptFinding f = std::move(suspects_.at(number).finding);
     suspects_.erase(number);
@@ -353,7 +353,7 @@ class CampaignRun {
     write_findings();
   }
 
-  // The case alone does not show it.
+  // The case alone does not show the finding: its check gets the prefix `batch`.
   void acquit(uint64_t number, const std::string& why) {
     KeptFinding f = std::move(suspects_.at(number).finding);
     suspects_.erase(number);
@@ -361,7 +361,7 @@ class CampaignRun {
     f.finding.signature.check = "batch " + was.check;
     f.finding.message += why;
     renamed_[was] = f.finding.signature;
-    // What was counted before the file was judged.
+    // Merges the count of the same finding from before its file was judged.
     auto& kept = state_.statistics.findings;
     const auto old = std::find_if(kept.begin(), kept.end(),
                                   [&](const KeptFinding& k) { return k.finding.signature == was && k.file.empty(); });
@@ -394,7 +394,7 @@ class CampaignRun {
       if (!f.saved.bytes.empty()) write_finding(findings_, f, state_.statistics);
   }
 
-  // A worker died, and says where it was.
+  // A worker died, and its note says where.
   void blame(const WorkerAnswer& a) {
     BlockWork w = take(a);
     if (a.was_stopped) {
@@ -408,7 +408,7 @@ class CampaignRun {
     std::erase_if(w.range.deadly, [&](const DeadlyCase& d) { return d.number == number; });
     std::erase_if(w.deaths, [&](const Death& d) { return d.number == number; });
     w.range.deadly.push_back({number, a.part});
-    // With a whole batch: which case it was is yet to be found out.
+    // A whole batch died: a later run finds out which case it was.
     if (a.part != kGpuBatch)
       w.deaths.push_back(
           {number, check_of_death(a.death),
@@ -421,7 +421,7 @@ class CampaignRun {
     if (options_.progress) options_.progress(state_.statistics);
     if (options_.stops && options_.stops() > 1) return WorkerOrder::kGiveUp;
     if (is_over()) return WorkerOrder::kFinish;
-    // A suspect is in nobody's count.
+    // A suspect is not counted yet, so the state would miss it.
     if (suspects_.empty() && Clock::now() - saved_at_ > std::chrono::seconds(10)) save();
     return WorkerOrder::kGoOn;
   }
@@ -432,7 +432,7 @@ class CampaignRun {
     const auto note = [&](const BlockWork& w) { state_.partial[w.range.block] = {w.range.first, w.range.deadly}; };
     for (const BlockWork& w : waiting_) note(w);
     for (const auto& [block, w] : running_) note(w);
-    // A case whose death was not told yet is met again.
+    // A case whose death is not reported yet will run and die again.
     const auto untold = [&](const BlockWork& w) {
       for (const Death& d : w.deaths)
         std::erase_if(state_.partial[w.range.block].deadly, [&](const DeadlyCase& c) { return c.number == d.number; });
@@ -444,11 +444,11 @@ class CampaignRun {
 
   const CampaignOptions& options_;
   RunnerOptions runner_;
-  std::string findings_;  // the folder
+  std::string findings_;  // of findings
   CampaignState state_;
-  std::deque<BlockWork> waiting_;          // died, or partly done
+  std::deque<BlockWork> waiting_;          // dead, or partly done
   std::map<uint64_t, BlockWork> running_;  // by block
-  std::map<uint64_t, Suspect> suspects_;   // in the order in which they came
+  std::map<uint64_t, Suspect> suspects_;   // in order of arrival
   std::map<Signature, Signature> renamed_;
   uint64_t suspected_ = 0;
   Clock::time_point start_, saved_at_;

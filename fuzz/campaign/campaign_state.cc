@@ -72,7 +72,7 @@ std::string state_path(const std::string& folder) { return folder + "/campaign.j
 void add_sample(CampaignState& state, bool is_last) {
   const Statistics& s = state.statistics;
   std::vector<CampaignSample>& series = state.series;
-  // A four-hundredth of the time so far is close enough.
+  // One sample in a four-hundredth of the time so far is enough.
   const double pause = std::max(0.2, s.seconds / static_cast<double>(kSamples));
   if (!series.empty() && s.seconds < series.back().seconds + pause) {
     if (!is_last) return;

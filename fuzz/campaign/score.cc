@@ -26,20 +26,20 @@ double processor_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// What a worker is at when it judges without the defect.
+// The part of a case in which a worker judges it without the defect.
 constexpr uint64_t kCleanly = ~uint64_t{0};
 
-// What stands between a try's blocks.
-struct Pursuit {
-  size_t row = 0, at = 0;  // of ScoreRow::tries
+// One defect under one seed, as it stands between its blocks.
+struct ScoreAttempt {
+  size_t row = 0, at = 0;  // the index in ScoreRow::tries
   uint64_t block = 0;
-  std::vector<DeadlyCase> deadly;  // of the block
-  uint64_t suspect = 0;            // a deadly case to be judged cleanly, plus 1; 0: none
+  std::vector<DeadlyCase> deadly;  // of this block
+  uint64_t suspect = 0;            // a deadly case to be judged without the defect, plus 1; 0: none
   std::string suspect_check;       // how it died
   bool runs = false, finished = false;
 };
 
-std::string request_of(const Pursuit& p, const ScoreRow& row, double seconds_left) {
+std::string request_of(const ScoreAttempt& p, const ScoreRow& row, double seconds_left) {
   std::vector<std::string> deadly;
   for (const DeadlyCase& d : p.deadly) deadly.push_back(fmt::format("[{},{}]", d.number, d.part));
   JsonObject o;
@@ -49,10 +49,10 @@ std::string request_of(const Pursuit& p, const ScoreRow& row, double seconds_lef
   return o.raw("seconds", fmt::format("{}", std::min(seconds_left, 1e9))).text();
 }
 
-// The worker's side: one block of one try.
-class Pursuer {
+// The worker's side: runs one block of one try.
+class ScoreWorker {
  public:
-  Pursuer(const ScoreOptions& options, const JsonValue& request, WorkerNote& note)
+  ScoreWorker(const ScoreOptions& options, const JsonValue& request, WorkerNote& note)
       : options_(options.runner), clean_(options.runner), note_(note), keeps_(!options.out.empty()) {
     options_.seed = request.at("seed").count();
     options_.defects = parse_defect_list(request.at("defect").string());
@@ -93,7 +93,7 @@ class Pursuer {
   }
 
  private:
-  // Counts what is not there without the defect.
+  // Counts the finding only if the case is clean without the defect.
   void weigh(const Case& c, uint64_t number, const Finding& f) {
     if (detected_) return;
     if (weighed_ != number + 1) {
@@ -140,7 +140,7 @@ class Pursuer {
   uint64_t suspect_ = 0;
   double seconds_ = 0;
   uint64_t asked_ = 0, reached_ = 0, clean_too_ = 0;
-  uint64_t weighed_ = 0;  // the case that was judged cleanly last, plus 1
+  uint64_t weighed_ = 0;  // the case that was last judged without the defect, plus 1
   bool is_clean_ = false;
   std::optional<KeptFinding> detected_;
 };
@@ -152,15 +152,15 @@ class Score {
     if (defects.empty())
       for (const DefectRow& row : defect_rows()) defects.push_back(row.defect);
     Defects none;
-    none.add(defects[0]);  // throws where there are none
+    none.add(defects[0]);  // throws if this build has no defects
     for (const Defect d : defects) {
       ScoreRow row;
       row.defect = d;
       for (int i = 0; i < options.seeds; ++i) {
-        Pursuit p;
+        ScoreAttempt p;
         p.row = rows_.size();
         p.at = row.tries.size();
-        pursuits_.push_back(p);
+        attempts_.push_back(p);
         row.tries.emplace_back().seed = options.runner.seed + static_cast<uint64_t>(i);
       }
       rows_.push_back(std::move(row));
@@ -172,12 +172,12 @@ class Score {
     WorkerCalls calls;
     calls.next = [&] { return next(); };
     calls.work = [&](const std::string& request, WorkerNote& note) {
-      return Pursuer(options_, parse_json(request), note).run();
+      return ScoreWorker(options_, parse_json(request), note).run();
     };
     calls.done = [&](WorkerAnswer a) { a.death.empty() ? count(a) : blame(a); };
     calls.tick = [&] {
       const int stops = options_.stops ? options_.stops() : 0;
-      if (options_.progress) options_.progress(finished_, pursuits_.size());
+      if (options_.progress) options_.progress(finished_, attempts_.size());
       return stops == 0 ? WorkerOrder::kGoOn : stops == 1 ? WorkerOrder::kFinish : WorkerOrder::kGiveUp;
     };
     WorkerOptions workers;
@@ -190,11 +190,11 @@ class Score {
   }
 
  private:
-  ScoreTry& try_of(const Pursuit& p) { return rows_[p.row].tries[p.at]; }
+  ScoreTry& try_of(const ScoreAttempt& p) { return rows_[p.row].tries[p.at]; }
 
   std::optional<std::string> next() {
     if (options_.stops && options_.stops() > 0) return std::nullopt;
-    for (Pursuit& p : pursuits_) {
+    for (ScoreAttempt& p : attempts_) {
       if (p.finished || p.runs) continue;
       p.runs = true;
       const double limit = options_.seconds > 0 ? options_.seconds : 1e9;
@@ -203,15 +203,16 @@ class Score {
     return std::nullopt;
   }
 
-  Pursuit& pursuit_of(const WorkerAnswer& a) {
+  ScoreAttempt& attempt_of(const WorkerAnswer& a) {
     const JsonValue request = parse_json(a.request);
-    Pursuit& p = pursuits_[request.at("row").count() * static_cast<size_t>(options_.seeds) + request.at("at").count()];
+    ScoreAttempt& p =
+        attempts_[request.at("row").count() * static_cast<size_t>(options_.seeds) + request.at("at").count()];
     p.runs = false;
     return p;
   }
 
   void count(const WorkerAnswer& a) {
-    Pursuit& p = pursuit_of(a);
+    ScoreAttempt& p = attempt_of(a);
     ScoreTry& t = try_of(p);
     const JsonValue answer = parse_json(a.answer);
     const uint64_t reached = answer.at("reached").count();
@@ -241,18 +242,18 @@ class Score {
   }
 
   void blame(const WorkerAnswer& a) {
-    Pursuit& p = pursuit_of(a);
+    ScoreAttempt& p = attempt_of(a);
     ScoreTry& t = try_of(p);
     t.seconds += a.seconds;
     const uint64_t number = a.item;
     std::erase_if(p.deadly, [&](const DeadlyCase& d) { return d.number == number; });
     if (a.part == kCleanly) {
-      // It ends the process without the defect too.
+      // The case ends the process without the defect too.
       ++t.clean_too;
       p.suspect = 0;
       p.deadly.push_back({number, kDrawing});
     } else if (a.part == kDrawing) {
-      // There is nothing to judge cleanly; the generator of a clean build does not die.
+      // A case that dies while it is drawn cannot be judged. Without a defect, the generator does not die.
       KeptFinding f;
       f.finding = {{"generate", check_of_death(a.death), ""}, "case " + std::to_string(number) + " " + a.death};
       t.cases += number % kBlockCases + 1;
@@ -267,19 +268,20 @@ class Score {
     if (options_.seconds > 0 && t.seconds >= options_.seconds) finish(p);
   }
 
-  void finish(Pursuit& p) {
+  void finish(ScoreAttempt& p) {
     p.finished = true;
     ++finished_;
-    while (told_ < rows_.size() && std::all_of(
-                                       pursuits_.begin(), pursuits_.end(),
-                                       [&](const Pursuit& other) { return other.row != told_ || other.finished; })) {
+    while (told_ < rows_.size() &&
+           std::all_of(
+               attempts_.begin(), attempts_.end(),
+               [&](const ScoreAttempt& other) { return other.row != told_ || other.finished; })) {
       write(rows_[told_]);
       if (options_.done) options_.done(rows_[told_]);
       ++told_;
     }
   }
 
-  // The first seed's.
+  // Writes the file of the first seed that has one.
   void write(ScoreRow& row) {
     if (options_.out.empty()) return;
     for (ScoreTry& t : row.tries) {
@@ -292,7 +294,7 @@ class Score {
 
   const ScoreOptions& options_;
   std::vector<ScoreRow> rows_;
-  std::vector<Pursuit> pursuits_;
+  std::vector<ScoreAttempt> attempts_;
   size_t finished_ = 0, told_ = 0;
 };
 

@@ -1,8 +1,8 @@
-// The score: for each seeded defect a campaign, until something is found that is not there without the defect.
+// The score: runs a campaign for each seeded defect until it finds something that does not show without the defect.
 //
-// Invariants: a finding counts if its case, judged by the same oracles without the defect, gives none; cases and the
-// case of detection depend on the seed alone. Seconds are of the processor, of the worker alone: other work beside it
-// does not change them much.
+// Invariants: a finding counts if the same oracles find nothing in its case without the defect. The seed alone
+// determines the cases and the case of detection. Seconds are processor time of the worker alone, so other work on the
+// machine changes them little.
 //
 //   for (const ScoreRow& row : score({.seeds = 3, .seconds = 60})) row.detected(), row.median_seconds()
 #pragma once
@@ -15,9 +15,9 @@ namespace fusebox::fuzz {
 struct ScoreTry {
   uint64_t seed = 0;
   bool detected = false;
-  uint64_t cases = 0;      // run, the one of detection included
-  uint64_t reached = 0;    // cases until the broken rule was first asked for; 0: it never was
-  uint64_t clean_too = 0;  // cases with findings that are there without the defect as well
+  uint64_t cases = 0;      // cases run, with the one of detection
+  uint64_t reached = 0;    // cases run until the broken rule was first asked for; 0: never
+  uint64_t clean_too = 0;  // cases with findings that also show without the defect
   double seconds = 0;
   Finding finding;
   std::string lineage, file;
@@ -29,29 +29,29 @@ struct ScoreRow {
   std::vector<ScoreTry> tries;  // by seed
 
   size_t detected() const;
-  // Over the seeds; infinite where half of them or more detect nothing.
+  // Medians over the seeds; infinite if half of them or more detect nothing.
   double median_seconds() const;
   double median_cases() const;
-  double median_reached() const;  // infinite: never
+  double median_reached() const;  // infinite: the rule was never reached
 };
 
 struct ScoreOptions {
-  RunnerOptions runner = {};         // seed: the first; runs: of one try; 0: until its time is up
+  RunnerOptions runner = {};         // seed: the first; runs: per try; 0: until its time is up
   std::vector<Defect> defects = {};  // empty: all
   int seeds = 3;
-  double seconds = 60;  // of one try; 0: no limit, where `runs` has one
+  double seconds = 60;  // per try; 0: no limit, if `runs` has one
   int jobs = 1;
   double case_seconds = 20;
   int64_t memory_bytes = int64_t{4} << 30;
-  std::string out = {};             // a folder for the finding of each defect: NAME.fuse
-  std::function<int()> stops = {};  // as a campaign's
-  // After each block: tries that are finished, and all.
+  std::string out = {};             // a folder for one finding per defect: NAME.fuse
+  std::function<int()> stops = {};  // as in CampaignOptions
+  // Called after each block with the numbers of finished and of all tries.
   std::function<void(size_t, size_t)> progress = {};
-  std::function<void(const ScoreRow&)> done = {};  // each row, in their order, when its tries are finished
+  std::function<void(const ScoreRow&)> done = {};  // called with each row, in order, when its tries are finished
 };
 
-// Rows in the order of the defects; those that were interrupted hold what there was. Throws kModuleMissing where this
-// build has no defects.
+// Rows in the order of the defects. An interrupted row holds the results so far. Throws kModuleMissing if this build
+// has no defects.
 std::vector<ScoreRow> score(const ScoreOptions& options);
 
 // `detected 98 of 111 with every seed, 3 with some; median 0.6 s, slowest 31.2 s (vector-tail)`

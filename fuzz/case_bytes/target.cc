@@ -12,10 +12,10 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Larger ones find nothing that smaller ones do not, and take seconds.
+// Larger cases find nothing more and take seconds.
 constexpr size_t kMostOps = 64, kMostSteps = 256, kMostLineage = 64;
 constexpr int64_t kMostStorage = int64_t{1} << 20;
-// Where few elements lie far apart, the memory between them is reserved alone, so that they may span more.
+// Memory between far elements is only reserved, so a tensor of few elements may span more.
 constexpr int64_t kFewElements = 4096, kMostReservedBytes = (int64_t{1} << 33) + (1 << 20);
 
 bool has_small_storage(const InputSpec& s) {
@@ -57,7 +57,7 @@ Bytes new_choices(RandomSource& random, size_t max_size) {
   return bytes;
 }
 
-// Nothing where the bytes make none; what is internal is the target's to meet.
+// Returns nothing if the bytes make no case. The target meets an internal error itself.
 std::optional<Case> case_or_nothing(std::span<const uint8_t> bytes, const CaseOptions& options) {
   try {
     return case_of_bytes(bytes, options);
@@ -93,7 +93,7 @@ Bytes mutate_case_bytes(RandomSource& random, std::span<const uint8_t> bytes, co
     }
     std::optional<Case> from = case_or_nothing(bytes, options);
     if (!from) from = generate_case(seed, options).value;
-    // A lineage that is long says little; what stands is a base again.
+    // A long lineage says little: start a new one with this case as its base.
     if (from->lineage.size() > kMostLineage) from->lineage.clear();
     const Case other = generate_case(seed + 1, options).value;
     if (const auto next = mutate(random, *from, other, {})) {
@@ -101,7 +101,7 @@ Bytes mutate_case_bytes(RandomSource& random, std::span<const uint8_t> bytes, co
       if (fits(made, max_size)) return made;
     }
   } catch (const Error&) {
-    // Of a generator or an encoder: choices find it again where the target looks.
+    // The generator or the encoder failed. Random choices find that again where the target sees it.
   }
   return new_choices(random, max_size);
 }
@@ -119,7 +119,7 @@ Bytes cross_case_bytes(RandomSource& random, std::span<const uint8_t> a, std::sp
         if (fits(made, max_size)) return made;
       }
     } catch (const Error&) {
-      // As above.
+      // As in mutate_case_bytes.
     }
   }
   return mutate_case_bytes(random, a, options, max_size);

@@ -1,8 +1,8 @@
-// What the libFuzzer targets share: an input as a case, its mutations, and the rule that what is thrown is a coded
-// error that is not internal. A target stops by aborting, after it has printed why.
+// Turns a libFuzzer input into a case, mutates it, and checks that only coded errors that are not internal are thrown.
+// A target prints why and aborts.
 //
-// An input is the bundle of a case (its program, schedule, inputs and lineage: what `fusebox reduce` takes), or else
-// the choices that a case is generated from. So any bytes are an input, and a mutation is one of mutation_table.inc.
+// An input is the bundle of a case: program, schedule, inputs and lineage, as `fusebox reduce` takes it. Any other
+// bytes are choices from which a case is generated, so every input is valid. A mutation is a row of mutation_table.inc.
 //
 //   std::optional<Case> c = case_of_bytes({data, size}, options);
 //   Bytes next = mutate_case_bytes(random, {data, size}, options, max_size);
@@ -31,20 +31,21 @@ void expect_coded(F&& f) {
   }
 }
 
-// Nothing where the bytes are a bundle of no case, or of one that is too large; a case of choices may be one that does
-// not compile. Throws coded errors.
+// Returns nothing if the bytes are a bundle that holds no case or too large a case. A case from choices may fail to
+// compile. Throws coded errors.
 std::optional<Case> case_of_bytes(std::span<const uint8_t> bytes, const CaseOptions& options);
 Bytes bytes_of_case(const Case& c);
 
-// Another case, mutated from the one of these bytes or new; choices where it would take more than `max_size`.
+// Mutates the case of these bytes, or generates a new one. Returns random choices if that would take more than
+// `max_size`.
 Bytes mutate_case_bytes(RandomSource& random, std::span<const uint8_t> bytes, const CaseOptions& options,
                         size_t max_size);
-// The first's fusion and inputs with steps of both schedules.
+// Combines the first case's fusion and inputs with steps of both schedules.
 Bytes cross_case_bytes(RandomSource& random, std::span<const uint8_t> a, std::span<const uint8_t> b,
                        const CaseOptions& options, size_t max_size);
 
-// A case of these bytes through these oracles; aborts at the first finding, with the program. Bytes of which nothing
-// valid is made are passed over.
+// Judges the case of these bytes by the named oracles and aborts at the first finding, after printing the program.
+// Skips bytes that make no valid case.
 void judge_bytes(std::span<const uint8_t> bytes, const CaseOptions& options, std::string_view oracles, bool scheduled);
 
 }  // namespace fusebox::fuzz

@@ -1,4 +1,4 @@
-// `fusebox fuzz`: a campaign, its figures and its findings.
+// `fusebox fuzz`: runs a campaign, prints its figures and its findings.
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -109,16 +109,16 @@ int fuzz_campaign(const FuzzArguments& a, int64_t gpu_bytes, const Common& commo
   options.runner.out = a.out;
   options.runner.defects = parse_defects(a.defects);
   options.runner.stop_after = a.stop_after;
-  // A fortieth of the time, but long enough for a case, and not so long that one would ask again.
+  // A fortieth of the time, but enough for one case, and short enough that nobody interrupts again.
   options.grace_s = options.runner.seconds > 0 ? std::clamp(options.runner.seconds / 40, 0.5, 5.0) : 3;
   if (!a.case_time.empty()) options.case_seconds = seconds_of(a.case_time, "--case-time");
-  // A driver takes more address space than there is memory.
+  // A GPU driver takes more address space than there is memory.
   options.memory_bytes = options.runner.on_gpu ? 0 : a.memory_mib << 20;
   options.stops = interrupts;
   ProgressLine progress(common.json);
   options.progress = [&](const Statistics& s) { progress.show(progress_line(s)); };
   count_interrupts();
-  // Before the workers are made of this process, so that none has to load it.
+  // Loads ATen before the workers fork, so that none of them has to load it.
   find_aten();
   const CampaignState state = run_campaign(options);
   progress.clear();

@@ -1,4 +1,4 @@
-// `fusebox fuzz --case FILE`: one program, judged as a campaign judges its cases.
+// `fusebox fuzz --case FILE`: judges one program as a campaign judges its cases.
 #include <fmt/format.h>
 #include <utility>
 
@@ -35,7 +35,7 @@ std::string judge(fuzz::Case c, const fuzz::RunnerOptions& options, WorkerNote& 
   return to_json(s);
 }
 
-// The programs of a text that holds several: on a GPU together, as in a campaign.
+// Judges several programs of one text together on a GPU, as a campaign does.
 std::string judge_batch(std::vector<fuzz::Case> batch, const fuzz::RunnerOptions& options, WorkerNote& note) {
   Statistics s;
   const auto keep = [&](size_t i, Finding f) {
@@ -67,7 +67,7 @@ int fuzz_case(const FuzzArguments& a, const Common& common) {
   std::vector<fuzz::Case> batch = fuzz::load_batch(a.case_file);
   const fuzz::LoadedFinding file =
       batch.empty() ? fuzz::load_finding(a.case_file) : fuzz::LoadedFinding{batch[0], {}, ""};
-  fuzz::sizes_of(file.subject.fusion(), file.subject.inputs());  // says so where the inputs do not fit the program
+  fuzz::sizes_of(file.subject.fusion(), file.subject.inputs());  // throws if the inputs do not fit the program
   fuzz::RunnerOptions options;
   options.on_gpu = a.on == "cuda";
   options.step_limit = fuzz::ReduceOptions().step_limit;  // one case may take its time

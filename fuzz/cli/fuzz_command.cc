@@ -94,7 +94,7 @@ std::vector<size_t> oracle_rows_of(const std::vector<std::string>& names) {
 
 int64_t check_device(const std::string& on) {
   if (on != "cuda") return 0;
-  // In a child: what has opened a driver must not fork.
+  // Runs in a child, because a process that has opened the driver must not fork.
   std::string missing;
   int64_t memory_bytes = 0;
   run_in_workers(
@@ -151,7 +151,7 @@ int fuzz_command(const FuzzArguments& a, Common& common) {
   if (a.list_defects) return list_defects(common);
   if (a.has_print_case) return print_case(a.print_case, common);
   check_usage(a);
-  // A case is far too small for ATen's threads, which would spin between two of them.
+  // A case is far too small for ATen's threads. They would spin between cases.
   ::setenv("OMP_NUM_THREADS", "1", 0);
   const int64_t gpu_bytes = check_device(a.on);
   if (a.score) return fuzz_score(a, common);

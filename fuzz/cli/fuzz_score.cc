@@ -1,4 +1,4 @@
-// `fusebox fuzz --score`: which seeded defects are found, and how soon.
+// `fusebox fuzz --score`: measures which seeded defects are found, and how soon.
 #include <cmath>
 #include <fmt/format.h>
 

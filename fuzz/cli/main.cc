@@ -1,4 +1,4 @@
-// `fusebox`: the commands of replay/cli, and those of this room.
+// `fusebox`: the commands of replay/cli and of this room.
 #include "fuzz/cli/commands.h"
 
 int main(int argc, char** argv) {

@@ -1,4 +1,4 @@
-// `fusebox reduce`: a finding made small.
+// `fusebox reduce`: makes a finding small.
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -21,16 +21,18 @@ constexpr const char* kAbout =
     "Makes a finding small: the least program, schedule and inputs that fail in the same way.";
 
 constexpr const char* kFooter =
-    R"(FILE is a bundle of `fusebox fuzz --out` or of `fusebox run --record`, or a program as text with its schedule and inputs. What
-fails, and how, is found out by judging it: the signature is stage, check and kind of place. Steps, ops, outputs, axes, extents,
-layouts, values are deleted, many at once and then one by one, as long as the signature stays: the result is one of which nothing
-more can be deleted. Each try runs in a process of its own, so that a crash or a hang can be reduced too.
+    R"(FILE is a bundle from `fusebox fuzz --out` or `fusebox run --record`, or a program as text with its schedule and
+inputs. It is judged first, which gives the signature of its failure: stage, check and kind of place. Then steps,
+ops, outputs, axes, extents, layouts and values are deleted, many at once and then one by one, as long as the
+signature stays the same. The result is minimal: nothing more can be deleted. Each try runs in a process of its own,
+so a crash or a hang can be reduced too.
 
-With --on cuda, as for a finding of the GPU, each try runs there too: it takes about a second.
+With --on cuda, and for a finding of the GPU, each try runs there too and takes about a second.
 
-OUT is a bundle, or text where its name ends in .fir. With seeded defects, the result fails with them and not without.
+The result is a bundle, or text if the name of --out ends in .fir. With seeded defects, it fails with them and not
+without.
 
-Exits 0 where it was reduced, 1 where the failure does not show.
+Exits 0 if FILE was reduced, 1 if its failure does not show.
 
   fusebox reduce findings/aten-differs-add.fuse -o small.fuse
   fusebox reduce finding.fuse -o small.fir --time 10s
@@ -104,7 +106,7 @@ int reduce_command(const ReduceArguments& a, Common& common) {
   if (a.list) return list_rows(common);
   if (a.file.empty()) throw Error(ErrorCode::kUsage, "no file is given; name a finding", "FILE");
   if (a.out.empty()) throw Error(ErrorCode::kUsage, "nothing says where the result goes; give --out", "--out");
-  // A case is far too small for ATen's threads, which would spin between two of them.
+  // A case is far too small for ATen's threads. They would spin between cases.
   ::setenv("OMP_NUM_THREADS", "1", 0);
   fuzz::LoadedFinding f = fuzz::load_finding(a.file);
   if (!a.defects.empty()) f.defects = parse_defects(a.defects);
@@ -136,15 +138,15 @@ void add_reduce(CLI::App& app, Common& common, Chosen& chosen) {
   const auto a = std::make_shared<ReduceArguments>();
   CLI::App* c = add_subcommand(app, "reduce", kAbout, kFooter);
   c->add_option("file", a->file, "A bundle, or a program as text");
-  c->add_option("-o,--out", a->out, "Where the result goes: a bundle, or text where it ends in .fir");
-  c->add_option("--time", a->time, "How long: 60, 60s, 5m; then the best so far is written")->capture_default_str();
-  c->add_option("--case-time", a->case_time, "Of one try; what takes longer is a failure of its own")
+  c->add_option("-o,--out", a->out, "File for the result: text if its name ends in .fir, otherwise a bundle");
+  c->add_option("--time", a->time, "How long: 60, 60s, 5m; then writes the best result so far")->capture_default_str();
+  c->add_option("--case-time", a->case_time, "Limit for one try; a try that takes longer is a failure of another kind")
       ->capture_default_str();
-  c->add_option("--on", a->on, "cuda: a GPU beside the host executor; else where the signature is the GPU's")
+  c->add_option("--on", a->on, "cuda: judges on a GPU too; by default if the signature is one of the GPU")
       ->check(CLI::IsMember({"host", "cuda"}));
-  c->add_option("--signature", a->signature, "The failure to keep, where the file shows several");
+  c->add_option("--signature", a->signature, "The failure to keep, if the file shows several");
   add_defects(*c, a->defects);
-  c->add_flag("--list", a->list, "Prints what is tried, in order");
+  c->add_flag("--list", a->list, "Lists the reductions in the order in which they are tried");
   c->callback([a, &common, &chosen] { chosen = [a, &common] { return reduce_command(*a, common); }; });
 }
 

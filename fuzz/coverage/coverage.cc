@@ -48,7 +48,7 @@ constexpr const char* kValueClasses[] = {"normal", "uniform", "integers", "bound
 constexpr InputGenerator kValueGenerators[] = {InputGenerator::kNormal, InputGenerator::kUniform,
                                                InputGenerator::kIntegers, InputGenerator::kBoundary};
 
-// A split's factor beside the extent that it splits.
+// A split's factor compared with the extent that it splits.
 constexpr const char* kFactorClasses[] = {"1",          "divides",    "leaves a rest", "extent - 1",
                                           "the extent", "extent + 1", "more"};
 constexpr MemoryType kScheduleMemories[] = {MemoryType::kLocal, MemoryType::kShared, MemoryType::kGlobal};
@@ -78,7 +78,7 @@ size_t extent_class(int64_t n) {
   return is_prime(n) ? 3 : 7;
 }
 
-// What a schedule of one device can have.
+// The parallel types that a schedule on one device can have.
 constexpr ParallelType kScheduleTypes[] = {ParallelType::kSerial,  ParallelType::kGridX,     ParallelType::kGridY,
                                            ParallelType::kGridZ,   ParallelType::kBlockX,    ParallelType::kBlockY,
                                            ParallelType::kBlockZ,  ParallelType::kVectorize, ParallelType::kUnroll,
@@ -167,7 +167,8 @@ void Coverage::count_fusion(const Graph& g) {
   if (ops > 0) count_row(kLengths, ops == 1 ? 0 : ops <= 5 ? 1 : ops <= 15 ? 2 : 3);
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
-    // The dtype that is computed on: `where` reads its condition first, `full` and `iota` make what they are told.
+    // The dtype of the computation. `where` reads its condition first, so its last tensor counts; `full` and `iota` have
+    // the dtype of their result.
     ValueId v = op.operands.empty() ? ValueId() : op.operands[0];
     for (ValueId x : op.operands)
       if (x && g.is_tensor(x) && (!g.is_tensor(v) || op.kind == OpKind::kWhere)) v = x;

@@ -1,9 +1,8 @@
-// What a campaign has produced: counters by op and dtype, by pairs of transforms, by parallel type, by step, by
-// memory, and by classes of extents, split factors, ranks, layouts, values and lengths, constants, casts, slices,
-// outputs and swizzles (coverage_classes.h). A row that stays at 0 is a hole in the generators.
+// Counts what a campaign has produced: ops by dtype, pairs of transforms, parallel types, steps, memory types, and the
+// classes of coverage_classes.h (extents, split factors, ranks, layouts, values and so on). A row that stays at 0 is a
+// hole in the generators.
 //
-// Invariants: the rows follow from the tables, in their order; `may_be_zero` rows are those that nothing can produce,
-// with a reason.
+// Invariants: the rows follow from the tables, in their order. Combinations that nothing can produce have no row.
 //
 //   Coverage coverage;
 //   coverage.count(case);
@@ -28,12 +27,12 @@ struct CoverageRow {
 class Coverage {
  public:
   Coverage();
-  // The fusion and its inputs; and the schedule, where the case is compiled.
+  // Counts the fusion and its inputs, and the schedule if the case is compiled.
   void count(const Case& c);
   std::vector<CoverageRow> rows() const;
   size_t row_count() const { return rows_.size(); }
   size_t covered() const;
-  // Counts of another run, in the order of the rows; as many as there are rows.
+  // Adds the counts of another run, one for each row in order.
   void add_counts(std::span<const uint64_t> counts);
   void add(const Coverage& other);
 

@@ -94,7 +94,7 @@ std::vector<size_t> output_classes(const Case& c) {
   std::vector<size_t> classes;
   const Graph& g = c.fusion();
   const auto out = outputs(g);
-  std::map<ValueId, ValueId> over;  // inputs that overwrite inputs
+  std::map<ValueId, ValueId> over;  // inputs that overwrite inputs, with their targets
   for (const OutputRef& o : out)
     if (o.alias && g[g[o.value].def].kind == OpKind::kInput) over[o.value] = o.alias;
   for (const OutputRef& o : out) {

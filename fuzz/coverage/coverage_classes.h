@@ -1,5 +1,5 @@
-// Classes of what a fusion or a schedule has, for the rows of coverage.h: each function names those that are there, as
-// positions in the list of names beside it, one for each time.
+// Classes of a fusion or of a schedule, for the rows of coverage.h. Each function returns the classes that occur, as
+// positions in the list of names beside it, once for each occurrence.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace fusebox::fuzz {
 
-// Bounds of slices; of those that need the extent, where it is a constant.
+// Bounds of slices. Classes that compare with the extent count only constant extents.
 inline constexpr std::string_view kSliceClasses[] = {
     "start from the end",   "start before the first", "start beyond the end", "start of a symbol",
     "stop from the end",    "stop before the first",  "stop beyond the end",  "stop of a symbol",
@@ -26,14 +26,14 @@ inline constexpr std::string_view kCastClasses[] = {"integer, float, integer", "
                                                     "float, narrower, float", "integer, narrower, integer", "others"};
 std::vector<size_t> cast_classes(const Graph& g);
 
-// What rewrite rules look for, as positions in all_forms() of focus.h.
+// The forms that rewrite rules look for, as positions in all_forms() of focus.h.
 std::vector<size_t> form_classes(const Graph& g);
 
-// Inputs whose numbers were drawn for a function that reads them, as positions in function_names().
+// Inputs whose values were drawn for a function that reads them, as positions in function_names().
 std::vector<std::string> function_names();
 std::vector<size_t> function_classes(const Case& c);
 
-// Index scalars by their value, and how a select counts.
+// Index scalars by their value, and places of `select`.
 inline constexpr std::string_view kIndexClasses[] = {"near 2^30",
                                                      "near 2^31",
                                                      "near 2^32",
@@ -43,12 +43,12 @@ inline constexpr std::string_view kIndexClasses[] = {"near 2^30",
                                                      "far apart by a swizzled loop"};
 std::vector<size_t> index_classes(const Case& c);
 
-// What tensors have beside their axes.
+// Properties of tensors besides their axes.
 inline constexpr std::string_view kTensorClasses[] = {"input on a mesh", "result on a mesh", "expanded input",
                                                       "squeezed, though expanded"};
 std::vector<size_t> tensor_classes(const Graph& g);
 
-// Each attribute that a step or an op may carry, each operand that may be missing and each list that may be empty, as
+// The parts of a step or an op: each attribute, each operand that may be missing and each list that may be empty, as
 // positions in the names.
 std::vector<std::string> step_part_names();
 std::vector<size_t> step_part_classes(const Step& step);
@@ -67,7 +67,7 @@ inline constexpr std::string_view kOutputClasses[] = {"is an input",
                                                       "over an input, in vectors"};
 std::vector<size_t> output_classes(const Case& c);
 
-// What the lists of focus_situations.h are for.
+// The situations that the lists of focus_situations.h aim at.
 inline constexpr std::string_view kSituationClasses[] = {"a scalar of a higher class beside a tensor",
                                                          "an op of equal scalars",
                                                          "constants that differ in one part",

@@ -1,4 +1,4 @@
-// Classes of what cases are aimed at (focus.h).
+// The classes that cases are aimed at (focus.h).
 #include <algorithm>
 
 #include "fuzz/coverage/coverage_classes.h"
@@ -13,12 +13,12 @@
 namespace fusebox::fuzz {
 namespace {
 
-// The op that makes a value; none of an input or a constant.
+// The op that makes a value; nullptr for an input or a constant.
 const Op* maker(const Graph& g, ValueId v) {
   return v && g[v].def && g[g[v].def].kind != OpKind::kInput ? &g[g[v].def] : nullptr;
 }
 
-// The constant that leaves the other operand as it is.
+// True for a constant that leaves the other operand unchanged.
 bool is_neutral(const Graph& g, OpKind kind, ValueId v) {
   if (!v || !g.is_constant(v) || is_complex(g[v].dtype) || is_storage_only(g[v].dtype)) return false;
   const Dtype d = g[v].dtype;
@@ -48,7 +48,7 @@ bool has_computed_axis(const Graph& g, ValueId v) {
   return std::ranges::any_of(g.tensor_of(v).logical, [&](DomainId d) { return !evaluate_extent(g, d); });
 }
 
-// Whether every axis is as long as the operand's at the same place, and none is moved.
+// True if every axis has the extent of the operand's axis at the same place and none is moved.
 bool moves_nothing(const Graph& g, const Op& op) {
   const ValueId x = op.operands[0], y = op.results[0];
   if (op.kind == OpKind::kSet) return op.attrs.empty();
@@ -209,7 +209,7 @@ std::vector<size_t> tensor_classes(const Graph& g) {
 
 namespace {
 
-// An attribute that a row may carry; or else an operand that may be missing, or a list that may be empty.
+// A part of a row: an attribute, an operand that may be missing, or a list that may be empty.
 template <class Kind>
 struct Part {
   Kind kind;
@@ -241,7 +241,7 @@ std::vector<std::string> names_of(const std::vector<Part<Kind>>& parts) {
   return names;
 }
 
-// `has_operand`: whether the slot has one that is there.
+// `has_operand` tells whether the slot has an operand.
 template <class Kind, class Subject, class HasOperand>
 std::vector<size_t> classes_of(const std::vector<Part<Kind>>& parts, const Subject& x, HasOperand has_operand) {
   std::vector<size_t> classes;
@@ -271,7 +271,7 @@ const std::vector<Part<OpKind>>& op_parts() {
   return list;
 }
 
-// The operands of a slot.
+// The number of operands in a slot.
 size_t operands_in(const FormatRow& format, size_t slot, size_t operands) {
   const auto ranges = slot_ranges(format, operands);
   return ranges ? (*ranges)[slot].count : 0;

@@ -1,4 +1,4 @@
-// Classes of what takes several ops or steps to make (focus_situations.h).
+// The classes of situations that take several ops or steps (focus_situations.h).
 #include <algorithm>
 #include <map>
 
@@ -34,7 +34,7 @@ void add_scalar_classes(const Graph& g, std::vector<size_t>& classes) {
     if (op.kind == OpKind::kCast && g[result].dtype == Dtype::kIndex && from != Dtype::kIndex && from != Dtype::kInt64)
       classes.push_back(kOtherDtype);
   }
-  // Of complex constants, one part.
+  // Complex constants that differ in one part.
   std::map<std::pair<Dtype, uint64_t>, uint64_t> high;
   for (const Value& v : g.values) {
     if (!v.constant || !is_complex(v.dtype)) continue;
@@ -43,7 +43,7 @@ void add_scalar_classes(const Graph& g, std::vector<size_t>& classes) {
   }
 }
 
-// Elements of both operands, where each is an input without gaps.
+// True if the op raises -1 to a negative odd power. Looks only at operands that are inputs without gaps.
 bool has_odd_power(const Case& c, const Op& op) {
   const Graph& g = c.fusion();
   std::vector<Argument> read;

@@ -16,7 +16,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// The rows of graph tables: they are referred to by their place.
+// The rows of graph tables. Others refer to them by their place in the table.
 template <class T>
 inline constexpr bool kIsNode =
     std::is_same_v<T, Value> || std::is_same_v<T, Tensor> || std::is_same_v<T, IterDomain> ||
@@ -32,7 +32,7 @@ template <class... T>
 struct Structs {
   static constexpr size_t kCount = (kFieldCount<T> + ...);
 
-  // The number of a struct's first member among all members.
+  // The index of a struct's first member among all members.
   template <class Wanted>
   static constexpr size_t first() {
     size_t result = 0;
@@ -82,7 +82,7 @@ template <class E>
 E beside(E value, size_t rows, bool up) {
   return static_cast<E>((static_cast<size_t>(value) + (up ? 1 : rows - 1)) % rows);
 }
-// The next kinds of the same format, then of any.
+// The next kinds in the table, those of the same format first.
 template <class E, class Rows>
 E of_same_format(E kind, const Rows& rows, size_t which) {
   const size_t own = static_cast<size_t>(kind);
@@ -93,13 +93,13 @@ E of_same_format(E kind, const Rows& rows, size_t which) {
   return beside(kind, rows.size(), true);
 }
 
-// Goes through a value. Counts its changes by kind, or makes one of them.
+// Walks through a value. It counts the changes by kind, or makes one of them.
 class Walk {
  public:
   Walk(const ChangeNames& names, ChangeCounts& counts) : names_(names), counts_(&counts) {}
   Walk(const ChangeNames& names, size_t kind, size_t index) : names_(names), wanted_(kind), left_(index) {}
 
-  // Out of line, as are all that are called from many places: the whole would be inlined into one function.
+  // Not inlined, like every function with many callers. Otherwise the whole walk would become one function.
   template <HasFields T>
   [[gnu::noinline]] void visit(T& self) {
     const size_t outer = kind_;
@@ -128,7 +128,7 @@ class Walk {
   const std::optional<FieldChange>& made() const { return made_; }
 
  private:
-  // A part of the place, while it is visited.
+  // Adds a part to the place while that part is visited.
   class Part {
    public:
     Part(Walk& walk, std::string_view name, size_t index = 0) : walk_(walk) {
@@ -143,7 +143,7 @@ class Walk {
     Walk& walk_;
   };
 
-  // `change(i)` makes the i-th of so many changes of the member that is visited.
+  // Offers `count` changes of the visited member; `change(i)` makes the i-th.
   template <class Change>
   [[gnu::noinline]] void offer(std::string_view what, size_t count, Change change) {
     if (counts_) {
@@ -171,7 +171,7 @@ class Walk {
     using T = std::remove_cvref_t<decltype(number)>;
     if constexpr (std::is_same_v<T, bool>) {
       offer("other", 1, [&](size_t) { set(number, !number); });
-    } else if constexpr (std::is_same_v<T, int>) {  // the width of an index
+    } else if constexpr (std::is_same_v<T, int>) {  // the index width
       offer("other width", 1, [&](size_t) { set(number, 96 - number); });
     } else if constexpr (std::is_floating_point_v<T>) {
       offer("neighbour", 2, [&](size_t i) {
@@ -272,7 +272,7 @@ class Walk {
   [[gnu::noinline]] void visit_list(List& list) {
     using T = typename List::value_type;
     if constexpr (std::is_same_v<T, uint8_t>) {
-      // Any byte is as good as another.
+      // All bytes are alike, so the first and the last one suffice.
       if (!list.empty()) visit(list.front()), visit(list.back());
     } else {
       for (size_t i = 0; i < list.size(); ++i) {
@@ -312,7 +312,7 @@ class Walk {
 
   // -- attributes
 
-  // The other values of an attribute; its key says what it holds.
+  // Another value of an attribute; its key tells the kind of value.
   static AttrValue other_value(const Attr& a, size_t which) {
     const AttrKind kind = row_of(a.key).kind;
     if (const auto* number = std::get_if<int64_t>(&a.value)) {
@@ -371,7 +371,7 @@ class Walk {
         const AttrValue value = other_value(attrs.list()[i], which);
         if constexpr (!std::is_const_v<A>) attrs.set(key, value);
       });
-      // Another key of the same kind of value.
+      // Another key that takes the same kind of value.
       kind_ = kind_of(&Attr::key);
       offer("other key", 1, [&](size_t) {
         if constexpr (!std::is_const_v<A>) {
@@ -394,7 +394,7 @@ class Walk {
   static auto row_or_null(const Rows& rows, Kind kind) {
     return static_cast<size_t>(kind) < rows.size() ? &rows[static_cast<size_t>(kind)] : nullptr;
   }
-  // Attributes that the row takes and that are not there.
+  // Attributes that the row accepts and the node lacks.
   template <class A, class Row>
   void new_attrs(A& attrs, const Row* row) {
     if (!row) return;
@@ -409,7 +409,7 @@ class Walk {
     kind_ = outer;
   }
 
-  // The index of a region goes with what it says of itself.
+  // Removes a region's index, together with that value's `index_of`.
   template <class T>
   void without_index(T& region) {
     if (!region.index || region.index.index >= graph_->values.size()) return;
@@ -421,7 +421,7 @@ class Walk {
     kind_ = outer;
   }
 
-  // -- lists of a tensor that are left empty
+  // -- empty lists of a tensor, which stand for their default
 
   template <class T>
   [[gnu::noinline]] void written_out(T& t) {

@@ -1,13 +1,14 @@
-// Every change of a single member of a value, by number: what the laws of fields are asked of (laws.h). Which members
-// there are, ir/module/fields.h and serde/fields.h say; how one changes follows from its type.
+// Enumerates every change of a single member of a value. The laws of laws.h are checked for each of them.
+// ir/module/fields.h and serde/fields.h list the members; a member's type tells how it changes.
 //
-// Changes: an integer, a float or a byte goes to its neighbours, an enumerator to those beside it (an op or a step to
-// others of its format), a flag to the other; an id to the ids beside it, to none and from none; a text gets a letter,
-// is emptied, becomes another name; a list loses, repeats or exchanges elements, or begins; an attribute goes, comes,
-// or gets another value. A list of a tensor that says what its default says is written out, as it is and otherwise.
+// Changes by type. An integer, a float or a byte goes to its neighbours; a flag flips. An enumerator goes to its
+// neighbours, an op or a step to others of its format. An id goes to its neighbours or to none, and none becomes an id.
+// A text gains a letter, becomes empty or becomes another name. A list loses, repeats or exchanges elements; an empty
+// one gains some. An attribute appears, disappears or gets another value. An empty list of a tensor is written out as
+// its default, or differently.
 //
-// Invariants: the same value has the same changes on every machine; a change that is made makes the value another one
-// in one member. What is made need not be valid.
+// Invariants: the same value has the same changes on every machine. A change makes the value differ in one member. The
+// result need not be valid.
 //
 //   const ChangeCounts counts = count_changes(g, {});
 //   Graph other = g;
@@ -31,7 +32,7 @@ struct FieldKind {
   std::string_view owner;
   std::string_view member;
   FieldUse use;
-  bool is_table = false;  // of structs that count themselves: it has no changes of its own
+  bool is_table = false;  // of tables, whose rows have changes of their own: it has none
 };
 std::span<const FieldKind> field_kinds();
 std::string text(const FieldKind& kind);  // `Transform.inner_split`
@@ -40,14 +41,14 @@ struct FieldChange {
   size_t kind = 0;
   std::string place;
   std::string_view what;  // `next`, `dropped` …
-  FieldUse use;           // of the member and all that it stands in
+  FieldUse use;           // the use of the member, combined with those of the members around it
 };
 std::string text(const FieldChange& change);
 
-// For each kind, how many changes there are.
+// The number of changes of each kind.
 using ChangeCounts = std::vector<size_t>;
 
-// The texts that a text may become.
+// The names that a text may change to.
 using ChangeNames = std::vector<std::string>;
 ChangeNames names_of(const Graph& g);
 
@@ -57,7 +58,7 @@ ChangeCounts count_changes(const T& value, const ChangeNames& names);
 template <class T>
 FieldChange make_change(T& value, size_t kind, size_t index, const ChangeNames& names);
 
-// Makes one change: draws a member that `takes` accepts, each as likely as another, and then a place.
+// Makes one change: draws a member that `takes` accepts, all with equal chances, and then a place.
 template <class T, class Takes>
 FieldChange draw_change(RandomSource& random, T& value, const ChangeNames& names, Takes takes) {
   const ChangeCounts counts = count_changes(value, names);

@@ -30,7 +30,7 @@ bool holds(const std::vector<T>& list, const T& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-// Whether what refers to one another does so both ways, in what the body reaches.
+// True if references agree in both directions in everything that the body reaches.
 bool is_sound(const Graph& g) {
   if (structure_error(g)) return false;
   std::vector<bool> is_placed(g.ops.size()), is_owned(g.regions.size());
@@ -62,7 +62,7 @@ bool is_sound(const Graph& g) {
 Broken broken(const char* law, std::string message) { return BrokenLaw{law, std::move(message)}; }
 std::string refusal(const Error& e) { return code_text(e.code) + " " + e.place + ": " + e.what(); }
 
-// What was written is read again; what verifies may not be refused.
+// Bytes that are written must read back as the same value. Only an invalid value may be refused.
 template <class T, class Read, class IsValid>
 Broken bytes_law(const T& changed, Asked& asked, Read read, IsValid is_valid) {
   try {
@@ -94,7 +94,7 @@ Broken text_law(const T& was, const T& changed, Asked& asked, const std::string&
   }
   asked.text = before != text;
   if (!asked.text && !(was == changed)) return broken("equality", "the same text, and not equal");
-  // A list that is another's again is shown where it is written out.
+  // A list that is written out prints differently although it equals its default, so compare compact forms.
   if constexpr (std::is_same_v<T, Graph>)
     if (asked.text && was == changed && print(compact(was)) != print(compact(changed)))
       return broken("equality", "equal, with another text");
@@ -106,7 +106,7 @@ Module module_of(const Graph& g) {
   m.graphs.push_back(g);
   return m;
 }
-// With the graph under the name that is asked for.
+// The graph under the given name.
 Module module_of(const Graph& g, const std::string& name) {
   Module m = module_of(g);
   m.graphs[0].name = name;
@@ -238,7 +238,7 @@ Broken broken_by(const Graph& g, const InputSpecs& was, const InputSpecs& change
 }
 
 Broken broken_by(const Bundle& was, const Bundle& changed, Asked& asked) {
-  // A graph of a stage that differs in what is dead is equal.
+  // Graphs of a stage that differ only in dead nodes are equal.
   if (auto b = equality_law(was, changed, difference(was, changed).has_value() && was.stages.empty(), asked)) return b;
   return bytes_law(
       changed, asked,

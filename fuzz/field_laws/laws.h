@@ -1,12 +1,12 @@
-// What a change of one member must do to digests, equality, text and bytes. `match.h` says whether the changed value is
-// another one.
+// The laws for a change of one member: its effect on digests, equality, text and bytes. `match.h` tells whether the
+// changed value differs in meaning.
 //
-// - equality: `==` sees every change of what the text shows;
-// - digest: digests are equal exactly where the programs are the same one, under other names, ids and orders;
-// - text: texts are equal exactly where values are, and `parse(print(x))` is x;
+// - equality: `==` sees every change that the text shows;
+// - digest: digests are equal exactly if the programs are the same up to names, ids and orders;
+// - text: texts are equal exactly if values are, and `parse(print(x))` is x;
 // - bytes: `decode(encode(x))` is x, in every member.
-// A graph is asked for digest and equality where its references agree, for its text where it verifies, for its bytes
-// where its structure holds; what stands beside a graph where it verifies with it.
+// A graph must meet the laws of digest and equality if its references agree, the law of text if it verifies, and the law
+// of bytes if its structure holds. Whatever belongs to a graph must meet them if it verifies with that graph.
 //
 //   GraphLaws laws(g, defects);
 //   Asked asked;
@@ -23,8 +23,7 @@
 
 namespace fusebox::fuzz {
 
-// Which laws had something to say of a change: that equality, the digest, the text and the bytes differ, or that the
-// digest does not.
+// The laws that a change has tested: equality, the digest, the text or the bytes changed, or the digest stayed.
 struct Asked {
   bool equality = false, digest = false, same_digest = false, text = false, bytes = false;
 };
@@ -40,7 +39,7 @@ class GraphLaws {
  public:
   GraphLaws(const Graph& was, const Defects& defects) : was_(was), defects_(defects) {}
   Broken broken_by(const Graph& changed, Asked& asked) const;
-  // Equality and digest.
+  // Checks equality and digest.
   Broken broken_in_digest(const Graph& changed, Asked& asked) const;
   Broken broken_in_text(const Graph& changed, Asked& asked) const;
   Broken broken_in_bytes(const Graph& changed, Asked& asked) const;
@@ -48,12 +47,12 @@ class GraphLaws {
  private:
   const Graph& was_;
   const Defects& defects_;
-  // Made when they are first asked for.
+  // Computed on first use.
   mutable std::optional<Digest> digest_;
   mutable std::optional<std::string> text_;
 };
 
-// Of the graph that they stand beside.
+// The laws for a value that belongs to graph `g`.
 Broken broken_by(const Graph& g, const StepList& was, const StepList& changed, const Defects& defects, Asked& asked);
 Broken broken_by(const Graph& g, const Segmentation& was, const Segmentation& changed, const Defects& defects,
                  Asked& asked);

@@ -11,7 +11,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// -- difference: the place of the first one, below the values that are compared
+// -- difference: the place of the first one, relative to the compared values
 
 using Place = std::optional<std::string>;
 
@@ -63,7 +63,7 @@ Place differ(const Attrs& a, const Attrs& b) { return differ(a.list(), b.list())
 
 // -- the same program
 
-// Sizes and pure ops stand nowhere in particular; all others where they stand.
+// Sizes and pure ops have no order; all other ops do.
 bool is_placed(OpKind kind) {
   return kind != OpKind::kSize && demands(kind, kEffect | kSignature | kSync | kControl | kRead);
 }
@@ -89,7 +89,7 @@ class ProgramWalk {
       open_.pop_back();
       if (!compare(m)) return false;
     }
-    return likes_match();
+    return stand_ins_match();
   }
 
   bool needs(ValueId v) const { return std::get<Pairs<ValueTag>>(pairs_).to_b.contains(v); }
@@ -111,7 +111,7 @@ class ProgramWalk {
   static Table table_of(DomainId) { return Table::kDomain; }
   static Table table_of(TransformId) { return Table::kTransform; }
 
-  // Two ids at one place: they stand for each other from here on, or do so already.
+  // Two ids at the same place: pairs them, or checks that they already are a pair.
   template <class Tag>
   bool meet(Id<Tag> x, Id<Tag> y) {
     if (!x || !y) return !x && !y;
@@ -171,16 +171,17 @@ class ProgramWalk {
     return members_meet(x, y);
   }
 
-  // What a domain stands for is not needed by that. If nothing else needs it, what it stands for itself counts.
+  // A loop broadcast alone does not need the domain that it stands for. If nothing else needs that domain either, the
+  // domain that it stands for in turn counts.
   bool compare(IterDomain x, IterDomain y) {
-    likes_.push_back({x.like, y.like});
+    stand_ins_.push_back({x.like, y.like});
     x.like = y.like = DomainId();
     return members_meet(x, y);
   }
-  bool likes_match() const {
+  bool stand_ins_match() const {
     const auto& pairs = std::get<Pairs<DomainTag>>(pairs_);
-    return std::all_of(likes_.begin(), likes_.end(), [&](auto like) {
-      auto& [x, y] = like;
+    return std::all_of(stand_ins_.begin(), stand_ins_.end(), [&](auto stands_for) {
+      auto& [x, y] = stands_for;
       while (x && !pairs.to_b.contains(x)) x = a_[x].like;
       while (y && !pairs.to_a.contains(y)) y = b_[y].like;
       return x && y ? pairs.to_b.at(x) == y : !x && !y;
@@ -190,7 +191,7 @@ class ProgramWalk {
   bool compare_ops(OpId x, OpId y) {
     Op p = a_[x], q = b_[y];
     if ((p.kind == OpKind::kLaunch || p.kind == OpKind::kRunAten) && p.kind == q.kind && !options_.names) {
-      // What is launched has a name that says nothing; the same name is the same program.
+      // The name of a launched kernel means nothing, but the same name must always mean the same program.
       const std::string from(p.attrs.string(AttrKey::kName)), to(q.attrs.string(AttrKey::kName));
       if (callees_to_b_.try_emplace(from, to).first->second != to) return false;
       if (callees_to_a_.try_emplace(to, from).first->second != from) return false;
@@ -200,7 +201,7 @@ class ProgramWalk {
     return meet(home_a_[x.index], home_b_[y.index]) && members_meet(p, q);
   }
 
-  // Inputs stand before all else.
+  // The ordered ops of a region, inputs first.
   static std::vector<OpId> placed(const Graph& g, RegionId region) {
     std::vector<OpId> result;
     for (OpId op : g[region].ops)
@@ -226,7 +227,7 @@ class ProgramWalk {
       pairs_;
   std::map<std::string, std::string> callees_to_b_, callees_to_a_;
   std::vector<Meeting> open_;
-  std::vector<std::pair<DomainId, DomainId>> likes_;
+  std::vector<std::pair<DomainId, DomainId>> stand_ins_;
 };
 
 // -- the same segmentation
@@ -234,7 +235,7 @@ class ProgramWalk {
 Segmentation normal(const Segmentation& s, const std::set<std::string>& needed) {
   Segmentation result = s;
   result.graph.clear();
-  // What nothing needs comes last.
+  // Values that nothing needs come last.
   const auto before = [&](const std::string& x, const std::string& y) {
     const bool p = needed.contains(x), q = needed.contains(y);
     return p != q ? p : p && x < y;

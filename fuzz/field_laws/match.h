@@ -1,14 +1,12 @@
-// Equality and identity of programs a second time, from the rows of ir/module/fields.h alone: what digests, `==` and
-// round trips are judged by. Nothing here is shared with canonical.h or compact.h.
+// A second implementation of equality and identity of programs. It uses only the rows of ir/module/fields.h and shares
+// nothing with canonical.h or compact.h, so it can judge digests, `==` and round trips.
 //
-// - `difference`: the first member in which two values differ, ids and dead nodes included; floats by their bits.
-// - `programs_match`: whether two graphs are one program under other ids. Both are walked at once from their roots (the
-//   signature, effects and reads, in order), and what is met on one side stands for what is met on the other. Sizes
-//   have no order, equal constants are one, pure ops have a region and no place in it; a list that is left out says its
-//   default. With `names`, names have to be the same too.
-// - `segmentations_match`: whether two segmentations of a graph are one: segments and ops have no order beside what
-// runs
-//   first among equals, ops that nothing needs are none.
+// - `difference`: the first member in which two values differ, including ids and dead nodes; compares floats by bits.
+// - `programs_match`: whether two graphs are the same program up to ids. Walks both from their roots (the signature,
+//   effects and reads, in order) and pairs the nodes that it meets. Sizes have no order, equal constants are one, pure
+//   ops have a region but no place in it, and an empty list equals its default. With `names`, names must agree too.
+// - `segmentations_match`: whether two segmentations of a graph are the same. The order of segments and ops does not
+//   matter, nor do ops that nothing needs.
 //
 //   difference(a, b) == "values[3].constant.high";  programs_match(g, canonicalize(g))
 #pragma once
@@ -31,7 +29,7 @@ struct MatchNames {
 };
 bool programs_match(const Graph& a, const Graph& b, MatchNames options = {});
 
-// The values that the roots of a graph need.
+// For each value of the graph: whether its roots need it.
 std::vector<bool> needed_values(const Graph& g);
 bool segmentations_match(const Graph& g, const Segmentation& a, const Segmentation& b);
 

@@ -13,7 +13,7 @@ struct Row {
 constexpr double kHalfPi = 1.5707963267948966;
 
 constexpr Row kRows[] = {
-    // Inverses of the error function: a series by 0, Newton steps, the tails, and the tail that needs logarithms.
+    // Inverse error functions: the series near 0, Newton steps, the tails, and the tail that needs logarithms.
     {OpKind::kErfinv, -2e-9, 2e-9},
     {OpKind::kErfinv, 0.05, 0.15},
     {OpKind::kErfinv, -0.55, -0.45},
@@ -34,7 +34,7 @@ constexpr Row kRows[] = {
     {OpKind::kErfc, -7, -2},
     {OpKind::kErfc, 8, 14},
     {OpKind::kErfc, 24, 28},
-    // Logarithms: by 1 and by 0, subnormal and large.
+    // Logarithms: near 1, near 0, subnormal and large arguments.
     {OpKind::kLog, 0.999, 1.001},
     {OpKind::kLog, 0, 1e-40},
     {OpKind::kLog2, 0.999, 1.001},
@@ -49,7 +49,7 @@ constexpr Row kRows[] = {
     {OpKind::kLgamma, -1e-9, 1e-9},
     {OpKind::kLgamma, -6.5, 0},
     {OpKind::kLgamma, 1e30, 3e38},
-    // Exponentials: by 0, where results overflow, and where they are subnormal.
+    // Exponentials: near 0, and where results overflow or become subnormal.
     {OpKind::kExp, -1e-8, 1e-8},
     {OpKind::kExp, 87, 90},
     {OpKind::kExp, 705, 712},
@@ -73,7 +73,7 @@ constexpr Row kRows[] = {
     {OpKind::kCosh, 698, 712},
     {OpKind::kTanh, -1e-8, 1e-8},
     {OpKind::kTanh, 8, 25},
-    // Angles: by 0 and by the poles, and large ones.
+    // Angles: near 0, near the poles, and large ones.
     {OpKind::kSin, -1e-8, 1e-8},
     {OpKind::kSin, 1e5, 1e7},
     {OpKind::kSin, 1e20, 1e30},
@@ -97,7 +97,7 @@ constexpr Row kRows[] = {
     {OpKind::kAcosh, 1e149, 1e151},
     {OpKind::kAtanh, -1e-8, 1e-8},
     {OpKind::kAtanh, 0.9999, 1},
-    // Where the first term of a series is not enough any more.
+    // Arguments for which the first term of a series no longer suffices.
     {OpKind::kErfinv, 1e-10, 1e-2},
     {OpKind::kErf, 1e-4, 1e-2},
     {OpKind::kLog1p, 1e-4, 1e-2},
@@ -114,7 +114,7 @@ constexpr Row kRows[] = {
     {OpKind::kRsqrt, 1e30, 3e38},
     {OpKind::kReciprocal, 0, 1e-38},
     {OpKind::kReciprocal, 1e37, 3e38},
-    // Ties of rounding, and numbers that have no fraction any more.
+    // Ties of rounding, and numbers too large for a fraction.
     {OpKind::kRound, -4.5, 4.5},
     {OpKind::kRound, 4194303, 8388609},
     {OpKind::kTrunc, -1.5, 1.5},
@@ -133,14 +133,14 @@ const std::vector<ArgumentRange>& argument_ranges() {
     std::vector<ArgumentRange> all;
     for (const Dtype dtype : {Dtype::kDouble, Dtype::kFloat}) {
       for (const Row& r : kRows) {
-        // A float holds nothing else than 0 or infinity of some.
+        // A float would round all numbers of such a range to 0 or infinity.
         const bool is_lost = dtype == Dtype::kFloat && (r.low > 3.5e38 || (r.high < 1e-44 && r.low >= 0));
         if (!is_lost) all.push_back({r.kind, dtype, r.low, r.high});
       }
       for (OpKind kind : kPairs)
         if (accepts_dtype(kind, dtype)) all.push_back({.kind = kind, .dtype = dtype, .is_pair = true});
     }
-    // The power has more branches than any other.
+    // Pow has more branches than any other function.
     for (const Dtype dtype : {Dtype::kDouble, Dtype::kFloat, Dtype::kHalf, Dtype::kBfloat16})
       for (int i = 0; i < 4; ++i) all.push_back({.kind = OpKind::kPow, .dtype = dtype, .is_pair = true});
     return all;

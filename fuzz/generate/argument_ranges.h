@@ -1,8 +1,8 @@
-// Arguments of elementary functions that meet each branch of their implementations: next to zeros and poles, where a
-// series takes over, where results overflow or become subnormal, and arguments that need reducing.
+// Arguments that reach each branch of an elementary function: near zeros and poles, where a series takes over, where
+// results overflow or become subnormal, and where the argument must be reduced.
 //
-// Invariants: a range is not empty, and its ends are finite. A function of two operands has no range: both operands are
-// boundary values, so that every pair of them is met.
+// Invariants: a range is not empty, and its ends are finite. A function of two operands has no range; both operands
+// take boundary values, so that all their pairs occur.
 //
 //   const ArgumentRange& r = random.pick(argument_ranges());
 //   r.kind == OpKind::kErfcinv, r.low == 1e-305, r.high == 1e-200, r.dtype == Dtype::kDouble
@@ -19,7 +19,7 @@ struct ArgumentRange {
   OpKind kind = OpKind::kSet;
   Dtype dtype = Dtype::kFloat;
   double low = 0, high = 0;
-  bool is_pair = false;  // of two operands, each a boundary value
+  bool is_pair = false;  // two operands, both boundary values
 };
 
 const std::vector<ArgumentRange>& argument_ranges();

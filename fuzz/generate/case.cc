@@ -13,7 +13,7 @@ DrawnCase generate_case(RandomSource& random, const CaseOptions& options, const 
   drawn.op_attempts = f.attempts;
   drawn.ops = f.accepted;
   InputsOptions inputs;
-  // Where a rewrite may find something, values that it must not change.
+  // If a rewrite may apply, use values that it must not change.
   const bool has_edges =
       f.neighbours > 0 || !focus.ops.empty() || focus.form || !focus.unaries.empty() || !focus.integer_pairs.empty();
   inputs.special = random.one_in(options.special_one_in) || (has_edges && random.one_in(2)) ||
@@ -22,7 +22,7 @@ DrawnCase generate_case(RandomSource& random, const CaseOptions& options, const 
   inputs.is_far = focus.swizzle && focus.swizzle->is_far;
   inputs.ranges = f.ranges;
   inputs.integers = !inputs.special && random.one_in(options.integers_one_in);
-  // Where numbers of one sign are added, and in one thread, errors of an order of additions show.
+  // Sums of equal signs in one thread show errors of a wrong summation order.
   if (f.sums_many && !random.one_in(4)) inputs.special = inputs.integers = false;
   InputSpecs specs = generate_inputs(random, f.graph, f.sizes, inputs);
   const Bindings sizes = sizes_of(f.graph, specs);

@@ -9,7 +9,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// All bits of a number's exponent and none of its mantissa; the mantissa's least bit is bit 0.
+// The bits of infinity: all of the exponent, none of the mantissa. The mantissa's lowest bit is bit 0.
 uint64_t infinity_bits(Dtype real) { return from_double(real, INFINITY).low; }
 
 ConstantBits integer_constant(RandomSource& random, Dtype dtype) {
@@ -17,14 +17,14 @@ ConstantBits integer_constant(RandomSource& random, Dtype dtype) {
   switch (random.below(6)) {
     case 0:
     case 1: {
-      // A power of two that the dtype holds, and what stands beside it; up to 2^63 unsigned.
+      // A power of two that the dtype holds, or a neighbour; up to 2^63 if unsigned.
       const size_t powers = static_cast<size_t>(is_signed(dtype) ? width - 1 : width);
       const uint64_t power = uint64_t{1} << random.below(powers);
       const uint64_t near = power + random.below(3) - 1;
       return canonical_bits(dtype, {is_signed(dtype) && random.one_in(3) ? 0 - near : near, 0});
     }
     case 2: {
-      // Where doubles, or floats, have gaps from.
+      // The sizes from which doubles, or floats, no longer hold every integer.
       const uint64_t power = uint64_t{1} << (width == 64 ? 53 : width == 32 ? 24 : width - 2);
       return canonical_bits(dtype, {power + random.below(3) - 1, 0});
     }
@@ -40,7 +40,7 @@ ConstantBits integer_constant(RandomSource& random, Dtype dtype) {
 ConstantBits real_constant(RandomSource& random, Dtype dtype) {
   const size_t way = random.below(12);
   if (way < 6) {
-    // Of as many digits as a double has, of any size that multiplies without overflow.
+    // All the digits of a double, in a range in which products do not overflow.
     const double digits = 1 + std::ldexp(static_cast<double>(random.next() >> 12), -52);
     const int power = static_cast<int>(random.between(-4, 4));
     return from_double(dtype, std::ldexp(random.one_in(3) ? -digits : digits, power));
@@ -55,7 +55,7 @@ ConstantBits real_constant(RandomSource& random, Dtype dtype) {
     const uint64_t infinity = infinity_bits(dtype), sign = uint64_t{1} << (bits(dtype) - 1);
     if (random.one_in(2)) return {infinity | (random.one_in(2) ? sign : 0), 0};
     if (random.one_in(2)) return from_double(dtype, std::numeric_limits<double>::quiet_NaN());
-    // Any sign and payload; quiet, as conversions give it.
+    // Any sign and payload. The NaN is quiet, as conversions make it.
     const uint64_t quiet = infinity | (from_double(dtype, std::numeric_limits<double>::quiet_NaN()).low & ~sign);
     const uint64_t payload = random.next() & ((quiet ^ infinity) - 1);
     return {quiet | payload | (random.one_in(2) ? sign : 0), 0};
@@ -113,7 +113,7 @@ ConstantClass constant_class(Dtype dtype, ConstantBits b) {
   if (std::isinf(value)) return ConstantClass::kInfinite;
   const uint64_t size = b.low & ~(uint64_t{1} << (bits(dtype) - 1));
   if (size == infinity_bits(dtype) - 1) return value < 0 ? ConstantClass::kLeast : ConstantClass::kLargest;
-  // A binade has as many numbers as there are subnormal ones, and zero.
+  // A binade has as many numbers as the subnormal range, zero included.
   const uint64_t binade = from_double(dtype, 2).low - from_double(dtype, 1).low;
   if (value != 0 && size < binade) return ConstantClass::kSubnormal;
   for (double near : {std::abs(value) - 1, std::abs(value), std::abs(value) + 1})

@@ -1,5 +1,5 @@
-// Constants of programs and values of scalar inputs, for every dtype: the usual small ones, and those at the edges of
-// what a dtype holds, which printing, encoding, folding and conversions must keep to the bit.
+// Draws constants and scalar inputs of every dtype: small ones and the edges of the dtype. Printing, encoding, folding
+// and conversions must keep them to the bit.
 //
 //   ConstantBits bits = draw_constant(random, Dtype::kFloat);
 //   constant_class(Dtype::kFloat, bits)      // ConstantClass::kManyDigits
@@ -13,9 +13,9 @@
 
 namespace fusebox::fuzz {
 
-// Half of them small numbers, few of them infinite or NaN: these leave nothing of what they are computed with.
+// Half are small. Few are infinite or NaN, because these hide everything else in a result.
 ConstantBits draw_constant(RandomSource& random, Dtype dtype);
-// What has one of the dtypes' small values: 1, 0, 2, 3, −1, −0, 0.5, 1/3.
+// One of 1, 0, 2, 3, −1, −0, 0.5, 1/3, or the closest that the dtype has.
 ConstantBits draw_small_constant(RandomSource& random, Dtype dtype);
 ConstantBits small_constant(Dtype dtype, double value);
 
@@ -23,11 +23,11 @@ enum class ConstantClass : uint8_t {
   kSmall,
   kLeast,
   kLargest,
-  kNearPower,  // 2^k, or 1 beside it, k from 24 on
+  kNearPower,  // 2^k or a neighbour, k ≥ 24
   kInfinite,
   kNan,
-  kNanWithBits,  // another than the usual one
-  kManyDigits,   // a number that half precision does not hold
+  kNanWithBits,  // NaN with other bits than the usual one
+  kManyDigits,   // half precision cannot hold it
   kSubnormal,
   kImaginary,
 };

@@ -10,7 +10,7 @@ namespace fusebox::fuzz {
 namespace {
 
 constexpr uint64_t kOpsOfACase = 2;
-// Ops that stand beside each other in the table are not made in one case. Prime, and no divisor of the table's length.
+// One case does not get neighbours of the table. The stride is prime and does not divide the table's length.
 constexpr uint64_t kStride = 7919;
 
 const std::vector<OpFocus>& op_list() {
@@ -24,7 +24,7 @@ const std::vector<OpFocus>& op_list() {
   return list;
 }
 
-// Casts that round or cut off on the way: each integer through each float, and back to each integer.
+// Casts that round or truncate on the way: each integer through each float to each integer.
 const std::vector<CastFocus>& cast_list() {
   static const std::vector<CastFocus> list = [] {
     std::vector<Dtype> integers, floats;
@@ -42,7 +42,7 @@ const std::vector<CastFocus>& cast_list() {
   return list;
 }
 
-// The forms of each rule of the rewrites.
+// The forms of each rewrite rule.
 const std::vector<FormFocus>& form_list() {
   static const std::vector<FormFocus> list = [] {
     std::vector<FormFocus> all;
@@ -84,7 +84,7 @@ const std::vector<FormFocus>& form_list() {
   return list;
 }
 
-// An xor permutes its domains where the second is a power of two, and no shorter than the first.
+// An xor permutes its domains if the second extent is a power of two and no smaller than the first.
 constexpr SwizzleFocus kSwizzles[] = {
     {SwizzleType::kXor, 2, 4},    {SwizzleType::kXor, 3, 4},    {SwizzleType::kXor, 2, 8},
     {SwizzleType::kXor, 5, 8},    {SwizzleType::kXor, 4, 4},    {SwizzleType::kCyclic, 2, 3},

@@ -1,8 +1,8 @@
-// What a case is aimed at, besides what it draws: combinations that the default draw meets once in many thousand cases.
-// They stand in a fixed order, and the cases of a campaign walk through it: a case's seed says which are its own.
+// A focus aims a case at combinations that random draws meet once in many thousand cases. The lists of combinations
+// have a fixed order, and a case's seed picks its place in them, so that a campaign walks through them all.
 //
-// Invariants: three seeds in eight have none; cases in the order of their numbers come to every combination of a list
-// as often as to every other. A focus is a wish: what does not fit the fusion is left out.
+// Invariants: three seeds in eight have no focus. Consecutive cases reach all combinations of a list equally often. A
+// focus is a wish: a part that does not fit the fusion is skipped.
 //
 //   Focus focus = focus_of(seed);
 //   focus.ops       // remainder of bf16, sum of u8: made before any other op
@@ -28,16 +28,16 @@ struct OpFocus {
 struct CastFocus {
   Dtype from = Dtype::kInt32, through = Dtype::kFloat, to = Dtype::kInt32;
 };
-// Ops that a rewrite rule looks for, and what looks like them to a rule that is wrong.
+// Ops that a rewrite rule looks for, and ops that a wrong rule would take for them.
 enum class FusionForm : uint8_t {
-  kNeutralConstant,    // the op of a tensor and a constant that leaves it as it is
-  kEqualOperands,      // the op of a tensor and the same tensor
-  kExchangedOperands,  // the op of two tensors, and of the two in the other order
+  kNeutralConstant,    // the op of a tensor and a constant that does not change it
+  kEqualOperands,      // the op of a tensor and itself
+  kExchangedOperands,  // the op of two tensors, and of the same two exchanged
   kUnaryPair,          // the op of the second op's result
   kConstantCondition,  // `where` of a constant and two tensors
   kMove,               // the op, with attributes that move nothing
   kMovesBack,          // the second op, then the op, which undoes it
-  kDerivedAxes,        // both ops, with extents that are computed, and that the two may share
+  kDerivedAxes,        // both ops, with computed extents that they may share
 };
 struct FormFocus {
   FusionForm form = FusionForm::kNeutralConstant;
@@ -47,30 +47,30 @@ struct FormFocus {
 struct SwizzleFocus {
   SwizzleType type = SwizzleType::kXor;
   int64_t first = 2, second = 2;  // extents
-  bool is_far = false;            // the elements of the second domain lie so far apart that 32 bits just hold an index
+  bool is_far = false;            // the second domain's stride is so large that 32 bits just hold an index
 };
 struct TransformFocus {
-  TransformKind first = TransformKind::kSplit, second = TransformKind::kSplit;  // of a result of the first
+  TransformKind first = TransformKind::kSplit, second = TransformKind::kSplit;  // transforms a result of the first
 };
-// An output that overwrites an input, and what stands about it.
+// An output that overwrites an input, with its circumstances.
 struct InPlaceFocus {
-  bool in_vectors = false;  // the store, of the given number of elements
+  bool in_vectors = false;  // stores in vectors of `width` elements
   int64_t width = 4;
   int64_t offset = 0;  // of the input, in elements
   bool in_segments = false;
 };
 
-// An op of a tensor and scalars of a dtype.
+// An op of a tensor and of scalars of another dtype.
 struct ScalarFocus {
   OpKind kind = OpKind::kAdd;
   Dtype tensor = Dtype::kFloat, scalar = Dtype::kFloat;
 };
-// An op of one operand, of the result of another.
+// An op of one operand, applied to the result of another.
 struct UnaryFocus {
   OpKind outer = OpKind::kNeg, inner = OpKind::kNeg;
   Dtype dtype = Dtype::kFloat;
 };
-// A reduction of a tensor of three axes, each on threads of its own.
+// A reduction of a three-dimensional tensor; each axis has its own threads.
 struct BlockFocus {
   std::array<int64_t, 3> extents = {};
   std::array<ParallelType, 3> types = {};
@@ -81,8 +81,8 @@ struct Focus {
   std::vector<OpFocus> ops;
   std::optional<CastFocus> casts;
   std::optional<FormFocus> form;
-  std::vector<ArgumentRange> arguments;  // elementary functions of numbers of these ranges
-  bool far_indices = false;              // index scalars near 2^30, 2^31 and 2^32, in arithmetic that gives small ones
+  std::vector<ArgumentRange> arguments;  // elementary functions with arguments in these ranges
+  bool far_indices = false;              // index scalars near 2^30, 2^31 and 2^32 in arithmetic with small results
   std::optional<SwizzleFocus> swizzle;
   std::optional<TransformFocus> transforms;
   std::optional<InPlaceFocus> in_place;
@@ -90,13 +90,13 @@ struct Focus {
   std::vector<ScalarFocus> scalars;
   std::vector<UnaryFocus> unaries;
   std::vector<OpFocus> integer_pairs;  // ops of two tensors of one integer dtype
-  std::vector<OpFocus> equal_scalars;  // ops of a scalar and the same scalar
-  bool near_constants = false;         // constants that differ in one part, one bit or the dtype alone
+  std::vector<OpFocus> equal_scalars;  // ops of a scalar and itself
+  bool near_constants = false;         // constants that differ only in one part, one bit or the dtype
   bool computed_sizes = false;         // extents and bounds computed by any op on scalars of any dtype
   std::optional<BlockFocus> block;
-  std::optional<ParallelType> shared_in;  // a loop that makes a tensor in shared memory in each iteration, and reads it
-  size_t segments = 0;                    // as many, of ops that read what was made several segments before
-  std::string_view rewrite = {};          // one that finds something, mostly
+  std::optional<ParallelType> shared_in;  // a loop whose iterations each fill a shared tensor and read it
+  size_t segments = 0;                    // the number of segments; ops read values made several segments before
+  std::string_view rewrite = {};          // a rewrite that mostly finds something to change
   bool empty() const {
     return ops.empty() && !casts && !form && arguments.empty() && !far_indices && !swizzle && !transforms &&
            !in_place && scalars.empty() && unaries.empty() && integer_pairs.empty() && equal_scalars.empty() &&
@@ -106,7 +106,7 @@ struct Focus {
 
 Focus focus_of(uint64_t seed);
 
-// Every form, once; `floor of trunc`, `bitwise_or of equal operands`.
+// Every form once, for example `floor of trunc`, `bitwise_or of equal operands`.
 std::vector<FormFocus> all_forms();
 std::string text(const FormFocus& form);
 

@@ -21,7 +21,7 @@ bool is_pointwise(OpKind kind, size_t least, size_t most) {
          operands <= most;
 }
 
-// Ops that round, change signs or leave some of their operands as they are: rewrites look for pairs of these.
+// Ops that round, change signs or sometimes return their operand. Rewrites look for pairs of them.
 const std::vector<UnaryFocus>& unary_list() {
   static const std::vector<UnaryFocus> list = [] {
     constexpr OpKind kKinds[] = {OpKind::kNeg,        OpKind::kAbs,       OpKind::kRelu,  OpKind::kSign,
@@ -34,7 +34,7 @@ const std::vector<UnaryFocus>& unary_list() {
         for (size_t inner = 0; inner < std::size(kKinds); ++inner) {
           if (is_no_tensor(d.dtype) || !accepts_dtype(kKinds[outer], d.dtype) || !accepts_dtype(kKinds[inner], d.dtype))
             continue;
-          // The least integer has no number of the other sign.
+          // The least integer has no negative, so these pairs may wrap. They get more turns.
           const bool may_wrap = is_integer(d.dtype) && is_signed(d.dtype) && outer < kOfSigns && inner < kOfSigns;
           for (int times = may_wrap ? 4 : 1; times > 0; --times) all.push_back({kKinds[outer], kKinds[inner], d.dtype});
         }
@@ -49,14 +49,14 @@ const std::vector<OpFocus>& integer_pair_list() {
     for (OpKind kind : generated_ops())
       for (const DtypeRow& d : dtype_rows())
         if (d.dtype != Dtype::kIndex && is_integer(d.dtype) && is_pointwise(kind, 2, 2) && accepts_dtype(kind, d.dtype))
-          // Signs, parities and sizes of both operands make more branches of a power than of any other op.
+          // A power has more branches than other ops, by the signs, parities and sizes of both operands.
           for (int times = kind == OpKind::kPow ? 12 : 1; times > 0; --times) all.push_back({kind, d.dtype});
     return all;
   }();
   return list;
 }
 
-// The op on two equal sizes half of the time, on other scalars else.
+// Half of the entries apply the op to two equal sizes, the others to scalars of another dtype.
 const std::vector<OpFocus>& equal_scalar_list() {
   static const std::vector<OpFocus> list = [] {
     std::vector<OpFocus> all;
@@ -71,7 +71,7 @@ const std::vector<OpFocus>& equal_scalar_list() {
   return list;
 }
 
-// Groups of threads that are whole warps only together, and such as are none.
+// Groups of threads that fill whole warps only together, and groups that do not.
 const std::vector<BlockFocus>& block_list() {
   static const std::vector<BlockFocus> list = [] {
     constexpr ParallelType kX = ParallelType::kBlockX, kY = ParallelType::kBlockY, kZ = ParallelType::kBlockZ;
@@ -97,7 +97,7 @@ const std::vector<BlockFocus>& block_list() {
 
 int rank_of_class(Dtype dtype) { return is_boolean(dtype) ? 0 : is_integer(dtype) ? 1 : is_floating(dtype) ? 2 : 3; }
 
-// The dtype of the op's result for each pair of dtypes, none where it is refused.
+// The result's dtype for each pair of dtypes; empty if the op refuses the pair.
 std::vector<std::optional<Dtype>> results_of(OpKind kind) {
   std::vector<std::optional<Dtype>> all;
   for (const DtypeRow& tensor : dtype_rows())
@@ -114,7 +114,7 @@ std::vector<std::optional<Dtype>> results_of(OpKind kind) {
   return all;
 }
 
-// Ops of two and three operands, those of one rule together.
+// Ops of two and three operands, grouped by their rule for the result's dtype.
 std::vector<std::vector<OpKind>> op_categories() {
   std::vector<std::vector<OpKind>> categories;
   std::vector<std::vector<std::optional<Dtype>>> rules;
@@ -139,7 +139,7 @@ const T& at(const std::vector<T>& list, uint64_t i) {
 
 }  // namespace
 
-// Of ops that give the same dtypes for all pairs, one stands for all: its turn comes with the case.
+// Ops with the same dtype rule take turns, so that one stands for all.
 const std::vector<ScalarFocus>& scalar_list() {
   static const std::vector<ScalarFocus> list = [] {
     std::vector<ScalarFocus> all;
@@ -150,7 +150,7 @@ const std::vector<ScalarFocus>& scalar_list() {
         for (const DtypeRow& scalar : dtype_rows()) {
           const bool is_refused = !results[pair++];
           if (is_refused || is_no_tensor(tensor.dtype) || is_storage_only(scalar.dtype)) continue;
-          // A scalar of a higher class changes what is computed in.
+          // A scalar of a higher class changes the dtype of the computation.
           const int times = rank_of_class(scalar.dtype) > rank_of_class(tensor.dtype) ? 8 : 1;
           for (int i = 0; i < times; ++i) all.push_back({kinds[next++ % kinds.size()], tensor.dtype, scalar.dtype});
         }

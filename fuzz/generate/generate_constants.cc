@@ -1,4 +1,4 @@
-// Scalars of a generated fusion: constants, and ops of constants.
+// Scalars of a generated fusion: constants and ops on constants.
 #include <algorithm>
 #include <iterator>
 
@@ -9,7 +9,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Of one class, so that one range lies within the other.
+// Both dtypes are of the same class, so one range lies within the other.
 bool is_narrower(Dtype narrow, Dtype wide) {
   const bool same = (is_integer(narrow) && is_integer(wide)) || (is_floating(narrow) && is_floating(wide)) ||
                     (is_complex(narrow) && is_complex(wide));
@@ -20,7 +20,7 @@ bool is_narrower(Dtype narrow, Dtype wide) {
 
 ValueId FusionMaker::scalar_constant(Dtype dtype) { return constant(g_, dtype, draw_constant(random_, dtype)); }
 
-// A number that the dtype of the tensor does not hold is refused.
+// A constant outside the range of the tensor's dtype is refused, so draw it in that dtype.
 ValueId FusionMaker::scalar_constant(Dtype dtype, Dtype beside) {
   if (!is_narrower(beside, dtype)) return scalar_constant(dtype);
   const ConstantBits value = draw_constant(random_, beside);
@@ -37,7 +37,7 @@ ValueId FusionMaker::neutral_constant(Dtype dtype) {
 }
 
 ValueId FusionMaker::scalar_operand(Dtype dtype, Dtype beside) {
-  // What is folded at 64 bits has values that no float holds.
+  // Folding 64-bit integers can give values that no float holds.
   const bool is_wide = is_integer(dtype) && bits(dtype) == 64;
   return random_.one_in(is_wide ? 2 : 4) && !is_storage_only(dtype) ? folded_scalar(dtype, beside)
                                                                     : scalar_constant(dtype, beside);
@@ -69,7 +69,7 @@ ValueId FusionMaker::folded_scalar(Dtype dtype, Dtype beside) {
   };
   folds_ = true;
   ValueId v = scalar_constant(dtype, beside);
-  // A sum of 64 bits beyond the integers that doubles hold, of an odd number with a small one.
+  // A 64-bit sum beyond the integers that doubles hold: a large odd number plus a small one.
   if (is_integer(dtype) && bits(dtype) == 64 && !is_narrower(beside, dtype) && random_.one_in(2)) {
     const uint64_t power = uint64_t{1} << random_.between(53, 62), large = power + (random_.next() >> 12 | 1);
     const ValueId small = constant(g_, dtype, {1 + random_.below(3), 0});

@@ -1,5 +1,5 @@
-// What a case is aimed at: ops that rewrite rules look for, functions of numbers next to their branches, index scalars
-// and layouts that 32 bits just hold.
+// Builds what a case is aimed at: ops that rewrite rules look for, functions with arguments near their branches, index
+// scalars and layouts at the limits of 32 bits.
 #include <algorithm>
 
 #include "fuzz/generate/constants.h"
@@ -33,7 +33,7 @@ void FusionMaker::begin_focus(GeneratedFusion& result) {
   }
   if (focus.form && options_.mix[static_cast<size_t>(focus.form->second)] > 0) {
     form_ = *focus.form;
-    // A rule meets most dtypes in the same way, and some in another.
+    // A rule treats most dtypes alike but not all, so try several.
     for (int tries = 0; tries < 3 && !aim(result, Neighbour::kForm, form_.kind); ++tries) continue;
   }
   for (const ArgumentRange& range : focus.arguments) {
@@ -45,14 +45,14 @@ void FusionMaker::begin_focus(GeneratedFusion& result) {
     for (int i = 0; i < 2; ++i) aim(result, Neighbour::kNone, random_.pick(kReadIndices));
 }
 
-// Read in a kernel of one op, by the swizzled domains alone.
+// A kernel of one op reads the input, through the swizzled domains only.
 void FusionMaker::begin_far_swizzle(const SwizzleFocus& swizzle) {
   InputOptions layout{.contiguity = {Contiguity::kTrue, Contiguity::kFalse}, .allocation_order = {1, 0}};
   made_.push_back(input(g_, "", Dtype::kInt8, {Scalar(swizzle.first), Scalar(swizzle.second)}, layout));
   made_.push_back(unary(g_, random_.one_in(2) ? OpKind::kNeg : OpKind::kSet, made_.back()));
 }
 
-// A scalar that is small, made of one near 2^30, 2^31 or 2^32 by another: narrow arithmetic gives something else.
+// A small index scalar computed from one near 2^30, 2^31 or 2^32: arithmetic in 32 bits gives another value.
 Scalar FusionMaker::far_index(int64_t value) {
   constexpr int kPowers[] = {30, 31, 31, 32};
   const int64_t far = (int64_t{1} << random_.pick(kPowers)) + random_.between(-2, 2);
@@ -62,7 +62,7 @@ Scalar FusionMaker::far_index(int64_t value) {
     const ValueId y = !is_input || random_.one_in(2) ? index_input(b) : constant_index(g_, b);
     return Scalar(pointwise(g_, kind, {x, y}));
   };
-  // Extents are sums, and products of sums: a product of two large numbers, or of larger ones, leaves 64 bits.
+  // Extents are sums and products of sums. A product of two large numbers would overflow 64 bits, so stay below this.
   constexpr int64_t kInSums = int64_t{1} << 30;
   const size_t way = random_.below(has_far_sum_ ? 4 : 6);
   has_far_sum_ |= way >= 4;
@@ -82,7 +82,7 @@ Scalar FusionMaker::far_index(int64_t value) {
   }
 }
 
-// A function of an input whose numbers are in the range; of two operands, of boundary values.
+// A function of an input with values in the range. With two operands, both take boundary values.
 std::vector<ValueId> FusionMaker::function_of(const ArgumentRange& range) {
   if (range.is_pair) {
     const Extents extents = {random_.between(16, 24), 32};
@@ -95,7 +95,7 @@ std::vector<ValueId> FusionMaker::function_of(const ArgumentRange& range) {
   return {unary(g_, range.kind, x)};
 }
 
-// The op of a tensor and the constant that leaves it as it is: on either side, or the one that nearly is.
+// The op of a tensor and its neutral constant, on either side; sometimes a constant that is nearly neutral.
 ValueId FusionMaker::neutral_form(OpKind kind) {
   const ValueId x = operand(kind);
   const Dtype dtype = g_[x].dtype;
@@ -125,7 +125,7 @@ ValueId FusionMaker::neutral_form(OpKind kind) {
   return random_.one_in(3) ? pointwise(g_, kind, {c, x}) : pointwise(g_, kind, {x, c});
 }
 
-// An op that moves elements, and leaves all of them in place.
+// An op that moves elements, with attributes that leave all of them in place.
 ValueId FusionMaker::still_move(OpKind kind) {
   const ValueId x = operand(kind, 1);
   const size_t rank = rank_of(g_, x);
@@ -159,7 +159,7 @@ ValueId FusionMaker::still_move(OpKind kind) {
   }
 }
 
-// The first move, then the second, which gives what the first read, now and then along another axis.
+// The first move, then the second, which restores what the first read; sometimes along another axis.
 ValueId FusionMaker::moves_back(OpKind second, OpKind first) {
   const ValueId x = operand(first, 1);
   const size_t rank = rank_of(g_, x), at = random_.below(rank + 1);
@@ -181,7 +181,7 @@ ValueId FusionMaker::moves_back(OpKind second, OpKind first) {
       return squeeze(g_, broadcast_in_dim(g_, x, to, dims), added);
     }
     case OpKind::kSqueeze: {
-      // At its place, or at another.
+      // At the same place, or at a random one.
       const ValueId y = squeeze(g_, broadcast(g_, x, mask), added);
       std::vector<bool> again(rank + 1);
       again[random_.one_in(2) ? at : random_.below(rank + 1)] = true;
@@ -200,7 +200,8 @@ ValueId FusionMaker::moves_back(OpKind second, OpKind first) {
   }
 }
 
-// A move whose extents are computed of symbols: from the first element on, so that only the extents tell it from none.
+// A move that starts at the first element, with extents computed from symbols: only the extents can tell that it
+// changes something.
 ValueId FusionMaker::derived(OpKind kind, ValueId x) {
   const Extents extents = extents_of(x);
   const size_t rank = extents.size(), at = axis_of(x);
@@ -256,7 +257,7 @@ std::vector<ValueId> FusionMaker::form_of(const FormFocus& form) {
     return {};
   }();
   if (!made) return {};
-  // Rewrites let outputs stand, so that another op reads what they may replace.
+  // Rewrites never replace an output, so another op reads the result.
   const bool is_number = takes(OpKind::kNeg, g_[made].dtype);
   return {made, unary(g_, is_number ? OpKind::kNeg : OpKind::kSet, made)};
 }

@@ -13,7 +13,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Rows of the math level that make tensors; Euclidean division is for sizes.
+// Rows of the math level that make tensors. Euclidean division is only for sizes.
 bool is_generated(const OpRow& row) {
   return row.at(Level::kMath) && !demands(row.kind, kSignature) && row.kind != OpKind::kFloorDiv &&
          row.kind != OpKind::kFloorMod && row.kind != OpKind::kCeilDiv;
@@ -31,7 +31,7 @@ uint32_t default_weight(const OpRow& row) {
   return 2;
 }
 
-// Three dtypes that a number is cast through: an integer and a float in turn, or any.
+// Three dtypes for a chain of casts: integers and floats alternating, or any.
 CastFocus draw_casts(RandomSource& random) {
   std::vector<Dtype> integers, floats, all;
   for (const DtypeRow& d : dtype_rows()) {
@@ -84,7 +84,7 @@ GeneratedFusion FusionMaker::run() {
   }
   begin_focus(result);
   const bool may_go_on = begin_situation(result);
-  // A few refusals are normal; a mix of which nothing fits comes to an end.
+  // A few refusals are normal. The limit ends the loop if nothing in the mix fits.
   const bool is_whole = !may_go_on || (options_.focus.swizzle && options_.focus.swizzle->is_far);
   while (!is_whole && result.accepted < wanted && result.attempts < 4 * wanted + 8) {
     const size_t drawn = random_.weighted(options_.mix);
@@ -112,7 +112,7 @@ GeneratedFusion FusionMaker::run() {
   return result;
 }
 
-// Tensors on a mesh whose loops are not spread over it are whole on each device.
+// Puts tensors on a mesh. Their loops are not spread over it, so each device holds a whole tensor.
 void FusionMaker::spread_over_devices() {
   for (size_t count = 1 + random_.below(2); count > 0; --count) {
     const OpId def = g_[ValueId(random_.below(g_.values.size()))].def;
@@ -125,8 +125,8 @@ void FusionMaker::spread_over_devices() {
   }
 }
 
-// What rewrites look for: an op again, as it is or with other attributes; an op of its own result; one op after
-// another; an operand that may leave the other as it is. And what schedules are made for: a tensor beside its own
+// Chooses a pattern that rewrites look for: the same op again, maybe with other attributes; an op on its own result;
+// one op on another's result; a neutral operand. Or one that schedules are made for: a tensor next to its own
 // reduction.
 OpKind FusionMaker::begin_neighbour(OpKind kind) {
   const auto is_offered = [&](OpKind k) { return options_.mix[static_cast<size_t>(k)] > 0; };
@@ -136,7 +136,7 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
     return offered.empty() ? kind : random_.pick(offered);
   };
   neighbour_ = Neighbour::kOp;
-  // What is inferred again once the axes are resolved.
+  // These ops infer their axes again once symbolic axes are resolved.
   if (is_open(made_.back()) && random_.one_in(2)) {
     first_operand_ = made_.back();
     return one_of({OpKind::kSlice, OpKind::kSlice, OpKind::kSqueeze});
@@ -170,13 +170,13 @@ OpKind FusionMaker::begin_neighbour(OpKind kind) {
       return op.kind;
     case 1:
       first_operand_ = made;
-      // Of two axes any permutations commute.
+      // Permutations of two axes always commute.
       if (rank_of(g_, made) > 2 && op.kind != OpKind::kPermute && random_.one_in(2)) return one_of({OpKind::kPermute});
       return is_one ? op.kind : kind;
     case 2: {
       first_operand_ = made;
       if (random_.one_in(2)) return kind;
-      // Two that may undo one another, or say the same.
+      // Two ops that may cancel or repeat each other.
       const std::initializer_list<OpKind> signs = {OpKind::kNeg,  OpKind::kNeg,  OpKind::kAbs,   OpKind::kAbs,
                                                    OpKind::kRelu, OpKind::kSign, OpKind::kFloor, OpKind::kCeil};
       under_ = one_of(signs);
@@ -273,7 +273,7 @@ bool FusionMaker::keeps_small(const Mark& m) {
       if (elements > options_.max_elements) return false;
     }
   }
-  // Operands that fit one another one by one may not fit together.
+  // Operands that fit pairwise may not fit together.
   check_sizes(g_, sizes_);
   return true;
 }
@@ -288,17 +288,17 @@ FusionMaker::Extents FusionMaker::extents_of(ValueId tensor) {
 FusionMaker::Extents FusionMaker::draw_extents() {
   Extents extents(random_.one_in(8) ? random_.below(options_.max_rank + 1) : std::min<size_t>(2, options_.max_rank));
   if (random_.one_in(3)) extents.resize(std::min<size_t>(1 + random_.below(3), options_.max_rank));
-  // Few elements mostly: what is wrong with 1000 is nearly always wrong with 200.
+  // Mostly few elements: a bug that shows with 1000 nearly always shows with 200.
   int64_t room = random_.one_in(8) ? options_.max_elements : std::min<int64_t>(options_.max_elements, 256);
   for (int64_t& e : extents) {
     e = random_.pick(kBoundaryExtents);
-    // No more than what is left, and rarely nothing.
+    // Stay within the limit, and rarely have an extent of 0.
     if (e == 0 && !random_.one_in(3)) e = 1;
     if (e > room || (extents.size() > 3 && e > 5))
       e = std::min<int64_t>(room, 1 + static_cast<int64_t>(random_.below(4)));
     room /= std::max<int64_t>(e, 1);
   }
-  // Of equal extents now and then: what takes one axis for another has the right shape then.
+  // Sometimes make all extents equal: then a mix-up of two axes still gives a valid shape.
   if (extents.size() > 1 && random_.one_in(8)) {
     const int64_t least = *std::min_element(extents.begin(), extents.end());
     std::fill(extents.begin(), extents.end(), least);
@@ -333,7 +333,7 @@ ValueId FusionMaker::index_input(int64_t value) {
 
 namespace {
 
-// The b of which `a kind b` is the value, where it is as simple as that.
+// Returns the b for which `a kind b` equals the value, if that is easy to compute.
 std::optional<int64_t> second_operand(OpKind kind, int64_t a, int64_t value) {
   switch (kind) {
     case OpKind::kAdd:
@@ -384,7 +384,7 @@ ValueId FusionMaker::new_input(Dtype dtype, const Extents& extents, const std::v
       input_options.contiguity.push_back(random_.one_in(2) ? Contiguity::kFalse : Contiguity::kTrue);
   if (options_.layouts && extents.size() > 1 && random_.one_in(6))
     input_options.allocation_order = permutation(extents.size());
-  // An axis that is expanded already, of one element in memory.
+  // Axes that are already expanded, with one element in memory.
   if (options_.layouts && random_.one_in(24)) {
     for (size_t i = 0; i < extents.size(); ++i) {
       const bool is_expanded = extents[i] != 1 && random_.one_in(2);

@@ -1,13 +1,13 @@
-// Random fusions of math ops that mean something: the shapes of operands fit for one choice of the sizes, which comes
-// with the program. Driven by the op table: a new row of a known format turns up by itself, on every dtype that
+// Random fusions of math ops. Operands have shapes that fit for one choice of the sizes, which comes with the fusion.
+// The op table drives the generator: a new row of a known format is drawn automatically, on every dtype that
 // accepts_dtype allows.
 //
 // Invariants: the same choices give the same fusion; it verifies; binding its sizes as given succeeds; an index operand
-// is an input, so that its values can be kept in range (generate_inputs.h).
+// is an input, so generate_inputs.h can keep its values in range.
 //
 //   RandomSource random(7);
 //   GeneratedFusion f = generate_fusion(random, {.max_ops = 8});
-//   f.graph, f.sizes     // and how many draws of ops were taken: f.accepted of f.attempts
+//   f.graph, f.sizes     // f.accepted of f.attempts drawn ops were accepted
 #pragma once
 
 #include <string>
@@ -20,12 +20,11 @@
 
 namespace fusebox::fuzz {
 
-// How often each op is drawn, by its number.
+// The weight of each op, by the op's number.
 using OpMix = std::vector<uint32_t>;
-// Every op that can stand in a fusion. What moves elements, reduces or casts is drawn more often than one of the many
-// pointwise ops.
+// Every op that can stand in a fusion. Moves, reductions and casts have larger weights than the many pointwise ops.
 OpMix default_mix();
-// These alone, equally often.
+// Only these ops, with equal weights.
 OpMix mix_of(const std::vector<OpKind>& kinds);
 // The ops of default_mix.
 std::vector<OpKind> generated_ops();
@@ -37,13 +36,13 @@ struct FusionOptions {
   OpMix mix = default_mix();
   bool aliases = true;   // outputs that overwrite inputs
   bool layouts = true;   // inputs that are permuted or not contiguous
-  bool symbolic = true;  // input axes of which it is not known whether they are broadcasts
-  uint32_t long_sum_one_in =
-      160;  // fusions that begin with a sum of up to 2^16 elements, whatever max_elements; 0: none
+  bool symbolic = true;  // input axes that are symbolic: only the inputs tell whether they are broadcasts
+  // Fusions that begin with a sum of up to 2^16 elements, regardless of max_elements; 0: none.
+  uint32_t long_sum_one_in = 160;
   Focus focus = {};
 };
 
-// The numbers that an input is to have: uniform, or boundary values.
+// The values that an input must get: uniform in the range, or boundary values.
 struct InputRange {
   ValueId input;
   double low = 0, high = 0;
@@ -54,8 +53,8 @@ struct GeneratedFusion {
   Graph graph;
   Bindings sizes;  // of the fusion's size symbols
   size_t attempts = 0, accepted = 0;
-  size_t neighbours = 0;   // of the accepted ops, those made beside another for a rewrite to find
-  bool folds = false;      // there are ops of constants alone
+  size_t neighbours = 0;   // accepted ops that form a pattern for rewrites with other ops
+  bool folds = false;      // some ops have only constant operands
   bool sums_many = false;  // it begins with a long sum
   std::vector<InputRange> ranges;
 };

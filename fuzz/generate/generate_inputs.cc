@@ -19,7 +19,7 @@ bool is_overwritten(const Graph& g, ValueId input) {
   return false;
 }
 
-// Around the last integer of which a float of so many digits holds all neighbours.
+// Values around the last integer up to which a float with that many digits is exact.
 bool draw_last_exact(RandomSource& random, InputSpec& spec) {
   constexpr int kDigits[] = {8, 11, 24, 24, 53};
   const int digits = random.pick(kDigits);
@@ -30,7 +30,7 @@ bool draw_last_exact(RandomSource& random, InputSpec& spec) {
   return true;
 }
 
-// One number for all: where many are added, what each addition rounds goes the same way.
+// One value for all elements: when many are added, all rounding errors have the same sign.
 bool draw_equal(RandomSource& random, InputSpec& spec) {
   constexpr int64_t kMany = 200, kVeryMany = 2000;
   int64_t elements = 1;
@@ -55,7 +55,7 @@ void draw_values(RandomSource& random, const InputsOptions& options, InputSpec& 
     spec.generator = InputGenerator::kIntegers;
     spec.low = whole && !is_signed(spec.dtype) ? 0 : -4;
     spec.high = is_boolean(spec.dtype) ? 2 : 5;
-    // Unsigned ones that are all negative where they are taken for signed ones.
+    // Unsigned values that are all negative if read as signed.
     if (is_integer(spec.dtype) && !is_signed(spec.dtype) && bits(spec.dtype) <= 32 && random.one_in(4)) {
       spec.high = std::ldexp(1, bits(spec.dtype));
       spec.low = spec.high - 6;
@@ -87,13 +87,13 @@ ConstantBits scalar_value(RandomSource& random, const InputsOptions& options, Dt
 
 namespace {
 
-// Few elements, so far apart that their positions leave 32 bits or nearly do. Memory between them is reserved alone.
-// A GPU has no such reserve, so that there is an end.
+// A large stride for few elements: positions exceed 32 bits, or nearly. The memory between elements is only reserved. A
+// GPU cannot reserve memory that way, so the stride is bounded.
 std::optional<int64_t> far_stride(RandomSource& random, int64_t extent, int64_t element_bytes, bool is_aimed) {
   constexpr int64_t kFar[] = {int64_t{1} << 29, int64_t{1} << 30, int64_t{1} << 31, int64_t{1} << 32, 1500000000};
   constexpr int64_t kMostBytes = (int64_t{1} << 33) + (1 << 20), kLimit = int64_t{1} << 31;
   if (extent < 2 || extent > 9 || !(is_aimed || random.one_in(5))) return std::nullopt;
-  // The last element's position, or the stride, near a power.
+  // Puts the last element's position, or the stride, near a power of two.
   const int64_t by = random.one_in(2) ? 1 : extent - 1;
   const int64_t stride =
       is_aimed ? kLimit / (extent - 1) + random.between(0, 2) : random.pick(kFar) / by + random.between(-2, 2);
@@ -121,13 +121,13 @@ std::vector<int64_t> draw_strides(RandomSource& random, const Graph& g, ValueId 
     }
     if (contiguity[k - 1] == Contiguity::kNone) continue;
     if (contiguity[k - 1] == Contiguity::kFalse) {
-      // A stride of 0 leaves nothing for a contiguous axis outside to go on from.
+      // A contiguous axis outside of this one could not continue from a stride of 0.
       const bool free_outside = k == 1 || contiguity[k - 2] == Contiguity::kFalse;
       if (free_outside && !is_far && !is_overwritten(g, input) && random.one_in(6)) {
         strides[axis] = 0;
         continue;
       }
-      // Of one element no stride is ever taken, so that it may be anything.
+      // The stride of a single element is never used, so it may be anything.
       if (free_outside && extent == 1 && random.one_in(8)) {
         strides[axis] = (int64_t{1} << 31) + random.between(0, 3);
         continue;
@@ -181,7 +181,7 @@ InputSpecs generate_inputs(RandomSource& random, const Graph& g, const Bindings&
     std::vector<int64_t> plain(spec.shape.size(), 1);
     for (size_t i = plain.size(); i > 1; --i) plain[i - 2] = plain[i - 1] * spec.shape[i - 1];
     if (strides != plain) spec.strides = std::move(strides);
-    // Often one that narrow vectors are aligned at, and wide ones not.
+    // Often an offset at which narrow vectors are aligned and wide ones are not.
     const bool is_target = is_overwritten(g, v);
     if (is_target && options.offset > 0)
       spec.offset = options.offset;

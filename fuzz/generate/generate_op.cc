@@ -1,5 +1,5 @@
-// One op of a generated fusion: its operands and attributes. What the table's formats do not say (what a list of
-// extents means) is written here by op; the rest follows from the row.
+// Makes one op of a generated fusion: its operands and attributes. Facts that the table's formats lack, such as the
+// meaning of a list of extents, are written here by op; the rest follows from the row.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -13,7 +13,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// The dtypes that an op's row accepts, from the type rules.
+// The dtypes that an op accepts by the type rules.
 const std::vector<Dtype>& accepted(OpKind kind) {
   static const std::vector<std::vector<Dtype>> all = [] {
     std::vector<std::vector<Dtype>> lists(op_rows().size());
@@ -55,7 +55,7 @@ ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
   std::vector<ValueId> fitting;
   for (ValueId v : made_)
     if ((any ? takes(kind, g_[v].dtype) : g_[v].dtype == wanted) && rank_of(g_, v) >= least_rank) fitting.push_back(v);
-  // The latest one often, so that ops form chains.
+  // Often the latest one, so that ops form chains.
   if (!fitting.empty() && !random_.one_in(8)) return random_.one_in(2) ? random_.pick(fitting) : fitting.back();
   if (!made_.empty() && random_.one_in(2) && !is_storage_only(wanted)) {
     const ValueId x = random_.pick(made_);
@@ -71,7 +71,7 @@ ValueId FusionMaker::operand(OpKind kind, size_t least_rank) {
   return new_input(wanted, extents);
 }
 
-// Aligned to the right, axes are of one extent or a broadcast.
+// True if the axes, aligned to the right, have equal extents or are broadcasts.
 bool FusionMaker::fits(ValueId x, ValueId y) {
   const auto a = logical_without_reductions(g_, g_.tensor_of(x)), b = logical_without_reductions(g_, g_.tensor_of(y));
   const Extents m = extents_of(x), n = extents_of(y);
@@ -86,7 +86,7 @@ ValueId FusionMaker::partner(OpKind kind, ValueId x) {
   if (partner_ == Partner::kConstant) return neutral_constant(g_[x].dtype);
   if (partner_ == Partner::kReduction) return over_its_operand(reduction_);
   const Dtype dtype = random_.one_in(4) ? dtype_for(kind) : g_[x].dtype;
-  // By as many bits as there are, or nearly; anything else shifts all of them out.
+  // Shift by at most the dtype's width; larger shifts lose all bits.
   const bool is_shift =
       kind == OpKind::kBitwiseLeftShift || kind == OpKind::kBitwiseRightShift || kind == OpKind::kLogicalRightShift;
   if (is_shift && random_.one_in(2))
@@ -112,20 +112,20 @@ ValueId FusionMaker::partner(OpKind kind, ValueId x) {
   }
 }
 
-// Operands that are each of another class. No dtype holds u64 and a signed integer: that is a scalar.
+// Operands of different classes. No dtype holds both u64 and signed integers, so the signed one is a scalar.
 void FusionMaker::add_mixed(OpKind kind, std::vector<ValueId>& operands, size_t count) {
   std::vector<Dtype> classes = {Dtype::kUint64, Dtype::kInt32, Dtype::kFloat, Dtype::kComplexFloat, Dtype::kBool};
   std::erase_if(classes, [&](Dtype d) { return !takes(kind, d); });
   random_.shuffle(classes);
   for (size_t i = 0; i < classes.size() && operands.size() < count; ++i)
-    // A negative constant is no u64; a scalar of the run is taken as one.
+    // A negative constant cannot become u64; a scalar input can.
     operands.push_back(classes[i] == Dtype::kInt32
                            ? (random_.one_in(2) ? input_scalar(g_, "", classes[i]) : constant_of(g_, classes[i], -1))
                        : random_.one_in(4) ? scalar_constant(classes[i], g_[operands[0]].dtype)
                                            : input_beside(operands[0], classes[i], true));
 }
 
-// A reduction's result with the axes that it reduced, as broadcasts.
+// A reduction's result, with the reduced axes as broadcasts.
 ValueId FusionMaker::over_its_operand(ValueId reduced) {
   const Op& op = g_[g_[reduced].def];
   const size_t rank = rank_of(g_, op.operands[0]);
@@ -162,7 +162,7 @@ std::vector<ValueId> FusionMaker::make(OpKind kind) {
     case Neighbour::kNone:
       return op(kind);
     case Neighbour::kAgain:
-      return with_reader(again(Op(g_[twin_]), random_.one_in(2)));
+      return with_reader(make_again(Op(g_[twin_]), random_.one_in(2)));
     case Neighbour::kThereAndBack:
       return with_reader({there_and_back(first_operand_)});
     case Neighbour::kAlongEqualAxes:
@@ -231,7 +231,7 @@ void exchange(Attrs& attrs, int64_t rank, std::pair<int64_t, int64_t> pair) {
 
 }  // namespace
 
-std::vector<ValueId> FusionMaker::again(const Op& op, bool exchanges) {
+std::vector<ValueId> FusionMaker::make_again(const Op& op, bool exchanges) {
   Attrs attrs = op.attrs;
   if (const ValueId x = op.operands.empty() ? ValueId() : op.operands[0]; exchanges && x && g_.is_tensor(x))
     if (const auto pairs = equal_axes(x); !pairs.empty())
@@ -246,7 +246,7 @@ std::vector<ValueId> FusionMaker::along_equal_axes(OpKind kind) {
   first_operand_ = new_input(dtype_for(kind), extents);
   std::vector<ValueId> results = op(kind);
   if (results.empty()) return results;
-  for (ValueId v : again(Op(g_[g_[results[0]].def]), true)) results.push_back(v);
+  for (ValueId v : make_again(Op(g_[g_[results[0]].def]), true)) results.push_back(v);
   return results;
 }
 
@@ -262,12 +262,12 @@ std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
   const ValueId x = operand(kind);
   if (kind == OpKind::kCast) {
     Dtype to = static_cast<Dtype>(random_.below(dtype_rows().size()));
-    // And back again.
+    // Sometimes back to the dtype before the last cast.
     if (const Op& made = g_[g_[x].def]; made.kind == OpKind::kCast && random_.one_in(2))
       to = g_[made.operands[0]].dtype;
     return {cast(g_, x, to == Dtype::kIndex ? Dtype::kInt64 : to)};
   }
-  // A copy that says how it is made.
+  // A copy with attributes that tell how to copy.
   if (kind == OpKind::kSet && random_.one_in(6)) {
     Attrs attrs;
     attrs.set_enum(AttrKey::kCacheOp, random_.pick<CacheOp>());
@@ -279,7 +279,7 @@ std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
   if (count > 2 && random_.one_in(4)) add_mixed(kind, operands, count);
   while (operands.size() < count) operands.push_back(partner(kind, x));
   if (kind == OpKind::kWhere) operands = {condition(x), operands[0], operands[1]};
-  // x on either side.
+  // Puts x on either side.
   else if (count == 2 && random_.one_in(3))
     std::swap(operands[0], operands[1]);
   return {pointwise(g_, kind, operands)};
@@ -288,7 +288,7 @@ std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
 std::vector<ValueId> FusionMaker::reduction(OpKind kind) {
   const ValueId x = operand(kind, 1);
   const Axes axes = some_axes(rank_of(g_, x));
-  // An empty maximum has no value.
+  // A maximum over no elements is not defined.
   const auto rank = static_cast<int64_t>(rank_of(g_, x));
   if (kind == OpKind::kMax || kind == OpKind::kMin)
     for (int64_t axis : axes)
@@ -302,7 +302,7 @@ std::vector<ValueId> FusionMaker::reduction(OpKind kind) {
   return {reduce(g_, kind, x, axes, options)};
 }
 
-// Another shape of as many elements: axes merged, one split, or all drawn anew.
+// Another shape with as many elements: two axes merged, one axis split, or a new one.
 ValueId FusionMaker::reshaped(ValueId x) {
   const Extents extents = extents_of(x);
   const size_t rank = extents.size();
@@ -331,7 +331,7 @@ ValueId FusionMaker::reshaped(ValueId x) {
   return reshape(g_, x, {d, elements / d});
 }
 
-// Constants clamp: one below 0 counts from the end, one beyond either end is that end.
+// Bounds clamp: a negative one counts from the end, and one beyond either end means that end.
 Scalar FusionMaker::slice_bound(int64_t value, int64_t extent) {
   constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
   switch (random_.below(6)) {
@@ -356,12 +356,12 @@ ValueId FusionMaker::sliced(ValueId x) {
       continue;
     }
     if (random_.one_in(16)) {
-      // Any two, in any order: of constants something or nothing is left; others may be refused.
+      // Any two bounds in any order. Constants give a slice, maybe an empty one; others may be refused.
       const auto any = [&] {
         const int64_t bound = random_.between(-n - 2, n + 2);
         if (random_.one_in(8)) return Scalar(index_input(bound));
         if (symbols_.empty() || !random_.one_in(4)) return Scalar(bound);
-        // Sizes, and sums of them, that have nothing to do with the extent.
+        // Sizes, and sums of sizes, unrelated to the extent.
         const ValueId size = random_.pick(symbols_).value;
         return Scalar(random_.one_in(2) ? size : pointwise(g_, OpKind::kAdd, {size, random_.pick(symbols_).value}));
       };
@@ -379,7 +379,7 @@ ValueId FusionMaker::sliced(ValueId x) {
   return slice(g_, x, starts, stops);
 }
 
-// expand and broadcast_in_dim: what is 1 becomes longer; also of an axis of which only the inputs tell.
+// expand and broadcast_in_dim: axes of extent 1 become longer, also axes that only the inputs resolve.
 ValueId FusionMaker::stretched(ValueId x) {
   if (options_.symbolic && random_.one_in(4)) {
     const Extents extents = extents_of(x);
@@ -405,7 +405,7 @@ ValueId FusionMaker::stretched(ValueId x) {
   return expand(g_, x, to);
 }
 
-// Two moves of which the second gives the operand of the first, or something of its shape.
+// Two moves. The second restores the operand of the first, or at least its shape.
 ValueId FusionMaker::there_and_back(ValueId x) {
   const Extents extents = extents_of(x);
   const size_t rank = extents.size(), at = axis_of(x);
@@ -465,7 +465,7 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
       for (size_t added = mask.size() - rank; added > 0;) {
         const size_t at = random_.below(mask.size());
         added -= mask[at] ? 0 : 1;
-        // A source that has ended draws the same place for ever.
+        // An exhausted source would draw the same place forever.
         if (mask[at] && random_.exhausted()) return {};
         mask[at] = true;
       }
@@ -492,7 +492,7 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
     case OpKind::kExpand:
       return {stretched(x)};
     case OpKind::kSqueeze: {
-      if (random_.one_in(is_open(x) ? 2 : 8)) return {squeeze(g_, x, {})};  // drops none, whatever their extents
+      if (random_.one_in(is_open(x) ? 2 : 8)) return {squeeze(g_, x, {})};  // drops no axis
       const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
       Axes ones;
       for (size_t i = 0; i < rank; ++i) {
@@ -552,7 +552,7 @@ std::vector<ValueId> FusionMaker::factory(OpKind kind) {
   return {full(g_, shape, scalar_constant(dtype), dtype)};
 }
 
-// The index is an input of its own; generate_inputs keeps its values inside the axis.
+// The index is a new input; generate_inputs keeps its values inside the axis.
 std::vector<ValueId> FusionMaker::indexed(OpKind kind) {
   const ValueId x = operand(kind, 1);
   const size_t axis = axis_of(x);
@@ -583,7 +583,7 @@ std::vector<ValueId> FusionMaker::indexed(OpKind kind) {
       return {kind == OpKind::kGather ? gather(g_, x, index, dim) : take_along_axis(g_, x, index, dim)};
     }
     case OpKind::kScatter: {
-      // One source for a place: which of several wins is not defined.
+      // Only one source for each place, because the winner among several is not defined.
       extents[axis] = 1;
       const std::vector<bool> none(extents.size());
       const ValueId index = new_input(by, extents, none);

@@ -1,4 +1,4 @@
-// Outputs of a generated fusion: results, inputs as they are, and what overwrites inputs.
+// Outputs of a generated fusion: results, inputs, and values that overwrite inputs.
 #include <algorithm>
 
 #include "fuzz/generate/fusion_maker.h"
@@ -18,7 +18,7 @@ bool FusionMaker::add_output(ValueId value, ValueId alias) {
   const Mark before = mark();
   try {
     output(g_, value, alias);
-    // An axis that is symbolic so far may be expanded for these sizes.
+    // A symbolic axis may be expanded for these sizes.
     if (alias) plan_concretize(g_, sizes_);
   } catch (const Error& e) {
     if (!alias || row_of(e.code).outcome == Outcome::kInternal) throw;
@@ -47,7 +47,7 @@ ValueId FusionMaker::target_of(ValueId value) {
   return target;
 }
 
-// Inputs that are outputs too: as they are, stored over themselves, and over one another.
+// Inputs as outputs: by themselves, stored over themselves, and stored over one another.
 void FusionMaker::add_inputs_as_outputs() {
   std::vector<ValueId> tensors;
   for (ValueId v : inputs(g_))
@@ -69,7 +69,7 @@ void FusionMaker::add_inputs_as_outputs() {
         if (v != x && is_free(v) && has_shape_of(v, x)) others.push_back(v);
       const ValueId y = others.empty() || random_.one_in(4) ? target_of(x) : random_.pick(others);
       const bool is_taken = add_output(x, y);
-      // Exchanged, most of the time.
+      // Usually exchanges the two.
       if (is_taken && is_free(x) && !random_.one_in(4)) add_output(y, x);
     }
   }
@@ -84,7 +84,7 @@ void FusionMaker::add_outputs() {
     if (made_.empty()) new_input(Dtype::kFloat, draw_extents());
     leaves.push_back(unary(g_, OpKind::kSet, made_.back()));
   }
-  // The last one always; of the others some may be read by nothing.
+  // The last leaf is always an output; some of the others may be dropped.
   std::reverse(leaves.begin(), leaves.end());
   if (leaves.size() > 6) leaves.resize(6);
   if (!others.empty() && random_.one_in(4)) leaves.push_back(random_.pick(others));

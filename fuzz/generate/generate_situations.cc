@@ -1,5 +1,5 @@
-// What a case is aimed at where it takes several ops (focus.h): scalars beside tensors, constants near one another,
-// computed sizes, and small programs for schedules of a certain kind.
+// Builds situations that take several ops (focus.h): scalars with tensors, constants that are nearly equal, computed
+// sizes, and small programs for schedules of a certain kind.
 #include <algorithm>
 
 #include "fuzz/generate/constants.h"
@@ -19,7 +19,7 @@ bool FusionMaker::begin_situation(GeneratedFusion& result) {
     return is_accepted;
   };
   for (const ScalarFocus& s : focus.scalars)
-    // Some constants are refused beside some tensors.
+    // Some constants are refused with some tensors.
     for (int tries = 0; tries < 2 && !aim({s.kind}, [&] { return beside_scalars(s); }); ++tries) continue;
   for (const UnaryFocus& u : focus.unaries)
     aim({u.outer, u.inner}, [&]() -> std::vector<ValueId> {
@@ -38,7 +38,7 @@ bool FusionMaker::begin_situation(GeneratedFusion& result) {
     for (int i = 0; i < 2; ++i) aim({}, [&] { return of_near_constants(); });
   if (focus.computed_sizes)
     for (int i = 0; i < 3; ++i) aim({}, [&] { return of_computed_size(); });
-  // Programs that their schedules fit: another op may take that away.
+  // These programs fit their schedules. Another op may spoil that.
   bool is_whole = false;
   if (focus.block)
     is_whole = aim({OpKind::kSum}, [&] { return reduced_by_blocks(*focus.block); }) && !random_.one_in(4);
@@ -50,7 +50,7 @@ bool FusionMaker::begin_situation(GeneratedFusion& result) {
   return !is_whole;
 }
 
-// The op of a tensor and scalars of the dtype, on either side.
+// The op of a tensor and scalars of the given dtype, on either side.
 std::vector<ValueId> FusionMaker::beside_scalars(const ScalarFocus& focus) {
   wanted_ = focus.tensor;
   const ValueId x = operand(focus.kind);
@@ -70,8 +70,8 @@ std::vector<ValueId> FusionMaker::beside_scalars(const ScalarFocus& focus) {
   return {pointwise(g_, focus.kind, operands)};
 }
 
-// Sizes of nothing and of one element, scalars of the run and constants; the result is what a tensor is filled with, is
-// computed with, or is a size itself.
+// The scalar is the size of an axis with no, one or more elements, a scalar input or a constant. The result fills a
+// tensor, is an operand or is a size.
 std::vector<ValueId> FusionMaker::of_equal_scalars(const OpFocus& focus) {
   folds_ = true;
   const auto drawn = [&]() -> ValueId {
@@ -80,7 +80,7 @@ std::vector<ValueId> FusionMaker::of_equal_scalars(const OpFocus& focus) {
     constexpr int64_t kSizes[] = {0, 0, 1, 2, 5};
     const int64_t extent = random_.pick(kSizes);
     if (random_.one_in(4)) return index_input(extent);
-    // A symbol is the size of an input.
+    // A symbol must be the size of an input.
     const ValueId size = symbol(extent);
     made_.push_back(input(g_, "", Dtype::kFloat, {Scalar(size)}));
     return size;
@@ -101,7 +101,7 @@ std::vector<ValueId> FusionMaker::of_equal_scalars(const OpFocus& focus) {
   return {pointwise(g_, OpKind::kAdd, {new_input(filled, {random_.between(1, 5)}), y})};
 }
 
-// A constant that differs as little as one can: in a part, in the last bit, in the sign, or in its dtype alone.
+// A constant that differs minimally: in one part, in the last bit, in the sign, or only in its dtype.
 ValueId FusionMaker::near_constant(Dtype dtype, ConstantBits value) {
   switch (is_complex(dtype) && random_.one_in(2) ? 0 : random_.below(4)) {
     case 0:
@@ -113,7 +113,7 @@ ValueId FusionMaker::near_constant(Dtype dtype, ConstantBits value) {
       }
       break;
     case 1: {
-      // Of the dtype, or of another of its class or width.
+      // The same value, or the same bits, in another dtype.
       std::vector<Dtype> others;
       for (const DtypeRow& d : dtype_rows())
         if (d.dtype != Dtype::kIndex && d.dtype != dtype && !is_storage_only(d.dtype) && !is_boolean(d.dtype) &&
@@ -126,7 +126,7 @@ ValueId FusionMaker::near_constant(Dtype dtype, ConstantBits value) {
     }
     case 2:
       if (is_boolean(dtype)) break;
-      // The sign of either part.
+      // Flips the sign; in a complex number, that of the real part.
       return constant(
           g_, dtype,
           canonical_bits(dtype, {value.low ^ uint64_t{1} << (is_complex(dtype) ? bits(dtype) / 2 - 1 : bits(dtype) - 1),
@@ -198,7 +198,7 @@ std::vector<ValueId> FusionMaker::reduced_by_blocks(const BlockFocus& block) {
   return {y, pointwise(g_, OpKind::kAdd, {over_its_operand(y), x})};
 }
 
-// A tensor of which elements are read beside others: in a sum, beside a neighbour, or as they are.
+// A tensor whose elements are read together with others: with their sum, with a neighbour, or alone.
 std::vector<ValueId> FusionMaker::read_by_others() {
   Extents extents = {random_.between(2, 5), random_.between(3, 33)};
   if (random_.one_in(3)) extents.insert(extents.begin() + 1, random_.between(2, 4));
@@ -217,7 +217,7 @@ std::vector<ValueId> FusionMaker::read_by_others() {
       return {made, pointwise(g_, OpKind::kAdd, {pad(g_, made, widths), made})};
     }
     case 2: {
-      // A copy that is read by all.
+      // All readers use a copy.
       const ValueId copy = unary(g_, OpKind::kSet, made);
       const ValueId reduced = reduce(g_, OpKind::kSum, copy, {last});
       return {made, pointwise(g_, OpKind::kAdd, {over_its_operand(reduced), x})};
@@ -227,7 +227,7 @@ std::vector<ValueId> FusionMaker::read_by_others() {
   }
 }
 
-// Each op reads the one before it, and some one before that: what is made early is read late.
+// Each op reads the previous one, and some also an earlier one: values made early are read late.
 std::vector<ValueId> FusionMaker::chain_over_segments(size_t segments) {
   Extents extents = {random_.between(2, 5), random_.between(2, 7)};
   if (random_.one_in(3)) extents.push_back(random_.between(2, 4));

@@ -1,5 +1,5 @@
-// Sizes that any ops on scalars compute: the arithmetic of other dtypes gives a number, and one op more the size that
-// is wanted.
+// Sizes computed by any ops on scalars: arithmetic in other dtypes gives a number, and one more op turns it into the
+// wanted size.
 #include <algorithm>
 
 #include "fuzz/generate/constants.h"
@@ -10,7 +10,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Ops of one to three operands that host programs compute too.
+// Ops of one to three operands that host programs can compute.
 const std::vector<OpKind>& scalar_ops() {
   static const std::vector<OpKind> list = [] {
     std::vector<OpKind> all;
@@ -30,7 +30,7 @@ Dtype any_number(RandomSource& random) {
   }
 }
 
-// Whether a sum, difference, product or negation of indices is not its mathematical value, which no index may be.
+// True if index arithmetic overflows in a sum, difference, product or negation, which no index may do.
 bool leaves_64_bits(const Graph& g, const Op& op, const Bindings& sizes) {
   const bool computes =
       op.kind == OpKind::kAdd || op.kind == OpKind::kSub || op.kind == OpKind::kMul || op.kind == OpKind::kNeg;
@@ -63,7 +63,7 @@ ValueId FusionMaker::drawn_scalar() {
   return v;
 }
 
-// The op on a scalar and others, which may be the same one.
+// A random op on x and other scalars; they may also be x.
 ValueId FusionMaker::any_scalar_op(ValueId x) {
   if (random_.one_in(6)) {
     const Dtype to = any_number(random_);
@@ -76,7 +76,7 @@ ValueId FusionMaker::any_scalar_op(ValueId x) {
   return pointwise(g_, kind, operands);
 }
 
-// One op more, of which the result is the value.
+// Adds one op whose result is the value.
 ValueId FusionMaker::moved_to(ValueId index, int64_t value) {
   constexpr int64_t kFar = int64_t{1} << 40;
   auto number = evaluate_integer(g_, index, sizes_);
@@ -118,7 +118,7 @@ Scalar FusionMaker::computed_index(int64_t value) {
   } catch (const Error& e) {
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
   }
-  // Not every dtype has every op, and not every op is evaluated.
+  // Not every dtype has every op, and not every op can be evaluated.
   take_back(before);
   return Scalar(value);
 }

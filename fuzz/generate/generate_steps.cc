@@ -18,7 +18,7 @@ bool is_global(const Step& s) {
   return s.kind == StepKind::kSetMemoryType && s.attrs.enumerator<MemoryType>(AttrKey::kMemory) == MemoryType::kGlobal;
 }
 
-// The tensor of a place such as `%y.i0`.
+// The tensor in a place such as `%y.i0`.
 std::string tensor_of_place(std::string_view place) {
   if (place.empty() || place[0] != '%') return {};
   const size_t end = place.find_first_of(".[ ");
@@ -29,8 +29,8 @@ bool names(const Step& s, const std::string& tensor) {
   return std::any_of(s.operands.begin(), s.operands.end(), [&](const StepOperand& o) { return o.value == tensor; });
 }
 
-// Takes out of a list the step that most likely caused a refusal, or gives the tensor of the refusal memory that all
-// threads share.
+// Removes the step that most likely caused a refusal, or moves the tensor in the refusal to memory that all threads
+// share.
 class Culprit {
  public:
   Culprit(std::vector<Step>& steps, const Error& refusal)
@@ -78,7 +78,8 @@ class Culprit {
     return true;
   }
 
-  // The last of its kind that names the tensor of the refusal, or else any: steps reach other tensors too.
+  // Removes the last matching step that names the tensor in the refusal, or else the last matching step: steps affect
+  // other tensors too.
   template <typename Predicate>
   bool take_out_last(Predicate is_bad) {
     for (const bool named : {true, false})
@@ -95,17 +96,17 @@ class Culprit {
   const std::string tensor_;
 };
 
-// Later tries take out more. What is left is taken again step by step, so that what depended on it goes too, and
-// closed by what a kernel needs.
+// Later tries remove more. The remaining list is replayed step by step, so that steps that depended on a removed one go
+// too. Then the steps that every kernel needs are added.
 void repair(std::vector<Step>& steps, const Error& refusal, size_t tries, RandomSource& random, const Graph& fusion,
             const Bindings& sizes) {
-  const auto again = [&] {
+  const auto replay = [&] {
     StepMaker maker(random, fusion);
-    maker.again(steps, sizes);
+    maker.replay_list(steps, sizes);
     const bool is_changed = maker.steps != steps;
     return steps = std::move(maker.steps), is_changed;
   };
-  if (tries == 0 && again()) return;
+  if (tries == 0 && replay()) return;
   Culprit culprit(steps, refusal);
   if (tries == 3)
     culprit.take_out_all(is_parallel);
@@ -113,12 +114,12 @@ void repair(std::vector<Step>& steps, const Error& refusal, size_t tries, Random
     culprit.take_out_all([](const Step& s) { return is_inline(s) || is_parallel(s); });
   else
     culprit.take_out(refusal.code);
-  again();
+  replay();
 }
 
 constexpr size_t kLastRepair = 6;
 
-// A list whose rewrites or segments do not fit any more is not taken again.
+// Drops the list if its rewrites or segments no longer fit.
 void mend(GeneratedSteps& result, RandomSource& random, const Graph& fusion, const Bindings& sizes) {
   try {
     repair(result.steps, *result.refusal, result.repairs, random, fusion, sizes);
@@ -128,7 +129,7 @@ void mend(GeneratedSteps& result, RandomSource& random, const Graph& fusion, con
   }
 }
 
-// As little as lowering the fusion as one kernel takes.
+// The steps that are just enough to lower the fusion as one kernel.
 std::vector<Step> plain_steps(RandomSource& random, const Graph& fusion, const Bindings& sizes) {
   StepMaker maker(random, fusion);
   try {
@@ -141,9 +142,8 @@ std::vector<Step> plain_steps(RandomSource& random, const Graph& fusion, const B
   return std::move(maker.steps);
 }
 
-// Whether a list of steps that applied one after another may be refused with this code: where lowering finds it not
-// legal, or where there are segments, which take steps that were tried in other ones. The plain list is legal but for
-// outputs in place.
+// True if lists may get this code although each step applied when it was drawn: lowering decides legality, and segments
+// take steps that were tried elsewhere. A plain list is legal, except for outputs in place.
 bool is_expected(ErrorCode code, const std::vector<Step>& steps, bool is_plain) {
   if (is_plain) return code == ErrorCode::kIllegalAliasOrder || code == ErrorCode::kIllegalOrder;
   if (code == ErrorCode::kStepReferent || code == ErrorCode::kStepNotApplicable)
@@ -162,7 +162,7 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
     if (options.rewrites_one_in > 0 && random.one_in(options.rewrites_one_in)) maker.rewrite();
     maker.concretize(fusion, sizes);
     if (maker.has_tensors()) {
-      // What is overwritten in place is read and written by several kernels more often.
+      // Outputs in place get several segments more often, so that several kernels read and write the same memory.
       const auto out = outputs(fusion);
       const bool in_place = std::any_of(out.begin(), out.end(), [](const OutputRef& o) { return bool(o.alias); });
       const bool is_aimed =
@@ -177,7 +177,7 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
       }
     }
   } catch (const Error& e) {
-    // Segments that cannot be ordered, say.
+    // For example, segments that cannot be ordered.
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
   }
   result.steps = std::move(maker.steps);
@@ -193,7 +193,7 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
       result.refusal = e;
       if (result.surprise) return result;
       if (result.repairs > kLastRepair) return result;
-      // What overwrites an input in place seldom has another order than the plain one.
+      // Outputs in place rarely permit any order but the plain one.
       if (e.code == ErrorCode::kIllegalAliasOrder) result.repairs = std::max(result.repairs, kLastRepair);
       if (result.repairs == kLastRepair)
         result.steps = plain_steps(random, fusion, sizes);
@@ -207,7 +207,7 @@ std::optional<Step> draw_step(RandomSource& random, const Graph& graph) {
   for (int tries = 0; tries < 6; ++tries) {
     StepMaker maker(random, graph);
     if (!maker.has_tensors()) return std::nullopt;
-    maker.noise();
+    maker.random_step();
     if (!maker.steps.empty()) return maker.steps.front();
   }
   return std::nullopt;

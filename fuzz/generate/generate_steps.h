@@ -1,11 +1,11 @@
-// Random schedules for any fusion. Each step is drawn and asked of `step_refusal` before it is taken; a list that
-// lowering refuses is repaired by leaving out the steps that the error names.
+// Random schedules for any fusion. `step_refusal` must accept each drawn step. If lowering refuses the list, it is
+// repaired by removing the steps that the error names.
 //
-// Invariants: the same choices give the same steps; every step applied where it was drawn; what comes back either
-// compiles, with what it compiled to, or is refused with a coded error.
+// Invariants: the same choices give the same steps; every step applied when it was drawn; the resulting list either
+// compiles, and the compiled module comes with it, or is refused with a coded error.
 //
 //   GeneratedSteps s = generate_steps(random, f.graph, f.sizes);
-//   s.steps, s.compiled                  // s.repairs: how often a list was refused on the way
+//   s.steps, s.compiled                  // s.repairs: how often a list was refused before
 #pragma once
 
 #include <optional>
@@ -21,10 +21,10 @@ namespace fusebox::fuzz {
 
 struct StepsOptions {
   size_t max_transforms = 5;
-  uint32_t rewrites_one_in = 5;  // lists that start with rewrites; 0: none
+  uint32_t rewrites_one_in = 5;  // lists that begin with rewrites; 0: none
   bool segments = true;          // `assign` steps
-  bool plain = false;            // a thread for each element, which makes what it reduces alone
-  Defects defects = {};          // of the compilation
+  bool plain = false;            // a thread for each element of the result, which reduces alone
+  Defects defects = {};          // for compiling
   std::vector<BoundInput> inputs = {};
   Focus focus = {};
 };
@@ -32,8 +32,8 @@ struct StepsOptions {
 struct GeneratedSteps {
   std::vector<Step> steps;
   std::optional<Compiled> compiled;
-  std::optional<Error> refusal;  // where it did not compile
-  // A refusal that no list which is drawn as valid may get; it ends the draw, with the list that was refused.
+  std::optional<Error> refusal;  // set if the list did not compile
+  // A refusal that drawn lists must not meet. It ends the draw; `steps` is the refused list.
   std::optional<Error> surprise;
   size_t repairs = 0;
 };
@@ -41,8 +41,8 @@ struct GeneratedSteps {
 GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const Bindings& sizes,
                               const StepsOptions& options = {});
 
-// One more step for a schedule that stands so far, of any kind that applies; nothing where none was found soon.
-// `graph`: with the steps before it applied.
+// One more random step of any kind that applies after the given ones, or nothing if none is found soon. `graph`: the
+// fusion after these steps.
 std::optional<Step> draw_step(RandomSource& random, const Graph& graph);
 
 }  // namespace fusebox::fuzz

@@ -15,7 +15,8 @@ namespace fusebox::fuzz {
 
 bool StepMaker::take(Step step) {
   if (in_part_) {
-    // What names no tensor is meant for every segment, and what an earlier one reads too for that.
+    // `inline_most` of all tensors would reach other segments, so name the tensors of this one. A step whose tensors
+    // all occur in earlier segments belongs to those.
     if (step.kind == StepKind::kInlineMost && step.operands.empty())
       for (const std::string& name : tensors(false)) step.operands.push_back(StepOperand::of(name));
     const auto is_elsewhere = [&](const StepOperand& o) { return o.is_integer() || elsewhere_.contains(o.value); };
@@ -32,7 +33,7 @@ std::optional<int64_t> StepMaker::extent_of(const StepOperand& domain, const Bin
   return d ? evaluate_extent(g_, *d, sizes) : std::nullopt;
 }
 
-// Blocks run one after another on the host executor, each through all that the kernel computes.
+// The host executor runs blocks one after another, and each computes everything in the kernel.
 bool StepMaker::is_small_launch(const Step& parallelize) {
   constexpr int64_t kMostBlocks = 32, kMostThreads = 2048;
   const auto p = parallelize.attrs.enumerator<ParallelType>(AttrKey::kParallel);
@@ -91,7 +92,7 @@ void StepMaker::assign(size_t max_transforms) {
   each_part(assigns, [&] {
     schedule(max_transforms);
     if (focus.segments > 0) return permute_crossings();
-    // What crosses the border in another order than that of its axes.
+    // Values that leave a segment in an order other than that of their axes.
     const auto out = outputs(g_);
     if (out.empty() || !random_.one_in(3)) return;
     const ValueId v = random_.pick(out).value;
@@ -136,7 +137,7 @@ void StepMaker::schedule(size_t max_transforms) {
   const bool is_aimed = focus.in_place && focus.in_place->in_vectors;
   const bool in_vectors = (is_aimed || random_.one_in(5)) && vectors(name, is_aimed ? focus.in_place->width : 0);
   if (!random_.one_in(8)) take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
-  if (random_.one_in(6)) noise();
+  if (random_.one_in(6)) random_step();
   if (random_.one_in(5)) lay_out();
   threads(name);
   if (in_vectors) vectorize();
@@ -144,10 +145,10 @@ void StepMaker::schedule(size_t max_transforms) {
     if (random_.one_in(8)) like_some(name);
     take({StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}});
   }
-  if (random_.one_in(6)) noise();
+  if (random_.one_in(6)) random_step();
   if (!random_.one_in(5)) take({StepKind::kInlineMost, {}, {}, {}});
-  if (random_.one_in(8)) noise();
-  // Lowering refuses a block's memory for what another block reads; the repair makes that global.
+  if (random_.one_in(8)) random_step();
+  // Lowering refuses a block's own memory for a tensor that other blocks read; the repair moves it to global memory.
   if (!random_.one_in(24)) keep_visible(random_.one_in(4) ? MemoryType::kShared : MemoryType::kGlobal);
   if (!random_.one_in(16)) bound_accumulators();
 }
@@ -165,7 +166,7 @@ void StepMaker::reduce_innermost() {
   }
 }
 
-void StepMaker::again(std::span<const Step> list, const Bindings& sizes) {
+void StepMaker::replay_list(std::span<const Step> list, const Bindings& sizes) {
   const Graph fusion = g_;
   const auto is_assign = [](const Step& s) { return s.kind == StepKind::kAssign; };
   const auto close = [&] {
@@ -180,7 +181,7 @@ void StepMaker::again(std::span<const Step> list, const Bindings& sizes) {
   const std::vector<Step> assigns(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(count));
   const auto take_rest = [&] {
     for (Step s : list.subspan(count)) {
-      // Of many tensors, those that are there.
+      // Keep only the tensors that still exist.
       if (s.kind == StepKind::kInlineMost && !s.operands.empty() &&
           std::erase_if(s.operands, [&](const StepOperand& o) { return !find_value(g_, o.value); }) > 0 &&
           s.operands.empty())
@@ -193,8 +194,8 @@ void StepMaker::again(std::span<const Step> list, const Bindings& sizes) {
   each_part(assigns, take_rest);
 }
 
-// A thread keeps an accumulator for each iteration of the loops inside the outermost one that reduces, but those of
-// threads: no symbolic number of them.
+// A thread keeps one accumulator for each iteration of the serial loops inside the outermost reducing loop. Their
+// number must not be symbolic.
 void StepMaker::bound_accumulators() {
   for (const std::string& name : tensors(false)) {
     const Tensor& t = tensor(name);
@@ -229,12 +230,12 @@ void StepMaker::spread() {
   }
 }
 
-// How many loops the tensor's readers share by its own inlining.
+// The number of loops that the tensor shares with its readers through its own inlining.
 size_t StepMaker::shared_loops(const Tensor& t) const {
   return t.inline_at ? position_in(loop_of(t), t.inline_at) + 1 : 0;
 }
 
-// Whether a known number of elements is made in one iteration of the loops that the tensor shares with its readers.
+// True if one iteration of the shared loops makes a constant number of elements.
 bool StepMaker::has_constant_part(const Tensor& t) const {
   const auto& loop = loop_of(t);
   return std::all_of(
@@ -259,7 +260,7 @@ void StepMaker::keep_visible(MemoryType memory) {
   }
 }
 
-// An output, or a reduction: what a planner would schedule the others by.
+// An output or a reduction: a planner would derive the other schedules from it.
 std::string StepMaker::target() {
   const auto out = outputs(g_);
   if (!random_.one_in(4))
@@ -270,7 +271,7 @@ std::string StepMaker::target() {
   return any_tensor();
 }
 
-// Loops shared across ops that move elements.
+// Propagates loops across ops that move elements.
 void StepMaker::relate() {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (OpId id : g_[Graph::body()].ops) {
@@ -295,7 +296,7 @@ void StepMaker::rfactor(const std::string& name) {
   const DomainId d = random_.pick(reduced);
   const std::string outer = fresh(), inner = fresh();
   if (!take({StepKind::kSplit, {StepOperand::domain_of(name, g_[d].name), factor(d)}, {outer, inner}, {}})) return;
-  // A name for each result of the first stage.
+  // One name for each result of the first stage.
   std::vector<std::string> made(g_[g_[*find_value(g_, name)].def].results.size());
   for (std::string& result : made) result = fresh();
   take({StepKind::kRfactor,
@@ -304,7 +305,7 @@ void StepMaker::rfactor(const std::string& name) {
         {}});
 }
 
-// A sum in an unrolled loop whose count is known, and no multiple of what is added up at once.
+// A sum in an unrolled loop of known length, which is no multiple of the number of terms added at once.
 void StepMaker::unroll_sum() {
   constexpr int64_t kCounts[] = {17, 19, 23, 29};
   for (const std::string& name : tensors(false)) {
@@ -356,7 +357,7 @@ std::string StepMaker::stored_output(const std::string& otherwise) {
   return last;
 }
 
-// Copies of what is read and written, and a factor split off the target for them to be made in vectors of it.
+// Copies inputs and the output, and splits a factor off the target; the copies will be vectors of that size.
 bool StepMaker::vectors(const std::string& name, int64_t width) {
   const std::string output = stored_output(name);
   copies_.clear();
@@ -376,7 +377,7 @@ bool StepMaker::vectors(const std::string& name, int64_t width) {
                {}});
 }
 
-// A second copy of an input, for one of the readers of the first.
+// Makes a second copy of an input, for one reader of the first copy.
 void StepMaker::copy_again(std::string copy) {
   std::vector<std::string> readers;
   for (OpId id : g_[Graph::body()].ops)
@@ -387,7 +388,7 @@ void StepMaker::copy_again(std::string copy) {
     copies_.push_back(steps.back().results[0]);
 }
 
-// The loop of a copy's vectors, which now and then are narrower than the others'.
+// The loop of a copy's vectors. Sometimes they are narrower than those of other copies.
 std::string StepMaker::vector_of(const std::string& copy) {
   if (vector_width_ <= 2 || !random_.one_in(2)) return vector_;
   const StepOperand whole = StepOperand::domain_of(copy, vector_);
@@ -418,7 +419,7 @@ std::string StepMaker::any_tensor() {
   return list[random_.below(list.size())];
 }
 
-// An input too, but none that no op reads which an output needs: a segment has no such input.
+// Any tensor, inputs included, but no input that only dead ops read: a segment has no such input.
 std::string StepMaker::any_needed_tensor() {
   const std::vector<bool> is_needed = needed_values(g_);
   const auto readers = uses(g_);
@@ -458,11 +459,11 @@ std::pair<std::string, std::string> StepMaker::read_and_reader() {
   return pairs.empty() ? std::pair(any_tensor(), any_tensor()) : random_.pick(pairs);
 }
 
-// How a copy is made, and what of it stays in caches.
+// The kind of copy and its cache policy.
 Attrs StepMaker::copy_attrs() {
   Attrs attrs;
   if (!random_.one_in(6)) return attrs;
-  // The host executor runs two kinds.
+  // Only these two run on the host executor.
   constexpr CopyKind kKinds[] = {CopyKind::kSet, CopyKind::kCpAsync};
   if (random_.one_in(2)) attrs.set_enum(AttrKey::kCopyKind, random_.pick(kKinds));
   if (random_.one_in(2)) attrs.set_enum(AttrKey::kCacheOp, random_.pick<CacheOp>());
@@ -502,8 +503,8 @@ void StepMaker::memory(const std::string& name) {
   take(std::move(step));
 }
 
-// A tensor in a block's or a thread's own memory, whose layout and loops need not be its readers': they find its
-// elements through its transforms.
+// Gives a tensor a layout in shared or local memory. It may differ from its readers' loops: they find its elements
+// through its transforms.
 void StepMaker::lay_out() {
   const std::string name = any_tensor();
   Step memory{StepKind::kSetMemoryType, {StepOperand::of(name)}, {}, {}};
@@ -540,7 +541,7 @@ void StepMaker::threads(const std::string& name) {
     if (random_.one_in(4)) continue;
     const ParallelType p = random_.pick(kTypes);
     if (in_one_block && is_grid(p)) continue;
-    // Of a loop that was not made for it seldom legal.
+    // Vectorizing a loop that was not split for it is rarely legal.
     if (p == ParallelType::kVectorize && !random_.one_in(6)) continue;
     Step step{StepKind::kParallelize, {StepOperand::domain_of(name, g_[d].name)}, {}, {}};
     step.attrs.set_enum(AttrKey::kParallel, p);
@@ -548,7 +549,7 @@ void StepMaker::threads(const std::string& name) {
   }
 }
 
-// Some of the types, or on some of the tensors.
+// Copies only some of the parallel types, or copies them only to some tensors.
 void StepMaker::like_some(const std::string& name) {
   Step step{StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}};
   if (random_.one_in(2)) {
@@ -569,7 +570,7 @@ void StepMaker::set_mesh(const std::string& name) {
   take(std::move(step));
 }
 
-void StepMaker::noise() {
+void StepMaker::random_step() {
   const std::string name = any_tensor();
   switch (random_.below(14)) {
     case 0:

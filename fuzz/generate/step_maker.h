@@ -1,4 +1,4 @@
-// What generate_steps.h is made with: a graph that steps are applied to as they are drawn. Not for use outside fuzz/.
+// Draws steps for generate_steps.h and applies each to its graph at once. Only for use inside fuzz/.
 #pragma once
 
 #include <functional>
@@ -18,26 +18,27 @@ class StepMaker {
  public:
   StepMaker(RandomSource& random, Graph graph) : random_(random), g_(std::move(graph)) {}
 
-  // -- whole schedules; what was taken is in `steps`
+  // -- whole schedules; accepted steps are appended to `steps`
   void rewrite();
   void concretize(const Graph& fusion, const Bindings& sizes);
-  // The ops dealt out to segments, each scheduled by itself.
+  // Assigns the ops to segments and schedules each segment.
   void assign(size_t max_transforms);
   void schedule(size_t max_transforms);
-  // Those of the steps that apply, one after another, and what a kernel needs besides.
-  void again(std::span<const Step> list, const Bindings& sizes);
-  // What nearly every fusion needs to be lowered as one kernel: reductions last in their loops, whatever is not inlined
-  // in memory that all threads share, and no symbolic number of accumulators in a thread.
+  // Replays the list, skips steps that do not apply, then adds what every kernel needs.
+  void replay_list(std::span<const Step> list, const Bindings& sizes);
+  // The steps that nearly every fusion needs to be lowered as one kernel. Reductions become the innermost loops.
+  // Tensors that are not inlined move to memory that all threads share. No thread keeps a symbolic number of
+  // accumulators.
   void reduce_innermost();
   void keep_visible(MemoryType memory);
   void bound_accumulators();
-  // Each element of each tensor on a thread of its own.
+  // Puts each element of each tensor on a thread of its own.
   void spread();
-  // One step of any kind, with nothing around it.
-  void noise();
+  // Takes one random step of any kind.
+  void random_step();
 
   std::vector<Step> steps;
-  Focus focus = {};  // of `schedule`
+  Focus focus = {};  // used by `schedule`
   // Whether there is a tensor to schedule.
   bool has_tensors() const { return !tensors(false).empty(); }
 
@@ -45,7 +46,7 @@ class StepMaker {
   bool take(Step step);
   std::optional<int64_t> extent_of(const StepOperand& domain, const Bindings& sizes = {}) const;
   bool is_small_launch(const Step& parallelize);
-  // Makes each kernel's segment the graph that steps apply to, one after another.
+  // Assigns the ops, then calls `schedule_part` for each kernel's segment, with that segment as the graph.
   void each_part(const std::vector<Step>& assigns, const std::function<void()>& schedule_part);
   std::vector<std::string> tensors(bool with_inputs) const;
   std::string any_tensor();
@@ -56,13 +57,13 @@ class StepMaker {
   std::string fresh();
   std::pair<std::string, std::string> read_and_reader();
   std::string target();
-  // The output that vectors store: one that overwrites an input, where there is such.
+  // The output that is stored in vectors: one that overwrites an input, if there is one.
   std::string stored_output(const std::string& otherwise);
   size_t shared_loops(const Tensor& t) const;
   bool has_constant_part(const Tensor& t) const;
 
-  // step_recipes.cc: a schedule drawn as a whole, beside `schedule`; false where the fusion has nothing for it, and
-  // then steps may have been taken all the same.
+  // step_recipes.cc: whole schedules, drawn instead of `schedule`. Each returns false if it does not suit the fusion;
+  // it may have taken steps before.
   bool recipe();
   bool vector_rows();
   bool block_reductions();
@@ -70,11 +71,11 @@ class StepMaker {
   std::string merge_loops(const std::string& name, size_t first, size_t last);
   void finish(const std::string& name, bool in_vectors);
 
-  // step_situations.cc: what a case is aimed at; false where the fusion has nothing for it.
+  // step_situations.cc: the schedules of a focus; false if they do not suit the fusion.
   bool block_dimensions(const BlockFocus& block);
   bool shared_in_loop(ParallelType loop);
   bool parallelize(const std::string& tensor, DomainId d, ParallelType p);
-  // Borders of as many segments as the case is aimed at, beside those that are there.
+  // Adds segment borders until there are as many as the focus wants.
   void cut_apart(std::vector<size_t>& cuts);
   void permute_crossings();
 
@@ -92,11 +93,11 @@ class StepMaker {
   void rfactor(const std::string& name);
   void unroll_sum();
   void permute_allocation(const std::string& name);
-  // Two transforms, the second of a result of the first.
+  // Two transforms; the second transforms a result of the first.
   void pair_of(const std::string& name, const TransformFocus& kinds);
-  // One of its kind, of a domain; a domain that it made.
+  // Takes one transform of that kind of a domain and returns one of the domains that it makes.
   std::optional<StepOperand> transform_of(TransformKind kind, const std::string& name, const StepOperand& domain);
-  // Of parts of two loops that have the given extents.
+  // Splits two loops so that parts of them have the given extents, and swizzles these.
   void swizzle_parts(const std::string& name, const SwizzleFocus& parts);
   bool take_swizzle(SwizzleType type, const StepOperand& first, const StepOperand& second);
   bool vectors(const std::string& name, int64_t width = 0);
@@ -107,15 +108,15 @@ class StepMaker {
 
   RandomSource& random_;
   Graph g_;
-  std::vector<std::string> copies_;  // tensors to be made in vectors of the domain vector_
+  std::vector<std::string> copies_;  // tensors to make in vectors of the domain `vector_`
   std::string vector_;
   int64_t vector_width_ = 0;
   int next_ = 0;
-  Bindings sizes_;  // of the graph
+  Bindings sizes_;  // sizes of the graph
   std::map<ParallelType, int64_t> launch_;
-  int64_t idle_ = 1;                 // how much more the loops of a schedule iterate than the tensor has elements
+  int64_t idle_ = 1;                 // iterations of a schedule's loops per element of the tensor
   bool in_part_ = false;             // the graph is a segment
-  std::set<std::string> elsewhere_;  // tensors of the segments before it
+  std::set<std::string> elsewhere_;  // tensors of earlier segments
 };
 
 }  // namespace fusebox::fuzz

@@ -1,4 +1,4 @@
-// Whole schedules of the kinds that people write: steps drawn one by one seldom make up one of these.
+// Whole schedules as people write them. Steps drawn one by one rarely add up to one of these.
 #include <algorithm>
 
 #include "fuzz/generate/step_maker.h"
@@ -29,14 +29,15 @@ bool StepMaker::recipe() {
 void StepMaker::finish(const std::string& name, bool in_vectors) {
   take({StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}});
   if (in_vectors) vectorize();
-  if (random_.one_in(6)) noise();
+  if (random_.one_in(6)) random_step();
   take({StepKind::kInlineMost, {}, {}, {}});
-  // Most of what the recipes are for is kept in a thread's own memory.
+  // The recipes mostly aim at values in registers.
   if (random_.one_in(3)) keep_visible(random_.one_in(3) ? MemoryType::kShared : MemoryType::kGlobal);
   if (random_.one_in(2)) bound_accumulators();
 }
 
-// Merges neighbouring loops that are all kept or all reduced, from `first` up to `last`, the name of what they become.
+// Merges neighbouring loops that are all kept or all reduced, from `first` up to `last`. Returns the merged loop's
+// name.
 std::string StepMaker::merge_loops(const std::string& name, size_t first, size_t last) {
   std::string merged = g_[loop_of(tensor(name))[first]].name;
   for (size_t i = first + 1; i < last; ++i) {
@@ -50,8 +51,8 @@ std::string StepMaker::merge_loops(const std::string& name, size_t first, size_t
   return merged;
 }
 
-// An output stored in vectors from copies in registers, operands of lower rank too: rows and the chunks of each are one
-// loop, dealt out to threads.
+// Stores an output in vectors from copies in registers; operands may have a lower rank. Rows and their chunks become
+// one loop over threads.
 bool StepMaker::vector_rows() {
   std::vector<std::string> made;
   for (const auto& out : outputs(g_))
@@ -77,8 +78,8 @@ bool StepMaker::vector_rows() {
   return true;
 }
 
-// Rows dealt out to blocks, each reduced by the block's threads, as often as the fusion reduces; what a reduction gives
-// is read again on both sides of the next.
+// Gives each block some rows. Its threads reduce each row as often as the fusion does; both sides of the next reduction
+// read the result of the previous one.
 bool StepMaker::block_reductions() {
   std::vector<std::string> reductions;
   for (OpId id : g_[Graph::body()].ops)
@@ -111,7 +112,7 @@ bool StepMaker::block_reductions() {
   return true;
 }
 
-// One loop of a nest on threads, kept or reduced, and all others serial.
+// Puts one loop of a nest on threads, whether kept or reduced. All others are serial.
 bool StepMaker::one_parallel_axis() {
   const std::string name = target();
   const auto loop = loop_of(tensor(name));

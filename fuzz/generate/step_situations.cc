@@ -1,4 +1,4 @@
-// Schedules that a case is aimed at (focus.h).
+// Schedules that a focus aims at (focus.h).
 #include <algorithm>
 
 #include "fuzz/generate/step_maker.h"
@@ -12,7 +12,7 @@ bool StepMaker::parallelize(const std::string& tensor, DomainId d, ParallelType 
   return take(std::move(step));
 }
 
-// Each axis of the reduction on threads of its own, and what it reads in their registers.
+// Puts each axis of the reduction on its own threads and keeps its operand in registers.
 bool StepMaker::block_dimensions(const BlockFocus& block) {
   std::string name;
   for (OpId id : g_[Graph::body()].ops)
@@ -29,7 +29,7 @@ bool StepMaker::block_dimensions(const BlockFocus& block) {
   return true;
 }
 
-// A tensor in shared memory, made in each iteration of a loop by other threads than those that read it.
+// A tensor in shared memory that each iteration of a loop makes. Other threads read it than those that made it.
 bool StepMaker::shared_in_loop(ParallelType loop) {
   const auto [read, reader] = read_and_reader();
   if (!find_value(g_, read) || loop_of(tensor(read)).size() < 2) return false;
@@ -46,7 +46,7 @@ bool StepMaker::shared_in_loop(ParallelType loop) {
   if (!take(std::move(memory))) return false;
   constexpr ParallelType kOuter[] = {ParallelType::kSerial, ParallelType::kGridX, ParallelType::kUnroll};
   const ParallelType outer = random_.pick(kOuter);
-  // Of the loops inside: those that make it, those that read it, and what else there is beside either.
+  // The inner loops, by type: one order for the loops that make the tensor, another for those that read it.
   std::vector<ParallelType> types = {ParallelType::kBlockX, ParallelType::kBlockY, ParallelType::kSerial};
   const std::vector<ParallelType> made = types;
   do random_.shuffle(types);
@@ -60,7 +60,7 @@ bool StepMaker::shared_in_loop(ParallelType loop) {
     if (at > 0) parallelize(*it, loops[0], outer);
     parallelize(*it, loops[at], loop);
     const bool makes = it == first_read || it < first_read;
-    // Threads that made it may store what others read of it.
+    // The threads that made a tensor may also store the elements that others read.
     const bool stores = *it == name && is_made_alike;
     for (size_t i = at + 1; i < loops.size() && i - at - 1 < types.size(); ++i)
       parallelize(*it, loops[i], makes || stores ? made[i - at - 1] : types[i - at - 1]);
@@ -81,7 +81,7 @@ void StepMaker::cut_apart(std::vector<size_t>& cuts) {
   cuts.insert(cuts.end(), places.begin(), places.end());
 }
 
-// What leaves a segment in another order than that of its axes.
+// Values that leave a segment in an order other than that of their axes.
 void StepMaker::permute_crossings() {
   const auto out = outputs(g_);
   for (const OutputRef& o : out)

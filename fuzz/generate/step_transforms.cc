@@ -1,14 +1,14 @@
-// Transforms of random schedules: splits, merges, swizzles, resizes, and pairs of them that a case is aimed at.
+// Transforms in random schedules: splits, merges, swizzles, resizes, and the pairs that a focus aims at.
 #include "fuzz/generate/step_maker.h"
 #include "passes/schedule/apply_steps.h"
 
 namespace fusebox::fuzz {
 
-// Usual factors; of a constant extent also itself and its neighbours. Splits that leave most of their iterations out of
-// the tensor are seldom nested: a run would do little else than pass over them.
+// A usual factor, or a constant extent or its neighbour. Splits that put most of their iterations outside the tensor
+// are rarely nested: a run would mainly skip iterations.
 StepOperand StepMaker::factor(DomainId d) {
   constexpr int64_t kFactors[] = {2, 3, 4, 1, 4, 5, 7, 8, 16, 32, 32, 64, 128};
-  constexpr int64_t kMostIdle = 12;  // iterations for one that is in the tensor
+  constexpr int64_t kMostIdle = 12;  // iterations per element of the tensor
   const auto constant = random_.one_in(3) ? evaluate_extent(g_, d) : std::nullopt;
   if (constant && *constant > 1) return StepOperand::number(*constant - 1 + static_cast<int64_t>(random_.below(3)));
   const int64_t extent = std::max<int64_t>(evaluate_extent(g_, d, sizes_).value_or(1), 1);
@@ -25,7 +25,7 @@ void StepMaker::split(const std::string& name, DomainId d) {
   take(std::move(step));
 }
 
-// Of any two loops; or of parts of two, as one that permutes its domains wants them.
+// Swizzles any two loops, or parts of two loops whose extents make it a permutation.
 void StepMaker::swizzle(const std::string& name) {
   auto loop = loop_of(tensor(name));
   if (loop.size() < 2) return;
@@ -54,7 +54,7 @@ void StepMaker::swizzle_parts(const std::string& name, const SwizzleFocus& parts
   auto loop = loop_of(tensor(name));
   if (loop.empty()) return;
   if (!parts.is_far) random_.shuffle(loop);
-  // Loops of two kinds are not swizzled.
+  // A swizzle cannot mix loops of two kinds.
   const IterType type = g_[loop[0]].iter_type;
   std::erase_if(loop, [&](DomainId d) { return g_[d].iter_type != type; });
   std::vector<StepOperand> whole;
@@ -115,7 +115,7 @@ void StepMaker::pair_of(const std::string& name, const TransformFocus& kinds) {
   const auto& loop = loop_of(tensor(name));
   if (loop.empty()) return;
   StepOperand at = StepOperand::domain_of(name, g_[random_.pick(loop)].name);
-  // A transform of two loops wants two.
+  // A merge or a swizzle needs two loops.
   if (loop.size() == 1 && kinds.first != TransformKind::kSplit)
     if (const auto part = transform_of(TransformKind::kSplit, name, at)) at = *part;
   const auto made = transform_of(kinds.first, name, at);
@@ -123,7 +123,7 @@ void StepMaker::pair_of(const std::string& name, const TransformFocus& kinds) {
 }
 
 void StepMaker::resize(const std::string& name) {
-  // What cuts is refused where the loops then miss an element.
+  // A cutting resize is refused if the loops would then miss an element.
   const int64_t least = random_.one_in(4) ? -1 : 0;
   const auto by = [&] { return StepOperand::number(random_.between(least, 2)); };
   take({StepKind::kResize, {any_domain(name), by(), by()}, {fresh()}, {}});

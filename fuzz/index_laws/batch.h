@@ -1,5 +1,5 @@
-// Forms at many points at once, read by their documented structure alone: terms, factors, atoms. Each atom is evaluated
-// once for all forms that have it.
+// Evaluates forms at many points at once. It uses only their documented structure: terms, factors, atoms. An atom is
+// evaluated once, even if several forms contain it.
 //
 //   Batch batch(algebra);
 //   batch.start(points, symbols);  batch.loop(0)[p] = …;   batch.of(form)[p]
@@ -19,7 +19,7 @@ class Batch {
  public:
   using Row = std::vector<int64_t>;
 
-  // Forgets all rows; their memory is used again.
+  // Forgets all rows and keeps their memory for new ones.
   void start(IndexAlgebra& algebra, size_t points, size_t loops, const Row& symbols) {
     algebra_ = &algebra;
     points_ = points;
@@ -32,7 +32,7 @@ class Batch {
   }
   Row& loop(size_t i) { return rows_[loops_[i]]; }
 
-  // Valid until the next row is asked for.
+  // Valid until the next call of `of`.
   const Row& of(Form form) { return rows_[row_of(form)]; }
 
  private:
@@ -112,7 +112,7 @@ class Batch {
         return combine(row_of(atom.args[0]), row_of(atom.args[1]), [](int64_t a, int64_t b) { return std::max(a, b); });
       case AtomKind::kSum:
       case AtomKind::kProduct:
-        break;  // of constants near the ends of 64 bits, which no case has
+        break;  // of constants near the limits of 64 bits, which no case has
     }
     throw std::logic_error("an atom that no case should have");
   }

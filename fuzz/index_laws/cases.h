@@ -1,4 +1,4 @@
-// One to three tensors with their chains (chain.h), as a graph for the id graphs to work on.
+// One to three tensors with their chains (chain.h), as a graph from which id graphs are built.
 //
 //   Case c{{t}};  c.build(graph);      // domain d of tensor 0 is DomainId(d)
 #pragma once
@@ -10,13 +10,13 @@
 
 namespace fusebox::index_laws {
 
-// Tensor i + 1 reads tensor i, as it is or transposed.
+// Tensor i + 1 reads tensor i, unchanged or transposed.
 struct Case {
   std::vector<Tensor> tensors;
-  bool transposed = false;  // the second of two axes, read by the third tensor with the first one
+  bool transposed = false;  // the second tensor is transposed; the third reads it and the first
   bool branched = false;    // the third tensor reads the first
 
-  // An empty graph with the scalars.
+  // A graph that holds only the scalars.
   static Graph scalars() {
     Graph g;
     for (int64_t i = 0; i < kConstants; ++i) constant_index(g, i - kScalarBase);
@@ -30,7 +30,7 @@ struct Case {
     return g;
   }
 
-  // Into a graph that `scalars` made, over what was built there before.
+  // Builds into a graph from `scalars`, replacing what was built there before.
   void build(Graph& g) const {
     g.values.resize(kScalars);
     g.ops.resize(2);

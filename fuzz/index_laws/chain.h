@@ -1,9 +1,9 @@
-// Chains of transforms on one tensor, evaluated directly in ints, with nothing of the index algebra: what it is
-// compared with.
+// Chains of transforms on one tensor, evaluated directly on integers. The index algebra is compared with this and
+// shares nothing with it.
 //
 //   Tensor t = Tensor::of({kScalarBase + 17});                     // one axis of extent 17
 //   t.apply(Kind::kSplitInner, 0, 0, kScalarBase + 4);             // → outer{5}, inner{4}
-//   t.extents({}, e);  t.from_loops(v, e, {});                    // v: by domain, from the values of the loops
+//   t.extents({}, e);  t.from_loops(v, e, {});                    // v: values by domain, from those of the loops
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace fusebox::index_laws {
 
 enum class Kind : uint8_t { kSplitInner, kSplitOuter, kMerge, kResize, kXor, kCyclic };
 
-// Scalars are numbers of the graph's values: the constants -8 to 55, then the symbols %n and %m.
+// A scalar is the number of a value of the graph: the constants -8 to 55, then the symbols %n and %m.
 constexpr int kScalarBase = 8;
 constexpr int kConstants = 64;
 constexpr int kSymbolN = kConstants, kSymbolM = kConstants + 1;
@@ -39,21 +39,21 @@ struct Step {
   Kind kind;
   std::array<int, 2> in;
   std::array<int, 2> out;
-  int factor = 0, right = 0;  // of splits and resizes: scalars
+  int factor = 0, right = 0;  // of splits and resizes, as scalars
   bool is_split() const { return kind == Kind::kSplitInner || kind == Kind::kSplitOuter; }
   bool two_in() const { return kind == Kind::kMerge || kind == Kind::kXor || kind == Kind::kCyclic; }
   bool two_out() const { return kind != Kind::kMerge && kind != Kind::kResize; }
 };
 
-// Domains are numbered: the axes, then what each transform makes.
+// Domains are numbered: first the axes, then the outputs of each transform.
 struct Tensor {
   std::vector<int> axes;    // their extents, as scalars
   std::vector<Step> op;     // from the root to the logical domain
-  std::vector<Step> chain;  // from the logical domain to the loops; values go against them
+  std::vector<Step> chain;  // from the logical domain to the loops; values are computed backwards
   std::vector<Step> down;   // from the logical domain to other domains
   std::vector<int> logical, loops;
-  int count = 0;          // of domains
-  bool reshaped = false;  // `op` is a reshape's, and every factor divides
+  int count = 0;          // number of domains
+  bool reshaped = false;  // `op` is a reshape, and all its factors divide
 
   static Tensor of(std::vector<int> extents) {
     Tensor t;
@@ -63,7 +63,7 @@ struct Tensor {
     return t;
   }
 
-  // Replaces the domains at two places of a list by what the transform makes of them.
+  // Replaces the domains at two places of a list by the outputs of the transform.
   Step apply(std::vector<Step>& steps, std::vector<int>& frontier, Kind kind, size_t i, size_t j, int factor = 0,
              int right = 0) {
     Step s{kind, {frontier[i], frontier[j]}, {count, count + 1}, factor, right};
@@ -110,7 +110,7 @@ struct Tensor {
       }
   }
 
-  // From the loops' values, which stand in `v`, to all others.
+  // Computes all values from those of the loops, which `v` already holds.
   void from_loops(std::vector<int64_t>& v, const std::vector<int64_t>& e, const Binding& binding) const {
     up(chain, v, e, binding);
     up(op, v, e, binding);
@@ -176,7 +176,7 @@ struct Tensor {
     }
   }
 
-  // No split to the loops by less than 1, and none of a reshape that leaves a rest.
+  // True if no split towards the loops has a factor below 1 and no split of a reshape leaves a remainder.
   bool is_legal(const Binding& binding) const {
     std::vector<int64_t> e;
     extents(binding, e);

@@ -1,10 +1,9 @@
-// The laws of indices, predicates and id graphs, by enumeration: of one case after another, at every loop point, holes
-// included.
-//   - Each normal form has the value that the transforms give, computed without the index algebra.
-//   - Two domains of one tensor that are one class of the exact or the almost-exact graph, as they stand when all
-//     classes are made, have the same value.
-//   - The checks hold exactly where the point is an element, and every element is one point.
-// How many pairs are equal and not recognised is counted: a figure of completeness.
+// The laws of indices, predicates and id graphs. They are checked by enumerating every loop point of a case, including
+// points outside the tensor.
+//   - Each normal form has the value that the transforms give when computed without the index algebra.
+//   - Two domains of one tensor in the same class of the finished exact or almost-exact graph have the same value.
+//   - The checks hold exactly at the points that are elements, and every element is exactly one point.
+// It also counts pairs that are equal but not recognised, which measures completeness.
 //
 //   Law law;
 //   law.check(c, {Binding{}});
@@ -24,7 +23,7 @@
 
 namespace fusebox::index_laws {
 
-inline constexpr int64_t kSamples = 40;  // points of a binding that has too many
+inline constexpr int64_t kSamples = 40;  // points taken from a binding that has too many
 
 struct Counts {
   int64_t cases = 0, points = 0, values = 0;
@@ -43,7 +42,7 @@ struct Counts {
   }
 };
 
-// Numbers and the names of loops do not tell one miss from another.
+// Drops numbers and the numbers of loops, so that similar misses count as one.
 inline std::string shape_of(const std::string& text) {
   std::string result;
   for (const char c : text)
@@ -53,7 +52,8 @@ inline std::string shape_of(const std::string& text) {
 
 class Law {
  public:
-  // Checks a case at all points under each binding; where a binding has more points than the limit, values at some.
+  // Checks a case at all points under each binding. If a binding has more points than the limit, it checks values at a
+  // sample.
   void check(const Case& c, const std::vector<Binding>& bindings, int64_t max_points = 100000) {
     ++counts.cases;
     case_ = &c;
@@ -73,8 +73,8 @@ class Law {
   }
 
   Counts counts;
-  std::vector<std::string> violations;  // the first of them, with their cases
-  Defects defects;                      // of the rules that the forms come from
+  std::vector<std::string> violations;  // the first few, with their cases
+  Defects defects;                      // used when the forms are made
 
  private:
   void fail(const std::string& what) {
@@ -115,7 +115,7 @@ class Law {
     const bool sampled = points > max_points_;
     const auto taken = static_cast<size_t>(sampled ? kSamples : points);
     visited_[nest.tensor.index] = true;
-    // Symbols are asked for by the ids of their values.
+    // Symbols are indexed by the ids of their values.
     symbols_.resize(kScalars);
     symbols_[kSymbolN] = binding.n;
     symbols_[kSymbolM] = binding.m;
@@ -126,7 +126,7 @@ class Law {
     expected_.resize(count * taken);
     values_.assign(count, 0);
     for (size_t p = 0; p < taken; ++p) {
-      // Some: the last, and others that the fractional parts of multiples of a number spread.
+      // A sample: the last point, and points spread by a multiplicative sequence.
       const auto i = static_cast<int64_t>(p);
       int64_t rest = !sampled ? i : p == 0 ? points - 1 : i * 0x9e3779b1 % points;
       for (size_t k = t.loops.size(); k-- > 0;) {
@@ -169,7 +169,7 @@ class Law {
          (holds_[p] != 0 ? "hold" : "do not hold"));
   }
 
-  // How many elements each loop point is: all of them are put through the chain.
+  // Counts the elements at each loop point, by sending every element through the chain.
   void mark_elements(const Tensor& t, const Binding& binding, int64_t points) {
     marks_.assign(static_cast<size_t>(points), 0);
     int64_t elements = 1;
@@ -202,7 +202,7 @@ class Law {
     return hash ^ (hash >> 29);
   }
 
-  // Every pair of a closed class that is of one tensor.
+  // Checks every pair of domains of one tensor in a finished class.
   void check_classes(const IdGraph& ids) {
     for (uint32_t a = 0; a < hashes_.size(); ++a)
       for (uint32_t b = a + 1; b < hashes_.size() && graph_.domains[b].tensor == graph_.domains[a].tensor; ++b)
@@ -211,7 +211,7 @@ class Law {
                std::to_string(b) + " one, and they differ");
   }
 
-  // Whether two classes have the same values in every nest that both have a domain in.
+  // Whether two classes have the same values in every nest that has domains of both.
   bool equal_in_all_nests(const IdGraph& ids, DomainId a, DomainId b) const {
     for (uint32_t x = 0; x < hashes_.size(); ++x) {
       if (ids.representative[x] != a) continue;
@@ -237,17 +237,17 @@ class Law {
         if (u == v)
           ++counts.mapped;
         else if (!single && !equal_in_all_nests(almost, u, v))
-          ++counts.kept_apart;  // to make them one would join two that differ
+          ++counts.kept_apart;  // joining them would also join two that differ
       }
   }
 
   const Case* case_ = nullptr;
   const std::vector<Binding>* bindings_ = nullptr;
   int64_t max_points_ = 0;
-  std::vector<bool> visited_;  // by tensor: at least one point
+  std::vector<bool> visited_;  // for each tensor: had at least one point
   Graph graph_ = Case::scalars();
   IdGraphBuilder builder_;
-  std::vector<uint64_t> hashes_;  // by domain: of its values at all points
+  std::vector<uint64_t> hashes_;  // for each domain: the hash of its values at all points
   std::vector<Form> forms_;
   std::vector<DomainCheck> checks_;
   Batch batch_;

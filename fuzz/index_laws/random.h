@@ -1,5 +1,5 @@
-// Random cases: one to three tensors, each with a chain of up to six transforms; those that read another share half of
-// its chain. The same seed gives the same cases on every machine.
+// Random cases: one to three tensors, each with a chain of up to six transforms. A tensor that reads another one shares
+// half of that one's chain. The same seed gives the same cases on every machine.
 //
 //   Generator generator({.cases = 100}, 1);   Case c = generator.next();
 #pragma once
@@ -17,7 +17,7 @@ inline bool is_power_of_two(int64_t x) { return x > 0 && (x & (x - 1)) == 0; }
 
 struct RandomOptions {
   bool symbolic = false;
-  bool reshape = false;  // the last tensor splits n by 4, which the bindings allow
+  bool reshape = false;  // the last tensor splits n by 4; all bindings allow it
   int cases = 0;
   int64_t max_points = 3000;
   std::vector<Binding> bindings = std::vector<Binding>(1);
@@ -37,11 +37,11 @@ class Generator {
     if (c.transposed) axes[1] = axes[0];
     for (size_t i = 0; i < tensors; ++i) {
       Tensor t = Tensor::of(axes);
-      // A tensor whose domains an op makes of others is read by none of this case.
+      // Only the last tensor may have an op that makes new domains, because no tensor of the case reads that one.
       if (i + 1 == tensors && i > 0 && !c.transposed && (options_.reshape || below(3) == 0)) add_op(t);
       size_t steps = below(tensors == 1 ? 7 : 5);
       if (i > 0 && t.op.empty()) {
-        // Half of what the tensor before has.
+        // Takes over half of the previous tensor's chain.
         const auto& chain = c.tensors[i - 1].chain;
         for (size_t k = 0; k < std::min(chain.size() / 2 + below(2), chain.size()); ++k) {
           const Step& s = chain[k];
@@ -92,7 +92,7 @@ class Generator {
         number(static_cast<int64_t>(below(4))));
   }
 
-  // If it can be applied.
+  // Adds the transform if it can be applied.
   void add(Tensor& t, std::vector<Step>& steps, std::vector<int>& frontier, Kind kind, size_t i, size_t j, int factor,
            int right) {
     const bool two = kind == Kind::kMerge || kind == Kind::kXor || kind == Kind::kCyclic;

@@ -8,7 +8,7 @@ namespace fusebox::index_laws {
 namespace {
 
 constexpr size_t kHead = 8, kBytesOfRecord = 6;
-constexpr uint8_t kSymbols[] = {254, 255};  // bytes of %n and %m
+constexpr uint8_t kSymbols[] = {254, 255};  // the bytes for %n and %m
 
 // An extent or a factor: 1 to 40, or a symbol.
 int scalar_of(uint8_t byte) {
@@ -108,7 +108,7 @@ const std::vector<Binding>& bindings_of(const Records& r) {
 Case case_of(const Records& r) {
   const std::vector<Binding>& bindings = bindings_of(r);
   std::vector<int> axes;
-  // Two axes of many elements each are too many points.
+  // Two long axes would have too many points.
   for (const uint8_t axis : r.axes)
     axes.push_back(scalar_of(r.axes.size() == 2 && !is_symbol(axis) ? static_cast<uint8_t>(axis % 12) : axis));
   Case c;
@@ -117,7 +117,7 @@ Case case_of(const Records& r) {
   if (c.transposed) axes[1] = axes[0];
   for (uint8_t i = 0; i < r.tensors; ++i) {
     Tensor t = Tensor::of(axes);
-    // What an op makes of other domains is read by none of the case.
+    // Only the last tensor may have an op, because no tensor of the case reads that one.
     if (i + 1 == r.tensors && i > 0 && r.op != 0 && !r.transposed) add_op(t, r, bindings);
     for (const Record& record : r.transforms)
       if (record.tensor % r.tensors == i && !record.down) add(t, t.chain, t.loops, record, bindings);
@@ -143,7 +143,7 @@ Record draw_record(fuzz::RandomSource& random, const Records& r) {
   return t;
 }
 
-// One less, the same, one more, 1, the extent and its neighbours.
+// A neighbour of the factor, 1, the extent or a neighbour of the extent.
 void perturb(fuzz::RandomSource& random, uint8_t& factor, const Records& r) {
   const uint8_t axis = r.axes[random.below(r.axes.size())];
   const uint8_t choices[] = {static_cast<uint8_t>(factor - 1),

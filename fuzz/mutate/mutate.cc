@@ -23,7 +23,7 @@ const MutationRow& row_named(std::string_view name) {
   throw Error(ErrorCode::kUnknownName, "no mutation has this name; see mutation_table.inc", std::string(name));
 }
 
-// An index that is a constant lies inside its axis.
+// True if every constant index lies inside its axis.
 bool constant_indices_fit(const Graph& g, const Bindings& sizes) {
   for (const Op& op : g.ops) {
     if (!demands(op.kind, kIndexed) || op.operands.size() < 2 || !op.operands[1]) continue;
@@ -37,7 +37,7 @@ bool constant_indices_fit(const Graph& g, const Bindings& sizes) {
   return true;
 }
 
-// A largest element of none; a pad that cuts what is not there.
+// True for a maximum or minimum over no elements, and for a pad that cuts more than there is.
 bool takes_from_nothing(const Graph& g, const Bindings& sizes) {
   for (const Op& op : g.ops) {
     if (op.kind == OpKind::kPad) {
@@ -56,7 +56,7 @@ bool takes_from_nothing(const Graph& g, const Bindings& sizes) {
   return false;
 }
 
-// Of the largest tensor; nothing where that is more than an integer holds.
+// The number of elements of the largest tensor; empty if it overflows.
 std::optional<int64_t> most_elements(const Graph& g, const Bindings& sizes) {
   int64_t most = 0;
   for (size_t i = 0; i < g.values.size(); ++i) {
@@ -187,7 +187,7 @@ std::optional<Case> mutate(RandomSource& random, const Case& from, const Case& o
       if (base.compiled) compile_options.known = &*base.compiled;
       c->compiled = compile(c->fusion(), sizes_of(c->fusion(), c->inputs()), compile_options);
     } catch (const Error& e) {
-      if (row_of(e.code).outcome == Outcome::kInternal) return c;  // the oracles will meet it again
+      if (row_of(e.code).outcome == Outcome::kInternal) return c;  // the oracles will meet it too
       continue;
     }
     best = std::move(c);

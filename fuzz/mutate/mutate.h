@@ -1,10 +1,10 @@
-// Mutations of cases. Each is a record with all that it needs, so that a lineage applied to the case of its seed gives
-// the same case again; applying one knows nothing of how it was drawn.
+// Mutations of cases. A mutation is a record with all its parameters, so a lineage, applied to the case of its seed,
+// gives the same case. Applying a record does not depend on how it was drawn.
 //
-// Invariants: what comes back verifies, binds its inputs and compiles, or nothing comes back; the case that is mutated
-// stays as it is; a mutation adds its record to the lineage.
+// Invariants: a mutated case verifies, binds its inputs and compiles, or there is none; the original case is unchanged;
+// a mutation appends its record to the lineage.
 //
-//   auto c = mutate(random, from, other, {});                      // `other`: what a splice takes steps from
+//   auto c = mutate(random, from, other, {});                      // a splice takes steps from `other`
 //   auto same = apply_mutation(from, c->lineage.back());           // without compiling it
 #pragma once
 
@@ -29,17 +29,17 @@ std::span<const MutationRow> mutation_rows();
 
 struct MutateOptions {
   size_t tries = 4;      // draws until one compiles
-  Defects defects = {};  // of the compilation
+  Defects defects = {};  // for compiling
 };
 
-// One to three mutations, each kept only if the case is still valid; nothing where none was.
+// Makes one to three mutations and keeps each only if the case stays valid. Returns nothing if none was kept.
 std::optional<Case> mutate(RandomSource& random, const Case& from, const Case& other, const MutateOptions& options);
 
-// Draws one of a kind; nothing where the case has nothing for it.
+// Draws a mutation of that kind; nothing if the case has no place for it.
 std::optional<Mutation> draw_mutation(RandomSource& random, MutationKind kind, const Case& from, const Case& other);
 
-// The case with the edit, not compiled, its lineage one longer; nothing where the record does not fit the case. Throws
-// kUnknownName for a record of no kind.
+// Returns the edited case, not compiled, with the record appended to its lineage; nothing if the record does not fit
+// the case. Throws kUnknownName for a record of an unknown kind.
 std::optional<Case> apply_mutation(const Case& from, const Mutation& mutation);
 
 }  // namespace fusebox::fuzz

@@ -1,4 +1,4 @@
-// Mutations of the ops of a fusion. An op is edited where it stands, and what follows from it is inferred again.
+// Mutations of a fusion's ops. An op is edited in place, and everything that depends on it is inferred again.
 #include <algorithm>
 #include <charconv>
 
@@ -11,7 +11,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Whether an op can take the place of another of its format.
+// Whether the op can be exchanged with another of its format.
 bool is_exchangeable(OpKind kind) {
   return demands(kind, kPointwise) && kind != OpKind::kCast && kind != OpKind::kWhere && kind != OpKind::kFull &&
          kind != OpKind::kIota && kind != OpKind::kTriu && row_of(kind).at(Level::kMath);
@@ -28,7 +28,7 @@ void infer_again(Graph& g) {
   g = compact(g);
 }
 
-// The op that makes a tensor of that name, not an input.
+// The op that makes the tensor of that name; nothing for an input.
 std::optional<OpId> op_of(const Graph& g, const std::string& name) {
   const auto v = find_value(g, name);
   if (!v || !g.is_tensor(*v) || !g[*v].def || demands(g[g[*v].def].kind, kSignature)) return std::nullopt;
@@ -40,7 +40,7 @@ size_t position_of(const Graph& g, OpId op) {
   return static_cast<size_t>(std::find(body.begin(), body.end(), op) - body.begin());
 }
 
-// A constant as text: an integer of dtype index, any other as the input spec of a scalar.
+// A constant as text: a number for dtype index, the spec of a scalar input for other dtypes.
 std::string constant_text(Dtype dtype, ConstantBits bits) {
   if (dtype == Dtype::kIndex) return std::to_string(static_cast<int64_t>(bits.low));
   InputSpec spec;

@@ -15,7 +15,7 @@ std::vector<ValueId> size_symbols(const Graph& g) {
   return symbols;
 }
 
-// What follows the `=` of a spec's line.
+// The part of a spec's line after the `=`.
 std::string spec_text(const InputSpec& spec) {
   const std::string line = print(spec);
   const size_t at = line.find("= ");
@@ -28,7 +28,7 @@ InputSpec* find_spec(Case& c, const std::string& name) {
   return nullptr;
 }
 
-// The same symbol everywhere; layouts begin anew where a shape changed.
+// Sets a size symbol for all inputs; draws a new layout for each input whose shape changed.
 bool set_extent(Case& c, const std::string& name, int64_t extent) {
   const Graph& g = c.fusion();
   const auto symbol = find_value(g, name);
@@ -36,7 +36,7 @@ bool set_extent(Case& c, const std::string& name, int64_t extent) {
   InputSpecs& inputs = c.module.input_specs[0];
   Bindings sizes = sizes_of(g, inputs);
   sizes[symbol->index] = ConstantBits{static_cast<uint64_t>(extent), 0};
-  // Only symbols stay bound: what follows from them is computed again.
+  // Keep only symbols bound; the other sizes are computed again.
   const auto symbols = size_symbols(g);
   for (size_t i = 0; i < sizes.size(); ++i)
     if (std::find(symbols.begin(), symbols.end(), ValueId(i)) == symbols.end()) sizes[i].reset();

@@ -1,8 +1,8 @@
-// What mutate.h is made of: for the steps, the inputs and the fusion of a case, drawing the parameters of a record and
-// applying one. Not for use outside fuzz/.
+// The parts of mutate.h. For a case's steps, inputs and fusion: one function draws the parameters of a record, another
+// applies them. Only for use inside fuzz/.
 //
-// A rule that applies changes the case and returns true; false, or an Error, means that the record does not fit. No
-// rule trusts a parameter: a record may come from a file.
+// Applying a rule changes the case and returns true. False, or an Error, means that the record does not fit. No rule
+// trusts its parameters, because a record may come from a file.
 #pragma once
 
 #include <optional>
@@ -30,12 +30,12 @@ bool apply_to_fusion(Case& c, MutationKind kind, const Parameters& p);
 // The ops that make tensors, in order.
 std::vector<OpId> tensor_ops(const Graph& g);
 
-// Whether a case that was edited verifies, binds its inputs and is small; keeps what an index reads in range. Throws
-// what binding the sizes throws. `is_fusion_edited`: the fusion is not what it was when it verified last. `size`: the
-// elements that its largest tensor may have.
-inline constexpr int64_t kUsualSize = 1 << 12;  // what is wrong with many elements is nearly always wrong with few
+// Whether an edited case verifies, binds its inputs and is small. Also brings index values back into range. Throws what
+// binding the sizes throws. `is_fusion_edited`: the fusion has changed since it last verified. `size`: the most
+// elements a tensor may have.
+inline constexpr int64_t kUsualSize = 1 << 12;  // bugs with many elements nearly always show with few
 bool settle(Case& c, bool is_fusion_edited = true, int64_t size = kUsualSize);
-// For what is edited from a case: the usual size, or that of a larger one.
+// The limit for edits of a case: the usual size, or the case's own if it is larger.
 int64_t size_limit(const Case& c);
 
 }  // namespace fusebox::fuzz

@@ -10,7 +10,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// The concretized fusion with the first steps applied, as far as they apply; a schedule of segments is not followed.
+// The concretized fusion after the first `count` steps, skipping those that do not apply. Does not follow segments.
 Graph graph_before(const Case& c, size_t count) {
   Graph g = c.fusion();
   if (c.compiled) g = c.compiled->concretized;
@@ -19,7 +19,7 @@ Graph graph_before(const Case& c, size_t count) {
   return g;
 }
 
-// Values around what a factor is now and around the extent that it splits.
+// Values near the current factor and near the extent that it splits.
 int64_t perturbed(RandomSource& random, const Graph& g, const Step& step, int64_t factor) {
   std::vector<int64_t> choices = {factor - 1, factor + 1, 1, 2 * factor};
   if (!step.operands.empty() && !step.operands[0].domain.empty())
@@ -30,7 +30,7 @@ int64_t perturbed(RandomSource& random, const Graph& g, const Step& step, int64_
   return step.kind == StepKind::kSplit ? std::max<int64_t>(chosen, 1) : chosen;
 }
 
-// Another tensor or domain of the graph, another number, another parallel type or memory.
+// Replaces a tensor, a domain, a number, a parallel type or a memory type.
 bool replace_part(RandomSource& random, const Graph& g, Step& step) {
   if (step.attrs.has(AttrKey::kParallel) && random.one_in(2)) {
     constexpr ParallelType kTypes[] = {ParallelType::kSerial, ParallelType::kBlockX,  ParallelType::kBlockY,

@@ -5,7 +5,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// As op_table.inc has it: Euclidean, and by 0 gives 0.
+// Euclidean, and 0 for a divisor of 0, as in op_table.inc.
 int64_t quotient(int64_t a, int64_t b) {
   if (b == 0 || (a == INT64_MIN && b == -1)) return 0;
   const int64_t q = a / b;
@@ -19,8 +19,8 @@ int64_t wrapped(OpKind kind, int64_t a, int64_t b) {
   return static_cast<int64_t>(kind == OpKind::kAdd ? x + y : kind == OpKind::kSub ? x - y : x * y);
 }
 
-// Calls `use` with what an op computes of three integers, of which it may need fewer; false: an op that is no function
-// of integers here.
+// Calls `use` with the function that the op computes from up to three integers. False if the op is no function of
+// integers here.
 template <class Use>
 bool with_function(OpKind kind, const Use& use) {
   switch (kind) {
@@ -94,7 +94,7 @@ KernelPoints::KernelPoints(const Graph& kernel, std::array<int64_t, 6> launch, u
     }
   for (int p = 0; p < 6; ++p) variables_.push_back({{}, p, {}});
   live_[0] = std::all_of(launch.begin(), launch.end(), [](int64_t n) { return n > 0; }) ? ~uint64_t{0} : 0;
-  // A dimension has one index a point, whichever op asks for it.
+  // All ops that ask for a dimension's index get the same one.
   std::array<Row, 6> threads;
   for (size_t p = 0; p < 6; ++p)
     for (int64_t& at : threads[p]) {
@@ -194,7 +194,7 @@ void KernelPoints::sample_op(OpId id) {
     for (size_t i = 0; i < kPoints; ++i) to[i] = f(a[i], b[i], c[i]);
   });
   if (!is_function) return;
-  // A cyclic swizzle: the algebra keeps what is taken modulo of a difference as it is.
+  // A cyclic swizzle: the algebra does not simplify a difference under a modulo.
   if (op.kind == OpKind::kFloorMod && std::any_of(a.begin(), a.end(), [](int64_t n) { return n < 0; })) support |= kXor;
   is_known_[op.results[0].index] = true;
   support_[op.results[0].index] = support;
@@ -206,11 +206,11 @@ std::optional<bool> KernelPoints::holds(std::span<const ValueId> values, RegionI
   if (!is_whole_) return std::nullopt;
   uint64_t support = 0;
   for (ValueId v : values) support |= support_[v.index];
-  // A loop that does not run for some thread takes its points away.
+  // A loop that does not run for some threads removes their points.
   for (RegionId r = region; r != Graph::body(); r = outside_[r.index])
     if (const ValueId index = g_[r].index; index && (support_[index.index] & (support_[index.index] - 1)) != 0)
       support |= support_[index.index];
-  // What they are made from, in the order of the kernel.
+  // Everything that the values are computed from, in the order of the kernel.
   std::vector<bool> is_needed(g_.values.size());
   const auto need = [&](ValueId v) { is_needed[v.index] = true; };
   for (ValueId v : values) need(v);

@@ -88,7 +88,7 @@ HostRun OracleRun::run_host(const Graph& g, const Compiled& c, std::span<const A
   return run_program_on(*device, g, c, given);
 }
 
-// What reads where its data say has no result to judge where they say a place that is not there.
+// A data-dependent read outside its axis has no result that could be judged.
 bool OracleRun::reads_out_of_range() {
   const bool reads_by_data =
       std::any_of(fusion().ops.begin(), fusion().ops.end(), [](const Op& op) { return demands(op.kind, kIndexed); });

@@ -1,8 +1,7 @@
-// Oracles: each judges a case and says nothing, or what is wrong. A row of oracle_table.inc and a function; to add one,
-// add both.
+// Oracles: each judges a case and reports what is wrong. To add one, add a row of oracle_table.inc and its function.
 //
-// Invariants: an oracle reads the case and changes nothing; it is deterministic; what several need (the runs, the
-// reference) is computed once, when the first asks.
+// Invariants: an oracle does not change the case and is deterministic; shared results (the runs, the reference) are
+// computed once, on first use.
 //
 //   OracleRun run(case, {});
 //   for (const OracleRow& row : oracle_rows()) row.judge(run);
@@ -24,11 +23,11 @@
 
 namespace fusebox::fuzz {
 
-// What two findings share when they are the same bug, as far as one can tell: where, what, and at what kind of place
-// (the op that makes the value, not its name).
+// The part of two findings that is equal if they probably are the same bug: where it shows, what differs, and at what
+// kind of place (the op that makes the value, not its name).
 struct Signature {
   std::string stage;  // an oracle's name, or `generate`, `compile`
-  std::string check;  // an error code, or what differed
+  std::string check;  // an error code, or the thing that differed
   std::string place;  // an op, an input, or empty
   auto operator<=>(const Signature&) const = default;
 };
@@ -47,27 +46,27 @@ struct OracleRow {
   std::string_view summary;
 };
 std::span<const OracleRow> oracle_rows();
-// Positions in oracle_rows; throws kUnknownName for a text that is no row's.
+// Positions in oracle_rows. Throws kUnknownName for a name that no row has.
 std::vector<size_t> parse_oracles(std::string_view joined);
 
 struct JudgeOptions {
   Defects defects = {};
-  int64_t step_limit = int64_t{1} << 28;  // thread-instructions of a launch
-  int field_changes = 2;                  // single members that `digests` and `fields` change in a case, each
-  Device* gpu = nullptr;                  // for the oracle `gpu`, which without one says nothing
+  int64_t step_limit = int64_t{1} << 28;  // per launch, in thread-instructions
+  int field_changes = 2;                  // how many single members each of `digests` and `fields` changes in a case
+  Device* gpu = nullptr;                  // for the oracle `gpu`, which is silent without one
 };
 
-// Where one case is judged and there is time: enough to meet most members of a small one.
+// The number of changes when one case is judged alone: enough to reach most members of a small case.
 inline constexpr int kFieldChangesAlone = 4000;
 
-// One run on the host executor, or a GPU: outputs, or why there are none.
+// One run on the host executor or a GPU: its outputs, or the reason why there are none.
 struct HostRun {
   std::vector<Argument> outputs;
   std::optional<Error> failure;
   bool ok() const { return !failure; }
 };
 
-// A case while it is judged. What is asked for is computed at the first call.
+// A case being judged. Shared results are computed on first use.
 class OracleRun {
  public:
   OracleRun(const Case& c, const JudgeOptions& options);
@@ -78,20 +77,20 @@ class OracleRun {
   const Bindings& sizes() const { return sizes_; }
   std::span<const Argument> arguments();
 
-  // Nothing where the program is refused: then the case is not valid, which is no finding.
+  // Nothing if the program is refused. Then the case is not valid, which is no finding.
   const Compiled* compiled();
   const std::optional<Error>& refusal() { return compiled(), refusal_; }
   const HostRun& scheduled();
   const HostRun& unfused();
-  // Nothing where the module is missing, or the evaluator has no answer.
+  // Nothing if the module is missing or the evaluator has no answer.
   const Evaluation* reference();
-  // `given`: other arguments of the same layouts.
+  // `given`: other arguments with the same layouts.
   HostRun run_unfused(const Graph& fusion, std::span<const Argument> given = {});
-  // Whether the reference says that an op's data name a place outside its axis.
+  // True if the reference finds that data name a place outside an axis.
   bool reads_out_of_range();
-  // The scheduled program with other kernels, on the host executor.
+  // Runs the scheduled program with other kernels on the host executor.
   HostRun run_compiled(const Compiled& c) { return run_host(fusion(), c, arguments()); }
-  // The scheduled program, which must have compiled, on another device; and one with other kernels.
+  // Runs the scheduled program on another device, also with other kernels. The program must have compiled.
   HostRun run_on(Device& device) { return run_on(device, *compiled()); }
   HostRun run_on(Device& device, const Compiled& c) { return run_program_on(device, fusion(), c, arguments()); }
 
@@ -99,7 +98,8 @@ class OracleRun {
   void report(std::string_view stage, const Error& e, std::string_view context = {});
 
   std::vector<Finding> findings;
-  // Elements compared with the reference, and those of them that pass though they need not be right.
+  // Elements compared with the reference; elements that pass because a discontinuity is near; elements without a fixed
+  // value.
   int64_t compared = 0, ambiguous = 0, unconstrained = 0;
 
  private:
@@ -118,7 +118,7 @@ class OracleRun {
   std::optional<HostRun> scheduled_, unfused_;
   std::optional<Evaluation> reference_;
   bool asked_reference_ = false;
-  std::optional<Error> out_of_range_;  // of the reference: an index outside its axis
+  std::optional<Error> out_of_range_;  // from the reference: an index outside its axis
 };
 
 #define FUSEBOX_ORACLE(name, text, every, summary) void name(OracleRun& run);

@@ -28,8 +28,8 @@ size_t indexed_ops(const Graph& g) {
       std::count_if(body.begin(), body.end(), [&](OpId id) { return demands(g[id].kind, kIndexed); }));
 }
 
-// Whether each op that reads where its data say is needed, and reads all of its indices, which are integers made from
-// integers: then the reference and every executor have the same.
+// True if every data-dependent read is needed and uses all its indices, and these are integers computed from integers.
+// Then the reference and every executor have the same indices.
 bool reads_known_indices(OracleRun& run) {
   const Graph& g = run.fusion();
   Graph needed = g;
@@ -48,7 +48,7 @@ bool reads_known_indices(OracleRun& run) {
   return true;
 }
 
-// An index that data give lies outside its axis for the host executor where it does for the reference, and there alone.
+// The host executor must find an index outside its axis exactly if the reference does.
 void judge_indices(OracleRun& run, const HostRun& r) {
   if (r.failure->code != ErrorCode::kIndexOutOfRange) return;
   if (!run.reads_out_of_range()) {
@@ -68,7 +68,7 @@ void host_checks(OracleRun& run) {
   const HostRun& r = run.scheduled();
   if (r.ok()) return;
   if (run.refusal()) {
-    // A schedule may be refused, with a code.
+    // A schedule may be refused with a coded error.
     if (row_of(run.refusal()->code).outcome == Outcome::kInternal) run.report("compile", *run.refusal());
   } else if (!is_launch_refusal(r.failure->code)) {
     run.report("host-checks", *r.failure);
@@ -105,7 +105,7 @@ void schedules(OracleRun& run) {
     if (!is_launch_refusal(b.failure->code)) run.report("schedules", *b.failure, "the unfused plan");
     return;
   }
-  // An ATen segment is right within bounds, not bit for bit.
+  // The results of an ATen segment are within bounds but need not be bit-exact.
   for (const Segment& s : run.compiled()->segmentation.segments)
     if (s.executor != SegmentExecutor::kKernel) return;
   const auto wanted = outputs(run.fusion());
@@ -149,7 +149,7 @@ void relower(OracleRun& run) {
 
 namespace {
 
-// A bundle that is changed in one member comes back from its bytes.
+// Changes one member of a bundle, which must survive encoding and decoding.
 void change_bundle(OracleRun& run, const Bundle& bundle) {
   RandomSource random(run.subject().seed + 41 * run.subject().lineage.size());
   for (int i = 0; i < 2; ++i) {
@@ -165,7 +165,7 @@ void change_bundle(OracleRun& run, const Bundle& bundle) {
 }  // namespace
 
 void replay_digests(OracleRun& run) {
-  // Only what is known to end soon is run once more without a limit of steps.
+  // The replay has no step limit, so run it only if the first run ended.
   if (!run.scheduled().ok()) return;
   try {
     RunOptions options{.executor = Executor::kHost, .defects = run.options().defects, .keep_sources = false};
@@ -188,7 +188,8 @@ void replay_digests(OracleRun& run) {
 
 namespace {
 
-// One change at a time: it ends where it ends at once, and no more than one op goes with each.
+// Applies the rewrite one change at a time. It must end like the unlimited run, and each change may remove at most one
+// op.
 void rewrite_by_ones(OracleRun& run, const RewriteRow& row, Graph g, const Graph& after) {
   constexpr int kMostChanges = 64;
   const std::string stage = "rewrite " + std::string(row.name);
@@ -205,7 +206,7 @@ void rewrite_by_ones(OracleRun& run, const RewriteRow& row, Graph g, const Graph
   }
 }
 
-// A run that must give the bits of another, or refuse its launch.
+// Reports a run that does not give the bits of another one. It may refuse its launch.
 void report_other_bits(OracleRun& run, const HostRun& was, const HostRun& now, std::string_view stage,
                        const std::string& how) {
   if (!now.ok()) {
@@ -220,7 +221,7 @@ void report_other_bits(OracleRun& run, const HostRun& was, const HostRun& now, s
     }
 }
 
-// What is given and given out, by name.
+// The inputs and outputs, by name.
 std::vector<std::string> signature(const Graph& g) {
   std::vector<std::string> names;
   for (ValueId v : inputs(g)) names.push_back(g[v].name);
@@ -278,12 +279,12 @@ void hoisted(OracleRun& run) {
 
 namespace {
 
-// Whether the GPU gives the host executor's bits: elementary functions have bounds of their own on each, sums of floats
-// an order of their own, of -0 and 0 either is the larger, and a NaN's sign may be either.
+// True if the GPU must give the host executor's bits. Elementary functions have different bounds on each; sums of
+// floats have different orders; max and min may pick either of -0 and 0; a NaN may have either sign.
 bool is_bit_exact(const Graph& g) {
   if (!is_order_free(g)) return false;
   return std::all_of(g.ops.begin(), g.ops.end(), [&](const Op& op) {
-    // Scalars too: what a function gives depends on whose library computes it.
+    // This covers scalars too: a function's result depends on the library that computes it.
     if (op.results.empty() || !demands(op.kind, kPointwise)) return true;
     if (op.kind == OpKind::kSignbit) return false;
     const Dtype d = g[op.results[0]].dtype;
@@ -321,7 +322,7 @@ void gpu(OracleRun& run) {
   if (const std::string beside = actual.ok() ? device.strayed() : ""; !beside.empty())
     run.report("gpu", "stray", "", beside);
   if (!actual.ok()) {
-    // The host executor has no cooperative grid to fill.
+    // The GPU may have no room for a cooperative grid; the host executor always has.
     if (!is_launch_refusal(actual.failure->code)) run.report("gpu", *actual.failure);
     return;
   }

@@ -1,5 +1,5 @@
-// The oracles that look at single fields: a program changed in one has another digest and comes back from text and
-// bytes, bytes damaged in one are refused, a step changes those that its row names, a result's dtype is the one that
+// Oracles about single fields. A program changed in one field has another digest and survives text and bytes. Bytes
+// damaged in one field are refused. A step changes exactly the fields that its row names. A result has the dtype that
 // ATen documents.
 #include <algorithm>
 #include <optional>
@@ -22,7 +22,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// The same for the same case; another for each oracle.
+// A source that depends on the case and on the oracle's salt only.
 RandomSource source_of(const OracleRun& run, uint64_t salt) {
   return RandomSource(run.subject().seed * 64 + run.subject().lineage.size() * 8 + salt);
 }
@@ -41,7 +41,7 @@ Graph renamed(Graph g) {
   return g;
 }
 
-// The same program, written in another order and with other names.
+// The same program in another order and with other names.
 Graph rewritten(RandomSource& random, Graph g) {
   auto& body = g[Graph::body()].ops;
   for (size_t tries = 2 * body.size(); tries > 0; --tries) {
@@ -54,7 +54,7 @@ Graph rewritten(RandomSource& random, Graph g) {
   return renamed(std::move(g));
 }
 
-// The segmentation of a graph whose values got other names by `renamed`.
+// The segmentation of a graph after `renamed` has renamed its values.
 Segmentation renamed(const Graph& g, Segmentation s) {
   const auto rename = [&](std::string& name) {
     if (find_value(g, name)) name += "_";
@@ -77,7 +77,7 @@ void report(OracleRun& run, std::string_view stage, const FieldChange& change, c
     run.report(stage, text(field_kinds()[change.kind]), "", text(change) + ": " + broken->law + ": " + broken->message);
 }
 
-// Every graph that is kept of a case.
+// All graphs that exist for a case.
 std::vector<const Graph*> graphs_of(OracleRun& run) {
   std::vector<const Graph*> graphs = {&run.fusion()};
   if (const Compiled* c = run.compiled()) {
@@ -89,7 +89,7 @@ std::vector<const Graph*> graphs_of(OracleRun& run) {
   return graphs;
 }
 
-// A few changes of what stands beside a graph.
+// Makes a few changes of a value that belongs to a graph.
 template <class T>
 void change_beside(OracleRun& run, RandomSource& random, const Graph& g, const T& was) {
   const ChangeNames names = names_of(g);
@@ -119,7 +119,7 @@ std::optional<Error> decode_error(const std::string& bytes, const Defects& defec
   return std::nullopt;
 }
 
-// Something that no module may hold: a reference past the end, a number that no row has.
+// Writes something that no module may hold: a reference past the end, or a number that no row has.
 void spoil(RandomSource& random, Graph& g) {
   const auto past = [&](size_t size) { return size + random.below(3); };
   Op& op = g.ops[random.below(g.ops.size())];
@@ -143,7 +143,8 @@ void spoil(RandomSource& random, Graph& g) {
 
 // -- dtypes
 
-// c10's promotion, restated; nothing for dtypes that it does not promote, or that are ours alone.
+// c10's promotion rules, written down a second time. Nothing for dtypes that it does not promote or that only Fusebox
+// has.
 std::optional<int> category(Dtype d) {
   if (is_storage_only(d) || d == Dtype::kIndex || (is_floating(d) && bits(d) < 16)) return std::nullopt;
   if (is_integer(d) && !is_signed(d) && bits(d) > 8) return std::nullopt;
@@ -192,7 +193,7 @@ std::optional<Dtype> documented_dtype(const Graph& g, const Op& op) {
   }
   if (!tensors || !scalars) return tensors ? tensors : scalars;
   if (*category(*scalars) <= *category(*tensors)) return *tensors;
-  // A complex scalar has the width of floats that it meets.
+  // A complex scalar takes the width of the floats it is combined with.
   if (is_complex(*scalars) && is_floating(*tensors)) return promoted(*tensors, Dtype::kComplexFloat);
   return promoted(*tensors, *scalars);
 }
@@ -205,13 +206,13 @@ std::vector<std::string> loop_names(const Graph& g, TensorId t) {
   return names;
 }
 
-bool has_transform_like(const Graph& g, const Tensor& t, const Transform& like, const std::string& output) {
+bool has_transform_like(const Graph& g, const Tensor& t, const Transform& wanted, const std::string& output) {
   return std::any_of(t.transforms.begin(), t.transforms.end(), [&](TransformId id) {
-    return g[g[id].outputs[0]].name == output && is_same_transform(g[id], like);
+    return g[g[id].outputs[0]].name == output && is_same_transform(g[id], wanted);
   });
 }
 
-// What a step of this kind promises of the graph after it, or how it is broken.
+// Checks what a step of this kind promises about the graph after it. Returns the broken promise.
 std::string broken_promise(const Graph& before, const Graph& after, const Step& step) {
   const auto value = [&](size_t i) { return find_value(after, step.operands[i].value); };
   if (step.operands.empty() || !value(0) || !after.is_tensor(*value(0))) return {};
@@ -230,21 +231,21 @@ std::string broken_promise(const Graph& before, const Graph& after, const Step& 
     }
     case StepKind::kTransformLike:
     case StepKind::kPropagate: {
-      // What is new elsewhere stands here too.
+      // A transform that is new on another tensor must exist here too.
       for (const Tensor& other : after.tensors) {
         if (!other.value || other.transforms.empty()) continue;
         const auto old = find_value(before, after[other.value].name);
         if (!old || !before.is_tensor(*old)) continue;
         for (TransformId id : other.transforms) {
           const std::string& name = after[after[id].outputs[0]].name;
-          // Where a name was taken another has a number behind it, and may be that of something else.
+          // A name that was taken gets a number appended, and may then match something else.
           if (name.find('_') != std::string::npos) continue;
           const auto makes_it = [&](const Tensor& x) {
             return std::any_of(x.transforms.begin(), x.transforms.end(),
                                [&](TransformId k) { return before[before[k].outputs[0]].name == name; });
           };
           const bool is_new = !makes_it(before.tensor_of(*old));
-          // What had a domain of this name before may be what was followed.
+          // The source of the propagation may be a tensor that already had a domain of this name.
           if (std::any_of(before.tensors.begin(), before.tensors.end(), [&](const Tensor& x) {
                 return x.value && before[x.value].name != step.operands[0].value && makes_it(x);
               }))
@@ -307,7 +308,7 @@ void digests(OracleRun& run) {
 
 namespace {
 
-// Two changes of one value of the case: a graph, or what stands beside one.
+// Makes two changes of one value of the case: a graph or a value that belongs to one.
 void change_one_value(OracleRun& run, RandomSource& random) {
   const Compiled* c = run.compiled();
   switch (random.below(5)) {
@@ -354,13 +355,13 @@ void damaged_bytes(OracleRun& run) {
   for (int i = 0; i < 16; ++i) {
     std::string damaged = bytes;
     damage(random, damaged);
-    // Damage may leave a module that is another one; what a whole decoder refuses, every decoder does.
+    // Damage may leave another valid module. Yet bytes that the full decoder refuses must be refused by every decoder.
     const auto why = decode_error(damaged, {});
     if (why && !defects.empty() && !decode_error(damaged, defects))
       return run.report("damaged-bytes", code_text(why->code), "",
                         "accepted, though " + why->place + ": " + why->what());
     if (why) continue;
-    // By bytes: a number may be no number, which equals nothing.
+    // Compared by bytes, because a NaN equals nothing.
     const std::string other = encode(decode_module_structure(bytes_of(damaged)));
     if (encode(decode_module_structure(bytes_of(other))) != other)
       return run.report("damaged-bytes", "differs", "", "what was read is another module once it was written");
@@ -379,7 +380,7 @@ void dtypes(OracleRun& run) {
     if (!documented) continue;
     infer(g, id, {}, run.options().defects);
     const Dtype inferred = g[op.results[0]].dtype;
-    g[op.results[0]].dtype = *documented;  // what follows is judged on its own
+    g[op.results[0]].dtype = *documented;  // so that later ops are judged on their own
     if (inferred != *documented)
       run.report("dtypes", "differs", "%" + g[op.results[0]].name,
                  std::string(row_of(op.kind).text) + " gives " + std::string(text(inferred)) + ", documented is " +
@@ -389,8 +390,8 @@ void dtypes(OracleRun& run) {
 
 namespace {
 
-// The loops of a kernel of one op: a block and a thread of all that is kept, and inside them what it reduces, in the
-// order of its axes. Nothing, where that is so.
+// The loops of a kernel with one op: a block and a thread over all kept axes, and inside them the reduced axes in
+// order. Returns what differs, or nothing.
 std::string broken_nest_of_one(const Graph& g, TensorId t) {
   std::vector<std::string> wanted;
   const auto& axes = g[t].logical;
@@ -405,7 +406,7 @@ std::string broken_nest_of_one(const Graph& g, TensorId t) {
   return "has the loops" + list;
 }
 
-// One op of the fusion as the unfused plan schedules it.
+// Checks one op of the fusion as the unfused plan schedules it.
 void check_nest_of_one(OracleRun& run, const Graph& fusion) {
   const Segmentation plan = plan_unfused(fusion, run.options().defects);
   if (plan.segments.empty()) return;

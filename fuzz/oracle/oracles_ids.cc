@@ -1,5 +1,5 @@
-// The oracle that looks at a schedule's domains: their values, their checks and the id graphs against enumeration, with
-// nothing of the index algebra on the other side.
+// The oracle for a schedule's domains: compares their values, their checks and the id graphs with enumeration, which
+// does not use the index algebra.
 #include <algorithm>
 
 #include "fuzz/index_laws/batch.h"
@@ -16,7 +16,7 @@ using Row = std::vector<int64_t>;
 
 constexpr int64_t kMostPoints = 1024, kSampled = 48;
 
-// The domains of one tensor at points of its nest, by its transforms alone.
+// The values of a tensor's domains at points of its nest, computed from its transforms only.
 class Enumeration {
  public:
   Enumeration(const Graph& g, const Bindings& sizes, const std::map<DomainId, ValueId>& promoted, TensorId t)
@@ -27,7 +27,7 @@ class Enumeration {
         extents_(g.domains.size(), -1),
         rows_(g.domains.size()) {}
 
-  // False where an extent is not known or the nest is empty.
+  // False if an extent is not known or the nest is empty.
   bool run() {
     const auto& loops = loop_of(tensor_);
     int64_t all = 1;
@@ -39,7 +39,7 @@ class Enumeration {
     points_ = is_sampled_ ? kSampled : all;
     for (DomainId d : loops) rows_[d.index].assign(static_cast<size_t>(points_), 0);
     for (int64_t p = 0; p < points_; ++p) {
-      // Some: the last, and others that the fractional parts of multiples of a number spread.
+      // A sample: the last point, and points spread by a multiplicative sequence.
       int64_t rest = !is_sampled_ ? p
                      : p == 0     ? all - 1
                                   : static_cast<int64_t>((static_cast<uint64_t>(p) * 0x9e3779b97f4a7c15u >> 1) %
@@ -59,10 +59,10 @@ class Enumeration {
 
   size_t points() const { return static_cast<size_t>(points_); }
   bool is_sampled() const { return is_sampled_; }
-  // Empty where the loops say nothing of it.
+  // Empty if the loops do not determine the domain.
   const Row& row(DomainId d) const { return rows_[d.index]; }
 
-  // -1 where it is not known.
+  // -1 if it is not known.
   int64_t extent(DomainId d) {
     int64_t& known = extents_[d.index];
     if (known >= 0) return known;
@@ -201,17 +201,17 @@ class IdCheck {
     check_elements(nest, enumeration);
   }
 
-  // The points at which all checks hold are the elements, each once.
+  // Exactly the points at which all checks hold are elements, each once.
   void check_elements(TensorNest& nest, Enumeration& enumeration) {
     const Tensor& t = g_[nest.tensor];
-    // What an rfactor or a reshape made of root domains may have elements that the root domains lack.
+    // A domain that an rfactor or reshape makes from root domains may have elements that the root domains lack.
     if (enumeration.is_sampled() || !t.loop_broadcasts.empty() || !t.root.empty()) return;
     int64_t elements = 1;
     for (DomainId d : t.logical) {
       if (g_[d].iter_type == IterType::kBroadcast || enumeration.row(d).empty()) return;
       elements *= enumeration.extent(d);
     }
-    // A loop resized may leave elements out or meet nothing, which is said elsewhere.
+    // A resized loop may leave out elements or reach none. Other checks cover that.
     for (TransformId id : t.transforms)
       if (g_[id].kind == TransformKind::kResize) return;
     std::vector<char> holds(enumeration.points(), 1);
@@ -247,7 +247,7 @@ class IdCheck {
                       std::to_string(elements) + " elements");
   }
 
-  // Two domains of one nest that are of one class have one value.
+  // Two domains of one nest in the same class must have the same value.
   void check_classes(const IdGraph& ids) {
     for (const std::vector<DomainId>& members : ids.classes())
       for (size_t i = 0; i < members.size(); ++i)
@@ -274,12 +274,12 @@ class IdCheck {
 
 void id_graphs(OracleRun& run) {
   const Compiled* c = run.compiled();
-  // Sizes of a segment among others are those of what crosses its border; one kernel has the fusion's.
+  // One kernel has the sizes of the fusion. A segment among several has sizes from the values that cross its border.
   if (!c || c->scheduled.size() != 1 || c->kernels[0].ops.empty()) return;
-  // Vectors rest on what the launch makes sure of.
+  // Vectors rely on alignment that the launch guarantees.
   if (run.scheduled().failure && run.scheduled().failure->code == ErrorCode::kUnalignedVector) return;
   const Graph& g = c->scheduled[0];
-  // Where nothing reads a copy it is not made, and the launch makes sure of nothing.
+  // A copy that nothing reads is not made, so the launch does not check its alignment.
   const auto readers = uses(g);
   for (size_t i = 0; i < g.values.size(); ++i) {
     if (!g.is_tensor(ValueId(i)) || !readers[i].empty()) continue;

@@ -1,5 +1,4 @@
-// The oracle of indices that data give: one of a case that runs is moved outside its axis by one, which must be
-// refused.
+// The oracle for data-dependent indices: moves one index of a valid case just outside its axis; the run must refuse it.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +13,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// An op that reads where an input says, and the extent of the axis there.
+// An op that reads where an input says, with the extent of the indexed axis.
 struct IndexRead {
   OpKind kind;
   size_t input;  // its position among the inputs
@@ -22,7 +21,7 @@ struct IndexRead {
   int64_t extent;
 };
 
-// The ops that outputs follow from, have elements, and read every element of an input as an index.
+// The needed ops that have elements and read every element of an input as an index.
 std::vector<IndexRead> index_reads(OracleRun& run) {
   const Graph& g = run.fusion();
   std::vector<IndexRead> reads;
@@ -52,7 +51,7 @@ void set_integer(const TensorData& t, RandomSource& random, int64_t value) {
   std::byte* at = t.data();
   for (size_t i = 0; i < t.rank(); ++i)
     at += static_cast<int64_t>(random.below(static_cast<size_t>(t.shape[i]))) * t.strides[i] * size_bytes(t.dtype);
-  // The low bytes come first.
+  // Little endian: the low bytes come first.
   std::memcpy(at, &value, static_cast<size_t>(size_bytes(t.dtype)));
 }
 

@@ -1,4 +1,4 @@
-// The host executor's checks against naive ones, on kernels as they are and with one thing changed.
+// Compares the host executor's checks with naive ones, on kernels as they are and with one thing changed.
 #include <algorithm>
 
 #include "fuzz/oracle/oracle.h"
@@ -8,7 +8,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// What both checkers judge. Other refusals (an index that overflows, too many steps) are the executor's alone.
+// The errors that both checkers know. Only the executor reports others (an index overflow, too many steps).
 bool is_judged(ErrorCode code) {
   switch (code) {
     case ErrorCode::kOutOfBounds:
@@ -32,9 +32,9 @@ std::string describe(const NaiveChecks::Violation& v) {
   return code_text(v.code) + (v.place.empty() ? "" : " " + v.place);
 }
 
-// `what` was changed in the program.
+// `what`: the change that was made to the program.
 void judge(OracleRun& run, RandomSource& random, const Compiled& c, std::string_view what) {
-  constexpr int64_t kSteps = 1 << 15;  // thread-instructions of a launch
+  constexpr int64_t kSteps = 1 << 15;  // per launch, in thread-instructions
   HostDeviceOptions options{.step_limit = kSteps, .defects = run.options().defects};
   const auto device = make_host_device(options);
   const HostRun judged = run.run_on(*device, c);
@@ -46,7 +46,7 @@ void judge(OracleRun& run, RandomSource& random, const Compiled& c, std::string_
   if (naive.gave_up()) return;
   if (watched.failure && watched.failure->code != ErrorCode::kUnwrittenOutput && naive.found().empty() &&
       !is_judged(watched.failure->code))
-    return;  // cut short
+    return;  // the run was cut short
   naive.finish();
 
   const auto report = [&](std::string_view check, std::string message) {
@@ -69,7 +69,7 @@ void judge(OracleRun& run, RandomSource& random, const Compiled& c, std::string_
   if (!is_finding || std::none_of(naive.found().begin(), naive.found().end(), is_same))
     report(code_text(naive.found()[0].code),
            "there is " + describe(naive.found()[0]) + ", and the host executor says " + describe(failure));
-  // Blocks spread over threads give the same finding.
+  // Two threads must give the same finding.
   if (!random.one_in(4)) return;
   const auto parallel = make_host_device({.threads = 2, .step_limit = kSteps, .defects = run.options().defects});
   const HostRun again = run.run_on(*parallel, c);
@@ -90,7 +90,7 @@ void planted(OracleRun& run) {
   if (random.one_in(4)) return judge(run, random, *compiled, "as it is");
   const size_t k = random.pick(kernels);
   const auto& ops = compiled->kernels[k].ops;
-  // Few kernels exchange values between threads, and those are what the checks are for.
+  // Few kernels exchange values between threads. They get more changes, because the checks are made for them.
   const bool exchanges = std::any_of(ops.begin(), ops.end(), [](const Op& op) { return demands(op.kind, kSync); });
   for (int i = 0; i < (exchanges ? 4 : 1); ++i) {
     Compiled c = *compiled;

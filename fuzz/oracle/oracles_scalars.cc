@@ -1,5 +1,5 @@
-// The oracle of scalars: what is known of sizes and constants while a program compiles, against the reference and
-// against arithmetic that simplifies nothing.
+// The oracle for scalars: compares what the compiler knows of sizes and constants with the reference and with
+// arithmetic that does not simplify.
 #include <cmath>
 
 #include "fuzz/base/random_source.h"
@@ -37,7 +37,7 @@ Dtype constant_dtype(RandomSource& random) {
   return random.pick(kDtypes);
 }
 
-// An op on constants; nothing where it takes no operands of these dtypes.
+// An op on constants; an invalid id if it does not accept operands of these dtypes.
 ValueId op_on_constants(RandomSource& random, Graph& g) {
   const OpKind kind = random.pick(kinds_on_constants());
   const Dtype dtype = constant_dtype(random);
@@ -48,12 +48,12 @@ ValueId op_on_constants(RandomSource& random, Graph& g) {
       return binary(g, kind, draw(dtype), draw(random.one_in(3) ? constant_dtype(random) : dtype));
     if (kind == OpKind::kWhere) return ternary(g, kind, draw(Dtype::kBool), draw(dtype), draw(dtype));
   } catch (const Error&) {
-    // Not for these dtypes, or not with this constant.
+    // The op refuses these dtypes or this constant.
   }
   return {};
 }
 
-// Elements of tensors that the reference fills with what it computes, and what evaluation says of them.
+// Lets the reference fill tensors with computed constants and compares them with the compiler's evaluation.
 void judge_constants(OracleRun& run, RandomSource& random, const AtenApi& api) {
   Graph g;
   g.name = "scalars";
@@ -85,7 +85,7 @@ struct Expressions {
   std::vector<ValueId> leaves, plain, simplified;
 };
 
-// The same expressions twice: op by op, and by the functions that simplify.
+// Builds each expression twice: op by op, and with the functions that simplify.
 Expressions draw_expressions(RandomSource& random) {
   constexpr OpKind kKinds[] = {OpKind::kAdd,     OpKind::kAdd,      OpKind::kSub,        OpKind::kMul,
                                OpKind::kMul,     OpKind::kFloorDiv, OpKind::kFloorMod,   OpKind::kCeilDiv,
@@ -106,7 +106,8 @@ Expressions draw_expressions(RandomSource& random) {
     const size_t count = kind == OpKind::kNeg ? 1 : kind == OpKind::kWhere ? 3 : 2;
     std::vector<ValueId> plain, simplified;
     for (size_t i = 0; i < count; ++i) {
-      // The newest ones more often, so that expressions grow deep; one that stood before, so that they meet.
+      // Newer values are more likely, so that expressions grow deep. An earlier operand may repeat, so that values meet
+      // again.
       const size_t at = i > 0 && random.one_in(6) ? e.plain.size()
                         : random.one_in(2)        ? e.plain.size() - 1 - random.below(3)
                                                   : random.below(e.plain.size());
@@ -120,7 +121,7 @@ Expressions draw_expressions(RandomSource& random) {
     append(e.g, Graph::body(), Op{kind, plain, {made}, {}, {}});
     ValueId other = scalar::make(e.g, place, kind, simplified, dtype);
     if (truth) {
-      // Truth values are numbers again, for what comes next.
+      // Makes a number of a truth value, for the next expressions.
       const ValueId one = constant_index(e.g, 1), none = constant_index(e.g, 0);
       const ValueId number = add_scalar(e.g, Dtype::kIndex, "t" + std::to_string(e.plain.size()));
       append(e.g, Graph::body(), Op{OpKind::kWhere, {made, one, none}, {number}, {}, {}});
@@ -139,7 +140,7 @@ void judge_expressions(OracleRun& run, RandomSource& random) {
   Expressions e = draw_expressions(random);
   const size_t first = e.leaves.size() + 4, count = e.plain.size();
   const scalar::Place place = Graph::body();
-  // Every expression as a polynomial, and two of them together.
+  // Checks each expression as a polynomial, and pairs of them combined.
   struct Law {
     const char* what;
     ValueId left, right;
@@ -176,7 +177,7 @@ void judge_expressions(OracleRun& run, RandomSource& random) {
     for (size_t i = 0; i < e.leaves.size(); ++i)
       bindings[e.leaves[i].index] =
           from_int64(Dtype::kIndex, i < 3 ? random.pick(kBoundaryExtents) : random.between(-9, 9));
-    // Equal wherever nothing overflows: judged while numbers are small.
+    // The laws hold only without overflow, so judge only small numbers.
     bool is_small = true;
     for (size_t i = first; i < count && is_small; ++i)
       is_small = std::abs(evaluate_integer(e.g, e.plain[i], bindings).value_or(0)) < kLargestExact;

@@ -1,4 +1,4 @@
-// The oracle that deals the ops out to segments anew, any way, and orders them by itself.
+// The oracle that assigns the ops to segments at random and orders the segments by itself.
 #include <algorithm>
 #include <set>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostSegments = 4;
 
-// Which segments have each op that makes a tensor, by its position among them; and the same as steps.
+// For each op that makes a tensor, by position: its segments. Also the steps that say so.
 struct Dealt {
   std::vector<OpId> ops;
   std::vector<std::set<size_t>> segments;
@@ -27,7 +27,7 @@ Dealt deal(RandomSource& random, const Graph& g) {
   dealt.segments.resize(dealt.ops.size());
   for (auto& of : dealt.segments) {
     of.insert(random.below(count));
-    // An op may be computed by several.
+    // Several segments may compute an op.
     if (random.one_in(8)) of.insert(random.below(count));
   }
   for (size_t s = 0; s < count; ++s) {
@@ -41,7 +41,7 @@ Dealt deal(RandomSource& random, const Graph& g) {
   return dealt;
 }
 
-// What a segment waits for, directly or by way of others: where several compute a value, the first of them gives it.
+// The segments that a segment waits for, directly or indirectly. If several compute a value, the first one provides it.
 using Waits = std::array<std::array<bool, kMostSegments>, kMostSegments>;
 Waits waits_of(const Graph& g, const Dealt& dealt) {
   Waits waits = {};

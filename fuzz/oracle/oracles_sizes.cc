@@ -1,4 +1,4 @@
-// A compiled program runs with any sizes that the fusion takes, not only those that it was compiled for.
+// The oracle that runs a compiled program with sizes other than those it was compiled for.
 #include <algorithm>
 
 #include "fuzz/mutate/mutate.h"
@@ -8,7 +8,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Whether indices of the case need 64 bits where it is compiled for its own sizes and strides.
+// Whether the case needs 64-bit indices when compiled for its own sizes and strides.
 bool needs_wide_indices(const Case& c, const Defects& defects) {
   CompileOptions options{.inputs = bound_inputs(c.inputs()), .defects = defects};
   if (c.steps()) options.steps = *c.steps();
@@ -23,7 +23,7 @@ bool needs_wide_indices(const Case& c, const Defects& defects) {
 
 void other_sizes(OracleRun& run) {
   const Compiled* c = run.compiled();
-  // What was concretized holds for its own sizes alone.
+  // A concretized program is valid only for its own sizes.
   if (!c || !c->concretize.empty() || !run.scheduled().ok()) return;
   const Case& from = run.subject();
   RandomSource random(from.seed + from.lineage.size());
@@ -33,14 +33,14 @@ void other_sizes(OracleRun& run) {
     if (!extent) return;
     auto changed = apply_mutation(from, *extent);
     if (!changed || changed->inputs() == from.inputs()) continue;
-    // What was made for indices of 32 bits runs with sizes that keep within them.
+    // A program with 32-bit indices must only run with sizes that fit.
     if (c->index_bits < choose_index_bits(c->concretized, sizes_of(c->concretized, changed->inputs()))) continue;
     changed->compiled = *c;
     OracleRun other(*changed, run.options());
     host_checks(other);
     aten(other);
-    // Sizes alone do not tell: a tensor of few elements may have a stride that leads out of 32 bits. The compiler looks
-    // at its kernels, which takes long, so it is asked only where an index did not fit.
+    // Sizes do not tell everything: a few elements with a large stride can exceed 32 bits. The compiler finds that in
+    // the kernels, which takes long, so ask it only after an index overflow.
     const auto is_overflow = [](const Finding& f) { return f.signature.check == code_text(ErrorCode::kIndexOverflow); };
     if (c->index_bits == 32 && std::ranges::any_of(other.findings, is_overflow) &&
         needs_wide_indices(*changed, run.options().defects))

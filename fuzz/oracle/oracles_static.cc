@@ -1,4 +1,4 @@
-// The oracles that look at a case without running it.
+// The oracles that do not run the case.
 #include "fuzz/oracle/oracle.h"
 #include "ir/infer/infer.h"
 #include "ir/scalar/scalar.h"
@@ -12,7 +12,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// One thing of a graph set to something else: an operand, a dtype, an extent, an attribute, a list, the order of ops.
+// Changes one thing in a graph: an operand, a dtype, an extent, an attribute, a list, or the order of ops.
 void break_somewhere(RandomSource& random, Graph& g) {
   const auto any_value = [&] {
     return random.one_in(4) ? ValueId(g.values.size() + random.below(3)) : ValueId(random.below(g.values.size()));
@@ -57,7 +57,7 @@ void break_somewhere(RandomSource& random, Graph& g) {
   }
 }
 
-// An op whose result has a constant extent where inference gives another.
+// An op whose result has a constant extent that differs from the inferred one.
 struct OtherExtents {
   OpKind kind;
   std::string what;  // `%y.i0 is 3 where 5 is inferred`
@@ -123,11 +123,11 @@ void bytes_round_trip(OracleRun& run) {
 }
 
 void invalid_refused(OracleRun& run) {
-  // The same for the same case.
+  // The seed makes this repeatable.
   RandomSource random(run.subject().seed + 31 * run.subject().lineage.size());
   Graph g = run.fusion();
   if (g.values.empty() || g.ops.empty()) return;
-  // Most are refused at once: what one may let by is tried a few times.
+  // The verifier refuses most at once, so try a few times for a graph that it accepts.
   for (int tries = 0;; ++tries) {
     break_somewhere(random, g);
     if (!find_error(g, run.options().defects)) break;

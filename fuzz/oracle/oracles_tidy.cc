@@ -1,4 +1,4 @@
-// The oracle that looks at kernels: whether they are as simple as lowering promises.
+// The oracle that checks whether kernels are as simple as lowering promises.
 #include <algorithm>
 
 #include "fuzz/oracle/oracle.h"
@@ -24,7 +24,7 @@ std::optional<std::array<int64_t, 6>> constant_launch(const Graph& launch) {
   return std::nullopt;
 }
 
-// Of tensors, and of more than an element.
+// True if the kernel allocates a buffer of more than one element.
 bool has_buffers(const Graph& kernel) {
   return std::any_of(kernel.ops.begin(), kernel.ops.end(), [&](const Op& op) {
     return op.kind == OpKind::kAllocate && constant_integer(kernel, op.operands[0]).value_or(0) > 1;

@@ -1,5 +1,5 @@
-// The oracle that reads what commands print of a case: JSON, drawings, pictures, explanations, the notes of checks,
-// CUDA text and bank conflicts. Each is read back by something that knows its format alone.
+// The oracle for the output of commands: JSON, drawings, pictures, explanations, notes of checks, CUDA text and bank
+// conflicts. Small readers that only know each format read it back.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -40,7 +40,7 @@ void judge_json(OracleRun& run, const Graph& g) {
   check("regions", all.regions.size());
 }
 
-// -- drawings for Graphviz: what is declared, and the ends of edges; strings are passed over
+// -- drawings for Graphviz: collects declared nodes and the ends of edges; skips strings
 struct Drawn {
   std::map<std::string, int> nodes;
   std::vector<std::string> ends;
@@ -102,7 +102,7 @@ void judge_dot(OracleRun& run, std::string_view what, const std::string& dot, st
         std::to_string(drawn.nodes.size()) + " nodes are drawn where there are " + std::to_string(*nodes) + "\n" + dot);
 }
 
-// -- XML: tags close in order, attributes are quoted, and what stands between has no markup of its own
+// -- XML: tags close in order, attributes are quoted, and text contains no markup
 std::optional<std::string> xml_fault(std::string_view xml) {
   std::vector<std::string> open;
   for (size_t i = 0; i < xml.size(); ++i) {
@@ -175,7 +175,7 @@ void judge_picture(OracleRun& run, RandomSource& random, const Graph& scheduled)
   if (html.find("</html>") == html.npos) run.report("views", "picture", "html", "a page does not end");
 }
 
-// -- explanations: the same of a pair and of the pair turned around, and of a domain and itself
+// -- explanations: symmetric in a pair, and trivial for a domain with itself
 void judge_agreement(OracleRun& run, const char* where, const Agreement& a, const Agreement& turned) {
   const std::string place(where);
   if (a.comparable != turned.comparable || a.proved != turned.proved)
@@ -208,7 +208,7 @@ void judge_explanations(OracleRun& run, RandomSource& random, const Graph& g) {
   }
 }
 
-// -- the notes of checks: they name values of the kernel, which is the same without them
+// -- notes of checks: they name values of the kernel, and the kernel is the same without them
 void judge_notes(OracleRun& run, const Compiled& c, size_t k) {
   const Graph scheduled = canonical_order(c.scheduled[k]);
   const Lowered lowered =
@@ -219,7 +219,7 @@ void judge_notes(OracleRun& run, const Compiled& c, size_t k) {
     const std::string of = note.value + "." + note.domain;
     if (!note.predicate.empty() && !note.checked)
       run.report("views", "notes", "predicate", of + " is not checked, and has the predicate " + note.predicate);
-    // A list, where a statement is emitted more than once.
+    // A list, if a statement is emitted more than once.
     for (std::string_view rest = note.predicate; !rest.empty();) {
       const size_t comma = std::min(rest.find(", "), rest.size());
       const std::string_view name = rest.substr(1, comma - 1);
@@ -231,7 +231,7 @@ void judge_notes(OracleRun& run, const Compiled& c, size_t k) {
   }
 }
 
-// -- bank conflicts, by what defines them: the words of each bank, for every bank and every group of threads
+// -- bank conflicts by definition: counts the words of each bank for every group of threads
 int64_t wavefronts(std::span<const int64_t> addresses, int64_t bytes) {
   int64_t most = 0;
   for (int64_t bank = 0; bank < 32; ++bank) {
@@ -272,7 +272,7 @@ void judge_bank_count(OracleRun& run, RandomSource& random) {
                    std::to_string(expected.wavefronts));
 }
 
-// Of the whole program: an access takes no less than without conflicts, and no more than its worst one says.
+// For the whole program: each access takes at least the time without conflicts and at most that of its worst one.
 void judge_banks(OracleRun& run) {
   if (!run.scheduled().ok()) return;
   std::vector<BankCounter> counted;
@@ -336,7 +336,7 @@ void views(OracleRun& run) {
          judge_banks(run);
        }},
   };
-  // One of them, and all where there is time.
+  // Judges one part, or all when a case is judged alone.
   const bool is_alone = run.options().field_changes >= kFieldChangesAlone;
   const size_t drawn = random.below(std::size(parts));
   for (size_t i = 0; i < std::size(parts); ++i) {

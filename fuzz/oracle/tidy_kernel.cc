@@ -13,9 +13,9 @@
 namespace fusebox::fuzz {
 namespace {
 
-// With fewer points where a region runs, too many functions look alike.
+// With fewer points, too many different functions would look alike.
 constexpr int kFewestPoints = 16;
-// Of functions made with more divisions, equal ones need not be seen to be equal.
+// Functions with more divisions than this need not be recognised as equal.
 constexpr size_t kMostDivisions = 2;
 
 class TidyKernel {
@@ -33,7 +33,7 @@ class TidyKernel {
     judge_forwarding();
     if (options_.launch) {
       auto launch = *options_.launch;
-      // A dimension of one thread is one like others: no check is left out for it.
+      // A dimension with one thread keeps its checks like any other, so pretend that it has two.
       for (int64_t& n : launch) n = n == 1 ? 2 : n;
       const KernelPoints points(g_, launch, options_.seed);
       points_ = &points;
@@ -47,7 +47,7 @@ class TidyKernel {
     return !g_.is_tensor(v) && (g_[v].dtype == Dtype::kIndex || g_[v].dtype == Dtype::kBool);
   }
 
-  // What addresses, bounds and conditions are made from.
+  // Finds the values that addresses, bounds and conditions are computed from.
   void find_addresses() {
     const auto mark = [&](ValueId v) {
       if (v) is_address_[v.index] = true;
@@ -95,14 +95,14 @@ class TidyKernel {
            is_address_[op.results[0].index];
   }
 
-  // -- by looking
+  // -- by inspection
   void judge_ops(const Region& region) {
     std::map<std::tuple<OpKind, std::vector<ValueId>, bool>, ValueId> seen;
     for (OpId id : region.ops) {
       const Op& op = g_[id];
       if (op.kind == OpKind::kFor) judge_loop(id);
       if (!is_judged(op)) continue;
-      // Complex numbers and those without arithmetic are computed where the kernel runs.
+      // Complex numbers and storage-only dtypes are not folded; the kernel computes them.
       const auto is_known = [&](ValueId v) {
         return v && g_.is_constant(v) && !is_complex(g_[v].dtype) && !is_storage_only(g_[v].dtype);
       };
@@ -121,9 +121,9 @@ class TidyKernel {
     if (start && stop && step && *start < *stop && *stop - *start <= *step) tell("loop", id, "has one iteration");
   }
 
-  // A chain of conditions that grows at one end, as each is added.
+  // Checks a conjunction, a chain that grows at one end by one condition each.
   void judge_conjunction(OpId id) {
-    // Of numbers it is an op of the program, not a condition.
+    // On numbers, it is an op of the program and no condition.
     for (ValueId v : g_[id].operands)
       if (g_[v].dtype != Dtype::kBool) return;
     const ValueId last = g_[id].operands[1];
@@ -184,7 +184,7 @@ class TidyKernel {
     }
   }
 
-  // -- at points
+  // -- by evaluation at points
   void judge_functions(RegionId region) {
     const size_t visible = visible_.size();
     if (const ValueId index = g_[region].index; index && points_->has_function(index)) visible_.push_back(index);
@@ -215,14 +215,14 @@ class TidyKernel {
     const int64_t n = row[first];
     if (looks_like([&](size_t) { return n; })) {
       const ValueId asked[] = {v};
-      // Nothing runs under a condition that is never true, so that nothing is gained.
+      // Nothing runs under a condition that is never true, so simplifying it gains nothing.
       if (is_condition && n == 0) return;
       if (points_->holds(asked, region, [&](auto x) { return x[0] == n; }).value_or(false))
         tell(is_condition ? "needless" : "constant", id, "is always " + std::to_string(n));
       return;
     }
     if (is_condition) return;
-    // Two ops may be one function though neither is simpler: a loop's or a thread's index is.
+    // Two ops may be the same function without one being simpler. Only the index of a loop or thread is simpler.
     const auto& operands = g_[id].operands;
     for (ValueId other : visible_) {
       if (g_[other].dtype != g_[v].dtype || !points_->is_closed(other)) continue;
@@ -238,7 +238,7 @@ class TidyKernel {
     }
   }
 
-  // How many ops that a value is made from divide.
+  // The number of dividing ops that a value is computed from.
   size_t divisions(ValueId v) const {
     std::set<ValueId> cone = {v};
     size_t count = 0;
@@ -263,14 +263,14 @@ class TidyKernel {
 
   const Graph& g_;
   const TidyOptions& options_;
-  std::vector<RegionId> outside_;  // by region
+  std::vector<RegionId> outside_;  // for each region: the enclosing one
   std::vector<bool> is_address_;
   const KernelPoints* points_ = nullptr;
   std::vector<ValueId> visible_;
   std::vector<Untidy> found_;
 };
 
-// The tensor that a buffer's name, such as T7, gives; none of one that is no tensor's.
+// The tensor of a buffer name such as T7; an invalid id if the name belongs to no tensor.
 TensorId tensor_of_name(const Graph& scheduled, std::string_view name) {
   uint32_t index = 0;
   if (!name.starts_with("T")) return {};
@@ -279,7 +279,7 @@ TensorId tensor_of_name(const Graph& scheduled, std::string_view name) {
   return TensorId(index);
 }
 
-// What the loops of a tensor give it to keep: none where a broadcast may take another extent.
+// The number of elements that the tensor's loops make it keep; empty if a broadcast may take another extent.
 std::optional<int64_t> most_elements(const Graph& g, ValueId v, bool is_shared, const Bindings& sizes) {
   const OpId def = g[v].def;
   if (!def) return std::nullopt;
@@ -289,7 +289,7 @@ std::optional<int64_t> most_elements(const Graph& g, ValueId v, bool is_shared, 
   bool is_own = !leader.inline_at;
   for (DomainId d : loop_of(leader)) {
     const ParallelType p = g[d].parallel;
-    // A loop that is shared has its consumer's parallel type.
+    // A shared loop has the parallel type of its consumer.
     const bool kept = is_shared ? !is_grid(p) : is_own && !is_thread(p);
     is_own = is_own || d == leader.inline_at;
     if (!kept || g[d].iter_type == IterType::kReduction) continue;

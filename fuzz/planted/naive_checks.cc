@@ -34,7 +34,7 @@ void NaiveChecks::begin(const Bytecode& code, const LaunchDims& dims, std::span<
   gave_up_ |= elements > kMostElements || blocks > kMostBlocks;
   if (gave_up_) throw Error(ErrorCode::kStepLimit, "a launch that is too large for quadratic checks");
   blocks_.assign(static_cast<size_t>(blocks), {});
-  // An element holds a value from the start if one of the arguments that have it says so.
+  // An element is written from the start if one of the arguments that contain it says so.
   const auto set = [&](const HostArgument& a, bool is_written) {
     for (int64_t e = 0; e < a.elements; ++e) {
       if ((a.written.empty() || a.written[static_cast<size_t>(e)] != 0) != is_written) continue;
@@ -89,7 +89,7 @@ NaiveChecks::Buffer NaiveChecks::buffer_of(const At& at, uint32_t buffer, int32_
     case MemoryType::kShared:
       return block.buffers[buffer];
     case MemoryType::kLocal: {
-      // Another space after each allocation.
+      // Each allocation gets a new space.
       const auto count = static_cast<int64_t>(code_->buffers.size());
       const int64_t thread = at.block * threads() + lane;
       const int64_t space = -2 - (thread * count + buffer) - (block.allocations[buffer] << 40);
@@ -129,7 +129,7 @@ void NaiveChecks::touch(const At& at, int32_t lane, uint32_t buffer, int64_t ele
                   element};
   const Buffer b = buffer_of(at, buffer, lane);
   each_granule(b, element, bytes_of(buffer), [&](Granule& g) {
-    // A local buffer has one thread; two loads are in any order.
+    // Only one thread uses a local buffer. Two loads may have any order.
     const bool is_shared = b.space >= kGlobal;
     if (is_shared) check_order(g.stores, now, both);
     if (is_shared && is_store) check_order(g.loads, now, both);
@@ -137,7 +137,7 @@ void NaiveChecks::touch(const At& at, int32_t lane, uint32_t buffer, int64_t ele
       g.is_written = true;
     else if (!g.is_written)
       violate(ErrorCode::kUnwrittenRead, place_of(buffer, element));
-    // The same thread's same touch again says nothing new.
+    // A repeated touch by the same thread says nothing new.
     std::vector<Touch>& touches = is_store ? g.stores : g.loads;
     const auto is_same = [&](const Touch& t) {
       return t.thread == now.thread && t.epoch == now.epoch && t.phase == now.phase;
@@ -195,7 +195,7 @@ void NaiveChecks::allocate(const At& at, int64_t elements, int64_t offset) {
   for (int64_t e = 0; e < elements; ++e) each_granule(placed, e, bytes, [](Granule& g) { g.is_written = false; });
 }
 
-// A collective keeps its own values there: each thread stores, and nobody may read them.
+// A collective keeps its own values there: each thread stores, and nobody else may read them.
 void NaiveChecks::use_workspaces(const At& at, const Instruction& i) {
   const bool is_grid = i.opcode == Opcode::kGridReduce;
   const int64_t first = is_grid ? at.block * threads() : 0;

@@ -1,13 +1,13 @@
-// The rules of memory that the host executor checks (replay/host/host_executor.h), judged again by definition: every
-// touch of a launch is kept, and each new one is compared with all earlier ones of the same bytes.
+// Judges the memory rules of the host executor (replay/host/host_executor.h) again, by definition: keeps every touch of
+// a launch and compares each new one with all earlier touches of the same bytes.
 //
-// Two touches are ordered if one thread makes both, if they are of one block and a barrier stands between them, or if a
-// synchronisation of the grid does. Two touches of the same bytes, one of them a store, must be ordered.
+// Two touches are ordered if one thread makes both, if a barrier separates them in one block, or if a synchronisation
+// of the grid separates them. Two touches of the same bytes must be ordered if one of them is a store.
 //
 //   NaiveChecks checks;
 //   make_host_device({.checks = {.unwritten = false, .races = false}, .observer = &checks})   // … and a run
 //   checks.finish();
-//   checks.found()                  // what the first instruction that breaks a rule breaks: {kRace, "%T2[0]"}, …
+//   checks.found()                  // the rules that the first bad instruction breaks: {kRace, "%T2[0]"}, …
 #pragma once
 
 #include <string>
@@ -23,18 +23,18 @@ namespace fusebox::fuzz {
 
 class NaiveChecks : public LaunchObserver {
  public:
-  // The first instruction may break several rules, of which the executor names one. An empty place: any line.
+  // The first bad instruction may break several rules; the executor names one. An empty place matches any line.
   struct Violation {
     ErrorCode code;
     std::string place;
     bool operator==(const Violation&) const = default;
   };
   const std::vector<Violation>& found() const { return found_; }
-  // A launch is too large to judge.
+  // True if a launch is too large to judge.
   bool gave_up() const { return gave_up_; }
-  // A launch that ended without a violation marked an element as written that is not, or the other way: its place.
+  // The place of an element that a launch without a violation wrongly marks as written or unwritten.
   const std::string& wrong_mark() const { return wrong_mark_; }
-  // After the run: whether all blocks of the last launch came to the same synchronisations of the grid.
+  // Call it after the run. Checks that all blocks of the last launch came to the same grid synchronisations.
   void finish();
 
   void begin(const Bytecode& code, const LaunchDims& dims, std::span<const HostArgument> args) override;
@@ -46,7 +46,8 @@ class NaiveChecks : public LaunchObserver {
   void end() override;
 
  private:
-  // A granule of memory: `space` says whose (global, a block's, a thread's buffer), `place` which one.
+  // A granule of memory. `space` identifies the memory (global, a block's, or a thread's buffer), `place` the granule
+  // in it.
   struct Key {
     int64_t space, place;
     bool operator==(const Key&) const = default;
@@ -59,7 +60,7 @@ class NaiveChecks : public LaunchObserver {
   struct Touch {
     int64_t thread, block, epoch, phase;
     bool is_store;
-    int64_t instance;  // of an instruction
+    int64_t instance;  // counts executed instructions
     uint32_t buffer;
     int64_t element;
   };
@@ -67,7 +68,7 @@ class NaiveChecks : public LaunchObserver {
     bool is_written;
     std::vector<Touch> loads = {}, stores = {};
   };
-  // Where a block has a buffer.
+  // The place of a block's buffer.
   struct Buffer {
     int64_t space = 0;
     int64_t address = 0;  // bytes
@@ -76,11 +77,11 @@ class NaiveChecks : public LaunchObserver {
   struct Block {
     int64_t epoch = 0;                      // barriers so far
     std::vector<uint32_t> grid = {};        // synchronisations of the grid so far
-    std::vector<Buffer> buffers = {};       // by Bytecode::buffers
+    std::vector<Buffer> buffers = {};       // indexed like Bytecode::buffers
     std::vector<int64_t> allocations = {};  // of local buffers
   };
 
-  // Throws where the launch is to end.
+  // Throws if the launch must end here.
   void begin_instance(const At& at, int32_t lane, bool follows);
   void violate(ErrorCode code, std::string place);
   std::string place_of(uint32_t buffer, int64_t element) const;
@@ -91,7 +92,7 @@ class NaiveChecks : public LaunchObserver {
   Granule& granule(const Key& key);
   template <class Visit>
   void each_granule(const Buffer& b, int64_t element, int64_t bytes, Visit&& visit);
-  // `both`: what breaks the order counts as a race even if both store.
+  // `both`: unordered touches are a race even if both are stores.
   void touch(const At& at, int32_t lane, uint32_t buffer, int64_t element, bool is_store, bool both = false);
   void check_order(const std::vector<Touch>& earlier, const Touch& now, bool both);
   void use_workspaces(const At& at, const Instruction& i);

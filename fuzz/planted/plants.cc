@@ -9,7 +9,7 @@ namespace fusebox::fuzz {
 namespace {
 
 enum class Change { kNoBarrier, kBarrierElsewhere, kNoStore, kConditionTrue, kOtherPlace, kNextPlace, kLongerLoop };
-// In the order of the enumerators, as often as the weight.
+// The weight of each change, in the order of the enumerators.
 constexpr uint32_t kWeights[] = {5, 2, 3, 3, 3, 2, 1};
 
 struct Place {
@@ -20,7 +20,7 @@ struct Place {
 bool is_barrier(const Op& op) { return op.kind == OpKind::kBarrier || op.kind == OpKind::kGridBarrier; }
 bool is_store(const Op& op) { return op.kind == OpKind::kStore || op.kind == OpKind::kCopy; }
 
-// The operands that say where an op reads or stores, or what it checks.
+// The operands that give the place that an op reads, stores or checks.
 std::vector<size_t> indices_of(const Op& op) {
   switch (op.kind) {
     case OpKind::kLoad:
@@ -50,7 +50,7 @@ std::vector<size_t> indices_of(const Op& op) {
   return {};
 }
 
-// The operand of an `if`, of an access, or of a conjunction that must hold; none: −1.
+// The operand that is the condition of an `if`, an access or a conjunction; −1 if there is none.
 int condition_of(const Graph& g, const Op& op) {
   const auto given = [&](size_t k) { return k < op.operands.size() && op.operands[k] ? static_cast<int>(k) : -1; };
   switch (op.kind) {
@@ -70,7 +70,7 @@ int condition_of(const Graph& g, const Op& op) {
   }
 }
 
-// A new value, made before the op: an index and a constant.
+// Adds a constant to an index, in a new op before the given one.
 ValueId added(Graph& g, OpId before, ValueId index, int64_t by) {
   Op add;
   add.kind = OpKind::kAdd;
@@ -90,7 +90,7 @@ std::vector<Place> places(const Graph& g, Wanted&& is_wanted) {
   return result;
 }
 
-// False: there is no such thing.
+// Returns false if the kernel has no place for the change.
 bool apply_change(RandomSource& random, Graph& g, Change change) {
   const auto draw = [&](auto&& is_wanted) -> std::optional<Place> {
     const auto all = places(g, is_wanted);

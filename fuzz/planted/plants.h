@@ -1,5 +1,5 @@
-// A lowered kernel with one thing changed, as a slip of lowering would change it: a barrier that is missing or stands
-// elsewhere, a condition that is true, a store that is left out, an access at another place, a loop that runs too far.
+// Changes one thing in a lowered kernel, as a mistake in lowering would: a barrier is missing or misplaced, a condition
+// is always true, a store is missing, an access goes to another place, a loop runs too far.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace fusebox::fuzz {
 
-// Changes the kernel, which stays one that verifies, and says what was changed: `no barrier`. Empty: nothing was found
-// to change, and the kernel is as it was.
+// Changes the kernel, which still verifies, and returns the change, for example `no barrier`. An empty result means
+// that nothing could be changed and the kernel is as before.
 std::string_view plant(RandomSource& random, Graph& kernel);
 
 }  // namespace fusebox::fuzz

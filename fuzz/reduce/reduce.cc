@@ -31,31 +31,31 @@ class Reducer {
   }
 
   Reduction run() {
-    r_.before = r_.after = best_size_ = size_of(best_);
-    r_.result = best_;
+    reduction_.before = reduction_.after = best_size_ = size_of(best_);
+    reduction_.result = best_;
     const auto found = judge_.judge(best_);
     if (!found || (!wanted_.empty() && text(found->signature) != wanted_)) {
-      if (found) r_.finding = *found;
+      if (found) reduction_.finding = *found;
       return finish();
     }
-    r_.shows = true;
-    r_.finding = *found;
+    reduction_.shows = true;
+    reduction_.finding = *found;
     judge_.set(*found);
     if (has_defects_) {
       judge_.ask_for_soundness();
-      r_.needs_defects = judge_.shows(best_);
-      judge_.ask_for_soundness(r_.needs_defects);
+      reduction_.needs_defects = judge_.shows(best_);
+      judge_.ask_for_soundness(reduction_.needs_defects);
     }
     bool progress = true;
     while (progress && !out_of_time()) {
       progress = false;
       for (const ReductionRow& row : kRows) progress |= row.joined ? chunks(row) : singles(row);
     }
-    r_.finished = !out_of_time();
-    r_.result = best_;
-    r_.after = best_size_;
-    if (const auto last = judge_.judge(best_)) r_.finding = *last;
-    r_.is_deadly = judge_.last_was_deadly();
+    reduction_.finished = !out_of_time();
+    reduction_.result = best_;
+    reduction_.after = best_size_;
+    if (const auto last = judge_.judge(best_)) reduction_.finding = *last;
+    reduction_.is_deadly = judge_.last_was_deadly();
     return finish();
   }
 
@@ -63,11 +63,11 @@ class Reducer {
   double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
   bool out_of_time() const { return options_.seconds > 0 && elapsed() >= options_.seconds; }
   Reduction finish() {
-    r_.seconds = elapsed();
-    return std::move(r_);
+    reduction_.seconds = elapsed();
+    return std::move(reduction_);
   }
 
-  // Halving chunks, from all to one; the edits that are left are listed anew after each success.
+  // Tries chunks of edits, halving their size from all to one. Lists the edits anew after each success.
   bool chunks(const ReductionRow& row) {
     bool progress = false;
     std::vector<Edit> edits = row.edits(best_);
@@ -101,10 +101,10 @@ class Reducer {
   }
 
   bool attempt(std::span<const Edit> edits) {
-    ++r_.candidates;
+    ++reduction_.candidates;
     std::optional<Case> c = edited(best_, edits);
     if (!c) return false;
-    // Where no step is left, a kernel of each op is plainer than one of all.
+    // Without steps, one kernel for each op is simpler than one kernel for all.
     if (c->steps() && c->steps()->empty()) {
       Case unfused = *c;
       unfused.module.step_lists.clear();
@@ -116,14 +116,14 @@ class Reducer {
   bool accept(Case c) {
     const CaseSize size = size_of(c);
     if (size >= best_size_ || !tried_.insert(print_lineage(c) + print(c.module)).second) return false;
-    ++r_.judged;
+    ++reduction_.judged;
     const bool accepted = judge_.shows(c);
     if (accepted) {
-      ++r_.accepted;
+      ++reduction_.accepted;
       best_ = std::move(c);
       best_size_ = size;
     }
-    if (options_.progress) options_.progress(elapsed(), r_.candidates, best_size_);
+    if (options_.progress) options_.progress(elapsed(), reduction_.candidates, best_size_);
     return accepted;
   }
 
@@ -135,7 +135,7 @@ class Reducer {
   CaseSize best_size_;
   std::chrono::steady_clock::time_point start_;
   std::set<std::string> tried_;
-  Reduction r_;
+  Reduction reduction_;
 };
 
 }  // namespace
@@ -145,7 +145,7 @@ std::span<const ReductionRow> reduction_rows() { return kRows; }
 std::optional<Case> edited(const Case& from, std::span<const Edit> edits) {
   Case c{from.module, from.seed, from.lineage, std::nullopt};
   bool any = false;
-  // From the last to the first: a position stays what it was when what stands behind it goes.
+  // From last to first, so that an edit does not move the positions of those still to come.
   for (size_t i = edits.size(); i > 0; --i) {
     Case next = c;
     try {

@@ -1,12 +1,12 @@
-// The shrinker: from a case that shows a failure to a small one that shows the same failure, by deletions that are
-// tried and judged.
+// The shrinker: turns a case that shows a failure into a small one that shows the same failure. It tries deletions and
+// judges each result.
 //
 // Invariants:
-// - every case on the way has the signature (stage, check, place class) of the first, judged by the oracle that
-//   reported it, under the same defects; where the first case is sound without the defects, so is every other;
-// - each accepted case is smaller than the one before (CaseSize), so it ends; without a time limit the result depends
-//   on the case alone;
-// - at the end, unless time ran out, no edit of any row of reduction_table.inc gives a smaller case with the signature.
+// - every accepted case has the signature (stage, check, place class) of the first, from the same oracle and under the
+//   same defects; if the first case is sound without the defects, so is every other;
+// - each accepted case is smaller than the one before (CaseSize), so the search ends; without a time limit the result
+//   depends only on the case;
+// - unless time ran out, no edit of any row of reduction_table.inc gives a smaller case with the signature.
 //
 //   const LoadedFinding f = load_finding("findings/aten-differs-add.fuse");
 //   const Reduction r = reduce(f, {.seconds = 60});
@@ -27,29 +27,29 @@
 
 namespace fusebox::fuzz {
 
-// One deletion, or another change for something simpler: false, or an Error, where it does not fit the case.
+// One deletion or simplification. False, or an Error, if it does not fit the case.
 using Edit = std::function<bool(Case&)>;
 struct ReductionRow {
   std::string_view text;
   std::vector<Edit> (*edits)(const Case&);
-  bool joined;  // several at once, halving their number
+  bool joined;  // tries many edits at once, then halves their number
   std::string_view summary;
 };
 std::span<const ReductionRow> reduction_rows();
-// A case with some edits of a row, those of them that fit, put in order again; nothing where none fits, or the program
-// does not verify or bind its inputs.
+// The case after those of the edits that fit, with its schedule and inputs adapted. Nothing if none fits or if the
+// program does not verify or bind its inputs.
 std::optional<Case> edited(const Case& from, std::span<const Edit> edits);
 
-// How large a case is. What comes first counts more; `detail` is what makes it no larger but harder to read: symbols,
-// layouts, values, factors, attributes.
+// The size of a case; earlier members count more. `detail` counts things that make a case harder to read but no larger:
+// symbols, layouts, values, factors, attributes.
 struct CaseSize {
-  int64_t ops = 0;  // that make tensors
+  int64_t ops = 0;  // ops that make tensors
   int64_t steps = 0;
   int64_t signature = 0;  // inputs and outputs
   int64_t axes = 0;       // of all tensors
   int64_t elements = 0;   // of inputs and outputs
-  int64_t inner = 0;      // elements of what is between
-  int64_t scalars = 0;    // that are computed, but for sizes
+  int64_t inner = 0;      // elements of intermediate tensors
+  int64_t scalars = 0;    // computed scalars, except sizes
   int64_t detail = 0;
   auto operator<=>(const CaseSize&) const = default;
   // (ops + steps) × elements
@@ -62,34 +62,34 @@ struct LoadedFinding {
   Defects defects;
   std::string signature;  // as recorded; empty: the first that shows
 };
-// A bundle or a text with a program, a schedule and inputs. Throws what loading throws; kMissingInput where inputs have
-// no specs.
+// Loads a bundle or a text with a program, a schedule and inputs. Throws what loading throws, and kMissingInput if
+// inputs have no specs.
 LoadedFinding load_finding(const std::string& path);
 
-// The same, of a bundle's bytes or a text; `path` is for errors.
+// Reads the same from the bytes of a bundle or from text; `path` is for error messages.
 LoadedFinding read_finding(std::span<const uint8_t> bytes, const std::string& path);
-// The programs of a text that holds several, in order; nothing where it holds one, or is a bundle.
+// Loads the programs of a text that holds several, in order. Returns nothing for a single program or a bundle.
 std::vector<Case> load_batch(const std::string& path);
 
 struct ReduceOptions {
   double seconds = 60;                      // 0: no limit
-  double case_seconds = 10;                 // of one candidate; what takes longer counts as a failure of its own
-  int64_t memory_bytes = int64_t{4} << 30;  // of the process that judges one
+  double case_seconds = 10;                 // per candidate; taking longer is a failure of its own
+  int64_t memory_bytes = int64_t{4} << 30;  // for the process that judges a candidate
   int64_t step_limit = int64_t{1} << 22;
-  bool on_gpu = false;                                // the oracle `gpu` too, in the process of each candidate
+  bool on_gpu = false;                                // asks the oracle `gpu` too, in the process of each candidate
   std::function<std::unique_ptr<Device>()> gpu = {};  // empty: a CUDA device
-  // In the process that judges, before it does, in tests: a place to die.
+  // For tests: called in the judging process before it judges; it may die there.
   std::function<void(const Case&)> at = {};
-  // After each candidate: seconds, candidates tried, and the best; may be empty.
+  // Called after each candidate with the seconds, the number of candidates tried and the best size; may be empty.
   std::function<void(double, uint64_t, const CaseSize&)> progress = {};
 };
 
 struct Reduction {
-  bool shows = false;  // else the case has no failure, or not the recorded one
+  bool shows = false;  // false: the case has no failure, or not the recorded one
   bool finished = false;
-  bool needs_defects = false;  // sound without them, as every case on the way
-  bool is_deadly = false;      // it ends the process that judges it
-  Finding finding;             // of the result; what shows instead where the recorded one does not
+  bool needs_defects = false;  // every accepted case is sound without the defects
+  bool is_deadly = false;      // the result ends the process that judges it
+  Finding finding;             // of the result; if `shows` is false, what the case shows instead
   Case result;
   CaseSize before, after;
   uint64_t candidates = 0, judged = 0, accepted = 0;
@@ -97,13 +97,13 @@ struct Reduction {
 };
 Reduction reduce(const LoadedFinding& f, const ReduceOptions& options = {});
 
-// What a case shows, judged in a child process so that a crash is an answer too: the wanted signature's finding if it
-// is among them, else the first.
+// Judges a case in a child process, so that a crash is an answer too. Returns the finding with the wanted signature if
+// there is one, otherwise the first.
 class ReductionJudge {
  public:
   ReductionJudge(Defects defects, std::string signature, const ReduceOptions& options);
   std::optional<Finding> judge(const Case& c);
-  // Whether the case shows the signature, and is sound without defects where that is asked for.
+  // Whether the case shows the signature and, if asked for, is sound without the defects.
   bool shows(const Case& c);
   void set(const Finding& wanted) { signature_ = text(wanted.signature); }
   bool last_was_deadly() const { return deadly_; }
@@ -120,7 +120,7 @@ class ReductionJudge {
   bool sound_ = false, deadly_ = false;
 };
 
-// The reduced case as a bundle, or as text where the path ends in .fir; the whole file or none.
+// Writes the reduced case as a bundle, or as text if the path ends in .fir. Never leaves a partial file.
 void write_reduced(const Reduction& r, const Defects& defects, const std::string& path);
 
 }  // namespace fusebox::fuzz

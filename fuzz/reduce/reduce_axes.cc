@@ -9,7 +9,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Groups of a reshape with equal products, an axis of extent 1 being one of its own.
+// Splits a reshape into groups of axes with equal products. An axis of extent 1 is a group of its own.
 void link_reshape(const std::vector<int64_t>& from, const std::vector<int64_t>& to, AxisLinks& links) {
   size_t i = 0, j = 0;
   const auto fix_rest = [&] {
@@ -47,7 +47,7 @@ void link_reshape(const std::vector<int64_t>& from, const std::vector<int64_t>& 
   }
 }
 
-// What the removal of axes makes of an op; nothing where it cannot be.
+// Removes axes from an op, if the op permits it.
 class AxisRemoval {
  public:
   AxisRemoval(const Graph& g, const std::set<AxisOf>& removed) : g_(g), removed_(removed) {}
@@ -77,7 +77,7 @@ class AxisRemoval {
       const auto dims = op.attrs.ints(AttrKey::kDims);
       std::vector<int64_t> kept;
       for (size_t i = 0; i < dims.size(); ++i) {
-        const ValueId of = op.kind == OpKind::kPermute ? x : y;  // whose axes the list names
+        const ValueId of = op.kind == OpKind::kPermute ? x : y;  // the list names axes of this value
         const size_t axis = axis_from(dims[i], op.kind == OpKind::kPermute ? rank : result_rank);
         if (!gone(of, axis)) kept.push_back(static_cast<int64_t>(place(of, axis)));
       }
@@ -122,7 +122,7 @@ class AxisRemoval {
     return g_[id].results.size() == 1 && replace(id, change, g_[id].operands[0]);
   }
 
-  // Lists that have a number for each axis of the result, or two in a pad's.
+  // Adapts operand lists with one number for each axis of the result, or with two in a pad.
   void operands(const Op& op, ValueId y, OpPatch& patch) const {
     const auto slots = slot_ranges(*row_of(op.kind).format, op.operands.size());
     for (size_t k = 0; slots && k < row_of(op.kind).format->all().size(); ++k) {
@@ -141,7 +141,7 @@ class AxisRemoval {
   const std::set<AxisOf>& removed_;
 };
 
-// Axes that can only go together, by their first; those that cannot go are left out.
+// The axes that can only go together, keyed by the first of them. Leaves out axes that cannot go.
 std::map<AxisOf, std::vector<AxisOf>> removable_axes(const Graph& g, const Bindings& sizes) {
   AxisClasses classes;
   std::vector<AxisOf> fixed, all;
@@ -166,7 +166,7 @@ std::map<AxisOf, std::vector<AxisOf>> removable_axes(const Graph& g, const Bindi
       for (size_t i : group.results) members.emplace_back(op.results[0], i);
       for (const AxisOf& m : members) classes.unite(members[0], m);
     }
-    // Operands of a welford triple are reduced alike.
+    // The operands of a welford triple are reduced alike.
     for (size_t k = 1; k < op.operands.size(); ++k)
       if (demands(op.kind, kReduction) && op.operands[k])
         for (size_t i = 0; i < rank_of(g, op.operands[0]); ++i) classes.unite({op.operands[0], i}, {op.operands[k], i});
@@ -210,7 +210,7 @@ bool delete_axis(Case& to, const std::string& name, size_t axis) {
     if (!reads && !touched(op.results[0])) continue;
     if (!removal.change(id, change)) return false;
     for (ValueId y : op.results) {
-      // A reduction's logical domain is its operand's.
+      // The logical domain of a reduction is that of its operand.
       const ValueId of = demands(op.kind, kReduction) ? op.operands[0] : y;
       std::vector<bool>& list = renamed[g[y].name];
       for (size_t i = 0; i < rank_of(g, of); ++i) list.push_back(removal.gone(of, i));

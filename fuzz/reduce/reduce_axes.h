@@ -1,9 +1,9 @@
-// Which axes of a fusion are one: an axis of a result and those of operands that it follows, op by op. Not for use
-// outside fuzz/.
+// Finds the axes of a fusion that belong together: for each op, which axes of operands an axis of the result follows.
+// Only for use inside fuzz/.
 //
-// Axes are those that consumers see, by position; `Axes` also knows the reduced axes of a reduction's operand.
+// An axis is a position among the axes that consumers see.
 //
-//   AxisLinks links = axis_links(g, op, sizes);     // of `permute dims [1, 0]`: {0, 0, 1}, {0, 1, 0}
+//   AxisLinks links = axis_links(g, op, sizes);     // for `permute dims [1, 0]`: {0, 0, 1}, {0, 1, 0}
 #pragma once
 
 #include <map>
@@ -23,9 +23,9 @@ struct AxisLink {
 };
 struct AxisLinks {
   std::vector<AxisLink> links;
-  std::vector<std::pair<size_t, size_t>> fixed;  // operand, axis: the op means this axis, it cannot go
+  std::vector<std::pair<size_t, size_t>> fixed;  // (operand, axis): the op names this axis, so it cannot go
   std::vector<size_t> fixed_results;
-  // Of a reshape: axes that merge and split into one another, where they are no single link.
+  // For a reshape: axes that merge and split into each other, when single links do not suffice.
   struct Group {
     std::vector<size_t> axes, results;
   };
@@ -33,14 +33,14 @@ struct AxisLinks {
 };
 AxisLinks axis_links(const Graph& g, OpId op, const Bindings& sizes);
 
-// An axis from 0, given as such or counted from the end.
+// Counts an axis from 0 if it was given from the end.
 inline size_t axis_from(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
 }
 
 using AxisOf = std::pair<ValueId, size_t>;
 
-// Sets of axes.
+// Disjoint sets of axes.
 class AxisClasses {
  public:
   AxisOf find(AxisOf a) const {

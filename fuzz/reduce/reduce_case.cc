@@ -1,4 +1,4 @@
-// How large a case is, and what an edit of the fusion leaves of its inputs.
+// Measures a case, and adapts its inputs after an edit of the fusion.
 #include <algorithm>
 #include <cmath>
 
@@ -39,7 +39,7 @@ int64_t detail_of(const InputSpec& spec) {
   return detail + magnitude(spec.offset);
 }
 
-// Strides for another shape, with the gaps that the old ones had. `axes`: what each axis was before.
+// Strides for a new shape that keep the old gaps. `axes`: the old axis for each new one.
 std::vector<int64_t> fitted_strides(const Graph& g, ValueId v, const InputSpec& old, const std::vector<int64_t>& shape,
                                     const std::vector<size_t>& axes) {
   const Tensor& t = g.tensor_of(v);
@@ -135,7 +135,7 @@ CaseSize size_of(const Case& c) {
     const Op& op = g[id];
     if (op.kind == OpKind::kSize) size.detail += static_cast<int64_t>(op.results.size());
     for (ValueId v : op.results) {
-      // Indices and comparisons of them come from inference: extents, bounds that are clamped.
+      // Inference makes index scalars and comparisons of them, for extents and clamped bounds, so they do not count.
       const bool compares_indices =
           is_boolean(g[v].dtype) && !op.operands.empty() && g[op.operands[0]].dtype == Dtype::kIndex;
       size.scalars += !g.is_tensor(v) && !op.operands.empty() && g[v].dtype != Dtype::kIndex && !compares_indices;

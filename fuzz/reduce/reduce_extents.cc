@@ -1,5 +1,5 @@
-// Reductions of extents and of numbers that decide them: what follows from one, op by op, is worked out in numbers, and
-// the fusion is made again with those.
+// Reductions of extents and of the numbers that decide them. The consequences of a change are computed op by op as
+// numbers, and the fusion is remade with these.
 #include <algorithm>
 
 #include "fuzz/mutate/mutate_rules.h"
@@ -57,7 +57,7 @@ class ExtentSolver {
     return result;
   }
 
-  // The change that gives an axis another extent, or an operand another number.
+  // The change that gives an axis another extent or an operand another number.
   std::optional<FusionChange> solve(std::optional<std::pair<AxisOf, int64_t>> seed,
                                     std::map<OperandOf, int64_t> numbers) {
     numbers_ = std::move(numbers);
@@ -95,7 +95,7 @@ class ExtentSolver {
     return it == chosen_.end() ? shapes_[v][axis] : it->second;
   }
 
-  // False where the axis was given another extent to begin with.
+  // Returns false for a negative extent, or if the change itself sets this axis to another one.
   bool choose(ValueId v, size_t axis, int64_t e) {
     if (e < 0) return false;
     if (extent(v, axis) == e) return true;
@@ -148,7 +148,7 @@ class ExtentSolver {
     return true;
   }
 
-  // As many elements on both sides of a reshape: one extent of the result takes what the others leave, if it can.
+  // Keeps both sides of a reshape equal: if possible, one extent of the result takes what the others leave.
   bool follow(ValueId x, ValueId y, const AxisLinks::Group& group) {
     int64_t from = 1, to = 1;
     for (size_t i : group.axes) from *= extent(x, i);
@@ -164,7 +164,7 @@ class ExtentSolver {
     return !group.results.empty();
   }
 
-  // Numbers that were given, and the extents that an op writes down.
+  // Writes the given numbers, and the extents that an op lists itself.
   void patch(OpId id, FusionChange& change) {
     const Op& op = g_[id];
     const ValueId y = op.results[0];
@@ -207,7 +207,7 @@ bool apply_solution(Case& to, std::optional<FusionChange> change) {
   return change_fusion(to, *change);
 }
 
-// Other numbers for operands of the op that makes a value.
+// Gives other numbers to operands of the op that makes the named value.
 Edit with_numbers(const std::string& name, const std::map<size_t, int64_t>& numbers) {
   return [name, numbers](Case& to) {
     const auto op = op_making(to.fusion(), name);
@@ -253,7 +253,7 @@ std::vector<Edit> shrink_numbers(const Case& c) {
       if (!g.is_constant(v)) smaller.push_back(*n);
       const std::string& name = g[g[id].results[0]].name;
       for (int64_t m : smaller) edits.push_back(with_numbers(name, {{k, m}}));
-      // A slice that begins at 0 and is as long.
+      // A slice of the same length that begins at 0.
       const SlotRange starts = (*slots)[1], stops = (*slots)[2];
       if (g[id].kind != OpKind::kSlice || k < starts.begin || k >= starts.begin + starts.count || *n <= 0) continue;
       const size_t stop_at = k - starts.begin + stops.begin;
@@ -261,7 +261,7 @@ std::vector<Edit> shrink_numbers(const Case& c) {
         edits.push_back(with_numbers(name, {{k, 0}, {stop_at, *stop - *n}}));
     }
   }
-  // Other numbers are the same wherever they stand.
+  // All other constants with the same value change together.
   for (const Value& v : g.values) {
     if (!v.constant || v.dtype == Dtype::kIndex || is_complex(v.dtype) || v.dtype == Dtype::kFloat4E2m1x2) continue;
     const double now = to_double(v.dtype, *v.constant);

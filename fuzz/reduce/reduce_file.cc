@@ -1,4 +1,4 @@
-// Findings, read and written.
+// Reads and writes findings.
 #include <algorithm>
 
 #include "fuzz/reduce/reduce.h"
@@ -23,7 +23,7 @@ Module module_of(std::span<const uint8_t> bytes) {
                           : parse_module(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
-// A fusion, its schedule and its inputs alone.
+// A case with only the fusion, its schedule and its inputs.
 Case case_of(const Module& m, const Graph& fusion) {
   Case c;
   if (fusion.level != Level::kMath)
@@ -86,7 +86,7 @@ LoadedFinding read_finding(std::span<const uint8_t> bytes, const std::string& pa
     if (f.subject.module.step_lists.empty())
       for (const StepList& s : b.steps)
         if (s.graph == f.subject.fusion().name) f.subject.module.step_lists.push_back({"", s.graph, s.steps});
-    // What ran is what the record says, whatever the file's own inputs are.
+    // The record knows what ran, whatever inputs the file itself has.
     if (!b.ranks.empty() && !b.ranks[0].inputs.empty()) {
       f.subject.module.input_specs[0].specs.clear();
       for (const InputRecord& r : b.ranks[0].inputs) f.subject.module.input_specs[0].specs.push_back(r.spec);

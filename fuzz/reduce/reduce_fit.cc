@@ -1,4 +1,4 @@
-// What an edit leaves of a schedule: names of domains that are gone, steps that apply no more, ops of segments.
+// Adapts a schedule after an edit: names of removed domains, steps that no longer apply, ops of segments.
 #include <algorithm>
 
 #include "fuzz/mutate/mutate_rules.h"
@@ -16,7 +16,7 @@ namespace {
 
 bool is_assign(const Step& s) { return s.kind == StepKind::kAssign; }
 
-// Of a schedule for one kernel: those that can be applied one after another.
+// For a schedule of one kernel: the steps that can be applied one after another.
 std::vector<Step> applicable(Graph g, std::span<const Step> steps) {
   std::vector<Step> kept;
   for (const Step& s : steps) {
@@ -36,7 +36,7 @@ bool has_plan(const Graph& g, std::span<const Step> steps) {
   }
 }
 
-// The ops that no step assigns, by their first results.
+// The ops that no step assigns, named by their first results.
 std::vector<StepOperand> unassigned(const Graph& g, std::span<const Step> assigns) {
   std::set<OpId> assigned;
   for (const Step& s : assigns)
@@ -52,8 +52,8 @@ bool is_kernel(const Step& assign) {
   return assign.attrs.enumerator<SegmentExecutor>(AttrKey::kExecutor) == SegmentExecutor::kKernel;
 }
 
-// The assign steps with the ops that are there; those that no step assigns any more go to the first segment that can
-// have them, a kernel if one can. None where the fusion is one kernel, nothing where no order of the segments is left.
+// The assign steps, reduced to the ops that exist. Ops that no step assigns any more go to the first segment that can
+// hold them, preferably a kernel. Returns none if the fusion is one kernel, and nothing if the segments have no order.
 std::optional<std::vector<Step>> fitted_assigns(const Graph& g, std::span<const Step> steps) {
   std::vector<Step> assigns;
   for (const Step& s : steps)
@@ -72,7 +72,7 @@ std::optional<std::vector<Step>> fitted_assigns(const Graph& g, std::span<const 
   return std::nullopt;
 }
 
-// Of a schedule with segments: those that find a segment and can be applied there.
+// For a schedule with segments: the steps whose segment exists and that can be applied there.
 std::vector<Step> applicable_in_segments(const Graph& g, std::vector<Step> assigns, std::span<const Step> steps) {
   std::vector<Step> kept = std::move(assigns);
   for (const Step& s : steps) {
@@ -112,14 +112,14 @@ void rename_domains(std::vector<Step>& steps, const std::map<std::string, std::v
       const auto before = std::count(it->second.begin(), it->second.begin() + static_cast<std::ptrdiff_t>(*at), true);
       o.domain = it->second[*at] ? "gone" : o.domain.substr(0, 1) + std::to_string(static_cast<int64_t>(*at) - before);
     }
-    // What a step makes of a tensor has its domains.
+    // A tensor that a step makes has the domains of the step's first tensor.
     if (s.operands.empty() || !row_of(s.kind).results.starts_with('t')) continue;
     if (const auto it = of.find(s.operands[0].value); it != of.end()) {
       const std::vector<bool> same = it->second;
       for (const std::string& made : s.results) of[made] = same;
     }
   }
-  // Lists of domains without those that went.
+  // Drop the removed domains from lists.
   for (Step& s : steps)
     if (s.kind == StepKind::kReorder || s.kind == StepKind::kSetAllocation || s.kind == StepKind::kRfactor)
       std::erase_if(s.operands, [](const StepOperand& o) { return o.domain == "gone"; });

@@ -43,7 +43,7 @@ std::vector<Edit> cut_ops(const Case& c) {
     edits.push_back([name = name_of(c.fusion(), id)](Case& to) {
       const auto op = op_making(to.fusion(), name);
       if (!op) return false;
-      // The steps of what is an input now are another's.
+      // The results become inputs, so the steps on them go.
       std::vector<std::string> made;
       for (ValueId v : to.fusion()[*op].results) made.push_back(to.fusion()[v].name);
       if (to.steps())
@@ -111,7 +111,7 @@ std::vector<Edit> delete_unread(const Case& c) {
     std::set<std::string> names;
     for (ValueId v : g[id].results)
       if (unread.contains(g[v].name)) names.insert(g[v].name);
-    // A size may go alone, the results of an op together.
+    // A size may go alone; the results of an op go together.
     if (names.empty() || (g[id].kind != OpKind::kSize && names.size() < g[id].results.size())) continue;
     edits.push_back([names](Case& to) {
       FusionChange change;

@@ -102,7 +102,7 @@ std::vector<Edit> forget_seed(const Case& c) {
   }};
 }
 
-// A smaller tensor may want other elements to fail.
+// A smaller tensor may need other random elements to fail.
 std::vector<Edit> redraw_values(const Case& c) {
   const auto is_drawn = [](const InputSpec& s) { return !s.is_scalar && s.generator != InputGenerator::kConstant; };
   std::vector<Edit> edits;

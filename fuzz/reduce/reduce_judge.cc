@@ -1,4 +1,4 @@
-// Judging of candidates, each in a child process.
+// Judges candidates, each in a child process.
 #include <memory>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kBetween = '\x1f';
 
-// Where a GPU is asked, a context is made and a kernel compiled.
+// A GPU run needs a context and a compiled kernel.
 constexpr uint64_t kGpuPatience = 6;
 
 bool asks_gpu(size_t row) { return oracle_rows()[row].judge == gpu; }
@@ -29,7 +29,7 @@ std::vector<Finding> judged_by(OracleRun& run, std::optional<size_t> row, Worker
       run.report(oracle_rows()[i].text, e, "the oracle itself");
     }
   }
-  // What the campaign says of a fusion whose unfused plan is refused.
+  // The campaign reports a fusion whose unfused plan is refused; so does the shrinker.
   if (!row && !run.subject().steps() && run.refusal())
     run.findings.push_back({{"unfused", code_text(run.refusal()->code), ""}, run.refusal()->what()});
   return run.findings;
@@ -61,7 +61,7 @@ std::optional<Finding> pick(const std::vector<Finding>& findings, const std::str
 
 ReductionJudge::ReductionJudge(Defects defects, std::string signature, const ReduceOptions& options)
     : defects_(std::move(defects)), signature_(std::move(signature)), options_(options) {
-  find_aten();  // once, not in each child
+  find_aten();  // once here instead of in each child
 }
 
 std::optional<Finding> ReductionJudge::judge(const Case& c, const Defects& defects) {
@@ -107,9 +107,9 @@ std::optional<Finding> ReductionJudge::judge(const Case& c, const Defects& defec
 std::optional<Finding> ReductionJudge::judge(const Case& c) {
   const auto found = judge(c, defects_);
   if (row_ || !found || (!signature_.empty() && text(found->signature) != signature_)) return found;
-  // Which oracle says so: from now on, it alone is asked.
+  // Find the oracle that reports it. From now on only that one is asked.
   for (size_t i = 0; i < oracle_rows().size(); ++i) {
-    // Each try of the GPU takes a second: it is not asked about what others found.
+    // A try on the GPU takes a second, so ask it only about its own findings.
     if (asks_gpu(i) != (found->signature.stage == "gpu")) continue;
     row_ = i;
     if (const auto f = judge(c, defects_); f && f->signature == found->signature) return found;

@@ -15,7 +15,7 @@ Edit at_step(size_t at, std::function<bool(std::vector<Step>&, size_t)> change) 
 
 bool is_tensor_maker(const Step& s) { return row_of(s.kind).results.starts_with('t'); }
 
-// In all later steps, one name for another; of domains in every tensor, for what is propagated takes their names along.
+// Replaces a name in all later steps. A domain's name is replaced in every tensor, because propagation copies names.
 void rename_after(std::vector<Step>& steps, size_t at, bool is_tensor, const std::string& from, const std::string& to) {
   for (size_t i = at; i < steps.size(); ++i)
     for (StepOperand& o : steps[i].operands) {
@@ -24,7 +24,7 @@ void rename_after(std::vector<Step>& steps, size_t at, bool is_tensor, const std
     }
 }
 
-// The names that the results of a step may fall back to: one list for each way.
+// The old names that can stand for the results of a step: one list for each way.
 std::vector<std::vector<std::string>> ways_back(const Step& s) {
   const auto domain = [&](size_t i) { return i < s.operands.size() ? s.operands[i].domain : std::string(); };
   switch (s.kind) {
@@ -44,7 +44,7 @@ std::vector<std::vector<std::string>> ways_back(const Step& s) {
 
 void erase_at(std::vector<Step>& steps, size_t at) { steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(at)); }
 
-// The ops of one assign step in the segment of another.
+// Moves the ops of one assign step to the segment of another.
 void join_assigns(const std::vector<Step>& steps, size_t from, std::vector<Edit>& edits) {
   for (size_t to = 0; to < steps.size(); ++to) {
     if (to == from || steps[to].kind != StepKind::kAssign) continue;
@@ -57,7 +57,7 @@ void join_assigns(const std::vector<Step>& steps, size_t from, std::vector<Edit>
   }
 }
 
-// A segment that ATen runs takes no schedule.
+// Lets ATen run a segment, which then needs no schedule.
 bool leave_to_aten(std::vector<Step>& steps, size_t at) {
   const std::string segment(steps[at].attrs.string(AttrKey::kName));
   for (Step& s : steps)
@@ -76,7 +76,7 @@ std::vector<Edit> forget_schedule(const Case& c) {
   }};
 }
 
-// Of the last one, a kernel of all ops is left.
+// Deleting the last step leaves one kernel of all ops.
 std::vector<Edit> delete_steps(const Case& c) {
   std::vector<Edit> edits;
   for (size_t i = 0; c.steps() && i < c.steps()->size(); ++i)

@@ -9,8 +9,8 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Values that ops read or that domains are made of, from the last op to the first: of what has an effect or has a name
-// that is kept.
+// The values that ops with effects, or values with a kept name, need: operands and extents, from the last op to the
+// first.
 std::vector<bool> needed_values(const Graph& g, const std::set<std::string>& kept = {}) {
   std::vector<bool> needed(g.values.size());
   const auto need = [&](ValueId v) {
@@ -64,12 +64,12 @@ class Remaker {
       now_[op.results[0].index] = value(it->second);
       return;
     }
-    // Scalars are taken over where they are read: most follow from inference.
+    // Scalars are taken over on first use, because inference makes most of them.
     if (op.results.empty() || !from_.is_tensor(op.results[0])) return;
     take_op(id);
   }
 
-  // What a value is now; a scalar is computed again when it is asked for.
+  // The new value for an old one. A scalar is computed on first use.
   ValueId value(ValueId v) {
     if (!v) return v;
     if (now_[v.index]) return now_[v.index];
@@ -80,7 +80,7 @@ class Remaker {
       return now_[v.index] = value(it->second);
     std::vector<ValueId> operands;
     for (ValueId x : op.operands) operands.push_back(value(x));
-    // What was computed from constants stays so.
+    // An op that already had only constant operands is not folded.
     const bool was_known = of_constants(from_, op.operands) && !change_.folded.contains(from_[v].def);
     if (!was_known && of_constants(to_, operands))
       return now_[v.index] = scalar::make(to_, Graph::body(), op.kind, operands, {}, op.attrs);
@@ -186,7 +186,7 @@ class Remaker {
     append(to_, Graph::body(), std::move(op));
   }
 
-  // An input of the same shape: extents stay symbols where they are one.
+  // Makes an input of the same shape. Extents that were symbols stay symbols.
   void cut(ValueId v) {
     const Tensor& old = from_.tensor_of(v);
     const ValueId made = add_tensor(to_, dtype_now(from_[v].dtype), from_[v].name);
@@ -243,7 +243,7 @@ class Remaker {
     if (patch == change_.patched.end()) take_extents(op.results[0], to_[made].results[0]);
   }
 
-  // What inference computed is read by ops after it too.
+  // Later ops also read extents that inference computed.
   void take_extents(ValueId was, ValueId made) {
     const auto old = logical_without_reductions(from_, from_.tensor_of(was));
     const auto now = logical_without_reductions(to_, to_.tensor_of(made));
@@ -253,14 +253,14 @@ class Remaker {
     }
   }
 
-  // Inference may have given a name away that an op after it has.
+  // Inference may have used a name that a later op has.
   void keep_names() {
     std::map<ValueId, std::string> wanted;
     std::set<std::string> taken;
     for (size_t i = 0; i < now_.size(); ++i) {
       const std::string& name = from_.values[i].name;
       if (!now_[i] || name.empty() || to_.is_constant(now_[i]) || wanted.contains(now_[i])) continue;
-      // What is replaced lends its name to nobody.
+      // A replaced value does not pass on its name.
       if (const OpId def = from_.values[i].def; def && change_.replaced.contains(def)) continue;
       wanted[now_[i]] = name;
       taken.insert(name);

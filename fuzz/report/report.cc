@@ -47,7 +47,7 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-// The schedule of a finding, as an <img> that holds it; empty where there is none to be drawn.
+// The picture of a finding's schedule as an <img> element that contains it; empty if it cannot be drawn.
 std::string picture_of(const std::string& file) {
   try {
     const Case c = load_finding(file).subject;
@@ -62,7 +62,7 @@ std::string picture_of(const std::string& file) {
   }
 }
 
-// By finding; in processes, since what was found may be in the way of drawing it.
+// One picture for each finding. Each is drawn in a process of its own, because the bug may break drawing too.
 std::vector<std::string> pictures_of(const std::vector<KeptFinding>& findings) {
   std::vector<std::string> out(findings.size());
   run_in_workers(

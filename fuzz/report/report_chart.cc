@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kWidth = 860, kHeight = 280, kLeft = 56, kRight = 16, kTop = 14, kBottom = 40;
 
-// 1, 2 or 5 times a power of ten, so that `reach` has about five of them.
+// 1, 2 or 5 times a power of ten, so that there are about five ticks up to `reach`.
 double tick_of(double reach) {
   const double rough = reach / 5, power = std::pow(10, std::floor(std::log10(rough)));
   for (const double m : {1.0, 2.0, 5.0})

@@ -1,4 +1,4 @@
-// Findings as files.
+// Writes findings to files.
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ void describe(Bundle& b, const Case& c, const Finding& finding) {
   b.options.push_back({"lineage", print_lineage(c).substr(0, 60000)});
 }
 
-// What is a file's name everywhere.
+// A file name that every system accepts.
 std::string file_name(const Signature& s) {
   std::string name;
   for (const char c : text(s)) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
@@ -53,7 +53,7 @@ Bundle finding_bundle(const Case& c, const Finding& finding, const Defects& defe
 FindingFile finding_file(const Case& c, const Finding& finding, const Defects& defects) {
   try {
     FindingFile file{encode(finding_bundle(c, finding, defects)), false};
-    // A stage that does not verify is refused when it is read; then the program alone says more.
+    // Reading refuses a stage that does not verify. Then the program alone is more useful.
     decode_bundle(bytes_of(file.bytes));
     return file;
   } catch (const Error&) {

@@ -18,10 +18,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of a process, for tensors of the cases of a batch.
+// Memory of one process for the tensors of a batch.
 constexpr int64_t kArenaBytes = int64_t{64} << 20;
 
-// The device's context lives as long as a session does; making one anew takes longer than most batches.
+// Keep the context open, because opening it takes longer than most batches.
 std::unique_ptr<Device> cuda_device() {
   static const std::unique_ptr<CudaSession> context = cuda_backend().open(0);
   return make_cuda_device({.arena_bytes = kArenaBytes});
@@ -49,7 +49,7 @@ class Stopwatch {
   Clock::time_point last_ = Clock::now();
 };
 
-// A turn, for as long as this lives.
+// Holds a turn as long as it lives.
 class Turn {
  public:
   Turn(GpuTurns* turns, const std::function<bool()>& waits) : turns_(turns) {
@@ -114,7 +114,7 @@ std::vector<Finding> judge_on_gpu(Case c, const JudgeOptions& options, const Gpu
 GpuBatch judge_on_gpu(std::span<const GpuCase> cases, const JudgeOptions& options, const GpuBatchOptions& how) {
   GpuBatch batch;
   const auto goes_on = [&] { return !how.stops || !how.stops(); };
-  std::mutex one;  // compilations begin on several threads
+  std::mutex one;  // compilations start on several threads
   const auto at = [&](bool compiles, uint64_t number) {
     const std::lock_guard lock(one);
     if (how.at) how.at(compiles, number);
@@ -127,7 +127,7 @@ GpuBatch judge_on_gpu(std::span<const GpuCase> cases, const JudgeOptions& option
                                                             at(true, cases[0].number);
                                                             return goes_on();
                                                           }});
-  // What the host executor and the reference say is found out before the turn.
+  // Run the host executor and the reference before taking the turn.
   JudgeOptions own = options;
   own.gpu = device.get();
   std::deque<OracleRun> runs;

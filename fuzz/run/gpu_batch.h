@@ -1,8 +1,8 @@
-// Cases on a GPU: the kernels of many are compiled together, several to a module and on several threads, and then each
-// case is judged by the oracle `gpu`.
+// Judges cases on a GPU. The kernels of many cases are compiled together, several to a module and on several threads.
+// Then the oracle `gpu` judges each case.
 //
-// Invariants: a verdict depends on its case alone, not on what else is in the batch; but a case that breaks the device
-// ends the batch, and the process has no GPU any more.
+// Invariants: a verdict depends on its case only, not on the rest of the batch. A case that breaks the device ends the
+// batch, and the process loses its GPU.
 //
 //   GpuBatch batch = judge_on_gpu(cases, {.defects = defects}, {.threads = 8});
 //   for (const GpuVerdict& v : batch.verdicts) report(v.number, v.findings);
@@ -17,7 +17,7 @@ namespace fusebox::fuzz {
 
 struct GpuCase {
   uint64_t number = 0;
-  Case subject;  // one that compiles, and that ran on the host executor
+  Case subject;  // compiles, and ran on the host executor
 };
 
 struct GpuVerdict {
@@ -26,17 +26,17 @@ struct GpuVerdict {
 };
 
 struct GpuBatch {
-  std::vector<GpuVerdict> verdicts;             // of cases with findings
+  std::vector<GpuVerdict> verdicts;             // only of cases with findings
   size_t judged = 0;                            // cases
-  size_t kernels = 0;                           // of different text
-  bool is_device_lost = false;                  // by the last of the verdicts
-  bool is_complete = false;                     // else it was stopped, or the device was lost
-  double compile_s = 0, wait_s = 0, run_s = 0;  // compilation with the host's runs, waiting for a turn, the GPU's runs
+  size_t kernels = 0;                           // different texts only
+  bool is_device_lost = false;                  // the case of the last verdict broke it
+  bool is_complete = false;                     // false: it was stopped, or the device was lost
+  double compile_s = 0, wait_s = 0, run_s = 0;  // compiling and host runs; waiting for a turn; runs on the GPU
 };
 
-// Few processes at a time may use the GPU: what several run beside each other takes turns of some milliseconds there,
-// and every copy of a few bytes waits for its turn. Made before the processes are, and shared by them; a turn ends with
-// its process.
+// Lets only a few processes use the GPU at a time. If many run together, they take turns of some milliseconds there,
+// and every small copy waits for a turn. Create it before the processes start; they share it. A turn ends with its
+// process.
 class GpuTurns {
  public:
   explicit GpuTurns(int at_once);
@@ -44,7 +44,7 @@ class GpuTurns {
   GpuTurns& operator=(const GpuTurns&) = delete;
   ~GpuTurns();
 
-  // Whether this process has one of them now.
+  // Takes a turn if one is free; false if all are taken.
   bool take();
   void give_back();
 
@@ -53,17 +53,17 @@ class GpuTurns {
 };
 
 struct GpuBatchOptions {
-  int threads = 1;                                              // that compile
+  int threads = 1;                                              // compiling threads
   std::function<std::unique_ptr<Device>()> device = {};         // empty: a CUDA device
-  GpuTurns* turns = nullptr;                                    // none: no turns
+  GpuTurns* turns = nullptr;                                    // nullptr: no turns
   std::function<bool()> stops = {};                             // asked between kernels and between cases
-  std::function<void(bool compiles, uint64_t number)> at = {};  // before a compilation, and before a case that runs
+  std::function<void(bool compiles, uint64_t number)> at = {};  // called before a compilation and before a case runs
 };
 
-// What the case compiles to, into the case.
+// Compiles the case and stores the result in it.
 void compile_case(Case& c, const Defects& defects);
 
-// Throws kNoDevice or kModuleMissing where there is no GPU.
+// Throws kNoDevice or kModuleMissing if there is no GPU.
 std::vector<Finding> judge_on_gpu(Case c, const JudgeOptions& options, const GpuBatchOptions& how);
 GpuBatch judge_on_gpu(std::span<const GpuCase> cases, const JudgeOptions& options, const GpuBatchOptions& how);
 

@@ -11,24 +11,24 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Cases of a campaign share no choices, whatever their numbers.
+// Different numbers give different seeds, so no two cases share their choices.
 uint64_t case_seed(uint64_t seed, uint64_t number) { return seed * 0x100000001b3u + number; }
 
-// Valid cases that later ones are made from.
+// The number of valid cases kept for mutation.
 constexpr size_t kPool = 64;
 
-// A compiler may take so many times as long as anything else.
+// The compiler may take this many times as long as anything else.
 constexpr uint64_t kCompilePatience = 6;
 
-// Shares, in percent, below which a whole block tells of valid programs that are refused: usual are 75, 90 and 90.
+// A block with a lower share (in percent) refuses valid programs. Usual shares are 75, 90 and 90.
 constexpr uint64_t kLeastLegal = 50, kLeastMutated = 70, kLeastValid = 70;
 constexpr uint64_t kFewestCounted = 64;
 
-// Some forms are not simplified, and a few of a hundred thousand kernels show it; what stopped to simplify shows in
-// more than so many kernels of a block.
+// A few kernels in a hundred thousand contain a form that is not simplified. A simplification that broke shows in more
+// kernels of a block than this.
 constexpr size_t kFewestUntidy = 6;
 
-// What was counted is told at least so often, and with each new finding.
+// Counts are reported at least this often, and with each new finding.
 constexpr auto kTellPause = std::chrono::milliseconds(500);
 
 size_t gpu_row() {
@@ -37,7 +37,7 @@ size_t gpu_row() {
                              rows.begin());
 }
 
-// The cases of one block, one after another.
+// Runs the cases of one block, one after another.
 class BlockRun {
  public:
   BlockRun(const RunnerOptions& options, const BlockRange& range, const BlockHooks& hooks)
@@ -48,24 +48,24 @@ class BlockRun {
 
   Statistics run() {
     for (uint64_t i = 0; i < range_.end; ++i) {
-      if (i == range_.first) restart();  // what came before was for the pool alone
+      if (i == range_.first) restart();  // earlier cases only fill the pool
       one(range_.block * kBlockCases + i);
-      ++s_.cases;
+      ++since_told_.cases;
       if (i < range_.first) continue;
       if (options_.on_gpu) {
         is_stopped_ = is_stopped_ || (hooks_.stops && hooks_.stops());
-        if (!is_stopped_ && s_.cases < options_.gpu_cases && i + 1 < range_.end) continue;
+        if (!is_stopped_ && since_told_.cases < options_.gpu_cases && i + 1 < range_.end) continue;
         is_stopped_ = is_stopped_ || !judge_gpu_cases();
-        // What is drawn from here on is drawn for deadly cases alone, which are to be shown.
+        // Later cases are drawn only to find deadly ones, which must be reported.
         if (is_stopped_) restart();
       }
       if (i + 1 == kBlockCases && !is_stopped_ && options_.defects.empty()) judge_shares();
       count();
-      if (hooks_.go_on && !hooks_.go_on(counted_.cases > 0 ? counted_ : s_)) break;
+      if (hooks_.go_on && !hooks_.go_on(counted_.cases > 0 ? counted_ : since_told_)) break;
     }
     if (range_.first >= range_.end || is_stopped_) restart();
     count();
-    return std::move(counted_.cases > 0 ? counted_ : s_);
+    return std::move(counted_.cases > 0 ? counted_ : since_told_);
   }
 
  private:
@@ -74,32 +74,32 @@ class BlockRun {
   };
 
   void restart() {
-    s_ = {};
-    s_.judged.resize(oracle_rows().size());
+    since_told_ = {};
+    since_told_.judged.resize(oracle_rows().size());
     gpu_cases_.clear();
   }
 
-  // The cases since the last restart are done.
+  // The cases since the last report are complete.
   void count() {
     const auto now = std::chrono::steady_clock::now();
-    if (s_.cases == 0 || (!hooks_.told && !options_.on_gpu)) return;
+    if (since_told_.cases == 0 || (!hooks_.told && !options_.on_gpu)) return;
     if (!hooks_.told)
-      add(counted_, std::move(s_));
+      add(counted_, std::move(since_told_));
     else if (options_.on_gpu || now - told_at_ > kTellPause || is_news())
-      hooks_.told(std::move(s_));
+      hooks_.told(std::move(since_told_));
     else
       return;
     told_at_ = now;
     restart();
   }
 
-  // Whether there is a finding that was not seen before.
+  // Whether there is a finding with a new signature.
   bool is_news() const {
-    return std::any_of(s_.findings.begin(), s_.findings.end(),
+    return std::any_of(since_told_.findings.begin(), since_told_.findings.end(),
                        [](const KeptFinding& f) { return !f.saved.bytes.empty(); });
   }
 
-  // A share of a block's cases that is far below the usual one.
+  // Reports a share of a block's cases that is far below the usual one.
   void judge_share(std::string_view check, Share share, uint64_t least) {
     if (share.of < kFewestCounted || 100 * share.good >= least * share.of || pool_.empty()) return;
     keep({{"generate", std::string(check), ""},
@@ -127,16 +127,16 @@ class BlockRun {
     Case c;
     ++valid_.of;
     if (!draw(c)) return;
-    const uint64_t valid = s_.valid;
+    const uint64_t valid = since_told_.valid;
     const std::vector<Finding> findings =
-        judge_case(c, options_, number, s_, [&](uint64_t, uint64_t part) { at(part); });
-    valid_.good += s_.valid > valid;
+        judge_case(c, options_, number, since_told_, [&](uint64_t, uint64_t part) { at(part); });
+    valid_.good += since_told_.valid > valid;
     for (const Finding& f : findings)
       if (f.signature.stage != "tidy") keep(f, c);
     keep_untidy(findings, c);
     if (!findings.empty()) return;
-    s_.coverage.count(c);
-    if (options_.on_gpu && counts() && s_.valid > valid && c.compiled) gpu_cases_.push_back({number, c});
+    since_told_.coverage.count(c);
+    if (options_.on_gpu && counts() && since_told_.valid > valid && c.compiled) gpu_cases_.push_back({number, c});
     if (pool_.size() == kPool) pool_.pop_front();
     pool_.push_back(std::move(c));
   }
@@ -156,7 +156,7 @@ class BlockRun {
     untidy_.clear();
   }
 
-  // Together; or one by one, where a process ended while these were compiled. False: they were not ended.
+  // Judges them together, or one by one if a process died while compiling them. Returns false if it was stopped.
   bool judge_gpu_cases() {
     const std::span<const GpuCase> all = gpu_cases_;
     const bool alone = std::any_of(range_.deadly.begin(), range_.deadly.end(), [&](const DeadlyCase& d) {
@@ -180,12 +180,12 @@ class BlockRun {
         at(oracle);
     };
     const GpuBatch batch = judge_on_gpu(some, {.defects = options_.defects, .step_limit = options_.step_limit}, how);
-    s_.judged[gpu_row()] += batch.judged;
-    s_.gpu_cases += batch.judged;
-    s_.gpu_kernels += batch.kernels;
-    s_.gpu_compile_us += microseconds(batch.compile_s);
-    s_.gpu_wait_us += microseconds(batch.wait_s);
-    s_.gpu_run_us += microseconds(batch.run_s);
+    since_told_.judged[gpu_row()] += batch.judged;
+    since_told_.gpu_cases += batch.judged;
+    since_told_.gpu_kernels += batch.kernels;
+    since_told_.gpu_compile_us += microseconds(batch.compile_s);
+    since_told_.gpu_wait_us += microseconds(batch.wait_s);
+    since_told_.gpu_run_us += microseconds(batch.run_s);
     for (const GpuVerdict& v : batch.verdicts) {
       const auto c = std::find_if(some.begin(), some.end(), [&](const GpuCase& g) { return g.number == v.number; });
       number_ = v.number;
@@ -200,20 +200,20 @@ class BlockRun {
   static uint64_t microseconds(double seconds) { return static_cast<uint64_t>(1e6 * seconds); }
 
   void pass_over(const DeadlyCase& deadly) {
-    if (counts()) ++s_.died;
+    if (counts()) ++since_told_.died;
     if (deadly.part == kDrawing || !counts()) return;
     at(kDrawing);
     Case c;
     if (draw(c) && hooks_.deadly) hooks_.deadly(deadly, c);
   }
 
-  // Whether there is a case that compiles.
+  // Draws a case. Returns false if there is none that compiles.
   bool draw(Case& c) {
     c.seed = case_seed(options_.seed, number_);
     try {
       return draw_any(c);
     } catch (const Error& e) {
-      // A generator meets refusals all the time; what comes through is a bug.
+      // Generators handle the refusals that they expect; any other one is a bug.
       keep({{"generate", code_text(e.code), ""}, "seed " + std::to_string(c.seed) + ": " + e.what()}, c);
       return false;
     }
@@ -221,28 +221,28 @@ class BlockRun {
 
   bool draw_any(Case& c) {
     const uint64_t seed = c.seed;
-    // What is not mutated is the case of the seed: nothing else is drawn from its source.
+    // An unmutated case must be exactly that of its seed, so other choices come from another source.
     RandomSource random(~seed);
     if (options_.mutate_one_in > 0 && pool_.size() > 4 && random.one_in(options_.mutate_one_in)) {
-      ++s_.mutated;
+      ++since_told_.mutated;
       ++mutated_.of;
       const Case& from = pool_[random.below(pool_.size())];
       const Case& other = pool_[random.below(pool_.size())];
       auto mutated = mutate(random, from, other, {.defects = options_.defects});
       if (!mutated) {
-        ++s_.refusals["mutation"];
+        ++since_told_.refusals["mutation"];
         return false;
       }
-      ++s_.mutated_valid;
+      ++since_told_.mutated_valid;
       ++mutated_.good;
       c = *std::move(mutated);
       return true;
     }
     DrawnCase drawn = generate_case(seed, options_.cases);
-    s_.op_attempts += drawn.op_attempts;
-    s_.ops += drawn.ops;
+    since_told_.op_attempts += drawn.op_attempts;
+    since_told_.ops += drawn.ops;
     const bool is_legal = drawn.repairs == 0 && !drawn.refusal;
-    s_.drawn_legal += is_legal;
+    since_told_.drawn_legal += is_legal;
     legal_.good += is_legal;
     ++legal_.of;
     c = std::move(drawn.value);
@@ -253,14 +253,14 @@ class BlockRun {
            c);
       return false;
     }
-    ++s_.refusals[code_text(drawn.refusal->code)];
+    ++since_told_.refusals[code_text(drawn.refusal->code)];
     return unscheduled(c);
   }
 
-  // A fusion for which no schedule was found still has the unfused plan, which refuses nothing.
+  // A fusion without a schedule still has the unfused plan, which must not be refused.
   bool unscheduled(Case& c) {
     c.module.step_lists.clear();
-    ++s_.unscheduled;
+    ++since_told_.unscheduled;
     try {
       c.compiled = compile(c.fusion(), sizes_of(c.fusion(), c.inputs()),
                            {.inputs = bound_inputs(c.inputs()), .defects = options_.defects});
@@ -271,7 +271,7 @@ class BlockRun {
     }
   }
 
-  // `batch`: those that were on the GPU before the case, and it.
+  // `batch`: the case and those that were on the GPU before it.
   void keep(const Finding& finding, const Case& c, std::span<const GpuCase> batch = {}) {
     if (!counts()) return;
     if (hooks_.found) hooks_.found(c, number_, finding);
@@ -279,7 +279,7 @@ class BlockRun {
     kept.finding = finding;
     kept.number = number_;
     kept.count = 1;
-    const bool is_new = std::none_of(s_.findings.begin(), s_.findings.end(),
+    const bool is_new = std::none_of(since_told_.findings.begin(), since_told_.findings.end(),
                                      [&](const KeptFinding& f) { return f.finding.signature == finding.signature; });
     if (is_new) {
       kept.subject = c;
@@ -290,7 +290,7 @@ class BlockRun {
         if (batch.size() > 1) kept.batch = print_batch(batch);
       }
     }
-    add(s_, std::move(kept));
+    add(since_told_, std::move(kept));
   }
 
   RunnerOptions options_;
@@ -298,8 +298,8 @@ class BlockRun {
   const BlockHooks& hooks_;
   uint64_t number_ = 0;
   Share legal_, mutated_, valid_;  // of the block
-  Statistics s_;                   // of the cases since the last restart
-  Statistics counted_;             // of those before, where nobody is told
+  Statistics since_told_;          // of the cases since the last report
+  Statistics counted_;             // earlier ones, if nobody is told
   bool is_stopped_ = false;
   std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();
   std::deque<Case> pool_;

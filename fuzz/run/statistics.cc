@@ -105,7 +105,7 @@ void add(Statistics& s, KeptFinding finding) {
       same->count = finding.count;
       return;
     }
-    // The file is the signature's, whichever case it holds.
+    // The file belongs to the signature, whichever case it holds.
     if (finding.file.empty()) finding.file = same->file;
     s.findings.erase(same);
   }

@@ -1,4 +1,4 @@
-// fuzz_decode: any bytes are a module, a bundle, or a coded error; what decodes encodes to what decodes to the same.
+// fuzz_decode: any bytes are a module, a bundle or a coded error. A decoded value survives encoding and decoding.
 #include "serde/decode.h"
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ Module bounded_module(std::span<const uint8_t> bytes) {
 
 }  // namespace
 
-// A NaN is not equal to itself: where values differ, their bytes decide.
+// A NaN does not equal itself, so if values differ, compare their bytes.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const uint8_t> bytes(data, size);
   fuzz::expect_coded([&] {

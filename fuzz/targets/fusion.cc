@@ -1,4 +1,4 @@
-// fuzz_fusion: a fusion and its inputs; the unfused plan, the text form and the bytes are judged.
+// fuzz_fusion: judges a fusion with its inputs by the unfused plan, the text form and the bytes.
 #include "fuzz/targets/shared/case_target.h"
 
 using namespace fusebox;

@@ -1,7 +1,7 @@
-// fuzz_indexing: values of domains, their checks and the id graphs against enumeration (index_laws/law.h), for chains
-// of transforms that the bytes are records of. A bundle is a fusion of ops that move elements, with a schedule of
-// splits, merges, swizzles, resizes and inlined broadcasts: whatever index the lowering writes must reach the element
-// that the unfused plan reaches.
+// fuzz_indexing: compares values of domains, their checks and the id graphs with enumeration (index_laws/law.h). The
+// bytes are records of chains of transforms. A bundle is a fusion of ops that move elements, with a schedule of splits,
+// merges, swizzles, resizes and inlined broadcasts; each index that lowering writes must reach the same element as in
+// the unfused plan.
 #include "fuzz/case_bytes/target.h"
 #include "fuzz/index_laws/law.h"
 #include "fuzz/index_laws/records.h"

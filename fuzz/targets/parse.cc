@@ -1,4 +1,4 @@
-// fuzz_parse: any text is a module or a coded error; what parses and verifies prints to what parses to the same.
+// fuzz_parse: any text is a module or a coded error. A parsed module that verifies survives printing and parsing.
 #include "ir/text/parse.h"
 
 #include <cstdlib>
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (find_error(m)) return;
     const std::string again = print(m);
     const Module back = bounded(again);
-    // A NaN is not equal to itself: where values differ, their texts decide.
+    // A NaN does not equal itself, so if values differ, compare their texts.
     if (!(back == m) && print(back) != again) std::abort();
   });
   return 0;

@@ -1,4 +1,4 @@
-// fuzz_schedule: a small fusion, its inputs and above all its schedule; the run is judged.
+// fuzz_schedule: judges the run of a small fusion with its inputs and, above all, its schedule.
 #include "fuzz/targets/shared/case_target.h"
 
 using namespace fusebox;

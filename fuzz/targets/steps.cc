@@ -21,7 +21,7 @@ Graph fusion_of(uint8_t number) {
   return fuzz::generate_fusion(random, {.symbolic = false}).graph;
 }
 
-// One more step, drawn for where it stands, or two steps changed about; the steps before it are those that apply.
+// Inserts a step drawn for its place, or exchanges two steps. Only steps that apply come before it.
 std::string mutate_steps(fuzz::RandomSource& random, uint8_t number, std::string_view text) {
   std::vector<Step> steps = parse_steps(text);
   const auto place = [&](size_t i) { return steps.begin() + static_cast<std::ptrdiff_t>(i); };
@@ -75,7 +75,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
     try {
       next = mutate_steps(random, number, text);
     } catch (const Error&) {
-      // No list of steps, or one that the target itself stops at.
+      // The text is no list of steps, or the target itself would stop at it.
     }
   }
   if (next.empty()) next = fuzz::mutate_text(random, text);

@@ -1,8 +1,8 @@
-// How fast the host executor is, all checks on, on one core: thread-instructions a second (kernel ops times the threads
-// that run them), the same counted without ops that run once for a block, and the time of a small case from bytecode
-// compilation on.
+// The speed of the host executor on one core with all checks on: thread-instructions per second (kernel ops times the
+// threads that run them), the same without ops that run once for a block, and the time of a small case including
+// bytecode compilation.
 //
-// Each rate is given beside `peer`: a plain C++ loop over arrays that does the same arithmetic without any check.
+// Each rate has a `peer`: a plain C++ loop over arrays with the same arithmetic and no checks.
 #include "replay/host/host_executor.h"
 
 #include <benchmark/benchmark.h>
@@ -55,8 +55,8 @@ Case pointwise(int64_t n, int ops) {
   return c;
 }
 
-// A transposing read, a sum over a row in a serial loop, elementary functions and a shared-memory exchange: none of the
-// fast shapes alone.
+// A transposing read, a serial sum over a row, elementary functions and an exchange through shared memory: not only the
+// fast cases.
 Case mixed(int64_t rows, int64_t columns) {
   Case c;
   KernelWriter k(c.kernel);

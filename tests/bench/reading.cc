@@ -1,4 +1,4 @@
-// How many programs a second are read, on one core: bundles and texts of generated cases, as a campaign makes them.
+// How many generated cases can be read per second on one core, as bundles and as texts.
 // `per_second` counts files, `bytes_per_second` their bytes.
 #include <benchmark/benchmark.h>
 
@@ -38,7 +38,7 @@ void decode_bundles(benchmark::State& state) {
 }
 BENCHMARK(decode_bundles)->Arg(5)->Arg(40);
 
-// What a fuzzer mostly meets: files that are refused.
+// The usual input of a fuzzer: files that are refused.
 void decode_damaged(benchmark::State& state) {
   std::vector<Bytes> files;
   RandomSource random(1);

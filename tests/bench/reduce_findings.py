@@ -1,5 +1,5 @@
-"""How small the shrinker makes findings: for seeded defects and several seeds, a finding of a campaign is
-reduced, and a table says from what to what, by which factor of (ops + steps) x elements, and in how many seconds.
+"""Measures how small the shrinker makes findings. For seeded defects and several seeds, it reduces a finding of a
+campaign. A table shows the sizes before and after, the factor of (ops + steps) x elements, and the seconds.
 
     python tests/bench/reduce_findings.py --seeds 3 --time 20                 # all defects
     python tests/bench/reduce_findings.py split-swapped extent-truncated
@@ -29,7 +29,7 @@ def run(*command, timeout=600):
 
 
 def find(defect, seed, seconds, folder):
-    """The bundles of a finding that is there with the defect alone."""
+    """The bundles of a finding that shows only with the defect."""
     run(FUSEBOX, "fuzz", "--score", "--defect", defect, "--seed", seed, "--seeds", 1, "--time", f"{seconds}s", "--out", folder)
     return sorted(folder.rglob("*.fuse"))
 
@@ -42,7 +42,7 @@ def reduce(bundle, out, seconds):
 
 
 def is_case_of(file, defect):
-    """Whether all oracles together find something with the defect and nothing without it."""
+    """True if the oracles find something with the defect and nothing without it."""
     broken = run(FUSEBOX, "fuzz", "--case", file, "--defect", defect)
     return broken.returncode == 1 and run(FUSEBOX, "fuzz", "--case", file).returncode == 0
 

@@ -1,8 +1,8 @@
-// What one small case costs a fuzzer: 3 ops, 4 steps, 200 elements, from building the graph to comparing the result
-// with ATen, every stage made anew. `whole` is the figure to watch; the others are its parts, each beginning where the
-// one before ended. `peer`: ATen evaluating the same three ops, the part that is not ours.
+// The cost of one small case for a fuzzer: 3 ops, 4 steps, 200 elements, from building the graph to comparing the
+// result with ATen. Every stage starts anew. `whole` is the figure to watch; the others are its parts, each beginning
+// where the previous one ended. `peer`: ATen evaluates the same three ops.
 //
-// And what lowering costs by the length of a chain of pointwise ops with 4 transforms each, a node.
+// Also the cost of lowering per op, by the length of a chain of pointwise ops with 4 transforms each.
 #include <benchmark/benchmark.h>
 #include <cmath>
 
@@ -58,7 +58,7 @@ std::vector<Argument> small_arguments() {
 void whole(benchmark::State& state) {
   const AtenApi& aten = load_aten();
   const auto arguments = small_arguments();
-  benchmark::DoNotOptimize(aten.evaluate(small_fusion(), arguments));  // the first call starts ATen: a second or so
+  benchmark::DoNotOptimize(aten.evaluate(small_fusion(), arguments));  // the first call starts ATen, about a second
   for (auto _ : state) {
     Run run;
     run.fusion = small_fusion();

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The main job on every program of corpus/programs: run it, check its outputs against ATen, record a bundle, replay that,
-and print one table. Uses the GPU if there is one, else the host executor.
+"""Does the main job on every program of corpus/programs: runs it, checks its outputs against ATen, records a bundle, replays
+it, and prints one table. Uses the GPU if there is one, otherwise the host executor.
 
     demo.py [--fresh] [PROGRAM...]      programs by name, such as softmax; all of them if none is named
 
-What ran before with the same command line, modules, program and device is not run again, unless --fresh is given.
+A program that ran before with the same command line, modules and device does not run again, unless --fresh is given.
 Exits 1 if an output is out of its bound, a replay differs, or a command fails.
 """
 
@@ -23,7 +23,7 @@ RESULTS = ROOT / ".demo"
 
 
 def gpu_name():
-    """The first GPU's name as the driver gives it, or "" where there is none."""
+    """The first GPU's name from the driver, or "" if there is none."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -44,7 +44,7 @@ def digest(*parts):
 
 
 def fusebox(*arguments):
-    """Runs `fusebox --json ...` and returns its objects, one a line of output. Raises where it says an error."""
+    """Runs `fusebox --json ...` and returns its objects, one for each line of output. Raises if it reports an error."""
     command = [str(ROOT / "build/bin/fusebox"), "--json", *map(str, arguments)]
     run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     objects = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
@@ -64,12 +64,12 @@ def demonstrate(program):
 
 
 def number(value):
-    """Non-finite numbers travel as null or text in JSON."""
+    """JSON holds non-finite numbers as null or text."""
     return float("inf") if value is None else float(value)
 
 
 def worst_output(outputs):
-    """The (error, bound) of the output that comes nearest to its bound, or goes furthest over it."""
+    """The (error, bound) of the output with the largest error relative to its bound."""
     def ratio(pair):
         error, bound = pair
         return error / bound if bound else (float("inf") if error else 0.0)
@@ -78,7 +78,7 @@ def worst_output(outputs):
 
 
 def row(program, result):
-    """The cells of one line of the table, and whether all is as it should be."""
+    """The cells of one row of the table, and whether everything is right."""
     if "error" in result:
         return [program, "", "", result["error"], ""], False
     ran, replayed = result["run"], result["replay"]
@@ -121,7 +121,7 @@ def main():
     if not programs:
         sys.exit("demo: no such program in corpus/programs")
     device = gpu_name()
-    # What a result depends on beside its program. The modules are loaded by the command line at run time.
+    # A result depends on these besides its program. The command line loads the modules at run time.
     build = [ROOT / "build/bin/fusebox", *sorted((ROOT / "build/lib").glob("libfusebox_*.so"))]
     key = digest(device, str(ROOT), *build)
     RESULTS.mkdir(exist_ok=True)

@@ -1,12 +1,12 @@
-// Filetests: tests/filetests/KIND/NAME.fir, each one program and what becomes of it.
+// Filetests: each tests/filetests/KIND/NAME.fir holds one program and the expected result.
 //
-//   // test: lower index 32        KIND and options; what they do is below, at each kind
+//   // test: lower index 32        KIND and options; see each kind below
 //   fusion @f { … }                the input: a module
 //   // expect:
-//   kernel @f { … }                the whole text that must come out; or `error E0203 at %y`
+//   kernel @f { … }                the whole expected text, or `error E0203 at %y`
 //
-// Every input also round-trips text and bytes. BLESS=1 writes what comes out into the files; where CI is set it
-// refuses.
+// Every input also round-trips text and bytes. BLESS=1 writes the actual results into the files, but is refused if CI
+// is set.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -55,7 +55,7 @@ std::string read(const fs::path& path) {
   return text.str();
 }
 
-// What a file asks for: its kind and the words after it.
+// The request in a file: its kind and the words after it.
 struct Request {
   std::string kind;
   std::vector<std::string> options;
@@ -76,7 +76,7 @@ LowerOptions lower_options(const Request& r) {
   return options;
 }
 
-// parse: the text in its one form.
+// parse: the text in its standard form.
 std::string run_parse(const Module& m, const Request&) { return print(m); }
 
 // verify: `ok`, or the first error.
@@ -85,8 +85,8 @@ std::string run_verify(const Module& m, const Request&) {
   return "ok\n";
 }
 
-// pass: the graph after the steps that the file has for it. pass segment: the segmentation that they say, or into one
-// kernel an op.
+// pass: the graph after the file's steps. pass segment: the segmentation that the steps give, or one kernel for each
+// op.
 std::string run_pass(const Module& m, const Request& r) {
   verify(m);
   if (r.has("segment")) {
@@ -99,7 +99,7 @@ std::string run_pass(const Module& m, const Request& r) {
   return print(g);
 }
 
-// lower [32]: kernel and launch program. lower legal: whether it can be lowered.
+// lower [32]: kernel and launch program. lower legal: whether lowering accepts it.
 std::string run_lower(const Module& m, const Request& r) {
   verify(m);
   const Graph g = scheduled(m);
@@ -126,16 +126,16 @@ std::string run_plan(const Module& m, const Request&) {
   return text;
 }
 
-// emit [32]: CUDA C++ of the main graph, lowered if it is no kernel.
+// emit [32]: CUDA C++ of the main graph; lowers it first if it is no kernel.
 std::string run_emit(const Module& m, const Request& r) {
   verify(m);
   const Graph& g = main_graph(m);
   return emit_cuda(g.level == Level::kKernel ? g : lower(scheduled(m), lower_options(r)).kernel).text;
 }
 
-// checks FOLDER: of each program in it, how many predicates its kernels have, as scheduled there and unfused: of
-// domains, of loop extents that the launch may exceed, of threads that alone store; and the comparisons that these fold
-// to.
+// checks FOLDER: for each program in the folder, scheduled and unfused, the number of predicates in its kernels: of
+// domains, of loop extents that the launch may exceed, of threads that alone store; and the comparisons to which these
+// fold.
 std::string run_checks(const Module&, const Request& r) {
   std::vector<fs::path> programs;
   for (const auto& entry : fs::directory_iterator(r.options.at(0))) programs.push_back(entry.path());
@@ -172,7 +172,7 @@ std::string run_checks(const Module&, const Request& r) {
   return out;
 }
 
-// The elements in the order of the index, one line for each run along the last axis.
+// The elements in row-major order, one line for each run along the last axis.
 std::string elements_text(const ProgramOutput& output) {
   const TensorData& t = output.value.tensor;
   std::string out = "%" + output.name + " = " + describe(t) + "\n";
@@ -187,8 +187,8 @@ std::string elements_text(const ProgramOutput& output) {
   return out;
 }
 
-// run: the outputs that the host executor gives for the module's inputs `host`. With the module's steps, or, run
-// unfused, without.
+// run: the outputs of the host executor for the module's inputs `host`, with the module's steps. run unfused: without
+// them.
 std::string run_run(const Module& m, const Request& r) {
   verify(m);
   const Graph& g = main_graph(m);
@@ -210,7 +210,7 @@ std::string run_run(const Module& m, const Request& r) {
   return out;
 }
 
-// picture GRAPH…: the picture of each id graph named, as text, after the steps of the file.
+// picture GRAPH…: the picture of each named id graph, as text, after the file's steps.
 std::string run_picture(const Module& m, const Request& r) {
   verify(m);
   const picture::Picture p = picture::describe(scheduled(m));
@@ -242,7 +242,7 @@ void expect_round_trips(const Module& m) {
   EXPECT_TRUE(decode_module_structure(bytes_of(encode(m))) == m) << print(m);
 }
 
-// What comes out; of an error its code and place, not its sentence.
+// The result; for an error its code and place, not its sentence.
 std::string outcome(const Request& r, const std::string& input) {
   try {
     const Module m = parse_module(input);

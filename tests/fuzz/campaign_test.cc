@@ -1,4 +1,4 @@
-// A campaign of a few seconds: it is repeatable, judges by every oracle, and finds defects that are seeded.
+// A campaign of a few seconds: it is repeatable, uses every oracle and finds seeded defects.
 #include <gtest/gtest.h>
 #include <set>
 
@@ -10,7 +10,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Pointwise ops, reductions and moves on values whose results are close to the reference's.
+// Pointwise ops, reductions and moves, on values for which results are close to the reference's.
 RunnerOptions calm() {
   RunnerOptions options;
   options.runs = 400;
@@ -62,7 +62,7 @@ TEST(Campaign, FindsSeededDefects) {
   }
 }
 
-// Each oracle of single fields sees a field that is wrong.
+// Each oracle about single fields detects a wrong field.
 TEST(Campaign, FindsSeededDefectsOfFields) {
   if (!kDefectsCompiledIn) GTEST_SKIP() << "this build has no defects";
   const std::pair<Defect, const char*> kSeen[] = {
@@ -85,7 +85,7 @@ TEST(Campaign, FindsSeededDefectsOfFields) {
   }
 }
 
-// A lineage explains a case: without a mutation it is that of its seed, wherever in its block it stands.
+// A lineage explains its case: without mutations it is the case of its seed, at any place of its block.
 TEST(Campaign, CasesThatWereNotMutatedAreThoseOfTheirSeeds) {
   if (!kDefectsCompiledIn) GTEST_SKIP() << "this build has no defects";
   RunnerOptions options = calm();
@@ -123,7 +123,11 @@ TEST(Campaign, AFindingIsABundleThatDecodes) {
 TEST(Campaign, OraclesAreSelectedByName) {
   EXPECT_EQ(parse_oracles("aten,text").size(), 2u);
   EXPECT_THROW(parse_oracles("aten,astrology"), Error);
-  for (const OracleRow& row : oracle_rows()) EXPECT_FALSE(row.summary.empty());
+  std::set<std::string_view> names;
+  for (const OracleRow& row : oracle_rows()) {
+    EXPECT_FALSE(row.summary.empty());
+    EXPECT_TRUE(names.insert(row.text).second) << row.text << " has two rows";
+  }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A campaign in worker processes: the same cases whatever the number of processes and wherever it was interrupted, and
-// cases that kill their process are findings.
+// A campaign in worker processes: the cases do not depend on the number of processes or on interruptions, and cases
+// that kill their process are findings.
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -25,7 +25,7 @@ CampaignOptions small(uint64_t runs) {
   return options;
 }
 
-// All but what time decides.
+// Everything that does not depend on time.
 std::string told(CampaignState state) {
   state.statistics.seconds = 0;
   for (KeptFinding& f : state.statistics.findings) {
@@ -56,7 +56,7 @@ TEST(Durable, TheNumberOfWorkersDoesNotMatter) {
   EXPECT_EQ(a.statistics.cases, 900u);
   EXPECT_GT(a.statistics.mutated_valid, 200u);
   EXPECT_EQ(told(a), told(b));
-  // The same as without processes.
+  // The same result as without processes.
   CampaignState c;
   c.statistics = run_cases(one.runner);
   EXPECT_EQ(told(a), told(c));
@@ -67,7 +67,7 @@ TEST(Durable, ItGoesOnWhereItStopped) {
   CampaignOptions options = small(700);
   options.runner.out = whole.path();
   const std::string expected = told(run_campaign(options));
-  // Stopped twice by somebody, once by the number of cases, none of them at the end of a block.
+  // Interrupted twice and stopped once by the number of cases, never at the end of a block.
   options.runner.out = folder.path();
   options.jobs = 2;
   options.runner.runs = 100;
@@ -118,13 +118,13 @@ const KeptFinding* find(const Statistics& s, const std::string& signature) {
   return nullptr;
 }
 
-// Cases that are made to kill, hang and never end to take memory.
+// Cases that kill their process, hang, or allocate without end.
 struct Deadly {
   uint64_t drawing, crash, hang, memory, later_crash;
 };
 
-// The first case from `from` on that is judged, where its block passes over the cases of `deadly`. A mutation may be
-// refused, and then its case is not judged; which mutations are, changes with the generator.
+// The first case from `from` on that is judged if its block skips the cases of `deadly`. A case whose mutation is
+// refused is not judged, and the generator decides which mutations are.
 uint64_t first_judged(const RunnerOptions& options, uint64_t from, const std::vector<DeadlyCase>& deadly) {
   std::optional<uint64_t> found;
   BlockHooks hooks;
@@ -186,7 +186,7 @@ TEST(Durable, WhatKillsAWorkerIsAFinding) {
   EXPECT_FALSE(find(s, "host-checks timeout")->file.empty());
   ASSERT_TRUE(find(s, "host-checks memory"));
   EXPECT_EQ(find(s, "host-checks memory")->number, deadly.memory);
-  // Nothing to be shown of a case that cannot be drawn.
+  // A case that cannot be drawn has no file.
   ASSERT_TRUE(find(s, "generate crash SIGILL"));
   EXPECT_EQ(find(s, "generate crash SIGILL")->file, "");
   // It goes on without dying again.
@@ -205,7 +205,7 @@ TEST(Durable, ADeathIsToldAlthoughTheTimeIsOver) {
   plant(options);
   options.runner.seconds = 0.001;
   const CampaignState state = run_campaign(options);
-  // Of the cases that were begun, none is forgotten.
+  // Every case that was begun is counted.
   EXPECT_EQ(state.statistics.died, state.statistics.findings.size());
 }
 

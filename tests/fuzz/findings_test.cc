@@ -1,5 +1,5 @@
-// What random programs once found, made small: each is judged by every oracle that needs no GPU, and nothing is found.
-// A schedule that is refused with a code is an answer too.
+// Former findings of random programs, made small. Every oracle that needs no GPU judges them and must find nothing. A
+// schedule may be refused with a code.
 //
 // To keep a finding: `fusebox reduce FINDING -o tests/fuzz/findings/WHAT_IT_IS.fir`.
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Campaigns on a GPU, with a device that only looks like one: they end in time and when they are told to, go on,
-// outlive kernels that hang, and judge what they find again from its file.
+// Campaigns on a simulated GPU: they end in time and on request, go on later, survive kernels that hang, and judge
+// findings again from their files.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -22,11 +22,11 @@ using Clock = std::chrono::steady_clock;
 void wait_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 struct Habits {
-  int compile_ms = 0;                  // of a kernel
-  bool compiles_for_ever = false;      // and does not look up
+  int compile_ms = 0;                  // per kernel
+  bool compiles_for_ever = false;      // and ignores requests to stop
   uint64_t wrong_one_in = 0;           // kernels that give a wrong result
-  uint64_t wrong_after_one_in = 0;     // that do where another program ran before
-  uint64_t hangs_one_in = 0;           // that never end
+  uint64_t wrong_after_one_in = 0;     // kernels that do so if another program ran before
+  uint64_t hangs_one_in = 0;           // kernels that never end
   OpKind wrong_with = OpKind::kInput;  // kernels with such an op give a wrong result
 };
 
@@ -39,7 +39,7 @@ bool has(const Graph& kernel, OpKind kind) {
          std::any_of(kernel.ops.begin(), kernel.ops.end(), [&](const Op& op) { return op.kind == kind; });
 }
 
-// The host executor, with a GPU's habits.
+// The host executor with the habits of a GPU.
 class OddDevice : public Device {
  public:
   explicit OddDevice(const Habits& habits) : habits_(habits), host_(make_host_device({.step_limit = 1 << 20})) {}
@@ -102,7 +102,7 @@ CampaignOptions on_gpu(const Habits& habits, uint64_t runs) {
   return options;
 }
 
-// All but what time and the size of batches decide.
+// Everything that does not depend on time or on the size of batches.
 std::string told(CampaignState state) {
   Statistics& s = state.statistics;
   s.seconds = 0;
@@ -204,7 +204,7 @@ TEST(GpuCampaign, ItGoesOnInTheMidstOfABlock) {
   const std::string whole = told(run_campaign(on_gpu({.wrong_one_in = 9}, 300)));
   CampaignOptions options = on_gpu({.compile_ms = 2, .wrong_one_in = 9}, 300);
   options.runner.out = folder.path();
-  options.grace_s = 60;  // to judge what was found again
+  options.grace_s = 60;  // time to judge findings again
   uint64_t cases = 0;
   for (int i = 0; i < 3; ++i) {
     bool asked = false;
@@ -231,7 +231,7 @@ TEST(GpuCampaign, ItStopsAfterAFinding) {
   const CampaignState state = run_campaign(options);
   EXPECT_LT(seconds_since(start), 20);
   ASSERT_GE(state.statistics.findings.size(), 1u);
-  // However long it took to find it.
+  // No matter how long it took to find it.
   EXPECT_LT(state.statistics.seconds - state.statistics.findings[0].seconds, 5);
   EXPECT_LE(state.statistics.findings.size(), 5u);
   EXPECT_LT(state.statistics.cases, 1000u);
@@ -249,7 +249,7 @@ TEST(GpuCampaign, AKernelThatHangsIsAFinding) {
   ASSERT_EQ(s.findings.size(), clean.findings.size() + 1);
   EXPECT_EQ(text(s.findings[0].finding.signature), "gpu timeout");
   EXPECT_EQ(s.findings[0].count, s.died);
-  // The file has the kernel.
+  // The file contains the kernel.
   Case c = load_finding(s.findings[0].file).subject;
   compile_case(c, {});
   EXPECT_TRUE(std::any_of(c.compiled->kernels.begin(), c.compiled->kernels.end(),
@@ -287,7 +287,7 @@ TEST(GpuCampaign, AFindingReproducesFromItsFile) {
   }
 }
 
-// Index arithmetic needs `mul`; without a swizzle, `bitwise_xor` stands in a kernel only where the fusion has it.
+// Index arithmetic needs `mul`. Without a swizzle, a kernel has `bitwise_xor` only if the fusion has it.
 constexpr std::string_view kProgram = R"(fusion @f {
   %n, %m = size
   %x = input i64[%n, %m] contiguous
@@ -338,7 +338,7 @@ TEST(GpuCampaign, WhatNeedsItsBatchIsToldWithIt) {
     EXPECT_TRUE(f.finding.signature.check.starts_with("batch ")) << text(f.finding.signature);
     EXPECT_NE(f.finding.message.find("alone it shows nothing"), std::string::npos) << f.finding.message;
     EXPECT_TRUE(judge_on_gpu(load_finding(f.file).subject, {}, {.device = options.runner.gpu}).empty());
-    // Together they show it.
+    // Together the cases show it.
     std::vector<GpuCase> cases;
     for (Case& c : load_batch(f.file.substr(0, f.file.rfind('.')) + ".batch.fir")) {
       cases.push_back({cases.size(), std::move(c)});

@@ -1,5 +1,5 @@
-// The machine code of a kernel does not depend on what it is compiled with: the cases of a campaign are compiled
-// several to a module, and alone when a finding is judged again.
+// The machine code of a kernel does not depend on the other kernels in its module. A campaign compiles several cases to
+// a module, and one alone when it judges a finding again.
 #include <cstring>
 #include <elf.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kCases = 12;
 constexpr size_t kTogether = 8;
 
-// The machine code of each function of a binary, by its entry.
+// The machine code of each function of a binary, by entry name.
 std::map<std::string, std::string> functions_of(const std::string& binary) {
   const auto read = [&](auto& to, uint64_t at) { std::memcpy(&to, binary.data() + at, sizeof to); };
   Elf64_Ehdr head;

@@ -67,8 +67,8 @@ TEST(Score, DefectsAreDetectedAndTheirCasesAreOfTheSeed) {
   std::filesystem::remove_all(folder);
 }
 
-// Judged by an oracle that cannot see it, a defect is reached and not detected; whatever else that oracle reports is
-// there without the defect, too, and does not count.
+// An oracle that cannot see a defect reaches it but does not detect it. Other findings of that oracle show without the
+// defect too and do not count.
 TEST(Score, WhatIsThereWithoutTheDefectDoesNotCount) {
   if (!kDefectsCompiledIn) GTEST_SKIP() << "this build has no defects";
   ScoreOptions options = calm();

@@ -1,4 +1,5 @@
-// The processes that cases run in: one that crashes, hangs or takes all the memory is found out, with what it was at.
+// The worker processes of cases: a crash, a hang or an exhausted memory is noticed, together with the case and its
+// part.
 #include <chrono>
 #include <csignal>
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ constexpr bool kUnderSanitizer = false;
 
 void wait_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-// The answers to "0" … "count - 1", by request.
+// The answers to the requests "0" … "count - 1".
 std::map<std::string, WorkerAnswer> run(int count, const WorkerOptions& options,
                                         const std::function<std::string(const std::string&, WorkerNote&)>& work) {
   std::map<std::string, WorkerAnswer> answers;
@@ -72,7 +73,7 @@ TEST(Workers, OneThatHangsIsKilledAndOneThatBeatsIsNot) {
           note.begin(11, 2);
           for (;;) wait_ms(1000);
         }
-        // Longer than the limit in all, not between two beats.
+        // Longer than the limit in all, but not between two beats.
         for (uint64_t i = 0; request == "2" && i < 8; ++i) {
           note.begin(i, 0);
           wait_ms(100);
@@ -196,7 +197,7 @@ TEST(Workers, AFreshProcessIsMadeOfThisOneAsItIsNow) {
     waiting.pop_back();
     return request;
   };
-  // What a worker knows is from when it was made.
+  // A worker knows only what was known when it was made.
   calls.work = [&](const std::string& request, WorkerNote&) { return request + " knows " + std::to_string(seen); };
   calls.done = [&](const WorkerAnswer& a) {
     answers.push_back(a.answer);

@@ -14,7 +14,7 @@ class CollectivesOnGpu : public testing::GpuTest {
  protected:
   using Extents = std::array<int64_t, 3>;
 
-  // The coordinates of a thread of the grid, block x fastest: block x, y, z, grid x, y, z.
+  // The coordinates of a thread of the grid, with block x fastest: block x, y, z, grid x, y, z.
   static std::array<int64_t, 6> coordinates(int64_t thread, const Extents& block, const Extents& grid) {
     std::array<int64_t, 6> c{};
     for (size_t i = 0; i < 6; ++i) {
@@ -25,8 +25,8 @@ class CollectivesOnGpu : public testing::GpuTest {
     return c;
   }
 
-  // out[t] = the sum (or the welford triple) over the coordinates in `threads` (bit i: coordinate i) of thread t's
-  // value, where t is not a multiple of 5; and the same again, to see that the workspace may be reused.
+  // out[t] = the sum (or welford triple) of the values of threads that are no multiple of 5, over the coordinates in
+  // `threads` (bit i: coordinate i). Does it twice, to check that the workspace can be reused.
   void check(int threads, const Extents& block, const Extents& grid, bool all, bool is_welford) {
     const bool is_grid = (threads >> 3) != 0;
     const int64_t block_size = block[0] * block[1] * block[2], blocks = grid[0] * grid[1] * grid[2];
@@ -100,7 +100,7 @@ class CollectivesOnGpu : public testing::GpuTest {
     const auto mean = download<double>(arguments[1], values_whole.size());
     const auto m2 = download<double>(arguments[is_welford ? 2 : 1], values_whole.size());
     const auto n = download<int64_t>(arguments[is_welford ? 3 : 1], values_whole.size());
-    // Sums, squares and counts of each group, keyed by the coordinates that are kept.
+    // The sums, squares and counts of each group, keyed by the kept coordinates.
     std::map<std::array<int64_t, 6>, std::array<double, 3>> groups;
     const auto key = [&](int64_t thread) {
       auto c = coordinates(thread, block, grid);
@@ -145,7 +145,7 @@ TEST_F(CollectivesOnGpu, GridReductionsOverCoordinates) {
         check(threads, block, {3, 2, 4}, all, false);
 }
 
-// Fewer threads than blocks combine what the blocks leave.
+// Fewer threads than blocks combine the blocks' results.
 TEST_F(CollectivesOnGpu, GridReductionsOfManyBlocks) {
   for (const bool all : {false, true}) {
     check(8, {1, 1, 1}, {301, 1, 1}, all, false);
@@ -154,7 +154,7 @@ TEST_F(CollectivesOnGpu, GridReductionsOfManyBlocks) {
   }
 }
 
-// Parts of one sign, so that what each addition rounds adds up: one after another they are off by over 100 roundings.
+// Parts of equal sign, so that rounding errors add up: a sum in sequence would be off by over 100 roundings.
 TEST_F(CollectivesOnGpu, SumsOfManyBlocksKeepTheirDigits) {
   constexpr int64_t kBlocks = 1000;
   Graph g;
@@ -185,7 +185,7 @@ TEST_F(CollectivesOnGpu, Welford) {
   check(8, {64, 1, 1}, {5, 2, 1}, false, true);
 }
 
-// Each round adds 1 to what another thread of the grid wrote in the round before.
+// In each round, a thread adds 1 to the value that another thread of the grid wrote in the round before.
 TEST_F(CollectivesOnGpu, GridBarrierInALoop) {
   constexpr int64_t kThreads = 64 * 24, kRounds = 50;
   Graph g;
@@ -214,7 +214,7 @@ TEST_F(CollectivesOnGpu, VectorCopiesOfEveryWidthAndCacheOperator) {
   for (const CacheOp cache : {CacheOp::kUnspecified, CacheOp::kAllLevels, CacheOp::kStreaming, CacheOp::kGlobal}) {
     for (const Dtype dtype : {Dtype::kUint8, Dtype::kBfloat16, Dtype::kFloat, Dtype::kComplexDouble}) {
       for (int64_t width = 1; width * size_bytes(dtype) <= 16; width *= 2) {
-        // Global to local, local to shared, shared to global, the first of two vectors of a thread left out.
+        // Global to local, local to shared, shared to global. Skips the first of two vectors of a thread.
         Graph g;
         KernelWriter k(g);
         const ValueId x = k.tensor_input(dtype, "x"), y = k.tensor_input(dtype, "y");
@@ -261,7 +261,7 @@ TEST_F(CollectivesOnGpu, LaunchesBeyondTheDeviceAreRefused) {
   EXPECT_EQ(code({.grid = {1, 65536, 1}}), ErrorCode::kLaunchLimit);
   EXPECT_EQ(code({.shared_bytes = int64_t{1} << 30}), ErrorCode::kLaunchLimit);
   EXPECT_EQ(code({.grid = {1 << 20, 1, 1}, .block = {1024, 1, 1}, .is_cooperative = true}), ErrorCode::kLaunchLimit);
-  EXPECT_EQ(code({.shared_bytes = 100 * 1024}), ErrorCode::kInternal);  // allowed: the opt-in is made
+  EXPECT_EQ(code({.shared_bytes = 100 * 1024}), ErrorCode::kInternal);  // allowed by the opt-in
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every program of the corpus on this machine's GPU: at its full sizes against ATen, and its kernels under compute-sanitizer.
+"""Runs every program of the corpus on this machine's GPU: at full sizes against ATen, and its kernels under compute-sanitizer.
 
     corpus.py [--no-sanitizer] [--table FILE] [PROGRAM...]
 
@@ -32,7 +32,7 @@ def sanitizer_path():
 
 
 def sanitize(sanitizer, tool, bundle):
-    """One cell: `clean`, or what the tool reported."""
+    """One cell: `clean`, or the tool's report."""
     program = str(ROOT / "build/bin/fusebox")
     command = [sanitizer, "--tool", tool, "--error-exitcode", "99", program, "--json", "replay", bundle, "--on", "cuda"]
     run = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=ROOT)
@@ -44,7 +44,7 @@ def sanitize(sanitizer, tool, bundle):
 
 
 def test_program(program, folder, sanitizer):
-    """The cells of one line, and whether all is well."""
+    """The cells of one row, and whether everything is right."""
     start = time.monotonic()
     try:
         ran = demo.fusebox("run", program, "--on", "cuda", "--check")[-1]

@@ -1,5 +1,5 @@
-// Tensors over 4 GiB in the GPU's memory, dense and with few elements far apart: the bits of the host executor. Skips
-// where memory is short.
+// Tensors over 4 GiB in the GPU's memory, dense or with a few elements far apart: the results equal the host executor's
+// bits. Skips if memory is short.
 #include <gtest/gtest.h>
 
 #include "ir/infer/bind.h"
@@ -29,7 +29,7 @@ class GpuFarElements : public ::testing::Test {
     return outputs;
   }
 
-  // Nothing where memory is short.
+  // Nothing if memory is short.
   std::optional<std::vector<TensorData>> expect_same(const std::string& text, const std::vector<Argument>& inputs) {
     SCOPED_TRACE(text);
     const Module m = parse_module(text);
@@ -74,8 +74,8 @@ TEST_F(GpuFarElements, Strided) {
   if (ran == 0) GTEST_SKIP() << "memory is short";
 }
 
-// Dense: the last elements, and an output of that size. By the GPU alone, and judged by hand: the host would take
-// minutes.
+// Dense: checks the last elements, and an output of that size. Runs only on the GPU and computes the expected values
+// here, because the host executor would take minutes.
 TEST_F(GpuFarElements, Dense) {
   constexpr int64_t kElements = (int64_t{1} << 32) + 129;
   const std::string head = "fusion @f {\n  %n = size\n  %x = input i8[%n] contiguous\n";

@@ -1,6 +1,7 @@
-// Every op on every dtype that it takes, over boundary shapes, strides and values, as whole programs on a GPU, against
-// the reference evaluator: the cases of tests/property/ops_agree_test.cc. One test for each op, so that CTest's shards
-// (tests/CMakeLists.txt) compile their kernels beside each other. FUSEBOX_ON=host runs them on the host executor.
+// Every op on every dtype that it accepts, over boundary shapes, strides and values, as whole programs on a GPU,
+// compared with the reference evaluator. The cases are those of tests/property/ops_agree_test.cc. Each op has a test of
+// its own, so that CTest's shards (tests/CMakeLists.txt) compile their kernels in parallel. FUSEBOX_ON=host runs the
+// cases on the host executor.
 #include <cstdlib>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ namespace {
 
 class OpsOnGpu : public testing::TestWithParam<OpKind> {
  protected:
-  // One device for all ops: opening one takes longer than many a kernel.
+  // One device for all ops, because opening one takes longer than many kernels.
   static void SetUpTestSuite() {
     try {
       load_aten();

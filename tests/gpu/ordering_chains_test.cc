@@ -1,6 +1,5 @@
-// Random trees of minimum, maximum, where, neg and abs on a GPU: the bits of the host executor. Compilers make one
-// instruction of two minima or maxima, and some of them lose the sign change of an operand
-// (codegen/runtime/compare.cuh).
+// Random trees of minimum, maximum, where, neg and abs on a GPU must give the host executor's bits. Compilers fuse two
+// minima or maxima into one instruction, and some of these lose an operand's sign change (codegen/runtime/compare.cuh).
 #include <gtest/gtest.h>
 
 #include "ir/infer/bind.h"
@@ -16,7 +15,7 @@ namespace {
 
 constexpr int kInputs = 4, kTrees = 24, kDepth = 5;
 
-// A program with `kTrees` outputs, all made in one kernel with a thread for each element.
+// A program with `kTrees` outputs, all made in one kernel; each element has its own thread.
 class TreeProgram {
  public:
   TreeProgram(const std::string& dtype, uint64_t seed) : dtype_(dtype), state_(seed * 2 + 1) {

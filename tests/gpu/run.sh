@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and tests on a machine with a GPU and no network. Bring the folder .deps along, which .cmake/fetch-debs fills;
-# what is in it is unpacked to $FUSEBOX_DEPS (default /tmp/deps), not installed.
+# Builds and tests on a machine with a GPU and without network. Bring the folder .deps along, which .cmake/fetch-debs
+# fills. Its packages are unpacked to $FUSEBOX_DEPS (default /tmp/deps), not installed.
 #
 #   tests/gpu/run.sh [options of tests/gpu/corpus.py]
 #   tests/gpu/run.sh mutants --run DIR [--jobs 16] [--limit 9m]     the mutation score: tests/mutants/README.md

@@ -1,6 +1,6 @@
-// Random legal schedules and the whole corpus on a GPU: the bits of the host executor, schedule by schedule. The
-// families' inputs are integers, so that no order of a sum shows; the corpus is judged by the reference evaluator's
-// bounds in corpus.py.
+// Random legal schedules and the whole corpus on a GPU: each schedule gives the host executor's bits. The families'
+// inputs are integers, so the order of sums does not matter. corpus.py judges the corpus by the reference evaluator's
+// bounds.
 #include <cstdlib>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ TEST(GpuSchedules, GiveTheBitsOfTheHostExecutor) {
       const auto host = make_host_device();
       expected = run(compiled, *host, inputs);
     } catch (const Error&) {
-      continue;  // the schedule law judges these
+      continue;  // the schedule law judges it
     }
     SCOPED_TRACE("seed " + std::to_string(seed) + " " + c.family + "\n" + print(c.module) + print_steps(c.steps) +
                  print(compiled.kernels[0]));
@@ -55,7 +55,7 @@ TEST(GpuSchedules, GiveTheBitsOfTheHostExecutor) {
     try {
       actual = run(compiled, *gpu, inputs);
     } catch (const Error& e) {
-      // A cooperative grid that the device cannot hold at once.
+      // The device has no room for a cooperative grid.
       ASSERT_EQ(e.code, ErrorCode::kLaunchLimit) << e.what() << " " << e.place;
       continue;
     }

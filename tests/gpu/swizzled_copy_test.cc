@@ -1,4 +1,4 @@
-// The swizzled copies of the host executor's law on a GPU: the output is the input, bit for bit.
+// The swizzled copies of the law for the host executor, on a GPU: the output equals the input, bit for bit.
 #include <gtest/gtest.h>
 
 #include "ir/infer/bind.h"

@@ -83,7 +83,7 @@ FOLDERS = {
     },
 }
 
-# Header -> folders that may include it. What is loaded at run time stays inside its own module.
+# Header -> folders that may include it. Libraries that are loaded at run time stay inside their module.
 LIBRARIES = {
     r"(ATen|c10|torch)/": ("replay/aten", "replay/python", "fuzz", "tests"),
     r"(cuda|nvrtc|cuda_runtime)\w*\.h": ("replay/cuda", "tests"),
@@ -93,7 +93,7 @@ LIBRARIES = {
     r"sleef\.h": ("replay", "fuzz", "tests"),
 }
 
-# Rooms that are functions from values to values, and what has no place there: files, devices, clocks, threads, surroundings.
+# Rooms that are functions from values to values. They must not use files, devices, clocks, threads or the environment.
 PURE = ("ir", "serde", "passes", "codegen")
 IMPURE_HEADER = re.compile(
     r"(fstream|filesystem|thread|mutex|shared_mutex|condition_variable|future|chrono|ctime|time\.h|random|unistd\.h|dlfcn\.h|sys/.*)$")
@@ -108,7 +108,7 @@ def lies_in(path, folders):
 
 
 def folder_offences(root):
-    """Yields what is wrong with FOLDERS itself, and with files that lie in no folder."""
+    """Yields the faults of FOLDERS itself, and of files that lie in no folder."""
     for room, folders in FOLDERS.items():
         above = set()
         for folder, allowed in folders.items():
@@ -122,7 +122,7 @@ def folder_offences(root):
 
 
 def folder_refusal(path, header):
-    """Why the file may not include the header of its own room, or nothing."""
+    """Why the file may not include this header of its own room; None if it may."""
     room, folder, *rest = path.split("/")
     _, target, *below = header.split("/")
     if room not in FOLDERS or not rest or not below or target == folder:
@@ -135,7 +135,7 @@ def folder_refusal(path, header):
 def file_offences(root, file):
     """Yields (path, line, what is wrong) for every offence of one file of a room."""
     path = file.relative_to(root).as_posix()
-    # The CUDA headers are compiled by NVRTC only, and include nothing but each other.
+    # Only NVRTC compiles the CUDA headers, and they include only each other.
     if path.startswith("codegen/runtime/"):
         return
     room = path.split("/")[0]
@@ -145,7 +145,7 @@ def file_offences(root, file):
         line = text.count("\n", 0, match.start(2)) + 1
         target = header.split("/")[0]
         if quote == '"' and header.endswith(".cuh"):
-            continue  # of a kernel's text: runtime headers are found by NVRTC, not by a folder
+            continue  # part of a kernel's text; NVRTC finds runtime headers by name
         if quote == '"' and "/" not in header:
             yield path, line, f'"{header}" has to be included from the root, as "{room}/.../{header}"'
         elif quote == '"' and target not in ROOMS:

@@ -1,6 +1,6 @@
-// The declarations of replay/cuda/libraries.h against those of the toolkit: compiling this file is the test. A function
-// with another number of parameters, a parameter of another size or kind, a versioned symbol that the headers do not
-// map its name to, or an enumerator of another value does not compile.
+// Compares the declarations of replay/cuda/libraries.h with the toolkit's; compiling this file is the test. It does not
+// compile if a function has another number of parameters or a parameter of another size or kind, if the headers map a
+// name to another versioned symbol, or if an enumerator has another value.
 #include <cuda.h>
 #include <nvrtc.h>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 #include "replay/cuda/libraries.h"
 
-// The headers map names to symbols by macros, which expand here.
+// The headers map names to symbols by macros, which this expands.
 #define FUSEBOX_TEXT(...) #__VA_ARGS__
 #define FUSEBOX_MAPPED(name) FUSEBOX_TEXT(name)
 
@@ -18,8 +18,8 @@ namespace {
 template <class T>
 constexpr bool is_complete = requires { sizeof(T); };
 
-// A handle is a pointer to what the headers do not define, and a void* here. An enumeration is an int here. An address
-// on a device is a number in both.
+// A handle is a pointer to an undefined type in the headers, and a void* here. An enumeration is an int here. A device
+// address is a number in both.
 template <class Ours, class Theirs>
 constexpr bool fits() {
   if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>) {
@@ -48,7 +48,7 @@ template <class... Ours, class R, class... Theirs>
 struct Signatures<int (*)(Ours...), R (*)(Theirs...)>
     : std::bool_constant<std::is_enum_v<R> && sizeof(R) == sizeof(int) && (fits<Ours, Theirs>() && ...)> {};
 
-// CUDA 13 maps it to a second version of the same signature, which drivers of CUDA 12 do not export.
+// CUDA 13 maps it to a second version with the same signature, which CUDA 12 drivers do not export.
 constexpr bool is_older(std::string_view symbol) { return symbol == "cuEventElapsedTime"; }
 
 #define FUSEBOX_SIGNATURE(name, symbol, ...)                                                                     \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The layer check has to find every kind of offence: plants one after the other in a copy of the rooms.
+"""Tests that the layer check finds every kind of offence. Plants one after the other in a copy of the rooms.
 
     planted.py ROOT
 """
@@ -87,7 +87,7 @@ def main():
 
 
 def readme_paths_find():
-    """Each form in which a README names a path that is not there."""
+    """Every form in which a README can name a missing path."""
     forms = ["`ir/no_such_file.h`", "`no_such_file.cc`", "`ir/{graph,no_such_file}.h`", "`passes/no_such_NAME.cc`",
              "```\nserde/no_such_folder/x.py\n```"]
     with tempfile.TemporaryDirectory() as folder:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that each path that a README names exists.
+"""Checks that every path in a README exists.
 
-    readme_paths.py [ROOT]      prints one line for each path that does not, and exits 1, or prints a count and exits 0
+    readme_paths.py [ROOT]      prints one line for each missing path and exits 1, or prints a count and exits 0
 
-A path is a word in backticks that has a slash or the suffix of a source, and in a block of code a word that begins with
-a room. It counts from the root, or is the end of a path below the README's folder. A word in capitals stands for any
-name, and `{a,b}` for each of its parts.
+In text, a path is a word in backticks with a slash or a source file's suffix. In a block of code, it is a word that
+begins with a room. A path starts at the root, or is the end of a path below the README's folder. A word in capitals
+stands for any name, and `{a,b}` for each of its parts.
 """
 
 import fnmatch
@@ -16,12 +16,12 @@ import sys
 
 ROOMS = ("ir", "passes", "codegen", "serde", "fuzz", "replay", "corpus", "tests", ".cmake", ".ci")
 SUFFIX = r"\.(cc|h|inc|cuh|py|md|fir|fbs|sh|txt|html|json|fuse)"
-# What commands make, and what users have: no files of this tree.
+# Files that commands or users make; they are not in this tree.
 OTHERS = ("found/*", "*.batch.fir", ".fuse", "small.fir", "bug.*", "build*/*", "fusebox-findings/*", "test_mine.py", "*.fbs", "*.inc")
 
 
 def words(text):
-    """(line, word, whether it stands in a block of code)"""
+    """Yields (line, word, whether the word is in a block of code)."""
     in_block = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -50,7 +50,7 @@ def alternatives(word):
 
 
 def pattern(word):
-    """The word with its capitals as wildcards, without a last stop or slash."""
+    """The word with capitals as wildcards, without a final dot or slash."""
     word = word.rstrip("/.")
     return re.sub(r"(?<![A-Za-z0-9])[A-Z]+(?![A-Za-z0-9])(?!\.md)|\.\.\.", "*", word)
 

@@ -1,4 +1,4 @@
-"""Runs a campaign of `fusebox fuzz` on each mutant, and keeps a line of JSON for each in results.jsonl."""
+"""Runs a campaign of `fusebox fuzz` on each mutant and keeps a JSON line for each in results.jsonl."""
 
 import concurrent.futures
 import json
@@ -8,12 +8,12 @@ import subprocess
 import threading
 import time
 
-# Seconds beyond its time that a campaign may take to end: the case at hand, and the start.
+# Seconds that a campaign may run over its time, for the start and the last case.
 GRACE = 60
 
 
 def read_results(path):
-    """By number; the last line counts, and one that was cut off does not."""
+    """The results by number. The last line for a number counts; a line that was cut off does not."""
     results = {}
     if path.exists():
         for line in path.read_text().splitlines():
@@ -26,7 +26,7 @@ def read_results(path):
 
 
 def parse_output(output):
-    """The first finding, and the number of cases; nothing where the process did not come that far."""
+    """The first finding and the number of cases; None for what the process did not reach."""
     finding, cases = None, None
     for line in output.splitlines():
         try:
@@ -43,7 +43,7 @@ def parse_output(output):
 
 
 def judge(code, output, errors, seconds):
-    """outcome, and by whom, of a campaign that ended."""
+    """The outcome of a finished campaign, and what killed the mutant."""
     finding, cases = parse_output(output)
     result = {"outcome": "survived", "cases": cases, "seconds": round(seconds, 2)}
     if code == 0:
@@ -54,7 +54,7 @@ def judge(code, output, errors, seconds):
     elif code is None:
         result |= {"by": "hang", "signature": "hang"}
     else:
-        # The command line itself: before a case was drawn, or where the campaign adds up.
+        # The command line itself died: before it drew a case, or while it added up results.
         name = signal.Signals(-code).name if code < 0 else f"exit {code}"
         result |= {"by": "command", "signature": f"command {name}", "message": (errors or output)[-400:]}
     return result
@@ -70,7 +70,7 @@ class Campaigns:
         self.lock, self.running, self.stopping = threading.Lock(), set(), False
 
     def run_one(self, mutant, number, seed):
-        """`mutant` 0 is the copy without one; `number` is its row."""
+        """`mutant` 0 runs the copy without a mutant; `number` is the row."""
         if self.stopping:
             return None
         notes = self.notes / f"{number}"
@@ -90,7 +90,7 @@ class Campaigns:
             code = None
         with self.lock:
             self.running.discard(process)
-        # A worker may be left over.
+        # A worker may still run.
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -110,12 +110,12 @@ class Campaigns:
         return row
 
     def is_known(self, number):
-        """One that survived a shorter campaign may be killed by this one."""
+        """True if the mutant needs no run. A longer campaign may kill a mutant that survived a shorter one."""
         row = self.results.get(number)
         return row is not None and (row["outcome"] == "killed" or row["time"] >= self.seconds)
 
     def run(self, tasks, done, limit=None):
-        """Those of [(mutant, row, seed)] that have no result yet, several at a time. False where the time ran out."""
+        """Runs the tasks [(mutant, row, seed)] that have no result yet, several at a time. False if the time ran out."""
         tasks = [t for t in tasks if not self.is_known(t[1])]
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             futures = [pool.submit(self.run_one, *task) for task in tasks]
@@ -130,7 +130,7 @@ class Campaigns:
         return not self.stopping
 
     def stop(self):
-        """Ends what runs; it is run again another time."""
+        """Ends the running campaigns; another run repeats them."""
         self.stopping = True
         with self.lock:
             for process in self.running:

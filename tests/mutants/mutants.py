@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The mutation score: of so many small changes to the code, how many does a campaign of `fusebox fuzz` find?
+"""The mutation score: how many of many small changes to the code a campaign of `fusebox fuzz` finds.
 
     ./dev mutants [--seed N] [--count N] [--time T] [--jobs J] [FOLDER...]   all of it, in build-mutants/seed-N
-    ./dev mutants --generate DIR [--seed N] [--count N] [FOLDER...]          draws the mutants; needs libclang and nothing built
-    ./dev mutants --run DIR [--time T] [--jobs J] [--limit T]                builds and runs what has no result yet
-    ./dev mutants --report DIR                                               prints what is known
+    ./dev mutants --generate DIR [--seed N] [--count N] [FOLDER...]          draws the mutants; needs libclang but no build
+    ./dev mutants --run DIR [--time T] [--jobs J] [--limit T]                builds, and runs mutants without a result
+    ./dev mutants --report DIR                                               prints the results so far
 
 Each mutant stands behind a switch of one build, and a campaign of T seconds runs with it on. A campaign that finds something
 kills it; it survives otherwise. DIR can be taken to another machine between the steps, and a run that ends early goes on
-with the same command. tests/mutants/README.md says what is mutated, and what to do about a survivor.
+with the same command. tests/mutants/README.md lists the mutations and tells what to do about a survivor.
 """
 
 import argparse

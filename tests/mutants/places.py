@@ -1,8 +1,8 @@
-"""Finds the places of a source that can be mutated, and what may stand there instead, by libclang.
+"""Finds the places in a source that can be mutated, and their replacements, with libclang.
 
-A place is a list of mutants, of which at most one is drawn; what a mutant holds is said in render.py. Left out are macros,
+A place is a list of mutants; at most one of them is drawn. render.py describes a mutant. Left out are macros,
 tables (.inc), constants that the compiler evaluates (constexpr variables, case labels, array bounds, template arguments),
-default arguments, variables at namespace scope, and what only a seeded defect reaches.
+default arguments, variables at namespace scope, and code that only a seeded defect reaches.
 """
 
 import functools
@@ -21,7 +21,7 @@ LITERAL = re.compile(rb"([01])([uUlLzZ]*)|([01])\.0?(f?)|true|false")
 ONLY_WITH_A_DEFECT = re.compile(rb"[\w.>()-]*[dD]efects\w*(\.|->|\(\)\.)has\([\w:]*\)")
 ASKS_FOR_A_DEFECT = re.compile(rb"\bDefect::k|[dD]efects\w*(\.|->|\(\)\.)has\(")
 NAMES_A_DEFECT = re.compile(rb"\bbool (\w+) =[^;]*?[dD]efects\w*(?:\.|->|\(\)\.)has\(")
-# Exchanged arguments of these change nothing.
+# Functions whose arguments can be exchanged.
 SYMMETRIC = {"min", "max", "swap", "gcd", "lcm", "hypot", "equal", "__builtin_add_overflow", "__builtin_mul_overflow"}
 JUMPS = {"RETURN_STMT", "BREAK_STMT", "CONTINUE_STMT", "CXX_THROW_EXPR", "GOTO_STMT"}
 LOOPS = {"FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT"}
@@ -44,8 +44,8 @@ def system_folders(compiler):
 
 
 def compiler_arguments(command, stubs):
-    """What libclang needs of a line of compile_commands.json, with the headers of the compiler there. In `stubs` stand
-    empty headers for those intrinsics of that compiler which libclang does not have."""
+    """The arguments that libclang needs from a line of compile_commands.json, with the headers of that compiler.
+    `stubs` holds empty headers for intrinsics that this compiler has and libclang lacks."""
     words = command.split()
     result = ["-xc++", "-std=c++20", "-nostdinc", "-nostdinc++", "-w", "-Wno-c++11-narrowing"]
     for i, word in enumerate(words):
@@ -53,7 +53,7 @@ def compiler_arguments(command, stubs):
             result += [word, words[i + 1]]
         elif word.startswith(("-I", "-D")):
             result.append(word.replace('\\"', '"'))
-    # A compiler that has no such instructions asks for no types of theirs.
+    # Without these instructions, the headers need none of their types.
     result += ["-U__SSE__", "-U__SSE2__", "-isystem", str(stubs)]
     for folder in system_folders(words[0]):
         result += ["-isystem", folder]
@@ -61,13 +61,13 @@ def compiler_arguments(command, stubs):
 
 
 class Finder:
-    """The places of one file, in a translation unit that holds it."""
+    """Finds the places of one file, in a translation unit that contains it."""
 
     def __init__(self, unit, path, file, source):
         self.path, self.file, self.source = path, file, source
         self.places = []
         self.macros = []
-        self.defects = set()  # local names of what a seeded defect decides
+        self.defects = set()  # local names that depend on a seeded defect
         roots = []
         for cursor in unit.cursor.get_children():
             where = cursor.location.file
@@ -79,7 +79,7 @@ class Finder:
                 roots.append(cursor)
         for cursor in roots:
             self.declaration(cursor)
-        # A place in a template is met again in each full specialization.
+        # A place in a template occurs again in each full specialization.
         seen, unique = set(), []
         for place in self.places:
             key = (place[0]["start"], place[0]["end"], place[0]["kind"])
@@ -113,10 +113,10 @@ class Finder:
         text = self.text(start, end)
         return ONLY_WITH_A_DEFECT.fullmatch(text) or text in self.defects
 
-    # -- what is found
+    # -- places found
 
     def add(self, kind, start, end, changes):
-        """A place: of each change the pieces, the part that is shown as changed, and what it becomes."""
+        """Adds a place. Each change gives the pieces, the part shown as changed, and its replacement."""
         place = []
         for pieces, shown_start, shown_end, becomes in changes:
             first = self.source.rfind(b"\n", 0, start) + 1
@@ -162,7 +162,7 @@ class Finder:
             if children and children[-1].kind.is_expression() and b"=" in self.text(*self.range(cursor)):
                 self.visit(children[-1], [])
 
-    # -- expressions and statements; `above` are the cursors in which this one lies, within the function
+    # -- expressions and statements; `above`: the enclosing cursors within the function
 
     def visit(self, cursor, above):
         kind = cursor.kind.name
@@ -174,7 +174,7 @@ class Finder:
         children = list(cursor.get_children())
         skipped = ()
         if kind == "LAMBDA_EXPR":
-            # Its early exits are its own: what it returns is not known here.
+            # A lambda has its own exits, and its return type is not known here.
             saved, self.returns_nothing = self.returns_nothing, False
             for child in children:
                 self.visit(child, [])
@@ -203,7 +203,7 @@ class Finder:
                 self.visit(child, above + [cursor])
 
     def between(self, cursor, children):
-        """The operator between two operands, and the ranges of all three; nothing where they are not what they seem."""
+        """The operator between two operands, and the ranges of all three; None if the text does not match them."""
         if len(children) != 2:
             return None
         (a, b), (c, d) = self.range(children[0]), self.range(children[1])
@@ -229,7 +229,7 @@ class Finder:
             return
         if name in RELATIONAL or name in ARITHMETIC:
             changes = []
-            # What C++ has for integers alone: not for the types that a template may be given, either.
+            # Only integers have these operators; a template's type may have none.
             is_integer = self.is_integer(children[0]) and self.is_integer(children[1])
             for changed in RELATIONAL.get(name) or ARITHMETIC[name]:
                 if not is_integer and changed in (1, -1, "%", "&", "|", "<<", ">>"):
@@ -269,7 +269,7 @@ class Finder:
             self.add("arithmetic", start, end, [([f"{OURS}plus<{{n}}>(", [start, end], ")"], start, start + 1, b"")])
 
     def condition(self, cursor, children):
-        """Negates it; returns the parts that are not looked at."""
+        """Adds its negation; returns the children to skip."""
         start, end = self.range(cursor)
         if cursor.kind.name == "IF_STMT" and re.match(rb"if\s+constexpr\b", self.text(start, end)):
             return children[:1]
@@ -278,7 +278,7 @@ class Finder:
         a, b = self.range(children[0])
         if self.asks_for_a_defect(a, b):
             return children[1:2]
-        # A comparison is changed as one.
+        # A comparison has mutants of its own.
         if children[0].kind.name != "BINARY_OPERATOR":
             self.add("condition", a, b, [([f"{OURS}negated<{{n}}>(", [a, b], ")"], a, b, b"!(" + self.text(a, b) + b")")])
         return ()
@@ -318,7 +318,7 @@ class Finder:
         self.add("arguments", start, end, changes)
 
     def statement(self, cursor, above):
-        """Leaves it out: an expression, or a jump out of an `if` after which there is something to go on with."""
+        """Leaves out an expression, or a jump out of an `if` that more code follows."""
         kind = cursor.kind.name
         if not above or (kind not in JUMPS and kind not in EXPRESSION_STATEMENTS):
             return

@@ -1,4 +1,4 @@
-"""Writes mutants into a source: the text of a file in which each mutated place asks its switch (switch.h).
+"""Writes mutants into a source. In the resulting text, each mutated place asks its switch (switch.h).
 
 A mutant replaces the bytes [start, end) by `pieces`, each of which is
     a string                 taken as it is, with {n} for the template arguments that name the switch;
@@ -11,12 +11,12 @@ PRELUDE = b'#include "tests/mutants/switch.h"\n#line 1\n'
 
 
 def wraps_itself(mutant):
-    """Whether the whole range is one of its own pieces, so that another mutant of the same range lies in it."""
+    """True if the whole range is one of its own pieces, so that another mutant of the same range fits inside."""
     return [mutant["start"], mutant["end"]] in [p[-2:] for p in mutant["pieces"] if not isinstance(p, str)]
 
 
 def fits(mutant, others):
-    """Whether the ranges nest: of two that are the same, one must wrap the other."""
+    """True if the ranges nest. Of two equal ranges, one must wrap the other."""
     for other in others:
         a, b = sorted((mutant, other), key=lambda m: (m["start"], -m["end"]))
         if a["end"] <= b["start"]:
@@ -30,7 +30,7 @@ def fits(mutant, others):
 
 
 def render(source, mutants):
-    """The bytes of a file with these mutants, which fit each other."""
+    """The bytes of the file with these mutants, which must fit each other."""
     ordered = sorted(mutants, key=lambda m: (m["start"], -m["end"], not wraps_itself(m), m["id"]))
 
     def part(start, end, inside):

@@ -1,4 +1,4 @@
-"""What became of the mutants: the score, and the survivors."""
+"""Reports the fate of the mutants: the score and the survivors."""
 
 import collections
 import pathlib
@@ -8,7 +8,7 @@ EQUIVALENT = pathlib.Path(__file__).with_name("equivalent.txt")
 
 
 def read_equivalent(path=EQUIVALENT):
-    """{(file, function, change): reason}; raises ValueError where a line is neither a mutant nor the reason of one."""
+    """{(file, function, change): reason}. Raises ValueError if a line is neither a mutant nor the reason of one."""
     result, key = {}, None
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip() or line.startswith("#"):

@@ -1,8 +1,8 @@
-// The switches behind which the mutants of a copy of the tree stand: a file that holds mutants includes this header.
+// The switches that turn mutants on. A file with mutants includes this header.
 //
-// FUSEBOX_MUTANT names the mutant that is on; none is where it is not set. Mutants are numbered from 1.
-// FUSEBOX_MUTANT_NOTES names a file of two bytes, which this process and its children share: the first becomes 1 when
-// the mutated place is evaluated, the second when it gives another value than the original, so far as that can be told.
+// FUSEBOX_MUTANT gives the number of the active mutant, from 1; if it is unset, none is active. FUSEBOX_MUTANT_NOTES
+// names a file of two bytes that this process and its children share. The first byte becomes 1 when the mutated place
+// is evaluated, the second when its value is known to differ from the original's.
 //
 //   if (fusebox_mutant::binary<fusebox_mutant::Less, fusebox_mutant::LessEqual, 17>(a, b))   // a < b, or a <= b
 //   { if (!fusebox_mutant::on<18>()) count += 1; }                                             // or nothing
@@ -31,14 +31,14 @@ inline volatile unsigned char* notes_from_environment() {
   return page != MAP_FAILED ? static_cast<volatile unsigned char*>(page) : nowhere;
 }
 
-// Initialized before what a file that includes this header defines at namespace scope.
+// Initialized before the namespace-scope variables of a file that includes this header.
 inline const int current = number_from_environment();
 inline volatile unsigned char* const notes = notes_from_environment();
 
 [[gnu::noinline, gnu::cold]] inline void note(int which) { notes[which] = 1; }
 
-// Whether the mutated place is evaluated with the mutant on. In a constexpr function (`kConstexpr`) what the compiler
-// evaluates is never mutated; elsewhere nothing that is mutated is a constant.
+// True if the mutated place is evaluated with the mutant on. In a constexpr function (`kConstexpr`), compile-time
+// evaluation is never mutated; elsewhere no mutated expression is a constant.
 template <int kNumber, bool kConstexpr = false>
 constexpr bool is_reached() {
   if constexpr (kConstexpr)
@@ -49,7 +49,7 @@ constexpr bool is_reached() {
   return true;
 }
 
-// The same for a place whose change shows whenever it is evaluated.
+// The same for a place where evaluation alone shows the change.
 template <int kNumber, bool kConstexpr = false>
 constexpr bool on() {
   if (!is_reached<kNumber, kConstexpr>()) return false;
@@ -90,7 +90,7 @@ FUSEBOX_MUTANT_OPERATOR(ShiftLeft, <<)
 FUSEBOX_MUTANT_OPERATOR(ShiftRight, >>)
 #undef FUSEBOX_MUTANT_OPERATOR
 
-// The value of another operator, and one more or less.
+// Another operator's value, plus kBy.
 template <class Operator, int kBy>
 struct OffBy {
   constexpr auto operator()(const auto& a, const auto& b) const
@@ -104,7 +104,7 @@ template <class T>
 inline constexpr bool is_plain =
     std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_pointer_v<T> || std::is_null_pointer_v<T>;
 
-// What `Changed` gives for operands that C++ itself has operators for; others keep their own.
+// The value of `Changed` for operands with built-in operators; other types keep the original.
 template <class Original, class Changed, int kNumber, bool kConstexpr = false, class A, class B>
 constexpr auto binary(const A& a, const B& b) {
   const auto original = Original{}(a, b);
@@ -120,20 +120,20 @@ constexpr auto binary(const A& a, const B& b) {
   }
 }
 
-// `to += by` and the like; the operators are those without the assignment.
+// `to += by` and the like; `Original` and `Changed` are the operators without assignment.
 template <class Original, class Changed, int kNumber, bool kConstexpr = false, class A, class B>
 constexpr A& compound(A& to, const B& by) {
   to = static_cast<A>(binary<Original, Changed, kNumber, kConstexpr>(to, by));
   return to;
 }
 
-// !condition, where the mutant is on.
+// !condition if the mutant is on.
 template <int kNumber, bool kConstexpr = false>
 constexpr bool negated(const auto& condition) {
   return on<kNumber, kConstexpr>() != static_cast<bool>(condition);
 }
 
-// What stands for a value of the same type: a literal, or one side of && and ||.
+// A value's replacement of the same type: a literal, or one side of && or ||.
 template <int kNumber, bool kConstexpr = false, class T, class U>
 constexpr U replaced(const T& original, U changed) {
   const U value = static_cast<U>(original);

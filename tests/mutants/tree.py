@@ -1,9 +1,9 @@
-"""The copy of the tree that holds the mutants: drawing them, writing them, building it.
+"""The copy of the tree with the mutants: draws them, writes them, builds it.
 
 A folder of mutants has
     tree/           the copy, with the mutants in it; its build is made where it runs
-    original/       the mutated files as they were
-    mutants.json    seed, count, folders; the mutants, and others to take the place of those that do not compile
+    original/       the mutated files before the mutation
+    mutants.json    seed, count, folders; the mutants, and a reserve that replaces those that do not compile
     results.jsonl   a line for each mutant that was run (campaign.py)
 """
 
@@ -22,11 +22,11 @@ import render
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("ir", "passes", "codegen", "serde", "replay/host")
 LIBCLANG = "libclang==18.1.1"
-# The machinery of seeded defects breaks rules on purpose. The headers of kernels are compiled for a GPU alone.
-LEFT_OUT = re.compile(r"ir/defect\.(h|cc)|codegen/runtime/.*")
+# The code of seeded defects breaks rules on purpose. The headers of kernels are compiled only for a GPU.
+LEFT_OUT = re.compile(r"ir/table/defect\.(h|cc)|codegen/runtime/.*")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 MESSAGE = re.compile(r"^(/[^:\n]+):(\d+):", re.MULTILINE)
-# Switches of the build that decide about programs beside `fusebox`, which are not built.
+# Build options that leave out everything but `fusebox`.
 OPTIONS = ("-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DFUSEBOX_TESTS=OFF", "-DFUSEBOX_PYTHON=OFF", "-DFUSEBOX_CUDA=OFF")
 
 
@@ -35,7 +35,7 @@ def say(text):
 
 
 def libclang():
-    """The module clang.cindex, installed beside this Python where it is missing."""
+    """The module clang.cindex; installs it for this Python if it is missing."""
     try:
         from clang import cindex
     except ImportError:
@@ -58,7 +58,7 @@ class Folder:
     def __init__(self, path, build=None):
         self.path = pathlib.Path(path).resolve()
         self.tree, self.original = self.path / "tree", self.path / "original"
-        # In the copy, so that paths between the two are those of a usual build, and the compiler's cache knows them.
+        # In the copy, so that relative paths equal those of a normal build and hit the compiler's cache.
         self.build = pathlib.Path(build).resolve() if build else self.tree / "build"
         self.state = self.path / "mutants.json"
         self.data = json.loads(self.state.read_text()) if self.state.exists() else None
@@ -89,7 +89,7 @@ class Folder:
         return (kept if kept.exists() else self.tree / name).read_bytes()
 
     def write(self, mutants):
-        """Brings the copy up to date with these mutants, touches no file that stays as it is, and returns those that change."""
+        """Updates the copy to these mutants without touching unchanged files. Returns the changed ones."""
         by_file = {}
         for mutant in mutants:
             by_file.setdefault(mutant["file"], []).append(mutant)
@@ -113,7 +113,7 @@ class Folder:
             run(["cmake", "-S", self.tree, "-B", build, "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}", *OPTIONS])
 
     def includers(self, names):
-        """The sources that hold any of these files."""
+        """The sources that include any of these files."""
         including = {}
         for file in self.tree.rglob("*"):
             if file.suffix in (".cc", ".h", ".inc"):
@@ -153,7 +153,7 @@ class Folder:
                 break
             dropped += len(bad)
             chosen = [c for c in chosen if c["id"] not in bad]
-        # Numbered as they are drawn, so that a smaller count takes the first of them.
+        # Numbered in the order of the draw, so that a smaller count takes the first ones.
         for number, mutant in enumerate(chosen, 1):
             mutant["id"] = number
         self.data = {"seed": seed, "count": count, "folders": list(folders), "places": len(places), "dropped": dropped,
@@ -165,7 +165,7 @@ class Folder:
         self.save()
 
     def quiet_warnings(self):
-        """A mutant need not be free of warnings; flags of sources that hold none stay as they are, for the compiler's cache."""
+        """Mutants may cause warnings. The flags of sources without mutants stay the same, for the compiler's cache."""
         names = " ".join(f"${{PROJECT_SOURCE_DIR}}/{n}" for n in sorted(self.includers(
             {m["file"] for m in self.mutants + self.data["reserve"]})))
         with open(self.tree / "CMakeLists.txt", "a", encoding="utf-8") as file:
@@ -175,7 +175,7 @@ class Folder:
     # -- building
 
     def compile(self, jobs):
-        """Builds `fusebox`; what does not compile is replaced."""
+        """Builds `fusebox` and replaces mutants that do not compile."""
         self.configure(self.build)
         while True:
             build = subprocess.run(["ninja", "-C", str(self.build), "-k", "0", f"-j{jobs}", "fusebox"], capture_output=True, text=True,
@@ -196,7 +196,7 @@ class Folder:
 
 
 def blamed(messages, mutants, tree):
-    """The numbers of the mutants on the lines (path, line) that a compiler names."""
+    """The numbers of the mutants on lines (path, line) in the compiler's messages."""
     lines = {(os.path.relpath(path, tree), int(line)) for path, line in messages}
     bad = set()
     for mutant in mutants:
@@ -206,7 +206,7 @@ def blamed(messages, mutants, tree):
 
 
 class Checker:
-    """libclang over the copy: finds places, and says which mutants do not compile."""
+    """Runs libclang on the copy: finds places, and mutants that do not compile."""
 
     def __init__(self, folder, cindex, build):
         import places
@@ -226,7 +226,7 @@ class Checker:
                                 options=self.cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
 
     def unit_of(self, name):
-        """A source that holds this file."""
+        """A source that includes this file."""
         if name.endswith(".cc"):
             return name
         return min((s for s in self.folder.includers({name}) if s in self.arguments), default=None,
@@ -260,16 +260,16 @@ class Checker:
         return result
 
     def check(self, mutants, files):
-        """The numbers of the mutants that do not compile in these files."""
+        """The numbers of the mutants in these files that do not compile."""
         bad = set()
         for unit in sorted({u for u in map(self.unit_of, files) if u}):
             messages = []
-            parsed = self.parse(unit)  # the places of its messages live as long as it does
+            parsed = self.parse(unit)  # the places in its messages live as long as it does
             errors = [d for d in parsed.diagnostics if d.severity >= d.Error]
             for error in errors:
                 for note in (error, *error.children):
                     if note.location.file:
-                        # The two lines of the prelude are counted.
+                        # The prelude adds two lines.
                         messages.append((note.location.file.name, note.location.line - 2))
             found = blamed(messages, mutants, self.folder.tree)
             if errors and not found:

@@ -1,6 +1,6 @@
-// The law of agreement at elements: what is proved of a pair is so at every element, computed directly from the
-// transforms, and a point that is named as a difference is one. Pairs of all domains of one to three tensors, of which
-// one may be a reshape or a pad, read in a row or both from the first.
+// The law of agreement at elements: a proof about a pair holds at every element, computed directly from the transforms,
+// and a point named as a difference is one. Tests all pairs of domains of one to three tensors. One of them may be a
+// reshape or a pad; they read each other in a row, or two read the first.
 #include "passes/identity/agreement.h"
 
 #include <algorithm>
@@ -65,10 +65,10 @@ class Law {
                        [&](const Tensor& t) { return t.is_legal(binding); });
   }
 
-  // Whether the two are the same at every element of the tensor that decides both.
+  // Whether the two are equal at every element of the tensor that determines both.
   bool agree(DomainId a, DomainId b, const Binding& binding) {
     const size_t s = graph_[a].tensor.index, t = graph_[b].tensor.index;  // s <= t
-    // In a row, the later one reads the earlier one; branches are both made of the first tensor's elements.
+    // In a row, the later tensor reads the earlier one; in branches, elements of the first tensor determine both.
     const bool from_first = case_->branched && s == 1 && t == 2;
     const Tensor& start = case_->tensors[from_first ? 0 : t];
     std::vector<int64_t> e, v;

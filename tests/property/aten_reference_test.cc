@@ -1,5 +1,5 @@
-// The reference of aten_api.h against plain computations of the same ops: every op on every dtype that it takes, at
-// boundary values; the bounds let a right implementation pass, and not one that is off by a few of them.
+// Compares the reference of aten_api.h with plain computations of the same ops: every op on every dtype that it
+// accepts, at boundary values. The bounds must pass a right implementation and fail one that is off by a few of them.
 #include <cmath>
 #include <complex>
 #include <functional>
@@ -52,7 +52,7 @@ size_t operand_count(OpKind kind) {
 
 bool is_math(OpKind kind) {
   const std::string_view format = row_of(kind).format->name;
-  // Index arithmetic is of scalars.
+  // Index arithmetic takes only scalars.
   if (kind == OpKind::kFloorDiv || kind == OpKind::kFloorMod || kind == OpKind::kCeilDiv) return false;
   return demands(kind, kPointwise) && row_of(kind).at(Level::kMath) &&
          (format == "kUnary" || format == "kBinary" || format == "kTernary" || format == "kQuaternary");
@@ -88,8 +88,8 @@ Evaluated evaluate_op(OpKind kind, std::span<const TensorData> operands) {
   return find_aten()->evaluate(g, arguments).outputs.at(0);
 }
 
-// What a kernel makes of an element, in computation type C, before rounding to the result's dtype. Nothing: not known
-// here.
+// The result of a kernel for an element, in computation type C, before rounding to the result's dtype. Nothing if not
+// known here.
 template <class C>
 std::optional<double> kernel_value(OpKind kind, const double* v) {
   const auto c = [&](int k) { return static_cast<C>(v[k]); };
@@ -162,11 +162,11 @@ TEST(AtenReference, PointwiseOpsAgreeWithPlainOnes) {
     }
   }
   EXPECT_GT(cases, 700);
-  // Elements that anything passes for are rare.
+  // Elements for which any value passes are rare.
   EXPECT_LT(unconstrained * 50, elements) << unconstrained << " of " << elements;
 }
 
-// Numbers of which products of two leave the dtype at either end, and products of three come back.
+// Numbers whose products of two overflow or underflow the dtype, and whose products of three are in range again.
 template <class T>
 std::vector<T> edges() {
   using Limits = std::numeric_limits<T>;
@@ -187,7 +187,7 @@ std::vector<T> edges() {
           std::numeric_limits<T>::infinity()};
 }
 
-// Every choice of `count` of them: element i takes the number at the k-th digit of i.
+// Every choice of `count` of them; the k-th digit of i selects the number for element i.
 template <class T>
 std::vector<TensorData> edge_operands(Dtype d, size_t count) {
   const std::vector<T> values = edges<T>();
@@ -220,7 +220,7 @@ void expect_every_order(Dtype d) {
     if (!c.ok)
       for (const TensorData& t : operands) at += " " + std::to_string(to_double(d, load_element(t, c.worst[0])));
     EXPECT_TRUE(c.ok) << way << " " << text(d) << ": " << c.message("y") << " of" << at;
-    // Where no step overflows the bound says something.
+    // The bound is useful if no step overflows.
     EXPECT_LT(c.unconstrained * 4, c.count * 3) << way;
   };
   check(OpKind::kAddcmul, 4, "x + (value y) z", [](const T* v) { return v[0] + static_cast<T>(v[3] * v[1]) * v[2]; });
@@ -238,7 +238,7 @@ TEST(AtenReference, CompositesMayTakeTheirStepsInAnyOrder) {
   expect_every_order<double>(Dtype::kDouble);
 }
 
-// A sum that cancels may be far from what the reference has, so that a product with it may overflow.
+// A cancelling sum may be far from the reference's, so a product with it may overflow.
 TEST(AtenReference, ComplexProductsOfTheInexactMayOverflow) {
   NEED_ATEN();
   const auto one = [](double v) {
@@ -295,7 +295,7 @@ TEST(AtenReference, BoundsAreAFewUnitsInTheLastPlace) {
   }
 }
 
-// A value with a bound: e^x · y in float, as a kernel and as the reference have it.
+// A value with a bound: e^x · y in float, as a kernel computes it and as the reference does.
 struct Inexact {
   Graph g = fusion("f");
   ValueId n = size(g, "n");
@@ -360,7 +360,7 @@ TEST(AtenReference, StraddledJumpsPassOnEitherSide) {
   NEED_ATEN();
   Graph g = fusion("f");
   const ValueId n = size(g, "n"), x = input(g, "x", Dtype::kFloat, {n});
-  // log(exp(x)) is near a whole number, not one.
+  // log(exp(x)) is close to a whole number but need not equal it.
   const ValueId near = unary(g, OpKind::kLog, unary(g, OpKind::kExp, x));
   output(g, unary(g, OpKind::kFloor, near, "down"));
   output(g, cast(g, near, Dtype::kInt32, "whole"));

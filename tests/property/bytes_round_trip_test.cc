@@ -1,5 +1,5 @@
-// Law: decode gives back what encode was given, ids and dead nodes included; the same value gives the same bytes; and
-// between them the round trips meet every row of every table that a file can hold.
+// Law: decode returns exactly what encode was given, including ids and dead nodes; the same value gives the same bytes.
+// The round trips cover every row of every table that a file can hold.
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
@@ -17,7 +17,7 @@ using testing::identical;
 
 constexpr uint64_t kSeeds = 2000;
 
-// Numbers of the rows that a value holds, by the name of their table.
+// The row numbers that occur, by the name of their table.
 class Coverage {
  public:
   void add(const Bundle& b) {

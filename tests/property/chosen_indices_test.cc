@@ -1,5 +1,5 @@
-// Law: an op that reads or writes where data say gives the reference's result, or, where an index lies outside its
-// axis, E0419 on the host executor, as the reference does: by every plan, for every op, though the place lies inside
+// Law: an op with data-dependent reads or writes gives the reference's result. If an index lies outside its axis, the
+// host executor reports E0419, and so does the reference, for every plan and every op, even if the place lies inside
 // the buffer.
 #include <gtest/gtest.h>
 
@@ -23,13 +23,13 @@ Argument indices(const std::string& type, int64_t count, int64_t one) {
 }
 
 struct Op {
-  const char* text;   // of %t, %i and %s
+  const char* text;   // uses %t, %i and %s
   const char* shape;  // of the indices; empty: a scalar
-  int64_t count;      // of them
-  int64_t extent;     // of the axis
+  int64_t count;      // number of indices
+  int64_t extent;     // of the indexed axis
   bool from_end = false;
 };
-// The table is f32[3, 4], in a larger buffer.
+// The table is f32[3, 4] inside a larger buffer.
 constexpr Op kOps[] = {
     {"index_select %t, %i axis 1", "5", 5, 4},       {"index_select %t, %i axis 0", "5", 5, 3},
     {"gather %t, %i axis 1", "3, 2", 6, 4},          {"gather %t, %i axis 0", "2, 4", 8, 3},
@@ -40,7 +40,7 @@ constexpr Op kOps[] = {
 enum class Table { kInput, kComputed, kOutput };
 enum class Plan { kUnfused, kOneThread, kAssigned };
 
-// The outcome by one plan: nothing, or the code.
+// The outcome under one plan: nothing, or the error's code.
 std::optional<ErrorCode> outcome(const Op& op, int64_t index, Table table, Plan plan) {
   const bool is_scalar = op.shape[0] == '\0';
   std::string text = "fusion @f {\n  %x = input f32[3, 4] contiguity [false, true]\n  %i = input i64";
@@ -64,7 +64,7 @@ std::optional<ErrorCode> outcome(const Op& op, int64_t index, Table table, Plan 
                                         is_scalar ? Argument::scalar(Dtype::kInt64, {static_cast<uint64_t>(index), 0})
                                                   : indices("i64[" + std::string(op.shape) + "]", op.count, index),
                                         made("f32[3, 2] normal seed 2")};
-  // A scalar index is refused before the run.
+  // A bad scalar index is refused before the run.
   Run r;
   std::optional<ErrorCode> code;
   try {
@@ -99,7 +99,7 @@ TEST(ChosenIndices, StayInsideTheirAxis) {
       }
 }
 
-// A table that the kernel itself lays out by other domains than its axes.
+// A table whose layout the kernel itself splits into other domains than its axes.
 TEST(ChosenIndices, OfATableInParts) {
   const std::string text =
       "fusion @f {\n  %x = input f32[3, 4]\n  %i = input i64[5]\n  %n = neg %x\n  %y = index_select %n, %i axis 1\n"

@@ -1,8 +1,8 @@
-// Every kernel of the corpus, by the unfused plan and by its own schedule: its CUDA text is the one whose digest stands
-// in corpus_digests.txt, and it compiles with NVRTC for sm_80, sm_90a and sm_100a, without a warning, to the same bytes
-// each time and to those whose digest the file has of the same NVRTC. No GPU is needed.
+// Compiles every kernel of the corpus, under the unfused plan and under its own schedule. Its CUDA text has the digest
+// in corpus_digests.txt. NVRTC compiles it for sm_80, sm_90a and sm_100a without a warning, each time to the same
+// bytes, and these have the digest in the file if that is of the same NVRTC. Needs no GPU.
 //
-// BLESS=1 rewrites the file where texts changed on purpose, and adds the digests of an NVRTC that it does not know.
+// BLESS=1 rewrites the file after texts changed on purpose, and adds digests of an NVRTC that is new to it.
 #include <cstdlib>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kGolden = "tests/property/corpus_digests.txt";
 
-// A program by a plan: `softmax own`, `softmax unfused`.
+// A program under one plan: `softmax own`, `softmax unfused`.
 struct Variant {
   std::string name;
   std::vector<std::string> texts;  // of its kernels
@@ -99,7 +99,7 @@ TEST(CorpusSources, AreTheOnesOfTheFile) {
     actual["source " + v.name] = text(combine(parts));
   }
   if (may_bless()) {
-    // What was compiled from another text says nothing any more.
+    // Digests of binaries from another text are obsolete.
     const Golden before = golden;
     const auto is_unchanged = [&](const std::string& key) {
       return before.contains(key) && actual.contains(key) && before.at(key) == actual.at(key);
@@ -125,7 +125,7 @@ CudaBinary compile_for(const std::string& text, std::string_view architecture) {
       {.text = text, .headers = cuda_headers(), .architecture = architecture, .options = cuda_compile_options()});
 }
 
-// A binary says which compiler made it: `V13.0.88`. Two of one version but another build may differ in it.
+// A binary names its compiler: `V13.0.88`. Other builds of the same version may differ.
 std::string compiler_of(const CudaBinary& binary) {
   const std::string mark = ", V";
   const size_t tools = binary.bytes.find("Cuda compilation tools, release");
@@ -143,7 +143,7 @@ TEST_P(Corpus, CompilesForTheArchitecture) {
   } catch (const Error& e) {
     GTEST_SKIP() << e.what();
   }
-  std::map<std::string, Digest> binaries;  // by text: programs share kernels
+  std::map<std::string, Digest> binaries;  // by text, because programs share kernels
   Golden actual;
   std::string compiler;
   for (const Variant& v : variants()) {
@@ -183,7 +183,7 @@ TEST_P(Corpus, CompilesForTheArchitecture) {
               compiler.c_str(), compared, actual.size());
 }
 
-// Many kernels in one text, of both index widths: each function as it stands in a text of its own.
+// Many kernels in one text, with both index widths: each function equals that of a text of its own.
 TEST(CorpusModules, CompileTogether) {
   try {
     cuda_backend().compiler_version();

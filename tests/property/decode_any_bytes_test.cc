@@ -1,6 +1,6 @@
-// Law: decode answers any bytes with a value that all code may use or with a coded error, within its bounds of memory.
-// Files that were written are damaged (flipped bits, numbers that matter put anywhere, cuts, splices), graphs are
-// damaged before they are written (ids that point anywhere), others are random from the start.
+// Law: decode answers any bytes, within its memory bounds, with a usable value or a coded error. Some inputs are
+// damaged files (flipped bits, moved numbers, cuts, splices), some are damaged graphs (ids that point anywhere), some
+// are random bytes.
 //
 // FUSEBOX_DAMAGED_CASES sets how many (default 100,000), FUSEBOX_FIRST_CASE where they begin.
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace {
 
-// Every allocation of this program is counted.
+// Counts every allocation of this program.
 size_t live_bytes = 0, peak_bytes = 0;
 
 void* counted(size_t size) {
@@ -166,7 +166,7 @@ void damage(Random& random, std::vector<Id<T>>& ids, size_t count) {
     damage(random, ids[random.below(ids.size())], count);
 }
 
-// Points one id of the graph somewhere else, in range more often than not.
+// Points one id of the graph to somewhere else, usually in range.
 void damage(Random& random, Graph& g) {
   const size_t values = g.values.size(), domains = g.domains.size(), tensors = g.tensors.size();
   const auto any = [&](auto& list) -> auto& { return list[random.below(list.size())]; };
@@ -231,7 +231,7 @@ struct Tally {
   std::map<std::string, size_t> refused;
 };
 
-// What decode accepted has to be a value that can be written again and compared.
+// An accepted value must be writable and comparable.
 template <class T, class Decode, class DecodeStructure>
 void check(std::string_view bytes, Decode decode, DecodeStructure decode_structure, Tally& tally) {
   const size_t before = live_bytes;
@@ -248,7 +248,7 @@ void check(std::string_view bytes, Decode decode, DecodeStructure decode_structu
   ASSERT_LE(peak_bytes - before, 64 * bytes.size() + (size_t{1} << 20));
   if (!value) {
     ++tally.refused[code];
-    // The structure may still hold, and then it can be walked.
+    // The structure may still hold; then it can be walked.
     try {
       value = decode_structure(bytes_of(bytes));
     } catch (const Error&) {
@@ -256,7 +256,7 @@ void check(std::string_view bytes, Decode decode, DecodeStructure decode_structu
     }
   } else {
     ++tally.values;
-    // It verifies: nothing that takes a program may fail on it.
+    // It verifies, so no code that takes a program may fail on it.
     for (const Graph* g : graphs_of(*value)) {
       ASSERT_FALSE(print(*g).empty());
       ASSERT_EQ(digest(*g), digest(canonicalize(*g)));
@@ -299,7 +299,7 @@ TEST(DecodeAnyBytes, GivesAValueOrACodedError) {
   for (const auto& [code, n] : tally.refused) summary += ", " + std::to_string(n) + " " + code;
   RecordProperty("summary", summary);
   std::printf("%s\n", summary.c_str());
-  // The damage reaches every gate.
+  // The damage reaches every check.
   EXPECT_GT(tally.values, count / 100);
   for (ErrorCode code : {ErrorCode::kNotABundle, ErrorCode::kDamagedBundle, ErrorCode::kInvalidField})
     EXPECT_GT(tally.refused[code_text(code)], count / 100) << code_text(code);

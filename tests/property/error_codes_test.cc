@@ -1,6 +1,6 @@
-// Every error code is one that something gives: the table of errors is walked, and each row has to have a case here
-// that provokes it, with its place, or to say why nothing can. What the command line alone throws, and a full disk, are
-// in tests/python/test_cli.py.
+// Every error code has a source. This walks the error table; each row needs a case here that provokes it at a given
+// place, or a reason why none can. tests/python/test_cli.py has the errors that only the command line throws, and a
+// full disk.
 #include <functional>
 #include <gtest/gtest.h>
 #include <map>
@@ -34,11 +34,11 @@
 namespace fusebox {
 namespace {
 
-// -- ways to be wrong
+// -- sources of errors
 
 void read(const std::string& text) { verify(parse_module(text)); }
 
-// A line or more in a fusion that has inputs of several kinds; the first is line 7.
+// Adds lines to a fusion with inputs of several kinds. The first one is line 7.
 void fusion_with(const std::string& lines) {
   read(
       "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %i = input i64[%m, %n]\n  %p = input f32[3]\n"
@@ -89,7 +89,7 @@ Argument tensor(std::vector<int64_t> shape, Dtype dtype = Dtype::kFloat) {
   return make_argument(spec);
 }
 
-// The failure of a run is a value; here it is thrown.
+// Throws the failure of a run, which is otherwise a value.
 void run(const char* fusion, const std::string& steps, const std::vector<Argument>& inputs) {
   Module m = parse_module(fusion);
   if (!steps.empty()) m = parse_module(std::string(fusion) + "\nsteps @f {\n" + steps + "\n}\n");
@@ -98,7 +98,7 @@ void run(const char* fusion, const std::string& steps, const std::vector<Argumen
 }
 void schedule(const char* fusion, const std::string& steps) { run(fusion, steps, {tensor({4, 8})}); }
 
-// A kernel with %x, that holds eight floats, and %y, that holds room for eight, on eight threads %t.
+// A kernel on eight threads %t; %x holds eight floats, %y has room for eight.
 void kernel(const std::string& lines, int64_t step_limit = 1 << 20, int index_bits = 64) {
   const Module m = parse_module("kernel @k index " + std::to_string(index_bits) +
                                 " {\n  %x = input f32[?] global\n  %y = input f32[?] global\n"
@@ -125,7 +125,7 @@ Bundle recorded() {
   const std::vector<Argument> inputs = {tensor({4, 8})};
   return make_bundle(run_program(m, inputs, {}), m, exact_inputs(m.graphs[0], inputs), inputs);
 }
-// An empty module of a format that is not there yet.
+// An empty module in a format that does not exist yet.
 std::string file_of_the_future() {
   Writer w;
   const std::vector<flatbuffers::Offset<wire::Feature>> needs = {
@@ -303,7 +303,7 @@ std::vector<Case> cases() {
   };
 }
 
-// What a machine may lack to provoke a code; any other error is a failure.
+// Whether the machine lacks what is needed to provoke a code. Any other error is a failure.
 bool is_excused(ErrorCode wanted, const Error& e) {
   const bool needs_gpu = wanted == ErrorCode::kDeviceFailure && e.code == ErrorCode::kNoDevice;
   const bool needs_module = (wanted == ErrorCode::kDeviceFailure || wanted == ErrorCode::kCompileFailure ||
@@ -312,7 +312,7 @@ bool is_excused(ErrorCode wanted, const Error& e) {
   return needs_gpu || needs_module;
 }
 
-// Codes without a case here, and why.
+// Codes without a case here, with the reason.
 const std::map<ErrorCode, std::string>& elsewhere() {
   static const std::map<ErrorCode, std::string> result = {
       {ErrorCode::kIllegalSync,

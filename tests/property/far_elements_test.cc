@@ -1,5 +1,5 @@
-// Law: few elements that lie far apart, and axes without end, change nothing: outputs are the reference's, and memory
-// between elements is reserved, not touched.
+// Law: a few elements far apart, and axes without end, change nothing: outputs equal the reference's, and memory
+// between elements is reserved but not touched.
 #include <fstream>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ int64_t resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-// Runs a program on the host executor by its steps and by the unfused plan, and compares with ATen.
+// Runs a program on the host executor, with its steps and under the unfused plan, and compares with ATen.
 void expect_reference(const std::string& text, const std::vector<Argument>& inputs) {
   SCOPED_TRACE(text);
   const Module m = parse_module(text);
@@ -73,14 +73,14 @@ TEST(FarElements, RowsThatDataChoose) {
                    {table, Argument::scalar(Dtype::kInt64, {static_cast<uint64_t>(-1), 0})});
 }
 
-// An output over an input of which most is holes.
+// An output over an input that mostly consists of holes.
 TEST(FarElements, WrittenOverTheirInput) {
   if (!find_aten()) GTEST_SKIP() << "no ATen";
   expect_reference("fusion @f {\n  %x = input i8[3] contiguity [false]\n  %y = neg %x\n  output %y alias %x\n}\n",
                    {made("i8[3] strides [1073741824] integers -100 100 seed 1")});
 }
 
-// 17 axes: the strides of one tensor are not those of the next.
+// 17 axes: two tensors have different strides.
 TEST(FarElements, StridesOfManyAxes) {
   if (!find_aten()) GTEST_SKIP() << "no ATen";
   constexpr size_t kAxes = 17;

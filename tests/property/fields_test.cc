@@ -1,6 +1,6 @@
-// Law: every member of every struct counts (fuzz/field_laws/laws.h). Each is changed, in programs of the corpus, in
-// what they compile to, in drawn cases, and in programs that have what is rare; and each kind of member is met by
-// every law that its row in ir/module/fields.h or serde/fields.h names.
+// Law: every member of every struct counts (fuzz/field_laws/laws.h). Changes each of them in corpus programs, in their
+// compiled form, in drawn cases, and in programs with rare members. Every law that a member's row in ir/module/fields.h
+// or serde/fields.h names is tested for it.
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
@@ -24,8 +24,8 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Members that few graphs of the corpus and few drawn cases have with a value of their own, or of which few changes
-// leave a graph that verifies. Two loop broadcasts can be exchanged; one alone cannot be dropped, for the loop has it.
+// Members that few graphs use, or whose changes rarely leave a graph that verifies. Two loop broadcasts can be
+// exchanged; one alone cannot be dropped, because the loop uses it.
 constexpr std::string_view kRare = R"(scheduled @rare {
   %n, %h = size
   %x = input f32[i0 iter %n, i1 broadcast 1*%h] contiguity [true, none]
@@ -74,7 +74,7 @@ constexpr std::string_view kRareKernel = R"(kernel @rare_kernel index 32 {
 }
 )";
 
-// An input that nothing reads may be of any kind.
+// An unread input may be of any kind.
 constexpr std::string_view kRareHost = R"(host @rare_host {
   %x = input f32[4] global
   %s = input stream
@@ -132,7 +132,7 @@ inputs @f host {
 }
 )";
 
-// What was seen of each kind of member.
+// The laws that were tested for each kind of member.
 class Seen {
  public:
   Seen() : asked_(field_kinds().size()) {}
@@ -146,7 +146,7 @@ class Seen {
     all.bytes |= asked.bytes;
     ++changes_;
   }
-  // The kinds of which a law that their row names said nothing.
+  // The kinds for which a law in their row was never tested.
   std::set<std::string> missed(bool Asked::* law, bool FieldUse::* use,
                                const std::set<std::string_view>& owners) const {
     std::set<std::string> result;
@@ -165,7 +165,7 @@ class Seen {
   size_t changes_ = 0;
 };
 
-// So many changes of each kind, spread over the value; 0: all.
+// Makes up to `most` changes of each kind, spread over the value; 0: all.
 template <class T, class Judge>
 void change_each(const T& was, size_t most, const ChangeNames& names, Seen& seen, const std::string& what,
                  Judge judge) {
@@ -214,7 +214,7 @@ void change_compiled(const Compiled& c, size_t most, Seen& seen, const std::stri
   change_beside(c.concretized, c.segmentation, most, seen, what);
 }
 
-// The law of texts asks about changes of what verifies.
+// The law of texts needs values that verify.
 Module checked(Module m) {
   for (const Graph& g : m.graphs)
     if (const auto error = find_error(g))
@@ -247,7 +247,7 @@ TEST(Fields, EveryMemberOfAProgramCounts) {
       if (c.steps()) options.steps = *c.steps();
       change_compiled(compile(c.fusion(), sizes_of(c.fusion(), c.inputs()), options), 3, seen, what);
     } catch (const Error&) {
-      // Sizes that the program refuses.
+      // The program refuses these sizes.
     }
   }
   const std::set<std::string_view> graph = {"ConstantBits", "Value", "Tensor", "IterDomain", "Transform",
@@ -260,10 +260,10 @@ TEST(Fields, EveryMemberOfAProgramCounts) {
   EXPECT_EQ(seen.missed(&Asked::digest, &FieldUse::digested, beside), Names{});
   EXPECT_EQ(seen.missed(&Asked::equality, &FieldUse::printed, graph), Names{});
   EXPECT_EQ(seen.missed(&Asked::equality, &FieldUse::printed, beside), Names{});
-  // In a graph that verifies it follows from the op.
+  // In a graph that verifies, the op determines it.
   EXPECT_EQ(seen.missed(&Asked::text, &FieldUse::printed, graph), Names{"Region.index"});
   EXPECT_EQ(seen.missed(&Asked::text, &FieldUse::printed, beside), Names{});
-  // What is not digested: a change of it alone gives the same digest, and never another.
+  // A member that is not digested never changes the digest.
   for (size_t i = 0; i < field_kinds().size(); ++i) {
     const FieldKind& kind = field_kinds()[i];
     if (kind.use.digested || kind.use.derived || !kind.use.printed) continue;
@@ -318,7 +318,7 @@ TEST(Fields, FloatsOfInputsAreEqualWhereTheirTextIs) {
   EXPECT_TRUE(parse_input_spec("x", text.substr(text.find(" = ") + 3)) == a) << text;
 }
 
-// The walk that judges digests, on programs whose answer is known.
+// Tests the walk that judges digests on programs with known answers.
 TEST(Fields, MatchKnowsNamesIdsAndOrder) {
   const Graph g = parse_graph(
       "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %a = neg %x\n  %b = exp %x\n"

@@ -1,5 +1,5 @@
-// Laws of the host executor: worker threads change neither results, counts nor findings; a finding is there exactly
-// where two accesses are not ordered; checks do not change results.
+// Laws of the host executor: worker threads change neither results, counts nor findings; a finding exists exactly if
+// two accesses are not ordered; checks do not change results.
 #include <algorithm>
 #include <random>
 
@@ -10,7 +10,7 @@ namespace {
 
 using testing::HostKernel;
 
-// -- worker threads, on random kernels, some of which break a rule
+// -- worker threads, on random kernels; some of them break a rule
 struct Outcome {
   std::vector<std::vector<uint64_t>> memory;
   std::vector<std::vector<uint8_t>> written;
@@ -22,37 +22,40 @@ class RandomKernel {
   explicit RandomKernel(uint64_t seed) : random_(seed) {
     std::vector<float> values(kElements);
     for (float& v : values) v = static_cast<float>(static_cast<int>(random_() % 2001)) / 100 - 10;
-    x_ = k_.input<float>("x", values);
-    y_ = k_.output<float>("y", kElements);
-    z_ = k_.output<float>("z", kElements);
-    n_ = k_.scalar("n", kElements - static_cast<int64_t>(random_() % 3));
-    shared_ = k_.shared(Dtype::kFloat, 32);
-    t_ = k_.thread_x();
-    i_ = k_.global_thread();
-    values_ = {constant(k_.graph, Dtype::kFloat, from_double(Dtype::kFloat, 1.5)),
-               k_.op(OpKind::kCast, {i_}, Dtype::kFloat)};
-    const ValueId inside = k_.less(i_, n_);
-    values_.push_back(k_.op(OpKind::kLoad, {x_, i_, inside, {}}, Dtype::kFloat));
+    x_ = kernel_.input<float>("x", values);
+    y_ = kernel_.output<float>("y", kElements);
+    z_ = kernel_.output<float>("z", kElements);
+    count_ = kernel_.scalar("n", kElements - static_cast<int64_t>(random_() % 3));
+    shared_ = kernel_.shared(Dtype::kFloat, 32);
+    thread_ = kernel_.thread_x();
+    global_thread_ = kernel_.global_thread();
+    values_ = {constant(kernel_.graph, Dtype::kFloat, from_double(Dtype::kFloat, 1.5)),
+               kernel_.op(OpKind::kCast, {global_thread_}, Dtype::kFloat)};
+    const ValueId inside = kernel_.less(global_thread_, count_);
+    values_.push_back(kernel_.op(OpKind::kLoad, {x_, global_thread_, inside, {}}, Dtype::kFloat));
     arithmetic(4);
     exchange();
     loop();
     arithmetic(3);
-    k_.effect(OpKind::kStore, {y_, place(), values_.back(), inside});
+    kernel_.effect(OpKind::kStore, {y_, place(), values_.back(), inside});
     if (random_() % 3 == 0)
-      k_.effect(OpKind::kStore,
-                {z_, i_, k_.op(OpKind::kLoad, {random_() % 4 == 0 ? y_ : x_, i_, inside, {}}, Dtype::kFloat), inside});
+      kernel_.effect(
+          OpKind::kStore,
+          {z_, global_thread_,
+           kernel_.op(OpKind::kLoad, {random_() % 4 == 0 ? y_ : x_, global_thread_, inside, {}}, Dtype::kFloat),
+           inside});
   }
 
   Outcome run(const HostOptions& options) {
     // Every run starts from the same memory.
-    auto buffers = k_.buffers;
+    auto buffers = kernel_.buffers;
     Outcome o;
-    o.result = k_.run({.grid = {kBlocks, 1, 1}, .block = {32, 1, 1}, .shared_bytes = 128}, options);
-    for (const auto& [name, b] : k_.buffers) {
+    o.result = kernel_.run({.grid = {kBlocks, 1, 1}, .block = {32, 1, 1}, .shared_bytes = 128}, options);
+    for (const auto& [name, b] : kernel_.buffers) {
       o.memory.push_back(b.storage);
       o.written.push_back(b.written);
     }
-    k_.buffers = std::move(buffers);
+    kernel_.buffers = std::move(buffers);
     return o;
   }
 
@@ -67,47 +70,52 @@ class RandomKernel {
       const OpKind kind = kinds[random_() % kinds.size()];
       std::vector<ValueId> operands = {any()};
       if (row_of(kind).format->slot_count == 2) operands.push_back(any());
-      values_.push_back(k_.op(kind, operands, Dtype::kFloat));
+      values_.push_back(kernel_.op(kind, operands, Dtype::kFloat));
     }
   }
   void exchange() {
-    k_.store(shared_, t_, any());
-    if (random_() % 5 != 0) k_.barrier();
-    const ValueId other = k_.op(OpKind::kSub, {k_.index(31), t_}, Dtype::kIndex);
-    values_.push_back(k_.load(shared_, other));
-    k_.barrier();
+    kernel_.store(shared_, thread_, any());
+    if (random_() % 5 != 0) kernel_.barrier();
+    const ValueId other = kernel_.op(OpKind::kSub, {kernel_.index(31), thread_}, Dtype::kIndex);
+    values_.push_back(kernel_.load(shared_, other));
+    kernel_.barrier();
   }
   void loop() {
-    const ValueId acc = k_.allocate(Dtype::kFloat, MemoryType::kLocal, k_.index(1));
-    k_.store(acc, k_.index(0), any());
-    const RegionId outer = k_.region;
+    const ValueId acc = kernel_.allocate(Dtype::kFloat, MemoryType::kLocal, kernel_.index(1));
+    kernel_.store(acc, kernel_.index(0), any());
+    const RegionId outer = kernel_.region;
     ValueId j;
-    k_.begin_for(k_.index(0), random_() % 2 ? k_.index(3) : k_.op(OpKind::kMod, {t_, k_.index(4)}, Dtype::kIndex),
-                 k_.index(1), j);
-    if (random_() % 2) k_.begin_if(k_.op(OpKind::kLt, {any(), constant(k_.graph, Dtype::kFloat, {})}, Dtype::kBool));
-    k_.store(acc, k_.index(0), k_.op(OpKind::kAdd, {k_.load(acc, k_.index(0)), any()}, Dtype::kFloat));
-    k_.region = outer;
-    values_.push_back(k_.load(acc, k_.index(0)));
+    kernel_.begin_for(
+        kernel_.index(0),
+        random_() % 2 ? kernel_.index(3) : kernel_.op(OpKind::kMod, {thread_, kernel_.index(4)}, Dtype::kIndex),
+        kernel_.index(1), j);
+    if (random_() % 2)
+      kernel_.begin_if(kernel_.op(OpKind::kLt, {any(), constant(kernel_.graph, Dtype::kFloat, {})}, Dtype::kBool));
+    kernel_.store(acc, kernel_.index(0),
+                  kernel_.op(OpKind::kAdd, {kernel_.load(acc, kernel_.index(0)), any()}, Dtype::kFloat));
+    kernel_.region = outer;
+    values_.push_back(kernel_.load(acc, kernel_.index(0)));
   }
-  // Where each thread stores: its own place, or now and then something wrong.
+  // The place to which a thread stores: its own or, now and then, a wrong one.
   ValueId place() {
     switch (random_() % 12) {
       case 0:
-        return k_.op(OpKind::kDiv, {i_, k_.index(2)}, Dtype::kIndex);  // two threads, one element
+        return kernel_.op(OpKind::kDiv, {global_thread_, kernel_.index(2)}, Dtype::kIndex);  // two threads, one element
       case 1:
-        return k_.add(i_, k_.index(3));  // past the end
+        return kernel_.add(global_thread_, kernel_.index(3));  // past the end
       case 2:
-        return k_.op(OpKind::kMod, {i_, k_.index(200)}, Dtype::kIndex);  // two blocks, one element
+        return kernel_.op(OpKind::kMod, {global_thread_, kernel_.index(200)},
+                          Dtype::kIndex);  // two blocks, one element
       case 3:
-        return k_.op(OpKind::kSub, {k_.index(kElements - 1), i_}, Dtype::kIndex);
+        return kernel_.op(OpKind::kSub, {kernel_.index(kElements - 1), global_thread_}, Dtype::kIndex);
       default:
-        return i_;
+        return global_thread_;
     }
   }
 
   std::mt19937_64 random_;
-  HostKernel k_;
-  ValueId x_, y_, z_, n_, shared_, t_, i_;
+  HostKernel kernel_;
+  ValueId x_, y_, z_, count_, shared_, thread_, global_thread_;
   std::vector<ValueId> values_;
 };
 
@@ -146,7 +154,7 @@ TEST(HostExecutorLaws, ChecksDoNotChangeResults) {
   }
 }
 
-// -- races: random accesses against every pair of them
+// -- races: compares random accesses pairwise
 struct Access {
   int64_t element;
   int block, thread, epoch, phase;
@@ -175,7 +183,7 @@ TEST(HostExecutorLaws, FindsARaceExactlyWhereTwoAccessesAreNotOrdered) {
     std::vector<Access> accesses;
     int epoch = 0, phase = 0;
     if (is_shared) {
-      // Every element is written before, each by one thread.
+      // One thread first writes each element.
       for (int e = 0; e < kElements / kThreads; ++e)
         k.store(memory, k.add(t, k.index(e * kThreads)), constant(k.graph, Dtype::kFloat, {}));
       k.barrier();
@@ -195,7 +203,7 @@ TEST(HostExecutorLaws, FindsARaceExactlyWhereTwoAccessesAreNotOrdered) {
         ++phase;
         continue;
       }
-      // Mostly each thread's own element, shifted by a few; sometimes one for all.
+      // Mostly each thread's own element, shifted a little; sometimes one element for all.
       const int shift = static_cast<int>(random() % 3);
       std::vector<int64_t> table(kBlocks * kThreads);
       const bool is_one = random() % 10 == 0;
@@ -205,7 +213,7 @@ TEST(HostExecutorLaws, FindsARaceExactlyWhereTwoAccessesAreNotOrdered) {
       ValueId at = k.load(k.input<int64_t>("table" + std::to_string(s), table, Dtype::kIndex), i);
       if (is_one) at = k.index(39);
       const int only =
-          is_one && is_store ? static_cast<int>(random() % table.size()) : -1;  // a store to one place by one thread
+          is_one && is_store ? static_cast<int>(random() % table.size()) : -1;  // one thread stores to one place
       const ValueId p = only < 0 ? ValueId() : k.op(OpKind::kEq, {i, k.index(only)}, Dtype::kBool);
       if (is_store)
         k.effect(OpKind::kStore, {memory, at, constant(k.graph, Dtype::kFloat, {}), p});
@@ -215,7 +223,7 @@ TEST(HostExecutorLaws, FindsARaceExactlyWhereTwoAccessesAreNotOrdered) {
       for (int a = 0; a < kBlocks * kThreads; ++a) {
         if (only >= 0 && a != only) continue;
         Access x{is_one ? 39 : table[static_cast<size_t>(a)], a / kThreads, a % kThreads, epoch, phase, is_store};
-        if (is_shared) x.element += 1000 * x.block;  // a block's own
+        if (is_shared) x.element += 1000 * x.block;  // a block's own element
         accesses.push_back(x);
       }
     }

@@ -1,9 +1,9 @@
-// The law of the index algebra: a form evaluates to the value that the transforms give, at every loop point, holes
-// included; equal forms are equal at every point; and what is proved of a range holds at every point.
+// The law of the index algebra. A form evaluates to the value that the transforms give, at every loop point, holes
+// included. Equal forms are equal at every point. A proven range holds at every point.
 //
-// A case is a tensor: one to three domains, a chain of transforms to its loops, through which values come up from the
-// loops, and a second chain (an allocation, say) down which the values go on. Every domain's value is computed as a
-// form, and directly in ints.
+// A case is a tensor: one to three domains, a chain of transforms from them to the loops, and a second chain (for
+// example an allocation). Values come up from the loops and go on down the second chain. Every domain's value is
+// computed as a form and directly as an integer.
 #include "passes/algebra/index_algebra.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ struct Case {
   bool symbolic;
   size_t roots = 0;
   std::vector<Domain> domains;
-  std::vector<Transform> up;    // from the roots to the loops; values go against them
+  std::vector<Transform> up;    // from the roots to the loops; values are computed backwards
   std::vector<Transform> down;  // from the roots on
   std::vector<size_t> loops;
 
@@ -175,7 +175,7 @@ struct Case {
     }
   }
 
-  // The same in ints.
+  // The same with integers.
   void compute(std::vector<int64_t>& v, const std::vector<int64_t>& extents) const {
     for (size_t i = up.size(); i-- > 0;) {
       const Transform& t = up[i];
@@ -247,8 +247,8 @@ struct Case {
     return text;
   }
 
-  // All values at all points under all bindings, one row a domain; checks evaluate on the way. Where there are too many
-  // points, some.
+  // Compares all values at all points under all bindings, one row for each domain; checks are evaluated too. If there
+  // are too many points, takes a sample.
   void check(const std::vector<std::vector<int64_t>>& bindings, int64_t max_points, std::mt19937& rng, Counts& counts) {
     ++counts.cases;
     std::vector<std::vector<int64_t>> rows(domains.size());
@@ -360,7 +360,7 @@ class Clock {
 struct RandomOptions {
   bool symbolic = false;
   bool assumptions = false;  // 4 divides n, and n <= m
-  int64_t least_size = 0;    // of a symbol
+  int64_t least_size = 0;    // of symbols
   bool swizzles = true;
   bool resizes = true;
   int cases = 0;
@@ -445,7 +445,7 @@ TEST(IndexAlgebraLaw, ConstantExtents) {
   EXPECT_GT(counts.evaluated, 1000000);
 }
 
-// Calls use(chain, frontier) for the chain as it is and for every chain of up to `steps` more transforms.
+// Calls use(chain, frontier) for the chain itself and for every extension of it by up to `steps` transforms.
 template <typename Use>
 void each_chain(Case& c, std::vector<Transform>& chain, std::vector<size_t>& frontier, int steps, const Use& use) {
   use();
@@ -474,7 +474,7 @@ void each_chain(Case& c, std::vector<Transform>& chain, std::vector<size_t>& fro
   }
 }
 
-// Every chain of two transforms from one domain to the loops with every one of one more down, and the reverse.
+// Every chain of two transforms to the loops with every second chain of one, and the reverse.
 TEST(IndexAlgebraLaw, EveryShortChain) {
   const Clock clock;
   std::mt19937 unused;
@@ -488,7 +488,7 @@ TEST(IndexAlgebraLaw, EveryShortChain) {
       each_chain(c, c.up, c.loops, up_steps, [&] {
         std::vector<size_t> leaves = roots;
         each_chain(c, c.down, leaves, down_steps, [&] {
-          // Extents are constants here, and stay what they are in a fresh algebra if made again.
+          // Extents are constants here and stay equal when computed again in a new algebra.
           std::vector<int64_t> extents;
           for (const Domain& domain : c.domains) extents.push_back(*algebra.constant_value(domain.extent));
           std::vector<int64_t> factors;
@@ -541,9 +541,8 @@ TEST(IndexAlgebraLaw, SymbolicExtentsWithAssumptions) {
   EXPECT_EQ(counts.violations, 0);
 }
 
-// Random expressions with constants near the ends of 64 bits, against 128-bit arithmetic: a value is right or there is
-// none.
-// Quotients and remainders of what may be negative: what is shown of a sum of them holds for every pair of sizes.
+// Quotients and remainders of forms that may be negative: everything proved about a sum of them holds for every pair of
+// sizes.
 TEST(IndexAlgebraLaw, SumsOfQuotientsOfNegativeForms) {
   std::mt19937_64 random(7);
   const auto between = [&](int64_t low, int64_t high) {
@@ -577,6 +576,8 @@ TEST(IndexAlgebraLaw, SumsOfQuotientsOfNegativeForms) {
   EXPECT_GT(shown, asked / 100);
 }
 
+// Random expressions with constants near the limits of 64 bits, compared with 128-bit arithmetic: a value is right or
+// there is none.
 TEST(IndexAlgebraLaw, HugeConstants) {
   std::mt19937_64 rng(6);
   IndexAlgebra algebra;
@@ -624,7 +625,7 @@ TEST(IndexAlgebraLaw, HugeConstants) {
           form = algebra.mod(a, b), result = y == 0 ? 0 : x - y * divide(x, y);
           break;
       }
-      // Products of products leave 128 bits; nothing is known of them.
+      // Products of products exceed 128 bits; then nothing is known.
       exact = exact && result < (__int128{1} << 63) && result >= -(__int128{1} << 63);
       if (!exact) break;
       pool.emplace_back(form, result);

@@ -1,4 +1,4 @@
-// Where the random cases of the index laws begin, and how many there are: FUSEBOX_FIRST_SEED, FUSEBOX_CASE_FACTOR.
+// The first seed and the number of the index laws' random cases: FUSEBOX_FIRST_SEED, FUSEBOX_CASE_FACTOR.
 #pragma once
 
 #include <algorithm>

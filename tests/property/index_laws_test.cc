@@ -1,8 +1,8 @@
-// The laws of indices, predicates and id graphs (fuzz/index_laws/law.h): for every short chain of transforms, and for
+// The laws of indices, predicates and id graphs (fuzz/index_laws/law.h), for every short chain of transforms and for
 // random ones.
 //
-// FUSEBOX_FIRST_SEED chooses other random cases, FUSEBOX_CASE_FACTOR makes more of them; SHOW_MISSED prints what is
-// missed.
+// FUSEBOX_FIRST_SEED chooses other random cases; FUSEBOX_CASE_FACTOR makes more of them; SHOW_MISSED prints missed
+// pairs.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -54,7 +54,7 @@ struct Alphabet {
   std::vector<std::pair<int, int>> resizes;  // left and right
 };
 
-// Every chain of up to `steps` transforms to the loops, the empty one too.
+// Every chain of up to `steps` transforms to the loops, including the empty one.
 template <class Use>
 void each_chain(Case& c, size_t tensor, int steps, const Alphabet& alphabet, const Use& use) {
   use();
@@ -135,7 +135,7 @@ TEST(IndexLaws, EveryChainOfFour) { every_chain("four transforms, extents 1 to 1
 
 TEST(IndexLaws, EveryChainOfFive) { every_chain("five transforms of 5 and 6 by 2", 5, {5, 6}, 1, {{2}, {}}); }
 
-// Every pair of chains for two tensors that read one another: classes reach from one to the other.
+// Every pair of chains for two tensors, one of which reads the other: classes extend across both.
 TEST(IndexLaws, EveryPairOfChainsOnTwoTensors) {
   const Clock clock;
   Law law;
@@ -209,7 +209,7 @@ TEST(IndexLaws, SymbolicExtentsThatAReshapeDivides) {
   EXPECT_EQ(counts.violations, 0);
 }
 
-// -- the cases that the issue and the design name
+// -- well-known hard cases
 
 bool almost_exact(const Case& c, uint32_t a, uint32_t b) {
   Graph g = Case::scalars();
@@ -220,7 +220,7 @@ bool almost_exact(const Case& c, uint32_t a, uint32_t b) {
   return id_graph(g, IdGraphKind::kAlmostExact).same(DomainId(a), DomainId(b));
 }
 
-// a{17} by 17 → b{1}, c{17}; b by 8 → f{1}, g{8}: f and b are 0 at every element, and b reaches 7 in the holes.
+// a{17} by 17 → b{1}, c{17}; b by 8 → f{1}, g{8}: f and b are 0 at every element, but b reaches 7 in the holes.
 Tensor hole_case() {
   Tensor t = Tensor::of({number(17)});
   t.apply(t.chain, t.loops, Kind::kSplitInner, 0, 0, number(17));  // 1, 2
@@ -235,7 +235,7 @@ TEST(IndexLaws, TheOuterOutputOfAnOuterOutputInItsHoles) {
 }
 
 TEST(IndexLaws, ASecondTensorThatHasOneOfTheTwo) {
-  // The second tensor has b and, from c by 17, u{1}: both are 0 there. The first has u and f, both 0, and b apart.
+  // The second tensor has b and, from c by 17, u{1}; both are 0 there. In the first, u and f are 0 but b is not.
   Case c{{hole_case(), hole_case()}, false};
   c.tensors[0].apply(c.tensors[0].chain, c.tensors[0].loops, Kind::kSplitInner, 1, 1, number(17));  // 5, 6
   c.tensors[1] = Tensor::of({number(17)});
@@ -250,7 +250,7 @@ TEST(IndexLaws, ASecondTensorThatHasOneOfTheTwo) {
 }
 
 TEST(IndexLaws, SplitsOfOneExtentAndOtherIndices) {
-  // 5 by 2 and its outer output by 2: i/4. 5 by 3: i/3. Both have extent 2, in one tensor and in two.
+  // 5 by 2 and its outer output by 2 gives i/4; 5 by 3 gives i/3. Both have extent 2, in one tensor and in two.
   Tensor twice = Tensor::of({number(5)});
   twice.apply(twice.chain, twice.loops, Kind::kSplitInner, 0, 0, number(2));  // 1, 2
   twice.apply(twice.chain, twice.loops, Kind::kSplitInner, 0, 0, number(2));  // 3, 4
@@ -263,7 +263,7 @@ TEST(IndexLaws, SplitsOfOneExtentAndOtherIndices) {
   EXPECT_FALSE(almost_exact({{both}, false}, 3, 5));
 }
 
-// What a seeded defect breaks of the values and checks of a nest, small chains show.
+// Small chains show every seeded defect in the values and checks of a nest.
 TEST(IndexLaws, SeededDefectsAreFound) {
   if (!kDefectsCompiledIn) GTEST_SKIP();
   for (const Defect defect : {Defect::kAlmostExactEqualExtent, Defect::kPredicateDropped, Defect::kExtentTruncated,

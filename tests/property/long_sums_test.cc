@@ -1,5 +1,5 @@
-// Sums of many floats: whatever the schedule, their error grows with the logarithm of the number of elements, and the
-// reference says so: a sum that adds one element after another is reported.
+// Sums of many floats. For any schedule, the error grows with the logarithm of the number of elements, and the
+// reference's bound knows that: it rejects a sum that adds one element after another.
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ Argument made(Dtype d, const std::vector<int64_t>& shape, const std::string& gen
   return make_argument(parse_input_spec("x", std::string(text(d)) + "[" + extents + "] " + generator));
 }
 
-// On the host executor; without steps where there are none.
+// Runs on the host executor; with empty `steps`, without a schedule.
 Run run_on_host(const Graph& g, const std::vector<Argument>& inputs, const std::string& steps = "",
                 const Defects& defects = {}) {
   Module m;
@@ -48,7 +48,7 @@ bool is_within_bounds(const Run& run, const std::vector<Argument>& inputs) {
   return ok;
 }
 
-// Of all n elements, or of each column.
+// The sum of all n elements, or of each column.
 Graph row_sum(Dtype d) {
   Graph g = fusion("f");
   output(g, reduce(g, OpKind::kSum, input(g, "x", d, {size(g, "n")}), {0}, {.name = "y"}));
@@ -85,7 +85,7 @@ TEST(LongSums, VarianceFarFromZero) {
   EXPECT_NEAR(number(run, 1) / squares, 1, 1e-4);
 }
 
-// Around the ends of strips, and of groups of strips.
+// Lengths near the ends of strips and of groups of strips.
 TEST(LongSums, EveryLengthAndSchedule) {
   NEED_ATEN();
   const char* const kSchedules[] = {
@@ -111,7 +111,7 @@ TEST(LongSums, EveryLengthAndSchedule) {
   EXPECT_EQ(ran, (12 * 4 + 1) * 8);
 }
 
-// Accumulators with places inside the loop that runs in strips, and outside of it.
+// Accumulators with several places, inside the strip-mined loop and outside of it.
 TEST(LongSums, PlacesKeepSumsOfTheirOwn) {
   NEED_ATEN();
   for (int64_t n : {3, 16, 40, 300, 5000})
@@ -132,11 +132,11 @@ TEST(LongSums, SequentialOnesAreReported) {
   sequential.add(Defect::kReductionSequential);
   for (Dtype d : {Dtype::kFloat, Dtype::kComplexFloat, Dtype::kHalf})
     for (int64_t n : {8192, 50000}) {
-      // The sum of so many numbers of 11 digits is exact in f32.
+      // The sum of this many 11-bit numbers is exact in f32.
       if (d == Dtype::kHalf && n == 8192) continue;
       const double value = d == Dtype::kHalf ? 0.4900 / 4 : 0.49;
       const std::vector<Argument> x = {made(d, {n}, "constant " + std::to_string(value) + " 0.0")};
-      // What a half holds of the result is too little to see it.
+      // A half would hold too few digits of the result to show the error.
       const Graph g = d == Dtype::kHalf ? parse_graph(
                                               "fusion @f {\n  %n = size\n  %x = input f16[%n]\n"
                                               "  %y = sum %x over [0] as f32\n  output %y\n}\n")
@@ -146,7 +146,7 @@ TEST(LongSums, SequentialOnesAreReported) {
     }
 }
 
-// What a kernel might do at worst stays within the bound, and the bound grows with the logarithm.
+// The worst error of a kernel stays within the bound, which grows with the logarithm.
 TEST(LongSums, BoundOfTheReference) {
   NEED_ATEN();
   for (int64_t n : {100, 1000, 100000}) {
@@ -155,7 +155,7 @@ TEST(LongSums, BoundOfTheReference) {
     const double sum = to_double(e.dtype, load_element(result_of(e), 0));
     const double bound = to_double(Dtype::kDouble, load_element(e.bound, 0)) / sum * 0x1p24;
     EXPECT_LE(bound, 25 + 6 * std::log2(static_cast<double>(n))) << n;
-    // A pairwise tree and a cascade of strips of 16, each addition off by one half in the last place, the same way.
+    // A pairwise tree and a cascade of strips of 16, if each addition errs by half a unit in the same direction.
     EXPECT_GE(bound, 4 * std::log2(static_cast<double>(n))) << n;
   }
 }

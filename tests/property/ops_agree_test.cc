@@ -1,5 +1,5 @@
-// Every op on every dtype that it takes agrees with the reference evaluator, through the unfused plan on the host
-// executor, with all its checks on. tests/gpu/ops_agree_test.cc has the same cases on a GPU.
+// Every op, on every dtype that it accepts, agrees with the reference evaluator. Runs the unfused plan on the host
+// executor with all checks. tests/gpu/ops_agree_test.cc has the same cases on a GPU.
 #include <gtest/gtest.h>
 
 #include "ir/table/error.h"

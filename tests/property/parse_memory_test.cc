@@ -1,10 +1,10 @@
-// Law: reading a text takes at most 64 bytes for each of its own, and 1 MiB, whatever it says: what would take more is
-// refused. The texts are those that make the most of a byte.
+// Law: reading a text takes at most 64 bytes for each of its bytes plus 1 MiB. A text that would take more is refused.
+// The texts here get the most out of each byte.
 #include <gtest/gtest.h>
 
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
-// It replaces operator new, so it belongs to programs and to no library.
+// It replaces operator new, so it belongs in programs and in no library.
 #include "fuzz/targets/shared/memory_bound.cc"
 
 namespace fusebox {
@@ -13,13 +13,13 @@ namespace {
 std::string lines(const std::string& head, const std::string& line, size_t count, const std::string& tail) {
   std::string text = head;
   for (size_t i = 0; i < count; ++i) {
-    // Every # is the number of the line.
+    // Every # becomes the number of the line.
     for (char c : line) c == '#' ? void(text += std::to_string(i)) : text.push_back(c);
   }
   return text + tail;
 }
 
-// What it took at most; a text that is refused took no more either.
+// The most memory that reading took, also if the text was refused.
 int64_t peak_of(const std::string& text, std::string& answer) {
   const fuzz::MemoryBound bound(size_t{1} << 40);
   try {
@@ -61,7 +61,7 @@ TEST(ParseMemory, StaysWithinItsBound) {
   }
 }
 
-// What people write is far from the bound.
+// Ordinary texts stay far from the bound.
 TEST(ParseMemory, LongProgramsAreRead) {
   std::string answer;
   const std::string text = lines("fusion @f {\n  %x0 = input f32[3, 3, 3, 3, 3]\n", "  %value_# = cast %x0 as bf16\n",

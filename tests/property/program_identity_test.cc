@@ -1,6 +1,6 @@
-// What a program is called, in which order its nodes were made, and what nothing uses, is no part of it: every corpus
-// program made again in another order, renamed, or with dead nodes has the same digest at every stage, the same CUDA
-// text, and the same bits, by its own schedule and by the unfused plan.
+// The names in a program, the order in which its nodes were made and unused nodes do not matter. Every corpus program,
+// reordered, renamed or with dead nodes, has the same digest at every stage, the same CUDA text and the same bits, with
+// its own schedule and under the unfused plan.
 #include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -23,8 +23,7 @@ using Random = std::mt19937_64;
 
 bool is_pinned(const Op& op) { return demands(op.kind, kSignature | kEffect); }
 
-// Another order in which the definitions stand, and so the ids: each op after its operands, signature ops among
-// themselves as they were.
+// Reorders the definitions and thus the ids: each op comes after its operands, and signature ops keep their order.
 void shuffle(Graph& g, Random& random) {
   std::vector<OpId> left = g[Graph::body()].ops, order;
   std::set<OpId> done;
@@ -33,7 +32,7 @@ void shuffle(Graph& g, Random& random) {
     bool pinned_before = false;
     for (size_t i = 0; i < left.size(); ++i) {
       const Op& op = g[left[i]];
-      // Sizes stand where they stood: they count by their use, inputs by their order.
+      // Sizes stay in place: their use orders them, as their position orders inputs.
       const bool may_go = !is_pinned(op) || !pinned_before;
       pinned_before |= is_pinned(op);
       if (may_go && std::all_of(op.operands.begin(), op.operands.end(),
@@ -49,7 +48,7 @@ void shuffle(Graph& g, Random& random) {
   g[Graph::body()].ops = order;
 }
 
-// Values get other names, whose order is another too; what refers to them by name follows.
+// Renames values in another alphabetical order. References by name follow.
 void rename(Module& m, Random& random) {
   Graph& g = m.graphs[0];
   std::map<std::string, std::string> names;
@@ -60,7 +59,7 @@ void rename(Module& m, Random& random) {
   };
   for (Value& v : g.values)
     if (!v.name.empty()) v.name = renamed(v.name);
-  // What steps make keeps its name, which is part of the steps.
+  // Results of steps keep their names, which belong to the steps.
   const auto rename_steps = [&](std::vector<Step>& steps) {
     for (Step& s : steps)
       for (StepOperand& o : s.operands)
@@ -74,7 +73,7 @@ void rename(Module& m, Random& random) {
   g.name = "other";
 }
 
-// Ops that no output needs, in the middle of the others.
+// Adds ops that no output needs, between the others.
 void add_dead(Graph& g, Random& random) {
   for (const ValueId x : inputs(g)) {
     if (!g.is_tensor(x)) continue;
@@ -115,12 +114,12 @@ TEST(ProgramIdentity, OrderNamesAndDeadNodesChangeNoStage) {
       if (seed % 4 == 0 || seed % 4 == 2) rename(m, random);
       if (seed % 4 == 0 || seed % 4 == 3) add_dead(m.graphs[0], random);
       SCOPED_TRACE(entry.path().string() + " seed " + std::to_string(seed));
-      // Through the text, which makes every id anew in the order that is written.
+      // Printing and parsing assigns every id again, in the written order.
       const std::string text = print(m);
       SCOPED_TRACE(text);
       const Module other = parse_module(text);
       verify(other);
-      changed += other.graphs[0] == original.graphs[0] ? 0 : 1;  // a chain of ops has one order alone
+      changed += other.graphs[0] == original.graphs[0] ? 0 : 1;  // a chain of ops has only one order
       for (const bool unfused : {false, true}) {
         ASSERT_EQ(run(other, unfused), expected[unfused]);
         ++compared;

@@ -1,6 +1,6 @@
-// Laws of rewrite passes: on random fusions and on the corpus the outputs keep their bits on the host executor (a NaN
-// stays a NaN), the signature stays, the result verifies and is its own text, a second run changes nothing, a run that
-// changes nothing leaves an equal graph, and the same rewrite gives the same digest every time.
+// Laws of rewrites, on random fusions and on the corpus. Outputs keep their bits on the host executor (a NaN stays a
+// NaN). The signature stays. The result verifies and round-trips as text. A second run changes nothing. A run that
+// changes nothing leaves an equal graph. The same rewrite gives the same digest every time.
 #include "passes/rewrite/rewrite.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ bool is_nan(Dtype d, ConstantBits bits) {
   return is_floating(d) && std::isnan(to_double(d, bits));
 }
 
-// Element by element; two NaNs are one value.
+// Compares element by element; two NaNs are equal.
 void expect_same(const std::vector<ProgramOutput>& a, const std::vector<ProgramOutput>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) {
@@ -81,7 +81,7 @@ struct Count {
 };
 using Counts = std::map<std::string, Count>;
 
-// Every law but that of the bits; the graph after the pass.
+// Checks every law but that of the bits. Returns the rewritten graph.
 Graph rewritten(const Graph& before, const Step& step, Counts& counts) {
   EXPECT_FALSE(step_refusal(before, step));
   Graph after = before;
@@ -138,7 +138,7 @@ TEST(Rewrites, KeepTheBitsOfRandomFusions) {
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + print(g));
     Random random(seed);
     const auto arguments = random_inputs(g, random);
-    // What the unfused plan refuses says nothing of rewrites.
+    // A fusion that the unfused plan refuses says nothing about rewrites.
     std::vector<ProgramOutput> expected;
     try {
       expected = run(g, arguments);
@@ -154,7 +154,7 @@ TEST(Rewrites, KeepTheBitsOfRandomFusions) {
       expect_same(expected, run(after, arguments));
       if (HasFailure()) FAIL() << print(after);
     }
-    // One after another, in an order of the seed's, each changing what the others left; twice.
+    // One after another in a random order, each working on the others' results; twice.
     for (size_t i = steps.size(); i > 1; --i) std::swap(steps[i - 1], steps[random.below(i)]);
     const std::vector<Step> once = steps;
     steps.insert(steps.end(), once.begin(), once.end());
@@ -205,7 +205,7 @@ TEST(Rewrites, KeepTheBitsOfTheCorpus) {
       expect_same(expected, run(after, arguments));
     }
     expect_same(expected, run(g, arguments, {.steps = all_rewrites()}));
-    // Before the program's own schedule, which finds what it names, or says that it is gone.
+    // Before the program's own schedule, which finds the values it names or reports them missing.
     const StepList* own = find_steps(m, g.name);
     if (own == nullptr) continue;
     const auto scheduled = run(g, arguments, {.steps = own->steps});

@@ -1,6 +1,6 @@
-// Schedule law: whatever steps a schedule is made of, if `legal` accepts it, it lowers, runs on the host executor
-// without a finding, and gives the bits of the unfused plan; what steps and lowering leave can be written to bytes and
-// read again. What `legal` refuses has a code.
+// The law of schedules: if `legal` accepts a schedule, it lowers, runs on the host executor without a finding, and
+// gives the bits of the unfused plan. The graphs after the steps and after lowering survive writing and reading. A
+// refusal of `legal` has a code.
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
@@ -37,7 +37,7 @@ std::string print_kernels(const Compiled& c) {
   return text;
 }
 
-// The graphs of a stage, as a bundle holds them.
+// The graphs of a stage can be recorded in a bundle.
 void expect_recordable(const std::vector<Graph>& graphs, const char* stage) {
   Module m;
   for (const Graph& g : graphs)
@@ -92,8 +92,8 @@ TEST(Schedules, LegalOnesAgreeWithTheUnfusedPlan) {
     try {
       actual = run(g, inputs, {.steps = c.steps});
     } catch (const Error& e) {
-      // What only the launch can know: too many threads, more blocks than the checks can number, a layout that a
-      // vector access cannot take, or that the build has no ATen for a segment of its.
+      // Only the launch can find these: too many threads, too many blocks for the checks to number, a layout that does
+      // not allow vector access, or a build without ATen.
       const bool at_launch = e.code == ErrorCode::kLaunchLimit || e.code == ErrorCode::kStepLimit ||
                              e.code == ErrorCode::kUnalignedVector || e.code == ErrorCode::kModuleMissing;
       ASSERT_TRUE(at_launch) << code_text(e.code) << " " << e.place << ": " << e.what() << "\n"
@@ -104,7 +104,7 @@ TEST(Schedules, LegalOnesAgreeWithTheUnfusedPlan) {
     ++ran;
     ASSERT_EQ(expected.size(), actual.size());
     for (size_t i = 0; i < expected.size(); ++i) {
-      // Layouts may differ (set_allocation); the elements may not.
+      // Layouts may differ (set_allocation), elements may not.
       const TensorData a = contiguous_copy(expected[i].value.tensor), b = contiguous_copy(actual[i].value.tensor);
       ASSERT_EQ(digest(a), digest(b)) << "output " << i << "\n" << print_kernels(compiled);
     }

@@ -1,6 +1,6 @@
-// Law: however the ops of a fusion are assigned to segments that some order fits, run by kernels or by ATen, the
-// outputs are right, overwritten inputs and tensors and scalars that cross included; the run replays identical from its
-// bundle. An assignment without an order is refused with a code.
+// Law: the ops of a fusion may be assigned to segments in any way that some order fits, and kernels or ATen may run
+// them: the outputs are right, including overwritten inputs and crossing tensors and scalars, and the run replays
+// identically from its bundle. An assignment without an order is refused with a code.
 #include <algorithm>
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ bool is_reduction(const Graph& g, const std::string& name) {
   return demands(g[g[*find_value(g, name)].def].kind, kReduction);
 }
 
-// Segments of 1 to 4 ops or so. A kernel of one op is scheduled by the unfused plan; one of several runs in one thread,
-// through global memory. In text order, or dealt out at random, where no order may fit.
+// Segments of about 1 to 4 ops. The unfused plan schedules a kernel of one op; a kernel of several runs in one thread,
+// through global memory. Ops are taken in text order, or at random, for which there may be no order.
 std::vector<Step> random_assignment(const Graph& g, Random& random, bool in_order) {
   std::vector<std::pair<std::string, std::vector<std::string>>> segments;
   for (const auto& names : tensor_ops(g)) {
@@ -43,7 +43,7 @@ std::vector<Step> random_assignment(const Graph& g, Random& random, bool in_orde
     if (is_new) segments.push_back({"s" + std::to_string(segments.size()), {}});
     const size_t at = in_order || is_new ? segments.size() - 1 : random.below(segments.size());
     segments[at].second.push_back(name);
-    // Some ops are computed once more.
+    // Two segments compute some of the ops.
     if (random.one_in(8)) segments[random.below(segments.size())].second.push_back(name);
   }
   std::vector<Step> steps, marks;
@@ -66,13 +66,13 @@ std::vector<Step> random_assignment(const Graph& g, Random& random, bool in_orde
     step.attrs.set_enum(AttrKey::kExecutor, kernel ? SegmentExecutor::kKernel : SegmentExecutor::kAten);
     steps.push_back(step);
   }
-  // The order of the steps says nothing.
+  // The order of assign steps does not matter.
   for (size_t i = steps.size(); i > 1; --i) std::swap(steps[i - 1], steps[random.below(i)]);
   steps.insert(steps.end(), marks.begin(), marks.end());
   return steps;
 }
 
-// One change to a host program, as in a bundle that someone else wrote.
+// Makes one change to a host program, as in a bundle from a foreign writer.
 void damage(Graph& host, Random& random) {
   auto& body = host[Graph::body()].ops;
   std::vector<size_t> calls, frees;
@@ -81,7 +81,7 @@ void damage(Graph& host, Random& random) {
     if (host[body[i]].kind == OpKind::kDeallocate) frees.push_back(i);
   }
   if (!frees.empty() && (calls.empty() || random.one_in(3))) {
-    // Freed where something still uses it, or frees it again.
+    // Frees memory too early, or twice.
     const OpId op = body[random.pick(frees)];
     const auto begin = std::find(body.begin(), body.end(), host[host[op].operands[0]].def) + 1;
     const auto at = std::find(begin, body.end(), op);
@@ -102,7 +102,7 @@ void damage(Graph& host, Random& random) {
   }
 }
 
-// Runs the host program of a bundle, and counts what is refused; nothing of it is an internal error.
+// Runs the host program of a bundle and counts refusals. None may be an internal error.
 int replay_damaged(Bundle b, Random& random) {
   for (StageRecord& stage : b.stages)
     if (stage.stage == Stage::kHost) damage(stage.module.graphs[0], random);
@@ -130,13 +130,13 @@ TEST(Segments, OfKernelsAndAtenGiveTheFusionsOutputs) {
   unfused.unfused = true;
   int ran = 0, in_place = 0, aten = 0, kernels = 0, without_order = 0, damaged = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    // What is dead is in no segment.
+    // Dead ops are in no segment.
     const Graph g = canonical_order(testing::random_fusion(seed, {.aliases = true}));
     Random random(seed);
     const auto arguments = testing::random_inputs(g, random);
     Module m;
     m.graphs = {g};
-    // What the unfused plan refuses says nothing of segments.
+    // A fusion that the unfused plan refuses says nothing about segments.
     try {
       if (run_program(m, arguments, unfused).failure) continue;
     } catch (const Error& e) {

@@ -1,6 +1,6 @@
-// Law: a step that `inapplicable` accepts applies, leaves a graph that verifies and prints and parses to itself, and
-// makes what it names; one that it refuses has a code 3xx, is refused by `apply` with the same code and place, and
-// changes nothing. Deleting a step from a list leaves every other either doing so too, or inapplicable.
+// Law: a step that `inapplicable` accepts applies, leaves a graph that verifies and round-trips as text, and makes the
+// names it lists. A step that it refuses has a code 3xx; `apply` refuses it with the same code and place and changes
+// nothing. After deleting one step from a list, each other step still applies or is refused in this way.
 #include <gtest/gtest.h>
 #include <random>
 #include <set>
@@ -15,7 +15,7 @@
 namespace fusebox {
 namespace {
 
-// Families of programs; symbolic sizes, and axes of the boundary extents 1 and a prime.
+// Families of programs: symbolic sizes, and axes of the boundary extents 1 and a prime.
 constexpr std::string_view kPrograms[] = {
     R"(fusion @chain {
   %m, %n = size
@@ -208,7 +208,7 @@ class Generator {
       case AttrKind::kInts: {
         std::vector<int64_t> list;
         const auto v = find_value(g, subject_);
-        // Mostly as many as there are domains.
+        // Usually as many as there are domains.
         const size_t count = key == AttrKey::kContiguity   ? s.operands.size() - 1
                              : key == AttrKey::kOrder && v ? 2
                                                            : below(3);
@@ -220,7 +220,7 @@ class Generator {
     }
   }
 
-  // Nonsense that no text could say.
+  // Nonsense that no text can express.
   void spoil(Step& s) {
     switch (below(5)) {
       case 0:
@@ -321,7 +321,7 @@ TEST(StepsApply, AcceptedOnesApplyAndRefusedOnesChangeNothing) {
       if (HasFailure()) return;
     }
     accepted += list.size();
-    // The same list again gives the same program; without one of its steps the others apply or say why not.
+    // The same list gives the same program; without one of its steps, the others apply or give a reason.
     Graph again = start;
     apply(again, list);
     EXPECT_TRUE(again == g);

@@ -1,5 +1,5 @@
-// Swizzle law: a copy through swizzled shared memory is a copy, whatever the swizzle, the dtype, the rank and the
-// extents, most of the threads on holes; the host executor finds nothing to say of it.
+// The law of swizzles: a copy through swizzled shared memory is a copy for any swizzle, dtype, rank and extents, even
+// if most threads are on holes; the host executor reports nothing.
 #include <gtest/gtest.h>
 
 #include "ir/infer/bind.h"
@@ -53,7 +53,7 @@ TEST(SwizzledCopies, GiveTheirInput) {
   EXPECT_EQ(swizzled, runs);
 }
 
-// The law would say so if a rule that these copies rest on were broken.
+// The law finds broken rules on which these copies depend.
 TEST(SwizzledCopies, FindBrokenRules) {
   if (!kDefectsCompiledIn) GTEST_SKIP() << "built without seeded defects";
   const auto cases = test::swizzled_copy_cases();
@@ -63,7 +63,7 @@ TEST(SwizzledCopies, FindBrokenRules) {
     defects.add(defect);
     int tried = 0, found = 0;
     for (const test::SwizzledCopyCase& c : cases) {
-      // 1-D: not the largest; holes show in the smaller ones.
+      // In 1-D skip the largest; smaller ones show the holes.
       const std::vector<Argument> inputs = {
           make_argument(*(c.inputs.end() - (c.inputs.back().shape.size() == 1 ? 2 : 1)))};
       ++tried;

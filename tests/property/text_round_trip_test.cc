@@ -1,5 +1,5 @@
-// Law: parse gives back what print was given, for every level, op, attribute, dtype and step; what it gives prints the
-// same text; and any damaged text gives a value or a coded error.
+// Law: parse returns what print was given, for every level, op, attribute, dtype and step, and its result prints the
+// same text. Any damaged text gives a value or a coded error.
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
@@ -23,11 +23,11 @@ constexpr uint64_t kSeeds = 3000;
 
 testing::RandomModuleOptions options() {
   testing::RandomModuleOptions o;
-  o.any_attrs = false;  // the text form has no word for an attribute that the row does not take
+  o.any_attrs = false;  // the text form has no word for an attribute outside the row
   return o;
 }
 
-// Which rows of the tables the texts held, by the name of the table.
+// The table rows that occurred in texts, by the name of the table.
 class Coverage {
  public:
   void add(const Module& m) {
@@ -145,8 +145,8 @@ TEST(TextRoundTrip, PartsComeBack) {
 
 int answered = 0, refused = 0;
 
-// A value, which then round-trips, or a coded error that is no bug of ours, with a place. A value that verifies is a
-// program that everything else takes.
+// Expects a value that round-trips, or a coded error that is not internal and has a place. All code accepts a value
+// that verifies.
 void expect_answer(const std::string& text) {
   Module m;
   try {
@@ -189,7 +189,7 @@ TEST(TextRoundTrip, AnyBytesGetAnAnswer) {
   }
 }
 
-// Types of this program follow from its ops, so that inference meets the damage too.
+// The ops determine this program's types, so inference meets the damage too.
 constexpr std::string_view kProgram = R"(fusion @all {
   %m, %n = size
   %x = input bf16[%m, %n] contiguity [true, false]

@@ -1,4 +1,4 @@
-"""What tests of the command line share: where things are, and running `fusebox`."""
+"""Shared by tests of the command line: paths, and a way to run `fusebox`."""
 
 import os
 import pathlib
@@ -12,6 +12,6 @@ HAS_ATEN = (BUILD / "lib" / "libfusebox_aten.so").exists()
 
 
 def fusebox(*arguments, timeout=300, **options):
-    """The finished process, with its output as text, whatever its exit code."""
+    """Returns the finished process with its output as text, whatever its exit code."""
     command = [str(FUSEBOX), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, **options)

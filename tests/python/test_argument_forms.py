@@ -1,4 +1,4 @@
-"""The forms of arguments that Python callers use, drawn at random: what torch takes gives what torch gives, what torch refuses has a code."""
+"""Random forms of arguments as Python callers write them. If torch accepts them, the results agree; if not, the refusal has a code."""
 
 import math
 
@@ -20,7 +20,7 @@ extents = st.lists(st.integers(0, 4), max_size=4)
 
 
 def numbers(shape, dtype=torch.float32):
-    """Small integers, all different along each axis, so that any order of adding them is exact."""
+    """Small integers, all different along each axis; any order of adding them is exact."""
     return (torch.arange(math.prod(shape)) % 23 - 11).reshape(shape).to(dtype)
 
 
@@ -45,7 +45,7 @@ def fusebox_gives(tensors, define):
 
 
 def agree(tensors, define, expected, refusals=(), extensions=()):
-    """`refusals`: what is refused here for a reason of its own, though torch takes it; `extensions`: what is defined here alone."""
+    """`refusals`: whether Fusebox may refuse what torch accepts; `extensions`: whether Fusebox may accept what torch refuses."""
     want, got = torch_gives(lambda: expected(*tensors)), fusebox_gives(tensors, define)
     if (got is REFUSED and any(refusals)) or (want is REFUSED and any(extensions)):
         return
@@ -59,7 +59,7 @@ def agree(tensors, define, expected, refusals=(), extensions=()):
 
 @st.composite
 def shape_and_axes(draw, beyond=True):
-    """A shape, and one axis or a list of them in any form: an integer, a list, a tuple, none at all; now and then one that is not there."""
+    """A shape, and axes in any form: an integer, a list, a tuple or None. Sometimes an axis does not exist."""
     shape = draw(extents)
     rank = len(shape)
     margin = 1 if beyond and draw(st.integers(0, 9)) == 0 else 0
@@ -86,7 +86,7 @@ def test_reductions(op, case, keepdim, dtype):
         lambda fd, t: getattr(fd.ops, op)(t, axes, keepdim=keepdim),
         lambda t: REDUCTIONS[op](t, axes, keepdim=keepdim),
         refusals=(len(shape) == 0 and axes not in ([], ()),),
-        extensions=(0 in shape and op != "sum",),  # the greatest of nothing is -inf
+        extensions=(0 in shape and op != "sum",),  # the maximum of no elements is -inf
     )
 
 
@@ -122,7 +122,7 @@ def test_squeeze(case, data):
         if -rank <= axis < rank and data.draw(st.integers(0, 4)):
             shape[axis] = 1
     named = [axes] if isinstance(axes, int) else list(axes)
-    keeps = any(-rank <= a < rank and shape[a] != 1 for a in named)  # torch leaves such an axis, here it is refused
+    keeps = any(-rank <= a < rank and shape[a] != 1 for a in named)  # torch keeps such an axis, Fusebox refuses it
     agree([numbers(shape)], lambda fd, t: fd.ops.squeeze(t, axes), lambda t: torch.squeeze(t, axes), refusals=(keeps, rank == 0 and named))
 
 
@@ -166,7 +166,7 @@ def test_reshape(shape, data):
 @given(extents, st.data())
 @EXAMPLES
 def test_slice(shape, data):
-    """Bounds as numbers and as scalars of the fusion, from two before the start to two behind the end, and to the end."""
+    """Bounds as numbers and as scalars of the fusion, from two before the start to two after the end, and open ones."""
     bounds = [(data.draw(st.integers(-n - 2, n + 2)), data.draw(st.sampled_from([*range(-n - 2, n + 3), 2**63 - 1]))) for n in shape]
     as_scalar = [(data.draw(st.booleans()), data.draw(st.booleans())) for _ in shape]
     scalars = [b for pair, marks in zip(bounds, as_scalar, strict=True) for b, mark in zip(pair, marks, strict=True) if mark]
@@ -189,7 +189,7 @@ def test_slice(shape, data):
 @given(st.integers(0, 6), st.integers(0, 4), st.integers(0, 4), st.booleans())
 @EXAMPLES
 def test_slice_by_sums_of_sizes(n, a, b, starts):
-    """Bounds that sizes of other tensors make clamp as numbers do."""
+    """Bounds computed from sizes of other tensors clamp like numbers."""
     x, y, z = numbers([n]), numbers([a]), numbers([b])
     with FusionDefinition() as fd:
         t, u, v = (fd.from_pytorch(w, static_sizes=False) for w in (x, y, z))
@@ -226,15 +226,15 @@ def test_pad(shape, data, value):
     if data.draw(st.integers(0, 9)) == 0:
         widths = widths + [1]
     dtype = data.draw(st.sampled_from([torch.float32, torch.complex64, torch.int32]))
-    # An inexact value of integers is refused here, torch cuts it off; so is a cut below nothing.
+    # Fusebox refuses a fractional value for integers, which torch truncates, and a cut of more than there is.
     cuts = any(shape[len(shape) - 1 - i // 2] + sum(widths[i - i % 2 : i - i % 2 + 2]) < 0 for i in range(2 * count))
     agree(
         [numbers(shape, dtype)],
         lambda fd, t: fd.ops.pad(t, widths, value),
         lambda t: torch.constant_pad_nd(t, widths, 0 if value is None else value),
-        # torch looks at the value only where it pads.
+        # torch looks at the value only if it pads.
         refusals=(isinstance(value, (float, complex)) and dtype == torch.int32, cuts, value == 3 + 2j),
-        extensions=(0 in shape,),  # what a width adds another may cut
+        extensions=(0 in shape,),  # one width may cut what another adds
     )
 
 
@@ -244,12 +244,12 @@ def test_cat_select_and_triu(shape, data):
     axis = data.draw(st.integers(-len(shape) - 1, len(shape)))
     form = data.draw(st.sampled_from([list, tuple]))
     x, y = numbers(shape), numbers(shape) + 1
-    nothing = shape == [0]  # which torch joins to anything
+    nothing = shape == [0]  # torch joins it to anything
     agree([x, y], lambda fd, s, t: fd.ops.cat(form([s, t]), axis), lambda s, t: torch.cat(form([s, t]), axis), refusals=(nothing,))
     agree([x], lambda fd, t: fd.ops.cat(form([t])), lambda t: torch.cat(form([t])))
     agree([x], lambda fd, t: fd.ops.cat(form([])), lambda t: torch.cat(form([])))
     index = data.draw(st.integers(-4, 3))
-    empty = 0 in shape  # where no element is selected, no index is wrong
+    empty = 0 in shape  # without selected elements, no index is wrong
     agree([x], lambda fd, t: fd.ops.select(t, index, axis), lambda t: torch.select(t, axis, index), extensions=(empty,))
     diagonal = data.draw(st.integers(-4, 4))
     agree([x], lambda fd, t: fd.ops.triu(t, diagonal), lambda t: torch.triu(t, diagonal))
@@ -258,7 +258,7 @@ def test_cat_select_and_triu(shape, data):
 @given(st.lists(st.integers(0, 3), max_size=3), st.sampled_from([0, 7, True, 2.5, 1 + 2j, -1, 300]), st.sampled_from([torch.float32, torch.int8, torch.bool, torch.uint8, torch.complex64]))
 @EXAMPLES
 def test_full(shape, value, dtype):
-    # torch turns −1 into 255 here; a negative number is no u8.
+    # torch turns −1 into 255 here; Fusebox has no negative u8.
     agree([], lambda fd: fd.ops.full(shape, value, dtype), lambda: torch.full(shape, value, dtype=dtype), refusals=(value == -1 and dtype == torch.uint8, value == 1 + 2j))
 
 
@@ -294,7 +294,7 @@ def test_iota_counts_from_and_by_finite_numbers(bad):
 @given(shape_and_axes(beyond=False))
 @EXAMPLES
 def test_an_integer_is_an_integer(case):
-    """A bool is no axis, though Python takes it for a number; NumPy's integers are."""
+    """A bool is no axis, although Python counts it as a number. NumPy's integers are axes."""
     numpy = pytest.importorskip("numpy")
     shape, axes = case
     with FusionDefinition() as fd:

@@ -1,4 +1,4 @@
-"""`show --level kernel` says of each access to shared memory what bank conflicts it has: a transpose with and without its
+"""`show --level kernel` shows the bank conflicts of each access to shared memory: a transpose with and without its
 swizzle."""
 
 import re
@@ -18,7 +18,7 @@ def output(*arguments):
 
 
 def notes(path, *more):
-    """(op, comment) of each line of the kernel that touches shared memory."""
+    """(op, comment) of each line of the kernel that accesses shared memory."""
     text = output("show", path, "--level", "kernel", *more)
     found = re.findall(r"^ *(?:%\w+ = )?(load|store|copy) .*?  // ((?:no )?bank conflict.*)$", text, re.MULTILINE)
     assert found
@@ -27,7 +27,7 @@ def notes(path, *more):
 
 @pytest.fixture
 def plain_transpose(tmp_path):
-    """The same tile without its swizzle: rows are written, columns are read."""
+    """The same tile without its swizzle: writes rows and reads columns."""
     text = TRANSPOSE.read_text()
     plain = re.sub(r"  swizzle .*\n", "", text).replace("%xs.row", "%xs.mi").replace("%xs.bank", "%xs.ni")
     assert plain != text

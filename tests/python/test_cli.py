@@ -1,4 +1,4 @@
-"""The command line: each command, each class of error, and that bundles replay the same from other processes."""
+"""The command line: each command, each class of error, and identical replays of bundles in other processes."""
 
 import json
 import os
@@ -340,7 +340,7 @@ def test_damaged_and_foreign_bundles(bundle, small, tmp_path):
 
 
 def test_a_bundle_from_the_future(bundle, tmp_path):
-    """The header's feature bits are eight bytes; each place that holds the same number is tried."""
+    """The header's feature bits are eight bytes. Tries each place that holds this number."""
     data, newer = bundle.read_bytes(), tmp_path / "newer.fuse"
     features = (0b1011).to_bytes(8, "little")
     errors = []
@@ -388,7 +388,7 @@ def test_help_has_examples():
         assert run.returncode == 0 and f"  fusebox {command} " in run.stdout
 
 
-# -- what is not needed is not loaded
+# -- commands load only what they need
 
 
 @pytest.mark.parametrize("arguments", [["verify", SILU], ["fmt", SILU], ["show", SILU, "--level", "cuda"], ["run", SILU, "--on", "host"]], ids=lambda a: a[0])

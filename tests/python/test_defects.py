@@ -1,4 +1,4 @@
-"""Seeded defects: each has a small case that fails with it, and with it alone, and a bundle of a broken run replays
+"""Seeded defects: each has a small case that fails only with it, and the bundle of a broken run replays
 broken."""
 
 import json
@@ -26,7 +26,7 @@ def fusebox(*arguments):
 
 
 def judged(file, *arguments):
-    """The exit code and the signatures that all oracles find in one file."""
+    """The exit code, and the signatures of all findings in one file."""
     result = fusebox("fuzz", "--case", file, "--json", *arguments)
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     return result.returncode, [line["signature"] for line in lines if "signature" in line], lines[-1]

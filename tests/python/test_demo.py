@@ -1,4 +1,4 @@
-"""tests/demo/demo.py: what it calls right, what it runs again, and what its table says."""
+"""tests/demo/demo.py: which results it calls right, which programs it repeats, and its table."""
 
 import json
 import pathlib
@@ -47,7 +47,7 @@ def test_the_worst_output_is_the_one_nearest_its_bound():
 
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
-    """A checkout with one program and a command line of this content."""
+    """A checkout with one program and a fake command line."""
     (tmp_path / "corpus/programs").mkdir(parents=True)
     (tmp_path / "corpus/programs/softmax.fir").write_text("fusion @softmax {}\n")
     (tmp_path / "build/bin").mkdir(parents=True)

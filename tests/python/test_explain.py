@@ -1,4 +1,4 @@
-"""`fusebox explain`: why two domains are one, or not, by each meaning of it."""
+"""`fusebox explain`: why two domains are the same or not, under each definition."""
 
 import json
 
@@ -100,7 +100,7 @@ def test_shards_of_a_matrix_and_of_its_elements(tmp_path):
     other = answer(path, "%u.p", "%z.p", "--steps", steps)
     difference = other["elements"]["difference"]
     assert other["elements"]["proved"] is False
-    # The sizes and the element that it names are ones where the two differ.
+    # At the named sizes and element, the two differ.
     d, x = difference["sizes"]["%d"], difference["point"]["%x.i0"]
     assert difference["a"] == x // 6 // -(-4 * d // 5) and difference["b"] == x // -(-24 * d // 5)
     assert difference["a"] != difference["b"]
@@ -123,7 +123,7 @@ def test_a_bundle_is_explained_as_it_was_recorded(tmp_path):
 
 @pytest.mark.parametrize("path", sorted(PROGRAMS.glob("*.fir")), ids=lambda p: p.stem)
 def test_each_program_of_the_corpus(path):
-    """A domain is itself by every meaning, and an unknown one says what there is."""
+    """A domain equals itself under every definition, and an unknown name is an error."""
     run = explain(path, "%no_such.i0", "%no_such.i0", "--json")
     assert run.returncode == 2 and json.loads(run.stdout)["error"]["code"] == "E0301"
     text = path.read_text()

@@ -1,4 +1,4 @@
-"""fusebox.FusionDefinition on the host executor: what is defined is what ATen gives; nothing is copied; what is wrong has a code."""
+"""fusebox.FusionDefinition on the host executor: results agree with ATen, nothing is copied, and errors have a code."""
 
 import math
 
@@ -312,7 +312,7 @@ def test_every_step_has_a_function():
     from fusebox.sched import Schedule
 
     renamed = {"set_mesh": "set_device_mesh", "propagate": "bounded_transform_backward"}
-    # Those that compilation and planners take themselves, and notes on domains.
+    # Steps that only compilation and planners take, and notes on domains.
     internal = {"concretize", "concretize_reshape", "loop_broadcast"}
     for kind in _fusebox.step_kinds():
         assert kind in internal or callable(getattr(Schedule, renamed.get(kind, kind))), kind
@@ -585,7 +585,7 @@ def test_memory_that_runs_out_has_a_code(tmp_path):
 
 
 def test_an_extent_that_an_op_computes():
-    """A quotient of integers may be an extent; what no extent can be is named, with the ops that can."""
+    """A quotient of integers may be an extent. The error for other values names the op and the ops that can be extents."""
     x = torch.arange(24.0)
     with FusionDefinition() as fd:
         s = fd.define_scalar(DataType.Double)

@@ -1,4 +1,4 @@
-"""`fusebox fuzz`: campaigns and the score from the command line, what they print, and the folder they leave."""
+"""`fusebox fuzz`: campaigns and the score from the command line, their output, and the folder they write."""
 
 import html.parser
 import json
@@ -16,7 +16,7 @@ BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
 FUSEBOX = BUILD / "bin" / "fusebox"
 SWIZZLED = ROOT / "corpus" / "programs" / "swizzled_copy_1d.fir"
 SOFTMAX = ROOT / "corpus" / "programs" / "softmax.fir"
-# Quick, and without anything to load.
+# Quick, and nothing to load.
 LIGHT = ["--oracle", "host-checks,text"]
 DEFECT = "predicate-dropped"
 
@@ -124,7 +124,7 @@ def test_the_number_of_processes_does_not_matter():
 
 
 class Page(html.parser.HTMLParser):
-    """Well-formedness, and what the page refers to."""
+    """Checks that the page is well-formed, and collects its references."""
 
     VOID = {"meta", "img", "br", "link"}
 
@@ -219,7 +219,7 @@ def test_the_time_is_kept():
 def test_it_stops_when_enough_is_found(tmp_path):
     command = ["--time", "2m", "--stop-after", 1, "--jobs", 2, "--out", tmp_path, "--defect", DEFECT, *LIGHT]
     findings, summary = fuzz(*command)
-    # Long before the end of a block, in each process.
+    # Each process stops long before the end of a block.
     assert 1 <= len(findings) <= 4 and summary["cases"] < 512 and summary["seconds"] < 20
     assert pathlib.Path(findings[0]["file"]).exists()
 

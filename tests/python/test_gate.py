@@ -1,4 +1,4 @@
-"""The gate: what passes, what holds it, what blessing keeps, and that no bundle stops the others."""
+"""The gate: which bundles pass or fail, what blessing keeps, and that no bundle stops the others."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def fusebox(*arguments, ci="", **options):
 
 
 def gate(*arguments, **options):
-    """The exit code, and the results by the names of the bundles."""
+    """The exit code, and the results by the bundles' names."""
     run = fusebox("gate", *arguments, "--json", **options)
     results = [json.loads(line) for line in run.stdout.splitlines()]
     assert all("bundle" in r for r in results), run.stdout + run.stderr
@@ -76,7 +76,7 @@ def bug(folder):
 
 
 def fix(path):
-    """As if whoever broke lowering had mended it: the replay finds no option `defects`."""
+    """As if the bug in lowering had been fixed: the replay finds no option `defects`."""
     replace(path, b"defects", b"defectz")
 
 
@@ -86,7 +86,7 @@ def break_again(path):
 
 def change_digest(path, stage):
     digest = bytes.fromhex(stage_digests(path)[stage])
-    orders = digest, digest[::-1], digest[7::-1] + digest[:7:-1]  # how a file holds two words of it
+    orders = digest, digest[::-1], digest[7::-1] + digest[:7:-1]  # the ways in which a file may store its two words
     replace(path, next(order for order in orders if order in path.read_bytes()), bytes(16))
 
 
@@ -95,7 +95,7 @@ def stage_digests(path):
 
 
 def make_slow(path):
-    """Many more elements than it was recorded with: minutes of work."""
+    """Gives it many more elements than were recorded: minutes of work."""
     replace(path, (54321).to_bytes(8, "little"), (200_000_000).to_bytes(8, "little"))
 
 
@@ -224,7 +224,7 @@ def test_ci_does_not_bless(folder):
     assert error_of(folder, "--bless", "--reason", "why", ci="true") == "E0440"
 
 
-# -- what cannot be replayed
+# -- bundles that cannot be replayed
 
 
 def test_an_empty_or_missing_folder_is_bad_usage(tmp_path):

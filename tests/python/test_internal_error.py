@@ -25,7 +25,7 @@ inputs @twice gpu {
 """
 COMPILER = shutil.which("c++") or shutil.which("g++")
 
-# One GPU that answers what it is, and then nothing: 999 is CUDA_ERROR_UNKNOWN.
+# A GPU that can be queried but fails every other call: 999 is CUDA_ERROR_UNKNOWN.
 DRIVER = r"""
 #include <cstddef>
 #include <cstring>
@@ -62,7 +62,7 @@ def program(tmp_path):
 
 @pytest.fixture
 def broken(tmp_path):
-    """Runs the command line with a driver that fails, and a folder of its own for temporary files."""
+    """Runs the command line with a failing driver and a private folder for temporary files."""
     if not COMPILER or not (BUILD / "lib" / "libfusebox_cuda.so").exists():
         pytest.skip("no compiler, or built without CUDA")
     source = tmp_path / "driver.cc"
@@ -89,7 +89,7 @@ def test_an_internal_error_leaves_a_bundle_that_reproduces_it(broken, program):
     (path,) = [line["reproducer"] for line in lines if "reproducer" in line]
     assert pathlib.Path(path).parent == broken.folder
     assert "E0421" in ran.stdout
-    # The failure is recorded, and happens again.
+    # The bundle records the failure, and the replay repeats it.
     replayed = broken("replay", path, "--on", "cuda", "--json")
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
     assert json.loads(replayed.stdout.splitlines()[0])["identical"] is True

@@ -1,4 +1,4 @@
-"""The mutation score's tool: what it finds, that its mutants compile and change what they say, and what it makes of a run."""
+"""The tool for the mutation score: the places it finds, mutants that compile and make the change they show, and its reports."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import render  # noqa: E402
 import report  # noqa: E402
 import tree  # noqa: E402
 
-# Each function is called with small numbers, and prints what it gives.
+# The program calls each function with small numbers and prints the results.
 SOURCE = r"""
 #include <cstdio>
 #include <vector>
@@ -72,7 +72,7 @@ int main() {
 """
 CLEAN = "0 1 8 4 2.00 0 1 8 5 6 10 2 34 1 9 8 1"
 
-# One of each kind: the change, and what the program prints with it.
+# One of each kind: the change, and the program's output with it.
 CHANGES = {
     ("relational", "bool below(int a, int b) { return a [-<-]{+<=+} b; }"): "1 1 8 4 2.00 0 1 8 5 6 10 2 34 1 9 8 1",
     ("relational", "bool below(int a, int b) { return a [-<-]{+>+} b; }"): "0 0 8 4 2.00 0 1 8 5 6 10 2 34 1 9 8 1",
@@ -168,7 +168,7 @@ def test_every_kind_compiles_and_changes_what_it_says(found, tmp_path):
 
 
 def test_all_mutants_of_a_source_stand_behind_one_build_each(found, tmp_path):
-    """Nested in each other too; without a mutant nothing changes."""
+    """Nested ones too. Without an active mutant, nothing changes."""
     groups = together(found)
     assert len(found) > 40 and len(groups) < 6
     for group in groups:
@@ -200,7 +200,7 @@ def test_a_mutant_names_its_function(found):
 
 
 def test_a_smaller_change_lies_in_a_larger_one(found):
-    """`return 10 * a + b` holds a product and a sum; both are written."""
+    """`return 10 * a + b` has mutants of the product and of the sum; both fit."""
     chosen = [m for m in found if m["change"] in (
         "int ratio(int a, int b) { return 10 [-*-]{+++} a + b; }", "int ratio(int a, int b) { return 10 * a [-+-]{+-+} b; }")]
     assert len(chosen) == 2 and render.fits(chosen[0], chosen[1:])
@@ -208,6 +208,11 @@ def test_a_smaller_change_lies_in_a_larger_one(found):
     line = next(x for x in text.splitlines() if x.startswith("int ratio"))
     assert line.count("fusebox_mutant::binary") == 2
     assert text.count("\n") == SOURCE.count("\n") + 2
+
+
+def test_the_code_of_seeded_defects_is_left_out():
+    sources = [f.relative_to(ROOT).as_posix() for f in (ROOT / "ir").rglob("defect.*")]
+    assert len(sources) == 2 and all(tree.LEFT_OUT.fullmatch(name) for name in sources), sources
 
 
 def test_two_changes_of_one_operator_do_not_fit(found):
@@ -222,7 +227,7 @@ def test_a_mutant_that_does_not_compile_is_blamed_by_its_line():
 
 
 def test_a_mutant_that_does_not_compile_is_replaced(tmp_path, monkeypatch):
-    """By the next one of the reserve, in the file as well."""
+    """The next one of the reserve replaces it, in the file too."""
     source = tmp_path / "copy/tree/ir/a.cc"
     source.parent.mkdir(parents=True)
     source.write_text("int a() {\n  return 0;\n}\nint b() {\n  return 1;\n}\n")
@@ -264,7 +269,7 @@ def test_what_a_campaign_says_of_a_mutant(code, lines, outcome, by):
 
 
 def test_a_run_goes_on_where_it_ended(tmp_path):
-    """Each mutant is run once, and a line that was cut off is run again."""
+    """Each mutant runs once; a mutant whose line was cut off runs again."""
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\necho $FUSEBOX_MUTANT >>{tmp_path}/ran\nprintf '\\001' | dd of=$FUSEBOX_MUTANT_NOTES conv=notrunc 2>&-\n"
                        f"[ $FUSEBOX_MUTANT != 2 ] || {{ echo '{json.dumps(FINDING)}'; exit 1; }}\n")

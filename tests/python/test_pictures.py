@@ -1,7 +1,7 @@
-"""Pictures of id graphs: every format from the command line, and the page as a real browser shows it.
+"""Pictures of id graphs: every format from the command line, and the page in a real browser.
 
-The browser is Chromium without a window: chromium-headless-shell, chromium or Chrome on the path, or what FUSEBOX_BROWSER
-names. A script that is added to a copy of the page works it and leaves what it saw in the document.
+The browser is Chromium without a window: chromium-headless-shell, chromium or Chrome on the path, or the program that
+FUSEBOX_BROWSER names. A script in a copy of the page operates it and writes what it sees into the document.
 """
 
 import html
@@ -144,7 +144,7 @@ def test_any_name_gives_a_well_formed_drawing(evil):
 
 
 def browse(page, tmp_path, *options, script="", size="1600,1000"):
-    """The browser's output for a page, after `script` has run at its end; asserts that the browser had nothing to say of it."""
+    """The browser's output for a page after `script` has run at its end. Asserts that the browser reported no problem."""
     path = tmp_path / "page.html"
     catch = "<script>window.faults = []; addEventListener('error', e => faults.push(e.message)); " \
         "addEventListener('securitypolicyviolation', e => faults.push(e.violatedDirective));</script>"
@@ -165,7 +165,7 @@ def browse(page, tmp_path, *options, script="", size="1600,1000"):
 
 
 def work(page, tmp_path, script):
-    """What `script` returns in the page."""
+    """Runs `script` in the page and returns its result."""
     dom = browse(page, tmp_path, "--dump-dom", script=script)
     found = re.search(r'<pre id="report" data-faults="([^"]*)">(.*?)</pre>', dom, re.DOTALL)
     assert found, dom[-2000:]
@@ -190,7 +190,7 @@ const pick = kind => document.querySelector(`#kinds input[value="${kind}"]`).cli
 @needs_browser
 @pytest.mark.parametrize("program", FILES, ids=lambda p: p.stem)
 def test_a_page_shows_every_domain_legibly(program, tmp_path):
-    # In the browser's own measure: nothing overlaps, no text leaves its box, and what is under the pointer is the box.
+    # Measured by the browser: nothing overlaps, all text is inside its box, and the pointer hits the box.
     seen = work(picture(program, "exact", "html"), tmp_path, TOOLS + """
       const overlaps = [], outside = [], hidden = [];
       const inside = (a, b) => a.left >= b.left - 0.5 && a.right <= b.right + 0.5 && a.top >= b.top - 0.5 && a.bottom <= b.bottom + 0.5;
@@ -322,7 +322,7 @@ def test_any_name_is_text_in_the_page(evil, tmp_path):
 
 
 def pixels(path):
-    """The colours of an 8-bit PNG, each with how often it occurs."""
+    """The colours of an 8-bit PNG with their counts."""
     data = path.read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     at, packed = 8, b""

@@ -1,4 +1,4 @@
-"""`fusebox reduce`: from a failing file to a small one that fails in the same way."""
+"""`fusebox reduce`: turns a failing file into a small one that fails in the same way."""
 
 import json
 import statistics
@@ -61,11 +61,11 @@ def test_a_program_that_a_defect_breaks_becomes_small(large, tmp_path):
     assert row["before"]["ops"] == 4 and row["before"]["steps"] == 8
     assert row["after"]["ops"] == 1 and row["after"]["steps"] <= 3 and row["after"]["elements"] <= 8
     assert row["factor"] >= 25 and row["seconds"] < 60
-    # It fails alike, and only so broken.
+    # It fails in the same way, and only with the defect.
     assert row["signature"] == reduced(out, tmp_path / "again.fir", "--defect", "predicate-dropped")["signature"]
     assert fusebox("run", out, "--check", "--on", "host", "--defect", "predicate-dropped").returncode == 1
     assert fusebox("run", out, "--check", "--on", "host").returncode == 0
-    # Again, nothing goes.
+    # A second reduction removes nothing.
     assert (tmp_path / "again.fir").read_text() == out.read_text()
 
 
@@ -75,7 +75,7 @@ def test_a_bundle_keeps_defect_signature_and_failure(large, tmp_path):
     shown = fusebox("show", bundle).stdout
     assert "option defects: predicate-dropped" in shown and f"option finding: {row['signature']}" in shown
     assert fusebox("replay", bundle).returncode == 0
-    # The bundle says what it shows: no option is needed.
+    # The bundle holds the signature and the defects, so no option is needed.
     assert reduced(bundle, smaller)["signature"] == row["signature"]
 
 
@@ -86,7 +86,7 @@ def test_findings_of_a_campaign_are_reduced(tmp_path):
     assert len(bundles) == 9
     rows = [reduced(bundle, tmp_path / ("small_" + bundle.name)) for bundle in bundles]
     for bundle, row in zip(bundles, rows, strict=True):
-        # It stays the finding that it was.
+        # It is still the same finding.
         assert f"option finding: {row['signature']}" in fusebox("show", bundle).stdout
         assert row["finished"] and row["seconds"] < 60
     assert statistics.median(row["after"]["ops"] for row in rows) <= 3
@@ -95,7 +95,7 @@ def test_findings_of_a_campaign_are_reduced(tmp_path):
 
 
 def test_a_finding_of_several_segments_is_reduced(tmp_path):
-    # Two segments and an output over an input.
+    # Two segments, and an output over an input.
     row = reduced(ROOT / "tests" / "python" / "several_segments.fir", tmp_path / "small.fir", "--defect", "split-swapped")
     assert row["signature"] == "aten differs bitwise_left_shift"
     assert row["before"]["ops"] == 4 and row["before"]["steps"] == 21

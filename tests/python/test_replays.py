@@ -21,7 +21,7 @@ CALLS = itertools.count()
 
 
 def fusebox(*arguments):
-    """One process; the size of its environment, which moves its stack, differs too."""
+    """Runs one process. Its environment has a random size, which moves its stack."""
     environment = {**os.environ, "PADDING": "x" * (next(CALLS) * 37 % 4096)}
     ran = support.fusebox(*arguments, "--json", timeout=600, env=environment)
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -29,7 +29,7 @@ def fusebox(*arguments):
 
 
 def addresses_vary():
-    """Whether two processes map their stacks to different places, as they do with ASLR on."""
+    """True if processes map their stacks to different places, as with ASLR."""
     command = "import re; print(re.search(r'(\\w+)-.*\\[stack\\]', open('/proc/self/maps').read())[1])"
     return len({subprocess.run(["python3", "-c", command], capture_output=True, check=True).stdout for _ in range(4)}) > 1
 

@@ -1,4 +1,4 @@
-"""Ops on integers and bool, and comparisons, with every kind of operand: what torch gives for the operands as they are given, bit by bit.
+"""Ops on integers and bool, and comparisons, with every kind of operand: the results are torch's for the same operands, bit by bit.
 
 ATen gets the tensors, numbers and tensors without axes themselves, so that nothing here shares this project's rules of promotion."""
 
@@ -17,7 +17,7 @@ FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
 def boundary(dtype):
-    """The numbers around which shifts, sums and comparisons change."""
+    """The numbers near which shifts, sums and comparisons change."""
     if dtype == torch.bool:
         return [False, True]
     if dtype.is_floating_point:
@@ -29,12 +29,12 @@ def boundary(dtype):
 
 
 def tame(dtype):
-    """Without what C++ does not define: a divisor of 0, the least number, −1 below it, a negative exponent."""
+    """Leaves out operands for which C++ may be undefined: a divisor of 0 or −1, a negative exponent."""
     return [n for n in boundary(dtype) if n > 0 or dtype == torch.bool]
 
 
 def in_result_dtype(f):
-    """For torch's functions of tensors alone: a number becomes a tensor of the dtype that torch itself says."""
+    """For functions of torch that take only tensors: makes a tensor of a number, in the dtype that torch chooses."""
 
     def call(a, b):
         dtype = torch.result_type(a, b)
@@ -44,12 +44,12 @@ def in_result_dtype(f):
 
 
 def divided(a, b):
-    """A number over a tensor is a reciprocal times the number in torch, which rounds twice: a tensor over a tensor is one division."""
+    """torch divides a number by a tensor as reciprocal times number, which rounds twice. Two tensors take one division."""
     return torch.true_divide(a if isinstance(a, torch.Tensor) else torch.tensor(a, dtype=torch.result_type(a, b)), b)
 
 
 def logical_right_shift(a, b):
-    """torch has none: zeros come in from the left of the result's dtype. The table below fixes it at the boundaries by hand."""
+    """torch has none: zeros come in from the left of the result's dtype. The table below has the boundary cases, by hand."""
     bits, most = torch.iinfo(a.dtype).bits, torch.iinfo(a.dtype).max
     pairs = zip(*(t.reshape(-1).tolist() for t in torch.broadcast_tensors(a, b)), strict=True)
     shifted = [(n & (1 << bits) - 1) >> k if 0 <= k < bits else 0 for n, k in pairs]
@@ -88,7 +88,7 @@ def same(out, want):
 
 
 def check(tensors, ops, other, values, validates):
-    """Each op of (tensor, other) and (other, tensor); `other` makes an operand of the fusion, `values` are what torch gets for it."""
+    """Checks each op on (tensor, other) and (other, tensor). `other` makes an operand of the fusion; torch gets `values` for it."""
     with FusionDefinition() as fd:
         inputs, wanted = [], []
         for x in tensors:
@@ -111,7 +111,7 @@ def beside_a_number(number):
 
 
 def beside_a_scalar(number, dtype):
-    """An input of the fusion that is a scalar: for torch, a tensor without axes."""
+    """A scalar input of the fusion; for torch, a tensor without axes."""
 
     def make(fd, inputs):
         inputs.append(number)
@@ -145,7 +145,7 @@ def test_a_scalar_beside_integers(dtype, scalar):
     for number in boundary(scalar):
         check([torch.tensor(boundary(dtype), dtype=dtype)], ops, *beside_a_scalar(number, scalar), number in (3, -1))
     for number in tame(scalar):
-        if torch.tensor(int(number)).to(dtype) > 0:  # as the op sees it
+        if torch.tensor(int(number)).to(dtype) > 0:  # the value that the op gets
             check([torch.tensor(tame(dtype), dtype=dtype)], TAME_INTEGER, *beside_a_scalar(number, scalar), number == 3)
 
 
@@ -202,7 +202,7 @@ def test_exact_arithmetic_of_floats(dtype):
     x = torch.tensor([0.0, 1.0, 3.0, 0.1, -7.7, 1000.3, 1.0 / 3], dtype=dtype)
 
     def in_float(f):
-        # torch itself rounds a narrow float's first operand to its dtype, and keeps the second in f32.
+        # torch rounds the first operand of a narrow float op to its dtype but keeps the second in f32.
         if dtype.itemsize > 2:
             return f
         return lambda a, b: f(*(v.float() if isinstance(v, torch.Tensor) else torch.tensor(v, dtype=torch.float32) for v in (a, b))).to(dtype)
@@ -228,7 +228,7 @@ def test_a_complex_number_takes_the_width_of_floats():
         check([x], ops, *beside_a_scalar(1 + 0.5j, torch.complex128), True)
 
 
-# -- logical_right_shift: what torch has not, written down by hand
+# -- logical_right_shift, which torch lacks: results written by hand
 TABLE = {
     torch.int8: [(-1, 0, -1), (-1, 1, 127), (-1, 3, 31), (-1, 7, 1), (-1, 8, 0), (-1, 127, 0), (-1, -1, 0), (-128, 1, 64), (-128, 7, 1), (127, 6, 1), (5, 1, 2)],
     torch.int16: [(-1, 0, -1), (-1, 3, 8191), (-1, 15, 1), (-1, 16, 0), (-1, -1, 0), (-32768, 1, 16384), (32767, 14, 1)],

@@ -1,4 +1,4 @@
-"""`show --level scheduled` and `show --graph` of a schedule that is refused: what the steps made, and the error beside what it names."""
+"""`show --level scheduled` and `show --graph` of a refused schedule: the result of the steps, with the error at the place it names."""
 
 import json
 import re

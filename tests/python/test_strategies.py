@@ -1,4 +1,4 @@
-"""fusebox.strategies: what is drawn verifies, applies and runs; all of the op table is drawn; a seeded defect is found, shrunk and kept."""
+"""fusebox.strategies: examples verify, apply and run; every op of the table is drawn; a seeded defect is found, shrunk and kept."""
 
 import collections
 import os
@@ -20,12 +20,12 @@ from fusebox import DataType, FuseboxError, FusionDefinition, _fusebox  # noqa: 
 from fusebox import strategies as fs  # noqa: E402
 from fusebox.strategies.moves import KINDS, Moves  # noqa: E402
 
-# The same examples in every run, and none from another; health checks stay on.
+# Every run draws the same examples and keeps none; health checks stay on.
 EXAMPLES = {"derandomize": True, "database": None, "deadline": None}
 
 
 def drawn(strategy, count):
-    """So many examples."""
+    """Draws `count` examples."""
     examples = []
 
     @settings(max_examples=count, phases=[Phase.generate], **EXAMPLES)
@@ -142,7 +142,7 @@ def test_dtypes_layouts_and_sizes_are_drawn(many):
 
 def test_a_fusion_keeps_what_is_asked():
     for fusion in drawn(fs.fusions(ops=["add", "sum"], max_ops=3, max_rank=2, max_elements=64, symbolic=False, in_place=False), 60):
-        assert {op for op, _ in ops_of(fusion)} <= {"add", "sum", "set", "broadcast"}  # broadcast: of an axis that is kept
+        assert {op for op, _ in ops_of(fusion)} <= {"add", "sum", "set", "broadcast"}  # broadcast: for an axis that is kept
         assert "size" not in fusion.to_string() and "alias" not in fusion.to_string()
         assert all(len(s) <= 2 for s in fusion.shapes)
     with pytest.raises(FuseboxError):
@@ -243,7 +243,7 @@ def test_a_reshape_is_scheduled_once_its_axes_are_known():
     assert fd.sched.compile_refusal([x]) is None and fd.judge([x]).outcome == "passed"
 
 
-# -- the state machine, and what is found
+# -- the state machine, and its findings
 
 
 def test_scheduling_step_by_step_finds_nothing(tmp_path):
@@ -284,7 +284,7 @@ def test_a_defect_is_found_shrunk_and_kept(defect, tmp_path):
     path = finding.path
     assert str(path) in str(finding) and finding.signature in str(finding) and path.parent == tmp_path
     assert fusebox.replay(path).identical
-    # What the file holds is the smallest, broken in the same way.
+    # The file holds the smallest case, which fails in the same way.
     data = path.read_bytes()
     assert case.fusion.program.name().encode() in data and finding.signature.encode() in data
     sound = fusebox.replay(path, defects=[])

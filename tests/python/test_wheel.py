@@ -1,5 +1,5 @@
-"""The wheel: built as pip builds it, installed into an empty environment, it runs, validates, records and replays, and has the command
-line, with nothing of the source tree in reach."""
+"""The wheel, built by pip and installed into an empty environment, runs, validates, records and replays, and has the command line. The
+source tree is out of reach."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def run(*command, **options):
 
 
 def cached():
-    """What makes the command lines those of `./dev build`, as ccache sees them, so that only little is compiled again."""
+    """Settings that make the compiler's command lines equal those of `./dev build`, so that ccache has most results."""
     cache = ROOT / "build" / "CMakeCache.txt"
     found = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", cache.read_text(), re.M) if cache.exists() else None
     return {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1", **({"CXX": found[1]} if found else {})}
@@ -50,7 +50,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def environment(wheel, tmp_path_factory):
-    """An environment with the wheel, with PyTorch and NumPy of the one that runs this, and nothing else of it; away from the build."""
+    """An environment outside the build with the wheel, and with PyTorch and NumPy from this Python's environment."""
     folder = tmp_path_factory.mktemp("environment")
     run(sys.executable, "-m", "venv", "--without-pip", folder)
     packages = pathlib.Path(run(folder / "bin" / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
@@ -70,7 +70,7 @@ def environment(wheel, tmp_path_factory):
 
 @pytest.fixture
 def alone(environment, tmp_path):
-    """Runs a program of the environment in an empty folder, without the variables that lead elsewhere."""
+    """Runs a program of the environment in an empty folder, without variables that point elsewhere."""
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("PYTHON", "FUSEBOX", "LD_", "VIRTUAL_ENV")) and name != "PATH"}
     options = {"cwd": tmp_path, "env": {**kept, "PATH": f"{environment / 'bin'}:/usr/bin:/bin"}}
@@ -145,5 +145,5 @@ def test_the_cuda_module_is_found(alone, tmp_path):
     shutil.copy(ROOT / "corpus" / "programs" / "softmax.fir", tmp_path)
     program = "import subprocess as s; print(s.run(['fusebox', 'run', 'softmax.fir', '--on', 'cuda', '--json'], capture_output=True, text=True).stdout)"
     answer = json.loads(alone("python", "-c", program).split("\n")[0])
-    # Without a GPU it is the GPU that is missing, not the module.
+    # Without a GPU, the error is about the GPU, not about the module.
     assert "error" not in answer or answer["error"]["code"] == "E0420", answer

@@ -1,4 +1,4 @@
-// Expectations of coded errors: code and place have to match, the sentence only has to be there.
+// Expects coded errors: code and place must match, and there must be a sentence.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What a scalar op must give: for integers and truth values the bits, for floats a number and how many units in the
-// last place a right implementation may be away.
+// The expected result of a scalar op: the bits for integers and truth values; for floats a number and the tolerance in
+// units in the last place.
 //
 //   matches({.value = 1.0 / 3, .ulps = 2}, Dtype::kFloat, from_double(Dtype::kFloat, 0.33333334))
 #pragma once
@@ -14,9 +14,9 @@ namespace fusebox::testing {
 
 struct Expected {
   std::complex<long double> value = 0;
-  ConstantBits bits = {};  // of integers and truth values
+  ConstantBits bits = {};  // for integers and truth values
   bool is_bits = false;
-  double ulps = 0;       // of the result's dtype; for complex numbers relative to the modulus
+  double ulps = 0;       // of the result's dtype; for complex numbers, relative to the modulus
   bool is_known = true;  // false: the reference has no answer here
 };
 
@@ -60,7 +60,7 @@ inline bool matches(const Expected& e, Dtype dtype, ConstantBits got) {
     if (std::isnan(want)) return std::isnan(is);
     const ConstantBits rounded = from_double(real_of(dtype), static_cast<double>(want));
     const double best = to_double(real_of(dtype), rounded);
-    if (is == best || (std::isnan(best) && std::isnan(is))) return true;  // what overflows a float8 e4m3 is NaN
+    if (is == best || (std::isnan(best) && std::isnan(is))) return true;  // overflow gives NaN in float8 e4m3
     if (std::isnan(is) || std::isinf(is)) return false;
     return std::abs(static_cast<long double>(is) - want) <= e.ulps * ulp_of(dtype, size);
   };

@@ -1,4 +1,4 @@
-// Tests on a GPU: they skip, saying why, where there is none.
+// Tests that need a GPU. Without one they skip and say why.
 //
 //   class Copies : public GpuTest {};
 //   TEST_F(Copies, …) { Device x = device(bytes); run(kernel, {8, 1, 1}, {128, 1, 1}, {&x, …}); }

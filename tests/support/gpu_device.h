@@ -1,4 +1,4 @@
-// The CUDA device of this machine, for tests that skip where there is none.
+// The CUDA device of this machine, for tests that skip without one.
 //
 //   const auto gpu = testing::gpu_or_null();
 //   if (!gpu) GTEST_SKIP() << "no GPU";
@@ -12,7 +12,7 @@
 
 namespace fusebox::testing {
 
-// nullptr where there is no GPU or no CUDA module; other failures are thrown.
+// nullptr if there is no GPU or no CUDA module. Throws other failures.
 inline std::unique_ptr<Device> gpu_or_null() {
   if (default_executor() != Executor::kCuda) return nullptr;
   try {

@@ -1,7 +1,7 @@
-// Kernels for tests of what executes kernels, built op by op through the Graph API.
+// Kernels for tests of code that executes kernels, built op by op through the Graph API.
 //
 //   ScalarOps ops = scalar_ops(Dtype::kFloat);   // t[i] = op(a[i], b[i], …) for every scalar op that takes f32
-//   ops.outputs[0].kind, ops.outputs[0].dtype    // … and what each output tensor holds
+//   ops.outputs[0].kind, ops.outputs[0].dtype    // the op and dtype of each output tensor
 #pragma once
 
 #include <string>
@@ -74,7 +74,7 @@ class KernelWriter {
     append(g, region, Op{OpKind::kAllocate, {size, offset}, {v}, attrs, {}});
     return v;
   }
-  // Continues inside; returns the region to come back to.
+  // Continues inside. Returns the outer region.
   RegionId begin_if(ValueId predicate) {
     const RegionId outer = region, inner = add_region(g);
     append(g, region, Op{OpKind::kIf, {predicate}, {}, {}, {inner}});
@@ -114,7 +114,7 @@ inline bool is_scalar_math(const OpRow& row) {
   return row.kind != OpKind::kWelfordCombine && row.kind != OpKind::kCast && row.kind != OpKind::kSegmentSet;
 }
 
-// `wanted`: what the kernel computes for the dtype, as (op, dtype of the result).
+// `wanted`: the results that the kernel computes, as (op, dtype).
 inline ScalarOps scalar_kernel(Dtype dtype, const std::vector<ScalarOutput>& wanted) {
   ScalarOps result;
   result.outputs = wanted;
@@ -157,7 +157,7 @@ inline ScalarOps scalar_ops(Dtype dtype) {
   return scalar_kernel(dtype, wanted);
 }
 
-// The dtype cast to every other one.
+// Casts of the dtype to every other one.
 inline ScalarOps scalar_casts(Dtype dtype) {
   std::vector<ScalarOutput> wanted;
   for (const DtypeRow& to : dtype_rows())
@@ -165,7 +165,7 @@ inline ScalarOps scalar_casts(Dtype dtype) {
   return scalar_kernel(dtype, wanted);
 }
 
-// Functions that only CUDA has: of complex numbers, and the neighbours of narrow floats.
+// Functions that only CUDA has: on complex numbers, and the neighbours of narrow floats.
 inline ScalarOps scalar_extras(Dtype dtype) {
   std::vector<ScalarOutput> wanted;
   if (is_reduced_float(dtype)) wanted.push_back({OpKind::kNextafter, dtype, 2});

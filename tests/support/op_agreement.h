@@ -1,5 +1,5 @@
-// Op cases run on a device and judged by the reference evaluator: what the law on the host executor and the one on a
-// GPU share. A device keeps what it compiled, so that a kernel is compiled once however many shapes run it.
+// Runs op cases on a device and judges them by the reference evaluator. The tests for the host executor and for a GPU
+// share it. A device caches compiled kernels, so each is compiled once for all shapes.
 //
 //   OpAgreement law(*device);
 //   for (const OpCase& c : op_cases(OpKind::kAdd).cases) law.check(c);
@@ -28,8 +28,8 @@ class OpAgreement {
  public:
   explicit OpAgreement(Device& device) : device_(device) {}
 
-  // Fails the running test where an output leaves its bounds, naming the case; further cases of the same op and dtype
-  // are counted, not named. A dtype without arithmetic has to be refused with kUnsupportedDtype.
+  // Fails the running test if an output leaves its bounds, and names the case. Further failures of the same op and
+  // dtype are only counted. A storage-only dtype must be refused with kUnsupportedDtype.
   void check(const OpCase& c);
   // `  cuda: 14601 cases, 3204 distinct kernels, 12 refused, 0 failed`
   std::string summary() const;
@@ -37,7 +37,7 @@ class OpAgreement {
   int ran = 0, refused = 0, failed = 0;
   std::set<Digest> kernels;           // distinct ones
   std::map<std::string, int> per_op;  // failed cases by op and dtype
-  bool is_device_lost = false;        // the driver reported an error: what follows would say nothing
+  bool is_device_lost = false;        // the driver reported an error, so later cases mean nothing
 
  private:
   void fail(const OpCase& c, const std::string& why);
@@ -65,7 +65,7 @@ inline void OpAgreement::check(const OpCase& c) {
     }
     outputs = run_host_program(compiled.host, named, device_, inputs).outputs;
   } catch (const Error& e) {
-    // Data without arithmetic is refused as such, not computed wrong.
+    // Storage-only data must be refused, not computed.
     if (e.code == ErrorCode::kUnsupportedDtype)
       ++refused;
     else

@@ -9,7 +9,7 @@
 namespace fusebox::test {
 namespace {
 
-// How an input lies in memory.
+// The layout of an input in memory.
 enum class Layout { kContiguous, kPermuted, kPadded, kBroadcast };
 constexpr const char* kLayouts[] = {"contiguous", "permuted", "padded", "broadcast"};
 
@@ -45,7 +45,7 @@ class Maker {
     return s;
   }
 
-  // One case for each shape and layout; `dtypes`: of the inputs.
+  // Adds one case for each shape and layout. `dtypes`: those of the inputs.
   void add(OpKind kind, Dtype dtype, const std::vector<Dtype>& dtypes, const std::vector<std::vector<int64_t>>& shapes,
            const Build& build, bool plain = false) {
     for (size_t s = 0; s < shapes.size(); ++s) {
@@ -95,7 +95,7 @@ class Maker {
       const auto build = [&](Graph& g, const std::vector<ValueId>& x) { return binary(g, kind, x[0], x[1]); };
       add(kind, d, {d, d}, shapes, build);
       add(kind, d, {d, d}, {{67}}, build, true);
-      // Another dtype on the right: promotion.
+      // Another dtype on the right, for promotion.
       add(kind, d, {d, Dtype::kFloat}, {{33}}, build);
     } else if (demands(kind, kPointwise) && (format == "kTernary" || format == "kQuaternary")) {
       const size_t count = format == "kTernary" ? 3 : 4;
@@ -193,7 +193,7 @@ class Maker {
     return g[add_op(g, Graph::body(), OpKind::kTriu, {x, constant_index(g, 1)})].results[0];
   }
 
-  // The index has a shape of its own, and values below the axis' extent.
+  // The index has its own shape and values below the axis' extent.
   void indexed(OpKind kind, Dtype d) {
     for (const Dtype index_dtype : {Dtype::kInt64, Dtype::kInt32}) {
       OpCase c;
@@ -212,7 +212,7 @@ class Maker {
         chosen.low = 0;
         chosen.high = 7;
         if (kind == OpKind::kScatter)
-          chosen.high = 1;  // which of several sources wins is not ATen's to say: one column, one winner
+          chosen.high = 1;  // ATen does not define the winner among several sources, so use one column
         if (kind == OpKind::kScatter) chosen.shape = {5, 1};
         c.inputs.push_back(chosen);
         ValueId y;

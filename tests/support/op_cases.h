@@ -1,5 +1,5 @@
-// Every op of the math level, on every dtype that it takes, over boundary shapes, strides and values: small fusions
-// that the executors are judged by.
+// Every op of the math level on every dtype that it accepts, over boundary shapes, strides and values, as small fusions
+// for testing executors.
 //
 //   for (const OpCase& c : op_cases(OpKind::kAdd).cases) …   // each a fusion and its inputs
 #pragma once
@@ -19,14 +19,14 @@ struct OpCase {
   std::vector<InputSpec> inputs;
 };
 
-// The same list every time. Ops that refuse a dtype, with a code, are left out of it; `refused` counts them.
+// The list is always the same. It leaves out dtypes that an op refuses with a code; `refused` counts these.
 struct OpCases {
   std::vector<OpCase> cases;
   int refused = 0;
 };
 OpCases op_cases(OpKind kind);
 
-// The ops that there are cases of: those of the math level, without signatures and arithmetic on indices.
+// The ops that have cases: those of the math level, without signature ops and index arithmetic.
 std::vector<OpKind> ops_with_cases();
 
 }  // namespace fusebox::test

@@ -1,4 +1,4 @@
-// Random bundles: around random modules, with every kind of record.
+// Random bundles: random modules with every kind of record.
 #pragma once
 
 #include "ir/table/error.h"
@@ -15,7 +15,7 @@ inline std::vector<uint8_t> random_bytes(Random& random, size_t count) {
   return bytes;
 }
 
-// The names get a number: keys have to be unique.
+// Numbers make the names unique, as keys must be.
 inline std::vector<KeyValue> random_key_values(Random& random) {
   std::vector<KeyValue> list;
   for (size_t n = random.below(4); n > 0; --n)

@@ -1,6 +1,6 @@
-// Random small fusions of two sizes, and inputs for them. They hold what passes and planners look for: neutral
-// constants, casts there and back, moves and their reverse, ops that stand twice, ops that nothing reads, scalars,
-// outputs in place.
+// Random small fusions of two sizes, and inputs for them. They contain patterns that passes and planners look for:
+// neutral constants, casts there and back, moves and their reverse, repeated ops, unread ops, scalars, outputs in
+// place.
 //
 //   Graph g = random_fusion(7);                       // the same for the same seed, on every machine
 //   run(g, random_inputs(g, random))
@@ -20,8 +20,7 @@ struct RandomFusionOptions {
   bool aliases = false;  // outputs that overwrite inputs
 };
 
-// A fusion of two sizes that holds what passes look for: neutral constants, casts there and back, moves and their
-// reverse, ops that stand twice, ops that nothing reads.
+// Builds one fusion of two sizes.
 class FusionGenerator {
  public:
   FusionGenerator(uint64_t seed, RandomFusionOptions options)
@@ -37,7 +36,7 @@ class FusionGenerator {
       try {
         step();
       } catch (const Error& e) {
-        // An op that these operands do not take; it leaves the graph as it was.
+        // The op does not accept these operands. The graph is unchanged.
         if (e.code == ErrorCode::kInternal) throw;
       }
     }
@@ -147,11 +146,11 @@ class FusionGenerator {
       default: {
         const ValueId x = any();
         if (random_.one_in(6)) {
-          // To the last extent everywhere: whether an axis stretches is known with the inputs alone.
+          // Expands all axes to the last extent. Only the inputs tell whether an axis stretches.
           const ValueId n = size_of(g_, x, -1);
           return add(expand(g_, x, Shape(rank_of(g_, x), n)));
         }
-        // The op once more, with the same operands.
+        // The same op again, with the same operands.
         const Op op = g_[g_[x].def];
         if (op.kind == OpKind::kInput) return;
         return add(g_[add_op(g_, Graph::body(), op.kind, op.operands, op.attrs)].results[0]);

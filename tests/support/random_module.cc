@@ -61,7 +61,7 @@ class GraphMaker {
   }
 
  private:
-  // An underscore between the number and what follows: an odd name may be a digit, and s1 with 0 behind it is s10.
+  // The underscore separates the number from an odd name, which may be a digit: s1 followed by 0 would be s10.
   std::string fresh(const std::string& stem) {
     const std::string name = stem + std::to_string(names_++);
     return random_.one_in(16) ? name + "_" + random_name(random_, options_) : name;
@@ -95,7 +95,7 @@ class GraphMaker {
     return DomainId(g_.domains.size() - 1);
   }
 
-  // Replaces domains of a list by what a random transform makes of them.
+  // Replaces domains of a list by the results of a random transform.
   void transform(TensorId tensor, std::vector<DomainId>& list) {
     Transform t;
     t.kind = random_.pick<TransformKind>();

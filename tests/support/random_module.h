@@ -1,6 +1,6 @@
-// Random modules: structurally valid (serde/structure.h), arbitrary in meaning, generic over the tables: every op,
-// step, dtype, attribute and enumeration row turns up within a few hundred seeds. For laws that hold for any module,
-// such as round trips.
+// Random modules: structurally valid (serde/structure.h) but without meaning. They follow the tables, so every op,
+// step, dtype, attribute and enumeration row occurs within a few hundred seeds. For laws about any module, such as
+// round trips.
 //
 //   Module m = random_module(7);        // the same module for the same seed, on every machine
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace fusebox::testing {
 
-// SplitMix64: small, seeded by any number.
+// SplitMix64: small, accepts any seed.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -42,9 +42,9 @@ class Random {
 
 struct RandomModuleOptions {
   size_t graphs = 2;       // at most
-  size_t ops = 12;         // of a graph, at most
+  size_t ops = 12;         // per graph, at most
   bool odd_names = true;   // names with spaces, quotes, UTF-8, unused bytes
-  bool any_attrs = true;   // attributes that the row does not take
+  bool any_attrs = true;   // attributes outside the row
   bool dead_nodes = true;  // nodes that nothing refers to
 };
 
@@ -56,7 +56,7 @@ InputSpec random_input_spec(Random& random);
 Attr random_attr(Random& random, AttrKey key);
 std::string random_name(Random& random, const RandomModuleOptions& options = {});
 
-// Equal in every node, id and order, dead ones too. `==` compares compact forms.
+// Equal in every node, id and order, including dead ones. `==` compares compact forms instead.
 bool identical(const Graph& a, const Graph& b);
 bool identical(const Module& a, const Module& b);
 

@@ -1,5 +1,5 @@
-// The programs that lie in the source tree, which is where tests run: corpus/programs and the inputs of
-// tests/filetests/parse that verify; and for each that has steps, the same with its steps applied.
+// The programs in the source tree, which is the folder that tests run in: corpus/programs and the valid inputs of
+// tests/filetests/parse. A program with steps is also returned with its steps applied.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ inline std::vector<RealProgram> real_programs() {
         programs.push_back({path + " with its steps", std::move(scheduled)});
       }
     } catch (const Error&) {
-      // A filetest of an error.
+      // A filetest that expects an error.
     }
   }
   return programs;

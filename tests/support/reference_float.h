@@ -1,4 +1,4 @@
-// Scalar ops of real and complex numbers. What has one rounding is computed in the computation dtype's own type;
+// Scalar ops on real and complex numbers. Ops with one rounding are computed in the computation dtype's own type,
 // functions in long double.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace fusebox::testing {
 
-// The y for which f(y) = target, for f rising from 0 on; as close as long doubles get.
+// The y for which f(y) = target, as close as long doubles get; f rises from 0 on.
 template <class F>
 long double solve(F f, long double target, long double high) {
   long double low = 0;
@@ -34,12 +34,12 @@ inline long double inverse_erf(long double x) {
   return x < 0 ? -y : y;
 }
 
-// -- floats: T is the computation dtype's type; what has one rounding is computed in it
+// -- floats: T is the computation dtype's type; ops with one rounding are computed in it
 template <class T>
 Expected float_reference(OpKind kind, Dtype result, T a, T b, T c, T d) {
   using L = long double;
   const auto exactly = [](T v) { return Expected{.value = static_cast<L>(v)}; };
-  // CUDA's functions are within 9 units, most within 2; a narrower result is rounded from there.
+  // CUDA's functions are within 9 units, most within 2. A narrower result is rounded from there.
   const auto about = [&](L v, double ulps = 9) {
     return Expected{.value = v, .ulps = is_reduced_float(result) ? 1.0 : ulps};
   };
@@ -88,7 +88,7 @@ Expected float_reference(OpKind kind, Dtype result, T a, T b, T c, T d) {
       return exactly(a - std::trunc(a));
     case OpKind::kLgamma: {
       Expected e = about(std::lgamma(x));
-      // Relative precision is lost around its zeros: 1 and 2, and those at negative numbers.
+      // Relative precision is lost near its zeros: 1, 2, and those at negative numbers.
       if (x < 3) e.ulps = 1e4;
       return e;
     }
@@ -177,7 +177,7 @@ Expected float_reference(OpKind kind, Dtype result, T a, T b, T c, T d) {
 template <class R>
 Expected complex_reference(OpKind kind, std::complex<R> a, std::complex<R> b, std::complex<R> c, std::complex<R> d) {
   using L = std::complex<long double>;
-  // Smith's division, scaled products and Kahan's formulas: a few roundings each.
+  // Smith's division, scaled products and Kahan's formulas each round a few times.
   const auto about = [](L v) { return Expected{.value = v, .ulps = 32}; };
   const L x = a, y = b, one = 1, z = c, w = d;
   switch (kind) {

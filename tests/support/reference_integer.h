@@ -1,4 +1,4 @@
-// Scalar ops of integers, in 128 bits, by the rules of the op table.
+// Scalar ops on integers, in 128 bits, by the rules of the op table.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,7 @@ inline Expected integer_reference(OpKind kind, Dtype d, const Operands& operands
     case OpKind::kFloorDiv:
       return wrapped(b == 0 ? 0 : (a - euclid_rest) / b);
     case OpKind::kCeilDiv:
-      // Only the extents of programs are divided so.
+      // Only extents of programs use this division.
       if (b <= 0 || a == (d == Dtype::kInt64 || d == Dtype::kIndex ? Wide{INT64_MIN} : -(Wide{1} << (width - 1))) ||
           !is_signed(d))
         return {.is_known = false};

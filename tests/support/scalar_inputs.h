@@ -1,4 +1,4 @@
-// Operands that find mistakes in scalar ops: every pair of boundary values of a dtype, with others beside them.
+// Operands that find mistakes in scalar ops: every pair of boundary values of a dtype, completed with others.
 //
 //   for (const Operands& operands : scalar_inputs(Dtype::kInt8)) …
 #pragma once
@@ -33,7 +33,7 @@ inline std::vector<ConstantBits> boundary_values(Dtype dtype) {
         1e-3, 60.0, 88.0, 100.0, 400.0, 1e4, 6e4, 1e-6, 1e9, 2147483648.0, 1e19, 1e30, 1e-30, 1e-40, 1e-310, 1e300})
     for (const double sign : {1.0, -1.0}) values.push_back(from_double(dtype, sign * v));
   const uint64_t top = uint64_t{1} << (bits(dtype) - 1);
-  // The smallest, and those around the largest: infinity and NaN where the dtype has them.
+  // The smallest values and those around the largest: infinity and NaN, if the dtype has them.
   for (const uint64_t v : {uint64_t{1}, uint64_t{2}, top | 1, top - 1, top - 2}) values.push_back({v, 0});
   for (const double v : {HUGE_VAL, -HUGE_VAL, std::nan("")}) values.push_back(from_double(dtype, v));
   return values;
@@ -49,7 +49,7 @@ inline std::vector<std::array<ConstantBits, 4>> scalar_inputs(Dtype dtype) {
   return inputs;
 }
 
-// An element's bytes in memory.
+// Writes an element's bytes to memory.
 inline void put_element(Dtype dtype, ConstantBits bits, char* to) {
   const size_t size = static_cast<size_t>(size_bytes(dtype));
   if (is_complex(dtype)) {

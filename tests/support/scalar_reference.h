@@ -1,4 +1,4 @@
-// What every scalar op of a kernel must give, by the rules of the op table.
+// The expected result of every scalar op of a kernel, by the rules of the op table.
 //
 //   Expected e = scalar_reference({OpKind::kAdd, Dtype::kInt8, 2}, Dtype::kInt8,
 //                                 {from_int64(Dtype::kInt8, 127), from_int64(Dtype::kInt8, 1)}, false);
@@ -103,7 +103,7 @@ inline Expected scalar_reference(const ScalarOutput& out, Dtype dtype, const Ope
     }
   }
   if (is_whole && !is_floating(out.dtype)) return integer_reference(kind, dtype, operands);
-  // The neighbours of a narrow float are looked up.
+  // Looks up the neighbours of a narrow float.
   if (kind == OpKind::kNextafter && is_reduced_float(dtype)) {
     const double a = as_double(0), b = as_double(1);
     if (std::isnan(a) || std::isnan(b) || a == b) return {.value = a == b ? b : NAN};

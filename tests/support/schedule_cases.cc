@@ -15,11 +15,11 @@
 namespace fusebox::test {
 namespace {
 
-// Programs with %m and %n left open; integers keep every sum exact, whatever its order.
+// Programs with %m and %n left open. Integers keep every sum exact in any order.
 struct Family {
   const char* name;
   const char* text;
-  const char* inputs;  // of `$m` and `$n`; `$1m`, `$1n`: or 1
+  const char* inputs;  // `$m`, `$n`: the sizes; `$1m`, `$1n`: the size or 1
   const char* target;  // the tensor that is scheduled first
   int64_t least = 0;   // of both extents
 };
@@ -219,7 +219,7 @@ class CaseMaker {
     const int64_t m = std::max(kExtents[pick(std::size(kExtents))], family.least);
     const int64_t n = std::max(kExtents[pick(std::size(kExtents))], family.least);
     std::string inputs = replaced(replaced(family.inputs, "$m", m), "$n", n);
-    // An extent that is the other's, or 1.
+    // An extent is the other's extent, or 1.
     inputs = replaced(replaced(inputs, "$1m", chance(2) ? 1 : m), "$1n", chance(2) ? 1 : n);
     case_.module = parse_module(std::string(family.text) + "\ninputs @f host {\n" + inputs + "\n}\n");
     g_ = case_.module.graphs[0];
@@ -252,7 +252,7 @@ class CaseMaker {
     }
   }
 
-  // As compile does: the steps that follow are of the concretized fusion.
+  // Concretizes as `compile` does; the following steps work on the concretized fusion.
   void concretize() {
     std::vector<BoundInput> given;
     for (const InputSpec& s : case_.module.input_specs[0].specs) given.push_back({.shape = s.shape});
@@ -263,7 +263,7 @@ class CaseMaker {
     g_ = canonical_order(g_);
   }
 
-  // The ops of the fusion dealt out to two segments or three, some computed by ATen, each scheduled by itself.
+  // Assigns the ops to two or three segments, some run by ATen, and schedules each.
   void assigned() {
     std::vector<Step> assigns;
     const auto names = tensors(false);
@@ -296,17 +296,17 @@ class CaseMaker {
     if (chance(4)) rfactor(target);
     const bool in_vectors = chance(5) && vectors(target);
     if (!chance(6)) take({StepKind::kTransformLike, {StepOperand::of(target)}, {}, {}});
-    if (chance(4)) noise();
+    if (chance(4)) random_step();
     threads(target);
     if (in_vectors) vectorize();
     if (!chance(6)) take({StepKind::kParallelizeLike, {StepOperand::of(target)}, {}, {}});
-    if (chance(4)) noise();
+    if (chance(4)) random_step();
     if (!chance(5)) take({StepKind::kInlineMost, {}, {}, {}});
-    if (chance(6)) noise();
+    if (chance(6)) random_step();
   }
 
-  // Loops shared across ops that move elements: a reshape, pad, slice or cat made in its operand's loops, or the other
-  // way round.
+  // Shares loops across an op that moves elements: makes a reshape, pad, slice or cat in its operand's loops, or the
+  // reverse.
   void relate() {
     std::vector<std::pair<std::string, std::string>> pairs;
     for (OpId id : g_[Graph::body()].ops) {
@@ -323,7 +323,7 @@ class CaseMaker {
     }
   }
 
-  // A reduced loop split, and one part of it reduced first.
+  // Splits a reduced loop and reduces one part first.
   void rfactor(const std::string& target) {
     std::vector<DomainId> reduced;
     for (DomainId d : loop_of(g_.tensor_of(*find_value(g_, target))))
@@ -338,7 +338,7 @@ class CaseMaker {
           {}});
   }
 
-  // Copies of what is read and written, and a factor split off the target for them to be made in vectors of it.
+  // Copies inputs and the output, and splits a factor off the target; the copies will be vectors of that size.
   bool vectors(const std::string& target) {
     std::string output = target;
     for (const auto& out : outputs(g_)) output = g_[out.value].name;
@@ -387,7 +387,7 @@ class CaseMaker {
   }
   std::string fresh() { return "s" + std::to_string(next_++); }
 
-  // A tensor that an op reads, and that op's result.
+  // A tensor that an op reads, with that op's result.
   std::pair<std::string, std::string> read_and_reader() {
     std::vector<std::pair<std::string, std::string>> pairs;
     for (OpId id : g_[Graph::body()].ops)
@@ -487,7 +487,7 @@ class CaseMaker {
     }
   }
 
-  void noise() {
+  void random_step() {
     const std::string t = any_tensor();
     switch (pick(10)) {
       case 0:
@@ -528,7 +528,7 @@ class CaseMaker {
   std::mt19937_64 random_;
   ScheduleCase case_;
   Graph g_;
-  std::vector<std::string> copies_;  // tensors to be made in vectors of the domain `vector_`
+  std::vector<std::string> copies_;  // tensors to make in vectors of the domain `vector_`
   std::string vector_;
   int next_ = 0;
 };

@@ -1,4 +1,4 @@
-// Seeded random schedules for a few families of small programs: what the schedule law and the GPU run share.
+// Seeded random schedules for a few families of small programs, shared by the law of schedules and the GPU tests.
 //
 //   ScheduleCase c = make_schedule_case(seed);    // the same seed gives the same case on every machine
 #pragma once
@@ -13,7 +13,7 @@ namespace fusebox::test {
 
 struct ScheduleCase {
   std::string family;
-  Module module;            // one fusion and its inputs, of values whose sums are exact in float
+  Module module;            // one fusion and its inputs; their sums are exact in float
   std::vector<Step> steps;  // each applied when it was drawn
 };
 

@@ -1,6 +1,6 @@
-// Copies through swizzled shared memory, in one to five dimensions: what the host executor and a GPU must both get
-// right bit for bit. The first is the case of corpus/programs/swizzled_copy_1d.fir: tiles of a swizzle's row in the
-// innermost axis, rows made by splits of domains of extent 1 that do not divide, so that most threads stand on holes.
+// Copies through swizzled shared memory, in one to five dimensions. The host executor and a GPU must get every bit
+// right. The first case is that of corpus/programs/swizzled_copy_1d.fir: a tile has a swizzle's row in the innermost
+// axis; its rows come from splits of domains of extent 1 that do not divide, so most threads are on holes.
 //
 //   for (const SwizzledCopyCase& c : swizzled_copy_cases())
 //     for (const InputSpec& x : c.inputs) …   // compile c.module for it; the output is the input

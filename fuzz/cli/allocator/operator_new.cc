@@ -1,13 +1,12 @@
-// operator new and delete of the programs that run campaigns: blocks of a few sizes, kept in lists by size, without the
-// search and the merging of a general allocator. Compiling a case makes and drops tens of thousands of small vectors,
-// and a quarter of a campaign's time went to malloc.
+// operator new and delete of the programs that run campaigns. Compiling a case makes and drops tens of thousands of
+// small vectors, and malloc took a quarter of a campaign's time. These operators keep blocks of a few sizes in one free
+// list per size. They never search or merge.
 //
-// Invariants: one thread, the one that starts the program, takes and keeps blocks; any other is given malloc's, and
-// what it frees of ours goes onto a list that the first thread empties. A page holds blocks of one size. What is larger
-// than the largest size, or finds no page left, is malloc's. Addresses of pages lie in one range, which tells ours from
-// malloc's.
+// Invariants: the thread that starts the program owns the pool. Other threads get memory from malloc; a pool block that
+// they free goes onto a list, which the owner empties. A page holds blocks of one size. Larger requests go to malloc,
+// and so do all once the pages are used up. All pages lie in one address range, which tells pool blocks from malloc's.
 //
-// Sanitizers bring their own.
+// Sanitizers have their own operators.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FUSEBOX_OWN_NEW 0
 #elif defined(__has_feature)
@@ -29,28 +28,28 @@
 
 namespace {
 
-// Blocks of class c have c granules, those of class 0 as many as those of class 1.
+// Blocks of class c have c granules; those of class 0 have one.
 constexpr size_t kGranule = 16, kLargest = 2048, kClasses = kLargest / kGranule + 1;
 constexpr size_t class_of_size(size_t bytes) { return (bytes + kGranule - 1) / kGranule; }
 constexpr size_t bytes_of_class(size_t size_class) { return (size_class != 0 ? size_class : 1) * kGranule; }
 constexpr size_t kPage = size_t{1} << 15, kRange = size_t{1} << 30;
-// Pages become writable so many at a time: only those count against a limit of memory.
+// Pages become writable in stretches of this size, because only writable pages count against a memory limit.
 constexpr size_t kStretch = size_t{1} << 20;
 
 struct Block {
   Block* next;
 };
 
-// Zero before anything runs, and never destroyed: blocks are freed until the very end.
+// Zero before any constructor runs, and never destroyed: blocks are freed until the very end.
 struct Pool {
   std::byte* begin;
   std::byte* end;
   std::byte* next_page;
   std::byte* writable;
   Block* free[kClasses];
-  std::byte* fresh[kClasses];  // the part of the newest page that holds no block yet
+  std::byte* fresh[kClasses];  // the unused part of the newest page
   std::byte* fresh_end[kClasses];
-  std::atomic<Block*> returned;  // by other threads, of any size
+  std::atomic<Block*> returned;  // freed by other threads, of any size
   uint8_t class_of_page[kRange / kPage];
 };
 constinit Pool pool{};
@@ -70,7 +69,7 @@ void keep(void* p) {
   list = block;
 }
 
-// The first call, from the constructor of some global object, is made by the thread that starts the program.
+// The first call comes from the constructor of a global object, so the thread that starts the program makes it.
 bool take_ownership() {
   if (has_owner) return false;
   has_owner = true;
@@ -94,7 +93,7 @@ bool add_page(size_t size_class) {
   return true;
 }
 
-// Nothing where no page is left.
+// Returns nullptr if no page is left.
 void* take_fresh(size_t size_class) {
   if (pool.returned.load(std::memory_order_relaxed) != nullptr) {
     for (Block* b = pool.returned.exchange(nullptr, std::memory_order_acquire); b != nullptr;) {
@@ -122,7 +121,7 @@ void* from_malloc(size_t bytes) {
   }
 }
 
-// Out of line, so that the usual case needs no registers to be saved.
+// Not inlined, so that the usual case saves no registers.
 [[gnu::noinline]] void* new_block(size_t bytes) {
   if (bytes <= kLargest && (is_owner || take_ownership()))
     if (void* p = take_fresh(class_of_size(bytes))) return p;

@@ -1,5 +1,5 @@
-// The mutator and the crossover of a target whose inputs are cases. Included by the one source of such a target, which
-// defines `target_options`.
+// The mutator and the crossover of a target whose inputs are cases. The target's only source includes this and defines
+// `target_options`.
 #pragma once
 
 #include "fuzz/case_bytes/target.h"
@@ -12,7 +12,7 @@ CaseOptions target_options();
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   using namespace fusebox::fuzz;
   RandomSource random(seed);
-  // libFuzzer's own mutations too: of choices, and of bundles that are not quite those of a case.
+  // Some mutations are libFuzzer's own, for choices and for damaged bundles.
   if (size > 0 && random.one_in(8)) return LLVMFuzzerMutate(data, size, max_size);
   return put(mutate_case_bytes(random, {data, size}, target_options(), max_size), data, max_size);
 }

@@ -21,7 +21,7 @@
 
 namespace {
 
-// Of this thread: a target runs on one.
+// Per thread; a target runs on one.
 thread_local bool counting = false;
 thread_local int64_t live = 0, most = 0, limit = 0, input = 0;
 

@@ -1,8 +1,8 @@
-// Memory that one execution may take: 64 bytes for each byte of its input and 1 MiB. Every allocation of the program is
-// counted while a bound stands; the one that goes over it aborts, so that its stack is seen.
+// Limits the memory of one execution to 64 bytes for each byte of its input plus 1 MiB. While a bound exists, every
+// allocation counts. The allocation that exceeds it aborts, so that its stack is visible.
 //
 //   MemoryBound bound(size);
-//   decode_module(bytes);                 // aborts where more than 64 · size + 1 MiB live at once
+//   decode_module(bytes);                 // aborts if more than 64 · size + 1 MiB live at once
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class MemoryBound {
   MemoryBound(const MemoryBound&) = delete;
   MemoryBound& operator=(const MemoryBound&) = delete;
 
-  // The most that lived at once since the bound was made, beyond what lived then.
+  // The most that lived at once since the bound was made, not counting what lived before.
   static int64_t peak();
 };
 

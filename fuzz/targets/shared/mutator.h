@@ -1,4 +1,4 @@
-// What the targets' mutators share.
+// Shared by the mutators of the targets.
 #pragma once
 
 #include <algorithm>
@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <string_view>
 
-// libFuzzer's own mutation, with its dictionary; the standalone driver's in other builds.
+// libFuzzer's own mutation with its dictionary, or that of the standalone driver.
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace fusebox::fuzz {
 
-// Writes what a mutator made where libFuzzer wants it, cut to what fits. Returns its size, which is never 0.
+// Copies a mutator's result to libFuzzer's buffer, cut to the space there. Returns its size, which is never 0.
 template <class Container>
 size_t put(const Container& made, uint8_t* out, size_t max_size) {
   const size_t size = std::min(made.size(), max_size);

@@ -2,9 +2,9 @@
 //
 //   fuzz_NAME [-runs=N] [-seed=N] [-max_len=N] FILE_OR_FOLDER…
 //
-// Every file, then N inputs that the target's own mutator and crossover (or flips of bytes) make of the files and of
-// one another. Prints what it did; whatever is wrong aborts in the target, and the input that did it lies in
-// `crash-NAME` of the working folder only if -artifact=PATH asked for one.
+// Runs every file, then N inputs that the target's own mutator and crossover (or flips of bytes) make from the files
+// and from one another. Prints what it did. A failure aborts in the target; with -artifact=PATH, the
+// input that caused it is saved there.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -45,7 +45,7 @@ void keep_running_input(int signal_number) {
 
 void run(const Input& input) {
   running = input;
-  // Exactly as long as it is: what is read beyond its end is seen by a sanitizer.
+  // A copy of the exact size, so that a sanitizer sees reads beyond its end.
   const Input exact(input.begin(), input.end());
   LLVMFuzzerTestOneInput(exact.data(), exact.size());
 }
@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < runs; ++i) {
     Input input = next_input(pool, max_size);
     run(input);
-    // Mutations of mutations too, in a pool that stays small.
+    // Mutate mutations too, in a pool that stays small.
     if (pool.size() < seeds + 64)
       pool.push_back(std::move(input));
     else

@@ -1,5 +1,5 @@
-// fuzz-dictionary text|bytes [FILE…]: a dictionary for libFuzzer on standard output, from the tables. `text`: the words
-// of the text form, and those that the files have besides; `bytes`: identifiers, and numbers as they lie in a file.
+// fuzz-dictionary text|bytes [FILE…]: prints a dictionary for libFuzzer, made from the tables. `text`: the words of the
+// text form, and other words of the files. `bytes`: identifiers, and numbers as they are encoded in a file.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -56,7 +56,7 @@ void text_dictionary(int files, char** paths) {
 void bytes_dictionary() {
   print_entry(wire::ModuleFileIdentifier());
   print_entry(wire::BundleIdentifier());
-  // A vtable is as long as its fields, an offset in it is small and even.
+  // A vtable's length depends on its fields; an offset in it is small and even.
   for (uint64_t n = 4; n <= 40; n += 2) print_number(n, 2);
   for (const size_t rows : {op_rows().size(), dtype_rows().size(), attr_rows().size(), step_rows().size()}) {
     print_number(rows - 1, 2);

@@ -1,5 +1,5 @@
-// fuzz-seeds TARGET FOLDER [FILE…]: inputs for a target to begin with, made from programs (the files, text form) and
-// from generated cases. `./dev seeds` keeps those of them that reach something new.
+// fuzz-seeds TARGET FOLDER [FILE…]: makes initial inputs for a target from programs (the files, in text form) and from
+// generated cases. `./dev seeds` keeps those that reach something new.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -44,7 +44,7 @@ fuzz::DrawnCase a_case(uint64_t seed) {
   return fuzz::generate_case(seed, {.fusion = {.max_ops = 5}, .steps = {.max_transforms = 6}});
 }
 
-// Modules of every level: the case's own, its scheduled graphs and its kernels.
+// Modules of every level: the case itself, its scheduled graphs and its kernels.
 std::vector<Module> modules_of(uint64_t seed) {
   fuzz::DrawnCase drawn = a_case(seed);
   std::vector<Module> all;
@@ -76,7 +76,7 @@ void add_parse(Folder& out, const std::vector<std::string>& programs) {
     for (const Module& m : modules_of(seed)) out.add(print(m));
 }
 
-// Those that fill a row of the coverage table that none before them did.
+// Adds each case that fills a new row of the coverage table.
 void add_cases(Folder& out) {
   fuzz::Coverage coverage;
   for (uint64_t seed = 1; seed <= 8 * kCases; ++seed) {

@@ -1,4 +1,5 @@
-// What a kernel becomes as bytecode: what runs once, what shares a place, where jumps lead, what is refused.
+// The bytecode of a kernel: which instructions run once, which registers share a place, where jumps lead, what is
+// refused.
 #include "codegen/bytecode.h"
 
 #include <algorithm>
@@ -95,7 +96,8 @@ TEST(Bytecode, ReducedFloatsComputeInFloatAndAreRounded) {
   EXPECT_EQ((add + 1)->to, Dtype::kBfloat16);
   EXPECT_EQ((add + 1)->dst, add->dst);  // in place
   EXPECT_FALSE((add + 1)->counts);
-  EXPECT_NE((find_math(code, OpKind::kMaximum) + 1)->opcode, Opcode::kConvert);  // one of its operands: already rounded
+  EXPECT_NE((find_math(code, OpKind::kMaximum) + 1)->opcode,
+            Opcode::kConvert);  // one of its operands is already rounded
 }
 
 TEST(Bytecode, ConstantsAreConvertedOnceAndParametersInFront) {
@@ -121,7 +123,7 @@ TEST(Bytecode, ConstantsAreConvertedOnceAndParametersInFront) {
   }));
 }
 
-// Places may be shared only by registers whose lives are apart.
+// Only registers that are never alive together may share a place.
 TEST(Bytecode, RegistersAliveTogetherDoNotShareAPlace) {
   Graph g;
   KernelWriter k(g);
@@ -134,7 +136,7 @@ TEST(Bytecode, RegistersAliveTogetherDoNotShareAPlace) {
   k.region = body;
   k.op(OpKind::kSub, {t, k.index(1)}, Dtype::kIndex);
   const Bytecode code = compile_bytecode(g);
-  EXPECT_LE(code.lane_bytes, 5 * 8u);  // t, kept, two that alternate, and the last
+  EXPECT_LE(code.lane_bytes, 5 * 8u);  // t, kept, two that alternate, and the last one
   const uint32_t kept_place = code.registers[find_math(code, OpKind::kAdd)->dst].offset;
   for (const Instruction& i : code.code) {
     if (i.opcode != Opcode::kMath || i.uniform) continue;
@@ -144,7 +146,7 @@ TEST(Bytecode, RegistersAliveTogetherDoNotShareAPlace) {
       }
     }
     if (&i != find_math(code, OpKind::kAdd) && i.math != OpKind::kSub) {
-      EXPECT_NE(code.registers[i.dst].offset, kept_place);  // read in the loop's next turn
+      EXPECT_NE(code.registers[i.dst].offset, kept_place);  // the loop's next iteration reads it
     }
   }
 }

@@ -1,5 +1,4 @@
-// Mutations of files and of text: the same from the same choices, and many of them still reach what lies behind the
-// first check.
+// Mutations of files and of text: the same choices give the same result, and many results pass the first check.
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
@@ -28,7 +27,7 @@ std::vector<std::string> files() {
   return all;
 }
 
-// What reading says: nothing, or the code of the error.
+// Nothing if reading succeeds, otherwise the error's code.
 template <class Read>
 std::string answer(Read read) {
   try {
@@ -63,7 +62,7 @@ TEST(MutateWire, ReachesEveryCheckOfDecode) {
   EXPECT_GT(answers[code_text(ErrorCode::kDamagedBundle)], 200);
   EXPECT_GT(answers[code_text(ErrorCode::kInvalidField)], 300);
   EXPECT_GT(answers[code_text(ErrorCode::kNotABundle)], 0);
-  // What verifying says is behind all the others.
+  // Errors of the verifier come only after all other checks.
   EXPECT_GT(answers.size(), 8u);
   EXPECT_GT(messages.size(), 60u);
 }

@@ -1,4 +1,4 @@
-// Constants: every class of every dtype, bits that are canonical, and half of them small.
+// Constants: every class of every dtype occurs, bits are canonical, and half are small.
 #include "fuzz/generate/constants.h"
 
 #include <gtest/gtest.h>

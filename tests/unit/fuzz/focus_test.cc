@@ -1,4 +1,4 @@
-// What cases are aimed at: every combination as often as every other, and met by the case that is aimed at it.
+// Foci: all combinations occur equally often, and a case that aims at one meets it.
 #include "fuzz/generate/focus.h"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ TEST(Focus, FormsAndArgumentsAreMet) {
     arguments += focus.arguments.size();
     argument_met += std::min(focus.arguments.size(), function_classes(c).size());
     const auto classes = index_classes(c);
-    const size_t wanted = focus.far_indices ? 3 : 6;  // small ones of large ones; far apart by a swizzled loop
+    const size_t wanted = focus.far_indices ? 3 : 6;  // small ones from large ones; far apart by a swizzled loop
     if (!focus.far_indices && !focus.swizzle) continue;
     ++far;
     far_met += std::find(classes.begin(), classes.end(), wanted) != classes.end();

@@ -1,4 +1,5 @@
-// What the generators promise: valid by construction, the same from the same choices, and nothing left out.
+// The promises of the generators: results are valid by construction, the same choices give the same result, and nothing
+// is left out.
 #include <gtest/gtest.h>
 #include <set>
 
@@ -42,7 +43,7 @@ TEST(GenerateFusion, FiniteBytesEnd) {
   }
 }
 
-// What only few programs have, and some rules hold for alone.
+// Forms that few programs have and that some rules need.
 TEST(GenerateFusion, DrawsWhatIsRare) {
   size_t empty_squeezes = 0, wide_folds = 0, long_sums = 0;
   for (uint64_t seed = 1; seed <= 6000; ++seed) {
@@ -62,8 +63,8 @@ TEST(GenerateFusion, DrawsWhatIsRare) {
   EXPECT_GE(long_sums, 15u);
 }
 
-// Sizes that wrap are no sizes: a kernel need not compute them. They are rare, so these are seeds that drew one where
-// nothing kept them out, beside some that follow.
+// An index that overflows is no size, and no kernel need compute it. Such sizes are rare: these seeds drew one before
+// the generator excluded them, and some seeds follow.
 TEST(GenerateFusion, ComputedSizesFitInAllTheirParts) {
   FusionOptions options;
   options.focus.computed_sizes = true;
@@ -92,7 +93,7 @@ TEST(GenerateFusion, AMixIsKept) {
   size_t sums = 0;
   for (int i = 0; i < 20; ++i)
     for (const Op& op : generate_fusion(random, options).graph.ops) {
-      // A cast makes an operand of a dtype that was asked for.
+      // A cast makes an operand of the wanted dtype.
       EXPECT_TRUE(demands(op.kind, kSignature) || op.kind == OpKind::kSum || op.kind == OpKind::kCast ||
                   op.kind == OpKind::kSet || op.kind == OpKind::kBroadcast || !op.results.empty());
       sums += op.kind == OpKind::kSum;
@@ -115,16 +116,16 @@ TEST(GenerateSteps, MostSchedulesCompile) {
   EXPECT_GT(at_once, kCases * 40 / 100);
 }
 
-// Rows that nothing produces, with the reason.
+// Rows that nothing can produce, with the reason.
 bool is_unreachable(const CoverageRow& row) {
   static const std::set<std::string> kNever = {
       "step circular_buffer",  // lowering refuses it
       "step with circular_buffer, depth",
-      "step with concretize, became",  // these two are no schedule's
+      "step with concretize, became",  // these two are never drawn
       "step with concretize_reshape, order",
       "op with welford, operand 1",  // the start of a running result
       "op with welford, operand 2",
-      "op iota bool",  // inference refuses what has no order
+      "op iota bool",  // inference refuses unordered dtypes
       "op iota c64",
       "op iota c128",
   };
@@ -134,7 +135,7 @@ bool is_unreachable(const CoverageRow& row) {
 TEST(Coverage, EveryRowIsProduced) {
   Coverage coverage;
   for (uint64_t seed = 1; seed <= 3000; ++seed) coverage.count(generate_case(seed, {}).value);
-  // Programs alone are cheap, so that every op on every dtype turns up.
+  // Programs without schedules are cheap, so every op on every dtype can occur.
   for (uint64_t seed = 1; seed <= 40000; ++seed) {
     RandomSource random(seed);
     GeneratedFusion f = generate_fusion(random);

@@ -1,4 +1,4 @@
-// How many processes a campaign gets.
+// The number of processes that a campaign gets.
 #include "fuzz/base/machine.h"
 
 #include <gtest/gtest.h>

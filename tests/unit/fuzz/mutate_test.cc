@@ -1,4 +1,4 @@
-// Mutations: valid or nothing, and repeatable from their records.
+// Mutations give a valid case or none, and their records repeat them.
 #include "fuzz/mutate/mutate.h"
 
 #include <gtest/gtest.h>

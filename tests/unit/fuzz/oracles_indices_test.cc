@@ -1,4 +1,4 @@
-// The oracle that moves an index outside its axis: quiet where that is refused, and where nothing reads the index.
+// The oracle that moves an index outside its axis reports nothing if the index is refused or never read.
 #include <gtest/gtest.h>
 
 #include "fuzz/oracle/oracle.h"
@@ -8,7 +8,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// An index past the end of a row is inside the buffer, but for the last row.
+// An index past the end of a row still lies inside the buffer, except in the last row.
 constexpr const char* kGathered = R"(fusion @f {
   %x = input f32[4, 3] contiguous
   %i = input i32[4, 2] contiguous

@@ -1,4 +1,4 @@
-// The naive checks on kernels whose faults are known, and what planting leaves.
+// The naive checks on kernels with known faults, and the kernels that planting leaves.
 #include <gtest/gtest.h>
 #include <set>
 
@@ -19,7 +19,7 @@ std::string kernel(const std::string& body) {
          body + "}\n";
 }
 
-// What both say of a launch of 8 threads: `E0414 %s[3]`.
+// The verdicts of both on a launch of 8 threads, for example `E0414 %s[3]`.
 struct Verdicts {
   std::set<std::string> naive;
   std::string host;

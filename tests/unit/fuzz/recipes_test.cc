@@ -1,4 +1,4 @@
-// Schedules that only a whole recipe makes up are drawn, and lowering takes them as they are.
+// Recipes draw schedules that single steps never add up to, and lowering accepts them unchanged.
 #include <algorithm>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Whether several of the schedules that are drawn for a fusion are legal at once, and hold what is looked for.
+// Whether several of the schedules drawn for a fusion are legal without repair and have the wanted property.
 template <class Holds>
 bool are_drawn(std::string_view fusion, std::span<const BoundInput> inputs, Holds holds) {
   const Graph g = parse_graph(fusion);

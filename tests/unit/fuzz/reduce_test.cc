@@ -1,4 +1,4 @@
-// The shrinker: what it makes of findings of seeded defects is small, of the same signature, and nothing more goes.
+// The shrinker turns findings of seeded defects into small ones with the same signature, and nothing more can go.
 #include "fuzz/reduce/reduce.h"
 
 #include <csignal>
@@ -93,12 +93,12 @@ TEST_P(ReduceDefect, IsSmallAndTheSameAndMinimal) {
     EXPECT_LE(r.after, r.before);
     EXPECT_LE(r.after.ops, 6) << print(r.result.module);
     EXPECT_LE(r.after.steps, 8) << print(r.result.module);
-    // Judged anew, by a judge that knows nothing of the reduction.
+    // A new judge knows nothing of the reduction.
     ReductionJudge judge(f->defects, f->signature, options);
     const auto again = judge.judge(r.result);
     ASSERT_TRUE(again);
     EXPECT_EQ(text(again->signature), f->signature);
-    // Nothing more goes.
+    // Nothing more can go.
     judge.set(*again);
     judge.ask_for_soundness();
     for (const ReductionRow& row : reduction_rows())
@@ -136,7 +136,7 @@ TEST(Reduce, WhatIsLeftIsWhatTheDefectNeeds) {
   EXPECT_EQ(r.after.ops, 1) << print(r.result.module);
   EXPECT_LE(r.after.steps, 3) << print(r.result.module);
   EXPECT_LE(r.after.elements, 8) << print(r.result.module);
-  // Decided by the case alone.
+  // The case alone determines the result.
   EXPECT_EQ(print(reduce(f, {}).result.module), print(r.result.module));
 }
 
@@ -169,7 +169,7 @@ TEST(Reduce, WhatEndsTheProcessIsReducedToo) {
   EXPECT_EQ(r.after.ops, 1) << print(r.result.module);
   EXPECT_EQ(r.after.steps, 0) << print(r.result.module);
   EXPECT_EQ(r.after.elements, 6) << print(r.result.module);
-  // As a bundle, without a run.
+  // Write it as a bundle, without a run.
   const std::string path = std::filesystem::temp_directory_path() / "fusebox_reduce_test.fuse";
   write_reduced(r, {}, path);
   const LoadedFinding again = load_finding(path);
@@ -199,14 +199,14 @@ TEST(Reduce, TheEditsOfEachRowGiveCasesThatVerify) {
       for (const Edit& edit : row.edits(c))
         if (const auto next = edited(c, std::span(&edit, 1))) {
           ++fitting[row.text];
-          // The file says all: parsed again, it is the same case.
+          // The file holds everything: parsing it gives the same case.
           ASSERT_EQ(print(parse_module(print(next->module))), print(next->module)) << row.text << " seed " << seed;
         }
   }
   for (const ReductionRow& row : reduction_rows()) EXPECT_GT(fitting[row.text], 0) << row.text;
 }
 
-// What an edit does not mean stays: no step, no segment, no alias is lost beside it.
+// An edit keeps everything that it does not mean to change: no step, segment or alias is lost.
 TEST(Reduce, AnEditThatChangesNothingLeavesTheCase) {
   const Edit nothing = [](Case&) { return true; };
   const Edit made_again = [](Case& c) { return change_fusion(c, {}); };
@@ -223,7 +223,7 @@ TEST(Reduce, AnEditThatChangesNothingLeavesTheCase) {
       EXPECT_TRUE(after.ops == before.ops && after.signature == before.signature && after.axes == before.axes)
           << seed << "\n"
           << print(same->module);
-      // Scalars that nothing reads go.
+      // Scalars that nothing reads are dropped.
       EXPECT_LE(after.scalars, before.scalars) << seed << "\n" << print(same->module);
       EXPECT_EQ(*same->steps(), *c.steps()) << seed << "\n" << print(same->module);
       EXPECT_EQ(same->inputs().specs, c.inputs().specs) << seed << "\n" << print(same->module);
@@ -270,11 +270,11 @@ int compiles(const std::vector<Edit>& edits, const Case& c) {
 TEST(Reduce, SegmentsStayWholeBesideEachEdit) {
   const Case c = from_text(kSegments, "").subject;
   EXPECT_EQ(compiles(delete_steps(c), c), 6);
-  EXPECT_EQ(compiles(fold_steps(c), c), 12);  // six pairs of segments, three ways back from each split
+  EXPECT_EQ(compiles(fold_steps(c), c), 12);  // six pairs of segments, three names to fall back to for each split
   EXPECT_EQ(compiles(cut_ops(c), c), 5);
   EXPECT_EQ(compiles(delete_outputs(c), c), 2);
   EXPECT_EQ(compiles(delete_aliases(c), c), 1);
-  // What loses its segment is computed in another, and the others keep their steps.
+  // Ops that lose their segment move to another, and the other segments keep their steps.
   const Edit first = delete_steps(c)[0];
   const auto two = edited(c, std::span(&first, 1));
   ASSERT_TRUE(two);

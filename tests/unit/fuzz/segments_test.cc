@@ -1,4 +1,4 @@
-// The oracle of segments on a chain, which any way of dealing it out may tie into a cycle.
+// The oracle of segments on a chain; assigning its ops at random often makes a cycle.
 #include <gtest/gtest.h>
 
 #include "fuzz/oracle/oracle.h"
@@ -39,7 +39,7 @@ TEST(Segments, ACycleIsNamed) {
     step.attrs.set_enum(AttrKey::kExecutor, SegmentExecutor::kKernel);
     return step;
   };
-  // The last of them waits for the cycle, and is on none.
+  // The last segment waits for the cycle but is not part of it.
   const std::vector<Step> steps = {assign("after", {"d"}), assign("p", {"a", "c"}), assign("q", {"b"})};
   try {
     plan_assigned(g, steps);

@@ -1,4 +1,4 @@
-// Combinations that take several ops or steps are made by the cases that are aimed at them.
+// Cases that aim at a combination of several ops or steps produce it.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
@@ -29,7 +29,7 @@ TEST(Situations, CasesWalkTheListOfScalars) {
   EXPECT_EQ(met, listed);
 }
 
-// How many of the cases that are aimed at a class have it.
+// The number of cases that aim at a class, and of those that have it.
 struct Count {
   int aimed = 0, met = 0;
 };

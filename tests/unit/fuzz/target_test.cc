@@ -1,4 +1,4 @@
-// Inputs of the libFuzzer targets: any bytes are one, and mutations of cases stay cases.
+// Inputs of the libFuzzer targets: any bytes are valid, and mutations of cases are cases.
 #include "fuzz/case_bytes/target.h"
 
 #include <gtest/gtest.h>

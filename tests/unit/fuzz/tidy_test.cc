@@ -1,4 +1,4 @@
-// Kernels that are less simple than lowering promises are found; what lowering makes is not.
+// Kernels that are less simple than lowering promises are found; lowering makes none.
 #include <gtest/gtest.h>
 
 #include "fuzz/oracle/kernel_points.h"
@@ -17,7 +17,7 @@ Graph kernel_of(const std::string& body) {
       body + "}\n");
 }
 
-// The checks of what is found in a launch of 4 blocks of 32 threads.
+// The checks reported for a launch of 4 blocks of 32 threads.
 std::vector<std::string> checks_of(const std::string& body, bool is_resized = false) {
   std::vector<std::string> checks;
   for (const Untidy& u : find_untidy(kernel_of(body), {.launch = {{4, 1, 1, 32, 1, 1}}, .is_resized = is_resized}))
@@ -77,7 +77,7 @@ TEST(Tidy, AnIndexThatIsAnother) {
   EXPECT_EQ(checks_of(stored_at("  %d = floor_div %t, 4 nonnegative : index\n  %m = mul %d, 4 : index\n"
                                 "  %r = floor_mod %t, 4 nonnegative : index\n  %i = add %m, %r : index\n")),
             Checks{"known"});
-  // Not for every value of a parameter.
+  // Only for some values of a parameter.
   EXPECT_EQ(checks_of(stored_at("  %i = floor_mod %t, %s0 : index\n")), Checks());
 }
 
@@ -101,7 +101,7 @@ TEST(Tidy, AScalarInMemory) {
   const std::string allocated = "  %a = allocate 1 in local : f32[iter 1] local\n";
   EXPECT_EQ(checks_of(allocated + "  store %a at 0, 1.0_f32\n  %v = load %a at 0 : f32\n  store %T1 at %t, %v\n"),
             Checks{"forward"});
-  // Stored again, or in a branch that the reader is not in.
+  // Stored twice, or in a branch without the reader.
   EXPECT_EQ(checks_of(allocated + "  store %a at 0, 1.0_f32\n  for 0, 3, 1 { index %k\n    %u = load %a at 0 : f32\n"
                                   "    store %a at 0, %u\n  }\n"),
             Checks());
@@ -139,7 +139,7 @@ TEST(Tidy, BuffersAreNoLargerThanTheirLoops) {
   EXPECT_EQ(found[0].check, "buffer-size");
 }
 
-// -- what lowering makes
+// -- kernels made by lowering
 
 std::vector<Finding> judged(const std::string& text) {
   Case c;

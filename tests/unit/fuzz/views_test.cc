@@ -1,4 +1,4 @@
-// What commands print of fixed programs, judged as a campaign judges it.
+// Judges the output of commands on fixed programs as a campaign does.
 #include <gtest/gtest.h>
 
 #include "fuzz/oracle/oracle.h"
@@ -21,7 +21,7 @@ void expect_well_printed(const std::string& text) {
   }
 }
 
-// The statement that stores the sum stands apart from the one that adds, and is checked for itself.
+// The statement that stores the sum is separate from the one that adds, and has checks of its own.
 TEST(Views, AReductionThatOneThreadStores) {
   expect_well_printed(R"(fusion @f {
   %x = input f32[8, 4] contiguous

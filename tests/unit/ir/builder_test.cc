@@ -30,7 +30,7 @@ TEST(Builder, RanksAreAlignedAsNumPyDoes) {
   EXPECT_EQ(shape_text(g, mul(g, point, v)), "f32[%n]");
   EXPECT_EQ(shape_text(g, where(g, binary(g, OpKind::kGt, x, v), column, constant_of(g, Dtype::kFloat, 0))),
             "f32[%b, %m, %n]");
-  // An axis of extent 1 that a slice left is stretched like any other.
+  // An axis of extent 1 that a slice leaves is stretched like any other.
   const ValueId first = slice(g, input(g, "four", Dtype::kFloat, {4, s[2]}), {0, 0}, {1, s[2]});
   EXPECT_EQ(shape_text(g, add(g, first, column)), "f32[%m, %n]");
   verify(g);

@@ -10,7 +10,7 @@
 namespace fusebox {
 namespace {
 
-// y = exp(x) * b, r = sum(y): made in one order or another.
+// y = exp(x) * b, r = sum(y), built in either order.
 Graph program(bool other_order, bool renamed = false) {
   Graph g = fusion(renamed ? "h" : "f");
   const auto name = [&](const char* n) { return renamed ? std::string("my_") + n : std::string(n); };
@@ -81,7 +81,7 @@ TEST(Canonical, NamesLeadBack) {
 }
 
 TEST(Canonical, SizesCountByTheirUse) {
-  // Which size op comes first is no part of a program; which axis has which size is.
+  // The order of size ops is not part of a program; the size of each axis is.
   const auto square = [](bool swapped) {
     Graph g = fusion("f");
     const ValueId a = size(g, "a"), b = size(g, "b");
@@ -123,7 +123,7 @@ TEST(Canonical, EffectsKeepTheirOrder) {
     const RegionId r = g[loop].regions[0];
     const ValueId i = g[r].index;
     const ValueId next = scalar::add(g, r, i, one);
-    const ValueId outside = scalar::mul(g, Graph::body(), n, n);  // after the loop: dead there
+    const ValueId outside = scalar::mul(g, Graph::body(), n, n);  // after the loop, so it is dead there
     (void)outside;
     const ValueId v = g[add_op(g, r, OpKind::kLoad, {x, i})].results[0];
     add_op(g, r, OpKind::kStore, {x, swapped ? i : next, v});
@@ -139,7 +139,7 @@ TEST(Canonical, EffectsKeepTheirOrder) {
 
 TEST(Canonical, EqualConstantsAndWrittenDefaultsAreOne) {
   Graph a = program(false), b = program(false);
-  // The same constant twice, and a layout that says what the default says.
+  // A repeated constant, and a layout that equals the default.
   Value copy;
   copy.constant = ConstantBits{1, 0};
   b.values.push_back(copy);
@@ -152,7 +152,7 @@ TEST(Canonical, EqualConstantsAndWrittenDefaultsAreOne) {
   EXPECT_TRUE(same_program(a, b));
 }
 
-// A schedule with every member of every node in use; each change of a member is another program.
+// A schedule that uses every member of every node. Changing any member makes another program.
 Graph rich() {
   Graph g = program(false);
   g.level = Level::kScheduled;
@@ -233,7 +233,7 @@ TEST(Canonical, EveryFieldCounts) {
   EXPECT_TRUE(changed([](Graph&, Tensor& t) { t.loop_broadcasts = {t.loop[1]}; }));
 }
 
-// What a host program launches is called otherwise in a program of another name; which of them it launches counts.
+// Host programs with other names call their kernels by other names. It matters which kernel is launched.
 TEST(Canonical, NamesOfLaunchedKernels) {
   const auto launches = [](const std::vector<std::string>& names) {
     Graph g;
@@ -261,7 +261,7 @@ TEST(Canonical, StepsAndSegmentations) {
   EXPECT_EQ(digest(a, steps("y")), digest(b, steps("my_y")));
   EXPECT_NE(digest(steps("y")), digest(steps("my_y")));
   EXPECT_NE(digest(a, steps("y")), digest(a, steps("e")));
-  // What a step makes may have a name that the canonical form gives to another value.
+  // A step's result may have a name that the canonical form gives to another value.
   const std::string taken = canonical_names(a)[find_value(a, "y")->index];
   const auto in_shared = [&](const std::string& value) {
     Step copy{StepKind::kCacheAfter, {StepOperand::of("y")}, {taken}, {}};

@@ -22,7 +22,7 @@ class Concretize : public testing::Test {
     bindings[k.index] = ConstantBits{static_cast<uint64_t>(c), 0};
     return bindings;
   }
-  // What steps say, in one line.
+  // The steps as text, in one line.
   static std::string describe(const std::vector<Step>& steps) {
     std::string text;
     for (const Step& s : steps) {
@@ -44,7 +44,7 @@ class Concretize : public testing::Test {
         concretize_reshape(g, t, s.attrs.ints(AttrKey::kOrder));
     }
   }
-  // The plan, after checking that it resolves everything and that the result verifies.
+  // The plan. Checks that it resolves everything and that the result verifies.
   std::string plan(const Bindings& b, Graph* result = nullptr) const {
     const auto steps = plan_concretize(g, b);
     EXPECT_EQ(steps, plan_concretize(g, b));
@@ -130,7 +130,7 @@ TEST_F(Concretize, ReshapeGroups) {
   EXPECT_EQ(refusal(sizes(6, 4, 5)), "E0407 %r");
 }
 
-// The other side can only be 1, which bind_sizes checks: there is nothing to resolve.
+// The other extent can only be 1, and bind_sizes checks that, so there is nothing to resolve.
 TEST_F(Concretize, ReshapeToAndFromOneElement) {
   const ValueId x = input(g, "x", Dtype::kFloat, {m});
   const ValueId r = reshape(g, x, {1, 1}, "r");

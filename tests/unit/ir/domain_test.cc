@@ -1,4 +1,4 @@
-// Which axes of an op's operands are the same position in its result, and what follows from what.
+// Maps axes of an op's operands to the axes of its result.
 #include "ir/domain/domain.h"
 
 #include "tests/unit/ir/step_support.h"
@@ -6,8 +6,8 @@
 namespace fusebox::testing {
 namespace {
 
-// `x` of `z = OP …` as "i0>i0 i1>i1", the consumer's names being those of its root domain; a concretized axis is marked
-// with !.
+// The map for `x` of `z = OP …`, for example "i0>i0 i1>i1"; the consumer's names are those of its root domain. A
+// concretized axis is marked with !.
 std::string pairs(std::string_view definition, size_t operand = 0) {
   const std::string program =
       "fusion @f {\n %m, %n, %k = size\n %j = input index\n %x = input f32[%m, %n]\n %u = input f32[%m, 1]\n"
@@ -46,7 +46,7 @@ TEST(DomainMap, WhatDataChooseIsNoPosition) {
   EXPECT_EQ(pairs("%z = index_select %x, %i axis 1", 1), "i0>i1");
   EXPECT_EQ(pairs("%z = take_along_axis %x, %ij axis 0"), "i1>i1");
   EXPECT_EQ(pairs("%z = take_along_axis %x, %ij axis 0", 1), "i0>i0 i1>i1");
-  // The other axes of a gather may be shorter than the operand's: only equal extents are the same.
+  // The other axes of a gather may be shorter than the operand's, so only axes with equal extents are mapped.
   EXPECT_EQ(pairs("%z = gather %x, %ij axis 0"), "i1>i1");
   EXPECT_EQ(pairs("%z = gather %x, %ij axis 1"), "");
   EXPECT_EQ(pairs("%z = gather %x, %ij axis 0", 1), "i0>i0 i1>i1");

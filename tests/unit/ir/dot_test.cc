@@ -42,7 +42,7 @@ TEST(Dot, DomainsAndTheTransformsBetweenThem) {
             "}\n");
 }
 
-// Quotes outside of which braces balance: what Graphviz needs of a text like these.
+// Braces outside of quotes balance, which is all that Graphviz needs of such texts.
 TEST(Dot, EveryGraphIsDrawn) {
   for (uint64_t seed = 0; seed < 300; ++seed)
     for (const Graph& g : testing::random_module(seed).graphs)

@@ -66,7 +66,7 @@ TEST(Dtype, PromotionIsATens) {
   testing::expect_error(ErrorCode::kDtypeMismatch, "", [] { promote(Dtype::kFloat4E2m1x2, Dtype::kFloat); });
 }
 
-// Wherever promotion gives an answer, it is the same in either order, and at least as high as both.
+// If promotion gives a dtype, it gives the same in either order, and it is at least as high as both.
 TEST(Dtype, PromotionIsCommutativeAndUpward) {
   for (const DtypeRow& a : dtype_rows())
     for (const DtypeRow& b : dtype_rows()) {

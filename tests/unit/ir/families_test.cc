@@ -15,7 +15,7 @@ TEST(Families, ScalarMathIsPointwiseInKernelsAndGivesOneResult) {
         << row.text;
 }
 
-// What the table says of each row of a family that switches take as a whole.
+// Every row of a family that switches handle as a whole has the family's demand.
 TEST(Families, RowsOfAFamilyHaveItsDemand) {
   for (const OpRow& row : op_rows()) {
     switch (row.kind) {

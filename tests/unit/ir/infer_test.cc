@@ -88,7 +88,7 @@ TEST_F(Infer, WrongDtypesAreRefusedAtTheOperand) {
 TEST_F(Infer, PointwiseAxes) {
   EXPECT_EQ(type(add(g, x, row)), "f32[%m, %n]");
   EXPECT_EQ(type(add(g, row, row)), "f32[1, %n]");
-  EXPECT_EQ(type(add(g, x, vec)), "f32[%m, %n]");  // aligned by the builder
+  EXPECT_EQ(type(add(g, x, vec)), "f32[%m, %n]");  // the builder aligns them
   const ValueId stretched = expand(g, row, {k, n});
   EXPECT_EQ(type(stretched), "f32[1*%k, %n]");
   EXPECT_EQ(type(unary(g, OpKind::kExp, stretched)), "f32[1*%k, %n]");
@@ -142,7 +142,7 @@ TEST_F(Infer, BroadcastAndExpand) {
   EXPECT_EQ(type(expand(g, vec, {m, -1})), "f32[1*%m, %n]");
   const ValueId five = input(g, "five", Dtype::kFloat, {5});
   EXPECT_EQ(refusal([&] { expand(g, five, {6}); }), "E0203 %five");
-  EXPECT_EQ(type(expand(g, five, {k})), "f32[%k]");  // 5 is not 1: it can only be equal
+  EXPECT_EQ(type(expand(g, five, {k})), "f32[%k]");  // 5 is not 1, so it can only be equal
   EXPECT_EQ(type(unary(g, OpKind::kExp, expand(g, x, {k, -1}))), "f32[?%k, %n]");
   EXPECT_EQ(type(add(g, expand(g, x, {k, -1}), x)), "f32[%m, %n]");
 }
@@ -152,7 +152,7 @@ TEST_F(Infer, PermuteSqueezeStrideOrder) {
   EXPECT_EQ(type(permute(g, row, {-1, 0})), "f32[%n, 1]");
   EXPECT_EQ(refusal([&] { permute(g, x, {0}); }), "E0206 %x");
   EXPECT_EQ(type(squeeze(g, row, {0})), "f32[%n]");
-  EXPECT_EQ(type(squeeze(g, x, {0})), "f32[%n]");  // that %m is 1 is checked when it is known
+  EXPECT_EQ(type(squeeze(g, x, {0})), "f32[%n]");  // at run time it is checked that %m is 1
   EXPECT_EQ(refusal([&] { squeeze(g, input(g, "five", Dtype::kFloat, {5}), {0}); }), "E0203 %five");
   EXPECT_EQ(refusal([&] { squeeze(g, expand(g, row, {k, n}, "wide"), {0}); }), "E0203 %wide");
   EXPECT_EQ(type(squeeze(g, expand(g, row, {k, n}), {0}, {.squeeze_expanded = true})), "f32[%n]");
@@ -171,10 +171,10 @@ TEST_F(Infer, Slices) {
   EXPECT_EQ(type(slice(g, a, {2}, {7})), "f32[resize(r0 by -2,-3)]");
   EXPECT_EQ(type(slice(g, a, {0}, {10})), "f32[10]");
   EXPECT_EQ(type(slice(g, x, {0, 0}, {m, k})), "f32[%m, resize(r1 by 0,(%k-%n))]");
-  // A consumer has the extent itself: stop − start.
+  // A consumer has the plain extent: stop − start.
   EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, x, {0, k}, {m, n}))), "f32[%m, (%n-%k)]");
   EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, x, {0, 0}, {m, k}))), "f32[%m, %k]");
-  // What cannot be beyond the extent stays what it is; another sum of sizes is clamped.
+  // An extent that cannot be exceeded stays as it is; another sum of sizes is clamped.
   const ValueId half = scalar::floor_div(g, Graph::body(), n, constant_index(g, 2));
   EXPECT_EQ(type(unary(g, OpKind::kExp, slice(g, vec, {0}, {half}))), "f32[floor_div(%n,2)]");
   const ValueId other_half = scalar::floor_div(g, Graph::body(), k, constant_index(g, 2));
@@ -207,7 +207,7 @@ TEST_F(Infer, PadAndCat) {
   EXPECT_EQ(type(cat(g, {x, half, row}, -2)), "f32[((%m*2)+1), %n]");
   EXPECT_EQ(refusal([&] { cat(g, {x, row}, 1); }), "E0203 %row");
   EXPECT_EQ(refusal([&] { cat(g, {}, 0); }), "E0202 ");
-  // The two halves of an axis are the whole again.
+  // The two halves of an axis give the whole again.
   const ValueId middle = scalar::floor_div(g, Graph::body(), n, constant_index(g, 2));
   EXPECT_EQ(type(cat(g, {slice(g, vec, {middle}, {n}), slice(g, vec, {0}, {middle})})), "f32[%n]");
 }
@@ -251,7 +251,7 @@ TEST_F(Infer, FactoriesAndIndexing) {
   EXPECT_EQ(type(select(g, x, count, 0)), "f32[%n]");
   EXPECT_EQ(type(index_select(g, x, index, 1)), "f32[%m, %k]");
   EXPECT_EQ(type(gather(g, x, square, 0)), "f32[%k, %n]");
-  // One index for all of an axis chooses an element at each place of it.
+  // Expanding one index along an axis chooses an element at each place of the axis.
   EXPECT_EQ(type(gather(g, x, expand(g, input(g, "column", Dtype::kInt64, {k, 1}), {k, n}), 0)), "f32[%k, %n]");
   EXPECT_EQ(type(take_along_axis(g, x, square, 0)), "f32[%k, %n]");
   EXPECT_EQ(type(take_along_axis(g, row, input(g, "wide", Dtype::kInt32, {k, 3}), 1)), "f32[%k, 3]");
@@ -332,8 +332,7 @@ TEST_F(Infer, Composites) {
   EXPECT_EQ(refusal([&] { var(g, ints, {1}); }), "E0204 %ints");
 }
 
-// Every pointwise and reduction row answers for every dtype: a dtype or a coded refusal, the same as accepts_dtype
-// says.
+// Every pointwise and reduction row gives a dtype or a coded refusal for every dtype, as accepts_dtype says.
 TEST(TypeRule, EveryRowAnswersForEveryDtype) {
   int accepted = 0;
   for (const OpRow& row : op_rows()) {

@@ -12,7 +12,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 const std::vector<Dtype> kNarrow = {Dtype::kHalf,       Dtype::kBfloat16,   Dtype::kFloat8E4m3,
                                     Dtype::kFloat8E5m2, Dtype::kFloat8E8m0, Dtype::kFloat4E2m1};
 
-// The finite values from the smallest magnitude up, by their codes.
+// The codes of the finite values, from the smallest magnitude up.
 std::vector<uint64_t> nonnegative_codes(Dtype dtype) {
   std::vector<uint64_t> codes;
   const uint64_t count = uint64_t{1} << (dtype == Dtype::kFloat8E8m0 ? 8 : bits(dtype) - 1);
@@ -31,20 +31,20 @@ TEST(Numeric, EveryCodeOfANarrowFloatComesBack) {
     }
 }
 
-// Between two neighbours: the midpoint goes to the even code, what is nearer to one goes there, for either sign, from a
-// double and, through the rounding to odd, from doubles that no float holds.
+// Between two neighbours: the midpoint rounds to the even code, any other number to the nearer code, for either sign.
+// This holds for doubles, and through rounding to odd also for doubles that no float holds.
 TEST(Numeric, NarrowFloatsRoundToNearestEven) {
   for (Dtype dtype : kNarrow) {
     const auto codes = nonnegative_codes(dtype);
     ASSERT_GT(codes.size(), 7u);
     const bool has_sign = dtype != Dtype::kFloat8E8m0;
     const uint64_t sign = has_sign ? uint64_t{1} << (bits(dtype) - 1) : 0;
-    // Below the smallest normal float PyTorch's e8m0 rounds up whatever is more than its smallest value.
+    // Below the smallest normal float, PyTorch's e8m0 rounds up everything above its smallest value.
     for (size_t i = has_sign ? 0 : 1; i + 1 < codes.size(); ++i) {
       const uint64_t low = codes[i], high = codes[i + 1];
       const double a = to_double(dtype, {low, 0}), b = to_double(dtype, {high, 0}), middle = a + (b - a) / 2;
       ASSERT_LT(a, b);
-      // e8m0's halfway goes up.
+      // The midpoint of e8m0 rounds up.
       const uint64_t even = !has_sign || low % 2 != 0 ? high : low;
       ASSERT_EQ(from_double(dtype, middle).low, even) << text(dtype) << " " << middle;
       ASSERT_EQ(from_double(dtype, std::nextafter(middle, 0)).low, low) << text(dtype) << " " << middle;
@@ -89,9 +89,9 @@ TEST(Numeric, NanAndSignedZero) {
 }
 
 TEST(Numeric, IntegersReachFloatsWithOneRounding) {
-  // 2^24 + 1 and 2^53 + 1 lie between floats, respectively doubles; by way of a double the second would round twice.
+  // 2^24 + 1 lies between floats, 2^53 + 1 between doubles; through a double, the second would round twice.
   EXPECT_EQ(to_double(Dtype::kFloat, from_int64(Dtype::kFloat, (1 << 24) + 1)), 0x1p24);
-  const int64_t above_half = (int64_t{1} << 60) + (int64_t{1} << 36) + 1;  // a float's midpoint and a bit
+  const int64_t above_half = (int64_t{1} << 60) + (int64_t{1} << 36) + 1;  // a float's midpoint plus 1
   EXPECT_EQ(to_double(Dtype::kFloat, from_int64(Dtype::kFloat, above_half)), 0x1p60 + 0x1p37);
   EXPECT_EQ(to_double(Dtype::kFloat, from_int64(Dtype::kFloat, -above_half)), -0x1p60 - 0x1p37);
   EXPECT_EQ(to_double(Dtype::kFloat, from_uint64(Dtype::kFloat, ~uint64_t{0})), 0x1p64);

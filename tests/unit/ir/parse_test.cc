@@ -124,7 +124,7 @@ TEST(Parse, DepthIsLimited) {
   std::string text = "kernel {\n  %p = input bool\n";
   for (int i = 0; i < 100000; ++i) text += "if %p {\n";
   expect_error(ErrorCode::kTooLarge, "67:7", [&] { parse_module(text); });
-  // A chain of transforms is as long as the limit, and comparing it follows no deep chain.
+  // The chain of transforms is as long as the limit allows; comparing it must not recurse deeply.
   std::string chain = "scheduled {\n  %x = input f32[i0 iter 5] {\n";
   std::string last = "i0";
   for (size_t i = 0; i < kMaxTransformsPerTensor; ++i) {
@@ -139,7 +139,7 @@ TEST(Parse, DepthIsLimited) {
 }
 
 TEST(Parse, ANameThatInferenceTookGivesWay) {
-  // The extent of the slice gets a fresh name, which the text defines afterwards.
+  // The slice's extent gets a fresh name, which the text defines later.
   const std::string program =
       "fusion {\n  %n = size\n  %k = input index\n  %x = input f32[%n]\n  %s = slice %x from [%k] to [%n] by [1]\n  %e "
       "= exp %s\n";

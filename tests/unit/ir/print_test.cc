@@ -64,8 +64,8 @@ TEST(Print, ATypeThatDoesNotFollowFromTheOpIsWrittenInFull) {
   EXPECT_NE(print(g).find("%y = neg %x : f32[i0 iter 5 block.x, i1 iter 7] shared\n"), std::string::npos) << print(g);
 }
 
-// `size` infers nothing, so a tensor that it gives (in a graph that does not verify) is written in full. The braces say
-// so where no axis has a name.
+// `size` infers nothing, so a tensor result of it (in a graph that does not verify) is written in full. Braces mark
+// that even if no axis has a name.
 TEST(Print, ATensorThatSizeGivesIsWrittenInFull) {
   const std::string text =
       "fusion @f {\n"

@@ -23,8 +23,8 @@ struct Taken {
   std::optional<Dtype> as;
 };
 
-// What PyTorch computes in: the tensor's dtype unless the scalar's class is higher, f16 and bf16 in f32; a comparison
-// in the tensor's dtype itself, and a division of integers in f32.
+// The dtype that PyTorch computes in: the tensor's, unless the scalar's class is higher. f16 and bf16 are computed in
+// f32. A comparison is computed in the tensor's own dtype, a division of integers in f32.
 constexpr Taken kTaken[] = {
     {OpKind::kLogicalRightShift, Dtype::kInt8, Dtype::kInt64, Dtype::kInt8},
     {OpKind::kBitwiseLeftShift, Dtype::kInt32, Dtype::kIndex, Dtype::kInt32},
@@ -52,9 +52,9 @@ TEST(ScalarOperand, TakesTheDtypeThatTheOpComputesIn) {
     const OperandType first[] = {scalar, tensor}, second[] = {tensor, scalar};
     EXPECT_EQ(scalar_dtype(t.kind, second, 1), t.as) << row_of(t.kind).text << " " << text(t.tensor);
     EXPECT_EQ(scalar_dtype(t.kind, first, 0), t.as) << row_of(t.kind).text << " " << text(t.tensor);
-    EXPECT_EQ(scalar_dtype(t.kind, second, 0), std::nullopt);  // a tensor stays
+    EXPECT_EQ(scalar_dtype(t.kind, second, 0), std::nullopt);  // a tensor is not converted
   }
-  // Scalars alone meet as equals; a condition is not converted.
+  // Scalars without a tensor are equals; a condition is not converted.
   const OperandType scalars[] = {{Dtype::kInt8, true}, {Dtype::kInt64, true}};
   EXPECT_EQ(scalar_dtype(OpKind::kAdd, scalars, 1), std::nullopt);
   const OperandType choice[] = {{Dtype::kBool, true}, {Dtype::kHalf}, {Dtype::kDouble, true}};
@@ -125,10 +125,10 @@ TEST_F(Constants, OutOfRangeAreRefused) {
   testing::expect_error(ErrorCode::kConstantRange, "%u", [&] { add(g, u, number(-1)); });
   testing::expect_error(ErrorCode::kConstantRange, "%f", [&] { mul(g, f, real(1e300)); });
   EXPECT_NO_THROW(mul(g, f, real(std::numeric_limits<double>::infinity())));
-  // What constants alone define is as known as they are.
+  // A value defined only by constants is as known as they are.
   const ValueId sum = add(g, number(200), number(100));
   testing::expect_error(ErrorCode::kConstantRange, "%" + g[sum].name, [&] { add(g, x, sum); });
-  // A scalar of a higher class takes the tensor along.
+  // A scalar of a higher class raises the tensor's dtype.
   EXPECT_NO_THROW(mul(g, x, real(1e300)));
   testing::expect_error(ErrorCode::kConstantRange, "", [&] { full(g, {n}, number(300), Dtype::kInt8); });
   testing::expect_error(ErrorCode::kConstantRange, "%x", [&] { pad(g, x, {1, 1}, number(300)); });
@@ -163,7 +163,7 @@ TEST_F(Constants, IotaCounts) {
   refused(0, std::numeric_limits<double>::quiet_NaN());
   testing::expect_error(ErrorCode::kBadAttribute, "", [&] { iota(g, n, number(1), number(0)); });
   EXPECT_NO_THROW(iota(g, n, real(0), real(1e-30), Dtype::kFloat));
-  // Known when the program is run.
+  // Known only when the program runs.
   output(g, iota(g, n, {}, s, Dtype::kInt64, "i"));
   const auto bind = [&](int64_t step) {
     const BoundInput vector{.shape = {3}};
@@ -195,7 +195,7 @@ TEST(ScalarTensors, LeaveTheDtypeOfTheOthers) {
   EXPECT_EQ(met(Dtype::kInt8, Dtype::kInt64, OpKind::kLt), Dtype::kBool);
 }
 
-// -- slices: bounds as numbers and as scalars, against ATen's rule
+// -- slices: bounds as numbers and as scalars, compared with ATen's rule
 struct Cut {
   int64_t left, length;
 };

@@ -32,7 +32,7 @@ int64_t byte(OpKind kind, int64_t a, int64_t b) { return integers(kind, Dtype::k
 
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 
-// Sizes may be computed by any of them, and a host program holds how.
+// All of these may compute sizes, and a host program can hold them.
 TEST(EvaluateOp, WhatIsEvaluatedMayStandInAHostProgram) {
   size_t evaluated = 0;
   for (size_t i = 0; i < op_rows().size(); ++i) {
@@ -106,7 +106,7 @@ TEST(EvaluateOp, FloatsRoundOnce) {
   const TypedBits big[] = {{Dtype::kDouble, from_double(Dtype::kDouble, 1e30)}};
   EXPECT_EQ(to_int64(Dtype::kInt32, *evaluate_op(OpKind::kCast, Dtype::kInt32, big)), 2147483647);
   const TypedBits x[] = {{Dtype::kDouble, from_double(Dtype::kDouble, 0.5)}};
-  EXPECT_FALSE(evaluate_op(OpKind::kExp, Dtype::kDouble, x));  // its bits depend on who computes it
+  EXPECT_FALSE(evaluate_op(OpKind::kExp, Dtype::kDouble, x));  // its bits depend on the library
 }
 
 TEST(MakeScalar, SimplifiesAndFolds) {
@@ -155,11 +155,11 @@ TEST(ScalarForm, SumsAndProducts) {
   const ValueId mn = scalar::mul(g, body, m, n), nm = scalar::mul(g, body, n, m);
   EXPECT_TRUE(form_of(g, mn).equals(form_of(g, nm)));
   EXPECT_FALSE(form_of(g, mn).equals(form_of(g, m)));
-  EXPECT_EQ(emit_form(g, body, form_of(g, nm)), mn);  // the one that is there
+  EXPECT_EQ(emit_form(g, body, form_of(g, nm)), mn);  // the existing op
   EXPECT_EQ(divide_exactly(form_of(g, mn), form_of(g, m))->as_atom(), n);
   EXPECT_FALSE(divide_exactly(form_of(g, m), form_of(g, n)));
   EXPECT_FALSE(divide_exactly(form_of(g, m), ScalarForm::of(0)));
-  // Doubling 200 times: neither the time nor the size explodes.
+  // Doubling 200 times takes little time and space.
   ValueId v = m;
   for (int i = 0; i < 200; ++i) v = scalar::add(g, body, v, v);
   EXPECT_LE(form_of(g, v).terms.size(), 16u);
@@ -293,7 +293,7 @@ TEST_F(BindSizes, Strides) {
 TEST_F(BindSizes, OpsThatDoNotFit) {
   const ValueId k = size(g, "k"), y = input(g, "y", Dtype::kFloat, {m, k});
   const ValueId lo = input_scalar(g, "lo", Dtype::kIndex), w = input(g, "w", Dtype::kFloat, {size(g, "h")});
-  // Scalars clamp; a size must lie in the extent.
+  // Scalars clamp; a size must lie inside the extent.
   output(g, slice(g, x, {0, lo}, {m, n}, {}, "cut"));
   output(g, slice(g, x, {0, 0}, {m, size_of(g, w, 0)}, {}, "part"));
   for (int64_t start : {3, 4, -1, -9})

@@ -1,5 +1,5 @@
-// How tests of inference read a type: `f32[%m, 1, 1*%n, reduce %k, ?%s]`: a broadcast, an expanded one, a reduction, a
-// symbolic axis. A derived axis is written by its transform: `split(…)`.
+// A type as tests of inference print it: `f32[%m, 1, 1*%n, reduce %k, ?%s]` has a plain axis, a broadcast, an expanded
+// one, a reduction and a symbolic axis. A derived axis shows its transform: `split(…)`.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline std::string scalar_text(const Graph& g, ValueId v) {
   return g.is_constant(v) ? "constant" : "%" + g[v].name;
 }
 
-// A scalar written out through the ops that make it: `(%m*%n)`.
+// A scalar as the expression of the ops that make it: `(%m*%n)`.
 inline std::string expression_text(const Graph& g, ValueId v) {
   if (!v || g.is_constant(v) || !g[v].def) return scalar_text(g, v);
   const Op& op = g[g[v].def];

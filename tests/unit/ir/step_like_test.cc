@@ -10,7 +10,7 @@ TEST(StepLike, TransformsAreReplayedOnAllThatIsConnected) {
   const Graph g = scheduled(kRows, std::string("cache_after %x -> xc\ncache_after %w -> wc\n") +
                                        std::string(kMergeAndSplit) + "transform_like %y to []");
   for (std::string_view name : {"xc", "f", "d", "y"}) EXPECT_EQ(loops(g, name), "o, t") << name;
-  // A producer without the axis gets a loop that stands for it, and merges that.
+  // A producer without the axis gets a loop broadcast for it, and merges that.
   EXPECT_EQ(loops(g, "wc"), "o, t");
   ASSERT_EQ(tensor_named(g, "wc").loop_broadcasts.size(), 1u);
   EXPECT_EQ(g[tensor_named(g, "wc").loop_broadcasts[0]].like, domain_named(g, "wb", "i0"));
@@ -108,7 +108,7 @@ TEST(StepLike, LoopsCrossASliceWithItsOffset) {
   const Graph g = scheduled(program, "split %s.i0 by 4 -> o, t\nset_loop_domain %c like %s\ninline_most of [%c]");
   EXPECT_EQ(loops(g, "c"), "o, t");
   EXPECT_EQ(inlined_at(g, "c"), "t");
-  // A mere replay looks through the offset, so the loops are alike but cannot be shared.
+  // A plain replay looks through the offset, so the loops are alike but cannot be shared.
   const Graph replayed = scheduled(program, "split %s.i0 by 4 -> o, t\ntransform_like %s to []");
   EXPECT_EQ(loops(replayed, "c"), "o, t");
   EXPECT_EQ(refusal(replayed, "inline_at %c.o"), "E0310 %c.o");
@@ -123,7 +123,7 @@ TEST(StepInline, SharesLoopsThatCorrespondAndNoMore) {
   EXPECT_EQ(refusal(g, "inline_at %d.i1"), "E0302 %d.i1");
   run_steps(g, "inline_at %d.o");
   EXPECT_EQ(inlined_at(g, "d"), "o");
-  // What is shared is fixed, on both sides.
+  // Shared loops are fixed on both sides.
   EXPECT_EQ(refusal(g, "split %y.o by 2 -> a, b"), "E0302 %y.o");
   EXPECT_EQ(refusal(g, "split %d.i0 by 2 -> a, b"), "E0302 %d.i0");
   EXPECT_EQ(refusal(g, "split %y.t by 2 -> a, b"), "applies");

@@ -68,7 +68,7 @@ TEST(StepLoop, ALoopBroadcastStandsForAnotherTensorsAxis) {
   EXPECT_EQ(refusal(g, "loop_broadcast %wc like %y.i0 -> again"), "E0302 %wc.r");
   EXPECT_EQ(refusal(g, "loop_broadcast %y like %y.i0 -> own"), "E0302 %y.i0");
   EXPECT_EQ(refusal(g, "loop_broadcast %y like %wc.q -> made"), "E0302 %wc.q");
-  // What stands for a stand-in stands for the original.
+  // A stand-in for a stand-in stands for the original.
   EXPECT_EQ(refusal(g, "loop_broadcast %y like %wc.r -> own"), "E0302 %wc.r");
 }
 

@@ -1,4 +1,4 @@
-// Small programs and what steps make of them, as text.
+// Small programs, and the effects of steps on them as text.
 //
 //   Graph g = scheduled(kRows, "split %s.i1 by 4 -> o, t\nparallelize %s.t on block.x");
 //   loops(g, "s") == "i0, o reduce, t reduce block.x"
@@ -30,7 +30,7 @@ inline constexpr std::string_view kRows = R"(fusion @rows {
   output %y
 })";
 
-// Applies steps, one a line, and verifies after each.
+// Applies steps, one in each line, and verifies after each.
 inline void run_steps(Graph& g, std::string_view steps) {
   for (const Step& step : parse_steps(steps)) {
     const auto refusal = inapplicable(g, step);

@@ -99,10 +99,10 @@ TEST(StepRfactor, WholeAxesNeedNoTransform) {
   EXPECT_EQ(list_text(g, tensor_named(g, "p").logical), "i0 reduce, i1");
   EXPECT_TRUE(tensor_named(g, "p").root.empty());
   EXPECT_EQ(loops(g, "s"), "i1 reduce");
-  // The first stage keeps the precision that a sum of halves is computed in.
+  // The first stage keeps the precision in which a sum of halves is computed.
   EXPECT_EQ(g[*find_value(g, "p")].dtype, Dtype::kFloat);
   EXPECT_EQ(g[*find_value(g, "s")].dtype, Dtype::kHalf);
-  // And once more, from what the first stage left.
+  // A second time, on the result of the first stage.
   const Graph again =
       scheduled(program,
                 "split %s.i1 by 64 -> o, t\nrfactor %s over [%s.i0, %s.o] -> p\nsplit %p.i0 by 4 -> a, b\n"
@@ -132,7 +132,7 @@ TEST(StepRfactor, Refusals) {
   EXPECT_EQ(refusal(g, "rfactor %s over [] -> p"), "E0302 %s");
   EXPECT_EQ(refusal(g, "rfactor %s over [%s.o] -> p, q"), "E0302 %s");
   EXPECT_EQ(refusal(g, "rfactor %s over [%s.o] -> y"), "E0303 %y");
-  // The parts of a sum are kept in f32; those of a welford would be rounded.
+  // The partial sums are kept in f32; those of a welford would be rounded.
   const Graph narrow = scheduled(
       "fusion @f {\n %m, %n = size\n %x = input f16[%m, %n]\n %a, %v, %c = welford %x over [1]\n output %a\n}",
       "split %a.i1 by 32 -> o, t");

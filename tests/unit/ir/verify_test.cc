@@ -29,7 +29,7 @@ Graph small_fusion() {
   return g;
 }
 
-// Split %r.i1 by 128 -> o, t; loop i0, o, t.
+// Splits %r.i1 by 128 -> o, t; the loops are i0, o, t.
 Graph scheduled_fusion() {
   Graph g = small_fusion();
   g.level = Level::kScheduled;
@@ -53,7 +53,7 @@ Graph scheduled_fusion() {
 
 OpId def_of(const Graph& g, std::string_view name) { return g[*find_value(g, name)].def; }
 
-// An op of every family.
+// One op of every family.
 Graph many_ops() {
   Graph g = fusion("many");
   const ValueId m = size(g, "m"), n = size(g, "n"), k = size(g, "k");
@@ -150,7 +150,7 @@ TEST(Verify, IdsOutOfRange) {
   EXPECT_EQ(broken([](Graph& g) { g.regions.clear(); }), "E0210 ");
   EXPECT_EQ(broken([](Graph& g) { g.tensors[1].inline_at = DomainId(999u); }), "E0210 ");
   EXPECT_EQ(broken([](Graph& g) { g.index_bits = 48; }), "E0210 ");
-  // What the body does not reach refers to what it does.
+  // Regions that the body does not reach may refer to its values.
   const auto beside_the_body = [](auto change) {
     Graph g = kernel_program();
     g.regions.emplace_back();
@@ -250,7 +250,7 @@ TEST(Verify, DomainsOfTensors) {
   EXPECT_EQ(stands_for([](DomainId b, DomainId) { return b; }), "E0210 %r.b");
 }
 
-// Its extent is what is left: 1 perhaps, but not by its type.
+// The remaining extent may be 1, but its type does not say so.
 TEST(Verify, AResizeMakesNoBroadcast) {
   Graph g = fusion("f");
   const ValueId x = input(g, "x", Dtype::kFloat, {Scalar(8)});
@@ -292,8 +292,8 @@ TEST(Verify, TypesAndShapes) {
   EXPECT_EQ(broken([](Graph& g) { g[g.regions[0].ops.back()].operands[1] = *find_value(g, "x"); }), "E0213 %x");
 }
 
-// Random damage to valid graphs: an answer each time, and never a crash; and what is accepted serves those who rely on
-// it.
+// Random damage to valid graphs: the verifier always answers and never crashes, and accepted graphs work for later
+// code.
 class Damage {
  public:
   explicit Damage(uint32_t seed) : random_(seed) {}

@@ -21,7 +21,7 @@ bool rests_on(const Agreement& a, std::string_view name) {
   return false;
 }
 
-// The symbols bound, the point, and the values there, as text.
+// The bound symbols, the point, and the values there, as text.
 std::string text_of(const std::optional<Difference>& d) {
   if (!d) return "none";
   std::string result;
@@ -30,7 +30,7 @@ std::string text_of(const std::optional<Difference>& d) {
   return result + std::to_string(d->a) + "!=" + std::to_string(d->b);
 }
 
-// A tensor read as it is and as a matrix, each spread over devices by an outer split.
+// A tensor read in its own shape and as a matrix; an outer split spreads each over devices.
 std::string sharding(const std::string& sizes, const std::string& shape, const std::string& devices) {
   return "fusion @sharding {\n  " + sizes + "\n  %y = reshape %x to " + shape +
          "\n  %u = exp %y\n  %z = exp %x\n  output %u\n  output %z\n}\nsteps: split %u.i0 by " + devices +
@@ -50,13 +50,13 @@ TEST(Agreement, ShardsOfAMatrixAndOfItsElements) {
   EXPECT_TRUE(rests_on(yes, "reshape"));
   const Agreement no = shards("%x = input f32[96] contiguous", "[16, 6]", "5");
   EXPECT_FALSE(no.proved);
-  // ceil(96/5) = 20 elements a device, or ceil(16/5) = 4 rows of 6.
+  // ceil(96/5) = 20 elements for a device, or ceil(16/5) = 4 rows of 6.
   EXPECT_EQ(text_of(no.difference), "%x.i0=20 0!=1");
-  // 5 devices of 16 rows of 5: 16 elements a device, or 4 rows of 5.
+  // 5 devices for 16 rows of 5: 16 elements each, or 4 rows of 5.
   EXPECT_FALSE(shards("%x = input f32[80] contiguous", "[16, 5]", "5").proved);
   // Constantly 0.
   EXPECT_TRUE(shards("%x = input f32[96] contiguous", "[16, 6]", "1").proved);
-  // 2 elements a device, or 1 row of 2, though 5 divides neither: ceil(6/5) is 2*ceil(3/5).
+  // 2 elements each, or 1 row of 2, although 5 divides neither: ceil(6/5) is 2*ceil(3/5).
   EXPECT_TRUE(shards("%x = input f32[6] contiguous", "[3, 2]", "5").proved);
 }
 
@@ -65,7 +65,7 @@ TEST(Agreement, ShardsOfSymbolicExtents) {
   const Agreement open = shards("%h, %d = size\n %r = mul %h, %d\n %x = input f32[%r] contiguous", "[%h, %d]", "4");
   EXPECT_FALSE(open.proved);
   EXPECT_NE(text_of(open.difference), "none");
-  // It is 4 times k.
+  // h is 4 times k.
   const Agreement given =
       shards("%k, %d = size\n %h = mul %k, 4\n %r = mul %h, %d\n %x = input f32[%r] contiguous", "[%h, %d]", "4");
   EXPECT_TRUE(given.proved) << given.verdict;
@@ -108,7 +108,7 @@ TEST(Agreement, TheOtherOutputOfAReshapesSplitDividesToo) {
   output %w
   output %v
 })";
-  // The extents are ceil(h / 4) and floor(h / 4): one where 4 divides h.
+  // The extents are ceil(h / 4) and floor(h / 4), which are equal if 4 divides h.
   const Graph g = scheduled(program,
                             "concretize_reshape %v order [1, 2, 1, 1]\nsplit %u.i0 by 4 outer -> p, q\n"
                             "split %w.i0 by %k -> p, q\nsplit %s.i0 by 4 outer -> p, q\nsplit %e.i0 by %k -> p, q");
@@ -116,7 +116,7 @@ TEST(Agreement, TheOtherOutputOfAReshapesSplitDividesToo) {
   EXPECT_TRUE(r.proved) << r.verdict;
   ASSERT_TRUE(rests_on(r, "divisibility"));
   EXPECT_EQ(r.reasons.back().text, "4 divides the extent of %v.r0: a reshape keeps every element");
-  // Where %d is 0 the reshape keeps its no elements whatever h is, and %s has elements.
+  // If %d is 0, the reshape keeps all of its no elements for any h, but %s has elements.
   EXPECT_FALSE(elements(g, "s.p", "e.p").proved);
 }
 
@@ -232,13 +232,13 @@ TEST(Agreement, ReadAlongTwoWays) {
 
 TEST(Agreement, WhatAReductionSumsDecidesNothing) {
   const Graph g = parse_graph(kRows);
-  // %y reads %f directly, and through the sum, which says nothing of the second axis.
+  // %y reads %f directly, and through the sum, which says nothing about the second axis.
   EXPECT_TRUE(elements(g, "f.i1", "y.i1").proved);
   EXPECT_TRUE(elements(g, "x.i0", "s.i0").proved);
   const Agreement none = elements(g, "s.i1", "w.i0");
   EXPECT_FALSE(none.comparable);
   EXPECT_FALSE(none.proved);
-  // %y reads one along its rows, and the other along its columns.
+  // %y reads one along its rows and the other along its columns.
   EXPECT_TRUE(elements(g, "s.i0", "w.i0").difference);
 }
 
@@ -258,7 +258,7 @@ TEST(Agreement, ResultsOfOneOp) {
 TEST(Agreement, ANestReadsWhatItIsMadeOf) {
   const Graph g = scheduled(kLine, "split %z.i0 by 4 -> o, t\ntransform_like %z to [%y]\nsplit %z.t by 3 -> u, v");
   EXPECT_TRUE(nest(g, "z.i0", "y.i0").proved);
-  // 4*o + (3*u + v) leaves the group of 4 in the holes, and the quotient of it then is the next one.
+  // In the holes, 4*o + (3*u + v) leaves its group of 4, and its quotient is that of the next group.
   const Agreement r = nest(g, "z.o", "y.o");
   EXPECT_FALSE(r.proved);
   EXPECT_TRUE(r.difference);

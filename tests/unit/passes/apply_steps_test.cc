@@ -1,4 +1,5 @@
-// Lists of steps with rewrites: `apply_step` does what `step_refusal` does not refuse, and throws the same otherwise.
+// Lists of steps with rewrites: `apply_step` applies exactly the steps that `step_refusal` accepts, and throws its
+// refusal for others.
 #include "passes/schedule/apply_steps.h"
 
 #include <gtest/gtest.h>
@@ -98,7 +99,7 @@ TEST(ApplySteps, BindingsFollowNames) {
   ASSERT_EQ(moved.size(), other.values.size());
   EXPECT_EQ(evaluate_integer(other, *find_value(other, "m"), moved), 3);
   EXPECT_EQ(evaluate_integer(other, *find_value(other, "n"), moved), 5);
-  // Rewrites alone leave the plan to the unfused one.
+  // With only rewrites, the unfused plan decides.
   const auto compiled = compile(g, b, {.steps = parse_steps("rewrite name \"dead_code\"\n")});
   EXPECT_EQ(compiled.segmentation.segments.size(), 4u);
 }

@@ -1,4 +1,4 @@
-// Which loops a producer may share with its consumer, and which threads are one: in the nest, and at elements alone.
+// Which loops a producer may share with its consumer, and which threads are the same, in the nest and at elements.
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "passes/lower/lower.h"
@@ -15,7 +15,7 @@ constexpr std::string_view kCopy = R"(fusion @copy {
   output %y
 })";
 
-// A tile of 64 with a domain b of extent 1 that is split further: in its holes the index leaves the tile.
+// A tile of 64 with a domain b of extent 1 that is split again: in its holes the index leaves the tile.
 constexpr std::string_view kTile = "split %y.i0 by 64 -> o, a\nsplit %y.a by 64 -> b, c\nsplit %y.b by 8 -> f, g\n";
 
 std::string steps(std::string_view first, std::string_view second) { return std::string(first) + std::string(second); }
@@ -40,7 +40,7 @@ TEST(Correspondence, ALoopIsSharedWhereItIsOneAtElements) {
             "legal");
 }
 
-// What the step would refuse, a file may say: `loops` of %s, shared up to the last one of `shared`, with %y as above.
+// A file may say what the step would refuse: %s has `loops` and shares them up to `last`, with %y as above.
 Graph shared(const std::string& transforms, const std::string& loops, const std::string& last) {
   return parse_module(
              "scheduled @copy {\n  %x = input f32[i0 iter 64] contiguous\n  %s = set %x : f32[i0 iter 64] {\n" +
@@ -54,16 +54,16 @@ Graph shared(const std::string& transforms, const std::string& loops, const std:
 TEST(Correspondence, ALoopIsNotSharedWhereItIsAnother) {
   const std::string tile = "    o iter, a iter = split i0 by 32 inner\n";
   EXPECT_EQ(refusal(shared(tile, "o, a", "o")), "legal");
-  // As many iterations, over other elements.
+  // The same number of iterations over other elements.
   EXPECT_EQ(refusal(shared("    a iter, o iter = split i0 by 2 inner\n", "o, a", "o")), "IllegalInline %s.o");
-  // The same value at elements, 0, over another extent.
+  // Both are 0 at elements, but the extents differ.
   const std::string thin = tile + "    b iter, c iter = split a by 32 inner\n";
   EXPECT_EQ(refusal(shared(thin + "    f iter, g iter = split b by 8 inner\n", "o, f, g, c", "f")), "legal");
   EXPECT_EQ(refusal(shared(thin + "    f iter, g iter = split b by 8 inner\n", "o, g, f, c", "g")),
             "IllegalInline %s.g");
 }
 
-// The threads of a tile, e of them for each d: through local memory a thread reads what it wrote itself.
+// The threads of a tile, e of them for each d. Through local memory, a thread reads what it wrote itself.
 constexpr std::string_view kThreads =
     "merge %y.f with %y.g -> fg\nmerge %y.fg with %y.c -> t\nparallelize %y.o grid.x\nparallelize %y.t block.x\n";
 
@@ -73,7 +73,7 @@ TEST(Correspondence, AThreadIsTheSameWhereItIsOneAtElements) {
   EXPECT_EQ(refusal(scheduled(kCopy, steps(kTile, steps(kThreads, like)))), "legal");
   const Graph shared = scheduled(kCopy, steps(kTile, steps(kThreads, like + "set_memory_type %s in shared\n")));
   EXPECT_EQ(barriers(shared), 0u);
-  // Threads in another order: through shared memory with a barrier, through local memory not at all.
+  // The threads in another order: shared memory with a barrier works, local memory does not.
   const std::string other =
       "split %s.i0 by 64 -> o, a\nsplit %s.a by 8 -> d, e\nmerge %s.e with %s.d -> t\n"
       "parallelize %s.o grid.x\nparallelize %s.t block.x\ninline_at %s.o\n";

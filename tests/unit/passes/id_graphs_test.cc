@@ -1,4 +1,4 @@
-// Id graphs: what is one, what is not, and why, on small scheduled programs.
+// Id graphs on small scheduled programs: which domains are one, which are not, and why.
 #include "passes/identity/id_graphs.h"
 
 #include "ir/scalar/scalar.h"
@@ -49,7 +49,7 @@ TEST(IdGraphs, AlmostExactSaysWhy) {
   EXPECT_EQ(ids.proofs[1].reason, "the same split makes them of domains that are one");
 }
 
-// The case that an equivalence by equal extents gets wrong: f and b are both 0 at every element, and have extent 1.
+// A case that equal extents get wrong: f and b are both 0 at every element and have extent 1.
 constexpr std::string_view kHoles = "split %y.i0 by 64 -> b, c\nsplit %y.b by 8 -> f, g\n";
 
 TEST(IdGraphs, AnInnerOutputThatReachesIntoHolesIsNotItsOuterOne) {
@@ -59,7 +59,7 @@ TEST(IdGraphs, AnInnerOutputThatReachesIntoHolesIsNotItsOuterOne) {
 }
 
 TEST(IdGraphs, ASecondTensorDoesNotJoinWhatTheFirstTellsApart) {
-  // In the nest of %z alone, b and u are both 0; in that of %y, b reaches 7. u and f are 0 in %y.
+  // In the nest of %z, b and u are both 0; in that of %y, b reaches 7, and u and f are 0.
   const Graph g = scheduled(kChain, std::string(kHoles) +
                                         "split %y.c by 64 -> u, v\nsplit %z.i0 by 64 -> b, c\n"
                                         "split %z.c by 64 -> u, v");
@@ -69,7 +69,7 @@ TEST(IdGraphs, ASecondTensorDoesNotJoinWhatTheFirstTellsApart) {
   EXPECT_FALSE(almost(g, "z.b", "z.u"));
   EXPECT_FALSE(almost(g, "y.f", "z.b"));
   EXPECT_FALSE(almost(g, "y.f", "y.b"));
-  // Without the second split of %y's b nothing speaks against it.
+  // Without the second split of %y's b, nothing contradicts it.
   const Graph plain = scheduled(kChain, "split %z.i0 by 64 -> b, c\nsplit %z.c by 64 -> u, v");
   EXPECT_TRUE(almost(plain, "z.b", "z.u"));
 }
@@ -103,7 +103,7 @@ TEST(IdGraphs, AxesThatATransposeWouldJoinStayApart) {
 }
 
 TEST(IdGraphs, TwoEqualSplitsOfOneDomainDifferInHoles) {
-  // The loops of %y split t again, 3 times 2 for an extent of 4, so that i0 = 4*o + (2*u + v) leaves the first split.
+  // The loops of %y split t again, 3 times 2 for an extent of 4, so i0 = 4*o + (2*u + v) leaves the first split.
   Graph g = scheduled(kChain, "split %y.i0 by 4 -> o, t\nsplit %y.t by 3 -> u, v");
   const ValueId y = *find_value(g, "y");
   const TransformId first = g[domain_named(g, "y", "o")].def;
@@ -150,7 +150,7 @@ TEST(IdGraphs, PermissiveForwardsThroughBroadcasts) {
   EXPECT_FALSE(one(g, IdGraphKind::kPermissive, "y.q", "y.b"));
 }
 
-// %w has the second axis of %y alone: parts of the first are none of its domains, parts of the second are.
+// %w has only the second axis of %y: parts of the first axis are no domains of %w, parts of the second are.
 TEST(IdGraphs, PermissiveForwardsPartsOfWhatAnOperandHas) {
   const Graph lacked = scheduled(kBias, "split %y.i0 by 4 -> a, b\nmerge %y.b with %y.i1 -> q");
   EXPECT_TRUE(one(lacked, IdGraphKind::kPermissive, "y.q", "w.i0"));

@@ -1,4 +1,4 @@
-// The normal form of index expressions: how it simplifies, what it proves, and where it must stay careful.
+// The normal form of index expressions: its simplifications, its proofs, and cases that need care.
 #include "passes/algebra/index_algebra.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST_F(IndexAlgebraTest, SplitOfASplitIsOneDigit) {
   EXPECT_EQ(text(a.mod(a.floor_div(l, num(8)), num(8))), "l / 8");
   EXPECT_EQ(a.floor_div(l, num(64)), Form{});
   EXPECT_EQ(a.mod(l, num(64)), l);
-  // Digits that meet fuse again.
+  // Digits that become neighbours fuse again.
   EXPECT_EQ(a.add(a.mul(a.floor_div(l, num(8)), 8), a.mod(l, num(8))), l);
 }
 
@@ -84,7 +84,7 @@ TEST_F(IndexAlgebraTest, ChecksOfHolesStay) {
 }
 
 TEST_F(IndexAlgebraTest, OuterSplitsOfOneExtentDiffer) {
-  // split(5, 2) then split(outer, 2) has outer extent 2, and so has split(5, 3); their indices differ.
+  // split(5, 2) and then split(outer, 2) has outer extent 2, like split(5, 3), but their indices differ.
   const Form i = a.declare_loop(0, "i", num(5));
   const Form by_4 = a.floor_div(a.floor_div(i, num(2)), num(2));
   const Form by_3 = a.floor_div(i, num(3));
@@ -132,10 +132,10 @@ TEST_F(IndexAlgebraTest, WhatDividesASymbolIsBuiltIn) {
 TEST_F(IndexAlgebraTest, ADivisorMadeOfItsMultipleIsNotBuiltIn) {
   const Form n = a.declare_symbol(0, "n");
   const Form m = a.declare_symbol(1, "m");
-  // A factor of the divisor is made of n itself.
+  // A factor of the divisor is computed from n itself.
   a.assume_divides(a.symbol_of(a.max(n, num(3))), n, "the larger divides n");
   EXPECT_EQ(text(a.symbol(0)), "n");
-  // m is of n, then n would be of m.
+  // If m depended on n, then n would depend on m.
   a.assume_divides(a.symbol_of(a.max(n, num(5))), m, "a function of n divides m");
   a.assume_divides(a.symbol_of(a.max(m, num(5))), n, "a function of m divides n");
   EXPECT_EQ(text(a.symbol(0)), "n");
@@ -290,7 +290,7 @@ TEST_F(IndexAlgebraTest, EqualityLooksThroughOverlappingDigits) {
   const Form l = a.declare_loop(0, "l", num(36));
   const Form six = a.mod(l, num(6));
   const Form four = a.mod(l, num(4));
-  // Both have l % 2 in them, spelled differently.
+  // Both contain l % 2, written differently.
   const Form left = a.add(six, a.mul(a.floor_div(four, num(2)), 2));
   const Form right = a.add(four, a.mul(a.floor_div(six, num(2)), 2));
   EXPECT_TRUE(a.equal(left, right));

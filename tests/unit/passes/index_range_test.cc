@@ -13,7 +13,7 @@
 namespace fusebox {
 namespace {
 
-// The index width of y = x + x over [n], n split as the steps say, for an input of this shape and these strides.
+// The index width of y = x + x over [n] after the steps, for an input with this shape and these strides.
 int width_of(const std::string& steps, std::vector<int64_t> shape, std::vector<int64_t> strides,
              const std::string& contiguity) {
   const std::string sizes = shape.size() == 1 ? "%n" : "%n, %m";
@@ -36,7 +36,7 @@ TEST(IndexRange, HolesCount) {
   EXPECT_EQ(width_of("split %y.i0 by 1073741824 -> o, a\n", {5}, {1}, "contiguous"), 32);
 }
 
-// Few elements, far apart. Each stride fits 32 bits.
+// Few elements, far apart. Each stride fits in 32 bits.
 TEST(IndexRange, StridesCount) {
   constexpr int64_t kGi = int64_t{1} << 30;
   EXPECT_EQ(width_of("", {2}, {kGi}, "contiguity [false]"), 32);
@@ -48,7 +48,7 @@ TEST(IndexRange, StridesCount) {
   EXPECT_EQ(width_of("", {3, 2}, {64, 1}, "contiguity [false, true]"), 32);
 }
 
-// A row that data choose is one of the table's.
+// A row chosen by data is one of the table's rows.
 TEST(IndexRange, IndicesFromDataAreOfTheirAxis) {
   const auto width = [](int64_t stride, const std::string& op, std::vector<int64_t> index_shape) {
     const Module m = parse_module(
@@ -66,8 +66,7 @@ TEST(IndexRange, IndicesFromDataAreOfTheirAxis) {
   EXPECT_EQ(width(int64_t{1} << 29, "take_along_axis", {3, 2}), 64);
 }
 
-// What is sound costs no program of the corpus its 32 bits: a kernel has 64 where its tensors are large, for no other
-// reason.
+// Soundness costs no program of the corpus its 32 bits: a kernel has 64 only if its tensors are large.
 TEST(IndexRange, TheCorpusKeepsItsWidth) {
   int narrow = 0, wide = 0;
   for (const auto& entry : std::filesystem::directory_iterator("corpus/programs")) {
@@ -97,7 +96,7 @@ TEST(IndexRange, TheCorpusKeepsItsWidth) {
   std::printf("  corpus programs with 32-bit indices: %d, with 64: %d\n", narrow, wide);
 }
 
-// -- kernels by themselves
+// -- kernels alone
 bool fits(const std::string& lines, std::optional<int64_t> n = 10) {
   const Module m = parse_module("kernel @k index 32 {\n  %x = input i64[?] global\n  %n = input index\n" + lines +
                                 "\n}\nhost @h {\n  %a, %n = size\n  %x = input i64[%a]\n" +
@@ -114,7 +113,7 @@ TEST(IndexRange, ParametersKeepTheirValues) {
   EXPECT_FALSE(fits("  %b = mul %n, 2 : index", 1 << 30));
   EXPECT_FALSE(fits("  %b = mul %n, %n : index", 1 << 16));
   EXPECT_TRUE(fits("  %b = mul %n, %n : index", 1 << 15));
-  // Nobody uses it, but the kernel takes it.
+  // No op uses it, but it is a parameter of the kernel.
   EXPECT_FALSE(fits("", int64_t{1} << 31));
 }
 

@@ -1,4 +1,4 @@
-// What the builder folds, and what it finds again.
+// The ops that the builder folds, and those that it reuses.
 #include "passes/kernel/kernel_builder.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ TEST(KernelBuilder, AnIfThatIsContinuedKnowsItsScalars) {
   b.reopen_if();
   EXPECT_EQ(b.mul(n, b.index(3)), first);
   b.end();
-  // Outside of it nothing of this is known; nor in another one.
+  // Nothing of this is known outside of the region or in another one.
   EXPECT_NE(b.mul(n, b.index(3)), first);
   b.begin_if(inside);
   const ValueId other = b.mul(n, b.index(5));

@@ -7,7 +7,7 @@
 namespace fusebox {
 namespace {
 
-// y = x; y = y + y, `length` times; the last one over x.
+// y = x, then y = y + y `length` times; the last one overwrites x.
 Graph doubled(int length) {
   Graph g = fusion("f");
   const ValueId x = input(g, "x", Dtype::kFloat, {size(g, "n")});
@@ -23,7 +23,7 @@ TEST(SegmentPlan, ChainsOfSumsArePlannedOpByOp) {
     const Segmentation one = plan_single(doubled(length), {});
     ASSERT_EQ(one.segments.size(), 1u);
     EXPECT_EQ(one.segments[0].outputs[0].alias, "x") << length;
-    // The first of the kernels reads x, and the last one runs after it.
+    // The first kernel reads x, and the last one runs after it.
     const Segmentation many = plan_unfused(doubled(length));
     ASSERT_EQ(many.segments.size(), static_cast<size_t>(length) + 2);
     EXPECT_EQ(many.segments.back().outputs[0].alias, "") << length;
@@ -38,7 +38,7 @@ std::string alias_of(const std::string& ops) {
   return "none";
 }
 
-// An op that reads the input and the output that lies over it, whatever stands between, needs the input as it was.
+// An op that reads the input and the output over it, directly or indirectly, needs the input unchanged.
 TEST(SegmentPlan, AnInputIsNotOverwrittenForItsLaterReaders) {
   EXPECT_EQ(alias_of("  %y = neg %x\n  output %y alias %x\n"), "x");
   EXPECT_EQ(alias_of("  %y = neg %x\n  %z = add %y, %x\n  output %y alias %x\n  output %z\n"), "");

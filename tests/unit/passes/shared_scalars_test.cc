@@ -1,4 +1,4 @@
-// Scalars that are reached by very many paths are computed, taken apart and lowered once.
+// Scalars on very many paths are computed, decomposed and lowered once.
 #include <gtest/gtest.h>
 
 #include "ir/infer/bind.h"

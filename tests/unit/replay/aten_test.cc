@@ -1,4 +1,4 @@
-// The reference's ops that move elements, its errors, and what it gives back.
+// The reference's ops that move elements, its errors, and its results.
 #include <array>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST_F(Aten, IndexedOps) {
   const Argument source = list(Dtype::kFloat, {2, 2}, {7, 8, 9, 10});
   EXPECT_EQ(run(scatter, {x, list(Dtype::kInt64, {2, 2}, {2, 0, 1, 0}), source}), (Numbers{8, 1, 7, 10, 9, 5}));
   EXPECT_TRUE(last_.outputs[0].is_exact());
-  // Two sources for one place: either passes.
+  // Two sources for one place: either result passes.
   run(scatter, {x, list(Dtype::kInt64, {2, 2}, {2, 0, 1, 1}), source});
   EXPECT_EQ(last_.ambiguous, 1);
   testing::expect_error(ErrorCode::kIndexOutOfRange, "%i", [&] {
@@ -158,7 +158,7 @@ TEST_F(Aten, IntermediatesAreGivenBack) {
 }
 
 TEST_F(Aten, BoundsOfNothingOrAnythingHoldForEachElement) {
-  // exp2 of 2 may end below 4, whose integer is then 3; exp2 of 1.5 is far from an integer.
+  // exp2 of 2 may be below 4 and then give the integer 3; exp2 of 1.5 is far from any integer.
   const Numbers exponents = {2, 1.5, 1.5, 1.5, 2, 1.5};
   const Argument x = list(Dtype::kFloat, {6, 1}, exponents), table = made("f32[8] normal");
   const auto bounds = [&] {
@@ -212,7 +212,7 @@ TEST_F(Aten, WelfordOfOneElementWhoseSquareOverflows) {
 }
 
 TEST_F(Aten, ReductionsOfNothing) {
-  // Of operands with bounds: of integers made of reals.
+  // Operands with bounds: integers computed from reals.
   const auto reduced = [&](const std::string& reduction, const std::string& to) {
     const Numbers values = run("fusion @f {\n  %m = size\n  %x = input f32[%m, 2]\n  %e = exp %x\n  %c = cast %e as " +
                                    to + "\n  %y = " + reduction + " %c over [0]\n  output %y\n}",
@@ -229,7 +229,7 @@ TEST_F(Aten, ReductionsOfNothing) {
 }
 
 TEST_F(Aten, WelfordOfTheSmallestNumbers) {
-  // Any mean of numbers below the smallest normal one may be off by some of their distances.
+  // The mean of numbers below the smallest normal one may be off by a few of their distances.
   const Argument x = list(Dtype::kFloat, {1, 3}, {0x1p-149, -0x1p-149, 0x1p-149});
   run("fusion @f {\n  %x = input f32[1, 3]\n  %a, %v, %n = welford %x over [1]\n  output %a\n}", {x});
   TensorData mean = result_of(last_.outputs[0]);

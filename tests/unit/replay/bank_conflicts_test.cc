@@ -1,4 +1,4 @@
-// Bank conflicts counted by hand, and by the host executor on kernels that are known for them.
+// Bank conflicts counted by hand, and by the host executor on kernels with known conflicts.
 #include "replay/host/bank_conflicts.h"
 
 #include <functional>
@@ -10,7 +10,7 @@
 namespace fusebox {
 namespace {
 
-// Of so many threads, thread t at the given byte.
+// The totals of `threads` threads; thread t accesses byte address(t).
 BankTotals of(int threads, int64_t bytes, const std::function<int64_t(int64_t)>& address) {
   std::vector<int64_t> addresses;
   for (int t = 0; t < threads; ++t) addresses.push_back(address(t));
@@ -22,14 +22,14 @@ BankTotals totals(int64_t accesses, int64_t wavefronts, int64_t ideal, int64_t w
 }
 
 TEST(BankConflicts, OfWords) {
-  EXPECT_EQ(of(32, 4, [](int64_t t) { return 4 * t; }), totals(1, 1, 1, 1));                  // a row
-  EXPECT_EQ(of(32, 4, [](int64_t t) { return 128 * t; }), totals(1, 32, 1, 32));              // a column of [32][32]
-  EXPECT_EQ(of(32, 4, [](int64_t t) { return 132 * t; }), totals(1, 1, 1, 1));                // of [32][33]
-  EXPECT_EQ(of(32, 4, [](int64_t t) { return 128 * t + 4 * (t ^ 5); }), totals(1, 1, 1, 1));  // of a swizzled tile
-  EXPECT_EQ(of(32, 4, [](int64_t t) { return 8 * t; }), totals(1, 2, 1, 2));                  // every other word
-  EXPECT_EQ(of(32, 4, [](int64_t t) { return 12 * t; }), totals(1, 1, 1, 1));                 // 3 and 32 have no factor
-  EXPECT_EQ(of(32, 4, [](int64_t) { return 64; }), totals(1, 1, 1, 1));                       // one word for all
-  EXPECT_EQ(of(32, 4, [](int64_t t) { return t % 2 * 128; }), totals(1, 2, 1, 2));            // two words of one bank
+  EXPECT_EQ(of(32, 4, [](int64_t t) { return 4 * t; }), totals(1, 1, 1, 1));                    // a row
+  EXPECT_EQ(of(32, 4, [](int64_t t) { return 128 * t; }), totals(1, 32, 1, 32));                // a column of [32][32]
+  EXPECT_EQ(of(32, 4, [](int64_t t) { return 132 * t; }), totals(1, 1, 1, 1));                  // of [32][33]
+  EXPECT_EQ(of(32, 4, [](int64_t t) { return 128 * t + 4 * (t ^ 5); }), totals(1, 1, 1, 1));    // of a swizzled tile
+  EXPECT_EQ(of(32, 4, [](int64_t t) { return 8 * t; }), totals(1, 2, 1, 2));                    // every other word
+  EXPECT_EQ(of(32, 4, [](int64_t t) { return 12 * t; }), totals(1, 1, 1, 1));                   // 3 and 32 are coprime
+  EXPECT_EQ(of(32, 4, [](int64_t) { return 64; }), totals(1, 1, 1, 1));                         // one word for all
+  EXPECT_EQ(of(32, 4, [](int64_t t) { return t % 2 * 128; }), totals(1, 2, 1, 2));              // two words of one bank
   EXPECT_EQ(of(32, 4, [](int64_t t) { return t < 8 ? 128 * t : 4 * t; }), totals(1, 8, 1, 8));  // bank 0 has eight
 }
 
@@ -45,7 +45,7 @@ TEST(BankConflicts, OfWideElementsGoByPartsOfAWarp) {
   EXPECT_EQ(of(32, 8, [](int64_t t) { return 256 * t; }), totals(1, 32, 2, 16));  // a column of double[32][32]
   EXPECT_EQ(of(32, 8, [](int64_t t) { return 264 * t; }), totals(1, 2, 2, 1));    // of [32][33]
   EXPECT_EQ(of(32, 16, [](int64_t t) { return 16 * t; }), totals(1, 4, 4, 1));
-  // Rows of 128 bytes, each thread the first 16 of one: 8 rows to a quarter warp.
+  // Rows of 128 bytes; each thread reads the first 16 bytes of one. 8 rows for a quarter warp.
   EXPECT_EQ(of(32, 16, [](int64_t t) { return 128 * t; }), totals(1, 32, 4, 8));
   EXPECT_EQ(of(32, 16, [](int64_t t) { return 128 * t + 16 * (t % 8); }), totals(1, 4, 4, 1));  // swizzled by 128 bytes
   EXPECT_EQ(of(8, 16, [](int64_t t) { return 128 * t; }), totals(1, 8, 1, 8));
@@ -60,7 +60,7 @@ TEST(BankConflicts, OfSeveralWarpsAndThreadsThatAreOff) {
   EXPECT_EQ(of(32, 8, [](int64_t t) { return t < 16 ? 8 * t : -1; }), totals(1, 1, 1, 1));
 }
 
-// A block of 32 × 8 threads writes a tile row by row and reads it column by column; `stride` elements to a row.
+// A block of 32 × 8 threads writes a tile row by row and reads it column by column. `stride`: elements in a row.
 std::string transpose(const std::string& dtype, int stride) {
   return "kernel @k index 32 {\n"
          "  %x = input " +
@@ -139,7 +139,7 @@ TEST(BankConflicts, OfATranspose) {
   EXPECT_EQ(wide[1].totals, totals(32, 1024, 64, 16));
 }
 
-// Each thread copies a vector of four floats from shared memory; a row of 32 to a thread, or swizzled.
+// Each thread copies a vector of four floats from shared memory: from its own row of 32, or swizzled.
 std::string vectors(bool is_swizzled) {
   return std::string("kernel @k index 32 {\n") +
          "  %x = input f32[?] global\n"

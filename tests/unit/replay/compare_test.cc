@@ -1,4 +1,4 @@
-// Judging a result against a reference with bounds.
+// Compares results with a reference that has bounds.
 #include "replay/run/compare.h"
 
 #include <cmath>

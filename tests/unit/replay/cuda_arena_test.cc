@@ -1,4 +1,4 @@
-// Memory for one small program after another, on a GPU that is this machine's memory.
+// Memory for a sequence of small programs, on a GPU that is simulated in this machine's memory.
 #include "replay/device/cuda_arena.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace fusebox {
 namespace {
 
-// Allocates, copies and fills; it runs nothing.
+// Allocates, copies and fills, but runs nothing.
 class HostSession : public CudaSession {
  public:
   const CudaDevice& device() const override { return device_; }
@@ -93,7 +93,7 @@ TEST(CudaArena, AStoreBesideATensorIsFound) {
   b[11] = kUnwrittenByte;
   a[-2] = 0;
   EXPECT_EQ(arena.strayed(), "a byte was written 2 bytes before the first tensor in memory");
-  // Another program does not see it.
+  // The next program does not see it.
   arena.begin();
   EXPECT_EQ(arena.strayed(), "");
   arena.allocate(100);

@@ -1,4 +1,4 @@
-// The processes of a gate, and what they hand over.
+// The processes of a gate and their answers.
 #include "replay/gate/gate.h"
 
 #include <csignal>
@@ -58,7 +58,7 @@ TEST(GateWorkers, ADeathIsNamedAndTheOthersGoOn) {
 }
 
 TEST(GateWorkers, WhatATaskLeavesBehindIsNotBlamedOnTheNext) {
-  // The state of one process: the second task in it dies of what the first did.
+  // State of a process: its second task dies because of its first.
   static int served = 0;
   auto all = answers(6, {.jobs = 1}, [](size_t) -> std::string {
     if (++served > 1) ::raise(SIGKILL);
@@ -111,7 +111,7 @@ TEST(Gate, AResultSurvivesTheTrip) {
 
 TEST(Gate, XmlHoldsOnlyWhatXmlMayHold) {
   GateResult r;
-  r.path = "d/\xff\xed\xa0\x80\xc3\xa4.fuse";  // no UTF-8, half a surrogate pair, and a letter
+  r.path = "d/\xff\xed\xa0\x80\xc3\xa4.fuse";  // invalid UTF-8, half a surrogate pair, and a letter
   r.message = "a < b && \"c\"\x01\n\xf4\x90\x80\x80";
   const std::string xml = junit_xml({r}, 1.5);
   EXPECT_NE(xml.find("name=\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xc3\xa4.fuse\""), std::string::npos)

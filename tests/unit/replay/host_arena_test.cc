@@ -6,7 +6,7 @@
 namespace fusebox::host {
 namespace {
 
-// Pieces are aligned, apart, and inside what was allocated, which the allocator's own checks and AddressSanitizer see.
+// Pieces are aligned, disjoint and inside the allocation. The allocator's checks and AddressSanitizer verify that.
 TEST(Arena, PiecesFitTheirChunk) {
   for (const size_t bytes : {size_t{1}, size_t{64}, (size_t{1} << 16) - 64, size_t{1} << 16, (size_t{1} << 16) + 1}) {
     Arena arena;

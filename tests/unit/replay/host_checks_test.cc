@@ -104,7 +104,7 @@ TEST(HostChecks, LocalBounds) {
   EXPECT_EQ(r.finding->element, 4);
 }
 
-// -- indices that data give
+// -- data-dependent indices
 HostResult chosen_row(int64_t row, bool is_argument, bool from_end) {
   HostKernel k;
   const ValueId x = k.input<float>("x", ramp(64));
@@ -117,7 +117,7 @@ HostResult chosen_row(int64_t row, bool is_argument, bool from_end) {
   if (is_argument) attrs.set(AttrKey::kAxis, 1);
   if (from_end) attrs.set_flag(AttrKey::kFromEnd);
   k.effect(OpKind::kWithin, {chosen, is_argument ? ValueId() : n, is_argument ? x : ValueId()}, attrs);
-  // Whatever the row is, the element is one of the buffer's.
+  // The element lies in the buffer for any row.
   k.store(y, t, k.load(x, k.add(k.op(OpKind::kCast, {chosen}, Dtype::kIndex), k.index(20))));
   k.extents["x"] = {16, 4};
   return k.run(kOneBlock);
@@ -308,7 +308,7 @@ TEST(HostChecks, TwoStoresOfOneThreadOrAcrossABarrier) {
       EXPECT_EQ(r.finding->code, ErrorCode::kDoubleStore);
   }
 }
-// Each thread stores s[t], then reads s[7 − t].
+// Each thread stores s[t] and then reads s[7 − t].
 HostResult exchange(bool has_barrier, bool is_shared, bool has_second_barrier) {
   HostKernel k;
   const ValueId s = is_shared ? k.shared(Dtype::kFloat, 8) : k.output<float>("s", 8);
@@ -330,7 +330,8 @@ TEST(HostChecks, RaceReadAfterWriteAndWriteAfterRead) {
   for (const bool is_shared : {false, true}) {
     expect_clean(exchange(true, is_shared, true));
     EXPECT_EQ(exchange(false, is_shared, true).finding->code, ErrorCode::kRace);
-    const HostResult r = exchange(true, is_shared, false);  // the second iteration stores what the first still reads
+    const HostResult r =
+        exchange(true, is_shared, false);  // the second iteration stores what the first one still reads
     EXPECT_EQ(r.finding->code, ErrorCode::kRace);
     EXPECT_EQ(r.finding->kind, OpKind::kStore);
   }
@@ -357,7 +358,7 @@ TEST(HostChecks, RaceOnOneElementThatAllRead) {
   }
 }
 TEST(HostChecks, StoreAfterAllHaveRead) {
-  // The first of the readers stores: the others have read too.
+  // The first reader stores after the others have read.
   for (const bool has_barrier : {false, true}) {
     HostKernel k;
     const ValueId x = k.input<float>("x", {1});
@@ -391,7 +392,7 @@ TEST(HostChecks, RaceBetweenBlocks) {
   }
 }
 TEST(HostChecks, AnotherBlocksReadIsRemembered) {
-  // Both blocks read x[0]; after a barrier of its own, block 1 stores it.
+  // Both blocks read x[0]. Block 1 stores it after a barrier of its own.
   for (const int64_t reads : {1, 2}) {
     HostKernel k;
     const ValueId x = k.input<float>("x", ramp(1));
@@ -411,7 +412,7 @@ TEST(HostChecks, AnotherBlocksReadIsRemembered) {
   }
 }
 TEST(HostChecks, OverlappingArgumentsShareTheirMarks) {
-  // y is x's memory: in place where each thread stores what it read, a race where it stores its neighbour's.
+  // y is x's memory: in place if each thread stores what it read, a race if it stores its neighbour's value.
   for (const int64_t shift : {0, 1}) {
     HostKernel k;
     const ValueId x = k.input<float>("x", ramp(9));
@@ -493,7 +494,7 @@ TEST(HostChecks, IndexOverflow) {
   EXPECT_EQ(index_product(INT64_MAX - 6, 64, OpKind::kAdd).finding->code, ErrorCode::kIndexOverflow);
 }
 TEST(HostChecks, AnArgumentThatLeavesTheIndexType) {
-  // No thread multiplies by it, and still it does not arrive.
+  // No thread uses it in a product, yet it is refused.
   HostKernel k;
   k.graph.index_bits = 32;
   k.scalar("n", int64_t{1} << 31);
@@ -543,7 +544,7 @@ TEST(HostChecks, StepLimit) {
   EXPECT_EQ(endless.run(kOneBlock, {.step_limit = 10000}).finding->code, ErrorCode::kStepLimit);
 }
 TEST(HostChecks, MoreBarriersThanEpochs) {
-  // Words are renumbered in the middle of a block, twice; marks from before stay what they are.
+  // Marks are renumbered in the middle of a block, twice; older marks keep their meaning.
   for (const bool is_racy : {false, true}) {
     HostKernel k;
     const ValueId s = k.shared(Dtype::kFloat, 8);
@@ -566,7 +567,7 @@ TEST(HostChecks, MoreBarriersThanEpochs) {
   }
 }
 
-// -- what is switched off, and what is refused
+// -- checks that are off, and refusals
 TEST(HostChecks, ChecksCanBeSwitchedOff) {
   HostKernel k;
   const ValueId s = k.output<float>("s", 8);

@@ -1,5 +1,5 @@
-// Elementary functions on many values: within their bounds, and the same bits from SLEEF's vectors as from its scalars,
-// which is what makes a result independent of the processor.
+// Elementary functions on many values: results are within bounds, and SLEEF's vector and scalar code give the same
+// bits, so a result does not depend on the processor.
 #include <bit>
 #include <random>
 
@@ -30,7 +30,7 @@ using host::LaneFunction;
 using testing::float_reference;
 using testing::FloatReference;
 
-// Random bits, and numbers of every size that functions care about.
+// Random bits, and numbers of all magnitudes that matter to the functions.
 template <class T>
 std::vector<T> samples(size_t n, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -109,7 +109,7 @@ void check_bounds(size_t count) {
       continue;
     if (!find_math(row.kind, sizeof(T) == 4 ? Dtype::kFloat : Dtype::kDouble, 64)) continue;
     const FloatReference kind = float_reference<T>(row.kind, T{1}, T{1}, T{1}, T{1});
-    if (kind.ulps <= 0) continue;  // exact ones are compared elsewhere
+    if (kind.ulps <= 0) continue;  // other tests compare exact ones
     const std::vector<T> y = apply(row.kind, x);
     const bool is_slow = row.kind == OpKind::kErfinv || row.kind == OpKind::kErfcinv;
     double worst = 0;

@@ -135,7 +135,7 @@ TEST(HostInstructions, GatherAndScatter) {
 struct CopyCase {
   Dtype dtype;
   int64_t width;
-  bool is_guarded;  // one thread off: the lane by lane way
+  bool is_guarded;  // one thread is off, so lanes run one by one
 };
 class HostCopies : public ::testing::TestWithParam<CopyCase> {};
 TEST_P(HostCopies, GlobalSharedLocalAndBack) {
@@ -189,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(All, HostCopies, ::testing::ValuesIn(copy_cases()), [](
 });
 
 TEST(HostInstructions, HalfAndBfloat16BitsSurviveAMove) {
-  // Every code, NaNs with their payloads too.
+  // Every code, also NaNs with their payloads.
   for (const Dtype d : {Dtype::kHalf, Dtype::kBfloat16}) {
     HostKernel k;
     std::vector<uint16_t> codes(65536);
@@ -221,7 +221,7 @@ TEST(HostInstructions, ReducedFloatsRoundAfterEachOp) {
   HostKernel k;
   const ValueId y = k.output<uint16_t>("y", 2);
   const ValueId s = k.scalar("s", 256, Dtype::kBfloat16), t = k.thread_x();
-  // 256 + 1 rounds to 256 in bf16; the same again by a register that depends on the thread.
+  // 256 + 1 rounds to 256 in bf16; once in a uniform register, once in one that depends on the thread.
   const ValueId one = number(k, 1, Dtype::kBfloat16);
   const ValueId v = k.op(OpKind::kAdd, {k.op(OpKind::kAdd, {s, one}, Dtype::kBfloat16), one}, Dtype::kBfloat16);
   const ValueId tv = k.op(OpKind::kCast, {k.mul(t, k.index(0))}, Dtype::kBfloat16);
@@ -244,7 +244,7 @@ Attrs reduce_attrs(ReduceOp op, const Threads& threads, bool all) {
   if (all) attrs.set_flag(AttrKey::kAll);
   return attrs;
 }
-// Coordinates and the value of each thread, in the order of `y`.
+// The coordinates and the value of each thread, in the order of `y`.
 struct Point {
   std::array<int64_t, 6> at;  // block x y z, grid x y z
   int64_t value;
@@ -276,8 +276,7 @@ ValueId linear_thread(HostKernel& k) {
   return linear;
 }
 
-// Reduces i · 7 mod 11 − 3 over `threads`, leaving out every fourth thread, and compares each thread that gets a
-// result.
+// Reduces i · 7 mod 11 − 3 over `threads`, without every fourth thread, and checks each thread that gets a result.
 void check_reduction(bool is_grid, ReduceOp op, const Threads& threads, bool all, const LaunchDims& dims) {
   const std::vector<Point> points = points_of(dims);
   const auto n = static_cast<int64_t>(points.size());
@@ -376,7 +375,7 @@ TEST(HostInstructions, BlockReduceWelford) {
   }
 }
 TEST(HostInstructions, CollectivesSynchronise) {
-  // What a thread stores before a reduction, another reads after it; the workspace is shared by two in a row.
+  // A thread's store before a reduction is visible to others after it. Two reductions in a row share the workspace.
   HostKernel k;
   const ValueId y = k.output<float>("y", 8);
   const ValueId t = k.thread_x();
@@ -420,7 +419,7 @@ TEST(HostInstructions, BlockBroadcast) {
   EXPECT_EQ(k.values<int32_t>("y"), (std::vector<int32_t>{0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8}));
 }
 TEST(HostInstructions, GridBarrierInALoop) {
-  // Each round, every thread reads what the thread of the next block stored in the round before.
+  // In each round, every thread reads what the next block's thread stored in the round before.
   HostKernel k;
   const ValueId a = k.output<int32_t>("a", 24), b = k.output<int32_t>("b", 24), counters = k.input<uint32_t>("c", {0});
   const ValueId i = k.global_thread(), n = k.index(24);
@@ -435,7 +434,7 @@ TEST(HostInstructions, GridBarrierInALoop) {
   const HostResult r = k.run({.grid = {3, 1, 1}, .block = {8, 1, 1}}, {.threads = 4});
   expect_clean(r);
   for (int32_t e = 0; e < 24; ++e)
-    EXPECT_EQ(k.values<int32_t>("a")[static_cast<size_t>(e)], e);  // three rounds of 8 are a whole turn
+    EXPECT_EQ(k.values<int32_t>("a")[static_cast<size_t>(e)], e);  // three rounds of 8 complete the cycle
 }
 TEST(HostInstructions, GridBarrierIsNeeded) {
   for (const bool has_barrier : {true, false}) {
@@ -454,7 +453,7 @@ TEST(HostInstructions, GridBarrierIsNeeded) {
       expect_clean(r);
       EXPECT_EQ(k.values<int32_t>("b")[0], 23);
     } else {
-      ASSERT_TRUE(r.finding);  // a block that ran before was not there yet, or raced
+      ASSERT_TRUE(r.finding);  // an earlier block had not come yet, or raced
       EXPECT_TRUE(r.finding->code == ErrorCode::kRace || r.finding->code == ErrorCode::kUnwrittenRead);
     }
   }
@@ -479,7 +478,7 @@ TEST(HostInstructions, WelfordCombine) {
   EXPECT_EQ(k.values<double>("y"), (std::vector<double>{0, 3, 3, 0, 1, 2, 6, 1.5 + 16 * 2 * 0.75, 8}));
 }
 TEST(HostInstructions, WelfordCountsBeyondTheMantissa) {
-  // Neither count is a float32, and their sum is none.
+  // Neither count is a float32 number, nor is their sum.
   constexpr int64_t kCount = (int64_t{1} << 24) + 1, kMore = (int64_t{1} << 40) + 2;
   HostKernel k;
   const ValueId y = k.output<int64_t>("y", 2), avg = k.output<float>("avg", 2);
@@ -503,7 +502,7 @@ TEST(HostInstructions, WelfordCountsBeyondTheMantissa) {
   EXPECT_EQ(k.values<float>("avg"), (std::vector<float>{2, 2}));
 }
 TEST(HostInstructions, WelfordOfNothingChangesNothing) {
-  // As in combine.cuh: no arithmetic, which would give NaN for an infinity and for a square that overflows.
+  // As in combine.cuh: no arithmetic, because infinities and overflowing squares would give NaN.
   HostKernel k;
   const ValueId y = k.output<float>("y", 4);
   const auto triple = [&](double avg, double m2, int64_t n) {

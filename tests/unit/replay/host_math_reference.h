@@ -1,5 +1,5 @@
-// What scalar ops give, computed plainly: integers in 128 bits, floats in long double or, where a formula rounds at
-// each step, in the computation dtype. For elements where several results are right: how many units in the last place.
+// Plain references for scalar ops: integers in 128 bits; floats in long double or, if a formula rounds at each step, in
+// the computation dtype. If several results are right, a reference gives a bound in units in the last place.
 #pragma once
 
 #include <cmath>
@@ -11,14 +11,14 @@
 
 namespace fusebox::testing {
 
-// Correct to so many units in the last place of the result's dtype; plus so much of absolute error.
+// A value, correct to `ulps` units in the last place of the result's dtype plus `absolute`.
 struct FloatReference {
   long double value = 0;
   double ulps = 0;
   double absolute = 0;
 };
 
-// By bisection: f grows or falls over [low, high].
+// Inverts f by bisection; f is monotonic over [low, high].
 template <class Function>
 long double inverse(Function f, long double target, long double low, long double high) {
   const bool grows = f(high) > f(low);
@@ -42,7 +42,7 @@ inline long double erfinv_reference(long double x) {
   if (magnitude == 1) return copysignl(std::numeric_limits<long double>::infinity(), x);
   if (magnitude > 0.5L) return copysignl(upper_tail_reference(1 - magnitude), x);
   if (magnitude < 1e-300L) return x * 0.88622692545275801364908374167057L;
-  // Relative precision near 0 comes from solving for the logarithm.
+  // Solving for the logarithm gives relative precision near 0.
   const long double y = inverse([](long double l) { return erfl(expl(l)); }, magnitude, -720, 1);
   return copysignl(expl(y), x);
 }
@@ -144,7 +144,7 @@ FloatReference float_reference(OpKind kind, C a, C b, C c, C d) {
     case OpKind::kExpm1:
       return near(expm1l(x), 1);
     case OpKind::kErf:
-      return near(erfl(x), 1.5);  // SLEEF says 1; its erff is 1.11 off near the smallest normal numbers
+      return near(erfl(x), 1.5);  // SLEEF claims 1, but its erff is 1.11 off near the smallest normal numbers
     case OpKind::kErfc:
       return near(erfcl(x), 1.5);
     case OpKind::kErfinv:
@@ -152,7 +152,7 @@ FloatReference float_reference(OpKind kind, C a, C b, C c, C d) {
     case OpKind::kErfcinv:
       return near(erfcinv_reference(x), 4);
     case OpKind::kLgamma:
-      // SLEEF gives an absolute bound where the argument is negative.
+      // SLEEF gives an absolute bound for negative arguments.
       return near(lgammal(x), 1, a < 0 ? 1e-14 : 0);
     case OpKind::kLog:
       return near(logl(x), 1);
@@ -181,7 +181,7 @@ FloatReference float_reference(OpKind kind, C a, C b, C c, C d) {
   }
 }
 
-// Ops that give bool, of two real operands in a common type.
+// Ops on two real operands of a common type that give bool.
 template <class C>
 bool truth_reference(OpKind kind, C a, C b) {
   const bool is_float = std::is_floating_point_v<C>;
@@ -224,7 +224,7 @@ bool truth_reference(OpKind kind, C a, C b) {
 
 __extension__ using Wide = __int128;
 
-// Before it wraps to the dtype, which has so many bits.
+// The result before it wraps to `bits` bits.
 inline Wide integer_reference(OpKind kind, Wide a, Wide b, Wide c, Wide d, int bits, bool is_signed) {
   const auto absolute = [](Wide v) { return v < 0 ? -v : v; };
   const bool is_wide_shift = b < 0 || b >= bits;
@@ -267,7 +267,7 @@ inline Wide integer_reference(OpKind kind, Wide a, Wide b, Wide c, Wide d, int b
     case OpKind::kFloorMod:
       return euclidean;
     case OpKind::kCeilDiv:
-      // The least number that is no smaller by a positive divisor; by a negative one, what floor_div leaves of -a.
+      // −floor_div(−a, b): rounds up for a positive divisor.
       return rest == 0 ? truncated : b > 0 ? truncated + (a > 0) : truncated - (a > 0);
     case OpKind::kMinimum:
       return a < b ? a : b;
@@ -296,7 +296,7 @@ inline Wide integer_reference(OpKind kind, Wide a, Wide b, Wide c, Wide d, int b
     }
     case OpKind::kPow: {
       if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 != 0 ? -1 : 1) : 0;
-      // By squaring, modulo 2^64, which every width divides.
+      // By squaring, modulo 2^64, which is a multiple of every width's modulus.
       uint64_t result = 1, base = static_cast<uint64_t>(a);
       for (auto e = static_cast<uint64_t>(b); e != 0; e >>= 1) {
         if ((e & 1) != 0) result *= base;

@@ -1,4 +1,4 @@
-// Every scalar op on every dtype that it takes, at boundary values, against a plain reference.
+// Every scalar op on every dtype that it accepts, at boundary values, compared with a plain reference.
 #include <algorithm>
 #include <set>
 
@@ -44,7 +44,7 @@ std::vector<ConstantBits> boundary_values(Dtype d) {
     if (std::find(result.begin(), result.end(), b) == result.end()) result.push_back(b);
   };
   if (is_integer(d)) {
-    const int width = d == Dtype::kIndex ? 31 : bits(d);  // index arithmetic that leaves 64 bits is a finding
+    const int width = d == Dtype::kIndex ? 31 : bits(d);  // overflowing index arithmetic is a finding
     const int64_t top = is_signed(d) ? (width == 64 ? INT64_MAX : (int64_t{1} << (width - 1)) - 1) : -1;
     for (const int64_t v : {int64_t{0},
                             int64_t{1},
@@ -107,7 +107,7 @@ void put_at(std::byte* data, Dtype d, int64_t element, ConstantBits b) {
   }
 }
 
-// Floats in order, as integers one apart for neighbours.
+// Maps floats in order to integers; neighbours differ by one.
 int64_t ordinal(Dtype d, ConstantBits b) {
   const int width = bits(d);
   const uint64_t sign = uint64_t{1} << (width - 1);
@@ -119,7 +119,7 @@ struct Sweep {
   ScalarOps ops;
   std::vector<ConstantBits> operands[4];
   std::vector<uint8_t> truth;
-  std::vector<std::vector<std::byte>> results;  // by output
+  std::vector<std::vector<std::byte>> results;  // for each output
   int64_t elements = 0;
 };
 
@@ -183,8 +183,8 @@ void expect_near(const Sweep& s, size_t o, size_t e, Dtype operand_dtype, const 
   }
   const bool is_zero_pair = to_double(d, got) == 0 && to_double(d, want) == 0;
   const int64_t distance = std::abs(ordinal(d, got) - ordinal(d, want));
-  // A result within b ulp of the exact value is at most ⌈b⌉ places from the rounded one; one computed in float and
-  // rounded to a narrower dtype at most 1.
+  // A result within b ulp of the exact value is at most ⌈b⌉ places from the rounded one. If it is computed in float and
+  // rounded to a narrower dtype, it is at most 1 place off.
   const double allowed = reference.ulps == 0 ? 0 : is_reduced_float(d) ? 1 : std::ceil(reference.ulps);
   if (is_zero_pair || distance <= allowed) return;
   if (std::abs(to_double(d, got) - static_cast<double>(reference.value)) <= reference.absolute) return;
@@ -270,7 +270,7 @@ void check_complex(const Sweep& s, Dtype d) {
         EXPECT_TRUE(part(z.real(), want.real()) && part(z.imag(), want.imag()))
             << case_text(s, o, e, d) << " gives " << z;
       };
-      // Normwise, where nothing overflows on the way.
+      // Normwise, if no intermediate result overflows.
       const auto close = [&](std::complex<T> a, std::complex<T> b) {
         const std::complex<long double> want = std::complex<long double>(a) / std::complex<long double>(b);
         const long double size = std::abs(want);
@@ -388,7 +388,7 @@ TEST_P(HostMath, EveryCastAtBoundaryValues) {
 INSTANTIATE_TEST_SUITE_P(Dtypes, HostMath, ::testing::ValuesIn(arithmetic_dtypes()),
                          [](const auto& info) { return std::string(text(info.param)); });
 
-// Bits of data-only dtypes are kept; arithmetic on them is refused.
+// Data-only dtypes keep their bits; arithmetic on them is refused.
 TEST(HostMathRefusals, StorageOnlyDtypes) {
   HostKernel k;
   const ValueId x = k.input<uint8_t>("x", {0x12, 0xff, 0x80, 7}, Dtype::kFloat8E8m0);

@@ -1,4 +1,4 @@
-// A kernel built op by op with its arguments beside it, run on the host executor.
+// Builds a kernel op by op together with its arguments, and runs it on the host executor.
 //
 //   HostKernel k;
 //   ValueId x = k.input<float>("x", {1, 2, 3}), y = k.output<float>("y", 3);
@@ -35,7 +35,7 @@ inline constexpr Dtype kDtypeOf<uint16_t> = Dtype::kBfloat16;
 template <>
 inline constexpr Dtype kDtypeOf<uint32_t> = Dtype::kUint32;
 
-// A base of its own, so that it is there before the writer's constructor.
+// A separate base, so that it exists before the writer's constructor runs.
 struct HostGraph {
   Graph graph;
 };
@@ -83,7 +83,7 @@ class HostKernel : public HostGraph, public KernelWriter {
     return allocate(dtype, MemoryType::kShared, index(elements), index(offset));
   }
   void barrier() { effect(OpKind::kBarrier, {}); }
-  // Without a name of its own an op has a fresh one; indices and predicates need none.
+  // An op without a given name gets a fresh one; indices and predicates need no names.
   ValueId add(ValueId a, ValueId b) { return op(OpKind::kAdd, {a, b}, Dtype::kIndex); }
   ValueId mul(ValueId a, ValueId b) { return op(OpKind::kMul, {a, b}, Dtype::kIndex); }
   ValueId less(ValueId a, ValueId b) { return op(OpKind::kLt, {a, b}, Dtype::kBool); }
@@ -106,12 +106,12 @@ class HostKernel : public HostGraph, public KernelWriter {
   }
 
   std::map<std::string, Buffer> buffers;
-  std::map<std::string, std::vector<int64_t>> extents;  // of a buffer, by axis, where the kernel asks for them
+  std::map<std::string, std::vector<int64_t>> extents;  // by axis, for buffers whose kernel asks for them
   std::vector<HostArgument> args;
   std::vector<std::string> names;
 };
 
-// Matches code and place of a finding; an empty place: none asked for.
+// Matches code and place of a finding; an empty place matches any.
 inline void expect_finding(const HostResult& r, ErrorCode code, const std::string& place) {
   ASSERT_TRUE(r.finding.has_value()) << "no finding";
   EXPECT_EQ(r.finding->code, code) << r.finding->message();

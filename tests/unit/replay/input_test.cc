@@ -1,4 +1,4 @@
-// Inputs from their specs: layouts, generators, and the form of the command line.
+// Inputs from their specs: layouts, generators, and the form on the command line.
 #include "replay/data/input.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ TEST(Input, ElementsAreTheSameInEveryLayout) {
 }
 
 TEST(Input, TheBitsNeverChange) {
-  // The same on every machine: recorded bundles name inputs by their generators.
+  // The same on every machine, because recorded bundles name inputs by their generators.
   EXPECT_EQ(text(digest(made("f32[7] normal seed 1"))), "3784bde0844042777533837c346fc95f");
   EXPECT_EQ(text(digest(made("bf16[7] uniform -2.0 2.0 seed 2"))), "61d1ffda723477ebc7e185932a38dc96");
   EXPECT_EQ(text(digest(made("u64[7] integers 0.0 1e30 seed 3"))), "87dd61241545ae3025daf298ba2e4989");
@@ -127,7 +127,7 @@ TEST(Input, OptionsOfTheCommandLine) {
   EXPECT_EQ(make_argument(parse_input_option("s=0.5_f32"), Dtype::kFloat, true).dtype, Dtype::kFloat);
   EXPECT_EQ(make_argument(parse_input_option("s=i32 -3"), Dtype::kInt32, true).bits.low, ~uint64_t{2});
   EXPECT_EQ(make_argument(parse_input_option("s=bool true"), Dtype::kBool, true).bits.low, 1u);
-  // What is printed is read again.
+  // A printed spec parses back.
   const std::string printed = print(*x.spec);
   EXPECT_EQ(*parse_input_option(printed).spec, *x.spec) << printed;
 }

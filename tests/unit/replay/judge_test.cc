@@ -1,4 +1,4 @@
-// What is a finding, and where.
+// The rules for findings: which results are findings, and where.
 #include "replay/run/judge.h"
 
 #include <gtest/gtest.h>

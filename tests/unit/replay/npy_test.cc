@@ -1,4 +1,4 @@
-// .npy files: what NumPy writes is read, what is written NumPy reads, and damaged bytes are refused.
+// .npy files: files from NumPy can be read, NumPy can read ours, and damaged bytes are refused.
 #include "replay/data/npy.h"
 
 #include <cstring>
@@ -92,7 +92,7 @@ TEST(Npy, DamagedBytesAreRefused) {
   const std::vector<std::byte> good = format_npy(made("f32[3, 4] normal"));
   for (size_t length = 0; length < good.size(); ++length)
     EXPECT_THROW(parse_npy(std::span(good).first(length), {}, "t"), Error) << length;
-  // Any change of the header is refused or still fits its elements.
+  // A changed header is refused or still fits its elements.
   for (size_t at = 0; at < 80; ++at)
     for (unsigned change : {1u, 0x20u, 0x80u, 0xffu}) {
       std::vector<std::byte> bytes = good;
@@ -124,7 +124,7 @@ TEST(Npy, NothingHalfWrittenIsLeft) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
   testing::expect_error(ErrorCode::kFileWrite, (folder / "no/t.npy").string(),
                         [&] { write_npy((folder / "no/t.npy").string(), t); });
-  // A folder in the way: the private file is removed.
+  // A folder is in the way: the temporary file is removed.
   std::filesystem::create_directories(folder / "taken.npy" / "x");
   testing::expect_error(ErrorCode::kFileWrite, (folder / "taken.npy").string(),
                         [&] { write_npy((folder / "taken.npy").string(), t); });

@@ -29,7 +29,7 @@ class Nvrtc : public ::testing::Test {
   }
 };
 
-// One translation unit of many kernels: a compilation has a fixed cost.
+// Many kernels in one translation unit, because a compilation has a fixed cost.
 class NvrtcScalarOps : public Nvrtc, public ::testing::WithParamInterface<std::string_view> {};
 
 TEST_P(NvrtcScalarOps, CompileForEveryDtype) {
@@ -47,7 +47,7 @@ TEST_P(NvrtcScalarOps, CompileForEveryDtype) {
 INSTANTIATE_TEST_SUITE_P(Architectures, NvrtcScalarOps, ::testing::ValuesIn(kArchitectures),
                          [](const auto& info) { return std::string(info.param); });
 
-// Every reduction over every set of coordinates, and what else the headers offer.
+// Every reduction over every set of coordinates, and the rest of the headers.
 TEST_F(Nvrtc, CollectivesCompile) {
   std::string text = "#include \"reduce.cuh\"\n#include \"memory.cuh\"\n";
   const char* places[] = {"float",   "double",  "half_t", "bfloat16_t", "float8_e4m3_t",

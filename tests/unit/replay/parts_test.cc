@@ -27,7 +27,7 @@ TEST(Parts, WhatOneThrowsLeavesAfterAllHaveRun) {
                  std::bad_alloc);
     EXPECT_EQ(runs, 4);
   }
-  // Of several the first part's.
+  // If several parts throw, the first part's error counts.
   EXPECT_THROW(run_parts(4,
                          [](int k) {
                            if (k == 1) throw std::length_error("one");

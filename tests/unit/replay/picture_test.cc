@@ -1,4 +1,4 @@
-// Pictures of schedules: what is found out, and that each format says it in a well-formed document.
+// Pictures of schedules: the facts they show, and that each format is well-formed.
 #include "replay/picture/picture.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ steps @copy {
 }
 )";
 
-// The 1-D case of an unsound equivalence: f and b are both 0 at every element, and b reaches 7 in the holes.
+// The 1-D case of an unsound equivalence: f and b are both 0 at every element, but b reaches 7 in the holes.
 constexpr std::string_view kHoles = R"(fusion @holes {
   %x = input f16[64] contiguous
   %y = set %x
@@ -70,7 +70,8 @@ size_t count(std::string_view text, std::string_view part) {
   return n;
 }
 
-// Tags balance, attributes are quoted, entities are known, and nothing else is left of markup. Empty, or what is wrong.
+// Checks that tags balance, attributes are quoted, entities are known, and no other markup remains. Returns the fault,
+// or nothing.
 std::string xml_fault(std::string_view text) {
   std::vector<std::string> open;
   const auto fault = [&](const std::string& what, size_t at) {
@@ -119,7 +120,7 @@ steps @tails {
 }
 )";
 
-// Each rule that a picture shows is drawn broken where a seeded defect breaks it.
+// A seeded defect breaks each rule that a picture shows, and the picture shows it broken.
 TEST(Picture, DefectsBreakWhatIsDrawn) {
   if (!kDefectsCompiledIn) GTEST_SKIP() << "no seeded defects in this build";
   const Graph g = scheduled(kTails);
@@ -153,7 +154,7 @@ TEST(Picture, SaysIndexHolesAndCheckOfADomain) {
   EXPECT_EQ(o->parallel, ParallelType::kGridX);
   EXPECT_EQ(o->made_by, "outer of split 128 of i0");
   EXPECT_TRUE(p.domain("%s.t")->is_inline_at);
-  // An input has no loops; it is read at those of its reader.
+  // An input has no loops; its reader's loops read it.
   EXPECT_EQ(p.domain("%x.i0")->index, "");
   EXPECT_EQ(p.domain("%x.i0")->reads, (std::vector<Read>{{"%s", "128*o + t"}}));
   EXPECT_EQ(p.domain("%nothing.i0"), nullptr);
@@ -219,7 +220,7 @@ steps @f {
   EXPECT_NE(to_svg({{p}}, IdGraphKind::kExact).find("class=\"note\""), std::string::npos);
 }
 
-// Boxes lie in the drawing and apart; loops stand in their order. The number of boxes.
+// Checks that boxes lie inside the drawing and apart, and that loops are in order. Returns the number of boxes.
 size_t expect_legible(const Picture& p, size_t t) {
   const TensorLayout layout = lay_out(p, t);
   std::vector<Box> boxes;
@@ -255,13 +256,14 @@ TEST(Layout, BoxesOfATensorDoNotOverlapAndLoopsKeepTheirOrder) {
   }
 }
 
-// Legal or not: random schedules are drawn, each domain in a group of each graph or alone, each format well-formed.
+// Draws random schedules, legal or not: each domain is in a group or alone in each graph, and each format is
+// well-formed.
 TEST(Picture, AnyScheduleCanBeDrawn) {
   size_t boxes = 0, notes = 0;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const test::ScheduleCase c = test::make_schedule_case(seed);
-    // All steps that apply, and those of the first half, which nobody meant to stop at.
+    // All steps that apply, and the first half of them, which nobody meant as a schedule.
     for (size_t count : {c.steps.size(), c.steps.size() / 2}) {
       Graph g = main_graph(c.module);
       for (size_t i = 0; i < count; ++i)
@@ -352,7 +354,7 @@ TEST(Html, NoNameEndsAScriptOrFillsAPlaceOfThePage) {
   EXPECT_EQ(count(page, "</script>"), 2u);  // of the data and of the code
   EXPECT_EQ(count(page, "<script"), 2u);
   EXPECT_NE(page.find("data-kind=\"loop\""), std::string::npos);
-  // Where the name came in, its braces stand as they are.
+  // Braces in a name stay as they are.
   EXPECT_GT(count(page, "{{data}}"), 0u);
   EXPECT_EQ(count(page, "id=\"data\">"), 1u);
   for (std::string_view place : {"{{title}}", "{{style}}", "{{definitions}}", "{{body}}", "{{kind}}"})

@@ -1,4 +1,4 @@
-// Runs, and what a bundle keeps of them.
+// Runs, and what a bundle records of them.
 #include "replay/record/record.h"
 
 #include <cstring>

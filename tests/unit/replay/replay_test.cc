@@ -1,4 +1,4 @@
-// Replays: what is identical, what differs and where, what cannot be compared.
+// Replays: identical stages, stages that differ and where, and stages that cannot be compared.
 #include "replay/record/replay.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(Replay, OfASchedule) {
   EXPECT_TRUE(replay(b).identical());
 }
 
-// A bundle whose program at a stage is another one: the stage is named, and the difference says what.
+// A bundle with another program at one stage: the replay names the stage and the difference.
 TEST(Replay, NamesTheFirstStageThatDiffers) {
   Bundle b = recorded();
   for (StageDigest& d : b.digests)

@@ -1,4 +1,4 @@
-// Tensors of few elements at strides of gigabytes: they take the memory of their elements, and run like any other.
+// Tensors with few elements at strides of gigabytes take the memory of their elements only, and run like others.
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -15,7 +15,7 @@ namespace {
 
 TensorData made(const std::string& spec) { return make_argument(parse_input_spec("x", spec), 1).tensor; }
 
-// Of pages that are touched, reserved memory included.
+// The memory of touched pages, reserved ranges included.
 int64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   int64_t all = 0, resident = 0;
@@ -71,7 +71,7 @@ TEST(SparseTensor, ALimitOfDataDoesNotCountIt) {
   EXPECT_EXIT(within_limit(), ::testing::ExitedWithCode(0), "");
 }
 
-// Read, and stored to in place; elements below 2^31, so that 32-bit indices are enough.
+// Reads, and stores in place; elements lie below 2^31, so 32-bit indices suffice.
 TEST(SparseTensor, RunsLikeAContiguousOne) {
   constexpr std::string_view kProgram = R"(fusion @f {
   %x = input i8[40] contiguity [false]

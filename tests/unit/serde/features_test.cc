@@ -1,4 +1,4 @@
-// The header: what a reader that is too old says, and headers that contradict themselves.
+// The header: errors of a reader that is too old, and headers that contradict themselves.
 #include "serde/features.h"
 
 #include <gtest/gtest.h>

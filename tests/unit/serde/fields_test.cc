@@ -1,4 +1,4 @@
-// Fields that are missing, and numbers that are no row of their table.
+// Missing fields, and numbers that have no row in their table.
 #include <functional>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using testing::expect_error;
 
-// One of everything that has a number, well formed.
+// A well-formed module with one of everything that has a number.
 Module good() {
   Module m;
   Graph& g = m.graphs.emplace_back();
@@ -94,7 +94,7 @@ TEST(Fields, NumbersThatAreNoRow) {
 TEST(Fields, AnAttributeOfAnotherKindIsNotWritten) {
   for (const AttrRow& row : attr_rows()) {
     Module m = good();
-    // A string where an integer, a dtype or a list is due, and the other way round.
+    // A string instead of an integer, a dtype or a list, and the reverse.
     if (row.kind == AttrKind::kString)
       attrs(m).set(row.key, int64_t{1});
     else
@@ -103,7 +103,7 @@ TEST(Fields, AnAttributeOfAnotherKindIsNotWritten) {
   }
 }
 
-// A module file made table by table, each with all of its fields missing.
+// A module file built table by table, each without any fields.
 template <class Make>
 std::string file_with(Make make) {
   Writer w;
@@ -239,7 +239,7 @@ ErrorCode refusal_of(const std::string& bytes) {
   return ErrorCode::kInternal;
 }
 
-// A thousand tensors of which each is the same 4 KB of bytes: small in the file, large in memory.
+// A thousand tensors share the same 4 KB of bytes: small in the file, large in memory.
 TEST(Fields, SharedListsRunOutOfMemoryBudget) {
   const auto bytes = graph_with([&](flatbuffers::FlatBufferBuilder& b) {
     const auto ids = b.CreateVector(std::vector<uint32_t>(1000));
@@ -250,7 +250,7 @@ TEST(Fields, SharedListsRunOutOfMemoryBudget) {
   EXPECT_EQ(refusal_of(bytes), ErrorCode::kTooLarge);
 }
 
-// Each step holds the same list of operands: the Verifier would walk 4 million of them.
+// All steps share one list of operands: the Verifier would walk 4 million of them.
 TEST(Fields, SharedTablesAreMoreThanTheBytesCanHold) {
   const auto bytes = file_with([&](flatbuffers::FlatBufferBuilder& b) {
     const auto operands = b.CreateVector(std::vector(2000, wire::CreateStepOperand(b)));

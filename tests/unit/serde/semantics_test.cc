@@ -14,7 +14,7 @@ namespace {
 
 using testing::expect_error;
 
-// %y = exp %x, and a step of it.
+// A module with %y = exp %x and one step for it.
 Module with(Step step) {
   Module m;
   Graph& g = m.graphs.emplace_back(fusion("g"));

@@ -1,4 +1,4 @@
-// Each rule of structure.h, broken in one field of a good module: decode refuses the bytes, encode the value.
+// Breaks each rule of structure.h in one field of a good module: decode refuses the bytes, encode the value.
 #include "serde/structure.h"
 
 #include <functional>
@@ -14,8 +14,8 @@ namespace {
 
 using testing::expect_error;
 
-// Two tensors x, y of one domain each; x split; y has a loop broadcast that stands for x's domain; exp and a loop with
-// an exp.
+// Two tensors x and y with one domain each; x is split; y has a loop broadcast for x's domain; exp, and a loop with an
+// exp.
 Module good() {
   Graph g;
   g.name = "g";
@@ -199,9 +199,9 @@ TEST(Structure, DomainsDeriveNoDeeperThanTheLimit) {
     g.domains.push_back(d);
     g.transforms.push_back(t);
   };
-  // The last domain of `good` stands for another one, which is one level.
+  // The last domain of `good` already stands for another one, which is one level.
   for (size_t depth = 1; depth < limits::kDomainDepth; ++depth) deepen();
-  // Whoever walks the loop domain meets the whole chain at once.
+  // A walk from the loop domain reaches the whole chain.
   g.tensors[1].loop = {DomainId(g.domains.size() - 1)};
   EXPECT_TRUE(decode_module_structure(bytes_of(encode(m))) == m);
   deepen();
@@ -219,7 +219,7 @@ TEST(Structure, FewDomainsStandForOthers) {
   expect_error(ErrorCode::kTooLarge, "module.graphs[0].domains", [&] { encode(m); });
 }
 
-// What the limits allow can be walked by code that recurses: each tensor leads to the next through its loop broadcast.
+// Recursive code can walk everything that the limits allow: each tensor leads to the next through its loop broadcast.
 TEST(Structure, TheLongestChainOfTensorsFitsTheStack) {
   Graph g;
   for (size_t i = 0; i <= limits::kLoopBroadcasts; ++i) {
