@@ -6,7 +6,7 @@
 // `prove_less(x mod 8, 8)` must be true. Where extents are constants, values and exact bounds come from enumeration.
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <numeric>
 
 #include "fuzz/base/random_source.h"
 #include "fuzz/oracle/oracle.h"
@@ -29,6 +29,7 @@ class AlgebraLaws {
     draw_forms();
     for (int i = 0; i < kRounds; ++i) {
       quotients();
+      digits();
       ranges();
       arithmetic();
       swizzles();
@@ -43,7 +44,7 @@ class AlgebraLaws {
   int64_t factor() { return random_.pick(kFactors); }
   Form form() { return random_.pick(forms_); }
   // One to three loops merged into one, perhaps moved by a constant.
-  Form merged() {
+  Form merged(bool is_moved = true) {
     const size_t first = loop_at(), count = 1 + random_.below(std::min<size_t>(3, loops_.size()));
     Form sum = loops_[first], stride = extents_[first];
     for (size_t i = 1; i < count; ++i) {
@@ -51,7 +52,7 @@ class AlgebraLaws {
       sum = a_.add(sum, a_.mul(loops_[k], stride));
       stride = a_.symbol_of(a_.mul(stride, extents_[k]));
     }
-    return random_.one_in(4) ? a_.add(sum, c(random_.between(0, 9))) : sum;
+    return is_moved && random_.one_in(4) ? a_.add(sum, c(random_.between(0, 9))) : sum;
   }
   size_t loop_at() { return random_.below(loops_.size()); }
 
@@ -131,6 +132,48 @@ class AlgebraLaws {
     const DivMod both = a_.div_mod(x, c(p));
     one("both at once", both.quotient, div(x, p));
     one("both at once", both.remainder, mod(x, p));
+  }
+
+  // Digits of one loop, and of a symbol, that meet again.
+  void digits() {
+    const size_t i = loop_at();
+    const Form loop = loops_[i], other = loops_[(i + 1) % loops_.size()], n = symbols_[random_.below(2)];
+    const int64_t p = factor(), q = factor(), k = random_.between(0, 9);
+    const auto div = [&](Form v, int64_t by) { return a_.floor_div(v, c(by)); };
+    const auto mod = [&](Form v, int64_t by) { return a_.mod(v, c(by)); };
+    const Form low = mod(loop, p), middle = mod(div(loop, p), q), high = div(loop, p * q);
+    one("three digits", a_.add(a_.add(low, a_.mul(middle, p)), a_.mul(high, p * q)), loop);
+    one("two digits", a_.add(low, a_.mul(middle, p)), mod(loop, p * q));
+    one("whole less its remainder", a_.sub(loop, low), a_.mul(div(loop, p), p));
+    one("quotient less its remainder", a_.sub(div(loop, p), middle), a_.mul(high, q));
+    same("remainder less its remainder", a_.sub(mod(loop, p * q), low), a_.mul(middle, p));
+    const Form x = merged(false);
+    same("digits of a sum", a_.add(mod(x, p), a_.mul(mod(div(x, p), q), p)), mod(x, p * q));
+    same("quotient of a symbol's", div(a_.add(div(n, p), c(k)), q), div(a_.add(n, c(p * k)), p * q));
+    // Within the extent, a symbol's too: the quotient by what is left is 0.
+    one("quotient by the extent", a_.floor_div(loop, extents_[i]), Form{});
+    one("remainder by the extent", a_.mod(loop, extents_[i]), loop);
+    const Form wide = a_.add(a_.mul(other, extents_[i]), loop);
+    one("remainder within", a_.mod(a_.floor_div(wide, extents_[i]), extents_[(i + 1) % loops_.size()]), other);
+    const int64_t unit = int64_t{1} << random_.between(0, 5);
+    one("xor of other bits", a_.bit_xor(a_.mul(other, unit), mod(loop, unit)),
+        a_.add(a_.mul(other, unit), mod(loop, unit)));
+    const Form several = a_.symbol_of(a_.add(a_.mul(n, p), c(p)));
+    holds("factor of an extent", a_.divides(p, several), several);
+    threshold(loop, extents_[i]);
+  }
+
+  // Whether a loop has reached t, asked of two quotients.
+  void threshold(Form loop, Form extent) {
+    const auto end = a_.constant_value(extent);
+    if (!end || *end < 2) return;
+    const int64_t t = random_.between(1, *end - 1), least = std::max(t, *end - t);
+    // By no multiple of a factor of t, which would be divided out first.
+    const auto reached = [&](int64_t by) {
+      while (std::gcd(by, t) != 1) ++by;
+      return a_.floor_div(a_.add(loop, c(by - t)), c(by));
+    };
+    same("threshold", reached(least + random_.between(0, 9)), reached(least + random_.between(0, 99)));
   }
 
   void ranges() {
@@ -259,6 +302,14 @@ class AlgebraLaws {
     holds("exact least", a_.prove_le(c(least), x) && !a_.prove_less(c(least), x), x);
     holds("exact greatest", a_.prove_le(x, c(most)) && !a_.prove_less(x, c(most)), x);
     holds("constant where it has one value", a_.is_constant(x) == (least == most), x);
+    const Form u = a_.add(loops_[0], c(random_.between(0, 9))), v = a_.add(loops_[1], c(random_.between(0, 9)));
+    const IntBounds a = a_.int_bounds(u), b = a_.int_bounds(v);
+    const Form smaller = a_.min(u, v), greater = a_.max(u, v);
+    const IntBounds low = a_.int_bounds(smaller), high = a_.int_bounds(greater);
+    holds("bounds of the least", low.lower == std::min(a.lower, b.lower) && low.upper == std::min(a.upper, b.upper),
+          smaller);
+    holds("bounds of the greatest",
+          high.lower == std::max(a.lower, b.lower) && high.upper == std::max(a.upper, b.upper), greater);
     const FormBounds formed = a_.bounds(x);
     holds("bounds as forms", formed.lower == c(least) && formed.upper == c(most), x);
   }
