@@ -34,6 +34,7 @@ class AlgebraLaws {
       arithmetic();
       swizzles();
       nests();
+      sizes();
       spellings();
     }
     questions();
@@ -44,7 +45,7 @@ class AlgebraLaws {
   int64_t factor() { return random_.pick(kFactors); }
   Form form() { return random_.pick(forms_); }
   // One to three loops merged into one, perhaps moved by a constant.
-  Form merged(bool is_moved = true) {
+  Form merged() {
     const size_t first = loop_at(), count = 1 + random_.below(std::min<size_t>(3, loops_.size()));
     Form sum = loops_[first], stride = extents_[first];
     for (size_t i = 1; i < count; ++i) {
@@ -52,7 +53,7 @@ class AlgebraLaws {
       sum = a_.add(sum, a_.mul(loops_[k], stride));
       stride = a_.symbol_of(a_.mul(stride, extents_[k]));
     }
-    return is_moved && random_.one_in(4) ? a_.add(sum, c(random_.between(0, 9))) : sum;
+    return random_.one_in(4) ? a_.add(sum, c(random_.between(0, 9))) : sum;
   }
   size_t loop_at() { return random_.below(loops_.size()); }
 
@@ -147,8 +148,6 @@ class AlgebraLaws {
     one("whole less its remainder", a_.sub(loop, low), a_.mul(div(loop, p), p));
     one("quotient less its remainder", a_.sub(div(loop, p), middle), a_.mul(high, q));
     same("remainder less its remainder", a_.sub(mod(loop, p * q), low), a_.mul(middle, p));
-    const Form x = merged(false);
-    same("digits of a sum", a_.add(mod(x, p), a_.mul(mod(div(x, p), q), p)), mod(x, p * q));
     same("quotient of a symbol's", div(a_.add(div(n, p), c(k)), q), div(a_.add(n, c(p * k)), p * q));
     // Within the extent, a symbol's too: the quotient by what is left is 0.
     one("quotient by the extent", a_.floor_div(loop, extents_[i]), Form{});
@@ -236,6 +235,23 @@ class AlgebraLaws {
     one("assumed multiple", a_.mul(a_.floor_div(symbols_[2], c(4)), 4), symbols_[2]);
     holds("assumed order", a_.prove_le(a_.mul(symbols_[0], p), a_.mul(symbols_[3], p)), symbols_[0]);
     one("extent", a_.loop_extent(static_cast<int>(i)), extents_[i]);
+  }
+
+  // What follows from sizes being at least 1, from what they are made of, and from what is assumed.
+  void sizes() {
+    const size_t i = loop_at();
+    const Form n = symbols_[random_.below(2)], m = symbols_[random_.below(2)], loop = loops_[i];
+    const int64_t p = factor(), q = factor(), k = random_.between(0, 9);
+    holds("product of sizes", a_.prove_le(n, a_.mul(n, m)), n);
+    const Form more = a_.sub(symbols_[3], symbols_[0]);
+    holds("assumed difference", a_.prove_nonneg(a_.mul(more, loop)), more);
+    const Form named = a_.symbol_of(a_.add(a_.mul(n, p), c(k)));
+    holds("named is no less", a_.prove_le(a_.add(a_.mul(n, p), c(k)), named), named);
+    holds("named is no more", a_.prove_le(named, a_.add(a_.mul(n, p), c(k))), named);
+    same("quotient of what is named", a_.floor_div(named, c(p)), a_.add(n, c(k / p)));
+    one("quotient below zero", a_.floor_div(a_.sub(loop, extents_[i]), extents_[i]), c(-1));
+    const Form chunks = a_.ceil_div(a_.ceil_div(n, c(p)), c(q));
+    holds("chunks of chunks cover", a_.prove_le(n, a_.mul(chunks, p * q)), chunks);
   }
 
   // The same form from its parts, and by what stands for a loop.
