@@ -78,7 +78,9 @@ __device__ T floor_div(T a, T b) {
 }
 template <class T>
 __device__ T ceil_div(T a, T b) {
-  return wrapping_neg(floor_div(wrapping_neg(a), b));
+  // Not by way of -a: the least number has no other, and no unsigned number has one.
+  const T up = remainder_of(a, b) == T(0) ? T(0) : b < T(0) ? T(-1) : T(1);
+  return wrapping_add(floor_div(a, b), up);
 }
 
 template <class T>

@@ -363,6 +363,9 @@ ValueId FusionMaker::sliced(ValueId x) {
         if (symbols_.empty() || !random_.one_in(4)) return Scalar(bound);
         // Sizes, and sums of sizes, unrelated to the extent.
         const ValueId size = random_.pick(symbols_).value;
+        // One size by itself is refused where it is beyond the extent; its minimum with the extent clamps.
+        if (random_.one_in(3))
+          return Scalar(pointwise(g_, OpKind::kMinimum, {size, size_of(g_, x, static_cast<int64_t>(i))}));
         return Scalar(random_.one_in(2) ? size : pointwise(g_, OpKind::kAdd, {size, random_.pick(symbols_).value}));
       };
       starts.push_back(any());

@@ -252,7 +252,15 @@ void rewrites(OracleRun& run) {
       return run.report(stage, e);
     }
   }
-  if (all == run.fusion() || !run.unfused().ok()) return;
+  if (all == run.fusion()) return;
+  Module rewritten;
+  rewritten.graphs = {all};
+  try {
+    parse_module(print(rewritten));
+  } catch (const Error& e) {
+    return run.report("rewritten text", e);
+  }
+  if (!run.unfused().ok()) return;
   report_other_bits(run, run.unfused(), run.run_unfused(all), "rewrites", "changed with the rewrites");
 }
 

@@ -13,8 +13,8 @@
 // - A reduction's result keeps its reduced axes in `logical` as IterType::kReduction; consumers see the others.
 // - Extents that follow from transforms are emitted before their first consumer as scalar ops, one for each value.
 // - Slice bounds are ATen's: negative ones count from the end, all clamp, and a stop before its start leaves nothing.
-//   One size by itself does not clamp: bind_sizes checks that it
-//   lies in the extent.
+//   One size by itself does not clamp, so that the slice is as long as whatever else has that size: bind_sizes checks
+//   that it lies in the extent. `minimum %m, %n` clamps.
 // - A reshape drops and makes broadcast axes of extent 1 without a transform; the others merge and split in groups. If
 //   the groups do not follow from the extents, the result's axes are symbolic until concretize_reshape (concretize.h).
 //   A reshape to or from rank 0 has no root: every operand axis has extent 1 and is read at index 0.

@@ -113,7 +113,8 @@ class SizeChecker {
         if (const auto more = evaluate_integer(g_, by, bindings_); more && *more > 0)
           throw Error(ErrorCode::kBadInput,
                       "a slice reaches " + std::to_string(*more) +
-                          " elements beyond its axis; a size that may, is a bound by its minimum with the extent",
+                          " elements beyond its axis, and a bound that is one size does not clamp; give the minimum of "
+                          "that size and the extent",
                       name(resize.inputs[0]));
     }
   }

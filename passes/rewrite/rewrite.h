@@ -2,8 +2,8 @@
 // `rewrite` steps, through apply_steps.h.
 //
 // Invariants of every pass: the signature stays: sizes, inputs, outputs, aliases; a value that is left keeps its name,
-// and an output keeps the op that makes it; the graph verifies before and after; what a pass changed it does not change
-// again. Passes let readers read something else; `dead_code` alone removes ops, so names last until it runs.
+// and an output keeps the op that makes it; the graph verifies before and after, and inference accepts it as it did
+// before; what a pass changed it does not change again. Passes let readers read something else; `dead_code` alone removes ops, so names last until it runs.
 //
 //   rewrite name "identity_moves"
 //   rewrite name "dead_code" options "limit=3"

@@ -80,10 +80,7 @@ bool is_cast(const Graph& g, ValueId v) {
   return g[v].def && g[g[v].def].kind == OpKind::kCast && g.is_tensor(v) == g.is_tensor(g[g[v].def].operands[0]);
 }
 
-}  // namespace
-
-bool cast_pairs(Graph& g, const RewriteOptions& options) {
-  Rewriter r(g, options);
+void skip_casts(Graph& g, Rewriter& r, const RewriteOptions& options) {
   for (OpId id : g[Graph::body()].ops) {
     if (g[id].kind != OpKind::kCast) continue;
     const ValueId v = g[id].results[0];
@@ -97,12 +94,14 @@ bool cast_pairs(Graph& g, const RewriteOptions& options) {
         r.replace(v, x);
         break;
       }
-      if (!g.is_tensor(x) || !r.same_axes(middle, x) || !r.take()) break;
+      if (!g.is_tensor(x) || !r.same_axes(middle, x) || !r.take(v)) break;
       r.set_operands(id, {x});
-      r.mark_changed();
     }
   }
-  return r.finish();
 }
+
+}  // namespace
+
+bool cast_pairs(Graph& g, const RewriteOptions& options) { return rewrite_readers(g, options, skip_casts); }
 
 }  // namespace fusebox

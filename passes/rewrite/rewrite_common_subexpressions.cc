@@ -26,10 +26,7 @@ bool is_commutative(OpKind kind) {
   }
 }
 
-}  // namespace
-
-bool common_subexpressions(Graph& g, const RewriteOptions& options) {
-  Rewriter r(g, options);
+void merge_equal_ops(Graph& g, Rewriter& r, const RewriteOptions& options) {
   std::map<std::pair<OpKind, std::vector<ValueId>>, std::vector<OpId>> seen;
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
@@ -55,7 +52,12 @@ bool common_subexpressions(Graph& g, const RewriteOptions& options) {
     }
     for (size_t i = 0; i < op.results.size(); ++i) r.replace(op.results[i], g[*earlier].results[i]);
   }
-  return r.finish();
+}
+
+}  // namespace
+
+bool common_subexpressions(Graph& g, const RewriteOptions& options) {
+  return rewrite_readers(g, options, merge_equal_ops);
 }
 
 }  // namespace fusebox

@@ -1,9 +1,10 @@
 #include "passes/rewrite/rewrite_edit.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "ir/graph/compact.h"
 #include "ir/infer/infer.h"
-#include "ir/infer/scalar_operand.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 
@@ -30,15 +31,28 @@ void for_each_extent(G& g, OpId op, const F& f) {
   }
 }
 
+// Whether these ops, which stand in order, may be inferred again.
+bool infers(const Graph& g, const std::vector<OpId>& ops) {
+  Graph tried = g;
+  try {
+    for (OpId id : ops) infer(tried, id);
+  } catch (const Error& e) {
+    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-Rewriter::Rewriter(Graph& g, const RewriteOptions& options)
+Rewriter::Rewriter(Graph& g, const RewriteOptions& options, std::span<const ValueId> held)
     : g_(g),
       left_(options.limit),
+      held_(held),
       by_(g.values.size()),
       is_output_(g.values.size()),
       is_read_(g.values.size()),
-      is_beside_(g.values.size()) {
+      is_changed_(g.values.size()) {
   const auto read = [&](ValueId v) {
     if (v) is_read_[v.index] = true;
   };
@@ -46,7 +60,6 @@ Rewriter::Rewriter(Graph& g, const RewriteOptions& options)
     for (ValueId v : g[op].operands) {
       read(v);
       if (v && g[op].kind == OpKind::kOutput) is_output_[v.index] = true;
-      if (v && !g.is_tensor(v) && !g[op].results.empty() && g.is_tensor(g[op].results[0])) is_beside_[v.index] = true;
     }
     for_each_extent(g, op, read);
   }
@@ -87,65 +100,102 @@ bool Rewriter::is_replaceable(ValueId v) const {
 }
 
 bool Rewriter::fits(ValueId v, ValueId by) const {
-  return v != by && is_replaceable(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by) && readers_hold(v, by) &&
-         still_infers(v, by);
+  return v != by && is_replaceable(v) && !is_held(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by);
 }
 
-bool Rewriter::still_infers(ValueId v, ValueId by) const {
-  if (!is_beside_[v.index] || g_[by].dtype != Dtype::kIndex || evaluate_integer(g_, by) != 1) return true;
-  Graph tried = g_;
-  std::vector<bool> is_changed(g_.values.size());
-  try {
-    for (OpId id : g_[Graph::body()].ops) {
-      bool changes = false;
-      for (ValueId& o : tried[id].operands) {
-        changes = changes || (o && (now(o) == v || (o.index < is_changed.size() && is_changed[o.index])));
-        o = now(o) == v ? by : now(o);
-      }
-      if (!changes || g_[id].results.empty() || !g_.is_tensor(g_[id].results[0])) continue;
-      infer(tried, id);
-      for (ValueId r : g_[id].results) is_changed[r.index] = true;
-    }
-  } catch (const Error& e) {
-    if (row_of(e.code).outcome == Outcome::kInternal) throw;
-    return false;
-  }
-  return true;
-}
-
-bool Rewriter::readers_hold(ValueId v, ValueId by) const {
-  if (!is_beside_[v.index] || !evaluate(g_, by)) return true;
-  for (OpId id : g_[Graph::body()].ops) {
-    const Op& op = g_[id];
-    std::vector<ValueId> operands = op.operands;
-    for (ValueId& o : operands) o = now(o);
-    if (std::find(operands.begin(), operands.end(), v) == operands.end()) continue;
-    std::replace(operands.begin(), operands.end(), v, by);
-    if (unheld_constant(g_, op.kind, op.attrs, operands)) return false;
-  }
-  return true;
-}
-
-bool Rewriter::take() {
-  if (left_ <= 0) return false;
+bool Rewriter::take(ValueId v) {
+  if (left_ <= 0 || is_held(v)) return false;
   --left_;
+  taken_.push_back(v);
   return true;
 }
 
 void Rewriter::replace(ValueId v, ValueId by) {
-  if (by_[v.index] || !is_read_[v.index] || !take()) return;
+  if (by_[v.index] || !is_read_[v.index] || !take(v)) return;
   by_[v.index] = by;
-  changed_ = true;
+}
+
+void Rewriter::set_operands(OpId op, std::vector<ValueId> operands) {
+  const ValueId v = g_[op].results[0];
+  if (!g_.is_tensor(v) && operands != g_[op].operands) is_changed_[v.index] = true;
+  g_[op].operands = std::move(operands);
+}
+
+bool Rewriter::has_changed(ValueId v) const {
+  if (!v || v.index >= is_changed_.size()) return false;
+  if (!g_.is_tensor(v)) return is_changed_[v.index] || by_[v.index];
+  return is_changed_[now(v).index];
+}
+
+std::vector<OpId> Rewriter::changed_ops() {
+  std::vector<OpId> changed;
+  for (OpId id : g_[Graph::body()].ops) {
+    const Op& op = g_[id];
+    const auto has = [&](ValueId v) { return has_changed(v); };
+    bool is_changed = std::any_of(op.operands.begin(), op.operands.end(), has);
+    for_each_extent(g_, id, [&](ValueId v) { is_changed = is_changed || has(v); });
+    if (!is_changed && !std::any_of(op.results.begin(), op.results.end(), has)) continue;
+    changed.push_back(id);
+    for (ValueId v : op.results) is_changed_[v.index] = true;
+  }
+  return changed;
 }
 
 bool Rewriter::finish() {
-  if (!changed_) return false;
+  if (taken_.empty()) return true;
+  const std::vector<OpId> changed = changed_ops();
   const auto put = [&](ValueId& v) { v = now(v); };
   for (OpId op : g_[Graph::body()].ops) {
     for (ValueId& v : g_[op].operands) put(v);
     for_each_extent(g_, op, put);
   }
-  return true;
+  return changed.empty() || infers(g_, changed);
+}
+
+namespace {
+
+struct Attempt {
+  Graph graph;
+  std::vector<ValueId> taken;
+  bool infers = true;
+};
+
+Attempt attempt(const Graph& g, const RewriteOptions& options, RewritePass pass, std::span<const ValueId> held) {
+  Attempt a{.graph = g, .taken = {}};
+  Rewriter r(a.graph, options, held);
+  pass(a.graph, r, options);
+  a.infers = r.finish();
+  a.taken = r.taken();
+  return a;
+}
+
+// The first of these changes with which inference refuses the program.
+ValueId first_refused(const Graph& g, RewriteOptions options, RewritePass pass, std::span<const ValueId> held,
+                      std::span<const ValueId> taken) {
+  size_t infers = 0, refused = taken.size();
+  while (refused - infers > 1) {
+    const size_t middle = infers + (refused - infers) / 2;
+    options.limit = static_cast<int64_t>(middle);
+    (attempt(g, options, pass, held).infers ? infers : refused) = middle;
+  }
+  return taken[refused - 1];
+}
+
+}  // namespace
+
+bool rewrite_readers(Graph& g, RewriteOptions options, RewritePass pass) {
+  for (bool changed = false;; changed = true) {
+    std::vector<ValueId> held;
+    Attempt a = attempt(g, options, pass, held);
+    while (!a.infers) {
+      held.push_back(first_refused(g, options, pass, held, a.taken));
+      a = attempt(g, options, pass, held);
+    }
+    if (a.taken.empty()) return changed;
+    g = compacted(std::move(a.graph));
+    options.limit -= static_cast<int64_t>(a.taken.size());
+    if (held.empty()) return true;
+  }
 }
 
 }  // namespace fusebox

@@ -36,13 +36,9 @@ std::optional<ConstantBits> by_double(const Graph& g, OpKind kind, const std::ve
   return bits == *g[made].constant ? std::nullopt : std::optional(bits);
 }
 
-}  // namespace
-
-bool fold_constants(Graph& g, const RewriteOptions& options) {
-  // New constants are appended to this; ids stay.
-  Graph next = g;
-  Rewriter r(next, options);
-  const std::vector<OpId> body = g[Graph::body()].ops;
+// New constants are appended; ids stay.
+void fold(Graph& next, Rewriter& r, const RewriteOptions& options) {
+  const std::vector<OpId> body = next[Graph::body()].ops;
   for (OpId id : body) {
     const Op op = next[id];
     if (demands(op.kind, kSignature | kEffect) || op.results.size() != 1 || next.is_tensor(op.results[0])) continue;
@@ -67,9 +63,10 @@ bool fold_constants(Graph& g, const RewriteOptions& options) {
     }
     if (r.fits(v, made)) r.replace(v, made);
   }
-  if (!r.finish()) return false;
-  g = compact(next);
-  return true;
 }
+
+}  // namespace
+
+bool fold_constants(Graph& g, const RewriteOptions& options) { return rewrite_readers(g, options, fold); }
 
 }  // namespace fusebox

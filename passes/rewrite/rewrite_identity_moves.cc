@@ -123,10 +123,7 @@ ValueId origin(const Graph& g, const Rewriter& r, ValueId v) {
 
 bool is_permute(const Graph& g, ValueId v) { return g[v].def && g[g[v].def].kind == OpKind::kPermute; }
 
-}  // namespace
-
-bool identity_moves(Graph& g, const RewriteOptions& options) {
-  Rewriter r(g, options);
+void skip_moves(Graph& g, Rewriter& r, const RewriteOptions& options) {
   for (OpId id : g[Graph::body()].ops) {
     if (!demands(g[id].kind, kMetadata) && g[id].kind != OpKind::kSet) continue;
     const ValueId v = g[id].results[0];
@@ -136,7 +133,7 @@ bool identity_moves(Graph& g, const RewriteOptions& options) {
       continue;
     }
     const ValueId inner = r.operand(id, 0);
-    if (g[id].kind != OpKind::kPermute || !is_permute(g, inner) || !r.take()) continue;
+    if (g[id].kind != OpKind::kPermute || !is_permute(g, inner) || !r.take(v)) continue;
     const auto outer_map = axis_map(g, r, g[id]), inner_map = axis_map(g, r, g[g[inner].def]);
     std::vector<int64_t> dims;
     const bool is_reversed = *outer_map != *inner_map && options.defects.has(Defect::kPermutesComposed);
@@ -144,9 +141,11 @@ bool identity_moves(Graph& g, const RewriteOptions& options) {
     for (int i : then) dims.push_back(first[static_cast<size_t>(i)]);
     g[id].attrs.set(AttrKey::kDims, dims);
     r.set_operands(id, {r.operand(g[inner].def, 0)});
-    r.mark_changed();
   }
-  return r.finish();
 }
+
+}  // namespace
+
+bool identity_moves(Graph& g, const RewriteOptions& options) { return rewrite_readers(g, options, skip_moves); }
 
 }  // namespace fusebox

@@ -93,10 +93,7 @@ ValueId through_unary(const Graph& g, const Rewriter& r, OpId id) {
   return again ? inner : ValueId();
 }
 
-}  // namespace
-
-bool identity_ops(Graph& g, const RewriteOptions& options) {
-  Rewriter r(g, options);
+void skip_identities(Graph& g, Rewriter& r, const RewriteOptions& options) {
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
     if (!demands(op.kind, kPointwise) || op.results.size() != 1 || op.operands.empty()) continue;
@@ -105,11 +102,10 @@ bool identity_ops(Graph& g, const RewriteOptions& options) {
     const ValueId v = op.results[0];
     // x · 0, of x's shape.
     if (op.kind == OpKind::kMul && is_number(g, operands[1], 0.0) && g.is_tensor(operands[0]) &&
-        options.defects.has(Defect::kIdentityTimesZero) && r.take()) {
+        options.defects.has(Defect::kIdentityTimesZero) && r.take(v)) {
       const ValueId never = constant(g, Dtype::kBool, {});
       r.set_operands(id, {never, operands[0], operands[1]});
       g[id].kind = OpKind::kWhere;
-      r.mark_changed();
       continue;
     }
     ValueId by = operands[0] ? through_unary(g, r, id) : ValueId();
@@ -117,7 +113,10 @@ bool identity_ops(Graph& g, const RewriteOptions& options) {
       by = operands[static_cast<size_t>(same)];
     if (by && r.fits(v, by)) r.replace(v, by);
   }
-  return r.finish();
 }
+
+}  // namespace
+
+bool identity_ops(Graph& g, const RewriteOptions& options) { return rewrite_readers(g, options, skip_identities); }
 
 }  // namespace fusebox
