@@ -20,14 +20,34 @@ std::string_view comparison(OpKind compare) {
       return "==";
     case OpKind::kNe:
       return "!=";
-    default:  // any other op compares no index
+    default:  // any other: compares no index
       throw Error(ErrorCode::kInternal, "a condition of a plan that is no comparison of indices");
   }
 }
 
+// How values and domains are written: by name, or, for digests, by their place in the graph.
+class Names {
+ public:
+  Names(const Graph& g, bool numbered) : g_(g), numbered_(numbered) {}
+  std::string value(ValueId v) const {
+    return numbered_ && !g_.is_constant(v) ? "%" + std::to_string(v.index) : print_value(g_, v);
+  }
+  std::string domain(DomainId d) const { return numbered_ ? "." + std::to_string(d.index) : print_domain(g_, d); }
+  std::string loop(const std::string& name) const { return numbered_ || !is_plain_word(name) ? "" : name; }
+  std::string graph() const {
+    if (numbered_) return "";
+    return is_plain_name(g_.name) ? g_.name : quoted(g_.name);
+  }
+
+ private:
+  const Graph& g_;
+  bool numbered_;
+};
+
 class FormPrinter {
  public:
-  FormPrinter(const KernelPlan& plan, IndexAlgebra& algebra) : plan_(plan), g_(*plan.graph), algebra_(algebra) {}
+  FormPrinter(const KernelPlan& plan, IndexAlgebra& algebra, const Names& names)
+      : plan_(plan), g_(*plan.graph), algebra_(algebra), names_(names) {}
 
   std::string form(Form f) {
     std::string out;
@@ -87,39 +107,40 @@ class FormPrinter {
     if (id == kLoadedSymbol) return "loaded";
     const auto p = parameter_of(g_, id);
     if (!p) return "selected";
-    if (!p->stride_of) return print_value(g_, p->scalar);
-    return "stride(" + print_domain(g_, allocation_of(g_, g_.tensor_of(p->stride_of))[p->axis]) + ")";
+    if (!p->stride_of) return names_.value(p->scalar);
+    return "stride(" + names_.domain(allocation_of(g_, g_.tensor_of(p->stride_of))[p->axis]) + ")";
   }
 
   std::string loop(int id) const {
     const auto node = static_cast<size_t>(id);
     const std::string name = node < plan_.tree.nodes.size() ? g_[plan_.tree.nodes[node].domain].name : "";
-    return (is_plain_word(name) ? name : "") + "#" + std::to_string(id);
+    return names_.loop(name) + "#" + std::to_string(id);
   }
 
   const KernelPlan& plan_;
   const Graph& g_;
   IndexAlgebra& algebra_;
+  const Names& names_;
 };
 
 class PlanPrinter {
  public:
-  explicit PlanPrinter(const KernelPlan& plan) : plan_(plan), g_(*plan.graph) {}
+  PlanPrinter(const KernelPlan& plan, bool numbered) : plan_(plan), g_(*plan.graph), names_(g_, numbered) {}
 
   std::string run() {
-    line("plan @" + (is_plain_name(g_.name) ? g_.name : quoted(g_.name)) + " {");
+    line("plan @" + names_.graph() + " {");
     ++depth_;
     threads();
     for (const Buffer& b : plan_.buffers)
       if (b.value) buffer(b);
     for (const auto& slot : plan_.shared_slots) {
       std::string list;
-      for (ValueId v : slot) list += (list.empty() ? "" : ", ") + print_value(g_, v);
+      for (ValueId v : slot) list += (list.empty() ? "" : ", ") + names_.value(v);
       line("slot [" + list + "]");
     }
     if (!plan_.replicated.empty()) {
       std::string list;
-      for (DomainId d : plan_.replicated) list += (list.empty() ? "" : ", ") + print_domain(g_, d);
+      for (DomainId d : plan_.replicated) list += (list.empty() ? "" : ", ") + names_.domain(d);
       line("replicated [" + list + "]");
     }
     for (const auto& [op, a] : plan_.accumulators)
@@ -134,7 +155,7 @@ class PlanPrinter {
       line("launch " + product + " multiple of " + std::to_string(d.divisor));
     }
     for (const auto& [storage, bytes] : plan_.alignments)
-      line("launch " + print_value(g_, storage) + " aligned to " + std::to_string(bytes));
+      line("launch " + names_.value(storage) + " aligned to " + std::to_string(bytes));
     body(LoopNode::kNoNode, plan_.tree.top);
     --depth_;
     line("}");
@@ -143,7 +164,7 @@ class PlanPrinter {
 
  private:
   void line(const std::string& text) { out_ += std::string(2 * static_cast<size_t>(depth_), ' ') + text + "\n"; }
-  std::string made_by(OpId op) const { return print_value(g_, g_[op].results[0]); }
+  std::string made_by(OpId op) const { return names_.value(g_[op].results[0]); }
   template <class T>
   static std::string print_list(const std::vector<T>& list) {
     std::string out;
@@ -157,8 +178,8 @@ class PlanPrinter {
     return "[" + out + "]";
   }
   std::string parameter(const ScalarParameter& p) const {
-    if (!p.stride_of) return print_value(g_, p.scalar);
-    return "stride(" + print_domain(g_, allocation_of(g_, g_.tensor_of(p.stride_of))[p.axis]) + ")";
+    if (!p.stride_of) return names_.value(p.scalar);
+    return "stride(" + names_.domain(allocation_of(g_, g_.tensor_of(p.stride_of))[p.axis]) + ")";
   }
   static std::string node_text(uint32_t node) { return node == LoopNode::kNoNode ? "_" : std::to_string(node); }
 
@@ -174,12 +195,12 @@ class PlanPrinter {
   }
 
   void buffer(const Buffer& b) {
-    std::string text = "buffer " + print_value(g_, b.value) + " " + std::string(fusebox::text(b.memory));
+    std::string text = "buffer " + names_.value(b.value) + " " + std::string(fusebox::text(b.memory));
     if (b.is_parameter) text += " parameter";
-    if (b.storage != b.value) text += " of " + print_value(g_, b.storage);
+    if (b.storage != b.value) text += " of " + names_.value(b.storage);
     if (!b.is_parameter) {
       std::string places;
-      for (DomainId d : b.places) places += (places.empty() ? "" : ", ") + print_domain(g_, d);
+      for (DomainId d : b.places) places += (places.empty() ? "" : ", ") + names_.domain(d);
       text += " [" + places + "] in " + node_text(b.home);
       if (b.memory != MemoryType::kShared) text += " elements " + std::to_string(b.elements);
     }
@@ -198,7 +219,7 @@ class PlanPrinter {
   void loop(uint32_t node) {
     const LoopNode& n = plan_.tree.nodes[node];
     std::string text =
-        "for " + std::to_string(node) + " " + std::string(fusebox::text(n.parallel)) + " " + print_domain(g_, n.domain);
+        "for " + std::to_string(node) + " " + std::string(fusebox::text(n.parallel)) + " " + names_.domain(n.domain);
     if (const auto it = plan_.strips.find(node); it != plan_.strips.end())
       text += " strip " + std::to_string(it->second);
     line(text + " {");
@@ -220,18 +241,18 @@ class PlanPrinter {
   }
 
   std::string condition(StatementView& view, const Condition& c) {
-    FormPrinter forms(plan_, view.algebra);
+    FormPrinter forms(plan_, view.algebra, names_);
     std::string text = c.guard ? "thread " + std::string(fusebox::text(*c.guard)) : forms.form(c.value);
     text += " " + std::string(comparison(c.compare)) + " " + forms.form(c.bound) + " because " +
             std::string(row_of(c.reason).text);
-    if (c.domain) text += " of " + print_domain(g_, c.domain);
+    if (c.domain) text += " of " + names_.domain(c.domain);
     return text;
   }
 
   void statement(uint32_t index) {
     const Statement& s = plan_.tree.statements[index];
     StatementView view(plan_, s);
-    FormPrinter forms(plan_, view.algebra);
+    FormPrinter forms(plan_, view.algebra, names_);
     std::string path;
     for (uint32_t n : s.path) path += (path.empty() ? "" : ", ") + node_text(n);
     constexpr std::string_view kKinds[] = {"init", "main", "final"};
@@ -253,9 +274,9 @@ class PlanPrinter {
 
   void access(std::string_view what, StatementView& view, size_t index, const Access& a) {
     if (!a.value) return;
-    FormPrinter forms(plan_, view.algebra);
+    FormPrinter forms(plan_, view.algebra, names_);
     std::string text =
-        std::string(what) + " " + std::to_string(index) + " " + print_value(g_, a.value) + " at " + forms.form(a.index);
+        std::string(what) + " " + std::to_string(index) + " " + names_.value(a.value) + " at " + forms.form(a.index);
     if (a.position) text += " along " + forms.form(*a.position);
     line(text);
     for (const Condition& c : a.inside) line("  inside " + condition(view, c));
@@ -263,6 +284,7 @@ class PlanPrinter {
 
   const KernelPlan& plan_;
   const Graph& g_;
+  Names names_;
   std::string out_;
   int depth_ = 0;
 };
@@ -270,9 +292,11 @@ class PlanPrinter {
 }  // namespace
 
 std::string print_form(const KernelPlan& plan, IndexAlgebra& algebra, Form form) {
-  return FormPrinter(plan, algebra).form(form);
+  return FormPrinter(plan, algebra, Names(*plan.graph, false)).form(form);
 }
 
-std::string print_plan(const KernelPlan& plan) { return PlanPrinter(plan).run(); }
+std::string print_plan(const KernelPlan& plan) { return PlanPrinter(plan, false).run(); }
+
+Digest digest(const KernelPlan& plan) { return digest_bytes(PlanPrinter(plan, true).run()); }
 
 }  // namespace fusebox

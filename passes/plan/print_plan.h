@@ -24,11 +24,14 @@
 #include <string>
 #include <string_view>
 
+#include "ir/canonical/digest.h"
 #include "passes/plan/kernel_plan.h"
 
 namespace fusebox {
 
 std::string print_plan(const KernelPlan& plan);
+// The digest of everything that the text holds except names. Plans of one graph in canonical order have one digest.
+Digest digest(const KernelPlan& plan);
 // A form of one view's algebra.
 std::string print_form(const KernelPlan& plan, IndexAlgebra& algebra, Form form);
 // Throws kSyntax at `line N` where the text is no plan of the graph.

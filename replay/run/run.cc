@@ -131,7 +131,7 @@ std::optional<Digest> digest_of_plans(const Compiled& c, const Defects& defects)
     for (size_t i = 0; i < c.scheduled.size(); ++i)
       if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) {
         const Graph scheduled = canonical_order(c.scheduled[i]);
-        plans.push_back(digest_bytes(print_plan(plan_kernel(scheduled, {.defects = defects, .sizes = {}}))));
+        plans.push_back(digest(plan_kernel(scheduled, {.defects = defects, .sizes = {}})));
       }
   } catch (const Error&) {
     return std::nullopt;

@@ -60,8 +60,8 @@ TEST(RunProgram, GivesOutputsAndADigestForEachStage) {
   EXPECT_EQ(element(run.outputs[1].value.tensor), sum + sum);
   std::vector<std::string> stages;
   for (const StageDigest& d : run.digests) stages.push_back(d.name);
-  EXPECT_EQ(stages, (std::vector<std::string>{"fusion", "concretized", "segments", "scheduled", "kernel", "host",
-                                              "source", "crossings", "outputs"}));
+  EXPECT_EQ(stages, (std::vector<std::string>{"fusion", "concretized", "segments", "scheduled", "plan", "kernel",
+                                              "host", "source", "crossings", "outputs"}));
 }
 
 TEST(RunProgram, LeavesTheCallersInputsAlone) {
