@@ -1,10 +1,14 @@
+#define FUSEBOX_OLD
 #include "fuzz/reduce/reduce_axes.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <set>
 
 #include "fuzz/mutate/mutate_rules.h"
 #include "fuzz/reduce/reduce_rules.h"
+#include "ir/domain/axis_relation.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -142,7 +146,15 @@ class AxisRemoval {
 };
 
 // Axes that can only go together, by their first; those that cannot go are left out.
+#ifdef FUSEBOX_OLD
+}
+static AxisLinks old_axis_links(const Graph& g, OpId id, const Bindings& sizes);
+namespace {
+template <class Links>
+std::map<AxisOf, std::vector<AxisOf>> removable_axes_by(const Graph& g, const Bindings& sizes, Links axis_links) {
+#else
 std::map<AxisOf, std::vector<AxisOf>> removable_axes(const Graph& g, const Bindings& sizes) {
+#endif
   AxisClasses classes;
   std::vector<AxisOf> fixed, all;
   const auto add = [&](ValueId v) {
@@ -179,6 +191,21 @@ std::map<AxisOf, std::vector<AxisOf>> removable_axes(const Graph& g, const Bindi
   return result;
 }
 
+#ifdef FUSEBOX_OLD
+std::map<AxisOf, std::vector<AxisOf>> removable_axes(const Graph& g, const Bindings& sizes) {
+  auto a = removable_axes_by(g, sizes,
+                             [](const Graph& g, OpId id, const Bindings& s) { return fuzz::axis_links(g, id, s); });
+  auto b =
+      removable_axes_by(g, sizes, [](const Graph& g, OpId id, const Bindings& s) { return old_axis_links(g, id, s); });
+  if (a != b) {
+    fprintf(stderr, "OLD LINKS DIFFER\n");
+    abort();
+  }
+  static int n = 0;
+  if (++n % 1000 == 0) fprintf(stderr, "links compared %d\n", n);
+  return a;
+}
+#endif
 bool delete_axis(Case& to, const std::string& name, size_t axis) {
   const Graph& g = to.fusion();
   const auto v = find_value(g, name);
@@ -223,7 +250,8 @@ bool delete_axis(Case& to, const std::string& name, size_t axis) {
 
 }  // namespace
 
-AxisLinks axis_links(const Graph& g, OpId id, const Bindings& sizes) {
+#ifdef FUSEBOX_OLD
+static AxisLinks old_axis_links(const Graph& g, OpId id, const Bindings& sizes) {
   const Op& op = g[id];
   AxisLinks result;
   const ValueId x = op.operands.empty() ? ValueId() : op.operands[0], y = op.results[0];
@@ -282,6 +310,38 @@ AxisLinks axis_links(const Graph& g, OpId id, const Bindings& sizes) {
   } else if (op.kind != OpKind::kFull) {
     all_tensors();
   }
+  return result;
+}
+
+#endif
+AxisLinks axis_links(const Graph& g, OpId id, const Bindings& sizes) {
+  const Op& op = g[id];
+  AxisLinks result;
+  const ValueId x = op.operands.empty() ? ValueId() : op.operands[0], y = op.results[0];
+  if (family_of(op.kind) == AxisRule::kRegrouped) {
+    const auto from = evaluate_shape(g, x, sizes), to = evaluate_shape(g, y, sizes);
+    if (from && to) link_reshape(*from, *to, result);
+    return result;
+  }
+  // The result's axes are named by the positions of its root, where reduced ones still are.
+  std::vector<size_t> seen;
+  size_t next = 0;
+  for (DomainId d : root_of(g.tensor_of(y))) seen.push_back(g[d].iter_type == IterType::kReduction ? next : next++);
+  for (size_t k = 0; k < op.operands.size(); ++k) {
+    const auto relation = axis_relation(g, op, k);
+    for (size_t i = 0; i < relation.size(); ++i) {
+      const bool is_meant =
+          relation[i].relation == AxisRelation::kChosen || relation[i].relation == AxisRelation::kJoined;
+      if (is_meant) result.fixed.emplace_back(k, i);
+      if (is_meant && relation[i].result != kNoAxis) result.fixed_results.push_back(relation[i].result);
+      if (!is_meant && relation[i].is_at_result() && relation[i].relation != AxisRelation::kReduced)
+        result.links.push_back({k, i, seen[relation[i].result]});
+    }
+  }
+  // A triangle means its last two axes, and a count its only one.
+  if (op.kind == OpKind::kTriu)
+    for (size_t i = rank_of(g, x) - 2; i < rank_of(g, x); ++i) result.fixed.emplace_back(0, i);
+  if (op.kind == OpKind::kIota) result.fixed_results.push_back(0);
   return result;
 }
 
