@@ -1,9 +1,6 @@
-#define FUSEBOX_OLD
 #include "fuzz/reduce/reduce_axes.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 
 #include "fuzz/mutate/mutate_rules.h"
@@ -146,15 +143,7 @@ class AxisRemoval {
 };
 
 // Axes that can only go together, by their first; those that cannot go are left out.
-#ifdef FUSEBOX_OLD
-}
-static AxisLinks old_axis_links(const Graph& g, OpId id, const Bindings& sizes);
-namespace {
-template <class Links>
-std::map<AxisOf, std::vector<AxisOf>> removable_axes_by(const Graph& g, const Bindings& sizes, Links axis_links) {
-#else
 std::map<AxisOf, std::vector<AxisOf>> removable_axes(const Graph& g, const Bindings& sizes) {
-#endif
   AxisClasses classes;
   std::vector<AxisOf> fixed, all;
   const auto add = [&](ValueId v) {
@@ -191,21 +180,6 @@ std::map<AxisOf, std::vector<AxisOf>> removable_axes(const Graph& g, const Bindi
   return result;
 }
 
-#ifdef FUSEBOX_OLD
-std::map<AxisOf, std::vector<AxisOf>> removable_axes(const Graph& g, const Bindings& sizes) {
-  auto a = removable_axes_by(g, sizes,
-                             [](const Graph& g, OpId id, const Bindings& s) { return fuzz::axis_links(g, id, s); });
-  auto b =
-      removable_axes_by(g, sizes, [](const Graph& g, OpId id, const Bindings& s) { return old_axis_links(g, id, s); });
-  if (a != b) {
-    fprintf(stderr, "OLD LINKS DIFFER\n");
-    abort();
-  }
-  static int n = 0;
-  if (++n % 1000 == 0) fprintf(stderr, "links compared %d\n", n);
-  return a;
-}
-#endif
 bool delete_axis(Case& to, const std::string& name, size_t axis) {
   const Graph& g = to.fusion();
   const auto v = find_value(g, name);
@@ -250,70 +224,6 @@ bool delete_axis(Case& to, const std::string& name, size_t axis) {
 
 }  // namespace
 
-#ifdef FUSEBOX_OLD
-static AxisLinks old_axis_links(const Graph& g, OpId id, const Bindings& sizes) {
-  const Op& op = g[id];
-  AxisLinks result;
-  const ValueId x = op.operands.empty() ? ValueId() : op.operands[0], y = op.results[0];
-  const size_t rank = x && g.is_tensor(x) ? rank_of(g, x) : 0, result_rank = rank_of(g, y);
-  const auto same = [&](size_t operand, size_t count, size_t shift = 0) {
-    for (size_t i = 0; i < count; ++i) result.links.push_back({operand, i, i + shift});
-  };
-  const size_t axis = op.attrs.has(AttrKey::kAxis)
-                          ? axis_from(op.attrs.integer(AttrKey::kAxis), op.kind == OpKind::kCat ? result_rank : rank)
-                          : 0;
-  const auto all_tensors = [&] {
-    for (size_t k = 0; k < op.operands.size(); ++k)
-      if (op.operands[k] && g.is_tensor(op.operands[k])) same(k, std::min(rank_of(g, op.operands[k]), result_rank));
-  };
-  if (op.kind == OpKind::kTriu) {
-    same(0, rank);
-    for (size_t i = rank < 2 ? 0 : rank - 2; i < rank; ++i) result.fixed.emplace_back(0, i);
-  } else if (op.kind == OpKind::kIota) {
-    result.fixed_results.push_back(0);
-  } else if (demands(op.kind, kReduction) || op.kind == OpKind::kSqueeze) {
-    std::vector<bool> is_gone(rank);
-    for (int64_t a : op.attrs.ints(AttrKey::kAxes)) is_gone[axis_from(a, rank)] = true;
-    size_t next = 0;
-    for (size_t i = 0; i < rank; ++i)
-      if (!is_gone[i]) result.links.push_back({0, i, next++});
-  } else if (op.kind == OpKind::kBroadcast) {
-    const auto mask = op.attrs.ints(AttrKey::kMask);
-    size_t next = 0;
-    for (size_t i = 0; i < mask.size(); ++i)
-      if (mask[i] == 0) result.links.push_back({0, next++, i});
-  } else if (op.kind == OpKind::kBroadcastInDim || op.kind == OpKind::kPermute) {
-    const auto dims = op.attrs.ints(AttrKey::kDims);
-    for (size_t i = 0; i < dims.size(); ++i) {
-      if (op.kind == OpKind::kPermute)
-        result.links.push_back({0, axis_from(dims[i], rank), i});
-      else
-        result.links.push_back({0, i, axis_from(dims[i], result_rank)});
-    }
-  } else if (op.kind == OpKind::kExpand) {
-    same(0, rank, result_rank - rank);
-  } else if (op.kind == OpKind::kReshape) {
-    const auto from = evaluate_shape(g, x, sizes), to = evaluate_shape(g, y, sizes);
-    if (from && to) link_reshape(*from, *to, result);
-  } else if (op.kind == OpKind::kSelect || op.kind == OpKind::kIndexSelect) {
-    const bool keeps = op.kind == OpKind::kIndexSelect && result_rank == rank;
-    for (size_t i = 0; i < rank; ++i)
-      if (i != axis) result.links.push_back({0, i, i < axis || keeps ? i : i - 1});
-    result.fixed.emplace_back(0, axis);
-    if (keeps) {
-      result.fixed_results.push_back(axis);
-      if (g.is_tensor(op.operands[1]) && rank_of(g, op.operands[1]) == 1) result.links.push_back({1, 0, axis});
-    }
-  } else if (op.kind == OpKind::kCat || demands(op.kind, kIndexed)) {
-    all_tensors();
-    result.fixed_results.push_back(axis);
-  } else if (op.kind != OpKind::kFull) {
-    all_tensors();
-  }
-  return result;
-}
-
-#endif
 AxisLinks axis_links(const Graph& g, OpId id, const Bindings& sizes) {
   const Op& op = g[id];
   AxisLinks result;
