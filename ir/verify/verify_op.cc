@@ -387,7 +387,6 @@ class OpChecker {
           refuse(ErrorCode::kInvalidGraph, "has a reduced axis but is no reduction");
     if (demands(op_.kind, kPointwise) && !t.root.empty())
       refuse(ErrorCode::kInvalidGraph, "has axes made by an op that moves elements, and moves none");
-    if (demands(op_.kind, kIndexed)) return check_indexed(root, from);
     switch (op_.kind) {
       case OpKind::kSum:
       case OpKind::kProd:
@@ -477,6 +476,12 @@ class OpChecker {
         for (ValueId v : op_.operands) need_rank(rank(v), root);
         axis_attr(root);
         return;
+      case OpKind::kSelect:
+      case OpKind::kIndexSelect:
+      case OpKind::kGather:
+      case OpKind::kTakeAlongAxis:
+      case OpKind::kScatter:
+        return check_indexed(root, from);
       case OpKind::kTriu:
         if (view_.operand(1)) need_index(view_.operand(1));
         if (from < 2) refuse(ErrorCode::kRankMismatch, "needs rank 2 or more");

@@ -189,11 +189,6 @@ ValueId KernelEmitter::compute_triu(Site& site) {
 ValueId KernelEmitter::compute(Site& site) {
   const Op& op = site.op;
   const Dtype dtype = data_dtype(g[op.results[0]].dtype);
-  if (family_of(op.kind) == AxisRule::kChosen || family_of(op.kind) == AxisRule::kChosenWithin) {
-    const ValueId index = read(site, *index_operand(op.kind));
-    emit_within(site, index);
-    return read(site, 0, {}, {}, cast_to(index, Dtype::kIndex));
-  }
   switch (op.kind) {
     case OpKind::kBroadcast:
     case OpKind::kBroadcastInDim:
@@ -216,6 +211,13 @@ ValueId KernelEmitter::compute(Site& site) {
       return compute_cat(site);
     case OpKind::kSelect:
       return compute_select(site);
+    case OpKind::kIndexSelect:
+    case OpKind::kGather:
+    case OpKind::kTakeAlongAxis: {
+      const ValueId index = read(site, 1);
+      emit_within(site, index);
+      return read(site, 0, {}, {}, cast_to(index, Dtype::kIndex));
+    }
     case OpKind::kScatter:
       return compute_scatter(site);
     case OpKind::kTriu:
