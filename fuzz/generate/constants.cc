@@ -112,10 +112,10 @@ ConstantClass constant_class(Dtype dtype, ConstantBits b) {
                                                                              : ConstantClass::kNanWithBits;
   if (std::isinf(value)) return ConstantClass::kInfinite;
   const uint64_t size = b.low & ~(uint64_t{1} << (bits(dtype) - 1));
-  if (size == infinity_bits(dtype) - 1) return value < 0 ? ConstantClass::kLeast : ConstantClass::kLargest;
-  // A binade has as many numbers as the subnormal range, zero included.
-  const uint64_t binade = from_double(dtype, 2).low - from_double(dtype, 1).low;
-  if (value != 0 && size < binade) return ConstantClass::kSubnormal;
+  const FloatFormat& format = format_of(dtype);
+  if (size == from_double(dtype, format.largest).low)
+    return value < 0 ? ConstantClass::kLeast : ConstantClass::kLargest;
+  if (value != 0 && size >> format.mantissa_bits == 0) return ConstantClass::kSubnormal;
   for (double near : {std::abs(value) - 1, std::abs(value), std::abs(value) + 1})
     if (near == 0x1p24 || near == 0x1p53) return ConstantClass::kNearPower;
   return is_exact(Dtype::kHalf, value) ? ConstantClass::kSmall : ConstantClass::kManyDigits;

@@ -144,12 +144,13 @@ std::vector<std::optional<int64_t>> index_limits(const Graph& g, const Bindings&
   std::vector<std::optional<int64_t>> limits(g.values.size());
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
-    if (!demands(op.kind, kIndexed) || op.operands.size() < 2 || !op.operands[1]) continue;
+    const auto index = index_operand(op.kind);
+    if (!index || !op.operands[*index]) continue;
     const auto shape = evaluate_shape(g, op.operands[0], sizes);
     if (!shape || shape->empty()) continue;
     int64_t axis = op.attrs.integer(AttrKey::kAxis);
     if (axis < 0) axis += static_cast<int64_t>(shape->size());
-    auto& limit = limits[op.operands[1].index];
+    auto& limit = limits[op.operands[*index].index];
     const int64_t extent = (*shape)[static_cast<size_t>(axis)];
     limit = limit ? std::min(*limit, extent) : extent;
   }

@@ -571,40 +571,26 @@ std::vector<ValueId> FusionMaker::indexed(OpKind kind) {
       broadcast[i] = i != axis && g_[axes[i]].iter_type == IterType::kBroadcast && !g_[axes[i]].expanded;
     return broadcast;
   };
-  switch (kind) {
-    case OpKind::kSelect: {
-      if (random_.one_in(4)) return {select(g_, x, new_input(by, {}), dim)};
-      const Scalar index = random_.one_in(3) ? Scalar(-1) : index_scalar(random_.between(0, extent - 1));
-      return {select(g_, x, scalar_of(g_, index), dim)};
-    }
-    case OpKind::kIndexSelect:
-      return {index_select(g_, x, new_input(by, {random_.between(0, 9)}, {false}), dim)};
-    case OpKind::kGather:
-    case OpKind::kTakeAlongAxis: {
-      extents[axis] = random_.between(0, 9);
-      const ValueId index = new_input(by, extents, without_broadcasts(extents));
-      return {kind == OpKind::kGather ? gather(g_, x, index, dim) : take_along_axis(g_, x, index, dim)};
-    }
-    case OpKind::kScatter: {
-      // Only one source for each place, because the winner among several is not defined.
-      extents[axis] = 1;
-      const std::vector<bool> none(extents.size());
-      const ValueId index = new_input(by, extents, none);
-      return {scatter(g_, x, index, new_input(g_[x].dtype, extents, none), dim)};
-    }
-    case FUSEBOX_SCALAR_OPS:
-    case FUSEBOX_REDUCTION_OPS:
-    case OpKind::kWelford:
-    case FUSEBOX_VIEW_OPS:
-    case OpKind::kFull:
-    case OpKind::kIota:
-    case OpKind::kTriu:
-    case OpKind::kPad:
-    case OpKind::kCat:
-    case FUSEBOX_STATEMENT_OPS:
-      break;
+  const auto make = [&](std::vector<ValueId> operands) {
+    Attrs attrs;
+    attrs.set(AttrKey::kAxis, dim);
+    return g_[add_op(g_, Graph::body(), kind, std::move(operands), attrs)].results;
+  };
+  if (family_of(kind) == AxisRule::kSelected) {
+    if (random_.one_in(4)) return make({x, new_input(by, {})});
+    const Scalar index = random_.one_in(3) ? Scalar(-1) : index_scalar(random_.between(0, extent - 1));
+    return make({x, scalar_of(g_, index)});
   }
-  not_in_family(kind, "reads at no index");
+  if (rule_of(kind, 1).axes == AxisRule::kOnAxis) return make({x, new_input(by, {random_.between(0, 9)}, {false})});
+  if (row_of(kind).format->slot_count == 2) {
+    extents[axis] = random_.between(0, 9);
+    return make({x, new_input(by, extents, without_broadcasts(extents))});
+  }
+  // Only one source for each place, because the winner among several is not defined.
+  extents[axis] = 1;
+  const std::vector<bool> none(extents.size());
+  const ValueId index = new_input(by, extents, none);
+  return make({x, index, new_input(g_[x].dtype, extents, none)});
 }
 
 }  // namespace fusebox::fuzz

@@ -4,6 +4,7 @@
 
 #include "fuzz/field_laws/match.h"
 #include "ir/canonical/canonical.h"
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/infer/concretize.h"
 #include "ir/step/apply.h"
@@ -250,8 +251,11 @@ void StepMaker::keep_visible(MemoryType memory) {
     const ValueId v = *find_value(g_, name);
     const Tensor& t = g_.tensor_of(v);
     const bool is_output = std::any_of(out.begin(), out.end(), [&](const OutputRef& o) { return o.value == v; });
-    const bool is_indexed = std::any_of(
-        g_.ops.begin(), g_.ops.end(), [&](const Op& op) { return demands(op.kind, kIndexed) && op.operands[0] == v; });
+    const bool is_indexed = std::any_of(g_.ops.begin(), g_.ops.end(), [&](const Op& op) {
+      for (size_t k = 0; k < op.operands.size(); ++k)
+        if (op.operands[k] == v && reads_by_data(g_, op, k)) return true;
+      return false;
+    });
     if (t.memory == MemoryType::kGlobal || is_output) continue;
     if (!is_indexed && (t.memory != MemoryType::kUnset || (t.inline_at && has_constant_part(t)))) continue;
     Step step{StepKind::kSetMemoryType, {StepOperand::of(name)}, {}, {}};

@@ -26,8 +26,9 @@ const MutationRow& row_named(std::string_view name) {
 // True if every constant index lies inside its axis.
 bool constant_indices_fit(const Graph& g, const Bindings& sizes) {
   for (const Op& op : g.ops) {
-    if (!demands(op.kind, kIndexed) || op.operands.size() < 2 || !op.operands[1]) continue;
-    const auto index = constant_integer(g, op.operands[1]);
+    const auto at = index_operand(op.kind);
+    if (!at || !op.operands[*at]) continue;
+    const auto index = constant_integer(g, op.operands[*at]);
     const auto shape = evaluate_shape(g, op.operands[0], sizes);
     if (!index || !shape || shape->empty()) continue;
     const int64_t axis = op.attrs.integer(AttrKey::kAxis);

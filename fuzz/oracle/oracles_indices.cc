@@ -25,14 +25,15 @@ struct IndexRead {
 std::vector<IndexRead> index_reads(OracleRun& run) {
   const Graph& g = run.fusion();
   std::vector<IndexRead> reads;
-  const auto by_data = [](const Op& op) { return demands(op.kind, kIndexed) && op.operands.size() > 1; };
-  if (std::none_of(g.ops.begin(), g.ops.end(), by_data)) return reads;
+  const auto has_index = [](const Op& op) { return index_operand(op.kind).has_value(); };
+  if (std::none_of(g.ops.begin(), g.ops.end(), has_index)) return reads;
   Graph needed = g;
   dead_code(needed);
   const auto given = inputs(g);
   for (const Op& op : needed.ops) {
-    if (!by_data(op) || !op.operands[1] || !needed.is_tensor(op.operands[1])) continue;
-    const auto input = find_value(g, needed[op.operands[1]].name), made = find_value(g, needed[op.results[0]].name);
+    const ValueId index = has_index(op) ? op.operands[*index_operand(op.kind)] : ValueId();
+    if (!index || !needed.is_tensor(index)) continue;
+    const auto input = find_value(g, needed[index].name), made = find_value(g, needed[op.results[0]].name);
     const auto at = input ? std::find(given.begin(), given.end(), *input) : given.end();
     if (!made || at == given.end() || bits(g[*input].dtype) < 32) continue;
     const ValueId from = g[g[*made].def].operands[0];
@@ -67,7 +68,7 @@ void indices(OracleRun& run) {
   std::vector<Argument> given(run.arguments().begin(), run.arguments().end());
   given[read.input] = make_argument(run.subject().inputs().specs[read.input], 1);
   // A negative index of select counts from the end.
-  const int64_t least = read.kind == OpKind::kSelect ? -read.extent : 0;
+  const int64_t least = family_of(read.kind) == AxisRule::kSelected ? -read.extent : 0;
   const int64_t outside = random.one_in(3) ? least - 1 : read.extent;
   set_integer(as_tensor(given[read.input]), random, outside);
   try {

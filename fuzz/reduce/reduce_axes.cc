@@ -5,6 +5,7 @@
 
 #include "fuzz/mutate/mutate_rules.h"
 #include "fuzz/reduce/reduce_rules.h"
+#include "ir/domain/axis_relation.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -227,61 +228,30 @@ AxisLinks axis_links(const Graph& g, OpId id, const Bindings& sizes) {
   const Op& op = g[id];
   AxisLinks result;
   const ValueId x = op.operands.empty() ? ValueId() : op.operands[0], y = op.results[0];
-  const size_t rank = x && g.is_tensor(x) ? rank_of(g, x) : 0, result_rank = rank_of(g, y);
-  const auto same = [&](size_t operand, size_t count, size_t shift = 0) {
-    for (size_t i = 0; i < count; ++i) result.links.push_back({operand, i, i + shift});
-  };
-  const size_t axis = op.attrs.has(AttrKey::kAxis)
-                          ? axis_from(op.attrs.integer(AttrKey::kAxis), op.kind == OpKind::kCat ? result_rank : rank)
-                          : 0;
-  const auto all_tensors = [&] {
-    for (size_t k = 0; k < op.operands.size(); ++k)
-      if (op.operands[k] && g.is_tensor(op.operands[k])) same(k, std::min(rank_of(g, op.operands[k]), result_rank));
-  };
-  if (op.kind == OpKind::kTriu) {
-    same(0, rank);
-    for (size_t i = rank < 2 ? 0 : rank - 2; i < rank; ++i) result.fixed.emplace_back(0, i);
-  } else if (op.kind == OpKind::kIota) {
-    result.fixed_results.push_back(0);
-  } else if (demands(op.kind, kReduction) || op.kind == OpKind::kSqueeze) {
-    std::vector<bool> is_gone(rank);
-    for (int64_t a : op.attrs.ints(AttrKey::kAxes)) is_gone[axis_from(a, rank)] = true;
-    size_t next = 0;
-    for (size_t i = 0; i < rank; ++i)
-      if (!is_gone[i]) result.links.push_back({0, i, next++});
-  } else if (op.kind == OpKind::kBroadcast) {
-    const auto mask = op.attrs.ints(AttrKey::kMask);
-    size_t next = 0;
-    for (size_t i = 0; i < mask.size(); ++i)
-      if (mask[i] == 0) result.links.push_back({0, next++, i});
-  } else if (op.kind == OpKind::kBroadcastInDim || op.kind == OpKind::kPermute) {
-    const auto dims = op.attrs.ints(AttrKey::kDims);
-    for (size_t i = 0; i < dims.size(); ++i) {
-      if (op.kind == OpKind::kPermute)
-        result.links.push_back({0, axis_from(dims[i], rank), i});
-      else
-        result.links.push_back({0, i, axis_from(dims[i], result_rank)});
-    }
-  } else if (op.kind == OpKind::kExpand) {
-    same(0, rank, result_rank - rank);
-  } else if (op.kind == OpKind::kReshape) {
+  if (family_of(op.kind) == AxisRule::kRegrouped) {
     const auto from = evaluate_shape(g, x, sizes), to = evaluate_shape(g, y, sizes);
     if (from && to) link_reshape(*from, *to, result);
-  } else if (op.kind == OpKind::kSelect || op.kind == OpKind::kIndexSelect) {
-    const bool keeps = op.kind == OpKind::kIndexSelect && result_rank == rank;
-    for (size_t i = 0; i < rank; ++i)
-      if (i != axis) result.links.push_back({0, i, i < axis || keeps ? i : i - 1});
-    result.fixed.emplace_back(0, axis);
-    if (keeps) {
-      result.fixed_results.push_back(axis);
-      if (g.is_tensor(op.operands[1]) && rank_of(g, op.operands[1]) == 1) result.links.push_back({1, 0, axis});
-    }
-  } else if (op.kind == OpKind::kCat || demands(op.kind, kIndexed)) {
-    all_tensors();
-    result.fixed_results.push_back(axis);
-  } else if (op.kind != OpKind::kFull) {
-    all_tensors();
+    return result;
   }
+  // The result's axes are named by the positions of its root, where reduced ones still are.
+  std::vector<size_t> seen;
+  size_t next = 0;
+  for (DomainId d : root_of(g.tensor_of(y))) seen.push_back(g[d].iter_type == IterType::kReduction ? next : next++);
+  for (size_t k = 0; k < op.operands.size(); ++k) {
+    const auto relation = axis_relation(g, op, k);
+    for (size_t i = 0; i < relation.size(); ++i) {
+      const bool is_meant =
+          relation[i].relation == AxisRelation::kChosen || relation[i].relation == AxisRelation::kJoined;
+      if (is_meant) result.fixed.emplace_back(k, i);
+      if (is_meant && relation[i].result != kNoAxis) result.fixed_results.push_back(relation[i].result);
+      if (!is_meant && relation[i].is_at_result() && relation[i].relation != AxisRelation::kReduced)
+        result.links.push_back({k, i, seen[relation[i].result]});
+    }
+  }
+  // A triangle means its last two axes, and a count its only one.
+  if (op.kind == OpKind::kTriu)
+    for (size_t i = rank_of(g, x) - 2; i < rank_of(g, x); ++i) result.fixed.emplace_back(0, i);
+  if (op.kind == OpKind::kIota) result.fixed_results.push_back(0);
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/graph/graph.h"
 #include "ir/scalar/scalar.h"
 
@@ -34,9 +35,7 @@ struct AxisLinks {
 AxisLinks axis_links(const Graph& g, OpId op, const Bindings& sizes);
 
 // Counts an axis from 0 if it was given from the end.
-inline size_t axis_from(int64_t axis, size_t rank) {
-  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
-}
+inline size_t axis_from(int64_t axis, size_t rank) { return named_axis(axis, rank); }
 
 using AxisOf = std::pair<ValueId, size_t>;
 

@@ -35,8 +35,7 @@ class ExtentSolver {
         if (op.kind == OpKind::kSlice || op.kind == OpKind::kPad) continue;
         for (const AxisLink& l : axis_links(g_, id, sizes_).links) {
           const ValueId x = op.operands[l.operand];
-          const bool is_joined = op.kind == OpKind::kCat && l.result == axis_of(op);
-          if (!is_joined && shapes_[x][l.axis] == shapes_[y][l.result]) classes_.unite({x, l.axis}, {y, l.result});
+          if (shapes_[x][l.axis] == shapes_[y][l.result]) classes_.unite({x, l.axis}, {y, l.result});
         }
       }
       for (size_t k = 1; k < op.operands.size(); ++k)
@@ -171,8 +170,7 @@ class ExtentSolver {
     OpPatch patch{{}, op.attrs};
     bool differs = false;
     const auto slots = slot_ranges(*row_of(op.kind).format, op.operands.size());
-    const bool lists = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim ||
-                       op.kind == OpKind::kReshape || op.kind == OpKind::kFull;
+    const bool lists = stretches(op.kind) || op.kind == OpKind::kReshape || op.kind == OpKind::kFull;
     for (size_t k = 0; k < op.operands.size(); ++k) {
       const ValueId v = op.operands[k];
       Scalar now = v ? Scalar(v) : Scalar(kAbsent);

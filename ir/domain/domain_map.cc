@@ -2,129 +2,22 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/table/families.h"
 
 namespace fusebox {
 namespace {
 
-constexpr size_t kNoAxis = static_cast<size_t>(-1);
-
-// For each axis of the operand, the position in the result's root domain; kNoAxis where there is none.
-class AxisMap {
- public:
-  AxisMap(const Graph& g, const Op& op, size_t operand, const std::vector<DomainId>& from, const Tensor& to)
-      : g_(g), op_(op), operand_(operand), from_(from), to_(to), root_(root_of(to)), axes_(from.size(), kNoAxis) {}
-
-  const std::vector<size_t>& run() {
-    switch (op_.kind) {
-      case OpKind::kBroadcast: {
-        const auto mask = op_.attrs.ints(AttrKey::kMask);
-        size_t next = 0;
-        for (size_t i = 0; i < mask.size(); ++i)
-          if (mask[i] == 0) set(next++, i);
-        break;
-      }
-      case OpKind::kBroadcastInDim: {
-        const auto dims = op_.attrs.ints(AttrKey::kDims);
-        for (size_t i = 0; i < dims.size(); ++i) set(i, axis(dims[i], root_.size()));
-        break;
-      }
-      case OpKind::kPermute: {
-        const auto dims = op_.attrs.ints(AttrKey::kDims);
-        for (size_t i = 0; i < dims.size(); ++i) set(axis(dims[i], from_.size()), i);
-        break;
-      }
-      case OpKind::kSqueeze: {
-        std::vector<bool> dropped(from_.size());
-        for (int64_t a : op_.attrs.ints(AttrKey::kAxes))
-          if (const size_t i = axis(a, from_.size()); i < from_.size()) dropped[i] = true;
-        size_t next = 0;
-        for (size_t i = 0; i < from_.size(); ++i)
-          if (!dropped[i]) set(i, next++);
-        break;
-      }
-      case OpKind::kReshape:
-        // Axes of a reshape whose groups are not known yet have no place.
-        if (to_.root.empty() && is_symbolic()) break;
-        all_in_place();
-        break;
-      case OpKind::kCat:
-        all_but(attr_axis());
-        break;
-      case OpKind::kSelect: {
-        const size_t skipped = attr_axis();
-        for (size_t i = 0; i < from_.size(); ++i)
-          if (i != skipped) set(i, i < skipped ? i : i - 1);
-        break;
-      }
-      case OpKind::kIndexSelect:
-        if (operand_ == 0)
-          all_but(attr_axis());
-        else if (from_.size() == 1)
-          set(0, attr_axis());
-        break;
-      case OpKind::kTakeAlongAxis:
-        operand_ == 0 ? all_but(attr_axis()) : all_in_place();
-        break;
-      case OpKind::kGather:
-        operand_ == 0 ? equal_but(attr_axis()) : all_in_place();
-        break;
-      case OpKind::kScatter:
-        operand_ == 0 ? all_in_place() : equal_but(attr_axis());
-        break;
-      case FUSEBOX_SCALAR_OPS:
-      case FUSEBOX_REDUCTION_OPS:
-      case OpKind::kWelford:
-      case OpKind::kWelfordCombine:
-      case OpKind::kExpand:
-      case OpKind::kSlice:
-      case OpKind::kStrideOrder:
-      case OpKind::kPad:
-      case OpKind::kTriu:
-      case OpKind::kFull:
-      case OpKind::kIota:
-        all_in_place();
-        break;
-      case FUSEBOX_STRUCTURE_OPS:
-      case FUSEBOX_THREAD_OPS:
-      case FUSEBOX_HOST_OPS:
-        break;  // no axis of a statement's operand is one of its result
-    }
-    return axes_;
-  }
-
- private:
-  static size_t axis(int64_t a, size_t rank) { return static_cast<size_t>(a < 0 ? a + static_cast<int64_t>(rank) : a); }
-  size_t attr_axis() const { return axis(op_.attrs.integer(AttrKey::kAxis), std::max(from_.size(), root_.size())); }
-  bool is_symbolic() const {
-    return std::any_of(root_.begin(), root_.end(), [&](DomainId d) { return g_[d].iter_type == IterType::kSymbolic; });
-  }
-  void set(size_t from, size_t to) {
-    if (from < axes_.size() && to < root_.size()) axes_[from] = to;
-  }
-  void all_but(size_t skipped) {
-    if (from_.size() != root_.size()) return;
-    for (size_t i = 0; i < from_.size(); ++i)
-      if (i != skipped) set(i, i);
-  }
-  void all_in_place() { all_but(kNoAxis); }
-  void equal_but(size_t skipped) {
-    if (from_.size() != root_.size()) return;
-    for (size_t i = 0; i < from_.size(); ++i) {
-      const IterDomain &a = g_[from_[i]], &b = g_[root_[i]];
-      if (i != skipped && a.extent && a.extent == b.extent && a.iter_type == b.iter_type) set(i, i);
-    }
-  }
-
-  const Graph& g_;
-  const Op& op_;
-  size_t operand_;
-  const std::vector<DomainId>& from_;
-  const Tensor& to_;
-  const std::vector<DomainId>& root_;
-  std::vector<size_t> axes_;
-};
+// Whether the operand is read at the index of this axis of the result, as far as domains tell: an axis that may be longer
+// than the result's is the same position where both have one extent, and one of a reshape once its groups are known.
+bool is_same_position(const Graph& g, AxisRelation relation, DomainId from, const Tensor& to, DomainId at) {
+  const IterDomain &a = g[from], &b = g[at];
+  if (relation == AxisRelation::kWithin) return a.extent && a.extent == b.extent && a.iter_type == b.iter_type;
+  if (relation != AxisRelation::kRegrouped || !to.root.empty()) return true;
+  return std::none_of(to.logical.begin(), to.logical.end(),
+                      [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; });
+}
 
 // Looks through resizes, if asked to.
 DomainId unresized(const Graph& g, DomainId d, bool through_resize) {
@@ -231,11 +124,13 @@ std::vector<DomainPair> map_producer_to_consumer(const Graph& g, OpId op_id, siz
   const auto axes = logical_without_reductions(g, g.tensor_of(from));
   const Tensor& t = g.tensor_of(to);
   std::vector<DomainPair> pairs;
-  AxisMap map(g, op, operand, axes, t);
-  const std::vector<size_t>& places = map.run();
-  pairs.reserve(places.size());
-  for (size_t i = 0; i < places.size(); ++i)
-    if (places[i] != kNoAxis) pairs.push_back({axes[i], root_of(t)[places[i]]});
+  const auto& root = root_of(t);
+  pairs.reserve(axes.size());
+  const auto relation =
+      axis_relation(rule_of(op.kind, op.operands.size(), operand).axes, op.attrs, axes.size(), root.size());
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (relation[i].is_at_result() && is_same_position(g, relation[i].relation, axes[i], t, root[relation[i].result]))
+      pairs.push_back({axes[i], root[relation[i].result]});
   return pairs;
 }
 

@@ -164,12 +164,10 @@ class Planner {
 
   DomainId operand_axis(const Op& op, size_t position) const {
     const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
-    if (op.kind == OpKind::kExpand) return axes[position];
-    const auto dims = op.attrs.ints(AttrKey::kDims);
-    const auto rank = static_cast<int64_t>(g_.tensor_of(op.results[0]).logical.size());
-    for (size_t i = 0; i < dims.size(); ++i)
-      if ((dims[i] < 0 ? dims[i] + rank : dims[i]) == static_cast<int64_t>(position)) return axes[i];
-    throw Error(ErrorCode::kInternal, "a new axis of broadcast_in_dim is symbolic");
+    const auto relation = axis_relation(g_, op, 0);
+    for (size_t i = 0; i < axes.size(); ++i)
+      if (relation[i].result == position) return axes[i];
+    throw Error(ErrorCode::kInternal, "a new axis of an op that stretches is symbolic");
   }
 
   void resolve_reshape(OpId id, ValueId v) {
@@ -212,8 +210,6 @@ std::optional<Error> error_of(F f) {
 }
 
 }  // namespace
-
-bool stretches(OpKind kind) { return kind == OpKind::kExpand || kind == OpKind::kBroadcastInDim; }
 
 bool has_own_symbolic_axes(OpKind kind) {
   return kind == OpKind::kInput || kind == OpKind::kReshape || stretches(kind);

@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/module/step.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/defect.h"
@@ -25,8 +26,6 @@
 
 namespace fusebox {
 
-// Whether this op stretches axes of extent 1 to extents that it is given.
-bool stretches(OpKind kind);
 // Whether symbolic axes of this op's result are resolved by steps; those of other ops follow from their operands'.
 bool has_own_symbolic_axes(OpKind kind);
 

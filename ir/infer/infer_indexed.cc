@@ -1,5 +1,6 @@
 // Shape rules of cat and of ops that read or write where data say: select, index_select, gather, take_along_axis,
-// scatter; triu.
+// scatter; triu. Those that an index chooses for follow from the rules of their slots alone.
+#include "ir/domain/axis_relation.h"
 #include "ir/infer/infer_rules.h"
 #include "ir/table/families.h"
 #include "ir/table/type_rule.h"
@@ -87,19 +88,26 @@ ResultSpec infer_triu(InferContext& c) {
   return tensor_spec(c, result_dtype(c.kind, {&type, 1}), std::move(axes));
 }
 
-ResultSpec infer_scatter(InferContext& c) {
-  const ValueId arg = c.operands[0], index = c.operands[1], src = c.operands[2];
-  check_index(c, index);
-  std::vector<Axis> axes = axes_of(c, arg);
-  check_equal_ranks(c, axes.size(), index);
-  check_equal_ranks(c, axes.size(), src);
-  axis_attr(c, axes.size());
-  if (c.g[src].dtype != c.g[arg].dtype)
-    fail(c.g, ErrorCode::kDtypeMismatch, "scatter needs a source of the dtype of what it writes to; cast it first",
-         src);
-  for (Axis& a : axes)
-    if (a.expanded) a = materialised(a);
-  return tensor_spec(c, c.g[arg].dtype, std::move(axes));
+// Whether an axis of the result is an iteration even where its operands repeat one element along it: one index serves
+// all of an expanded axis, but each place reads an element of its own there; and what is written where an index says
+// changes single elements.
+bool parts_elements(size_t operand, AxisRelation relation) {
+  return relation == AxisRelation::kWithin || (relation == AxisRelation::kChosen && operand > 0);
+}
+
+// An operand besides the first, against the rule of its slot.
+void check_operand(const InferContext& c, size_t operand, size_t rank) {
+  const ValueId v = c.operands[operand];
+  const AxisRule rule = rule_of(c.kind, operand).axes;
+  if (rule == AxisRule::kWhole) {
+    if (c.g.is_tensor(v) && rank_of(c.g, v) != 0)
+      fail(c.g, ErrorCode::kRankMismatch, op_text(c.kind) + " takes one index; index_select takes a tensor of them", v);
+    return;
+  }
+  check_is_tensor(c, v);
+  if (rule != AxisRule::kOnAxis) return check_equal_ranks(c, rank, v);
+  if (rank_of(c.g, v) > 1)
+    fail(c.g, ErrorCode::kRankMismatch, op_text(c.kind) + " takes a tensor of rank 1 of indices", v);
 }
 
 }  // namespace
@@ -107,51 +115,45 @@ ResultSpec infer_scatter(InferContext& c) {
 ResultSpec infer_indexed(InferContext& c) {
   if (c.kind == OpKind::kCat) return infer_cat(c);
   if (c.kind == OpKind::kTriu) return infer_triu(c);
-  if (c.kind == OpKind::kScatter) return infer_scatter(c);
-  const ValueId arg = c.operands[0], index = c.operand(1);
-  check_index(c, index);
-  // Of gather's source nothing but the rank counts: no extents of it are made that nothing reads.
-  const std::vector<Axis> source = c.kind == OpKind::kGather ? std::vector<Axis>(rank_of(c.g, arg)) : axes_of(c, arg);
-  const size_t axis = axis_attr(c, source.size());
-  const std::vector<Axis> by = c.g.is_tensor(index) ? axes_of(c, index) : std::vector<Axis>();
+  const ValueId arg = c.operands[0];
+  const size_t index = index_operand(c.kind).value_or(0);
+  check_index(c, c.operand(index));
+  const size_t rank = rank_of(c.g, arg);
+  axis_attr(c, rank);
+  for (size_t k = 1; k < c.operands.size(); ++k) {
+    check_operand(c, k, rank);
+    if (k != index && c.g[c.operands[k]].dtype != c.g[arg].dtype)
+      fail(c.g, ErrorCode::kDtypeMismatch,
+           op_text(c.kind) + " needs a source of the dtype of what it writes to; cast it first", c.operands[k]);
+  }
+  // Each axis of the result is what the operands' axes at its place become together. No extents are made of
+  // an operand whose axes decide none.
+  struct Meeting {
+    std::vector<Axis> axes;
+    std::vector<ValueId> places;
+    bool parts = false;
+  };
+  std::vector<Meeting> meetings(family_of(c.kind) == AxisRule::kSelected ? rank - 1 : rank);
+  for (size_t k = 0; k < c.operands.size(); ++k) {
+    const ValueId v = c.operands[k];
+    if (!c.g.is_tensor(v)) continue;
+    const AxisRule rule = rule_of(c.kind, k).axes;
+    const auto relation = axis_relation(rule, c.attrs, rank_of(c.g, v), meetings.size());
+    const std::vector<Axis> own = rule == AxisRule::kChosenWithin ? std::vector<Axis>() : axes_of(c, v);
+    for (size_t i = 0; i < relation.size(); ++i) {
+      if (relation[i].result == kNoAxis) continue;
+      Meeting& meeting = meetings[relation[i].result];
+      meeting.parts |= parts_elements(k, relation[i].relation);
+      if (relation[i].relation != AxisRelation::kSame) continue;
+      meeting.axes.push_back(own[i]);
+      meeting.places.push_back(v);
+    }
+  }
   std::vector<Axis> axes;
-  switch (c.kind) {
-    case OpKind::kSelect:
-      if (!by.empty())
-        fail(c.g, ErrorCode::kRankMismatch, "select takes one index; index_select takes a tensor of them", index);
-      axes = source;
-      axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(axis));
-      break;
-    case OpKind::kIndexSelect:
-      check_is_tensor(c, index);
-      if (by.size() > 1) fail(c.g, ErrorCode::kRankMismatch, "index_select takes a tensor of rank 1 of indices", index);
-      axes = source;
-      axes[axis] = by.empty() ? broadcast_axis(c.g) : by[0];
-      break;
-    case OpKind::kGather:
-      check_is_tensor(c, index);
-      check_equal_ranks(c, source.size(), index);
-      axes = by;
-      // One index serves all of an expanded axis, but each place reads an element of its own there.
-      for (size_t i = 0; i < axes.size(); ++i)
-        if (i != axis && axes[i].expanded) axes[i] = materialised(axes[i]);
-      break;
-    case OpKind::kTakeAlongAxis:
-      check_is_tensor(c, index);
-      check_equal_ranks(c, source.size(), index);
-      for (size_t i = 0; i < source.size(); ++i) {
-        const Axis meeting[] = {source[i], by[i]};
-        const ValueId places[] = {arg, index};
-        axes.push_back(i == axis ? by[i] : combine(c, meeting, places, i));
-      }
-      break;
-    case FUSEBOX_SCALAR_OPS:
-    case FUSEBOX_REDUCTION_OPS:
-    case OpKind::kWelford:
-    case FUSEBOX_VIEW_OPS:
-    case FUSEBOX_PLACING_OPS:
-    case FUSEBOX_STATEMENT_OPS:
-      not_in_family(c.kind, "has no rule for an index");
+  for (size_t i = 0; i < meetings.size(); ++i) {
+    const Meeting& m = meetings[i];
+    axes.push_back(m.axes.empty() ? broadcast_axis(c.g) : combine(c, m.axes, m.places, i));
+    if (m.parts && axes.back().expanded) axes.back() = materialised(axes.back());
   }
   return tensor_spec(c, c.g[arg].dtype, std::move(axes));
 }

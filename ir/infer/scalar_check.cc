@@ -32,12 +32,7 @@ class SizeChecker {
     if (op.kind == OpKind::kIota)
       if (const auto objection = iota_objection(g_, op.attrs, op.operands, bindings_))
         throw Error(ErrorCode::kBadInput, objection->message, "%" + g_[op.results[0]].name);
-    if (op.kind == OpKind::kSelect) check_select(op);
-    if (op.kind == OpKind::kGather) check_within(op, 1, 0, true);
-    if (op.kind == OpKind::kScatter) {
-      check_within(op, 1, 0, true);
-      check_within(op, 1, 2, false);
-    }
+    if (demands(op.kind, kIndexed)) check_indexed(op, *index_operand(op.kind));
   }
 
  private:
@@ -116,6 +111,17 @@ class SizeChecker {
                           " elements beyond its axis, and a bound that is one size does not clamp; give the minimum of "
                           "that size and the extent",
                       name(resize.inputs[0]));
+    }
+  }
+
+  // Operands whose extents may differ: an index is no longer than what it chooses from, or writes to, beside its axis,
+  // and nowhere longer than what it is given to write.
+  void check_indexed(const Op& op, size_t index) const {
+    if (family_of(op.kind) == AxisRule::kSelected) return check_select(op);
+    for (size_t k = 0; k < op.operands.size(); ++k) {
+      if (k == index || rule_of(op.kind, k).axes != AxisRule::kChosenWithin) continue;
+      if (k > 0) check_within(op, index, 0, true);
+      check_within(op, index, k, k == 0);
     }
   }
 

@@ -15,59 +15,21 @@ uint64_t low_mask(int width) { return width >= 64 ? ~uint64_t{0} : (uint64_t{1} 
 
 // The bits of a float of this dtype, as a double, and back.
 double float_value(Dtype dtype, uint64_t bits) {
-  switch (dtype) {
-    case Dtype::kHalf:
-      return half_to_float(static_cast<uint16_t>(bits));
-    case Dtype::kBfloat16:
-      return bfloat16_to_float(static_cast<uint16_t>(bits));
-    case Dtype::kFloat:
-    case Dtype::kComplexFloat:
-      return std::bit_cast<float>(static_cast<uint32_t>(bits));
-    case Dtype::kDouble:
-    case Dtype::kComplexDouble:
-      return std::bit_cast<double>(bits);
-    case Dtype::kFloat8E4m3:
-      return float8_e4m3_to_float(static_cast<uint8_t>(bits));
-    case Dtype::kFloat8E5m2:
-      return float8_e5m2_to_float(static_cast<uint8_t>(bits));
-    case Dtype::kFloat8E8m0:
-      return float8_e8m0_to_float(static_cast<uint8_t>(bits));
-    case Dtype::kFloat4E2m1:
-      return float4_e2m1_to_float(static_cast<uint8_t>(bits));
-    case Dtype::kBool:
-    case FUSEBOX_INTEGER_DTYPES:
-    case Dtype::kFloat4E2m1x2:
-      break;
-  }
-  refuse(dtype);
+  return visit_dtype(dtype, [&]<Dtype d>() -> double {
+    if constexpr (kIsFloatFormat<d>)
+      return NumberOf<d>::value(static_cast<typename NumberOf<d>::Memory>(bits));
+    else
+      refuse(d);
+  });
 }
 
 uint64_t float_bits(Dtype dtype, double value) {
-  switch (dtype) {
-    case Dtype::kHalf:
-      return double_to_half(value);
-    case Dtype::kBfloat16:
-      return double_to_bfloat16(value);
-    case Dtype::kFloat:
-    case Dtype::kComplexFloat:
-      return std::bit_cast<uint32_t>(static_cast<float>(value));
-    case Dtype::kDouble:
-    case Dtype::kComplexDouble:
-      return std::bit_cast<uint64_t>(value);
-    case Dtype::kFloat8E4m3:
-      return double_to_float8_e4m3(value);
-    case Dtype::kFloat8E5m2:
-      return double_to_float8_e5m2(value);
-    case Dtype::kFloat8E8m0:
-      return float_to_float8_e8m0(float_round_to_odd(value));
-    case Dtype::kFloat4E2m1:
-      return float_to_float4_e2m1(float_round_to_odd(value));
-    case Dtype::kBool:
-    case FUSEBOX_INTEGER_DTYPES:
-    case Dtype::kFloat4E2m1x2:
-      break;
-  }
-  refuse(dtype);
+  return visit_dtype(dtype, [&]<Dtype d>() -> uint64_t {
+    if constexpr (kIsFloatFormat<d>)
+      return NumberOf<d>::bits(value);
+    else
+      refuse(d);
+  });
 }
 
 // An integer dtype's bits from any 64-bit integer: wraps.
@@ -79,31 +41,10 @@ uint64_t wrap(Dtype dtype, uint64_t value) {
 }
 
 uint64_t saturate_to(Dtype dtype, double value) {
-  switch (dtype) {
-    case Dtype::kInt8:
-      return static_cast<uint64_t>(int64_t{saturate<int8_t>(value)});
-    case Dtype::kInt16:
-      return static_cast<uint64_t>(int64_t{saturate<int16_t>(value)});
-    case Dtype::kInt32:
-      return static_cast<uint64_t>(int64_t{saturate<int32_t>(value)});
-    case Dtype::kUint8:
-      return saturate<uint8_t>(value);
-    case Dtype::kUint16:
-      return saturate<uint16_t>(value);
-    case Dtype::kUint32:
-      return saturate<uint32_t>(value);
-    case Dtype::kUint64:
-      return saturate<uint64_t>(value);
-    case Dtype::kInt64:
-    case Dtype::kIndex:
-      return static_cast<uint64_t>(saturate<int64_t>(value));
-    case Dtype::kBool:
-    case FUSEBOX_FLOATING_DTYPES:
-    case FUSEBOX_COMPLEX_DTYPES:
-    case Dtype::kFloat4E2m1x2:
-      break;
-  }
-  not_in_family(dtype, "does not saturate");
+  return visit_dtype(dtype, [&]<Dtype d>() -> uint64_t {
+    using Memory = typename NumberOf<d>::Memory;
+    return static_cast<uint64_t>(saturate<Memory>(value));
+  });
 }
 
 // A magnitude and a sign that stand for an integer; the double in it is rounded to odd where a second rounding follows.
@@ -192,14 +133,6 @@ ConstantBits convert(Dtype from, ConstantBits bits, Dtype to) {
   if (is_complex(from)) return from_complex(to, to_complex(from, bits));
   return from_double(to, to_double(from, bits));
 }
-
-bool has_infinity(Dtype dtype) {
-  return (is_floating(dtype) && dtype != Dtype::kFloat8E4m3 && dtype != Dtype::kFloat8E8m0 &&
-          dtype != Dtype::kFloat4E2m1) ||
-         is_complex(dtype);
-}
-
-bool has_nan(Dtype dtype) { return (is_floating(dtype) && dtype != Dtype::kFloat4E2m1) || is_complex(dtype); }
 
 bool is_exact(Dtype dtype, double value) {
   if (value != value) return has_nan(dtype);

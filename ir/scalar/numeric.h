@@ -36,8 +36,6 @@ ConstantBits from_complex(Dtype dtype, std::complex<double> value);  // to a rea
 ConstantBits convert(Dtype from, ConstantBits bits, Dtype to);
 // Whether the dtype holds this value; NaN counts as one value.
 bool is_exact(Dtype dtype, double value);
-bool has_infinity(Dtype dtype);
-bool has_nan(Dtype dtype);
 // Bits as `ConstantBits` says: extended, nothing beyond the dtype's width.
 bool is_canonical(Dtype dtype, ConstantBits bits);
 ConstantBits canonical_bits(Dtype dtype, ConstantBits bits);
@@ -218,5 +216,77 @@ inline uint16_t double_to_half(double value) { return float_to_half(float_round_
 inline uint16_t double_to_bfloat16(double value) { return float_to_bfloat16(float_round_to_odd(value)); }
 inline uint8_t double_to_float8_e4m3(double value) { return float_to_float8_e4m3(float_round_to_odd(value)); }
 inline uint8_t double_to_float8_e5m2(double value) { return float_to_float8_e5m2(float_round_to_odd(value)); }
+
+// -- every dtype as a type: how an element lies in memory, and for floats its value and its bits. Complex: the parts'.
+template <Dtype dtype>
+struct NumberOf;
+
+template <class T>
+struct WholeNumber {
+  using Memory = T;
+};
+template <class T, float (*to_float)(T), T (*from_float)(float)>
+struct NarrowFloat {
+  using Memory = T;
+  static double value(T bits) { return to_float(bits); }
+  static T bits(double value) { return from_float(float_round_to_odd(value)); }
+};
+template <class T, class Float>
+struct NativeFloat {
+  using Memory = T;
+  static double value(T bits) { return std::bit_cast<Float>(bits); }
+  static T bits(double value) { return std::bit_cast<T>(static_cast<Float>(value)); }
+};
+
+// clang-format off
+template <> struct NumberOf<Dtype::kBool> : WholeNumber<uint8_t> {};
+template <> struct NumberOf<Dtype::kInt8> : WholeNumber<int8_t> {};
+template <> struct NumberOf<Dtype::kInt16> : WholeNumber<int16_t> {};
+template <> struct NumberOf<Dtype::kInt32> : WholeNumber<int32_t> {};
+template <> struct NumberOf<Dtype::kInt64> : WholeNumber<int64_t> {};
+template <> struct NumberOf<Dtype::kIndex> : WholeNumber<int64_t> {};
+template <> struct NumberOf<Dtype::kUint8> : WholeNumber<uint8_t> {};
+template <> struct NumberOf<Dtype::kUint16> : WholeNumber<uint16_t> {};
+template <> struct NumberOf<Dtype::kUint32> : WholeNumber<uint32_t> {};
+template <> struct NumberOf<Dtype::kUint64> : WholeNumber<uint64_t> {};
+template <> struct NumberOf<Dtype::kHalf> : NarrowFloat<uint16_t, half_to_float, float_to_half> {};
+template <> struct NumberOf<Dtype::kBfloat16> : NarrowFloat<uint16_t, bfloat16_to_float, float_to_bfloat16> {};
+template <> struct NumberOf<Dtype::kFloat> : NativeFloat<uint32_t, float> {};
+template <> struct NumberOf<Dtype::kDouble> : NativeFloat<uint64_t, double> {};
+template <> struct NumberOf<Dtype::kComplexFloat> : NumberOf<Dtype::kFloat> {};
+template <> struct NumberOf<Dtype::kComplexDouble> : NumberOf<Dtype::kDouble> {};
+template <> struct NumberOf<Dtype::kFloat8E4m3> : NarrowFloat<uint8_t, float8_e4m3_to_float, float_to_float8_e4m3> {};
+template <> struct NumberOf<Dtype::kFloat8E5m2> : NarrowFloat<uint8_t, float8_e5m2_to_float, float_to_float8_e5m2> {};
+template <> struct NumberOf<Dtype::kFloat8E8m0> : NarrowFloat<uint8_t, float8_e8m0_to_float, float_to_float8_e8m0> {};
+template <> struct NumberOf<Dtype::kFloat4E2m1> : NarrowFloat<uint8_t, float4_e2m1_to_float, float_to_float4_e2m1> {};
+template <> struct NumberOf<Dtype::kFloat4E2m1x2> : WholeNumber<uint8_t> {};
+// clang-format on
+
+// Whether NumberOf has `value` and `bits`.
+template <Dtype dtype>
+inline constexpr bool kIsFloatFormat = requires { NumberOf<dtype>::bits(0.0); };
+
+// Calls `visit.operator()<dtype>()`.
+template <class Visit>
+decltype(auto) visit_dtype(Dtype dtype, Visit&& visit) {
+  switch (dtype) {
+#define FUSEBOX_DTYPE(name, text, bits, kind, use, cpp, aten, format) \
+  case Dtype::name:                                                   \
+    return visit.template operator()<Dtype::name>();
+#include "ir/table/dtype_table.inc"
+#undef FUSEBOX_DTYPE
+  }
+  return visit.template operator()<Dtype::kBool>();
+}
+
+// The number of a float's dtype, or of a complex one's parts, that is nearest; of any other dtype the value itself.
+inline double round_to(Dtype dtype, double value) {
+  return visit_dtype(dtype, [&]<Dtype d>() -> double {
+    if constexpr (kIsFloatFormat<d>)
+      return NumberOf<d>::value(NumberOf<d>::bits(value));
+    else
+      return value;
+  });
+}
 
 }  // namespace fusebox

@@ -8,11 +8,19 @@
 namespace fusebox {
 namespace {
 
-constexpr DtypeRow kRows[] = {
-#define FUSEBOX_DTYPE(name, text, bits, kind, cpp, aten) {Dtype::name, text, bits, DtypeKind::kind, cpp, aten},
+// A float's fields fill its width; no other dtype has a format.
+constexpr bool is_consistent(const DtypeRow& row) {
+  const FloatFormat& f = row.format;
+  const int width = row.kind == DtypeKind::kComplex ? row.bits / 2 : row.bits;
+  const bool is_float = row.kind == DtypeKind::kFloating || row.kind == DtypeKind::kComplex;
+  if (!is_float) return f.exponent_bits == 0;
+  return (f.besides & FloatFormat::kSign) + f.exponent_bits + f.mantissa_bits == width && f.largest > 0;
+}
+#define FUSEBOX_DTYPE(name, text, bits, kind, use, cpp, aten, format)        \
+  static_assert(is_consistent(kDtypeRows[static_cast<size_t>(Dtype::name)]), \
+                text ": the fields of its format miss its width");
 #include "ir/table/dtype_table.inc"
 #undef FUSEBOX_DTYPE
-};
 
 [[noreturn]] void refuse(Dtype a, Dtype b) {
   throw Error(ErrorCode::kDtypeMismatch, "no dtype holds both " + std::string(text(a)) + " and " +
@@ -61,10 +69,8 @@ Dtype promote_floats(Dtype a, Dtype b) {
 
 }  // namespace
 
-std::span<const DtypeRow> dtype_rows() { return kRows; }
-
 std::optional<Dtype> parse_dtype(std::string_view text) {
-  for (const DtypeRow& row : kRows)
+  for (const DtypeRow& row : kDtypeRows)
     if (row.text == text) return row.dtype;
   return std::nullopt;
 }

@@ -19,18 +19,75 @@ constexpr FormatRow kFormats[] = {
 #undef FUSEBOX_FORMAT
 };
 
+// A rule for each slot: the last that the row gives holds for the slots that follow. A slot of scalars has none.
+constexpr std::array<SlotRule, kMaxSlots> slot_rules(const FormatRow& format, std::initializer_list<SlotRule> given) {
+  std::array<SlotRule, kMaxSlots> rules{};
+  if (given.size() == 0) return rules;
+  for (int i = 0; i < format.slot_count; ++i) {
+    const size_t at = std::min(static_cast<size_t>(i), given.size() - 1);
+    if (format.slots[i].kind != 's') rules[static_cast<size_t>(i)] = given.begin()[at];
+  }
+  return rules;
+}
+
+constexpr SlotRule index(AxisRule axes) { return {axes, true}; }
+
+// Lets a row write a rule without braces.
+struct Rule : SlotRule {
+  constexpr Rule(AxisRule rule) : SlotRule{rule} {}
+  constexpr Rule(SlotRule rule) : SlotRule(rule) {}
+};
+template <class... Rules>
+constexpr std::array<SlotRule, kMaxSlots> slot_rules_of(const FormatRow& format, Rules... rules) {
+  return slot_rules(format, {Rule(rules)...});
+}
+
 using enum AttrKey;
+using enum AxisRule;
 // Each row's keys need storage of their own: a lambda per row holds it.
 #define A(...) std::span<const AttrKey>(KeyList<__VA_ARGS__>::list)
 #define D(what) static_cast<uint32_t>(what)
+#define R(...) __VA_OPT__(, ) __VA_ARGS__
 constexpr OpRow kOps[] = {
-#define FUSEBOX_OP(name, text, format, levels, attrs, demands) \
-  {OpKind::name, text, &kFormats[kFormat_##format], levels, attrs, demands},
+#define FUSEBOX_OP(name, text, format, levels, attrs, demands, reads) \
+  {OpKind::name,                                                      \
+   text,                                                              \
+   &kFormats[kFormat_##format],                                       \
+   levels,                                                            \
+   attrs,                                                             \
+   demands,                                                           \
+   slot_rules_of(kFormats[kFormat_##format] reads)},
 #include "ir/table/op_table.inc"
 #undef FUSEBOX_OP
 };
 #undef A
 #undef D
+#undef R
+
+// -- what a row says twice must agree, and what it says must be enough
+
+constexpr bool is_by_data(AxisRule rule) { return rule == kSelected || rule == kChosen || rule == kChosenWithin; }
+// A family reads its operands by a rule of its own.
+constexpr bool is_consistent(const OpRow& row) {
+  const auto any = [&](auto&& holds) {
+    for (int i = 0; i < row.format->slot_count; ++i)
+      if (holds(row.reads[static_cast<size_t>(i)])) return true;
+    return false;
+  };
+  const bool is_indexed = any([](SlotRule r) { return is_by_data(r.axes); });
+  const bool has_index = any([](SlotRule r) { return r.is_index; });
+  const bool takes_tensors = row.format->slot_count > 0 && row.format->slots[0].kind != 's';
+  const bool is_math = row.levels.find('m') != std::string_view::npos;
+  const bool relates =
+      (row.demands & (kPointwise | kReduction | kMetadata | kIndexed)) != 0 && is_math && takes_tensors;
+  return is_indexed == ((row.demands & kIndexed) != 0) && is_indexed == has_index &&
+         any([](SlotRule r) { return r.axes == kReduced; }) == ((row.demands & kReduction) != 0) &&
+         relates == any([](SlotRule r) { return r.axes != kWhole; });
+}
+#define FUSEBOX_OP(name, text, format, levels, attrs, demands, reads) \
+  static_assert(is_consistent(kOps[static_cast<size_t>(OpKind::name)]), text ": `demands` and `reads` do not agree");
+#include "ir/table/op_table.inc"
+#undef FUSEBOX_OP
 
 constexpr AttrRow kAttrs[] = {
 #define FUSEBOX_ATTR(name, text, kind) {AttrKey::name, text, AttrKind::kind},
@@ -39,6 +96,47 @@ constexpr AttrRow kAttrs[] = {
 };
 
 }  // namespace
+
+Read read_of(AxisRule rule) {
+  switch (rule) {
+    case kWhole:
+      return Read::kWhole;
+    case kReduced:
+      return Read::kAlong;
+    case kSame:
+    case kExpanded:
+    case kResized:
+    case kRegrouped:
+    case kMasked:
+    case kPlaced:
+    case kPermuted:
+    case kSqueezed:
+    case kJoined:
+    case kOnAxis:
+      return Read::kElement;
+    case kSelected:
+    case kChosen:
+    case kChosenWithin:
+      return Read::kData;
+  }
+  return Read::kWhole;
+}
+
+SlotRule rule_of(OpKind kind, size_t operand_count, size_t operand) {
+  const OpRow& row = row_of(kind);
+  if (row.format->list_count() == 0) return operand < kMaxSlots ? row.reads[operand] : SlotRule{};
+  const auto ranges = slot_ranges(*row.format, operand_count);
+  for (size_t i = 0; ranges && i < row.format->all().size(); ++i)
+    if (operand >= (*ranges)[i].begin && operand < (*ranges)[i].begin + (*ranges)[i].count) return row.reads[i];
+  return {};
+}
+
+std::optional<size_t> index_operand(OpKind kind) {
+  const OpRow& row = row_of(kind);
+  for (size_t i = 0; i < row.format->all().size(); ++i)
+    if (row.reads[i].is_index) return i;
+  return std::nullopt;
+}
 
 int FormatRow::list_count() const {
   return static_cast<int>(std::count_if(all().begin(), all().end(), [](const Slot& s) { return s.list; }));

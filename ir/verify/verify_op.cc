@@ -1,6 +1,7 @@
 // The verifier's rules for one op: what infer.h infers, checked against what is there.
 #include <algorithm>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/infer/infer_rules.h"
 #include "ir/infer/scalar_operand.h"
@@ -23,15 +24,14 @@ void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects
   if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
   const auto n = evaluate_size(g, pair.producer), m = evaluate_size(g, pair.consumer);
   // One element serves a whole broadcast axis: known by the constant, or resolved when inputs were known.
-  const bool stretches = op.kind == OpKind::kExpand || op.kind == OpKind::kBroadcastInDim;
-  const bool resolves = stretches || op.kind == OpKind::kReshape;
+  const bool may_stretch = stretches(op.kind), resolves = may_stretch || op.kind == OpKind::kReshape;
   const bool one = to.iter_type == IterType::kBroadcast && from.iter_type != IterType::kBroadcast;
   // What is expanded to one element, as a slice may be, can be stretched once more.
-  const bool is_again = stretches && n == 1 && to.iter_type == IterType::kBroadcast;
+  const bool is_again = may_stretch && n == 1 && to.iter_type == IterType::kBroadcast;
   // What is symbolic may turn out to be a broadcast, if its extent may be 1.
   const bool agrees = !n || !m || *n == *m || is_again;
   // Nor is it known yet whether it is stretched.
-  if (stretches && from.iter_type == IterType::kSymbolic && to.iter_type == IterType::kBroadcast &&
+  if (may_stretch && from.iter_type == IterType::kSymbolic && to.iter_type == IterType::kBroadcast &&
       !defects.has(Defect::kVerifyExtents))
     throw Error(ErrorCode::kShapeMismatch,
                 op_text(op.kind) + " makes a broadcast of a symbolic axis; infer its result again",
@@ -355,6 +355,28 @@ class OpChecker {
         refuse(ErrorCode::kInvalidGraph, "marks other axes as reduced than it names");
   }
 
+  // The index, and the rank of each operand by the rule of its slot.
+  void check_indexed(size_t root, size_t from) const {
+    const size_t index = index_operand(op_.kind).value_or(0);
+    need_index(view_.operand(index));
+    axis_attr(from);
+    for (size_t i = 1; i < op_.operands.size(); ++i) {
+      const ValueId v = op_.operands[i];
+      const AxisRule rule = rule_of(op_.kind, i).axes;
+      if (rule != AxisRule::kWhole && !g_.is_tensor(v)) refuse(ErrorCode::kWrongKind, "takes a tensor of indices");
+      if (rule == AxisRule::kWhole) {
+        if (g_.is_tensor(v)) need_rank(rank(v), 0);
+      } else if (rule == AxisRule::kOnAxis) {
+        if (rank(v) > 1) refuse(ErrorCode::kRankMismatch, "takes indices of rank 1");
+      } else {
+        need_rank(rank(v), from);
+      }
+      if (i != index && g_[v].dtype != g_[view_.operand(0)].dtype)
+        refuse(ErrorCode::kDtypeMismatch, "needs a source of the dtype of what it writes to");
+    }
+    need_rank(root, family_of(op_.kind) == AxisRule::kSelected ? from - 1 : from);
+  }
+
   // The rank of a result's root, and what the attributes say of axes.
   void check_rank(size_t root, const Tensor& t) const {
     const ValueId first = view_.operand(0);
@@ -455,28 +477,11 @@ class OpChecker {
         axis_attr(root);
         return;
       case OpKind::kSelect:
-        need_index(view_.operand(1));
-        axis_attr(from);
-        if (g_.is_tensor(view_.operand(1))) need_rank(rank(view_.operand(1)), 0);
-        return need_rank(root, from - 1);
       case OpKind::kIndexSelect:
-        need_index(view_.operand(1));
-        axis_attr(from);
-        if (!g_.is_tensor(view_.operand(1))) refuse(ErrorCode::kWrongKind, "takes a tensor of indices");
-        if (rank(view_.operand(1)) > 1) refuse(ErrorCode::kRankMismatch, "takes indices of rank 1");
-        return need_rank(root, from);
       case OpKind::kGather:
       case OpKind::kTakeAlongAxis:
       case OpKind::kScatter:
-        need_index(view_.operand(1));
-        axis_attr(from);
-        for (size_t i = 1; i < op_.operands.size(); ++i) {
-          if (!g_.is_tensor(op_.operands[i])) refuse(ErrorCode::kWrongKind, "needs tensors");
-          need_rank(rank(op_.operands[i]), from);
-        }
-        if (op_.kind == OpKind::kScatter && g_[view_.operand(2)].dtype != g_[first].dtype)
-          refuse(ErrorCode::kDtypeMismatch, "needs a source of the dtype of what it writes to");
-        return need_rank(root, from);
+        return check_indexed(root, from);
       case OpKind::kTriu:
         if (view_.operand(1)) need_index(view_.operand(1));
         if (from < 2) refuse(ErrorCode::kRankMismatch, "needs rank 2 or more");

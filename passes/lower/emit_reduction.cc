@@ -23,7 +23,7 @@ constexpr bool is_listed(OpKind kind) {
   return std::any_of(std::begin(kReductions), std::end(kReductions), [&](const auto& r) { return r.kind == kind; });
 }
 #define D(what) (what)
-#define FUSEBOX_OP(name, text, format, levels, attrs, demands) \
+#define FUSEBOX_OP(name, text, format, levels, attrs, demands, reads) \
   static_assert(((demands) & kReduction) == 0 || is_listed(OpKind::name), "a reduction without a row");
 #include "ir/table/op_table.inc"
 #undef FUSEBOX_OP
@@ -54,8 +54,8 @@ OpKind combine_op(ReduceOp reduce) {
 
 }  // namespace
 
-// Of the accumulator's dtype `d`. `declared`: of the result, which float8 e4m3 rounds to NaN what is infinite: a part
-// of a reduction that no element falls to gives its largest number instead.
+// Of the accumulator's dtype `d`. `declared`: of the result, which rounds what is infinite to NaN if it has no
+// infinity: a part of a reduction that no element falls to gives its largest number instead.
 static ConstantBits neutral_element(OpKind kind, Dtype d, Dtype declared, const Defects& defects) {
   if (kind == OpKind::kSum || kind == OpKind::kWelford) return constant_bits(d, 0.0);
   if (defects.has(Defect::kReductionInitZero)) return constant_bits(d, 0.0);
@@ -63,8 +63,7 @@ static ConstantBits neutral_element(OpKind kind, Dtype d, Dtype declared, const 
   check_internal(kind == OpKind::kMax || kind == OpKind::kMin, "a reduction without a neutral element");
   const bool max = kind == OpKind::kMax;
   if (is_floating(d)) {
-    constexpr double kLargestE4m3 = 448;
-    const double most = declared == Dtype::kFloat8E4m3 ? kLargestE4m3 : INFINITY;
+    const double most = has_infinity(declared) ? INFINITY : format_of(declared).largest;
     return constant_bits(d, max ? -most : most);
   }
   if (is_boolean(d)) return {max ? 0u : 1u, 0};

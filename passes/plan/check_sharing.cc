@@ -2,6 +2,7 @@
 // they share.
 #include <algorithm>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
 #include "passes/plan/correspondence.h"
@@ -17,7 +18,7 @@ bool crosses_threads(KernelPlan& plan, OpId producer, OpId consumer, bool grid) 
   for (size_t k = 0; k < g[consumer].operands.size(); ++k) {
     const ValueId operand = g[consumer].operands[k];
     if (!operand || std::find(results.begin(), results.end(), operand) == results.end()) continue;
-    if (demands(g[consumer].kind, kIndexed) && (k == 0 || g[consumer].kind == OpKind::kScatter)) return true;
+    if (reads_by_data(g, g[consumer], k)) return true;
     const Correspondence& same = correspondence(plan, consumer, k);
     for (ParallelType p : plan.used_threads) {
       if (is_grid(p) != grid) continue;
@@ -74,11 +75,8 @@ KernelPlan check_sharing(KernelPlan plan) {
       const Nest& from = plan.nest_of(g[p].def);
       const ValueId leader = g[g[p].def].results[0];
       const auto& loop = loop_of(g.tensor_of(leader));
-      const bool at_scalar = op.kind == OpKind::kSelect && !g.is_tensor(op.operands[1]);
-      const bool by_data = demands(op.kind, kIndexed) && (k == 0 || op.kind == OpKind::kScatter) &&
-                           op.kind != OpKind::kTriu && !at_scalar;
       const Buffer& b = plan.buffers[p.index];
-      if (by_data && b.memory != MemoryType::kGlobal)
+      if (reads_by_data(g, op, k) && b.memory != MemoryType::kGlobal)
         throw Error(ErrorCode::kIllegalExchange,
                     "data choose which element is read, so the tensor must be in global memory", plan.place_of(p));
       const Correspondence& same = correspondence(plan, consumer, k);

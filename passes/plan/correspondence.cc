@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "passes/plan/statement_view.h"
 
@@ -66,10 +67,8 @@ class Comparer {
   // before any loop runs. A reshape to [27] has an axis of extent m*n, which its readers call 27.
   bool same_extent(StatementView& view, DomainValues& at, DomainId from, DomainId to) {
     if (view.algebra.equal(at.extent(from), view.own.extent(to))) return true;
-    const OpKind kind = g_[consumer_].kind;
     // These may stretch an axis of one element, whatever it is taken for.
-    if (leader_ != g_[consumer_].operands[operand_] || kind == OpKind::kExpand || kind == OpKind::kBroadcastInDim)
-      return false;
+    if (leader_ != g_[consumer_].operands[operand_] || stretches(g_[consumer_].kind)) return false;
     const auto is_iteration = [&](DomainId d) { return g_[d].iter_type == IterType::kIteration; };
     for (const DomainPair& pair : map_producer_to_consumer(g_, consumer_, operand_))
       if (pair == DomainPair{from, to}) return is_iteration(from) && (is_iteration(to) || is_reduction(g_, to));

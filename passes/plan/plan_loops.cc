@@ -2,6 +2,7 @@
 // before an output overwrites it.
 #include <algorithm>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
 #include "passes/plan/plan_stages.h"
@@ -25,13 +26,7 @@ std::vector<OrderConstraint> alias_order(const KernelPlan& plan) {
       IndexAlgebra& algebra = view.algebra;
       for (size_t k = 0; k < g[reader].operands.size(); ++k) {
         if (g[reader].operands[k] != out.alias) continue;
-        const OpKind kind = g[reader].kind;
-        const bool at_tensor = kind == OpKind::kSelect && g.is_tensor(g[reader].operands[1]);
-        const bool anywhere = kind == OpKind::kScatter
-                                  ? k > 0
-                                  : k == 0 && (kind == OpKind::kGather || kind == OpKind::kIndexSelect ||
-                                               kind == OpKind::kTakeAlongAxis || at_tensor);
-        if (anywhere)
+        if (reads_by_data(g, g[reader], k))
           throw Error(ErrorCode::kIllegalAliasOrder,
                       "tensor " + plan.place_of(g[reader].results[0]) + " reads " + plan.place_of(out.alias) +
                           " along an axis where data tell it to; make the copy in a kernel of its own",

@@ -130,34 +130,32 @@ class StatementPlanner {
 
   // The place along the axis of an indexed op, where it is not that of the result.
   std::optional<Form> chosen_place(StatementView& view, const Op& op, size_t k) {
-    switch (op.kind) {
-      case OpKind::kSelect:
-      case OpKind::kIndexSelect:
-        return k == 0 ? std::optional(view.loaded()) : std::nullopt;
-      case OpKind::kGather:
-      case OpKind::kTakeAlongAxis:
-        // The index is read at the result's place; on a broadcast axis at 0.
-        return k == 0 ? view.loaded() : view.own.value(root_of(g_.tensor_of(op.results[0]))[axis_of(g_, op)]);
-      case OpKind::kScatter: {
-        if (k == 0) return std::nullopt;
-        return scatter_count(plan_, view) == 1 ? view.algebra.constant(0) : view.loaded();
-      }
-      case FUSEBOX_SCALAR_OPS:
-      case FUSEBOX_STRUCTURE_OPS:
-      case FUSEBOX_REDUCTION_OPS:
-      case OpKind::kWelford:
-      case FUSEBOX_VIEW_OPS:
-      case OpKind::kFull:
-      case OpKind::kIota:
-      case OpKind::kTriu:
-      case OpKind::kPad:
-      case OpKind::kCat:
-        return std::nullopt;  // reads at the place of the result
-      case FUSEBOX_KERNEL_OPS:
-      case FUSEBOX_HOST_OPS:
-        break;
+    const SlotRule rule = rule_of(op.kind, op.operands.size(), k);
+    switch (rule.axes) {
+      case AxisRule::kSelected:
+      case AxisRule::kChosen:
+        return view.loaded();
+      case AxisRule::kChosenWithin:
+        // What is read beside the first operand is searched for the place of the result.
+        return k > 0 && scatter_count(plan_, view) == 1 ? view.algebra.constant(0) : view.loaded();
+      case AxisRule::kSame:
+        // An index is read at the result's place; on a broadcast axis at 0.
+        if (!rule.is_index) return std::nullopt;
+        return view.own.value(root_of(g_.tensor_of(op.results[0]))[axis_of(g_, op)]);
+      case AxisRule::kWhole:
+      case AxisRule::kReduced:
+      case AxisRule::kExpanded:
+      case AxisRule::kResized:
+      case AxisRule::kRegrouped:
+      case AxisRule::kMasked:
+      case AxisRule::kPlaced:
+      case AxisRule::kPermuted:
+      case AxisRule::kSqueezed:
+      case AxisRule::kJoined:
+      case AxisRule::kOnAxis:
+        return std::nullopt;
     }
-    not_in_family(op.kind, "stands in no fusion");
+    return std::nullopt;
   }
 
   std::vector<Condition> pad_conditions(StatementView& view, const Op& op) {

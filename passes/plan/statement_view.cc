@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 
 namespace fusebox {
@@ -87,6 +88,7 @@ DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
   DomainValues values(g, plan_.nest_plan, symbols, algebra, g[o.operands[operand]].tensor);
   const auto logical = logical_without_reductions(g, p);
   const size_t axis = o.attrs.has(AttrKey::kAxis) ? axis_of(g, o) : 0;
+  const AxisRule rule = rule_of(o.kind, o.operands.size(), operand).axes;
   // The axes of the result at which another operand is a broadcast.
   std::set<DomainId> broadcast_elsewhere;
   if (plan_.defects().has(Defect::kBroadcastMapped))
@@ -102,9 +104,8 @@ DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
     values.set(d, zeroed && !plan_.defects().has(Defect::kBroadcastNotZeroed) ? Form{} : value);
   };
   // One element serves a broadcast, though its own axis is none: another op reads that as it is.
-  const auto stretches = [&](DomainId from, DomainId to) {
-    return g[from].iter_type != IterType::kBroadcast && g[to].iter_type == IterType::kBroadcast &&
-           (o.kind == OpKind::kExpand || o.kind == OpKind::kBroadcastInDim);
+  const auto repeats = [&](DomainId from, DomainId to) {
+    return g[from].iter_type != IterType::kBroadcast && g[to].iter_type == IterType::kBroadcast && stretches(o.kind);
   };
   // The domain of the result whose value an operand's domain takes.
   const auto source = [&](DomainId from, DomainId to) {
@@ -119,8 +120,8 @@ DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
     feed_one(logical[shifted ? (axis + 1) % logical.size() : axis], *at_axis);
   }
   // Where a select reads is known of a constant alone: any other place is no loop's.
-  if (o.kind == OpKind::kSelect && operand == 0 && !at_axis) {
-    const auto index = constant_integer(g, o.operands[1]);
+  if (rule == AxisRule::kSelected && !at_axis) {
+    const auto index = constant_integer(g, o.operands[*index_operand(o.kind)]);
     const Form length = values.size(logical[axis]);
     const auto selected = [&] {
       return algebra.has_symbol(kSelected) ? algebra.symbol(kSelected) : algebra.declare_symbol(kSelected, "selected");
@@ -133,11 +134,14 @@ DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
     if (g[from].iter_type == IterType::kBroadcast)
       feed_one(from, own.value(source(from, to)), to);
     else
-      feed_one(from, stretches(from, to) ? Form{} : place(source(from, to)), to);
+      feed_one(from, repeats(from, to) ? Form{} : place(source(from, to)), to);
   }
   const auto& root = root_of(c);
-  if (o.kind == OpKind::kCat) feed_one(logical[axis], algebra.sub(place(root[axis]), cat_offset(operand)));
-  if (o.kind == OpKind::kGather || o.kind == OpKind::kTakeAlongAxis || o.kind == OpKind::kScatter)
+  if (rule == AxisRule::kJoined) feed_one(logical[axis], algebra.sub(place(root[axis]), cat_offset(operand)));
+  // Axes that may be longer than the result's, and one where an index of the result's rank chooses.
+  const bool has_index_beside =
+      rule == AxisRule::kChosen && rule_of(o.kind, *index_operand(o.kind)).axes == AxisRule::kSame;
+  if (rule == AxisRule::kChosenWithin || has_index_beside)
     for (size_t i = 0; i < logical.size(); ++i)
       if (!values.known(logical[i])) feed_one(logical[i], place(root[i]));
   // What nothing feeds: broadcasts, and loop broadcasts, which take the value of the domain that they stand for.

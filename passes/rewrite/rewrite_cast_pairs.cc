@@ -13,40 +13,14 @@ struct Range {
 };
 
 std::optional<Range> range_of(Dtype d) {
-  switch (d) {
-    case Dtype::kFloat8E4m3:
-      return Range{4, -9, 8};
-    case Dtype::kFloat8E5m2:
-      return Range{3, -16, 15};
-    case Dtype::kHalf:
-      return Range{11, -24, 15};
-    case Dtype::kBfloat16:
-      return Range{8, -133, 127};
-    case Dtype::kFloat:
-      return Range{24, -149, 127};
-    case Dtype::kDouble:
-      return Range{53, -1074, 1023};
-    case Dtype::kBool:
-      return Range{1, 0, 0};
-    case Dtype::kInt8:
-    case Dtype::kInt16:
-    case Dtype::kInt32:
-    case Dtype::kInt64:
-    case Dtype::kUint8:
-    case Dtype::kUint16:
-    case Dtype::kUint32:
-    case Dtype::kUint64: {
-      const int digits = bits(d) - (is_signed(d) ? 1 : 0);
-      return Range{digits, 0, is_signed(d) ? digits : digits - 1};
-    }
-    case Dtype::kIndex:  // data of it have a width that lowering chooses
-    case FUSEBOX_COMPLEX_DTYPES:
-    case Dtype::kFloat8E8m0:
-    case Dtype::kFloat4E2m1:
-    case Dtype::kFloat4E2m1x2:
-      return std::nullopt;
-  }
-  return std::nullopt;
+  const FloatFormat& format = format_of(d);
+  if (is_floating(d) && !is_storage_only(d))
+    return Range{format.digits(), format.lowest_bit(), format.largest_exponent()};
+  if (is_boolean(d)) return Range{1, 0, 0};
+  // Data of dtype index have a width that lowering chooses.
+  if (!is_integer(d) || d == Dtype::kIndex) return std::nullopt;
+  const int digits = bits(d) - (is_signed(d) ? 1 : 0);
+  return Range{digits, 0, is_signed(d) ? digits : digits - 1};
 }
 
 // Every value of `d`, infinities included, is one of `wide`. The smallest signed integer, −2^digits, has one bit.
@@ -57,7 +31,7 @@ bool holds(Dtype wide, Dtype d) {
     if (is_floating(d) || (is_signed(d) && !is_signed(wide))) return false;
     return b->digits <= a->digits;
   }
-  if (d == Dtype::kFloat8E5m2 && wide == Dtype::kFloat8E4m3) return false;
+  if (has_infinity(d) && !has_infinity(wide)) return false;
   return b->digits <= a->digits && b->lowest >= a->lowest && b->highest <= a->highest;
 }
 

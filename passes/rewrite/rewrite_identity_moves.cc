@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "ir/domain/axis_relation.h"
 #include "passes/rewrite/rewrite_edit.h"
 
 namespace fusebox {
@@ -23,63 +24,40 @@ std::span<const ValueId> slot(const Op& op, size_t s) {
   return std::span(op.operands).subspan((*ranges)[s].begin, (*ranges)[s].count);
 }
 
-size_t axis_of(int64_t a, size_t n) { return static_cast<size_t>(a < 0 ? a + static_cast<int64_t>(n) : a); }
-
 // For each axis of the result, the operand's; nothing if the op does more than place axes: one that stretches or cuts
-// an axis is none of these.
+// an axis, computes, joins, or reads at other places.
 std::optional<AxisMap> axis_map(const Graph& g, const Rewriter& r, const Op& op) {
+  if (op.kind == OpKind::kSet ? !op.attrs.empty() : !demands(op.kind, kMetadata)) return std::nullopt;
+  if (op.kind == OpKind::kStrideOrder || op.kind == OpKind::kReshape) return std::nullopt;
   const ValueId x = op.operands[0];
-  const size_t n = rank(g, op.results[0]), from = rank(g, x);
-  AxisMap map(n, -1);
-  switch (op.kind) {
-    case OpKind::kSet:
-      if (!op.attrs.empty()) return std::nullopt;
-      break;
-    case OpKind::kPermute: {
-      const auto dims = op.attrs.ints(AttrKey::kDims);
-      for (size_t i = 0; i < n; ++i) map[i] = static_cast<int>(axis_of(dims[i], n));
-      return map;
+  const auto to = logical_without_reductions(g, g.tensor_of(op.results[0]));
+  const auto old = logical_without_reductions(g, g.tensor_of(x));
+  const auto relation = axis_relation(g, op, 0);
+  AxisMap map(to.size(), -1);
+  for (size_t i = 0; i < relation.size(); ++i) {
+    switch (relation[i].relation) {
+      case AxisRelation::kDropped:
+        continue;
+      case AxisRelation::kSame:
+        break;
+      case AxisRelation::kBroadcast:
+      case AxisRelation::kResized:
+        if (!r.same_axis(to[relation[i].result], old[i])) return std::nullopt;
+        break;
+      case AxisRelation::kNone:
+      case AxisRelation::kReduced:
+      case AxisRelation::kRegrouped:
+      case AxisRelation::kWithin:
+      case AxisRelation::kJoined:
+      case AxisRelation::kChosen:
+        return std::nullopt;
     }
-    case OpKind::kBroadcast: {
-      const auto mask = op.attrs.ints(AttrKey::kMask);
-      int next = 0;
-      for (size_t i = 0; i < n; ++i)
-        if (mask[i] == 0) map[i] = next++;
-      return map;
-    }
-    case OpKind::kBroadcastInDim: {
-      const auto dims = op.attrs.ints(AttrKey::kDims);
-      const auto to = logical_without_reductions(g, g.tensor_of(op.results[0]));
-      const auto old = logical_without_reductions(g, g.tensor_of(x));
-      for (size_t k = 0; k < dims.size(); ++k) {
-        const size_t i = axis_of(dims[k], n);
-        if (!r.same_axis(to[i], old[k])) return std::nullopt;
-        map[i] = static_cast<int>(k);
-      }
-      return map;
-    }
-    case OpKind::kSqueeze: {
-      std::vector<bool> dropped(from);
-      for (int64_t a : op.attrs.ints(AttrKey::kAxes)) dropped[axis_of(a, from)] = true;
-      size_t next = 0;
-      for (size_t i = 0; i < from; ++i)
-        if (!dropped[i]) map[next++] = static_cast<int>(i);
-      return map;
-    }
-    case OpKind::kExpand:
-      if (!r.same_axes(op.results[0], x)) return std::nullopt;
-      break;
-    case OpKind::kSlice:
-    case OpKind::kPad:
-      // From 0 on, and of the same extents: all of it.
-      for (ValueId v : slot(op, op.kind == OpKind::kSlice ? 1 : 2))
-        if (!is_zero(g, v)) return std::nullopt;
-      if (!r.same_axes(op.results[0], x)) return std::nullopt;
-      break;
-    default:  // any other: stays, which is never wrong
-      return std::nullopt;
+    map[relation[i].result] = static_cast<int>(i);
   }
-  std::iota(map.begin(), map.end(), 0);
+  // A slice or pad of the same extents is all of its operand if it begins at 0.
+  if (family_of(op.kind) == AxisRule::kResized)
+    for (ValueId v : slot(op, op.kind == OpKind::kSlice ? 1 : 2))
+      if (!is_zero(g, v)) return std::nullopt;
   return map;
 }
 

@@ -16,67 +16,15 @@ namespace fusebox::aten {
 
 inline constexpr double kInfinity = INFINITY;
 
-inline double round_to(Dtype dtype, double value) {
-  switch (dtype) {
-    case Dtype::kFloat:
-    case Dtype::kComplexFloat:
-      return static_cast<float>(value);
-    case Dtype::kHalf:
-      return half_to_float(double_to_half(value));
-    case Dtype::kBfloat16:
-      return bfloat16_to_float(double_to_bfloat16(value));
-    case Dtype::kFloat8E4m3:
-      return float8_e4m3_to_float(double_to_float8_e4m3(value));
-    case Dtype::kFloat8E5m2:
-      return float8_e5m2_to_float(double_to_float8_e5m2(value));
-    case Dtype::kDouble:
-    case Dtype::kComplexDouble:
-    case Dtype::kFloat8E8m0:
-    case Dtype::kFloat4E2m1:
-    case Dtype::kFloat4E2m1x2:
-    case Dtype::kBool:
-    case FUSEBOX_INTEGER_DTYPES:
-      break;  // double holds itself
-  }
-  return value;
-}
-
-// The exponent of the smallest normal number, and the number of bits behind the leading one.
-struct FloatShape {
-  int min_exponent;
-  int mantissa;
-};
-inline FloatShape float_shape(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kHalf:
-      return {-14, 10};
-    case Dtype::kBfloat16:
-      return {-126, 7};
-    case Dtype::kFloat:
-    case Dtype::kComplexFloat:
-      return {-126, 23};
-    case Dtype::kFloat8E4m3:
-      return {-6, 3};
-    case Dtype::kFloat8E5m2:
-      return {-14, 2};
-    case Dtype::kDouble:
-    case Dtype::kComplexDouble:
-    case Dtype::kFloat8E8m0:
-    case Dtype::kFloat4E2m1:
-    case Dtype::kFloat4E2m1x2:
-    case Dtype::kBool:
-    case FUSEBOX_INTEGER_DTYPES:
-      break;  // carried as a double
-  }
-  return {-1022, 52};
-}
+using fusebox::round_to;
 
 // The distance of neighbouring numbers of the dtype at this magnitude. Infinity for infinities and NaN.
 inline double ulp_of(Dtype dtype, double value) {
-  const FloatShape shape = float_shape(dtype);
+  const FloatFormat& own = format_of(dtype);
+  const FloatFormat& format = own.is_none() ? format_of(Dtype::kDouble) : own;
   const int biased = static_cast<int>(std::bit_cast<uint64_t>(value) >> 52 & 0x7ff);
   if (biased == 0x7ff) return kInfinity;
-  const int exponent = std::max(biased - 1023, shape.min_exponent) - shape.mantissa;
+  const int exponent = std::max(biased - 1023, format.least_exponent()) - format.mantissa_bits;
   if (exponent >= -1022) return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
   return std::bit_cast<double>(uint64_t{1} << (exponent + 1074));
 }

@@ -44,15 +44,12 @@ double normal(const Random& random, int64_t index, uint64_t draw) {
 
 std::vector<double> boundary_reals(Dtype dtype) {
   const Dtype real = real_of(dtype);
-  // The dtype's largest and smallest numbers, found from its bits, and the step at 1.
-  const int width = bits(real);
-  const uint64_t infinity = has_infinity(real) ? from_double(real, INFINITY).low : (uint64_t{1} << (width - 1)) - 1;
-  const double largest = to_double(real, {infinity - 1, 0});
-  const double tiny = to_double(real, {1, 0});
+  const FloatFormat& format = format_of(real);
+  const double largest = format.largest, tiny = to_double(real, {1, 0});
   const double above_one = to_double(real, {from_double(real, 1.0).low + 1, 0});
   const double below_one = to_double(real, {from_double(real, 1.0).low - 1, 0});
-  // The smallest normal number has a mantissa of 0 and exponent 1, so its bits count the steps of one binade.
-  const uint64_t binade = from_double(real, 2.0).low - from_double(real, 1.0).low;
+  // The smallest normal number has a mantissa of 0 and exponent 1.
+  const uint64_t binade = uint64_t{1} << format.mantissa_bits;
   const double smallest_normal = to_double(real, {binade, 0}), largest_subnormal = to_double(real, {binade - 1, 0});
   std::vector<double> values = {
       0.0, 1.0, largest, tiny, smallest_normal, largest_subnormal, above_one, below_one, 0.5, 1.5, 2.5,

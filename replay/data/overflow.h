@@ -4,36 +4,17 @@
 #pragma once
 
 #include <cfloat>
-#include <cmath>
 
 #include "ir/table/dtype.h"
 #include "ir/table/families.h"
 
 namespace fusebox {
 
-// The power of two above the largest number of the dtype; for double its largest number. It stands for an infinity in
-// comparisons.
+// The power of two above the largest number of the dtype; for double, and for dtypes that compute nothing, the largest
+// double. It stands for an infinity in comparisons.
 inline double overflow_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kHalf:
-    case Dtype::kFloat8E5m2:
-      return 0x1p16;
-    case Dtype::kBfloat16:
-    case Dtype::kFloat:
-    case Dtype::kComplexFloat:
-      return 0x1p128;
-    case Dtype::kFloat8E4m3:
-      return 0x1p9;
-    case Dtype::kDouble:
-    case Dtype::kComplexDouble:
-    case Dtype::kFloat8E8m0:
-    case Dtype::kFloat4E2m1:
-    case Dtype::kFloat4E2m1x2:
-    case Dtype::kBool:
-    case FUSEBOX_INTEGER_DTYPES:
-      break;
-  }
-  return DBL_MAX;
+  const FloatFormat& format = format_of(dtype);
+  return format.is_none() || is_storage_only(dtype) ? DBL_MAX : format.overflow;
 }
 
 }  // namespace fusebox

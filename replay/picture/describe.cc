@@ -304,7 +304,7 @@ class Describer {
     const ValueId v = g_[op].operands[operand];
     if (!v || !g_.is_tensor(v) || !tensor_of_.contains(v)) return;
     std::optional<Form> loaded;
-    if (demands(g_[op].kind, kIndexed) && operand == 0) loaded = view.loaded();
+    if (read_of(g_[op].kind, operand) == fusebox::Read::kData) loaded = view.loaded();
     DomainValues values = view.feed(operand, loaded);
     for (size_t i : picture_.tensors[tensor_of_[v]].domains) {
       DomainPicture& d = picture_.domains[i];

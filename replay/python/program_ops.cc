@@ -1,5 +1,6 @@
 // Ops of a PythonProgram, over the builder.
 #include "ir/build/composite.h"
+#include "ir/infer/infer.h"
 #include "ir/table/error.h"
 #include "replay/python/program.h"
 
@@ -136,19 +137,13 @@ Value PythonProgram::cat(const std::vector<Value>& tensors, int64_t axis) {
 
 Value PythonProgram::indexed(const std::string& op, const Value& x, const Operand& index, int64_t axis) {
   Graph& g = open();
-  const ValueId operand = id(x);
-  switch (op_named(op)) {
-    case OpKind::kSelect:
-      return wrap(fusebox::select(g, operand, scalar_of(g, extent(index)), axis));
-    case OpKind::kIndexSelect:
-      return wrap(fusebox::index_select(g, operand, id(index), axis));
-    case OpKind::kGather:
-      return wrap(fusebox::gather(g, operand, id(index), axis));
-    case OpKind::kTakeAlongAxis:
-      return wrap(fusebox::take_along_axis(g, operand, id(index), axis));
-    default:  // any other: refused
-      throw Error(ErrorCode::kUnsupportedOp, "this op takes no index", op);
-  }
+  const OpKind kind = op_named(op);
+  if (index_operand(kind) != size_t{1} || row_of(kind).format->slot_count != 2)
+    throw Error(ErrorCode::kUnsupportedOp, "this op takes no index", op);
+  const ValueId at = family_of(kind) == AxisRule::kSelected ? scalar_of(g, extent(index)) : id(index);
+  Attrs attrs;
+  attrs.set(AttrKey::kAxis, axis);
+  return wrap(g[add_op(g, Graph::body(), kind, {id(x), at}, attrs)].results[0]);
 }
 Value PythonProgram::scatter(const Value& x, const Value& index, const Operand& src, int64_t axis) {
   Graph& g = open();

@@ -83,7 +83,7 @@ std::vector<InputInfo> PythonProgram::input_infos() const {
     for (const OutputRef& o : outputs(graph)) info.is_overwritten |= o.alias == v;
     for (OpId id : graph[Graph::body()].ops) {
       const Op& op = graph[id];
-      if (demands(op.kind, kIndexed) && op.operands.size() > 1 && op.operands[1] == v)
+      if (const auto index = index_operand(op.kind); index && op.operands[*index] == v)
         info.indexes.emplace_back(wrap(op.operands[0]), op.attrs.integer(AttrKey::kAxis));
     }
     result.push_back(std::move(info));
