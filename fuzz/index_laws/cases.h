@@ -96,6 +96,7 @@ struct Case {
     if (index > 0) {
       op.operands = {operand(branched && index == 2 ? 0 : index - 1)};
       op.kind = from.reshaped ? OpKind::kReshape : !from.op.empty() ? OpKind::kPad : OpKind::kSet;
+      if (op.kind == OpKind::kPad) op.operands.push_back(ValueId());  // no value; the resizes hold the widths
     }
     if (transposed && index == 1) {
       op.kind = OpKind::kPermute;

@@ -198,7 +198,7 @@ def test_several_bundles_are_all_replayed(bundle, small):
 # -- show, verify, fmt, diff, convert
 
 
-@pytest.mark.parametrize("level, word", [("math", "fusion @"), ("scheduled", "grid.x"), ("kernel", "kernel @"), ("cuda", "__global__"), ("host", "launch ")])
+@pytest.mark.parametrize("level, word", [("math", "fusion @"), ("scheduled", "grid.x"), ("plan", "plan @"), ("kernel", "kernel @"), ("cuda", "__global__"), ("host", "launch ")])
 def test_show_has_every_level(level, word, tmp_path):
     path = tmp_path / "b.fuse"
     fusebox("run", SILU, "--on", "host", "--record", path)
