@@ -69,20 +69,20 @@ constexpr OpRow kOps[] = {
 constexpr bool is_by_data(AxisRule rule) { return rule == kSelected || rule == kChosen || rule == kChosenWithin; }
 // A family reads its operands by a rule of its own.
 constexpr bool is_consistent(const OpRow& row) {
-  const auto any = [&](auto&& holds) {
-    for (int i = 0; i < row.format->slot_count; ++i)
-      if (holds(row.reads[static_cast<size_t>(i)])) return true;
-    return false;
-  };
-  const bool is_indexed = any([](SlotRule r) { return is_by_data(r.axes); });
-  const bool has_index = any([](SlotRule r) { return r.is_index; });
+  bool is_indexed = false, has_index = false, is_reduced = false, has_axes = false;
+  for (int i = 0; i < row.format->slot_count; ++i) {
+    const SlotRule& r = row.reads[static_cast<size_t>(i)];
+    is_indexed |= is_by_data(r.axes);
+    has_index |= r.is_index;
+    is_reduced |= r.axes == kReduced;
+    has_axes |= r.axes != kWhole;
+  }
   const bool takes_tensors = row.format->slot_count > 0 && row.format->slots[0].kind != 's';
   const bool is_math = row.levels.find('m') != std::string_view::npos;
   const bool relates =
       (row.demands & (kPointwise | kReduction | kMetadata | kIndexed)) != 0 && is_math && takes_tensors;
   return is_indexed == ((row.demands & kIndexed) != 0) && is_indexed == has_index &&
-         any([](SlotRule r) { return r.axes == kReduced; }) == ((row.demands & kReduction) != 0) &&
-         relates == any([](SlotRule r) { return r.axes != kWhole; });
+         is_reduced == ((row.demands & kReduction) != 0) && relates == has_axes;
 }
 #define FUSEBOX_OP(name, text, format, levels, attrs, demands, reads) \
   static_assert(is_consistent(kOps[static_cast<size_t>(OpKind::name)]), text ": `demands` and `reads` do not agree");
