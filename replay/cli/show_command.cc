@@ -193,12 +193,16 @@ int show_command(const ShowArguments& a, Common& common) {
     if (format == "dot") throw Error(ErrorCode::kUsage, "CUDA text has no drawing; draw level kernel", "--format dot");
     out = cuda_text(file, programs, file.bundle && !a.unfused, format == "json");
   } else if (a.level == "plan") {
-    if (format != "text")
-      throw Error(ErrorCode::kUsage, "a kernel plan is shown as text; leave the format out", "--format " + format);
+    if (format == "dot")
+      throw Error(ErrorCode::kUsage, "a kernel plan has no drawing; draw level kernel", "--format dot");
     for (const Graph& g : programs.at(Stage::kScheduled).graphs) {
+      if (!find_graph(programs.at(Stage::kKernel), g.name)) continue;
       const Graph scheduled = canonical_order(g);
-      if (find_graph(programs.at(Stage::kKernel), g.name))
-        out += (out.empty() ? "" : "\n") + print_plan(plan_kernel(scheduled, {.defects = defects, .sizes = {}}));
+      const std::string text = print_plan(plan_kernel(scheduled, {.defects = defects, .sizes = {}}));
+      if (format == "json")
+        out += JsonObject().add("kernel", g.name).add("plan", text).text() + "\n";
+      else
+        out += (out.empty() ? "" : "\n") + text;
     }
   } else {
     const Stage stage = a.level == "scheduled" ? Stage::kScheduled

@@ -74,10 +74,11 @@ def test_a_bundle_keeps_the_defect(tmp_path):
     assert "option defects: predicate-dropped" in fusebox("show", bundle).stdout
     again = fusebox("replay", bundle)
     assert again.returncode == 0, again.stdout + again.stderr
-    # Another defect gives another kernel.
+    # Another defect gives another plan, and so another kernel.
     other = fusebox("replay", bundle, "--defect", "extent-truncated", "--json")
     assert other.returncode == 1
-    assert json.loads(other.stdout)["first_difference"] == "kernel"
+    result = json.loads(other.stdout)
+    assert result["first_difference"] == "plan" and result["stages"]["kernel"] == "different"
 
 
 def test_a_sound_bundle_shows_what_a_defect_changes(tmp_path):
