@@ -95,22 +95,18 @@ class LaunchBuilder {
         }
       }
     }
+    std::set<ValueId> given_out;
+    for (const OutputRef& out : outputs(g_)) given_out.insert(out.value);
     for (const Nest& nest : plan_.nest_plan.nests)
       for (ValueId v : g_[nest.op].results) {
         const Buffer& b = plan_.buffer_of(v);
-        if (!b.is_parameter || b.storage != v || is_output(v)) continue;
+        if (!b.is_parameter || b.storage != v || given_out.contains(v)) continue;
         globals_.push_back(v);
       }
     for (const OutputRef& out : outputs(g_))
       if (g_.is_tensor(out.value) && plan_.buffer_of(out.value).storage == out.value &&
           plan_.has_nest(g_[out.value].def))
         tensors_[kernel_.tensors[out.value.index]] = tensor_input(out.value);
-  }
-
-  bool is_output(ValueId v) const {
-    for (const OutputRef& out : outputs(g_))
-      if (out.value == v) return true;
-    return false;
   }
 
   ValueId scalar(ValueId v) {

@@ -53,7 +53,7 @@ std::vector<OrderConstraint> alias_order(const KernelPlan& plan) {
           const bool shared = i < read_path.size() && read_path[i] == path[i];
           if (!is_thread(p) && !shared) continue;
           const auto own = is_thread(p) ? view.thread_loop(p) : std::optional<Form>(view.loop(i));
-          // Every thread reads along a plan.replicated loop.
+          // Every thread reads along a replicated loop.
           const auto& read_loop = loop_of(g.tensor_of(g[reader].results[0]));
           bool by_all = false;
           for (size_t r = 0; r < read_path.size(); ++r)
