@@ -35,6 +35,7 @@ class HostBuilder {
 
   Graph run() {
     signature();
+    compute_indices();
     keep_overwritten_inputs();
     const std::vector<size_t> order = order_of_segments();
     const std::vector<std::vector<std::string>> unneeded = unneeded_after(order);
@@ -66,6 +67,17 @@ class HostBuilder {
           append(h(), Graph::body(), Op{OpKind::kInput, {}, {scalars_[v]}, {}, {}});
         }
       }
+    }
+  }
+
+  // The scalars that kernels make their indices of, so that a run is refused where one leaves 64 bits, before a kernel
+  // computes with it.
+  void compute_indices() {
+    for (OpId id : fusion_[Graph::body()].ops) {
+      const Op& op = fusion_[id];
+      const bool is_sum = op.kind == OpKind::kAdd || op.kind == OpKind::kSub || op.kind == OpKind::kMul;
+      if (is_sum && !fusion_.is_tensor(op.results[0]) && fusion_[op.results[0]].dtype == Dtype::kIndex)
+        scalar(op.results[0]);
     }
   }
 

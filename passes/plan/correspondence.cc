@@ -109,8 +109,11 @@ class Comparer {
   }
 
   void compare_at_elements() {
-    StatementView view(plan_, consumer_,
-                       std::vector<uint32_t>(plan_.nest_of(consumer_).path.size(), LoopNode::kNoNode));
+    ViewState state{std::vector<uint32_t>(plan_.nest_of(consumer_).path.size(), LoopNode::kNoNode),
+                    IndexAlgebra(plan_.defects()),
+                    {},
+                    false};
+    StatementView view(plan_, consumer_, state);
     const Tensor& t = g_.tensor_of(g_[consumer_].results[0]);
     auto free = root_of(t);
     free.insert(free.end(), t.loop_broadcasts.begin(), t.loop_broadcasts.end());

@@ -21,8 +21,11 @@ ViewState& state_of(const KernelPlan& plan, OpId op, const std::vector<uint32_t>
 }  // namespace
 
 StatementView::StatementView(const KernelPlan& plan, OpId statement_op, const std::vector<uint32_t>& statement_path)
+    : StatementView(plan, statement_op, state_of(plan, statement_op, statement_path)) {}
+
+StatementView::StatementView(const KernelPlan& plan, OpId statement_op, ViewState& state)
     : plan_(plan),
-      state_(state_of(plan, statement_op, statement_path)),
+      state_(state),
       algebra(state_.algebra),
       symbols(*plan.graph, plan.classes, algebra),
       op(statement_op),

@@ -22,6 +22,9 @@ class StatementView {
   StatementView(const KernelPlan& plan, const Statement& s) : StatementView(plan, s.op, s.path) {}
   // The main statement of an op.
   StatementView(const KernelPlan& plan, OpId op) : StatementView(plan, op, plan.nest_of(op).path) {}
+  // A view with an algebra of its own, for a caller that declares more loops than the statement has. Another statement
+  // may have the same path, and must not learn that those loops run.
+  StatementView(const KernelPlan& plan, OpId op, ViewState& state);
 
  private:
   const KernelPlan& plan_;
