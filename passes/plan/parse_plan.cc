@@ -39,7 +39,7 @@ class Line {
   void expect(std::string_view what) {
     if (!accept(what)) fail("`" + std::string(what) + "`");
   }
-  // Letters, digits, `_`, `.` and `-`: a word of a table.
+  // Reads a word of a table: letters, digits, `_`, `.` and `-`.
   std::string_view word(std::string_view what) {
     size_t n = 0;
     while (n < text_.size() && (is_word(text_[n]) || text_[n] == '.' || text_[n] == '-')) ++n;
@@ -67,7 +67,7 @@ class Line {
     return static_cast<uint32_t>(value);
   }
   uint32_t node() { return accept("_") ? kNone : number(); }
-  // A name as it stands, or quoted. Blanks before it do not count, those behind it stay for `skip`.
+  // Reads a name, plain or in quotes. Blanks behind it are left to `skip`.
   std::string name() {
     std::string out;
     if (text_.starts_with('"')) {
@@ -98,7 +98,7 @@ class Line {
     text_.remove_prefix(n);
     return out;
   }
-  // Without skipping blanks behind it.
+  // Accepts a character and keeps the blanks behind it.
   bool accept_close(char c) {
     if (text_.empty() || text_[0] != c) return false;
     text_.remove_prefix(1);
@@ -107,7 +107,7 @@ class Line {
   void skip() {
     while (!text_.empty() && text_[0] == ' ') text_.remove_prefix(1);
   }
-  // `item()` for each of a bracketed list.
+  // Calls `item` for each item of a list in brackets.
   template <class Item>
   void list(Item item) {
     expect("[");
@@ -148,7 +148,7 @@ class PlanParser {
     head.name();
     head.skip();
     head.expect("{");
-    // Loops come first: paths and forms of statements name them.
+    // The first pass reads the loops, because paths and forms name them.
     const size_t begin = at_;
     for (is_first_ = true;; is_first_ = false) {
       at_ = begin;
@@ -264,7 +264,7 @@ class PlanParser {
     line.fail("a reason");
   }
 
-  // -- what stands before the loops
+  // -- facts before the loops
 
   void fact(Line& line) {
     if (!is_first_) return;
@@ -460,7 +460,7 @@ class PlanParser {
       }
       inner.end();
     }
-    // Operands that are no tensors are not written.
+    // Operands that are not tensors are not written.
     if (s.kind == StatementKind::kMain && !p.vector) p.reads.resize(g_[s.op].operands.size());
   }
 
@@ -517,8 +517,8 @@ class PlanParser {
 
   // -- forms
 
-  // A normal form depends on the way in which a form was made. One that planning makes too is taken from there; any
-  // other is made of its text.
+  // The normal form of a value depends on how it was made. A form with the text of one that planning makes is taken
+  // from planning. Any other form is made from its text.
   Form form(Line& line, StatementView& view) {
     const auto& planned = planned_forms(view);
     const std::string_view from = line.rest();
@@ -542,7 +542,7 @@ class PlanParser {
         planned_->accumulators.clear();
         *planned_ = plan_statements(*planned_);
       } catch (const Error&) {
-        // What the text says is not what planning would say; its forms are made of their text.
+        // Planning refuses what the text says, so forms are made from their text.
       }
     }
     const auto add = [&](Form f) { it->second.emplace(print_form(plan_, view.algebra, f), f); };
@@ -670,7 +670,7 @@ class PlanParser {
     line.fail("a term of a form");
   }
 
-  // A loop is written as its name, which says nothing, and its number.
+  // A loop is written NAME#NUMBER; only the number counts.
   static Form loop_variable(Line& line, const IndexAlgebra& a) {
     if (!line.accept_close('#')) {
       line.name();
@@ -688,7 +688,7 @@ class PlanParser {
   int depth_ = 0, form_depth_ = 0;
   bool is_first_ = true;
   std::map<std::string, ValueId> values_;
-  std::optional<KernelPlan> planned_;                                   // the plan of what was read of the loops
+  std::optional<KernelPlan> planned_;  // the plan that planning makes from the loops read
   std::map<const std::vector<uint32_t>*, PlannedForms> planned_forms_;  // by view
 };
 

@@ -1,4 +1,4 @@
-// Where each tensor lives, and by which domains it is laid out.
+// Decides where each tensor is kept, and which domains lay it out.
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -69,10 +69,11 @@ KernelPlan plan_buffers(KernelPlan plan) {
                         plan.place_of(v) + "." + g[d].name);
         continue;
       }
-      // What nobody reads is there for its siblings alone: each value may take the place of the one before.
+      // A local result without readers exists only because its siblings do. It needs no places: each value overwrites
+      // the one before.
       if (g[nest.op].results.size() > 1 && b.memory == MemoryType::kLocal && plan.nest_plan.readers[v.index].empty())
         continue;
-      // The siblings of a first result share its loops, and so its places.
+      // All results of an op share the loops of the first, and so its places.
       const Tensor& leader = g.tensor_of(first);
       const auto placed = [&](DomainId d) {
         const size_t i = position_in(loop, d);

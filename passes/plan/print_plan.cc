@@ -25,7 +25,7 @@ std::string_view comparison(OpKind compare) {
   }
 }
 
-// How values and domains are written: by name, or, for digests, by their place in the graph.
+// Writes values and domains: by name, or, for digests, by their place in the graph.
 class Names {
  public:
   Names(const Graph& g, bool numbered) : g_(g), numbered_(numbered) {}
