@@ -25,7 +25,7 @@ std::vector<OpId> tensor_ops(const Graph& g) {
 
 const std::string& name_of(const Graph& g, OpId op) { return g[g[op].results[0]].name; }
 
-// What crosses the borders, and the order of the segments.
+// Finds the values that cross borders, and orders the segments.
 class Completer {
  public:
   Completer(const Graph& g, Segmentation s, const Defects& defects) : g_(g), s_(std::move(s)), defects_(defects) {}
@@ -75,7 +75,7 @@ class Completer {
         if (v && g_.is_tensor(v) && !inside.contains(g_[v].def)) in.insert(v);
     for (OpId op : inside)
       for (ValueId v : g_[op].results) {
-        // A value that several segments make crosses from the first of them.
+        // If several segments make a value, it crosses from the first of them.
         if (segments_of_[op.index].front() != i) continue;
         bool needed = outputs_.contains(v);
         for (OpId reader : readers_[v.index])
@@ -90,15 +90,16 @@ class Completer {
     for (ValueId v : out) segment.outputs.push_back({g_[v].name, {}, {}, lies_over(v)});
   }
 
-  // The input whose memory a value that crosses has, where its maker writes over that itself.
+  // The input in whose memory a crossing value lies, if the segment that makes it may write over that input itself.
   std::string lies_over(ValueId v) const {
     const auto it = alias_.find(v);
     if (it == alias_.end() || !is_tensor_op(g_, g_[v].def)) return {};
     return may_overwrite(segments_of_[g_[v].def.index].front(), v, it->second) ? g_[it->second].name : std::string();
   }
 
-  // Of an op on a thread for each element: a broadcast is read at index 0 by every thread, those beyond the output too;
-  // of no elements, it cannot be shown that a thread reads its own.
+  // Whether a thread may read an element that another one overwrites, in an op with a thread for each element. Every
+  // thread reads a broadcast at index 0, even a thread beyond the output. For an input without elements it cannot be
+  // shown that a thread reads its own.
   bool may_read_anothers(ValueId input) const {
     const Tensor& t = g_.tensor_of(input);
     return std::any_of(t.logical.begin(), t.logical.end(), [&](DomainId d) {
@@ -106,12 +107,13 @@ class Completer {
     });
   }
 
-  // A segment writes over an input itself if it reads that input at the same elements alone, and is the last to read
-  // it.
+  // A segment may write over an input itself if no other segment reads the input, and if its own ops do not read it
+  // after the value is made. In a segment of one op that op must be pointwise, so that it reads the elements that it
+  // overwrites.
   bool may_overwrite(size_t segment, ValueId v, ValueId input) const {
     if (s_.segments[segment].ops.size() == 1 && may_read_anothers(input)) return false;
     const OpId maker = g_[v].def;
-    std::vector<bool> later;  // made for the first reader that stands behind the maker
+    std::vector<bool> later;  // made for the first reader behind the maker
     for (OpId reader : readers_[input.index])
       for (size_t s : segments_of_[reader.index]) {
         if (s != segment && defects_.has(Defect::kAliasWrittenEarly)) continue;
@@ -124,7 +126,8 @@ class Completer {
     return true;
   }
 
-  // By op: whether it needs a result of the maker, itself or through others. Ops stand behind those that they read.
+  // By op: whether it needs a result of the maker, directly or through other ops. An op stands behind the ops that it
+  // reads.
   std::vector<bool> dependents(OpId maker) const {
     std::vector<bool> result(g_.ops.size());
     for (OpId op : g_[Graph::body()].ops)
@@ -134,7 +137,7 @@ class Completer {
     return result;
   }
 
-  // Of the segments that cannot run, the first that waits for itself by way of others.
+  // Some segments cannot run because they wait for each other. Returns the first segment of one such cycle.
   static size_t on_a_cycle(const std::vector<std::set<size_t>>& needs, const std::vector<bool>& done) {
     const auto waits_for = [&](size_t i) {
       return *std::find_if(needs[i].begin(), needs[i].end(), [&](size_t n) { return n != i && !done[n]; });
@@ -153,7 +156,7 @@ class Completer {
         const OpId def = g_[values_.at(c.value)].def;
         if (is_tensor_op(g_, def)) needs[i].insert(segments_of_[def.index].front());
       }
-    // The first of those that can run, each time.
+    // Takes the first segment that can run, again and again.
     std::vector<std::vector<size_t>> needed_by(s_.segments.size());
     std::vector<size_t> waits_for(s_.segments.size());
     std::set<size_t> ready;
@@ -186,8 +189,8 @@ class Completer {
   Segmentation s_;
   const Defects& defects_;
   std::vector<std::vector<size_t>> segments_of_;
-  std::vector<std::vector<OpId>> readers_;  // of each value: ops that make tensors
-  std::vector<size_t> positions_;           // in the body, by op
+  std::vector<std::vector<OpId>> readers_;  // by value: ops that read it and make tensors
+  std::vector<size_t> positions_;           // by op: its position in the body
   std::unordered_map<std::string_view, ValueId> values_;
   std::set<ValueId> outputs_;
   std::map<ValueId, ValueId> alias_;
@@ -304,7 +307,7 @@ class Assigner {
       if (!v || !g_[*v].def || !is_tensor_op(g_, g_[*v].def))
         refuse("no op of the fusion makes a tensor of this name; scalars are computed where they are needed",
                "%" + operand.value, ErrorCode::kStepReferent);
-      // Any result names the op; the segment has it once, by the first.
+      // Any result names the op. The segment lists the op once, by its first result.
       const OpId op = g_[*v].def;
       if (!assigned_.insert({it->second, op}).second) continue;
       segment.ops.push_back(name_of(g_, op));
@@ -312,7 +315,7 @@ class Assigner {
       for (ValueId read : g_[op].operands)
         if (read && g_.is_tensor(read) && g_[g_[read].def].kind == OpKind::kInput)
           segments_of_[g_[read].name].insert(it->second);
-      // The input that a result is stored over.
+      // The segment also has the inputs that a result is stored over.
       if (const auto inputs = stored_over_.find(op); inputs != stored_over_.end())
         for (ValueId input : inputs->second) segments_of_[g_[input].name].insert(it->second);
     }
@@ -320,7 +323,7 @@ class Assigner {
 
   void schedule(const Step& step) {
     if (step.operands.empty()) {
-      // Of all tensors: of each kernel's.
+      // A step without operands is about all tensors, so every kernel gets it.
       for (Segment& s : s_.segments)
         if (s.executor == SegmentExecutor::kKernel) s.steps.push_back(step);
       return;
@@ -331,12 +334,12 @@ class Assigner {
       refuse("this tensor is made by a segment that is no kernel, and takes no schedule; leave the step out",
              "%" + step.operands[0].value);
     segment.steps.push_back(step);
-    // Tensors that a step makes are in the same segment.
+    // Tensors that a step makes belong to the same segment.
     if (row_of(step.kind).results.starts_with('t'))
       for (const std::string& made : step.results) segments_of_[made].insert(at);
   }
 
-  // The first segment that has every tensor that the step names.
+  // The first segment with all tensors that the step names.
   size_t segment_of(const Step& step) {
     std::optional<std::set<size_t>> common;
     for (const StepOperand& operand : step.operands) {
@@ -373,9 +376,9 @@ class Assigner {
   NameIndex names_;
   Segmentation s_;
   std::map<std::string, size_t> by_name_;
-  std::set<std::pair<size_t, OpId>> assigned_;           // segments and their ops
-  std::map<OpId, std::vector<ValueId>> stored_over_;     // by op: inputs that its results are stored over
-  std::map<std::string, std::set<size_t>> segments_of_;  // a tensor's: that make it, or read it where it is an input
+  std::set<std::pair<size_t, OpId>> assigned_;           // segments with their ops
+  std::map<OpId, std::vector<ValueId>> stored_over_;     // by op: the inputs that its results are stored over
+  std::map<std::string, std::set<size_t>> segments_of_;  // by tensor: segments that make it or, if an input, read it
 };
 
 }  // namespace
