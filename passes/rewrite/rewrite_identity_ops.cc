@@ -1,4 +1,4 @@
-// identity_ops: pointwise ops that give one of their operands back, bit by bit. −0 is not 0: x + 0 is left for floats.
+// identity_ops skips pointwise ops that give one of their operands back, bit by bit. −0 is not 0, so floats keep x + 0.
 #include <cmath>
 
 #include "ir/scalar/numeric.h"
@@ -9,7 +9,7 @@ namespace {
 
 bool is_real(Dtype d) { return is_boolean(d) || is_integer(d) || (is_floating(d) && !is_storage_only(d)); }
 
-// A constant scalar of exactly this value, its sign too.
+// Whether a value is a constant scalar of exactly this number, sign included.
 bool is_number(const Graph& g, ValueId v, double wanted) {
   if (!g.is_constant(v) || !is_real(g[v].dtype)) return false;
   const ConstantBits bits = *g[v].constant;
@@ -28,7 +28,7 @@ bool rounds_to_integer(OpKind kind) {
   return kind == OpKind::kCeil || kind == OpKind::kFloor || kind == OpKind::kRound || kind == OpKind::kTrunc;
 }
 
-// The operand that the op gives back, by its position; −1: none.
+// The position of the operand that the op gives back, or −1.
 int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v, const Defects& defects) {
   const Dtype dtype = g[op.results[0]].dtype;
   const auto first_or_second = [&](const auto& is_neutral) { return is_neutral(v[1]) ? 0 : is_neutral(v[0]) ? 1 : -1; };
@@ -36,12 +36,12 @@ int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v, co
     case OpKind::kSet:
       return op.attrs.empty() ? 0 : -1;
     case OpKind::kCast:
-      return 0;  // to its own dtype, or it does not fit
+      return 0;  // `fits` refuses a cast to another dtype
     case OpKind::kWhere:
       if (v[1] == v[2]) return 1;
       if (!g.is_constant(v[0])) return -1;
       return to_bool(g[v[0]].dtype, *g[v[0]].constant) ? 1 : 2;
-    default:  // any other: is looked at below
+    default:  // any other op is looked at below
       break;
   }
   if (!is_real(dtype)) return -1;
@@ -75,12 +75,12 @@ int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v, co
     case OpKind::kMinimum:
     case OpKind::kMaximum:
       return v[0] == v[1] ? 0 : -1;
-    default:  // any other: stays, which is never wrong
+    default:  // any other op stays, which is never wrong
       return -1;
   }
 }
 
-// neg (neg x) is x; floor (ceil x) is ceil x, abs (abs x) is abs x.
+// neg (neg x) is x, floor (ceil x) is ceil x, and abs (abs x) is abs x.
 ValueId through_unary(const Graph& g, const Rewriter& r, OpId id) {
   const Op& op = g[id];
   const ValueId inner = r.operand(id, 0);
@@ -100,7 +100,7 @@ void skip_identities(Graph& g, Rewriter& r, const RewriteOptions& options) {
     std::vector<ValueId> operands;
     for (size_t i = 0; i < op.operands.size(); ++i) operands.push_back(r.operand(id, i));
     const ValueId v = op.results[0];
-    // x · 0, of x's shape.
+    // The seeded defect: x · 0 becomes 0, with the shape of x.
     if (op.kind == OpKind::kMul && is_number(g, operands[1], 0.0) && g.is_tensor(operands[0]) &&
         options.defects.has(Defect::kIdentityTimesZero) && r.take(v)) {
       const ValueId never = constant(g, Dtype::kBool, {});
