@@ -2,7 +2,8 @@
 // tries the points of the loops that the forms depend on: all of them, or some if there are too many. Finding none
 // proves nothing.
 //
-//   find_difference(algebra, g, f, b, loops, {})   →   {sizes {}, point {%y.f = 0, %y.g = 1}, a = 0, b = 1}
+//   b split by 8 → f{1}, g{8}
+//   find_difference(algebra, graph, f, b, loops, {})   →   {sizes {}, point {%y.g = 1}, a = 0, b = 1}
 #pragma once
 
 #include <optional>

@@ -222,8 +222,8 @@ Form IndexAlgebra::bit_xor(Form a, Form b) {
     return mod(sum, constant(2));
   }
 
-  // If at most one operand is no multiple of 2^k, that operand gives the low k bits: 2^k × (xor of the quotients) +
-  // low.
+  // If at most one operand is not a multiple of 2^k, that operand gives the low k bits. The result is 2^k × (xor of the
+  // quotients) + low.
   int64_t smallest = kInfinity;
   int64_t second = kInfinity;
   size_t odd_one = 0;

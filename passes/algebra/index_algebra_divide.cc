@@ -4,12 +4,13 @@
 // as soon as the rest provably lies in one interval [j·E, (j+1)·E). A rest for which that cannot be shown becomes an
 // opaque quotient and remainder: digits of the rest.
 //
-// Example: (4·l + 2) div 12 with l in [0, 24). 4·l is cut at 12/4 into 12·(l div 3) + 4·(l mod 3). The first part goes
-// to the quotient. 4·(l mod 3) + 2 lies in [2, 10]. So the quotient is l / 3 and the remainder 4·(l % 3) + 2.
+//   (4·l + 2) div 12, l in [0, 24): 4·l is cut at 12/4 into 12·(l div 3) + 4·(l mod 3). The first part goes to the
+//   quotient. 4·(l mod 3) + 2 lies in [2, 10]. So the quotient is l / 3 and the remainder 4·(l % 3) + 2.
 //
-// An opaque division has two spellings. The short one, for code, keeps an unresolved part as it was given: (l + k) div
-// 4. The canonical one, for comparing forms, also cuts digits and reduces coefficients: l div 4 + (l mod 4 + k) div 4.
-// 4 + (l mod 4 + k) div 4.
+// An opaque division has two spellings. The short one, for code, keeps an unresolved part as it was given. The
+// canonical one, for comparing forms, also cuts digits and reduces coefficients.
+//
+//   short: (l + k) div 4      canonical: l div 4 + (l mod 4 + k) div 4
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -534,7 +535,7 @@ bool IndexAlgebra::reduce_coefficients(Poly& rest, Coefficient e, Poly& quotient
     if (!symbols) continue;
     const int64_t residue = balanced_residue(term.factor, e.factor);
     if (residue == term.factor) continue;
-    // Cannot overflow in effect: |residue| <= |factor|.
+    // residue| <= |factor|, so the difference fits unless the factor is the least integer.
     const int64_t multiple = (term.factor - residue) / e.factor;
     rest.add_term(residue - term.factor, term.monomial);
     store_.add_product(quotient, {multiple, *symbols}, parts.rest);

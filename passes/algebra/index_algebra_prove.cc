@@ -4,8 +4,8 @@
 // facts leaves such a form. Facts are the assumptions and the definitions of atoms: for q = x div d, x - d·q >= 0 and
 // d·q + d - 1 - x >= 0.
 //
-// Example: with o in [0, q), q = (n + 127) div 128 and t in [0, 128), 128·o + t - n has the greatest value 128·q - 1 -
-// n. The first of these facts shows that it is at most 126.
+//   o in [0, q), q = (n + 127) div 128, t in [0, 128): the greatest value of 128·o + t - n is 128·q - 1 - n, and the
+//   first of these facts shows that it is at most 126
 #include <algorithm>
 #include <array>
 #include <numeric>

@@ -86,7 +86,7 @@ struct Poly {
 };
 
 /// A kDigit has a root (its base), a divisor and a range. A kSymbol or kLoop has an index. The other kinds have args.
-/// An atom that is no digit is its own root.
+/// Every atom except a digit is its own root.
 struct AtomRecord {
   AtomKind kind = AtomKind::kSymbol;
   bool stale = false;  ///< a part was replaced, so it would be made differently now

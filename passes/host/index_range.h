@@ -5,7 +5,8 @@
 // have the launch's values. An index from data lies in its axis, because the kernel says so (`within`). Any other
 // unknown index may be anything, and does not fit.
 //
-//   fits_in_32_bits(kernel, launch, bindings, strides)   // false for {n: 2^31}, if the kernel computes blockIdx·128 + threadIdx
+//   the kernel computes blockIdx·128 + threadIdx, bindings {n: 2^31}
+//   fits_in_32_bits(kernel, launch, bindings, strides) == false
 #pragma once
 
 #include <map>

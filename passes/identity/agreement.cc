@@ -10,7 +10,7 @@
 namespace fusebox {
 namespace {
 
-// -- which tensor is made from which
+// -- which tensors are made from a tensor
 
 std::vector<OpId> tensor_ops(const Graph& g) {
   std::vector<OpId> result;

@@ -10,8 +10,8 @@
 //
 // A proof uses facts beyond arithmetic (facts.h) only if it needs them, and names them.
 //
-//   x{h*d}, y = reshape x to [h, d]; y.i0 by D outer → p, q;  z = exp x, z.i0 by D outer → p, q
-//   agree_at_elements(g, y.p, z.p)   →   proved, if D divides h: "both are `i0 / 16`"
+//   %y = reshape %x to [%h, 6], %u = exp %y, %z = exp %x;  h = 4*d;  %u.i0 and %z.i0 split by 4 outer → p, q
+//   agree_at_elements(g, u.p, z.p)   →   proved: "both are `%x.i0 / (6*d)` at every element of %x"
 #pragma once
 
 #include <optional>

@@ -5,8 +5,8 @@
 // Some values are not decided by the start: an axis that a reduction sums, that a broadcast makes or that data choose.
 // Such a value is a variable of its own, and every value that depends on it counts as not decided.
 //
-//   %y = reshape %x to [%h, %d];   from the elements of %x, down:  %y.i0 = r / d,   %y.i1 = r mod d
-//                                  from those of %y, up:           %x.i0 = d*i0 + i1
+//   %y = reshape %x to [%h, %d];   from the elements of %x, down:  %y.i0 = %x.i0 / d,   %y.i1 = %x.i0 % d
+//                                  from those of %y, up:           %x.i0 = %y.i0*d + %y.i1
 #pragma once
 
 #include <map>

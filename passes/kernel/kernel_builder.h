@@ -51,7 +51,7 @@ class KernelBuilder {
   // Regions. A loop of one iteration is a loop here; the caller may leave it out.
   ValueId begin_for(ValueId start, ValueId stop, ValueId step, bool unroll);
   void begin_if(ValueId predicate);
-  void begin_else();  // right after `end` of the if
+  void begin_else();  // call it right after `end` of the if
   void end();
   RegionId region() const { return scopes_.back().region; }
   // The last op of the current region, or none.

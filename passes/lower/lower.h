@@ -7,9 +7,9 @@
 // The launch graph (level host) takes the graph's inputs, then, in order, a destination for each output that is not an
 // alias. It binds the sizes, checks what vectorized access relies on, allocates workspaces and launches the kernel.
 //
-//   y = exp x, i0 split by 128 → o on grid.x, t on block.x
-//   kernel @k { … %p = lt %i, %n : bool   if %p { … } }
-//   host @k.launch { … launch ceil_div(%n, 128), 1, 1, 128, 1, 1, 0 with […] name k }
+//   y = exp x, y.i0 split by 128 → o on grid.x, t on block.x
+//   kernel @k { … %p4 = lt %i3, %s0 : bool   if %p4 { … } }
+//   host @k_launch { … %i1 = floor_div %i0, 128   launch %i1, 1, 1, 128, 1, 1, 0 with […] name "k" }
 #pragma once
 
 #include <optional>

@@ -45,7 +45,7 @@ class DomainValues {
     Form value;
     CheckReason origin;
   };
-  // All that is known, to be learnt by another DomainValues of the same tensor over a copy of the algebra.
+  // All that is known. Another DomainValues of the same tensor, over a copy of the algebra, can learn it.
   struct Knowledge {
     std::vector<Known> values;
     std::vector<std::pair<DomainId, Form>> extents;

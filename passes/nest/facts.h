@@ -1,7 +1,7 @@
 // Divisibility facts: extents that a factor divides, each with the reason. A program relies on them beyond its types. A
 // launch or `bind_sizes` has checked them before any loop runs, so they hold at every point of every nest.
 //
-//   %y = reshape %x to [%h, %d], the axis of %x is split by %d   →
+//   %y = reshape %x to [%h, %d], which splits its root axis r0 by %d   →
 //   {divisor %d, domain %y.r0, "%d divides the extent of %y.r0: a reshape keeps every element"}
 #pragma once
 

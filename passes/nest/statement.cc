@@ -137,7 +137,7 @@ class TreeBuilder {
       successors[from].push_back(position.at(to));
       ++pending[position.at(to)];
     }
-    // Kahn's algorithm. Of several ready children the first is taken, which follows op order.
+    // Kahn's algorithm. It takes the first of the ready children, which follows op order.
     std::set<size_t> ready;
     for (size_t i = 0; i < list.size(); ++i)
       if (pending[i] == 0) ready.insert(i);

@@ -34,8 +34,8 @@ struct CompileOptions {
   // tensors, and 64 bits if a kernel asks for a stride.
   std::vector<BoundInput> inputs = {};
   Defects defects = {};  // seeded
-  // A program that was compiled before, without defects. Segments that are the same there are not scheduled again, nor
-  // lowered.
+  // A program that was compiled before, without defects. Segments that are the same there are neither scheduled nor
+  // lowered again.
   const Compiled* known = nullptr;
 };
 
@@ -45,7 +45,7 @@ struct Compiled {
   Segmentation segmentation;
   std::vector<Graph> scheduled;  // by segment; for an ATen segment: the segment as a fusion
   std::vector<Graph> kernels;    // by segment; empty graphs for ATen segments
-  std::vector<Graph> launches;   // by segment: what the host computes to launch the kernel
+  std::vector<Graph> launches;   // by segment: the host ops that launch the kernel
   Graph host;
   int index_bits = 64;
 };

@@ -168,7 +168,7 @@ class PlanChecker {
 
   const KernelPlan& plan_;
   const Graph& g_;
-  std::map<uint32_t, uint32_t> nodes_, statements_;  // → the loop around it
+  std::map<uint32_t, uint32_t> nodes_, statements_;  // by index: the loop around it
   std::optional<std::string> fault_;
 };
 

@@ -47,9 +47,9 @@ struct ScalarParameter {
   auto operator<=>(const ScalarParameter&) const = default;
 };
 
-// Where a tensor is kept.
+// Describes the memory of a tensor.
 struct Buffer {
-  ValueId value;    // of the graph
+  ValueId value;    // a tensor of the graph
   ValueId storage;  // the tensor whose layout and memory it has: itself, or the input that it overwrites
   MemoryType memory = MemoryType::kLocal;
   std::vector<DomainId> places;       // local, shared: the domains that it is laid out by, outermost first
@@ -59,8 +59,8 @@ struct Buffer {
   int64_t elements = 0;  // local: of one thread
 };
 
-// The kind of a check. It keeps a domain in its extent, a thread inside a loop that the launch may exceed, or all but
-// one thread out along a dimension without a loop.
+// The kind of a check: a domain must stay in its extent, a thread must be inside a loop that the launch may exceed, or
+// only one thread along a dimension without a loop may run.
 enum class CheckKind : uint8_t { kDomain, kLoopExtent, kThread };
 std::string_view text(CheckKind k);
 
@@ -106,7 +106,7 @@ struct SyncPoint {
   auto operator<=>(const SyncPoint&) const = default;
 };
 
-// A reduction keeps its sums in a thread, one for each point of these loops.
+// The accumulators of a reduction in a thread: one for each point of the loops at `places`.
 struct Accumulator {
   std::vector<size_t> places;  // positions in the loop domain of the op's first result
   int64_t elements = 1;
@@ -142,8 +142,8 @@ struct Divisibility {
   auto operator<=>(const Divisibility&) const = default;
 };
 
-// What a view of a statement knows: the algebra that the statement's forms belong to, and the values of the domains of
-// its op's first result. `path` holds the statement's loops. The knowledge only grows.
+// The knowledge behind a statement's view: the algebra that the statement's forms belong to, and the values of the
+// domains of its op's first result. `path` holds the statement's loops. The knowledge only grows.
 struct ViewState {
   std::vector<uint32_t> path;
   IndexAlgebra algebra;

@@ -219,7 +219,7 @@ class StatementPlanner {
   void unswitch(uint32_t node) {
     std::vector<uint32_t> nodes, statements;
     collect(node, nodes, statements);
-    // Threads may take different branches, so an unswitch leaves a body with barriers alone.
+    // Threads may take different branches, so a body that synchronises is not unswitched.
     for (const SyncPoint& p : plan_.sync_points)
       if (std::find(nodes.begin(), nodes.end(), p.node) != nodes.end()) return;
     for (uint32_t s : statements)

@@ -63,8 +63,8 @@ KernelPlan plan_threads(KernelPlan plan) {
   return plan;
 }
 
-// If a loop is empty, its dimension launches no thread. Elements that the loop does not index would then not be
-// written: a sum over nothing, or the result of another nest. Such a dimension launches at least one thread.
+// If all loops along a dimension are empty, it launches no thread. Elements that these loops do not index would then
+// not be written: a sum over nothing, or the result of another nest. Such a dimension launches at least one thread.
 KernelPlan plan_empty_threads(KernelPlan plan) {
   const Graph& g = *plan.graph;
   IndexAlgebra extents(plan.defects());

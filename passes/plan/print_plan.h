@@ -18,8 +18,8 @@
 //   }
 //
 // In a form, NAME#NODE is a loop, %NAME a scalar and stride(%x.i0) the stride of an axis. `loaded` is a scalar that the
-// kernel loads. div(f, d) is the quotient of f by d, and digit(f, d, e) is that quotient's remainder by e. A form in (
-// ) counts as one factor.
+// kernel loads. div(f, d) is the quotient of f by d, and digit(f, d, e) is that quotient's remainder by e. A form in
+// parentheses counts as one factor.
 #pragma once
 
 #include <string>

@@ -103,8 +103,8 @@ DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
     const bool zeroed = is_broadcast && !plan_.nest_plan.promoted.contains(d);
     values.set(d, zeroed && !plan_.defects().has(Defect::kBroadcastNotZeroed) ? Form{} : value);
   };
-  // Whether a stretching op reads an axis that is no broadcast for a broadcast of the result. Its element 0 serves; any
-  // other op reads the axis at the result's place.
+  // Whether a stretching op reads an axis that is not a broadcast along a broadcast axis of the result. Its element 0
+  // then serves. Any other op reads the axis at the result's place.
   const auto repeats = [&](DomainId from, DomainId to) {
     return g[from].iter_type != IterType::kBroadcast && g[to].iter_type == IterType::kBroadcast && stretches(o.kind);
   };
@@ -146,8 +146,8 @@ DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
   if (rule == AxisRule::kChosenWithin || has_index_beside)
     for (size_t i = 0; i < logical.size(); ++i)
       if (!values.known(logical[i])) feed_one(logical[i], place(root[i]));
-  // Domains that have no value yet: a loop broadcast takes the value of the domain that it stands for; the rest are
-  // broadcasts.
+  // Domains that have no value yet. A loop broadcast takes the value of the domain that it stands for. The rest are
+  // broadcasts, read at 0.
   for (DomainId d : p.loop_broadcasts)
     if (const DomainId fed = plan_.nest_plan.fed_by(d, op); fed && own.known(fed)) feed_one(d, own.value(fed));
   for (const auto* list : {&logical, &p.loop_broadcasts})

@@ -33,7 +33,7 @@ struct RewriteOptions {
   bool operator==(const RewriteOptions&) const = default;
 };
 
-// True: changed.
+// True means changed.
 #define FUSEBOX_REWRITE(name, summary) bool name(Graph& g, const RewriteOptions& options = {});
 #include "passes/rewrite/rewrite_table.inc"
 #undef FUSEBOX_REWRITE

@@ -1,6 +1,6 @@
-// Segmentation decides which ops of a fusion run together, and as what. A segmentation is data (ir/module/module.h).
-// These functions make and complete segmentations, and extract segments from the fusion. Each segment becomes a fusion
-// of its own. Its inputs and outputs are the values that cross its border.
+// Segmentation decides which ops of a fusion run together, and how. A segmentation is data (ir/module/module.h). These
+// functions make and complete segmentations, and extract segments from the fusion. Each segment becomes a fusion of its
+// own. Its inputs and outputs are the values that cross its border.
 //
 // Invariants of a completed segmentation: every tensor op is in a segment, and a segment runs after the segments that
 // it needs.
