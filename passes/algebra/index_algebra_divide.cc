@@ -1,8 +1,8 @@
 // Divides a form by E >= 1, a product of symbols and a constant: x = E·quotient + remainder with 0 <= remainder < E.
 //
 // Each step moves whole multiples of E from the rest to the quotient and keeps x = E·quotient + rest. The division ends
-// as soon as the rest provably lies in one interval [j·E, (j+1)·E). A rest for which that cannot be shown becomes an
-// opaque quotient and remainder: digits of the rest.
+// as soon as the rest provably lies in one interval [j·E, (j+1)·E). If that cannot be shown, the rest becomes an opaque
+// quotient and remainder: digits of the rest.
 //
 //   (4·l + 2) div 12, l in [0, 24): 4·l is cut at 12/4 into 12·(l div 3) + 4·(l mod 3). The first part goes to the
 //   quotient. 4·(l mod 3) + 2 lies in [2, 10]. So the quotient is l / 3 and the remainder 4·(l % 3) + 2.
@@ -269,8 +269,8 @@ bool IndexAlgebra::expand_named(Poly& rest, Coefficient e) {
 }
 
 // Handles a quotient that takes two values. Such a quotient only asks whether the rest, minus its least value, reaches
-// a threshold t > 0. It is written with the least divisor that asks the same, so that equal questions meet whatever
-// their divisors were. With divisor 1 the quotient is the rest itself.
+// a threshold t > 0. It is written with the least divisor that asks the same question. Equal questions then meet,
+// whatever their divisors were. With divisor 1 the quotient is the rest itself.
 bool IndexAlgebra::two_valued(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth) {
   const Interval bounds = store_.bounds(rest);
   if (e.symbols != kOne || bounds.lo == kMinusInfinity || bounds.hi == kInfinity) return false;

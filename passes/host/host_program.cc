@@ -69,8 +69,8 @@ class HostBuilder {
     }
   }
 
-  // An input may be an output too, in a place of its own or over another input. If such an input is overwritten, the
-  // output is the input as it was before the run, so a copy is kept.
+  // An input may also be an output, in its own place or over another input. If such an input is overwritten, the output
+  // is the input as it was before the run, so a copy is kept.
   void keep_overwritten_inputs() {
     std::set<ValueId> overwritten;
     if (defects_.has(Defect::kExchangeUnsaved)) return;

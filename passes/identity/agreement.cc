@@ -162,7 +162,7 @@ std::vector<Reason> reasons_of(const Comparison& c, Attempt& attempt, TensorId t
   Theorems theorems(g);
   theorems.add(c.a);
   theorems.add(c.b);
-  // A tensor in between is one that the start leads to and that leads to one of the two.
+  // A tensor in between: the start leads to it, and it leads to one of the two.
   const auto from = reached(g, t, up);
   for (DomainId end : {c.a, c.b}) {
     const auto to = reached(g, g[end].tensor, !up);

@@ -1,7 +1,8 @@
 // Explains why two domains are one, or are not, in every meaning of "one": in a nest, at elements, in each id graph.
 //
 //   Explanation e = explain(g, f, b);
-//   e.elements.proved, e.nest.difference, e[IdGraphKind::kAlmostExact].because   // "it would make %y.f and %y.b one: …"
+//   e.elements.proved, e.nest.difference
+//   e[IdGraphKind::kAlmostExact].because   // "it would make %y.f and %y.b one: …"
 #pragma once
 
 #include <array>

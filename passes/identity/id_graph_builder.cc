@@ -188,8 +188,8 @@ void IdGraphBuilder::join_trivial(DomainClasses& classes) {
     for (size_t k = 0; k < graph()[id].operands.size(); ++k) join_present(classes, id, k);
 }
 
-// Unites an axis that the operand has with the domain that the consumer makes from it, by merging in axes that the
-// operand lacks or broadcasts.
+// A consumer may merge an axis that its operand has with one that the operand lacks or broadcasts. Unites the axis with
+// the merged domain.
 void IdGraphBuilder::join_present(DomainClasses& classes, OpId op, size_t operand) {
   if (graph()[op].results.empty() || !graph().is_tensor(graph()[op].results[0])) return;
   const auto axes = map_producer_to_consumer(graph(), op, operand);

@@ -71,8 +71,8 @@ ValueId KernelBuilder::op(OpKind kind, std::vector<ValueId> operands, Dtype resu
   if (kind == OpKind::kCast) attrs.set(AttrKey::kDtypeAttr, result);  // a cast names its dtype at every level
   // A copy of a scalar is the scalar: a host program has no op for it.
   if ((kind == OpKind::kSet || kind == OpKind::kSegmentSet) && graph_.level == Level::kHost) return operands[0];
-  // No dtype holds both u64 and a signed integer. In a fusion the signed operand is a scalar, which takes the dtype of
-  // the tensors that it meets. Beside a real number it is converted to the dtype of that.
+  // No dtype holds both u64 and a signed integer. In a fusion the signed operand is a scalar, and takes the dtype of
+  // the tensors beside it. Beside a real number it takes that number's dtype.
   const auto is_u64 = [&](ValueId v) { return v && graph_[v].dtype == Dtype::kUint64; };
   if (demands(kind, kPointwise) && std::any_of(operands.begin(), operands.end(), is_u64)) {
     std::optional<Dtype> real;

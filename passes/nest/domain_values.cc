@@ -170,8 +170,7 @@ void DomainValues::propagate() {
   const auto& transforms = g_[tensor_].transforms;
   for (bool changed = true; changed;) {
     changed = false;
-    // Upwards first, in reverse order of application: values that come from loops are preferred to values that follow
-    // from them.
+    // Upwards first, in reverse order of application: values from loops are preferred to values that follow from them.
     for (size_t i = transforms.size(); i-- > 0;) {
       const Transform& t = g_[transforms[i]];
       const bool outputs_known = std::all_of(t.outputs.begin(), t.outputs.end(), [&](DomainId d) { return known(d); });

@@ -1,5 +1,5 @@
-// The values of one tensor's domains in a nest. Some values are given: those of its loops, or those that a consumer
-// feeds. The others follow through the tensor's transforms, up or down, whichever side of a transform is known.
+// The values of one tensor's domains in a nest. Some values are given, by its loops or by a consumer. The others follow
+// through the tensor's transforms, up or down, whichever side of a transform is known.
 //
 // Invariants: a value holds at every loop point, holes included, so none comes from an equivalence between domains. The
 // first value of a domain stays.
@@ -45,7 +45,7 @@ class DomainValues {
     Form value;
     CheckReason origin;
   };
-  // All that is known. Another DomainValues of the same tensor, over a copy of the algebra, can learn it.
+  // The knowledge of one DomainValues. Another one of the same tensor, over a copy of the algebra, can learn it.
   struct Knowledge {
     std::vector<Known> values;
     std::vector<std::pair<DomainId, Form>> extents;

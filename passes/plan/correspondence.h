@@ -1,10 +1,10 @@
 // A correspondence says which loops of a producer are the same as its consumer's: the same shared loop, or the same
 // thread.
 //
-// There are two proofs. In the nest: the consumer feeds the producer's loop the form of its own loop variable, so both
-// are equal at every loop point, holes included. At elements: both loops are one function of the consumer's root
-// domains. The second proof is enough here, because a consumer reads only at elements, under its checks. No index and
-// no check comes from it.
+// There are two proofs. In the nest: read by the consumer, the producer's loop has the form of the consumer's loop
+// variable. Both are then equal at every loop point, holes included. At elements: both loops are one function of the
+// consumer's root domains. The second proof is enough here, because a consumer reads only at elements, under its
+// checks. No index and no check comes from it.
 //
 //   i is split by 64 → o, a in both. The producer splits a by 64 → b{1}, … and b by 8. In the holes of b,
 //   i = 64·o + 64·b + … leaves the tile o. At every element b is 0, so the loop o is shared.

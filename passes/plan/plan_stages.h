@@ -1,5 +1,5 @@
-// The stages that make a plan, in the order in which plan_kernel runs them. A stage takes a plan, reads the decisions
-// of the stages before it, and returns the plan with its own members filled in.
+// The stages of a plan, in the order of plan_kernel. A stage takes a plan, reads the decisions of the stages before it,
+// and returns the plan with its own members filled in.
 //
 //   KernelPlan p = plan_buffers(plan_threads(KernelPlan(g)));
 //   p.buffer_of(y).memory == MemoryType::kShared

@@ -1,5 +1,5 @@
-// The view of one statement: the algebra over its loops, the values of its own tensor's domains, and, through `feed`,
-// the values of the domains of the tensors that it reads.
+// The view of one statement. It has the algebra over the statement's loops and the values of its own tensor's domains.
+// Through `feed` it gives the domain values of the tensors that the statement reads.
 //
 // The algebra belongs to the plan (ViewState), so making one view leaves the forms of another valid. Views of one op
 // and one path share an algebra.

@@ -3,7 +3,7 @@
 //
 // Invariants of every pass:
 // - The signature stays: sizes, inputs, outputs, aliases.
-// - A value that is left keeps its name, and an output keeps the op that makes it.
+// - A remaining value keeps its name, and an output keeps its op.
 // - The graph verifies before and after, and inference accepts it as it did before.
 // - A pass does not change again what it has changed.
 // - Passes let readers read another value. Only `dead_code` removes ops, so names last until it runs.

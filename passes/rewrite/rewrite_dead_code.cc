@@ -1,4 +1,4 @@
-// dead_code removes ops that no output needs, neither through operands nor through the extents of results.
+// dead_code removes ops that no output needs, be it through operands or through the extents of results.
 #include "passes/rewrite/rewrite.h"
 
 namespace fusebox {

@@ -30,9 +30,9 @@ Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps, con
 // The segmentation of a schedule: several segments if it assigns ops, otherwise one.
 Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps, const Defects& defects = {});
 
-// Fills in the values that cross the borders of segments whose ops are set, and orders the segments so that each runs
-// after those that it needs. Throws kInvalidGraph if there is no such order or if an op is in no segment, and
-// kUnknownName if a segment names no tensor op.
+// Fills in the crossing values of segments whose ops are set. Orders the segments so that each runs after the segments
+// that it needs. Throws kInvalidGraph if there is no such order or if an op is in no segment, and kUnknownName if a
+// segment names a tensor that no op makes.
 Segmentation complete(const Graph& fusion, Segmentation segmentation, const Defects& defects = {});
 
 // The segment as a fusion, before its steps are applied. The fusion must not hold a symbolic domain.
