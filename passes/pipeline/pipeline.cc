@@ -168,49 +168,50 @@ namespace {
 
 void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& bindings,
                   const CompileOptions& options) {
-  Compiled& c = attempt.made;
+  Compiled& compiled = attempt.made;
   const std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
   const size_t rewrites = leading_rewrites(steps);
   const std::span<const Step> schedule = steps.subspan(rewrites);
-  c.concretized = fusion;
-  apply_steps(c.concretized, steps.first(rewrites), options.defects);
-  c.concretize = plan_concretize(c.concretized, rewrites > 0 ? rebind(fusion, bindings, c.concretized) : bindings,
-                                 options.defects);
-  apply(c.concretized, c.concretize, options.defects);
-  c.concretized = canonical_order(c.concretized);
-  const Bindings sizes = rebind(fusion, bindings, c.concretized);
+  compiled.concretized = fusion;
+  apply_steps(compiled.concretized, steps.first(rewrites), options.defects);
+  compiled.concretize = plan_concretize(
+      compiled.concretized, rewrites > 0 ? rebind(fusion, bindings, compiled.concretized) : bindings, options.defects);
+  apply(compiled.concretized, compiled.concretize, options.defects);
+  compiled.concretized = canonical_order(compiled.concretized);
+  const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
   // An axis just resolved to *iteration* must match the extents it meets.
-  if (!c.concretize.empty()) check_sizes(c.concretized, sizes);
-  c.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(c.concretized, sizes);
+  if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
+  compiled.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(compiled.concretized, sizes);
   if (options.segmentation)
-    c.segmentation = *options.segmentation;
+    compiled.segmentation = *options.segmentation;
   else if (!options.steps || (rewrites > 0 && schedule.empty()))
-    c.segmentation = plan_unfused(c.concretized, options.defects);
+    compiled.segmentation = plan_unfused(compiled.concretized, options.defects);
   else
-    c.segmentation = plan_steps(c.concretized, schedule, options.defects);
+    compiled.segmentation = plan_steps(compiled.concretized, schedule, options.defects);
   const bool is_known =
-      options.known && options.defects.empty() && same_members(c.concretized, options.known->concretized);
-  SegmentExtractor extractor(c.concretized);
-  NameIndex names(c.concretized);
-  const CrossingPlaces places = places_of_inputs(c.segmentation);
-  for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
-    const Segment& segment = c.segmentation.segments[i];
+      options.known && options.defects.empty() && same_members(compiled.concretized, options.known->concretized);
+  SegmentExtractor extractor(compiled.concretized);
+  NameIndex names(compiled.concretized);
+  const CrossingPlaces places = places_of_inputs(compiled.segmentation);
+  for (size_t i = 0; i < compiled.segmentation.segments.size(); ++i) {
+    const Segment& segment = compiled.segmentation.segments[i];
     const Graph* same = is_known ? find_schedule(*options.known, segment, i) : nullptr;
     attempt.segment = i;
     attempt.steps = same ? segment.steps.size() : 0;
-    Graph& scheduled = c.scheduled.emplace_back(same ? *same : extractor.extract(segment));
+    Graph& scheduled = compiled.scheduled.emplace_back(same ? *same : extractor.extract(segment));
     StepApplier applier(scheduled, options.defects);
     for (; attempt.steps < segment.steps.size(); ++attempt.steps) applier.apply(segment.steps[attempt.steps]);
-    take_layouts(c.concretized, names, places, scheduled, c.segmentation, i, options.defects);
+    take_layouts(compiled.concretized, names, places, scheduled, compiled.segmentation, i, options.defects);
   }
   attempt.is_scheduled = true;
-  lower_segments(c, options.defects, sizes, options.known);
-  if (options.index_bits == 0 && c.index_bits == 32 && !all_fit(c, bindings, fusion, options.inputs, options.defects) &&
+  lower_segments(compiled, options.defects, sizes, options.known);
+  if (options.index_bits == 0 && compiled.index_bits == 32 &&
+      !all_fit(compiled, bindings, fusion, options.inputs, options.defects) &&
       !options.defects.has(Defect::kIndexWidthNarrow)) {
-    c.index_bits = 64;
-    lower_segments(c, options.defects, sizes, options.known);
+    compiled.index_bits = 64;
+    lower_segments(compiled, options.defects, sizes, options.known);
   }
-  c.host = build_host_program(c.concretized, c.segmentation, c.launches, options.defects);
+  compiled.host = build_host_program(compiled.concretized, compiled.segmentation, compiled.launches, options.defects);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Checks that a reader gets the value that was made for it. Shared loops must agree, and a value that crosses threads
-// must go through memory that both threads see.
+// Checks that a reader gets the value that was made for it. Shared loops must agree. A value may cross threads only
+// through memory that both threads see.
 #include <algorithm>
 
 #include "ir/domain/axis_relation.h"
@@ -71,15 +71,16 @@ KernelPlan check_sharing(KernelPlan plan) {
     const OpId consumer = nest.op;
     const Op& op = g[consumer];
     for (size_t k = 0; k < op.operands.size(); ++k) {
-      const ValueId p = op.operands[k];
-      if (!p || !g.is_tensor(p) || !plan.has_nest(g[p].def)) continue;
-      const Nest& from = plan.nest_of(g[p].def);
-      const ValueId leader = g[g[p].def].results[0];
+      const ValueId operand = op.operands[k];
+      if (!operand || !g.is_tensor(operand) || !plan.has_nest(g[operand].def)) continue;
+      const Nest& from = plan.nest_of(g[operand].def);
+      const ValueId leader = g[g[operand].def].results[0];
       const auto& loop = loop_of(g.tensor_of(leader));
-      const Buffer& b = plan.buffers[p.index];
-      if (reads_by_data(g, op, k) && b.memory != MemoryType::kGlobal)
+      const Buffer& buffer = plan.buffers[operand.index];
+      if (reads_by_data(g, op, k) && buffer.memory != MemoryType::kGlobal)
         throw Error(ErrorCode::kIllegalExchange,
-                    "data choose which element is read, so the tensor must be in global memory", plan.place_of(p));
+                    "data choose which element is read, so the tensor must be in global memory",
+                    plan.place_of(operand));
       const Correspondence& same = correspondence(plan, consumer, k);
       const size_t together = common_loops(from, nest);
       for (size_t i = 0; i < loop.size(); ++i) {
@@ -101,11 +102,11 @@ KernelPlan check_sharing(KernelPlan plan) {
         // If this memory has no place for the threads of a dimension, the reader must be the thread that made the
         // value.
         const bool place_for_threads =
-            b.memory == MemoryType::kGlobal || (b.memory == MemoryType::kShared && is_block(parallel));
+            buffer.memory == MemoryType::kGlobal || (buffer.memory == MemoryType::kShared && is_block(parallel));
         if (!place_for_threads && !same.thread[i] && !plan.is_replicated(loop[i]))
           throw Error(ErrorCode::kIllegalExchange,
                       "consumer " + plan.place_of(op.results[0]) + " reads a value of another " +
-                          (is_grid(parallel) ? "block" : "thread") + " through " + std::string(text(b.memory)) +
+                          (is_grid(parallel) ? "block" : "thread") + " through " + std::string(text(buffer.memory)) +
                           " memory; put the tensor in " + (is_grid(parallel) ? "global" : "shared") +
                           " memory or give both one " + std::string(text(parallel)) + " loop",
                       place);

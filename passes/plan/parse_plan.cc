@@ -410,37 +410,37 @@ class PlanParser {
 
   void statement(Line& line, uint32_t parent) {
     const uint32_t index = line.number();
-    Statement s{op(line), StatementKind::kMain, {}};
+    Statement made{op(line), StatementKind::kMain, {}};
     if (line.accept("init"))
-      s.kind = StatementKind::kInit;
+      made.kind = StatementKind::kInit;
     else if (line.accept("final"))
-      s.kind = StatementKind::kFinal;
+      made.kind = StatementKind::kFinal;
     else
       line.expect("main");
     line.expect("at");
-    line.list([&] { s.path.push_back(line.node()); });
-    if (s.path.size() != plan_.loops_of(s.op).size()) line.fail("a loop for each domain of the loop domain");
-    if (s.kind != StatementKind::kMain && !demands(g_[s.op].kind, kReduction)) line.fail("`main`");
+    line.list([&] { made.path.push_back(line.node()); });
+    if (made.path.size() != plan_.loops_of(made.op).size()) line.fail("a loop for each domain of the loop domain");
+    if (made.kind != StatementKind::kMain && !demands(g_[made.op].kind, kReduction)) line.fail("`main`");
     line.expect("{");
     line.end();
     if (is_first_) {
       children(parent).push_back({false, index});
-      if (plan_.tree.statements.size() <= index) plan_.tree.statements.resize(index + 1, s);
-      plan_.tree.statements[index] = s;
+      if (plan_.tree.statements.size() <= index) plan_.tree.statements.resize(index + 1, made);
+      plan_.tree.statements[index] = made;
       while (!next().accept("}")) {
       }
       return;
     }
-    for (uint32_t n : s.path)
+    for (uint32_t n : made.path)
       if (n != kNone && n >= plan_.tree.nodes.size()) line.fail("loops that the plan has");
-    StatementView view(plan_, s);
-    StatementPlan& p = plan_.statements[index];
+    StatementView view(plan_, made);
+    StatementPlan& planned = plan_.statements[index];
     Access* last = nullptr;
     while (true) {
       Line inner = next();
       if (inner.accept("}")) break;
       if (inner.accept("if")) {
-        p.conditions.push_back(condition(inner, view));
+        planned.conditions.push_back(condition(inner, view));
       } else if (inner.accept("vector")) {
         VectorCopy copy;
         copy.width = inner.integer();
@@ -448,11 +448,11 @@ class PlanParser {
         copy.source = form(inner, view);
         inner.expect("to");
         copy.target = form(inner, view);
-        p.vector = copy;
+        planned.vector = copy;
       } else if (inner.accept("read")) {
-        last = &access(inner, view, p.reads, g_[s.op].operands.size());
+        last = &access(inner, view, planned.reads, g_[made.op].operands.size());
       } else if (inner.accept("write")) {
-        last = &access(inner, view, p.writes, g_[s.op].results.size());
+        last = &access(inner, view, planned.writes, g_[made.op].results.size());
       } else if (last && inner.accept("inside")) {
         last->inside.push_back(condition(inner, view));
       } else {
@@ -461,7 +461,7 @@ class PlanParser {
       inner.end();
     }
     // Operands that are not tensors are not written.
-    if (s.kind == StatementKind::kMain && !p.vector) p.reads.resize(g_[s.op].operands.size());
+    if (made.kind == StatementKind::kMain && !planned.vector) planned.reads.resize(g_[made.op].operands.size());
   }
 
   Access& access(Line& line, StatementView& view, std::vector<Access>& list, size_t most) {
@@ -614,58 +614,59 @@ class PlanParser {
   }
 
   Form factor(Line& line, StatementView& view) {
-    IndexAlgebra& a = view.algebra;
-    if (line.starts_loop()) return loop_variable(line, a);
-    if (line.accept("(")) return a.symbol_of(arguments(line, view, 1, 1)[0]);
+    IndexAlgebra& algebra = view.algebra;
+    if (line.starts_loop()) return loop_variable(line, algebra);
+    if (line.accept("(")) return algebra.symbol_of(arguments(line, view, 1, 1)[0]);
     if (line.accept("stride(")) {
       const DomainId d = domain(line);
       line.expect(")");
       const int id = kStrideSymbols + static_cast<int>(d.index);
-      return a.has_symbol(id) ? a.symbol(id) : a.declare_symbol(id, "stride");
+      return algebra.has_symbol(id) ? algebra.symbol(id) : algebra.declare_symbol(id, "stride");
     }
     if (line.accept("loaded")) return view.loaded();
     const auto two = [&] { return arguments(line, view, 2, 2); };
     if (line.accept("div(")) {
       const auto x = two();
-      return a.floor_div(x[0], x[1]);
+      return algebra.floor_div(x[0], x[1]);
     }
     if (line.accept("digit(")) {
       const auto x = arguments(line, view, 3, 3);
-      return a.mod(a.floor_div(x[0], x[1]), x[2]);
+      return algebra.mod(algebra.floor_div(x[0], x[1]), x[2]);
     }
     if (line.accept("xor(")) {
       const auto x = arguments(line, view, 2, 64);
       Form result = x[0];
-      for (size_t i = 1; i < x.size(); ++i) result = a.bit_xor(result, x[i]);
+      for (size_t i = 1; i < x.size(); ++i) result = algebra.bit_xor(result, x[i]);
       return result;
     }
     if (line.accept("quotient(")) {
       const auto x = two();
-      return a.floor_div(x[0], x[1]);
+      return algebra.floor_div(x[0], x[1]);
     }
     if (line.accept("remainder(")) {
       const auto x = two();
-      return a.mod(x[0], x[1]);
+      return algebra.mod(x[0], x[1]);
     }
     if (line.accept("min(")) {
       const auto x = two();
-      return a.min(x[0], x[1]);
+      return algebra.min(x[0], x[1]);
     }
     if (line.accept("max(")) {
       const auto x = two();
-      return a.max(x[0], x[1]);
+      return algebra.max(x[0], x[1]);
     }
     if (line.accept("sum(")) {
       const auto x = two();
-      return a.add(x[0], x[1]);
+      return algebra.add(x[0], x[1]);
     }
     if (line.accept("product(")) {
       const auto x = two();
-      return a.mul(x[0], x[1]);
+      return algebra.mul(x[0], x[1]);
     }
     if (line.starts_value()) {
       const ValueId v = whole_value(line);
-      return a.has_symbol(static_cast<int>(v.index)) ? a.symbol(static_cast<int>(v.index)) : view.symbols.of(v);
+      return algebra.has_symbol(static_cast<int>(v.index)) ? algebra.symbol(static_cast<int>(v.index))
+                                                           : view.symbols.of(v);
     }
     line.fail("a term of a form");
   }

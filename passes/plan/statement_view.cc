@@ -82,18 +82,18 @@ Form StatementView::cat_offset(size_t operand) {
 
 DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
   const Graph& g = *plan_.graph;
-  const Op& o = g[op];
-  const Tensor& p = g.tensor_of(o.operands[operand]);
-  const Tensor& c = g.tensor_of(o.results[0]);
-  DomainValues values(g, plan_.nest_plan, symbols, algebra, g[o.operands[operand]].tensor);
-  const auto logical = logical_without_reductions(g, p);
-  const size_t axis = o.attrs.has(AttrKey::kAxis) ? axis_of(g, o) : 0;
-  const AxisRule rule = rule_of(o.kind, o.operands.size(), operand).axes;
+  const Op& consumer = g[op];
+  const Tensor& producer = g.tensor_of(consumer.operands[operand]);
+  const Tensor& result = g.tensor_of(consumer.results[0]);
+  DomainValues values(g, plan_.nest_plan, symbols, algebra, g[consumer.operands[operand]].tensor);
+  const auto logical = logical_without_reductions(g, producer);
+  const size_t axis = consumer.attrs.has(AttrKey::kAxis) ? axis_of(g, consumer) : 0;
+  const AxisRule rule = rule_of(consumer.kind, consumer.operands.size(), operand).axes;
   // The axes of the result that some operand broadcasts. Only a defect uses them.
   std::set<DomainId> broadcast_elsewhere;
   if (plan_.defects().has(Defect::kBroadcastMapped))
-    for (size_t k = 0; k < o.operands.size(); ++k) {
-      if (!o.operands[k] || !g.is_tensor(o.operands[k])) continue;
+    for (size_t k = 0; k < consumer.operands.size(); ++k) {
+      if (!consumer.operands[k] || !g.is_tensor(consumer.operands[k])) continue;
       for (const auto& [from, to] : map_producer_to_consumer(g, op, k))
         if (g[from].iter_type == IterType::kBroadcast) broadcast_elsewhere.insert(to);
     }
@@ -106,14 +106,17 @@ DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
   // Whether a stretching op reads an axis that is not a broadcast along a broadcast axis of the result. Its element 0
   // then serves. Any other op reads the axis at the result's place.
   const auto repeats = [&](DomainId from, DomainId to) {
-    return g[from].iter_type != IterType::kBroadcast && g[to].iter_type == IterType::kBroadcast && stretches(o.kind);
+    return g[from].iter_type != IterType::kBroadcast && g[to].iter_type == IterType::kBroadcast &&
+           stretches(consumer.kind);
   };
   // The domain of the result that gives an operand's domain its value.
   const auto source = [&](DomainId from, DomainId to) {
     const auto in_order = [&](const std::vector<DomainId>& list) { return list[position_in(logical, from)]; };
-    if (o.kind == OpKind::kPermute && plan_.defects().has(Defect::kPermuteIgnored)) return in_order(root_of(c));
-    if (o.kind == OpKind::kSlice && plan_.defects().has(Defect::kSliceStartDropped)) return in_order(c.logical);
-    if (o.kind == OpKind::kPad && plan_.defects().has(Defect::kPadLeftDropped)) return in_order(c.logical);
+    if (consumer.kind == OpKind::kPermute && plan_.defects().has(Defect::kPermuteIgnored))
+      return in_order(root_of(result));
+    if (consumer.kind == OpKind::kSlice && plan_.defects().has(Defect::kSliceStartDropped))
+      return in_order(result.logical);
+    if (consumer.kind == OpKind::kPad && plan_.defects().has(Defect::kPadLeftDropped)) return in_order(result.logical);
     return to;
   };
   if (at_axis && axis < logical.size()) {
@@ -122,7 +125,7 @@ DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
   }
   // Only a constant index tells where `select` reads. A symbol stands for any other index.
   if (rule == AxisRule::kSelected && !at_axis) {
-    const auto index = constant_integer(g, o.operands[*index_operand(o.kind)]);
+    const auto index = constant_integer(g, consumer.operands[*index_operand(consumer.kind)]);
     const Form length = values.size(logical[axis]);
     const auto selected = [&] {
       return algebra.has_symbol(kSelected) ? algebra.symbol(kSelected) : algebra.declare_symbol(kSelected, "selected");
@@ -137,24 +140,24 @@ DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
     else
       feed_one(from, repeats(from, to) ? Form{} : place(source(from, to)), to);
   }
-  const auto& root = root_of(c);
+  const auto& root = root_of(result);
   if (rule == AxisRule::kJoined) feed_one(logical[axis], algebra.sub(place(root[axis]), cat_offset(operand)));
   // Axes that are not mapped because an index of the result's rank lets them be longer than the result's. They are read
   // at the result's place.
   const bool has_index_beside =
-      rule == AxisRule::kChosen && rule_of(o.kind, *index_operand(o.kind)).axes == AxisRule::kSame;
+      rule == AxisRule::kChosen && rule_of(consumer.kind, *index_operand(consumer.kind)).axes == AxisRule::kSame;
   if (rule == AxisRule::kChosenWithin || has_index_beside)
     for (size_t i = 0; i < logical.size(); ++i)
       if (!values.known(logical[i])) feed_one(logical[i], place(root[i]));
   // Domains that have no value yet. A loop broadcast takes the value of the domain that it stands for. The rest are
   // broadcasts, read at 0.
-  for (DomainId d : p.loop_broadcasts)
+  for (DomainId d : producer.loop_broadcasts)
     if (const DomainId fed = plan_.nest_plan.fed_by(d, op); fed && own.known(fed)) feed_one(d, own.value(fed));
-  for (const auto* list : {&logical, &p.loop_broadcasts})
+  for (const auto* list : {&logical, &producer.loop_broadcasts})
     for (DomainId d : *list)
       if (!values.known(d)) values.set(d, Form{});
   // Axes of one element that the operand's own op removed.
-  for (DomainId d : root_of(p))
+  for (DomainId d : root_of(producer))
     if (!values.known(d) && g[d].iter_type == IterType::kBroadcast && !g[d].expanded &&
         !plan_.nest_plan.promoted.contains(d))
       values.set(d, Form{});

@@ -29,18 +29,20 @@ bool rounds_to_integer(OpKind kind) {
 }
 
 // The position of the operand that the op gives back, or −1.
-int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v, const Defects& defects) {
+int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& operands, const Defects& defects) {
   const Dtype dtype = g[op.results[0]].dtype;
-  const auto first_or_second = [&](const auto& is_neutral) { return is_neutral(v[1]) ? 0 : is_neutral(v[0]) ? 1 : -1; };
+  const auto first_or_second = [&](const auto& is_neutral) {
+    return is_neutral(operands[1]) ? 0 : is_neutral(operands[0]) ? 1 : -1;
+  };
   switch (op.kind) {
     case OpKind::kSet:
       return op.attrs.empty() ? 0 : -1;
     case OpKind::kCast:
       return 0;  // `fits` refuses a cast to another dtype
     case OpKind::kWhere:
-      if (v[1] == v[2]) return 1;
-      if (!g.is_constant(v[0])) return -1;
-      return to_bool(g[v[0]].dtype, *g[v[0]].constant) ? 1 : 2;
+      if (operands[1] == operands[2]) return 1;
+      if (!g.is_constant(operands[0])) return -1;
+      return to_bool(g[operands[0]].dtype, *g[operands[0]].constant) ? 1 : 2;
     default:  // any other op is looked at below
       break;
   }
@@ -53,28 +55,28 @@ int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v, co
                (is_number(g, c, 0.0) && defects.has(Defect::kIdentityNegativeZero));
       });
     case OpKind::kSub:
-      return is_number(g, v[1], 0.0) ? 0 : -1;
+      return is_number(g, operands[1], 0.0) ? 0 : -1;
     case OpKind::kMul:
       return first_or_second([&](ValueId c) { return is_number(g, c, 1.0); });
     case OpKind::kDiv:
     case OpKind::kTruediv:
-      return is_number(g, v[1], 1.0) ? 0 : -1;
+      return is_number(g, operands[1], 1.0) ? 0 : -1;
     case OpKind::kBitwiseOr:
     case OpKind::kBitwiseXor:
-      if (op.kind == OpKind::kBitwiseOr && v[0] == v[1]) return 0;
+      if (op.kind == OpKind::kBitwiseOr && operands[0] == operands[1]) return 0;
       return first_or_second([&](ValueId c) { return is_number(g, c, 0.0); });
     case OpKind::kBitwiseAnd:
-      if (v[0] == v[1]) return 0;
+      if (operands[0] == operands[1]) return 0;
       return first_or_second([&](ValueId c) { return is_all_ones(g, c); });
     case OpKind::kBitwiseLeftShift:
     case OpKind::kBitwiseRightShift:
     case OpKind::kLogicalRightShift:
-      return is_number(g, v[1], 0.0) ? 0 : -1;
+      return is_number(g, operands[1], 0.0) ? 0 : -1;
     case OpKind::kLogicalAnd:
     case OpKind::kLogicalOr:
     case OpKind::kMinimum:
     case OpKind::kMaximum:
-      return v[0] == v[1] ? 0 : -1;
+      return operands[0] == operands[1] ? 0 : -1;
     default:  // any other op stays, which is never wrong
       return -1;
   }

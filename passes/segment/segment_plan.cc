@@ -28,13 +28,14 @@ const std::string& name_of(const Graph& g, OpId op) { return g[g[op].results[0]]
 // Finds the values that cross borders, and orders the segments.
 class Completer {
  public:
-  Completer(const Graph& g, Segmentation s, const Defects& defects) : g_(g), s_(std::move(s)), defects_(defects) {}
+  Completer(const Graph& g, Segmentation s, const Defects& defects)
+      : g_(g), segmentation_(std::move(s)), defects_(defects) {}
 
   Segmentation run() {
     locate();
-    for (size_t i = 0; i < s_.segments.size(); ++i) borders(i);
+    for (size_t i = 0; i < segmentation_.segments.size(); ++i) borders(i);
     sort();
-    return std::move(s_);
+    return std::move(segmentation_);
   }
 
  private:
@@ -48,8 +49,8 @@ class Completer {
         if (v) readers_[v.index].push_back(op);
     for (uint32_t i = 0; i < g_.values.size(); ++i)
       if (!g_.values[i].name.empty()) values_.try_emplace(g_.values[i].name, ValueId(i));
-    for (size_t i = 0; i < s_.segments.size(); ++i)
-      for (const std::string& name : s_.segments[i].ops) {
+    for (size_t i = 0; i < segmentation_.segments.size(); ++i)
+      for (const std::string& name : segmentation_.segments[i].ops) {
         const auto v = values_.find(name);
         if (v == values_.end() || !g_[v->second].def || !is_tensor_op(g_, g_[v->second].def))
           throw Error(ErrorCode::kUnknownName, "no op of the fusion makes this tensor; name an op by its first result",
@@ -66,7 +67,7 @@ class Completer {
   }
 
   void borders(size_t i) {
-    Segment& segment = s_.segments[i];
+    Segment& segment = segmentation_.segments[i];
     std::set<OpId> inside;
     for (const std::string& name : segment.ops) inside.insert(g_[values_.at(name)].def);
     std::set<ValueId> in, out;
@@ -90,7 +91,7 @@ class Completer {
     for (ValueId v : out) segment.outputs.push_back({g_[v].name, {}, {}, lies_over(v)});
   }
 
-  // The input in whose memory a crossing value lies, if the segment that makes it may write over that input itself.
+  // The input in whose memory a crossing value lies. None unless the value's segment may write over the input itself.
   std::string lies_over(ValueId v) const {
     const auto it = alias_.find(v);
     if (it == alias_.end() || !is_tensor_op(g_, g_[v].def)) return {};
@@ -111,14 +112,14 @@ class Completer {
   // after the value is made. In a segment of one op that op must be pointwise, so that it reads the elements that it
   // overwrites.
   bool may_overwrite(size_t segment, ValueId v, ValueId input) const {
-    if (s_.segments[segment].ops.size() == 1 && may_read_anothers(input)) return false;
+    if (segmentation_.segments[segment].ops.size() == 1 && may_read_anothers(input)) return false;
     const OpId maker = g_[v].def;
     std::vector<bool> later;  // made for the first reader behind the maker
     for (OpId reader : readers_[input.index])
       for (size_t s : segments_of_[reader.index]) {
         if (s != segment && defects_.has(Defect::kAliasWrittenEarly)) continue;
         if (s != segment) return false;
-        if (s_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) return false;
+        if (segmentation_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) return false;
         if (positions_[reader.index] <= positions_[maker.index]) continue;
         if (later.empty()) later = dependents(maker);
         if (later[reader.index]) return false;
@@ -150,24 +151,24 @@ class Completer {
   }
 
   void sort() {
-    std::vector<std::set<size_t>> needs(s_.segments.size());
-    for (size_t i = 0; i < s_.segments.size(); ++i)
-      for (const Crossing& c : s_.segments[i].inputs) {
+    std::vector<std::set<size_t>> needs(segmentation_.segments.size());
+    for (size_t i = 0; i < segmentation_.segments.size(); ++i)
+      for (const Crossing& c : segmentation_.segments[i].inputs) {
         const OpId def = g_[values_.at(c.value)].def;
         if (is_tensor_op(g_, def)) needs[i].insert(segments_of_[def.index].front());
       }
     // Takes the first segment that can run, again and again.
-    std::vector<std::vector<size_t>> needed_by(s_.segments.size());
-    std::vector<size_t> waits_for(s_.segments.size());
+    std::vector<std::vector<size_t>> needed_by(segmentation_.segments.size());
+    std::vector<size_t> waits_for(segmentation_.segments.size());
     std::set<size_t> ready;
-    for (size_t i = 0; i < s_.segments.size(); ++i) {
+    for (size_t i = 0; i < segmentation_.segments.size(); ++i) {
       needs[i].erase(i);
       for (size_t n : needs[i]) needed_by[n].push_back(i);
       waits_for[i] = needs[i].size();
       if (needs[i].empty()) ready.insert(i);
     }
     std::vector<size_t> order;
-    std::vector<bool> done(s_.segments.size());
+    std::vector<bool> done(segmentation_.segments.size());
     while (!ready.empty()) {
       const size_t i = *ready.begin();
       ready.erase(ready.begin());
@@ -176,17 +177,17 @@ class Completer {
       for (size_t user : needed_by[i])
         if (--waits_for[user] == 0) ready.insert(user);
     }
-    if (order.size() < s_.segments.size())
+    if (order.size() < segmentation_.segments.size())
       throw Error(ErrorCode::kInvalidGraph, "segments need each other's results; move an op so that one can run first",
-                  "segment " + s_.segments[on_a_cycle(needs, done)].name);
+                  "segment " + segmentation_.segments[on_a_cycle(needs, done)].name);
     std::vector<Segment> sorted;
     sorted.reserve(order.size());
-    for (size_t i : order) sorted.push_back(std::move(s_.segments[i]));
-    s_.segments = std::move(sorted);
+    for (size_t i : order) sorted.push_back(std::move(segmentation_.segments[i]));
+    segmentation_.segments = std::move(sorted);
   }
 
   const Graph& g_;
-  Segmentation s_;
+  Segmentation segmentation_;
   const Defects& defects_;
   std::vector<std::vector<size_t>> segments_of_;
   std::vector<std::vector<OpId>> readers_;  // by value: ops that read it and make tensors
@@ -267,7 +268,7 @@ namespace {
 class Assigner {
  public:
   Assigner(const Graph& g, const Defects& defects) : g_(g), defects_(defects), names_(g) {
-    s_.graph = g.name;
+    segmentation_.graph = g.name;
     for (const OutputRef& out : outputs(g))
       if (out.alias) stored_over_[g[out.value].def].push_back(out.alias);
   }
@@ -277,8 +278,8 @@ class Assigner {
       if (step.kind == StepKind::kAssign) assign(step);
     for (const Step& step : steps)
       if (step.kind != StepKind::kAssign) schedule(step);
-    for (Segment& s : s_.segments) schedule_alone(s);
-    return complete(g_, std::move(s_), defects_);
+    for (Segment& s : segmentation_.segments) schedule_alone(s);
+    return complete(g_, std::move(segmentation_), defects_);
   }
 
  private:
@@ -293,13 +294,13 @@ class Assigner {
       refuse("assign names a segment by a letter or _, then letters, digits and _", "name \"" + name + "\"");
     if (step.operands.empty()) refuse("assign names at least one tensor to be computed in the segment", "@" + name);
     const auto executor = step.attrs.enumerator<SegmentExecutor>(AttrKey::kExecutor);
-    const auto [it, is_new] = by_name_.emplace(name, s_.segments.size());
+    const auto [it, is_new] = by_name_.emplace(name, segmentation_.segments.size());
     if (is_new) {
-      s_.segments.emplace_back();
-      s_.segments.back().name = name;
-      s_.segments.back().executor = executor;
+      segmentation_.segments.emplace_back();
+      segmentation_.segments.back().name = name;
+      segmentation_.segments.back().executor = executor;
     }
-    Segment& segment = s_.segments[it->second];
+    Segment& segment = segmentation_.segments[it->second];
     if (segment.executor != executor)
       refuse("two assign steps give this segment different executors; name one", "@" + name);
     for (const StepOperand& operand : step.operands) {
@@ -324,12 +325,12 @@ class Assigner {
   void schedule(const Step& step) {
     if (step.operands.empty()) {
       // A step without operands is about all tensors, so every kernel gets it.
-      for (Segment& s : s_.segments)
+      for (Segment& s : segmentation_.segments)
         if (s.executor == SegmentExecutor::kKernel) s.steps.push_back(step);
       return;
     }
     const size_t at = segment_of(step);
-    Segment& segment = s_.segments[at];
+    Segment& segment = segmentation_.segments[at];
     if (segment.executor != SegmentExecutor::kKernel)
       refuse("this tensor is made by a segment that is no kernel, and takes no schedule; leave the step out",
              "%" + step.operands[0].value);
@@ -374,7 +375,7 @@ class Assigner {
   const Graph& g_;
   const Defects& defects_;
   NameIndex names_;
-  Segmentation s_;
+  Segmentation segmentation_;
   std::map<std::string, size_t> by_name_;
   std::set<std::pair<size_t, OpId>> assigned_;           // segments with their ops
   std::map<OpId, std::vector<ValueId>> stored_over_;     // by op: the inputs that its results are stored over
