@@ -7,9 +7,9 @@
 // every point. If a prove function returns true, its claim holds at every point; false means only "not shown". Division
 // is Euclidean: the remainder is never negative. Division by 0 gives the quotient 0 and the remainder 0.
 //
-// A point has a value for every loop, so every factor of a declared loop's extent is at least 1 at every point. Declare
-// the symbols, assumptions and loops of a nest before computing with them: a later fact does not simplify forms that
-// exist.
+// A point has a value for every loop, so an extent that is a factor of a declared loop's extent is at least 1 at every
+// point. Declare the symbols, assumptions and loops of a nest before computing with them: a later fact does not
+// simplify forms that exist.
 //
 // A constant that does not fit in 64 bits makes the result an opaque atom (kSum, kProduct, kQuotient, …), never a wrong
 // value.

@@ -1,8 +1,8 @@
 // Emission turns a complete plan into a kernel graph: the statements, in their loops, become regions. It decides
 // nothing that the plan could say, and it refuses nothing. This header is internal to passes/lower.
 //
-// Invariants: `plan` is complete and outlives the emitter. The launch is emitted after run(), which fills in its
-// members.
+// Invariants: `plan` is complete and outlives the emitter. emit_launch comes after run(), which fills in the members
+// that the launch reads.
 //
 //   KernelEmitter emitter(plan, options);
 //   emitter.run();

@@ -62,7 +62,7 @@ class DomainValues {
   Form size(DomainId d);
   void set(DomainId d, Form value, CheckReason origin = CheckReason::kLoop);
   bool known(DomainId d) const;
-  // The value. A domain that nothing gave a value is a broadcast, and its value is 0.
+  // The value. A broadcast that nothing gave a value has value 0. For any other domain ask `known` first.
   Form value(DomainId d) const;
   // Follows the transforms until nothing new is known.
   void propagate();
