@@ -135,7 +135,7 @@ class KernelRanges {
         while (power <= a->high || power <= b->high) power *= 2;
         return Range{0, power - 1};
       }
-      default:  // any other op: known if all its operands are, and then evaluated
+      default:  // any other: known if all its operands are, and then evaluated
         return exact(op);
     }
   }

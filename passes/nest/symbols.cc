@@ -117,7 +117,7 @@ Form Symbols::of(ValueId v, std::map<ValueId, Form>& known) {
         return known[v] = algebra_.min(operand(0), operand(1));
       case OpKind::kMaximum:
         return known[v] = algebra_.max(operand(0), operand(1));
-      default:  // any other op gives a symbol of which nothing is known
+      default:  // any other: a symbol of which nothing is known
         break;
     }
     // A size is an extent and at least 0; any other scalar may be negative.

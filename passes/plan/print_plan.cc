@@ -20,7 +20,7 @@ std::string_view comparison(OpKind compare) {
       return "==";
     case OpKind::kNe:
       return "!=";
-    default:  // any other op does not compare indices
+    default:  // any other: does not compare indices
       throw Error(ErrorCode::kInternal, "a condition of a plan that is no comparison of indices");
   }
 }

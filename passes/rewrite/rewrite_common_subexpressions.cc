@@ -21,7 +21,7 @@ bool is_commutative(OpKind kind) {
     case OpKind::kBitwiseOr:
     case OpKind::kBitwiseXor:
       return true;
-    default:  // any other op keeps the order of its operands, which is never wrong
+    default:  // any other: keeps the order of its operands, which is never wrong
       return false;
   }
 }

@@ -43,7 +43,7 @@ int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& opera
       if (operands[1] == operands[2]) return 1;
       if (!g.is_constant(operands[0])) return -1;
       return to_bool(g[operands[0]].dtype, *g[operands[0]].constant) ? 1 : 2;
-    default:  // any other op is looked at below
+    default:  // any other: is looked at below
       break;
   }
   if (!is_real(dtype)) return -1;
@@ -77,7 +77,7 @@ int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& opera
     case OpKind::kMinimum:
     case OpKind::kMaximum:
       return operands[0] == operands[1] ? 0 : -1;
-    default:  // any other op stays, which is never wrong
+    default:  // any other: stays, which is never wrong
       return -1;
   }
 }
