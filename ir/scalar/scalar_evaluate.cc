@@ -1,7 +1,10 @@
 // Evaluating scalars: one op on constants, and a scalar of a graph through the ops that define it.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "ir/scalar/numeric.h"
 #include "ir/scalar/scalar.h"
@@ -355,29 +358,76 @@ std::optional<ConstantBits> evaluate_op(OpKind kind, Dtype result, std::span<con
 
 namespace {
 
-// `budget` bounds the walk: a scalar may be reached by more paths than there are ops.
-std::optional<ConstantBits> evaluate_within(const Graph& g, ValueId id, const Bindings& bindings, int& budget) {
+// A scalar's value if no op has to be computed for it.
+std::optional<ConstantBits> given(const Graph& g, ValueId v, const Bindings& bindings) {
+  if (g[v].constant) return g[v].constant;
+  return v.index < bindings.size() ? bindings[v.index] : std::nullopt;
+}
+
+// The op that makes a scalar, if it is one that is evaluated here.
+const Op* evaluated_op(const Graph& g, ValueId v) {
+  if (!g[v].def || g[v].kind != ValueKind::kScalar) return nullptr;
+  const Op& op = g[g[v].def];
+  return demands(op.kind, kPointwise) && op.results.size() == 1 && op.operands.size() <= 4 ? &op : nullptr;
+}
+
+// `budget` bounds the walk: a scalar may be reached by many more paths than there are ops.
+std::optional<ConstantBits> evaluate_by_paths(const Graph& g, ValueId id, const Bindings& bindings, int& budget) {
   if (!id || --budget < 0) return std::nullopt;
-  const Value& v = g[id];
-  if (v.constant) return v.constant;
-  if (id.index < bindings.size() && bindings[id.index]) return bindings[id.index];
-  if (!v.def || v.kind != ValueKind::kScalar) return std::nullopt;
-  const Op& op = g[v.def];
-  if (!demands(op.kind, kPointwise) || op.results.size() != 1 || op.operands.size() > 4) return std::nullopt;
+  if (const auto known = given(g, id, bindings)) return known;
+  const Op* op = evaluated_op(g, id);
+  if (!op) return std::nullopt;
   TypedBits operands[4];
-  for (size_t i = 0; i < op.operands.size(); ++i) {
-    const auto bits = evaluate_within(g, op.operands[i], bindings, budget);
+  for (size_t i = 0; i < op->operands.size(); ++i) {
+    const auto bits = evaluate_by_paths(g, op->operands[i], bindings, budget);
     if (!bits) return std::nullopt;
-    operands[i] = {g[op.operands[i]].dtype, *bits};
+    operands[i] = {g[op->operands[i]].dtype, *bits};
   }
-  return evaluate_op(op.kind, v.dtype, {operands, op.operands.size()});
+  return evaluate_op(op->kind, g[id].dtype, {operands, op->operands.size()});
+}
+
+// The same with each op computed once, however deep the scalar is.
+std::optional<ConstantBits> evaluate_by_ops(const Graph& g, ValueId root, const Bindings& bindings) {
+  std::unordered_map<uint32_t, ConstantBits> known;
+  std::vector<ValueId> open = {root};
+  while (!open.empty()) {
+    const ValueId v = open.back();
+    // Deeper than there are values: a graph that was not verified, whose scalars define each other.
+    if (!v || open.size() > g.values.size()) return std::nullopt;
+    if (known.contains(v.index)) {
+      open.pop_back();
+      continue;
+    }
+    if (const auto bits = given(g, v, bindings)) {
+      known.emplace(v.index, *bits);
+      continue;
+    }
+    const Op* op = evaluated_op(g, v);
+    if (!op) return std::nullopt;
+    const auto missing = std::find_if(op->operands.begin(), op->operands.end(),
+                                      [&](ValueId operand) { return !operand || !known.contains(operand.index); });
+    if (missing != op->operands.end()) {
+      open.push_back(*missing);
+      continue;
+    }
+    TypedBits operands[4];
+    for (size_t i = 0; i < op->operands.size(); ++i)
+      operands[i] = {g[op->operands[i]].dtype, known.at(op->operands[i].index)};
+    const auto bits = evaluate_op(op->kind, g[v].dtype, {operands, op->operands.size()});
+    if (!bits) return std::nullopt;
+    known.emplace(v.index, *bits);
+  }
+  return known.at(root.index);
 }
 
 }  // namespace
 
 std::optional<ConstantBits> evaluate(const Graph& g, ValueId v, const Bindings& bindings) {
-  int budget = 10000;
-  return evaluate_within(g, v, bindings, budget);
+  // Nearly every scalar is made of a few ops, for which a table costs more than it saves.
+  constexpr int kFewVisits = 64;
+  int budget = kFewVisits;
+  const auto value = evaluate_by_paths(g, v, bindings, budget);
+  return value || budget >= 0 ? value : evaluate_by_ops(g, v, bindings);
 }
 
 std::optional<int64_t> evaluate_integer(const Graph& g, ValueId v, const Bindings& bindings) {

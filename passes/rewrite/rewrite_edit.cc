@@ -31,11 +31,15 @@ void for_each_extent(G& g, OpId op, const F& f) {
   }
 }
 
-// Whether inference accepts these ops again. They stand in order.
-bool infers(const Graph& g, const std::vector<OpId>& ops) {
+// Whether inference accepts the program again. It infers every tensor, as a reader of the program's text would: an axis
+// that became constant decides what its readers infer.
+bool infers(const Graph& g) {
   Graph tried = g;
   try {
-    for (OpId id : ops) infer(tried, id);
+    for (OpId id : g[Graph::body()].ops) {
+      const Op& op = g[id];
+      if (!op.results.empty() && g.is_tensor(op.results[0]) && !demands(op.kind, kSignature)) infer(tried, id);
+    }
   } catch (const Error& e) {
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
     return false;
@@ -127,29 +131,29 @@ bool Rewriter::has_changed(ValueId v) const {
   return is_changed_[now(v).index];
 }
 
-std::vector<OpId> Rewriter::changed_ops() {
-  std::vector<OpId> changed;
+bool Rewriter::changes_extents() {
+  bool any = false;
   for (OpId id : g_[Graph::body()].ops) {
     const Op& op = g_[id];
     const auto has = [&](ValueId v) { return has_changed(v); };
     bool is_changed = std::any_of(op.operands.begin(), op.operands.end(), has);
     for_each_extent(g_, id, [&](ValueId v) { is_changed = is_changed || has(v); });
     if (!is_changed && !std::any_of(op.results.begin(), op.results.end(), has)) continue;
-    changed.push_back(id);
     for (ValueId v : op.results) is_changed_[v.index] = true;
+    any = true;
   }
-  return changed;
+  return any;
 }
 
 bool Rewriter::finish() {
   if (taken_.empty()) return true;
-  const std::vector<OpId> changed = changed_ops();
+  const bool is_other = changes_extents();
   const auto put = [&](ValueId& v) { v = now(v); };
   for (OpId op : g_[Graph::body()].ops) {
     for (ValueId& v : g_[op].operands) put(v);
     for_each_extent(g_, op, put);
   }
-  return changed.empty() || infers(g_, changed);
+  return !is_other || infers(g_);
 }
 
 namespace {

@@ -54,8 +54,8 @@ class Rewriter {
   bool is_held(ValueId v) const { return std::find(held_.begin(), held_.end(), v) != held_.end(); }
   // Whether a scalar is replaced or made from a replaced one, or a tensor is made with such a scalar.
   bool has_changed(ValueId v) const;
-  // The ops whose results inference may now make differently, in order.
-  std::vector<OpId> changed_ops();
+  // Whether inference may now make a result differently.
+  bool changes_extents();
 
   Graph& g_;
   int64_t left_;

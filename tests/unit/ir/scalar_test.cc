@@ -48,6 +48,20 @@ TEST(EvaluateOp, WhatIsEvaluatedMayStandInAHostProgram) {
   EXPECT_GT(evaluated, 30u);
 }
 
+// 2^60 paths lead to the input, and a chain is deeper than a stack.
+TEST(Evaluate, CostsAsMuchAsThereAreOps) {
+  Graph g;
+  const ValueId n = size(g, "n");
+  ValueId doubled = n, deep = n;
+  for (int i = 0; i < 60; ++i) doubled = add(g, doubled, doubled);
+  for (int i = 0; i < 20000; ++i) deep = sub(g, n, deep);
+  Bindings bindings(g.values.size());
+  bindings[n.index] = ConstantBits{3, 0};
+  EXPECT_EQ(evaluate_integer(g, doubled, bindings), int64_t{3} << 60);
+  EXPECT_EQ(evaluate_integer(g, deep, bindings), 3);
+  EXPECT_EQ(evaluate_integer(g, doubled), std::nullopt);
+}
+
 TEST(EvaluateOp, DivisionIsEuclideanOnIndices) {
   for (int64_t a : {-130, -129, -128, -7, -1, 0, 1, 7, 127, 128, 129})
     for (int64_t b : {-128, -3, -1, 1, 2, 3, 128}) {
