@@ -9,6 +9,8 @@
 // the value of a split domain is the form `128*o + t`; its quotient by 64 is `2*o + t / 64`.
 //
 // Forms, atoms and the views below belong to one IndexAlgebra and are ids in it; they stay valid until it is cleared.
+// A form names the algebra that made it, and using it with another one is an internal error. A copy of an algebra takes
+// the forms of the original.
 #pragma once
 
 #include <compare>
@@ -20,9 +22,10 @@ namespace fusebox {
 
 /// A value in normal form. Two forms of one algebra are `==` exactly if their normal forms are the same; then they
 /// are equal at every point. The order is that of first creation: deterministic, and of no other meaning.
-/// The default is the constant 0.
+/// The default is the constant 0 of every algebra.
 struct Form {
   uint32_t id = 0;
+  uint32_t owner = 0;  ///< the algebra that made it, by its number; 0 for the constant 0
   friend auto operator<=>(const Form&, const Form&) = default;
 };
 
