@@ -60,7 +60,8 @@ Lowered emit_kernel(const KernelPlan& plan, const EmitOptions& options = {});
 
 Lowered lower(const Graph& scheduled, const LowerOptions& options = {});
 
-// The first reason, by code and place, why a schedule cannot be lowered; nothing if it can.
+// The first reason, by code and place, why a schedule cannot be lowered; nothing if it can. Runs the stages of the plan
+// that may refuse a schedule.
 std::optional<Error> legal(const Graph& scheduled, const LowerOptions& options = {});
 
 }  // namespace fusebox

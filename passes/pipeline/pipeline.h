@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/canonical/digest.h"
 #include "ir/infer/bind.h"
 #include "ir/module/module.h"
 #include "ir/scalar/scalar.h"
@@ -29,7 +30,8 @@ struct CompileOptions {
   // Strides of the fusion's inputs, in their order, for the choice of the index width; empty: those of contiguous
   // tensors, and 64 bits where a kernel asks for a stride.
   std::vector<BoundInput> inputs = {};
-  Defects defects = {};  // seeded
+  Defects defects = {};       // seeded
+  bool digest_plans = false;  // fill in Compiled::plans
   // Another program's, made without defects: what is the same there is not scheduled again, nor lowered.
   const Compiled* known = nullptr;
 };
@@ -41,6 +43,7 @@ struct Compiled {
   std::vector<Graph> scheduled;  // by segment; of an ATen segment: the segment as a fusion
   std::vector<Graph> kernels;    // by segment; empty graphs for ATen segments
   std::vector<Graph> launches;   // by segment: what the host computes to launch the kernel
+  std::vector<Digest> plans;     // by segment with a kernel, where they are asked for
   Graph host;
   int index_bits = 64;
 };
@@ -60,9 +63,14 @@ struct CompileAttempt {
 // Throws nothing that `compile` throws; for showing a schedule that is refused.
 CompileAttempt try_compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});
 
-// Fills in the kernels of the scheduled segments and what launches them; empty graphs for ATen segments. `sizes`: of
-// c.concretized in one run, for the seeded defects alone; `known`: CompileOptions.
-void lower_segments(Compiled& c, const Defects& defects, const Bindings& sizes = {}, const Compiled* known = nullptr);
+struct LowerSegmentsOptions {
+  Defects defects = {};             // seeded
+  Bindings sizes = {};              // of c.concretized in one run: only a seeded defect rests on them
+  const Compiled* known = nullptr;  // as in CompileOptions
+  bool digest_plans = false;        // as in CompileOptions
+};
+// Fills in the kernels of the scheduled segments and what launches them; empty graphs for ATen segments.
+void lower_segments(Compiled& c, const LowerSegmentsOptions& options);
 
 // 64 where a tensor has so many elements, or a scalar is so large, that 32 bits are out of the question; else 32, which
 // `compile` then proves of each kernel (index_range.h), or takes 64 after all.

@@ -540,7 +540,7 @@ class PlanParser {
         planned_->statements.clear();
         planned_->unswitched.clear();
         planned_->accumulators.clear();
-        *planned_ = plan_statements(*planned_);
+        *planned_ = plan_statements(plan_storage(*planned_));
       } catch (const Error&) {
         // What the text says is not what planning would say; its forms are made of their text.
       }

@@ -32,16 +32,20 @@ class StatementView;
 [[nodiscard]] KernelPlan plan_syncs(KernelPlan plan);
 // Which serial sums have partial sums, and in which strips their loops run.
 [[nodiscard]] KernelPlan plan_cascades(KernelPlan plan);
-// What each statement checks, reads, writes and exchanges, and how much a thread keeps. Throws kIllegalAllocation,
-// kIllegalReduction, kIllegalVectorize.
+// How much a thread keeps, what threads exchange, and which copies are vectorized. Throws kIllegalAllocation,
+// kIllegalReduction, kIllegalVectorize. No later stage refuses a schedule.
+[[nodiscard]] KernelPlan plan_storage(KernelPlan plan);
+// What each statement checks, reads and writes.
 [[nodiscard]] KernelPlan plan_statements(KernelPlan plan);
 
 // The first thing that is wrong with a plan, or nothing; of one that plan_kernel made it finds nothing. Emission relies
-// on it. What plan_statements sets is looked at only where it is there.
+// on it. A plan that plan_storage has not seen is checked as far as it goes.
 std::optional<std::string> check_plan(const KernelPlan& plan);
 
 // All of them. Throws what they throw, and kNotConcretized for a graph with symbolic axes.
 KernelPlan plan_kernel(const Graph& scheduled, const PlanOptions& options = {});
+// All up to plan_storage. Throws exactly where plan_kernel throws.
+KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options = {});
 
 // Fills in at_home and accumulators_at.
 void place_in_loops(KernelPlan& plan);
