@@ -134,6 +134,17 @@ void FormStore::refuse_foreign() {
   throw Error(ErrorCode::kInternal, "a form was used with another index algebra than the one that made it");
 }
 
+// Room for what a statement of a few loops needs, so that making one of many algebras does not grow each list by steps.
+FormStore::FormStore() {
+  atoms_.reserve(16);
+  monomials_.reserve(32);
+  forms_.reserve(64);
+  factors_.reserve(32);
+  terms_.reserve(64);
+  args_.reserve(16);
+  clear();
+}
+
 void FormStore::clear() {
   owner_ = next_owner();
   atoms_.clear();

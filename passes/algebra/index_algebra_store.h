@@ -151,7 +151,7 @@ class IdTable {
 
 class FormStore {
  public:
-  FormStore() { clear(); }
+  FormStore();
   void clear();
 
   const AtomRecord& atom(AtomId id) const { return atoms_[id.id]; }
