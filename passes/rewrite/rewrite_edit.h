@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,7 +36,7 @@ class Rewriter {
   void replace(ValueId v, ValueId by);
   // Whether the op that makes `v` may be changed itself: one more change is within the limit. Counts it.
   bool take(ValueId v);
-  // The op reads these from now on.
+  // The op reads these from now on. An op that is changed in another way must be given its operands too.
   void set_operands(OpId op, std::vector<ValueId> operands);
   // Puts everything in its place; false: inference refuses what now reads other scalars.
   bool finish();
@@ -48,6 +49,8 @@ class Rewriter {
 
  private:
   bool is_plain(ValueId v) const;
+  // The scalar that an axis' extent is, where the graph has it: extents of derived domains are emitted for consumers.
+  ValueId extent_of(DomainId d) const;
   bool is_held(ValueId v) const { return std::find(held_.begin(), held_.end(), v) != held_.end(); }
   // Whether a scalar is replaced or made of one that is, or a tensor is made with such a scalar.
   bool has_changed(ValueId v) const;
@@ -62,6 +65,9 @@ class Rewriter {
   std::vector<bool> is_output_;   // by value
   std::vector<bool> is_read_;     // by value
   std::vector<bool> is_changed_;  // by value: made of other scalars than before
+  // A copy of the graph that extents are emitted into and taken out of again, and the ops that changed since.
+  mutable std::optional<Graph> scratch_;
+  mutable std::vector<OpId> edited_;
 };
 
 // Runs a pass on a copy of `g` and keeps what it made; true: changed. Where inference refuses it, halving the limit finds
