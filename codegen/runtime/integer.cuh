@@ -37,9 +37,16 @@ template <class T>
 __device__ T wrapping_neg(T a) {
   return wrapped<T>(Wrapping<T>(0) - Wrapping<T>(a));
 }
+// |a|, where the least number is its own. The compiler must not see an absolute value: it takes the result for
+// nonnegative, and widens the least 64-bit number to 2^63 where a float is made of it.
 template <class T>
 __device__ T wrapping_abs(T a) {
-  return a < T(0) ? wrapping_neg(a) : a;
+  Wrapping<T> sign = a < T(0) ? ~Wrapping<T>(0) : Wrapping<T>(0);
+  if constexpr (sizeof(T) == 8)
+    asm("" : "+l"(sign));
+  else
+    asm("" : "+r"(sign));
+  return wrapped<T>((Wrapping<T>(a) ^ sign) - sign);
 }
 
 // A divisor that any number has a quotient by. Selects, no branches: compilers copy what follows a branch, and take

@@ -54,8 +54,9 @@ template <class T>
 __device__ bool is_finite(T x) {
   return !is_nan(x) && !is_inf(x);
 }
-__device__ inline bool sign_bit(float x) { return __float_as_int(x) < 0; }
-__device__ inline bool sign_bit(double x) { return __double_as_longlong(x) < 0; }
+// False of a NaN: processors give the NaN of 0 / 0 different signs.
+__device__ inline bool sign_bit(float x) { return !is_nan(x) && __float_as_int(x) < 0; }
+__device__ inline bool sign_bit(double x) { return !is_nan(x) && __double_as_longlong(x) < 0; }
 
 // The next number of a narrow dtype towards another one: of equal numbers the second, beyond the largest infinity, or
 // NaN where the dtype has none.

@@ -268,7 +268,7 @@ std::optional<bool> float_test(OpKind kind, double a) {
     case OpKind::kIsreal:
       return true;
     case OpKind::kSignbit:
-      return std::signbit(a);
+      return a == a && std::signbit(a);
     default:  // any other: no test, and float_unary is asked next
       return std::nullopt;
   }

@@ -61,7 +61,7 @@ class Search {
     }
     const int64_t tried = std::min(points, kMaxPoints);
     for (int64_t i = 0; i < tried; ++i) {
-      // Where there are too many: the last points of all loops first, then others, evenly.
+      // Too many points: start at the last point of all loops, then step evenly.
       int64_t rest = tried == points ? i : points - 1 - i * (points / tried);
       for (size_t k = loops_.size(); k-- > 0;) {
         at_[static_cast<size_t>(loops_[k].id)] = rest % extents[k];

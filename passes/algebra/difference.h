@@ -1,7 +1,9 @@
-// Looks for a point where two forms differ, by trying: small sizes for the symbols, then every point of the loops that
-// the forms depend on, or some where there are many. Finding none proves nothing.
+// Searches for a point at which two forms differ. It tries small sizes for the symbols. For each choice of sizes it
+// tries the points of the loops that the forms depend on: all of them, or some if there are too many. Finding none
+// proves nothing.
 //
-//   find_difference(algebra, g, f, b, loops, {})   →   {sizes {}, point {%y.f = 0, %y.g = 1}, a = 0, b = 1}
+//   b split by 8 → f{1}, g{8}
+//   find_difference(algebra, graph, f, b, loops, {})   →   {sizes {}, point {%y.g = 1}, a = 0, b = 1}
 #pragma once
 
 #include <optional>
@@ -31,7 +33,8 @@ struct LoopVariable {
   std::string name;
 };
 
-// Symbols are the graph's scalars, by the ids of their values. `divides`: divisor and value, which every binding obeys.
+// Symbols are the graph's scalars, under the ids of their values. `divides` holds pairs of divisor and value; every
+// choice of sizes obeys them.
 std::optional<Difference> find_difference(IndexAlgebra& algebra, const Graph& g, Form a, Form b,
                                           std::span<const LoopVariable> loops,
                                           std::span<const std::pair<Form, Form>> divides);

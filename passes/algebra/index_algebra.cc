@@ -9,9 +9,9 @@
 namespace fusebox {
 namespace {
 
-// Simplifications that start one another stop here and leave an atom as it is.
+// Simplifications that start one another stop at this depth and leave an atom as it is.
 constexpr int kMaxDepth = 12;
-// Two digits that meet are fused or cut at most this often in one form.
+// Digits that meet in one form are fused or cut at most this often.
 constexpr int kMaxRewrites = 64;
 
 uint32_t digit_hash(AtomId base, Coefficient divisor, Coefficient range) {
@@ -56,7 +56,7 @@ void IndexAlgebra::clear() {
   division_table_.clear();
 }
 
-// -- What there is
+// -- Declarations
 
 Form IndexAlgebra::declare_symbol(int id, std::string_view name, SymbolRange range) {
   if (has_symbol(id)) return symbol(id);
@@ -168,7 +168,7 @@ Form IndexAlgebra::ceil_div(Form a, Form b) {
 Form IndexAlgebra::bit_xor(Form a, Form b) {
   a = resolve(a);
   b = resolve(b);
-  // Operands of xors are taken apart, constants joined, pairs dropped.
+  // Xors among the operands are taken apart, constants are joined, and equal operands cancel.
   constexpr size_t kMaxOperands = 16;
   std::array<Form, kMaxOperands> operands;
   size_t count = 0;
@@ -209,7 +209,7 @@ Form IndexAlgebra::bit_xor(Form a, Form b) {
   if (count == 0) return {};
   if (count == 1) return operands[0];
 
-  // Of bits, an xor is a sum mod 2: the one spelling where forms are compared.
+  // An xor of bits is a sum mod 2. Forms that are compared use only that spelling.
   if (canonical_ && depth_ < kMaxDepth &&
       std::all_of(
           operands.begin(), operands.begin() + count,
@@ -222,8 +222,8 @@ Form IndexAlgebra::bit_xor(Form a, Form b) {
     return mod(sum, constant(2));
   }
 
-  // Where all operands but at most one are multiples of 2^k, the low k bits are that one's: 2^k × xor of the rest +
-  // low.
+  // If at most one operand is not a multiple of 2^k, that operand gives the low k bits. The result is 2^k × (xor of the
+  // quotients) + low.
   int64_t smallest = kInfinity;
   int64_t second = kInfinity;
   size_t odd_one = 0;
@@ -296,7 +296,7 @@ Form IndexAlgebra::symbol_of(Form value) {
     if (!plain.failed) value = store_.intern(plain);
     if (value == Form{} || store_.as_coefficient(value)) return value;
   }
-  // 2n + 2 is 2 × (n + 1), so that what divides the extent visibly still does.
+  // 2n + 2 becomes 2 × (n + 1), so a visible divisor of the extent stays visible.
   const int64_t factor = std::max<int64_t>(1, content(value));
   Poly poly;
   poly.constant = store_.form(value).constant / factor;
@@ -353,7 +353,7 @@ bool IndexAlgebra::combine(Poly& poly, uint32_t i, uint32_t j) {
   return false;
 }
 
-// c·digit(x, d, r) + c·r·digit(x, d·r, s) is c·digit(x, d, r·s).
+// c·digit(x, d, r) + c·r·digit(x, d·r, s) = c·digit(x, d, r·s).
 bool IndexAlgebra::fuse(Poly& poly, RawTerm low, AtomId low_atom, RawTerm high, AtomId high_atom) {
   const Coefficient low_range = range_of(low_atom);
   if (low_range == kNoRange) return false;
@@ -377,8 +377,8 @@ bool IndexAlgebra::fuse(Poly& poly, RawTerm low, AtomId low_atom, RawTerm high, 
   return true;
 }
 
-// Digits of one thing that overlap are cut where they begin or end, so that they are equal or disjoint. Not those of
-// symbols: a whole symbol is more use than its digits.
+// Cuts overlapping digits of one value where they begin or end, so that they become equal or disjoint. Digits of
+// symbols are not cut: a whole symbol is more useful than its digits.
 bool IndexAlgebra::refine(Poly& poly, RawTerm a, AtomId a_atom, RawTerm b, AtomId b_atom) {
   if (store_.atom(a_atom).loops == 0) return false;
   const Coefficient a_range = range_of(a_atom);

@@ -1,18 +1,20 @@
-// Integer algebra over the loop variables of one nest: the normal form that indices, predicates and vectorization are
-// read from. Pure: no dependency, no allocation per operation once warm, no order that depends on an address.
+// The index algebra computes with integers over the loop variables of one nest. Indices, predicates and vectorization
+// are read from its normal form. It is pure: it depends on nothing, allocates nothing per operation once warm, and has
+// no order that depends on an address.
 //
 // Meaning. Every form is a function of the loop variables and the symbols. A *point* gives each declared loop a value
 // in [0, extent) and each symbol a value within its bounds, such that every assumption holds. Equal forms are equal at
-// every point, and what a prove function answers with true holds at every point; false means only "not shown". Since a
-// point has a value for every loop, an extent that is a factor of a declared loop's extent is at least 1 at every
-// point: declare the symbols, assumptions and loops of a nest before computing with them, for what is learnt later does
-// not simplify forms that exist. Division is Euclidean (the remainder is never negative) and by 0 gives 0, as does the
-// remainder.
+// every point. If a prove function returns true, its claim holds at every point; false means only "not shown". Division
+// is Euclidean: the remainder is never negative. Division by 0 gives the quotient 0 and the remainder 0.
 //
-// Constants that would not fit in 64 bits make the result an opaque atom (kSum, kProduct, kQuotient, …), never a wrong
-// one.
+// A point has a value for every loop, so an extent that is a factor of a declared loop's extent is at least 1 at every
+// point. Declare the symbols, assumptions and loops of a nest before computing with them: a later fact does not
+// simplify forms that exist.
 //
-// Example: a{n} split by 128 (inner) to o, t; the check `a < n` is needed unless 128 divides n.
+// A constant that does not fit in 64 bits makes the result an opaque atom (kSum, kProduct, kQuotient, …), never a wrong
+// value.
+//
+// Example: a{n} is split by 128 (inner) into o and t. The check `a < n` is needed unless 128 divides n.
 //
 //   IndexAlgebra algebra;
 //   Form n = algebra.declare_symbol(0, "n");
@@ -24,9 +26,9 @@
 //   algebra.mod(a, width) == t;                              // true
 //   algebra.floor_div(a, algebra.constant(64));              // 2*o + t / 64
 //
-// Extents: a divisor or a factor that is not a product of symbols and a constant (n + 1, say) is used as one symbol.
-// Make it one yourself with symbol_of(extent) wherever the extent is multiplied with, so that the products can be
-// divided again.
+// Extents. A divisor or factor that is not a product of symbols and a constant (n + 1, say) is used as one symbol. If
+// you multiply with such an extent, make it a symbol yourself with symbol_of(extent); then the products can be divided
+// again.
 #pragma once
 
 #include <cstdint>
@@ -60,10 +62,10 @@ class IndexAlgebra {
   /// Forgets everything but keeps its memory, for the next nest.
   void clear();
 
-  // -- What there is. Ids are small non-negative ints of the caller's, each declared once (a second declaration answers
-  //    with the first).
+  // -- Declarations. Ids are small non-negative ints that the caller chooses. A second declaration of an id returns the
+  // first.
   Form declare_symbol(int id, std::string_view name, SymbolRange range = {});
-  /// The loop takes every value in [0, extent); the extent has no loops in it.
+  /// The loop takes every value in [0, extent). The extent must not contain loops.
   Form declare_loop(int id, std::string_view name, Form extent);
   Form symbol(int id);
   Form loop(int id) const;
@@ -71,9 +73,10 @@ class IndexAlgebra {
   bool has_symbol(int id) const { return symbol_index(id) < symbol_ids_.size(); }
   bool has_loop(int id) const;
 
-  /// divisor, a product of symbols and a constant, divides value, which has no loops, at every point.
+  /// Assumes that divisor divides value at every point. The value must not contain loops. A divisor that is not a
+  /// product of symbols and a constant is ignored.
   void assume_divides(Form divisor, Form value, std::string_view reason);
-  /// a <= b at every point; the forms may have loops (a check that guards the nest).
+  /// Assumes a <= b at every point. The forms may contain loops (a check that guards the nest).
   void assume_le(Form a, Form b, std::string_view reason);
 
   // -- Arithmetic
@@ -85,56 +88,55 @@ class IndexAlgebra {
   Form mul(Form a, int64_t factor);
   Form floor_div(Form a, Form b);
   Form mod(Form a, Form b);
-  /// Both at once, at the cost of one.
+  /// Quotient and remainder together, at the cost of one.
   DivMod div_mod(Form a, Form b);
-  /// (a + b - 1) div b for b > 0; 0 for b = 0. For extents.
+  /// (a + b - 1) div b for b > 0, and 0 for b = 0. Meant for extents.
   Form ceil_div(Form a, Form b);
   Form bit_xor(Form a, Form b);
-  /// (a + b) mod extent: the cyclic swizzle; its inverse is cyclic(a, neg(b), extent).
+  /// (a + b) mod extent: the cyclic swizzle. Its inverse is cyclic(a, neg(b), extent).
   Form cyclic(Form a, Form b, Form extent);
   Form min(Form a, Form b);
   Form max(Form a, Form b);
-  /// `value` (no loops) as a constant times one factor: itself where it is a product of symbols, else a symbol of its
-  /// own.
+  /// `value` (no loops) as a constant times one factor. A product of symbols is that already; any other value becomes a
+  /// symbol of its own.
   Form symbol_of(Form value);
 
-  // -- Questions. `true` is proved, `false` is "not shown".
+  // -- Questions. `true` means proved, `false` means "not shown".
   bool equal(Form a, Form b);
   bool prove_less(Form a, Form b);
   bool prove_le(Form a, Form b);
   bool prove_nonneg(Form a);
-  /// The same at those points only where all of `given` are nonnegative: inside a check that is not the whole nest's.
+  /// Proves a >= 0 at the points where all of `given` are nonnegative: for a check that guards only a part of the nest.
   bool prove_nonneg(Form a, std::span<const Form> given);
-  /// divisor (no loops) divides value.
+  /// Whether divisor (no loops) divides value.
   bool divides(Form divisor, Form value);
   bool divides(int64_t divisor, Form value);
-  /// The largest constant known to divide the value; 0 for the form 0.
+  /// The largest constant that is known to divide the value; 0 for the form 0.
   int64_t content(Form value) const;
-  /// True if the normal form mentions the loop: false is a proof that the value does not vary with it.
+  /// Whether the normal form mentions the loop. False proves that the value does not vary with it.
   bool depends_on(Form value, int loop_id) const;
   bool has_loops(Form value) const;
   bool is_constant(Form value) const;
   std::optional<int64_t> constant_value(Form value) const;
   IntBounds int_bounds(Form value) const;
   FormBounds bounds(Form value);
-  /// value = coefficient × loop + rest with both independent of the loop, if it is so.
+  /// value = coefficient × loop + rest, if both can be made independent of the loop.
   std::optional<LinearForm> linear_in(Form value, int loop_id);
-  /// The reasons of the assumptions that the last question's answer rests on, in the order in which they were made. An
-  /// assumption that simplifies forms (a symbol's bound, or what divides it) counts always, for any form may rest on
-  /// it.
+  /// The reasons of the assumptions that the last answer rests on, in the order of the assumptions. An assumption that
+  /// simplifies forms (a symbol's bound or divisor) is always included, because any form may rest on it.
   std::vector<std::string> last_reasons() const;
-  /// The same for everything since the algebra was made or cleared.
+  /// The same for all answers since the algebra was made or cleared.
   std::vector<std::string> all_reasons() const;
 
   // -- Use
-  /// Rebuilds the form with the loops and symbols replaced. What replaces a loop must stay in that loop's range, and
-  /// what replaces a symbol in its bounds: simplification has relied on both.
+  /// Rebuilds the form with loops and symbols replaced. A replacement must stay in the range of its loop or within the
+  /// bounds of its symbol, because simplification has relied on both.
   Form substitute(Form value, const FormSubstitution& substitution);
-  /// The value at a point: loops and symbols by the caller's ids. None if an intermediate value leaves 64 bits
-  /// or a loop or symbol of the form has no value.
+  /// The value at a point, whose loops and symbols are indexed by the caller's ids. None if an intermediate value
+  /// leaves 64 bits, or if a loop or symbol of the form has no value.
   std::optional<int64_t> evaluate(Form value, std::span<const int64_t> loops, std::span<const int64_t> symbols) const;
 
-  // -- Structure, for turning a form into code. The order of terms and factors depends on the form's structure alone.
+  // -- Structure, for turning a form into code. The order of terms and factors depends only on the form's structure.
   int64_t constant_part(Form value) const;
   std::vector<TermView> terms(Form value);
   AtomView atom(AtomId id);
@@ -150,11 +152,11 @@ class IndexAlgebra {
   struct Loop {
     std::string name;
     AtomId atom;
-    Form value;  ///< 0 where the loop has at most one value
+    Form value;  ///< 0 if the loop has at most one value
     Form extent;
   };
-  /// nonneg >= 0, or, where there is one, divisor | value. What is `built_in` to bounds or symbols counts as always
-  /// used.
+  /// An assumption: nonneg >= 0, or, if there is a divisor, divisor | value. A `built_in` fact changed bounds or
+  /// symbols, so it counts as used by every answer.
   struct Fact {
     Form nonneg;
     std::optional<Coefficient> divisor;
@@ -164,7 +166,8 @@ class IndexAlgebra {
     bool used = false;
     bool used_last = false;
   };
-  /// A term split for division: coefficient × rest, and where one atom can be cut, cut_coefficient × atom.
+  /// A term split for division: coefficient × rest. If one atom can be cut, cut_coefficient × cut_atom is the same
+  /// term.
   struct TermParts {
     Coefficient coefficient;
     MonomialId rest = kOne;
@@ -184,7 +187,7 @@ class IndexAlgebra {
     DivMod result;
   };
 
-  size_t symbol_index(int id) const;  ///< symbols_.size() where there is none
+  size_t symbol_index(int id) const;  ///< symbols_.size() if there is none
 
   // index_algebra.cc: normal form
   Form finish(Poly& poly, AtomKind opaque_kind, Form a, Form b);
@@ -196,13 +199,13 @@ class IndexAlgebra {
   bool cut(Poly& poly, RawTerm term, AtomId atom, Coefficient at);
   Coefficient divisor_of(AtomId atom) const;
   Coefficient range_of(AtomId atom) const;
-  /// The whole value of an atom: what a named atom stands for.
+  /// The whole value of an atom. A named atom has the value that it names.
   Form value_of(AtomId atom);
   /// (base div divisor) mod range, simplified as far as base's bounds allow.
   Form digit(AtomId base, Coefficient divisor, Coefficient range);
   Interval digit_bounds(const AtomRecord& digit) const;
   Form make_digit(AtomId base, Coefficient divisor, Coefficient range);
-  /// The same where base may be a named form, which is then divided anew.
+  /// The same, but a base that is a named form is divided anew.
   Form fused_digit(AtomId base, Coefficient divisor, Coefficient range);
 
   // index_algebra_divide.cc
@@ -260,7 +263,7 @@ class IndexAlgebra {
   bool depends_on(Form value, AtomId symbol) const;
   void use_fact(size_t index);
   void start_question();
-  /// The form as it would be made today.
+  /// The form as it would be made now.
   Form resolve(Form value) { return store_.given_form(value).stale && !resolving_ ? rebuild_stale(value) : value; }
   Form rebuild_stale(Form value);
   Form rebuild(Form value, const FormSubstitution* substitution);
@@ -273,16 +276,16 @@ class IndexAlgebra {
   std::vector<int> loop_ids_;         ///< the caller's id of loops_[i]
   std::vector<uint32_t> loop_index_;  ///< by the caller's id, plus 1
   std::vector<Fact> facts_;
-  std::vector<std::pair<AtomId, Form>> replaced_;  ///< by divisibility facts
+  std::vector<std::pair<AtomId, Form>> replaced_;  ///< symbols that divisibility facts replaced
   std::vector<CachedDigit> digits_;
   IdTable digit_table_;
   std::vector<CachedDivision> divisions_;
   IdTable division_table_;
-  bool resolving_ = false;    ///< a stale form is being rebuilt, from the inside out
-  bool canonical_ = false;    ///< divisions take the spelling that equal() compares
-  bool left_opaque_ = false;  ///< the division under way ended in an opaque atom
-  int depth_ = 0;             ///< of simplifications that start others
-  int effort_ = 0;            ///< steps left to the proof under way
+  bool resolving_ = false;    ///< a stale form is being rebuilt, inner parts first
+  bool canonical_ = false;    ///< divisions use the spelling that equal() compares
+  bool left_opaque_ = false;  ///< the current division ended in an opaque atom
+  int depth_ = 0;             ///< nesting of simplifications
+  int effort_ = 0;            ///< steps that the current proof may still take
   Defects defects_;           ///< seeded
 };
 

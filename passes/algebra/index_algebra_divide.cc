@@ -1,14 +1,16 @@
-// Division of a form by a product of symbols and a constant E >= 1: x = E·quotient + remainder with 0 <= remainder < E.
+// Divides a form by E >= 1, a product of symbols and a constant: x = E·quotient + remainder with 0 <= remainder < E.
 //
-// Each step moves whole multiples of E from the rest to the quotient, which keeps x = E·quotient + rest, or stops as
-// soon as the rest provably lies in one interval [j·E, (j+1)·E). What is left at the end becomes an opaque quotient and
-// remainder, digits of the rest. Example: l in [0, 24), (4·l + 2) div 12: 4·l is cut at 12/4 into 12·(l div 3) + 4·(l
-// mod 3), the first goes to the quotient, and 4·(l mod 3) + 2 lies in [2, 10]: the quotient is l / 3, the remainder
-// 4·(l % 3) + 2.
+// Each step moves whole multiples of E from the rest to the quotient and keeps x = E·quotient + rest. The division ends
+// as soon as the rest provably lies in one interval [j·E, (j+1)·E). If that cannot be shown, the rest becomes an opaque
+// quotient and remainder: digits of the rest.
 //
-// There are two spellings of an opaque division. The short one, for code, leaves what it cannot resolve as it was
-// given: (l + k) div 4. The canonical one, for comparing forms, goes on to cut digits and to reduce coefficients: l div
-// 4 + (l mod 4 + k) div 4.
+//   (4·l + 2) div 12, l in [0, 24): 4·l is cut at 12/4 into 12·(l div 3) + 4·(l mod 3). The first part goes to the
+//   quotient. 4·(l mod 3) + 2 lies in [2, 10]. So the quotient is l / 3 and the remainder 4·(l % 3) + 2.
+//
+// An opaque division has two spellings. The short one, for code, keeps an unresolved part as it was given. The
+// canonical one, for comparing forms, also cuts digits and reduces coefficients.
+//
+//   short: (l + k) div 4      canonical: l div 4 + (l mod 4 + k) div 4
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -22,7 +24,7 @@ constexpr int kMaxDivisionDepth = 8;
 constexpr size_t kMaxCandidates = 8;
 constexpr int64_t kLargestFlattened = int64_t{1} << 28;
 
-// The residue of smallest absolute value, the positive one of two.
+// The residue of smallest absolute value; the positive one if there are two.
 int64_t balanced_residue(int64_t value, int64_t modulus) {
   const int64_t residue = floor_remainder(value, modulus);
   return residue > modulus / 2 ? residue - modulus : residue;
@@ -68,7 +70,7 @@ IndexAlgebra::TermParts IndexAlgebra::split(const RawTerm& term) {
     const auto factors = store_.factors(monomial.loop_part);
     if (factors.size() == 1) parts.cut_atom = factors[0];
   } else if (monomial.count == 1) {
-    // A whole symbol is not cut: that would only replace one opaque part by two.
+    // A whole symbol is not cut: that would replace one opaque part by two.
     const AtomId atom = store_.factors(term.monomial)[0];
     const AtomKind kind = store_.atom(atom).kind;
     if (kind != AtomKind::kSymbol && kind != AtomKind::kNamed) {
@@ -96,7 +98,7 @@ DivMod IndexAlgebra::divide(Form value, Form divisor) {
   auto e = has_loops(divisor) ? std::nullopt : store_.as_coefficient(unit);
   Form dividend = value;
   if (unit != divisor && value == divisor) dividend = unit;
-  // By -E: the quotient is the other's negative, the remainder the same.
+  // Division by -E negates the quotient and keeps the remainder.
   const bool negative = e && e->factor < 0 && e->factor != kMinusInfinity;
   if (negative) e->factor = -e->factor;
   bool done = false;
@@ -118,7 +120,7 @@ DivMod IndexAlgebra::divide(Form value, Form divisor) {
     }
     --depth_;
   }
-  // Where the divisor may be 0, two things still hold: x mod E mod E is x mod E, and 0 <= x < E implies E > 0.
+  // If the divisor may be 0, two laws still hold: x mod E mod E is x mod E, and 0 <= x < E implies E > 0.
   if (!done && e) {
     const auto single = store_.as_coefficient(value);
     const auto factors = single && single->factor == 1 ? store_.factors(single->symbols) : std::span<const AtomId>{};
@@ -173,8 +175,8 @@ void IndexAlgebra::divide(const Poly& value, Coefficient e, Poly& quotient, Poly
     quotient = cut_quotient;
     return;
   }
-  // What follows makes congruent rests meet, but longer: it is kept where nothing opaque is left then, or to compare
-  // forms.
+  // The next steps let congruent rests meet, but with longer spellings. Their result is kept if it contains nothing
+  // opaque, or for comparing forms.
   const bool expanded = expand_remainders(cut_rest, e, cut_quotient);
   const bool reduced = reduce_coefficients(cut_rest, e, cut_quotient);
   if (expanded || reduced) {
@@ -195,7 +197,7 @@ void IndexAlgebra::divide(const Poly& value, Coefficient e, Poly& quotient, Poly
   leave_opaque(cut_rest, e, quotient, remainder);
 }
 
-// Terms whose coefficient E divides go to the quotient, and of the constant what can.
+// Moves terms whose coefficient is a multiple of E to the quotient, and the multiple of E in the constant.
 void IndexAlgebra::pull_multiples(Poly& rest, Coefficient e, Poly& quotient) {
   Poly kept;
   kept.failed = rest.failed;
@@ -215,7 +217,8 @@ void IndexAlgebra::pull_multiples(Poly& rest, Coefficient e, Poly& quotient) {
   rest = kept;
 }
 
-// True if the rest lies in one [j·E, (j+1)·E); then j is moved to the quotient and the rest is the remainder.
+// Whether the rest lies in one interval [j·E, (j+1)·E). If so, j moves to the quotient and the rest becomes the
+// remainder.
 bool IndexAlgebra::settle(Poly& rest, Coefficient e, Poly& quotient) {
   if (rest.failed) return false;
   const Interval bounds = store_.bounds(rest);
@@ -244,7 +247,7 @@ bool IndexAlgebra::settle(Poly& rest, Coefficient e, Poly& quotient) {
   return true;
 }
 
-// A named factor that E does not have is of no use: it is replaced by what it stands for.
+// Replaces a named factor that E lacks by the form that it names: division cannot use the name.
 bool IndexAlgebra::expand_named(Poly& rest, Coefficient e) {
   bool any = false;
   for (uint32_t i = 0; i < rest.count; ++i) {
@@ -265,9 +268,9 @@ bool IndexAlgebra::expand_named(Poly& rest, Coefficient e) {
   return any;
 }
 
-// A quotient that takes two values only asks whether the rest, less its least value, reaches a threshold t > 0. Written
-// with the least divisor that asks the same, such quotients meet whatever they were divided by; with the divisor 1 it
-// is the rest itself.
+// Handles a quotient that takes two values. Such a quotient only asks whether the rest, minus its least value, reaches
+// a threshold t > 0. It is written with the least divisor that asks the same question. Equal questions then meet,
+// whatever their divisors were. With divisor 1 the quotient is the rest itself.
 bool IndexAlgebra::two_valued(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth) {
   const Interval bounds = store_.bounds(rest);
   if (e.symbols != kOne || bounds.lo == kMinusInfinity || bounds.hi == kInfinity) return false;
@@ -278,7 +281,7 @@ bool IndexAlgebra::two_valued(const Poly& rest, Coefficient e, Poly& quotient, P
   std::optional<AtomId> lifted;
   Poly value = rest;
   value.add_constant(-bounds.lo);
-  // g·x reaches t where x reaches ceil(t / g), and x div a reaches t where x reaches a·t.
+  // g·x reaches t exactly if x reaches ceil(t / g). x div a reaches t exactly if x reaches a·t.
   int64_t g = value.constant;
   for (const RawTerm& term : value.terms()) g = std::gcd(g, term.factor);
   value.constant /= g;
@@ -293,7 +296,7 @@ bool IndexAlgebra::two_valued(const Poly& rest, Coefficient e, Poly& quotient, P
     const Interval whole = store_.atom(root).bounds;
     if (monomial.count == 1 && record.kind == AtomKind::kDigit && range_of(atom) == kNoRange &&
         record.divisor.symbols == kOne && whole.lo == 0 && whole.hi != kInfinity) {
-      // No overflow: the digit reaches the threshold somewhere, so the whole reaches the product.
+      // No overflow: the digit reaches the threshold somewhere, so the whole value reaches the product.
       threshold *= record.divisor.factor;
       width = whole.hi;
       store_.load(value, value_of(root));
@@ -329,7 +332,7 @@ bool IndexAlgebra::two_valued(const Poly& rest, Coefficient e, Poly& quotient, P
   return true;
 }
 
-// A digit that reaches across E is cut there, if its range allows.
+// Cuts a digit that reaches across E, if its range allows.
 bool IndexAlgebra::cut_digits(Poly& rest, Coefficient e, Poly& quotient) {
   bool any = false;
   const Poly before = rest;
@@ -338,7 +341,7 @@ bool IndexAlgebra::cut_digits(Poly& rest, Coefficient e, Poly& quotient) {
     if (!parts.cut_atom) continue;
     const auto at = exact_quotient(e, parts.cut_coefficient);
     if (!at) continue;
-    // E = coefficient × at; a negative coefficient is cut at -at and gives -1 × the high digit.
+    // E = coefficient × at. A negative coefficient is cut at -at and gives -1 × the high digit.
     const Coefficient size{std::abs(at->factor), at->symbols};
     const AtomId atom = *parts.cut_atom;
     const AtomId base{store_.atom(atom).root};
@@ -353,7 +356,7 @@ bool IndexAlgebra::cut_digits(Poly& rest, Coefficient e, Poly& quotient) {
     if (!divisor) continue;
     const Form high = digit(base, *divisor, high_range);
     if (high == Form{}) {
-      // Shown by more than int bounds, perhaps: the digit stays below the cut.
+      // The digit stays below the cut, perhaps by a proof that int bounds do not give.
       if (size.symbols == kOne && size.factor - 1 < store_.atom(atom).bounds.hi) {
         store_.limit(atom, size.factor - 1);
         any = true;
@@ -373,7 +376,7 @@ bool IndexAlgebra::cut_digits(Poly& rest, Coefficient e, Poly& quotient) {
   return any;
 }
 
-// Splits rest = g·high + low with low in [0, g), if it can.
+// Splits rest = g·high + low with low in [0, g), if possible.
 bool IndexAlgebra::split_at(const Poly& rest, Coefficient g, Poly& high, Poly& low) {
   high.clear();
   low.clear();
@@ -406,7 +409,7 @@ bool IndexAlgebra::split_at(const Poly& rest, Coefficient g, Poly& high, Poly& l
     const Form value = store_.intern(low);
     return nonneg(value) && nonneg(sub(sub(store_.intern(g), value), constant(1)));
   }
-  // The constant may be shared between the two in one way at most: low's part is the least that makes low nonnegative.
+  // Only one way of dividing the constant between the two can work: low gets the least part that makes it nonnegative.
   const Interval bounds = store_.bounds(low);
   if (bounds.lo == kMinusInfinity || bounds.hi == kInfinity) return false;
   int64_t least = 0;
@@ -422,8 +425,8 @@ bool IndexAlgebra::split_at(const Poly& rest, Coefficient g, Poly& high, Poly& l
   return !low.failed && !high.failed;
 }
 
-// For a common divisor g of E and some coefficients such that the other terms lie in [0, g): those stay out, g is
-// divided out, and (high div (E/g)) is the quotient.
+// Looks for a common divisor g of E and of some coefficients such that the other terms lie in [0, g). The other terms
+// go to the remainder, g is divided out, and the quotient is high div (E/g).
 bool IndexAlgebra::split_common(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth) {
   std::array<Coefficient, kMaxCandidates> candidates;
   size_t count = 0;
@@ -441,7 +444,7 @@ bool IndexAlgebra::split_common(const Poly& rest, Coefficient e, Poly& quotient,
     if (const auto g = product(parts.cut_coefficient, common_divisor(*at, range_of(*parts.cut_atom)))) consider(*g);
   }
   if (rest.constant != 0) consider(common_divisor(e, {rest.constant, kOne}));
-  // The largest first: least is left to divide. Equal ones keep their order.
+  // The largest comes first, because it leaves least to divide. Equal candidates keep their order.
   const auto larger = [&](const Coefficient& a, const Coefficient& b) {
     const auto a_degree = store_.monomial(a.symbols).count;
     const auto b_degree = store_.monomial(b.symbols).count;
@@ -465,7 +468,7 @@ bool IndexAlgebra::split_common(const Poly& rest, Coefficient e, Poly& quotient,
   return false;
 }
 
-// (x div a + w) div E is (x + a·w) div (a·E), and its remainder the digit of x + a·w at a, below E.
+// (x div a + w) div E is (x + a·w) div (a·E). Its remainder is (x + a·w) mod (a·E) div a.
 bool IndexAlgebra::flatten_quotient(const Poly& rest, Coefficient e, Poly& quotient, Poly& remainder, int depth) {
   if (rest.failed) return false;
   for (const RawTerm& term : rest.terms()) {
@@ -480,7 +483,7 @@ bool IndexAlgebra::flatten_quotient(const Poly& rest, Coefficient e, Poly& quoti
     if (!divisor) continue;
     Poly others = rest;
     others.add_term(-1, term.monomial);
-    // Code that multiplies what is small by a divisor that is large leaves 64 bits on the way.
+    // Code that multiplies by a large divisor may leave 64 bits on the way.
     if (!canonical_ && a.factor > kLargestFlattened && !(others.is_constant() && others.constant == 0)) continue;
     Poly sum;
     store_.load(sum, value_of(base));
@@ -498,8 +501,8 @@ bool IndexAlgebra::flatten_quotient(const Poly& rest, Coefficient e, Poly& quoti
   return false;
 }
 
-// Modulo E, c·(x mod r) is c·x if E divides c·r: what was taken off x is a multiple of E. So a remainder of a remainder
-// meets the terms that it was made from.
+// Modulo E, c·(x mod r) equals c·x if E divides c·r, because the part taken off x is then a multiple of E. So a
+// remainder of a remainder meets the terms that it was made from.
 bool IndexAlgebra::expand_remainders(Poly& rest, Coefficient e, Poly& quotient) {
   bool any = false;
   const Poly before = rest;
@@ -522,7 +525,7 @@ bool IndexAlgebra::expand_remainders(Poly& rest, Coefficient e, Poly& quotient) 
   return any;
 }
 
-// Coefficients are made residues of E of the least absolute value, so that congruent rests have one key.
+// Replaces coefficients by their residues of least absolute value modulo E, so that congruent rests have one key.
 bool IndexAlgebra::reduce_coefficients(Poly& rest, Coefficient e, Poly& quotient) {
   bool any = false;
   const Poly before = rest;
@@ -532,7 +535,7 @@ bool IndexAlgebra::reduce_coefficients(Poly& rest, Coefficient e, Poly& quotient
     if (!symbols) continue;
     const int64_t residue = balanced_residue(term.factor, e.factor);
     if (residue == term.factor) continue;
-    // Cannot overflow in effect: |residue| <= |factor|.
+    // residue| <= |factor|, so the difference fits unless the factor is the least integer.
     const int64_t multiple = (term.factor - residue) / e.factor;
     rest.add_term(residue - term.factor, term.monomial);
     store_.add_product(quotient, {multiple, *symbols}, parts.rest);

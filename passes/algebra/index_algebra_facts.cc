@@ -1,8 +1,8 @@
-// Assumptions, and the rebuilding of forms when symbols get new meanings.
+// Keeps assumptions, and rebuilds forms when symbols get new meanings.
 //
-// A divisibility of a symbol is built in: where 128 divides n, n is replaced by 128·n' with n' = n / 128, so that every
-// simplification sees it. A bound of a symbol is built into its int bounds. Other assumptions are kept and tried by the
-// proofs.
+// A divisibility of a symbol is built in: if 128 divides n, n is replaced by 128·n' with n' = n / 128, so that every
+// simplification sees it. A bound of a symbol is built into its int bounds. Other assumptions are kept, and proofs try
+// them.
 #include <algorithm>
 
 #include "ir/table/error.h"
@@ -21,7 +21,7 @@ void IndexAlgebra::assume_divides(Form divisor, Form value, std::string_view rea
   value = resolve(value);
   const auto d = store_.as_coefficient(divisor);
   check_internal(!has_loops(divisor) && !has_loops(value), "a divisibility assumption is about values without loops");
-  // Proofs divide by products alone: a fact about another divisor, such as m - 1, would serve none.
+  // Proofs divide only by products. A fact about another divisor, such as m - 1, would serve no proof.
   if (!d) return;
   Fact fact;
   fact.divisor = *d;
@@ -57,7 +57,7 @@ bool IndexAlgebra::build_in(const Fact& fact) {
     }
     return true;
   }
-  // d | k·s: then d / gcd(d, k) divides s, and s is that times a new symbol.
+  // d | k·s: then d / gcd(d, k) divides s, so s becomes that divisor times a new symbol.
   const auto product_form = store_.as_coefficient(fact.value);
   if (!product_form || !is_positive(*fact.divisor)) return false;
   const Coefficient g = common_divisor(*fact.divisor, *product_form);
@@ -93,8 +93,8 @@ bool IndexAlgebra::build_in(const Fact& fact) {
   return true;
 }
 
-// Whether one is made of the other, as it would be rebuilt today. A symbol replaced by what depends on it would be
-// rebuilt for ever.
+// Whether an atom, as it would be rebuilt now, contains the symbol. Replacing a symbol by a form that contains it would
+// never end.
 bool IndexAlgebra::depends_on(AtomId atom, AtomId symbol) const {
   if (atom == symbol) return true;
   for (const auto& [from, replacement] : replaced_) {
@@ -145,7 +145,7 @@ std::vector<std::string> IndexAlgebra::all_reasons() const {
   return reasons;
 }
 
-// value >= lower, and what follows for the symbols that it is a product or a quotient of. True if that is news.
+// Requires value >= lower, and the bounds that follow for symbols in a product or quotient. True if a bound is news.
 bool IndexAlgebra::require_at_least(Form value, int64_t lower) {
   const FormRecord record = store_.form(value);
   if (record.count != 1 || record.loops != 0) return false;
@@ -194,13 +194,14 @@ bool IndexAlgebra::raise_lower(AtomId atom, int64_t lower) {
   return true;
 }
 
-// Bounds are computed again, and which forms mention a replaced symbol; what was derived before is forgotten.
+// Computes all bounds again and marks the forms that mention a replaced symbol. Cached results are dropped.
 void IndexAlgebra::learnt() {
   digits_.clear();
   digit_table_.clear();
   divisions_.clear();
   division_table_.clear();
-  // An atom is made of older ones only, but of forms whose records are refreshed after it: so until nothing changes.
+  // An atom is made of older atoms, but also of forms whose records are refreshed after it. So rounds repeat until
+  // nothing changes.
   constexpr int kMaxRounds = 8;
   for (int round = 0; round < kMaxRounds; ++round) {
     store_.refresh();
@@ -262,7 +263,7 @@ Form IndexAlgebra::substitute(Form value, const FormSubstitution& substitution) 
   return rebuild(value, &substitution);
 }
 
-// What cannot be made any better stays stale, so the operations inside do not ask again.
+// A form that cannot be improved stays stale, so operations inside the rebuilding do not ask again.
 Form IndexAlgebra::rebuild_stale(Form value) {
   resolving_ = true;
   const Form result = rebuild(value, nullptr);

@@ -1,8 +1,11 @@
-// What holds at every point. A form is nonnegative if its least value over the loops, a form of symbols, is; and that
-// is if all its coefficients are nonnegative once each symbol is counted from its lower bound, or if taking away
-// nonnegative multiples of facts leaves such a form. Facts are the assumptions and what defines the atoms: for q = x
-// div d, x - d·q >= 0 and d·q + d - 1 - x >= 0. Example: with o in [0, q), q = (n + 127) div 128 and t in [0, 128),
-// 128·o + t - n has the greatest value 128·q - 1 - n, at most 126 by the first of these.
+// Proves that a form is nonnegative at every point. First the loops are replaced by their bounds: a form is nonnegative
+// if its least value over the loops, a form of symbols, is. A form of symbols is nonnegative if all its coefficients
+// are, once each symbol is counted from its lower bound. It is also nonnegative if subtracting nonnegative multiples of
+// facts leaves such a form. Facts are the assumptions and the definitions of atoms: for q = x div d, x - d·q >= 0 and
+// d·q + d - 1 - x >= 0.
+//
+//   o in [0, q), q = (n + 127) div 128, t in [0, 128): the greatest value of 128·o + t - n is 128·q - 1 - n, and the
+//   first of these facts shows that it is at most 126
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -44,7 +47,8 @@ bool IndexAlgebra::nonneg(Form value) {
   const FormRecord record = store_.form(value);
   if (record.bounds.lo >= 0) return true;
   if (record.bounds.hi < 0) return false;
-  // A proof by itself gives the same answer again; by facts, it counts as a use of them.
+  // A proof without facts always gives the same answer, so it is kept. A proof by facts counts as a use of them, so it
+  // is not.
   constexpr int kKeptDepths = 8;
   const bool is_kept = effort_ <= 0 && facts_.empty() && depth_ < kKeptDepths;
   const int way = depth_ + (canonical_ ? kKeptDepths : 0);
@@ -65,7 +69,7 @@ bool IndexAlgebra::nonneg(Form value) {
   return shown;
 }
 
-// An assumption with loops in it is tried once, before the loops are replaced by their bounds.
+// Tries each assumption with loops once, before the loops are replaced by their bounds.
 bool IndexAlgebra::nonneg_with_facts(Form value) {
   for (size_t i = 0; i < facts_.size(); ++i) {
     if (facts_[i].divisor || store_.form(facts_[i].nonneg).loops == 0) continue;
@@ -96,7 +100,7 @@ bool IndexAlgebra::nonneg_symbols(const Poly& value, int depth) {
       return true;
     }
   }
-  // What defines the atoms of the value.
+  // The definitions of the value's atoms.
   for (uint32_t t = 0; t < value.count; ++t) {
     const uint32_t degree = store_.monomial(value.storage[t].monomial).count;
     for (uint32_t f = 0; f < degree; ++f) {
@@ -149,7 +153,7 @@ bool IndexAlgebra::nonneg_symbols(const Poly& value, int depth) {
   return false;
 }
 
-// A negative term that no positive one can outweigh, if there is one: a fact must take it away.
+// A negative term that no positive term can outweigh, if there is one. A fact must take it away.
 std::optional<MonomialId> IndexAlgebra::must_vanish(const Poly& value) const {
   for (uint32_t t = 0; t <= value.count; ++t) {
     const RawTerm term = t == value.count ? RawTerm{value.constant, kOne} : value.storage[t];
@@ -162,8 +166,8 @@ std::optional<MonomialId> IndexAlgebra::must_vanish(const Poly& value) const {
   return std::nullopt;
 }
 
-// True if every coefficient is nonnegative once each atom is written as its lower bound plus something nonnegative. Not
-// where a term must vanish.
+// Whether every coefficient is nonnegative once each atom is written as its lower bound plus something nonnegative. It
+// cannot succeed if a term must vanish.
 bool IndexAlgebra::nonneg_shifted(const Poly& value) {
   Poly shifted;
   shifted.constant = value.constant;
@@ -191,8 +195,8 @@ bool IndexAlgebra::nonneg_shifted(const Poly& value) {
   return std::ranges::all_of(shifted.terms(), [](const RawTerm& term) { return term.factor >= 0; });
 }
 
-// True if for some nonnegative multiple of the fact, the value less that is shown. The multiple is one that makes a
-// negative term of the value vanish, the target where there is one.
+// Whether subtracting some nonnegative multiple of the fact leaves a value that is shown. The multiple makes a negative
+// term of the value vanish: the target, if there is one.
 bool IndexAlgebra::subtract_fact(const Poly& value, const Poly& fact, std::optional<MonomialId> target, int depth) {
   if (fact.failed) return false;
   for (uint32_t t = 0; t <= value.count; ++t) {
@@ -214,8 +218,8 @@ bool IndexAlgebra::subtract_fact(const Poly& value, const Poly& fact, std::optio
   return false;
 }
 
-// The greatest or least value over the loops, as a form of the symbols: each loop part at its bound, by the sign of its
-// coefficient.
+// The greatest or least value over the loops, as a form of the symbols. The sign of a coefficient decides at which
+// bound its loop part stands.
 std::optional<Form> IndexAlgebra::extreme(Form value, bool upper) {
   const FormRecord record = store_.form(value);
   if (record.loops == 0) return value;
@@ -248,7 +252,7 @@ std::optional<Form> IndexAlgebra::extreme(Form value, bool upper) {
     const std::vector<AtomId> atoms(factors.begin(), factors.end());
     Form part = constant(1);
     for (const AtomId atom : atoms) {
-      // A product is monotone in each factor only where all are nonnegative.
+      // A product is monotone in each factor only if all factors are nonnegative.
       if (atoms.size() > 1 && store_.atom(atom).bounds.lo < 0) return std::nullopt;
       const auto bound = atom_extreme(atom, upper == grows);
       if (!bound) return std::nullopt;
@@ -259,7 +263,7 @@ std::optional<Form> IndexAlgebra::extreme(Form value, bool upper) {
   return sum;
 }
 
-// A bound by symbols where there is one: it cancels against extents, as a number would not.
+// Prefers a bound by symbols, because it cancels against extents and a number does not.
 std::optional<Form> IndexAlgebra::atom_extreme(AtomId atom, bool upper) {
   const AtomRecord record = store_.atom(atom);
   const int64_t known = upper ? record.bounds.hi : record.bounds.lo;
@@ -269,7 +273,7 @@ std::optional<Form> IndexAlgebra::atom_extreme(AtomId atom, bool upper) {
   if (record.kind == AtomKind::kDigit && upper && record.range.symbols != kOne) {
     return sub(store_.intern(record.range), constant(1));
   }
-  // A remainder has finite bounds, and so has a quotient of something that has.
+  // A remainder has finite bounds, and so has the quotient of a value with finite bounds.
   if (record.kind == AtomKind::kDigit && record.range == kNoRange && (upper || !finite) && depth_ < kProofDepth) {
     ++depth_;
     const auto whole = extreme(value_of({record.root}), upper);
@@ -304,8 +308,8 @@ bool IndexAlgebra::equal(Form a, Form b) {
   return a == b || same_by_floors(a, b);
 }
 
-// Written by quotients alone, digit(x, d, r) = x div d - r·(x div d·r), a form has no two spellings unless one lies
-// inside an opaque atom: the quotients of one loop by 1, 2, … below its extent are linearly independent.
+// Writes both forms with quotients alone: digit(x, d, r) = x div d - r·(x div d·r). Then a form has one spelling,
+// except inside opaque atoms: the quotients of one loop by 1, 2, … below its extent are linearly independent.
 bool IndexAlgebra::same_by_floors(Form a, Form b) {
   const Form difference = sub(a, b);
   if (difference == Form{}) return true;

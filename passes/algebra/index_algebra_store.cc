@@ -10,7 +10,7 @@
 namespace fusebox {
 namespace {
 
-// The sum or product of finite numbers; what does not fit is infinite.
+// The sum or product of finite numbers. A result that does not fit is infinite.
 int64_t clamped_sum(int64_t a, int64_t b) {
   int64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum)) return a < 0 ? kMinusInfinity : kInfinity;
@@ -24,7 +24,7 @@ int64_t clamped_product(int64_t a, int64_t b) {
 
 bool infinite(int64_t bound) { return bound == kInfinity || bound == kMinusInfinity; }
 
-// The product of two bounds, where 0 × infinity is 0: the value itself is finite.
+// The product of two bounds. 0 × infinity is 0, because the value itself is finite.
 int64_t bound_mul(int64_t a, int64_t b) {
   if (a == 0 || b == 0) return 0;
   if (infinite(a) || infinite(b)) return (a < 0) == (b < 0) ? kInfinity : kMinusInfinity;
@@ -52,7 +52,7 @@ Interval interval_add(Interval a, Interval b) {
   Interval sum;
   if (a.lo != kMinusInfinity && b.lo != kMinusInfinity) sum.lo = clamped_sum(a.lo, b.lo);
   if (a.hi != kInfinity && b.hi != kInfinity) sum.hi = clamped_sum(a.hi, b.hi);
-  // A finite bound that does not fit is none on its own side, and cannot be stated on the other.
+  // An infinite sum means "no bound" only on its own side. On the other side it becomes the nearest finite number.
   if (sum.lo == kInfinity) sum.lo = kInfinity - 1;
   if (sum.hi == kMinusInfinity) sum.hi = kMinusInfinity + 1;
   return sum;
@@ -71,7 +71,7 @@ Interval interval_scale(int64_t factor, Interval a) {
 }  // namespace
 
 Interval interval_mul(Interval a, Interval b) {
-  // Monotone in both where neither is negative, the usual case.
+  // The usual case: the product is monotone in both if neither is negative.
   if (a.lo >= 0 && b.lo >= 0 && a.lo <= a.hi && b.lo <= b.hi)
     return stated(bound_mul(a.lo, b.lo), bound_mul(a.hi, b.hi));
   const int64_t ends[] = {bound_mul(a.lo, b.lo), bound_mul(a.lo, b.hi), bound_mul(a.hi, b.lo), bound_mul(a.hi, b.hi)};
@@ -410,7 +410,7 @@ void FormStore::keep_nonneg(Form form, int way, bool shown) {
 void FormStore::limit(AtomId atom, int64_t upper) {
   AtomRecord& record = atoms_[atom.id];
   record.bounds.hi = std::min(record.bounds.hi, upper);
-  // Other monomials of the atom keep bounds that are true, if wider.
+  // Other monomials with this atom keep bounds that are wider, but true.
   monomials_[record.self].bounds = record.bounds;
 }
 

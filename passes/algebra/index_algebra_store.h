@@ -1,10 +1,10 @@
-// The arena behind IndexAlgebra: atoms, monomials and forms, each kept once and named by its id, with its int bounds.
-// It knows no simplification but "equal terms are added"; index_algebra*.cc build that on top.
+// The arena behind IndexAlgebra. It keeps each atom, monomial and form once, under an id, with its int bounds. Its only
+// simplification is adding equal terms; index_algebra*.cc build the others on top.
 //
-// Invariants. Monomial 0 is the empty product and form 0 the constant 0. A monomial's atoms are sorted; a form's terms
-// are sorted by monomial, their coefficients are not 0. An id is never reused before clear(). A Poly is a form under
-// construction, on the stack; it `failed` if a constant left 64 bits or it grew too long, and then its value means
-// nothing.
+// Invariants. Monomial 0 is the empty product, and form 0 is the constant 0. A monomial's atoms are sorted. A form's
+// terms are sorted by monomial, and their coefficients are not 0. An id is never reused before clear(). A Poly is a
+// form under construction, on the stack. It has `failed` if a constant left 64 bits or if it grew too long; its value
+// then means nothing.
 //
 // Example: `128*o + t` is { constant 0, terms {128, [o]}, {1, [t]} } over monomials [o] and [t], each of one atom.
 #pragma once
@@ -29,7 +29,7 @@ inline constexpr uint32_t kMaxDegree = 12;
 inline constexpr int64_t kInfinity = std::numeric_limits<int64_t>::max();
 inline constexpr int64_t kMinusInfinity = std::numeric_limits<int64_t>::min();
 
-/// [lo, hi], where the two extreme values of int64 mean that there is no bound.
+/// [lo, hi]. The extreme values of int64 mean that there is no bound.
 struct Interval {
   int64_t lo = kMinusInfinity;
   int64_t hi = kInfinity;
@@ -37,7 +37,7 @@ struct Interval {
 };
 
 Interval interval_mul(Interval a, Interval b);
-/// Floor of the quotient by a positive constant.
+/// The floor of the quotient by a positive constant.
 Interval interval_div(Interval a, int64_t divisor);
 
 /// Euclidean for a positive divisor.
@@ -74,7 +74,7 @@ struct Poly {
   void clear() { constant = 0, count = 0, failed = false; }
   void add_constant(int64_t value);
   void add_term(int64_t factor, MonomialId monomial);
-  /// A monomial that no term has.
+  /// Adds a term whose monomial the poly does not have yet.
   void append(int64_t factor, MonomialId monomial) {
     if (factor == 0) return;
     if (monomial == kNoMonomial || count == kMaxTerms)
@@ -85,12 +85,12 @@ struct Poly {
   bool is_constant() const { return count == 0; }
 };
 
-/// kDigit: base, divisor, range. kSymbol, kLoop: index. The others: args. All atoms: `root` is the base of a digit,
-/// else itself.
+/// A kDigit has a root (its base), a divisor and a range. A kSymbol or kLoop has an index. The other kinds have args.
+/// Every atom except a digit is its own root.
 struct AtomRecord {
   AtomKind kind = AtomKind::kSymbol;
-  bool stale = false;  ///< would be made differently today: something it is made of was replaced
-  bool keep = false;   ///< never becomes stale by what it is made of
+  bool stale = false;  ///< a part was replaced, so it would be made differently now
+  bool keep = false;   ///< its parts never make it stale
   bool exact = false;  ///< a digit without remainder, by a divisibility fact
   uint32_t index = 0;
   uint32_t root = 0;
@@ -119,13 +119,13 @@ struct FormRecord {
   uint32_t count = 0;
   int64_t constant = 0;
   bool stale = false;
-  uint16_t asked = 0;  ///< by the way of asking (IndexAlgebra::nonneg), whether it is nonnegative
-  uint16_t shown = 0;  ///< the answers
+  uint16_t asked = 0;  ///< one bit for each way of asking (IndexAlgebra::nonneg): whether it was asked
+  uint16_t shown = 0;  ///< one bit for each way of asking: whether it was shown to be nonnegative
   uint64_t loops = 0;
   Interval bounds;
 };
 
-/// Ids by hash, open addressing.
+/// Finds ids by hash, with open addressing.
 class IdTable {
  public:
   void clear();
@@ -174,21 +174,21 @@ class FormStore {
     return {args_.data() + atoms_[id.id].args_first, atoms_[id.id].args_count};
   }
 
-  /// The atom of these members (kind, index, root, divisor, range) and arguments; made if it is new, with its `loops`
-  /// filled in and `bounds` as given.
+  /// The atom with these members (kind, index, root, divisor, range) and arguments. A new atom gets its `loops` filled
+  /// in and its `bounds` as given.
   AtomId intern_atom(const AtomRecord& wanted, std::span<const Form> args);
   MonomialId monomial_of(AtomId atom) const { return atoms_[atom.id].self; }
-  /// kNoMonomial if the product has too many factors.
+  /// The product of two monomials; kNoMonomial if it has too many factors.
   MonomialId product(MonomialId a, MonomialId b) {
     if (a == kOne) return b;
     return b == kOne ? a : merged(a, b);
   }
-  /// a without the factors of b, if it has them all.
+  /// a without the factors of b; none unless a has them all.
   std::optional<MonomialId> quotient(MonomialId a, MonomialId b);
-  /// True if a has all factors of b.
+  /// Whether a has all factors of b.
   bool has_factors(MonomialId a, MonomialId b) const;
   MonomialId common(MonomialId a, MonomialId b);
-  /// Sorts the terms. The poly must not have failed.
+  /// Sorts the terms and returns the form. The poly must not have failed.
   Form intern(Poly& poly);
   Form intern_constant(int64_t value);
   Form intern(Coefficient coefficient);
@@ -201,14 +201,15 @@ class FormStore {
   Interval bounds(const Poly& poly) const;
   Interval bounds(MonomialId id) const { return monomials_[id].bounds; }
 
-  /// The form as factor × monomial, if it is one; 0 is not.
+  /// The form as factor × monomial, if it is one. 0 is not one.
   std::optional<Coefficient> as_coefficient(Form form) const;
-  /// Whether the form was shown to be nonnegative, where it was asked this way, one of 16, since the last refresh.
+  /// Whether the form was shown to be nonnegative. None if nobody has asked in this way, one of 16, since the last
+  /// refresh.
   std::optional<bool> known_nonneg(Form form, int way) const;
   void keep_nonneg(Form form, int way, bool shown);
-  /// The atom is at most this.
+  /// Lowers the upper bound of an atom.
   void limit(AtomId atom, int64_t upper);
-  /// Computes bounds and staleness again, after an atom's were changed.
+  /// Computes bounds and staleness again after atoms have changed.
   void refresh();
 
  private:
@@ -219,7 +220,7 @@ class FormStore {
   Form made(uint32_t id) const { return {id, id == 0 ? 0 : owner_}; }
   MonomialId intern_monomial(std::span<const AtomId> sorted);
   MonomialId merged(MonomialId a, MonomialId b);
-  /// `is_new`: no term of the poly has the product's monomial.
+  /// `is_new` says that no term of the poly has the product's monomial.
   void add_scaled(Poly& poly, RawTerm term, Coefficient coefficient, bool is_new);
   void describe(MonomialRecord& record) const;
   void describe(FormRecord& record) const;

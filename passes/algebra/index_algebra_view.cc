@@ -1,4 +1,4 @@
-// Forms as values at a point, as text, and as terms in an order that depends on their structure alone.
+// Shows forms: as values at a point, as text, and as terms in an order that depends only on their structure.
 #include <algorithm>
 #include <array>
 
@@ -8,7 +8,7 @@
 namespace fusebox {
 namespace {
 
-// The order of atoms in a sum: loops and their digits, then what is computed from them, then symbols.
+// The order of atoms in a sum: loops and their digits, then values computed from them, then symbols.
 int rank(AtomKind kind) {
   switch (kind) {
     case AtomKind::kLoop:
@@ -135,7 +135,7 @@ int IndexAlgebra::compare(AtomId a, AtomId b) {
   if (a == b) return 0;
   const AtomRecord& left = store_.atom(a);
   const AtomRecord& right = store_.atom(b);
-  // Digits stand where the whole would, the high ones first.
+  // Digits stand at the place of their whole value, high digits first.
   const AtomId left_root{left.root};
   const AtomId right_root{right.root};
   const bool left_digit = left.kind == AtomKind::kDigit;
@@ -184,7 +184,7 @@ int IndexAlgebra::compare(MonomialId a, MonomialId b) {
   };
   const auto left = sorted(a, storage[0]);
   const auto right = sorted(b, storage[1]);
-  // What has loops comes first.
+  // Terms with loops come first.
   const bool left_loops = store_.monomial(a).loops != 0;
   const bool right_loops = store_.monomial(b).loops != 0;
   if (left_loops != right_loops) return left_loops ? -1 : 1;
@@ -216,7 +216,7 @@ std::vector<TermView> IndexAlgebra::terms(Form value) {
   store_.given_form(value);
   std::vector<RawTerm> raw(store_.terms(value).begin(), store_.terms(value).end());
   for (RawTerm& term : raw) {
-    // 128·(n / 128), where 128 divides n, is n.
+    // 128·(n / 128) is n if 128 divides n.
     for (size_t i = 0; i < store_.factors(term.monomial).size(); ++i) {
       const AtomId atom = store_.factors(term.monomial)[i];
       const AtomRecord record = store_.atom(atom);

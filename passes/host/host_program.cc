@@ -35,6 +35,7 @@ class HostBuilder {
 
   Graph run() {
     signature();
+    compute_indices();
     keep_overwritten_inputs();
     const std::vector<size_t> order = order_of_segments();
     const std::vector<std::vector<std::string>> unneeded = unneeded_after(order);
@@ -69,8 +70,19 @@ class HostBuilder {
     }
   }
 
-  // An input that is an output, in a place of its own or over another input, and is overwritten, is given as it was
-  // before the run.
+  // The scalars that kernels make their indices of, so that a run is refused where one leaves 64 bits, before a kernel
+  // computes with it.
+  void compute_indices() {
+    for (OpId id : fusion_[Graph::body()].ops) {
+      const Op& op = fusion_[id];
+      const bool is_sum = op.kind == OpKind::kAdd || op.kind == OpKind::kSub || op.kind == OpKind::kMul;
+      if (is_sum && !fusion_.is_tensor(op.results[0]) && fusion_[op.results[0]].dtype == Dtype::kIndex)
+        scalar(op.results[0]);
+    }
+  }
+
+  // An input may also be an output, in its own place or over another input. If such an input is overwritten, the output
+  // is the input as it was before the run, so a copy is kept.
   void keep_overwritten_inputs() {
     std::set<ValueId> overwritten;
     if (defects_.has(Defect::kExchangeUnsaved)) return;
@@ -123,7 +135,7 @@ class HostBuilder {
     return scalars_[v] = host_.op(op.kind, operands, fusion_[v].dtype, op.attrs);
   }
 
-  // A tensor of the fusion as a tensor of the host program: `input`, or allocated.
+  // Declares a tensor of the fusion in the host program: as an `input`, or allocated.
   enum class Storage { kAsDefined, kAllocated };
   ValueId declare(ValueId v, const std::vector<int64_t>& allocation_order = {}, Storage storage = Storage::kAsDefined) {
     const Tensor old = fusion_.tensor_of(v);
@@ -160,7 +172,7 @@ class HostBuilder {
       made.allocation.clear();
       for (int64_t axis : allocation_order) made.allocation.push_back(logical.at(static_cast<size_t>(axis)));
     }
-    // Sizes and strides by logical axis; a broadcast takes no memory: stride 0.
+    // Sizes and strides by logical axis. A broadcast takes no memory, so its stride is 0.
     std::vector<ValueId> sizes(from.size()), strides(from.size(), host_.index(0));
     for (size_t i = 0; i < from.size(); ++i) sizes[i] = expanded[i] ? expanded[i] : extents[i];
     ValueId run = host_.index(1);
@@ -194,7 +206,7 @@ class HostBuilder {
 
   void inline_launch(const Segment& segment, const Graph& launch) {
     std::map<ValueId, ValueId> map;
-    // Its last tensor inputs are the destinations of the outputs that overwrite nothing, in order.
+    // The last tensor inputs of the launch are the destinations of outputs that overwrite nothing, in order.
     std::vector<ValueId> given, destinations;
     for (ValueId v : inputs(launch))
       if (launch.is_tensor(v)) given.push_back(v);
@@ -246,7 +258,7 @@ class HostBuilder {
     return t;
   }
 
-  // Sizes, scalars and tensors in the order of the segment's own signature, then the destinations.
+  // Passes sizes, scalars and tensors in the order of the segment's own signature, then the destinations.
   void run_aten(const Segment& s) {
     const Graph part = extractor_.extract(s);
     std::vector<ValueId> operands;
@@ -263,9 +275,9 @@ class HostBuilder {
     host_.effect(OpKind::kRunAten, operands, {}, attrs);
   }
 
-  // For each place in the order: what no segment behind it needs, and is no output.
+  // For each place in the order: the values that no later segment needs and that are not outputs.
   std::vector<std::vector<std::string>> unneeded_after(const std::vector<size_t>& order) const {
-    std::unordered_map<std::string_view, size_t> last;  // place of the last segment that needs it
+    std::unordered_map<std::string_view, size_t> last;  // place of the last segment that needs a value
     for (size_t k = 0; k < order.size(); ++k) {
       const Segment& s = segmentation_.segments[order[k]];
       if (!defects_.has(Defect::kIntermediateFreed))
@@ -278,7 +290,7 @@ class HostBuilder {
     return result;
   }
 
-  // Frees what was allocated of these, in the order of allocation.
+  // Frees the allocated tensors among these, in the order of allocation.
   void release(const std::vector<std::string>& unneeded) {
     std::map<size_t, std::string> freed;
     for (const std::string& name : unneeded)
@@ -316,7 +328,7 @@ class HostBuilder {
   NameIndex names_;  // of the host program
   std::map<ValueId, ValueId> scalars_;
   std::map<std::string, ValueId> tensors_;
-  std::unordered_map<std::string, size_t> allocated_;  // by name: which allocation it is
+  std::unordered_map<std::string, size_t> allocated_;  // by name: its number among the allocations
   std::map<ValueId, ValueId> kept_;                    // copies of inputs, by the fusion's value
 };
 

@@ -1,9 +1,10 @@
-// Segmentation → host program: allocate, launch, run by ATen, copy, free, in the order of the segments.
+// Turns a segmentation into a host program, which allocates, launches, runs ATen, copies and frees, in the order of the
+// segments.
 //
 // The host program takes the fusion's inputs in order and gives its outputs in order. A tensor that crosses segments is
-// allocated contiguous in its allocation order before the segment that makes it, and freed after the last that reads
-// it. An output that overwrites an input is written in place where its segment says so, else computed beside it and
-// copied at the end.
+// allocated before the segment that makes it, contiguous in its allocation order. It is freed after the last segment
+// that reads it. An output that overwrites an input is written in place if its segment says so. Otherwise it is
+// computed beside the input and copied at the end.
 #pragma once
 
 #include <vector>
@@ -13,7 +14,7 @@
 
 namespace fusebox {
 
-// `launches`: for each kernel segment its launch graph (lower.h); for other executors an unused empty graph.
+// `launches` holds the launch graph of each kernel segment (lower.h), and an unused empty graph for any other segment.
 Graph build_host_program(const Graph& fusion, const Segmentation& segmentation, const std::vector<Graph>& launches,
                          const Defects& defects = {});
 

@@ -18,7 +18,7 @@ struct Range {
 
 Wide floor_div(Wide a, Wide b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-// What the host knows of a launch.
+// The facts that the host knows about a launch.
 struct Launch {
   std::array<std::optional<int64_t>, 6> dimensions;               // grid x, y, z, block x, y, z
   std::map<ValueId, std::vector<std::optional<int64_t>>> shapes;  // by the kernel's tensor parameter
@@ -35,7 +35,7 @@ class KernelRanges {
 
   void set(ValueId v, int64_t value) { ranges_[v.index] = Range{value, value}; }
 
-  // False at the first index that leaves 32 bits, or of which nothing is known.
+  // False at the first index that leaves 32 bits or whose range is unknown.
   bool walk(RegionId region) {
     for (OpId id : g_[region].ops) {
       const Op& op = g_[id];
@@ -66,7 +66,7 @@ class KernelRanges {
     return r->low >= INT32_MIN && r->high <= INT32_MAX;
   }
 
-  // The index of a loop goes on by a step until it is the end or above.
+  // A loop adds the step to its index until the index reaches or passes the end.
   bool loop(const Op& op) {
     const auto start = of(op.operands[0]), stop = of(op.operands[1]), step = of(op.operands[2]);
     if (!start || !stop || !step || step->low < 1) return fits(std::nullopt);
@@ -75,7 +75,7 @@ class KernelRanges {
     return fits(Range{start->low, std::max(start->low, stop->high - 1 + step->high)});
   }
 
-  // An index that data give: outside of its axis it is an error, whatever its width.
+  // An index from data. Outside of its axis it is an error, whatever its width.
   void within(const Op& op) {
     std::optional<Range> extent = of(op.operands[1]);
     if (op.operands[2])
@@ -135,12 +135,12 @@ class KernelRanges {
         while (power <= a->high || power <= b->high) power *= 2;
         return Range{0, power - 1};
       }
-      default:  // any other: known only where all operands are, and then evaluated
+      default:  // any other: known if all its operands are, and then evaluated
         return exact(op);
     }
   }
 
-  // Of operands that are known to the bit.
+  // Evaluates an op whose operands are known exactly.
   std::optional<Range> exact(const Op& op) const {
     TypedBits operands[3];
     for (size_t i = 0; i < op.operands.size(); ++i) {

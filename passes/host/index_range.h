@@ -1,12 +1,12 @@
-// Whether 32 bits hold every index of a kernel: the range of each index value over all loop points, holes included,
-// from the launch and the sizes that it is given.
+// Decides whether 32 bits hold every index of a kernel. It computes the range of each index value over all loop points,
+// holes included, from the launch and its sizes.
 //
-// Ranges are intervals, computed op by op: they may be wider than what is reached, never narrower. Parameters have the
-// launch's values. An index that data give is known to lie in its axis, because the kernel says so (`within`); any
-// other index that is not known may be anything, and does not fit.
+// Ranges are intervals, computed op by op. They may be wider than the values that occur, never narrower. Parameters
+// have the launch's values. An index from data lies in its axis, because the kernel says so (`within`). Any other
+// unknown index may be anything, and does not fit.
 //
-//   fits_in_32_bits(kernel, launch, bindings, strides)   // {n: 2^31}: false, where the kernel computes blockIdx·128 +
-//   threadIdx
+//   the kernel computes blockIdx·128 + threadIdx, bindings {n: 2^31}
+//   fits_in_32_bits(kernel, launch, bindings, strides) == false
 #pragma once
 
 #include <map>
@@ -18,11 +18,11 @@
 
 namespace fusebox {
 
-// By the name of an input tensor: its strides in elements, by logical axis.
+// Strides of input tensors by name: in elements, by logical axis.
 using InputStrides = std::map<std::string, std::vector<int64_t>, std::less<>>;
 
-// `bindings`: of the launch graph's sizes and scalar inputs. A stride that is not given, and is asked for, does not
-// fit.
+// `bindings` belong to the launch graph's sizes and scalar inputs. False if the launch asks for a stride that is not
+// given.
 bool fits_in_32_bits(const Graph& kernel, const Graph& launch, const Bindings& bindings, const InputStrides& strides,
                      const Defects& defects = {});
 

@@ -10,7 +10,7 @@
 namespace fusebox {
 namespace {
 
-// -- which tensor is made of which
+// -- which tensors are made from a tensor
 
 std::vector<OpId> tensor_ops(const Graph& g) {
   std::vector<OpId> result;
@@ -19,7 +19,7 @@ std::vector<OpId> tensor_ops(const Graph& g) {
   return result;
 }
 
-// By tensor: what it is made of, or what is made of it, itself included.
+// By tensor: whether `from` is made from it (up), or whether it is made from `from` (down). `from` itself is included.
 std::vector<bool> reached(const Graph& g, TensorId from, bool up) {
   std::vector<bool> result(g.tensors.size());
   result[from.index] = true;
@@ -41,7 +41,7 @@ std::vector<bool> reached(const Graph& g, TensorId from, bool up) {
   return result;
 }
 
-// The tensors of both, the nearest first.
+// The tensors in both sets, nearest first.
 std::vector<TensorId> common(const Graph& g, const std::vector<bool>& a, const std::vector<bool>& b, bool up) {
   std::vector<TensorId> result;
   for (OpId id : tensor_ops(g))
@@ -56,7 +56,7 @@ bool are_siblings(const Graph& g, TensorId a, TensorId b) {
   return std::find(all.begin(), all.end(), b) != all.end();
 }
 
-// -- theorems: which of them the way from the axes to a domain rests on
+// -- the theorems on which the way from the axes to a domain rests
 
 class Theorems {
  public:
@@ -102,7 +102,7 @@ class Theorems {
     }
   }
 
-  // A tensor on the way whose domains an op makes of others.
+  // Adds the theorem of a tensor on the way whose op makes its domains from others.
   void add_op(const Tensor& t) {
     if (op_transforms(g_, t).empty()) return;
     const OpKind kind = g_[g_[t.value].def].kind;
@@ -133,7 +133,7 @@ struct Comparison {
   DomainId a, b;
 };
 
-// The two as forms of the points of one tensor.
+// Both domains as forms of the points of one tensor.
 struct Attempt {
   Attempt(const Comparison& c, Start start, TensorId t, bool up, bool with_facts)
       : views(c.g, c.plan, c.extents, start, t, with_facts) {
@@ -162,7 +162,7 @@ std::vector<Reason> reasons_of(const Comparison& c, Attempt& attempt, TensorId t
   Theorems theorems(g);
   theorems.add(c.a);
   theorems.add(c.b);
-  // The tensors between are those that the start leads to and that lead to one of the two.
+  // A tensor in between: the start leads to it, and it leads to one of the two.
   const auto from = reached(g, t, up);
   for (DomainId end : {c.a, c.b}) {
     const auto to = reached(g, g[end].tensor, !up);
@@ -174,7 +174,7 @@ std::vector<Reason> reasons_of(const Comparison& c, Attempt& attempt, TensorId t
   return std::move(theorems.reasons);
 }
 
-// From the points of one tensor. Not comparable: one of the two is not a function of them.
+// Compares from the points of one tensor. The result is not comparable if one of the two is not a function of them.
 Agreement compare(const Comparison& c, Start start, TensorId t, bool up) {
   Agreement result;
   result.points = t;
@@ -194,7 +194,7 @@ Agreement compare(const Comparison& c, Start start, TensorId t, bool up) {
   }
   if (used.cut) result.verdict = "the program reads along too many ways";
   result.ways = std::max(used.as.size(), used.bs.size());
-  // Forms that rest on no fact have values where a fact does not hold, and say which sizes obey it.
+  // Forms without facts have values even at sizes that break a fact. `divides` says which sizes obey the facts.
   IndexAlgebra& algebra = plain.views.algebra;
   const auto divides = plain.views.divides();
   for (const auto& [x, y] : plain.unproved) {
@@ -230,10 +230,10 @@ void say(Agreement& r, const Graph& g, Start start) {
 
 Agreement agree_at_elements(const Graph& g, DomainId a, DomainId b) {
   const ExtentClasses extents(g);
-  const NestPlan plan;  // no broadcast is promoted: elements are of tensors, not of loops
+  const NestPlan plan;  // no broadcast is promoted: elements belong to tensors, not to loops
   const Comparison c{g, plan, extents, a, b};
   const TensorId ta = g[a].tensor, tb = g[b].tensor;
-  // Proved where one start shows it and no other speaks against it. What lies beyond a start that decides both is left
+  // The pair is proved if one start shows it and no other contradicts it. Starts beyond one that decides both are left
   // out.
   constexpr size_t kMostStarts = 24;
   Agreement result;

@@ -20,8 +20,8 @@ DomainViews::DomainViews(const Graph& g, const NestPlan& plan, const ExtentClass
     return start == Start::kLoops ? loop_of(g[t]) : g[t].logical;
   };
   if (with_facts) {
-    // There is a point, so no extent of the start is 0. A reshape keeps the product of all extents: what it splits is
-    // divided where no other axis is empty.
+    // There is a point, so no extent of the start is 0. A reshape keeps the product of all extents, so its factors
+    // divide if no other axis is empty.
     DomainValues of_start = begin(tensor);
     for (DomainId d : list(tensor)) algebra.assume_le(algebra.constant(1), of_start.extent(d), "");
     for (uint32_t i = 0; i < g.tensors.size(); ++i) take_facts(TensorId(i));
@@ -77,7 +77,7 @@ Form DomainViews::free_variable(DomainId d, DomainValues& values) {
 }
 
 void DomainViews::finish(TensorId t, DomainValues values) {
-  // Broadcasts that stand in no op's result, and those that a reshape makes, have one index.
+  // Loop broadcasts are in no op's result. They have one index, and so has a broadcast that a reshape makes.
   for (DomainId d : g_[t].loop_broadcasts)
     if (!plan_.promoted.contains(d)) values.set(d, Form{});
   for (DomainId d : g_[t].logical)

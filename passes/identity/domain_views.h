@@ -1,12 +1,12 @@
-// What the domains of other tensors are, seen from one: from the elements of a tensor, or from the points of its nest,
-// along the reads of the program, up to what it is made of or down to what is made of it. A tensor that is read along
-// several ways has several views.
+// Views show the domains of other tensors from one tensor: from its elements, or from the points of its nest. A view
+// follows the reads of the program, up to the tensors that the start is made from or down to those made from it. A
+// tensor that is read along several ways has several views.
 //
-// A value that the start does not decide (an axis that a reduction sums, that a broadcast makes or that data choose) is
-// a variable of its own, and what depends on it is not decided.
+// Some values are not decided by the start: an axis that a reduction sums, that a broadcast makes or that data choose.
+// Such a value is a variable of its own, and every value that depends on it counts as not decided.
 //
-//   %y = reshape %x to [%h, %d];   from the elements of %x, down:  %y.i0 = r / d,   %y.i1 = r mod d
-//                                  from those of %y, up:           %x.i0 = d*i0 + i1
+//   %y = reshape %x to [%h, %d];   from the elements of %x, down:  %y.i0 = %x.i0 / d,   %y.i1 = %x.i0 % d
+//                                  from those of %y, up:           %x.i0 = %y.i0*d + %y.i1
 #pragma once
 
 #include <map>
@@ -24,7 +24,8 @@ enum class Start : uint8_t { kElements, kLoops };
 
 class DomainViews {
  public:
-  // `with_facts`: forms may rest on what the program's splits divide. For elements no broadcast is promoted.
+  // `with_facts`: forms may use the divisibilities of the program's splits. For Start::kElements the plan must promote
+  // no broadcast.
   DomainViews(const Graph& g, const NestPlan& plan, const ExtentClasses& extents, Start start, TensorId tensor,
               bool with_facts);
   DomainViews(const DomainViews&) = delete;  // values refer to the algebra
@@ -33,9 +34,9 @@ class DomainViews {
   void go_up();
   void go_down();
 
-  // The values of a domain, one of each view that decides it.
+  // The values of a domain, one for each view that decides it.
   std::vector<Form> of(DomainId d);
-  // Some views were left out, because there are too many.
+  // Whether some views of the tensor were left out because there are too many.
   bool is_cut(TensorId t) const { return cut_.contains(t); }
   // The start's variables.
   const std::vector<LoopVariable>& variables() const { return variables_; }

@@ -39,7 +39,7 @@ std::string text_of(const Graph& g, const IdProof& p) {
   return text;
 }
 
-// Why two classes were not united: a pair that it would bring together, and that a nest tells apart.
+// Why two classes were not united: a pair that the union would bring together although a nest tells its members apart.
 std::string obstacle(const Graph& g, const IdGraph& almost, DomainId a, DomainId b) {
   constexpr int kMostPairs = 64;
   std::vector<TensorId> order = {g[a].tensor, g[b].tensor};

@@ -1,7 +1,8 @@
-// Why two domains are one, or are not, by every meaning that "one" has: in a nest, at elements, in each id graph.
+// Explains why two domains are one, or are not, in every meaning of "one": in a nest, at elements, in each id graph.
 //
 //   Explanation e = explain(g, f, b);
-//   e.elements.proved, e.nest.difference, e.graphs[kAlmostExact].because   // "it would make %y.f and %y.b one, …"
+//   e.elements.proved, e.nest.difference
+//   e[IdGraphKind::kAlmostExact].because   // "it would make %y.f and %y.b one: …"
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ struct Explanation {
     bool one = false;
     std::vector<std::string> because;  // sentences
   };
-  // Not empty where the schedule has no nests; what is said is then of the schedule without its inlining.
+  // Not empty if the schedule has no nests. The explanation then describes the schedule without its inlining.
   std::string note;
   Agreement nest, elements;
   std::array<InGraph, 5> graphs;  // by IdGraphKind

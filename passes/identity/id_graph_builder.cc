@@ -65,7 +65,7 @@ const std::vector<DomainId>& IdGraphBuilder::values() {
 }
 
 void IdGraphBuilder::find_equal(TensorNest& nest) {
-  // Two loop points, where loops are constant: what differs there need not be tried.
+  // Two points of the constant loops. Domains that differ at one of them need no comparison.
   const Tensor& t = graph()[nest.tensor];
   std::vector<int64_t> last, within;
   for (DomainId d : loop_of(t)) {
@@ -128,7 +128,7 @@ IdGraphBuilder::Key IdGraphBuilder::key_of(const DomainClasses& classes, const T
 }
 
 void IdGraphBuilder::close(DomainClasses& classes, std::vector<IdProof>* proofs) {
-  // Transforms with one key whose outputs could not be united are all kept: a later one may fit any of them.
+  // If the outputs of transforms with one key could not be united, all are kept: a later transform may fit any of them.
   std::map<Key, std::vector<TransformId>> seen;
   for (bool changed = true; changed;) {
     changed = false;
@@ -188,7 +188,8 @@ void IdGraphBuilder::join_trivial(DomainClasses& classes) {
     for (size_t k = 0; k < graph()[id].operands.size(); ++k) join_present(classes, id, k);
 }
 
-// What a consumer makes of axes that its operand has, by merging them with some that the operand lacks or broadcasts.
+// A consumer may merge an axis that its operand has with one that the operand lacks or broadcasts. Unites the axis with
+// the merged domain.
 void IdGraphBuilder::join_present(DomainClasses& classes, OpId op, size_t operand) {
   if (graph()[op].results.empty() || !graph().is_tensor(graph()[op].results[0])) return;
   const auto axes = map_producer_to_consumer(graph(), op, operand);

@@ -1,6 +1,6 @@
-// How id graphs are made: classes that refuse a union which would bring two unequal domains of one nest together,
-// closed under "the same transform of domains that are one". Internal to passes, and to the law test, which takes
-// several graphs of one program and leaves out the sentences.
+// Builds id graphs. The classes refuse a union that would bring two unequal domains of one nest together. They are
+// closed under "the same transform of domains that are one". This header is internal to passes and to the law test,
+// which takes several graphs of one program and leaves out the sentences.
 //
 //   IdGraphBuilder builder(g);
 //   builder.make(IdGraphKind::kExact).same(a, b)
@@ -19,17 +19,17 @@
 
 namespace fusebox {
 
-// Union-find over domains. Per class it is known which nests have a member, and, of each, with which value, so that a
-// union costs what the smaller class has. The representative is the smallest member.
+// Union-find over domains. Each class knows the nests that have a member in it, with the member's value, so a union
+// costs as much as the smaller class holds. The representative is the smallest member.
 class DomainClasses {
  public:
-  // `values`: by domain, the first domain of its tensor that is proved to have the same value. `guarded`: a union that
-  // would put two values of one nest into a class is refused.
+  // `values` gives, for each domain, the first domain of its tensor that is proved to have the same value. If
+  // `guarded`, the classes refuse a union that would put two values of one nest together.
   DomainClasses(const Graph& g, std::vector<DomainId> values, bool guarded);
 
   DomainId find(DomainId d) const;
   bool may_unite(DomainId a, DomainId b) const;
-  // True where two classes became one.
+  // True if two classes became one.
   bool unite(DomainId a, DomainId b);
 
  private:
@@ -42,18 +42,18 @@ class DomainClasses {
 
 class IdGraphBuilder {
  public:
-  // Called with each nest while its forms stand, and the first equal domain of each domain of its tensor.
+  // Called with each nest while its forms are valid, and with the first equal domain of each domain of its tensor.
   using NestVisitor = std::function<void(TensorNest&, const std::vector<DomainId>&)>;
 
   IdGraphBuilder() = default;
   explicit IdGraphBuilder(const Graph& g) { start(g); }
-  // Begins with another graph, which must stay as it is meanwhile; memory is kept.
+  // Begins with another graph and keeps the memory. The graph must not change while it is in use.
   void start(const Graph& g, NestVisitor visit = {}, const Defects& defects = {});
 
   IdGraph make(IdGraphKind kind, bool with_reasons = true);
 
  private:
-  struct Key {  // of a transform: what makes two of them the same
+  struct Key {  // transforms with equal keys are the same
     TransformKind kind;
     bool inner_split;
     SwizzleType swizzle;
@@ -62,7 +62,7 @@ class IdGraphBuilder {
     auto operator<=>(const Key&) const = default;
   };
 
-  // By domain: the first domain of its tensor with the same value in its nest.
+  // For each domain, the first domain of its tensor that has the same value in its nest.
   const std::vector<DomainId>& values();
   void find_equal(TensorNest& nest);
   void join_axes(DomainClasses& classes, bool concretized);
@@ -82,7 +82,7 @@ class IdGraphBuilder {
   std::optional<ExtentClasses> extents_;
   std::optional<Symbols> symbols_;  // of scalars_
   NestPlan plan_;
-  IndexAlgebra algebra_;  // of one nest after the other
+  IndexAlgebra algebra_;  // of one nest at a time
   IndexAlgebra scalars_;  // factors of splits and resizes in normal form
   std::vector<DomainId> values_;
 };

@@ -45,7 +45,7 @@ IdGraph id_graph(const Graph& g, IdGraphKind kind, const Defects& defects) {
 std::vector<DomainId> domains_of(const Graph& g, const Tensor& t) {
   std::vector<DomainId> result = root_of(t);
   result.insert(result.end(), t.loop_broadcasts.begin(), t.loop_broadcasts.end());
-  // A logical domain without definition where there is a root is a broadcast that a reshape made.
+  // If there is a root, a logical domain without a definition is a broadcast that a reshape made.
   for (DomainId d : t.logical)
     if (!g[d].def && position_in(result, d) == result.size()) result.push_back(d);
   for (TransformId id : t.transforms) result.insert(result.end(), g[id].outputs.begin(), g[id].outputs.end());

@@ -66,7 +66,7 @@ ValueId FormEmitter::emit_product(const TermView& term, int64_t coefficient) {
 ValueId FormEmitter::emit(Form form) {
   ValueId sum;
   const std::vector<TermView> terms = algebra_.terms(form);
-  // Positive terms first, so that a difference reads as one.
+  // Positive terms come first, so that a negative term becomes a subtraction.
   for (const bool negative : {false, true})
     for (const TermView& term : terms) {
       if ((term.coefficient < 0) != negative) continue;

@@ -1,5 +1,5 @@
-// Store-to-load forwarding for local buffers: a buffer of one element that is stored once and read only where that
-// store has been made becomes the stored scalar itself.
+// Store-to-load forwarding for local buffers. A buffer of one element becomes the stored scalar if it is stored once
+// and read only where that store has run.
 #pragma once
 
 #include "ir/graph/graph.h"
@@ -7,7 +7,7 @@
 
 namespace fusebox {
 
-// `allocate T1 of 1; store T1 at 0, v; w = load T1 at 0` → v in w's place, no buffer. True: changed.
+// `allocate T1 of 1; store T1 at 0, v; w = load T1 at 0` → v replaces w, and the buffer is gone. True: changed.
 bool forward_local(Graph& kernel, const Defects& defects = {});
 
 }  // namespace fusebox

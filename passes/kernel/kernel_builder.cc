@@ -28,7 +28,7 @@ ValueId KernelBuilder::constant(Dtype dtype, ConstantBits bits) {
 }
 
 ValueId KernelBuilder::new_value(Dtype dtype, std::string_view name) {
-  // What was put into the graph beside the builder has its names too.
+  // Values that were put into the graph without the builder have names too.
   for (; named_ < graph_.values.size(); ++named_)
     if (!graph_.values[named_].name.empty()) names_.insert(graph_.values[named_].name);
   Value v;
@@ -69,10 +69,10 @@ std::optional<ValueId> KernelBuilder::find(const Key& key) const {
 
 ValueId KernelBuilder::op(OpKind kind, std::vector<ValueId> operands, Dtype result, Attrs attrs) {
   if (kind == OpKind::kCast) attrs.set(AttrKey::kDtypeAttr, result);  // a cast names its dtype at every level
-  // A copy of a scalar is the scalar; a host program has no op for it.
+  // A copy of a scalar is the scalar: a host program has no op for it.
   if ((kind == OpKind::kSet || kind == OpKind::kSegmentSet) && graph_.level == Level::kHost) return operands[0];
-  // No dtype holds both u64 and a signed integer. In a fusion the signed one is a scalar, which takes the dtype of the
-  // tensors that it meets; beside a real number each is converted to that.
+  // No dtype holds both u64 and a signed integer. In a fusion the signed operand is a scalar, and takes the dtype of
+  // the tensors beside it. Beside a real number it takes that number's dtype.
   const auto is_u64 = [&](ValueId v) { return v && graph_[v].dtype == Dtype::kUint64; };
   if (demands(kind, kPointwise) && std::any_of(operands.begin(), operands.end(), is_u64)) {
     std::optional<Dtype> real;
@@ -127,7 +127,7 @@ ValueId KernelBuilder::mul(ValueId a, ValueId b) {
 
 namespace {
 
-// Euclidean, by 0 too.
+// Euclidean; division by 0 has a result too.
 int64_t constant_quotient(OpKind kind, int64_t a, int64_t b) {
   const TypedBits operands[] = {{Dtype::kIndex, from_int64(Dtype::kIndex, a)},
                                 {Dtype::kIndex, from_int64(Dtype::kIndex, b)}};
@@ -189,7 +189,7 @@ ValueId KernelBuilder::logical_and(ValueId a, ValueId b) {
   if (x == 0 || y == 0) return bit(false);
   if (x || a == b) return b;
   if (y) return a;
-  // A conjunction that has `b` already, as one condition was added after another.
+  // The conjunction may contain `b` already, because conditions are added one after another.
   for (ValueId part = a;;) {
     const OpId def = graph_[part].def;
     if (!def || graph_[def].kind != OpKind::kLogicalAnd) break;

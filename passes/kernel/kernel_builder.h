@@ -1,9 +1,12 @@
-// Builds a kernel graph region by region. Pure scalar ops are value-numbered: the same op on the same operands, where
-// an earlier result is visible, gives that result. Folds constants and the neutral elements of index arithmetic.
+// Builds a kernel graph region by region. Pure scalar ops are value-numbered: the same op on the same operands gives
+// the earlier result, if that is visible. Constants and the neutral elements of index arithmetic are folded.
+//
+// Invariants: an op is appended to the current region. A result is visible in its region and in the regions inside it.
+// No two values have one name.
 //
 //   KernelBuilder b("k", 64);
 //   ValueId i = b.begin_for(b.index(0), n, b.index(1), false);
-//   b.index_op(OpKind::kAdd, i, b.index(0)) == i
+//   b.add(i, b.index(0)) == i
 //   b.end();
 #pragma once
 
@@ -40,29 +43,29 @@ class KernelBuilder {
   ValueId logical_and(ValueId a, ValueId b);
   ValueId where(ValueId condition, ValueId a, ValueId b);
 
-  // An op with effects, or whose result must not be shared (a load); results as given.
+  // An op that has effects, or whose result must not be shared (a load). `results` are the dtypes of its results.
   std::vector<ValueId> effect(OpKind kind, std::vector<ValueId> operands, std::vector<Dtype> results, Attrs attrs = {});
   ValueId load(ValueId buffer, ValueId at, ValueId predicate = {}, ValueId otherwise = {});
   void store(ValueId buffer, ValueId at, ValueId value, ValueId predicate = {});
 
-  // Regions. A loop of one iteration is still a loop here: the caller leaves it out.
+  // Regions. A loop of one iteration is a loop here; the caller may leave it out.
   ValueId begin_for(ValueId start, ValueId stop, ValueId step, bool unroll);
   void begin_if(ValueId predicate);
-  void begin_else();  // right after `end` of the if
+  void begin_else();  // call it right after `end` of the if
   void end();
   RegionId region() const { return scopes_.back().region; }
   // The last op of the current region, or none.
   OpId last() const;
-  // Continues the region of the last op, which must be an `if` that was just ended, with what is known in it.
+  // Continues the region of the last op, which must be an `if` that has just ended. Its value numbers are kept.
   void reopen_if();
 
-  // A buffer: local (size constant) or shared (at a byte offset). Placed at the current position.
+  // A buffer at the current position: local (its size is constant) or shared (at a byte offset).
   ValueId allocate(Dtype dtype, MemoryType memory, ValueId size, ValueId offset, int64_t align, std::string_view name);
-  // Parameters, put before the body in the order of the calls by `finish`.
+  // Parameters. `finish` puts them before the body, in the order of the calls.
   ValueId tensor_parameter(Dtype dtype, std::string_view name);
   ValueId scalar_parameter(Dtype dtype, std::string_view name);
 
-  // Keeps a name for what is put into the graph later, so that no value that is made here takes it.
+  // Keeps a name for a value that is put into the graph later, so that no value made here takes it.
   void reserve(std::string_view name) { names_.insert(std::string(name)); }
 
   const std::vector<OpId>& parameters() const { return parameters_; }
@@ -83,7 +86,7 @@ class KernelBuilder {
     std::map<Key, ValueId> numbered;
   };
 
-  // With this name, numbered if taken.
+  // A value with this name, or with a number behind it if the name is taken.
   ValueId new_value(Dtype dtype, std::string_view name);
   ValueId new_scalar(Dtype dtype, char prefix);
   ValueId new_buffer(Dtype dtype, MemoryType memory, std::string_view name, ValueId extent);
@@ -95,7 +98,7 @@ class KernelBuilder {
   std::map<std::tuple<Dtype, uint64_t, uint64_t>, ValueId> constants_;
   std::vector<OpId> parameters_;
   std::unordered_set<std::string> names_;
-  size_t named_ = 0;  // values whose names are in it
+  size_t named_ = 0;  // values whose names are in names_
   uint32_t next_name_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// What `show --why` prints: for each statement, each domain and each thread dimension, whether it is checked, why or
-// why not, and where the kernel holds the outcome.
+// Collects what `show --why` prints: for each statement, each domain and each thread dimension, whether it is checked,
+// the reason, and where the kernel holds the outcome.
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -21,13 +21,13 @@ std::vector<CheckNote> KernelEmitter::check_notes() {
         check_internal(list[i].domain != list[k].domain || list[i].compare != list[k].compare ||
                            list[i].kind != list[k].kind || list[i].guard != list[k].guard,
                        "a domain is checked twice");
-    // The two bounds of a domain are one check.
+    // Both bounds of a domain share one note.
     const auto note_of = [&](size_t i) -> CheckNote& {
       const Condition& c = list[i];
       const std::string domain = c.domain ? g[c.domain].name : std::string(text(*c.guard));
       for (CheckNote& n : notes)
         if (n.value == value && n.kind == c.kind && n.domain == domain) {
-          // The statement that stores a reduction's result may need what the one that reduces does not.
+          // The statement that stores a reduction's result may need a check that the reducing statement does not.
           if (!n.checked) n = {c.kind, value, domain, true, c.reason, {}, false};
           return n;
         }

@@ -1,4 +1,4 @@
-// The host program of one kernel: sizes, checks, workspaces, launch dimensions, arguments.
+// Emits the host program of one kernel: sizes, checks, workspaces, launch dimensions, arguments.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -70,7 +70,7 @@ class LaunchBuilder {
   }
 
   void signature() {
-    // The host program finds what a launch is given by its name.
+    // The host program finds the arguments of a launch by these names.
     for (OpId id : g_[Graph::body()].ops)
       if (g_[id].kind == OpKind::kSize || g_[id].kind == OpKind::kInput)
         for (ValueId v : g_[id].results) host_.reserve(g_[v].name);
@@ -133,7 +133,7 @@ class LaunchBuilder {
     host_.effect(OpKind::kCheck, {holds}, {}, attrs);
   }
 
-  // A split by 0 has no places for its elements.
+  // A split by 0 would leave its elements without a place.
   void check_factors() {
     std::set<ValueId> seen;
     for (const Nest& nest : plan_.nest_plan.nests) {
@@ -252,7 +252,7 @@ class LaunchBuilder {
     for (ValueId v : globals_) {
       std::vector<ValueId> sizes;
       for (DomainId d : allocation_of(g_, g_.tensor_of(v)))
-        // What a broadcast was split into has holes, and an index that counts them.
+        // A domain made from a broadcast by transforms has holes, and the index counts them.
         if (g_[d].iter_type != IterType::kBroadcast || g_[d].def) sizes.push_back(extent(v, d));
       tensors_[kernel_.tensors[v.index]] = allocate(g_[v].dtype, sizes, false, g_[v].name);
     }

@@ -1,4 +1,4 @@
-// What each op computes at one point of its nest.
+// Emits what each op computes at one point of its nest.
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -12,8 +12,8 @@
 namespace fusebox {
 namespace {
 
-// Whether a kernel's op, which computes in what all its operands are promoted to, takes operand `k` as `to` anyway. No
-// dtype holds both u64 and a signed integer, and narrow floats are computed in f32.
+// Whether a kernel's op takes operand `k` as `to` without a cast. The op computes in the dtype that its operands
+// promote to. No dtype holds both u64 and a signed integer, and narrow floats are computed in f32.
 bool is_taken_as(const Graph& g, const Op& op, size_t k, Dtype to) {
   const Dtype own = g[op.operands[k]].dtype;
   if (own == to) return true;
@@ -50,7 +50,7 @@ void KernelEmitter::emit_within(Site& site, ValueId index, bool from_end) {
   const auto known = kernel.constant_of(index), length = evaluate_size(g, domain);
   if (known && length && *known < *length && *known >= (from_end ? -*length : 0)) return;
   const Buffer& b = plan.buffer_of(v);
-  // A tensor that the kernel is given has its extent beside it: the kernel takes no more arguments for the check.
+  // A tensor parameter brings its own extents, so the check needs no further argument.
   const auto ends = outputs(g);
   const bool is_given = b.is_parameter && (g[g[b.storage].def].kind == OpKind::kInput ||
                                            std::any_of(ends.begin(), ends.end(),
@@ -68,7 +68,7 @@ void KernelEmitter::emit_within(Site& site, ValueId index, bool from_end) {
 }
 
 ValueId KernelEmitter::compute_scatter(Site& site) {
-  // Every element looks for the last index that chooses it: slow, and the same every time.
+  // Every element searches for the last index that chooses it. That is slow, but the result is always the same.
   const Op& op = site.op;
   IndexAlgebra& algebra = site.view.algebra;
   const size_t axis = axis_of(g, op);
@@ -102,7 +102,7 @@ ValueId KernelEmitter::compute_scatter(Site& site) {
 ValueId KernelEmitter::compute_iota(Site& site) {
   const Op& op = site.op;
   const Dtype dtype = data_dtype(g[op.results[0]].dtype);
-  // Narrow floats are rounded once, when the number is there.
+  // Narrow floats are rounded once, at the end.
   const Dtype computed = is_reduced_float(dtype) ? Dtype::kFloat : dtype;
   const auto operand = [&](size_t k) { return cast_to(cast_to(scalar(op.operands[k]), dtype), computed); };
   const ValueId i = emit_form(site.view.algebra, site.view.own.value(g.tensor_of(op.results[0]).logical[0]));
@@ -177,7 +177,7 @@ ValueId KernelEmitter::compute_triu(Site& site) {
   const ValueId diagonal = has_diagonal ? cast_to(scalar(op.operands[1]), Dtype::kIndex) : ValueId();
   const auto is_kept = [&] {
     if (is_negated) return kernel.compare(OpKind::kGe, column, kernel.sub(row, diagonal));
-    // The sum of a row and a diagonal may leave an index's range; a column less a row does not.
+    // The sum of a row and a diagonal may overflow an index. A column minus a row cannot.
     if (!known || *known > kFar || *known < -kFar)
       return kernel.compare(OpKind::kGe, kernel.sub(column, row), diagonal);
     return kernel.compare(OpKind::kGe, column, has_diagonal ? kernel.add(row, diagonal) : row);

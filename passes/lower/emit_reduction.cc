@@ -1,5 +1,6 @@
-// Reductions: an accumulator for each place, filled with the neutral element, the loops, then a combination across
-// threads where reduction loops are parallel, and the store. Long serial sums have partial sums (lower_cascade.cc).
+// Emits reductions. An accumulator for each place starts with the neutral element. The loops accumulate. Parallel
+// reduction loops then combine across threads, and the result is stored. Long serial sums have partial sums
+// (plan_cascades.cc).
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -54,8 +55,9 @@ OpKind combine_op(ReduceOp reduce) {
 
 }  // namespace
 
-// Of the accumulator's dtype `d`. `declared`: of the result, which rounds what is infinite to NaN if it has no
-// infinity: a part of a reduction that no element falls to gives its largest number instead.
+// The neutral element, in the accumulator's dtype `d`. `declared` is the result's dtype. A result without infinities
+// would round an infinite element to NaN, so its largest number stands for infinity. Threads without elements
+// contribute that number.
 static ConstantBits neutral_element(OpKind kind, Dtype d, Dtype declared, const Defects& defects) {
   if (kind == OpKind::kSum || kind == OpKind::kWelford) return constant_bits(d, 0.0);
   if (defects.has(Defect::kReductionInitZero)) return constant_bits(d, 0.0);
@@ -161,20 +163,20 @@ void KernelEmitter::emit_result(Site& site, Form place) {
   const Op& op = site.op;
   std::vector<ValueId> values;
   const ValueId where = emit_form(site.view.algebra, place);
-  // The accumulator of a cascade was set back after the last strip.
+  // The last strip has set the accumulator of a cascade back.
   const size_t last = partials_[site.place.op].size(), first = plan.cascades.contains(site.place.op) ? 1 : 0;
   for (size_t level = first; level <= last; ++level) {
     if (level == 1 && last > 1 && defects().has(Defect::kPartialLost)) continue;
     std::vector<ValueId> more;
     for (ValueId buffer : partial(site.place.op, level)) more.push_back(kernel.load(buffer, where));
-    // A welford loses least where the larger set comes first.
+    // A welford combination loses least if the larger set comes first.
     values = values.empty() ? more : combine(op, more, values);
   }
   if (const auto it = plan.exchanges.find(site.place.op); it != plan.exchanges.end())
     values = emit_collective(op, values, it->second);
   for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g[op.results[i]].dtype));
   if (values.size() > 1 && defects().has(Defect::kSiblingsSwapped)) std::swap(values[0], values[1]);
-  // One result may be every thread's own, or every block's, while its sibling is stored once.
+  // One result may belong to every thread or block, while its sibling is stored once.
   for (MemoryType memory : {MemoryType::kLocal, MemoryType::kShared, MemoryType::kGlobal}) {
     const auto is_there = [&](ValueId v) { return plan.buffer_of(v).memory == memory; };
     if (std::any_of(op.results.begin(), op.results.end(), is_there))
@@ -187,7 +189,7 @@ std::vector<ValueId> KernelEmitter::combine(const Op& op, const std::vector<Valu
   std::vector<Dtype> dtypes;
   for (ValueId v : op.results) dtypes.push_back(accumulator_dtype(g[v].dtype));
   const OpKind kind = combine_op(reduce_op(op.kind));
-  // a <= b ? b : a, which is a where b is no number
+  // a <= b ? b : a, which is a if b is NaN
   if (op.kind == OpKind::kMax && is_floating(dtypes[0]) && defects().has(Defect::kReductionDropsNan))
     return {kernel.op(OpKind::kThreshold, {a[0], b[0], b[0]}, dtypes[0])};
   if (op.kind != OpKind::kWelford) return {kernel.op(kind, {a[0], b[0]}, dtypes[0])};
@@ -251,7 +253,8 @@ ValueId KernelEmitter::grid_workspace(Dtype dtype) {
   return v;
 }
 
-// The block's collectives run one after another, so they use one part of the arena, whose buffers overlap by design.
+// The collectives of a block run one after another, so they share a part of the arena. Their buffers overlap on
+// purpose.
 void KernelEmitter::allocate_block_workspaces() {
   std::set<std::pair<Dtype, int>> wanted;
   for (const auto& [id, exchange] : plan.exchanges) {

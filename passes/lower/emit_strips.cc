@@ -1,4 +1,4 @@
-// Loops that run in strips: serial sums with partial sums (passes/plan/plan_cascades.cc).
+// Emits loops in strips, for serial sums with partial sums (passes/plan/plan_cascades.cc).
 #include "ir/domain/domain.h"
 #include "passes/lower/kernel_emitter.h"
 #include "passes/plan/plan_stages.h"
@@ -15,7 +15,7 @@ void KernelEmitter::emit_strips(uint32_t node, ValueId end, bool unroll) {
     if (!is_one) kernel.end();
     end_strip(node, first);
   };
-  // What is left over of an unrolled loop is a strip beside the others, so that each has a count that is known.
+  // The rest of an unrolled loop becomes a strip of its own behind the loop, so that every strip has a known count.
   const auto count = kernel.constant_of(end);
   const int64_t rest = count ? *count % width : 0;
   const bool is_apart = rest > 0 && unroll;
@@ -62,7 +62,7 @@ void KernelEmitter::end_strip(uint32_t node, ValueId first) {
       const ValueId at = i == cascade.position ? first : node_index_[nest.path[i]];
       number = kernel.add(number, kernel.floor_div(at, strip, true));
     }
-    // Iteration loops inside this one have all run: their places follow one another.
+    // Iteration loops inside this loop have finished, so the places of their sums are consecutive.
     Form outside = algebra.constant(0), inside = algebra.constant(1);
     for (size_t i : plan.accumulators.at(id).places) {
       outside = algebra.mul(outside, view.own.extent(loop[i]));

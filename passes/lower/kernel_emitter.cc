@@ -1,4 +1,4 @@
-// Loops, conditions and memory of the kernel graph.
+// Emits the loops, conditions and memory of the kernel graph.
 #include "passes/lower/kernel_emitter.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ ValueId KernelEmitter::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
   std::vector<ValueId> operands;
   for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand, known) : operand);
   if (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet) return known[v] = operands[0];
-  // What the program computes of constants alone.
+  // Folds what the program computes from constants alone.
   if (std::all_of(operands.begin(), operands.end(), [&](ValueId o) { return o && kernel.graph().is_constant(o); })) {
     std::vector<TypedBits> constants;
     for (ValueId o : operands) constants.push_back({kernel.graph()[o].dtype, *kernel.graph()[o].constant});
@@ -132,7 +132,8 @@ void KernelEmitter::guarded(ValueId predicate, const std::function<void()>& emit
     return;
   }
   const OpId last = kernel.last();
-  // The neighbour's `if` is reopened where it is the same: only pure scalars may stand between, and none does.
+  // If the last op is an `if` with the same predicate, it is reopened. Only pure scalars could stand between, and none
+  // does.
   if (last && kernel.graph()[last].kind == OpKind::kIf && kernel.graph()[last].operands[0] == predicate &&
       kernel.graph()[last].regions.size() == 1)
     kernel.reopen_if();
@@ -144,7 +145,7 @@ void KernelEmitter::guarded(ValueId predicate, const std::function<void()>& emit
 
 void KernelEmitter::allocate_local(const Buffer& b) {
   const int64_t bytes = b.elements * size_bytes(g[b.value].dtype);
-  // A vector of any width that fits may be read from it, whatever is left over.
+  // A copy may read vectors from it, so it is aligned for the widest vector that fits.
   const auto align = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(16, bytes))));
   tensors[b.value.index] = kernel.allocate(data_dtype(g[b.value].dtype), MemoryType::kLocal, kernel.index(b.elements),
                                            {}, align, "T" + std::to_string(g[b.value].tensor.index));
@@ -154,7 +155,8 @@ void KernelEmitter::allocate_shared() {
   for (const auto& slot : plan.shared_slots) {
     ValueId size;
     for (ValueId v : slot) {
-      // As the host computes it, which knows nothing of a nest: that its loops run is no fact out here.
+      // The count must be computed as the host computes it. The host knows nothing of a nest, so it cannot assume that
+      // the loops run.
       OpenExtents open(plan);
       const ValueId count = emit_form(open.algebra, open.elements_of(plan.buffer_of(v)));
       const ValueId bytes = kernel.mul(count, kernel.index(size_bytes(g[v].dtype)));
@@ -206,7 +208,7 @@ void KernelEmitter::emit_node(uint32_t n) {
     emit_children(n);
     return;
   }
-  // The loop of a vectorized copy is the copy's width.
+  // A vectorized copy covers the whole loop, so no loop is emitted.
   const auto& children = plan.tree.children[n];
   if (node.parallel == ParallelType::kVectorize && children.size() == 1 && !children[0].is_node &&
       plan.statements[children[0].index].vector) {
@@ -220,7 +222,7 @@ void KernelEmitter::emit_node(uint32_t n) {
 
 void KernelEmitter::emit_loop(uint32_t n, bool unroll) {
   const LoopNode& node = plan.tree.nodes[n];
-  // A constant extent needs nothing that is known of the nest.
+  // A constant extent needs no knowledge of the nest.
   OpenExtents open(plan);
   const auto constant = open.algebra.constant_value(open.of(g[g[node.domain].tensor].value).extent(node.domain));
   ValueId extent = constant ? kernel.index(*constant) : ValueId();
@@ -229,7 +231,8 @@ void KernelEmitter::emit_loop(uint32_t n, bool unroll) {
     extent = emit_form(view.algebra, view.own.extent(node.domain));
   }
   if (plan.is_promoted(node.domain) && defects().has(Defect::kPromotedWrongDomain)) extent = kernel.index(1);
-  // A sum's plan may know less of the count than this: its strip ends all the same.
+  // A loop of one iteration disappears, unless it has strips: the plan of a sum may not know the count, and the strip
+  // must end.
   if (kernel.constant_of(extent) == 1 && !plan.strips.contains(n)) {
     node_index_[n] = kernel.index(0);
     emit_children(n);
@@ -243,7 +246,8 @@ void KernelEmitter::emit_loop(uint32_t n, bool unroll) {
   kernel.end();
 }
 
-// Both branches hold the loop: one without the conditions that hold at its last point, the other with all of them.
+// Emits the loop in two branches. One lacks the conditions that hold at the loop's last point; the other has all
+// conditions.
 void KernelEmitter::emit_unswitched(uint32_t node) {
   ValueId all = kernel.bit(true), all_but_last = all;
   std::map<uint32_t, std::set<size_t>> holds;

@@ -1,5 +1,12 @@
-// Emission: the statements of a complete plan, in their loops, as regions of a kernel graph. Nothing is decided here
-// that the plan could say, and nothing is refused. Internal to passes/lower.
+// Emission turns a complete plan into a kernel graph: the statements, in their loops, become regions. It decides
+// nothing that the plan could say, and it refuses nothing. This header is internal to passes/lower.
+//
+// Invariants: `plan` is complete and outlives the emitter. emit_launch comes after run(), which fills in the members
+// that the launch reads.
+//
+//   KernelEmitter emitter(plan, options);
+//   emitter.run();
+//   Graph launch = emit_launch(emitter), kernel = emitter.kernel.finish();
 #pragma once
 
 #include <functional>
@@ -17,7 +24,7 @@
 
 namespace fusebox {
 
-// What stands around one statement while it is emitted.
+// One statement while it is emitted.
 struct Site {
   uint32_t statement;  // its index in the tree
   const Statement& place;
@@ -33,8 +40,8 @@ class KernelEmitter {
   void run();
   std::vector<CheckNote> check_notes();
 
-  // -- for the launch
-  // A workspace of a grid reduction: an element for each thread.
+  // -- read by emit_launch
+  // A workspace of a grid reduction, with one element for each thread.
   struct Workspace {
     ValueId parameter;
     Dtype dtype;
@@ -43,12 +50,12 @@ class KernelEmitter {
   const Graph& g;
   EmitOptions options;
   KernelBuilder kernel;
-  std::vector<ValueId> tensors;                   // by value of the graph: the parameter or buffer in the kernel
+  std::vector<ValueId> tensors;                   // by value of the graph: its parameter or buffer
   std::map<ScalarParameter, ValueId> parameters;  // in the kernel
-  ValueId grid_counters;                          // the parameter, where the kernel has grid barriers or reductions
+  ValueId grid_counters;                          // the parameter, if the kernel has grid barriers or grid reductions
   int64_t grid_slots = 0;
   std::vector<Workspace> grid_workspaces;
-  int workspace_lists = 0;  // how many lists of 16-byte elements, one a thread, the largest collective needs
+  int workspace_lists = 0;  // lists of 16-byte elements, one a thread, that the largest block collective needs
 
  private:
   const Defects& defects() const { return plan.defects(); }
@@ -64,10 +71,10 @@ class KernelEmitter {
   void emit_statement(uint32_t statement);
   Site site_of(uint32_t statement);
   ValueId emit_condition(IndexAlgebra& algebra, const Condition& c);
-  // All conditions except those that an enclosing unswitch has settled. A result in local memory needs none that let
-  // one thread alone store to memory that others see; one in shared memory none between blocks.
+  // Emits all conditions except those that an enclosing unswitch has settled. Conditions that let one thread store for
+  // all are left out if no other thread sees the memory: all of them for local memory, those between blocks for shared.
   ValueId emit_conditions(Site& site, MemoryType stored = MemoryType::kGlobal);
-  // Emits under `predicate`, together with the neighbour's statements where it is the same.
+  // Emits under `predicate`. If the neighbour's statements have the same predicate, they share its `if`.
   void guarded(ValueId predicate, const std::function<void()>& emit);
   // `loaded` stands for kLoadedSymbol.
   ValueId emit_form(IndexAlgebra& algebra, Form form, ValueId loaded = {});
@@ -80,7 +87,7 @@ class KernelEmitter {
     return kernel.graph()[v].dtype == dtype ? v : kernel.op(OpKind::kCast, {v}, dtype);
   }
 
-  // emit_ops.cc: what an op computes at one point
+  // emit_ops.cc: emits what an op computes at one point
   void emit_pointwise(Site& site);
   void emit_vector_copy(Site& site);
   ValueId compute(Site& site);
@@ -92,10 +99,10 @@ class KernelEmitter {
   ValueId compute_triu(Site& site);
   ValueId read(Site& site, size_t operand, ValueId predicate = {}, ValueId otherwise = {}, ValueId loaded = {});
   ValueId operand_value(Site& site, size_t operand);
-  // Writes the results that are kept in this memory; unset: all of them.
+  // Writes the results that are kept in memory `which`; unset: all results.
   void write(Site& site, const std::vector<ValueId>& values, MemoryType which = MemoryType::kUnset);
-  // Says that `index`, an integer that data give, lies inside the axis of an operand that it chooses from. The host
-  // executor checks it.
+  // States that `index`, an integer from data, lies inside the axis that it indexes. The host executor checks it.
+  // `from_end`: a negative index counts from the end of the axis.
   void emit_within(Site& site, ValueId index, bool from_end = false);
 
   // emit_reduction.cc
@@ -107,16 +114,16 @@ class KernelEmitter {
   std::vector<ValueId> emit_collective(const Op& op, const std::vector<ValueId>& values, const Exchange& exchange);
   ValueId grid_workspace(Dtype dtype);
   void allocate_block_workspaces();
-  // (a, b) of one combination of a reduction, in the dtypes of its accumulators.
+  // Combines a and b once, in the dtypes of the reduction's accumulators.
   std::vector<ValueId> combine(const Op& op, const std::vector<ValueId>& a, const std::vector<ValueId>& b);
   ValueId neutral(const Op& op, size_t result);
 
   // emit_strips.cc
-  // A loop from 0 to `end` in strips, with its children.
+  // Emits a loop from 0 to `end` in strips, with its children.
   void emit_strips(uint32_t node, ValueId end, bool unroll);
-  // After a strip of the loop that began at `first`.
+  // Emits what follows the strip that began at `first`.
   void end_strip(uint32_t node, ValueId first);
-  // Level 0 is the accumulator.
+  // The buffers of a level of partial sums. Level 0 is the accumulator.
   const std::vector<ValueId>& partial(OpId op, size_t level) {
     return level == 0 ? accumulators_.at(op) : partials_.at(op)[level - 1];
   }
@@ -132,10 +139,10 @@ class KernelEmitter {
     ValueId predicate;
     bool settled = false;
   };
-  std::map<std::pair<uint32_t, size_t>, Emitted> emitted_;  // by statement and condition, where notes are wanted
+  std::map<std::pair<uint32_t, size_t>, Emitted> emitted_;  // by statement and condition; kept for notes
 };
 
-// The host program that launches the kernel.
+// Emits the host program that launches the kernel.
 Graph emit_launch(const KernelEmitter& emitter);
 
 }  // namespace fusebox

@@ -1,4 +1,4 @@
-// Why a predicate stands at a domain, or why none does: rows of a table, for `show --why`.
+// The reasons why a domain has a check, or has none: rows of a table, for `show --why`.
 #pragma once
 
 #include <cstdint>

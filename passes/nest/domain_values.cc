@@ -27,7 +27,7 @@ Form DomainValues::extent(DomainId d) {
     switch (t.kind) {
       case TransformKind::kSplit: {
         const Form factor = symbols_.of(t.factor);
-        // What a reshape splits it splits exactly, by a factor that may be 0: then the quotient says nothing.
+        // A split of a reshape is exact. Its factor may be 0, and then the quotient of the extent says nothing.
         const auto exact = is_op_quotient(d) ? extent_form(g_, d) : std::nullopt;
         result = (t.outputs[1] == d) == t.inner_split          ? factor
                  : exact                                       ? symbols_.of(*exact)
@@ -170,7 +170,7 @@ void DomainValues::propagate() {
   const auto& transforms = g_[tensor_].transforms;
   for (bool changed = true; changed;) {
     changed = false;
-    // Upwards first, in reverse order of application: what loops give is preferred to what follows from it.
+    // Upwards first, in reverse order of application: values from loops are preferred to values that follow from them.
     for (size_t i = transforms.size(); i-- > 0;) {
       const Transform& t = g_[transforms[i]];
       const bool outputs_known = std::all_of(t.outputs.begin(), t.outputs.end(), [&](DomainId d) { return known(d); });
@@ -198,7 +198,7 @@ bool DomainValues::is_op_quotient(DomainId d) const {
 }
 
 Form DomainValues::checked_value(DomainId d) {
-  // The outer output of a split of a split, and any outer output of a split of the same root, with equal extents.
+  // The seeded defect takes the value of another outer output with the same root and an equal extent.
   const auto is_outer = [&](DomainId x) {
     const TransformId def = g_[x].def;
     return def && g_[def].kind == TransformKind::kSplit && g_[def].outputs[0] == x;
@@ -237,7 +237,7 @@ std::vector<DomainCheck> DomainValues::checks() {
       return;
     result.push_back({d, v, e, lower});
   };
-  // What pad does from root to logical is no hole: it guards its own reads.
+  // The resize of the op itself makes no hole: a pad guards its own reads.
   for (const auto& [d, transform] : known_.climbed)
     if (!is_op_resize(d)) add(d);
   for (DomainId d : known_.descended) add(d);

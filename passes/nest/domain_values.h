@@ -1,6 +1,8 @@
-// The values of one tensor's domains in a nest: some are given (its loops, or what a consumer feeds it), the others
-// follow through the tensor's transforms, in the direction in which each is met. Holes included: nothing is taken from
-// an equivalence between domains.
+// The values of one tensor's domains in a nest. Some values are given, by its loops or by a consumer. The others follow
+// through the tensor's transforms, up or down, whichever side of a transform is known.
+//
+// Invariants: a value holds at every loop point, holes included, so none comes from an equivalence between domains. The
+// first value of a domain stays.
 //
 //   i1 = split by 128 → o, t;  set(o, loop 0), set(t, loop 1), propagate()   →   value(i1) == 128*o + t
 #pragma once
@@ -16,7 +18,7 @@
 
 namespace fusebox {
 
-// What a domain must be checked against, and why: `value < extent`, or `0 <= value < extent` where it may be negative.
+// The check that a domain needs: `value < extent`, and also `0 <= value` if the value may be negative.
 struct DomainCheck {
   DomainId domain;
   Form value;
@@ -24,7 +26,7 @@ struct DomainCheck {
   bool lower = false;  // 0 <= value is needed too
 };
 
-// Of one domain: whether it is checked, and why or why not.
+// The verdict on one domain: whether it is checked, and the reason for either.
 struct DomainVerdict {
   DomainId domain;
   bool checked = false;
@@ -37,13 +39,13 @@ class DomainValues {
       : g_(g), plan_(plan), symbols_(symbols), algebra_(algebra), tensor_(tensor) {}
   TensorId tensor() const { return tensor_; }
 
-  // How a domain got its value.
+  // A domain with its value, and where the value came from.
   struct Known {
     DomainId domain;
     Form value;
     CheckReason origin;
   };
-  // What is known, for another of the same tensor over a copy of the algebra.
+  // The knowledge of one DomainValues. Another one of the same tensor, over a copy of the algebra, can learn it.
   struct Knowledge {
     std::vector<Known> values;
     std::vector<std::pair<DomainId, Form>> extents;
@@ -53,32 +55,35 @@ class DomainValues {
   const Knowledge& knowledge() const { return known_; }
   void learn(const Knowledge& known) { known_ = known; }
 
-  // The extent in this nest: a promoted broadcast has that of the domain that concretizes it, any other broadcast 1.
+  // The extent in this nest. A promoted broadcast has the extent of the domain that concretizes it; any other broadcast
+  // has 1.
   Form extent(DomainId d);
-  // What a shape shows: the expanded extent of a broadcast, else the extent.
+  // The extent that a shape shows: the expanded extent of a broadcast, or else the extent.
   Form size(DomainId d);
   void set(DomainId d, Form value, CheckReason origin = CheckReason::kLoop);
   bool known(DomainId d) const;
-  // The value; the constant 0 for a broadcast domain that nothing gave a value.
+  // The value. A broadcast that nothing gave a value has value 0. For any other domain ask `known` first.
   Form value(DomainId d) const;
   // Follows the transforms until nothing new is known.
   void propagate();
-  // The checks that the values need so that they are an element's: one for each input of a split, and each domain of a
-  // resize, that is not proved to stay in its extent. Call after `propagate`.
+  // The checks under which the values are those of an element. A check stands for each input of a split and each domain
+  // of a resize, unless it is proved to stay in its extent. Call after `propagate`.
   std::vector<DomainCheck> checks();
-  // How a domain got its value; of one that `checks` names, why it is checked.
+  // How a domain got its value. If `checks` names the domain, that is also why it is checked.
   CheckReason reason(DomainId d) const;
-  // Of every domain that has a value, in the order in which they got theirs. Call after `propagate`.
+  // The verdicts on all domains that have a value, in the order in which they got it. Call after `propagate`.
   std::vector<DomainVerdict> verdicts();
 
  private:
   void learn(DomainId d, Form value, CheckReason origin);
   const Known* find(DomainId d) const;
   bool is_op_resize(DomainId d) const;
-  // Whether it is what a split of the op leaves by a factor that is no constant, or a part of such.
+  // Whether a split of the op makes the domain as its quotient, by a factor that is not constant or from another such
+  // quotient.
   bool is_op_quotient(DomainId d) const;
   Form checked_value(DomainId d);
-  // d = outer·n + inner, and n divides its extent: it leaves its extent only where outer or inner leaves its own.
+  // Whether d = outer·n + inner and n divides d's extent. Then d leaves its extent only if outer or inner leaves its
+  // own.
   bool is_divided(DomainId d);
   bool step(const Transform& t);
   bool up(const Transform& t);
@@ -93,10 +98,11 @@ class DomainValues {
   Knowledge known_;
 };
 
-// The axis that an op names, which may count from the end: of its first operand, or of its result where that has more.
+// The axis that an op names. A negative axis counts from the end of the first operand or of the result, whichever has
+// more axes.
 size_t axis_of(const Graph& g, const Op& op);
 
-// Where an operand of `cat` begins along the concatenated axis of the result.
+// The offset at which an operand of `cat` begins along the concatenated axis of the result.
 Form cat_offset(const Graph& g, const NestPlan& plan, Symbols& symbols, IndexAlgebra& algebra, const Op& op,
                 size_t operand);
 

@@ -28,7 +28,7 @@ std::vector<DivisibilityFact> facts_of(const Graph& g, TensorId t) {
       const Transform& split = g[id];
       if (split.kind != TransformKind::kSplit) continue;
       add(split.factor, split.inputs[0], "a reshape keeps every element");
-      // The shape says what the other output's extent is.
+      // The shape gives the extent of the other output.
       const size_t i = position_in(logical, split.outputs[split.inner_split ? 0 : 1]);
       if (i < logical.size() && operands.size() == logical.size() + 1 && constant_integer(g, operands[i + 1]) != -1)
         add(operands[i + 1], split.inputs[0], "a reshape keeps every element");

@@ -1,9 +1,8 @@
-// What a program relies on beyond its types: extents that a factor divides, each with the reason why it does. A launch
-// or `bind_sizes` has checked them before any loop runs, so they hold at every point of every nest.
+// Divisibility facts: extents that a factor divides, each with the reason. A program relies on them beyond its types. A
+// launch or `bind_sizes` has checked them before any loop runs, so they hold at every point of every nest.
 //
-//   %y = reshape %x to [%h, %d] : %x's axis is split by %d   →   {divisor %d, of the axis, "%d divides the extent of
-//   %y.r0:
-//                                                                a reshape keeps every element"}
+//   %y = reshape %x to [%h, %d], which splits its root axis r0 by %d   →
+//   {divisor %d, domain %y.r0, "%d divides the extent of %y.r0: a reshape keeps every element"}
 #pragma once
 
 #include <string>
@@ -17,14 +16,14 @@ namespace fusebox {
 
 struct DivisibilityFact {
   ValueId divisor;
-  DomainId domain;  // whose extent it divides
+  DomainId domain;  // the divisor divides its extent
   std::string reason;
 };
 
-// Those of one tensor: of the splits that a reshape made of it, and of a vectorized innermost loop of a copy.
+// The facts of one tensor: from the splits of a reshape, and from the vectorized innermost loop of a copy.
 std::vector<DivisibilityFact> facts_of(const Graph& g, TensorId t);
 
-// Assumes the facts; `values` are of the tensor that they are about.
+// Assumes the facts. `values` belong to the tensor of the facts.
 void assume(std::span<const DivisibilityFact> facts, DomainValues& values, Symbols& symbols, IndexAlgebra& algebra);
 
 }  // namespace fusebox

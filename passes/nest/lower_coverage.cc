@@ -1,4 +1,5 @@
-// Whether a tensor's loops reach all of its elements. Splits, merges and swizzles do; a resize may leave some out.
+// Checks that a tensor's loops reach all of its elements. Splits, merges and swizzles keep every element; a resize may
+// leave some out.
 #include <algorithm>
 #include <set>
 
@@ -9,14 +10,14 @@
 namespace fusebox {
 namespace {
 
-// The domain and all that it is made from by the tensor's transforms.
+// Adds the domain and every domain that it is made from by the tensor's transforms.
 void add_ancestors(const Graph& g, DomainId d, std::set<DomainId>& to) {
   if (!to.insert(d).second || !g[d].def) return;
   for (DomainId from : g[g[d].def].inputs) add_ancestors(g, from, to);
 }
 
-// A stage of a reduction keeps some of what it splits, so its loops have to come from what it splits into: a loop that
-// both a reduced axis and a kept one are made from has one accumulator for all.
+// A stage of a reduction keeps a part of the axis that it splits, so its loops must come from the parts. A loop that is
+// made from both a reduced axis and a kept one would have one accumulator for all elements.
 void check_stages(const Graph& g, OpId op) {
   const ValueId v = g[op].results[0];
   const Tensor& t = g.tensor_of(v);
@@ -37,7 +38,7 @@ void check_stages(const Graph& g, OpId op) {
                   "%" + g[v].name + "." + g[d].name);
 }
 
-// By sign 1: not known to be at least 0; by −1: to be at most 0.
+// Whether a resize may cut, if sign is 1, or may expand, if sign is −1.
 bool may_be_beyond(const Graph& g, ValueId v, int64_t sign) {
   const auto constant = constant_integer(g, v);
   return !constant || *constant * sign < 0;
@@ -66,10 +67,10 @@ void check_coverage(const Graph& g, const NestPlan& plan) {
       const auto is_looped = [&](DomainId d) {
         return std::any_of(made_from.begin(), made_from.end(), [&](const auto& set) { return set.contains(d); });
       };
-      // Loops made from a resize's output have too few points where it cut; those made from the input of the op's own
-      // resize, where that expanded: the elements are those of its output.
+      // Loops made from a resize's output have too few points if the resize cut. For the op's own resize the elements
+      // are those of its output, so loops made from its input have too few points if it expanded.
       const bool is_ops = std::find(of_op.begin(), of_op.end(), id) != of_op.end();
-      // A layout made from what a resize cut has no place for an element that other loops make.
+      // A layout made from a cut domain has no place for elements that other loops make.
       if (!is_ops && laid_out.contains(resize.outputs[0]) && !is_looped(resize.outputs[0]) &&
           (may_be_beyond(g, resize.factor, 1) || may_be_beyond(g, resize.right, 1)))
         throw Error(ErrorCode::kIllegalAllocation,
@@ -79,7 +80,7 @@ void check_coverage(const Graph& g, const NestPlan& plan) {
       if (is_ops == is_looped(resize.outputs[0]) || !is_looped(looped)) continue;
       const int64_t sign = is_ops ? -1 : 1;
       if (!may_be_beyond(g, resize.factor, sign) && !may_be_beyond(g, resize.right, sign)) continue;
-      // Elements that no loop point makes are missed by none who reads the value in the same iteration.
+      // A reader in the same iteration does not miss the elements that no loop point makes.
       for (size_t i = 0; i < loop.size(); ++i)
         if (made_from[i].contains(looped) && (i >= nest.shared || is_given_out))
           throw Error(ErrorCode::kIllegalInline,

@@ -53,7 +53,7 @@ class NestPlanner {
             plan_.stands_for.emplace(std::pair(d, nest.op), own);
             continue;
           }
-          // As the steps that inline match them: two readers may broadcast one tensor, each along an axis of its own.
+          // Inlining steps use the same match. Two readers may broadcast one tensor, each along an axis of its own.
           if (!classes) classes.emplace(g_);
           if (!pairs) pairs = match_domains(g_, nest.op, k, 0, {.through_resize = false, .classes = &*classes});
           for (const DomainPair& pair : *pairs)
@@ -63,7 +63,7 @@ class NestPlanner {
     }
   }
 
-  // The domain itself, or the loop broadcast that stands for it; none where the tensor has neither.
+  // The domain itself, or the loop broadcast that stands for it. None if the tensor has neither.
   DomainId own_domain(const Tensor& t, DomainId like) const {
     if (!like) return {};
     for (DomainId b : t.loop_broadcasts)
@@ -120,7 +120,7 @@ class NestPlanner {
     }
   }
 
-  // Paths to representatives; parents, first members and parallel types of the nodes.
+  // Replaces paths by representatives, and fills in the nodes' parents, first members and parallel types.
   void resolve() {
     for (Nest& nest : plan_.nests) {
       const ValueId v = g_[nest.op].results[0];
@@ -145,7 +145,7 @@ class NestPlanner {
         node.parallel = p;
       }
     }
-    // With all types known: a loop may have taken its type from a member that stands later.
+    // This check needs all types: a loop may take its type from a later member.
     for (const Nest& nest : plan_.nests) {
       const ValueId v = g_[nest.op].results[0];
       std::set<ParallelType> seen;
@@ -176,7 +176,7 @@ class NestPlanner {
     }
   }
 
-  // The extent that a reader gives a broadcast domain of one of its operands, or none.
+  // The extent that a reader gives to a broadcast domain of its operand, or none.
   ValueId concretized_by(const Tensor& t, DomainId d, OpId reader) const {
     const Op& op = g_[reader];
     if (g_[d].like) {

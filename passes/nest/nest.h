@@ -2,21 +2,21 @@
 // its first result. `inline_at` makes a producer share the leading nodes of its consumers' nests, so the nodes form a
 // forest.
 //
-// Invariants: the first `shared` nodes of a producer's path are the first nodes of every consumer's path; the children
-// of a node are in an order in which every value is made before it is read; a node's members agree on its parallel
-// type.
+// Invariants: the first `shared` nodes of a producer's path are the first nodes of every consumer's path. The members
+// of a node agree on its parallel type.
 //
-// A producer's broadcast domain that a shared loop is made from is *promoted*: it takes the extent of the domain that
-// concretizes it, followed through the chain of sharers.
+// If a shared loop is made from a broadcast domain of a producer, the domain is *promoted*. It takes the extent of the
+// domain that concretizes it. The chain of sharers leads to that domain.
 //
 //   b = broadcast a [1, n];  y = x + b, b inlined at the loop merge(i0, i1) of y   →   promoted(b.i0) = extent of y.i0
 //
 // A loop broadcast of a producer takes the value of one domain of each reader: the domain that it stands for, the
-// reader's own loop broadcast for that, or the reader's axis of the same class. It is no axis of the tensor, so every
-// value below its extent reads the same element; that the loops are the same is proved of the values, as for any axis.
+// reader's own loop broadcast for that domain, or the reader's axis of the same class. A loop broadcast is not an axis
+// of the tensor, so every value below its extent reads the same element. Proofs that two loops are the same use these
+// values, as for any axis.
 //
 //   c = set w;  b = cast c;  a = broadcast b [m, n];  the loop broadcasts of b and c stand for a.i0   →   b feeds c.r
-//   the value of its own loop broadcast, as a.i0 is no domain of b
+//   the value of its own loop broadcast, because a.i0 is not a domain of b
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ struct LoopNode {
   uint32_t parent = kNoNode;
   uint32_t depth = 0;
   ParallelType parallel = ParallelType::kSerial;
-  OpId op;  // the first member in op order, whose extent the loop takes
+  OpId op;  // the first member in op order; the loop takes its extent
   DomainId domain;
 
   static constexpr uint32_t kNoNode = 0xffffffffu;
@@ -45,8 +45,8 @@ struct Nest {
   uint32_t shared = 0;         // leading nodes shared with every consumer
 };
 
-// How many outer loops two nests have in common: a producer's `shared` ones with its consumer, and more where a third
-// tensor, inlined into both, brings them together.
+// The number of outer loops that two nests have in common. A producer and its consumer have the producer's `shared`
+// loops in common. They have more if a third tensor is inlined into both.
 inline size_t common_loops(const Nest& a, const Nest& b) {
   size_t i = 0;
   while (i < a.path.size() && i < b.path.size() && a.path[i] == b.path[i]) ++i;
@@ -56,15 +56,15 @@ inline size_t common_loops(const Nest& a, const Nest& b) {
 struct NestPlan {
   std::vector<LoopNode> nodes;
   std::vector<Nest> nests;               // of the tensor ops, in op order
-  std::vector<uint32_t> nest_of;         // by op index; kNoNode where an op makes no tensor
+  std::vector<uint32_t> nest_of;         // by op index; kNoNode if the op makes no tensor
   std::map<DomainId, ValueId> promoted;  // broadcast domains without a defining transform
   // A loop broadcast and a reader of its tensor → the domain of the reader's first result whose value it takes.
   std::map<std::pair<DomainId, OpId>, DomainId> stands_for;
   std::vector<std::vector<OpId>> readers;  // by value: tensor ops of the body that read it
-  Defects defects = {};                    // seeded, for all that reads the plan
+  Defects defects = {};                    // seeded, for every reader of the plan
 
   const Nest& of(OpId op) const { return nests[nest_of[op.index]]; }
-  // Of a loop broadcast; none where the reader has no such domain: it then reads at index 0.
+  // The reader's domain whose value a loop broadcast takes. None: the reader has no such domain and reads at index 0.
   DomainId fed_by(DomainId loop_broadcast, OpId reader) const {
     const auto it = stands_for.find({loop_broadcast, reader});
     return it == stands_for.end() ? DomainId() : it->second;
@@ -72,9 +72,10 @@ struct NestPlan {
   bool has_nest(OpId op) const { return nest_of[op.index] != LoopNode::kNoNode; }
 };
 
-// Throws kIllegalInline or kIllegalParallel, naming the tensor, where the marks give no nest.
+// Throws kIllegalInline or kIllegalParallel, naming the tensor, if the marks give no nest.
 NestPlan plan_nests(const Graph& g, const Defects& defects = {});
-// Throws kIllegalInline, naming the loop, where a resize may leave elements out that others read.
+// Checks that loops reach every element that is read. Throws kIllegalInline or kIllegalAllocation if a resize may leave
+// elements out, and kIllegalReduction if a later stage of a reduction does not loop over the axes of the first.
 void check_coverage(const Graph& g, const NestPlan& plan);
 
 }  // namespace fusebox

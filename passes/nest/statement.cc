@@ -48,7 +48,7 @@ class TreeBuilder {
     final_of_[nest.op] = final;
   }
 
-  // The path of init and final: the nest without its reduction loops; real loops from `first` on are cloned.
+  // The path of init and final: the nest without its reduction loops. Real loops from position `first` on are cloned.
   std::vector<uint32_t> around(const Nest& nest, const std::vector<DomainId>& loop, size_t first) {
     std::vector<uint32_t> path;
     uint32_t parent = kNone;
@@ -63,7 +63,7 @@ class TreeBuilder {
       } else {
         LoopNode clone = tree_.nodes[n];
         clone.parent = parent;
-        // A clone's loops are serial in the code, whatever they are unrolled to in the main part.
+        // A clone keeps its parallel type and changes its parent.
         tree_.nodes.push_back(clone);
         path.push_back(static_cast<uint32_t>(tree_.nodes.size() - 1));
       }
@@ -77,7 +77,7 @@ class TreeBuilder {
     return static_cast<uint32_t>(tree_.statements.size() - 1);
   }
 
-  // The chain from a statement to the top: its nodes, innermost first.
+  // The innermost node of a statement, or kNone.
   uint32_t innermost(uint32_t s) const {
     const auto& path = tree_.statements[s].path;
     for (size_t i = path.size(); i-- > 0;)
@@ -107,7 +107,7 @@ class TreeBuilder {
     edge(from, main_of_[after.index]);
   }
 
-  // Units of a statement from the top down: its nodes, then itself.
+  // The units of a statement from the top down: its nodes, then the statement itself.
   std::vector<TreeChild> chain(uint32_t s) const {
     std::vector<TreeChild> result{{false, s}};
     for (uint32_t n = innermost(s); n != kNone; n = tree_.nodes[n].parent) result.push_back({true, n});
@@ -137,7 +137,7 @@ class TreeBuilder {
       successors[from].push_back(position.at(to));
       ++pending[position.at(to)];
     }
-    // Kahn's algorithm; among those that are ready the one that stands first, which follows op order.
+    // Kahn's algorithm. It takes the first of the ready children, which follows op order.
     std::set<size_t> ready;
     for (size_t i = 0; i < list.size(); ++i)
       if (pending[i] == 0) ready.insert(i);

@@ -1,8 +1,12 @@
-// The statements of a kernel and the tree of loops that they stand in.
+// The statements of a kernel, and the tree of loops in which they stand.
 //
 // A pointwise op is one statement. A reduction is three: `init` fills the accumulator, `main` accumulates, `final`
-// combines across threads and stores. init and final stand before and after the outermost reduction loop, with loops of
-// their own over what iterates inside it.
+// combines across threads and stores. init and final stand before and after the outermost reduction loop. Iteration
+// loops inside that loop are cloned for them.
+//
+// Invariant: the children of a node stand in an order in which every value is made before it is read.
+//
+//   y = sum x over [1], loops i0, i1   →   for i0 { init; for i1 { main }; final }
 #pragma once
 
 #include <vector>
@@ -17,7 +21,7 @@ enum class StatementKind : uint8_t { kInit, kMain, kFinal };
 struct Statement {
   OpId op;
   StatementKind kind = StatementKind::kMain;
-  std::vector<uint32_t> path;  // a node for each loop domain of the op's first result; kNoNode where it is left out
+  std::vector<uint32_t> path;  // one node for each loop domain of the op's first result; kNoNode: left out
 };
 
 struct TreeChild {
@@ -26,26 +30,26 @@ struct TreeChild {
 };
 
 struct LoopTree {
-  std::vector<LoopNode> nodes;  // those of the plan, then clones
+  std::vector<LoopNode> nodes;  // the nodes of the nest plan, then clones
   std::vector<Statement> statements;
   std::vector<std::vector<TreeChild>> children;  // by node
   std::vector<TreeChild> top;
 };
 
-// A loop that stands in the code: not a thread index, and not the vector of a vectorized copy.
+// Whether a loop stands in the code: a thread index does not.
 bool is_real_loop(ParallelType p);
-// A loop domain made from a reduction domain.
+// Whether a loop domain is made from a reduction domain.
 bool is_reduction(const Graph& g, DomainId d);
 
-// The position of the outermost loop of a reduction's nest that stands in the code and reduces, or the nest's length:
-// the loops before it hold init, main and final alike, so that an accumulator needs no place for them.
+// The position of the outermost reduction loop that stands in the code, or the nest's length. The loops before it
+// contain init, main and final alike, so an accumulator needs no place for them.
 size_t first_reduction_loop(const Graph& g, const NestPlan& plan, const Nest& nest);
 
 struct OrderConstraint {
   OpId before, after;
 };
 
-// Throws kIllegalOrder where no order of the loops lets every value be made before it is read.
+// Throws kIllegalOrder if no order of the loops makes every value before it is read.
 LoopTree build_loop_tree(const Graph& g, const NestPlan& plan, const std::vector<OrderConstraint>& extra);
 
 }  // namespace fusebox

@@ -38,7 +38,7 @@ void ExtentClasses::unite(const Graph& g, ValueId a, ValueId b) {
   b = representative(b);
   if (a == b) return;
   equated_.emplace_back(a, b);
-  // A constant represents its class; else the value that was made first.
+  // A constant represents its class, or else the value that was made first.
   if (g.is_constant(b) && !g.is_constant(a)) std::swap(a, b);
   if (g.is_constant(a) == g.is_constant(b) && b < a) std::swap(a, b);
   parent_[b.index] = a.index;
@@ -46,8 +46,8 @@ void ExtentClasses::unite(const Graph& g, ValueId a, ValueId b) {
 
 namespace {
 
-// Forms repeat what they are made of: differences of quotients of one another would be 2^k terms deep after k of them.
-// A scalar whose form would hold more quotients than this, minima and maxima too, is a symbol instead.
+// A form repeats its parts: k differences of quotients, each made from the one before, would be 2^k terms deep. A
+// scalar becomes a symbol if its form would hold more quotients, minima and maxima than this.
 constexpr int64_t kMostQuotients = 64;
 
 bool is_sum(OpKind kind) {
@@ -58,7 +58,7 @@ bool is_quotient(OpKind kind) {
          kind == OpKind::kMinimum || kind == OpKind::kMaximum;
 }
 
-// The quotients of a scalar's form, after scalars that would have too many were declared as symbols.
+// Counts the quotients in a scalar's form. Scalars that would have too many are declared as symbols first.
 int64_t bound_quotients(const Graph& g, const ExtentClasses& classes, IndexAlgebra& algebra, ValueId v,
                         std::map<ValueId, int64_t>& known) {
   v = classes.representative(v);
@@ -85,7 +85,7 @@ Form Symbols::of(ValueId v) {
   return of(v, known);
 }
 
-// Each scalar is taken apart once, by however many paths it is reached.
+// Each scalar is taken apart once, however many paths lead to it.
 Form Symbols::of(ValueId v, std::map<ValueId, Form>& known) {
   v = classes_.representative(v);
   if (const auto number = constant_integer(g_, v)) return algebra_.constant(*number);
@@ -109,7 +109,7 @@ Form Symbols::of(ValueId v, std::map<ValueId, Form>& known) {
       case OpKind::kFloorMod:
         return known[v] = algebra_.mod(operand(0), operand(1));
       case OpKind::kCeilDiv:
-        // As a quotient rounded down it is (a + b - 1) / b where b > 0, and else -(-a / b).
+        // With division rounded down, the quotient is (a + b - 1) / b if b > 0, and -(-a / b) otherwise.
         if (const Form b = operand(1); !algebra_.prove_nonneg(algebra_.sub(b, algebra_.constant(1))))
           return known[v] = algebra_.neg(algebra_.floor_div(algebra_.neg(operand(0)), b));
         return known[v] = algebra_.ceil_div(operand(0), operand(1));
@@ -117,7 +117,7 @@ Form Symbols::of(ValueId v, std::map<ValueId, Form>& known) {
         return known[v] = algebra_.min(operand(0), operand(1));
       case OpKind::kMaximum:
         return known[v] = algebra_.max(operand(0), operand(1));
-      default:  // any other: a symbol of its own, of which nothing is known
+      default:  // any other: a symbol of which nothing is known
         break;
     }
     // A size is an extent and at least 0; any other scalar may be negative.

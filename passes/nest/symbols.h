@@ -1,10 +1,11 @@
-// What ties a graph's scalars to the index algebra: the extents of domains and other index scalars become symbols, and
-// extents that the program equates become one.
+// Ties a graph's scalars to the index algebra. Extents of domains and other index scalars become symbols, and extents
+// that the program equates become one symbol.
 //
-// Two iteration domains that an op reads at the same place have the same extent at run time (`bind_sizes` and the host
-// program check it), so their scalars share a symbol. The representative is the scalar that stands first in text order.
+// Two iteration domains that an op reads at the same place have the same extent at run time; `bind_sizes` and the host
+// program check it. So their scalars share a symbol. It is that of a constant in the class, or else of the scalar that
+// was made first.
 //
-//   add x[%m], y[%n]   →   extent_of(%m) == extent_of(%n), one symbol
+//   add x[%m], y[%n]   →   symbols.of(%m) == symbols.of(%n), one symbol
 #pragma once
 
 #include <map>
@@ -23,10 +24,10 @@ namespace fusebox {
 // Classes of scalars that are equal at run time.
 class ExtentClasses {
  public:
-  // `sizes` of one run: only a seeded defect rests on them.
+  // `sizes` of one run: only a seeded defect reads them.
   explicit ExtentClasses(const Graph& g, const Defects& defects = {}, const Bindings& sizes = {});
   ValueId representative(ValueId v) const;
-  // The pairs that the program equates without being the same scalar: what the host program must check.
+  // The pairs of different scalars that the program equates. The host program must check them.
   const std::vector<std::pair<ValueId, ValueId>>& equated() const { return equated_; }
 
  private:
@@ -36,12 +37,12 @@ class ExtentClasses {
   std::vector<std::pair<ValueId, ValueId>> equated_;
 };
 
-// Declares the symbols of one graph in an algebra as they are met; a symbol's id is the index of its value.
+// Declares the symbols of one graph in an algebra, each on first use. A symbol's id is the index of its value.
 class Symbols {
  public:
   Symbols(const Graph& g, const ExtentClasses& classes, IndexAlgebra& algebra)
       : g_(g), classes_(classes), algebra_(algebra) {}
-  // An index scalar as a form: constants, sums, products and quotients of others are taken apart.
+  // An index scalar as a form. Sums, products, quotients, minima and maxima are taken apart into their operands.
   Form of(ValueId v);
   Form of(const ScalarForm& form);
 

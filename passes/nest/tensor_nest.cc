@@ -16,7 +16,7 @@ TensorNest::TensorNest(const Graph& g, const NestPlan& plan, const ExtentClasses
                        TensorId t)
     : tensor(t), algebra(cleared(algebra)), symbols(g, extents, algebra), values(g, plan, symbols, algebra, t) {
   const auto& loop = loop_of(g[t]);
-  // Symbols and facts first, then all extents: what is learnt later does not simplify forms that exist.
+  // Symbols and facts come first, then all extents: a fact learnt later does not simplify forms that exist already.
   assume(facts_of(g, t), values, symbols, algebra);
   std::vector<Form> sizes;
   sizes.reserve(loop.size());

@@ -1,7 +1,8 @@
-// The nest of one tensor taken by itself: its loop domains as loop variables, and every domain's value as a form of
-// them, holes included. Id graphs, explanations and pictures read it; lowering sees the same values as `StatementView`.
+// The nest of one tensor by itself: its loop domains are loop variables, and every domain's value is a form of them,
+// holes included. Id graphs, explanations and pictures read it. Lowering sees the same values through `StatementView`.
 //
-// The algebra is cleared for it: one nest at a time. Loop variables are numbered by position in the loop domain.
+// Invariant: constructing it clears the algebra, so an algebra serves one nest at a time. Loop variables are numbered
+// by position in the loop domain.
 //
 //   TensorNest nest(g, plan, extents, algebra, y);      // i1 split by 128 → o, t
 //   algebra.to_string(nest.values.value(i1)) == "128*o + t"

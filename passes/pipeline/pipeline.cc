@@ -29,12 +29,12 @@ int choose_index_bits(const Graph& g, const Bindings& bindings) {
   for (size_t i = 0; i < g.values.size(); ++i) {
     const Value& v = g.values[i];
     if (v.kind != ValueKind::kTensor) {
-      // Arithmetic on an index scalar that is not small needs its width too.
+      // Arithmetic on a large index scalar needs its width too.
       const auto known = v.dtype == Dtype::kIndex ? evaluate_integer(g, ValueId(i), bindings) : std::nullopt;
       if (known && (*known >= kRoom || *known <= -kRoom)) return 64;
       continue;
     }
-    // Data of dtype index are any 64 bits.
+    // Data of dtype index may be any 64-bit number.
     if (v.dtype == Dtype::kIndex) return 64;
     int64_t elements = 1;
     const Tensor& t = g[v.tensor];
@@ -52,7 +52,7 @@ int choose_index_bits(const Graph& g, const Bindings& bindings) {
 
 namespace {
 
-// Which values the segments read: by name, each place in order.
+// The places where segments read values, by name and in order.
 struct CrossingPlace {
   size_t segment, input;
 };
@@ -65,16 +65,16 @@ CrossingPlaces places_of_inputs(const Segmentation& s) {
   return places;
 }
 
-// The layout that a segment's steps gave its outputs, for the allocation and for the segments that read them.
+// Passes on the layout that a segment's steps gave its outputs: to the allocation, and to the segments that read them.
 void take_layouts(const Graph& fusion, NameIndex& names, const CrossingPlaces& places, const Graph& scheduled,
                   Segmentation& s, size_t index, const Defects& defects) {
-  // By position: a step may have put another tensor in an output's place.
+  // By position, because a step may have put another tensor in an output's place.
   const auto made = outputs(scheduled);
   for (size_t k = 0; k < made.size(); ++k) {
     Crossing& out = s.segments[index].outputs[k];
     const ValueId v = made[k].value;
     if (!scheduled.is_tensor(v)) continue;
-    // In order, as the fusion has it too.
+    // An output that is in order here and in the fusion needs no allocation order.
     const auto in_fusion = names.find(out.value);
     const bool was_in_order =
         in_fusion && fusion.tensor_of(*in_fusion).allocation.empty() && out.allocation_order.empty();
@@ -107,7 +107,7 @@ bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, c
   for (size_t i = 0; i < c.launches.size(); ++i) {
     const Graph& launch = c.launches[i];
     if (launch.ops.empty()) continue;
-    // Sizes and inputs by name; what the launch computes follows from them.
+    // Sizes and inputs are bound by name. Scalars that the launch computes follow from them.
     Bindings known = rebinder.to(launch);
     for (size_t v = 0; v < known.size(); ++v) {
       const OpId def = launch.values[v].def;
@@ -119,8 +119,8 @@ bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, c
   return true;
 }
 
-// The schedule of one segment of another program made of the same graph, where it is planned the same. (The layouts of
-// its outputs follow from the schedule.)
+// The schedule of the same segment in another program of the same graph, if it is planned the same there. Layouts of
+// its outputs are not compared, because they follow from the schedule.
 const Graph* find_schedule(const Compiled& known, const Segment& segment, size_t index) {
   if (index >= known.scheduled.size()) return nullptr;
   const Segment& other = known.segmentation.segments[index];
@@ -134,7 +134,7 @@ const Graph* find_schedule(const Compiled& known, const Segment& segment, size_t
   return &known.scheduled[index];
 }
 
-// The kernel of one segment of another program, where it is scheduled the same.
+// The kernel of a segment in another program, if the segment is scheduled the same there.
 std::optional<Lowered> take_known(const Compiled& c, size_t segment, const Compiled& known) {
   if (segment >= known.scheduled.size() || known.index_bits != c.index_bits ||
       known.segmentation.segments[segment].executor != SegmentExecutor::kKernel ||
@@ -175,51 +175,52 @@ namespace {
 
 void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& bindings,
                   const CompileOptions& options) {
-  Compiled& c = attempt.made;
+  Compiled& compiled = attempt.made;
   const std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
   const size_t rewrites = leading_rewrites(steps);
   const std::span<const Step> schedule = steps.subspan(rewrites);
-  c.concretized = fusion;
-  apply_steps(c.concretized, steps.first(rewrites), options.defects);
-  c.concretize = plan_concretize(c.concretized, rewrites > 0 ? rebind(fusion, bindings, c.concretized) : bindings,
-                                 options.defects);
-  apply(c.concretized, c.concretize, options.defects);
-  c.concretized = canonical_order(c.concretized);
-  const Bindings sizes = rebind(fusion, bindings, c.concretized);
-  // An axis that might have been a broadcast, and is not, has to be as long as what it meets.
-  if (!c.concretize.empty()) check_sizes(c.concretized, sizes);
-  c.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(c.concretized, sizes);
+  compiled.concretized = fusion;
+  apply_steps(compiled.concretized, steps.first(rewrites), options.defects);
+  compiled.concretize = plan_concretize(
+      compiled.concretized, rewrites > 0 ? rebind(fusion, bindings, compiled.concretized) : bindings, options.defects);
+  apply(compiled.concretized, compiled.concretize, options.defects);
+  compiled.concretized = canonical_order(compiled.concretized);
+  const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
+  // An axis just resolved to *iteration* must match the extents it meets.
+  if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
+  compiled.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(compiled.concretized, sizes);
   if (options.segmentation)
-    c.segmentation = *options.segmentation;
+    compiled.segmentation = *options.segmentation;
   else if (!options.steps || (rewrites > 0 && schedule.empty()))
-    c.segmentation = plan_unfused(c.concretized, options.defects);
+    compiled.segmentation = plan_unfused(compiled.concretized, options.defects);
   else
-    c.segmentation = plan_steps(c.concretized, schedule, options.defects);
+    compiled.segmentation = plan_steps(compiled.concretized, schedule, options.defects);
   const bool is_known =
-      options.known && options.defects.empty() && same_members(c.concretized, options.known->concretized);
-  SegmentExtractor extractor(c.concretized);
-  NameIndex names(c.concretized);
-  const CrossingPlaces places = places_of_inputs(c.segmentation);
-  for (size_t i = 0; i < c.segmentation.segments.size(); ++i) {
-    const Segment& segment = c.segmentation.segments[i];
+      options.known && options.defects.empty() && same_members(compiled.concretized, options.known->concretized);
+  SegmentExtractor extractor(compiled.concretized);
+  NameIndex names(compiled.concretized);
+  const CrossingPlaces places = places_of_inputs(compiled.segmentation);
+  for (size_t i = 0; i < compiled.segmentation.segments.size(); ++i) {
+    const Segment& segment = compiled.segmentation.segments[i];
     const Graph* same = is_known ? find_schedule(*options.known, segment, i) : nullptr;
     attempt.segment = i;
     attempt.steps = same ? segment.steps.size() : 0;
-    Graph& scheduled = c.scheduled.emplace_back(same ? *same : extractor.extract(segment));
+    Graph& scheduled = compiled.scheduled.emplace_back(same ? *same : extractor.extract(segment));
     StepApplier applier(scheduled, options.defects);
     for (; attempt.steps < segment.steps.size(); ++attempt.steps) applier.apply(segment.steps[attempt.steps]);
-    take_layouts(c.concretized, names, places, scheduled, c.segmentation, i, options.defects);
+    take_layouts(compiled.concretized, names, places, scheduled, compiled.segmentation, i, options.defects);
   }
   attempt.is_scheduled = true;
   const LowerSegmentsOptions lowering{
       .defects = options.defects, .sizes = sizes, .known = options.known, .digest_plans = options.digest_plans};
-  lower_segments(c, lowering);
-  if (options.index_bits == 0 && c.index_bits == 32 && !all_fit(c, bindings, fusion, options.inputs, options.defects) &&
+  lower_segments(compiled, lowering);
+  if (options.index_bits == 0 && compiled.index_bits == 32 &&
+      !all_fit(compiled, bindings, fusion, options.inputs, options.defects) &&
       !options.defects.has(Defect::kIndexWidthNarrow)) {
-    c.index_bits = 64;
-    lower_segments(c, lowering);
+    compiled.index_bits = 64;
+    lower_segments(compiled, lowering);
   }
-  c.host = build_host_program(c.concretized, c.segmentation, c.launches, options.defects);
+  compiled.host = build_host_program(compiled.concretized, compiled.segmentation, compiled.launches, options.defects);
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
-// The normal way from a fusion to programs that run, as one pure function: rewrite, concretize for the inputs' shapes,
-// segment, schedule, lower, and build the host program. Every intermediate state is kept, for bundles and replays.
+// The pipeline takes a fusion to programs that run. It is one pure function: rewrite, concretize for the inputs'
+// shapes, segment, schedule, lower, and build the host program. It keeps every intermediate state, for bundles and
+// replays.
+//
+// Invariants: the lists of Compiled that go by segment have one entry for each segment, in the order of the
+// segmentation. A program depends only on the fusion, the bindings and the options.
 //
 //   Compiled c = compile(fusion, bindings, {.steps = steps});
 //   c.kernels[0]   // of c.segmentation.segments[0];   c.host: the host program, level host
@@ -20,19 +24,20 @@ namespace fusebox {
 struct Compiled;
 
 struct CompileOptions {
-  // Rewrites first, then the schedule of the whole fusion as one kernel, or with `assign` steps, as several. None, or
-  // rewrites alone: plan_unfused.
+  // Rewrites first, then a schedule. It schedules the whole fusion as one kernel or, with `assign` steps, as several.
+  // Without steps, or with rewrites alone, the program is plan_unfused.
   std::optional<std::vector<Step>> steps = {};
-  // A segmentation made before (a replay): used as it is instead of planning.
+  // A segmentation that was made before (a replay). It is used as it is.
   std::optional<Segmentation> segmentation = {};
-  // 32, 64, or 0: the smaller one that the bindings allow.
+  // 32, 64, or 0: the smaller width that the bindings allow.
   int index_bits = 0;
-  // Strides of the fusion's inputs, in their order, for the choice of the index width; empty: those of contiguous
-  // tensors, and 64 bits where a kernel asks for a stride.
+  // Strides of the fusion's inputs, in their order, for choosing the index width. Empty: the strides of contiguous
+  // tensors, and 64 bits if a kernel asks for a stride.
   std::vector<BoundInput> inputs = {};
   Defects defects = {};       // seeded
   bool digest_plans = false;  // fill in Compiled::plans
-  // Another program's, made without defects: what is the same there is not scheduled again, nor lowered.
+  // A program that was compiled before, without defects. Segments that are the same there are neither scheduled nor
+  // lowered again.
   const Compiled* known = nullptr;
 };
 
@@ -40,40 +45,41 @@ struct Compiled {
   std::vector<Step> concretize;  // steps that resolved symbolic axes
   Graph concretized;             // after rewrites and these steps, in the canonical order
   Segmentation segmentation;
-  std::vector<Graph> scheduled;  // by segment; of an ATen segment: the segment as a fusion
+  std::vector<Graph> scheduled;  // by segment; for an ATen segment: the segment as a fusion
   std::vector<Graph> kernels;    // by segment; empty graphs for ATen segments
-  std::vector<Graph> launches;   // by segment: what the host computes to launch the kernel
-  std::vector<Digest> plans;     // by segment with a kernel, where they are asked for
+  std::vector<Graph> launches;   // by segment: the host ops that launch the kernel
+  std::vector<Digest> plans;     // by segment with a kernel, if they are asked for
   Graph host;
   int index_bits = 64;
 };
 
-// `bindings`: of the fusion's values (bind_sizes). Throws the first Error of any stage.
+// `bindings` belong to the fusion's values (bind_sizes). Throws the first Error of any stage.
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});
 
-// How far a program was compiled. With an error, `made` holds what came before it; its last scheduled graph has the
-// steps that applied.
+// A compilation as far as it came. With an error, `made` holds everything before the error. The last scheduled graph in
+// it has the steps that applied.
 struct CompileAttempt {
   Compiled made;
-  size_t segment = 0;         // the one that was scheduled or lowered last
-  size_t steps = 0;           // how many steps of the last scheduled graph were applied
-  bool is_scheduled = false;  // all segments are
+  size_t segment = 0;         // the segment that was scheduled or lowered last
+  size_t steps = 0;           // number of steps applied to the last scheduled graph
+  bool is_scheduled = false;  // whether all segments are scheduled
   std::optional<Error> error = {};
 };
-// Throws nothing that `compile` throws; for showing a schedule that is refused.
+// Returns the Error that `compile` would throw. Used to show a schedule that is refused.
 CompileAttempt try_compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});
 
 struct LowerSegmentsOptions {
   Defects defects = {};             // seeded
-  Bindings sizes = {};              // of c.concretized in one run: only a seeded defect rests on them
+  Bindings sizes = {};              // of c.concretized in one run: only seeded defects read them
   const Compiled* known = nullptr;  // as in CompileOptions
   bool digest_plans = false;        // as in CompileOptions
 };
-// Fills in the kernels of the scheduled segments and what launches them; empty graphs for ATen segments.
+// Fills in the kernels and launches of the scheduled segments; an ATen segment gets empty graphs.
 void lower_segments(Compiled& c, const LowerSegmentsOptions& options);
 
-// 64 where a tensor has so many elements, or a scalar is so large, that 32 bits are out of the question; else 32, which
-// `compile` then proves of each kernel (index_range.h), or takes 64 after all.
+// The index width to begin with. It is 64 if a tensor has so many elements, or a scalar is so large, that 32 bits are
+// out of the question. Otherwise it is 32. `compile` then proves 32 bits enough for each kernel (index_range.h), or
+// takes 64 after all.
 int choose_index_bits(const Graph& concretized, const Bindings& bindings);
 
 }  // namespace fusebox

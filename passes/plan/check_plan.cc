@@ -1,4 +1,4 @@
-// What must hold of a plan before a kernel is emitted from it.
+// Checks everything that emission relies on in a plan.
 #include <algorithm>
 #include <set>
 
@@ -119,7 +119,7 @@ class PlanChecker {
           fail(plan_.place_of(v) + " lives in no loop");
           continue;
         }
-        // Shared memory is there from the first statement to the last.
+        // Shared memory exists from the first statement to the last.
         if (b.memory == MemoryType::kShared) continue;
         for (const auto& [statement, parent] : statements_) {
           const Statement& of = plan_.tree.statements[statement];
@@ -168,7 +168,7 @@ class PlanChecker {
 
   const KernelPlan& plan_;
   const Graph& g_;
-  std::map<uint32_t, uint32_t> nodes_, statements_;  // → the loop that they stand in
+  std::map<uint32_t, uint32_t> nodes_, statements_;  // by index: the loop around it
   std::optional<std::string> fault_;
 };
 

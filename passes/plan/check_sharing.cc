@@ -1,5 +1,5 @@
-// Whether a reader gets what was made for it: shared loops agree, and what crosses threads goes through memory that
-// they share.
+// Checks that a reader gets the value that was made for it. Shared loops must agree. A value may cross threads only
+// through memory that both threads see.
 #include <algorithm>
 
 #include "ir/domain/axis_relation.h"
@@ -28,7 +28,7 @@ bool crosses_threads(KernelPlan& plan, OpId producer, OpId consumer, bool grid) 
         found = true;
         if (!same.thread[i]) return true;
       }
-      // Stored by index 0 alone of a dimension that the producer's loops leave out.
+      // The producer has no loop along this dimension, so only the thread at index 0 stores.
       if (!found) return true;
     }
   }
@@ -37,7 +37,8 @@ bool crosses_threads(KernelPlan& plan, OpId producer, OpId consumer, bool grid) 
 
 KernelPlan check_sharing(KernelPlan plan) {
   const Graph& g = *plan.graph;
-  // A loop that reduces cannot tell the elements of a promoted broadcast apart.
+  // A reduction loop must not be made from a promoted broadcast: it cannot tell the elements of the promoted axis
+  // apart.
   for (const Nest& nest : plan.nest_plan.nests) {
     const ValueId leader = g[nest.op].results[0];
     if (!demands(g[nest.op].kind, kReduction)) continue;
@@ -51,8 +52,8 @@ KernelPlan check_sharing(KernelPlan plan) {
               "a loop that reduces is made of a broadcast axis that the shared loops concretize; inline outside "
               "that axis",
               plan.place_of(leader) + "." + g[d].name);
-      // Nor can a check of a broadcast's bounds stand at the store, where a part of it is no loop any more and the
-      // other is the same loop as an axis that is kept.
+      // A broadcast axis must not be part of a reduction loop and of a kept loop. The store stands outside the
+      // reduction loop, so it cannot check the bounds of the whole axis.
       const auto is_broadcast = [&](DomainId leaf) { return g[leaf].iter_type == IterType::kBroadcast; };
       for (DomainId other : loop_of(g.tensor_of(leader))) {
         const auto kept = leaves(g, other);
@@ -70,15 +71,16 @@ KernelPlan check_sharing(KernelPlan plan) {
     const OpId consumer = nest.op;
     const Op& op = g[consumer];
     for (size_t k = 0; k < op.operands.size(); ++k) {
-      const ValueId p = op.operands[k];
-      if (!p || !g.is_tensor(p) || !plan.has_nest(g[p].def)) continue;
-      const Nest& from = plan.nest_of(g[p].def);
-      const ValueId leader = g[g[p].def].results[0];
+      const ValueId operand = op.operands[k];
+      if (!operand || !g.is_tensor(operand) || !plan.has_nest(g[operand].def)) continue;
+      const Nest& from = plan.nest_of(g[operand].def);
+      const ValueId leader = g[g[operand].def].results[0];
       const auto& loop = loop_of(g.tensor_of(leader));
-      const Buffer& b = plan.buffers[p.index];
-      if (reads_by_data(g, op, k) && b.memory != MemoryType::kGlobal)
+      const Buffer& buffer = plan.buffers[operand.index];
+      if (reads_by_data(g, op, k) && buffer.memory != MemoryType::kGlobal)
         throw Error(ErrorCode::kIllegalExchange,
-                    "data choose which element is read, so the tensor must be in global memory", plan.place_of(p));
+                    "data choose which element is read, so the tensor must be in global memory",
+                    plan.place_of(operand));
       const Correspondence& same = correspondence(plan, consumer, k);
       const size_t together = common_loops(from, nest);
       for (size_t i = 0; i < loop.size(); ++i) {
@@ -97,13 +99,14 @@ KernelPlan check_sharing(KernelPlan plan) {
             throw Error(ErrorCode::kIllegalVectorize, "a vectorized loop cannot be shared; inline outside it", place);
         }
         if (is_reduction(g, loop[i]) || !is_thread(parallel)) continue;
-        // A dimension without a place: the reader must be the thread that made the value.
+        // If this memory has no place for the threads of a dimension, the reader must be the thread that made the
+        // value.
         const bool place_for_threads =
-            b.memory == MemoryType::kGlobal || (b.memory == MemoryType::kShared && is_block(parallel));
+            buffer.memory == MemoryType::kGlobal || (buffer.memory == MemoryType::kShared && is_block(parallel));
         if (!place_for_threads && !same.thread[i] && !plan.is_replicated(loop[i]))
           throw Error(ErrorCode::kIllegalExchange,
                       "consumer " + plan.place_of(op.results[0]) + " reads a value of another " +
-                          (is_grid(parallel) ? "block" : "thread") + " through " + std::string(text(b.memory)) +
+                          (is_grid(parallel) ? "block" : "thread") + " through " + std::string(text(buffer.memory)) +
                           " memory; put the tensor in " + (is_grid(parallel) ? "global" : "shared") +
                           " memory or give both one " + std::string(text(parallel)) + " loop",
                       place);

@@ -1,4 +1,4 @@
-// What must hold for a statement to run at a loop point.
+// Collects the conditions under which a statement runs at a loop point.
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -24,10 +24,11 @@ std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view
   IndexAlgebra& algebra = view.algebra;
   std::vector<Condition> result;
   const auto& loop = loop_of(g.tensor_of(g[view.op].results[0]));
-  // A launch may be larger than a loop, because another tensor made it so.
+  // A launch may be larger than a loop, because a loop of another tensor sets its extent.
   for (size_t i = 0; i < view.path.size(); ++i) {
     if (view.path[i] == LoopNode::kNoNode || !is_thread(plan.tree.nodes[view.path[i]].parallel)) continue;
-    // The thread's own index: the form of a loop of one iteration is 0 whatever the launch.
+    // The condition compares the thread's own index. The form of the loop would not do: a loop of one iteration has
+    // form 0 in every thread.
     const ParallelType p = plan.tree.nodes[view.path[i]].parallel;
     if (plan.is_replicated(loop[i]) && !plan.has_place_for(plan.nest_of(view.op), p) &&
         !plan.defects().has(Defect::kReplicatedChecked))
@@ -52,7 +53,7 @@ std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view
   for (ValueId v : g[view.op].operands)
     if (v && g.is_tensor(v))
       for (DomainId d : g.tensor_of(v).logical) reads_expanded |= static_cast<bool>(g[d].expanded);
-  // What is expanded to nothing has no element to store, and none that could be read.
+  // An axis that is expanded to extent 0 has no element to store or to read.
   if (is_global || reads_expanded)
     for (DomainId d : logical_without_reductions(g, g.tensor_of(g[view.op].results[0]))) {
       if (!g[d].expanded) continue;
@@ -60,11 +61,11 @@ std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view
       if (!algebra.prove_less(Form{}, size))
         result.push_back({OpKind::kNe, size, Form{}, {}, CheckKind::kDomain, d, CheckReason::kExpanded});
     }
-  // Memory that several threads see is stored once: by index 0 of each dimension that this nest leaves out. What a
-  // reduction accumulates is the thread's own.
+  // A value in memory that several threads see is stored once: along each dimension that this nest leaves out, index 0
+  // stores. A reduction accumulates in memory of its own thread, so only its final statement stores.
   if (demands(g[view.op].kind, kReduction) && kind != StatementKind::kFinal) return result;
-  // A broadcast that was split and merged with what is reduced has no value once the reduction's loops are left out:
-  // what remains of it is stored at index 0.
+  // The final statement leaves the reduction loops out. A broadcast that was split and merged with a reduced axis then
+  // has no value, so iteration 0 of its remaining loop stores.
   if (kind == StatementKind::kFinal)
     for (size_t i = 0; i < view.path.size(); ++i) {
       if (view.path[i] == LoopNode::kNoNode || g[loop[i]].iter_type != IterType::kBroadcast) continue;
@@ -75,7 +76,8 @@ std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view
       result.push_back(
           {OpKind::kLt, view.loop(i), algebra.constant(1), {}, CheckKind::kDomain, loop[i], CheckReason::kSplitInput});
     }
-  // Threads that compute the same again share an element where the allocation has no place for their loop.
+  // Threads along a replicated loop compute the same value. If the allocation has no place for the loop, they share an
+  // element.
   for (size_t i = 0; is_shared && i < view.path.size(); ++i) {
     if (view.path[i] == LoopNode::kNoNode || !plan.is_replicated(loop[i])) continue;
     const ParallelType p = plan.tree.nodes[view.path[i]].parallel;

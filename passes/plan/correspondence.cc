@@ -9,7 +9,8 @@
 namespace fusebox {
 namespace {
 
-// What both ways have in common: the loops of consumer and producer, and what a view says of them.
+// Compares a producer's loops with its consumer's: first in the nest, then, for the loops that differ there, at
+// elements.
 class Comparer {
  public:
   Comparer(const KernelPlan& plan, OpId consumer, size_t operand)
@@ -28,7 +29,7 @@ class Comparer {
   }
 
   Correspondence run() {
-    // Most ops share no loop and no thread with what they read.
+    // Most ops share no loop and no thread dimension with their operands, so nothing is left to compare.
     if (!is_complete()) compare_in_nest();
     if (!is_complete()) compare_at_elements();
     return result_;
@@ -55,7 +56,8 @@ class Comparer {
     return i;
   }
 
-  // The first result's domains are fed through their positions where the operand is a sibling of it.
+  // The values of the domains of the producer's first result. If the operand is another result, its values are passed
+  // on by position.
   DomainValues values_of_leader(StatementView& view) {
     const ValueId p = g_[consumer_].operands[operand_];
     DomainValues values = view.feed(operand_);
@@ -63,11 +65,13 @@ class Comparer {
     return view.values_of_leader(p, values);
   }
 
-  // Equal forms, or the same transforms of axes that the consumer reads at one place: what it relies on is checked
-  // before any loop runs. A reshape to [27] has an axis of extent m*n, which its readers call 27.
+  // Whether two domains have the same extent: their forms are equal, or the same transforms make both from axes that
+  // the consumer maps to each other. Mapped axes have equal extents, which is checked before any loop runs.
+  //
+  //   a reshape to [27] makes an axis of extent m*n; its readers call that extent 27
   bool same_extent(StatementView& view, DomainValues& at, DomainId from, DomainId to) {
     if (view.algebra.equal(at.extent(from), view.own.extent(to))) return true;
-    // These may stretch an axis of one element, whatever it is taken for.
+    // A stretching op may map an axis of one element to a longer axis.
     if (leader_ != g_[consumer_].operands[operand_] || stretches(g_[consumer_].kind)) return false;
     const auto is_iteration = [&](DomainId d) { return g_[d].iter_type == IterType::kIteration; };
     for (const DomainPair& pair : map_producer_to_consumer(g_, consumer_, operand_))
@@ -96,7 +100,7 @@ class Comparer {
       }
       if (!wants_thread(i) || result_.thread[i]) continue;
       const size_t k = thread_position(parallel(i));
-      // Threads that the reader's checks would keep out read as well.
+      // A replicated reader runs in every thread, even where a check of its loop would exclude the thread.
       if (k < mine_.size() && plan_.is_replicated(mine_[k])) continue;
       const auto own = k < mine_.size() ? value_at(k) : std::optional<Form>();
       result_.thread[i] = own && view.algebra.equal(at.value(loop_[i]), *own);
@@ -109,8 +113,11 @@ class Comparer {
   }
 
   void compare_at_elements() {
-    StatementView view(plan_, consumer_,
-                       std::vector<uint32_t>(plan_.nest_of(consumer_).path.size(), LoopNode::kNoNode));
+    ViewState state{std::vector<uint32_t>(plan_.nest_of(consumer_).path.size(), LoopNode::kNoNode),
+                    IndexAlgebra(plan_.defects()),
+                    {},
+                    false};
+    StatementView view(plan_, consumer_, state);
     const Tensor& t = g_.tensor_of(g_[consumer_].results[0]);
     auto free = root_of(t);
     free.insert(free.end(), t.loop_broadcasts.begin(), t.loop_broadcasts.end());

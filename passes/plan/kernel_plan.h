@@ -1,11 +1,11 @@
-// The kernel plan: everything that lowering decides between the scheduled graph and the kernel. It is a value. Each
-// stage (plan_stages.h) takes a plan and returns it with its own members filled in; emission (passes/lower) turns a
-// complete plan into a kernel and a launch, and cannot refuse anything.
+// The kernel plan is a value: it holds everything that lowering decides between the scheduled graph and the kernel.
+// Each stage (plan_stages.h) takes a plan and returns it with its own members filled in. Emission (passes/lower) turns
+// a complete plan into a kernel and a launch, and refuses nothing.
 //
-// Invariants: every id is one of `graph`, which must outlive the plan; a form belongs to the algebra of the view that
-// its statement has (statement_view.h); `conditions`, `reads` and `writes` are set once plan_statements has run.
+// Invariants: every id belongs to `graph`, which must outlive the plan. A form belongs to the algebra of its
+// statement's view (statement_view.h). `conditions`, `reads` and `writes` are set once plan_statements has run.
 //
-//   KernelPlan plan = plan_kernel(g);   // throws where the schedule is not legal
+//   KernelPlan plan = plan_kernel(g);   // throws if the schedule is not legal
 //   emit_kernel(plan).kernel
 //
 // The plan of y = exp x, i0 split by 128 → o on grid.x, t on block.x (print_plan.h writes it):
@@ -47,9 +47,9 @@ struct ScalarParameter {
   auto operator<=>(const ScalarParameter&) const = default;
 };
 
-// Where a tensor is kept.
+// Describes the memory of a tensor.
 struct Buffer {
-  ValueId value;    // of the graph
+  ValueId value;    // a tensor of the graph
   ValueId storage;  // the tensor whose layout and memory it has: itself, or the input that it overwrites
   MemoryType memory = MemoryType::kLocal;
   std::vector<DomainId> places;       // local, shared: the domains that it is laid out by, outermost first
@@ -59,12 +59,12 @@ struct Buffer {
   int64_t elements = 0;  // local: of one thread
 };
 
-// A condition says what a check is for: a domain that must stay in its extent, a thread loop that the launch may
-// exceed, a thread dimension that no loop tells apart.
+// The kind of a check: a domain must stay in its extent, a thread must be inside a loop that the launch may exceed, or
+// only one thread along a dimension without a loop may run.
 enum class CheckKind : uint8_t { kDomain, kLoopExtent, kThread };
 std::string_view text(CheckKind k);
 
-// What must hold for a statement to run at a loop point: `value compare bound`.
+// A condition that must hold for a statement to run at a loop point: `value compare bound`.
 struct Condition {
   OpKind compare;  // kLt, kGe, kEq, kNe
   Form value, bound;
@@ -77,10 +77,10 @@ struct Condition {
 
 // One operand that a statement reads, or one result that it writes.
 struct Access {
-  ValueId value;                  // none: a scalar or no operand
+  ValueId value;                  // none: a scalar, or a missing operand
   Form index;                     // of the element, in its buffer
-  std::optional<Form> position;   // cat: the place along the axis, counted from the operand's first element
-  std::vector<Condition> inside;  // pad, cat: the element is there only where these hold
+  std::optional<Form> position;   // cat: the index along the axis, counted from the operand's first element
+  std::vector<Condition> inside;  // pad, cat: the element exists only if these hold
 };
 
 // A copy of several elements at once.
@@ -106,56 +106,56 @@ struct SyncPoint {
   auto operator<=>(const SyncPoint&) const = default;
 };
 
-// Where a reduction keeps what it has added up: in a thread, for each point of these loops.
+// The accumulators of a reduction in a thread: one for each point of the loops at `places`.
 struct Accumulator {
   std::vector<size_t> places;  // positions in the loop domain of the op's first result
   int64_t elements = 1;
 };
 
-constexpr int64_t kCascadeStrip = 16;  // elements of a strip, and sums of a level
+constexpr int64_t kCascadeStrip = 16;  // elements of a strip, and strips of a partial sum
 
 // Partial sums of a long serial sum (plan_cascades.cc).
 struct Cascade {
   size_t position = 0;  // of the loop that runs in strips
   int64_t inside = 1;   // elements of an iteration, at most
-  int levels = 0;       // partial sums beyond the accumulator
+  int levels = 0;       // partial sums besides the accumulator
 };
 
-// A combination of a reduction's results across threads.
+// Combines a reduction's results across threads.
 struct Exchange {
   std::vector<ParallelType> threads;  // ascending
   bool is_grid = false;
 };
 
-// A condition of a statement, taken at the last point of a loop that is unswitched: where all of them hold, the body
-// runs without them.
+// A condition of a statement in an unswitched loop, taken at the last point of the loop. If all of them hold, the body
+// runs without its checks.
 struct Hoisted {
   uint32_t statement = 0;
   size_t condition = 0;
   Condition at_last_point;
 };
 
-// What the launch must check before a vectorized access: the divisor divides the product.
+// A fact that the launch must check before a vectorized access: the divisor divides the product.
 struct Divisibility {
   int64_t divisor;
   std::vector<ScalarParameter> product;
   auto operator<=>(const Divisibility&) const = default;
 };
 
-// What the loops of one nest, with a path for a statement's loops, say of the domains: the algebra that the forms of
-// the statement belong to, and the values of the domains of its first result. It only grows.
+// The knowledge behind a statement's view: the algebra that the statement's forms belong to, and the values of the
+// domains of its op's first result. `path` holds the statement's loops. The knowledge only grows.
 struct ViewState {
   std::vector<uint32_t> path;
   IndexAlgebra algebra;
   DomainValues::Knowledge own;
-  bool is_ready = false;  // the loops are declared
+  bool is_ready = false;  // whether the loops are declared
 };
 
-// How the loops of the op that makes an operand correspond to its reader's, by position (correspondence.h).
+// Relates the loops of the op that makes an operand to the loops of its reader, by position (correspondence.h).
 struct Correspondence {
-  std::vector<bool> shared;          // the loop is the reader's at this position, of one extent
-  std::vector<bool> thread;          // the loop is the reader's loop of its thread dimension
-  std::vector<bool> at_every_point;  // the reader runs the shared loop in its holes too, as the loop is replicated
+  std::vector<bool> shared;          // equals the reader's loop at this position, extent included
+  std::vector<bool> thread;          // equals the reader's loop of the same thread dimension
+  std::vector<bool> at_every_point;  // the reader's loop is replicated, so it also runs in its holes
 };
 
 struct KernelPlan {
@@ -177,14 +177,14 @@ struct KernelPlan {
   std::set<ParallelType> used_threads;
   std::set<ParallelType> may_be_empty;                            // a loop of the type may have no iteration
   std::map<ParallelType, bool> exact_launch;                      // every loop of the type has the launch's extent
-  std::map<ParallelType, std::optional<int64_t>> largest_launch;  // the launch, where it is constant
+  std::map<ParallelType, std::optional<int64_t>> largest_launch;  // the launch's extent if it is constant
 
   // plan_buffers
-  std::vector<Buffer> buffers;            // by value index; only tensors are meaningful
-  std::set<ParallelType> launched_empty;  // one thread at least, although every loop of the type may be empty
+  std::vector<Buffer> buffers;            // by value index; meaningful for tensors
+  std::set<ParallelType> launched_empty;  // launched with a thread even if every loop is empty
 
   // plan_replicas
-  std::set<DomainId> replicated;  // broadcast axes along which every thread computes the same
+  std::set<DomainId> replicated;  // broadcast axes along which every thread computes the same value
 
   // plan_loops
   LoopTree tree;
@@ -200,11 +200,11 @@ struct KernelPlan {
   std::map<uint32_t, int64_t> strips;  // by node: iterations of a strip
 
   // plan_storage
-  std::map<uint32_t, std::vector<ValueId>> at_home;       // by loop: tensors that live in it; shared ones at the top
+  std::map<uint32_t, std::vector<ValueId>> at_home;  // by loop: tensors that live in it; shared tensors live at the top
   std::map<uint32_t, std::vector<OpId>> accumulators_at;  // by loop: reductions whose accumulators live in it
   std::map<OpId, Accumulator> accumulators;               // of reductions
   std::map<OpId, Exchange> exchanges;                     // of reductions over threads
-  std::set<Divisibility> divisibilities;                  // that the launch checks
+  std::set<Divisibility> divisibilities;                  // facts that the launch checks
   std::map<ValueId, int64_t> alignments;                  // by storage: bytes
 
   // plan_storage sets which are vector copies, plan_statements the rest
@@ -219,33 +219,33 @@ struct KernelPlan {
   const Buffer& buffer_of(ValueId v) const { return buffers[v.index]; }
   ParallelType parallel_of(uint32_t node) const { return tree.nodes[node].parallel; }
   const std::vector<DomainId>& loops_of(OpId op) const { return loop_of(graph->tensor_of((*graph)[op].results[0])); }
-  // Whether the domain is made of replicated axes alone.
+  // Whether every axis that the domain is made from is replicated.
   bool is_replicated(DomainId d) const;
-  // Whether the domain is, or is made from, a broadcast that a shared loop gives another extent.
+  // Whether the domain is, or is made from, a promoted broadcast: a shared loop gives that another extent.
   bool is_promoted(DomainId d) const;
-  // Whether every result of the nest is kept where the threads of a dimension share memory.
+  // Whether every result of the nest is in memory that the threads of a dimension share.
   bool has_place_for(const Nest& nest, ParallelType p) const;
   std::string place_of(ValueId v) const { return "%" + (*graph)[v].name; }
 
-  // Views by op, then path; copies of a plan share them.
+  // Views by op, then by path. Copies of a plan share them.
   using Views = std::vector<std::vector<std::unique_ptr<ViewState>>>;
   std::shared_ptr<Views> views;
-  // Kept for plan_replicas and what comes after: each pair is compared once.
+  // The comparisons that were made so far. Each operand is compared once.
   std::map<std::pair<OpId, size_t>, Correspondence> correspondences;
 };
 
-// -- symbols of a plan's algebras that are no scalar of the graph
-constexpr int kStrideSymbols = 1 << 24;  // + a domain: the stride of the axis
-constexpr int kLoadedSymbol = 1 << 28;   // a scalar that the kernel loads, one for each statement
-// The parameter that a symbol stands for; nothing for kLoadedSymbol.
+// -- symbols of a plan's algebras that are not scalars of the graph
+constexpr int kStrideSymbols = 1 << 24;  // + a domain's index: the stride of that axis
+constexpr int kLoadedSymbol = 1 << 28;   // a scalar that the kernel loads, one in each statement
+// The parameter that a symbol stands for, or nothing for kLoadedSymbol.
 std::optional<ScalarParameter> parameter_of(const Graph& g, int symbol);
 
-// The dtype of data in a kernel. Data of dtype index are 64-bit integers there: the kernel's own index type may be
-// narrower, and is checked against overflow.
+// The dtype of data in a kernel. Data of dtype index are 64-bit integers there, because the kernel's own index type may
+// be narrower and is checked for overflow.
 inline Dtype data_dtype(Dtype d) { return d == Dtype::kIndex ? Dtype::kInt64 : d; }
 
-// Reduced floats are accumulated in float and rounded once, at the end; a float8 has no infinity to begin a minimum
-// with either.
+// The dtype that a reduction accumulates in. Reduced floats are accumulated in float and rounded once, at the end. A
+// float8 also has no infinity to begin a minimum with.
 inline Dtype accumulator_dtype(Dtype d) { return compute_dtype(data_dtype(d)); }
 
 }  // namespace fusebox

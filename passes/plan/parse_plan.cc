@@ -39,7 +39,7 @@ class Line {
   void expect(std::string_view what) {
     if (!accept(what)) fail("`" + std::string(what) + "`");
   }
-  // Letters, digits, `_`, `.` and `-`: a word of a table.
+  // Reads a word of a table: letters, digits, `_`, `.` and `-`.
   std::string_view word(std::string_view what) {
     size_t n = 0;
     while (n < text_.size() && (is_word(text_[n]) || text_[n] == '.' || text_[n] == '-')) ++n;
@@ -67,7 +67,7 @@ class Line {
     return static_cast<uint32_t>(value);
   }
   uint32_t node() { return accept("_") ? kNone : number(); }
-  // A name as it stands, or quoted. Blanks before it do not count, those behind it stay for `skip`.
+  // Reads a name, plain or in quotes. Blanks behind it are left to `skip`.
   std::string name() {
     std::string out;
     if (text_.starts_with('"')) {
@@ -98,7 +98,7 @@ class Line {
     text_.remove_prefix(n);
     return out;
   }
-  // Without skipping blanks behind it.
+  // Accepts a character and keeps the blanks behind it.
   bool accept_close(char c) {
     if (text_.empty() || text_[0] != c) return false;
     text_.remove_prefix(1);
@@ -107,7 +107,7 @@ class Line {
   void skip() {
     while (!text_.empty() && text_[0] == ' ') text_.remove_prefix(1);
   }
-  // `item()` for each of a bracketed list.
+  // Calls `item` for each item of a list in brackets.
   template <class Item>
   void list(Item item) {
     expect("[");
@@ -148,7 +148,7 @@ class PlanParser {
     head.name();
     head.skip();
     head.expect("{");
-    // Loops come first: paths and forms of statements name them.
+    // The first pass reads the loops, because paths and forms name them.
     const size_t begin = at_;
     for (is_first_ = true;; is_first_ = false) {
       at_ = begin;
@@ -264,7 +264,7 @@ class PlanParser {
     line.fail("a reason");
   }
 
-  // -- what stands before the loops
+  // -- facts before the loops
 
   void fact(Line& line) {
     if (!is_first_) return;
@@ -410,37 +410,37 @@ class PlanParser {
 
   void statement(Line& line, uint32_t parent) {
     const uint32_t index = line.number();
-    Statement s{op(line), StatementKind::kMain, {}};
+    Statement made{op(line), StatementKind::kMain, {}};
     if (line.accept("init"))
-      s.kind = StatementKind::kInit;
+      made.kind = StatementKind::kInit;
     else if (line.accept("final"))
-      s.kind = StatementKind::kFinal;
+      made.kind = StatementKind::kFinal;
     else
       line.expect("main");
     line.expect("at");
-    line.list([&] { s.path.push_back(line.node()); });
-    if (s.path.size() != plan_.loops_of(s.op).size()) line.fail("a loop for each domain of the loop domain");
-    if (s.kind != StatementKind::kMain && !demands(g_[s.op].kind, kReduction)) line.fail("`main`");
+    line.list([&] { made.path.push_back(line.node()); });
+    if (made.path.size() != plan_.loops_of(made.op).size()) line.fail("a loop for each domain of the loop domain");
+    if (made.kind != StatementKind::kMain && !demands(g_[made.op].kind, kReduction)) line.fail("`main`");
     line.expect("{");
     line.end();
     if (is_first_) {
       children(parent).push_back({false, index});
-      if (plan_.tree.statements.size() <= index) plan_.tree.statements.resize(index + 1, s);
-      plan_.tree.statements[index] = s;
+      if (plan_.tree.statements.size() <= index) plan_.tree.statements.resize(index + 1, made);
+      plan_.tree.statements[index] = made;
       while (!next().accept("}")) {
       }
       return;
     }
-    for (uint32_t n : s.path)
+    for (uint32_t n : made.path)
       if (n != kNone && n >= plan_.tree.nodes.size()) line.fail("loops that the plan has");
-    StatementView view(plan_, s);
-    StatementPlan& p = plan_.statements[index];
+    StatementView view(plan_, made);
+    StatementPlan& planned = plan_.statements[index];
     Access* last = nullptr;
     while (true) {
       Line inner = next();
       if (inner.accept("}")) break;
       if (inner.accept("if")) {
-        p.conditions.push_back(condition(inner, view));
+        planned.conditions.push_back(condition(inner, view));
       } else if (inner.accept("vector")) {
         VectorCopy copy;
         copy.width = inner.integer();
@@ -448,11 +448,11 @@ class PlanParser {
         copy.source = form(inner, view);
         inner.expect("to");
         copy.target = form(inner, view);
-        p.vector = copy;
+        planned.vector = copy;
       } else if (inner.accept("read")) {
-        last = &access(inner, view, p.reads, g_[s.op].operands.size());
+        last = &access(inner, view, planned.reads, g_[made.op].operands.size());
       } else if (inner.accept("write")) {
-        last = &access(inner, view, p.writes, g_[s.op].results.size());
+        last = &access(inner, view, planned.writes, g_[made.op].results.size());
       } else if (last && inner.accept("inside")) {
         last->inside.push_back(condition(inner, view));
       } else {
@@ -460,8 +460,8 @@ class PlanParser {
       }
       inner.end();
     }
-    // Operands that are no tensors are not written.
-    if (s.kind == StatementKind::kMain && !p.vector) p.reads.resize(g_[s.op].operands.size());
+    // Operands that are not tensors are not written.
+    if (made.kind == StatementKind::kMain && !planned.vector) planned.reads.resize(g_[made.op].operands.size());
   }
 
   Access& access(Line& line, StatementView& view, std::vector<Access>& list, size_t most) {
@@ -517,8 +517,8 @@ class PlanParser {
 
   // -- forms
 
-  // A normal form depends on the way in which a form was made. One that planning makes too is taken from there; any
-  // other is made of its text.
+  // The normal form of a value depends on how it was made. A form with the text of one that planning makes is taken
+  // from planning. Any other form is made from its text.
   Form form(Line& line, StatementView& view) {
     const auto& planned = planned_forms(view);
     const std::string_view from = line.rest();
@@ -542,7 +542,7 @@ class PlanParser {
         planned_->accumulators.clear();
         *planned_ = plan_statements(plan_storage(*planned_));
       } catch (const Error&) {
-        // What the text says is not what planning would say; its forms are made of their text.
+        // Planning refuses what the text says, so forms are made from their text.
       }
     }
     const auto add = [&](Form f) { it->second.emplace(print_form(plan_, view.algebra, f), f); };
@@ -614,63 +614,64 @@ class PlanParser {
   }
 
   Form factor(Line& line, StatementView& view) {
-    IndexAlgebra& a = view.algebra;
-    if (line.starts_loop()) return loop_variable(line, a);
-    if (line.accept("(")) return a.symbol_of(arguments(line, view, 1, 1)[0]);
+    IndexAlgebra& algebra = view.algebra;
+    if (line.starts_loop()) return loop_variable(line, algebra);
+    if (line.accept("(")) return algebra.symbol_of(arguments(line, view, 1, 1)[0]);
     if (line.accept("stride(")) {
       const DomainId d = domain(line);
       line.expect(")");
       const int id = kStrideSymbols + static_cast<int>(d.index);
-      return a.has_symbol(id) ? a.symbol(id) : a.declare_symbol(id, "stride");
+      return algebra.has_symbol(id) ? algebra.symbol(id) : algebra.declare_symbol(id, "stride");
     }
     if (line.accept("loaded")) return view.loaded();
     const auto two = [&] { return arguments(line, view, 2, 2); };
     if (line.accept("div(")) {
       const auto x = two();
-      return a.floor_div(x[0], x[1]);
+      return algebra.floor_div(x[0], x[1]);
     }
     if (line.accept("digit(")) {
       const auto x = arguments(line, view, 3, 3);
-      return a.mod(a.floor_div(x[0], x[1]), x[2]);
+      return algebra.mod(algebra.floor_div(x[0], x[1]), x[2]);
     }
     if (line.accept("xor(")) {
       const auto x = arguments(line, view, 2, 64);
       Form result = x[0];
-      for (size_t i = 1; i < x.size(); ++i) result = a.bit_xor(result, x[i]);
+      for (size_t i = 1; i < x.size(); ++i) result = algebra.bit_xor(result, x[i]);
       return result;
     }
     if (line.accept("quotient(")) {
       const auto x = two();
-      return a.floor_div(x[0], x[1]);
+      return algebra.floor_div(x[0], x[1]);
     }
     if (line.accept("remainder(")) {
       const auto x = two();
-      return a.mod(x[0], x[1]);
+      return algebra.mod(x[0], x[1]);
     }
     if (line.accept("min(")) {
       const auto x = two();
-      return a.min(x[0], x[1]);
+      return algebra.min(x[0], x[1]);
     }
     if (line.accept("max(")) {
       const auto x = two();
-      return a.max(x[0], x[1]);
+      return algebra.max(x[0], x[1]);
     }
     if (line.accept("sum(")) {
       const auto x = two();
-      return a.add(x[0], x[1]);
+      return algebra.add(x[0], x[1]);
     }
     if (line.accept("product(")) {
       const auto x = two();
-      return a.mul(x[0], x[1]);
+      return algebra.mul(x[0], x[1]);
     }
     if (line.starts_value()) {
       const ValueId v = whole_value(line);
-      return a.has_symbol(static_cast<int>(v.index)) ? a.symbol(static_cast<int>(v.index)) : view.symbols.of(v);
+      return algebra.has_symbol(static_cast<int>(v.index)) ? algebra.symbol(static_cast<int>(v.index))
+                                                           : view.symbols.of(v);
     }
     line.fail("a term of a form");
   }
 
-  // A loop is written as its name, which says nothing, and its number.
+  // A loop is written NAME#NUMBER; only the number counts.
   static Form loop_variable(Line& line, const IndexAlgebra& a) {
     if (!line.accept_close('#')) {
       line.name();
@@ -688,7 +689,7 @@ class PlanParser {
   int depth_ = 0, form_depth_ = 0;
   bool is_first_ = true;
   std::map<std::string, ValueId> values_;
-  std::optional<KernelPlan> planned_;                                   // the plan of what was read of the loops
+  std::optional<KernelPlan> planned_;  // the plan that planning makes from the loops read
   std::map<const std::vector<uint32_t>*, PlannedForms> planned_forms_;  // by view
 };
 

@@ -1,4 +1,4 @@
-// Where each tensor lives, and by which domains it is laid out.
+// Decides where each tensor is kept, and which domains lay it out.
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -22,10 +22,10 @@ KernelPlan plan_buffers(KernelPlan plan) {
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
     if (op.kind != OpKind::kInput || !g.is_tensor(op.results[0])) continue;
-    Buffer& b = plan.buffers[op.results[0].index];
-    b.value = b.storage = op.results[0];
-    b.memory = MemoryType::kGlobal;
-    b.is_parameter = true;
+    Buffer& buffer = plan.buffers[op.results[0].index];
+    buffer.value = buffer.storage = op.results[0];
+    buffer.memory = MemoryType::kGlobal;
+    buffer.is_parameter = true;
   }
   std::map<ValueId, ValueId> alias;
   std::set<ValueId> is_output;
@@ -40,27 +40,27 @@ KernelPlan plan_buffers(KernelPlan plan) {
     const ValueId first = g[nest.op].results[0];
     const auto& loop = loop_of(g.tensor_of(first));
     for (ValueId v : g[nest.op].results) {
-      const Tensor& t = g.tensor_of(v);
-      Buffer& b = plan.buffers[v.index];
-      b.value = b.storage = v;
-      b.memory = t.memory;
+      const Tensor& tensor = g.tensor_of(v);
+      Buffer& buffer = plan.buffers[v.index];
+      buffer.value = buffer.storage = v;
+      buffer.memory = tensor.memory;
       if (is_output.contains(v)) {
-        if (t.memory != MemoryType::kUnset && t.memory != MemoryType::kGlobal)
+        if (tensor.memory != MemoryType::kUnset && tensor.memory != MemoryType::kGlobal)
           throw Error(ErrorCode::kIllegalAllocation,
                       "an output is kept in global memory; cache it before for other memory", plan.place_of(v));
-        b.memory = MemoryType::kGlobal;
-        b.is_parameter = true;
-        if (const auto it = alias.find(v); it != alias.end()) b.storage = it->second;
+        buffer.memory = MemoryType::kGlobal;
+        buffer.is_parameter = true;
+        if (const auto it = alias.find(v); it != alias.end()) buffer.storage = it->second;
       }
-      if (b.memory == MemoryType::kUnset) b.memory = MemoryType::kLocal;
-      if (b.memory == MemoryType::kSymmetric)
+      if (buffer.memory == MemoryType::kUnset) buffer.memory = MemoryType::kLocal;
+      if (buffer.memory == MemoryType::kSymmetric)
         throw Error(ErrorCode::kUnsupportedSchedule, "symmetric memory is not supported by lowering yet",
                     plan.place_of(v));
-      b.home = nest.shared > 0 ? nest.path[nest.shared - 1] : LoopNode::kNoNode;
-      if (b.memory == MemoryType::kGlobal) {
-        b.is_parameter = true;
-        auto broadcasts = logical_without_reductions(g, t);
-        broadcasts.insert(broadcasts.end(), t.loop_broadcasts.begin(), t.loop_broadcasts.end());
+      buffer.home = nest.shared > 0 ? nest.path[nest.shared - 1] : LoopNode::kNoNode;
+      if (buffer.memory == MemoryType::kGlobal) {
+        buffer.is_parameter = true;
+        auto broadcasts = logical_without_reductions(g, tensor);
+        broadcasts.insert(broadcasts.end(), tensor.loop_broadcasts.begin(), tensor.loop_broadcasts.end());
         for (DomainId d : broadcasts)
           if (plan.nest_plan.promoted.contains(d))
             throw Error(ErrorCode::kIllegalAllocation,
@@ -69,19 +69,21 @@ KernelPlan plan_buffers(KernelPlan plan) {
                         plan.place_of(v) + "." + g[d].name);
         continue;
       }
-      // What nobody reads is there for its siblings alone: each value may take the place of the one before.
-      if (g[nest.op].results.size() > 1 && b.memory == MemoryType::kLocal && plan.nest_plan.readers[v.index].empty())
+      // A local result without readers exists only because its siblings do. It needs no places: each value overwrites
+      // the one before.
+      if (g[nest.op].results.size() > 1 && buffer.memory == MemoryType::kLocal &&
+          plan.nest_plan.readers[v.index].empty())
         continue;
-      // The siblings of a first result share its loops, and so its places.
+      // All results of an op share the loops of the first, and so its places.
       const Tensor& leader = g.tensor_of(first);
       const auto placed = [&](DomainId d) {
         const size_t i = position_in(loop, d);
         if (i == loop.size()) return true;
         const ParallelType p = plan.nest_plan.nodes[nest.path[i]].parallel;
-        return !is_reduction(g, d) && has_place(plan, b, nest.shared, i, p);
+        return !is_reduction(g, d) && has_place(plan, buffer, nest.shared, i, p);
       };
       for (DomainId d : leader.allocation.empty() ? loop : leader.allocation)
-        if (placed(d) && g[d].iter_type != IterType::kReduction) b.places.push_back(d);
+        if (placed(d) && g[d].iter_type != IterType::kReduction) buffer.places.push_back(d);
     }
   }
   return plan;

@@ -1,9 +1,10 @@
-// Serial sums of floats, and welfords: a cascade, so that the error grows with the logarithm of the number of elements.
-// N. J. Higham, "The accuracy of floating point summation", SIAM J. Sci. Comput. 14, 1993, §3 bounds such a tree.
+// Turns long serial sums of floats, and welfords, into cascades: partial sums of partial sums. The error then grows
+// with the logarithm of the number of elements. N. J. Higham, "The accuracy of floating point summation", SIAM J. Sci.
+// Comput. 14, 1993, §3 bounds such a tree.
 //
 // The loop that makes a sum long runs in strips. After a strip the accumulator is added to a first partial sum and set
-// back; after 16 strips that partial sum is added to the next one, and so on. No number takes part in more than 16
-// additions at each level, but for the last level, which takes what is left.
+// back. After 16 strips that partial sum is added to the next one, and so on. A number takes part in at most 16
+// additions at each level. Only the last level, which takes the rest, may add more.
 //
 //   for first = 0 … n step 16
 //     for i = first … min(first + 16, n): acc += x[i]
@@ -11,7 +12,7 @@
 //     if first / 16 % 16 == 15: acc2 += acc1; acc1 = 0
 //   y = acc1 + acc2
 //
-// A product takes one rounding for each factor in every order, so it has no use for this.
+// A product takes one rounding for each factor in every order, so a product gets no cascade.
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -21,10 +22,10 @@
 namespace fusebox {
 namespace {
 
-constexpr int64_t kLargest = 1 << 15;  // the last level takes partial sums of so many elements, or more
+constexpr int64_t kLargest = 1 << 15;  // elements in a partial sum above which no further level is added
 
-// Of a loop: at most so many iterations. Of a known count a divisor where there is one, so that each strip has a count
-// that is known.
+// The number of iterations in a strip of a loop, at most `most`. A loop of constant extent gets a divisor of it, if
+// there is one above most / 2, so that every strip is full.
 int64_t strip_of(std::optional<int64_t> extent, int64_t most) {
   for (int64_t width = most; extent && width > most / 2; --width)
     if (*extent % width == 0) return width;
@@ -52,7 +53,7 @@ KernelPlan plan_cascades(KernelPlan plan) {
     const auto& loop = loop_of(g.tensor_of(op.results[0]));
     StatementView view(plan, nest.op);
     IndexAlgebra& algebra = view.algebra;
-    // What the loops inside add up is no more than a strip.
+    // Inner loops that together fit into a strip are summed without strips.
     int64_t inside = 1;
     for (size_t i = loop.size(); i-- > 0;) {
       if (!is_serial(nest, loop, i)) continue;
@@ -68,7 +69,7 @@ KernelPlan plan_cascades(KernelPlan plan) {
       break;
     }
   }
-  // The smallest strip of a loop is that of all who share it.
+  // Ops that share a loop run it in the smallest of their strips.
   for (auto& [id, cascade] : plan.cascades) {
     const Nest& nest = plan.nest_of(id);
     const auto& loop = loop_of(g.tensor_of(g[id].results[0]));
@@ -79,7 +80,7 @@ KernelPlan plan_cascades(KernelPlan plan) {
     for (size_t i = 0; i < cascade.position; ++i)
       if (is_serial(nest, loop, i)) count = algebra.mul(count, view.own.extent(loop[i]));
     const auto strips_at_most = most(algebra, count);
-    int64_t held = strip * cascade.inside;  // elements in what the last level takes at once
+    int64_t held = strip * cascade.inside;  // elements in a partial sum that the last level adds
     for (int64_t reach = kCascadeStrip; held < kLargest && !(strips_at_most && *strips_at_most <= reach);
          reach *= kCascadeStrip) {
       held *= kCascadeStrip;

@@ -1,5 +1,5 @@
-// The loop tree: statements in loops, in an order in which every value is made before it is read, and an input is read
-// before an output overwrites it.
+// Builds the loop tree. Its order makes every value before it is read, and reads an input before an output overwrites
+// it.
 #include <algorithm>
 
 #include "ir/domain/axis_relation.h"
@@ -21,7 +21,8 @@ std::vector<OrderConstraint> alias_order(const KernelPlan& plan) {
     for (OpId reader : plan.nest_plan.readers[out.alias.index]) {
       const auto& loop = loop_of(g.tensor_of(g[writer].results[0]));
       if (reader != writer) result.push_back({reader, writer});
-      // The reader's element must be the writer's, in the same thread and the same iteration of what they share.
+      // The reader must read the element that the writer overwrites, in the same thread and in the same iteration of
+      // shared loops.
       StatementView view(plan, reader);
       IndexAlgebra& algebra = view.algebra;
       for (size_t k = 0; k < g[reader].operands.size(); ++k) {
@@ -35,7 +36,8 @@ std::vector<OrderConstraint> alias_order(const KernelPlan& plan) {
         DomainValues written(g, plan.nest_plan, view.symbols, algebra, g[g[writer].results[0]].tensor);
         const auto from = logical_without_reductions(g, g.tensor_of(out.alias));
         const auto to = logical_without_reductions(g, g.tensor_of(out.value));
-        // Of no elements, none is overwritten; and loops that never run say nothing of the places that they would read.
+        // An output without elements overwrites nothing. Its loops never run, so their forms do not say what would be
+        // read.
         if (std::any_of(to.begin(), to.end(), [&](DomainId d) { return algebra.constant_value(written.size(d)) == 0; }))
           continue;
         for (size_t i = 0; i < to.size() && i < from.size(); ++i) written.set(to[i], read.value(from[i]));
@@ -53,7 +55,7 @@ std::vector<OrderConstraint> alias_order(const KernelPlan& plan) {
           const bool shared = i < read_path.size() && read_path[i] == path[i];
           if (!is_thread(p) && !shared) continue;
           const auto own = is_thread(p) ? view.thread_loop(p) : std::optional<Form>(view.loop(i));
-          // Every thread reads along a replicated loop.
+          // A replicated loop reads in every thread.
           const auto& read_loop = loop_of(g.tensor_of(g[reader].results[0]));
           bool by_all = false;
           for (size_t r = 0; r < read_path.size(); ++r)

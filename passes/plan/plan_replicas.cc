@@ -1,15 +1,15 @@
-// Broadcast axes along which every thread computes the same again.
+// Finds *replicated* broadcast axes: axes along which every thread computes the same value.
 //
-// A value that lives in a thread's memory (or a block's), and that a thread loop made from broadcasts alone tells
-// apart, has one element along that loop, at index 0. A reader on another thread would have to fetch it from there. As
-// the loop changes nothing about the value, all threads compute it instead, and each reads its own: the axes are
-// *replicated*. Their value is 0 at every point, the loops that they are made of are not checked, and neither is the
-// launch.
+// Take a value in a thread's memory (or in a block's), and a thread loop that is made from broadcasts alone. Along that
+// loop the value has one element, at index 0. A reader on another thread would have to fetch it from there. The loop
+// does not change the value, so all threads compute it instead, and each reads its own. The value of a replicated axis
+// is 0 at every point. The loops made from it are not checked, and neither is the launch.
 //
 //   m = sum x over [1], reduced over block.x;  b = broadcast m [i0 grid.x, i1 block.x], read by two nests, so that it
 //   shares no loop i1 with them   →   b.i1 is replicated: each thread broadcasts the sum, which all of them hold
 //
-// What a replicated op reads must be there in every thread as well, so this runs from the last op to the first.
+// The operands of a replicated op must be there in every thread as well, so the stage runs from the last op to the
+// first.
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -35,7 +35,8 @@ class Replicator {
                        [&](ValueId v) { return plan_.buffers[v.index].memory == MemoryType::kGlobal; });
   }
 
-  // The axes of a loop, if all are broadcasts of one element that no reduction loop is made from.
+  // The axes that a loop is made from, if all are broadcasts that are not promoted and not part of a reduction loop.
+  // Otherwise none.
   std::vector<DomainId> broadcast_axes(const Nest& nest, DomainId loop) const {
     const auto axes = leaves(g_, loop);
     const auto& loops = loop_of(g_.tensor_of(g_[nest.op].results[0]));
@@ -49,8 +50,8 @@ class Replicator {
     return axes;
   }
 
-  // Whether a loop is made of these axes and of others that are not replicated: its threads are told apart, and those
-  // beyond the axes' one element read what nobody computed for them.
+  // Whether a loop is made from one of these axes and from another axis that is not replicated. Such a loop tells
+  // threads apart. Threads beyond the one element of the broadcast would read values that nobody computed.
   bool is_part_of_another(const Nest& nest, const std::vector<DomainId>& axes) const {
     const auto is_one_of = [&](DomainId axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); };
     for (DomainId d : loop_of(g_.tensor_of(g_[nest.op].results[0]))) {
@@ -77,7 +78,8 @@ class Replicator {
     if (is_changed) (*plan_.views)[nest.op.index].clear();
   }
 
-  // Whether a reader is another thread, or runs the loop at every point because it is replicated itself.
+  // Whether a reader needs the copies: it is another thread, or it runs the loop at every point because it is
+  // replicated itself.
   bool is_asked_for(const Nest& nest, size_t i) {
     const ParallelType p = plan_.nest_plan.nodes[nest.path[i]].parallel;
     for (ValueId v : g_[nest.op].results)

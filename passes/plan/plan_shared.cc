@@ -1,10 +1,10 @@
-// Shared memory: which buffers lie on one another, and where each begins.
+// Assigns shared buffers to slots. Buffers of one slot lie on one another.
 //
-// A buffer lives from the first statement that touches it to the last, in the order of the tree; a serial loop that
-// holds some of these statements, and not all, is part of its life as a whole. Two buffers whose lives do not meet may
-// take one slot: synchronisation (plan_syncs.cc) then puts a barrier between the last access to the one and the first
-// to the other. Slots stand one after another, each at a multiple of 128 bytes, which serves every vector width and
-// swizzle.
+// A buffer lives from the first statement that touches it to the last, in the order of the tree. If a serial loop holds
+// some of these statements, but not all, the whole loop is part of that life. Two buffers may take one slot if their
+// lives do not meet. Synchronisation (plan_syncs.cc) then puts a barrier between the last access to one and the first
+// access to the other. Slots stand one after another, each at a multiple of 128 bytes, which suits every vector width
+// and swizzle.
 #include <algorithm>
 
 #include "passes/plan/plan_stages.h"
@@ -32,7 +32,7 @@ class LifePlanner {
   const Life& of(ValueId v) const { return lives_[v.index]; }
 
  private:
-  // The buffers that a range of statements touches, and how often.
+  // The buffers that a range of statements touches, with the number of statements.
   using Touched = std::map<ValueId, size_t>;
 
   Touched walk(const std::vector<TreeChild>& children) {

@@ -1,4 +1,4 @@
-// What each statement checks, reads and writes, in the order of the loop tree. Nothing is refused here.
+// Decides what each statement checks, reads and writes, in the order of the loop tree. Refuses nothing.
 #include <algorithm>
 #include <utility>
 
@@ -59,7 +59,7 @@ class StatementPlanner {
     return a;
   }
 
-  // The place along the axis of an indexed op, where it is not that of the result.
+  // The index at which an indexed op reads an operand along its axis, if data or the op decide it.
   std::optional<Form> chosen_place(StatementView& view, const Op& op, size_t k) {
     const SlotRule rule = rule_of(op.kind, op.operands.size(), k);
     switch (rule.axes) {
@@ -67,10 +67,11 @@ class StatementPlanner {
       case AxisRule::kChosen:
         return view.loaded();
       case AxisRule::kChosenWithin:
-        // What is read beside the first operand is searched for the place of the result.
+        // A scatter searches its index and its source for the result's place, and `loaded` is the position of the
+        // search. A gather reads its first operand at the index that the kernel loads.
         return k > 0 && scatter_count(plan_, view) == 1 ? view.algebra.constant(0) : view.loaded();
       case AxisRule::kSame:
-        // An index is read at the result's place; on a broadcast axis at 0.
+        // An index operand is read at the result's place, or at 0 along a broadcast axis.
         if (!rule.is_index) return std::nullopt;
         return view.own.value(root_of(g_.tensor_of(op.results[0]))[axis_of(g_, op)]);
       case AxisRule::kWhole:
@@ -127,13 +128,14 @@ class StatementPlanner {
     };
     const Tensor &leader = g_.tensor_of(op.results[0]), &own = g_.tensor_of(v);
     pass_on(root_of(leader), root_of(own));
-    // Behind the loops of a reduction that an rfactor split, what is left of the axis is known, and the axis is not.
+    // After an rfactored reduction, the axis itself is not known. The part of it that remains is known, and it is
+    // logical.
     pass_on(logical_without_reductions(g_, leader), logical_without_reductions(g_, own));
     sibling.propagate();
     return {v, view.index_of(b, sibling), {}, {}};
   }
 
-  // -- unswitched loops (the checks of everything inside, taken at the last point)
+  // -- unswitched loops: the checks of everything inside, taken at the last point
 
   void collect(uint32_t node, std::vector<uint32_t>& nodes, std::vector<uint32_t>& statements) const {
     nodes.push_back(node);
@@ -148,7 +150,7 @@ class StatementPlanner {
   void unswitch(uint32_t node) {
     std::vector<uint32_t> nodes, statements;
     collect(node, nodes, statements);
-    // Branches differ between threads, so a body that synchronises is left as it is.
+    // Threads may take different branches, so a body that synchronises is not unswitched.
     for (const SyncPoint& p : plan_.sync_points)
       if (std::find(nodes.begin(), nodes.end(), p.node) != nodes.end()) return;
     for (uint32_t s : statements)
@@ -165,8 +167,8 @@ class StatementPlanner {
     plan_.unswitched.emplace(node, std::move(hoisted));
   }
 
-  // Each loop inside stands at extent - 1 where the checked value grows with it. Nothing: the value is not linear in a
-  // loop, or falls with it.
+  // The condition at the worst point of the loops inside: at extent - 1 for an upper bound, at 0 for a lower one.
+  // Nothing if the value is not linear in a loop, or falls with it.
   std::optional<Condition> at_last_point(StatementView& view, Condition c, const std::vector<uint32_t>& nodes) const {
     IndexAlgebra& algebra = view.algebra;
     const auto& loop = plan_.loops_of(view.op);

@@ -36,7 +36,7 @@ class StoragePlanner {
   }
 
   void local_size(Buffer& b) {
-    // Nearly always a product of constants, for which nothing need be known of the nest.
+    // The size is nearly always a product of constants, which needs no knowledge of the nest.
     OpenExtents open(plan_);
     auto count = open.algebra.constant_value(open.elements_of(b));
     if (!count) {
@@ -114,7 +114,8 @@ void place_in_loops(KernelPlan& plan) {
   }
 }
 
-// The loops inside the outermost one that reduces, except those of threads; whatever the result's memory.
+// The loops from the outermost reduction loop inwards, except reductions and threads. The result's memory does not
+// matter.
 std::vector<size_t> accumulator_places(const KernelPlan& plan, OpId op) {
   const Graph& g = *plan.graph;
   const Nest& nest = plan.nest_of(op);

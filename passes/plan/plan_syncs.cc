@@ -1,9 +1,10 @@
-// Where threads must wait for each other. Between two accesses that may touch the same bytes, one of them a write,
-// stands a barrier, unless one thread makes both.
+// Decides where threads wait for each other. Two accesses that may touch the same bytes, one of them a write, need a
+// barrier between them unless one thread makes both.
 //
-// The walk keeps, since the last barrier, the ops that wrote and the ops that read each shared or global buffer. A
-// barrier goes before the child, at the innermost loop that holds both accesses, whose subtree conflicts with what is
-// kept. A serial loop is walked twice, so that the end of one iteration meets the start of the next.
+// The walk keeps the accesses since the last barrier: the ops that wrote and the ops that read each shared or global
+// buffer. If the subtree of a child conflicts with them, a barrier goes before that child. It stands in the innermost
+// loop that holds both accesses. A serial loop is walked twice, so that the end of one iteration meets the start of the
+// next.
 #include <algorithm>
 
 #include "passes/plan/correspondence.h"
@@ -34,7 +35,7 @@ class SyncPlanner {
   }
 
  private:
-  // Only memory that several threads see, and that the kernel both writes and reads.
+  // Whether accesses to a buffer can conflict: several threads see it, and the kernel writes it.
   bool matters(ValueId v) const {
     const Buffer& b = plan_.buffers[v.index];
     return b.memory == MemoryType::kShared || (b.memory == MemoryType::kGlobal && plan_.has_nest(g_[v].def));
@@ -70,14 +71,14 @@ class SyncPlanner {
     return crosses_[key] = crosses_threads(plan_, writer, reader, grid);
   }
 
-  // 0 none, 1 block, 2 grid
+  // The barrier that two sets of accesses need: 0 none, 1 block, 2 grid.
   int conflict(const std::set<Access>& before, const std::set<Access>& after) {
     int level = 0;
     for (const Access& a : before)
       for (const Access& b : after) {
         if (!(a.write || b.write)) continue;
         if (a.buffer != b.buffer) {
-          // Two buffers of one slot: any thread's bytes may be any other's.
+          // Two buffers of one slot: the bytes of any thread may overlap those of any other.
           const Buffer &x = plan_.buffers[a.buffer.index], &y = plan_.buffers[b.buffer.index];
           if (level < 1 && x.memory == MemoryType::kShared && y.memory == MemoryType::kShared && x.slot == y.slot &&
               !plan_.defects().has(Defect::kSharedReuseBarrier))
@@ -105,7 +106,7 @@ class SyncPlanner {
         const bool is_late = level == 1 && i + 1 < children.size() && plan_.defects().has(Defect::kBarrierMoved);
         if (level == 1 || !plan_.defects().has(Defect::kGridBarrierDropped))
           plan_.sync_points.insert({node, is_late ? i + 1 : i, level == 2 ? SyncScope::kGrid : SyncScope::kBlock});
-        // A block's barrier settles nothing between blocks.
+        // A barrier of a block does not order the accesses of different blocks.
         std::erase_if(state, [&](const Access& a) {
           return level == 2 || plan_.buffers[a.buffer.index].memory != MemoryType::kGlobal;
         });
@@ -113,7 +114,7 @@ class SyncPlanner {
       if (c.is_node) {
         std::set<Access> within;
         walk(plan_.tree.children[c.index], c.index, within);
-        // Loop-carried: what the end of an iteration left against the start of the next.
+        // The end of one iteration meets the start of the next.
         if (is_serial_loop(c.index)) walk(plan_.tree.children[c.index], c.index, within);
       }
       state.insert(inside.begin(), inside.end());

@@ -1,4 +1,4 @@
-// Which thread dimensions there are, and how far each launch goes.
+// Decides which thread dimensions the kernel uses, and what is known of the extent of each launch.
 #include <algorithm>
 #include <iterator>
 
@@ -9,7 +9,8 @@
 namespace fusebox {
 namespace {
 
-// x, y → x, y xor x permutes the points of y only if y has a power of two of them, and x no more.
+// The swizzle x, y → x, y xor x permutes the points of y only if y's extent is a power of two and x's extent is no
+// larger.
 void check_swizzle(const Graph& g, IndexAlgebra& algebra, DomainValues& values, ValueId v, const Transform& t) {
   if (t.kind != TransformKind::kSwizzle || t.swizzle != SwizzleType::kXor) return;
   const auto x = algebra.constant_value(values.extent(t.inputs[0])),
@@ -63,8 +64,8 @@ KernelPlan plan_threads(KernelPlan plan) {
   return plan;
 }
 
-// Where no thread is launched because a loop is empty, an element that the loop is not part of would not be written: a
-// sum over nothing, or what another nest makes.
+// If all loops along a dimension are empty, it launches no thread. Elements that these loops do not index would then
+// not be written: a sum over nothing, or the result of another nest. Such a dimension launches at least one thread.
 KernelPlan plan_empty_threads(KernelPlan plan) {
   const Graph& g = *plan.graph;
   std::set<ParallelType> needed;

@@ -20,12 +20,12 @@ std::string_view comparison(OpKind compare) {
       return "==";
     case OpKind::kNe:
       return "!=";
-    default:  // any other: compares no index
+    default:  // any other: does not compare indices
       throw Error(ErrorCode::kInternal, "a condition of a plan that is no comparison of indices");
   }
 }
 
-// How values and domains are written: by name, or, for digests, by their place in the graph.
+// Writes values and domains: by name, or, for digests, by their place in the graph.
 class Names {
  public:
   Names(const Graph& g, bool numbered) : g_(g), numbered_(numbered) {}

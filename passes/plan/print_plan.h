@@ -1,4 +1,4 @@
-// The kernel plan as text: what it holds, in the order of the loop tree.
+// Prints and parses kernel plans. The text follows the order of the loop tree.
 //
 // Law: parse_plan(g, print_plan(p)) is a plan of the same text, from which the same kernel is emitted.
 //
@@ -17,8 +17,9 @@
 //     }
 //   }
 //
-// A form names its loops NAME#NODE, its scalars %NAME, the stride of an axis stride(%x.i0), and what the kernel loads
-// `loaded`. div and digit are the quotient, and the quotient's remainder; ( ) is a form that counts as one factor.
+// In a form, NAME#NODE is a loop, %NAME a scalar and stride(%x.i0) the stride of an axis. `loaded` is a scalar that the
+// kernel loads. div(f, d) is the quotient of f by d, and digit(f, d, e) is that quotient's remainder by e. A form in
+// parentheses counts as one factor.
 #pragma once
 
 #include <string>
@@ -30,11 +31,11 @@
 namespace fusebox {
 
 std::string print_plan(const KernelPlan& plan);
-// The digest of everything that the text holds except names. Plans of one graph in canonical order have one digest.
+// The digest of the text without its names. Plans of one graph in canonical order have one digest.
 Digest digest(const KernelPlan& plan);
 // A form of one view's algebra.
 std::string print_form(const KernelPlan& plan, IndexAlgebra& algebra, Form form);
-// Throws kSyntax at `line N` where the text is no plan of the graph.
+// Throws kSyntax at `line N` if the text is not a plan of the graph.
 KernelPlan parse_plan(const Graph& scheduled, std::string_view text, const PlanOptions& options = {});
 
 }  // namespace fusebox

@@ -8,7 +8,7 @@
 namespace fusebox {
 namespace {
 
-constexpr int kSelected = kLoadedSymbol - 1;  // the place of a select by a scalar that is no constant
+constexpr int kSelected = kLoadedSymbol - 1;  // the index of a select whose scalar is not constant
 
 ViewState& state_of(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path) {
   auto& known = (*plan.views)[op.index];
@@ -21,8 +21,11 @@ ViewState& state_of(const KernelPlan& plan, OpId op, const std::vector<uint32_t>
 }  // namespace
 
 StatementView::StatementView(const KernelPlan& plan, OpId statement_op, const std::vector<uint32_t>& statement_path)
+    : StatementView(plan, statement_op, state_of(plan, statement_op, statement_path)) {}
+
+StatementView::StatementView(const KernelPlan& plan, OpId statement_op, ViewState& state)
     : plan_(plan),
-      state_(state_of(plan, statement_op, statement_path)),
+      state_(state),
       algebra(state_.algebra),
       symbols(*plan.graph, plan.classes, algebra),
       op(statement_op),
@@ -42,14 +45,14 @@ void StatementView::declare_loops() {
   const Graph& g = *plan_.graph;
   const Tensor& t = g.tensor_of(g[op].results[0]);
   const auto& loops = loop_of(t);
-  // Facts and symbols first: what is learnt later does not simplify forms that exist.
+  // Facts and symbols come first: a fact learnt later does not simplify forms that exist already.
   if (g[op].kind == OpKind::kReshape)
     for (TransformId id : op_transforms(g, t))
       if (g[id].kind == TransformKind::kSplit)
         algebra.assume_divides(symbols.of(g[id].factor), own.extent(g[id].inputs[0]), "a reshape keeps every element");
   std::vector<Form> extents;
   for (size_t i = 0; i < loops.size(); ++i) extents.push_back(own.extent(loops[i]));
-  // All that stands between a replicated axis and its loops is 0, whatever the loops are at.
+  // Every domain between a replicated axis and its loops is 0 at every loop point.
   if (!plan_.replicated.empty())
     for (DomainId d : ancestors(g, loops))
       if (position_in(loops, d) == loops.size() && plan_.is_replicated(d)) own.set(d, Form{}, CheckReason::kReplicated);
@@ -82,46 +85,50 @@ Form StatementView::cat_offset(size_t operand) {
 
 DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
   const Graph& g = *plan_.graph;
-  const Op& o = g[op];
-  const Tensor& p = g.tensor_of(o.operands[operand]);
-  const Tensor& c = g.tensor_of(o.results[0]);
-  DomainValues values(g, plan_.nest_plan, symbols, algebra, g[o.operands[operand]].tensor);
-  const auto logical = logical_without_reductions(g, p);
-  const size_t axis = o.attrs.has(AttrKey::kAxis) ? axis_of(g, o) : 0;
-  const AxisRule rule = rule_of(o.kind, o.operands.size(), operand).axes;
-  // The axes of the result at which another operand is a broadcast.
+  const Op& consumer = g[op];
+  const Tensor& producer = g.tensor_of(consumer.operands[operand]);
+  const Tensor& result = g.tensor_of(consumer.results[0]);
+  DomainValues values(g, plan_.nest_plan, symbols, algebra, g[consumer.operands[operand]].tensor);
+  const auto logical = logical_without_reductions(g, producer);
+  const size_t axis = consumer.attrs.has(AttrKey::kAxis) ? axis_of(g, consumer) : 0;
+  const AxisRule rule = rule_of(consumer.kind, consumer.operands.size(), operand).axes;
+  // The axes of the result that some operand broadcasts. Only a defect uses them.
   std::set<DomainId> broadcast_elsewhere;
   if (plan_.defects().has(Defect::kBroadcastMapped))
-    for (size_t k = 0; k < o.operands.size(); ++k) {
-      if (!o.operands[k] || !g.is_tensor(o.operands[k])) continue;
+    for (size_t k = 0; k < consumer.operands.size(); ++k) {
+      if (!consumer.operands[k] || !g.is_tensor(consumer.operands[k])) continue;
       for (const auto& [from, to] : map_producer_to_consumer(g, op, k))
         if (g[from].iter_type == IterType::kBroadcast) broadcast_elsewhere.insert(to);
     }
   const auto feed_one = [&](DomainId d, Form value, DomainId of = {}) {
-    // A broadcast that is not promoted is read at index 0.
+    // A broadcast is read at index 0 unless it is promoted.
     const bool is_broadcast = (g[d].iter_type == IterType::kBroadcast && !g[d].def) || broadcast_elsewhere.contains(of);
     const bool zeroed = is_broadcast && !plan_.nest_plan.promoted.contains(d);
     values.set(d, zeroed && !plan_.defects().has(Defect::kBroadcastNotZeroed) ? Form{} : value);
   };
-  // One element serves a broadcast, though its own axis is none: another op reads that as it is.
+  // Whether a stretching op reads an axis that is not a broadcast along a broadcast axis of the result. Its element 0
+  // then serves. Any other op reads the axis at the result's place.
   const auto repeats = [&](DomainId from, DomainId to) {
-    return g[from].iter_type != IterType::kBroadcast && g[to].iter_type == IterType::kBroadcast && stretches(o.kind);
+    return g[from].iter_type != IterType::kBroadcast && g[to].iter_type == IterType::kBroadcast &&
+           stretches(consumer.kind);
   };
-  // The domain of the result whose value an operand's domain takes.
+  // The domain of the result that gives an operand's domain its value.
   const auto source = [&](DomainId from, DomainId to) {
     const auto in_order = [&](const std::vector<DomainId>& list) { return list[position_in(logical, from)]; };
-    if (o.kind == OpKind::kPermute && plan_.defects().has(Defect::kPermuteIgnored)) return in_order(root_of(c));
-    if (o.kind == OpKind::kSlice && plan_.defects().has(Defect::kSliceStartDropped)) return in_order(c.logical);
-    if (o.kind == OpKind::kPad && plan_.defects().has(Defect::kPadLeftDropped)) return in_order(c.logical);
+    if (consumer.kind == OpKind::kPermute && plan_.defects().has(Defect::kPermuteIgnored))
+      return in_order(root_of(result));
+    if (consumer.kind == OpKind::kSlice && plan_.defects().has(Defect::kSliceStartDropped))
+      return in_order(result.logical);
+    if (consumer.kind == OpKind::kPad && plan_.defects().has(Defect::kPadLeftDropped)) return in_order(result.logical);
     return to;
   };
   if (at_axis && axis < logical.size()) {
     const bool shifted = logical.size() > 1 && plan_.defects().has(Defect::kIndexedAxisWrong);
     feed_one(logical[shifted ? (axis + 1) % logical.size() : axis], *at_axis);
   }
-  // Where a select reads is known of a constant alone: any other place is no loop's.
+  // Only a constant index tells where `select` reads. A symbol stands for any other index.
   if (rule == AxisRule::kSelected && !at_axis) {
-    const auto index = constant_integer(g, o.operands[*index_operand(o.kind)]);
+    const auto index = constant_integer(g, consumer.operands[*index_operand(consumer.kind)]);
     const Form length = values.size(logical[axis]);
     const auto selected = [&] {
       return algebra.has_symbol(kSelected) ? algebra.symbol(kSelected) : algebra.declare_symbol(kSelected, "selected");
@@ -136,22 +143,24 @@ DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
     else
       feed_one(from, repeats(from, to) ? Form{} : place(source(from, to)), to);
   }
-  const auto& root = root_of(c);
+  const auto& root = root_of(result);
   if (rule == AxisRule::kJoined) feed_one(logical[axis], algebra.sub(place(root[axis]), cat_offset(operand)));
-  // Axes that may be longer than the result's, and one where an index of the result's rank chooses.
+  // Axes that are not mapped because an index of the result's rank lets them be longer than the result's. They are read
+  // at the result's place.
   const bool has_index_beside =
-      rule == AxisRule::kChosen && rule_of(o.kind, *index_operand(o.kind)).axes == AxisRule::kSame;
+      rule == AxisRule::kChosen && rule_of(consumer.kind, *index_operand(consumer.kind)).axes == AxisRule::kSame;
   if (rule == AxisRule::kChosenWithin || has_index_beside)
     for (size_t i = 0; i < logical.size(); ++i)
       if (!values.known(logical[i])) feed_one(logical[i], place(root[i]));
-  // What nothing feeds: broadcasts, and loop broadcasts, which take the value of the domain that they stand for.
-  for (DomainId d : p.loop_broadcasts)
+  // Domains that have no value yet. A loop broadcast takes the value of the domain that it stands for. The rest are
+  // broadcasts, read at 0.
+  for (DomainId d : producer.loop_broadcasts)
     if (const DomainId fed = plan_.nest_plan.fed_by(d, op); fed && own.known(fed)) feed_one(d, own.value(fed));
-  for (const auto* list : {&logical, &p.loop_broadcasts})
+  for (const auto* list : {&logical, &producer.loop_broadcasts})
     for (DomainId d : *list)
       if (!values.known(d)) values.set(d, Form{});
-  // Axes of one element that the operand's own op let go.
-  for (DomainId d : root_of(p))
+  // Axes of one element that the operand's own op removed.
+  for (DomainId d : root_of(producer))
     if (!values.known(d) && g[d].iter_type == IterType::kBroadcast && !g[d].expanded &&
         !plan_.nest_plan.promoted.contains(d))
       values.set(d, Form{});
@@ -177,7 +186,7 @@ DomainValues StatementView::values_of_leader(ValueId sibling, const DomainValues
 
 Form StatementView::index_of(const Buffer& buffer, DomainValues& values) {
   if (buffer.memory == MemoryType::kGlobal) return global_index(buffer, values);
-  // A sibling of a first result is laid out by that one's domains.
+  // All results of an op are laid out by the domains of the first.
   const Graph& g = *plan_.graph;
   const ValueId leader = g[g[buffer.value].def].results[0];
   if (leader != buffer.value && values.tensor() == g[buffer.value].tensor) {
@@ -197,7 +206,7 @@ Form StatementView::global_index(const Buffer& buffer, DomainValues& values) {
   const auto order = in_order ? logical_without_reductions(g, layout) : allocation_of(g, layout);
   const auto contiguity = contiguity_of(g, layout);
   DomainValues extents(g, plan_.nest_plan, symbols, algebra, g[buffer.storage].tensor);
-  // An in-place output is indexed as the input that it overwrites: axis by axis.
+  // An in-place output is indexed like the input that it overwrites: axis by axis.
   std::vector<Form> at;
   if (buffer.storage == buffer.value) {
     for (DomainId d : order) at.push_back(values.value(d));

@@ -1,8 +1,8 @@
-// What one statement sees: the algebra over its loops, the values of the domains of its own tensor, and, through
-// `feed`, those of the tensors that it reads.
+// The view of one statement. It has the algebra over the statement's loops and the values of its own tensor's domains.
+// Through `feed` it gives the domain values of the tensors that the statement reads.
 //
-// The algebra belongs to the plan (ViewState), so a form stays valid while other views are made. Views of one op and
-// one path share it.
+// The algebra belongs to the plan (ViewState), so making one view leaves the forms of another valid. Views of one op
+// and one path share an algebra.
 //
 //   StatementView view(plan, statement);
 //   DomainValues values = view.feed(0);
@@ -22,6 +22,9 @@ class StatementView {
   StatementView(const KernelPlan& plan, const Statement& s) : StatementView(plan, s.op, s.path) {}
   // The main statement of an op.
   StatementView(const KernelPlan& plan, OpId op) : StatementView(plan, op, plan.nest_of(op).path) {}
+  // A view with an algebra of its own, for a caller that declares more loops than the statement has. Another statement
+  // may have the same path, and must not learn that those loops run.
+  StatementView(const KernelPlan& plan, OpId op, ViewState& state);
 
  private:
   const KernelPlan& plan_;
@@ -34,18 +37,20 @@ class StatementView {
   const std::vector<uint32_t>& path;
   DomainValues own;
 
-  // The values of an operand's domains, fed by this op. `at_axis`: the value at the axis that an indexed op chooses.
+  // The values of an operand's domains, fed by this op. `at_axis` is the value at the axis along which an index
+  // chooses.
   DomainValues feed(size_t operand, std::optional<Form> at_axis = std::nullopt);
-  // The values of the first result of the op that made `sibling`, whose values are given: by position.
+  // The values of the domains of an op's first result. They are passed on, by position, from `values`, those of its
+  // result `sibling`.
   DomainValues values_of_leader(ValueId sibling, const DomainValues& values);
   // The linear index into a tensor's buffer.
   Form index_of(const Buffer& buffer, DomainValues& values);
   Form loop(size_t position) const { return algebra.loop(static_cast<int>(path[position])); }
-  // The index of the element of the result that is computed: 0 at a broadcast, promoted or not.
+  // The value of the result's domain at the computed element: 0 at a broadcast, promoted or not.
   Form place(DomainId d) const;
-  // The loop of this nest with a parallel type, or none.
+  // The loop of this nest that has a parallel type, or none.
   std::optional<Form> thread_loop(ParallelType p) const;
-  // The scalar that the kernel loads for this statement.
+  // The symbol of the scalar that the kernel loads for this statement.
   Form loaded();
   // The offset along the concatenated axis at which an operand of `cat` begins.
   Form cat_offset(size_t operand);
@@ -55,7 +60,7 @@ class StatementView {
   Form global_index(const Buffer& buffer, DomainValues& values);
 };
 
-// An algebra that knows nothing of a nest, for extents outside of all loops.
+// An algebra that knows nothing of any nest, for extents outside all loops.
 class OpenExtents {
  public:
   explicit OpenExtents(const KernelPlan& plan)

@@ -17,7 +17,8 @@ bool is_vector_copy(const KernelPlan& plan, OpId id) {
 
 namespace {
 
-// Width divides the form, possibly because of what the launch checks; adds what it must check. False: cannot be shown.
+// Whether the width divides the form. The launch may check part of it: `needed` gets those facts. False: it cannot be
+// shown.
 bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t width, std::set<Divisibility>& needed) {
   if (algebra.constant_part(form) % width != 0) return false;
   for (const TermView& term : algebra.terms(form)) {
@@ -73,7 +74,7 @@ VectorCopy plan_vector_copy(const KernelPlan& plan, StatementView& view, VectorN
   DomainValues values = view.feed(0);
   const Form source = side(from, view.index_of(plan.buffer_of(from), values));
   const Form target = side(to, view.index_of(plan.buffer_of(to), view.own));
-  // A check holds for all elements of a vector or for none: value and extent are multiples of the width.
+  // A check must hold for all elements of a vector or for none, so the width must divide value and extent.
   for (const DomainCheck& check : view.own.checks()) {
     if (!algebra.depends_on(check.value, node) || plan.defects().has(Defect::kVectorTail)) continue;
     const auto linear = algebra.linear_in(check.value, node);

@@ -1,8 +1,10 @@
-// Vectorized copies: a `set` with a vectorized innermost loop becomes one access of that width, between global or shared
-// memory and local memory, or between any two.
+// A vectorized copy: a `set` whose innermost loop is vectorized moves that many elements at once. Either side may be in
+// global, shared or local memory.
 //
-// Each side needs an index that is the loop plus a rest that the width divides. The launch checks what extents and
-// strides do not prove, together with the address of the memory.
+// The index of each side must be the loop plus a rest that the width divides. If extents and strides do not prove that,
+// the launch checks it, and it also checks the address of the memory.
+//
+//   c = set x (bf16), c.i0 split by 8 → o, v, v vectorized   →   width 8, from 8*o in x to 0 in the registers of c
 #pragma once
 
 #include <map>

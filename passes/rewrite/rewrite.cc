@@ -38,7 +38,7 @@ const std::string* string_attr(const Step& step, AttrKey key) {
   return text;
 }
 
-// One `name=number`.
+// Sets one option: `name=number`.
 void set_option(RewriteOptions& options, std::string_view word) {
   const size_t equal = word.find('=');
   const std::string_view name = word.substr(0, equal);

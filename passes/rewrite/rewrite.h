@@ -1,9 +1,12 @@
-// Rewrite passes: from a fusion of level math to one that gives the same output bits (a NaN stays a NaN). They run as
+// Rewrite passes turn a fusion of level math into one that gives the same output bits (a NaN stays a NaN). They run as
 // `rewrite` steps, through apply_steps.h.
 //
-// Invariants of every pass: the signature stays: sizes, inputs, outputs, aliases; a value that is left keeps its name,
-// and an output keeps the op that makes it; the graph verifies before and after, and inference accepts it as it did
-// before; what a pass changed it does not change again. Passes let readers read something else; `dead_code` alone removes ops, so names last until it runs.
+// Invariants of every pass:
+// - The signature stays: sizes, inputs, outputs, aliases.
+// - A remaining value keeps its name, and an output keeps its op.
+// - The graph verifies before and after, and inference accepts it as it did before.
+// - A pass does not change again what it has changed.
+// - Passes let readers read another value. Only `dead_code` removes ops, so names last until it runs.
 //
 //   rewrite name "identity_moves"
 //   rewrite name "dead_code" options "limit=3"
@@ -30,7 +33,7 @@ struct RewriteOptions {
   bool operator==(const RewriteOptions&) const = default;
 };
 
-// True: changed.
+// True means changed.
 #define FUSEBOX_REWRITE(name, summary) bool name(Graph& g, const RewriteOptions& options = {});
 #include "passes/rewrite/rewrite_table.inc"
 #undef FUSEBOX_REWRITE
@@ -50,8 +53,8 @@ struct RewriteOptionRow {
 };
 std::span<const RewriteOptionRow> rewrite_option_rows();
 
-// A `rewrite` step taken apart: `limit=3` sets a field, commas separate. Throws kStepNotApplicable, naming what is
-// wrong.
+// A parsed `rewrite` step. In its options commas separate, and `limit=3` sets a field. parse_rewrite throws
+// kStepNotApplicable and names the wrong part.
 struct ParsedRewrite {
   const RewriteRow* pass = nullptr;
   RewriteOptions options;

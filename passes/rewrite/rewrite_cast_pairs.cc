@@ -1,4 +1,4 @@
-// cast_pairs: `cast (cast x as M) as D` is `cast x as D`, and x itself where D is its dtype, if M loses nothing.
+// cast_pairs: `cast (cast x as M) as D` becomes `cast x as D` if M loses nothing, or x itself if D is the dtype of x.
 #include <algorithm>
 
 #include "ir/table/families.h"
@@ -7,7 +7,7 @@
 namespace fusebox {
 namespace {
 
-// What a dtype holds exactly: significant bits, and the exponents of its smallest and largest bit.
+// The values that a dtype holds exactly: significant bits, and the exponents of the smallest and largest bit.
 struct Range {
   int digits, lowest, highest;
 };
@@ -23,7 +23,8 @@ std::optional<Range> range_of(Dtype d) {
   return Range{digits, 0, is_signed(d) ? digits : digits - 1};
 }
 
-// Every value of `d`, infinities included, is one of `wide`. The smallest signed integer, −2^digits, has one bit.
+// Whether every value of `d`, infinities included, is a value of `wide`. The smallest signed integer, −2^digits, has
+// one bit.
 bool holds(Dtype wide, Dtype d) {
   const auto a = range_of(wide), b = range_of(d);
   if (!a || !b || wide == Dtype::kBool) return wide == d;
@@ -35,7 +36,7 @@ bool holds(Dtype wide, Dtype d) {
   return b->digits <= a->digits && b->lowest >= a->lowest && b->highest <= a->highest;
 }
 
-// The value goes from `x` through `middle` to `to` as it goes straight.
+// Whether a value comes from `x` through `middle` to `to` as it comes straight.
 bool is_same_straight(Dtype x, Dtype middle, Dtype to, const Defects& defects) {
   if (!range_of(x) || !range_of(middle) || !range_of(to)) return false;
   // Integers wrap: the low bits of the result are those of x.
@@ -44,7 +45,7 @@ bool is_same_straight(Dtype x, Dtype middle, Dtype to, const Defects& defects) {
   if (x == to && is_as_wide && defects.has(Defect::kCastPairFloat)) return true;
   if (!holds(middle, x) && !(x == to && defects.has(Defect::kCastPairNarrowing))) return false;
   if (x == to) return true;
-  // An integer out of range wraps where it comes from an integer, and saturates where it comes from a float.
+  // An integer out of range wraps if it comes from an integer, and saturates if it comes from a float.
   if (is_integer(to) && is_integer(x) && !is_integer(middle)) return false;
   // A device may round a narrow float from double or 64-bit integers by way of float.
   return holds(Dtype::kFloat, x) || bits(to) >= 32 || !is_floating(to);
@@ -58,7 +59,7 @@ void skip_casts(Graph& g, Rewriter& r, const RewriteOptions& options) {
   for (OpId id : g[Graph::body()].ops) {
     if (g[id].kind != OpKind::kCast) continue;
     const ValueId v = g[id].results[0];
-    // As far up as it goes: a chain may become straight from its far end alone.
+    // Goes up as far as possible: a chain may be equal to a straight cast only from its far end.
     while (true) {
       const ValueId middle = r.operand(id, 0);
       if (!is_cast(g, middle)) break;

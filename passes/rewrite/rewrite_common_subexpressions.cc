@@ -1,4 +1,4 @@
-// common_subexpressions: two ops of the same kind, operands, attributes and results are one.
+// common_subexpressions: two ops with the same kind, operands, attributes and results become one.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -30,7 +30,7 @@ void merge_equal_ops(Graph& g, Rewriter& r, const RewriteOptions& options) {
   std::map<std::pair<OpKind, std::vector<ValueId>>, std::vector<OpId>> seen;
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
-    // segment_set is a mark of its place.
+    // A segment_set marks its place, so it is not merged.
     if (demands(op.kind, kSignature | kEffect) || op.kind == OpKind::kSegmentSet || !op.regions.empty()) continue;
     std::vector<ValueId> operands;
     for (size_t i = 0; i < op.operands.size(); ++i) operands.push_back(r.operand(id, i));

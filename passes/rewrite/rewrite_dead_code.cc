@@ -1,4 +1,4 @@
-// dead_code: what no output needs, through operands and through the extents of results.
+// dead_code removes ops that no output needs, be it through operands or through the extents of results.
 #include "passes/rewrite/rewrite.h"
 
 namespace fusebox {
@@ -40,7 +40,7 @@ bool dead_code(Graph& g, const RewriteOptions& options) {
     stack.pop_back();
     if (g[v].def) need_op(g[g[v].def]);
   }
-  // From the last op on, so that a limited run leaves nothing that reads what is gone.
+  // Starts at the last op, so that a limited run leaves no reader of a removed value.
   int64_t left = options.limit;
   for (size_t i = body.size(); i-- > 0 && left > 0;) {
     const Op& op = g[body[i]];

@@ -11,7 +11,7 @@
 namespace fusebox {
 namespace {
 
-// The scalars that the results of an op are as long as.
+// Calls f on the scalars that set the extents of an op's results.
 template <class G, class F>
 void for_each_extent(G& g, OpId op, const F& f) {
   for (ValueId result : g[op].results) {
@@ -23,7 +23,7 @@ void for_each_extent(G& g, OpId op, const F& f) {
   }
 }
 
-// Whether these ops, which stand in order, may be inferred again.
+// Whether inference accepts these ops again. They stand in order.
 bool infers(const Graph& g, const std::vector<OpId>& ops) {
   Graph tried = g;
   try {
@@ -185,7 +185,7 @@ Attempt attempt(const Graph& g, const RewriteOptions& options, RewritePass pass,
   return a;
 }
 
-// The first of these changes with which inference refuses the program.
+// The first of these changes that makes inference refuse the program.
 ValueId first_refused(const Graph& g, RewriteOptions options, RewritePass pass, std::span<const ValueId> held,
                       std::span<const ValueId> taken) {
   size_t infers = 0, refused = taken.size();

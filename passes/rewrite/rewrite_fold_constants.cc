@@ -1,5 +1,5 @@
-// fold_constants: scalars alone. Every scalar op is made again by the rules of ir/scalar/scalar.h, which fold, simplify
-// and find what is there.
+// fold_constants replaces scalars only. It makes every scalar op again by the rules of ir/scalar/scalar.h, which fold,
+// simplify, and find a value that exists already.
 #include "ir/scalar/numeric.h"
 #include "ir/scalar/scalar.h"
 #include "passes/rewrite/rewrite_edit.h"
@@ -7,7 +7,7 @@
 namespace fusebox {
 namespace {
 
-// What a folded sum, difference or product of integers would be without wrapping, where that is something else.
+// The result that a folded sum, difference or product of integers would have without wrapping, if it is different.
 std::optional<double> beyond_width(const Graph& g, OpKind kind, const std::vector<ValueId>& operands, ValueId made) {
   const Dtype dtype = g[made].dtype;
   const bool may_wrap = kind == OpKind::kAdd || kind == OpKind::kSub || kind == OpKind::kMul;
@@ -22,7 +22,7 @@ std::optional<double> beyond_width(const Graph& g, OpKind kind, const std::vecto
   return exact;
 }
 
-// The same of two 64-bit integers, by way of doubles.
+// The result that a folded 64-bit sum or difference would have by way of doubles, if it is different.
 std::optional<ConstantBits> by_double(const Graph& g, OpKind kind, const std::vector<ValueId>& operands, ValueId made) {
   const Dtype dtype = g[made].dtype;
   const bool is_sum = kind == OpKind::kAdd || kind == OpKind::kSub;
@@ -36,7 +36,7 @@ std::optional<ConstantBits> by_double(const Graph& g, OpKind kind, const std::ve
   return bits == *g[made].constant ? std::nullopt : std::optional(bits);
 }
 
-// New constants are appended; ids stay.
+// New constants are appended, so ids stay.
 void fold(Graph& next, Rewriter& r, const RewriteOptions& options) {
   const std::vector<OpId> body = next[Graph::body()].ops;
   for (OpId id : body) {
@@ -55,7 +55,7 @@ void fold(Graph& next, Rewriter& r, const RewriteOptions& options) {
         rounded && options.defects.has(Defect::kFoldInDouble))
       made = constant(next, next[v].dtype, *rounded);
     if (next.ops.size() > ops) {
-      // Nothing to simplify: the op that was made is the one that stands here.
+      // Nothing was simplified, so the op that was made is a copy of the op that stands here.
       std::erase(next[Graph::body()].ops, OpId(ops));
       next.ops.resize(ops);
       next.values.resize(values);

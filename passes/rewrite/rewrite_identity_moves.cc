@@ -1,8 +1,9 @@
-// identity_moves: chains of ops that move elements and end where they began, and two permutes that are one.
+// identity_moves skips chains of ops that move elements and end where they began. It also makes two permutes one.
 //
-// Walking from a value to what it is made from, `map[i]` is the axis there that axis i of the value is, or −1 where an
-// op added it. Where the map is the identity and the axes are the same, the two are equal at every element. Reshapes
-// have no such map, but keep the elements in order: if every op of a chain does, the same axes are enough.
+// The walk goes from a value to the values that it is made from. `map[i]` is the axis there that is axis i of the
+// value, or −1 if an op added the axis. If the map is the identity and the axes are the same, both values are equal at
+// every element. A reshape has no such map, but it keeps the elements in order. If every op of a chain keeps the order,
+// equal axes are enough.
 #include <numeric>
 #include <optional>
 
@@ -24,7 +25,7 @@ std::span<const ValueId> slot(const Op& op, size_t s) {
   return std::span(op.operands).subspan((*ranges)[s].begin, (*ranges)[s].count);
 }
 
-// For each axis of the result, the operand's; nothing if the op does more than place axes: one that stretches or cuts
+// For each axis of the result, the operand's axis. Nothing if the op does more than place axes: if it stretches or cuts
 // an axis, computes, joins, or reads at other places.
 std::optional<AxisMap> axis_map(const Graph& g, const Rewriter& r, const Op& op) {
   if (op.kind == OpKind::kSet ? !op.attrs.empty() : !demands(op.kind, kMetadata)) return std::nullopt;
@@ -54,17 +55,17 @@ std::optional<AxisMap> axis_map(const Graph& g, const Rewriter& r, const Op& op)
     }
     map[relation[i].result] = static_cast<int>(i);
   }
-  // A slice or pad of the same extents is all of its operand if it begins at 0.
+  // A slice or pad that keeps the extents is its whole operand if it begins at 0.
   if (family_of(op.kind) == AxisRule::kResized)
     for (ValueId v : slot(op, op.kind == OpKind::kSlice ? 1 : 2))
       if (!is_zero(g, v)) return std::nullopt;
   return map;
 }
 
-// One element after the other, as in the operand.
+// Whether the elements stay in the operand's order.
 bool keeps_order(OpKind kind, const std::optional<AxisMap>& map) {
   if (kind == OpKind::kReshape) return true;
-  // An axis that is dropped or added without being expanded has one element.
+  // An axis that is dropped, or added without being expanded, has one element.
   if (kind != OpKind::kSet && kind != OpKind::kSqueeze && kind != OpKind::kBroadcast) return false;
   return map.has_value();
 }
@@ -75,7 +76,7 @@ bool is_identity(const AxisMap& map) {
   return true;
 }
 
-// The farthest value up the chain that is the same at every element.
+// The farthest value up the chain that is equal at every element.
 ValueId origin(const Graph& g, const Rewriter& r, ValueId v) {
   ValueId best, at = v;
   AxisMap map(rank(g, v));

@@ -1,4 +1,4 @@
-// identity_ops: pointwise ops that give one of their operands back, bit by bit. −0 is not 0: x + 0 is left for floats.
+// identity_ops skips pointwise ops that give one of their operands back, bit by bit. −0 is not 0, so floats keep x + 0.
 #include <cmath>
 
 #include "ir/scalar/numeric.h"
@@ -9,7 +9,7 @@ namespace {
 
 bool is_real(Dtype d) { return is_boolean(d) || is_integer(d) || (is_floating(d) && !is_storage_only(d)); }
 
-// A constant scalar of exactly this value, its sign too.
+// Whether a value is a constant scalar of exactly this number, sign included.
 bool is_number(const Graph& g, ValueId v, double wanted) {
   if (!g.is_constant(v) || !is_real(g[v].dtype)) return false;
   const ConstantBits bits = *g[v].constant;
@@ -28,19 +28,21 @@ bool rounds_to_integer(OpKind kind) {
   return kind == OpKind::kCeil || kind == OpKind::kFloor || kind == OpKind::kRound || kind == OpKind::kTrunc;
 }
 
-// The operand that the op gives back, by its position; −1: none.
-int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v, const Defects& defects) {
+// The position of the operand that the op gives back, or −1.
+int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& operands, const Defects& defects) {
   const Dtype dtype = g[op.results[0]].dtype;
-  const auto first_or_second = [&](const auto& is_neutral) { return is_neutral(v[1]) ? 0 : is_neutral(v[0]) ? 1 : -1; };
+  const auto first_or_second = [&](const auto& is_neutral) {
+    return is_neutral(operands[1]) ? 0 : is_neutral(operands[0]) ? 1 : -1;
+  };
   switch (op.kind) {
     case OpKind::kSet:
       return op.attrs.empty() ? 0 : -1;
     case OpKind::kCast:
-      return 0;  // to its own dtype, or it does not fit
+      return 0;  // `fits` refuses a cast to another dtype
     case OpKind::kWhere:
-      if (v[1] == v[2]) return 1;
-      if (!g.is_constant(v[0])) return -1;
-      return to_bool(g[v[0]].dtype, *g[v[0]].constant) ? 1 : 2;
+      if (operands[1] == operands[2]) return 1;
+      if (!g.is_constant(operands[0])) return -1;
+      return to_bool(g[operands[0]].dtype, *g[operands[0]].constant) ? 1 : 2;
     default:  // any other: is looked at below
       break;
   }
@@ -53,34 +55,34 @@ int same_operand(const Graph& g, const Op& op, const std::vector<ValueId>& v, co
                (is_number(g, c, 0.0) && defects.has(Defect::kIdentityNegativeZero));
       });
     case OpKind::kSub:
-      return is_number(g, v[1], 0.0) ? 0 : -1;
+      return is_number(g, operands[1], 0.0) ? 0 : -1;
     case OpKind::kMul:
       return first_or_second([&](ValueId c) { return is_number(g, c, 1.0); });
     case OpKind::kDiv:
     case OpKind::kTruediv:
-      return is_number(g, v[1], 1.0) ? 0 : -1;
+      return is_number(g, operands[1], 1.0) ? 0 : -1;
     case OpKind::kBitwiseOr:
     case OpKind::kBitwiseXor:
-      if (op.kind == OpKind::kBitwiseOr && v[0] == v[1]) return 0;
+      if (op.kind == OpKind::kBitwiseOr && operands[0] == operands[1]) return 0;
       return first_or_second([&](ValueId c) { return is_number(g, c, 0.0); });
     case OpKind::kBitwiseAnd:
-      if (v[0] == v[1]) return 0;
+      if (operands[0] == operands[1]) return 0;
       return first_or_second([&](ValueId c) { return is_all_ones(g, c); });
     case OpKind::kBitwiseLeftShift:
     case OpKind::kBitwiseRightShift:
     case OpKind::kLogicalRightShift:
-      return is_number(g, v[1], 0.0) ? 0 : -1;
+      return is_number(g, operands[1], 0.0) ? 0 : -1;
     case OpKind::kLogicalAnd:
     case OpKind::kLogicalOr:
     case OpKind::kMinimum:
     case OpKind::kMaximum:
-      return v[0] == v[1] ? 0 : -1;
+      return operands[0] == operands[1] ? 0 : -1;
     default:  // any other: stays, which is never wrong
       return -1;
   }
 }
 
-// neg (neg x) is x; floor (ceil x) is ceil x, abs (abs x) is abs x.
+// neg (neg x) is x, floor (ceil x) is ceil x, and abs (abs x) is abs x.
 ValueId through_unary(const Graph& g, const Rewriter& r, OpId id) {
   const Op& op = g[id];
   const ValueId inner = r.operand(id, 0);
@@ -100,7 +102,7 @@ void skip_identities(Graph& g, Rewriter& r, const RewriteOptions& options) {
     std::vector<ValueId> operands;
     for (size_t i = 0; i < op.operands.size(); ++i) operands.push_back(r.operand(id, i));
     const ValueId v = op.results[0];
-    // x · 0, of x's shape.
+    // The seeded defect: x · 0 becomes 0, with the shape of x.
     if (op.kind == OpKind::kMul && is_number(g, operands[1], 0.0) && g.is_tensor(operands[0]) &&
         options.defects.has(Defect::kIdentityTimesZero) && r.take(v)) {
       const ValueId never = constant(g, Dtype::kBool, {});

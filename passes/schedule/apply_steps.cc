@@ -47,7 +47,7 @@ void apply_step(Graph& g, const Step& step, const Defects& defects) {
   g = std::move(next);
 }
 
-// A step checks before it changes anything, so that one that applies need not be checked twice.
+// A step checks everything before it changes anything, so an applicable step is not checked twice.
 bool try_step(Graph& g, const Step& step) {
   try {
     apply_step(g, step);
@@ -59,7 +59,7 @@ bool try_step(Graph& g, const Step& step) {
 }
 
 void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects) {
-  std::optional<StepApplier> applier;  // until a rewrite makes another graph
+  std::optional<StepApplier> applier;  // valid until a rewrite makes another graph
   for (const Step& step : steps) {
     if (step.kind == StepKind::kRewrite) {
       applier.reset();
@@ -82,7 +82,7 @@ size_t leading_rewrites(std::span<const Step> steps) {
 
 namespace {
 
-// Sizes and inputs keep their names; what is computed of them may have a name that another scalar had.
+// Sizes and inputs keep their names. A computed scalar may have a name that another scalar had before.
 bool is_given(const Graph& g, ValueId v) {
   const OpId def = g[v].def;
   return def && (g[def].kind == OpKind::kSize || g[def].kind == OpKind::kInput);

@@ -1,9 +1,10 @@
-// Applying any list of steps: those of ir/module/step.h, and `rewrite`, which runs a pass. What runs a program, shows
-// it or records it applies steps by these functions; ir/module/step.h alone refuses rewrites.
+// Applies any list of steps: schedule steps (ir/step/apply.h), and `rewrite` steps, which run a pass. Code that runs,
+// shows or records a program applies its steps with these functions, because ir/step/apply.h refuses rewrites.
 //
-// Law: `apply_step` does what `step_refusal` does not refuse, and throws the Error that it describes otherwise.
+// Law: `apply_step` applies a step that `step_refusal` does not refuse. Otherwise it throws the Error that
+// `step_refusal` describes.
 //
-//   rewrite name "cast_pairs"          // first: they need a fusion that no step has scheduled
+//   rewrite name "cast_pairs"          // rewrites come first: they need a fusion that no step has scheduled
 //   split %y.i0 by 128 -> o, t
 #pragma once
 
@@ -21,22 +22,24 @@ namespace fusebox {
 
 // Safe on any valid graph.
 std::optional<StepRefusal> step_refusal(const Graph& g, const Step& step);
-// A rewrite that changes nothing leaves the graph as it is; one that does renumbers it, and keeps names.
+// A rewrite that changes the graph renumbers it and keeps names. A rewrite that changes nothing leaves the graph as it
+// is.
 void apply_step(Graph& g, const Step& step, const Defects& defects = {});
-// Whether the step applies; where `step_refusal` refuses it, the graph stays as it is.
+// Whether the step was applied. If `step_refusal` refuses the step, the graph stays as it is.
 bool try_step(Graph& g, const Step& step);
 void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects = {});
 
-// How many rewrites the list starts with. Throws kStepNotApplicable if one stands after another kind of step: such a
-// list means something else to each segment.
+// The number of rewrites at the start of the list. Throws kStepNotApplicable if a rewrite stands behind another kind of
+// step: each segment would understand such a list differently.
 size_t leading_rewrites(std::span<const Step> steps);
-// The bindings of a graph for one that rewrites made of it: sizes and inputs by name, other scalars computed of them.
+// Carries the bindings of a graph over to a graph that rewrites made from it. Sizes and inputs are found by name; other
+// scalars are computed from them.
 Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to);
 
-// The same for any number of graphs that are made of parts of one: each costs as much as it is large itself.
+// The same for any number of graphs that are made from parts of one graph. The cost of each grows with its own size.
 class Rebinder {
  public:
-  // Both outlive this.
+  // The graph and the bindings must outlive the rebinder.
   Rebinder(const Graph& from, const Bindings& bindings);
   Bindings to(const Graph& g) const;
 

@@ -1,9 +1,12 @@
-// Segmentation: which ops of a fusion run together, and as what. A segmentation is data (ir/module/module.h); these
-// functions make, check and take it apart. Each segment becomes a fusion of its own, whose inputs and outputs are what
-// crosses its border.
+// Segmentation decides which ops of a fusion run together, and how. A segmentation is data (ir/module/module.h). These
+// functions make and complete segmentations, and extract segments from the fusion. Each segment becomes a fusion of its
+// own. Its inputs and outputs are the values that cross its border.
+//
+// Invariants of a completed segmentation: every tensor op is in a segment, and a segment runs after the segments that
+// it needs.
 //
 //   Segmentation s = plan_unfused(fusion);            // a kernel for each op
-//   Graph k = extract(fusion, s.segments[0]);         // names are those of the fusion, so the steps apply
+//   Graph k = extract(fusion, s.segments[0]);         // names are those of the fusion, so its steps apply
 #pragma once
 
 #include <memory>
@@ -14,31 +17,33 @@
 
 namespace fusebox {
 
-// One kernel for each op: every element on a thread of its own, reductions serial. Always correct, slow.
+// One kernel for each op: every element has a thread of its own, and reductions are serial. Always correct, slow.
 Segmentation plan_unfused(const Graph& fusion, const Defects& defects = {});
 // The whole fusion as one kernel, scheduled by these steps.
 Segmentation plan_single(const Graph& fusion, std::vector<Step> steps, const Defects& defects = {});
-// From the `assign` steps of a list; another step goes to the first segment that has all tensors that it names: makes
-// them, or reads them where they are inputs; one that names none goes to every kernel. Every tensor op must be
-// assigned; one that is in several segments is computed in each, and a kernel of one op that no step names runs as in
-// the unfused plan. Throws kStepReferent, kStepNotApplicable, and what `complete` throws.
+// The segmentation that the `assign` steps of a list describe. Any other step goes to the first segment that has all
+// tensors that it names. A segment has the tensors that it makes and the inputs that it reads. A step that names no
+// tensor goes to every kernel. Every tensor op must be assigned; an op in several segments is computed in each. A
+// kernel of one op that no step names runs as in the unfused plan. Throws kStepReferent, kStepNotApplicable, and what
+// `complete` throws.
 Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps, const Defects& defects = {});
-// What a schedule says: several segments where it assigns ops, else one.
+// The segmentation of a schedule: several segments if it assigns ops, otherwise one.
 Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps, const Defects& defects = {});
 
-// Fills in what crosses the borders of segments whose ops are set, and orders them so that each runs after what it
-// needs. Throws kInvalidGraph, naming a value, where there is no such order or an op is in no segment.
+// Fills in the crossing values of segments whose ops are set. Orders the segments so that each runs after the segments
+// that it needs. Throws kInvalidGraph if there is no such order or if an op is in no segment, and kUnknownName if a
+// segment names a tensor that no op makes.
 Segmentation complete(const Graph& fusion, Segmentation segmentation, const Defects& defects = {});
 
-// The segment as a fusion, before its steps are applied. The fusion must hold no symbolic domain.
+// The segment as a fusion, before its steps are applied. The fusion must not hold a symbolic domain.
 Graph extract(const Graph& fusion, const Segment& segment);
 
 struct ExtractionSource;
 
-// Extracts any number of segments of one fusion. Each costs as much as the segment is large, not as the fusion is.
+// Extracts any number of segments of one fusion. The cost of each grows with the segment, not with the fusion.
 class SegmentExtractor {
  public:
-  // The fusion outlives this and stays as it is.
+  // The fusion must outlive the extractor and must not change.
   explicit SegmentExtractor(const Graph& fusion);
   ~SegmentExtractor();
   SegmentExtractor(const SegmentExtractor&) = delete;
@@ -50,7 +55,7 @@ class SegmentExtractor {
   std::unique_ptr<ExtractionSource> source_;
 };
 
-// Steps that give each element of a tensor op's result a thread.
+// The steps that give each element of a tensor op's result a thread.
 std::vector<Step> unfused_steps(const Graph& fusion, OpId op);
 
 }  // namespace fusebox

@@ -13,7 +13,7 @@
 
 namespace fusebox {
 
-// What the segments of one fusion share.
+// The state that all extractions from one fusion share.
 struct ExtractionSource {
   explicit ExtractionSource(const Graph& g) : original(g), names(g) {
     const auto& body = g[Graph::body()].ops;
@@ -26,7 +26,7 @@ struct ExtractionSource {
     if (!extended) extended = original;
     return *extended;
   }
-  // Takes out what a segment has put behind the body, so that the next one finds the fusion as it was.
+  // Removes the values that a segment has added, so that the next segment finds the fusion unchanged.
   void restore() {
     if (!extended) return;
     extended->values.resize(original.values.size());
@@ -35,15 +35,15 @@ struct ExtractionSource {
   }
 
   const Graph& original;
-  std::optional<Graph> extended;  // by extents that a segment needs at its border; made when the first one does
+  std::optional<Graph> extended;  // the fusion with the extents that segments need at their borders; made on demand
   NameIndex names;
-  std::unordered_map<uint32_t, size_t> positions;  // in the body, by op
+  std::unordered_map<uint32_t, size_t> positions;  // by op: its position in the body
 };
 
 namespace {
 
-// Copies a part of a graph into a new one: scalars on demand, tensors of the border as inputs, ops with the domains of
-// their results.
+// Copies a part of a graph into a new one: scalars on demand, border tensors as inputs, ops with the domains of their
+// results.
 class Extractor {
  public:
   Extractor(ExtractionSource& source, const Segment& segment) : source_(source), segment_(segment) {}
@@ -56,7 +56,7 @@ class Extractor {
       const OpId op = from()[source_.value(name)].def;
       if (const auto at = source_.positions.find(op.index); at != source_.positions.end()) ops.emplace(at->second, op);
     }
-    // Sizes first, in the fusion's order, those that are not used too: a symbol keeps its place in the signature.
+    // The inputs of the segment keep the order that they have in the fusion.
     std::vector<ValueId> crossing;
     std::set<ValueId> given;
     for (const Crossing& c : segment_.inputs) {
@@ -145,7 +145,7 @@ class Extractor {
     append(to_, Graph::body(), Op{OpKind::kInput, {}, {made}, {}, {}});
   }
 
-  // What is stored over an input lies as that input does.
+  // A value that is stored over an input has the layout of that input.
   void take_layout(Tensor& t, ValueId input) {
     const Tensor& old = from().tensor_of(input);
     const auto axes = logical_without_reductions(from(), old);
@@ -153,7 +153,8 @@ class Extractor {
     const auto order = allocation_of(from(), old);
     t.allocation.clear();
     t.contiguity.assign(order.size(), Contiguity::kNone);
-    // A stride beside a broadcast is that beside the axis of the input, which may be any.
+    // An axis that is a broadcast here has no stride. If its stride in the input may be any, so may the next outer
+    // axis's.
     bool follows_any = false;
     for (size_t i = order.size(); i-- > 0;) {
       const DomainId d = t.logical.at(position_in(axes, order[i]));
@@ -167,7 +168,7 @@ class Extractor {
     }
   }
 
-  // A derived domain's extent is a scalar of a copy of the fusion, made there once.
+  // The extent of a derived domain is a scalar of a copy of the fusion. It is made there once.
   ValueId extent(DomainId d) {
     if (from()[d].extent) return from()[d].extent;
     return emit_extent(source_.extend(), Graph::body(), d);

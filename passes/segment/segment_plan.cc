@@ -25,16 +25,17 @@ std::vector<OpId> tensor_ops(const Graph& g) {
 
 const std::string& name_of(const Graph& g, OpId op) { return g[g[op].results[0]].name; }
 
-// What crosses the borders, and the order of the segments.
+// Finds the values that cross borders, and orders the segments.
 class Completer {
  public:
-  Completer(const Graph& g, Segmentation s, const Defects& defects) : g_(g), s_(std::move(s)), defects_(defects) {}
+  Completer(const Graph& g, Segmentation s, const Defects& defects)
+      : g_(g), segmentation_(std::move(s)), defects_(defects) {}
 
   Segmentation run() {
     locate();
-    for (size_t i = 0; i < s_.segments.size(); ++i) borders(i);
+    for (size_t i = 0; i < segmentation_.segments.size(); ++i) borders(i);
     sort();
-    return std::move(s_);
+    return std::move(segmentation_);
   }
 
  private:
@@ -48,8 +49,8 @@ class Completer {
         if (v) readers_[v.index].push_back(op);
     for (uint32_t i = 0; i < g_.values.size(); ++i)
       if (!g_.values[i].name.empty()) values_.try_emplace(g_.values[i].name, ValueId(i));
-    for (size_t i = 0; i < s_.segments.size(); ++i)
-      for (const std::string& name : s_.segments[i].ops) {
+    for (size_t i = 0; i < segmentation_.segments.size(); ++i)
+      for (const std::string& name : segmentation_.segments[i].ops) {
         const auto v = values_.find(name);
         if (v == values_.end() || !g_[v->second].def || !is_tensor_op(g_, g_[v->second].def))
           throw Error(ErrorCode::kUnknownName, "no op of the fusion makes this tensor; name an op by its first result",
@@ -66,7 +67,7 @@ class Completer {
   }
 
   void borders(size_t i) {
-    Segment& segment = s_.segments[i];
+    Segment& segment = segmentation_.segments[i];
     std::set<OpId> inside;
     for (const std::string& name : segment.ops) inside.insert(g_[values_.at(name)].def);
     std::set<ValueId> in, out;
@@ -75,7 +76,7 @@ class Completer {
         if (v && g_.is_tensor(v) && !inside.contains(g_[v].def)) in.insert(v);
     for (OpId op : inside)
       for (ValueId v : g_[op].results) {
-        // A value that several segments make crosses from the first of them.
+        // If several segments make a value, it crosses from the first of them.
         if (segments_of_[op.index].front() != i) continue;
         bool needed = outputs_.contains(v);
         for (OpId reader : readers_[v.index])
@@ -90,15 +91,16 @@ class Completer {
     for (ValueId v : out) segment.outputs.push_back({g_[v].name, {}, {}, lies_over(v)});
   }
 
-  // The input whose memory a value that crosses has, where its maker writes over that itself.
+  // The input in whose memory a crossing value lies. None unless the value's segment may write over the input itself.
   std::string lies_over(ValueId v) const {
     const auto it = alias_.find(v);
     if (it == alias_.end() || !is_tensor_op(g_, g_[v].def)) return {};
     return may_overwrite(segments_of_[g_[v].def.index].front(), v, it->second) ? g_[it->second].name : std::string();
   }
 
-  // Of an op on a thread for each element: a broadcast is read at index 0 by every thread, those beyond the output too;
-  // of no elements, it cannot be shown that a thread reads its own.
+  // Whether a thread may read an element that another one overwrites, in an op with a thread for each element. Every
+  // thread reads a broadcast at index 0, even a thread beyond the output. For an input without elements it cannot be
+  // shown that a thread reads its own.
   bool may_read_anothers(ValueId input) const {
     const Tensor& t = g_.tensor_of(input);
     return std::any_of(t.logical.begin(), t.logical.end(), [&](DomainId d) {
@@ -106,17 +108,18 @@ class Completer {
     });
   }
 
-  // A segment writes over an input itself if it reads that input at the same elements alone, and is the last to read
-  // it.
+  // A segment may write over an input itself if no other segment reads the input, and if its own ops do not read it
+  // after the value is made. In a segment of one op that op must be pointwise, so that it reads the elements that it
+  // overwrites.
   bool may_overwrite(size_t segment, ValueId v, ValueId input) const {
-    if (s_.segments[segment].ops.size() == 1 && may_read_anothers(input)) return false;
+    if (segmentation_.segments[segment].ops.size() == 1 && may_read_anothers(input)) return false;
     const OpId maker = g_[v].def;
-    std::vector<bool> later;  // made for the first reader that stands behind the maker
+    std::vector<bool> later;  // made for the first reader behind the maker
     for (OpId reader : readers_[input.index])
       for (size_t s : segments_of_[reader.index]) {
         if (s != segment && defects_.has(Defect::kAliasWrittenEarly)) continue;
         if (s != segment) return false;
-        if (s_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) return false;
+        if (segmentation_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) return false;
         if (positions_[reader.index] <= positions_[maker.index]) continue;
         if (later.empty()) later = dependents(maker);
         if (later[reader.index]) return false;
@@ -124,7 +127,8 @@ class Completer {
     return true;
   }
 
-  // By op: whether it needs a result of the maker, itself or through others. Ops stand behind those that they read.
+  // By op: whether it needs a result of the maker, directly or through other ops. An op stands behind the ops that it
+  // reads.
   std::vector<bool> dependents(OpId maker) const {
     std::vector<bool> result(g_.ops.size());
     for (OpId op : g_[Graph::body()].ops)
@@ -134,7 +138,7 @@ class Completer {
     return result;
   }
 
-  // Of the segments that cannot run, the first that waits for itself by way of others.
+  // Some segments cannot run because they wait for each other. Returns the first segment of one such cycle.
   static size_t on_a_cycle(const std::vector<std::set<size_t>>& needs, const std::vector<bool>& done) {
     const auto waits_for = [&](size_t i) {
       return *std::find_if(needs[i].begin(), needs[i].end(), [&](size_t n) { return n != i && !done[n]; });
@@ -147,24 +151,24 @@ class Completer {
   }
 
   void sort() {
-    std::vector<std::set<size_t>> needs(s_.segments.size());
-    for (size_t i = 0; i < s_.segments.size(); ++i)
-      for (const Crossing& c : s_.segments[i].inputs) {
+    std::vector<std::set<size_t>> needs(segmentation_.segments.size());
+    for (size_t i = 0; i < segmentation_.segments.size(); ++i)
+      for (const Crossing& c : segmentation_.segments[i].inputs) {
         const OpId def = g_[values_.at(c.value)].def;
         if (is_tensor_op(g_, def)) needs[i].insert(segments_of_[def.index].front());
       }
-    // The first of those that can run, each time.
-    std::vector<std::vector<size_t>> needed_by(s_.segments.size());
-    std::vector<size_t> waits_for(s_.segments.size());
+    // Takes the first segment that can run, again and again.
+    std::vector<std::vector<size_t>> needed_by(segmentation_.segments.size());
+    std::vector<size_t> waits_for(segmentation_.segments.size());
     std::set<size_t> ready;
-    for (size_t i = 0; i < s_.segments.size(); ++i) {
+    for (size_t i = 0; i < segmentation_.segments.size(); ++i) {
       needs[i].erase(i);
       for (size_t n : needs[i]) needed_by[n].push_back(i);
       waits_for[i] = needs[i].size();
       if (needs[i].empty()) ready.insert(i);
     }
     std::vector<size_t> order;
-    std::vector<bool> done(s_.segments.size());
+    std::vector<bool> done(segmentation_.segments.size());
     while (!ready.empty()) {
       const size_t i = *ready.begin();
       ready.erase(ready.begin());
@@ -173,21 +177,21 @@ class Completer {
       for (size_t user : needed_by[i])
         if (--waits_for[user] == 0) ready.insert(user);
     }
-    if (order.size() < s_.segments.size())
+    if (order.size() < segmentation_.segments.size())
       throw Error(ErrorCode::kInvalidGraph, "segments need each other's results; move an op so that one can run first",
-                  "segment " + s_.segments[on_a_cycle(needs, done)].name);
+                  "segment " + segmentation_.segments[on_a_cycle(needs, done)].name);
     std::vector<Segment> sorted;
     sorted.reserve(order.size());
-    for (size_t i : order) sorted.push_back(std::move(s_.segments[i]));
-    s_.segments = std::move(sorted);
+    for (size_t i : order) sorted.push_back(std::move(segmentation_.segments[i]));
+    segmentation_.segments = std::move(sorted);
   }
 
   const Graph& g_;
-  Segmentation s_;
+  Segmentation segmentation_;
   const Defects& defects_;
   std::vector<std::vector<size_t>> segments_of_;
-  std::vector<std::vector<OpId>> readers_;  // of each value: ops that make tensors
-  std::vector<size_t> positions_;           // in the body, by op
+  std::vector<std::vector<OpId>> readers_;  // by value: ops that read it and make tensors
+  std::vector<size_t> positions_;           // by op: its position in the body
   std::unordered_map<std::string_view, ValueId> values_;
   std::set<ValueId> outputs_;
   std::map<ValueId, ValueId> alias_;
@@ -264,7 +268,7 @@ namespace {
 class Assigner {
  public:
   Assigner(const Graph& g, const Defects& defects) : g_(g), defects_(defects), names_(g) {
-    s_.graph = g.name;
+    segmentation_.graph = g.name;
     for (const OutputRef& out : outputs(g))
       if (out.alias) stored_over_[g[out.value].def].push_back(out.alias);
   }
@@ -274,8 +278,8 @@ class Assigner {
       if (step.kind == StepKind::kAssign) assign(step);
     for (const Step& step : steps)
       if (step.kind != StepKind::kAssign) schedule(step);
-    for (Segment& s : s_.segments) schedule_alone(s);
-    return complete(g_, std::move(s_), defects_);
+    for (Segment& s : segmentation_.segments) schedule_alone(s);
+    return complete(g_, std::move(segmentation_), defects_);
   }
 
  private:
@@ -290,13 +294,13 @@ class Assigner {
       refuse("assign names a segment by a letter or _, then letters, digits and _", "name \"" + name + "\"");
     if (step.operands.empty()) refuse("assign names at least one tensor to be computed in the segment", "@" + name);
     const auto executor = step.attrs.enumerator<SegmentExecutor>(AttrKey::kExecutor);
-    const auto [it, is_new] = by_name_.emplace(name, s_.segments.size());
+    const auto [it, is_new] = by_name_.emplace(name, segmentation_.segments.size());
     if (is_new) {
-      s_.segments.emplace_back();
-      s_.segments.back().name = name;
-      s_.segments.back().executor = executor;
+      segmentation_.segments.emplace_back();
+      segmentation_.segments.back().name = name;
+      segmentation_.segments.back().executor = executor;
     }
-    Segment& segment = s_.segments[it->second];
+    Segment& segment = segmentation_.segments[it->second];
     if (segment.executor != executor)
       refuse("two assign steps give this segment different executors; name one", "@" + name);
     for (const StepOperand& operand : step.operands) {
@@ -304,7 +308,7 @@ class Assigner {
       if (!v || !g_[*v].def || !is_tensor_op(g_, g_[*v].def))
         refuse("no op of the fusion makes a tensor of this name; scalars are computed where they are needed",
                "%" + operand.value, ErrorCode::kStepReferent);
-      // Any result names the op; the segment has it once, by the first.
+      // Any result names the op. The segment lists the op once, by its first result.
       const OpId op = g_[*v].def;
       if (!assigned_.insert({it->second, op}).second) continue;
       segment.ops.push_back(name_of(g_, op));
@@ -312,7 +316,7 @@ class Assigner {
       for (ValueId read : g_[op].operands)
         if (read && g_.is_tensor(read) && g_[g_[read].def].kind == OpKind::kInput)
           segments_of_[g_[read].name].insert(it->second);
-      // The input that a result is stored over.
+      // The segment also has the inputs that a result is stored over.
       if (const auto inputs = stored_over_.find(op); inputs != stored_over_.end())
         for (ValueId input : inputs->second) segments_of_[g_[input].name].insert(it->second);
     }
@@ -320,23 +324,23 @@ class Assigner {
 
   void schedule(const Step& step) {
     if (step.operands.empty()) {
-      // Of all tensors: of each kernel's.
-      for (Segment& s : s_.segments)
+      // A step without operands is about all tensors, so every kernel gets it.
+      for (Segment& s : segmentation_.segments)
         if (s.executor == SegmentExecutor::kKernel) s.steps.push_back(step);
       return;
     }
     const size_t at = segment_of(step);
-    Segment& segment = s_.segments[at];
+    Segment& segment = segmentation_.segments[at];
     if (segment.executor != SegmentExecutor::kKernel)
       refuse("this tensor is made by a segment that is no kernel, and takes no schedule; leave the step out",
              "%" + step.operands[0].value);
     segment.steps.push_back(step);
-    // Tensors that a step makes are in the same segment.
+    // Tensors that a step makes belong to the same segment.
     if (row_of(step.kind).results.starts_with('t'))
       for (const std::string& made : step.results) segments_of_[made].insert(at);
   }
 
-  // The first segment that has every tensor that the step names.
+  // The first segment with all tensors that the step names.
   size_t segment_of(const Step& step) {
     std::optional<std::set<size_t>> common;
     for (const StepOperand& operand : step.operands) {
@@ -371,11 +375,11 @@ class Assigner {
   const Graph& g_;
   const Defects& defects_;
   NameIndex names_;
-  Segmentation s_;
+  Segmentation segmentation_;
   std::map<std::string, size_t> by_name_;
-  std::set<std::pair<size_t, OpId>> assigned_;           // segments and their ops
-  std::map<OpId, std::vector<ValueId>> stored_over_;     // by op: inputs that its results are stored over
-  std::map<std::string, std::set<size_t>> segments_of_;  // a tensor's: that make it, or read it where it is an input
+  std::set<std::pair<size_t, OpId>> assigned_;           // segments with their ops
+  std::map<OpId, std::vector<ValueId>> stored_over_;     // by op: the inputs that its results are stored over
+  std::map<std::string, std::set<size_t>> segments_of_;  // by tensor: segments that make it or, if an input, read it
 };
 
 }  // namespace

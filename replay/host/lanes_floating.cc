@@ -131,9 +131,10 @@ template <class T>
 inline uint8_t is_positive_infinity(T a) {
   return a == std::numeric_limits<T>::infinity();
 }
+// False of a NaN: processors give the NaN of 0 / 0 different signs.
 template <class T>
 inline uint8_t sign_bit(T a) {
-  return std::bit_cast<Bits<T>>(a) >> (sizeof(T) * 8 - 1);
+  return static_cast<uint8_t>(std::bit_cast<Bits<T>>(a) >> (sizeof(T) * 8 - 1) & (a == a));
 }
 template <class T>
 inline uint8_t always(T) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/infer/bind.h"
+#include "ir/scalar/numeric.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
@@ -68,6 +69,27 @@ class Interpreter {
   }
   void bind(ValueId v, int64_t value) { bindings_[v.index] = ConstantBits{static_cast<uint64_t>(value), 0}; }
 
+  // Refuses a sum, difference or product of indices that leaves 64 bits. Extents and kernels' indices are made of such
+  // scalars by rules that do not hold where one wraps.
+  void check_fits(const Op& op) const {
+    const ValueId v = op.results[0];
+    if (host_[v].dtype != Dtype::kIndex || op.operands.size() != 2) return;
+    const auto operand = [&](size_t i) {
+      const Dtype dtype = host_[op.operands[i]].dtype;
+      return to_int64(Dtype::kIndex, convert(dtype, bits(op.operands[i]), Dtype::kIndex));
+    };
+    int64_t result = 0;
+    const bool overflows = op.kind == OpKind::kAdd   ? __builtin_add_overflow(operand(0), operand(1), &result)
+                           : op.kind == OpKind::kSub ? __builtin_sub_overflow(operand(0), operand(1), &result)
+                           : op.kind == OpKind::kMul ? __builtin_mul_overflow(operand(0), operand(1), &result)
+                                                     : false;
+    if (overflows)
+      throw Error(ErrorCode::kScalarOverflow,
+                  "`" + std::string(row_of(op.kind).text) + "` of " + std::to_string(operand(0)) + " and " +
+                      std::to_string(operand(1)) + " leaves 64 bits; give smaller sizes or scalars",
+                  "%" + host_[v].name);
+  }
+
   void execute(const Op& op) {
     switch (op.kind) {
       case OpKind::kInput:
@@ -127,6 +149,7 @@ class Interpreter {
                       "the host computes no `" + std::string(row_of(op.kind).text) + "` of a scalar of dtype " +
                           std::string(text(host_[op.operands[0]].dtype)) + " yet; compute it on a tensor",
                       "%" + host_[op.results[0]].name);
+        check_fits(op);
         bindings_[op.results[0].index] = *value;
         return;
       }

@@ -70,29 +70,57 @@ class TreeProgram {
   int count_ = 0;
 };
 
+// `program` on the host executor and on a GPU; false: there is none.
+bool expect_bits_of_the_host(const std::string& program) {
+  const auto gpu = testing::gpu_or_null();
+  SCOPED_TRACE(program);
+  const Module m = parse_module(program);
+  std::vector<Argument> inputs;
+  for (const InputSpec& s : m.input_specs[0].specs) inputs.push_back(make_argument(s));
+  const Graph& g = m.graphs[0];
+  std::vector<Step> steps;
+  if (!m.step_lists.empty()) steps = m.step_lists[0].steps;
+  const Compiled c = compile(g, bind_sizes(g, bound_inputs(inputs)), {.steps = steps});
+  std::vector<NamedKernel> kernels;
+  for (size_t i = 0; i < c.kernels.size(); ++i) kernels.push_back({c.segmentation.segments[i].name, &c.kernels[i]});
+  const auto host = make_host_device();
+  const auto expected = run_host_program(c.host, kernels, *host, inputs, {}).outputs;
+  if (!gpu) return false;
+  const auto actual = run_host_program(c.host, kernels, *gpu, inputs, {}).outputs;
+  EXPECT_EQ(expected.size(), actual.size());
+  for (size_t i = 0; i < expected.size() && i < actual.size(); ++i)
+    EXPECT_EQ(digest(contiguous_copy(expected[i].value.tensor)), digest(contiguous_copy(actual[i].value.tensor)))
+        << "output " << i;
+  return true;
+}
+
 class OrderingChains : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(OrderingChains, GiveTheBitsOfTheHostExecutor) {
-  const auto gpu = testing::gpu_or_null();
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
-    const TreeProgram program(GetParam(), seed);
-    SCOPED_TRACE(program.text());
-    const Module m = parse_module(program.text());
-    std::vector<Argument> inputs;
-    for (const InputSpec& s : m.input_specs[0].specs) inputs.push_back(make_argument(s));
-    const Graph& g = m.graphs[0];
-    const Compiled c = compile(g, bind_sizes(g, bound_inputs(inputs)), {.steps = m.step_lists[0].steps});
-    ASSERT_EQ(c.kernels.size(), 1u);
-    const std::vector<NamedKernel> kernels = {{c.segmentation.segments[0].name, &c.kernels[0]}};
-    const auto host = make_host_device();
-    const auto expected = run_host_program(c.host, kernels, *host, inputs, {}).outputs;
-    if (!gpu) GTEST_SKIP() << "no GPU";
-    const auto actual = run_host_program(c.host, kernels, *gpu, inputs, {}).outputs;
-    ASSERT_EQ(expected.size(), actual.size());
-    for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_EQ(digest(contiguous_copy(expected[i].value.tensor)), digest(contiguous_copy(actual[i].value.tensor)))
-          << "output " << i;
+  for (uint64_t seed = 1; seed <= 12; ++seed)
+    if (!expect_bits_of_the_host(TreeProgram(GetParam(), seed).text())) GTEST_SKIP() << "no GPU";
+}
+
+// The least number is its own absolute value and its own negation, and keeps its sign in what reads it.
+TEST_P(OrderingChains, KeepTheSignOfTheLeastNumber) {
+  const std::string dtype = GetParam();
+  std::string text = "fusion @f {\n  %n = size\n  %x = input " + dtype + "[%n] contiguous\n", outputs;
+  for (const char* op : {"abs", "neg", "sub 0_"}) {
+    const std::string name = op[0] == 's' ? "sub" : op;
+    const std::string v = "%" + name;
+    text += "  " + v + " = " + (op[0] == 's' ? op + dtype + "," : std::string(op)) + " %x\n";
+    for (const char* to : {"f32", "f64", "f16", "bf16", "i64", "i32", "bool"}) {
+      text += "  " + v + "_" + to + " = cast " + v + " as " + to + "\n";
+      outputs += "  output " + v + "_" + to + "\n";
+    }
+    text += "  " + v + "_half = mul " + v + ", 0.5\n  " + v + "_shift = bitwise_right_shift " + v + ", 1_" + dtype +
+            "\n  " + v + "_negative = lt " + v + ", 0_" + dtype + "\n";
+    outputs += "  output " + v + "_half\n  output " + v + "_shift\n  output " + v + "_negative\n";
   }
+  for (const int elements : {1, 4, 1000})
+    if (!expect_bits_of_the_host(text + outputs + "}\ninputs @f host {\n  %x = " + dtype + "[" +
+                                 std::to_string(elements) + "] boundary seed 4\n}\n"))
+      GTEST_SKIP() << "no GPU";
 }
 
 INSTANTIATE_TEST_SUITE_P(Dtypes, OrderingChains, ::testing::Values("i8", "i16", "i32", "i64", "u32"),

@@ -207,7 +207,7 @@ bool truth_reference(OpKind kind, C a, C b) {
     case OpKind::kLogicalOr:
       return a != 0 || b != 0;
     case OpKind::kSignbit:
-      return is_float ? std::signbit(x) : a < 0;
+      return is_float ? x == x && std::signbit(x) : a < 0;
     case OpKind::kIsfinite:
       return !is_float || std::isfinite(x);
     case OpKind::kIsinf:
