@@ -45,36 +45,10 @@ MathClass math_class(OpKind kind) {
     case OpKind::kThreshold:
     case OpKind::kAddcmul:
       return MathClass::kArithmetic;
-    case OpKind::kAcos:
-    case OpKind::kAcosh:
-    case OpKind::kAsin:
-    case OpKind::kAsinh:
-    case OpKind::kAtan:
-    case OpKind::kAtanh:
-    case OpKind::kAtan2:
-    case OpKind::kCos:
-    case OpKind::kCosh:
-    case OpKind::kExp:
-    case OpKind::kExp2:
-    case OpKind::kExpm1:
-    case OpKind::kErf:
-    case OpKind::kErfc:
-    case OpKind::kErfinv:
-    case OpKind::kErfcinv:
-    case OpKind::kLgamma:
-    case OpKind::kLog:
-    case OpKind::kLog10:
-    case OpKind::kLog1p:
-    case OpKind::kLog2:
+    case FUSEBOX_ELEMENTARY_OPS:
     case OpKind::kReciprocal:
     case OpKind::kRsqrt:
-    case OpKind::kSigmoid:
-    case OpKind::kSilu:
-    case OpKind::kSin:
-    case OpKind::kSinh:
     case OpKind::kSqrt:
-    case OpKind::kTan:
-    case OpKind::kTanh:
     case OpKind::kTruediv:
       return MathClass::kFloating;
     case OpKind::kBitwiseNot:

@@ -194,7 +194,7 @@ std::vector<ValueId> FusionMaker::op(OpKind kind) {
     case OpKind::kTriu:
       return {triu(g_, operand(kind, 2), random_.between(-2, 3))};
     case FUSEBOX_REDUCTION_OPS:
-    case OpKind::kWelford:
+    case FUSEBOX_MOMENT_OPS:
       return reduction(kind);
     case OpKind::kPad:
     case OpKind::kCat:
@@ -527,7 +527,7 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
     case OpKind::kIota:
     case OpKind::kTriu:
     case OpKind::kScatter:
-    case OpKind::kWelford:
+    case FUSEBOX_MOMENT_OPS:
     case FUSEBOX_REDUCTION_OPS:
     case FUSEBOX_INDEXED_OPS:
     case FUSEBOX_SCALAR_OPS:

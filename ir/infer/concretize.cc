@@ -87,6 +87,59 @@ std::optional<OpKind> unevaluated_op(const Graph& g, ValueId v, const Bindings& 
   return std::nullopt;
 }
 
+// Resolves an axis; what reads its tensor is not inferred again.
+void resolve_domain(Graph& g, DomainId domain, IterType type, const Defects& defects) {
+  const TensorId t = g[domain].tensor;
+  need_math(g, t);
+  if (g[domain].iter_type != IterType::kSymbolic) refuse(g, t, "this axis is not symbolic");
+  if (type != IterType::kIteration && type != IterType::kBroadcast)
+    refuse(g, t, "an axis becomes iteration or broadcast");
+  const auto& logical = g[t].logical;
+  if (std::find(logical.begin(), logical.end(), domain) == logical.end())
+    refuse(g, t, "this domain is not a logical one");
+  const OpKind kind = g[def_of(g, t)].kind;
+  if (kind != OpKind::kInput && !stretches(kind)) refuse(g, t, "this axis follows from others; resolve those");
+  // Defaults are written out first where they would change.
+  if (type == IterType::kBroadcast && !g[t].contiguity.empty()) {
+    const auto allocation = allocation_of(g, g[t]);
+    for (size_t i = 0; i < allocation.size(); ++i)
+      if (allocation[i] == domain) g[t].contiguity[i] = Contiguity::kNone;
+  }
+  g[domain].iter_type = type;
+  if (type == IterType::kBroadcast) {
+    const ValueId extent = g[domain].extent;
+    if (stretches(kind)) g[domain].expanded = extent;
+    g[domain].extent = constant_index(g, 1);
+    if (kind == OpKind::kInput) fix_size_to_one(g, extent, defects);
+  }
+}
+
+// Gives a reshape its groups; what reads its tensor is not inferred again.
+void regroup(Graph& g, TensorId tensor, std::span<const int64_t> groups) {
+  need_math(g, tensor);
+  const OpId id = def_of(g, tensor);
+  if (g[id].kind != OpKind::kReshape) refuse(g, tensor, "only a reshape has groups");
+  const Attrs attrs;
+  InferContext c{g, scalar::Place::before_op(g, id), OpKind::kReshape, g[id].operands, attrs, {}, 1};
+  ResultSpec spec = infer_reshape(c);
+  const auto is_counted = [&](const Axis& a) { return !form_of(g, a.size()).equals(ScalarForm::of(1)); };
+  const int64_t from = std::count_if(spec.root.begin(), spec.root.end(), is_counted);
+  const int64_t to = std::count_if(spec.axes.begin(), spec.axes.end(), is_counted);
+  int64_t merged = 0, split = 0;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const int64_t n = groups[i];
+    if (n < 0 || n > from + to) refuse(g, tensor, "a group of a reshape has a count of axes");
+    (i % 2 == 0 ? merged : split) += n;
+  }
+  if (groups.size() % 2 != 0 || merged != from || split != to)
+    refuse(g, tensor,
+           "the groups of this reshape must cover " + std::to_string(from) + " axes and make " + std::to_string(to));
+  for (Axis& a : spec.axes)
+    if (a.type == IterType::kSymbolic) a.type = IterType::kIteration;
+  spec.groups.assign(groups.begin(), groups.end());
+  make_domains(g, tensor, spec);
+}
+
 class Planner {
  public:
   Planner(const Graph& g, const Bindings& bindings, const Defects& defects)
@@ -94,9 +147,14 @@ class Planner {
 
   std::vector<Step> run() {
     // Inputs first: one may fix a size to 1 that ops before it read, and these are inferred again.
-    for (const bool is_input : {true, false})
-      for (OpId id : ops_in_order(g_))
-        if ((g_[id].kind == OpKind::kInput) == is_input) resolve_results(id);
+    for (OpId id : ops_in_order(g_))
+      if (g_[id].kind == OpKind::kInput) resolve_results(id);
+    // Each other op is inferred again once, when all that it reads is resolved.
+    for (OpId id : ops_in_order(g_)) {
+      if (g_[id].kind == OpKind::kInput) continue;
+      infer_if_stale(id);
+      resolve_results(id);
+    }
     for (OpId id : ops_in_order(g_))
       if (g_[id].kind == OpKind::kOutput) infer(g_, id);
     return std::move(steps_);
@@ -115,6 +173,19 @@ class Planner {
                       ", which no extent can be; compute it of sizes and integers by add, sub, mul and div",
                   name(d));
     throw Error(ErrorCode::kNotConcretized, "the extent of this axis is not bound; give the program's inputs", name(d));
+  }
+
+  void infer_if_stale(OpId id) {
+    const auto is_stale = [&](ValueId v) { return v && v.index < stale_.size() && stale_[v.index]; };
+    if (g_[id].kind == OpKind::kOutput || std::ranges::none_of(g_[id].operands, is_stale)) return;
+    infer(g_, id, {}, defects_);
+    for (ValueId v : g_[id].results) mark_stale(v);
+  }
+
+  // Its readers must be inferred again.
+  void mark_stale(ValueId v) {
+    if (stale_.size() < g_.values.size()) stale_.resize(g_.values.size());
+    stale_[v.index] = true;
   }
 
   void resolve_results(OpId id) {
@@ -159,7 +230,9 @@ class Planner {
     step.operands = {StepOperand::domain_of(g_[v].name, g_[d].name)};
     step.attrs.set_enum(AttrKey::kIterType, type);
     steps_.push_back(std::move(step));
-    concretize_domain(g_, d, type, defects_);
+    if (op.kind == OpKind::kInput) return concretize_domain(g_, d, type, defects_);
+    resolve_domain(g_, d, type, defects_);
+    mark_stale(v);
   }
 
   DomainId operand_axis(const Op& op, size_t position) const {
@@ -190,13 +263,15 @@ class Planner {
     step.operands = {StepOperand::of(g_[v].name)};
     step.attrs.set(AttrKey::kOrder, *groups);
     steps_.push_back(std::move(step));
-    concretize_reshape(g_, g_[v].tensor, *groups, defects_);
+    regroup(g_, g_[v].tensor, *groups);
+    mark_stale(v);
   }
 
   Graph g_;
   const Bindings& bindings_;
   const Defects& defects_;
   std::vector<Step> steps_;
+  std::vector<bool> stale_;  // by value: changed since its readers were inferred
 };
 
 template <class F>
@@ -222,55 +297,12 @@ std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, cons
 }
 
 void concretize_domain(Graph& g, DomainId domain, IterType type, const Defects& defects) {
-  const TensorId t = g[domain].tensor;
-  need_math(g, t);
-  if (g[domain].iter_type != IterType::kSymbolic) refuse(g, t, "this axis is not symbolic");
-  if (type != IterType::kIteration && type != IterType::kBroadcast)
-    refuse(g, t, "an axis becomes iteration or broadcast");
-  const auto& logical = g[t].logical;
-  if (std::find(logical.begin(), logical.end(), domain) == logical.end())
-    refuse(g, t, "this domain is not a logical one");
-  const OpKind kind = g[def_of(g, t)].kind;
-  if (kind != OpKind::kInput && !stretches(kind)) refuse(g, t, "this axis follows from others; resolve those");
-  // Defaults are written out first where they would change.
-  if (type == IterType::kBroadcast && !g[t].contiguity.empty()) {
-    const auto allocation = allocation_of(g, g[t]);
-    for (size_t i = 0; i < allocation.size(); ++i)
-      if (allocation[i] == domain) g[t].contiguity[i] = Contiguity::kNone;
-  }
-  g[domain].iter_type = type;
-  if (type == IterType::kBroadcast) {
-    const ValueId extent = g[domain].extent;
-    if (stretches(kind)) g[domain].expanded = extent;
-    g[domain].extent = constant_index(g, 1);
-    if (kind == OpKind::kInput) fix_size_to_one(g, extent, defects);
-  }
-  infer_downstream(g, g[t].value, defects);
+  resolve_domain(g, domain, type, defects);
+  infer_downstream(g, g[g[domain].tensor].value, defects);
 }
 
 void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> groups, const Defects& defects) {
-  need_math(g, tensor);
-  const OpId id = def_of(g, tensor);
-  if (g[id].kind != OpKind::kReshape) refuse(g, tensor, "only a reshape has groups");
-  const Attrs attrs;
-  InferContext c{g, scalar::Place::before_op(g, id), OpKind::kReshape, g[id].operands, attrs, {}, 1};
-  ResultSpec spec = infer_reshape(c);
-  const auto is_counted = [&](const Axis& a) { return !form_of(g, a.size()).equals(ScalarForm::of(1)); };
-  const int64_t from = std::count_if(spec.root.begin(), spec.root.end(), is_counted);
-  const int64_t to = std::count_if(spec.axes.begin(), spec.axes.end(), is_counted);
-  int64_t merged = 0, split = 0;
-  for (size_t i = 0; i < groups.size(); ++i) {
-    const int64_t n = groups[i];
-    if (n < 0 || n > from + to) refuse(g, tensor, "a group of a reshape has a count of axes");
-    (i % 2 == 0 ? merged : split) += n;
-  }
-  if (groups.size() % 2 != 0 || merged != from || split != to)
-    refuse(g, tensor,
-           "the groups of this reshape must cover " + std::to_string(from) + " axes and make " + std::to_string(to));
-  for (Axis& a : spec.axes)
-    if (a.type == IterType::kSymbolic) a.type = IterType::kIteration;
-  spec.groups.assign(groups.begin(), groups.end());
-  make_domains(g, tensor, spec);
+  regroup(g, tensor, groups);
   infer_downstream(g, g[tensor].value, defects);
 }
 

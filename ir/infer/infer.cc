@@ -46,7 +46,7 @@ std::vector<ResultSpec> infer_results(InferContext& c) {
     case OpKind::kWelfordCombine:
       return infer_pointwise(c);
     case FUSEBOX_REDUCTION_OPS:
-    case OpKind::kWelford:
+    case FUSEBOX_MOMENT_OPS:
       return infer_reduction(c);
     case OpKind::kPad:
     case FUSEBOX_VIEW_OPS:

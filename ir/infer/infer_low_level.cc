@@ -239,23 +239,7 @@ std::vector<ResultSpec> infer_low_level(InferContext& c) {
       return {handle_spec(ValueKind::kEvent)};
     case OpKind::kCommunicate:
       return {handle_spec(ValueKind::kCommunication)};
-    case OpKind::kFor:
-    case OpKind::kIf:
-    case OpKind::kStore:
-    case OpKind::kCopy:
-    case OpKind::kBarrier:
-    case OpKind::kGridBarrier:
-    case OpKind::kWithin:
-    case OpKind::kLaunch:
-    case OpKind::kRunAten:
-    case OpKind::kDeallocate:
-    case OpKind::kCopyTensor:
-    case OpKind::kSetStream:
-    case OpKind::kSynchronize:
-    case OpKind::kWaitEvent:
-    case OpKind::kPost:
-    case OpKind::kWait:
-    case OpKind::kCheck:
+    case FUSEBOX_EFFECT_OPS:
       return {};
     case FUSEBOX_STRUCTURE_OPS:
     case FUSEBOX_SCALAR_OPS:

@@ -327,7 +327,7 @@ ResultSpec infer_metadata(InferContext& c) {
     case FUSEBOX_INDEXED_OPS:
     case FUSEBOX_SCALAR_OPS:
     case FUSEBOX_REDUCTION_OPS:
-    case OpKind::kWelford:
+    case FUSEBOX_MOMENT_OPS:
     case FUSEBOX_STATEMENT_OPS:
       break;
   }

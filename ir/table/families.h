@@ -86,8 +86,11 @@
 
 #define FUSEBOX_STRUCTURE_OPS OpKind::kInput: case OpKind::kSize: case OpKind::kOutput
 
-// Of one tensor to one tensor; `welford` stands apart, for it gives three.
+// Of one tensor to one tensor.
 #define FUSEBOX_REDUCTION_OPS OpKind::kSum: case OpKind::kProd: case OpKind::kMax: case OpKind::kMin
+
+// Reductions that give several tensors at once.
+#define FUSEBOX_MOMENT_OPS OpKind::kWelford
 
 // Every element of the result is one of the operand.
 #define FUSEBOX_VIEW_OPS \
@@ -95,32 +98,40 @@
   case OpKind::kSqueeze: case OpKind::kSlice: case OpKind::kStrideOrder
 
 // Read the first operand where the second says.
-#define FUSEBOX_INDEXED_OPS \
-  OpKind::kSelect: case OpKind::kIndexSelect: case OpKind::kGather: case OpKind::kTakeAlongAxis
+#define FUSEBOX_INDEXED_OPS OpKind::kSelect: case FUSEBOX_GATHERING_OPS
+// The second operand is a tensor.
+#define FUSEBOX_GATHERING_OPS OpKind::kIndexSelect: case OpKind::kGather: case OpKind::kTakeAlongAxis
 
 // Make a tensor from scalars or from others, by the places of its elements.
 #define FUSEBOX_PLACING_OPS \
   OpKind::kFull: case OpKind::kIota: case OpKind::kTriu: case OpKind::kPad: case OpKind::kCat: case OpKind::kScatter
 
 #define FUSEBOX_TENSOR_OPS \
-  OpKind::kWelford: case FUSEBOX_REDUCTION_OPS: case FUSEBOX_VIEW_OPS: case FUSEBOX_INDEXED_OPS: \
+  FUSEBOX_REDUCTION_OPS: case FUSEBOX_MOMENT_OPS: case FUSEBOX_VIEW_OPS: case FUSEBOX_INDEXED_OPS: \
   case FUSEBOX_PLACING_OPS
 
 // Statements of a kernel: control, memory and threads. `for` and `if` stand in host programs too.
 #define FUSEBOX_THREAD_OPS \
-  OpKind::kFor: case OpKind::kIf: case OpKind::kAllocate: case OpKind::kLoad: case OpKind::kStore: case OpKind::kCopy: \
-  case OpKind::kThreadIndex: case OpKind::kThreadCount: case OpKind::kBarrier: case OpKind::kGridBarrier: \
-  case OpKind::kBlockReduce: case OpKind::kGridReduce: case OpKind::kBlockBroadcast: case OpKind::kWithin
+  OpKind::kAllocate: case OpKind::kLoad: case OpKind::kThreadIndex: case OpKind::kThreadCount: \
+  case OpKind::kBlockReduce: case OpKind::kGridReduce: case OpKind::kBlockBroadcast: case FUSEBOX_THREAD_EFFECT_OPS
+#define FUSEBOX_THREAD_EFFECT_OPS \
+  OpKind::kFor: case OpKind::kIf: case OpKind::kStore: case OpKind::kCopy: case OpKind::kBarrier: \
+  case OpKind::kGridBarrier: case OpKind::kWithin
 // `welford_combine` computes with scalars, but gives three.
 #define FUSEBOX_KERNEL_OPS OpKind::kWelfordCombine: case FUSEBOX_THREAD_OPS
 
 // Statements of a host program.
 #define FUSEBOX_HOST_OPS \
-  OpKind::kLaunch: case OpKind::kRunAten: case OpKind::kAllocateTensor: case OpKind::kDeallocate: \
-  case OpKind::kAliasSelect: case OpKind::kAliasView: case OpKind::kCopyTensor: case OpKind::kCreateStream: \
-  case OpKind::kGetStream: case OpKind::kSetStream: case OpKind::kSynchronize: case OpKind::kRecordEvent: \
-  case OpKind::kWaitEvent: case OpKind::kPost: case OpKind::kCommunicate: case OpKind::kWait: \
-  case OpKind::kTensorStride: case OpKind::kTensorAlignment: case OpKind::kCheck
+  OpKind::kAllocateTensor: case OpKind::kAliasSelect: case OpKind::kAliasView: case OpKind::kCreateStream: \
+  case OpKind::kGetStream: case OpKind::kRecordEvent: case OpKind::kCommunicate: case OpKind::kTensorStride: \
+  case OpKind::kTensorAlignment: case FUSEBOX_HOST_EFFECT_OPS
+#define FUSEBOX_HOST_EFFECT_OPS \
+  OpKind::kLaunch: case OpKind::kRunAten: case OpKind::kDeallocate: case OpKind::kCopyTensor: \
+  case OpKind::kSetStream: case OpKind::kSynchronize: case OpKind::kWaitEvent: case OpKind::kPost: \
+  case OpKind::kWait: case OpKind::kCheck
+
+// Statements without a result.
+#define FUSEBOX_EFFECT_OPS FUSEBOX_THREAD_EFFECT_OPS: case FUSEBOX_HOST_EFFECT_OPS
 
 #define FUSEBOX_STATEMENT_OPS FUSEBOX_STRUCTURE_OPS: case FUSEBOX_KERNEL_OPS: case FUSEBOX_HOST_OPS
 

@@ -45,35 +45,9 @@ Rule rule_of(OpKind kind) {
       return {kAny, Gives::kCommon};
     case OpKind::kAbs:
       return {kAny, Gives::kPart};
-    case OpKind::kAcos:
-    case OpKind::kAcosh:
-    case OpKind::kAsin:
-    case OpKind::kAsinh:
-    case OpKind::kAtan:
-    case OpKind::kAtanh:
-    case OpKind::kCos:
-    case OpKind::kCosh:
-    case OpKind::kExp:
-    case OpKind::kExp2:
-    case OpKind::kExpm1:
-    case OpKind::kErf:
-    case OpKind::kErfc:
-    case OpKind::kErfinv:
-    case OpKind::kErfcinv:
-    case OpKind::kLgamma:
-    case OpKind::kLog:
-    case OpKind::kLog10:
-    case OpKind::kLog1p:
-    case OpKind::kLog2:
+    case FUSEBOX_ELEMENTARY_OPS:
     case OpKind::kRsqrt:
-    case OpKind::kSigmoid:
-    case OpKind::kSilu:
-    case OpKind::kSin:
-    case OpKind::kSinh:
     case OpKind::kSqrt:
-    case OpKind::kTan:
-    case OpKind::kTanh:
-    case OpKind::kAtan2:
       return {kReal, Gives::kFloating};
     case OpKind::kReciprocal:
     case OpKind::kTruediv:

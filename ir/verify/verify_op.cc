@@ -200,23 +200,7 @@ class OpChecker {
       case FUSEBOX_INDEXED_OPS:
       case FUSEBOX_PLACING_OPS:
         break;
-      case OpKind::kFor:
-      case OpKind::kIf:
-      case OpKind::kStore:
-      case OpKind::kCopy:
-      case OpKind::kBarrier:
-      case OpKind::kGridBarrier:
-      case OpKind::kWithin:
-      case OpKind::kLaunch:
-      case OpKind::kRunAten:
-      case OpKind::kDeallocate:
-      case OpKind::kCopyTensor:
-      case OpKind::kSetStream:
-      case OpKind::kSynchronize:
-      case OpKind::kWaitEvent:
-      case OpKind::kPost:
-      case OpKind::kWait:
-      case OpKind::kCheck:
+      case FUSEBOX_EFFECT_OPS:
         return;  // no result: its form says so
       case FUSEBOX_STRUCTURE_OPS:
         not_in_family(op_.kind, "gives what the signature declares");
@@ -388,11 +372,8 @@ class OpChecker {
     if (demands(op_.kind, kPointwise) && !t.root.empty())
       refuse(ErrorCode::kInvalidGraph, "has axes made by an op that moves elements, and moves none");
     switch (op_.kind) {
-      case OpKind::kSum:
-      case OpKind::kProd:
-      case OpKind::kMax:
-      case OpKind::kMin:
-      case OpKind::kWelford:
+      case FUSEBOX_REDUCTION_OPS:
+      case FUSEBOX_MOMENT_OPS:
         for (ValueId v : op_.operands)
           if (v) need_rank(rank(v), from);
         if (op_.kind == OpKind::kWelford && static_cast<bool>(view_.operand(1)) != static_cast<bool>(view_.operand(2)))
@@ -476,10 +457,7 @@ class OpChecker {
         for (ValueId v : op_.operands) need_rank(rank(v), root);
         axis_attr(root);
         return;
-      case OpKind::kSelect:
-      case OpKind::kIndexSelect:
-      case OpKind::kGather:
-      case OpKind::kTakeAlongAxis:
+      case FUSEBOX_INDEXED_OPS:
       case OpKind::kScatter:
         return check_indexed(root, from);
       case OpKind::kTriu:

@@ -494,8 +494,8 @@ Form IndexAlgebra::fused_digit(AtomId base, Coefficient divisor, Coefficient ran
 
 // -- Structure that needs no proof
 
-bool IndexAlgebra::has_loops(Form value) const { return store_.form(value).loops != 0; }
-bool IndexAlgebra::is_constant(Form value) const { return store_.form(value).count == 0; }
+bool IndexAlgebra::has_loops(Form value) const { return store_.given_form(value).loops != 0; }
+bool IndexAlgebra::is_constant(Form value) const { return store_.given_form(value).count == 0; }
 
 std::optional<int64_t> IndexAlgebra::constant_value(Form value) const {
   if (!is_constant(value)) return std::nullopt;

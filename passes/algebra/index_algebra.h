@@ -264,7 +264,7 @@ class IndexAlgebra {
   void use_fact(size_t index);
   void start_question();
   /// The form as it would be made now.
-  Form resolve(Form value) { return store_.form(value).stale && !resolving_ ? rebuild_stale(value) : value; }
+  Form resolve(Form value) { return store_.given_form(value).stale && !resolving_ ? rebuild_stale(value) : value; }
   Form rebuild_stale(Form value);
   Form rebuild(Form value, const FormSubstitution* substitution);
   Form rebuild(AtomId atom, const FormSubstitution* substitution);

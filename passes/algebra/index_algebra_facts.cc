@@ -259,6 +259,7 @@ bool IndexAlgebra::refresh(AtomId id) {
 // -- Rebuilding
 
 Form IndexAlgebra::substitute(Form value, const FormSubstitution& substitution) {
+  store_.given_form(value);
   return rebuild(value, &substitution);
 }
 

@@ -286,7 +286,7 @@ std::optional<Form> IndexAlgebra::atom_extreme(AtomId atom, bool upper) {
 }
 
 IntBounds IndexAlgebra::int_bounds(Form value) const {
-  const Interval bounds = store_.form(value).bounds;
+  const Interval bounds = store_.given_form(value).bounds;
   IntBounds result;
   if (bounds.lo != kMinusInfinity) result.lower = bounds.lo;
   if (bounds.hi != kInfinity) result.upper = bounds.hi;
@@ -400,7 +400,7 @@ bool IndexAlgebra::divides(Form divisor, Form value) {
 }
 
 int64_t IndexAlgebra::content(Form value) const {
-  int64_t result = store_.form(value).constant;
+  int64_t result = store_.given_form(value).constant;
   if (result == kMinusInfinity) return 1;
   for (const RawTerm& term : store_.terms(value)) {
     if (term.factor == kMinusInfinity) return 1;
@@ -413,7 +413,7 @@ bool IndexAlgebra::depends_on(Form value, int loop_id) const {
   check_internal(has_loop(loop_id), "the index algebra knows no loop of this id");
   const AtomId loop = loops_[loop_index_[static_cast<size_t>(loop_id)] - 1].atom;
   const uint64_t bit = store_.atom(loop).loops;
-  if ((store_.form(value).loops & bit) == 0) return false;
+  if ((store_.given_form(value).loops & bit) == 0) return false;
   // The last bit is shared by all loops from the 64th on.
   if (bit != uint64_t{1} << 63 || loops_.size() <= 64) return true;
   return mentions(value, loop);

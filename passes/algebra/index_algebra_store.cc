@@ -1,8 +1,11 @@
 #include "passes/algebra/index_algebra_store.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
+
+#include "ir/table/error.h"
 
 namespace fusebox {
 namespace {
@@ -36,6 +39,14 @@ struct Hash {
   }
   uint32_t value() const { return static_cast<uint32_t>(state ^ (state >> 29)); }
 };
+
+// A number for each algebra of the process, from 1. It tells algebras apart and reaches no result.
+uint32_t next_owner() {
+  static std::atomic<uint32_t> last = 0;
+  uint32_t owner = 0;
+  while (owner == 0) owner = ++last;
+  return owner;
+}
 
 Interval interval_add(Interval a, Interval b) {
   Interval sum;
@@ -119,7 +130,23 @@ void IdTable::insert(uint32_t hash, uint32_t id) {
   ++used_;
 }
 
+void FormStore::refuse_foreign() {
+  throw Error(ErrorCode::kInternal, "a form was used with another index algebra than the one that made it");
+}
+
+// Room for what a statement of a few loops needs, so that making one of many algebras does not grow each list by steps.
+FormStore::FormStore() {
+  atoms_.reserve(16);
+  monomials_.reserve(32);
+  forms_.reserve(64);
+  factors_.reserve(32);
+  terms_.reserve(64);
+  args_.reserve(16);
+  clear();
+}
+
 void FormStore::clear() {
+  owner_ = next_owner();
   atoms_.clear();
   monomials_.clear();
   forms_.clear();
@@ -293,11 +320,11 @@ Form FormStore::intern(Poly& poly) {
     hash.mix(term.monomial);
   }
   const auto found = form_table_.find(hash.value(), [&](uint32_t id) {
-    return forms_[id].constant == poly.constant && std::ranges::equal(this->terms({id}), terms);
+    return forms_[id].constant == poly.constant && std::ranges::equal(this->terms(forms_[id]), terms);
   });
-  if (found) return {*found};
+  if (found) return made(*found);
 
-  const Form id{static_cast<uint32_t>(forms_.size())};
+  const auto id = static_cast<uint32_t>(forms_.size());
   FormRecord record;
   record.first = static_cast<uint32_t>(terms_.size());
   record.count = poly.count;
@@ -305,8 +332,8 @@ Form FormStore::intern(Poly& poly) {
   terms_.insert(terms_.end(), terms.begin(), terms.end());
   describe(record);
   forms_.push_back(record);
-  form_table_.insert(hash.value(), id.id);
-  return id;
+  form_table_.insert(hash.value(), id);
+  return made(id);
 }
 
 Form FormStore::intern_constant(int64_t value) {

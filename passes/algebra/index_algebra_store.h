@@ -151,18 +151,25 @@ class IdTable {
 
 class FormStore {
  public:
-  FormStore() { clear(); }
+  FormStore();
   void clear();
 
   const AtomRecord& atom(AtomId id) const { return atoms_[id.id]; }
   AtomRecord& atom(AtomId id) { return atoms_[id.id]; }
   const MonomialRecord& monomial(MonomialId id) const { return monomials_[id]; }
   const FormRecord& form(Form id) const { return forms_[id.id]; }
+  /// The same for a form that comes from outside: throws kInternal if another algebra made it, or if it was made before
+  /// clear().
+  const FormRecord& given_form(Form id) const {
+    if (id.owner != owner_ && id.id != 0) [[unlikely]]
+      refuse_foreign();
+    return forms_[id.id];
+  }
   uint32_t atom_count() const { return static_cast<uint32_t>(atoms_.size()); }
   std::span<const AtomId> factors(MonomialId id) const {
     return {factors_.data() + monomials_[id].first, monomials_[id].count};
   }
-  std::span<const RawTerm> terms(Form id) const { return {terms_.data() + forms_[id.id].first, forms_[id.id].count}; }
+  std::span<const RawTerm> terms(Form id) const { return terms(forms_[id.id]); }
   std::span<const Form> args(AtomId id) const {
     return {args_.data() + atoms_[id.id].args_first, atoms_[id.id].args_count};
   }
@@ -206,6 +213,11 @@ class FormStore {
   void refresh();
 
  private:
+  [[noreturn]] static void refuse_foreign();
+  std::span<const RawTerm> terms(const FormRecord& record) const {
+    return {terms_.data() + record.first, record.count};
+  }
+  Form made(uint32_t id) const { return {id, id == 0 ? 0 : owner_}; }
   MonomialId intern_monomial(std::span<const AtomId> sorted);
   MonomialId merged(MonomialId a, MonomialId b);
   /// `is_new` says that no term of the poly has the product's monomial.
@@ -213,6 +225,7 @@ class FormStore {
   void describe(MonomialRecord& record) const;
   void describe(FormRecord& record) const;
 
+  uint32_t owner_ = 0;  // of the forms made since clear()
   std::vector<AtomRecord> atoms_;
   std::vector<MonomialRecord> monomials_;
   std::vector<FormRecord> forms_;

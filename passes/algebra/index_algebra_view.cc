@@ -48,7 +48,7 @@ int three_way(T a, T b) {
 
 std::optional<int64_t> IndexAlgebra::evaluate(Form value, std::span<const int64_t> loops,
                                               std::span<const int64_t> symbols) const {
-  int64_t sum = store_.form(value).constant;
+  int64_t sum = store_.given_form(value).constant;
   for (const RawTerm& term : store_.terms(value)) {
     const auto part = evaluate(Coefficient{term.factor, term.monomial}, loops, symbols);
     if (!part || __builtin_add_overflow(sum, *part, &sum)) return std::nullopt;
@@ -210,9 +210,10 @@ int IndexAlgebra::compare(Form a, Form b) {
   return three_way(constant_part(a), constant_part(b));
 }
 
-int64_t IndexAlgebra::constant_part(Form value) const { return store_.form(value).constant; }
+int64_t IndexAlgebra::constant_part(Form value) const { return store_.given_form(value).constant; }
 
 std::vector<TermView> IndexAlgebra::terms(Form value) {
+  store_.given_form(value);
   std::vector<RawTerm> raw(store_.terms(value).begin(), store_.terms(value).end());
   for (RawTerm& term : raw) {
     // 128·(n / 128) is n if 128 divides n.

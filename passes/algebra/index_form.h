@@ -10,7 +10,9 @@
 // Example: with o in [0, ceil(n / 128)) and t in [0, 128), a split domain has the value `128*o + t`. Its quotient by 64
 // is `2*o + t / 64`.
 //
-// Forms, atoms and the views below are ids in one IndexAlgebra. They stay valid until it is cleared.
+// Forms, atoms and the views below are ids in one IndexAlgebra. They stay valid until it is cleared. A form names the
+// algebra that made it, and using it with another one is an internal error. A copy of an algebra takes the forms of the
+// original.
 #pragma once
 
 #include <compare>
@@ -22,9 +24,10 @@ namespace fusebox {
 
 /// A value in normal form. Two forms of one algebra are `==` exactly if their normal forms are the same, and then they
 /// are equal at every point. The order is that of first creation: it is deterministic and means nothing else. The
-/// default is the constant 0.
+/// default is the constant 0 of every algebra.
 struct Form {
   uint32_t id = 0;
+  uint32_t owner = 0;  ///< the algebra that made it, by its number; 0 for the constant 0
   friend auto operator<=>(const Form&, const Form&) = default;
 };
 

@@ -211,9 +211,7 @@ ValueId KernelEmitter::compute(Site& site) {
       return compute_cat(site);
     case OpKind::kSelect:
       return compute_select(site);
-    case OpKind::kIndexSelect:
-    case OpKind::kGather:
-    case OpKind::kTakeAlongAxis: {
+    case FUSEBOX_GATHERING_OPS: {
       const ValueId index = read(site, 1);
       emit_within(site, index);
       return read(site, 0, {}, {}, cast_to(index, Dtype::kIndex));
@@ -237,7 +235,7 @@ ValueId KernelEmitter::compute(Site& site) {
       return kernel.op(op.kind, operands, dtype, attrs);
     }
     case FUSEBOX_REDUCTION_OPS:
-    case OpKind::kWelford:
+    case FUSEBOX_MOMENT_OPS:
     case FUSEBOX_STATEMENT_OPS:
       break;
   }

@@ -24,7 +24,7 @@ Lowered lower(const Graph& scheduled, const LowerOptions& options) {
 
 std::optional<Error> legal(const Graph& scheduled, const LowerOptions& options) {
   try {
-    plan_kernel(scheduled, {options.defects, options.sizes});
+    plan_refusable(scheduled, {options.defects, options.sizes});
     return std::nullopt;
   } catch (const Error& e) {
     return e;

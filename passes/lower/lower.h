@@ -59,7 +59,8 @@ Lowered emit_kernel(const KernelPlan& plan, const EmitOptions& options = {});
 
 Lowered lower(const Graph& scheduled, const LowerOptions& options = {});
 
-// The first reason why a schedule cannot be lowered, by code and place; nothing if it can.
+// The first reason why a schedule cannot be lowered, by code and place; nothing if it can. Runs the stages of the plan
+// that may refuse a schedule.
 std::optional<Error> legal(const Graph& scheduled, const LowerOptions& options = {});
 
 }  // namespace fusebox

@@ -17,6 +17,8 @@
 #include "passes/host/host_program.h"
 #include "passes/host/index_range.h"
 #include "passes/lower/lower.h"
+#include "passes/plan/plan_stages.h"
+#include "passes/plan/print_plan.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/segment/segment.h"
 
@@ -141,23 +143,28 @@ std::optional<Lowered> take_known(const Compiled& c, size_t segment, const Compi
   return Lowered{known.kernels[segment], known.launches[segment], {}};
 }
 
-Lowered lower_segment(const Compiled& c, size_t segment, const Defects& defects, const Bindings& sizes) {
+Lowered lower_segment(Compiled& c, size_t segment, const LowerSegmentsOptions& options) {
   const Graph g = canonical_order(c.scheduled[segment]);
-  LowerOptions options{.index_bits = c.index_bits, .defects = defects};
-  if (!sizes.empty() && defects.has(Defect::kSymbolsByHint)) options.sizes = rebind(c.concretized, sizes, g);
-  return lower(g, options);
+  PlanOptions planning{.defects = options.defects};
+  if (!options.sizes.empty() && options.defects.has(Defect::kSymbolsByHint))
+    planning.sizes = rebind(c.concretized, options.sizes, g);
+  const KernelPlan plan = plan_kernel(g, planning);
+  if (options.digest_plans) c.plans.push_back(digest(plan));
+  return emit_kernel(plan, {.index_bits = c.index_bits});
 }
 
 }  // namespace
 
-void lower_segments(Compiled& c, const Defects& defects, const Bindings& sizes, const Compiled* known) {
+void lower_segments(Compiled& c, const LowerSegmentsOptions& options) {
   c.kernels.clear();
   c.launches.clear();
+  c.plans.clear();
+  const bool may_take = options.known && options.defects.empty() && !options.digest_plans;
   for (size_t i = 0; i < c.scheduled.size(); ++i) {
     Lowered lowered;
     if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) {
-      std::optional<Lowered> same = known && defects.empty() ? take_known(c, i, *known) : std::nullopt;
-      lowered = same ? *std::move(same) : lower_segment(c, i, defects, sizes);
+      std::optional<Lowered> same = may_take ? take_known(c, i, *options.known) : std::nullopt;
+      lowered = same ? *std::move(same) : lower_segment(c, i, options);
     }
     c.kernels.push_back(std::move(lowered.kernel));
     c.launches.push_back(std::move(lowered.launch));
@@ -204,12 +211,14 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
     take_layouts(compiled.concretized, names, places, scheduled, compiled.segmentation, i, options.defects);
   }
   attempt.is_scheduled = true;
-  lower_segments(compiled, options.defects, sizes, options.known);
+  const LowerSegmentsOptions lowering{
+      .defects = options.defects, .sizes = sizes, .known = options.known, .digest_plans = options.digest_plans};
+  lower_segments(compiled, lowering);
   if (options.index_bits == 0 && compiled.index_bits == 32 &&
       !all_fit(compiled, bindings, fusion, options.inputs, options.defects) &&
       !options.defects.has(Defect::kIndexWidthNarrow)) {
     compiled.index_bits = 64;
-    lower_segments(compiled, options.defects, sizes, options.known);
+    lower_segments(compiled, lowering);
   }
   compiled.host = build_host_program(compiled.concretized, compiled.segmentation, compiled.launches, options.defects);
 }

@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/canonical/digest.h"
 #include "ir/infer/bind.h"
 #include "ir/module/module.h"
 #include "ir/scalar/scalar.h"
@@ -33,7 +34,8 @@ struct CompileOptions {
   // Strides of the fusion's inputs, in their order, for choosing the index width. Empty: the strides of contiguous
   // tensors, and 64 bits if a kernel asks for a stride.
   std::vector<BoundInput> inputs = {};
-  Defects defects = {};  // seeded
+  Defects defects = {};       // seeded
+  bool digest_plans = false;  // fill in Compiled::plans
   // A program that was compiled before, without defects. Segments that are the same there are neither scheduled nor
   // lowered again.
   const Compiled* known = nullptr;
@@ -46,6 +48,7 @@ struct Compiled {
   std::vector<Graph> scheduled;  // by segment; for an ATen segment: the segment as a fusion
   std::vector<Graph> kernels;    // by segment; empty graphs for ATen segments
   std::vector<Graph> launches;   // by segment: the host ops that launch the kernel
+  std::vector<Digest> plans;     // by segment with a kernel, if they are asked for
   Graph host;
   int index_bits = 64;
 };
@@ -65,9 +68,14 @@ struct CompileAttempt {
 // Returns the Error that `compile` would throw. Used to show a schedule that is refused.
 CompileAttempt try_compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});
 
-// Fills in the kernels and launches of the scheduled segments; an ATen segment gets empty graphs. `sizes` bind
-// c.concretized in one run; only seeded defects read them. `known` is that of CompileOptions.
-void lower_segments(Compiled& c, const Defects& defects, const Bindings& sizes = {}, const Compiled* known = nullptr);
+struct LowerSegmentsOptions {
+  Defects defects = {};             // seeded
+  Bindings sizes = {};              // of c.concretized in one run: only seeded defects read them
+  const Compiled* known = nullptr;  // as in CompileOptions
+  bool digest_plans = false;        // as in CompileOptions
+};
+// Fills in the kernels and launches of the scheduled segments; an ATen segment gets empty graphs.
+void lower_segments(Compiled& c, const LowerSegmentsOptions& options);
 
 // The index width to begin with. It is 64 if a tensor has so many elements, or a scalar is so large, that 32 bits are
 // out of the question. Otherwise it is 32. `compile` then proves 32 bits enough for each kernel (index_range.h), or

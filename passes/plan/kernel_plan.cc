@@ -42,16 +42,20 @@ std::optional<ScalarParameter> parameter_of(const Graph& g, int symbol) {
   return ScalarParameter{{}, tensor, static_cast<uint32_t>(position_in(order, DomainId(domain)))};
 }
 
-KernelPlan plan_kernel(const Graph& scheduled, const PlanOptions& options) {
+KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options) {
   for (const IterDomain& d : scheduled.domains)
     if (d.iter_type == IterType::kSymbolic)
       throw Error(ErrorCode::kNotConcretized, "this axis is not resolved; concretize the program for its inputs first",
                   (d.tensor ? "%" + scheduled[scheduled[d.tensor].value].name + "." : "") + d.name);
   KernelPlan plan(scheduled, options);
   for (const auto stage : {plan_threads, plan_buffers, plan_empty_threads, plan_replicas, check_sharing, plan_loops,
-                           plan_shared, plan_syncs, plan_cascades, plan_statements})
+                           plan_shared, plan_syncs, plan_cascades, plan_storage})
     plan = stage(std::move(plan));
   return plan;
+}
+
+KernelPlan plan_kernel(const Graph& scheduled, const PlanOptions& options) {
+  return plan_statements(plan_refusable(scheduled, options));
 }
 
 }  // namespace fusebox

@@ -175,6 +175,7 @@ struct KernelPlan {
 
   // plan_threads
   std::set<ParallelType> used_threads;
+  std::set<ParallelType> may_be_empty;                            // a loop of the type may have no iteration
   std::map<ParallelType, bool> exact_launch;                      // every loop of the type has the launch's extent
   std::map<ParallelType, std::optional<int64_t>> largest_launch;  // the launch's extent if it is constant
 
@@ -198,15 +199,19 @@ struct KernelPlan {
   std::map<OpId, Cascade> cascades;
   std::map<uint32_t, int64_t> strips;  // by node: iterations of a strip
 
-  // plan_statements
+  // plan_storage
   std::map<uint32_t, std::vector<ValueId>> at_home;  // by loop: tensors that live in it; shared tensors live at the top
   std::map<uint32_t, std::vector<OpId>> accumulators_at;  // by loop: reductions whose accumulators live in it
-  std::vector<StatementPlan> statements;                  // by index in the tree
   std::map<OpId, Accumulator> accumulators;               // of reductions
   std::map<OpId, Exchange> exchanges;                     // of reductions over threads
   std::set<Divisibility> divisibilities;                  // facts that the launch checks
   std::map<ValueId, int64_t> alignments;                  // by storage: bytes
-  std::map<uint32_t, std::vector<Hoisted>> unswitched;    // by node
+
+  // plan_storage sets which are vector copies, plan_statements the rest
+  std::vector<StatementPlan> statements;  // by index in the tree
+
+  // plan_statements
+  std::map<uint32_t, std::vector<Hoisted>> unswitched;  // by node
 
   const Defects& defects() const { return options.defects; }
   bool has_nest(OpId op) const { return nest_plan.has_nest(op); }

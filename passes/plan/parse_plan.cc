@@ -540,7 +540,7 @@ class PlanParser {
         planned_->statements.clear();
         planned_->unswitched.clear();
         planned_->accumulators.clear();
-        *planned_ = plan_statements(*planned_);
+        *planned_ = plan_statements(plan_storage(*planned_));
       } catch (const Error&) {
         // Planning refuses what the text says, so forms are made from their text.
       }

@@ -32,16 +32,20 @@ class StatementView;
 [[nodiscard]] KernelPlan plan_syncs(KernelPlan plan);
 // Gives long serial sums their partial sums, and their loops strips.
 [[nodiscard]] KernelPlan plan_cascades(KernelPlan plan);
-// Decides what each statement checks, reads, writes and exchanges, and how much memory a thread keeps. Throws
-// kIllegalAllocation, kIllegalReduction, kIllegalVectorize.
+// Decides how much memory a thread keeps, what threads exchange, and which copies are vectorized. Throws
+// kIllegalAllocation, kIllegalReduction, kIllegalVectorize. No later stage refuses a schedule.
+[[nodiscard]] KernelPlan plan_storage(KernelPlan plan);
+// Decides what each statement checks, reads and writes.
 [[nodiscard]] KernelPlan plan_statements(KernelPlan plan);
 
-// The first fault of a plan, or nothing. It finds none in a plan that plan_kernel made. Emission relies on it. Members
-// that plan_statements sets are checked only if they are set.
+// The first fault of a plan, or nothing. It finds none in a plan that plan_kernel made. Emission relies on it. A plan
+// that plan_storage has not seen is checked as far as it goes.
 std::optional<std::string> check_plan(const KernelPlan& plan);
 
 // Runs all stages. Throws what they throw, and kNotConcretized for a graph with symbolic axes.
 KernelPlan plan_kernel(const Graph& scheduled, const PlanOptions& options = {});
+// All up to plan_storage. Throws exactly where plan_kernel throws.
+KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options = {});
 
 // Fills in at_home and accumulators_at.
 void place_in_loops(KernelPlan& plan);

@@ -49,6 +49,7 @@ KernelPlan plan_threads(KernelPlan plan) {
       if (!is_thread(p)) continue;
       plan.used_threads.insert(p);
       const Form e = values.extent(loop[i]);
+      if (!plan.may_be_empty.contains(p) && !extents.prove_less(Form{}, e)) plan.may_be_empty.insert(p);
       const auto [it, is_new] = first.emplace(p, e);
       if (is_new)
         plan.exact_launch[p] = true;
@@ -67,26 +68,20 @@ KernelPlan plan_threads(KernelPlan plan) {
 // not be written: a sum over nothing, or the result of another nest. Such a dimension launches at least one thread.
 KernelPlan plan_empty_threads(KernelPlan plan) {
   const Graph& g = *plan.graph;
-  IndexAlgebra extents(plan.defects());
-  std::set<ParallelType> may_be_empty, needed;
+  std::set<ParallelType> needed;
   for (const Nest& nest : plan.nest_plan.nests) {
-    const ValueId v = g[nest.op].results[0];
-    Symbols symbols(g, plan.classes, extents);
-    DomainValues values(g, plan.nest_plan, symbols, extents, g[v].tensor);
-    const auto& loop = loop_of(g.tensor_of(v));
+    const auto& loop = plan.loops_of(nest.op);
     const bool is_seen = std::any_of(g[nest.op].results.begin(), g[nest.op].results.end(),
                                      [&](ValueId r) { return plan.buffers[r.index].memory == MemoryType::kGlobal; });
     std::set<ParallelType> over;
     for (size_t i = 0; i < loop.size(); ++i) {
       const ParallelType p = plan.nest_plan.nodes[nest.path[i]].parallel;
-      if (!is_thread(p)) continue;
-      if (!extents.prove_less(extents.constant(0), values.extent(loop[i]))) may_be_empty.insert(p);
-      if (!is_reduction(g, loop[i])) over.insert(p);
+      if (is_thread(p) && !is_reduction(g, loop[i])) over.insert(p);
     }
     for (ParallelType p : plan.used_threads)
       if (is_seen && !over.contains(p)) needed.insert(p);
   }
-  std::set_intersection(may_be_empty.begin(), may_be_empty.end(), needed.begin(), needed.end(),
+  std::set_intersection(plan.may_be_empty.begin(), plan.may_be_empty.end(), needed.begin(), needed.end(),
                         std::inserter(plan.launched_empty, plan.launched_empty.end()));
   for (ParallelType p : plan.launched_empty) plan.exact_launch[p] = false;
   return plan;

@@ -11,14 +11,6 @@
 namespace fusebox {
 namespace {
 
-// The scalar that is an axis's extent, if the graph has it. Extents of derived domains are emitted for consumers.
-ValueId extent_of(const Graph& g, DomainId d) {
-  if (g[d].extent) return g[d].extent;
-  Graph scratch = g;
-  const ValueId extent = emit_extent(scratch, Graph::body(), d);
-  return extent.index < g.values.size() ? extent : ValueId();
-}
-
 // Calls f on the scalars that set the extents of an op's results.
 template <class G, class F>
 void for_each_extent(G& g, OpId op, const F& f) {
@@ -92,9 +84,32 @@ bool Rewriter::same_axes(ValueId a, ValueId b) const {
   return true;
 }
 
+ValueId Rewriter::extent_of(DomainId d) const {
+  if (g_[d].extent) return g_[d].extent;
+  if (!scratch_ || scratch_->ops.size() != g_.ops.size() || scratch_->values.size() > g_.values.size()) {
+    scratch_ = g_;
+    edited_.clear();
+  }
+  Graph& scratch = *scratch_;
+  for (OpId op : edited_) scratch[op] = g_[op];
+  edited_.clear();
+  scratch.values.insert(scratch.values.end(), g_.values.begin() + static_cast<std::ptrdiff_t>(scratch.values.size()),
+                        g_.values.end());
+  try {
+    const ValueId extent = emit_extent(scratch, Graph::body(), d);
+    scratch.values.resize(g_.values.size());
+    scratch.ops.resize(g_.ops.size());
+    scratch[Graph::body()].ops.resize(g_[Graph::body()].ops.size());
+    return extent.index < g_.values.size() ? extent : ValueId();
+  } catch (...) {
+    scratch_.reset();
+    throw;
+  }
+}
+
 bool Rewriter::same_axis(DomainId a, DomainId b) const {
   if (g_[a].iter_type != g_[b].iter_type || now(g_[a].expanded) != now(g_[b].expanded)) return false;
-  const ValueId m = now(extent_of(g_, a)), n = now(extent_of(g_, b));
+  const ValueId m = now(extent_of(a)), n = now(extent_of(b));
   return m && m == n;
 }
 
@@ -123,6 +138,7 @@ void Rewriter::set_operands(OpId op, std::vector<ValueId> operands) {
   const ValueId v = g_[op].results[0];
   if (!g_.is_tensor(v) && operands != g_[op].operands) is_changed_[v.index] = true;
   g_[op].operands = std::move(operands);
+  edited_.push_back(op);
 }
 
 bool Rewriter::has_changed(ValueId v) const {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,7 +39,7 @@ class Rewriter {
   // Counts a change to the op that makes `v`. False if the limit is reached or `v` is held; the op then must not be
   // changed.
   bool take(ValueId v);
-  // Gives the op these operands.
+  // Gives the op these operands. An op that is changed in another way must be given its operands too.
   void set_operands(OpId op, std::vector<ValueId> operands);
   // Applies all replacements. False: inference refuses an op that now reads other scalars.
   bool finish();
@@ -51,6 +52,8 @@ class Rewriter {
 
  private:
   bool is_plain(ValueId v) const;
+  // The scalar that an axis' extent is, where the graph has it: extents of derived domains are emitted for consumers.
+  ValueId extent_of(DomainId d) const;
   bool is_held(ValueId v) const { return std::find(held_.begin(), held_.end(), v) != held_.end(); }
   // Whether a scalar is replaced or made from a replaced one, or a tensor is made with such a scalar.
   bool has_changed(ValueId v) const;
@@ -65,6 +68,9 @@ class Rewriter {
   std::vector<bool> is_output_;   // by value
   std::vector<bool> is_read_;     // by value
   std::vector<bool> is_changed_;  // by value: whether it is made from other scalars than before
+  // A copy of the graph that extents are emitted into and taken out of again, and the ops that changed since.
+  mutable std::optional<Graph> scratch_;
+  mutable std::vector<OpId> edited_;
 };
 
 // Runs a pass on a copy of `g` and keeps the result. True: changed. If inference refuses the result, bisecting the

@@ -134,7 +134,7 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
       r.value = at::bitwise_xor(largest ? at::amax(ordered, axes) : at::amin(ordered, axes), flip);
       break;
     }
-    case OpKind::kWelford:
+    case FUSEBOX_MOMENT_OPS:
     case FUSEBOX_SCALAR_OPS:
     case FUSEBOX_VIEW_OPS:
     case FUSEBOX_INDEXED_OPS:

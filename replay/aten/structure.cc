@@ -81,7 +81,7 @@ Carried Evaluator::metadata(const Op& op, Carried x) {
     }
     case OpKind::kStrideOrder:  // changes how elements lie in memory, not their values
       return x;
-    case OpKind::kWelford:
+    case FUSEBOX_MOMENT_OPS:
     case FUSEBOX_SCALAR_OPS:
     case FUSEBOX_REDUCTION_OPS:
     case FUSEBOX_INDEXED_OPS:
@@ -181,7 +181,7 @@ Carried Evaluator::indexed(const Op& op) {
     case OpKind::kGather:
       r = viewed(x, [&](const at::Tensor& t) { return at::gather(t, axis, index.value); });
       break;
-    case OpKind::kWelford:
+    case FUSEBOX_MOMENT_OPS:
     case FUSEBOX_SCALAR_OPS:
     case FUSEBOX_REDUCTION_OPS:
     case FUSEBOX_VIEW_OPS:

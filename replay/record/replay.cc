@@ -54,7 +54,7 @@ Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from, co
   const std::string* bits = find_value(b.options, "index_bits");
   c.index_bits = bits && *bits == "32" ? 32 : 64;
   if (from == ReplayFrom::kScheduled) {
-    lower_segments(c, defects);
+    lower_segments(c, {.defects = defects, .digest_plans = true});
     c.host = build_host_program(c.concretized, c.segmentation, c.launches, defects);
     return c;
   }

@@ -124,12 +124,16 @@ Digest combine(const std::vector<Digest>& parts) {
 
 namespace {
 
-// Nothing where a schedule of an older bundle is not legal any more: its kernel is there all the same.
+// Plans are made again where the kernels come from a bundle. Nothing where a schedule of an older bundle is not legal
+// any more: its kernel is there all the same.
 std::optional<Digest> digest_of_plans(const Compiled& c, const Defects& defects) {
+  const auto is_kernel = [](const Segment& s) { return s.executor == SegmentExecutor::kKernel; };
+  if (c.plans.size() == static_cast<size_t>(std::ranges::count_if(c.segmentation.segments, is_kernel)))
+    return combine(c.plans);
   std::vector<Digest> plans;
   try {
     for (size_t i = 0; i < c.scheduled.size(); ++i)
-      if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) {
+      if (is_kernel(c.segmentation.segments[i])) {
         const Graph scheduled = canonical_order(c.scheduled[i]);
         plans.push_back(digest(plan_kernel(scheduled, {.defects = defects, .sizes = {}})));
       }
@@ -250,6 +254,7 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
       run.steps = options.steps ? *options.steps : list->steps;
       compile_options.steps = run.steps;
     }
+    compile_options.digest_plans = options.keep_sources;
     run.compiled = compile(run.fusion, bindings, compile_options);
     digest_stages(run, options.keep_sources);
     execute(run, inputs, options);

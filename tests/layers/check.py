@@ -48,7 +48,7 @@ FOLDERS = {
         "identity": "algebra nest",
         "plan": "algebra nest",
         "lower": "kernel nest plan",
-        "pipeline": "host lower schedule segment",
+        "pipeline": "host lower plan schedule segment",
     },
     "replay": {
         "data": "",

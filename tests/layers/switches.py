@@ -16,7 +16,7 @@ import pathlib
 import re
 import sys
 
-ROOMS = ("ir", "serde", "passes", "codegen", "replay", "fuzz")
+ROOMS = ("ir", "serde", "passes", "codegen", "replay", "fuzz", "tests")
 CODE = {".h", ".cc", ".inc"}
 
 # Comments and literals. A digit separator (`1'000`) opens no character.

@@ -101,7 +101,7 @@ class Coverage {
     break;
         FUSEBOX_ENUM_TYPES(FUSEBOX_TYPE)
 #undef FUSEBOX_TYPE
-        default:
+        default:  // any other: holds no enumerator
           break;
       }
     }

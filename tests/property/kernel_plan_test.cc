@@ -78,6 +78,46 @@ TEST(KernelPlan, TextReadsBackOnDrawnSchedules) {
   EXPECT_GT(plans, seeds) << "few of the drawn schedules have a kernel";
 }
 
+// Of a graph that may be legal: the error, or nothing.
+std::string refusal(const Graph& g) {
+  try {
+    lower(g);
+    return "";
+  } catch (const Error& e) {
+    return code_text(e.code) + " " + e.place + " " + e.what();
+  }
+}
+
+// `legal` runs the stages that may refuse a schedule, and lowering runs them all. Drawn schedules that lack one of their
+// steps are often refused.
+TEST(KernelPlan, LoweringRefusesWhatIsNotLegalAndNothingElse) {
+  size_t refused = 0, accepted = 0;
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const fuzz::DrawnCase drawn = fuzz::generate_case(seed, {});
+    if (drawn.refusal || drawn.surprise || !drawn.value.steps()) continue;
+    const Graph& fusion = drawn.value.fusion();
+    std::vector<Argument> arguments;
+    for (const InputSpec& spec : drawn.value.inputs().specs) arguments.push_back(make_argument(spec, 1));
+    const Bindings sizes = bind_sizes(fusion, bound_inputs(arguments));
+    for (size_t left_out = 0; left_out < std::min<size_t>(drawn.value.steps()->size(), 8); ++left_out) {
+      std::vector<Step> steps = *drawn.value.steps();
+      steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(left_out));
+      const CompileAttempt attempt = try_compile(fusion, sizes, {.steps = steps});
+      for (size_t i = 0; i < attempt.made.scheduled.size(); ++i) {
+        if (attempt.made.segmentation.segments[i].executor != SegmentExecutor::kKernel) continue;
+        const Graph g = canonical_order(attempt.made.scheduled[i]);
+        const auto error = legal(g);
+        const std::string expected = error ? code_text(error->code) + " " + error->place + " " + error->what() : "";
+        ASSERT_EQ(refusal(g), expected) << print(g);
+        ++(error ? refused : accepted);
+      }
+    }
+  }
+  EXPECT_GT(refused, 20u);
+  EXPECT_GT(accepted, 200u);
+}
+
 TEST(KernelPlan, TextReadsBackOnTheCorpus) {
   size_t plans = 0;
   for (const auto& entry : std::filesystem::directory_iterator("corpus/programs")) {

@@ -4,12 +4,14 @@
 
 #include "ir/build/builder.h"
 #include "ir/infer/bind.h"
+#include "ir/infer/concretize.h"
 #include "ir/module/step.h"
 #include "ir/step/apply.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/rewrite/rewrite.h"
 #include "passes/segment/segment.h"
 
 namespace fusebox {
@@ -32,6 +34,29 @@ Graph chain() {
   const auto n = sizes(g, {"m", "n"});
   ValueId v = input(g, "x", Dtype::kFloat, {n[0], n[1]});
   for (int i = 0; i < kOps; ++i) v = unary(g, OpKind::kNeg, v, name(i));
+  output(g, v);
+  return g;
+}
+
+// Pads of the one input, and slices of them that take the pads away again.
+Graph views() {
+  Graph g = fusion("views");
+  const auto n = sizes(g, {"m", "n"});
+  const ValueId x = input(g, "x", Dtype::kFloat, {n[0], n[1]});
+  for (int i = 0; i < kOps; i += 2) {
+    const ValueId padded = pad(g, x, {1, 0}, {}, name(i));
+    output(g, padded);
+    output(g, slice(g, padded, {0, 1}, {n[0], size_of(g, padded, 1)}, {}, name(i + 1)));
+  }
+  return g;
+}
+// A chain whose axes are known once the sizes are.
+Graph reshapes() {
+  Graph g = fusion("reshapes");
+  const auto n = sizes(g, {"m", "n", "p", "q"});
+  ValueId v = input(g, "x", Dtype::kFloat, {n[0], n[1]});
+  input(g, "y", Dtype::kFloat, {n[2], n[3]});
+  for (int i = 0; i < kOps; ++i) v = reshape(g, v, i % 2 == 0 ? Shape{n[2], n[3]} : Shape{n[0], n[1]}, name(i));
   output(g, v);
   return g;
 }
@@ -100,6 +125,26 @@ TEST(LongPrograms, TheUnfusedPlanHasAKernelForEachOp) {
       EXPECT_EQ(c.segmentation.segments[at].ops, std::vector<std::string>{name(i)});
       EXPECT_EQ(inputs(c.scheduled[at]).size(), 1u);
     }
+  }
+}
+
+TEST(LongPrograms, MovesThatAreNoneOfTheOthersStay) {
+  Graph g = views();
+  for (const RewriteRow& row : rewrite_rows())
+    if (row.name == "identity_moves") {
+      EXPECT_FALSE(row.run(g, {}));
+    }
+  EXPECT_TRUE(g == views());
+}
+
+TEST(LongPrograms, EachSymbolicReshapeHasItsStep) {
+  const Graph g = reshapes();
+  const std::vector<BoundInput> given = {{.shape = {20, 10}}, {.shape = {40, 5}}};
+  const std::vector<Step> steps = plan_concretize(g, bind_sizes(g, given));
+  ASSERT_EQ(steps.size(), static_cast<size_t>(kOps));
+  for (int i = 0; i < kOps; ++i) {
+    EXPECT_EQ(steps[static_cast<size_t>(i)].kind, StepKind::kConcretizeReshape);
+    EXPECT_EQ(steps[static_cast<size_t>(i)].operands[0], StepOperand::of(name(i)));
   }
 }
 

@@ -215,7 +215,7 @@ class Generator {
         for (size_t i = 0; i < count; ++i) list.push_back(key == AttrKey::kOrder ? 2 : static_cast<int64_t>(below(4)));
         return s.attrs.set(key, std::move(list));
       }
-      default:
+      default:  // any other: enumerators are set above, and a dtype is an attribute of no step
         return;
     }
   }

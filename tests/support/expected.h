@@ -45,7 +45,7 @@ inline double ulp_of(Dtype dtype, double value) {
     case Dtype::kFloat:
       digits = 24, lowest = -149;
       break;
-    default:
+    default:  // any other: is compared as a double
       break;
   }
   int exponent = 0;

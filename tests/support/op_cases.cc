@@ -184,7 +184,7 @@ class Maker {
       case OpKind::kIndexSelect:
       case OpKind::kScatter:
         return indexed(kind, d);
-      default:
+      default:  // any other: has no case, and property_ops_agree fails
         return;
     }
   }

@@ -294,7 +294,7 @@ Attr random_attr(Random& random, AttrKey key) {
       }
       return {key, list};
     }
-    default:
+    default:  // any other: its values are enumerators
       return {key, static_cast<int64_t>(random.below(enum_texts_of(kind).size()))};
   }
 }

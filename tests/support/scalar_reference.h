@@ -67,7 +67,7 @@ inline Expected scalar_reference(const ScalarOutput& out, Dtype dtype, const Ope
       break;
     case OpKind::kComplex:
       return {.value = {as_double(0), as_double(1)}};
-    default:
+    default:  // any other: follows from its operands below
       break;
   }
   if (is_complex(dtype)) {
@@ -98,7 +98,7 @@ inline Expected scalar_reference(const ScalarOutput& out, Dtype dtype, const Ope
         return expect_truth(a);
       case OpKind::kSignbit:
         return expect_truth(false);
-      default:
+      default:  // any other: follows from its operands below
         break;
     }
   }

@@ -10,16 +10,6 @@
 namespace fusebox {
 namespace {
 
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return code_text(e.code) + " " + e.place;
-  }
-  return "accepted";
-}
-
 TEST(Builder, RanksAreAlignedAsNumPyDoes) {
   Graph g = fusion("f");
   const auto s = sizes(g, {"b", "m", "n"});

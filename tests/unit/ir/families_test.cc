@@ -23,7 +23,7 @@ TEST(Families, RowsOfAFamilyHaveItsDemand) {
         EXPECT_TRUE(demands(row.kind, kMetadata)) << row.text;
         break;
       case FUSEBOX_REDUCTION_OPS:
-      case OpKind::kWelford:
+      case FUSEBOX_MOMENT_OPS:
         EXPECT_TRUE(demands(row.kind, kReduction)) << row.text;
         break;
       case FUSEBOX_INDEXED_OPS:

@@ -12,16 +12,6 @@
 namespace fusebox {
 namespace {
 
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return code_text(e.code) + " " + e.place;
-  }
-  return "accepted";
-}
-
 class Infer : public testing::Test {
  protected:
   Graph g = fusion("f");

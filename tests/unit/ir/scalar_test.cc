@@ -13,16 +13,6 @@
 namespace fusebox {
 namespace {
 
-template <class F>
-std::string refusal(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return code_text(e.code) + " " + e.place;
-  }
-  return "accepted";
-}
-
 int64_t integers(OpKind kind, Dtype d, int64_t a, int64_t b, Dtype result) {
   const TypedBits v[] = {{d, from_int64(d, a)}, {d, from_int64(d, b)}};
   return to_int64(result, evaluate_op(kind, result, v).value());

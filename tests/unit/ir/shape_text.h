@@ -6,8 +6,20 @@
 
 #include "ir/build/builder.h"
 #include "ir/scalar/scalar.h"
+#include "ir/table/error.h"
 
 namespace fusebox {
+
+// The code and place of the error that `f` throws, or `accepted`.
+template <class F>
+std::string refusal(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return code_text(e.code) + " " + e.place;
+  }
+  return "accepted";
+}
 
 inline std::string scalar_text(const Graph& g, ValueId v) {
   if (!v) return "none";

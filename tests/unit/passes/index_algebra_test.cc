@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <limits>
 
+#include "ir/table/error.h"
+
 namespace fusebox {
 namespace {
 
@@ -450,6 +452,61 @@ TEST_F(IndexAlgebraTest, ClearForgetsEverything) {
   EXPECT_FALSE(a.has_loop(0));
   EXPECT_TRUE(a.all_reasons().empty());
   EXPECT_FALSE(a.divides(4, a.declare_symbol(0, "k")));
+}
+
+// Runs `use`, which gives an algebra a form of another one.
+template <typename Use>
+ErrorCode code_of(Use use) {
+  try {
+    use();
+  } catch (const Error& e) {
+    return e.code;
+  }
+  ADD_FAILURE() << "a form of another algebra was taken";
+  return ErrorCode::kSyntax;
+}
+
+TEST_F(IndexAlgebraTest, FormsOfAnotherAlgebraAreRefused) {
+  // Both algebras give their first forms the same ids.
+  IndexAlgebra other;
+  const Form own = a.declare_symbol(0, "n"), foreign = other.declare_symbol(0, "n");
+  EXPECT_EQ(own.id, foreign.id);
+  EXPECT_NE(own, foreign);
+  const auto refused = [&](auto use) { EXPECT_EQ(code_of(use), ErrorCode::kInternal); };
+  refused([&] { a.add(own, foreign); });
+  refused([&] { a.sub(own, foreign); });
+  refused([&] { a.mul(foreign, own); });
+  refused([&] { a.floor_div(foreign, num(2)); });
+  refused([&] { a.mod(own, foreign); });
+  refused([&] { a.bit_xor(own, foreign); });
+  refused([&] { a.min(own, foreign); });
+  refused([&] { a.symbol_of(foreign); });
+  refused([&] { a.declare_loop(0, "i", foreign); });
+  refused([&] { a.equal(own, foreign); });
+  refused([&] { a.prove_nonneg(foreign); });
+  refused([&] { a.divides(2, foreign); });
+  refused([&] { a.bounds(foreign); });
+  refused([&] { a.int_bounds(foreign); });
+  refused([&] { a.has_loops(foreign); });
+  refused([&] { a.terms(foreign); });
+  refused([&] { a.to_string(foreign); });
+  refused([&] { a.evaluate(foreign, {}, {}); });
+  refused([&] { a.substitute(own, {.loops = {}, .symbols = {{0, foreign}}}); });
+  refused([&] { a.assume_le(foreign, own, ""); });
+}
+
+TEST_F(IndexAlgebraTest, FormsOfBeforeClearAreRefused) {
+  const Form before = a.declare_symbol(0, "n");
+  a.clear();
+  EXPECT_EQ(code_of([&] { a.to_string(before); }), ErrorCode::kInternal);
+  EXPECT_EQ(a.to_string(Form{}), "0");
+  EXPECT_EQ(num(0), Form{});
+}
+
+TEST_F(IndexAlgebraTest, ACopyTakesFormsOfTheOriginal) {
+  const Form n = a.declare_symbol(0, "n");
+  IndexAlgebra copy = a;
+  EXPECT_EQ(copy.to_string(copy.add(n, copy.constant(1))), "n + 1");
 }
 
 }  // namespace

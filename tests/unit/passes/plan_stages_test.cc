@@ -214,6 +214,27 @@ TEST(PlanStatements, ALocalBufferWithoutAConstantSizeIsRefused) {
   }
 }
 
+TEST(PlanStorage, SetsVectorCopiesAndLeavesAccessesToPlanStatements) {
+  const Graph g = scheduled(R"(fusion @v {
+  %x = input f32[64] contiguous
+  %y = set %x
+  output %y
+}
+steps @v {
+  split %y.i0 by 4 -> o, v
+  parallelize %y.v vectorize
+}
+)");
+  const KernelPlan stored = plan_refusable(g);
+  ASSERT_EQ(stored.statements.size(), 1u);
+  ASSERT_TRUE(stored.statements[0].vector);
+  EXPECT_EQ(stored.statements[0].vector->width, 4);
+  EXPECT_TRUE(stored.statements[0].reads.empty());
+  const KernelPlan plan = plan_statements(stored);
+  EXPECT_EQ(plan.statements[0].reads.size(), 1u);
+  EXPECT_EQ(print_plan(plan), print_plan(plan_kernel(g)));
+}
+
 // A form stays what it is while views of other statements, and other plans, are made.
 TEST(StatementView, OneViewDoesNotInvalidateAnother) {
   const Graph g = scheduled(kInlinedRows);

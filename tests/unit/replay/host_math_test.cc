@@ -234,12 +234,13 @@ void check_integers(const Sweep& s, Dtype d) {
       } else if (out.dtype == Dtype::kBool && !is_boolean(d)) {
         EXPECT_EQ(to_bool(Dtype::kBool, got), truth_reference<Wide>(out.kind, x[0], x[1])) << case_text(s, o, e, d);
       } else if (is_boolean(d)) {
-        Wide want = integer_reference(out.kind, x[0], x[1], x[2], x[3], 32, true);
-        if (out.kind == OpKind::kBitwiseNot) want = x[0] == 0;
-        if (row_of(out.kind).text.starts_with("is") || row_of(out.kind).text.starts_with("logical") ||
-            out.kind == OpKind::kSignbit || (out.kind >= OpKind::kEq && out.kind <= OpKind::kGe))
-          want = truth_reference<Wide>(out.kind, x[0], x[1]);
-        EXPECT_EQ(to_int64(out.dtype, got), want != 0) << case_text(s, o, e, d);
+        const bool is_test = row_of(out.kind).text.starts_with("is") || row_of(out.kind).text.starts_with("logical") ||
+                             out.kind == OpKind::kSignbit || (out.kind >= OpKind::kEq && out.kind <= OpKind::kGe);
+        const bool want = is_test ? truth_reference<Wide>(out.kind, x[0], x[1])
+                          : out.kind == OpKind::kBitwiseNot
+                              ? x[0] == 0
+                              : integer_reference(out.kind, x[0], x[1], x[2], x[3], 32, true) != 0;
+        EXPECT_EQ(to_int64(out.dtype, got), want) << case_text(s, o, e, d);
       } else {
         const Wide want = integer_reference(out.kind, x[0], x[1], x[2], x[3], bits(d), is_signed(d));
         EXPECT_EQ(got, from_int64(out.dtype, static_cast<int64_t>(want))) << case_text(s, o, e, d);
@@ -346,7 +347,7 @@ void check_complex(const Sweep& s, Dtype d) {
         case OpKind::kIsreal:
           EXPECT_EQ(to_bool(Dtype::kBool, got), x[0].imag() == 0);
           break;
-        default:
+        default:  // any other: fails
           ADD_FAILURE() << "no reference for " << case_text(s, o, e, d);
       }
     }
