@@ -20,7 +20,14 @@ def _quack_rope(x, cos, sin):
     return lambda: rotary.apply_rotary_emb(heads, c, s)
 
 
+def _rope_rows(inputs):
+    """The inputs of rope_halves as those of rope."""
+    return {"x": inputs["x"].flatten(2), "cos": inputs["cos"].flatten(1), "sin": inputs["sin"].flatten(1)}
+
+
 def _quack(fusion, i):
+    if fusion == "rope_halves":
+        fusion, i = "rope", _rope_rows(i)
     quack = importlib.import_module("quack")
     if fusion == "softmax":
         return lambda: quack.softmax(i["x"])
@@ -43,6 +50,8 @@ def _quack(fusion, i):
 
 def _liger(fusion, i):
     ops = {"softmax": "softmax", "rms_norm": "rms_norm", "layer_norm": "layer_norm", "cross_entropy": "cross_entropy", "rope": "rope"}
+    if fusion == "rope_halves":
+        fusion, i = "rope", _rope_rows(i)
     if fusion not in ops:
         return "no such op"
     module = importlib.import_module(f"liger_kernel.ops.{ops[fusion]}")

@@ -69,6 +69,11 @@ def rope(x, cos, sin):
     return ((x * cos + torch.cat([-second, first], -1) * sin).to(x.dtype),)
 
 
+def rope_halves(x, cos, sin):
+    (y,) = rope(x.flatten(2), cos.flatten(1), sin.flatten(1))
+    return (y.view(x.shape),)
+
+
 def welford_batch_norm(x, w, b, rmean, rvar, momentum, eps):
     y = F.batch_norm(x, rmean, rvar, w, b, True, momentum, eps)
     return rmean, rvar, y
