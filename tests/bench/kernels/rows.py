@@ -17,6 +17,7 @@ class Row:
     scaled: str = "m"  # the symbol that --scale multiplies
     goal: float | None = None  # the fraction of the floor that the kernel should reach
     only_reads: bool = False  # the floor is a read rate
+    multiples: dict = field(default_factory=dict)  # of symbols, by their vectors; another extent is E0404 at the launch
     reads: dict = field(default_factory=dict)  # bytes read of an input of which a run needs a part: a function of the inputs
 
     def program(self):
@@ -38,8 +39,11 @@ def _gathered(inputs):
     return inputs["token"].numel() * inputs["table"].shape[1] * inputs["table"].element_size()
 
 
-def _row(name, path=None, **rest):
-    return Row(name, f"corpus/schedules/{path or name}.fir", **rest)
+_COLUMNS = {"n": 8}
+
+
+def _row(name, multiples=_COLUMNS, **rest):
+    return Row(name, f"corpus/schedules/{name}.fir", multiples=multiples, **rest)
 
 
 _LONG = {"m": 4096, "n": 131072}
@@ -55,18 +59,18 @@ SCHEDULES = [
     _row("row_sum", goal=0.90, only_reads=True),
     _row("column_sum", goal=0.90, only_reads=True),
     _row("total_sum", goal=0.90, only_reads=True),
-    _row("transpose_add", goal=0.94),
-    _row("cross_entropy", goal=0.90, only_reads=True, reads={}),
-    _row("attention_mask_softmax", goal=0.90, scaled="H"),
-    _row("rope", goal=0.90, scaled="b"),
-    _row("welford_batch_norm", goal=0.85, scaled="n"),
+    _row("transpose_add", multiples={"m": 8, "n": 8}, goal=0.94),
+    _row("cross_entropy", goal=0.90, only_reads=True),
+    _row("attention_mask_softmax", multiples={"S": 8}, goal=0.90, scaled="H"),
+    _row("rope", multiples={"h": 8}, goal=0.90, scaled="b"),
+    _row("welford_batch_norm", multiples={"l": 4}, goal=0.85, scaled="n"),
     _row("gelu_dropout_mask", goal=0.92),
-    _row("embedding_gather", goal=0.92, scaled="t", reads={"table": _gathered}),
-    _row("softmax_long", "softmax_long", sizes=_LONG, goal=0.88),
-    _row("rms_norm_long", "rms_norm_long", sizes=_LONG, goal=0.88),
-    _row("softmax_odd", "softmax_odd", sizes=_ODD, goal=0.75),
-    _row("layer_norm_odd", "layer_norm_odd", sizes=_ODD, goal=0.75),
-    _row("rms_norm_odd", "rms_norm_odd", sizes=_ODD, goal=0.75),
+    _row("embedding_gather", multiples={"d": 8}, goal=0.92, scaled="t", reads={"table": _gathered}),
+    _row("softmax_long", sizes=_LONG, goal=0.88),
+    _row("rms_norm_long", sizes=_LONG, goal=0.88),
+    _row("softmax_odd", multiples={}, sizes=_ODD, goal=0.75),
+    _row("layer_norm_odd", multiples={}, sizes=_ODD, goal=0.75),
+    _row("rms_norm_odd", multiples={}, sizes=_ODD, goal=0.75),
 ]
 
 _SCALED = {"attention_mask_softmax": "H", "rope": "b", "welford_batch_norm": "n", "embedding_gather": "t", "swizzled_copy_1d": "n"}
