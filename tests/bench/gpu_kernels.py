@@ -22,6 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from kernels import rows as table  # noqa: E402
 
+DEVICE = "cuda"  # tests without a GPU replace it
 PEERS = ("eager", "compile", "autotune", "quack", "liger")
 
 
@@ -78,7 +79,7 @@ def measure(row, options, clock, rates, deadline):
     from kernels import peers
 
     program = row.program()
-    inputs = program.inputs("gpu", row.scaled_sizes(program, options.scale), "cuda")
+    inputs = program.inputs("gpu", row.scaled_sizes(program, options.scale), DEVICE)
     result = Result(row.name, goal=row.goal)
     result.shape = " ".join("×".join(map(str, v.shape)) for v in inputs.values() if not isinstance(v, float))
     fd = fusebox.FusionDefinition.from_text(program.text)

@@ -202,6 +202,50 @@ def test_the_command_line():
         assert skipped.returncode == 0 and "there is no GPU" in skipped.stdout
 
 
+class OneRun:
+    """In place of a clock: each call runs once and takes a microsecond."""
+
+    def rates(self):
+        return 1e3, 1e3
+
+    def empty_us(self):
+        return 0.0
+
+    def alternate(self, calls, rounds, deadline=None):
+        for call in calls.values():
+            call()
+        return {name: Times(1.0, 1.0, 1.0, rounds) for name in calls}
+
+
+def test_the_table_goes_on_after_a_row_that_fails(monkeypatch, capsys, tmp_path):
+    rows = [
+        table.Row("good", "corpus/schedules/softmax.fir", sizes={"m": 3, "n": 136}),
+        table.Row("refused", "corpus/schedules/softmax.fir", sizes={"m": 3, "n": 135}),
+        table.Row("missing", "corpus/schedules/none.fir"),
+        table.Row("wrong", "corpus/schedules/rms_norm.fir", sizes={"m": 3, "n": 136}),
+        table.Row("last", "corpus/schedules/embedding_gather.fir", sizes={"v": 11, "d": 16, "t": 5}, scaled="t"),
+    ]
+    monkeypatch.setattr(table, "all_rows", lambda: rows)
+    monkeypatch.setattr(gpu_kernels, "DEVICE", "cpu")
+    monkeypatch.setattr("kernels.clock.Clock", OneRun)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: None)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda *_: "none")
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(reference, "rms_norm", lambda x, w, eps: (x,))
+    monkeypatch.setattr(sys, "argv", ["gpu_kernels", "--check", "--peers", "eager,quack", "--scale", "2", "--json", str(tmp_path / "t")])
+    assert gpu_kernels.main() == 1
+    lines = {line.split(" | ")[0][2:]: line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")}
+    assert "6×136" in lines["good"] and "not installed" in lines["good"]
+    assert "E0404" in lines["refused"]
+    assert "FileNotFoundError" in lines["missing"]
+    assert "WRONG %y: an element" in lines["wrong"]
+    assert "11×16 10 10×16" in lines["last"]
+    records = [json.loads(line) for line in (tmp_path / "t").read_text().splitlines()]
+    assert [r.get("row") for r in records[1:]] == [row.name for row in rows]
+    assert records[5]["moved_bytes"] == 11 * 16 * 2 + 10 * 8 + 2 * 10 * 16 * 2
+
+
 def test_a_line_shows_times_errors_and_missing_peers():
     times = {"fusebox": Times(50.0, 49.0, 52.0, 30), "eager": Times(100.0, 99.0, 101.0, 30), "quack": "not installed"}
     result = gpu_kernels.Result("softmax", "16×8", 1000, 45.0, 0.91, times)

@@ -92,7 +92,8 @@ def make(name, fusion, inputs):
             return call
         with torch.no_grad():
             call()
-            torch.cuda.synchronize()
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
         return call
     except ModuleNotFoundError as missing:
         return "not installed" if missing.name and missing.name.split(".")[0] in ("quack", "liger_kernel") else f"needs {missing.name}"
