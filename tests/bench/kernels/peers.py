@@ -49,7 +49,7 @@ def _quack(fusion, i):
 
 
 def _liger(fusion, i):
-    ops = {"softmax": "softmax", "rms_norm": "rms_norm", "layer_norm": "layer_norm", "cross_entropy": "cross_entropy", "rope": "rope"}
+    ops = {name: name for name in ("softmax", "rms_norm", "layer_norm", "cross_entropy", "rope")} | {"layer_norm_backward": "layer_norm"}
     if fusion == "rope_halves":
         fusion, i = "rope", _rope_rows(i)
     if fusion not in ops:
@@ -61,6 +61,8 @@ def _liger(fusion, i):
         return lambda: module.LigerRMSNormFunction.apply(i["x"], i["w"], i["eps"])
     if fusion == "layer_norm":
         return lambda: module.LigerLayerNormFunction.apply(i["x"], i["w"], i["b"], i["eps"])
+    if fusion == "layer_norm_backward":
+        return lambda: module.layer_norm_backward(i["dy"], i["x"], i["w"], i["w"], i["mean"], i["rstd"])
     if fusion == "cross_entropy":
         return lambda: module.LigerCrossEntropyFunction.apply(i["x"], i["label"], None)
     # It rotates in place, queries and keys: half of the batch as each.
@@ -69,8 +71,12 @@ def _liger(fusion, i):
     return lambda: module.LigerRopeFunction.apply(heads[:half], heads[half:2 * half], i["cos"], i["sin"])
 
 
-def _compiled(function, arguments, mode):
+def forget_compiled():
+    """Drops what torch.compile has kept: before the calls of another row are made, never between those of one row."""
     torch._dynamo.reset()
+
+
+def _compiled(function, arguments, mode):
     call = torch.compile(function, mode=mode, dynamic=False)
     return lambda: call(*arguments)
 
