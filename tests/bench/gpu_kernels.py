@@ -93,7 +93,8 @@ def measure(row, options, clock, rates, deadline):
     copy_rate, read_rate = rates
     result.floor_us = result.moved_bytes / (read_rate if row.only_reads else copy_rate)
     calls = {"fusebox": launcher.launch}
-    peers.forget_compiled()
+    if {"compile", "autotune"} & set(options.peers):
+        peers.forget_compiled()
     for name in options.peers:
         call = peers.make(name, program.fusion, inputs)
         if isinstance(call, str):

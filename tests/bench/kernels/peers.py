@@ -62,7 +62,7 @@ def _liger(fusion, i):
     if fusion == "layer_norm":
         return lambda: module.LigerLayerNormFunction.apply(i["x"], i["w"], i["b"], i["eps"])
     if fusion == "layer_norm_backward":
-        return lambda: module.layer_norm_backward(i["dy"], i["x"], i["w"], i["w"], i["mean"], i["rstd"])
+        return lambda: module.layer_norm_backward(i["dy"], i["x"], i["w"], i["w"], i["mean"], i["rstd"], needs_dw=True, needs_db=True)
     if fusion == "cross_entropy":
         return lambda: module.LigerCrossEntropyFunction.apply(i["x"], i["label"], None)
     # It rotates in place, queries and keys: half of the batch as each.
