@@ -128,8 +128,12 @@ PYBIND11_MODULE(_fusebox, m) {
       .def_readonly("check", &Judgement::check)
       .def_readonly("place", &Judgement::place)
       .def_readonly("message", &Judgement::message);
+  py::class_<Launcher>(m, "Launcher")
+      .def("launch", &Launcher::launch, py::call_guard<py::gil_scoped_release>())
+      .def("outputs", &Launcher::outputs);
   py::class_<PythonProgram>(m, "Program")
       .def(py::init<std::string>())
+      .def_static("of_text", &PythonProgram::of_text)
       .def("name", [](const PythonProgram& p) { return p.graph.name; })
       .def("define_tensor", &PythonProgram::define_tensor)
       .def("define_scalar", &PythonProgram::define_scalar)
@@ -179,6 +183,7 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("text", &PythonProgram::text)
       .def("scheduled_text", &PythonProgram::scheduled_text)
       .def("execute", &PythonProgram::execute)
+      .def("launcher", &PythonProgram::launcher)
       .def("validate", &PythonProgram::validate)
       .def("set_defects",
            [](PythonProgram& p, const std::vector<std::string>& names) { p.defects = parse_defects(names); })

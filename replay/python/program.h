@@ -26,6 +26,8 @@
 #include "ir/module/step.h"
 #include "passes/pipeline/pipeline.h"
 #include "replay/device/device.h"
+#include "replay/device/repeating_device.h"
+#include "replay/run/host_program.h"
 #include "replay/run/run.h"
 
 namespace fusebox::python {
@@ -78,9 +80,31 @@ struct Plan {
   std::unique_ptr<Device> device;  // for a GPU: it holds the loaded kernels
 };
 
+// One compiled run that can be repeated on the same memory, without planning, checks or allocation.
+class Launcher {
+ public:
+  Launcher(Compiled compiled, std::vector<Argument> arguments, int ordinal);
+  // Clears, copies and launches again, on a GPU in the order of the default stream and without waiting.
+  void launch() { device_->repeat(); }
+  // The outputs' memory, as `PythonProgram::execute` returns it.
+  py::list outputs() const;
+
+ private:
+  int ordinal_;
+  Compiled compiled_;
+  std::vector<Argument> arguments_;  // keeps the inputs
+  std::unique_ptr<Device> inner_;
+  std::unique_ptr<RepeatingDevice> device_;
+  ProgramResult result_;
+};
+
 class PythonProgram {
  public:
   explicit PythonProgram(std::string_view name) : graph(fusion(name)) {}
+  // The fusion in a text (the only one, or the one of that name), with one of its lists of steps; empty: the default
+  // list, if there is one.
+  static std::unique_ptr<PythonProgram> of_text(const std::string& text, const std::string& fusion,
+                                                const std::string& steps);
 
   // -- signature (program.cc). An extent of −1 is a symbol. An `expanded` of 1 means not expanded. `contiguity` has ids
   // of Contiguity, by axis; `order` has axes, outermost first.
@@ -149,6 +173,8 @@ class PythonProgram {
   // -- execution (program_run.cc). An argument is (address, dtype, shape, strides, owner), or a number for a scalar.
   // Returns (storage capsule or none, dtype, shape, strides, number) for each output that overwrites no input.
   py::list execute(const py::list& arguments, int ordinal, int threads);
+  // Runs once, as `execute` does. Throws kUnsupportedOp for a program with a segment of ATen.
+  std::unique_ptr<Launcher> launcher(const py::list& arguments, int ordinal);
   // Host memory only. (name, ok, largest error, bound, message) for each output.
   py::list validate(const py::list& arguments, const std::string& executor);
   // `notes` are options of the bundle, such as the finding.
@@ -181,6 +207,7 @@ class PythonProgram {
   Value wrap(ValueId v) const;
   std::vector<Argument> arguments_of(const py::list& given) const;
   Module module() const;
+  Compiled compiled_for(std::span<const Argument> arguments) const;
   Plan& plan(std::span<const Argument> arguments, int ordinal);
   Bindings sizes(const std::vector<std::vector<int64_t>>& shapes) const;
   void take(const Step& step);

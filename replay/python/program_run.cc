@@ -53,6 +53,49 @@ std::vector<int64_t> plan_key(std::span<const Argument> arguments, int ordinal) 
   return key;
 }
 
+// Runs on the arguments' own memory.
+ProgramResult run_in_place(const Compiled& compiled, Device& device, std::span<const Argument> arguments, int ordinal) {
+  std::vector<RunTensor> in_place;
+  for (const Argument& a : arguments) {
+    if (a.is_scalar) continue;
+    RunTensor t;
+    t.layout = a.tensor;
+    if (ordinal >= 0) {
+      t.pointer = reinterpret_cast<CudaPointer>(a.tensor.storage.get());
+      t.owner = a.tensor.storage;
+      t.layout.storage.reset();
+    } else {
+      t.defined = std::make_shared<DefinedElements>(DefinedElements::of_elements(t.layout));
+    }
+    in_place.push_back(std::move(t));
+  }
+  std::vector<NamedKernel> kernels;
+  for (size_t i = 0; i < compiled.kernels.size(); ++i)
+    kernels.push_back({compiled.segmentation.segments[i].name, &compiled.kernels[i]});
+  HostProgramOptions options;
+  options.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
+    run_aten_segment(compiled, name, in, out);
+  };
+  options.in_place_inputs = in_place;
+  return run_host_program(compiled.host, kernels, device, arguments, options, false);
+}
+
+py::list outputs_to_python(const ProgramResult& result, int ordinal) {
+  py::list outs;
+  for (const ProgramOutput& out : result.outputs) {
+    if (out.overwrites_input) continue;
+    if (out.value.is_scalar) {
+      outs.append(py::make_tuple(py::none(), fusebox::text(out.value.dtype), py::list(), py::list(),
+                                 number_to_python(out.value.dtype, out.value.bits)));
+      continue;
+    }
+    const TensorData& t = out.on_device.layout;
+    outs.append(py::make_tuple(storage_capsule(out.on_device, ordinal), fusebox::text(t.dtype), t.shape, t.strides,
+                               py::none()));
+  }
+  return outs;
+}
+
 Executor executor_named(const std::string& word) {
   if (const auto e = parse_executor(word)) return *e;
   throw Error(ErrorCode::kUsage, "an executor is cuda, host or aten", word);
@@ -103,17 +146,21 @@ std::vector<Argument> PythonProgram::arguments_of(const py::list& given) const {
   return arguments;
 }
 
-Plan& PythonProgram::plan(std::span<const Argument> arguments, int ordinal) {
-  const auto key = plan_key(arguments, ordinal);
-  if (const auto it = plans_.find(key); it != plans_.end()) return it->second;
-  if (plans_.size() >= kPlansKept) plans_.clear();
+Compiled PythonProgram::compiled_for(std::span<const Argument> arguments) const {
   verify(graph);
   CompileOptions options;
   if (!steps.empty()) options.steps = steps;
   options.inputs = bound_inputs(arguments);
   options.defects = defects;
+  return compile(graph, bind_sizes(graph, bound_inputs(arguments)), options);
+}
+
+Plan& PythonProgram::plan(std::span<const Argument> arguments, int ordinal) {
+  const auto key = plan_key(arguments, ordinal);
+  if (const auto it = plans_.find(key); it != plans_.end()) return it->second;
+  if (plans_.size() >= kPlansKept) plans_.clear();
   Plan made;
-  made.compiled = compile(graph, bind_sizes(graph, bound_inputs(arguments)), options);
+  made.compiled = compiled_for(arguments);
   if (ordinal >= 0) made.device = make_cuda_device({.ordinal = ordinal, .texts = {}});
   return plans_[key] = std::move(made);
 }
@@ -125,49 +172,35 @@ py::list PythonProgram::execute(const py::list& given, int ordinal, int threads)
     py::gil_scoped_release no_gil;
     const std::lock_guard lock(running_);
     Plan& p = plan(arguments, ordinal);
-    std::vector<RunTensor> in_place;
-    for (const Argument& a : arguments) {
-      if (a.is_scalar) continue;
-      RunTensor t;
-      t.layout = a.tensor;
-      if (ordinal >= 0) {
-        t.pointer = reinterpret_cast<CudaPointer>(a.tensor.storage.get());
-        t.owner = a.tensor.storage;
-        t.layout.storage.reset();
-      } else {
-        t.defined = std::make_shared<DefinedElements>(DefinedElements::of_elements(t.layout));
-      }
-      in_place.push_back(std::move(t));
-    }
-    std::vector<NamedKernel> kernels;
-    for (size_t i = 0; i < p.compiled.kernels.size(); ++i)
-      kernels.push_back({p.compiled.segmentation.segments[i].name, &p.compiled.kernels[i]});
-    HostProgramOptions options;
-    options.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
-      run_aten_segment(p.compiled, name, in, out);
-    };
-    options.in_place_inputs = in_place;
     // A host device keeps its compiled kernels, so each run makes its own.
     const auto host = ordinal >= 0 ? nullptr : make_host_device({.threads = threads});
-    result = run_host_program(p.compiled.host, kernels, host ? *host : *p.device, arguments, options, false);
+    result = run_in_place(p.compiled, host ? *host : *p.device, arguments, ordinal);
     if (host)
       for (const ProgramOutput& out : result.outputs)
         if (!out.value.is_scalar) require_written(out.name, out.on_device);
   }
-  py::list outs;
-  for (const ProgramOutput& out : result.outputs) {
-    if (out.overwrites_input) continue;
-    if (out.value.is_scalar) {
-      outs.append(py::make_tuple(py::none(), fusebox::text(out.value.dtype), py::list(), py::list(),
-                                 number_to_python(out.value.dtype, out.value.bits)));
-      continue;
-    }
-    const TensorData& t = out.on_device.layout;
-    outs.append(py::make_tuple(storage_capsule(out.on_device, ordinal), fusebox::text(t.dtype), t.shape, t.strides,
-                               py::none()));
-  }
-  return outs;
+  return outputs_to_python(result, ordinal);
 }
+
+std::unique_ptr<Launcher> PythonProgram::launcher(const py::list& given, int ordinal) {
+  std::vector<Argument> arguments = arguments_of(given);
+  py::gil_scoped_release no_gil;
+  Compiled compiled = compiled_for(arguments);
+  for (const Segment& s : compiled.segmentation.segments)
+    if (s.executor != SegmentExecutor::kKernel)
+      throw Error(ErrorCode::kUnsupportedOp, "only kernels can be launched again; assign no ops to ATen", s.name);
+  return std::make_unique<Launcher>(std::move(compiled), std::move(arguments), ordinal);
+}
+
+Launcher::Launcher(Compiled compiled, std::vector<Argument> arguments, int ordinal)
+    : ordinal_(ordinal),
+      compiled_(std::move(compiled)),
+      arguments_(std::move(arguments)),
+      inner_(ordinal >= 0 ? make_cuda_device({.ordinal = ordinal, .texts = {}}) : make_host_device()),
+      device_(std::make_unique<RepeatingDevice>(*inner_)),
+      result_(run_in_place(compiled_, *device_, arguments_, ordinal_)) {}
+
+py::list Launcher::outputs() const { return outputs_to_python(result_, ordinal_); }
 
 py::list PythonProgram::validate(const py::list& given, const std::string& executor) {
   const std::vector<Argument> arguments = arguments_of(given);

@@ -5,6 +5,7 @@
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
+#include "ir/verify/verify.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/segment/segment.h"
 #include "replay/python/program.h"
@@ -87,6 +88,25 @@ bool is_assigned(std::span<const Step> steps) {
 }
 
 }  // namespace
+
+std::unique_ptr<PythonProgram> PythonProgram::of_text(const std::string& text, const std::string& fusion,
+                                                      const std::string& steps) {
+  const Module m = parse_module(text);
+  if (m.graphs.empty()) throw Error(ErrorCode::kUnknownName, "the text holds no fusion; write one", fusion);
+  const Graph* found = fusion.empty() ? &main_graph(m) : find_graph(m, fusion);
+  if (found == nullptr || found->level != Level::kMath)
+    throw Error(ErrorCode::kUnknownName, "the text holds no fusion of this name; name one of those in it", fusion);
+  auto program = std::make_unique<PythonProgram>(found->name);
+  program->graph = *found;
+  const StepList* list = find_steps(m, found->name, steps);
+  if (list == nullptr && !steps.empty())
+    throw Error(ErrorCode::kUnknownName, "the fusion has no list of steps of this name; name one of those in the text",
+                steps);
+  verify(program->graph);
+  if (list != nullptr)
+    for (const Step& s : list->steps) program->take(s);
+  return program;
+}
 
 void PythonProgram::step(const std::string& kind, const std::vector<StepWord>& operands,
                          const std::vector<std::string>& results, const py::dict& attrs) {

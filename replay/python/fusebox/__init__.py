@@ -13,6 +13,7 @@ from fusebox.definition import FusionDefinition
 from fusebox.enums import CacheOp, DataType, LoadStoreOpType, MemoryType, ParallelType, SwizzleType
 from fusebox.errors import FuseboxError
 from fusebox.replays import Replay, Stage, replay
+from fusebox.torch_memory import Launcher
 from fusebox.values import Loop, Operand, Scalar, Tensor
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "DataType",
     "FuseboxError",
     "FusionDefinition",
+    "Launcher",
     "LoadStoreOpType",
     "Loop",
     "MemoryType",

@@ -13,6 +13,7 @@ from fusebox.errors import FuseboxError
 from fusebox.fusion import Fusion
 from fusebox.ops import Ops
 from fusebox.sched import Schedule
+from fusebox.torch_memory import Launcher
 from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor, wrap
 
 if TYPE_CHECKING:
@@ -45,6 +46,14 @@ class FusionDefinition(Fusion):
         other.program = self.program.copy()
         other._in_place = list(self._in_place)
         return other
+
+    @classmethod
+    def from_text(cls, text: str, name: str = "", steps: str = "") -> FusionDefinition:
+        """The fusion of a text with its steps. `name` says which if there are several, `steps` which of its lists of steps."""
+        fd = cls(name or "fusion")
+        fd.program = _fusebox.Program.of_text(text, name, steps)
+        fd._in_place = [info.name for info in fd.program.input_infos() if info.is_overwritten]
+        return fd
 
     def __enter__(self) -> FusionDefinition:
         return self
@@ -168,6 +177,12 @@ class FusionDefinition(Fusion):
                 if name in self._in_place and not inputs[i].is_inference():
                     torch.autograd.graph.increment_version(inputs[i])
         return outputs
+
+    def launcher(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None) -> Launcher:
+        """Runs as `execute` does, and returns what launches the same kernels again on the same memory: for measuring, or for a loop that
+        changes only values. E0212 if ops are assigned to ATen."""
+        inputs = list(inputs)
+        return Launcher(self.program, inputs, torch_memory.device_of(inputs, device))
 
     def validate(self, inputs: Sequence[Any], reference_outputs: Sequence[Any] | None = None, *, device: Any = None) -> None:
         """Runs on copies of the inputs and compares each output with the reference, or with ATen's value within its bound. Raises AssertionError

@@ -67,15 +67,40 @@ def host_argument(value: Any, place: str) -> object:
 
 
 def run(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device", threads: int) -> "list[torch.Tensor | Number]":
+    arguments, ordinal = _arguments(inputs, device)
+    return _outputs(program.execute(arguments, ordinal, threads), device)
+
+
+class Launcher:
+    """A run that can be repeated on the same memory: `FusionDefinition.launcher` makes it."""
+
+    def __init__(self, program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device") -> None:
+        arguments, ordinal = _arguments(inputs, device)
+        self._launcher = program.launcher(arguments, ordinal)
+        self.outputs = _outputs(self._launcher.outputs(), device)
+        """As `execute` returns them. Each launch writes this memory."""
+
+    def launch(self) -> None:
+        """Runs the kernels again, with the copies and clears between them. On a GPU it returns at once; the work takes its turn on CUDA's
+        default stream, which is PyTorch's too, so events of PyTorch can time it. In-place outputs read what the run before left."""
+        self._launcher.launch()
+
+
+def _arguments(inputs: Sequence[Any], device: "torch.device") -> tuple[list[object], int]:
     import torch
 
     arguments = [argument(value, f"inputs[{i}]", device) for i, value in enumerate(inputs)]
-    ordinal = -1
-    if device.type == "cuda":
-        ordinal = device.index
-        torch.cuda.current_stream(device).synchronize()  # kernels that make the inputs may still run
+    if device.type != "cuda":
+        return arguments, -1
+    torch.cuda.current_stream(device).synchronize()  # kernels that make the inputs may still run
+    return arguments, device.index
+
+
+def _outputs(results: Sequence[tuple[object | None, str, list[int], list[int], Number]], device: "torch.device") -> "list[torch.Tensor | Number]":
+    import torch
+
     outputs: list[torch.Tensor | Number] = []
-    for capsule, word, shape, strides, number in program.execute(arguments, ordinal, threads):
+    for capsule, word, shape, strides, number in results:
         if capsule is None:
             outputs.append(number)
             continue

@@ -1,0 +1,206 @@
+"""Times kernels against the memory floor and against peers: the table of `corpus/schedules` and `corpus/programs` on this machine's GPU.
+
+    python3 tests/bench/gpu_kernels.py --list
+    python3 tests/bench/gpu_kernels.py --rows softmax,rms_norm --peers eager,compile --check
+    python3 tests/bench/gpu_kernels.py --scale 4 --json table.jsonl
+
+Needs the Python package (PYTHONPATH=build/python) and a PyTorch for CUDA. The floor of a row is the bytes that it must move (inputs and
+outputs once each) by the rate of a 2 GiB copy in this process; for kernels that only read, by a measured read rate. Each number is a median
+of rounds that alternate Fusebox with all peers, with the L2 cache flushed before each run (kernels/clock.py says how). `%floor` is floor / time.
+Fusebox's time is that of its kernels and of copies and clears between them; allocation is in the peers' time, where PyTorch's cache makes it
+cheap. A row that fails shows its error, and the exit code is 1.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from kernels import rows as table  # noqa: E402
+
+DEVICE = "cuda"  # tests without a GPU replace it
+PEERS = ("eager", "compile", "autotune", "quack", "liger")
+
+
+@dataclass
+class Result:
+    row: str
+    shape: str = ""
+    moved_bytes: int = 0
+    floor_us: float = 0.0
+    goal: float | None = None
+    times: dict = field(default_factory=dict)  # by name: clock.Times, or a sentence
+    error: str = ""
+
+    @property
+    def fraction(self):
+        ours = self.times.get("fusebox")
+        return self.floor_us / ours.median if hasattr(ours, "median") else None
+
+    def as_json(self):
+        times = {name: asdict(t) if hasattr(t, "median") else t for name, t in self.times.items()}
+        return {"row": self.row, "shape": self.shape, "moved_bytes": self.moved_bytes, "floor_us": self.floor_us, "goal": self.goal,
+                "fraction": self.fraction, "times": times, "error": self.error}
+
+
+def clone(inputs):
+    """Copies with the same strides."""
+    def copied(v):
+        if isinstance(v, float):
+            return v
+        made = v.new_empty(1 + sum((n - 1) * s for n, s in zip(v.shape, v.stride())) if v.numel() else 0).as_strided(v.shape, v.stride())
+        return made.copy_(v)
+    return {name: copied(v) for name, v in inputs.items()}
+
+
+def wrong(row, program, fd, inputs):
+    """A sentence about the first output of Fusebox that is not the reference's, or ""."""
+    from kernels import reference
+
+    ours = clone(inputs)
+    returned = iter(fd.execute(list(ours.values())))
+    wanted = reference.expected(getattr(reference, program.fusion), list(inputs.values()))
+    for (name, alias), value in zip(program.outputs, wanted, strict=True):
+        problem = reference.difference(ours[alias] if alias else next(returned), value)
+        if problem:
+            return f"%{name}: {problem}"
+    return ""
+
+
+def measure(row, options, clock, rates, deadline):
+    """The row's Result. Errors of Fusebox and of the row itself are caught by the caller."""
+    import torch
+
+    import fusebox
+    from kernels import peers
+
+    program = row.program()
+    inputs = program.inputs("gpu", row.scaled_sizes(program, options.scale), DEVICE)
+    result = Result(row.name, goal=row.goal)
+    result.shape = " ".join("×".join(map(str, v.shape)) for v in inputs.values() if not isinstance(v, float))
+    fd = fusebox.FusionDefinition.from_text(program.text)
+    if options.check and (problem := wrong(row, program, fd, inputs)):
+        result.error = f"WRONG {problem}"
+        return result
+    torch.cuda.empty_cache()
+    launcher = fd.launcher(list(inputs.values()))
+    outputs = [o for o in launcher.outputs if isinstance(o, torch.Tensor)]
+    result.moved_bytes = row.moved_bytes(program, inputs, outputs)
+    copy_rate, read_rate = rates
+    result.floor_us = result.moved_bytes / (read_rate if row.only_reads else copy_rate)
+    calls = {"fusebox": launcher.launch}
+    if {"compile", "autotune"} & set(options.peers):
+        peers.forget_compiled()
+    for name in options.peers:
+        call = peers.make(name, program.fusion, inputs)
+        if isinstance(call, str):
+            result.times[name] = call
+        else:
+            calls[name] = call
+    with torch.no_grad():
+        result.times.update(clock.alternate(calls, options.rounds, deadline))
+    return result
+
+
+def cell(times):
+    if times is None:
+        return "-"
+    if isinstance(times, str):
+        return times if len(times) <= 24 else times[:23] + "…"
+    return f"{times.median:.1f} ({times.p10:.1f}–{times.p90:.1f})"
+
+
+def line(result, peers):
+    if result.error:
+        return f"| {result.row} | {result.shape} | {result.error} |"
+    peer_times = [t.median for name, t in result.times.items() if name != "fusebox" and hasattr(t, "median")]
+    ours = result.times["fusebox"]
+    best = f"{min(peer_times) / ours.median:.2f}×" if peer_times else "-"
+    goal = "" if result.goal is None else f" of {result.goal:.2f}"
+    cells = [result.row, result.shape, f"{result.moved_bytes / 1e6:.1f}", f"{result.floor_us:.1f}", cell(ours), f"{result.fraction:.2f}{goal}", best]
+    return "| " + " | ".join(cells + [cell(result.times.get(name)) for name in peers]) + " |"
+
+
+def chosen_rows(names):
+    rows = table.all_rows()
+    if not names:
+        return rows
+    by_name = {row.name: row for row in rows}
+    unknown = [name for name in names if name not in by_name]
+    if unknown:
+        sys.exit(f"gpu_kernels: no row is named {', '.join(unknown)}; --list prints the names")
+    return [by_name[name] for name in names]
+
+
+def words(text):
+    return [word for word in text.split(",") if word]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=words, default=[], help="names with commas between them; default: all")
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--scale", type=int, default=1, help="so many times the rows of each input")
+    parser.add_argument("--peers", type=words, default=list(PEERS), help=f"of {','.join(PEERS)}; default: all")
+    parser.add_argument("--time-limit", type=float, default=0, help="seconds; rows that it leaves no time for are named, not timed")
+    parser.add_argument("--json", type=pathlib.Path, help="one JSON object a line: the machine, then each row")
+    parser.add_argument("--check", action="store_true", help="compares with a wider reference first; a wrong row is not timed")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    if unknown := set(options.peers) - set(PEERS):
+        parser.error(f"no peer is named {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
+    return options
+
+
+def main():
+    options = arguments()
+    rows = chosen_rows(options.rows)
+    if options.list:
+        for row in rows:
+            print(f"{row.name:<34} {row.path}")
+        return 0
+    begin = time.monotonic()
+    deadline = begin + options.time_limit if options.time_limit else None
+    try:
+        import torch
+    except ModuleNotFoundError:
+        print("gpu_kernels: skipped, there is no PyTorch here")
+        return 0
+    if not torch.cuda.is_available():
+        print("gpu_kernels: skipped, there is no GPU here")
+        return 0
+    from kernels.clock import Clock
+
+    clock = Clock()
+    rates = clock.rates()
+    machine = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "copy_gb_s": rates[0] / 1e3, "read_gb_s": rates[1] / 1e3,
+               "empty_us": clock.empty_us(), "rounds": options.rounds, "scale": options.scale}
+    print(f"{machine['gpu']}, PyTorch {machine['torch']}: copy {machine['copy_gb_s']:.0f} GB/s, read {machine['read_gb_s']:.0f} GB/s, "
+          f"two events alone {machine['empty_us']:.1f} µs; {options.rounds} rounds, {options.scale} times the size; µs: median (p10–p90)\n")
+    print("| " + " | ".join(["kernel", "inputs", "MB", "floor µs", "Fusebox", "of the floor", "best peer / Fusebox", *options.peers]) + " |")
+    print("| " + " | ".join(["---"] * (7 + len(options.peers))) + " |", flush=True)
+    records, left = [machine], []
+    for row in rows:
+        if deadline is not None and time.monotonic() > deadline:
+            left.append(row.name)
+            continue
+        try:
+            result = measure(row, options, clock, rates, deadline)
+        except Exception as failure:  # the table goes on; FuseboxError prints its code
+            result = Result(row.name, error=f"{type(failure).__name__}: {failure}".replace("\n", " ")[:300])
+        records.append(result.as_json())
+        print(line(result, options.peers), flush=True)
+        if options.json:
+            options.json.write_text("".join(json.dumps(record) + "\n" for record in records))
+        torch.cuda.empty_cache()
+    if left:
+        print(f"\nno time was left for {', '.join(left)}")
+    return 1 if any(record.get("error") for record in records) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
