@@ -71,7 +71,9 @@ class SizeChecker {
     if (!n || !m || *n == *m) return;
     // The operands of a cat are stored one beside the other: one element serves no other axis.
     const bool broadcasts = from.iter_type == IterType::kSymbolic && op.kind != OpKind::kCat;
-    if (*n == 1 && ((stretches(op.kind) && to.iter_type != IterType::kIteration) || broadcasts)) return;
+    // An axis expanded to 1 is one element still.
+    const bool is_one_element = from.iter_type == IterType::kBroadcast || to.iter_type != IterType::kIteration;
+    if (*n == 1 && ((stretches(op.kind) && is_one_element) || broadcasts)) return;
     // A symbolic result takes its extent from the first operand until it is resolved.
     if (to.iter_type == IterType::kSymbolic && !stretches(op.kind)) {
       if (*n != 1 && *m != 1) mismatch_with(op, *n, *m, pair);

@@ -117,8 +117,12 @@ TEST_P(OrderingChains, KeepTheSignOfTheLeastNumber) {
             "\n  " + v + "_negative = lt " + v + ", 0_" + dtype + "\n";
     outputs += "  output " + v + "_half\n  output " + v + "_shift\n  output " + v + "_negative\n";
   }
+  const std::string steps =
+      "}\nsteps @f {\n  split %sub_negative.i0 by 128 -> o, t\n  parallelize %sub_negative.o on grid.x\n"
+      "  parallelize %sub_negative.t on block.x\n  transform_like %sub_negative to []\n"
+      "  parallelize_like %sub_negative to []\n  inline_most of []\n";
   for (const int elements : {1, 4, 1000})
-    if (!expect_bits_of_the_host(text + outputs + "}\ninputs @f host {\n  %x = " + dtype + "[" +
+    if (!expect_bits_of_the_host(text + outputs + steps + "}\ninputs @f host {\n  %x = " + dtype + "[" +
                                  std::to_string(elements) + "] boundary seed 4\n}\n"))
       GTEST_SKIP() << "no GPU";
 }
