@@ -194,8 +194,8 @@ inline uint8_t float_to_float4_e2m1(float value) {
   return static_cast<uint8_t>(result | (w >> 31 << 3));
 }
 
-// -- a wider number converted to a float on its way to a narrower one: it is rounded to odd, so that the second rounding
-// gives the right bits
+// -- a wider number converted to a float on its way to a narrower one. It is rounded to odd, so that the second
+// rounding gives the right bits.
 inline float float_round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (value != value || static_cast<double>(nearest) == value) return nearest;
