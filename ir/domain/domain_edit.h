@@ -4,8 +4,7 @@
 // - Names of domains stay unique in their tensor. A loop that equals the logical domain is stored as empty.
 // - Ids do not change. A domain or transform that nothing needs any more is emptied in place, and `compact` drops it.
 // - The loops, axes and loop broadcasts of all results of one op correspond position by position. A change of one
-//   result's
-//   loops therefore changes all of them.
+//   result's loops therefore changes all of them.
 //
 //   Transform t{.kind = TransformKind::kSplit, .inputs = {i1}, .factor = constant_index(g, 128)};
 //   TransformId split = add_transform(g, y, t, {"o", "t"});   // makes %y.o and %y.t

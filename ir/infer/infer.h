@@ -5,22 +5,18 @@
 // from scalars that nothing refers to. A result's domains are named i0, i1, … in its logical domain, r0, r1, … in a
 // root domain of its own (reshape, slice, pad), and m0, m1, … between the two.
 // - A pointwise axis is an iteration if an operand's axis is one, with the extent of the first such axis. Otherwise it
-//   is
-//   symbolic if an operand's axis is; otherwise it is a broadcast, expanded if an operand's axis is. Two constant extents
-//   must be equal. bind_sizes (bind.h) compares different symbols.
+//   is symbolic if an operand's axis is; otherwise it is a broadcast, expanded if an operand's axis is. Two constant
+//   extents must be equal. bind_sizes (bind.h) compares different symbols.
 // - A scalar operand takes the tensors' dtype if its class is not higher (bool < integer < floating < complex). A
-//   constant
-//   that this dtype cannot hold is refused (scalar_operand.h).
+//   constant that this dtype cannot hold is refused (scalar_operand.h).
 // - A reduction's result keeps its reduced axes in `logical` as IterType::kReduction. Consumers see the other axes.
 // - Extents that follow from transforms become scalar ops before their first consumer, one op for each value.
 // - Slice bounds are ATen's: a negative bound counts from the end, each bound is clamped, and a stop before its start
-//   leaves
-//   nothing. A bound that is one size is not clamped, so the slice has exactly this extent; bind_sizes checks that the size
-//   lies in the axis. Write `minimum %m, %n` to clamp it.
+//   leaves nothing. A bound that is one size is not clamped, so the slice has exactly this extent; bind_sizes checks
+//   that the size lies in the axis. Write `minimum %m, %n` to clamp it.
 // - A reshape drops and makes axes of extent 1 without a transform. Its other axes merge and split in groups. If the
-//   groups
-//   do not follow from the extents, the result's axes are symbolic until concretize_reshape (concretize.h). A reshape to or
-//   from rank 0 merges and splits nothing: each axis has extent 1 and is read at index 0.
+//   groups do not follow from the extents, the result's axes are symbolic until concretize_reshape (concretize.h). A
+//   reshape to or from rank 0 merges and splits nothing: each axis has extent 1 and is read at index 0.
 // - Ops of kernel and host level take scalars where a fusion has tensors. `declared` is then the result's dtype.
 //
 //   // f32[%m, %n] from f32[%m, %n] and bf16[1, %n]

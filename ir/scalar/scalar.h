@@ -3,8 +3,7 @@
 //
 // Invariants:
 // - Integers wrap at their dtype's width. x / 0, x mod 0 and the Euclidean forms by 0 give 0. MIN / −1 gives MIN. A
-//   shift
-//   by the width or more, or by a negative amount, gives 0; an arithmetic shift to the right gives the sign.
+//   shift by the width or more, or by a negative amount, gives 0; an arithmetic shift to the right gives the sign.
 // - Floats are evaluated only if IEEE defines every bit: + − × ÷, comparisons, min, max, casts, rounding. The result of
 //   any other op is not known.
 // - A domain's extent is the number of iterations of its loop (1 for a broadcast). Its size is the number that a shape

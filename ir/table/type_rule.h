@@ -3,13 +3,11 @@
 //
 // Invariants:
 // - A scalar does not change the dtype of tensors of the same or a higher class (bool < integer < floating < complex).
-//   A
-//   complex scalar beside floating tensors gives the complex dtype of their width.
+//   A complex scalar beside floating tensors gives the complex dtype of their width.
 // - An op computes in the dtype that its operands meet in; f16, bf16 and narrower floats are computed in f32. A scalar
 //   beside tensors is converted to that dtype, and an integer wraps.
 // - Ops on floats (exp, sqrt, truediv, …) turn integers and bool into f32. Comparisons and tests give bool. sum and
-//   prod
-//   of bool and integers give i64. abs, real and imag of a complex number give its real dtype.
+//   prod of bool and integers give i64. abs, real and imag of a complex number give its real dtype.
 // - kUnsupportedDtype refuses a dtype that exists as data only. It also refuses complex operands of an elementary
 //   function.
 //
