@@ -1,4 +1,4 @@
-// Graphs: header, ops and regions.
+// Reads graphs: header, ops and regions.
 #include "ir/text/parse.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 namespace fusebox {
 namespace {
 
-// Room for one statement more, so that a long list never holds twice what it needs. Returns its bytes.
+// Makes room for one more statement. A long list grows by a quarter, so it never holds twice what it needs. Returns the
+// bytes of the list.
 template <class T>
 size_t grown(std::vector<T>& list, size_t more) {
   if (list.size() >= 64 && list.capacity() - list.size() < more)
@@ -94,7 +95,7 @@ ValueId GraphParser::operand() {
 ValueId GraphParser::scalar_operand() {
   const Token& t = p_.peek();
   const ValueId v = operand();
-  // One that is defined later is checked at the end.
+  // check_scalars checks a value that is defined later.
   if (is_defined_[v.index] && g_[v].kind != ValueKind::kScalar)
     Parser::fail(ErrorCode::kWrongKind, t,
                  "%" + g_[v].name.substr(0, 60) + " is no scalar; an extent or factor is one");
@@ -112,7 +113,7 @@ void GraphParser::finish() {
     if (names_.contains(g_[v].name)) g_[v].name = fresh_name(g_, g_[v].name);
 }
 
-// Extents and factors are scalars.
+// Checks that extents and factors are scalars.
 void GraphParser::check_scalars() const {
   const auto check = [&](ValueId v) {
     if (!v || g_[v].kind == ValueKind::kScalar) return;
@@ -151,7 +152,8 @@ void GraphParser::region(RegionId id, int depth) {
   }
 }
 
-// Before a statement. Its lists of ids, and a name, are small blocks of their own.
+// Makes room for the next statement, and throws if the text takes too much memory. Lists of ids and names are small
+// blocks of their own.
 void GraphParser::make_room() {
   constexpr size_t kBlockBytes = 32;
   const size_t values = grown(g_.values, 32), ops = grown(g_.ops, 32), tensors = grown(g_.tensors, 32);
@@ -159,7 +161,7 @@ void GraphParser::make_room() {
   const size_t blocks = kBlockBytes * (2 * g_.ops.size() + 2 * g_.transforms.size() + g_.tensors.size()) +
                         2 * kBlockBytes * names_.size() + sizeof(DomainId) * g_.domains.size();
   const size_t bytes = p_.token_bytes() + p_.spent_bytes + values + ops + tensors + domains + transforms + blocks;
-  // The longest list may be copied once more.
+  // The longest list may be copied when it grows.
   if (bytes + std::max({values, ops, tensors, domains, transforms}) > p_.most_bytes())
     Parser::fail(
         ErrorCode::kTooLarge, p_.peek(),
@@ -253,7 +255,7 @@ void GraphParser::make_tensor(ValueId value) {
   g_.tensors.back().value = value;
 }
 
-// The results that inference made, the last values there are, become those that the text names.
+// Inference made the results as new values at the end. Moves them to the values that the text names.
 void GraphParser::adopt_results(OpId id, const std::vector<ValueId>& named, const Token& start) {
   const std::vector<ValueId> made = g_[id].results;
   if (made.size() != named.size())
@@ -293,7 +295,8 @@ void GraphParser::infer_results(OpId id, const Token& start, const std::vector<T
                    "%" + g_[v].name.substr(0, 60) + " is an operand of the op that defines it; correct one of them");
   const std::vector<ValueId> results = g_[id].results;
   const size_t values_before = g_.values.size();
-  // Inference keeps the kinds of results that are there. Without a type: below math level it says itself what there is.
+  // Inference keeps the kinds of existing results. At kernel and host level, without written types, it makes the
+  // results itself.
   const bool makes_results = types.empty() && g_.level != Level::kMath && g_.level != Level::kScheduled;
   for (size_t i = 0; i < results.size(); ++i)
     if (types.empty() ? gives_tensors(id) : types[i].kind == ValueKind::kTensor) make_tensor(results[i]);
@@ -336,7 +339,7 @@ void GraphParser::check_annotation(ValueId value, const Type& type) {
   if (seen.size() != type.dimensions.size()) refuse();
   for (size_t i = 0; i < seen.size(); ++i) {
     const IterDomain &is = g_[seen[i]], &says = type.dimensions[i].domain;
-    // `?`, or an extent that follows from a transform: nothing to compare.
+    // `?` and an extent that follows from a transform are not compared.
     const bool open = !says.extent || !is.extent;
     if (is.iter_type != says.iter_type && !(open && says.iter_type == IterType::kIteration)) refuse();
     if (!open && is.extent != says.extent) refuse();

@@ -1,4 +1,4 @@
-// Types: dimensions, and the domains, transforms and marks of a tensor.
+// Reads types: dimensions, and the domains, transforms and marks of a tensor.
 #include <algorithm>
 #include <map>
 
@@ -53,7 +53,7 @@ void GraphParser::dimension(Type& type) {
     } else {
       if (!starts_extent(first)) p_.fail_expected("a dimension such as %n, 1 or i0 iter %n");
       extent(d.domain);
-      // A plain 1 broadcasts.
+      // A plain 1 is a broadcast.
       const ValueId e = d.domain.extent;
       if (e && g_[e].constant && g_[e].dtype == Dtype::kIndex && g_[e].constant->low == 1)
         d.domain.iter_type = IterType::kBroadcast;
@@ -70,7 +70,7 @@ void GraphParser::extent(IterDomain& d) {
   if (p_.accept('*')) d.expanded = scalar_operand();
 }
 
-// `name iter %m*%h block.x like %y.i0`, or a name alone.
+// Reads `name iter %m*%h block.x like %y.i0`, or a name alone.
 GraphParser::Dimension GraphParser::declaration() {
   Dimension d;
   if (!is_name(p_.peek())) p_.fail_expected("the name of a domain");
@@ -110,7 +110,7 @@ void GraphParser::take_type(ValueId value, const Type& type) {
       g_.domains.back().tensor = tensor;
       logical.push_back(DomainId(g_.domains.size() - 1));
       is_declared_.push_back(true);
-      // Named where the text refers to it: an unnamed dimension among named ones has its name all the same.
+      // An unnamed dimension among named ones has its name too, because the text may refer to it.
       if (type.named && !domain_names_.try_emplace(d.domain.name, logical.back()).second)
         Parser::fail(ErrorCode::kDuplicateName, *type.start, "two dimensions have one name; name them all");
     } else {
@@ -147,7 +147,7 @@ DomainId GraphParser::take(const Dimension& d) {
     Parser::fail(ErrorCode::kDuplicateName, *d.name,
                  "two domains of one tensor are named " + std::string(d.name->text.substr(0, 60)) + "; rename one");
   is_declared_[id.index] = true;
-  // What was said where the domain was only referred to stays.
+  // Keeps what the text said about the domain before this declaration.
   const IterDomain before = g_[id];
   g_[id] = d.domain;
   g_[id].tensor = tensor_;
@@ -215,7 +215,7 @@ void GraphParser::details(TensorId tensor) {
   });
 }
 
-// `o iter, t iter = split i1 by 128 inner`
+// Reads `o iter, t iter = split i1 by 128 inner`.
 void GraphParser::transform(TensorId tensor) {
   const Token& start = p_.peek();
   const TransformId id(g_.transforms.size());
@@ -256,7 +256,7 @@ void GraphParser::transform(TensorId tensor) {
   g_[tensor].transforms.push_back(id);
 }
 
-// Transforms stand in the order of application: none takes what a later one makes.
+// Checks that transforms stand in order of application: none takes a domain that a later one makes.
 void GraphParser::check_order(TensorId tensor, const Token& at) const {
   for (TransformId id : g_[tensor].transforms) {
     for (DomainId d : g_[id].inputs)

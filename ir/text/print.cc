@@ -1,4 +1,4 @@
-// Graphs: ops with their operands, attributes, types and regions.
+// Prints graphs: ops with their operands, attributes, types and regions.
 #include "ir/text/print.h"
 
 #include "ir/infer/inferred.h"
@@ -12,7 +12,7 @@ class GraphPrinter {
   GraphPrinter(const Graph& g, Printer& p) : g_(g), p_(p), inferred_(g) {}
 
   void graph(int depth) {
-    // A math graph is a fusion to its readers.
+    // The text calls a math graph a fusion.
     p_.add(g_.level == Level::kMath ? "fusion" : text(g_.level));
     if (!g_.name.empty()) {
       p_.add(' ');
@@ -27,7 +27,7 @@ class GraphPrinter {
     p_.add('\n');
   }
 
-  // `exactly`: as the law asks; else in the types that a user sees, and without regions.
+  // With `exactly`, the op parses to itself. Otherwise it has the types that a user sees, and no regions.
   void op(OpId id, int depth, bool exactly) {
     const Op& op = g_[id];
     const OpRow& row = row_of(op.kind);
@@ -41,7 +41,7 @@ class GraphPrinter {
         [&](size_t i) { p_.add_value(g_, op.operands[i]); });
     p_.add_attrs(op.attrs);
     if (!op.results.empty() && !types_are_understood(op, row)) {
-      // An input is its type; any other op has it beside.
+      // An input is written as its type. Any other op has a colon before its types.
       p_.add(op.kind == OpKind::kInput ? " " : " : ");
       const TypeForm form = exactly ? type_form(id) : TypeForm::kUser;
       p_.add_list(op.results, [&](ValueId v) { p_.add_type(g_, v, form, depth); });
@@ -54,7 +54,8 @@ class GraphPrinter {
   }
 
  private:
-  // `size`, `thread_index` and the like give scalars of dtype index and take no operands: the line says it all.
+  // Whether the line needs no types. `size`, `thread_index` and similar ops take no operands and give scalars of dtype
+  // index.
   bool types_are_understood(const Op& op, const OpRow& row) const {
     if (row.format->slot_count != 0 || row.format->results != -1) return false;
     for (ValueId v : op.results)
