@@ -87,7 +87,7 @@ void align(Graph& g, std::vector<ValueId>& operands) {
   }
 }
 
-// Beside tensors with axes, a tensor without axes counts as a scalar: it is cast to the dtype in which they meet.
+// A tensor without axes that meets tensors with axes counts as a scalar: it is cast to the dtype in which they meet.
 void meet_as_scalars(Graph& g, OpKind kind, std::vector<ValueId>& operands) {
   const auto has_axes = [&](ValueId v) { return g.is_tensor(v) && rank_of(g, v) > 0; };
   const size_t first = kind == OpKind::kWhere ? 1 : 0;
@@ -101,7 +101,7 @@ void meet_as_scalars(Graph& g, OpKind kind, std::vector<ValueId>& operands) {
     const Dtype own = g[v].dtype, met = common_dtype(types);
     const bool is_held = own != Dtype::kUint64 && met != Dtype::kUint64 && !is_reduced_float(met) &&
                          !is_storage_only(met) && promote(own, met) == met;
-    // Beside integers, an op on floats converts it to the dtype that it computes in, so it needs no cast.
+    // An op on floats that has integer operands converts it to the dtype that it computes in, so it needs no cast.
     const auto computed = scalar_dtype(kind, types, i - first);
     const bool is_floating_op = computed && is_integer(met) && is_floating(*computed);
     if (own != met && !is_held && !is_floating_op && !is_storage_only(met)) v = cast(g, v, met);

@@ -3,8 +3,8 @@
 //
 // Invariants: a function appends to the body and returns the result. Names are optional; a taken name gets a number
 // appended. Operands of unequal rank are aligned to the right with explicit `broadcast` ops. An axis of the constant
-// extent 1 becomes a broadcast if it meets another extent. Beside tensors with axes, a tensor without axes takes their
-// dtype as a scalar does. Axes may be negative. Errors are those of add_op.
+// extent 1 becomes a broadcast if it meets another extent. A tensor without axes that meets tensors with axes takes
+// their dtype as a scalar does. Axes may be negative. Errors are those of add_op.
 //
 //   Graph g = fusion("row_softmax");
 //   ValueId m = size(g, "m"), n = size(g, "n");

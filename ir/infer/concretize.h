@@ -27,7 +27,8 @@
 
 namespace fusebox {
 
-// Whether steps resolve the symbolic axes of this op's result. Those of other ops follow from the operands' axes.
+// Whether steps resolve the symbolic axes of this op's result. Symbolic axes of other ops follow from their
+// operands.
 bool has_own_symbolic_axes(OpKind kind);
 
 // Throws kSizeMismatch if a size fits no choice, kNotConcretized if a size is not bound.

@@ -18,7 +18,7 @@
 
 namespace fusebox {
 
-// Where a member counts. Equality counts every member.
+// The places where a member counts. Equality counts every member.
 struct FieldUse {
   bool digested = true;  // if the struct has a digest
   bool printed = true;

@@ -277,7 +277,7 @@ ValueId emit_form(Graph& g, scalar::Place place, const ScalarForm& form) {
   for (const auto& term : form.terms)
     if (term.coefficient < 0) sum = scalar::sub(g, place, sum, emit_product(term, -term.coefficient));
   if (form.constant < 0 && !g.is_constant(sum)) {
-    // A negative constant that did not start the sum.
+    // Subtracts a negative constant, unless the sum started with it.
     bool started = true;
     for (const auto& term : form.terms) started = started && term.coefficient < 0;
     if (!started) sum = scalar::sub(g, place, sum, constant_index(g, -form.constant));

@@ -4,7 +4,7 @@
 // `c.target` is set, it is the same graph as `c.g`, and the rule then changes it without throwing.
 //
 //   void step_merge(StepContext& c) {
-//     const DomainId outer = c.loop_domain(0), inner = c.loop_domain(1);   // throw if there are none
+//     const DomainId outer = c.serial_loop(0), inner = c.serial_loop(1);   // throw if they are no serial loops
 //     …checks…
 //     if (!c.target) return;
 //     …changes…
@@ -31,7 +31,7 @@ struct StepContext {
   Graph* target = nullptr;
   Defects defects = {};
 
-  // Throws; `place` is a value or domain as text.
+  // Throws an Error. `place` is a value or domain as text.
   [[noreturn]] void refuse(const std::string& why, const std::string& place = {},
                            ErrorCode code = ErrorCode::kStepNotApplicable) const;
 

@@ -1,4 +1,4 @@
-// Seeded defects: rules of lowering that can be broken on purpose, to measure whether the checks find it.
+// Seeded defects: rules of the compiler that can be broken on purpose, to measure whether the checks find the fault.
 //
 // Invariants: a set of defects is a value, never a global. Every entry point takes one in its options; by default it is
 // empty. In a build without defects (FUSEBOX_DEFECTS=OFF, the default of a release build) a set is always empty, and

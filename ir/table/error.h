@@ -15,7 +15,7 @@
 
 namespace fusebox {
 
-// What a user can do about an error: correct the input, wait for support, make it smaller, or report it.
+// The answer to an error that a user can give: correct the input, wait for support, make it smaller, or report it.
 enum class Outcome : uint8_t { kInvalidInput, kUnsupported, kLimitExceeded, kInternal };
 
 enum class ErrorCode : uint16_t {

@@ -31,7 +31,7 @@ inline constexpr size_t kOpKinds = 0
 #undef FUSEBOX_OP
     ;
 
-// What planners, lowering and the canonical form must know of an op.
+// Facts about an op that planners, lowering and the canonical form must know.
 enum Demand : uint32_t {
   kNone = 0,
   kSignature = 1 << 0,  // part of the graph's signature
@@ -66,7 +66,7 @@ enum class AxisRule : uint8_t {
   kOnAxis,        // the operand's only axis → `axis`
 };
 
-// Which elements of an operand an op reads to make one element of its result.
+// The elements of an operand that an op reads to make one element of its result.
 enum class Read : uint8_t {
   kElement,  // one element; the place of the result's element gives its place
   kAlong,    // every element along an axis
@@ -83,7 +83,7 @@ struct SlotRule {
 // One operand slot of a format.
 struct Slot {
   std::string_view keyword;
-  char kind = 'v';        // t s a v
+  char kind = 'v';        // t (tensor), s (scalar), a (tensor or scalar), v (any value)
   bool optional = false;  // may be a null id
   bool list = false;
 };

@@ -3,8 +3,8 @@
 //
 // Invariants: parse(print(x)) == x, exactly, for every graph, module and step that verifies (parse.h).
 // - A type with unnamed dimensions, `f32[%m, 1, 1*%h]`, has an iteration over %m, a broadcast, and a broadcast expanded
-//   to %h. At math level, a type that follows from its op (infer.h) is written so. So are most types of inputs, and
-//   types at kernel and host level.
+//   to %h. At math level, a type that follows from its op (infer.h) is written so. Most types of inputs, and most
+//   types at kernel and host level, have unnamed dimensions too.
 // - A type with named domains, `f32[i0 iter %m, i1 reduce %n] local { … }`, says everything, as a schedule needs it.
 //   The braces hold the other domain lists, the transforms (`o iter, t iter = split i0 by 128 inner`) and the marks.
 // - Constants stand in place. `128` has dtype index, `1.5` f64, `true` bool; others carry their dtype, as `1.5_f32`

@@ -9,10 +9,10 @@
 //   infer.h. Corresponding axes have equal constant extents. No operand's axis is longer than a broadcast axis of its
 //   result.
 // - A tensor's transforms stand in an order in which they can be applied, make each domain once, and lead from the root
-//   to the logical domain. The loop domain gives every logical axis (broadcasts aside) in exactly one way. So does the
-//   allocation domain.
-// The verifier does not check extents that depend on inputs (bind_sizes does, bind.h), and not whether a schedule
-// computes the right thing (`legal` does, passes).
+//   to the logical domain. The loop domain gives every logical axis but broadcasts in exactly one way. The allocation
+//   domain gives every logical axis but broadcasts and reductions in exactly one way.
+// The verifier does not check extents that depend on inputs: bind_sizes (bind.h) does. It does not check whether a
+// schedule computes the right thing: `legal` (passes) does.
 //
 //   if (auto e = find_error(g)) report(code_text(e->code), e->place);
 #pragma once
