@@ -31,11 +31,11 @@ std::vector<DomainId> staged_domain(const Graph& g, const Tensor& t, std::span<c
 class Stages {
  public:
   Stages(Graph& g, ValueId y, std::span<const DomainId> listed, std::vector<DomainId> staged, const Defects& defects)
-      : g_(g), y_(y), t_(g[y].tensor), listed_(listed), staged_(std::move(staged)), defects_(defects) {}
+      : g_(g), result_(y), tensor_(g[y].tensor), listed_(listed), staged_(std::move(staged)), defects_(defects) {}
 
   // Makes the tensor of the first stage.
   ValueId make_first(const std::string& name) {
-    first_ = copy_tensor(g_, y_, name, &copied_);
+    first_ = copy_tensor(g_, result_, name, &copied_);
     const std::vector<DomainId> had = domains_of(g_, g_[first_].tensor);
     Tensor& p = g_.tensor_of(first_);
     const std::vector<DomainId> root = root_of(p);
@@ -44,7 +44,7 @@ class Stages {
     p.root = root == p.logical ? std::vector<DomainId>() : root;
     if (p.loop.empty()) {
       std::vector<DomainId> loop;
-      for (DomainId d : loop_of(g_[t_])) loop.push_back(copied_.at(d));
+      for (DomainId d : loop_of(g_[tensor_])) loop.push_back(copied_.at(d));
       set_loop(g_, g_[first_].tensor, std::move(loop));
     }
     set_loop(g_, g_[first_].tensor, std::vector<DomainId>(loop_of(p)));
@@ -75,7 +75,7 @@ class Stages {
   // Turns `y` into the result of the second stage. `before` is its op. Returns the positions of the axes that it
   // reduces.
   std::vector<int64_t> make_second(OpId before) {
-    const std::vector<DomainId> had = domains_of(g_, t_);
+    const std::vector<DomainId> had = domains_of(g_, tensor_);
     std::vector<DomainId> rest = staged_;
     std::erase_if(rest, [&](DomainId d) { return holds(listed_, d); });
     for (DomainId d : rest) {
@@ -86,13 +86,13 @@ class Stages {
         g_[d].extent = constant_index(g_, 1);
       g_[d].def = TransformId();
     }
-    std::vector<DomainId> loop = loop_of(g_[t_]);
+    std::vector<DomainId> loop = loop_of(g_[tensor_]);
     std::erase_if(loop, [&](DomainId d) { return holds(listed_, d); });
-    g_[t_].root.clear();
-    g_[t_].logical = rest;
-    set_loop(g_, t_, std::move(loop));
+    g_[tensor_].root.clear();
+    g_[tensor_].logical = rest;
+    set_loop(g_, tensor_, std::move(loop));
     move_stand_ins(g_, copied_);
-    prune(g_, t_, had);
+    prune(g_, tensor_, had);
     std::vector<int64_t> axes;
     for (size_t i = 0; i < rest.size(); ++i)
       if (g_[rest[i]].iter_type == IterType::kReduction) axes.push_back(static_cast<int64_t>(i));
@@ -101,8 +101,8 @@ class Stages {
 
  private:
   Graph& g_;
-  ValueId y_;
-  TensorId t_;
+  ValueId result_;
+  TensorId tensor_;
   std::span<const DomainId> listed_;
   std::vector<DomainId> staged_;
   const Defects& defects_;

@@ -24,7 +24,7 @@ std::optional<Level> level_of_word(const Token& t);
 
 class GraphParser {
  public:
-  explicit GraphParser(Parser& p) : p_(p) {}
+  explicit GraphParser(Parser& parser) : parser_(parser) {}
 
   Graph run();
 
@@ -93,7 +93,7 @@ class GraphParser {
   };
   void resolve_likes();
 
-  Parser& p_;
+  Parser& parser_;
   Graph g_;
   std::unordered_map<std::string_view, ValueId> names_;
   std::vector<const Token*> first_mention_;  // for each value: its first mention in the text, or null
