@@ -12,8 +12,8 @@
 // - A reduction's result keeps its reduced axes in `logical` as IterType::kReduction. Consumers see the other axes.
 // - Extents that follow from transforms become scalar ops before their first consumer, one op for each value.
 // - Slice bounds are ATen's: a negative bound counts from the end, each bound is clamped, and a stop before its start
-//   leaves nothing. A bound that is one size is not clamped, so the slice has exactly this extent; bind_sizes checks
-//   that the size lies in the axis. Write `minimum %m, %n` to clamp it.
+//   leaves nothing. A bound that is one size is not clamped, so that the slice's extent keeps this size; bind_sizes
+//   checks that the size lies in the axis. Write `minimum %m, %n` to clamp it.
 // - A reshape drops and makes axes of extent 1 without a transform. Its other axes merge and split in groups. If the
 //   groups do not follow from the extents, the result's axes are symbolic until concretize_reshape (concretize.h). A
 //   reshape to or from rank 0 merges and splits nothing: each axis has extent 1 and is read at index 0.
