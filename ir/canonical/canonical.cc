@@ -153,7 +153,7 @@ class Canonicalizer {
 
   // A loop broadcast that stands for a dead domain takes over the domain that this one stands for, or none.
   void leave_dead_out() {
-    if (std::none_of(out_.domains.begin(), out_.domains.end(), [](const IterDomain& d) { return bool(d.like); }))
+    if (std::none_of(out_.domains.begin(), out_.domains.end(), [](const IterDomain& d) { return bool(d.stands_for); }))
       return;
     std::vector<bool> is_live(out_.domains.size());
     const auto mark = [&](const std::vector<DomainId>& list) {
@@ -168,7 +168,7 @@ class Canonicalizer {
           for (TransformId f : t.transforms) mark(out_[f].inputs), mark(out_[f].outputs);
         }
     for (IterDomain& d : out_.domains)
-      while (d.like && !is_live[d.like.index]) d.like = out_[d.like].like;
+      while (d.stands_for && !is_live[d.stands_for.index]) d.stands_for = out_[d.stands_for].stands_for;
   }
 
   void name(ValueId v) {

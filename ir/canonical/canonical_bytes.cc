@@ -85,10 +85,10 @@ class ByteWriter {
     put(defects_.has(Defect::kDigestMemory) ? MemoryType{} : memory), put(devices), put(inline_at), put(circular_depth);
   }
   void put(const IterDomain& d) {
-    const auto& [name, tensor, iter_type, parallel, extent, expanded, def, like] = d;
+    const auto& [name, tensor, iter_type, parallel, extent, expanded, def, stands_for] = d;
     (void)name;
     put(tensor), put(iter_type), put(defects_.has(Defect::kDigestParallel) ? ParallelType{} : parallel), put(extent),
-        put(defects_.has(Defect::kDigestExpanded) ? ValueId() : expanded), put(def), put(like);
+        put(defects_.has(Defect::kDigestExpanded) ? ValueId() : expanded), put(def), put(stands_for);
   }
   void put(const Transform& t) {
     const auto& [kind, inputs, outputs, factor, right, inner_split, swizzle] = t;

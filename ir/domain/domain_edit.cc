@@ -134,7 +134,7 @@ DomainId add_loop_broadcast(Graph& g, TensorId t, DomainId like, std::string_vie
   d.iter_type = IterType::kBroadcast;
   d.extent = constant_index(g, 1);
   // A stand-in for a stand-in stands for the original.
-  d.like = g[like].like ? g[like].like : like;
+  d.stands_for = g[like].stands_for ? g[like].stands_for : like;
   const DomainId id = add_domain(g, t, std::move(d));
   g[t].loop_broadcasts.push_back(id);
   return id;
@@ -158,7 +158,7 @@ std::vector<DomainId> loop_base(const Graph& g, TensorId t) {
     std::erase_if(base, [&](DomainId d) { return holds(tr.outputs, d); });
     base.insert(base.end(), tr.inputs.begin(), tr.inputs.end());
   }
-  std::erase_if(base, [&](DomainId d) { return g[d].like; });
+  std::erase_if(base, [&](DomainId d) { return g[d].stands_for; });
   for (const auto* list : {&tensor.logical, &root_of(tensor)})
     if (list->size() == base.size() &&
         std::all_of(base.begin(), base.end(), [&](DomainId d) { return holds(*list, d); }))
@@ -170,10 +170,10 @@ void move_stand_ins(Graph& g, const DomainMap& copied) {
   for (const Tensor& tensor : g.tensors)
     for (DomainId id : tensor.loop_broadcasts) {
       IterDomain& d = g[id];
-      const auto it = d.like ? copied.find(d.like) : copied.end();
+      const auto it = d.stands_for ? copied.find(d.stands_for) : copied.end();
       if (it == copied.end()) continue;
-      const Tensor& t = g[g[d.like].tensor];
-      if (!holds(root_of(t), d.like) && !holds(t.logical, d.like)) d.like = it->second;
+      const Tensor& t = g[g[d.stands_for].tensor];
+      if (!holds(root_of(t), d.stands_for) && !holds(t.logical, d.stands_for)) d.stands_for = it->second;
     }
 }
 

@@ -64,11 +64,11 @@ class Matcher {
 
   // The domain of the other tensor that a loop broadcast pairs with, or none.
   DomainId stands_for(DomainId d, const Tensor& other, bool other_is_producer) const {
-    const DomainId like = g_[d].like;
+    const DomainId like = g_[d].stands_for;
     if (!like) return {};
     if (g_[like].tensor == g_[other.value].tensor) return like;
     for (DomainId b : other.loop_broadcasts)
-      if (g_[b].like == like) return b;
+      if (g_[b].stands_for == like) return b;
     if (!options_.classes) return {};
     for (const auto* list : {&root_of(other), &other.loop_broadcasts})
       for (DomainId c : *list)
@@ -165,7 +165,7 @@ AxisClasses::AxisClasses(const Graph& g, AxisClassKind kind) : parent_(g.domains
           if (kind == AxisClassKind::kForwarded || !is_concretized(g, pair)) unite(pair.producer, pair.consumer);
   }
   for (size_t i = 0; i < g.domains.size(); ++i)
-    if (kind == AxisClassKind::kForwarded && g.domains[i].like) unite(DomainId(i), g.domains[i].like);
+    if (kind == AxisClassKind::kForwarded && g.domains[i].stands_for) unite(DomainId(i), g.domains[i].stands_for);
   // A parent's index is at most its child's, so one pass makes every domain point at its class.
   for (uint32_t& parent : parent_) parent = parent_[parent];
 }

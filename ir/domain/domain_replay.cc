@@ -58,10 +58,10 @@ class Replay {
  private:
   // The axis of `to` that a loop broadcast stands for, or none if it stands for an axis of another op's result.
   DomainId own_axis(DomainId d) const {
-    if (!g_[d].like) return {};
+    if (!g_[d].stands_for) return {};
     const auto same = siblings(g_, to_);
-    if (std::find(same.begin(), same.end(), g_[g_[d].like].tensor) == same.end()) return {};
-    return in_sibling(g_, to_, g_[d].like);
+    if (std::find(same.begin(), same.end(), g_[g_[d].stands_for].tensor) == same.end()) return {};
+    return in_sibling(g_, to_, g_[d].stands_for);
   }
 
   // The domain that the op's resizes make from `d`, or `d` itself if resizes are replayed.
@@ -106,9 +106,9 @@ class Replay {
   void find_existing() {
     // Reuses a loop broadcast of `to` that stands for a start of the replay, or for the same domain as a start.
     for (DomainId d : g_[to_].loop_broadcasts) {
-      const DomainId like = g_[d].like;
+      const DomainId like = g_[d].stands_for;
       for (DomainId start : starts_)
-        if (start == like || (g_[start].like && g_[start].like == like)) missing_.emplace(start, d);
+        if (start == like || (g_[start].stands_for && g_[start].stands_for == like)) missing_.emplace(start, d);
     }
     start_map();
     for (TransformId id : path_) {

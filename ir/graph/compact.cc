@@ -94,7 +94,7 @@ class Compactor {
     to.extent = value(to.extent);
     to.expanded = value(to.expanded);
     to.def = to.def ? transform(to.def) : to.def;
-    to.like = domain(to.like);
+    to.stands_for = domain(to.stands_for);
     out_[result] = std::move(to);
     return result;
   }

@@ -90,10 +90,10 @@ struct IterDomain {
   TensorId tensor;
   IterType iter_type = IterType::kIteration;
   ParallelType parallel = ParallelType::kSerial;
-  ValueId extent;    // broadcast: the constant 1; none if `def` is set, and for a kernel parameter of unknown span
-  ValueId expanded;  // broadcast only: the extent that it is expanded to
-  TransformId def;   // the transform that makes it, or none
-  DomainId like;     // loop broadcast only: the domain of another tensor that it stands for
+  ValueId extent;       // broadcast: the constant 1; none if `def` is set, and for a kernel parameter of unknown span
+  ValueId expanded;     // broadcast only: the extent that it is expanded to
+  TransformId def;      // the transform that makes it, or none
+  DomainId stands_for;  // loop broadcast only: the domain of another tensor that it stands for
   bool operator==(const IterDomain&) const = default;
 };
 

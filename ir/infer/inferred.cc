@@ -33,7 +33,8 @@ class TensorComparison {
     if (!x || !y) return x == y;
     const IterDomain &d = a_[x], &e = b_[y];
     return d.name == e.name && d.iter_type == e.iter_type && d.parallel == e.parallel && d.extent == e.extent &&
-           d.expanded == e.expanded && static_cast<bool>(d.def) == static_cast<bool>(e.def) && d.like == e.like;
+           d.expanded == e.expanded && static_cast<bool>(d.def) == static_cast<bool>(e.def) &&
+           d.stands_for == e.stands_for;
   }
 
   bool equal_transforms(const Tensor& s, const Tensor& t) {

@@ -96,7 +96,7 @@ struct Fields<IterDomain> {
       std::tuple(field("name", &IterDomain::name, kNotDigested), field("tensor", &IterDomain::tensor, kDerived),
                  field("iter_type", &IterDomain::iter_type), field("parallel", &IterDomain::parallel),
                  field("extent", &IterDomain::extent), field("expanded", &IterDomain::expanded),
-                 field("def", &IterDomain::def, kDerived), field("like", &IterDomain::like));
+                 field("def", &IterDomain::def, kDerived), field("stands_for", &IterDomain::stands_for));
 };
 
 template <>

@@ -167,11 +167,12 @@ void step_loop_broadcast(StepContext& c) {
   if (c.g[like].def)
     c.refuse("a loop broadcast stands for an axis, not for what transforms made of it; split or merge it likewise",
              c.place(like));
-  const DomainId original = c.g[like].like ? c.g[like].like : like;
+  const DomainId original = c.g[like].stands_for ? c.g[like].stands_for : like;
   if (std::ranges::count(siblings(c.g, t), c.g[original].tensor) > 0)
     c.refuse("this domain stands for one of the tensor's own already", c.place(like));
   for (DomainId d : c.g[t].loop_broadcasts)
-    if (c.g[d].like == original) c.refuse("a loop broadcast of the tensor stands for this domain already", c.place(d));
+    if (c.g[d].stands_for == original)
+      c.refuse("a loop broadcast of the tensor stands for this domain already", c.place(d));
   if (fixed_loops(c.g, t) > 0) c.refuse("inlining has fixed the outermost loop; add loops before inlining", c.place(t));
   c.require_free_names(t);
   if (!c.target) return;

@@ -174,7 +174,7 @@ class Json {
     optional("extent", d.extent, static_cast<bool>(d.extent));
     optional("expanded", d.expanded, static_cast<bool>(d.expanded));
     optional("def", d.def, static_cast<bool>(d.def));
-    optional("like", d.like, static_cast<bool>(d.like));
+    optional("like", d.stands_for, static_cast<bool>(d.stands_for));
     close('}');
   }
 

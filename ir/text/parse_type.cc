@@ -285,7 +285,7 @@ void GraphParser::resolve_likes() {
       Parser::fail(ErrorCode::kUnknownName, *like.target,
                    "%" + std::string(like.target->text.substr(0, 60)) + " has no domain " +
                        std::string(like.target->domain.substr(0, 60)) + "; correct the name");
-    g_[like.domain].like = found->second;
+    g_[like.domain].stands_for = found->second;
   }
 }
 

@@ -21,7 +21,7 @@ bool is_plain(const Graph& g, const Tensor& t) {
     return false;
   for (size_t i = 0; i < t.logical.size(); ++i) {
     const IterDomain& d = g[t.logical[i]];
-    if (d.def || d.like || d.parallel != ParallelType::kSerial || d.name != "i" + std::to_string(i) ||
+    if (d.def || d.stands_for || d.parallel != ParallelType::kSerial || d.name != "i" + std::to_string(i) ||
         !reads_as_extent(g, d.extent) || !reads_as_extent(g, d.expanded))
       return false;
   }
@@ -64,11 +64,11 @@ void Printer::add_declaration(const Graph& g, DomainId id) {
     add(' ');
     add(text(d.parallel));
   }
-  if (d.like) {
+  if (d.stands_for) {
     add(" like ");
-    add_name('%', g[g[g[d.like].tensor].value].name);
+    add_name('%', g[g[g[d.stands_for].tensor].value].name);
     add('.');
-    add_word(g[d.like].name);
+    add_word(g[d.stands_for].name);
   }
 }
 

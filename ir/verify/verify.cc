@@ -66,7 +66,7 @@ void check_domain_ids(const Graph& g) {
     scalar(d.extent, "an extent");
     scalar(d.expanded, "an expanded extent");
     need(d.def, g.transforms.size(), "the transform of a domain");
-    need(d.like, g.domains.size(), "the domain that a loop broadcast stands for");
+    need(d.stands_for, g.domains.size(), "the domain that a loop broadcast stands for");
   }
   for (const Transform& t : g.transforms) {
     need_enum(t.kind);
@@ -81,10 +81,10 @@ void check_domain_ids(const Graph& g) {
 // A loop broadcast follows from the domain that it stands for, and other domains follow from the domains that they are
 // made of. Checks that no loop broadcast follows from itself.
 void check_stand_ins(const Graph& g) {
-  const auto is_stand_in = [](const IterDomain& d) { return bool(d.like); };
+  const auto is_stand_in = [](const IterDomain& d) { return bool(d.stands_for); };
   if (std::none_of(g.domains.begin(), g.domains.end(), is_stand_in)) return;
   const auto for_each_source = [&](DomainId d, auto visit) {
-    if (g[d].like) visit(g[d].like);
+    if (g[d].stands_for) visit(g[d].stands_for);
     if (g[d].def) std::for_each(g[g[d].def].inputs.begin(), g[g[d].def].inputs.end(), visit);
   };
   std::vector<uint32_t> followers(g.domains.size());
@@ -101,7 +101,7 @@ void check_stand_ins(const Graph& g) {
     });
   }
   for (size_t i = 0; i < g.domains.size(); ++i)
-    if (followers[i] != 0 && g.domains[i].like)
+    if (followers[i] != 0 && g.domains[i].stands_for)
       invalid("a loop broadcast stands for a domain that follows from it", place_of(g, DomainId(i)));
 }
 

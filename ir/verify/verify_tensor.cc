@@ -83,7 +83,7 @@ void TensorChecker::check_domains(const Tensor& t) {
     } else if (d.iter_type == IterType::kBroadcast) {
       invalid("a broadcast domain has the extent 1", place_of(g_, id));
     }
-    if (d.like &&
+    if (d.stands_for &&
         (d.def || std::find(t.loop_broadcasts.begin(), t.loop_broadcasts.end(), id) == t.loop_broadcasts.end()))
       invalid("only a loop broadcast stands for another domain", place_of(g_, id));
     if (d.expanded && (d.iter_type != IterType::kBroadcast || d.def || !is_index(g_, d.expanded)))
