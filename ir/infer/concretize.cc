@@ -183,7 +183,7 @@ class Planner {
     for (ValueId v : g_[id].results) mark_stale(v);
   }
 
-  // Its readers must be inferred again.
+  // Notes that the readers of this value must be inferred again.
   void mark_stale(ValueId v) {
     if (stale_.size() < g_.values.size()) stale_.resize(g_.values.size());
     stale_[v.index] = true;
