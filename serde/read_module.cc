@@ -105,7 +105,7 @@ class GraphReader {
     d.extent = ValueId(from.extent());
     d.expanded = ValueId(from.expanded());
     d.def = TransformId(from.def());
-    d.like = DomainId(from.like());
+    d.stands_for = DomainId(from.like());
     return d;
   }
 

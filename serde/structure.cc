@@ -118,7 +118,7 @@ class StructureCheck {
     scalar(d.extent, Place(at, "extent"));
     scalar(d.expanded, Place(at, "expanded"));
     in_range(d.def, g_.transforms, Place(at, "def"), Presence::kOptional);
-    in_range(d.like, g_.domains, Place(at, "like"), Presence::kOptional);
+    in_range(d.stands_for, g_.domains, Place(at, "like"), Presence::kOptional);
   }
 
   void ranges(const Transform& t, const Place& at) {
@@ -214,12 +214,12 @@ class StructureCheck {
     const Walk result = walk(g_.domains.size(), [&](size_t domain, auto visit) {
       if (const TransformId def = g_.domains[domain].def)
         for (DomainId input : g_[def].inputs) visit(input.index);
-      if (const DomainId like = g_.domains[domain].like) visit(like.index);
+      if (const DomainId like = g_.domains[domain].stands_for) visit(like.index);
     });
     acyclic(result, domains);
     shallow(result, domains, limits::kDomainDepth);
     const auto stand_ins =
-        std::count_if(g_.domains.begin(), g_.domains.end(), [](const auto& d) { return bool(d.like); });
+        std::count_if(g_.domains.begin(), g_.domains.end(), [](const auto& d) { return bool(d.stands_for); });
     if (static_cast<size_t>(stand_ins) > limits::kLoopBroadcasts)
       throw Error(ErrorCode::kTooLarge,
                   "more than " + std::to_string(limits::kLoopBroadcasts) + " domains stand for others", domains.text());

@@ -68,7 +68,7 @@ class GraphWriter {
   flatbuffers::Offset<wire::Domain> write(const IterDomain& d, const Place& at) {
     const auto name = writer_.string(d.name, Place(at, "name"));
     return wire::CreateDomain(writer_.b, name, d.tensor.index, number(d.iter_type), number(d.parallel), d.extent.index,
-                              d.expanded.index, d.def.index, d.like.index);
+                              d.expanded.index, d.def.index, d.stands_for.index);
   }
 
   flatbuffers::Offset<wire::Transform> write(const Transform& t, const Place& at) {

@@ -232,7 +232,7 @@ void damage_domain(RandomSource& random, Graph& g, IterDomain& d) {
     case 3:
       return damage(random, d.def, g.transforms.size());
     case 4:
-      return damage(random, d.like, g.domains.size());
+      return damage(random, d.stands_for, g.domains.size());
     case 5:
       d.iter_type = random.pick<IterType>();
       return;

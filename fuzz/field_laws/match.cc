@@ -174,16 +174,16 @@ class ProgramWalk {
   // A loop broadcast alone does not need the domain that it stands for. If nothing else needs that domain either, the
   // domain that it stands for in turn counts.
   bool compare(IterDomain x, IterDomain y) {
-    stand_ins_.push_back({x.like, y.like});
-    x.like = y.like = DomainId();
+    stand_ins_.push_back({x.stands_for, y.stands_for});
+    x.stands_for = y.stands_for = DomainId();
     return members_meet(x, y);
   }
   bool stand_ins_match() const {
     const auto& pairs = std::get<Pairs<DomainTag>>(pairs_);
     return std::all_of(stand_ins_.begin(), stand_ins_.end(), [&](auto stands_for) {
       auto& [x, y] = stands_for;
-      while (x && !pairs.to_b.contains(x)) x = a_[x].like;
-      while (y && !pairs.to_a.contains(y)) y = b_[y].like;
+      while (x && !pairs.to_b.contains(x)) x = a_[x].stands_for;
+      while (y && !pairs.to_a.contains(y)) y = b_[y].stands_for;
       return x && y ? pairs.to_b.at(x) == y : !x && !y;
     });
   }

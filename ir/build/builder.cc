@@ -42,7 +42,7 @@ size_t rank_checked(const Graph& g, ValueId x) {
   return rank_of(g, x);
 }
 
-// Axes as numbers from 0, ascending; none given: all.
+// The axes counted from 0, in ascending order. No axes means all axes.
 Axes sorted_axes(const Graph& g, ValueId x, const Axes& axes) {
   const int64_t rank = static_cast<int64_t>(rank_checked(g, x));
   Axes result;
@@ -53,7 +53,7 @@ Axes sorted_axes(const Graph& g, ValueId x, const Axes& axes) {
   return result;
 }
 
-// New axes in front, up to a rank.
+// Adds new axes in front, up to a rank.
 ValueId raised(Graph& g, ValueId x, size_t rank) {
   const size_t own = rank_of(g, x);
   if (own >= rank) return x;
@@ -62,7 +62,7 @@ ValueId raised(Graph& g, ValueId x, size_t rank) {
   return broadcast(g, x, mask);
 }
 
-// Iteration axes of the constant extent 1 that meet a larger axis become broadcasts.
+// Aligns ranks. Then an iteration axis of the constant extent 1 becomes a broadcast if it meets another extent.
 void align(Graph& g, std::vector<ValueId>& operands) {
   size_t rank = 0;
   for (ValueId v : operands)
@@ -87,7 +87,7 @@ void align(Graph& g, std::vector<ValueId>& operands) {
   }
 }
 
-// A tensor without axes beside others has the say of a scalar: it takes their dtype, unless its class is higher.
+// A tensor without axes that meets tensors with axes counts as a scalar: it is cast to the dtype in which they meet.
 void meet_as_scalars(Graph& g, OpKind kind, std::vector<ValueId>& operands) {
   const auto has_axes = [&](ValueId v) { return g.is_tensor(v) && rank_of(g, v) > 0; };
   const size_t first = kind == OpKind::kWhere ? 1 : 0;
@@ -101,7 +101,7 @@ void meet_as_scalars(Graph& g, OpKind kind, std::vector<ValueId>& operands) {
     const Dtype own = g[v].dtype, met = common_dtype(types);
     const bool is_held = own != Dtype::kUint64 && met != Dtype::kUint64 && !is_reduced_float(met) &&
                          !is_storage_only(met) && promote(own, met) == met;
-    // Beside integers it is converted to the floating dtype that the op computes in, which its result tells.
+    // An op on floats that has integer operands converts it to the dtype that it computes in, so it needs no cast.
     const auto computed = scalar_dtype(kind, types, i - first);
     const bool is_floating_op = computed && is_integer(met) && is_floating(*computed);
     if (own != met && !is_held && !is_floating_op && !is_storage_only(met)) v = cast(g, v, met);
@@ -148,7 +148,7 @@ ValueId cast(Graph& g, ValueId x, Dtype dtype, std::string_view name) {
 ValueId reduce(Graph& g, OpKind kind, ValueId x, const Axes& axes, const ReductionOptions& options) {
   const size_t rank = rank_checked(g, x);
   if (rank == 0 && axes.empty()) {
-    // Its one element, in the dtype that the reduction gives.
+    // The result is the one element, in the dtype that the reduction gives.
     const OperandType type{g[x].dtype, false, g[x].name};
     Attrs as;
     if (options.dtype) as.set(AttrKey::kDtypeAttr, *options.dtype);

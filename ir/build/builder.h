@@ -1,10 +1,10 @@
-// Building programs from C++: pleasant functions over add_op (infer.h), with NumPy's rank alignment and composites from
-// composite.h.
+// Builds programs from C++: short functions over add_op (infer.h), with NumPy's rank alignment. composite.h has
+// composites of them.
 //
-// Invariants: functions append to the body and return the result; names are optional (a taken one gets a number
-// appended). Operands of unequal rank are aligned to the right with explicit `broadcast` ops, and an axis of constant
-// extent 1 that meets another is made a broadcast. A tensor without axes beside others leaves their dtype as a scalar
-// does. Axes may be negative. Errors are those of add_op.
+// Invariants: a function appends to the body and returns the result. Names are optional; a taken name gets a number
+// appended. Operands of unequal rank are aligned to the right with explicit `broadcast` ops. An axis of the constant
+// extent 1 becomes a broadcast if it meets another extent. A tensor without axes that meets tensors with axes takes
+// their dtype as a scalar does. Axes may be negative. Errors are those of add_op.
 //
 //   Graph g = fusion("row_softmax");
 //   ValueId m = size(g, "m"), n = size(g, "n");
@@ -39,19 +39,19 @@ using Axes = std::vector<int64_t>;
 Graph fusion(std::string_view name);
 
 // -- signature
-ValueId size(Graph& g, std::string_view name = {});  // one more symbol
+ValueId size(Graph& g, std::string_view name = {});  // a new symbol
 std::vector<ValueId> sizes(Graph& g, const std::vector<std::string>& names);
 struct InputOptions {
-  std::vector<Contiguity> contiguity = {};     // per axis; empty: contiguous
+  std::vector<Contiguity> contiguity = {};     // one for each axis; empty: contiguous
   std::vector<int64_t> allocation_order = {};  // axes, outermost first; empty: in order
-  std::vector<Scalar> expanded = {};           // per axis: the extent of an expanded broadcast; empty or 1: none
+  std::vector<Scalar> expanded = {};           // for each axis the extent of an expanded broadcast; empty or 1: none
 };
-// An extent of 1 is a broadcast.
+// An axis of extent 1 is a broadcast.
 ValueId input(Graph& g, std::string_view name, Dtype dtype, const Shape& shape, const InputOptions& options = {});
 ValueId input_scalar(Graph& g, std::string_view name, Dtype dtype);
 // A kernel's parameter: a global buffer of unknown span.
 ValueId input_buffer(Graph& g, std::string_view name, Dtype dtype);
-// `alias`: the input that the output overwrites.
+// `alias` is the input that the output overwrites.
 void output(Graph& g, ValueId value, ValueId alias = {});
 
 // -- constants and scalars
@@ -60,11 +60,11 @@ ValueId scalar_of(Graph& g, const Scalar& s);  // an index constant, or the valu
 // The size of one axis, as a scalar.
 ValueId size_of(Graph& g, ValueId x, int64_t axis);
 
-// -- pointwise: any kind with one result; cast's and others' attributes are its own functions' matter
+// -- pointwise: any op with one result
 ValueId unary(Graph& g, OpKind kind, ValueId x, std::string_view name = {});
 ValueId binary(Graph& g, OpKind kind, ValueId a, ValueId b, std::string_view name = {});
 ValueId ternary(Graph& g, OpKind kind, ValueId a, ValueId b, ValueId c, std::string_view name = {});
-// Any number of operands, aligned.
+// Takes any number of operands and aligns them.
 ValueId pointwise(Graph& g, OpKind kind, std::vector<ValueId> operands, std::string_view name = {}, Attrs attrs = {});
 ValueId cast(Graph& g, ValueId x, Dtype dtype, std::string_view name = {});
 inline ValueId add(Graph& g, ValueId a, ValueId b, std::string_view name = {}) {
@@ -83,7 +83,7 @@ inline ValueId where(Graph& g, ValueId condition, ValueId a, ValueId b, std::str
   return ternary(g, OpKind::kWhere, condition, a, b, name);
 }
 
-// -- reductions; no axes: all, and of a tensor without axes its one element
+// -- reductions. No axes means all axes. A tensor of rank 0 gives its one element.
 struct ReductionOptions {
   bool keepdim = false;
   std::optional<Dtype> dtype = {};
@@ -104,15 +104,15 @@ ValueId broadcast(Graph& g, ValueId x, const std::vector<bool>& is_new_axis, std
 ValueId broadcast_in_dim(Graph& g, ValueId x, const Shape& shape, const Axes& dims, std::string_view name = {});
 ValueId reshape(Graph& g, ValueId x, const Shape& shape, std::string_view name = {});  // one extent may be −1
 ValueId permute(Graph& g, ValueId x, const Axes& dims, std::string_view name = {});
-ValueId expand(Graph& g, ValueId x, const Shape& shape,
-               std::string_view name = {});  // may have a higher rank; −1 keeps
-// Drops these axes, and none if none is named.
+// The shape may have a higher rank than `x`. An extent of −1 keeps that of the axis.
+ValueId expand(Graph& g, ValueId x, const Shape& shape, std::string_view name = {});
 struct SqueezeOptions {
-  bool squeeze_expanded = false;
+  bool squeeze_expanded = false;  // drops expanded axes too; otherwise they are refused
   std::string_view name = {};
 };
+// Drops the named axes. No axes means none.
 ValueId squeeze(Graph& g, ValueId x, const Axes& axes, const SqueezeOptions& options = {});
-// No steps: all 1.
+// No steps means that each step is 1.
 ValueId slice(Graph& g, ValueId x, const Shape& starts, const Shape& stops, const Shape& steps = {},
               std::string_view name = {});
 ValueId stride_order(Graph& g, ValueId x, const Axes& order, std::string_view name = {});
@@ -121,7 +121,7 @@ ValueId stride_order(Graph& g, ValueId x, const Axes& order, std::string_view na
 ValueId full(Graph& g, const Shape& shape, ValueId fill, Dtype dtype, std::string_view name = {});
 ValueId iota(Graph& g, const Scalar& length, ValueId start = {}, ValueId step = {}, Dtype dtype = Dtype::kInt64,
              std::string_view name = {});
-// Innermost axis first: before, after.
+// `widths` has two numbers for each axis, before and after, innermost axis first.
 ValueId pad(Graph& g, ValueId x, const Shape& widths, ValueId value = {}, std::string_view name = {});
 ValueId cat(Graph& g, const std::vector<ValueId>& tensors, int64_t axis = 0, std::string_view name = {});
 ValueId select(Graph& g, ValueId x, ValueId index, int64_t axis, std::string_view name = {});

@@ -1,4 +1,4 @@
-// The signature of a program: sizes, inputs and outputs.
+// Builds the signature of a program: sizes, inputs and outputs.
 #include <algorithm>
 
 #include "ir/build/builder.h"
@@ -76,7 +76,8 @@ ValueId input(Graph& g, std::string_view name, Dtype dtype, const Shape& shape, 
   if (!std::is_sorted(options.allocation_order.begin(), options.allocation_order.end()))
     for (int64_t i : options.allocation_order) g[t].allocation.push_back(g[t].logical[static_cast<size_t>(i)]);
   if (!options.contiguity.empty()) {
-    // Given per logical axis, kept per allocation axis; a broadcast has none.
+    // The options name contiguity for each logical axis. The tensor keeps it for each allocation axis, with none at
+    // broadcasts.
     std::vector<Contiguity> contiguity;
     for (size_t k = 0; k < rank; ++k) {
       const size_t axis = options.allocation_order.empty() ? k : static_cast<size_t>(options.allocation_order[k]);

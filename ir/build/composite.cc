@@ -9,7 +9,7 @@
 namespace fusebox {
 namespace {
 
-// The dtype in which a composite computes.
+// The tensor in the dtype in which a composite computes. Throws if it is not floating.
 ValueId widened(Graph& g, ValueId x, std::string_view what) {
   const Dtype d = g[x].dtype;
   if (!is_floating(d))
@@ -59,7 +59,8 @@ ValueId kept(Graph& g, ValueId x, const Axes& axes, size_t rank, bool keepdim) {
   return broadcast(g, x, mask);
 }
 
-// As the sum over the count, of nothing 0 / 0; a welford gives 0, so that merging an empty part changes nothing.
+// The mean as sum / count, which is NaN for no elements. A welford gives 0 there, so that merging an empty part changes
+// nothing.
 ValueId mean_of(Graph& g, const WelfordResult& w, ValueId count) {
   if (constant_integer(g, count).value_or(0) > 0) return w.avg;
   const ValueId is_any = scalar::lt(g, Graph::body(), constant_index(g, 0), count);

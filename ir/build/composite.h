@@ -1,7 +1,7 @@
-// Composites: operations that have no row in the op table, built from those that do.
+// Composites: operations without a row in the op table, built from ops that have one.
 //
-// Invariants: bf16, half and float8 are computed in f32 and the result is cast back; integers are refused where ATen
-// refuses them (var, mean of an integer) unless said otherwise. Axes may be negative; none: all axes.
+// Invariants: bf16, half and float8 are computed in f32, and the result is cast back. All but `embedding` refuse a
+// tensor that is not floating. Axes may be negative. No axes means all axes.
 //
 //   VarMean r = var_mean(g, x, {-1}, {.correction = 0, .keepdim = true});   // as torch.var_mean
 #pragma once
@@ -32,17 +32,17 @@ ValueId mean(Graph& g, ValueId x, const Axes& axes, const MeanOptions& options =
 ValueId softmax(Graph& g, ValueId x, int64_t axis, std::string_view name = {});
 
 struct NormOptions {
-  ValueId weight = {};  // of the trailing axes, or none
+  ValueId weight = {};  // has the trailing axes; none: no weight
   ValueId bias = {};
   double eps = 1e-5;
   std::string_view name = {};
 };
-// Over the last `axes` axes: (x − mean) · rsqrt(var + eps) · weight + bias, with the biased variance.
+// (x − mean) · rsqrt(var + eps) · weight + bias over the last `axes` axes, with the biased variance.
 ValueId layer_norm(Graph& g, ValueId x, int64_t axes, const NormOptions& options = {});
-// Over the last `axes` axes: x · rsqrt(mean(x²) + eps) · weight.
+// x · rsqrt(mean(x²) + eps) · weight + bias over the last `axes` axes.
 ValueId rms_norm(Graph& g, ValueId x, int64_t axes, const NormOptions& options = {});
 
-// Rows of `weight` [V, …] at the indices, which may have any rank: indices' shape, then the row's.
+// The rows of `weight` [V, …] at the indices. The result's shape is that of the indices, then that of a row.
 ValueId embedding(Graph& g, ValueId indices, ValueId weight, std::string_view name = {});
 
 }  // namespace fusebox

@@ -43,7 +43,7 @@ class Canonicalizer {
   std::vector<std::string> names() { return std::move(names_); }
 
  private:
-  // Ops that keep their place among the others of their region.
+  // Whether the op keeps its order among the other anchors of its region.
   static bool is_anchor(OpKind kind) {
     return kind != OpKind::kSize && demands(kind, kEffect | kSignature | kSync | kControl | kRead);
   }
@@ -55,7 +55,7 @@ class Canonicalizer {
         require_op(op);
   }
 
-  // What an op needs before it: its operands, then the scalars that its results' domains are made of.
+  // The values that an op needs before it: its operands, then the scalars in the domains of its results.
   std::vector<ValueId> needs(OpId id) const {
     std::vector<ValueId> result = g_[id].operands;
     for (ValueId v : g_[id].results) {
@@ -83,7 +83,8 @@ class Canonicalizer {
     lists_[Graph::body().index].push_back(id);
   }
 
-  // Depth-first with a stack of its own: a program may be deeper than the machine's.
+  // Emits the ops that an op needs, depth first, then the op. The walk has a stack of its own, because a program may be
+  // deeper than the machine's stack.
   void require_op(OpId root) {
     struct Frame {
       OpId op;
@@ -104,7 +105,7 @@ class Canonicalizer {
         if (g_[def].kind == OpKind::kSize)
           symbol(v);
         else if (!emitted_[def.index] && !is_anchor(g_[def].kind))
-          enter(def);  // an anchor stands before, or later where only an extent refers to it
+          enter(def);  // its region emits an anchor: earlier, or later if only an extent refers to it
         continue;
       }
       const OpId op = top.op;
@@ -114,7 +115,7 @@ class Canonicalizer {
     }
   }
 
-  // One value for each constant.
+  // Makes equal constants one value.
   void merge_constants() {
     std::vector<ValueId> constants;
     for (size_t i = 0; i < out_.values.size(); ++i)
@@ -150,9 +151,9 @@ class Canonicalizer {
     }
   }
 
-  // A domain that stands for one that nothing needs stands for what that one does, if for anything.
+  // A loop broadcast that stands for a dead domain takes over the domain that this one stands for, or none.
   void leave_dead_out() {
-    if (std::none_of(out_.domains.begin(), out_.domains.end(), [](const IterDomain& d) { return bool(d.like); }))
+    if (std::none_of(out_.domains.begin(), out_.domains.end(), [](const IterDomain& d) { return bool(d.stands_for); }))
       return;
     std::vector<bool> is_live(out_.domains.size());
     const auto mark = [&](const std::vector<DomainId>& list) {
@@ -167,7 +168,7 @@ class Canonicalizer {
           for (TransformId f : t.transforms) mark(out_[f].inputs), mark(out_[f].outputs);
         }
     for (IterDomain& d : out_.domains)
-      while (d.like && !is_live[d.like.index]) d.like = out_[d.like].like;
+      while (d.stands_for && !is_live[d.stands_for.index]) d.stands_for = out_[d.stands_for].stands_for;
   }
 
   void name(ValueId v) {
@@ -191,7 +192,7 @@ class Canonicalizer {
   void name(RegionId id) {
     if (out_[id].index) name(out_[id].index);
     for (OpId op : out_[id].ops) {
-      // The kernel or segment that a host op runs is another program's name: here by first use.
+      // The kernel or segment that a host op runs is named by another program. Here it gets a number by first use.
       if (const OpKind kind = out_[op].kind; kind == OpKind::kLaunch || kind == OpKind::kRunAten) {
         const std::string called(out_[op].attrs.string(AttrKey::kName));
         const auto at = std::find(callees_.begin(), callees_.end(), called);
@@ -206,7 +207,7 @@ class Canonicalizer {
   const Graph& g_;
   const Defects& defects_;
   Graph out_;
-  std::vector<std::vector<OpId>> lists_;  // per region: its ops in the new order
+  std::vector<std::vector<OpId>> lists_;  // for each region: its ops in the new order
   std::vector<bool> emitted_, symbols_;
   std::vector<RegionId> home_;
   std::vector<std::string> names_, callees_;

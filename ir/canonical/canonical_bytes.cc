@@ -1,5 +1,5 @@
-// Canonical bytes: every field of a value, in the order of its struct. Members are taken by structured bindings, so
-// that a new member does not compile until it is written here.
+// Canonical bytes: every field of a value, in the order of its struct. Structured bindings name all members, so a new
+// member does not compile until it is written here.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -9,7 +9,7 @@
 namespace fusebox {
 namespace {
 
-// Changes when the meaning of a byte changes.
+// Must change when the meaning of a byte changes.
 constexpr std::string_view kFormat = "fusebox canonical 1";
 
 class ByteWriter {
@@ -20,7 +20,7 @@ class ByteWriter {
   }
   std::string take() { return std::move(bytes_); }
 
-  // Seven bits a byte, the last without the top bit.
+  // Writes seven bits a byte. Every byte but the last has its top bit set.
   void number(uint64_t n) {
     for (; n >= 0x80; n >>= 7) bytes_ += static_cast<char>(n | 0x80);
     bytes_ += static_cast<char>(n);
@@ -75,7 +75,7 @@ class ByteWriter {
   void put(const Tensor& t) {
     const auto& [value, root, logical, allocation, loop, contiguity, loop_broadcasts, transforms, memory, devices,
                  inline_at, circular_depth] = t;
-    // The order of the fields is that of every digest that was ever recorded.
+    // Recorded digests depend on this order of the fields.
     const bool has_layout = !defects_.has(Defect::kDigestLayout);
     put(value), put(root), put(logical);
     if (has_layout) put(allocation);
@@ -85,10 +85,10 @@ class ByteWriter {
     put(defects_.has(Defect::kDigestMemory) ? MemoryType{} : memory), put(devices), put(inline_at), put(circular_depth);
   }
   void put(const IterDomain& d) {
-    const auto& [name, tensor, iter_type, parallel, extent, expanded, def, like] = d;
+    const auto& [name, tensor, iter_type, parallel, extent, expanded, def, stands_for] = d;
     (void)name;
     put(tensor), put(iter_type), put(defects_.has(Defect::kDigestParallel) ? ParallelType{} : parallel), put(extent),
-        put(defects_.has(Defect::kDigestExpanded) ? ValueId() : expanded), put(def), put(like);
+        put(defects_.has(Defect::kDigestExpanded) ? ValueId() : expanded), put(def), put(stands_for);
   }
   void put(const Transform& t) {
     const auto& [kind, inputs, outputs, factor, right, inner_split, swizzle] = t;
@@ -131,7 +131,7 @@ class ByteWriter {
   std::string bytes_;
 };
 
-// Names of a graph's values and domains in its canonical form.
+// Maps the names of a graph's values and domains to those of its canonical form.
 class NameMap {
  public:
   explicit NameMap(const Graph& g) : g_(g), names_(canonical_names(g)) {
@@ -139,12 +139,12 @@ class NameMap {
       if (!g.values[i].name.empty() && !names_[i].empty()) by_name_[g.values[i].name] = ValueId(i);
   }
 
-  // Nothing for a value that is dead or that steps made.
+  // The value of this name. Nothing if the value is dead or a step makes it.
   std::optional<ValueId> find(const std::string& name) const {
     const auto it = by_name_.find(name);
     return it == by_name_.end() ? std::nullopt : std::optional(it->second);
   }
-  // A name that steps made is marked where it could be taken for a canonical one.
+  // The canonical name. A name that steps made stays, and gets a mark if it looks like a canonical name.
   std::string value(const std::string& name) const {
     if (const auto v = find(name)) return names_[v->index];
     const bool reads_canonical = name.size() > 1 && name[0] == 'v' &&
@@ -156,7 +156,8 @@ class NameMap {
     const auto v = find(name);
     return v ? static_cast<size_t>(std::stoull(names_[v->index].substr(1))) : static_cast<size_t>(-1);
   }
-  // A logical or root domain by its place: its name is the user's.
+  // A root domain, logical domain or loop broadcast becomes its position in these lists. Other domains keep their
+  // names.
   std::string domain(const std::string& value_name, const std::string& domain_name) const {
     const auto v = find(value_name);
     if (!v || !g_.is_tensor(*v)) return domain_name;
@@ -183,7 +184,7 @@ class NameMap {
   std::map<std::string, ValueId, std::less<>> by_name_;
 };
 
-// A segment with canonical names, lists in canonical order.
+// The segment with canonical names and with its lists in canonical order.
 Segment canonical_segment(const NameMap& names, const Segment& from) {
   Segment to = from;
   to.name.clear();

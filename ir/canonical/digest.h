@@ -1,7 +1,7 @@
-// 128-bit digests of bytes. They name a state of a program; a cache that finds one still compares the bytes.
+// 128-bit digests of bytes. A digest names a state of a program. A cache that finds a digest still compares the bytes.
 //
-// Invariants: XXH3-128 of the bytes, the same on every machine; the text form is 32 lower-case hex digits, the high
-// half first.
+// Invariants: a digest is the XXH3-128 of the bytes, the same on every machine. Its text is 32 lower-case hex digits,
+// the high half first.
 //
 //   text(digest_bytes("")) == "99aa06d3014798d86001c324468d497f"
 #pragma once

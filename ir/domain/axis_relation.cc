@@ -5,7 +5,7 @@
 namespace fusebox {
 namespace {
 
-// The relation of each axis under one rule.
+// Computes the relation of each axis under one rule.
 class Relation {
  public:
   Relation(const Attrs& attrs, size_t operand_rank, size_t result_rank)

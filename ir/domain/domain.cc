@@ -8,8 +8,8 @@ namespace {
 
 bool holds(std::span<const DomainId> list, DomainId d) { return std::find(list.begin(), list.end(), d) != list.end(); }
 
-// The domains that a walk has met. A tensor has few of the graph's domains, so that a bit for each of these would make
-// a walk cost as much as the graph has domains.
+// The domains that a walk has met. A walk meets few domains as a rule, so it begins with a short list: a bit for each
+// domain would make it cost as much as the whole graph.
 class MetDomains {
  public:
   explicit MetDomains(const Graph& g) : g_(g) {}
@@ -35,7 +35,7 @@ class MetDomains {
   const Graph& g_;
   std::array<DomainId, 32> few_;
   std::ptrdiff_t count_ = 0;
-  std::vector<bool> bits_;  // by domain, once there are many
+  std::vector<bool> bits_;  // for each domain of the graph; empty while the list is enough
 };
 
 void collect_ancestors(const Graph& g, DomainId d, MetDomains& seen, std::vector<DomainId>& order) {
@@ -71,7 +71,7 @@ std::vector<DomainId> ancestors(const Graph& g, std::span<const DomainId> of) {
 
 std::vector<DomainId> descendants(const Graph& g, const Tensor& t, std::span<const DomainId> of) {
   std::vector<DomainId> found(of.begin(), of.end());
-  // Transforms are listed in the order of application, so that one pass meets inputs before outputs.
+  // Transforms are in order of application, so one pass meets inputs before outputs.
   for (TransformId id : t.transforms) {
     const auto& inputs = g[id].inputs;
     if (std::none_of(inputs.begin(), inputs.end(), [&](DomainId d) { return holds(found, d); })) continue;

@@ -9,7 +9,7 @@ namespace {
 
 bool holds(std::span<const DomainId> list, DomainId d) { return position_in(list, d) < list.size(); }
 
-// How many leading loops the tensor itself shares with its consumers.
+// The number of leading loops that the tensor shares with its consumers.
 size_t inlined_loops(const Graph& g, const Tensor& t) {
   (void)g;
   if (!t.inline_at) return 0;
@@ -53,8 +53,8 @@ size_t fixed_loops(const Graph& g, TensorId t) {
 
 namespace {
 
-// Every domain that has a name and is the tensor's: in a list of it, or in one of its transforms. A graph of many
-// tensors has many domains, and looking through them all at each step would take the square of its size.
+// Visits every named domain of the tensor: each is in one of its lists or transforms. Visiting all domains of the graph
+// at each step would make the cost quadratic in the size of the graph.
 template <class Visit>
 void each_domain(const Graph& g, TensorId t, Visit&& visit) {
   const Tensor& tensor = g[t];
@@ -65,7 +65,7 @@ void each_domain(const Graph& g, TensorId t, Visit&& visit) {
       for (DomainId d : *list) visit(d);
 }
 
-// `also`: a name that is taken too.
+// `also` is one more taken name.
 std::string free_name(const Graph& g, TensorId t, std::string_view wanted, std::string_view also) {
   std::string name(wanted);
   const auto is_taken = [&] {
@@ -117,7 +117,7 @@ TransformId add_transform(Graph& g, TensorId t, Transform transform, std::span<c
   const size_t count = transform.kind == TransformKind::kSplit || transform.kind == TransformKind::kSwizzle ? 2 : 1;
   for (size_t i = 0; i < count; ++i) {
     IterDomain d;
-    // The first output is in no list yet.
+    // The tensor does not list the first output yet, so its name is given here.
     d.name = free_name(g, t, names[i], i == 0 ? std::string_view() : std::string_view(g[transform.outputs[0]].name));
     d.iter_type = type;
     d.def = id;
@@ -133,8 +133,8 @@ DomainId add_loop_broadcast(Graph& g, TensorId t, DomainId like, std::string_vie
   d.name = free_domain_name(g, t, name);
   d.iter_type = IterType::kBroadcast;
   d.extent = constant_index(g, 1);
-  // What stands for a stand-in stands for the original.
-  d.like = g[like].like ? g[like].like : like;
+  // A stand-in for a stand-in stands for the original.
+  d.stands_for = g[like].stands_for ? g[like].stands_for : like;
   const DomainId id = add_domain(g, t, std::move(d));
   g[t].loop_broadcasts.push_back(id);
   return id;
@@ -158,7 +158,7 @@ std::vector<DomainId> loop_base(const Graph& g, TensorId t) {
     std::erase_if(base, [&](DomainId d) { return holds(tr.outputs, d); });
     base.insert(base.end(), tr.inputs.begin(), tr.inputs.end());
   }
-  std::erase_if(base, [&](DomainId d) { return g[d].like; });
+  std::erase_if(base, [&](DomainId d) { return g[d].stands_for; });
   for (const auto* list : {&tensor.logical, &root_of(tensor)})
     if (list->size() == base.size() &&
         std::all_of(base.begin(), base.end(), [&](DomainId d) { return holds(*list, d); }))
@@ -170,10 +170,10 @@ void move_stand_ins(Graph& g, const DomainMap& copied) {
   for (const Tensor& tensor : g.tensors)
     for (DomainId id : tensor.loop_broadcasts) {
       IterDomain& d = g[id];
-      const auto it = d.like ? copied.find(d.like) : copied.end();
+      const auto it = d.stands_for ? copied.find(d.stands_for) : copied.end();
       if (it == copied.end()) continue;
-      const Tensor& t = g[g[d.like].tensor];
-      if (!holds(root_of(t), d.like) && !holds(t.logical, d.like)) d.like = it->second;
+      const Tensor& t = g[g[d.stands_for].tensor];
+      if (!holds(root_of(t), d.stands_for) && !holds(t.logical, d.stands_for)) d.stands_for = it->second;
     }
 }
 
@@ -204,7 +204,7 @@ void prune(Graph& g, TensorId t, std::span<const DomainId> had) {
   for (DomainId d : had)
     if (!is_alive(d)) {
       g[d] = IterDomain{};
-      g[d].tensor = t;  // every domain belongs to a tensor; without a name nothing finds it
+      g[d].tensor = t;  // every domain belongs to a tensor; nothing finds a domain without a name
     }
 }
 

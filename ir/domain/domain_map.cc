@@ -1,4 +1,4 @@
-// Which domains of a producer and its consumer are the same position.
+// Finds the domains of a producer and its consumer that are the same position.
 #include <algorithm>
 #include <map>
 
@@ -9,8 +9,8 @@
 namespace fusebox {
 namespace {
 
-// Whether the operand is read at the index of this axis of the result, as far as domains tell: an axis that may be longer
-// than the result's is the same position where both have one extent, and one of a reshape once its groups are known.
+// Whether the operand's axis is the same position as this axis of the result. With kWithin, both must have the same
+// extent. With kRegrouped, the groups of the reshape must be known.
 bool is_same_position(const Graph& g, AxisRelation relation, DomainId from, const Tensor& to, DomainId at) {
   const IterDomain &a = g[from], &b = g[at];
   if (relation == AxisRelation::kWithin) return a.extent && a.extent == b.extent && a.iter_type == b.iter_type;
@@ -19,7 +19,7 @@ bool is_same_position(const Graph& g, AxisRelation relation, DomainId from, cons
                       [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; });
 }
 
-// Looks through resizes, if asked to.
+// The domain before its resizes if `through_resize` is set, else the domain itself.
 DomainId unresized(const Graph& g, DomainId d, bool through_resize) {
   while (through_resize && g[d].def && g[g[d].def].kind == TransformKind::kResize) d = g[g[d].def].inputs[0];
   return d;
@@ -62,13 +62,13 @@ class Matcher {
     return std::any_of(map_.begin(), map_.end(), [&](const auto& m) { return m.second == plain(d); });
   }
 
-  // The domain of the other tensor that a loop broadcast stands for, or none.
+  // The domain of the other tensor that a loop broadcast pairs with, or none.
   DomainId stands_for(DomainId d, const Tensor& other, bool other_is_producer) const {
-    const DomainId like = g_[d].like;
+    const DomainId like = g_[d].stands_for;
     if (!like) return {};
     if (g_[like].tensor == g_[other.value].tensor) return like;
     for (DomainId b : other.loop_broadcasts)
-      if (g_[b].like == like) return b;
+      if (g_[b].stands_for == like) return b;
     if (!options_.classes) return {};
     for (const auto* list : {&root_of(other), &other.loop_broadcasts})
       for (DomainId c : *list)
@@ -111,7 +111,7 @@ class Matcher {
   const Tensor& producer_;
   const Tensor& consumer_;
   MatchOptions options_;
-  std::map<DomainId, DomainId> map_;  // resizes looked through, if so asked
+  std::map<DomainId, DomainId> map_;  // from domains of the producer to those of the consumer, all of them `plain`
 };
 
 }  // namespace
@@ -165,8 +165,8 @@ AxisClasses::AxisClasses(const Graph& g, AxisClassKind kind) : parent_(g.domains
           if (kind == AxisClassKind::kForwarded || !is_concretized(g, pair)) unite(pair.producer, pair.consumer);
   }
   for (size_t i = 0; i < g.domains.size(); ++i)
-    if (kind == AxisClassKind::kForwarded && g.domains[i].like) unite(DomainId(i), g.domains[i].like);
-  // A parent is never behind its child: one pass leads every domain to its class at once.
+    if (kind == AxisClassKind::kForwarded && g.domains[i].stands_for) unite(DomainId(i), g.domains[i].stands_for);
+  // A parent's index is at most its child's, so one pass makes every domain point at its class.
   for (uint32_t& parent : parent_) parent = parent_[parent];
 }
 

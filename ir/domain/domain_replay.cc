@@ -24,7 +24,7 @@ class Replay {
         pairs_(axes.pairs) {
     for (DomainId d : g[from].loop_broadcasts) {
       starts_.push_back(d);
-      // What stands for an axis of `to` is that axis there, unless another has it already.
+      // If a loop broadcast stands for an axis of `to`, this axis is its counterpart, unless it is paired already.
       const DomainId own = own_axis(d);
       const bool is_taken = std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& p) { return p.second == own; });
       if (own && !is_taken) pairs_.emplace_back(d, own);
@@ -56,15 +56,15 @@ class Replay {
   }
 
  private:
-  // The axis of `to` that a loop broadcast stands for; none if it is another op's.
+  // The axis of `to` that a loop broadcast stands for, or none if it stands for an axis of another op's result.
   DomainId own_axis(DomainId d) const {
-    if (!g_[d].like) return {};
+    if (!g_[d].stands_for) return {};
     const auto same = siblings(g_, to_);
-    if (std::find(same.begin(), same.end(), g_[g_[d].like].tensor) == same.end()) return {};
-    return in_sibling(g_, to_, g_[d].like);
+    if (std::find(same.begin(), same.end(), g_[g_[d].stands_for].tensor) == same.end()) return {};
+    return in_sibling(g_, to_, g_[d].stands_for);
   }
 
-  // The domain that an op's resizes make of it, if those are looked through.
+  // The domain that the op's resizes make from `d`, or `d` itself if resizes are replayed.
   DomainId resized(DomainId d) const {
     if (options_.replay_resizes) return d;
     for (TransformId id : g_[to_].transforms)
@@ -81,7 +81,7 @@ class Replay {
     return !options_.replay_resizes && g_[id].kind == TransformKind::kResize && of_op_from_.contains(id);
   }
 
-  // The transform of `to` that does the same to the counterparts.
+  // The same transform of the counterparts in `to`, or none.
   TransformId existing(const Transform& t) const {
     for (TransformId id : g_[to_].transforms) {
       const Transform& other = g_[id];
@@ -104,11 +104,11 @@ class Replay {
   }
 
   void find_existing() {
-    // Loop broadcasts that stand for the same domain, or one for the other, are found again.
+    // Reuses a loop broadcast of `to` that stands for a start of the replay, or for the same domain as a start.
     for (DomainId d : g_[to_].loop_broadcasts) {
-      const DomainId like = g_[d].like;
+      const DomainId like = g_[d].stands_for;
       for (DomainId start : starts_)
-        if (start == like || (g_[start].like && g_[start].like == like)) missing_.emplace(start, d);
+        if (start == like || (g_[start].stands_for && g_[start].stands_for == like)) missing_.emplace(start, d);
     }
     start_map();
     for (TransformId id : path_) {
@@ -137,9 +137,10 @@ class Replay {
     return result;
   }
 
-  // Up to the last loop with a counterpart, each loop needs all of its axes.
+  // Finds the loop broadcasts that `to` needs: one for each missing axis of a loop, up to the last loop that has a
+  // paired axis.
   void make_missing_axes() {
-    std::vector<std::vector<DomainId>> axes;  // by loop
+    std::vector<std::vector<DomainId>> axes;  // for each loop
     for (DomainId l : loop_) axes.push_back(starts_of(l));
     size_t needed = 0;
     for (size_t i = 0; i < loop_.size(); ++i) {
@@ -152,7 +153,7 @@ class Replay {
       for (DomainId d : axes[i])
         if (!counterpart(d) && may_stand_in(d)) wanted_.push_back(d);
     for (const auto& [start, d] : missing_) {
-      // One that is there already stays only where it is needed.
+      // A loop broadcast that `to` has already stays only if it is needed.
       const bool is_needed = std::any_of(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(needed),
                                          [&](const auto& of_loop) { return holds(of_loop, start); });
       if (is_needed) stand_ins_.push_back(d);
@@ -165,7 +166,7 @@ class Replay {
     std::vector<DomainId> kept = base_;
     kept.insert(kept.end(), stand_ins_.begin(), stand_ins_.end());
     for (TransformId id : reused_) kept.insert(kept.end(), g_[id].outputs.begin(), g_[id].outputs.end());
-    t.loop = kept;  // for prune alone: what the loops will need
+    t.loop = kept;  // only for prune: the domains that the loops will need
     prune(g_, to_, had);
     for (DomainId d : wanted_)
       if (!counterpart(d)) {
@@ -197,7 +198,7 @@ class Replay {
       if (!holds(frontier_, input)) return;
     }
     if (!made) {
-      // A reshape of nothing may split by 0; anything else would lose all its elements.
+      // A reshape of no elements may split by 0. On another tensor this split would lose all elements.
       if (copy.kind == TransformKind::kSplit && constant_integer(g_, copy.factor) == 0) return;
       if (!can_transform(g_, copy) || !make_known(copy.factor) || !make_known(copy.right)) return;
       if (copy.kind == TransformKind::kSplit && options_.defects.has(Defect::kSplitFactorPropagated))
@@ -210,8 +211,8 @@ class Replay {
     map_outputs(t, made);
   }
 
-  // Defines a scalar before the op that makes `to`: extents are emitted before their first reader, which may come
-  // later. False if what it is made of comes later.
+  // Moves the definition of a scalar before the op that makes `to`. (An extent is emitted before its first reader, and
+  // that may come later.) Returns false if the definition cannot move.
   bool make_known(ValueId v) {
     if (!v || !g_[v].def) return true;
     auto& body = g_[Graph::body()].ops;
@@ -227,7 +228,8 @@ class Replay {
     return true;
   }
 
-  // Moves a parameter, and with it those before it, which keep their order, before the op that makes `to`.
+  // Moves a parameter before the op that makes `to`. The parameters between them move too, so all keep their order.
+  // Returns false if the extents of a moved tensor would come too late.
   bool make_given(OpId parameter) {
     auto& body = g_[Graph::body()].ops;
     const auto user = std::find(body.begin(), body.end(), g_[g_[to_].value].def);
@@ -245,7 +247,7 @@ class Replay {
     return true;
   }
 
-  // Takes a transform's inputs out of the loops to come, and puts its outputs there.
+  // Replaces a transform's inputs by its outputs in the frontier.
   void consume(const Transform& t) {
     size_t at = frontier_.size();
     for (DomainId d : t.inputs) {
@@ -278,11 +280,11 @@ class Replay {
   Graph& g_;
   TensorId from_, to_;
   ReplayOptions options_;
-  const std::vector<DomainId> loop_;  // of `from`
-  std::vector<DomainId> starts_;      // of `from`: where the replay starts
+  const std::vector<DomainId> loop_;  // the loops of `from`
+  std::vector<DomainId> starts_;      // the domains of `from` where the replay starts
   std::vector<std::pair<DomainId, DomainId>> pairs_;
-  std::vector<TransformId> path_;  // of `from`: from the starts to the loops
-  std::vector<DomainId> base_, frontier_;
+  std::vector<TransformId> path_;          // the transforms of `from` between its starts and its loops
+  std::vector<DomainId> base_, frontier_;  // of `to`: where its loops start, and the loops made so far
   std::set<TransformId> of_op_, of_op_from_, reused_;
   DomainMap map_;      // from domains of `from` to those of `to`
   DomainMap missing_;  // from axes that `to` lacks to its loop broadcasts

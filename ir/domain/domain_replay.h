@@ -1,9 +1,12 @@
-// Replay: doing to one tensor's loops what was done to another's.
+// Replay: applies the transforms of one tensor's loops to another tensor's loops.
 //
-// The axes of the two tensors that are the same position are given as pairs; every schedule transform of `from` whose
-// inputs have counterparts is found on `to` or made there, under the same names, numbered if taken. The loops of `to`
-// come in the order of those of `from`; what has no counterpart follows, in its old order. Loops of `to` that are the
-// same transforms of the same axes keep their parallel types; other schedule transforms of `to` are dropped.
+// The caller gives pairs of axes that are the same position in both tensors. For each schedule transform of `from`
+// whose inputs have counterparts, the replay finds the same transform on `to` or makes it there. New domains get the
+// names of their counterparts, numbered if taken.
+//
+// Invariants: the loops of `to` come in the order of their counterparts; loops without a counterpart follow in their
+// old order. If `to` has a transform already, its outputs keep their parallel types. Other schedule transforms of `to`
+// are dropped.
 //
 //   // %b[i1] is broadcast into %y[i0, i1], whose loops are merge(i0, i1) split by 128 -> o, t
 //   replay_loops(g, y, b, {{y.i0, y.i1}, {{y.i1, b.i1}}}, {.stand_in = StandIn::kAnyAxis});
@@ -19,30 +22,32 @@
 
 namespace fusebox {
 
-// Which axes of `from` that `to` lacks get a loop broadcast there, if a loop needs them that has, or precedes one that
-// has, a counterpart. Reductions never do.
+// If `to` lacks an axis of `from`, a loop broadcast may stand in for it. This says for which axes. An axis gets one
+// only if it belongs to a loop of `from` that shares an axis with `to`, or that precedes such a loop. A reduction gets
+// none.
 enum class StandIn : uint8_t { kNone, kBroadcastAxis, kAnyAxis };
-// What the loops of `to` are made from: what they were made from before, or one of its domain lists.
+// The domains that the new loops of `to` start from: the same as before (loop_base), its root, or its logical domain.
 enum class LoopStart : uint8_t { kAsBefore, kRoot, kLogical };
 
 struct ReplayOptions {
   StandIn stand_in = StandIn::kNone;
   LoopStart start = LoopStart::kAsBefore;
-  // The resizes of an op of `from` are replayed too; otherwise a resize's result stands for its input, on both sides.
+  // Replays the resizes of the op that makes `from` too. Without it, a resize's output counts as its input, in both
+  // tensors.
   bool replay_resizes = false;
   Defects defects = {};
 };
 
-// Where a replay starts: domains of `from` of which none follows from another (its root if `to` is its producer, else
-// its logical domain), and the counterparts of some.
+// The start of a replay. Between a producer and its consumer, `from` holds the root if `to` is the producer, else the
+// logical domain.
 struct ReplayAxes {
-  std::vector<DomainId> from;
-  std::vector<std::pair<DomainId, DomainId>> pairs;
+  std::vector<DomainId> from;                        // domains of the tensor `from`
+  std::vector<std::pair<DomainId, DomainId>> pairs;  // some of them, each with its counterpart in `to`
 };
 
 // Returns whether every loop of `from` has a counterpart among the loops of `to`.
 bool replay_loops(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, ReplayOptions options = {});
-// The same for all siblings of `to`, which then have the loops of `to`.
+// The same for `to` and all its siblings. The siblings get the loops of `to`.
 bool replay_loops_of_op(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, ReplayOptions options = {});
 
 }  // namespace fusebox

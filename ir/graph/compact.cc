@@ -1,5 +1,5 @@
-// `compact`: renumbers a graph in text order. Text order: the ops of the body, depth first; at each op its operands
-// that are constants, then its results, each with its domains; then its regions, each index before the ops.
+// `compact`: renumbers a graph in text order. In text order come the ops of the body, depth first; for each op its new
+// operands (constants), its results, each with its domains, and its regions, each with its index before its ops.
 #include "ir/graph/compact.h"
 
 #include <map>
@@ -10,7 +10,7 @@
 namespace fusebox {
 namespace {
 
-// Of `const Graph`: copies. Of `Graph`: every part is visited once, and moved then.
+// Compactor<const Graph> copies the parts; Compactor<Graph> moves them. Either visits each part once.
 template <class G>
 class Compactor {
  public:
@@ -32,8 +32,8 @@ class Compactor {
     out_.transforms.reserve(g_.transforms.size());
     out_.ops.reserve(g_.ops.size());
     region(Graph::body());
-    // References to values that are defined later (an expanded extent, say) were numbered when they were met; what they
-    // point to has been filled in by now.
+    // A reference may have met a value before its definition (an expanded extent, for example). The value got its
+    // number then; by now its definition has been visited too.
     return std::move(out_);
   }
 
@@ -43,7 +43,7 @@ class Compactor {
     ValueId& mapped = values_[old.index];
     if (mapped) return mapped;
     if (const auto& bits = g_[old].constant) {
-      // One constant a value: the text form shows no more.
+      // Equal constants become one value, because the text form does not tell them apart.
       const auto [it, is_new] =
           constants_.try_emplace({g_[old].dtype, bits->low, bits->high}, ValueId(out_.values.size()));
       if (!is_new) return mapped = it->second;
@@ -69,7 +69,7 @@ class Compactor {
     out_.tensors.emplace_back();
     Tensor to = take(g_[old]);
     to.value = value(to.value);
-    // First: they stand in the order of application, so that no chain of definitions is followed deep.
+    // The transforms come first. They are in order of application, so following a definition never recurses deep.
     for (TransformId& t : to.transforms) t = transform(t);
     for (auto list : {&Tensor::root, &Tensor::logical, &Tensor::loop_broadcasts})
       for (DomainId& d : to.*list) d = domain(d);
@@ -94,7 +94,7 @@ class Compactor {
     to.extent = value(to.extent);
     to.expanded = value(to.expanded);
     to.def = to.def ? transform(to.def) : to.def;
-    to.like = domain(to.like);
+    to.stands_for = domain(to.stands_for);
     out_[result] = std::move(to);
     return result;
   }

@@ -1,5 +1,5 @@
-// `compact` of a graph that nobody needs afterwards: its parts are moved, not copied. And graphs compared as they
-// stand.
+// `compacted` is `compact` for a graph that nobody needs afterwards: it moves the parts instead of copying them.
+// `same_members` compares two graphs as they stand.
 //
 //   return compacted(std::move(made));
 #pragma once
@@ -8,10 +8,10 @@
 
 namespace fusebox {
 
-// What compact(g) gives (graph.h); g is left without meaning.
+// Returns what compact(g) returns (graph.h). `g` must not be used afterwards.
 Graph compacted(Graph&& g);
 
-// Ids and dead nodes included, which `==` leaves out.
+// Compares member by member. Ids and dead nodes count; `==` ignores them.
 bool same_members(const Graph& a, const Graph& b);
 
 }  // namespace fusebox

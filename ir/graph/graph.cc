@@ -8,7 +8,7 @@
 namespace fusebox {
 namespace {
 
-// Names differ at their ends, most of them.
+// Compares the last character first: most names differ there.
 bool has_name(const Value& v, std::string_view name) {
   return v.name.size() == name.size() && v.name.back() == name.back() && v.name == name;
 }
@@ -38,10 +38,10 @@ void collect_ops(const Graph& g, RegionId region, std::vector<OpId>& order) {
 }  // namespace
 
 std::string fresh_name(const Graph& g, std::string_view wanted) {
-  // Numbering starts at the count of values so that a long program does not try every number.
+  // Numbers of unnamed values start at the count of values, so that a long program does not try every number.
   const size_t first = wanted.empty() ? g.values.size() : 1;
   const auto candidate = [&](size_t i) { return wanted.empty() ? "v" + std::to_string(i) : numbered(wanted, i); };
-  // Almost every name is free: one pass without a table.
+  // Almost every name is free. One pass without a table finds this out.
   std::string likely = wanted.empty() ? candidate(first) : std::string(wanted);
   if (std::none_of(g.values.begin(), g.values.end(), [&](const Value& v) { return has_name(v, likely); }))
     return likely;
@@ -97,7 +97,7 @@ DomainId add_domain(Graph& g, TensorId tensor, IterDomain domain) {
   if (domain.name.empty()) {
     const Tensor& t = g[tensor];
     size_t n = t.logical.size();
-    // A tensor under construction has domains that are in no list of it yet.
+    // Looks at all domains: a tensor under construction has domains that are not in its lists yet.
     const auto is_taken = [&](const std::string& name) {
       return std::any_of(g.domains.begin(), g.domains.end(),
                          [&](const IterDomain& d) { return d.tensor == tensor && d.name == name; });
@@ -133,8 +133,8 @@ std::optional<ValueId> find_value(const Graph& g, std::string_view name) {
 }
 
 std::optional<DomainId> find_domain(const Graph& g, TensorId tensor, std::string_view name) {
-  // A domain that has a name is in a list of its tensor, or in one of its transforms: a look through all domains of the
-  // graph would make a list of steps cost the square of its length.
+  // Every named domain is in a list of its tensor or in one of its transforms. Searching all domains of the graph would
+  // make the cost of a step list quadratic in its length.
   DomainId found;
   const auto visit = [&](const std::vector<DomainId>& list) {
     for (DomainId d : list)

@@ -1,15 +1,14 @@
 // `Graph`: one program at one level, as a value. It owns its nodes in vectors and refers to them by typed 32-bit ids,
-// so a copy is a copy and nothing points into it. The same type holds a fusion, a scheduled fusion, a kernel and a host
-// program; the op table says which op may stand where, and `verify` (verify.h) checks it.
+// so no pointer leads into it, and a copy is independent. The same type holds a fusion, a scheduled fusion, a kernel
+// and a host program. The op table gives the levels of each op, and `verify` (verify.h) checks them.
 //
 // Invariants (checked by verify):
-// - every id is in range or none; a value is defined once: by an op, as a region's index, or as a constant;
-// - names of values are unique in the graph, names of domains unique in their tensor; constants have no name;
-// - an op stands in exactly one region, after the ops that define its operands; regions[0] is the body.
+// - Every id is in range or none. A value is defined once: by an op, as a region's index, or as a constant.
+// - Names of values are unique in the graph, names of domains in their tensor. Constants have no name.
+// - An op stands in exactly one region, after the ops that define its operands. regions[0] is the body.
 //
-// `==` compares everything that the text form shows: two graphs are equal when their `compact` forms are equal member
-// by member. `same_program` (canonical.h) compares canonical forms: names, dead nodes and order of creation do not
-// count.
+// `==` compares everything that the text form shows: two graphs are equal if their `compact` forms are equal member by
+// member. `same_program` (canonical.h) compares canonical forms; names, dead nodes and order of creation do not count.
 //
 //   Graph g;                                   // fusion @g, level math
 //   ValueId n = size(g, "n");                  // %n = size                  (builder.h)
@@ -49,8 +48,8 @@ using TensorId = Id<struct TensorTag>;
 using DomainId = Id<struct DomainTag>;
 using TransformId = Id<struct TransformTag>;
 
-// The bits of a constant: integers and bool sign- or zero-extended to 64 bits in `low`; floats the bits of their own
-// dtype in `low`; complex the bits of the real part in `low`, of the imaginary part in `high`.
+// The bits of a constant. `low` holds an integer or bool, sign- or zero-extended to 64 bits, or the bits of a float in
+// its own dtype. A complex number has the bits of its real part in `low` and those of its imaginary part in `high`.
 struct ConstantBits {
   uint64_t low = 0;
   uint64_t high = 0;
@@ -61,41 +60,40 @@ struct Value {
   ValueKind kind = ValueKind::kScalar;
   Dtype dtype = Dtype::kIndex;
   std::string name;  // without the %
-  OpId def;          // none: a constant or a region's index
+  OpId def;          // none for a constant or a region's index
   std::optional<ConstantBits> constant;
   RegionId index_of;  // the region whose index this is
   TensorId tensor;    // kind kTensor only
   bool operator==(const Value&) const = default;
 };
 
-// What a tensor is made of. Lists that equal another list are left empty, as said at each.
+// The domains, layout and memory of a tensor. An empty list stands for the default that its comment names.
 struct Tensor {
   ValueId value;
-  std::vector<DomainId> root;     // before the transforms of an op such as reshape, pad, slice; empty: equals logical
+  std::vector<DomainId> root;     // axes before the transforms of an op such as reshape, pad, slice; default: logical
   std::vector<DomainId> logical;  // a reduction's result keeps its reduced axes here, as IterType::kReduction
-  std::vector<DomainId> allocation;    // empty: logical without its reductions
-  std::vector<DomainId> loop;          // empty: equals logical
-  std::vector<Contiguity> contiguity;  // per allocation axis; empty: true, and none at broadcasts
-  std::vector<DomainId>
-      loop_broadcasts;  // broadcast domains that are in no op's result: they stand for another tensor's domain
-  std::vector<TransformId> transforms;  // all of this tensor, in the order of application
+  std::vector<DomainId> allocation;       // default: logical without reductions
+  std::vector<DomainId> loop;             // default: logical
+  std::vector<Contiguity> contiguity;     // one per allocation axis; default: kTrue, and kNone at broadcasts
+  std::vector<DomainId> loop_broadcasts;  // broadcasts that only loops have; each stands for another tensor's domain
+  std::vector<TransformId> transforms;    // all transforms of this tensor, in order of application
   MemoryType memory = MemoryType::kUnset;
   std::vector<int64_t> devices;  // the device mesh; empty: not distributed
-  DomainId inline_at;            // innermost loop domain shared with every consumer; none: not inlined
-  int64_t circular_depth = 0;    // stages of a circular buffer; 0: none
+  DomainId inline_at;            // the innermost loop domain shared with every consumer; none: not inlined
+  int64_t circular_depth = 0;    // stages of a circular buffer; 0: no circular buffer
   bool operator==(const Tensor&) const = default;
 };
 
-// An iteration domain. One that a transform defines has no extent of its own: it follows from the transform (domain.h).
+// An iteration domain. A domain that a transform defines stores no extent: scalar.h derives it from the transform.
 struct IterDomain {
   std::string name;
   TensorId tensor;
   IterType iter_type = IterType::kIteration;
   ParallelType parallel = ParallelType::kSerial;
-  ValueId extent;    // broadcast: the constant 1; none where `def` is set, and for a kernel parameter of unknown span
-  ValueId expanded;  // broadcast only: the extent that it is expanded to
-  TransformId def;
-  DomainId like;  // a loop broadcast: the domain of another tensor that it stands for
+  ValueId extent;       // broadcast: the constant 1; none if `def` is set, and for a kernel parameter of unknown span
+  ValueId expanded;     // broadcast only: the extent that it is expanded to
+  TransformId def;      // the transform that makes it, or none
+  DomainId stands_for;  // loop broadcast only: the domain of another tensor that it stands for
   bool operator==(const IterDomain&) const = default;
 };
 
@@ -157,20 +155,20 @@ struct Graph {
   static constexpr RegionId body() { return RegionId(0u); }
 };
 
-// Renumbers everything in text order and drops what nothing in the regions refers to. `compact(compact(g))` is
+// Renumbers everything in text order and drops each node that the regions do not reach. `compact(compact(g))` equals
 // `compact(g)`.
 Graph compact(const Graph& g);
 bool operator==(const Graph& a, const Graph& b);
 
-// -- construction that keeps the invariants; names: `""` asks for a fresh one, a taken one gets a number appended.
+// -- construction that keeps the invariants. The name `""` asks for a fresh name; a taken name gets a number appended.
 std::string fresh_name(const Graph& g, std::string_view wanted);
 ValueId add_scalar(Graph& g, Dtype dtype, std::string_view name);
-// A tensor value without domains; its Tensor is made with it.
+// Adds a tensor value and its Tensor. The tensor has no domains yet.
 ValueId add_tensor(Graph& g, Dtype dtype, std::string_view name);
-ValueId constant(Graph& g, Dtype dtype, ConstantBits bits);  // the same id for the same constant
+ValueId constant(Graph& g, Dtype dtype, ConstantBits bits);  // equal constants get the same id
 ValueId constant_index(Graph& g, int64_t value);
-std::optional<int64_t> constant_integer(const Graph& g, ValueId v);  // of bool, integer and index constants
-DomainId add_domain(Graph& g, TensorId tensor, IterDomain domain);   // `name` empty: i<position>
+std::optional<int64_t> constant_integer(const Graph& g, ValueId v);  // the value of a bool, integer or index constant
+DomainId add_domain(Graph& g, TensorId tensor, IterDomain domain);   // an empty `name` becomes a free i<n>
 RegionId add_region(Graph& g);
 // Appends an op to a region and sets its results' `def`.
 OpId append(Graph& g, RegionId region, Op op);
@@ -186,19 +184,19 @@ struct OutputRef {
   ValueId alias;  // the input that it overwrites, or none
 };
 std::vector<OutputRef> outputs(const Graph& g);
-// For each value, the ops that read it, in region order; an op that reads it twice stands once.
+// For each value, the ops that read it, in text order. An op that reads it twice stands there once.
 std::vector<std::vector<OpId>> uses(const Graph& g);
-// All ops, regions nested, in text order.
+// All ops in text order: the ops of a region follow the op that holds it.
 std::vector<OpId> ops_in_order(const Graph& g);
 
-// The domain lists with their defaults filled in.
+// A tensor's lists, with the defaults filled in.
 const std::vector<DomainId>& root_of(const Tensor& t);
 const std::vector<DomainId>& loop_of(const Tensor& t);
 std::vector<DomainId> allocation_of(const Graph& g, const Tensor& t);
 std::vector<Contiguity> contiguity_of(const Graph& g, const Tensor& t);
-// Logical without reductions: what a consumer sees.
+// The logical domain without reductions: the axes that a consumer sees.
 std::vector<DomainId> logical_without_reductions(const Graph& g, const Tensor& t);
-// Dimensions that a user sees: logical without reductions.
+// The number of dimensions that a user sees: the logical axes without reductions.
 inline size_t rank_of(const Graph& g, ValueId v) { return logical_without_reductions(g, g.tensor_of(v)).size(); }
 
 }  // namespace fusebox

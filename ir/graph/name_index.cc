@@ -21,7 +21,7 @@ std::optional<ValueId> NameIndex::find(std::string_view name) {
   add_new_values();
   const size_t hash = std::hash<std::string_view>{}(name);
   uint32_t found = kNoValue;
-  // A bucket lists later values first.
+  // A bucket lists later values first, so the last match is the first value.
   for (uint32_t i = first_[hash & (first_.size() - 1)]; i != kNoValue; i = next_[i])
     if (hashes_[i] == hash && g_.values[i].name == name) found = i;
   return found == kNoValue ? std::nullopt : std::optional(ValueId(found));

@@ -1,8 +1,8 @@
-// `NameIndex`: the values of one graph by name, for whoever looks up many. `find_value` looks through all values each
-// time; an index looks at those whose names have one hash. It stands beside the graph, which knows nothing of it.
+// `NameIndex`: the values of one graph by name, for code that looks up many names. `find_value` looks at all values
+// each time; an index looks only at values whose names have the same hash. The graph does not know its indices.
 //
-// Invariants: the graph outlives the index and keeps its address; values may be added to it, none is renamed or taken
-// out. The first few lookups search without a table, so that an index that is hardly asked costs nothing.
+// Invariants: the graph outlives the index and keeps its address. Values may be added to the graph, but none is renamed
+// or removed. The first few lookups search without a table, so an index that is hardly used costs almost nothing.
 //
 //   NameIndex names(g);
 //   names.find("y") == find_value(g, "y")
@@ -27,13 +27,13 @@ class NameIndex {
   void add_new_values();
 
   const Graph& g_;
-  size_t searches_ = 0;          // without a table
-  std::vector<uint32_t> first_;  // by the hash's low bits: a value, or none
-  std::vector<uint32_t> next_;   // by value: another one of the same bits
-  std::vector<size_t> hashes_;   // by value
+  size_t searches_ = 0;          // lookups made without a table
+  std::vector<uint32_t> first_;  // for each bucket (the low bits of a hash): its last value, or none
+  std::vector<uint32_t> next_;   // for each value: the value before it in its bucket, or none
+  std::vector<size_t> hashes_;   // for each value: the hash of its name
 };
 
-// add_scalar and add_tensor of graph.h, with an index of the graph: the same values, found free by the index.
+// add_scalar and add_tensor of graph.h. They make the same values; the index tells whether a name is free.
 ValueId add_scalar(Graph& g, NameIndex& names, Dtype dtype, std::string_view name);
 ValueId add_tensor(Graph& g, NameIndex& names, Dtype dtype, std::string_view name);
 

@@ -1,6 +1,6 @@
-// Binds the sizes and scalars of a program to what it is given.
+// Binds the sizes and scalars of a program to its inputs.
 //
-//   bind_sizes(g, {{.shape = {4, 8}}})   // %m of f32[%m, %n] is 4, %n is 8, and every scalar of them is evaluated
+//   bind_sizes(g, {{.shape = {4, 8}}})   // for %x : f32[%m, %n]: binds %m to 4 and %n to 8
 #pragma once
 
 #include <span>
@@ -11,7 +11,8 @@
 
 namespace fusebox {
 
-// What a program is given for one input: a scalar's bits (of its dtype), or a tensor's shape and strides in elements.
+// The argument for one input: the bits of a scalar (in its dtype), or the shape of a tensor and its strides in
+// elements.
 struct BoundInput {
   bool is_scalar = false;
   ConstantBits bits = {};
@@ -19,13 +20,16 @@ struct BoundInput {
   std::vector<int64_t> strides = {};  // empty: contiguous
 };
 
-// Binds the sizes and scalar inputs of a program to its inputs and evaluates every scalar of its body. Throws, naming
-// input and axis: kMissingInput (too few inputs, or a size that no input has), kBadInput (rank, constants, broadcasts,
-// contiguity, negative extents), kSizeMismatch (a symbol bound twice, operands that differ in an extent, a slice or
-// reshape that does not fit).
+// Binds sizes and scalar inputs, evaluates every scalar of the body, and checks the sizes. Throws, with an input or
+// axis as the place:
+// - kMissingInput: too few inputs, or a size that no input has;
+// - kBadInput: a rank, constant extent, broadcast or stride that does not fit, a negative extent, a slice beyond its
+//   axis;
+// - kSizeMismatch: a symbol with two values, operands that differ in an extent, a reshape that does not fit;
+// - kIndexOutOfRange: a scalar index of select outside its axis.
 Bindings bind_sizes(const Graph& g, std::span<const BoundInput> given);
-// The last part of it: extents and bounds of every op that can be checked, given the sizes. Useful again after
-// concretization.
+// The last part of bind_sizes: checks the extents and bounds of every op as far as the bindings tell. A concretized
+// program can be checked again.
 void check_sizes(const Graph& g, const Bindings& bindings);
 
 }  // namespace fusebox

@@ -22,14 +22,14 @@ OpId def_of(const Graph& g, TensorId t) {
   return def;
 }
 
-// Infers again every op that a change of this value reaches, in text order.
+// Infers every op again that depends on this value, in text order.
 void infer_downstream(Graph& g, ValueId changed, const Defects& defects) {
   std::vector<bool> stale(g.values.size());
   stale[changed.index] = true;
   for (OpId op : ops_in_order(g)) {
     const bool reads = std::any_of(g[op].operands.begin(), g[op].operands.end(),
                                    [&](ValueId v) { return v && v.index < stale.size() && stale[v.index]; });
-    // An output may show an axis that is symbolic until a later step: outputs are checked when all are resolved.
+    // An output may show an axis that a later step resolves. Outputs are checked after all steps.
     if (!reads || g[op].kind == OpKind::kOutput) continue;
     infer(g, op, {}, defects);
     for (ValueId v : g[op].results) stale[v.index] = true;
@@ -46,7 +46,7 @@ bool is_bound(const Graph& g, ValueId size) {
   return false;
 }
 
-// A size that no input shows any more, known to be 1, becomes `set 1`, so that it keeps its name and has its value.
+// A size that is 1 and that no input shows any more becomes `set 1`. It keeps its name, and its value is known.
 void fix_size_to_one(Graph& g, ValueId size, const Defects& defects) {
   const OpId def = g[size].def;
   if (!def || g[def].kind != OpKind::kSize || is_bound(g, size)) return;
@@ -63,7 +63,7 @@ void fix_size_to_one(Graph& g, ValueId size, const Defects& defects) {
   infer_downstream(g, size, defects);
 }
 
-// The axes of a reshape that count: of the operand, of the result.
+// The sizes of a reshape's domains as forms.
 std::vector<ScalarForm> counted_sizes(const Graph& g, std::span<const DomainId> domains) {
   std::vector<ScalarForm> result;
   for (DomainId d : domains) {
@@ -73,7 +73,8 @@ std::vector<ScalarForm> counted_sizes(const Graph& g, std::span<const DomainId> 
   return result;
 }
 
-// The op that keeps a scalar from being evaluated though all its operands are; nothing where something is unbound.
+// The op that is not evaluated although its operands are known, and so leaves this scalar unknown. Nothing if the
+// scalar is unknown because a size is not bound.
 std::optional<OpKind> unevaluated_op(const Graph& g, ValueId v, const Bindings& bindings) {
   for (int budget = 1000; budget > 0; --budget) {
     if (!v || !g[v].def || evaluate(g, v, bindings)) return std::nullopt;
@@ -87,7 +88,7 @@ std::optional<OpKind> unevaluated_op(const Graph& g, ValueId v, const Bindings& 
   return std::nullopt;
 }
 
-// Resolves an axis; what reads its tensor is not inferred again.
+// Resolves an axis. Readers of its tensor are not inferred again.
 void resolve_domain(Graph& g, DomainId domain, IterType type, const Defects& defects) {
   const TensorId t = g[domain].tensor;
   need_math(g, t);
@@ -99,7 +100,7 @@ void resolve_domain(Graph& g, DomainId domain, IterType type, const Defects& def
     refuse(g, t, "this domain is not a logical one");
   const OpKind kind = g[def_of(g, t)].kind;
   if (kind != OpKind::kInput && !stretches(kind)) refuse(g, t, "this axis follows from others; resolve those");
-  // Defaults are written out first where they would change.
+  // A broadcast has no contiguity.
   if (type == IterType::kBroadcast && !g[t].contiguity.empty()) {
     const auto allocation = allocation_of(g, g[t]);
     for (size_t i = 0; i < allocation.size(); ++i)
@@ -108,13 +109,14 @@ void resolve_domain(Graph& g, DomainId domain, IterType type, const Defects& def
   g[domain].iter_type = type;
   if (type == IterType::kBroadcast) {
     const ValueId extent = g[domain].extent;
-    if (stretches(kind)) g[domain].expanded = extent;
+    // An axis of one element is not expanded, so that a reader may stretch it.
+    if (stretches(kind) && constant_integer(g, extent) != 1) g[domain].expanded = extent;
     g[domain].extent = constant_index(g, 1);
     if (kind == OpKind::kInput) fix_size_to_one(g, extent, defects);
   }
 }
 
-// Gives a reshape its groups; what reads its tensor is not inferred again.
+// Gives a reshape its groups. Readers of its tensor are not inferred again.
 void regroup(Graph& g, TensorId tensor, std::span<const int64_t> groups) {
   need_math(g, tensor);
   const OpId id = def_of(g, tensor);
@@ -146,10 +148,10 @@ class Planner {
       : g_(g), bindings_(bindings), defects_(defects) {}
 
   std::vector<Step> run() {
-    // Inputs first: one may fix a size to 1 that ops before it read, and these are inferred again.
+    // Inputs come first: an input may fix a size to 1, and earlier ops that read this size are inferred again.
     for (OpId id : ops_in_order(g_))
       if (g_[id].kind == OpKind::kInput) resolve_results(id);
-    // Each other op is inferred again once, when all that it reads is resolved.
+    // Each other op is inferred again at most once, after its operands are resolved.
     for (OpId id : ops_in_order(g_)) {
       if (g_[id].kind == OpKind::kInput) continue;
       infer_if_stale(id);
@@ -182,7 +184,7 @@ class Planner {
     for (ValueId v : g_[id].results) mark_stale(v);
   }
 
-  // Its readers must be inferred again.
+  // Notes that the readers of this value must be inferred again.
   void mark_stale(ValueId v) {
     if (stale_.size() < g_.values.size()) stale_.resize(g_.values.size());
     stale_[v.index] = true;
@@ -198,7 +200,7 @@ class Planner {
     const auto& axes = g_.tensor_of(v).logical;
     if (std::none_of(axes.begin(), axes.end(), symbolic)) return;
     const OpKind kind = g_[id].kind;
-    if (kind == OpKind::kReshape) return resolve_reshape(id, v);  // its operand is resolved by now
+    if (kind == OpKind::kReshape) return resolve_reshape(id, v);  // its operand is already resolved
     for (size_t i = 0; i < g_.tensor_of(v).logical.size(); ++i)
       if (const DomainId d = g_.tensor_of(v).logical[i]; symbolic(d)) resolve_axis(id, v, d, i);
   }
@@ -221,7 +223,7 @@ class Planner {
       throw Error(ErrorCode::kNotConcretized, "this axis is symbolic, and no axis that it follows from is", name(d));
     }
     if (type == IterType::kIteration && defects_.has(Defect::kSymbolicBroadcast)) type = IterType::kBroadcast;
-    // Not every op stretches a broadcast, cat for one: there it is an axis that happens to be of extent 1.
+    // Some ops stretch no broadcast, for example cat. For them the axis is an iteration that happens to have extent 1.
     if (type == IterType::kBroadcast && op.kind == OpKind::kInput && concretize_domain_error(g_, d, type) &&
         !concretize_domain_error(g_, d, IterType::kIteration))
       type = IterType::kIteration;
@@ -271,7 +273,7 @@ class Planner {
   const Bindings& bindings_;
   const Defects& defects_;
   std::vector<Step> steps_;
-  std::vector<bool> stale_;  // by value: changed since its readers were inferred
+  std::vector<bool> stale_;  // for each value: whether it changed since its readers were inferred
 };
 
 template <class F>

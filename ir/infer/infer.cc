@@ -9,7 +9,7 @@
 namespace fusebox {
 namespace {
 
-// Absent trailing optional operands are filled in with null ids.
+// Fills in null ids for absent optional operands at the end.
 void fill_in(OpKind kind, std::vector<ValueId>& operands) {
   const FormatRow& format = *row_of(kind).format;
   if (format.list_count() != 0) return;
@@ -80,8 +80,7 @@ void make_regions(Graph& g, Op& op) {
   g[region].index = index;
 }
 
-// Where the operand's axis was resolved before, it stays so: an axis that is symbolic again takes its old domain's
-// type.
+// An axis that was concretized stays so: if inference makes it symbolic again, it takes the type of its old domain.
 void keep_concretized(const Graph& g, TensorId tensor, OpKind kind, ResultSpec& spec) {
   if (kind != OpKind::kExpand && kind != OpKind::kBroadcastInDim) return;
   const auto& old = g[tensor].logical;

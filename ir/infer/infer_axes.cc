@@ -1,4 +1,4 @@
-// Axes: what consumers see of a tensor, and what becomes of axes that meet.
+// Axes: how consumers see a tensor, and how the axes of operands combine.
 #include "ir/infer/infer_rules.h"
 
 namespace fusebox {

@@ -1,4 +1,4 @@
-// What every op is held to before its types are looked at: its format, its attributes, an output's alias.
+// Checks of every op before its types: its format, its attributes, an output's alias.
 #include <algorithm>
 
 #include "ir/infer/infer_rules.h"
@@ -70,7 +70,7 @@ void check_output(const OpView& c) {
          alias);
   const auto from = logical_without_reductions(g, g.tensor_of(value)),
              to = logical_without_reductions(g, g.tensor_of(alias));
-  // A symbolic axis may turn out to be expanded, when it is too late to refuse.
+  // A symbolic axis may turn out to be expanded, and then it is too late to refuse the alias.
   const auto is_symbolic = [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; };
   const auto& root = root_of(g.tensor_of(value));
   if (std::any_of(from.begin(), from.end(), is_symbolic) || std::any_of(root.begin(), root.end(), is_symbolic))
@@ -78,7 +78,8 @@ void check_output(const OpView& c) {
   bool fits = from.size() == to.size();
   for (size_t i = 0; fits && i < from.size(); ++i) {
     const auto a = evaluate_size(g, from[i]), b = evaluate_size(g, to[i]);
-    // What is expanded has one element for many: an input cannot be stored to, an output does not fill an input.
+    // An expanded axis holds one element for many places: such an input cannot be stored to, and such an output does
+    // not fill an input.
     fits = (!a || !b || *a == *b) && !g[to[i]].expanded && !g[from[i]].expanded;
   }
   if (!fits)

@@ -1,5 +1,5 @@
-// Making the domains of a result: logical ones from its axes, and where an op moves elements between lists, root ones
-// and transforms.
+// Makes the domains of a result: logical domains from its axes, and for an op that moves elements also root domains and
+// transforms.
 #include <algorithm>
 
 #include "ir/domain/domain_edit.h"
@@ -85,7 +85,7 @@ void make_group(Graph& g, DomainMaker& maker, const ResultSpec& spec, std::span<
     return;
   }
   if (to.empty()) {
-    // Extents of 1 that leave: nothing but index 0 is read of them.
+    // These axes have extent 1 and leave. The op reads them at index 0.
     for (size_t i : from) root[i] = maker.make(broadcast_axis(g), numbered('r', i));
     return;
   }
@@ -105,7 +105,8 @@ void make_group(Graph& g, DomainMaker& maker, const ResultSpec& spec, std::span<
     maker.apply(std::move(t));
     whole = merged;
   }
-  // Outside an axis of no element the extents are the outer ones': of nothing divided by 0 none follows.
+  // The axes outside an axis of extent 0 are split off from the outside by their own extents: dividing 0 elements by an
+  // inner extent 0 would not give them.
   size_t first = to.size();
   while (first > 0 && !form_of(g, spec.axes[to[first - 1]].size()).equals(ScalarForm::of(0))) --first;
   first = first == 0 ? 0 : first - 1;
@@ -146,7 +147,7 @@ void make_reshaped(Graph& g, TensorId tensor, const ResultSpec& spec) {
     i += a;
     j += b;
   }
-  // Axes of extent 1: one that stands between the same neighbours on both sides stays; others leave or are new.
+  // Axes of extent 1: an axis between the same neighbours on both sides stays. The others leave or are new.
   for (size_t a = 0, b = 0; a < root.size() || b < logical.size();) {
     const bool open_a = a < root.size() && !root[a], open_b = b < logical.size() && !logical[b];
     const bool unit_a = open_a && !std::binary_search(from.begin(), from.end(), a);
@@ -161,7 +162,7 @@ void make_reshaped(Graph& g, TensorId tensor, const ResultSpec& spec) {
       logical[b] = maker.make(broadcast_axis(g), numbered('i', b));
       ++b;
     } else {
-      // Without groups: the axes are symbolic.
+      // Without groups the axes are symbolic.
       if (open_a) root[a] = maker.make(materialised(spec.root[a]), numbered('r', a));
       if (open_b) logical[b] = maker.make(spec.axes[b], numbered('i', b));
       if (a < root.size()) ++a;
@@ -179,7 +180,7 @@ void make_domains(Graph& g, TensorId tensor, const ResultSpec& spec) {
   fresh.value = g[tensor].value;
   fresh.memory = spec.memory;
   fresh.devices = g[tensor].devices;
-  // What it had is no part of the program any more.
+  // The old domains leave the program: without names nothing finds them.
   for (DomainId d : domains_of(g, tensor)) g[d].name.clear();
   g[tensor] = std::move(fresh);
   if (spec.is_reshape)

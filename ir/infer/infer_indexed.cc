@@ -1,5 +1,5 @@
-// Shape rules of cat and of ops that read or write where data say: select, index_select, gather, take_along_axis,
-// scatter; triu. Those that an index chooses for follow from the rules of their slots alone.
+// Shape rules of cat, of triu, and of ops that read or write at places that an index gives: select, index_select,
+// gather, take_along_axis, scatter. The rules of these indexed ops follow from the rules of their slots alone.
 #include "ir/domain/axis_relation.h"
 #include "ir/infer/infer_rules.h"
 #include "ir/table/families.h"
@@ -54,7 +54,7 @@ ResultSpec infer_cat(InferContext& c) {
   return tensor_spec(c, dtype, std::move(axes));
 }
 
-// A tensor or scalar of integers.
+// An index is a tensor or scalar of integers.
 void check_index(const InferContext& c, ValueId index) {
   if (!index) fail(c.g, ErrorCode::kOperandCount, op_text(c.kind) + " needs an index", c.operand(0));
   if (!is_integer(c.g[index].dtype))
@@ -83,19 +83,19 @@ ResultSpec infer_triu(InferContext& c) {
   std::vector<Axis> axes = axes_of(c, arg);
   if (axes.size() < 2) fail(c.g, ErrorCode::kRankMismatch, "triu needs a tensor of rank 2 or more", arg);
   const OperandType type{c.g[arg].dtype, false, c.g[arg].name};
-  // What was one element along these axes is not any more.
+  // Elements along the last two axes differ, so these axes cannot be broadcasts.
   for (size_t i = axes.size() - 2; i < axes.size(); ++i) axes[i] = materialised(axes[i]);
   return tensor_spec(c, result_dtype(c.kind, {&type, 1}), std::move(axes));
 }
 
-// Whether an axis of the result is an iteration even where its operands repeat one element along it: one index serves
-// all of an expanded axis, but each place reads an element of its own there; and what is written where an index says
+// Whether an axis of the result is an iteration even if its operands repeat one element along it. An expanded axis of
+// an index has one index, but each place reads an element of its own with it. Writing at places that an index gives
 // changes single elements.
 bool parts_elements(size_t operand, AxisRelation relation) {
   return relation == AxisRelation::kWithin || (relation == AxisRelation::kChosen && operand > 0);
 }
 
-// An operand besides the first, against the rule of its slot.
+// Checks an operand after the first against the rule of its slot.
 void check_operand(const InferContext& c, size_t operand, size_t rank) {
   const ValueId v = c.operands[operand];
   const AxisRule rule = rule_of(c.kind, operand).axes;
@@ -126,8 +126,8 @@ ResultSpec infer_indexed(InferContext& c) {
       fail(c.g, ErrorCode::kDtypeMismatch,
            op_text(c.kind) + " needs a source of the dtype of what it writes to; cast it first", c.operands[k]);
   }
-  // Each axis of the result is what the operands' axes at its place become together. No extents are made of
-  // an operand whose axes decide none.
+  // Each axis of the result combines the operands' axes that are at its index. An operand whose axes decide nothing
+  // emits no extents.
   struct Meeting {
     std::vector<Axis> axes;
     std::vector<ValueId> places;

@@ -1,4 +1,4 @@
-// Rules of kernel and host ops: their results are scalars, buffers and handles.
+// Rules of kernel and host ops. Their results are scalars, buffers and handles.
 #include "ir/infer/infer_rules.h"
 #include "ir/table/families.h"
 #include "ir/table/type_rule.h"
@@ -189,7 +189,7 @@ void check_low_level(const OpView& c) {
     case OpKind::kCommunicate:
     case OpKind::kWait:
     case OpKind::kTensorAlignment:
-      return;  // nothing beyond the format, or checked elsewhere
+      return;  // the format says everything, or another place checks the rest
   }
 }
 

@@ -12,9 +12,9 @@
 namespace fusebox {
 namespace {
 
-constexpr int64_t kToTheEnd = int64_t{1} << 62;  // what a front end writes for an open slice
+constexpr int64_t kToTheEnd = int64_t{1} << 62;  // a front end writes this or more for an open end of a slice
 
-// An axis that is stretched to a size: −1 keeps it.
+// The axis stretched to a size. −1 keeps the axis as it is.
 Axis stretched(InferContext& c, const Axis& axis, ValueId size, size_t index) {
   if (constant_integer(c.g, size) == -1) return axis;
   const ValueId wanted = checked_size(c, size);
@@ -32,7 +32,7 @@ Axis stretched(InferContext& c, const Axis& axis, ValueId size, size_t index) {
   Axis result;
   result.extent = wanted;
   if (from == 1) return broadcast_axis(c.g, wanted);
-  // An extent that is known not to be 1 can only be equal.
+  // An extent that is known not to be 1 must equal the size.
   if (may_be_one) result.type = to == 1 ? IterType::kIteration : IterType::kSymbolic;
   return result;
 }
@@ -110,7 +110,7 @@ ResultSpec infer_permute(InferContext& c) {
   return tensor_spec(c, c.g[c.operands[0]].dtype, std::move(axes));
 }
 
-// order[i] is the place of axis i among the strides, 0 the smallest.
+// order[i] is the rank of axis i's stride; the smallest stride has rank 0.
 ResultSpec infer_stride_order(InferContext& c) {
   std::vector<Axis> axes = axes_of(c, c.operands[0]);
   const auto order = checked_permutation(c, AttrKey::kOrder, axes.size());
@@ -127,7 +127,7 @@ ResultSpec infer_squeeze(InferContext& c) {
   if (c.attrs.ints(AttrKey::kAxes).empty() && c.defects.has(Defect::kSqueezeOfNone))
     for (size_t i = 0; i < operand.size(); ++i) dropped[i] = constant_integer(c.g, operand[i].size()) == 1;
   for (size_t i : checked_axes(c, c.attrs.ints(AttrKey::kAxes), operand.size())) {
-    // An extent that is not known yet is checked when it is.
+    // bind_sizes checks an extent that is not known yet.
     if (constant_integer(c.g, operand[i].size()).value_or(1) != 1)
       fail(c.g, ErrorCode::kShapeMismatch,
            "squeeze drops axis " + std::to_string(i) +
@@ -145,8 +145,8 @@ struct Bounds {
   ScalarForm start, stop;
 };
 
-// A scalar as a place in [0, extent]: clamped to [−extent, extent], then from the end where it is negative. Clamped
-// first, so that nothing overflows.
+// A scalar bound as a place in [0, extent]. It is first clamped to [−extent, extent], so that nothing overflows; then a
+// negative bound counts from the end.
 ScalarForm clamped(InferContext& c, ValueId v, ValueId extent) {
   const ValueId zero = constant_index(c.g, 0);
   const ValueId least = scalar::sub(c.g, c.place, zero, extent);
@@ -157,9 +157,10 @@ ScalarForm clamped(InferContext& c, ValueId v, ValueId extent) {
   return ScalarForm::atom(scalar::where(c.g, c.place, is_negative, from_end, at));
 }
 
-constexpr int kMaxBoundDepth = 8;  // divisions and minima in one another
+constexpr int kMaxBoundDepth = 8;  // nesting of quotients, minima and maxima
 
-// Whether one sum of sizes is no more than another, whatever the sizes are: a part of it, or a part's quotient.
+// Whether one sum of sizes is at most another for all sizes, because it is a part of the other, or a quotient, minimum
+// or maximum of such parts.
 bool is_at_most(const Graph& g, const ScalarForm& a, const ScalarForm& whole, int depth) {
   const auto rest = add(whole, a, -1);
   if (rest && is_size_sum(g, *rest)) return true;
@@ -173,10 +174,10 @@ bool is_at_most(const Graph& g, const ScalarForm& a, const ScalarForm& whole, in
   return op.kind == OpKind::kMaximum && times == 1 && fits(0) && fits(1);
 }
 
-// Bounds as ATen has them: a negative one counts from the end, each is clamped to [0, extent], and the stop to what
-// follows the start. A bound that sizes alone make, and that is neither negative nor beyond the extent whatever they
-// are, is kept as it is, so that extents stay sums of sizes. So is one size by itself, unless `clamps_sizes`: it must
-// lie in the extent, which is checked when inputs are bound.
+// Bounds as ATen has them: a negative bound counts from the end, each bound is clamped to [0, extent], and the stop is
+// at least the start. Two kinds of bounds are not clamped, so that extents stay sums of sizes: a bound made of sizes
+// that lies in [0, extent] for all sizes, and, without `clamps_sizes`, a bound that is one size. bind_sizes checks that
+// the latter lies in the extent.
 Bounds slice_bounds(InferContext& c, ValueId extent, ValueId start, ValueId stop, bool clamps_sizes) {
   Graph& g = c.g;
   const auto size = constant_integer(g, extent);
@@ -201,7 +202,7 @@ Bounds slice_bounds(InferContext& c, ValueId extent, ValueId start, ValueId stop
     return ScalarForm::atom(scalar::maximum(g, c.place, from_end, constant_index(g, 0)));
   };
   Bounds b{bound(start), bound(stop)};
-  // They may cross; then nothing is left.
+  // If the bounds cross, the slice is empty.
   if (b.start.is_constant() && b.stop.is_constant()) {
     b.stop.constant = std::max(b.start.constant, b.stop.constant);
     return b;
@@ -231,7 +232,7 @@ Axis sliced(InferContext& c, const Axis& axis, ValueId start, ValueId stop, Valu
   const ScalarForm whole = form_of(c.g, extent);
   if (b.start.equals(ScalarForm::of(0)) && b.stop.equals(whole)) return axis;
   if (axis.expanded) {
-    // Still the same element everywhere.
+    // The slice repeats the same element.
     const auto length = add(b.stop, b.start, -1);
     if (length) return broadcast_axis(c.g, emit_form(c.g, c.place, *length));
   }

@@ -1,4 +1,4 @@
-// Shape rules of ops that compute element by element, of reductions, of factories.
+// Shape rules of pointwise ops, reductions and factories.
 #include <algorithm>
 
 #include "ir/infer/infer_rules.h"
@@ -14,7 +14,7 @@ std::vector<OperandType> types_of(const InferContext& c) {
   return types;
 }
 
-// The Euclidean ops serve extents and indices, which are scalars.
+// Whether the op takes only scalars here. The Euclidean ops compute extents and indices, and these are scalars.
 bool scalars_only(const InferContext& c) {
   return c.g.level == Level::kKernel || c.g.level == Level::kHost || c.kind == OpKind::kFloorDiv ||
          c.kind == OpKind::kFloorMod || c.kind == OpKind::kCeilDiv || c.kind == OpKind::kWelfordCombine;
@@ -82,7 +82,7 @@ std::vector<ResultSpec> infer_reduction(InferContext& c) {
     fail(c.g, ErrorCode::kBadAxis, op_text(c.kind) + " reduces no axis; name one, or use set", c.operands[0]);
   const OperandType operand{c.g[c.operands[0]].dtype, false, c.g[c.operands[0]].name};
   const Dtype dtype = result_dtype(c.kind, {&operand, 1}, c.attrs, c.defects);
-  // Three operands: averages, sums of squared differences and counts, which are merged.
+  // A welford with three operands merges averages, sums of squared differences and counts.
   const bool merges = welford && (c.operand(1) || c.operand(2));
   if (merges) {
     for (size_t i : {size_t{1}, size_t{2}}) {
@@ -97,7 +97,7 @@ std::vector<ResultSpec> infer_reduction(InferContext& c) {
     }
   }
   for (size_t i : over) {
-    // A broadcast is reduced over its size: the same element so many times.
+    // A broadcast is reduced over its size: its element counts that many times.
     axes[i] = materialised(axes[i]);
     axes[i].type = IterType::kReduction;
   }
@@ -109,7 +109,7 @@ std::vector<ResultSpec> infer_reduction(InferContext& c) {
 }
 
 ResultSpec infer_factory(InferContext& c) {
-  // Of full: the fill's dtype. iota counts in i64 unless it is told otherwise.
+  // full has the fill's dtype by default, and iota i64.
   const ValueId fill = c.operands[0];
   const OperandType type =
       c.kind == OpKind::kFull ? OperandType{c.g[fill].dtype, true, c.g[fill].name} : OperandType{Dtype::kInt64, true};
@@ -129,7 +129,7 @@ ResultSpec infer_factory(InferContext& c) {
       if (v && (is_complex(c.g[v].dtype) || (is_floating(c.g[v].dtype) && !is_floating(dtype))))
         fail(c.g, ErrorCode::kDtypeMismatch, "iota counts in its dtype; give start and step of it", v);
     }
-    // One axis that counts: it stays an iteration when its length is 1.
+    // The only axis is an iteration even if its length is 1.
     Axis axis;
     axis.extent = checked_size(c, c.operands[0]);
     axes.push_back(axis);

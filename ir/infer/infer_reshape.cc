@@ -1,4 +1,4 @@
-// The shape rule of reshape: which axes merge and split into which.
+// The shape rule of reshape: groups of axes merge and split.
 #include "ir/infer/infer_rules.h"
 
 namespace fusebox {
@@ -16,7 +16,7 @@ std::optional<ScalarForm> product(std::span<const ScalarForm> forms) {
   return result;
 }
 
-// Replaces one −1 in the shape by what is left for it.
+// Replaces a −1 in the shape by the number of elements divided by the other extents.
 void resolve_missing(InferContext& c, std::span<const Axis> operand) {
   std::optional<size_t> missing;
   std::vector<ScalarForm> others;
@@ -68,7 +68,8 @@ std::optional<std::vector<int64_t>> reshape_groups(std::span<const ScalarForm> f
     if (any_zero(from) && any_zero(to)) return whole();
     return std::nullopt;
   }
-  // One element on one side: what the other side says is 1, or refused when it is known.
+  // One side has one element. The other side's extents must be 1; the check of symbols has to wait until they are
+  // known.
   if (from.empty() || to.empty()) {
     for (std::span<const ScalarForm> side : {from, to})
       for (const ScalarForm& f : side)
@@ -80,7 +81,7 @@ std::optional<std::vector<int64_t>> reshape_groups(std::span<const ScalarForm> f
     std::optional<ScalarForm> a = from[i++], b = to[j++];
     int64_t merged = 1, split = 1;
     while (!a->equals(*b)) {
-      // The smaller side takes another axis; where neither divides the other, both do.
+      // The smaller side takes another axis. If neither side divides the other, both take one.
       bool grow_a, grow_b;
       if (a->is_constant() && b->is_constant()) {
         grow_a = a->constant < b->constant;
@@ -102,7 +103,7 @@ std::optional<std::vector<int64_t>> reshape_groups(std::span<const ScalarForm> f
     groups.push_back(merged);
     groups.push_back(split);
   }
-  // What is left has extent 1: it joins the last group, or is dropped or made.
+  // The axes that are left must have extent 1. They join the last group.
   for (; i < from.size(); ++i) {
     if (!is_unit(from[i])) return std::nullopt;
     if (groups.empty()) groups = {0, 0};

@@ -1,7 +1,11 @@
-// The shape rules behind infer.h: what the results of an op are, before they are made. Not for use outside ir/.
+// The shape rules behind infer.h. Not for use outside ir/.
 //
-// A rule reads the operands' axes and answers with one ResultSpec a result. An axis is what a consumer sees of a
-// domain.
+// Invariants: a rule reads the operands' axes and returns one ResultSpec for each result, before the results are made.
+// An axis describes a domain as a consumer sees it.
+//
+//   InferContext c{g, Graph::body(), OpKind::kAdd, {x, y}, attrs, {}, 1};
+//   const ResultSpec sum = infer_pointwise(c)[0];   // sum.dtype, sum.axes
+//   make_domains(g, tensor, sum);                   // i0, i1, …
 #pragma once
 
 #include <array>
@@ -20,9 +24,9 @@ namespace fusebox {
 
 struct Axis {
   IterType type = IterType::kIteration;
-  ValueId extent;    // of a loop over it: the constant 1 at a broadcast
-  ValueId expanded;  // of an expanded broadcast
-  // Set: the axis is a resize of a root axis with the extent above.
+  ValueId extent;    // the extent of its loop: the constant 1 for a broadcast
+  ValueId expanded;  // only for an expanded broadcast: its size
+  // If set, the axis is a root axis of the extent above, resized by these two.
   ValueId left, right;
 
   bool is_broadcast() const { return type == IterType::kBroadcast; }
@@ -33,17 +37,17 @@ struct ResultSpec {
   ValueKind kind = ValueKind::kScalar;
   Dtype dtype = Dtype::kIndex;
   std::vector<Axis> axes;  // logical
-  // A reshape: the operand's axes, and how those of an extent other than the constant 1 merge and split, as pairs of
-  // counts. Without groups the axes are symbolic.
+  // Only for a reshape: `root` has the operand's axes. `groups` has pairs of counts: so many operand axes merge and
+  // split into so many result axes. Axes of the constant extent 1 do not count. Without groups the axes are symbolic.
   bool is_reshape = false;
   std::vector<Axis> root;
   std::vector<int64_t> groups;
-  std::vector<size_t> allocation;  // axes, outermost first; empty: in order
+  std::vector<size_t> allocation;  // positions in `axes`, outermost first; empty: in order
   std::vector<Contiguity> contiguity;
   MemoryType memory = MemoryType::kUnset;
 };
 
-// An op to be checked.
+// An op that is being checked.
 struct OpView {
   const Graph& g;
   OpKind kind;
@@ -54,15 +58,14 @@ struct OpView {
   std::span<const ValueId> slot(size_t i) const { return operands.subspan(slots[i].begin, slots[i].count); }
   ValueId operand(size_t i) const { return i < operands.size() ? operands[i] : ValueId(); }
 };
-// Operands against the op's format (fills in `slots`), attributes against its row, an alias against its output, and
-// what kernel and host ops ask of their operands. Throw.
+// Checks that throw: the operands against the op's format (fills in `slots`), the attributes against its row, an output
+// against its alias, and the operands of kernel and host ops.
 void check_format(OpView& op);
 void check_attrs(const OpView& op);
 void check_output(const OpView& op);
 void check_low_level(const OpView& op);
 
-// One op under inference. Operands may be rewritten (a −1 in the shape of a reshape); scalars may be emitted at
-// `place`.
+// One op under inference. A rule may replace operands (a −1 in the shape of a reshape) and emit scalars at `place`.
 struct InferContext {
   Graph& g;
   scalar::Place place;
@@ -74,7 +77,7 @@ struct InferContext {
   std::array<SlotRange, kMaxSlots> slots{};
   Defects defects = {};
 
-  // The operands of a slot of the format; an absent optional one is a null id.
+  // The operands of a slot of the format. An absent optional operand is a null id.
   std::span<const ValueId> slot(size_t i) const { return {operands.data() + slots[i].begin, slots[i].count}; }
   ValueId operand(size_t i) const { return i < operands.size() ? operands[i] : ValueId(); }
   OpView view() const { return {g, kind, operands, attrs, slots}; }
@@ -83,22 +86,22 @@ struct InferContext {
 [[noreturn]] void fail(const Graph& g, ErrorCode code, const std::string& message, ValueId place);
 std::string op_text(OpKind kind);
 
-// The axes that consumers see; extents of derived domains are emitted.
+// The axes that consumers see. Emits the extents of derived domains.
 std::vector<Axis> axes_of(InferContext& c, ValueId tensor);
-// A shape operand as an extent: an integer, 0 or more, made an index.
+// Casts a shape operand to index. Throws if it is no integer or a negative constant.
 ValueId checked_size(InferContext& c, ValueId size);
 Axis axis_of_size(Graph& g, ValueId size);  // broadcast for the constant 1, else iteration
 Axis broadcast_axis(Graph& g, ValueId expanded = {});
-// A broadcast made an iteration over its size; any other axis as it is.
+// A broadcast or symbolic axis becomes an iteration over its size. An iteration stays as it is.
 Axis materialised(const Axis& axis);
 bool is_one(const Graph& g, ValueId v);
-// An axis from 0 to rank − 1, given as such or counted from the end.
+// The axis counted from 0; a negative axis counts from the end. Throws kBadAxis if it is out of range or named twice.
 size_t checked_axis(const InferContext& c, int64_t axis, size_t rank);
 std::vector<size_t> checked_axes(const InferContext& c, std::span<const int64_t> axes, size_t rank);
-// What axes of pointwise operands become together; `places` names the operands.
+// The result's axis for the axes of pointwise operands. An error has one of `places`, the operands, as its place.
 Axis combine(const InferContext& c, std::span<const Axis> axes, std::span<const ValueId> places, size_t index);
 
-// -- rules by family; each is called for the ops it names
+// -- rules by family
 ResultSpec tensor_spec(const InferContext& c, Dtype dtype, std::vector<Axis> axes);
 std::vector<ResultSpec> infer_pointwise(InferContext& c);
 std::vector<ResultSpec> infer_reduction(InferContext& c);
@@ -108,10 +111,10 @@ ResultSpec infer_factory(InferContext& c);                 // full, iota
 ResultSpec infer_indexed(InferContext& c);                 // cat, select … triu
 std::vector<ResultSpec> infer_low_level(InferContext& c);  // kernel and host ops
 
-// Groups of a reshape between these sizes, those of the constant 1 left out; nothing if the products are not provably
-// equal.
+// The groups of a reshape between these sizes, none of which is the constant 1. Returns nothing if the products are not
+// provably equal.
 std::optional<std::vector<int64_t>> reshape_groups(std::span<const ScalarForm> from, std::span<const ScalarForm> to);
-// Makes the domains of a tensor that has none (or discards those it has).
+// Makes the domains of a tensor. Domains that it has already are discarded.
 void make_domains(Graph& g, TensorId tensor, const ResultSpec& spec);
 
 }  // namespace fusebox

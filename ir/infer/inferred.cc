@@ -8,7 +8,7 @@
 namespace fusebox {
 namespace {
 
-// Two tensors, each in its own graph, whose scalars have the same ids: equal but for the ids of domains and transforms.
+// Compares two tensors of two graphs whose scalars have the same ids. Ids of domains and transforms do not count.
 class TensorComparison {
  public:
   TensorComparison(const Graph& a, const Graph& b) : a_(a), b_(b) {}
@@ -28,12 +28,13 @@ class TensorComparison {
     return std::equal(s.begin(), s.end(), t.begin(), t.end(), [&](DomainId x, DomainId y) { return equal(x, y); });
   }
 
-  // By name: names are unique in a tensor.
+  // Domains are compared by name, because names are unique in a tensor.
   bool equal(DomainId x, DomainId y) const {
     if (!x || !y) return x == y;
     const IterDomain &d = a_[x], &e = b_[y];
     return d.name == e.name && d.iter_type == e.iter_type && d.parallel == e.parallel && d.extent == e.extent &&
-           d.expanded == e.expanded && static_cast<bool>(d.def) == static_cast<bool>(e.def) && d.like == e.like;
+           d.expanded == e.expanded && static_cast<bool>(d.def) == static_cast<bool>(e.def) &&
+           d.stands_for == e.stands_for;
   }
 
   bool equal_transforms(const Tensor& s, const Tensor& t) {
@@ -53,13 +54,12 @@ class TensorComparison {
 }  // namespace
 
 bool InferredTypes::is_inferred(OpId op) {
-  // Scalars are written in full either way.
+  // An op without tensors has no short form.
   const auto& results = g_[op].results;
   if (std::none_of(results.begin(), results.end(), [&](ValueId v) { return g_.is_tensor(v); })) return false;
   if (!copy_) copy_ = g_;
   Graph& copy = *copy_;
-  // As the parser finds it: results without domains, and of no dtype yet. Not every op gives them one: `size` infers
-  // nothing.
+  // Resets the results as the parser has them before inference: without domains and without a dtype.
   for (ValueId v : results)
     if (g_.is_tensor(v)) {
       copy[v].dtype = Value{}.dtype;
@@ -68,12 +68,12 @@ bool InferredTypes::is_inferred(OpId op) {
     }
   const size_t ops_before = copy.ops.size();
   if (infer_and_compare(op)) return true;
-  // An extent that was made for this op may not be there for the next.
+  // Inference made an extent for this op. The next ops must not see it.
   if (copy.ops.size() != ops_before) {
     copy_ = g_;
     return false;
   }
-  // The ops that follow must see the tensors that are really there.
+  // The next ops must see the tensors of the graph.
   for (ValueId v : results) {
     copy[v] = g_[v];
     if (g_.is_tensor(v)) copy[g_[v].tensor] = g_.tensor_of(v);

@@ -1,5 +1,5 @@
-// Which results have the very domains that inference gives: their types are written as a user sees them, because the
-// parser, which infers too, gets the same back.
+// `InferredTypes` finds the ops whose results are exactly as inference makes them. The printer writes the types of
+// these results in the short form that a user sees, because the parser infers the same results again.
 //
 //   InferredTypes types(g);  for (OpId op : ops_in_order(g)) short_form = types.is_inferred(op);
 #pragma once
@@ -15,14 +15,14 @@ class InferredTypes {
   // The graph must outlive this.
   explicit InferredTypes(const Graph& g) : g_(g) {}
 
-  // Whether inferring the op's results again gives what stands there: dtypes, domains, marks, and no new op.
+  // Whether inferring the op's results again gives the same dtypes, domains and marks, and adds no op.
   bool is_inferred(OpId op);
 
  private:
   bool infer_and_compare(OpId op);
 
   const Graph& g_;
-  std::optional<Graph> copy_;  // where inference may write; made when it is first needed
+  std::optional<Graph> copy_;  // inference writes to this copy; it is made at the first use
 };
 
 }  // namespace fusebox

@@ -1,4 +1,4 @@
-// Binding a program's sizes to its inputs.
+// Binds a program's sizes to its inputs.
 #include <algorithm>
 
 #include "ir/infer/bind.h"
@@ -91,7 +91,7 @@ class Binder {
                   name(d));
   }
 
-  // In text order, so that what an op needs is known before it.
+  // Evaluates in text order, so that an op's operands are known before it.
   void bind_scalars() {
     for (OpId id : g_[Graph::body()].ops) {
       const Op& op = g_[id];
@@ -115,7 +115,7 @@ class Binder {
           name(d.place));
   }
 
-  // A contiguous axis steps over exactly the axes inside it; an expanded one steps over nothing.
+  // The stride of a contiguous axis steps over exactly the axes inside it. The stride of an expanded axis is 0.
   void check_strides(ValueId v, const BoundInput& given) const {
     if (std::find(given.shape.begin(), given.shape.end(), 0) != given.shape.end()) return;
     const Tensor& t = g_.tensor_of(v);
@@ -131,7 +131,7 @@ class Binder {
     for (size_t k = allocation.size(); k-- > 0;) {
       const DomainId d = allocation[k];
       const auto position = std::find(logical.begin(), logical.end(), d);
-      if (position == logical.end()) return;  // a layout made by transforms: the host side of a launch checks it
+      if (position == logical.end()) return;  // transforms make this layout: the host side of a launch checks it
       const size_t i = static_cast<size_t>(position - logical.begin());
       const int64_t size = given.shape[i], stride = strides[i];
       if (g_[d].iter_type == IterType::kBroadcast) {

@@ -1,4 +1,4 @@
-// What can be said of a program's ops once its sizes are known: operands that fit together, slices and reshapes within
+// Checks a program's ops once its sizes are known: operands fit together, and slices, reshapes and indices are in
 // bounds.
 #include <algorithm>
 
@@ -49,7 +49,7 @@ class SizeChecker {
                     "this axis gets the extent " + std::to_string(*n) + "; it must not be negative", name(d));
   }
 
-  // Most results take the extents of their operands as they are.
+  // Whether both have the same extent without looking at values. This holds for most results.
   static bool is_one_extent(const IterDomain& a, const IterDomain& b) {
     return !a.def && !b.def && a.iter_type == b.iter_type && a.extent == b.extent && a.expanded == b.expanded;
   }
@@ -57,11 +57,12 @@ class SizeChecker {
   void check_pair(const Op& op, DomainPair pair) const {
     const IterDomain &from = g_[pair.producer], &to = g_[pair.consumer];
     if (from.iter_type == IterType::kBroadcast && !from.expanded) return;
-    // A slice of an expanded axis is one element again, as often as it is long.
+    // A slice of an expanded axis is an expanded axis of its own length.
     if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
     if (is_one_extent(from, to)) return;
     const auto n = size(pair.producer), m = size(pair.consumer);
-    // A result that repeats one element does so for an operand of one element alone, however long it is.
+    // A result that repeats one element along an axis needs an operand axis of extent 1, whatever the result's extent
+    // is.
     const bool repeats =
         stretches(op.kind) && from.iter_type != IterType::kBroadcast && to.iter_type == IterType::kBroadcast;
     if (repeats && n && *n != 1)
@@ -69,7 +70,7 @@ class SizeChecker {
                    " repeats one element along it; give it extent 1, or infer the result again",
                pair.producer);
     if (!n || !m || *n == *m) return;
-    // The operands of a cat are stored one beside the other: one element serves no other axis.
+    // cat stores its operands beside each other, so it stretches no axis.
     const bool broadcasts = from.iter_type == IterType::kSymbolic && op.kind != OpKind::kCat;
     // An axis expanded to 1 is one element still.
     const bool is_one_element = from.iter_type == IterType::kBroadcast || to.iter_type != IterType::kIteration;
@@ -98,7 +99,7 @@ class SizeChecker {
     }
   }
 
-  // Inference clamps all bounds but sizes.
+  // Only a bound that is a size can reach beyond its axis: inference clamps all others.
   void check_slice(const Op& op) const {
     const Tensor& t = g_.tensor_of(op.results[0]);
     for (TransformId id : t.transforms) {
@@ -116,8 +117,8 @@ class SizeChecker {
     }
   }
 
-  // Operands whose extents may differ: an index is no longer than what it chooses from, or writes to, beside its axis,
-  // and nowhere longer than what it is given to write.
+  // Checks operands whose extents may differ. Along the other axes, an index is at most as long as the tensor that it
+  // chooses from or writes to. Along all axes, it is at most as long as the source that is written.
   void check_indexed(const Op& op, size_t index) const {
     if (family_of(op.kind) == AxisRule::kSelected) return check_select(op);
     for (size_t k = 0; k < op.operands.size(); ++k) {
@@ -127,7 +128,7 @@ class SizeChecker {
     }
   }
 
-  // A scalar index is known by now. Where nothing is selected, none is wrong.
+  // Checks a scalar index as far as it is known. Every index is right if the result has no elements.
   void check_select(const Op& op) const {
     if (g_.is_tensor(op.operands[1])) return;
     const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
@@ -147,7 +148,7 @@ class SizeChecker {
   void check_reshape(const Op& op) const {
     __int128 from = 1, to = 1;
     const auto multiply = [](__int128& product, int64_t by) {
-      // Beyond 2^100 nothing fits in a memory, and equality of what does is not disturbed.
+      // Stops growing when the product is too large for any memory. Smaller products are exact.
       if (product < (__int128{1} << 62)) product *= by;
     };
     const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
@@ -168,7 +169,7 @@ class SizeChecker {
                   "%" + g_[op.operands[0]].name);
   }
 
-  // Operand `small` is nowhere longer than `large`, the indexed axis aside.
+  // Operand `small` is at most as long as `large` along each axis. `skips_axis` leaves the indexed axis out.
   void check_within(const Op& op, size_t small, size_t large, bool skips_axis) const {
     const auto inner = logical_without_reductions(g_, g_.tensor_of(op.operands[small]));
     const auto outer = logical_without_reductions(g_, g_.tensor_of(op.operands[large]));

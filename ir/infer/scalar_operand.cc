@@ -17,7 +17,7 @@ constexpr size_t kMostOperands = 6;
 
 bool is_real_pointwise(OpKind kind) { return demands(kind, kPointwise) && row_of(kind).at(Level::kMath); }
 
-// The smallest and the largest number of an integer dtype.
+// The smallest number of an integer dtype, and the largest number plus 1.
 std::pair<double, double> range_of(Dtype d) {
   const int digits = bits(d) - (is_signed(d) ? 1 : 0);
   const double above = std::ldexp(1.0, digits);
@@ -37,7 +37,7 @@ bool integer_holds(Dtype to, Dtype from, ConstantBits b) {
   return z.imag() == 0 && std::trunc(z.real()) >= low && std::trunc(z.real()) < above;
 }
 
-// The dtype that an op keeps operand `i` in; nothing where it stays what it is.
+// The dtype that an op converts operand `i` to, also for full, iota and pad. Nothing if it is not converted.
 std::optional<Dtype> kept_dtype(const Graph& g, OpKind kind, const Attrs& attrs, std::span<const ValueId> operands,
                                 size_t i) {
   const auto named = [&](Dtype otherwise) {

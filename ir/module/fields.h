@@ -1,9 +1,9 @@
-// The members of every struct that a state of a program is made of: one row for each, with what keeps it. Digests,
-// equality, printing, parsing, encoding and decoding are written by hand, and are checked against these rows
-// (fuzz/field_laws): a change of any one member is seen by all that its row names.
+// The members of every struct that the state of a program is made of: one row for each. The row says whether digests,
+// the text form and the encoding keep the member. These are written by hand, and fuzz/field_laws checks them against
+// the rows: each of them must notice a change of a member that it keeps.
 //
-// Invariants: the rows of a struct stand in the order of its members, and name all of them: one that is added without a
-// row does not compile. A class that keeps its members to itself (Attrs) is visited by those who know it.
+// Invariants: the rows of a struct name all its members, in order. A member without a row does not compile. A class
+// with private members (Attrs) has no rows.
 //
 //   visit_fields(tensor, [](const auto& field, const auto& member) { … });   // field.name == "logical", …
 //   Fields<Transform>::kName == "Transform"; kFieldCount<Transform> == 7
@@ -18,12 +18,12 @@
 
 namespace fusebox {
 
-// What a member counts for; equality counts every member.
+// The places where a member counts. Equality counts every member.
 struct FieldUse {
-  bool digested = true;  // where the struct has a digest
+  bool digested = true;  // if the struct has a digest
   bool printed = true;
   bool encoded = true;
-  bool derived = false;  // says once more what other members say: it cannot change alone
+  bool derived = false;  // repeats what other members say, so it cannot change alone
 };
 
 template <class T, class Member>
@@ -48,13 +48,13 @@ concept HasFields = requires { Fields<std::remove_const_t<T>>::kList; };
 template <HasFields T>
 inline constexpr size_t kFieldCount = std::tuple_size_v<std::remove_const_t<decltype(Fields<T>::kList)>>;
 
-// `visit(field, member)` for each member, in order.
+// Calls `visit(field, member)` for each member, in order.
 template <HasFields T, class Visit>
 constexpr void visit_fields(T& self, Visit&& visit) {
   std::apply([&](const auto&... fields) { (visit(fields, self.*fields.member), ...); },
              Fields<std::remove_const_t<T>>::kList);
 }
-// `visit(field, member of a, member of b)` for each member, in order.
+// Calls `visit(field, member of a, member of b)` for each member, in order.
 template <HasFields T, class Visit>
 constexpr void visit_fields(const T& a, const T& b, Visit&& visit) {
   std::apply([&](const auto&... fields) { (visit(fields, a.*fields.member, b.*fields.member), ...); },
@@ -96,7 +96,7 @@ struct Fields<IterDomain> {
       std::tuple(field("name", &IterDomain::name, kNotDigested), field("tensor", &IterDomain::tensor, kDerived),
                  field("iter_type", &IterDomain::iter_type), field("parallel", &IterDomain::parallel),
                  field("extent", &IterDomain::extent), field("expanded", &IterDomain::expanded),
-                 field("def", &IterDomain::def, kDerived), field("like", &IterDomain::like));
+                 field("def", &IterDomain::def, kDerived), field("stands_for", &IterDomain::stands_for));
 };
 
 template <>
@@ -182,7 +182,7 @@ struct Fields<Segmentation> {
       std::tuple(field("graph", &Segmentation::graph, kNotDigested), field("segments", &Segmentation::segments));
 };
 
-// What a program is given has no digest.
+// Input specs have no digest.
 template <>
 struct Fields<InputSpec> {
   static constexpr std::string_view kName = "InputSpec";
@@ -211,9 +211,9 @@ struct Fields<Module> {
                  field("segmentations", &Module::segmentations), field("input_specs", &Module::input_specs));
 };
 
-// -- the check that the rows are all
+// -- the check that no row is missing
 
-// The members of a struct of so many, in order. A wrong number does not compile.
+// The members of a struct with `count` members, in order. A wrong count does not compile.
 template <size_t count, class T>
 constexpr auto tie_members(T& t) {
   static_assert(count >= 1 && count <= 12, "add the next number of names below");
@@ -256,7 +256,7 @@ constexpr auto tie_members(T& t) {
   }
 }
 
-// The members have the types of the rows in order, and no row stands twice.
+// Whether the members have the types of the rows, in order, and no row stands twice.
 template <HasFields T>
 constexpr bool names_all_members() {
   return std::apply(

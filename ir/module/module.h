@@ -1,4 +1,8 @@
-// `Module`: what a file holds: named graphs, step lists, segmentations and default inputs. A value, like Graph.
+// `Module`: the contents of a file, which are named graphs, step lists, segmentations and default inputs. It is a
+// value, like Graph.
+//
+// Invariants (checked by verify): graphs of one level have different names. A step list, a segmentation or a list of
+// inputs names a graph of the module.
 //
 //   fusion @f { … }     steps @f { … }     segments @f { … }     inputs @f host { %x = f32[5, 7] normal seed 1 }
 #pragma once
@@ -14,9 +18,9 @@
 
 namespace fusebox {
 
-// A list of steps for the graph of the same name.
+// A list of steps for one graph.
 struct StepList {
-  std::string name;  // of the list: one graph may have several; empty: the graph's default
+  std::string name;  // the name of the list, as one graph may have several; empty: the graph's default
   std::string graph;
   std::vector<Step> steps;
   bool operator==(const StepList&) const = default;
@@ -31,7 +35,7 @@ struct Crossing {
   bool operator==(const Crossing&) const = default;
 };
 
-// Ops of the fusion, named by their first result; an op may be in several segments, recomputed.
+// Ops of a fusion, named by their first result. An op may be in several segments; each computes it.
 struct Segment {
   std::string name;
   SegmentExecutor executor = SegmentExecutor::kKernel;
@@ -61,7 +65,7 @@ struct InputSpec {
   double low = 0;  // uniform, integers: [low, high); normal: mean and deviation; constant: low
   double high = 1;
   ConstantBits value;  // a scalar's
-  // As the text shows them: -0 is not 0, and NaN is NaN.
+  // Compares numbers as the text shows them: -0 differs from 0, and NaN equals NaN.
   bool operator==(const InputSpec& other) const;
 };
 
@@ -81,9 +85,9 @@ struct Module {
 };
 
 const Graph* find_graph(const Module& m, std::string_view name);
-// The fusion that `run` runs: the only graph of level math, or the first.
+// The first graph of level math, or the first graph if there is none. `run` runs it.
 const Graph& main_graph(const Module& m);
-// The first step list of a graph, or of that name.
+// The first step list of a graph, or the one of this name.
 const StepList* find_steps(const Module& m, std::string_view graph, std::string_view name = {});
 const InputSpecs* find_input_specs(const Module& m, std::string_view graph, std::string_view where);
 

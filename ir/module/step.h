@@ -1,5 +1,7 @@
-// Steps: decisions as data. A step names tensors and domains by name, never by position, so that deleting one does not
-// change what another means. One table (step_table.inc) gives each kind its slots, result names and attributes.
+// Steps: decisions as data. One table (step_table.inc) gives each kind of step its slots, result names and attributes.
+//
+// Invariants: a step refers to tensors and domains by name, never by position. Deleting a step therefore does not
+// change the meaning of another.
 //
 //   split %y.i1 by 128 -> o, t
 //   Step{StepKind::kSplit, {StepOperand::domain_of("y", "i1"), StepOperand::number(128)}, {"o", "t"}, {}}
@@ -26,8 +28,8 @@ enum class StepKind : uint8_t {
 struct StepRow {
   StepKind kind;
   std::string_view text;
-  const FormatRow* format;   // slot kinds t d x v
-  std::string_view results;  // as in the table
+  const FormatRow* format;   // its slots have the kinds t d x v
+  std::string_view results;  // as the table writes them
   std::span<const AttrKey> attrs;
   std::string_view summary;
 
@@ -54,7 +56,7 @@ struct StepOperand {
 
 struct Step {
   StepKind kind = StepKind::kSplit;
-  std::vector<StepOperand> operands;  // divided among the slots as `slot_ranges` says
+  std::vector<StepOperand> operands;  // `slot_ranges` divides them among the slots
   std::vector<std::string> results;
   Attrs attrs;
   bool operator==(const Step&) const = default;

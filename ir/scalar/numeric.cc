@@ -13,7 +13,7 @@ namespace {
 
 uint64_t low_mask(int width) { return width >= 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1; }
 
-// The bits of a float of this dtype, as a double, and back.
+// Converts the bits of a float of this dtype to a double; `float_bits` converts back.
 double float_value(Dtype dtype, uint64_t bits) {
   return visit_dtype(dtype, [&]<Dtype d>() -> double {
     if constexpr (kIsFloatFormat<d>)
@@ -32,7 +32,7 @@ uint64_t float_bits(Dtype dtype, double value) {
   });
 }
 
-// An integer dtype's bits from any 64-bit integer: wraps.
+// Wraps any 64-bit integer to an integer dtype.
 uint64_t wrap(Dtype dtype, uint64_t value) {
   const int width = bits(dtype);
   value &= low_mask(width);
@@ -47,7 +47,8 @@ uint64_t saturate_to(Dtype dtype, double value) {
   });
 }
 
-// A magnitude and a sign that stand for an integer; the double in it is rounded to odd where a second rounding follows.
+// A constant from an integer. For a float narrower than a double, the integer is first rounded to odd, because a second
+// rounding follows.
 template <class Integer>
 ConstantBits from_integer(Dtype dtype, Integer value) {
   switch (row_of(dtype).kind) {
@@ -136,7 +137,8 @@ ConstantBits convert(Dtype from, ConstantBits bits, Dtype to) {
 
 bool is_exact(Dtype dtype, double value) {
   if (value != value) return has_nan(dtype);
-  // Saturation hides an integer beyond 2^53: the largest 64-bit integers are no doubles, and compare equal to 2^64.
+  // 2^63 (signed) or 2^64 (unsigned) saturates to the largest integer, and this integer converts back to the same
+  // double: the comparison below would not notice.
   if (is_integer(dtype) && bits(dtype) == 64 && value >= (is_signed(dtype) ? 0x1.0p63 : 0x1.0p64)) return false;
   return to_double(dtype, from_double(dtype, value)) == value;
 }

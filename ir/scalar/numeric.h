@@ -1,11 +1,12 @@
-// Numbers of every dtype, in software: the same bits on every machine. What a constant holds, how it converts, and the
-// fast conversions of arrays of narrow floats.
+// Numbers of every dtype, in software: the same bits on every machine. The functions read and make constants, convert
+// them between dtypes, and convert elements of narrow floats fast.
 //
-// Invariants: every conversion to a float rounds once, to nearest, ties to even; the float conversions give the bits
-// that PyTorch's scalar types give. An integer that does not fit wraps; a float that does not fit an integer saturates,
-// NaN gives 0; anything but zero gives true. float8 e4m3 has no infinity: what overflows is NaN. float8 e8m0 has no
-// sign and no zero, and halfway goes up there. float4 e2m1 has neither infinity nor NaN: it saturates at 6, and NaN
-// gives 6.
+// Invariants:
+// - A conversion to a float rounds once, to nearest, ties to even. It gives the bits that PyTorch's scalar types give.
+// - An integer that does not fit wraps. A float that does not fit an integer saturates, and NaN gives 0. Every value
+//   but zero gives true.
+// - float8 e4m3 has no infinity: overflow gives NaN. float8 e8m0 has no sign and no zero, and a tie goes up. float4
+//   e2m1 has neither infinity nor NaN: it saturates at 6, and NaN gives 6.
 //
 //   from_double(Dtype::kHalf, 1.5).low == 0x3e00;  to_double(Dtype::kHalf, {0x3e00}) == 1.5
 //   float_to_bfloat16(1.0f) == 0x3f80;  is_exact(Dtype::kHalf, 0.1) == false;  saturate<int8_t>(300.0) == 127
@@ -23,7 +24,8 @@
 
 namespace fusebox {
 
-// -- one constant. Complex: to_double and to_int64 take the real part. The packed pair has no value: kUnsupportedDtype.
+// -- one constant. to_double and to_int64 take the real part of a complex number. The packed pair has no value: the
+// conversions throw kUnsupportedDtype.
 double to_double(Dtype dtype, ConstantBits bits);
 std::complex<double> to_complex(Dtype dtype, ConstantBits bits);
 int64_t to_int64(Dtype dtype, ConstantBits bits);  // uint64 keeps its bits
@@ -31,12 +33,12 @@ bool to_bool(Dtype dtype, ConstantBits bits);
 ConstantBits from_double(Dtype dtype, double value);
 ConstantBits from_int64(Dtype dtype, int64_t value);
 ConstantBits from_uint64(Dtype dtype, uint64_t value);
-ConstantBits from_complex(Dtype dtype, std::complex<double> value);  // to a real dtype: the real part
-// As `cast` does it.
+ConstantBits from_complex(Dtype dtype, std::complex<double> value);  // a real dtype takes the real part
+// Converts as the op `cast` does.
 ConstantBits convert(Dtype from, ConstantBits bits, Dtype to);
 // Whether the dtype holds this value; NaN counts as one value.
 bool is_exact(Dtype dtype, double value);
-// Bits as `ConstantBits` says: extended, nothing beyond the dtype's width.
+// Whether the bits are as `ConstantBits` describes: extended, with nothing beyond the dtype's width.
 bool is_canonical(Dtype dtype, ConstantBits bits);
 ConstantBits canonical_bits(Dtype dtype, ConstantBits bits);
 
@@ -52,7 +54,7 @@ template <class Integer, class Float>
 constexpr Integer saturate(Float value) {
   static_assert(std::is_integral_v<Integer> && std::is_floating_point_v<Float>);
   using Limits = std::numeric_limits<Integer>;
-  // 2^width, exact in any float of at least 8 exponent bits.
+  // The largest value plus 1: a power of two, which any float with at least 8 exponent bits holds.
   constexpr Float above = static_cast<Float>(Limits::max() / 2 + 1) * Float(2);
   if (value != value) return 0;
   if (value >= above) return Limits::max();
@@ -69,7 +71,7 @@ inline float half_to_float(uint16_t half) {
   const uint32_t w = static_cast<uint32_t>(half) << 16;
   const uint32_t sign = w & 0x80000000u;
   const uint32_t two_w = w + w;
-  // Normal, infinite and NaN: move the exponent, then scale; subnormal: let a float subtraction normalise it.
+  // A normal number, infinity or NaN: move the exponent, then scale. A subnormal: a float subtraction normalises it.
   const uint32_t exponent_offset = 0xe0u << 23;
   const float normal = std::bit_cast<float>((two_w >> 4) + exponent_offset) * 0x1.0p-112f;
   const float subnormal = std::bit_cast<float>((two_w >> 17) | (126u << 23)) - 0.5f;
@@ -81,7 +83,7 @@ inline uint16_t float_to_half(float value) {
   const uint32_t w = std::bit_cast<uint32_t>(value);
   const uint32_t shifted = w + w;
   const uint32_t sign = w & 0x80000000u;
-  // Scaling up and down turns what is too large into infinity; adding a bias aligned to the result rounds it.
+  // Scaling up and down turns a number that is too large into infinity. Adding a bias aligned to the result rounds it.
   float base = (std::bit_cast<float>(w & 0x7fffffffu) * 0x1.0p+112f) * 0x1.0p-110f;
   uint32_t bias = shifted & 0xff000000u;
   if (bias < 0x71000000u) bias = 0x71000000u;
@@ -157,7 +159,7 @@ inline uint8_t float_to_float8_e8m0(float value) {
   const uint32_t exponent = (w >> 23) & 0xff;
   if (exponent == 0xff) return 0xff;
   const uint32_t mantissa = w & 0x7fffffu;
-  // Halfway goes up, except between 0 and the smallest.
+  // A tie goes up, except the tie between 0 and the smallest number.
   const bool up = mantissa > 0x400000u || (mantissa == 0x400000u && exponent > 0);
   return static_cast<uint8_t>(exponent + (up ? 1 : 0));
 }
@@ -190,7 +192,8 @@ inline uint8_t float_to_float4_e2m1(float value) {
   return static_cast<uint8_t>(result | (w >> 31 << 3));
 }
 
-// -- a wider number to a float on the way to a narrower one: rounded to odd, so that the second rounding is right
+// -- a wider number converted to a float on its way to a narrower one. It is rounded to odd, so that the second
+// rounding gives the right bits.
 inline float float_round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (value != value || static_cast<double>(nearest) == value) return nearest;
@@ -217,7 +220,8 @@ inline uint16_t double_to_bfloat16(double value) { return float_to_bfloat16(floa
 inline uint8_t double_to_float8_e4m3(double value) { return float_to_float8_e4m3(float_round_to_odd(value)); }
 inline uint8_t double_to_float8_e5m2(double value) { return float_to_float8_e5m2(float_round_to_odd(value)); }
 
-// -- every dtype as a type: how an element lies in memory, and for floats its value and its bits. Complex: the parts'.
+// -- every dtype as a type: `Memory` holds an element. A float also has `value` (bits to number) and `bits` (number to
+// bits). A complex dtype has those of its parts.
 template <Dtype dtype>
 struct NumberOf;
 
@@ -279,7 +283,7 @@ decltype(auto) visit_dtype(Dtype dtype, Visit&& visit) {
   return visit.template operator()<Dtype::kBool>();
 }
 
-// The number of a float's dtype, or of a complex one's parts, that is nearest; of any other dtype the value itself.
+// Rounds to the nearest number of a float dtype or of a complex dtype's parts. Other dtypes leave the value as it is.
 inline double round_to(Dtype dtype, double value) {
   return visit_dtype(dtype, [&]<Dtype d>() -> double {
     if constexpr (kIsFloatFormat<d>)

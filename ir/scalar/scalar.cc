@@ -33,7 +33,7 @@ std::optional<ValueId> fold(Graph& g, OpKind kind, const std::vector<ValueId>& o
   return constant(g, dtype, *value);
 }
 
-// Laws that hold for every value of integer and bool operands; the operand or constant that the op amounts to.
+// The operand or constant that the op always equals, or nothing. The laws hold for all integer and bool operands.
 std::optional<ValueId> simplify(Graph& g, OpKind kind, const std::vector<ValueId>& v, Dtype dtype) {
   if (kind == OpKind::kWhere) {
     if (g.is_constant(v[0])) return to_bool(Dtype::kBool, *g[v[0]].constant) ? v[1] : v[2];
@@ -41,7 +41,7 @@ std::optional<ValueId> simplify(Graph& g, OpKind kind, const std::vector<ValueId
     return std::nullopt;
   }
   if (kind == OpKind::kLogicalAnd || kind == OpKind::kLogicalOr) {
-    // The constant that decides: false for `and`, true for `or`.
+    // One operand decides alone: false for `and`, true for `or`.
     const bool decides = kind == OpKind::kLogicalOr;
     for (int i : {0, 1}) {
       const ValueId c = v[static_cast<size_t>(i)], other = v[static_cast<size_t>(1 - i)];
@@ -96,12 +96,13 @@ std::optional<ValueId> simplify(Graph& g, OpKind kind, const std::vector<ValueId
     case OpKind::kGt:
       if (a == b) return constant(g, Dtype::kBool, {0, 0});
       return std::nullopt;
-    default:  // any other: stays as it is written, which is never wrong
+    default:  // any other: is not simplified, and that is never wrong
       return std::nullopt;
   }
 }
 
-// The same op on the same scalars, before the place: inference that runs again gives what it gave.
+// The result of the same op on the same scalars before the place, or nothing. With it, inference that runs again gives
+// the same scalars as before.
 std::optional<ValueId> find_same(const Graph& g, Place place, OpKind kind, const std::vector<ValueId>& operands,
                                  const Attrs& attrs, Dtype dtype) {
   for (OpId id : g[place.region].ops) {

@@ -1,4 +1,4 @@
-// Evaluating scalars: one op on constants, and a scalar of a graph through the ops that define it.
+// Evaluates scalars: one op on constants, or a scalar of a graph through the ops that define it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,7 +13,7 @@
 namespace fusebox {
 namespace {
 
-// Euclidean for any signs: the remainder is in [0, |b|).
+// Euclidean remainder for any signs: it is in [0, |b|).
 int64_t euclidean_mod(int64_t a, int64_t b) {
   if (b == 0 || b == -1 || b == 1) return 0;
   const int64_t r = a % b;
@@ -42,7 +42,7 @@ uint64_t unsigned_gcd(uint64_t a, uint64_t b) {
   return a;
 }
 
-// Both operands in `dtype`, extended to 64 bits; the caller wraps the result to the dtype.
+// Both operands have `dtype` and are extended to 64 bits. The caller wraps the result to the dtype.
 std::optional<int64_t> integer_binary(OpKind kind, Dtype dtype, int64_t a, int64_t b) {
   const bool is_unsigned = row_of(dtype).kind == DtypeKind::kUnsigned;
   const uint64_t ua = wrap(a), ub = wrap(b);
@@ -78,7 +78,7 @@ std::optional<int64_t> integer_binary(OpKind kind, Dtype dtype, int64_t a, int64
     case OpKind::kCeilDiv:
       if (b == 0) return 0;
       if (is_unsigned) return static_cast<int64_t>(ua / ub + (ua % ub != 0 ? 1 : 0));
-      // −(−a / b) is right for all but the least number, of which −a is no other.
+      // −(−a / b) would be wrong for the least number, because its negative is itself.
       return euclidean_mod(a, b) == 0 ? euclidean_div(a, b) : euclidean_div(a, b) + (b > 0 ? 1 : -1);
     case OpKind::kMinimum:
       return less(b, a) ? b : a;
@@ -226,7 +226,7 @@ std::optional<Float> float_binary(OpKind kind, Float a, Float b) {
       return a != a || b != b ? std::numeric_limits<Float>::quiet_NaN() : b < a ? b : a;
     case OpKind::kMaximum:
       return a != a || b != b ? std::numeric_limits<Float>::quiet_NaN() : a < b ? b : a;
-    default:  // any other: has no known value before the program runs, which is never wrong
+    default:  // any other: its value is unknown before the program runs, and that is never wrong
       return std::nullopt;
   }
 }
@@ -277,8 +277,9 @@ std::optional<bool> float_test(OpKind kind, double a) {
   }
 }
 
-// A float is exact in double, and each of these is exact or rounds once: so double serves every float dtype. A quotient
-// that was rounded to double rounds to float as it would at once: double has more than twice the bits.
+// Computes in double for every float dtype: a double holds every float, and each of these ops is exact or rounds once.
+// A quotient that is rounded to double and then to float equals the quotient rounded to float at once, because double
+// has more than twice the digits of a float.
 std::optional<double> float_unary(OpKind kind, double a) {
   switch (kind) {
     case OpKind::kSet:
@@ -297,7 +298,7 @@ std::optional<double> float_unary(OpKind kind, double a) {
       return std::trunc(a);
     case OpKind::kReciprocal:
       return 1 / a;
-    default:  // any other: has no known value before the program runs, which is never wrong
+    default:  // any other: its value is unknown before the program runs, and that is never wrong
       return std::nullopt;
   }
 }
@@ -332,7 +333,7 @@ std::optional<ConstantBits> evaluate_op(OpKind kind, Dtype result, std::span<con
     const auto r = v.size() == 2 ? integer_binary(kind, computed, to_int64(computed, a), to_int64(computed, b))
                                  : integer_unary(kind, computed, to_int64(computed, a));
     if (!r) return std::nullopt;
-    // Truth values are not wrapped at the operands' width; bool arithmetic goes through the value.
+    // A truth value is not wrapped at the operands' width. Bool arithmetic gives whether its result is not 0.
     if (result == Dtype::kBool) return from_int64(Dtype::kBool, *r != 0);
     if (is_boolean(computed)) return from_int64(result, *r != 0);
     return convert(computed, from_int64(computed, *r), result);
@@ -364,14 +365,14 @@ std::optional<ConstantBits> given(const Graph& g, ValueId v, const Bindings& bin
   return v.index < bindings.size() ? bindings[v.index] : std::nullopt;
 }
 
-// The op that makes a scalar, if it is one that is evaluated here.
+// The op that makes a scalar, or null if it is not evaluated here.
 const Op* evaluated_op(const Graph& g, ValueId v) {
   if (!g[v].def || g[v].kind != ValueKind::kScalar) return nullptr;
   const Op& op = g[g[v].def];
   return demands(op.kind, kPointwise) && op.results.size() == 1 && op.operands.size() <= 4 ? &op : nullptr;
 }
 
-// `budget` bounds the walk: a scalar may be reached by many more paths than there are ops.
+// `budget` bounds the walk, because there may be many more paths to a scalar than ops.
 std::optional<ConstantBits> evaluate_by_paths(const Graph& g, ValueId id, const Bindings& bindings, int& budget) {
   if (!id || --budget < 0) return std::nullopt;
   if (const auto known = given(g, id, bindings)) return known;
@@ -392,7 +393,7 @@ std::optional<ConstantBits> evaluate_by_ops(const Graph& g, ValueId root, const 
   std::vector<ValueId> open = {root};
   while (!open.empty()) {
     const ValueId v = open.back();
-    // Deeper than there are values: a graph that was not verified, whose scalars define each other.
+    // The walk is deeper than the number of values if scalars of an unverified graph define each other.
     if (!v || open.size() > g.values.size()) return std::nullopt;
     if (known.contains(v.index)) {
       open.pop_back();
@@ -423,7 +424,7 @@ std::optional<ConstantBits> evaluate_by_ops(const Graph& g, ValueId root, const 
 }  // namespace
 
 std::optional<ConstantBits> evaluate(const Graph& g, ValueId v, const Bindings& bindings) {
-  // Nearly every scalar is made of a few ops, for which a table costs more than it saves.
+  // Few ops make nearly every scalar, and then a table costs more than it saves.
   constexpr int kFewVisits = 64;
   int budget = kFewVisits;
   const auto value = evaluate_by_paths(g, v, bindings, budget);

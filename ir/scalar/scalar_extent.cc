@@ -1,4 +1,4 @@
-// Extents and sizes of domains, derived ones too.
+// Extents and sizes of domains, derived ones included.
 #include "ir/scalar/scalar.h"
 #include "ir/scalar/scalar_form.h"
 #include "ir/table/error.h"
@@ -6,10 +6,12 @@
 namespace fusebox {
 namespace {
 
-// Transforms looked through for one extent: a domain may be reached by more paths than there are transforms.
+// Limits the transforms that one extent looks through, because there may be many more paths to a domain than
+// transforms.
 constexpr int kMaxVisits = 1024;
 
-// A reshape's result has the sizes that the op names: split and merge give the same, except where an extent is 0.
+// The size that a reshape names for an axis of its result. Its splits and merges give the same size, unless an extent
+// is 0.
 ValueId reshape_size(const Graph& g, DomainId d) {
   const IterDomain& domain = g[d];
   if (!domain.tensor) return {};
@@ -35,7 +37,7 @@ std::optional<ScalarForm> extent_form_within(const Graph& g, DomainId d, int& vi
       if (is_inner == t.inner_split) return form_of(g, t.factor);
       const auto e = input(0);
       const ScalarForm factor = form_of(g, t.factor);
-      // By a constant: a symbolic factor may be 0.
+      // Only a constant divides: a symbolic factor may be 0.
       if (!e || !factor.is_constant() || factor.constant < 1) return std::nullopt;
       if (e->is_constant()) return ScalarForm::of((e->constant + factor.constant - 1) / factor.constant);
       return divide_exactly(*e, factor);
@@ -85,7 +87,7 @@ ValueId emit_extent_within(Graph& g, scalar::Place place, DomainId d, int& visit
 
 std::optional<int64_t> evaluate_extent_within(const Graph& g, DomainId d, const Bindings& b, int& visits) {
   if (const ValueId v = known_extent(g, d)) {
-    // The shape of a reshape may say −1 before inference has replaced it.
+    // The shape of a reshape may hold −1 until inference replaces it.
     return evaluate_integer(g, v, b);
   }
   if (!g[d].def || --visits < 0) return std::nullopt;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMaxTerms = 16;
 constexpr size_t kMaxFactors = 8;
-constexpr int kMaxVisits = 64;  // scalars looked through for one form
+constexpr int kMaxVisits = 64;  // the scalars that one form looks through
 
 void add_term(ScalarForm& form, const ScalarForm::Term& term) {
   for (size_t i = 0; i < form.terms.size(); ++i) {
@@ -145,7 +145,7 @@ ScalarForm form_of(const Graph& g, ValueId v) {
 
 namespace {
 
-constexpr int kMaxDepth = 8;  // divisions and choices in one another
+constexpr int kMaxDepth = 8;  // nesting of quotients, minima and maxima
 
 bool is_size_sum_within(const Graph& g, const ScalarForm& form, int depth);
 
@@ -181,11 +181,11 @@ bool is_size_sum(const Graph& g, ValueId v) { return is_size_sum(g, form_of(g, v
 
 namespace {
 
-// What a form is worth where each atom is some number that follows from its id: equal forms have equal worths, and
-// others almost never. Worked out from a scalar's ops it needs no memory, unlike the form itself.
+// The value of a form if each atom is a pseudo-random number made from its id. Equal forms have equal values, and other
+// forms almost never do. Computing it from a scalar's ops needs no memory, unlike the form itself.
 struct Worth {
   uint64_t number = 0;
-  // Bounds of the form: its terms, the factors of one, the sum of its coefficients.
+  // Upper bounds: the number of terms, the factors of one term, the sum of the coefficients.
   size_t terms = 0, factors = 0;
   double coefficients = 0;
 
@@ -210,7 +210,7 @@ uint64_t worth_of(const ScalarForm& form) {
   return sum;
 }
 
-// The worth of form_within(g, v, visits), by the same walk; nothing where the form may have grown too large.
+// The worth of form_within(g, v, visits), found by the same walk. Returns nothing if the form may be too large.
 std::optional<Worth> worth_within(const Graph& g, ValueId v, int& visits) {
   const Worth atom{worth_of_atom(v), 1, 1, 1};
   if (const auto c = constant_integer(g, v))
@@ -235,7 +235,7 @@ std::optional<Worth> worth_within(const Graph& g, ValueId v, int& visits) {
   return result.is_within_limits() ? std::optional(result) : std::nullopt;
 }
 
-// The scalar among the ops before the place whose form this is.
+// The first scalar before the place that has this form, or nothing.
 std::optional<ValueId> find_equal(const Graph& g, scalar::Place place, const ScalarForm& form) {
   const uint64_t wanted = worth_of(form);
   for (OpId id : g[place.region].ops) {
@@ -263,7 +263,7 @@ ValueId emit_form(Graph& g, scalar::Place place, const ScalarForm& form) {
       v = scalar::mul(g, place, v, scalar::cast(g, place, term.factors[i], Dtype::kIndex));
     return scalar::mul(g, place, v, constant_index(g, coefficient));
   };
-  // What is added first, then what is taken away, so that `n − k` is one op.
+  // Positive terms come first and negative terms are subtracted, so that `n − k` is one op.
   ValueId sum;
   for (const auto& term : form.terms) {
     if (term.coefficient < 0) continue;
@@ -277,7 +277,7 @@ ValueId emit_form(Graph& g, scalar::Place place, const ScalarForm& form) {
   for (const auto& term : form.terms)
     if (term.coefficient < 0) sum = scalar::sub(g, place, sum, emit_product(term, -term.coefficient));
   if (form.constant < 0 && !g.is_constant(sum)) {
-    // A negative constant that did not start the sum.
+    // Subtracts a negative constant, unless the sum started with it.
     bool started = true;
     for (const auto& term : form.terms) started = started && term.coefficient < 0;
     if (!started) sum = scalar::sub(g, place, sum, constant_index(g, -form.constant));

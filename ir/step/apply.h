@@ -1,7 +1,10 @@
 // Applies steps to a graph.
 //
-// `apply` is deterministic. `inapplicable` is safe on any valid graph: it returns why a step does not apply, or
-// nothing. `apply` never throws on a step that `inapplicable` accepted.
+// Invariants: `apply` is deterministic. `inapplicable` takes any valid graph. If it returns nothing for a step, `apply`
+// of this step does not throw.
+//
+//   const Step step = parse_step("split %y.i1 by 128 -> o, t");
+//   if (!inapplicable(g, step)) apply(g, step);
 #pragma once
 
 #include <optional>
@@ -28,7 +31,7 @@ inline bool is_applicable(const Graph& g, const Step& step) { return !inapplicab
 // first schedule step.
 void apply(Graph& g, const Step& step, const Defects& defects = {});
 void apply(Graph& g, std::span<const Step> steps, const Defects& defects = {});
-// A vector names std by its element's allocator, and std::apply would match it better than the span.
+// For a std::vector, argument-dependent lookup also finds std::apply, which matches a vector better than the span does.
 inline void apply(Graph& g, const std::vector<Step>& steps, const Defects& defects = {}) {
   apply(g, std::span<const Step>(steps), defects);
 }

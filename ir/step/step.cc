@@ -113,7 +113,8 @@ void run(StepContext& c) {
   }
 }
 
-// Whether a step of this kind may empty transforms: it drops what was done to a tensor, or moves it to another.
+// Whether a step of this kind may empty transforms, because it drops the transforms of a tensor or moves them to
+// another.
 bool may_empty_transforms(StepKind kind) {
   switch (kind) {
     case StepKind::kRfactor:
@@ -148,8 +149,8 @@ bool may_empty_transforms(StepKind kind) {
   throw Error(ErrorCode::kInternal, "no step has this number");
 }
 
-// Takes out the transforms that a step emptied (prune, domain_edit.h): a graph holds only transforms of something, and
-// ids of transforms are not kept across steps. Emptied domains stay, so that ids of domains are.
+// Removes the transforms that a step emptied (prune, domain_edit.h), so that each transform belongs to a tensor. Ids of
+// transforms may change at a step. Ids of domains may not, so emptied domains stay.
 void drop_empty_transforms(Graph& g) {
   if (std::none_of(g.transforms.begin(), g.transforms.end(), [](const Transform& t) { return t.inputs.empty(); }))
     return;

@@ -1,5 +1,5 @@
-// `StepApplier`: applies steps to one graph, one after another. What it knows of the graph's names serves each of them,
-// so that a list costs as much as its steps and not as much as its steps times the graph.
+// `StepApplier` applies steps to one graph, one after another. It keeps an index of the graph's names from step to
+// step, so no step has to search the whole graph for a name.
 //
 //   StepApplier applier(g);
 //   for (const Step& step : steps) applier.apply(step);   // the same as apply(g, step)
@@ -12,7 +12,7 @@ namespace fusebox {
 
 class StepApplier {
  public:
-  // The graph outlives this; between steps nothing else renames values of it or takes them out.
+  // The graph must outlive this. Between steps, nothing else may rename or remove its values.
   explicit StepApplier(Graph& g, const Defects& defects = {}) : g_(g), defects_(defects), names_(g) {}
 
   // Throws as apply(g, step) does.

@@ -1,4 +1,4 @@
-// Steps that resolve symbolic axes, once the inputs are known; concretize.h does the work.
+// Steps that resolve symbolic axes once the inputs are known. concretize.h does the work.
 #include <algorithm>
 
 #include "ir/infer/concretize.h"
@@ -15,8 +15,9 @@ size_t count_symbolic(const Graph& g, ValueId v) {
       std::count_if(logical.begin(), logical.end(), [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; }));
 }
 
-// Whether a step made this tensor less symbolic than its op does: to infer it again would undo that. Other ops follow
-// their operands, and may turn symbolic with no step undone: pad, when a rewrite has folded its width to 0.
+// Whether a step made this tensor less symbolic than its op does. Inferring it again would undo this step. Only ops
+// with symbolic axes of their own count. Other ops follow their operands and may become symbolic without undoing a
+// step: a pad, for example, whose width a rewrite has folded to 0.
 bool is_concretized(const Graph& g, ValueId v) {
   if (!g[v].def || !has_own_symbolic_axes(g[g[v].def].kind)) return false;
   Graph again = g;
@@ -24,7 +25,7 @@ bool is_concretized(const Graph& g, ValueId v) {
   return count_symbolic(again, v) > count_symbolic(g, v);
 }
 
-// While some axes are symbolic it is not known what an output may overwrite.
+// Drops the aliases of outputs while an axis is symbolic: it is not known yet whether they fit.
 void drop_open_aliases(Graph& g) {
   const bool is_open = std::any_of(g.domains.begin(), g.domains.end(),
                                    [](const IterDomain& d) { return d.tensor && d.iter_type == IterType::kSymbolic; });
@@ -32,7 +33,7 @@ void drop_open_aliases(Graph& g) {
     if (is_open && op.kind == OpKind::kOutput && op.operands.size() > 1) op.operands[1] = ValueId();
 }
 
-// Runs a change on a copy first: it may turn out not to fit what is made from the tensor.
+// Runs a change on a copy first, because it may not fit the tensors that are made from the changed one.
 template <class Change>
 void try_then_do(const StepContext& c, const Change& change) {
   try {

@@ -1,4 +1,4 @@
-// What the rules of steps share: looking up what a step names, and refusing.
+// Shared by the rules of steps: looks up the names in a step, and refuses a step.
 #include <algorithm>
 #include <unordered_set>
 

@@ -1,4 +1,4 @@
-// Steps that copy tensors, or the ops that make them.
+// Steps that copy a tensor or the op that makes it.
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -24,10 +24,10 @@ void replace_operand(Graph& g, OpId op, ValueId from, ValueId to) {
   std::replace(g[op].operands.begin(), g[op].operands.end(), from, to);
 }
 
-// `name = set from`, before `before`; its loops are those of `from`.
+// Adds `name = set from` before the op `before`. The copy has the loops of `from`, unless `from` is an input.
 ValueId add_copy(Graph& g, const Step& step, ValueId from, OpId before, const std::string& name) {
   Op set = set_op(step, from);
-  // Named before anything else is made, so that the name is its own.
+  // The copy is made before anything else, so that nothing takes its name.
   const ValueId copy = add_tensor(g, g[from].dtype, name);
   set.results = {copy};
   const OpId op = insert_before(g, before, std::move(set));
@@ -41,8 +41,8 @@ ValueId add_copy(Graph& g, const Step& step, ValueId from, OpId before, const st
   return copy;
 }
 
-// The loops of a tensor that follow from its logical domain without reductions alone; nothing if some follow from
-// neither.
+// The loops of a tensor without reductions. Nothing if the logical axes without reductions (and loop broadcasts) do not
+// give exactly these loops.
 std::optional<std::vector<DomainId>> loops_after_copy(const Graph& g, const Tensor& t) {
   const auto visible = logical_without_reductions(g, t);
   std::vector<DomainId> kept;
@@ -90,7 +90,7 @@ void step_cache_before(StepContext& c) {
   Op copy = set_op(c.step, made);
   copy.results = {y};
   const OpId set = insert_after(g, def, std::move(copy));
-  // What the op's transforms gave the logical domain is now its own; reductions stay behind.
+  // The logical domains get extents of their own, because the op's transforms and reductions stay with the cache.
   const auto visible = logical_without_reductions(g, g[t]);
   for (DomainId d : visible) {
     if (!g[d].def) continue;

@@ -1,9 +1,9 @@
 // Steps that compute a tensor inside its consumers' loops.
 //
-// A producer and its consumers may share their leading loops while these stand for the same position: equal axes, equal
-// transforms of them, a broadcast and what concretizes it, a loop broadcast and what it stands for. What else a
-// schedule needs (an order of the ops inside the shared loops, memory that reaches every reader) is for `legal` to
-// check; inline_most looks at the order as well.
+// A producer and its consumers may share their leading loops as long as these are the same position: equal axes, equal
+// transforms of them, a broadcast and the axis that concretizes it, a loop broadcast and the domain that it stands for.
+// `legal` checks the other needs of a schedule: an order of the ops inside the shared loops, and memory that reaches
+// every reader. inline_most looks at the order as well.
 #include <algorithm>
 #include <span>
 
@@ -35,13 +35,13 @@ class Inliner {
   size_t position(OpId op) const { return position_[op.index]; }
   void set_position(OpId op, size_t k) { position_[op.index] = k; }
 
-  // How many leading loops the op's results can share with all that read them, by structure alone.
+  // The number of leading loops that the op's results can share with all their readers, by structure alone.
   size_t most(OpId op) const {
     const auto& loop = loop_of(g_.tensor_of(g_[op].results[0]));
     size_t limit = 0;
     while (limit < loop.size() && g_[loop[limit]].iter_type != IterType::kReduction) ++limit;
     bool is_read = false;
-    std::vector<DomainId> concretized(limit);  // what the first reader makes of a broadcast
+    std::vector<DomainId> concretized(limit);  // the loop with which the first reader concretizes a broadcast
     for (const auto& [producer, reader] : reads_of(op)) {
       is_read = true;
       for (size_t k = 0; k < g_[reader].operands.size(); ++k) {
@@ -53,8 +53,8 @@ class Inliner {
     return is_read ? limit : 0;
   }
 
-  // Where vectors are read or written, or a reader goes where data tell it to, sharing the loop would undo what the
-  // mark is for.
+  // The same without loops that are better not shared: vectorized, bulk and mma loops, and all loops if a reader is an
+  // indexed op.
   size_t most_useful(OpId op) const {
     size_t limit = most(op);
     const auto stop_at_vector = [&](const std::vector<DomainId>& loop) {
@@ -71,9 +71,9 @@ class Inliner {
     return limit;
   }
 
-  // Whether the ops can still be ordered when each shares the loops that `position` says: at each depth, the groups of
-  // ops that share so many loops must not read from each other in a circle, nor one from itself by a value that is not
-  // shared.
+  // Whether the ops still have an order if each shares as many loops as `position` says. At each depth, the ops that
+  // share this many loops form groups. Groups must not read from each other in a circle, and no group may read a value
+  // of its own that is not shared at this depth.
   bool has_order(size_t up_to) const {
     for (size_t depth = 1; depth <= up_to; ++depth)
       if (!has_order_at(depth)) return false;
@@ -107,7 +107,7 @@ class Inliner {
     return limit;
   }
 
-  // Readers that concretize a broadcast do so alike.
+  // Whether this reader concretizes a broadcast in the same way as the first reader that does so.
   bool agrees(DomainId own, DomainId theirs, DomainId& first) const {
     const auto axes = leaves(g_, own);
     const bool broadcasts =
@@ -161,10 +161,10 @@ class Inliner {
   AxisClasses classes_, exact_;
   std::vector<OpId> order_;
   std::vector<std::pair<OpId, OpId>> reads_;  // producer, reader
-  std::vector<size_t> position_;              // by op: how many loops its results share with their readers
+  std::vector<size_t> position_;  // for each op: the number of loops that its results share with their readers
 };
 
-// By op: whether it makes an output.
+// For each op: whether it makes an output.
 std::vector<bool> makes_output(const Graph& g) {
   std::vector<bool> result(g.ops.size());
   for (const OutputRef& out : outputs(g))
@@ -218,7 +218,7 @@ void step_inline_most(StepContext& c) {
   const std::vector<bool> is_output = makes_output(g);
   std::vector<bool> is_listed(g.ops.size());
   for (TensorId t : listed) is_listed[g[g[t].value].def.index] = true;
-  std::vector<std::pair<OpId, size_t>> wanted;  // readers first, with how many loops they would share
+  std::vector<std::pair<OpId, size_t>> wanted;  // readers first, each with the number of loops to share
   for (size_t i = ops.size(); i-- > 0;) {
     const OpId op = ops[i];
     if (g[op].kind == OpKind::kInput || g[op].results.empty() || !g.is_tensor(g[op].results[0]) || is_output[op.index])
@@ -227,7 +227,7 @@ void step_inline_most(StepContext& c) {
     const size_t k = inliner.most_useful(op);
     if (k > inliner.position(op)) wanted.push_back({op, k});
   }
-  // All of them together, where that has an order: the usual case, and one search instead of one for each op.
+  // Tries all of them together first. Usually they have an order, and one search is enough instead of one for each op.
   std::vector<size_t> before;
   size_t deepest = 0;
   for (const auto& [op, k] : wanted) {

@@ -1,4 +1,4 @@
-// Steps that do to other tensors what was done to one.
+// Steps that copy the transforms or parallel types of one tensor to others.
 #include <algorithm>
 #include <map>
 
@@ -13,14 +13,15 @@ namespace {
 
 bool is_same_op(const Graph& g, TensorId a, TensorId b) { return g[g[a].value].def == g[g[b].value].def; }
 
-// By op: whether an edge leads to what it makes.
+// For each op: whether an edge leads to one of its results.
 std::vector<bool> reached_ops(const Graph& g, const std::vector<SpreadEdge>& edges) {
   std::vector<bool> result(g.ops.size());
   for (const SpreadEdge& e : edges) result[g[g[e.to].value].def.index] = true;
   return result;
 }
 
-// The listed tensors, all made by ops other than that of `t`, and all reached over one another.
+// The edges from `t` to the listed tensors. Throws if the op of `t` makes one of them, or if a listed tensor is not
+// connected to `t` through other listed ones.
 std::vector<SpreadEdge> edges_to(const StepContext& c, TensorId t, std::span<const TensorId> listed,
                                  bool through_fixed) {
   for (TensorId l : listed) {
@@ -45,7 +46,7 @@ void replay_edges(const StepContext& c, const std::vector<SpreadEdge>& edges) {
       replay_loops_of_op(g, e.from, e.to, e.axes, {e.stand_in, LoopStart::kAsBefore, false, c.defects});
 }
 
-// Whether the type can go on this loop beside the others.
+// Whether this loop can have the parallel type, given the tensor's other loops.
 bool can_be(const Graph& g, const Tensor& t, DomainId d, ParallelType p) {
   const bool is_mesh = p >= ParallelType::kMeshX && p <= ParallelType::kMeshZ;
   if (is_mesh && t.devices.empty()) return false;
@@ -85,7 +86,7 @@ void step_parallelize_like(StepContext& c) {
   if (!c.target) return;
   c.begin();
   Graph& g = *c.target;
-  // Marks of single accesses are for the tensors that make them, unless they are asked for.
+  // A mark of a single access (vectorize, unroll, mma, bulk) is copied only if the step names it.
   const auto is_copied = [&](ParallelType p) {
     if (!ids.empty()) return std::find(ids.begin(), ids.end(), static_cast<int64_t>(p)) != ids.end();
     return p != ParallelType::kSerial && p != ParallelType::kVectorize && p != ParallelType::kUnroll &&
@@ -134,7 +135,7 @@ void step_set_loop_domain(StepContext& c) {
   } else {
     c.refuse("the two tensors are not producer and consumer; name a direct one", c.place(other));
   }
-  // Whether all loops have counterparts is seen by trying.
+  // A replay on a copy shows whether all loops have counterparts.
   Graph tried = c.g;
   if (!replay_loops_of_op(tried, other, t, axes, options))
     c.refuse("not every loop of " + c.place(other) +

@@ -1,4 +1,4 @@
-// Steps on the loops of one tensor. What is done to one result of an op is done to all its results.
+// Steps on the loops of one tensor. They change the loops of all results of its op.
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -8,12 +8,13 @@
 namespace fusebox {
 namespace {
 
-// Applies a transform to the op's results; `inputs` are domains of `t`. Its outputs take the place of the first input.
+// Applies a transform to all results of the op that makes `t`. The inputs are domains of `t`. The outputs take the
+// places of the inputs if they are as many, else the place of the first input.
 void transform_all(const StepContext& c, TensorId t, const Transform& transform) {
   Graph& g = *c.target;
   c.begin();
   const auto all = siblings(g, t);
-  // Found before any changes: afterwards the loops do not correspond until all have changed.
+  // Finds all inputs before the first change: while only some results have changed, their loops do not correspond.
   std::vector<Transform> transforms;
   for (TensorId s : all) {
     transforms.push_back(transform);
@@ -36,7 +37,7 @@ void transform_all(const StepContext& c, TensorId t, const Transform& transform)
   }
 }
 
-// Two loops of one tensor.
+// Throws unless these are two loops of one tensor.
 void require_pair(const StepContext& c, DomainId a, DomainId b) {
   if (c.g[a].tensor != c.g[b].tensor) c.refuse("both loops must be of one tensor", c.place(b));
   if (a == b) c.refuse("name two different loops", c.place(b));
@@ -166,11 +167,12 @@ void step_loop_broadcast(StepContext& c) {
   if (c.g[like].def)
     c.refuse("a loop broadcast stands for an axis, not for what transforms made of it; split or merge it likewise",
              c.place(like));
-  const DomainId original = c.g[like].like ? c.g[like].like : like;
+  const DomainId original = c.g[like].stands_for ? c.g[like].stands_for : like;
   if (std::ranges::count(siblings(c.g, t), c.g[original].tensor) > 0)
     c.refuse("this domain stands for one of the tensor's own already", c.place(like));
   for (DomainId d : c.g[t].loop_broadcasts)
-    if (c.g[d].like == original) c.refuse("a loop broadcast of the tensor stands for this domain already", c.place(d));
+    if (c.g[d].stands_for == original)
+      c.refuse("a loop broadcast of the tensor stands for this domain already", c.place(d));
   if (fixed_loops(c.g, t) > 0) c.refuse("inlining has fixed the outermost loop; add loops before inlining", c.place(t));
   c.require_free_names(t);
   if (!c.target) return;

@@ -2,8 +2,8 @@
 //
 // %y = sum %x over r, r split into o, t; rfactor over [o]:
 //   %p = sum %x over r    root [.., r], logical [.., o reduce, t iter]: the split became the op's own
-//   %y = sum %p over t    what was made from r by a transform is now an axis of %p
-// All of %y's domains that stay keep their ids; %p gets copies of everything, loops and parallel types included.
+//   %y = sum %p over t    t, which the split made from r, is now an axis of %p
+// The domains that stay with %y keep their ids. %p gets copies of all domains, with their loops and parallel types.
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -16,7 +16,7 @@ namespace {
 
 bool holds(std::span<const DomainId> list, DomainId d) { return position_in(list, d) < list.size(); }
 
-// The logical domain once the transforms that lead to `listed` are the op's own.
+// The logical domain after the transforms that lead to `listed` have become the op's own.
 std::vector<DomainId> staged_domain(const Graph& g, const Tensor& t, std::span<const DomainId> listed) {
   std::vector<DomainId> result = t.logical;
   for (TransformId id : transforms_between(g, t.logical, listed)) {
@@ -31,11 +31,11 @@ std::vector<DomainId> staged_domain(const Graph& g, const Tensor& t, std::span<c
 class Stages {
  public:
   Stages(Graph& g, ValueId y, std::span<const DomainId> listed, std::vector<DomainId> staged, const Defects& defects)
-      : g_(g), y_(y), t_(g[y].tensor), listed_(listed), staged_(std::move(staged)), defects_(defects) {}
+      : g_(g), result_(y), tensor_(g[y].tensor), listed_(listed), staged_(std::move(staged)), defects_(defects) {}
 
-  // The first stage's tensor.
+  // Makes the tensor of the first stage.
   ValueId make_first(const std::string& name) {
-    first_ = copy_tensor(g_, y_, name, &copied_);
+    first_ = copy_tensor(g_, result_, name, &copied_);
     const std::vector<DomainId> had = domains_of(g_, g_[first_].tensor);
     Tensor& p = g_.tensor_of(first_);
     const std::vector<DomainId> root = root_of(p);
@@ -44,7 +44,7 @@ class Stages {
     p.root = root == p.logical ? std::vector<DomainId>() : root;
     if (p.loop.empty()) {
       std::vector<DomainId> loop;
-      for (DomainId d : loop_of(g_[t_])) loop.push_back(copied_.at(d));
+      for (DomainId d : loop_of(g_[tensor_])) loop.push_back(copied_.at(d));
       set_loop(g_, g_[first_].tensor, std::move(loop));
     }
     set_loop(g_, g_[first_].tensor, std::vector<DomainId>(loop_of(p)));
@@ -53,7 +53,7 @@ class Stages {
     p.memory = MemoryType::kUnset;
     p.inline_at = DomainId();
     p.circular_depth = 0;
-    // What does not lead to a listed domain is not reduced here.
+    // A reduction that does not lead to a listed domain is an iteration in the first stage.
     std::vector<DomainId> reduced;
     for (DomainId d : listed_) reduced.push_back(copied_.at(d));
     const auto leading = ancestors(g_, reduced);
@@ -63,7 +63,7 @@ class Stages {
     return first_;
   }
 
-  // The axes, as an op's attribute counts them, that the first stage's op reduces.
+  // The positions of the axes that the op of the first stage reduces.
   std::vector<int64_t> first_axes() const {
     std::vector<int64_t> axes;
     const auto& root = root_of(g_.tensor_of(first_));
@@ -72,9 +72,10 @@ class Stages {
     return axes;
   }
 
-  // The second stage reads the first; `before` is its op.
+  // Turns `y` into the result of the second stage. `before` is its op. Returns the positions of the axes that it
+  // reduces.
   std::vector<int64_t> make_second(OpId before) {
-    const std::vector<DomainId> had = domains_of(g_, t_);
+    const std::vector<DomainId> had = domains_of(g_, tensor_);
     std::vector<DomainId> rest = staged_;
     std::erase_if(rest, [&](DomainId d) { return holds(listed_, d); });
     for (DomainId d : rest) {
@@ -85,13 +86,13 @@ class Stages {
         g_[d].extent = constant_index(g_, 1);
       g_[d].def = TransformId();
     }
-    std::vector<DomainId> loop = loop_of(g_[t_]);
+    std::vector<DomainId> loop = loop_of(g_[tensor_]);
     std::erase_if(loop, [&](DomainId d) { return holds(listed_, d); });
-    g_[t_].root.clear();
-    g_[t_].logical = rest;
-    set_loop(g_, t_, std::move(loop));
+    g_[tensor_].root.clear();
+    g_[tensor_].logical = rest;
+    set_loop(g_, tensor_, std::move(loop));
     move_stand_ins(g_, copied_);
-    prune(g_, t_, had);
+    prune(g_, tensor_, had);
     std::vector<int64_t> axes;
     for (size_t i = 0; i < rest.size(); ++i)
       if (g_[rest[i]].iter_type == IterType::kReduction) axes.push_back(static_cast<int64_t>(i));
@@ -100,8 +101,8 @@ class Stages {
 
  private:
   Graph& g_;
-  ValueId y_;
-  TensorId t_;
+  ValueId result_;
+  TensorId tensor_;
   std::span<const DomainId> listed_;
   std::vector<DomainId> staged_;
   const Defects& defects_;
@@ -165,7 +166,7 @@ void step_rfactor(StepContext& c) {
   Op first = g[def];
   std::vector<ValueId> made;
   std::vector<int64_t> first_axes, second_axes;
-  // Names first, so that they are given whatever else is made on the way.
+  // Makes the first stages of all results before anything else, so that nothing takes their names.
   std::vector<Stages> stages;
   std::vector<std::vector<DomainId>> own_listed(count);
   for (size_t r = 0; r < count; ++r) {

@@ -1,10 +1,10 @@
-// The rules behind step.h: one function for each kind of step. Not for use outside ir/.
+// The rules behind apply.h: one function for each kind of step. Not for use outside ir/.
 //
-// A rule first checks, reading `c.g` alone, and throws the Error of a step that does not apply. Where `c.target` is set
-// it is the same graph, to be changed; from then on a rule does not throw.
+// Invariants: a rule first checks the step. It only reads `c.g`, and throws an Error if the step does not apply. If
+// `c.target` is set, it is the same graph as `c.g`, and the rule then changes it without throwing.
 //
 //   void step_merge(StepContext& c) {
-//     const DomainId outer = c.loop_domain(0), inner = c.loop_domain(1);   // throw if there are none
+//     const DomainId outer = c.serial_loop(0), inner = c.serial_loop(1);   // throw if they are no serial loops
 //     …checks…
 //     if (!c.target) return;
 //     …changes…
@@ -27,44 +27,44 @@ namespace fusebox {
 struct StepContext {
   const Graph& g;
   const Step& step;
-  NameIndex& names;  // of g
+  NameIndex& names;  // the names of g
   Graph* target = nullptr;
   Defects defects = {};
 
-  // Throws; `place` is a value or domain as text.
+  // Throws an Error. `place` is a value or domain as text.
   [[noreturn]] void refuse(const std::string& why, const std::string& place = {},
                            ErrorCode code = ErrorCode::kStepNotApplicable) const;
 
   // -- operands, by position in the step
-  ValueId value(size_t i) const;    // of any kind
-  TensorId tensor(size_t i) const;  // of a tensor
+  ValueId value(size_t i) const;  // a value of any kind
+  TensorId tensor(size_t i) const;
   DomainId domain(size_t i) const;
   // The tensor or domain as the step writes it.
   std::string place(size_t i) const;
   std::string place(TensorId t) const;
   std::string place(DomainId d) const;
-  // The operands of a list slot, which starts at this position.
+  // The operands of a list slot that starts at this position.
   std::vector<TensorId> tensors_from(size_t i) const;
   std::vector<DomainId> domains_from(size_t i) const;
 
   // -- checks
-  // The tensor is made by an op of the program, not given to it.
+  // The tensor, if an op of the program makes it. Throws for an input.
   TensorId scheduled_tensor(size_t i) const;
   void require_scheduled(TensorId t) const;
-  // A loop domain of such a tensor, its position not fixed by inlining.
+  // A loop of such a tensor, if inlining has not fixed its position.
   DomainId free_loop(size_t i) const;
   void require_free(DomainId d) const;
-  // The same, not parallel yet.
+  // The same, if the loop is serial.
   DomainId serial_loop(size_t i) const;
-  // New names of domains are free in the tensor and all that its op makes.
+  // Throws if the tensor or a sibling has a domain with the name of a result of the step.
   void require_free_names(TensorId t) const;
-  // The scalar or integer of an operand, as it will be in the graph: the integer, or a scalar defined before the
-  // tensor.
+  // Throws unless the operand is an integer from `least` to 2^31, or an index scalar that is defined before the tensor
+  // `user`.
   void check_scalar(size_t i, TensorId user, int64_t least) const;
-  // After the checks.
+  // The operand as a value of `target`. Only for use after the checks.
   ValueId scalar(size_t i) const;
 
-  // The first scheduling of a math graph makes it a scheduled one.
+  // The first schedule step turns a math graph into a scheduled graph.
   void begin() const {
     if (target->level == Level::kMath) target->level = Level::kScheduled;
   }
@@ -72,9 +72,9 @@ struct StepContext {
 
 bool is_input(const Graph& g, TensorId t);
 bool is_output(const Graph& g, ValueId v);
-std::vector<OpId> readers(const Graph& g, ValueId v);  // ops, `output` not counted
+std::vector<OpId> readers(const Graph& g, ValueId v);  // ops that read it, without `output`
 
-// Checks names, attributes and operands against the step's row; throws.
+// Throws unless names, attributes and operands fit the step's row.
 void check_step_form(const StepContext& c);
 
 // step_loop.cc

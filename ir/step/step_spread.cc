@@ -12,17 +12,18 @@
 namespace fusebox {
 namespace {
 
-// For each axis (and what an op's own transforms make of it) the axes of the first tensor that it stems from, as bits.
+// For each axis of an op, and each domain of the op's own transforms: the axes of the first tensor that it stems from,
+// as bits.
 using Info = std::map<DomainId, uint64_t>;
 
 struct Candidate {
   SpreadEdge edge;
-  Info info;         // of `edge.to`
-  int kept = 0;      // axes of the first tensor
-  size_t order = 0;  // of discovery
+  Info info;         // for the axes of `edge.to`
+  int kept = 0;      // the number of axes of the first tensor that the edge keeps
+  size_t order = 0;  // the order of discovery
 };
 
-// Whether `b` is followed before `a`: it keeps more, or was found first.
+// Whether `b` is followed before `a`, because it keeps more axes or was found first.
 bool comes_later(const Candidate& a, const Candidate& b) {
   return a.kept != b.kept ? a.kept < b.kept : a.order > b.order;
 }
@@ -71,16 +72,16 @@ class Spreader {
     size_t operand;
   };
 
-  // The ops that read one input, in groups that read the same axes of it. From one op all edges to a group keep the
-  // same number of axes, so that a group needs edges from another op only where these keep more.
+  // The ops that read one input, in groups that read the same axes of it. All edges from one op to a group keep the
+  // same number of axes. A group therefore needs edges from another op only if these keep more.
   struct ReadInput {
     std::vector<Read> reads;
-    std::vector<size_t> groups;               // of the reads; made when an op that reads the input is first reached
-    std::vector<std::vector<DomainId>> axes;  // of the input, by group
-    std::vector<int> kept;                    // the most that an edge to the group keeps, by group
+    std::vector<size_t> groups;  // for each read: its group; made when an op that reads the input is first reached
+    std::vector<std::vector<DomainId>> axes;  // for each group: the axes of the input that it reads
+    std::vector<int> kept;                    // for each group: the most axes that an edge to it keeps
   };
 
-  // By op: whether one of its results is listed.
+  // For each op: whether one of its results is listed.
   std::vector<bool> ops_of(std::span<const TensorId> listed) const {
     std::vector<bool> result(g_.ops.size());
     for (TensorId t : listed)
@@ -94,7 +95,7 @@ class Spreader {
     return !until_[g_[g_[t].value].def.index] && (options_.through_fixed || fixed_loops(g_, t) == 0);
   }
 
-  // Through an op's own transforms, both ways.
+  // Passes the bits through an op's own transforms, in both directions.
   Info complete(TensorId t, Info info) const {
     const auto of_op = op_transforms(g_, g_[t]);
     const auto pass = [&](const std::vector<DomainId>& from, const std::vector<DomainId>& to) {
@@ -116,7 +117,7 @@ class Spreader {
     for (ValueId result : g_[op].results) {
       const TensorId s = g_[result].tensor;
       const Info own = of_sibling(info, s);
-      // What the op reads stands before it, what reads its results behind.
+      // Offers the op's operands, once, and then the readers of each result.
       if (s == first_result(op))
         for (size_t k = 0; k < g_[op].operands.size(); ++k) {
           const ValueId v = g_[op].operands[k];
@@ -137,7 +138,7 @@ class Spreader {
     }
   }
 
-  // From an op that reads an input to the others.
+  // Offers edges from one reader of an input to the others.
   void reach_readers(ReadInput& input, const Read& from, const Info& own) {
     if (input.groups.empty()) make_groups(input);
     const ReplayAxes axes = axes_of(from);
@@ -181,7 +182,7 @@ class Spreader {
     return result;
   }
 
-  // Producer to consumer.
+  // The axes from producer to consumer.
   ReplayAxes axes_of(const Read& read) const {
     const Op& op = g_[read.op];
     const Tensor& producer = g_.tensor_of(op.operands[read.operand]);
@@ -204,7 +205,7 @@ class Spreader {
     return result;
   }
 
-  // Of an op that reads an input by these axes, and another one that reads it.
+  // The axes between op `a`, which reads an input by `of_a`, and another reader of this input.
   ReplayAxes joined(OpId a, const ReplayAxes& of_a, const Read& b) const {
     ReplayAxes result{root_of(g_.tensor_of(g_[a].results[0])), {}};
     const ReplayAxes of_b = axes_of(b);
@@ -233,9 +234,9 @@ class Spreader {
 
   const Graph& g_;
   const SpreadOptions& options_;
-  std::vector<bool> reached_;             // by op
-  const std::vector<bool> only_, until_;  // by op
-  // In text order: who reads a tensor that the program makes, and who an input.
+  std::vector<bool> reached_;             // for each op
+  const std::vector<bool> only_, until_;  // for each op
+  // The readers, in text order, of tensors that the program makes and of inputs.
   std::map<ValueId, std::vector<Read>> reads_;
   std::map<ValueId, ReadInput> read_inputs_;
   std::vector<Candidate> candidates_;  // a heap

@@ -1,9 +1,11 @@
-// How what is done to one tensor spreads to others: from op to op, over producers, consumers, and ops that read the
-// same input, each op being reached over the edge that keeps the most of the first tensor's axes. Not for use outside
-// ir/.
+// Finds the order in which a change of one tensor spreads to others: from op to op, over producers, consumers and ops
+// that read the same input. Each op is reached over the edge that keeps the most axes of the first tensor. Not for use
+// outside ir/.
 //
-//   // %r = sum %y over [1], %b = broadcast %r, %z = add %b, %y: from %y, %z is reached directly, %b from %z, not from
-//   %r for (const SpreadEdge& e : spread(g, y, {})) replay(e);
+//   // %r = sum %y over [1]
+//   // %b = broadcast %r
+//   // %z = add %b, %y
+//   spread(g, y, {})   // %y → %r, %y → %z, %z → %b: the edge %r → %b would keep fewer axes
 #pragma once
 
 #include <span>
@@ -15,18 +17,18 @@
 namespace fusebox {
 
 struct SpreadEdge {
-  TensorId from, to;                  // `to` is the first result of its op, or the one that `from` is made from
-  StandIn stand_in = StandIn::kNone;  // what a missing axis of `to` may become
-  ReplayAxes axes;                    // the joined axis of a cat counts as the same
+  TensorId from, to;                  // `to` is an operand of the op of `from`, or the first result of another op
+  StandIn stand_in = StandIn::kNone;  // the missing axes of `to` that get a loop broadcast
+  ReplayAxes axes;                    // the joined axis of a cat counts as the same position
 };
 
 struct SpreadOptions {
-  std::span<const TensorId> only;   // empty: everything connected
-  std::span<const TensorId> until;  // reached, but not gone beyond
-  bool through_fixed = false;       // beyond ops whose loops inlining has fixed
+  std::span<const TensorId> only;   // reaches only these; empty: all that are connected
+  std::span<const TensorId> until;  // reaches these, but does not go beyond them
+  bool through_fixed = false;       // goes beyond ops whose loops inlining has fixed
 };
 
-// The edges in the order in which they are to be followed; inputs are gone through, never reached.
+// The edges in the order in which to follow them. They go through inputs and never end at one.
 std::vector<SpreadEdge> spread(const Graph& g, TensorId from, const SpreadOptions& options);
 
 }  // namespace fusebox

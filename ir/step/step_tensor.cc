@@ -1,4 +1,4 @@
-// Steps on a tensor as a whole: where it is kept and how it is laid out.
+// Steps on a tensor as a whole: its memory, layout, devices and circular buffer.
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -64,7 +64,8 @@ void step_set_mesh(StepContext& c) {
         if (c.g[d].parallel >= ParallelType::kMeshX && c.g[d].parallel <= ParallelType::kMeshZ)
           c.refuse("a loop is spread over the mesh; make it serial first", c.place(d));
   if (!c.target) return;
-  // What one op makes is made on the same devices. Shardings are set before segmentation, so this alone is no schedule.
+  // All results of one op are made on the same devices. A mesh is set before segmentation, so this step does not turn
+  // the graph into a scheduled one.
   for (TensorId s : siblings(*c.target, t)) (*c.target)[s].devices.assign(devices.begin(), devices.end());
 }
 

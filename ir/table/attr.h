@@ -1,5 +1,7 @@
-// Attributes: the constant parts of ops and steps, a short list sorted by key. One table (attr_table.inc) gives each
-// key its word in the text form and the kind of its value; enumerations are stored as their number.
+// Attributes are the constant parts of ops and steps: a short list of keys and values. One table (attr_table.inc) gives
+// each key its word in the text form and the kind of its value.
+//
+// Invariants: the list is sorted by key, and each key stands in it once. An enumerator is stored as its wire id.
 //
 //   Attrs a; a.set(AttrKey::kAxes, std::vector<int64_t>{1}); a.ints(AttrKey::kAxes)[0] == 1
 #pragma once

@@ -1,8 +1,8 @@
-// Seeded defects: rules of lowering that can be broken on purpose, to measure whether the checks find it.
+// Seeded defects: rules of the compiler that can be broken on purpose, to measure whether the checks find the fault.
 //
-// Invariants: a set of them is a value in the options that every entry point takes, never a global; none by default. A
-// build without them (FUSEBOX_DEFECTS=OFF, the default of a release build) cannot hold one, and the tests for them cost
-// nothing there.
+// Invariants: a set of defects is a value, never a global. Every entry point takes one in its options; by default it is
+// empty. In a build without defects (FUSEBOX_DEFECTS=OFF, the default of a release build) a set is always empty, and
+// `has` costs nothing.
 //
 //   LowerOptions options{.defects = parse_defects({"predicate-dropped"})};
 //   if (options.defects.has(Defect::kPredicateDropped)) …
@@ -28,7 +28,7 @@ struct DefectRow {
   Defect defect;
   std::string_view text;
   std::string_view breaks;
-  std::string_view restates;  // a public compiler's mended fault, or empty
+  std::string_view restates;  // the fault of a public compiler that the defect restates, or empty
 };
 std::span<const DefectRow> defect_rows();
 inline std::string_view text(Defect d) { return defect_rows()[static_cast<size_t>(d)].text; }
@@ -48,11 +48,12 @@ class Defects {
     if (reached_) ++*reached_;
     return true;
   }
-  // Throws kModuleMissing where this build has none.
+  // Throws kModuleMissing if this build has no defects.
   void add(Defect d);
   bool empty() const { return bits_.none(); }
   std::vector<Defect> list() const;
-  // Counts each time that a broken rule is asked for, in this and in every copy; the counter must outlive them.
+  // From now on, this set and every later copy count in `*counter` how often `has` returns true. The counter must
+  // outlive them.
   void count_reached(uint64_t* counter) { reached_ = counter; }
   bool operator==(const Defects& other) const { return bits_ == other.bits_; }
 
@@ -61,9 +62,9 @@ class Defects {
   uint64_t* reached_ = nullptr;
 };
 
-// Throws kUnknownName for a text that is no defect's, kModuleMissing where this build has none.
+// Throws kUnknownName if no defect has the text, kModuleMissing if this build has no defects.
 Defects parse_defects(std::span<const std::string> texts);
-// Texts, with commas between; and back.
+// The texts, separated by commas. `parse_defect_list` reads them back.
 std::string join(const Defects& defects);
 Defects parse_defect_list(std::string_view joined);
 

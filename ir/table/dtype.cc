@@ -8,7 +8,7 @@
 namespace fusebox {
 namespace {
 
-// A float's fields fill its width; no other dtype has a format.
+// A float's fields fill its width. Other dtypes have no format.
 constexpr bool is_consistent(const DtypeRow& row) {
   const FloatFormat& f = row.format;
   const int width = row.kind == DtypeKind::kComplex ? row.bits / 2 : row.bits;
@@ -27,7 +27,7 @@ constexpr bool is_consistent(const DtypeRow& row) {
                                              std::string(text(b)) + "; cast one of them first");
 }
 
-// Booleans are below integers, integers below floats, floats below complex numbers.
+// bool < integers < floats < complex numbers < packed dtypes
 int class_of(Dtype d) {
   switch (row_of(d).kind) {
     case DtypeKind::kBoolean:
@@ -62,7 +62,7 @@ Dtype promote_integers(Dtype a, Dtype b) {
 
 Dtype promote_floats(Dtype a, Dtype b) {
   const int bits_a = bits(a), bits_b = bits(b);
-  // Two dtypes of one width, or of less than a half's: neither holds the other.
+  // Neither of two floats of one width holds the other; two floats of at most 8 bits count as such.
   if (bits_a == bits_b || (bits_a <= 8 && bits_b <= 8)) return Dtype::kFloat;
   return bits_a > bits_b ? a : b;
 }
@@ -94,7 +94,7 @@ Dtype promote(Dtype a, Dtype b) {
   }
   const Dtype high = class_a > class_b ? a : b;
   const Dtype low = class_a > class_b ? b : a;
-  // The other of two classes keeps its width, but for double, which a complex number must hold.
+  // The higher class keeps its width, except that the parts of a complex number must hold a double.
   if (high == Dtype::kComplexFloat && low == Dtype::kDouble) return Dtype::kComplexDouble;
   return high;
 }

@@ -1,8 +1,8 @@
-// Element dtypes: one row each in dtype_table.inc. `index` is the type of sizes, strides and loop indices: 64 bits in
-// data, 32 or 64 in a kernel, chosen from the inputs when it is lowered.
+// Element dtypes: one row each in dtype_table.inc. `index` is the dtype of sizes, strides and loop indices. It has 64
+// bits in data. In a kernel it has 32 or 64: lowering chooses the width from the inputs.
 //
-// Limits, rounding, exact conversion and the text of numbers go by the row's float format, so that a new float needs its
-// row and its two conversions (NumberOf, ir/scalar/numeric.h).
+// Invariants: limits, rounding, exact conversion and the text of numbers follow from the row's float format. A new
+// float therefore needs only its row and its two conversions (NumberOf, ir/scalar/numeric.h).
 //
 //   bits(Dtype::kBfloat16) == 16;  text(Dtype::kBfloat16) == "bf16";  parse_dtype("bf16") == Dtype::kBfloat16
 #pragma once
@@ -24,11 +24,12 @@ enum class Dtype : uint8_t {
 
 enum class DtypeKind : uint8_t { kBoolean, kSigned, kUnsigned, kFloating, kComplex, kPacked };
 
-// What no op but set, metadata and copies takes yet exists as data only.
+// A kStorage dtype exists as data only: ops move its elements (set, reshape, gather, …), and none computes with them.
 enum class DtypeUse : uint8_t { kArithmetic, kStorage };
 
-// Bits of a float, from the top: a sign, an exponent with a bias, a mantissa behind a leading 1 that is not stored. With
-// exponent 0 the leading digit is 0. A float without a sign has no zero, and its exponent 0 is one like any other.
+// The bits of a float, from the top: sign, exponent, mantissa. The stored exponent is the exponent plus `bias`. The
+// leading digit before the mantissa is not stored: it is 1, or 0 if the stored exponent is 0. A float without a sign
+// has no zero, and its leading digit is always 1.
 struct FloatFormat {
   enum Besides : uint8_t { kSign = 1, kInfinity = 2, kNan = 4 };
 
@@ -37,13 +38,13 @@ struct FloatFormat {
   int bias = 0;
   double largest = 0;  // finite
   uint8_t besides = 0;
-  double overflow = 0;  // the power of two behind the largest number; the largest number itself of a double
+  double overflow = 0;  // the power of two above the largest number; for a double, the largest number itself
 
   constexpr bool has(Besides what) const { return (besides & what) != 0; }
   constexpr bool is_none() const { return exponent_bits == 0; }
   // Significant bits of a normal number.
   constexpr int digits() const { return mantissa_bits + 1; }
-  // The exponents of the smallest normal number, of the smallest bit, and of the largest number.
+  // The exponents of the smallest normal number, of the lowest bit of a subnormal one, and of the largest number.
   constexpr int least_exponent() const { return (has(kSign) ? 1 : 0) - bias; }
   constexpr int lowest_bit() const { return least_exponent() - mantissa_bits; }
   int largest_exponent() const { return std::ilogb(largest); }
@@ -63,7 +64,7 @@ struct DtypeRow {
   DtypeUse use;
   std::string_view cpp;
   std::string_view aten;
-  FloatFormat format;  // of a float or of the parts of a complex number; is_none() for the others
+  FloatFormat format;  // the format of a float, or of a complex number's parts; is_none() for other dtypes
 };
 
 #define NONE \
@@ -86,7 +87,7 @@ inline std::span<const DtypeRow> dtype_rows() { return kDtypeRows; }
 inline const DtypeRow& row_of(Dtype d) { return kDtypeRows[static_cast<size_t>(d)]; }
 inline std::string_view text(Dtype d) { return row_of(d).text; }
 inline int bits(Dtype d) { return row_of(d).bits; }
-// Bytes of one element in memory; float4 takes a whole byte when it stands alone.
+// Bytes of one element in memory. A single float4 takes a whole byte.
 inline int64_t size_bytes(Dtype d) { return (row_of(d).bits + 7) / 8; }
 std::optional<Dtype> parse_dtype(std::string_view text);
 
@@ -97,19 +98,23 @@ inline bool is_integer(Dtype d) {
 inline bool is_signed(Dtype d) { return row_of(d).kind == DtypeKind::kSigned; }
 inline bool is_floating(Dtype d) { return row_of(d).kind == DtypeKind::kFloating; }
 inline bool is_complex(Dtype d) { return row_of(d).kind == DtypeKind::kComplex; }
-// Floating dtypes of at most 16 bits: computed in float and rounded to the declared dtype after each op.
+// Floating dtypes of at most 16 bits. An op computes them in float and rounds the result to its declared dtype.
 inline bool is_reduced_float(Dtype d) { return is_floating(d) && bits(d) <= 16; }
 inline bool is_storage_only(Dtype d) { return row_of(d).use == DtypeUse::kStorage; }
 inline const FloatFormat& format_of(Dtype d) { return row_of(d).format; }
 inline bool has_infinity(Dtype d) { return format_of(d).has(FloatFormat::kInfinity); }
 inline bool has_nan(Dtype d) { return format_of(d).has(FloatFormat::kNan); }
-// The real dtype of a complex one's parts; any other dtype is itself.
+// The dtype of a complex number's parts. Any other dtype is returned as it is.
 Dtype real_of(Dtype d);
-// The dtype in which arithmetic on `d` is carried out: float for reduced floats, else `d`.
+// The dtype in which ops on `d` compute: float for reduced floats, else `d`.
 Dtype compute_dtype(Dtype d);
-// Type promotion as ATen's for two tensors of equal rank class: bool < integers < floating < complex, the wider of a
-// class, half with bfloat16 gives float, a float8 with another float gives the other, uint64 with a signed integer
-// gives float as ATen refuses it: here kDtypeMismatch.
+// The dtype in which two tensors meet, by ATen's rules. Classes are ordered bool < integers < floating < complex. The
+// higher class wins; within a class the wider dtype wins, with these exceptions:
+// - a signed and an unsigned integer give the narrowest signed integer that holds both;
+// - half with bfloat16, and two different floats of at most 8 bits, give float;
+// - complex64 with double gives complex128;
+// - index counts as int64 beside another integer.
+// Throws kDtypeMismatch if no dtype holds both: uint64 with a signed integer, or a packed dtype with another one.
 Dtype promote(Dtype a, Dtype b);
 
 }  // namespace fusebox

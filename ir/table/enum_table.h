@@ -1,5 +1,9 @@
-// FUSEBOX_ENUMS(type, list): every enumeration that a program stores, and its rows (enumerator, text). Wire ids are the
-// order within a type: append only. A new type also needs a line in FUSEBOX_ENUM_TYPES.
+// Every enumeration that a program stores. FUSEBOX_<Type>(ROW) expands to ROW(enumerator, text) for each enumerator.
+//
+// Invariants: an enumerator's wire id is its position in its list, so rows are appended only. Every type has a line in
+// FUSEBOX_ENUM_TYPES.
+//
+//   FUSEBOX_Contiguity(ROW)  // ROW(kFalse, "false") ROW(kTrue, "true") ROW(kNone, "none")
 #pragma once
 
 #define FUSEBOX_Level(ROW)     \

@@ -1,4 +1,4 @@
-// The enumerations that programs store, one table (enum_table.h) for their enumerators, texts and wire ids.
+// The enumerations that programs store. One table (enum_table.h) lists their enumerators, texts and wire ids.
 //
 //   text(ParallelType::kGridX) == "grid.x";  parse_enum<ParallelType>("grid.x") == ParallelType::kGridX
 #pragma once

@@ -1,7 +1,7 @@
-// Coded errors. Every failure that a user can cause, and every limit, is a row of error_table.inc; the library throws
-// one type, `Error`, that carries the row's code, a sentence and a place.
+// Coded errors. Every failure that a user can cause, and every limit, is a row of error_table.inc. The library throws
+// one type, `Error`. It carries the row's code, a sentence and a place.
 //
-// Invariants: a message is one lower-case sentence that names the value and says what to do; `place` is a value (`%x`),
+// Invariants: a message is one lower-case sentence that names the value and says what to do. `place` is a value (`%x`),
 // a domain (`%x.i0`), a text position (`12:7`), a field of a file (`module.graphs[0]`), or empty.
 //
 //   throw Error(ErrorCode::kShapeMismatch, "operands differ in extent on axis 1; broadcast one of them first", "%y");
@@ -15,7 +15,7 @@
 
 namespace fusebox {
 
-// What a user can do about an error: correct the input, wait for support, make it smaller, or report it.
+// The answer to an error that a user can give: correct the input, wait for support, make it smaller, or report it.
 enum class Outcome : uint8_t { kInvalidInput, kUnsupported, kLimitExceeded, kInternal };
 
 enum class ErrorCode : uint16_t {
@@ -26,7 +26,7 @@ enum class ErrorCode : uint16_t {
 
 struct ErrorRow {
   ErrorCode code;
-  std::string_view name;  // as the enumerator, without the k: `ShapeMismatch`
+  std::string_view name;  // the enumerator without its k: `ShapeMismatch`
   Outcome outcome;
   std::string_view summary;
 };
@@ -45,7 +45,7 @@ class Error : public std::runtime_error {
   std::string place;
 };
 
-// Throws kInternal with `what` when a condition that the program itself guarantees does not hold.
+// Checks a condition that Fusebox itself guarantees. Throws kInternal with `what` if it does not hold.
 inline void check_internal(bool holds, const char* what) {
   if (!holds) throw Error(static_cast<ErrorCode>(900), what);
 }

@@ -1,6 +1,6 @@
-// Families of ops and of dtypes, as lists of labels that stand behind `case`. A switch over a table's rows names each row
-// of the family that it is about, and takes the other families by their lists. It has no `default`: a new row joins one
-// list here, and the compiler then names every switch that lacks the row.
+// Families of ops and of dtypes. Each family is a list of labels that stands after `case`. A switch over a table's rows
+// names each row of its own family and takes the other families by their lists. It has no `default`: a new row joins
+// one list here, and then the compiler names every switch that lacks the row.
 //
 //   switch (kind) {
 //     case OpKind::kSum:
@@ -11,11 +11,11 @@
 //       not_in_family(kind, "reduces nothing");
 //   }
 //
-// Invariants: every op belongs to FUSEBOX_SCALAR_OPS or to FUSEBOX_NON_SCALAR_OPS, and `is_scalar_math` does not compile
-// otherwise. Every dtype is kBool, kFloat4E2m1x2 or in one list of dtypes.
+// Invariants: every op belongs to FUSEBOX_SCALAR_OPS or to FUSEBOX_NON_SCALAR_OPS; otherwise `is_scalar_math` does not
+// compile. Every dtype is kBool, kFloat4E2m1x2 or in one list of dtypes.
 //
-// A `default` over a table's rows is right only where its answer follows for any row that may be added. It then says why:
-// `default:  // any other: ...`. tests/layers/switches.py refuses any that does not.
+// A `default` over a table's rows is right only if its answer is right for every row that may be added. Its comment
+// then says why: `default:  // any other: ...`. tests/layers/switches.py refuses a `default` without this comment.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@
 
 // -- ops: functions of scalars with one result. On tensors each works element by element.
 
-// Give their operand as it is.
+// Return their operand as it is.
 #define FUSEBOX_COPY_OPS OpKind::kSet: case OpKind::kSegmentSet
 
 // Functions of real numbers that no machine rounds exactly. `pow` is not among them: integers have it too.
@@ -40,30 +40,31 @@
   case OpKind::kLgamma: case OpKind::kLog: case OpKind::kLog10: case OpKind::kLog1p: case OpKind::kLog2: \
   case OpKind::kSigmoid: case OpKind::kSilu: case OpKind::kSin: case OpKind::kSinh: case OpKind::kTan: case OpKind::kTanh
 
-// Of all numbers that have an order, or of complex numbers too.
+// Take ordered numbers; add, sub, mul, div, neg, abs and addcmul take complex numbers too.
 #define FUSEBOX_ARITHMETIC_OPS \
   OpKind::kAdd: case OpKind::kSub: case OpKind::kMul: case OpKind::kDiv: case OpKind::kFmod: case OpKind::kRemainder: \
   case OpKind::kMinimum: case OpKind::kMaximum: case OpKind::kNeg: case OpKind::kAbs: case OpKind::kSign: \
   case OpKind::kRelu: case OpKind::kClamp: case OpKind::kThreshold: case OpKind::kAddcmul
 
-// Of floating numbers only; `truediv` and `reciprocal` turn integers into them.
+// Give floating numbers; `truediv` and `reciprocal` take complex numbers too. All but `frac`, `nextafter` and `lerp`
+// turn integers into floats first.
 #define FUSEBOX_FRACTION_OPS \
   OpKind::kTruediv: case OpKind::kReciprocal: case OpKind::kSqrt: case OpKind::kRsqrt: case OpKind::kFrac: \
   case OpKind::kNextafter: case OpKind::kLerp
 
-// To an integer nearby.
+// Round to an integer nearby.
 #define FUSEBOX_ROUNDING_OPS OpKind::kCeil: case OpKind::kFloor: case OpKind::kRound: case OpKind::kTrunc
 
-// Of integers only.
+// Take integers only.
 #define FUSEBOX_WHOLE_OPS \
   OpKind::kMod: case OpKind::kGcd: case OpKind::kFloorDiv: case OpKind::kFloorMod: case OpKind::kCeilDiv
 #define FUSEBOX_SHIFT_OPS \
   OpKind::kBitwiseLeftShift: case OpKind::kBitwiseRightShift: case OpKind::kLogicalRightShift
-// Of integers and bool.
+// Take integers and bool.
 #define FUSEBOX_BITWISE_OPS \
   OpKind::kBitwiseNot: case OpKind::kBitwiseAnd: case OpKind::kBitwiseOr: case OpKind::kBitwiseXor
 
-// These three give bool.
+// The next three families give bool.
 #define FUSEBOX_COMPARISON_OPS \
   OpKind::kEq: case OpKind::kNe: case OpKind::kLt: case OpKind::kLe: case OpKind::kGt: case OpKind::kGe
 #define FUSEBOX_LOGICAL_OPS OpKind::kLogicalNot: case OpKind::kLogicalAnd: case OpKind::kLogicalOr
@@ -71,7 +72,7 @@
   OpKind::kSignbit: case OpKind::kIsfinite: case OpKind::kIsinf: case OpKind::kIsnan: case OpKind::kIsneginf: \
   case OpKind::kIsposinf: case OpKind::kIsreal
 
-// A complex number from its parts, and its parts.
+// Take a complex number apart, or make one from its parts.
 #define FUSEBOX_PART_OPS OpKind::kReal: case OpKind::kImag: case OpKind::kComplex
 
 #define FUSEBOX_MATH_OPS \
@@ -86,23 +87,23 @@
 
 #define FUSEBOX_STRUCTURE_OPS OpKind::kInput: case OpKind::kSize: case OpKind::kOutput
 
-// Of one tensor to one tensor.
+// Reduce one tensor to one tensor.
 #define FUSEBOX_REDUCTION_OPS OpKind::kSum: case OpKind::kProd: case OpKind::kMax: case OpKind::kMin
 
-// Reductions that give several tensors at once.
+// Reduce to several tensors at once.
 #define FUSEBOX_MOMENT_OPS OpKind::kWelford
 
-// Every element of the result is one of the operand.
+// Every element of the result is an element of the operand.
 #define FUSEBOX_VIEW_OPS \
   OpKind::kBroadcast: case OpKind::kBroadcastInDim: case OpKind::kReshape: case OpKind::kPermute: case OpKind::kExpand: \
   case OpKind::kSqueeze: case OpKind::kSlice: case OpKind::kStrideOrder
 
-// Read the first operand where the second says.
+// Read the first operand at places that the second operand gives.
 #define FUSEBOX_INDEXED_OPS OpKind::kSelect: case FUSEBOX_GATHERING_OPS
 // The second operand is a tensor.
 #define FUSEBOX_GATHERING_OPS OpKind::kIndexSelect: case OpKind::kGather: case OpKind::kTakeAlongAxis
 
-// Make a tensor from scalars or from others, by the places of its elements.
+// Make a tensor from scalars or other tensors. The place of an element decides where its value comes from.
 #define FUSEBOX_PLACING_OPS \
   OpKind::kFull: case OpKind::kIota: case OpKind::kTriu: case OpKind::kPad: case OpKind::kCat: case OpKind::kScatter
 
@@ -117,7 +118,7 @@
 #define FUSEBOX_THREAD_EFFECT_OPS \
   OpKind::kFor: case OpKind::kIf: case OpKind::kStore: case OpKind::kCopy: case OpKind::kBarrier: \
   case OpKind::kGridBarrier: case OpKind::kWithin
-// `welford_combine` computes with scalars, but gives three.
+// `welford_combine` computes with scalars, but gives three results.
 #define FUSEBOX_KERNEL_OPS OpKind::kWelfordCombine: case FUSEBOX_THREAD_OPS
 
 // Statements of a host program.
@@ -137,7 +138,7 @@
 
 #define FUSEBOX_NON_SCALAR_OPS FUSEBOX_TENSOR_OPS: case FUSEBOX_STATEMENT_OPS
 
-// -- dtypes. kBool and kFloat4E2m1x2, which packs two numbers, stand apart.
+// -- dtypes. kBool stands apart, and so does kFloat4E2m1x2: it packs two numbers.
 
 #define FUSEBOX_INTEGER_DTYPES \
   Dtype::kInt8: case Dtype::kInt16: case Dtype::kInt32: case Dtype::kInt64: case Dtype::kUint8: case Dtype::kUint16: \
@@ -151,10 +152,11 @@
 
 namespace fusebox {
 
-// Whether the op is in FUSEBOX_COPY_OPS or FUSEBOX_MATH_OPS: one result, computed from scalars.
+// Whether the op is in FUSEBOX_SCALAR_OPS: it computes one result from scalars.
 bool is_scalar_math(OpKind kind);
 
-// Throws kInternal for a row that is no member of the family that a switch is about: `what` says what it was asked for.
+// Throws kInternal because the row is no member of the family that a switch handles. `what` ends the sentence that
+// names the row: `the op exp reduces nothing`.
 [[noreturn]] void not_in_family(OpKind kind, const char* what);
 [[noreturn]] void not_in_family(Dtype dtype, const char* what);
 

@@ -1,5 +1,5 @@
-// How table rows are read at compile time: an operand format such as "t, from s*, to s*" into slots, and attribute keys
-// into a list that outlives the row. Only the files that hold tables include this.
+// Reads table rows at compile time. An operand format such as "t, from s*, to s*" becomes slots; attribute keys become
+// a list that outlives the row. Only the files that hold tables include this header.
 #pragma once
 
 #include <array>

@@ -19,7 +19,7 @@ constexpr FormatRow kFormats[] = {
 #undef FUSEBOX_FORMAT
 };
 
-// A rule for each slot: the last that the row gives holds for the slots that follow. A slot of scalars has none.
+// A rule for each slot. The last rule of the row also holds for the slots that follow. A slot of scalars has no rule.
 constexpr std::array<SlotRule, kMaxSlots> slot_rules(const FormatRow& format, std::initializer_list<SlotRule> given) {
   std::array<SlotRule, kMaxSlots> rules{};
   if (given.size() == 0) return rules;
@@ -32,7 +32,7 @@ constexpr std::array<SlotRule, kMaxSlots> slot_rules(const FormatRow& format, st
 
 constexpr SlotRule index(AxisRule axes) { return {axes, true}; }
 
-// Lets a row write a rule without braces.
+// Lets a row name a rule without braces.
 struct Rule : SlotRule {
   constexpr Rule(AxisRule rule) : SlotRule{rule} {}
   constexpr Rule(SlotRule rule) : SlotRule(rule) {}
@@ -64,10 +64,11 @@ constexpr OpRow kOps[] = {
 #undef D
 #undef R
 
-// -- what a row says twice must agree, and what it says must be enough
+// -- checks of the rows
 
 constexpr bool is_by_data(AxisRule rule) { return rule == kSelected || rule == kChosen || rule == kChosenWithin; }
-// A family reads its operands by a rule of its own.
+// Whether `demands` and `reads` agree. An indexed op has an index slot and a slot that data choose from. A reduction
+// has a reduced slot. A math op that computes or moves elements of tensors relates their axes, and no other op does.
 constexpr bool is_consistent(const OpRow& row) {
   bool is_indexed = false, has_index = false, is_reduced = false, has_axes = false;
   for (int i = 0; i < row.format->slot_count; ++i) {

@@ -1,7 +1,8 @@
-// The op table: one record per op (op_table.inc), few operand formats (format_table.inc). Printing, parsing, encoding,
-// hashing and generation are generic over these rows; what must be written per op is a `switch` over OpKind without a
-// default (families.h). What depends on how an operand's axes relate to the result's switches over AxisRule instead, so
-// that an op with a known rule needs no case there.
+// The op table: one record per op (op_table.inc) and few operand formats (format_table.inc).
+//
+// Invariants: printing, parsing, encoding, hashing and generation are generic over these rows. Code that differs from
+// op to op is a `switch` over OpKind without a default (families.h). Code that depends only on how an operand's axes
+// relate to the result's switches over AxisRule: an op with a known rule needs no case there.
 //
 //   row_of(OpKind::kSum).text == "sum";  parse_op("sum") == OpKind::kSum;  row_of(OpKind::kSum).demands & kReduction
 //   rule_of(OpKind::kGather, 0).axes == AxisRule::kChosenWithin;  read_of(OpKind::kGather, 0) == Read::kData
@@ -23,65 +24,66 @@ enum class OpKind : uint16_t {
 #undef FUSEBOX_OP
 };
 
-// How many rows the table has.
+// The number of rows.
 inline constexpr size_t kOpKinds = 0
 #define FUSEBOX_OP(name, text, format, levels, attrs, demands, reads) +1
 #include "ir/table/op_table.inc"
 #undef FUSEBOX_OP
     ;
 
-// What planners, lowering and the canonical form must know of an op.
+// Facts about an op that planners, lowering and the canonical form must know.
 enum Demand : uint32_t {
   kNone = 0,
   kSignature = 1 << 0,  // part of the graph's signature
-  kEffect = 1 << 1,     // kept and ordered even when nothing uses a result
-  kPointwise = 1 << 2,  // result element i depends on operand elements i alone
+  kEffect = 1 << 1,     // kept and ordered even if nothing uses a result
+  kPointwise = 1 << 2,  // element i of the result depends only on the operands' elements i
   kReduction = 1 << 3,
   kMetadata = 1 << 4,  // moves elements, computes none
-  kIndexed = 1 << 5,   // reads at places that data decide: operand must be materialised in global memory
+  kIndexed = 1 << 5,   // data decide the places that it reads: the operand must be materialised in global memory
   kControl = 1 << 6,   // holds regions
   kRead = 1 << 7,      // reads memory: may not move across an effect on the same buffer
   kSync = 1 << 8,      // every thread that it counts must reach it
 };
 
-// How the axes of an operand relate to the axes of the result's root domain (its logical domain, unless the op moves
-// elements within it). ir/domain/axis_relation.h makes a relation for each axis out of the rule and the attributes.
+// How the axes of an operand relate to the axes of the result's root domain. (The root is the logical domain, unless
+// the op moves elements within it.) ir/domain/axis_relation.h makes a relation for each axis from the rule and the
+// attributes. Below, `i → j` says that axis i of the operand is axis j of the result's root.
 enum class AxisRule : uint8_t {
-  kWhole,         // no axis is one of the result's: scalars, shapes, buffers, operands of host ops
-  kSame,          // axis i is axis i
-  kReduced,       // axis i is axis i, which the op reduces where `axes` names it
-  kExpanded,      // axis i is axis i; one element may serve all of it
-  kResized,       // axis i is axis i of the root, of which the logical axis is a part or an extension
-  kRegrouped,     // axis i is axis i of the root, from which the logical axes are merged and split
-  kMasked,        // the axes are, in order, those at which `mask` is 0; the others are new
-  kPlaced,        // axis i is axis dims[i]; the others are new; one element may serve all of an axis
-  kPermuted,      // axis dims[i] is axis i
-  kSqueezed,      // without the axes that `axes` names, the axes are those of the result, in order
-  kJoined,        // axis i is axis i; `axis` is a part of the result's, at an offset
-  kSelected,      // the result has no axis `axis`, where an index chooses; the other axes keep their order
-  kChosen,        // axis i is axis i; at `axis` an index chooses
-  kChosenWithin,  // axis i begins as axis i does, and may be longer; at `axis` an index chooses
-  kOnAxis,        // its one axis is axis `axis`
+  kWhole,         // no axis corresponds: scalars, shapes, buffers, operands of host ops
+  kSame,          // i → i
+  kReduced,       // i → i; the op reduces the axes in the attribute `over`
+  kExpanded,      // i → i; one element may serve all of an axis
+  kResized,       // i → i; the logical axis is a part or an extension of the root axis
+  kRegrouped,     // i → i; the logical axes are merged and split from the root axes
+  kMasked,        // the operand's axes are, in order, the axes where `mask` is 0; the other axes are new
+  kPlaced,        // i → dims[i]; the other axes are new; one element may serve all of an axis
+  kPermuted,      // dims[i] → i
+  kSqueezed,      // the axes in the attribute `over` are dropped; the others are the result's axes, in order
+  kJoined,        // i → i; along `axis` the operand is a part of the result, at an offset
+  kSelected,      // an index chooses along `axis`, and the result lacks this axis; the other axes keep their order
+  kChosen,        // i → i; an index chooses along `axis`
+  kChosenWithin,  // i → i; an index chooses along `axis`; along the others the extents may differ
+  kOnAxis,        // the operand's only axis → `axis`
 };
 
-// What an op reads of an operand to make one element of its result.
+// The elements of an operand that an op reads to make one element of its result.
 enum class Read : uint8_t {
-  kElement,  // one element, at a place that the element's own place gives
+  kElement,  // one element; the place of the result's element gives its place
   kAlong,    // every element along an axis
-  kData,     // an element that data choose, or several that the op searches
-  kWhole,    // no element by its place
+  kData,     // an element that data choose, or several that the op searches (scatter)
+  kWhole,    // the operand as a whole: a scalar, a list of sizes, a buffer
 };
 Read read_of(AxisRule rule);
 
 struct SlotRule {
   AxisRule axes = AxisRule::kWhole;
-  bool is_index = false;  // its values are places on the axis `axis` of another operand or of the result
+  bool is_index = false;  // its values are places along `axis`, in another operand or in the result
 };
 
 // One operand slot of a format.
 struct Slot {
   std::string_view keyword;
-  char kind = 'v';        // t s a v
+  char kind = 'v';        // t (tensor), s (scalar), a (tensor or scalar), v (any value)
   bool optional = false;  // may be a null id
   bool list = false;
 };
@@ -120,21 +122,21 @@ inline const OpRow& row_of(OpKind kind) { return op_rows()[static_cast<size_t>(k
 inline bool demands(OpKind kind, uint32_t what) { return (row_of(kind).demands & what) != 0; }
 std::optional<OpKind> parse_op(std::string_view text);
 
-// The operands of an op that fall to each slot of its format, in order: a list slot gets its share of what the fixed
-// slots leave. Returns nothing when the count fits no such division.
+// The operands of each slot of a format, in order. A slot that is no list takes one operand; the lists share the rest
+// equally. Returns nothing if the count does not divide so.
 struct SlotRange {
   uint32_t begin = 0, count = 0;
 };
 std::optional<std::array<SlotRange, kMaxSlots>> slot_ranges(const FormatRow& format, size_t operand_count);
 
-// The rule of the slot that an operand falls to.
+// The rule of the operand's slot.
 SlotRule rule_of(OpKind kind, size_t operand_count, size_t operand);
-// The same for an op of a format without lists, where operand i falls to slot i.
+// The same for a format without lists: operand i has slot i.
 inline SlotRule rule_of(OpKind kind, size_t operand) { return row_of(kind).reads[operand]; }
 inline Read read_of(OpKind kind, size_t operand) { return read_of(rule_of(kind, operand).axes); }
-// The rule of the first operand, which tells the family of an op that moves, reduces or indexes.
+// The rule of the first operand. It tells the family of an op that moves, reduces or indexes.
 inline AxisRule family_of(OpKind kind) { return row_of(kind).reads[0].axes; }
-// The operand whose values are places, or nothing.
+// The slot of the operand whose values are places, or nothing.
 std::optional<size_t> index_operand(OpKind kind);
 
 }  // namespace fusebox

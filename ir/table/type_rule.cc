@@ -12,22 +12,22 @@ enum Class : uint8_t { kB = 1, kI = 2, kF = 4, kC = 8 };
 constexpr uint8_t kReal = kB | kI | kF;
 constexpr uint8_t kAny = kReal | kC;
 
-// What becomes of the operands' common dtype.
+// How the result's dtype follows from the operands' common dtype.
 enum class Gives : uint8_t {
-  kCommon,     // stays
+  kCommon,     // the common dtype
   kFloating,   // bool and integers become f32
   kTruth,      // bool
   kPart,       // complex becomes its real dtype
   kWide,       // bool and integers become i64
   kPair,       // f32 and f64 become complex
-  kAttribute,  // the attribute `as`, else it stays
+  kAttribute,  // the attribute `as`, or the common dtype without it
 };
 
-// What becomes of a scalar beside tensors.
+// How a scalar beside tensors is converted.
 enum class Scalars : uint8_t {
-  kComputed,   // takes the dtype that the op computes in
-  kMeeting,    // takes the dtype that the operands meet in
-  kUnchanged,  // is a place or a fill, which the op's own rule converts
+  kComputed,   // to the dtype that the op computes in
+  kMeeting,    // to the dtype that the operands meet in
+  kUnchanged,  // not here: it is a place or a fill, and the op's own rule converts it
 };
 
 struct Rule {
@@ -36,8 +36,8 @@ struct Rule {
   Scalars scalars = Scalars::kComputed;
 };
 
-// One line for a rule. Complex arithmetic is that of + − × ÷ and what follows from it; the elementary functions of
-// complex numbers are refused. Nothing here for ops without arithmetic: they hand dtypes on as infer.cc says.
+// One line per rule. Complex arithmetic is + − × ÷ and ops that follow from them; elementary functions refuse complex
+// numbers. Ops without arithmetic have no rule of their own here: the rules of inference pass their dtypes on.
 Rule rule_of(OpKind kind) {
   switch (kind) {
     case OpKind::kSet:
@@ -147,7 +147,7 @@ Rule rule_of(OpKind kind) {
   return {0, Gives::kCommon};
 }
 
-// Only these move data of dtypes that have no arithmetic.
+// Whether the op only moves elements, so that it takes dtypes that exist as data only.
 bool moves_only(OpKind kind) {
   return kind == OpKind::kSet || kind == OpKind::kSegmentSet || kind == OpKind::kCat ||
          (demands(kind, kMetadata | kIndexed) && kind != OpKind::kPad) || kind == OpKind::kWhere ||
@@ -187,7 +187,7 @@ std::string_view advice_for(uint8_t accepts) {
   return "cast it to a numeric dtype first";
 }
 
-// Whether the dtype that operands meet in is one that the op computes on; what is wrong otherwise.
+// Why the op does not accept operands that meet in this dtype, or nothing.
 std::optional<ErrorCode> objection(OpKind kind, Dtype d) {
   const Rule rule = rule_of(kind);
   if (is_storage_only(d)) return moves_only(kind) ? std::nullopt : std::optional(ErrorCode::kUnsupportedDtype);
@@ -262,13 +262,13 @@ Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Att
   const auto computed = is_where && !operands.empty() ? operands.subspan(1) : operands;
   const Dtype common = common_dtype(computed, defects);
   if (const auto code = objection(kind, common)) {
-    // Name the operand that brings the class in.
+    // Names the operand that has the refused dtype.
     const auto guilty =
         std::find_if(computed.begin(), computed.end(), [&](const OperandType& o) { return o.dtype == common; });
     refuse(*code, kind, common, advice_for(rule_of(kind).accepts),
            guilty == computed.end() ? (computed.empty() ? std::string() : place_of(computed[0])) : place_of(*guilty));
   }
-  // Data without arithmetic meet their own dtype alone: nothing converts them.
+  // Nothing converts a dtype that exists as data only, so all operands must have this dtype.
   for (const OperandType& o : computed)
     if (o.dtype != common && (is_storage_only(o.dtype) || is_storage_only(common)))
       refuse(ErrorCode::kUnsupportedDtype, kind, is_storage_only(common) ? common : o.dtype,

@@ -1,15 +1,15 @@
-// Type rules of ops that compute: which dtypes an op accepts and what dtype its result has. ATen's rules, on dtypes
-// alone; shapes are infer.h's matter.
+// Type rules of ops that compute: the dtypes that an op accepts, and the dtype of its result. The rules are ATen's and
+// look at dtypes alone; infer.h has the rules for shapes.
 //
 // Invariants:
-// - a scalar of the same or a lower class (bool < integer < floating < complex) than the tensors does not change their
-//   dtype; a complex scalar beside floating tensors makes the complex dtype of their width;
-// - an op computes in the dtype that its operands meet in, f16 and bf16 in f32: a scalar beside tensors is converted to
-//   that, and an integer wraps;
-// - ops of floats (exp, sqrt, truediv, …) turn integers and bool into f32; comparisons and tests give bool; sum and
-//   prod of bool and integers give i64; abs, real and imag of complex give its real dtype;
-// - dtypes that exist as data only are refused with kUnsupportedDtype, as is complex where the op has no complex
-//   arithmetic here.
+// - A scalar does not change the dtype of tensors of the same or a higher class (bool < integer < floating < complex).
+//   A complex scalar beside floating tensors gives the complex dtype of their width.
+// - An op computes in the dtype that its operands meet in; f16, bf16 and narrower floats are computed in f32. A scalar
+//   beside tensors is converted to that dtype, and an integer wraps.
+// - Ops on floats (exp, sqrt, truediv, …) turn integers and bool into f32. Comparisons and tests give bool. sum and
+//   prod of bool and integers give i64. abs, real and imag of a complex number give its real dtype.
+// - kUnsupportedDtype refuses a dtype that exists as data only. It also refuses complex operands of an elementary
+//   function.
 //
 //   common_dtype({{{Dtype::kBfloat16}, {Dtype::kDouble, true}}}) == Dtype::kBfloat16
 //   scalar_dtype(OpKind::kLogicalRightShift, {{{Dtype::kInt32}, {Dtype::kInt64, true}}}, 1) == Dtype::kInt32
@@ -33,24 +33,25 @@ struct OperandType {
   std::string_view name = {};  // for the place of an error
 };
 
-// The dtype that operands of one op meet in; throws kDtypeMismatch where there is none.
+// The dtype that the operands of one op meet in. Throws kDtypeMismatch if there is none.
 Dtype common_dtype(std::span<const OperandType> operands, const Defects& defects = {});
 
-// The dtype of the (first) result of an op that computes: pointwise ops, reductions, cat, and those that hand their
-// first operand's dtype on. Throws kDtypeMismatch or kUnsupportedDtype, at the operand that is not accepted.
+// The dtype of the (first) result of a pointwise op, a reduction, cat, or an op that passes on its first operand's
+// dtype. Throws kDtypeMismatch or kUnsupportedDtype; the place is the operand that is not accepted.
 Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Attrs& attrs = {},
                    const Defects& defects = {});
 
-// The dtype that operand `i`, a scalar beside tensors, is converted to before the op computes. Comparisons, logic and
-// choices take the dtype that the operands meet in, arithmetic the one that it computes in. Nothing for what is not
-// converted: any other operand, the condition of where, a diagonal.
+// The dtype that operand `i`, a scalar beside tensors, is converted to before the op computes. For comparisons, logic
+// and `where` it is the dtype that the operands meet in; for arithmetic it is the dtype that the op computes in.
+// Returns nothing for an operand that is not converted: a tensor, a scalar beside no tensor, the condition of `where`,
+// the diagonal of `triu`.
 std::optional<Dtype> scalar_dtype(OpKind kind, std::span<const OperandType> operands, size_t i);
 
-// Refuses a value that pad cannot fill a tensor with: one of a higher class, or any where the dtype has no arithmetic.
+// Throws if pad cannot fill the tensor with this value: kUnsupportedDtype if the tensor's dtype exists as data only,
+// kDtypeMismatch for a complex value in a real tensor or a floating value in a tensor of integers or bool.
 void check_fill(Dtype tensor, const OperandType& fill);
 
-// Whether the op accepts the dtype for an operand that is converted to the common dtype. What tests and generators go
-// by.
+// Whether the op accepts the dtype as the one that its operands meet in. Tests and generators ask this.
 bool accepts_dtype(OpKind kind, Dtype dtype);
 
 }  // namespace fusebox

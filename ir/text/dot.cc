@@ -10,7 +10,7 @@ namespace {
 
 std::string node(const char* kind, uint32_t index) { return kind + std::to_string(index); }
 
-// A label; a line break in it is left-aligned.
+// The text as a label. Its lines are left-aligned.
 std::string label(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {

@@ -1,7 +1,10 @@
-// Reads one graph: names, ops with their regions (parse.cc), types (parse_type.cc).
+// `GraphParser` reads one graph: names, ops with their regions (parse.cc), types (parse_type.cc).
 //
-// A name gets its value's id where it first stands, defined or not; what is still undefined at the end is kUnknownName
-// there.
+// Invariants: a name gets the id of its value at its first mention, defined or not. If the value is still undefined at
+// the end, the error is kUnknownName at this mention.
+//
+//   Parser p("fusion @f {\n  %x = input f32[4] contiguous\n  output %x\n}");
+//   Graph g = GraphParser(p).run();
 #pragma once
 
 #include <map>
@@ -16,24 +19,24 @@
 
 namespace fusebox {
 
-// Where a graph starts: `fusion`, `scheduled`, `kernel`, `host`.
+// The level of a graph that starts with this word: `fusion`, `scheduled`, `kernel`, `host`. Nothing for another word.
 std::optional<Level> level_of_word(const Token& t);
 
 class GraphParser {
  public:
-  explicit GraphParser(Parser& p) : p_(p) {}
+  explicit GraphParser(Parser& parser) : parser_(parser) {}
 
   Graph run();
 
  private:
-  // One dimension or declaration, as written.
+  // A dimension or declaration as written.
   struct Dimension {
     const Token* name = nullptr;  // none: unnamed
     const Token* like = nullptr;
     bool declares = true;  // false: only a name
     IterDomain domain;
   };
-  // A type as written, until it is known whether it is taken as it stands or only agrees with the inferred one.
+  // A type as written. It is either taken as it stands or compared with the inferred type.
   struct Type {
     const Token* start = nullptr;
     ValueKind kind = ValueKind::kScalar;
@@ -48,7 +51,7 @@ class GraphParser {
   ValueId mention(const Token& name);
   ValueId define(const Token& name);
   ValueId operand();
-  ValueId scalar_operand();  // of an extent or factor
+  ValueId scalar_operand();  // an extent or factor
   ValueId constant_of(const Literal& literal);
   void finish();
   void check_scalars() const;
@@ -71,9 +74,9 @@ class GraphParser {
   void dimension(Type& type);
   Dimension declaration();
   void extent(IterDomain& d);
-  // Gives a value the type that was written, details in braces included.
+  // Gives a value the type as written, and reads its details in braces.
   void take_type(ValueId value, const Type& type);
-  // While the domains of one tensor are read:
+  // The next members serve while the domains of one tensor are read.
   DomainId refer(const Token& name);
   DomainId take(const Dimension& d);
   DomainId refer_here();
@@ -90,18 +93,18 @@ class GraphParser {
   };
   void resolve_likes();
 
-  Parser& p_;
+  Parser& parser_;
   Graph g_;
   std::unordered_map<std::string_view, ValueId> names_;
-  std::vector<const Token*> first_mention_;  // per value of the text; null: none
-  std::vector<bool> is_defined_;             // per value
+  std::vector<const Token*> first_mention_;  // for each value: its first mention in the text, or null
+  std::vector<bool> is_defined_;             // for each value
   std::map<std::tuple<Dtype, uint64_t, uint64_t>, ValueId> constants_;
-  std::vector<ValueId> inferred_values_;  // made by inference: their names give way
+  std::vector<ValueId> inferred_values_;  // made by inference; they are renamed if the text uses their names
   std::vector<Like> likes_;
-  TensorId tensor_;  // whose domains are being read
+  TensorId tensor_;  // the tensor whose domains are being read
   std::unordered_map<std::string_view, DomainId> domain_names_;
   std::vector<std::pair<const Token*, DomainId>> undeclared_;
-  std::vector<bool> is_declared_;  // per domain
+  std::vector<bool> is_declared_;  // for each domain
 };
 
 }  // namespace fusebox

@@ -8,7 +8,7 @@
 namespace fusebox {
 namespace {
 
-// How many bytes of well-formed UTF-8 start here; 0: none.
+// The length of the well-formed UTF-8 sequence that starts here, or 0 if none does.
 size_t utf8_length(std::string_view s) {
   const auto at = [&](size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
   const auto continues = [&](size_t i) { return (at(i) & 0xc0) == 0x80; };
@@ -35,7 +35,7 @@ void append_code_point(std::string& out, unsigned char byte) {
   out += kHex[byte & 15];
 }
 
-// Writes commas itself: `key` before each member of an object, `item` before each of a list.
+// Writes JSON and its commas. Call `key` before each member of an object, and `item` before each item of a list.
 class Json {
  public:
   std::string out;
@@ -92,7 +92,7 @@ class Json {
     key(name);
     value(v);
   }
-  // Left out where it says nothing.
+  // Adds a member only if `says` is set.
   template <class T>
   void optional(std::string_view name, const T& v, bool says) {
     if (says) member(name, v);
@@ -174,7 +174,7 @@ class Json {
     optional("extent", d.extent, static_cast<bool>(d.extent));
     optional("expanded", d.expanded, static_cast<bool>(d.expanded));
     optional("def", d.def, static_cast<bool>(d.def));
-    optional("like", d.like, static_cast<bool>(d.like));
+    optional("like", d.stands_for, static_cast<bool>(d.stands_for));
     close('}');
   }
 

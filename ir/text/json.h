@@ -1,9 +1,9 @@
-// A program as JSON, for tools: one object, generic over the tables. Ids are the positions in the lists; names are as
-// in the text form.
+// A program as one JSON object, for tools. The code is generic over the tables. Ids are positions in the lists, and
+// names are those of the text form.
 //
-// Invariants: the text is valid JSON in UTF-8 (a byte of a name that is not is written as the code point of its value);
-// floats that JSON has no number for stand as the strings "nan", "inf", "-inf"; constants stand as the text form writes
-// them.
+// Invariants: the result is valid JSON in UTF-8. If a byte of a name is not valid UTF-8, it is written as the code
+// point of its value. Floats without a JSON number are the strings "nan", "inf" and "-inf". Constants are written as in
+// the text form.
 //
 //   to_json(g)  // {"name":"f","level":"math","values":[{"name":"n","kind":"scalar","dtype":"index"},…],"ops":[…],…}
 #pragma once

@@ -1,4 +1,4 @@
-// Graphs: header, ops and regions.
+// Reads graphs: header, ops and regions.
 #include "ir/text/parse.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 namespace fusebox {
 namespace {
 
-// Room for one statement more, so that a long list never holds twice what it needs. Returns its bytes.
+// Makes room for one more statement. A long list grows by a quarter, so it never holds twice what it needs. Returns the
+// bytes of the list.
 template <class T>
 size_t grown(std::vector<T>& list, size_t more) {
   if (list.size() >= 64 && list.capacity() - list.size() < more)
@@ -26,20 +27,20 @@ std::optional<Level> level_of_word(const Token& t) {
 }
 
 Graph GraphParser::run() {
-  g_.level = *level_of_word(p_.take());
-  g_.name = p_.graph_name();
-  if (p_.accept_word("index")) {
-    const Token& at = p_.peek();
-    const int64_t width = p_.integer("32 or 64");
+  g_.level = *level_of_word(parser_.take());
+  g_.name = parser_.graph_name();
+  if (parser_.accept_word("index")) {
+    const Token& at = parser_.peek();
+    const int64_t width = parser_.integer("32 or 64");
     if (width != 32 && width != 64)
       Parser::fail(ErrorCode::kSyntax, at, "the width of index is neither 32 nor 64; write one of them");
     g_.index_bits = static_cast<int>(width);
   }
   region(Graph::body(), 0);
   finish();
-  p_.spent_bytes += g_.values.capacity() * sizeof(Value) + g_.ops.capacity() * sizeof(Op) +
-                    g_.tensors.capacity() * sizeof(Tensor) + g_.domains.capacity() * sizeof(IterDomain) +
-                    g_.transforms.capacity() * sizeof(Transform);
+  parser_.spent_bytes += g_.values.capacity() * sizeof(Value) + g_.ops.capacity() * sizeof(Op) +
+                         g_.tensors.capacity() * sizeof(Tensor) + g_.domains.capacity() * sizeof(IterDomain) +
+                         g_.transforms.capacity() * sizeof(Transform);
   return std::move(g_);
 }
 
@@ -85,16 +86,16 @@ ValueId GraphParser::constant_of(const Literal& literal) {
 }
 
 ValueId GraphParser::operand() {
-  const Token& t = p_.peek();
-  if (t.kind == TokenKind::kValue && !t.has_domain) return mention(p_.take());
-  if (const auto literal = p_.literal()) return constant_of(*literal);
-  p_.fail_expected("a value such as %x or 1.5_f32");
+  const Token& t = parser_.peek();
+  if (t.kind == TokenKind::kValue && !t.has_domain) return mention(parser_.take());
+  if (const auto literal = parser_.literal()) return constant_of(*literal);
+  parser_.fail_expected("a value such as %x or 1.5_f32");
 }
 
 ValueId GraphParser::scalar_operand() {
-  const Token& t = p_.peek();
+  const Token& t = parser_.peek();
   const ValueId v = operand();
-  // One that is defined later is checked at the end.
+  // check_scalars checks a value that is defined later.
   if (is_defined_[v.index] && g_[v].kind != ValueKind::kScalar)
     Parser::fail(ErrorCode::kWrongKind, t,
                  "%" + g_[v].name.substr(0, 60) + " is no scalar; an extent or factor is one");
@@ -112,7 +113,7 @@ void GraphParser::finish() {
     if (names_.contains(g_[v].name)) g_[v].name = fresh_name(g_, g_[v].name);
 }
 
-// Extents and factors are scalars.
+// Checks that extents and factors are scalars.
 void GraphParser::check_scalars() const {
   const auto check = [&](ValueId v) {
     if (!v || g_[v].kind == ValueKind::kScalar) return;
@@ -133,36 +134,38 @@ void GraphParser::check_scalars() const {
 
 void GraphParser::region(RegionId id, int depth) {
   if (depth > kMaxRegionDepth)
-    Parser::fail(ErrorCode::kTooLarge, p_.peek(), "regions are nested more than 64 deep; flatten them");
-  p_.expect('{', "a region");
-  p_.skip_newlines();
-  if (p_.peek().is_word("index") && p_.peek(1).kind == TokenKind::kValue) {
-    p_.take();
-    const ValueId index = define(p_.take());
+    Parser::fail(ErrorCode::kTooLarge, parser_.peek(), "regions are nested more than 64 deep; flatten them");
+  parser_.expect('{', "a region");
+  parser_.skip_newlines();
+  if (parser_.peek().is_word("index") && parser_.peek(1).kind == TokenKind::kValue) {
+    parser_.take();
+    const ValueId index = define(parser_.take());
     g_[id].index = index;
-    if (p_.accept(':')) take_type(index, type());
+    if (parser_.accept(':')) take_type(index, type());
     g_[index].index_of = id;
-    p_.end_statement();
+    parser_.end_statement();
   }
-  for (p_.skip_newlines(); !p_.accept('}'); p_.skip_newlines()) {
+  for (parser_.skip_newlines(); !parser_.accept('}'); parser_.skip_newlines()) {
     make_room();
     statement(id, depth);
-    p_.end_statement();
+    parser_.end_statement();
   }
 }
 
-// Before a statement. Its lists of ids, and a name, are small blocks of their own.
+// Makes room for the next statement, and throws if the text takes too much memory. Lists of ids and names are small
+// blocks of their own.
 void GraphParser::make_room() {
   constexpr size_t kBlockBytes = 32;
   const size_t values = grown(g_.values, 32), ops = grown(g_.ops, 32), tensors = grown(g_.tensors, 32);
   const size_t domains = grown(g_.domains, 2 * kMaxRank), transforms = grown(g_.transforms, 64);
   const size_t blocks = kBlockBytes * (2 * g_.ops.size() + 2 * g_.transforms.size() + g_.tensors.size()) +
                         2 * kBlockBytes * names_.size() + sizeof(DomainId) * g_.domains.size();
-  const size_t bytes = p_.token_bytes() + p_.spent_bytes + values + ops + tensors + domains + transforms + blocks;
-  // The longest list may be copied once more.
-  if (bytes + std::max({values, ops, tensors, domains, transforms}) > p_.most_bytes())
+  const size_t bytes =
+      parser_.token_bytes() + parser_.spent_bytes + values + ops + tensors + domains + transforms + blocks;
+  // The longest list may be copied when it grows.
+  if (bytes + std::max({values, ops, tensors, domains, transforms}) > parser_.most_bytes())
     Parser::fail(
-        ErrorCode::kTooLarge, p_.peek(),
+        ErrorCode::kTooLarge, parser_.peek(),
         "so short a text makes more than 64 bytes for each of its own; give fewer ops, or the module as bytes");
 }
 
@@ -173,9 +176,9 @@ void GraphParser::limit_rank(OpId id, const Token& start) const {
 }
 
 OpKind GraphParser::op_kind() {
-  const Token& t = p_.peek();
-  if (t.kind != TokenKind::kWord) p_.fail_expected("an op");
-  p_.take();
+  const Token& t = parser_.peek();
+  if (t.kind != TokenKind::kWord) parser_.fail_expected("an op");
+  parser_.take();
   if (const auto kind = parse_op(t.text)) return *kind;
   try {
     return op_named(t.text);
@@ -185,12 +188,12 @@ OpKind GraphParser::op_kind() {
 }
 
 void GraphParser::statement(RegionId region_id, int depth) {
-  const Token& start = p_.peek();
+  const Token& start = parser_.peek();
   Op op;
   if (start.kind == TokenKind::kValue) {
-    do op.results.push_back(define(p_.take()));
-    while (p_.accept(','));
-    p_.expect('=', "an op's results");
+    do op.results.push_back(define(parser_.take()));
+    while (parser_.accept(','));
+    parser_.expect('=', "an op's results");
   }
   op.kind = op_kind();
   const OpRow& row = row_of(op.kind);
@@ -198,23 +201,23 @@ void GraphParser::statement(RegionId region_id, int depth) {
     Parser::fail(ErrorCode::kOperandCount, start,
                  "`" + std::string(row.text) + "` has " + std::to_string(row.format->results) + " results, not " +
                      std::to_string(op.results.size()) + "; name each");
-  p_.operands(
+  parser_.operands(
       *row.format, row.text, [&](const Slot&) { op.operands.push_back(operand()); },
       [&] { op.operands.push_back(ValueId()); });
 
   const bool is_input = op.kind == OpKind::kInput;
-  if (!is_input) op.attrs = p_.attrs(row.attrs, row.text, false);
+  if (!is_input) op.attrs = parser_.attrs(row.attrs, row.text, false);
   const std::vector<ValueId> results = op.results;
   const auto infers = [&](const Type& t) {
     return t.kind == ValueKind::kTensor && !t.named && !is_input &&
            (g_.level == Level::kMath || g_.level == Level::kScheduled);
   };
   const OpId id = append(g_, region_id, std::move(op));
-  if (is_input || p_.accept(':')) {
+  if (is_input || parser_.accept(':')) {
     std::vector<Type> written;
     size_t to_infer = 0, tensors = 0;
     for (size_t i = 0; i < results.size(); ++i) {
-      if (i > 0) p_.expect(',', "a type for each result");
+      if (i > 0) parser_.expect(',', "a type for each result");
       written.push_back(type());
       tensors += written.back().kind == ValueKind::kTensor ? 1 : 0;
       infers(written.back()) ? void(++to_infer) : take_type(results[i], written.back());
@@ -228,15 +231,15 @@ void GraphParser::statement(RegionId region_id, int depth) {
   }
   limit_rank(id, start);
 
-  while (row.format->regions != 0 && p_.peek().is('{')) {
+  while (row.format->regions != 0 && parser_.peek().is('{')) {
     const RegionId inner = add_region(g_);
     g_[id].regions.push_back(inner);
     region(inner, depth + 1);
-    if (row.format->regions == 1 || !p_.accept_word("else")) break;
-    if (!p_.peek().is('{')) p_.fail_expected("`{` after else");
+    if (row.format->regions == 1 || !parser_.accept_word("else")) break;
+    if (!parser_.peek().is('{')) parser_.fail_expected("`{` after else");
   }
   if (row.format->regions > 0 && g_[id].regions.size() != static_cast<size_t>(row.format->regions))
-    p_.fail_expected("`{` of a region");
+    parser_.fail_expected("`{` of a region");
 }
 
 bool GraphParser::gives_tensors(OpId id) const {
@@ -253,7 +256,7 @@ void GraphParser::make_tensor(ValueId value) {
   g_.tensors.back().value = value;
 }
 
-// The results that inference made, the last values there are, become those that the text names.
+// Inference made the results as new values at the end. Moves them to the values that the text names.
 void GraphParser::adopt_results(OpId id, const std::vector<ValueId>& named, const Token& start) {
   const std::vector<ValueId> made = g_[id].results;
   if (made.size() != named.size())
@@ -281,7 +284,7 @@ void GraphParser::infer_results(OpId id, const Token& start, const std::vector<T
   for (ValueId v : g_[id].operands) {
     if (!v || is_defined_[v.index]) continue;
     const std::string name = "%" + g_[v].name.substr(0, 60);
-    if (!p_.defines_later(g_[v].name))
+    if (!parser_.defines_later(g_[v].name))
       Parser::fail(ErrorCode::kUnknownName, *first_mention_[v.index],
                    "nothing defines " + name + "; define it or correct the name");
     Parser::fail(ErrorCode::kNotDominated, start,
@@ -293,7 +296,8 @@ void GraphParser::infer_results(OpId id, const Token& start, const std::vector<T
                    "%" + g_[v].name.substr(0, 60) + " is an operand of the op that defines it; correct one of them");
   const std::vector<ValueId> results = g_[id].results;
   const size_t values_before = g_.values.size();
-  // Inference keeps the kinds of results that are there. Without a type: below math level it says itself what there is.
+  // Inference keeps the kinds of existing results. At kernel and host level, without written types, it makes the
+  // results itself.
   const bool makes_results = types.empty() && g_.level != Level::kMath && g_.level != Level::kScheduled;
   for (size_t i = 0; i < results.size(); ++i)
     if (types.empty() ? gives_tensors(id) : types[i].kind == ValueKind::kTensor) make_tensor(results[i]);
@@ -336,7 +340,7 @@ void GraphParser::check_annotation(ValueId value, const Type& type) {
   if (seen.size() != type.dimensions.size()) refuse();
   for (size_t i = 0; i < seen.size(); ++i) {
     const IterDomain &is = g_[seen[i]], &says = type.dimensions[i].domain;
-    // `?`, or an extent that follows from a transform: nothing to compare.
+    // `?` and an extent that follows from a transform are not compared.
     const bool open = !says.extent || !is.extent;
     if (is.iter_type != says.iter_type && !(open && says.iter_type == IterType::kIteration)) refuse();
     if (!open && is.extent != says.extent) refuse();

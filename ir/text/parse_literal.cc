@@ -1,4 +1,4 @@
-// The cursor, literals and attributes.
+// Reads words, numbers, literals and attributes.
 #include <algorithm>
 #include <cmath>
 
@@ -36,10 +36,10 @@ std::string found(const Token& t) {
   return "`" + std::string(t.text.substr(0, 60)) + "`";
 }
 
-// The parts of a number's text: `-0x1f_i32` is negative, hexadecimal, 1f, i32.
+// The parts of a number's text: `0x1f_i32` is hexadecimal, and has the digits 1f and the suffix i32.
 struct NumberText {
   bool hexadecimal = false;
-  std::string_view digits;  // with its sign; without 0x
+  std::string_view digits;  // with the sign, without 0x
   std::string_view suffix;
   bool is_real = false;
 };
@@ -63,7 +63,7 @@ bool read(std::string_view digits, Number& number, Base... base) {
 
 template <class Float>
 bool read_real(std::string_view digits, double& value) {
-  // inf and nan as they are printed, and no other spelling that from_chars knows.
+  // Accepts inf and nan as they are printed, and no other spelling that from_chars knows.
   const std::string_view magnitude = digits.substr(!digits.empty() && digits[0] == '-' ? 1 : 0);
   if (magnitude.empty()) return false;
   if ((magnitude[0] < '0' || magnitude[0] > '9') && magnitude != "inf" && digits != "nan") return false;
@@ -103,7 +103,7 @@ bool Parser::defines_later(std::string_view name) const {
     if (list[i].is('}') && depth-- == 0) return false;
     if (list[i].is('{')) ++depth;
     if (!list[i].is('{') && list[i].kind != TokenKind::kNewline) continue;
-    // `%a, %b = …`
+    // Looks for `%a, %b = …`.
     bool is_named = false;
     size_t k = i + 1;
     for (; k < list.size() && list[k].kind == TokenKind::kValue && !list[k].has_domain; ++k) {

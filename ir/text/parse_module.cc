@@ -1,4 +1,4 @@
-// What stands beside graphs in a module: steps, segmentations, input specs; and the module itself.
+// Reads steps, segmentations, input specs and modules.
 #include <algorithm>
 
 #include "ir/text/graph_parser.h"
@@ -104,7 +104,7 @@ Segmentation segmentation(Parser& p) {
 
 bool starts_real(const Token& t) { return t.kind == TokenKind::kNumber || t.is_word("nan") || t.is_word("inf"); }
 
-// What stands after `%x =`.
+// Reads the text after `%x =`.
 InputSpec input_spec(Parser& p, std::string name) {
   InputSpec result;
   result.name = std::move(name);

@@ -1,4 +1,4 @@
-// Types: dimensions, and the domains, transforms and marks of a tensor.
+// Reads types: dimensions, and the domains, transforms and marks of a tensor.
 #include <algorithm>
 #include <map>
 
@@ -15,45 +15,45 @@ bool is_name(const Token& t) { return t.kind == TokenKind::kWord || t.kind == To
 
 GraphParser::Type GraphParser::type() {
   Type result;
-  result.start = &p_.peek();
-  if (p_.peek().kind == TokenKind::kWord) {
-    const auto kind = parse_enum<ValueKind>(p_.peek().text);
+  result.start = &parser_.peek();
+  if (parser_.peek().kind == TokenKind::kWord) {
+    const auto kind = parse_enum<ValueKind>(parser_.peek().text);
     if (kind && *kind != ValueKind::kTensor && *kind != ValueKind::kScalar) {
-      p_.take();
+      parser_.take();
       result.kind = *kind;
-      if (p_.peek().kind == TokenKind::kWord) result.dtype = p_.dtype("a dtype");
+      if (parser_.peek().kind == TokenKind::kWord) result.dtype = parser_.dtype("a dtype");
       return result;
     }
   }
-  result.dtype = p_.dtype("a type such as f32[%n]");
-  if (!p_.peek().is('[')) return result;
+  result.dtype = parser_.dtype("a type such as f32[%n]");
+  if (!parser_.peek().is('[')) return result;
   result.kind = ValueKind::kTensor;
-  p_.list("dimensions", [&] { dimension(result); });
-  while (p_.peek().kind == TokenKind::kWord) {
-    if (p_.accept_word("contiguous")) continue;
-    if (p_.accept_word("contiguity"))
-      result.contiguity = p_.enumerators<Contiguity>("true, false or none");
+  parser_.list("dimensions", [&] { dimension(result); });
+  while (parser_.peek().kind == TokenKind::kWord) {
+    if (parser_.accept_word("contiguous")) continue;
+    if (parser_.accept_word("contiguity"))
+      result.contiguity = parser_.enumerators<Contiguity>("true, false or none");
     else
-      result.memory = p_.enumerator<MemoryType>("a memory type, contiguous or contiguity");
+      result.memory = parser_.enumerator<MemoryType>("a memory type, contiguous or contiguity");
   }
-  if (p_.peek().is('{')) result.named = true;
+  if (parser_.peek().is('{')) result.named = true;
   return result;
 }
 
 void GraphParser::dimension(Type& type) {
   Dimension d;
-  const Token& first = p_.peek();
-  if (is_name(first) && !starts_extent(p_.peek(1))) {
+  const Token& first = parser_.peek();
+  if (is_name(first) && !starts_extent(parser_.peek(1))) {
     type.named = true;
     d = declaration();
   } else {
     if (is_name(first)) {
-      d.domain.iter_type = p_.enumerator<IterType>("an iteration type");
+      d.domain.iter_type = parser_.enumerator<IterType>("an iteration type");
       extent(d.domain);
     } else {
-      if (!starts_extent(first)) p_.fail_expected("a dimension such as %n, 1 or i0 iter %n");
+      if (!starts_extent(first)) parser_.fail_expected("a dimension such as %n, 1 or i0 iter %n");
       extent(d.domain);
-      // A plain 1 broadcasts.
+      // A plain 1 is a broadcast.
       const ValueId e = d.domain.extent;
       if (e && g_[e].constant && g_[e].dtype == Dtype::kIndex && g_[e].constant->low == 1)
         d.domain.iter_type = IterType::kBroadcast;
@@ -61,30 +61,31 @@ void GraphParser::dimension(Type& type) {
     d.domain.name = "i" + std::to_string(type.dimensions.size());
   }
   if (type.dimensions.size() == kMaxRank)
-    Parser::fail(ErrorCode::kTooLarge, p_.peek(), "a tensor has more than 256 dimensions; reshape it to fewer");
+    Parser::fail(ErrorCode::kTooLarge, parser_.peek(), "a tensor has more than 256 dimensions; reshape it to fewer");
   type.dimensions.push_back(std::move(d));
 }
 
 void GraphParser::extent(IterDomain& d) {
-  if (!p_.accept('?')) d.extent = scalar_operand();
-  if (p_.accept('*')) d.expanded = scalar_operand();
+  if (!parser_.accept('?')) d.extent = scalar_operand();
+  if (parser_.accept('*')) d.expanded = scalar_operand();
 }
 
-// `name iter %m*%h block.x like %y.i0`, or a name alone.
+// Reads `name iter %m*%h block.x like %y.i0`, or a name alone.
 GraphParser::Dimension GraphParser::declaration() {
   Dimension d;
-  if (!is_name(p_.peek())) p_.fail_expected("the name of a domain");
-  d.name = &p_.take();
+  if (!is_name(parser_.peek())) parser_.fail_expected("the name of a domain");
+  d.name = &parser_.take();
   d.domain.name = std::string(d.name->text);
-  d.declares = p_.peek().kind == TokenKind::kWord;
+  d.declares = parser_.peek().kind == TokenKind::kWord;
   if (!d.declares) return d;
-  d.domain.iter_type = p_.enumerator<IterType>("an iteration type");
-  if (starts_extent(p_.peek()) || p_.starts_literal()) extent(d.domain);
-  if (p_.peek().kind == TokenKind::kWord && p_.peek().text != "like")
-    d.domain.parallel = p_.enumerator<ParallelType>("a parallel type");
-  if (p_.accept_word("like")) {
-    if (p_.peek().kind != TokenKind::kValue || !p_.peek().has_domain) p_.fail_expected("a domain such as %y.i0");
-    d.like = &p_.take();
+  d.domain.iter_type = parser_.enumerator<IterType>("an iteration type");
+  if (starts_extent(parser_.peek()) || parser_.starts_literal()) extent(d.domain);
+  if (parser_.peek().kind == TokenKind::kWord && parser_.peek().text != "like")
+    d.domain.parallel = parser_.enumerator<ParallelType>("a parallel type");
+  if (parser_.accept_word("like")) {
+    if (parser_.peek().kind != TokenKind::kValue || !parser_.peek().has_domain)
+      parser_.fail_expected("a domain such as %y.i0");
+    d.like = &parser_.take();
   }
   return d;
 }
@@ -110,7 +111,7 @@ void GraphParser::take_type(ValueId value, const Type& type) {
       g_.domains.back().tensor = tensor;
       logical.push_back(DomainId(g_.domains.size() - 1));
       is_declared_.push_back(true);
-      // Named where the text refers to it: an unnamed dimension among named ones has its name all the same.
+      // An unnamed dimension among named ones has its name too, because the text may refer to it.
       if (type.named && !domain_names_.try_emplace(d.domain.name, logical.back()).second)
         Parser::fail(ErrorCode::kDuplicateName, *type.start, "two dimensions have one name; name them all");
     } else {
@@ -118,7 +119,7 @@ void GraphParser::take_type(ValueId value, const Type& type) {
     }
   }
   g_[tensor].logical = std::move(logical);
-  if (p_.peek().is('{')) {
+  if (parser_.peek().is('{')) {
     details(tensor);
     check_order(tensor, *type.start);
   }
@@ -147,7 +148,7 @@ DomainId GraphParser::take(const Dimension& d) {
     Parser::fail(ErrorCode::kDuplicateName, *d.name,
                  "two domains of one tensor are named " + std::string(d.name->text.substr(0, 60)) + "; rename one");
   is_declared_[id.index] = true;
-  // What was said where the domain was only referred to stays.
+  // Keeps what the text said about the domain before this declaration.
   const IterDomain before = g_[id];
   g_[id] = d.domain;
   g_[id].tensor = tensor_;
@@ -158,66 +159,66 @@ DomainId GraphParser::take(const Dimension& d) {
 }
 
 DomainId GraphParser::refer_here() {
-  if (!is_name(p_.peek())) p_.fail_expected("the name of a domain");
-  return refer(p_.take());
+  if (!is_name(parser_.peek())) parser_.fail_expected("the name of a domain");
+  return refer(parser_.take());
 }
 
 std::vector<DomainId> GraphParser::references(std::string_view where) {
   std::vector<DomainId> result;
-  p_.list(where, [&] { result.push_back(refer_here()); });
+  parser_.list(where, [&] { result.push_back(refer_here()); });
   return result;
 }
 
 std::vector<DomainId> GraphParser::declarations(std::string_view where) {
   std::vector<DomainId> result;
-  p_.list(where, [&] { result.push_back(take(declaration())); });
+  parser_.list(where, [&] { result.push_back(take(declaration())); });
   return result;
 }
 
 bool GraphParser::at_transform() const {
   for (size_t i = 0;; ++i) {
-    const Token& t = p_.peek(i);
+    const Token& t = parser_.peek(i);
     if (t.is('=')) return true;
     if (t.kind == TokenKind::kNewline || t.kind == TokenKind::kEnd) return false;
   }
 }
 
 void GraphParser::details(TensorId tensor) {
-  p_.block("a tensor's domains", [&] {
+  parser_.block("a tensor's domains", [&] {
     if (at_transform()) return transform(tensor);
-    if (p_.accept_word("root")) {
+    if (parser_.accept_word("root")) {
       g_[tensor].root = declarations("root");
-    } else if (p_.accept_word("loop_broadcasts")) {
+    } else if (parser_.accept_word("loop_broadcasts")) {
       g_[tensor].loop_broadcasts = declarations("loop_broadcasts");
-    } else if (p_.accept_word("domains")) {
+    } else if (parser_.accept_word("domains")) {
       declarations("domains");
-    } else if (p_.accept_word("allocation")) {
+    } else if (parser_.accept_word("allocation")) {
       g_[tensor].allocation = references("allocation");
-    } else if (p_.accept_word("loop")) {
+    } else if (parser_.accept_word("loop")) {
       std::vector<DomainId> loop;
-      p_.list("loop", [&] {
+      parser_.list("loop", [&] {
         loop.push_back(refer_here());
-        if (p_.peek().kind == TokenKind::kWord)
-          g_[loop.back()].parallel = p_.enumerator<ParallelType>("a parallel type");
+        if (parser_.peek().kind == TokenKind::kWord)
+          g_[loop.back()].parallel = parser_.enumerator<ParallelType>("a parallel type");
       });
       g_[tensor].loop = std::move(loop);
-    } else if (p_.accept_word("mesh")) {
-      g_[tensor].devices = p_.integers("the devices of a mesh");
-    } else if (p_.accept_word("inline_at")) {
+    } else if (parser_.accept_word("mesh")) {
+      g_[tensor].devices = parser_.integers("the devices of a mesh");
+    } else if (parser_.accept_word("inline_at")) {
       const DomainId d = refer_here();
       g_[tensor].inline_at = d;
-    } else if (p_.accept_word("circular_depth")) {
-      g_[tensor].circular_depth = p_.integer("a number of stages");
+    } else if (parser_.accept_word("circular_depth")) {
+      g_[tensor].circular_depth = parser_.integer("a number of stages");
     } else {
-      p_.fail_expected(
+      parser_.fail_expected(
           "root, domains, loop_broadcasts, a transform, allocation, loop, mesh, inline_at or circular_depth");
     }
   });
 }
 
-// `o iter, t iter = split i1 by 128 inner`
+// Reads `o iter, t iter = split i1 by 128 inner`.
 void GraphParser::transform(TensorId tensor) {
-  const Token& start = p_.peek();
+  const Token& start = parser_.peek();
   const TransformId id(g_.transforms.size());
   if (g_[tensor].transforms.size() >= kMaxTransformsPerTensor)
     Parser::fail(ErrorCode::kTooLarge, start, "a tensor has more than 1024 transforms; split its schedule");
@@ -227,20 +228,20 @@ void GraphParser::transform(TensorId tensor) {
     const DomainId output = take(d);
     if (d.declares) g_[output].def = id;
     t.outputs.push_back(output);
-  } while (p_.accept(','));
-  p_.expect('=', "a transform");
-  t.kind = p_.enumerator<TransformKind>("split, merge, swizzle or resize");
+  } while (parser_.accept(','));
+  parser_.expect('=', "a transform");
+  t.kind = parser_.enumerator<TransformKind>("split, merge, swizzle or resize");
   do t.inputs.push_back(refer_here());
-  while (p_.accept(','));
-  if (p_.accept_word("by")) {
-    if (!p_.accept_word("_")) t.factor = scalar_operand();
-    if (p_.accept(',')) t.right = scalar_operand();
+  while (parser_.accept(','));
+  if (parser_.accept_word("by")) {
+    if (!parser_.accept_word("_")) t.factor = scalar_operand();
+    if (parser_.accept(',')) t.right = scalar_operand();
   }
-  if (p_.accept_word("outer"))
+  if (parser_.accept_word("outer"))
     t.inner_split = false;
   else
-    p_.accept_word("inner");
-  if (p_.peek().kind == TokenKind::kWord) t.swizzle = p_.enumerator<SwizzleType>("xor or cyclic");
+    parser_.accept_word("inner");
+  if (parser_.peek().kind == TokenKind::kWord) t.swizzle = parser_.enumerator<SwizzleType>("xor or cyclic");
 
   const size_t inputs = t.kind == TransformKind::kSplit || t.kind == TransformKind::kResize ? 1 : 2;
   const size_t outputs = t.kind == TransformKind::kSplit || t.kind == TransformKind::kSwizzle ? 2 : 1;
@@ -256,7 +257,7 @@ void GraphParser::transform(TensorId tensor) {
   g_[tensor].transforms.push_back(id);
 }
 
-// Transforms stand in the order of application: none takes what a later one makes.
+// Checks that transforms stand in order of application: none takes a domain that a later one makes.
 void GraphParser::check_order(TensorId tensor, const Token& at) const {
   for (TransformId id : g_[tensor].transforms) {
     for (DomainId d : g_[id].inputs)
@@ -284,7 +285,7 @@ void GraphParser::resolve_likes() {
       Parser::fail(ErrorCode::kUnknownName, *like.target,
                    "%" + std::string(like.target->text.substr(0, 60)) + " has no domain " +
                        std::string(like.target->domain.substr(0, 60)) + "; correct the name");
-    g_[like.domain].like = found->second;
+    g_[like.domain].stands_for = found->second;
   }
 }
 

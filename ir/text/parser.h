@@ -1,4 +1,12 @@
-// What the files of the parser share: a cursor over tokens, and how literals, attributes and operand lists are read.
+// `Parser`: a cursor over tokens that reads literals, attributes and operand lists. The files of the parser share it.
+//
+// Invariants: a member throws an Error at the token that it does not expect. If it returns nothing or false, the cursor
+// has not moved. The cursor stops at kEnd.
+//
+//   Parser p("by 128 -> o");
+//   p.accept_word("by");          // true
+//   p.integer("a factor");        // 128
+//   p.expect(',', "a list");      // throws kSyntax at 1:8: expected `,` of a list, found `->`
 #pragma once
 
 #include <array>
@@ -17,12 +25,12 @@
 
 namespace fusebox {
 
-// Memory that a text may take: so much for each byte, and so much besides. Types that are left to inference can ask for
-// more; then the text is kTooLarge.
+// The memory that a text may take: a factor for each byte, plus a base. If types that are left to inference need more,
+// the text is refused with kTooLarge.
 inline constexpr size_t kParseMemoryFactor = 60;
 inline constexpr size_t kParseMemoryBase = size_t{3} << 18;
 inline constexpr size_t kMaxRank = 256;
-inline constexpr size_t kMaxListed = 1024;  // operands, and elements of an attribute, of an op whose type is inferred
+inline constexpr size_t kMaxListed = 1024;  // operands, or elements of an attribute, of an op whose type is inferred
 
 struct Literal {
   Dtype dtype = Dtype::kIndex;
@@ -42,7 +50,7 @@ class Parser {
     if (t.kind != TokenKind::kEnd) ++at_;
     return t;
   }
-  // Of the graphs that were read before, of the tokens, and how much all may take.
+  // The bytes of the graphs that were read before, the bytes of the tokens, and the limit for all.
   size_t spent_bytes = 0;
   size_t token_bytes() const { return tokens_.list().capacity() * sizeof(Token); }
   size_t most_bytes() const { return most_bytes_; }
@@ -62,9 +70,9 @@ class Parser {
   void skip_newlines() {
     while (peek().kind == TokenKind::kNewline) ++at_;
   }
-  // After a statement: its line ends, or the block does.
+  // Throws unless the line or the block ends here. Takes the line ends.
   void end_statement();
-  // `{`, then `statement()` for each line, then `}`.
+  // Takes `{`, calls `statement()` for each line, and takes `}`.
   template <class Statement>
   void block(std::string_view where, Statement statement) {
     expect('{', where);
@@ -73,7 +81,7 @@ class Parser {
       end_statement();
     }
   }
-  // `item()` for each of a bracketed list; line ends inside it do not count.
+  // Calls `item()` for each item of a bracketed list. Line ends inside it do not count.
   template <class Item>
   void list(std::string_view where, Item item) {
     expect('[', where);
@@ -92,7 +100,7 @@ class Parser {
   [[noreturn]] static void fail(ErrorCode code, const Token& at, const std::string& message) {
     throw Error(code, message, place_of(at));
   }
-  // kSyntax, with what was found instead.
+  // Throws kSyntax. The sentence names what was found instead.
   [[noreturn]] void fail_expected(std::string_view what) const;
 
   int64_t integer(std::string_view where);
@@ -100,7 +108,7 @@ class Parser {
   std::vector<int64_t> integers(std::string_view where);
   double real(std::string_view where);
   std::string word(std::string_view where);  // a word or a quoted string
-  std::string graph_name();                  // empty when none stands here
+  std::string graph_name();                  // empty if none stands here
   std::string value_name(std::string_view where);
   template <class E>
   E enumerator(std::string_view where) {
@@ -120,14 +128,14 @@ class Parser {
   // Whether a later line of this block defines a value of this name.
   bool defines_later(std::string_view name) const;
 
-  // Nothing is taken when no literal stands here.
+  // Returns nothing and takes nothing if no literal stands here.
   std::optional<Literal> literal();
-  // All attributes that stand here; `accepts(key)` says which may. With `bare_enumerators` a text of an enumeration
-  // stands for itself.
+  // Takes all attributes that stand here. `accepted` lists the keys that may. With `bare_enumerators`, the word before
+  // the text of an enumerator may be left out.
   Attrs attrs(std::span<const AttrKey> accepted, std::string_view of, bool bare_enumerators);
 
-  // Operands as the slots of a format say: `operand(slot)` takes one, `absent()` notes one that is not there. Returns
-  // how many.
+  // Reads operands by the slots of a format. `operand(slot)` takes one, and `absent()` notes an absent one. Returns the
+  // number of operands, absent ones included.
   template <class TakeOperand, class NoteAbsent>
   size_t operands(const FormatRow& format, std::string_view of, TakeOperand operand, NoteAbsent absent) {
     const Token start = peek();

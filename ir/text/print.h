@@ -1,17 +1,14 @@
-// The text form, written. One form for every level, read by people first: one op a line, its type beside it, names
-// kept.
+// Writes the text form. Every level has the same form, made for people first: one op a line, with its type beside it
+// and names kept.
 //
-// Law: parse(print(x)) == x, exactly, for every graph, module and step that verifies (parse.h says what is read).
-// What a type says:
-// - `f32[%m, 1, 1*%h]`: unnamed dimensions: iteration over %m, broadcast, broadcast expanded to %h. At math level this
-// is what a user
-//   sees of a type that follows from the op (infer.h); inputs, and kernel and host level, have no more to say.
-// - `f32[i0 iter %m, i1 reduce %n] local { … }`: named domains: everything there is, as a tensor of a schedule needs.
-// In the braces
-//   stand the other domain lists, the transforms (`o iter, t iter = split i0 by 128 inner`), and the marks.
-// - constants stand in place: `128` is of dtype index, `1.5` f64, `true` bool; others carry their dtype, `1.5_f32`; a
-// hexadecimal
-//   number is bits, `0x7fc00001_f32`; `c64(1.0, -0.0)` is complex.
+// Invariants: parse(print(x)) == x, exactly, for every graph, module and step that verifies (parse.h).
+// - A type with unnamed dimensions, `f32[%m, 1, 1*%h]`, has an iteration over %m, a broadcast, and a broadcast expanded
+//   to %h. At math level, a type that follows from its op (infer.h) is written so. Most types of inputs, and most
+//   types at kernel and host level, have unnamed dimensions too.
+// - A type with named domains, `f32[i0 iter %m, i1 reduce %n] local { … }`, says everything, as a schedule needs it.
+//   The braces hold the other domain lists, the transforms (`o iter, t iter = split i0 by 128 inner`) and the marks.
+// - Constants stand in place. `128` has dtype index, `1.5` f64, `true` bool; others carry their dtype, as `1.5_f32`
+//   does. A hexadecimal number is bits, `0x7fc00001_f32`. `c64(1.0, -0.0)` is complex.
 //
 //   print(g) == "fusion @g {\n  %n = size\n  %x = input f32[%n] contiguous\n  %y = exp %x : f32[%n]\n  output %y\n}\n"
 #pragma once
@@ -37,9 +34,9 @@ std::string print(const Segmentation& segmentation, const Defects& defects = {})
 std::string print(const InputSpecs& specs, const Defects& defects = {});
 std::string print(const InputSpec& spec);  // `%x = f32[5, 7] normal seed 1`
 
-// Parts, as messages, comments and tables want them.
-std::string print_type(const Graph& g, ValueId value);      // `f32[%m, %n]`, what a user sees of it
-std::string print_op(const Graph& g, OpId op);              // one line without the regions, in the types of print_type
+// Parts, for messages, comments and tables.
+std::string print_type(const Graph& g, ValueId value);  // `f32[%m, %n]`, as a user sees it
+std::string print_op(const Graph& g, OpId op);  // one line without regions, with types as print_type writes them
 std::string print_domain(const Graph& g, DomainId domain);  // `%x.i0`
 
 }  // namespace fusebox

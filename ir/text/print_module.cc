@@ -1,4 +1,4 @@
-// What stands beside graphs in a module: steps, segmentations, input specs.
+// Prints steps, segmentations, input specs and modules.
 #include "ir/scalar/numeric.h"
 #include "ir/text/print.h"
 #include "ir/token/lex.h"

@@ -1,4 +1,4 @@
-// Types: dtype, dimensions, memory, contiguity, and, where a tensor has them, its other domains and marks.
+// Prints types: dtype, dimensions, memory and contiguity, and other domains and marks if a tensor has them.
 #include <algorithm>
 
 #include "ir/text/print.h"
@@ -7,7 +7,7 @@
 namespace fusebox {
 namespace {
 
-// An extent that a reader takes for one without a name before it.
+// Whether the parser takes this for an extent if no name stands before it.
 bool reads_as_extent(const Graph& g, ValueId v) { return !v || !g[v].constant || g[v].dtype == Dtype::kIndex; }
 
 bool is_constant_one(const Graph& g, ValueId v) {
@@ -21,7 +21,7 @@ bool is_plain(const Graph& g, const Tensor& t) {
     return false;
   for (size_t i = 0; i < t.logical.size(); ++i) {
     const IterDomain& d = g[t.logical[i]];
-    if (d.def || d.like || d.parallel != ParallelType::kSerial || d.name != "i" + std::to_string(i) ||
+    if (d.def || d.stands_for || d.parallel != ParallelType::kSerial || d.name != "i" + std::to_string(i) ||
         !reads_as_extent(g, d.extent) || !reads_as_extent(g, d.expanded))
       return false;
   }
@@ -38,7 +38,7 @@ void Printer::add_extent(const Graph& g, const IterDomain& d) {
   }
 }
 
-// `%m` iterates, `1` broadcasts; any other combination says its kind.
+// `%m` is an iteration and `1` a broadcast. Any other dimension says its iteration type.
 void Printer::add_unnamed_dimension(const Graph& g, const IterDomain& d) {
   const bool one = is_constant_one(g, d.extent);
   const bool says_itself =
@@ -64,16 +64,16 @@ void Printer::add_declaration(const Graph& g, DomainId id) {
     add(' ');
     add(text(d.parallel));
   }
-  if (d.like) {
+  if (d.stands_for) {
     add(" like ");
-    add_name('%', g[g[g[d.like].tensor].value].name);
+    add_name('%', g[g[g[d.stands_for].tensor].value].name);
     add('.');
-    add_word(g[d.like].name);
+    add_word(g[d.stands_for].name);
   }
 }
 
 void Printer::add_reference(const Graph& g, const Tensor& t, DomainId d) {
-  if (g[d].tensor != g[t.value].tensor) {  // no graph that verifies
+  if (g[d].tensor != g[t.value].tensor) {  // the graph does not verify
     add_name('%', g[g[g[d].tensor].value].name);
     add('.');
   }
@@ -88,7 +88,7 @@ void Printer::add_references(const Graph& g, const Tensor& t, std::string_view w
   add(']');
 }
 
-// A domain that a transform makes is declared there, any other where it stands first.
+// A transform declares the domains that it makes. Any other domain is declared where it stands first.
 void Printer::add_dimension(const Graph& g, const Tensor& t, DomainId d) {
   g[d].def || declared_.has(d, stamp_) ? add_reference(g, t, d) : add_declaration(g, d);
 }
@@ -115,7 +115,7 @@ void Printer::add_transform(const Graph& g, const Tensor& t, TransformId id) {
   }
 }
 
-// Domains that neither a list of declarations nor a transform declares.
+// The domains that neither a list of declarations nor a transform declares.
 std::vector<DomainId> Printer::undeclared(const Graph& g, const Tensor& t) {
   std::vector<DomainId> result;
   const auto visit = [&](DomainId d) {
@@ -184,7 +184,7 @@ void Printer::add_details(const Graph& g, const Tensor& t, int depth) {
     add_line(depth);
     add('}');
   } else if (t.logical.empty()) {
-    add('}');  // without a name to show it, this says that the type is exact
+    add('}');  // no name shows that the type is exact, so the braces do
   } else {
     out.resize(from);
   }

@@ -36,7 +36,8 @@ class Lexer {
   }
 
  private:
-  // No token begins inside a word. Room for all at once: a list that grows holds twice what it has.
+  // An upper bound of the number of tokens: no token begins inside a word. Reserving all of them at once saves memory,
+  // because a list that grows may hold twice what it needs.
   size_t most_tokens() const {
     size_t count = 1;
     for (size_t i = 0; i < text_.size(); ++i) {

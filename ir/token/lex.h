@@ -1,8 +1,8 @@
-// The words of the text form. A token points into the text (or into the lexer, where a name was quoted), with its
-// place.
+// Splits the text form into tokens. A token has its place. It points into the text, or into `Tokens` if it is a string
+// with escapes.
 //
-// Invariants: any bytes give tokens or a kSyntax Error with a place `line:column`; the last token is kEnd; a comment,
-// `//` to the end of its line, is no token; several line ends in a row are one kNewline.
+// Invariants: any bytes give tokens or a kSyntax Error with a place `line:column`. The last token is kEnd. A comment
+// (`//` to the end of its line) gives no token. Several line ends in a row give one kNewline.
 //
 //   %y = exp %x // why     ->  kValue y, kPunctuation =, kWord exp, kValue x, kNewline, kEnd
 //   split %y.i1 by 128     ->  kWord split, kValue y with domain i1, kWord by, kNumber 128, kEnd
@@ -55,9 +55,9 @@ class Tokens {
   friend class Lexer;
 };
 
-// Whether a name stands in the text as it is, after % or @; else it is quoted.
+// Whether a name may stand after % or @ without quotes.
 bool is_plain_name(std::string_view name);
-// The same for a name without a mark, as of a domain: it does not start with a digit.
+// The same for a name without a mark, such as a domain's. It must not start with a digit.
 bool is_plain_word(std::string_view name);
 std::string quoted(std::string_view text);
 

@@ -1,4 +1,4 @@
-// Numbers and names as the text form writes them.
+// Numbers and names in the text form.
 //
 //   print_literal(Dtype::kFloat, bits of 1.5f)   // `1.5_f32`
 #pragma once

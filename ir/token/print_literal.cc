@@ -1,4 +1,4 @@
-// Names, numbers and attributes.
+// Prints names, numbers and attributes.
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -11,7 +11,7 @@
 namespace fusebox {
 namespace {
 
-// The dtype that a number has when it says none.
+// Whether a number without a suffix may have this dtype.
 bool is_default_dtype(Dtype dtype) { return dtype == Dtype::kIndex || dtype == Dtype::kDouble; }
 
 }  // namespace
@@ -36,8 +36,8 @@ void Printer::add_double(double value) {
   if (text.find_first_of(".e") == std::string_view::npos) add(".0");
 }
 
-// A float of this dtype, without a suffix. Of a narrow one, the shortest text that gives the same float gives the same
-// bits.
+// Adds a float of this dtype, without a suffix. A narrow float is printed as the shortest text of its value as a float:
+// the parser rounds this text to the same bits.
 void Printer::add_number(Dtype dtype, uint64_t bits) {
   const ConstantBits constant{bits, 0};
   double value = to_double(dtype, constant);
@@ -88,7 +88,7 @@ void Printer::add_literal(Dtype dtype, ConstantBits bits) {
         add_number(real_of(dtype), bits.high);
         return add(')');
       case DtypeKind::kFloating:
-      case DtypeKind::kPacked: {  // a packed dtype is printed above
+      case DtypeKind::kPacked: {  // only floats come here: packed dtypes are printed above
         const size_t from = out.size();
         add_number(dtype, bits.low);
         if (dtype == Dtype::kDouble && out.compare(from, 2, "0x") != 0) return;
@@ -107,7 +107,7 @@ void Printer::add_attrs(const Attrs& attrs) {
     add(' ');
     add(row.text);
     if (const auto* list = std::get_if<std::vector<int64_t>>(&a.value)) {
-      // Sets of enumerators read as their texts.
+      // Lists of enumerators are printed as their texts.
       const auto texts = a.key == AttrKey::kThreads      ? enum_texts<ParallelType>()
                          : a.key == AttrKey::kContiguity ? enum_texts<Contiguity>()
                                                          : std::span<const std::string_view>();

@@ -1,4 +1,12 @@
-// What the files of the printer share: one growing text, and how names, literals, attributes and types are added to it.
+// `Printer`: one growing text, and members that add names, literals, attributes, operands and types to it. The files of
+// the printer share it.
+//
+// Invariants: a member appends to `out` and keeps what stands there. Attributes and operands begin with a blank.
+//
+//   Printer p;
+//   p.add_name('%', "x");
+//   p.add(" = ");
+//   p.add_literal(Dtype::kIndex, {128, 0});   // p.out == "%x = 128"
 #pragma once
 
 #include <charconv>
@@ -14,9 +22,9 @@ namespace fusebox {
 
 // How much of a type is written.
 enum class TypeForm : uint8_t {
-  kUser,   // unnamed dimensions without reductions: the type follows from the op, or a message shows it
-  kExact,  // unnamed where that says everything, else named
-  kNamed,  // always named
+  kUser,   // unnamed dimensions without reductions, for a type that follows from the op or stands in a message
+  kExact,  // unnamed dimensions if they say everything, else named ones
+  kNamed,  // named dimensions
 };
 
 class Printer {
@@ -36,7 +44,7 @@ class Printer {
     out.push_back('\n');
     out.append(static_cast<size_t>(depth) * 2, ' ');
   }
-  // `add_item(item)` for each item, commas between.
+  // Calls `add_item(item)` for each item and puts commas between them.
   template <class List, class AddItem>
   void add_list(const List& list, AddItem add_item) {
     bool first = true;
@@ -52,17 +60,17 @@ class Printer {
     add(']');
   }
   void add_name(char mark, std::string_view name);
-  void add_word(std::string_view name);  // a domain's or a step list's name
+  void add_word(std::string_view name);  // the name of a domain or a step list
   void add_literal(Dtype dtype, ConstantBits bits);
   void add_attrs(const Attrs& attrs);
   void add_value(const Graph& g, ValueId value);
   void add_type(const Graph& g, ValueId value, TypeForm form, int depth);
 
-  // Operands as the slots of a format say; `is_absent(i)` and `add_operand(i)` know the i-th.
+  // Adds operands by the slots of a format. `is_absent(i)` tells whether operand i is absent, `add_operand(i)` adds it.
   template <class IsAbsent, class AddOperand>
   void add_operands(const FormatRow& format, size_t count, IsAbsent is_absent, AddOperand add_operand) {
     const auto ranges = slot_ranges(format, count);
-    if (!ranges) {  // no graph that verifies: shown, not read again
+    if (!ranges) {  // the graph does not verify: the text shows the operands, but does not parse
       add(" <");
       for (size_t i = 0; i < count; ++i) {
         if (i > 0) add(", ");
@@ -110,7 +118,7 @@ class Printer {
   // Marks of domains while one tensor is written: a domain has a mark when its entry is the tensor's stamp.
   struct Marks {
     std::vector<uint32_t> stamps;
-    // Sets the mark; true when it was not set.
+    // Sets the mark. Returns true if it was not set before.
     bool set(DomainId d, uint32_t stamp) {
       if (stamps.size() <= d.index) stamps.resize(d.index + size_t{1});
       const bool fresh = stamps[d.index] != stamp;
@@ -124,7 +132,7 @@ class Printer {
   Marks seen_;
   uint32_t stamp_ = 0;
 
-  // Whether a slot without a keyword that is present follows slot s before the next keyword.
+  // Whether an operand that is present follows in a slot without a keyword, after slot s and before the next keyword.
   template <class Ranges, class IsAbsent>
   static bool unnamed_follows(const FormatRow& format, const Ranges& ranges, int s, IsAbsent is_absent) {
     for (int i = s + 1; i < format.slot_count && format.slots[i].keyword.empty(); ++i)

@@ -66,7 +66,7 @@ void check_domain_ids(const Graph& g) {
     scalar(d.extent, "an extent");
     scalar(d.expanded, "an expanded extent");
     need(d.def, g.transforms.size(), "the transform of a domain");
-    need(d.like, g.domains.size(), "the domain that a loop broadcast stands for");
+    need(d.stands_for, g.domains.size(), "the domain that a loop broadcast stands for");
   }
   for (const Transform& t : g.transforms) {
     need_enum(t.kind);
@@ -78,12 +78,13 @@ void check_domain_ids(const Graph& g) {
   }
 }
 
-// A stand-in follows from what it stands for, as a domain does from what it is made of: none from itself.
+// A loop broadcast follows from the domain that it stands for, and other domains follow from the domains that they are
+// made of. Checks that no loop broadcast follows from itself.
 void check_stand_ins(const Graph& g) {
-  const auto is_stand_in = [](const IterDomain& d) { return bool(d.like); };
+  const auto is_stand_in = [](const IterDomain& d) { return bool(d.stands_for); };
   if (std::none_of(g.domains.begin(), g.domains.end(), is_stand_in)) return;
   const auto for_each_source = [&](DomainId d, auto visit) {
-    if (g[d].like) visit(g[d].like);
+    if (g[d].stands_for) visit(g[d].stands_for);
     if (g[d].def) std::for_each(g[g[d].def].inputs.begin(), g[g[d].def].inputs.end(), visit);
   };
   std::vector<uint32_t> followers(g.domains.size());
@@ -100,11 +101,12 @@ void check_stand_ins(const Graph& g) {
     });
   }
   for (size_t i = 0; i < g.domains.size(); ++i)
-    if (followers[i] != 0 && g.domains[i].like)
+    if (followers[i] != 0 && g.domains[i].stands_for)
       invalid("a loop broadcast stands for a domain that follows from it", place_of(g, DomainId(i)));
 }
 
-// Also what the body does not reach: an op stands in one region, a region belongs to one op, the body to none.
+// Checks places, also of nodes that the body does not reach: an op stands in at most one region, a region belongs to at
+// most one op, and the body to none.
 void check_places(const Graph& g) {
   std::vector<bool> placed(g.ops.size()), owned(g.regions.size());
   for (const Region& r : g.regions)
@@ -120,7 +122,7 @@ void check_places(const Graph& g) {
     }
 }
 
-// An op's own scope: what its regions define is not visible after it.
+// Checks order, scopes and names. Values that an op's regions define are not visible after the op.
 class OrderChecker {
  public:
   explicit OrderChecker(const Graph& g)
@@ -175,7 +177,7 @@ class OrderChecker {
     }
   }
 
-  // Others' extents follow from operands; an input's stand for themselves.
+  // Checks that the extents of an input are defined before it. Extents of other results follow from operands.
   void visible_extents(ValueId v) const {
     for (DomainId d : g_.tensor_of(v).logical)
       for (ValueId extent : {g_[d].extent, g_[d].expanded})
@@ -191,7 +193,7 @@ class OrderChecker {
     defined_.push_back(v);
   }
 
-  // Extents and factors: constants, or scalars that the program defines.
+  // Checks that extents and factors are constants, or scalars that the program defines.
   void check_extents() const {
     const auto known = [&](ValueId v, ValueId of) {
       if (!v || g_.is_constant(v)) return;
@@ -275,7 +277,7 @@ std::vector<OpId> check_order(const Graph& g) { return OrderChecker(g).run(); }
 void verify(const Graph& g, const Defects& defects) {
   check_ids(g);
   const std::vector<OpId> order = check_order(g);
-  // Tensors first: the rules of ops read their operands' domains.
+  // Tensors come first, because the rules of ops read their operands' domains.
   TensorChecker tensors(g);
   for (OpId op : order)
     for (ValueId v : g[op].results)

@@ -1,18 +1,18 @@
-// The verifier: every invariant of graph.h, the op table, the type and shape rules, and the domains of tensors. It
-// answers for any Graph value, also one whose ids point nowhere: decoders and fuzzers lean on it.
+// The verifier checks every invariant of graph.h, the op table, the type and shape rules, and the domains of tensors.
+// It takes any Graph value, even one whose ids point nowhere: decoders and fuzzers rely on this.
 //
-// What a graph that verifies guarantees:
-// - every id is in range; a value is defined once, before its uses, in a region that encloses them; names are there and
-//   unique;
-// - ops stand at a level that they may stand at, with the operands, attributes, results and regions of their row;
-// - results have the dtypes of type_rule.h (in a kernel a pointwise result may be rounded further) and the ranks of
-//   infer.h; corresponding axes have equal constant extents, and no operand's axis is longer than a broadcast axis of
-//   its result;
-// - a tensor's transforms stand in an order in which they can be applied, make each domain once, and lead from root to
-//   logical domain; its loop domain gives every logical axis (broadcasts aside) exactly one way to be computed; so does
-//   its allocation domain.
-// Not checked: what depends on values (bind_sizes, scalar.h) and whether a schedule computes the right thing (`legal`,
-// passes).
+// A graph that verifies guarantees:
+// - Every id is in range. A value is defined once, before its uses, in a region that encloses them. Every defined value
+//   has a name, and names are unique.
+// - An op stands at a level of its row, and has the operands, attributes, results and regions of its row.
+// - Results have the dtypes of type_rule.h (in a kernel a pointwise result may be rounded further) and the ranks of
+//   infer.h. Corresponding axes have equal constant extents. No operand's axis is longer than a broadcast axis of its
+//   result.
+// - A tensor's transforms stand in an order in which they can be applied, make each domain once, and lead from the root
+//   to the logical domain. The loop domain gives every logical axis but broadcasts in exactly one way. The allocation
+//   domain gives every logical axis but broadcasts and reductions in exactly one way.
+// The verifier does not check extents that depend on inputs: bind_sizes (bind.h) does. It does not check whether a
+// schedule computes the right thing: `legal` (passes) does.
 //
 //   if (auto e = find_error(g)) report(code_text(e->code), e->place);
 #pragma once
@@ -27,13 +27,13 @@
 
 namespace fusebox {
 
-// Nothing, or the first thing that is wrong.
+// The first error, or nothing. `verify` throws this error.
 std::optional<Error> find_error(const Graph& g, const Defects& defects = {});
 void verify(const Graph& g, const Defects& defects = {});
 
-// Of a module: each graph; names unique at each level; step lists, segmentations and input specs name a graph that is
-// there, and values of it; a launch names a kernel of the module whose inputs are of the kinds and dtypes that it is
-// given.
+// The same for a module. Each graph verifies, and graphs of one level have different names. Step lists, segmentations
+// and input specs name graphs of the module and values of these graphs. A launch names a kernel of the module and gives
+// it arguments of the right kinds and dtypes.
 std::optional<Error> find_error(const Module& m);
 void verify(const Module& m);
 

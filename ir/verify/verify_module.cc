@@ -1,4 +1,4 @@
-// The verifier's rules for modules: what its parts say of each other.
+// The verifier's rules for modules: the parts of a module fit together.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -113,7 +113,7 @@ void check_launches(const Module& m, const Graph& host) {
                   "@" + name);
     for (size_t i = 0; i < parameters.size(); ++i) {
       const Value &given = host[op.operands[fixed + i]], &wanted = kernel[parameters[i]];
-      // A kernel's elements of index are 64-bit integers.
+      // A kernel takes elements of dtype index as 64-bit integers.
       const bool is_index_data =
           given.kind == ValueKind::kTensor && given.dtype == Dtype::kIndex && wanted.dtype == Dtype::kInt64;
       if (given.kind != wanted.kind || (given.dtype != wanted.dtype && !is_index_data))

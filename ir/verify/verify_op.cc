@@ -1,4 +1,4 @@
-// The verifier's rules for one op: what infer.h infers, checked against what is there.
+// The verifier's rules for one op: its results must agree with the rules of infer.h.
 #include <algorithm>
 
 #include "ir/domain/axis_relation.h"
@@ -15,22 +15,23 @@ namespace {
 
 bool is_low(const Graph& g) { return g.level == Level::kKernel || g.level == Level::kHost; }
 
-// An operand's axis and the result's at the same position: how long they may be.
+// Checks the extents of an operand's axis and the result's axis at the same position.
 void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects& defects) {
   const IterDomain &from = g[pair.producer], &to = g[pair.consumer];
   if (from.iter_type == IterType::kBroadcast && !from.expanded) return;
   const bool is_open = from.iter_type == IterType::kSymbolic || to.iter_type == IterType::kSymbolic;
-  // A slice of an expanded axis is one element again, as often as it is long.
+  // A slice of an expanded axis is an expanded axis of its own length.
   if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
   const auto n = evaluate_size(g, pair.producer), m = evaluate_size(g, pair.consumer);
-  // One element serves a whole broadcast axis: known by the constant, or resolved when inputs were known.
+  // If the result's axis is a broadcast and the operand's is not, the operand's extent must be 1. After concretization
+  // of an op that stretches, or of a reshape, this extent need not be a constant.
   const bool may_stretch = stretches(op.kind), resolves = may_stretch || op.kind == OpKind::kReshape;
   const bool one = to.iter_type == IterType::kBroadcast && from.iter_type != IterType::kBroadcast;
-  // What is expanded to one element, as a slice may be, can be stretched once more.
+  // An axis that is expanded to extent 1, as a slice may make it, can be stretched again.
   const bool is_again = may_stretch && n == 1 && to.iter_type == IterType::kBroadcast;
-  // What is symbolic may turn out to be a broadcast, if its extent may be 1.
+  // A symbolic axis may also have extent 1 on either side, because it may turn out to be a broadcast (see `right`).
   const bool agrees = !n || !m || *n == *m || is_again;
-  // Nor is it known yet whether it is stretched.
+  // Whether a symbolic axis is stretched is not known yet, so the result's axis must be symbolic too.
   if (may_stretch && from.iter_type == IterType::kSymbolic && to.iter_type == IterType::kBroadcast &&
       !defects.has(Defect::kVerifyExtents))
     throw Error(ErrorCode::kShapeMismatch,
@@ -43,7 +44,7 @@ void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects
                 place_of(g, pair.consumer));
 }
 
-// By its form where a scalar does not say: the parts of an extent may cancel.
+// The constant size of a domain, or nothing. The form tells it if the scalar does not: parts of an extent may cancel.
 std::optional<int64_t> known_size(const Graph& g, DomainId d) {
   const auto n = evaluate_size(g, d);
   if (n || !g[d].def) return n;
@@ -140,7 +141,7 @@ class OpChecker {
     OperandType few[8];
     std::vector<OperandType> many;
     size_t count = 0;
-    // Of these only the first operand's dtype counts: the others are indices, extents or counts.
+    // For these ops only the first operand's dtype counts. The other operands are indices, extents or counts.
     const bool first_only = op_.kind == OpKind::kTriu || op_.kind == OpKind::kFull || op_.kind == OpKind::kWelford;
     if (op_.kind == OpKind::kIota)
       few[count++] = {Dtype::kInt64, true};
@@ -201,7 +202,7 @@ class OpChecker {
       case FUSEBOX_PLACING_OPS:
         break;
       case FUSEBOX_EFFECT_OPS:
-        return;  // no result: its form says so
+        return;  // the format of these ops has no result
       case FUSEBOX_STRUCTURE_OPS:
         not_in_family(op_.kind, "gives what the signature declares");
     }
@@ -274,7 +275,7 @@ class OpChecker {
     }
   }
 
-  // A triangle has its operand's extents; a broadcast is one of it.
+  // Checks that the result of triu has its operand's extents.
   void check_masked() const {
     for (DomainPair pair : map_producer_to_consumer(g_, id_, 0, 0)) {
       const auto own = known_size(g_, pair.consumer), wanted = known_size(g_, pair.producer);
@@ -284,8 +285,8 @@ class OpChecker {
     }
   }
 
-  // What is known of the operands' extents along an axis of the result agrees, and the result has the extent of the one
-  // that decides: an iteration before what is symbolic, that before a broadcast.
+  // Checks an axis of a pointwise result. Known extents of the operands along it agree, and the result has the extent
+  // of the deciding operand: an iteration decides before a symbolic axis, and this before a broadcast.
   void check_agreement(DomainId d) const {
     const auto weight = [](const IterDomain& from) {
       return from.iter_type == IterType::kBroadcast  ? (from.expanded ? 1 : 0)
@@ -301,7 +302,7 @@ class OpChecker {
         const IterDomain& from = g_[pair.producer];
         if (!deciding || weight(from) > weight(g_[deciding])) deciding = pair.producer;
         const auto n = weight(from) == 0 ? std::nullopt : known_size(g_, pair.producer);
-        // A symbolic axis of 1 may turn out to be a broadcast.
+        // A symbolic axis of extent 1 may turn out to be a broadcast.
         if (!n || (*n == 1 && from.iter_type == IterType::kSymbolic)) continue;
         if (extent && *extent != *n)
           refuse(ErrorCode::kShapeMismatch, "has operands of extents " + std::to_string(*extent) + " and " +
@@ -318,7 +319,7 @@ class OpChecker {
       refuse(ErrorCode::kShapeMismatch, "has a symbolic axis, " + place_of(g_, d) + ", where no operand has");
   }
 
-  // Whether an operand has this axis of the result as more than a broadcast.
+  // Whether an operand gives this axis of the result: not as a broadcast, or as an expanded one.
   bool is_given(DomainId d) const {
     for (size_t i = 0; i < op_.operands.size(); ++i)
       if (op_.operands[i] && g_.is_tensor(op_.operands[i]))
@@ -333,13 +334,13 @@ class OpChecker {
     const auto over = axes_attr(AttrKey::kAxes, from);
     if (op_.attrs.ints(AttrKey::kAxes).empty() && op_.kind != OpKind::kWelford)
       refuse(ErrorCode::kBadAxis, "reduces no axis");
-    if (!t.root.empty()) return;  // an rfactor reduces parts of its axes
+    if (!t.root.empty()) return;  // after an rfactor the op reduces parts of its axes
     for (size_t i = 0; i < from; ++i)
       if ((g_[t.logical[i]].iter_type == IterType::kReduction) != over[i])
         refuse(ErrorCode::kInvalidGraph, "marks other axes as reduced than it names");
   }
 
-  // The index, and the rank of each operand by the rule of its slot.
+  // Checks the index, and the rank of each operand by the rule of its slot.
   void check_indexed(size_t root, size_t from) const {
     const size_t index = index_operand(op_.kind).value_or(0);
     need_index(view_.operand(index));
@@ -361,7 +362,7 @@ class OpChecker {
     need_rank(root, family_of(op_.kind) == AxisRule::kSelected ? from - 1 : from);
   }
 
-  // The rank of a result's root, and what the attributes say of axes.
+  // Checks the rank of a result's root, and attributes that name axes.
   void check_rank(size_t root, const Tensor& t) const {
     const ValueId first = view_.operand(0);
     const size_t from = first && g_.is_tensor(first) ? rank(first) : 0;

@@ -1,6 +1,7 @@
-// The parts of the verifier (verify.h). Not for use outside ir/. Each throws the Error that it finds.
+// The parts of the verifier (verify.h). Not for use outside ir/.
 //
-// Order: `check_ids` first, on anything; the others need it to have passed.
+// Invariants: each part throws the first Error that it finds. `check_ids` takes any graph; the other parts take only a
+// graph that passed it.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +26,17 @@ inline std::string place_of(const Graph& g, DomainId d) {
   return (v ? "%" + g[v].name : std::string()) + "." + g[d].name;
 }
 
-// Whether a list attribute of enumerators holds a number that is none's.
+// Whether a list attribute of enumerators holds a number that no enumerator has.
 bool has_unknown_rows(const Attr& a);
 
-// Every id, enumerator and list of every node, reachable or not.
+// Checks every id, enumerator and list of every node, reachable or not.
 void check_ids(const Graph& g);
-// Regions form a tree; values are defined once, before their uses; names. Returns the ops reached, in text order.
+// Checks that regions form a tree, that values are defined once and before their uses, and that names are unique.
+// Returns the ops that the body reaches, in text order.
 std::vector<OpId> check_order(const Graph& g);
-// Format, attributes, dtypes, ranks and axes of one op.
+// Checks the format, attributes, dtypes, ranks and axes of one op.
 void check_op(const Graph& g, OpId op, const Defects& defects);
-// The domains of tensors that the ops define.
+// Checks the domains of tensors.
 class TensorChecker {
  public:
   explicit TensorChecker(const Graph& g) : g_(g), marks_(g.domains.size()) {}
@@ -48,7 +50,7 @@ class TensorChecker {
   void check_layout(const Tensor& t);
 
   const Graph& g_;
-  std::vector<uint32_t> marks_;  // per domain: the last round in which it was met
+  std::vector<uint32_t> marks_;  // for each domain: the last round that met it
   uint32_t round_ = 0;
   ValueId value_;
 };

@@ -53,7 +53,7 @@ void TensorChecker::check_list(const Tensor& t, const std::vector<DomainId>& lis
   }
 }
 
-// Each domain by itself, and the names of all.
+// Checks each domain by itself, and that names are unique.
 void TensorChecker::check_domains(const Tensor& t) {
   std::string_view few[24];
   std::vector<std::string_view> many;
@@ -83,7 +83,7 @@ void TensorChecker::check_domains(const Tensor& t) {
     } else if (d.iter_type == IterType::kBroadcast) {
       invalid("a broadcast domain has the extent 1", place_of(g_, id));
     }
-    if (d.like &&
+    if (d.stands_for &&
         (d.def || std::find(t.loop_broadcasts.begin(), t.loop_broadcasts.end(), id) == t.loop_broadcasts.end()))
       invalid("only a loop broadcast stands for another domain", place_of(g_, id));
     if (d.expanded && (d.iter_type != IterType::kBroadcast || d.def || !is_index(g_, d.expanded)))
@@ -112,7 +112,7 @@ void TensorChecker::check_domains(const Tensor& t) {
   }
 }
 
-// In the order of the list each transform finds its inputs and makes outputs that nothing made before.
+// Checks in the order of the list that each transform finds its inputs and makes outputs that nothing made before.
 void TensorChecker::check_transforms(const Tensor& t) {
   const uint32_t made = ++round_;
   const auto is_made = [&](DomainId d) { return marks_[d.index] == made; };
@@ -152,7 +152,7 @@ void TensorChecker::check_transforms(const Tensor& t) {
   if (!t.root.empty()) {
     for (DomainId d : t.root)
       if (g_[d].def) invalid("a root domain is made by a transform", place_of(g_, d));
-    // Axes that an op adds are broadcasts; those of a reshape that is not resolved yet are symbolic.
+    // An axis that an op adds is a broadcast. An axis of a reshape that is not resolved yet is symbolic.
     for (DomainId d : t.logical) {
       const bool is_new = !g_[d].def && std::find(t.root.begin(), t.root.end(), d) == t.root.end();
       const IterType type = g_[d].iter_type;
@@ -172,8 +172,7 @@ void TensorChecker::check_transforms(const Tensor& t) {
   }
 }
 
-// What can be computed from a list through transforms in either direction: each domain in one way, and every logical
-// axis.
+// Checks that the list gives every logical axis through transforms in either direction, and no domain in two ways.
 void TensorChecker::check_coverage(const Tensor& t, const std::vector<DomainId>& from, const char* what) {
   const uint32_t known = ++round_;
   const auto is_known = [&](DomainId d) { return marks_[d.index] == known; };
@@ -201,7 +200,7 @@ void TensorChecker::check_coverage(const Tensor& t, const std::vector<DomainId>&
   };
   for (bool changed = true; changed;) {
     changed = false;
-    // Upward from the last transform, then downward from the first: one round of each is enough for most schedules.
+    // Goes upward from the last transform, then downward from the first. One round is enough for most schedules.
     for (size_t i = n; i-- > 0;) {
       const Transform& f = g_[t.transforms[i]];
       if (used(i) || !all_known(f.outputs)) continue;

@@ -116,7 +116,7 @@ void IdGraphBuilder::join_axes(DomainClasses& classes, bool concretized) {
   if (!concretized) return;
   for (const Tensor& t : graph().tensors)
     for (DomainId d : t.loop_broadcasts)
-      if (graph()[d].like) classes.unite(d, graph()[d].like);
+      if (graph()[d].stands_for) classes.unite(d, graph()[d].stands_for);
 }
 
 IdGraphBuilder::Key IdGraphBuilder::key_of(const DomainClasses& classes, const Transform& t) {

@@ -48,7 +48,7 @@ class NestPlanner {
         if (!v || !g_.is_tensor(v) || g_.tensor_of(v).loop_broadcasts.empty()) continue;
         std::optional<std::vector<DomainPair>> pairs;
         for (DomainId d : g_.tensor_of(v).loop_broadcasts) {
-          const DomainId own = own_domain(reader, g_[d].like);
+          const DomainId own = own_domain(reader, g_[d].stands_for);
           if (own) {
             plan_.stands_for.emplace(std::pair(d, nest.op), own);
             continue;
@@ -67,7 +67,7 @@ class NestPlanner {
   DomainId own_domain(const Tensor& t, DomainId like) const {
     if (!like) return {};
     for (DomainId b : t.loop_broadcasts)
-      if (g_[b].like == like) return b;
+      if (g_[b].stands_for == like) return b;
     return g_[like].tensor == g_[t.value].tensor ? like : DomainId();
   }
 
@@ -179,7 +179,7 @@ class NestPlanner {
   // The extent that a reader gives to a broadcast domain of its operand, or none.
   ValueId concretized_by(const Tensor& t, DomainId d, OpId reader) const {
     const Op& op = g_[reader];
-    if (g_[d].like) {
+    if (g_[d].stands_for) {
       const DomainId fed = plan_.fed_by(d, reader);
       return fed ? concrete_extent(fed) : ValueId();
     }

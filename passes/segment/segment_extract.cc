@@ -189,7 +189,7 @@ class Extractor {
     next.def = TransformId();
     next.extent = value(next.extent);
     next.expanded = value(next.expanded);
-    next.like = DomainId();
+    next.stands_for = DomainId();
     next.tensor = owner;
     return made[d] = add_domain(to_, owner, next);
   }

@@ -86,7 +86,7 @@ class Describer {
     out.full_name = print_domain(g_, id);
     out.extent = extent_text(id);
     if (d.def) out.made_by = made_by(g_[d.def], id);
-    if (d.like) out.made_by = "stands for " + print_domain(g_, d.like);
+    if (d.stands_for) out.made_by = "stands for " + print_domain(g_, d.stands_for);
     out.iter_type = d.iter_type;
     out.parallel = d.parallel;
     out.is_inline_at = t.inline_at == id;

@@ -188,7 +188,7 @@ void damage(Random& random, Graph& g) {
       IterDomain& d = any(g.domains);
       damage(random, random.one_in(2) ? d.extent : d.expanded, values);
       if (random.one_in(2)) return damage(random, d.def, g.transforms.size());
-      return random.one_in(2) ? damage(random, d.like, domains) : damage(random, d.tensor, tensors);
+      return random.one_in(2) ? damage(random, d.stands_for, domains) : damage(random, d.tensor, tensors);
     }
     case 3: {
       if (g.transforms.empty()) return;

@@ -140,7 +140,7 @@ class GraphMaker {
     std::vector<DomainId> loop = list;
     if (random_.one_in(4) && !g_.domains.empty()) {
       const DomainId stand_in = domain(id);
-      g_[stand_in].like = DomainId(random_.below(g_.domains.size() - 1));
+      g_[stand_in].stands_for = DomainId(random_.below(g_.domains.size() - 1));
       g_[id].loop_broadcasts.push_back(stand_in);
       loop.push_back(stand_in);
     }

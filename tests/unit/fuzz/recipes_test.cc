@@ -66,7 +66,7 @@ TEST(Recipes, ACopyOfLowerRankIsReadInVectorsFarFromItsBroadcast) {
     const Tensor& copy = g.tensor_of(g[g[e].def].operands[0]);
     return copy.inline_at && !copy.loop_broadcasts.empty() && !loop_of(copy).empty() &&
            g[loop_of(copy).back()].parallel == ParallelType::kVectorize && !leaves(g, loop_of(copy)[0]).empty() &&
-           g[leaves(g, loop_of(copy)[0])[0]].like;
+           g[leaves(g, loop_of(copy)[0])[0]].stands_for;
   }));
 }
 

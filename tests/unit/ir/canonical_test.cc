@@ -219,7 +219,8 @@ TEST(Canonical, EveryFieldCounts) {
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.loop[1]].parallel = ParallelType::kBlockX; }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.logical[0]].extent = constant_index(g, 7); }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.logical[0]].expanded = constant_index(g, 7); }));
-  EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.logical[0]].like = g.tensor_of(*find_value(g, "x")).logical[0]; }));
+  EXPECT_TRUE(
+      changed([](Graph& g, Tensor& t) { g[t.logical[0]].stands_for = g.tensor_of(*find_value(g, "x")).logical[0]; }));
   EXPECT_TRUE(changed([](Graph&, Tensor& t) { std::swap(t.loop[1], t.loop[2]); }));
   EXPECT_TRUE(changed([](Graph&, Tensor& t) { t.memory = MemoryType::kShared; }));
   EXPECT_TRUE(changed([](Graph&, Tensor& t) { t.devices = {0, 1}; }));

@@ -13,7 +13,7 @@ TEST(StepLike, TransformsAreReplayedOnAllThatIsConnected) {
   // A producer without the axis gets a loop broadcast for it, and merges that.
   EXPECT_EQ(loops(g, "wc"), "o, t");
   ASSERT_EQ(tensor_named(g, "wc").loop_broadcasts.size(), 1u);
-  EXPECT_EQ(g[tensor_named(g, "wc").loop_broadcasts[0]].like, domain_named(g, "wb", "i0"));
+  EXPECT_EQ(g[tensor_named(g, "wc").loop_broadcasts[0]].stands_for, domain_named(g, "wb", "i0"));
   // A reduction does not merge with an axis that stays.
   EXPECT_EQ(loops(g, "s"), "i0, i1 reduce");
 }

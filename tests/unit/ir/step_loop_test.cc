@@ -64,7 +64,7 @@ TEST(StepLoop, ALoopBroadcastStandsForAnotherTensorsAxis) {
   const Graph g =
       scheduled(kRows, "cache_after %w -> wc\nloop_broadcast %wc like %y.i0 -> r\nmerge %wc.r with %wc.i0 -> q");
   EXPECT_EQ(loops(g, "wc"), "q");
-  EXPECT_EQ(g[domain_named(g, "wc", "r")].like, domain_named(g, "y", "i0"));
+  EXPECT_EQ(g[domain_named(g, "wc", "r")].stands_for, domain_named(g, "y", "i0"));
   EXPECT_EQ(refusal(g, "loop_broadcast %wc like %y.i0 -> again"), "E0302 %wc.r");
   EXPECT_EQ(refusal(g, "loop_broadcast %y like %y.i0 -> own"), "E0302 %y.i0");
   EXPECT_EQ(refusal(g, "loop_broadcast %y like %wc.q -> made"), "E0302 %wc.q");

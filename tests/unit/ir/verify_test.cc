@@ -238,12 +238,12 @@ TEST(Verify, DomainsOfTensors) {
   EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.transforms[0]].inputs = {t.loop[1]}; }), "E0210 %r.o");  // a cycle
   EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.transforms[0]].kind = TransformKind::kMerge; }), "E0210 %r");
   EXPECT_EQ(broken([](Graph& g, Tensor&) { g.level = Level::kMath; }), "E0208 %r");
-  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.logical[0]].like = g.tensors[0].logical[0]; }), "E0210 %r.i0");
+  EXPECT_EQ(broken([](Graph& g, Tensor& t) { g[t.logical[0]].stands_for = g.tensors[0].logical[0]; }), "E0210 %r.i0");
   const auto stands_for = [&](auto choose) {
     return broken([&](Graph& g, Tensor& t) {
       const TensorId id = g[t.value].tensor;
       const DomainId b = add_loop_broadcast(g, id, g.tensors[0].logical[0], "b");
-      g[b].like = choose(b, g[b].like);
+      g[b].stands_for = choose(b, g[b].stands_for);
     });
   };
   EXPECT_EQ(stands_for([](DomainId, DomainId other) { return other; }), "fine");

@@ -40,7 +40,7 @@ Module good() {
   g.tensor_of(x).loop = split.outputs;
   g.transforms.push_back(split);
   IterDomain stand_in;
-  stand_in.like = DomainId(0u);
+  stand_in.stands_for = DomainId(0u);
   g.tensor_of(y).loop_broadcasts = {add_domain(g, g[y].tensor, stand_in)};
   append(g, Graph::body(), Op{OpKind::kInput, {}, {x}, {}, {}});
   const ValueId s = add_scalar(g, Dtype::kFloat, "s"), t = add_scalar(g, Dtype::kFloat, "t");
@@ -113,8 +113,8 @@ const Case kCases[] = {
     {"domains[0].extent", [](Graph& g) { g.domains[0].extent = ValueId(1u); }},
     {"domains[0].expanded", [](Graph& g) { g.domains[0].expanded = far<ValueId>(); }},
     {"domains[0].def", [](Graph& g) { g.domains[0].def = far<TransformId>(); }},
-    {"domains[0].like", [](Graph& g) { g.domains[0].like = far<DomainId>(); }},
-    {"domains[0]", [](Graph& g) { g.domains[0].like = DomainId(4u); }},
+    {"domains[0].like", [](Graph& g) { g.domains[0].stands_for = far<DomainId>(); }},
+    {"domains[0]", [](Graph& g) { g.domains[0].stands_for = DomainId(4u); }},
     {"domains[0]", [](Graph& g) { g.domains[0].def = TransformId(0u); }},
     {"transforms[0].inputs", [](Graph& g) { g.transforms[0].inputs.clear(); }},
     {"transforms[0].outputs", [](Graph& g) { g.transforms[0].kind = TransformKind::kResize; }},
@@ -211,8 +211,9 @@ TEST(Structure, DomainsDeriveNoDeeperThanTheLimit) {
 TEST(Structure, FewDomainsStandForOthers) {
   Module m = good();
   Graph& g = m.graphs[0];
-  while (static_cast<size_t>(std::count_if(g.domains.begin(), g.domains.end(),
-                                           [](const auto& d) { return bool(d.like); })) <= limits::kLoopBroadcasts) {
+  while (static_cast<size_t>(std::count_if(g.domains.begin(), g.domains.end(), [](const auto& d) {
+           return bool(d.stands_for);
+         })) <= limits::kLoopBroadcasts) {
     IterDomain d = g.domains[4];
     g.domains.push_back(d);
   }
@@ -228,7 +229,7 @@ TEST(Structure, TheLongestChainOfTensorsFitsTheStack) {
     g.tensor_of(v).logical = {d};
     if (i == 0) continue;
     IterDomain stand_in;
-    stand_in.like = g.tensors[i - 1].logical[0];
+    stand_in.stands_for = g.tensors[i - 1].logical[0];
     g.tensor_of(v).loop_broadcasts = {add_domain(g, g[v].tensor, stand_in)};
   }
   append(g, Graph::body(), Op{OpKind::kExp, {}, {g.tensors.back().value}, {}, {}});
