@@ -22,6 +22,17 @@ __device__ T choose(bool condition, T a, T b) {
   }
 }
 
+// NaN if either operand is; of two zeros the negative one (minimum) or the positive one (maximum). One instruction each.
+__device__ inline float minimum(float a, float b) {
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+__device__ inline float maximum(float a, float b) {
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
 template <class T>
 __device__ T minimum(T a, T b) {
   return choose(a != a || a < b, a, b);

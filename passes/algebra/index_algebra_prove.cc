@@ -20,6 +20,15 @@ constexpr int kProofDepth = 3;
 constexpr int kProofEffort = 24;
 constexpr uint32_t kMaxShiftDegree = 5;
 
+// A fact over integers: c·x + k >= 0 gives x + floor(k / c) >= 0, where c divides every coefficient.
+void tighten(Poly& fact) {
+  int64_t common = 0;
+  for (const RawTerm& term : fact.terms()) common = std::gcd(common, term.factor);
+  if (fact.failed || common <= 1 || fact.constant == kMinusInfinity) return;
+  for (RawTerm& term : fact.terms()) term.factor /= common;
+  fact.constant = floor_quotient(fact.constant, common);
+}
+
 }  // namespace
 
 bool IndexAlgebra::prove_nonneg(Form a) {
@@ -137,15 +146,17 @@ bool IndexAlgebra::nonneg_symbols(const Poly& value, int depth) {
           if (subtract_fact(value, fact, target, depth)) return true;
           continue;
         }
-        const Form whole = value_of({record.root});
+        const Form whole = resolve(value_of({record.root}));
         store_.add(fact, whole);
         store_.add_product(fact, {-record.divisor.factor, record.divisor.symbols}, self);
+        tighten(fact);
         if (subtract_fact(value, fact, target, depth)) return true;
         fact.clear();
         store_.add_product(fact, record.divisor, self);
         fact.add_term(record.divisor.factor, record.divisor.symbols);
         fact.add_constant(-1);
         store_.add(fact, whole, {-1, kOne});
+        tighten(fact);
         if (subtract_fact(value, fact, target, depth)) return true;
       }
     }

@@ -1,5 +1,6 @@
 // Collects the conditions under which a statement runs at a loop point.
 #include <algorithm>
+#include <optional>
 
 #include "ir/domain/domain.h"
 #include "passes/plan/plan_stages.h"
@@ -19,7 +20,49 @@ std::vector<DomainCheck> domain_checks(const KernelPlan& plan, StatementView& vi
   return result;
 }
 
-std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view, StatementKind kind) {
+namespace {
+
+// What a comparison of two forms leaves, which is nonnegative exactly if the condition holds. None for others.
+std::optional<Form> slack(IndexAlgebra& algebra, const Condition& c) {
+  if (c.guard) return std::nullopt;
+  if (c.compare == OpKind::kGe) return algebra.sub(c.value, c.bound);
+  if (c.compare == OpKind::kLt) return algebra.sub(algebra.sub(c.bound, c.value), algebra.constant(1));
+  return std::nullopt;
+}
+
+// How many times `b` counts what `a` counts once, by the first term that both have. 0: none.
+int64_t ratio(IndexAlgebra& algebra, Form a, Form b) {
+  const auto others = algebra.terms(b);
+  for (const TermView& t : algebra.terms(a)) {
+    const auto same = std::ranges::find(others, t.factors, &TermView::factors);
+    if (same != others.end() && t.coefficient != 0 && same->coefficient % t.coefficient == 0)
+      return same->coefficient / t.coefficient;
+  }
+  return 0;
+}
+
+// Whether a >= 0 follows from b >= 0, for integers: k·a + k − 1 >= b gives k·a > −k.
+bool follows(IndexAlgebra& algebra, Form a, Form b) {
+  const int64_t k = ratio(algebra, a, b);
+  if (k < 1) return false;
+  return algebra.prove_nonneg(algebra.sub(algebra.add(algebra.mul(a, k), algebra.constant(k - 1)), b));
+}
+
+// Drops each condition that another one implies. The input of a split in range implies its outer output in range.
+void drop_implied(IndexAlgebra& algebra, std::vector<Condition>& conditions) {
+  for (size_t i = conditions.size(); i-- > 0;) {
+    const auto mine = slack(algebra, conditions[i]);
+    if (!mine) continue;
+    const bool is_implied = std::ranges::any_of(conditions, [&](const Condition& other) {
+      if (&other == &conditions[i]) return false;
+      const auto known = slack(algebra, other);
+      return known && follows(algebra, *mine, *known);
+    });
+    if (is_implied) conditions.erase(conditions.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+std::vector<Condition> all_conditions(const KernelPlan& plan, StatementView& view, StatementKind kind) {
   const Graph& g = *plan.graph;
   IndexAlgebra& algebra = view.algebra;
   std::vector<Condition> result;
@@ -93,6 +136,14 @@ std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view
         !plan.defects().has(Defect::kThreadZeroUnchecked))
       result.push_back({OpKind::kEq, Form{}, Form{}, p, CheckKind::kThread, {}, CheckReason::kOneThread});
   return result;
+}
+
+}  // namespace
+
+std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view, StatementKind kind) {
+  std::vector<Condition> conditions = all_conditions(plan, view, kind);
+  drop_implied(view.algebra, conditions);
+  return conditions;
 }
 
 }  // namespace fusebox

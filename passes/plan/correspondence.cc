@@ -116,7 +116,8 @@ class Comparer {
     ViewState state{std::vector<uint32_t>(plan_.nest_of(consumer_).path.size(), LoopNode::kNoNode),
                     IndexAlgebra(plan_.defects()),
                     {},
-                    false};
+                    false,
+                    plan_.knows_launch};
     StatementView view(plan_, consumer_, state);
     const Tensor& t = g_.tensor_of(g_[consumer_].results[0]);
     auto free = root_of(t);

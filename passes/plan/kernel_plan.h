@@ -148,7 +148,8 @@ struct ViewState {
   std::vector<uint32_t> path;
   IndexAlgebra algebra;
   DomainValues::Knowledge own;
-  bool is_ready = false;  // whether the loops are declared
+  bool is_ready = false;      // whether the loops are declared
+  bool knows_launch = false;  // whether the algebra has the facts that the launch checks
 };
 
 // Relates the loops of the op that makes an operand to the loops of its reader, by position (correspondence.h).
@@ -206,6 +207,9 @@ struct KernelPlan {
   std::map<OpId, Exchange> exchanges;                     // of reductions over threads
   std::set<Divisibility> divisibilities;                  // facts that the launch checks
   std::map<ValueId, int64_t> alignments;                  // by storage: bytes
+
+  // Set by plan_statements, when all facts are known that the launch checks: views made from then on rely on them.
+  bool knows_launch = false;
 
   // plan_storage sets which are vector copies, plan_statements the rest
   std::vector<StatementPlan> statements;  // by index in the tree

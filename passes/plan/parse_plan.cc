@@ -372,6 +372,7 @@ class PlanParser {
     line.expect("of");
     d.divisor = line.integer();
     plan_.divisibilities.insert(std::move(d));
+    plan_.knows_launch = true;
   }
 
   // -- the tree

@@ -6,6 +6,7 @@
 #include "ir/table/families.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/statement_view.h"
+#include "passes/plan/vector_copy.h"
 
 namespace fusebox {
 namespace {
@@ -35,6 +36,9 @@ class StatementPlanner {
     StatementPlan& out = plan_.statements[index];
     const bool is_reduced = demands(op.kind, kReduction);
     if (out.vector) {
+      // Its forms belong to the algebra of this view. Its needs are known since plan_storage.
+      VectorNeeds needs;
+      if (plan_.knows_launch) out.vector = plan_vector_copy(plan_, view, needs);
       out.reads.push_back({op.operands[0], out.vector->source, {}, {}});
       out.writes.push_back({op.results[0], out.vector->target, {}, {}});
       out.conditions = conditions_of(plan_, view, s.kind);
@@ -205,6 +209,7 @@ Form scatter_extent(const KernelPlan& plan, StatementView& view) {
 }
 
 KernelPlan plan_statements(KernelPlan plan) {
+  plan.knows_launch = !plan.divisibilities.empty();
   StatementPlanner(plan).run();
   return plan;
 }

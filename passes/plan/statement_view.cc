@@ -12,9 +12,11 @@ constexpr int kSelected = kLoadedSymbol - 1;  // the index of a select whose sca
 
 ViewState& state_of(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path) {
   auto& known = (*plan.views)[op.index];
-  const auto it = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k->path == path; });
+  const auto it = std::find_if(known.begin(), known.end(),
+                               [&](const auto& k) { return k->path == path && k->knows_launch == plan.knows_launch; });
   if (it != known.end()) return **it;
-  known.push_back(std::make_unique<ViewState>(ViewState{path, IndexAlgebra(plan.defects()), {}, false}));
+  known.push_back(
+      std::make_unique<ViewState>(ViewState{path, IndexAlgebra(plan.defects()), {}, false, plan.knows_launch}));
   return *known.back();
 }
 
@@ -50,6 +52,7 @@ void StatementView::declare_loops() {
     for (TransformId id : op_transforms(g, t))
       if (g[id].kind == TransformKind::kSplit)
         algebra.assume_divides(symbols.of(g[id].factor), own.extent(g[id].inputs[0]), "a reshape keeps every element");
+  if (state_.knows_launch) assume_launch();
   std::vector<Form> extents;
   for (size_t i = 0; i < loops.size(); ++i) extents.push_back(own.extent(loops[i]));
   // Every domain between a replicated axis and its loops is 0 at every loop point.
@@ -60,6 +63,16 @@ void StatementView::declare_loops() {
     const uint32_t n = path[i];
     if (n == LoopNode::kNoNode) continue;
     own.set(loops[i], algebra.declare_loop(static_cast<int>(n), g[loops[i]].name, extents[i]));
+  }
+}
+
+void StatementView::assume_launch() {
+  for (const Divisibility& d : plan_.divisibilities) {
+    if (std::ranges::any_of(d.product, [](const ScalarParameter& p) { return static_cast<bool>(p.stride_of); }))
+      continue;
+    Form product = algebra.constant(1);
+    for (const ScalarParameter& p : d.product) product = algebra.mul(product, symbols.of(p.scalar));
+    algebra.assume_divides(algebra.constant(d.divisor), product, "the launch checks it for a vectorized access");
   }
 }
 

@@ -57,6 +57,7 @@ class StatementView {
 
  private:
   void declare_loops();
+  void assume_launch();
   Form global_index(const Buffer& buffer, DomainValues& values);
 };
 
