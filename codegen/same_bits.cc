@@ -82,10 +82,10 @@ bool gives_same_bits(OpKind kind) {
     case OpKind::kIsposinf:
     case OpKind::kIsreal:
     case OpKind::kReal:
-      return true;
-    // A NaN may have either sign; a step may go either way.
-    case OpKind::kNextafter:
     case OpKind::kSignbit:
+      return true;
+    // Narrow dtypes have a function of their own there.
+    case OpKind::kNextafter:
       return false;
     case FUSEBOX_NON_SCALAR_OPS:
       break;

@@ -57,8 +57,8 @@ FUSEBOX_EXACT double erfc_tail(double x) {
   const double lost = fma(sum_lost, rest, sum * rest_lost) + fma(sum, rest, -product);
   // e^(-square - low) = 2^n·(1 + e), with 2^n in two factors.
   const double square = a * a, low = fma(a, a, -square);
-  const double rounded = fma(square, -0x1.71547652b82fep+0, kRoundTwice);
-  const double n = rounded - kRoundTwice, first = fma(n, -0x1.62e42fefa3800p-1, -square);
+  const double rounded = fma(square, -0x1.71547652b82fep+0, round_twice());
+  const double n = rounded - round_twice(), first = fma(n, -0x1.62e42fefa3800p-1, -square);
   const double r = fma(n, -0x1.ef35793c76730p-45, first), r_lost = fma(n, -0x1.ef35793c76730p-45, first - r);
   const double e = expm1_polynomial(r);
   const PowerDouble power = power_of_two(rounded);

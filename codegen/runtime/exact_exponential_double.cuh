@@ -7,11 +7,11 @@
 namespace exact {
 
 // Adding this leaves the nearest integer, plus a bias, in the lowest bits.
-inline constexpr double kRoundDouble = 6755399441055744.0 + 1023.0;
+FUSEBOX_EXACT constexpr double round_double() { return 6755399441055744.0 + 1023.0; }
 // The same with twice the bias, for a power of two that has two factors.
-inline constexpr double kRoundTwice = 6755399441055744.0 + 2046.0;
+FUSEBOX_EXACT constexpr double round_twice() { return 6755399441055744.0 + 2046.0; }
 
-// 2^n as a product, from n + kRoundTwice. The first factor is normal for -2044 <= n <= 2044.
+// 2^n as a product, from n + round_twice(). The first factor is normal for -2044 <= n <= 2044.
 struct PowerDouble {
   double low, high;
 };
@@ -43,14 +43,14 @@ FUSEBOX_EXACT double expm1_polynomial(double r) {
 
 FUSEBOX_EXACT double exp(double x) {
   const double y = at_most(at_least(x, -746.0), 711.0);
-  const double rounded = fma(y, 0x1.71547652b82fep+0, kRoundTwice);
+  const double rounded = fma(y, 0x1.71547652b82fep+0, round_twice());
   const PowerDouble power = power_of_two(rounded);
-  return canonical((expm1_polynomial(less_logarithms(rounded - kRoundTwice, y)) + 1.0) * power.low * power.high);
+  return canonical((expm1_polynomial(less_logarithms(rounded - round_twice(), y)) + 1.0) * power.low * power.high);
 }
 
 FUSEBOX_EXACT double exp2(double x) {
   const double y = at_most(at_least(x, -1076.0), 1025.0);
-  const double rounded = y + kRoundTwice, r = y - (rounded - kRoundTwice);
+  const double rounded = y + round_twice(), r = y - (rounded - round_twice());
   double p = 0x1.e8109245bbc60p-32;
   p = fma(p, r, 0x1.e6119bb1c4609p-28);
   p = fma(p, r, 0x1.b5260c5191041p-24);
@@ -69,7 +69,7 @@ FUSEBOX_EXACT double exp2(double x) {
 
 FUSEBOX_EXACT double expm1(double x) {
   const double y = at_most(at_least(x, -40.0), 710.0);
-  const double rounded = fma(y, 0x1.71547652b82fep+0, kRoundDouble), n = rounded - kRoundDouble;
+  const double rounded = fma(y, 0x1.71547652b82fep+0, round_double()), n = rounded - round_double();
   const double scale = from_bits((bits_of(rounded) << 52) - (uint64_t(1) << 52));  // 2^(n - 1)
   const double p = expm1_polynomial(less_logarithms(n, y));
   const double half = fma(scale, p, scale - 0.5);
@@ -81,8 +81,8 @@ struct SigmoidPartsDouble {
 };
 FUSEBOX_EXACT SigmoidPartsDouble sigmoid_parts(double x) {
   const double y = at_most(at_least(x, -800.0), 600.0);
-  const double rounded = fma(y, 0x1.71547652b82fep+0, kRoundTwice);
-  const double p = expm1_polynomial(-less_logarithms(rounded - kRoundTwice, y));
+  const double rounded = fma(y, 0x1.71547652b82fep+0, round_twice());
+  const double p = expm1_polynomial(-less_logarithms(rounded - round_twice(), y));
   const PowerDouble power = power_of_two(rounded);
   return {1.0 / (fma(power.low, power.high, p) + 1.0), power.low, power.high};
 }
@@ -100,7 +100,7 @@ FUSEBOX_EXACT double silu(double x) {
 // h / (h + 1) with h = (e^2a - 1) / 2 for a = |x|; the rounding error of h + 1 counts.
 FUSEBOX_EXACT double tanh(double x) {
   const double a = at_most(magnitude(x), 19.5);
-  const double rounded = fma(a, 0x1.71547652b82fep+1, kRoundDouble), n = rounded - kRoundDouble;
+  const double rounded = fma(a, 0x1.71547652b82fep+1, round_double()), n = rounded - round_double();
   const double scale = from_bits(bits_of(rounded) << 52) * 0.5;
   const double h = fma(scale, expm1_polynomial(less_logarithms(n, a + a)), scale - 0.5);
   const double below = h + 1.0, y = 1.0 / below, q = h * y;
@@ -112,9 +112,9 @@ FUSEBOX_EXACT double tanh(double x) {
 // With q = (e^a - 1) / 4: sinh a = 2q + q / (2q + 1/2), and cosh a = 2(q + 1/4) + 1 / (8(q + 1/4)).
 FUSEBOX_EXACT double quarter_expm1(double a) {
   const double y = at_most(a, 710.6);
-  const double rounded = fma(y, 0x1.71547652b82fep+0, kRoundDouble);
+  const double rounded = fma(y, 0x1.71547652b82fep+0, round_double());
   const double scale = from_bits((bits_of(rounded) << 52) - (uint64_t(1) << 53));  // 2^(n - 2)
-  return fma(scale, expm1_polynomial(less_logarithms(rounded - kRoundDouble, y)), scale - 0.25);
+  return fma(scale, expm1_polynomial(less_logarithms(rounded - round_double(), y)), scale - 0.25);
 }
 FUSEBOX_EXACT double sinh(double x) {
   const double q = quarter_expm1(magnitude(x));

@@ -11,9 +11,9 @@
 namespace exact {
 
 // Adding this leaves the nearest integer, plus the bias of an exponent, in the lowest bits.
-inline constexpr float kRoundFloat = 12582912.0f + 127.0f;
+FUSEBOX_EXACT constexpr float round_float() { return 12582912.0f + 127.0f; }
 
-// 2^k from k + kRoundFloat, for -127 < k < 128.
+// 2^k from k + round_float(), for -127 < k < 128.
 FUSEBOX_EXACT float power_of_two(float rounded) { return from_bits(bits_of(rounded) << 23); }
 
 // e^r for |r| <= ln 2
@@ -31,8 +31,8 @@ FUSEBOX_EXACT float exp_polynomial(float r) {
 // n is even, so that 2^n is the square of a normal number, also where the result is subnormal.
 FUSEBOX_EXACT float exp(float x) {
   const float y = at_most(at_least(x, -105.0f), 89.0f);
-  const float rounded = fma(y, 0x1.715476p-1f, kRoundFloat);
-  const float half = rounded - kRoundFloat;
+  const float rounded = fma(y, 0x1.715476p-1f, round_float());
+  const float half = rounded - round_float();
   const float r = fma(half, 0x1.05c610p-28f, fma(half, -0x1.62e430p+0f, y));
   const float scale = power_of_two(rounded);
   return canonical(exp_polynomial(r) * scale * scale);
@@ -40,8 +40,8 @@ FUSEBOX_EXACT float exp(float x) {
 
 FUSEBOX_EXACT float exp2(float x) {
   const float y = at_most(at_least(x, -151.0f), 129.0f);
-  const float rounded = fma(y, 0.5f, kRoundFloat);
-  const float r = fma(rounded - kRoundFloat, -2.0f, y);
+  const float rounded = fma(y, 0.5f, round_float());
+  const float r = fma(rounded - round_float(), -2.0f, y);
   float p = 0x1.f486c0p-17f;
   p = fma(p, r, 0x1.481b04p-13f);
   p = fma(p, r, 0x1.5dbec6p-10f);
@@ -69,8 +69,8 @@ FUSEBOX_EXACT float expm1_polynomial(float r) {
 // subnormal numbers, and for -0 with its sign.
 FUSEBOX_EXACT float expm1(float x) {
   const float y = at_most(at_least(x, -18.0f), 89.0f);
-  const float rounded = fma(y, 0x1.715476p+0f, kRoundFloat);
-  const float n = rounded - kRoundFloat;
+  const float rounded = fma(y, 0x1.715476p+0f, round_float());
+  const float n = rounded - round_float();
   const float r = fma(n, -0x1.7f7d1cp-20f, fma(n, -0x1.62e400p-1f, y));
   const float scale = from_bits((bits_of(rounded) << 23) - 0x00800000u);  // 2^(n - 1)
   const float p = expm1_polynomial(r);
@@ -113,8 +113,8 @@ FUSEBOX_EXACT float silu(float x) {
 // h / (h + 1) with h = (e^2a - 1) / 2 for a = |x|
 FUSEBOX_EXACT float tanh(float x) {
   const float a = at_most(magnitude(x), 9.25f);
-  const float rounded = fma(a, 0x1.715476p+1f, kRoundFloat);
-  const float n = rounded - kRoundFloat;
+  const float rounded = fma(a, 0x1.715476p+1f, round_float());
+  const float n = rounded - round_float();
   const float r = fma(n, -0x1.62e430p-2f, a);
   float p = 0x1.6b8cc6p-5f;
   p = fma(p, r, 0x1.1226a6p-3f);
@@ -132,8 +132,8 @@ FUSEBOX_EXACT float tanh(float x) {
 // With q = (e^a - 1) / 4: sinh a = 2q + q / (2q + 1/2), and cosh a = 2(q + 1/4) + 1 / (8(q + 1/4)).
 FUSEBOX_EXACT float quarter_expm1(float a) {
   const float y = at_most(a, 89.6f);
-  const float rounded = fma(y, 0x1.715476p+0f, kRoundFloat);
-  const float n = rounded - kRoundFloat;
+  const float rounded = fma(y, 0x1.715476p+0f, round_float());
+  const float n = rounded - round_float();
   const float r = fma(n, 0x1.05c610p-29f, fma(n, -0x1.62e430p-1f, y));
   const float scale = from_bits((bits_of(rounded) << 23) - 0x01000000u);  // 2^(n - 2)
   return fma(scale, expm1_polynomial(r), scale - 0.25f);

@@ -298,7 +298,6 @@ bool is_bit_exact(const Graph& g) {
   return std::all_of(g.ops.begin(), g.ops.end(), [&](const Op& op) {
     // This covers scalars too: a function's result depends on the library that computes it.
     if (op.results.empty() || !demands(op.kind, kPointwise)) return true;
-    if (op.kind == OpKind::kSignbit) return false;
     const Dtype d = g[op.results[0]].dtype;
     if (!is_floating(d) && !is_complex(d)) return true;
     const bool is_of_complex = !op.operands.empty() && op.operands[0] && is_complex(g[op.operands[0]].dtype);
