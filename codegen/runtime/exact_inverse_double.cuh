@@ -103,16 +103,23 @@ FUSEBOX_EXACT double asinh(double x) {
   const double y = is_large ? log(a) + 0x1.62e42fefa39efp-1 : near;
   return canonical(y * flip(1.0, x));
 }
+// log1p(z + low) is log1p(z) + low / (1 + z), where `low` is what the rounding of z lost.
 FUSEBOX_EXACT double acosh(double x) {
   const bool is_large = x > 0x1p28;
   const double t = is_large ? 1.0 : x - 1.0;
-  const double near = log1p(t + root(fma(t, t, t + t)));
+  const double square = fma(t, t, t + t), s = root(square), z = t + s;
+  const double square_lost = fma(t, t, t + t - square);
+  const double s_lost = s > 0.0 ? (fma(-s, s, square) + square_lost) / (s + s) : 0.0;
+  const double near = log1p(z) + (s - z + t + s_lost) / (1.0 + z);
   const double y = is_large ? log(x) + 0x1.62e42fefa39efp-1 : near;
   return canonical(x < 1.0 ? not_a_number(x) : y);
 }
+// With z = 2a / (1 - a), the residual of the division over 1 - a and over 1 + z is the residual over 1 + a.
 FUSEBOX_EXACT double atanh(double x) {
-  const double a = magnitude(x);
-  return canonical(0.5 * log1p((a + a) / (1.0 - a)) * flip(1.0, x));
+  const double a = magnitude(x), below = 1.0 - a, z = (a + a) / below;
+  const double residual = fma(-z, below, a + a) - z * (1.0 - below - a);
+  const double y = log1p(z);
+  return canonical(0.5 * (a < 1.0 ? y + residual / (1.0 + a) : y) * flip(1.0, x));
 }
 
 }  // namespace exact

@@ -83,16 +83,23 @@ FUSEBOX_EXACT float asinh(float x) {
   const float y = is_large ? log(a) + 0x1.62e430p-1f : near;
   return canonical(y * flip(1.0f, x));
 }
+// log1p(z + low) is log1p(z) + low / (1 + z), where `low` is what the rounding of z lost.
 FUSEBOX_EXACT float acosh(float x) {
   const bool is_large = x > 0x1p12f;
   const float t = is_large ? 1.0f : x - 1.0f;
-  const float near = log1p(t + root(fma(t, t, t + t)));
+  const float square = fma(t, t, t + t), s = root(square), z = t + s;
+  const float square_lost = fma(t, t, t + t - square);
+  const float s_lost = s > 0.0f ? (fma(-s, s, square) + square_lost) / (s + s) : 0.0f;
+  const float near = log1p(z) + (s - z + t + s_lost) / (1.0f + z);
   const float y = is_large ? log(x) + 0x1.62e430p-1f : near;
   return canonical(x < 1.0f ? not_a_number(x) : y);
 }
+// With z = 2a / (1 - a), the residual of the division over 1 - a and over 1 + z is the residual over 1 + a.
 FUSEBOX_EXACT float atanh(float x) {
-  const float a = magnitude(x);
-  return canonical(0.5f * log1p((a + a) / (1.0f - a)) * flip(1.0f, x));
+  const float a = magnitude(x), below = 1.0f - a, z = (a + a) / below;
+  const float residual = fma(-z, below, a + a) - z * (1.0f - below - a);
+  const float y = log1p(z);
+  return canonical(0.5f * (a < 1.0f ? y + residual / (1.0f + a) : y) * flip(1.0f, x));
 }
 
 }  // namespace exact

@@ -124,7 +124,7 @@ FloatReference float_reference(OpKind kind, C a, C b, C c, C d) {
     case OpKind::kAcos:
       return near(acosl(x), 1.2);
     case OpKind::kAcosh:
-      return near(acoshl(x), 1.8);
+      return near(acoshl(x), 2);
     case OpKind::kAsin:
       return near(asinl(x), 1.2);
     case OpKind::kAsinh:
@@ -132,7 +132,7 @@ FloatReference float_reference(OpKind kind, C a, C b, C c, C d) {
     case OpKind::kAtan:
       return near(atanl(x), 1.6);
     case OpKind::kAtanh:
-      return near(atanhl(x), 2);
+      return near(atanhl(x), 1.9);
     case OpKind::kAtan2:
       return near(atan2l(x, y), 1.7);
     case OpKind::kCos:
@@ -146,7 +146,7 @@ FloatReference float_reference(OpKind kind, C a, C b, C c, C d) {
     case OpKind::kExpm1:
       return near(expm1l(x), 1.9);
     case OpKind::kErf:
-      return near(erfl(x), 1.2);
+      return near(erfl(x), 1.3);
     case OpKind::kErfc:
       return near(erfcl(x), 2.2);
     case OpKind::kErfinv:
