@@ -6,6 +6,7 @@
 #include "codegen/cuda_expression.h"
 #include "codegen/cuda_names.h"
 #include "codegen/hoist.h"
+#include "codegen/same_bits.h"
 #include "ir/canonical/canonical.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
@@ -480,9 +481,11 @@ std::string function(const Graph& kernel, const CudaOptions& options, CudaHeader
 
 // 177: a value that nothing reads, such as the operand of isnan of an integer.
 // 186: comparisons with zero that templates make of unsigned dtypes.
-constexpr std::string_view kCompileOptions[] = {"--diag-suppress=186", "--std=c++17",     "--fmad=false",
-                                                "--ftz=false",         "--prec-div=true", "--prec-sqrt=true",
-                                                "--diag-suppress=177"};
+// Nothing reads FUSEBOX_NUMERICS: it makes bundles and keys of binaries differ.
+constexpr std::string_view kCompileOptions[] = {"--diag-suppress=186", "--std=c++17",         "--fmad=false",
+                                                "--ftz=false",         "--prec-div=true",     "--prec-sqrt=true",
+                                                "--diag-suppress=177", "-DFUSEBOX_NUMERICS=1"};
+static_assert(kNumericsVersion == 1, "the last option names the version");
 
 }  // namespace
 

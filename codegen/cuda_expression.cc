@@ -59,6 +59,15 @@ class Writer {
     if (is_complex(c_)) return call(name, CudaHeader::kComplex);
     return call(std::string(name) + (c_ == Dtype::kFloat ? "f" : ""), c_);
   }
+  // A function of runtime/exact_*.cuh, whose header for float stands before that for double.
+  Typed exact(CudaHeader in_float) {
+    to_floating();
+    if (is_complex(c_)) return call(row_of(kind_).text, CudaHeader::kComplex);
+    constexpr int kToDouble =
+        static_cast<int>(CudaHeader::kExponentialDouble) - static_cast<int>(CudaHeader::kExponentialFloat);
+    const int header = static_cast<int>(in_float) + (c_ == Dtype::kFloat ? 0 : kToDouble);
+    return call("exact::" + std::string(row_of(kind_).text), static_cast<CudaHeader>(header));
+  }
   Typed real_library(std::string_view name) {
     to_floating();
     if (is_complex(c_)) refuse();
@@ -69,6 +78,7 @@ class Writer {
     if (is_whole() || is_bool())
       c_ = is_floating(result_) || is_complex(result_) ? compute_dtype(result_) : Dtype::kFloat;
   }
+  std::string one() const { return cuda_literal(c_, {c_ == Dtype::kFloat ? 0x3f800000u : 0x3ff0000000000000u, 0}); }
   // + − ×
   Typed arithmetic(std::string_view sign, std::string_view wrapping, std::string_view of_bool) const {
     if (is_bool()) return infix(of_bool);
@@ -179,35 +189,48 @@ Typed Writer::write() {
       return {cuda_term(operands_[0], result_, headers_), result_};
     case OpKind::kAbs:
       return absolute();
+    case OpKind::kExp:
+    case OpKind::kExp2:
+    case OpKind::kExpm1:
+    case OpKind::kSigmoid:
+    case OpKind::kSilu:
+    case OpKind::kTanh:
+    case OpKind::kSinh:
+    case OpKind::kCosh:
+      return exact(CudaHeader::kExponentialFloat);
+    case OpKind::kLog:
+    case OpKind::kLog10:
+    case OpKind::kLog1p:
+    case OpKind::kLog2:
+      return exact(CudaHeader::kLogarithmFloat);
+    case OpKind::kSin:
+    case OpKind::kCos:
+    case OpKind::kTan:
+      return exact(CudaHeader::kTrigonometryFloat);
     case OpKind::kAcos:
     case OpKind::kAcosh:
     case OpKind::kAsin:
     case OpKind::kAsinh:
     case OpKind::kAtan:
     case OpKind::kAtanh:
-    case OpKind::kCos:
-    case OpKind::kCosh:
-    case OpKind::kExp:
-    case OpKind::kExp2:
-    case OpKind::kExpm1:
-    case OpKind::kLog:
-    case OpKind::kLog10:
-    case OpKind::kLog1p:
-    case OpKind::kLog2:
-    case OpKind::kRsqrt:
-    case OpKind::kSin:
-    case OpKind::kSinh:
-    case OpKind::kSqrt:
-    case OpKind::kTan:
-    case OpKind::kTanh:
-      return library(row_of(kind_).text);
+      return exact(CudaHeader::kInverseFloat);
+    case OpKind::kAtan2:
+      if (is_complex(c_)) refuse();
+      return exact(CudaHeader::kInverseFloat);
     case OpKind::kErf:
     case OpKind::kErfc:
+      if (is_complex(c_)) refuse();
+      return exact(CudaHeader::kErrorFloat);
     case OpKind::kErfinv:
     case OpKind::kErfcinv:
     case OpKind::kLgamma:
-    case OpKind::kAtan2:
       return real_library(row_of(kind_).text);
+    case OpKind::kSqrt:
+      return library(row_of(kind_).text);
+    case OpKind::kRsqrt: {
+      const Typed root = library(is_complex(c_) ? "rsqrt" : "sqrt");
+      return is_complex(c_) ? root : Typed{one() + " / " + root.text, c_};
+    }
     case OpKind::kCeil:
     case OpKind::kFloor:
     case OpKind::kTrunc:
@@ -232,13 +255,9 @@ Typed Writer::write() {
     case OpKind::kReciprocal:
       to_floating();
       if (is_complex(c_)) return call("reciprocal", CudaHeader::kComplex);
-      return {cuda_literal(c_, {c_ == Dtype::kFloat ? 0x3f800000u : 0x3ff0000000000000u, 0}) + " / " + operand(0), c_};
+      return {one() + " / " + operand(0), c_};
     case OpKind::kSign:
       return is_bool() ? Typed{operand(0), c_} : ordered("sign");
-    case OpKind::kSigmoid:
-    case OpKind::kSilu:
-      to_floating();
-      return call(row_of(kind_).text, is_complex(c_) ? CudaHeader::kComplex : CudaHeader::kReal);
     case OpKind::kSignbit:
       if (is_complex(c_)) refuse();
       if (is_bool() || (is_whole() && !is_signed(c_))) return {"false", Dtype::kBool};
@@ -293,7 +312,7 @@ Typed Writer::write() {
       return next_after();
     case OpKind::kPow:
       if (is_bool()) refuse();
-      return is_whole() ? integer("integer_pow") : library("pow");
+      return is_whole() ? integer("integer_pow") : exact(CudaHeader::kPowerFloat);
     case OpKind::kMinimum:
       return is_bool() ? infix("&&") : ordered("minimum");
     case OpKind::kMaximum:

@@ -19,6 +19,19 @@ namespace fusebox {
 // The runtime headers in the order in which they are included; a set is a mask of 1 << header.
 enum class CudaHeader {
   kTypes,
+  kElementary,
+  kExponentialFloat,
+  kLogarithmFloat,
+  kPowerFloat,
+  kTrigonometryFloat,
+  kErrorFloat,
+  kInverseFloat,
+  kExponentialDouble,
+  kLogarithmDouble,
+  kPowerDouble,
+  kTrigonometryDouble,
+  kErrorDouble,
+  kInverseDouble,
   kConvert,
   kInteger,
   kReal,
@@ -29,9 +42,29 @@ enum class CudaHeader {
   kCombine,
   kReduce
 };
-inline constexpr std::string_view kCudaHeaderNames[] = {"types.cuh",   "convert.cuh", "integer.cuh", "real.cuh",
-                                                        "compare.cuh", "complex.cuh", "memory.cuh",  "synchronize.cuh",
-                                                        "combine.cuh", "reduce.cuh"};
+inline constexpr std::string_view kCudaHeaderNames[] = {"types.cuh",
+                                                        "elementary.cuh",
+                                                        "exact_exponential_float.cuh",
+                                                        "exact_logarithm_float.cuh",
+                                                        "exact_power_float.cuh",
+                                                        "exact_trigonometry_float.cuh",
+                                                        "exact_error_float.cuh",
+                                                        "exact_inverse_float.cuh",
+                                                        "exact_exponential_double.cuh",
+                                                        "exact_logarithm_double.cuh",
+                                                        "exact_power_double.cuh",
+                                                        "exact_trigonometry_double.cuh",
+                                                        "exact_error_double.cuh",
+                                                        "exact_inverse_double.cuh",
+                                                        "convert.cuh",
+                                                        "integer.cuh",
+                                                        "real.cuh",
+                                                        "compare.cuh",
+                                                        "complex.cuh",
+                                                        "memory.cuh",
+                                                        "synchronize.cuh",
+                                                        "combine.cuh",
+                                                        "reduce.cuh"};
 
 class CudaHeaders {
  public:

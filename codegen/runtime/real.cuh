@@ -1,30 +1,15 @@
 // Functions of real numbers that CUDA does not name, for float and double; what CUDA names (expf, erfinv …) is called
 // as it is.
 //
-//   sigmoid(0.0f) == 0.5f;  frac(-1.5f) == -0.5f;  python_remainder(-7.0f, 3.0f) == 2.0f
+//   frac(-1.5f) == -0.5f;  python_remainder(-7.0f, 3.0f) == 2.0f
 #ifndef FUSEBOX_REAL_CUH
 #define FUSEBOX_REAL_CUH
 
 #include "types.cuh"
 
-__device__ inline float exp_of(float x) { return expf(x); }
-__device__ inline double exp_of(double x) { return exp(x); }
 __device__ inline float trunc_of(float x) { return truncf(x); }
 __device__ inline double trunc_of(double x) { return trunc(x); }
 
-// exp of a negative number does not overflow, so that small results keep their digits.
-template <class T>
-__device__ T sigmoid(T x) {
-  const T e = exp_of(x < T(0) ? x : -x);
-  return (x < T(0) ? e : T(1)) / (T(1) + e);
-}
-template <class T>
-__device__ T silu(T x) {
-  // x exp(x) here, where exp alone may be subnormal: the factor is exp(-32).
-  if (x < T(-80)) return x * exp_of(x + T(32)) * T(1.2664165549094176e-14);
-  const T e = exp_of(x < T(0) ? x : -x);
-  return (x < T(0) ? x * e : x) / (T(1) + e);
-}
 template <class T>
 __device__ T frac(T x) {
   return x - trunc_of(x);

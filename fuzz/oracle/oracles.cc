@@ -2,11 +2,13 @@
 #include <algorithm>
 
 #include "codegen/hoist.h"
+#include "codegen/same_bits.h"
 #include "fuzz/field_laws/changes.h"
 #include "fuzz/field_laws/laws.h"
 #include "fuzz/oracle/oracle.h"
 #include "ir/canonical/canonical.h"
 #include "ir/scalar/numeric.h"
+#include "ir/table/families.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
@@ -289,37 +291,17 @@ void hoisted(OracleRun& run) {
 
 namespace {
 
-// True if the GPU must give the host executor's bits. Elementary functions have different bounds on each; sums of
-// floats have different orders; max and min may pick either of -0 and 0; a NaN may have either sign.
+// True if the GPU must give the host executor's bits: every op is exact (codegen/same_bits.h), and sums of floats have one
+// order.
 bool is_bit_exact(const Graph& g) {
   if (!is_order_free(g)) return false;
   return std::all_of(g.ops.begin(), g.ops.end(), [&](const Op& op) {
     // This covers scalars too: a function's result depends on the library that computes it.
     if (op.results.empty() || !demands(op.kind, kPointwise)) return true;
-    if (op.kind == OpKind::kSignbit) return false;
     const Dtype d = g[op.results[0]].dtype;
     if (!is_floating(d) && !is_complex(d)) return true;
-    switch (op.kind) {
-      case OpKind::kSet:
-      case OpKind::kSegmentSet:
-      case OpKind::kNeg:
-      case OpKind::kCeil:
-      case OpKind::kFloor:
-      case OpKind::kRound:
-      case OpKind::kTrunc:
-      case OpKind::kSign:
-      case OpKind::kCast:
-      case OpKind::kAdd:
-      case OpKind::kSub:
-      case OpKind::kMul:
-      case OpKind::kWhere:
-      case OpKind::kThreshold:
-        return !is_complex(d);
-      case OpKind::kAbs:
-        return !is_complex(g[op.operands[0]].dtype);
-      default:  // any other: held to a bound only, which is sound
-        return false;
-    }
+    const bool is_of_complex = !op.operands.empty() && op.operands[0] && is_complex(g[op.operands[0]].dtype);
+    return !is_complex(d) && !is_of_complex && is_scalar_math(op.kind) && gives_same_bits(op.kind);
   });
 }
 

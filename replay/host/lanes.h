@@ -49,6 +49,9 @@ LaneFunction find_integer_math(OpKind kind, Dtype compute, int index_bits);
 LaneFunction find_floating_math(OpKind kind, Dtype compute);
 LaneFunction find_elementary_math(OpKind kind, Dtype compute);
 LaneFunction find_complex_math(OpKind kind, Dtype compute);
+// The functions of codegen/runtime/exact_*.cuh: the bits are the same for every processor and on a GPU. Null: there is none.
+enum class ExactLanes { kFastest, kPlain };
+LaneFunction find_exact_math(OpKind kind, Dtype compute, ExactLanes lanes = ExactLanes::kFastest);
 
 // Between memory and registers, for one dtype. Indices count elements.
 struct MemoryFunctions {

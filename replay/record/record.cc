@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "codegen/cuda.h"
+#include "codegen/same_bits.h"
 #include "ir/table/error.h"
 #include "replay/data/input.h"
 
@@ -124,6 +125,7 @@ Bundle make_bundle(const Run& run, const Module& module, const std::vector<Recor
   std::string flags;
   for (std::string_view flag : cuda_compile_options()) flags += (flags.empty() ? "" : " ") + std::string(flag);
   b.options.push_back({"cuda_options", flags});
+  b.options.push_back({"numerics", std::to_string(kNumericsVersion)});
   b.digests = run.digests;
   Rank rank;
   rank.executor = text(run.executor);

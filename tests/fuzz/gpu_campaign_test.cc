@@ -326,6 +326,26 @@ TEST(GpuCampaign, AFindingIsReducedWhereItWasFound) {
   EXPECT_EQ(r.after.steps, 0);
 }
 
+// What a GPU computes differently from the host executor is a finding of its own where the op is exact, and else only where
+// the bound is left.
+TEST(GpuCampaign, ExactOpsMustGiveTheHostsBits) {
+  for (const auto& [op, check] :
+       {std::pair("exp", "bits"), std::pair("erfc", "bits"), std::pair("lgamma", "differs")}) {
+    const std::string text = "fusion @f {\n  %n = size\n  %x = input f32[%n] contiguous\n  %y = " + std::string(op) +
+                             " %x\n  %z = cast %y as i64\n  output %z\n}\ninputs @f host {\n"
+                             "  %x = f32[5] integers 5 9 seed 3\n}\n";
+    LoadedFinding f;
+    f.subject = read_finding({reinterpret_cast<const uint8_t*>(text.data()), text.size()}, "text").subject;
+    ReduceOptions options;
+    options.on_gpu = true;
+    options.gpu = [&] { return std::make_unique<OddDevice>(Habits{.wrong_with = *parse_op(op)}); };
+    const Reduction r = reduce(f, options);
+    ASSERT_TRUE(r.shows) << op;
+    EXPECT_EQ(r.finding.signature.stage, "gpu");
+    EXPECT_EQ(r.finding.signature.check, check) << op;
+  }
+}
+
 TEST(GpuCampaign, WhatNeedsItsBatchIsToldWithIt) {
   const Folder folder("batch");
   const Habits habits{.wrong_after_one_in = 9};

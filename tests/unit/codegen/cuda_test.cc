@@ -114,7 +114,7 @@ TEST(Cuda, NarrowFloatsComputeInFloatAndRoundOnce) {
   const CudaTerm a{"a", Dtype::kHalf}, b{"b", Dtype::kHalf};
   EXPECT_EQ(cuda_expression(OpKind::kAdd, {}, std::vector{a, b}, Dtype::kHalf, headers), "half_t(float(a) + float(b))");
   const CudaTerm i{"i", Dtype::kInt64};
-  EXPECT_EQ(cuda_expression(OpKind::kExp, {}, std::vector{i}, Dtype::kFloat, headers), "expf(float(i))");
+  EXPECT_EQ(cuda_expression(OpKind::kExp, {}, std::vector{i}, Dtype::kFloat, headers), "exact::exp(float(i))");
   EXPECT_EQ(cuda_expression(OpKind::kCast, {}, std::vector{i}, Dtype::kBfloat16, headers), "cast<bfloat16_t>(i)");
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text/parse.h"
+#include "replay/device/module_loader.h"
 #include "replay/record/record.h"
 #include "replay/record/text_diff.h"
 #include "serde/decode.h"
@@ -94,6 +95,22 @@ TEST(Replay, ShowsOtherOutputs) {
   ASSERT_FALSE(r.identical());
   EXPECT_EQ(r.first_difference()->stage, "outputs");
   EXPECT_NE(r.first_difference()->difference.find("- %t f32[3] strides [1] "), std::string::npos);
+}
+
+// Outputs that another version of the numerics recorded need not have the same bits, if they are within bounds.
+TEST(Replay, OtherNumericsCompareWithinBounds) {
+  Bundle b = recorded();
+  b.digests.back().digest.low ^= 1;
+  EXPECT_EQ(stage(replay(b), "outputs").verdict, Verdict::kDifferent);
+  for (KeyValue& o : b.options)
+    if (o.key == "numerics") o.value = "0";
+  if (!find_aten()) GTEST_SKIP() << "ATen computes the bounds";
+  EXPECT_EQ(stage(replay(b), "outputs").verdict, Verdict::kNotComparable);
+  std::erase_if(b.options, [](const KeyValue& o) { return o.key == "numerics"; });
+  const Replay r = replay(b);
+  EXPECT_TRUE(r.identical());
+  EXPECT_EQ(stage(r, "outputs").why,
+            "other bits, by another version of the numerics; every output is within its bound");
 }
 
 TEST(Replay, AFailureMustHappenAgain) {
