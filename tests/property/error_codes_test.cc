@@ -256,6 +256,12 @@ std::vector<Case> cases() {
          run("fusion @f {\n  %n = size\n  %x = input f32[%n]\n  %z = input f32[%n]\n  %y = add %x, %z\n  output %y\n}",
              "", {tensor({3}), tensor({4})});
        }},
+      {E::kScalarOverflow, "%i1",
+       [] {
+         run("fusion @f {\n  %n = size\n  %x = input f32[%n]\n  %p = pow 5, %n : index\n  %q = mul %p, %p : index\n"
+             "  %y = mul %x, %q\n  output %y\n}",
+             "", {tensor({14})});
+       }},
       // findings of the host executor
       {E::kOutOfBounds, "%y[8]", [] { kernel("  %i = add %t, 1 : index\n  store %y at %i, 1.0_f32"); }},
       {E::kMisaligned, "%s[0]",
