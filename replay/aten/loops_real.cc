@@ -100,8 +100,8 @@ Truth test(OpKind kind, const Operand& a) {
     case OpKind::kIsneginf:
       return {a.v == -kInfinity, a.exact() || a.lo > -kInfinity};
     case OpKind::kSignbit:
-      // A NaN's sign is not part of its value.
-      if (a.v != a.v) return {std::signbit(a.v), false};
+      // A NaN's sign is not part of its value: processors give the NaN of 0 / 0 different signs.
+      if (a.v != a.v) return {false, true};
       return {std::signbit(a.v), a.exact() ? a.v != 0 || a.zero_sign : !a.contains(0)};
     case OpKind::kIsreal:
       return {true, true};

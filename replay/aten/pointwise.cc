@@ -317,11 +317,9 @@ Carried Evaluator::into(void (*loop)(const Loop&, const Row&), const Loop& spec,
   }
   const at::Tensor outputs[] = {r.value, r.bound};
   run_loop(outputs, inputs, [&](const Row& row) { loop(spec, row); });
-  // Exact operands give exact results in these loops, except the modulus of a complex number and the sign of a zero or
-  // NaN.
+  // Exact operands give exact results in these loops, except the modulus of a complex number.
   const bool is_modulus = spec.kind == OpKind::kAbs && is_complex(spec.compute);
-  const bool is_sign = spec.kind == OpKind::kSignbit && is_floating(spec.compute);
-  if (!options_.bounds || (exact && !is_modulus && !is_sign)) r.bound = at::Tensor();
+  if (!options_.bounds || (exact && !is_modulus)) r.bound = at::Tensor();
   return r;
 }
 

@@ -188,14 +188,16 @@ TEST_F(Aten, PadTakesPaddingAwayToo) {
   EXPECT_EQ(run("fusion @f {\n  %x = input f32[2]\n  %y = pad %x by [-1, 2]" + end, {x}), (Numbers{2, 0, 0}));
 }
 
+// `signbit` of a NaN is false, whatever the processor made it of.
 TEST_F(Aten, NoSignOfNan) {
   const Argument x = list(Dtype::kFloat, {4}, {NAN, -1, -0.0, 2});
-  EXPECT_EQ(run("fusion @f {\n  %x = input f32[4]\n  %a = neg %x\n  %y = signbit %a\n  output %y\n}", {x}).size(), 4u);
+  const std::string text = "fusion @f {\n  %x = input f32[4]\n  %a = neg %x\n  %y = signbit %a\n  output %y\n}";
+  EXPECT_EQ(run(text, {x}), (Numbers{0, 0, 0, 1}));
   for (int64_t i = 0; i < 4; ++i) {
     TensorData other = result_of(last_.outputs[0]);
     const bool now = load_element(other, i).low != 0;
     store_element(other, i, {!now, 0});
-    EXPECT_EQ(compare(other, last_.outputs[0]).ok, i == 0) << i;
+    EXPECT_FALSE(compare(other, last_.outputs[0]).ok) << i;
   }
 }
 
