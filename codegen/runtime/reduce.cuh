@@ -9,7 +9,7 @@
 //   pairwise, neighbours first, and the results pairwise as above.
 //
 // All threads of the block (for grid_reduce: of the grid, launched cooperatively) must call. The result is valid where
-// the coordinates in `threads` are 0, and with `all` in every thread. The workspace may be used again on return.
+// the coordinates in `threads` are 0, and with `all` in every thread. Only another collective may use the workspace again.
 //
 //   const float total = block_reduce<Sum, kBlockX, kAllThreads>(value, Places<float>{workspace});
 #ifndef FUSEBOX_REDUCE_CUH
@@ -97,16 +97,25 @@ __device__ uint32_t place_of(const Group& group, uint32_t rank) {
   return (threads & kBlockX) != 0 ? group.index * group.size + rank : rank * group.count + group.index;
 }
 
+// A value as 32-bit words, which is what a warp exchanges.
+template <class T>
+union Words {
+  static constexpr int kCount = (sizeof(T) + 3) / 4;
+  uint32_t words[kCount];
+  T value;
+  __device__ explicit Words(T v) : words{} { value = v; }
+};
 template <class T>
 __device__ T shuffle_down(T value, uint32_t distance) {
-  constexpr int kWords = (sizeof(T) + 3) / 4;
-  union Both {
-    uint32_t words[kWords];
-    T value;
-    __device__ Both() : words{} {}
-  } both;
-  both.value = value;
-  for (int i = 0; i < kWords; ++i) both.words[i] = __shfl_down_sync(0xffffffffu, both.words[i], distance);
+  Words<T> both(value);
+  for (int i = 0; i < Words<T>::kCount; ++i) both.words[i] = __shfl_down_sync(0xffffffffu, both.words[i], distance);
+  return both.value;
+}
+// The value of the warp's first thread.
+template <class T>
+__device__ T shuffle_first(T value) {
+  Words<T> both(value);
+  for (int i = 0; i < Words<T>::kCount; ++i) both.words[i] = __shfl_sync(0xffffffffu, both.words[i], 0);
   return both.value;
 }
 
@@ -132,24 +141,38 @@ __device__ T combine_pairwise(uint32_t count, Get get) {
 // The step of the first pairwise round: the largest power of two below `size`.
 __device__ inline uint32_t first_step(uint32_t size) { return size <= 1 ? 0 : 1u << (31 - __clz(size - 1)); }
 
+// block_reduce where x is combined and a warp is 32 neighbours along it. Each warp combines its values, then every warp
+// that needs the result reads the values of all warps of its group and combines them in the same order. One warp needs
+// no memory and no barrier. The first barrier waits for readers of the workspace's last use.
+template <class Op, int threads, Valid valid, class T, class P>
+__device__ T warps_reduce(T value, P places, const Group& group) {
+  for (uint32_t distance = 16; distance > 0; distance /= 2) value = Op::combine(value, shuffle_down(value, distance));
+  const uint32_t lane = group.rank % 32, warps = group.size / 32;
+  if (warps > 1) {
+    __syncthreads();
+    if (lane == 0) places.set(place_of<threads>(group, group.rank / 32), value);
+    __syncthreads();
+    if (valid == kFirstThread && group.rank >= 32) return value;
+    if (lane < warps) value = places.get(place_of<threads>(group, lane));
+    for (uint32_t step = first_step(warps); step > 0; step /= 2) {
+      const T other = shuffle_down(value, step);
+      if (lane < step && lane + step < warps) value = Op::combine(value, other);
+    }
+  }
+  return valid == kAllThreads ? shuffle_first(value) : value;
+}
+
 template <class Op, int threads, Valid valid, class T, class P>
 __device__ T block_reduce(T value, P places) {
   const Group group = block_group<threads>();
-  uint32_t rank = group.rank, size = group.size;
-  bool keeps = true;
-  if ((threads & kBlockX) != 0 && blockDim.x % 32 == 0) {
-    for (uint32_t distance = 16; distance > 0; distance /= 2) value = Op::combine(value, shuffle_down(value, distance));
-    keeps = rank % 32 == 0;
-    rank /= 32;
-    size /= 32;
-  }
+  if ((threads & kBlockX) != 0 && blockDim.x % 32 == 0) return warps_reduce<Op, threads, valid>(value, places, group);
   __syncthreads();
-  if (keeps) places.set(place_of<threads>(group, rank), value);
+  places.set(place_of<threads>(group, group.rank), value);
   __syncthreads();
-  for (uint32_t step = first_step(size); step > 0; step /= 2) {
-    if (keeps && rank < step && rank + step < size) {
-      value = Op::combine(value, places.get(place_of<threads>(group, rank + step)));
-      places.set(place_of<threads>(group, rank), value);
+  for (uint32_t step = first_step(group.size); step > 0; step /= 2) {
+    if (group.rank < step && group.rank + step < group.size) {
+      value = Op::combine(value, places.get(place_of<threads>(group, group.rank + step)));
+      places.set(place_of<threads>(group, group.rank), value);
     }
     __syncthreads();
   }
@@ -167,8 +190,11 @@ __device__ T grid_reduce(T value, P places, uint32_t* counter) {
   const Group blocks = grid_group<threads>();
   const P own =
       places.from(block_size * (blockIdx.x + int64_t(gridDim.x) * (blockIdx.y + int64_t(gridDim.y) * blockIdx.z)));
-  // Leaves the block's value in the place of rank 0, which nobody writes until the last barrier.
+  // The block's value stands in the place of rank 0, which nobody writes until the last barrier. Only the warp of rank
+  // 0 reads places there.
   value = block_reduce<Op, threads, kFirstThread>(value, own);
+  __syncwarp();
+  if (group.rank == 0) own.set(place_of<threads>(group, 0), value);
   grid_barrier(counter);
   if (valid == kAllThreads || blocks.rank == 0) {
     const uint32_t size = group.size < blocks.size ? group.size : blocks.size;
