@@ -5,14 +5,18 @@
     python3 tests/bench/gpu_kernels.py --scale 4 --json table.jsonl
 
 Needs the Python package (PYTHONPATH=build/python) and a PyTorch for CUDA. The floor of a row is the bytes that it must move (inputs and
-outputs once each) by the rate of a 2 GiB copy in this process; for kernels that only read, by a measured read rate. Each number is a median
-of rounds that alternate Fusebox with all peers, with the L2 cache flushed before each run (kernels/clock.py says how). `%floor` is floor / time.
-Fusebox's time is that of its kernels and of copies and clears between them; allocation is in the peers' time, where PyTorch's cache makes it
-cheap. A row that fails shows its error, and the exit code is 1.
+outputs once each) by the rate of a 2 GiB copy in this process; for kernels that only read, by a measured read rate. A kernel that reads more
+than it writes can beat that rate a little, and so can one whose last writes are still in the L2 cache when it ends: see `--scale 4`. Each
+number is a median of rounds that alternate Fusebox with all peers, with the L2 cache flushed before each run (kernels/clock.py says how). The
+fraction of the floor is floor / time. Fractions and ratios are cut after two digits, never rounded up. Fusebox's time is that of its kernels
+and of copies and clears between them; allocation is in the peers' time, where PyTorch's cache makes it cheap, and so is a wait for the GPU
+where a peer has one (Liger's cross entropy). A row that fails shows its error, and the exit code is 1. Why a peer did not run stands in full
+under the table. The rates are measured again at the end: if they differ, so may the rows.
 """
 
 import argparse
 import json
+import math
 import pathlib
 import sys
 import time
@@ -71,8 +75,8 @@ def wrong(row, program, fd, inputs):
     return ""
 
 
-def measure(row, options, clock, rates, deadline):
-    """The row's Result. Errors of Fusebox and of the row itself are caught by the caller."""
+def measure(row, options, clock, rates, deadline, result):
+    """Fills the row's Result. Errors of Fusebox and of the row itself are caught by the caller."""
     import torch
 
     import fusebox
@@ -80,12 +84,11 @@ def measure(row, options, clock, rates, deadline):
 
     program = row.program()
     inputs = program.inputs("gpu", row.scaled_sizes(program, options.scale), DEVICE)
-    result = Result(row.name, goal=row.goal)
     result.shape = " ".join("×".join(map(str, v.shape)) for v in inputs.values() if not isinstance(v, float))
     fd = fusebox.FusionDefinition.from_text(program.text)
     if options.check and (problem := wrong(row, program, fd, inputs)):
         result.error = f"WRONG {problem}"
-        return result
+        return
     torch.cuda.empty_cache()
     launcher = fd.launcher(list(inputs.values()))
     outputs = [o for o in launcher.outputs if isinstance(o, torch.Tensor)]
@@ -103,7 +106,6 @@ def measure(row, options, clock, rates, deadline):
             calls[name] = call
     with torch.no_grad():
         result.times.update(clock.alternate(calls, options.rounds, deadline))
-    return result
 
 
 def cell(times):
@@ -114,14 +116,29 @@ def cell(times):
     return f"{times.median:.1f} ({times.p10:.1f}–{times.p90:.1f})"
 
 
+def reasons(results):
+    """{why a peer did not run: [peer (row), …]}, without the ops that a library does not have."""
+    found = {}
+    for result in results:
+        for name, times in result.times.items():
+            if isinstance(times, str) and times != "no such op":
+                found.setdefault(times, []).append(f"{name} ({result.row})")
+    return found
+
+
+def cut(ratio):
+    """Two digits, never rounded up: a goal is reached or it is not."""
+    return f"{math.floor(100 * ratio + 1e-6) / 100:.2f}"
+
+
 def line(result, peers):
     if result.error:
         return f"| {result.row} | {result.shape} | {result.error} |"
     peer_times = [t.median for name, t in result.times.items() if name != "fusebox" and hasattr(t, "median")]
     ours = result.times["fusebox"]
-    best = f"{min(peer_times) / ours.median:.2f}×" if peer_times else "-"
+    best = f"{cut(min(peer_times) / ours.median)}×" if peer_times else "-"
     goal = "" if result.goal is None else f" of {result.goal:.2f}"
-    cells = [result.row, result.shape, f"{result.moved_bytes / 1e6:.1f}", f"{result.floor_us:.1f}", cell(ours), f"{result.fraction:.2f}{goal}", best]
+    cells = [result.row, result.shape, f"{result.moved_bytes / 1e6:.1f}", f"{result.floor_us:.1f}", cell(ours), f"{cut(result.fraction)}{goal}", best]
     return "| " + " | ".join(cells + [cell(result.times.get(name)) for name in peers]) + " |"
 
 
@@ -183,15 +200,17 @@ def main():
           f"two events alone {machine['empty_us']:.1f} µs; {options.rounds} rounds, {options.scale} times the size; µs: median (p10–p90)\n")
     print("| " + " | ".join(["kernel", "inputs", "MB", "floor µs", "Fusebox", "of the floor", "best peer / Fusebox", *options.peers]) + " |")
     print("| " + " | ".join(["---"] * (7 + len(options.peers))) + " |", flush=True)
-    records, left = [machine], []
+    records, results, left = [machine], [], []
     for row in rows:
         if deadline is not None and time.monotonic() > deadline:
             left.append(row.name)
             continue
+        result = Result(row.name, goal=row.goal)
         try:
-            result = measure(row, options, clock, rates, deadline)
+            measure(row, options, clock, rates, deadline, result)
         except Exception as failure:  # the table goes on; FuseboxError prints its code
-            result = Result(row.name, error=f"{type(failure).__name__}: {failure}".replace("\n", " ")[:300])
+            result.error = f"{type(failure).__name__}: {failure}".replace("\n", " ")[:300]
+        results.append(result)
         records.append(result.as_json())
         print(line(result, options.peers), flush=True)
         if options.json:
@@ -199,6 +218,13 @@ def main():
         torch.cuda.empty_cache()
     if left:
         print(f"\nno time was left for {', '.join(left)}")
+    for reason, where in reasons(results).items():
+        print(f"\n{', '.join(where)}: {reason}")
+    after = clock.rates()
+    records.append({"copy_gb_s_after": after[0] / 1e3, "read_gb_s_after": after[1] / 1e3})
+    print(f"\nafter the table: copy {after[0] / 1e3:.0f} GB/s, read {after[1] / 1e3:.0f} GB/s")
+    if options.json:
+        options.json.write_text("".join(json.dumps(record) + "\n" for record in records))
     return 1 if any(record.get("error") for record in records) else 0
 
 

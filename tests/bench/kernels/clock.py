@@ -3,7 +3,8 @@
 Before each timed call the stream gets a busy wait and then a read of 256 MB. The wait is longer than the host needs to enqueue the call, so
 launches are queued when the first event passes and the time between the events has no gap for the host. The read puts other lines into the
 L2 cache. It reads, so no dirty line is left that the timed call would have to write back. What two events with nothing between them
-measure is reported as `empty_us`, and not subtracted."""
+measure is reported as `empty_us`, and not subtracted. Reads warm the GPU up before it is calibrated and before the rounds of a row: its
+clocks fall while the host compiles."""
 
 import statistics
 import time
@@ -35,7 +36,18 @@ class Clock:
     def __init__(self):
         self._flush = torch.zeros(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
         self._sink = torch.empty((), dtype=torch.int64, device="cuda")
+        self._warm_up(0.5)
         self._cycles_per_us = self._calibrate()
+
+    def _read(self):
+        torch.sum(self._flush, dim=0, out=self._sink)
+
+    def _warm_up(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for _ in range(50):
+                self._read()
+            torch.cuda.synchronize()
 
     def _calibrate(self):
         cycles = 20_000_000
@@ -65,7 +77,7 @@ class Clock:
     def once_us(self, call, wait_us):
         start, stop = self._events()
         torch.cuda._sleep(int(self._cycles_per_us * wait_us))
-        torch.sum(self._flush, dim=0, out=self._sink)
+        self._read()
         start.record()
         call()
         stop.record()
@@ -76,6 +88,7 @@ class Clock:
         """{name: Times}: in each round every call once, in an order that changes. Past the deadline (of time.monotonic) it ends early,
         but not before three rounds."""
         waits = {name: 50 + 1.5 * min(self.enqueue_us(call), 2000) for name, call in calls.items()}
+        self._warm_up(0.1)
         for name, call in calls.items():
             self.once_us(call, waits[name])
         samples = {name: [] for name in calls}

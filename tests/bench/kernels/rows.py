@@ -35,8 +35,8 @@ class Row:
 
 
 def _gathered(inputs):
-    """The rows of the table that the tokens name: each once for each token."""
-    return inputs["token"].numel() * inputs["table"].shape[1] * inputs["table"].element_size()
+    """The rows of the table that the tokens name: each once, however many tokens name it."""
+    return inputs["token"].unique().numel() * inputs["table"].shape[1] * inputs["table"].element_size()
 
 
 _COLUMNS = {"n": 8}
