@@ -109,8 +109,7 @@ void resolve_domain(Graph& g, DomainId domain, IterType type, const Defects& def
   g[domain].iter_type = type;
   if (type == IterType::kBroadcast) {
     const ValueId extent = g[domain].extent;
-    // An axis of one element is not expanded, so that a reader may stretch it.
-    if (stretches(kind) && constant_integer(g, extent) != 1) g[domain].expanded = extent;
+    if (stretches(kind)) g[domain].expanded = extent;
     g[domain].extent = constant_index(g, 1);
     if (kind == OpKind::kInput) fix_size_to_one(g, extent, defects);
   }

@@ -72,10 +72,8 @@ class SizeChecker {
     if (!n || !m || *n == *m) return;
     // cat stores its operands beside each other, so it stretches no axis.
     const bool broadcasts = from.iter_type == IterType::kSymbolic && op.kind != OpKind::kCat;
-    // An axis expanded to 1 is one element still.
-    const bool is_one_element = from.iter_type == IterType::kBroadcast || to.iter_type != IterType::kIteration;
-    if (*n == 1 && ((stretches(op.kind) && is_one_element) || broadcasts)) return;
-    // A symbolic result takes its extent from the first operand until it is resolved.
+    if (*n == 1 && ((stretches(op.kind) && to.iter_type != IterType::kIteration) || broadcasts)) return;
+    // A symbolic result has the extent of its first operand until it is resolved.
     if (to.iter_type == IterType::kSymbolic && !stretches(op.kind)) {
       if (*n != 1 && *m != 1) mismatch_with(op, *n, *m, pair);
       return;
