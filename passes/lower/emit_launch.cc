@@ -1,19 +1,22 @@
-// Emits the host program of one kernel: sizes, checks, workspaces, launch dimensions, arguments.
+#include "passes/lower/emit_launch.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
-#include "passes/lower/kernel_emitter.h"
+#include "passes/kernel/form_emitter.h"
+#include "passes/kernel/kernel_builder.h"
+#include "passes/plan/statement_view.h"
 
 namespace fusebox {
 namespace {
 
 class LaunchBuilder {
  public:
-  explicit LaunchBuilder(const KernelEmitter& kernel)
-      : kernel_(kernel), plan_(kernel.plan), g_(kernel.g), host_(kernel.g.name + "_launch", 64) {
+  LaunchBuilder(const KernelPlan& plan, const std::vector<KernelParameter>& parameters)
+      : plan_(plan), parameters_(parameters), g_(*plan.graph), host_(g_.name + "_launch", 64) {
     host_.graph().level = Level::kHost;
   }
 
@@ -87,8 +90,7 @@ class LaunchBuilder {
       } else if (op.kind == OpKind::kInput) {
         const ValueId v = op.results[0];
         if (g_.is_tensor(v)) {
-          tensors_[kernel_.tensors[v.index]] = tensor_input(v);
-          host_of_[v] = tensors_[kernel_.tensors[v.index]];
+          tensors_[v] = tensor_input(v);
         } else {
           scalars_[v] = add_scalar(h(), g_[v].dtype, g_[v].name);
           append(h(), Graph::body(), Op{OpKind::kInput, {}, {scalars_[v]}, {}, {}});
@@ -106,7 +108,7 @@ class LaunchBuilder {
     for (const OutputRef& out : outputs(g_))
       if (g_.is_tensor(out.value) && plan_.buffer_of(out.value).storage == out.value &&
           plan_.has_nest(g_[out.value].def))
-        tensors_[kernel_.tensors[out.value.index]] = tensor_input(out.value);
+        tensors_[out.value] = tensor_input(out.value);
   }
 
   ValueId scalar(ValueId v) {
@@ -124,7 +126,7 @@ class LaunchBuilder {
     const auto logical = logical_without_reductions(g_, g_.tensor_of(p.stride_of));
     Attrs attrs;
     attrs.set(AttrKey::kAxis, static_cast<int64_t>(position_in(logical, order[p.axis])));
-    return host_.op(OpKind::kTensorStride, {host_of_.at(p.stride_of)}, Dtype::kIndex, attrs);
+    return host_.op(OpKind::kTensorStride, {tensors_.at(p.stride_of)}, Dtype::kIndex, attrs);
   }
 
   void check(ValueId holds, std::string why) {
@@ -160,11 +162,11 @@ class LaunchBuilder {
       check(host_.compare(OpKind::kEq, rest, host_.index(0)),
             "a vectorized access needs extents and strides that are multiples of " + std::to_string(d.divisor));
     }
-    std::map<ValueId, int64_t> alignments;  // in the order of the kernel's parameters
-    for (const auto& [storage, bytes] : plan_.alignments) alignments[kernel_.tensors[storage.index]] = bytes;
-    for (const auto& [kernel_value, bytes] : alignments) {
-      const auto it = tensors_.find(kernel_value);
-      if (it == tensors_.end()) continue;
+    for (const KernelParameter& p : parameters_) {
+      const auto it = tensors_.find(p.tensor);
+      const auto aligned = plan_.alignments.find(p.tensor);
+      if (it == tensors_.end() || aligned == plan_.alignments.end()) continue;
+      const int64_t bytes = aligned->second;
       const ValueId alignment = host_.op(OpKind::kTensorAlignment, {it->second}, Dtype::kIndex);
       check(host_.compare(OpKind::kGe, alignment, host_.index(bytes)), "a vectorized access needs %" +
                                                                            h()[it->second].name + " to be aligned to " +
@@ -213,9 +215,9 @@ class LaunchBuilder {
       }
       total = host_.add(total, size);
     }
-    if (kernel_.workspace_lists > 0) {
+    if (const int64_t lists = plan_.block_workspaces(); lists > 0) {
       const ValueId threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
-      total = host_.add(total, host_.mul(threads, host_.index(16 * kernel_.workspace_lists)));
+      total = host_.add(total, host_.mul(threads, host_.index(16 * lists)));
     }
     if (host_.constant_of(total) != 0 && plan_.defects().has(Defect::kSharedBytesShort))
       total = host_.floor_div(total, host_.index(2), true);
@@ -254,34 +256,34 @@ class LaunchBuilder {
       for (DomainId d : allocation_of(g_, g_.tensor_of(v)))
         // A domain made from a broadcast by transforms has holes, and the index counts them.
         if (g_[d].iter_type != IterType::kBroadcast || g_[d].def) sizes.push_back(extent(v, d));
-      tensors_[kernel_.tensors[v.index]] = allocate(g_[v].dtype, sizes, false, g_[v].name);
+      tensors_[v] = allocate(g_[v].dtype, sizes, false, g_[v].name);
     }
     ValueId threads = host_.index(1);
     for (ValueId d : dims_) threads = host_.mul(threads, d);
-    if (!kernel_.grid_workspaces.empty() && plan_.defects().has(Defect::kWorkspaceShort))
-      threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
-    for (size_t i = 0; i < kernel_.grid_workspaces.size(); ++i)
-      tensors_[kernel_.grid_workspaces[i].parameter] =
-          allocate(kernel_.grid_workspaces[i].dtype, {threads}, false, "workspace" + std::to_string(i));
-    if (kernel_.grid_counters)
-      tensors_[kernel_.grid_counters] = allocate(Dtype::kUint32, {host_.index(kernel_.grid_slots)},
-                                                 !plan_.defects().has(Defect::kWorkspaceNotZeroed), "counters");
-    std::map<ValueId, ScalarParameter> scalars;
-    for (const auto& [p, v] : kernel_.parameters) scalars[v] = p;
-    for (OpId id : kernel_.kernel.parameters()) {
-      const ValueId v = kernel_.kernel.graph()[id].results[0];
-      const auto it = tensors_.find(v);
-      operands.push_back(it != tensors_.end() ? it->second : parameter(scalars.at(v)));
+    if (plan_.defects().has(Defect::kWorkspaceShort)) threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
+    std::vector<ValueId> given(parameters_.size());
+    size_t workspaces = 0;
+    for (size_t i = 0; i < given.size(); ++i)
+      if (parameters_[i].kind == KernelParameter::Kind::kWorkspace)
+        given[i] = allocate(parameters_[i].dtype, {threads}, false, "workspace" + std::to_string(workspaces++));
+    for (size_t i = 0; i < given.size(); ++i)
+      if (parameters_[i].kind == KernelParameter::Kind::kCounters)
+        given[i] = allocate(Dtype::kUint32, {host_.index(parameters_[i].slots)},
+                            !plan_.defects().has(Defect::kWorkspaceNotZeroed), "counters");
+    for (size_t i = 0; i < given.size(); ++i) {
+      const KernelParameter& p = parameters_[i];
+      if (p.kind == KernelParameter::Kind::kTensor) given[i] = tensors_.at(p.tensor);
+      if (p.kind == KernelParameter::Kind::kScalar) given[i] = parameter(p.scalar);
+      operands.push_back(given[i]);
     }
   }
 
-  const KernelEmitter& kernel_;
   const KernelPlan& plan_;
+  const std::vector<KernelParameter>& parameters_;
   const Graph& g_;
   KernelBuilder host_;
   std::map<ValueId, ValueId> scalars_;  // of the graph → of the host program
-  std::map<ValueId, ValueId> tensors_;  // kernel parameter → host tensor
-  std::map<ValueId, ValueId> host_of_;  // input of the graph → host tensor
+  std::map<ValueId, ValueId> tensors_;  // tensor of the graph → of the host program
   std::vector<ValueId> globals_;        // intermediates in global memory
   std::vector<ValueId> workspaces_;
   std::vector<ValueId> dims_;
@@ -289,6 +291,8 @@ class LaunchBuilder {
 
 }  // namespace
 
-Graph emit_launch(const KernelEmitter& emitter) { return LaunchBuilder(emitter).run(); }
+Graph emit_launch(const KernelPlan& plan, const std::vector<KernelParameter>& parameters) {
+  return LaunchBuilder(plan, parameters).run();
+}
 
 }  // namespace fusebox

@@ -238,9 +238,7 @@ std::vector<ValueId> KernelEmitter::emit_collective(const Op& op, const std::vec
   attrs.set(AttrKey::kThreads, over);
   if (exchange.is_grid || !defects().has(Defect::kReductionNotShared)) attrs.set_flag(AttrKey::kAll);
   if (exchange.is_grid) {
-    if (!grid_counters) grid_counters = kernel.tensor_parameter(Dtype::kUint32, "grid_counters");
-    operands.push_back(grid_counters);
-    attrs.set(AttrKey::kSlot, grid_slots++);
+    operands.push_back(take_counter(attrs));
   } else {
     operands.push_back(ValueId());
   }
@@ -248,9 +246,8 @@ std::vector<ValueId> KernelEmitter::emit_collective(const Op& op, const std::vec
 }
 
 ValueId KernelEmitter::grid_workspace(Dtype dtype) {
-  const ValueId v = kernel.tensor_parameter(dtype, "grid_workspace" + std::to_string(grid_workspaces.size()));
-  grid_workspaces.push_back({v, dtype});
-  return v;
+  parameters_.push_back({.kind = KernelParameter::Kind::kWorkspace, .dtype = dtype});
+  return kernel.tensor_parameter(dtype, "grid_workspace" + std::to_string(grid_workspaces_++));
 }
 
 // The collectives of a block run one after another, so they share a part of the arena. Their buffers overlap on
@@ -270,19 +267,12 @@ void KernelEmitter::allocate_block_workspaces() {
     attrs.set_enum(AttrKey::kParallel, p);
     threads = kernel.mul(threads, kernel.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs));
   }
-  int64_t list_bytes = 0;
-  int lists = 0;
-  for (const auto& [dtype, list] : wanted) {
-    list_bytes = std::max(list_bytes, size_bytes(dtype));
-    lists = std::max(lists, list + 1);
-  }
   const ValueId stride = kernel.mul(threads, kernel.index(16));
   for (const auto& [dtype, list] : wanted)
     block_workspaces_[{dtype, list}] = kernel.allocate(
         dtype, MemoryType::kShared, threads, kernel.add(shared_end_, kernel.mul(stride, kernel.index(list))), 16,
         "workspace_" + std::string(text(dtype)) + "_" + std::to_string(list));
-  workspace_lists = lists;
-  shared_end_ = kernel.add(shared_end_, kernel.mul(stride, kernel.index(lists)));
+  shared_end_ = kernel.add(shared_end_, kernel.mul(stride, kernel.index(plan.block_workspaces())));
 }
 
 }  // namespace fusebox

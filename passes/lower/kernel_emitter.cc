@@ -28,6 +28,7 @@ void KernelEmitter::run() {
 void KernelEmitter::declare_parameters() {
   const auto declare = [&](ValueId v) {
     tensors[v.index] = kernel.tensor_parameter(data_dtype(g[v].dtype), "T" + std::to_string(g[v].tensor.index));
+    parameters_.push_back({.kind = KernelParameter::Kind::kTensor, .tensor = v});
   };
   for (ValueId v : inputs(g))
     if (g.is_tensor(v)) declare(v);
@@ -43,12 +44,23 @@ void KernelEmitter::declare_parameters() {
 }
 
 ValueId KernelEmitter::parameter(const ScalarParameter& p) {
-  const auto it = parameters.find(p);
-  if (it != parameters.end()) return it->second;
+  const auto it = scalars_.find(p);
+  if (it != scalars_.end()) return it->second;
   const std::string name = p.scalar
                                ? "s" + std::to_string(p.scalar.index)
                                : "T" + std::to_string(g[p.stride_of].tensor.index) + "_stride" + std::to_string(p.axis);
-  return parameters[p] = kernel.scalar_parameter(p.scalar ? g[p.scalar].dtype : Dtype::kIndex, name);
+  parameters_.push_back({.kind = KernelParameter::Kind::kScalar, .scalar = p});
+  return scalars_[p] = kernel.scalar_parameter(p.scalar ? g[p.scalar].dtype : Dtype::kIndex, name);
+}
+
+ValueId KernelEmitter::take_counter(Attrs& attrs) {
+  if (!grid_counters_) {
+    grid_counters_ = kernel.tensor_parameter(Dtype::kUint32, "grid_counters");
+    counters_at_ = parameters_.size();
+    parameters_.push_back({.kind = KernelParameter::Kind::kCounters});
+  }
+  attrs.set(AttrKey::kSlot, parameters_[counters_at_].slots++);
+  return grid_counters_;
 }
 
 ValueId KernelEmitter::scalar(ValueId v) {
@@ -182,10 +194,9 @@ void KernelEmitter::emit_children(uint32_t node) {
   const auto& children = node == LoopNode::kNoNode ? plan.tree.top : plan.tree.children[node];
   for (size_t i = 0; i < children.size(); ++i) {
     if (plan.sync_points.contains({node, i, SyncScope::kGrid})) {
-      if (!grid_counters) grid_counters = kernel.tensor_parameter(Dtype::kUint32, "grid_counters");
       Attrs attrs;
-      attrs.set(AttrKey::kSlot, grid_slots++);
-      kernel.effect(OpKind::kGridBarrier, {grid_counters}, {}, attrs);
+      const ValueId counters = take_counter(attrs);
+      kernel.effect(OpKind::kGridBarrier, {counters}, {}, attrs);
     } else if (plan.sync_points.contains({node, i, SyncScope::kBlock})) {
       if (!children[i].is_node && defects().has(Defect::kBarrierDivergent)) {
         Site site = site_of(children[i].index);

@@ -1,12 +1,11 @@
 // Emission turns a complete plan into a kernel graph: the statements, in their loops, become regions. It decides
 // nothing that the plan could say, and it refuses nothing. This header is internal to passes/lower.
 //
-// Invariants: `plan` is complete and outlives the emitter. emit_launch comes after run(), which fills in the members
-// that the launch reads.
+// Invariants: `plan` is complete and outlives the emitter.
 //
 //   KernelEmitter emitter(plan, options);
 //   emitter.run();
-//   Graph launch = emit_launch(emitter), kernel = emitter.kernel.finish();
+//   Graph launch = emit_launch(plan, emitter.parameters()), kernel = emitter.finish();
 #pragma once
 
 #include <functional>
@@ -18,6 +17,7 @@
 
 #include "passes/kernel/form_emitter.h"
 #include "passes/kernel/kernel_builder.h"
+#include "passes/lower/emit_launch.h"
 #include "passes/lower/lower.h"
 #include "passes/plan/kernel_plan.h"
 #include "passes/plan/statement_view.h"
@@ -38,24 +38,10 @@ class KernelEmitter {
   KernelEmitter(const KernelPlan& plan, const EmitOptions& options);
 
   void run();
+  // After run(): the kernel's parameters in order, what `show --why` prints, and the kernel. finish() comes last.
+  const std::vector<KernelParameter>& parameters() const { return parameters_; }
   std::vector<CheckNote> check_notes();
-
-  // -- read by emit_launch
-  // A workspace of a grid reduction, with one element for each thread.
-  struct Workspace {
-    ValueId parameter;
-    Dtype dtype;
-  };
-  const KernelPlan& plan;
-  const Graph& g;
-  EmitOptions options;
-  KernelBuilder kernel;
-  std::vector<ValueId> tensors;                   // by value of the graph: its parameter or buffer
-  std::map<ScalarParameter, ValueId> parameters;  // in the kernel
-  ValueId grid_counters;                          // the parameter, if the kernel has grid barriers or grid reductions
-  int64_t grid_slots = 0;
-  std::vector<Workspace> grid_workspaces;
-  int workspace_lists = 0;  // lists of 16-byte elements, one a thread, that the largest block collective needs
+  Graph finish() { return kernel.finish(); }
 
  private:
   const Defects& defects() const { return plan.defects(); }
@@ -81,6 +67,8 @@ class KernelEmitter {
   ValueId scalar(ValueId v);  // a scalar of the graph in the kernel
   ValueId scalar(ValueId v, std::map<ValueId, ValueId>& known);
   ValueId parameter(const ScalarParameter& p);
+  // The parameter with the grid's counters. The attributes take a slot of it.
+  ValueId take_counter(Attrs& attrs);
   ValueId thread_index(ParallelType p);
   ValueId tensor(ValueId v) const { return tensors[v.index]; }
   ValueId cast_to(ValueId v, Dtype dtype) {
@@ -129,6 +117,16 @@ class KernelEmitter {
   }
   void add_partial(OpId op, size_t level, ValueId at);
 
+  const KernelPlan& plan;
+  const Graph& g;
+  EmitOptions options;
+  KernelBuilder kernel;
+  std::vector<ValueId> tensors;  // by value of the graph: its parameter or buffer
+  std::vector<KernelParameter> parameters_;
+  std::map<ScalarParameter, ValueId> scalars_;  // in the kernel
+  ValueId grid_counters_;                       // the parameter, once something needs it
+  size_t counters_at_ = 0;                      // its place in parameters_
+  size_t grid_workspaces_ = 0;
   std::map<OpId, std::vector<ValueId>> accumulators_;           // by result
   std::map<OpId, std::vector<std::vector<ValueId>>> partials_;  // by level, then result
   std::vector<ValueId> node_index_;                             // by node: the loop's scalar in the kernel
@@ -141,8 +139,5 @@ class KernelEmitter {
   };
   std::map<std::pair<uint32_t, size_t>, Emitted> emitted_;  // by statement and condition; kept for notes
 };
-
-// Emits the host program that launches the kernel.
-Graph emit_launch(const KernelEmitter& emitter);
 
 }  // namespace fusebox

@@ -10,10 +10,10 @@ namespace fusebox {
 Lowered emit_kernel(const KernelPlan& plan, const EmitOptions& options) {
   KernelEmitter emitter(plan, options);
   emitter.run();
-  Graph launch = emit_launch(emitter);
+  Graph launch = emit_launch(plan, emitter.parameters());
   std::vector<CheckNote> notes;
   if (options.explain) notes = emitter.check_notes();
-  Graph finished = emitter.kernel.finish();
+  Graph finished = emitter.finish();
   forward_local(finished, plan.defects());
   return {compacted(std::move(finished)), compacted(std::move(launch)), std::move(notes)};
 }

@@ -27,6 +27,13 @@ bool KernelPlan::has_place_for(const Nest& nest, ParallelType p) const {
   });
 }
 
+int64_t KernelPlan::block_workspaces() const {
+  size_t lists = 0;
+  for (const auto& [op, exchange] : exchanges)
+    if (!exchange.is_grid) lists = std::max(lists, (*graph)[op].results.size());
+  return static_cast<int64_t>(lists);
+}
+
 bool KernelPlan::is_promoted(DomainId domain) const {
   if (nest_plan.promoted.empty()) return false;
   const auto from = leaves(*graph, domain);

@@ -229,6 +229,8 @@ struct KernelPlan {
   bool is_promoted(DomainId d) const;
   // Whether every result of the nest is in memory that the threads of a dimension share.
   bool has_place_for(const Nest& nest, ParallelType p) const;
+  // How many lists of 16-byte elements, one a thread, the largest block collective needs in shared memory.
+  int64_t block_workspaces() const;
   std::string place_of(ValueId v) const { return "%" + (*graph)[v].name; }
 
   // Views by op, then by path. Copies of a plan share them.
