@@ -221,9 +221,7 @@ Typed Writer::write() {
     case OpKind::kErfc:
       if (is_complex(c_)) refuse();
       return exact(CudaHeader::kErrorFloat);
-    case OpKind::kErfinv:
-    case OpKind::kErfcinv:
-    case OpKind::kLgamma:
+    case FUSEBOX_BOUNDED_UNARY_OPS:
       return real_library(row_of(kind_).text);
     case OpKind::kSqrt:
       return library(row_of(kind_).text);

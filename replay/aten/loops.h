@@ -27,9 +27,7 @@ namespace fusebox::aten {
 // Comparisons, tests and logic: bool whatever the operands are.
 inline bool gives_truth(OpKind kind) {
   switch (kind) {
-    case FUSEBOX_COMPARISON_OPS:
-    case FUSEBOX_LOGICAL_OPS:
-    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_TRUTH_OPS:
       return true;
     default:  // any other: gives numbers
       return false;

@@ -63,20 +63,9 @@ Truth compare_reals(OpKind kind, const Operand& a, const Operand& b) {
       return {a.v > b.v, sure || a.lo > b.hi || a.hi <= b.lo};
     case OpKind::kGe:
       return {a.v >= b.v, sure || a.lo >= b.hi || a.hi < b.lo};
-    case OpKind::kCast:
-    case OpKind::kWhere:
-    case OpKind::kPow:
-    case FUSEBOX_COPY_OPS:
-    case FUSEBOX_ELEMENTARY_OPS:
-    case FUSEBOX_ARITHMETIC_OPS:
-    case FUSEBOX_FRACTION_OPS:
-    case FUSEBOX_ROUNDING_OPS:
-    case FUSEBOX_WHOLE_OPS:
-    case FUSEBOX_SHIFT_OPS:
-    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_NUMBER_OPS:
     case FUSEBOX_LOGICAL_OPS:
     case FUSEBOX_TEST_OPS:
-    case FUSEBOX_PART_OPS:
     case FUSEBOX_NON_SCALAR_OPS:
       break;
   }
@@ -105,20 +94,9 @@ Truth test(OpKind kind, const Operand& a) {
       return {std::signbit(a.v), a.exact() ? a.v != 0 || a.zero_sign : !a.contains(0)};
     case OpKind::kIsreal:
       return {true, true};
-    case OpKind::kCast:
-    case OpKind::kWhere:
-    case OpKind::kPow:
-    case FUSEBOX_COPY_OPS:
-    case FUSEBOX_ELEMENTARY_OPS:
-    case FUSEBOX_ARITHMETIC_OPS:
-    case FUSEBOX_FRACTION_OPS:
-    case FUSEBOX_ROUNDING_OPS:
-    case FUSEBOX_WHOLE_OPS:
-    case FUSEBOX_SHIFT_OPS:
-    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_NUMBER_OPS:
     case FUSEBOX_COMPARISON_OPS:
     case FUSEBOX_LOGICAL_OPS:
-    case FUSEBOX_PART_OPS:
     case FUSEBOX_NON_SCALAR_OPS:
       break;
   }
