@@ -38,6 +38,7 @@ struct RunArgument {
   Dtype dtype = Dtype::kIndex;
   ConstantBits bits;
   RunTensor tensor;
+  ValueId value = {};  // of the host program
 };
 
 struct PrepareOptions {

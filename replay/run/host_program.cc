@@ -187,9 +187,9 @@ class Interpreter {
     for (size_t i = 7; i < op.operands.size(); ++i) {
       const ValueId v = op.operands[i];
       if (host_.is_tensor(v))
-        arguments.push_back({false, host_[v].dtype, {}, tensor(v)});
+        arguments.push_back({false, host_[v].dtype, {}, tensor(v), v});
       else
-        arguments.push_back({true, host_[v].dtype, bits(v), {}});
+        arguments.push_back({true, host_[v].dtype, bits(v), {}, v});
     }
     const std::string name(op.attrs.string(AttrKey::kName));
     const auto it =
