@@ -166,6 +166,15 @@ class CudaDeviceRunner : public Device {
                                 .arguments = addresses});
   }
 
+  std::optional<CudaReadyLaunch> ready(size_t kernel, const LaunchDims& dims) override {
+    const Prepared& p = kernels_[kernel];
+    return session_->ready(p.kernel, {.grid = dims.grid,
+                                      .block = dims.block,
+                                      .shared_bytes = dims.shared_bytes,
+                                      .is_cooperative = p.is_cooperative});
+  }
+  CudaSession* session() override { return session_.get(); }
+
   void synchronize() override { session_->synchronize(); }
 
   std::vector<Digest> binaries() const override { return binaries_; }

@@ -74,6 +74,12 @@ class Device {
   // Says where memory beside the tensors was written since `begin_program`; empty: nowhere, or not known.
   virtual std::string strayed() { return {}; }
   virtual void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) = 0;
+  // The same launch without its arguments, ready to start on a GPU's session; nothing on a device without one.
+  virtual std::optional<CudaReadyLaunch> ready(size_t kernel, const LaunchDims& dims) {
+    (void)kernel, (void)dims;
+    return std::nullopt;
+  }
+  virtual CudaSession* session() { return nullptr; }
   virtual void synchronize() = 0;
   // A digest of each binary, in the order in which kernels were prepared; none on a device that interprets.
   virtual std::vector<Digest> binaries() const { return {}; }
