@@ -29,11 +29,6 @@ def near(a, b):
     torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
 
 
-def counts(fd):
-    hits, misses, kept = fd._calls.info()
-    return hits, misses, kept
-
-
 def test_repeated_calls_hit_and_give_the_same_bits():
     fd = scaled_sum()
     x = torch.randn(7, 33, device="cuda")
@@ -41,8 +36,7 @@ def test_repeated_calls_hit_and_give_the_same_bits():
     near(first, expected(x, 0.5))
     for _ in range(3):
         assert torch.equal(fd.execute([x, 0.5])[0], first)
-    hits, misses, kept = counts(fd)
-    assert (hits, kept) == (4, 1) and misses == 0
+    assert fd.cache_info() == (4, 0, 1)
 
 
 def test_new_scalars_hit_and_new_sizes_share_the_kernels():
@@ -50,7 +44,7 @@ def test_new_scalars_hit_and_new_sizes_share_the_kernels():
     for n, eps in ((33, 0.5), (33, 2.0), (5, -1.0), (64, 0.25), (33, 3)):
         x = torch.randn(7, n, device="cuda")
         near(fd.execute([x, eps])[0], expected(x, eps))
-    assert counts(fd)[2] == 3
+    assert fd.cache_info().kept == 3
 
 
 def test_empty_and_misaligned_tensors():
@@ -84,7 +78,7 @@ def test_steps_taken_after_a_call_count():
     fd.sched.split(y, 0, 128)
     fd.sched.parallelize(y, 1, ParallelType.block_x)
     near(fd.execute([given])[0], given.exp())
-    assert counts(fd)[2] == 1
+    assert fd.cache_info().kept == 1
 
 
 def test_in_place_outputs_write_the_input_and_its_version():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from fusebox import _fusebox, torch_memory
 from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
@@ -18,6 +18,14 @@ from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor, wrap
 
 if TYPE_CHECKING:
     import torch
+
+class CacheInfo(NamedTuple):
+    """Figures of `FusionDefinition.cache_info`."""
+
+    hits: int
+    misses: int
+    kept: int
+
 
 _FALSE, _TRUE, _NONE = 0, 1, 2  # contiguity of an axis; a broadcast has none
 
@@ -164,7 +172,8 @@ class FusionDefinition(Fusion):
 
     # -- execution
     def execute(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None, threads: int = 1) -> list[Any]:
-        """Runs on the inputs' device (or `device`), on their memory. Outputs are new tensors; in-place outputs write the input that they
+        """Runs on the inputs' device (or `device`), on their memory. On a GPU it runs on PyTorch's current stream and returns before the work is
+        done; a call like an earlier one (dtypes, sizes, strides, alignments) needs no planning, and works while a CUDA graph is captured. Outputs are new tensors; in-place outputs write the input that they
         overwrite; an output that is an input shares its memory. The checked host executor runs CPU tensors, with this many threads."""
         if type(inputs) is not list:
             inputs = list(inputs)
@@ -194,6 +203,10 @@ class FusionDefinition(Fusion):
                 if name in self._in_place and not inputs[i].is_inference():
                     torch.autograd.graph.increment_version(inputs[i])
         return outputs
+
+    def cache_info(self) -> CacheInfo:
+        """How often `execute` on a GPU found a call that needed no planning, how often it did not, and how many such calls it keeps."""
+        return CacheInfo(*(self._calls.info() if self._calls is not None else (0, 0, 0)))
 
     def launcher(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None) -> Launcher:
         """Runs as `execute` does, and returns what launches the same kernels again on the same memory: for measuring, or for a loop that
