@@ -138,6 +138,7 @@ struct Bytecode {
   uint32_t mask_depth = 0;      // nesting of divergent control flow
   uint32_t shared_granule = 0;  // bytes of the smallest element kept in shared memory; 0: none
   bool has_grid_sync = false;
+  bool reads_apart = false;  // no launch stores to memory of a buffer that the kernel only reads; the run checks it
 };
 
 // Throws kWrongLevel for a graph of another level, kUnsupportedOp and kUnsupportedDtype for an op or dtype that the

@@ -115,20 +115,13 @@ class Emitter {
 };
 
 void Emitter::look_ahead() {
+  written_ = stored_buffers(g_);
   for (const OpId id : ops_in_order(g_)) {
     const Op& op = g_[id];
-    const Operands operands(op);
-    if (op.kind == OpKind::kStore) written_.insert(op.operands[0]);
-    if (op.kind == OpKind::kCopy) {
-      written_.insert(op.operands[0]);
-      for (const ValueId v : {op.operands[0], operands.one("from")}) {
-        int64_t& bytes = vector_bytes_[v];
-        bytes = std::max(bytes, op.attrs.integer(AttrKey::kWidth, 1) * size_bytes(g_[v].dtype));
-      }
-    }
-    if (demands(op.kind, kSync)) {
-      for (const ValueId v : op.operands)
-        if (v && g_.is_tensor(v)) written_.insert(v);
+    if (op.kind != OpKind::kCopy) continue;
+    for (const ValueId v : {op.operands[0], Operands(op).one("from")}) {
+      int64_t& bytes = vector_bytes_[v];
+      bytes = std::max(bytes, op.attrs.integer(AttrKey::kWidth, 1) * size_bytes(g_[v].dtype));
     }
   }
 }
@@ -147,7 +140,7 @@ void Emitter::parameters() {
   for (size_t i = 0; i < all.size(); ++i) {
     const ValueId v = all[i];
     const std::string& name = names_.define(v, g_.is_tensor(v) ? "t" : "s");
-    const bool restricts = g_.is_tensor(v) && options_.restrict_parameters;
+    const bool restricts = g_.is_tensor(v) && !written_.contains(v) && options_.reads_apart;
     list += (list.empty() ? "" : ", ") + types[i] + (restricts ? " __restrict__ " : " ") + name;
     comment_ += "//   " + types[i] + std::string(widest - types[i].size() + 1, ' ') + name;
     if (g_.is_tensor(v)) comment_ += written_.contains(v) ? ": written" : ": read";
@@ -488,6 +481,20 @@ constexpr std::string_view kCompileOptions[] = {"--diag-suppress=186", "--std=c+
 static_assert(kNumericsVersion == 1, "the last option names the version");
 
 }  // namespace
+
+std::set<ValueId> stored_buffers(const Graph& kernel) {
+  std::set<ValueId> stored;
+  for (const OpId id : ops_in_order(kernel)) {
+    const Op& op = kernel[id];
+    const bool is_store = op.kind == OpKind::kStore || op.kind == OpKind::kCopy;
+    if (is_store && !op.operands.empty()) stored.insert(op.operands[0]);
+    // A collective stores to its workspaces, and counts blocks in its counters.
+    if (!demands(op.kind, kSync)) continue;
+    for (const ValueId v : op.operands)
+      if (v && kernel.is_tensor(v)) stored.insert(v);
+  }
+  return stored;
+}
 
 CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options) {
   CudaHeaders headers;

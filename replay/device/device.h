@@ -5,7 +5,7 @@
 // device; its storage pointer is set only on the host.
 //
 //   auto device = make_host_device({.threads = 1});
-//   size_t k = device->prepare(kernel);
+//   size_t k = device->prepare(kernel, {});
 //   device->launch(k, {.grid = {2, 1, 1}, .block = {128, 1, 1}}, arguments);
 #pragma once
 
@@ -46,6 +46,11 @@ struct PrepareOptions {
   std::function<bool()> go_on = {};  // asked between two compilations, on any of the threads; false: stop here
 };
 
+// How a prepared kernel is launched.
+struct KernelUse {
+  bool reads_apart = true;  // no launch stores to memory of a parameter that the kernel only reads (overlap.h)
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -60,9 +65,10 @@ class Device {
   virtual void copy(const RunTensor& to, const RunTensor& from) = 0;
   // The largest power of two in bytes, up to 256, that divides the address of element (0, 0, …).
   virtual int64_t alignment(const RunTensor& t) = 0;
-  // Makes a kernel ready and returns its number for `launch`. The same kernel again gives the same number.
-  virtual size_t prepare(const Graph& kernel) = 0;
-  // Makes many kernels ready at once, so that `prepare` finds them. Several are compiled together. A kernel that does
+  // Makes a kernel ready for such launches and returns its number for `launch`. On a GPU the same kernel again gives
+  // the same number.
+  virtual size_t prepare(const Graph& kernel, const KernelUse& use) = 0;
+  // Makes many kernels ready at once, for launches whose reads are apart, so that `prepare` finds them. Several are compiled together. A kernel that does
   // not compile is left to `prepare`, which throws its error. Returns the number of new kernels; 0 on a device that
   // gains nothing.
   virtual size_t prepare_all(std::span<const Graph* const> kernels, const PrepareOptions& options) {

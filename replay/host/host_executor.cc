@@ -76,6 +76,23 @@ void check_arguments(const Bytecode& code, std::span<const HostArgument> args) {
   }
 }
 
+// Code that was made for reads apart from all stores may load early, so it is not run on arguments that overlap.
+void check_apart(const Bytecode& code, std::span<const HostArgument> args) {
+  if (!code.reads_apart) return;
+  const auto is_stored = [&](size_t p) { return code.buffers[code.parameters[p].buffer].is_stored; };
+  const auto end = [&](const HostArgument& a) { return a.data + a.elements * size_bytes(a.dtype); };
+  for (size_t r = 0; r < args.size(); ++r)
+    for (size_t w = 0; w < args.size(); ++w) {
+      if (code.parameters[r].buffer == kNoBuffer || code.parameters[w].buffer == kNoBuffer) continue;
+      if (is_stored(r) || !is_stored(w) || args[r].elements == 0 || args[w].elements == 0) continue;
+      if (args[r].data < end(args[w]) && args[w].data < end(args[r]))
+        throw Error(ErrorCode::kRace,
+                    "the kernel relies on it that nobody stores to the memory of this parameter, which overlaps %" +
+                        code.parameters[w].name,
+                    "%" + code.parameters[r].name);
+    }
+}
+
 // Checks the limits that every GPU of CUDA 13 has.
 Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
   constexpr int64_t kMaxThreads = 1024, kMaxShared = 227 * 1024, kMaxGrid = 0x7fffffff;
@@ -409,6 +426,7 @@ std::string HostFinding::message() const {
 HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<const HostArgument> args,
                       const HostOptions& options) {
   check_arguments(code, args);
+  check_apart(code, args);
   const Geometry geometry = geometry_of(code, dims);
   if (geometry.threads == 0 || geometry.blocks == 0) return {};
   const LaneProgram program(code);

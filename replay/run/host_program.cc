@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "ir/infer/bind.h"
 #include "ir/scalar/numeric.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "replay/device/overlap.h"
 
 namespace fusebox {
 namespace {
@@ -196,8 +198,9 @@ class Interpreter {
         std::find_if(kernels_.begin(), kernels_.end(), [&](const NamedKernel& k) { return k.name == name; });
     if (it == kernels_.end())
       throw Error(ErrorCode::kUnknownName, "the module holds no kernel of this name", "@" + name);
-    const auto [prepared, is_new] = prepared_.try_emplace(name, 0);
-    if (is_new) prepared->second = device_.prepare(*it->kernel);
+    const bool reads_apart = fusebox::reads_apart(*it->kernel, arguments);
+    const auto [prepared, is_new] = prepared_.try_emplace({name, reads_apart}, 0);
+    if (is_new) prepared->second = device_.prepare(*it->kernel, {.reads_apart = reads_apart});
     device_.launch(prepared->second, dims, arguments);
     ++result_.launches;
   }
@@ -228,7 +231,7 @@ class Interpreter {
   const bool download_;
   std::vector<std::optional<RunTensor>> tensors_;
   Bindings bindings_;
-  std::map<std::string, size_t> prepared_;
+  std::map<std::pair<std::string, bool>, size_t> prepared_;  // by name, and whether its reads are apart
   ProgramResult result_;
 };
 

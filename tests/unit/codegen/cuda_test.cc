@@ -34,7 +34,7 @@ Graph add_one(std::string_view prefix, bool swapped) {
 }
 
 TEST(Cuda, WritesOneStatementForEachOp) {
-  EXPECT_EQ(emit_cuda(add_one("", false), {.restrict_parameters = true, .max_threads = 128}).text,
+  EXPECT_EQ(emit_cuda(add_one("", false), {.max_threads = 128}).text,
             R"(#include "types.cuh"
 
 using index_t = int64_t;
@@ -42,7 +42,7 @@ using index_t = int64_t;
 //   const float* t0: read
 //   float*       t1: written
 //   index_t      s0
-extern "C" __global__ void __launch_bounds__(128) fusebox_kernel(const float* __restrict__ t0, float* __restrict__ t1, index_t s0) {
+extern "C" __global__ void __launch_bounds__(128) fusebox_kernel(const float* __restrict__ t0, float* t1, index_t s0) {
   const index_t n0 = index_t(blockIdx.x);
   const index_t n1 = index_t(blockDim.x);
   const index_t n2 = n0 * n1;
@@ -56,6 +56,11 @@ extern "C" __global__ void __launch_bounds__(128) fusebox_kernel(const float* __
   }
 }
 )");
+}
+
+TEST(Cuda, ReadsThatMayOverlapStoresAreNotRestricted) {
+  const std::string text = emit_cuda(add_one("", false), {.reads_apart = false}).text;
+  EXPECT_EQ(text.find("__restrict__"), std::string::npos);
 }
 
 TEST(Cuda, TextIsIndependentOfNamesDeadNodesAndOrder) {
@@ -146,7 +151,7 @@ using index_t = int64_t;
 
 //   const half_t* t0: read
 //   float*        t1: written
-extern "C" __global__ void fusebox_kernel(const half_t* t0, float* t1) {
+extern "C" __global__ void fusebox_kernel(const half_t* __restrict__ t0, float* t1) {
   extern __shared__ __align__(16) unsigned char shared_memory[];
   alignas(8) half_t local0[4];
   float* const shared0 = reinterpret_cast<float*>(shared_memory + 64);
