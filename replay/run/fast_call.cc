@@ -25,6 +25,15 @@ class CudaCall final : public FastCall {
     for (const ResolvedStep& step : call.steps) add(call, step, kernels, arguments);
   }
 
+  bool serves(const uint64_t* inputs) const override {
+    const auto begin = [&](size_t i) { return inputs[i]; };
+    const auto end = [&](size_t i) { return inputs[i] + static_cast<uint64_t>(input_bytes[i]); };
+    for (size_t i = 0; i < overwritten.size(); ++i)
+      for (size_t k = 0; overwritten[i] && k < overwritten.size(); ++k)
+        if (i != k && begin(i) < end(k) && begin(k) < end(i)) return false;
+    return true;
+  }
+
   void start(const FastAddresses& at) const override {
     void* const previous = session_->enter();
     try {
@@ -56,6 +65,7 @@ class CudaCall final : public FastCall {
       if (t.is_input) {
         places_.push_back({Place::Kind::kInput, overwritten.size(), 0});
         overwritten.push_back(false);
+        input_bytes.push_back(t.bytes);
       } else if (t.is_output) {
         places_.push_back({Place::Kind::kOutput, outputs.size(), 0});
         outputs.push_back({t.dtype, t.shape, t.strides});
@@ -79,7 +89,7 @@ class CudaCall final : public FastCall {
       work_.push_back(work);
       return;
     }
-    work.launch = *device_->ready(device_->prepare(*kernels[step.kernel].kernel), step.dims);
+    work.launch = *device_->ready(device_->prepare(*kernels[step.kernel].kernel, {}), step.dims);
     work.count = step.arguments.size();
     for (const ResolvedArgument& a : step.arguments) {
       if (a.kind == ResolvedArgument::Kind::kTensor)

@@ -37,11 +37,14 @@ struct FastAddresses {
 class FastCall {
  public:
   virtual ~FastCall() = default;
+  // Whether the call is right for inputs at these addresses: none that is overwritten overlaps another one.
+  virtual bool serves(const uint64_t* inputs) const = 0;
   // Throws Error if a launch fails.
   virtual void start(const FastAddresses& at) const = 0;
 
-  std::vector<FastTensor> outputs;  // those that the caller allocates, in order
-  std::vector<bool> overwritten;    // by tensor argument
+  std::vector<FastTensor> outputs;   // those that the caller allocates, in order
+  std::vector<bool> overwritten;     // by tensor argument
+  std::vector<int64_t> input_bytes;  // by tensor argument: from its first element to its last
   // By argument: the dtype of a scalar whose value may change from call to call.
   std::vector<std::optional<Dtype>> open_scalars;
   int64_t arena_bytes = 0;

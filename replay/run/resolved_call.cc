@@ -7,7 +7,10 @@
 namespace fusebox {
 namespace {
 
-// A device that has no memory and notes what it is told to do. The pointer of a tensor is its slot + 1.
+// Slots are this far apart as addresses, so that no two tensors overlap.
+constexpr int kSlotShift = 40;
+
+// A device that has no memory and notes what it is told to do. The pointer of a tensor tells its slot.
 class NotingDevice : public Device {
  public:
   NotingDevice(ResolvedCall& call, std::span<const NamedKernel> kernels, std::span<const uint64_t> addresses)
@@ -40,7 +43,8 @@ class NotingDevice : public Device {
     seen_[slot] = found;
     return found;
   }
-  size_t prepare(const Graph& kernel) override {
+  size_t prepare(const Graph& kernel, const KernelUse& use) override {
+    check_internal(use.reads_apart, "the tensors of a resolved call overlap");
     const auto it = std::ranges::find_if(kernels_, [&](const NamedKernel& k) { return k.kernel == &kernel; });
     return static_cast<size_t>(it - kernels_.begin());
   }
@@ -67,6 +71,7 @@ class NotingDevice : public Device {
     t.strides = strides.empty() ? contiguous_strides(shape) : std::move(strides);
     t.shape = std::move(shape);
     t.bytes = span_elems(t.shape, t.strides) * size_bytes(dtype);
+    if (t.bytes >= int64_t{1} << kSlotShift) refuse("a tensor is larger than any memory");
     call_.tensors.push_back(std::move(t));
     return static_cast<uint32_t>(call_.tensors.size() - 1);
   }
@@ -77,10 +82,10 @@ class NotingDevice : public Device {
     t.layout.shape = from.shape;
     t.layout.strides = from.strides;
     t.layout.storage_elems = from.bytes / size_bytes(from.dtype);
-    t.pointer = slot + 1;
+    t.pointer = static_cast<CudaPointer>(slot + 1) << kSlotShift;
     return t;
   }
-  static uint32_t slot_of(const RunTensor& t) { return static_cast<uint32_t>(t.pointer - 1); }
+  static uint32_t slot_of(const RunTensor& t) { return static_cast<uint32_t>((t.pointer >> kSlotShift) - 1); }
 
   void set_open(ValueId scalar, uint32_t argument) { open_[scalar] = argument; }
   const std::map<uint32_t, int64_t>& seen() const { return seen_; }
@@ -222,7 +227,7 @@ std::vector<RunTensor> run_resolved(const ResolvedCall& call, std::span<const Na
       if (value.is_scalar) value.bits = a.kind == ResolvedArgument::Kind::kScalar ? arguments[a.from].bits : a.bits;
       values.push_back(std::move(value));
     }
-    device.launch(device.prepare(*kernels[step.kernel].kernel), step.dims, values);
+    device.launch(device.prepare(*kernels[step.kernel].kernel, {}), step.dims, values);
   }
   device.synchronize();
   return tensors;

@@ -2,7 +2,7 @@
 // dimensions and arguments, for one set of sizes and strides. It leaves open only addresses, and scalars that nothing
 // but kernels read. So a repeated call binds, checks and computes nothing.
 //
-// Invariants: tensors are slots. The inputs come first, in order; then the tensors that the program allocates. Steps
+// Invariants: the call is right only where no input that is overwritten overlaps another tensor. Tensors are slots. The inputs come first, in order; then the tensors that the program allocates. Steps
 // name slots. Two tensors that share a place in the arena are never in use at the same time.
 //
 //   ResolvedCall call = resolve_call(compiled.host, kernels, arguments);

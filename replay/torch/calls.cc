@@ -96,6 +96,7 @@ class Calls {
       clear();
       entry = nullptr;
     }
+    if (entry != nullptr && !entry->call->serves(addresses_.data())) entry = nullptr;
     if (entry == nullptr) {
       ++misses_;
       return py::none();

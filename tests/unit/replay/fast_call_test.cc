@@ -42,7 +42,7 @@ class NotingGpu : public Device {
   TensorData download(const RunTensor&, const std::string&) override { return {}; }
   void copy(const RunTensor&, const RunTensor&) override {}
   int64_t alignment(const RunTensor&) override { return 1; }
-  size_t prepare(const Graph&) override { return 0; }
+  size_t prepare(const Graph&, const KernelUse&) override { return 0; }
   void launch(size_t, const LaunchDims&, std::span<const RunArgument>) override {}
   std::optional<CudaReadyLaunch> ready(size_t, const LaunchDims& dims) override {
     CudaReadyLaunch made;
@@ -127,6 +127,28 @@ inputs @f host {
   ASSERT_TRUE(made->call);
   EXPECT_TRUE(made->call->outputs.empty());
   EXPECT_EQ(made->call->overwritten, std::vector<bool>{true});
+}
+
+TEST(FastCall, ServesNoInputsThatOverlapAnOverwrittenOne) {
+  const auto made = make(R"(fusion @f {
+  %n = size
+  %x = input f32[%n] contiguous
+  %y = input f32[%n] contiguous
+  %z = add %x, %y
+  output %z alias %x
+}
+inputs @f host {
+  %x = f32[5] normal seed 1
+  %y = f32[5] normal seed 2
+}
+)");
+  ASSERT_TRUE(made->call);
+  const auto serves = [&](uint64_t x, uint64_t y) {
+    const uint64_t inputs[] = {x, y};
+    return made->call->serves(inputs);
+  };
+  EXPECT_TRUE(serves(1000, 1020) && serves(1020, 1000));
+  EXPECT_FALSE(serves(1000, 1016) || serves(1016, 1000) || serves(1000, 1000));
 }
 
 TEST(FastCall, AnOutputThatIsAnInputNeedsTheHostProgram) {
