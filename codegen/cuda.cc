@@ -56,6 +56,10 @@ class Emitter {
   void parameters();
   // -- ops
   void region(RegionId id);
+  bool is_between_loads(const Op& op) const;
+  bool has_loop(const Op& op) const;
+  // The copies from global memory to a thread's that the op makes, at least; 0 if it does anything else.
+  int loads_of(const Op& op) const;
   void op(const Op& op);
   void scalar(const Op& op);
   void thread(const Op& op);
@@ -108,7 +112,7 @@ class Emitter {
   CudaNames names_;
   CudaHeaders headers_;
   std::string body_, comment_, signature_;
-  int depth_ = 1;
+  int depth_ = 1, loops_ = 0;                // of the line that comes next, and the loops around it
   std::set<ValueId> written_;                // buffers that the kernel stores to
   std::map<ValueId, int64_t> vector_bytes_;  // the widest vector access of a buffer
   bool uses_shared_ = false;
@@ -167,8 +171,55 @@ std::string Emitter::cache(const Op& op, ValueId tensor) const {
   return {};
 }
 
+// A run of two loads or more is followed by `issue_loads`. In a loop, only a run of whole loops is: the loads of one
+// iteration may wait for those of the next.
 void Emitter::region(RegionId id) {
-  for (const OpId inner : g_[id].ops) op(g_[inner]);
+  int loads = 0;
+  for (const OpId inner : g_[id].ops) {
+    const Op& next = g_[inner];
+    if (!is_between_loads(next)) {
+      const int more = loops_ > 0 && !has_loop(next) ? 0 : loads_of(next);
+      if (more == 0 && loads > 1) {
+        headers_.need(CudaHeader::kMemory);
+        line("issue_loads();");
+      }
+      loads = more == 0 ? 0 : loads + more;
+    }
+    op(next);
+  }
+}
+
+// Whether the op neither loads nor uses what was loaded: indices, conditions, buffers.
+bool Emitter::is_between_loads(const Op& op) const {
+  if (op.kind == OpKind::kAllocate || op.kind == OpKind::kThreadIndex || op.kind == OpKind::kThreadCount) return true;
+  return demands(op.kind, kPointwise) && !demands(op.kind, kEffect | kRead | kSync | kControl) &&
+         std::all_of(op.results.begin(), op.results.end(),
+                     [&](ValueId v) { return g_[v].dtype == Dtype::kIndex || g_[v].dtype == Dtype::kBool; });
+}
+
+bool Emitter::has_loop(const Op& op) const {
+  const auto holds_one = [&](RegionId r) {
+    return std::ranges::any_of(g_[r].ops, [&](OpId id) { return has_loop(g_[id]); });
+  };
+  return op.kind == OpKind::kFor || std::ranges::any_of(op.regions, holds_one);
+}
+
+int Emitter::loads_of(const Op& op) const {
+  if (op.kind == OpKind::kCopy) {
+    const MemoryType to = g_.tensor_of(op.operands[0]).memory, from = g_.tensor_of(op.operands.at(2)).memory;
+    return to == MemoryType::kLocal && from != MemoryType::kLocal && from != MemoryType::kShared ? 1 : 0;
+  }
+  if (op.kind != OpKind::kIf && op.kind != OpKind::kFor) return 0;
+  int loads = 0;
+  for (const RegionId r : op.regions)
+    for (const OpId id : g_[r].ops) {
+      const Op& inner = g_[id];
+      if (is_between_loads(inner)) continue;
+      const int more = loads_of(inner);
+      if (more == 0) return 0;
+      loads += more;
+    }
+  return op.kind == OpKind::kFor ? 2 * loads : loads;
 }
 
 void Emitter::scalar(const Op& op) {
@@ -212,9 +263,9 @@ void Emitter::loop(const Op& op) {
   const std::string name = g_[inner].index ? names_.define(g_[inner].index, "i") : "i";
   const std::string advance = step == "1" ? "++" + name : name + " += " + step;
   line("for (index_t " + name + " = " + start + "; " + name + " < " + stop + "; " + advance + ") {");
-  ++depth_;
+  ++depth_, ++loops_;
   region(inner);
-  --depth_;
+  --depth_, --loops_;
   line("}");
 }
 

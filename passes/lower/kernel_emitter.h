@@ -85,6 +85,8 @@ class KernelEmitter {
   ValueId compute_select(Site& site);
   ValueId compute_scatter(Site& site);
   ValueId compute_triu(Site& site);
+  // The cache operator that a copy gives to its accesses of global memory, one element at a time or several.
+  Attrs hints(const Site& site, ValueId v) const;
   ValueId read(Site& site, size_t operand, ValueId predicate = {}, ValueId otherwise = {}, ValueId loaded = {});
   ValueId operand_value(Site& site, size_t operand);
   // Writes the results that are kept in memory `which`; unset: all results.
