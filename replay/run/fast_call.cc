@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace fusebox {
 namespace {
@@ -61,20 +62,27 @@ class CudaCall final : public FastCall {
   };
 
   void take_tensors(const ResolvedCall& call) {
-    for (const ResolvedTensor& t : call.tensors) {
-      if (t.is_input) {
-        places_.push_back({Place::Kind::kInput, overwritten.size(), 0});
-        overwritten.push_back(false);
-        input_bytes.push_back(t.bytes);
-      } else if (t.is_output) {
-        places_.push_back({Place::Kind::kOutput, outputs.size(), 0});
+    places_.resize(call.tensors.size());
+    for (size_t slot = 0; slot < call.tensors.size(); ++slot) {
+      const ResolvedTensor& t = call.tensors[slot];
+      if (!t.is_input) {
+        places_[slot] = {Place::Kind::kArena, static_cast<uint64_t>(std::max<int64_t>(t.in_arena, 0)), 0};
+        continue;
+      }
+      places_[slot] = {Place::Kind::kInput, overwritten.size(), 0};
+      overwritten.push_back(false);
+      input_bytes.push_back(t.bytes);
+    }
+    // The caller's outputs are in the program's order.
+    for (const ResolvedOutput& out : call.outputs) {
+      const ResolvedTensor& t = call.tensors[out.slot];
+      if (out.overwrites_input)
+        overwritten[out.slot] = true;
+      else {
+        places_[out.slot] = {Place::Kind::kOutput, outputs.size(), 0};
         outputs.push_back({t.dtype, t.shape, t.strides});
-      } else {
-        places_.push_back({Place::Kind::kArena, static_cast<uint64_t>(std::max<int64_t>(t.in_arena, 0)), 0});
       }
     }
-    for (const ResolvedOutput& out : call.outputs)
-      if (out.overwrites_input) overwritten[out.slot] = true;
   }
 
   void add(const ResolvedCall& call, const ResolvedStep& step, std::span<const NamedKernel> kernels,
@@ -155,8 +163,10 @@ class CudaCall final : public FastCall {
 
 std::unique_ptr<FastCall> make_fast_call(const ResolvedCall& call, std::span<const NamedKernel> kernels,
                                          std::span<const Argument> arguments, std::shared_ptr<Device> device) {
+  std::set<uint32_t> made;
   const bool is_plain = std::ranges::all_of(call.outputs, [&](const ResolvedOutput& out) {
-    return !out.is_scalar && (out.overwrites_input || !call.tensors[out.slot].is_input);
+    if (out.is_scalar) return false;
+    return out.overwrites_input || (!call.tensors[out.slot].is_input && made.insert(out.slot).second);
   });
   const bool has_tensors = std::ranges::any_of(call.tensors, &ResolvedTensor::is_input);
   if (!call.refused.empty() || !is_plain || !has_tensors) return nullptr;

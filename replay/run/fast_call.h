@@ -54,7 +54,7 @@ class FastCall {
 
 // A call on `device`, which must be a GPU's and keeps the kernels. The launches' limits are checked here: throws
 // kLaunchLimit. `arguments` are those that the call was resolved for. Null if only the host program can run it: an
-// output is a scalar, or is an input.
+// output is a scalar, is an input, or is another output too.
 std::unique_ptr<FastCall> make_fast_call(const ResolvedCall& call, std::span<const NamedKernel> kernels,
                                          std::span<const Argument> arguments, std::shared_ptr<Device> device);
 

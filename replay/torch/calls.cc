@@ -140,6 +140,8 @@ class Calls {
 
  private:
   static constexpr size_t kMostCalls = 4096;
+  // Numbers in a key; tensors begin with a number from 0 on.
+  static constexpr int64_t kWhole = -1, kReal = -2, kTruth = -3, kOpen = -4;
   struct Entry {
     py::capsule capsule;
     const FastCall* call = nullptr;
@@ -184,13 +186,13 @@ class Calls {
     const Dtype* const open = i < open_.size() && open_[i] ? &*open_[i] : nullptr;
     const auto is_open = [&](Dtype d) { return open != nullptr && *open == d; };
     uint64_t bits = 0;
-    int64_t kind = -1;
+    int64_t kind = kWhole;
     if (PyFloat_CheckExact(o)) {
       const double value = PyFloat_AS_DOUBLE(o);
       if (open != nullptr && !is_open(Dtype::kDouble) && !is_open(Dtype::kFloat)) return false;
       bits =
           is_open(Dtype::kFloat) ? std::bit_cast<uint32_t>(static_cast<float>(value)) : std::bit_cast<uint64_t>(value);
-      kind = -2;
+      kind = kReal;
     } else if (PyLong_CheckExact(o)) {
       int overflow = 0;
       const int64_t value = PyLong_AsLongLongAndOverflow(o, &overflow);
@@ -201,11 +203,11 @@ class Calls {
       if (is_open(Dtype::kInt32) && static_cast<int32_t>(value) != value) return false;
     } else if (PyBool_Check(o) && open == nullptr) {
       bits = o == Py_True ? 1 : 0;
-      kind = -3;
+      kind = kTruth;
     } else {
       return false;
     }
-    key_.push_back(kind);
+    key_.push_back(open != nullptr ? kOpen : kind);
     if (open == nullptr) key_.push_back(static_cast<int64_t>(bits));
     scalars_.back() = bits;
     return true;

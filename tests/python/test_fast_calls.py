@@ -47,6 +47,19 @@ def test_new_scalars_hit_and_new_sizes_share_the_kernels():
     assert fd.cache_info().kept == 3
 
 
+def test_outputs_are_in_the_programs_order():
+    fd = FusionDefinition()
+    x = fd.define_tensor([-1, -1], True, DataType.Float)
+    y = fd.ops.exp(x)
+    fd.add_output(fd.ops.sum(y, [1]))
+    fd.add_output(y)
+    given = torch.randn(7, 33, device="cuda")
+    for _ in range(2):
+        total, every = fd.execute([given])
+        near(every, given.exp())
+        near(total, given.exp().sum(1))
+
+
 def test_empty_and_misaligned_tensors():
     fd = scaled_sum()
     base = torch.randn(1 + 7 * 33, device="cuda")

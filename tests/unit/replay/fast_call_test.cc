@@ -151,6 +151,32 @@ inputs @f host {
   EXPECT_FALSE(serves(1000, 1016) || serves(1016, 1000) || serves(1000, 1000));
 }
 
+TEST(FastCall, OutputsAreInTheProgramsOrder) {
+  const auto made = make(R"(fusion @f {
+  %n = size
+  %x = input f32[%n] contiguous
+  %y = exp %x
+  %z = sum %y over [0]
+  output %z
+  output %y
+}
+inputs @f host {
+  %x = f32[5] normal seed 1
+}
+)");
+  ASSERT_TRUE(made->call);
+  ASSERT_EQ(made->call->outputs.size(), 2u);
+  EXPECT_TRUE(made->call->outputs[0].shape.empty());
+  EXPECT_EQ(made->call->outputs[1].shape, std::vector<int64_t>{5});
+  const uint64_t input = 0x1000;
+  const uint64_t outputs[] = {0x2000, 0x3000}, scalars[] = {0};
+  made->call->start({.inputs = &input, .outputs = outputs, .arena = 0, .scalars = scalars, .stream = nullptr});
+  const auto& started = made->gpu->noting.started;
+  ASSERT_EQ(started.size(), 2u);
+  EXPECT_EQ(std::ranges::count(started[0].arguments, uint64_t{0x3000u}), 1);
+  EXPECT_EQ(std::ranges::count(started[1].arguments, uint64_t{0x2000u}), 1);
+}
+
 TEST(FastCall, AnOutputThatIsAnInputNeedsTheHostProgram) {
   const auto made = make(R"(fusion @f {
   %n = size
