@@ -1,10 +1,13 @@
 #include "codegen/cuda.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <utility>
 
 #include "codegen/cuda_expression.h"
 #include "codegen/cuda_names.h"
+#include "codegen/divisors.h"
 #include "codegen/hoist.h"
 #include "codegen/same_bits.h"
 #include "ir/canonical/canonical.h"
@@ -74,13 +77,18 @@ class Emitter {
 
   // -- pieces
   void line(const std::string& text) { body_ += std::string(static_cast<size_t>(2 * depth_), ' ') + text + "\n"; }
+  void prepare_divisor(ValueId v);
+  void divide_in_loop(RegionId inner, const std::set<ValueId>& divisors, const std::function<void(RegionId)>& emit);
   CudaTerm term(ValueId v) const {
     if (!v) throw Error(ErrorCode::kInvalidGraph, "an operand is missing");
     if (g_.is_tensor(v))
       throw Error(ErrorCode::kWrongKind, "a buffer stands where a scalar is needed", "%" + g_[v].name);
     if (!g_[v].constant && names_[v].empty())
       throw Error(ErrorCode::kNotDominated, "used before it is defined", "%" + g_[v].name);
-    return {names_[v], g_[v].dtype, g_[v].constant};
+    const auto divisor = divisors_.find(v);
+    if (divisor == divisors_.end()) return {names_[v], g_[v].dtype, g_[v].constant};
+    return {names_[v], g_[v].dtype, g_[v].constant,
+            divisor->second + (outside_.empty() ? std::string() : ", " + outside_)};
   }
   std::string as(ValueId v, Dtype dtype, bool bare = false) { return cuda_term(term(v), dtype, headers_, bare); }
   std::string index(ValueId v) { return as(v, Dtype::kIndex, true); }
@@ -116,6 +124,10 @@ class Emitter {
   std::set<ValueId> written_;                // buffers that the kernel stores to
   std::map<ValueId, int64_t> vector_bytes_;  // the widest vector access of a buffer
   bool uses_shared_ = false;
+  std::set<ValueId> wanted_divisors_;
+  std::map<ValueId, std::string> divisors_;  // the prepared ones, by name
+  int divisor_count_ = 0, outside_count_ = 0;
+  std::string outside_;  // of the loop around, if it runs again for dividends that are out of range
 };
 
 void Emitter::look_ahead() {
@@ -128,6 +140,14 @@ void Emitter::look_ahead() {
       bytes = std::max(bytes, op.attrs.integer(AttrKey::kWidth, 1) * size_bytes(g_[v].dtype));
     }
   }
+}
+
+void Emitter::prepare_divisor(ValueId v) {
+  if (!wanted_divisors_.contains(v)) return;
+  headers_.need(CudaHeader::kDivision);
+  const std::string& name = divisors_[v] = "d" + std::to_string(divisor_count_++);
+  line("const Divisor " + name + "(" + cuda_term({names_[v], g_[v].dtype, g_[v].constant}, Dtype::kFloat, headers_) +
+       ");");
 }
 
 void Emitter::parameters() {
@@ -186,6 +206,7 @@ void Emitter::region(RegionId id) {
       loads = more == 0 ? 0 : loads + more;
     }
     op(next);
+    for (const ValueId r : next.results) prepare_divisor(r);
   }
 }
 
@@ -259,13 +280,50 @@ void Emitter::loop(const Op& op) {
     const auto& sum = g_[def].operands;
     is_known = (sum[0] == op.operands[0] && is_constant(sum[1])) || (sum[1] == op.operands[0] && is_constant(sum[0]));
   }
-  if (op.attrs.flag(AttrKey::kUnroll) && is_known) line("#pragma unroll");
-  const std::string name = g_[inner].index ? names_.define(g_[inner].index, "i") : "i";
-  const std::string advance = step == "1" ? "++" + name : name + " += " + step;
-  line("for (index_t " + name + " = " + start + "; " + name + " < " + stop + "; " + advance + ") {");
-  ++depth_, ++loops_;
-  region(inner);
-  --depth_, --loops_;
+  const auto emit = [&](RegionId body) {
+    if (op.attrs.flag(AttrKey::kUnroll) && is_known) line("#pragma unroll");
+    const std::string name = g_[inner].index ? names_.define(g_[inner].index, "i") : "i";
+    const std::string advance = step == "1" ? "++" + name : name + " += " + step;
+    line("for (index_t " + name + " = " + start + "; " + name + " < " + stop + "; " + advance + ") {");
+    ++depth_, ++loops_;
+    region(body);
+    --depth_, --loops_;
+    line("}");
+  };
+  std::set<ValueId> used;
+  if (may_divide_twice(g_, inner, wanted_divisors_, used))
+    divide_in_loop(inner, used, emit);
+  else
+    emit(inner);
+}
+
+// A loop that divides runs again, with plain divisions, if a dividend is out of the range that `quotient` needs. A condition
+// around its whole body stands around both loops.
+void Emitter::divide_in_loop(RegionId inner, const std::set<ValueId>& divisors,
+                             const std::function<void(RegionId)>& emit) {
+  RegionId body = inner;
+  const Op& first = g_[g_[inner].ops.at(0)];
+  const bool is_guarded = g_[inner].ops.size() == 1 && first.kind == OpKind::kIf && first.regions.size() == 1 &&
+                          first.operands[0] != g_[inner].index;
+  if (is_guarded) {
+    body = first.regions[0];
+    line("if (" + as(first.operands[0], Dtype::kBool) + ") {");
+    ++depth_;
+  }
+  std::string outside;
+  for (const ValueId v : divisors) outside += (outside.empty() ? "" : " | ") + divisors_.at(v) + ".outside";
+  outside_ = "outside" + std::to_string(outside_count_++);
+  line("uint32_t " + outside_ + " = " + outside + ";");
+  emit(body);
+  line("if (int32_t(" + std::exchange(outside_, {}) + ") < 0) {  // a dividend is out of range");
+  ++depth_;
+  const auto prepared = std::exchange(divisors_, {});
+  emit(body);
+  divisors_ = prepared;
+  --depth_;
+  line("}");
+  if (!is_guarded) return;
+  --depth_;
   line("}");
 }
 
@@ -495,7 +553,10 @@ void Emitter::op(const Op& op) {
 
 std::string Emitter::emit(CudaHeaders& headers) {
   look_ahead();
+  wanted_divisors_ = find_divisors(g_);
   parameters();
+  for (const ValueId v : wanted_divisors_)
+    if (g_[v].constant) prepare_divisor(v);
   region(Graph::body());
   for (size_t i = 0; i < std::size(kCudaHeaderNames); ++i)
     if (const auto h = static_cast<CudaHeader>(i); headers_.needs(h)) headers.need(h);

@@ -32,6 +32,8 @@ enum class CudaHeader {
   kTrigonometryDouble,
   kErrorDouble,
   kInverseDouble,
+  kDivision,
+  kFast,
   kConvert,
   kInteger,
   kReal,
@@ -56,6 +58,8 @@ inline constexpr std::string_view kCudaHeaderNames[] = {"types.cuh",
                                                         "exact_trigonometry_double.cuh",
                                                         "exact_error_double.cuh",
                                                         "exact_inverse_double.cuh",
+                                                        "division.cuh",
+                                                        "fast.cuh",
                                                         "convert.cuh",
                                                         "integer.cuh",
                                                         "real.cuh",
@@ -79,6 +83,8 @@ struct CudaTerm {
   std::string text;  // a name; unused for a constant
   Dtype dtype;
   std::optional<ConstantBits> constant = std::nullopt;
+  // What `quotient` (division.cuh) takes behind the dividend, if the term was prepared as a divisor.
+  std::string divisor = {};
 };
 
 // The type of an element, also for storage-only dtypes.
@@ -89,6 +95,9 @@ std::string cuda_literal(Dtype dtype, ConstantBits bits, bool bare = false);
 std::string cuda_convert(std::string text, Dtype from, Dtype to, CudaHeaders& headers);
 // A term as a dtype. A constant is converted at once.
 std::string cuda_term(const CudaTerm& term, Dtype to, CudaHeaders& headers, bool bare = false);
+
+// Whether the op divides floats exactly. Its second operand may then be prepared as a `Divisor`.
+bool divides_floats(OpKind kind, const Attrs& attrs, Dtype dividend, Dtype divisor, Dtype result);
 
 std::string cuda_expression(OpKind kind, const Attrs& attrs, std::span<const CudaTerm> operands, Dtype result,
                             CudaHeaders& headers);

@@ -1,0 +1,91 @@
+#include "codegen/divisors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "codegen/cuda_expression.h"
+#include "ir/scalar/numeric.h"
+#include "ir/table/families.h"
+
+namespace fusebox {
+namespace {
+
+bool divides(const Graph& g, const Op& op) {
+  if (op.kind != OpKind::kDiv && op.kind != OpKind::kTruediv) return false;
+  return divides_floats(op.kind, op.attrs, g[op.operands[0]].dtype, g[op.operands[1]].dtype, g[op.results[0]].dtype);
+}
+
+bool is_power_of_two(const Value& v) {
+  int exponent = 0;
+  return v.constant && std::abs(std::frexp(to_double(v.dtype, *v.constant), &exponent)) == 0.5;
+}
+
+class Finder {
+ public:
+  explicit Finder(const Graph& g) : g_(g) {}
+
+  // `loops`: those around the region.
+  void walk(RegionId region, int loops) {
+    for (const OpId id : g_[region].ops) {
+      const Op& op = g_[id];
+      for (const ValueId r : op.results) depth_[r] = loops;
+      for (const RegionId inner : op.regions) {
+        if (g_[inner].index) depth_[g_[inner].index] = loops + 1;
+        walk(inner, loops + (op.kind == OpKind::kFor ? 1 : 0));
+      }
+      // Parameters and constants have no loop around them.
+      if (divides(g_, op) && depth_[op.operands[1]] < loops && !is_power_of_two(g_[op.operands[1]]))
+        found.insert(op.operands[1]);
+    }
+  }
+
+  std::set<ValueId> found;
+
+ private:
+  const Graph& g_;
+  std::map<ValueId, int> depth_;  // loops around a value's definition
+};
+
+struct Touched {
+  std::set<ValueId> read, written;
+};
+
+bool take(const Graph& g, RegionId region, const std::set<ValueId>& divisors, Touched& buffers,
+          std::set<ValueId>& used) {
+  for (const OpId id : g[region].ops) {
+    const Op& op = g[id];
+    if (op.kind == OpKind::kLoad) {
+      buffers.read.insert(op.operands[0]);
+    } else if (op.kind == OpKind::kStore) {
+      buffers.written.insert(op.operands[0]);
+    } else if (op.kind == OpKind::kIf) {
+      for (const RegionId inner : op.regions)
+        if (!take(g, inner, divisors, buffers, used)) return false;
+    } else if (!is_scalar_math(op.kind)) {
+      return false;
+    } else if (divides(g, op) && divisors.contains(op.operands[1])) {
+      used.insert(op.operands[1]);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::set<ValueId> find_divisors(const Graph& kernel) {
+  Finder finder(kernel);
+  finder.walk(Graph::body(), 0);
+  return std::move(finder.found);
+}
+
+bool may_divide_twice(const Graph& kernel, RegionId loop, const std::set<ValueId>& divisors, std::set<ValueId>& used) {
+  Touched buffers;
+  if (!take(kernel, loop, divisors, buffers, used) || used.empty()) return false;
+  const auto is_local = [&](ValueId v) { return kernel.tensor_of(v).memory == MemoryType::kLocal; };
+  const bool reads_shared_memory = !std::all_of(buffers.read.begin(), buffers.read.end(), is_local);
+  return std::none_of(buffers.written.begin(), buffers.written.end(),
+                      [&](ValueId v) { return is_local(v) ? buffers.read.contains(v) : reads_shared_memory; });
+}
+
+}  // namespace fusebox
