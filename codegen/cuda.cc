@@ -78,6 +78,7 @@ class Emitter {
   // -- pieces
   void line(const std::string& text) { body_ += std::string(static_cast<size_t>(2 * depth_), ' ') + text + "\n"; }
   void prepare_divisor(ValueId v);
+  std::string prepared_divisor(ValueId v, bool is_fast) const;
   void divide_in_loop(RegionId inner, const std::set<ValueId>& divisors, const std::function<void(RegionId)>& emit);
   CudaTerm term(ValueId v) const {
     if (!v) throw Error(ErrorCode::kInvalidGraph, "an operand is missing");
@@ -85,10 +86,7 @@ class Emitter {
       throw Error(ErrorCode::kWrongKind, "a buffer stands where a scalar is needed", "%" + g_[v].name);
     if (!g_[v].constant && names_[v].empty())
       throw Error(ErrorCode::kNotDominated, "used before it is defined", "%" + g_[v].name);
-    const auto divisor = divisors_.find(v);
-    if (divisor == divisors_.end()) return {names_[v], g_[v].dtype, g_[v].constant};
-    return {names_[v], g_[v].dtype, g_[v].constant,
-            divisor->second + (outside_.empty() ? std::string() : ", " + outside_)};
+    return {names_[v], g_[v].dtype, g_[v].constant};
   }
   std::string as(ValueId v, Dtype dtype, bool bare = false) { return cuda_term(term(v), dtype, headers_, bare); }
   std::string index(ValueId v) { return as(v, Dtype::kIndex, true); }
@@ -124,9 +122,9 @@ class Emitter {
   std::set<ValueId> written_;                // buffers that the kernel stores to
   std::map<ValueId, int64_t> vector_bytes_;  // the widest vector access of a buffer
   bool uses_shared_ = false;
-  std::set<ValueId> wanted_divisors_;
-  std::map<ValueId, std::string> divisors_;  // the prepared ones, by name
-  int divisor_count_ = 0, outside_count_ = 0;
+  Divisors wanted_;
+  std::map<ValueId, std::string> divisors_, reciprocals_;  // the prepared ones, by name
+  int outside_count_ = 0;
   std::string outside_;  // of the loop around, if it runs again for dividends that are out of range
 };
 
@@ -143,11 +141,22 @@ void Emitter::look_ahead() {
 }
 
 void Emitter::prepare_divisor(ValueId v) {
-  if (!wanted_divisors_.contains(v)) return;
-  headers_.need(CudaHeader::kDivision);
-  const std::string& name = divisors_[v] = "d" + std::to_string(divisor_count_++);
-  line("const Divisor " + name + "(" + cuda_term({names_[v], g_[v].dtype, g_[v].constant}, Dtype::kFloat, headers_) +
-       ");");
+  const auto prepare = [&](const std::set<ValueId>& wanted, std::map<ValueId, std::string>& names, CudaHeader header,
+                           std::string_view letter, const std::string& head, std::string_view tail) {
+    if (!wanted.contains(v)) return;
+    headers_.need(header);
+    const std::string& name = names[v] = std::string(letter) + std::to_string(names.size());
+    line("const " + head + " " + name + std::string(tail) + "(" + as(v, Dtype::kFloat) + ");");
+  };
+  prepare(wanted_.exact, divisors_, CudaHeader::kDivision, "d", "Divisor", "");
+  prepare(wanted_.fast, reciprocals_, CudaHeader::kFast, "r", "float", " = fast::reciprocal");
+}
+
+std::string Emitter::prepared_divisor(ValueId v, bool is_fast) const {
+  const auto& names = is_fast ? reciprocals_ : divisors_;
+  const auto found = names.find(v);
+  if (found == names.end()) return {};
+  return found->second + (is_fast || outside_.empty() ? std::string() : ", " + outside_);
 }
 
 void Emitter::parameters() {
@@ -246,6 +255,8 @@ int Emitter::loads_of(const Op& op) const {
 void Emitter::scalar(const Op& op) {
   std::vector<CudaTerm> operands;
   for (const ValueId v : op.operands) operands.push_back(term(v));
+  if (op.kind == OpKind::kDiv || op.kind == OpKind::kTruediv)
+    operands[1].divisor = prepared_divisor(op.operands[1], op.attrs.flag(AttrKey::kFast));
   const Dtype dtype = g_[op.results.at(0)].dtype;
   try {
     const std::string text = cuda_expression(op.kind, op.attrs, operands, dtype, headers_);
@@ -291,7 +302,7 @@ void Emitter::loop(const Op& op) {
     line("}");
   };
   std::set<ValueId> used;
-  if (may_divide_twice(g_, inner, wanted_divisors_, used))
+  if (may_divide_twice(g_, inner, wanted_.exact, used))
     divide_in_loop(inner, used, emit);
   else
     emit(inner);
@@ -553,10 +564,10 @@ void Emitter::op(const Op& op) {
 
 std::string Emitter::emit(CudaHeaders& headers) {
   look_ahead();
-  wanted_divisors_ = find_divisors(g_);
+  wanted_ = find_divisors(g_);
   parameters();
-  for (const ValueId v : wanted_divisors_)
-    if (g_[v].constant) prepare_divisor(v);
+  for (size_t i = 0; i < g_.values.size(); ++i)
+    if (g_.values[i].constant) prepare_divisor(ValueId(i));
   region(Graph::body());
   for (size_t i = 0; i < std::size(kCudaHeaderNames); ++i)
     if (const auto h = static_cast<CudaHeader>(i); headers_.needs(h)) headers.need(h);

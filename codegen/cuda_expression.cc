@@ -1,5 +1,8 @@
 #include "codegen/cuda_expression.h"
 
+#include <cmath>
+
+#include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 
@@ -76,7 +79,10 @@ class Writer {
     return is_fast() ? fast(row_of(kind_).text) : exact(in_float);
   }
   Typed divided() const {
-    if (is_fast()) return fast("divide");
+    if (is_fast() && !is_power_of_two(operands_[1].dtype, operands_[1].constant)) {
+      if (operands_[1].divisor.empty()) return fast("divide");
+      return {operand(0) + " * " + operands_[1].divisor, c_};
+    }
     if (c_ == Dtype::kFloat && !operands_[1].divisor.empty()) {
       headers_.need(CudaHeader::kDivision);
       return {"quotient(" + operand(0) + ", " + operands_[1].divisor + ")", c_};
@@ -395,8 +401,14 @@ Typed Writer::write() {
 
 }  // namespace
 
-bool divides_floats(OpKind kind, const Attrs& attrs, Dtype dividend, Dtype divisor, Dtype result) {
-  if ((kind != OpKind::kDiv && kind != OpKind::kTruediv) || attrs.flag(AttrKey::kFast)) return false;
+bool is_power_of_two(Dtype dtype, const std::optional<ConstantBits>& constant) {
+  int exponent = 0;
+  return constant && (is_integer(dtype) || is_floating(dtype)) &&
+         std::abs(std::frexp(to_double(dtype, *constant), &exponent)) == 0.5;
+}
+
+bool divides_floats(OpKind kind, Dtype dividend, Dtype divisor, Dtype result) {
+  if (kind != OpKind::kDiv && kind != OpKind::kTruediv) return false;
   const Dtype common = promote(dividend, divisor);
   const bool whole = is_integer(common) || is_boolean(common);
   if (whole) return kind == OpKind::kTruediv && is_floating(result) && compute_dtype(result) == Dtype::kFloat;

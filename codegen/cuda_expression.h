@@ -83,7 +83,8 @@ struct CudaTerm {
   std::string text;  // a name; unused for a constant
   Dtype dtype;
   std::optional<ConstantBits> constant = std::nullopt;
-  // What `quotient` (division.cuh) takes behind the dividend, if the term was prepared as a divisor.
+  // Of an operand that is divided by, if it was prepared: what `quotient` (division.cuh) takes behind the dividend; for a fast
+  // division the reciprocal.
   std::string divisor = {};
 };
 
@@ -96,8 +97,10 @@ std::string cuda_convert(std::string text, Dtype from, Dtype to, CudaHeaders& he
 // A term as a dtype. A constant is converted at once.
 std::string cuda_term(const CudaTerm& term, Dtype to, CudaHeaders& headers, bool bare = false);
 
-// Whether the op divides floats exactly. Its second operand may then be prepared as a `Divisor`.
-bool divides_floats(OpKind kind, const Attrs& attrs, Dtype dividend, Dtype divisor, Dtype result);
+// Whether a constant is a power of two, or the negative of one. The compiler multiplies instead of dividing by it.
+bool is_power_of_two(Dtype dtype, const std::optional<ConstantBits>& constant);
+// Whether the op divides in f32. Its second operand may then be prepared.
+bool divides_floats(OpKind kind, Dtype dividend, Dtype divisor, Dtype result);
 
 std::string cuda_expression(OpKind kind, const Attrs& attrs, std::span<const CudaTerm> operands, Dtype result,
                             CudaHeaders& headers);

@@ -1,11 +1,9 @@
 #include "codegen/divisors.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "codegen/cuda_expression.h"
-#include "ir/scalar/numeric.h"
 #include "ir/table/families.h"
 
 namespace fusebox {
@@ -13,12 +11,7 @@ namespace {
 
 bool divides(const Graph& g, const Op& op) {
   if (op.kind != OpKind::kDiv && op.kind != OpKind::kTruediv) return false;
-  return divides_floats(op.kind, op.attrs, g[op.operands[0]].dtype, g[op.operands[1]].dtype, g[op.results[0]].dtype);
-}
-
-bool is_power_of_two(const Value& v) {
-  int exponent = 0;
-  return v.constant && std::abs(std::frexp(to_double(v.dtype, *v.constant), &exponent)) == 0.5;
+  return divides_floats(op.kind, g[op.operands[0]].dtype, g[op.operands[1]].dtype, g[op.results[0]].dtype);
 }
 
 class Finder {
@@ -35,12 +28,14 @@ class Finder {
         walk(inner, loops + (op.kind == OpKind::kFor ? 1 : 0));
       }
       // Parameters and constants have no loop around them.
-      if (divides(g_, op) && depth_[op.operands[1]] < loops && !is_power_of_two(g_[op.operands[1]]))
-        found.insert(op.operands[1]);
+      if (!divides(g_, op) || depth_[op.operands[1]] == loops) continue;
+      const Value& divisor = g_[op.operands[1]];
+      if (!is_power_of_two(divisor.dtype, divisor.constant))
+        (op.attrs.flag(AttrKey::kFast) ? found.fast : found.exact).insert(op.operands[1]);
     }
   }
 
-  std::set<ValueId> found;
+  Divisors found;
 
  private:
   const Graph& g_;
@@ -64,7 +59,7 @@ bool take(const Graph& g, RegionId region, const std::set<ValueId>& divisors, To
         if (!take(g, inner, divisors, buffers, used)) return false;
     } else if (!is_scalar_math(op.kind)) {
       return false;
-    } else if (divides(g, op) && divisors.contains(op.operands[1])) {
+    } else if (divides(g, op) && !op.attrs.flag(AttrKey::kFast) && divisors.contains(op.operands[1])) {
       used.insert(op.operands[1]);
     }
   }
@@ -73,7 +68,7 @@ bool take(const Graph& g, RegionId region, const std::set<ValueId>& divisors, To
 
 }  // namespace
 
-std::set<ValueId> find_divisors(const Graph& kernel) {
+Divisors find_divisors(const Graph& kernel) {
   Finder finder(kernel);
   finder.walk(Graph::body(), 0);
   return std::move(finder.found);

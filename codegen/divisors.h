@@ -14,12 +14,16 @@
 
 namespace fusebox {
 
-// Values that floats are divided by, exactly, in a loop that does not change them. Powers of two are not among them: the
-// compiler multiplies instead.
-std::set<ValueId> find_divisors(const Graph& kernel);
+// Floats that are divided by in a loop that does not change them, by divisions that are exact and by fast ones. Powers of two
+// are not among them: the compiler multiplies instead.
+struct Divisors {
+  std::set<ValueId> exact, fast;
+};
+Divisors find_divisors(const Graph& kernel);
 
-// Whether the region of a loop divides by one of these values and may run twice. It may if it holds loads, stores, scalar ops
-// and conditions alone and writes nothing that it reads; two parameters may be the same memory. `used` gets the divisors.
+// Whether the region of a loop divides exactly by one of these values and may run twice. It may if it holds loads, stores,
+// scalar ops and conditions alone and writes nothing that it reads; two parameters may be the same memory. `used` gets the
+// divisors.
 bool may_divide_twice(const Graph& kernel, RegionId loop, const std::set<ValueId>& divisors, std::set<ValueId>& used);
 
 }  // namespace fusebox
