@@ -1,10 +1,13 @@
 #include "codegen/cuda.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <utility>
 
 #include "codegen/cuda_expression.h"
 #include "codegen/cuda_names.h"
+#include "codegen/divisors.h"
 #include "codegen/hoist.h"
 #include "codegen/same_bits.h"
 #include "ir/canonical/canonical.h"
@@ -74,6 +77,9 @@ class Emitter {
 
   // -- pieces
   void line(const std::string& text) { body_ += std::string(static_cast<size_t>(2 * depth_), ' ') + text + "\n"; }
+  void prepare_divisor(ValueId v);
+  std::string prepared_divisor(ValueId v, bool is_fast) const;
+  void divide_in_loop(RegionId inner, const std::set<ValueId>& divisors, const std::function<void(RegionId)>& emit);
   CudaTerm term(ValueId v) const {
     if (!v) throw Error(ErrorCode::kInvalidGraph, "an operand is missing");
     if (g_.is_tensor(v))
@@ -116,6 +122,10 @@ class Emitter {
   std::set<ValueId> written_;                // buffers that the kernel stores to
   std::map<ValueId, int64_t> vector_bytes_;  // the widest vector access of a buffer
   bool uses_shared_ = false;
+  Divisors wanted_;
+  std::map<ValueId, std::string> divisors_, reciprocals_;  // the prepared ones, by name
+  int outside_count_ = 0;
+  std::string outside_;  // of the loop around, if it runs again for dividends that are out of range
 };
 
 void Emitter::look_ahead() {
@@ -128,6 +138,25 @@ void Emitter::look_ahead() {
       bytes = std::max(bytes, op.attrs.integer(AttrKey::kWidth, 1) * size_bytes(g_[v].dtype));
     }
   }
+}
+
+void Emitter::prepare_divisor(ValueId v) {
+  const auto prepare = [&](const std::set<ValueId>& wanted, std::map<ValueId, std::string>& names, CudaHeader header,
+                           std::string_view letter, const std::string& head, std::string_view tail) {
+    if (!wanted.contains(v)) return;
+    headers_.need(header);
+    const std::string& name = names[v] = std::string(letter) + std::to_string(names.size());
+    line("const " + head + " " + name + std::string(tail) + "(" + as(v, Dtype::kFloat) + ");");
+  };
+  prepare(wanted_.exact, divisors_, CudaHeader::kDivision, "d", "Divisor", "");
+  prepare(wanted_.fast, reciprocals_, CudaHeader::kFast, "r", "float", " = fast::reciprocal");
+}
+
+std::string Emitter::prepared_divisor(ValueId v, bool is_fast) const {
+  const auto& names = is_fast ? reciprocals_ : divisors_;
+  const auto found = names.find(v);
+  if (found == names.end()) return {};
+  return found->second + (is_fast || outside_.empty() ? std::string() : ", " + outside_);
 }
 
 void Emitter::parameters() {
@@ -186,6 +215,7 @@ void Emitter::region(RegionId id) {
       loads = more == 0 ? 0 : loads + more;
     }
     op(next);
+    for (const ValueId r : next.results) prepare_divisor(r);
   }
 }
 
@@ -225,6 +255,8 @@ int Emitter::loads_of(const Op& op) const {
 void Emitter::scalar(const Op& op) {
   std::vector<CudaTerm> operands;
   for (const ValueId v : op.operands) operands.push_back(term(v));
+  if (op.kind == OpKind::kDiv || op.kind == OpKind::kTruediv)
+    operands[1].divisor = prepared_divisor(op.operands[1], op.attrs.flag(AttrKey::kFast));
   const Dtype dtype = g_[op.results.at(0)].dtype;
   try {
     const std::string text = cuda_expression(op.kind, op.attrs, operands, dtype, headers_);
@@ -259,13 +291,50 @@ void Emitter::loop(const Op& op) {
     const auto& sum = g_[def].operands;
     is_known = (sum[0] == op.operands[0] && is_constant(sum[1])) || (sum[1] == op.operands[0] && is_constant(sum[0]));
   }
-  if (op.attrs.flag(AttrKey::kUnroll) && is_known) line("#pragma unroll");
-  const std::string name = g_[inner].index ? names_.define(g_[inner].index, "i") : "i";
-  const std::string advance = step == "1" ? "++" + name : name + " += " + step;
-  line("for (index_t " + name + " = " + start + "; " + name + " < " + stop + "; " + advance + ") {");
-  ++depth_, ++loops_;
-  region(inner);
-  --depth_, --loops_;
+  const auto emit = [&](RegionId body) {
+    if (op.attrs.flag(AttrKey::kUnroll) && is_known) line("#pragma unroll");
+    const std::string name = g_[inner].index ? names_.define(g_[inner].index, "i") : "i";
+    const std::string advance = step == "1" ? "++" + name : name + " += " + step;
+    line("for (index_t " + name + " = " + start + "; " + name + " < " + stop + "; " + advance + ") {");
+    ++depth_, ++loops_;
+    region(body);
+    --depth_, --loops_;
+    line("}");
+  };
+  std::set<ValueId> used;
+  if (may_divide_twice(g_, inner, wanted_.exact, used))
+    divide_in_loop(inner, used, emit);
+  else
+    emit(inner);
+}
+
+// A loop that divides runs again, with plain divisions, if a dividend is out of the range that `quotient` needs. A condition
+// around its whole body stands around both loops.
+void Emitter::divide_in_loop(RegionId inner, const std::set<ValueId>& divisors,
+                             const std::function<void(RegionId)>& emit) {
+  RegionId body = inner;
+  const Op& first = g_[g_[inner].ops.at(0)];
+  const bool is_guarded = g_[inner].ops.size() == 1 && first.kind == OpKind::kIf && first.regions.size() == 1 &&
+                          first.operands[0] != g_[inner].index;
+  if (is_guarded) {
+    body = first.regions[0];
+    line("if (" + as(first.operands[0], Dtype::kBool) + ") {");
+    ++depth_;
+  }
+  std::string outside;
+  for (const ValueId v : divisors) outside += (outside.empty() ? "" : " | ") + divisors_.at(v) + ".outside";
+  outside_ = "outside" + std::to_string(outside_count_++);
+  line("uint32_t " + outside_ + " = " + outside + ";");
+  emit(body);
+  line("if (int32_t(" + std::exchange(outside_, {}) + ") < 0) {  // a dividend is out of range");
+  ++depth_;
+  const auto prepared = std::exchange(divisors_, {});
+  emit(body);
+  divisors_ = prepared;
+  --depth_;
+  line("}");
+  if (!is_guarded) return;
+  --depth_;
   line("}");
 }
 
@@ -495,7 +564,10 @@ void Emitter::op(const Op& op) {
 
 std::string Emitter::emit(CudaHeaders& headers) {
   look_ahead();
+  wanted_ = find_divisors(g_);
   parameters();
+  for (size_t i = 0; i < g_.values.size(); ++i)
+    if (g_.values[i].constant) prepare_divisor(ValueId(i));
   region(Graph::body());
   for (size_t i = 0; i < std::size(kCudaHeaderNames); ++i)
     if (const auto h = static_cast<CudaHeader>(i); headers_.needs(h)) headers.need(h);

@@ -4,7 +4,7 @@
 // Invariants:
 // - The text includes only headers of runtime_sources.h, and only those that it uses.
 // - A name's letter says what the value is: t a tensor parameter, s a scalar parameter, i a loop's index, n another
-//   index, p a truth value, v any other value; buffers are `local` and `shared`. Numbers follow the order of first
+//   index, p a truth value, d a divisor, r a reciprocal, v any other value; buffers are `local` and `shared`. Numbers follow the order of first
 //   appearance.
 // - Results follow the op table: converted to the computation dtype, computed, rounded once.
 // - A kernel that breaks the kernel contract, or that CUDA cannot express, throws kWrongLevel, kWrongKind,

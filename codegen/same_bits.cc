@@ -4,6 +4,8 @@
 
 namespace fusebox {
 
+bool gives_same_bits(OpKind kind, const Attrs& attrs) { return !attrs.flag(AttrKey::kFast) && gives_same_bits(kind); }
+
 bool gives_same_bits(OpKind kind) {
   switch (kind) {
     case FUSEBOX_CHOICE_OPS:

@@ -159,6 +159,7 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
   StepMaker maker(random, fusion);
   maker.focus = options.focus;
   try {
+    if (random.one_in(6)) maker.precision();
     if (options.rewrites_one_in > 0 && random.one_in(options.rewrites_one_in)) maker.rewrite();
     maker.concretize(fusion, sizes);
     if (maker.has_tensors()) {

@@ -54,6 +54,19 @@ bool StepMaker::is_small_launch(const Step& parallelize) {
   return true;
 }
 
+void StepMaker::precision() {
+  for (size_t count = 1 + random_.below(3); count > 0; --count) {
+    Step step{StepKind::kPrecision, {}, {}, {}};
+    step.attrs.set_flag(random_.one_in(4) ? AttrKey::kExact : AttrKey::kFast);
+    if (!random_.one_in(3))
+      for (const std::string& name : tensors(false))
+        if (const Value& v = g_[*find_value(g_, name)];
+            row_of(g_[v.def].kind).accepts(AttrKey::kFast) && is_floating(v.dtype) && random_.one_in(2))
+          step.operands.push_back(StepOperand::of(name));
+    take(std::move(step));
+  }
+}
+
 void StepMaker::rewrite() {
   if (!focus.rewrite.empty() && !random_.one_in(3)) take(rewrite_step(focus.rewrite, ""));
   for (size_t count = 1 + random_.below(3); count > 0; --count) {

@@ -19,6 +19,8 @@ class StepMaker {
   StepMaker(RandomSource& random, Graph graph) : random_(random), g_(std::move(graph)) {}
 
   // -- whole schedules; accepted steps are appended to `steps`
+  // Makes ops fast, and perhaps some of them exact again.
+  void precision();
   void rewrite();
   void concretize(const Graph& fusion, const Bindings& sizes);
   // Assigns the ops to segments and schedules each segment.

@@ -16,6 +16,7 @@ bool is_schedule(StepKind kind) {
     case StepKind::kConcretize:
     case StepKind::kConcretizeReshape:
     case StepKind::kAssign:
+    case StepKind::kPrecision:
       return false;
     case StepKind::kSplit:
     case StepKind::kMerge:
@@ -110,6 +111,8 @@ void run(StepContext& c) {
       return c.refuse("assign puts ops into a segment; it applies to a segmentation, not to a graph");
     case StepKind::kLoopBroadcast:
       return step_loop_broadcast(c);
+    case StepKind::kPrecision:
+      return step_precision(c);
   }
 }
 
@@ -144,6 +147,7 @@ bool may_empty_transforms(StepKind kind) {
     case StepKind::kCircularBuffer:
     case StepKind::kAssign:
     case StepKind::kLoopBroadcast:
+    case StepKind::kPrecision:
       return false;
   }
   throw Error(ErrorCode::kInternal, "no step has this number");

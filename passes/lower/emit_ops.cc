@@ -240,6 +240,7 @@ ValueId KernelEmitter::compute(Site& site) {
       }
       Attrs attrs = op.attrs;
       attrs.erase(AttrKey::kDtypeAttr);
+      if (attrs.has(AttrKey::kFast) && defects().has(Defect::kPrecisionNotLowered)) attrs.erase(AttrKey::kFast);
       return kernel.op(op.kind, operands, dtype, attrs);
     }
     case FUSEBOX_REDUCTION_OPS:

@@ -165,7 +165,7 @@ double value_of(OpKind kind, std::span<const Operand> o) {
 void real_loop(const Loop& loop, const Row& row) {
   Operands operands(loop);
   const double overflow = overflow_of(loop.declared);
-  const bool has_error = has_own_error(loop.kind);
+  const bool has_error = has_own_error(loop.kind), is_fast = loop.is_fast && has_fast_error(loop.kind, loop.compute);
   const bool is_rounded_twice = rounds_twice(loop);
   int64_t ambiguous = 0;
   for (int64_t i = 0; i < row.n; ++i) {
@@ -189,6 +189,7 @@ void real_loop(const Loop& loop, const Row& row) {
       image.hi = round_to(loop.compute, image.hi);
     }
     double error = has_error ? own_error(loop.kind, loop.compute, y, image, o) : 0.0;
+    if (is_fast) error = std::max(error, fast_error(loop.kind, y, image, o));
     // A step of nextafter may go either way.
     if (loop.kind == OpKind::kNextafter && !operands.exact)
       error = 2 * ulp_of(loop.declared, std::max(std::abs(image.lo), std::abs(image.hi)));

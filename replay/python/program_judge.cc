@@ -7,6 +7,7 @@
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/device/module_loader.h"
 #include "replay/python/program.h"
 #include "replay/run/compare.h"
@@ -112,7 +113,7 @@ Judgement PythonProgram::judge(const py::list& given) {
       if (is_launch_refusal(e.code)) refused(graph, "launch", e);
       found(graph, "host-checks", e);
     }
-    check_aten(graph, arguments, actual);
+    check_aten(with_precision(graph, steps), arguments, actual);
     const auto& segments = made->segmentation.segments;
     const bool by_kernels = std::all_of(segments.begin(), segments.end(),
                                         [](const Segment& s) { return s.executor == SegmentExecutor::kKernel; });

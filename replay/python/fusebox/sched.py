@@ -67,6 +67,11 @@ class Schedule:
         given = ",".join(f"{key}={value}" for key, value in options.items())
         self.step("rewrite", [], [], name=name, **({"options": given} if given else {}))
 
+    def precision(self, tensors: Sequence[Tensor] = (), fast: bool = True) -> None:
+        """Lets a GPU compute these operations by its approximations (fast), or takes that back. Without tensors: every operation that has
+        a fast form, which only f32 and narrower floats have. Stands before every other step. Everything is exact where no step says more."""
+        self.step("precision", _words(tensors), [], **{"fast" if fast else "exact": True})
+
     def assign(self, tensors: Sequence[Tensor], name: str, executor: str = "kernel") -> None:
         """Puts the operations that make these tensors into the segment of this name, run by "kernel" or "aten". Then every operation needs
         a segment, before the first step of a schedule. Each step goes to the first segment that has all tensors that it names."""
