@@ -21,6 +21,7 @@ class LaunchBuilder {
     signature();
     checks();
     std::vector<ValueId> operands = dimensions();
+    check_bound();
     operands.push_back(shared_bytes());
     arguments(operands);
     Attrs attrs;
@@ -64,7 +65,7 @@ class LaunchBuilder {
 
   ValueId emit(IndexAlgebra& algebra, Form form) {
     FormEmitter emitter(
-        algebra, host_, [&](int symbol) { return scalar(ValueId(static_cast<uint32_t>(symbol))); },
+        algebra, host_, [&](int symbol) { return parameter(*parameter_of(g_, symbol)); },
         [](int) -> ValueId { throw Error(ErrorCode::kInternal, "a loop in a launch's scalars"); });
     return emitter.emit(form);
   }
@@ -127,9 +128,11 @@ class LaunchBuilder {
     return host_.op(OpKind::kTensorStride, {host_of_.at(p.stride_of)}, Dtype::kIndex, attrs);
   }
 
-  void check(ValueId holds, std::string why) {
+  enum class Of { kAccess, kSchedule };
+  void check(ValueId holds, std::string why, Of of = Of::kAccess) {
     Attrs attrs;
     attrs.set(AttrKey::kWhy, std::move(why));
+    if (of == Of::kSchedule) attrs.set_flag(AttrKey::kAssumed);
     host_.effect(OpKind::kCheck, {holds}, {}, attrs);
   }
 
@@ -151,7 +154,25 @@ class LaunchBuilder {
     }
   }
 
+  // The facts that the schedule states. They come first, because other checks and sizes may rest on them.
+  void check_facts() {
+    if (plan_.defects().has(Defect::kAssumeUnchecked)) return;
+    for (OpId id : g_[Graph::body()].ops)
+      if (g_[id].kind == OpKind::kAssume)
+        check(scalar(g_[id].operands[0]), std::string(g_[id].attrs.string(AttrKey::kWhy)), Of::kSchedule);
+  }
+
+  void check_bound() {
+    const auto bound = launch_bound(plan_);
+    if (!bound || !bound->is_stated || plan_.defects().has(Defect::kLaunchBoundUnchecked)) return;
+    const ValueId threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
+    const ValueId holds = host_.compare(OpKind::kGe, host_.index(bound->most_threads), threads);
+    if (host_.constant_of(holds) != 1)
+      check(holds, "a block has at most " + std::to_string(bound->most_threads) + " threads", Of::kSchedule);
+  }
+
   void checks() {
+    check_facts();
     check_factors();
     for (const auto& d : plan_.divisibilities) {
       ValueId product = host_.index(1);
@@ -248,6 +269,23 @@ class LaunchBuilder {
     return t;
   }
 
+  // A value of `spelled` in the host program.
+  ValueId spelled(ValueId v) {
+    const Graph& from = kernel_.spelled.graph();
+    if (from.is_constant(v)) return host_.constant(from[v].dtype, *from[v].constant);
+    for (const auto& [symbol, value] : kernel_.spelled_symbols)
+      if (value == v) return parameter(*parameter_of(g_, symbol));
+    const Op& op = from[from[v].def];
+    std::vector<ValueId> operands;
+    for (ValueId o : op.operands) operands.push_back(spelled(o));
+    return host_.op(op.kind, operands, from[v].dtype, op.attrs);
+  }
+
+  ValueId launch_scalar(const KernelEmitter::LaunchScalar& s) {
+    const ValueId value = spelled(s.value);
+    return s.is_prepared ? host_.op(OpKind::kPrepareDiv, {value}, Dtype::kInt64) : value;
+  }
+
   void arguments(std::vector<ValueId>& operands) {
     for (ValueId v : globals_) {
       std::vector<ValueId> sizes;
@@ -268,10 +306,16 @@ class LaunchBuilder {
                                                  !plan_.defects().has(Defect::kWorkspaceNotZeroed), "counters");
     std::map<ValueId, ScalarParameter> scalars;
     for (const auto& [p, v] : kernel_.parameters) scalars[v] = p;
+    std::map<ValueId, const KernelEmitter::LaunchScalar*> launched;
+    for (const auto& s : kernel_.launch_scalars) launched[s.parameter] = &s;
     for (OpId id : kernel_.kernel.parameters()) {
       const ValueId v = kernel_.kernel.graph()[id].results[0];
-      const auto it = tensors_.find(v);
-      operands.push_back(it != tensors_.end() ? it->second : parameter(scalars.at(v)));
+      if (const auto it = tensors_.find(v); it != tensors_.end())
+        operands.push_back(it->second);
+      else if (const auto made = launched.find(v); made != launched.end())
+        operands.push_back(launch_scalar(*made->second));
+      else
+        operands.push_back(parameter(scalars.at(v)));
     }
   }
 

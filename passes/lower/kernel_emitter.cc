@@ -19,8 +19,32 @@ KernelEmitter::KernelEmitter(const KernelPlan& kernel_plan, const EmitOptions& e
       tensors(g.values.size()),
       node_index_(plan.tree.nodes.size()) {}
 
+std::optional<LaunchBound> launch_bound(const KernelPlan& plan) {
+  const Graph& g = *plan.graph;
+  for (OpId id : g[Graph::body()].ops)
+    if (g[id].kind == OpKind::kLaunchBound)
+      return LaunchBound{g[id].attrs.integer(AttrKey::kMostThreads), g[id].attrs.integer(AttrKey::kLeastBlocks, 1),
+                         true};
+  constexpr int64_t kMostThreads = 1024;
+  int64_t threads = 1;
+  for (ParallelType p : plan.used_threads) {
+    if (!is_block(p)) continue;
+    const auto extent = plan.largest_launch.at(p);
+    if (!extent || *extent > kMostThreads) return std::nullopt;
+    threads *= std::max<int64_t>(*extent, 1);
+  }
+  if (threads == 1 || threads > kMostThreads) return std::nullopt;
+  return LaunchBound{threads, 1, false};
+}
+
 void KernelEmitter::run() {
   declare_parameters();
+  if (const auto bound = launch_bound(plan)) {
+    Attrs attrs;
+    attrs.set(AttrKey::kMostThreads, bound->most_threads);
+    if (bound->least_blocks > 1) attrs.set(AttrKey::kLeastBlocks, bound->least_blocks);
+    kernel.effect(OpKind::kLaunchBound, {}, {}, attrs);
+  }
   shared_end_ = kernel.index(0);
   emit_children(LoopNode::kNoNode);
 }
@@ -62,6 +86,8 @@ ValueId KernelEmitter::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
   const Op& op = g[g[v].def];
   if (op.kind == OpKind::kInput || op.kind == OpKind::kSize) {
     const bool is_extent = g[v].dtype == Dtype::kIndex;
+    if (const auto number = constant_integer(g, plan.classes.representative(v)); is_extent && number)
+      return kernel.index(*number);
     return parameter({is_extent ? plan.classes.representative(v) : v, {}, 0});
   }
   std::vector<ValueId> operands;
@@ -94,8 +120,40 @@ ValueId KernelEmitter::emit_form(IndexAlgebra& algebra, Form form, ValueId loade
         if (!p) return loaded;
         return p->stride_of ? parameter(*p) : scalar(p->scalar);
       },
-      [&](int node) { return node_index_[static_cast<size_t>(node)]; });
+      [&](int node) { return node_index_[static_cast<size_t>(node)]; }, launch_scalars_of());
   return emitter.emit(form);
+}
+
+LaunchScalars KernelEmitter::launch_scalars_of() {
+  const auto value = [this](IndexAlgebra& a, Form f) { return launch_scalar(a, f, false); };
+  // A prepared division is right for dividends below 2^31 alone.
+  if (options.index_bits != 32) return {value, {}};
+  return {value, [this](IndexAlgebra& a, Form f) { return launch_scalar(a, f, true); }};
+}
+
+ValueId KernelEmitter::launch_scalar(IndexAlgebra& algebra, Form form, bool is_prepared) {
+  bool is_known = true;
+  FormEmitter spell(
+      algebra, spelled,
+      [&](int symbol) {
+        is_known &= parameter_of(g, symbol).has_value();
+        const auto [it, is_new] = spelled_symbols.try_emplace(symbol);
+        if (is_new) it->second = spelled.scalar_parameter(Dtype::kIndex, "s");
+        return it->second;
+      },
+      [](int) -> ValueId { throw Error(ErrorCode::kInternal, "a loop in a scalar of a launch"); });
+  const ValueId value = spell.emit(form);
+  if (!is_known || spelled.constant_of(value)) return {};
+  size_t& number = launched_[value][is_prepared ? 1 : 0];
+  if (number > 0) return launch_scalars[number - 1].parameter;
+  if (is_prepared && defects().has(Defect::kPreparedOfOther))
+    for (const LaunchScalar& s : launch_scalars)
+      if (s.is_prepared) return s.parameter;
+  const ValueId made = is_prepared ? kernel.scalar_parameter(Dtype::kInt64, "prepared")
+                                   : kernel.scalar_parameter(Dtype::kIndex, "launched");
+  launch_scalars.push_back({value, is_prepared, made});
+  number = launch_scalars.size();
+  return made;
 }
 
 ValueId KernelEmitter::emit_condition(IndexAlgebra& algebra, const Condition& c) {

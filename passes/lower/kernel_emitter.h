@@ -9,6 +9,7 @@
 //   Graph launch = emit_launch(emitter), kernel = emitter.kernel.finish();
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -46,10 +47,20 @@ class KernelEmitter {
     ValueId parameter;
     Dtype dtype;
   };
+  // A scalar that the launch computes for a parameter of the kernel: the form's value, or what prepare_div makes of it.
+  struct LaunchScalar {
+    ValueId value;  // in `spelled`
+    bool is_prepared;
+    ValueId parameter;
+  };
   const KernelPlan& plan;
   const Graph& g;
   EmitOptions options;
   KernelBuilder kernel;
+  std::vector<LaunchScalar> launch_scalars;
+  // Their forms as ops on symbols. Equal forms of two algebras are one value here.
+  KernelBuilder spelled{"", 64};
+  std::map<int, ValueId> spelled_symbols;
   std::vector<ValueId> tensors;                   // by value of the graph: its parameter or buffer
   std::map<ScalarParameter, ValueId> parameters;  // in the kernel
   ValueId grid_counters;                          // the parameter, if the kernel has grid barriers or grid reductions
@@ -78,6 +89,8 @@ class KernelEmitter {
   void guarded(ValueId predicate, const std::function<void()>& emit);
   // `loaded` stands for kLoadedSymbol.
   ValueId emit_form(IndexAlgebra& algebra, Form form, ValueId loaded = {});
+  LaunchScalars launch_scalars_of();
+  ValueId launch_scalar(IndexAlgebra& algebra, Form form, bool is_prepared);
   ValueId scalar(ValueId v);  // a scalar of the graph in the kernel
   ValueId scalar(ValueId v, std::map<ValueId, ValueId>& known);
   ValueId parameter(const ScalarParameter& p);
@@ -129,7 +142,8 @@ class KernelEmitter {
   }
   void add_partial(OpId op, size_t level, ValueId at);
 
-  std::map<OpId, std::vector<ValueId>> accumulators_;           // by result
+  std::map<ValueId, std::array<size_t, 2>> launched_;  // by value in `spelled`, plus 1: the value, its preparation
+  std::map<OpId, std::vector<ValueId>> accumulators_;  // by result
   std::map<OpId, std::vector<std::vector<ValueId>>> partials_;  // by level, then result
   std::vector<ValueId> node_index_;                             // by node: the loop's scalar in the kernel
   std::map<std::pair<Dtype, int>, ValueId> block_workspaces_;   // by dtype and list
@@ -141,6 +155,15 @@ class KernelEmitter {
   };
   std::map<std::pair<uint32_t, size_t>, Emitted> emitted_;  // by statement and condition; kept for notes
 };
+
+// The bound on the threads of a block that the kernel is compiled for.
+struct LaunchBound {
+  int64_t most_threads;
+  int64_t least_blocks;
+  bool is_stated;  // by the schedule: the launch checks it; else every block has exactly so many threads
+};
+// Nothing if the schedule states none and the threads are not known.
+std::optional<LaunchBound> launch_bound(const KernelPlan& plan);
 
 // Emits the host program that launches the kernel.
 Graph emit_launch(const KernelEmitter& emitter);

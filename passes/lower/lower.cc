@@ -2,6 +2,7 @@
 
 #include "ir/graph/compact.h"
 #include "passes/kernel/forward_local.h"
+#include "passes/kernel/unroll_local.h"
 #include "passes/lower/kernel_emitter.h"
 #include "passes/plan/plan_stages.h"
 
@@ -15,6 +16,7 @@ Lowered emit_kernel(const KernelPlan& plan, const EmitOptions& options) {
   if (options.explain) notes = emitter.check_notes();
   Graph finished = emitter.kernel.finish();
   forward_local(finished, plan.defects());
+  unroll_local(finished);
   return {compacted(std::move(finished)), compacted(std::move(launch)), std::move(notes)};
 }
 

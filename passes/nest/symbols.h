@@ -45,6 +45,7 @@ class Symbols {
   // An index scalar as a form. Sums, products, quotients, minima and maxima are taken apart into their operands.
   Form of(ValueId v);
   Form of(const ScalarForm& form);
+  const Graph& graph() const { return g_; }
 
  private:
   Form of(ValueId v, std::map<ValueId, Form>& known);
