@@ -57,6 +57,7 @@ class Emitter {
   // -- what is known before anything is written
   void look_ahead();
   void parameters();
+  std::string launch_bounds() const;
   // -- ops
   void region(RegionId id);
   bool is_between_loads(const Op& op) const;
@@ -159,6 +160,19 @@ std::string Emitter::prepared_divisor(ValueId v, bool is_fast) const {
   return found->second + (is_fast || outside_.empty() ? std::string() : ", " + outside_);
 }
 
+// The bounds that the kernel states, or else the caller's. One block on a multiprocessor is what a compiler provides for
+// anyway, and is not written.
+std::string Emitter::launch_bounds() const {
+  int64_t threads = options_.max_threads, blocks = 1;
+  for (const OpId id : g_[Graph::body()].ops) {
+    if (g_[id].kind != OpKind::kLaunchBound) continue;
+    threads = g_[id].attrs.integer(AttrKey::kMostThreads);
+    blocks = g_[id].attrs.integer(AttrKey::kLeastBlocks, 1);
+  }
+  if (threads <= 0) return {};
+  return "__launch_bounds__(" + std::to_string(threads) + (blocks > 1 ? ", " + std::to_string(blocks) : "") + ") ";
+}
+
 void Emitter::parameters() {
   std::string list;
   const std::vector<ValueId> all = inputs(g_);
@@ -180,7 +194,7 @@ void Emitter::parameters() {
     comment_ += "\n";
   }
   signature_ = "extern \"C\" __global__ void ";
-  if (options_.max_threads > 0) signature_ += "__launch_bounds__(" + std::to_string(options_.max_threads) + ") ";
+  signature_ += launch_bounds();
   signature_ += options_.entry + "(" + list + ")";
 }
 
@@ -539,6 +553,12 @@ void Emitter::op(const Op& op) {
     case OpKind::kThreadIndex:
     case OpKind::kThreadCount:
       return thread(op);
+    case OpKind::kPreparedDiv:
+      headers_.need(CudaHeader::kInteger);
+      return line(define(op.results[0]) + "prepared_div(" + index(op.operands[0]) + ", " +
+                  as(op.operands[2], Dtype::kInt64, true) + ");");
+    case OpKind::kLaunchBound:
+      return;  // stands in the signature
     case OpKind::kBarrier:
       return line("__syncthreads();");
     case OpKind::kGridBarrier:
@@ -555,6 +575,7 @@ void Emitter::op(const Op& op) {
       return scalar(op);
     case OpKind::kSize:
     case OpKind::kOutput:
+    case OpKind::kAssume:
     case FUSEBOX_TENSOR_OPS:
     case FUSEBOX_HOST_OPS:
       throw Error(ErrorCode::kWrongLevel, "the op " + std::string(row_of(op.kind).text) + " is no op of a kernel",

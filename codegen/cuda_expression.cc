@@ -1,5 +1,6 @@
 #include "codegen/cuda_expression.h"
 
+#include <bit>
 #include <cmath>
 
 #include "ir/scalar/numeric.h"
@@ -153,10 +154,15 @@ class Writer {
     if (is_bool()) refuse();
     return is_whole() ? Typed{operand(0), c_} : real_library(name);
   }
-  // floor_div, floor_mod. For `nonnegative` operands C++'s own operator is right.
+  // floor_div, floor_mod. For `nonnegative` operands C++'s own operator is right. By a power of two it is a shift or a
+  // mask: the compiler does not know the sign, and would mend the result of a negative number.
   Typed euclidean(std::string_view name, std::string_view sign) const {
-    if (attrs_.flag(AttrKey::kNonNegative)) return infix(sign);
-    return integer(name);
+    if (!attrs_.flag(AttrKey::kNonNegative)) return integer(name);
+    const uint64_t divisor = operands_[1].constant ? operands_[1].constant->low : 0;
+    if (!is_index() || operands_[0].constant || !std::has_single_bit(divisor)) return infix(sign);
+    return {operand(0, true) + (sign == "/" ? " >> " + std::to_string(std::countr_zero(divisor))
+                                            : " & " + std::to_string(divisor - 1)),
+            c_};
   }
   Typed absolute() const {
     if (is_complex(c_)) {

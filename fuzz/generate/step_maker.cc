@@ -131,6 +131,8 @@ void StepMaker::each_part(const std::vector<Step>& assigns, const std::function<
 
 void StepMaker::schedule(size_t max_transforms) {
   idle_ = 1;
+  if (random_.one_in(5)) facts();
+  if (random_.one_in(12)) bound_launch();
   if (focus.block && block_dimensions(*focus.block)) return;
   if (focus.shared_in && !random_.one_in(8) && shared_in_loop(*focus.shared_in)) return;
   const bool is_aimed_at = focus.in_place || focus.transforms || focus.swizzle;
@@ -589,7 +591,7 @@ void StepMaker::set_mesh(const std::string& name) {
 
 void StepMaker::random_step() {
   const std::string name = any_tensor();
-  switch (random_.below(14)) {
+  switch (random_.below(16)) {
     case 0:
     case 1:
     case 2:
@@ -628,6 +630,10 @@ void StepMaker::random_step() {
       take(std::move(step));
       return;
     }
+    case 13:
+      return facts();
+    case 14:
+      return bound_launch();
     default:
       permute_allocation(name);
   }

@@ -81,6 +81,9 @@ class StepMaker {
   void cut_apart(std::vector<size_t>& cuts);
   void permute_crossings();
 
+  // step_facts.cc: facts about sizes that hold in the case, or now and then do not, and a bound on the launch.
+  void facts();
+  void bound_launch();
   void relate();
   void prepare();
   void memory(const std::string& name);

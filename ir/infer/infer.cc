@@ -53,6 +53,7 @@ std::vector<ResultSpec> infer_results(InferContext& c) {
       return {infer_metadata(c)};
     case FUSEBOX_THREAD_OPS:
     case FUSEBOX_HOST_OPS:
+    case FUSEBOX_FACT_OPS:
       return infer_low_level(c);
   }
   not_in_family(c.kind, "has no rule for its results");

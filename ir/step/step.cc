@@ -39,6 +39,8 @@ bool is_schedule(StepKind kind) {
     case StepKind::kPropagate:
     case StepKind::kCircularBuffer:
     case StepKind::kLoopBroadcast:
+    case StepKind::kAssume:
+    case StepKind::kBoundLaunch:
       return true;
   }
   return true;
@@ -113,6 +115,10 @@ void run(StepContext& c) {
       return step_loop_broadcast(c);
     case StepKind::kPrecision:
       return step_precision(c);
+    case StepKind::kAssume:
+      return step_assume(c);
+    case StepKind::kBoundLaunch:
+      return step_bound_launch(c);
   }
 }
 
@@ -148,6 +154,8 @@ bool may_empty_transforms(StepKind kind) {
     case StepKind::kAssign:
     case StepKind::kLoopBroadcast:
     case StepKind::kPrecision:
+    case StepKind::kAssume:
+    case StepKind::kBoundLaunch:
       return false;
   }
   throw Error(ErrorCode::kInternal, "no step has this number");

@@ -131,6 +131,7 @@
 // Statements of a kernel: control, memory and threads. `for` and `if` stand in host programs too.
 #define FUSEBOX_THREAD_OPS \
   OpKind::kAllocate: case OpKind::kLoad: case OpKind::kThreadIndex: case OpKind::kThreadCount: \
+  case OpKind::kPreparedDiv: \
   case OpKind::kBlockReduce: case OpKind::kGridReduce: case OpKind::kBlockBroadcast: case FUSEBOX_THREAD_EFFECT_OPS
 #define FUSEBOX_THREAD_EFFECT_OPS \
   OpKind::kFor: case OpKind::kIf: case OpKind::kStore: case OpKind::kCopy: case OpKind::kBarrier: \
@@ -142,16 +143,21 @@
 #define FUSEBOX_HOST_OPS \
   OpKind::kAllocateTensor: case OpKind::kAliasSelect: case OpKind::kAliasView: case OpKind::kCreateStream: \
   case OpKind::kGetStream: case OpKind::kRecordEvent: case OpKind::kCommunicate: case OpKind::kTensorStride: \
-  case OpKind::kTensorAlignment: case FUSEBOX_HOST_EFFECT_OPS
+  case OpKind::kTensorAlignment: case OpKind::kPrepareDiv: case FUSEBOX_HOST_EFFECT_OPS
 #define FUSEBOX_HOST_EFFECT_OPS \
   OpKind::kLaunch: case OpKind::kRunAten: case OpKind::kDeallocate: case OpKind::kCopyTensor: \
   case OpKind::kSetStream: case OpKind::kSynchronize: case OpKind::kWaitEvent: case OpKind::kPost: \
   case OpKind::kWait: case OpKind::kCheck
 
-// Statements without a result.
-#define FUSEBOX_EFFECT_OPS FUSEBOX_THREAD_EFFECT_OPS: case FUSEBOX_HOST_EFFECT_OPS
+// Facts of a schedule. They are statements of the whole program, and compute nothing.
+#define FUSEBOX_FACT_OPS OpKind::kAssume: case OpKind::kLaunchBound
 
-#define FUSEBOX_STATEMENT_OPS FUSEBOX_STRUCTURE_OPS: case FUSEBOX_KERNEL_OPS: case FUSEBOX_HOST_OPS
+// Statements without a result.
+#define FUSEBOX_EFFECT_OPS \
+  FUSEBOX_THREAD_EFFECT_OPS: case FUSEBOX_HOST_EFFECT_OPS: case FUSEBOX_FACT_OPS
+
+#define FUSEBOX_STATEMENT_OPS \
+  FUSEBOX_STRUCTURE_OPS: case FUSEBOX_KERNEL_OPS: case FUSEBOX_HOST_OPS: case FUSEBOX_FACT_OPS
 
 #define FUSEBOX_NON_SCALAR_OPS FUSEBOX_TENSOR_OPS: case FUSEBOX_STATEMENT_OPS
 

@@ -15,8 +15,12 @@ namespace {
 
 class LaunchBuilder {
  public:
-  LaunchBuilder(const KernelPlan& plan, const std::vector<KernelParameter>& parameters)
-      : plan_(plan), parameters_(parameters), g_(*plan.graph), host_(g_.name + "_launch", 64) {
+  LaunchBuilder(const KernelPlan& plan, const KernelSignature& signature)
+      : plan_(plan),
+        signature_(signature),
+        parameters_(signature.parameters),
+        g_(*plan.graph),
+        host_(g_.name + "_launch", 64) {
     host_.graph().level = Level::kHost;
   }
 
@@ -24,6 +28,7 @@ class LaunchBuilder {
     signature();
     checks();
     std::vector<ValueId> operands = dimensions();
+    check_bound();
     operands.push_back(shared_bytes());
     arguments(operands);
     Attrs attrs;
@@ -67,7 +72,7 @@ class LaunchBuilder {
 
   ValueId emit(IndexAlgebra& algebra, Form form) {
     FormEmitter emitter(
-        algebra, host_, [&](int symbol) { return scalar(ValueId(static_cast<uint32_t>(symbol))); },
+        algebra, host_, [&](int symbol) { return parameter(*parameter_of(g_, symbol)); },
         [](int) -> ValueId { throw Error(ErrorCode::kInternal, "a loop in a launch's scalars"); });
     return emitter.emit(form);
   }
@@ -129,9 +134,11 @@ class LaunchBuilder {
     return host_.op(OpKind::kTensorStride, {tensors_.at(p.stride_of)}, Dtype::kIndex, attrs);
   }
 
-  void check(ValueId holds, std::string why) {
+  enum class Of { kAccess, kSchedule };
+  void check(ValueId holds, std::string why, Of of = Of::kAccess) {
     Attrs attrs;
     attrs.set(AttrKey::kWhy, std::move(why));
+    if (of == Of::kSchedule) attrs.set_flag(AttrKey::kAssumed);
     host_.effect(OpKind::kCheck, {holds}, {}, attrs);
   }
 
@@ -153,7 +160,25 @@ class LaunchBuilder {
     }
   }
 
+  // The facts that the schedule states. They come first, because other checks and sizes may rest on them.
+  void check_facts() {
+    if (plan_.defects().has(Defect::kAssumeUnchecked)) return;
+    for (OpId id : g_[Graph::body()].ops)
+      if (g_[id].kind == OpKind::kAssume)
+        check(scalar(g_[id].operands[0]), std::string(g_[id].attrs.string(AttrKey::kWhy)), Of::kSchedule);
+  }
+
+  void check_bound() {
+    const auto bound = launch_bound(plan_);
+    if (!bound || !bound->is_stated || plan_.defects().has(Defect::kLaunchBoundUnchecked)) return;
+    const ValueId threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
+    const ValueId holds = host_.compare(OpKind::kGe, host_.index(bound->most_threads), threads);
+    if (host_.constant_of(holds) != 1)
+      check(holds, "a block has at most " + std::to_string(bound->most_threads) + " threads", Of::kSchedule);
+  }
+
   void checks() {
+    check_facts();
     check_factors();
     for (const auto& d : plan_.divisibilities) {
       ValueId product = host_.index(1);
@@ -250,6 +275,23 @@ class LaunchBuilder {
     return t;
   }
 
+  // A value of `spelled` in the host program.
+  ValueId spelled(ValueId v) {
+    const Graph& from = signature_.spelled.graph();
+    if (from.is_constant(v)) return host_.constant(from[v].dtype, *from[v].constant);
+    for (const auto& [symbol, value] : signature_.symbols)
+      if (value == v) return parameter(*parameter_of(g_, symbol));
+    const Op& op = from[from[v].def];
+    std::vector<ValueId> operands;
+    for (ValueId o : op.operands) operands.push_back(spelled(o));
+    return host_.op(op.kind, operands, from[v].dtype, op.attrs);
+  }
+
+  ValueId launched(const KernelParameter& p) {
+    const ValueId value = spelled(p.spelled);
+    return p.is_prepared ? host_.op(OpKind::kPrepareDiv, {value}, Dtype::kInt64) : value;
+  }
+
   void arguments(std::vector<ValueId>& operands) {
     for (ValueId v : globals_) {
       std::vector<ValueId> sizes;
@@ -274,11 +316,13 @@ class LaunchBuilder {
       const KernelParameter& p = parameters_[i];
       if (p.kind == KernelParameter::Kind::kTensor) given[i] = tensors_.at(p.tensor);
       if (p.kind == KernelParameter::Kind::kScalar) given[i] = parameter(p.scalar);
+      if (p.kind == KernelParameter::Kind::kLaunched) given[i] = launched(p);
       operands.push_back(given[i]);
     }
   }
 
   const KernelPlan& plan_;
+  const KernelSignature& signature_;
   const std::vector<KernelParameter>& parameters_;
   const Graph& g_;
   KernelBuilder host_;
@@ -291,8 +335,8 @@ class LaunchBuilder {
 
 }  // namespace
 
-Graph emit_launch(const KernelPlan& plan, const std::vector<KernelParameter>& parameters) {
-  return LaunchBuilder(plan, parameters).run();
+Graph emit_launch(const KernelPlan& plan, const KernelSignature& signature) {
+  return LaunchBuilder(plan, signature).run();
 }
 
 }  // namespace fusebox

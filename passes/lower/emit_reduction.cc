@@ -246,7 +246,7 @@ std::vector<ValueId> KernelEmitter::emit_collective(const Op& op, const std::vec
 }
 
 ValueId KernelEmitter::grid_workspace(Dtype dtype) {
-  parameters_.push_back({.kind = KernelParameter::Kind::kWorkspace, .dtype = dtype});
+  signature_.parameters.push_back({.kind = KernelParameter::Kind::kWorkspace, .dtype = dtype});
   return kernel.tensor_parameter(dtype, "grid_workspace" + std::to_string(grid_workspaces_++));
 }
 

@@ -5,9 +5,10 @@
 //
 //   KernelEmitter emitter(plan, options);
 //   emitter.run();
-//   Graph launch = emit_launch(plan, emitter.parameters()), kernel = emitter.finish();
+//   Graph launch = emit_launch(plan, emitter.signature()), kernel = emitter.finish();
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -38,8 +39,8 @@ class KernelEmitter {
   KernelEmitter(const KernelPlan& plan, const EmitOptions& options);
 
   void run();
-  // After run(): the kernel's parameters in order, what `show --why` prints, and the kernel. finish() comes last.
-  const std::vector<KernelParameter>& parameters() const { return parameters_; }
+  // After run(): what the launch must pass, what `show --why` prints, and the kernel. finish() comes last.
+  const KernelSignature& signature() const { return signature_; }
   std::vector<CheckNote> check_notes();
   Graph finish() { return kernel.finish(); }
 
@@ -64,6 +65,8 @@ class KernelEmitter {
   void guarded(ValueId predicate, const std::function<void()>& emit);
   // `loaded` stands for kLoadedSymbol.
   ValueId emit_form(IndexAlgebra& algebra, Form form, ValueId loaded = {});
+  LaunchScalars launch_scalars_of();
+  ValueId launch_scalar(IndexAlgebra& algebra, Form form, bool is_prepared);
   ValueId scalar(ValueId v);  // a scalar of the graph in the kernel
   ValueId scalar(ValueId v, std::map<ValueId, ValueId>& known);
   ValueId parameter(const ScalarParameter& p);
@@ -124,12 +127,13 @@ class KernelEmitter {
   EmitOptions options;
   KernelBuilder kernel;
   std::vector<ValueId> tensors;  // by value of the graph: its parameter or buffer
-  std::vector<KernelParameter> parameters_;
+  KernelSignature signature_;
   std::map<ScalarParameter, ValueId> scalars_;  // in the kernel
   ValueId grid_counters_;                       // the parameter, once something needs it
-  size_t counters_at_ = 0;                      // its place in parameters_
+  size_t counters_at_ = 0;                      // its place among the parameters
   size_t grid_workspaces_ = 0;
-  std::map<OpId, std::vector<ValueId>> accumulators_;           // by result
+  std::map<ValueId, std::array<ValueId, 2>> launched_;  // by value in `spelled`: its parameter, its prepared one
+  std::map<OpId, std::vector<ValueId>> accumulators_;   // by result
   std::map<OpId, std::vector<std::vector<ValueId>>> partials_;  // by level, then result
   std::vector<ValueId> node_index_;                             // by node: the loop's scalar in the kernel
   std::map<std::pair<Dtype, int>, ValueId> block_workspaces_;   // by dtype and list

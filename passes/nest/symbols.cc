@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "ir/domain/domain.h"
+#include "passes/nest/facts.h"
 
 namespace fusebox {
 
@@ -22,6 +23,9 @@ ExtentClasses::ExtentClasses(const Graph& g, const Defects& defects, const Bindi
       }
     }
   }
+  const auto is_given = [&](ValueId v) { return g.is_constant(v) || (g[v].def && g[g[v].def].kind == OpKind::kSize); };
+  for (const StatedFact& f : stated_facts(g))
+    if (f.kind == StatedFact::Kind::kEqual && is_given(f.value) && is_given(f.bound)) unite(g, f.value, f.bound);
   for (uint32_t i = 0; i < sizes.size(); ++i)
     for (uint32_t k = 0; k < i; ++k)
       if (sizes[i] && sizes[i] == sizes[k] && g.values[i].dtype == Dtype::kIndex && defects.has(Defect::kSymbolsByHint))

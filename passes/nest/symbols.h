@@ -46,6 +46,7 @@ class Symbols {
   // with a part beyond 32 bits is a symbol: it may be small, and products with its parts would leave 64 bits.
   Form of(ValueId v);
   Form of(const ScalarForm& form);
+  const Graph& graph() const { return g_; }
 
  private:
   Form of(ValueId v, std::map<ValueId, Form>& known);

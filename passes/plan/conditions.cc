@@ -30,24 +30,6 @@ std::optional<Form> slack(IndexAlgebra& algebra, const Condition& c) {
   return std::nullopt;
 }
 
-// How many times `b` counts what `a` counts once, by the first term that both have. 0: none.
-int64_t ratio(IndexAlgebra& algebra, Form a, Form b) {
-  const auto others = algebra.terms(b);
-  for (const TermView& t : algebra.terms(a)) {
-    const auto same = std::ranges::find(others, t.factors, &TermView::factors);
-    if (same != others.end() && t.coefficient != 0 && same->coefficient % t.coefficient == 0)
-      return same->coefficient / t.coefficient;
-  }
-  return 0;
-}
-
-// Whether a >= 0 follows from b >= 0, for integers: k·a + k − 1 >= b gives k·a > −k.
-bool follows(IndexAlgebra& algebra, Form a, Form b) {
-  const int64_t k = ratio(algebra, a, b);
-  if (k < 1) return false;
-  return algebra.prove_nonneg(algebra.sub(algebra.add(algebra.mul(a, k), algebra.constant(k - 1)), b));
-}
-
 // Drops each condition that another one implies. The input of a split in range implies its outer output in range.
 void drop_implied(IndexAlgebra& algebra, std::vector<Condition>& conditions) {
   for (size_t i = conditions.size(); i-- > 0;) {
@@ -56,7 +38,7 @@ void drop_implied(IndexAlgebra& algebra, std::vector<Condition>& conditions) {
     const bool is_implied = std::ranges::any_of(conditions, [&](const Condition& other) {
       if (&other == &conditions[i]) return false;
       const auto known = slack(algebra, other);
-      return known && follows(algebra, *mine, *known);
+      return known && algebra.prove_nonneg(*mine, {&*known, 1});
     });
     if (is_implied) conditions.erase(conditions.begin() + static_cast<std::ptrdiff_t>(i));
   }
@@ -139,6 +121,13 @@ std::vector<Condition> all_conditions(const KernelPlan& plan, StatementView& vie
 }
 
 }  // namespace
+
+std::vector<Form> forms_that_hold(IndexAlgebra& algebra, const std::vector<Condition>& conditions) {
+  std::vector<Form> result;
+  for (const Condition& c : conditions)
+    if (const auto form = slack(algebra, c)) result.push_back(*form);
+  return result;
+}
 
 std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view, StatementKind kind) {
   std::vector<Condition> conditions = all_conditions(plan, view, kind);

@@ -28,6 +28,7 @@
 #include "ir/table/defect.h"
 #include "passes/nest/check_reason.h"
 #include "passes/nest/domain_values.h"
+#include "passes/nest/facts.h"
 #include "passes/nest/nest.h"
 #include "passes/nest/statement.h"
 #include "passes/nest/symbols.h"
@@ -165,6 +166,7 @@ struct KernelPlan {
         options(o),
         nest_plan(plan_nests(g, o.defects)),
         classes(g, o.defects, o.sizes),
+        facts(stated_facts(g)),
         views(std::make_shared<Views>(g.ops.size())) {
     tree.nodes = nest_plan.nodes;
   }
@@ -173,6 +175,7 @@ struct KernelPlan {
   PlanOptions options;
   NestPlan nest_plan;  // the nest of each op
   ExtentClasses classes;
+  std::vector<StatedFact> facts;  // that the schedule states and the launch checks
 
   // plan_threads
   std::set<ParallelType> used_threads;

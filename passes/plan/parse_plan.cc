@@ -291,6 +291,8 @@ class PlanParser {
       cascade(line);
     else if (line.accept("exchange"))
       exchange(line);
+    else if (line.accept("assume"))
+      stated_fact(line);
     else if (line.accept("launch"))
       launch(line);
     else
@@ -358,6 +360,29 @@ class PlanParser {
     const auto p = parameter_of(g_, kStrideSymbols + static_cast<int>(d.index));
     if (!p) line.fail("an axis with a stride");
     return *p;
+  }
+
+  ValueId size(Line& line) {
+    if (!line.starts_integer()) return whole_value(line);
+    const int64_t number = line.integer();
+    for (uint32_t i = 0; i < g_.values.size(); ++i)
+      if (g_.values[i].dtype == Dtype::kIndex && constant_integer(g_, ValueId(i)) == number) return ValueId(i);
+    line.fail("a number of the graph, not " + std::to_string(number) + ",");
+  }
+
+  // The graph has the facts; the plan's text repeats them.
+  void stated_fact(Line& line) {
+    const ValueId value = size(line);
+    const auto is_stated = [&](const StatedFact& f) {
+      if (f.value != value || !line.accept(text(f.kind))) return false;
+      const ValueId bound = size(line);
+      return std::ranges::any_of(plan_.facts, [&](const StatedFact& other) {
+        return other.value == value && other.kind == f.kind && other.bound == bound;
+      });
+    };
+    for (const StatedFact& f : plan_.facts)
+      if (is_stated(f)) return;
+    line.fail("a fact that the schedule states");
   }
 
   void launch(Line& line) {

@@ -42,6 +42,7 @@ class StatementPlanner {
       out.reads.push_back({op.operands[0], out.vector->source, {}, {}});
       out.writes.push_back({op.results[0], out.vector->target, {}, {}});
       out.conditions = conditions_of(plan_, view, s.kind);
+      rely_on_conditions(view, index);
       return;
     }
     if (s.kind != StatementKind::kInit) out.conditions = conditions_of(plan_, view, s.kind);
@@ -49,6 +50,27 @@ class StatementPlanner {
       for (size_t k = 0; k < op.operands.size(); ++k) out.reads.push_back(read(view, op, k));
     if (!is_reduced || s.kind == StatementKind::kFinal)
       for (size_t i = 0; i < op.results.size(); ++i) out.writes.push_back(write(view, op, i));
+    rely_on_conditions(view, index);
+  }
+
+  // Simplifies what a statement reads and writes by its own conditions: it does neither where one of them fails.
+  void rely_on_conditions(StatementView& view, uint32_t index) {
+    StatementPlan& plan = plan_.statements[index];
+    const std::vector<Form> given = forms_that_hold(view.algebra, plan.conditions);
+    if (given.empty()) return;
+    bool is_simpler = false;
+    const auto simplify = [&](Form& form) {
+      const Form simpler = view.algebra.under(form, given);
+      is_simpler |= !(simpler == form);
+      form = simpler;
+    };
+    for (Access& a : plan.reads) simplify(a.index);
+    for (Access& a : plan.writes) simplify(a.index);
+    if (plan.vector) {
+      simplify(plan.vector->source);
+      simplify(plan.vector->target);
+    }
+    if (is_simpler && plan_.defects().has(Defect::kGuardOfItself)) plan.conditions.clear();
   }
 
   Access read(StatementView& view, const Op& op, size_t k) {

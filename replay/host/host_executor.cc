@@ -112,6 +112,12 @@ Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
                 "a launch of grid " + triple(dims.grid) + ", block " + triple(dims.block) + " and " +
                     std::to_string(dims.shared_bytes) + " shared bytes is more than a GPU takes",
                 "@" + code.name);
+  // A GPU refuses such a launch. Schedules may fail in other ways, but never in this one: the launch checks it.
+  if (code.most_threads > 0 && threads > code.most_threads)
+    throw Error(ErrorCode::kInternal,
+                "a block of " + std::to_string(threads) + " threads is over the kernel's own bound of " +
+                    std::to_string(code.most_threads),
+                "@" + code.name);
   g.threads = static_cast<int32_t>(threads);
   g.lanes = (g.threads + 15) / 16 * 16;
   g.blocks = dims.grid[0] * dims.grid[1] * dims.grid[2];

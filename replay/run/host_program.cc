@@ -7,6 +7,7 @@
 
 #include "ir/infer/bind.h"
 #include "ir/scalar/numeric.h"
+#include "ir/scalar/prepared_division.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
@@ -116,13 +117,20 @@ class Interpreter {
       case OpKind::kTensorAlignment:
         bind(op.results[0], device_.alignment(tensor(op.operands[0])));
         return;
-      case OpKind::kCheck:
-        if (bits(op.operands[0]).low == 0)
-          throw Error(
-              ErrorCode::kUnalignedVector,
-              std::string(op.attrs.string(AttrKey::kWhy)) + "; use inputs of another layout, or a schedule without it",
-              host_.name);
+      case OpKind::kPrepareDiv:
+        bind(op.results[0], prepare_division(integer(op.operands[0])));
         return;
+      case OpKind::kCheck:
+        if (bits(op.operands[0]).low != 0) return;
+        if (op.attrs.flag(AttrKey::kAssumed))
+          throw Error(ErrorCode::kAssumptionFailed,
+                      "the schedule is for sizes where " + std::string(op.attrs.string(AttrKey::kWhy)) +
+                          "; give such sizes, or leave the step out that says so",
+                      host_.name);
+        throw Error(
+            ErrorCode::kUnalignedVector,
+            std::string(op.attrs.string(AttrKey::kWhy)) + "; use inputs of another layout, or a schedule without it",
+            host_.name);
       case OpKind::kCopyTensor:
         device_.copy(tensor(op.operands[0]), tensor(op.operands[1]));
         return;
@@ -168,6 +176,7 @@ class Interpreter {
       case OpKind::kWait:
       case FUSEBOX_TENSOR_OPS:
       case FUSEBOX_KERNEL_OPS:
+      case FUSEBOX_FACT_OPS:
         break;
     }
     throw Error(ErrorCode::kUnsupportedOp,

@@ -307,6 +307,26 @@ def test_a_copys_schedule_takes_the_originals_tensors():
     assert code_of(lambda: copy.sched.split(3, 0, 4)) == "E0215"
 
 
+def test_a_launch_checks_the_facts_of_its_schedule():
+    x = normal(4, 8)
+    with FusionDefinition() as fd:
+        t = fd.from_pytorch(x)
+        y = fd.ops.neg(t)
+        fd.add_output(y)
+        rows, columns = fd.ops.shape(t)
+        fd.sched.assume(columns, multiple_of=4)
+        fd.sched.assume(rows, columns, below=40)
+        y.split(1, 4)
+        y.parallelize(0, ParallelType.block_x)
+        fd.sched.bound_launch(4, blocks=2)
+    for shape in [(4, 8), (1, 36), (0, 8)]:
+        z = normal(*shape)
+        (out,) = fd.execute([z])
+        torch.testing.assert_close(out, -z)
+    for shape in [(4, 6), (4, 12), (5, 4)]:  # not a multiple of 4, 48 elements, 5 threads
+        assert code_of(lambda: fd.execute([normal(*shape)])) == "E0409"
+
+
 def test_every_step_has_a_function():
     from fusebox import _fusebox
     from fusebox.sched import Schedule
