@@ -248,6 +248,20 @@ class LaunchBuilder {
     return t;
   }
 
+  ValueId blocks() { return host_.mul(dims_[0], host_.mul(dims_[1], dims_[2])); }
+
+  ValueId workspace_elements(const KernelEmitter::Workspace& w) {
+    ValueId groups = host_.index(1), elements = host_.index(w.elements);
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      const auto p = static_cast<ParallelType>(static_cast<size_t>(ParallelType::kGridX) + d);
+      if (std::find(w.threads.begin(), w.threads.end(), p) != w.threads.end()) continue;
+      ValueId& product = is_grid(p) ? groups : elements;
+      product = host_.mul(product, dims_[d]);
+    }
+    if (plan_.defects().has(Defect::kWorkspaceShort)) return elements;
+    return host_.mul(elements, w.has_results ? host_.add(blocks(), groups) : blocks());
+  }
+
   void arguments(std::vector<ValueId>& operands) {
     for (ValueId v : globals_) {
       std::vector<ValueId> sizes;
@@ -256,16 +270,17 @@ class LaunchBuilder {
         if (g_[d].iter_type != IterType::kBroadcast || g_[d].def) sizes.push_back(extent(v, d));
       tensors_[kernel_.tensors[v.index]] = allocate(g_[v].dtype, sizes, false, g_[v].name);
     }
-    ValueId threads = host_.index(1);
-    for (ValueId d : dims_) threads = host_.mul(threads, d);
-    if (!kernel_.grid_workspaces.empty() && plan_.defects().has(Defect::kWorkspaceShort))
-      threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
     for (size_t i = 0; i < kernel_.grid_workspaces.size(); ++i)
       tensors_[kernel_.grid_workspaces[i].parameter] =
-          allocate(kernel_.grid_workspaces[i].dtype, {threads}, false, "workspace" + std::to_string(i));
+          allocate(kernel_.grid_workspaces[i].dtype, {workspace_elements(kernel_.grid_workspaces[i])}, false,
+                   "workspace" + std::to_string(i));
+    const bool is_zeroed = !plan_.defects().has(Defect::kWorkspaceNotZeroed);
+    if (kernel_.arrival_counters)
+      tensors_[kernel_.arrival_counters] =
+          allocate(Dtype::kUint32, {host_.mul(blocks(), host_.index(kernel_.arrival_slots))}, is_zeroed, "arrivals");
     if (kernel_.grid_counters)
-      tensors_[kernel_.grid_counters] = allocate(Dtype::kUint32, {host_.index(kernel_.grid_slots)},
-                                                 !plan_.defects().has(Defect::kWorkspaceNotZeroed), "counters");
+      tensors_[kernel_.grid_counters] =
+          allocate(Dtype::kUint32, {host_.index(kernel_.grid_slots)}, is_zeroed, "counters");
     std::map<ValueId, ScalarParameter> scalars;
     for (const auto& [p, v] : kernel_.parameters) scalars[v] = p;
     for (OpId id : kernel_.kernel.parameters()) {

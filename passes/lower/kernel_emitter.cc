@@ -98,7 +98,14 @@ ValueId KernelEmitter::emit_form(IndexAlgebra& algebra, Form form, ValueId loade
   return emitter.emit(form);
 }
 
-ValueId KernelEmitter::emit_condition(IndexAlgebra& algebra, const Condition& c) {
+ValueId KernelEmitter::emit_condition(IndexAlgebra& algebra, const Condition& c, OpId op) {
+  if (c.kind == CheckKind::kLastBlock) {
+    if (!defects().has(Defect::kLastBlockByNumber)) return came_last_.at(plan.last_block_of(op));
+    Attrs attrs;
+    attrs.set_enum(AttrKey::kParallel, *c.guard);
+    const ValueId blocks = kernel.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs);
+    return kernel.compare(OpKind::kEq, thread_index(*c.guard), kernel.sub(blocks, kernel.index(1)));
+  }
   if (c.guard) {
     const ValueId bound = emit_form(algebra, c.bound);
     return kernel.compare(c.compare, thread_index(*c.guard), bound);
@@ -117,7 +124,7 @@ ValueId KernelEmitter::emit_conditions(Site& site, MemoryType stored) {
   };
   for (size_t i = 0; i < list.size(); ++i)
     if ((known == settled_.end() || !known->second.contains(i)) && is_needed(list[i])) {
-      const ValueId predicate = emit_condition(site.view.algebra, list[i]);
+      const ValueId predicate = emit_condition(site.view.algebra, list[i], site.place.op);
       if (options.explain) emitted_.try_emplace({site.statement, i}, Emitted{predicate});
       const bool joined = kernel.constant_of(all) != 1 && defects().has(Defect::kChecksJoinedByOr);
       all = joined ? kernel.op(OpKind::kLogicalOr, {all, predicate}, Dtype::kBool) : kernel.logical_and(all, predicate);
@@ -254,7 +261,7 @@ void KernelEmitter::emit_unswitched(uint32_t node) {
   for (const Hoisted& h : plan.unswitched.at(node)) {
     Site site = site_of(h.statement);
     holds[h.statement].insert(h.condition);
-    const ValueId predicate = emit_condition(site.view.algebra, h.at_last_point);
+    const ValueId predicate = emit_condition(site.view.algebra, h.at_last_point, site.place.op);
     if (options.explain) emitted_[{h.statement, h.condition}] = {predicate, true};
     all_but_last = std::exchange(all, kernel.logical_and(all, predicate));
   }

@@ -41,10 +41,14 @@ class KernelEmitter {
   std::vector<CheckNote> check_notes();
 
   // -- read by emit_launch
-  // A workspace of a grid reduction, with one element for each thread.
+  // A workspace of a grid reduction: for each block, and with `has_results` for each group of blocks, `elements` for
+  // each thread that differs in another dimension than those of `threads`.
   struct Workspace {
     ValueId parameter;
     Dtype dtype;
+    int64_t elements = 1;
+    std::vector<ParallelType> threads;
+    bool has_results = false;
   };
   const KernelPlan& plan;
   const Graph& g;
@@ -52,8 +56,10 @@ class KernelEmitter {
   KernelBuilder kernel;
   std::vector<ValueId> tensors;                   // by value of the graph: its parameter or buffer
   std::map<ScalarParameter, ValueId> parameters;  // in the kernel
-  ValueId grid_counters;                          // the parameter, if the kernel has grid barriers or grid reductions
-  int64_t grid_slots = 0;
+  ValueId grid_counters;                          // the parameter, if the kernel has grid barriers
+  int64_t grid_slots = 0;                         // one counter for each barrier
+  ValueId arrival_counters;                       // the parameter, if the kernel has grid reductions
+  int64_t arrival_slots = 0;                      // as many counters as blocks for each reduction
   std::vector<Workspace> grid_workspaces;
   int workspace_lists = 0;  // lists of 16-byte elements, one a thread, that the largest block collective needs
 
@@ -70,7 +76,8 @@ class KernelEmitter {
   void emit_unswitched(uint32_t node);
   void emit_statement(uint32_t statement);
   Site site_of(uint32_t statement);
-  ValueId emit_condition(IndexAlgebra& algebra, const Condition& c);
+  // A condition of a statement of `op`.
+  ValueId emit_condition(IndexAlgebra& algebra, const Condition& c, OpId op);
   // Emits all conditions except those that an enclosing unswitch has settled. Conditions that let one thread store for
   // all are left out if no other thread sees the memory: all of them for local memory, those between blocks for shared.
   ValueId emit_conditions(Site& site, MemoryType stored = MemoryType::kGlobal);
@@ -111,8 +118,12 @@ class KernelEmitter {
   void emit_accumulation(Site& site, Form place);
   void emit_result(Site& site, Form place);
   void allocate_accumulator(OpId op);
-  std::vector<ValueId> emit_collective(const Op& op, const std::vector<ValueId>& values, const Exchange& exchange);
-  ValueId grid_workspace(Dtype dtype);
+  // The sums of all levels of partial sums at an index into the accumulators.
+  std::vector<ValueId> emit_totals(OpId op, ValueId at);
+  std::vector<ValueId> emit_block_reduce(const Op& op, const std::vector<ValueId>& values, const Exchange& exchange);
+  void emit_exchange(OpId op);
+  // The attributes of an op that reduces across the exchange's threads.
+  Attrs exchange_attrs(const Op& op, const Exchange& exchange);
   void allocate_block_workspaces();
   // Combines a and b once, in the dtypes of the reduction's accumulators.
   std::vector<ValueId> combine(const Op& op, const std::vector<ValueId>& a, const std::vector<ValueId>& b);
@@ -128,11 +139,15 @@ class KernelEmitter {
     return level == 0 ? accumulators_.at(op) : partials_.at(op)[level - 1];
   }
   void add_partial(OpId op, size_t level, ValueId at);
+  // The same for a sum with an error term, and its total.
+  void add_compensated(OpId op, ValueId at);
+  ValueId compensated_total(OpId op, ValueId at);
 
   std::map<OpId, std::vector<ValueId>> accumulators_;           // by result
   std::map<OpId, std::vector<std::vector<ValueId>>> partials_;  // by level, then result
   std::vector<ValueId> node_index_;                             // by node: the loop's scalar in the kernel
   std::map<std::pair<Dtype, int>, ValueId> block_workspaces_;   // by dtype and list
+  std::map<OpId, ValueId> came_last_;                           // by grid reduction: whether this block has its result
   ValueId shared_end_;                                          // the next free byte of the arena
   std::map<uint32_t, std::set<size_t>> settled_;  // by statement: conditions that hold in the branch being emitted
   struct Emitted {

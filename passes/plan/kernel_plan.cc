@@ -9,7 +9,7 @@
 namespace fusebox {
 
 std::string_view text(CheckKind k) {
-  constexpr std::string_view kTexts[] = {"domain", "loop extent", "thread"};
+  constexpr std::string_view kTexts[] = {"domain", "loop extent", "thread", "last block"};
   return kTexts[static_cast<size_t>(k)];
 }
 
@@ -25,6 +25,12 @@ bool KernelPlan::has_place_for(const Nest& nest, ParallelType p) const {
     const MemoryType memory = buffers[v.index].memory;
     return memory == MemoryType::kGlobal || (memory == MemoryType::kShared && is_block(p));
   });
+}
+
+OpId KernelPlan::last_block_of(OpId op) const {
+  for (const auto& [reduction, e] : exchanges)
+    if (e.is_last && (reduction == op || std::ranges::count(e.readers, op) > 0)) return reduction;
+  return {};
 }
 
 bool KernelPlan::is_promoted(DomainId domain) const {
@@ -49,7 +55,7 @@ KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options) {
                   (d.tensor ? "%" + scheduled[scheduled[d.tensor].value].name + "." : "") + d.name);
   KernelPlan plan(scheduled, options);
   for (const auto stage : {plan_threads, plan_buffers, plan_empty_threads, plan_replicas, check_sharing, plan_loops,
-                           plan_shared, plan_syncs, plan_cascades, plan_storage})
+                           plan_shared, plan_syncs, plan_cascades, plan_storage, plan_exchanges})
     plan = stage(std::move(plan));
   return plan;
 }
