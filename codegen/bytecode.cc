@@ -212,7 +212,6 @@ class Compiler {
       case OpKind::kGridBarrier:
         return grid_barrier(op);
       case OpKind::kBlockReduce:
-      case OpKind::kGridReduce:
       case OpKind::kBlockBroadcast:
         return collective(op);
       case OpKind::kPreparedDiv:
@@ -220,6 +219,8 @@ class Compiler {
       case OpKind::kLaunchBound:
         out_.most_threads = op.attrs.integer(AttrKey::kMostThreads);
         return;
+      case OpKind::kGridReduce:
+        return grid_reduce(op);
       case OpKind::kWelfordCombine:
         return welford(op);
       case OpKind::kWithin:
@@ -426,9 +427,7 @@ class Compiler {
 
   void collective(const Op& op) {
     Instruction i;
-    i.opcode = op.kind == OpKind::kBlockReduce  ? Opcode::kBlockReduce
-               : op.kind == OpKind::kGridReduce ? Opcode::kGridReduce
-                                                : Opcode::kBlockBroadcast;
+    i.opcode = op.kind == OpKind::kBlockReduce ? Opcode::kBlockReduce : Opcode::kBlockBroadcast;
     const FormatRow& format = *row_of(op.kind).format;
     const auto ranges = slot_ranges(format, op.operands.size());
     if (!ranges)
@@ -439,8 +438,7 @@ class Compiler {
       return SlotRange{};
     };
     const auto at = [&](SlotRange range, size_t k) { return op.operands[range.begin + k]; };
-    const SlotRange values = slot("value"), inits = slot("init"), workspaces = slot("in"), predicate = slot("if"),
-                    sync = slot("sync");
+    const SlotRange values = slot("value"), inits = slot("init"), workspaces = slot("in"), predicate = slot("if");
     if (values.count != op.results.size())
       throw Error(ErrorCode::kOperandCount, "a collective has one result for each value",
                   op.results.empty() ? "" : place(op.results[0]));
@@ -454,21 +452,9 @@ class Compiler {
       out_.buffers[b].is_stored = true;
       return b;
     });
-    if (sync.count != 0 && at(sync, 0)) {
-      i.from = buffer_of(at(sync, 0));
-      out_.buffers[i.from].is_read = true;
-      i.immediate = op.attrs.integer(AttrKey::kSlot, 0);
-    }
     i.reduce = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp);
     i.all = op.attrs.flag(AttrKey::kAll);
-    for (const int64_t t : op.attrs.ints(AttrKey::kThreads)) {
-      const auto p = static_cast<ParallelType>(t);
-      if (!is_thread(p) || (is_grid(p) && i.opcode != Opcode::kGridReduce))
-        throw Error(ErrorCode::kBadAttribute,
-                    "a collective goes over thread coordinates; those of the grid only in grid_reduce",
-                    place(op.results[0]));
-      i.threads |= 1u << t;
-    }
+    i.threads = threads_of(op);
     if (i.opcode != Opcode::kBlockBroadcast) {
       if (values.count != (i.reduce == ReduceOp::kWelford ? 3u : 1u))
         throw Error(ErrorCode::kOperandCount, "welford combines three values, other reductions one",
@@ -478,9 +464,58 @@ class Compiler {
     }
     i.dtype = dtype_of(0);
     if (values.count == 3) i.to = count_dtype(compute_dtype(i.dtype), dtype_of(2));
-    out_.has_grid_sync |= i.opcode == Opcode::kGridReduce;
     i.results = list(op.results.size(),
                      [&](size_t k) { return registers_[op.results[k].index] = new_register(dtype_of(k), false); });
+    emit(i);
+  }
+
+  uint32_t threads_of(const Op& op) const {
+    uint32_t threads = 0;
+    for (const int64_t t : op.attrs.ints(AttrKey::kThreads)) {
+      const auto p = static_cast<ParallelType>(t);
+      if (!is_thread(p) || (is_grid(p) && op.kind != OpKind::kGridReduce))
+        throw Error(ErrorCode::kBadAttribute,
+                    "a collective goes over thread coordinates; those of the grid only in grid_reduce",
+                    place(op.results[0]));
+      threads |= 1u << t;
+    }
+    return threads;
+  }
+
+  void grid_reduce(const Op& op) {
+    Instruction i{.opcode = Opcode::kGridReduce};
+    const auto ranges = slot_ranges(*row_of(op.kind).format, op.operands.size());
+    if (!ranges)
+      throw Error(ErrorCode::kOperandCount, "a grid reduction has as many workspaces as arrays", place(op.results[0]));
+    const uint32_t count = (*ranges)[0].count;
+    i.reduce = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp);
+    if (count != (i.reduce == ReduceOp::kWelford ? 3u : 1u))
+      throw Error(ErrorCode::kOperandCount, "welford combines three arrays, other reductions one",
+                  place(op.results[0]));
+    // The lists follow one another: arrays, global workspaces, shared workspaces.
+    i.workspaces = list(size_t{3} * count, [&](size_t k) {
+      const uint32_t b = buffer_of(op.operands[k]);
+      out_.buffers[b].is_stored = true;
+      out_.buffers[b].is_read |= k < count;
+      return b;
+    });
+    i.buffer = buffer_of(op.operands[(*ranges)[3].begin]);
+    out_.buffers[i.buffer].is_read = out_.buffers[i.buffer].is_stored = true;
+    i.immediate = op.attrs.integer(AttrKey::kSlot, 0);
+    i.all = op.attrs.flag(AttrKey::kAll);
+    if (const ValueId sync = op.operands[(*ranges)[4].begin]) {
+      i.from = buffer_of(sync);
+      out_.buffers[i.from].is_read = true;
+    }
+    if (i.all != (i.from != kNoBuffer))
+      throw Error(ErrorCode::kOperandCount, "a grid reduction has counters of barriers exactly if all blocks wait",
+                  place(op.results[0]));
+    i.threads = threads_of(op);
+    i.dtype = g_[op.operands[0]].dtype;
+    if (count == 3) i.to = count_dtype(compute_dtype(i.dtype), g_[op.operands[2]].dtype);
+    out_.has_grid_sync |= i.all;
+    out_.has_arrivals = true;
+    i.dst = registers_[op.results[0].index] = new_register(Dtype::kBool, true);
     emit(i);
   }
 

@@ -48,7 +48,8 @@ enum class Opcode : uint8_t {
   kBarrier,
   kGridBarrier,  // buffer, immediate: slot
   kBlockReduce,  // lists: results, values, inits, workspaces; args[0]: participation
-  kGridReduce,
+  kGridReduce,   // dst: whether this block has the result; workspaces: arrays, global and shared workspaces; `buffer`:
+                 // arrivals; immediate: slot
   kBlockBroadcast,
   kWelford,  // lists: results (3), values (6); values in `dtype`, counts in `to`, as in the reductions of kWelford
   kWithin,   // args[0] in [0, args[1]), or below the extent of axis `immediate` of the buffer
@@ -75,7 +76,7 @@ struct Instruction {
   uint32_t dst = kNoRegister;
   std::array<uint32_t, 4> args = {kNoRegister, kNoRegister, kNoRegister, kNoRegister};
   uint32_t buffer = kNoBuffer;
-  uint32_t from = kNoBuffer;  // copy: the source; grid_reduce: the counters, if any
+  uint32_t from = kNoBuffer;  // copy: the source; grid_reduce: the counters of barriers, if any
   uint32_t target = 0;
   uint32_t threads = 0;  // a collective's coordinates: bit i for ParallelType i
   int64_t immediate = 0;
@@ -141,6 +142,7 @@ struct Bytecode {
   bool has_grid_sync = false;
   bool reads_apart = false;  // no launch stores to memory of a buffer that the kernel only reads; the run checks it
   int64_t most_threads = 0;  // of a block; 0: no bound
+  bool has_arrivals = false;  // blocks exchange values without a barrier: they run on one worker
 };
 
 // Throws kWrongLevel for a graph of another level, kUnsupportedOp and kUnsupportedDtype for an op or dtype that the

@@ -74,6 +74,9 @@ class Emitter {
   void store(const Op& op);
   void copy(const Op& op);
   void collective(const Op& op);
+  void grid_reduce(const Op& op);
+  // The coordinates along which a collective exchanges values, as a template argument.
+  std::string threads_of(const Op& op, const std::string& place) const;
   void welford_combine(const Op& op);
 
   // -- pieces
@@ -446,10 +449,59 @@ void Emitter::copy(const Op& op) {
   line(guard + "copy_vector<" + arguments + ">(&" + target + ", &" + source + ");");
 }
 
+std::string Emitter::threads_of(const Op& op, const std::string& place) const {
+  std::string threads;
+  for (const int64_t wire : op.attrs.ints(AttrKey::kThreads)) {
+    const auto on = static_cast<ParallelType>(wire);
+    if (!(is_block(on) || (is_grid(on) && op.kind == OpKind::kGridReduce)))
+      throw Error(
+          ErrorCode::kBadAttribute,
+          "the op " + std::string(row_of(op.kind).text) + " cannot exchange values along " + std::string(text(on)),
+          place);
+    static constexpr std::string_view kNames[] = {"kGridX", "kGridY", "kGridZ", "kBlockX", "kBlockY", "kBlockZ"};
+    threads += (threads.empty() ? "" : " | ") +
+               std::string(kNames[static_cast<size_t>(on) - static_cast<size_t>(ParallelType::kGridX)]);
+  }
+  return threads.empty() ? "0" : threads;
+}
+
+constexpr std::string_view kReduceOps[] = {"Sum", "Prod", "Min", "Max", "Merge"};
+
+void Emitter::grid_reduce(const Op& op) {
+  headers_.need(CudaHeader::kReduce);
+  const Operands operands(op);
+  const auto arrays = operands.of("value");
+  const std::string place = "%" + g_[op.results.at(0)].name;
+  const ReduceOp reduce = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp);
+  if (arrays.size() != (reduce == ReduceOp::kWelford ? 3 : 1))
+    throw Error(ErrorCode::kOperandCount, "a grid reduction combines one array, or the three of welford", place);
+  const OpId def = g_[arrays[0]].def;
+  const auto elements =
+      def && g_[def].kind == OpKind::kAllocate ? constant_integer(g_, g_[def].operands[0]) : std::nullopt;
+  if (!elements) throw Error(ErrorCode::kIllegalAllocation, "a grid reduction needs arrays of a constant size", place);
+  const auto places = [&](std::string_view keyword) {
+    const auto list = operands.of(keyword);
+    std::string text = reduce == ReduceOp::kWelford
+                           ? "WelfordPlaces" + welford_type(g_[list[0]].dtype, g_[list[2]].dtype)
+                           : "Places<" + std::string(cuda_type(g_[list[0]].dtype)) + ">";
+    for (size_t i = 0; i < list.size(); ++i) text += (i == 0 ? "{" : ", ") + buffer(list[i]);
+    return text + "}";
+  };
+  const bool is_all = op.attrs.flag(AttrKey::kAll);
+  const std::string slot = std::to_string(op.attrs.integer(AttrKey::kSlot));
+  const ValueId counters = operands.one("sync");
+  if (is_all && !counters)
+    throw Error(ErrorCode::kOperandCount, "a grid reduction for all blocks needs a buffer of counters", place);
+  line(define(op.results[0]) + "grid_reduce<" + std::string(kReduceOps[static_cast<size_t>(reduce)]) + ", " +
+       threads_of(op, place) + ", " + (is_all ? "kAllBlocks" : "kLastBlock") + ", " + std::to_string(*elements) + ">(" +
+       places("value") + ", " + places("in") + ", " + places("via") + ", " + buffer(operands.one("arrive")) + ", " +
+       slot + ", " + (is_all ? "&" + buffer(counters) + "[" + slot + "]" : "nullptr") + ");");
+}
+
 void Emitter::collective(const Op& op) {
   headers_.need(CudaHeader::kReduce);
   const Operands operands(op);
-  const bool is_grid_wide = op.kind == OpKind::kGridReduce, is_broadcast = op.kind == OpKind::kBlockBroadcast;
+  const bool is_broadcast = op.kind == OpKind::kBlockBroadcast;
   const auto values = operands.of("value"), init = operands.of("init"), workspaces = operands.of("in");
   const bool is_welford = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp) == ReduceOp::kWelford && !is_broadcast;
   const std::string place = op.results.empty() ? "" : "%" + g_[op.results[0]].name;
@@ -461,20 +513,7 @@ void Emitter::collective(const Op& op) {
                     " values, neutral elements and workspaces",
                 place);
 
-  std::string threads;
-  for (const int64_t wire : op.attrs.ints(AttrKey::kThreads)) {
-    const auto on = static_cast<ParallelType>(wire);
-    if (!(is_block(on) || (is_grid(on) && is_grid_wide)))
-      throw Error(
-          ErrorCode::kBadAttribute,
-          "the op " + std::string(row_of(op.kind).text) + " cannot exchange values along " + std::string(text(on)),
-          place);
-    static constexpr std::string_view kNames[] = {"kGridX", "kGridY", "kGridZ", "kBlockX", "kBlockY", "kBlockZ"};
-    threads += (threads.empty() ? "" : " | ") +
-               std::string(kNames[static_cast<size_t>(on) - static_cast<size_t>(ParallelType::kGridX)]);
-  }
-  if (threads.empty()) threads = "0";
-
+  const std::string threads = threads_of(op, place);
   std::vector<Dtype> dtypes;
   for (const ValueId w : workspaces) dtypes.push_back(g_[w].dtype);
   if (is_broadcast) {
@@ -500,18 +539,11 @@ void Emitter::collective(const Op& op) {
   for (size_t i = 0; i < count; ++i) places += (i == 0 ? "" : ", ") + buffer(workspaces[i]);
   places += "}";
 
-  static constexpr std::string_view kOps[] = {"Sum", "Prod", "Min", "Max", "Merge"};
-  std::string text = is_grid_wide ? "grid_reduce<" : "block_reduce<";
-  text +=
-      std::string(kOps[static_cast<size_t>(op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp))]) + ", " + threads + ", ";
+  std::string text = "block_reduce<" +
+                     std::string(kReduceOps[static_cast<size_t>(op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp))]) +
+                     ", " + threads + ", ";
   text += op.attrs.flag(AttrKey::kAll) ? "kAllThreads" : "kFirstThread";
-  text += ">(" + value + ", " + places;
-  if (is_grid_wide) {
-    const ValueId counters = operands.one("sync");
-    if (!counters) throw Error(ErrorCode::kOperandCount, "a grid reduction needs a buffer of counters", place);
-    text += ", &" + buffer(counters) + "[" + std::to_string(op.attrs.integer(AttrKey::kSlot)) + "]";
-  }
-  text += ")";
+  text += ">(" + value + ", " + places + ")";
   if (is_welford) {
     line(define_all(op) + text + ";");
   } else {
@@ -566,9 +598,10 @@ void Emitter::op(const Op& op) {
       return line("grid_barrier(&" + buffer(op.operands.at(0)) + "[" +
                   std::to_string(op.attrs.integer(AttrKey::kSlot)) + "]);");
     case OpKind::kBlockReduce:
-    case OpKind::kGridReduce:
     case OpKind::kBlockBroadcast:
       return collective(op);
+    case OpKind::kGridReduce:
+      return grid_reduce(op);
     case OpKind::kWelfordCombine:
       return welford_combine(op);
     case FUSEBOX_SCALAR_OPS:

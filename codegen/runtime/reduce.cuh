@@ -5,13 +5,21 @@
 // - where x is in `threads` and blockDim.x is a multiple of 32, each warp first combines rank r with r + 16, r + 8 … r
 // + 1;
 // - the partial values are combined pairwise: for steps of falling powers of two, rank r with r + step;
-// - a grid reduces within blocks like this; then thread t of a group combines the values of blocks t, t + threads …
-//   pairwise, neighbours first, and the results pairwise as above.
+// - a grid reduces within blocks like this. Then the blocks of a group, numbered like threads, combine their parts in a
+//   tree of 16 × t branches, t the number of threads that reduced a part: thread r of a branch adds up the parts r, r +
+//   t …, one after another, and the sums of the threads are combined pairwise as above.
 //
-// All threads of the block (for grid_reduce: of the grid, launched cooperatively) must call. The result is valid where
-// the coordinates in `threads` are 0, and with `all` in every thread. Only another collective may use the workspace again.
+// All threads of the block must call. The result of block_reduce is valid where the coordinates in `threads` are 0, and
+// with kAllThreads in every thread. Only another collective may use the workspace again.
+//
+// grid_reduce combines `count` values of each thread at once. At each node of the tree, the block that comes last
+// combines the parts, in the order of block numbers; so the bits are the same in every run, and no block waits. It
+// returns whether this block has the results, in all of its threads: the block that came last at the root has, and with
+// kAllBlocks, which needs a cooperative launch, every block, behind a barrier of the grid.
 //
 //   const float total = block_reduce<Sum, kBlockX, kAllThreads>(value, Places<float>{workspace});
+//   float sums[4] = …;
+//   if (grid_reduce<Sum, kGridX, kLastBlock, 4>(Places<float>{sums}, Places<float>{parts}, {}, arrivals, 0, nullptr))
 #ifndef FUSEBOX_REDUCE_CUH
 #define FUSEBOX_REDUCE_CUH
 
@@ -20,6 +28,7 @@
 
 enum Threads { kBlockX = 1, kBlockY = 2, kBlockZ = 4, kGridX = 8, kGridY = 16, kGridZ = 32 };
 enum Valid { kFirstThread, kAllThreads };
+enum Holder { kLastBlock, kAllBlocks };
 
 // A workspace of one element for each thread.
 template <class T>
@@ -119,25 +128,6 @@ __device__ T shuffle_first(T value) {
   return both.value;
 }
 
-// get(0), get(1) … get(count - 1): neighbours are combined, then what comes of neighbours, until one is left. `sums`
-// holds one for each binary digit of how many have been taken.
-template <class Op, class T, class Get>
-__device__ T combine_pairwise(uint32_t count, Get get) {
-  T value = get(0);
-  if (count == 1) return value;
-  T sums[32];
-  int depth = 0;
-  for (uint32_t taken = 0;;) {
-    for (uint32_t digit = taken; digit & 1; digit >>= 1) value = Op::combine(sums[--depth], value);
-    sums[depth++] = value;
-    if (++taken == count) break;
-    value = get(taken);
-  }
-  value = sums[--depth];
-  while (depth > 0) value = Op::combine(sums[--depth], value);
-  return value;
-}
-
 // The step of the first pairwise round: the largest power of two below `size`.
 __device__ inline uint32_t first_step(uint32_t size) { return size <= 1 ? 0 : 1u << (31 - __clz(size - 1)); }
 
@@ -183,43 +173,103 @@ __device__ T block_reduce(T value, P places) {
   return value;
 }
 
-template <class Op, int threads, Valid valid, class T, class P>
-__device__ T grid_reduce(T value, P places, uint32_t* counter) {
-  const int64_t block_size = int64_t(blockDim.x) * blockDim.y * blockDim.z;
+// The values of the threads of ranks below `size`, to all threads of the group. Every thread passes a value.
+template <class Op, int threads, class T, class P>
+__device__ T combine_ranks(T value, P places, const Group& group, uint32_t size) {
+  if (group.rank < size) places.set(place_of<threads>(group, group.rank), value);
+  __syncthreads();
+  for (uint32_t step = first_step(size); step > 0; step /= 2) {
+    if (group.rank < step && group.rank + step < size) {
+      value = Op::combine(value, places.get(place_of<threads>(group, group.rank + step)));
+      places.set(place_of<threads>(group, group.rank), value);
+    }
+    __syncthreads();
+  }
+  value = places.get(place_of<threads>(group, 0));
+  __syncthreads();
+  return value;
+}
+
+// Whether this block is the last of `count` that come to the counter, which is 0 before the first and after the last.
+// What the other blocks stored before they came is visible then.
+__device__ inline bool comes_last(uint32_t* counter, uint32_t count) {
+  int is_last = 0;
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
+    __threadfence();
+    is_last = atomicInc(counter, count - 1) == count - 1;
+    __threadfence();
+  }
+  return __syncthreads_or(is_last) != 0;
+}
+
+// `values` are the thread's own. `parts` has, for each block and with kAllBlocks for each group of blocks, `count`
+// values for each group of threads. `shared` has a place for each thread, if threads of a block are combined. The
+// arrivals of slot s begin at s times the number of blocks.
+template <class Op, int threads, Holder holder, int count, class V, class P, class S>
+__device__ __forceinline__ bool grid_reduce(V values, P parts, S shared, uint32_t* arrivals, int slot,
+                                            uint32_t* barrier) {
+  constexpr int kUnrolled = count > 0 && count <= 64 ? count : 1;
+  constexpr int kAtOnce = count >= 16 ? 1 : count >= 8 ? 2 : count >= 4 ? 4 : 8;  // parts, each of `count` values
+  constexpr bool kInBlock = (threads & (kBlockX | kBlockY | kBlockZ)) != 0;
   const Group group = block_group<threads>();
   const Group blocks = grid_group<threads>();
-  const P own =
-      places.from(block_size * (blockIdx.x + int64_t(gridDim.x) * (blockIdx.y + int64_t(gridDim.y) * blockIdx.z)));
-  // The block's value stands in the place of rank 0, which nobody writes until the last barrier. Only the warp of rank
-  // 0 reads places there.
-  value = block_reduce<Op, threads, kFirstThread>(value, own);
-  __syncwarp();
-  if (group.rank == 0) own.set(place_of<threads>(group, 0), value);
-  grid_barrier(counter);
-  if (valid == kAllThreads || blocks.rank == 0) {
-    const uint32_t size = group.size < blocks.size ? group.size : blocks.size;
-    if (group.rank < blocks.size)
-      value = combine_pairwise<Op, T>((blocks.size - group.rank + group.size - 1) / group.size, [&](uint32_t i) {
-        const uint32_t other = group.rank + i * group.size;
-        return places.get(block_of_rank<threads>(other) * block_size + place_of<threads>(group, 0));
-      });
-    if (group.rank > 0 && group.rank < size) own.set(place_of<threads>(group, group.rank), value);
-    __syncthreads();
-    for (uint32_t step = first_step(size); step > 0; step /= 2) {
-      if (group.rank < step && group.rank + step < size) {
-        value = Op::combine(value, own.get(place_of<threads>(group, group.rank + step)));
-        if (group.rank > 0) own.set(place_of<threads>(group, group.rank), value);
-      }
-      __syncthreads();
-    }
-    if (valid == kAllThreads && group.size > 1) {
-      if (group.rank == 0) own.set(place_of<threads>(group, 1), value);
-      __syncthreads();
-      value = own.get(place_of<threads>(group, 1));
-    }
+  const int64_t all_blocks = int64_t(gridDim.x) * gridDim.y * gridDim.z;
+  const uint32_t branches = 16 * group.size;
+  const auto place = [&](int64_t block, int e) { return (block * count + e) * group.count + group.index; };
+  if constexpr (kInBlock) {
+#pragma unroll kUnrolled
+    for (int e = 0; e < count; ++e) values.set(e, block_reduce<Op, threads, kAllThreads>(values.get(e), shared));
   }
-  grid_barrier(counter);
-  return value;
+  // The block of rank `first` keeps the part of a node that begins with it.
+  uint32_t first = blocks.rank, step = 1;
+  uint32_t* counter = arrivals + slot * all_blocks + int64_t(blocks.index) * blocks.size;
+  bool is_last = true;
+  for (uint32_t nodes = blocks.size; nodes > 1 && is_last; nodes = (nodes + branches - 1) / branches) {
+    if (group.rank == 0) {
+      const int64_t own = block_of_rank<threads>(first);
+#pragma unroll kUnrolled
+      for (int e = 0; e < count; ++e) parts.set(place(own, e), values.get(e));
+    }
+    const uint32_t node = first / step / branches;
+    const uint32_t size = nodes - node * branches < branches ? nodes - node * branches : branches;
+    is_last = comes_last(counter + node, size);
+    if (is_last) {
+      first = node * branches * step;
+      const auto part = [&](uint32_t i, int e) {
+        return parts.get(place(block_of_rank<threads>(first + i * step), e));
+      };
+      if (group.rank < size) {
+#pragma unroll kUnrolled
+        for (int e = 0; e < count; ++e) values.set(e, part(group.rank, e));
+#pragma unroll kAtOnce
+        for (uint32_t i = group.rank + group.size; i < size; i += group.size) {
+#pragma unroll kUnrolled
+          for (int e = 0; e < count; ++e) values.set(e, Op::combine(values.get(e), part(i, e)));
+        }
+      }
+      if constexpr (kInBlock) {
+#pragma unroll kUnrolled
+        for (int e = 0; e < count; ++e)
+          values.set(e,
+                     combine_ranks<Op, threads>(values.get(e), shared, group, size < group.size ? size : group.size));
+      }
+    }
+    counter += (nodes + branches - 1) / branches;
+    step *= branches;
+  }
+  if constexpr (holder == kAllBlocks) {
+    const int64_t result = all_blocks + blocks.index;
+    if (is_last && group.rank == 0) {
+#pragma unroll kUnrolled
+      for (int e = 0; e < count; ++e) parts.set(place(result, e), values.get(e));
+    }
+    grid_barrier(barrier);
+#pragma unroll kUnrolled
+    for (int e = 0; e < count; ++e) values.set(e, parts.get(place(result, e)));
+    return true;
+  }
+  return is_last;
 }
 
 // The value of the thread whose coordinates in `threads` are 0, to all threads along them.

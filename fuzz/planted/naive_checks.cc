@@ -11,7 +11,10 @@ namespace {
 constexpr int64_t kMostTouches = 1 << 13, kMostElements = 1 << 13, kMostBlocks = 1 << 10;
 constexpr int64_t kGlobal = -1;
 
-bool is_of_grid(Opcode o) { return o == Opcode::kGridBarrier || o == Opcode::kGridReduce; }
+// Whether all blocks wait for one another.
+bool is_of_grid(const Instruction& i) {
+  return i.opcode == Opcode::kGridBarrier || (i.opcode == Opcode::kGridReduce && i.all);
+}
 
 }  // namespace
 
@@ -21,6 +24,7 @@ void NaiveChecks::begin(const Bytecode& code, const LaunchDims& dims, std::span<
   dims_ = dims;
   args_ = args;
   memory_.clear();
+  arrived_.clear();
   lane_ = -1;
   const int64_t blocks = dims.grid[0] * dims.grid[1] * dims.grid[2];
   int64_t elements = 0;
@@ -195,35 +199,67 @@ void NaiveChecks::allocate(const At& at, int64_t elements, int64_t offset) {
   for (int64_t e = 0; e < elements; ++e) each_granule(placed, e, bytes, [](Granule& g) { g.is_written = false; });
 }
 
-// A collective keeps its own values there: each thread stores, and nobody else may read them.
-void NaiveChecks::use_workspaces(const At& at, const Instruction& i) {
-  const bool is_grid = i.opcode == Opcode::kGridReduce;
-  const int64_t first = is_grid ? at.block * threads() : 0;
-  const int64_t needed = is_grid ? static_cast<int64_t>(blocks_.size()) * threads() : threads();
-  for (uint32_t k = 0; k < i.workspaces.count; ++k) {
-    const uint32_t buffer = code_->lists[i.workspaces.begin + k];
-    const Buffer b = buffer_of(at, buffer, 0);
-    if (code_->buffers[buffer].memory == MemoryType::kLocal || b.elements < needed) {
-      violate(ErrorCode::kOutOfBounds, place_of(buffer, b.elements));
-      continue;
-    }
-    for (int32_t l = 0; l < threads(); ++l) {
-      touch(at, l, buffer, first + l, true, true);
-      each_granule(b, first + l, bytes_of(buffer), [](Granule& g) { g.is_written = false; });
-    }
+// A collective keeps its own values in `used` elements: threads store, and nobody else may read them.
+void NaiveChecks::use_workspace(const At& at, uint32_t buffer, int64_t first, int64_t used, int64_t needed) {
+  const Buffer b = buffer_of(at, buffer, 0);
+  if (code_->buffers[buffer].memory == MemoryType::kLocal || b.elements < needed)
+    return violate(ErrorCode::kOutOfBounds, place_of(buffer, b.elements));
+  for (int64_t e = 0; e < used; ++e) {
+    touch(at, static_cast<int32_t>(e % threads()), buffer, first + e, true, true);
+    each_granule(b, first + e, bytes_of(buffer), [](Granule& g) { g.is_written = false; });
   }
 }
 
-void NaiveChecks::check_counters(const At& at, const Instruction& i) {
-  if (i.from == kNoBuffer) return;
-  const Buffer b = buffer_of(at, i.from, 0);
-  if (i.immediate < 0 || i.immediate >= b.elements)
-    return violate(ErrorCode::kOutOfBounds, place_of(i.from, i.immediate));
+void NaiveChecks::check_counter(const At& at, uint32_t buffer, int64_t slot) {
+  const Buffer b = buffer_of(at, buffer, 0);
+  if (slot < 0 || slot >= b.elements) return violate(ErrorCode::kOutOfBounds, place_of(buffer, slot));
   bool is_zero = true;
-  each_granule(b, i.immediate, bytes_of(i.from), [&](Granule& g) { is_zero = is_zero && g.is_written; });
-  const auto* counter = reinterpret_cast<const char*>(b.address) + i.immediate * bytes_of(i.from);
-  is_zero = is_zero && std::all_of(counter, counter + bytes_of(i.from), [](char c) { return c == 0; });
-  if (!is_zero) violate(ErrorCode::kUnwrittenRead, place_of(i.from, i.immediate));
+  each_granule(b, slot, bytes_of(buffer), [&](Granule& g) { is_zero = is_zero && g.is_written; });
+  const auto* counter = reinterpret_cast<const char*>(b.address) + slot * bytes_of(buffer);
+  is_zero = is_zero && std::all_of(counter, counter + bytes_of(buffer), [](char c) { return c == 0; });
+  if (!is_zero) violate(ErrorCode::kUnwrittenRead, place_of(buffer, slot));
+}
+
+// The arrays of a reduction across blocks are read by every thread. Without a wait, only the block that comes last has
+// values in them afterwards.
+void NaiveChecks::reduce_grid(const At& at, const Instruction& i) {
+  const auto is_over = [&](int64_t axis) {
+    return (i.threads >> (static_cast<int64_t>(ParallelType::kGridX) + axis) & 1) != 0;
+  };
+  int64_t kept = 1, sharing = 1, rank = 0, blocks = 1, group = 0, groups = 1, rest = at.block;
+  for (int64_t axis = 0; axis < 3; ++axis) {
+    (is_over(axis + 3) ? sharing : kept) *= dims_.block[static_cast<size_t>(axis)];
+    const int64_t extent = dims_.grid[static_cast<size_t>(axis)], coordinate = rest % extent;
+    rest /= extent;
+    (is_over(axis) ? rank : group) += coordinate * (is_over(axis) ? blocks : groups);
+    (is_over(axis) ? blocks : groups) *= extent;
+  }
+  const uint32_t n = i.workspaces.count / 3;
+  const auto buffer = [&](uint32_t k) { return code_->lists[i.workspaces.begin + k]; };
+  const int64_t elements = code_->buffers[buffer(0)].elements, used = elements * kept;
+  for (uint32_t k = 0; k < n; ++k) {
+    use_workspace(at, buffer(n + k), at.block * used, used,
+                  (static_cast<int64_t>(blocks_.size()) + (i.all ? groups : 0)) * used);
+    if (sharing > 1 && elements > 0) use_workspace(at, buffer(2 * n + k), 0, threads(), threads());
+    for (int64_t e = 0; e < elements; ++e)
+      for (int32_t l = 0; l < threads(); ++l) touch(at, l, buffer(k), e, false);
+  }
+  int64_t first = i.immediate * static_cast<int64_t>(blocks_.size()) + group * blocks;
+  bool is_last = true;
+  for (int64_t nodes = blocks, branches = 16 * sharing; nodes > 1 && is_last;
+       nodes = (nodes + branches - 1) / branches) {
+    rank /= branches;
+    const int64_t slot = first + rank;
+    int64_t& arrived = arrived_[{i.buffer, slot}];
+    if (arrived == 0) check_counter(at, i.buffer, slot);
+    is_last = ++arrived % std::min(branches, nodes - rank * branches) == 0;
+    first += (nodes + branches - 1) / branches;
+  }
+  if (is_last || i.all) return;
+  for (uint32_t k = 0; k < n; ++k)
+    for (int64_t e = 0; e < elements; ++e)
+      for (int32_t l = 0; l < threads(); ++l)
+        each_granule(buffer_of(at, buffer(k), l), e, bytes_of(buffer(k)), [](Granule& g) { g.is_written = false; });
 }
 
 void NaiveChecks::synchronize(const At& at, int32_t count) {
@@ -231,13 +267,15 @@ void NaiveChecks::synchronize(const At& at, int32_t count) {
   if (count != threads()) return violate(ErrorCode::kDivergentBarrier, line_of(at));
   const Instruction& i = code_->code[at.instruction];
   Block& block = blocks_[static_cast<size_t>(at.block)];
-  if (is_of_grid(i.opcode)) check_counters(at, i);
+  if (is_of_grid(i) && i.from != kNoBuffer) check_counter(at, i.from, i.immediate);
   ++block.epoch;
-  if (i.opcode != Opcode::kBarrier && i.opcode != Opcode::kGridBarrier) {
-    use_workspaces(at, i);
-    ++block.epoch;
-  }
-  if (is_of_grid(i.opcode)) block.grid.push_back(at.instruction);
+  if (i.opcode == Opcode::kGridReduce)
+    reduce_grid(at, i);
+  else
+    for (uint32_t k = 0; k < i.workspaces.count; ++k)
+      use_workspace(at, code_->lists[i.workspaces.begin + k], 0, threads(), threads());
+  if (i.opcode != Opcode::kBarrier && i.opcode != Opcode::kGridBarrier) ++block.epoch;
+  if (is_of_grid(i)) block.grid.push_back(at.instruction);
 }
 
 void NaiveChecks::end() {

@@ -10,8 +10,10 @@
 //   checks.found()                  // the rules that the first bad instruction breaks: {kRace, "%T2[0]"}, …
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "codegen/bytecode.h"
@@ -95,8 +97,9 @@ class NaiveChecks : public LaunchObserver {
   // `both`: unordered touches are a race even if both are stores.
   void touch(const At& at, int32_t lane, uint32_t buffer, int64_t element, bool is_store, bool both = false);
   void check_order(const std::vector<Touch>& earlier, const Touch& now, bool both);
-  void use_workspaces(const At& at, const Instruction& i);
-  void check_counters(const At& at, const Instruction& i);
+  void use_workspace(const At& at, uint32_t buffer, int64_t first, int64_t used, int64_t needed);
+  void check_counter(const At& at, uint32_t buffer, int64_t slot);
+  void reduce_grid(const At& at, const Instruction& i);
 
   const Bytecode* code_ = nullptr;
   LaunchDims dims_;
@@ -104,6 +107,7 @@ class NaiveChecks : public LaunchObserver {
   int64_t granule_bytes_ = 1;
   std::unordered_map<Key, Granule, KeyHash> memory_;
   std::vector<Block> blocks_;
+  std::map<std::pair<uint32_t, int64_t>, int64_t> arrived_;  // blocks, by counter
   At at_;
   int32_t lane_ = -1;
   int64_t instance_ = 0, touches_ = 0;

@@ -66,6 +66,19 @@ enum CollectiveSlot : size_t {
   kCollectiveSync
 };
 
+void check_threads(const OpView& c, ValueId place) {
+  for (int64_t p : c.attrs.ints(AttrKey::kThreads))
+    if (p < 0 || p > static_cast<int64_t>(ParallelType::kBlockZ) || !is_thread(static_cast<ParallelType>(p)))
+      fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " names a parallel type that is no thread's in `threads`",
+           place);
+}
+
+// The number of elements of a buffer that a kernel allocates.
+ValueId elements_of(const Graph& g, ValueId buffer) {
+  const OpId def = g[buffer].def;
+  return def && g[def].kind == OpKind::kAllocate ? g[def].operands[0] : ValueId();
+}
+
 void check_collective(const OpView& c) {
   const auto values = c.slot(kCollectiveValues), init = c.slot(kCollectiveInit), in = c.slot(kCollectiveWorkspaces);
   if (values.empty()) fail(c.g, ErrorCode::kOperandCount, op_text(c.kind) + " needs a value", {});
@@ -77,14 +90,36 @@ void check_collective(const OpView& c) {
     need_same(c, init[i], c.g[values[i]].dtype);
     need_same(c, in[i], c.g[values[i]].dtype);
   }
-  const ValueId sync = c.slot(kCollectiveSync)[0];
-  if (c.kind == OpKind::kGridReduce && !sync)
-    fail(c.g, ErrorCode::kOperandCount, "grid_reduce needs a buffer of counters to synchronise with", values[0]);
+  need_same(c, c.slot(kCollectiveSync)[0], Dtype::kUint32);
+  check_threads(c, values[0]);
+}
+
+// The slots of a grid reduction's format.
+enum GridReduceSlot : size_t { kGridArrays, kGridWorkspaces, kGridShared, kGridArrivals, kGridSync };
+
+void check_grid_reduce(const OpView& c) {
+  const Graph& g = c.g;
+  const auto arrays = c.slot(kGridArrays), in = c.slot(kGridWorkspaces), via = c.slot(kGridShared);
+  if (arrays.empty()) fail(g, ErrorCode::kOperandCount, "grid_reduce needs an array", {});
+  const bool is_welford = c.attrs.enumerator(AttrKey::kReduceOp, ReduceOp::kSum) == ReduceOp::kWelford;
+  if (arrays.size() != (is_welford ? 3 : 1))
+    fail(g, ErrorCode::kOperandCount, "grid_reduce combines one array, or the three of welford", arrays[0]);
+  const auto elements = constant_integer(g, elements_of(g, arrays[0]));
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    if (g.tensor_of(arrays[i]).memory != MemoryType::kLocal || !elements ||
+        constant_integer(g, elements_of(g, arrays[i])) != elements)
+      fail(g, ErrorCode::kBadAttribute, "grid_reduce combines local buffers of one constant size", arrays[i]);
+    need_same(c, in[i], g[arrays[i]].dtype);
+    need_same(c, via[i], g[arrays[i]].dtype);
+  }
+  need_same(c, c.slot(kGridArrivals)[0], Dtype::kUint32);
+  const ValueId sync = c.slot(kGridSync)[0];
   need_same(c, sync, Dtype::kUint32);
-  for (int64_t p : c.attrs.ints(AttrKey::kThreads))
-    if (p < 0 || p > static_cast<int64_t>(ParallelType::kBlockZ) || !is_thread(static_cast<ParallelType>(p)))
-      fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " names a parallel type that is no thread's in `threads`",
-           values[0]);
+  if (c.attrs.flag(AttrKey::kAll) != static_cast<bool>(sync))
+    fail(g, ErrorCode::kOperandCount,
+         "grid_reduce needs a buffer of counters in `sync` to wait for its result, if and only if it says `all`",
+         arrays[0]);
+  check_threads(c, arrays[0]);
 }
 
 }  // namespace
@@ -152,9 +187,10 @@ void check_low_level(const OpView& c) {
     case OpKind::kGridBarrier:
       return need_same(c, o(0), Dtype::kUint32);
     case OpKind::kBlockReduce:
-    case OpKind::kGridReduce:
     case OpKind::kBlockBroadcast:
       return check_collective(c);
+    case OpKind::kGridReduce:
+      return check_grid_reduce(c);
     case OpKind::kAliasSelect: {
       need_index(c, o(1));
       const int64_t axis = c.attrs.integer(AttrKey::kAxis), rank = static_cast<int64_t>(rank_of(g, o(0)));
@@ -231,8 +267,9 @@ std::vector<ResultSpec> infer_low_level(InferContext& c) {
       return {scalar_spec(Dtype::kIndex)};
     case OpKind::kPrepareDiv:
       return {scalar_spec(Dtype::kInt64)};
-    case OpKind::kBlockReduce:
     case OpKind::kGridReduce:
+      return {scalar_spec(Dtype::kBool)};
+    case OpKind::kBlockReduce:
     case OpKind::kBlockBroadcast: {
       std::vector<ResultSpec> results;
       for (ValueId v : c.view().slot(kCollectiveValues)) results.push_back(scalar_spec(g[v].dtype));

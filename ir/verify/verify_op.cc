@@ -88,7 +88,7 @@ class OpChecker {
     bool right = format.results < 0 || results == static_cast<size_t>(format.results);
     if (op_.kind == OpKind::kBarrier || op_.kind == OpKind::kLaunchBound) right = results == 0;
     if (op_.kind == OpKind::kThreadIndex || op_.kind == OpKind::kThreadCount) right = results == 1;
-    if (op_.kind == OpKind::kBlockReduce || op_.kind == OpKind::kGridReduce || op_.kind == OpKind::kBlockBroadcast)
+    if (op_.kind == OpKind::kBlockReduce || op_.kind == OpKind::kBlockBroadcast)
       right = results == view_.slot(0).size();
     if (!right)
       refuse(ErrorCode::kOperandCount, "has " + std::to_string(results) + " results, which its form does not give");
@@ -195,8 +195,9 @@ class OpChecker {
         return check_result(0, ValueKind::kScalar, Dtype::kIndex);
       case OpKind::kPrepareDiv:
         return check_result(0, ValueKind::kScalar, Dtype::kInt64);
-      case OpKind::kBlockReduce:
       case OpKind::kGridReduce:
+        return check_result(0, ValueKind::kScalar, Dtype::kBool);
+      case OpKind::kBlockReduce:
       case OpKind::kBlockBroadcast:
         for (size_t i = 0; i < op_.results.size(); ++i) check_result(i, ValueKind::kScalar, g_[view_.slot(0)[i]].dtype);
         return;

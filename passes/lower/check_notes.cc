@@ -12,7 +12,7 @@ std::vector<CheckNote> KernelEmitter::check_notes() {
   std::vector<CheckNote> notes;
   for (uint32_t statement = 0; statement < plan.tree.statements.size(); ++statement) {
     const Statement& s = plan.tree.statements[statement];
-    if (s.kind == StatementKind::kInit) continue;
+    if (s.kind == StatementKind::kInit || s.kind == StatementKind::kExchange) continue;
     StatementView view(plan, s);
     const std::string value = g[g[s.op].results[0]].name;
     const auto& list = plan.statements[statement].conditions;
@@ -44,7 +44,8 @@ std::vector<CheckNote> KernelEmitter::check_notes() {
     }
     const auto add = [&](CheckKind kind, const std::string& domain, CheckReason reason) {
       const bool there = std::any_of(notes.begin(), notes.end(), [&](const CheckNote& n) {
-        return n.value == value && n.kind == kind && n.domain == domain;
+        const bool is_kind = n.kind == kind || (kind == CheckKind::kThread && n.kind == CheckKind::kLastBlock);
+        return n.value == value && is_kind && n.domain == domain;
       });
       if (!there) notes.push_back({kind, value, domain, false, reason, {}, false});
     };

@@ -292,6 +292,20 @@ class LaunchBuilder {
     return p.is_prepared ? host_.op(OpKind::kPrepareDiv, {value}, Dtype::kInt64) : value;
   }
 
+  ValueId blocks() { return host_.mul(dims_[0], host_.mul(dims_[1], dims_[2])); }
+
+  ValueId workspace_elements(const KernelParameter& w) {
+    ValueId groups = host_.index(1), elements = host_.index(w.elements);
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      const auto p = static_cast<ParallelType>(static_cast<size_t>(ParallelType::kGridX) + d);
+      if (std::find(w.threads.begin(), w.threads.end(), p) != w.threads.end()) continue;
+      ValueId& product = is_grid(p) ? groups : elements;
+      product = host_.mul(product, dims_[d]);
+    }
+    if (plan_.defects().has(Defect::kWorkspaceShort)) return elements;
+    return host_.mul(elements, w.has_results ? host_.add(blocks(), groups) : blocks());
+  }
+
   void arguments(std::vector<ValueId>& operands) {
     for (ValueId v : globals_) {
       std::vector<ValueId> sizes;
@@ -300,18 +314,22 @@ class LaunchBuilder {
         if (g_[d].iter_type != IterType::kBroadcast || g_[d].def) sizes.push_back(extent(v, d));
       tensors_[v] = allocate(g_[v].dtype, sizes, false, g_[v].name);
     }
-    ValueId threads = host_.index(1);
-    for (ValueId d : dims_) threads = host_.mul(threads, d);
-    if (plan_.defects().has(Defect::kWorkspaceShort)) threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
     std::vector<ValueId> given(parameters_.size());
+    const auto allocate_all = [&](KernelParameter::Kind kind, const auto& made) {
+      for (size_t i = 0; i < given.size(); ++i)
+        if (parameters_[i].kind == kind) given[i] = made(parameters_[i]);
+    };
     size_t workspaces = 0;
-    for (size_t i = 0; i < given.size(); ++i)
-      if (parameters_[i].kind == KernelParameter::Kind::kWorkspace)
-        given[i] = allocate(parameters_[i].dtype, {threads}, false, "workspace" + std::to_string(workspaces++));
-    for (size_t i = 0; i < given.size(); ++i)
-      if (parameters_[i].kind == KernelParameter::Kind::kCounters)
-        given[i] = allocate(Dtype::kUint32, {host_.index(parameters_[i].slots)},
-                            !plan_.defects().has(Defect::kWorkspaceNotZeroed), "counters");
+    allocate_all(KernelParameter::Kind::kWorkspace, [&](const KernelParameter& p) {
+      return allocate(p.dtype, {workspace_elements(p)}, false, "workspace" + std::to_string(workspaces++));
+    });
+    const bool is_zeroed = !plan_.defects().has(Defect::kWorkspaceNotZeroed);
+    allocate_all(KernelParameter::Kind::kArrivals, [&](const KernelParameter& p) {
+      return allocate(Dtype::kUint32, {host_.mul(blocks(), host_.index(p.slots))}, is_zeroed, "arrivals");
+    });
+    allocate_all(KernelParameter::Kind::kCounters, [&](const KernelParameter& p) {
+      return allocate(Dtype::kUint32, {host_.index(p.slots)}, is_zeroed, "counters");
+    });
     for (size_t i = 0; i < given.size(); ++i) {
       const KernelParameter& p = parameters_[i];
       if (p.kind == KernelParameter::Kind::kTensor) given[i] = tensors_.at(p.tensor);

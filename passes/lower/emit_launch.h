@@ -22,13 +22,18 @@ struct KernelParameter {
     kTensor,     // `tensor`: an input, an output or an intermediate in global memory
     kScalar,     // `scalar`
     kLaunched,   // the launch computes it: `spelled`, or if `is_prepared` what prepare_div makes of that
-    kWorkspace,  // of a grid reduction: an element of `dtype` for each thread
-    kCounters,   // of grid barriers and grid reductions: `slots` counters that are 0
+    kWorkspace,  // of a grid reduction: for each block, and with `has_results` for each group of blocks, `elements` of
+                 // `dtype` for each thread that differs in another dimension than those of `threads`
+    kArrivals,   // of grid reductions: `slots` counters for each block, which are 0
+    kCounters,   // of grid barriers: `slots` counters, which are 0
   };
   Kind kind = Kind::kTensor;
   ValueId tensor = {};
   ScalarParameter scalar = {};
   Dtype dtype = Dtype::kFloat;
+  int64_t elements = 1;
+  std::vector<ParallelType> threads = {};
+  bool has_results = false;
   int64_t slots = 0;
   ValueId spelled = {};  // in KernelSignature::spelled
   bool is_prepared = false;

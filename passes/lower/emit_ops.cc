@@ -133,7 +133,7 @@ ValueId KernelEmitter::compute_pad(Site& site) {
   const Dtype dtype = data_dtype(g[op.results[0]].dtype);
   ValueId inside = kernel.bit(true);
   for (const Condition& c : site.plan.reads[0].inside)
-    inside = kernel.logical_and(inside, emit_condition(site.view.algebra, c));
+    inside = kernel.logical_and(inside, emit_condition(site.view.algebra, c, site.place.op));
   const bool has_value = op.operands.size() > 1 && op.operands[1];
   const bool is_whole = has_value && defects().has(Defect::kPadValueTruncated);
   const ValueId otherwise = is_whole    ? cast_to(cast_to(scalar(op.operands[1]), Dtype::kInt64), dtype)
@@ -150,7 +150,8 @@ ValueId KernelEmitter::compute_cat(Site& site) {
     const Access& a = site.plan.reads[k];
     emit_form(site.view.algebra, *a.position);
     ValueId inside = kernel.bit(true);
-    for (const Condition& c : a.inside) inside = kernel.logical_and(inside, emit_condition(site.view.algebra, c));
+    for (const Condition& c : a.inside)
+      inside = kernel.logical_and(inside, emit_condition(site.view.algebra, c, site.place.op));
     const ValueId v = cast_to(read(site, k, kernel.constant_of(inside) == 1 ? ValueId() : inside), dtype);
     result = result ? kernel.op(OpKind::kWhere, {inside, v, result}, dtype) : v;
   }

@@ -1,6 +1,7 @@
 // Emits reductions. An accumulator for each place starts with the neutral element. The loops accumulate. Parallel
-// reduction loops then combine across threads, and the result is stored. Long serial sums have partial sums
-// (plan_cascades.cc).
+// reduction loops then combine across threads, and the result is stored. Threads of a block combine one element at a
+// time, where it is stored; blocks combine all elements of the accumulators at once, before. Long serial sums have
+// partial sums (plan_cascades.cc).
 #include <algorithm>
 
 #include "ir/domain/domain.h"
@@ -83,6 +84,7 @@ ValueId KernelEmitter::neutral(const Op& op, size_t result) {
 }
 
 void KernelEmitter::emit_reduction(Site& site) {
+  if (site.place.kind == StatementKind::kExchange) return emit_exchange(site.place.op);
   IndexAlgebra& algebra = site.view.algebra;
   const auto& loop = plan.loops_of(site.place.op);
   Form place = algebra.constant(0);
@@ -93,6 +95,8 @@ void KernelEmitter::emit_reduction(Site& site) {
       return emit_init(site, place);
     case StatementKind::kMain:
       return emit_accumulation(site, place);
+    case StatementKind::kExchange:
+      return;  // it has no place
     case StatementKind::kFinal:
       return emit_result(site, place);
   }
@@ -159,28 +163,55 @@ void KernelEmitter::emit_accumulation(Site& site, Form place) {
   });
 }
 
-void KernelEmitter::emit_result(Site& site, Form place) {
-  const Op& op = site.op;
+std::vector<ValueId> KernelEmitter::emit_totals(OpId id, ValueId at) {
+  const auto cascade = plan.cascades.find(id);
+  if (cascade != plan.cascades.end() && cascade->second.is_compensated) return {compensated_total(id, at)};
   std::vector<ValueId> values;
-  const ValueId where = emit_form(site.view.algebra, place);
   // The last strip has set the accumulator of a cascade back.
-  const size_t last = partials_[site.place.op].size(), first = plan.cascades.contains(site.place.op) ? 1 : 0;
+  const size_t last = partials_[id].size(), first = plan.cascades.contains(id) ? 1 : 0;
   for (size_t level = first; level <= last; ++level) {
     if (level == 1 && last > 1 && defects().has(Defect::kPartialLost)) continue;
     std::vector<ValueId> more;
-    for (ValueId buffer : partial(site.place.op, level)) more.push_back(kernel.load(buffer, where));
+    for (ValueId buffer : partial(id, level)) more.push_back(kernel.load(buffer, at));
     // A welford combination loses least if the larger set comes first.
-    values = values.empty() ? more : combine(op, more, values);
+    values = values.empty() ? more : combine(g[id], more, values);
   }
-  if (const auto it = plan.exchanges.find(site.place.op); it != plan.exchanges.end())
-    values = emit_collective(op, values, it->second);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g[op.results[i]].dtype));
-  if (values.size() > 1 && defects().has(Defect::kSiblingsSwapped)) std::swap(values[0], values[1]);
+  return values;
+}
+
+void KernelEmitter::emit_result(Site& site, Form place) {
+  const Op& op = site.op;
+  const OpId id = site.place.op;
+  ValueId at = emit_form(site.view.algebra, place);
+  const auto exchange = plan.exchanges.find(id);
+  const bool is_exchanged = exchange != plan.exchanges.end() && exchange->second.is_grid;
+  if (is_exchanged && defects().has(Defect::kExchangeSwapped))
+    at = kernel.sub(kernel.index(plan.accumulators.at(id).elements - 1), at);
+  const auto finish = [&](std::vector<ValueId> values) {
+    for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g[op.results[i]].dtype));
+    if (values.size() > 1 && defects().has(Defect::kSiblingsSwapped)) std::swap(values[0], values[1]);
+    return values;
+  };
+  // Every thread takes part in a block's reduction. After an exchange between blocks, only the block that has the
+  // result reads it.
+  std::vector<ValueId> values;
+  if (!is_exchanged) {
+    values = emit_totals(id, at);
+    if (exchange != plan.exchanges.end()) values = emit_block_reduce(op, values, exchange->second);
+    values = finish(values);
+  }
   // One result may belong to every thread or block, while its sibling is stored once.
   for (MemoryType memory : {MemoryType::kLocal, MemoryType::kShared, MemoryType::kGlobal}) {
     const auto is_there = [&](ValueId v) { return plan.buffer_of(v).memory == memory; };
-    if (std::any_of(op.results.begin(), op.results.end(), is_there))
-      guarded(emit_conditions(site, memory), [&] { write(site, values, memory); });
+    if (std::none_of(op.results.begin(), op.results.end(), is_there)) continue;
+    guarded(emit_conditions(site, memory), [&] {
+      if (is_exchanged) {
+        std::vector<ValueId> loaded;
+        for (ValueId buffer : accumulators_.at(id)) loaded.push_back(kernel.load(buffer, at));
+        values = finish(loaded);
+      }
+      write(site, values, memory);
+    });
   }
 }
 
@@ -211,24 +242,16 @@ void KernelEmitter::allocate_accumulator(OpId id) {
   accumulators_[id] = allocate("");
   partials_[id].clear();
   const auto cascade = plan.cascades.find(id);
-  for (int level = 1; cascade != plan.cascades.end() && level <= cascade->second.levels; ++level)
+  if (cascade == plan.cascades.end()) return;
+  for (int level = 1; level <= cascade->second.levels; ++level)
     partials_[id].push_back(allocate(std::to_string(level)));
+  if (cascade->second.is_compensated) partials_[id].push_back(allocate("_error"));
 }
 
-std::vector<ValueId> KernelEmitter::emit_collective(const Op& op, const std::vector<ValueId>& values,
-                                                    const Exchange& exchange) {
-  std::vector<ValueId> operands = values;
-  std::vector<Dtype> dtypes;
-  for (size_t i = 0; i < values.size(); ++i) {
-    dtypes.push_back(kernel.graph()[values[i]].dtype);
-    operands.push_back(neutral(op, i));
-  }
-  for (size_t i = 0; i < values.size(); ++i)
-    operands.push_back(exchange.is_grid ? grid_workspace(dtypes[i])
-                                        : block_workspaces_.at({dtypes[i], static_cast<int>(i)}));
-  operands.push_back(ValueId());
+Attrs KernelEmitter::exchange_attrs(const Op& op, const Exchange& exchange) {
   Attrs attrs;
-  const bool may_add = op.kind != OpKind::kSum && op.kind != OpKind::kWelford && !is_boolean(dtypes[0]);
+  const bool may_add =
+      op.kind != OpKind::kSum && op.kind != OpKind::kWelford && !is_boolean(accumulator_dtype(g[op.results[0]].dtype));
   attrs.set_enum(AttrKey::kReduceOp,
                  may_add && defects().has(Defect::kReductionCombine) ? ReduceOp::kSum : reduce_op(op.kind));
   std::vector<int64_t> over;
@@ -236,18 +259,69 @@ std::vector<ValueId> KernelEmitter::emit_collective(const Op& op, const std::vec
     if (!(exchange.is_grid && is_grid(p) && defects().has(Defect::kGridReductionPart)))
       over.push_back(static_cast<int64_t>(p));
   attrs.set(AttrKey::kThreads, over);
-  if (exchange.is_grid || !defects().has(Defect::kReductionNotShared)) attrs.set_flag(AttrKey::kAll);
-  if (exchange.is_grid) {
-    operands.push_back(take_counter(attrs));
-  } else {
-    operands.push_back(ValueId());
-  }
-  return kernel.effect(exchange.is_grid ? OpKind::kGridReduce : OpKind::kBlockReduce, operands, dtypes, attrs);
+  return attrs;
 }
 
-ValueId KernelEmitter::grid_workspace(Dtype dtype) {
-  signature_.parameters.push_back({.kind = KernelParameter::Kind::kWorkspace, .dtype = dtype});
-  return kernel.tensor_parameter(dtype, "grid_workspace" + std::to_string(grid_workspaces_++));
+std::vector<ValueId> KernelEmitter::emit_block_reduce(const Op& op, const std::vector<ValueId>& values,
+                                                      const Exchange& exchange) {
+  std::vector<ValueId> operands = values;
+  std::vector<Dtype> dtypes;
+  for (size_t i = 0; i < values.size(); ++i) {
+    dtypes.push_back(kernel.graph()[values[i]].dtype);
+    operands.push_back(neutral(op, i));
+  }
+  for (size_t i = 0; i < values.size(); ++i) operands.push_back(block_workspaces_.at({dtypes[i], static_cast<int>(i)}));
+  operands.insert(operands.end(), {ValueId(), ValueId()});  // all threads take part, and no counters are needed
+  Attrs attrs = exchange_attrs(op, exchange);
+  if (!defects().has(Defect::kReductionNotShared)) attrs.set_flag(AttrKey::kAll);
+  return kernel.effect(OpKind::kBlockReduce, operands, dtypes, attrs);
+}
+
+void KernelEmitter::emit_exchange(OpId id) {
+  constexpr int64_t kMostUnrolled = 64;
+  const Op& op = g[id];
+  const Exchange& exchange = plan.exchanges.at(id);
+  const int64_t elements = plan.accumulators.at(id).elements;
+  const auto& accumulator = accumulators_.at(id);
+  if (plan.cascades.contains(id) && elements > 0) {
+    const ValueId at = elements == 1 ? kernel.index(0)
+                                     : kernel.begin_for(kernel.index(0), kernel.index(elements), kernel.index(1),
+                                                        elements <= kMostUnrolled);
+    const auto totals = emit_totals(id, at);
+    for (size_t i = 0; i < totals.size(); ++i) kernel.store(accumulator[i], at, totals[i]);
+    if (elements != 1) kernel.end();
+  }
+  std::vector<ValueId> operands = accumulator;
+  for (ValueId v : accumulator) {
+    const Dtype dtype = kernel.graph()[v].dtype;
+    signature_.parameters.push_back({.kind = KernelParameter::Kind::kWorkspace,
+                                     .dtype = dtype,
+                                     .elements = elements,
+                                     .threads = exchange.threads,
+                                     .has_results = !exchange.is_last});
+    operands.push_back(kernel.tensor_parameter(dtype, "grid_workspace" + std::to_string(grid_workspaces_++)));
+  }
+  // Threads of a block that combine nothing with each other use no memory that they share.
+  const bool has_block = std::ranges::any_of(exchange.threads, is_block);
+  for (size_t i = 0; i < accumulator.size(); ++i)
+    operands.push_back(has_block ? block_workspaces_.at({kernel.graph()[accumulator[i]].dtype, static_cast<int>(i)})
+                                 : operands[accumulator.size() + i]);
+  // An exchange with a barrier of the grid has one slot for both.
+  const Counters arrivals = counters(KernelParameter::Kind::kArrivals);
+  operands.push_back(arrivals.parameter);
+  int64_t slot = 0;
+  if (exchange.is_last) {
+    slot = take_slot(arrivals);
+    operands.push_back(ValueId());
+  } else {
+    const Counters barriers = counters(KernelParameter::Kind::kCounters);
+    slot = take_slot(barriers, take_slot(arrivals, signature_.parameters[barriers.position].slots));
+    operands.push_back(barriers.parameter);
+  }
+  Attrs attrs = exchange_attrs(op, exchange);
+  attrs.set(AttrKey::kSlot, defects().has(Defect::kArrivalsShared) ? 0 : slot);
+  if (!exchange.is_last) attrs.set_flag(AttrKey::kAll);
+  came_last_[id] = kernel.effect(OpKind::kGridReduce, operands, {Dtype::kBool}, attrs)[0];
 }
 
 // The collectives of a block run one after another, so they share a part of the arena. Their buffers overlap on
@@ -255,7 +329,7 @@ ValueId KernelEmitter::grid_workspace(Dtype dtype) {
 void KernelEmitter::allocate_block_workspaces() {
   std::set<std::pair<Dtype, int>> wanted;
   for (const auto& [id, exchange] : plan.exchanges) {
-    if (exchange.is_grid) continue;
+    if (std::ranges::none_of(exchange.threads, is_block)) continue;
     for (size_t i = 0; i < g[id].results.size(); ++i)
       wanted.insert({accumulator_dtype(g[g[id].results[i]].dtype), static_cast<int>(i)});
   }

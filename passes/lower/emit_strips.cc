@@ -46,6 +46,27 @@ void KernelEmitter::add_partial(OpId id, size_t level, ValueId at) {
   }
 }
 
+void KernelEmitter::add_compensated(OpId id, ValueId at) {
+  const ValueId part = accumulators_.at(id)[0], sum = partial(id, 1)[0], error = partial(id, 2)[0];
+  const Dtype dtype = kernel.graph()[sum].dtype;
+  const auto add = [&](ValueId x, ValueId y) { return kernel.op(OpKind::kAdd, {x, y}, dtype); };
+  const auto sub = [&](ValueId x, ValueId y) { return kernel.op(OpKind::kSub, {x, y}, dtype); };
+  const ValueId a = kernel.load(sum, at), b = kernel.load(part, at), total = add(a, b), taken = sub(total, a);
+  const ValueId rounding = add(sub(a, sub(total, taken)), sub(b, taken));
+  kernel.store(sum, at, total);
+  kernel.store(error, at, add(kernel.load(error, at), rounding));
+  if (!defects().has(Defect::kFoldNotReset)) kernel.store(part, at, kernel.constant(dtype, {}));
+}
+
+ValueId KernelEmitter::compensated_total(OpId id, ValueId at) {
+  const ValueId sum = kernel.load(partial(id, 1)[0], at), error = kernel.load(partial(id, 2)[0], at);
+  if (defects().has(Defect::kPartialLost)) return error;
+  const Dtype dtype = kernel.graph()[sum].dtype;
+  // An infinite sum has no error term: infinity minus infinity is NaN.
+  const ValueId is_none = kernel.op(OpKind::kIsnan, {error}, Dtype::kBool);
+  return kernel.op(OpKind::kWhere, {is_none, sum, kernel.op(OpKind::kAdd, {sum, error}, dtype)}, dtype);
+}
+
 void KernelEmitter::end_strip(uint32_t node, ValueId first) {
   for (const auto& [id, cascade] : plan.cascades) {
     const Nest& nest = plan.nest_of(id);
@@ -75,7 +96,10 @@ void KernelEmitter::end_strip(uint32_t node, ValueId first) {
     const bool is_one = kernel.constant_of(count) == 1;
     const ValueId at =
         is_one ? begin : kernel.add(begin, kernel.begin_for(kernel.index(0), count, kernel.index(1), false));
-    add_partial(id, 0, at);
+    if (cascade.is_compensated)
+      add_compensated(id, at);
+    else
+      add_partial(id, 0, at);
     int64_t group = 1;
     for (int level = 1; level < cascade.levels; ++level) {
       group *= kCascadeStrip;

@@ -77,14 +77,22 @@ ValueId KernelEmitter::parameter(const ScalarParameter& p) {
   return scalars_[p] = kernel.scalar_parameter(p.scalar ? g[p.scalar].dtype : Dtype::kIndex, name);
 }
 
-ValueId KernelEmitter::take_counter(Attrs& attrs) {
-  if (!grid_counters_) {
-    grid_counters_ = kernel.tensor_parameter(Dtype::kUint32, "grid_counters");
-    counters_at_ = signature_.parameters.size();
-    signature_.parameters.push_back({.kind = KernelParameter::Kind::kCounters});
+KernelEmitter::Counters& KernelEmitter::counters(KernelParameter::Kind kind) {
+  Counters& c = counters_[kind];
+  if (!c.parameter) {
+    c.parameter = kernel.tensor_parameter(
+        Dtype::kUint32, kind == KernelParameter::Kind::kArrivals ? "arrival_counters" : "grid_counters");
+    c.position = signature_.parameters.size();
+    signature_.parameters.push_back({.kind = kind});
   }
-  attrs.set(AttrKey::kSlot, signature_.parameters[counters_at_].slots++);
-  return grid_counters_;
+  return c;
+}
+
+int64_t KernelEmitter::take_slot(const Counters& c, int64_t least) {
+  int64_t& slots = signature_.parameters[c.position].slots;
+  const int64_t slot = std::max(slots, least);
+  slots = slot + 1;
+  return slot;
 }
 
 ValueId KernelEmitter::scalar(ValueId v) {
@@ -167,7 +175,14 @@ ValueId KernelEmitter::launch_scalar(IndexAlgebra& algebra, Form form, bool is_p
                             : kernel.scalar_parameter(Dtype::kIndex, "launched");
 }
 
-ValueId KernelEmitter::emit_condition(IndexAlgebra& algebra, const Condition& c) {
+ValueId KernelEmitter::emit_condition(IndexAlgebra& algebra, const Condition& c, OpId op) {
+  if (c.kind == CheckKind::kLastBlock) {
+    if (!defects().has(Defect::kLastBlockByNumber)) return came_last_.at(plan.last_block_of(op));
+    Attrs attrs;
+    attrs.set_enum(AttrKey::kParallel, *c.guard);
+    const ValueId blocks = kernel.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs);
+    return kernel.compare(OpKind::kEq, thread_index(*c.guard), kernel.sub(blocks, kernel.index(1)));
+  }
   if (c.guard) {
     const ValueId bound = emit_form(algebra, c.bound);
     return kernel.compare(c.compare, thread_index(*c.guard), bound);
@@ -186,7 +201,7 @@ ValueId KernelEmitter::emit_conditions(Site& site, MemoryType stored) {
   };
   for (size_t i = 0; i < list.size(); ++i)
     if ((known == settled_.end() || !known->second.contains(i)) && is_needed(list[i])) {
-      const ValueId predicate = emit_condition(site.view.algebra, list[i]);
+      const ValueId predicate = emit_condition(site.view.algebra, list[i], site.place.op);
       if (options.explain) emitted_.try_emplace({site.statement, i}, Emitted{predicate});
       const bool joined = kernel.constant_of(all) != 1 && defects().has(Defect::kChecksJoinedByOr);
       all = joined ? kernel.op(OpKind::kLogicalOr, {all, predicate}, Dtype::kBool) : kernel.logical_and(all, predicate);
@@ -252,8 +267,9 @@ void KernelEmitter::emit_children(uint32_t node) {
   for (size_t i = 0; i < children.size(); ++i) {
     if (plan.sync_points.contains({node, i, SyncScope::kGrid})) {
       Attrs attrs;
-      const ValueId counters = take_counter(attrs);
-      kernel.effect(OpKind::kGridBarrier, {counters}, {}, attrs);
+      const Counters& c = counters(KernelParameter::Kind::kCounters);
+      attrs.set(AttrKey::kSlot, take_slot(c));
+      kernel.effect(OpKind::kGridBarrier, {c.parameter}, {}, attrs);
     } else if (plan.sync_points.contains({node, i, SyncScope::kBlock})) {
       if (!children[i].is_node && defects().has(Defect::kBarrierDivergent)) {
         Site site = site_of(children[i].index);
@@ -322,7 +338,7 @@ void KernelEmitter::emit_unswitched(uint32_t node) {
   for (const Hoisted& h : plan.unswitched.at(node)) {
     Site site = site_of(h.statement);
     holds[h.statement].insert(h.condition);
-    const ValueId predicate = emit_condition(site.view.algebra, h.at_last_point);
+    const ValueId predicate = emit_condition(site.view.algebra, h.at_last_point, site.place.op);
     if (options.explain) emitted_[{h.statement, h.condition}] = {predicate, true};
     all_but_last = std::exchange(all, kernel.logical_and(all, predicate));
   }

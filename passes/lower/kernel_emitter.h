@@ -57,7 +57,8 @@ class KernelEmitter {
   void emit_unswitched(uint32_t node);
   void emit_statement(uint32_t statement);
   Site site_of(uint32_t statement);
-  ValueId emit_condition(IndexAlgebra& algebra, const Condition& c);
+  // A condition of a statement of `op`.
+  ValueId emit_condition(IndexAlgebra& algebra, const Condition& c, OpId op);
   // Emits all conditions except those that an enclosing unswitch has settled. Conditions that let one thread store for
   // all are left out if no other thread sees the memory: all of them for local memory, those between blocks for shared.
   ValueId emit_conditions(Site& site, MemoryType stored = MemoryType::kGlobal);
@@ -70,8 +71,14 @@ class KernelEmitter {
   ValueId scalar(ValueId v);  // a scalar of the graph in the kernel
   ValueId scalar(ValueId v, std::map<ValueId, ValueId>& known);
   ValueId parameter(const ScalarParameter& p);
-  // The parameter with the grid's counters. The attributes take a slot of it.
-  ValueId take_counter(Attrs& attrs);
+  // A parameter with counters, and its place in the signature.
+  struct Counters {
+    ValueId parameter;
+    size_t position = 0;
+  };
+  Counters& counters(KernelParameter::Kind kind);
+  // A slot from `least` on that nothing else uses.
+  int64_t take_slot(const Counters& c, int64_t least = 0);
   ValueId thread_index(ParallelType p);
   ValueId tensor(ValueId v) const { return tensors[v.index]; }
   ValueId cast_to(ValueId v, Dtype dtype) {
@@ -104,8 +111,12 @@ class KernelEmitter {
   void emit_accumulation(Site& site, Form place);
   void emit_result(Site& site, Form place);
   void allocate_accumulator(OpId op);
-  std::vector<ValueId> emit_collective(const Op& op, const std::vector<ValueId>& values, const Exchange& exchange);
-  ValueId grid_workspace(Dtype dtype);
+  // The sums of all levels of partial sums at an index into the accumulators.
+  std::vector<ValueId> emit_totals(OpId op, ValueId at);
+  std::vector<ValueId> emit_block_reduce(const Op& op, const std::vector<ValueId>& values, const Exchange& exchange);
+  void emit_exchange(OpId op);
+  // The attributes of an op that reduces across the exchange's threads.
+  Attrs exchange_attrs(const Op& op, const Exchange& exchange);
   void allocate_block_workspaces();
   // Combines a and b once, in the dtypes of the reduction's accumulators.
   std::vector<ValueId> combine(const Op& op, const std::vector<ValueId>& a, const std::vector<ValueId>& b);
@@ -121,6 +132,9 @@ class KernelEmitter {
     return level == 0 ? accumulators_.at(op) : partials_.at(op)[level - 1];
   }
   void add_partial(OpId op, size_t level, ValueId at);
+  // The same for a sum with an error term, and its total.
+  void add_compensated(OpId op, ValueId at);
+  ValueId compensated_total(OpId op, ValueId at);
 
   const KernelPlan& plan;
   const Graph& g;
@@ -129,14 +143,14 @@ class KernelEmitter {
   std::vector<ValueId> tensors;  // by value of the graph: its parameter or buffer
   KernelSignature signature_;
   std::map<ScalarParameter, ValueId> scalars_;  // in the kernel
-  ValueId grid_counters_;                       // the parameter, once something needs it
-  size_t counters_at_ = 0;                      // its place among the parameters
+  std::map<KernelParameter::Kind, Counters> counters_;
   size_t grid_workspaces_ = 0;
   std::map<ValueId, std::array<ValueId, 2>> launched_;  // by value in `spelled`: its parameter, its prepared one
   std::map<OpId, std::vector<ValueId>> accumulators_;   // by result
   std::map<OpId, std::vector<std::vector<ValueId>>> partials_;  // by level, then result
   std::vector<ValueId> node_index_;                             // by node: the loop's scalar in the kernel
   std::map<std::pair<Dtype, int>, ValueId> block_workspaces_;   // by dtype and list
+  std::map<OpId, ValueId> came_last_;                           // by grid reduction: whether this block has its result
   ValueId shared_end_;                                          // the next free byte of the arena
   std::map<uint32_t, std::set<size_t>> settled_;  // by statement: conditions that hold in the branch being emitted
   struct Emitted {

@@ -44,6 +44,14 @@ class TreeBuilder {
     main_of_[nest.op.index] = main;
     within_.emplace_back(init, main);
     within_.emplace_back(main, final);
+    if (reduces_across_blocks(g_, plan_, nest)) {
+      std::vector<uint32_t> path = nest.path;
+      for (size_t i = 0; i < path.size(); ++i)
+        if (i >= first || is_reduction(g_, loop[i])) path[i] = kNone;
+      const uint32_t exchange = push(nest.op, StatementKind::kExchange, std::move(path));
+      within_.emplace_back(main, exchange);
+      within_.emplace_back(exchange, final);
+    }
     init_of_[nest.op] = init;
     final_of_[nest.op] = final;
   }
@@ -187,6 +195,16 @@ size_t first_reduction_loop(const Graph& g, const NestPlan& plan, const Nest& ne
   while (first < loop.size() && !(is_reduction(g, loop[first]) && is_real_loop(plan.nodes[nest.path[first]].parallel)))
     ++first;
   return first;
+}
+
+bool reduces_across_blocks(const Graph& g, const NestPlan& plan, const Nest& nest) {
+  if (!demands(g[nest.op].kind, kReduction)) return false;
+  const auto& loop = loop_of(g.tensor_of(g[nest.op].results[0]));
+  for (size_t i = 0; i < loop.size(); ++i) {
+    const ParallelType p = plan.nodes[nest.path[i]].parallel;
+    if (is_reduction(g, loop[i]) && is_thread(p) && is_grid(p)) return true;
+  }
+  return false;
 }
 
 LoopTree build_loop_tree(const Graph& g, const NestPlan& plan, const std::vector<OrderConstraint>& extra) {

@@ -1,8 +1,10 @@
 // The statements of a kernel, and the tree of loops in which they stand.
 //
 // A pointwise op is one statement. A reduction is three: `init` fills the accumulator, `main` accumulates, `final`
-// combines across threads and stores. init and final stand before and after the outermost reduction loop. Iteration
-// loops inside that loop are cloned for them.
+// combines across the threads of a block and stores. init and final stand before and after the outermost reduction
+// loop. Iteration loops inside that loop are cloned for them. A reduction across blocks has a fourth statement:
+// `exchange`, between main and final, combines all elements of the accumulator at once, so it stands in none of the
+// cloned loops.
 //
 // Invariant: the children of a node stand in an order in which every value is made before it is read.
 //
@@ -16,7 +18,7 @@
 
 namespace fusebox {
 
-enum class StatementKind : uint8_t { kInit, kMain, kFinal };
+enum class StatementKind : uint8_t { kInit, kMain, kExchange, kFinal };
 
 struct Statement {
   OpId op;
@@ -44,6 +46,9 @@ bool is_reduction(const Graph& g, DomainId d);
 // The position of the outermost reduction loop that stands in the code, or the nest's length. The loops before it
 // contain init, main and final alike, so an accumulator needs no place for them.
 size_t first_reduction_loop(const Graph& g, const NestPlan& plan, const Nest& nest);
+
+// Whether the nest's op reduces along a dimension of the grid.
+bool reduces_across_blocks(const Graph& g, const NestPlan& plan, const Nest& nest);
 
 struct OrderConstraint {
   OpId before, after;

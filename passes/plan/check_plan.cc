@@ -24,6 +24,7 @@ class PlanChecker {
       if (!is_there || p.before > children(p.node).size()) fail("a barrier stands where nothing does");
     }
     for (const auto& [op, c] : plan_.cascades) cascade(op, c);
+    for (const auto& [op, e] : plan_.exchanges) exchange(op, e);
     for (const auto& [node, strip] : plan_.strips)
       if (!nodes_.contains(node) || strip < 1) fail("loop " + std::to_string(node) + " has no strips");
     if (fault_ || plan_.statements.empty()) return fault_;
@@ -81,9 +82,10 @@ class PlanChecker {
       if (s.op == op) kinds.push_back(s.kind);
     std::sort(kinds.begin(), kinds.end());
     const bool is_reduced = demands(g_[op].kind, kReduction);
-    const std::vector<StatementKind> wanted =
-        is_reduced ? std::vector{StatementKind::kInit, StatementKind::kMain, StatementKind::kFinal}
-                   : std::vector{StatementKind::kMain};
+    std::vector<StatementKind> wanted{StatementKind::kMain};
+    if (is_reduced) wanted = {StatementKind::kInit, StatementKind::kMain, StatementKind::kFinal};
+    if (reduces_across_blocks(g_, plan_.nest_plan, plan_.nest_of(op)))
+      wanted.insert(wanted.end() - 1, StatementKind::kExchange);
     if (kinds != wanted) fail(name(op) + " lacks a statement, or has one too many");
     if (!is_reduced || plan_.statements.empty()) return;
     const auto it = plan_.accumulators.find(op);
@@ -134,8 +136,16 @@ class PlanChecker {
 
   void cascade(OpId op, const Cascade& c) {
     const auto& path = plan_.nest_of(op).path;
-    if (c.position >= path.size() || !plan_.strips.contains(path[c.position]) || c.levels < 0 || c.levels > 16)
+    if (c.position >= path.size() || !plan_.strips.contains(path[c.position]) || c.levels < 0 || c.levels > 16 ||
+        (c.is_compensated && (c.levels != 1 || g_[op].kind != OpKind::kSum)))
       fail(name(op) + " has partial sums of a loop without strips");
+  }
+
+  void exchange(OpId op, const Exchange& e) {
+    if (!demands(g_[op].kind, kReduction) || e.threads.empty()) fail(name(op) + " has nothing to exchange");
+    if (e.is_last && !e.is_grid) fail(name(op) + " is given to the last block, but blocks exchange nothing");
+    if (e.is_grid != reduces_across_blocks(g_, plan_.nest_plan, plan_.nest_of(op)))
+      fail(name(op) + " has another exchange than its loops say");
   }
 
   void accesses() {

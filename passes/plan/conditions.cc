@@ -113,8 +113,16 @@ std::vector<Condition> all_conditions(const KernelPlan& plan, StatementView& vie
     if (is_thread(p) && is_block(p) && !std::all_of(g[view.op].results.begin(), g[view.op].results.end(), has_place))
       result.push_back({OpKind::kEq, Form{}, Form{}, p, CheckKind::kThread, {}, CheckReason::kOneThread});
   }
+  // The results of an exchange between blocks, and what depends on them, exist in the block that came last.
+  std::vector<ParallelType> combined;
+  if (const OpId last = plan.last_block_of(view.op))
+    for (ParallelType p : plan.exchanges.at(last).threads)
+      if (is_grid(p)) combined.push_back(p);
+  for (ParallelType p : combined)
+    if (!plan.defects().has(Defect::kLastBlockUnguarded))
+      result.push_back({OpKind::kEq, Form{}, Form{}, p, CheckKind::kLastBlock, {}, CheckReason::kLastBlock});
   for (ParallelType p : plan.used_threads)
-    if ((is_global || (is_shared && is_block(p))) && !view.thread_loop(p) &&
+    if (std::ranges::count(combined, p) == 0 && (is_global || (is_shared && is_block(p))) && !view.thread_loop(p) &&
         !plan.defects().has(Defect::kThreadZeroUnchecked))
       result.push_back({OpKind::kEq, Form{}, Form{}, p, CheckKind::kThread, {}, CheckReason::kOneThread});
   return result;

@@ -9,7 +9,7 @@
 namespace fusebox {
 
 std::string_view text(CheckKind k) {
-  constexpr std::string_view kTexts[] = {"domain", "loop extent", "thread"};
+  constexpr std::string_view kTexts[] = {"domain", "loop extent", "thread", "last block"};
   return kTexts[static_cast<size_t>(k)];
 }
 
@@ -30,8 +30,14 @@ bool KernelPlan::has_place_for(const Nest& nest, ParallelType p) const {
 int64_t KernelPlan::block_workspaces() const {
   size_t lists = 0;
   for (const auto& [op, exchange] : exchanges)
-    if (!exchange.is_grid) lists = std::max(lists, (*graph)[op].results.size());
+    if (std::ranges::any_of(exchange.threads, is_block)) lists = std::max(lists, (*graph)[op].results.size());
   return static_cast<int64_t>(lists);
+}
+
+OpId KernelPlan::last_block_of(OpId op) const {
+  for (const auto& [reduction, e] : exchanges)
+    if (e.is_last && (reduction == op || std::ranges::count(e.readers, op) > 0)) return reduction;
+  return {};
 }
 
 bool KernelPlan::is_promoted(DomainId domain) const {
@@ -56,7 +62,7 @@ KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options) {
                   (d.tensor ? "%" + scheduled[scheduled[d.tensor].value].name + "." : "") + d.name);
   KernelPlan plan(scheduled, options);
   for (const auto stage : {plan_threads, plan_buffers, plan_empty_threads, plan_replicas, check_sharing, plan_loops,
-                           plan_shared, plan_syncs, plan_cascades, plan_storage})
+                           plan_shared, plan_syncs, plan_cascades, plan_storage, plan_exchanges})
     plan = stage(std::move(plan));
   return plan;
 }

@@ -60,16 +60,17 @@ struct Buffer {
   int64_t elements = 0;  // local: of one thread
 };
 
-// The kind of a check: a domain must stay in its extent, a thread must be inside a loop that the launch may exceed, or
-// only one thread along a dimension without a loop may run.
-enum class CheckKind : uint8_t { kDomain, kLoopExtent, kThread };
+// The kind of a check: a domain must stay in its extent, a thread must be inside a loop that the launch may exceed,
+// only one thread along a dimension without a loop may run, or only the block that came last to an exchange.
+enum class CheckKind : uint8_t { kDomain, kLoopExtent, kThread, kLastBlock };
 std::string_view text(CheckKind k);
 
 // A condition that must hold for a statement to run at a loop point: `value compare bound`.
 struct Condition {
   OpKind compare;  // kLt, kGe, kEq, kNe
   Form value, bound;
-  std::optional<ParallelType> guard;  // the compared value is the thread's index along this dimension
+  std::optional<ParallelType> guard;  // the compared value is the thread's index along this dimension; last block: the
+                                      // dimension that the exchange combines
   CheckKind kind = CheckKind::kDomain;
   DomainId domain;  // the checked domain, or the thread loop whose launch may be larger
   CheckReason reason = CheckReason::kSplitInput;
@@ -113,19 +114,24 @@ struct Accumulator {
   int64_t elements = 1;
 };
 
-constexpr int64_t kCascadeStrip = 16;  // elements of a strip, and strips of a partial sum
+constexpr int64_t kCascadeStrip = 16;  // elements of a strip of a welford, and strips of a partial sum
 
 // Partial sums of a long serial sum (plan_cascades.cc).
 struct Cascade {
-  size_t position = 0;  // of the loop that runs in strips
-  int64_t inside = 1;   // elements of an iteration, at most
-  int levels = 0;       // partial sums besides the accumulator
+  size_t position = 0;          // of the loop that runs in strips
+  int64_t inside = 1;           // elements of an iteration, at most
+  int levels = 0;               // partial sums besides the accumulator
+  bool is_compensated = false;  // the one partial sum has its rounding errors beside it
 };
 
-// Combines a reduction's results across threads.
+// Combines a reduction's results across threads. Across blocks, the parts of blocks go through global memory, and the
+// block that comes last combines them in the order of block numbers. Either it alone has the results, and `readers`
+// run in it alone, or the blocks wait for it (a barrier of the grid), and all have them (plan_exchanges.cc).
 struct Exchange {
   std::vector<ParallelType> threads;  // ascending
   bool is_grid = false;
+  bool is_last = false;            // the last block alone has the results
+  std::vector<OpId> readers = {};  // ascending: the ops that run in the last block, beside the reduction's `final`
 };
 
 // A condition of a statement in an unswitched loop, taken at the last point of the loop. If all of them hold, the body
@@ -207,7 +213,7 @@ struct KernelPlan {
   std::map<uint32_t, std::vector<ValueId>> at_home;  // by loop: tensors that live in it; shared tensors live at the top
   std::map<uint32_t, std::vector<OpId>> accumulators_at;  // by loop: reductions whose accumulators live in it
   std::map<OpId, Accumulator> accumulators;               // of reductions
-  std::map<OpId, Exchange> exchanges;                     // of reductions over threads
+  std::map<OpId, Exchange> exchanges;                     // of reductions over threads; plan_exchanges completes them
   std::set<Divisibility> divisibilities;                  // facts that the launch checks
   std::map<ValueId, int64_t> alignments;                  // by storage: bytes
 
@@ -234,6 +240,8 @@ struct KernelPlan {
   bool has_place_for(const Nest& nest, ParallelType p) const;
   // How many lists of 16-byte elements, one a thread, the largest block collective needs in shared memory.
   int64_t block_workspaces() const;
+  // The reduction whose last block runs the statements of an op, or none.
+  OpId last_block_of(OpId op) const;
   std::string place_of(ValueId v) const { return "%" + (*graph)[v].name; }
 
   // Views by op, then by path. Copies of a plan share them.

@@ -340,6 +340,8 @@ class PlanParser {
     c.position = line.number();
     line.expect("inside");
     c.inside = line.integer();
+    c.levels = 1;
+    if ((c.is_compensated = line.accept("compensated"))) return;
     line.expect("levels");
     c.levels = static_cast<int>(line.number());
   }
@@ -351,6 +353,9 @@ class PlanParser {
       e.threads.push_back(enumerator<ParallelType>(line, "a parallel type"));
       e.is_grid |= is_grid(e.threads.back());
     });
+    if (!line.accept("in last block for")) return;
+    e.is_last = true;
+    line.list([&] { e.readers.push_back(op(line)); });
   }
 
   ScalarParameter parameter(Line& line) {
@@ -439,6 +444,8 @@ class PlanParser {
     Statement made{op(line), StatementKind::kMain, {}};
     if (line.accept("init"))
       made.kind = StatementKind::kInit;
+    else if (line.accept("exchange"))
+      made.kind = StatementKind::kExchange;
     else if (line.accept("final"))
       made.kind = StatementKind::kFinal;
     else
@@ -507,16 +514,20 @@ class PlanParser {
       c.guard = enumerator<ParallelType>(line, "a parallel type");
     else
       c.value = form(line, view);
-    c.compare = line.accept(">=")   ? OpKind::kGe
-                : line.accept("==") ? OpKind::kEq
-                : line.accept("!=") ? OpKind::kNe
-                                    : OpKind::kLt;
+    const bool is_last = c.guard && line.accept("came last");
+    c.compare = is_last || line.accept("==") ? OpKind::kEq
+                : line.accept(">=")          ? OpKind::kGe
+                : line.accept("!=")          ? OpKind::kNe
+                                             : OpKind::kLt;
     if (c.compare == OpKind::kLt) line.expect("<");
-    c.bound = form(line, view);
+    if (!is_last) c.bound = form(line, view);
     line.expect("because");
     c.reason = reason(line);
     if (line.accept("of")) c.domain = domain(line);
-    c.kind = !c.guard ? CheckKind::kDomain : c.domain ? CheckKind::kLoopExtent : CheckKind::kThread;
+    c.kind = is_last    ? CheckKind::kLastBlock
+             : !c.guard ? CheckKind::kDomain
+             : c.domain ? CheckKind::kLoopExtent
+                        : CheckKind::kThread;
     return c;
   }
 

@@ -35,6 +35,8 @@ class StatementView;
 // Decides how much memory a thread keeps, what threads exchange, and which copies are vectorized. Throws
 // kIllegalAllocation, kIllegalReduction, kIllegalVectorize. No later stage refuses a schedule.
 [[nodiscard]] KernelPlan plan_storage(KernelPlan plan);
+// Decides which blocks have the result of an exchange between blocks.
+[[nodiscard]] KernelPlan plan_exchanges(KernelPlan plan);
 // Decides what each statement checks, reads and writes.
 [[nodiscard]] KernelPlan plan_statements(KernelPlan plan);
 
@@ -44,7 +46,7 @@ std::optional<std::string> check_plan(const KernelPlan& plan);
 
 // Runs all stages. Throws what they throw, and kNotConcretized for a graph with symbolic axes.
 KernelPlan plan_kernel(const Graph& scheduled, const PlanOptions& options = {});
-// All up to plan_storage. Throws exactly where plan_kernel throws.
+// All up to plan_exchanges. Throws exactly where plan_kernel throws.
 KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options = {});
 
 // Fills in at_home and accumulators_at.

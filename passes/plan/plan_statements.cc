@@ -45,7 +45,9 @@ class StatementPlanner {
       rely_on_conditions(view, index);
       return;
     }
-    if (s.kind != StatementKind::kInit) out.conditions = conditions_of(plan_, view, s.kind);
+    // An accumulator is filled, and exchanged, by every thread.
+    if (s.kind == StatementKind::kMain || s.kind == StatementKind::kFinal)
+      out.conditions = conditions_of(plan_, view, s.kind);
     if (s.kind == StatementKind::kMain)
       for (size_t k = 0; k < op.operands.size(); ++k) out.reads.push_back(read(view, op, k));
     if (!is_reduced || s.kind == StatementKind::kFinal)
@@ -183,7 +185,9 @@ class StatementPlanner {
     for (const SyncPoint& p : plan_.sync_points)
       if (std::find(nodes.begin(), nodes.end(), p.node) != nodes.end()) return;
     for (uint32_t s : statements)
-      if (plan_.tree.statements[s].kind == StatementKind::kFinal) return;
+      if (plan_.tree.statements[s].kind == StatementKind::kExchange ||
+          plan_.tree.statements[s].kind == StatementKind::kFinal)
+        return;
     std::vector<Hoisted> hoisted;
     for (uint32_t s : statements) {
       StatementView view(plan_, plan_.tree.statements[s]);

@@ -147,8 +147,8 @@ class PlanPrinter {
       line("accumulator " + made_by(op) + " " + print_list(a.places) + " elements " + std::to_string(a.elements));
     for (const auto& [op, c] : plan_.cascades)
       line("cascade " + made_by(op) + " loop " + std::to_string(c.position) + " inside " + std::to_string(c.inside) +
-           " levels " + std::to_string(c.levels));
-    for (const auto& [op, e] : plan_.exchanges) line("exchange " + made_by(op) + " over " + print_list(e.threads));
+           (c.is_compensated ? " compensated" : " levels " + std::to_string(c.levels)));
+    for (const auto& [op, e] : plan_.exchanges) exchange(op, e);
     for (const StatedFact& f : plan_.facts)
       line("assume " + size(f.value) + " " + std::string(text(f.kind)) + " " + size(f.bound));
     for (const Divisibility& d : plan_.divisibilities) {
@@ -213,6 +213,13 @@ class PlanPrinter {
     line(text);
   }
 
+  void exchange(OpId op, const Exchange& e) {
+    std::string readers;
+    for (OpId r : e.readers) readers += (readers.empty() ? "" : ", ") + made_by(r);
+    line("exchange " + made_by(op) + " over " + print_list(e.threads) +
+         (e.is_last ? " in last block for [" + readers + "]" : ""));
+  }
+
   void body(uint32_t node, const std::vector<TreeChild>& children) {
     for (size_t i = 0; i <= children.size(); ++i) {
       for (const SyncScope scope : {SyncScope::kBlock, SyncScope::kGrid})
@@ -249,8 +256,9 @@ class PlanPrinter {
   std::string condition(StatementView& view, const Condition& c) {
     FormPrinter forms(plan_, view.algebra, names_);
     std::string text = c.guard ? "thread " + std::string(fusebox::text(*c.guard)) : forms.form(c.value);
-    text += " " + std::string(comparison(c.compare)) + " " + forms.form(c.bound) + " because " +
-            std::string(row_of(c.reason).text);
+    text += c.kind == CheckKind::kLastBlock ? " came last"
+                                            : " " + std::string(comparison(c.compare)) + " " + forms.form(c.bound);
+    text += " because " + std::string(row_of(c.reason).text);
     if (c.domain) text += " of " + names_.domain(c.domain);
     return text;
   }
@@ -261,7 +269,7 @@ class PlanPrinter {
     FormPrinter forms(plan_, view.algebra, names_);
     std::string path;
     for (uint32_t n : s.path) path += (path.empty() ? "" : ", ") + node_text(n);
-    constexpr std::string_view kKinds[] = {"init", "main", "final"};
+    constexpr std::string_view kKinds[] = {"init", "main", "exchange", "final"};
     line("statement " + std::to_string(index) + " " + made_by(s.op) + " " +
          std::string(kKinds[static_cast<size_t>(s.kind)]) + " at [" + path + "] {");
     ++depth_;

@@ -12,8 +12,11 @@
 namespace fusebox::cli {
 namespace {
 
+// Whether the check is of a dimension of threads, not of a domain.
+bool is_of_thread(const CheckNote& n) { return n.kind == CheckKind::kThread || n.kind == CheckKind::kLastBlock; }
+
 std::string subject(const CheckNote& n) {
-  return n.kind == CheckKind::kThread ? n.domain + " at %" + n.value : "%" + n.value + "." + n.domain;
+  return is_of_thread(n) ? n.domain + " at %" + n.value : "%" + n.value + "." + n.domain;
 }
 
 // Values without a check at run time, by reason: `no check [loop]: …: %x.i0 .o .t, %y.i0`.
@@ -23,9 +26,9 @@ class Summary {
     const auto key = std::pair(n.checked, n.reason);
     auto it = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return g.key == key; });
     if (it == groups_.end()) it = groups_.insert(it, {key, {}, {}});
-    const bool same = it->last == n.value && n.kind != CheckKind::kThread;
+    const bool same = it->last == n.value && !is_of_thread(n);
     it->places += same ? " ." + n.domain : (it->places.empty() ? "" : ", ") + subject(n);
-    it->last = n.kind == CheckKind::kThread ? "" : n.value;
+    it->last = is_of_thread(n) ? "" : n.value;
   }
   std::string above() const {
     std::string out;

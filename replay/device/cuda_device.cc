@@ -18,8 +18,9 @@ namespace {
 constexpr size_t kKernelsPerModule = 8;
 
 bool needs_cooperation(const Graph& kernel) {
-  return std::any_of(kernel.ops.begin(), kernel.ops.end(),
-                     [](const Op& op) { return op.kind == OpKind::kGridBarrier || op.kind == OpKind::kGridReduce; });
+  return std::any_of(kernel.ops.begin(), kernel.ops.end(), [](const Op& op) {
+    return op.kind == OpKind::kGridBarrier || (op.kind == OpKind::kGridReduce && op.attrs.flag(AttrKey::kAll));
+  });
 }
 
 class CudaDeviceRunner : public Device {

@@ -261,7 +261,7 @@ class Worker {
     Group g;
     make(g);
     for (int64_t b = begin; b < end; ++b) {
-      machine_.start(g, b);
+      machine_.start(g, program_.code.has_arrivals ? in_turn(b) : b);
       machine_.run(g);
     }
   }
@@ -275,7 +275,8 @@ class Worker {
     }
     for (bool is_first = true;; is_first = false) {
       size_t waiting = 0;
-      for (Group& g : groups) {
+      for (size_t b = 0; b < groups.size(); ++b) {
+        Group& g = groups[program_.code.has_arrivals ? static_cast<size_t>(in_turn(static_cast<int64_t>(b))) : b];
         // Blocks start in one phase: the epochs of their starts order only their own accesses.
         if (!is_first || groups.size() > 1) machine_.resume(g);
         waiting += machine_.run(g) == Status::kWaits;
@@ -294,6 +295,9 @@ class Worker {
   Machine& machine() { return machine_; }
 
  private:
+  // Where blocks exchange values, the one that runs last is neither the first nor the last by its number.
+  int64_t in_turn(int64_t block) const { return (block + (geometry_.blocks + 1) / 2) % geometry_.blocks; }
+
   void make(Group& g) {
     machine_.prepare(g, arena_, args_);
     for (size_t p = 0; p < args_.size(); ++p) {
@@ -443,7 +447,8 @@ HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<co
   // Several workers copy tracked memory and compare whole shadows, which sparse memory does not allow.
   const auto threads = static_cast<int>(std::min<int64_t>({is_sparse ? 1 : options.threads, geometry.blocks, 256}));
   // The race check is what shows that blocks depend on each other's order.
-  if (threads > 1 && !code.has_grid_sync && options.checks.races && !options.banks && !options.observer)
+  if (threads > 1 && !code.has_grid_sync && !code.has_arrivals && options.checks.races && !options.banks &&
+      !options.observer)
     if (auto result = run_parallel(run, threads)) return *result;
   static thread_local Arena arena;
   arena.clear();

@@ -554,12 +554,17 @@ Status Machine::run(Group& g) {
         break;
       case Opcode::kGridBarrier:
         expect_whole(g, "grid barrier");
-        check_counters(g, i);
+        if (i.from != kNoBuffer) check_counter(g, i.from, i.immediate);
         return Status::kWaits;
       case Opcode::kGridReduce:
         expect_whole(g, "grid reduction");
-        check_counters(g, i);
-        stage(g, i);
+        if (!i.all) {
+          reduce_in_last_block(g, i, f);
+          break;
+        }
+        check_counter(g, i.from, i.immediate);
+        stage(g, i, f);
+        g.came_last = arrive(g, i);
         return Status::kWaits;
       case Opcode::kBlockReduce:
         expect_whole(g, "block reduction");

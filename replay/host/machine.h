@@ -5,8 +5,11 @@
 // Lanes beyond the block are never active. A broken rule is thrown as Broken.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "replay/host/host_executor.h"
@@ -105,7 +108,9 @@ struct Group {
   int32_t* shared_readers = nullptr;
   std::vector<Mask> masks;  // of each nesting depth, and one for predicates
   std::vector<BufferState> buffers;
-  std::vector<std::byte> staged;  // values with which the group waits for a grid-wide reduction
+  std::vector<std::byte> staged;  // values of the threads, while a collective combines them
+  std::vector<std::byte> part;    // the block's part of a reduction across blocks
+  bool came_last = false;         // to that reduction
   int32_t depth = 0;
   uint32_t pc = 0;
   std::array<int64_t, 3> block = {0, 0, 0};
@@ -210,22 +215,39 @@ class Machine {
   const Clock& clock_of(const BufferState& b) const { return b.memory == MemoryType::kShared ? own_clock_ : clock_; }
 
   // -- collectives.cc
+  // A thread among those of its block, or a block among those of the grid: its rank among those that a collective
+  // combines, how many these are, and which group of how many they form.
+  struct Member {
+    int64_t rank = 0, size = 1, index = 0, count = 1;
+    void add(bool is_combined, int64_t coordinate, int64_t extent);
+  };
+  using Rows = std::array<std::byte*, 3>;  // of the exchanged values, in register dtypes
+  Member thread_member(const Instruction& i, int32_t lane) const;
+  Member block_member(const Instruction& i, const Group& g) const;
+  std::vector<Dtype> exchanged(const Instruction& i) const;
+  Rows row_at(const Instruction& i, const Rows& rows, int64_t element) const;
+  void combine(const Group& g, const Instruction& i, const LaneProgram::Functions& f, const Rows& a, const Rows& b,
+               int64_t count);
+  void reduce_ranks(const Group& g, const Instruction& i, const LaneProgram::Functions& f, const Rows& rows,
+                    int64_t size, int64_t count);
+  void reduce_block(const Group& g, const Instruction& i, const LaneProgram::Functions& f, const Rows& rows);
   void block_reduce(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void block_broadcast(Group& g, const Instruction& i);
-  void stage(Group& g, const Instruction& i);
-  void use_workspaces(Group& g, const Instruction& i, int64_t first, int64_t needed);
-  void check_counters(Group& g, const Instruction& i);
-  void grid_reduce(std::span<Group> groups, const Instruction& i, const LaneProgram::Functions& f);
-  struct Axis {
-    int64_t extent;
-    bool is_reduced;
-  };
-  void reduce(const Group& g, const Instruction& i, const LaneProgram::Functions& f, std::span<std::byte* const> values,
-              std::span<const Axis> axes);
+  void use_workspace(Group& g, uint32_t buffer, int64_t first, int64_t used, int64_t needed);
+  void check_counter(Group& g, uint32_t buffer, int64_t slot);
   void participate(Group& g, const Instruction& i, uint32_t value, std::byte* to);
-  void distribute(Group& g, const Instruction& i, uint32_t value, const std::byte* from, std::span<const Axis> axes,
-                  int64_t first);
-  std::array<Axis, 3> block_axes(const Instruction& i) const;
+  void distribute(Group& g, const Instruction& i, uint32_t value, const std::byte* from);
+
+  // -- grid_collectives.cc
+  static constexpr int64_t kBranches = 16;  // parts that a thread adds up at a node of the tree of blocks, at most
+  size_t part_offset(const Instruction& i, int64_t element, size_t value, int64_t groups) const;
+  void stage(Group& g, const Instruction& i, const LaneProgram::Functions& f);
+  bool comes_last(Group& g, uint32_t buffer, int64_t slot, int64_t count);
+  bool arrive(Group& g, const Instruction& i);
+  std::vector<std::byte> combine_parts(Group& g, const Instruction& i, const LaneProgram::Functions& f);
+  void give(Group& g, const Instruction& i, const std::vector<std::byte>* result);
+  void reduce_in_last_block(Group& g, const Instruction& i, const LaneProgram::Functions& f);
+  void grid_reduce(std::span<Group> groups, const Instruction& i, const LaneProgram::Functions& f);
 
   const LaneProgram& program_;
   const Bytecode& code_;
@@ -245,7 +267,11 @@ class Machine {
   };
   std::vector<CallPlaces> call_places_;
   std::vector<int64_t> thread_index_[3];
-  std::vector<std::byte> scratch_;
+  std::vector<std::byte> scratch_, ordered_;
+  // Of reductions across blocks: the parts that have come, by instruction, group of blocks and rank, and the counters
+  // that some block has come to.
+  std::map<std::pair<uint32_t, int64_t>, std::vector<std::vector<std::byte>>> parts_;
+  std::set<std::pair<uint32_t, int64_t>> counted_;
   std::vector<int64_t> addresses_;  // of a shared access, by thread, if bank conflicts are counted
   int32_t epoch_ = 1;
   int32_t phase_epoch_ = 2;

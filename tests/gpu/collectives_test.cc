@@ -26,7 +26,8 @@ class CollectivesOnGpu : public testing::GpuTest {
   }
 
   // out[t] = the sum (or welford triple) of the values of threads that are no multiple of 5, over the coordinates in
-  // `threads` (bit i: coordinate i). Does it twice, to check that the workspace can be reused.
+  // `threads` (bit i: coordinate i). Does it twice, to check that the workspace can be reused. Across blocks, without
+  // `all`, each group has the result in its last block alone, and out is what it was in the others.
   void check(int threads, const Extents& block, const Extents& grid, bool all, bool is_welford) {
     const bool is_grid = (threads >> 3) != 0;
     const int64_t block_size = block[0] * block[1] * block[2], blocks = grid[0] * grid[1] * grid[2];
@@ -37,11 +38,13 @@ class CollectivesOnGpu : public testing::GpuTest {
     const ValueId x = k.tensor_input(dtype, "x");
     std::vector<Dtype> dtypes = {dtype};
     if (is_welford) dtypes = {dtype, dtype, Dtype::kInt64};
-    std::vector<ValueId> out, workspaces;
+    std::vector<ValueId> out, parts, workspaces;
     for (const Dtype d : dtypes) out.push_back(k.tensor_input(d, ""));
-    if (is_grid)
-      for (const Dtype d : dtypes) workspaces.push_back(k.tensor_input(d, ""));
-    const ValueId counters = k.tensor_input(Dtype::kUint32, "counters");
+    // Without a barrier, a second reduction needs a workspace of its own.
+    for (size_t i = 0; is_grid && i < 2 * dtypes.size(); ++i)
+      parts.push_back(k.tensor_input(dtypes[i % dtypes.size()], ""));
+    const ValueId arrivals = k.tensor_input(Dtype::kUint32, "arrivals"),
+                  counters = k.tensor_input(Dtype::kUint32, "counters");
     const auto linear = [&](ParallelType px) {
       const auto at = [&](int axis) { return static_cast<ParallelType>(static_cast<int>(px) + axis); };
       ValueId v = k.thread(OpKind::kThreadIndex, at(2));
@@ -54,11 +57,9 @@ class CollectivesOnGpu : public testing::GpuTest {
     const ValueId base = k.op(OpKind::kMul, {linear(ParallelType::kGridX), k.index(block_size)}, Dtype::kIndex);
     const ValueId t = k.op(OpKind::kAdd, {base, linear(ParallelType::kBlockX)}, Dtype::kIndex);
     int64_t offset = 0;
-    if (!is_grid) {
-      for (const Dtype d : dtypes) {
-        workspaces.push_back(k.allocate(d, MemoryType::kShared, k.index(block_size), k.index(offset)));
-        offset += block_size * 8;
-      }
+    for (const Dtype d : dtypes) {
+      workspaces.push_back(k.allocate(d, MemoryType::kShared, k.index(block_size), k.index(offset)));
+      offset += block_size * 8;
     }
     const ValueId rest = k.op(OpKind::kMod, {t, k.index(5)}, Dtype::kIndex);
     const ValueId takes_part = k.op(OpKind::kNe, {rest, k.index(0)}, Dtype::kBool);
@@ -75,15 +76,32 @@ class CollectivesOnGpu : public testing::GpuTest {
     std::sort(wire.begin(), wire.end());
     attrs.set(AttrKey::kThreads, wire);
     if (all) attrs.set_flag(AttrKey::kAll);
-    for (int round = 0; round < 2; ++round) {
-      std::vector<ValueId> operands = values;
+    std::vector<ValueId> arrays;
+    for (const Dtype d : dtypes)
+      if (is_grid) arrays.push_back(k.allocate(d, MemoryType::kLocal, k.index(2)));
+    for (int64_t round = 0; round < 2; ++round) {
+      std::vector<ValueId> operands = is_grid ? arrays : values;
+      if (is_grid) {
+        for (size_t i = 0; i < arrays.size(); ++i) {
+          const ValueId v = k.op(OpKind::kWhere, {takes_part, values[i], init[i]}, dtypes[i]);
+          for (int64_t e = 0; e < 2; ++e) k.store(arrays[i], k.index(e), e == 1 ? v : init[i]);
+        }
+        const auto first = parts.begin() + (all ? 0 : round * static_cast<int64_t>(dtypes.size()));
+        operands.insert(operands.end(), first, first + static_cast<int64_t>(dtypes.size()));
+        operands.insert(operands.end(), workspaces.begin(), workspaces.end());
+        operands.push_back(arrivals);
+        operands.push_back(all ? counters : ValueId());
+        attrs.set(AttrKey::kSlot, all ? 0 : round);
+        const ValueId has_result = k.many(OpKind::kGridReduce, operands, {Dtype::kBool}, attrs)[0];
+        for (size_t i = 0; i < out.size() && round == 1; ++i)
+          k.effect(OpKind::kStore, {out[i], t, k.load(arrays[i], k.index(1)), has_result});
+        continue;
+      }
       operands.insert(operands.end(), init.begin(), init.end());
       operands.insert(operands.end(), workspaces.begin(), workspaces.end());
-      operands.push_back(takes_part);
-      operands.push_back(is_grid ? counters : ValueId());
-      const auto results = k.many(is_grid ? OpKind::kGridReduce : OpKind::kBlockReduce, operands, dtypes, attrs);
-      if (round == 1)
-        for (size_t i = 0; i < results.size(); ++i) k.store(out[i], t, results[i]);
+      operands.insert(operands.end(), {takes_part, ValueId()});
+      const auto results = k.many(OpKind::kBlockReduce, operands, dtypes, attrs);
+      for (size_t i = 0; i < results.size() && round == 1; ++i) k.store(out[i], t, results[i]);
     }
 
     std::vector<int64_t> values_whole(static_cast<size_t>(count));
@@ -92,9 +110,14 @@ class CollectivesOnGpu : public testing::GpuTest {
       values_whole[i] = static_cast<int64_t>(i * i % 1013),
       values_real[i] = 0.25 * static_cast<double>(values_whole[i]);
     std::vector<uint64_t> arguments = {is_welford ? upload(values_real) : upload(values_whole)};
-    for (size_t i = 0; i < dtypes.size() * (is_grid ? 2 : 1); ++i) arguments.push_back(upload(values_whole));
+    const int64_t kNone = int64_t{0x7ff8} << 48;  // a NaN
+    for (size_t i = 0; i < dtypes.size(); ++i)
+      arguments.push_back(upload(std::vector<int64_t>(static_cast<size_t>(count), kNone)));
+    for (size_t i = 0; i < parts.size(); ++i)
+      arguments.push_back(upload(std::vector<int64_t>(static_cast<size_t>(4 * count))));
+    arguments.push_back(upload(std::vector<uint32_t>(static_cast<size_t>(2 * blocks))));
     arguments.push_back(upload(std::vector<uint32_t>(4)));
-    run(g, {.grid = grid, .block = block, .shared_bytes = offset, .is_cooperative = is_grid}, arguments);
+    run(g, {.grid = grid, .block = block, .shared_bytes = offset, .is_cooperative = is_grid && all}, arguments);
 
     const auto first = download<int64_t>(arguments[1], values_whole.size());
     const auto mean = download<double>(arguments[1], values_whole.size());
@@ -115,8 +138,14 @@ class CollectivesOnGpu : public testing::GpuTest {
           is_welford ? values_real[static_cast<size_t>(i)] : static_cast<double>(values_whole[static_cast<size_t>(i)]);
       sums[0] += v, sums[1] += v * v, sums[2] += 1;
     }
+    std::map<std::array<int64_t, 6>, int64_t> holders;
     for (int64_t i = 0; i < count; ++i) {
-      if (!all && coordinates(i, block, grid) != key(i)) continue;
+      if (is_grid && !all) {
+        if (first[static_cast<size_t>(i)] == kNone) continue;
+        ++holders[key(i)];
+      } else if (!all && coordinates(i, block, grid) != key(i)) {
+        continue;
+      }
       const auto& sums = groups[key(i)];
       const size_t at = static_cast<size_t>(i);
       if (!is_welford) {
@@ -128,6 +157,13 @@ class CollectivesOnGpu : public testing::GpuTest {
         ASSERT_EQ(static_cast<double>(n[at]), sums[2]);
       }
     }
+    // In the last block of each group, every thread has the result.
+    if (!is_grid || all) return;
+    int64_t sharing = 1;
+    for (size_t i = 0; i < 3; ++i)
+      if (threads >> i & 1) sharing *= block[i];
+    ASSERT_EQ(holders.size(), groups.size());
+    for (const auto& [group, held] : holders) ASSERT_EQ(held, sharing);
   }
 };
 
@@ -160,18 +196,20 @@ TEST_F(CollectivesOnGpu, SumsOfManyBlocksKeepTheirDigits) {
   Graph g;
   KernelWriter k(g);
   const ValueId x = k.tensor_input(Dtype::kFloat, "x"), y = k.tensor_input(Dtype::kFloat, "y"),
-                workspace = k.tensor_input(Dtype::kFloat, "w"), counters = k.tensor_input(Dtype::kUint32, "counters");
+                parts = k.tensor_input(Dtype::kFloat, "w"), arrivals = k.tensor_input(Dtype::kUint32, "arrivals"),
+                counters = k.tensor_input(Dtype::kUint32, "counters");
   const ValueId block = k.thread(OpKind::kThreadIndex, ParallelType::kGridX);
+  const ValueId array = k.allocate(Dtype::kFloat, MemoryType::kLocal, k.index(1));
+  k.store(array, k.index(0), k.load(x, block));
   Attrs attrs;
   attrs.set_enum(AttrKey::kReduceOp, ReduceOp::kSum);
   attrs.set(AttrKey::kThreads, std::vector<int64_t>{static_cast<int64_t>(ParallelType::kGridX)});
   attrs.set_flag(AttrKey::kAll);
-  const std::vector<ValueId> operands = {k.load(x, block), constant(g, Dtype::kFloat, {}), workspace, ValueId(),
-                                         counters};
-  k.store(y, block, k.many(OpKind::kGridReduce, operands, {Dtype::kFloat}, attrs)[0]);
-  const std::vector<float> parts(kBlocks, 0.49f);
-  const std::vector<uint64_t> arguments = {upload(parts), upload(parts), upload(parts),
-                                           upload(std::vector<uint32_t>(4))};
+  k.many(OpKind::kGridReduce, {array, parts, parts, arrivals, counters}, {Dtype::kBool}, attrs);
+  k.store(y, block, k.load(array, k.index(0)));
+  const std::vector<float> values(kBlocks, 0.49f);
+  const std::vector<uint64_t> arguments = {upload(values), upload(values), upload(std::vector<float>(kBlocks + 1)),
+                                           upload(std::vector<uint32_t>(kBlocks)), upload(std::vector<uint32_t>(4))};
   run(g, {.grid = {kBlocks, 1, 1}, .block = {1, 1, 1}, .is_cooperative = true}, arguments);
   const double exact = kBlocks * static_cast<double>(0.49f);
   for (const float sum : download<float>(arguments[1], kBlocks))

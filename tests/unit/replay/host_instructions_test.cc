@@ -276,55 +276,107 @@ ValueId linear_thread(HostKernel& k) {
   return linear;
 }
 
+int64_t neutral_of(ReduceOp op) {
+  return op == ReduceOp::kSum ? 0 : op == ReduceOp::kProd ? 1 : op == ReduceOp::kMin ? 1000 : -1000;
+}
+size_t coordinate_of(ParallelType p) {
+  return p >= ParallelType::kBlockX ? static_cast<size_t>(p) - static_cast<size_t>(ParallelType::kBlockX)
+                                    : 3 + static_cast<size_t>(p) - static_cast<size_t>(ParallelType::kGridX);
+}
+// The reduction over `threads` of the values, each increased by `more`, of the points in the group of point `a`, without
+// every fourth point.
+int64_t reduced(ReduceOp op, const Threads& threads, const std::vector<Point>& points, size_t a, int64_t more = 0) {
+  int64_t want = neutral_of(op);
+  for (size_t b = 0; b < points.size(); ++b) {
+    bool is_same = true;
+    for (size_t axis = 0; axis < 6; ++axis) {
+      bool is_reduced = false;
+      for (const ParallelType p : threads) is_reduced |= coordinate_of(p) == axis;
+      is_same &= is_reduced || points[a].at[axis] == points[b].at[axis];
+    }
+    if (!is_same || b % 4 == 1) continue;
+    const int64_t v = points[b].value + more;
+    want = op == ReduceOp::kSum    ? want + v
+           : op == ReduceOp::kProd ? static_cast<int32_t>(want * v)
+           : op == ReduceOp::kMin  ? std::min(want, v)
+                                   : std::max(want, v);
+  }
+  return want;
+}
+
 // Reduces i · 7 mod 11 − 3 over `threads`, without every fourth thread, and checks each thread that gets a result.
-void check_reduction(bool is_grid, ReduceOp op, const Threads& threads, bool all, const LaunchDims& dims) {
+void check_reduction(ReduceOp op, const Threads& threads, bool all, const LaunchDims& dims) {
   const std::vector<Point> points = points_of(dims);
-  const auto n = static_cast<int64_t>(points.size());
   HostKernel k;
   std::vector<int32_t> values;
   for (const Point& p : points) values.push_back(static_cast<int32_t>(p.value));
-  const ValueId x = k.input<int32_t>("x", values), y = k.output<int32_t>("y", n);
-  const ValueId counters = is_grid ? k.input<uint32_t>("c", {0, 0}) : ValueId();
-  const int64_t block = dims.block[0] * dims.block[1] * dims.block[2];
-  const ValueId w = is_grid ? k.output<int32_t>("w", n) : k.shared(Dtype::kInt32, block);
+  const ValueId x = k.input<int32_t>("x", values), y = k.output<int32_t>("y", static_cast<int64_t>(points.size()));
+  const ValueId w = k.shared(Dtype::kInt32, dims.block[0] * dims.block[1] * dims.block[2]);
   const ValueId i = linear_thread(k);
   const ValueId takes_part =
       k.op(OpKind::kNe, {k.op(OpKind::kMod, {i, k.index(4)}, Dtype::kIndex), k.index(1)}, Dtype::kBool);
-  const int64_t neutral = op == ReduceOp::kSum ? 0 : op == ReduceOp::kProd ? 1 : op == ReduceOp::kMin ? 1000 : -1000;
-  Attrs attrs = reduce_attrs(op, threads, all);
-  if (is_grid) attrs.set(AttrKey::kSlot, int64_t{1});
-  const ValueId r =
-      k.op(is_grid ? OpKind::kGridReduce : OpKind::kBlockReduce,
-           {k.load(x, i), constant(k.g, Dtype::kInt32, from_int64(Dtype::kInt32, neutral)), w, takes_part, counters},
-           Dtype::kInt32, attrs);
-  k.store(y, i, r);
+  const ValueId neutral = constant(k.g, Dtype::kInt32, from_int64(Dtype::kInt32, neutral_of(op)));
+  k.store(y, i,
+          k.op(OpKind::kBlockReduce, {k.load(x, i), neutral, w, takes_part, ValueId()}, Dtype::kInt32,
+               reduce_attrs(op, threads, all)));
   expect_clean(k.run(dims));
   const std::vector<int32_t> got = k.values<int32_t>("y");
-  const auto slot = [](ParallelType p) {
-    return p >= ParallelType::kBlockX ? static_cast<size_t>(p) - static_cast<size_t>(ParallelType::kBlockX)
-                                      : 3 + static_cast<size_t>(p) - static_cast<size_t>(ParallelType::kGridX);
-  };
   for (size_t a = 0; a < points.size(); ++a) {
     bool gets_result = true;
-    for (const ParallelType p : threads) gets_result &= all || points[a].at[slot(p)] == 0;
+    for (const ParallelType p : threads) gets_result &= all || points[a].at[coordinate_of(p)] == 0;
     if (!gets_result) continue;
-    int64_t want = neutral;
-    for (size_t b = 0; b < points.size(); ++b) {
-      bool is_same = true;
-      for (size_t axis = 0; axis < 6; ++axis) {
-        bool is_reduced = false;
-        for (const ParallelType p : threads) is_reduced |= slot(p) == axis;
-        is_same &= is_reduced || points[a].at[axis] == points[b].at[axis];
-      }
-      if (!is_same || b % 4 == 1) continue;
-      const int64_t v = points[b].value;
-      want = op == ReduceOp::kSum    ? want + v
-             : op == ReduceOp::kProd ? static_cast<int32_t>(want * v)
-             : op == ReduceOp::kMin  ? std::min(want, v)
-                                     : std::max(want, v);
-    }
-    EXPECT_EQ(got[a], want) << "thread " << a;
+    EXPECT_EQ(got[a], reduced(op, threads, points, a)) << "thread " << a;
   }
+}
+
+// The same across blocks, for arrays of three elements. With `all`, every thread gets the results; else those of one
+// block in each group do.
+void check_grid_reduction(ReduceOp op, const Threads& threads, bool all, const LaunchDims& dims) {
+  constexpr int64_t kElements = 3;
+  constexpr int32_t kNone = -123456;
+  const std::vector<Point> points = points_of(dims);
+  const auto n = static_cast<int64_t>(points.size());
+  const int64_t block = dims.block[0] * dims.block[1] * dims.block[2], blocks = n / block;
+  HostKernel k;
+  std::vector<int32_t> values;
+  for (size_t i = 0; i < points.size(); ++i)
+    values.push_back(static_cast<int32_t>(i % 4 == 1 ? neutral_of(op) : points[i].value));
+  const ValueId x = k.input<int32_t>("x", values), y = k.output<int32_t>("y", kElements * n);
+  const ValueId arrivals = k.input<uint32_t>("a", std::vector<uint32_t>(static_cast<size_t>(2 * blocks))),
+                counters = k.input<uint32_t>("c", {0, 0}), parts = k.output<int32_t>("w", 2 * kElements * n),
+                via = k.shared(Dtype::kInt32, block);
+  const ValueId i = linear_thread(k);
+  const ValueId array = k.allocate(Dtype::kInt32, MemoryType::kLocal, k.index(kElements));
+  const ValueId is_neutral =
+      k.op(OpKind::kEq, {k.op(OpKind::kMod, {i, k.index(4)}, Dtype::kIndex), k.index(1)}, Dtype::kBool);
+  const auto number_of = [&](int64_t v) { return constant(k.g, Dtype::kInt32, from_int64(Dtype::kInt32, v)); };
+  const auto place = [&](int64_t e) { return k.add(k.mul(i, k.index(kElements)), k.index(e)); };
+  for (int64_t e = 0; e < kElements; ++e) {
+    const ValueId v = k.load(x, i), more = k.op(OpKind::kAdd, {v, number_of(e)}, Dtype::kInt32);
+    k.store(array, k.index(e), k.op(OpKind::kWhere, {is_neutral, v, more}, Dtype::kInt32));
+    k.store(y, place(e), number_of(kNone));
+  }
+  Attrs attrs = reduce_attrs(op, threads, all);
+  attrs.set(AttrKey::kSlot, int64_t{1});
+  k.begin_if(k.op(OpKind::kGridReduce, {array, parts, via, arrivals, all ? counters : ValueId()}, Dtype::kBool, attrs));
+  for (int64_t e = 0; e < kElements; ++e) k.store(y, place(e), k.load(array, k.index(e)));
+  k.region = Graph::body();
+  expect_clean(k.run(dims));
+  for (const uint32_t a : k.values<uint32_t>("a")) EXPECT_EQ(a, 0u);
+  const std::vector<int32_t> got = k.values<int32_t>("y");
+  int64_t last_blocks = 0, groups = blocks;
+  for (const ParallelType p : threads)
+    if (is_grid(p)) groups /= dims.grid[coordinate_of(p) - 3];
+  for (int64_t b = 0; b < blocks; ++b) {
+    const bool has_result = got[static_cast<size_t>(b * block * kElements)] != kNone;
+    last_blocks += has_result;
+    for (int64_t t = b * block; t < (b + 1) * block; ++t)
+      for (int64_t e = 0; e < kElements; ++e)
+        EXPECT_EQ(got[static_cast<size_t>(t * kElements + e)],
+                  has_result ? reduced(op, threads, points, static_cast<size_t>(t), e) : kNone)
+            << "thread " << t << ", element " << e;
+  }
+  EXPECT_EQ(last_blocks, all ? blocks : groups);
 }
 TEST(HostInstructions, BlockReduce) {
   const LaunchDims dims = {.grid = {2, 1, 1}, .block = {5, 3, 2}, .shared_bytes = 1024};
@@ -334,15 +386,43 @@ TEST(HostInstructions, BlockReduce) {
            {Threads{ParallelType::kBlockX}, Threads{ParallelType::kBlockY}, Threads{ParallelType::kBlockZ},
             Threads{ParallelType::kBlockX, ParallelType::kBlockZ},
             Threads{ParallelType::kBlockX, ParallelType::kBlockY, ParallelType::kBlockZ}})
-        check_reduction(false, op, threads, all, dims);
+        check_reduction(op, threads, all, dims);
 }
 TEST(HostInstructions, GridReduce) {
-  const LaunchDims dims = {.grid = {3, 2, 2}, .block = {4, 3, 1}, .shared_bytes = 0};
+  const LaunchDims dims = {.grid = {3, 2, 2}, .block = {4, 3, 1}, .shared_bytes = 64};
   for (const bool all : {false, true})
     for (const Threads& threads : {Threads{ParallelType::kGridX}, Threads{ParallelType::kGridY, ParallelType::kBlockX},
                                    Threads{ParallelType::kGridX, ParallelType::kGridY, ParallelType::kGridZ,
                                            ParallelType::kBlockX, ParallelType::kBlockY}})
-      for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMax}) check_reduction(true, op, threads, all, dims);
+      for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMax}) check_grid_reduction(op, threads, all, dims);
+}
+// Trees of one node, of two levels and of three.
+TEST(HostInstructions, GridReduceOfManyBlocks) {
+  for (const int64_t blocks : {1, 2, 16, 17, 35, 256, 257})
+    for (const bool all : {false, true})
+      check_grid_reduction(ReduceOp::kSum, {ParallelType::kGridX}, all,
+                           {.grid = {blocks, 1, 1}, .block = {2, 1, 1}, .shared_bytes = 64});
+  for (const int64_t blocks : {31, 32, 33, 70})
+    check_grid_reduction(ReduceOp::kSum, {ParallelType::kGridX, ParallelType::kBlockX}, false,
+                         {.grid = {blocks, 1, 1}, .block = {2, 3, 1}, .shared_bytes = 64});
+}
+// Only the block that comes last has a value afterwards, and counters begin at 0.
+TEST(HostInstructions, GridReduceIsChecked) {
+  for (const bool is_counted : {false, true}) {
+    HostKernel k;
+    const ValueId y = k.output<float>("y", 4);
+    const ValueId arrivals = k.input<uint32_t>("a", std::vector<uint32_t>(4, is_counted ? 1 : 0)),
+                  parts = k.output<float>("w", 4);
+    const ValueId array = k.allocate(Dtype::kFloat, MemoryType::kLocal, k.index(1));
+    k.store(array, k.index(0), number(k, 1));
+    k.op(OpKind::kGridReduce, {array, parts, parts, arrivals, ValueId()}, Dtype::kBool,
+         reduce_attrs(ReduceOp::kSum, {ParallelType::kGridX}, false));
+    k.store(y, k.thread(OpKind::kThreadIndex, ParallelType::kGridX), k.load(array, k.index(0)));
+    const HostResult r = k.run({.grid = {4, 1, 1}});
+    ASSERT_TRUE(r.finding);
+    EXPECT_EQ(r.finding->code, ErrorCode::kUnwrittenRead);
+    EXPECT_EQ(r.finding->buffer == "a", is_counted);
+  }
 }
 TEST(HostInstructions, BlockReduceWelford) {
   for (const Dtype count_dtype : {Dtype::kFloat, Dtype::kIndex}) {

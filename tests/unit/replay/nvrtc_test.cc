@@ -63,13 +63,20 @@ TEST_F(Nvrtc, CollectivesCompile) {
       const std::string where = "(x[threadIdx.x], Places<" + type + ">{w}";
       kernel(type, "x[0] = block_reduce<" + std::string(op) + ", kBlockX | kBlockZ, kAllThreads>" + where + ");");
     }
-    kernel(type, "x[0] = grid_reduce<Sum, kBlockX | kGridX, kAllThreads>(x[threadIdx.x], Places<" + type + ">{w}, c);");
+    for (const char* holder : {"kLastBlock", "kAllBlocks"})
+      kernel(type, type + " v[2] = {x[0], x[1]}; if (grid_reduce<Sum, kBlockX | kGridX, " + holder + ", 2>(Places<" +
+                       type + ">{v}, Places<" + type + ">{w}, Places<" + type +
+                       ">{w}, c, 1, c)) x[0] = v[0], x[1] = v[1];");
     kernel(type, "x[0] = block_broadcast<kBlockX | kBlockY>(x[threadIdx.x], w);");
     kernel(type, "copy_vector<16 / sizeof(" + type + ")>(x, w); store<Cache::kStreaming>(x, load<Cache::kGlobal>(w));");
   }
   const std::string welford = "(Welford<float, int64_t>{x[0], m[0], n[0]}, WelfordPlaces<float, int64_t>{w, m, n}";
   kernel("float", "x[0] = block_reduce<Merge, kBlockX | kBlockY | kBlockZ, kFirstThread>" + welford + ").avg;");
-  kernel("float", "x[0] = grid_reduce<Merge, kGridX | kGridY | kGridZ, kFirstThread>" + welford + ", c).m2;");
+  const std::string triple = "WelfordPlaces<float, int64_t>{";
+  kernel(
+      "float",
+      "float a = x[0], b = m[0]; int64_t s = n[0]; if (grid_reduce<Merge, kGridX | kGridY | kGridZ, kLastBlock, 1>(" +
+          triple + "&a, &b, &s}, " + triple + "w, m, n}, " + triple + "w, m, n}, c, 0, nullptr)) x[0] = b;");
   for (const std::string_view architecture : kArchitectures)
     EXPECT_EQ(compile(text, architecture).log, "") << architecture;
 }
