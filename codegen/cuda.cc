@@ -7,9 +7,9 @@
 
 #include "codegen/cuda_expression.h"
 #include "codegen/cuda_names.h"
+#include "codegen/cuda_operands.h"
 #include "codegen/divisors.h"
 #include "codegen/hoist.h"
-#include "codegen/same_bits.h"
 #include "ir/canonical/canonical.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
@@ -18,33 +18,6 @@ namespace fusebox {
 namespace {
 
 constexpr std::string_view kCoordinates[] = {"x", "y", "z"};
-
-// The operands of one op by the keyword (or the place) of their slot.
-class Operands {
- public:
-  explicit Operands(const Op& op) : op_(op), format_(*row_of(op.kind).format) {
-    const auto ranges = slot_ranges(format_, op.operands.size());
-    if (!ranges)
-      throw Error(ErrorCode::kOperandCount,
-                  "the op " + std::string(row_of(op.kind).text) + " has the wrong number of operands");
-    ranges_ = *ranges;
-  }
-  std::span<const ValueId> of(std::string_view keyword) const {
-    for (size_t i = 0; i < format_.all().size(); ++i)
-      if (format_.slots[i].keyword == keyword)
-        return std::span(op_.operands).subspan(ranges_[i].begin, ranges_[i].count);
-    return {};
-  }
-  ValueId one(std::string_view keyword) const {
-    const auto all = of(keyword);
-    return all.empty() ? ValueId() : all[0];
-  }
-
- private:
-  const Op& op_;
-  const FormatRow& format_;
-  std::array<SlotRange, kMaxSlots> ranges_;
-};
 
 class Emitter {
  public:
@@ -616,29 +589,7 @@ std::string function(const Graph& kernel, const CudaOptions& options, CudaHeader
   return Emitter(canonical, options).emit(headers);
 }
 
-// 177: a value that nothing reads, such as the operand of isnan of an integer.
-// 186: comparisons with zero that templates make of unsigned dtypes.
-// Nothing reads FUSEBOX_NUMERICS: it makes bundles and keys of binaries differ.
-constexpr std::string_view kCompileOptions[] = {"--diag-suppress=186", "--std=c++17",         "--fmad=false",
-                                                "--ftz=false",         "--prec-div=true",     "--prec-sqrt=true",
-                                                "--diag-suppress=177", "-DFUSEBOX_NUMERICS=1"};
-static_assert(kNumericsVersion == 1, "the last option names the version");
-
 }  // namespace
-
-std::set<ValueId> stored_buffers(const Graph& kernel) {
-  std::set<ValueId> stored;
-  for (const OpId id : ops_in_order(kernel)) {
-    const Op& op = kernel[id];
-    const bool is_store = op.kind == OpKind::kStore || op.kind == OpKind::kCopy;
-    if (is_store && !op.operands.empty()) stored.insert(op.operands[0]);
-    // A collective stores to its workspaces, and counts blocks in its counters.
-    if (!demands(op.kind, kSync)) continue;
-    for (const ValueId v : op.operands)
-      if (v && kernel.is_tensor(v)) stored.insert(v);
-  }
-  return stored;
-}
 
 CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options) {
   CudaHeaders headers;
@@ -660,7 +611,5 @@ CudaModuleSource emit_cuda_module(std::span<const Graph* const> kernels, const C
   result.text = includes(headers) + functions;
   return result;
 }
-
-std::span<const std::string_view> cuda_compile_options() { return kCompileOptions; }
 
 }  // namespace fusebox
