@@ -10,6 +10,7 @@
 #include "codegen/cuda_operands.h"
 #include "codegen/divisors.h"
 #include "codegen/hoist.h"
+#include "codegen/load_groups.h"
 #include "ir/canonical/canonical.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
@@ -33,10 +34,6 @@ class Emitter {
   std::string launch_bounds() const;
   // -- ops
   void region(RegionId id);
-  bool is_between_loads(const Op& op) const;
-  bool has_loop(const Op& op) const;
-  // The copies from global memory to a thread's that the op makes, at least; 0 if it does anything else.
-  int loads_of(const Op& op) const;
   void op(const Op& op);
   void scalar(const Op& op);
   void thread(const Op& op);
@@ -193,8 +190,8 @@ void Emitter::region(RegionId id) {
   int loads = 0;
   for (const OpId inner : g_[id].ops) {
     const Op& next = g_[inner];
-    if (!is_between_loads(next)) {
-      const int more = loops_ > 0 && !has_loop(next) ? 0 : loads_of(next);
+    if (!is_between_loads(g_, next)) {
+      const int more = loops_ > 0 && !has_loop(g_, next) ? 0 : loads_of(g_, next);
       if (more == 0 && loads > 1) {
         headers_.need(CudaHeader::kMemory);
         line("issue_loads();");
@@ -204,39 +201,6 @@ void Emitter::region(RegionId id) {
     op(next);
     for (const ValueId r : next.results) prepare_divisor(r);
   }
-}
-
-// Whether the op neither loads nor uses what was loaded: indices, conditions, buffers.
-bool Emitter::is_between_loads(const Op& op) const {
-  if (op.kind == OpKind::kAllocate || op.kind == OpKind::kThreadIndex || op.kind == OpKind::kThreadCount) return true;
-  return demands(op.kind, kPointwise) && !demands(op.kind, kEffect | kRead | kSync | kControl) &&
-         std::all_of(op.results.begin(), op.results.end(),
-                     [&](ValueId v) { return g_[v].dtype == Dtype::kIndex || g_[v].dtype == Dtype::kBool; });
-}
-
-bool Emitter::has_loop(const Op& op) const {
-  const auto holds_one = [&](RegionId r) {
-    return std::ranges::any_of(g_[r].ops, [&](OpId id) { return has_loop(g_[id]); });
-  };
-  return op.kind == OpKind::kFor || std::ranges::any_of(op.regions, holds_one);
-}
-
-int Emitter::loads_of(const Op& op) const {
-  if (op.kind == OpKind::kCopy) {
-    const MemoryType to = g_.tensor_of(op.operands[0]).memory, from = g_.tensor_of(op.operands.at(2)).memory;
-    return to == MemoryType::kLocal && from != MemoryType::kLocal && from != MemoryType::kShared ? 1 : 0;
-  }
-  if (op.kind != OpKind::kIf && op.kind != OpKind::kFor) return 0;
-  int loads = 0;
-  for (const RegionId r : op.regions)
-    for (const OpId id : g_[r].ops) {
-      const Op& inner = g_[id];
-      if (is_between_loads(inner)) continue;
-      const int more = loads_of(inner);
-      if (more == 0) return 0;
-      loads += more;
-    }
-  return op.kind == OpKind::kFor ? 2 * loads : loads;
 }
 
 void Emitter::scalar(const Op& op) {
