@@ -7,9 +7,10 @@
 
 #include "codegen/cuda_expression.h"
 #include "codegen/cuda_names.h"
+#include "codegen/cuda_operands.h"
 #include "codegen/divisors.h"
 #include "codegen/hoist.h"
-#include "codegen/same_bits.h"
+#include "codegen/load_groups.h"
 #include "ir/canonical/canonical.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
@@ -18,33 +19,6 @@ namespace fusebox {
 namespace {
 
 constexpr std::string_view kCoordinates[] = {"x", "y", "z"};
-
-// The operands of one op by the keyword (or the place) of their slot.
-class Operands {
- public:
-  explicit Operands(const Op& op) : op_(op), format_(*row_of(op.kind).format) {
-    const auto ranges = slot_ranges(format_, op.operands.size());
-    if (!ranges)
-      throw Error(ErrorCode::kOperandCount,
-                  "the op " + std::string(row_of(op.kind).text) + " has the wrong number of operands");
-    ranges_ = *ranges;
-  }
-  std::span<const ValueId> of(std::string_view keyword) const {
-    for (size_t i = 0; i < format_.all().size(); ++i)
-      if (format_.slots[i].keyword == keyword)
-        return std::span(op_.operands).subspan(ranges_[i].begin, ranges_[i].count);
-    return {};
-  }
-  ValueId one(std::string_view keyword) const {
-    const auto all = of(keyword);
-    return all.empty() ? ValueId() : all[0];
-  }
-
- private:
-  const Op& op_;
-  const FormatRow& format_;
-  std::array<SlotRange, kMaxSlots> ranges_;
-};
 
 class Emitter {
  public:
@@ -60,10 +34,6 @@ class Emitter {
   std::string launch_bounds() const;
   // -- ops
   void region(RegionId id);
-  bool is_between_loads(const Op& op) const;
-  bool has_loop(const Op& op) const;
-  // The copies from global memory to a thread's that the op makes, at least; 0 if it does anything else.
-  int loads_of(const Op& op) const;
   void op(const Op& op);
   void scalar(const Op& op);
   void thread(const Op& op);
@@ -223,8 +193,8 @@ void Emitter::region(RegionId id) {
   int loads = 0;
   for (const OpId inner : g_[id].ops) {
     const Op& next = g_[inner];
-    if (!is_between_loads(next)) {
-      const int more = loops_ > 0 && !has_loop(next) ? 0 : loads_of(next);
+    if (!is_between_loads(g_, next)) {
+      const int more = loops_ > 0 && !has_loop(g_, next) ? 0 : loads_of(g_, next);
       if (more == 0 && loads > 1) {
         headers_.need(CudaHeader::kMemory);
         line("issue_loads();");
@@ -234,39 +204,6 @@ void Emitter::region(RegionId id) {
     op(next);
     for (const ValueId r : next.results) prepare_divisor(r);
   }
-}
-
-// Whether the op neither loads nor uses what was loaded: indices, conditions, buffers.
-bool Emitter::is_between_loads(const Op& op) const {
-  if (op.kind == OpKind::kAllocate || op.kind == OpKind::kThreadIndex || op.kind == OpKind::kThreadCount) return true;
-  return demands(op.kind, kPointwise) && !demands(op.kind, kEffect | kRead | kSync | kControl) &&
-         std::all_of(op.results.begin(), op.results.end(),
-                     [&](ValueId v) { return g_[v].dtype == Dtype::kIndex || g_[v].dtype == Dtype::kBool; });
-}
-
-bool Emitter::has_loop(const Op& op) const {
-  const auto holds_one = [&](RegionId r) {
-    return std::ranges::any_of(g_[r].ops, [&](OpId id) { return has_loop(g_[id]); });
-  };
-  return op.kind == OpKind::kFor || std::ranges::any_of(op.regions, holds_one);
-}
-
-int Emitter::loads_of(const Op& op) const {
-  if (op.kind == OpKind::kCopy) {
-    const MemoryType to = g_.tensor_of(op.operands[0]).memory, from = g_.tensor_of(op.operands.at(2)).memory;
-    return to == MemoryType::kLocal && from != MemoryType::kLocal && from != MemoryType::kShared ? 1 : 0;
-  }
-  if (op.kind != OpKind::kIf && op.kind != OpKind::kFor) return 0;
-  int loads = 0;
-  for (const RegionId r : op.regions)
-    for (const OpId id : g_[r].ops) {
-      const Op& inner = g_[id];
-      if (is_between_loads(inner)) continue;
-      const int more = loads_of(inner);
-      if (more == 0) return 0;
-      loads += more;
-    }
-  return op.kind == OpKind::kFor ? 2 * loads : loads;
 }
 
 void Emitter::scalar(const Op& op) {
@@ -649,29 +586,7 @@ std::string function(const Graph& kernel, const CudaOptions& options, CudaHeader
   return Emitter(canonical, options).emit(headers);
 }
 
-// 177: a value that nothing reads, such as the operand of isnan of an integer.
-// 186: comparisons with zero that templates make of unsigned dtypes.
-// Nothing reads FUSEBOX_NUMERICS: it makes bundles and keys of binaries differ.
-constexpr std::string_view kCompileOptions[] = {"--diag-suppress=186", "--std=c++17",         "--fmad=false",
-                                                "--ftz=false",         "--prec-div=true",     "--prec-sqrt=true",
-                                                "--diag-suppress=177", "-DFUSEBOX_NUMERICS=1"};
-static_assert(kNumericsVersion == 1, "the last option names the version");
-
 }  // namespace
-
-std::set<ValueId> stored_buffers(const Graph& kernel) {
-  std::set<ValueId> stored;
-  for (const OpId id : ops_in_order(kernel)) {
-    const Op& op = kernel[id];
-    const bool is_store = op.kind == OpKind::kStore || op.kind == OpKind::kCopy;
-    if (is_store && !op.operands.empty()) stored.insert(op.operands[0]);
-    // A collective stores to its workspaces, and counts blocks in its counters.
-    if (!demands(op.kind, kSync)) continue;
-    for (const ValueId v : op.operands)
-      if (v && kernel.is_tensor(v)) stored.insert(v);
-  }
-  return stored;
-}
 
 CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options) {
   CudaHeaders headers;
@@ -693,7 +608,5 @@ CudaModuleSource emit_cuda_module(std::span<const Graph* const> kernels, const C
   result.text = includes(headers) + functions;
   return result;
 }
-
-std::span<const std::string_view> cuda_compile_options() { return kCompileOptions; }
 
 }  // namespace fusebox

@@ -417,6 +417,23 @@ def test_rewrites_stand_before_other_steps():
     torch.testing.assert_close(out, -x)
 
 
+def test_precision_is_a_step_before_all_others():
+    x = normal(3, 5)
+    with FusionDefinition("fast") as fd:
+        a = fd.from_pytorch(x)
+        e = fd.ops.exp(a)
+        y = fd.ops.sin(e)
+        fd.add_output(y)
+        fd.sched.precision()
+        fd.sched.precision([e], fast=False)
+        assert fd.sched.steps() == ["precision of [] fast", f"precision of [%{e.name}] exact"]
+        assert code_of(lambda: fd.sched.precision([a])) == "E0302"
+        fd.sched.split(y, 1, 4)
+        assert code_of(lambda: fd.sched.precision([y])) == "E0302"
+    (out,) = fd.execute([x])
+    torch.testing.assert_close(out, x.exp().sin(), rtol=1e-4, atol=1e-4)
+
+
 def test_record_and_replay(tmp_path):
     x = normal(5, 133)
     fd, _ = scheduled_softmax_sum(x)
