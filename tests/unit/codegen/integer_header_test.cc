@@ -13,7 +13,6 @@ namespace fusebox {
 namespace kernels {
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
-inline uint32_t __umulhi(uint32_t a, uint32_t b) { return static_cast<uint32_t>(uint64_t{a} * b >> 32); }
 #define __device__ inline
 #include "codegen/runtime/integer.cuh"
 #undef __device__
