@@ -428,8 +428,9 @@ def test_precision_is_a_step_before_all_others():
         fd.sched.precision([e], fast=False)
         assert fd.sched.steps() == ["precision of [] fast", f"precision of [%{e.name}] exact"]
         assert code_of(lambda: fd.sched.precision([a])) == "E0302"
-        fd.sched.split(y, 1, 4)
-        assert code_of(lambda: fd.sched.precision([y])) == "E0302"
+        late = fd.copy()
+        late.sched.split(y, 1, 4)
+        assert code_of(lambda: late.sched.precision([y])) == "E0302"
     (out,) = fd.execute([x])
     torch.testing.assert_close(out, x.exp().sin(), rtol=1e-4, atol=1e-4)
 
