@@ -122,7 +122,7 @@ void Emitter::prepare_divisor(ValueId v) {
     const std::string& name = names[v] = std::string(letter) + std::to_string(names.size());
     line("const " + head + " " + name + std::string(tail) + "(" + as(v, Dtype::kFloat) + ");");
   };
-  prepare(wanted_.exact, divisors_, CudaHeader::kDivision, "d", "Divisor", "");
+  prepare(wanted_.exact, divisors_, CudaHeader::kDivision, "d", "Divisor", " = Divisor");
   prepare(wanted_.fast, reciprocals_, CudaHeader::kFast, "r", "float", " = fast::reciprocal");
 }
 
