@@ -66,7 +66,12 @@ void StepMaker::facts() {
 void StepMaker::bound_launch() {
   if (std::ranges::any_of(steps, [](const Step& s) { return s.kind == StepKind::kBoundLaunch; })) return;
   const int64_t threads = random_.one_in(3) ? random_.between(1, 1024) : int64_t{32} << random_.below(6);
-  take({StepKind::kBoundLaunch, {StepOperand::number(threads), StepOperand::number(random_.between(1, 4))}, {}, {}});
+  Step step{StepKind::kBoundLaunch, {}, {}, {}};
+  if (const auto made = tensors(false); !made.empty() && random_.one_in(2))
+    step.operands.push_back(StepOperand::of(random_.pick(made)));
+  step.operands.push_back(StepOperand::number(threads));
+  step.operands.push_back(StepOperand::number(random_.between(1, 4)));
+  take(std::move(step));
 }
 
 }  // namespace fusebox::fuzz
