@@ -214,6 +214,11 @@ class Compiler {
       case OpKind::kBlockReduce:
       case OpKind::kBlockBroadcast:
         return collective(op);
+      case OpKind::kPreparedDiv:
+        return prepared_div(op);
+      case OpKind::kLaunchBound:
+        out_.most_threads = op.attrs.integer(AttrKey::kMostThreads);
+        return;
       case OpKind::kGridReduce:
         return grid_reduce(op);
       case OpKind::kWelfordCombine:
@@ -224,6 +229,7 @@ class Compiler {
         return math(op);
       case OpKind::kSize:
       case OpKind::kOutput:
+      case OpKind::kAssume:
       case FUSEBOX_TENSOR_OPS:
       case FUSEBOX_HOST_OPS:
         throw Error(ErrorCode::kUnsupportedOp,
@@ -350,6 +356,15 @@ class Compiler {
     if (!is_thread(i.parallel))
       throw Error(ErrorCode::kBadAttribute, "a thread index is on one of grid.x to block.z", place(op.results[0]));
     i.uniform = op.kind == OpKind::kThreadCount || is_grid(i.parallel);
+    i.dst = registers_[op.results[0].index] = new_register(Dtype::kIndex, i.uniform);
+    emit(i);
+  }
+
+  void prepared_div(const Op& op) {
+    Instruction i{.opcode = Opcode::kPreparedDiv};
+    i.args[0] = as(op.operands[0], Dtype::kIndex);
+    i.args[1] = as(op.operands[2], Dtype::kInt64);
+    i.uniform = out_.registers[i.args[0]].uniform && out_.registers[i.args[1]].uniform;
     i.dst = registers_[op.results[0].index] = new_register(Dtype::kIndex, i.uniform);
     emit(i);
   }

@@ -34,12 +34,13 @@ enum class Opcode : uint8_t {
   kConvert,      // dst = args[0] from `dtype` to `to`; in place if dst is args[0]
   kThreadIndex,  // dst; `parallel`
   kThreadCount,
-  kAllocate,  // buffer; args: elements, byte offset
-  kLoad,      // dst = buffer[args[0]], if args[1], else args[2]
-  kStore,     // buffer[args[0]] = args[1], if args[2]
-  kCopy,      // buffer[args[0]] = from[args[1]], if args[2]; `immediate` elements
-  kIf,        // args[0]; jumps to target if no lane is left
-  kElse,      // args[0]; inverts the lanes; jumps to target if none is left
+  kPreparedDiv,  // dst = args[0] divided by the number that args[1] was prepared from
+  kAllocate,     // buffer; args: elements, byte offset
+  kLoad,         // dst = buffer[args[0]], if args[1], else args[2]
+  kStore,        // buffer[args[0]] = args[1], if args[2]
+  kCopy,         // buffer[args[0]] = from[args[1]], if args[2]; `immediate` elements
+  kIf,           // args[0]; jumps to target if no lane is left
+  kElse,         // args[0]; inverts the lanes; jumps to target if none is left
   kEndIf,
   kJump,    // after the then-region of a uniform `if`
   kFor,     // dst = args[0] while dst < args[1]; jumps to target if no lane is left
@@ -139,6 +140,8 @@ struct Bytecode {
   uint32_t mask_depth = 0;      // nesting of divergent control flow
   uint32_t shared_granule = 0;  // bytes of the smallest element kept in shared memory; 0: none
   bool has_grid_sync = false;
+  bool reads_apart = false;  // no launch stores to memory of a buffer that the kernel only reads; the run checks it
+  int64_t most_threads = 0;  // of a block; 0: no bound
   bool has_arrivals = false;  // blocks exchange values without a barrier: they run on one worker
 };
 

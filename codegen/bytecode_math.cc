@@ -89,6 +89,7 @@ MathClass math_class(OpKind kind) {
     case FUSEBOX_TENSOR_OPS:
     case FUSEBOX_THREAD_OPS:
     case FUSEBOX_HOST_OPS:
+    case FUSEBOX_FACT_OPS:
       return MathClass::kNotMath;
   }
   return MathClass::kNotMath;

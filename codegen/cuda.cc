@@ -1,12 +1,16 @@
 #include "codegen/cuda.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <utility>
 
 #include "codegen/cuda_expression.h"
 #include "codegen/cuda_names.h"
+#include "codegen/cuda_operands.h"
+#include "codegen/divisors.h"
 #include "codegen/hoist.h"
-#include "codegen/same_bits.h"
+#include "codegen/load_groups.h"
 #include "ir/canonical/canonical.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
@@ -15,33 +19,6 @@ namespace fusebox {
 namespace {
 
 constexpr std::string_view kCoordinates[] = {"x", "y", "z"};
-
-// The operands of one op by the keyword (or the place) of their slot.
-class Operands {
- public:
-  explicit Operands(const Op& op) : op_(op), format_(*row_of(op.kind).format) {
-    const auto ranges = slot_ranges(format_, op.operands.size());
-    if (!ranges)
-      throw Error(ErrorCode::kOperandCount,
-                  "the op " + std::string(row_of(op.kind).text) + " has the wrong number of operands");
-    ranges_ = *ranges;
-  }
-  std::span<const ValueId> of(std::string_view keyword) const {
-    for (size_t i = 0; i < format_.all().size(); ++i)
-      if (format_.slots[i].keyword == keyword)
-        return std::span(op_.operands).subspan(ranges_[i].begin, ranges_[i].count);
-    return {};
-  }
-  ValueId one(std::string_view keyword) const {
-    const auto all = of(keyword);
-    return all.empty() ? ValueId() : all[0];
-  }
-
- private:
-  const Op& op_;
-  const FormatRow& format_;
-  std::array<SlotRange, kMaxSlots> ranges_;
-};
 
 class Emitter {
  public:
@@ -54,6 +31,7 @@ class Emitter {
   // -- what is known before anything is written
   void look_ahead();
   void parameters();
+  std::string launch_bounds() const;
   // -- ops
   void region(RegionId id);
   void op(const Op& op);
@@ -73,6 +51,9 @@ class Emitter {
 
   // -- pieces
   void line(const std::string& text) { body_ += std::string(static_cast<size_t>(2 * depth_), ' ') + text + "\n"; }
+  void prepare_divisor(ValueId v);
+  std::string prepared_divisor(ValueId v, bool is_fast) const;
+  void divide_in_loop(RegionId inner, const std::set<ValueId>& divisors, const std::function<void(RegionId)>& emit);
   CudaTerm term(ValueId v) const {
     if (!v) throw Error(ErrorCode::kInvalidGraph, "an operand is missing");
     if (g_.is_tensor(v))
@@ -111,29 +92,58 @@ class Emitter {
   CudaNames names_;
   CudaHeaders headers_;
   std::string body_, comment_, signature_;
-  int depth_ = 1;
+  int depth_ = 1, loops_ = 0;                // of the line that comes next, and the loops around it
   std::set<ValueId> written_;                // buffers that the kernel stores to
   std::map<ValueId, int64_t> vector_bytes_;  // the widest vector access of a buffer
   bool uses_shared_ = false;
+  Divisors wanted_;
+  std::map<ValueId, std::string> divisors_, reciprocals_;  // the prepared ones, by name
+  int outside_count_ = 0;
+  std::string outside_;  // of the loop around, if it runs again for dividends that are out of range
 };
 
 void Emitter::look_ahead() {
+  written_ = stored_buffers(g_);
   for (const OpId id : ops_in_order(g_)) {
     const Op& op = g_[id];
-    const Operands operands(op);
-    if (op.kind == OpKind::kStore) written_.insert(op.operands[0]);
-    if (op.kind == OpKind::kCopy) {
-      written_.insert(op.operands[0]);
-      for (const ValueId v : {op.operands[0], operands.one("from")}) {
-        int64_t& bytes = vector_bytes_[v];
-        bytes = std::max(bytes, op.attrs.integer(AttrKey::kWidth, 1) * size_bytes(g_[v].dtype));
-      }
-    }
-    if (demands(op.kind, kSync)) {
-      for (const ValueId v : op.operands)
-        if (v && g_.is_tensor(v)) written_.insert(v);
+    if (op.kind != OpKind::kCopy) continue;
+    for (const ValueId v : {op.operands[0], Operands(op).one("from")}) {
+      int64_t& bytes = vector_bytes_[v];
+      bytes = std::max(bytes, op.attrs.integer(AttrKey::kWidth, 1) * size_bytes(g_[v].dtype));
     }
   }
+}
+
+void Emitter::prepare_divisor(ValueId v) {
+  const auto prepare = [&](const std::set<ValueId>& wanted, std::map<ValueId, std::string>& names, CudaHeader header,
+                           std::string_view letter, const std::string& head, std::string_view tail) {
+    if (!wanted.contains(v)) return;
+    headers_.need(header);
+    const std::string& name = names[v] = std::string(letter) + std::to_string(names.size());
+    line("const " + head + " " + name + std::string(tail) + "(" + as(v, Dtype::kFloat) + ");");
+  };
+  prepare(wanted_.exact, divisors_, CudaHeader::kDivision, "d", "Divisor", "");
+  prepare(wanted_.fast, reciprocals_, CudaHeader::kFast, "r", "float", " = fast::reciprocal");
+}
+
+std::string Emitter::prepared_divisor(ValueId v, bool is_fast) const {
+  const auto& names = is_fast ? reciprocals_ : divisors_;
+  const auto found = names.find(v);
+  if (found == names.end()) return {};
+  return found->second + (is_fast || outside_.empty() ? std::string() : ", " + outside_);
+}
+
+// The bounds that the kernel states, or else the caller's. One block on a multiprocessor is what a compiler provides for
+// anyway, and is not written.
+std::string Emitter::launch_bounds() const {
+  int64_t threads = options_.max_threads, blocks = 1;
+  for (const OpId id : g_[Graph::body()].ops) {
+    if (g_[id].kind != OpKind::kLaunchBound) continue;
+    threads = g_[id].attrs.integer(AttrKey::kMostThreads);
+    blocks = g_[id].attrs.integer(AttrKey::kLeastBlocks, 1);
+  }
+  if (threads <= 0) return {};
+  return "__launch_bounds__(" + std::to_string(threads) + (blocks > 1 ? ", " + std::to_string(blocks) : "") + ") ";
 }
 
 void Emitter::parameters() {
@@ -150,14 +160,14 @@ void Emitter::parameters() {
   for (size_t i = 0; i < all.size(); ++i) {
     const ValueId v = all[i];
     const std::string& name = names_.define(v, g_.is_tensor(v) ? "t" : "s");
-    const bool restricts = g_.is_tensor(v) && options_.restrict_parameters;
+    const bool restricts = g_.is_tensor(v) && !written_.contains(v) && options_.reads_apart;
     list += (list.empty() ? "" : ", ") + types[i] + (restricts ? " __restrict__ " : " ") + name;
     comment_ += "//   " + types[i] + std::string(widest - types[i].size() + 1, ' ') + name;
     if (g_.is_tensor(v)) comment_ += written_.contains(v) ? ": written" : ": read";
     comment_ += "\n";
   }
   signature_ = "extern \"C\" __global__ void ";
-  if (options_.max_threads > 0) signature_ += "__launch_bounds__(" + std::to_string(options_.max_threads) + ") ";
+  signature_ += launch_bounds();
   signature_ += options_.entry + "(" + list + ")";
 }
 
@@ -177,13 +187,30 @@ std::string Emitter::cache(const Op& op, ValueId tensor) const {
   return {};
 }
 
+// A run of two loads or more is followed by `issue_loads`. In a loop, only a run of whole loops is: the loads of one
+// iteration may wait for those of the next.
 void Emitter::region(RegionId id) {
-  for (const OpId inner : g_[id].ops) op(g_[inner]);
+  int loads = 0;
+  for (const OpId inner : g_[id].ops) {
+    const Op& next = g_[inner];
+    if (!is_between_loads(g_, next)) {
+      const int more = loops_ > 0 && !has_loop(g_, next) ? 0 : loads_of(g_, next);
+      if (more == 0 && loads > 1) {
+        headers_.need(CudaHeader::kMemory);
+        line("issue_loads();");
+      }
+      loads = more == 0 ? 0 : loads + more;
+    }
+    op(next);
+    for (const ValueId r : next.results) prepare_divisor(r);
+  }
 }
 
 void Emitter::scalar(const Op& op) {
   std::vector<CudaTerm> operands;
   for (const ValueId v : op.operands) operands.push_back(term(v));
+  if (op.kind == OpKind::kDiv || op.kind == OpKind::kTruediv)
+    operands[1].divisor = prepared_divisor(op.operands[1], op.attrs.flag(AttrKey::kFast));
   const Dtype dtype = g_[op.results.at(0)].dtype;
   try {
     const std::string text = cuda_expression(op.kind, op.attrs, operands, dtype, headers_);
@@ -218,12 +245,49 @@ void Emitter::loop(const Op& op) {
     const auto& sum = g_[def].operands;
     is_known = (sum[0] == op.operands[0] && is_constant(sum[1])) || (sum[1] == op.operands[0] && is_constant(sum[0]));
   }
-  if (op.attrs.flag(AttrKey::kUnroll) && is_known) line("#pragma unroll");
-  const std::string name = g_[inner].index ? names_.define(g_[inner].index, "i") : "i";
-  const std::string advance = step == "1" ? "++" + name : name + " += " + step;
-  line("for (index_t " + name + " = " + start + "; " + name + " < " + stop + "; " + advance + ") {");
+  const auto emit = [&](RegionId body) {
+    if (op.attrs.flag(AttrKey::kUnroll) && is_known) line("#pragma unroll");
+    const std::string name = g_[inner].index ? names_.define(g_[inner].index, "i") : "i";
+    const std::string advance = step == "1" ? "++" + name : name + " += " + step;
+    line("for (index_t " + name + " = " + start + "; " + name + " < " + stop + "; " + advance + ") {");
+    ++depth_, ++loops_;
+    region(body);
+    --depth_, --loops_;
+    line("}");
+  };
+  std::set<ValueId> used;
+  if (may_divide_twice(g_, inner, wanted_.exact, used))
+    divide_in_loop(inner, used, emit);
+  else
+    emit(inner);
+}
+
+// A loop that divides runs again, with plain divisions, if a dividend is out of the range that `quotient` needs. A condition
+// around its whole body stands around both loops.
+void Emitter::divide_in_loop(RegionId inner, const std::set<ValueId>& divisors,
+                             const std::function<void(RegionId)>& emit) {
+  RegionId body = inner;
+  const Op& first = g_[g_[inner].ops.at(0)];
+  const bool is_guarded = g_[inner].ops.size() == 1 && first.kind == OpKind::kIf && first.regions.size() == 1 &&
+                          first.operands[0] != g_[inner].index;
+  if (is_guarded) {
+    body = first.regions[0];
+    line("if (" + as(first.operands[0], Dtype::kBool) + ") {");
+    ++depth_;
+  }
+  std::string outside;
+  for (const ValueId v : divisors) outside += (outside.empty() ? "" : " | ") + divisors_.at(v) + ".outside";
+  outside_ = "outside" + std::to_string(outside_count_++);
+  line("uint32_t " + outside_ + " = " + outside + ";");
+  emit(body);
+  line("if (int32_t(" + std::exchange(outside_, {}) + ") < 0) {  // a dividend is out of range");
   ++depth_;
-  region(inner);
+  const auto prepared = std::exchange(divisors_, {});
+  emit(body);
+  divisors_ = prepared;
+  --depth_;
+  line("}");
+  if (!is_guarded) return;
   --depth_;
   line("}");
 }
@@ -462,6 +526,12 @@ void Emitter::op(const Op& op) {
     case OpKind::kThreadIndex:
     case OpKind::kThreadCount:
       return thread(op);
+    case OpKind::kPreparedDiv:
+      headers_.need(CudaHeader::kInteger);
+      return line(define(op.results[0]) + "prepared_div(" + index(op.operands[0]) + ", " +
+                  as(op.operands[2], Dtype::kInt64, true) + ");");
+    case OpKind::kLaunchBound:
+      return;  // stands in the signature
     case OpKind::kBarrier:
       return line("__syncthreads();");
     case OpKind::kGridBarrier:
@@ -479,6 +549,7 @@ void Emitter::op(const Op& op) {
       return scalar(op);
     case OpKind::kSize:
     case OpKind::kOutput:
+    case OpKind::kAssume:
     case FUSEBOX_TENSOR_OPS:
     case FUSEBOX_HOST_OPS:
       throw Error(ErrorCode::kWrongLevel, "the op " + std::string(row_of(op.kind).text) + " is no op of a kernel",
@@ -488,7 +559,10 @@ void Emitter::op(const Op& op) {
 
 std::string Emitter::emit(CudaHeaders& headers) {
   look_ahead();
+  wanted_ = find_divisors(g_);
   parameters();
+  for (size_t i = 0; i < g_.values.size(); ++i)
+    if (g_.values[i].constant) prepare_divisor(ValueId(i));
   region(Graph::body());
   for (size_t i = 0; i < std::size(kCudaHeaderNames); ++i)
     if (const auto h = static_cast<CudaHeader>(i); headers_.needs(h)) headers.need(h);
@@ -516,14 +590,6 @@ std::string function(const Graph& kernel, const CudaOptions& options, CudaHeader
   return Emitter(canonical, options).emit(headers);
 }
 
-// 177: a value that nothing reads, such as the operand of isnan of an integer.
-// 186: comparisons with zero that templates make of unsigned dtypes.
-// Nothing reads FUSEBOX_NUMERICS: it makes bundles and keys of binaries differ.
-constexpr std::string_view kCompileOptions[] = {"--diag-suppress=186", "--std=c++17",         "--fmad=false",
-                                                "--ftz=false",         "--prec-div=true",     "--prec-sqrt=true",
-                                                "--diag-suppress=177", "-DFUSEBOX_NUMERICS=1"};
-static_assert(kNumericsVersion == 1, "the last option names the version");
-
 }  // namespace
 
 CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options) {
@@ -546,7 +612,5 @@ CudaModuleSource emit_cuda_module(std::span<const Graph* const> kernels, const C
   result.text = includes(headers) + functions;
   return result;
 }
-
-std::span<const std::string_view> cuda_compile_options() { return kCompileOptions; }
 
 }  // namespace fusebox

@@ -4,7 +4,7 @@
 // Invariants:
 // - The text includes only headers of runtime_sources.h, and only those that it uses.
 // - A name's letter says what the value is: t a tensor parameter, s a scalar parameter, i a loop's index, n another
-//   index, p a truth value, v any other value; buffers are `local` and `shared`. Numbers follow the order of first
+//   index, p a truth value, d a divisor, r a reciprocal, v any other value; buffers are `local` and `shared`. Numbers follow the order of first
 //   appearance.
 // - Results follow the op table: converted to the computation dtype, computed, rounded once.
 // - A kernel that breaks the kernel contract, or that CUDA cannot express, throws kWrongLevel, kWrongKind,
@@ -13,12 +13,16 @@
 // Compile the text with cuda_compile_options: no fast math, and multiplications stay apart from additions. Then
 // + − × ÷ and sqrt give the host executor's bits.
 //
-//   CudaSource source = emit_cuda(kernel, {.restrict_parameters = true});
+// A parameter that the kernel only reads is `__restrict__`: the compiler may load from it early, and by the read-only
+// path. A launch whose arguments do not allow that (overlap.h in replay) runs the text with `reads_apart` false.
+//
+//   CudaSource source = emit_cuda(kernel);
 //   // source.text ends in
-//   // extern "C" __global__ void fusebox_kernel(const float* __restrict__ t0, float* __restrict__ t1, index_t s0) {…}
+//   // extern "C" __global__ void fusebox_kernel(const float* __restrict__ t0, float* t1, index_t s0) {…}
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,7 +34,7 @@ namespace fusebox {
 
 struct CudaOptions {
   std::string entry = "fusebox_kernel";  // a C identifier
-  bool restrict_parameters = false;      // no two parameters of a launch overlap
+  bool reads_apart = true;               // no launch stores to memory of a parameter that the kernel only reads
   int64_t max_threads = 0;               // the most threads that a block of any launch has; 0: not known
   bool hoist = true;                     // first moves common scalar arithmetic out of loops (hoist.h)
 };
@@ -41,6 +45,9 @@ struct CudaSource {
 };
 
 CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options = {});
+
+// The buffers that the kernel stores to, parameters and its own.
+std::set<ValueId> stored_buffers(const Graph& kernel);
 
 // Several kernels in one text, each in a namespace of its own, so that they share the time that compiling the headers
 // takes. A kernel's function is as in a text of its own, but its entry is `options.entry` and a number.

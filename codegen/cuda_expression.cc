@@ -1,5 +1,9 @@
 #include "codegen/cuda_expression.h"
 
+#include <bit>
+#include <cmath>
+
+#include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 
@@ -68,6 +72,25 @@ class Writer {
     const int header = static_cast<int>(in_float) + (c_ == Dtype::kFloat ? 0 : kToDouble);
     return call("exact::" + std::string(row_of(kind_).text), static_cast<CudaHeader>(header));
   }
+  bool is_fast() const { return c_ == Dtype::kFloat && attrs_.flag(AttrKey::kFast); }
+  Typed fast(std::string_view name) const { return call("fast::" + std::string(name), CudaHeader::kFast); }
+  // The hardware's approximation, or a function of runtime/exact_*.cuh.
+  Typed fast_or_exact(CudaHeader in_float) {
+    to_floating();
+    return is_fast() ? fast(row_of(kind_).text) : exact(in_float);
+  }
+  Typed divided() const {
+    if (is_fast() && !is_power_of_two(operands_[1].dtype, operands_[1].constant)) {
+      if (operands_[1].divisor.empty()) return fast("divide");
+      return {operand(0) + " * " + operands_[1].divisor, c_};
+    }
+    if (c_ == Dtype::kFloat && !operands_[1].divisor.empty()) {
+      headers_.need(CudaHeader::kDivision);
+      return {"quotient(" + operand(0) + ", " + operands_[1].divisor + ")", c_};
+    }
+    if (is_complex(c_)) headers_.need(CudaHeader::kComplex);
+    return infix("/");
+  }
   Typed real_library(std::string_view name) {
     to_floating();
     if (is_complex(c_)) refuse();
@@ -131,10 +154,15 @@ class Writer {
     if (is_bool()) refuse();
     return is_whole() ? Typed{operand(0), c_} : real_library(name);
   }
-  // floor_div, floor_mod. For `nonnegative` operands C++'s own operator is right.
+  // floor_div, floor_mod. For `nonnegative` operands C++'s own operator is right. By a power of two it is a shift or a
+  // mask: the compiler does not know the sign, and would mend the result of a negative number.
   Typed euclidean(std::string_view name, std::string_view sign) const {
-    if (attrs_.flag(AttrKey::kNonNegative)) return infix(sign);
-    return integer(name);
+    if (!attrs_.flag(AttrKey::kNonNegative)) return integer(name);
+    const uint64_t divisor = operands_[1].constant ? operands_[1].constant->low : 0;
+    if (!is_index() || operands_[0].constant || !std::has_single_bit(divisor)) return infix(sign);
+    return {operand(0, true) + (sign == "/" ? " >> " + std::to_string(std::countr_zero(divisor))
+                                            : " & " + std::to_string(divisor - 1)),
+            c_};
   }
   Typed absolute() const {
     if (is_complex(c_)) {
@@ -191,20 +219,23 @@ Typed Writer::write() {
       return absolute();
     case OpKind::kExp:
     case OpKind::kExp2:
-    case OpKind::kExpm1:
     case OpKind::kSigmoid:
     case OpKind::kSilu:
     case OpKind::kTanh:
+      return fast_or_exact(CudaHeader::kExponentialFloat);
+    case OpKind::kExpm1:
     case OpKind::kSinh:
     case OpKind::kCosh:
       return exact(CudaHeader::kExponentialFloat);
     case OpKind::kLog:
     case OpKind::kLog10:
-    case OpKind::kLog1p:
     case OpKind::kLog2:
+      return fast_or_exact(CudaHeader::kLogarithmFloat);
+    case OpKind::kLog1p:
       return exact(CudaHeader::kLogarithmFloat);
     case OpKind::kSin:
     case OpKind::kCos:
+      return fast_or_exact(CudaHeader::kTrigonometryFloat);
     case OpKind::kTan:
       return exact(CudaHeader::kTrigonometryFloat);
     case OpKind::kAcos:
@@ -221,13 +252,14 @@ Typed Writer::write() {
     case OpKind::kErfc:
       if (is_complex(c_)) refuse();
       return exact(CudaHeader::kErrorFloat);
-    case OpKind::kErfinv:
-    case OpKind::kErfcinv:
-    case OpKind::kLgamma:
+    case FUSEBOX_BOUNDED_UNARY_OPS:
       return real_library(row_of(kind_).text);
     case OpKind::kSqrt:
-      return library(row_of(kind_).text);
+      to_floating();
+      return is_fast() ? fast("sqrt") : library(row_of(kind_).text);
     case OpKind::kRsqrt: {
+      to_floating();
+      if (is_fast()) return fast("rsqrt");
       const Typed root = library(is_complex(c_) ? "rsqrt" : "sqrt");
       return is_complex(c_) ? root : Typed{one() + " / " + root.text, c_};
     }
@@ -255,6 +287,7 @@ Typed Writer::write() {
     case OpKind::kReciprocal:
       to_floating();
       if (is_complex(c_)) return call("reciprocal", CudaHeader::kComplex);
+      if (is_fast()) return fast("reciprocal");
       return {one() + " / " + operand(0), c_};
     case OpKind::kSign:
       return is_bool() ? Typed{operand(0), c_} : ordered("sign");
@@ -292,13 +325,10 @@ Typed Writer::write() {
       return arithmetic("*", "wrapping_mul", "&&");
     case OpKind::kDiv:
       if (is_bool()) refuse();
-      if (is_whole()) return integer("divide");
-      if (is_complex(c_)) headers_.need(CudaHeader::kComplex);
-      return infix("/");
+      return is_whole() ? integer("divide") : divided();
     case OpKind::kTruediv:
       to_floating();
-      if (is_complex(c_)) headers_.need(CudaHeader::kComplex);
-      return infix("/");
+      return divided();
     case OpKind::kFmod:
     case OpKind::kMod:
       if (is_bool()) refuse();
@@ -376,6 +406,20 @@ Typed Writer::write() {
 }
 
 }  // namespace
+
+bool is_power_of_two(Dtype dtype, const std::optional<ConstantBits>& constant) {
+  int exponent = 0;
+  return constant && (is_integer(dtype) || is_floating(dtype)) &&
+         std::abs(std::frexp(to_double(dtype, *constant), &exponent)) == 0.5;
+}
+
+bool divides_floats(OpKind kind, Dtype dividend, Dtype divisor, Dtype result) {
+  if (kind != OpKind::kDiv && kind != OpKind::kTruediv) return false;
+  const Dtype common = promote(dividend, divisor);
+  const bool whole = is_integer(common) || is_boolean(common);
+  if (whole) return kind == OpKind::kTruediv && is_floating(result) && compute_dtype(result) == Dtype::kFloat;
+  return compute_dtype(common) == Dtype::kFloat;
+}
 
 std::string cuda_expression(OpKind kind, const Attrs& attrs, std::span<const CudaTerm> operands, Dtype result,
                             CudaHeaders& headers) {

@@ -32,6 +32,8 @@ enum class CudaHeader {
   kTrigonometryDouble,
   kErrorDouble,
   kInverseDouble,
+  kDivision,
+  kFast,
   kConvert,
   kInteger,
   kReal,
@@ -56,6 +58,8 @@ inline constexpr std::string_view kCudaHeaderNames[] = {"types.cuh",
                                                         "exact_trigonometry_double.cuh",
                                                         "exact_error_double.cuh",
                                                         "exact_inverse_double.cuh",
+                                                        "division.cuh",
+                                                        "fast.cuh",
                                                         "convert.cuh",
                                                         "integer.cuh",
                                                         "real.cuh",
@@ -79,6 +83,9 @@ struct CudaTerm {
   std::string text;  // a name; unused for a constant
   Dtype dtype;
   std::optional<ConstantBits> constant = std::nullopt;
+  // Of an operand that is divided by, if it was prepared: what `quotient` (division.cuh) takes behind the dividend; for a fast
+  // division the reciprocal.
+  std::string divisor = {};
 };
 
 // The type of an element, also for storage-only dtypes.
@@ -89,6 +96,11 @@ std::string cuda_literal(Dtype dtype, ConstantBits bits, bool bare = false);
 std::string cuda_convert(std::string text, Dtype from, Dtype to, CudaHeaders& headers);
 // A term as a dtype. A constant is converted at once.
 std::string cuda_term(const CudaTerm& term, Dtype to, CudaHeaders& headers, bool bare = false);
+
+// Whether a constant is a power of two, or the negative of one. The compiler multiplies instead of dividing by it.
+bool is_power_of_two(Dtype dtype, const std::optional<ConstantBits>& constant);
+// Whether the op divides in f32. Its second operand may then be prepared.
+bool divides_floats(OpKind kind, Dtype dividend, Dtype divisor, Dtype result);
 
 std::string cuda_expression(OpKind kind, const Attrs& attrs, std::span<const CudaTerm> operands, Dtype result,
                             CudaHeaders& headers);

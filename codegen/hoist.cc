@@ -10,7 +10,8 @@ namespace {
 
 // Whether the op computes scalars from scalars alone. Thread indices and counts are the same wherever they are read.
 bool is_pure_scalar(const Graph& g, const Op& op) {
-  if (op.kind == OpKind::kThreadIndex || op.kind == OpKind::kThreadCount) return true;
+  if (op.kind == OpKind::kThreadIndex || op.kind == OpKind::kThreadCount || op.kind == OpKind::kPreparedDiv)
+    return true;
   if (!demands(op.kind, kPointwise) || demands(op.kind, kEffect | kRead | kSync | kControl | kSignature)) return false;
   const auto is_scalar = [&](ValueId v) { return v && g[v].kind == ValueKind::kScalar; };
   return std::all_of(op.operands.begin(), op.operands.end(), is_scalar) &&
@@ -139,11 +140,41 @@ bool move_invariants_out(Graph& kernel, const Defects& defects) {
   return motion.changed;
 }
 
+bool move_conditions_out(Graph& kernel) {
+  bool changed = false;
+  // The regions of an op follow the region that holds it, so the innermost loops come first.
+  for (size_t r = kernel.regions.size(); r-- > 0;) {
+    for (OpId& id : kernel.regions[r].ops) {
+      if (kernel[id].kind != OpKind::kFor) continue;
+      const RegionId body = kernel[id].regions.at(0);
+      std::vector<OpId>& ops = kernel[body].ops;
+      const auto is_scalar = [&](OpId op) { return is_pure_scalar(kernel, kernel[op]); };
+      const auto at = std::ranges::find_if_not(ops, is_scalar);
+      if (at == ops.end() || at + 1 != ops.end()) continue;
+      const OpId inner = *at;
+      if (kernel[inner].kind != OpKind::kIf || kernel[inner].regions.size() != 1) continue;
+      const ValueId predicate = kernel[inner].operands.at(0);
+      const auto makes_it = [&](OpId op) { return std::ranges::count(kernel[op].results, predicate) > 0; };
+      if (std::any_of(ops.begin(), at, makes_it)) continue;
+      const RegionId then = kernel[inner].regions[0];
+      const std::vector<OpId> guarded = std::move(kernel[then].ops);
+      const auto place = ops.erase(at);
+      ops.insert(place, guarded.begin(), guarded.end());
+      kernel[then].ops = {id};
+      id = inner;
+      changed = true;
+    }
+  }
+  if (changed) kernel = compact(kernel);
+  return changed;
+}
+
 bool hoist(Graph& kernel, const Defects& defects) {
   bool changed = false;
   for (bool again = true; again; changed |= again) {
     again = share_common_scalars(kernel, defects);
     again |= move_invariants_out(kernel, defects);
+    again |= move_conditions_out(kernel);
   }
   return changed;
 }

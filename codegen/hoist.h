@@ -1,7 +1,7 @@
 // Computes common scalar arithmetic of a kernel once, and outside of loops.
 //
 // The functions move or drop only ops that read nothing but scalars and have no effect. Loads, stores and everything
-// else stay where they are. Each function returns whether it changed the graph.
+// else keep their order, and run as often as before. Each function returns whether it changed the graph.
 //
 // A moved op may run where it did not run before: before a loop without iterations, or, for index arithmetic on its
 // way out of a loop, outside of an `if` whose predicate is false. This is safe for three reasons. Every scalar op is
@@ -23,7 +23,12 @@ namespace fusebox {
 bool share_common_scalars(Graph& kernel, const Defects& defects = {});
 // Moves an op out of a loop if all its operands are defined outside of that loop, as far out as it can.
 bool move_invariants_out(Graph& kernel, const Defects& defects = {});
-// Alternates both until neither changes anything.
+// Turns a loop that holds nothing but scalar ops and an `if` into an `if` around the loop, if the predicate is the same
+// in each iteration.
+//
+//   for 0, 8, 1 { index %i  if %p { … } }   →   if %p { for 0, 8, 1 { index %i  … } }
+bool move_conditions_out(Graph& kernel);
+// Alternates all until none changes anything.
 bool hoist(Graph& kernel, const Defects& defects = {});
 
 }  // namespace fusebox

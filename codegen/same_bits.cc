@@ -4,15 +4,13 @@
 
 namespace fusebox {
 
+bool gives_same_bits(OpKind kind, const Attrs& attrs) { return !attrs.flag(AttrKey::kFast) && gives_same_bits(kind); }
+
 bool gives_same_bits(OpKind kind) {
   switch (kind) {
-    case FUSEBOX_COPY_OPS:
-    case OpKind::kCast:
-    case OpKind::kWhere:
+    case FUSEBOX_CHOICE_OPS:
     case FUSEBOX_ROUNDING_OPS:
-    case FUSEBOX_WHOLE_OPS:
-    case FUSEBOX_SHIFT_OPS:
-    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_INTEGER_OPS:
     case FUSEBOX_COMPARISON_OPS:
     case FUSEBOX_LOGICAL_OPS:
       return true;
@@ -36,36 +34,12 @@ bool gives_same_bits(OpKind kind) {
     case OpKind::kTruediv:
       return true;
     // runtime/exact_*.cuh
-    case OpKind::kAcos:
-    case OpKind::kAcosh:
-    case OpKind::kAsin:
-    case OpKind::kAsinh:
-    case OpKind::kAtan:
+    case FUSEBOX_EXACT_UNARY_OPS:
     case OpKind::kAtan2:
-    case OpKind::kAtanh:
-    case OpKind::kCos:
-    case OpKind::kCosh:
-    case OpKind::kErf:
-    case OpKind::kErfc:
-    case OpKind::kExp:
-    case OpKind::kExp2:
-    case OpKind::kExpm1:
-    case OpKind::kLog:
-    case OpKind::kLog10:
-    case OpKind::kLog1p:
-    case OpKind::kLog2:
     case OpKind::kPow:
-    case OpKind::kSigmoid:
-    case OpKind::kSilu:
-    case OpKind::kSin:
-    case OpKind::kSinh:
-    case OpKind::kTan:
-    case OpKind::kTanh:
       return true;
     // Each executor has a library of its own.
-    case OpKind::kErfcinv:
-    case OpKind::kErfinv:
-    case OpKind::kLgamma:
+    case FUSEBOX_BOUNDED_UNARY_OPS:
       return false;
     // Either of -0 and 0 may be the result.
     case OpKind::kClamp:
@@ -73,16 +47,8 @@ bool gives_same_bits(OpKind kind) {
     case OpKind::kMinimum:
     case OpKind::kRelu:
       return false;
-    case OpKind::kComplex:
-    case OpKind::kImag:
-    case OpKind::kIsfinite:
-    case OpKind::kIsinf:
-    case OpKind::kIsnan:
-    case OpKind::kIsneginf:
-    case OpKind::kIsposinf:
-    case OpKind::kIsreal:
-    case OpKind::kReal:
-    case OpKind::kSignbit:
+    case FUSEBOX_PART_OPS:
+    case FUSEBOX_TEST_OPS:
       return true;
     // Narrow dtypes have a function of their own there.
     case OpKind::kNextafter:

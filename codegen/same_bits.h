@@ -16,5 +16,8 @@ inline constexpr int kNumericsVersion = 1;
 
 // Whether a scalar op of real numbers is exact. A NaN is any NaN. Ops of complex numbers are bounded, except for copies.
 bool gives_same_bits(OpKind kind);
+// The same for an op with these attributes: a GPU computes a `fast` op by an approximation, and the host executor as if it
+// were exact.
+bool gives_same_bits(OpKind kind, const Attrs& attrs);
 
 }  // namespace fusebox

@@ -25,6 +25,16 @@ uint32_t version_for(uint64_t features) {
   return version;
 }
 
+bool is_of_facts(const Op& op) {
+  return op.kind == OpKind::kAssume || op.kind == OpKind::kLaunchBound || op.kind == OpKind::kPreparedDiv ||
+         op.kind == OpKind::kPrepareDiv || op.attrs.has(AttrKey::kAssumed);
+}
+
+bool states_facts(const std::vector<Step>& steps) {
+  return std::ranges::any_of(
+      steps, [](const Step& s) { return s.kind == StepKind::kAssume || s.kind == StepKind::kBoundLaunch; });
+}
+
 bool uses(const Module& m, Feature feature) {
   switch (feature) {
     case Feature::kModule:
@@ -37,6 +47,12 @@ bool uses(const Module& m, Feature feature) {
       return std::any_of(m.graphs.begin(), m.graphs.end(), [](const Graph& g) {
         return std::any_of(g.ops.begin(), g.ops.end(), [](const Op& op) { return op.kind == OpKind::kWithin; });
       });
+    case Feature::kFacts:
+      return std::ranges::any_of(m.graphs, [](const Graph& g) { return std::ranges::any_of(g.ops, is_of_facts); }) ||
+             std::ranges::any_of(m.step_lists, [](const StepList& l) { return states_facts(l.steps); }) ||
+             std::ranges::any_of(m.segmentations, [](const Segmentation& s) {
+               return std::ranges::any_of(s.segments, [](const Segment& part) { return states_facts(part.steps); });
+             });
   }
   return false;
 }
@@ -53,6 +69,9 @@ bool uses(const Bundle& b, Feature feature) {
       });
     case Feature::kArtifacts:
       return !b.artifacts.empty();
+    case Feature::kFacts:
+      if (std::ranges::any_of(b.steps, [](const StepList& l) { return states_facts(l.steps); })) return true;
+      [[fallthrough]];
     case Feature::kIndexChecks:
       return std::any_of(b.stages.begin(), b.stages.end(),
                          [&](const StageRecord& s) { return uses(s.module, feature); });

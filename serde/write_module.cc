@@ -81,7 +81,9 @@ class GraphWriter {
   flatbuffers::Offset<wire::Op> write(const Op& op, const Place& at) {
     const auto operands = writer_.ids(op.operands, Place(at, "operands"));
     const auto results = writer_.ids(op.results, Place(at, "results"));
-    const auto attrs = write_attrs(writer_, op.attrs, Place(at, "attrs"));
+    Attrs kept = op.attrs;
+    if (kept.has(AttrKey::kFast) && writer_.defects.has(Defect::kPrecisionNotEncoded)) kept.erase(AttrKey::kFast);
+    const auto attrs = write_attrs(writer_, kept, Place(at, "attrs"));
     const auto regions = writer_.ids(op.regions, Place(at, "regions"));
     return wire::CreateOp(writer_.b, number(op.kind), operands, results, attrs, regions);
   }

@@ -104,6 +104,7 @@ class FusionMaker {
   // A slice bound that gives this value once it is clamped.
   Scalar slice_bound(int64_t value, int64_t extent);
   ValueId stretched(ValueId x);
+  ValueId stretched_twice(ValueId x, ValueId y, const Extents& extents);
   ValueId there_and_back(ValueId x);
   std::vector<ValueId> cast_chain(const CastFocus& casts);
   // Repeats the op. With `exchanges`, exchanges two axes of equal extent if its operand has such.

@@ -395,6 +395,7 @@ ValueId FusionMaker::stretched(ValueId x) {
     for (DomainId d : g_.tensor_of(y).logical) g_[d].iter_type = IterType::kSymbolic;
     g_.tensor_of(y).contiguity.clear();
     made_.push_back(y);
+    if (random_.one_in(4)) return stretched_twice(x, y, given);
     Shape to;
     for (size_t i = 0; i < extents.size(); ++i) to.push_back(size_of(g_, x, static_cast<int64_t>(i)));
     return expand(g_, y, to);
@@ -406,6 +407,28 @@ ValueId FusionMaker::stretched(ValueId x) {
                                                                             : Scalar(-1));
   if (random_.one_in(2)) to.insert(to.begin(), index_scalar(random_.between(1, 4)));
   return expand(g_, x, to);
+}
+
+// Expands some axes of y, a tensor of these extents, to sizes that are 1. The other operand of its reader, x, stretches
+// these.
+ValueId FusionMaker::stretched_twice(ValueId x, ValueId y, const Extents& extents) {
+  const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
+  Shape to;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const bool is_later = extents[i] == 1 && g_[axes[i]].iter_type == IterType::kIteration && random_.one_in(2);
+    if (!is_later) {
+      to.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+      continue;
+    }
+    const bool is_own = random_.one_in(2);
+    const ValueId one = is_own ? size_of(g_, y, static_cast<int64_t>(i)) : symbol(1);
+    // A symbol must be the size of an input. One that only y shows becomes a constant.
+    if (!is_own || random_.one_in(2)) made_.push_back(input(g_, "", Dtype::kFloat, {Scalar(one)}));
+    to.push_back(Scalar(one));
+  }
+  const ValueId stretched = expand(g_, y, to);
+  const OpKind kind = takes(OpKind::kAdd, g_[x].dtype) ? OpKind::kAdd : OpKind::kEq;
+  return takes(kind, g_[x].dtype) ? pointwise(g_, kind, {stretched, x}) : stretched;
 }
 
 // Two moves. The second restores the operand of the first, or at least its shape.

@@ -54,6 +54,19 @@ bool StepMaker::is_small_launch(const Step& parallelize) {
   return true;
 }
 
+void StepMaker::precision() {
+  for (size_t count = 1 + random_.below(3); count > 0; --count) {
+    Step step{StepKind::kPrecision, {}, {}, {}};
+    step.attrs.set_flag(random_.one_in(4) ? AttrKey::kExact : AttrKey::kFast);
+    if (!random_.one_in(3))
+      for (const std::string& name : tensors(false))
+        if (const Value& v = g_[*find_value(g_, name)];
+            row_of(g_[v.def].kind).accepts(AttrKey::kFast) && is_floating(v.dtype) && random_.one_in(2))
+          step.operands.push_back(StepOperand::of(name));
+    take(std::move(step));
+  }
+}
+
 void StepMaker::rewrite() {
   if (!focus.rewrite.empty() && !random_.one_in(3)) take(rewrite_step(focus.rewrite, ""));
   for (size_t count = 1 + random_.below(3); count > 0; --count) {
@@ -118,6 +131,8 @@ void StepMaker::each_part(const std::vector<Step>& assigns, const std::function<
 
 void StepMaker::schedule(size_t max_transforms) {
   idle_ = 1;
+  if (random_.one_in(5)) facts();
+  if (random_.one_in(12)) bound_launch();
   if (focus.block && block_dimensions(*focus.block)) return;
   if (focus.shared_in && !random_.one_in(8) && shared_in_loop(*focus.shared_in)) return;
   const bool is_aimed_at = focus.in_place || focus.transforms || focus.swizzle;
@@ -576,7 +591,7 @@ void StepMaker::set_mesh(const std::string& name) {
 
 void StepMaker::random_step() {
   const std::string name = any_tensor();
-  switch (random_.below(14)) {
+  switch (random_.below(16)) {
     case 0:
     case 1:
     case 2:
@@ -615,6 +630,10 @@ void StepMaker::random_step() {
       take(std::move(step));
       return;
     }
+    case 13:
+      return facts();
+    case 14:
+      return bound_launch();
     default:
       permute_allocation(name);
   }

@@ -19,6 +19,8 @@ class StepMaker {
   StepMaker(RandomSource& random, Graph graph) : random_(random), g_(std::move(graph)) {}
 
   // -- whole schedules; accepted steps are appended to `steps`
+  // Makes ops fast, and perhaps some of them exact again.
+  void precision();
   void rewrite();
   void concretize(const Graph& fusion, const Bindings& sizes);
   // Assigns the ops to segments and schedules each segment.
@@ -79,6 +81,9 @@ class StepMaker {
   void cut_apart(std::vector<size_t>& cuts);
   void permute_crossings();
 
+  // step_facts.cc: facts about sizes that hold in the case, or now and then do not, and a bound on the launch.
+  void facts();
+  void bound_launch();
   void relate();
   void prepare();
   void memory(const std::string& name);

@@ -34,6 +34,8 @@ bool with_function(OpKind kind, const Use& use) {
       return use([](int64_t a, int64_t b, int64_t) { return quotient(a, b); }), true;
     case OpKind::kFloorMod:
       return use([](int64_t a, int64_t b, int64_t) { return remainder(a, b); }), true;
+    case OpKind::kPreparedDiv:
+      return use([](int64_t a, int64_t b, int64_t) { return quotient(a, b); }), true;
     case OpKind::kCeilDiv:
       return use([](int64_t a, int64_t b, int64_t) {
                return b == 0 ? 0 : quotient(wrapped(OpKind::kAdd, a, b - 1), b);

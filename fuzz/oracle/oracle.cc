@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/table/error.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/data/input.h"
 #include "replay/device/module_loader.h"
 #include "replay/run/host_program.h"
@@ -131,12 +132,17 @@ const HostRun& OracleRun::unfused() {
   return *unfused_;
 }
 
+const Graph& OracleRun::judged() {
+  if (!judged_) judged_ = case_.steps() ? with_precision(fusion(), *case_.steps()) : fusion();
+  return *judged_;
+}
+
 const Evaluation* OracleRun::reference() {
   if (!asked_reference_) {
     asked_reference_ = true;
     if (const AtenApi* api = find_aten()) {
       try {
-        reference_ = api->evaluate(fusion(), arguments());
+        reference_ = api->evaluate(judged(), arguments());
       } catch (const Error& e) {
         if (row_of(e.code).outcome == Outcome::kInternal) report("aten", e, "the evaluator");
         if (e.code == ErrorCode::kIndexOutOfRange) out_of_range_ = e;

@@ -82,6 +82,8 @@ class OracleRun {
   const std::optional<Error>& refusal() { return compiled(), refusal_; }
   const HostRun& scheduled();
   const HostRun& unfused();
+  // The fusion after its `precision` steps: the program that results are judged by.
+  const Graph& judged();
   // Nothing if the module is missing or the evaluator has no answer.
   const Evaluation* reference();
   // `given`: other arguments with the same layouts.
@@ -116,6 +118,7 @@ class OracleRun {
   bool is_compiled_ = false;
   std::optional<Error> refusal_;
   std::optional<HostRun> scheduled_, unfused_;
+  std::optional<Graph> judged_;
   std::optional<Evaluation> reference_;
   bool asked_reference_ = false;
   std::optional<Error> out_of_range_;  // from the reference: an index outside its axis

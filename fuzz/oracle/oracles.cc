@@ -64,10 +64,61 @@ void judge_indices(OracleRun& run, const HostRun& r) {
     run.report("host-checks", "index", r.failure->place, "the unfused plan reads outside an axis, and nothing says so");
 }
 
+// Whether the facts of a step `assume` hold, computed from its operands. Nothing if a size is not known here.
+std::optional<bool> facts_hold(const Graph& fusion, const Bindings& sizes, const Step& step) {
+  const auto number = [&](const StepOperand& o) -> std::optional<int64_t> {
+    if (o.is_integer()) return o.integer;
+    const auto v = find_value(fusion, o.value);
+    return v ? evaluate_integer(fusion, *v, sizes) : std::nullopt;
+  };
+  constexpr size_t kKinds = 4;  // multiple of, at most, below, equal
+  const size_t first = step.operands.size() - kKinds;
+  __int128 product = 1;
+  for (size_t i = 0; i < first; ++i) {
+    const auto factor = number(step.operands[i]);
+    if (!factor || product > INT64_MAX) return std::nullopt;
+    product *= *factor;
+  }
+  bool holds = true;
+  for (size_t kind = 0; kind < kKinds; ++kind) {
+    const StepOperand& o = step.operands[first + kind];
+    if (o == StepOperand{}) continue;
+    const auto bound = number(o);
+    if (!bound) return std::nullopt;
+    holds &= kind == 0   ? product % *bound == 0
+             : kind == 1 ? product <= *bound
+             : kind == 2 ? product < *bound
+                         : product == *bound;
+  }
+  return holds;
+}
+
+// A launch runs if and only if the facts hold that its schedule states.
+void judge_facts(OracleRun& run, const HostRun& r) {
+  if (!run.subject().steps() || run.refusal()) return;
+  // A program without a kernel has no launch, and takes no step of a schedule.
+  const auto is_kernel = [](const Segment& s) { return s.executor == SegmentExecutor::kKernel; };
+  if (std::ranges::none_of(run.compiled()->segmentation.segments, is_kernel)) return;
+  const bool is_refused = !r.ok() && r.failure->code == ErrorCode::kAssumptionFailed;
+  bool all_hold = true;
+  for (const Step& step : *run.subject().steps()) {
+    if (step.kind == StepKind::kBoundLaunch) all_hold &= !is_refused;  // threads are not counted here
+    if (step.kind != StepKind::kAssume) continue;
+    const auto holds = facts_hold(run.fusion(), run.sizes(), step);
+    if (!holds) return;
+    all_hold &= *holds;
+  }
+  if (is_refused && all_hold)
+    run.report("host-checks", "facts", "", "the launch is refused, although all facts hold that the schedule states");
+  if (r.ok() && !all_hold)
+    run.report("host-checks", "facts", "", "the launch runs, although a fact does not hold that the schedule states");
+}
+
 }  // namespace
 
 void host_checks(OracleRun& run) {
   const HostRun& r = run.scheduled();
+  judge_facts(run, r);
   if (r.ok()) return;
   if (run.refusal()) {
     // A schedule may be refused with a coded error.
@@ -301,7 +352,7 @@ bool is_bit_exact(const Graph& g) {
     const Dtype d = g[op.results[0]].dtype;
     if (!is_floating(d) && !is_complex(d)) return true;
     const bool is_of_complex = !op.operands.empty() && op.operands[0] && is_complex(g[op.operands[0]].dtype);
-    return !is_complex(d) && !is_of_complex && is_scalar_math(op.kind) && gives_same_bits(op.kind);
+    return !is_complex(d) && !is_of_complex && is_scalar_math(op.kind) && gives_same_bits(op.kind, op.attrs);
   });
 }
 
@@ -320,7 +371,7 @@ void gpu(OracleRun& run) {
   }
   const auto wanted = outputs(run.fusion());
   const Evaluation* expected = run.reference();
-  const bool same_bits = is_bit_exact(run.fusion());
+  const bool same_bits = is_bit_exact(run.judged());
   for (size_t i = 0; i < actual.outputs.size(); ++i) {
     const std::string& name = run.fusion()[wanted[i].value].name;
     const TensorData x = as_tensor(actual.outputs[i]), y = as_tensor(run.scheduled().outputs[i]);

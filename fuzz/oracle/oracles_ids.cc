@@ -278,6 +278,8 @@ void id_graphs(OracleRun& run) {
   if (!c || c->scheduled.size() != 1 || c->kernels[0].ops.empty()) return;
   // Vectors rely on alignment that the launch guarantees.
   if (run.scheduled().failure && run.scheduled().failure->code == ErrorCode::kUnalignedVector) return;
+  // Facts that the sizes break.
+  if (run.scheduled().failure && run.scheduled().failure->code == ErrorCode::kAssumptionFailed) return;
   const Graph& g = c->scheduled[0];
   // A copy that nothing reads is not made, so the launch does not check its alignment.
   const auto readers = uses(g);

@@ -84,6 +84,8 @@ class TidyKernel {
         case FUSEBOX_TENSOR_OPS:
         case FUSEBOX_STRUCTURE_OPS:
         case FUSEBOX_HOST_OPS:
+        case FUSEBOX_FACT_OPS:
+        case OpKind::kPreparedDiv:
           if (op.results.size() == 1 && is_address_[op.results[0].index] && is_index(op.results[0]))
             for (ValueId v : op.operands) mark(v);
       }

@@ -45,6 +45,8 @@ std::vector<size_t> indices_of(const Op& op) {
     case FUSEBOX_TENSOR_OPS:
     case FUSEBOX_STRUCTURE_OPS:
     case FUSEBOX_HOST_OPS:
+    case FUSEBOX_FACT_OPS:
+    case OpKind::kPreparedDiv:
       break;
   }
   return {};

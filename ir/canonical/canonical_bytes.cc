@@ -12,6 +12,11 @@ namespace {
 // Must change when the meaning of a byte changes.
 constexpr std::string_view kFormat = "fusebox canonical 1";
 
+Attrs without_fast(Attrs attrs) {
+  attrs.erase(AttrKey::kFast);
+  return attrs;
+}
+
 class ByteWriter {
  public:
   explicit ByteWriter(char what, const Defects& defects = {}) : defects_(defects) {
@@ -98,7 +103,8 @@ class ByteWriter {
   void put(const Op& op) {
     const auto& [kind, operands, results, attrs, regions] = op;
     put(kind), put(operands), put(results);
-    if (!defects_.has(Defect::kDigestAttribute)) put(attrs);
+    if (!defects_.has(Defect::kDigestAttribute))
+      put(defects_.has(Defect::kPrecisionNotDigested) ? without_fast(attrs) : attrs);
     put(regions);
   }
   void put(const Region& r) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/infer/bind.h"
 #include "ir/infer/infer.h"
 #include "ir/infer/infer_rules.h"
 
@@ -89,10 +90,12 @@ std::optional<OpKind> unevaluated_op(const Graph& g, ValueId v, const Bindings& 
 }
 
 // Resolves an axis. Readers of its tensor are not inferred again.
-void resolve_domain(Graph& g, DomainId domain, IterType type, const Defects& defects) {
+void resolve_domain(Graph& g, DomainId domain, Resolution to, const Defects& defects) {
+  const IterType type = to.type;
   const TensorId t = g[domain].tensor;
   need_math(g, t);
-  if (g[domain].iter_type != IterType::kSymbolic) refuse(g, t, "this axis is not symbolic");
+  if (g[domain].iter_type != IterType::kSymbolic && !(to.is_one_element && g[domain].expanded))
+    refuse(g, t, "this axis is not symbolic");
   if (type != IterType::kIteration && type != IterType::kBroadcast)
     refuse(g, t, "an axis becomes iteration or broadcast");
   const auto& logical = g[t].logical;
@@ -100,6 +103,8 @@ void resolve_domain(Graph& g, DomainId domain, IterType type, const Defects& def
     refuse(g, t, "this domain is not a logical one");
   const OpKind kind = g[def_of(g, t)].kind;
   if (kind != OpKind::kInput && !stretches(kind)) refuse(g, t, "this axis follows from others; resolve those");
+  if (to.is_one_element && (type != IterType::kBroadcast || !stretches(kind)))
+    refuse(g, t, "only a broadcast of an op that stretches is resolved to one element");
   // A broadcast has no contiguity.
   if (type == IterType::kBroadcast && !g[t].contiguity.empty()) {
     const auto allocation = allocation_of(g, g[t]);
@@ -107,12 +112,14 @@ void resolve_domain(Graph& g, DomainId domain, IterType type, const Defects& def
       if (allocation[i] == domain) g[t].contiguity[i] = Contiguity::kNone;
   }
   g[domain].iter_type = type;
-  if (type == IterType::kBroadcast) {
-    const ValueId extent = g[domain].extent;
-    if (stretches(kind)) g[domain].expanded = extent;
-    g[domain].extent = constant_index(g, 1);
-    if (kind == OpKind::kInput) fix_size_to_one(g, extent, defects);
-  }
+  if (type != IterType::kBroadcast) return;
+  const ValueId extent = g[domain].extent;
+  if (to.is_one_element)
+    g[domain].expanded = ValueId();
+  else if (stretches(kind))
+    g[domain].expanded = extent;
+  g[domain].extent = constant_index(g, 1);
+  if (kind == OpKind::kInput) fix_size_to_one(g, extent, defects);
 }
 
 // Gives a reshape its groups. Readers of its tensor are not inferred again.
@@ -141,10 +148,23 @@ void regroup(Graph& g, TensorId tensor, std::span<const int64_t> groups) {
   make_domains(g, tensor, spec);
 }
 
+constexpr Resolution kOneElement{.type = IterType::kBroadcast, .is_one_element = true};
+
+// What axes become that an op stretches to a size of 1.
+enum class OneElement : uint8_t {
+  kFixed,      // an iteration, or a broadcast expanded to 1: its readers have extent 1 too
+  kStretches,  // a broadcast of one element
+};
+
 class Planner {
  public:
-  Planner(const Graph& g, const Bindings& bindings, const Defects& defects)
-      : g_(g), bindings_(bindings), defects_(defects) {}
+  Planner(const Graph& g, const Bindings& bindings, OneElement ones, const Defects& defects)
+      : given_(g), g_(g), bindings_(bindings), ones_(ones), defects_(defects) {}
+
+  // After `run`: throws kSizeMismatch if the sizes do not fit the concretized program.
+  void check() const { check_sizes(g_, bindings_); }
+  // After `run`: whether an op stretches a symbolic axis to 1.
+  bool has_ones() const { return has_ones_; }
 
   std::vector<Step> run() {
     // Inputs come first: an input may fix a size to 1, and earlier ops that read this size are inferred again.
@@ -197,11 +217,29 @@ class Planner {
   void resolve(OpId id, ValueId v) {
     const auto symbolic = [&](DomainId d) { return g_[d].iter_type == IterType::kSymbolic; };
     const auto& axes = g_.tensor_of(v).logical;
-    if (std::none_of(axes.begin(), axes.end(), symbolic)) return;
     const OpKind kind = g_[id].kind;
-    if (kind == OpKind::kReshape) return resolve_reshape(id, v);  // its operand is already resolved
-    for (size_t i = 0; i < g_.tensor_of(v).logical.size(); ++i)
-      if (const DomainId d = g_.tensor_of(v).logical[i]; symbolic(d)) resolve_axis(id, v, d, i);
+    if (kind == OpKind::kReshape && std::any_of(axes.begin(), axes.end(), symbolic))
+      return resolve_reshape(id, v);  // its operand is already resolved
+    for (size_t i = 0; i < g_.tensor_of(v).logical.size(); ++i) {
+      const DomainId d = g_.tensor_of(v).logical[i];
+      if (symbolic(d))
+        resolve_axis(id, v, d, i);
+      else if (is_expanded_to_one(kind, v, d, i) && may_be_one_element(d))
+        take(v, d, kOneElement);
+    }
+  }
+
+  // Whether this axis was symbolic, and its operand turned out to be a broadcast, which the op expands to 1.
+  bool is_expanded_to_one(OpKind kind, ValueId v, DomainId d, size_t position) const {
+    return stretches(kind) && g_[d].expanded &&
+           given_[given_.tensor_of(v).logical[position]].iter_type == IterType::kSymbolic &&
+           evaluate_size(g_, d, bindings_) == 1;
+  }
+
+  // Whether this axis, which an op stretches to 1, is to be one element.
+  bool may_be_one_element(DomainId d) {
+    has_ones_ = true;
+    return ones_ == OneElement::kStretches && !concretize_domain_error(g_, d, kOneElement);
   }
 
   void resolve_axis(OpId id, ValueId v, DomainId d, size_t position) {
@@ -217,22 +255,29 @@ class Planner {
                     "an axis of extent " + std::to_string(n) + " cannot stretch to " + std::to_string(m) +
                         "; only one of extent 1 can",
                     name(d));
+      if (m == 1 && may_be_one_element(d)) return take(v, d, kOneElement);
       if (n != m || g_[from].iter_type == IterType::kBroadcast) type = IterType::kBroadcast;
     } else {
       throw Error(ErrorCode::kNotConcretized, "this axis is symbolic, and no axis that it follows from is", name(d));
     }
     if (type == IterType::kIteration && defects_.has(Defect::kSymbolicBroadcast)) type = IterType::kBroadcast;
     // Some ops stretch no broadcast, for example cat. For them the axis is an iteration that happens to have extent 1.
-    if (type == IterType::kBroadcast && op.kind == OpKind::kInput && concretize_domain_error(g_, d, type) &&
-        !concretize_domain_error(g_, d, IterType::kIteration))
+    if (type == IterType::kBroadcast && op.kind == OpKind::kInput && concretize_domain_error(g_, d, {type}) &&
+        !concretize_domain_error(g_, d, {IterType::kIteration}))
       type = IterType::kIteration;
+    take(v, d, {type});
+  }
+
+  // Makes the step, and carries it out.
+  void take(ValueId v, DomainId d, Resolution to) {
     Step step;
     step.kind = StepKind::kConcretize;
     step.operands = {StepOperand::domain_of(g_[v].name, g_[d].name)};
-    step.attrs.set_enum(AttrKey::kIterType, type);
+    step.attrs.set_enum(AttrKey::kIterType, to.type);
+    if (to.is_one_element) step.attrs.set(AttrKey::kWidth, int64_t{1});
     steps_.push_back(std::move(step));
-    if (op.kind == OpKind::kInput) return concretize_domain(g_, d, type, defects_);
-    resolve_domain(g_, d, type, defects_);
+    if (g_[g_[v].def].kind == OpKind::kInput) return concretize_domain(g_, d, to, defects_);
+    resolve_domain(g_, d, to, defects_);
     mark_stale(v);
   }
 
@@ -268,9 +313,12 @@ class Planner {
     mark_stale(v);
   }
 
+  const Graph& given_;
   Graph g_;
   const Bindings& bindings_;
+  const OneElement ones_;
   const Defects& defects_;
+  bool has_ones_ = false;
   std::vector<Step> steps_;
   std::vector<bool> stale_;  // for each value: whether it changed since its readers were inferred
 };
@@ -294,11 +342,21 @@ bool has_own_symbolic_axes(OpKind kind) {
 std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, const Defects& defects) {
   const bool any = std::any_of(g.domains.begin(), g.domains.end(),
                                [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
-  return any ? Planner(g, bindings, defects).run() : std::vector<Step>();
+  if (!any) return {};
+  Planner planner(g, bindings, OneElement::kFixed, defects);
+  std::vector<Step> steps = planner.run();
+  if (!planner.has_ones() || !error_of([&] { planner.check(); })) return steps;
+  Planner other(g, bindings, OneElement::kStretches, defects);
+  std::vector<Step> stretching;
+  const auto error = error_of([&] {
+    stretching = other.run();
+    other.check();
+  });
+  return error ? steps : stretching;
 }
 
-void concretize_domain(Graph& g, DomainId domain, IterType type, const Defects& defects) {
-  resolve_domain(g, domain, type, defects);
+void concretize_domain(Graph& g, DomainId domain, Resolution to, const Defects& defects) {
+  resolve_domain(g, domain, to, defects);
   infer_downstream(g, g[g[domain].tensor].value, defects);
 }
 
@@ -307,9 +365,9 @@ void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> grou
   infer_downstream(g, g[tensor].value, defects);
 }
 
-std::optional<Error> concretize_domain_error(const Graph& g, DomainId domain, IterType type) {
+std::optional<Error> concretize_domain_error(const Graph& g, DomainId domain, Resolution to) {
   Graph copy = g;
-  return error_of([&] { concretize_domain(copy, domain, type); });
+  return error_of([&] { concretize_domain(copy, domain, to); });
 }
 
 std::optional<Error> concretize_reshape_error(const Graph& g, TensorId tensor, std::span<const int64_t> groups) {

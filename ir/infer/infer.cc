@@ -53,6 +53,7 @@ std::vector<ResultSpec> infer_results(InferContext& c) {
       return {infer_metadata(c)};
     case FUSEBOX_THREAD_OPS:
     case FUSEBOX_HOST_OPS:
+    case FUSEBOX_FACT_OPS:
       return infer_low_level(c);
   }
   not_in_family(c.kind, "has no rule for its results");
@@ -80,16 +81,21 @@ void make_regions(Graph& g, Op& op) {
   g[region].index = index;
 }
 
-// An axis that was concretized stays so: if inference makes it symbolic again, it takes the type of its old domain.
-void keep_concretized(const Graph& g, TensorId tensor, OpKind kind, ResultSpec& spec) {
+// An axis that was concretized stays so: if inference makes it symbolic again, it takes the type of its old domain. The
+// same holds for a broadcast of one element that inference expands again.
+void keep_concretized(Graph& g, TensorId tensor, OpKind kind, ResultSpec& spec) {
   if (kind != OpKind::kExpand && kind != OpKind::kBroadcastInDim) return;
   const auto& old = g[tensor].logical;
   if (old.size() != spec.axes.size()) return;
   for (size_t i = 0; i < old.size(); ++i) {
     Axis& axis = spec.axes[i];
+    const bool is_broadcast = g[old[i]].iter_type == IterType::kBroadcast;
+    // The op stretches this axis to a size that is 1.
+    if (is_broadcast && !g[old[i]].expanded && (axis.expanded || axis.type == IterType::kSymbolic))
+      axis = broadcast_axis(g);
     if (axis.type != IterType::kSymbolic) continue;
     if (g[old[i]].iter_type == IterType::kIteration) axis.type = IterType::kIteration;
-    if (g[old[i]].iter_type == IterType::kBroadcast && g[old[i]].expanded) {
+    if (is_broadcast) {
       axis.type = IterType::kBroadcast;
       axis.expanded = axis.extent;
       axis.extent = g[old[i]].extent;

@@ -133,7 +133,23 @@ void check_low_level(const OpView& c) {
       return;
     case OpKind::kIf:
     case OpKind::kCheck:
+    case OpKind::kAssume:
       return need_predicate(c, o(0));
+    case OpKind::kLaunchBound: {
+      constexpr int64_t kMostThreads = 1024, kMostBlocks = 32;  // of a block, and on a multiprocessor of any GPU
+      const int64_t threads = c.attrs.integer(AttrKey::kMostThreads), blocks = c.attrs.integer(AttrKey::kLeastBlocks);
+      if (threads < 1 || threads > kMostThreads)
+        fail(g, ErrorCode::kBadAttribute, "launch_bound needs `most_threads` from 1 to 1024", {});
+      if (c.attrs.has(AttrKey::kLeastBlocks) && (blocks < 1 || blocks > kMostBlocks))
+        fail(g, ErrorCode::kBadAttribute, "launch_bound needs `least_blocks` from 1 to 32", {});
+      return;
+    }
+    case OpKind::kPreparedDiv:
+      need_index(c, o(0));
+      need_index(c, o(1));
+      return need_same(c, o(2), Dtype::kInt64);
+    case OpKind::kPrepareDiv:
+      return need_index(c, o(0));
     case OpKind::kAllocate: {
       need_index(c, o(0));
       need_index(c, o(1));
@@ -247,7 +263,10 @@ std::vector<ResultSpec> infer_low_level(InferContext& c) {
     case OpKind::kThreadCount:
     case OpKind::kTensorStride:
     case OpKind::kTensorAlignment:
+    case OpKind::kPreparedDiv:
       return {scalar_spec(Dtype::kIndex)};
+    case OpKind::kPrepareDiv:
+      return {scalar_spec(Dtype::kInt64)};
     case OpKind::kGridReduce:
       return {scalar_spec(Dtype::kBool)};
     case OpKind::kBlockReduce:

@@ -18,7 +18,7 @@ constexpr int64_t kToTheEnd = int64_t{1} << 62;  // a front end writes this or m
 Axis stretched(InferContext& c, const Axis& axis, ValueId size, size_t index) {
   if (constant_integer(c.g, size) == -1) return axis;
   const ValueId wanted = checked_size(c, size);
-  const auto from = constant_integer(c.g, axis.size()), to = constant_integer(c.g, wanted);
+  const auto from = evaluate_integer(c.g, axis.size()), to = evaluate_integer(c.g, wanted);
   const bool same =
       axis.size() == wanted || (from && to ? *from == *to : form_of(c.g, axis.size()).equals(form_of(c.g, wanted)));
   if (same) return axis;

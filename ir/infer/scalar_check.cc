@@ -26,6 +26,7 @@ class SizeChecker {
       if (!op.operands[i] || !g_.is_tensor(op.operands[i])) continue;
       for (DomainPair pair : map_producer_to_consumer(g_, id, i)) check_pair(op, pair);
     }
+    if (stretches(op.kind)) check_stretched(op);
     if (op.kind == OpKind::kSqueeze) check_squeeze(op);
     if (op.kind == OpKind::kSlice) check_slice(op);
     if (op.kind == OpKind::kReshape) check_reshape(op);
@@ -85,6 +86,20 @@ class SizeChecker {
     mismatch("an operand of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(n) +
                  " here, and the result %" + g_[g_[g_[pair.consumer].tensor].value].name + " has " + std::to_string(m),
              pair.producer);
+  }
+
+  // A broadcast that is not expanded is one element, so its size in the shape is 1. −1 keeps an axis.
+  void check_stretched(const Op& op) const {
+    const auto& axes = g_.tensor_of(op.results[0]).logical;
+    for (size_t i = 0; i < axes.size() && i + 1 < op.operands.size(); ++i) {
+      if (g_[axes[i]].iter_type != IterType::kBroadcast || g_[axes[i]].expanded) continue;
+      const ValueId size = op.operands[i + 1];
+      if (constant_integer(g_, size) == -1) continue;
+      if (const auto n = evaluate_integer(g_, size, bindings_); n && *n != 1)
+        mismatch("this axis is one element, and " + std::string(row_of(op.kind).text) + " gets the extent " +
+                     std::to_string(*n) + " for it; give 1, or infer the result again",
+                 axes[i]);
+    }
   }
 
   void check_squeeze(const Op& op) const {

@@ -121,9 +121,7 @@ std::optional<int64_t> integer_binary(OpKind kind, Dtype dtype, int64_t a, int64
     }
     case OpKind::kPow:
       return int_pow(a, b, !is_unsigned);
-    case FUSEBOX_COPY_OPS:
-    case OpKind::kCast:
-    case OpKind::kWhere:
+    case FUSEBOX_CHOICE_OPS:
     case OpKind::kNeg:
     case OpKind::kAbs:
     case OpKind::kSign:

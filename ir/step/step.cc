@@ -16,6 +16,7 @@ bool is_schedule(StepKind kind) {
     case StepKind::kConcretize:
     case StepKind::kConcretizeReshape:
     case StepKind::kAssign:
+    case StepKind::kPrecision:
       return false;
     case StepKind::kSplit:
     case StepKind::kMerge:
@@ -38,6 +39,8 @@ bool is_schedule(StepKind kind) {
     case StepKind::kPropagate:
     case StepKind::kCircularBuffer:
     case StepKind::kLoopBroadcast:
+    case StepKind::kAssume:
+    case StepKind::kBoundLaunch:
       return true;
   }
   return true;
@@ -110,6 +113,12 @@ void run(StepContext& c) {
       return c.refuse("assign puts ops into a segment; it applies to a segmentation, not to a graph");
     case StepKind::kLoopBroadcast:
       return step_loop_broadcast(c);
+    case StepKind::kPrecision:
+      return step_precision(c);
+    case StepKind::kAssume:
+      return step_assume(c);
+    case StepKind::kBoundLaunch:
+      return step_bound_launch(c);
   }
 }
 
@@ -144,6 +153,9 @@ bool may_empty_transforms(StepKind kind) {
     case StepKind::kCircularBuffer:
     case StepKind::kAssign:
     case StepKind::kLoopBroadcast:
+    case StepKind::kPrecision:
+    case StepKind::kAssume:
+    case StepKind::kBoundLaunch:
       return false;
   }
   throw Error(ErrorCode::kInternal, "no step has this number");

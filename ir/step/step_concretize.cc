@@ -59,10 +59,15 @@ void step_concretize(StepContext& c) {
   const DomainId d = c.domain(0);
   if (!c.step.attrs.has(AttrKey::kIterType))
     c.refuse("concretize needs what the axis became: iter or broadcast", c.place(d));
-  const IterType type = c.step.attrs.enumerator<IterType>(AttrKey::kIterType);
-  if (c.g[d].iter_type != IterType::kSymbolic)
+  Resolution to{.type = c.step.attrs.enumerator<IterType>(AttrKey::kIterType)};
+  if (c.step.attrs.has(AttrKey::kWidth)) {
+    if (c.step.attrs.integer(AttrKey::kWidth) != 1)
+      c.refuse("the width of a concretized axis is 1; leave it out if the axis has more elements", c.place(d));
+    to.is_one_element = true;
+  }
+  if (c.g[d].iter_type != IterType::kSymbolic && !(to.is_one_element && c.g[d].expanded))
     c.refuse("this domain is not symbolic; nothing is left to decide", c.place(d));
-  try_then_do(c, [&](Graph& g) { concretize_domain(g, d, type, c.defects); });
+  try_then_do(c, [&](Graph& g) { concretize_domain(g, d, to, c.defects); });
 }
 
 void step_concretize_reshape(StepContext& c) {

@@ -50,6 +50,7 @@ void check_attrs(const StepContext& c) {
 }
 
 void check_operand(const StepContext& c, const Slot& slot, const StepOperand& o) {
+  if (slot.optional && o == StepOperand{}) return;
   switch (slot.kind) {
     case 'd':
       if (o.is_integer() || o.domain.empty()) c.refuse("this step needs a domain such as %y.i0 here", operand_text(o));

@@ -105,6 +105,13 @@ void step_set_loop_domain(StepContext& c);
 void step_transform_like(StepContext& c);
 void step_propagate(StepContext& c);
 void step_parallelize_like(StepContext& c);
+// step_precision.cc
+void step_precision(StepContext& c);
+// Whether ops of this dtype are computed in f32, which alone has fast forms.
+bool has_fast_dtype(Dtype d);
+// step_facts.cc
+void step_assume(StepContext& c);
+void step_bound_launch(StepContext& c);
 // step_concretize.cc
 void step_concretize(StepContext& c);
 void step_concretize_reshape(StepContext& c);

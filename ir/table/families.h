@@ -31,14 +31,20 @@
 // Return their operand as it is.
 #define FUSEBOX_COPY_OPS OpKind::kSet: case OpKind::kSegmentSet
 
+// Change no number but its dtype.
+#define FUSEBOX_CHOICE_OPS OpKind::kCast: case OpKind::kWhere: case FUSEBOX_COPY_OPS
+
 // Functions of real numbers that no machine rounds exactly. `pow` is not among them: integers have it too.
 #define FUSEBOX_ELEMENTARY_OPS OpKind::kAtan2: case FUSEBOX_UNARY_ELEMENTARY_OPS
-#define FUSEBOX_UNARY_ELEMENTARY_OPS \
+#define FUSEBOX_UNARY_ELEMENTARY_OPS FUSEBOX_EXACT_UNARY_OPS: case FUSEBOX_BOUNDED_UNARY_OPS
+// Our own library has these: both executors give the same bits (codegen/runtime/exact_*.cuh). `atan2` and `pow` too.
+#define FUSEBOX_EXACT_UNARY_OPS \
   OpKind::kAcos: case OpKind::kAcosh: case OpKind::kAsin: case OpKind::kAsinh: case OpKind::kAtan: case OpKind::kAtanh: \
-  case OpKind::kCos: case OpKind::kCosh: case OpKind::kErf: case OpKind::kErfc: \
-  case OpKind::kErfinv: case OpKind::kErfcinv: case OpKind::kExp: case OpKind::kExp2: case OpKind::kExpm1: \
-  case OpKind::kLgamma: case OpKind::kLog: case OpKind::kLog10: case OpKind::kLog1p: case OpKind::kLog2: \
+  case OpKind::kCos: case OpKind::kCosh: case OpKind::kErf: case OpKind::kErfc: case OpKind::kExp: case OpKind::kExp2: \
+  case OpKind::kExpm1: case OpKind::kLog: case OpKind::kLog10: case OpKind::kLog1p: case OpKind::kLog2: \
   case OpKind::kSigmoid: case OpKind::kSilu: case OpKind::kSin: case OpKind::kSinh: case OpKind::kTan: case OpKind::kTanh
+// Each executor has a library of its own.
+#define FUSEBOX_BOUNDED_UNARY_OPS OpKind::kErfinv: case OpKind::kErfcinv: case OpKind::kLgamma
 
 // Take ordered numbers; add, sub, mul, div, neg, abs and addcmul take complex numbers too.
 #define FUSEBOX_ARITHMETIC_OPS \
@@ -64,7 +70,11 @@
 #define FUSEBOX_BITWISE_OPS \
   OpKind::kBitwiseNot: case OpKind::kBitwiseAnd: case OpKind::kBitwiseOr: case OpKind::kBitwiseXor
 
-// The next three families give bool.
+// All of the last three.
+#define FUSEBOX_INTEGER_OPS FUSEBOX_WHOLE_OPS: case FUSEBOX_SHIFT_OPS: case FUSEBOX_BITWISE_OPS
+
+// The next three families give bool. FUSEBOX_TRUTH_OPS has all of them.
+#define FUSEBOX_TRUTH_OPS FUSEBOX_COMPARISON_OPS: case FUSEBOX_LOGICAL_OPS: case FUSEBOX_TEST_OPS
 #define FUSEBOX_COMPARISON_OPS \
   OpKind::kEq: case OpKind::kNe: case OpKind::kLt: case OpKind::kLe: case OpKind::kGt: case OpKind::kGe
 #define FUSEBOX_LOGICAL_OPS OpKind::kLogicalNot: case OpKind::kLogicalAnd: case OpKind::kLogicalOr
@@ -75,13 +85,20 @@
 // Take a complex number apart, or make one from its parts.
 #define FUSEBOX_PART_OPS OpKind::kReal: case OpKind::kImag: case OpKind::kComplex
 
-#define FUSEBOX_MATH_OPS \
-  OpKind::kCast: case OpKind::kWhere: case OpKind::kPow: case FUSEBOX_ELEMENTARY_OPS: case FUSEBOX_ARITHMETIC_OPS: \
-  case FUSEBOX_FRACTION_OPS: case FUSEBOX_ROUNDING_OPS: case FUSEBOX_WHOLE_OPS: case FUSEBOX_SHIFT_OPS: \
-  case FUSEBOX_BITWISE_OPS: case FUSEBOX_COMPARISON_OPS: case FUSEBOX_LOGICAL_OPS: case FUSEBOX_TEST_OPS: \
-  case FUSEBOX_PART_OPS
+// Take real numbers, and some of them integers or complex numbers.
+#define FUSEBOX_REAL_OPS \
+  OpKind::kPow: case FUSEBOX_ELEMENTARY_OPS: case FUSEBOX_ARITHMETIC_OPS: case FUSEBOX_FRACTION_OPS: \
+  case FUSEBOX_ROUNDING_OPS
 
-#define FUSEBOX_SCALAR_OPS FUSEBOX_COPY_OPS: case FUSEBOX_MATH_OPS
+// Give a number.
+#define FUSEBOX_NUMBER_OPS \
+  FUSEBOX_CHOICE_OPS: case FUSEBOX_REAL_OPS: case FUSEBOX_INTEGER_OPS: case FUSEBOX_PART_OPS
+
+#define FUSEBOX_SCALAR_OPS FUSEBOX_NUMBER_OPS: case FUSEBOX_TRUTH_OPS
+// All but those that return their operand.
+#define FUSEBOX_MATH_OPS \
+  OpKind::kCast: case OpKind::kWhere: case FUSEBOX_REAL_OPS: case FUSEBOX_INTEGER_OPS: case FUSEBOX_PART_OPS: \
+  case FUSEBOX_TRUTH_OPS
 
 // -- ops: everything else
 
@@ -114,6 +131,7 @@
 // Statements of a kernel: control, memory and threads. `for` and `if` stand in host programs too.
 #define FUSEBOX_THREAD_OPS \
   OpKind::kAllocate: case OpKind::kLoad: case OpKind::kThreadIndex: case OpKind::kThreadCount: \
+  case OpKind::kPreparedDiv: \
   case OpKind::kBlockReduce: case OpKind::kGridReduce: case OpKind::kBlockBroadcast: case FUSEBOX_THREAD_EFFECT_OPS
 #define FUSEBOX_THREAD_EFFECT_OPS \
   OpKind::kFor: case OpKind::kIf: case OpKind::kStore: case OpKind::kCopy: case OpKind::kBarrier: \
@@ -125,16 +143,21 @@
 #define FUSEBOX_HOST_OPS \
   OpKind::kAllocateTensor: case OpKind::kAliasSelect: case OpKind::kAliasView: case OpKind::kCreateStream: \
   case OpKind::kGetStream: case OpKind::kRecordEvent: case OpKind::kCommunicate: case OpKind::kTensorStride: \
-  case OpKind::kTensorAlignment: case FUSEBOX_HOST_EFFECT_OPS
+  case OpKind::kTensorAlignment: case OpKind::kPrepareDiv: case FUSEBOX_HOST_EFFECT_OPS
 #define FUSEBOX_HOST_EFFECT_OPS \
   OpKind::kLaunch: case OpKind::kRunAten: case OpKind::kDeallocate: case OpKind::kCopyTensor: \
   case OpKind::kSetStream: case OpKind::kSynchronize: case OpKind::kWaitEvent: case OpKind::kPost: \
   case OpKind::kWait: case OpKind::kCheck
 
-// Statements without a result.
-#define FUSEBOX_EFFECT_OPS FUSEBOX_THREAD_EFFECT_OPS: case FUSEBOX_HOST_EFFECT_OPS
+// Facts of a schedule. They are statements of the whole program, and compute nothing.
+#define FUSEBOX_FACT_OPS OpKind::kAssume: case OpKind::kLaunchBound
 
-#define FUSEBOX_STATEMENT_OPS FUSEBOX_STRUCTURE_OPS: case FUSEBOX_KERNEL_OPS: case FUSEBOX_HOST_OPS
+// Statements without a result.
+#define FUSEBOX_EFFECT_OPS \
+  FUSEBOX_THREAD_EFFECT_OPS: case FUSEBOX_HOST_EFFECT_OPS: case FUSEBOX_FACT_OPS
+
+#define FUSEBOX_STATEMENT_OPS \
+  FUSEBOX_STRUCTURE_OPS: case FUSEBOX_KERNEL_OPS: case FUSEBOX_HOST_OPS: case FUSEBOX_FACT_OPS
 
 #define FUSEBOX_NON_SCALAR_OPS FUSEBOX_TENSOR_OPS: case FUSEBOX_STATEMENT_OPS
 

@@ -34,7 +34,7 @@ inline constexpr size_t kOpKinds = 0
 // Facts about an op that planners, lowering and the canonical form must know.
 enum Demand : uint32_t {
   kNone = 0,
-  kSignature = 1 << 0,  // part of the graph's signature
+  kSignature = 1 << 0,  // part of the graph's signature, or of what it asks of its launch
   kEffect = 1 << 1,     // kept and ordered even if nothing uses a result
   kPointwise = 1 << 2,  // element i of the result depends only on the operands' elements i
   kReduction = 1 << 3,

@@ -142,6 +142,7 @@ Rule rule_of(OpKind kind) {
     case OpKind::kScatter:
     case FUSEBOX_THREAD_OPS:
     case FUSEBOX_HOST_OPS:
+    case FUSEBOX_FACT_OPS:
       return {kAny, Gives::kCommon};
   }
   return {0, Gives::kCommon};

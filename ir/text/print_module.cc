@@ -10,16 +10,22 @@ namespace {
 void add_step(Printer& p, const Step& step) {
   const StepRow& row = row_of(step.kind);
   p.add(row.text);
-  p.add_operands(
-      *row.format, step.operands.size(), [](size_t) { return false; },
-      [&](size_t i) {
-        const StepOperand& operand = step.operands[i];
-        if (operand.is_integer()) return p.add_integer(operand.integer);
-        p.add_name('%', operand.value);
-        if (operand.domain.empty()) return;
-        p.add('.');
-        is_plain_name(operand.domain) ? p.add(operand.domain) : p.add(quoted(operand.domain));
-      });
+  const auto ranges = slot_ranges(*row.format, step.operands.size());
+  // An operand that an optional slot lacks. The number 0 elsewhere looks the same.
+  const auto is_absent = [&](size_t i) {
+    for (int s = 0; ranges && s < row.format->slot_count; ++s)
+      if (const auto slot = static_cast<size_t>(s); row.format->slots[s].optional && (*ranges)[slot].begin == i)
+        return step.operands[i] == StepOperand{};
+    return false;
+  };
+  p.add_operands(*row.format, step.operands.size(), is_absent, [&](size_t i) {
+    const StepOperand& operand = step.operands[i];
+    if (operand.is_integer()) return p.add_integer(operand.integer);
+    p.add_name('%', operand.value);
+    if (operand.domain.empty()) return;
+    p.add('.');
+    is_plain_name(operand.domain) ? p.add(operand.domain) : p.add(quoted(operand.domain));
+  });
   p.add_attrs(step.attrs);
   if (step.results.empty()) return;
   p.add(" -> ");

@@ -67,6 +67,7 @@ class OpChecker {
     check_counts();
     if (op_.kind == OpKind::kInput || op_.kind == OpKind::kSize || op_.kind == OpKind::kOutput)
       return check_signature();
+    if (op_.kind == OpKind::kAssume || op_.kind == OpKind::kLaunchBound) return check_fact();
     if (is_low(g_)) check_low_level(view_);
     check_types();
     if (is_low(g_)) return;
@@ -85,7 +86,7 @@ class OpChecker {
     const FormatRow& format = *row_of(op_.kind).format;
     const size_t results = op_.results.size(), regions = op_.regions.size();
     bool right = format.results < 0 || results == static_cast<size_t>(format.results);
-    if (op_.kind == OpKind::kBarrier) right = results == 0;
+    if (op_.kind == OpKind::kBarrier || op_.kind == OpKind::kLaunchBound) right = results == 0;
     if (op_.kind == OpKind::kThreadIndex || op_.kind == OpKind::kThreadCount) right = results == 1;
     if (op_.kind == OpKind::kBlockReduce || op_.kind == OpKind::kBlockBroadcast)
       right = results == view_.slot(0).size();
@@ -97,6 +98,20 @@ class OpChecker {
     for (RegionId r : op_.regions)
       if (static_cast<bool>(g_[r].index) != (op_.kind == OpKind::kFor))
         refuse(ErrorCode::kInvalidGraph, "has a region with an index that it does not take, or without one");
+  }
+
+  // A fact belongs to a schedule or its kernel, and holds everywhere in it.
+  void check_fact() const {
+    if (g_.level == Level::kMath)
+      refuse(ErrorCode::kWrongLevel, "states a fact of a schedule; apply the step to a fusion instead");
+    check_low_level(view_);
+    const auto& body = g_[Graph::body()].ops;
+    if (std::find(body.begin(), body.end(), id_) == body.end())
+      refuse(ErrorCode::kInvalidGraph, "stands outside the body");
+    if (op_.kind == OpKind::kAssume) return;
+    for (OpId other : body)
+      if (other != id_ && g_[other].kind == OpKind::kLaunchBound)
+        refuse(ErrorCode::kInvalidGraph, "stands twice; a kernel has one bound");
   }
 
   void check_signature() const {
@@ -176,7 +191,10 @@ class OpChecker {
       case OpKind::kThreadCount:
       case OpKind::kTensorStride:
       case OpKind::kTensorAlignment:
+      case OpKind::kPreparedDiv:
         return check_result(0, ValueKind::kScalar, Dtype::kIndex);
+      case OpKind::kPrepareDiv:
+        return check_result(0, ValueKind::kScalar, Dtype::kInt64);
       case OpKind::kGridReduce:
         return check_result(0, ValueKind::kScalar, Dtype::kBool);
       case OpKind::kBlockReduce:

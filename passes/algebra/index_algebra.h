@@ -107,7 +107,11 @@ class IndexAlgebra {
   bool prove_le(Form a, Form b);
   bool prove_nonneg(Form a);
   /// Proves a >= 0 at the points where all of `given` are nonnegative: for a check that guards only a part of the nest.
+  /// It tries multiples of each: for integers, k·a + k - 1 >= b >= 0 gives a >= 0.
   bool prove_nonneg(Form a, std::span<const Form> given);
+  /// A form that is equal at the points where all of `given` are nonnegative, and may have fewer quotients: n div 8 is 0
+  /// where 7 - n >= 0.
+  Form under(Form value, std::span<const Form> given);
   /// Whether divisor (no loops) divides value.
   bool divides(Form divisor, Form value);
   bool divides(int64_t divisor, Form value);
@@ -237,6 +241,8 @@ class IndexAlgebra {
   std::optional<MonomialId> must_vanish(const Poly& value) const;
   std::optional<Form> extreme(Form value, bool upper);
   std::optional<Form> atom_extreme(AtomId atom, bool upper);
+  int64_t ratio(Form a, Form b) const;
+  Form under(AtomId atom, std::span<const Form> given);
   bool mentions(Form value, AtomId loop) const;
   bool same_by_floors(Form a, Form b);
   void add_floors(Poly& poly, Form value, Coefficient coefficient, int depth);

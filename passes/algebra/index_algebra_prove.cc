@@ -39,7 +39,53 @@ bool IndexAlgebra::prove_nonneg(Form a) {
 bool IndexAlgebra::prove_nonneg(Form a, std::span<const Form> given) {
   start_question();
   if (nonneg(resolve(a))) return true;
-  return std::ranges::any_of(given, [&](Form known) { return nonneg(sub(a, known)); });
+  return std::ranges::any_of(given, [&](Form known) {
+    if (nonneg(sub(a, known))) return true;
+    const int64_t k = ratio(a, known);
+    return k > 1 && nonneg(sub(add(mul(a, k), constant(k - 1)), known));
+  });
+}
+
+// How many times `b` counts what `a` counts once, by the first term that both have. 0: none, or not a whole number.
+int64_t IndexAlgebra::ratio(Form a, Form b) const {
+  for (const RawTerm& own : store_.terms(a))
+    for (const RawTerm& other : store_.terms(b))
+      if (own.monomial == other.monomial && own.factor != 0 && own.factor != kMinusInfinity &&
+          other.factor != kMinusInfinity && other.factor % own.factor == 0)
+        return other.factor / own.factor;
+  return 0;
+}
+
+Form IndexAlgebra::under(Form value, std::span<const Form> given) {
+  if (given.empty()) return value;
+  value = resolve(value);
+  const FormRecord record = store_.form(value);
+  Form sum = constant(record.constant);
+  bool changed = false;
+  for (uint32_t i = 0; i < record.count; ++i) {
+    const RawTerm term = store_.terms(value)[i];
+    Form product = constant(term.factor);
+    const uint32_t degree = store_.monomial(term.monomial).count;
+    for (uint32_t j = 0; j < degree; ++j) {
+      const AtomId atom = store_.factors(term.monomial)[j];
+      const Form simpler = under(atom, given);
+      changed |= !(simpler == form_of(atom));
+      product = mul(product, simpler);
+    }
+    sum = add(sum, product);
+  }
+  return changed ? sum : value;
+}
+
+Form IndexAlgebra::under(AtomId atom, std::span<const Form> given) {
+  const AtomRecord record = store_.atom(atom);
+  if (record.kind != AtomKind::kDigit || record.exact) return form_of(atom);
+  const Form whole = value_of({record.root}), divisor = store_.intern(record.divisor);
+  const auto is_below = [&](Form bound) { return prove_nonneg(sub(sub(bound, whole), constant(1)), given); };
+  if (!prove_nonneg(whole, given)) return form_of(atom);
+  if (is_below(divisor)) return {};
+  if (record.range == kNoRange || !is_below(mul(divisor, store_.intern(record.range)))) return form_of(atom);
+  return floor_div(whole, divisor);
 }
 
 bool IndexAlgebra::prove_le(Form a, Form b) {

@@ -96,6 +96,7 @@ class KernelRanges {
       if (!count) return std::nullopt;
       return op.kind == OpKind::kThreadCount ? Range{*count, *count} : Range{0, std::max<int64_t>(*count - 1, 0)};
     }
+    if (op.kind == OpKind::kPreparedDiv) return prepared_quotient(of(op.operands[0]), of(op.operands[1]));
     if (!demands(op.kind, kPointwise) || op.operands.empty() || op.operands.size() > 3) return std::nullopt;
     if (g_[op.results[0]].dtype != Dtype::kIndex) return exact(op);
     if (op.kind == OpKind::kWhere) return join(of(op.operands[1]), of(op.operands[2]));
@@ -110,6 +111,8 @@ class KernelRanges {
       case OpKind::kAdd:
         return Range{a->low + b->low, a->high + b->high};
       case OpKind::kSub:
+        if (const auto divisor = remainder_by(op))
+          return Range{0, std::max<Wide>(std::min(a->high, divisor->high - 1), 0)};
         return Range{a->low - b->high, a->high - b->low};
       case OpKind::kMul: {
         const auto [low, high] = std::minmax({a->low * b->low, a->low * b->high, a->high * b->low, a->high * b->high});
@@ -138,6 +141,27 @@ class KernelRanges {
       default:  // any other: known if all its operands are, and then evaluated
         return exact(op);
     }
+  }
+
+  // Lowering has proved that the dividend is not negative. Its interval may begin below 0 all the same.
+  static std::optional<Range> prepared_quotient(const std::optional<Range>& a, const std::optional<Range>& b) {
+    if (!a || a->high > INT32_MAX) return std::nullopt;
+    const Wide low = std::max<Wide>(a->low, 0), high = std::max<Wide>(a->high, 0);
+    if (b && b->low > 0) return Range{low / b->high, high / b->low};
+    return Range{0, high};
+  }
+
+  // The divisor, if the difference is a remainder: a - prepared_div(a, b)·b.
+  std::optional<Range> remainder_by(const Op& difference) const {
+    const auto made_by = [&](ValueId v, OpKind kind) -> const Op* {
+      return v && g_[v].def && g_[g_[v].def].kind == kind ? &g_[g_[v].def] : nullptr;
+    };
+    const Op* product = made_by(difference.operands[1], OpKind::kMul);
+    const Op* quotient = product ? made_by(product->operands[0], OpKind::kPreparedDiv) : nullptr;
+    if (!quotient || quotient->operands[0] != difference.operands[0] || quotient->operands[1] != product->operands[1])
+      return std::nullopt;
+    const auto divisor = of(quotient->operands[1]);
+    return divisor && divisor->low > 0 ? divisor : std::nullopt;
   }
 
   // Evaluates an op whose operands are known exactly.

@@ -4,9 +4,38 @@
 
 namespace fusebox {
 
+ValueId FormEmitter::prepared(ValueId a, Form divisor, bool nonnegative) {
+  const bool may = nonnegative && launch_.prepared && !builder_.constant_of(a) && !algebra_.is_constant(divisor) &&
+                   !algebra_.has_loops(divisor);
+  return may ? launch_.prepared(algebra_, divisor) : ValueId();
+}
+
+ValueId FormEmitter::emit_quotient(ValueId a, Form divisor, bool nonnegative) {
+  const ValueId by = prepared(a, divisor, nonnegative);
+  const ValueId b = emit(divisor);
+  return by ? builder_.op(OpKind::kPreparedDiv, {a, b, by}, Dtype::kIndex) : builder_.floor_div(a, b, nonnegative);
+}
+
+ValueId FormEmitter::emit_remainder(ValueId a, Form divisor, bool nonnegative) {
+  if (!prepared(a, divisor, nonnegative)) return builder_.floor_mod(a, emit(divisor), nonnegative);
+  const ValueId q = emit_quotient(a, divisor, nonnegative);
+  return builder_.sub(a, builder_.mul(q, emit(divisor)));
+}
+
+namespace {
+
+bool is_division(AtomKind kind) {
+  return kind == AtomKind::kDigit || kind == AtomKind::kQuotient || kind == AtomKind::kRemainder;
+}
+
+}  // namespace
+
 ValueId FormEmitter::emit_atom(AtomId id) {
   const AtomView atom = algebra_.atom(id);
   const std::vector<Form>& args = atom.args;
+  if (is_division(atom.kind) && launch_.value)
+    if (const Form whole = algebra_.form_of(id); !algebra_.has_loops(whole))
+      if (const ValueId v = launch_.value(algebra_, whole)) return v;
   switch (atom.kind) {
     case AtomKind::kSymbol:
       return symbol_(atom.id);
@@ -14,9 +43,8 @@ ValueId FormEmitter::emit_atom(AtomId id) {
       return loop_(atom.id);
     case AtomKind::kDigit: {
       const bool nonnegative = algebra_.prove_nonneg(atom.whole);
-      ValueId v = builder_.floor_div(emit(atom.whole), emit(atom.divisor), nonnegative);
-      if (atom.range) v = builder_.floor_mod(v, emit(*atom.range), nonnegative);
-      return v;
+      const ValueId v = emit_quotient(emit(atom.whole), atom.divisor, nonnegative);
+      return atom.range ? emit_remainder(v, *atom.range, nonnegative) : v;
     }
     case AtomKind::kNamed:
       return emit(args[0]);

@@ -212,12 +212,12 @@ std::vector<ValueId> KernelBuilder::effect(OpKind kind, std::vector<ValueId> ope
   return values;
 }
 
-ValueId KernelBuilder::load(ValueId buffer, ValueId at, ValueId predicate, ValueId otherwise) {
-  return effect(OpKind::kLoad, {buffer, at, predicate, otherwise}, {graph_[buffer].dtype})[0];
+ValueId KernelBuilder::load(ValueId buffer, ValueId at, ValueId predicate, ValueId otherwise, Attrs attrs) {
+  return effect(OpKind::kLoad, {buffer, at, predicate, otherwise}, {graph_[buffer].dtype}, std::move(attrs))[0];
 }
 
-void KernelBuilder::store(ValueId buffer, ValueId at, ValueId value, ValueId predicate) {
-  effect(OpKind::kStore, {buffer, at, value, predicate}, {});
+void KernelBuilder::store(ValueId buffer, ValueId at, ValueId value, ValueId predicate, Attrs attrs) {
+  effect(OpKind::kStore, {buffer, at, value, predicate}, {}, std::move(attrs));
 }
 
 ValueId KernelBuilder::begin_for(ValueId start, ValueId stop, ValueId step, bool unroll) {

@@ -45,8 +45,8 @@ class KernelBuilder {
 
   // An op that has effects, or whose result must not be shared (a load). `results` are the dtypes of its results.
   std::vector<ValueId> effect(OpKind kind, std::vector<ValueId> operands, std::vector<Dtype> results, Attrs attrs = {});
-  ValueId load(ValueId buffer, ValueId at, ValueId predicate = {}, ValueId otherwise = {});
-  void store(ValueId buffer, ValueId at, ValueId value, ValueId predicate = {});
+  ValueId load(ValueId buffer, ValueId at, ValueId predicate = {}, ValueId otherwise = {}, Attrs attrs = {});
+  void store(ValueId buffer, ValueId at, ValueId value, ValueId predicate = {}, Attrs attrs = {});
 
   // Regions. A loop of one iteration is a loop here; the caller may leave it out.
   ValueId begin_for(ValueId start, ValueId stop, ValueId step, bool unroll);

@@ -1,19 +1,26 @@
-// Emits the host program of one kernel: sizes, checks, workspaces, launch dimensions, arguments.
+#include "passes/lower/emit_launch.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
-#include "passes/lower/kernel_emitter.h"
+#include "passes/kernel/form_emitter.h"
+#include "passes/kernel/kernel_builder.h"
+#include "passes/plan/statement_view.h"
 
 namespace fusebox {
 namespace {
 
 class LaunchBuilder {
  public:
-  explicit LaunchBuilder(const KernelEmitter& kernel)
-      : kernel_(kernel), plan_(kernel.plan), g_(kernel.g), host_(kernel.g.name + "_launch", 64) {
+  LaunchBuilder(const KernelPlan& plan, const KernelSignature& signature)
+      : plan_(plan),
+        signature_(signature),
+        parameters_(signature.parameters),
+        g_(*plan.graph),
+        host_(g_.name + "_launch", 64) {
     host_.graph().level = Level::kHost;
   }
 
@@ -21,6 +28,7 @@ class LaunchBuilder {
     signature();
     checks();
     std::vector<ValueId> operands = dimensions();
+    check_bound();
     operands.push_back(shared_bytes());
     arguments(operands);
     Attrs attrs;
@@ -64,7 +72,7 @@ class LaunchBuilder {
 
   ValueId emit(IndexAlgebra& algebra, Form form) {
     FormEmitter emitter(
-        algebra, host_, [&](int symbol) { return scalar(ValueId(static_cast<uint32_t>(symbol))); },
+        algebra, host_, [&](int symbol) { return parameter(*parameter_of(g_, symbol)); },
         [](int) -> ValueId { throw Error(ErrorCode::kInternal, "a loop in a launch's scalars"); });
     return emitter.emit(form);
   }
@@ -87,8 +95,7 @@ class LaunchBuilder {
       } else if (op.kind == OpKind::kInput) {
         const ValueId v = op.results[0];
         if (g_.is_tensor(v)) {
-          tensors_[kernel_.tensors[v.index]] = tensor_input(v);
-          host_of_[v] = tensors_[kernel_.tensors[v.index]];
+          tensors_[v] = tensor_input(v);
         } else {
           scalars_[v] = add_scalar(h(), g_[v].dtype, g_[v].name);
           append(h(), Graph::body(), Op{OpKind::kInput, {}, {scalars_[v]}, {}, {}});
@@ -106,7 +113,7 @@ class LaunchBuilder {
     for (const OutputRef& out : outputs(g_))
       if (g_.is_tensor(out.value) && plan_.buffer_of(out.value).storage == out.value &&
           plan_.has_nest(g_[out.value].def))
-        tensors_[kernel_.tensors[out.value.index]] = tensor_input(out.value);
+        tensors_[out.value] = tensor_input(out.value);
   }
 
   ValueId scalar(ValueId v) {
@@ -124,12 +131,14 @@ class LaunchBuilder {
     const auto logical = logical_without_reductions(g_, g_.tensor_of(p.stride_of));
     Attrs attrs;
     attrs.set(AttrKey::kAxis, static_cast<int64_t>(position_in(logical, order[p.axis])));
-    return host_.op(OpKind::kTensorStride, {host_of_.at(p.stride_of)}, Dtype::kIndex, attrs);
+    return host_.op(OpKind::kTensorStride, {tensors_.at(p.stride_of)}, Dtype::kIndex, attrs);
   }
 
-  void check(ValueId holds, std::string why) {
+  enum class Of { kAccess, kSchedule };
+  void check(ValueId holds, std::string why, Of of = Of::kAccess) {
     Attrs attrs;
     attrs.set(AttrKey::kWhy, std::move(why));
+    if (of == Of::kSchedule) attrs.set_flag(AttrKey::kAssumed);
     host_.effect(OpKind::kCheck, {holds}, {}, attrs);
   }
 
@@ -151,7 +160,25 @@ class LaunchBuilder {
     }
   }
 
+  // The facts that the schedule states. They come first, because other checks and sizes may rest on them.
+  void check_facts() {
+    if (plan_.defects().has(Defect::kAssumeUnchecked)) return;
+    for (OpId id : g_[Graph::body()].ops)
+      if (g_[id].kind == OpKind::kAssume)
+        check(scalar(g_[id].operands[0]), std::string(g_[id].attrs.string(AttrKey::kWhy)), Of::kSchedule);
+  }
+
+  void check_bound() {
+    const auto bound = launch_bound(plan_);
+    if (!bound || !bound->is_stated || plan_.defects().has(Defect::kLaunchBoundUnchecked)) return;
+    const ValueId threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
+    const ValueId holds = host_.compare(OpKind::kGe, host_.index(bound->most_threads), threads);
+    if (host_.constant_of(holds) != 1)
+      check(holds, "a block has at most " + std::to_string(bound->most_threads) + " threads", Of::kSchedule);
+  }
+
   void checks() {
+    check_facts();
     check_factors();
     for (const auto& d : plan_.divisibilities) {
       ValueId product = host_.index(1);
@@ -160,11 +187,11 @@ class LaunchBuilder {
       check(host_.compare(OpKind::kEq, rest, host_.index(0)),
             "a vectorized access needs extents and strides that are multiples of " + std::to_string(d.divisor));
     }
-    std::map<ValueId, int64_t> alignments;  // in the order of the kernel's parameters
-    for (const auto& [storage, bytes] : plan_.alignments) alignments[kernel_.tensors[storage.index]] = bytes;
-    for (const auto& [kernel_value, bytes] : alignments) {
-      const auto it = tensors_.find(kernel_value);
-      if (it == tensors_.end()) continue;
+    for (const KernelParameter& p : parameters_) {
+      const auto it = tensors_.find(p.tensor);
+      const auto aligned = plan_.alignments.find(p.tensor);
+      if (it == tensors_.end() || aligned == plan_.alignments.end()) continue;
+      const int64_t bytes = aligned->second;
       const ValueId alignment = host_.op(OpKind::kTensorAlignment, {it->second}, Dtype::kIndex);
       check(host_.compare(OpKind::kGe, alignment, host_.index(bytes)), "a vectorized access needs %" +
                                                                            h()[it->second].name + " to be aligned to " +
@@ -213,9 +240,9 @@ class LaunchBuilder {
       }
       total = host_.add(total, size);
     }
-    if (kernel_.workspace_lists > 0) {
+    if (const int64_t lists = plan_.block_workspaces(); lists > 0) {
       const ValueId threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
-      total = host_.add(total, host_.mul(threads, host_.index(16 * kernel_.workspace_lists)));
+      total = host_.add(total, host_.mul(threads, host_.index(16 * lists)));
     }
     if (host_.constant_of(total) != 0 && plan_.defects().has(Defect::kSharedBytesShort))
       total = host_.floor_div(total, host_.index(2), true);
@@ -248,9 +275,26 @@ class LaunchBuilder {
     return t;
   }
 
+  // A value of `spelled` in the host program.
+  ValueId spelled(ValueId v) {
+    const Graph& from = signature_.spelled.graph();
+    if (from.is_constant(v)) return host_.constant(from[v].dtype, *from[v].constant);
+    for (const auto& [symbol, value] : signature_.symbols)
+      if (value == v) return parameter(*parameter_of(g_, symbol));
+    const Op& op = from[from[v].def];
+    std::vector<ValueId> operands;
+    for (ValueId o : op.operands) operands.push_back(spelled(o));
+    return host_.op(op.kind, operands, from[v].dtype, op.attrs);
+  }
+
+  ValueId launched(const KernelParameter& p) {
+    const ValueId value = spelled(p.spelled);
+    return p.is_prepared ? host_.op(OpKind::kPrepareDiv, {value}, Dtype::kInt64) : value;
+  }
+
   ValueId blocks() { return host_.mul(dims_[0], host_.mul(dims_[1], dims_[2])); }
 
-  ValueId workspace_elements(const KernelEmitter::Workspace& w) {
+  ValueId workspace_elements(const KernelParameter& w) {
     ValueId groups = host_.index(1), elements = host_.index(w.elements);
     for (size_t d = 0; d < dims_.size(); ++d) {
       const auto p = static_cast<ParallelType>(static_cast<size_t>(ParallelType::kGridX) + d);
@@ -268,35 +312,40 @@ class LaunchBuilder {
       for (DomainId d : allocation_of(g_, g_.tensor_of(v)))
         // A domain made from a broadcast by transforms has holes, and the index counts them.
         if (g_[d].iter_type != IterType::kBroadcast || g_[d].def) sizes.push_back(extent(v, d));
-      tensors_[kernel_.tensors[v.index]] = allocate(g_[v].dtype, sizes, false, g_[v].name);
+      tensors_[v] = allocate(g_[v].dtype, sizes, false, g_[v].name);
     }
-    for (size_t i = 0; i < kernel_.grid_workspaces.size(); ++i)
-      tensors_[kernel_.grid_workspaces[i].parameter] =
-          allocate(kernel_.grid_workspaces[i].dtype, {workspace_elements(kernel_.grid_workspaces[i])}, false,
-                   "workspace" + std::to_string(i));
+    std::vector<ValueId> given(parameters_.size());
+    const auto allocate_all = [&](KernelParameter::Kind kind, const auto& made) {
+      for (size_t i = 0; i < given.size(); ++i)
+        if (parameters_[i].kind == kind) given[i] = made(parameters_[i]);
+    };
+    size_t workspaces = 0;
+    allocate_all(KernelParameter::Kind::kWorkspace, [&](const KernelParameter& p) {
+      return allocate(p.dtype, {workspace_elements(p)}, false, "workspace" + std::to_string(workspaces++));
+    });
     const bool is_zeroed = !plan_.defects().has(Defect::kWorkspaceNotZeroed);
-    if (kernel_.arrival_counters)
-      tensors_[kernel_.arrival_counters] =
-          allocate(Dtype::kUint32, {host_.mul(blocks(), host_.index(kernel_.arrival_slots))}, is_zeroed, "arrivals");
-    if (kernel_.grid_counters)
-      tensors_[kernel_.grid_counters] =
-          allocate(Dtype::kUint32, {host_.index(kernel_.grid_slots)}, is_zeroed, "counters");
-    std::map<ValueId, ScalarParameter> scalars;
-    for (const auto& [p, v] : kernel_.parameters) scalars[v] = p;
-    for (OpId id : kernel_.kernel.parameters()) {
-      const ValueId v = kernel_.kernel.graph()[id].results[0];
-      const auto it = tensors_.find(v);
-      operands.push_back(it != tensors_.end() ? it->second : parameter(scalars.at(v)));
+    allocate_all(KernelParameter::Kind::kArrivals, [&](const KernelParameter& p) {
+      return allocate(Dtype::kUint32, {host_.mul(blocks(), host_.index(p.slots))}, is_zeroed, "arrivals");
+    });
+    allocate_all(KernelParameter::Kind::kCounters, [&](const KernelParameter& p) {
+      return allocate(Dtype::kUint32, {host_.index(p.slots)}, is_zeroed, "counters");
+    });
+    for (size_t i = 0; i < given.size(); ++i) {
+      const KernelParameter& p = parameters_[i];
+      if (p.kind == KernelParameter::Kind::kTensor) given[i] = tensors_.at(p.tensor);
+      if (p.kind == KernelParameter::Kind::kScalar) given[i] = parameter(p.scalar);
+      if (p.kind == KernelParameter::Kind::kLaunched) given[i] = launched(p);
+      operands.push_back(given[i]);
     }
   }
 
-  const KernelEmitter& kernel_;
   const KernelPlan& plan_;
+  const KernelSignature& signature_;
+  const std::vector<KernelParameter>& parameters_;
   const Graph& g_;
   KernelBuilder host_;
   std::map<ValueId, ValueId> scalars_;  // of the graph → of the host program
-  std::map<ValueId, ValueId> tensors_;  // kernel parameter → host tensor
-  std::map<ValueId, ValueId> host_of_;  // input of the graph → host tensor
+  std::map<ValueId, ValueId> tensors_;  // tensor of the graph → of the host program
   std::vector<ValueId> globals_;        // intermediates in global memory
   std::vector<ValueId> workspaces_;
   std::vector<ValueId> dims_;
@@ -304,6 +353,8 @@ class LaunchBuilder {
 
 }  // namespace
 
-Graph emit_launch(const KernelEmitter& emitter) { return LaunchBuilder(emitter).run(); }
+Graph emit_launch(const KernelPlan& plan, const KernelSignature& signature) {
+  return LaunchBuilder(plan, signature).run();
+}
 
 }  // namespace fusebox

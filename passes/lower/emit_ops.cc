@@ -24,9 +24,17 @@ bool is_taken_as(const Graph& g, const Op& op, size_t k, Dtype to) {
 
 }  // namespace
 
+Attrs KernelEmitter::hints(const Site& site, ValueId v) const {
+  Attrs attrs;
+  if (site.op.attrs.has(AttrKey::kCacheOp) && plan.buffer_of(v).memory == MemoryType::kGlobal)
+    attrs.set(AttrKey::kCacheOp, site.op.attrs.integer(AttrKey::kCacheOp));
+  return attrs;
+}
+
 ValueId KernelEmitter::read(Site& site, size_t operand, ValueId predicate, ValueId otherwise, ValueId loaded) {
   const Access& a = site.plan.reads[operand];
-  return kernel.load(tensor(a.value), emit_form(site.view.algebra, a.index, loaded), predicate, otherwise);
+  return kernel.load(tensor(a.value), emit_form(site.view.algebra, a.index, loaded), predicate, otherwise,
+                     hints(site, a.value));
 }
 
 ValueId KernelEmitter::operand_value(Site& site, size_t operand) {
@@ -38,7 +46,7 @@ void KernelEmitter::write(Site& site, const std::vector<ValueId>& values, Memory
   for (size_t i = 0; i < site.plan.writes.size(); ++i) {
     const Access& a = site.plan.writes[i];
     if (which != MemoryType::kUnset && plan.buffer_of(a.value).memory != which) continue;
-    kernel.store(tensor(a.value), emit_form(site.view.algebra, a.index), values[i]);
+    kernel.store(tensor(a.value), emit_form(site.view.algebra, a.index), values[i], {}, hints(site, a.value));
   }
 }
 
@@ -233,6 +241,7 @@ ValueId KernelEmitter::compute(Site& site) {
       }
       Attrs attrs = op.attrs;
       attrs.erase(AttrKey::kDtypeAttr);
+      if (attrs.has(AttrKey::kFast) && defects().has(Defect::kPrecisionNotLowered)) attrs.erase(AttrKey::kFast);
       return kernel.op(op.kind, operands, dtype, attrs);
     }
     case FUSEBOX_REDUCTION_OPS:

@@ -294,28 +294,33 @@ void KernelEmitter::emit_exchange(OpId id) {
   std::vector<ValueId> operands = accumulator;
   for (ValueId v : accumulator) {
     const Dtype dtype = kernel.graph()[v].dtype;
-    grid_workspaces.push_back(
-        {kernel.tensor_parameter(dtype, "grid_workspace" + std::to_string(grid_workspaces.size())), dtype, elements,
-         exchange.threads, !exchange.is_last});
-    operands.push_back(grid_workspaces.back().parameter);
+    signature_.parameters.push_back({.kind = KernelParameter::Kind::kWorkspace,
+                                     .dtype = dtype,
+                                     .elements = elements,
+                                     .threads = exchange.threads,
+                                     .has_results = !exchange.is_last});
+    operands.push_back(kernel.tensor_parameter(dtype, "grid_workspace" + std::to_string(grid_workspaces_++)));
   }
   // Threads of a block that combine nothing with each other use no memory that they share.
   const bool has_block = std::ranges::any_of(exchange.threads, is_block);
   for (size_t i = 0; i < accumulator.size(); ++i)
     operands.push_back(has_block ? block_workspaces_.at({kernel.graph()[accumulator[i]].dtype, static_cast<int>(i)})
                                  : operands[accumulator.size() + i]);
-  if (!arrival_counters) arrival_counters = kernel.tensor_parameter(Dtype::kUint32, "arrival_counters");
-  operands.push_back(arrival_counters);
-  const int64_t slot = defects().has(Defect::kArrivalsShared) ? 0 : arrival_slots;
-  ++arrival_slots;
-  if (!exchange.is_last && !grid_counters) grid_counters = kernel.tensor_parameter(Dtype::kUint32, "grid_counters");
-  operands.push_back(exchange.is_last ? ValueId() : grid_counters);
-  Attrs attrs = exchange_attrs(op, exchange);
-  attrs.set(AttrKey::kSlot, slot);
-  if (!exchange.is_last) {
-    attrs.set_flag(AttrKey::kAll);
-    grid_slots = std::max(grid_slots, slot + 1);
+  // An exchange with a barrier of the grid has one slot for both.
+  const Counters arrivals = counters(KernelParameter::Kind::kArrivals);
+  operands.push_back(arrivals.parameter);
+  int64_t slot = 0;
+  if (exchange.is_last) {
+    slot = take_slot(arrivals);
+    operands.push_back(ValueId());
+  } else {
+    const Counters barriers = counters(KernelParameter::Kind::kCounters);
+    slot = take_slot(barriers, take_slot(arrivals, signature_.parameters[barriers.position].slots));
+    operands.push_back(barriers.parameter);
   }
+  Attrs attrs = exchange_attrs(op, exchange);
+  attrs.set(AttrKey::kSlot, defects().has(Defect::kArrivalsShared) ? 0 : slot);
+  if (!exchange.is_last) attrs.set_flag(AttrKey::kAll);
   came_last_[id] = kernel.effect(OpKind::kGridReduce, operands, {Dtype::kBool}, attrs)[0];
 }
 
@@ -336,12 +341,6 @@ void KernelEmitter::allocate_block_workspaces() {
     attrs.set_enum(AttrKey::kParallel, p);
     threads = kernel.mul(threads, kernel.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs));
   }
-  int64_t list_bytes = 0;
-  int lists = 0;
-  for (const auto& [dtype, list] : wanted) {
-    list_bytes = std::max(list_bytes, size_bytes(dtype));
-    lists = std::max(lists, list + 1);
-  }
   // Blocks that exchange arrays combine as many elements at once as 16 bytes hold.
   const bool has_arrays = std::ranges::any_of(plan.exchanges, [](const auto& e) { return e.second.is_grid; });
   const ValueId stride = kernel.mul(threads, kernel.index(16));
@@ -351,8 +350,7 @@ void KernelEmitter::allocate_block_workspaces() {
         has_arrays ? kernel.mul(threads, kernel.index(std::max<int64_t>(16 / size_bytes(dtype), 1))) : threads,
         kernel.add(shared_end_, kernel.mul(stride, kernel.index(list))), 16,
         "workspace_" + std::string(text(dtype)) + "_" + std::to_string(list));
-  workspace_lists = lists;
-  shared_end_ = kernel.add(shared_end_, kernel.mul(stride, kernel.index(lists)));
+  shared_end_ = kernel.add(shared_end_, kernel.mul(stride, kernel.index(plan.block_workspaces())));
 }
 
 }  // namespace fusebox

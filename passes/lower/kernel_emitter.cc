@@ -19,8 +19,32 @@ KernelEmitter::KernelEmitter(const KernelPlan& kernel_plan, const EmitOptions& e
       tensors(g.values.size()),
       node_index_(plan.tree.nodes.size()) {}
 
+std::optional<LaunchBound> launch_bound(const KernelPlan& plan) {
+  const Graph& g = *plan.graph;
+  for (OpId id : g[Graph::body()].ops)
+    if (g[id].kind == OpKind::kLaunchBound)
+      return LaunchBound{g[id].attrs.integer(AttrKey::kMostThreads), g[id].attrs.integer(AttrKey::kLeastBlocks, 1),
+                         true};
+  constexpr int64_t kMostThreads = 1024;
+  int64_t threads = 1;
+  for (ParallelType p : plan.used_threads) {
+    if (!is_block(p)) continue;
+    const auto extent = plan.largest_launch.at(p);
+    if (!extent || *extent > kMostThreads) return std::nullopt;
+    threads *= std::max<int64_t>(*extent, 1);
+  }
+  if (threads == 1 || threads > kMostThreads) return std::nullopt;
+  return LaunchBound{threads, 1, false};
+}
+
 void KernelEmitter::run() {
   declare_parameters();
+  if (const auto bound = launch_bound(plan)) {
+    Attrs attrs;
+    attrs.set(AttrKey::kMostThreads, bound->most_threads);
+    if (bound->least_blocks > 1) attrs.set(AttrKey::kLeastBlocks, bound->least_blocks);
+    kernel.effect(OpKind::kLaunchBound, {}, {}, attrs);
+  }
   shared_end_ = kernel.index(0);
   emit_children(LoopNode::kNoNode);
 }
@@ -28,6 +52,7 @@ void KernelEmitter::run() {
 void KernelEmitter::declare_parameters() {
   const auto declare = [&](ValueId v) {
     tensors[v.index] = kernel.tensor_parameter(data_dtype(g[v].dtype), "T" + std::to_string(g[v].tensor.index));
+    signature_.parameters.push_back({.kind = KernelParameter::Kind::kTensor, .tensor = v});
   };
   for (ValueId v : inputs(g))
     if (g.is_tensor(v)) declare(v);
@@ -43,12 +68,31 @@ void KernelEmitter::declare_parameters() {
 }
 
 ValueId KernelEmitter::parameter(const ScalarParameter& p) {
-  const auto it = parameters.find(p);
-  if (it != parameters.end()) return it->second;
+  const auto it = scalars_.find(p);
+  if (it != scalars_.end()) return it->second;
   const std::string name = p.scalar
                                ? "s" + std::to_string(p.scalar.index)
                                : "T" + std::to_string(g[p.stride_of].tensor.index) + "_stride" + std::to_string(p.axis);
-  return parameters[p] = kernel.scalar_parameter(p.scalar ? g[p.scalar].dtype : Dtype::kIndex, name);
+  signature_.parameters.push_back({.kind = KernelParameter::Kind::kScalar, .scalar = p});
+  return scalars_[p] = kernel.scalar_parameter(p.scalar ? g[p.scalar].dtype : Dtype::kIndex, name);
+}
+
+KernelEmitter::Counters& KernelEmitter::counters(KernelParameter::Kind kind) {
+  Counters& c = counters_[kind];
+  if (!c.parameter) {
+    c.parameter = kernel.tensor_parameter(
+        Dtype::kUint32, kind == KernelParameter::Kind::kArrivals ? "arrival_counters" : "grid_counters");
+    c.position = signature_.parameters.size();
+    signature_.parameters.push_back({.kind = kind});
+  }
+  return c;
+}
+
+int64_t KernelEmitter::take_slot(const Counters& c, int64_t least) {
+  int64_t& slots = signature_.parameters[c.position].slots;
+  const int64_t slot = std::max(slots, least);
+  slots = slot + 1;
+  return slot;
 }
 
 ValueId KernelEmitter::scalar(ValueId v) {
@@ -62,6 +106,8 @@ ValueId KernelEmitter::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
   const Op& op = g[g[v].def];
   if (op.kind == OpKind::kInput || op.kind == OpKind::kSize) {
     const bool is_extent = g[v].dtype == Dtype::kIndex;
+    if (const auto number = constant_integer(g, plan.classes.representative(v)); is_extent && number)
+      return kernel.index(*number);
     return parameter({is_extent ? plan.classes.representative(v) : v, {}, 0});
   }
   std::vector<ValueId> operands;
@@ -94,8 +140,39 @@ ValueId KernelEmitter::emit_form(IndexAlgebra& algebra, Form form, ValueId loade
         if (!p) return loaded;
         return p->stride_of ? parameter(*p) : scalar(p->scalar);
       },
-      [&](int node) { return node_index_[static_cast<size_t>(node)]; });
+      [&](int node) { return node_index_[static_cast<size_t>(node)]; }, launch_scalars_of());
   return emitter.emit(form);
+}
+
+LaunchScalars KernelEmitter::launch_scalars_of() {
+  const auto value = [this](IndexAlgebra& a, Form f) { return launch_scalar(a, f, false); };
+  // A prepared division is right for dividends below 2^31 alone.
+  if (options.index_bits != 32) return {value, {}};
+  return {value, [this](IndexAlgebra& a, Form f) { return launch_scalar(a, f, true); }};
+}
+
+ValueId KernelEmitter::launch_scalar(IndexAlgebra& algebra, Form form, bool is_prepared) {
+  bool is_known = true;
+  FormEmitter spell(
+      algebra, signature_.spelled,
+      [&](int symbol) {
+        is_known &= parameter_of(g, symbol).has_value();
+        const auto [it, is_new] = signature_.symbols.try_emplace(symbol);
+        if (is_new) it->second = signature_.spelled.scalar_parameter(Dtype::kIndex, "s");
+        return it->second;
+      },
+      [](int) -> ValueId { throw Error(ErrorCode::kInternal, "a loop in a scalar of a launch"); });
+  const ValueId value = spell.emit(form);
+  if (!is_known || signature_.spelled.constant_of(value)) return {};
+  ValueId& made = launched_[value][is_prepared ? 1 : 0];
+  if (made) return made;
+  if (is_prepared && defects().has(Defect::kPreparedOfOther))
+    for (const auto& [other, parameters] : launched_)
+      if (parameters[1]) return parameters[1];
+  signature_.parameters.push_back(
+      {.kind = KernelParameter::Kind::kLaunched, .spelled = value, .is_prepared = is_prepared});
+  return made = is_prepared ? kernel.scalar_parameter(Dtype::kInt64, "prepared")
+                            : kernel.scalar_parameter(Dtype::kIndex, "launched");
 }
 
 ValueId KernelEmitter::emit_condition(IndexAlgebra& algebra, const Condition& c, OpId op) {
@@ -189,10 +266,10 @@ void KernelEmitter::emit_children(uint32_t node) {
   const auto& children = node == LoopNode::kNoNode ? plan.tree.top : plan.tree.children[node];
   for (size_t i = 0; i < children.size(); ++i) {
     if (plan.sync_points.contains({node, i, SyncScope::kGrid})) {
-      if (!grid_counters) grid_counters = kernel.tensor_parameter(Dtype::kUint32, "grid_counters");
       Attrs attrs;
-      attrs.set(AttrKey::kSlot, grid_slots++);
-      kernel.effect(OpKind::kGridBarrier, {grid_counters}, {}, attrs);
+      const Counters& c = counters(KernelParameter::Kind::kCounters);
+      attrs.set(AttrKey::kSlot, take_slot(c));
+      kernel.effect(OpKind::kGridBarrier, {c.parameter}, {}, attrs);
     } else if (plan.sync_points.contains({node, i, SyncScope::kBlock})) {
       if (!children[i].is_node && defects().has(Defect::kBarrierDivergent)) {
         Site site = site_of(children[i].index);

@@ -1,14 +1,14 @@
 // Emission turns a complete plan into a kernel graph: the statements, in their loops, become regions. It decides
 // nothing that the plan could say, and it refuses nothing. This header is internal to passes/lower.
 //
-// Invariants: `plan` is complete and outlives the emitter. emit_launch comes after run(), which fills in the members
-// that the launch reads.
+// Invariants: `plan` is complete and outlives the emitter.
 //
 //   KernelEmitter emitter(plan, options);
 //   emitter.run();
-//   Graph launch = emit_launch(emitter), kernel = emitter.kernel.finish();
+//   Graph launch = emit_launch(plan, emitter.signature()), kernel = emitter.finish();
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -18,6 +18,7 @@
 
 #include "passes/kernel/form_emitter.h"
 #include "passes/kernel/kernel_builder.h"
+#include "passes/lower/emit_launch.h"
 #include "passes/lower/lower.h"
 #include "passes/plan/kernel_plan.h"
 #include "passes/plan/statement_view.h"
@@ -38,30 +39,10 @@ class KernelEmitter {
   KernelEmitter(const KernelPlan& plan, const EmitOptions& options);
 
   void run();
+  // After run(): what the launch must pass, what `show --why` prints, and the kernel. finish() comes last.
+  const KernelSignature& signature() const { return signature_; }
   std::vector<CheckNote> check_notes();
-
-  // -- read by emit_launch
-  // A workspace of a grid reduction: for each block, and with `has_results` for each group of blocks, `elements` for
-  // each thread that differs in another dimension than those of `threads`.
-  struct Workspace {
-    ValueId parameter;
-    Dtype dtype;
-    int64_t elements = 1;
-    std::vector<ParallelType> threads;
-    bool has_results = false;
-  };
-  const KernelPlan& plan;
-  const Graph& g;
-  EmitOptions options;
-  KernelBuilder kernel;
-  std::vector<ValueId> tensors;                   // by value of the graph: its parameter or buffer
-  std::map<ScalarParameter, ValueId> parameters;  // in the kernel
-  ValueId grid_counters;                          // the parameter, if the kernel has grid barriers
-  int64_t grid_slots = 0;                         // one counter for each barrier
-  ValueId arrival_counters;                       // the parameter, if the kernel has grid reductions
-  int64_t arrival_slots = 0;                      // as many counters as blocks for each reduction
-  std::vector<Workspace> grid_workspaces;
-  int workspace_lists = 0;  // lists of 16-byte elements, one a thread, that the largest block collective needs
+  Graph finish() { return kernel.finish(); }
 
  private:
   const Defects& defects() const { return plan.defects(); }
@@ -85,9 +66,19 @@ class KernelEmitter {
   void guarded(ValueId predicate, const std::function<void()>& emit);
   // `loaded` stands for kLoadedSymbol.
   ValueId emit_form(IndexAlgebra& algebra, Form form, ValueId loaded = {});
+  LaunchScalars launch_scalars_of();
+  ValueId launch_scalar(IndexAlgebra& algebra, Form form, bool is_prepared);
   ValueId scalar(ValueId v);  // a scalar of the graph in the kernel
   ValueId scalar(ValueId v, std::map<ValueId, ValueId>& known);
   ValueId parameter(const ScalarParameter& p);
+  // A parameter with counters, and its place in the signature.
+  struct Counters {
+    ValueId parameter;
+    size_t position = 0;
+  };
+  Counters& counters(KernelParameter::Kind kind);
+  // A slot from `least` on that nothing else uses.
+  int64_t take_slot(const Counters& c, int64_t least = 0);
   ValueId thread_index(ParallelType p);
   ValueId tensor(ValueId v) const { return tensors[v.index]; }
   ValueId cast_to(ValueId v, Dtype dtype) {
@@ -104,6 +95,8 @@ class KernelEmitter {
   ValueId compute_select(Site& site);
   ValueId compute_scatter(Site& site);
   ValueId compute_triu(Site& site);
+  // The cache operator that a copy gives to its accesses of global memory, one element at a time or several.
+  Attrs hints(const Site& site, ValueId v) const;
   ValueId read(Site& site, size_t operand, ValueId predicate = {}, ValueId otherwise = {}, ValueId loaded = {});
   ValueId operand_value(Site& site, size_t operand);
   // Writes the results that are kept in memory `which`; unset: all results.
@@ -143,7 +136,17 @@ class KernelEmitter {
   void add_compensated(OpId op, ValueId at);
   ValueId compensated_total(OpId op, ValueId at);
 
-  std::map<OpId, std::vector<ValueId>> accumulators_;           // by result
+  const KernelPlan& plan;
+  const Graph& g;
+  EmitOptions options;
+  KernelBuilder kernel;
+  std::vector<ValueId> tensors;  // by value of the graph: its parameter or buffer
+  KernelSignature signature_;
+  std::map<ScalarParameter, ValueId> scalars_;  // in the kernel
+  std::map<KernelParameter::Kind, Counters> counters_;
+  size_t grid_workspaces_ = 0;
+  std::map<ValueId, std::array<ValueId, 2>> launched_;  // by value in `spelled`: its parameter, its prepared one
+  std::map<OpId, std::vector<ValueId>> accumulators_;   // by result
   std::map<OpId, std::vector<std::vector<ValueId>>> partials_;  // by level, then result
   std::vector<ValueId> node_index_;                             // by node: the loop's scalar in the kernel
   std::map<std::pair<Dtype, int>, ValueId> block_workspaces_;   // by dtype and list
@@ -156,8 +159,5 @@ class KernelEmitter {
   };
   std::map<std::pair<uint32_t, size_t>, Emitted> emitted_;  // by statement and condition; kept for notes
 };
-
-// Emits the host program that launches the kernel.
-Graph emit_launch(const KernelEmitter& emitter);
 
 }  // namespace fusebox

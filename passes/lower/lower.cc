@@ -2,6 +2,7 @@
 
 #include "ir/graph/compact.h"
 #include "passes/kernel/forward_local.h"
+#include "passes/kernel/unroll_local.h"
 #include "passes/lower/kernel_emitter.h"
 #include "passes/plan/plan_stages.h"
 
@@ -10,11 +11,12 @@ namespace fusebox {
 Lowered emit_kernel(const KernelPlan& plan, const EmitOptions& options) {
   KernelEmitter emitter(plan, options);
   emitter.run();
-  Graph launch = emit_launch(emitter);
+  Graph launch = emit_launch(plan, emitter.signature());
   std::vector<CheckNote> notes;
   if (options.explain) notes = emitter.check_notes();
-  Graph finished = emitter.kernel.finish();
+  Graph finished = emitter.finish();
   forward_local(finished, plan.defects());
+  unroll_local(finished);
   return {compacted(std::move(finished)), compacted(std::move(launch)), std::move(notes)};
 }
 

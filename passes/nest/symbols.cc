@@ -1,8 +1,10 @@
 #include "passes/nest/symbols.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "ir/domain/domain.h"
+#include "passes/nest/facts.h"
 
 namespace fusebox {
 
@@ -21,6 +23,9 @@ ExtentClasses::ExtentClasses(const Graph& g, const Defects& defects, const Bindi
       }
     }
   }
+  const auto is_given = [&](ValueId v) { return g.is_constant(v) || (g[v].def && g[g[v].def].kind == OpKind::kSize); };
+  for (const StatedFact& f : stated_facts(g))
+    if (f.kind == StatedFact::Kind::kEqual && is_given(f.value) && is_given(f.bound)) unite(g, f.value, f.bound);
   for (uint32_t i = 0; i < sizes.size(); ++i)
     for (uint32_t k = 0; k < i; ++k)
       if (sizes[i] && sizes[i] == sizes[k] && g.values[i].dtype == Dtype::kIndex && defects.has(Defect::kSymbolsByHint))
@@ -76,6 +81,20 @@ int64_t bound_quotients(const Graph& g, const ExtentClasses& classes, IndexAlgeb
   return known[v] = count;
 }
 
+// Whether a part of a sum may be so large that its product with a stride leaves 64 bits although the sum is small: a
+// constant beyond 32 bits, or a product with one.
+bool is_large(const Graph& g, ValueId v, int depth) {
+  if (const auto c = constant_integer(g, v)) return *c < INT32_MIN || *c > INT32_MAX;
+  const OpId def = g[v].def;
+  return depth > 0 && def && g[def].kind == OpKind::kMul &&
+         std::ranges::any_of(g[def].operands, [&](ValueId o) { return is_large(g, o, depth - 1); });
+}
+
+bool has_large_part(const Graph& g, const Op& sum) {
+  constexpr int kMaxDepth = 4;  // nesting of products
+  return std::ranges::any_of(sum.operands, [&](ValueId o) { return is_large(g, o, kMaxDepth); });
+}
+
 }  // namespace
 
 Form Symbols::of(ValueId v) {
@@ -97,8 +116,10 @@ Form Symbols::of(ValueId v, std::map<ValueId, Form>& known) {
     const auto operand = [&](size_t i) { return of(op.operands[i], known); };
     switch (op.kind) {
       case OpKind::kAdd:
+        if (has_large_part(g_, op)) break;
         return known[v] = algebra_.add(operand(0), operand(1));
       case OpKind::kSub:
+        if (has_large_part(g_, op)) break;
         return known[v] = algebra_.sub(operand(0), operand(1));
       case OpKind::kMul:
         return known[v] = algebra_.mul(operand(0), operand(1));

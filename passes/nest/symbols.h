@@ -42,9 +42,11 @@ class Symbols {
  public:
   Symbols(const Graph& g, const ExtentClasses& classes, IndexAlgebra& algebra)
       : g_(g), classes_(classes), algebra_(algebra) {}
-  // An index scalar as a form. Sums, products, quotients, minima and maxima are taken apart into their operands.
+  // An index scalar as a form. Sums, products, quotients, minima and maxima are taken apart into their operands. A sum
+  // with a part beyond 32 bits is a symbol: it may be small, and products with its parts would leave 64 bits.
   Form of(ValueId v);
   Form of(const ScalarForm& form);
+  const Graph& graph() const { return g_; }
 
  private:
   Form of(ValueId v, std::map<ValueId, Form>& known);

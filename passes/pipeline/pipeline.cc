@@ -231,6 +231,25 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   return std::move(attempt.made);
 }
 
+bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
+  if (!options.defects.empty()) return false;  // a defect may read the sizes
+  const std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
+  const size_t rewrites = leading_rewrites(steps);
+  if (rewrites == 0) {
+    if (plan_concretize(fusion, bindings) != compiled.concretize) return false;
+  } else {
+    Graph rewritten = fusion;
+    apply_steps(rewritten, steps.first(rewrites));
+    if (plan_concretize(rewritten, rebind(fusion, bindings, rewritten)) != compiled.concretize) return false;
+  }
+  const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
+  if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
+  if (options.index_bits != 0) return options.index_bits == compiled.index_bits;
+  if (choose_index_bits(compiled.concretized, sizes) == 64) return compiled.index_bits == 64;
+  // A program with 64 bits does not tell whether 32 would do here.
+  return compiled.index_bits == 32 && all_fit(compiled, bindings, fusion, options.inputs, options.defects);
+}
+
 CompileAttempt try_compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
   CompileAttempt attempt;
   try {

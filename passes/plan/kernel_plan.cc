@@ -27,6 +27,13 @@ bool KernelPlan::has_place_for(const Nest& nest, ParallelType p) const {
   });
 }
 
+int64_t KernelPlan::block_workspaces() const {
+  size_t lists = 0;
+  for (const auto& [op, exchange] : exchanges)
+    if (std::ranges::any_of(exchange.threads, is_block)) lists = std::max(lists, (*graph)[op].results.size());
+  return static_cast<int64_t>(lists);
+}
+
 OpId KernelPlan::last_block_of(OpId op) const {
   for (const auto& [reduction, e] : exchanges)
     if (e.is_last && (reduction == op || std::ranges::count(e.readers, op) > 0)) return reduction;

@@ -28,6 +28,7 @@
 #include "ir/table/defect.h"
 #include "passes/nest/check_reason.h"
 #include "passes/nest/domain_values.h"
+#include "passes/nest/facts.h"
 #include "passes/nest/nest.h"
 #include "passes/nest/statement.h"
 #include "passes/nest/symbols.h"
@@ -171,6 +172,7 @@ struct KernelPlan {
         options(o),
         nest_plan(plan_nests(g, o.defects)),
         classes(g, o.defects, o.sizes),
+        facts(stated_facts(g)),
         views(std::make_shared<Views>(g.ops.size())) {
     tree.nodes = nest_plan.nodes;
   }
@@ -179,11 +181,12 @@ struct KernelPlan {
   PlanOptions options;
   NestPlan nest_plan;  // the nest of each op
   ExtentClasses classes;
+  std::vector<StatedFact> facts;  // that the schedule states and the launch checks
 
   // plan_threads
   std::set<ParallelType> used_threads;
   std::set<ParallelType> may_be_empty;                            // a loop of the type may have no iteration
-  std::map<ParallelType, bool> exact_launch;                      // every loop of the type has the launch's extent
+  std::map<ParallelType, bool> exact_launch;                      // every loop of the type has one extent
   std::map<ParallelType, std::optional<int64_t>> largest_launch;  // the launch's extent if it is constant
 
   // plan_buffers
@@ -231,10 +234,14 @@ struct KernelPlan {
   const std::vector<DomainId>& loops_of(OpId op) const { return loop_of(graph->tensor_of((*graph)[op].results[0])); }
   // Whether every axis that the domain is made from is replicated.
   bool is_replicated(DomainId d) const;
+  // Whether the launch has the extent of every loop of the type.
+  bool is_exact(ParallelType p) const { return exact_launch.at(p) && !launched_empty.contains(p); }
   // Whether the domain is, or is made from, a promoted broadcast: a shared loop gives that another extent.
   bool is_promoted(DomainId d) const;
   // Whether every result of the nest is in memory that the threads of a dimension share.
   bool has_place_for(const Nest& nest, ParallelType p) const;
+  // How many lists of 16-byte elements, one a thread, the largest block collective needs in shared memory.
+  int64_t block_workspaces() const;
   // The reduction whose last block runs the statements of an op, or none.
   OpId last_block_of(OpId op) const;
   std::string place_of(ValueId v) const { return "%" + (*graph)[v].name; }

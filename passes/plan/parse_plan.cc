@@ -36,6 +36,12 @@ class Line {
     skip();
     return true;
   }
+  // Whether the line closes a block.
+  bool closes() {
+    if (!accept("}")) return false;
+    end();
+    return true;
+  }
   void expect(std::string_view what) {
     if (!accept(what)) fail("`" + std::string(what) + "`");
   }
@@ -148,11 +154,12 @@ class PlanParser {
     head.name();
     head.skip();
     head.expect("{");
+    head.end();
     // The first pass reads the loops, because paths and forms name them.
-    const size_t begin = at_;
+    const size_t begin = at_, first = number_;
     for (is_first_ = true;; is_first_ = false) {
       at_ = begin;
-      number_ = 1;
+      number_ = first;
       block(kNone);
       if (!is_first_) break;
       check();
@@ -188,7 +195,7 @@ class PlanParser {
     while (true) {
       Line line = next();
       if (line.at_end()) continue;
-      if (line.accept("}")) break;
+      if (line.closes()) break;
       if (line.accept("for"))
         loop(line, node);
       else if (line.accept("statement"))
@@ -291,6 +298,8 @@ class PlanParser {
       cascade(line);
     else if (line.accept("exchange"))
       exchange(line);
+    else if (line.accept("assume"))
+      stated_fact(line);
     else if (line.accept("launch"))
       launch(line);
     else
@@ -363,6 +372,29 @@ class PlanParser {
     const auto p = parameter_of(g_, kStrideSymbols + static_cast<int>(d.index));
     if (!p) line.fail("an axis with a stride");
     return *p;
+  }
+
+  ValueId size(Line& line) {
+    if (!line.starts_integer()) return whole_value(line);
+    const int64_t number = line.integer();
+    for (uint32_t i = 0; i < g_.values.size(); ++i)
+      if (g_.values[i].dtype == Dtype::kIndex && constant_integer(g_, ValueId(i)) == number) return ValueId(i);
+    line.fail("a number of the graph, not " + std::to_string(number) + ",");
+  }
+
+  // The graph has the facts; the plan's text repeats them.
+  void stated_fact(Line& line) {
+    const ValueId value = size(line);
+    const auto is_stated = [&](const StatedFact& f) {
+      if (f.value != value || !line.accept(text(f.kind))) return false;
+      const ValueId bound = size(line);
+      return std::ranges::any_of(plan_.facts, [&](const StatedFact& other) {
+        return other.value == value && other.kind == f.kind && other.bound == bound;
+      });
+    };
+    for (const StatedFact& f : plan_.facts)
+      if (is_stated(f)) return;
+    line.fail("a fact that the schedule states");
   }
 
   void launch(Line& line) {
@@ -446,7 +478,7 @@ class PlanParser {
     Access* last = nullptr;
     while (true) {
       Line inner = next();
-      if (inner.accept("}")) break;
+      if (inner.closes()) break;
       if (inner.accept("if")) {
         planned.conditions.push_back(condition(inner, view));
       } else if (inner.accept("vector")) {
@@ -512,7 +544,7 @@ class PlanParser {
     std::vector<Hoisted>& list = plan_.unswitched[node];
     while (true) {
       Line inner = next();
-      if (inner.accept("}")) return;
+      if (inner.closes()) return;
       if (is_first_) continue;
       inner.expect("hoist");
       Hoisted h;

@@ -42,6 +42,7 @@ class StatementPlanner {
       out.reads.push_back({op.operands[0], out.vector->source, {}, {}});
       out.writes.push_back({op.results[0], out.vector->target, {}, {}});
       out.conditions = conditions_of(plan_, view, s.kind);
+      rely_on_conditions(view, index);
       return;
     }
     // An accumulator is filled, and exchanged, by every thread.
@@ -51,6 +52,27 @@ class StatementPlanner {
       for (size_t k = 0; k < op.operands.size(); ++k) out.reads.push_back(read(view, op, k));
     if (!is_reduced || s.kind == StatementKind::kFinal)
       for (size_t i = 0; i < op.results.size(); ++i) out.writes.push_back(write(view, op, i));
+    rely_on_conditions(view, index);
+  }
+
+  // Simplifies what a statement reads and writes by its own conditions: it does neither where one of them fails.
+  void rely_on_conditions(StatementView& view, uint32_t index) {
+    StatementPlan& plan = plan_.statements[index];
+    const std::vector<Form> given = forms_that_hold(view.algebra, plan.conditions);
+    if (given.empty()) return;
+    bool is_simpler = false;
+    const auto simplify = [&](Form& form) {
+      const Form simpler = view.algebra.under(form, given);
+      is_simpler |= !(simpler == form);
+      form = simpler;
+    };
+    for (Access& a : plan.reads) simplify(a.index);
+    for (Access& a : plan.writes) simplify(a.index);
+    if (plan.vector) {
+      simplify(plan.vector->source);
+      simplify(plan.vector->target);
+    }
+    if (is_simpler && plan_.defects().has(Defect::kGuardOfItself)) plan.conditions.clear();
   }
 
   Access read(StatementView& view, const Op& op, size_t k) {
@@ -96,10 +118,13 @@ class StatementPlanner {
     return std::nullopt;
   }
 
+  // Where a padded axis has an element of the operand. An axis that is not padded needs no condition: the statement runs
+  // at elements of its result, which lie inside that axis.
   std::vector<Condition> pad_conditions(StatementView& view, const Op& op) {
     std::vector<Condition> result;
-    for (DomainId d : root_of(g_.tensor_of(op.results[0]))) {
-      if (!view.own.known(d)) continue;
+    const Tensor& t = g_.tensor_of(op.results[0]);
+    for (DomainId d : root_of(t)) {
+      if (!view.own.known(d) || position_in(t.logical, d) < t.logical.size()) continue;
       const Form v = view.place(d), e = view.own.extent(d);
       if (!view.algebra.prove_nonneg(v)) result.push_back(inside(OpKind::kGe, v, Form{}, d));
       if (!view.algebra.prove_less(v, e)) result.push_back(inside(OpKind::kLt, v, e, d));
@@ -170,9 +195,19 @@ class StatementPlanner {
                             ? conditions_of(plan_, view, StatementKind::kInit)
                             : plan_.statements[s].conditions;
       for (size_t i = 0; i < list.size(); ++i)
-        if (const auto c = at_last_point(view, list[i], nodes)) hoisted.push_back({s, i, *c});
+        if (const auto c = at_last_point(view, list[i], nodes); c && !never_holds(view.algebra, *c))
+          hoisted.push_back({s, i, *c});
     }
     plan_.unswitched.emplace(node, std::move(hoisted));
+  }
+
+  // A condition that a loop inside chooses by, such as the half of a pad, fails at its last point. It would leave no
+  // branch without checks, so it stays in both.
+  static bool never_holds(IndexAlgebra& algebra, const Condition& c) {
+    if (c.guard) return false;
+    return c.compare == OpKind::kLt   ? algebra.prove_nonneg(algebra.sub(c.value, c.bound))
+           : c.compare == OpKind::kGe ? algebra.prove_less(c.value, c.bound)
+                                      : false;
   }
 
   // The condition at the worst point of the loops inside: at extent - 1 for an upper bound, at 0 for a lower one.

@@ -5,6 +5,7 @@
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
 #include "passes/plan/plan_stages.h"
+#include "passes/plan/statement_view.h"
 
 namespace fusebox {
 namespace {
@@ -27,12 +28,12 @@ void check_swizzle(const Graph& g, IndexAlgebra& algebra, DomainValues& values, 
 KernelPlan plan_threads(KernelPlan plan) {
   const Graph& g = *plan.graph;
   check_coverage(g, plan.nest_plan);
-  IndexAlgebra extents(plan.defects());  // no loops: equal forms are equal extents
+  OpenExtents open(plan);
+  IndexAlgebra& extents = open.algebra;  // no loops: equal forms are equal extents
   std::map<ParallelType, Form> first;
   for (const Nest& nest : plan.nest_plan.nests) {
     const ValueId v = g[nest.op].results[0];
-    Symbols symbols(g, plan.classes, extents);
-    DomainValues values(g, plan.nest_plan, symbols, extents, g[v].tensor);
+    DomainValues values = open.of(v);
     const auto& loop = loop_of(g.tensor_of(v));
     for (TransformId id : g.tensor_of(v).transforms) check_swizzle(g, extents, values, v, g[id]);
     if (g.tensor_of(v).circular_depth > 0)
@@ -83,7 +84,6 @@ KernelPlan plan_empty_threads(KernelPlan plan) {
   }
   std::set_intersection(plan.may_be_empty.begin(), plan.may_be_empty.end(), needed.begin(), needed.end(),
                         std::inserter(plan.launched_empty, plan.launched_empty.end()));
-  for (ParallelType p : plan.launched_empty) plan.exact_launch[p] = false;
   return plan;
 }
 

@@ -149,6 +149,8 @@ class PlanPrinter {
       line("cascade " + made_by(op) + " loop " + std::to_string(c.position) + " inside " + std::to_string(c.inside) +
            (c.is_compensated ? " compensated" : " levels " + std::to_string(c.levels)));
     for (const auto& [op, e] : plan_.exchanges) exchange(op, e);
+    for (const StatedFact& f : plan_.facts)
+      line("assume " + size(f.value) + " " + std::string(text(f.kind)) + " " + size(f.bound));
     for (const Divisibility& d : plan_.divisibilities) {
       std::string product;
       for (const ScalarParameter& p : d.product) product += (product.empty() ? "" : " * ") + parameter(p);
@@ -164,6 +166,10 @@ class PlanPrinter {
 
  private:
   void line(const std::string& text) { out_ += std::string(2 * static_cast<size_t>(depth_), ' ') + text + "\n"; }
+  std::string size(ValueId v) const {
+    const auto number = constant_integer(g_, v);
+    return number ? std::to_string(*number) : names_.value(v);
+  }
   std::string made_by(OpId op) const { return names_.value(g_[op].results[0]); }
   template <class T>
   static std::string print_list(const std::vector<T>& list) {

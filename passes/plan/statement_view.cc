@@ -48,6 +48,7 @@ void StatementView::declare_loops() {
   const Tensor& t = g.tensor_of(g[op].results[0]);
   const auto& loops = loop_of(t);
   // Facts and symbols come first: a fact learnt later does not simplify forms that exist already.
+  assume(plan_.facts, symbols, algebra, plan_.defects());
   if (g[op].kind == OpKind::kReshape)
     for (TransformId id : op_transforms(g, t))
       if (g[id].kind == TransformKind::kSplit)

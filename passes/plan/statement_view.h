@@ -61,11 +61,13 @@ class StatementView {
   Form global_index(const Buffer& buffer, DomainValues& values);
 };
 
-// An algebra that knows nothing of any nest, for extents outside all loops.
+// An algebra that knows nothing of any nest, for extents outside all loops. It has the facts that the schedule states.
 class OpenExtents {
  public:
   explicit OpenExtents(const KernelPlan& plan)
-      : plan_(plan), algebra(plan.defects()), symbols(*plan.graph, plan.classes, algebra) {}
+      : plan_(plan), algebra(plan.defects()), symbols(*plan.graph, plan.classes, algebra) {
+    assume(plan.facts, symbols, algebra, plan.defects());
+  }
 
  private:
   const KernelPlan& plan_;

@@ -72,12 +72,28 @@ void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects) 
 }
 
 size_t leading_rewrites(std::span<const Step> steps) {
-  const auto is_rewrite = [](const Step& s) { return s.kind == StepKind::kRewrite; };
-  const auto rest = std::find_if_not(steps.begin(), steps.end(), is_rewrite);
-  if (const auto late = std::find_if(rest, steps.end(), is_rewrite); late != steps.end())
-    throw Error(ErrorCode::kStepNotApplicable, "a rewrite stands after another step; put rewrites first",
-                std::string(parse_rewrite(*late).pass->name));
+  const auto refuse_late = [&](auto from, StepKind kind, const char* why) {
+    const auto late = std::find_if(from, steps.end(), [&](const Step& s) { return s.kind == kind; });
+    if (late == steps.end()) return;
+    throw Error(ErrorCode::kStepNotApplicable, why,
+                kind == StepKind::kRewrite ? std::string(parse_rewrite(*late).pass->name) : std::string());
+  };
+  const auto skip = [&](auto from, StepKind kind) {
+    return std::find_if_not(from, steps.end(), [&](const Step& s) { return s.kind == kind; });
+  };
+  const auto first_rewrite = skip(steps.begin(), StepKind::kPrecision);
+  const auto rest = skip(first_rewrite, StepKind::kRewrite);
+  refuse_late(rest, StepKind::kRewrite, "a rewrite stands after another step; put rewrites first");
+  refuse_late(first_rewrite, StepKind::kPrecision,
+              "a precision step stands after a step of another kind; put precision steps first");
   return static_cast<size_t>(rest - steps.begin());
+}
+
+Graph with_precision(const Graph& fusion, std::span<const Step> steps) {
+  Graph result = fusion;
+  for (const Step& s : steps)
+    if (s.kind == StepKind::kPrecision) try_step(result, s);
+  return result;
 }
 
 namespace {

@@ -29,9 +29,12 @@ void apply_step(Graph& g, const Step& step, const Defects& defects = {});
 bool try_step(Graph& g, const Step& step);
 void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects = {});
 
-// The number of rewrites at the start of the list. Throws kStepNotApplicable if a rewrite stands behind another kind of
-// step: each segment would understand such a list differently.
+// The number of steps at the start of the list that change the fusion itself: `precision` steps, then rewrites. Throws
+// kStepNotApplicable if one of them stands behind a step of another kind, because each segment would understand such a
+// list differently, or if a `precision` step stands behind a rewrite, because it speaks of the program as it was written.
 size_t leading_rewrites(std::span<const Step> steps);
+// The program with its `precision` steps applied: what a run is judged by. Steps that do not apply are left out.
+Graph with_precision(const Graph& fusion, std::span<const Step> steps);
 // Carries the bindings of a graph over to a graph that rewrites made from it. Sizes and inputs are found by name; other
 // scalars are computed from them.
 Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to);

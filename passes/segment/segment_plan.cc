@@ -277,9 +277,12 @@ class Assigner {
     for (const Step& step : steps)
       if (step.kind == StepKind::kAssign) assign(step);
     for (const Step& step : steps)
-      if (step.kind != StepKind::kAssign) schedule(step);
+      if (step.kind != StepKind::kAssign && step.kind != StepKind::kAssume) schedule(step);
     for (Segment& s : segmentation_.segments) schedule_alone(s);
-    return complete(g_, std::move(segmentation_), defects_);
+    Segmentation made = complete(g_, std::move(segmentation_), defects_);
+    for (const Step& step : steps)
+      if (step.kind == StepKind::kAssume) assume(step, made);
+    return made;
   }
 
  private:
@@ -322,9 +325,31 @@ class Assigner {
     }
   }
 
+  // A fact about sizes goes to every kernel that has these sizes.
+  void assume(const Step& step, Segmentation& made) {
+    SegmentExtractor extractor(g_);
+    bool is_taken = false;
+    for (Segment& s : made.segments) {
+      if (s.executor != SegmentExecutor::kKernel) continue;
+      const Graph part = extractor.extract(s);
+      NameIndex names(part);
+      const auto has = [&](const StepOperand& o) { return o.value.empty() || names.find(o.value); };
+      if (!std::ranges::all_of(step.operands, has)) continue;
+      const auto first =
+          std::ranges::find_if(s.steps, [](const Step& other) { return other.kind != StepKind::kAssume; });
+      s.steps.insert(first, step);
+      is_taken = true;
+    }
+    if (is_taken) return;
+    const auto named = std::ranges::find_if(step.operands, [](const StepOperand& o) { return !o.value.empty(); });
+    refuse("no kernel has all sizes that the fact names; name sizes of tensors that a kernel reads",
+           named == step.operands.end() ? "" : "%" + named->value, ErrorCode::kStepReferent);
+  }
+
   void schedule(const Step& step) {
-    if (step.operands.empty()) {
-      // A step without operands is about all tensors, so every kernel gets it.
+    const auto is_number = [](const StepOperand& o) { return o.is_integer(); };
+    if (std::ranges::all_of(step.operands, is_number)) {
+      // A step that names nothing is about all tensors, so every kernel gets it.
       for (Segment& s : segmentation_.segments)
         if (s.executor == SegmentExecutor::kKernel) s.steps.push_back(step);
       return;
@@ -367,7 +392,7 @@ class Assigner {
   void schedule_alone(Segment& s) {
     if (s.executor != SegmentExecutor::kKernel || s.ops.size() != 1) return;
     for (const Step& step : s.steps)
-      if (!step.operands.empty()) return;
+      if (!step.operands.empty() && !step.operands[0].is_integer()) return;
     const std::vector<Step> alone = unfused_steps(g_, g_[*names_.find(s.ops[0])].def);
     s.steps.insert(s.steps.begin(), alone.begin(), alone.end());
   }

@@ -125,23 +125,17 @@ bool is_outside(OpKind kind, const Operand& x) {
     case OpKind::kSinh:
     case OpKind::kTan:
     case OpKind::kTanh:
-    case OpKind::kCast:
-    case OpKind::kWhere:
+    case FUSEBOX_CHOICE_OPS:
     case OpKind::kPow:
     case OpKind::kTruediv:
     case OpKind::kReciprocal:
     case OpKind::kFrac:
     case OpKind::kNextafter:
     case OpKind::kLerp:
-    case FUSEBOX_COPY_OPS:
     case FUSEBOX_ARITHMETIC_OPS:
     case FUSEBOX_ROUNDING_OPS:
-    case FUSEBOX_WHOLE_OPS:
-    case FUSEBOX_SHIFT_OPS:
-    case FUSEBOX_BITWISE_OPS:
-    case FUSEBOX_COMPARISON_OPS:
-    case FUSEBOX_LOGICAL_OPS:
-    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_INTEGER_OPS:
+    case FUSEBOX_TRUTH_OPS:
     case FUSEBOX_PART_OPS:
     case FUSEBOX_NON_SCALAR_OPS:
       break;  // defined everywhere, or of no real number
@@ -257,12 +251,8 @@ Image unary(OpKind kind, double y, const Operand& x) {
     case OpKind::kLerp:
     case OpKind::kImag:
     case OpKind::kComplex:
-    case FUSEBOX_WHOLE_OPS:
-    case FUSEBOX_SHIFT_OPS:
-    case FUSEBOX_BITWISE_OPS:
-    case FUSEBOX_COMPARISON_OPS:
-    case FUSEBOX_LOGICAL_OPS:
-    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_INTEGER_OPS:
+    case FUSEBOX_TRUTH_OPS:
     case FUSEBOX_NON_SCALAR_OPS:
       break;
   }
@@ -359,9 +349,7 @@ Image binary(OpKind kind, double y, const Operand& a, const Operand& b) {
       return power(a, b, y);
     case OpKind::kNextafter:
       return {a.lo, a.hi};
-    case FUSEBOX_COPY_OPS:
-    case OpKind::kCast:
-    case OpKind::kWhere:
+    case FUSEBOX_CHOICE_OPS:
     case OpKind::kNeg:
     case OpKind::kAbs:
     case OpKind::kSign:
@@ -376,12 +364,8 @@ Image binary(OpKind kind, double y, const Operand& a, const Operand& b) {
     case OpKind::kLerp:
     case FUSEBOX_UNARY_ELEMENTARY_OPS:
     case FUSEBOX_ROUNDING_OPS:
-    case FUSEBOX_WHOLE_OPS:
-    case FUSEBOX_SHIFT_OPS:
-    case FUSEBOX_BITWISE_OPS:
-    case FUSEBOX_COMPARISON_OPS:
-    case FUSEBOX_LOGICAL_OPS:
-    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_INTEGER_OPS:
+    case FUSEBOX_TRUTH_OPS:
     case FUSEBOX_PART_OPS:
     case FUSEBOX_NON_SCALAR_OPS:
       break;

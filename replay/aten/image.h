@@ -18,6 +18,11 @@ Image image_of(OpKind kind, double y, std::span<const Operand> operands);
 // dtype, `image` the interval that the value may lie in.
 double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::span<const Operand> operands);
 
+// The same for an op that a GPU may compute by an approximation of its hardware (fast_table.inc). An exact result lies
+// within this error too. Only f32 has such approximations.
+bool has_fast_error(OpKind kind, Dtype compute);
+double fast_error(OpKind kind, double y, const Image& image, std::span<const Operand> operands);
+
 // Whether exact operands leave the result open, because it depends on a zero's sign that is not known.
 bool depends_on_zero_sign(OpKind kind, std::span<const Operand> operands);
 

@@ -27,9 +27,7 @@ namespace fusebox::aten {
 // Comparisons, tests and logic: bool whatever the operands are.
 inline bool gives_truth(OpKind kind) {
   switch (kind) {
-    case FUSEBOX_COMPARISON_OPS:
-    case FUSEBOX_LOGICAL_OPS:
-    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_TRUTH_OPS:
       return true;
     default:  // any other: gives numbers
       return false;
@@ -47,12 +45,14 @@ struct Loop {
   Dtype declared;  // of the result
   std::vector<LoopOperand> operands;
   std::atomic<int64_t>* ambiguous;
+  bool is_fast = false;  // a GPU may approximate the op
+
+  bool has_error() const { return has_own_error(kind) || (is_fast && has_fast_error(kind, compute)); }
 };
 
 // Whether a result is rounded to the computation dtype first and then to its own.
 inline bool rounds_twice(const Loop& loop) {
-  return is_floating(loop.compute) && loop.compute != loop.declared && !has_own_error(loop.kind) &&
-         loop.kind != OpKind::kCast;
+  return is_floating(loop.compute) && loop.compute != loop.declared && !loop.has_error() && loop.kind != OpKind::kCast;
 }
 
 // Strided memory: one row of `n` elements.

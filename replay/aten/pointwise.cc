@@ -337,7 +337,7 @@ Carried Evaluator::rounded(at::Tensor value, Dtype declared) {
 }
 
 Carried Evaluator::real_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands) {
-  Loop loop{op.kind, compute, declared, {}, &ambiguous_};
+  Loop loop{op.kind, compute, declared, {}, &ambiguous_, op.attrs.flag(AttrKey::kFast)};
   bool exact = true, zero_sign = true;
   std::vector<at::Tensor> inputs;
   for (const Carried& o : operands) {
@@ -357,7 +357,7 @@ Carried Evaluator::real_op(const Op& op, Dtype compute, Dtype declared, std::vec
   Carried r;
   // An op on narrow floats is computed in float first, which may land half-way between two narrow floats.
   if (rounds_twice(loop)) y = rounded(std::move(y), compute).value;
-  if (!options_.bounds || (exact && zero_sign && !has_own_error(op.kind))) {
+  if (!options_.bounds || (exact && zero_sign && !loop.has_error())) {
     r = rounded(std::move(y), declared);
   } else {
     r.dtype = declared;

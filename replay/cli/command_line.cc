@@ -35,6 +35,15 @@ CLI::App* add_subcommand(CLI::App& app, const char* name, const char* about, con
   return command;
 }
 
+void add_precision(CLI::App& command, std::string& word) {
+  command
+      .add_option("--precision", word,
+                  "fast: a GPU may compute elementary functions and divisions of f32 and narrower floats by its "
+                  "approximations; exact: it may "
+                  "not. A step at the head of the program's steps says so; default: what the program says, else exact")
+      ->check(CLI::IsMember({"fast", "exact"}));
+}
+
 void add_defects(CLI::App& command, std::vector<std::string>& names) {
   const std::string text =
       "Breaks a rule of lowering on purpose, so that the checks find it; may be repeated; "
@@ -94,6 +103,7 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
       ->check(kExecutors);
   c->add_option("--steps", run.steps, "A list of steps instead of the program's own schedule");
   c->add_flag("--unfused", run.unfused, "One kernel for each op, instead of the program's own schedule");
+  add_precision(*c, run.precision);
   c->add_option("--input", run.inputs, "NAME=SPEC; may be repeated")->take_all()->type_size(1)->allow_extra_args(false);
   c->add_option("--output", run.outputs,
                 "NAME=FILE.npy, where NAME is an output or an overwritten input; may be repeated")
@@ -190,6 +200,7 @@ and their groups in the id graph. An html page holds all five graphs and needs n
   c->add_option("FILE", show.file, "A .fir or a .fuse")->required();
   c->add_flag("--why", show.why, "With --level kernel: the reason of each check, and of each check left out");
   add_defects(*c, show.defects);
+  add_precision(*c, show.precision);
   c->add_option("--level", show.level, "math, scheduled, plan, kernel, cuda or host")
       ->check(CLI::IsMember({"math", "scheduled", "plan", "kernel", "cuda", "host"}));
   c->add_option("--graph", show.graph, "A picture of an id graph: exact, almost-exact, broadcast, permissive or loop")

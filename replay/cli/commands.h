@@ -23,6 +23,7 @@ struct RunArguments {
   std::string file;
   std::string on;                            // empty: chosen
   std::string steps;                         // a file
+  std::string precision;                     // fast, exact or empty: as the program says
   std::vector<std::string> inputs, outputs;  // NAME=SPEC, NAME=FILE.npy
   std::string record;
   bool check = false;
@@ -63,6 +64,7 @@ struct ShowArguments {
   std::string level;  // empty: the file as it is
   std::string graph;  // an id graph: a picture of it
   std::string format = "text";
+  std::string precision;  // fast, exact or empty: as the program says
   bool unfused = false;
   bool why = false;  // level kernel: the reason of each check, and of each check left out
   std::vector<std::string> defects;

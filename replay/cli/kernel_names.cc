@@ -13,6 +13,8 @@ namespace {
 // (with `_…` for a part of it), and a scalar s and the number of its value, in the canonical order of the scheduled
 // graph.
 std::string program_name(const std::string& kernel_name, const Graph& ordered) {
+  if (kernel_name.starts_with("launched")) return "a quotient of sizes that the launch computes";
+  if (kernel_name.starts_with("prepared")) return "what the launch prepares of a divisor";
   if (kernel_name.size() < 2) return {};
   size_t number = 0;
   const char* end = kernel_name.data() + kernel_name.size();

@@ -1,5 +1,6 @@
 #include "replay/cli/load.h"
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 
@@ -60,6 +61,24 @@ std::vector<Step> read_steps(const std::string& path, const Graph& fusion) {
     }
     throw Error(steps_error.code, steps_error.what(), path + ":" + steps_error.place);
   }
+}
+
+Step default_precision(const std::string& word) {
+  Step step{StepKind::kPrecision, {}, {}, {}};
+  step.attrs.set_flag(word == row_of(AttrKey::kFast).text ? AttrKey::kFast : AttrKey::kExact);
+  return step;
+}
+
+void set_default_precision(Module& module, const std::string& word, bool unfused) {
+  const std::string graph = main_graph(module).name;
+  auto list = std::find_if(module.step_lists.begin(), module.step_lists.end(),
+                           [&](const StepList& l) { return l.graph == graph; });
+  if (list == module.step_lists.end()) {
+    module.step_lists.push_back({.name = {}, .graph = graph, .steps = {}});
+    list = module.step_lists.end() - 1;
+  }
+  if (unfused) list->steps.clear();
+  list->steps.insert(list->steps.begin(), default_precision(word));
 }
 
 std::vector<BoundInput> default_sizes(const Module& module) {

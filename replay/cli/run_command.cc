@@ -163,6 +163,12 @@ int run_command(const RunArguments& a, Common& common) {
   options.unfused = a.unfused;
   options.defects = parse_defects(a.defects);
   if (!a.steps.empty()) options.steps = read_steps(a.steps, fusion);
+  if (!a.precision.empty()) {
+    const StepList* list = a.unfused ? nullptr : find_steps(file.module, fusion.name);
+    if (!options.steps) options.steps = list ? list->steps : std::vector<Step>();
+    options.steps->insert(options.steps->begin(), default_precision(a.precision));
+    options.unfused = false;
+  }
   const auto files = output_files(fusion, a.outputs);
   const Inputs inputs = inputs_of_file(file, fusion, options.executor, a.inputs);
 

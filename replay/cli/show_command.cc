@@ -167,19 +167,25 @@ std::string pictures(const LoadedFile& file, Programs& programs, IdGraphKind kin
 }  // namespace
 
 int show_command(const ShowArguments& a, Common& common) {
-  const LoadedFile file = load_file(a.file);
+  LoadedFile file = load_file(a.file);
   common.subject = subject_of(file);
+  if (!a.precision.empty()) {
+    // The programs of a bundle were compiled with its own precision.
+    set_default_precision(file.module, a.precision, a.unfused);
+    file.bundle.reset();
+  }
+  const bool unfused = a.unfused && a.precision.empty();
   const std::string format = common.json ? "json" : a.format;
   if (a.why && (a.level != "kernel" || format != "text"))
     throw Error(ErrorCode::kUsage, "checks stand in kernels; add --level kernel, and leave the format out", "--why");
   const Defects defects = parse_defects(a.defects);
-  Programs programs(file, a.unfused, defects);
+  Programs programs(file, unfused, defects);
   std::string out;
   if (!a.graph.empty()) {
     if (!a.level.empty() && a.level != "scheduled")
       throw Error(ErrorCode::kUsage, "id graphs are drawn at level scheduled; leave the level out",
                   "--level " + a.level);
-    out = pictures(file, programs, *parse_id_graph_kind(a.graph), format, a.unfused, defects);
+    out = pictures(file, programs, *parse_id_graph_kind(a.graph), format, unfused, defects);
   } else if (format == "svg" || format == "html") {
     throw Error(ErrorCode::kUsage, "say of which id graph with --graph", "--format " + format);
   } else if (a.level.empty()) {
@@ -191,7 +197,7 @@ int show_command(const ShowArguments& a, Common& common) {
     out = formatted(m, format, false);
   } else if (a.level == "cuda") {
     if (format == "dot") throw Error(ErrorCode::kUsage, "CUDA text has no drawing; draw level kernel", "--format dot");
-    out = cuda_text(file, programs, file.bundle && !a.unfused, format == "json");
+    out = cuda_text(file, programs, file.bundle && !unfused, format == "json");
   } else if (a.level == "plan") {
     if (format == "dot")
       throw Error(ErrorCode::kUsage, "a kernel plan has no drawing; draw level kernel", "--format dot");
@@ -219,7 +225,7 @@ int show_command(const ShowArguments& a, Common& common) {
     if (stage == Stage::kHost) std::erase_if(m.graphs, [](const Graph& g) { return g.level != Level::kHost; });
     if (format == "text" && stage == Stage::kKernel) {
       const Module scheduled = programs.at(Stage::kScheduled);
-      const BankNotes banks(programs.at(Stage::kHost), [&] { return default_arguments(file, a.unfused); });
+      const BankNotes banks(programs.at(Stage::kHost), [&] { return default_arguments(file, unfused); });
       for (const Graph& g : m.graphs)
         out += (out.empty() ? "" : "\n") + comments(g, scheduled, false) +
                banks.beside(g.name, a.why ? print_with_checks(g, find_graph(scheduled, g.name), defects) : print(g));

@@ -26,6 +26,7 @@ namespace fusebox {
   FUNCTION(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, void**, int)                                            \
   FUNCTION(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, int)                                               \
   FUNCTION(cuCtxSetCurrent, cuCtxSetCurrent, void*)                                                                    \
+  FUNCTION(cuCtxGetCurrent, cuCtxGetCurrent, void**)                                                                   \
   FUNCTION(cuCtxSynchronize, cuCtxSynchronize)                                                                         \
   FUNCTION(cuModuleLoadData, cuModuleLoadData, void**, const void*)                                                    \
   FUNCTION(cuModuleUnload, cuModuleUnload, void*)                                                                      \

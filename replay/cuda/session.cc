@@ -5,8 +5,7 @@
 namespace fusebox {
 namespace {
 
-void check(const DriverApi& driver, int code, const std::string& what) {
-  if (code == 0) return;
+[[noreturn]] void fail(const DriverApi& driver, int code, const std::string& what) {
   const char *name = nullptr, *text = nullptr;
   driver.cuGetErrorName(code, &name);
   driver.cuGetErrorString(code, &text);
@@ -23,6 +22,10 @@ void check(const DriverApi& driver, int code, const std::string& what) {
     default:
       throw Error(ErrorCode::kDeviceFailure, words);
   }
+}
+
+void check(const DriverApi& driver, int code, const char* what) {
+  if (code != 0) fail(driver, code, what);
 }
 
 // Hopper and Blackwell have features that only code for exactly that architecture may use.
@@ -44,7 +47,9 @@ class Session final : public CudaSession {
   CudaPointer allocate(int64_t bytes) override {
     if (bytes <= 0) return 0;
     CudaPointer pointer = 0;
-    run(driver_.cuMemAlloc, "allocating " + std::to_string(bytes) + " bytes", &pointer, static_cast<size_t>(bytes));
+    check(driver_, driver_.cuCtxSetCurrent(context_), "making the GPU current");
+    const int code = driver_.cuMemAlloc(&pointer, static_cast<size_t>(bytes));
+    if (code != 0) fail(driver_, code, "allocating " + std::to_string(bytes) + " bytes");
     return pointer;
   }
   void free(CudaPointer pointer) override {
@@ -74,7 +79,7 @@ class Session final : public CudaSession {
       for (const std::string& entry : entries) {
         CudaKernel kernel;
         kernel.module = module;
-        run(driver_.cuModuleGetFunction, "finding the kernel " + entry, &kernel.function, module, entry.c_str());
+        run(driver_.cuModuleGetFunction, "finding a kernel", &kernel.function, module, entry.c_str());
         kernel.registers = attribute(kernel, CU_FUNC_ATTRIBUTE_NUM_REGS);
         kernel.local_bytes = attribute(kernel, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
         kernel.shared_bytes = attribute(kernel, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
@@ -98,18 +103,45 @@ class Session final : public CudaSession {
   }
 
   void launch(const CudaKernel& kernel, const CudaLaunch& launch) override {
+    const CudaReadyLaunch made = ready(kernel, launch);
+    check(driver_, driver_.cuCtxSetCurrent(context_), "making the GPU current");
+    // The driver declares the addresses as mutable, and does not write through them.
+    start(made, const_cast<void**>(launch.arguments.data()), launch.stream);
+  }
+  CudaReadyLaunch ready(const CudaKernel& kernel, const CudaLaunch& launch) override {
     check_limits(kernel, launch);
     allow_shared(kernel, launch.shared_bytes);
-    const auto n = [](int64_t value) { return static_cast<unsigned>(value); };
-    const auto &grid = launch.grid, &block = launch.block;
-    // The driver declares the addresses as mutable, and does not write through them.
-    void** arguments = const_cast<void**>(launch.arguments.data());
-    if (launch.is_cooperative)
-      run(driver_.cuLaunchCooperativeKernel, "a cooperative launch", kernel.function, n(grid[0]), n(grid[1]),
-          n(grid[2]), n(block[0]), n(block[1]), n(block[2]), n(launch.shared_bytes), launch.stream, arguments);
+    CudaReadyLaunch made;
+    made.function = kernel.function;
+    for (size_t i = 0; i < 3; ++i) {
+      made.grid[i] = static_cast<unsigned>(launch.grid[i]);
+      made.block[i] = static_cast<unsigned>(launch.block[i]);
+    }
+    made.shared_bytes = static_cast<unsigned>(launch.shared_bytes);
+    made.is_cooperative = launch.is_cooperative;
+    return made;
+  }
+  void start(const CudaReadyLaunch& l, void** arguments, CudaStream stream) override {
+    if (l.is_cooperative)
+      check(driver_,
+            driver_.cuLaunchCooperativeKernel(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1],
+                                              l.block[2], l.shared_bytes, stream, arguments),
+            "a cooperative launch");
     else
-      run(driver_.cuLaunchKernel, "a launch", kernel.function, n(grid[0]), n(grid[1]), n(grid[2]), n(block[0]),
-          n(block[1]), n(block[2]), n(launch.shared_bytes), launch.stream, arguments, static_cast<void**>(nullptr));
+      check(driver_,
+            driver_.cuLaunchKernel(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2],
+                                   l.shared_bytes, stream, arguments, nullptr),
+            "a launch");
+  }
+  void* enter() override {
+    void* current = nullptr;
+    check(driver_, driver_.cuCtxGetCurrent(&current), "asking for the current GPU");
+    if (current == context_) return nullptr;
+    check(driver_, driver_.cuCtxSetCurrent(context_), "making the GPU current");
+    return current;
+  }
+  void leave(void* previous) override {
+    if (previous != nullptr) driver_.cuCtxSetCurrent(previous);
   }
 
   CudaStream create_stream() override {
@@ -142,7 +174,7 @@ class Session final : public CudaSession {
 
  private:
   template <class... Parameters, class... Arguments>
-  void run(int (*function)(Parameters...), const std::string& what, Arguments... arguments) {
+  void run(int (*function)(Parameters...), const char* what, Arguments... arguments) {
     check(driver_, driver_.cuCtxSetCurrent(context_), "making the GPU current");
     check(driver_, function(arguments...), what);
   }

@@ -81,6 +81,14 @@ struct CudaLaunch {
   CudaStream stream = nullptr;
 };
 
+// A launch whose limits are checked: everything but its arguments and its stream.
+struct CudaReadyLaunch {
+  void* function = nullptr;
+  std::array<unsigned, 3> grid = {1, 1, 1}, block = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  bool is_cooperative = false;
+};
+
 // One device, open.
 class CudaSession {
  public:
@@ -102,6 +110,12 @@ class CudaSession {
   virtual int64_t resident_blocks(const CudaKernel& kernel, int64_t threads, int64_t shared_bytes) = 0;
   // Throws kLaunchLimit if the launch exceeds a limit of the device or the kernel.
   virtual void launch(const CudaKernel& kernel, const CudaLaunch& launch) = 0;
+  // The same in two parts. `start` checks nothing and needs the device's context to be current (ContextScope).
+  virtual CudaReadyLaunch ready(const CudaKernel& kernel, const CudaLaunch& launch) = 0;
+  virtual void start(const CudaReadyLaunch& launch, void** arguments, CudaStream stream) = 0;
+  // Makes the device's context current and returns the one that was, or null if it was this one already.
+  virtual void* enter() = 0;
+  virtual void leave(void* previous) = 0;
 
   virtual CudaStream create_stream() = 0;
   virtual void destroy_stream(CudaStream stream) = 0;

@@ -93,8 +93,8 @@ class CudaDeviceRunner : public Device {
     return t.pointer == 0 ? 256 : static_cast<int64_t>(std::min<CudaPointer>(t.pointer & (~t.pointer + 1), 256));
   }
 
-  size_t prepare(const Graph& kernel) override {
-    CudaSource source = emit_cuda(kernel);
+  size_t prepare(const Graph& kernel, const KernelUse& use) override {
+    CudaSource source = emit_cuda(kernel, {.reads_apart = use.reads_apart});
     if (const auto given = texts_.find(kernel.name); given != texts_.end()) source.text = given->second;
     if (const auto it = by_text_.find(source.text); it != by_text_.end()) return it->second;
     const CudaBinary binary = compile(source.text);
@@ -166,6 +166,15 @@ class CudaDeviceRunner : public Device {
                                 .is_cooperative = p.is_cooperative,
                                 .arguments = addresses});
   }
+
+  std::optional<CudaReadyLaunch> ready(size_t kernel, const LaunchDims& dims) override {
+    const Prepared& p = kernels_[kernel];
+    return session_->ready(p.kernel, {.grid = dims.grid,
+                                      .block = dims.block,
+                                      .shared_bytes = dims.shared_bytes,
+                                      .is_cooperative = p.is_cooperative});
+  }
+  CudaSession* session() override { return session_.get(); }
 
   void synchronize() override { session_->synchronize(); }
 

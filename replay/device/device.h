@@ -5,7 +5,7 @@
 // device; its storage pointer is set only on the host.
 //
 //   auto device = make_host_device({.threads = 1});
-//   size_t k = device->prepare(kernel);
+//   size_t k = device->prepare(kernel, {});
 //   device->launch(k, {.grid = {2, 1, 1}, .block = {128, 1, 1}}, arguments);
 #pragma once
 
@@ -38,11 +38,17 @@ struct RunArgument {
   Dtype dtype = Dtype::kIndex;
   ConstantBits bits;
   RunTensor tensor;
+  ValueId value = {};  // of the host program
 };
 
 struct PrepareOptions {
   int threads = 1;                   // threads that compile
   std::function<bool()> go_on = {};  // asked between two compilations, on any of the threads; false: stop here
+};
+
+// How a prepared kernel is launched.
+struct KernelUse {
+  bool reads_apart = true;  // no launch stores to memory of a parameter that the kernel only reads (overlap.h)
 };
 
 class Device {
@@ -59,9 +65,10 @@ class Device {
   virtual void copy(const RunTensor& to, const RunTensor& from) = 0;
   // The largest power of two in bytes, up to 256, that divides the address of element (0, 0, …).
   virtual int64_t alignment(const RunTensor& t) = 0;
-  // Makes a kernel ready and returns its number for `launch`. The same kernel again gives the same number.
-  virtual size_t prepare(const Graph& kernel) = 0;
-  // Makes many kernels ready at once, so that `prepare` finds them. Several are compiled together. A kernel that does
+  // Makes a kernel ready for such launches and returns its number for `launch`. On a GPU the same kernel again gives
+  // the same number.
+  virtual size_t prepare(const Graph& kernel, const KernelUse& use) = 0;
+  // Makes many kernels ready at once, for launches whose reads are apart, so that `prepare` finds them. Several are compiled together. A kernel that does
   // not compile is left to `prepare`, which throws its error. Returns the number of new kernels; 0 on a device that
   // gains nothing.
   virtual size_t prepare_all(std::span<const Graph* const> kernels, const PrepareOptions& options) {
@@ -73,6 +80,12 @@ class Device {
   // Says where memory beside the tensors was written since `begin_program`; empty: nowhere, or not known.
   virtual std::string strayed() { return {}; }
   virtual void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) = 0;
+  // The same launch without its arguments, ready to start on a GPU's session; nothing on a device without one.
+  virtual std::optional<CudaReadyLaunch> ready(size_t kernel, const LaunchDims& dims) {
+    (void)kernel, (void)dims;
+    return std::nullopt;
+  }
+  virtual CudaSession* session() { return nullptr; }
   virtual void synchronize() = 0;
   // A digest of each binary, in the order in which kernels were prepared; none on a device that interprets.
   virtual std::vector<Digest> binaries() const { return {}; }

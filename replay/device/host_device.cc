@@ -53,8 +53,9 @@ class HostDevice : public Device {
     return address == 0 ? 256 : static_cast<int64_t>(std::min<uintptr_t>(address & (~address + 1), 256));
   }
 
-  size_t prepare(const Graph& kernel) override {
+  size_t prepare(const Graph& kernel, const KernelUse& use) override {
     codes_.push_back(compile_bytecode(kernel, defects_));
+    codes_.back().reads_apart = use.reads_apart;
     if (banks_) banks_->emplace_back(codes_.back());
     return codes_.size() - 1;
   }

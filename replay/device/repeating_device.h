@@ -28,7 +28,7 @@ class RepeatingDevice : public Device {
   TensorData download(const RunTensor& t, const std::string& place) override { return inner_.download(t, place); }
   void copy(const RunTensor& to, const RunTensor& from) override;
   int64_t alignment(const RunTensor& t) override { return inner_.alignment(t); }
-  size_t prepare(const Graph& kernel) override { return inner_.prepare(kernel); }
+  size_t prepare(const Graph& kernel, const KernelUse& use) override { return inner_.prepare(kernel, use); }
   void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override;
   void synchronize() override { inner_.synchronize(); }
   std::vector<Digest> binaries() const override { return inner_.binaries(); }

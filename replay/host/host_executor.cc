@@ -76,6 +76,23 @@ void check_arguments(const Bytecode& code, std::span<const HostArgument> args) {
   }
 }
 
+// Code that was made for reads apart from all stores may load early, so it is not run on arguments that overlap.
+void check_apart(const Bytecode& code, std::span<const HostArgument> args) {
+  if (!code.reads_apart) return;
+  const auto is_stored = [&](size_t p) { return code.buffers[code.parameters[p].buffer].is_stored; };
+  const auto end = [&](const HostArgument& a) { return a.data + a.elements * size_bytes(a.dtype); };
+  for (size_t r = 0; r < args.size(); ++r)
+    for (size_t w = 0; w < args.size(); ++w) {
+      if (code.parameters[r].buffer == kNoBuffer || code.parameters[w].buffer == kNoBuffer) continue;
+      if (is_stored(r) || !is_stored(w) || args[r].elements == 0 || args[w].elements == 0) continue;
+      if (args[r].data < end(args[w]) && args[w].data < end(args[r]))
+        throw Error(ErrorCode::kRace,
+                    "the kernel relies on it that nobody stores to the memory of this parameter, which overlaps %" +
+                        code.parameters[w].name,
+                    "%" + code.parameters[r].name);
+    }
+}
+
 // Checks the limits that every GPU of CUDA 13 has.
 Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
   constexpr int64_t kMaxThreads = 1024, kMaxShared = 227 * 1024, kMaxGrid = 0x7fffffff;
@@ -94,6 +111,12 @@ Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
     throw Error(ErrorCode::kLaunchLimit,
                 "a launch of grid " + triple(dims.grid) + ", block " + triple(dims.block) + " and " +
                     std::to_string(dims.shared_bytes) + " shared bytes is more than a GPU takes",
+                "@" + code.name);
+  // A GPU refuses such a launch. Schedules may fail in other ways, but never in this one: the launch checks it.
+  if (code.most_threads > 0 && threads > code.most_threads)
+    throw Error(ErrorCode::kInternal,
+                "a block of " + std::to_string(threads) + " threads is over the kernel's own bound of " +
+                    std::to_string(code.most_threads),
                 "@" + code.name);
   g.threads = static_cast<int32_t>(threads);
   g.lanes = (g.threads + 15) / 16 * 16;
@@ -413,6 +436,7 @@ std::string HostFinding::message() const {
 HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<const HostArgument> args,
                       const HostOptions& options) {
   check_arguments(code, args);
+  check_apart(code, args);
   const Geometry geometry = geometry_of(code, dims);
   if (geometry.threads == 0 || geometry.blocks == 0) return {};
   const LaneProgram program(code);

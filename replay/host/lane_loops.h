@@ -127,15 +127,9 @@ LaneFunction find_comparison(OpKind kind) {
     case OpKind::kWhere:
       return select_lanes<T>;
     case OpKind::kCast:
-    case OpKind::kPow:
+    case FUSEBOX_REAL_OPS:
     case FUSEBOX_COPY_OPS:
-    case FUSEBOX_ELEMENTARY_OPS:
-    case FUSEBOX_ARITHMETIC_OPS:
-    case FUSEBOX_FRACTION_OPS:
-    case FUSEBOX_ROUNDING_OPS:
-    case FUSEBOX_WHOLE_OPS:
-    case FUSEBOX_SHIFT_OPS:
-    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_INTEGER_OPS:
     case FUSEBOX_LOGICAL_OPS:
     case FUSEBOX_TEST_OPS:
     case FUSEBOX_PART_OPS:

@@ -151,9 +151,7 @@ LaneFunction find_in(OpKind kind) {
     case OpKind::kComplex:
     case FUSEBOX_ELEMENTARY_OPS:
     case FUSEBOX_ROUNDING_OPS:
-    case FUSEBOX_WHOLE_OPS:
-    case FUSEBOX_SHIFT_OPS:
-    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_INTEGER_OPS:
     case FUSEBOX_LOGICAL_OPS:
     case FUSEBOX_NON_SCALAR_OPS:
       break;

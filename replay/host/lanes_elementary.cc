@@ -26,42 +26,14 @@ LaneFunction find_in(OpKind kind) {
     case OpKind::kErfcinv:
       return unary_lanes<T, T, by_double<T, elementary_erfcinv>>;
     case OpKind::kPow:
-    case OpKind::kAcos:
-    case OpKind::kAcosh:
-    case OpKind::kAsin:
-    case OpKind::kAsinh:
-    case OpKind::kAtan:
+    case FUSEBOX_EXACT_UNARY_OPS:
     case OpKind::kAtan2:
-    case OpKind::kAtanh:
-    case OpKind::kCos:
-    case OpKind::kCosh:
-    case OpKind::kErf:
-    case OpKind::kErfc:
-    case OpKind::kExp:
-    case OpKind::kExp2:
-    case OpKind::kExpm1:
-    case OpKind::kLog:
-    case OpKind::kLog10:
-    case OpKind::kLog1p:
-    case OpKind::kLog2:
-    case OpKind::kSigmoid:
-    case OpKind::kSilu:
-    case OpKind::kSin:
-    case OpKind::kSinh:
-    case OpKind::kTan:
-    case OpKind::kTanh:
-    case FUSEBOX_COPY_OPS:
-    case OpKind::kCast:
-    case OpKind::kWhere:
+    case FUSEBOX_CHOICE_OPS:
     case FUSEBOX_ARITHMETIC_OPS:
     case FUSEBOX_FRACTION_OPS:
     case FUSEBOX_ROUNDING_OPS:
-    case FUSEBOX_WHOLE_OPS:
-    case FUSEBOX_SHIFT_OPS:
-    case FUSEBOX_BITWISE_OPS:
-    case FUSEBOX_COMPARISON_OPS:
-    case FUSEBOX_LOGICAL_OPS:
-    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_INTEGER_OPS:
+    case FUSEBOX_TRUTH_OPS:
     case FUSEBOX_PART_OPS:
     case FUSEBOX_NON_SCALAR_OPS:
       break;

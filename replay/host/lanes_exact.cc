@@ -189,21 +189,13 @@ LaneFunction find_in(OpKind kind, bool may_fuse) {
       return choose<angles<T, tan>>(may_fuse);
     case OpKind::kTanh:
       return choose<unary<T, tanh>>(may_fuse);
-    case OpKind::kErfinv:
-    case OpKind::kErfcinv:
-    case OpKind::kLgamma:
-    case FUSEBOX_COPY_OPS:
-    case OpKind::kCast:
-    case OpKind::kWhere:
+    case FUSEBOX_BOUNDED_UNARY_OPS:
+    case FUSEBOX_CHOICE_OPS:
     case FUSEBOX_ARITHMETIC_OPS:
     case FUSEBOX_FRACTION_OPS:
     case FUSEBOX_ROUNDING_OPS:
-    case FUSEBOX_WHOLE_OPS:
-    case FUSEBOX_SHIFT_OPS:
-    case FUSEBOX_BITWISE_OPS:
-    case FUSEBOX_COMPARISON_OPS:
-    case FUSEBOX_LOGICAL_OPS:
-    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_INTEGER_OPS:
+    case FUSEBOX_TRUTH_OPS:
     case FUSEBOX_PART_OPS:
     case FUSEBOX_NON_SCALAR_OPS:
       break;  // the caller looks further

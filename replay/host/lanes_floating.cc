@@ -234,15 +234,11 @@ LaneFunction find_in(OpKind kind) {
       return ternary_lanes<T, threshold<T>>;
     case OpKind::kAddcmul:
       return quaternary_lanes<T, addcmul<T>>;
-    case FUSEBOX_COPY_OPS:
-    case OpKind::kCast:
-    case OpKind::kWhere:
+    case FUSEBOX_CHOICE_OPS:
     case OpKind::kPow:
     case OpKind::kImag:
     case FUSEBOX_ELEMENTARY_OPS:
-    case FUSEBOX_WHOLE_OPS:
-    case FUSEBOX_SHIFT_OPS:
-    case FUSEBOX_BITWISE_OPS:
+    case FUSEBOX_INTEGER_OPS:
     case FUSEBOX_COMPARISON_OPS:
     case FUSEBOX_LOGICAL_OPS:
     case FUSEBOX_NON_SCALAR_OPS:

@@ -249,9 +249,7 @@ LaneFunction find_in(OpKind kind) {
       return ternary_lanes<T, threshold<T>>;
     case OpKind::kAddcmul:
       return quaternary_lanes<T, addcmul<T>>;
-    case FUSEBOX_COPY_OPS:
-    case OpKind::kCast:
-    case OpKind::kWhere:
+    case FUSEBOX_CHOICE_OPS:
     case OpKind::kImag:
     case OpKind::kComplex:
     case FUSEBOX_ELEMENTARY_OPS:
@@ -293,14 +291,8 @@ LaneFunction find_in_bool(OpKind kind) {
     case OpKind::kIsneginf:
     case OpKind::kIsposinf:
       return unary_lanes<uint8_t, uint8_t, never<uint8_t>>;
-    case FUSEBOX_COPY_OPS:
-    case OpKind::kCast:
-    case OpKind::kWhere:
-    case OpKind::kPow:
-    case FUSEBOX_ELEMENTARY_OPS:
-    case FUSEBOX_ARITHMETIC_OPS:
-    case FUSEBOX_FRACTION_OPS:
-    case FUSEBOX_ROUNDING_OPS:
+    case FUSEBOX_CHOICE_OPS:
+    case FUSEBOX_REAL_OPS:
     case FUSEBOX_WHOLE_OPS:
     case FUSEBOX_SHIFT_OPS:
     case FUSEBOX_COMPARISON_OPS:
@@ -393,9 +385,7 @@ LaneFunction find_in_index(OpKind kind, int index_bits) {
       return index_divide_lanes<true, floor_divide<int64_t>>;
     case OpKind::kFloorMod:
       return index_divide_lanes<false, floor_modulo<int64_t>>;
-    case FUSEBOX_COPY_OPS:
-    case OpKind::kCast:
-    case OpKind::kWhere:
+    case FUSEBOX_CHOICE_OPS:
     case OpKind::kPow:
     case OpKind::kRemainder:
     case OpKind::kMinimum:
@@ -414,9 +404,7 @@ LaneFunction find_in_index(OpKind kind, int index_bits) {
     case FUSEBOX_ROUNDING_OPS:
     case FUSEBOX_SHIFT_OPS:
     case FUSEBOX_BITWISE_OPS:
-    case FUSEBOX_COMPARISON_OPS:
-    case FUSEBOX_LOGICAL_OPS:
-    case FUSEBOX_TEST_OPS:
+    case FUSEBOX_TRUTH_OPS:
     case FUSEBOX_PART_OPS:
     case FUSEBOX_NON_SCALAR_OPS:
       break;  // as of any other integers

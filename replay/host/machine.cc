@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "ir/scalar/prepared_division.h"
 #include "replay/host/launch_observer.h"
 
 namespace fusebox::host {
@@ -96,6 +97,7 @@ LaneProgram::Functions functions_of(const Bytecode& code, const Instruction& i) 
       break;
     case Opcode::kThreadIndex:
     case Opcode::kThreadCount:
+    case Opcode::kPreparedDiv:
     case Opcode::kAllocate:
     case Opcode::kIf:
     case Opcode::kElse:
@@ -435,6 +437,16 @@ void Machine::check_index(Group& g, const Instruction& i, uint64_t bad) {
            is_narrow ? std::to_string(r[l]) + " does not fit 32 bits" : "a result does not fit 64 bits");
 }
 
+// Multiplies and shifts, as a GPU does.
+void Machine::prepared_div(Group& g, const Instruction& i) {
+  const Mask& m = g.mask();
+  const int64_t *a = index_at(g, i.args[0]), *prepared = index_at(g, i.args[1]);
+  auto* to = reinterpret_cast<int64_t*>(at(g, i.dst));
+  const int64_t step = stride(i.args[0]), prepared_step = stride(i.args[1]);
+  const int32_t begin = i.uniform ? 0 : m.begin, end = i.uniform ? 1 : m.end;
+  for (int32_t l = begin; l < end; ++l) to[l] = prepared_quotient(a[l * step], prepared[l * prepared_step]);
+}
+
 void Machine::welford(Group& g, const Instruction& i, const LaneProgram::Functions& f) {
   const Mask& m = g.mask();
   WelfordCall c;
@@ -497,6 +509,9 @@ Status Machine::run(Group& g) {
         *reinterpret_cast<int64_t*>(at(g, i.dst)) = is_of_grid ? geometry_.grid[axis] : geometry_.block[axis];
         break;
       }
+      case Opcode::kPreparedDiv:
+        prepared_div(g, i);
+        break;
       case Opcode::kAllocate:
         allocate(g, i);
         break;

@@ -183,6 +183,7 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("text", &PythonProgram::text)
       .def("scheduled_text", &PythonProgram::scheduled_text)
       .def("execute", &PythonProgram::execute)
+      .def("fast_call", &PythonProgram::fast_call)
       .def("launcher", &PythonProgram::launcher)
       .def("validate", &PythonProgram::validate)
       .def("set_defects",

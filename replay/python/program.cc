@@ -46,7 +46,7 @@ Graph& PythonProgram::open() {
   if (scheduled)
     throw Error(ErrorCode::kWrongLevel, "steps have been taken on this fusion; define everything before the first",
                 "@" + graph.name);
-  plans_.clear();
+  forget_plans();
   return graph;
 }
 

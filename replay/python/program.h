@@ -74,10 +74,10 @@ struct Judgement {
   std::string message;
 };
 
-// A compiled fusion for one set of shapes, strides and scalars.
+// A compiled fusion. It serves every set of sizes for which compilation would give the same programs.
 struct Plan {
-  Compiled compiled;
-  std::unique_ptr<Device> device;  // for a GPU: it holds the loaded kernels
+  int ordinal = -1;  // of the GPU, or none
+  std::shared_ptr<const Compiled> compiled;
 };
 
 // One compiled run that can be repeated on the same memory, without planning, checks or allocation.
@@ -173,6 +173,8 @@ class PythonProgram {
   // -- execution (program_run.cc). An argument is (address, dtype, shape, strides, owner), or a number for a scalar.
   // Returns (storage capsule or none, dtype, shape, strides, number) for each output that overwrites no input.
   py::list execute(const py::list& arguments, int ordinal, int threads);
+  // A capsule of a FastCall (fast_call.h) for these arguments on a GPU, or none if the program needs the slower way.
+  py::object fast_call(const py::list& arguments, int ordinal);
   // Runs once, as `execute` does. Throws kUnsupportedOp for a program with a segment of ATen.
   std::unique_ptr<Launcher> launcher(const py::list& arguments, int ordinal);
   // Host memory only. (name, ok, largest error, bound, message) for each output.
@@ -208,14 +210,20 @@ class PythonProgram {
   std::vector<Argument> arguments_of(const py::list& given) const;
   Module module() const;
   Compiled compiled_for(std::span<const Argument> arguments) const;
-  Plan& plan(std::span<const Argument> arguments, int ordinal);
+  CompileOptions compile_options(std::span<const Argument> arguments) const;
+  // Both are called while `running_` is held.
+  std::shared_ptr<const Compiled> plan(std::span<const Argument> arguments, int ordinal);
+  const std::shared_ptr<Device>& gpu(int ordinal);
+  void forget_plans();
   Bindings sizes(const std::vector<std::vector<int64_t>>& shapes) const;
   void take(const Step& step);
 
   bool is_concretized_ = false;
-  std::vector<Graph> segments_;  // scheduled; empty if no ops are assigned
-  std::mutex running_;           // guards plans_ and their devices while Python's lock is released
-  std::map<std::vector<int64_t>, Plan> plans_;
+  std::vector<Graph> segments_;                  // scheduled; empty if no ops are assigned
+  std::mutex running_;                           // guards the next two while Python's lock is released
+  std::vector<Plan> plans_;                      // used last first
+  std::map<int, std::shared_ptr<Device>> gpus_;  // by ordinal; they hold the loaded kernels
+  std::shared_ptr<bool> is_stale_ = std::make_shared<bool>(false);  // shared with the fast calls of these plans
 };
 
 Dtype dtype_named(const std::string& name);

@@ -7,6 +7,7 @@
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/device/module_loader.h"
 #include "replay/python/program.h"
 #include "replay/run/compare.h"
@@ -99,21 +100,21 @@ Judgement PythonProgram::judge(const py::list& given) {
   try {
     check_text(graph, module(), scheduled && segments_.empty() ? &*scheduled : nullptr);
     std::vector<TensorData> actual;
-    Plan* made = nullptr;
+    std::shared_ptr<const Compiled> made;
     try {
-      made = &plan(arguments, -1);
+      made = plan(arguments, -1);
     } catch (const Error& e) {
       if (is_internal(e)) found(graph, "compile", e);
       refused(graph, "compile", e);
     }
     try {
-      actual = run_host(made->compiled, arguments);
+      actual = run_host(*made, arguments);
     } catch (const Error& e) {
       if (is_launch_refusal(e.code)) refused(graph, "launch", e);
       found(graph, "host-checks", e);
     }
-    check_aten(graph, arguments, actual);
-    const auto& segments = made->compiled.segmentation.segments;
+    check_aten(with_precision(graph, steps), arguments, actual);
+    const auto& segments = made->segmentation.segments;
     const bool by_kernels = std::all_of(segments.begin(), segments.end(),
                                         [](const Segment& s) { return s.executor == SegmentExecutor::kKernel; });
     if (!steps.empty() && by_kernels && is_order_free(graph)) {

@@ -39,20 +39,6 @@ void require_written(const std::string& name, const RunTensor& t) {
                 "element " + std::to_string(*missing) + " of the storage of an output was never written", "%" + name);
 }
 
-std::vector<int64_t> plan_key(std::span<const Argument> arguments, int ordinal) {
-  std::vector<int64_t> key = {ordinal};
-  for (const Argument& a : arguments) {
-    if (a.is_scalar) {
-      key.insert(key.end(), {static_cast<int64_t>(a.bits.low), static_cast<int64_t>(a.bits.high)});
-      continue;
-    }
-    key.push_back(static_cast<int64_t>(a.tensor.shape.size()));
-    key.insert(key.end(), a.tensor.shape.begin(), a.tensor.shape.end());
-    key.insert(key.end(), a.tensor.strides.begin(), a.tensor.strides.end());
-  }
-  return key;
-}
-
 // Runs on the arguments' own memory.
 ProgramResult run_in_place(const Compiled& compiled, Device& device, std::span<const Argument> arguments, int ordinal) {
   std::vector<RunTensor> in_place;
@@ -146,23 +132,47 @@ std::vector<Argument> PythonProgram::arguments_of(const py::list& given) const {
   return arguments;
 }
 
-Compiled PythonProgram::compiled_for(std::span<const Argument> arguments) const {
-  verify(graph);
+CompileOptions PythonProgram::compile_options(std::span<const Argument> arguments) const {
   CompileOptions options;
   if (!steps.empty()) options.steps = steps;
   options.inputs = bound_inputs(arguments);
   options.defects = defects;
-  return compile(graph, bind_sizes(graph, bound_inputs(arguments)), options);
+  return options;
 }
 
-Plan& PythonProgram::plan(std::span<const Argument> arguments, int ordinal) {
-  const auto key = plan_key(arguments, ordinal);
-  if (const auto it = plans_.find(key); it != plans_.end()) return it->second;
-  if (plans_.size() >= kPlansKept) plans_.clear();
-  Plan made;
-  made.compiled = compiled_for(arguments);
-  if (ordinal >= 0) made.device = make_cuda_device({.ordinal = ordinal, .texts = {}});
-  return plans_[key] = std::move(made);
+Compiled PythonProgram::compiled_for(std::span<const Argument> arguments) const {
+  verify(graph);
+  return compile(graph, bind_sizes(graph, bound_inputs(arguments)), compile_options(arguments));
+}
+
+std::shared_ptr<const Compiled> PythonProgram::plan(std::span<const Argument> arguments, int ordinal) {
+  const CompileOptions options = compile_options(arguments);
+  const Bindings sizes = bind_sizes(graph, options.inputs);
+  const auto known = std::ranges::find_if(
+      plans_, [&](const Plan& p) { return p.ordinal == ordinal && serves(*p.compiled, graph, sizes, options); });
+  if (known != plans_.end()) {
+    std::rotate(plans_.begin(), known, known + 1);
+    return plans_.front().compiled;
+  }
+  if (plans_.size() >= kPlansKept) plans_.pop_back();
+  verify(graph);
+  Plan made{ordinal, std::make_shared<const Compiled>(compile(graph, sizes, options))};
+  plans_.insert(plans_.begin(), std::move(made));
+  return plans_.front().compiled;
+}
+
+const std::shared_ptr<Device>& PythonProgram::gpu(int ordinal) {
+  auto& device = gpus_[ordinal];
+  if (!device) device = make_cuda_device({.ordinal = ordinal, .texts = {}});
+  return device;
+}
+
+void PythonProgram::forget_plans() {
+  if (plans_.empty() && gpus_.empty()) return;
+  plans_.clear();
+  gpus_.clear();
+  *is_stale_ = true;
+  is_stale_ = std::make_shared<bool>(false);
 }
 
 py::list PythonProgram::execute(const py::list& given, int ordinal, int threads) {
@@ -171,10 +181,10 @@ py::list PythonProgram::execute(const py::list& given, int ordinal, int threads)
   {
     py::gil_scoped_release no_gil;
     const std::lock_guard lock(running_);
-    Plan& p = plan(arguments, ordinal);
+    const auto compiled = plan(arguments, ordinal);
     // A host device keeps its compiled kernels, so each run makes its own.
     const auto host = ordinal >= 0 ? nullptr : make_host_device({.threads = threads});
-    result = run_in_place(p.compiled, host ? *host : *p.device, arguments, ordinal);
+    result = run_in_place(*compiled, host ? *host : *gpu(ordinal), arguments, ordinal);
     if (host)
       for (const ProgramOutput& out : result.outputs)
         if (!out.value.is_scalar) require_written(out.name, out.on_device);

@@ -137,7 +137,7 @@ void PythonProgram::take(const Step& s) {
   scheduled = std::move(next);
   segments_ = std::move(segments);
   steps = std::move(list);
-  plans_.clear();
+  forget_plans();
 }
 
 // Tries a step on a copy if it assigns or rewrites, or if ops are assigned. For other steps nothing is copied.

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "ir/infer/bind.h"
 #include "ir/scalar/numeric.h"
+#include "ir/scalar/prepared_division.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "replay/device/overlap.h"
 
 namespace fusebox {
 namespace {
@@ -114,13 +117,20 @@ class Interpreter {
       case OpKind::kTensorAlignment:
         bind(op.results[0], device_.alignment(tensor(op.operands[0])));
         return;
-      case OpKind::kCheck:
-        if (bits(op.operands[0]).low == 0)
-          throw Error(
-              ErrorCode::kUnalignedVector,
-              std::string(op.attrs.string(AttrKey::kWhy)) + "; use inputs of another layout, or a schedule without it",
-              host_.name);
+      case OpKind::kPrepareDiv:
+        bind(op.results[0], prepare_division(integer(op.operands[0])));
         return;
+      case OpKind::kCheck:
+        if (bits(op.operands[0]).low != 0) return;
+        if (op.attrs.flag(AttrKey::kAssumed))
+          throw Error(ErrorCode::kAssumptionFailed,
+                      "the schedule is for sizes where " + std::string(op.attrs.string(AttrKey::kWhy)) +
+                          "; give such sizes, or leave the step out that says so",
+                      host_.name);
+        throw Error(
+            ErrorCode::kUnalignedVector,
+            std::string(op.attrs.string(AttrKey::kWhy)) + "; use inputs of another layout, or a schedule without it",
+            host_.name);
       case OpKind::kCopyTensor:
         device_.copy(tensor(op.operands[0]), tensor(op.operands[1]));
         return;
@@ -166,6 +176,7 @@ class Interpreter {
       case OpKind::kWait:
       case FUSEBOX_TENSOR_OPS:
       case FUSEBOX_KERNEL_OPS:
+      case FUSEBOX_FACT_OPS:
         break;
     }
     throw Error(ErrorCode::kUnsupportedOp,
@@ -187,17 +198,18 @@ class Interpreter {
     for (size_t i = 7; i < op.operands.size(); ++i) {
       const ValueId v = op.operands[i];
       if (host_.is_tensor(v))
-        arguments.push_back({false, host_[v].dtype, {}, tensor(v)});
+        arguments.push_back({false, host_[v].dtype, {}, tensor(v), v});
       else
-        arguments.push_back({true, host_[v].dtype, bits(v), {}});
+        arguments.push_back({true, host_[v].dtype, bits(v), {}, v});
     }
     const std::string name(op.attrs.string(AttrKey::kName));
     const auto it =
         std::find_if(kernels_.begin(), kernels_.end(), [&](const NamedKernel& k) { return k.name == name; });
     if (it == kernels_.end())
       throw Error(ErrorCode::kUnknownName, "the module holds no kernel of this name", "@" + name);
-    const auto [prepared, is_new] = prepared_.try_emplace(name, 0);
-    if (is_new) prepared->second = device_.prepare(*it->kernel);
+    const bool reads_apart = fusebox::reads_apart(*it->kernel, arguments);
+    const auto [prepared, is_new] = prepared_.try_emplace({name, reads_apart}, 0);
+    if (is_new) prepared->second = device_.prepare(*it->kernel, {.reads_apart = reads_apart});
     device_.launch(prepared->second, dims, arguments);
     ++result_.launches;
   }
@@ -228,7 +240,7 @@ class Interpreter {
   const bool download_;
   std::vector<std::optional<RunTensor>> tensors_;
   Bindings bindings_;
-  std::map<std::string, size_t> prepared_;
+  std::map<std::pair<std::string, bool>, size_t> prepared_;  // by name, and whether its reads are apart
   ProgramResult result_;
 };
 

@@ -16,6 +16,7 @@ bool is_launch_refusal(ErrorCode code) {
     case ErrorCode::kOutOfMemory:
     case ErrorCode::kIndexOutOfRange:
     case ErrorCode::kScalarOverflow:
+    case ErrorCode::kAssumptionFailed:
       return true;
     default:  // any other: a fault of the program or of ours, which no launch may hide
       return false;

@@ -10,6 +10,7 @@
 #include "ir/table/error.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/print_plan.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/data/input.h"
 #include "replay/device/cuda_loader.h"
 #include "replay/device/module_loader.h"
@@ -265,7 +266,7 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
 }
 
 std::vector<CheckedOutput> check_outputs(const Run& run, std::span<const Argument> inputs) {
-  const Evaluation e = load_aten().evaluate(run.fusion, inputs);
+  const Evaluation e = load_aten().evaluate(with_precision(run.fusion, run.steps), inputs);
   std::vector<CheckedOutput> result;
   for (size_t i = 0; i < run.outputs.size(); ++i) {
     const RunOutput& out = run.outputs[i];

@@ -11,7 +11,8 @@ number is a median of rounds that alternate Fusebox with all peers, with the L2 
 fraction of the floor is floor / time. Fractions and ratios are cut after two digits, never rounded up. Fusebox's time is that of its kernels
 and of copies and clears between them; allocation is in the peers' time, where PyTorch's cache makes it cheap, and so is a wait for the GPU
 where a peer has one (Liger's cross entropy). A row that fails shows its error, and the exit code is 1. Why a peer did not run stands in full
-under the table. The rates are measured again at the end: if they differ, so may the rows.
+under the table. Fusebox is measured with exact ops, as the programs are, and again with all ops fast that have a fast form (the step `precision`);
+goals are for these. The rates are measured again at the end: if they differ, so may the rows.
 """
 
 import argparse
@@ -42,13 +43,16 @@ class Result:
 
     @property
     def fraction(self):
-        ours = self.times.get("fusebox")
+        return self.fraction_of("fusebox")
+
+    def fraction_of(self, name):
+        ours = self.times.get(name)
         return self.floor_us / ours.median if hasattr(ours, "median") else None
 
     def as_json(self):
         times = {name: asdict(t) if hasattr(t, "median") else t for name, t in self.times.items()}
         return {"row": self.row, "shape": self.shape, "moved_bytes": self.moved_bytes, "floor_us": self.floor_us, "goal": self.goal,
-                "fraction": self.fraction, "times": times, "error": self.error}
+                "fraction": self.fraction, "fast_fraction": self.fraction_of("fast"), "times": times, "error": self.error}
 
 
 def clone(inputs):
@@ -96,6 +100,13 @@ def measure(row, options, clock, rates, deadline, result):
     copy_rate, read_rate = rates
     result.floor_us = result.moved_bytes / (read_rate if row.only_reads else copy_rate)
     calls = {"fusebox": launcher.launch}
+    if fast := program.fast():
+        fd = fusebox.FusionDefinition.from_text(fast)
+        if options.check and (problem := wrong(row, program, fd, inputs)):
+            result.error = f"WRONG with fast ops {problem}"
+            return
+        fast_launcher = fd.launcher(list(inputs.values()))
+        calls["fast"] = fast_launcher.launch
     if {"compile", "autotune"} & set(options.peers):
         peers.forget_compiled()
     for name in options.peers:
@@ -134,11 +145,12 @@ def cut(ratio):
 def line(result, peers):
     if result.error:
         return f"| {result.row} | {result.shape} | {result.error} |"
-    peer_times = [t.median for name, t in result.times.items() if name != "fusebox" and hasattr(t, "median")]
+    peer_times = [t.median for name, t in result.times.items() if name not in ("fusebox", "fast") and hasattr(t, "median")]
     ours = result.times["fusebox"]
     best = f"{cut(min(peer_times) / ours.median)}×" if peer_times else "-"
     goal = "" if result.goal is None else f" of {result.goal:.2f}"
-    cells = [result.row, result.shape, f"{result.moved_bytes / 1e6:.1f}", f"{result.floor_us:.1f}", cell(ours), f"{cut(result.fraction)}{goal}", best]
+    cells = [result.row, result.shape, f"{result.moved_bytes / 1e6:.1f}", f"{result.floor_us:.1f}", cell(ours), cut(result.fraction), cell(result.times.get("fast")),
+             f"{cut(result.fraction_of('fast') or result.fraction)}{goal}", best]
     return "| " + " | ".join(cells + [cell(result.times.get(name)) for name in peers]) + " |"
 
 
@@ -198,8 +210,8 @@ def main():
                "empty_us": clock.empty_us(), "rounds": options.rounds, "scale": options.scale}
     print(f"{machine['gpu']}, PyTorch {machine['torch']}: copy {machine['copy_gb_s']:.0f} GB/s, read {machine['read_gb_s']:.0f} GB/s, "
           f"two events alone {machine['empty_us']:.1f} µs; {options.rounds} rounds, {options.scale} times the size; µs: median (p10–p90)\n")
-    print("| " + " | ".join(["kernel", "inputs", "MB", "floor µs", "Fusebox", "of the floor", "best peer / Fusebox", *options.peers]) + " |")
-    print("| " + " | ".join(["---"] * (7 + len(options.peers))) + " |", flush=True)
+    print("| " + " | ".join(["kernel", "inputs", "MB", "floor µs", "Fusebox", "of the floor", "fast", "of the floor", "best peer / Fusebox", *options.peers]) + " |")
+    print("| " + " | ".join(["---"] * (9 + len(options.peers))) + " |", flush=True)
     records, results, left = [machine], [], []
     for row in rows:
         if deadline is not None and time.monotonic() > deadline:

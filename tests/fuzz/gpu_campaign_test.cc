@@ -60,9 +60,9 @@ class OddDevice : public Device {
   }
   void copy(const RunTensor& to, const RunTensor& from) override { host_->copy(to, from); }
   int64_t alignment(const RunTensor& t) override { return host_->alignment(t); }
-  size_t prepare(const Graph& kernel) override {
+  size_t prepare(const Graph& kernel, const KernelUse& use) override {
     kernels_.push_back(kernel);
-    return host_->prepare(kernel);
+    return host_->prepare(kernel, use);
   }
   size_t prepare_all(std::span<const Graph* const> kernels, const PrepareOptions& options) override {
     while (habits_.compiles_for_ever) wait_ms(1000);

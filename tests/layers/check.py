@@ -61,6 +61,7 @@ FOLDERS = {
         "record": "data run",
         "gate": "data record",
         "python": "data device record run",
+        "torch": "run",
         "cli": "data device gate host picture record run",
     },
     "fuzz": {
@@ -85,10 +86,10 @@ FOLDERS = {
 
 # Header -> folders that may include it. Libraries that are loaded at run time stay inside their module.
 LIBRARIES = {
-    r"(ATen|c10|torch)/": ("replay/aten", "replay/python", "fuzz", "tests"),
+    r"(ATen|c10|torch)/": ("replay/aten", "replay/python", "replay/torch", "fuzz", "tests"),
     r"(cuda|nvrtc|cuda_runtime)\w*\.h": ("replay/cuda", "tests"),
     r"flatbuffers/": ("serde", "replay", "fuzz", "tests"),
-    r"pybind11/": ("replay/python",),
+    r"pybind11/": ("replay/python", "replay/torch"),
     r"CLI/": ("replay/cli", "fuzz/cli"),
     r"sleef\.h": ("replay", "fuzz", "tests"),
 }

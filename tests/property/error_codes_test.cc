@@ -262,6 +262,8 @@ std::vector<Case> cases() {
              "  %y = mul %x, %q\n  output %y\n}",
              "", {tensor({14})});
        }},
+      {E::kAssumptionFailed, "f_host",
+       [] { run(kPointwise, "assume [%n] multiple_of 4\ninline_most of []", {tensor({4, 7})}); }},
       // findings of the host executor
       {E::kOutOfBounds, "%y[8]", [] { kernel("  %i = add %t, 1 : index\n  store %y at %i, 1.0_f32"); }},
       {E::kMisaligned, "%s[0]",

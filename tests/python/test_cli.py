@@ -82,6 +82,21 @@ def test_digests_depend_neither_on_threads_nor_on_the_process():
     assert len(seen) == 1
 
 
+@needs_aten
+def test_precision_is_recorded(tmp_path):
+    bundle = tmp_path / "fast.fuse"
+    exact, fast = (only(fusebox("run", SILU, "--on", "host", "--json", *more))
+                   for more in ([], ["--precision", "fast", "--check", "--record", bundle]))
+    # The host executor computes a fast op as an exact one, from another kernel.
+    assert fast["ok"] and exact["outputs"][0]["digest"] == fast["outputs"][0]["digest"]
+    assert exact["stages"]["fusion"] == fast["stages"]["fusion"] and exact["stages"]["kernel"] != fast["stages"]["kernel"]
+    assert fusebox("replay", bundle).returncode == 0
+    assert "fast::" in fusebox("show", SILU, "--precision", "fast", "--level", "cuda").stdout
+    assert "fast::" in fusebox("show", bundle, "--level", "cuda").stdout
+    assert "fast::" not in fusebox("show", bundle, "--precision", "exact", "--level", "cuda").stdout
+    assert "fast::" in fusebox("show", SILU, "--precision", "fast", "--unfused", "--level", "cuda").stdout
+
+
 def test_unfused_gives_more_kernels_and_the_same_outputs():
     fused, unfused = (only(fusebox("run", SILU, "--on", "host", "--json", *more)) for more in ([], ["--unfused"]))
     assert fused["kernels"] == 1 < unfused["kernels"]

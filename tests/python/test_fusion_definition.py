@@ -307,6 +307,26 @@ def test_a_copys_schedule_takes_the_originals_tensors():
     assert code_of(lambda: copy.sched.split(3, 0, 4)) == "E0215"
 
 
+def test_a_launch_checks_the_facts_of_its_schedule():
+    x = normal(4, 8)
+    with FusionDefinition() as fd:
+        t = fd.from_pytorch(x)
+        y = fd.ops.neg(t)
+        fd.add_output(y)
+        rows, columns = fd.ops.shape(t)
+        fd.sched.assume(columns, multiple_of=4)
+        fd.sched.assume(rows, columns, below=40)
+        y.split(1, 4)
+        y.parallelize(0, ParallelType.block_x)
+        fd.sched.bound_launch(4, blocks=2)
+    for shape in [(4, 8), (1, 36), (0, 8)]:
+        z = normal(*shape)
+        (out,) = fd.execute([z])
+        torch.testing.assert_close(out, -z)
+    for shape in [(4, 6), (4, 12), (5, 4)]:  # not a multiple of 4, 48 elements, 5 threads
+        assert code_of(lambda: fd.execute([normal(*shape)])) == "E0409"
+
+
 def test_every_step_has_a_function():
     from fusebox import _fusebox
     from fusebox.sched import Schedule
@@ -395,6 +415,23 @@ def test_rewrites_stand_before_other_steps():
         assert code_of(lambda: fd.sched.rewrite("dead_code")) == "E0302"
     (out,) = fd.execute([x])
     torch.testing.assert_close(out, -x)
+
+
+def test_precision_is_a_step_before_all_others():
+    x = normal(3, 5)
+    with FusionDefinition("fast") as fd:
+        a = fd.from_pytorch(x)
+        e = fd.ops.exp(a)
+        y = fd.ops.sin(e)
+        fd.add_output(y)
+        fd.sched.precision()
+        fd.sched.precision([e], fast=False)
+        assert fd.sched.steps() == ["precision of [] fast", f"precision of [%{e.name}] exact"]
+        assert code_of(lambda: fd.sched.precision([a])) == "E0302"
+        fd.sched.split(y, 1, 4)
+        assert code_of(lambda: fd.sched.precision([y])) == "E0302"
+    (out,) = fd.execute([x])
+    torch.testing.assert_close(out, x.exp().sin(), rtol=1e-4, atol=1e-4)
 
 
 def test_record_and_replay(tmp_path):

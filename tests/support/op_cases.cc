@@ -4,7 +4,9 @@
 
 #include "ir/build/builder.h"
 #include "ir/scalar/numeric.h"
+#include "ir/step/apply.h"
 #include "ir/table/error.h"
+#include "ir/text/parse.h"
 
 namespace fusebox::test {
 namespace {
@@ -76,8 +78,18 @@ class Maker {
         ++result_.refused;
         return;
       }
-      result_.cases.push_back(std::move(c));
+      take(std::move(c));
     }
+  }
+
+  // Takes a case, and the same with fast ops if there are any.
+  void take(OpCase c) {
+    OpCase fast = c;
+    fast.name += " fast";
+    apply(fast.fusion, parse_steps("precision of [] fast"));
+    const bool differs = fast.fusion != c.fusion;
+    result_.cases.push_back(std::move(c));
+    if (differs) result_.cases.push_back(std::move(fast));
   }
 
   void of(OpKind kind, Dtype d) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from fusebox import _fusebox, torch_memory
 from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
@@ -18,6 +18,14 @@ from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor, wrap
 
 if TYPE_CHECKING:
     import torch
+
+class CacheInfo(NamedTuple):
+    """Figures of `FusionDefinition.cache_info`."""
+
+    hits: int
+    misses: int
+    kept: int
+
 
 _FALSE, _TRUE, _NONE = 0, 1, 2  # contiguity of an axis; a broadcast has none
 
@@ -38,6 +46,7 @@ class FusionDefinition(Fusion):
         self._in_place: list[str] = []
         self._last: list[tuple[Any, int]] | None = None  # inputs of the last run, weakly, and the tensors' versions
         self._last_device: torch.device | None = None
+        self._calls: Any = None  # calls on a GPU that need no planning; None before the first one
 
     def copy(self) -> FusionDefinition:
         """An independent copy of definition and steps, without anything of a run. A tensor of this fusion still belongs to this one; `sched` of
@@ -163,10 +172,27 @@ class FusionDefinition(Fusion):
 
     # -- execution
     def execute(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None, threads: int = 1) -> list[Any]:
-        """Runs on the inputs' device (or `device`), on their memory. Outputs are new tensors; in-place outputs write the input that they
+        """Runs on the inputs' device (or `device`), on their memory. On a GPU it runs on PyTorch's current stream and returns before the work is
+        done; a call like an earlier one (dtypes, sizes, strides, alignments) needs no planning, and works while a CUDA graph is captured. Outputs are new tensors; in-place outputs write the input that they
         overwrite; an output that is an input shares its memory. The checked host executor runs CPU tensors, with this many threads."""
-        inputs = list(inputs)
+        if type(inputs) is not list:
+            inputs = list(inputs)
+        if self._calls is not None and device is None:
+            outputs = self._calls.call(inputs)
+            if outputs is not None:
+                self._last = None
+                return outputs
+        return self._execute(inputs, device, threads)
+
+    def _execute(self, inputs: list[Any], device: Any, threads: int) -> list[Any]:
+        """Plans the call if nothing knows it. A GPU's call that can be repeated without planning is kept."""
         where = torch_memory.device_of(inputs, device)
+        if where.type == "cuda" and device is None:
+            self._calls = self._calls or torch_memory.calls()
+            outputs = torch_memory.first_call(self.program, self._calls, inputs, where)
+            if outputs is not None:
+                self._last = None
+                return outputs
         outputs = torch_memory.run(self.program, inputs, where, threads)
         import torch
 
@@ -177,6 +203,10 @@ class FusionDefinition(Fusion):
                 if name in self._in_place and not inputs[i].is_inference():
                     torch.autograd.graph.increment_version(inputs[i])
         return outputs
+
+    def cache_info(self) -> CacheInfo:
+        """How often `execute` on a GPU found a call that needed no planning, how often it did not, and how many such calls it keeps."""
+        return CacheInfo(*(self._calls.info() if self._calls is not None else (0, 0, 0)))
 
     def launcher(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None) -> Launcher:
         """Runs as `execute` does, and returns what launches the same kernels again on the same memory: for measuring, or for a loop that
@@ -216,6 +246,8 @@ class FusionDefinition(Fusion):
         return arguments, "cuda" if where.type == "cuda" else "host"
 
     def _last_inputs(self) -> list[Any]:
+        if self._last is None and self._calls is not None:
+            self._last, self._last_device = self._calls.last() or None, None
         if self._last is None:
             raise FuseboxError("E0402", "nothing was run yet; give the inputs to record", "record")
         inputs = []

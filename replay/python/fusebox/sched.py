@@ -67,6 +67,11 @@ class Schedule:
         given = ",".join(f"{key}={value}" for key, value in options.items())
         self.step("rewrite", [], [], name=name, **({"options": given} if given else {}))
 
+    def precision(self, tensors: Sequence[Tensor] = (), fast: bool = True) -> None:
+        """Lets a GPU compute these operations by its approximations (fast), or takes that back. Without tensors: every operation that has
+        a fast form, which only f32 and narrower floats have. Stands before every other step. Everything is exact where no step says more."""
+        self.step("precision", _words(tensors), [], **{"fast" if fast else "exact": True})
+
     def assign(self, tensors: Sequence[Tensor], name: str, executor: str = "kernel") -> None:
         """Puts the operations that make these tensors into the segment of this name, run by "kernel" or "aten". Then every operation needs
         a segment, before the first step of a schedule. Each step goes to the first segment that has all tensors that it names."""
@@ -132,6 +137,24 @@ class Schedule:
 
     def circular_buffer(self, tensor: Tensor, number_of_stages: int) -> None:
         self.step("circular_buffer", [(tensor.name, "")], depth=number_of_stages)
+
+    # -- facts
+    def assume(
+        self,
+        *sizes: Scalar,
+        multiple_of: int | None = None,
+        at_most: int | Scalar | None = None,
+        below: int | Scalar | None = None,
+        equal: int | Scalar | None = None,
+    ) -> None:
+        """States facts about the product of these sizes. Each launch checks them (E0409), and the kernel relies on them."""
+        bounds: list[Word] = [0 if b is None else b if isinstance(b, int) else (b.name, "") for b in (multiple_of, at_most, below, equal)]
+        self.step("assume", [*((s.name, "") for s in sizes), *bounds])
+
+    def bound_launch(self, threads: int, blocks: int = 1, tensors: Sequence[Tensor] = ()) -> None:
+        """Compiles the kernel of the tensors (none: every kernel) for at most so many threads in a block, and for at least so many blocks on a
+        multiprocessor at once. Each launch checks the threads (E0409)."""
+        self.step("bound_launch", [*_words(tensors), threads, blocks])
 
     # -- several tensors; an empty `selected` means all
     def transform_like(self, tensor: Tensor, selected: Sequence[Tensor] = ()) -> None:

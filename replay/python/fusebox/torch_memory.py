@@ -71,6 +71,27 @@ def run(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device"
     return _outputs(program.execute(arguments, ordinal, threads), device)
 
 
+def calls() -> Any:
+    """A store of calls that need no planning, or None if this PyTorch is not the one that Fusebox was built for."""
+    try:
+        from fusebox import _fusebox_torch
+    except ImportError:
+        return None
+    return _fusebox_torch.Calls()
+
+
+def first_call(program: _fusebox.Program, known: Any, inputs: list[Any], device: "torch.device") -> "list[torch.Tensor] | None":
+    """Plans a call, keeps it in `known`, and makes it. None if this program, or inputs like these, need the slower way."""
+    import torch
+
+    if known is None or any(isinstance(v, torch.Tensor) and v.device != device for v in inputs):
+        return None
+    ready = program.fast_call([argument(v, f"inputs[{i}]", device) for i, v in enumerate(inputs)], device.index)
+    if ready is None or not known.add(inputs, ready):
+        return None
+    return known.call(inputs)
+
+
 class Launcher:
     """A run that can be repeated on the same memory: `FusionDefinition.launcher` makes it."""
 

@@ -67,6 +67,16 @@ class Program:
         path = ROOT / path
         return cls(path.read_text(), path)
 
+    def fast(self):
+        """The text with every op fast that can be, or None if there is no such op."""
+        ops = "cos|div|exp|exp2|log|log10|log2|reciprocal|rsqrt|sigmoid|silu|sin|sqrt|tanh|truediv"
+        if not re.search(rf"= ({ops}) %", self.text):
+            return None
+        head = f"steps @{self.fusion} {{\n"
+        if head not in self.text:
+            return self.text + f"\n{head}  precision of [] fast\n}}\n"
+        return self.text.replace(head, head + "  precision of [] fast\n")
+
     def _read_specs(self, where):
         block = re.search(rf"inputs @{self.fusion} {where} \{{(.*?)\n\}}", self.text, re.S)[1]
         specs = []

@@ -62,7 +62,7 @@ SCHEDULES = [
     _row("transpose_add", multiples={"m": 8, "n": 8}, goal=0.94),
     _row("cross_entropy", goal=0.90, only_reads=True),
     _row("cross_entropy_two_pass", only_reads=True),
-    _row("attention_mask_softmax", multiples={"S": 8}, goal=0.90, scaled="H"),
+    _row("attention_mask_softmax", multiples={"S": 4}, goal=0.90, scaled="H"),
     _row("rope", multiples={"h": 8}, goal=0.90, scaled="b"),
     _row("welford_batch_norm", multiples={"l": 4}, goal=0.85, scaled="n"),
     _row("gelu_dropout_mask", goal=0.92),

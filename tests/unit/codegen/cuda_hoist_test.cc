@@ -91,5 +91,28 @@ TEST(Hoist, WhatOneBranchComputesTheOtherDoesNotSee) {
   EXPECT_FALSE(hoist(g));
 }
 
+// for i { for j { if p { y[4·i + j] = 0 } } }: p is the same at every point, so the loops stand in the `if`.
+TEST(Hoist, ALoopOfAConditionIsAConditionOfALoop) {
+  for (const bool is_alone : {true, false}) {
+    Graph g;
+    KernelWriter k(g);
+    const ValueId y = k.tensor_input(Dtype::kFloat, "y");
+    const ValueId p = k.scalar_input(Dtype::kBool, "p");
+    const ValueId zero = constant(g, Dtype::kFloat, {});
+    ValueId i, j;
+    k.begin_for(k.index(0), k.index(4), k.index(1), i);
+    const RegionId outer = k.begin_for(k.index(0), k.index(4), k.index(1), j);
+    const RegionId inner = k.begin_if(p);
+    const ValueId row = k.op(OpKind::kMul, {i, k.index(4)}, Dtype::kIndex);
+    k.store(y, k.op(OpKind::kAdd, {row, j}, Dtype::kIndex), zero);
+    k.region = is_alone ? outer : inner;
+    if (!is_alone) k.store(y, k.index(99), zero);
+    EXPECT_TRUE(hoist(g));
+    EXPECT_FALSE(hoist(g));
+    const std::string text = emit_cuda(g, {.hoist = false}).text;
+    EXPECT_EQ(text.find("if (s0)") < text.find("for ("), is_alone) << text;
+  }
+}
+
 }  // namespace
 }  // namespace fusebox

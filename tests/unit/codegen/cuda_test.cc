@@ -34,7 +34,7 @@ Graph add_one(std::string_view prefix, bool swapped) {
 }
 
 TEST(Cuda, WritesOneStatementForEachOp) {
-  EXPECT_EQ(emit_cuda(add_one("", false), {.restrict_parameters = true, .max_threads = 128}).text,
+  EXPECT_EQ(emit_cuda(add_one("", false), {.max_threads = 128}).text,
             R"(#include "types.cuh"
 
 using index_t = int64_t;
@@ -42,7 +42,7 @@ using index_t = int64_t;
 //   const float* t0: read
 //   float*       t1: written
 //   index_t      s0
-extern "C" __global__ void __launch_bounds__(128) fusebox_kernel(const float* __restrict__ t0, float* __restrict__ t1, index_t s0) {
+extern "C" __global__ void __launch_bounds__(128) fusebox_kernel(const float* __restrict__ t0, float* t1, index_t s0) {
   const index_t n0 = index_t(blockIdx.x);
   const index_t n1 = index_t(blockDim.x);
   const index_t n2 = n0 * n1;
@@ -56,6 +56,11 @@ extern "C" __global__ void __launch_bounds__(128) fusebox_kernel(const float* __
   }
 }
 )");
+}
+
+TEST(Cuda, ReadsThatMayOverlapStoresAreNotRestricted) {
+  const std::string text = emit_cuda(add_one("", false), {.reads_apart = false}).text;
+  EXPECT_EQ(text.find("__restrict__"), std::string::npos);
 }
 
 TEST(Cuda, TextIsIndependentOfNamesDeadNodesAndOrder) {
@@ -146,7 +151,7 @@ using index_t = int64_t;
 
 //   const half_t* t0: read
 //   float*        t1: written
-extern "C" __global__ void fusebox_kernel(const half_t* t0, float* t1) {
+extern "C" __global__ void fusebox_kernel(const half_t* __restrict__ t0, float* t1) {
   extern __shared__ __align__(16) unsigned char shared_memory[];
   alignas(8) half_t local0[4];
   float* const shared0 = reinterpret_cast<float*>(shared_memory + 64);
@@ -161,6 +166,41 @@ extern "C" __global__ void fusebox_kernel(const half_t* t0, float* t1) {
   t1[n0] = v2;
 }
 )");
+}
+
+// Two vectors are loaded under one condition and used after it; `in_loop`: in a loop.
+std::string two_loads(bool in_loop, bool one_of_them) {
+  Graph g;
+  KernelWriter k(g);
+  const ValueId x = k.tensor_input(Dtype::kFloat, "x"), y = k.tensor_input(Dtype::kFloat, "y");
+  const ValueId n = k.scalar_input(Dtype::kIndex, "n");
+  const ValueId t = k.thread(OpKind::kThreadIndex, ParallelType::kBlockX);
+  const ValueId a = k.allocate(Dtype::kFloat, MemoryType::kLocal, k.index(4));
+  const ValueId b = k.allocate(Dtype::kFloat, MemoryType::kLocal, k.index(4));
+  ValueId i;
+  if (in_loop) k.begin_for(k.index(0), n, k.index(1), i);
+  const ValueId inside = k.op(OpKind::kLt, {t, n}, Dtype::kBool);
+  Attrs copy;
+  copy.set(AttrKey::kWidth, int64_t{4});
+  const RegionId outer = k.begin_if(inside);
+  k.effect(OpKind::kCopy, {a, k.index(0), x, k.op(OpKind::kMul, {t, k.index(4)}, Dtype::kIndex), {}}, copy);
+  if (!one_of_them)
+    k.effect(OpKind::kCopy, {b, k.index(0), x, k.op(OpKind::kMul, {t, k.index(8)}, Dtype::kIndex), {}}, copy);
+  k.region = outer;
+  k.begin_if(inside);
+  k.store(y, t, k.op(OpKind::kAdd, {k.load(a, k.index(0)), k.load(b, k.index(1))}, Dtype::kFloat));
+  return emit_cuda(g).text;
+}
+
+TEST(Cuda, LoadsAreIssuedBeforeWhatFollows) {
+  const std::string text = two_loads(false, false);
+  const size_t at = text.find("  issue_loads();\n");
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_LT(text.rfind("copy_vector<4>"), at);
+  EXPECT_GT(text.find("t1["), at);
+  EXPECT_EQ(text.find("issue_loads", at + 12), std::string::npos);
+  EXPECT_EQ(two_loads(false, true).find("issue_loads"), std::string::npos);
+  EXPECT_EQ(two_loads(true, false).find("issue_loads"), std::string::npos);
 }
 
 ErrorCode code_of(const Graph& g) {

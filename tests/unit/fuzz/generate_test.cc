@@ -121,7 +121,8 @@ bool is_unreachable(const CoverageRow& row) {
   static const std::set<std::string> kNever = {
       "step circular_buffer",  // lowering refuses it
       "step with circular_buffer, depth",
-      "step with concretize, became",  // these two are never drawn
+      "step with concretize, became",  // these three are never drawn
+      "step with concretize, width",
       "step with concretize_reshape, order",
       "op with welford, operand 1",  // the start of a running result
       "op with welford, operand 2",

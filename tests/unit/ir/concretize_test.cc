@@ -4,6 +4,9 @@
 
 #include "ir/build/builder.h"
 #include "ir/infer/bind.h"
+#include "ir/step/apply.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
 #include "ir/verify/verify.h"
 #include "tests/unit/ir/shape_text.h"
 
@@ -30,6 +33,7 @@ class Concretize : public testing::Test {
       if (!s.operands[0].domain.empty()) text += "." + s.operands[0].domain;
       if (s.attrs.has(AttrKey::kIterType))
         text += " " + std::string(fusebox::text(s.attrs.enumerator<IterType>(AttrKey::kIterType)));
+      if (s.attrs.integer(AttrKey::kWidth) == 1) text += " of one";
       for (int64_t i : s.attrs.ints(AttrKey::kOrder)) text += " " + std::to_string(i);
     }
     return text;
@@ -39,7 +43,7 @@ class Concretize : public testing::Test {
       const TensorId t = g[*find_value(g, s.operands[0].value)].tensor;
       if (s.kind == StepKind::kConcretize)
         concretize_domain(g, *find_domain(g, t, s.operands[0].domain),
-                          s.attrs.enumerator<IterType>(AttrKey::kIterType));
+                          {s.attrs.enumerator<IterType>(AttrKey::kIterType), s.attrs.integer(AttrKey::kWidth) == 1});
       else
         concretize_reshape(g, t, s.attrs.ints(AttrKey::kOrder));
     }
@@ -115,6 +119,82 @@ TEST_F(Concretize, InputsThatMayBeBroadcasts) {
   EXPECT_EQ(plan(sizes(5, 4, 5), &done), "%x.i0 iter");
 }
 
+// An axis of one element that an op expands to 1 is a broadcast of one element if a reader stretches it.
+TEST_F(Concretize, AnAxisExpandedToOneStretches) {
+  const ValueId x = input(g, "x", Dtype::kFloat, {m, n});
+  const ValueId y = input(g, "y", Dtype::kFloat, {Scalar(3), n});
+  const ValueId e = expand(g, x, {k, -1}, "e");
+  const ValueId z = binary(g, OpKind::kAdd, unary(g, OpKind::kExp, e), y, "z");
+  output(g, z);
+  Graph done;
+  EXPECT_EQ(plan(sizes(1, 4, 1), &done), "%e.i0 broadcast of one");
+  EXPECT_EQ(shape_text(done, e), "f32[1, %n]");
+  EXPECT_EQ(shape_text(done, z), "f32[3, %n]");
+  EXPECT_NO_THROW(check_sizes(done, sizes(1, 4, 1)));
+  // The concretized program holds for these sizes alone.
+  EXPECT_THROW(check_sizes(done, sizes(1, 4, 3)), Error);
+  EXPECT_THROW(check_sizes(done, sizes(3, 4, 1)), Error);
+  EXPECT_THROW(check_sizes(done, sizes(3, 4, 3)), Error);
+  // Sizes that fit otherwise need no broadcast of one element, and it would not make others fit.
+  EXPECT_EQ(plan(sizes(1, 4, 3)), "%e.i0 broadcast");
+  EXPECT_EQ(plan(sizes(3, 4, 3)), "%e.i0 iter");
+  EXPECT_EQ(plan(sizes(1, 4, 2)), "%e.i0 broadcast");
+  // Inference keeps the axis.
+  infer(done, done[e].def);
+  EXPECT_EQ(shape_text(done, e), "f32[1, %n]");
+}
+
+// The operand of an op that stretches turned out to be a broadcast, and the op expands it to a size that another input
+// has.
+TEST_F(Concretize, ASymbolicInputExpandedToOneStretches) {
+  const ValueId x = input(g, "x", Dtype::kFloat, {m});
+  g[g.tensor_of(x).logical[0]].iter_type = IterType::kSymbolic;
+  const ValueId y = input(g, "y", Dtype::kFloat, {Scalar(3)}), other = input(g, "other", Dtype::kFloat, {m});
+  const ValueId a = expand(g, x, {m}, "a"), b = broadcast_in_dim(g, a, {m}, {0}, "b");
+  const ValueId z = binary(g, OpKind::kAdd, y, b, "z");
+  output(g, z);
+  output(g, other);
+  Graph done;
+  EXPECT_EQ(plan(sizes(1, 4, 5), &done), "%x.i0 broadcast; %a.i0 broadcast of one; %b.i0 broadcast of one");
+  EXPECT_EQ(shape_text(done, b), "f32[1]");
+  EXPECT_EQ(shape_text(done, z), "f32[3]");
+  EXPECT_NO_THROW(check_sizes(done, sizes(1, 4, 5)));
+  EXPECT_THROW(check_sizes(done, sizes(3, 4, 5)), Error);
+  EXPECT_EQ(plan(sizes(3, 4, 5)), "%x.i0 iter");
+}
+
+// Cat stretches nothing: an axis that it joins stays expanded, and another one stretches.
+TEST_F(Concretize, AnAxisThatCatJoinsIsNotOneElement) {
+  const ValueId x = input(g, "x", Dtype::kFloat, {m});
+  const ValueId y = input(g, "y", Dtype::kFloat, {Scalar(3)}), w = input(g, "w", Dtype::kFloat, {k});
+  const ValueId joined = expand(g, x, {k}, "joined"), stretched = expand(g, x, {k}, "stretched");
+  output(g, cat(g, {joined, w}, 0, "c"));
+  output(g, binary(g, OpKind::kAdd, stretched, y, "z"));
+  Graph done;
+  plan(sizes(1, 4, 1), &done);
+  EXPECT_EQ(shape_text(done, stretched), "f32[1]");
+  EXPECT_NO_THROW(check_sizes(done, sizes(1, 4, 1)));
+}
+
+TEST_F(Concretize, TheStepSaysOneElementByItsWidth) {
+  const ValueId x = input(g, "x", Dtype::kFloat, {m, n});
+  const ValueId e = expand(g, x, {k, -1}, "e");
+  output(g, unary(g, OpKind::kExp, e));
+  const Step step = parse_step("concretize %e.i0 became broadcast width 1");
+  EXPECT_EQ(parse_step(print(step)), step);
+  EXPECT_FALSE(inapplicable(g, step));
+  // An expanded axis can be resolved once more, a plain one cannot.
+  Graph expanded = g;
+  apply(expanded, parse_step("concretize %e.i0 became broadcast"));
+  EXPECT_EQ(shape_text(expanded, e), "f32[1*%k, %n]");
+  apply(expanded, step);
+  EXPECT_EQ(shape_text(expanded, e), "f32[1, %n]");
+  EXPECT_TRUE(inapplicable(expanded, step));
+  for (const char* wrong : {"concretize %e.i0 became broadcast width 2", "concretize %e.i0 became iter width 1",
+                            "concretize %x.i0 became broadcast width 1", "concretize %e.i1 became broadcast width 1"})
+    EXPECT_EQ(inapplicable(g, parse_step(wrong)).value_or(StepRefusal{}).code, ErrorCode::kStepNotApplicable) << wrong;
+}
+
 TEST_F(Concretize, ReshapeGroups) {
   const ValueId x = input(g, "x", Dtype::kFloat, {m, n});
   const ValueId r = reshape(g, x, {k, -1}, "r");
@@ -155,10 +235,13 @@ TEST_F(Concretize, WrongStepsAreRefused) {
   };
   const DomainId symbolic = g.tensor_of(e).logical[0], plain = g.tensor_of(e).logical[1],
                  follower = g.tensor_of(y).logical[0];
-  EXPECT_EQ(code(concretize_domain_error(g, symbolic, IterType::kBroadcast)), "fine");
-  EXPECT_EQ(code(concretize_domain_error(g, symbolic, IterType::kReduction)), "E0302");
-  EXPECT_EQ(code(concretize_domain_error(g, plain, IterType::kIteration)), "E0302");
-  EXPECT_EQ(code(concretize_domain_error(g, follower, IterType::kIteration)), "E0302");
+  EXPECT_EQ(code(concretize_domain_error(g, symbolic, {IterType::kBroadcast})), "fine");
+  EXPECT_EQ(code(concretize_domain_error(g, symbolic, {IterType::kReduction})), "E0302");
+  EXPECT_EQ(code(concretize_domain_error(g, plain, {IterType::kIteration})), "E0302");
+  EXPECT_EQ(code(concretize_domain_error(g, follower, {IterType::kIteration})), "E0302");
+  EXPECT_EQ(code(concretize_domain_error(g, symbolic, {IterType::kBroadcast, true})), "fine");
+  EXPECT_EQ(code(concretize_domain_error(g, symbolic, {IterType::kIteration, true})), "E0302");
+  EXPECT_EQ(code(concretize_domain_error(g, plain, {IterType::kBroadcast, true})), "E0302");
   const TensorId t = g[r].tensor;
   EXPECT_EQ(code(concretize_reshape_error(g, t, std::vector<int64_t>{2, 2})), "fine");
   EXPECT_EQ(code(concretize_reshape_error(g, t, std::vector<int64_t>{2, 1})), "E0302");
@@ -166,7 +249,7 @@ TEST_F(Concretize, WrongStepsAreRefused) {
   EXPECT_EQ(code(concretize_reshape_error(g, t, std::vector<int64_t>{-1, 0, 3, 2})), "E0302");
   EXPECT_EQ(code(concretize_reshape_error(g, g[e].tensor, std::vector<int64_t>{2, 2})), "E0302");
   g.level = Level::kScheduled;
-  EXPECT_EQ(code(concretize_domain_error(g, symbolic, IterType::kBroadcast)), "E0302");
+  EXPECT_EQ(code(concretize_domain_error(g, symbolic, {IterType::kBroadcast})), "E0302");
 }
 
 }  // namespace

@@ -50,6 +50,9 @@ TEST(Families, RowsOfAFamilyHaveItsDemand) {
       case FUSEBOX_HOST_OPS:
         EXPECT_EQ(row.levels, "h") << row.text;
         break;
+      case FUSEBOX_FACT_OPS:
+        EXPECT_TRUE(row.at(Level::kScheduled) && !row.at(Level::kHost)) << row.text;
+        break;
     }
   }
 }

@@ -88,6 +88,38 @@ TEST(ApplySteps, RewritesStandFirst) {
   expect_error(ErrorCode::kStepNotApplicable, "dead_code", [&] { leading_rewrites(late); });
 }
 
+TEST(ApplySteps, PrecisionStandsBeforeRewrites) {
+  EXPECT_EQ(
+      leading_rewrites(parse_steps("precision of [] fast\nrewrite name \"dead_code\"\nsplit %y.i0 by 4 -> o, t\n")),
+      2u);
+  EXPECT_EQ(leading_rewrites(parse_steps("precision of [] fast\n")), 1u);
+  for (const char* text :
+       {"rewrite name \"dead_code\"\nprecision of [] fast\n", "split %y.i0 by 4 -> o, t\nprecision of [] exact\n"}) {
+    const auto late = parse_steps(text);
+    expect_error(ErrorCode::kStepNotApplicable, "", [&] { leading_rewrites(late); });
+  }
+}
+
+TEST(ApplySteps, APrecisionStepChangesTheProgramThatIsJudged) {
+  const Graph g =
+      parse_graph("fusion @f {\n  %n = size\n  %x = input f32[%n]\n  %e = exp %x\n  %s = sin %e\n  output %s\n}");
+  const auto fast = [&](const std::string& steps) {
+    const Graph judged = with_precision(g, parse_steps(steps));
+    std::string names;
+    for (const Op& op : judged.ops)
+      if (op.attrs.flag(AttrKey::kFast)) names += judged[op.results[0]].name;
+    EXPECT_EQ(judged.level, Level::kMath);
+    return names;
+  };
+  EXPECT_EQ(fast("split %s.i0 by 4 -> o, t\n"), "");
+  EXPECT_EQ(fast("precision of [] fast\n"), "es");
+  EXPECT_EQ(fast("precision of [] fast\nprecision of [%e] exact\n"), "s");
+  EXPECT_EQ(fast("precision of [%e] fast\nrewrite name \"dead_code\"\n"), "e");
+  EXPECT_EQ(fast("precision of [%x] fast\n"), "");  // refused, and left out
+  expect_refused(g, parse_step("precision of [%x] fast"), ErrorCode::kStepNotApplicable, "%x");
+  expect_refused(g, parse_step("precision of [%e]"), ErrorCode::kStepNotApplicable, "");
+}
+
 TEST(ApplySteps, BindingsFollowNames) {
   const Graph g = program();
   const std::vector<BoundInput> given = {{.shape = {3, 5}}};

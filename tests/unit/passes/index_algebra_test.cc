@@ -193,6 +193,33 @@ TEST_F(IndexAlgebraTest, ACheckOfAPartOfTheNestIsGivenWithTheQuestion) {
   EXPECT_FALSE(a.prove_nonneg(room));
 }
 
+// 3·q + 2 >= i holds where q = i div 3, so i >= 3·c gives q >= c.
+TEST_F(IndexAlgebraTest, AMultipleOfAGivenCheckCounts) {
+  const Form n = a.declare_symbol(0, "n");
+  const Form i = a.declare_loop(0, "i", n);
+  const Form m = a.declare_symbol(1, "m");
+  const Form given[] = {a.sub(a.mul(m, 4), a.mul(i, 4))};
+  EXPECT_TRUE(a.prove_nonneg(a.sub(m, i), given));
+  const Form with_rest[] = {a.sub(a.add(a.mul(m, 4), num(3)), a.mul(i, 4))};
+  EXPECT_TRUE(a.prove_nonneg(a.sub(m, i), with_rest));
+  const Form too_far[] = {a.sub(a.add(a.mul(m, 4), num(4)), a.mul(i, 4))};
+  EXPECT_FALSE(a.prove_nonneg(a.sub(m, i), too_far));
+}
+
+TEST_F(IndexAlgebraTest, AQuotientVanishesUnderACheckOfItsDividend) {
+  const Form n = a.declare_symbol(0, "n", {.lower = 1, .upper = std::nullopt});
+  const Form i = a.declare_loop(0, "i", a.mul(n, 4));
+  const Form q = a.floor_div(i, n), r = a.mod(i, n);
+  const Form index = a.add(a.mul(q, 8), num(3));
+  const Form below[] = {a.sub(a.sub(n, i), num(1))};
+  EXPECT_EQ(a.under(index, below), num(3));
+  EXPECT_EQ(a.under(r, below), i);
+  const Form at_most[] = {a.sub(n, i)};
+  EXPECT_EQ(a.under(index, at_most), index);
+  EXPECT_EQ(a.under(r, at_most), r);
+  EXPECT_EQ(a.under(index, {}), index);
+}
+
 TEST_F(IndexAlgebraTest, AnExtentThatMayBeZeroIsNotDividedBy) {
   const Form n = a.declare_symbol(0, "n");
   const Form m = a.declare_symbol(1, "m");

@@ -65,6 +65,28 @@ TEST_F(Aten, ViewsAndShapes) {
   EXPECT_TRUE(last_.outputs[0].is_exact());
 }
 
+// A fast op's bound is wider than that of an exact one, for every op that has a fast form. Of rsqrt both are 2 ulp.
+TEST_F(Aten, FastOpsHaveBounds) {
+  const Argument x = list(Dtype::kFloat, {1}, {0.7}), y = list(Dtype::kFloat, {1}, {1.9});
+  for (const OpRow& row : op_rows()) {
+    if (!row.accepts(AttrKey::kFast)) continue;
+    const bool is_binary = row.format->slot_count == 2;
+    const std::string head = "fusion @f {\n  %x = input f32[1]\n  %z = input f32[1]\n  %y = " + std::string(row.text) +
+                             (is_binary ? " %x, %z" : " %x");
+    double bounds[2];
+    for (const bool fast : {false, true}) {
+      run(head + (fast ? " fast" : "") + "\n  output %y\n}", {x, y});
+      const Evaluated& e = last_.outputs[0];
+      bounds[fast] = e.is_exact() ? 0 : to_double(Dtype::kDouble, load_element(e.bound, 0));
+    }
+    if (row.kind == OpKind::kRsqrt)
+      EXPECT_GE(bounds[1], bounds[0]);
+    else
+      EXPECT_GT(bounds[1], bounds[0]) << row.text;
+    EXPECT_LT(bounds[1], 1e-3) << row.text;
+  }
+}
+
 TEST_F(Aten, IndexedOps) {
   const Argument x = list(Dtype::kFloat, {2, 3}, {0, 1, 2, 3, 4, 5});
   const std::string head = "fusion @f {\n  %x = input f32[2, 3]\n";

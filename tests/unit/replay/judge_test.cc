@@ -18,8 +18,9 @@ TensorData floats(std::initializer_list<double> values) {
 }
 
 TEST(Judge, TheLaunchRefusesWhatDataAndDeviceDecide) {
-  for (ErrorCode code : {ErrorCode::kLaunchLimit, ErrorCode::kStepLimit, ErrorCode::kUnalignedVector,
-                         ErrorCode::kModuleMissing, ErrorCode::kOutOfMemory, ErrorCode::kIndexOutOfRange})
+  for (ErrorCode code :
+       {ErrorCode::kLaunchLimit, ErrorCode::kStepLimit, ErrorCode::kUnalignedVector, ErrorCode::kAssumptionFailed,
+        ErrorCode::kModuleMissing, ErrorCode::kOutOfMemory, ErrorCode::kIndexOutOfRange})
     EXPECT_TRUE(is_launch_refusal(code)) << code_text(code);
   EXPECT_FALSE(is_launch_refusal(ErrorCode::kDeviceFailure));
   EXPECT_FALSE(is_launch_refusal(ErrorCode::kIllegalReduction));

@@ -1,0 +1,34 @@
+// How a kernel is compiled, and what its parameters may be declared as.
+#include "codegen/cuda.h"
+#include "codegen/same_bits.h"
+
+namespace fusebox {
+namespace {
+
+// 177: a value that nothing reads, such as the operand of isnan of an integer.
+// 186: comparisons with zero that templates make of unsigned dtypes.
+// Nothing reads FUSEBOX_NUMERICS: it makes bundles and keys of binaries differ.
+constexpr std::string_view kCompileOptions[] = {"--diag-suppress=186", "--std=c++17",         "--fmad=false",
+                                                "--ftz=false",         "--prec-div=true",     "--prec-sqrt=true",
+                                                "--diag-suppress=177", "-DFUSEBOX_NUMERICS=1"};
+static_assert(kNumericsVersion == 1, "the last option names the version");
+
+}  // namespace
+
+std::span<const std::string_view> cuda_compile_options() { return kCompileOptions; }
+
+std::set<ValueId> stored_buffers(const Graph& kernel) {
+  std::set<ValueId> stored;
+  for (const OpId id : ops_in_order(kernel)) {
+    const Op& op = kernel[id];
+    const bool is_store = op.kind == OpKind::kStore || op.kind == OpKind::kCopy;
+    if (is_store && !op.operands.empty()) stored.insert(op.operands[0]);
+    // A collective stores to its workspaces, and counts blocks in its counters.
+    if (!demands(op.kind, kSync)) continue;
+    for (const ValueId v : op.operands)
+      if (v && kernel.is_tensor(v)) stored.insert(v);
+  }
+  return stored;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,72 @@
+#include <algorithm>
+#include <numeric>
+
+#include "fuzz/generate/step_maker.h"
+#include "ir/scalar/scalar.h"
+#include "passes/segment/segment.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+constexpr size_t kMultipleOf = 0, kAtMost = 1, kBelow = 2, kEqual = 3, kKinds = 4;  // the optional slots, in order
+
+}  // namespace
+
+// Most facts hold at the sizes of the case, many of them only just. One in twelve fails, which the launch must find.
+void StepMaker::facts() {
+  std::vector<ValueId> sizes;
+  for (OpId op : g_[Graph::body()].ops)
+    if (g_[op].kind == OpKind::kSize) sizes.insert(sizes.end(), g_[op].results.begin(), g_[op].results.end());
+  std::erase_if(sizes, [&](ValueId v) { return !evaluate_integer(g_, v, sizes_); });
+  // A kernel has only the sizes that it needs.
+  if (!in_part_ && !sizes.empty()) {
+    const Segmentation whole = plan_single(g_, {});
+    if (whole.segments.empty()) return;
+    const Graph kernel = extract(g_, whole.segments[0]);
+    std::erase_if(sizes, [&](ValueId v) { return !find_value(kernel, g_[v].name); });
+  }
+  if (sizes.empty()) return;
+  Step step{StepKind::kAssume, {}, {}, {}};
+  int64_t product = 1;
+  for (uint64_t left = random_.one_in(4) ? 2 : 1; left > 0; --left) {
+    const ValueId v = random_.pick(sizes);
+    if (__builtin_mul_overflow(product, *evaluate_integer(g_, v, sizes_), &product) || product > INT32_MAX) return;
+    step.operands.push_back(StepOperand::of(g_[v].name));
+  }
+  const size_t first = step.operands.size();
+  step.operands.resize(first + kKinds);
+  const auto state = [&](size_t kind, int64_t bound) {
+    if (bound >= 1) step.operands[first + kind] = StepOperand::number(bound);
+  };
+  const int64_t wrong = random_.one_in(12) ? 1 : 0;
+  for (uint64_t count = random_.one_in(4) ? 2 : 1; count > 0; --count) {
+    switch (random_.below(kKinds)) {
+      case kMultipleOf:
+        state(kMultipleOf, std::gcd(product, random_.one_in(2) ? 64 : product) + wrong);
+        break;
+      case kAtMost:
+        state(kAtMost, product + (random_.one_in(2) ? 0 : random_.between(0, 9)) - wrong * (1 + product));
+        break;
+      case kBelow:
+        state(kBelow, product + 1 - wrong + (random_.one_in(2) ? 0 : random_.between(0, 9)));
+        break;
+      case kEqual: {
+        const ValueId other = random_.pick(sizes);
+        if (evaluate_integer(g_, other, sizes_) == product && random_.one_in(2))
+          step.operands[first + kEqual] = StepOperand::of(g_[other].name);
+        else
+          state(kEqual, product + wrong);
+      }
+    }
+  }
+  take(std::move(step));
+}
+
+// A bound that names no tensor is for every kernel, and a kernel takes one.
+void StepMaker::bound_launch() {
+  if (std::ranges::any_of(steps, [](const Step& s) { return s.kind == StepKind::kBoundLaunch; })) return;
+  const int64_t threads = random_.one_in(3) ? random_.between(1, 1024) : int64_t{32} << random_.below(6);
+  take({StepKind::kBoundLaunch, {StepOperand::number(threads), StepOperand::number(random_.between(1, 4))}, {}, {}});
+}
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,18 @@
+// A kernel may load early, and by the read-only path, what no thread stores. So the memory of the parameters that it
+// only reads must lie apart from the memory that it stores to. The caller's tensors may overlap: two views of one
+// tensor, one of them overwritten in place. Such a launch runs the kernel that relies on nothing.
+//
+//   reads_apart(kernel, arguments)   // y = x + z over x, called with z = x: false
+#pragma once
+
+#include <span>
+
+#include "replay/device/device.h"
+
+namespace fusebox {
+
+// Whether no parameter that the kernel only reads shares a byte, holes between its elements included, with one that it
+// stores to. `arguments` are those of a launch, in the order of the kernel's inputs.
+bool reads_apart(const Graph& kernel, std::span<const RunArgument> arguments);
+
+}  // namespace fusebox

@@ -1,0 +1,176 @@
+#include "replay/run/fast_call.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace fusebox {
+namespace {
+
+// The dtypes of scalars that a fast call takes anew each time. The bits of others belong to the call.
+bool may_stay_open(Dtype d) {
+  return d == Dtype::kDouble || d == Dtype::kFloat || d == Dtype::kInt64 || d == Dtype::kInt32;
+}
+
+class CudaCall final : public FastCall {
+ public:
+  CudaCall(const ResolvedCall& call, std::span<const NamedKernel> kernels, std::span<const Argument> arguments,
+           std::shared_ptr<Device> device)
+      : device_(std::move(device)), session_(device_->session()) {
+    take_tensors(call);
+    for (size_t i = 0; i < arguments.size(); ++i)
+      open_scalars.push_back(call.is_open_scalar[i] && may_stay_open(arguments[i].dtype)
+                                 ? std::optional(arguments[i].dtype)
+                                 : std::nullopt);
+    arena_bytes = call.arena_bytes;
+    for (const ResolvedStep& step : call.steps) add(call, step, kernels, arguments);
+  }
+
+  bool serves(const uint64_t* inputs) const override {
+    const auto begin = [&](size_t i) { return inputs[i]; };
+    const auto end = [&](size_t i) { return inputs[i] + static_cast<uint64_t>(input_bytes[i]); };
+    for (size_t i = 0; i < overwritten.size(); ++i)
+      for (size_t k = 0; overwritten[i] && k < overwritten.size(); ++k)
+        if (i != k && begin(i) < end(k) && begin(k) < end(i)) return false;
+    return true;
+  }
+
+  void start(const FastAddresses& at) const override {
+    void* const previous = session_->enter();
+    try {
+      for (const Work& work : work_) run(work, at);
+    } catch (...) {
+      session_->leave(previous);
+      throw;
+    }
+    session_->leave(previous);
+  }
+
+ private:
+  struct Place {
+    enum class Kind : uint8_t { kInput, kOutput, kArena, kScalar, kBits };
+    Kind kind = Kind::kBits;
+    uint64_t at = 0;  // an index, an offset in the arena, or the low bits
+    uint64_t high = 0;
+  };
+  struct Work {
+    ResolvedStep::Kind kind = ResolvedStep::Kind::kLaunch;
+    Place to = {}, from = {};
+    int64_t bytes = 0;
+    CudaReadyLaunch launch;
+    size_t first = 0, count = 0;  // in arguments_
+  };
+
+  void take_tensors(const ResolvedCall& call) {
+    places_.resize(call.tensors.size());
+    for (size_t slot = 0; slot < call.tensors.size(); ++slot) {
+      const ResolvedTensor& t = call.tensors[slot];
+      if (!t.is_input) {
+        places_[slot] = {Place::Kind::kArena, static_cast<uint64_t>(std::max<int64_t>(t.in_arena, 0)), 0};
+        continue;
+      }
+      places_[slot] = {Place::Kind::kInput, overwritten.size(), 0};
+      overwritten.push_back(false);
+      input_bytes.push_back(t.bytes);
+    }
+    // The caller's outputs are in the program's order.
+    for (const ResolvedOutput& out : call.outputs) {
+      const ResolvedTensor& t = call.tensors[out.slot];
+      if (out.overwrites_input)
+        overwritten[out.slot] = true;
+      else {
+        places_[out.slot] = {Place::Kind::kOutput, outputs.size(), 0};
+        outputs.push_back({t.dtype, t.shape, t.strides});
+      }
+    }
+  }
+
+  void add(const ResolvedCall& call, const ResolvedStep& step, std::span<const NamedKernel> kernels,
+           std::span<const Argument> arguments) {
+    Work work;
+    work.kind = step.kind;
+    work.to = places_[step.to];
+    work.from = places_[step.from];
+    work.first = arguments_.size();
+    if (step.kind != ResolvedStep::Kind::kLaunch) {
+      work.bytes = call.tensors[step.to].bytes;
+      work_.push_back(work);
+      return;
+    }
+    work.launch = *device_->ready(device_->prepare(*kernels[step.kernel].kernel, {}), step.dims);
+    work.count = step.arguments.size();
+    for (const ResolvedArgument& a : step.arguments) {
+      if (a.kind == ResolvedArgument::Kind::kTensor)
+        arguments_.push_back(call.tensors[a.from].bytes == 0 ? Place{Place::Kind::kBits, 0, 0} : places_[a.from]);
+      else if (a.kind == ResolvedArgument::Kind::kScalar && open_scalars[a.from])
+        arguments_.push_back({Place::Kind::kScalar, a.from, 0});
+      else
+        arguments_.push_back(
+            bits_of(a.dtype, a.kind == ResolvedArgument::Kind::kScalar ? arguments[a.from].bits : a.bits));
+    }
+    work_.push_back(work);
+  }
+
+  // As the kernel declares the scalar: a complex number of two floats has both in its first eight bytes.
+  static Place bits_of(Dtype dtype, ConstantBits bits) {
+    if (dtype == Dtype::kComplexFloat) return {Place::Kind::kBits, (bits.low & 0xffffffffu) | (bits.high << 32), 0};
+    return {Place::Kind::kBits, bits.low, bits.high};
+  }
+
+  static uint64_t value(const Place& p, const FastAddresses& at) {
+    switch (p.kind) {
+      case Place::Kind::kInput:
+        return at.inputs[p.at];
+      case Place::Kind::kOutput:
+        return at.outputs[p.at];
+      case Place::Kind::kArena:
+        return at.arena + p.at;
+      case Place::Kind::kScalar:
+        return at.scalars[p.at];
+      case Place::Kind::kBits:
+        break;
+    }
+    return p.at;
+  }
+
+  void run(const Work& work, const FastAddresses& at) const {
+    if (work.kind == ResolvedStep::Kind::kZero) return session_->fill(value(work.to, at), 0, work.bytes, at.stream);
+    if (work.kind == ResolvedStep::Kind::kCopy)
+      return session_->copy_on_device(value(work.to, at), value(work.from, at), work.bytes, at.stream);
+    constexpr size_t kOnStack = 32;
+    std::array<std::array<uint64_t, 2>, kOnStack> values;
+    std::array<void*, kOnStack> addresses;
+    std::vector<std::array<uint64_t, 2>> more_values(work.count > kOnStack ? work.count : 0);
+    std::vector<void*> more_addresses(more_values.size());
+    auto* const v = work.count > kOnStack ? more_values.data() : values.data();
+    void** const a = work.count > kOnStack ? more_addresses.data() : addresses.data();
+    for (size_t i = 0; i < work.count; ++i) {
+      const Place& p = arguments_[work.first + i];
+      v[i] = {value(p, at), p.high};
+      a[i] = v[i].data();
+    }
+    session_->start(work.launch, a, at.stream);
+  }
+
+  std::shared_ptr<Device> device_;  // holds the kernels
+  CudaSession* session_;
+  std::vector<Place> places_;  // by slot
+  std::vector<Place> arguments_;
+  std::vector<Work> work_;
+};
+
+}  // namespace
+
+std::unique_ptr<FastCall> make_fast_call(const ResolvedCall& call, std::span<const NamedKernel> kernels,
+                                         std::span<const Argument> arguments, std::shared_ptr<Device> device) {
+  std::set<uint32_t> made;
+  const bool is_plain = std::ranges::all_of(call.outputs, [&](const ResolvedOutput& out) {
+    if (out.is_scalar) return false;
+    return out.overwrites_input || (!call.tensors[out.slot].is_input && made.insert(out.slot).second);
+  });
+  const bool has_tensors = std::ranges::any_of(call.tensors, &ResolvedTensor::is_input);
+  if (!call.refused.empty() || !is_plain || !has_tensors) return nullptr;
+  return std::make_unique<CudaCall>(call, kernels, arguments, std::move(device));
+}
+
+}  // namespace fusebox

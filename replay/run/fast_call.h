@@ -1,0 +1,61 @@
+// A call that is ready to run on a GPU: the work of a resolved call, with its kernels loaded. In Python the extension
+// `_fusebox` makes it; the extension `_fusebox_torch`, which needs PyTorch's libraries, finds it by the tensors of a call
+// and starts it. They share it in a capsule.
+//
+// Invariants: nothing but `is_stale` changes after construction, so several threads may start one call. `start` allocates nothing,
+// waits for nothing and takes no lock.
+//
+//   call.start({.inputs = …, .outputs = …, .arena = …, .scalars = …, .stream = stream});
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/run/resolved_call.h"
+
+namespace fusebox {
+
+constexpr const char* kFastCallCapsule = "fusebox.fast_call";
+
+struct FastTensor {
+  Dtype dtype = Dtype::kFloat;
+  std::vector<int64_t> shape, strides;
+};
+
+struct FastAddresses {
+  const uint64_t* inputs;   // of the tensors among the arguments, in order
+  const uint64_t* outputs;  // of FastCall::outputs
+  uint64_t arena;
+  const uint64_t* scalars;  // by argument: the bits of open scalars
+  void* stream;
+};
+
+class FastCall {
+ public:
+  virtual ~FastCall() = default;
+  // Whether the call is right for inputs at these addresses: none that is overwritten overlaps another one.
+  virtual bool serves(const uint64_t* inputs) const = 0;
+  // Throws Error if a launch fails.
+  virtual void start(const FastAddresses& at) const = 0;
+
+  std::vector<FastTensor> outputs;   // those that the caller allocates, in order
+  std::vector<bool> overwritten;     // by tensor argument
+  std::vector<int64_t> input_bytes;  // by tensor argument: from its first element to its last
+  // By argument: the dtype of a scalar whose value may change from call to call.
+  std::vector<std::optional<Dtype>> open_scalars;
+  int64_t arena_bytes = 0;
+  // Becomes true when the program changes: then the call must not be started any more.
+  std::shared_ptr<const bool> is_stale;
+};
+
+// A call on `device`, which must be a GPU's and keeps the kernels. The launches' limits are checked here: throws
+// kLaunchLimit. `arguments` are those that the call was resolved for. Null if only the host program can run it: an
+// output is a scalar, is an input, or is another output too.
+std::unique_ptr<FastCall> make_fast_call(const ResolvedCall& call, std::span<const NamedKernel> kernels,
+                                         std::span<const Argument> arguments, std::shared_ptr<Device> device);
+
+}  // namespace fusebox

@@ -1,0 +1,236 @@
+#include "replay/run/resolved_call.h"
+
+#include <algorithm>
+
+#include "ir/table/error.h"
+
+namespace fusebox {
+namespace {
+
+// Slots are this far apart as addresses, so that no two tensors overlap.
+constexpr int kSlotShift = 40;
+
+// A device that has no memory and notes what it is told to do. The pointer of a tensor tells its slot.
+class NotingDevice : public Device {
+ public:
+  NotingDevice(ResolvedCall& call, std::span<const NamedKernel> kernels, std::span<const uint64_t> addresses)
+      : call_(call), kernels_(kernels), addresses_(addresses) {}
+
+  std::string_view name() const override { return "noting"; }
+  RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) override {
+    const uint32_t slot = add(dtype, std::move(shape), std::move(strides));
+    places_.push_back({slot, now(), kInUse});
+    if (zeroed && call_.tensors[slot].bytes > 0) call_.steps.push_back({.kind = ResolvedStep::Kind::kZero, .to = slot});
+    RunTensor t = tensor(slot);
+    t.owner = std::shared_ptr<void>(nullptr, [this, place = places_.size() - 1](void*) { places_[place].end = now(); });
+    return t;
+  }
+  RunTensor upload(const TensorData&) override { return refuse("a tensor is copied to the device"); }
+  TensorData download(const RunTensor&, const std::string&) override {
+    refuse("a segment runs by ATen");
+    return {};
+  }
+  void copy(const RunTensor& to, const RunTensor& from) override {
+    if (to.layout.strides != from.layout.strides)
+      refuse("an output is stored in another layout than the input it overwrites");
+    if (call_.tensors[slot_of(to)].bytes > 0)
+      call_.steps.push_back({.kind = ResolvedStep::Kind::kCopy, .to = slot_of(to), .from = slot_of(from)});
+  }
+  int64_t alignment(const RunTensor& t) override {
+    const uint32_t slot = slot_of(t);
+    if (slot >= addresses_.size()) return kArenaAlign;
+    const int64_t found = call_.tensors[slot].bytes == 0 ? kArenaAlign : alignment_of(addresses_[slot]);
+    seen_[slot] = found;
+    return found;
+  }
+  size_t prepare(const Graph& kernel, const KernelUse& use) override {
+    check_internal(use.reads_apart, "the tensors of a resolved call overlap");
+    const auto it = std::ranges::find_if(kernels_, [&](const NamedKernel& k) { return k.kernel == &kernel; });
+    return static_cast<size_t>(it - kernels_.begin());
+  }
+  void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
+    ResolvedStep step{.kind = ResolvedStep::Kind::kLaunch, .kernel = kernel, .dims = dims};
+    for (const RunArgument& a : arguments) {
+      ResolvedArgument made{.dtype = a.dtype, .bits = a.bits};
+      if (!a.is_scalar) {
+        made.kind = ResolvedArgument::Kind::kTensor;
+        made.from = slot_of(a.tensor);
+      } else if (const auto it = open_.find(a.value); it != open_.end()) {
+        made.kind = ResolvedArgument::Kind::kScalar;
+        made.from = it->second;
+      }
+      step.arguments.push_back(made);
+    }
+    call_.steps.push_back(std::move(step));
+  }
+  void synchronize() override {}
+
+  uint32_t add(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides) {
+    ResolvedTensor t;
+    t.dtype = dtype;
+    t.strides = strides.empty() ? contiguous_strides(shape) : std::move(strides);
+    t.shape = std::move(shape);
+    t.bytes = span_elems(t.shape, t.strides) * size_bytes(dtype);
+    if (t.bytes >= int64_t{1} << kSlotShift) refuse("a tensor is larger than any memory");
+    call_.tensors.push_back(std::move(t));
+    return static_cast<uint32_t>(call_.tensors.size() - 1);
+  }
+  RunTensor tensor(uint32_t slot) const {
+    const ResolvedTensor& from = call_.tensors[slot];
+    RunTensor t;
+    t.layout.dtype = from.dtype;
+    t.layout.shape = from.shape;
+    t.layout.strides = from.strides;
+    t.layout.storage_elems = from.bytes / size_bytes(from.dtype);
+    t.pointer = static_cast<CudaPointer>(slot + 1) << kSlotShift;
+    return t;
+  }
+  static uint32_t slot_of(const RunTensor& t) { return static_cast<uint32_t>((t.pointer >> kSlotShift) - 1); }
+
+  void set_open(ValueId scalar, uint32_t argument) { open_[scalar] = argument; }
+  const std::map<uint32_t, int64_t>& seen() const { return seen_; }
+
+  // Gives each tensor that the call allocates for itself the first free place of the arena.
+  void place_all() {
+    struct Taken {
+      int64_t first, end;
+      size_t until;
+    };
+    std::vector<Taken> taken;
+    for (const Life& life : places_) {
+      ResolvedTensor& t = call_.tensors[life.slot];
+      if (t.is_output || t.bytes == 0) continue;
+      std::erase_if(taken, [&](const Taken& other) { return other.until <= life.begin; });
+      std::ranges::sort(taken, {}, &Taken::first);
+      const int64_t bytes = (t.bytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign;
+      int64_t at = 0;
+      for (const Taken& other : taken) {
+        if (at + bytes <= other.first) break;
+        at = std::max(at, other.end);
+      }
+      t.in_arena = at;
+      taken.push_back({at, at + bytes, life.end});
+      call_.arena_bytes = std::max(call_.arena_bytes, at + bytes);
+    }
+  }
+
+ private:
+  static constexpr size_t kInUse = SIZE_MAX;
+  // A tensor is in use from one step to another.
+  struct Life {
+    uint32_t slot;
+    size_t begin, end;
+  };
+
+  size_t now() const { return call_.steps.size(); }
+  RunTensor refuse(std::string why) {
+    if (call_.refused.empty()) call_.refused = std::move(why);
+    return {};
+  }
+
+  ResolvedCall& call_;
+  std::span<const NamedKernel> kernels_;
+  std::span<const uint64_t> addresses_;
+  std::map<ValueId, uint32_t> open_;
+  std::map<uint32_t, int64_t> seen_;  // by slot of an input: the alignment that was asked for
+  std::vector<Life> places_;
+};
+
+// Scalar inputs that no op but launches reads.
+std::vector<ValueId> open_scalars(const Graph& host) {
+  std::vector<ValueId> open;
+  for (ValueId v : inputs(host))
+    if (!host.is_tensor(v)) open.push_back(v);
+  for (OpId id : host[Graph::body()].ops) {
+    const Op& op = host[id];
+    const size_t first = op.kind == OpKind::kLaunch ? 7 : op.operands.size();
+    for (size_t i = 0; i < first; ++i) std::erase(open, op.operands[i]);
+  }
+  return open;
+}
+
+}  // namespace
+
+int64_t alignment_of(uint64_t address) {
+  return address == 0 ? kArenaAlign : static_cast<int64_t>(std::min<uint64_t>(address & (~address + 1), kArenaAlign));
+}
+
+ResolvedCall resolve_call(const Graph& host, std::span<const NamedKernel> kernels, std::span<const Argument> arguments,
+                          std::span<const uint64_t> addresses) {
+  ResolvedCall call;
+  NotingDevice device(call, kernels, addresses);
+  std::vector<RunTensor> given;
+  std::vector<size_t> argument_of;  // by slot
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].is_scalar) continue;
+    const uint32_t slot = device.add(arguments[i].dtype, arguments[i].tensor.shape, arguments[i].tensor.strides);
+    call.tensors[slot].is_input = true;
+    argument_of.push_back(i);
+  }
+  for (uint32_t slot = 0; slot < argument_of.size(); ++slot) given.push_back(device.tensor(slot));
+  const std::vector<ValueId> open = open_scalars(host);
+  const std::vector<ValueId> taken = inputs(host);
+  call.is_open_scalar.resize(arguments.size());
+  for (size_t i = 0; i < taken.size() && i < arguments.size(); ++i)
+    if (std::ranges::find(open, taken[i]) != open.end()) {
+      call.is_open_scalar[i] = true;
+      device.set_open(taken[i], static_cast<uint32_t>(i));
+    }
+  HostProgramOptions options;
+  options.in_place_inputs = given;
+  options.run_aten = [](const std::string&, std::span<const Argument>, std::span<const TensorData>) {};
+  for (const Op& op : host.ops)
+    if (op.kind == OpKind::kRunAten) {
+      call.refused = "a segment runs by ATen";
+      return call;
+    }
+  const ProgramResult result = run_host_program(host, kernels, device, arguments, options, false);
+  for (const ProgramOutput& out : result.outputs) {
+    ResolvedOutput made{.name = out.name, .overwrites_input = out.overwrites_input, .is_scalar = out.value.is_scalar};
+    if (made.is_scalar) {
+      made.dtype = out.value.dtype;
+      made.bits = out.value.bits;
+    } else {
+      made.slot = NotingDevice::slot_of(out.on_device);
+      made.dtype = call.tensors[made.slot].dtype;
+      call.tensors[made.slot].is_output = true;
+    }
+    call.outputs.push_back(std::move(made));
+  }
+  device.place_all();
+  call.alignments.resize(arguments.size());
+  for (const auto& [slot, alignment] : device.seen()) call.alignments[argument_of[slot]] = alignment;
+  return call;
+}
+
+std::vector<RunTensor> run_resolved(const ResolvedCall& call, std::span<const NamedKernel> kernels, Device& device,
+                                    std::span<const Argument> arguments, std::span<const RunTensor> inputs) {
+  std::vector<RunTensor> tensors(inputs.begin(), inputs.end());
+  for (size_t slot = inputs.size(); slot < call.tensors.size(); ++slot) {
+    const ResolvedTensor& t = call.tensors[slot];
+    const bool zeroed = std::ranges::any_of(
+        call.steps, [&](const ResolvedStep& s) { return s.kind == ResolvedStep::Kind::kZero && s.to == slot; });
+    tensors.push_back(device.allocate(t.dtype, t.shape, t.strides, zeroed));
+  }
+  for (const ResolvedStep& step : call.steps) {
+    if (step.kind == ResolvedStep::Kind::kZero) continue;
+    if (step.kind == ResolvedStep::Kind::kCopy) {
+      device.copy(tensors[step.to], tensors[step.from]);
+      continue;
+    }
+    std::vector<RunArgument> values;
+    for (const ResolvedArgument& a : step.arguments) {
+      RunArgument value;
+      value.is_scalar = a.kind != ResolvedArgument::Kind::kTensor;
+      value.dtype = a.dtype;
+      if (a.kind == ResolvedArgument::Kind::kTensor) value.tensor = tensors[a.from];
+      if (value.is_scalar) value.bits = a.kind == ResolvedArgument::Kind::kScalar ? arguments[a.from].bits : a.bits;
+      values.push_back(std::move(value));
+    }
+    device.launch(device.prepare(*kernels[step.kernel].kernel, {}), step.dims, values);
+  }
+  device.synchronize();
+  return tensors;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,96 @@
+// A resolved call is a run of a host program with every number filled in: what to clear, copy and launch, with which
+// dimensions and arguments, for one set of sizes and strides. It leaves open only addresses, and scalars that nothing
+// but kernels read. So a repeated call binds, checks and computes nothing.
+//
+// Invariants: the call is right only where no input that is overwritten overlaps another tensor. Tensors are slots. The inputs come first, in order; then the tensors that the program allocates. Steps
+// name slots. Two tensors that share a place in the arena are never in use at the same time.
+//
+//   ResolvedCall call = resolve_call(compiled.host, kernels, arguments);
+//   if (!call.refused.empty()) …                     // run the host program instead
+//   call.steps[0].dims.grid[0]
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/run/host_program.h"
+
+namespace fusebox {
+
+struct ResolvedTensor {
+  static constexpr int64_t kNoPlace = -1;
+  Dtype dtype = Dtype::kFloat;
+  std::vector<int64_t> shape, strides;
+  int64_t bytes = 0;            // from element (0, 0, …) to behind the last one
+  bool is_input = false;        // the caller gives its memory
+  bool is_output = false;       // the caller keeps its memory
+  int64_t in_arena = kNoPlace;  // neither: its first byte in the arena
+};
+
+struct ResolvedArgument {
+  enum class Kind : uint8_t {
+    kTensor,  // the address of slot `from`
+    kScalar,  // the scalar argument `from` of the call
+    kBits,    // `bits`
+  };
+  Kind kind = Kind::kBits;
+  uint32_t from = 0;
+  Dtype dtype = Dtype::kIndex;
+  ConstantBits bits = {};
+};
+
+struct ResolvedStep {
+  enum class Kind : uint8_t {
+    kZero,    // clears slot `to`
+    kCopy,    // copies slot `from` to `to`, which has the same strides
+    kLaunch,  // kernel `kernel` of the host program's kernels
+  };
+  Kind kind = Kind::kLaunch;
+  uint32_t to = 0, from = 0;
+  size_t kernel = 0;
+  LaunchDims dims = {};
+  std::vector<ResolvedArgument> arguments = {};
+};
+
+struct ResolvedOutput {
+  std::string name;
+  bool overwrites_input = false;
+  bool is_scalar = false;
+  uint32_t slot = 0;  // of a tensor
+  Dtype dtype = Dtype::kFloat;
+  ConstantBits bits = {};  // of a scalar
+};
+
+struct ResolvedCall {
+  // Why the program cannot be resolved; empty if it can. ATen segments and copies between layouts are reasons.
+  std::string refused;
+  std::vector<ResolvedTensor> tensors;
+  std::vector<ResolvedStep> steps;
+  std::vector<ResolvedOutput> outputs;
+  int64_t arena_bytes = 0;
+  // By argument of the call. A scalar that only kernels read may have another value in the next call.
+  std::vector<bool> is_open_scalar;
+  // By argument: the alignment in bytes that the program's checks have seen, or 0. Another call needs the same.
+  std::vector<int64_t> alignments;
+};
+
+// Bytes between the places of the arena.
+constexpr int64_t kArenaAlign = 256;
+
+// The largest power of two, up to 256, that divides an address.
+int64_t alignment_of(uint64_t address);
+
+// Runs the host program without memory. `addresses` has one for each tensor among the arguments, in order. Throws what
+// the host program throws: a failed check, a size that does not fit.
+ResolvedCall resolve_call(const Graph& host, std::span<const NamedKernel> kernels, std::span<const Argument> arguments,
+                          std::span<const uint64_t> addresses);
+
+// Runs a resolved call by a device's own functions: for tests, and for devices without a faster way. `inputs` are the
+// tensors among `arguments`. Returns the tensors by slot.
+std::vector<RunTensor> run_resolved(const ResolvedCall& call, std::span<const NamedKernel> kernels, Device& device,
+                                    std::span<const Argument> arguments, std::span<const RunTensor> inputs);
+
+}  // namespace fusebox

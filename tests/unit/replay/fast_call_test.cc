@@ -1,0 +1,196 @@
+// Fast calls give each kernel its arguments, on a session that only notes them.
+#include "replay/run/fast_call.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+#include "ir/infer/bind.h"
+#include "ir/scalar/numeric.h"
+#include "ir/text/parse.h"
+#include "passes/pipeline/pipeline.h"
+#include "replay/run/run.h"
+#include "tests/unit/replay/host_session.h"
+
+namespace fusebox {
+namespace {
+
+class NotingSession : public testing::HostSession {
+ public:
+  void start(const CudaReadyLaunch& launch, void** arguments, CudaStream stream) override {
+    started.push_back({launch.grid[0], stream, {}});
+    for (size_t i = 0; i < counts[started.size() - 1]; ++i)
+      started.back().arguments.push_back(*static_cast<const uint64_t*>(arguments[i]));
+  }
+  void fill(CudaPointer to, uint8_t, int64_t bytes, CudaStream) override { cleared.push_back({to, bytes}); }
+
+  struct Started {
+    unsigned blocks;
+    CudaStream stream;
+    std::vector<uint64_t> arguments;
+  };
+  std::vector<size_t> counts;  // by launch: how many arguments to note
+  std::vector<Started> started;
+  std::vector<std::pair<CudaPointer, int64_t>> cleared;
+};
+
+// Makes every launch ready, and allocates nothing.
+class NotingGpu : public Device {
+ public:
+  std::string_view name() const override { return "noting"; }
+  RunTensor allocate(Dtype, std::vector<int64_t>, std::vector<int64_t>, bool) override { return {}; }
+  RunTensor upload(const TensorData&) override { return {}; }
+  TensorData download(const RunTensor&, const std::string&) override { return {}; }
+  void copy(const RunTensor&, const RunTensor&) override {}
+  int64_t alignment(const RunTensor&) override { return 1; }
+  size_t prepare(const Graph&, const KernelUse&) override { return 0; }
+  void launch(size_t, const LaunchDims&, std::span<const RunArgument>) override {}
+  std::optional<CudaReadyLaunch> ready(size_t, const LaunchDims& dims) override {
+    CudaReadyLaunch made;
+    made.grid[0] = static_cast<unsigned>(dims.grid[0]);
+    return made;
+  }
+  CudaSession* session() override { return &noting; }
+  void synchronize() override {}
+
+  NotingSession noting;
+};
+
+struct Made {
+  Compiled compiled;
+  ResolvedCall resolved;
+  std::shared_ptr<NotingGpu> gpu = std::make_shared<NotingGpu>();
+  std::unique_ptr<FastCall> call;
+};
+
+std::unique_ptr<Made> make(const char* text) {
+  const Module m = parse_module(text);
+  const Graph& fusion = main_graph(m);
+  auto made = std::make_unique<Made>();
+  const auto arguments = make_arguments(fusion, find_input_specs(m, fusion.name, "host"), {});
+  CompileOptions options;
+  if (const StepList* list = find_steps(m, fusion.name)) options.steps = list->steps;
+  options.inputs = bound_inputs(arguments);
+  made->compiled = compile(fusion, bind_sizes(fusion, options.inputs), options);
+  std::vector<NamedKernel> kernels;
+  for (size_t i = 0; i < made->compiled.kernels.size(); ++i)
+    kernels.push_back({made->compiled.segmentation.segments[i].name, &made->compiled.kernels[i]});
+  const std::vector<uint64_t> addresses(arguments.size(), 512);
+  made->resolved = resolve_call(made->compiled.host, kernels, arguments, addresses);
+  for (const ResolvedStep& step : made->resolved.steps)
+    if (step.kind == ResolvedStep::Kind::kLaunch) made->gpu->noting.counts.push_back(step.arguments.size());
+  made->call = make_fast_call(made->resolved, kernels, arguments, made->gpu);
+  return made;
+}
+
+TEST(FastCall, GivesKernelsTheAddressesAndOpenScalarsOfTheCall) {
+  const auto made = make(R"(fusion @f {
+  %n = size
+  %x = input f32[%n] contiguous
+  %eps = input f32
+  %t = exp %x
+  %y = add %t, %eps
+  output %y
+}
+inputs @f host {
+  %x = f32[5] normal seed 1
+  %eps = 0.5_f32
+}
+)");
+  ASSERT_TRUE(made->call);
+  ASSERT_EQ(made->call->outputs.size(), 1u);
+  EXPECT_EQ(made->call->outputs[0].shape, std::vector<int64_t>{5});
+  EXPECT_EQ(made->call->open_scalars, (std::vector<std::optional<Dtype>>{std::nullopt, Dtype::kFloat}));
+  EXPECT_GE(made->call->arena_bytes, 20);
+  const uint64_t input = 0x1000, output = 0x2000;
+  const uint64_t scalars[] = {0, 0x40000000};
+  int stream = 0;
+  made->call->start({.inputs = &input, .outputs = &output, .arena = 0x3000, .scalars = scalars, .stream = &stream});
+  const auto& started = made->gpu->noting.started;
+  ASSERT_EQ(started.size(), 2u);
+  const auto has = [](const auto& s, uint64_t value) { return std::ranges::count(s.arguments, value) == 1; };
+  EXPECT_TRUE(has(started[0], 0x1000) && has(started[0], 0x3000) && !has(started[0], 0x2000));
+  EXPECT_TRUE(has(started[1], 0x2000) && has(started[1], 0x3000) && has(started[1], 0x40000000));
+  EXPECT_EQ(started[1].stream, &stream);
+}
+
+TEST(FastCall, AnOverwrittenInputIsNoOutput) {
+  const auto made = make(R"(fusion @f {
+  %n = size
+  %x = input f32[%n] contiguous
+  %y = exp %x
+  output %y alias %x
+}
+inputs @f host {
+  %x = f32[5] normal seed 1
+}
+)");
+  ASSERT_TRUE(made->call);
+  EXPECT_TRUE(made->call->outputs.empty());
+  EXPECT_EQ(made->call->overwritten, std::vector<bool>{true});
+}
+
+TEST(FastCall, ServesNoInputsThatOverlapAnOverwrittenOne) {
+  const auto made = make(R"(fusion @f {
+  %n = size
+  %x = input f32[%n] contiguous
+  %y = input f32[%n] contiguous
+  %z = add %x, %y
+  output %z alias %x
+}
+inputs @f host {
+  %x = f32[5] normal seed 1
+  %y = f32[5] normal seed 2
+}
+)");
+  ASSERT_TRUE(made->call);
+  const auto serves = [&](uint64_t x, uint64_t y) {
+    const uint64_t inputs[] = {x, y};
+    return made->call->serves(inputs);
+  };
+  EXPECT_TRUE(serves(1000, 1020) && serves(1020, 1000));
+  EXPECT_FALSE(serves(1000, 1016) || serves(1016, 1000) || serves(1000, 1000));
+}
+
+TEST(FastCall, OutputsAreInTheProgramsOrder) {
+  const auto made = make(R"(fusion @f {
+  %n = size
+  %x = input f32[%n] contiguous
+  %y = exp %x
+  %z = sum %y over [0]
+  output %z
+  output %y
+}
+inputs @f host {
+  %x = f32[5] normal seed 1
+}
+)");
+  ASSERT_TRUE(made->call);
+  ASSERT_EQ(made->call->outputs.size(), 2u);
+  EXPECT_TRUE(made->call->outputs[0].shape.empty());
+  EXPECT_EQ(made->call->outputs[1].shape, std::vector<int64_t>{5});
+  const uint64_t input = 0x1000;
+  const uint64_t outputs[] = {0x2000, 0x3000}, scalars[] = {0};
+  made->call->start({.inputs = &input, .outputs = outputs, .arena = 0, .scalars = scalars, .stream = nullptr});
+  const auto& started = made->gpu->noting.started;
+  ASSERT_EQ(started.size(), 2u);
+  EXPECT_EQ(std::ranges::count(started[0].arguments, uint64_t{0x3000u}), 1);
+  EXPECT_EQ(std::ranges::count(started[1].arguments, uint64_t{0x2000u}), 1);
+}
+
+TEST(FastCall, AnOutputThatIsAnInputNeedsTheHostProgram) {
+  const auto made = make(R"(fusion @f {
+  %n = size
+  %x = input f32[%n] contiguous
+  %y = exp %x
+  output %y
+  output %x
+}
+inputs @f host {
+  %x = f32[5] normal seed 1
+}
+)");
+  EXPECT_FALSE(made->call);
+}
+
+}  // namespace
+}  // namespace fusebox
