@@ -498,6 +498,10 @@ void Emitter::welford_combine(const Op& op) {
            as(op.operands.at(first + 2), count) + "}";
   };
   const std::string a = triple(0), b = triple(3);
+  const ValueId m2 = op.operands.at(4);
+  const bool is_zero = g_[m2].constant && *g_[m2].constant == ConstantBits{};
+  if (is_zero && constant_integer(g_, op.operands.at(5)) == 1)
+    return line(define_all(op) + "welford_add(" + a + ", " + as(op.operands.at(3), value) + ");");
   line(define_all(op) + "welford_combine(" + a + ", " + b + ");");
 }
 

@@ -33,6 +33,7 @@ enum Holder { kLastBlock, kAllBlocks };
 // A workspace of one element for each thread.
 template <class T>
 struct Places {
+  static constexpr int kBytes = sizeof(T);
   T* data;
 
   __device__ T get(int64_t place) const { return data[place]; }
@@ -41,6 +42,7 @@ struct Places {
 };
 template <class T, class N>
 struct WelfordPlaces {
+  static constexpr int kBytes = sizeof(T) < sizeof(N) ? sizeof(N) : sizeof(T);  // of the widest member
   T* avg;
   T* m2;
   N* n;
@@ -173,21 +175,33 @@ __device__ T block_reduce(T value, P places) {
   return value;
 }
 
-// The values of the threads of ranks below `size`, to all threads of the group. Every thread passes a value.
-template <class Op, int threads, class T, class P>
-__device__ T combine_ranks(T value, P places, const Group& group, uint32_t size) {
-  if (group.rank < size) places.set(place_of<threads>(group, group.rank), value);
-  __syncthreads();
-  for (uint32_t step = first_step(size); step > 0; step /= 2) {
-    if (group.rank < step && group.rank + step < size) {
-      value = Op::combine(value, places.get(place_of<threads>(group, group.rank + step)));
-      places.set(place_of<threads>(group, group.rank), value);
-    }
+// Combines the values of the threads of ranks below `size`, and gives the results to all threads of the group. As many
+// values of a thread at once as 16 bytes hold: `shared` has 16 bytes for each thread.
+template <class Op, int threads, int count, class V, class S>
+__device__ __forceinline__ void combine_ranks(V values, S shared, const Group& group, uint32_t size) {
+  constexpr int kAtOnce = S::kBytes >= 16 ? 1 : 16 / S::kBytes;
+  const uint32_t all = group.size * group.count, own = place_of<threads>(group, group.rank);
+#pragma unroll(count <= 64 ? (count + kAtOnce - 1) / kAtOnce : 1)
+  for (int first = 0; first < count; first += kAtOnce) {
     __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k)
+      if (first + k < count && group.rank < size) shared.set(k * all + own, values.get(first + k));
+    __syncthreads();
+    for (uint32_t step = first_step(size); step > 0; step /= 2) {
+      if (group.rank < step && group.rank + step < size) {
+        const uint32_t other = place_of<threads>(group, group.rank + step);
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k)
+          if (first + k < count)
+            shared.set(k * all + own, Op::combine(shared.get(k * all + own), shared.get(k * all + other)));
+      }
+      __syncthreads();
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k)
+      if (first + k < count) values.set(first + k, shared.get(k * all + place_of<threads>(group, 0)));
   }
-  value = places.get(place_of<threads>(group, 0));
-  __syncthreads();
-  return value;
 }
 
 // Whether this block is the last of `count` that come to the counter, which is 0 before the first and after the last.
@@ -204,7 +218,7 @@ __device__ inline bool comes_last(uint32_t* counter, uint32_t count) {
 }
 
 // `values` are the thread's own. `parts` has, for each block and with kAllBlocks for each group of blocks, `count`
-// values for each group of threads. `shared` has a place for each thread, if threads of a block are combined. The
+// values for each group of threads. `shared` has 16 bytes for each thread, if threads of a block are combined. The
 // arrivals of slot s begin at s times the number of blocks.
 template <class Op, int threads, Holder holder, int count, class V, class P, class S>
 __device__ __forceinline__ bool grid_reduce(V values, P parts, S shared, uint32_t* arrivals, int slot,
@@ -217,9 +231,11 @@ __device__ __forceinline__ bool grid_reduce(V values, P parts, S shared, uint32_
   const int64_t all_blocks = int64_t(gridDim.x) * gridDim.y * gridDim.z;
   const uint32_t branches = 16 * group.size;
   const auto place = [&](int64_t block, int e) { return (block * count + e) * group.count + group.index; };
-  if constexpr (kInBlock) {
+  if ((threads & kBlockX) != 0 && blockDim.x % 32 == 0) {
 #pragma unroll kUnrolled
     for (int e = 0; e < count; ++e) values.set(e, block_reduce<Op, threads, kAllThreads>(values.get(e), shared));
+  } else if constexpr (kInBlock) {
+    combine_ranks<Op, threads, count>(values, shared, group, group.size);
   }
   // The block of rank `first` keeps the part of a node that begins with it.
   uint32_t first = blocks.rank, step = 1;
@@ -248,12 +264,8 @@ __device__ __forceinline__ bool grid_reduce(V values, P parts, S shared, uint32_
           for (int e = 0; e < count; ++e) values.set(e, Op::combine(values.get(e), part(i, e)));
         }
       }
-      if constexpr (kInBlock) {
-#pragma unroll kUnrolled
-        for (int e = 0; e < count; ++e)
-          values.set(e,
-                     combine_ranks<Op, threads>(values.get(e), shared, group, size < group.size ? size : group.size));
-      }
+      if constexpr (kInBlock)
+        combine_ranks<Op, threads, count>(values, shared, group, size < group.size ? size : group.size);
     }
     counter += (nodes + branches - 1) / branches;
     step *= branches;

@@ -237,10 +237,12 @@ void NaiveChecks::reduce_grid(const At& at, const Instruction& i) {
   const uint32_t n = i.workspaces.count / 3;
   const auto buffer = [&](uint32_t k) { return code_->lists[i.workspaces.begin + k]; };
   const int64_t elements = code_->buffers[buffer(0)].elements, used = elements * kept;
+  int64_t at_once = 16;
+  for (uint32_t k = 0; k < n; ++k) at_once = std::min(at_once, 16 / bytes_of(buffer(k)));
   for (uint32_t k = 0; k < n; ++k) {
     use_workspace(at, buffer(n + k), at.block * used, used,
                   (static_cast<int64_t>(blocks_.size()) + (i.all ? groups : 0)) * used);
-    if (sharing > 1 && elements > 0) use_workspace(at, buffer(2 * n + k), 0, threads(), threads());
+    if (sharing > 1 && elements > 0) use_workspace(at, buffer(2 * n + k), 0, at_once * threads(), at_once * threads());
     for (int64_t e = 0; e < elements; ++e)
       for (int32_t l = 0; l < threads(); ++l) touch(at, l, buffer(k), e, false);
   }

@@ -341,10 +341,14 @@ void KernelEmitter::allocate_block_workspaces() {
     attrs.set_enum(AttrKey::kParallel, p);
     threads = kernel.mul(threads, kernel.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs));
   }
+  // Blocks that exchange arrays combine as many elements at once as 16 bytes hold.
+  const bool has_arrays = std::ranges::any_of(plan.exchanges, [](const auto& e) { return e.second.is_grid; });
   const ValueId stride = kernel.mul(threads, kernel.index(16));
   for (const auto& [dtype, list] : wanted)
     block_workspaces_[{dtype, list}] = kernel.allocate(
-        dtype, MemoryType::kShared, threads, kernel.add(shared_end_, kernel.mul(stride, kernel.index(list))), 16,
+        dtype, MemoryType::kShared,
+        has_arrays ? kernel.mul(threads, kernel.index(std::max<int64_t>(16 / size_bytes(dtype), 1))) : threads,
+        kernel.add(shared_end_, kernel.mul(stride, kernel.index(list))), 16,
         "workspace_" + std::string(text(dtype)) + "_" + std::to_string(list));
   shared_end_ = kernel.add(shared_end_, kernel.mul(stride, kernel.index(plan.block_workspaces())));
 }

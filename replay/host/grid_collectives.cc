@@ -32,11 +32,15 @@ void Machine::stage(Group& g, const Instruction& i, const LaneProgram::Functions
   const uint32_t n = i.workspaces.count / 3;
   const Member threads = thread_member(i, 0), blocks = block_member(i, g);
   const int64_t elements = g.buffers[code_.lists[i.workspaces.begin]].elements, used = elements * threads.count;
+  // The threads share as many elements at once as 16 bytes hold.
+  int64_t at_once = 16;
+  for (const Dtype d : exchanged(i)) at_once = std::min(at_once, 16 / size_bytes(d));
   for (uint32_t k = 0; k < n; ++k) {
     use_workspace(g, code_.lists[i.workspaces.begin + n + k], g.block_linear * used, used,
                   (geometry_.blocks + (i.all ? blocks.count : 0)) * used);
     if (threads.size > 1 && elements > 0)
-      use_workspace(g, code_.lists[i.workspaces.begin + 2 * n + k], 0, geometry_.threads, geometry_.threads);
+      use_workspace(g, code_.lists[i.workspaces.begin + 2 * n + k], 0, at_once * geometry_.threads,
+                    at_once * geometry_.threads);
   }
   g.part.resize(part_offset(i, elements, 0, threads.count));
   const auto size = static_cast<size_t>(geometry_.lanes) * 16;

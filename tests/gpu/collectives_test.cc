@@ -58,8 +58,8 @@ class CollectivesOnGpu : public testing::GpuTest {
     const ValueId t = k.op(OpKind::kAdd, {base, linear(ParallelType::kBlockX)}, Dtype::kIndex);
     int64_t offset = 0;
     for (const Dtype d : dtypes) {
-      workspaces.push_back(k.allocate(d, MemoryType::kShared, k.index(block_size), k.index(offset)));
-      offset += block_size * 8;
+      workspaces.push_back(k.allocate(d, MemoryType::kShared, k.index(2 * block_size), k.index(offset)));
+      offset += block_size * 16;
     }
     const ValueId rest = k.op(OpKind::kMod, {t, k.index(5)}, Dtype::kIndex);
     const ValueId takes_part = k.op(OpKind::kNe, {rest, k.index(0)}, Dtype::kBool);

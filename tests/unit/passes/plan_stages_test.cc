@@ -180,9 +180,62 @@ TEST(PlanCascades, ALongSerialSumOfFloatsRunsInStrips) {
       scheduled("fusion @l {\n  %n = size\n  %x = input f32[%n] contiguous\n  %y = sum %x over [0]\n  output %y\n}\n");
   const KernelPlan plan = plan_kernel(g);
   ASSERT_EQ(plan.cascades.size(), 1u);
-  EXPECT_TRUE(plan.cascades.begin()->second.is_compensated);
   EXPECT_EQ(plan.cascades.begin()->second.levels, 1);
+  EXPECT_TRUE(plan.cascades.begin()->second.is_compensated);
   EXPECT_EQ(plan.strips.begin()->second, 32);
+}
+
+TEST(PlanCascades, AFewStripsNeedNoErrorTermAndAWelfordHasLevels) {
+  const auto cascade = [](const std::string& body) {
+    const Graph g = scheduled("fusion @l {\n" + body + "}\n");
+    return plan_kernel(g).cascades.begin()->second;
+  };
+  EXPECT_FALSE(cascade("  %x = input f32[512] contiguous\n  %y = sum %x over [0]\n  output %y\n").is_compensated);
+  EXPECT_TRUE(cascade("  %x = input f32[513] contiguous\n  %y = sum %x over [0]\n  output %y\n").is_compensated);
+  const Cascade of_set = cascade(
+      "  %n = size\n  %x = input f32[%n] contiguous\n  %a, %b, %c = welford %x over [0]\n  output %a\n  output %b\n"
+      "  output %c\n");
+  EXPECT_EQ(of_set.levels, 4);
+  EXPECT_FALSE(of_set.is_compensated);
+}
+
+// The exchange of %y in a program that reduces %x over the grid.
+Exchange exchange_of(std::string_view value, const std::string& body, const std::string& steps) {
+  const Graph g = scheduled("fusion @f {\n" + body + "}\nsteps @f {\n" + steps + "}\n");
+  return plan_kernel(g).exchanges.at(g[named(g, value)].def);
+}
+
+TEST(PlanExchanges, TheLastBlockRunsWhatDependsOnTheResult) {
+  const Exchange e = exchange_of("y",
+                                 "  %x = input f32[4] contiguous\n  %y = sum %x over [0]\n  %z = neg %y\n"
+                                 "  %w = exp %z\n  output %w\n",
+                                 "  parallelize %y.i0 grid.x\n");
+  EXPECT_TRUE(e.is_grid && e.is_last);
+  EXPECT_EQ(e.readers.size(), 2u);
+}
+
+TEST(PlanExchanges, AllBlocksGetAResultThatTheyRead) {
+  const Exchange e = exchange_of("y",
+                                 "  %x = input f32[4] contiguous\n  %y = sum %x over [0]\n"
+                                 "  %b = broadcast %y mask [1]\n  %z = sub %x, %b\n  output %z\n",
+                                 "  parallelize %y.i0 grid.x\n  parallelize %z.i0 grid.x\n");
+  EXPECT_TRUE(e.is_grid);
+  EXPECT_FALSE(e.is_last);
+}
+
+TEST(PlanExchanges, BlocksOfALoopWaitForEachOther) {
+  const std::string body = "  %x = input f32[3, 4] contiguous\n  %y = sum %x over [1]\n  output %y\n";
+  EXPECT_FALSE(exchange_of("y", body, "  parallelize %y.i1 grid.x\n").is_last);
+  EXPECT_TRUE(exchange_of("y", body, "  parallelize %y.i1 grid.x\n  parallelize %y.i0 block.x\n").is_last);
+}
+
+TEST(PlanExchanges, TwoResultsInOneOpAreOfDifferentLastBlocks) {
+  const std::string body =
+      "  %x = input f32[4] contiguous\n  %y = sum %x over [0]\n  %z = max %x over [0]\n  %w = add %y, %z\n"
+      "  output %w\n";
+  const std::string steps = "  parallelize %y.i0 grid.x\n  parallelize %z.i0 grid.x\n";
+  EXPECT_TRUE(exchange_of("y", body, steps).is_last);
+  EXPECT_FALSE(exchange_of("z", body, steps).is_last);
 }
 
 TEST(PlanStatements, AccessesAndChecksAreForms) {

@@ -344,7 +344,7 @@ void check_grid_reduction(ReduceOp op, const Threads& threads, bool all, const L
   const ValueId x = k.input<int32_t>("x", values), y = k.output<int32_t>("y", kElements * n);
   const ValueId arrivals = k.input<uint32_t>("a", std::vector<uint32_t>(static_cast<size_t>(2 * blocks))),
                 counters = k.input<uint32_t>("c", {0, 0}), parts = k.output<int32_t>("w", 2 * kElements * n),
-                via = k.shared(Dtype::kInt32, block);
+                via = k.shared(Dtype::kInt32, 4 * block);
   const ValueId i = linear_thread(k);
   const ValueId array = k.allocate(Dtype::kInt32, MemoryType::kLocal, k.index(kElements));
   const ValueId is_neutral =
@@ -389,7 +389,7 @@ TEST(HostInstructions, BlockReduce) {
         check_reduction(op, threads, all, dims);
 }
 TEST(HostInstructions, GridReduce) {
-  const LaunchDims dims = {.grid = {3, 2, 2}, .block = {4, 3, 1}, .shared_bytes = 64};
+  const LaunchDims dims = {.grid = {3, 2, 2}, .block = {4, 3, 1}, .shared_bytes = 256};
   for (const bool all : {false, true})
     for (const Threads& threads : {Threads{ParallelType::kGridX}, Threads{ParallelType::kGridY, ParallelType::kBlockX},
                                    Threads{ParallelType::kGridX, ParallelType::kGridY, ParallelType::kGridZ,
@@ -401,10 +401,10 @@ TEST(HostInstructions, GridReduceOfManyBlocks) {
   for (const int64_t blocks : {1, 2, 16, 17, 35, 256, 257})
     for (const bool all : {false, true})
       check_grid_reduction(ReduceOp::kSum, {ParallelType::kGridX}, all,
-                           {.grid = {blocks, 1, 1}, .block = {2, 1, 1}, .shared_bytes = 64});
+                           {.grid = {blocks, 1, 1}, .block = {2, 1, 1}, .shared_bytes = 256});
   for (const int64_t blocks : {31, 32, 33, 70})
     check_grid_reduction(ReduceOp::kSum, {ParallelType::kGridX, ParallelType::kBlockX}, false,
-                         {.grid = {blocks, 1, 1}, .block = {2, 3, 1}, .shared_bytes = 64});
+                         {.grid = {blocks, 1, 1}, .block = {2, 3, 1}, .shared_bytes = 256});
 }
 // Only the block that comes last has a value afterwards, and counters begin at 0.
 TEST(HostInstructions, GridReduceIsChecked) {

@@ -77,6 +77,8 @@ TEST_F(Nvrtc, CollectivesCompile) {
       "float",
       "float a = x[0], b = m[0]; int64_t s = n[0]; if (grid_reduce<Merge, kGridX | kGridY | kGridZ, kLastBlock, 1>(" +
           triple + "&a, &b, &s}, " + triple + "w, m, n}, " + triple + "w, m, n}, c, 0, nullptr)) x[0] = b;");
+  kernel("float", "x[0] = welford_add(Welford<float, int64_t>{x[0], m[0], n[0]}, x[1]).m2;");
+  kernel("double", "x[0] = welford_add(Welford<double, double>{x[0], x[1], x[2]}, x[3]).avg;");
   for (const std::string_view architecture : kArchitectures)
     EXPECT_EQ(compile(text, architecture).log, "") << architecture;
 }
