@@ -1,5 +1,6 @@
-// The oracle of known answers: calls that are refused with a code at a place, schedules that are legal, and programs
-// whose kernels have at most so many conditions and quotients. The case only chooses among them.
+// The oracle of known answers: calls that are refused with a code at a place, schedules that are legal, calls with known
+// results, and programs whose kernels have at most so many conditions and quotients. The case only chooses among them.
+#include <algorithm>
 #include <iterator>
 
 #include "fuzz/base/error_form.h"
@@ -7,9 +8,13 @@
 #include "fuzz/oracle/oracle.h"
 #include "ir/build/builder.h"
 #include "ir/infer/bind.h"
+#include "ir/infer/infer.h"
+#include "ir/scalar/numeric.h"
+#include "ir/scalar/scalar.h"
 #include "ir/step/apply.h"
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
+#include "ir/text/print.h"
 #include "ir/verify/verify.h"
 #include "passes/pipeline/pipeline.h"
 
@@ -72,6 +77,13 @@ constexpr Refused kRefused[] = {
     {ErrorCode::kUnsupportedDtype, "6:3", [] { with_line("  %y = add %q, %p"); }},
     {ErrorCode::kBadAxis, "6:3", [] { with_line("  %y = sum %x over [0, -2]"); }},
     {ErrorCode::kBadAttribute, "6:3", [] { with_line("  %y = cast %x"); }},
+    {ErrorCode::kDtypeMismatch, "%y", [] { with_line("  %y = add %p, %p : f16[i0 iter 4]"); }},
+    {ErrorCode::kShapeMismatch, "%y.i0",
+     [] {
+       with_line(
+           "  %b = broadcast %x mask [1, 0, 0]\n  %e = expand %b to [4, -1, -1]\n"
+           "  %y = expand %e to [5, 3, 4] : f32[i0 broadcast 1*5, i1 iter 3, i2 iter 4]");
+     }},
     // texts
     {ErrorCode::kUnknownOp, "6:3", [] { with_line("  y = neg %x"); }},
     {ErrorCode::kSyntax, "6:15", [] { with_line("  %y = neg %x %z = neg %x"); }},
@@ -131,6 +143,97 @@ constexpr const char* kAccepted[] = {
     "  split %s.i1 by 4 -> o, t\n  rfactor %s over [%s.o] -> p\n  propagate %p until []\n"
     "  parallelize %p.t on block.x\n  parallelize_like %p to []\n  inline_most of []\n",
     "  parallelize %s.i1 on unroll\n  parallelize %s.i0 on block.y\n  parallelize_like %s to []\n  inline_most of []\n",
+};
+
+void expect(bool holds, const char* what) { check_internal(holds, what); }
+
+size_t loops_of(const Graph& g, std::string_view name) { return loop_of(g.tensor_of(*find_value(g, name))).size(); }
+
+Graph after(std::initializer_list<const char*> steps) {
+  Graph g = parse_module(kRows).graphs[0];
+  for (const char* step : steps) apply(g, parse_step(step));
+  return g;
+}
+
+// Calls with known results.
+constexpr void (*kCalls[])() = {
+    [] {
+      Graph g = parse_module(kRows).graphs[0];
+      expect(g[cast(g, *find_value(g, "x"), Dtype::kHalf)].dtype == Dtype::kHalf, "cast gives its dtype");
+    },
+    [] {
+      const Module m = parse_module(std::string(kRows) + "inputs @f host {\n  %x = f32[5, 7] normal seed 1\n}\n");
+      expect(find_input_specs(m, "f", "host") && !find_input_specs(m, "f", "cuda") && !find_input_specs(m, "g", "host"),
+             "inputs are found by both names");
+    },
+    [] {
+      const auto power = [](int64_t base, int64_t exponent) {
+        const TypedBits operands[] = {{Dtype::kInt64, from_int64(Dtype::kInt64, base)},
+                                      {Dtype::kInt64, from_int64(Dtype::kInt64, exponent)}};
+        return to_int64(Dtype::kInt64, *evaluate_op(OpKind::kPow, Dtype::kInt64, operands));
+      };
+      expect(power(-1, -2) == 1 && power(-1, -3) == -1 && power(1, -5) == 1 && power(3, -1) == 0 && power(-3, 3) == -27,
+             "powers of integers");
+    },
+    [] {
+      Graph g = parse_module(kRows).graphs[0];
+      const ValueId n = *find_value(g, "n"), zero = constant_index(g, 0), one = constant_index(g, 1);
+      const auto times = [&](ValueId a, ValueId b) { return scalar::mul(g, Graph::body(), a, b); };
+      expect(times(n, zero) == zero && times(zero, n) == zero && times(n, one) == n && times(one, n) == n,
+             "products with 0 and 1 fold");
+    },
+    // Inferring an op again adds no scalar, because each extent stands before it already.
+    [] {
+      for (const char* shape : {"[-1, 2]", "[%m, -1]", "[-1, 5]"}) {
+        Graph g = parse_module("fusion @f {\n  %m = size\n  %x = input f32[%m, 4]\n  %y = reshape %x to " +
+                               std::string(shape) + "\n  output %y\n}\n")
+                      .graphs[0];
+        const Graph before = g;
+        infer(g, g[*find_value(g, "y")].def);
+        expect(print(g) == print(before), "inference is the same again");
+        expect(ops_in_order(g).size() == ops_in_order(before).size(), "inference adds nothing again");
+      }
+    },
+    [] {
+      const auto bound = [](const BoundInput& x, const BoundInput& i) {
+        const Graph g = parse_module(
+                            "fusion @f {\n  %m, %n, %k, %l = size\n  %x = input f32[%m, %n]\n"
+                            "  %i = input i64[%k, %l]\n  %y = gather %x, %i axis -1\n  output %y\n}\n")
+                            .graphs[0];
+        bind_sizes(g, std::vector<BoundInput>{x, i});
+      };
+      bound({.shape = {3, 4}}, {.shape = {3, 9}});
+      bound({.shape = {3, 4}}, {.shape = {2, 4}});
+    },
+    [] {
+      const Graph g = after({"split %s.i1 by 4 -> o, t", "transform_like %s to []"});
+      expect(loops_of(g, "a") == 3, "transform_like reaches the producer");
+    },
+    [] {
+      const Graph g = after({"split %a.i1 by 4 -> o, t", "propagate %a until []"});
+      expect(loops_of(g, "s") == 3, "propagate reaches the consumer");
+    },
+    [] {
+      const Graph g = after({"parallelize %s.i0 on grid.x", "parallelize_like %s to []"});
+      expect(g[g.tensor_of(*find_value(g, "a")).logical[0]].parallel == ParallelType::kGridX,
+             "parallelize_like reaches the producer");
+    },
+    [] {
+      const Graph g = after({"inline_most of []"});
+      expect(bool(g.tensor_of(*find_value(g, "a")).inline_at), "inline_most inlines a pointwise producer");
+    },
+    // Two sizes that are known to be 1 once the axes of %a are resolved.
+    [] {
+      const Graph g = parse_module(
+                          "fusion @f {\n  %n, %m = size\n  %a = input f32[symbolic %n, symbolic %m]\n"
+                          "  %b = expand %a to [3, %m]\n  %c = input f32[1, 2]\n  %y = add %b, %c\n  output %y\n}\n")
+                          .graphs[0];
+      const Compiled c = compile(g, bind_sizes(g, std::vector<BoundInput>{{.shape = {1, 1}}, {.shape = {1, 2}}}), {});
+      verify(c.concretized);
+      expect(std::ranges::none_of(c.concretized.domains,
+                                  [](const IterDomain& d) { return d.tensor && d.iter_type == IterType::kSymbolic; }),
+             "no axis is left symbolic");
+    },
 };
 
 // A program with its schedule and inputs, and the most conditions and quotients that its kernel has.
@@ -332,7 +435,7 @@ void judge(OracleRun& run, const Simple& s, size_t number) {
 void known(OracleRun& run) {
   RandomSource random(run.subject().seed + 83 * run.subject().lineage.size());
   const bool is_alone = run.options().field_changes >= kFieldChangesAlone;
-  constexpr size_t kCount = std::size(kRefused) + std::size(kAccepted) + std::size(kSimple);
+  constexpr size_t kCount = std::size(kRefused) + std::size(kAccepted) + std::size(kCalls) + std::size(kSimple);
   const size_t drawn = random.below(kCount);
   for (size_t i = 0; i < kCount; ++i) {
     if (i != drawn && !is_alone) continue;
@@ -343,10 +446,15 @@ void known(OracleRun& run) {
         continue;
       }
       at -= std::size(kRefused);
-      if (at < std::size(kAccepted))
+      if (at < std::size(kAccepted)) {
         with_steps(kAccepted[at]);
+        continue;
+      }
+      at -= std::size(kAccepted);
+      if (at < std::size(kCalls))
+        kCalls[at]();
       else
-        judge(run, kSimple[at - std::size(kAccepted)], at - std::size(kAccepted));
+        judge(run, kSimple[at - std::size(kCalls)], at - std::size(kCalls));
     } catch (const Error& e) {
       run.report("known", e, "answer " + std::to_string(i));
     }
