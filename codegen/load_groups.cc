@@ -5,7 +5,9 @@
 namespace fusebox {
 
 bool is_between_loads(const Graph& g, const Op& op) {
-  if (op.kind == OpKind::kAllocate || op.kind == OpKind::kThreadIndex || op.kind == OpKind::kThreadCount) return true;
+  if (op.kind == OpKind::kAllocate || op.kind == OpKind::kThreadIndex || op.kind == OpKind::kThreadCount ||
+      op.kind == OpKind::kPreparedDiv)
+    return true;
   return demands(op.kind, kPointwise) && !demands(op.kind, kEffect | kRead | kSync | kControl) &&
          std::all_of(op.results.begin(), op.results.end(),
                      [&](ValueId v) { return g[v].dtype == Dtype::kIndex || g[v].dtype == Dtype::kBool; });

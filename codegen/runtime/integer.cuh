@@ -73,11 +73,11 @@ __device__ T python_remainder(T a, T b) {
 }
 
 // a / b for 0 <= a < 2^31, where `prepared` is made of b before the launch: 2^32 shift + multiplier. By 0 it gives 0.
-__device__ inline int32_t prepared_div(int32_t a, int64_t prepared) {
-  const uint32_t high = __umulhi(uint32_t(a), uint32_t(prepared));
+__device__ int32_t prepared_div(int32_t a, int64_t prepared) {
+  const uint32_t high = uint32_t(uint64_t(uint32_t(a)) * uint32_t(prepared) >> 32);
   return int32_t((high + uint32_t(a)) >> uint32_t(prepared >> 32));
 }
-__device__ inline int64_t prepared_div(int64_t a, int64_t prepared) { return prepared_div(int32_t(a), prepared); }
+__device__ int64_t prepared_div(int64_t a, int64_t prepared) { return prepared_div(int32_t(a), prepared); }
 
 // A negative remainder is moved up by |b|, its quotient away by one.
 template <class T>

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "fuzz/base/error_form.h"
 #include "fuzz/generate/fusion_maker.h"
 #include "ir/infer/bind.h"
 #include "ir/infer/concretize.h"
@@ -254,7 +255,7 @@ bool FusionMaker::attempt(const std::function<std::vector<ValueId>()>& make) {
       return true;
     }
   } catch (const Error& e) {
-    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+    expect_refusal(e);
   }
   take_back(before);
   return false;

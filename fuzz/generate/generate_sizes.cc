@@ -2,6 +2,7 @@
 // wanted size.
 #include <algorithm>
 
+#include "fuzz/base/error_form.h"
 #include "fuzz/generate/constants.h"
 #include "fuzz/generate/fusion_maker.h"
 #include "ir/scalar/numeric.h"
@@ -116,7 +117,7 @@ Scalar FusionMaker::computed_index(int64_t value) {
                                    [&](const Op& op) { return leaves_64_bits(g_, op, sizes_); });
     if (moved && !wraps && evaluate_integer(g_, moved, sizes_) == value) return Scalar(moved);
   } catch (const Error& e) {
-    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+    expect_refusal(e);
   }
   // Not every dtype has every op, and not every op can be evaluated.
   take_back(before);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fuzz/base/error_form.h"
 #include "fuzz/generate/step_maker.h"
 #include "passes/schedule/apply_steps.h"
 
@@ -124,7 +125,7 @@ void mend(GeneratedSteps& result, RandomSource& random, const Graph& fusion, con
   try {
     repair(result.steps, *result.refusal, result.repairs, random, fusion, sizes);
   } catch (const Error& e) {
-    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+    expect_refusal(e);
     result.steps.clear();
   }
 }
@@ -137,7 +138,7 @@ std::vector<Step> plain_steps(RandomSource& random, const Graph& fusion, const B
     maker.spread();
     maker.keep_visible(MemoryType::kGlobal);
   } catch (const Error& e) {
-    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+    expect_refusal(e);
   }
   return std::move(maker.steps);
 }
@@ -179,7 +180,7 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
     }
   } catch (const Error& e) {
     // For example, segments that cannot be ordered.
-    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+    expect_refusal(e);
   }
   result.steps = std::move(maker.steps);
   for (;; ++result.repairs) {
@@ -189,7 +190,7 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
       result.refusal.reset();
       return result;
     } catch (const Error& e) {
-      if (row_of(e.code).outcome == Outcome::kInternal) throw;
+      expect_refusal(e);
       if (!is_expected(e.code, result.steps, result.repairs > kLastRepair)) result.surprise = e;
       result.refusal = e;
       if (result.surprise) return result;

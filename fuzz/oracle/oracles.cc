@@ -96,6 +96,9 @@ std::optional<bool> facts_hold(const Graph& fusion, const Bindings& sizes, const
 // A launch runs if and only if the facts hold that its schedule states.
 void judge_facts(OracleRun& run, const HostRun& r) {
   if (!run.subject().steps() || run.refusal()) return;
+  // A program without a kernel has no launch, and takes no step of a schedule.
+  const auto is_kernel = [](const Segment& s) { return s.executor == SegmentExecutor::kKernel; };
+  if (std::ranges::none_of(run.compiled()->segmentation.segments, is_kernel)) return;
   const bool is_refused = !r.ok() && r.failure->code == ErrorCode::kAssumptionFailed;
   bool all_hold = true;
   for (const Step& step : *run.subject().steps()) {

@@ -1,4 +1,5 @@
 // The oracles that do not run the case.
+#include "fuzz/base/error_form.h"
 #include "fuzz/oracle/oracle.h"
 #include "ir/infer/infer.h"
 #include "ir/scalar/scalar.h"
@@ -130,7 +131,9 @@ void invalid_refused(OracleRun& run) {
   // The verifier refuses most at once, so try a few times for a graph that it accepts.
   for (int tries = 0;; ++tries) {
     break_somewhere(random, g);
-    if (!find_error(g, run.options().defects)) break;
+    const auto error = find_error(g, run.options().defects);
+    if (!error) break;
+    if (!is_well_formed(*error)) return run.report("invalid", *error, "the verifier");
     if (tries == 4) return;
     g = run.fusion();
   }
@@ -140,7 +143,7 @@ void invalid_refused(OracleRun& run) {
   try {
     compile(g, sizes_of(g, run.subject().inputs()), {.defects = run.options().defects});
   } catch (const Error& e) {
-    if (row_of(e.code).outcome == Outcome::kInternal)
+    if (row_of(e.code).outcome == Outcome::kInternal || !is_well_formed(e))
       run.report("invalid", e, "a graph that verifies, though one thing of it was changed");
   }
 }

@@ -38,6 +38,16 @@ void judge_json(OracleRun& run, const Graph& g) {
   check("transforms", all.transforms.size());
   check("ops", all.ops.size());
   check("regions", all.regions.size());
+  // Names, and well-formed UTF-8 in them, come back as they are.
+  for (size_t d = 0; d < all.domains.size(); ++d)
+    if (read.at("domains").list()[d].at("name").string() != all.domains[d].name)
+      return run.report("views", "json", "domain", "JSON has another name than that of a domain of @" + g.name);
+  Graph renamed = all;
+  for (const std::string_view name : {"d\u00e9j\u00e0", "\u20ac5", "\U0001f600", "tab\tquote\"back\\slash"}) {
+    renamed.name = name;
+    if (parse_json(to_json(renamed)).at("name").string() != name)
+      return run.report("views", "json", "escapes", "JSON has another name than " + renamed.name);
+  }
 }
 
 // -- drawings for Graphviz: collects declared nodes and the ends of edges; skips strings
@@ -86,8 +96,14 @@ Drawn read_dot(std::string_view dot) {
   return drawn;
 }
 
-void judge_dot(OracleRun& run, std::string_view what, const std::string& dot, std::optional<size_t> nodes) {
+// `edges`: at least so many are drawn.
+void judge_dot(OracleRun& run, std::string_view what, const std::string& dot, std::optional<size_t> nodes,
+               size_t edges = 0) {
   const Drawn drawn = read_dot(dot);
+  if (drawn.ends.size() / 2 < edges)
+    run.report("views", "dot", what,
+               std::to_string(drawn.ends.size() / 2) + " edges are drawn where there are " + std::to_string(edges) +
+                   "\n" + dot);
   if (!drawn.is_balanced)
     run.report("views", "dot", what, "a drawing of " + std::string(what) + " does not close\n" + dot);
   for (const auto& [name, count] : drawn.nodes)
@@ -324,7 +340,10 @@ void views(OracleRun& run) {
          for (const Graph* g : {&run.fusion(), &c->kernels[k], &c->host})
            judge_dot(run, "ops", ops_to_dot(*g), compact(*g).ops.size());
          const Graph scheduled = compact(c->scheduled[k]);
-         judge_dot(run, "domains", domains_to_dot(scheduled), scheduled.domains.size() + scheduled.transforms.size());
+         size_t edges = 0;
+         for (const Transform& t : scheduled.transforms) edges += t.inputs.size() + t.outputs.size();
+         judge_dot(run, "domains", domains_to_dot(scheduled), scheduled.domains.size() + scheduled.transforms.size(),
+                   edges);
        }},
       {"pictures", [&] { judge_picture(run, random, c->scheduled[k]); }},
       {"explanations", [&] { judge_explanations(run, random, c->scheduled[k]); }},

@@ -161,8 +161,10 @@ class Planner {
   Planner(const Graph& g, const Bindings& bindings, OneElement ones, const Defects& defects)
       : given_(g), g_(g), bindings_(bindings), ones_(ones), defects_(defects) {}
 
-  // Throws kSizeMismatch if the sizes do not fit the concretized program.
+  // After `run`: throws kSizeMismatch if the sizes do not fit the concretized program.
   void check() const { check_sizes(g_, bindings_); }
+  // After `run`: whether an op stretches a symbolic axis to 1.
+  bool has_ones() const { return has_ones_; }
 
   std::vector<Step> run() {
     // Inputs come first: an input may fix a size to 1, and earlier ops that read this size are inferred again.
@@ -222,16 +224,22 @@ class Planner {
       const DomainId d = g_.tensor_of(v).logical[i];
       if (symbolic(d))
         resolve_axis(id, v, d, i);
-      else if (is_expanded_to_one(kind, v, d, i) && !concretize_domain_error(g_, d, kOneElement))
+      else if (is_expanded_to_one(kind, v, d, i) && may_be_one_element(d))
         take(v, d, kOneElement);
     }
   }
 
   // Whether this axis was symbolic, and its operand turned out to be a broadcast, which the op expands to 1.
   bool is_expanded_to_one(OpKind kind, ValueId v, DomainId d, size_t position) const {
-    return ones_ == OneElement::kStretches && stretches(kind) && g_[d].expanded &&
+    return stretches(kind) && g_[d].expanded &&
            given_[given_.tensor_of(v).logical[position]].iter_type == IterType::kSymbolic &&
            evaluate_size(g_, d, bindings_) == 1;
+  }
+
+  // Whether this axis, which an op stretches to 1, is to be one element.
+  bool may_be_one_element(DomainId d) {
+    has_ones_ = true;
+    return ones_ == OneElement::kStretches && !concretize_domain_error(g_, d, kOneElement);
   }
 
   void resolve_axis(OpId id, ValueId v, DomainId d, size_t position) {
@@ -247,8 +255,7 @@ class Planner {
                     "an axis of extent " + std::to_string(n) + " cannot stretch to " + std::to_string(m) +
                         "; only one of extent 1 can",
                     name(d));
-      if (m == 1 && ones_ == OneElement::kStretches && !concretize_domain_error(g_, d, kOneElement))
-        return take(v, d, kOneElement);
+      if (m == 1 && may_be_one_element(d)) return take(v, d, kOneElement);
       if (n != m || g_[from].iter_type == IterType::kBroadcast) type = IterType::kBroadcast;
     } else {
       throw Error(ErrorCode::kNotConcretized, "this axis is symbolic, and no axis that it follows from is", name(d));
@@ -311,6 +318,7 @@ class Planner {
   const Bindings& bindings_;
   const OneElement ones_;
   const Defects& defects_;
+  bool has_ones_ = false;
   std::vector<Step> steps_;
   std::vector<bool> stale_;  // for each value: whether it changed since its readers were inferred
 };
@@ -337,7 +345,7 @@ std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, cons
   if (!any) return {};
   Planner planner(g, bindings, OneElement::kFixed, defects);
   std::vector<Step> steps = planner.run();
-  if (!error_of([&] { planner.check(); })) return steps;
+  if (!planner.has_ones() || !error_of([&] { planner.check(); })) return steps;
   Planner other(g, bindings, OneElement::kStretches, defects);
   std::vector<Step> stretching;
   const auto error = error_of([&] {

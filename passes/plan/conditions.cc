@@ -59,7 +59,7 @@ std::vector<Condition> all_conditions(const KernelPlan& plan, StatementView& vie
         !plan.defects().has(Defect::kReplicatedChecked))
       continue;
     const auto extent = algebra.constant_value(view.own.extent(loop[i]));
-    if (!plan.exact_launch.at(p) && !(extent && *extent > 0 && extent == plan.largest_launch.at(p)) &&
+    if (!plan.is_exact(p) && !(extent && *extent > 0 && extent == plan.largest_launch.at(p)) &&
         !plan.defects().has(Defect::kThreadLoopUnchecked))
       result.push_back({OpKind::kLt, Form{}, view.own.extent(loop[i]), p, CheckKind::kLoopExtent, loop[i],
                         CheckReason::kLaunchLarger});
@@ -128,6 +128,71 @@ std::vector<Condition> all_conditions(const KernelPlan& plan, StatementView& vie
   return result;
 }
 
+// Whether the form adds up products of loops, sizes and their quotients. It is then nonnegative for all threads, also
+// for those that are no point of the nest: a proof in the nest relies on loops that run.
+bool is_sum_of_sizes(const Graph& g, IndexAlgebra& algebra, Form form) {
+  if (algebra.constant_part(form) < 0) return false;
+  const auto is_good = [&](AtomId id) {
+    const AtomView atom = algebra.atom(id);
+    switch (atom.kind) {
+      case AtomKind::kLoop:
+        return true;
+      case AtomKind::kSymbol: {
+        const auto p = parameter_of(g, atom.id);
+        return p && p->scalar && g[p->scalar].def && g[g[p->scalar].def].kind == OpKind::kSize;
+      }
+      case AtomKind::kDigit:
+        // A thread that is no point may divide by 0, and a GPU then gives anything.
+        return is_sum_of_sizes(g, algebra, atom.whole) && algebra.is_constant(atom.divisor) &&
+               (!atom.range || algebra.is_constant(*atom.range));
+      case AtomKind::kNamed:
+        return is_sum_of_sizes(g, algebra, atom.args[0]);
+      case AtomKind::kXor:
+      case AtomKind::kQuotient:
+      case AtomKind::kRemainder:
+      case AtomKind::kMin:
+      case AtomKind::kMax:
+      case AtomKind::kSum:
+      case AtomKind::kProduct:
+        return false;
+    }
+    return false;
+  };
+  return std::ranges::all_of(algebra.terms(form), [&](const TermView& term) {
+    const std::vector<AtomId> factors(term.factors.begin(), term.factors.end());
+    return term.coefficient >= 0 && std::ranges::all_of(factors, is_good);
+  });
+}
+
+// Whether the extent of `loop` is at least 1 wherever the condition holds: its bound is then at least 1. Asked outside of
+// the nest, where a loop may have no iteration.
+bool implies_iterations(const KernelPlan& plan, StatementView& view, const Condition& condition, DomainId loop) {
+  const Graph& g = *plan.graph;
+  if (condition.guard || condition.compare != OpKind::kLt || !condition.domain ||
+      g[condition.domain].tensor != g[loop].tensor || condition.reason == CheckReason::kExpanded ||
+      !is_sum_of_sizes(g, view.algebra, condition.value))
+    return false;
+  // The bound is the domain's extent, also outside of the nest.
+  if (!(condition.bound == view.own.extent(condition.domain))) return false;
+  OpenExtents open(plan);
+  DomainValues extents = open.of(g[g[loop].tensor].value);
+  const Form bound = extents.extent(condition.domain);
+  const Form extent = extents.extent(loop);
+  open.algebra.assume_le(open.algebra.constant(1), bound, "the statement checks it");
+  return open.algebra.prove_less(Form{}, extent);
+}
+
+// A dimension launches one thread where its loops have no iteration. A statement that does nothing there needs no check
+// of the loop.
+void drop_own_dimensions(const KernelPlan& plan, StatementView& view, std::vector<Condition>& conditions) {
+  for (size_t i = conditions.size(); i-- > 0;) {
+    const Condition& c = conditions[i];
+    if (c.kind != CheckKind::kLoopExtent || !plan.exact_launch.at(*c.guard)) continue;
+    const auto implies = [&](const Condition& other) { return implies_iterations(plan, view, other, c.domain); };
+    if (std::ranges::any_of(conditions, implies)) conditions.erase(conditions.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
 }  // namespace
 
 std::vector<Form> forms_that_hold(IndexAlgebra& algebra, const std::vector<Condition>& conditions) {
@@ -140,6 +205,7 @@ std::vector<Form> forms_that_hold(IndexAlgebra& algebra, const std::vector<Condi
 std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view, StatementKind kind) {
   std::vector<Condition> conditions = all_conditions(plan, view, kind);
   drop_implied(view.algebra, conditions);
+  drop_own_dimensions(plan, view, conditions);
   return conditions;
 }
 

@@ -186,7 +186,7 @@ struct KernelPlan {
   // plan_threads
   std::set<ParallelType> used_threads;
   std::set<ParallelType> may_be_empty;                            // a loop of the type may have no iteration
-  std::map<ParallelType, bool> exact_launch;                      // every loop of the type has the launch's extent
+  std::map<ParallelType, bool> exact_launch;                      // every loop of the type has one extent
   std::map<ParallelType, std::optional<int64_t>> largest_launch;  // the launch's extent if it is constant
 
   // plan_buffers
@@ -234,6 +234,8 @@ struct KernelPlan {
   const std::vector<DomainId>& loops_of(OpId op) const { return loop_of(graph->tensor_of((*graph)[op].results[0])); }
   // Whether every axis that the domain is made from is replicated.
   bool is_replicated(DomainId d) const;
+  // Whether the launch has the extent of every loop of the type.
+  bool is_exact(ParallelType p) const { return exact_launch.at(p) && !launched_empty.contains(p); }
   // Whether the domain is, or is made from, a promoted broadcast: a shared loop gives that another extent.
   bool is_promoted(DomainId d) const;
   // Whether every result of the nest is in memory that the threads of a dimension share.

@@ -36,6 +36,12 @@ class Line {
     skip();
     return true;
   }
+  // Whether the line closes a block.
+  bool closes() {
+    if (!accept("}")) return false;
+    end();
+    return true;
+  }
   void expect(std::string_view what) {
     if (!accept(what)) fail("`" + std::string(what) + "`");
   }
@@ -148,11 +154,12 @@ class PlanParser {
     head.name();
     head.skip();
     head.expect("{");
+    head.end();
     // The first pass reads the loops, because paths and forms name them.
-    const size_t begin = at_;
+    const size_t begin = at_, first = number_;
     for (is_first_ = true;; is_first_ = false) {
       at_ = begin;
-      number_ = 1;
+      number_ = first;
       block(kNone);
       if (!is_first_) break;
       check();
@@ -188,7 +195,7 @@ class PlanParser {
     while (true) {
       Line line = next();
       if (line.at_end()) continue;
-      if (line.accept("}")) break;
+      if (line.closes()) break;
       if (line.accept("for"))
         loop(line, node);
       else if (line.accept("statement"))
@@ -471,7 +478,7 @@ class PlanParser {
     Access* last = nullptr;
     while (true) {
       Line inner = next();
-      if (inner.accept("}")) break;
+      if (inner.closes()) break;
       if (inner.accept("if")) {
         planned.conditions.push_back(condition(inner, view));
       } else if (inner.accept("vector")) {
@@ -537,7 +544,7 @@ class PlanParser {
     std::vector<Hoisted>& list = plan_.unswitched[node];
     while (true) {
       Line inner = next();
-      if (inner.accept("}")) return;
+      if (inner.closes()) return;
       if (is_first_) continue;
       inner.expect("hoist");
       Hoisted h;

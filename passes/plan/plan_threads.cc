@@ -84,7 +84,6 @@ KernelPlan plan_empty_threads(KernelPlan plan) {
   }
   std::set_intersection(plan.may_be_empty.begin(), plan.may_be_empty.end(), needed.begin(), needed.end(),
                         std::inserter(plan.launched_empty, plan.launched_empty.end()));
-  for (ParallelType p : plan.launched_empty) plan.exact_launch[p] = false;
   return plan;
 }
 

@@ -155,6 +155,20 @@ steps @k {
   Graph g = main_graph(m);
   apply(g, find_steps(m, "k")->steps);
   const std::string text = print_plan(plan_kernel(g));
+  // Lines are counted from 1, the head of the plan included.
+  const auto place = [&](std::string_view line) {
+    std::string damaged = text;
+    damaged.insert(damaged.find(line), "nothing ");
+    try {
+      parse_plan(g, damaged);
+    } catch (const Error& e) {
+      return e.place;
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(place("plan @"), "line 1");
+  EXPECT_EQ(place("threads"), "line 2");
+  EXPECT_EQ(place("buffer"), "line 3");
   size_t refused = 0;
   for (size_t i = 0; i < text.size(); ++i)
     for (const std::string_view with : {"", "%", "{", "9", "-", "z"}) {

@@ -4,6 +4,9 @@
 
 #include "ir/build/builder.h"
 #include "ir/infer/bind.h"
+#include "ir/step/apply.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
 #include "ir/verify/verify.h"
 #include "tests/unit/ir/shape_text.h"
 
@@ -171,6 +174,25 @@ TEST_F(Concretize, AnAxisThatCatJoinsIsNotOneElement) {
   plan(sizes(1, 4, 1), &done);
   EXPECT_EQ(shape_text(done, stretched), "f32[1]");
   EXPECT_NO_THROW(check_sizes(done, sizes(1, 4, 1)));
+}
+
+TEST_F(Concretize, TheStepSaysOneElementByItsWidth) {
+  const ValueId x = input(g, "x", Dtype::kFloat, {m, n});
+  const ValueId e = expand(g, x, {k, -1}, "e");
+  output(g, unary(g, OpKind::kExp, e));
+  const Step step = parse_step("concretize %e.i0 became broadcast width 1");
+  EXPECT_EQ(parse_step(print(step)), step);
+  EXPECT_FALSE(inapplicable(g, step));
+  // An expanded axis can be resolved once more, a plain one cannot.
+  Graph expanded = g;
+  apply(expanded, parse_step("concretize %e.i0 became broadcast"));
+  EXPECT_EQ(shape_text(expanded, e), "f32[1*%k, %n]");
+  apply(expanded, step);
+  EXPECT_EQ(shape_text(expanded, e), "f32[1, %n]");
+  EXPECT_TRUE(inapplicable(expanded, step));
+  for (const char* wrong : {"concretize %e.i0 became broadcast width 2", "concretize %e.i0 became iter width 1",
+                            "concretize %x.i0 became broadcast width 1", "concretize %e.i1 became broadcast width 1"})
+    EXPECT_EQ(inapplicable(g, parse_step(wrong)).value_or(StepRefusal{}).code, ErrorCode::kStepNotApplicable) << wrong;
 }
 
 TEST_F(Concretize, ReshapeGroups) {

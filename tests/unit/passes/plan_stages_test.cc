@@ -180,8 +180,9 @@ TEST(PlanCascades, ALongSerialSumOfFloatsRunsInStrips) {
       scheduled("fusion @l {\n  %n = size\n  %x = input f32[%n] contiguous\n  %y = sum %x over [0]\n  output %y\n}\n");
   const KernelPlan plan = plan_kernel(g);
   ASSERT_EQ(plan.cascades.size(), 1u);
-  EXPECT_EQ(plan.cascades.begin()->second.levels, 4);
-  EXPECT_EQ(plan.strips.begin()->second, kCascadeStrip);
+  EXPECT_TRUE(plan.cascades.begin()->second.is_compensated);
+  EXPECT_EQ(plan.cascades.begin()->second.levels, 1);
+  EXPECT_EQ(plan.strips.begin()->second, 32);
 }
 
 TEST(PlanStatements, AccessesAndChecksAreForms) {

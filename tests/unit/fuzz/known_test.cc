@@ -1,0 +1,60 @@
+// The oracles of known answers and of plans find nothing on fixed programs; the form of errors is judged.
+#include <gtest/gtest.h>
+
+#include "fuzz/base/error_form.h"
+#include "fuzz/oracle/oracle.h"
+#include "ir/text/parse.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+constexpr const char* kTiles = R"(fusion @f {
+  %n, %m = size
+  %x = input f32[%n, %m] contiguous
+  %c = set %x
+  %t = permute %c dims [1, 0]
+  %y = sum %t over [1]
+  output %y
+}
+steps @f {
+  split %y.i0 by 4 -> o, t
+  transform_like %y to []
+  set_memory_type %c in shared
+  parallelize %y.t on block.x
+  parallelize_like %y to []
+}
+inputs @f host {
+  %x = f32[5, 7] normal seed 1
+}
+)";
+
+void expect_silence(void (*oracle)(OracleRun&), uint64_t seeds, int field_changes) {
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    Case c;
+    c.module = parse_module(kTiles);
+    c.seed = seed;
+    OracleRun run(c, {.field_changes = field_changes});
+    oracle(run);
+    for (const Finding& f : run.findings) ADD_FAILURE() << text(f.signature) << ": " << f.message;
+    ASSERT_TRUE(run.findings.empty()) << seed;
+  }
+}
+
+TEST(KnownAnswers, AreGiven) { expect_silence(known, 1, kFieldChangesAlone); }
+
+TEST(PlanOracle, IsSilentOnARightPlan) { expect_silence(plans, 64, 2); }
+
+TEST(ErrorForm, AMessageIsASentenceAndAPlaceIsNone) {
+  const std::string message = "the width of a vector is 3; give a power of two";
+  EXPECT_TRUE(is_well_formed(Error(ErrorCode::kIllegalVectorize, message, "%y.v")));
+  EXPECT_TRUE(is_well_formed(Error(ErrorCode::kIllegalVectorize, message)));
+  EXPECT_TRUE(is_well_formed(Error(ErrorCode::kSyntax, "expected `]`", "line 7")));
+  EXPECT_TRUE(is_well_formed(Error(ErrorCode::kSyntax, "expected `]`", "%two words; no more.i0")));
+  EXPECT_FALSE(is_well_formed(Error(ErrorCode::kIllegalVectorize, "%y.v", message)));
+  EXPECT_THROW(expect_refusal(Error(ErrorCode::kIllegalVectorize, "%y.v", message)), Error);
+  EXPECT_THROW(expect_refusal(Error(ErrorCode::kInternal, "it does not hold")), Error);
+  EXPECT_NO_THROW(expect_refusal(Error(ErrorCode::kIllegalVectorize, message, "%y.v")));
+}
+
+}  // namespace
+}  // namespace fusebox::fuzz
