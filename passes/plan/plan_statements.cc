@@ -124,7 +124,8 @@ class StatementPlanner {
     std::vector<Condition> result;
     const Tensor& t = g_.tensor_of(op.results[0]);
     for (DomainId d : root_of(t)) {
-      if (!view.own.known(d) || position_in(t.logical, d) < t.logical.size()) continue;
+      const bool is_padded = position_in(t.logical, d) == t.logical.size();
+      if (!view.own.known(d) || is_padded == plan_.defects().has(Defect::kPadOfOtherAxis)) continue;
       const Form v = view.place(d), e = view.own.extent(d);
       if (!view.algebra.prove_nonneg(v)) result.push_back(inside(OpKind::kGe, v, Form{}, d));
       if (!view.algebra.prove_less(v, e)) result.push_back(inside(OpKind::kLt, v, e, d));
@@ -195,8 +196,13 @@ class StatementPlanner {
                             ? conditions_of(plan_, view, StatementKind::kInit)
                             : plan_.statements[s].conditions;
       for (size_t i = 0; i < list.size(); ++i)
-        if (const auto c = at_last_point(view, list[i], nodes); c && !never_holds(view.algebra, *c))
+        if (auto c = at_last_point(view, list[i], nodes)) {
+          if (never_holds(view.algebra, *c)) {
+            if (!plan_.defects().has(Defect::kUnswitchChoiceDropped)) continue;
+            c->compare = OpKind::kGe, c->value = c->bound;
+          }
           hoisted.push_back({s, i, *c});
+        }
     }
     plan_.unswitched.emplace(node, std::move(hoisted));
   }
