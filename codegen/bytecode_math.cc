@@ -9,8 +9,7 @@ namespace fusebox {
 
 MathClass math_class(OpKind kind) {
   switch (kind) {
-    case OpKind::kSet:
-    case OpKind::kSegmentSet:
+    case FUSEBOX_COPY_OPS:
       return MathClass::kMove;
     case OpKind::kCast:
       return MathClass::kCast;
@@ -19,25 +18,16 @@ MathClass math_class(OpKind kind) {
     case OpKind::kMul:
     case OpKind::kDiv:
     case OpKind::kFmod:
-    case OpKind::kMod:
+    case FUSEBOX_WHOLE_OPS:
     case OpKind::kRemainder:
     case OpKind::kNextafter:
     case OpKind::kPow:
     case OpKind::kMinimum:
     case OpKind::kMaximum:
-    case OpKind::kGcd:
-    case OpKind::kFloorDiv:
-    case OpKind::kFloorMod:
-    case OpKind::kCeilDiv:
-    case OpKind::kBitwiseLeftShift:
-    case OpKind::kBitwiseRightShift:
-    case OpKind::kLogicalRightShift:
+    case FUSEBOX_SHIFT_OPS:
     case OpKind::kNeg:
     case OpKind::kRelu:
-    case OpKind::kRound:
-    case OpKind::kCeil:
-    case OpKind::kFloor:
-    case OpKind::kTrunc:
+    case FUSEBOX_ROUNDING_OPS:
     case OpKind::kFrac:
     case OpKind::kSign:
     case OpKind::kLerp:
@@ -51,29 +41,13 @@ MathClass math_class(OpKind kind) {
     case OpKind::kSqrt:
     case OpKind::kTruediv:
       return MathClass::kFloating;
-    case OpKind::kBitwiseNot:
-    case OpKind::kBitwiseAnd:
-    case OpKind::kBitwiseOr:
-    case OpKind::kBitwiseXor:
+    case FUSEBOX_BITWISE_OPS:
       return MathClass::kBitwise;
-    case OpKind::kEq:
-    case OpKind::kNe:
-    case OpKind::kLt:
-    case OpKind::kLe:
-    case OpKind::kGt:
-    case OpKind::kGe:
+    case FUSEBOX_COMPARISON_OPS:
       return MathClass::kCompare;
-    case OpKind::kLogicalNot:
-    case OpKind::kLogicalAnd:
-    case OpKind::kLogicalOr:
+    case FUSEBOX_LOGICAL_OPS:
       return MathClass::kLogical;
-    case OpKind::kSignbit:
-    case OpKind::kIsfinite:
-    case OpKind::kIsinf:
-    case OpKind::kIsnan:
-    case OpKind::kIsneginf:
-    case OpKind::kIsposinf:
-    case OpKind::kIsreal:
+    case FUSEBOX_TEST_OPS:
       return MathClass::kTest;
     case OpKind::kWhere:
       return MathClass::kSelect;

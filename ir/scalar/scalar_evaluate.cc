@@ -146,12 +146,8 @@ std::optional<int64_t> integer_unary(OpKind kind, Dtype dtype, int64_t a) {
   const bool is_unsigned = row_of(dtype).kind == DtypeKind::kUnsigned || is_boolean(dtype);
   const bool negative = !is_unsigned && a < 0;
   switch (kind) {
-    case OpKind::kSet:
-    case OpKind::kSegmentSet:
-    case OpKind::kCeil:
-    case OpKind::kFloor:
-    case OpKind::kRound:
-    case OpKind::kTrunc:
+    case FUSEBOX_COPY_OPS:
+    case FUSEBOX_ROUNDING_OPS:
     case OpKind::kReal:
       return a;
     case OpKind::kAbs:
@@ -280,8 +276,7 @@ std::optional<bool> float_test(OpKind kind, double a) {
 // has more than twice the digits of a float.
 std::optional<double> float_unary(OpKind kind, double a) {
   switch (kind) {
-    case OpKind::kSet:
-    case OpKind::kSegmentSet:
+    case FUSEBOX_COPY_OPS:
     case OpKind::kReal:
       return a;
     case OpKind::kAbs:

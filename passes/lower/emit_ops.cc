@@ -26,134 +26,136 @@ bool is_taken_as(const Graph& g, const Op& op, size_t k, Dtype to) {
 
 Attrs KernelEmitter::hints(const Site& site, ValueId v) const {
   Attrs attrs;
-  if (site.op.attrs.has(AttrKey::kCacheOp) && plan.buffer_of(v).memory == MemoryType::kGlobal)
+  if (site.op.attrs.has(AttrKey::kCacheOp) && plan_.buffer_of(v).memory == MemoryType::kGlobal)
     attrs.set(AttrKey::kCacheOp, site.op.attrs.integer(AttrKey::kCacheOp));
   return attrs;
 }
 
 ValueId KernelEmitter::read(Site& site, size_t operand, ValueId predicate, ValueId otherwise, ValueId loaded) {
   const Access& a = site.plan.reads[operand];
-  return kernel.load(tensor(a.value), emit_form(site.view.algebra, a.index, loaded), predicate, otherwise,
-                     hints(site, a.value));
+  return kernel_.load(tensor(a.value), emit_form(site.view.algebra, a.index, loaded), predicate, otherwise,
+                      hints(site, a.value));
 }
 
 ValueId KernelEmitter::operand_value(Site& site, size_t operand) {
   const ValueId v = site.op.operands[operand];
-  return g.is_tensor(v) ? read(site, operand) : scalar(v);
+  return g_.is_tensor(v) ? read(site, operand) : scalar(v);
 }
 
 void KernelEmitter::write(Site& site, const std::vector<ValueId>& values, MemoryType which) {
   for (size_t i = 0; i < site.plan.writes.size(); ++i) {
     const Access& a = site.plan.writes[i];
-    if (which != MemoryType::kUnset && plan.buffer_of(a.value).memory != which) continue;
-    kernel.store(tensor(a.value), emit_form(site.view.algebra, a.index), values[i], {}, hints(site, a.value));
+    if (which != MemoryType::kUnset && plan_.buffer_of(a.value).memory != which) continue;
+    kernel_.store(tensor(a.value), emit_form(site.view.algebra, a.index), values[i], {}, hints(site, a.value));
   }
 }
 
 void KernelEmitter::emit_within(Site& site, ValueId index, bool from_end) {
   if (defects().has(Defect::kIndexUnchecked)) return;
   const ValueId v = site.op.operands[0];
-  const auto axis = axis_of(g, site.op);
-  const DomainId domain = logical_without_reductions(g, g.tensor_of(v))[axis];
-  const auto known = kernel.constant_of(index), length = evaluate_size(g, domain);
+  const auto axis = axis_of(g_, site.op);
+  const DomainId domain = logical_without_reductions(g_, g_.tensor_of(v))[axis];
+  const auto known = kernel_.constant_of(index), length = evaluate_size(g_, domain);
   if (known && length && *known < *length && *known >= (from_end ? -*length : 0)) return;
-  const Buffer& b = plan.buffer_of(v);
+  const Buffer& b = plan_.buffer_of(v);
   // A tensor parameter brings its own extents, so the check needs no further argument.
-  const auto ends = outputs(g);
-  const bool is_given = b.is_parameter && (g[g[b.storage].def].kind == OpKind::kInput ||
+  const auto ends = outputs(g_);
+  const bool is_given = b.is_parameter && (g_[g_[b.storage].def].kind == OpKind::kInput ||
                                            std::any_of(ends.begin(), ends.end(),
                                                        [&](const OutputRef& out) { return out.value == b.storage; }));
   Attrs attrs;
   if (from_end) attrs.set_flag(AttrKey::kFromEnd);
   if (is_given) {
     attrs.set(AttrKey::kAxis, static_cast<int64_t>(axis));
-    kernel.effect(OpKind::kWithin, {index, {}, tensor(v)}, {}, attrs);
+    kernel_.effect(OpKind::kWithin, {index, {}, tensor(v)}, {}, attrs);
     return;
   }
-  DomainValues values(g, plan.nest_plan, site.view.symbols, site.view.algebra, g[v].tensor);
+  DomainValues values(g_, plan_.nest_plan, site.view.symbols, site.view.algebra, g_[v].tensor);
   const ValueId extent = emit_form(site.view.algebra, values.size(domain));
-  kernel.effect(OpKind::kWithin, {index, extent, {}}, {}, attrs);
+  kernel_.effect(OpKind::kWithin, {index, extent, {}}, {}, attrs);
 }
 
 ValueId KernelEmitter::compute_scatter(Site& site) {
   // Every element searches for the last index that chooses it. That is slow, but the result is always the same.
   const Op& op = site.op;
   IndexAlgebra& algebra = site.view.algebra;
-  const size_t axis = axis_of(g, op);
-  const Dtype dtype = data_dtype(g[op.results[0]].dtype);
-  const auto& root = root_of(g.tensor_of(op.results[0]));
-  const auto index_axes = logical_without_reductions(g, g.tensor_of(op.operands[1]));
-  DomainValues extents(g, plan.nest_plan, site.view.symbols, algebra, g[op.operands[1]].tensor);
-  const ValueId chosen = kernel.allocate(dtype, MemoryType::kLocal, kernel.index(1), {}, 0, "chosen");
+  const size_t axis = axis_of(g_, op);
+  const Dtype dtype = data_dtype(g_[op.results[0]].dtype);
+  const auto& root = root_of(g_.tensor_of(op.results[0]));
+  const auto index_axes = logical_without_reductions(g_, g_.tensor_of(op.operands[1]));
+  DomainValues extents(g_, plan_.nest_plan, site.view.symbols, algebra, g_[op.operands[1]].tensor);
+  const ValueId chosen = kernel_.allocate(dtype, MemoryType::kLocal, kernel_.index(1), {}, 0, "chosen");
   const ValueId here = emit_form(algebra, site.view.place(root[axis]));
-  kernel.store(chosen, kernel.index(0), read(site, 0));
-  ValueId inside = kernel.bit(true);
+  kernel_.store(chosen, kernel_.index(0), read(site, 0));
+  ValueId inside = kernel_.bit(true);
   for (size_t i = 0; i < index_axes.size(); ++i)
     if (const Form at = site.view.place(root[i]), end = extents.size(index_axes[i]);
         i != axis && !algebra.prove_less(at, end))
-      inside = kernel.logical_and(inside, kernel.compare(OpKind::kLt, emit_form(algebra, at), emit_form(algebra, end)));
-  const bool is_loop = scatter_count(plan, site.view) != 1;
-  const ValueId along = is_loop ? kernel.begin_for(kernel.index(0), emit_form(algebra, scatter_extent(plan, site.view)),
-                                                   kernel.index(1), false)
-                                : ValueId();
+      inside =
+          kernel_.logical_and(inside, kernel_.compare(OpKind::kLt, emit_form(algebra, at), emit_form(algebra, end)));
+  const bool is_loop = scatter_count(plan_, site.view) != 1;
+  const ValueId along = is_loop
+                            ? kernel_.begin_for(kernel_.index(0), emit_form(algebra, scatter_extent(plan_, site.view)),
+                                                kernel_.index(1), false)
+                            : ValueId();
   const ValueId index = read(site, 1, inside, {}, along);
   emit_within(site, index);
-  const ValueId position = kernel.op(OpKind::kCast, {index}, Dtype::kIndex);
-  const ValueId hit = kernel.logical_and(inside, kernel.compare(OpKind::kEq, position, here));
-  kernel.begin_if(hit);
-  kernel.store(chosen, kernel.index(0), cast_to(read(site, 2, {}, {}, along), dtype));
-  kernel.end();
-  if (is_loop) kernel.end();
-  return kernel.load(chosen, kernel.index(0));
+  const ValueId position = kernel_.op(OpKind::kCast, {index}, Dtype::kIndex);
+  const ValueId hit = kernel_.logical_and(inside, kernel_.compare(OpKind::kEq, position, here));
+  kernel_.begin_if(hit);
+  kernel_.store(chosen, kernel_.index(0), cast_to(read(site, 2, {}, {}, along), dtype));
+  kernel_.end();
+  if (is_loop) kernel_.end();
+  return kernel_.load(chosen, kernel_.index(0));
 }
 
 ValueId KernelEmitter::compute_iota(Site& site) {
   const Op& op = site.op;
-  const Dtype dtype = data_dtype(g[op.results[0]].dtype);
+  const Dtype dtype = data_dtype(g_[op.results[0]].dtype);
   // Narrow floats are rounded once, at the end.
   const Dtype computed = is_reduced_float(dtype) ? Dtype::kFloat : dtype;
   const auto operand = [&](size_t k) { return cast_to(cast_to(scalar(op.operands[k]), dtype), computed); };
-  const ValueId i = emit_form(site.view.algebra, site.view.own.value(g.tensor_of(op.results[0]).logical[0]));
-  ValueId v = kernel.op(OpKind::kCast, {i}, computed);
+  const ValueId i = emit_form(site.view.algebra, site.view.own.value(g_.tensor_of(op.results[0]).logical[0]));
+  ValueId v = kernel_.op(OpKind::kCast, {i}, computed);
   const bool has_start = op.operands.size() > 1 && op.operands[1];
   const bool has_step = op.operands.size() > 2 && op.operands[2];
   const bool is_scaled = has_start && has_step && defects().has(Defect::kIotaStartScaled);
-  if (is_scaled) v = kernel.op(OpKind::kAdd, {operand(1), v}, computed);
-  if (has_step) v = kernel.op(OpKind::kMul, {v, operand(2)}, computed);
+  if (is_scaled) v = kernel_.op(OpKind::kAdd, {operand(1), v}, computed);
+  if (has_step) v = kernel_.op(OpKind::kMul, {v, operand(2)}, computed);
   if (is_scaled) return cast_to(v, dtype);
   if (has_start)
-    v = kernel.op(OpKind::kAdd, {operand(1), v}, computed);
+    v = kernel_.op(OpKind::kAdd, {operand(1), v}, computed);
   else if (is_floating(computed))
-    v = kernel.op(OpKind::kAdd, {kernel.constant(computed, {}), v}, computed);  // 0 by a negative step is 0, not -0
+    v = kernel_.op(OpKind::kAdd, {kernel_.constant(computed, {}), v}, computed);  // 0 by a negative step is 0, not -0
   return cast_to(v, dtype);
 }
 
 ValueId KernelEmitter::compute_pad(Site& site) {
   const Op& op = site.op;
-  const Dtype dtype = data_dtype(g[op.results[0]].dtype);
-  ValueId inside = kernel.bit(true);
+  const Dtype dtype = data_dtype(g_[op.results[0]].dtype);
+  ValueId inside = kernel_.bit(true);
   for (const Condition& c : site.plan.reads[0].inside)
-    inside = kernel.logical_and(inside, emit_condition(site.view.algebra, c, site.place.op));
+    inside = kernel_.logical_and(inside, emit_condition(site.view.algebra, c, site.place.op));
   const bool has_value = op.operands.size() > 1 && op.operands[1];
   const bool is_whole = has_value && defects().has(Defect::kPadValueTruncated);
   const ValueId otherwise = is_whole    ? cast_to(cast_to(scalar(op.operands[1]), Dtype::kInt64), dtype)
                             : has_value ? cast_to(scalar(op.operands[1]), dtype)
-                                        : kernel.constant(dtype, {});
-  const bool anywhere = kernel.constant_of(inside) != 1 && defects().has(Defect::kPadUnchecked);
-  return read(site, 0, anywhere ? kernel.bit(true) : inside, otherwise);
+                                        : kernel_.constant(dtype, {});
+  const bool anywhere = kernel_.constant_of(inside) != 1 && defects().has(Defect::kPadUnchecked);
+  return read(site, 0, anywhere ? kernel_.bit(true) : inside, otherwise);
 }
 
 ValueId KernelEmitter::compute_cat(Site& site) {
-  const Dtype dtype = data_dtype(g[site.op.results[0]].dtype);
+  const Dtype dtype = data_dtype(g_[site.op.results[0]].dtype);
   ValueId result;
   for (size_t k = site.op.operands.size(); k-- > 0;) {
     const Access& a = site.plan.reads[k];
     emit_form(site.view.algebra, *a.position);
-    ValueId inside = kernel.bit(true);
+    ValueId inside = kernel_.bit(true);
     for (const Condition& c : a.inside)
-      inside = kernel.logical_and(inside, emit_condition(site.view.algebra, c, site.place.op));
-    const ValueId v = cast_to(read(site, k, kernel.constant_of(inside) == 1 ? ValueId() : inside), dtype);
-    result = result ? kernel.op(OpKind::kWhere, {inside, v, result}, dtype) : v;
+      inside = kernel_.logical_and(inside, emit_condition(site.view.algebra, c, site.place.op));
+    const ValueId v = cast_to(read(site, k, kernel_.constant_of(inside) == 1 ? ValueId() : inside), dtype);
+    result = result ? kernel_.op(OpKind::kWhere, {inside, v, result}, dtype) : v;
   }
   return result;
 }
@@ -165,39 +167,39 @@ ValueId KernelEmitter::compute_select(Site& site) {
   emit_within(site, given, true);
   const ValueId index = cast_to(given, Dtype::kIndex);
   if (defects().has(Defect::kSelectNotWrapped)) return read(site, 0, {}, {}, index);
-  DomainValues values(g, plan.nest_plan, site.view.symbols, site.view.algebra, g[op.operands[0]].tensor);
-  const DomainId axis = logical_without_reductions(g, g.tensor_of(op.operands[0]))[axis_of(g, op)];
-  const ValueId from_end = kernel.add(index, emit_form(site.view.algebra, values.size(axis)));
-  const ValueId negative = kernel.compare(OpKind::kLt, index, kernel.index(0));
-  return read(site, 0, {}, {}, kernel.where(negative, from_end, index));
+  DomainValues values(g_, plan_.nest_plan, site.view.symbols, site.view.algebra, g_[op.operands[0]].tensor);
+  const DomainId axis = logical_without_reductions(g_, g_.tensor_of(op.operands[0]))[axis_of(g_, op)];
+  const ValueId from_end = kernel_.add(index, emit_form(site.view.algebra, values.size(axis)));
+  const ValueId negative = kernel_.compare(OpKind::kLt, index, kernel_.index(0));
+  return read(site, 0, {}, {}, kernel_.where(negative, from_end, index));
 }
 
 ValueId KernelEmitter::compute_triu(Site& site) {
   const Op& op = site.op;
-  const Dtype dtype = data_dtype(g[op.results[0]].dtype);
-  const auto& logical = g.tensor_of(op.results[0]).logical;
+  const Dtype dtype = data_dtype(g_[op.results[0]].dtype);
+  const auto& logical = g_.tensor_of(op.results[0]).logical;
   const size_t rank = logical.size();
   const ValueId row = emit_form(site.view.algebra, site.view.place(logical[rank - 2]));
   const ValueId column = emit_form(site.view.algebra, site.view.place(logical[rank - 1]));
   const bool has_diagonal = op.operands.size() > 1 && op.operands[1];
   const bool is_negated = has_diagonal && defects().has(Defect::kTriuDiagonal);
   constexpr int64_t kFar = int64_t{1} << 31;
-  const auto known = has_diagonal ? constant_integer(g, op.operands[1]) : std::optional<int64_t>(0);
+  const auto known = has_diagonal ? constant_integer(g_, op.operands[1]) : std::optional<int64_t>(0);
   const ValueId diagonal = has_diagonal ? cast_to(scalar(op.operands[1]), Dtype::kIndex) : ValueId();
   const auto is_kept = [&] {
-    if (is_negated) return kernel.compare(OpKind::kGe, column, kernel.sub(row, diagonal));
+    if (is_negated) return kernel_.compare(OpKind::kGe, column, kernel_.sub(row, diagonal));
     // The sum of a row and a diagonal may overflow an index. A column minus a row cannot.
     if (!known || *known > kFar || *known < -kFar)
-      return kernel.compare(OpKind::kGe, kernel.sub(column, row), diagonal);
-    return kernel.compare(OpKind::kGe, column, has_diagonal ? kernel.add(row, diagonal) : row);
+      return kernel_.compare(OpKind::kGe, kernel_.sub(column, row), diagonal);
+    return kernel_.compare(OpKind::kGe, column, has_diagonal ? kernel_.add(row, diagonal) : row);
   };
   const ValueId keep = is_kept();
-  return kernel.op(OpKind::kWhere, {keep, read(site, 0), kernel.constant(dtype, {})}, dtype);
+  return kernel_.op(OpKind::kWhere, {keep, read(site, 0), kernel_.constant(dtype, {})}, dtype);
 }
 
 ValueId KernelEmitter::compute(Site& site) {
   const Op& op = site.op;
-  const Dtype dtype = data_dtype(g[op.results[0]].dtype);
+  const Dtype dtype = data_dtype(g_[op.results[0]].dtype);
   switch (op.kind) {
     case OpKind::kBroadcast:
     case OpKind::kBroadcastInDim:
@@ -233,16 +235,16 @@ ValueId KernelEmitter::compute(Site& site) {
       std::vector<ValueId> operands;
       for (size_t k = 0; k < op.operands.size(); ++k) {
         operands.push_back(operand_value(site, k));
-        const auto to = scalar_dtype(g, op.kind, op.operands, k);
-        if (!to || is_taken_as(g, op, k, *to) || defects().has(Defect::kScalarNotConverted)) continue;
-        const Value& own = g[op.operands[k]];
-        operands.back() =
-            own.constant ? kernel.constant(*to, convert(own.dtype, *own.constant, *to)) : cast_to(operands.back(), *to);
+        const auto to = scalar_dtype(g_, op.kind, op.operands, k);
+        if (!to || is_taken_as(g_, op, k, *to) || defects().has(Defect::kScalarNotConverted)) continue;
+        const Value& own = g_[op.operands[k]];
+        operands.back() = own.constant ? kernel_.constant(*to, convert(own.dtype, *own.constant, *to))
+                                       : cast_to(operands.back(), *to);
       }
       Attrs attrs = op.attrs;
       attrs.erase(AttrKey::kDtypeAttr);
       if (attrs.has(AttrKey::kFast) && defects().has(Defect::kPrecisionNotLowered)) attrs.erase(AttrKey::kFast);
-      return kernel.op(op.kind, operands, dtype, attrs);
+      return kernel_.op(op.kind, operands, dtype, attrs);
     }
     case FUSEBOX_REDUCTION_OPS:
     case FUSEBOX_MOMENT_OPS:
@@ -266,8 +268,8 @@ void KernelEmitter::emit_vector_copy(Site& site) {
   guarded(predicate, [&] {
     const ValueId at = emit_form(site.view.algebra, copy.target);
     const ValueId from = emit_form(site.view.algebra, copy.source);
-    kernel.effect(OpKind::kCopy, {tensor(site.op.results[0]), at, tensor(site.op.operands[0]), from, ValueId()}, {},
-                  attrs);
+    kernel_.effect(OpKind::kCopy, {tensor(site.op.results[0]), at, tensor(site.op.operands[0]), from, ValueId()}, {},
+                   attrs);
   });
 }
 

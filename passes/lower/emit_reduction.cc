@@ -79,16 +79,16 @@ static ConstantBits neutral_element(OpKind kind, Dtype d, Dtype declared, const 
 }
 
 ValueId KernelEmitter::neutral(const Op& op, size_t result) {
-  const Dtype declared = g[op.results[result]].dtype, d = accumulator_dtype(declared);
-  return kernel.constant(d, neutral_element(op.kind, d, declared, defects()));
+  const Dtype declared = g_[op.results[result]].dtype, d = accumulator_dtype(declared);
+  return kernel_.constant(d, neutral_element(op.kind, d, declared, defects()));
 }
 
 void KernelEmitter::emit_reduction(Site& site) {
   if (site.place.kind == StatementKind::kExchange) return emit_exchange(site.place.op);
   IndexAlgebra& algebra = site.view.algebra;
-  const auto& loop = plan.loops_of(site.place.op);
+  const auto& loop = plan_.loops_of(site.place.op);
   Form place = algebra.constant(0);
-  for (size_t i : plan.accumulators.at(site.place.op).places)
+  for (size_t i : plan_.accumulators.at(site.place.op).places)
     place = algebra.add(algebra.mul(place, site.view.own.extent(loop[i])), site.view.own.value(loop[i]));
   switch (site.place.kind) {
     case StatementKind::kInit:
@@ -104,77 +104,77 @@ void KernelEmitter::emit_reduction(Site& site) {
 
 void KernelEmitter::emit_init(Site& site, Form place) {
   const Op& op = site.op;
-  const auto& loop = plan.loops_of(site.place.op);
-  const Nest& nest = plan.nest_of(site.place.op);
-  ValueId needed = kernel.bit(true);
+  const auto& loop = plan_.loops_of(site.place.op);
+  const Nest& nest = plan_.nest_of(site.place.op);
+  ValueId needed = kernel_.bit(true);
   for (size_t i = 0; i < loop.size(); ++i) {
-    const ParallelType p = plan.parallel_of(nest.path[i]);
-    if (is_reduction(g, loop[i]) && is_thread(p) && defects().has(Defect::kReductionIdleThreads))
+    const ParallelType p = plan_.parallel_of(nest.path[i]);
+    if (is_reduction(g_, loop[i]) && is_thread(p) && defects().has(Defect::kReductionIdleThreads))
       needed =
-          kernel.compare(OpKind::kLt, thread_index(p), emit_form(site.view.algebra, site.view.own.extent(loop[i])));
-    if (i < first_reduction_loop(g, plan.nest_plan, nest) && is_real_loop(p) &&
+          kernel_.compare(OpKind::kLt, thread_index(p), emit_form(site.view.algebra, site.view.own.extent(loop[i])));
+    if (i < first_reduction_loop(g_, plan_.nest_plan, nest) && is_real_loop(p) &&
         defects().has(Defect::kReductionNotReset))
-      needed = kernel.compare(OpKind::kEq, node_index_[nest.path[i]], kernel.index(0));
+      needed = kernel_.compare(OpKind::kEq, node_index_[nest.path[i]], kernel_.index(0));
   }
   guarded(needed, [&] {
     for (size_t i = 0; i < op.results.size(); ++i)
       for (size_t level = 0; level <= partials_[site.place.op].size(); ++level)
-        kernel.store(partial(site.place.op, level)[i], emit_form(site.view.algebra, place), neutral(op, i));
+        kernel_.store(partial(site.place.op, level)[i], emit_form(site.view.algebra, place), neutral(op, i));
   });
 }
 
 void KernelEmitter::emit_accumulation(Site& site, Form place) {
   const Op& op = site.op;
   const auto& accumulator = accumulators_.at(site.place.op);
-  const auto& loop = plan.loops_of(site.place.op);
-  const Nest& nest = plan.nest_of(site.place.op);
+  const auto& loop = plan_.loops_of(site.place.op);
+  const Nest& nest = plan_.nest_of(site.place.op);
   bool is_looped = false;
   for (size_t i = 0; i < loop.size(); ++i)
-    is_looped |= is_reduction(g, loop[i]) && !is_thread(plan.parallel_of(nest.path[i]));
-  const auto dtype_of = [&](size_t i) { return accumulator_dtype(g[op.results[i]].dtype); };
+    is_looped |= is_reduction(g_, loop[i]) && !is_thread(plan_.parallel_of(nest.path[i]));
+  const auto dtype_of = [&](size_t i) { return accumulator_dtype(g_[op.results[i]].dtype); };
   guarded(emit_conditions(site), [&] {
     const ValueId where = emit_form(site.view.algebra, place);
     std::vector<ValueId> held;
     for (size_t i = 0; i < accumulator.size(); ++i)
       held.push_back(is_looped && defects().has(Defect::kReductionInitInside) ? neutral(op, i)
-                                                                              : kernel.load(accumulator[i], where));
+                                                                              : kernel_.load(accumulator[i], where));
     if (op.kind != OpKind::kWelford) {
       ValueId x = operand_value(site, 0);
-      if (kernel.graph()[x].dtype != dtype_of(0)) x = cast_to(x, dtype_of(0));
+      if (kernel_.graph()[x].dtype != dtype_of(0)) x = cast_to(x, dtype_of(0));
       ValueId combined = combine(op, held, {x})[0];
-      if (const Dtype d = g[op.results[0]].dtype; d != dtype_of(0) && defects().has(Defect::kAccumulateNarrow))
+      if (const Dtype d = g_[op.results[0]].dtype; d != dtype_of(0) && defects().has(Defect::kAccumulateNarrow))
         combined = cast_to(cast_to(combined, d), dtype_of(0));
-      kernel.store(accumulator[0], where, combined);
+      kernel_.store(accumulator[0], where, combined);
       return;
     }
     std::vector<ValueId> more;
     const bool triple = op.operands.size() > 1 && op.operands[1];
     if (triple) {
       for (size_t k = 0; k < 3; ++k)
-        more.push_back(k == 1 && defects().has(Defect::kWelfordParts) ? kernel.constant(dtype_of(1), {})
+        more.push_back(k == 1 && defects().has(Defect::kWelfordParts) ? kernel_.constant(dtype_of(1), {})
                                                                       : operand_value(site, k));
     } else {
-      more = {operand_value(site, 0), kernel.constant(dtype_of(1), {}),
-              kernel.constant(dtype_of(2), constant_bits(dtype_of(2), 1.0))};
+      more = {operand_value(site, 0), kernel_.constant(dtype_of(1), {}),
+              kernel_.constant(dtype_of(2), constant_bits(dtype_of(2), 1.0))};
     }
     const auto next = combine(op, held, more);
     for (size_t i = 0; i < 3; ++i)
-      kernel.store(accumulator[i], where, i == 2 && defects().has(Defect::kWelfordCount) ? held[i] : next[i]);
+      kernel_.store(accumulator[i], where, i == 2 && defects().has(Defect::kWelfordCount) ? held[i] : next[i]);
   });
 }
 
 std::vector<ValueId> KernelEmitter::emit_totals(OpId id, ValueId at) {
-  const auto cascade = plan.cascades.find(id);
-  if (cascade != plan.cascades.end() && cascade->second.is_compensated) return {compensated_total(id, at)};
+  const auto cascade = plan_.cascades.find(id);
+  if (cascade != plan_.cascades.end() && cascade->second.is_compensated) return {compensated_total(id, at)};
   std::vector<ValueId> values;
   // The last strip has set the accumulator of a cascade back.
-  const size_t last = partials_[id].size(), first = plan.cascades.contains(id) ? 1 : 0;
+  const size_t last = partials_[id].size(), first = plan_.cascades.contains(id) ? 1 : 0;
   for (size_t level = first; level <= last; ++level) {
     if (level == 1 && last > 1 && defects().has(Defect::kPartialLost)) continue;
     std::vector<ValueId> more;
-    for (ValueId buffer : partial(id, level)) more.push_back(kernel.load(buffer, at));
+    for (ValueId buffer : partial(id, level)) more.push_back(kernel_.load(buffer, at));
     // A welford combination loses least if the larger set comes first.
-    values = values.empty() ? more : combine(g[id], more, values);
+    values = values.empty() ? more : combine(g_[id], more, values);
   }
   return values;
 }
@@ -183,12 +183,12 @@ void KernelEmitter::emit_result(Site& site, Form place) {
   const Op& op = site.op;
   const OpId id = site.place.op;
   ValueId at = emit_form(site.view.algebra, place);
-  const auto exchange = plan.exchanges.find(id);
-  const bool is_exchanged = exchange != plan.exchanges.end() && exchange->second.is_grid;
+  const auto exchange = plan_.exchanges.find(id);
+  const bool is_exchanged = exchange != plan_.exchanges.end() && exchange->second.is_grid;
   if (is_exchanged && defects().has(Defect::kExchangeSwapped))
-    at = kernel.sub(kernel.index(plan.accumulators.at(id).elements - 1), at);
+    at = kernel_.sub(kernel_.index(plan_.accumulators.at(id).elements - 1), at);
   const auto finish = [&](std::vector<ValueId> values) {
-    for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g[op.results[i]].dtype));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g_[op.results[i]].dtype));
     if (values.size() > 1 && defects().has(Defect::kSiblingsSwapped)) std::swap(values[0], values[1]);
     return values;
   };
@@ -197,17 +197,17 @@ void KernelEmitter::emit_result(Site& site, Form place) {
   std::vector<ValueId> values;
   if (!is_exchanged) {
     values = emit_totals(id, at);
-    if (exchange != plan.exchanges.end()) values = emit_block_reduce(op, values, exchange->second);
+    if (exchange != plan_.exchanges.end()) values = emit_block_reduce(op, values, exchange->second);
     values = finish(values);
   }
   // One result may belong to every thread or block, while its sibling is stored once.
   for (MemoryType memory : {MemoryType::kLocal, MemoryType::kShared, MemoryType::kGlobal}) {
-    const auto is_there = [&](ValueId v) { return plan.buffer_of(v).memory == memory; };
+    const auto is_there = [&](ValueId v) { return plan_.buffer_of(v).memory == memory; };
     if (std::none_of(op.results.begin(), op.results.end(), is_there)) continue;
     guarded(emit_conditions(site, memory), [&] {
       if (is_exchanged) {
         std::vector<ValueId> loaded;
-        for (ValueId buffer : accumulators_.at(id)) loaded.push_back(kernel.load(buffer, at));
+        for (ValueId buffer : accumulators_.at(id)) loaded.push_back(kernel_.load(buffer, at));
         values = finish(loaded);
       }
       write(site, values, memory);
@@ -218,31 +218,31 @@ void KernelEmitter::emit_result(Site& site, Form place) {
 std::vector<ValueId> KernelEmitter::combine(const Op& op, const std::vector<ValueId>& a,
                                             const std::vector<ValueId>& b) {
   std::vector<Dtype> dtypes;
-  for (ValueId v : op.results) dtypes.push_back(accumulator_dtype(g[v].dtype));
+  for (ValueId v : op.results) dtypes.push_back(accumulator_dtype(g_[v].dtype));
   const OpKind kind = combine_op(reduce_op(op.kind));
   // a <= b ? b : a, which is a if b is NaN
   if (op.kind == OpKind::kMax && is_floating(dtypes[0]) && defects().has(Defect::kReductionDropsNan))
-    return {kernel.op(OpKind::kThreshold, {a[0], b[0], b[0]}, dtypes[0])};
-  if (op.kind != OpKind::kWelford) return {kernel.op(kind, {a[0], b[0]}, dtypes[0])};
+    return {kernel_.op(OpKind::kThreshold, {a[0], b[0], b[0]}, dtypes[0])};
+  if (op.kind != OpKind::kWelford) return {kernel_.op(kind, {a[0], b[0]}, dtypes[0])};
   std::vector<ValueId> operands = a;
   operands.insert(operands.end(), b.begin(), b.end());
-  return kernel.effect(kind, operands, dtypes);
+  return kernel_.effect(kind, operands, dtypes);
 }
 
 void KernelEmitter::allocate_accumulator(OpId id) {
-  const Op& op = g[id];
-  const int64_t elements = plan.accumulators.at(id).elements;
+  const Op& op = g_[id];
+  const int64_t elements = plan_.accumulators.at(id).elements;
   const auto allocate = [&](const std::string& suffix) {
     std::vector<ValueId> made;
     for (ValueId v : op.results)
-      made.push_back(kernel.allocate(accumulator_dtype(g[v].dtype), MemoryType::kLocal, kernel.index(elements), {}, 0,
-                                     "T" + std::to_string(g[v].tensor.index) + "_acc" + suffix));
+      made.push_back(kernel_.allocate(accumulator_dtype(g_[v].dtype), MemoryType::kLocal, kernel_.index(elements), {},
+                                      0, "T" + std::to_string(g_[v].tensor.index) + "_acc" + suffix));
     return made;
   };
   accumulators_[id] = allocate("");
   partials_[id].clear();
-  const auto cascade = plan.cascades.find(id);
-  if (cascade == plan.cascades.end()) return;
+  const auto cascade = plan_.cascades.find(id);
+  if (cascade == plan_.cascades.end()) return;
   for (int level = 1; level <= cascade->second.levels; ++level)
     partials_[id].push_back(allocate(std::to_string(level)));
   if (cascade->second.is_compensated) partials_[id].push_back(allocate("_error"));
@@ -251,7 +251,7 @@ void KernelEmitter::allocate_accumulator(OpId id) {
 Attrs KernelEmitter::exchange_attrs(const Op& op, const Exchange& exchange) {
   Attrs attrs;
   const bool may_add =
-      op.kind != OpKind::kSum && op.kind != OpKind::kWelford && !is_boolean(accumulator_dtype(g[op.results[0]].dtype));
+      op.kind != OpKind::kSum && op.kind != OpKind::kWelford && !is_boolean(accumulator_dtype(g_[op.results[0]].dtype));
   attrs.set_enum(AttrKey::kReduceOp,
                  may_add && defects().has(Defect::kReductionCombine) ? ReduceOp::kSum : reduce_op(op.kind));
   std::vector<int64_t> over;
@@ -267,44 +267,44 @@ std::vector<ValueId> KernelEmitter::emit_block_reduce(const Op& op, const std::v
   std::vector<ValueId> operands = values;
   std::vector<Dtype> dtypes;
   for (size_t i = 0; i < values.size(); ++i) {
-    dtypes.push_back(kernel.graph()[values[i]].dtype);
+    dtypes.push_back(kernel_.graph()[values[i]].dtype);
     operands.push_back(neutral(op, i));
   }
   for (size_t i = 0; i < values.size(); ++i) operands.push_back(block_workspaces_.at({dtypes[i], static_cast<int>(i)}));
   operands.insert(operands.end(), {ValueId(), ValueId()});  // all threads take part, and no counters are needed
   Attrs attrs = exchange_attrs(op, exchange);
   if (!defects().has(Defect::kReductionNotShared)) attrs.set_flag(AttrKey::kAll);
-  return kernel.effect(OpKind::kBlockReduce, operands, dtypes, attrs);
+  return kernel_.effect(OpKind::kBlockReduce, operands, dtypes, attrs);
 }
 
 void KernelEmitter::emit_exchange(OpId id) {
   constexpr int64_t kMostUnrolled = 64;
-  const Op& op = g[id];
-  const Exchange& exchange = plan.exchanges.at(id);
-  const int64_t elements = plan.accumulators.at(id).elements;
+  const Op& op = g_[id];
+  const Exchange& exchange = plan_.exchanges.at(id);
+  const int64_t elements = plan_.accumulators.at(id).elements;
   const auto& accumulator = accumulators_.at(id);
-  if (plan.cascades.contains(id) && elements > 0) {
-    const ValueId at = elements == 1 ? kernel.index(0)
-                                     : kernel.begin_for(kernel.index(0), kernel.index(elements), kernel.index(1),
-                                                        elements <= kMostUnrolled);
+  if (plan_.cascades.contains(id) && elements > 0) {
+    const ValueId at = elements == 1 ? kernel_.index(0)
+                                     : kernel_.begin_for(kernel_.index(0), kernel_.index(elements), kernel_.index(1),
+                                                         elements <= kMostUnrolled);
     const auto totals = emit_totals(id, at);
-    for (size_t i = 0; i < totals.size(); ++i) kernel.store(accumulator[i], at, totals[i]);
-    if (elements != 1) kernel.end();
+    for (size_t i = 0; i < totals.size(); ++i) kernel_.store(accumulator[i], at, totals[i]);
+    if (elements != 1) kernel_.end();
   }
   std::vector<ValueId> operands = accumulator;
   for (ValueId v : accumulator) {
-    const Dtype dtype = kernel.graph()[v].dtype;
+    const Dtype dtype = kernel_.graph()[v].dtype;
     signature_.parameters.push_back({.kind = KernelParameter::Kind::kWorkspace,
                                      .dtype = dtype,
                                      .elements = elements,
                                      .threads = exchange.threads,
                                      .has_results = !exchange.is_last});
-    operands.push_back(kernel.tensor_parameter(dtype, "grid_workspace" + std::to_string(grid_workspaces_++)));
+    operands.push_back(kernel_.tensor_parameter(dtype, "grid_workspace" + std::to_string(grid_workspaces_++)));
   }
   // Threads of a block that combine nothing with each other use no memory that they share.
   const bool has_block = std::ranges::any_of(exchange.threads, is_block);
   for (size_t i = 0; i < accumulator.size(); ++i)
-    operands.push_back(has_block ? block_workspaces_.at({kernel.graph()[accumulator[i]].dtype, static_cast<int>(i)})
+    operands.push_back(has_block ? block_workspaces_.at({kernel_.graph()[accumulator[i]].dtype, static_cast<int>(i)})
                                  : operands[accumulator.size() + i]);
   // An exchange with a barrier of the grid has one slot for both.
   const Counters arrivals = counters(KernelParameter::Kind::kArrivals);
@@ -321,36 +321,36 @@ void KernelEmitter::emit_exchange(OpId id) {
   Attrs attrs = exchange_attrs(op, exchange);
   attrs.set(AttrKey::kSlot, defects().has(Defect::kArrivalsShared) ? 0 : slot);
   if (!exchange.is_last) attrs.set_flag(AttrKey::kAll);
-  came_last_[id] = kernel.effect(OpKind::kGridReduce, operands, {Dtype::kBool}, attrs)[0];
+  came_last_[id] = kernel_.effect(OpKind::kGridReduce, operands, {Dtype::kBool}, attrs)[0];
 }
 
 // The collectives of a block run one after another, so they share a part of the arena. Their buffers overlap on
 // purpose.
 void KernelEmitter::allocate_block_workspaces() {
   std::set<std::pair<Dtype, int>> wanted;
-  for (const auto& [id, exchange] : plan.exchanges) {
+  for (const auto& [id, exchange] : plan_.exchanges) {
     if (std::ranges::none_of(exchange.threads, is_block)) continue;
-    for (size_t i = 0; i < g[id].results.size(); ++i)
-      wanted.insert({accumulator_dtype(g[g[id].results[i]].dtype), static_cast<int>(i)});
+    for (size_t i = 0; i < g_[id].results.size(); ++i)
+      wanted.insert({accumulator_dtype(g_[g_[id].results[i]].dtype), static_cast<int>(i)});
   }
   if (wanted.empty()) return;
-  ValueId threads = kernel.index(1);
-  for (ParallelType p : plan.used_threads) {
+  ValueId threads = kernel_.index(1);
+  for (ParallelType p : plan_.used_threads) {
     if (!is_block(p)) continue;
     Attrs attrs;
     attrs.set_enum(AttrKey::kParallel, p);
-    threads = kernel.mul(threads, kernel.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs));
+    threads = kernel_.mul(threads, kernel_.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs));
   }
   // Blocks that exchange arrays combine as many elements at once as 16 bytes hold.
-  const bool has_arrays = std::ranges::any_of(plan.exchanges, [](const auto& e) { return e.second.is_grid; });
-  const ValueId stride = kernel.mul(threads, kernel.index(16));
+  const bool has_arrays = std::ranges::any_of(plan_.exchanges, [](const auto& e) { return e.second.is_grid; });
+  const ValueId stride = kernel_.mul(threads, kernel_.index(16));
   for (const auto& [dtype, list] : wanted)
-    block_workspaces_[{dtype, list}] = kernel.allocate(
+    block_workspaces_[{dtype, list}] = kernel_.allocate(
         dtype, MemoryType::kShared,
-        has_arrays ? kernel.mul(threads, kernel.index(std::max<int64_t>(16 / size_bytes(dtype), 1))) : threads,
-        kernel.add(shared_end_, kernel.mul(stride, kernel.index(list))), 16,
+        has_arrays ? kernel_.mul(threads, kernel_.index(std::max<int64_t>(16 / size_bytes(dtype), 1))) : threads,
+        kernel_.add(shared_end_, kernel_.mul(stride, kernel_.index(list))), 16,
         "workspace_" + std::string(text(dtype)) + "_" + std::to_string(list));
-  shared_end_ = kernel.add(shared_end_, kernel.mul(stride, kernel.index(plan.block_workspaces())));
+  shared_end_ = kernel_.add(shared_end_, kernel_.mul(stride, kernel_.index(plan_.block_workspaces())));
 }
 
 }  // namespace fusebox

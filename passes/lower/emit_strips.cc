@@ -6,86 +6,86 @@
 namespace fusebox {
 
 void KernelEmitter::emit_strips(uint32_t node, ValueId end, bool unroll) {
-  const int64_t width = plan.strips.at(node);
+  const int64_t width = plan_.strips.at(node);
   const auto emit_strip = [&](ValueId first, ValueId stop) {
-    const auto from = kernel.constant_of(first), to = kernel.constant_of(stop);
+    const auto from = kernel_.constant_of(first), to = kernel_.constant_of(stop);
     const bool is_one = width == 1 || (from && to && *to - *from == 1);
-    node_index_[node] = is_one ? first : kernel.begin_for(first, stop, kernel.index(1), unroll);
+    node_index_[node] = is_one ? first : kernel_.begin_for(first, stop, kernel_.index(1), unroll);
     emit_children(node);
-    if (!is_one) kernel.end();
+    if (!is_one) kernel_.end();
     end_strip(node, first);
   };
   // The rest of an unrolled loop becomes a strip of its own behind the loop, so that every strip has a known count.
-  const auto count = kernel.constant_of(end);
+  const auto count = kernel_.constant_of(end);
   const int64_t rest = count ? *count % width : 0;
   const bool is_apart = rest > 0 && unroll;
-  const ValueId whole = is_apart ? kernel.index(*count - rest) : end;
-  if (kernel.constant_of(whole).value_or(INT64_MAX) <= width) {
-    emit_strip(kernel.index(0), whole);
+  const ValueId whole = is_apart ? kernel_.index(*count - rest) : end;
+  if (kernel_.constant_of(whole).value_or(INT64_MAX) <= width) {
+    emit_strip(kernel_.index(0), whole);
   } else {
-    const ValueId first = kernel.begin_for(kernel.index(0), whole, kernel.index(width), unroll);
-    const ValueId behind = kernel.add(first, kernel.index(defects().has(Defect::kStripLonger) ? width + 1 : width));
-    emit_strip(first, is_apart || (count && rest == 0) ? behind : kernel.minimum(behind, end));
-    kernel.end();
+    const ValueId first = kernel_.begin_for(kernel_.index(0), whole, kernel_.index(width), unroll);
+    const ValueId behind = kernel_.add(first, kernel_.index(defects().has(Defect::kStripLonger) ? width + 1 : width));
+    emit_strip(first, is_apart || (count && rest == 0) ? behind : kernel_.minimum(behind, end));
+    kernel_.end();
   }
   if (is_apart && !defects().has(Defect::kStripRestDropped)) emit_strip(whole, end);
 }
 
 void KernelEmitter::add_partial(OpId id, size_t level, ValueId at) {
-  const Op& op = g[id];
+  const Op& op = g_[id];
   const auto& from = partial(id, level);
   const auto& to = partial(id, level + 1);
   std::vector<ValueId> held, more;
-  for (ValueId buffer : to) held.push_back(kernel.load(buffer, at));
-  for (ValueId buffer : from) more.push_back(kernel.load(buffer, at));
+  for (ValueId buffer : to) held.push_back(kernel_.load(buffer, at));
+  for (ValueId buffer : from) more.push_back(kernel_.load(buffer, at));
   const auto sums = combine(op, held, more);
   for (size_t i = 0; i < to.size(); ++i) {
-    kernel.store(to[i], at, sums[i]);
+    kernel_.store(to[i], at, sums[i]);
     if (!defects().has(Defect::kFoldNotReset))
-      kernel.store(from[i], at, kernel.constant(kernel.graph()[from[i]].dtype, {}));
+      kernel_.store(from[i], at, kernel_.constant(kernel_.graph()[from[i]].dtype, {}));
   }
 }
 
 void KernelEmitter::add_compensated(OpId id, ValueId at) {
   const ValueId part = accumulators_.at(id)[0], sum = partial(id, 1)[0], error = partial(id, 2)[0];
-  const Dtype dtype = kernel.graph()[sum].dtype;
-  const auto add = [&](ValueId x, ValueId y) { return kernel.op(OpKind::kAdd, {x, y}, dtype); };
-  const auto sub = [&](ValueId x, ValueId y) { return kernel.op(OpKind::kSub, {x, y}, dtype); };
-  const ValueId a = kernel.load(sum, at), b = kernel.load(part, at), total = add(a, b), taken = sub(total, a);
+  const Dtype dtype = kernel_.graph()[sum].dtype;
+  const auto add = [&](ValueId x, ValueId y) { return kernel_.op(OpKind::kAdd, {x, y}, dtype); };
+  const auto sub = [&](ValueId x, ValueId y) { return kernel_.op(OpKind::kSub, {x, y}, dtype); };
+  const ValueId a = kernel_.load(sum, at), b = kernel_.load(part, at), total = add(a, b), taken = sub(total, a);
   const ValueId rounding = add(sub(a, sub(total, taken)), sub(b, taken));
-  kernel.store(sum, at, total);
-  kernel.store(error, at, add(kernel.load(error, at), rounding));
-  if (!defects().has(Defect::kFoldNotReset)) kernel.store(part, at, kernel.constant(dtype, {}));
+  kernel_.store(sum, at, total);
+  kernel_.store(error, at, add(kernel_.load(error, at), rounding));
+  if (!defects().has(Defect::kFoldNotReset)) kernel_.store(part, at, kernel_.constant(dtype, {}));
 }
 
 ValueId KernelEmitter::compensated_total(OpId id, ValueId at) {
-  const ValueId sum = kernel.load(partial(id, 1)[0], at), error = kernel.load(partial(id, 2)[0], at);
+  const ValueId sum = kernel_.load(partial(id, 1)[0], at), error = kernel_.load(partial(id, 2)[0], at);
   if (defects().has(Defect::kPartialLost)) return error;
-  const Dtype dtype = kernel.graph()[sum].dtype;
+  const Dtype dtype = kernel_.graph()[sum].dtype;
   // An infinite sum has no error term: infinity minus infinity is NaN.
-  const ValueId is_none = kernel.op(OpKind::kIsnan, {error}, Dtype::kBool);
-  return kernel.op(OpKind::kWhere, {is_none, sum, kernel.op(OpKind::kAdd, {sum, error}, dtype)}, dtype);
+  const ValueId is_none = kernel_.op(OpKind::kIsnan, {error}, Dtype::kBool);
+  return kernel_.op(OpKind::kWhere, {is_none, sum, kernel_.op(OpKind::kAdd, {sum, error}, dtype)}, dtype);
 }
 
 void KernelEmitter::end_strip(uint32_t node, ValueId first) {
-  for (const auto& [id, cascade] : plan.cascades) {
-    const Nest& nest = plan.nest_of(id);
+  for (const auto& [id, cascade] : plan_.cascades) {
+    const Nest& nest = plan_.nest_of(id);
     if (nest.path[cascade.position] != node) continue;
-    const auto& loop = plan.loops_of(id);
-    StatementView view(plan, id);
+    const auto& loop = plan_.loops_of(id);
+    StatementView view(plan_, id);
     IndexAlgebra& algebra = view.algebra;
-    ValueId number = kernel.index(0);  // of the strip
+    ValueId number = kernel_.index(0);  // of the strip
     for (size_t i = 0; i <= cascade.position && cascade.levels > 1; ++i) {
-      if (!is_reduction(g, loop[i]) || !is_real_loop(plan.parallel_of(nest.path[i]))) continue;
-      const ValueId strip = kernel.index(i == cascade.position ? plan.strips.at(node) : 1);
-      if (kernel.constant_of(number) != 0)
-        number = kernel.mul(number, kernel.ceil_div(emit_form(algebra, view.own.extent(loop[i])), strip));
+      if (!is_reduction(g_, loop[i]) || !is_real_loop(plan_.parallel_of(nest.path[i]))) continue;
+      const ValueId strip = kernel_.index(i == cascade.position ? plan_.strips.at(node) : 1);
+      if (kernel_.constant_of(number) != 0)
+        number = kernel_.mul(number, kernel_.ceil_div(emit_form(algebra, view.own.extent(loop[i])), strip));
       const ValueId at = i == cascade.position ? first : node_index_[nest.path[i]];
-      number = kernel.add(number, kernel.floor_div(at, strip, true));
+      number = kernel_.add(number, kernel_.floor_div(at, strip, true));
     }
     // Iteration loops inside this loop have finished, so the places of their sums are consecutive.
     Form outside = algebra.constant(0), inside = algebra.constant(1);
-    for (size_t i : plan.accumulators.at(id).places) {
+    for (size_t i : plan_.accumulators.at(id).places) {
       outside = algebra.mul(outside, view.own.extent(loop[i]));
       if (i < cascade.position)
         outside = algebra.add(outside, view.own.value(loop[i]));
@@ -93,9 +93,9 @@ void KernelEmitter::end_strip(uint32_t node, ValueId first) {
         inside = algebra.mul(inside, view.own.extent(loop[i]));
     }
     const ValueId begin = emit_form(algebra, outside), count = emit_form(algebra, inside);
-    const bool is_one = kernel.constant_of(count) == 1;
+    const bool is_one = kernel_.constant_of(count) == 1;
     const ValueId at =
-        is_one ? begin : kernel.add(begin, kernel.begin_for(kernel.index(0), count, kernel.index(1), false));
+        is_one ? begin : kernel_.add(begin, kernel_.begin_for(kernel_.index(0), count, kernel_.index(1), false));
     if (cascade.is_compensated)
       add_compensated(id, at);
     else
@@ -103,12 +103,12 @@ void KernelEmitter::end_strip(uint32_t node, ValueId first) {
     int64_t group = 1;
     for (int level = 1; level < cascade.levels; ++level) {
       group *= kCascadeStrip;
-      kernel.begin_if(
-          kernel.compare(OpKind::kEq, kernel.floor_mod(number, kernel.index(group), true), kernel.index(group - 1)));
+      kernel_.begin_if(kernel_.compare(OpKind::kEq, kernel_.floor_mod(number, kernel_.index(group), true),
+                                       kernel_.index(group - 1)));
       add_partial(id, static_cast<size_t>(level), at);
     }
-    for (int level = 1; level < cascade.levels; ++level) kernel.end();
-    if (!is_one) kernel.end();
+    for (int level = 1; level < cascade.levels; ++level) kernel_.end();
+    if (!is_one) kernel_.end();
   }
 }
 

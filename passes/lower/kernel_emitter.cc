@@ -12,12 +12,12 @@
 namespace fusebox {
 
 KernelEmitter::KernelEmitter(const KernelPlan& kernel_plan, const EmitOptions& emit_options)
-    : plan(kernel_plan),
-      g(*plan.graph),
-      options(emit_options),
-      kernel(g.name, emit_options.index_bits),
-      tensors(g.values.size()),
-      node_index_(plan.tree.nodes.size()) {}
+    : plan_(kernel_plan),
+      g_(*plan_.graph),
+      options_(emit_options),
+      kernel_(g_.name, emit_options.index_bits),
+      tensors_(g_.values.size()),
+      node_index_(plan_.tree.nodes.size()) {}
 
 std::optional<LaunchBound> launch_bound(const KernelPlan& plan) {
   const Graph& g = *plan.graph;
@@ -39,48 +39,48 @@ std::optional<LaunchBound> launch_bound(const KernelPlan& plan) {
 
 void KernelEmitter::run() {
   declare_parameters();
-  if (const auto bound = launch_bound(plan)) {
+  if (const auto bound = launch_bound(plan_)) {
     Attrs attrs;
     attrs.set(AttrKey::kMostThreads, bound->most_threads);
     if (bound->least_blocks > 1) attrs.set(AttrKey::kLeastBlocks, bound->least_blocks);
-    kernel.effect(OpKind::kLaunchBound, {}, {}, attrs);
+    kernel_.effect(OpKind::kLaunchBound, {}, {}, attrs);
   }
-  shared_end_ = kernel.index(0);
+  shared_end_ = kernel_.index(0);
   emit_children(LoopNode::kNoNode);
 }
 
 void KernelEmitter::declare_parameters() {
   const auto declare = [&](ValueId v) {
-    tensors[v.index] = kernel.tensor_parameter(data_dtype(g[v].dtype), "T" + std::to_string(g[v].tensor.index));
+    tensors_[v.index] = kernel_.tensor_parameter(data_dtype(g_[v].dtype), "T" + std::to_string(g_[v].tensor.index));
     signature_.parameters.push_back({.kind = KernelParameter::Kind::kTensor, .tensor = v});
   };
-  for (ValueId v : inputs(g))
-    if (g.is_tensor(v)) declare(v);
-  for (const Nest& nest : plan.nest_plan.nests)
-    for (ValueId v : g[nest.op].results) {
-      const Buffer& b = plan.buffer_of(v);
+  for (ValueId v : inputs(g_))
+    if (g_.is_tensor(v)) declare(v);
+  for (const Nest& nest : plan_.nest_plan.nests)
+    for (ValueId v : g_[nest.op].results) {
+      const Buffer& b = plan_.buffer_of(v);
       if (!b.is_parameter) continue;
       if (b.storage == v)
         declare(v);
       else
-        tensors[v.index] = tensor(b.storage);
+        tensors_[v.index] = tensor(b.storage);
     }
 }
 
 ValueId KernelEmitter::parameter(const ScalarParameter& p) {
   const auto it = scalars_.find(p);
   if (it != scalars_.end()) return it->second;
-  const std::string name = p.scalar
-                               ? "s" + std::to_string(p.scalar.index)
-                               : "T" + std::to_string(g[p.stride_of].tensor.index) + "_stride" + std::to_string(p.axis);
+  const std::string name =
+      p.scalar ? "s" + std::to_string(p.scalar.index)
+               : "T" + std::to_string(g_[p.stride_of].tensor.index) + "_stride" + std::to_string(p.axis);
   signature_.parameters.push_back({.kind = KernelParameter::Kind::kScalar, .scalar = p});
-  return scalars_[p] = kernel.scalar_parameter(p.scalar ? g[p.scalar].dtype : Dtype::kIndex, name);
+  return scalars_[p] = kernel_.scalar_parameter(p.scalar ? g_[p.scalar].dtype : Dtype::kIndex, name);
 }
 
 KernelEmitter::Counters& KernelEmitter::counters(KernelParameter::Kind kind) {
   Counters& c = counters_[kind];
   if (!c.parameter) {
-    c.parameter = kernel.tensor_parameter(
+    c.parameter = kernel_.tensor_parameter(
         Dtype::kUint32, kind == KernelParameter::Kind::kArrivals ? "arrival_counters" : "grid_counters");
     c.position = signature_.parameters.size();
     signature_.parameters.push_back({.kind = kind});
@@ -101,42 +101,42 @@ ValueId KernelEmitter::scalar(ValueId v) {
 }
 
 ValueId KernelEmitter::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
-  if (g.is_constant(v)) return kernel.constant(g[v].dtype, *g[v].constant);
+  if (g_.is_constant(v)) return kernel_.constant(g_[v].dtype, *g_[v].constant);
   if (const auto it = known.find(v); it != known.end()) return it->second;
-  const Op& op = g[g[v].def];
+  const Op& op = g_[g_[v].def];
   if (op.kind == OpKind::kInput || op.kind == OpKind::kSize) {
-    const bool is_extent = g[v].dtype == Dtype::kIndex;
-    if (const auto number = constant_integer(g, plan.classes.representative(v)); is_extent && number)
-      return kernel.index(*number);
-    return parameter({is_extent ? plan.classes.representative(v) : v, {}, 0});
+    const bool is_extent = g_[v].dtype == Dtype::kIndex;
+    if (const auto number = constant_integer(g_, plan_.classes.representative(v)); is_extent && number)
+      return kernel_.index(*number);
+    return parameter({is_extent ? plan_.classes.representative(v) : v, {}, 0});
   }
   std::vector<ValueId> operands;
   for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand, known) : operand);
   if (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet) return known[v] = operands[0];
   // Folds what the program computes from constants alone.
-  if (std::all_of(operands.begin(), operands.end(), [&](ValueId o) { return o && kernel.graph().is_constant(o); })) {
+  if (std::all_of(operands.begin(), operands.end(), [&](ValueId o) { return o && kernel_.graph().is_constant(o); })) {
     std::vector<TypedBits> constants;
-    for (ValueId o : operands) constants.push_back({kernel.graph()[o].dtype, *kernel.graph()[o].constant});
-    if (const auto bits = evaluate_op(op.kind, g[v].dtype, constants))
-      return known[v] = kernel.constant(g[v].dtype, *bits);
+    for (ValueId o : operands) constants.push_back({kernel_.graph()[o].dtype, *kernel_.graph()[o].constant});
+    if (const auto bits = evaluate_op(op.kind, g_[v].dtype, constants))
+      return known[v] = kernel_.constant(g_[v].dtype, *bits);
   }
-  const auto is_truth = [&](ValueId o) { return kernel.graph()[o].dtype == Dtype::kBool; };
+  const auto is_truth = [&](ValueId o) { return kernel_.graph()[o].dtype == Dtype::kBool; };
   if (op.kind == OpKind::kLogicalAnd && std::all_of(operands.begin(), operands.end(), is_truth))
-    return known[v] = kernel.logical_and(operands[0], operands[1]);
-  return known[v] = kernel.op(op.kind, operands, g[v].dtype, op.attrs);
+    return known[v] = kernel_.logical_and(operands[0], operands[1]);
+  return known[v] = kernel_.op(op.kind, operands, g_[v].dtype, op.attrs);
 }
 
 ValueId KernelEmitter::thread_index(ParallelType p) {
   Attrs attrs;
   attrs.set_enum(AttrKey::kParallel, p);
-  return kernel.op(OpKind::kThreadIndex, {}, Dtype::kIndex, attrs);
+  return kernel_.op(OpKind::kThreadIndex, {}, Dtype::kIndex, attrs);
 }
 
 ValueId KernelEmitter::emit_form(IndexAlgebra& algebra, Form form, ValueId loaded) {
   FormEmitter emitter(
-      algebra, kernel,
+      algebra, kernel_,
       [&](int symbol) {
-        const auto p = parameter_of(g, symbol);
+        const auto p = parameter_of(g_, symbol);
         if (!p) return loaded;
         return p->stride_of ? parameter(*p) : scalar(p->scalar);
       },
@@ -147,7 +147,7 @@ ValueId KernelEmitter::emit_form(IndexAlgebra& algebra, Form form, ValueId loade
 LaunchScalars KernelEmitter::launch_scalars_of() {
   const auto value = [this](IndexAlgebra& a, Form f) { return launch_scalar(a, f, false); };
   // A prepared division is right for dividends below 2^31 alone.
-  if (options.index_bits != 32) return {value, {}};
+  if (options_.index_bits != 32) return {value, {}};
   return {value, [this](IndexAlgebra& a, Form f) { return launch_scalar(a, f, true); }};
 }
 
@@ -156,7 +156,7 @@ ValueId KernelEmitter::launch_scalar(IndexAlgebra& algebra, Form form, bool is_p
   FormEmitter spell(
       algebra, signature_.spelled,
       [&](int symbol) {
-        is_known &= parameter_of(g, symbol).has_value();
+        is_known &= parameter_of(g_, symbol).has_value();
         const auto [it, is_new] = signature_.symbols.try_emplace(symbol);
         if (is_new) it->second = signature_.spelled.scalar_parameter(Dtype::kIndex, "s");
         return it->second;
@@ -171,28 +171,28 @@ ValueId KernelEmitter::launch_scalar(IndexAlgebra& algebra, Form form, bool is_p
       if (parameters[1]) return parameters[1];
   signature_.parameters.push_back(
       {.kind = KernelParameter::Kind::kLaunched, .spelled = value, .is_prepared = is_prepared});
-  return made = is_prepared ? kernel.scalar_parameter(Dtype::kInt64, "prepared")
-                            : kernel.scalar_parameter(Dtype::kIndex, "launched");
+  return made = is_prepared ? kernel_.scalar_parameter(Dtype::kInt64, "prepared")
+                            : kernel_.scalar_parameter(Dtype::kIndex, "launched");
 }
 
 ValueId KernelEmitter::emit_condition(IndexAlgebra& algebra, const Condition& c, OpId op) {
   if (c.kind == CheckKind::kLastBlock) {
-    if (!defects().has(Defect::kLastBlockByNumber)) return came_last_.at(plan.last_block_of(op));
+    if (!defects().has(Defect::kLastBlockByNumber)) return came_last_.at(plan_.last_block_of(op));
     Attrs attrs;
     attrs.set_enum(AttrKey::kParallel, *c.guard);
-    const ValueId blocks = kernel.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs);
-    return kernel.compare(OpKind::kEq, thread_index(*c.guard), kernel.sub(blocks, kernel.index(1)));
+    const ValueId blocks = kernel_.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs);
+    return kernel_.compare(OpKind::kEq, thread_index(*c.guard), kernel_.sub(blocks, kernel_.index(1)));
   }
   if (c.guard) {
     const ValueId bound = emit_form(algebra, c.bound);
-    return kernel.compare(c.compare, thread_index(*c.guard), bound);
+    return kernel_.compare(c.compare, thread_index(*c.guard), bound);
   }
   const ValueId value = emit_form(algebra, c.value);
-  return kernel.compare(c.compare, value, emit_form(algebra, c.bound));
+  return kernel_.compare(c.compare, value, emit_form(algebra, c.bound));
 }
 
 ValueId KernelEmitter::emit_conditions(Site& site, MemoryType stored) {
-  ValueId all = kernel.bit(true);
+  ValueId all = kernel_.bit(true);
   const auto known = settled_.find(site.statement);
   const auto& list = site.plan.conditions;
   const auto is_needed = [&](const Condition& c) {
@@ -202,80 +202,82 @@ ValueId KernelEmitter::emit_conditions(Site& site, MemoryType stored) {
   for (size_t i = 0; i < list.size(); ++i)
     if ((known == settled_.end() || !known->second.contains(i)) && is_needed(list[i])) {
       const ValueId predicate = emit_condition(site.view.algebra, list[i], site.place.op);
-      if (options.explain) emitted_.try_emplace({site.statement, i}, Emitted{predicate});
-      const bool joined = kernel.constant_of(all) != 1 && defects().has(Defect::kChecksJoinedByOr);
-      all = joined ? kernel.op(OpKind::kLogicalOr, {all, predicate}, Dtype::kBool) : kernel.logical_and(all, predicate);
+      if (options_.explain) emitted_.try_emplace({site.statement, i}, Emitted{predicate});
+      const bool joined = kernel_.constant_of(all) != 1 && defects().has(Defect::kChecksJoinedByOr);
+      all =
+          joined ? kernel_.op(OpKind::kLogicalOr, {all, predicate}, Dtype::kBool) : kernel_.logical_and(all, predicate);
     }
   return all;
 }
 
 void KernelEmitter::guarded(ValueId predicate, const std::function<void()>& emit) {
-  const auto known = kernel.constant_of(predicate);
+  const auto known = kernel_.constant_of(predicate);
   if (known && *known != 0) {
     emit();
     return;
   }
-  const OpId last = kernel.last();
+  const OpId last = kernel_.last();
   // If the last op is an `if` with the same predicate, it is reopened. Only pure scalars could stand between, and none
   // does.
-  if (last && kernel.graph()[last].kind == OpKind::kIf && kernel.graph()[last].operands[0] == predicate &&
-      kernel.graph()[last].regions.size() == 1)
-    kernel.reopen_if();
+  if (last && kernel_.graph()[last].kind == OpKind::kIf && kernel_.graph()[last].operands[0] == predicate &&
+      kernel_.graph()[last].regions.size() == 1)
+    kernel_.reopen_if();
   else
-    kernel.begin_if(predicate);
+    kernel_.begin_if(predicate);
   emit();
-  kernel.end();
+  kernel_.end();
 }
 
 void KernelEmitter::allocate_local(const Buffer& b) {
-  const int64_t bytes = b.elements * size_bytes(g[b.value].dtype);
+  const int64_t bytes = b.elements * size_bytes(g_[b.value].dtype);
   // A copy may read vectors from it, so it is aligned for the widest vector that fits.
   const auto align = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(16, bytes))));
-  tensors[b.value.index] = kernel.allocate(data_dtype(g[b.value].dtype), MemoryType::kLocal, kernel.index(b.elements),
-                                           {}, align, "T" + std::to_string(g[b.value].tensor.index));
+  tensors_[b.value.index] =
+      kernel_.allocate(data_dtype(g_[b.value].dtype), MemoryType::kLocal, kernel_.index(b.elements), {}, align,
+                       "T" + std::to_string(g_[b.value].tensor.index));
 }
 
 void KernelEmitter::allocate_shared() {
-  for (const auto& slot : plan.shared_slots) {
+  for (const auto& slot : plan_.shared_slots) {
     ValueId size;
     for (ValueId v : slot) {
       // The count must be computed as the host computes it. The host knows nothing of a nest, so it cannot assume that
       // the loops run.
-      OpenExtents open(plan);
-      const ValueId count = emit_form(open.algebra, open.elements_of(plan.buffer_of(v)));
-      const ValueId bytes = kernel.mul(count, kernel.index(size_bytes(g[v].dtype)));
-      const ValueId rounded = kernel.mul(kernel.ceil_div(bytes, kernel.index(128)), kernel.index(128));
-      size = size ? kernel.maximum(size, rounded) : rounded;
-      tensors[v.index] = kernel.allocate(data_dtype(g[v].dtype), MemoryType::kShared, count, shared_end_, 16,
-                                         "T" + std::to_string(g[v].tensor.index));
+      OpenExtents open(plan_);
+      const ValueId count = emit_form(open.algebra, open.elements_of(plan_.buffer_of(v)));
+      const ValueId bytes = kernel_.mul(count, kernel_.index(size_bytes(g_[v].dtype)));
+      const ValueId rounded = kernel_.mul(kernel_.ceil_div(bytes, kernel_.index(128)), kernel_.index(128));
+      size = size ? kernel_.maximum(size, rounded) : rounded;
+      tensors_[v.index] = kernel_.allocate(data_dtype(g_[v].dtype), MemoryType::kShared, count, shared_end_, 16,
+                                           "T" + std::to_string(g_[v].tensor.index));
     }
-    shared_end_ = kernel.add(shared_end_, size);
+    shared_end_ = kernel_.add(shared_end_, size);
   }
 }
 
 void KernelEmitter::emit_children(uint32_t node) {
-  if (const auto it = plan.at_home.find(node); it != plan.at_home.end())
+  if (const auto it = plan_.at_home.find(node); it != plan_.at_home.end())
     for (ValueId v : it->second)
-      if (plan.buffer_of(v).memory == MemoryType::kLocal) allocate_local(plan.buffer_of(v));
-  if (const auto it = plan.accumulators_at.find(node); it != plan.accumulators_at.end())
+      if (plan_.buffer_of(v).memory == MemoryType::kLocal) allocate_local(plan_.buffer_of(v));
+  if (const auto it = plan_.accumulators_at.find(node); it != plan_.accumulators_at.end())
     for (OpId op : it->second) allocate_accumulator(op);
   if (node == LoopNode::kNoNode) {
     allocate_shared();
     allocate_block_workspaces();
   }
-  const auto& children = node == LoopNode::kNoNode ? plan.tree.top : plan.tree.children[node];
+  const auto& children = node == LoopNode::kNoNode ? plan_.tree.top : plan_.tree.children[node];
   for (size_t i = 0; i < children.size(); ++i) {
-    if (plan.sync_points.contains({node, i, SyncScope::kGrid})) {
+    if (plan_.sync_points.contains({node, i, SyncScope::kGrid})) {
       Attrs attrs;
       const Counters& c = counters(KernelParameter::Kind::kCounters);
       attrs.set(AttrKey::kSlot, take_slot(c));
-      kernel.effect(OpKind::kGridBarrier, {c.parameter}, {}, attrs);
-    } else if (plan.sync_points.contains({node, i, SyncScope::kBlock})) {
+      kernel_.effect(OpKind::kGridBarrier, {c.parameter}, {}, attrs);
+    } else if (plan_.sync_points.contains({node, i, SyncScope::kBlock})) {
       if (!children[i].is_node && defects().has(Defect::kBarrierDivergent)) {
         Site site = site_of(children[i].index);
-        guarded(emit_conditions(site), [&] { kernel.effect(OpKind::kBarrier, {}, {}); });
+        guarded(emit_conditions(site), [&] { kernel_.effect(OpKind::kBarrier, {}, {}); });
       } else {
-        kernel.effect(OpKind::kBarrier, {}, {});
+        kernel_.effect(OpKind::kBarrier, {}, {});
       }
     }
     if (children[i].is_node)
@@ -286,79 +288,79 @@ void KernelEmitter::emit_children(uint32_t node) {
 }
 
 void KernelEmitter::emit_node(uint32_t n) {
-  const LoopNode& node = plan.tree.nodes[n];
+  const LoopNode& node = plan_.tree.nodes[n];
   if (is_thread(node.parallel)) {
     node_index_[n] = thread_index(node.parallel);
     emit_children(n);
     return;
   }
   // A vectorized copy covers the whole loop, so no loop is emitted.
-  const auto& children = plan.tree.children[n];
+  const auto& children = plan_.tree.children[n];
   if (node.parallel == ParallelType::kVectorize && children.size() == 1 && !children[0].is_node &&
-      plan.statements[children[0].index].vector) {
-    node_index_[n] = kernel.index(0);
+      plan_.statements[children[0].index].vector) {
+    node_index_[n] = kernel_.index(0);
     emit_children(n);
     return;
   }
-  if (plan.unswitched.contains(n)) return emit_unswitched(n);
+  if (plan_.unswitched.contains(n)) return emit_unswitched(n);
   emit_loop(n, node.parallel == ParallelType::kUnroll || node.parallel == ParallelType::kVectorize);
 }
 
 void KernelEmitter::emit_loop(uint32_t n, bool unroll) {
-  const LoopNode& node = plan.tree.nodes[n];
+  const LoopNode& node = plan_.tree.nodes[n];
   // A constant extent needs no knowledge of the nest.
-  OpenExtents open(plan);
-  const auto constant = open.algebra.constant_value(open.of(g[g[node.domain].tensor].value).extent(node.domain));
-  ValueId extent = constant ? kernel.index(*constant) : ValueId();
+  OpenExtents open(plan_);
+  const auto constant = open.algebra.constant_value(open.of(g_[g_[node.domain].tensor].value).extent(node.domain));
+  ValueId extent = constant ? kernel_.index(*constant) : ValueId();
   if (!constant) {
-    StatementView view(plan, node.op);
+    StatementView view(plan_, node.op);
     extent = emit_form(view.algebra, view.own.extent(node.domain));
   }
-  if (plan.is_promoted(node.domain) && defects().has(Defect::kPromotedWrongDomain)) extent = kernel.index(1);
+  if (plan_.is_promoted(node.domain) && defects().has(Defect::kPromotedWrongDomain)) extent = kernel_.index(1);
   // A loop of one iteration disappears, unless it has strips: the plan of a sum may not know the count, and the strip
   // must end.
-  if (kernel.constant_of(extent) == 1 && !plan.strips.contains(n)) {
-    node_index_[n] = kernel.index(0);
+  if (kernel_.constant_of(extent) == 1 && !plan_.strips.contains(n)) {
+    node_index_[n] = kernel_.index(0);
     emit_children(n);
     return;
   }
   const bool is_short = node.parallel == ParallelType::kSerial && defects().has(Defect::kLoopShort);
-  const ValueId end = is_short ? kernel.sub(extent, kernel.index(1)) : extent;
-  if (plan.strips.contains(n)) return emit_strips(n, end, unroll);
-  node_index_[n] = kernel.begin_for(kernel.index(0), end, kernel.index(1), unroll);
+  const ValueId end = is_short ? kernel_.sub(extent, kernel_.index(1)) : extent;
+  if (plan_.strips.contains(n)) return emit_strips(n, end, unroll);
+  node_index_[n] = kernel_.begin_for(kernel_.index(0), end, kernel_.index(1), unroll);
   emit_children(n);
-  kernel.end();
+  kernel_.end();
 }
 
 // Emits the loop in two branches. One lacks the conditions that hold at the loop's last point; the other has all
 // conditions.
 void KernelEmitter::emit_unswitched(uint32_t node) {
-  ValueId all = kernel.bit(true), all_but_last = all;
+  ValueId all = kernel_.bit(true), all_but_last = all;
   std::map<uint32_t, std::set<size_t>> holds;
-  for (const Hoisted& h : plan.unswitched.at(node)) {
+  for (const Hoisted& h : plan_.unswitched.at(node)) {
     Site site = site_of(h.statement);
     holds[h.statement].insert(h.condition);
     const ValueId predicate = emit_condition(site.view.algebra, h.at_last_point, site.place.op);
-    if (options.explain) emitted_[{h.statement, h.condition}] = {predicate, true};
-    all_but_last = std::exchange(all, kernel.logical_and(all, predicate));
+    if (options_.explain) emitted_[{h.statement, h.condition}] = {predicate, true};
+    all_but_last = std::exchange(all, kernel_.logical_and(all, predicate));
   }
-  if (kernel.constant_of(all)) return emit_loop(node, false);
+  if (kernel_.constant_of(all)) return emit_loop(node, false);
   if (defects().has(Defect::kUnswitchForgets)) all = all_but_last;
   const auto outer = settled_;
-  kernel.begin_if(all);
+  kernel_.begin_if(all);
   for (const auto& [s, list] : holds) settled_[s].insert(list.begin(), list.end());
   emit_loop(node, true);
-  kernel.end();
+  kernel_.end();
   settled_ = outer;
   if (defects().has(Defect::kUnswitchNoTail)) return;
-  kernel.begin_else();
+  kernel_.begin_else();
   emit_loop(node, true);
-  kernel.end();
+  kernel_.end();
 }
 
 Site KernelEmitter::site_of(uint32_t statement) {
-  const Statement& s = plan.tree.statements[statement];
-  return {statement, s, plan.statements[statement], g[s.op], StatementView(plan, s)};
+  const Statement& s = plan_.tree.statements[statement];
+  return {statement, s, plan_.statements[statement], g_[s.op], StatementView(plan_, s)};
 }
 
 void KernelEmitter::emit_statement(uint32_t statement) {

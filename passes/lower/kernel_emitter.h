@@ -42,10 +42,10 @@ class KernelEmitter {
   // After run(): what the launch must pass, what `show --why` prints, and the kernel. finish() comes last.
   const KernelSignature& signature() const { return signature_; }
   std::vector<CheckNote> check_notes();
-  Graph finish() { return kernel.finish(); }
+  Graph finish() { return kernel_.finish(); }
 
  private:
-  const Defects& defects() const { return plan.defects(); }
+  const Defects& defects() const { return plan_.defects(); }
 
   // kernel_emitter.cc: loops, conditions, memory
   void declare_parameters();
@@ -80,9 +80,9 @@ class KernelEmitter {
   // A slot from `least` on that nothing else uses.
   int64_t take_slot(const Counters& c, int64_t least = 0);
   ValueId thread_index(ParallelType p);
-  ValueId tensor(ValueId v) const { return tensors[v.index]; }
+  ValueId tensor(ValueId v) const { return tensors_[v.index]; }
   ValueId cast_to(ValueId v, Dtype dtype) {
-    return kernel.graph()[v].dtype == dtype ? v : kernel.op(OpKind::kCast, {v}, dtype);
+    return kernel_.graph()[v].dtype == dtype ? v : kernel_.op(OpKind::kCast, {v}, dtype);
   }
 
   // emit_ops.cc: emits what an op computes at one point
@@ -136,11 +136,11 @@ class KernelEmitter {
   void add_compensated(OpId op, ValueId at);
   ValueId compensated_total(OpId op, ValueId at);
 
-  const KernelPlan& plan;
-  const Graph& g;
-  EmitOptions options;
-  KernelBuilder kernel;
-  std::vector<ValueId> tensors;  // by value of the graph: its parameter or buffer
+  const KernelPlan& plan_;
+  const Graph& g_;
+  EmitOptions options_;
+  KernelBuilder kernel_;
+  std::vector<ValueId> tensors_;  // by value of the graph: its parameter or buffer
   KernelSignature signature_;
   std::map<ScalarParameter, ValueId> scalars_;  // in the kernel
   std::map<KernelParameter::Kind, Counters> counters_;

@@ -183,8 +183,13 @@ bool implies_iterations(const KernelPlan& plan, StatementView& view, const Condi
 }
 
 // A dimension launches one thread where its loops have no iteration. A statement that does nothing there needs no check
-// of the loop.
+// of the loop. An unswitched loop takes the other conditions at its last point, where they do not say that a loop has
+// an iteration, so there the check stays.
 void drop_own_dimensions(const KernelPlan& plan, StatementView& view, std::vector<Condition>& conditions) {
+  const auto is_unswitched = [&](uint32_t node) {
+    return node != LoopNode::kNoNode && plan.parallel_of(node) == ParallelType::kUnswitch;
+  };
+  if (std::ranges::any_of(view.path, is_unswitched)) return;
   for (size_t i = conditions.size(); i-- > 0;) {
     const Condition& c = conditions[i];
     if (c.kind != CheckKind::kLoopExtent || !plan.exact_launch.at(*c.guard)) continue;

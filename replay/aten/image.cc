@@ -193,8 +193,7 @@ Image unary(OpKind kind, double y, const Operand& x) {
       return monotone(x, [](double t) { return t > 0 ? t : 0.0; });
     case OpKind::kNeg:
       return {-x.hi, -x.lo};
-    case OpKind::kSet:
-    case OpKind::kSegmentSet:
+    case FUSEBOX_COPY_OPS:
     case OpKind::kCast:
     case OpKind::kReal:
       return {x.lo, x.hi};

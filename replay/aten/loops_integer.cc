@@ -37,14 +37,10 @@ Wide exact_value(OpKind kind, Dtype d, Wide a, Wide b) {
   const Wide width = bits(d);
   const bool out = b < 0 || b >= width;
   switch (kind) {
-    case OpKind::kSet:
-    case OpKind::kSegmentSet:
+    case FUSEBOX_COPY_OPS:
     case OpKind::kCast:
     case OpKind::kReal:
-    case OpKind::kCeil:
-    case OpKind::kFloor:
-    case OpKind::kRound:
-    case OpKind::kTrunc:
+    case FUSEBOX_ROUNDING_OPS:
       return a;
     case OpKind::kAbs:
       return magnitude(a);
@@ -155,12 +151,7 @@ double carried_bound(const Loop& loop, const int64_t* v, const double* b, size_t
     const auto touches = [&](double low, double high) { return low <= 0 && high >= 0; };
     const double a = static_cast<double>(v[0]), other = count > 1 ? static_cast<double>(v[1]) : 0.0;
     switch (loop.kind) {
-      case OpKind::kEq:
-      case OpKind::kNe:
-      case OpKind::kLt:
-      case OpKind::kLe:
-      case OpKind::kGt:
-      case OpKind::kGe:
+      case FUSEBOX_COMPARISON_OPS:
         return touches(a - other - sum, a - other + sum);
       case OpKind::kLogicalAnd:
         return (b[0] > 0 || v[0] != 0) && (b[1] > 0 || v[1] != 0);
@@ -182,14 +173,10 @@ double carried_bound(const Loop& loop, const int64_t* v, const double* b, size_t
   }
   double bound = kInfinity;
   switch (loop.kind) {
-    case OpKind::kSet:
-    case OpKind::kSegmentSet:
+    case FUSEBOX_COPY_OPS:
     case OpKind::kCast:
     case OpKind::kReal:
-    case OpKind::kCeil:
-    case OpKind::kFloor:
-    case OpKind::kRound:
-    case OpKind::kTrunc:
+    case FUSEBOX_ROUNDING_OPS:
     case OpKind::kAbs:
     case OpKind::kNeg:
     case OpKind::kRelu:

@@ -119,12 +119,7 @@ Truth truth(OpKind kind, std::span<const Operand> o) {
     }
     case OpKind::kCast:
       return truth_of(o[0]);
-    case OpKind::kEq:
-    case OpKind::kNe:
-    case OpKind::kLt:
-    case OpKind::kLe:
-    case OpKind::kGt:
-    case OpKind::kGe:
+    case FUSEBOX_COMPARISON_OPS:
       return compare_reals(kind, o[0], o[1]);
     default:  // any other: a test, which refuses what it does not know
       return test(kind, o[0]);

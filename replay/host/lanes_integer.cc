@@ -227,10 +227,7 @@ LaneFunction find_in(OpKind kind) {
       return unary_lanes<T, T, relu<T>>;
     case OpKind::kBitwiseNot:
       return unary_lanes<T, T, bit_not<T>>;
-    case OpKind::kCeil:
-    case OpKind::kFloor:
-    case OpKind::kRound:
-    case OpKind::kTrunc:
+    case FUSEBOX_ROUNDING_OPS:
     case OpKind::kReal:
       return unary_lanes<T, T, same<T>>;
     case OpKind::kSignbit:
