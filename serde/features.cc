@@ -30,31 +30,43 @@ bool is_of_facts(const Op& op) {
          op.kind == OpKind::kPrepareDiv || op.attrs.has(AttrKey::kAssumed);
 }
 
-bool states_facts(const std::vector<Step>& steps) {
-  return std::ranges::any_of(
-      steps, [](const Step& s) { return s.kind == StepKind::kAssume || s.kind == StepKind::kBoundLaunch; });
-}
-
-bool uses(const Module& m, Feature feature) {
+// Whether an op that needs this feature stands in a graph.
+bool is_of(Feature feature, const Op& op) {
   switch (feature) {
     case Feature::kModule:
-      return true;
     case Feature::kRecord:
     case Feature::kExactInputs:
     case Feature::kArtifacts:
       return false;
     case Feature::kIndexChecks:
-      return std::any_of(m.graphs.begin(), m.graphs.end(), [](const Graph& g) {
-        return std::any_of(g.ops.begin(), g.ops.end(), [](const Op& op) { return op.kind == OpKind::kWithin; });
-      });
+      return op.kind == OpKind::kWithin;
     case Feature::kFacts:
-      return std::ranges::any_of(m.graphs, [](const Graph& g) { return std::ranges::any_of(g.ops, is_of_facts); }) ||
-             std::ranges::any_of(m.step_lists, [](const StepList& l) { return states_facts(l.steps); }) ||
-             std::ranges::any_of(m.segmentations, [](const Segmentation& s) {
-               return std::ranges::any_of(s.segments, [](const Segment& part) { return states_facts(part.steps); });
-             });
+      return is_of_facts(op);
+    case Feature::kPrecision:
+      return op.attrs.has(AttrKey::kFast);
+    case Feature::kArrivals:
+      return op.kind == OpKind::kGridReduce;
   }
   return false;
+}
+
+bool is_of(Feature feature, const Step& s) {
+  if (feature == Feature::kFacts) return s.kind == StepKind::kAssume || s.kind == StepKind::kBoundLaunch;
+  return feature == Feature::kPrecision && s.kind == StepKind::kPrecision;
+}
+
+bool have(const std::vector<Step>& steps, Feature feature) {
+  return std::ranges::any_of(steps, [&](const Step& s) { return is_of(feature, s); });
+}
+
+bool uses(const Module& m, Feature feature) {
+  if (feature == Feature::kModule) return true;
+  const auto in_op = [&](const Op& op) { return is_of(feature, op); };
+  return std::ranges::any_of(m.graphs, [&](const Graph& g) { return std::ranges::any_of(g.ops, in_op); }) ||
+         std::ranges::any_of(m.step_lists, [&](const StepList& l) { return have(l.steps, feature); }) ||
+         std::ranges::any_of(m.segmentations, [&](const Segmentation& s) {
+           return std::ranges::any_of(s.segments, [&](const Segment& part) { return have(part.steps, feature); });
+         });
 }
 
 bool uses(const Bundle& b, Feature feature) {
@@ -69,12 +81,12 @@ bool uses(const Bundle& b, Feature feature) {
       });
     case Feature::kArtifacts:
       return !b.artifacts.empty();
-    case Feature::kFacts:
-      if (std::ranges::any_of(b.steps, [](const StepList& l) { return states_facts(l.steps); })) return true;
-      [[fallthrough]];
     case Feature::kIndexChecks:
-      return std::any_of(b.stages.begin(), b.stages.end(),
-                         [&](const StageRecord& s) { return uses(s.module, feature); });
+    case Feature::kFacts:
+    case Feature::kPrecision:
+    case Feature::kArrivals:
+      return std::ranges::any_of(b.steps, [&](const StepList& l) { return have(l.steps, feature); }) ||
+             std::ranges::any_of(b.stages, [&](const StageRecord& s) { return uses(s.module, feature); });
   }
   return false;
 }

@@ -15,7 +15,7 @@ Graph graph_before(const Case& c, size_t count) {
   Graph g = c.fusion();
   if (c.compiled) g = c.compiled->concretized;
   for (size_t i = 0; i < count && c.steps(); ++i)
-    if (const Step& s = (*c.steps())[i]; s.kind != StepKind::kRewrite) try_step(g, s);
+    if (const Step& s = (*c.steps())[i]; !changes_fusion(s.kind)) try_step(g, s);
   return g;
 }
 

@@ -132,7 +132,7 @@ bool fit_steps(Case& c) {
   Graph g = c.fusion();
   std::vector<Step> rewrites, schedule;
   for (const Step& s : steps) {
-    if (s.kind != StepKind::kRewrite)
+    if (!changes_fusion(s.kind))
       schedule.push_back(s);
     else if (schedule.empty() && !step_refusal(g, s))
       apply_step(g, s), rewrites.push_back(s);

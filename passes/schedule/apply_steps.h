@@ -29,6 +29,8 @@ void apply_step(Graph& g, const Step& step, const Defects& defects = {});
 bool try_step(Graph& g, const Step& step);
 void apply_steps(Graph& g, std::span<const Step> steps, const Defects& defects = {});
 
+// Whether steps of this kind change the fusion itself, and so come before all others.
+inline bool changes_fusion(StepKind kind) { return kind == StepKind::kRewrite || kind == StepKind::kPrecision; }
 // The number of steps at the start of the list that change the fusion itself: `precision` steps, then rewrites. Throws
 // kStepNotApplicable if one of them stands behind a step of another kind, because each segment would understand such a
 // list differently, or if a `precision` step stands behind a rewrite, because it speaks of the program as it was written.

@@ -31,6 +31,7 @@ class CudaDeviceRunner : public Device {
   }
   ~CudaDeviceRunner() override {
     try {
+      if (!modules_.empty()) session_->synchronize();  // a kernel may still run
       for (const CudaKernel& one : modules_) session_->unload(one);
     } catch (const Error&) {
       // The device failed before; there is nothing left to unload from.

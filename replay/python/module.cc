@@ -175,6 +175,7 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("step_lines", &PythonProgram::step_lines)
       .def("loops", &PythonProgram::loops)
       .def("tensors", &PythonProgram::tensors)
+      .def("sizes", py::overload_cast<>(&PythonProgram::sizes, py::const_))
       .def("is_reduction", &PythonProgram::is_reduction)
       .def("is_read", &PythonProgram::is_read)
       .def("fresh_value", &PythonProgram::fresh_value)

@@ -161,6 +161,7 @@ class PythonProgram {
   std::vector<std::string> step_lines() const;
   std::vector<LoopInfo> loops(const std::string& tensor) const;
   std::vector<std::string> tensors() const;
+  std::vector<std::string> sizes() const;  // the sizes that the inputs bind
   bool is_reduction(const std::string& tensor) const;
   bool is_read(const std::string& tensor) const;
   std::string fresh_value(const std::string& wanted) const;

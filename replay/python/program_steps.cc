@@ -144,7 +144,7 @@ void PythonProgram::take(const Step& s) {
 std::optional<std::tuple<std::string, std::string, std::string>> PythonProgram::refusal(const std::string& line) const {
   const Step s = parse_step(line);
   try {
-    if (is_assigned(steps) || s.kind == StepKind::kAssign || s.kind == StepKind::kRewrite) {
+    if (is_assigned(steps) || s.kind == StepKind::kAssign || changes_fusion(s.kind)) {
       copy()->take(s);
       return std::nullopt;
     }
@@ -199,6 +199,15 @@ std::vector<LoopInfo> PythonProgram::loops(const std::string& tensor) const {
     result.push_back(
         {g[d].name, std::string(fusebox::text(g[d].iter_type)), std::string(fusebox::text(g[d].parallel))});
   return result;
+}
+
+std::vector<std::string> PythonProgram::sizes() const {
+  std::vector<std::string> names;
+  const Graph& g = current();
+  for (OpId id : g[Graph::body()].ops)
+    if (g[id].kind == OpKind::kSize)
+      for (ValueId v : g[id].results) names.push_back(g[v].name);
+  return names;
 }
 
 std::vector<std::string> PythonProgram::tensors() const {

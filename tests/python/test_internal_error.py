@@ -43,6 +43,7 @@ int cuDeviceTotalMem_v2(size_t* n, int) { *n = size_t{1} << 30; return 0; }
 int cuDevicePrimaryCtxRetain(void** c, int) { *c = reinterpret_cast<void*>(1); return 0; }
 int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
 int cuCtxSetCurrent(void*) { return 0; }
+int cuCtxGetCurrent(void** context) { *context = nullptr; return 0; }
 }
 FAILS(cuCtxSynchronize) FAILS(cuModuleLoadData) FAILS(cuModuleUnload) FAILS(cuModuleGetFunction) FAILS(cuFuncGetAttribute)
 FAILS(cuFuncSetAttribute) FAILS(cuOccupancyMaxActiveBlocksPerMultiprocessor) FAILS(cuLaunchKernel)

@@ -10,6 +10,8 @@ from fusebox.enums import MemoryType, ParallelType
 
 Word = int | tuple[str, str]
 
+# An extent that no drawn input reaches.
+LARGE = 1 << 20
 FACTORS = (2, 3, 4, 1, 5, 7, 8, 16, 32, 64, 128)
 # Kinds of steps with which a program on one device can be lowered.
 KINDS = tuple(
@@ -102,6 +104,16 @@ class Moves:
     def inline_most(self) -> str:
         return self.line("inline_most", [])
 
+    def precision(self, tensor: str, word: str) -> str:
+        return self.line("precision", [(tensor, "")], **{word: True})
+
+    def assume(self, size: str, at_most: int) -> str:
+        """That a size is at most a number. The order of the bounds is multiple_of, at_most, below, equal; 0 states nothing."""
+        return self.line("assume", [(size, ""), 0, at_most, 0, 0])
+
+    def bound_launch(self, threads: int, blocks: int) -> str:
+        return self.line("bound_launch", [threads, blocks])
+
     # -- applicable steps, the simplest first. The factors, orders and widths tried here stand for all others.
     def possible(self, kind: str) -> list[str]:
         """Lines of this kind that apply now: splits by each factor, reorders that rotate, resizes by one."""
@@ -144,6 +156,12 @@ class Moves:
             yield from (self.inline_at(t, loop) for t, loop in pairs)
         elif kind == "inline_most":
             yield self.inline_most()
+        elif kind == "precision":
+            yield from (self.precision(t, word) for t in tensors for word in ("fast", "exact"))
+        elif kind == "assume":
+            yield from (self.assume(size, LARGE) for size in self.program.sizes())
+        elif kind == "bound_launch":
+            yield from (self.bound_launch(1024, blocks) for blocks in (1, 2))
         else:
             raise NotImplementedError(f"fusebox.strategies has no rule for the step {kind}")
 
