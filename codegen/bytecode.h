@@ -140,8 +140,8 @@ struct Bytecode {
   uint32_t mask_depth = 0;      // nesting of divergent control flow
   uint32_t shared_granule = 0;  // bytes of the smallest element kept in shared memory; 0: none
   bool has_grid_sync = false;
-  bool reads_apart = false;  // no launch stores to memory of a buffer that the kernel only reads; the run checks it
-  int64_t most_threads = 0;  // of a block; 0: no bound
+  bool reads_apart = false;   // no launch stores to memory of a buffer that the kernel only reads; the run checks it
+  int64_t most_threads = 0;   // of a block; 0: no bound
   bool has_arrivals = false;  // blocks exchange values without a barrier: they run on one worker
 };
 

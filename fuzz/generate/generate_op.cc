@@ -285,8 +285,8 @@ std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
   const ValueId made = pointwise(g_, kind, operands);
   // Only what is computed in f32 has a fast form.
   const Dtype dtype = g_[made].dtype;
-  if (row_of(kind).accepts(AttrKey::kFast) && is_floating(dtype) && dtype != Dtype::kDouble && !is_storage_only(dtype) &&
-      random_.one_in(10))
+  if (row_of(kind).accepts(AttrKey::kFast) && is_floating(dtype) && dtype != Dtype::kDouble &&
+      !is_storage_only(dtype) && random_.one_in(10))
     g_[g_[made].def].attrs.set_flag(AttrKey::kFast);
   return {made};
 }
