@@ -72,7 +72,7 @@ class LaunchBuilder {
 
   ValueId emit(IndexAlgebra& algebra, Form form) {
     FormEmitter emitter(
-        algebra, host_, [&](int symbol) { return parameter(*parameter_of(g_, symbol)); },
+        algebra, host_, [&](int symbol) { return as_index(parameter(*parameter_of(g_, symbol))); },
         [](int) -> ValueId { throw Error(ErrorCode::kInternal, "a loop in a launch's scalars"); });
     return emitter.emit(form);
   }
@@ -124,6 +124,9 @@ class LaunchBuilder {
     for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand) : operand);
     return scalars_[v] = host_.op(op.kind, operands, g_[v].dtype, op.attrs);
   }
+
+  // A truth as a number: a product of two truths would be one.
+  ValueId as_index(ValueId v) { return is_boolean(h()[v].dtype) ? host_.op(OpKind::kCast, {v}, Dtype::kIndex) : v; }
 
   ValueId parameter(const ScalarParameter& p) {
     if (p.scalar) return scalar(p.scalar);
@@ -280,7 +283,7 @@ class LaunchBuilder {
     const Graph& from = signature_.spelled.graph();
     if (from.is_constant(v)) return host_.constant(from[v].dtype, *from[v].constant);
     for (const auto& [symbol, value] : signature_.symbols)
-      if (value == v) return parameter(*parameter_of(g_, symbol));
+      if (value == v) return as_index(parameter(*parameter_of(g_, symbol)));
     const Op& op = from[from[v].def];
     std::vector<ValueId> operands;
     for (ValueId o : op.operands) operands.push_back(spelled(o));
