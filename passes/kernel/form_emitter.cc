@@ -37,8 +37,11 @@ ValueId FormEmitter::emit_atom(AtomId id) {
     if (const Form whole = algebra_.form_of(id); !algebra_.has_loops(whole))
       if (const ValueId v = launch_.value(algebra_, whole)) return v;
   switch (atom.kind) {
-    case AtomKind::kSymbol:
-      return symbol_(atom.id);
+    case AtomKind::kSymbol: {
+      // A truth is a number here: a product of two truths would be one.
+      const ValueId v = symbol_(atom.id);
+      return is_boolean(builder_.graph()[v].dtype) ? builder_.op(OpKind::kCast, {v}, Dtype::kIndex) : v;
+    }
     case AtomKind::kLoop:
       return loop_(atom.id);
     case AtomKind::kDigit: {

@@ -72,7 +72,7 @@ class LaunchBuilder {
 
   ValueId emit(IndexAlgebra& algebra, Form form) {
     FormEmitter emitter(
-        algebra, host_, [&](int symbol) { return as_index(parameter(*parameter_of(g_, symbol))); },
+        algebra, host_, [&](int symbol) { return parameter(*parameter_of(g_, symbol)); },
         [](int) -> ValueId { throw Error(ErrorCode::kInternal, "a loop in a launch's scalars"); });
     return emitter.emit(form);
   }

@@ -138,9 +138,7 @@ ValueId KernelEmitter::emit_form(IndexAlgebra& algebra, Form form, ValueId loade
       [&](int symbol) {
         const auto p = parameter_of(g_, symbol);
         if (!p) return loaded;
-        if (p->stride_of) return parameter(*p);
-        // A truth is a number here: a product of two truths would be one.
-        return is_boolean(g_[p->scalar].dtype) ? cast_to(scalar(p->scalar), Dtype::kIndex) : scalar(p->scalar);
+        return p->stride_of ? parameter(*p) : scalar(p->scalar);
       },
       [&](int node) { return node_index_[static_cast<size_t>(node)]; }, launch_scalars_of());
   return emitter.emit(form);

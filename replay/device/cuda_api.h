@@ -110,7 +110,7 @@ class CudaSession {
   virtual int64_t resident_blocks(const CudaKernel& kernel, int64_t threads, int64_t shared_bytes) = 0;
   // Throws kLaunchLimit if the launch exceeds a limit of the device or the kernel.
   virtual void launch(const CudaKernel& kernel, const CudaLaunch& launch) = 0;
-  // The same in two parts. `start` checks nothing and needs the device's context to be current (ContextScope).
+  // The same in two parts. `start` checks nothing and needs the device's context to be current (`enter`).
   virtual CudaReadyLaunch ready(const CudaKernel& kernel, const CudaLaunch& launch) = 0;
   virtual void start(const CudaReadyLaunch& launch, void** arguments, CudaStream stream) = 0;
   // Makes the device's context current and returns the one that was, or null if it was this one already.

@@ -90,9 +90,7 @@ class CudaDeviceRunner : public Device {
       session_->copy_to_device(to.pointer, target.data(), target.storage_elems * size_bytes(target.dtype));
   }
 
-  int64_t alignment(const RunTensor& t) override {
-    return t.pointer == 0 ? 256 : static_cast<int64_t>(std::min<CudaPointer>(t.pointer & (~t.pointer + 1), 256));
-  }
+  int64_t alignment(const RunTensor& t) override { return alignment_of(t.pointer); }
 
   size_t prepare(const Graph& kernel, const KernelUse& use) override {
     CudaSource source = emit_cuda(kernel, {.reads_apart = use.reads_apart});

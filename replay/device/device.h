@@ -9,6 +9,7 @@
 //   device->launch(k, {.grid = {2, 1, 1}, .block = {128, 1, 1}}, arguments);
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -51,6 +52,11 @@ struct KernelUse {
   bool reads_apart = true;  // no launch stores to memory of a parameter that the kernel only reads (overlap.h)
 };
 
+// The largest power of two, up to 256, that divides an address; 256 for no memory.
+inline int64_t alignment_of(uint64_t address) {
+  return address == 0 ? 256 : static_cast<int64_t>(std::min<uint64_t>(address & (~address + 1), 256));
+}
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -68,7 +74,8 @@ class Device {
   // Makes a kernel ready for such launches and returns its number for `launch`. On a GPU the same kernel again gives
   // the same number.
   virtual size_t prepare(const Graph& kernel, const KernelUse& use) = 0;
-  // Makes many kernels ready at once, for launches whose reads are apart, so that `prepare` finds them. Several are compiled together. A kernel that does
+  // Makes many kernels ready at once, for launches whose reads are apart, so that `prepare` finds them. Several are
+  // compiled together. A kernel that does
   // not compile is left to `prepare`, which throws its error. Returns the number of new kernels; 0 on a device that
   // gains nothing.
   virtual size_t prepare_all(std::span<const Graph* const> kernels, const PrepareOptions& options) {

@@ -48,10 +48,7 @@ class HostDevice : public Device {
     to.defined->define(to.layout);
   }
 
-  int64_t alignment(const RunTensor& t) override {
-    const auto address = reinterpret_cast<uintptr_t>(t.layout.data());
-    return address == 0 ? 256 : static_cast<int64_t>(std::min<uintptr_t>(address & (~address + 1), 256));
-  }
+  int64_t alignment(const RunTensor& t) override { return alignment_of(reinterpret_cast<uintptr_t>(t.layout.data())); }
 
   size_t prepare(const Graph& kernel, const KernelUse& use) override {
     codes_.push_back(compile_bytecode(kernel, defects_));

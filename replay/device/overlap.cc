@@ -1,6 +1,5 @@
 #include "replay/device/overlap.h"
 
-#include <cstdint>
 #include <vector>
 
 #include "codegen/cuda.h"
@@ -8,31 +7,25 @@
 namespace fusebox {
 namespace {
 
-struct Bytes {
-  uint64_t begin = 0, end = 0;
-};
-
 // The bytes from the first element to the last. None for a tensor without elements.
-Bytes bytes_of(const RunTensor& t) {
+ByteRange bytes_of(const RunTensor& t) {
   const uint64_t first = t.pointer ? t.pointer : reinterpret_cast<uintptr_t>(t.layout.data());
   return {first,
           first + static_cast<uint64_t>(span_elems(t.layout.shape, t.layout.strides) * size_bytes(t.layout.dtype))};
 }
-
-bool share(const Bytes& a, const Bytes& b) { return a.begin < b.end && b.begin < a.end; }
 
 }  // namespace
 
 bool reads_apart(const Graph& kernel, std::span<const RunArgument> arguments) {
   const std::set<ValueId> stored = stored_buffers(kernel);
   const std::vector<ValueId> parameters = inputs(kernel);
-  std::vector<Bytes> read_only, written;
+  std::vector<ByteRange> read_only, written;
   for (size_t i = 0; i < parameters.size() && i < arguments.size(); ++i)
     if (!arguments[i].is_scalar)
       (stored.contains(parameters[i]) ? written : read_only).push_back(bytes_of(arguments[i].tensor));
-  for (const Bytes& w : written)
-    for (const Bytes& r : read_only)
-      if (share(w, r)) return false;
+  for (const ByteRange& w : written)
+    for (const ByteRange& r : read_only)
+      if (share_bytes(w, r)) return false;
   return true;
 }
 

@@ -5,11 +5,17 @@
 //   reads_apart(kernel, arguments)   // y = x + z over x, called with z = x: false
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "replay/device/device.h"
 
 namespace fusebox {
+
+struct ByteRange {
+  uint64_t begin = 0, end = 0;
+};
+inline bool share_bytes(const ByteRange& a, const ByteRange& b) { return a.begin < b.end && b.begin < a.end; }
 
 // Whether no parameter that the kernel only reads shares a byte, holes between its elements included, with one that it
 // stores to. `arguments` are those of a launch, in the order of the kernel's inputs.

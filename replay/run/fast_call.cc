@@ -4,6 +4,8 @@
 #include <array>
 #include <set>
 
+#include "replay/device/overlap.h"
+
 namespace fusebox {
 namespace {
 
@@ -27,11 +29,12 @@ class CudaCall final : public FastCall {
   }
 
   bool serves(const uint64_t* inputs) const override {
-    const auto begin = [&](size_t i) { return inputs[i]; };
-    const auto end = [&](size_t i) { return inputs[i] + static_cast<uint64_t>(input_bytes[i]); };
+    const auto range = [&](size_t i) {
+      return ByteRange{inputs[i], inputs[i] + static_cast<uint64_t>(input_bytes[i])};
+    };
     for (size_t i = 0; i < overwritten.size(); ++i)
       for (size_t k = 0; overwritten[i] && k < overwritten.size(); ++k)
-        if (i != k && begin(i) < end(k) && begin(k) < end(i)) return false;
+        if (i != k && share_bytes(range(i), range(k))) return false;
     return true;
   }
 

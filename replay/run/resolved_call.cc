@@ -39,9 +39,7 @@ class NotingDevice : public Device {
   int64_t alignment(const RunTensor& t) override {
     const uint32_t slot = slot_of(t);
     if (slot >= addresses_.size()) return kArenaAlign;
-    const int64_t found = call_.tensors[slot].bytes == 0 ? kArenaAlign : alignment_of(addresses_[slot]);
-    seen_[slot] = found;
-    return found;
+    return alignment_of(call_.tensors[slot].bytes == 0 ? 0 : addresses_[slot]);
   }
   size_t prepare(const Graph& kernel, const KernelUse& use) override {
     check_internal(use.reads_apart, "the tensors of a resolved call overlap");
@@ -88,7 +86,6 @@ class NotingDevice : public Device {
   static uint32_t slot_of(const RunTensor& t) { return static_cast<uint32_t>((t.pointer >> kSlotShift) - 1); }
 
   void set_open(ValueId scalar, uint32_t argument) { open_[scalar] = argument; }
-  const std::map<uint32_t, int64_t>& seen() const { return seen_; }
 
   // Gives each tensor that the call allocates for itself the first free place of the arena.
   void place_all() {
@@ -132,7 +129,6 @@ class NotingDevice : public Device {
   std::span<const NamedKernel> kernels_;
   std::span<const uint64_t> addresses_;
   std::map<ValueId, uint32_t> open_;
-  std::map<uint32_t, int64_t> seen_;  // by slot of an input: the alignment that was asked for
   std::vector<Life> places_;
 };
 
@@ -151,23 +147,21 @@ std::vector<ValueId> open_scalars(const Graph& host) {
 
 }  // namespace
 
-int64_t alignment_of(uint64_t address) {
-  return address == 0 ? kArenaAlign : static_cast<int64_t>(std::min<uint64_t>(address & (~address + 1), kArenaAlign));
-}
-
 ResolvedCall resolve_call(const Graph& host, std::span<const NamedKernel> kernels, std::span<const Argument> arguments,
                           std::span<const uint64_t> addresses) {
   ResolvedCall call;
+  if (std::ranges::any_of(host.ops, [](const Op& op) { return op.kind == OpKind::kRunAten; })) {
+    call.refused = "a segment runs by ATen";
+    return call;
+  }
   NotingDevice device(call, kernels, addresses);
   std::vector<RunTensor> given;
-  std::vector<size_t> argument_of;  // by slot
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].is_scalar) continue;
-    const uint32_t slot = device.add(arguments[i].dtype, arguments[i].tensor.shape, arguments[i].tensor.strides);
+  for (const Argument& a : arguments) {
+    if (a.is_scalar) continue;
+    const uint32_t slot = device.add(a.dtype, a.tensor.shape, a.tensor.strides);
     call.tensors[slot].is_input = true;
-    argument_of.push_back(i);
+    given.push_back(device.tensor(slot));
   }
-  for (uint32_t slot = 0; slot < argument_of.size(); ++slot) given.push_back(device.tensor(slot));
   const std::vector<ValueId> open = open_scalars(host);
   const std::vector<ValueId> taken = inputs(host);
   call.is_open_scalar.resize(arguments.size());
@@ -178,12 +172,6 @@ ResolvedCall resolve_call(const Graph& host, std::span<const NamedKernel> kernel
     }
   HostProgramOptions options;
   options.in_place_inputs = given;
-  options.run_aten = [](const std::string&, std::span<const Argument>, std::span<const TensorData>) {};
-  for (const Op& op : host.ops)
-    if (op.kind == OpKind::kRunAten) {
-      call.refused = "a segment runs by ATen";
-      return call;
-    }
   const ProgramResult result = run_host_program(host, kernels, device, arguments, options, false);
   for (const ProgramOutput& out : result.outputs) {
     ResolvedOutput made{.name = out.name, .overwrites_input = out.overwrites_input, .is_scalar = out.value.is_scalar};
@@ -198,8 +186,6 @@ ResolvedCall resolve_call(const Graph& host, std::span<const NamedKernel> kernel
     call.outputs.push_back(std::move(made));
   }
   device.place_all();
-  call.alignments.resize(arguments.size());
-  for (const auto& [slot, alignment] : device.seen()) call.alignments[argument_of[slot]] = alignment;
   return call;
 }
 

@@ -2,8 +2,9 @@
 // dimensions and arguments, for one set of sizes and strides. It leaves open only addresses, and scalars that nothing
 // but kernels read. So a repeated call binds, checks and computes nothing.
 //
-// Invariants: the call is right only where no input that is overwritten overlaps another tensor. Tensors are slots. The inputs come first, in order; then the tensors that the program allocates. Steps
-// name slots. Two tensors that share a place in the arena are never in use at the same time.
+// Invariants: the call is right only for inputs of the same alignments, of which none that is overwritten overlaps
+// another. Tensors are slots: the inputs come first, in order, then the tensors that the program allocates. Two tensors
+// that share a place in the arena are never in use at the same time.
 //
 //   ResolvedCall call = resolve_call(compiled.host, kernels, arguments);
 //   if (!call.refused.empty()) …                     // run the host program instead
@@ -73,15 +74,10 @@ struct ResolvedCall {
   int64_t arena_bytes = 0;
   // By argument of the call. A scalar that only kernels read may have another value in the next call.
   std::vector<bool> is_open_scalar;
-  // By argument: the alignment in bytes that the program's checks have seen, or 0. Another call needs the same.
-  std::vector<int64_t> alignments;
 };
 
 // Bytes between the places of the arena.
 constexpr int64_t kArenaAlign = 256;
-
-// The largest power of two, up to 256, that divides an address.
-int64_t alignment_of(uint64_t address);
 
 // Runs the host program without memory. `addresses` has one for each tensor among the arguments, in order. Throws what
 // the host program throws: a failed check, a size that does not fit.

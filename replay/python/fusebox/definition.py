@@ -172,9 +172,10 @@ class FusionDefinition(Fusion):
 
     # -- execution
     def execute(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None, threads: int = 1) -> list[Any]:
-        """Runs on the inputs' device (or `device`), on their memory. On a GPU it runs on PyTorch's current stream and returns before the work is
-        done; a call like an earlier one (dtypes, sizes, strides, alignments) needs no planning, and works while a CUDA graph is captured. Outputs are new tensors; in-place outputs write the input that they
-        overwrite; an output that is an input shares its memory. The checked host executor runs CPU tensors, with this many threads."""
+        """Runs on the inputs' device (or `device`), on their memory. Outputs are new tensors; in-place outputs write the input that they
+        overwrite; an output that is an input shares its memory. On a GPU it runs on PyTorch's current stream and returns before the work is
+        done; a call like an earlier one (dtypes, sizes, strides, alignments) needs no planning, and works while a CUDA graph is captured. The
+        checked host executor runs CPU tensors, with this many threads."""
         if type(inputs) is not list:
             inputs = list(inputs)
         if self._calls is not None and device is None:
