@@ -173,25 +173,52 @@ void lower_segments(Compiled& c, const LowerSegmentsOptions& options) {
 
 namespace {
 
+// Whether the schedulers decide: a GPU is named, and the steps hold no schedule.
+bool is_automatic(const CompileOptions& options) {
+  return options.device && !options.segmentation &&
+         (!options.steps || leading_rewrites(*options.steps) == options.steps->size());
+}
+
+// Applies the leading steps to a fusion, and returns the steps that resolve its symbolic axes for the bindings.
+std::vector<Step> rewrite(Graph& fusion, const Bindings& bindings, std::span<const Step> leading,
+                          const Defects& defects) {
+  if (leading.empty()) return plan_concretize(fusion, bindings, defects);
+  const Graph before = fusion;
+  apply_steps(fusion, leading, defects);
+  return plan_concretize(fusion, rebind(before, bindings, fusion), defects);
+}
+
 void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& bindings,
                   const CompileOptions& options) {
   Compiled& compiled = attempt.made;
-  const std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
+  std::vector<Step> steps = options.steps.value_or(std::vector<Step>());
+  const bool automatic = is_automatic(options);
+  const bool has_rewrites = std::ranges::any_of(steps, [](const Step& x) { return x.kind == StepKind::kRewrite; });
+  if (automatic && !has_rewrites) {
+    const std::vector<Step> rewrites = automatic_rewrites(fusion, steps, options.defects);
+    steps.insert(steps.end(), rewrites.begin(), rewrites.end());
+  }
   const size_t rewrites = leading_rewrites(steps);
-  const std::span<const Step> schedule = steps.subspan(rewrites);
   compiled.concretized = fusion;
-  apply_steps(compiled.concretized, steps.first(rewrites), options.defects);
-  compiled.concretize = plan_concretize(
-      compiled.concretized, rewrites > 0 ? rebind(fusion, bindings, compiled.concretized) : bindings, options.defects);
+  compiled.concretize = rewrite(compiled.concretized, bindings, std::span(steps).first(rewrites), options.defects);
   apply(compiled.concretized, compiled.concretize, options.defects);
   compiled.concretized = canonical_order(compiled.concretized);
   const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
   // An axis just resolved to *iteration* must match the extents it meets.
   if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
   compiled.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(compiled.concretized, sizes);
+  if (automatic) {
+    const MemoryClasses memory = memory_classes(fusion, options.inputs);
+    AutomaticPlan plan =
+        plan_automatic(compiled.concretized,
+                       {.sizes = sizes, .memory = memory, .device = *options.device, .defects = options.defects});
+    steps.insert(steps.end(), plan.steps.begin(), plan.steps.end());
+    compiled.automatic = {steps, std::move(plan.decisions), SizeClasses(compiled.concretized, sizes), memory};
+  }
+  const std::span<const Step> schedule = std::span<const Step>(steps).subspan(rewrites);
   if (options.segmentation)
     compiled.segmentation = *options.segmentation;
-  else if (!options.steps || (rewrites > 0 && schedule.empty()))
+  else if (schedule.empty() && (rewrites > 0 || !options.steps))
     compiled.segmentation = plan_unfused(compiled.concretized, options.defects);
   else
     compiled.segmentation = plan_steps(compiled.concretized, schedule, options.defects);
@@ -233,17 +260,17 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
 
 bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
   if (!options.defects.empty()) return false;  // a defect may read the sizes
-  const std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
-  const size_t rewrites = leading_rewrites(steps);
-  if (rewrites == 0) {
-    if (plan_concretize(fusion, bindings) != compiled.concretize) return false;
-  } else {
-    Graph rewritten = fusion;
-    apply_steps(rewritten, steps.first(rewrites));
-    if (plan_concretize(rewritten, rebind(fusion, bindings, rewritten)) != compiled.concretize) return false;
-  }
+  std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
+  if (is_automatic(options) != compiled.automatic.has_value()) return false;
+  if (compiled.automatic) steps = compiled.automatic->steps;
+  Graph rewritten = fusion;
+  if (rewrite(rewritten, bindings, steps.first(leading_rewrites(steps)), options.defects) != compiled.concretize)
+    return false;
   const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
   if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
+  if (compiled.automatic && (compiled.automatic->sizes != SizeClasses(compiled.concretized, sizes) ||
+                             compiled.automatic->memory != memory_classes(fusion, options.inputs)))
+    return false;
   if (options.index_bits != 0) return options.index_bits == compiled.index_bits;
   if (choose_index_bits(compiled.concretized, sizes) == 64) return compiled.index_bits == 64;
   // A program with 64 bits does not tell whether 32 would do here.

@@ -325,12 +325,23 @@ class Assigner {
     }
   }
 
+  // Takes the name of the segment that a step is for; empty: none is named.
+  std::string take_segment(Step& step) const {
+    if (!step.attrs.has(AttrKey::kSegment)) return {};
+    std::string name(step.attrs.string(AttrKey::kSegment));
+    if (!by_name_.contains(name))
+      refuse("no assign step makes a segment of this name", "@" + name, ErrorCode::kStepReferent);
+    step.attrs.erase(AttrKey::kSegment);
+    return name;
+  }
+
   // A fact about sizes goes to every kernel that has these sizes.
-  void assume(const Step& step, Segmentation& made) {
+  void assume(Step step, Segmentation& made) {
+    const std::string only = take_segment(step);
     SegmentExtractor extractor(g_);
     bool is_taken = false;
     for (Segment& s : made.segments) {
-      if (s.executor != SegmentExecutor::kKernel) continue;
+      if (s.executor != SegmentExecutor::kKernel || (!only.empty() && s.name != only)) continue;
       const Graph part = extractor.extract(s);
       NameIndex names(part);
       const auto has = [&](const StepOperand& o) { return o.value.empty() || names.find(o.value); };
@@ -346,19 +357,20 @@ class Assigner {
            named == step.operands.end() ? "" : "%" + named->value, ErrorCode::kStepReferent);
   }
 
-  void schedule(const Step& step) {
+  void schedule(Step step) {
+    const std::string only = take_segment(step);
     const auto is_number = [](const StepOperand& o) { return o.is_integer(); };
-    if (std::ranges::all_of(step.operands, is_number)) {
+    if (only.empty() && std::ranges::all_of(step.operands, is_number)) {
       // A step that names nothing is about all tensors, so every kernel gets it.
       for (Segment& s : segmentation_.segments)
         if (s.executor == SegmentExecutor::kKernel) s.steps.push_back(step);
       return;
     }
-    const size_t at = segment_of(step);
+    const size_t at = only.empty() ? segment_of(step) : by_name_.at(only);
     Segment& segment = segmentation_.segments[at];
     if (segment.executor != SegmentExecutor::kKernel)
       refuse("this tensor is made by a segment that is no kernel, and takes no schedule; leave the step out",
-             "%" + step.operands[0].value);
+             only.empty() ? "%" + step.operands[0].value : "@" + only);
     segment.steps.push_back(step);
     // Tensors that a step makes belong to the same segment.
     if (row_of(step.kind).results.starts_with('t'))
@@ -414,8 +426,8 @@ Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps, con
 }
 
 Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps, const Defects& defects) {
-  const bool assigned =
-      std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
+  const bool assigned = std::ranges::any_of(
+      steps, [](const Step& s) { return s.kind == StepKind::kAssign || s.attrs.has(AttrKey::kSegment); });
   return assigned ? plan_assigned(fusion, steps, defects) : plan_single(fusion, {steps.begin(), steps.end()}, defects);
 }
 

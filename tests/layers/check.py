@@ -48,7 +48,8 @@ FOLDERS = {
         "identity": "algebra nest",
         "plan": "algebra nest",
         "lower": "kernel nest plan",
-        "pipeline": "host lower plan schedule segment",
+        "automatic": "plan schedule segment",
+        "pipeline": "automatic host lower plan schedule segment",
     },
     "replay": {
         "data": "",
