@@ -1,54 +1,19 @@
 #include "passes/automatic/plan_automatic.h"
 
-#include "ir/canonical/canonical.h"
-#include "ir/step/step_applier.h"
-#include "ir/table/error.h"
-#include "passes/plan/plan_stages.h"
+#include "passes/automatic/cut.h"
 #include "passes/schedule/apply_steps.h"
-#include "passes/segment/segment.h"
 
 namespace fusebox {
 namespace {
 
 constexpr const char* kUnfused = "unfused";
 
-// A schedule that was found for one segment.
-struct Found {
-  std::vector<Step> steps;
-  Heuristics heuristics;
-  std::vector<Declined> declined;
-};
-
-// Why the steps make no kernel of the fusion; empty if they do.
-std::string refusal(Graph fusion, const std::vector<Step>& steps, const Defects& defects) {
-  try {
-    StepApplier applier(fusion, defects);
-    for (const Step& step : steps) applier.apply(step);
-    plan_refusable(canonical_order(fusion), {.defects = defects, .sizes = {}});
-  } catch (const Error& e) {
-    return "its schedule is refused: " + std::string(e.what()) + (e.place.empty() ? "" : " (" + e.place + ")");
-  }
-  return {};
-}
-
-// The first scheduler that makes one kernel of the fusion. Without one, the heuristics are empty.
-Found find_schedule(const ScheduleView& view, const Defects& defects) {
-  Found found;
-  for (const Scheduler& s : schedulers()) {
-    auto why = s.declines(view);
-    if (!why) {
-      found.heuristics = s.choose(view);
-      found.steps = s.plan(view, found.heuristics);
-      if (std::string refused = refusal(view.fusion, found.steps, defects); refused.empty())
-        return found;
-      else
-        why = std::move(refused);
-    }
-    found.declined.push_back({std::string(s.name), *why});
-  }
-  found.heuristics = {};
-  found.steps.clear();
-  return found;
+Step assign_step(const Graph& g, const CutPart& part, const std::string& name) {
+  Step step{StepKind::kAssign, {}, {}, {}};
+  for (OpId op : part.ops) step.operands.push_back(StepOperand::of(g[g[op].results[0]].name));
+  step.attrs.set(AttrKey::kName, name);
+  step.attrs.set_enum(AttrKey::kExecutor, SegmentExecutor::kKernel);
+  return step;
 }
 
 }  // namespace
@@ -75,16 +40,19 @@ std::vector<Step> automatic_rewrites(const Graph& fusion, const std::vector<Step
 
 AutomaticPlan plan_automatic(const Graph& fusion, const AutomaticOptions& options) {
   AutomaticPlan plan;
-  const Segmentation whole = plan_single(fusion, {}, options.defects);
-  if (whole.segments.empty()) return plan;
-  const Graph part = extract(fusion, whole.segments[0]);
-  const Rebinder rebinder(fusion, options.sizes);
-  const SizeClasses sizes(part, rebinder.to(part));
-  Found found = find_schedule({part, sizes, options.memory, options.device}, options.defects);
-  if (!found.heuristics.scheduler.empty()) {
-    plan.steps = std::move(found.steps);
-    plan.decisions.push_back({fusion.name, std::move(found.heuristics), std::move(found.declined)});
-    return plan;
+  std::vector<CutPart> parts = cut(fusion, options);
+  // One kernel needs no names. An op that runs unfused needs its assignment, or the plan would be an empty schedule.
+  const bool is_one = parts.size() == 1 && !parts[0].steps.empty();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    CutPart& part = parts[i];
+    const std::string name = is_one ? fusion.name : fusion.name + "_" + std::to_string(i);
+    if (!is_one) plan.steps.push_back(assign_step(fusion, part, name));
+    for (Step& step : part.steps) {
+      if (!is_one) step.attrs.set(AttrKey::kSegment, name);
+      plan.steps.push_back(std::move(step));
+    }
+    if (part.heuristics.scheduler.empty()) part.heuristics.scheduler = kUnfused;
+    plan.decisions.push_back({name, std::move(part.heuristics), std::move(part.declined)});
   }
   return plan;
 }

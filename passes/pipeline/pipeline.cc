@@ -175,8 +175,9 @@ namespace {
 
 // Whether the schedulers decide: a GPU is named, and the steps hold no schedule.
 bool is_automatic(const CompileOptions& options) {
-  return options.device && !options.segmentation &&
-         (!options.steps || leading_rewrites(*options.steps) == options.steps->size());
+  if (!options.device || options.segmentation) return false;
+  // An empty list is a schedule: one kernel without any step.
+  return !options.steps || (!options.steps->empty() && leading_rewrites(*options.steps) == options.steps->size());
 }
 
 // Applies the leading steps to a fusion, and returns the steps that resolve its symbolic axes for the bindings.

@@ -10,6 +10,7 @@ namespace fusebox {
 
 namespace {
 constexpr int64_t kMostDivisor = 64;
+constexpr int64_t kMostAlign = 16;  // bytes of the widest access
 constexpr SizeClass kUnknown = {std::numeric_limits<int64_t>::max(), 1};
 }  // namespace
 
@@ -52,7 +53,7 @@ MemoryClasses memory_classes(const Graph& fusion, std::span<const BoundInput> gi
   for (size_t i = 0; i < names.size() && i < given.size(); ++i) {
     if (!fusion.is_tensor(names[i])) continue;
     MemoryClass& c = result[fusion[names[i]].name];
-    if (given[i].align > 0) c.align = power_of_two_in(given[i].align, 256);
+    if (given[i].align > 0) c.align = power_of_two_in(given[i].align, kMostAlign);
     for (int64_t stride : given[i].strides) c.stride_divisors.push_back(power_of_two_in(stride, kMostDivisor));
   }
   return result;

@@ -49,13 +49,13 @@ class SizeClasses {
 
 // What planning may know of an input tensor's memory.
 struct MemoryClass {
-  int64_t align = 256;  // of the address of element (0, 0, …), in bytes: a power of two, up to 256
+  int64_t align = 16;  // of the address of element (0, 0, …), in bytes: a power of two, up to 16
   // By axis: the largest power of two, up to 64, that divides the stride, in elements. Empty: a contiguous tensor.
   std::vector<int64_t> stride_divisors = {};
   bool operator==(const MemoryClass&) const = default;
 };
 
-// By name of an input. An input that is not there is contiguous, and aligned to 256 bytes.
+// By name of an input. An input that is not there is contiguous, and aligned to 16 bytes.
 using MemoryClasses = std::map<std::string, MemoryClass>;
 
 // `inputs` are those of the fusion, in order, and may be empty.

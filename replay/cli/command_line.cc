@@ -7,6 +7,7 @@
 #include <functional>
 #include <new>
 
+#include "ir/module/device_properties.h"
 #include "ir/table/defect.h"
 #include "passes/rewrite/rewrite.h"
 #include "replay/cli/commands.h"
@@ -33,6 +34,21 @@ CLI::App* add_subcommand(CLI::App& app, const char* name, const char* about, con
   CLI::App* command = app.add_subcommand(name, about);
   command->footer(footer);
   return command;
+}
+
+void add_plan(CLI::App& command, PlanArguments& plan) {
+  std::vector<std::string> names;
+  for (const DeviceProperties& d : device_presets()) names.push_back(d.name);
+  command
+      .add_option("--plan", plan.plan,
+                  "automatic: schedulers cut and schedule the program; unfused: one kernel for each op; default: the "
+                  "program's own steps, else automatic")
+      ->check(CLI::IsMember({"automatic", "unfused"}));
+  command.add_flag_callback("--unfused", [&plan] { plan.plan = "unfused"; }, "The same as --plan unfused");
+  command
+      .add_option("--device", plan.device,
+                  "The GPU that the automatic plan is for; default: the one that runs it, else h200")
+      ->check(CLI::IsMember(names));
 }
 
 void add_precision(CLI::App& command, std::string& word) {
@@ -102,7 +118,7 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   c->add_option("--on", run.on, "The executor: cuda, host or aten; default: cuda if there is a GPU, else host")
       ->check(kExecutors);
   c->add_option("--steps", run.steps, "A list of steps instead of the program's own schedule");
-  c->add_flag("--unfused", run.unfused, "One kernel for each op, instead of the program's own schedule");
+  add_plan(*c, run.plan);
   add_precision(*c, run.precision);
   c->add_option("--input", run.inputs, "NAME=SPEC; may be repeated")->take_all()->type_size(1)->allow_extra_args(false);
   c->add_option("--output", run.outputs,
@@ -201,14 +217,14 @@ and their groups in the id graph. An html page holds all five graphs and needs n
   c->add_flag("--why", show.why, "With --level kernel: the reason of each check, and of each check left out");
   add_defects(*c, show.defects);
   add_precision(*c, show.precision);
-  c->add_option("--level", show.level, "math, scheduled, plan, kernel, cuda or host")
-      ->check(CLI::IsMember({"math", "scheduled", "plan", "kernel", "cuda", "host"}));
+  c->add_option("--level", show.level, "math, heuristics, scheduled, plan, kernel, cuda or host")
+      ->check(CLI::IsMember({"math", "heuristics", "scheduled", "plan", "kernel", "cuda", "host"}));
   c->add_option("--graph", show.graph, "A picture of an id graph: exact, almost-exact, broadcast, permissive or loop")
       ->check(CLI::IsMember({"exact", "almost-exact", "broadcast", "permissive", "loop"}));
   c->add_option("--format", show.format, "text, json or dot; with --graph also svg or html")
       ->check(CLI::IsMember({"text", "json", "dot", "svg", "html"}))
       ->capture_default_str();
-  c->add_flag("--unfused", show.unfused, "One kernel for each op, instead of the program's own schedule");
+  add_plan(*c, show.plan);
   c->callback([&] { chosen = [&] { return show_command(show, common); }; });
 
   ExplainArguments explain;

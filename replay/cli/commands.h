@@ -19,6 +19,12 @@ struct Common {
   std::optional<Bundle> subject;  // the current program, with which an internal error can be reproduced
 };
 
+// Which schedule a program gets.
+struct PlanArguments {
+  std::string plan;    // automatic, unfused or empty: the program's own steps, or automatic if it has none
+  std::string device;  // the GPU that the automatic plan is for: a preset's name; empty: the one that runs it, or h200
+};
+
 struct RunArguments {
   std::string file;
   std::string on;                            // empty: chosen
@@ -27,7 +33,7 @@ struct RunArguments {
   std::vector<std::string> inputs, outputs;  // NAME=SPEC, NAME=FILE.npy
   std::string record;
   bool check = false;
-  bool unfused = false;
+  PlanArguments plan;
   int threads = 1;
   std::vector<std::string> defects;
 };
@@ -65,7 +71,7 @@ struct ShowArguments {
   std::string graph;  // an id graph: a picture of it
   std::string format = "text";
   std::string precision;  // fast, exact or empty: as the program says
-  bool unfused = false;
+  PlanArguments plan;
   bool why = false;  // level kernel: the reason of each check, and of each check left out
   std::vector<std::string> defects;
 };

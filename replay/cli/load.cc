@@ -9,6 +9,7 @@
 #include "ir/text/parse.h"
 #include "ir/verify/verify.h"
 #include "replay/data/file.h"
+#include "replay/device/cuda_loader.h"
 #include "serde/decode.h"
 #include "serde/limits.h"
 
@@ -69,7 +70,7 @@ Step default_precision(const std::string& word) {
   return step;
 }
 
-void set_default_precision(Module& module, const std::string& word, bool unfused) {
+void set_default_precision(Module& module, const std::string& word) {
   const std::string graph = main_graph(module).name;
   auto list = std::find_if(module.step_lists.begin(), module.step_lists.end(),
                            [&](const StepList& l) { return l.graph == graph; });
@@ -77,8 +78,21 @@ void set_default_precision(Module& module, const std::string& word, bool unfused
     module.step_lists.push_back({.name = {}, .graph = graph, .steps = {}});
     list = module.step_lists.end() - 1;
   }
-  if (unfused) list->steps.clear();
   list->steps.insert(list->steps.begin(), default_precision(word));
+}
+
+void choose_plan(Module& module, const PlanArguments& arguments) {
+  if (arguments.plan.empty()) return;
+  const std::string graph = main_graph(module).name;
+  std::erase_if(module.step_lists, [&](const StepList& l) { return l.graph == graph; });
+}
+
+std::optional<DeviceProperties> planned_device(const PlanArguments& arguments, Executor executor) {
+  if (arguments.plan == "unfused") return std::nullopt;
+  if (!arguments.device.empty()) return find_device(arguments.device);
+  if (executor == Executor::kCuda)
+    if (const auto devices = cuda_backend().devices(); !devices.empty()) return devices[0].properties;
+  return default_device();
 }
 
 std::vector<BoundInput> default_sizes(const Module& module) {

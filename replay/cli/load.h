@@ -8,6 +8,8 @@
 #include "ir/infer/bind.h"
 #include "ir/module/module.h"
 #include "ir/scalar/scalar.h"
+#include "replay/cli/commands.h"
+#include "replay/run/run.h"
 #include "serde/bundle.h"
 
 namespace fusebox::cli {
@@ -26,8 +28,13 @@ Bundle subject_of(const LoadedFile& file);
 std::vector<Step> read_steps(const std::string& path, const Graph& fusion);
 // The step that makes every op that has a fast form `fast` or `exact`. Steps behind it may say otherwise for single ops.
 Step default_precision(const std::string& word);
-// Puts this step at the head of the main graph's steps; if `unfused`, in the place of all of them.
-void set_default_precision(Module& module, const std::string& word, bool unfused);
+// Puts this step at the head of the main graph's steps.
+void set_default_precision(Module& module, const std::string& word);
+// Removes the main graph's steps if the arguments name a plan.
+void choose_plan(Module& module, const PlanArguments& arguments);
+// The GPU that the automatic plan is for: the named one, else the one that runs it, else the default. None for the
+// unfused plan.
+std::optional<DeviceProperties> planned_device(const PlanArguments& arguments, Executor executor);
 // The sizes and scalars of the module's default inputs: the host's, else the GPU's. Throws kMissingInput.
 std::vector<BoundInput> default_sizes(const Module& module);
 // Throws kNotABundle for a text.

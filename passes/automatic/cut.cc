@@ -1,0 +1,291 @@
+#include "passes/automatic/cut.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "ir/canonical/canonical.h"
+#include "ir/step/step_applier.h"
+#include "ir/table/error.h"
+#include "passes/plan/plan_stages.h"
+#include "passes/schedule/apply_steps.h"
+#include "passes/segment/segment.h"
+
+namespace fusebox {
+namespace {
+
+// What a launch costs, as bytes that memory could move meanwhile: about 2 µs at 4 TB/s.
+constexpr double kLaunchBytes = 8e6;
+// A fusion of more ops is not cut at its best places but in stretches as long as schedulers take.
+constexpr size_t kMostForBestCut = 96;
+constexpr size_t kLongestStretch = 128;
+
+struct Stretch {
+  size_t begin = 0, end = 0;  // positions in the order of the ops
+  auto operator<=>(const Stretch&) const = default;
+  size_t size() const { return end - begin; }
+};
+
+class Cutter {
+ public:
+  Cutter(const Graph& g, const AutomaticOptions& options)
+      : g_(g),
+        options_(options),
+        extractor_(g),
+        rebinder_(g, options.sizes),
+        sizes_(g, options.sizes),
+        readers_(uses(g)),
+        positions_(g.ops.size(), kNowhere),
+        is_output_(g.values.size()) {
+    for (OpId op : g[Graph::body()].ops)
+      if (g[op].kind != OpKind::kInput && !g[op].results.empty() && g.is_tensor(g[op].results[0])) {
+        positions_[op.index] = order_.size();
+        order_.push_back(op);
+      }
+    for (const OutputRef& out : outputs(g)) is_output_[out.value.index] = true;
+  }
+
+  std::vector<CutPart> run() {
+    if (order_.empty()) return {};
+    while (true) {
+      const std::vector<Stretch> stretches = best_cut();
+      std::vector<CutPart> parts;
+      bool is_refused = false;
+      std::vector<bool> needed = is_output_;
+      for (size_t i = stretches.size(); i-- > 0;) {
+        CutPart part = make_part(stretches[i], needed);
+        if (part.ops.empty()) continue;
+        if (part.heuristics.scheduler.empty() && stretches[i].size() > 1) {
+          refused_.insert(stretches[i]);
+          is_refused = true;
+          break;
+        }
+        for (ValueId v : inputs_of(part.ops)) needed[v.index] = true;
+        parts.push_back(std::move(part));
+      }
+      if (is_refused) continue;
+      std::ranges::reverse(parts);
+      return parts;
+    }
+  }
+
+ private:
+  static constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
+
+  // -- the ops of a stretch
+
+  // Whether the op is computed again wherever it is read: its operand has no more bytes than its result.
+  bool is_cheap(OpId op) const {
+    const Op& o = g_[op];
+    switch (o.kind) {
+      case OpKind::kFull:
+      case OpKind::kIota:
+      case OpKind::kBroadcast:
+      case OpKind::kBroadcastInDim:
+      case OpKind::kExpand:
+      case OpKind::kSqueeze:
+        return true;
+      case OpKind::kCast:
+        return bits(g_[o.operands[0]].dtype) < bits(g_[o.results[0]].dtype);
+      default:  // any other: storing its result is right, and never costs more than it saves by much
+        return false;
+    }
+  }
+
+  // Values that other stretches read, if each of them computes cheap ops again.
+  std::vector<bool> needed_of(Stretch s) const {
+    std::vector<bool> needed(g_.values.size());
+    for (size_t i = s.begin; i < s.end; ++i)
+      for (ValueId v : g_[order_[i]].results) {
+        bool is_needed = is_output_[v.index];
+        for (OpId reader : readers_[v.index])
+          if (const size_t at = positions_[reader.index]; at != kNowhere && (at < s.begin || at >= s.end))
+            is_needed |= !is_cheap(order_[i]);
+        needed[v.index] = is_needed;
+      }
+    return needed;
+  }
+
+  // The ops of a stretch that the needed values need, and the cheap ops before it that these read.
+  std::vector<OpId> ops_of(Stretch s, const std::vector<bool>& needed) const {
+    std::set<size_t> taken;
+    std::vector<size_t> open;
+    const auto take = [&](size_t at) {
+      if (taken.insert(at).second) open.push_back(at);
+    };
+    for (size_t i = s.begin; i < s.end; ++i)
+      if (std::ranges::any_of(g_[order_[i]].results, [&](ValueId v) { return needed[v.index]; })) take(i);
+    while (!open.empty()) {
+      const OpId op = order_[open.back()];
+      open.pop_back();
+      for (ValueId v : g_[op].operands) {
+        if (!v || !g_[v].def || !g_.is_tensor(v)) continue;
+        const size_t at = positions_[g_[v].def.index];
+        if (at != kNowhere && (at >= s.begin || (is_cheap(order_[at]) && !is_output_[v.index]))) take(at);
+      }
+    }
+    std::vector<OpId> ops;
+    for (size_t at : taken) ops.push_back(order_[at]);
+    return ops;
+  }
+
+  // The tensors that ops read and do not make.
+  std::vector<ValueId> inputs_of(const std::vector<OpId>& ops) const {
+    const std::set<OpId> inside(ops.begin(), ops.end());
+    std::set<ValueId> read;
+    for (OpId op : ops)
+      for (ValueId v : g_[op].operands)
+        if (v && g_.is_tensor(v) && !inside.contains(g_[v].def)) read.insert(v);
+    return {read.begin(), read.end()};
+  }
+
+  Segment segment_of(const std::vector<OpId>& ops, const std::vector<bool>& needed) const {
+    Segment s;
+    s.name = g_.name;
+    for (OpId op : ops) s.ops.push_back(g_[g_[op].results[0]].name);
+    for (ValueId v : inputs_of(ops)) s.inputs.push_back({g_[v].name, {}, {}, {}});
+    for (OpId op : ops)
+      for (ValueId v : g_[op].results)
+        if (needed[v.index]) s.outputs.push_back({g_[v].name, {}, {}, {}});
+    return s;
+  }
+
+  // -- schedules
+
+  // Ops that no single kernel has together, whatever its schedule.
+  bool is_apart(const std::vector<OpId>& ops) const {
+    const std::set<OpId> inside(ops.begin(), ops.end());
+    for (OpId op : ops) {
+      const Op& o = g_[op];
+      if (o.kind == OpKind::kSegmentSet)
+        for (OpId reader : readers_[o.results[0].index])
+          if (inside.contains(reader)) return true;
+      if (demands(o.kind, kIndexed) && ops.size() > 1 && inside.contains(g_[o.operands[0]].def)) return true;
+    }
+    return false;
+  }
+
+  // The first scheduler that makes one kernel of the ops. With `check`, its schedule is legal.
+  const CutPart& schedule(const std::vector<OpId>& ops, const std::vector<bool>& needed, bool check) {
+    const auto [it, is_new] = (check ? checked_ : tried_).try_emplace(ops);
+    CutPart& part = it->second;
+    if (!is_new) return part;
+    part.ops = ops;
+    if (is_apart(ops)) return part;
+    const Graph fusion = extractor_.extract(segment_of(ops, needed));
+    const SizeClasses sizes(fusion, rebinder_.to(fusion));
+    const ScheduleView view{fusion, sizes, options_.memory, options_.device};
+    for (const Scheduler& s : schedulers()) {
+      auto why = s.declines(view);
+      if (!why) {
+        part.heuristics.scheduler = s.name;
+        if (!check) return part;
+        part.heuristics = s.choose(view);
+        part.steps = s.plan(view, part.heuristics);
+        why = refusal(fusion, part.steps);
+        if (why->empty()) return part;
+      }
+      part.declined.push_back({std::string(s.name), *why});
+    }
+    part.heuristics = {};
+    part.steps.clear();
+    return part;
+  }
+
+  // Why the steps make no kernel of the fusion; empty if they do.
+  std::string refusal(Graph fusion, const std::vector<Step>& steps) const {
+    try {
+      StepApplier applier(fusion, options_.defects);
+      for (const Step& step : steps) applier.apply(step);
+      (void)plan_refusable(canonical_order(fusion), {.defects = options_.defects, .sizes = {}});
+    } catch (const Error& e) {
+      return "its schedule is refused: " + std::string(e.what()) + (e.place.empty() ? "" : " (" + e.place + ")");
+    }
+    return {};
+  }
+
+  CutPart make_part(Stretch s, const std::vector<bool>& needed) {
+    const std::vector<OpId> ops = ops_of(s, needed);
+    if (ops.empty()) return {};
+    const CutPart& part = schedule(ops, needed, true);
+    if (!part.heuristics.scheduler.empty() || s.size() > 1) return part;
+    // An op that no scheduler takes runs alone.
+    CutPart alone{{order_[s.begin]}, {}, {}, part.declined};
+    return alone;
+  }
+
+  // -- where to cut
+
+  double bytes(ValueId v) const {
+    double result = static_cast<double>(bits(g_[v].dtype)) / 8;
+    for (DomainId d : logical_without_reductions(g_, g_.tensor_of(v))) result *= static_cast<double>(sizes_.of(d).most);
+    return result;
+  }
+
+  std::optional<double> cost(Stretch s) {
+    if (refused_.contains(s)) return std::nullopt;
+    const std::vector<bool> needed = needed_of(s);
+    const std::vector<OpId> ops = ops_of(s, needed);
+    if (ops.empty()) return 0;
+    const bool is_taken = !schedule(ops, needed, false).heuristics.scheduler.empty();
+    if (!is_taken && s.size() > 1) return std::nullopt;
+    double total = kLaunchBytes;
+    for (ValueId v : inputs_of(ops)) total += bytes(v);
+    for (OpId op : ops)
+      for (ValueId v : g_[op].results)
+        if (needed[v.index]) total += bytes(v);
+    return total;
+  }
+
+  std::vector<Stretch> best_cut() {
+    const Stretch whole{0, order_.size()};
+    if (cost(whole)) return {whole};
+    return order_.size() > kMostForBestCut ? longest_stretches() : cheapest_stretches();
+  }
+
+  // The cut of least cost, by the best cut of what stands before each position.
+  std::vector<Stretch> cheapest_stretches() {
+    std::vector<double> least(order_.size() + 1, std::numeric_limits<double>::infinity());
+    std::vector<size_t> from(order_.size() + 1);
+    least[0] = 0;
+    for (size_t end = 1; end <= order_.size(); ++end)
+      for (size_t begin = end; begin-- > 0;)
+        if (const auto c = cost({begin, end}); c && least[begin] + *c < least[end]) {
+          least[end] = least[begin] + *c;
+          from[end] = begin;
+        }
+    std::vector<Stretch> stretches;
+    for (size_t end = order_.size(); end > 0; end = from[end]) stretches.push_back({from[end], end});
+    std::ranges::reverse(stretches);
+    return stretches;
+  }
+
+  std::vector<Stretch> longest_stretches() {
+    std::vector<Stretch> stretches;
+    for (size_t begin = 0; begin < order_.size(); begin = stretches.back().end) {
+      size_t length = std::min(kLongestStretch, order_.size() - begin);
+      while (length > 1 && !cost({begin, begin + length})) length = (length + 1) / 2;
+      stretches.push_back({begin, begin + length});
+    }
+    return stretches;
+  }
+
+  const Graph& g_;
+  const AutomaticOptions& options_;
+  SegmentExtractor extractor_;
+  Rebinder rebinder_;
+  SizeClasses sizes_;
+  std::vector<std::vector<OpId>> readers_;  // by value
+  std::vector<OpId> order_;                 // the ops that make tensors
+  std::vector<size_t> positions_;           // by op: its position in the order
+  std::vector<bool> is_output_;             // by value
+  std::set<Stretch> refused_;
+  std::map<std::vector<OpId>, CutPart> tried_, checked_;
+};
+
+}  // namespace
+
+std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options) { return Cutter(fusion, options).run(); }
+
+}  // namespace fusebox
