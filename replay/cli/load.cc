@@ -8,6 +8,7 @@
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "ir/verify/verify.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/data/file.h"
 #include "replay/device/cuda_loader.h"
 #include "serde/decode.h"
@@ -64,12 +65,6 @@ std::vector<Step> read_steps(const std::string& path, const Graph& fusion) {
   }
 }
 
-Step default_precision(const std::string& word) {
-  Step step{StepKind::kPrecision, {}, {}, {}};
-  step.attrs.set_flag(word == row_of(AttrKey::kFast).text ? AttrKey::kFast : AttrKey::kExact);
-  return step;
-}
-
 void set_default_precision(Module& module, const std::string& word) {
   const std::string graph = main_graph(module).name;
   auto list = std::find_if(module.step_lists.begin(), module.step_lists.end(),
@@ -78,7 +73,7 @@ void set_default_precision(Module& module, const std::string& word) {
     module.step_lists.push_back({.name = {}, .graph = graph, .steps = {}});
     list = module.step_lists.end() - 1;
   }
-  list->steps.insert(list->steps.begin(), default_precision(word));
+  list->steps.insert(list->steps.begin(), precision_step(word == "fast"));
 }
 
 void choose_plan(Module& module, const PlanArguments& arguments) {

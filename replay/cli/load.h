@@ -26,8 +26,6 @@ LoadedFile load_file(const std::string& path);
 Bundle subject_of(const LoadedFile& file);
 // The steps in a file: a list of them, or the steps for this fusion in a whole program.
 std::vector<Step> read_steps(const std::string& path, const Graph& fusion);
-// The step that makes every op that has a fast form `fast` or `exact`. Steps behind it may say otherwise for single ops.
-Step default_precision(const std::string& word);
 // Puts this step at the head of the main graph's steps.
 void set_default_precision(Module& module, const std::string& word);
 // Removes the main graph's steps if the arguments name a plan.

@@ -3,6 +3,7 @@
 
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
 #include "replay/cli/load.h"
@@ -168,7 +169,7 @@ int run_command(const RunArguments& a, Common& common) {
   if (!a.precision.empty()) {
     const StepList* list = find_steps(file.module, fusion.name);
     if (!options.steps) options.steps = list ? list->steps : std::vector<Step>();
-    options.steps->insert(options.steps->begin(), default_precision(a.precision));
+    options.steps->insert(options.steps->begin(), precision_step(a.precision == "fast"));
     options.unfused = false;
   }
   const auto files = output_files(fusion, a.outputs);

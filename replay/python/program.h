@@ -197,6 +197,8 @@ class PythonProgram {
   std::vector<Step> steps;
   Defects defects;       // seeded
   bool unfused = false;  // without steps: one kernel for each op, not the automatic plan
+  // Whether ops that have a fast form are fast where no step says otherwise.
+  bool is_fast = true;
 
  private:
   const Graph& current() const { return scheduled ? *scheduled : graph; }
@@ -214,6 +216,8 @@ class PythonProgram {
   Value wrap(ValueId v) const;
   std::vector<Argument> arguments_of(const py::list& given) const;
   Module module() const;
+  // The steps of a run: those of the program, behind the one that makes ops fast, if it is needed.
+  std::vector<Step> steps_to_run() const;
   Compiled compiled_for(std::span<const Argument> arguments, int ordinal) const;
   CompileOptions compile_options(std::span<const Argument> arguments, int ordinal) const;
   // Both are called while `running_` is held.

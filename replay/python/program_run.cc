@@ -5,6 +5,7 @@
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "ir/verify/verify.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/data/file.h"
 #include "replay/device/cuda_loader.h"
 #include "replay/python/program.h"
@@ -141,9 +142,18 @@ std::vector<Argument> PythonProgram::arguments_of(const py::list& given) const {
   return arguments;
 }
 
+std::vector<Step> PythonProgram::steps_to_run() const {
+  if (!is_fast) return steps;
+  const Step fast = precision_step(true);
+  if (with_precision(graph, std::span(&fast, 1)) == graph) return steps;
+  std::vector<Step> all{fast};
+  all.insert(all.end(), steps.begin(), steps.end());
+  return all;
+}
+
 CompileOptions PythonProgram::compile_options(std::span<const Argument> arguments, int ordinal) const {
   CompileOptions options;
-  if (!steps.empty()) options.steps = steps;
+  if (std::vector<Step> all = steps_to_run(); !all.empty()) options.steps = std::move(all);
   options.inputs = bound_inputs(arguments);
   options.defects = defects;
   if (!unfused) options.device = planned_device(ordinal);
@@ -243,6 +253,7 @@ py::list PythonProgram::validate(const py::list& given, const std::string& execu
   options.executor = executor_named(executor);
   options.defects = defects;
   if (!unfused) options.device = planned_device(options.executor == Executor::kCuda ? 0 : -1);
+  if (std::vector<Step> all = steps_to_run(); !all.empty()) options.steps = std::move(all);
   std::vector<CheckedOutput> checked;
   {
     py::gil_scoped_release no_gil;
@@ -264,6 +275,7 @@ void PythonProgram::record(const std::string& path, const py::list& given, const
   options.executor = executor_named(executor);
   options.defects = defects;
   if (!unfused) options.device = planned_device(options.executor == Executor::kCuda ? 0 : -1);
+  if (std::vector<Step> all = steps_to_run(); !all.empty()) options.steps = std::move(all);
   py::gil_scoped_release no_gil;
   const Module m = module();
   const Run run = run_program(m, arguments, options);

@@ -91,7 +91,7 @@ def measure(row, options, clock, rates, deadline, result):
     program = row.program()
     inputs = program.inputs("gpu", row.scaled_sizes(program, options.scale), DEVICE)
     result.shape = " ".join("×".join(map(str, v.shape)) for v in inputs.values() if not isinstance(v, float))
-    fd = fusebox.FusionDefinition.from_text(program.text)
+    fd = fusebox.FusionDefinition.from_text(program.text, precision="exact")
     if options.check and (problem := wrong(row, program, fd, inputs)):
         result.error = f"WRONG {problem}"
         return

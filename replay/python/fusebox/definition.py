@@ -46,10 +46,13 @@ def _is_integers(given: object) -> bool:
 class FusionDefinition(Fusion):
     """A fusion, defined inside `with` or without it. `ops` has the operations, `sched` the schedule steps. Without steps schedulers decide."""
 
-    def __init__(self, name: str = "fusion", *, unfused: bool = False, defects: Sequence[str] = ()) -> None:
-        """`unfused`: without steps each operation is a kernel, instead of the automatic plan. `defects` names seeded defects: rules that
+    def __init__(self, name: str = "fusion", *, precision: str = "fast", unfused: bool = False, defects: Sequence[str] = ()) -> None:
+        """`precision`: "fast" lets a GPU compute elementary functions and divisions of f32 and narrower floats by its approximations, which
+        are at most a few ulp off; "exact" gives the bits of the host executor on every GPU. A step `precision` says otherwise for single ops,
+        and bundles record which. `unfused`: without steps each operation is a kernel, instead of the automatic plan. `defects` names seeded defects: rules that
         every compilation of this program breaks on purpose."""
         super().__init__(name)
+        self._set_precision(precision)
         self.program.set_unfused(unfused)
         self.program.set_defects(list(defects))
         self.ops = Ops(self)
@@ -67,11 +70,17 @@ class FusionDefinition(Fusion):
         other._in_place = list(self._in_place)
         return other
 
+    def _set_precision(self, precision: str) -> None:
+        if precision not in ("fast", "exact"):
+            raise FuseboxError("E0440", 'a precision is "fast" or "exact"', repr(precision))
+        self.program.set_fast(precision == "fast")
+
     @classmethod
-    def from_text(cls, text: str, name: str = "", steps: str = "") -> FusionDefinition:
+    def from_text(cls, text: str, name: str = "", steps: str = "", *, precision: str = "fast") -> FusionDefinition:
         """The fusion of a text with its steps. `name` says which if there are several, `steps` which of its lists of steps."""
         fd = cls(name or "fusion")
         fd.program = _fusebox.Program.of_text(text, name, steps)
+        fd._set_precision(precision)
         fd._in_place = [info.name for info in fd.program.input_infos() if info.is_overwritten]
         return fd
 
