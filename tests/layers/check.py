@@ -43,7 +43,7 @@ FOLDERS = {
         "segment": "",
         "kernel": "algebra",
         "nest": "algebra",
-        "schedule": "rewrite",
+        "schedule": "algebra nest plan rewrite",
         "host": "kernel segment",
         "identity": "algebra nest",
         "plan": "algebra nest",
