@@ -26,9 +26,9 @@ SizeClass class_of_size(int64_t size) {
   if (size <= 4) return c;
   const int shift = std::bit_width(static_cast<uint64_t>(size)) - 3;
   const int64_t unit = int64_t{1} << shift;
-  // The last class has no bound that fits.
-  if (__builtin_add_overflow(size, unit - 1, &c.most)) c.most = std::numeric_limits<int64_t>::max();
-  c.most &= ~(unit - 1);
+  int64_t up = 0;
+  // The bound of the last class does not fit.
+  c.most = __builtin_add_overflow(size, unit - 1, &up) ? std::numeric_limits<int64_t>::max() : up & ~(unit - 1);
   return c;
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/build/builder.h"
+#include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "passes/segment/segment.h"
 
@@ -46,6 +47,50 @@ TEST(SegmentPlan, AnInputIsNotOverwrittenForItsLaterReaders) {
                      "  output %z\n"),
             "");
   EXPECT_EQ(alias_of("  %z = exp %x\n  %y = add %z, %x\n  output %y alias %x\n  output %z\n"), "x");
+}
+
+// Two segments read %x, so a step that names only %x does not say for which of them it is.
+TEST(SegmentPlan, AStepGoesToTheSegmentThatItNames) {
+  const Module m = parse_module(R"(fusion @f {
+  %n = size
+  %x = input f32[%n]
+  %y = neg %x
+  %z = exp %x
+  output %y
+  output %z
+}
+steps @f {
+  assign of [%y] name "a" by kernel
+  assign of [%z] name "b" by kernel
+  cache_after %x -> xc
+  cache_after %x segment "b" -> xd
+  inline_most of [] segment "b"
+  assume [%n] at_most 7 segment "b"
+})");
+  const Segmentation s = plan_steps(main_graph(m), find_steps(m, "f")->steps);
+  ASSERT_EQ(s.segments.size(), 2u);
+  const auto kinds = [](const Segment& segment) {
+    std::vector<StepKind> result;
+    for (const Step& step : segment.steps) {
+      result.push_back(step.kind);
+      EXPECT_FALSE(step.attrs.has(AttrKey::kSegment));
+    }
+    return result;
+  };
+  EXPECT_EQ(kinds(s.segments[0]), (std::vector<StepKind>{StepKind::kCacheAfter}));
+  EXPECT_EQ(kinds(s.segments[1]),
+            (std::vector<StepKind>{StepKind::kAssume, StepKind::kCacheAfter, StepKind::kInlineMost}));
+  EXPECT_EQ(s.segments[1].steps[1].results[0], "xd");
+
+  std::vector<Step> steps = find_steps(m, "f")->steps;
+  steps[3].attrs.set(AttrKey::kSegment, std::string("c"));
+  try {
+    plan_steps(main_graph(m), steps);
+    FAIL() << "a segment that no step assigns was taken";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code, ErrorCode::kStepReferent);
+    EXPECT_EQ(e.place, "@c");
+  }
 }
 
 }  // namespace
