@@ -70,6 +70,15 @@ class Cutter {
     }
   }
 
+  CutPart one(const std::vector<OpId>& ops) {
+    const std::set<OpId> inside(ops.begin(), ops.end());
+    std::vector<bool> needed = is_output_;
+    for (OpId op : ops)
+      for (ValueId v : g_[op].results)
+        for (OpId reader : readers_[v.index]) needed[v.index] = needed[v.index] || !inside.contains(reader);
+    return schedule(ops, needed, true);
+  }
+
  private:
   static constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
 
@@ -287,5 +296,9 @@ class Cutter {
 }  // namespace
 
 std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options) { return Cutter(fusion, options).run(); }
+
+CutPart try_part(const Graph& fusion, const std::vector<OpId>& ops, const AutomaticOptions& options) {
+  return Cutter(fusion, options).one(ops);
+}
 
 }  // namespace fusebox

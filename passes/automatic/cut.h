@@ -22,5 +22,7 @@ struct CutPart {
 };
 
 std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options);
+// How a scheduler would make one kernel of these ops, in the order of the body; without heuristics if none does.
+CutPart try_part(const Graph& fusion, const std::vector<OpId>& ops, const AutomaticOptions& options);
 
 }  // namespace fusebox

@@ -36,19 +36,23 @@ CLI::App* add_subcommand(CLI::App& app, const char* name, const char* about, con
   return command;
 }
 
-void add_plan(CLI::App& command, PlanArguments& plan) {
+void add_device(CLI::App& command, PlanArguments& plan) {
   std::vector<std::string> names;
   for (const DeviceProperties& d : device_presets()) names.push_back(d.name);
+  command
+      .add_option("--device", plan.device,
+                  "The GPU that the automatic plan is for; default: the one that runs it, else h200")
+      ->check(CLI::IsMember(names));
+}
+
+void add_plan(CLI::App& command, PlanArguments& plan) {
   command
       .add_option("--plan", plan.plan,
                   "automatic: schedulers cut and schedule the program; unfused: one kernel for each op; default: the "
                   "program's own steps, else automatic")
       ->check(CLI::IsMember({"automatic", "unfused"}));
   command.add_flag_callback("--unfused", [&plan] { plan.plan = "unfused"; }, "The same as --plan unfused");
-  command
-      .add_option("--device", plan.device,
-                  "The GPU that the automatic plan is for; default: the one that runs it, else h200")
-      ->check(CLI::IsMember(names));
+  add_device(command, plan);
 }
 
 void add_precision(CLI::App& command, std::string& word) {
@@ -229,7 +233,7 @@ and their groups in the id graph. An html page holds all five graphs and needs n
 
   ExplainArguments explain;
   c = add_subcommand(
-      app, "explain", "Says why two iteration domains are one, or why not.",
+      app, "explain", "Says why two iteration domains are one, or why not; or how a program is cut and scheduled.",
       R"(A domain is %tensor.domain, as in steps, of the program with its schedule applied. "One" has several meanings, and each gets an answer:
 in a nest (one value at every loop point, holes included), at elements (one function of the elements that both are made of), and
 in each id graph. A proof names its theorems and the facts that it relies on. A refusal gives a point where the two differ, if one is
@@ -237,13 +241,24 @@ found: sizes of the symbols, a loop point or an element, and both values there.
 
 This needs no GPU, no ATen and no schedule that compiles: illegal inlining is left out, and named.
 
+--plan explains the automatic plan instead: the segments with their schedulers and the bytes that they read and write, and for segments
+that hand tensors to one another, why they are not one kernel. The sizes are those of the program's default inputs.
+
   fusebox explain corpus/programs/softmax.fir %y.i1 %x.i1
   fusebox explain corpus/programs/swizzled_copy_1d.fir %y.f %y.b
-  fusebox explain f.fir %y.o %z.o --steps other_schedule.txt --json)");
+  fusebox explain f.fir %y.o %z.o --steps other_schedule.txt --json
+  fusebox explain corpus/programs/layer_norm_backward.fir --plan --where gpu --format html > plan.html)");
   c->add_option("FILE", explain.file, "A .fir or a .fuse")->required();
-  c->add_option("A", explain.a, "A domain, %tensor.domain")->required();
-  c->add_option("B", explain.b, "Another domain")->required();
+  c->add_option("A", explain.a, "A domain, %tensor.domain");
+  c->add_option("B", explain.b, "Another domain");
   c->add_option("--steps", explain.steps, "A list of steps instead of the program's own schedule");
+  c->add_flag("--plan", explain.plan, "The automatic plan of the program");
+  c->add_option("--format", explain.format, "With --plan: text, json or html")
+      ->check(CLI::IsMember({"text", "json", "html"}));
+  c->add_option("--where", explain.where, "With --plan: the default inputs that it is for, host or gpu")
+      ->check(CLI::IsMember({"host", "gpu"}))
+      ->capture_default_str();
+  add_device(*c, explain.device);
   c->callback([&] { chosen = [&] { return explain_command(explain, common); }; });
 
   std::vector<std::string> verified;

@@ -79,9 +79,15 @@ int show_command(const ShowArguments& a, Common& common);
 
 struct ExplainArguments {
   std::string file;
-  std::string a, b;   // %tensor.domain
-  std::string steps;  // a file
+  std::string a, b;            // %tensor.domain
+  std::string steps;           // a file
+  bool plan = false;           // the automatic plan, and no domains
+  std::string format;          // of the plan: text, json, html
+  std::string where = "host";  // the default inputs whose sizes the plan is for
+  PlanArguments device;
 };
+// The automatic plan of a program: explain_command with `plan`.
+void explain_plan(const ExplainArguments& a, Common& common);
 int explain_command(const ExplainArguments& a, Common& common);
 
 int verify_command(const std::vector<std::string>& files, Common& common);

@@ -90,10 +90,10 @@ std::optional<DeviceProperties> planned_device(const PlanArguments& arguments, E
   return default_device();
 }
 
-std::vector<BoundInput> default_sizes(const Module& module) {
+std::vector<BoundInput> default_sizes(const Module& module, const std::string& where) {
   const Graph& fusion = main_graph(module);
-  const InputSpecs* specs = find_input_specs(module, fusion.name, "host");
-  if (!specs) specs = find_input_specs(module, fusion.name, "gpu");
+  const InputSpecs* specs = find_input_specs(module, fusion.name, where);
+  if (!specs) specs = find_input_specs(module, fusion.name, where == "gpu" ? "host" : "gpu");
   std::vector<BoundInput> sizes;
   for (ValueId v : inputs(fusion)) {
     const InputSpec* spec = nullptr;

@@ -33,8 +33,9 @@ void choose_plan(Module& module, const PlanArguments& arguments);
 // The GPU that the automatic plan is for: the named one, else the one that runs it, else the default. None for the
 // unfused plan.
 std::optional<DeviceProperties> planned_device(const PlanArguments& arguments, Executor executor);
-// The sizes and scalars of the module's default inputs: the host's, else the GPU's. Throws kMissingInput.
-std::vector<BoundInput> default_sizes(const Module& module);
+// The sizes and scalars of the module's default inputs: those for `where` ("host" or "gpu"), else the others. Throws
+// kMissingInput.
+std::vector<BoundInput> default_sizes(const Module& module, const std::string& where = "host");
 // Throws kNotABundle for a text.
 Bundle load_bundle(const std::string& path);
 
