@@ -5,8 +5,8 @@
 namespace fusebox {
 
 void StepWriter::add(Step step) {
-  applier_.apply(step);
   steps_.push_back(std::move(step));
+  applier_.apply(steps_.back());
 }
 
 ValueId StepWriter::tensor(std::string_view name) const {
@@ -40,10 +40,7 @@ std::pair<std::string, std::string> StepWriter::split(std::string_view tensor, s
 std::string StepWriter::merge(std::string_view tensor, std::string_view outer, std::string_view inner,
                               std::string_view name) {
   const std::string result = free_domain(tensor, name);
-  add({StepKind::kMerge,
-       {StepOperand::domain_of(tensor, outer), StepOperand::domain_of(tensor, inner)},
-       {result},
-       {}});
+  add({StepKind::kMerge, {StepOperand::domain_of(tensor, outer), StepOperand::domain_of(tensor, inner)}, {result}, {}});
   return result;
 }
 

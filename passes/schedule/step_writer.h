@@ -1,7 +1,8 @@
 // `StepWriter` writes a schedule. It keeps each step, and applies it to a copy of the fusion, so that the next step can be
 // chosen by what is there.
 //
-// Invariants: `steps()` applied to the fusion give `graph()`. Wanted names that are taken get a number.
+// Invariants: `steps()` applied to the fusion give `graph()`. If a step is refused, it is the last of them, and applying
+// them is refused likewise. Wanted names that are taken get a number.
 //
 //   StepWriter w(fusion);
 //   auto [o, t] = w.split("y", "i0", 256, "o", "t");   // split %y.i0 by 256 -> o, t

@@ -61,8 +61,7 @@ std::vector<int64_t> vector_widths(const ScheduleView& view, const Graph& schedu
   std::vector<int64_t> widths(copies.size(), 1);
   if (copies.empty()) return widths;
   KernelPlan plan(scheduled);
-  for (const auto stage :
-       {plan_threads, plan_buffers, plan_empty_threads, plan_replicas, check_sharing, plan_loops})
+  for (const auto stage : {plan_threads, plan_buffers, plan_empty_threads, plan_replicas, check_sharing, plan_loops})
     plan = stage(std::move(plan));
   const KnownDivisors known(view, scheduled);
   const auto is_shown = [&](const VectorNeeds& needs) {

@@ -18,6 +18,7 @@ constexpr int64_t kVectorBytes = 16;  // that one access can move
 // By copy: the largest power of two that the innermost loop's extent and 16 bytes allow; 1 if nothing larger is shown to
 // be right. `scheduled` is the view's fusion with its loops set, inlined outside of the innermost loops of the copies. A
 // copy is a `set` whose innermost loop has a constant extent. Throws what the kernel plan throws.
-std::vector<int64_t> vector_widths(const ScheduleView& view, const Graph& scheduled, std::span<const std::string> copies);
+std::vector<int64_t> vector_widths(const ScheduleView& view, const Graph& scheduled,
+                                   std::span<const std::string> copies);
 
 }  // namespace fusebox
