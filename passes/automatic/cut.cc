@@ -214,7 +214,12 @@ class Cutter {
     return {};
   }
 
-  CutPart make_part(Stretch s, const std::vector<bool>& needed) {
+  // `needed_by_others`: values that the parts behind read.
+  CutPart make_part(Stretch s, const std::vector<bool>& needed_by_others) {
+    // A value crosses from the stretch that it belongs to, also where other parts compute it again.
+    std::vector<bool> needed(g_.values.size());
+    for (size_t i = s.begin; i < s.end; ++i)
+      for (ValueId v : g_[order_[i]].results) needed[v.index] = needed_by_others[v.index];
     const std::vector<OpId> ops = ops_of(s, needed);
     if (ops.empty()) return {};
     const CutPart& part = schedule(ops, needed, true);
