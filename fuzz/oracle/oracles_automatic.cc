@@ -62,7 +62,7 @@ void compare_outputs(OracleRun& run, const Compiled& c, const HostRun& actual) {
 void automatic(OracleRun& run) {
   const HostRun& unfused = run.unfused();
   CompileOptions options;
-  options.inputs = bound_inputs(run.subject().inputs());
+  options.inputs = bound_inputs(run.arguments());
   options.defects = run.options().defects;
   options.device = default_device();
   Compiled c;

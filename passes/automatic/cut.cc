@@ -10,6 +10,7 @@
 #include "ir/table/error.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/schedule/apply_steps.h"
+#include "passes/segment/crossing_layouts.h"
 #include "passes/segment/segment.h"
 
 namespace fusebox {
@@ -48,26 +49,8 @@ class Cutter {
 
   std::vector<CutPart> run() {
     if (order_.empty()) return {};
-    while (true) {
-      const std::vector<Stretch> stretches = best_cut();
-      std::vector<CutPart> parts;
-      bool is_refused = false;
-      std::vector<bool> needed = is_output_;
-      for (size_t i = stretches.size(); i-- > 0;) {
-        CutPart part = make_part(stretches[i], needed);
-        if (part.ops.empty()) continue;
-        if (part.heuristics.scheduler.empty() && stretches[i].size() > 1) {
-          refused_.insert(stretches[i]);
-          is_refused = true;
-          break;
-        }
-        for (ValueId v : inputs_of(part.ops)) needed[v.index] = true;
-        parts.push_back(std::move(part));
-      }
-      if (is_refused) continue;
-      std::ranges::reverse(parts);
-      return parts;
-    }
+    while (true)
+      if (auto parts = try_cut()) return *std::move(parts);
   }
 
   CutPart one(const std::vector<OpId>& ops) {
@@ -76,7 +59,11 @@ class Cutter {
     for (OpId op : ops)
       for (ValueId v : g_[op].results)
         for (OpId reader : readers_[v.index]) needed[v.index] = needed[v.index] || !inside.contains(reader);
-    return schedule(ops, needed, true);
+    CutPart part{ops, {}, {}, {}};
+    if (is_apart(ops)) return part;
+    Graph fusion = extractor_.extract(segment_of(ops, needed));
+    find_schedule(fusion, part);
+    return part;
   }
 
  private:
@@ -175,58 +162,98 @@ class Cutter {
     return false;
   }
 
-  // The first scheduler that makes one kernel of the ops. With `check`, its schedule is legal.
-  const CutPart& schedule(const std::vector<OpId>& ops, const std::vector<bool>& needed, bool check) {
-    const auto [it, is_new] = (check ? checked_ : tried_).try_emplace(ops);
-    CutPart& part = it->second;
-    if (!is_new) return part;
-    part.ops = ops;
-    if (is_apart(ops)) return part;
+  // Whether a scheduler takes the ops, as far as it can tell without making the kernel plan.
+  bool is_taken(const std::vector<OpId>& ops, const std::vector<bool>& needed) {
+    const auto [it, is_new] = taken_.try_emplace(ops);
+    if (!is_new) return it->second;
+    if (is_apart(ops)) return false;
     const Graph fusion = extractor_.extract(segment_of(ops, needed));
+    const SizeClasses sizes(fusion, rebinder_.to(fusion));
+    const ScheduleView view{fusion, sizes, options_.memory, options_.device};
+    return it->second = std::ranges::any_of(schedulers(), [&](const Scheduler& s) { return !s.declines(view); });
+  }
+
+  // Fills in the first schedule that makes a kernel of the fusion, and schedules the fusion by it. Without one the part
+  // has no heuristics.
+  void find_schedule(Graph& fusion, CutPart& part) const {
     const SizeClasses sizes(fusion, rebinder_.to(fusion));
     const ScheduleView view{fusion, sizes, options_.memory, options_.device};
     for (const Scheduler& s : schedulers()) {
       auto why = s.declines(view);
       if (!why) {
-        part.heuristics.scheduler = s.name;
-        if (!check) return part;
-        part.heuristics = s.choose(view);
-        part.steps = s.plan(view, part.heuristics);
-        why = refusal(fusion, part.steps);
-        if (why->empty()) return part;
+        Graph scheduled = fusion;
+        why = refusal(s, view, part, scheduled);
+        if (why->empty()) {
+          fusion = std::move(scheduled);
+          return;
+        }
       }
       part.declined.push_back({std::string(s.name), *why});
     }
     part.heuristics = {};
     part.steps.clear();
-    return part;
   }
 
-  // Why the steps make no kernel of the fusion; empty if they do.
-  std::string refusal(Graph fusion, const std::vector<Step>& steps) const {
+  // Schedules the fusion. Returns why the scheduler makes no kernel of it; empty if it does.
+  std::string refusal(const Scheduler& scheduler, const ScheduleView& view, CutPart& part, Graph& fusion) const {
     try {
+      part.heuristics = scheduler.choose(view);
+      part.steps = scheduler.plan(view, part.heuristics);
       StepApplier applier(fusion, options_.defects);
-      for (const Step& step : steps) applier.apply(step);
+      for (const Step& step : part.steps) applier.apply(step);
       (void)plan_refusable(canonical_order(fusion), {.defects = options_.defects, .sizes = {}});
     } catch (const Error& e) {
+      if (e.code == ErrorCode::kInternal) throw;
       return "its schedule is refused: " + std::string(e.what()) + (e.place.empty() ? "" : " (" + e.place + ")");
     }
     return {};
   }
 
-  // `needed_by_others`: values that the parts behind read.
-  CutPart make_part(Stretch s, const std::vector<bool>& needed_by_others) {
-    // A value crosses from the stretch that it belongs to, also where other parts compute it again.
-    std::vector<bool> needed(g_.values.size());
-    for (size_t i = s.begin; i < s.end; ++i)
-      for (ValueId v : g_[order_[i]].results) needed[v.index] = needed_by_others[v.index];
-    const std::vector<OpId> ops = ops_of(s, needed);
-    if (ops.empty()) return {};
-    const CutPart& part = schedule(ops, needed, true);
-    if (!part.heuristics.scheduler.empty() || s.size() > 1) return part;
-    // An op that no scheduler takes runs alone.
-    CutPart alone{{order_[s.begin]}, {}, {}, part.declined};
-    return alone;
+  // The ops of each stretch, without empty ones. `needed` is what the parts behind read.
+  std::vector<std::pair<Stretch, std::vector<OpId>>> ops_of(const std::vector<Stretch>& stretches) const {
+    std::vector<std::pair<Stretch, std::vector<OpId>>> result;
+    std::vector<bool> needed = is_output_;
+    for (size_t i = stretches.size(); i-- > 0;) {
+      const Stretch s = stretches[i];
+      std::vector<OpId> ops = ops_of(s, needed);
+      if (ops.empty()) continue;
+      if (alone_.contains(s)) ops = {order_[s.begin]};
+      for (ValueId v : inputs_of(ops)) needed[v.index] = true;
+      result.emplace_back(s, std::move(ops));
+    }
+    std::ranges::reverse(result);
+    return result;
+  }
+
+  // The parts of the best cut that is known, or nothing if a schedule is refused. Then less is known to be possible.
+  std::optional<std::vector<CutPart>> try_cut() {
+    const auto stretches = ops_of(best_cut());
+    Segmentation segmentation;
+    segmentation.graph = g_.name;
+    for (size_t i = 0; i < stretches.size(); ++i) {
+      Segment& s = segmentation.segments.emplace_back();
+      s.name = std::to_string(i);
+      for (OpId op : stretches[i].second) s.ops.push_back(g_[g_[op].results[0]].name);
+    }
+    segmentation = complete(g_, std::move(segmentation), options_.defects);
+    CrossingLayouts layouts(g_, segmentation, options_.defects);
+    std::vector<CutPart> parts(stretches.size());
+    for (size_t i = 0; i < segmentation.segments.size(); ++i) {
+      const Segment& segment = segmentation.segments[i];
+      const size_t at = std::stoul(segment.name);
+      const auto& [stretch, ops] = stretches[at];
+      parts[at].ops = ops;
+      Graph fusion = extractor_.extract(segment);
+      find_schedule(fusion, parts[at]);
+      if (parts[at].heuristics.scheduler.empty()) {
+        if (stretch.size() > 1 || ops.size() > 1) {
+          (stretch.size() > 1 ? refused_ : alone_).insert(stretch);
+          return std::nullopt;
+        }
+      }
+      layouts.take(segmentation, i, fusion);
+    }
+    return parts;
   }
 
   // -- where to cut
@@ -242,8 +269,7 @@ class Cutter {
     const std::vector<bool> needed = needed_of(s);
     const std::vector<OpId> ops = ops_of(s, needed);
     if (ops.empty()) return 0;
-    const bool is_taken = !schedule(ops, needed, false).heuristics.scheduler.empty();
-    if (!is_taken && s.size() > 1) return std::nullopt;
+    if (s.size() > 1 && !is_taken(ops, needed)) return std::nullopt;
     double total = kLaunchBytes;
     for (ValueId v : inputs_of(ops)) total += bytes(v);
     for (OpId op : ops)
@@ -294,8 +320,9 @@ class Cutter {
   std::vector<OpId> order_;                 // the ops that make tensors
   std::vector<size_t> positions_;           // by op: its position in the order
   std::vector<bool> is_output_;             // by value
-  std::set<Stretch> refused_;
-  std::map<std::vector<OpId>, CutPart> tried_, checked_;
+  std::set<Stretch> refused_;               // of several ops: no kernel can be made of them
+  std::set<Stretch> alone_;                 // of one op, which runs without the cheap ops that it reads
+  std::map<std::vector<OpId>, bool> taken_;
 };
 
 }  // namespace

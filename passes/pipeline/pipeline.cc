@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <span>
-#include <string>
-#include <unordered_map>
 
 #include "ir/canonical/canonical.h"
-#include "ir/domain/domain.h"
 #include "ir/graph/compact.h"
-#include "ir/graph/name_index.h"
 #include "ir/infer/bind.h"
 #include "ir/infer/concretize.h"
 #include "ir/step/apply.h"
@@ -20,6 +16,7 @@
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/print_plan.h"
 #include "passes/schedule/apply_steps.h"
+#include "passes/segment/crossing_layouts.h"
 #include "passes/segment/segment.h"
 
 namespace fusebox {
@@ -51,51 +48,6 @@ int choose_index_bits(const Graph& g, const Bindings& bindings) {
 }
 
 namespace {
-
-// The places where segments read values, by name and in order.
-struct CrossingPlace {
-  size_t segment, input;
-};
-using CrossingPlaces = std::unordered_map<std::string, std::vector<CrossingPlace>>;
-
-CrossingPlaces places_of_inputs(const Segmentation& s) {
-  CrossingPlaces places;
-  for (size_t i = 0; i < s.segments.size(); ++i)
-    for (size_t k = 0; k < s.segments[i].inputs.size(); ++k) places[s.segments[i].inputs[k].value].push_back({i, k});
-  return places;
-}
-
-// Passes on the layout that a segment's steps gave its outputs: to the allocation, and to the segments that read them.
-void take_layouts(const Graph& fusion, NameIndex& names, const CrossingPlaces& places, const Graph& scheduled,
-                  Segmentation& s, size_t index, const Defects& defects) {
-  // By position, because a step may have put another tensor in an output's place.
-  const auto made = outputs(scheduled);
-  for (size_t k = 0; k < made.size(); ++k) {
-    Crossing& out = s.segments[index].outputs[k];
-    const ValueId v = made[k].value;
-    if (!scheduled.is_tensor(v)) continue;
-    // An output that is in order here and in the fusion needs no allocation order.
-    const auto in_fusion = names.find(out.value);
-    const bool was_in_order =
-        in_fusion && fusion.tensor_of(*in_fusion).allocation.empty() && out.allocation_order.empty();
-    if (scheduled.tensor_of(v).allocation.empty() && was_in_order) continue;
-    const auto logical = logical_without_reductions(scheduled, scheduled.tensor_of(v));
-    std::vector<int64_t> order;
-    for (DomainId d : allocation_of(scheduled, scheduled.tensor_of(v)))
-      if (const size_t axis = position_in(logical, d); axis < logical.size())
-        order.push_back(static_cast<int64_t>(axis));
-    if (order.size() != logical.size())
-      throw Error(
-          ErrorCode::kIllegalAllocation,
-          "what crosses a kernel's border is laid out by its logical axes; set the allocation to an order of them",
-          "%" + out.value);
-    out.allocation_order = order;
-    if (defects.has(Defect::kCrossingOrderDropped)) continue;
-    if (const auto it = places.find(out.value); it != places.end())
-      for (const CrossingPlace& place : it->second)
-        if (place.segment > index) s.segments[place.segment].inputs[place.input].allocation_order = order;
-  }
-}
 
 bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, const std::vector<BoundInput>& given,
              const Defects& defects) {
@@ -226,8 +178,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
   const bool is_known =
       options.known && options.defects.empty() && same_members(compiled.concretized, options.known->concretized);
   SegmentExtractor extractor(compiled.concretized);
-  NameIndex names(compiled.concretized);
-  const CrossingPlaces places = places_of_inputs(compiled.segmentation);
+  CrossingLayouts layouts(compiled.concretized, compiled.segmentation, options.defects);
   for (size_t i = 0; i < compiled.segmentation.segments.size(); ++i) {
     const Segment& segment = compiled.segmentation.segments[i];
     const Graph* same = is_known ? find_schedule(*options.known, segment, i) : nullptr;
@@ -236,7 +187,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
     Graph& scheduled = compiled.scheduled.emplace_back(same ? *same : extractor.extract(segment));
     StepApplier applier(scheduled, options.defects);
     for (; attempt.steps < segment.steps.size(); ++attempt.steps) applier.apply(segment.steps[attempt.steps]);
-    take_layouts(compiled.concretized, names, places, scheduled, compiled.segmentation, i, options.defects);
+    layouts.take(compiled.segmentation, i, scheduled);
   }
   attempt.is_scheduled = true;
   const LowerSegmentsOptions lowering{
