@@ -36,6 +36,7 @@ class Cutter {
         extractor_(g),
         rebinder_(g, options.sizes),
         sizes_(g, options.sizes),
+        memory_(options.memory),
         readers_(uses(g)),
         positions_(g.ops.size(), kNowhere),
         is_output_(g.values.size()) {
@@ -169,7 +170,7 @@ class Cutter {
     if (is_apart(ops)) return false;
     const Graph fusion = extractor_.extract(segment_of(ops, needed));
     const SizeClasses sizes(fusion, rebinder_.to(fusion));
-    const ScheduleView view{fusion, sizes, options_.memory, options_.device};
+    const ScheduleView view{fusion, sizes, memory_, options_.device};
     return it->second = std::ranges::any_of(schedulers(), [&](const Scheduler& s) { return !s.declines(view); });
   }
 
@@ -177,7 +178,7 @@ class Cutter {
   // has no heuristics.
   void find_schedule(Graph& fusion, CutPart& part) const {
     const SizeClasses sizes(fusion, rebinder_.to(fusion));
-    const ScheduleView view{fusion, sizes, options_.memory, options_.device};
+    const ScheduleView view{fusion, sizes, memory_, options_.device};
     for (const Scheduler& s : schedulers()) {
       auto why = s.declines(view);
       if (!why) {
@@ -236,6 +237,11 @@ class Cutter {
       for (OpId op : stretches[i].second) s.ops.push_back(g_[g_[op].results[0]].name);
     }
     segmentation = complete(g_, std::move(segmentation), options_.defects);
+    // A value that is stored over an input lies in the input's memory.
+    memory_ = options_.memory;
+    for (const Segment& s : segmentation.segments)
+      for (const Crossing& c : s.outputs)
+        if (const auto it = options_.memory.find(c.alias); it != options_.memory.end()) memory_[c.value] = it->second;
     CrossingLayouts layouts(g_, segmentation, options_.defects);
     std::vector<CutPart> parts(stretches.size());
     for (size_t i = 0; i < segmentation.segments.size(); ++i) {
@@ -316,6 +322,7 @@ class Cutter {
   SegmentExtractor extractor_;
   Rebinder rebinder_;
   SizeClasses sizes_;
+  MemoryClasses memory_;
   std::vector<std::vector<OpId>> readers_;  // by value
   std::vector<OpId> order_;                 // the ops that make tensors
   std::vector<size_t> positions_;           // by op: its position in the order
