@@ -52,6 +52,7 @@ FOLDERS = {
     },
     "replay": {
         "data": "",
+        "examples": "",
         "picture": "",
         "host": "data",
         "device": "data host",
