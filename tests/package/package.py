@@ -135,7 +135,7 @@ class Files(unittest.TestCase):
             self.skipTest("no nm here")
         for library in (PREFIX / "lib").glob("*.so"):
             names = [line.split(maxsplit=2)[2] for line in run("nm", "-D", "-C", "--defined-only", library).splitlines()]
-            own = r"(typeinfo |typeinfo name |vtable )?(for )?fusebox::" if library.name == "libfusebox.so" else r"fusebox_"
+            own = r"((typeinfo|typeinfo name|vtable|guard variable) for )?fusebox::" if library.name == "libfusebox.so" else r"fusebox_"
             self.assertEqual([n for n in names if not re.match(own, n)], [], library)
             self.assertTrue(names, library)
 
