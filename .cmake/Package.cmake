@@ -49,7 +49,9 @@ get_property(modules GLOBAL PROPERTY FUSEBOX_MODULES)
 install(TARGETS fusebox RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS fusebox_shared EXPORT Fusebox
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS ${modules} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(modules)
+  install(TARGETS ${modules} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(EXPORT Fusebox NAMESPACE Fusebox:: FILE FuseboxTargets.cmake DESTINATION ${config})
 configure_package_config_file(.cmake/FuseboxConfig.cmake.in ${PROJECT_BINARY_DIR}/package/FuseboxConfig.cmake
   INSTALL_DESTINATION ${config} NO_SET_AND_CHECK_MACRO)
