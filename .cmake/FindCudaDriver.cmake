@@ -1,7 +1,5 @@
 # The headers of the CUDA driver API and of NVRTC: target CudaDriver::Headers. Neither library is linked; both are loaded
-# at run time. The folders that hold libnvrtc and the CUDA headers are compiled in as the first places to look:
-#   FUSEBOX_NVRTC_FOLDERS    folders of libnvrtc.so.13 and libnvrtc-builtins, separated by ':'
-#   FUSEBOX_CUDA_INCLUDES    folders of the CUDA headers that NVRTC may include, separated by ':'
+# at run time. NVRTC_LIBRARY is the libnvrtc.so.13 that was found, to which the build folder gets a link.
 #
 # They come from one CUDA 13 toolkit (CUDA_HOME, /usr/local/cuda), or else from the PyPI packages nvidia-cuda-nvrtc and
 # nvidia-cuda-runtime of Python_EXECUTABLE.
@@ -32,15 +30,10 @@ include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(CudaDriver REQUIRED_VARS CUDA_DRIVER_INCLUDE_DIR NVRTC_INCLUDE_DIR)
 
 if(CudaDriver_FOUND AND NOT TARGET CudaDriver::Headers)
-  set(nvrtc_folder "")
-  if(NVRTC_LIBRARY)
-    cmake_path(GET NVRTC_LIBRARY PARENT_PATH nvrtc_folder)
-  else()
+  if(NOT NVRTC_LIBRARY)
     message(STATUS "libnvrtc.so.13 not found: it has to be on the loader's path at run time")
   endif()
   add_library(CudaDriver::Headers INTERFACE IMPORTED)
   set_target_properties(CudaDriver::Headers PROPERTIES
-    INTERFACE_INCLUDE_DIRECTORIES "${CUDA_DRIVER_INCLUDE_DIR};${NVRTC_INCLUDE_DIR}"
-    INTERFACE_COMPILE_DEFINITIONS
-      "FUSEBOX_NVRTC_FOLDERS=\"${nvrtc_folder}\";FUSEBOX_CUDA_INCLUDES=\"${CUDA_DRIVER_INCLUDE_DIR}\"")
+    INTERFACE_INCLUDE_DIRECTORIES "${CUDA_DRIVER_INCLUDE_DIR};${NVRTC_INCLUDE_DIR}")
 endif()

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
+#include <link.h>
 
 #include "ir/table/error.h"
 
@@ -73,12 +74,17 @@ void add_packages(const fs::path& root, std::vector<fs::path>& folders) {
   folders.insert(folders.end(), found.begin(), found.end());
 }
 
-// Adds nvidia/*/lib beside the Python package that contains this module.
-void add_neighbours(std::vector<fs::path>& folders) {
+// The folder of the file that contains an address, without links; empty if it is unknown.
+fs::path folder_of(const void* address) {
   Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&add_packages), &info) == 0 || info.dli_fname == nullptr) return;
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
   std::error_code ignored;
-  const fs::path packages = fs::canonical(info.dli_fname, ignored).parent_path().parent_path();
+  return fs::canonical(info.dli_fname, ignored).parent_path();
+}
+
+// Adds nvidia/*/lib of a folder of Python packages.
+void add_nvidia(const fs::path& packages, std::vector<fs::path>& folders) {
+  std::error_code ignored;
   std::vector<fs::path> found;
   for (const auto& package : fs::directory_iterator(packages / "nvidia", ignored))
     found.push_back(package.path() / "lib");
@@ -86,12 +92,26 @@ void add_neighbours(std::vector<fs::path>& folders) {
   folders.insert(folders.end(), found.begin(), found.end());
 }
 
+// The folder of PyTorch's libraries, if they are in this process.
+fs::path torch_folder() {
+  void* library = dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return {};
+  const link_map* map = nullptr;
+  const bool is_known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0;
+  std::error_code ignored;
+  const fs::path folder = is_known ? fs::canonical(map->l_name, ignored).parent_path() : fs::path();
+  dlclose(library);
+  return folder;
+}
+
 std::vector<fs::path> compiler_folders(const std::vector<std::string>& first) {
   std::vector<fs::path> folders(first.begin(), first.end());
-#ifdef FUSEBOX_NVRTC_FOLDERS
-  split(FUSEBOX_NVRTC_FOLDERS, folders);
-#endif
-  add_neighbours(folders);
+  // Beside this module; among the Python packages that it, or PyTorch, is one of.
+  if (const fs::path own = folder_of(reinterpret_cast<const void*>(&add_nvidia)); !own.empty()) {
+    folders.push_back(own);
+    add_nvidia(own.parent_path(), folders);
+  }
+  if (const fs::path torch = torch_folder(); !torch.empty()) add_nvidia(torch.parent_path().parent_path(), folders);
   if (const char* home = std::getenv("CUDA_HOME")) folders.push_back(fs::path(home) / "lib64");
   folders.emplace_back("/usr/local/cuda/lib64");
   if (const char* environment = std::getenv("VIRTUAL_ENV")) add_packages(environment, folders);
@@ -137,13 +157,11 @@ struct Nvrtc {
       return false;
     }
     // The compiler looks for its builtins by name when it first compiles, and then finds the library loaded here.
-    Dl_info info;
     int major = 0, minor = 0;
     api.nvrtcVersion(&major, &minor);
     const std::string builtins = "libnvrtc-builtins.so." + std::to_string(major);
-    if (dladdr(reinterpret_cast<void*>(api.nvrtcVersion), &info) != 0 && info.dli_fname != nullptr)
-      for (const fs::path& beside : files_named(fs::path(info.dli_fname).parent_path(), builtins))
-        if (dlopen(beside.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) break;
+    for (const fs::path& beside : files_named(folder_of(reinterpret_cast<void*>(api.nvrtcVersion)), builtins))
+      if (dlopen(beside.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) break;
     why.clear();
     return true;
   }

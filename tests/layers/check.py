@@ -53,6 +53,7 @@ FOLDERS = {
     },
     "replay": {
         "data": "",
+        "examples": "",
         "picture": "",
         "host": "data",
         "device": "data host",

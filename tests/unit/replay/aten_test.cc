@@ -277,7 +277,43 @@ TEST_F(Aten, WrongArgumentsAreRefused) {
 TEST(ModuleLoader, SaysWhatIsMissing) {
   testing::expect_error(ErrorCode::kModuleMissing, "libfusebox_nothing.so",
                         [] { load_module_entry("nothing", "entry", "build it"); });
-  EXPECT_EQ(module_folders().size(), 4u);
+  try {
+    load_module_entry("nothing", "entry", "build it");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("build it, or name its folder in FUSEBOX_MODULE_PATH"), std::string::npos);
+    for (const std::string& folder : module_folders())
+      EXPECT_NE(std::string(e.what()).find(folder), std::string::npos) << folder;
+  }
+}
+
+TEST(ModuleLoader, TheVariableComesLast) {
+  ::unsetenv(kModulePathVariable);
+  const std::vector<std::string> own = module_folders();
+  ASSERT_GE(own.size(), 4u);
+  const auto with = [&](const std::string& value) {
+    ::setenv(kModulePathVariable, value.c_str(), 1);
+    std::vector<std::string> folders = module_folders();
+    ::unsetenv(kModulePathVariable);
+    EXPECT_TRUE(std::equal(own.begin(), own.end(), folders.begin())) << value;
+    folders.erase(folders.begin(), folders.begin() + static_cast<std::ptrdiff_t>(own.size()));
+    return folders;
+  };
+  using Folders = std::vector<std::string>;
+  EXPECT_EQ(with(""), Folders());
+  EXPECT_EQ(with("/a"), Folders({"/a"}));
+  EXPECT_EQ(with(":/a/::/b/../c:"), Folders({"/a", "/c"}));
+  EXPECT_EQ(with("/a:" + own[1] + ":/a"), Folders({"/a"}));
+}
+
+TEST(ModuleLoader, TheModulesAreOfThisBuild) {
+  try {
+    EXPECT_NE(load_module_entry("cuda", "fusebox_cuda_backend", "build it"), nullptr);
+  } catch (const Error& e) {
+    GTEST_SKIP() << e.what();
+  }
+  testing::expect_error(ErrorCode::kModuleMissing, "libfusebox_cuda.so",
+                        [] { load_module_entry("cuda", "fusebox_no_entry", "build it"); });
 }
 
 }  // namespace

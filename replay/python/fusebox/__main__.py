@@ -1,0 +1,5 @@
+"""`python -m fusebox` is the command `fusebox`."""
+
+from fusebox.command_line import main
+
+main()
