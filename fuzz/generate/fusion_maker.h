@@ -97,6 +97,7 @@ class FusionMaker {
   std::vector<ValueId> reduction(OpKind kind);
   std::vector<ValueId> move(OpKind kind);
   std::vector<ValueId> factory(OpKind kind);
+  ValueId random_word();
   void begin_long_sum();
   std::vector<ValueId> indexed(OpKind kind);
   ValueId reshaped(ValueId x);
