@@ -12,10 +12,10 @@ from fusebox import _fusebox
 class Drawn(NamedTuple):
     """The random tensors of a fusion that were given no seed. They share two inputs, and each begins where the one before ends."""
 
-    seed: str
-    """The name of the input with the seed."""
-    offset: str
-    """The name of the input with the first offset, in blocks of four words."""
+    seed: _fusebox.Value
+    """The input with the seed."""
+    offset: _fusebox.Value
+    """The input with the first offset, in blocks of four words."""
     tensors: list[_fusebox.Value]
     next: Any
     """The offset of the next tensor: a scalar of the fusion."""

@@ -36,7 +36,7 @@ def completed(program: _fusebox.Program, drawn: Drawn, inputs: Sequence[Any], de
     if len(given) != len(names) - 2:
         return given
     seed, offset = _draw(program, drawn, given, device)
-    for i, number in sorted([(names.index(drawn.seed), seed), (names.index(drawn.offset), offset)]):
+    for i, number in sorted([(names.index(drawn.seed.name), seed), (names.index(drawn.offset.name), offset)]):
         given.insert(i, number)
     return given
 

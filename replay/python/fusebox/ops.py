@@ -226,7 +226,7 @@ class Ops(Pointwise):
         is_drawn = seed is None
         if is_drawn:
             drawn = self._drawn()
-            seed, offset = Scalar(self._fd, self._fd.program.value_named(drawn.seed)), drawn.next
+            seed, offset = Scalar(self._fd, drawn.seed), drawn.next
         words = [raw(self._word(w, what)) for w, what in ((seed, "rng_seed"), (0 if offset is None else offset, "rng_offset"))]
         made = self._tensor(self._fd.program.random(op, _raw_list(extents, "shape"), raw(a), raw(b), words[0], words[1], dtype_word(dtype)))
         if is_drawn:
@@ -239,7 +239,7 @@ class Ops(Pointwise):
             program = self._fd.program
             seed = program.define_scalar(program.fresh_value("rng_seed"), "i64")
             offset = program.define_scalar(program.fresh_value("rng_offset"), "i64")
-            self._fd.drawn = Drawn(seed.name, offset.name, [], Scalar(self._fd, offset))
+            self._fd.drawn = Drawn(seed, offset, [], Scalar(self._fd, offset))
         return self._fd.drawn
 
     @staticmethod
