@@ -216,6 +216,8 @@ class Compiler {
         return collective(op);
       case OpKind::kPreparedDiv:
         return prepared_div(op);
+      case OpKind::kPhilox:
+        return philox(op);
       case OpKind::kLaunchBound:
         out_.most_threads = op.attrs.integer(AttrKey::kMostThreads);
         return;
@@ -366,6 +368,16 @@ class Compiler {
     i.args[1] = as(op.operands[2], Dtype::kInt64);
     i.uniform = out_.registers[i.args[0]].uniform && out_.registers[i.args[1]].uniform;
     i.dst = registers_[op.results[0].index] = new_register(Dtype::kIndex, i.uniform);
+    emit(i);
+  }
+
+  void philox(const Op& op) {
+    Instruction i{.opcode = Opcode::kPhilox, .dtype = Dtype::kUint32, .immediate = op.attrs.integer(AttrKey::kSlot)};
+    i.args[0] = as(op.operands[0], Dtype::kUint64);
+    i.args[1] = as(op.operands[1], Dtype::kUint64);
+    i.args[2] = as(op.operands[2], Dtype::kIndex);
+    i.uniform = std::all_of(i.args.begin(), i.args.begin() + 3, [&](uint32_t r) { return out_.registers[r].uniform; });
+    i.dst = registers_[op.results[0].index] = new_register(Dtype::kUint32, i.uniform);
     emit(i);
   }
 

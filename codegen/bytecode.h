@@ -35,6 +35,7 @@ enum class Opcode : uint8_t {
   kThreadIndex,  // dst; `parallel`
   kThreadCount,
   kPreparedDiv,  // dst = args[0] divided by the number that args[1] was prepared from
+  kPhilox,       // dst = word of stream `immediate`; args: seed, offset, element
   kAllocate,     // buffer; args: elements, byte offset
   kLoad,         // dst = buffer[args[0]], if args[1], else args[2]
   kStore,        // buffer[args[0]] = args[1], if args[2]

@@ -530,6 +530,11 @@ void Emitter::op(const Op& op) {
       headers_.need(CudaHeader::kInteger);
       return line(define(op.results[0]) + "prepared_div(" + index(op.operands[0]) + ", " +
                   as(op.operands[2], Dtype::kInt64, true) + ");");
+    case OpKind::kPhilox:
+      headers_.need(CudaHeader::kPhilox);
+      return line(define(op.results[0]) + "exact::philox(" + as(op.operands[0], Dtype::kUint64, true) + ", " +
+                  as(op.operands[1], Dtype::kUint64, true) + ", " + index(op.operands[2]) + ", " +
+                  std::to_string(op.attrs.integer(AttrKey::kSlot)) + "u);");
     case OpKind::kLaunchBound:
       return;  // stands in the signature
     case OpKind::kBarrier:

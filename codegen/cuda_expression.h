@@ -20,6 +20,7 @@ namespace fusebox {
 enum class CudaHeader {
   kTypes,
   kElementary,
+  kPhilox,
   kExponentialFloat,
   kLogarithmFloat,
   kPowerFloat,
@@ -46,6 +47,7 @@ enum class CudaHeader {
 };
 inline constexpr std::string_view kCudaHeaderNames[] = {"types.cuh",
                                                         "elementary.cuh",
+                                                        "philox.cuh",
                                                         "exact_exponential_float.cuh",
                                                         "exact_logarithm_float.cuh",
                                                         "exact_power_float.cuh",

@@ -10,7 +10,8 @@ namespace {
 
 // Whether the op computes scalars from scalars alone. Thread indices and counts are the same wherever they are read.
 bool is_pure_scalar(const Graph& g, const Op& op) {
-  if (op.kind == OpKind::kThreadIndex || op.kind == OpKind::kThreadCount || op.kind == OpKind::kPreparedDiv)
+  if (op.kind == OpKind::kThreadIndex || op.kind == OpKind::kThreadCount || op.kind == OpKind::kPreparedDiv ||
+      op.kind == OpKind::kPhilox)
     return true;
   if (!demands(op.kind, kPointwise) || demands(op.kind, kEffect | kRead | kSync | kControl | kSignature)) return false;
   const auto is_scalar = [&](ValueId v) { return v && g[v].kind == ValueKind::kScalar; };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/table/families.h"
 #include "serde/reader.h"
 
 namespace fusebox {
@@ -46,6 +47,8 @@ bool is_of(Feature feature, const Op& op) {
       return op.attrs.has(AttrKey::kFast);
     case Feature::kArrivals:
       return op.kind == OpKind::kGridReduce;
+    case Feature::kRandom:
+      return is_random(op.kind) || op.kind == OpKind::kPhilox;
   }
   return false;
 }
@@ -85,6 +88,7 @@ bool uses(const Bundle& b, Feature feature) {
     case Feature::kFacts:
     case Feature::kPrecision:
     case Feature::kArrivals:
+    case Feature::kRandom:
       return std::ranges::any_of(b.steps, [&](const StepList& l) { return have(l.steps, feature); }) ||
              std::ranges::any_of(b.stages, [&](const StageRecord& s) { return uses(s.module, feature); });
   }

@@ -8,6 +8,7 @@
 #include "fuzz/generate/focus.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "ir/table/type_rule.h"
 
 namespace fusebox::fuzz {
@@ -167,12 +168,12 @@ void Coverage::count_fusion(const Graph& g) {
   if (ops > 0) count_row(kLengths, ops == 1 ? 0 : ops <= 5 ? 1 : ops <= 15 ? 2 : 3);
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
-    // The dtype of the computation. `where` reads its condition first, so its last tensor counts; `full` and `iota` have
-    // the dtype of their result.
+    // The dtype of the computation. `where` reads its condition first, so its last tensor counts; `full`, `iota` and
+    // random ops have the dtype of their result.
     ValueId v = op.operands.empty() ? ValueId() : op.operands[0];
     for (ValueId x : op.operands)
       if (x && g.is_tensor(x) && (!g.is_tensor(v) || op.kind == OpKind::kWhere)) v = x;
-    if (op.kind == OpKind::kFull || op.kind == OpKind::kIota) v = op.results[0];
+    if (op.kind == OpKind::kFull || op.kind == OpKind::kIota || is_random(op.kind)) v = op.results[0];
     if (!v) continue;
     const size_t row = op_dtype_[static_cast<size_t>(op.kind) * dtype_rows().size() + static_cast<size_t>(g[v].dtype)];
     if (row != kNoRow && !op.results.empty() && g.is_tensor(op.results[0])) ++rows_[row].count;

@@ -97,6 +97,7 @@ class FusionMaker {
   std::vector<ValueId> reduction(OpKind kind);
   std::vector<ValueId> move(OpKind kind);
   std::vector<ValueId> factory(OpKind kind);
+  ValueId random_word();
   void begin_long_sum();
   // -- fusions as models have them (generate_model.cc); returns whether one was made
   bool begin_model(GeneratedFusion& result);

@@ -190,6 +190,7 @@ std::vector<ValueId> FusionMaker::op(OpKind kind) {
   switch (kind) {
     case OpKind::kFull:
     case OpKind::kIota:
+    case FUSEBOX_RANDOM_OPS:
       return factory(kind);
     case OpKind::kTriu:
       return {triu(g_, operand(kind, 2), random_.between(-2, 3))};
@@ -554,6 +555,7 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
       return {joined(x)};
     case OpKind::kFull:
     case OpKind::kIota:
+    case FUSEBOX_RANDOM_OPS:
     case OpKind::kTriu:
     case OpKind::kScatter:
     case FUSEBOX_MOMENT_OPS:
@@ -581,7 +583,21 @@ std::vector<ValueId> FusionMaker::factory(OpKind kind) {
   } else {
     shape = {index_scalar(random_.between(0, 5)), index_scalar(random_.between(1, 5))};
   }
+  if (is_random(kind)) {
+    const auto parameter = [&] { return random_.one_in(6) ? input_scalar(g_, "", dtype) : small_constant(dtype); };
+    const ValueId a = parameter(), b = parameter(), seed = random_word();
+    return {random(g_, kind, shape, a, b, seed, random_word(), dtype)};
+  }
   return {full(g_, shape, scalar_constant(dtype), dtype)};
+}
+
+// A seed or an offset: any word, one at an end of its halves, or a new input of any integer dtype.
+ValueId FusionMaker::random_word() {
+  constexpr Dtype kDtypes[] = {Dtype::kInt64, Dtype::kUint64, Dtype::kInt32, Dtype::kUint8};
+  if (random_.one_in(4)) return input_scalar(g_, "", random_.pick(kDtypes));
+  constexpr uint64_t kEdges[] = {0, 1, 0xffffffff, uint64_t{1} << 32, uint64_t{1} << 63, ~uint64_t{0}};
+  const uint64_t word = random_.one_in(2) ? random_.pick(kEdges) : random_.next();
+  return constant(g_, random_.one_in(2) ? Dtype::kUint64 : Dtype::kInt64, {word, 0});
 }
 
 // The index is a new input; generate_inputs keeps its values inside the axis.

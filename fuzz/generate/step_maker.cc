@@ -197,6 +197,11 @@ void StepMaker::replay_list(std::span<const Step> list, const Bindings& sizes) {
   const std::vector<Step> assigns(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(count));
   const auto take_rest = [&] {
     for (Step s : list.subspan(count)) {
+      // One step states a fact to every kernel that has its sizes, so only the first part lists it.
+      if (s.kind == StepKind::kAssume && std::find(steps.begin(), steps.end(), s) != steps.end()) {
+        try_step(g_, s);
+        continue;
+      }
       // Keep only the tensors that still exist.
       if (s.kind == StepKind::kInlineMost && !s.operands.empty() &&
           std::erase_if(s.operands, [&](const StepOperand& o) { return !find_value(g_, o.value); }) > 0 &&

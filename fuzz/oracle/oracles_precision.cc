@@ -42,11 +42,13 @@ void follow(std::set<std::string>& fast, const Graph& g, const Step& step) {
   }
 }
 
-// Kinds of ops that occur in a graph, fast or exact.
+// Kinds of ops that occur in a graph, fast or exact. Normal numbers are made of exact ones.
 std::set<OpKind> kinds(const Graph& g, bool fast) {
   std::set<OpKind> result;
-  for (const Op& op : g.ops)
+  for (const Op& op : g.ops) {
     if (may_be_fast(op) && op.attrs.flag(AttrKey::kFast) == fast) result.insert(op.kind);
+    if (op.kind == OpKind::kNormal && !fast) result.insert({OpKind::kLog, OpKind::kSqrt, OpKind::kCos});
+  }
   return result;
 }
 

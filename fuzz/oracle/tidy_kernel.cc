@@ -80,6 +80,7 @@ class TidyKernel {
         case OpKind::kBlockBroadcast:
         case OpKind::kWelfordCombine:
         case OpKind::kWithin:
+        case OpKind::kPhilox:
         case FUSEBOX_SCALAR_OPS:
         case FUSEBOX_TENSOR_OPS:
         case FUSEBOX_STRUCTURE_OPS:

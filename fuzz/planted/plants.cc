@@ -47,6 +47,7 @@ std::vector<size_t> indices_of(const Op& op) {
     case FUSEBOX_HOST_OPS:
     case FUSEBOX_FACT_OPS:
     case OpKind::kPreparedDiv:
+    case OpKind::kPhilox:
       break;
   }
   return {};

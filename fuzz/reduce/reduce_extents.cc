@@ -6,6 +6,7 @@
 #include "fuzz/reduce/reduce_axes.h"
 #include "fuzz/reduce/reduce_rules.h"
 #include "ir/scalar/numeric.h"
+#include "ir/table/families.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -170,7 +171,9 @@ class ExtentSolver {
     OpPatch patch{{}, op.attrs};
     bool differs = false;
     const auto slots = slot_ranges(*row_of(op.kind).format, op.operands.size());
-    const bool lists = stretches(op.kind) || op.kind == OpKind::kReshape || op.kind == OpKind::kFull;
+    const bool lists =
+        stretches(op.kind) || op.kind == OpKind::kReshape || op.kind == OpKind::kFull || is_random(op.kind);
+    const size_t first = lists && slots ? (*slots)[is_random(op.kind) ? 4 : 1].begin : 0;
     for (size_t k = 0; k < op.operands.size(); ++k) {
       const ValueId v = op.operands[k];
       Scalar now = v ? Scalar(v) : Scalar(kAbsent);
@@ -178,8 +181,8 @@ class ExtentSolver {
       if (const auto it = numbers_.find({id, k}); it != numbers_.end()) {
         now = Scalar(it->second);
         differs = true;
-      } else if (written && *written >= 0 && ((lists && k > 0) || (op.kind == OpKind::kIota && k == 0))) {
-        const size_t axis = lists && slots ? k - (*slots)[1].begin : 0;
+      } else if (written && *written >= 0 && ((lists && k >= first) || (op.kind == OpKind::kIota && k == 0))) {
+        const size_t axis = k - first;
         if (axis < shapes_[y].size() && extent(y, axis) != shapes_[y][axis]) {
           now = Scalar(extent(y, axis));
           differs = true;

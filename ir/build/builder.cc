@@ -266,6 +266,15 @@ ValueId iota(Graph& g, const Scalar& length, ValueId start, ValueId step, Dtype 
   return append_one(g, OpKind::kIota, {scalar_of(g, length), start, step}, std::move(attrs), name);
 }
 
+ValueId random(Graph& g, OpKind kind, const Shape& shape, ValueId a, ValueId b, ValueId seed, ValueId offset,
+               Dtype dtype, std::string_view name) {
+  std::vector<ValueId> operands = {a, b, seed, offset};
+  append_all(operands, values_of(g, shape));
+  Attrs attrs;
+  attrs.set(AttrKey::kDtypeAttr, dtype);
+  return append_one(g, kind, std::move(operands), std::move(attrs), name);
+}
+
 ValueId pad(Graph& g, ValueId x, const Shape& widths, ValueId value, std::string_view name) {
   std::vector<ValueId> operands = {x, value};
   append_all(operands, values_of(g, widths));

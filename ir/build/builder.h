@@ -121,6 +121,11 @@ ValueId stride_order(Graph& g, ValueId x, const Axes& order, std::string_view na
 ValueId full(Graph& g, const Shape& shape, ValueId fill, Dtype dtype, std::string_view name = {});
 ValueId iota(Graph& g, const Scalar& length, ValueId start = {}, ValueId step = {}, Dtype dtype = Dtype::kInt64,
              std::string_view name = {});
+// Random numbers (philox.h): `kind` is kUniform, with low and high, or kNormal, with mean and standard deviation. Seed
+// and offset are integers, also inputs. Ops with one seed give other numbers if their offsets are ceil(elements / 4)
+// apart.
+ValueId random(Graph& g, OpKind kind, const Shape& shape, ValueId a, ValueId b, ValueId seed, ValueId offset,
+               Dtype dtype = Dtype::kFloat, std::string_view name = {});
 // `widths` has two numbers for each axis, before and after, innermost axis first.
 ValueId pad(Graph& g, ValueId x, const Shape& widths, ValueId value = {}, std::string_view name = {});
 ValueId cat(Graph& g, const std::vector<ValueId>& tensors, int64_t axis = 0, std::string_view name = {});

@@ -36,6 +36,7 @@ std::vector<ResultSpec> infer_results(InferContext& c) {
       return {};
     case OpKind::kFull:
     case OpKind::kIota:
+    case FUSEBOX_RANDOM_OPS:
       return {infer_factory(c)};
     case OpKind::kTriu:
     case OpKind::kCat:
@@ -157,8 +158,6 @@ OpKind op_named(std::string_view text) {
   if (const auto kind = parse_op(text)) return *kind;
   static constexpr std::string_view kKnown[] = {"rand_like",
                                                 "randn_like",
-                                                "normal",
-                                                "uniform",
                                                 "cumsum",
                                                 "cumprod",
                                                 "cummin",

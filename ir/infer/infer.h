@@ -47,7 +47,7 @@ OpId add_op(Graph& g, RegionId region, OpKind kind, std::vector<ValueId> operand
 // missing results are made. Axes of an expand or broadcast_in_dim that are concretized stay so.
 void infer(Graph& g, OpId op, std::optional<Dtype> declared = {}, const Defects& defects = {});
 
-// The op of this name. Throws kUnsupportedOp for a known op without a row (random, scan, matmul, sort,
+// The op of this name. Throws kUnsupportedOp for a known op without a row (rand_like, scan, matmul, sort,
 // attention, quantize), kUnknownOp for any other name.
 OpKind op_named(std::string_view text);
 

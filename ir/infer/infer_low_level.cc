@@ -150,6 +150,13 @@ void check_low_level(const OpView& c) {
       return need_same(c, o(2), Dtype::kInt64);
     case OpKind::kPrepareDiv:
       return need_index(c, o(0));
+    case OpKind::kPhilox:
+      need_same(c, o(0), Dtype::kUint64);
+      need_same(c, o(1), Dtype::kUint64);
+      need_index(c, o(2));
+      if (const int64_t stream = c.attrs.integer(AttrKey::kSlot); stream < 0 || stream > 3)
+        fail(g, ErrorCode::kBadAttribute, "philox has the streams 0 to 3; give one of them in `slot`", o(2));
+      return;
     case OpKind::kAllocate: {
       need_index(c, o(0));
       need_index(c, o(1));
@@ -267,6 +274,8 @@ std::vector<ResultSpec> infer_low_level(InferContext& c) {
       return {scalar_spec(Dtype::kIndex)};
     case OpKind::kPrepareDiv:
       return {scalar_spec(Dtype::kInt64)};
+    case OpKind::kPhilox:
+      return {scalar_spec(Dtype::kUint32)};
     case OpKind::kGridReduce:
       return {scalar_spec(Dtype::kBool)};
     case OpKind::kBlockReduce:

@@ -322,6 +322,7 @@ ResultSpec infer_metadata(InferContext& c) {
     case OpKind::kReshape:
     case OpKind::kFull:
     case OpKind::kIota:
+    case FUSEBOX_RANDOM_OPS:
     case OpKind::kTriu:
     case OpKind::kCat:
     case OpKind::kScatter:

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/infer/infer_rules.h"
+#include "ir/table/families.h"
 #include "ir/table/type_rule.h"
 
 namespace fusebox {
@@ -108,7 +109,30 @@ std::vector<ResultSpec> infer_reduction(InferContext& c) {
   return {value, value, count};
 }
 
+namespace {
+
+// Operands: the two numbers of the distribution, seed, offset.
+ResultSpec infer_random(InferContext& c) {
+  const OperandType type{random_dtype(c.attrs), true};
+  const Dtype dtype = result_dtype(c.kind, {&type, 1}, c.attrs);
+  for (size_t i : {size_t{0}, size_t{1}})
+    if (is_complex(c.g[c.operands[i]].dtype))
+      fail(c.g, ErrorCode::kDtypeMismatch, op_text(c.kind) + " gives real numbers; give it two real numbers",
+           c.operands[i]);
+  for (size_t i : {size_t{2}, size_t{3}})
+    if (!is_integer(c.g[c.operands[i]].dtype))
+      fail(c.g, ErrorCode::kDtypeMismatch, "the seed and the offset of " + op_text(c.kind) + " are integers",
+           c.operands[i]);
+  std::vector<Axis> axes;
+  const std::vector<ValueId> shape(c.slot(4).begin(), c.slot(4).end());
+  for (ValueId v : shape) axes.push_back(axis_of_size(c.g, checked_size(c, v)));
+  return tensor_spec(c, dtype, std::move(axes));
+}
+
+}  // namespace
+
 ResultSpec infer_factory(InferContext& c) {
+  if (is_random(c.kind)) return infer_random(c);
   // full has the fill's dtype by default, and iota i64.
   const ValueId fill = c.operands[0];
   const OperandType type =

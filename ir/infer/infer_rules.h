@@ -107,7 +107,7 @@ std::vector<ResultSpec> infer_pointwise(InferContext& c);
 std::vector<ResultSpec> infer_reduction(InferContext& c);
 ResultSpec infer_metadata(InferContext& c);  // broadcast … stride_order, pad
 ResultSpec infer_reshape(InferContext& c);
-ResultSpec infer_factory(InferContext& c);                 // full, iota
+ResultSpec infer_factory(InferContext& c);                 // full, iota, uniform, normal
 ResultSpec infer_indexed(InferContext& c);                 // cat, select … triu
 std::vector<ResultSpec> infer_low_level(InferContext& c);  // kernel and host ops
 

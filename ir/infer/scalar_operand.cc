@@ -7,6 +7,7 @@
 #include "ir/scalar/numeric.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "ir/table/type_rule.h"
 #include "ir/token/literal.h"
 
@@ -37,7 +38,7 @@ bool integer_holds(Dtype to, Dtype from, ConstantBits b) {
   return z.imag() == 0 && std::trunc(z.real()) >= low && std::trunc(z.real()) < above;
 }
 
-// The dtype that an op converts operand `i` to, also for full, iota and pad. Nothing if it is not converted.
+// The dtype that an op converts operand `i` to, also for full, iota, pad and random ops. Nothing if it is not converted.
 std::optional<Dtype> kept_dtype(const Graph& g, OpKind kind, const Attrs& attrs, std::span<const ValueId> operands,
                                 size_t i) {
   const auto named = [&](Dtype otherwise) {
@@ -46,6 +47,7 @@ std::optional<Dtype> kept_dtype(const Graph& g, OpKind kind, const Attrs& attrs,
   };
   if (kind == OpKind::kFull) return i == 0 ? std::optional(named(g[operands[0]].dtype)) : std::nullopt;
   if (kind == OpKind::kIota) return i > 0 ? std::optional(named(Dtype::kInt64)) : std::nullopt;
+  if (is_random(kind)) return i < 2 ? std::optional(random_dtype(attrs)) : std::nullopt;
   if (kind == OpKind::kPad) return i == 1 ? std::optional(g[operands[0]].dtype) : std::nullopt;
   return scalar_dtype(g, kind, operands, i);
 }

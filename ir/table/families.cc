@@ -12,6 +12,15 @@ bool is_scalar_math(OpKind kind) {
   return false;
 }
 
+bool is_random(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_RANDOM_OPS:
+      return true;
+    default:  // any other: is no random op until it joins the list
+      return false;
+  }
+}
+
 void not_in_family(OpKind kind, const char* what) {
   throw Error(ErrorCode::kInternal, "the op " + std::string(row_of(kind).text) + " " + what);
 }

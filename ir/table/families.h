@@ -122,7 +122,10 @@
 
 // Make a tensor from scalars or other tensors. The place of an element decides where its value comes from.
 #define FUSEBOX_PLACING_OPS \
-  OpKind::kFull: case OpKind::kIota: case OpKind::kTriu: case OpKind::kPad: case OpKind::kCat: case OpKind::kScatter
+  OpKind::kFull: case OpKind::kIota: case OpKind::kTriu: case OpKind::kPad: case OpKind::kCat: case OpKind::kScatter: \
+  case FUSEBOX_RANDOM_OPS
+// Random numbers, by seed, offset and the place of the element.
+#define FUSEBOX_RANDOM_OPS OpKind::kUniform: case OpKind::kNormal
 
 #define FUSEBOX_TENSOR_OPS \
   FUSEBOX_REDUCTION_OPS: case FUSEBOX_MOMENT_OPS: case FUSEBOX_VIEW_OPS: case FUSEBOX_INDEXED_OPS: \
@@ -131,7 +134,7 @@
 // Statements of a kernel: control, memory and threads. `for` and `if` stand in host programs too.
 #define FUSEBOX_THREAD_OPS \
   OpKind::kAllocate: case OpKind::kLoad: case OpKind::kThreadIndex: case OpKind::kThreadCount: \
-  case OpKind::kPreparedDiv: \
+  case OpKind::kPreparedDiv: case OpKind::kPhilox: \
   case OpKind::kBlockReduce: case OpKind::kGridReduce: case OpKind::kBlockBroadcast: case FUSEBOX_THREAD_EFFECT_OPS
 #define FUSEBOX_THREAD_EFFECT_OPS \
   OpKind::kFor: case OpKind::kIf: case OpKind::kStore: case OpKind::kCopy: case OpKind::kBarrier: \
@@ -177,6 +180,9 @@ namespace fusebox {
 
 // Whether the op is in FUSEBOX_SCALAR_OPS: it computes one result from scalars.
 bool is_scalar_math(OpKind kind);
+
+// Whether the op is in FUSEBOX_RANDOM_OPS.
+bool is_random(OpKind kind);
 
 // Throws kInternal because the row is no member of the family that a switch handles. `what` ends the sentence that
 // names the row: `the op exp reduces nothing`.

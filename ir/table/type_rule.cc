@@ -135,6 +135,8 @@ Rule rule_of(OpKind kind) {
     case OpKind::kFull:
     case OpKind::kIota:
       return {kAny, Gives::kAttribute, Scalars::kUnchanged};
+    case FUSEBOX_RANDOM_OPS:
+      return {kF, Gives::kAttribute, Scalars::kUnchanged};
     case FUSEBOX_STRUCTURE_OPS:
     case FUSEBOX_VIEW_OPS:
     case FUSEBOX_INDEXED_OPS:
@@ -179,7 +181,8 @@ std::string place_of(const OperandType& o) { return o.name.empty() ? std::string
       place);
 }
 
-std::string_view advice_for(uint8_t accepts) {
+std::string_view advice_for(OpKind kind, uint8_t accepts) {
+  if (is_random(kind)) return "give it f16, bf16, f32 or f64, and cast the result";
   if (accepts == kF) return "cast to a floating dtype first";
   if (accepts == kI) return "cast to an integer dtype first";
   if (accepts == (kB | kI)) return "cast to bool or an integer dtype first";
@@ -196,6 +199,7 @@ std::optional<ErrorCode> objection(OpKind kind, Dtype d) {
     return is_complex(d) && rule.gives == Gives::kFloating ? ErrorCode::kUnsupportedDtype : ErrorCode::kDtypeMismatch;
   if (kind == OpKind::kNextafter && is_reduced_float(d)) return ErrorCode::kUnsupportedDtype;
   if (kind == OpKind::kComplex && d != Dtype::kFloat && d != Dtype::kDouble) return ErrorCode::kUnsupportedDtype;
+  if (is_random(kind) && bits(d) < 16) return ErrorCode::kUnsupportedDtype;  // too few numbers between 0 and 1
   return std::nullopt;
 }
 
@@ -239,6 +243,11 @@ std::optional<Dtype> scalar_dtype(OpKind kind, std::span<const OperandType> oper
   return rule.gives == Gives::kFloating && class_of(common) <= kI ? Dtype::kFloat : compute_dtype(common);
 }
 
+Dtype random_dtype(const Attrs& attrs) {
+  const AttrValue* as = attrs.find(AttrKey::kDtypeAttr);
+  return as && std::holds_alternative<Dtype>(*as) ? std::get<Dtype>(*as) : Dtype::kFloat;
+}
+
 bool accepts_dtype(OpKind kind, Dtype dtype) { return !objection(kind, dtype); }
 
 void check_fill(Dtype tensor, const OperandType& fill) {
@@ -266,7 +275,7 @@ Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Att
     // Names the operand that has the refused dtype.
     const auto guilty =
         std::find_if(computed.begin(), computed.end(), [&](const OperandType& o) { return o.dtype == common; });
-    refuse(*code, kind, common, advice_for(rule_of(kind).accepts),
+    refuse(*code, kind, common, advice_for(kind, rule_of(kind).accepts),
            guilty == computed.end() ? (computed.empty() ? std::string() : place_of(computed[0])) : place_of(*guilty));
   }
   // Nothing converts a dtype that exists as data only, so all operands must have this dtype.

@@ -51,6 +51,9 @@ std::optional<Dtype> scalar_dtype(OpKind kind, std::span<const OperandType> oper
 // kDtypeMismatch for a complex value in a real tensor or a floating value in a tensor of integers or bool.
 void check_fill(Dtype tensor, const OperandType& fill);
 
+// The dtype that a random op is asked for: the attribute `as`, or f32 without it.
+Dtype random_dtype(const Attrs& attrs);
+
 // Whether the op accepts the dtype as the one that its operands meet in. Tests and generators ask this.
 bool accepts_dtype(OpKind kind, Dtype dtype);
 

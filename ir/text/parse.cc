@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/infer/infer.h"
+#include "ir/table/families.h"
 #include "ir/text/graph_parser.h"
 #include "ir/text/print.h"
 
@@ -245,7 +246,7 @@ void GraphParser::statement(RegionId region_id, int depth) {
 bool GraphParser::gives_tensors(OpId id) const {
   if (g_.level != Level::kMath && g_.level != Level::kScheduled) return false;
   const Op& op = g_[id];
-  return op.kind == OpKind::kFull || op.kind == OpKind::kIota ||
+  return op.kind == OpKind::kFull || op.kind == OpKind::kIota || is_random(op.kind) ||
          std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId v) { return v && g_.is_tensor(v); });
 }
 

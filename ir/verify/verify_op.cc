@@ -160,6 +160,8 @@ class OpChecker {
     const bool first_only = op_.kind == OpKind::kTriu || op_.kind == OpKind::kFull || op_.kind == OpKind::kWelford;
     if (op_.kind == OpKind::kIota)
       few[count++] = {Dtype::kInt64, true};
+    else if (is_random(op_.kind))
+      few[count++] = {random_dtype(op_.attrs), true};
     else
       for (ValueId v : op_.operands) {
         if (!v) continue;
@@ -195,6 +197,8 @@ class OpChecker {
         return check_result(0, ValueKind::kScalar, Dtype::kIndex);
       case OpKind::kPrepareDiv:
         return check_result(0, ValueKind::kScalar, Dtype::kInt64);
+      case OpKind::kPhilox:
+        return check_result(0, ValueKind::kScalar, Dtype::kUint32);
       case OpKind::kGridReduce:
         return check_result(0, ValueKind::kScalar, Dtype::kBool);
       case OpKind::kBlockReduce:
@@ -227,7 +231,7 @@ class OpChecker {
     }
     const bool any_tensor =
         std::any_of(op_.operands.begin(), op_.operands.end(), [&](ValueId v) { return v && g_.is_tensor(v); });
-    const bool factory = op_.kind == OpKind::kFull || op_.kind == OpKind::kIota;
+    const bool factory = op_.kind == OpKind::kFull || op_.kind == OpKind::kIota || is_random(op_.kind);
     const bool index_only =
         op_.kind == OpKind::kFloorDiv || op_.kind == OpKind::kFloorMod || op_.kind == OpKind::kCeilDiv;
     if (any_tensor && demands(op_.kind, kPointwise) && (is_low(g_) || index_only))
@@ -285,7 +289,8 @@ class OpChecker {
         for (size_t r = 0; r < op_.results.size(); ++r)
           for (DomainPair pair : map_producer_to_consumer(g_, id_, i, r)) check_pair(g_, view_, pair, defects_);
     if (op_.kind == OpKind::kTriu && !defects_.has(Defect::kVerifyExtents)) check_masked();
-    const bool makes_axes = op_.kind == OpKind::kFull || op_.kind == OpKind::kIota || op_.kind == OpKind::kTriu;
+    const bool makes_axes =
+        op_.kind == OpKind::kFull || op_.kind == OpKind::kIota || op_.kind == OpKind::kTriu || is_random(op_.kind);
     if (!demands(op_.kind, kPointwise) || makes_axes || defects_.has(Defect::kVerifyExtents)) return;
     for (DomainId d : root_of(g_.tensor_of(op_.results[0]))) {
       if (g_[d].iter_type == IterType::kIteration && !is_given(d))
@@ -381,6 +386,16 @@ class OpChecker {
     need_rank(root, family_of(op_.kind) == AxisRule::kSelected ? from - 1 : from);
   }
 
+  // Checks a result that has the extents which the op lists.
+  void check_given_shape(std::span<const ValueId> shape, const Tensor& t) const {
+    need_rank(root_of(t).size(), shape.size());
+    for (size_t i = 0; i < shape.size(); ++i) {
+      const auto wanted = evaluate_integer(g_, shape[i]), extent = evaluate_size(g_, root_of(t)[i]);
+      if (wanted && extent && *wanted != *extent)
+        refuse(ErrorCode::kShapeMismatch, "has another extent than it is given; infer its result again");
+    }
+  }
+
   // Checks the rank of a result's root, and attributes that name axes.
   void check_rank(size_t root, const Tensor& t) const {
     const ValueId first = view_.operand(0);
@@ -456,15 +471,15 @@ class OpChecker {
         if (view_.slot(2).size() % 2 != 0 || view_.slot(2).size() > 2 * from)
           refuse(ErrorCode::kRankMismatch, "has widths for other axes");
         return need_rank(root, from);
-      case OpKind::kFull: {
-        need_rank(root, view_.slot(1).size());
-        for (size_t i = 0; i < root; ++i) {
-          const auto wanted = evaluate_integer(g_, view_.slot(1)[i]), extent = evaluate_size(g_, root_of(t)[i]);
-          if (wanted && extent && *wanted != *extent)
-            refuse(ErrorCode::kShapeMismatch, "has another extent than it is given; infer its result again");
-        }
-        return;
-      }
+      case OpKind::kFull:
+        return check_given_shape(view_.slot(1), t);
+      case FUSEBOX_RANDOM_OPS:
+        for (size_t i : {size_t{0}, size_t{1}})
+          if (is_complex(g_[view_.operand(i)].dtype)) refuse(ErrorCode::kDtypeMismatch, "takes two real numbers");
+        for (size_t i : {size_t{2}, size_t{3}})
+          if (!is_integer(g_[view_.operand(i)].dtype))
+            refuse(ErrorCode::kDtypeMismatch, "takes a seed and an offset of integers");
+        return check_given_shape(view_.slot(4), t);
       case OpKind::kIota: {
         need_rank(root, 1);
         const auto length = evaluate_integer(g_, first), extent = evaluate_size(g_, root_of(t)[0]);

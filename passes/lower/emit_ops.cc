@@ -231,6 +231,8 @@ ValueId KernelEmitter::compute(Site& site) {
       return compute_scatter(site);
     case OpKind::kTriu:
       return compute_triu(site);
+    case FUSEBOX_RANDOM_OPS:
+      return compute_random(site);
     case FUSEBOX_MATH_OPS: {
       std::vector<ValueId> operands;
       for (size_t k = 0; k < op.operands.size(); ++k) {

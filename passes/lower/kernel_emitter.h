@@ -95,6 +95,8 @@ class KernelEmitter {
   ValueId compute_select(Site& site);
   ValueId compute_scatter(Site& site);
   ValueId compute_triu(Site& site);
+  // emit_random.cc
+  ValueId compute_random(Site& site);
   // The cache operator that a copy gives to its accesses of global memory, one element at a time or several.
   Attrs hints(const Site& site, ValueId v) const;
   ValueId read(Site& site, size_t operand, ValueId predicate = {}, ValueId otherwise = {}, ValueId loaded = {});

@@ -209,6 +209,9 @@ void Evaluator::evaluate(OpId id) {
     case OpKind::kIota:
       made = iota(op, declared);
       break;
+    case FUSEBOX_RANDOM_OPS:
+      made = random(op, declared);
+      break;
     case OpKind::kPad:
       made = pad(op, carried(op.operands[0]));
       break;

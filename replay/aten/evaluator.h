@@ -1,6 +1,6 @@
 // One run of the reference over a graph (aten_api.h). It computes the values of ops as ATen tensors with their bounds.
 //
-// pointwise.cc evaluates ops on elements, structure.cc ops that move elements, reduction.cc ops that combine them.
+// pointwise.cc evaluates ops on elements, random.cc draws random numbers, structure.cc ops that move elements, reduction.cc ops that combine them.
 // evaluator.cc walks the graph, takes arguments in and gives results out.
 #pragma once
 
@@ -63,6 +63,9 @@ class Evaluator {
   Carried iota(const Op& op, Dtype declared);
   // Rounds a value in place, so no other value may share its tensor. The result has no bound.
   Carried rounded(at::Tensor value, Dtype declared);
+
+  // -- random.cc
+  Carried random(const Op& op, Dtype declared);
 
   // -- structure.cc
   Carried metadata(const Op& op, Carried x);

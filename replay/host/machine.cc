@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "codegen/runtime/philox.cuh"
 #include "ir/scalar/prepared_division.h"
 #include "replay/host/launch_observer.h"
 
@@ -98,6 +99,7 @@ LaneProgram::Functions functions_of(const Bytecode& code, const Instruction& i) 
     case Opcode::kThreadIndex:
     case Opcode::kThreadCount:
     case Opcode::kPreparedDiv:
+    case Opcode::kPhilox:
     case Opcode::kAllocate:
     case Opcode::kIf:
     case Opcode::kElse:
@@ -447,6 +449,19 @@ void Machine::prepared_div(Group& g, const Instruction& i) {
   for (int32_t l = begin; l < end; ++l) to[l] = prepared_quotient(a[l * step], prepared[l * prepared_step]);
 }
 
+void Machine::philox(Group& g, const Instruction& i) {
+  const Mask& m = g.mask();
+  const auto words = [&](size_t k) { return reinterpret_cast<const uint64_t*>(at(g, i.args[k])); };
+  const uint64_t *seeds = words(0), *offsets = words(1);
+  const int64_t* elements = index_at(g, i.args[2]);
+  auto* to = reinterpret_cast<uint32_t*>(at(g, i.dst));
+  const int64_t seed_step = stride(i.args[0]), offset_step = stride(i.args[1]), step = stride(i.args[2]);
+  const auto stream = static_cast<uint32_t>(i.immediate);
+  const int32_t begin = i.uniform ? 0 : m.begin, end = i.uniform ? 1 : m.end;
+  for (int32_t l = begin; l < end; ++l)
+    to[l] = exact::philox(seeds[l * seed_step], offsets[l * offset_step], elements[l * step], stream);
+}
+
 void Machine::welford(Group& g, const Instruction& i, const LaneProgram::Functions& f) {
   const Mask& m = g.mask();
   WelfordCall c;
@@ -511,6 +526,9 @@ Status Machine::run(Group& g) {
       }
       case Opcode::kPreparedDiv:
         prepared_div(g, i);
+        break;
+      case Opcode::kPhilox:
+        philox(g, i);
         break;
       case Opcode::kAllocate:
         allocate(g, i);

@@ -170,6 +170,7 @@ class Machine {
   void bind_calls(Group& g, Arena& arena);
   void welford(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void prepared_div(Group& g, const Instruction& i);
+  void philox(Group& g, const Instruction& i);
   void check_index(Group& g, const Instruction& i, uint64_t bad);
   bool begin_if(Group& g, const Instruction& i);
   bool begin_for(Group& g, const Instruction& i);

@@ -156,6 +156,7 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("stride_order", &PythonProgram::stride_order)
       .def("full", &PythonProgram::full)
       .def("iota", &PythonProgram::iota)
+      .def("random", &PythonProgram::random)
       .def("pad", &PythonProgram::pad)
       .def("cat", &PythonProgram::cat)
       .def("indexed", &PythonProgram::indexed)

@@ -145,6 +145,8 @@ class PythonProgram {
   Value stride_order(const Value& x, const Axes& order);
   Value full(const Operands& shape, const Operand& fill, const std::string& dtype);
   Value iota(const Operand& length, const Operand& start, const Operand& step, const std::string& dtype);
+  Value random(const std::string& op, const Operands& shape, const Operand& a, const Operand& b, const Operand& seed,
+               const Operand& offset, const std::string& dtype);
   Value pad(const Value& x, const Operands& widths, const Operand& value);
   Value cat(const std::vector<Value>& tensors, int64_t axis);
   Value indexed(const std::string& op, const Value& x, const Operand& index, int64_t axis);

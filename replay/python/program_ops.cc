@@ -2,6 +2,7 @@
 #include "ir/build/composite.h"
 #include "ir/infer/infer.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "replay/python/program.h"
 
 namespace fusebox::python {
@@ -122,6 +123,14 @@ Value PythonProgram::iota(const Operand& length, const Operand& start, const Ope
   const ValueId from = start.is_none() ? ValueId() : id(start);
   const ValueId by = step_.is_none() ? ValueId() : id(step_);
   return wrap(fusebox::iota(g, count, from, by, dtype_named(dtype)));
+}
+Value PythonProgram::random(const std::string& op, const Operands& shape, const Operand& a, const Operand& b,
+                            const Operand& seed, const Operand& offset, const std::string& dtype) {
+  Graph& g = open();
+  const OpKind kind = op_named(op);
+  if (!is_random(kind)) throw Error(ErrorCode::kUnsupportedOp, "this op draws no random numbers", op);
+  const Shape to = extents(shape);
+  return wrap(fusebox::random(g, kind, to, id(a), id(b), id(seed), id(offset), dtype_named(dtype)));
 }
 Value PythonProgram::pad(const Value& x, const Operands& widths, const Operand& value) {
   Graph& g = open();

@@ -191,6 +191,15 @@ class Maker {
             },
             true);
         return;
+      case OpKind::kUniform:
+      case OpKind::kNormal:
+        return simple([kind, d](Graph& g, const std::vector<ValueId>& x) {
+          const Shape shape = {size_of(g, x[0], 0), size_of(g, x[0], 1)};
+          const ValueId seed = constant(g, Dtype::kUint64, {0x123456789abcdef0, 0});
+          const ValueId offset = constant(g, Dtype::kUint64, {0xffffffffffffffff, 0});
+          const ValueId drawn = random(g, kind, shape, constant_of(g, d, -1), constant_of(g, d, 3), seed, offset, d);
+          return where(g, unary(g, OpKind::kIsfinite, drawn), drawn, x[0]);
+        });
       case OpKind::kGather:
       case OpKind::kTakeAlongAxis:
       case OpKind::kIndexSelect:

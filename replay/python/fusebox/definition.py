@@ -7,7 +7,7 @@ import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
-from fusebox import _fusebox, torch_memory
+from fusebox import _fusebox, generators, torch_memory
 from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
 from fusebox.errors import FuseboxError
 from fusebox.fusion import Fusion
@@ -68,6 +68,10 @@ class FusionDefinition(Fusion):
         other = type(self)(self.program.name())
         other.program = self.program.copy()
         other._in_place = list(self._in_place)
+        if self.drawn is not None:
+            offset = self.drawn.next
+            moved = Scalar(other, offset.value) if isinstance(offset, Scalar) else offset
+            other.drawn = self.drawn._replace(tensors=list(self.drawn.tensors), next=moved)
         return other
 
     def _set_precision(self, precision: str) -> None:
@@ -195,9 +199,12 @@ class FusionDefinition(Fusion):
         """Runs on the inputs' device (or `device`), on their memory. Outputs are new tensors; in-place outputs write the input that they
         overwrite; an output that is an input shares its memory. On a GPU it runs on PyTorch's current stream and returns before the work is
         done; a call like an earlier one (dtypes, sizes, strides, alignments) needs no planning, and works while a CUDA graph is captured. The
-        checked host executor runs CPU tensors, with this many threads."""
+        checked host executor runs CPU tensors, with this many threads. Random tensors without a seed take it from torch's generator
+        (generators.py), unless the inputs have two numbers more, for the inputs that hold seed and offset."""
         if type(inputs) is not list:
             inputs = list(inputs)
+        if self.drawn is not None:
+            inputs = self._completed(inputs, device)
         if self._calls is not None and device is None:
             outputs = self._calls.call(inputs)
             if outputs is not None:
@@ -242,26 +249,27 @@ class FusionDefinition(Fusion):
     def launcher(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None) -> Launcher:
         """Runs as `execute` does, and returns what launches the same kernels again on the same memory: for measuring, or for a loop that
         changes only values. E0212 if ops are assigned to ATen."""
-        inputs = list(inputs)
+        inputs = self._completed(list(inputs), device)
         return Launcher(self.program, inputs, torch_memory.device_of(inputs, device))
 
     def validate(self, inputs: Sequence[Any], reference_outputs: Sequence[Any] | None = None, *, device: Any = None) -> None:
         """Runs on copies of the inputs and compares each output with the reference, or with ATen's value within its bound. Raises AssertionError
         if one differs."""
+        inputs = self._completed(list(inputs), device)
         if reference_outputs is not None:
             import torch
 
             copies = [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]
             torch.testing.assert_close(self.execute(copies, device=device), list(reference_outputs))
             return
-        arguments, executor = self._host_arguments(list(inputs), device)
+        arguments, executor = self._host_arguments(inputs, device)
         for _, ok, _, _, message in self.program.validate(arguments, executor):
             assert ok, message
 
     def record(self, path: str | os.PathLike[str], inputs: Sequence[Any] | None = None, *, device: Any = None) -> None:
         """Runs on copies of the inputs and writes everything about the run into a bundle. Without inputs it takes those of the last execute,
         if they still exist unchanged. A run that fails is written too, and its error raised."""
-        given = self._last_inputs() if inputs is None else list(inputs)
+        given = self._last_inputs() if inputs is None else self._completed(list(inputs), device)
         arguments, executor = self._host_arguments(given, self._last_device if inputs is None else device)
         self.program.record(os.fspath(path), arguments, executor, {})
 
@@ -269,7 +277,13 @@ class FusionDefinition(Fusion):
         """Runs on the checked host executor, on copies of CPU inputs, and compares with ATen's bounds and with the unfused plan. Also writes
         the program and reads it again. `outcome` is "passed", "failed", or "refused" if the steps cannot be compiled or the launch
         exceeds a limit. `stage`, `check` and `place` are equal for the same failure; `message` says it in words."""
-        return self.program.judge([torch_memory.host_argument(v, f"inputs[{i}]") for i, v in enumerate(inputs)])
+        given = self._completed(list(inputs), "cpu")
+        return self.program.judge([torch_memory.host_argument(v, f"inputs[{i}]") for i, v in enumerate(given)])
+
+    def _completed(self, inputs: list[Any], device: Any) -> list[Any]:
+        if self.drawn is None:
+            return inputs
+        return generators.completed(self.program, self.drawn, inputs, torch_memory.device_of(inputs, device))
 
     def _host_arguments(self, inputs: list[Any], device: Any) -> tuple[list[object], str]:
         where = torch_memory.device_of(inputs, device)

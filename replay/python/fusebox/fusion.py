@@ -4,9 +4,24 @@ Imports point one way: `fusion`, `values`, `pointwise`, `ops` and `sched`, `defi
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from fusebox import _fusebox
+
+
+class Drawn(NamedTuple):
+    """The random tensors of a fusion that were given no seed. They share two inputs, and each begins where the one before ends."""
+
+    seed: _fusebox.Value
+    """The input with the seed."""
+    offset: _fusebox.Value
+    """The input with the first offset, in blocks of four words."""
+    tensors: list[_fusebox.Value]
+    next: Any
+    """The offset of the next tensor: a scalar of the fusion."""
 
 
 class Fusion:
     def __init__(self, name: str) -> None:
         self.program = _fusebox.Program(name)
+        self.drawn: Drawn | None = None

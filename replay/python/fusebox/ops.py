@@ -8,6 +8,8 @@ from typing import Any, Sequence
 from fusebox import _fusebox
 from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
 from fusebox.errors import FuseboxError
+from fusebox.fusion import Drawn
+from fusebox.generators import blocks_of, signed
 from fusebox.pointwise import Pointwise
 from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor, wrap
 
@@ -131,6 +133,41 @@ class Ops(Pointwise):
     def iota(self, length: int | Scalar, start: Operand | None = None, step: Operand | None = None, dtype: DtypeLike = DataType.Int) -> Tensor:
         return self._tensor(self._fd.program.iota(raw(length), raw(start), raw(step), dtype_word(dtype)))
 
+    # -- random numbers (generators.py). Element e, counted by rows, takes word e mod 4 of block rng_offset + e div 4 of Philox 4x32-10, so a
+    # schedule changes no number. Without a seed, execute takes seed and offset from torch's generator, and record keeps them as inputs.
+    def uniform(
+        self,
+        minval: Operand,
+        maxval: Operand,
+        shape: Extents,
+        *,
+        rng_seed: int | Scalar | None = None,
+        rng_offset: int | Scalar | None = None,
+        dtype: DtypeLike = DataType.Float,
+    ) -> Tensor:
+        """minval + (maxval − minval) u, with u in [0, 1); after rounding it may be maxval."""
+        return self._random("uniform", shape, minval, maxval, rng_seed, rng_offset, dtype)
+
+    def normal(
+        self,
+        mean: Operand,
+        std: Operand,
+        shape: Extents,
+        *,
+        rng_seed: int | Scalar | None = None,
+        rng_offset: int | Scalar | None = None,
+        dtype: DtypeLike = DataType.Float,
+    ) -> Tensor:
+        return self._random("normal", shape, mean, std, rng_seed, rng_offset, dtype)
+
+    def rand_like(self, arg: Tensor, *, rng_seed: int | Scalar | None = None, rng_offset: int | Scalar | None = None) -> Tensor:
+        """uniform in [0, 1) with the tensor's shape and dtype"""
+        return self._random("uniform", self.shape(arg), 0.0, 1.0, rng_seed, rng_offset, arg.dtype)
+
+    def randn_like(self, arg: Tensor, *, rng_seed: int | Scalar | None = None, rng_offset: int | Scalar | None = None) -> Tensor:
+        """normal with mean 0 and standard deviation 1, and with the tensor's shape and dtype"""
+        return self._random("normal", self.shape(arg), 0.0, 1.0, rng_seed, rng_offset, arg.dtype)
+
     # -- indexing
     def pad(self, arg: Tensor, pad_widths: Extents, value: Operand | None = None) -> Tensor:
         """Innermost axis first: before, after."""
@@ -173,6 +210,52 @@ class Ops(Pointwise):
         return self._tensor(self._fd.program.triu(raw_tensor(arg), _integer(diagonal, "diagonal")))
 
     # -- helpers
+    def _random(
+        self,
+        op: str,
+        shape: Extents,
+        a: Operand,
+        b: Operand,
+        seed: int | Scalar | None,
+        offset: int | Scalar | None,
+        dtype: DtypeLike,
+    ) -> Tensor:
+        if seed is None and offset is not None:
+            raise FuseboxError("E0207", f"{op} has an offset and no seed; give rng_seed too, or neither", op)
+        extents = _list(shape, "shape")
+        is_drawn = seed is None
+        if is_drawn:
+            drawn = self._drawn()
+            seed, offset = Scalar(self._fd, drawn.seed), drawn.next
+        words = [raw(self._word(w, what)) for w, what in ((seed, "rng_seed"), (0 if offset is None else offset, "rng_offset"))]
+        made = self._tensor(self._fd.program.random(op, _raw_list(extents, "shape"), raw(a), raw(b), words[0], words[1], dtype_word(dtype)))
+        if is_drawn:
+            drawn.tensors.append(made.value)
+            self._fd.drawn = drawn._replace(next=self.add(drawn.next, self._blocks(extents)))
+        return made
+
+    def _drawn(self) -> Drawn:
+        if self._fd.drawn is None:
+            program = self._fd.program
+            seed = program.define_scalar(program.fresh_value("rng_seed"), "i64")
+            offset = program.define_scalar(program.fresh_value("rng_offset"), "i64")
+            self._fd.drawn = Drawn(seed, offset, [], Scalar(self._fd, offset))
+        return self._fd.drawn
+
+    @staticmethod
+    def _word(given: object, what: str) -> object:
+        """A word of 64 bits: a scalar, or an integer modulo 2^64."""
+        return given if isinstance(given, Scalar) else signed(_integer(given, what))
+
+    def _blocks(self, extents: list[Any]) -> Scalar | Tensor | int:
+        """Four elements are a block; a part of one counts."""
+        elements: Any = 1
+        for e in extents:
+            number = _as_integer(e)
+            known = isinstance(elements, int) and number is not None
+            elements = elements * number if known else e if elements == 1 else self.mul(elements, e)  # type: ignore[operator]
+        return blocks_of(elements) if _as_integer(elements) is not None else self.div(self.add(elements, 3), 4)
+
     def _reduce(self, op: str, arg: Tensor, dims: object, keepdim: object, dtype: object) -> Tensor:
         if dims is not None and not _is_integers(dims):
             dims, dtype = None, dims  # (arg, dtype)

@@ -1,7 +1,10 @@
 // The oracle of segments on a chain; assigning its ops at random often makes a cycle.
+#include <algorithm>
 #include <gtest/gtest.h>
 
+#include "fuzz/generate/step_maker.h"
 #include "fuzz/oracle/oracle.h"
+#include "ir/infer/bind.h"
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "passes/segment/segment.h"
@@ -48,6 +51,20 @@ TEST(Segments, ACycleIsNamed) {
     EXPECT_EQ(e.code, ErrorCode::kInvalidGraph);
     EXPECT_EQ(e.place, "segment p");
   }
+}
+
+// A step that states a fact is for every kernel, so a list that is replayed part by part has it once.
+TEST(Segments, AReplayedListStatesAFactOnce) {
+  const Graph g =
+      parse_graph("fusion @f {\n  %n = size\n  %x = input f32[%n]\n  %a = neg %x\n  %b = exp %a\n  output %b\n}\n");
+  const std::vector<Step> list =
+      parse_steps("assign of [%a] name \"p\" by kernel\nassign of [%b] name \"q\" by kernel\nassume [%n] below 5\n");
+  const BoundInput x{.is_scalar = false, .bits = {}, .shape = {4}, .strides = {1}};
+  RandomSource random(1);
+  StepMaker maker(random, g);
+  maker.replay_list(list, bind_sizes(g, {&x, 1}));
+  const auto is_fact = [](const Step& s) { return s.kind == StepKind::kAssume; };
+  EXPECT_EQ(std::count_if(maker.steps.begin(), maker.steps.end(), is_fact), 1);
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ TEST(Families, RowsOfAFamilyHaveItsDemand) {
       case OpKind::kFull:
       case OpKind::kIota:
       case OpKind::kTriu:
+      case FUSEBOX_RANDOM_OPS:
       case OpKind::kWelfordCombine:
       case FUSEBOX_SCALAR_OPS:
         EXPECT_TRUE(demands(row.kind, kPointwise)) << row.text;

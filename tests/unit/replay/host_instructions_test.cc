@@ -3,6 +3,7 @@
 #include <functional>
 #include <numeric>
 
+#include "codegen/runtime/philox.cuh"
 #include "tests/unit/replay/host_runner.h"
 
 namespace fusebox {
@@ -30,6 +31,27 @@ TEST(HostInstructions, ThreadIndicesAndCounts) {
   std::vector<int64_t> want(288);
   std::iota(want.begin(), want.end(), 0);
   EXPECT_EQ(k.values<int64_t>("y"), want);
+}
+
+// -- random numbers: one seed for all lanes, or one for each
+TEST(HostInstructions, PhiloxGivesEachLaneTheWordOfItsElement) {
+  for (const bool is_uniform : {true, false}) {
+    HostKernel k;
+    const ValueId y = k.output<uint32_t>("y", 8);
+    const ValueId t = k.thread_x();
+    const ValueId lane = k.op(OpKind::kCast, {t}, Dtype::kUint64);
+    const ValueId base = k.scalar("seed", -5, Dtype::kUint64);
+    const ValueId seed = is_uniform ? base : k.op(OpKind::kAdd, {base, lane}, Dtype::kUint64);
+    const ValueId offset = constant(k.graph, Dtype::kUint64, {~uint64_t{0}, 0});
+    Attrs attrs;
+    attrs.set(AttrKey::kSlot, int64_t{2});
+    k.store(y, t, k.op(OpKind::kPhilox, {seed, offset, t}, Dtype::kUint32, attrs));
+    expect_clean(k.run({.block = {8, 1, 1}}));
+    const std::vector<uint32_t> got = k.values<uint32_t>("y");
+    for (uint64_t i = 0; i < 8; ++i)
+      EXPECT_EQ(got[i],
+                exact::philox(uint64_t{0} - 5 + (is_uniform ? 0 : i), ~uint64_t{0}, static_cast<int64_t>(i), 2));
+  }
 }
 
 // -- control

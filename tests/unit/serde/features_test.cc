@@ -64,6 +64,17 @@ TEST(Features, AFileNamesWhatItUses) {
   EXPECT_TRUE(features_of(b) & bit_of(Feature::kArtifacts));
 }
 
+TEST(Features, RandomNumbersNeedAReaderOfTheirOps) {
+  const uint64_t expected = bit_of(Feature::kModule) | bit_of(Feature::kRandom);
+  EXPECT_EQ(
+      features_of(parse_module("fusion @f {\n  %y = uniform 0.0_f32, 1.0_f32 seed 1_i64 offset 0_i64 of [5] as f32\n"
+                               "  output %y\n}")),
+      expected);
+  EXPECT_EQ(features_of(parse_module("kernel @k index 32 {\n  %i = thread_index on block.x\n"
+                                     "  %w = philox 1_u64, 0_u64, %i slot 0 : u32\n}")),
+            expected);
+}
+
 TEST(Features, AKernelThatChecksAnIndexNeedsAReaderOfItsOp) {
   const Module m = parse_module(
       "kernel @k index 32 {\n  %n = input index\n  %i = thread_index on block.x\n  within %i below %n axis 0\n}");

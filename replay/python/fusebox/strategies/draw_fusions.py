@@ -104,7 +104,7 @@ class _Maker:
     def make(self, name: str) -> Sequence[Any]:
         family = table()[name][0]
         special: dict[str, Callable[[], Any]] = {
-            "full": self._full, "iota": self._iota, "cat": self._cat, "pad": self._pad, "slice": self._slice, "reshape": self._reshape,
+            "full": self._full, "iota": self._iota, "uniform": lambda: self._random("uniform"), "normal": lambda: self._random("normal"), "cat": self._cat, "pad": self._pad, "slice": self._slice, "reshape": self._reshape,
             "permute": self._permute, "stride_order": self._stride_order, "broadcast": self._broadcast, "squeeze": self._squeeze,
             "expand": self._expand, "broadcast_in_dim": self._broadcast_in_dim, "triu": self._triu, "select": self._select,
             "index_select": self._index_select, "scatter": self._scatter,
@@ -383,6 +383,14 @@ class _Maker:
         dtype = self.draw(st.sampled_from(dtypes_of("iota")))
         start, step = (self.number(dtype) if self.draw(st.booleans()) else None for _ in range(2))
         return self.fd.ops.iota(self.draw(extents()), start, step or None, dtype)  # a step of 0 is not allowed
+
+    def _random(self, name: str) -> Any:
+        dtype = self.draw(st.sampled_from(dtypes_of(name)))
+        shape: list[int | Scalar] = list(self.draw(shapes(max_rank=min(3, self.max_rank), max_elements=256)))
+        if self.made and self.draw(st.booleans()):
+            shape = list(self.fd.ops.shape(self.made[-1]))
+        seed, offset = (self.draw(st.sampled_from((0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1))) for _ in range(2))
+        return getattr(self.fd.ops, name)(self.number(dtype), self.number(dtype), shape, rng_seed=seed, rng_offset=offset, dtype=dtype)
 
     def _triu(self) -> Any:
         return self.fd.ops.triu(self.operand("triu", 2), self.draw(st.sampled_from((0, 1, -1, 2, -2, 3))))
