@@ -86,6 +86,8 @@ AutomaticPlan plan_automatic(const Graph& fusion, const AutomaticOptions& option
     plan.decisions.push_back({fusion.name, std::move(found.heuristics), std::move(found.declined)});
     return plan;
   }
+  found.heuristics.scheduler = kUnfused;
+  plan.decisions.push_back({fusion.name, std::move(found.heuristics), std::move(found.declined)});
   return plan;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/module/step.h"
 #include "passes/schedule/heuristics.h"
 #include "passes/schedule/schedule_view.h"
 
