@@ -231,17 +231,18 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   return std::move(attempt.made);
 }
 
-bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
-  if (!options.defects.empty()) return false;  // a defect may read the sizes
+std::vector<Step> plan_concretization(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
   const std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
   const size_t rewrites = leading_rewrites(steps);
-  if (rewrites == 0) {
-    if (plan_concretize(fusion, bindings) != compiled.concretize) return false;
-  } else {
-    Graph rewritten = fusion;
-    apply_steps(rewritten, steps.first(rewrites));
-    if (plan_concretize(rewritten, rebind(fusion, bindings, rewritten)) != compiled.concretize) return false;
-  }
+  if (rewrites == 0) return plan_concretize(fusion, bindings, options.defects);
+  Graph rewritten = fusion;
+  apply_steps(rewritten, steps.first(rewrites), options.defects);
+  return plan_concretize(rewritten, rebind(fusion, bindings, rewritten), options.defects);
+}
+
+bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
+  if (!options.defects.empty()) return false;  // a defect may read the sizes
+  if (plan_concretization(fusion, bindings, options) != compiled.concretize) return false;
   const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
   if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
   if (options.index_bits != 0) return options.index_bits == compiled.index_bits;

@@ -78,6 +78,7 @@ struct Judgement {
 struct Plan {
   int ordinal = -1;  // of the GPU, or none
   std::shared_ptr<const Compiled> compiled;
+  bool is_kept = true;  // on disk, or nobody wants it there
 };
 
 // One compiled run that can be repeated on the same memory, without planning, checks or allocation.
@@ -174,6 +175,8 @@ class PythonProgram {
   // -- execution (program_run.cc). An argument is (address, dtype, shape, strides, owner), or a number for a scalar.
   // Returns (storage capsule or none, dtype, shape, strides, number) for each output that overwrites no input.
   py::list execute(const py::list& arguments, int ordinal, int threads);
+  // How often a plan was found on disk, and how often not.
+  std::pair<int64_t, int64_t> disk_counts() const { return {disk_hits_, disk_misses_}; }
   // A capsule of a FastCall (fast_call.h) for these arguments on a GPU, or none if the program needs the slower way.
   py::object fast_call(const py::list& arguments, int ordinal);
   // Runs once, as `execute` does. Throws kUnsupportedOp for a program with a segment of ATen.
@@ -215,6 +218,8 @@ class PythonProgram {
   // Both are called while `running_` is held.
   std::shared_ptr<const Compiled> plan(std::span<const Argument> arguments, int ordinal);
   const std::shared_ptr<Device>& gpu(int ordinal);
+  // Keeps the plan used last on disk, with the binaries of its kernels, if it is new. Call it after a run.
+  void keep_plan(std::span<const Argument> arguments);
   void forget_plans();
   Bindings sizes(const std::vector<std::vector<int64_t>>& shapes) const;
   void take(const Step& step);
@@ -224,6 +229,7 @@ class PythonProgram {
   std::mutex running_;                           // guards the next two while Python's lock is released
   std::vector<Plan> plans_;                      // used last first
   std::map<int, std::shared_ptr<Device>> gpus_;  // by ordinal; they hold the loaded kernels
+  int64_t disk_hits_ = 0, disk_misses_ = 0;
   std::shared_ptr<bool> is_stale_ = std::make_shared<bool>(false);  // shared with the fast calls of these plans
 };
 
