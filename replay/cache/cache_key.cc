@@ -13,7 +13,8 @@ std::string fusion_bytes(const Graph& fusion, const Defects& defects) {
   Module m;
   m.graphs.push_back(canonical_order(fusion));
   if (defects.has(Defect::kCacheKeyConstants))
-    for (Value& v : m.graphs[0].values) v.constant.reset();
+    for (Value& v : m.graphs[0].values)
+      if (v.constant) v.constant = ConstantBits{};
   return encode_unchecked(m);
 }
 

@@ -96,15 +96,15 @@ std::optional<std::string> FolderStore::read(const std::string& name) { return r
 std::optional<std::string> FolderStore::look(const std::string& name) const { return read_own(path(name), false); }
 
 bool FolderStore::write(const std::string& name, std::string_view bytes) {
-  if (static_cast<int64_t>(bytes.size()) > options_.limit_bytes) return false;
+  bool is_written = static_cast<int64_t>(bytes.size()) <= options_.limit_bytes;
   try {
-    write_file(path(name), bytes);
+    if (is_written) write_file(path(name), bytes);
   } catch (const Error&) {
-    return false;
+    is_written = false;
   }
   // The new record is used now, so another one goes first.
   collect(options_.limit_bytes);
-  return true;
+  return is_written;
 }
 
 std::vector<StoredFile> FolderStore::list() const {

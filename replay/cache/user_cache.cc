@@ -25,31 +25,25 @@ bool has_word(std::string_view list, std::string_view word) {
   return false;
 }
 
-struct UserCache {
-  std::shared_ptr<FusionCache> cache;
-  bool is_named = false;
-
-  UserCache() {
-    try {
-      const CacheSettings settings = cache_settings();
-      is_named = settings.is_named;
-      if (settings.folder.empty() || settings.limit_bytes == 0) return;
-      cache = cache_in({.folder = settings.folder, .limit_bytes = settings.limit_bytes});
-    } catch (const Error& e) {
-      // A disk that cannot be written is no fault of the run.
-      const bool is_worth_a_line = e.code != ErrorCode::kFileWrite || has_word(environment("FUSEBOX_LOG"), "cache");
-      if (is_worth_a_line)
-        fmt::print(stderr, "fusebox: {} {}: {}; this run has no cache\n", code_text(e.code), e.place, e.what());
-    }
+std::shared_ptr<FusionCache> open_user_cache() {
+  try {
+    const CacheSettings settings = cache_settings();
+    if (settings.folder.empty() || settings.limit_bytes == 0) return nullptr;
+    return cache_in({.folder = settings.folder, .limit_bytes = settings.limit_bytes});
+  } catch (const Error& e) {
+    // A disk that cannot be written is no fault of the run.
+    const bool is_worth_a_line = e.code != ErrorCode::kFileWrite || has_word(environment("FUSEBOX_LOG"), "cache");
+    if (is_worth_a_line)
+      fmt::print(stderr, "fusebox: {} {}: {}; this run has no cache\n", code_text(e.code), e.place, e.what());
+    return nullptr;
   }
-};
+}
 
 }  // namespace
 
 CacheSettings cache_settings() {
   CacheSettings settings;
   settings.folder = environment("FUSEBOX_CACHE_DIR");
-  settings.is_named = !settings.folder.empty();
   if (settings.folder.empty()) {
     const std::string cache = environment("XDG_CACHE_HOME"), home = environment("HOME");
     // The base directory specification has relative paths ignored.
@@ -77,8 +71,11 @@ std::shared_ptr<FusionCache> cache_in(const FolderStoreOptions& options) {
 }
 
 std::shared_ptr<FusionCache> user_cache(CacheUse use) {
-  static const UserCache user;
-  return use == CacheUse::kHost && !user.is_named ? nullptr : user.cache;
+  // Asked first, because opening a cache makes its folder.
+  static const bool is_named = !environment("FUSEBOX_CACHE_DIR").empty();
+  if (use == CacheUse::kHost && !is_named) return nullptr;
+  static const std::shared_ptr<FusionCache> cache = open_user_cache();
+  return cache;
 }
 
 }  // namespace fusebox

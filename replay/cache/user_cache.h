@@ -17,14 +17,13 @@ namespace fusebox {
 struct CacheSettings {
   std::string folder;  // empty: there is no home folder either
   int64_t limit_bytes = kCacheBytes;
-  bool is_named = false;  // FUSEBOX_CACHE_DIR names the folder
 };
 // Throws kUsage if FUSEBOX_CACHE_BYTES is no number.
 CacheSettings cache_settings();
 
 // Programs for the host executor take less time to plan than a record takes to write. They use the cache only where
-// FUSEBOX_CACHE_DIR names it, or where they are told to.
-enum class CacheUse : uint8_t { kGpu, kHost, kToldTo };
+// FUSEBOX_CACHE_DIR names it.
+enum class CacheUse : uint8_t { kGpu, kHost };
 
 // The process's cache, or null: it is switched off, or the folder cannot be used, which a line on standard error says
 // once. Reads the environment at the first call.

@@ -32,7 +32,7 @@ CacheRecord real_record() {
   %x = input f32[%m, %n] contiguous
   %a = exp %x
   %s = sum %a over [1]
-  %b = broadcast %s mask [false, true]
+  %b = broadcast %s mask [0, 1]
   %y = div %a, %b
   output %y
 })");

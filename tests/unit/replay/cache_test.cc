@@ -163,6 +163,33 @@ TEST(Cache, ImagesBelongToTheirKernels) {
   EXPECT_TRUE(f.images[0] == mine);
 }
 
+TEST(Cache, AnImageFitsTheRequestThatItAnswersAlone) {
+  const ImageRequest wanted{.kernel = {1, 2},
+                            .text = "text",
+                            .entry = "k",
+                            .architecture = "sm_90a",
+                            .options = "-a -b",
+                            .compiler = "nvrtc 13.0",
+                            .numerics = 1};
+  const KernelImage image = image_of(wanted, "binary");
+  EXPECT_TRUE(fits(image, wanted));
+  const auto expect_other = [&](const auto& change) {
+    ImageRequest other = wanted;
+    change(other);
+    EXPECT_FALSE(fits(image, other));
+    EXPECT_NE(key_bytes(image_key(other)), key_bytes(image_key(wanted)));
+  };
+  expect_other([](ImageRequest& r) { r.text = "other"; });
+  expect_other([](ImageRequest& r) { r.entry = "other"; });
+  expect_other([](ImageRequest& r) { r.architecture = "sm_80"; });
+  expect_other([](ImageRequest& r) { r.options = "-a"; });
+  expect_other([](ImageRequest& r) { r.compiler = "nvrtc 12.9"; });
+  expect_other([](ImageRequest& r) { r.numerics = 2; });
+  ImageRequest without = wanted;
+  without.compiler.clear();
+  EXPECT_TRUE(fits(image, without)) << "where there is no compiler, any binary of the text will do";
+}
+
 TEST(Cache, RunsTakeTheProgramFromTheCacheWithTheSameDigests) {
   Module m = parse_module(std::string(kRows) + "\ninputs @f host {\n  %x = f32[5, 7] normal seed 1\n}");
   const auto inputs = make_arguments(m.graphs[0], find_input_specs(m, "f", "host"), {});
@@ -199,6 +226,7 @@ TEST(Cache, WhatWasUsedLeastRecentlyGoesFirst) {
   EXPECT_FALSE(store.look("b.fusion"));
   EXPECT_EQ(store.list()[0].name, "c.fusion");
   EXPECT_FALSE(store.write("d.fusion", std::string(251, 'x'))) << "it alone is over the limit";
+  EXPECT_EQ(store.list().size(), 2u);
   const Collected c = store.collect(0);
   EXPECT_EQ(c.removed, 2);
   EXPECT_EQ(c.removed_bytes, 200);
