@@ -42,7 +42,7 @@ struct CompiledFusion {
   Module scheduled;  // by segment
   Module code;       // the host program, the kernels, their launches
   std::vector<Digest> plans;
-  int64_t index_bits = 64;
+  int index_bits = 64;
   std::vector<KernelImage> images;  // none on an executor that interprets
   bool operator==(const CompiledFusion&) const = default;
 };

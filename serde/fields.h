@@ -8,6 +8,8 @@
 namespace fusebox {
 
 inline constexpr FieldUse kEncodedAlone = {.digested = false, .printed = false};
+// A record holds one of two things, so neither changes alone.
+inline constexpr FieldUse kEncodedInstead = {.digested = false, .printed = false, .derived = true};
 
 template <>
 struct Fields<Digest> {
@@ -124,8 +126,8 @@ template <>
 struct Fields<CacheRecord> {
   static constexpr std::string_view kName = "CacheRecord";
   static constexpr auto kList = std::tuple(field("key", &CacheRecord::key, kEncodedAlone),
-                                           field("compiled", &CacheRecord::compiled, kEncodedAlone),
-                                           field("image", &CacheRecord::image, kEncodedAlone));
+                                           field("compiled", &CacheRecord::compiled, kEncodedInstead),
+                                           field("image", &CacheRecord::image, kEncodedInstead));
 };
 
 template <>

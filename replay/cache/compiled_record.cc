@@ -47,7 +47,7 @@ Compiled compiled_of(const CompiledFusion& fusion) {
     next += is_kernel ? 1 : 0;
   }
   result.plans = fusion.plans;
-  result.index_bits = static_cast<int>(fusion.index_bits);
+  result.index_bits = fusion.index_bits;
   return result;
 }
 
