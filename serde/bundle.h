@@ -3,7 +3,7 @@
 //
 // Invariants (`encode` and `decode` check them): stages ascend, each at most once. Names of digests, and keys of
 // options and of an environment, are unique. An input has as many bytes as its shape and dtype say. A failure's code
-// is in the error table.
+// is in the error table. Records are as cache_record.h says.
 //
 //   Bundle b;
 //   b.stages.push_back({Stage::kFusion, module});
@@ -22,6 +22,7 @@
 #include "ir/canonical/digest.h"
 #include "ir/module/module.h"
 #include "ir/table/error.h"
+#include "serde/cache_record.h"
 
 namespace fusebox {
 
@@ -113,6 +114,8 @@ struct Bundle {
   std::vector<StageDigest> digests;
   std::vector<Rank> ranks;
   std::vector<Artifact> artifacts;
+  std::vector<CacheRecord>
+      records;  // compiled fusions and kernels to ship with an application; used only when imported
   bool operator==(const Bundle&) const = default;
 };
 

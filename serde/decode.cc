@@ -6,6 +6,7 @@
 #include "serde/bundle_generated.h"
 #include "serde/features.h"
 #include "serde/reader.h"
+#include "serde/record_file.h"
 #include "serde/semantics.h"
 #include "serde/structure.h"
 
@@ -71,7 +72,14 @@ class BundleReader {
     b.digests = list<StageDigest>(from.digests(), Place(at, "digests"), limits::kRecords);
     b.ranks = list<Rank>(from.ranks(), Place(at, "ranks"), limits::kRanks);
     b.artifacts = list<Artifact>(from.artifacts(), Place(at, "artifacts"), limits::kRecords);
+    b.records = list<CacheRecord>(from.records(), Place(at, "records"), limits::kRecords);
     return b;
+  }
+
+  void read(const wire::CacheRecord& from, CacheRecord& to, const Place& at) {
+    to.key = list<KeyPart>(from.key(), Place(at, "key"), limits::kRecords);
+    if (from.compiled()) read(*from.compiled(), to.compiled.emplace(), Place(at, "compiled"));
+    if (from.image()) read(*from.image(), to.image.emplace(), Place(at, "image"));
   }
 
  private:
@@ -150,6 +158,36 @@ class BundleReader {
     if (from.binary()) to.binary = bytes(*from.binary(), Place(at, "binary"));
   }
 
+  void read(const wire::KeyPart& from, KeyPart& to, const Place& at) {
+    to.name = reader_.string(from.name(), Place(at, "name"));
+    if (from.bytes()) to.bytes = bytes(*from.bytes(), Place(at, "bytes"));
+  }
+
+  void read(const wire::DigestEntry& from, Digest& to, const Place&) { to = read_digest(*from.digest()); }
+
+  void read(const wire::KernelImage& from, KernelImage& to, const Place& at) {
+    to.kernel = read_digest(*from.kernel());
+    to.source = read_digest(*from.source());
+    to.entry = reader_.string(from.entry(), Place(at, "entry"));
+    to.architecture = reader_.string(from.architecture(), Place(at, "architecture"));
+    to.options = reader_.string(from.options(), Place(at, "options"), limits::kTextBytes);
+    to.compiler = reader_.string(from.compiler(), Place(at, "compiler"));
+    to.numerics = from.numerics();
+    to.registers = from.registers();
+    to.local_bytes = from.local_bytes();
+    to.shared_bytes = from.shared_bytes();
+    if (from.binary()) to.binary = bytes(*from.binary(), Place(at, "binary"));
+  }
+
+  void read(const wire::CompiledFusion& from, CompiledFusion& to, const Place& at) {
+    to.program = read_module(reader_, *from.program(), Place(at, "program"));
+    to.scheduled = read_module(reader_, *from.scheduled(), Place(at, "scheduled"));
+    to.code = read_module(reader_, *from.code(), Place(at, "code"));
+    to.plans = list<Digest>(from.plans(), Place(at, "plans"), limits::kNodes);
+    to.index_bits = Reader::present(from.index_bits(), Place(at, "index_bits"));
+    to.images = list<KernelImage>(from.images(), Place(at, "images"), limits::kRecords);
+  }
+
   Reader& reader_;
 };
 
@@ -181,6 +219,19 @@ Bundle decode_bundle_structure(std::span<const uint8_t> bytes) {
   return b;
 }
 
+CacheRecord decode_record_structure(std::span<const uint8_t> bytes, const Defects& defects) {
+  const Place root("record");
+  const Aligned aligned(record_payload(bytes, defects));
+  const auto& file = verified_root<wire::RecordFile>(aligned.bytes(), wire::RecordFileIdentifier(), root);
+  const uint64_t features = check_header(*file.header(), Place(root, "header"));
+  Reader reader(bytes.size());
+  CacheRecord r;
+  BundleReader(reader).read(*file.record(), r, root);
+  check_structure(r, root);
+  check_features(features_of(r), features, root);
+  return r;
+}
+
 Module decode_module(std::span<const uint8_t> bytes, const Defects& defects) {
   Module m = decode_module_structure(bytes, defects);
   check_meaning(m, Place("module"));
@@ -191,6 +242,12 @@ Bundle decode_bundle(std::span<const uint8_t> bytes) {
   Bundle b = decode_bundle_structure(bytes);
   check_meaning(b, Place("bundle"));
   return b;
+}
+
+CacheRecord decode_record(std::span<const uint8_t> bytes, const Defects& defects) {
+  CacheRecord r = decode_record_structure(bytes, defects);
+  check_meaning(r, Place("record"));
+  return r;
 }
 
 }  // namespace fusebox

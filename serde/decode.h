@@ -29,13 +29,17 @@ inline std::span<const uint8_t> bytes_of(std::string_view text) {
 
 Module decode_module(std::span<const uint8_t> bytes, const Defects& defects = {});
 Bundle decode_bundle(std::span<const uint8_t> bytes);
+// Also throws kDamagedBundle if the checksum differs, and kNewerVersion or kInvalidField for another version's file.
+CacheRecord decode_record(std::span<const uint8_t> bytes, const Defects& defects = {});
 
-// Whether the bytes claim to be what encode(Module) or encode(Bundle) writes. Looks at eight bytes.
+// Whether the bytes claim to be what encode writes of a module, a bundle or a record. Looks at eight bytes.
 bool is_module(std::span<const uint8_t> bytes);
 bool is_bundle(std::span<const uint8_t> bytes);
+bool is_record(std::span<const uint8_t> bytes);
 
 // The same without the meaning of programs and steps, for tests and for tools that look at broken programs.
 Module decode_module_structure(std::span<const uint8_t> bytes, const Defects& defects = {});
 Bundle decode_bundle_structure(std::span<const uint8_t> bytes);
+CacheRecord decode_record_structure(std::span<const uint8_t> bytes, const Defects& defects = {});
 
 }  // namespace fusebox

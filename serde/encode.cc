@@ -2,6 +2,7 @@
 
 #include "serde/bundle_generated.h"
 #include "serde/features.h"
+#include "serde/record_file.h"
 #include "serde/structure.h"
 #include "serde/writer.h"
 
@@ -17,6 +18,14 @@ void check_graphs(const Module& m, const Place& place) {
     for (size_t k = 0; k < m.input_specs[i].specs.size(); ++k)
       check_layout(m.input_specs[i].specs[k].shape, m.input_specs[i].specs[k].strides, Place(specs, k));
   }
+}
+
+void check_graphs(const CacheRecord& r, const Place& place) {
+  if (!r.compiled) return;
+  const Place at(place, "compiled");
+  check_graphs(r.compiled->program, Place(at, "program"));
+  check_graphs(r.compiled->scheduled, Place(at, "scheduled"));
+  check_graphs(r.compiled->code, Place(at, "code"));
 }
 
 wire::Digest write_digest(const Digest& digest) { return wire::Digest(digest.low, digest.high); }
@@ -94,15 +103,57 @@ class BundleWriter {
     const auto kernel = writer_.required(artifact.kernel, Place(at, "kernel"));
     const auto architecture = writer_.string(artifact.architecture, Place(at, "architecture"));
     const auto cuda = writer_.string(artifact.cuda, Place(at, "cuda"), limits::kFileBytes);
-    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> binary;
-    if (!artifact.binary.empty()) {
-      writer_.room(artifact.binary.size() + 64, Place(at, "binary"));
-      binary = writer_.b.CreateVector(artifact.binary);
-    }
+    const auto binary = bytes(artifact.binary, Place(at, "binary"));
     return wire::CreateArtifact(writer_.b, kernel, architecture, cuda, binary);
   }
 
+  flatbuffers::Offset<wire::KeyPart> write(const KeyPart& part, const Place& at) {
+    const auto name = writer_.required(part.name, Place(at, "name"));
+    return wire::CreateKeyPart(writer_.b, name, bytes(part.bytes, Place(at, "bytes")));
+  }
+
+  flatbuffers::Offset<wire::DigestEntry> write(const Digest& digest, const Place&) {
+    const wire::Digest entry = write_digest(digest);
+    return wire::CreateDigestEntry(writer_.b, &entry);
+  }
+
+  flatbuffers::Offset<wire::KernelImage> write(const KernelImage& image, const Place& at) {
+    const wire::Digest kernel = write_digest(image.kernel), source = write_digest(image.source);
+    const auto entry = writer_.string(image.entry, Place(at, "entry"));
+    const auto architecture = writer_.string(image.architecture, Place(at, "architecture"));
+    const auto options = writer_.string(image.options, Place(at, "options"), limits::kTextBytes);
+    const auto compiler = writer_.string(image.compiler, Place(at, "compiler"));
+    const auto binary = bytes(image.binary, Place(at, "binary"));
+    return wire::CreateKernelImage(writer_.b, &kernel, &source, entry, architecture, options, compiler, image.numerics,
+                                   image.registers, image.local_bytes, image.shared_bytes, binary);
+  }
+
+  flatbuffers::Offset<wire::CompiledFusion> write(const CompiledFusion& compiled, const Place& at) {
+    const auto program = write_module(writer_, compiled.program, Place(at, "program"));
+    const auto scheduled = write_module(writer_, compiled.scheduled, Place(at, "scheduled"));
+    const auto code = write_module(writer_, compiled.code, Place(at, "code"));
+    const auto plans = list(compiled.plans, Place(at, "plans"), limits::kNodes);
+    const auto images = list(compiled.images, Place(at, "images"), limits::kRecords);
+    return wire::CreateCompiledFusion(writer_.b, program, scheduled, code, plans,
+                                      static_cast<uint8_t>(compiled.index_bits), images);
+  }
+
+  flatbuffers::Offset<wire::CacheRecord> write(const CacheRecord& record, const Place& at) {
+    const auto key = list(record.key, Place(at, "key"), limits::kRecords);
+    flatbuffers::Offset<wire::CompiledFusion> compiled;
+    flatbuffers::Offset<wire::KernelImage> image;
+    if (record.compiled) compiled = write(*record.compiled, Place(at, "compiled"));
+    if (record.image) image = write(*record.image, Place(at, "image"));
+    return wire::CreateCacheRecord(writer_.b, key, compiled, image);
+  }
+
  private:
+  flatbuffers::Offset<flatbuffers::Vector<uint8_t>> bytes(const std::vector<uint8_t>& from, const Place& at) {
+    if (from.empty()) return 0;
+    writer_.room(from.size() + 64, at);
+    return writer_.b.CreateVector(from);
+  }
+
   Writer& writer_;
 };
 
@@ -117,7 +168,16 @@ std::string encode(const Bundle& b) {
   const Place root("bundle"), stages(root, "stages");
   check_structure(b, root);
   for (size_t i = 0; i < b.stages.size(); ++i) check_graphs(b.stages[i].module, Place(Place(stages, i), "module"));
+  const Place records(root, "records");
+  for (size_t i = 0; i < b.records.size(); ++i) check_graphs(b.records[i], Place(records, i));
   return encode_unchecked(b);
+}
+
+std::string encode(const CacheRecord& r) {
+  const Place root("record");
+  check_structure(r, root);
+  check_graphs(r, root);
+  return encode_unchecked(r);
 }
 
 std::string encode_unchecked(const Module& m, const Defects& defects) {
@@ -141,8 +201,17 @@ std::string encode_unchecked(const Bundle& b) {
   const auto digests = parts.list(b.digests, Place(root, "digests"), limits::kRecords);
   const auto ranks = parts.list(b.ranks, Place(root, "ranks"), limits::kRanks);
   const auto artifacts = parts.list(b.artifacts, Place(root, "artifacts"), limits::kRecords);
-  return w.finish(wire::CreateBundle(w.b, header, program, stages, steps, options, digests, ranks, artifacts),
+  const auto records = parts.list(b.records, Place(root, "records"), limits::kRecords);
+  return w.finish(wire::CreateBundle(w.b, header, program, stages, steps, options, digests, ranks, artifacts, records),
                   wire::BundleIdentifier());
+}
+
+std::string encode_unchecked(const CacheRecord& r) {
+  Writer w;
+  BundleWriter parts(w);
+  const auto header = write_header(w, features_of(r));
+  const auto record = parts.write(r, Place("record"));
+  return record_file(w.finish(wire::CreateRecordFile(w.b, header, record), wire::RecordFileIdentifier()));
 }
 
 }  // namespace fusebox

@@ -17,9 +17,12 @@ namespace fusebox {
 
 std::string encode(const Module& m, const Defects& defects = {});
 std::string encode(const Bundle& b);
+// A file of one record: record_file.h's head, then the record.
+std::string encode(const CacheRecord& r);
 
 // Without the checks of structure, to make broken files on purpose.
 std::string encode_unchecked(const Module& m, const Defects& defects = {});
 std::string encode_unchecked(const Bundle& b);
+std::string encode_unchecked(const CacheRecord& r);
 
 }  // namespace fusebox

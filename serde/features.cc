@@ -38,6 +38,7 @@ bool is_of(Feature feature, const Op& op) {
     case Feature::kRecord:
     case Feature::kExactInputs:
     case Feature::kArtifacts:
+    case Feature::kRecords:
       return false;
     case Feature::kIndexChecks:
       return op.kind == OpKind::kWithin;
@@ -72,11 +73,19 @@ bool uses(const Module& m, Feature feature) {
          });
 }
 
+bool uses(const CacheRecord& r, Feature feature) {
+  if (feature == Feature::kModule || feature == Feature::kRecords) return true;
+  return r.compiled && (uses(r.compiled->program, feature) || uses(r.compiled->scheduled, feature) ||
+                        uses(r.compiled->code, feature));
+}
+
 bool uses(const Bundle& b, Feature feature) {
   switch (feature) {
     case Feature::kModule:
     case Feature::kRecord:
       return true;
+    case Feature::kRecords:
+      return !b.records.empty();
     case Feature::kExactInputs:
       return std::any_of(b.ranks.begin(), b.ranks.end(), [](const Rank& rank) {
         return std::any_of(rank.inputs.begin(), rank.inputs.end(),
@@ -90,7 +99,8 @@ bool uses(const Bundle& b, Feature feature) {
     case Feature::kArrivals:
     case Feature::kRandom:
       return std::ranges::any_of(b.steps, [&](const StepList& l) { return have(l.steps, feature); }) ||
-             std::ranges::any_of(b.stages, [&](const StageRecord& s) { return uses(s.module, feature); });
+             std::ranges::any_of(b.stages, [&](const StageRecord& s) { return uses(s.module, feature); }) ||
+             std::ranges::any_of(b.records, [&](const CacheRecord& r) { return uses(r, feature); });
   }
   return false;
 }
@@ -130,6 +140,7 @@ uint32_t format_version() {
 
 uint64_t features_of(const Module& m) { return used_by(m); }
 uint64_t features_of(const Bundle& b) { return used_by(b); }
+uint64_t features_of(const CacheRecord& r) { return used_by(r); }
 
 flatbuffers::Offset<wire::Header> write_header(Writer& w, uint64_t features) {
   std::vector<flatbuffers::Offset<wire::Feature>> names;

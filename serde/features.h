@@ -35,6 +35,7 @@ uint32_t format_version();
 
 uint64_t features_of(const Module& m);
 uint64_t features_of(const Bundle& b);
+uint64_t features_of(const CacheRecord& r);
 
 flatbuffers::Offset<wire::Header> write_header(Writer& w, uint64_t features);
 // Returns the features. Throws kNewerVersion for a feature that this library lacks, kInvalidField for a header that

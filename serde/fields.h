@@ -1,4 +1,4 @@
-// Lists the members of the structs of bundle.h, in the way of ir/module/fields.h. A bundle has no text form and no
+// Lists the members of the structs of bundle.h and cache_record.h, in the way of ir/module/fields.h. A bundle has no text form and no
 // digest of its own.
 #pragma once
 
@@ -8,6 +8,8 @@
 namespace fusebox {
 
 inline constexpr FieldUse kEncodedAlone = {.digested = false, .printed = false};
+// A record holds one of two things, so neither changes alone.
+inline constexpr FieldUse kEncodedInstead = {.digested = false, .printed = false, .derived = true};
 
 template <>
 struct Fields<Digest> {
@@ -88,18 +90,61 @@ struct Fields<Artifact> {
 };
 
 template <>
+struct Fields<KernelImage> {
+  static constexpr std::string_view kName = "KernelImage";
+  static constexpr auto kList = std::tuple(
+      field("kernel", &KernelImage::kernel, kEncodedAlone), field("source", &KernelImage::source, kEncodedAlone),
+      field("entry", &KernelImage::entry, kEncodedAlone),
+      field("architecture", &KernelImage::architecture, kEncodedAlone),
+      field("options", &KernelImage::options, kEncodedAlone), field("compiler", &KernelImage::compiler, kEncodedAlone),
+      field("numerics", &KernelImage::numerics, kEncodedAlone),
+      field("registers", &KernelImage::registers, kEncodedAlone),
+      field("local_bytes", &KernelImage::local_bytes, kEncodedAlone),
+      field("shared_bytes", &KernelImage::shared_bytes, kEncodedAlone),
+      field("binary", &KernelImage::binary, kEncodedAlone));
+};
+
+template <>
+struct Fields<CompiledFusion> {
+  static constexpr std::string_view kName = "CompiledFusion";
+  static constexpr auto kList = std::tuple(field("program", &CompiledFusion::program, kEncodedAlone),
+                                           field("scheduled", &CompiledFusion::scheduled, kEncodedAlone),
+                                           field("code", &CompiledFusion::code, kEncodedAlone),
+                                           field("plans", &CompiledFusion::plans, kEncodedAlone),
+                                           field("index_bits", &CompiledFusion::index_bits, kEncodedAlone),
+                                           field("images", &CompiledFusion::images, kEncodedAlone));
+};
+
+template <>
+struct Fields<KeyPart> {
+  static constexpr std::string_view kName = "KeyPart";
+  static constexpr auto kList =
+      std::tuple(field("name", &KeyPart::name, kEncodedAlone), field("bytes", &KeyPart::bytes, kEncodedAlone));
+};
+
+template <>
+struct Fields<CacheRecord> {
+  static constexpr std::string_view kName = "CacheRecord";
+  static constexpr auto kList = std::tuple(field("key", &CacheRecord::key, kEncodedAlone),
+                                           field("compiled", &CacheRecord::compiled, kEncodedInstead),
+                                           field("image", &CacheRecord::image, kEncodedInstead));
+};
+
+template <>
 struct Fields<Bundle> {
   static constexpr std::string_view kName = "Bundle";
-  static constexpr auto kList =
-      std::tuple(field("program", &Bundle::program, kEncodedAlone), field("stages", &Bundle::stages, kEncodedAlone),
-                 field("steps", &Bundle::steps, kEncodedAlone), field("options", &Bundle::options, kEncodedAlone),
-                 field("digests", &Bundle::digests, kEncodedAlone), field("ranks", &Bundle::ranks, kEncodedAlone),
-                 field("artifacts", &Bundle::artifacts, kEncodedAlone));
+  static constexpr auto kList = std::tuple(
+      field("program", &Bundle::program, kEncodedAlone), field("stages", &Bundle::stages, kEncodedAlone),
+      field("steps", &Bundle::steps, kEncodedAlone), field("options", &Bundle::options, kEncodedAlone),
+      field("digests", &Bundle::digests, kEncodedAlone), field("ranks", &Bundle::ranks, kEncodedAlone),
+      field("artifacts", &Bundle::artifacts, kEncodedAlone), field("records", &Bundle::records, kEncodedAlone));
 };
 
 static_assert(names_all_members<Digest>() && names_all_members<StageRecord>() && names_all_members<StageDigest>() &&
               names_all_members<KeyValue>() && names_all_members<InputRecord>() && names_all_members<OutputRecord>() &&
               names_all_members<Failure>() && names_all_members<CrossingLayout>() && names_all_members<Rank>() &&
-              names_all_members<Artifact>() && names_all_members<Bundle>());
+              names_all_members<Artifact>() && names_all_members<KernelImage>() &&
+              names_all_members<CompiledFusion>() && names_all_members<KeyPart>() && names_all_members<CacheRecord>() &&
+              names_all_members<Bundle>());
 
 }  // namespace fusebox

@@ -63,10 +63,38 @@ void check_meaning(const Module& m, const Place& place) {
   }
 }
 
+namespace {
+
+void expect_levels(const std::vector<Graph>& graphs, size_t begin, size_t end, Level level, const Place& place) {
+  for (size_t i = begin; i < end; ++i)
+    if (graphs[i].level != level)
+      invalid(Place(Place(place, "graphs"), i), "the graph stands at another level than its place asks for");
+}
+
+}  // namespace
+
+void check_meaning(const CacheRecord& r, const Place& place) {
+  if (!r.compiled) return;
+  const Place at(place, "compiled"), program(at, "program"), scheduled(at, "scheduled"), code(at, "code");
+  check_meaning(r.compiled->program, program);
+  check_meaning(r.compiled->scheduled, scheduled);
+  check_meaning(r.compiled->code, code);
+  const std::vector<Graph>& graphs = r.compiled->code.graphs;
+  const size_t kernels = graphs.size() / 2;
+  expect_levels(graphs, 0, 1, Level::kHost, code);
+  expect_levels(graphs, 1, 1 + kernels, Level::kKernel, code);
+  expect_levels(graphs, 1 + kernels, graphs.size(), Level::kHost, code);
+  const Graph& fusion = r.compiled->program.graphs[0];
+  if (r.compiled->program.segmentations[0].graph != fusion.name)
+    invalid(Place(program, "segmentations"), "the segmentation is of another program");
+}
+
 void check_meaning(const Bundle& b, const Place& place) {
   const Place stages(place, "stages"), steps(place, "steps");
   for (size_t i = 0; i < b.stages.size(); ++i) check_meaning(b.stages[i].module, Place(Place(stages, i), "module"));
   for (size_t i = 0; i < b.steps.size(); ++i) check_steps(b.steps[i].steps, Place(Place(steps, i), "steps"));
+  const Place records(place, "records");
+  for (size_t i = 0; i < b.records.size(); ++i) check_meaning(b.records[i], Place(records, i));
 }
 
 }  // namespace fusebox

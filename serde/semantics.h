@@ -12,5 +12,6 @@ namespace fusebox {
 
 void check_meaning(const Module& m, const Place& place);
 void check_meaning(const Bundle& b, const Place& place);
+void check_meaning(const CacheRecord& r, const Place& place);
 
 }  // namespace fusebox

@@ -27,5 +27,7 @@ void check_layout(const std::vector<int64_t>& shape, const std::vector<int64_t>&
 
 // Checks the invariants of bundle.h. Does not look into the modules.
 void check_structure(const Bundle& b, const Place& place);
+// Checks the invariants of cache_record.h, as far as they do not depend on a program's meaning.
+void check_structure(const CacheRecord& r, const Place& place);
 
 }  // namespace fusebox

@@ -64,6 +64,31 @@ void check_structure(const Bundle& b, const Place& place) {
   unique(b.options, Place(place, "options"), [](const KeyValue& e) { return std::string_view(e.key); });
   unique(b.digests, Place(place, "digests"), [](const StageDigest& d) { return std::string_view(d.name); });
   for (size_t i = 0; i < b.ranks.size(); ++i) check_rank(b.ranks[i], Place(ranks, i));
+  const Place records(place, "records");
+  for (size_t i = 0; i < b.records.size(); ++i) check_structure(b.records[i], Place(records, i));
+}
+
+void check_structure(const CacheRecord& r, const Place& place) {
+  const Place key(place, "key");
+  unique(r.key, key, [](const KeyPart& p) { return std::string_view(p.name); });
+  if (r.compiled.has_value() == r.image.has_value())
+    invalid(place, "a record holds a compiled fusion or the image of a kernel, one of the two");
+  if (!r.compiled) return;
+  const CompiledFusion& c = *r.compiled;
+  const Place compiled(place, "compiled");
+  if (c.index_bits != 32 && c.index_bits != 64) invalid(Place(compiled, "index_bits"), "an index has 32 or 64 bits");
+  if (c.program.graphs.size() != 1 || c.program.segmentations.size() != 1 || c.program.step_lists.empty() ||
+      c.program.step_lists.size() > 2)
+    invalid(Place(compiled, "program"), "there is one fusion, one segmentation of it, and one list of steps");
+  const auto& segments = c.program.segmentations[0].segments;
+  if (c.scheduled.graphs.size() != segments.size())
+    invalid(Place(compiled, "scheduled"), "there is one graph for each segment");
+  const auto kernels = static_cast<size_t>(
+      std::ranges::count_if(segments, [](const Segment& s) { return s.executor == SegmentExecutor::kKernel; }));
+  if (c.code.graphs.size() != 1 + 2 * kernels)
+    invalid(Place(compiled, "code"), "there is a host program, and a kernel and its launch for each such segment");
+  if (!c.plans.empty() && c.plans.size() != kernels)
+    invalid(Place(compiled, "plans"), "there is one digest for each kernel, or none");
 }
 
 }  // namespace fusebox

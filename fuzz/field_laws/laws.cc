@@ -239,7 +239,8 @@ Broken broken_by(const Graph& g, const InputSpecs& was, const InputSpecs& change
 
 Broken broken_by(const Bundle& was, const Bundle& changed, Asked& asked) {
   // Graphs of a stage that differ only in dead nodes are equal.
-  if (auto b = equality_law(was, changed, difference(was, changed).has_value() && was.stages.empty(), asked)) return b;
+  const bool has_graphs = !was.stages.empty() || !was.records.empty();
+  if (auto b = equality_law(was, changed, difference(was, changed).has_value() && !has_graphs, asked)) return b;
   return bytes_law(
       changed, asked,
       [&] {

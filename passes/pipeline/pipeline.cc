@@ -210,6 +210,12 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
   return std::move(attempt.made);
 }
 
+std::vector<Step> plan_concretization(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
+  const std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
+  Graph rewritten = fusion;
+  return rewrite(rewritten, bindings, steps.first(leading_rewrites(steps)), options.defects);
+}
+
 bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
   if (!options.defects.empty()) return false;  // a defect may read the sizes
   std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();

@@ -68,6 +68,10 @@ struct Compiled {
 // `bindings` belong to the fusion's values (bind_sizes). Throws the first Error of any stage.
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});
 
+// The steps that `compile` resolves symbolic axes with. Together with `serves` they are all that a program takes from the
+// bindings. Throws as `compile` does.
+std::vector<Step> plan_concretization(const Graph& fusion, const Bindings& bindings, const CompileOptions& options);
+
 // Whether `compile` would make the same programs of the same fusion and options for these bindings. Sizes decide three
 // things only: what symbolic axes become, the automatic plan, and the index width. Throws as `compile` does if the sizes do not fit.
 bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindings, const CompileOptions& options);

@@ -1,4 +1,4 @@
-// The commands of this room: run, replay, gate, show, explain, verify, fmt, diff, convert.
+// The commands of this room: run, replay, gate, show, cache, explain, verify, fmt, diff, convert.
 #include "replay/cli/command_line.h"
 
 #include <CLI/CLI.hpp>
@@ -131,6 +131,9 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
       ->allow_extra_args(false);
   c->add_option("--record", run.record, "Writes a bundle of the run, whether it succeeds or fails");
   c->add_flag("--check", run.check, "Compares the outputs with ATen");
+  CLI::Option* const no_cache =
+      c->add_flag("--no-cache", run.no_cache, "Plans and compiles anew, and keeps nothing; `fusebox cache --help`");
+  c->add_flag("--cache-only", run.cache_only, "Fails if anything has to be planned or compiled")->excludes(no_cache);
   c->add_option("--threads", run.threads, "Threads of the host executor; no result depends on it")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -300,6 +303,7 @@ the program with its steps, and those inputs of the run that a generator made.
   c->add_option("OUT", second, "A .fuse or a .fir")->required();
   c->callback([&] { chosen = [&] { return convert_command(first, second, common); }; });
 
+  add_cache(app, common, chosen);
   for (const AddCommand add : extra) add(app, common, chosen);
 
   try {

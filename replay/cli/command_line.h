@@ -26,6 +26,9 @@ using AddCommand = void (*)(CLI::App& app, Common& common, Chosen& chosen);
 
 int run_command_line(int argc, char** argv, std::span<const AddCommand> extra);
 
+// `fusebox cache` and its actions.
+void add_cache(CLI::App& app, Common& common, Chosen& chosen);
+
 // `footer` holds what the help says after the options: prose, then examples.
 CLI::App* add_subcommand(CLI::App& app, const char* name, const char* about, const std::string& footer);
 // `--defect NAME`, which may be repeated.

@@ -34,6 +34,8 @@ struct RunArguments {
   std::string record;
   bool check = false;
   PlanArguments plan;
+  bool no_cache = false;
+  bool cache_only = false;  // fail rather than plan or compile
   int threads = 1;
   std::vector<std::string> defects;
 };
@@ -89,6 +91,17 @@ struct ExplainArguments {
 // The automatic plan of a program: explain_command with `plan`.
 void explain_plan(const ExplainArguments& a, Common& common);
 int explain_command(const ExplainArguments& a, Common& common);
+
+struct CacheArguments {
+  std::string action;   // ls, show, verify, gc, export, import
+  std::string folder;   // empty: as the environment says
+  std::string file;     // a bundle, or the beginning of a record's name
+  std::string program;  // a file
+  int64_t bytes = -1;   // -1: as the environment says
+  bool remove = false;
+  bool trust_binaries = false;
+};
+int cache_command(const CacheArguments& a, Common& common);
 
 int verify_command(const std::vector<std::string>& files, Common& common);
 int fmt_command(const std::string& file, Common& common);

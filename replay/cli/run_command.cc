@@ -4,6 +4,7 @@
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "passes/schedule/apply_steps.h"
+#include "replay/cache/user_cache.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
 #include "replay/cli/load.h"
@@ -122,6 +123,7 @@ std::string run_json(const Run& run, const std::vector<CheckedOutput>& checked, 
   JsonObject all;
   all.add("program", run.fusion.name).add("executor", text(run.executor)).add("kernels", kernel_count(run));
   all.raw("stages", stages.text()).raw("outputs", json_list(outs)).add("ok", ok);
+  if (run.is_from_cache) all.add("cached", true);
   if (!record.empty()) all.add("record", record);
   if (run.failure) all.raw("error", error_object(run.failure->code, run.failure->message, run.failure->place));
   return all.text();
@@ -152,6 +154,20 @@ std::string run_text(const Run& run, const std::vector<CheckedOutput>& checked, 
   return out;
 }
 
+std::shared_ptr<FusionCache> cache_of(const RunArguments& a, const RunOptions& options) {
+  if (!a.cache_only) {
+    if (a.no_cache || !options.defects.empty() || options.executor == Executor::kAten) return nullptr;
+    return user_cache(options.executor == Executor::kCuda ? CacheUse::kGpu : CacheUse::kHost);
+  }
+  if (!options.defects.empty() || options.executor == Executor::kAten)
+    throw Error(ErrorCode::kUsage, "a run with defects or by ATen has no compiled fusion; leave out --cache-only");
+  const CacheSettings settings = cache_settings();
+  if (settings.folder.empty() || settings.limit_bytes == 0)
+    throw Error(ErrorCode::kUsage, "the cache is switched off; set FUSEBOX_CACHE_DIR, or leave out --cache-only");
+  // Opened here, so that a folder that cannot be used is an error.
+  return cache_in({.folder = settings.folder, .limit_bytes = settings.limit_bytes});
+}
+
 }  // namespace
 
 int run_command(const RunArguments& a, Common& common) {
@@ -172,6 +188,8 @@ int run_command(const RunArguments& a, Common& common) {
     options.steps->insert(options.steps->begin(), precision_step(a.precision == "fast"));
     options.unfused = false;
   }
+  options.cache = cache_of(a, options);
+  options.only_cached = a.cache_only;
   const auto files = output_files(fusion, a.outputs);
   const Inputs inputs = inputs_of_file(file, fusion, options.executor, a.inputs);
 

@@ -53,6 +53,11 @@ std::string describe_bundle(const Bundle& b) {
     if (r.failure)
       out += "//   failed: " + code_text(r.failure->code) + " " + r.failure->place + ": " + r.failure->message + "\n";
   }
+  for (const CacheRecord& r : b.records)
+    if (r.compiled)
+      out += fmt::format("// compiled fusion @{} for {}, {} kernels, {} binaries, {}\n", part_of(r.key, "program"),
+                         part_of(r.key, "target"), r.compiled->code.graphs.size() / 2, r.compiled->images.size(),
+                         text(digest(*r.compiled)));
   return out;
 }
 

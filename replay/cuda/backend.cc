@@ -1,3 +1,6 @@
+#include <mutex>
+#include <optional>
+
 #include "ir/table/error.h"
 #include "replay/cuda/compile.h"
 #include "replay/cuda/session.h"
@@ -8,11 +11,8 @@ namespace {
 class Backend final : public CudaBackend {
  public:
   void add_compiler_folder(const std::string& folder) override { folders_.push_back(folder); }
-  CudaVersion compiler_version() override {
-    CudaVersion version;
-    nvrtc_api(folders_).nvrtcVersion(&version.major, &version.minor);
-    return version;
-  }
+  CudaVersion compiler_version() override { return {compiler().major, compiler().minor}; }
+  std::string compiler_identity() override { return compiler().identity; }
   CudaBinary compile(const CudaCompileRequest& request) override { return compile_with(nvrtc_api(folders_), request); }
 
   CudaVersion driver_version() override {
@@ -39,7 +39,15 @@ class Backend final : public CudaBackend {
   }
 
  private:
+  const NvrtcFile& compiler() {
+    const std::lock_guard lock(finding_);
+    if (!compiler_) compiler_ = find_nvrtc(folders_);
+    return *compiler_;
+  }
+
   std::vector<std::string> folders_;
+  std::mutex finding_;
+  std::optional<NvrtcFile> compiler_;
 };
 
 }  // namespace

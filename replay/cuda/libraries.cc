@@ -183,4 +183,26 @@ const NvrtcApi& nvrtc_api(const std::vector<std::string>& folders) {
   return nvrtc.api;
 }
 
+NvrtcFile find_nvrtc(const std::vector<std::string>& folders) {
+  for (const fs::path& folder : compiler_folders(folders))
+    for (const char* major : {"13", "12"})
+      for (const fs::path& file : files_named(folder, std::string("libnvrtc.so.") + major)) {
+        // The name of the builtins beside it has the minor version: libnvrtc-builtins.so.13.0
+        std::error_code failed;
+        const fs::path real = fs::canonical(file, failed);
+        const uintmax_t bytes = failed ? 0 : fs::file_size(real, failed);
+        if (failed) continue;
+        const std::string prefix = std::string("libnvrtc-builtins.so.") + major + ".";
+        for (const fs::path& beside : files_named(real.parent_path(), prefix)) {
+          const int minor = std::atoi(beside.filename().string().c_str() + prefix.size());
+          return {std::atoi(major), minor,
+                  "nvrtc " + std::string(major) + "." + std::to_string(minor) + " " + std::to_string(bytes)};
+        }
+      }
+  NvrtcFile loaded;
+  nvrtc_api(folders).nvrtcVersion(&loaded.major, &loaded.minor);
+  loaded.identity = "nvrtc " + std::to_string(loaded.major) + "." + std::to_string(loaded.minor);
+  return loaded;
+}
+
 }  // namespace fusebox

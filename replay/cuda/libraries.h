@@ -113,4 +113,12 @@ const DriverApi* driver_api(std::string& why);
 // libnvrtc, with its builtins library loaded. Throws kModuleMissing. Searches `folders` first.
 const NvrtcApi& nvrtc_api(const std::vector<std::string>& folders);
 
+// What `nvrtc_api` would load, from the names and size of its files. Loading takes a fifth of a second.
+struct NvrtcFile {
+  int major = 0, minor = 0;
+  std::string identity;  // equal for the same library
+};
+// Loads the library only if its files do not tell. Throws kModuleMissing.
+NvrtcFile find_nvrtc(const std::vector<std::string>& folders);
+
 }  // namespace fusebox

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <random>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,8 +81,11 @@ void write_file(const std::string& path, std::span<const std::byte> bytes) {
     if (const int error = write_all(device.number, bytes)) fail(ErrorCode::kFileWrite, path, "written", error);
     return;
   }
+  // The random number keeps it apart from a file that a process of the same number left behind when it was killed.
+  static const uint64_t drawn = std::random_device()();
   static std::atomic<uint64_t> serial{0};
-  const std::string own = path + "." + std::to_string(::getpid()) + "." + std::to_string(serial.fetch_add(1)) + ".part";
+  const std::string own = path + "." + std::to_string(::getpid()) + "." + std::to_string(drawn) + "." +
+                          std::to_string(serial.fetch_add(1)) + ".part";
   int error = 0;
   {
     Descriptor file{::open(own.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};

@@ -138,7 +138,9 @@ class CudaBackend {
 
   // A folder to look for libnvrtc in, before all others. Call it before the compiler is used.
   virtual void add_compiler_folder(const std::string& folder) = 0;
-  virtual CudaVersion compiler_version() = 0;  // throws kModuleMissing
+  // Neither loads the compiler if its files tell. Both throw kModuleMissing.
+  virtual CudaVersion compiler_version() = 0;
+  virtual std::string compiler_identity() = 0;  // equal for compilers that make the same binaries
   virtual CudaBinary compile(const CudaCompileRequest& request) = 0;
 
   // Without a driver: 0.0, and no devices.

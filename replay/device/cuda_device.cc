@@ -26,7 +26,10 @@ bool needs_cooperation(const Graph& kernel) {
 class CudaDeviceRunner : public Device {
  public:
   explicit CudaDeviceRunner(const CudaDeviceOptions& options)
-      : session_(cuda_backend().open(options.ordinal)), texts_(options.texts) {
+      : session_(cuda_backend().open(options.ordinal)),
+        texts_(options.texts),
+        cached_(options.images),
+        may_compile_(options.may_compile) {
     if (options.arena_bytes > 0) arena_ = std::make_unique<CudaArena>(*session_, options.arena_bytes);
   }
   ~CudaDeviceRunner() override {
@@ -96,10 +99,18 @@ class CudaDeviceRunner : public Device {
     CudaSource source = emit_cuda(kernel, {.reads_apart = use.reads_apart});
     if (const auto given = texts_.find(kernel.name); given != texts_.end()) source.text = given->second;
     if (const auto it = by_text_.find(source.text); it != by_text_.end()) return it->second;
-    const CudaBinary binary = compile(source.text);
-    binaries_.push_back(digest_bytes(binary.bytes));
-    modules_.push_back(session_->load(binary.bytes, source.entry));
+    const bool is_given = texts_.contains(kernel.name);
+    modules_.push_back(cached_ && !is_given ? load_cached(kernel, source) : load(source));
     return keep(kernel, source.text, modules_.back());
+  }
+
+  void offer(std::span<const KernelImage> images) override {
+    for (const KernelImage& image : images) offered_.emplace(image.source, image);
+  }
+  std::vector<KernelImage> images() const override {
+    std::vector<KernelImage> all;
+    for (const auto& [source, image] : images_) all.push_back(image);
+    return all;
   }
 
   size_t prepare_all(std::span<const Graph* const> kernels, const PrepareOptions& options) override {
@@ -186,6 +197,49 @@ class CudaDeviceRunner : public Device {
     int index_bits = 64;
   };
 
+  CudaKernel load(const CudaSource& source) {
+    if (!may_compile_)
+      throw Error(ErrorCode::kNotCached,
+                  "the cache has no binary of this kernel; run once without --cache-only, or import it", source.entry);
+    const CudaBinary binary = compile(source.text);
+    const CudaKernel loaded = session_->load(binary.bytes, source.entry);
+    binaries_.push_back(digest_bytes(binary.bytes));
+    return loaded;
+  }
+
+  // Nothing if the driver does not take the binary: it may be older than the compiler that made it.
+  std::optional<CudaKernel> try_load(const KernelImage& image) {
+    const std::string_view bytes(reinterpret_cast<const char*>(image.binary.data()), image.binary.size());
+    try {
+      const CudaKernel loaded = session_->load(bytes, image.entry);
+      binaries_.push_back(digest_bytes(bytes));
+      images_.insert_or_assign(image.source, image);
+      return loaded;
+    } catch (const Error& e) {
+      if (e.code != ErrorCode::kDeviceFailure) throw;
+      return std::nullopt;
+    }
+  }
+
+  CudaKernel load_cached(const Graph& kernel, const CudaSource& source) {
+    const ImageRequest request = image_request(kernel, source, session_->device().architecture);
+    if (const auto it = offered_.find(digest_bytes(source.text)); it != offered_.end() && fits(it->second, request))
+      if (const auto loaded = try_load(it->second)) return *loaded;
+    if (const auto found = cached_->find(request))
+      if (const auto loaded = try_load(*found)) return *loaded;
+    if (!may_compile_) return load(source);  // throws
+    const CudaBinary binary = compile(source.text);
+    const CudaKernel loaded = session_->load(binary.bytes, source.entry);
+    binaries_.push_back(digest_bytes(binary.bytes));
+    KernelImage image = image_of(request, binary.bytes);
+    image.registers = loaded.registers;
+    image.local_bytes = loaded.local_bytes;
+    image.shared_bytes = loaded.shared_bytes;
+    cached_->keep(request, image);
+    images_.insert_or_assign(image.source, std::move(image));
+    return loaded;
+  }
+
   CudaBinary compile(const std::string& text) const {
     return cuda_backend().compile({.text = text,
                                    .headers = cuda_headers(),
@@ -239,6 +293,9 @@ class CudaDeviceRunner : public Device {
   std::vector<Prepared> kernels_;
   std::vector<Digest> binaries_;
   std::map<std::string, size_t> by_text_;
+  std::shared_ptr<KernelImages> cached_;
+  bool may_compile_ = true;
+  std::map<Digest, KernelImage> offered_, images_;  // by the digest of the text
 };
 
 }  // namespace

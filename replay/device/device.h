@@ -22,6 +22,7 @@
 #include "ir/table/defect.h"
 #include "replay/data/tensor_data.h"
 #include "replay/device/cuda_api.h"
+#include "replay/device/kernel_images.h"
 #include "replay/host/host_executor.h"
 
 namespace fusebox {
@@ -94,6 +95,11 @@ class Device {
   }
   virtual CudaSession* session() { return nullptr; }
   virtual void synchronize() = 0;
+  // Binaries that `prepare` may load instead of compiling, where they are what it would compile. A device that interprets
+  // has no use for them.
+  virtual void offer(std::span<const KernelImage> images) { (void)images; }
+  // The binaries that `prepare` loaded or compiled, on a device that was given a place to keep them.
+  virtual std::vector<KernelImage> images() const { return {}; }
   // A digest of each binary, in the order in which kernels were prepared; none on a device that interprets.
   virtual std::vector<Digest> binaries() const { return {}; }
 };
@@ -114,6 +120,9 @@ struct CudaDeviceOptions {
   std::map<std::string, std::string> texts = {};
   // The size of a block of memory that tensors lie in, each with margins, as long as there is room; 0: no such block.
   int64_t arena_bytes = 0;
+  // Binaries of earlier runs, and a place for new ones. Null: every kernel is compiled.
+  std::shared_ptr<KernelImages> images = nullptr;
+  bool may_compile = true;  // false: `prepare` throws kNotCached for a kernel without a binary
 };
 // Throws kNoDevice or kModuleMissing.
 std::unique_ptr<Device> make_cuda_device(const CudaDeviceOptions& options = {});

@@ -186,6 +186,7 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("scheduled_text", &PythonProgram::scheduled_text)
       .def("execute", &PythonProgram::execute)
       .def("fast_call", &PythonProgram::fast_call)
+      .def("disk_counts", &PythonProgram::disk_counts)
       .def("launcher", &PythonProgram::launcher)
       .def("validate", &PythonProgram::validate)
       .def("set_defects",

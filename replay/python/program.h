@@ -78,6 +78,7 @@ struct Judgement {
 struct Plan {
   int ordinal = -1;  // of the GPU, or none
   std::shared_ptr<const Compiled> compiled;
+  bool is_kept = true;  // on disk, or nobody wants it there
 };
 
 // One compiled run that can be repeated on the same memory, without planning, checks or allocation.
@@ -179,6 +180,8 @@ class PythonProgram {
   // What the automatic plan decides for such arguments: (segment, scheduler, [(key, number or word)], [(scheduler, why it
   // declined)]) for each segment. Empty if the program has a schedule of its own. `ordinal`: of the GPU, or −1.
   py::list plan_of(const py::list& arguments, int ordinal) const;
+  // How often a plan was found on disk, and how often not.
+  std::pair<int64_t, int64_t> disk_counts() const { return {disk_hits_, disk_misses_}; }
   // A capsule of a FastCall (fast_call.h) for these arguments on a GPU, or none if the program needs the slower way.
   py::object fast_call(const py::list& arguments, int ordinal);
   // Runs once, as `execute` does. Throws kUnsupportedOp for a program with a segment of ATen.
@@ -225,6 +228,8 @@ class PythonProgram {
   // Both are called while `running_` is held.
   std::shared_ptr<const Compiled> plan(std::span<const Argument> arguments, int ordinal);
   const std::shared_ptr<Device>& gpu(int ordinal);
+  // Keeps the plan used last on disk, with the binaries of its kernels, if it is new. Call it after a run.
+  void keep_plan(std::span<const Argument> arguments);
   void forget_plans();
   Bindings sizes(const std::vector<std::vector<int64_t>>& shapes) const;
   void take(const Step& step);
@@ -234,6 +239,7 @@ class PythonProgram {
   std::mutex running_;                           // guards the next two while Python's lock is released
   std::vector<Plan> plans_;                      // used last first
   std::map<int, std::shared_ptr<Device>> gpus_;  // by ordinal; they hold the loaded kernels
+  int64_t disk_hits_ = 0, disk_misses_ = 0;
   std::shared_ptr<bool> is_stale_ = std::make_shared<bool>(false);  // shared with the fast calls of these plans
 };
 

@@ -20,6 +20,7 @@ py::object PythonProgram::fast_call(const py::list& given, int ordinal) {
     const ResolvedCall call = resolve_call(compiled->host, kernels, arguments, addresses);
     made = make_fast_call(call, kernels, arguments, gpu(ordinal));
     if (made) made->is_stale = is_stale_;
+    if (made) keep_plan(arguments);
   }
   if (!made) return py::none();
   return py::capsule(made.release(), kFastCallCapsule, [](PyObject* capsule) {

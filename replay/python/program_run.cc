@@ -6,6 +6,7 @@
 #include "ir/table/error.h"
 #include "ir/verify/verify.h"
 #include "passes/schedule/apply_steps.h"
+#include "replay/cache/user_cache.h"
 #include "replay/data/file.h"
 #include "replay/device/cuda_loader.h"
 #include "replay/python/program.h"
@@ -180,8 +181,17 @@ py::list PythonProgram::plan_of(const py::list& given, int ordinal) const {
   return result;
 }
 
+namespace {
+
+std::shared_ptr<FusionCache> disk_cache(int ordinal) {
+  return user_cache(ordinal >= 0 ? CacheUse::kGpu : CacheUse::kHost);
+}
+std::string target(int ordinal) { return cache_target(ordinal >= 0 ? Executor::kCuda : Executor::kHost, ordinal); }
+
+}  // namespace
+
 std::shared_ptr<const Compiled> PythonProgram::plan(std::span<const Argument> arguments, int ordinal) {
-  const CompileOptions options = compile_options(arguments, ordinal);
+  CompileOptions options = compile_options(arguments, ordinal);
   const Bindings sizes = bind_sizes(graph, options.inputs);
   const auto known = std::ranges::find_if(
       plans_, [&](const Plan& p) { return p.ordinal == ordinal && serves(*p.compiled, graph, sizes, options); });
@@ -191,15 +201,33 @@ std::shared_ptr<const Compiled> PythonProgram::plan(std::span<const Argument> ar
   }
   if (plans_.size() >= kPlansKept) plans_.pop_back();
   verify(graph);
-  Plan made{ordinal, std::make_shared<const Compiled>(compile(graph, sizes, options))};
-  plans_.insert(plans_.begin(), std::move(made));
+  const auto cache = disk_cache(ordinal);
+  // A record has the digests of plans, for whoever shows it.
+  if (cache) options.digest_plans = true;
+  PlannedFusion made =
+      plan_fusion(cache.get(), {.fusion = graph, .bindings = sizes, .options = options, .target = target(ordinal)});
+  if (cache) ++(made.is_from_cache ? disk_hits_ : disk_misses_);
+  if (!made.images.empty()) gpu(ordinal)->offer(made.images);
+  plans_.insert(plans_.begin(), {ordinal, std::move(made.compiled), made.is_from_cache || !cache});
   return plans_.front().compiled;
 }
 
 const std::shared_ptr<Device>& PythonProgram::gpu(int ordinal) {
   auto& device = gpus_[ordinal];
-  if (!device) device = make_cuda_device({.ordinal = ordinal, .texts = {}});
+  if (!device) device = make_cuda_device({.ordinal = ordinal, .texts = {}, .images = disk_cache(ordinal)});
   return device;
+}
+
+void PythonProgram::keep_plan(std::span<const Argument> arguments) {
+  Plan& plan = plans_.front();
+  if (plan.is_kept) return;
+  plan.is_kept = true;
+  const CompileOptions options = compile_options(arguments, plan.ordinal);
+  const Bindings sizes = bind_sizes(graph, options.inputs);
+  const auto images = plan.ordinal >= 0 ? gpu(plan.ordinal)->images() : std::vector<KernelImage>();
+  if (const auto cache = disk_cache(plan.ordinal))
+    cache->keep({.fusion = graph, .bindings = sizes, .options = options, .target = target(plan.ordinal)},
+                *plan.compiled, images);
 }
 
 void PythonProgram::forget_plans() {
@@ -220,6 +248,7 @@ py::list PythonProgram::execute(const py::list& given, int ordinal, int threads)
     // A host device keeps its compiled kernels, so each run makes its own.
     const auto host = ordinal >= 0 ? nullptr : make_host_device({.threads = threads});
     result = run_in_place(*compiled, host ? *host : *gpu(ordinal), arguments, ordinal);
+    keep_plan(arguments);
     if (host)
       for (const ProgramOutput& out : result.outputs)
         if (!out.value.is_scalar) require_written(out.name, out.on_device);

@@ -24,7 +24,7 @@ constexpr std::string_view kExecutors[] = {"cuda", "host", "aten"};
 
 std::unique_ptr<Device> make_device(const Run& run, const RunOptions& options) {
   if (options.executor == Executor::kCuda) {
-    CudaDeviceOptions cuda;
+    CudaDeviceOptions cuda{.images = options.cache, .may_compile = !options.only_cached};
     if (options.run_sources)
       for (size_t i = 0; i < run.compiled.kernels.size(); ++i)
         for (const KernelSource& s : run.sources)
@@ -91,6 +91,13 @@ Executor default_executor() {
   const bool has_gpu =
       access("/dev/nvidiactl", F_OK) == 0 || access("/dev/nvidia0", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
   return has_gpu ? Executor::kCuda : Executor::kHost;
+}
+
+std::string cache_target(Executor executor, int ordinal) {
+  if (executor != Executor::kCuda) return "host";
+  const auto devices = cuda_backend().devices();
+  if (ordinal < 0 || static_cast<size_t>(ordinal) >= devices.size()) return "cuda";  // opening it throws
+  return "cuda " + devices[static_cast<size_t>(ordinal)].architecture;
 }
 
 void describe_environment(Run& run) {
@@ -218,11 +225,13 @@ void execute(Run& run, std::span<const Argument> inputs, const RunOptions& optio
   for (size_t i = 0; i < run.compiled.kernels.size(); ++i)
     kernels.push_back({run.compiled.segmentation.segments[i].name, &run.compiled.kernels[i]});
   const auto device = make_device(run, options);
+  device->offer(run.images);
   HostProgramOptions host;
   host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
     run_aten_segment(run.compiled, name, in, out);
   };
   ProgramResult result = run_host_program(run.compiled.host, kernels, *device, inputs, host);
+  run.images = device->images();
   run.launches = result.launches;
   take_crossings(run, result);
   if (const auto binaries = device->binaries(); !binaries.empty()) run.digests.push_back({"binary", combine(binaries)});
@@ -255,12 +264,23 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
       if (options.steps || list) compile_options.steps = options.steps ? *options.steps : list->steps;
       compile_options.device = options.device;
     }
-    compile_options.digest_plans = options.keep_sources;
     run.steps = compile_options.steps.value_or(std::vector<Step>());
-    run.compiled = compile(run.fusion, bindings, compile_options);
+    // A record has the digests, because making them again means planning.
+    compile_options.digest_plans = options.keep_sources || options.cache;
+    const FusionRequest request{.fusion = run.fusion,
+                                .bindings = bindings,
+                                .options = compile_options,
+                                .target = options.cache ? cache_target(options.executor) : ""};
+    PlannedFusion planned = plan_fusion(options.cache.get(), request, {.only_cached = options.only_cached});
+    run.compiled = *planned.compiled;
+    run.is_from_cache = planned.is_from_cache;
+    const size_t known = planned.images.size();
+    run.images = std::move(planned.images);
     if (run.compiled.automatic) run.steps = run.compiled.automatic->steps;
     digest_stages(run, options.keep_sources);
     execute(run, inputs, options);
+    if (options.cache && (!run.is_from_cache || run.images.size() > known))
+      options.cache->keep(request, run.compiled, run.images);
   } catch (const Error& e) {
     run.failure = failure_of(e);
   }

@@ -8,6 +8,7 @@
 //   if (r.failure) …   else r.outputs[0].tensor
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "ir/canonical/digest.h"
 #include "ir/module/module.h"
 #include "passes/pipeline/pipeline.h"
+#include "replay/cache/fusion_cache.h"
 #include "replay/data/tensor_data.h"
 #include "replay/device/aten_api.h"
 #include "replay/run/compare.h"
@@ -39,6 +41,9 @@ struct RunOptions {
   int index_bits = 0;        // 0: chosen from the inputs
   Defects defects = {};      // seeded
   bool keep_sources = true;  // the CUDA text of each kernel, its digest and that of the kernel plans
+  // Compiled fusions of earlier runs, and a place for this one. Null: none.
+  std::shared_ptr<FusionCache> cache = nullptr;
+  bool only_cached = false;  // fail with kNotCached rather than plan or compile
   bool run_sources = false;  // `execute` on cuda compiles the texts of `Run::sources`, not those of the kernels
 };
 
@@ -68,6 +73,8 @@ struct Run {
   int64_t launches = 0;
   std::vector<CrossingLayout> crossings;  // of tensors that kernels hand to one another
   std::vector<KeyValue> environment;
+  bool is_from_cache = false;       // `compiled` was not planned in this run
+  std::vector<KernelImage> images;  // of the kernels, with a cache: given to the device, then what the device has
 };
 
 // A failure of compilation or of the run goes into `failure`. Wrong inputs throw.
@@ -78,6 +85,8 @@ void execute(Run& run, std::span<const Argument> inputs, const RunOptions& optio
 // HostProgramOptions::run_aten.
 void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const Argument> in,
                       std::span<const TensorData> out);
+// What a program for this executor is compiled for, as keys of caches have it.
+std::string cache_target(Executor executor, int ordinal = 0);
 // Adds the facts that the run depends on beside the program. Throws kModuleMissing or kNoDevice without its executor.
 void describe_environment(Run& run);
 // Digests of the compiled stages. With `sources` also makes the CUDA text, and digests it and the kernel plans.

@@ -223,6 +223,10 @@ std::vector<const Graph*> graphs_of(const Bundle& b) {
   std::vector<const Graph*> graphs;
   for (const StageRecord& stage : b.stages)
     for (const Graph& g : stage.module.graphs) graphs.push_back(&g);
+  for (const CacheRecord& r : b.records)
+    if (r.compiled)
+      for (const Module* m : {&r.compiled->program, &r.compiled->scheduled, &r.compiled->code})
+        for (const Graph& g : m->graphs) graphs.push_back(&g);
   return graphs;
 }
 

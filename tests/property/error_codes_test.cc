@@ -15,6 +15,8 @@
 #include "passes/lower/lower.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/schedule/apply_steps.h"
+#include "replay/cache/folder_store.h"
+#include "replay/cache/fusion_cache.h"
 #include "replay/data/file.h"
 #include "replay/data/input.h"
 #include "replay/data/npy.h"
@@ -299,6 +301,15 @@ std::vector<Case> cases() {
       {E::kModuleMissing, "libfusebox_nothing.so", [] { load_module_entry("nothing", "entry", "build it"); }},
       {E::kFileRead, "no/such/file", [] { read_file("no/such/file"); }},
       {E::kFileWrite, "no/such/folder/file", [] { write_file("no/such/folder/file", std::string_view("text")); }},
+      {E::kUnsafeFolder, "/proc/self/exe", [] { FolderStore({.folder = "/proc/self/exe"}); }},
+      {E::kNotCached, "@f",
+       [] {
+         const Graph f = parse_graph("fusion @f {\n  %x = input f32[3]\n  %y = neg %x\n  output %y\n}");
+         const Bindings sizes = bind_sizes(f, std::vector<BoundInput>{{.shape = {3}}});
+         const CompileOptions options;
+         plan_fusion(nullptr, {.fusion = f, .bindings = sizes, .options = options, .target = "host"},
+                     {.only_cached = true});
+       }},
       {E::kBadNpy, "x.npy",
        [] {
          const std::vector<std::byte> no_array(16);

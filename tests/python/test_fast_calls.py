@@ -36,7 +36,7 @@ def test_repeated_calls_hit_and_give_the_same_bits():
     near(first, expected(x, 0.5))
     for _ in range(3):
         assert torch.equal(fd.execute([x, 0.5])[0], first)
-    assert fd.cache_info() == (4, 0, 1)
+    assert fd.cache_info()[:3] == (4, 0, 1)
 
 
 def test_new_scalars_hit_and_new_sizes_share_the_kernels():

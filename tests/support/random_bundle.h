@@ -60,6 +60,60 @@ inline Rank random_rank(Random& random) {
   return rank;
 }
 
+inline KernelImage random_image(Random& random) {
+  const auto number = [&] { return static_cast<int64_t>(random.below(1000)); };
+  return {.kernel = random_digest(random),
+          .source = random_digest(random),
+          .entry = random_name(random),
+          .architecture = "sm_90a",
+          .options = random_name(random),
+          .compiler = random_name(random),
+          .numerics = number(),
+          .registers = number(),
+          .local_bytes = number(),
+          .shared_bytes = number(),
+          .binary = random_bytes(random, random.below(200))};
+}
+
+// Has as many graphs of each kind as its segments ask for. Their levels are as the dice fall, so its structure is right
+// and its meaning seldom is.
+inline CompiledFusion random_compiled(Random& random, const RandomModuleOptions& options = {}) {
+  CompiledFusion c;
+  const Graph g = random_graph(random, "g", options);
+  c.program.graphs = {g};
+  c.program.step_lists = {random_step_list(random, options)};
+  Segmentation& s = c.program.segmentations.emplace_back();
+  s.graph = g.name;
+  c.code.graphs = {g};
+  for (size_t n = random.below(3); n > 0; --n) {
+    const bool is_kernel = random.one_in(2);
+    s.segments.push_back({.name = "k" + std::to_string(n),
+                          .executor = is_kernel ? SegmentExecutor::kKernel : SegmentExecutor::kAten,
+                          .ops = {},
+                          .inputs = {},
+                          .outputs = {},
+                          .steps = {}});
+    c.scheduled.graphs.push_back(g);
+    if (is_kernel) c.code.graphs.insert(c.code.graphs.end(), 2, g);
+  }
+  if (random.one_in(2))
+    for (size_t n = c.code.graphs.size() / 2; n > 0; --n) c.plans.push_back(random_digest(random));
+  c.index_bits = random.one_in(2) ? 32 : 64;
+  for (size_t n = random.below(3); n > 0; --n) c.images.push_back(random_image(random));
+  return c;
+}
+
+inline CacheRecord random_record(Random& random, const RandomModuleOptions& options = {}) {
+  CacheRecord r;
+  for (size_t n = random.below(4); n > 0; --n)
+    r.key.push_back({random_name(random) + std::to_string(n), random_bytes(random, random.below(40))});
+  if (random.one_in(2))
+    r.compiled = random_compiled(random, options);
+  else
+    r.image = random_image(random);
+  return r;
+}
+
 inline Bundle random_bundle(uint64_t seed, const RandomModuleOptions& options = {}) {
   Random random(seed);
   Bundle b;
@@ -76,17 +130,29 @@ inline Bundle random_bundle(uint64_t seed, const RandomModuleOptions& options = 
     if (random.one_in(2)) artifact.binary = random_bytes(random, 1 + random.below(200));
     b.artifacts.push_back(std::move(artifact));
   }
+  if (random.one_in(2)) b.records.push_back(random_record(random, options));
   return b;
+}
+
+inline bool identical(const CacheRecord& a, const CacheRecord& b) {
+  if (a.key != b.key || a.image != b.image || a.compiled.has_value() != b.compiled.has_value()) return false;
+  if (!a.compiled) return true;
+  return identical(a.compiled->program, b.compiled->program) &&
+         identical(a.compiled->scheduled, b.compiled->scheduled) && identical(a.compiled->code, b.compiled->code) &&
+         a.compiled->plans == b.compiled->plans && a.compiled->index_bits == b.compiled->index_bits &&
+         a.compiled->images == b.compiled->images;
 }
 
 inline bool identical(const Bundle& a, const Bundle& b) {
   const auto same_stage = [](const StageRecord& x, const StageRecord& y) {
     return x.stage == y.stage && identical(x.module, y.module);
   };
+  const auto same_record = [](const CacheRecord& x, const CacheRecord& y) { return identical(x, y); };
   return a.program == b.program &&
          std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(), same_stage) &&
          a.steps == b.steps && a.options == b.options && a.digests == b.digests && a.ranks == b.ranks &&
-         a.artifacts == b.artifacts;
+         a.artifacts == b.artifacts &&
+         std::equal(a.records.begin(), a.records.end(), b.records.begin(), b.records.end(), same_record);
 }
 
 }  // namespace fusebox::testing

@@ -25,6 +25,8 @@ class CacheInfo(NamedTuple):
     hits: int
     misses: int
     kept: int
+    disk_hits: int = 0
+    disk_misses: int = 0
 
 
 class Decision(NamedTuple):
@@ -243,8 +245,10 @@ class FusionDefinition(Fusion):
         ]
 
     def cache_info(self) -> CacheInfo:
-        """How often `execute` on a GPU found a call that needed no planning, how often it did not, and how many such calls it keeps."""
-        return CacheInfo(*(self._calls.info() if self._calls is not None else (0, 0, 0)))
+        """How often `execute` on a GPU found a call that needed no planning, how often it did not, and how many such calls it keeps; how often a
+        plan that memory lacked was on disk, and how often it was not (0 and 0 without a cache folder)."""
+        hits, misses, kept = self._calls.info() if self._calls is not None else (0, 0, 0)
+        return CacheInfo(hits, misses, kept, *self.program.disk_counts())
 
     def launcher(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None) -> Launcher:
         """Runs as `execute` does, and returns what launches the same kernels again on the same memory: for measuring, or for a loop that

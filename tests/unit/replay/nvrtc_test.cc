@@ -47,6 +47,17 @@ TEST_P(NvrtcScalarOps, CompileForEveryDtype) {
 INSTANTIATE_TEST_SUITE_P(Architectures, NvrtcScalarOps, ::testing::ValuesIn(kArchitectures),
                          [](const auto& info) { return std::string(info.param); });
 
+// The version is read from the names of the library's files, before it is loaded.
+TEST_F(Nvrtc, HasTheVersionThatItsFilesTell) {
+  const CudaVersion version = cuda_backend().compiler_version();
+  compile("static_assert(__CUDACC_VER_MAJOR__ == " + std::to_string(version.major) +
+              " && __CUDACC_VER_MINOR__ == " + std::to_string(version.minor) + ");",
+          "sm_90a");
+  EXPECT_NE(
+      cuda_backend().compiler_identity().find(std::to_string(version.major) + "." + std::to_string(version.minor)),
+      std::string::npos);
+}
+
 // Every reduction over every set of coordinates, and the rest of the headers.
 TEST_F(Nvrtc, CollectivesCompile) {
   std::string text = "#include \"reduce.cuh\"\n#include \"memory.cuh\"\n";

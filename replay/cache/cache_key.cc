@@ -1,0 +1,91 @@
+#include "replay/cache/cache_key.h"
+
+#include "ir/canonical/canonical.h"
+#include "ir/infer/bind.h"
+#include "replay/cache/build_digest.h"
+#include "serde/encode.h"
+
+namespace fusebox {
+namespace {
+
+// Live ops in canonical order, with their names.
+std::string fusion_bytes(const Graph& fusion, const Defects& defects) {
+  Module m;
+  m.graphs.push_back(canonical_order(fusion));
+  if (defects.has(Defect::kCacheKeyConstants))
+    for (Value& v : m.graphs[0].values)
+      if (v.constant) v.constant = ConstantBits{};
+  return encode_unchecked(m);
+}
+
+std::string segmentation_bytes(const Segmentation& s) {
+  Module m;
+  m.segmentations.push_back(s);
+  return encode_unchecked(m);
+}
+
+std::string exact_sizes(std::span<const BoundInput> inputs) {
+  std::string all;
+  const auto add = [&](const std::vector<int64_t>& numbers) {
+    all += "[";
+    for (int64_t n : numbers) all += std::to_string(n) + ",";
+    all += "]";
+  };
+  for (const BoundInput& input : inputs) {
+    all += input.is_scalar ? "s" + std::to_string(input.bits.low) + "," + std::to_string(input.bits.high) : "t";
+    add(input.shape);
+    add(input.strides);
+    all += "/" + std::to_string(input.align) + ";";
+  }
+  return all;
+}
+
+std::string device_bytes(const DeviceProperties& d) {
+  std::string all = d.name + " " + d.architecture;
+  for (int64_t n : {d.multiprocessors, d.l2_bytes, d.shared_bytes, d.shared_block_bytes, d.memory_bytes, d.clock_khz,
+                    d.bytes_per_second, d.registers, d.threads, d.block_threads, d.warp})
+    all += " " + std::to_string(n);
+  return all;
+}
+
+}  // namespace
+
+CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects& defects) {
+  // A new member of CompileOptions fails to compile here. Add it below if a program depends on it; if it makes the plan
+  // depend on sizes, such programs need KeySizes::kExact in fusion_cache.cc.
+  // `known` and `digest_plans` change no program.
+  const auto& [steps, device, segmentation, index_bits, inputs, broken, digest_plans, known] = request.options;
+  CacheKey key;
+  key.push_back(key_part("build", build_digest()));
+  if (!defects.has(Defect::kCacheKeyNumerics)) key.push_back(key_part("numerics", std::to_string(request.numerics)));
+  if (!defects.has(Defect::kCacheKeyTarget)) key.push_back(key_part("target", request.target));
+  key.push_back(key_part("program", request.fusion.name));
+  key.push_back(key_part("fusion", fusion_bytes(request.fusion, defects)));
+  if (steps && !defects.has(Defect::kCacheKeySteps)) key.push_back(key_part("steps", canonical_bytes(*steps)));
+  if (device) key.push_back(key_part("device", device_bytes(*device)));
+  if (segmentation) key.push_back(key_part("segmentation", segmentation_bytes(*segmentation)));
+  if (!defects.has(Defect::kCacheKeyWidth)) key.push_back(key_part("index_bits", std::to_string(index_bits)));
+  if (!broken.empty()) key.push_back(key_part("defects", join(broken)));
+  key.push_back(
+      key_part("concretize", canonical_bytes(plan_concretization(request.fusion, request.bindings, request.options))));
+  if (sizes == KeySizes::kExact) key.push_back(key_part("sizes", exact_sizes(inputs)));
+  return key;
+}
+
+CacheKey image_key(const ImageRequest& request, const Defects& defects) {
+  CacheKey key;
+  key.push_back(key_part("build", build_digest()));
+  key.push_back(key_part("numerics", std::to_string(request.numerics)));
+  key.push_back(key_part("architecture", request.architecture));
+  if (!defects.has(Defect::kCacheKeyOptions)) key.push_back(key_part("options", request.options));
+  key.push_back(key_part("compiler", request.compiler));
+  key.push_back(key_part("entry", request.entry));
+  key.push_back(key_part("text", request.text));
+  return key;
+}
+
+std::string record_name(const CacheKey& key, std::string_view suffix) {
+  return text(digest_bytes(key_bytes(key))).append(suffix);
+}
+
+}  // namespace fusebox

@@ -1,0 +1,81 @@
+#include "replay/cache/user_cache.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <string_view>
+
+#include "ir/table/error.h"
+
+namespace fusebox {
+namespace {
+
+std::string environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text ? text : "";
+}
+
+// Whether a list such as `cache,recompiles` has the word.
+bool has_word(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const size_t comma = list.find(',');
+    if (list.substr(0, comma) == word) return true;
+    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
+  }
+  return false;
+}
+
+std::shared_ptr<FusionCache> open_user_cache() {
+  try {
+    const CacheSettings settings = cache_settings();
+    if (settings.folder.empty() || settings.limit_bytes == 0) return nullptr;
+    return cache_in({.folder = settings.folder, .limit_bytes = settings.limit_bytes});
+  } catch (const Error& e) {
+    // A disk that cannot be written is no fault of the run.
+    const bool is_worth_a_line = e.code != ErrorCode::kFileWrite || has_word(environment("FUSEBOX_LOG"), "cache");
+    if (is_worth_a_line)
+      fmt::print(stderr, "fusebox: {} {}: {}; this run has no cache\n", code_text(e.code), e.place, e.what());
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+CacheSettings cache_settings() {
+  CacheSettings settings;
+  settings.folder = environment("FUSEBOX_CACHE_DIR");
+  if (settings.folder.empty()) {
+    const std::string cache = environment("XDG_CACHE_HOME"), home = environment("HOME");
+    // The base directory specification has relative paths ignored.
+    if (cache.starts_with("/"))
+      settings.folder = cache + "/fusebox";
+    else if (!home.empty())
+      settings.folder = home + "/.cache/fusebox";
+  }
+  if (const std::string bytes = environment("FUSEBOX_CACHE_BYTES"); !bytes.empty()) {
+    char* end = nullptr;
+    errno = 0;
+    settings.limit_bytes = std::strtoll(bytes.c_str(), &end, 10);
+    if (*end != '\0' || errno != 0 || settings.limit_bytes < 0)
+      throw Error(ErrorCode::kUsage, "FUSEBOX_CACHE_BYTES is a number of bytes, such as 1073741824; 0 means no cache",
+                  bytes);
+  }
+  return settings;
+}
+
+std::shared_ptr<FusionCache> cache_in(const FolderStoreOptions& options) {
+  FusionCacheOptions cache;
+  if (has_word(environment("FUSEBOX_LOG"), "cache"))
+    cache.log = [](const std::string& line) { fmt::print(stderr, "fusebox: cache: {}\n", line); };
+  return std::make_shared<FusionCache>(std::make_shared<FolderStore>(options), std::move(cache));
+}
+
+std::shared_ptr<FusionCache> user_cache(CacheUse use) {
+  // Asked first, because opening a cache makes its folder.
+  static const bool is_named = !environment("FUSEBOX_CACHE_DIR").empty();
+  if (use == CacheUse::kHost && !is_named) return nullptr;
+  static const std::shared_ptr<FusionCache> cache = open_user_cache();
+  return cache;
+}
+
+}  // namespace fusebox

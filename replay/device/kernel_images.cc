@@ -1,0 +1,69 @@
+#include "replay/device/kernel_images.h"
+
+#include "codegen/same_bits.h"
+#include "ir/canonical/canonical.h"
+#include "ir/table/error.h"
+#include "replay/device/cuda_loader.h"
+
+namespace fusebox {
+namespace {
+
+// Empty without a compiler: then any compiler's binary will do.
+std::string compiler_identity() {
+  try {
+    return cuda_backend().compiler_identity();
+  } catch (const Error& e) {
+    if (e.code != ErrorCode::kModuleMissing) throw;
+    return {};
+  }
+}
+
+std::string joined_options() {
+  std::string all;
+  for (std::string_view option : cuda_compile_options()) all += (all.empty() ? "" : " ") + std::string(option);
+  return all;
+}
+
+}  // namespace
+
+ImageRequest image_request(const Graph& kernel, const CudaSource& source, std::string_view architecture) {
+  return {.kernel = digest(kernel),
+          .text = source.text,
+          .entry = source.entry,
+          .architecture = std::string(architecture),
+          .options = joined_options(),
+          .compiler = compiler_identity(),
+          .numerics = kNumericsVersion};
+}
+
+KernelImage image_of(const ImageRequest& request, std::string_view binary) {
+  return {.kernel = request.kernel,
+          .source = digest_bytes(request.text),
+          .entry = request.entry,
+          .architecture = request.architecture,
+          .options = request.options,
+          .compiler = request.compiler,
+          .numerics = request.numerics,
+          .registers = 0,
+          .local_bytes = 0,
+          .shared_bytes = 0,
+          .binary = {binary.begin(), binary.end()}};
+}
+
+KernelImage compile_image(const ImageRequest& request) {
+  const CudaBinary binary = cuda_backend().compile({.text = request.text,
+                                                    .headers = cuda_headers(),
+                                                    .architecture = request.architecture,
+                                                    .options = cuda_compile_options()});
+  return image_of(request, binary.bytes);
+}
+
+bool fits(const KernelImage& image, const ImageRequest& request, const Defects& defects) {
+  const bool is_of_text = (image.source == digest_bytes(request.text) && image.kernel == request.kernel) ||
+                          defects.has(Defect::kCacheStaleImage);
+  return is_of_text && image.entry == request.entry && image.architecture == request.architecture &&
+         image.options == request.options && image.numerics == request.numerics &&
+         (request.compiler.empty() || image.compiler == request.compiler);
+}
+
+}  // namespace fusebox
