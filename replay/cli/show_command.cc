@@ -70,6 +70,8 @@ class Programs {
     return stage_module(run, file_.module, stage);
   }
 
+  const Defects& defects() const { return defects_; }
+
   // After `at` has thrown: the program whose steps or kernels were refused, if any.
   const CompileAttempt* refused() const {
     return attempt_ && attempt_->error && !attempt_->made.scheduled.empty() ? &*attempt_ : nullptr;
@@ -114,7 +116,7 @@ std::string cuda_text(const LoadedFile& file, Programs& programs, bool from_bund
   const Module kernels = programs.at(Stage::kKernel), scheduled = programs.at(Stage::kScheduled);
   if (!from_bundle || file.bundle->artifacts.empty()) {
     for (const Graph& kernel : kernels.graphs)
-      add(kernel.name, comments(kernel, scheduled, true), emit_cuda(kernel).text);
+      add(kernel.name, comments(kernel, scheduled, true), emit_cuda(kernel, {.defects = programs.defects()}).text);
     return out;
   }
   for (const Artifact& a : file.bundle->artifacts) {
