@@ -98,6 +98,11 @@ class FusionMaker {
   std::vector<ValueId> move(OpKind kind);
   std::vector<ValueId> factory(OpKind kind);
   void begin_long_sum();
+  // -- fusions as models have them (generate_model.cc); returns whether one was made
+  bool begin_model(GeneratedFusion& result);
+  std::vector<ValueId> model_part(ValueId x);
+  ValueId model_vector(ValueId state, bool is_row);
+  ValueId model_tensor(ValueId state);
   std::vector<ValueId> indexed(OpKind kind);
   ValueId reshaped(ValueId x);
   ValueId sliced(ValueId x);

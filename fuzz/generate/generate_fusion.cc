@@ -83,8 +83,9 @@ GeneratedFusion FusionMaker::run() {
     begin_long_sum();
     result.sums_many = true;
   }
+  const bool is_model = options_.model_one_in > 0 && random_.one_in(options_.model_one_in) && begin_model(result);
   begin_focus(result);
-  const bool may_go_on = begin_situation(result);
+  const bool may_go_on = begin_situation(result) && (!is_model || random_.one_in(3));
   // A few refusals are normal. The limit ends the loop if nothing in the mix fits.
   const bool is_whole = !may_go_on || (options_.focus.swizzle && options_.focus.swizzle->is_far);
   while (!is_whole && result.accepted < wanted && result.attempts < 4 * wanted + 8) {

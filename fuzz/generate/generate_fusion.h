@@ -39,6 +39,8 @@ struct FusionOptions {
   bool symbolic = true;  // input axes that are symbolic: only the inputs tell whether they are broadcasts
   // Fusions that begin with a sum of up to 2^16 elements, regardless of max_elements; 0: none.
   uint32_t long_sum_one_in = 160;
+  // Fusions that are made of norms, gates, losses and updates; 0: none.
+  uint32_t model_one_in = 12;
   Focus focus = {};
 };
 

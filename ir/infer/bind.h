@@ -18,6 +18,7 @@ struct BoundInput {
   ConstantBits bits = {};
   std::vector<int64_t> shape = {};
   std::vector<int64_t> strides = {};  // empty: contiguous
+  int64_t align = 0;                  // a power of two that divides the address of element (0, 0, …); 0: not known
 };
 
 // Binds sizes and scalar inputs, evaluates every scalar of the body, and checks the sizes. Throws, with an input or

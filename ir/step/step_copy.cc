@@ -135,6 +135,16 @@ void step_cache_fork(StepContext& c) {
   for (OpId op : g[Graph::body()].ops)
     if (g[op].kind == OpKind::kOutput && g[op].operands[0] == y) writers.push_back(op);
   const ValueId copy = add_copy(g, c.step, y, writers.front(), c.step.results[0]);
+  // The output keeps its layout.
+  const Tensor& from = g.tensor_of(y);
+  const auto axes = logical_without_reductions(g, from), copied = logical_without_reductions(g, g.tensor_of(copy));
+  std::vector<DomainId> allocation;
+  for (DomainId d : from.allocation)
+    if (const size_t i = position_in(axes, d); i < axes.size()) allocation.push_back(copied[i]);
+  if (allocation.size() == from.allocation.size()) {
+    g.tensor_of(copy).contiguity = from.contiguity;
+    g.tensor_of(copy).allocation = std::move(allocation);
+  }
   for (OpId op : writers) g[op].operands[0] = copy;
 }
 

@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <span>
-#include <string>
-#include <unordered_map>
 
 #include "ir/canonical/canonical.h"
-#include "ir/domain/domain.h"
 #include "ir/graph/compact.h"
-#include "ir/graph/name_index.h"
 #include "ir/infer/bind.h"
 #include "ir/infer/concretize.h"
 #include "ir/step/apply.h"
@@ -20,6 +16,7 @@
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/print_plan.h"
 #include "passes/schedule/apply_steps.h"
+#include "passes/segment/crossing_layouts.h"
 #include "passes/segment/segment.h"
 
 namespace fusebox {
@@ -51,51 +48,6 @@ int choose_index_bits(const Graph& g, const Bindings& bindings) {
 }
 
 namespace {
-
-// The places where segments read values, by name and in order.
-struct CrossingPlace {
-  size_t segment, input;
-};
-using CrossingPlaces = std::unordered_map<std::string, std::vector<CrossingPlace>>;
-
-CrossingPlaces places_of_inputs(const Segmentation& s) {
-  CrossingPlaces places;
-  for (size_t i = 0; i < s.segments.size(); ++i)
-    for (size_t k = 0; k < s.segments[i].inputs.size(); ++k) places[s.segments[i].inputs[k].value].push_back({i, k});
-  return places;
-}
-
-// Passes on the layout that a segment's steps gave its outputs: to the allocation, and to the segments that read them.
-void take_layouts(const Graph& fusion, NameIndex& names, const CrossingPlaces& places, const Graph& scheduled,
-                  Segmentation& s, size_t index, const Defects& defects) {
-  // By position, because a step may have put another tensor in an output's place.
-  const auto made = outputs(scheduled);
-  for (size_t k = 0; k < made.size(); ++k) {
-    Crossing& out = s.segments[index].outputs[k];
-    const ValueId v = made[k].value;
-    if (!scheduled.is_tensor(v)) continue;
-    // An output that is in order here and in the fusion needs no allocation order.
-    const auto in_fusion = names.find(out.value);
-    const bool was_in_order =
-        in_fusion && fusion.tensor_of(*in_fusion).allocation.empty() && out.allocation_order.empty();
-    if (scheduled.tensor_of(v).allocation.empty() && was_in_order) continue;
-    const auto logical = logical_without_reductions(scheduled, scheduled.tensor_of(v));
-    std::vector<int64_t> order;
-    for (DomainId d : allocation_of(scheduled, scheduled.tensor_of(v)))
-      if (const size_t axis = position_in(logical, d); axis < logical.size())
-        order.push_back(static_cast<int64_t>(axis));
-    if (order.size() != logical.size())
-      throw Error(
-          ErrorCode::kIllegalAllocation,
-          "what crosses a kernel's border is laid out by its logical axes; set the allocation to an order of them",
-          "%" + out.value);
-    out.allocation_order = order;
-    if (defects.has(Defect::kCrossingOrderDropped)) continue;
-    if (const auto it = places.find(out.value); it != places.end())
-      for (const CrossingPlace& place : it->second)
-        if (place.segment > index) s.segments[place.segment].inputs[place.input].allocation_order = order;
-  }
-}
 
 bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, const std::vector<BoundInput>& given,
              const Defects& defects) {
@@ -173,33 +125,60 @@ void lower_segments(Compiled& c, const LowerSegmentsOptions& options) {
 
 namespace {
 
+// Whether the schedulers decide: a GPU is named, and the steps hold no schedule.
+bool is_automatic(const CompileOptions& options) {
+  if (!options.device || options.segmentation) return false;
+  // An empty list is a schedule: one kernel without any step.
+  return !options.steps || (!options.steps->empty() && leading_rewrites(*options.steps) == options.steps->size());
+}
+
+// Applies the leading steps to a fusion, and returns the steps that resolve its symbolic axes for the bindings.
+std::vector<Step> rewrite(Graph& fusion, const Bindings& bindings, std::span<const Step> leading,
+                          const Defects& defects) {
+  if (leading.empty()) return plan_concretize(fusion, bindings, defects);
+  const Graph before = fusion;
+  apply_steps(fusion, leading, defects);
+  return plan_concretize(fusion, rebind(before, bindings, fusion), defects);
+}
+
 void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& bindings,
                   const CompileOptions& options) {
   Compiled& compiled = attempt.made;
-  const std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
+  std::vector<Step> steps = options.steps.value_or(std::vector<Step>());
+  const bool automatic = is_automatic(options);
+  const bool has_rewrites = std::ranges::any_of(steps, [](const Step& x) { return x.kind == StepKind::kRewrite; });
+  if (automatic && !has_rewrites) {
+    const std::vector<Step> rewrites = automatic_rewrites(fusion, steps, options.defects);
+    steps.insert(steps.end(), rewrites.begin(), rewrites.end());
+  }
   const size_t rewrites = leading_rewrites(steps);
-  const std::span<const Step> schedule = steps.subspan(rewrites);
   compiled.concretized = fusion;
-  apply_steps(compiled.concretized, steps.first(rewrites), options.defects);
-  compiled.concretize = plan_concretize(
-      compiled.concretized, rewrites > 0 ? rebind(fusion, bindings, compiled.concretized) : bindings, options.defects);
+  compiled.concretize = rewrite(compiled.concretized, bindings, std::span(steps).first(rewrites), options.defects);
   apply(compiled.concretized, compiled.concretize, options.defects);
   compiled.concretized = canonical_order(compiled.concretized);
   const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
   // An axis just resolved to *iteration* must match the extents it meets.
   if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
   compiled.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(compiled.concretized, sizes);
+  if (automatic) {
+    const MemoryClasses memory = memory_classes(fusion, options.inputs);
+    AutomaticPlan plan =
+        plan_automatic(compiled.concretized,
+                       {.sizes = sizes, .memory = memory, .device = *options.device, .defects = options.defects});
+    steps.insert(steps.end(), plan.steps.begin(), plan.steps.end());
+    compiled.automatic = {steps, std::move(plan.decisions), SizeClasses(compiled.concretized, sizes), memory};
+  }
+  const std::span<const Step> schedule = std::span<const Step>(steps).subspan(rewrites);
   if (options.segmentation)
     compiled.segmentation = *options.segmentation;
-  else if (!options.steps || (rewrites > 0 && schedule.empty()))
+  else if (schedule.empty() && (rewrites > 0 || !options.steps))
     compiled.segmentation = plan_unfused(compiled.concretized, options.defects);
   else
     compiled.segmentation = plan_steps(compiled.concretized, schedule, options.defects);
   const bool is_known =
       options.known && options.defects.empty() && same_members(compiled.concretized, options.known->concretized);
   SegmentExtractor extractor(compiled.concretized);
-  NameIndex names(compiled.concretized);
-  const CrossingPlaces places = places_of_inputs(compiled.segmentation);
+  CrossingLayouts layouts(compiled.concretized, compiled.segmentation, options.defects);
   for (size_t i = 0; i < compiled.segmentation.segments.size(); ++i) {
     const Segment& segment = compiled.segmentation.segments[i];
     const Graph* same = is_known ? find_schedule(*options.known, segment, i) : nullptr;
@@ -208,7 +187,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
     Graph& scheduled = compiled.scheduled.emplace_back(same ? *same : extractor.extract(segment));
     StepApplier applier(scheduled, options.defects);
     for (; attempt.steps < segment.steps.size(); ++attempt.steps) applier.apply(segment.steps[attempt.steps]);
-    take_layouts(compiled.concretized, names, places, scheduled, compiled.segmentation, i, options.defects);
+    layouts.take(compiled.segmentation, i, scheduled);
   }
   attempt.is_scheduled = true;
   const LowerSegmentsOptions lowering{
@@ -233,17 +212,17 @@ Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOpt
 
 bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
   if (!options.defects.empty()) return false;  // a defect may read the sizes
-  const std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
-  const size_t rewrites = leading_rewrites(steps);
-  if (rewrites == 0) {
-    if (plan_concretize(fusion, bindings) != compiled.concretize) return false;
-  } else {
-    Graph rewritten = fusion;
-    apply_steps(rewritten, steps.first(rewrites));
-    if (plan_concretize(rewritten, rebind(fusion, bindings, rewritten)) != compiled.concretize) return false;
-  }
+  std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
+  if (is_automatic(options) != compiled.automatic.has_value()) return false;
+  if (compiled.automatic) steps = compiled.automatic->steps;
+  Graph rewritten = fusion;
+  if (rewrite(rewritten, bindings, steps.first(leading_rewrites(steps)), options.defects) != compiled.concretize)
+    return false;
   const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
   if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
+  if (compiled.automatic && (compiled.automatic->sizes != SizeClasses(compiled.concretized, sizes) ||
+                             compiled.automatic->memory != memory_classes(fusion, options.inputs)))
+    return false;
   if (options.index_bits != 0) return options.index_bits == compiled.index_bits;
   if (choose_index_bits(compiled.concretized, sizes) == 64) return compiled.index_bits == 64;
   // A program with 64 bits does not tell whether 32 would do here.

@@ -18,6 +18,7 @@
 #include "ir/scalar/scalar.h"
 #include "ir/table/defect.h"
 #include "ir/table/error.h"
+#include "passes/automatic/plan_automatic.h"
 
 namespace fusebox {
 
@@ -25,14 +26,16 @@ struct Compiled;
 
 struct CompileOptions {
   // Rewrites first, then a schedule. It schedules the whole fusion as one kernel or, with `assign` steps, as several.
-  // Without steps, or with rewrites alone, the program is plan_unfused.
+  // Without steps, or with rewrites alone, the program is the automatic plan for `device`, or plan_unfused.
   std::optional<std::vector<Step>> steps = {};
+  // The GPU for which the automatic plan is made; none: the program is plan_unfused if no schedule is given.
+  std::optional<DeviceProperties> device = {};
   // A segmentation that was made before (a replay). It is used as it is.
   std::optional<Segmentation> segmentation = {};
   // 32, 64, or 0: the smaller width that the bindings allow.
   int index_bits = 0;
-  // Strides of the fusion's inputs, in their order, for choosing the index width. Empty: the strides of contiguous
-  // tensors, and 64 bits if a kernel asks for a stride.
+  // The fusion's inputs, in their order, for choosing the index width and for the automatic plan. Empty: contiguous and
+  // aligned tensors, and 64 bits if a kernel asks for a stride.
   std::vector<BoundInput> inputs = {};
   Defects defects = {};       // seeded
   bool digest_plans = false;  // fill in Compiled::plans
@@ -41,7 +44,16 @@ struct CompileOptions {
   const Compiled* known = nullptr;
 };
 
+// What the automatic plan decided, and for which classes of sizes and of memory.
+struct Automatic {
+  std::vector<Step> steps;  // rewrites and a schedule: with them in CompileOptions::steps the same program is made
+  std::vector<Decision> decisions;
+  SizeClasses sizes;  // of Compiled::concretized
+  MemoryClasses memory;
+};
+
 struct Compiled {
+  std::optional<Automatic> automatic;
   std::vector<Step> concretize;  // steps that resolved symbolic axes
   Graph concretized;             // after rewrites and these steps, in the canonical order
   Segmentation segmentation;
@@ -56,8 +68,8 @@ struct Compiled {
 // `bindings` belong to the fusion's values (bind_sizes). Throws the first Error of any stage.
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});
 
-// Whether `compile` would make the same programs of the same fusion and options for these bindings. Sizes decide two
-// things only: what symbolic axes become, and the index width. Throws as `compile` does if the sizes do not fit.
+// Whether `compile` would make the same programs of the same fusion and options for these bindings. Sizes decide three
+// things only: what symbolic axes become, the automatic plan, and the index width. Throws as `compile` does if the sizes do not fit.
 bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindings, const CompileOptions& options);
 
 // A compilation as far as it came. With an error, `made` holds everything before the error. The last scheduled graph in

@@ -22,6 +22,17 @@ class StoragePlanner {
     plan_.statements.resize(plan_.tree.statements.size());
     place_in_loops(plan_);
     body(LoopNode::kNoNode);
+    // With the facts that the launch checks, forms are spelled otherwise, and a spelling may hide that elements lie side
+    // by side. A later stage cannot refuse, so such a copy is refused here.
+    if (plan_.divisibilities.empty()) return;
+    plan_.knows_launch = true;
+    for (uint32_t i = 0; i < plan_.statements.size(); ++i) {
+      if (!plan_.statements[i].vector) continue;
+      StatementView view(plan_, plan_.tree.statements[i]);
+      VectorNeeds needs;
+      plan_vector_copy(plan_, view, needs);
+    }
+    plan_.knows_launch = false;
   }
 
  private:

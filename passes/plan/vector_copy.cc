@@ -44,6 +44,31 @@ bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t w
 
 }  // namespace
 
+std::optional<VectorNeeds> needs_of_width(const KernelPlan& plan, StatementView& view, int64_t width) {
+  const Graph& g = *plan.graph;
+  IndexAlgebra& algebra = view.algebra;
+  const int node = static_cast<int>(view.path.back());
+  const ValueId to = g[view.op].results[0], from = g[view.op].operands[0];
+  VectorNeeds needs;
+  const auto is_vector = [&](Form value) {
+    const auto linear = algebra.linear_in(value, node);
+    return linear && algebra.constant_value(linear->coefficient) == 1 &&
+           divided(plan, algebra, linear->rest, width, needs.divisibilities);
+  };
+  DomainValues values = view.feed(0);
+  if (!is_vector(view.index_of(plan.buffer_of(from), values)) ||
+      !is_vector(view.index_of(plan.buffer_of(to), view.own)))
+    return std::nullopt;
+  for (const DomainCheck& check : view.own.checks())
+    if (algebra.depends_on(check.value, node) &&
+        (!is_vector(check.value) || !divided(plan, algebra, check.extent, width, needs.divisibilities)))
+      return std::nullopt;
+  for (ValueId v : {to, from})
+    if (const Buffer& b = plan.buffer_of(v); b.memory == MemoryType::kGlobal)
+      needs.alignments[b.storage] = width * size_bytes(g[v].dtype);
+  return needs;
+}
+
 VectorCopy plan_vector_copy(const KernelPlan& plan, StatementView& view, VectorNeeds& needs) {
   const Graph& g = *plan.graph;
   IndexAlgebra& algebra = view.algebra;

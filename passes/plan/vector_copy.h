@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "passes/plan/kernel_plan.h"
@@ -21,6 +22,9 @@ struct VectorNeeds {
 };
 
 bool is_vector_copy(const KernelPlan& plan, OpId op);
+// What the op would need to move so many elements of its innermost loop at once, were it a vectorized copy of that width.
+// Nothing if a side cannot be shown to lie side by side. The loop's extent is a multiple of the width.
+std::optional<VectorNeeds> needs_of_width(const KernelPlan& plan, StatementView& view, int64_t width);
 // Throws kIllegalVectorize, naming the loop.
 VectorCopy plan_vector_copy(const KernelPlan& plan, StatementView& view, VectorNeeds& needs);
 

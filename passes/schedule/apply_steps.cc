@@ -89,6 +89,12 @@ size_t leading_rewrites(std::span<const Step> steps) {
   return static_cast<size_t>(rest - steps.begin());
 }
 
+Step precision_step(bool fast) {
+  Step step{StepKind::kPrecision, {}, {}, {}};
+  step.attrs.set_flag(fast ? AttrKey::kFast : AttrKey::kExact);
+  return step;
+}
+
 Graph with_precision(const Graph& fusion, std::span<const Step> steps) {
   Graph result = fusion;
   for (const Step& s : steps)

@@ -35,6 +35,8 @@ inline bool changes_fusion(StepKind kind) { return kind == StepKind::kRewrite ||
 // kStepNotApplicable if one of them stands behind a step of another kind, because each segment would understand such a
 // list differently, or if a `precision` step stands behind a rewrite, because it speaks of the program as it was written.
 size_t leading_rewrites(std::span<const Step> steps);
+// The step that makes every op that has a fast form fast, or exact. Steps behind it may say otherwise for single ops.
+Step precision_step(bool fast);
 // The program with its `precision` steps applied: what a run is judged by. Steps that do not apply are left out.
 Graph with_precision(const Graph& fusion, std::span<const Step> steps);
 // Carries the bindings of a graph over to a graph that rewrites made from it. Sizes and inputs are found by name; other

@@ -357,37 +357,53 @@ class Assigner {
     }
   }
 
+  // Takes the name of the segment that a step is for; empty: none is named.
+  std::string take_segment(Step& step) const {
+    if (!step.attrs.has(AttrKey::kSegment)) return {};
+    std::string name(step.attrs.string(AttrKey::kSegment));
+    if (!by_name_.contains(name))
+      refuse("no assign step makes a segment of this name", "@" + name, ErrorCode::kStepReferent);
+    step.attrs.erase(AttrKey::kSegment);
+    return name;
+  }
+
   // A fact about sizes goes to every kernel that has these sizes.
-  void assume(const Step& step, Segmentation& made) {
+  void assume(Step step, Segmentation& made) {
+    const std::string only = take_segment(step);
     SegmentExtractor extractor(g_);
     const std::vector<std::string> sizes = named_sizes(step);
     std::set<std::string> found;
     bool is_taken = false;
     for (Segment& s : made.segments) {
-      if (s.executor != SegmentExecutor::kKernel || !find_sizes(extractor.extract(s), sizes, found)) continue;
+      if (s.executor != SegmentExecutor::kKernel || (!only.empty() && s.name != only)) continue;
+      if (!find_sizes(extractor.extract(s), sizes, found)) continue;
       const auto first =
           std::ranges::find_if(s.steps, [](const Step& other) { return other.kind != StepKind::kAssume; });
       s.steps.insert(first, step);
       is_taken = true;
     }
     if (is_taken) return;
+    if (!only.empty())
+      refuse("the segment is no kernel with all sizes that the fact names; name another segment, or none", "@" + only,
+             ErrorCode::kStepReferent);
     if (sizes.empty()) refuse("no segment is a kernel, so no launch can check the fact; leave the fact out", "");
     refuse_fact(g_, sizes, found);
   }
 
-  void schedule(const Step& step) {
+  void schedule(Step step) {
+    const std::string only = take_segment(step);
     const auto is_number = [](const StepOperand& o) { return o.is_integer(); };
-    if (std::ranges::all_of(step.operands, is_number)) {
+    if (only.empty() && std::ranges::all_of(step.operands, is_number)) {
       // A step that names nothing is about all tensors, so every kernel gets it.
       for (Segment& s : segmentation_.segments)
         if (s.executor == SegmentExecutor::kKernel) s.steps.push_back(step);
       return;
     }
-    const size_t at = segment_of(step);
+    const size_t at = only.empty() ? segment_of(step) : by_name_.at(only);
     Segment& segment = segmentation_.segments[at];
     if (segment.executor != SegmentExecutor::kKernel)
       refuse("this tensor is made by a segment that is no kernel, and takes no schedule; leave the step out",
-             "%" + step.operands[0].value);
+             only.empty() ? "%" + step.operands[0].value : "@" + only);
     segment.steps.push_back(step);
     // Tensors that a step makes belong to the same segment.
     if (row_of(step.kind).results.starts_with('t'))
@@ -443,8 +459,8 @@ Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps, con
 }
 
 Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps, const Defects& defects) {
-  const bool assigned =
-      std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
+  const bool assigned = std::ranges::any_of(
+      steps, [](const Step& s) { return s.kind == StepKind::kAssign || s.attrs.has(AttrKey::kSegment); });
   if (assigned) return plan_assigned(fusion, steps, defects);
   Segmentation single = plan_single(fusion, {steps.begin(), steps.end()}, defects);
   for (const Step& step : steps) {

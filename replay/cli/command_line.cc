@@ -7,6 +7,7 @@
 #include <functional>
 #include <new>
 
+#include "ir/module/device_properties.h"
 #include "ir/table/defect.h"
 #include "passes/rewrite/rewrite.h"
 #include "replay/cli/commands.h"
@@ -33,6 +34,25 @@ CLI::App* add_subcommand(CLI::App& app, const char* name, const char* about, con
   CLI::App* command = app.add_subcommand(name, about);
   command->footer(footer);
   return command;
+}
+
+void add_device(CLI::App& command, PlanArguments& plan) {
+  std::vector<std::string> names;
+  for (const DeviceProperties& d : device_presets()) names.push_back(d.name);
+  command
+      .add_option("--device", plan.device,
+                  "The GPU that the automatic plan is for; default: the one that runs it, else h200")
+      ->check(CLI::IsMember(names));
+}
+
+void add_plan(CLI::App& command, PlanArguments& plan) {
+  command
+      .add_option("--plan", plan.plan,
+                  "automatic: schedulers cut and schedule the program; unfused: one kernel for each op; default: the "
+                  "program's own steps, else automatic")
+      ->check(CLI::IsMember({"automatic", "unfused"}));
+  command.add_flag_callback("--unfused", [&plan] { plan.plan = "unfused"; }, "The same as --plan unfused");
+  add_device(command, plan);
 }
 
 void add_precision(CLI::App& command, std::string& word) {
@@ -102,7 +122,7 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   c->add_option("--on", run.on, "The executor: cuda, host or aten; default: cuda if there is a GPU, else host")
       ->check(kExecutors);
   c->add_option("--steps", run.steps, "A list of steps instead of the program's own schedule");
-  c->add_flag("--unfused", run.unfused, "One kernel for each op, instead of the program's own schedule");
+  add_plan(*c, run.plan);
   add_precision(*c, run.precision);
   c->add_option("--input", run.inputs, "NAME=SPEC; may be repeated")->take_all()->type_size(1)->allow_extra_args(false);
   c->add_option("--output", run.outputs,
@@ -201,19 +221,19 @@ and their groups in the id graph. An html page holds all five graphs and needs n
   c->add_flag("--why", show.why, "With --level kernel: the reason of each check, and of each check left out");
   add_defects(*c, show.defects);
   add_precision(*c, show.precision);
-  c->add_option("--level", show.level, "math, scheduled, plan, kernel, cuda or host")
-      ->check(CLI::IsMember({"math", "scheduled", "plan", "kernel", "cuda", "host"}));
+  c->add_option("--level", show.level, "math, heuristics, scheduled, plan, kernel, cuda or host")
+      ->check(CLI::IsMember({"math", "heuristics", "scheduled", "plan", "kernel", "cuda", "host"}));
   c->add_option("--graph", show.graph, "A picture of an id graph: exact, almost-exact, broadcast, permissive or loop")
       ->check(CLI::IsMember({"exact", "almost-exact", "broadcast", "permissive", "loop"}));
   c->add_option("--format", show.format, "text, json or dot; with --graph also svg or html")
       ->check(CLI::IsMember({"text", "json", "dot", "svg", "html"}))
       ->capture_default_str();
-  c->add_flag("--unfused", show.unfused, "One kernel for each op, instead of the program's own schedule");
+  add_plan(*c, show.plan);
   c->callback([&] { chosen = [&] { return show_command(show, common); }; });
 
   ExplainArguments explain;
   c = add_subcommand(
-      app, "explain", "Says why two iteration domains are one, or why not.",
+      app, "explain", "Says why two iteration domains are one, or why not; or how a program is cut and scheduled.",
       R"(A domain is %tensor.domain, as in steps, of the program with its schedule applied. "One" has several meanings, and each gets an answer:
 in a nest (one value at every loop point, holes included), at elements (one function of the elements that both are made of), and
 in each id graph. A proof names its theorems and the facts that it relies on. A refusal gives a point where the two differ, if one is
@@ -221,13 +241,24 @@ found: sizes of the symbols, a loop point or an element, and both values there.
 
 This needs no GPU, no ATen and no schedule that compiles: illegal inlining is left out, and named.
 
+--plan explains the automatic plan instead: the segments with their schedulers and the bytes that they read and write, and for segments
+that hand tensors to one another, why they are not one kernel. The sizes are those of the program's default inputs.
+
   fusebox explain corpus/programs/softmax.fir %y.i1 %x.i1
   fusebox explain corpus/programs/swizzled_copy_1d.fir %y.f %y.b
-  fusebox explain f.fir %y.o %z.o --steps other_schedule.txt --json)");
+  fusebox explain f.fir %y.o %z.o --steps other_schedule.txt --json
+  fusebox explain corpus/programs/layer_norm_backward.fir --plan --where gpu --format html > plan.html)");
   c->add_option("FILE", explain.file, "A .fir or a .fuse")->required();
-  c->add_option("A", explain.a, "A domain, %tensor.domain")->required();
-  c->add_option("B", explain.b, "Another domain")->required();
+  c->add_option("A", explain.a, "A domain, %tensor.domain");
+  c->add_option("B", explain.b, "Another domain");
   c->add_option("--steps", explain.steps, "A list of steps instead of the program's own schedule");
+  c->add_flag("--plan", explain.plan, "The automatic plan of the program");
+  c->add_option("--format", explain.format, "With --plan: text, json or html")
+      ->check(CLI::IsMember({"text", "json", "html"}));
+  c->add_option("--where", explain.where, "With --plan: the default inputs that it is for, host or gpu")
+      ->check(CLI::IsMember({"host", "gpu"}))
+      ->capture_default_str();
+  add_device(*c, explain.device);
   c->callback([&] { chosen = [&] { return explain_command(explain, common); }; });
 
   std::vector<std::string> verified;

@@ -19,6 +19,12 @@ struct Common {
   std::optional<Bundle> subject;  // the current program, with which an internal error can be reproduced
 };
 
+// Which schedule a program gets.
+struct PlanArguments {
+  std::string plan;    // automatic, unfused or empty: the program's own steps, or automatic if it has none
+  std::string device;  // the GPU that the automatic plan is for: a preset's name; empty: the one that runs it, or h200
+};
+
 struct RunArguments {
   std::string file;
   std::string on;                            // empty: chosen
@@ -27,7 +33,7 @@ struct RunArguments {
   std::vector<std::string> inputs, outputs;  // NAME=SPEC, NAME=FILE.npy
   std::string record;
   bool check = false;
-  bool unfused = false;
+  PlanArguments plan;
   int threads = 1;
   std::vector<std::string> defects;
 };
@@ -65,7 +71,7 @@ struct ShowArguments {
   std::string graph;  // an id graph: a picture of it
   std::string format = "text";
   std::string precision;  // fast, exact or empty: as the program says
-  bool unfused = false;
+  PlanArguments plan;
   bool why = false;  // level kernel: the reason of each check, and of each check left out
   std::vector<std::string> defects;
 };
@@ -73,9 +79,15 @@ int show_command(const ShowArguments& a, Common& common);
 
 struct ExplainArguments {
   std::string file;
-  std::string a, b;   // %tensor.domain
-  std::string steps;  // a file
+  std::string a, b;            // %tensor.domain
+  std::string steps;           // a file
+  bool plan = false;           // the automatic plan, and no domains
+  std::string format;          // of the plan: text, json, html
+  std::string where = "host";  // the default inputs whose sizes the plan is for
+  PlanArguments device;
 };
+// The automatic plan of a program: explain_command with `plan`.
+void explain_plan(const ExplainArguments& a, Common& common);
 int explain_command(const ExplainArguments& a, Common& common);
 
 int verify_command(const std::vector<std::string>& files, Common& common);

@@ -194,6 +194,15 @@ std::string as_json(const Graph& g, const std::string& a, const std::string& b, 
 }  // namespace
 
 int explain_command(const ExplainArguments& arguments, Common& common) {
+  if (arguments.plan) {
+    if (!arguments.a.empty() || !arguments.steps.empty())
+      throw Error(ErrorCode::kUsage, "--plan explains the whole program; leave the domains and --steps out", "--plan");
+    explain_plan(arguments, common);
+    return 0;
+  }
+  if (arguments.b.empty())
+    throw Error(ErrorCode::kUsage, "name two domains, such as %y.i1 %x.i1; --plan explains the automatic plan",
+                arguments.file);
   const LoadedFile file = load_file(arguments.file);
   common.subject = subject_of(file);
   const DomainName first = parse_name(arguments.a), second = parse_name(arguments.b);

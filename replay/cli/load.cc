@@ -8,7 +8,9 @@
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "ir/verify/verify.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/data/file.h"
+#include "replay/device/cuda_loader.h"
 #include "serde/decode.h"
 #include "serde/limits.h"
 
@@ -63,13 +65,7 @@ std::vector<Step> read_steps(const std::string& path, const Graph& fusion) {
   }
 }
 
-Step default_precision(const std::string& word) {
-  Step step{StepKind::kPrecision, {}, {}, {}};
-  step.attrs.set_flag(word == row_of(AttrKey::kFast).text ? AttrKey::kFast : AttrKey::kExact);
-  return step;
-}
-
-void set_default_precision(Module& module, const std::string& word, bool unfused) {
+void set_default_precision(Module& module, const std::string& word) {
   const std::string graph = main_graph(module).name;
   auto list = std::find_if(module.step_lists.begin(), module.step_lists.end(),
                            [&](const StepList& l) { return l.graph == graph; });
@@ -77,14 +73,27 @@ void set_default_precision(Module& module, const std::string& word, bool unfused
     module.step_lists.push_back({.name = {}, .graph = graph, .steps = {}});
     list = module.step_lists.end() - 1;
   }
-  if (unfused) list->steps.clear();
-  list->steps.insert(list->steps.begin(), default_precision(word));
+  list->steps.insert(list->steps.begin(), precision_step(word == "fast"));
 }
 
-std::vector<BoundInput> default_sizes(const Module& module) {
+void choose_plan(Module& module, const PlanArguments& arguments) {
+  if (arguments.plan.empty()) return;
+  const std::string graph = main_graph(module).name;
+  std::erase_if(module.step_lists, [&](const StepList& l) { return l.graph == graph; });
+}
+
+std::optional<DeviceProperties> planned_device(const PlanArguments& arguments, Executor executor) {
+  if (arguments.plan == "unfused") return std::nullopt;
+  if (!arguments.device.empty()) return find_device(arguments.device);
+  if (executor == Executor::kCuda)
+    if (const auto devices = cuda_backend().devices(); !devices.empty()) return devices[0].properties;
+  return default_device();
+}
+
+std::vector<BoundInput> default_sizes(const Module& module, const std::string& where) {
   const Graph& fusion = main_graph(module);
-  const InputSpecs* specs = find_input_specs(module, fusion.name, "host");
-  if (!specs) specs = find_input_specs(module, fusion.name, "gpu");
+  const InputSpecs* specs = find_input_specs(module, fusion.name, where);
+  if (!specs) specs = find_input_specs(module, fusion.name, where == "gpu" ? "host" : "gpu");
   std::vector<BoundInput> sizes;
   for (ValueId v : inputs(fusion)) {
     const InputSpec* spec = nullptr;

@@ -8,6 +8,8 @@
 #include "ir/infer/bind.h"
 #include "ir/module/module.h"
 #include "ir/scalar/scalar.h"
+#include "replay/cli/commands.h"
+#include "replay/run/run.h"
 #include "serde/bundle.h"
 
 namespace fusebox::cli {
@@ -24,12 +26,16 @@ LoadedFile load_file(const std::string& path);
 Bundle subject_of(const LoadedFile& file);
 // The steps in a file: a list of them, or the steps for this fusion in a whole program.
 std::vector<Step> read_steps(const std::string& path, const Graph& fusion);
-// The step that makes every op that has a fast form `fast` or `exact`. Steps behind it may say otherwise for single ops.
-Step default_precision(const std::string& word);
-// Puts this step at the head of the main graph's steps; if `unfused`, in the place of all of them.
-void set_default_precision(Module& module, const std::string& word, bool unfused);
-// The sizes and scalars of the module's default inputs: the host's, else the GPU's. Throws kMissingInput.
-std::vector<BoundInput> default_sizes(const Module& module);
+// Puts this step at the head of the main graph's steps.
+void set_default_precision(Module& module, const std::string& word);
+// Removes the main graph's steps if the arguments name a plan.
+void choose_plan(Module& module, const PlanArguments& arguments);
+// The GPU that the automatic plan is for: the named one, else the one that runs it, else the default. None for the
+// unfused plan.
+std::optional<DeviceProperties> planned_device(const PlanArguments& arguments, Executor executor);
+// The sizes and scalars of the module's default inputs: those for `where` ("host" or "gpu"), else the others. Throws
+// kMissingInput.
+std::vector<BoundInput> default_sizes(const Module& module, const std::string& where = "host");
 // Throws kNotABundle for a text.
 Bundle load_bundle(const std::string& path);
 

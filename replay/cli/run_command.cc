@@ -3,6 +3,7 @@
 
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
 #include "replay/cli/load.h"
@@ -154,19 +155,21 @@ std::string run_text(const Run& run, const std::vector<CheckedOutput>& checked, 
 }  // namespace
 
 int run_command(const RunArguments& a, Common& common) {
-  const LoadedFile file = load_file(a.file);
+  LoadedFile file = load_file(a.file);
   common.subject = subject_of(file);
   const Graph& fusion = main_graph(file.module);
   RunOptions options;
   options.executor = choose_executor(a.on);
   options.threads = a.threads;
-  options.unfused = a.unfused;
+  options.unfused = a.plan.plan == "unfused";
+  options.device = planned_device(a.plan, options.executor);
+  choose_plan(file.module, a.plan);
   options.defects = parse_defects(a.defects);
   if (!a.steps.empty()) options.steps = read_steps(a.steps, fusion);
   if (!a.precision.empty()) {
-    const StepList* list = a.unfused ? nullptr : find_steps(file.module, fusion.name);
+    const StepList* list = find_steps(file.module, fusion.name);
     if (!options.steps) options.steps = list ? list->steps : std::vector<Step>();
-    options.steps->insert(options.steps->begin(), default_precision(a.precision));
+    options.steps->insert(options.steps->begin(), precision_step(a.precision == "fast"));
     options.unfused = false;
   }
   const auto files = output_files(fusion, a.outputs);

@@ -24,13 +24,15 @@ namespace fusebox::cli {
 namespace {
 
 // Compiles the module's program for its default host inputs. Only their sizes and scalars matter.
-CompileAttempt compile_file(const LoadedFile& file, bool unfused, const Defects& defects) {
+CompileAttempt compile_file(const LoadedFile& file, const std::optional<DeviceProperties>& device,
+                            const Defects& defects) {
   const Graph& fusion = main_graph(file.module);
   const std::vector<BoundInput> sizes = default_sizes(file.module);
   CompileOptions options;
   options.defects = defects;
   options.inputs = sizes;
-  if (const StepList* list = find_steps(file.module, fusion.name); list && !unfused) options.steps = list->steps;
+  options.device = device;
+  if (const StepList* list = find_steps(file.module, fusion.name)) options.steps = list->steps;
   return try_compile(fusion, bind_sizes(fusion, sizes), options);
 }
 
@@ -57,11 +59,11 @@ std::string describe_bundle(const Bundle& b) {
 // The programs of a file at its stages: from the bundle if it has them, else compiled.
 class Programs {
  public:
-  Programs(const LoadedFile& file, bool unfused, const Defects& defects)
-      : file_(file), unfused_(unfused), defects_(defects) {}
+  Programs(const LoadedFile& file, std::optional<DeviceProperties> device, const Defects& defects)
+      : file_(file), device_(std::move(device)), defects_(defects) {}
 
   Module at(Stage stage) {
-    if (file_.bundle && !unfused_ && defects_.empty())
+    if (file_.bundle && defects_.empty())
       if (const Module* m = find_stage(*file_.bundle, stage)) return *m;
     if (attempt().error) throw *attempt().error;
     Run run;
@@ -72,6 +74,12 @@ class Programs {
 
   const Defects& defects() const { return defects_; }
 
+  // Compiled anew, also if a bundle has the programs. Throws what compilation throws.
+  const Compiled& compiled() {
+    if (attempt().error) throw *attempt().error;
+    return attempt().made;
+  }
+
   // After `at` has thrown: the program whose steps or kernels were refused, if any.
   const CompileAttempt* refused() const {
     return attempt_ && attempt_->error && !attempt_->made.scheduled.empty() ? &*attempt_ : nullptr;
@@ -80,19 +88,19 @@ class Programs {
  private:
   // The compilation that makes the stages that are not in the bundle.
   const CompileAttempt& attempt() {
-    if (!attempt_) attempt_ = compile_file(file_, unfused_, defects_);
+    if (!attempt_) attempt_ = compile_file(file_, device_, defects_);
     return *attempt_;
   }
 
   const LoadedFile& file_;
-  const bool unfused_;
+  const std::optional<DeviceProperties> device_;
   const Defects defects_;
   std::optional<CompileAttempt> attempt_;
 };
 
 // Small inputs to run the programs of a file with: those that a bundle records, else the default host inputs.
-std::vector<Argument> default_arguments(const LoadedFile& file, bool unfused) {
-  if (file.bundle && !unfused) return bundle_arguments(*file.bundle);
+std::vector<Argument> default_arguments(const LoadedFile& file) {
+  if (file.bundle) return bundle_arguments(*file.bundle);
   const Graph& fusion = main_graph(file.module);
   const InputSpecs* specs = find_input_specs(file.module, fusion.name, "host");
   if (!specs && !inputs(fusion).empty())
@@ -126,6 +134,33 @@ std::string cuda_text(const LoadedFile& file, Programs& programs, bool from_bund
   return out;
 }
 
+// What the automatic plan decided for each segment, and why other schedulers declined.
+std::string decisions(const Compiled& c, bool as_json) {
+  if (!c.automatic)
+    return as_json ? "[]\n"
+                   : "// the program has steps of its own; --plan automatic shows what schedulers would decide\n";
+  std::string out;
+  std::vector<std::string> all;
+  for (const Decision& d : c.automatic->decisions) {
+    out += "@" + d.segment + ": " + text(d.heuristics) + "\n";
+    std::vector<std::string> declined;
+    for (const Declined& other : d.declined) {
+      out += "  not " + other.scheduler + ": " + other.why + "\n";
+      declined.push_back(JsonObject().add("scheduler", other.scheduler).add("why", other.why).text());
+    }
+    JsonObject choices;
+    for (const Heuristic& h : d.heuristics.choices)
+      h.word.empty() ? choices.add(h.key, h.number) : choices.add(h.key, h.word);
+    all.push_back(JsonObject()
+                      .add("segment", d.segment)
+                      .add("scheduler", d.heuristics.scheduler)
+                      .raw("choices", choices.text())
+                      .raw("declined", json_list(declined))
+                      .text());
+  }
+  return as_json ? json_list(all) + "\n" : out;
+}
+
 std::string formatted(const Module& m, const std::string& format, bool domains) {
   if (format == "json") return to_json(m) + "\n";
   if (format == "text") return print(m);
@@ -144,14 +179,14 @@ std::string refused_schedule(const CompileAttempt& attempt, const std::string& f
 
 // Draws the schedule even if it cannot be lowered: one must see it to repair it.
 std::string pictures(const LoadedFile& file, Programs& programs, IdGraphKind kind, const std::string& format,
-                     bool unfused, const Defects& defects) {
+                     const Defects& defects) {
   std::vector<picture::Picture> all;
   try {
     const Module segments = programs.at(Stage::kSegments);
     all = describe_all(programs.at(Stage::kScheduled).graphs,
                        segments.segmentations.empty() ? nullptr : &segments.segmentations[0], defects);
   } catch (const Error& e) {
-    if (unfused || file.bundle) throw;
+    if (file.bundle) throw;
     const std::string why = code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + ": " + e.what();
     const CompileAttempt* attempt = programs.refused();
     if (attempt)
@@ -171,23 +206,21 @@ std::string pictures(const LoadedFile& file, Programs& programs, IdGraphKind kin
 int show_command(const ShowArguments& a, Common& common) {
   LoadedFile file = load_file(a.file);
   common.subject = subject_of(file);
-  if (!a.precision.empty()) {
-    // The programs of a bundle were compiled with its own precision.
-    set_default_precision(file.module, a.precision, a.unfused);
-    file.bundle.reset();
-  }
-  const bool unfused = a.unfused && a.precision.empty();
+  choose_plan(file.module, a.plan);
+  if (!a.precision.empty()) set_default_precision(file.module, a.precision);
+  // The programs of a bundle were compiled with its own steps.
+  if (!a.precision.empty() || !a.plan.plan.empty()) file.bundle.reset();
   const std::string format = common.json ? "json" : a.format;
   if (a.why && (a.level != "kernel" || format != "text"))
     throw Error(ErrorCode::kUsage, "checks stand in kernels; add --level kernel, and leave the format out", "--why");
   const Defects defects = parse_defects(a.defects);
-  Programs programs(file, unfused, defects);
+  Programs programs(file, planned_device(a.plan, Executor::kHost), defects);
   std::string out;
   if (!a.graph.empty()) {
     if (!a.level.empty() && a.level != "scheduled")
       throw Error(ErrorCode::kUsage, "id graphs are drawn at level scheduled; leave the level out",
                   "--level " + a.level);
-    out = pictures(file, programs, *parse_id_graph_kind(a.graph), format, unfused, defects);
+    out = pictures(file, programs, *parse_id_graph_kind(a.graph), format, defects);
   } else if (format == "svg" || format == "html") {
     throw Error(ErrorCode::kUsage, "say of which id graph with --graph", "--format " + format);
   } else if (a.level.empty()) {
@@ -199,7 +232,11 @@ int show_command(const ShowArguments& a, Common& common) {
     out = formatted(m, format, false);
   } else if (a.level == "cuda") {
     if (format == "dot") throw Error(ErrorCode::kUsage, "CUDA text has no drawing; draw level kernel", "--format dot");
-    out = cuda_text(file, programs, file.bundle && !unfused, format == "json");
+    out = cuda_text(file, programs, file.bundle.has_value(), format == "json");
+  } else if (a.level == "heuristics") {
+    if (format == "dot")
+      throw Error(ErrorCode::kUsage, "decisions have no drawing; leave the format out", "--format dot");
+    out = decisions(programs.compiled(), format == "json");
   } else if (a.level == "plan") {
     if (format == "dot")
       throw Error(ErrorCode::kUsage, "a kernel plan has no drawing; draw level kernel", "--format dot");
@@ -227,7 +264,7 @@ int show_command(const ShowArguments& a, Common& common) {
     if (stage == Stage::kHost) std::erase_if(m.graphs, [](const Graph& g) { return g.level != Level::kHost; });
     if (format == "text" && stage == Stage::kKernel) {
       const Module scheduled = programs.at(Stage::kScheduled);
-      const BankNotes banks(programs.at(Stage::kHost), [&] { return default_arguments(file, unfused); });
+      const BankNotes banks(programs.at(Stage::kHost), [&] { return default_arguments(file); });
       for (const Graph& g : m.graphs)
         out += (out.empty() ? "" : "\n") + comments(g, scheduled, false) +
                banks.beside(g.name, a.why ? print_with_checks(g, find_graph(scheduled, g.name), defects) : print(g));

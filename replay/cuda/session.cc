@@ -256,6 +256,23 @@ std::vector<CudaDevice> list_devices(const DriverApi& driver) {
     d.max_shared_bytes = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
     d.warp_size = attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
     d.launches_cooperatively = attribute(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0;
+    d.properties = {
+        .name = d.name,
+        .architecture = d.architecture,
+        .multiprocessors = d.multiprocessors,
+        .l2_bytes = attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
+        .shared_bytes = attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+        .shared_block_bytes = d.max_shared_bytes,
+        .memory_bytes = d.memory_bytes,
+        .clock_khz = attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+        // Two transfers in each cycle of the memory's clock.
+        .bytes_per_second = int64_t{2000} * attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
+                            (attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8),
+        .registers = attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
+        .threads = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
+        .block_threads = d.max_threads_per_block,
+        .warp = d.warp_size,
+    };
     devices.push_back(std::move(d));
   }
   return devices;

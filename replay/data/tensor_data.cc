@@ -356,6 +356,17 @@ std::string describe(const TensorData& t) {
   return s;
 }
 
+namespace {
+
+// The largest power of two, up to 16, that divides the address of element (0, 0, …). Storage is aligned further, so this
+// does not depend on where it lies.
+int64_t align_of(const TensorData& t) {
+  const auto address = reinterpret_cast<uintptr_t>(t.data());
+  return address == 0 ? 16 : static_cast<int64_t>(std::min<uintptr_t>(address & (~address + 1), 16));
+}
+
+}  // namespace
+
 std::vector<BoundInput> bound_inputs(std::span<const Argument> arguments) {
   std::vector<BoundInput> bound;
   bound.reserve(arguments.size());
@@ -365,6 +376,7 @@ std::vector<BoundInput> bound_inputs(std::span<const Argument> arguments) {
     b.bits = a.bits;
     b.shape = a.tensor.shape;
     b.strides = a.tensor.strides;
+    if (!a.is_scalar) b.align = align_of(a.tensor);
     bound.push_back(std::move(b));
   }
   return bound;

@@ -24,6 +24,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/module/device_properties.h"
+
 namespace fusebox {
 
 struct CudaVersion {
@@ -41,6 +43,7 @@ struct CudaDevice {
   int64_t max_shared_bytes = 0;  // of one block, with the opt-in by `launch`
   int warp_size = 32;
   bool launches_cooperatively = false;
+  DeviceProperties properties;  // what planning knows of it
 };
 
 struct CudaHeaderText {

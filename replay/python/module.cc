@@ -189,6 +189,9 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("validate", &PythonProgram::validate)
       .def("set_defects",
            [](PythonProgram& p, const std::vector<std::string>& names) { p.defects = parse_defects(names); })
+      .def("plan_of", &PythonProgram::plan_of)
+      .def("set_fast", [](PythonProgram& p, bool is_fast) { p.is_fast = is_fast; })
+      .def("set_unfused", [](PythonProgram& p, bool unfused) { p.unfused = unfused; })
       .def("record", &PythonProgram::record)
       .def("judge", &PythonProgram::judge)
       .def("compile_refusal", &PythonProgram::compile_refusal);

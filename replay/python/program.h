@@ -174,6 +174,9 @@ class PythonProgram {
   // -- execution (program_run.cc). An argument is (address, dtype, shape, strides, owner), or a number for a scalar.
   // Returns (storage capsule or none, dtype, shape, strides, number) for each output that overwrites no input.
   py::list execute(const py::list& arguments, int ordinal, int threads);
+  // What the automatic plan decides for such arguments: (segment, scheduler, [(key, number or word)], [(scheduler, why it
+  // declined)]) for each segment. Empty if the program has a schedule of its own. `ordinal`: of the GPU, or −1.
+  py::list plan_of(const py::list& arguments, int ordinal) const;
   // A capsule of a FastCall (fast_call.h) for these arguments on a GPU, or none if the program needs the slower way.
   py::object fast_call(const py::list& arguments, int ordinal);
   // Runs once, as `execute` does. Throws kUnsupportedOp for a program with a segment of ATen.
@@ -192,7 +195,10 @@ class PythonProgram {
   Graph graph;
   std::optional<Graph> scheduled;
   std::vector<Step> steps;
-  Defects defects;  // seeded
+  Defects defects;       // seeded
+  bool unfused = false;  // without steps: one kernel for each op, not the automatic plan
+  // Whether ops that have a fast form are fast where no step says otherwise.
+  bool is_fast = true;
 
  private:
   const Graph& current() const { return scheduled ? *scheduled : graph; }
@@ -210,8 +216,10 @@ class PythonProgram {
   Value wrap(ValueId v) const;
   std::vector<Argument> arguments_of(const py::list& given) const;
   Module module() const;
-  Compiled compiled_for(std::span<const Argument> arguments) const;
-  CompileOptions compile_options(std::span<const Argument> arguments) const;
+  // The steps of a run: those of the program, behind the one that makes ops fast, if it is needed.
+  std::vector<Step> steps_to_run() const;
+  Compiled compiled_for(std::span<const Argument> arguments, int ordinal) const;
+  CompileOptions compile_options(std::span<const Argument> arguments, int ordinal) const;
   // Both are called while `running_` is held.
   std::shared_ptr<const Compiled> plan(std::span<const Argument> arguments, int ordinal);
   const std::shared_ptr<Device>& gpu(int ordinal);

@@ -5,7 +5,9 @@
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "ir/verify/verify.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/data/file.h"
+#include "replay/device/cuda_loader.h"
 #include "replay/python/program.h"
 #include "replay/record/record.h"
 #include "replay/run/host_program.h"
@@ -82,6 +84,14 @@ py::list outputs_to_python(const ProgramResult& result, int ordinal) {
   return outs;
 }
 
+// The GPU of this number, or the default one.
+DeviceProperties planned_device(int ordinal) {
+  if (ordinal < 0) return default_device();
+  static const std::vector<CudaDevice> devices = cuda_backend().devices();
+  return static_cast<size_t>(ordinal) < devices.size() ? devices[static_cast<size_t>(ordinal)].properties
+                                                       : default_device();
+}
+
 Executor executor_named(const std::string& word) {
   if (const auto e = parse_executor(word)) return *e;
   throw Error(ErrorCode::kUsage, "an executor is cuda, host or aten", word);
@@ -132,21 +142,46 @@ std::vector<Argument> PythonProgram::arguments_of(const py::list& given) const {
   return arguments;
 }
 
-CompileOptions PythonProgram::compile_options(std::span<const Argument> arguments) const {
+std::vector<Step> PythonProgram::steps_to_run() const {
+  if (!is_fast) return steps;
+  const Step fast = precision_step(true);
+  if (with_precision(graph, std::span(&fast, 1)) == graph) return steps;
+  std::vector<Step> all{fast};
+  all.insert(all.end(), steps.begin(), steps.end());
+  return all;
+}
+
+CompileOptions PythonProgram::compile_options(std::span<const Argument> arguments, int ordinal) const {
   CompileOptions options;
-  if (!steps.empty()) options.steps = steps;
+  if (std::vector<Step> all = steps_to_run(); !all.empty()) options.steps = std::move(all);
   options.inputs = bound_inputs(arguments);
   options.defects = defects;
+  if (!unfused) options.device = planned_device(ordinal);
   return options;
 }
 
-Compiled PythonProgram::compiled_for(std::span<const Argument> arguments) const {
+Compiled PythonProgram::compiled_for(std::span<const Argument> arguments, int ordinal) const {
   verify(graph);
-  return compile(graph, bind_sizes(graph, bound_inputs(arguments)), compile_options(arguments));
+  return compile(graph, bind_sizes(graph, bound_inputs(arguments)), compile_options(arguments, ordinal));
+}
+
+py::list PythonProgram::plan_of(const py::list& given, int ordinal) const {
+  const std::vector<Argument> arguments = arguments_of(given);
+  const Compiled compiled = compiled_for(arguments, ordinal);
+  py::list result;
+  if (!compiled.automatic) return result;
+  for (const Decision& d : compiled.automatic->decisions) {
+    py::list choices, declined;
+    for (const Heuristic& h : d.heuristics.choices)
+      choices.append(py::make_tuple(h.key, h.word.empty() ? py::object(py::int_(h.number)) : py::str(h.word)));
+    for (const Declined& other : d.declined) declined.append(py::make_tuple(other.scheduler, other.why));
+    result.append(py::make_tuple(d.segment, d.heuristics.scheduler, choices, declined));
+  }
+  return result;
 }
 
 std::shared_ptr<const Compiled> PythonProgram::plan(std::span<const Argument> arguments, int ordinal) {
-  const CompileOptions options = compile_options(arguments);
+  const CompileOptions options = compile_options(arguments, ordinal);
   const Bindings sizes = bind_sizes(graph, options.inputs);
   const auto known = std::ranges::find_if(
       plans_, [&](const Plan& p) { return p.ordinal == ordinal && serves(*p.compiled, graph, sizes, options); });
@@ -195,7 +230,7 @@ py::list PythonProgram::execute(const py::list& given, int ordinal, int threads)
 std::unique_ptr<Launcher> PythonProgram::launcher(const py::list& given, int ordinal) {
   std::vector<Argument> arguments = arguments_of(given);
   py::gil_scoped_release no_gil;
-  Compiled compiled = compiled_for(arguments);
+  Compiled compiled = compiled_for(arguments, ordinal);
   for (const Segment& s : compiled.segmentation.segments)
     if (s.executor != SegmentExecutor::kKernel)
       throw Error(ErrorCode::kUnsupportedOp, "only kernels can be launched again; assign no ops to ATen", s.name);
@@ -217,6 +252,8 @@ py::list PythonProgram::validate(const py::list& given, const std::string& execu
   RunOptions options;
   options.executor = executor_named(executor);
   options.defects = defects;
+  if (!unfused) options.device = planned_device(options.executor == Executor::kCuda ? 0 : -1);
+  if (std::vector<Step> all = steps_to_run(); !all.empty()) options.steps = std::move(all);
   std::vector<CheckedOutput> checked;
   {
     py::gil_scoped_release no_gil;
@@ -237,6 +274,8 @@ void PythonProgram::record(const std::string& path, const py::list& given, const
   RunOptions options;
   options.executor = executor_named(executor);
   options.defects = defects;
+  if (!unfused) options.device = planned_device(options.executor == Executor::kCuda ? 0 : -1);
+  if (std::vector<Step> all = steps_to_run(); !all.empty()) options.steps = std::move(all);
   py::gil_scoped_release no_gil;
   const Module m = module();
   const Run run = run_program(m, arguments, options);

@@ -149,6 +149,8 @@ std::unique_ptr<PythonProgram> PythonProgram::copy() const {
   other->scheduled = scheduled;
   other->steps = steps;
   other->defects = defects;
+  other->unfused = unfused;
+  other->is_fast = is_fast;
   other->is_concretized_ = is_concretized_;
   other->segments_ = segments_;
   return other;

@@ -120,6 +120,9 @@ Bundle make_bundle(const Run& run, const Module& module, const std::vector<Recor
   }
   if (!run.unfused) b.steps.push_back({"schedule", run.fusion.name, run.steps});
   b.options.push_back({"plan", run.unfused ? "unfused" : "steps"});
+  if (c.automatic)
+    for (const Decision& d : c.automatic->decisions)
+      b.options.push_back({"scheduler @" + d.segment, text(d.heuristics)});
   if (compiled) b.options.push_back({"index_bits", std::to_string(c.index_bits)});
   if (!run.defects.empty()) b.options.push_back({"defects", join(run.defects)});
   std::string flags;

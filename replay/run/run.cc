@@ -250,13 +250,15 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
     compile_options.defects = options.defects;
     compile_options.inputs = bound_inputs(inputs);
     const StepList* list = find_steps(module, run.fusion.name);
-    run.unfused = options.unfused || (!options.steps && !list);
+    run.unfused = options.unfused || (!options.steps && !list && !options.device);
     if (!run.unfused) {
-      run.steps = options.steps ? *options.steps : list->steps;
-      compile_options.steps = run.steps;
+      if (options.steps || list) compile_options.steps = options.steps ? *options.steps : list->steps;
+      compile_options.device = options.device;
     }
     compile_options.digest_plans = options.keep_sources;
+    run.steps = compile_options.steps.value_or(std::vector<Step>());
     run.compiled = compile(run.fusion, bindings, compile_options);
+    if (run.compiled.automatic) run.steps = run.compiled.automatic->steps;
     digest_stages(run, options.keep_sources);
     execute(run, inputs, options);
   } catch (const Error& e) {

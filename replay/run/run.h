@@ -30,9 +30,11 @@ Executor default_executor();
 
 struct RunOptions {
   Executor executor = Executor::kHost;
-  // Steps of the fusion. Without them the module's own list, or the unfused plan if the module has none.
+  // Steps of the fusion. Without them the module's own list, or the automatic plan if the module has none.
   std::optional<std::vector<Step>> steps = {};
   bool unfused = false;      // the unfused plan even if the module has steps
+  // The GPU for which the automatic plan is made where no schedule is given; none: such a program runs unfused.
+  std::optional<DeviceProperties> device = {};
   int threads = 1;           // of the host executor
   int index_bits = 0;        // 0: chosen from the inputs
   Defects defects = {};      // seeded

@@ -12,7 +12,7 @@ fraction of the floor is floor / time. Fractions and ratios are cut after two di
 and of copies and clears between them; allocation is in the peers' time, where PyTorch's cache makes it cheap, and so is a wait for the GPU
 where a peer has one (Liger's cross entropy). A row that fails shows its error, and the exit code is 1. Why a peer did not run stands in full
 under the table. Fusebox is measured with exact ops, as the programs are, and again with all ops fast that have a fast form (the step `precision`);
-goals are for these. The rates are measured again at the end: if they differ, so may the rows.
+goals are for these. With --automatic, schedulers decide instead of the file's steps. The rates are measured again at the end: if they differ, so may the rows.
 """
 
 import argparse
@@ -40,6 +40,7 @@ class Result:
     goal: float | None = None
     times: dict = field(default_factory=dict)  # by name: clock.Times, or a sentence
     error: str = ""
+    plan: list = field(default_factory=list)  # the scheduler of each segment of the automatic plan
 
     @property
     def fraction(self):
@@ -52,7 +53,8 @@ class Result:
     def as_json(self):
         times = {name: asdict(t) if hasattr(t, "median") else t for name, t in self.times.items()}
         return {"row": self.row, "shape": self.shape, "moved_bytes": self.moved_bytes, "floor_us": self.floor_us, "goal": self.goal,
-                "fraction": self.fraction, "fast_fraction": self.fraction_of("fast"), "times": times, "error": self.error}
+                "fraction": self.fraction, "fast_fraction": self.fraction_of("fast"),
+                "automatic_fraction": self.fraction_of("automatic"), "plan": self.plan, "times": times, "error": self.error}
 
 
 def clone(inputs):
@@ -89,7 +91,7 @@ def measure(row, options, clock, rates, deadline, result):
     program = row.program()
     inputs = program.inputs("gpu", row.scaled_sizes(program, options.scale), DEVICE)
     result.shape = " ".join("×".join(map(str, v.shape)) for v in inputs.values() if not isinstance(v, float))
-    fd = fusebox.FusionDefinition.from_text(program.text)
+    fd = fusebox.FusionDefinition.from_text(program.text, precision="exact")
     if options.check and (problem := wrong(row, program, fd, inputs)):
         result.error = f"WRONG {problem}"
         return
@@ -107,6 +109,14 @@ def measure(row, options, clock, rates, deadline, result):
             return
         fast_launcher = fd.launcher(list(inputs.values()))
         calls["fast"] = fast_launcher.launch
+    if options.automatic:
+        fd = fusebox.FusionDefinition.from_text(program.automatic())
+        if options.check and (problem := wrong(row, program, fd, inputs)):
+            result.error = f"WRONG with the automatic plan {problem}"
+            return
+        automatic_launcher = fd.launcher(list(inputs.values()))
+        calls["automatic"] = automatic_launcher.launch
+        result.plan = [d.scheduler for d in fd.plan(list(inputs.values()))]
     if {"compile", "autotune"} & set(options.peers):
         peers.forget_compiled()
     for name in options.peers:
@@ -145,12 +155,15 @@ def cut(ratio):
 def line(result, peers):
     if result.error:
         return f"| {result.row} | {result.shape} | {result.error} |"
-    peer_times = [t.median for name, t in result.times.items() if name not in ("fusebox", "fast") and hasattr(t, "median")]
+    peer_times = [t.median for name, t in result.times.items() if name not in ("fusebox", "fast", "automatic") and hasattr(t, "median")]
     ours = result.times["fusebox"]
     best = f"{cut(min(peer_times) / ours.median)}×" if peer_times else "-"
     goal = "" if result.goal is None else f" of {result.goal:.2f}"
     cells = [result.row, result.shape, f"{result.moved_bytes / 1e6:.1f}", f"{result.floor_us:.1f}", cell(ours), cut(result.fraction), cell(result.times.get("fast")),
              f"{cut(result.fraction_of('fast') or result.fraction)}{goal}", best]
+    if "automatic" in result.times:
+        fraction = result.fraction_of("automatic")
+        cells.append(f"{cell(result.times['automatic'])} = {cut(fraction)} by {'+'.join(result.plan) or 'no kernel'}")
     return "| " + " | ".join(cells + [cell(result.times.get(name)) for name in peers]) + " |"
 
 
@@ -178,6 +191,7 @@ def arguments():
     parser.add_argument("--time-limit", type=float, default=0, help="seconds; rows that it leaves no time for are named, not timed")
     parser.add_argument("--json", type=pathlib.Path, help="one JSON object a line: the machine, then each row")
     parser.add_argument("--check", action="store_true", help="compares with a wider reference first; a wrong row is not timed")
+    parser.add_argument("--automatic", action="store_true", help="times the automatic plan too, with fast ops, in place of the schedule")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     if unknown := set(options.peers) - set(PEERS):
@@ -210,8 +224,8 @@ def main():
                "empty_us": clock.empty_us(), "rounds": options.rounds, "scale": options.scale}
     print(f"{machine['gpu']}, PyTorch {machine['torch']}: copy {machine['copy_gb_s']:.0f} GB/s, read {machine['read_gb_s']:.0f} GB/s, "
           f"two events alone {machine['empty_us']:.1f} µs; {options.rounds} rounds, {options.scale} times the size; µs: median (p10–p90)\n")
-    print("| " + " | ".join(["kernel", "inputs", "MB", "floor µs", "Fusebox", "of the floor", "fast", "of the floor", "best peer / Fusebox", *options.peers]) + " |")
-    print("| " + " | ".join(["---"] * (9 + len(options.peers))) + " |", flush=True)
+    print("| " + " | ".join(["kernel", "inputs", "MB", "floor µs", "Fusebox", "of the floor", "fast", "of the floor", "best peer / Fusebox", *(["automatic"] if options.automatic else []), *options.peers]) + " |")
+    print("| " + " | ".join(["---"] * (9 + bool(options.automatic) + len(options.peers))) + " |", flush=True)
     records, results, left = [machine], [], []
     for row in rows:
         if deadline is not None and time.monotonic() > deadline:

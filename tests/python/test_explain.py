@@ -157,3 +157,52 @@ def test_the_unknown_domain_lists_what_there_is():
 def test_help_has_examples():
     run = explain("--help")
     assert run.returncode == 0 and "fusebox explain corpus/programs/" in run.stdout
+
+
+TWO_ROWS = """fusion @two {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %s = sum %x over [1]
+  %t = segment_set %s
+  %u = neg %t
+  output %u
+}
+inputs @two host {
+  %x = f32[3, 5] normal seed 1
+}
+inputs @two gpu {
+  %x = f32[1000, 500] normal seed 1
+}
+"""
+
+
+def test_plan_tells_segments_bytes_and_why_they_are_apart(tmp_path):
+    path = tmp_path / "two.fir"
+    path.write_text(TWO_ROWS)
+    found = json.loads(fusebox("explain", path, "--plan", "--json").stdout)
+    assert found["program"] == "two"
+    first, last = found["segments"][0], found["segments"][-1]
+    assert {"name": "x", "bytes": 60} in first["reads"]
+    assert last["writes"] == [{"name": "u", "bytes": 12}]
+    # A segment_set stays a border: what it makes crosses.
+    crossings = [m for m in found["merges"] if {"name": "t", "bytes": 12} in m["crossing"]]
+    assert len(crossings) == 1 and not crossings[0]["possible"]
+    gpu = json.loads(fusebox("explain", path, "--plan", "--json", "--where", "gpu").stdout)
+    assert {"name": "x", "bytes": 2000000} in gpu["segments"][0]["reads"]
+
+
+def test_plan_as_text_and_page(tmp_path):
+    path = tmp_path / "two.fir"
+    path.write_text(TWO_ROWS)
+    text = fusebox("explain", path, "--plan").stdout
+    assert text.startswith("@two: ") and "are apart at %t 12 B" in text
+    page = fusebox("explain", path, "--plan", "--format", "html").stdout
+    assert page.startswith("<!doctype html>") and "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_plan_refuses_domains_and_needs_none(tmp_path):
+    path = tmp_path / "two.fir"
+    path.write_text(TWO_ROWS)
+    for arguments, word in ((("%u.i0", "%x.i0", "--plan"), "--plan explains"), ((), "--plan"), (("--plan", "--device", "c64"), "c64")):
+        refused = fusebox("explain", path, *arguments)
+        assert refused.returncode == 2 and word in refused.stderr

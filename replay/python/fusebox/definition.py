@@ -27,6 +27,15 @@ class CacheInfo(NamedTuple):
     kept: int
 
 
+class Decision(NamedTuple):
+    """How the automatic plan schedules one segment: see `FusionDefinition.plan`."""
+
+    segment: str
+    scheduler: str
+    choices: dict[str, int | str]
+    declined: dict[str, str]
+
+
 _FALSE, _TRUE, _NONE = 0, 1, 2  # contiguity of an axis; a broadcast has none
 
 
@@ -35,11 +44,16 @@ def _is_integers(given: object) -> bool:
 
 
 class FusionDefinition(Fusion):
-    """A fusion, defined inside `with` or without it. `ops` has the operations, `sched` the schedule steps. Without steps each operation is a kernel."""
+    """A fusion, defined inside `with` or without it. `ops` has the operations, `sched` the schedule steps. Without steps schedulers decide."""
 
-    def __init__(self, name: str = "fusion", *, defects: Sequence[str] = ()) -> None:
-        """`defects` names seeded defects: rules that every compilation of this program breaks on purpose."""
+    def __init__(self, name: str = "fusion", *, precision: str = "fast", unfused: bool = False, defects: Sequence[str] = ()) -> None:
+        """`precision`: "fast" lets a GPU compute elementary functions and divisions of f32 and narrower floats by its approximations, which
+        are at most a few ulp off; "exact" gives the bits of the host executor on every GPU. A step `precision` says otherwise for single ops,
+        and bundles record which. `unfused`: without steps each operation is a kernel, instead of the automatic plan. `defects` names seeded defects: rules that
+        every compilation of this program breaks on purpose."""
         super().__init__(name)
+        self._set_precision(precision)
+        self.program.set_unfused(unfused)
         self.program.set_defects(list(defects))
         self.ops = Ops(self)
         self.sched = Schedule(self)
@@ -56,11 +70,17 @@ class FusionDefinition(Fusion):
         other._in_place = list(self._in_place)
         return other
 
+    def _set_precision(self, precision: str) -> None:
+        if precision not in ("fast", "exact"):
+            raise FuseboxError("E0440", 'a precision is "fast" or "exact"', repr(precision))
+        self.program.set_fast(precision == "fast")
+
     @classmethod
-    def from_text(cls, text: str, name: str = "", steps: str = "") -> FusionDefinition:
+    def from_text(cls, text: str, name: str = "", steps: str = "", *, precision: str = "fast") -> FusionDefinition:
         """The fusion of a text with its steps. `name` says which if there are several, `steps` which of its lists of steps."""
         fd = cls(name or "fusion")
         fd.program = _fusebox.Program.of_text(text, name, steps)
+        fd._set_precision(precision)
         fd._in_place = [info.name for info in fd.program.input_infos() if info.is_overwritten]
         return fd
 
@@ -204,6 +224,16 @@ class FusionDefinition(Fusion):
                 if name in self._in_place and not inputs[i].is_inference():
                     torch.autograd.graph.increment_version(inputs[i])
         return outputs
+
+    def plan(self, inputs: Sequence[Any], *, device: Any = None) -> list[Decision]:
+        """What the automatic plan decides for inputs like these, by segment in the order in which they run: the scheduler ("unfused" if none
+        takes the segment), its choices, and why the schedulers before it declined. Empty if the fusion has steps, or is `unfused`. Nothing
+        runs; the plan is for the GPU of the inputs, or for an H200."""
+        given = list(inputs)
+        return [
+            Decision(segment, scheduler, dict(choices), dict(declined))
+            for segment, scheduler, choices, declined in torch_memory.plan(self.program, given, torch_memory.device_of(given, device))
+        ]
 
     def cache_info(self) -> CacheInfo:
         """How often `execute` on a GPU found a call that needed no planning, how often it did not, and how many such calls it keeps."""

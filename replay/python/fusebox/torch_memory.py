@@ -71,6 +71,12 @@ def run(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device"
     return _outputs(program.execute(arguments, ordinal, threads), device)
 
 
+def plan(
+    program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device"
+) -> list[tuple[str, str, list[tuple[str, int | str]], list[tuple[str, str]]]]:
+    return program.plan_of([argument(value, f"inputs[{i}]", device) for i, value in enumerate(inputs)], -1 if device.type != "cuda" else device.index)
+
+
 def calls() -> Any:
     """A store of calls that need no planning, or None if this PyTorch is not the one that Fusebox was built for."""
     try:

@@ -77,6 +77,11 @@ class Program:
             return self.text + f"\n{head}  precision of [] fast\n}}\n"
         return self.text.replace(head, head + "  precision of [] fast\n")
 
+    def automatic(self):
+        """The text without its schedule, with every op fast that can be: schedulers decide."""
+        bare = Program(re.sub(rf"steps @{self.fusion} \{{.*?\n\}}\n", "", self.text, flags=re.S))
+        return bare.fast() or bare.text
+
     def _read_specs(self, where):
         block = re.search(rf"inputs @{self.fusion} {where} \{{(.*?)\n\}}", self.text, re.S)[1]
         specs = []

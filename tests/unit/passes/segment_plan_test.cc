@@ -53,7 +53,7 @@ TEST(SegmentPlan, AnInputIsNotOverwrittenForItsLaterReaders) {
 std::pair<std::string, std::string> refusal_of(const std::string& steps) {
   const Module m = parse_module(
       "fusion @f {\n  %k, %m, %n = size\n  %w = input f32[%k]\n  %x = input f32[%m]\n  %y = input f32[%n]\n"
-      "  %a = neg %x\n  %b = exp %y\n  output %a alias %w\n  output %b\n}\nsteps @f {\n" +
+      "  %a = neg %x\n  %b = exp %y\n  output %a\n  output %b\n}\nsteps @f {\n" +
       steps + "}\n");
   try {
     plan_steps(main_graph(m), m.step_lists[0].steps);
@@ -64,7 +64,7 @@ std::pair<std::string, std::string> refusal_of(const std::string& steps) {
   return {};
 }
 
-// Nothing reads %w. It is written over by a copy, so no kernel has its size.
+// Nothing reads %w, so no kernel has its size.
 TEST(SegmentPlan, AFactThatNoKernelCanCheckIsRefusedByName) {
   const std::string apart = "  assign of [%a] name \"p\" by kernel\n  assign of [%b] name \"q\" by kernel\n";
   for (const std::string& kernels : {std::string(), apart}) {
@@ -78,9 +78,55 @@ TEST(SegmentPlan, AFactThatNoKernelCanCheckIsRefusedByName) {
   const auto divided = refusal_of(apart + "  assume [%m] below %n\n");
   EXPECT_EQ(divided.first, "%m");
   EXPECT_NE(divided.second.find("different kernels"), std::string::npos) << divided.second;
-  const auto outside = refusal_of(apart + "  assume [%k] at_most 4\n");
-  EXPECT_EQ(outside.first, "%k");
-  EXPECT_NE(outside.second.find("no kernel computes with this size"), std::string::npos) << outside.second;
+  for (const std::string& kernels : {std::string(), apart}) {
+    const auto outside = refusal_of(kernels + "  assume [%k] at_most 4\n");
+    EXPECT_EQ(outside.first, "%k");
+    EXPECT_NE(outside.second.find("no kernel computes with this size"), std::string::npos) << outside.second;
+  }
+}
+
+// Two segments read %x, so a step that names only %x does not say for which of them it is.
+TEST(SegmentPlan, AStepGoesToTheSegmentThatItNames) {
+  const Module m = parse_module(R"(fusion @f {
+  %n = size
+  %x = input f32[%n]
+  %y = neg %x
+  %z = exp %x
+  output %y
+  output %z
+}
+steps @f {
+  assign of [%y] name "a" by kernel
+  assign of [%z] name "b" by kernel
+  cache_after %x -> xc
+  cache_after %x segment "b" -> xd
+  inline_most of [] segment "b"
+  assume [%n] at_most 7 segment "b"
+})");
+  const Segmentation s = plan_steps(main_graph(m), find_steps(m, "f")->steps);
+  ASSERT_EQ(s.segments.size(), 2u);
+  const auto kinds = [](const Segment& segment) {
+    std::vector<StepKind> result;
+    for (const Step& step : segment.steps) {
+      result.push_back(step.kind);
+      EXPECT_FALSE(step.attrs.has(AttrKey::kSegment));
+    }
+    return result;
+  };
+  EXPECT_EQ(kinds(s.segments[0]), (std::vector<StepKind>{StepKind::kCacheAfter}));
+  EXPECT_EQ(kinds(s.segments[1]),
+            (std::vector<StepKind>{StepKind::kAssume, StepKind::kCacheAfter, StepKind::kInlineMost}));
+  EXPECT_EQ(s.segments[1].steps[1].results[0], "xd");
+
+  std::vector<Step> steps = find_steps(m, "f")->steps;
+  steps[3].attrs.set(AttrKey::kSegment, std::string("c"));
+  try {
+    plan_steps(main_graph(m), steps);
+    FAIL() << "a segment that no step assigns was taken";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code, ErrorCode::kStepReferent);
+    EXPECT_EQ(e.place, "@c");
+  }
 }
 
 }  // namespace

@@ -1,0 +1,90 @@
+// The oracle for the automatic plan: it takes every program that the unfused plan takes, gives the same results, and its
+// steps repeat it without any scheduler.
+#include <string>
+
+#include "fuzz/oracle/oracle.h"
+#include "ir/canonical/canonical.h"
+#include "replay/run/judge.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+std::string plan_text(const Compiled& c) {
+  std::string out;
+  for (const Decision& d : c.automatic->decisions) out += (out.empty() ? "" : "; ") + text(d.heuristics);
+  return out;
+}
+
+void check_repeats(OracleRun& run, const Compiled& planned, CompileOptions options) {
+  options.device.reset();
+  options.steps = planned.automatic->steps;
+  const Compiled repeated = compile(run.fusion(), run.sizes(), options);
+  if (digest(repeated.host) != digest(planned.host))
+    return run.report("automatic", "repeated", "", "the steps of the automatic plan alone give another host program");
+  for (size_t i = 0; i < planned.kernels.size(); ++i)
+    if (digest(repeated.kernels[i]) != digest(planned.kernels[i]))
+      return run.report("automatic", "repeated", "", "the steps of the automatic plan alone give another kernel");
+}
+
+// Strides count along axes of several elements, of a tensor with elements.
+bool has_same_layout(const TensorData& x, const TensorData& y) {
+  if (x.shape != y.shape) return false;
+  for (size_t i = 0; i < x.shape.size(); ++i)
+    if (x.shape[i] > 1 && x.strides[i] != y.strides[i] && element_count(x.shape) > 0) return false;
+  return true;
+}
+
+void compare_outputs(OracleRun& run, const Compiled& c, const HostRun& actual) {
+  const bool same_bits = is_order_free(run.fusion()) && run.unfused().ok();
+  const Evaluation* expected = run.reference();
+  const auto wanted = outputs(run.fusion());
+  for (size_t i = 0; i < actual.outputs.size(); ++i) {
+    const std::string& name = run.fusion()[wanted[i].value].name;
+    const TensorData x = as_tensor(actual.outputs[i]);
+    if (run.unfused().ok()) {
+      const TensorData y = as_tensor(run.unfused().outputs[i]);
+      if (!has_same_layout(x, y))
+        run.report("automatic", "layout", "%" + name, describe(x) + ", unfused " + describe(y));
+      else if (const auto at = same_bits ? first_difference(x, y) : std::nullopt)
+        run.report("automatic", "bits", "%" + name,
+                   "element " + std::to_string(*at) + " of %" + name + " differs from the unfused plan's; the plan is " +
+                       plan_text(c));
+    }
+    if (!expected) continue;
+    const Comparison found = compare(x, expected->outputs[i], 1);
+    if (!found.ok)
+      run.report("automatic", "differs", "%" + name, found.message(name) + "; the plan is " + plan_text(c));
+  }
+}
+
+}  // namespace
+
+void automatic(OracleRun& run) {
+  const HostRun& unfused = run.unfused();
+  CompileOptions options;
+  options.inputs = bound_inputs(run.arguments());
+  options.defects = run.options().defects;
+  options.device = default_device();
+  Compiled c;
+  try {
+    c = compile(run.fusion(), run.sizes(), options);
+  } catch (const Error& e) {
+    if (unfused.ok()) run.report("automatic", e, "the automatic plan refuses what the unfused plan runs");
+    return;
+  }
+  try {
+    check_repeats(run, c, options);
+  } catch (const Error& e) {
+    run.report("automatic", e, "the steps of the automatic plan alone");
+  }
+  // A program with 64-bit indices does not tell whether 32 bits would do.
+  if (run.options().defects.empty() && c.index_bits == 32 && !serves(c, run.fusion(), run.sizes(), options))
+    run.report("automatic", "serves", "", "a plan does not serve the sizes that it was made for");
+  if (run.reads_out_of_range()) return;
+  const HostRun actual = run.run_compiled(c);
+  if (actual.ok()) return compare_outputs(run, c, actual);
+  if (unfused.ok() || !is_launch_refusal(actual.failure->code))
+    run.report("automatic", *actual.failure, "the plan " + plan_text(c));
+}
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,28 @@
+// Cuts a fusion into parts that schedulers take, so that few kernels run and few bytes cross memory. A part is a stretch
+// of the fusion's ops in canonical order, without the ops that only other parts need, and with copies of cheap ops that
+// it needs: an up-cast, a broadcast or a constant tensor is computed again where it is read, and never stored.
+//
+// Invariants: every op that an output needs is in a part, and parts stand in an order in which they can run. A part of
+// one op may be one that no scheduler takes.
+//
+//   for (const CutPart& p : cut(fusion, options)) …
+#pragma once
+
+#include <vector>
+
+#include "passes/automatic/plan_automatic.h"
+
+namespace fusebox {
+
+struct CutPart {
+  std::vector<OpId> ops;    // in the order of the body
+  std::vector<Step> steps;  // none if no scheduler takes the part
+  Heuristics heuristics;
+  std::vector<Declined> declined;
+};
+
+std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options);
+// How a scheduler would make one kernel of these ops, in the order of the body; without heuristics if none does.
+CutPart try_part(const Graph& fusion, const std::vector<OpId>& ops, const AutomaticOptions& options);
+
+}  // namespace fusebox

@@ -1,0 +1,60 @@
+#include "passes/automatic/plan_automatic.h"
+
+#include "passes/automatic/cut.h"
+#include "passes/schedule/apply_steps.h"
+
+namespace fusebox {
+namespace {
+
+constexpr const char* kUnfused = "unfused";
+
+Step assign_step(const Graph& g, const CutPart& part, const std::string& name) {
+  Step step{StepKind::kAssign, {}, {}, {}};
+  for (OpId op : part.ops) step.operands.push_back(StepOperand::of(g[g[op].results[0]].name));
+  step.attrs.set(AttrKey::kName, name);
+  step.attrs.set_enum(AttrKey::kExecutor, SegmentExecutor::kKernel);
+  return step;
+}
+
+}  // namespace
+
+std::vector<Step> automatic_rewrites(const Graph& fusion, const std::vector<Step>& before, const Defects& defects) {
+  // Folding comes first because it leaves more for the others, and dead code goes last.
+  constexpr const char* kOrder[] = {"fold_constants", "identity_ops",          "identity_moves",
+                                    "cast_pairs",     "common_subexpressions", "dead_code"};
+  std::vector<Step> steps;
+  Graph g = fusion;
+  apply_steps(g, before, defects);
+  for (const char* name : kOrder) {
+    Step step{StepKind::kRewrite, {}, {}, {}};
+    step.attrs.set(AttrKey::kName, std::string(name));
+    if (step_refusal(g, step)) continue;
+    Graph next = g;
+    apply_step(next, step, defects);
+    if (next == g) continue;
+    g = std::move(next);
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+AutomaticPlan plan_automatic(const Graph& fusion, const AutomaticOptions& options) {
+  AutomaticPlan plan;
+  std::vector<CutPart> parts = cut(fusion, options);
+  // One kernel needs no names. An op that runs unfused needs its assignment, or the plan would be an empty schedule.
+  const bool is_one = parts.size() == 1 && !parts[0].steps.empty();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    CutPart& part = parts[i];
+    const std::string name = is_one ? fusion.name : fusion.name + "_" + std::to_string(i);
+    if (!is_one) plan.steps.push_back(assign_step(fusion, part, name));
+    for (Step& step : part.steps) {
+      if (!is_one) step.attrs.set(AttrKey::kSegment, name);
+      plan.steps.push_back(std::move(step));
+    }
+    if (part.heuristics.scheduler.empty()) part.heuristics.scheduler = kUnfused;
+    plan.decisions.push_back({name, std::move(part.heuristics), std::move(part.declined)});
+  }
+  return plan;
+}
+
+}  // namespace fusebox

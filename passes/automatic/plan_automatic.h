@@ -1,0 +1,51 @@
+// The automatic plan decides how a fusion is cut into segments and how each of them is scheduled. Its decision is a list
+// of steps, so a run with these steps repeats it without any scheduler.
+//
+// Invariants: the plan depends on nothing but its arguments. A schedule in it is legal: the kernel plan was made. An op
+// that no scheduler takes runs as in the unfused plan.
+//
+//   AutomaticPlan p = plan_automatic(concretized, {.sizes = sizes, .memory = {}, .device = default_device()});
+//   Segmentation s = plan_steps(concretized, p.steps);
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/table/defect.h"
+#include "passes/schedule/scheduler.h"
+
+namespace fusebox {
+
+struct Declined {
+  std::string scheduler;
+  std::string why;
+  bool operator==(const Declined&) const = default;
+};
+
+// How one segment is scheduled.
+struct Decision {
+  std::string segment;
+  Heuristics heuristics;           // its scheduler is "unfused" if none takes the segment
+  std::vector<Declined> declined;  // the schedulers before it in the table
+  bool operator==(const Decision&) const = default;
+};
+
+struct AutomaticPlan {
+  std::vector<Step> steps;
+  std::vector<Decision> decisions;  // by segment, in the order in which they were made
+};
+
+struct AutomaticOptions {
+  Bindings sizes = {};        // of the fusion; only their classes are used
+  MemoryClasses memory = {};  // of its inputs
+  DeviceProperties device = default_device();
+  Defects defects = {};  // seeded
+};
+
+// The rewrites that change the fusion once these steps are applied: `precision` steps or none.
+std::vector<Step> automatic_rewrites(const Graph& fusion, const std::vector<Step>& before, const Defects& defects = {});
+
+// The fusion is concretized. Throws what `complete` throws.
+AutomaticPlan plan_automatic(const Graph& fusion, const AutomaticOptions& options);
+
+}  // namespace fusebox

@@ -1,0 +1,278 @@
+#include "passes/schedule/elementwise.h"
+
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "ir/table/error.h"
+#include "passes/schedule/loop_space.h"
+#include "passes/schedule/prepared.h"
+#include "passes/schedule/vector_width.h"
+
+namespace fusebox {
+namespace {
+
+constexpr int64_t kMostUnroll = 4;
+
+std::vector<std::string> all_but(const Prepared& p, const std::vector<std::string>& left_out) {
+  std::vector<std::string> result;
+  const Graph& g = p.w.graph();
+  for (OpId op : g[Graph::body()].ops)
+    if (makes_tensor(g, op) && std::ranges::count(left_out, g[g[op].results[0]].name) == 0)
+      result.push_back(g[g[op].results[0]].name);
+  return result;
+}
+
+// The loads without any of the outer axes: their chunk serves all iterations of the loop over these axes.
+std::vector<std::string> reused_loads(const Prepared& p, const Heuristics& h) {
+  std::vector<std::string> result;
+  if (h.number("reuse") == 1) return result;
+  const Graph& g = p.w.graph();
+  const ValueId y = p.w.tensor(p.reference);
+  const auto axes = logical_without_reductions(g, g.tensor_of(y));
+  const auto order = axes_in_memory(g, y);
+  const auto has = [&](const std::vector<std::string>& places, DomainId d) {
+    return std::ranges::count(places, std::to_string(position_in(axes, d))) > 0;
+  };
+  const auto outer = static_cast<size_t>(h.number("outer"));
+  for (const std::string& load : p.loads) {
+    const auto it = p.once.places.find(load);
+    if (it == p.once.places.end() || p.is_behind(load) || !has(it->second, order.back())) continue;
+    bool is_free = true;
+    for (size_t i = 0; i < outer; ++i) is_free &= !has(it->second, order[i]);
+    if (is_free) result.push_back(load);
+  }
+  return result;
+}
+
+// The loops of the reference, as far as its chunks and threads.
+struct Loops {
+  std::string block, thread, vector, rows;
+};
+
+Loops write_reference(StepWriter& w, const std::string& y, const Heuristics& h) {
+  const auto order = names_of(w.graph(), axes_in_memory(w.graph(), w.tensor(y)));
+  w.reorder(y, order);
+  const auto inner = order.end() - static_cast<std::ptrdiff_t>(h.number("axes"));
+  const auto middle =
+      h.number("reuse") == 1 ? order.begin() : order.begin() + static_cast<std::ptrdiff_t>(h.number("outer"));
+  Loops loops;
+  std::string chunk = w.merge(y, std::vector<std::string>(inner, order.end()), "i");
+  if (h.number("vector") > 1) std::tie(chunk, loops.vector) = w.split(y, chunk, h.number("vector"), "c", "v");
+  std::vector<std::string> all(middle, inner);
+  all.push_back(chunk);
+  std::tie(loops.block, loops.thread) = w.split(y, w.merge(y, all, "rc"), h.number("threads"), "o", "t");
+  if (h.number("reuse") > 1) loops.rows = w.merge(y, std::vector<std::string>(order.begin(), middle), "rows");
+  return loops;
+}
+
+// A thread keeps its chunks of the reused loads and walks along the outer axes with them.
+void write_reuse(Prepared& p, const Heuristics& h) {
+  StepWriter& w = p.w;
+  const std::string& y = p.reference;
+  const Loops l = write_reference(w, y, h);
+  const auto in_order = [&](std::vector<std::string> loops) {
+    std::erase(loops, "");
+    w.reorder(y, loops);
+  };
+  // A reused load gets no loop for an axis behind all of its own.
+  in_order({l.block, l.thread, l.vector, l.rows});
+  w.transform_like(y);
+  const auto [group, row] = w.split(y, l.rows, h.number("reuse"), "g", "k");
+  in_order({group, l.block, l.thread, row, l.vector});
+  const auto reused = reused_loads(p, h);
+  std::vector<std::string> others = p.along_reference();
+  std::erase_if(others, [&](const std::string& name) { return std::ranges::count(reused, name) > 0; });
+  w.transform_like(y, others);
+  p.follow_readers();
+  w.parallelize(y, group, ParallelType::kGridY);
+  w.parallelize(y, l.block, ParallelType::kGridX);
+  w.parallelize(y, l.thread, ParallelType::kBlockX);
+  w.parallelize_like(y, others);
+  p.parallelize_like_readers();
+  for (const std::string& load : reused) {
+    const auto loops = w.loops(load);
+    if (loops.size() < 2) continue;
+    w.parallelize(load, loops[0], ParallelType::kGridX);
+    w.parallelize(load, loops[1], ParallelType::kBlockX);
+  }
+}
+
+// The loops of all tensors, as far as their parallel types. Vectors are not marked yet.
+void write_loops(Prepared& p, const Heuristics& h) {
+  StepWriter& w = p.w;
+  const std::string& y = p.reference;
+  if (rank_of(w.graph(), w.tensor(y)) == 0) return;
+  if (h.number("reuse") > 1) return write_reuse(p, h);
+  Loops l = write_reference(w, y, h);
+  std::string unrolled;
+  if (h.number("unroll") > 1) {
+    std::tie(l.block, unrolled) = w.split(y, l.block, h.number("unroll"), "o", "u");
+    std::vector<std::string> loops = {l.block, l.thread, unrolled, l.vector};
+    std::erase(loops, "");
+    w.reorder(y, loops);
+  }
+  const auto along = p.once.behind.empty() ? std::vector<std::string>() : p.along_reference();
+  const bool is_alone = !p.once.behind.empty() && along.empty();  // an empty list would stand for all
+  if (!is_alone) w.transform_like(y, along);
+  p.follow_readers();
+  w.parallelize(y, l.block, ParallelType::kGridX);
+  w.parallelize(y, l.thread, ParallelType::kBlockX);
+  if (!unrolled.empty()) w.parallelize(y, unrolled, ParallelType::kUnroll);
+  if (!is_alone) w.parallelize_like(y, along);
+  p.parallelize_like_readers();
+}
+
+// Whether the innermost loop of a tensor is the chunk's, and runs over an axis of its own.
+bool has_chunk(const Graph& g, ValueId v, int64_t vector) {
+  const auto& loop = loop_of(g.tensor_of(v));
+  if (loop.empty() || !g[loop.back()].def || is_thread(g[loop.back()].parallel)) return false;
+  const Transform& split = g[g[loop.back()].def];
+  if (split.kind != TransformKind::kSplit || !split.inner_split || split.outputs[1] != loop.back() ||
+      constant_integer(g, split.factor) != vector)
+    return false;
+  return std::ranges::any_of(leaves(g, loop.back()),
+                             [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; });
+}
+
+// Loads stand outside of unrolled loops, so that all of them are on their way before the first is waited for.
+void write_inlining(Prepared& p, const Heuristics& h) {
+  StepWriter& w = p.w;
+  if (h.number("reuse") > 1) {
+    w.inline_most(all_but(p, reused_loads(p, h)));
+  } else if (h.number("unroll") > 1) {
+    const auto others = all_but(p, p.loads);
+    const Graph& g = w.graph();
+    for (const std::string& load : p.loads) {
+      const auto& loop = loop_of(g.tensor_of(w.tensor(load)));
+      const auto thread = std::ranges::find(loop, ParallelType::kBlockX, [&](DomainId d) { return g[d].parallel; });
+      if (thread != loop.end()) w.inline_at(load, std::string(g[*thread].name));
+    }
+    w.inline_most(others);
+  } else {
+    w.inline_most();
+  }
+  inline_indices(w);
+}
+
+struct Extent {
+  double most = 1;
+  int64_t divisor = 1;
+};
+
+Extent extent_of(const ScheduleView& view, std::span<const DomainId> axes) {
+  Extent e;
+  for (DomainId d : axes) {
+    if (view.fusion[d].iter_type == IterType::kBroadcast) continue;
+    const SizeClass c = view.sizes.of(d);
+    e.most *= static_cast<double>(std::max<int64_t>(c.most, 1));
+    e.divisor = std::min(e.divisor * c.divisor, kVectorBytes);
+  }
+  return e;
+}
+
+// How many elements of the outer axes a thread takes with one chunk of the inputs that lack these axes: several if such
+// inputs are a large part of what is read. They would come from the L2 cache again for each.
+int64_t choose_reuse(const ScheduleView& view, ValueId reference, const std::vector<std::vector<DomainId>>& runs,
+                     double blocks) {
+  constexpr int64_t kMostBlocks = 65535;  // of grid.y
+  const Graph& g = view.fusion;
+  if (runs.size() < 2 || has_resizes(g)) return 1;
+  const auto axes = logical_without_reductions(g, g.tensor_of(reference));
+  int64_t reused = 0, streamed = 0;
+  for (const OutputRef& out : outputs(g))
+    if (g.is_tensor(out.value)) streamed += size_bytes(g[out.value].dtype);
+  for (ValueId v : inputs(g)) {
+    if (!g.is_tensor(v)) continue;
+    const auto along = axes_along(g, reference, v);
+    const auto has = [&](DomainId d) { return along[position_in(axes, d)].has_value(); };
+    if (!has(runs.back().back())) continue;
+    (std::ranges::any_of(runs.front(), has) ? streamed : reused) += size_bytes(g[v].dtype);
+  }
+  int64_t reuse = 2 * reused > streamed ? 8 : 1;
+  double rows = 1;
+  for (DomainId d : runs.front())
+    if (g[d].iter_type != IterType::kBroadcast) rows *= static_cast<double>(view.sizes.of(d).most);
+  while (reuse > 1 && (blocks / static_cast<double>(reuse) < static_cast<double>(4 * view.device.multiprocessors) ||
+                       rows < static_cast<double>(reuse)))
+    reuse /= 2;
+  return rows > static_cast<double>(kMostBlocks) ? 1 : reuse;
+}
+
+void choose_launch(const ScheduleView& view, Heuristics& h, double chunks, int64_t unroll) {
+  const auto blocks = [&](int64_t threads) { return chunks / static_cast<double>(threads * unroll); };
+  const auto wanted = static_cast<double>(2 * view.device.multiprocessors);
+  while (unroll > 1 && blocks(128) < wanted) unroll /= 2;
+  int64_t threads = 256;
+  if (blocks(threads) < wanted) threads = 128;
+  while (threads > view.device.warp && chunks <= static_cast<double>(threads / 2)) threads /= 2;
+  h.set("threads", threads);
+  h.set("unroll", unroll);
+}
+
+}  // namespace
+
+Heuristics elementwise_choose(const ScheduleView& view, std::string_view scheduler) {
+  const Graph& g = view.fusion;
+  const ValueId reference = reference_of(view);
+  Heuristics h{.scheduler = std::string(scheduler), .choices = {}};
+  h.set("reference", "%" + g[reference].name);
+  const auto runs = runs_of(g, reference);
+  const Extent inner = runs.empty() ? Extent{} : extent_of(view, runs.back());
+  const Extent all = extent_of(view, axes_in_memory(g, reference));
+  const int64_t widest = std::min<int64_t>(widest_stream(view, reference), kVectorBytes);
+  const int64_t vector = std::min(inner.divisor, kVectorBytes / widest);
+  h.set("axes", runs.empty() ? 0 : static_cast<int64_t>(runs.back().size()));
+  h.set("vector", vector);
+  // Where a chunk is narrow, a thread takes several, to have as many bytes on their way.
+  choose_launch(view, h, all.most / static_cast<double>(vector),
+                std::min(kMostUnroll, std::max<int64_t>(1, kVectorBytes / (vector * widest))));
+  const double blocks = all.most / static_cast<double>(vector * h.number("threads"));
+  h.set("outer", runs.empty() ? 0 : static_cast<int64_t>(runs.front().size()));
+  h.set("reuse", h.number("unroll") > 1 ? 1 : choose_reuse(view, reference, runs, blocks));
+  if (vector == 1) return h;
+  try {
+    Prepared p(view);
+    write_loops(p, h);
+    std::vector<std::string> copies;
+    for (const auto* list : {&p.loads, &p.stores})
+      for (const std::string& name : *list)
+        if (const ValueId v = p.w.tensor(name); has_chunk(p.w.graph(), v, vector)) copies.push_back(name);
+    for (const std::string& name : copies) p.w.parallelize(name, p.w.loops(name).back(), ParallelType::kVectorize);
+    write_inlining(p, h);
+    const auto widths = vector_widths(view, p.w.graph(), copies);
+    for (size_t i = 0; i < copies.size(); ++i)
+      if (widths[i] > 1) h.set("%" + copies[i], widths[i]);
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kInternal) throw;  // any other: the schedule is refused as a whole, vectors or not
+  }
+  return h;
+}
+
+namespace {
+
+void write_plan(Prepared& p, const Heuristics& h) {
+  write_loops(p, h);
+  for (const auto* list : {&p.loads, &p.stores})
+    for (const std::string& name : *list) {
+      const auto choice = std::ranges::find(h.choices, "%" + name, &Heuristic::key);
+      if (choice == h.choices.end()) continue;
+      std::string chunk = p.w.loops(name).back();
+      if (choice->number < h.number("vector")) chunk = p.w.split(name, chunk, choice->number, "v", "e").second;
+      p.w.parallelize(name, chunk, ParallelType::kVectorize);
+    }
+  write_inlining(p, h);
+}
+
+}  // namespace
+
+std::vector<Step> elementwise_plan(const ScheduleView& view, const Heuristics& h) {
+  Prepared p(view);
+  try {
+    write_plan(p, h);
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kInternal) throw;  // any other: the last step is refused, and with it the schedule
+  }
+  return p.w.steps();
+}
+
+}  // namespace fusebox

@@ -1,0 +1,37 @@
+// Names for the tensors and domains that a schedule makes. No name is that of a value or a domain of the fusion, so a
+// domain keeps its name in every tensor to which a step copies it.
+//
+//   FreshNames names(fusion);
+//   names.tensor("x")   // "x_1", or "x_2" if a value is called %x_1
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "ir/graph/graph.h"
+
+namespace fusebox {
+
+class FreshNames {
+ public:
+  explicit FreshNames(const Graph& g) {
+    for (const Value& v : g.values) values_.insert(v.name);
+    for (const IterDomain& d : g.domains) domains_.insert(d.name);
+  }
+
+  // A name for a copy of this tensor.
+  std::string tensor(const std::string& of) {
+    for (int i = 1;; ++i)
+      if (std::string name = of + "_" + std::to_string(i); values_.insert(name).second) return name;
+  }
+  // The wanted name, or the wanted name with a letter appended.
+  std::string domain(std::string wanted) {
+    while (!domains_.insert(wanted).second) wanted += 'x';
+    return wanted;
+  }
+
+ private:
+  std::set<std::string> values_, domains_;
+};
+
+}  // namespace fusebox

@@ -1,0 +1,38 @@
+// `Heuristics`: the choices of a scheduler as words and integers. A person reads them, a bundle keeps them, and the steps
+// follow from them alone.
+//
+//   Heuristics h{.scheduler = "pointwise"};
+//   h.set("vector", 8);
+//   text(h)   // "pointwise vector 8"
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fusebox {
+
+struct Heuristic {
+  std::string key;
+  int64_t number = 0;
+  std::string word;  // not empty: the value is this word
+  bool operator==(const Heuristic&) const = default;
+};
+
+struct Heuristics {
+  std::string scheduler;
+  std::vector<Heuristic> choices;  // in the order in which they were made
+
+  void set(std::string_view key, int64_t number) { choices.push_back({std::string(key), number, {}}); }
+  void set(std::string_view key, std::string_view word) { choices.push_back({std::string(key), 0, std::string(word)}); }
+  // Throws kInternal for a key that was not set.
+  int64_t number(std::string_view key) const;
+  const std::string& word(std::string_view key) const;
+  bool operator==(const Heuristics&) const = default;
+};
+
+// One line: the scheduler, then each key with its value.
+std::string text(const Heuristics& h);
+
+}  // namespace fusebox

@@ -1,0 +1,50 @@
+// The loops that a fusion without reductions shares: its reference tensor, and how the axes of the others relate to it.
+//
+// The *place* of an axis says which axis of the reference it is read along. Two readers of a tensor that read it at
+// different places need a copy of it each, because a kernel gives each tensor one nest of loops.
+//
+//   // %t = permute %x dims [1, 0];  %y = add %x, %t
+//   read_once(w, "y");   // recompute %x_in for %t -> x_in_1
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "passes/schedule/schedule_view.h"
+#include "passes/schedule/step_writer.h"
+
+namespace fusebox {
+
+// The output with the most axes that are no broadcasts, then the most elements, then the first; none without an output
+// that is a tensor.
+ValueId reference_of(const ScheduleView& view);
+
+// The axes of a tensor as a consumer sees them, in the order of its memory, outermost first.
+std::vector<DomainId> axes_in_memory(const Graph& g, ValueId tensor);
+
+// The axes of the reference in the order of its memory, in runs, outermost first. Every input and output either lies in
+// order along the axes of a run, each next to the following one, or lacks them all. So a run can be one loop.
+std::vector<std::vector<DomainId>> runs_of(const Graph& fusion, ValueId reference);
+
+// For each axis of the reference, in the order of its axes: the position of the tensor's axis that goes with it, or none.
+std::vector<std::optional<size_t>> axes_along(const Graph& g, ValueId reference, ValueId tensor);
+
+// Why the outputs do not share one space of loops: a lower-case clause; nothing if they do.
+std::optional<std::string> outputs_differ(const Graph& fusion, ValueId reference);
+
+struct Behind {
+  std::string tensor, reader;
+};
+struct ReadOnce {
+  // The tensors that are a copy for one reader, or lie behind a reader that shifts its operand (slice, pad, cat): their
+  // loops are set like those of their reader. Readers come first.
+  std::vector<Behind> behind;
+  // By tensor, for each of its axes: the number of the reference's axis along which it is read, or another word.
+  std::map<std::string, std::vector<std::string>> places;
+};
+// Gives each reader that reads a tensor at another place a copy of it. Nothing if one op reads a tensor at two places.
+std::optional<ReadOnce> read_once(StepWriter& w, ValueId reference);
+
+}  // namespace fusebox

@@ -1,0 +1,177 @@
+#include "passes/schedule/prepared.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/domain/domain.h"
+#include "ir/table/error.h"
+
+namespace fusebox {
+
+bool makes_tensor(const Graph& g, OpId op) {
+  return g[op].kind != OpKind::kInput && !g[op].results.empty() && g.is_tensor(g[op].results[0]);
+}
+
+bool is_input_tensor(const Graph& g, ValueId v) { return g[v].def && g[g[v].def].kind == OpKind::kInput; }
+
+std::vector<std::string> names_of(const Graph& g, std::span<const DomainId> domains) {
+  std::vector<std::string> result;
+  for (DomainId d : domains) result.push_back(g[d].name);
+  return result;
+}
+
+namespace {
+
+bool is_resize(OpKind kind) { return kind == OpKind::kSlice || kind == OpKind::kPad || kind == OpKind::kCat; }
+
+bool moves(OpKind kind) {
+  constexpr OpKind kMoves[] = {OpKind::kBroadcast, OpKind::kBroadcastInDim, OpKind::kReshape,    OpKind::kPermute,
+                               OpKind::kExpand,    OpKind::kSqueeze,        OpKind::kStrideOrder};
+  return is_resize(kind) || std::ranges::count(kMoves, kind) > 0;
+}
+
+bool gathers(OpKind kind) { return demands(kind, kIndexed) && kind != OpKind::kScatter; }
+
+// Whether an op reads its operands where no copy in registers can serve.
+bool reads_in_place(OpKind kind) { return demands(kind, kIndexed) || kind == OpKind::kCat; }
+
+}  // namespace
+
+Prepared::Prepared(const ScheduleView& view) : w(view.fusion) {
+  const Graph& fusion = view.fusion;
+  const auto readers = uses(fusion);
+  const auto reads = [&](ValueId v) {
+    std::vector<OpId> result;
+    for (OpId op : readers[v.index])
+      if (makes_tensor(fusion, op)) result.push_back(op);
+    return result;
+  };
+  for (ValueId v : inputs(fusion)) {
+    if (!fusion.is_tensor(v)) continue;
+    const auto all = reads(v);
+    const auto axes = logical_without_reductions(fusion, fusion.tensor_of(v));
+    const bool varies =
+        std::ranges::any_of(axes, [&](DomainId d) { return fusion[d].iter_type != IterType::kBroadcast; });
+    if (all.empty() || !varies || std::ranges::any_of(all, [&](OpId op) { return reads_in_place(fusion[op].kind); }))
+      continue;
+    w.cache_after(fusion[v].name);
+  }
+  const ValueId main = reference_of(view);
+  for (const OutputRef& out : outputs(fusion)) {
+    if (!fusion.is_tensor(out.value)) continue;
+    std::string store = fusion[out.value].name;
+    if (!reads(out.value).empty())
+      store = w.cache_fork(store);
+    else
+      w.cache_before(store);
+    if (out.value == main) reference = store;
+    stores.push_back(std::move(store));
+  }
+  // Where an op reads a tensor at two places there is no schedule, and the kernel plan says so.
+  if (auto found = read_once(w, w.tensor(reference))) once = *std::move(found);
+  const Graph& g = w.graph();
+  for (OpId op : g[Graph::body()].ops) {
+    if (g[op].kind != OpKind::kSet || !makes_tensor(g, op) || !is_input_tensor(g, g[op].operands[0])) continue;
+    const std::string& name = g[g[op].results[0]].name;
+    if (std::ranges::count(stores, name) == 0) loads.push_back(name);
+  }
+}
+
+std::vector<std::string> Prepared::along_reference() const {
+  const Graph& g = w.graph();
+  std::vector<std::string> result;
+  for (OpId op : g[Graph::body()].ops) {
+    if (!makes_tensor(g, op)) continue;
+    const std::string& name = g[g[op].results[0]].name;
+    if (!is_behind(name) && name != reference && rank_of(g, g[op].results[0]) > 0) result.push_back(name);
+  }
+  return result;
+}
+
+bool Prepared::is_behind(const std::string& tensor) const {
+  return std::ranges::any_of(once.behind, [&](const Behind& b) { return b.tensor == tensor; });
+}
+
+void Prepared::follow_readers(const std::vector<std::string>& left_out) {
+  for (const Behind& b : once.behind)
+    if (std::ranges::count(left_out, b.tensor) == 0) w.set_loop_domain(b.tensor, b.reader);
+}
+
+void Prepared::parallelize_like_readers(const std::vector<std::string>& left_out) {
+  for (const Behind& b : once.behind)
+    if (std::ranges::count(left_out, b.tensor) == 0) w.parallelize_like(b.reader, std::vector<std::string>{b.tensor});
+}
+
+// Inlines what inline_most leaves because an op with an index reads it.
+void inline_indices(StepWriter& w) {
+  std::vector<std::string> left;
+  const Graph& g = w.graph();
+  for (OpId op : g[Graph::body()].ops) {
+    if (!makes_tensor(g, op) || !gathers(g[op].kind)) continue;
+    for (ValueId v : g[op].operands)
+      if (v && g.is_tensor(v) && !is_input_tensor(g, v)) left.push_back(g[v].name);
+  }
+  for (const std::string& name : left) {
+    auto loops = w.loops(name);
+    for (; !loops.empty(); loops.pop_back()) {
+      try {
+        w.inline_at(name, loops.back());
+        break;
+      } catch (const Error& e) {
+        if (e.code == ErrorCode::kInternal)
+          throw;  // any other: the loop is not shared, so the next one outwards is tried
+      }
+    }
+  }
+  if (!left.empty()) w.inline_most();
+}
+
+// The bytes of the widest element that is loaded or stored for each element of the reference.
+int64_t widest_stream(const ScheduleView& view, ValueId reference) {
+  const Graph& g = view.fusion;
+  int64_t widest = size_bytes(g[reference].dtype);
+  size_t axes = 0;
+  for (DomainId d : logical_without_reductions(g, g.tensor_of(reference)))
+    axes += g[d].iter_type != IterType::kBroadcast ? 1 : 0;
+  for (ValueId v : inputs(g)) {
+    if (!g.is_tensor(v)) continue;
+    size_t found = 0;
+    for (const auto& along : axes_along(g, reference, v)) found += along ? 1 : 0;
+    if (found == axes) widest = std::max(widest, size_bytes(g[v].dtype));
+  }
+  for (const OutputRef& out : outputs(g))
+    if (g.is_tensor(out.value)) widest = std::max(widest, size_bytes(g[out.value].dtype));
+  return widest;
+}
+
+bool has_resizes(const Graph& g) {
+  return std::ranges::any_of(g[Graph::body()].ops, [&](OpId op) { return is_resize(g[op].kind); });
+}
+
+std::optional<std::string> elementwise_declines(const ScheduleView& view) {
+  const Graph& g = view.fusion;
+  std::set<ValueId> seen;
+  for (const OutputRef& out : outputs(g)) {
+    if (!g.is_tensor(out.value)) continue;
+    if (is_input_tensor(g, out.value)) return "%" + g[out.value].name + " is an input that is returned as it is";
+    if (!seen.insert(out.value).second) return "%" + g[out.value].name + " is an output twice";
+  }
+  if (seen.empty()) return "no output is a tensor";
+  for (OpId op : g[Graph::body()].ops) {
+    if (!makes_tensor(g, op)) continue;
+    const std::string name = "%" + g[g[op].results[0]].name;
+    if (g[op].kind == OpKind::kScatter) return name + " is scattered to places that data choose";
+    if (!demands(g[op].kind, kPointwise) && !moves(g[op].kind) && !gathers(g[op].kind))
+      return name + " is not made element by element";
+    if (!gathers(g[op].kind) && g[op].kind != OpKind::kCat) continue;
+    for (size_t k = 0; k < g[op].operands.size(); ++k) {
+      const ValueId from = g[op].operands[k];
+      if (!from || !g.is_tensor(from) || is_input_tensor(g, from)) continue;
+      const bool is_index = gathers(g[op].kind) && k == 1;
+      if (!is_index) return name + " takes elements of %" + g[from].name + " from elsewhere, and that is no input";
+    }
+  }
+  return outputs_differ(g, reference_of(view));
+}
+
+}  // namespace fusebox

@@ -1,0 +1,163 @@
+#include "passes/schedule/reduction_access.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/domain/axis_relation.h"
+#include "ir/domain/domain.h"
+
+namespace fusebox {
+
+namespace {
+
+constexpr int64_t kVectorBytes = 16;
+
+struct Candidate {
+  ValueId value;
+  bool is_input = false;
+};
+
+class Finder {
+ public:
+  Finder(const ScheduleView& view, const ReductionSpace& space)
+      : view_(view), g_(view.fusion), space_(space), readers_(uses(view.fusion)) {
+    for (ValueId v : inputs(g_))
+      if (g_.is_tensor(v) && !readers_[v.index].empty()) candidates_.push_back({v, true});
+    for (const OutputRef& out : outputs(g_))
+      if (g_.is_tensor(out.value) && space.is_full(out.value) && g_[g_[out.value].def].kind != OpKind::kInput)
+        candidates_.push_back({out.value, false});
+  }
+
+  ReductionAccess run() {
+    ReductionAccess result;
+    const ValueId main = choose_innermost(result.innermost);
+    order_axes(main, result);
+    result.vector = std::min<int64_t>(kVectorBytes, view_.sizes.of(result.innermost).divisor);
+    // The widest tensor takes 16 bytes at once, and the others as many elements.
+    std::vector<Candidate> taken;
+    for (const Candidate& c : candidates_) {
+      const int64_t bytes = size_bytes(g_[c.value].dtype);
+      // A comma separates names in the heuristics.
+      if (g_[c.value].name.find(',') != std::string::npos) continue;
+      if (bits(g_[c.value].dtype) < 8 || bytes > kVectorBytes / 2 || !lies_in_vectors(c, result.innermost, 2)) continue;
+      taken.push_back(c);
+      result.bytes = std::max(result.bytes, bytes);
+    }
+    result.vector = std::min(result.vector, kVectorBytes / result.bytes);
+    std::erase_if(taken, [&](const Candidate& c) { return !lies_in_vectors(c, result.innermost, result.vector); });
+    if (taken.empty() || result.vector < 2) {
+      result.vector = 1;
+      return result;
+    }
+    result.merges_first = result.reduced.size() > 1 && space_.is_reduced(result.innermost);
+    for (const Candidate& c : taken) {
+      (c.is_input ? result.loads : result.stores).push_back(g_[c.value].name);
+      result.merges_first = result.merges_first && holds_without_gap(c.value, result.reduced);
+    }
+    return result;
+  }
+
+ private:
+  // The axis that lies innermost in most full tensors, and the first of these.
+  ValueId choose_innermost(DomainId& axis) const {
+    std::map<DomainId, int64_t> votes;
+    std::map<DomainId, ValueId> first;
+    for (const Candidate& c : candidates_) {
+      if (!space_.is_full(c.value)) continue;
+      const DomainId inner = innermost_of(c.value);
+      if (!inner) continue;
+      votes[inner] += size_bytes(g_[c.value].dtype) * static_cast<int64_t>(rank_of(g_, c.value));
+      first.emplace(inner, c.value);
+    }
+    if (votes.empty()) {
+      const auto& all = g_.tensor_of(space_.reference).logical;
+      for (DomainId d : all)
+        if (space_.axis_of(d)) axis = space_.axis_of(d);
+      return space_.reference;
+    }
+    const auto best = std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second; });
+    axis = best->first;
+    return first.at(axis);
+  }
+
+  DomainId innermost_of(ValueId v) const {
+    const auto layout = allocation_of(g_, g_.tensor_of(v));
+    for (size_t i = layout.size(); i-- > 0;)
+      if (g_[layout[i]].iter_type == IterType::kIteration) return space_.axis_of(layout[i]);
+    return {};
+  }
+
+  // Takes the axes in the order of the tensor's memory; axes that it lacks come first.
+  void order_axes(ValueId main, ReductionAccess& result) const {
+    std::vector<DomainId> order;
+    for (DomainId d : allocation_of(g_, g_.tensor_of(main)))
+      if (const DomainId axis = space_.axis_of(d); axis && g_[d].iter_type == IterType::kIteration)
+        order.push_back(axis);
+    const auto place = [&](DomainId axis) {
+      const size_t i = position_in(order, axis);
+      return axis == result.innermost ? order.size() + 1 : i == order.size() ? 0 : i + 1;
+    };
+    const auto sorted = [&](std::vector<DomainId> axes) {
+      std::ranges::stable_sort(axes, {}, place);
+      return axes;
+    };
+    result.kept = sorted(space_.kept);
+    result.reduced = sorted(space_.reduced);
+  }
+
+  // Whether the tensor's elements along the axis lie side by side, and start at a multiple of the width.
+  bool lies_in_vectors(const Candidate& c, DomainId axis, int64_t width) const {
+    if (c.is_input && !can_be_cached(g_, c.value)) return false;
+    const Tensor& t = g_.tensor_of(c.value);
+    const auto layout = allocation_of(g_, t);
+    const auto contiguity = contiguity_of(g_, t);
+    const auto logical = logical_without_reductions(g_, t);
+    const auto known = view_.memory.find(g_[c.value].name);
+    const MemoryClass memory = c.is_input && known != view_.memory.end() ? known->second : MemoryClass{};
+    if (memory.align < width * size_bytes(g_[c.value].dtype)) return false;
+    bool is_innermost = true;
+    for (size_t i = layout.size(); i-- > 0;) {
+      if (g_[layout[i]].iter_type == IterType::kBroadcast) continue;
+      if (is_innermost && (space_.axis_of(layout[i]) != axis || contiguity[i] != Contiguity::kTrue)) return false;
+      if (!is_innermost && contiguity[i] == Contiguity::kFalse && !memory.stride_divisors.empty()) {
+        const size_t position = position_in(logical, layout[i]);
+        if (position >= memory.stride_divisors.size() || memory.stride_divisors[position] < width) return false;
+      }
+      is_innermost = false;
+    }
+    return !is_innermost;
+  }
+
+  // Whether the axes lie behind one another in the tensor's memory, in this order and without a gap.
+  bool holds_without_gap(ValueId v, const std::vector<DomainId>& axes) const {
+    const Tensor& t = g_.tensor_of(v);
+    const auto layout = allocation_of(g_, t);
+    const auto contiguity = contiguity_of(g_, t);
+    size_t at = layout.size();
+    for (size_t i = axes.size(); i-- > 0;) {
+      while (at > 0 && g_[layout[at - 1]].iter_type == IterType::kBroadcast) --at;
+      if (at == 0 || space_.axis_of(layout[at - 1]) != axes[i] || contiguity[at - 1] != Contiguity::kTrue) return false;
+      --at;
+    }
+    return true;
+  }
+
+  const ScheduleView& view_;
+  const Graph& g_;
+  const ReductionSpace& space_;
+  const std::vector<std::vector<OpId>> readers_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace
+
+ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& space) { return Finder(view, space).run(); }
+
+bool can_be_cached(const Graph& g, ValueId input) {
+  for (OpId id : tensor_ops(g))
+    for (size_t k = 0; k < g[id].operands.size(); ++k)
+      if (g[id].operands[k] == input && reads_by_data(g, g[id], k)) return false;
+  return true;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,30 @@
+// How a kernel of reductions reads its inputs and stores its outputs: which axis lies innermost in memory, how many
+// elements an access takes, and which tensors are read or stored so.
+//
+//   // x bf16[m, n], n a multiple of 64:  innermost n, vector 8, in_vectors {x}
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "passes/schedule/reduction_space.h"
+
+namespace fusebox {
+
+struct ReductionAccess {
+  DomainId innermost;  // an axis of the space, and where the vectors lie
+  // The axes in the order in which they lie in memory, outermost first. The innermost axis is the last of its list.
+  std::vector<DomainId> kept, reduced;
+  int64_t vector = 1;                      // elements; 1: none
+  int64_t bytes = 1;                       // of an element of the widest tensor that is read or stored in vectors
+  std::vector<std::string> loads, stores;  // in vectors: inputs, outputs that are full
+  // The vectors lie in the product of all reduced axes: each such tensor holds these axes without a gap.
+  bool merges_first = false;
+};
+
+ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& space);
+
+// Whether an input can be copied by cache_after: no reader finds its elements by data.
+bool can_be_cached(const Graph& g, ValueId input);
+
+}  // namespace fusebox

@@ -1,0 +1,36 @@
+// The steps of a schedule of reductions, from its heuristics. `registers`: a row stays in the registers of a block, which
+// reads it once. `passes`: every pass over the reduced axes reads its inputs again; a fusion of one pass is scheduled so
+// too.
+//
+// The choices, by key:
+//   axes       inner: the reduced axes lie innermost in memory. outer: kept axes do
+//   form       registers, passes
+//   vector     elements of an access; 1: none
+//   in_vectors the inputs and outputs that are read and stored so, separated by commas
+//   merge      first: the vectors lie in the product of the reduced axes. last: in the innermost axis
+//   lanes      threads of block.x, neighbours along the innermost axis
+//   warps      inner: groups of `lanes` threads that share a row, at most. outer: reduced places that a block takes at once
+//   chunks     registers: accesses of a thread to one tensor, for a row
+//   unroll     passes: accesses of a thread to one tensor that are under way together
+//   rows       inner: rows that a block takes at once
+//   slices     blocks that share a row, and combine their parts; passes of one pass alone
+//   threads    of a block, at most
+//   longest    registers: the longest row that fits
+//
+// The loops, outermost first; b and s are of the grid, z, w and l of the block, v is vectorized:
+//   inner registers   b z r w l v; without vectors b z w l r, and a warp that lies inside the row runs without checks
+//   inner passes      b z s o u l v
+//   outer passes      b s o u w l v
+#pragma once
+
+#include <vector>
+
+#include "ir/module/step.h"
+#include "passes/schedule/heuristics.h"
+#include "passes/schedule/reduction_access.h"
+
+namespace fusebox {
+
+std::vector<Step> plan_reduction(const ScheduleView& view, const ReductionSpace& space, const Heuristics& h);
+
+}  // namespace fusebox

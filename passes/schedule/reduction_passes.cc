@@ -1,0 +1,85 @@
+#include "passes/schedule/reduction_passes.h"
+
+#include <algorithm>
+
+namespace fusebox {
+
+namespace {
+
+// A tensor op, or a copy of one, in the pass for which it computes.
+struct Instance {
+  std::string name;  // of its first result
+  int pass = 0;
+};
+
+class PassSplitter {
+ public:
+  PassSplitter(const Graph& g, const ReductionSpace& space, FreshNames& names, StepList& steps)
+      : g_(g), space_(space), names_(names), steps_(steps), readers_(uses(g)), instances_(g.ops.size()) {}
+
+  std::map<std::string, std::vector<std::string>> run(const std::map<std::string, std::string>& cached) {
+    const auto ops = tensor_ops(g_);
+    for (size_t i = ops.size(); i-- > 0;) {
+      const Op& op = g_[ops[i]];
+      const ValueId v = op.results[0];
+      if (demands(op.kind, kReduction))
+        instances_[ops[i].index] = {{g_[v].name, space_.depth_of(v) - 1}};
+      else if (space_.is_full(v))
+        instances_[ops[i].index] = instances_of(v, g_[v].name);
+    }
+    std::map<std::string, std::vector<std::string>> copies;
+    for (ValueId v : inputs(g_)) {
+      const auto it = cached.find(g_[v].name);
+      if (it == cached.end()) continue;
+      auto& own = copies[it->first];
+      for (const Instance& instance : instances_of(v, it->second)) own.push_back(instance.name);
+      if (own.empty()) own.push_back(it->second);
+    }
+    return copies;
+  }
+
+ private:
+  // The instances of a tensor whose readers have theirs: one stays for the pass with the most readers, and every
+  // reader in another pass gets its own.
+  std::vector<Instance> instances_of(ValueId v, const std::string& name) {
+    std::map<int, std::vector<Instance>> by_pass;
+    bool is_output = false;
+    for (OpId reader : readers_[v.index]) {
+      if (g_[reader].kind == OpKind::kOutput) is_output = true;
+      for (const Instance& instance : instances_[reader.index]) by_pass[instance.pass].push_back(instance);
+    }
+    int kept = 0;
+    if (is_output)
+      kept = space_.depth_of(v);
+    else if (!by_pass.empty())
+      kept = std::ranges::max_element(by_pass, {}, [](const auto& pass) { return pass.second.size(); })->first;
+    else
+      return {};
+    std::vector<Instance> result{{name, kept}};
+    for (const auto& [pass, users] : by_pass) {
+      if (pass == kept) continue;
+      for (const Instance& user : users) {
+        result.push_back({names_.tensor(name), pass});
+        steps_.recompute(name, user.name, result.back().name);
+      }
+    }
+    return result;
+  }
+
+  const Graph& g_;
+  const ReductionSpace& space_;
+  FreshNames& names_;
+  StepList& steps_;
+  const std::vector<std::vector<OpId>> readers_;
+  std::vector<std::vector<Instance>> instances_;  // by op
+};
+
+}  // namespace
+
+std::map<std::string, std::vector<std::string>> split_passes(const Graph& g, const ReductionSpace& space,
+                                                             const std::map<std::string, std::string>& cached,
+                                                             FreshNames& names, StepList& steps) {
+  return PassSplitter(g, space, names, steps).run(cached);
+}
+
+}  // namespace fusebox

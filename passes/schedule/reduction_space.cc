@@ -1,0 +1,205 @@
+#include "passes/schedule/reduction_space.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ir/domain/axis_relation.h"
+#include "ir/domain/domain.h"
+
+namespace fusebox {
+
+namespace {
+
+// Classes of the axes that ops read at the same place.
+class Classes {
+ public:
+  explicit Classes(const Graph& g) : parent_(g.domains.size()) {
+    for (uint32_t i = 0; i < parent_.size(); ++i) parent_[i] = i;
+    for (OpId id : tensor_ops(g)) {
+      const Op& op = g[id];
+      for (size_t k = 0; k < op.operands.size(); ++k)
+        for (DomainPair pair : map_producer_to_consumer(g, id, k)) unite(pair.producer, pair.consumer);
+      // The results of one op have the same axes.
+      const auto& first = g.tensor_of(op.results[0]).logical;
+      for (ValueId v : op.results)
+        for (size_t i = 0; i < first.size(); ++i) unite(first[i], g.tensor_of(v).logical[i]);
+    }
+  }
+
+  uint32_t of(DomainId d) const {
+    uint32_t i = d.index;
+    while (parent_[i] != i) i = parent_[i];
+    return i;
+  }
+
+ private:
+  void unite(DomainId a, DomainId b) { parent_[std::max(of(a), of(b))] = std::min(of(a), of(b)); }
+
+  std::vector<uint32_t> parent_;
+};
+
+std::string place(const Graph& g, ValueId v) { return "%" + g[v].name; }
+
+bool is_counted(const Graph& g, DomainId d) {
+  return g[d].iter_type == IterType::kIteration || g[d].iter_type == IterType::kReduction;
+}
+
+// Why an op cannot stand in a kernel of reductions; empty if it can.
+std::string refused_op(const Graph& g, OpId id) {
+  const Op& op = g[id];
+  const ValueId v = op.results[0];
+  switch (family_of(op.kind)) {
+    case AxisRule::kRegrouped:
+    case AxisRule::kResized:
+    case AxisRule::kJoined:
+      return place(g, v) + " is a " + std::string(row_of(op.kind).text) + ", which changes the axes";
+    case AxisRule::kWhole:
+    case AxisRule::kSame:
+    case AxisRule::kReduced:
+    case AxisRule::kExpanded:
+    case AxisRule::kMasked:
+    case AxisRule::kPlaced:
+    case AxisRule::kPermuted:
+    case AxisRule::kSqueezed:
+    case AxisRule::kSelected:
+    case AxisRule::kChosen:
+    case AxisRule::kChosenWithin:
+    case AxisRule::kOnAxis:
+      break;
+  }
+  if (op.kind == OpKind::kScatter) return place(g, v) + " is a scatter, whose places data decide";
+  if (!g.tensor_of(v).devices.empty()) return place(g, v) + " is spread over devices";
+  for (size_t k = 0; k < op.operands.size(); ++k)
+    if (op.operands[k] && g.is_tensor(op.operands[k]) && reads_by_data(g, op, k) &&
+        g[g[op.operands[k]].def].kind != OpKind::kInput)
+      return place(g, op.operands[k]) + " is read where data tell, so it must be in memory first";
+  return {};
+}
+
+}  // namespace
+
+std::vector<OpId> tensor_ops(const Graph& g) {
+  std::vector<OpId> result;
+  for (OpId id : g[Graph::body()].ops)
+    if (g[id].kind != OpKind::kInput && !g[id].results.empty() && g.is_tensor(g[id].results[0])) result.push_back(id);
+  return result;
+}
+
+int64_t most_of(const SizeClasses& sizes, const std::vector<DomainId>& domains) {
+  int64_t result = 1;
+  for (DomainId d : domains)
+    if (__builtin_mul_overflow(result, std::max<int64_t>(sizes.of(d).most, 1), &result))
+      return std::numeric_limits<int64_t>::max();
+  return result;
+}
+
+bool ReductionSpace::is_reduced(DomainId axis) const { return std::ranges::count(reduced, axis) > 0; }
+
+std::optional<ReductionSpace> ReductionSpace::find(const Graph& g, std::string& why) {
+  ReductionSpace space;
+  for (OpId id : tensor_ops(g)) {
+    if (why = refused_op(g, id); !why.empty()) return std::nullopt;
+    if (demands(g[id].kind, kReduction)) space.reductions.push_back(g[id].results[0]);
+  }
+  if (space.reductions.empty()) {
+    why = "nothing is reduced";
+    return std::nullopt;
+  }
+  if (!space.find_axes(g, why) || !space.sort_tensors(g, why)) return std::nullopt;
+  space.find_passes(g);
+  return space;
+}
+
+bool ReductionSpace::find_axes(const Graph& g, std::string& why) {
+  const Classes classes(g);
+  size_t most = 0;
+  for (ValueId v : reductions) {
+    const auto& axes = g.tensor_of(v).logical;
+    const auto count = static_cast<size_t>(std::ranges::count_if(axes, [&](DomainId d) { return is_counted(g, d); }));
+    if (!reference || count > most) {
+      reference = v;
+      most = count;
+    }
+  }
+  std::vector<DomainId> by_class(g.domains.size());
+  for (DomainId d : g.tensor_of(reference).logical) {
+    if (!is_counted(g, d)) continue;
+    if (by_class[classes.of(d)]) {
+      why = place(g, reference) + " reads two of its axes at the same place of another tensor";
+      return false;
+    }
+    by_class[classes.of(d)] = d;
+    (g[d].iter_type == IterType::kReduction ? reduced : kept).push_back(d);
+  }
+  if (reduced.empty()) {
+    why = place(g, reference) + " reduces axes of one element alone";
+    return false;
+  }
+  by_domain_.resize(g.domains.size());
+  for (uint32_t i = 0; i < g.domains.size(); ++i) by_domain_[i] = by_class[classes.of(DomainId(i))];
+  for (ValueId v : reductions) {
+    std::set<DomainId> own;
+    for (DomainId d : g.tensor_of(v).logical)
+      if (g[d].iter_type == IterType::kReduction) own.insert(axis_of(d));
+    if (own != std::set<DomainId>(reduced.begin(), reduced.end())) {
+      why = place(g, v) + " reduces other axes than " + place(g, reference);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool ReductionSpace::sort_tensors(const Graph& g, std::string& why) {
+  is_full_.assign(g.values.size(), false);
+  depth_.assign(g.values.size(), 0);
+  for (uint32_t i = 0; i < g.values.size(); ++i) {
+    const ValueId v(i);
+    // Values of ops that nothing reaches have no part in the program.
+    if (!g.is_tensor(v) || !g[v].def) continue;
+    std::set<DomainId> own;
+    for (DomainId d : g.tensor_of(v).logical) {
+      if (!is_counted(g, d)) continue;
+      const DomainId axis = axis_of(d);
+      if (!axis && g[g[v].def].kind == OpKind::kInput) continue;  // data choose along it
+      if (!axis) {
+        why = place(g, v) + " has an axis that " + place(g, reference) + " lacks";
+        return false;
+      }
+      if (!own.insert(axis).second) {
+        why = place(g, v) + " has an axis of " + place(g, reference) + " twice";
+        return false;
+      }
+      if (g[d].iter_type == IterType::kIteration && is_reduced(axis)) is_full_[i] = true;
+    }
+  }
+  return true;
+}
+
+void ReductionSpace::find_passes(const Graph& g) {
+  const auto ops = tensor_ops(g);
+  for (OpId id : ops) {
+    int depth = 0;
+    for (ValueId v : g[id].operands)
+      if (v && g.is_tensor(v)) depth = std::max(depth, depth_[v.index]);
+    if (demands(g[id].kind, kReduction)) ++depth;
+    for (ValueId v : g[id].results) depth_[v.index] = depth;
+  }
+  passes_of_.assign(g.values.size(), {});
+  for (const OutputRef& out : outputs(g))
+    if (g.is_tensor(out.value) && is_full(out.value)) passes_of_[out.value.index].insert(depth_of(out.value));
+  for (size_t i = ops.size(); i-- > 0;) {
+    const Op& op = g[ops[i]];
+    for (ValueId v : op.operands) {
+      if (!v || !g.is_tensor(v) || !is_full(v)) continue;
+      auto& own = passes_of_[v.index];
+      if (demands(op.kind, kReduction))
+        own.insert(depth_of(op.results[0]) - 1);
+      else
+        own.insert(passes_of_[op.results[0].index].begin(), passes_of_[op.results[0].index].end());
+    }
+  }
+  for (const auto& own : passes_of_)
+    if (!own.empty()) passes = std::max(passes, *own.rbegin() + 1);
+}
+
+}  // namespace fusebox

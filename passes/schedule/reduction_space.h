@@ -1,0 +1,62 @@
+// The iteration space of a fusion with reductions: the axes over which all its tensors are loops, and the tensors by
+// what they have of it. The schedulers of reductions decide by it.
+//
+// An *axis* here is a class of the tensors' axes that ops read at the same place, a broadcast with the axis that
+// concretizes it. All reductions of the fusion reduce the same axes. The others are kept. A tensor is *full* if it has
+// an element for each place of a reduced axis; otherwise it is *small*. A *pass* walks over the reduced axes once:
+// pass 0 ends with the reductions that read no result of another, pass 1 with those that read a result of pass 0, and
+// so on. Full tensors that read results of the last reductions are made in a pass of their own.
+//
+//   // softmax: mx = max x over [1]; s = sum (e = exp (x - mx)) over [1]; y = e / s
+//   space.reductions   // mx of pass 0, s of pass 1
+//   space.passes       // 3
+//   space.passes_of    // x: 0 and 1;  e: 1 and 2;  y: 2
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "passes/schedule/schedule_view.h"
+
+namespace fusebox {
+
+class ReductionSpace {
+ public:
+  // Nothing if the fusion has no such space; `why` says why.
+  static std::optional<ReductionSpace> find(const Graph& fusion, std::string& why);
+
+  // The first result of the reduction that has the most axes. Its loops are those of the schedule.
+  ValueId reference;
+  std::vector<DomainId> kept, reduced;  // the axes, as domains of the reference, in its order
+  std::vector<ValueId> reductions;      // the first result of each
+  int passes = 1;
+
+  // The axis of a domain of any tensor, as a domain of the reference. None: the domain is no part of the space.
+  DomainId axis_of(DomainId d) const { return by_domain_[d.index]; }
+  bool is_reduced(DomainId axis) const;
+  // Whether a tensor has an element for each place of a reduced axis.
+  bool is_full(ValueId v) const { return is_full_[v.index]; }
+  // The passes in which the tensor is read, and those in which an output is made. Empty for a small tensor.
+  const std::set<int>& passes_of(ValueId v) const { return passes_of_[v.index]; }
+  // The number of reductions, one behind the other, on which the tensor depends.
+  int depth_of(ValueId v) const { return depth_[v.index]; }
+
+ private:
+  bool find_axes(const Graph& g, std::string& why);
+  bool sort_tensors(const Graph& g, std::string& why);
+  void find_passes(const Graph& g);
+
+  std::vector<DomainId> by_domain_;
+  std::vector<bool> is_full_;             // by value
+  std::vector<int> depth_;                // by value
+  std::vector<std::set<int>> passes_of_;  // by value
+};
+
+// The ops of the body that make tensors from others, in order; no inputs.
+std::vector<OpId> tensor_ops(const Graph& g);
+// The bound of the product of the domains' extents; INT64_MAX if it is not known.
+int64_t most_of(const SizeClasses& sizes, const std::vector<DomainId>& domains);
+
+}  // namespace fusebox

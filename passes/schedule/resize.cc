@@ -1,0 +1,20 @@
+// Fusions that slice, pad or join tensors beside what pointwise fusions do. What lies behind such an op is computed in
+// the loops of its result, so nothing crosses threads; an offset that the width divides leaves a copy vectorized.
+#include "passes/schedule/elementwise.h"
+#include "passes/schedule/prepared.h"
+#include "passes/schedule/scheduler.h"
+
+namespace fusebox {
+
+std::optional<std::string> resize_declines(const ScheduleView& view) {
+  if (!has_resizes(view.fusion)) return "no op slices, pads or joins a tensor";
+  return elementwise_declines(view);
+}
+
+Heuristics resize_choose(const ScheduleView& view) { return elementwise_choose(view, "resize"); }
+
+std::vector<Step> resize_plan(const ScheduleView& view, const Heuristics& heuristics) {
+  return elementwise_plan(view, heuristics);
+}
+
+}  // namespace fusebox

@@ -1,0 +1,256 @@
+// Fusions that read an input along another innermost axis than the result has. A block has a tile of both axes. It brings
+// the input's part of the tile to shared memory along the input's own innermost axis, and reads it from there along the
+// result's. The chunks of a row of the tile are swizzled by the row's number, so neither way meets a bank twice.
+//
+//   transpose reference %y across 0 along 1 tile 64 vector 8 rows 32 %b_in 8 %a_in 8 %y 8
+//
+// `across` and `along`: the axes of the tile in the order of the reference's memory; `along` is the innermost one. A block
+// has `rows` rows of threads, and a thread a chunk of `vector` elements in a row of the tile.
+#include <algorithm>
+#include <map>
+
+#include "ir/domain/domain.h"
+#include "ir/table/error.h"
+#include "passes/schedule/prepared.h"
+#include "passes/schedule/scheduler.h"
+#include "passes/schedule/vector_width.h"
+
+namespace fusebox {
+namespace {
+
+constexpr int64_t kLeastTile = 32, kThreads = 256;
+constexpr int64_t kLeastExtent = 16;  // an axis that may be shorter is not worth a tile
+
+// The numbers of the reference's axes, in the order of its memory, without broadcasts.
+std::vector<size_t> order_of(const Graph& g, ValueId reference) {
+  const auto axes = logical_without_reductions(g, g.tensor_of(reference));
+  std::vector<size_t> result;
+  for (DomainId d : axes_in_memory(g, reference))
+    if (g[d].iter_type != IterType::kBroadcast) result.push_back(position_in(axes, d));
+  return result;
+}
+
+// The number of the reference's axis along which the innermost axis of a load's input lies, or none.
+std::optional<size_t> innermost_place(const Prepared& p, const std::string& load) {
+  const Graph& g = p.w.graph();
+  const ValueId v = p.w.tensor(load), input = g[g[v].def].operands[0];
+  const auto order = axes_in_memory(g, input);
+  const auto inner =
+      std::find_if(order.rbegin(), order.rend(), [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; });
+  if (inner == order.rend()) return std::nullopt;
+  const auto it = p.once.places.find(load);
+  const size_t axis = position_in(logical_without_reductions(g, g.tensor_of(input)), *inner);
+  if (it == p.once.places.end() || axis >= it->second.size()) return std::nullopt;
+  const std::string& place = it->second[axis];
+  if (place.empty() || !std::ranges::all_of(place, [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
+  return static_cast<size_t>(std::stoul(place));
+}
+
+// The loads that are to go through shared memory, and the axis that their tile has beside the innermost one.
+struct Turned {
+  size_t across = 0, along = 0;  // numbers of axes of the reference
+  std::vector<std::string> loads;
+};
+
+std::optional<Turned> turned(const Prepared& p, std::optional<size_t> only = {}) {
+  const auto order = order_of(p.w.graph(), p.w.tensor(p.reference));
+  if (order.size() < 2) return std::nullopt;
+  std::map<size_t, std::vector<std::string>> by_axis;
+  for (const std::string& load : p.loads) {
+    const auto place = innermost_place(p, load);
+    if (!place || *place == order.back()) continue;
+    // The tile needs both axes in the input.
+    const auto& places = p.once.places.at(load);
+    if (std::ranges::count(places, std::to_string(order.back())) == 1) by_axis[*place].push_back(load);
+  }
+  const std::vector<std::string>* best = nullptr;
+  size_t across = 0;
+  for (const auto& [axis, loads] : by_axis)
+    if (only ? axis == *only : !best || loads.size() > best->size()) {
+      best = &loads;
+      across = axis;
+    }
+  if (!best) return std::nullopt;
+  return Turned{across, order.back(), *best};
+}
+
+class TransposeWriter {
+ public:
+  TransposeWriter(const ScheduleView& view, const Heuristics& h)
+      : p(view), w_(p.w), h_(h), tile_(h.number("tile")), vector_(h.number("vector")), rows_(h.number("rows")) {
+    turned_ = turned(p, static_cast<size_t>(h.number("across")));
+  }
+
+  void write_loops() {
+    const std::string& y = p.reference;
+    const auto axes = names_of(w_.graph(), logical_without_reductions(w_.graph(), w_.graph().tensor_of(w_.tensor(y))));
+    const auto order = names_of(w_.graph(), axes_in_memory(w_.graph(), w_.tensor(y)));
+    w_.reorder(y, order);
+    const auto [across, rows] = w_.split(y, axes[turned_->across], tile_, "p", "pi");
+    const auto [along, columns] = w_.split(y, axes[turned_->along], tile_, "q", "qi");
+    std::vector<std::string> outer;
+    for (const std::string& d : order)
+      outer.push_back(d == axes[turned_->across] ? across : d == axes[turned_->along] ? along : d);
+    const std::string block = w_.merge(y, outer, "g");
+    w_.reorder(y, std::vector<std::string>{block, rows, columns});
+    follow(true);
+    auto [chunk, element] = w_.split(y, columns, vector_, "c", "v");
+    const auto [times, thread] = w_.split(y, rows, rows_, "u", "t");
+    w_.reorder(y, std::vector<std::string>{block, times, thread, chunk, element});
+    follow(false);
+    w_.parallelize(y, block, ParallelType::kGridX);
+    w_.parallelize(y, thread, ParallelType::kBlockY);
+    w_.parallelize(y, chunk, ParallelType::kBlockX);
+    if (const auto others = along_without_turned(); !others.empty()) w_.parallelize_like(y, others);
+    p.parallelize_like_readers(turned_->loads);
+    for (const std::string& load : turned_->loads) write_turned(load);
+  }
+
+  void write_inlining() {
+    for (const std::string& load : turned_->loads) w_.inline_at(load, w_.loops(load).front());
+    w_.inline_most();
+    inline_indices(w_);
+  }
+
+  Prepared p;
+
+ private:
+  bool is_turned(const std::string& name) const { return std::ranges::count(turned_->loads, name) > 0; }
+
+  std::vector<std::string> along_without_turned() const {
+    std::vector<std::string> result = p.along_reference();
+    std::erase_if(result, [&](const std::string& name) { return is_turned(name); });
+    return result;
+  }
+
+  // Gives the other tensors the loops of the reference.
+  void follow(bool with_turned) {
+    const auto along = with_turned ? p.along_reference() : along_without_turned();
+    if (!along.empty()) w_.transform_like(p.reference, along);
+    p.follow_readers(with_turned ? std::vector<std::string>() : turned_->loads);
+  }
+
+  // The tile of an input: rows along the result's innermost axis, chunks along the input's own.
+  void write_turned(const std::string& load) {
+    const Graph& g = w_.graph();
+    const ValueId v = w_.tensor(load), input = g[g[v].def].operands[0];
+    const auto order = axes_in_memory(g, input);
+    const auto inner =
+        std::find_if(order.rbegin(), order.rend(), [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; });
+    const size_t axis = position_in(logical_without_reductions(g, g.tensor_of(input)), *inner);
+    const DomainId own = logical_without_reductions(g, g.tensor_of(v))[axis];
+    const auto loop = loop_of(g.tensor_of(v));
+    std::string block = g[loop[0]].name, rows, columns;
+    for (size_t i = 1; i < loop.size(); ++i) (follows_from(g, loop[i], own) ? columns : rows) = g[loop[i]].name;
+    w_.reorder(load, std::vector<std::string>{block, rows, columns});
+    std::string element;
+    if (vector_ > 1) {
+      std::string in_chunk;
+      std::tie(columns, element) = w_.split(load, columns, vector_, "c", "v");
+      std::tie(rows, in_chunk) = w_.split(load, rows, vector_, "r", "j");
+      std::tie(rows, columns) = w_.swizzle(load, rows, columns, "rs", "cs");
+      rows = w_.merge(load, rows, in_chunk, "n");
+    } else {
+      std::tie(rows, columns) = w_.swizzle(load, rows, columns, "rs", "cs");
+    }
+    const auto [times, thread] = w_.split(load, rows, rows_, "u", "t");
+    std::vector<std::string> now = {block, times, thread, columns};
+    if (!element.empty()) now.push_back(element);
+    w_.reorder(load, now);
+    w_.set_memory_type(load, MemoryType::kShared);
+    w_.parallelize(load, block, ParallelType::kGridX);
+    w_.parallelize(load, thread, ParallelType::kBlockY);
+    w_.parallelize(load, columns, ParallelType::kBlockX);
+  }
+
+  StepWriter& w_;
+  const Heuristics& h_;
+  int64_t tile_, vector_, rows_;
+  std::optional<Turned> turned_;
+};
+
+std::vector<std::string> copies_of(const Prepared& p) {
+  std::vector<std::string> result = p.loads;
+  result.insert(result.end(), p.stores.begin(), p.stores.end());
+  return result;
+}
+
+bool ends_in_chunk(const StepWriter& w, const std::string& name) {
+  const Graph& g = w.graph();
+  const auto& loop = loop_of(g.tensor_of(w.tensor(name)));
+  if (loop.empty() || !g[loop.back()].def || is_thread(g[loop.back()].parallel)) return false;
+  return std::ranges::any_of(leaves(g, loop.back()),
+                             [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; });
+}
+
+}  // namespace
+
+std::optional<std::string> transpose_declines(const ScheduleView& view) {
+  const Graph& g = view.fusion;
+  if (has_resizes(g)) return "an op slices, pads or joins tensors, which the scheduler resize is for";
+  if (auto why = elementwise_declines(view)) return why;
+  // Without a move every input is read in the order of the result, or of its own memory.
+  const Prepared p(view);
+  const auto found = turned(p);
+  if (!found) return "no input lies along another axis than the output " + g[reference_of(view)].name;
+  const ValueId reference = reference_of(view);
+  const auto axes = logical_without_reductions(g, g.tensor_of(reference));
+  for (size_t axis : {found->across, found->along})
+    if (view.sizes.of(axes[axis]).most < kLeastExtent)
+      return "the axis %" + g[reference].name + "." + g[axes[axis]].name + " is too short for a tile";
+  return std::nullopt;
+}
+
+Heuristics transpose_choose(const ScheduleView& view) {
+  const Graph& g = view.fusion;
+  const ValueId reference = reference_of(view);
+  const auto axes = logical_without_reductions(g, g.tensor_of(reference));
+  const Prepared p(view);
+  const Turned found = *turned(p);
+  Heuristics h{.scheduler = "transpose", .choices = {}};
+  h.set("reference", "%" + g[reference].name);
+  h.set("across", static_cast<int64_t>(found.across));
+  h.set("along", static_cast<int64_t>(found.along));
+  int64_t vector = kVectorBytes / std::min<int64_t>(widest_stream(view, reference), kVectorBytes);
+  for (size_t axis : {found.across, found.along}) vector = std::min(vector, view.sizes.of(axes[axis]).divisor);
+  const int64_t tile = std::max(kLeastTile, 8 * vector);
+  h.set("tile", tile);
+  h.set("vector", vector);
+  h.set("rows", kThreads / (tile / vector));
+  if (vector == 1) return h;
+  try {
+    TransposeWriter t(view, h);
+    t.write_loops();
+    std::vector<std::string> copies;
+    for (const std::string& name : copies_of(t.p))
+      if (ends_in_chunk(t.p.w, name)) copies.push_back(name);
+    for (const std::string& name : copies) t.p.w.parallelize(name, t.p.w.loops(name).back(), ParallelType::kVectorize);
+    t.write_inlining();
+    const auto widths = vector_widths(view, t.p.w.graph(), copies);
+    for (size_t i = 0; i < copies.size(); ++i)
+      if (widths[i] > 1) h.set("%" + copies[i], widths[i]);
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kInternal) throw;  // any other: the schedule is refused as a whole, vectors or not
+  }
+  return h;
+}
+
+std::vector<Step> transpose_plan(const ScheduleView& view, const Heuristics& h) {
+  TransposeWriter t(view, h);
+  try {
+    t.write_loops();
+    for (const std::string& name : copies_of(t.p)) {
+      const auto choice = std::ranges::find(h.choices, "%" + name, &Heuristic::key);
+      if (choice == h.choices.end()) continue;
+      std::string chunk = t.p.w.loops(name).back();
+      if (choice->number < h.number("vector")) chunk = t.p.w.split(name, chunk, choice->number, "v", "e").second;
+      t.p.w.parallelize(name, chunk, ParallelType::kVectorize);
+    }
+    t.write_inlining();
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kInternal) throw;  // any other: the last step is refused, and with it the schedule
+  }
+  return t.p.w.steps();
+}
+
+}  // namespace fusebox

@@ -1,0 +1,24 @@
+// How many elements a copy can move at once, as the classes of sizes and of memory show. The launch will check what the
+// kernel plan asks of sizes, strides and addresses; a width is taken only if its classes say that the checks hold.
+//
+//   // x[m, n] is bf16, contiguous and aligned to 16 bytes; its copy is looped over n in chunks of 8; 8 divides n
+//   vector_widths(view, scheduled, {"x_in"})   // {8}
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "passes/schedule/schedule_view.h"
+
+namespace fusebox {
+
+constexpr int64_t kVectorBytes = 16;  // that one access can move
+
+// By copy: the largest power of two that the innermost loop's extent and 16 bytes allow; 1 if nothing larger is shown to
+// be right. `scheduled` is the view's fusion with its loops set, inlined outside of the innermost loops of the copies. A
+// copy is a `set` whose innermost loop has a constant extent. Throws what the kernel plan throws.
+std::vector<int64_t> vector_widths(const ScheduleView& view, const Graph& scheduled,
+                                   std::span<const std::string> copies);
+
+}  // namespace fusebox

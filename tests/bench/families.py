@@ -1,0 +1,284 @@
+"""Times the automatic plan against torch.compile on fusions that people write: ten families, each at several shapes drawn by a seed.
+
+    python3 tests/bench/families.py --seed 1 --shapes 4
+    python3 tests/bench/families.py --families softmax,adam --json table.jsonl --check
+
+Needs the Python package (PYTHONPATH=build/python) and a PyTorch for CUDA. No steps are given: schedulers decide. Rows are drawn from 1 to 65,536,
+columns from 32 to 131,072, evenly in their logarithms, half of them odd sizes, and dtypes from f32, f16 and bf16; a tensor has at most
+--most-bytes. Each number is a median of rounds that alternate with PyTorch eager and torch.compile, with the L2 cache flushed before
+(kernels/clock.py). A ratio is the time of torch.compile by that of Fusebox. `--plans` prints what the schedulers decide, on any machine, and
+times nothing.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import random
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+
+def _softmax_f(f, x):
+    o = f.ops
+    x = o.cast(x, _float())
+    shifted = o.sub(x, o.broadcast(o.max(x, [1]), [False, True]))
+    e = o.exp(shifted)
+    return [o.truediv(e, o.broadcast(o.sum(e, [1]), [False, True]))]
+
+
+def _layer_norm_f(f, x, w, b):
+    o = f.ops
+    x = o.cast(x, _float())
+    var, mean = o.var_mean(x, [1], correction=0, keepdim=True)
+    y = o.mul(o.sub(x, mean), o.rsqrt(o.add(var, 1e-5)))
+    return [o.add(o.mul(y, _row(o, w)), _row(o, b))]
+
+
+def _rms_norm_f(f, x, r, w):
+    o = f.ops
+    x = o.add(o.cast(x, _float()), o.cast(r, _float()))
+    n = o.size(x, 1)
+    mean = o.truediv(o.sum(o.mul(x, x), [1], keepdim=True), o.cast(n, _float()))
+    return [o.mul(o.mul(x, o.rsqrt(o.add(mean, 1e-6))), _row(o, w)), x]
+
+
+def _swiglu_f(f, a, b):
+    o = f.ops
+    return [o.mul(o.silu(o.cast(a, _float())), o.cast(b, _float()))]
+
+
+def _bias_gelu_f(f, x, b):
+    o = f.ops
+    x = o.add(o.cast(x, _float()), _row(o, b))
+    inner = o.mul(o.add(x, o.mul(o.mul(o.mul(x, x), x), 0.044715)), 0.7978845608028654)
+    return [o.mul(o.mul(x, 0.5), o.add(o.tanh(inner), 1.0))]
+
+
+def _nll_f(f, x, label):
+    o = f.ops
+    x = o.cast(x, _float())
+    top = o.max(x, [1])
+    total = o.sum(o.exp(o.sub(x, o.broadcast(top, [False, True]))), [1])
+    picked = o.squeeze(o.take_along_axis(x, o.broadcast(label, [False, True]), 1), [1])
+    return [o.sub(o.add(o.log(total), top), picked)]
+
+
+def _adam_f(f, p, g, m, v):
+    o = f.ops
+    p, g, m, v = (o.cast(t, _float()) for t in (p, g, m, v))
+    m = o.add(o.mul(m, 0.9), o.mul(g, 0.1))
+    v = o.add(o.mul(v, 0.999), o.mul(o.mul(g, g), 0.001))
+    return [o.sub(p, o.truediv(o.mul(m, 0.001), o.add(o.sqrt(v), 1e-8))), m, v]
+
+
+def _statistics_f(f, x):
+    o = f.ops
+    var, mean = o.var_mean(o.cast(x, _float()), [1], correction=0)
+    return [var, mean]
+
+
+def _column_sum_f(f, x):
+    return [f.ops.sum(f.ops.cast(x, _float()), [0])]
+
+
+def _transpose_add_f(f, a, b):
+    o = f.ops
+    return [o.add(o.cast(a, _float()), o.cast(o.permute(b, [1, 0]), _float()))]
+
+
+def _row(o, w):
+    return o.broadcast(o.cast(w, _float()), [True, False])
+
+
+def _float():
+    from fusebox import DataType
+
+    return DataType.Float
+
+
+def _torch_families():
+    import torch
+    import torch.nn.functional as F
+
+    def layer_norm(x, w, b):
+        return [F.layer_norm(x.float(), x.shape[1:], w.float(), b.float(), 1e-5)]
+
+    def rms_norm(x, r, w):
+        x = x.float() + r.float()
+        return [x * torch.rsqrt((x * x).mean(1, keepdim=True) + 1e-6) * w.float(), x]
+
+    def adam(p, g, m, v):
+        p, g, m, v = p.float(), g.float(), m.float(), v.float()
+        m = m * 0.9 + g * 0.1
+        v = v * 0.999 + g * g * 0.001
+        return [p - m * 0.001 / (torch.sqrt(v) + 1e-8), m, v]
+
+    def statistics(x):
+        var, mean = torch.var_mean(x.float(), 1, correction=0)
+        return [var, mean]
+
+    # By family: the function of torch, that of Fusebox, the inputs ("m,n" and so on, + for values above 0, i for labels),
+    # and whether results are cast to the inputs' dtype.
+    return {
+        "softmax": (lambda x: [torch.softmax(x.float(), 1)], _softmax_f, ["m,n"], True),
+        "layer_norm": (layer_norm, _layer_norm_f, ["m,n", "n", "n"], True),
+        "rms_norm_residual": (rms_norm, _rms_norm_f, ["m,n", "m,n", "n"], True),
+        "swiglu": (lambda a, b: [F.silu(a.float()) * b.float()], _swiglu_f, ["m,n", "m,n"], True),
+        "bias_gelu": (lambda x, b: [F.gelu(x.float() + b.float(), approximate="tanh")], _bias_gelu_f, ["m,n", "n"], True),
+        "nll": (lambda x, i: [F.cross_entropy(x.float(), i, reduction="none")], _nll_f, ["m,n", "i"], False),
+        "adam": (adam, _adam_f, ["m,n", "m,n", "m,n", "+m,n"], True),
+        "statistics": (statistics, _statistics_f, ["m,n"], False),
+        "column_sum": (lambda x: [x.float().sum(0)], _column_sum_f, ["m,n"], False),
+        "transpose_add": (lambda a, b: [a.float() + b.float().t()], _transpose_add_f, ["m,n", "n,m"], True),
+    }
+
+
+def drawn_size(rng, least, most):
+    size = round(math.exp(rng.uniform(math.log(least), math.log(most))))
+    # Half of the sizes are as models have them: multiples of 64.
+    return max(least, size // 64 * 64) if rng.random() < 0.5 else size
+
+
+def draw_shapes(name, seed, count, most_bytes):
+    import torch
+
+    rng = random.Random(f"{name} {seed}")
+    while count > 0:
+        m, n = drawn_size(rng, 1, 65536), drawn_size(rng, 32, 131072)
+        dtype = rng.choice([torch.float32, torch.float16, torch.bfloat16])
+        if m * n * dtype.itemsize > most_bytes:
+            continue
+        count -= 1
+        yield m, n, dtype
+
+
+def make_inputs(kinds, m, n, dtype, device):
+    import torch
+
+    generator = torch.Generator(device).manual_seed(7)
+    sizes = {"m,n": (m, n), "n,m": (n, m), "n": (n,)}
+    inputs = []
+    for kind in kinds:
+        if kind == "i":
+            inputs.append(torch.randint(n, (m,), generator=generator, device=device))
+            continue
+        t = torch.randn(sizes[kind.lstrip("+")], generator=generator, device=device, dtype=torch.float32)
+        inputs.append((t.abs() if kind.startswith("+") else t).to(dtype))
+    return inputs
+
+
+def fusion(name, define, inputs, cast):
+    from fusebox import FusionDefinition
+
+    f = FusionDefinition(name)
+    results = define(f, *[f.from_pytorch(t) for t in inputs])
+    for r in results:
+        f.add_output(f.ops.cast(r, inputs[0].dtype) if cast else r)
+    return f
+
+
+def wrong(ours, wanted, dtype):
+    """A sentence about the first output that is too far from torch's in f32, or "". Widths: of the dtype's rounding and of long sums."""
+    import torch
+
+    step = torch.finfo(dtype).eps
+    for i, (a, b) in enumerate(zip(ours, wanted, strict=True)):
+        far = (a.float() - b.float()).abs() > 4 * step * b.float().abs() + 64 * max(step, 1e-6) * b.float().abs().mean()
+        if far.any() or a.shape != b.shape:
+            at = int(far.flatten().nonzero()[0])
+            return f"output {i} differs at {at}: {a.flatten()[at]} for {b.flatten()[at]}"
+    return ""
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--families", default="", help="names with commas between them; default: all")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--shapes", type=int, default=4, help="of each family")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--most-bytes", type=int, default=1 << 30)
+    parser.add_argument("--time-limit", type=float, default=0, help="seconds")
+    parser.add_argument("--check", action="store_true", help="compares with torch first")
+    parser.add_argument("--plans", action="store_true", help="prints the decisions for each shape and times nothing")
+    parser.add_argument("--json", type=pathlib.Path, help="one JSON object a line")
+    return parser.parse_args()
+
+
+def measure(options, clock, name, torch_function, define, kinds, cast, m, n, dtype):
+    import torch
+
+    from kernels import peers
+
+    inputs = make_inputs(kinds, m, n, dtype, "cuda")
+    f = fusion(name, define, inputs, cast)
+    record = {"family": name, "m": m, "n": n, "dtype": str(dtype).split(".")[1], "plan": [d.scheduler for d in f.plan(inputs)]}
+
+    def reference(*tensors):
+        results = torch_function(*tensors)
+        return [r.to(dtype) for r in results] if cast else results
+
+    if options.check and (problem := wrong(f.execute(inputs), reference(*inputs), dtype)):
+        return {**record, "error": f"WRONG {problem}"}
+    peers.forget_compiled()
+    compiled = torch.compile(reference, dynamic=False)
+    launcher = f.launcher(inputs)
+    with torch.no_grad():
+        compiled(*inputs)
+        times = clock.alternate({"fusebox": launcher.launch, "compile": lambda: compiled(*inputs), "eager": lambda: reference(*inputs)}, options.rounds)
+    return {**record, **{key: t.median for key, t in times.items()}, "ratio": times["compile"].median / times["fusebox"].median}
+
+
+def main():
+    options = arguments()
+    try:
+        import torch
+    except ModuleNotFoundError:
+        print("families: skipped, there is no PyTorch here")
+        return 0
+    families = _torch_families()
+    names = [n for n in options.families.split(",") if n] or list(families)
+    if unknown := set(names) - set(families):
+        sys.exit(f"families: no family is named {', '.join(sorted(unknown))}; there are {', '.join(families)}")
+    if options.plans:
+        for name in names:
+            torch_function, define, kinds, cast = families[name]
+            for m, n, dtype in draw_shapes(name, options.seed, options.shapes, options.most_bytes):
+                inputs = make_inputs(kinds, m, n, dtype, "cpu")
+                decided = fusion(name, define, inputs, cast).plan(inputs)
+                print(f"{name} {m} x {n} {dtype}: " + "; ".join(f"{d.scheduler} {d.choices}" for d in decided), flush=True)
+        return 0
+    if not torch.cuda.is_available():
+        print("families: skipped, there is no GPU here")
+        return 0
+    from kernels.clock import Clock
+
+    clock, begin, records = Clock(), time.monotonic(), []
+    print("| family | m × n | dtype | plan | Fusebox µs | torch.compile | eager | ratio |\n|---|---|---|---|---|---|---|---|", flush=True)
+    for name in names:
+        for m, n, dtype in draw_shapes(name, options.seed, options.shapes, options.most_bytes):
+            if options.time_limit and time.monotonic() - begin > options.time_limit:
+                continue
+            try:
+                record = measure(options, clock, name, *families[name], m, n, dtype)
+            except Exception as failure:  # the table goes on
+                record = {"family": name, "m": m, "n": n, "dtype": str(dtype), "error": f"{type(failure).__name__}: {failure}"[:300]}
+            records.append(record)
+            head = f"| {name} | {m} × {n} | {record['dtype']} |"
+            if "error" in record:
+                print(f"{head} {record['error']} |", flush=True)
+            else:
+                print(f"{head} {'+'.join(record['plan'])} | {record['fusebox']:.1f} | {record['compile']:.1f} | {record['eager']:.1f} | {record['ratio']:.2f} |", flush=True)
+            torch.cuda.empty_cache()
+            if options.json:
+                options.json.write_text("".join(json.dumps(r) + "\n" for r in records))
+    ratios = [r["ratio"] for r in records if "ratio" in r]
+    if ratios:
+        print(f"\n{len(ratios)} workloads: geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}, least {min(ratios):.2f}")
+    return 1 if any("error" in r for r in records) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

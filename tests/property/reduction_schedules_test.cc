@@ -1,0 +1,90 @@
+// The law of the schedulers of reductions: they take random fusions with reductions, and the kernels run on the host
+// executor without a finding. The results have the bits of the unfused plan where all arithmetic is exact, and lie
+// within the bounds of the reference otherwise.
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <map>
+
+#include "ir/text/print.h"
+#include "replay/data/file.h"
+#include "replay/device/module_loader.h"
+#include "replay/run/run.h"
+#include "tests/support/reduction_fusions.h"
+
+namespace fusebox {
+namespace {
+
+uint64_t setting(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+RunOptions automatic() {
+  RunOptions options;
+  options.device = default_device();
+  options.keep_sources = false;
+  return options;
+}
+
+std::string reasons(const Compiled& c) {
+  std::string text;
+  if (!c.automatic) return text;
+  for (const Decision& d : c.automatic->decisions) text += "taken: " + fusebox::text(d.heuristics) + "\n";
+  for (const Decision& d : c.automatic->decisions)
+    for (const Declined& no : d.declined) text += no.scheduler + ": " + no.why + "\n";
+  return text;
+}
+
+// The automatic schedule of a whole fusion, as a scheduler makes it. Empty: none takes it.
+std::string scheduler_of(const Compiled& c) {
+  if (!c.automatic || c.automatic->decisions.size() != 1) return {};
+  return c.automatic->decisions[0].heuristics.scheduler;
+}
+
+TEST(ReductionSchedules, GiveWhatTheUnfusedPlanGives) {
+  const bool has_reference = find_aten() != nullptr;
+  const uint64_t first = setting("FUSEBOX_FIRST_SEED", 1), count = setting("FUSEBOX_SCHEDULES", 2000);
+  std::map<std::string, int> taken;
+  int exact = 0, compared = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    const testing::ReductionCase c = testing::make_reduction_case(seed);
+    std::vector<Argument> inputs;
+    for (const InputSpec& s : c.module.input_specs[0].specs) inputs.push_back(make_argument(s));
+    const fusebox::Run run = run_program(c.module, inputs, automatic());
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + print(c.module) + print_steps(run.steps) +
+                 reasons(run.compiled));
+    ASSERT_FALSE(run.failure) << run.failure->message << " " << run.failure->place;
+    const std::string scheduler = scheduler_of(run.compiled);
+    ++taken[scheduler.empty() ? "none" : scheduler];
+    if (scheduler.empty()) continue;
+    if (scheduler == "reduction" || scheduler == "persistent") {
+      ASSERT_EQ(scheduler == "persistent", c.feeds_back);
+    }
+    if (has_reference) {
+      for (const CheckedOutput& out : check_outputs(run, inputs))
+        ASSERT_TRUE(out.comparison.ok) << out.comparison.message(out.name);
+      ++compared;
+    }
+    if (!c.is_exact) continue;
+    RunOptions unfused;
+    unfused.unfused = true;
+    unfused.keep_sources = false;
+    const fusebox::Run expected = run_program(c.module, inputs, unfused);
+    ASSERT_FALSE(expected.failure);
+    ASSERT_EQ(expected.outputs.size(), run.outputs.size());
+    for (size_t i = 0; i < run.outputs.size(); ++i)
+      ASSERT_EQ(digest(contiguous_copy(run.outputs[i].value.tensor)),
+                digest(contiguous_copy(expected.outputs[i].value.tensor)))
+          << run.outputs[i].name;
+    ++exact;
+  }
+  for (const auto& [name, n] : taken) std::printf("  %s: %d\n", name.c_str(), n);
+  std::printf("  %d exact, %d compared with the reference\n", exact, compared);
+  if (count < 2000) return;
+  EXPECT_GE(taken["reduction"], 500);
+  EXPECT_GE(taken["persistent"], 500);
+  EXPECT_GE(exact, 500);
+}
+
+}  // namespace
+}  // namespace fusebox

@@ -1,0 +1,155 @@
+// What the scheduler of pointwise fusions chooses, and what its kernels move at once.
+#include <gtest/gtest.h>
+
+#include "tests/support/automatic.h"
+
+namespace fusebox {
+namespace {
+
+using testing::plan_of;
+using testing::Planned;
+using testing::read_program;
+
+std::vector<BoundInput> contiguous(const std::vector<std::vector<int64_t>>& shapes) {
+  std::vector<BoundInput> result;
+  for (const auto& shape : shapes) result.push_back({.shape = shape, .align = 256});
+  return result;
+}
+
+constexpr const char* kAdd = R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %b = input f32[%n] contiguous
+  %bb = broadcast %b mask [1, 0]
+  %y = add %x, %bb
+  output %y
+}
+)";
+
+TEST(Pointwise, VectorsAreAsWideAsTheInnermostExtentAllows) {
+  const std::pair<int64_t, int64_t> cases[] = {{64, 4}, {63, 1}, {62, 2}, {68, 4}};
+  for (const auto& [n, width] : cases) {
+    const Planned p = plan_of(kAdd, contiguous({{512, n}, {n}}));
+    ASSERT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
+    EXPECT_EQ(p.choice("vector"), width) << n;
+    const int vectors = width > 1 ? 3 : 0;
+    EXPECT_EQ(p.vectors(), width > 1 ? (std::map<int64_t, int>{{width * 4, vectors}}) : (std::map<int64_t, int>{}));
+  }
+}
+
+// Without a broadcast all axes are one loop, so only the number of elements counts.
+TEST(Pointwise, AxesThatLieInOrderAreOneLoop) {
+  constexpr const char* kProgram = R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %y = exp %x
+  output %y
+}
+)";
+  const Planned p = plan_of(kProgram, contiguous({{64, 33}}));
+  EXPECT_EQ(p.choice("axes"), 2);
+  EXPECT_EQ(p.choice("vector"), 4);
+  EXPECT_EQ(plan_of(kAdd, contiguous({{64, 33}, {33}})).choice("axes"), 1);
+}
+
+TEST(Pointwise, AnInputThatIsNotAlignedIsReadElementByElement) {
+  auto inputs = contiguous({{64, 64}, {64}});
+  inputs[1].align = 4;
+  const Planned p = plan_of(kAdd, inputs);
+  EXPECT_EQ(p.choice("vector"), 4);
+  EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{16, 2}}));
+  EXPECT_EQ(p.choice("%b_in"), 0);
+}
+
+TEST(Pointwise, StridesThatAVectorDoesNotDivideNarrowIt) {
+  constexpr const char* kProgram = R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguity [false, true]
+  %y = exp %x
+  output %y
+}
+)";
+  const std::pair<int64_t, int64_t> cases[] = {{72, 4}, {66, 2}, {65, 0}};
+  for (const auto& [stride, width] : cases) {
+    std::vector<BoundInput> inputs = {{.shape = {64, 64}, .strides = {stride, 1}, .align = 256}};
+    const Planned p = plan_of(kProgram, inputs);
+    EXPECT_EQ(p.choice("%x_in"), width) << stride;
+    EXPECT_EQ(p.choice("%y"), 4) << stride;
+  }
+}
+
+TEST(Pointwise, TheWidestElementDecidesTheChunk) {
+  constexpr const char* kProgram = R"(fusion @f {
+  %n = size
+  %x = input bf16[%n] contiguous
+  %m = input bool[%n] contiguous
+  %f = cast %x as f32
+  %y = where %m, %f, 0.0_f32
+  output %y
+}
+)";
+  const Planned p = plan_of(kProgram, contiguous({{4096}, {4096}}));
+  EXPECT_EQ(p.choice("vector"), 4);
+  EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{4, 1}, {8, 1}, {16, 1}}));
+}
+
+TEST(Pointwise, LaunchesFollowTheSize) {
+  const Planned small = plan_of(kAdd, contiguous({{4, 8}, {8}}));
+  EXPECT_EQ(small.choice("threads"), 32);
+  const Planned large = plan_of(kAdd, contiguous({{16384, 4096}, {4096}}));
+  EXPECT_EQ(large.choice("threads"), 256);
+  // Odd rows: no vectors, so a thread has several elements.
+  const Planned odd = plan_of(kAdd, contiguous({{16384, 4097}, {4097}}));
+  EXPECT_EQ(odd.choice("vector"), 1);
+  EXPECT_EQ(odd.choice("unroll"), 4);
+}
+
+TEST(Pointwise, DeclinesWithAReason) {
+  const Planned p = plan_of(R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %y = sum %x over [1]
+  output %y
+}
+)",
+                            contiguous({{8, 8}}));
+  EXPECT_EQ(p.scheduler(), "unfused");
+}
+
+// The automatic plan has at least as many vector accesses as the schedule made by hand, and none that is narrower.
+TEST(Pointwise, MovesTheCorpusLikeItsHandSchedules) {
+  struct Case {
+    const char* name;
+    std::vector<std::vector<int64_t>> shapes;
+  };
+  const Case cases[] = {
+      {"silu_mul_bias", {{16384, 4096}, {16384, 4096}, {4096}}},
+      {"gelu_dropout_mask", {{8192, 8192}, {8192, 8192}}},
+  };
+  for (const Case& c : cases) {
+    const Module m = read_program("corpus/schedules/" + std::string(c.name) + ".fir");
+    const Graph& g = main_graph(m);
+    auto inputs = contiguous(c.shapes);
+    while (inputs.size() < fusebox::inputs(g).size()) inputs.push_back({.is_scalar = true, .bits = {0x3f800000, 0}});
+    const Planned p = plan_of(g, inputs);
+    ASSERT_EQ(p.scheduler(), "pointwise") << c.name << " " << p.why("pointwise");
+    CompileOptions by_hand;
+    by_hand.steps = find_steps(m, g.name)->steps;
+    by_hand.inputs = inputs;
+    const Planned hand{g, compile(g, bind_sizes(g, inputs), by_hand)};
+    EXPECT_EQ(p.vectors(), hand.vectors()) << c.name;
+  }
+}
+
+TEST(Pointwise, RowsOfATableAreGathered) {
+  const Module m = read_program("corpus/schedules/embedding_gather.fir");
+  std::vector<BoundInput> inputs = contiguous({{50304, 4096}, {16384}, {16384, 4096}});
+  inputs.push_back({.is_scalar = true, .bits = {0x3f800000, 0}});
+  const Planned p = plan_of(main_graph(m), inputs);
+  ASSERT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
+  EXPECT_EQ(p.choice("%position_in"), 8);
+  EXPECT_EQ(p.choice("%y"), 8);
+}
+
+}  // namespace
+}  // namespace fusebox

@@ -1,0 +1,233 @@
+// The schedulers of reductions: which fusions they take, what they choose, and how their schedules compare with the
+// hand-written ones of the corpus.
+#include <fstream>
+#include <gtest/gtest.h>
+#include <set>
+#include <sstream>
+
+#include "ir/canonical/canonical.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "passes/pipeline/pipeline.h"
+#include "passes/plan/plan_stages.h"
+
+namespace fusebox {
+namespace {
+
+using Shapes = std::vector<std::vector<int64_t>>;
+
+// The schedulers' view of a program whose tensor inputs have these shapes.
+struct View {
+  Graph fusion;
+  SizeClasses sizes;
+  MemoryClasses memory;
+  ScheduleView view() const { return {fusion, sizes, memory, default_device()}; }
+};
+
+View view_of(std::string_view program, const Shapes& shapes) {
+  View v;
+  v.fusion = canonical_order(parse_module(program).graphs[0]);
+  std::vector<BoundInput> inputs;
+  for (const auto& shape : shapes) inputs.push_back({.shape = shape});
+  v.sizes = SizeClasses(v.fusion, bind_sizes(v.fusion, inputs));
+  return v;
+}
+
+// What a scheduler chooses, or why it declines.
+std::string ask(std::string_view scheduler, std::string_view program, const Shapes& shapes) {
+  const View v = view_of(program, shapes);
+  const Scheduler& s = *find_scheduler(scheduler);
+  if (const auto why = s.declines(v.view())) return "declines: " + *why;
+  return text(s.choose(v.view()));
+}
+
+std::string steps_of(std::string_view scheduler, std::string_view program, const Shapes& shapes) {
+  const View v = view_of(program, shapes);
+  const Scheduler& s = *find_scheduler(scheduler);
+  return print_steps(s.plan(v.view(), s.choose(v.view())));
+}
+
+constexpr std::string_view kRowSum = R"(fusion @f {
+  %m, %n = size
+  %x = input bf16[%m, %n] contiguous
+  %xf = cast %x as f32
+  %y = sum %xf over [1]
+  output %y
+}
+)";
+constexpr std::string_view kColumnSum = R"(fusion @f {
+  %m, %n = size
+  %x = input bf16[%m, %n] contiguous
+  %xf = cast %x as f32
+  %y = sum %xf over [0]
+  output %y
+}
+)";
+constexpr std::string_view kTotalSum = R"(fusion @f {
+  %m, %n = size
+  %x = input bf16[%m, %n] contiguous
+  %xf = cast %x as f32
+  %y = sum %xf over [0, 1]
+  output %y
+}
+)";
+constexpr std::string_view kSoftmax = R"(fusion @f {
+  %m, %n = size
+  %x = input bf16[%m, %n] contiguous
+  %xf = cast %x as f32
+  %mx = max %xf over [1]
+  %mxb = broadcast %mx mask [0, 1]
+  %d = sub %xf, %mxb
+  %e = exp %d
+  %s = sum %e over [1]
+  %sb = broadcast %s mask [0, 1]
+  %q = truediv %e, %sb
+  %y = cast %q as bf16
+  output %y
+}
+)";
+
+TEST(ReductionScheduler, ChoosesBySize) {
+  EXPECT_EQ(
+      ask("reduction", kRowSum, {{16384, 4096}}),
+      "reduction axes inner form passes vector 8 in_vectors x merge last lanes 32 warps 1 unroll 4 rows 4 slices 1 "
+      "threads 128");
+  // Few long rows: several blocks share one.
+  EXPECT_EQ(
+      ask("reduction", kRowSum, {{8, 1 << 20}}),
+      "reduction axes inner form passes vector 8 in_vectors x merge last lanes 256 warps 1 unroll 4 rows 1 slices "
+      "66 threads 256");
+  // An odd number of columns: no vectors.
+  EXPECT_EQ(
+      ask("reduction", kRowSum, {{16384, 4099}}),
+      "reduction axes inner form passes vector 1 in_vectors , merge last lanes 256 warps 1 unroll 4 rows 1 slices 1 "
+      "threads 256");
+  EXPECT_EQ(
+      ask("reduction", kColumnSum, {{16384, 4096}}),
+      "reduction axes outer form passes vector 8 in_vectors x merge last lanes 32 warps 8 unroll 4 rows 1 slices 24 "
+      "threads 256");
+  EXPECT_EQ(
+      ask("reduction", kTotalSum, {{16384, 4096}}),
+      "reduction axes inner form passes vector 8 in_vectors x merge first lanes 256 warps 1 unroll 4 rows 1 slices "
+      "528 threads 256");
+}
+
+TEST(ReductionScheduler, StaysInItsClass) {
+  EXPECT_EQ(ask("reduction", kRowSum, {{16000, 4000}}), ask("reduction", kRowSum, {{15000, 3872}}));
+  EXPECT_EQ(steps_of("reduction", kRowSum, {{16000, 4000}}), steps_of("reduction", kRowSum, {{15000, 3872}}));
+}
+
+TEST(ReductionScheduler, DeclinesWithAReason) {
+  EXPECT_EQ(ask("reduction", kSoftmax, {{64, 64}}),
+            "declines: a tensor with the axes that %mx reduces depends on a reduction");
+  EXPECT_EQ(ask("reduction",
+                "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %y = sum %x over [1]\n  %z = sum "
+                "%x over [0]\n  output %y\n  output %z\n}\n",
+                {{64, 64}}),
+            "declines: %z reduces other axes than %y");
+  EXPECT_EQ(ask("reduction", "fusion @f {\n  %m = size\n  %x = input f32[%m]\n  %y = exp %x\n  output %y\n}\n", {{64}}),
+            "declines: nothing is reduced");
+  EXPECT_EQ(
+      ask("reduction",
+          "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %c = slice %x from [0, 1] to [%m, %n] by [1, "
+          "1]\n  %y = sum %c over [1]\n  output %y\n}\n",
+          {{64, 64}}),
+      "declines: %c is a slice, which changes the axes");
+}
+
+TEST(PersistentScheduler, KeepsARowInRegisters) {
+  EXPECT_EQ(
+      ask("persistent", kSoftmax, {{16384, 4096}}),
+      "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 8 chunks 2 unroll 1 "
+      "rows 1 slices 1 threads 256 longest 4096");
+  // Sixteen elements a thread, neighbouring threads side by side.
+  EXPECT_EQ(
+      ask("persistent", kSoftmax, {{16384, 4099}}),
+      "persistent axes inner form registers vector 1 in_vectors , merge last lanes 32 warps 10 chunks 16 unroll 1 "
+      "rows 1 slices 1 threads 320 longest 5120");
+  // Short rows share a block.
+  EXPECT_EQ(
+      ask("persistent", kSoftmax, {{65536, 256}}),
+      "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 1 chunks 1 unroll 1 "
+      "rows 4 slices 1 threads 128 longest 256");
+}
+
+TEST(PersistentScheduler, WalksALongRowInPasses) {
+  EXPECT_EQ(
+      ask("persistent", kSoftmax, {{4096, 131072}}),
+      "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 512 warps 1 unroll 4 rows 1 slices "
+      "1 threads 512");
+  EXPECT_EQ(ask("persistent", kSoftmax, {{8, 131072}}),
+            "declines: the rows that %mx reduces are long and few, so most multiprocessors would have nothing to do");
+  EXPECT_EQ(ask("persistent", kRowSum, {{64, 64}}),
+            "declines: nothing with the axes that are reduced depends on a reduction");
+}
+
+TEST(PersistentScheduler, StatesTheLongestRowThatFits) {
+  const std::string steps = steps_of("persistent", kSoftmax, {{16384, 4096}});
+  EXPECT_NE(steps.find("assume [%n] at_most 4096"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("bound_launch of [] threads 256 blocks 1"), std::string::npos) << steps;
+}
+
+// -- beside the hand-written schedules
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// What a schedule makes of memory and of threads: the widths of its vector copies and the number of its barriers.
+struct Outline {
+  std::multiset<int64_t> widths;
+  size_t barriers = 0, kernels = 0, exchanges = 0;
+};
+
+Outline outline_of(const Compiled& c) {
+  Outline result;
+  for (size_t i = 0; i < c.scheduled.size(); ++i) {
+    if (c.segmentation.segments[i].executor != SegmentExecutor::kKernel) continue;
+    ++result.kernels;
+    const Graph g = canonical_order(c.scheduled[i]);
+    const KernelPlan plan = plan_kernel(g);
+    for (const StatementPlan& s : plan.statements)
+      if (s.vector) result.widths.insert(s.vector->width);
+    result.barriers += plan.sync_points.size();
+    result.exchanges += plan.exchanges.size();
+  }
+  return result;
+}
+
+class HandWritten : public testing::TestWithParam<const char*> {};
+
+TEST_P(HandWritten, IsNoBetterInOutline) {
+  const Module m = parse_module(read("corpus/schedules/" + std::string(GetParam()) + ".fir"));
+  const Graph& g = main_graph(m);
+  std::vector<BoundInput> inputs;
+  for (const InputSpec& s : find_input_specs(m, g.name, "gpu")->specs)
+    inputs.push_back(s.is_scalar ? BoundInput{.is_scalar = true, .bits = s.value}
+                                 : BoundInput{.shape = s.shape, .align = 256});
+  const Bindings bindings = bind_sizes(g, inputs);
+  const Compiled automatic = compile(g, bindings, {.device = default_device(), .inputs = inputs});
+  const Compiled hand = compile(g, bindings, {.steps = find_steps(m, g.name)->steps, .inputs = inputs});
+  ASSERT_TRUE(automatic.automatic);
+  std::string why;
+  for (const Decision& d : automatic.automatic->decisions)
+    for (const Declined& no : d.declined) why += no.scheduler + ": " + no.why + "\n";
+  SCOPED_TRACE(why + print_steps(automatic.automatic->steps));
+  const Outline ours = outline_of(automatic), theirs = outline_of(hand);
+  EXPECT_EQ(ours.kernels, theirs.kernels);
+  EXPECT_EQ(ours.widths, theirs.widths);
+  EXPECT_EQ(ours.exchanges, theirs.exchanges);
+  EXPECT_LE(ours.barriers, theirs.barriers);
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, HandWritten,
+                         testing::Values("row_sum", "column_sum", "total_sum", "softmax", "softmax_odd", "softmax_long",
+                                         "layer_norm", "layer_norm_odd", "layer_norm_welford", "rms_norm",
+                                         "rms_norm_odd", "rms_norm_long", "welford_batch_norm"),
+                         [](const auto& param) { return std::string(param.param); });
+
+}  // namespace
+}  // namespace fusebox

@@ -1,0 +1,63 @@
+// When the scheduler of transposes takes a fusion, and what its tiles move at once.
+#include <gtest/gtest.h>
+
+#include "tests/support/automatic.h"
+
+namespace fusebox {
+namespace {
+
+using testing::plan_of;
+using testing::Planned;
+using testing::read_program;
+
+TEST(Transpose, TilesHaveVectorsOnBothSides) {
+  const Module m = read_program("corpus/schedules/transpose_add.fir");
+  const Planned p =
+      plan_of(main_graph(m), {{.shape = {8192, 8192}, .align = 256}, {.shape = {8192, 8192}, .align = 256}});
+  ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
+  EXPECT_EQ(p.choice("tile"), 64);
+  EXPECT_EQ(p.choice("vector"), 8);
+  EXPECT_EQ(p.choice("rows"), 32);
+  EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{16, 3}}));
+}
+
+TEST(Transpose, OddSizesHaveTilesWithoutVectors) {
+  const Module m = read_program("corpus/schedules/transpose_add.fir");
+  const Planned p =
+      plan_of(main_graph(m), {{.shape = {8191, 8193}, .align = 256}, {.shape = {8193, 8191}, .align = 256}});
+  ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
+  EXPECT_EQ(p.choice("vector"), 1);
+  EXPECT_EQ(p.choice("tile"), 32);
+  EXPECT_TRUE(p.vectors().empty());
+}
+
+TEST(Transpose, ATensorAndItsTransposeAreReadOnceEach) {
+  constexpr const char* kProgram = R"(fusion @f {
+  %n = size
+  %x = input f32[%n, %n] contiguous
+  %t = permute %x dims [1, 0]
+  %y = add %x, %t
+  output %y
+}
+)";
+  const Planned p = plan_of(kProgram, {{.shape = {512, 512}, .align = 256}});
+  ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
+  EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{16, 3}}));
+}
+
+TEST(Transpose, AxesThatStayInnermostNeedNoTile) {
+  constexpr const char* kProgram = R"(fusion @f {
+  %a, %b, %c = size
+  %x = input f32[%a, %b, %c] contiguous
+  %y = permute %x dims [1, 0, 2]
+  output %y
+}
+)";
+  const Planned p = plan_of(kProgram, {{.shape = {64, 32, 128}, .align = 256}});
+  ASSERT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
+  EXPECT_FALSE(p.why("transpose").empty());
+  EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{16, 2}}));
+}
+
+}  // namespace
+}  // namespace fusebox
