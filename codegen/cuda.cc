@@ -204,6 +204,7 @@ void Emitter::region(RegionId id) {
     op(next);
     for (const ValueId r : next.results) prepare_divisor(r);
   }
+  if (depth_ > 1 && options_.defects.has(Defect::kCudaNamesRepeat)) names_.restart();
 }
 
 void Emitter::scalar(const Op& op) {
@@ -579,10 +580,14 @@ std::string Emitter::emit(CudaHeaders& headers) {
   return result;
 }
 
-std::string includes(const CudaHeaders& headers) {
-  std::string result;
+std::string includes(const CudaHeaders& headers, const Defects& defects) {
+  std::vector<std::string> lines;
   for (size_t i = 0; i < std::size(kCudaHeaderNames); ++i)
-    if (headers.needs(static_cast<CudaHeader>(i))) result += "#include \"" + std::string(kCudaHeaderNames[i]) + "\"\n";
+    if (headers.needs(static_cast<CudaHeader>(i)))
+      lines.push_back("#include \"" + std::string(kCudaHeaderNames[i]) + "\"\n");
+  if (lines.size() > 1 && defects.has(Defect::kCudaHeaderForgotten)) lines.pop_back();
+  std::string result;
+  for (const std::string& line : lines) result += line;
   return result;
 }
 
@@ -591,7 +596,7 @@ std::string function(const Graph& kernel, const CudaOptions& options, CudaHeader
     throw Error(ErrorCode::kWrongLevel,
                 "CUDA code is made from a kernel; lower this " + std::string(text(kernel.level)) + " program first");
   Graph canonical = canonicalize(kernel);
-  if (options.hoist) hoist(canonical);
+  if (options.hoist) hoist(canonical, options.defects);
   return Emitter(canonical, options).emit(headers);
 }
 
@@ -600,7 +605,7 @@ std::string function(const Graph& kernel, const CudaOptions& options, CudaHeader
 CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options) {
   CudaHeaders headers;
   const std::string made = function(kernel, options, headers);
-  return {includes(headers) + made, options.entry};
+  return {includes(headers, options.defects) + made, options.entry};
 }
 
 CudaModuleSource emit_cuda_module(std::span<const Graph* const> kernels, const CudaOptions& options) {
@@ -614,7 +619,7 @@ CudaModuleSource emit_cuda_module(std::span<const Graph* const> kernels, const C
     functions += "\nnamespace kernel" + number + " {\n" + function(*kernel, own, headers) + "}\n";
     result.entries.push_back(own.entry);
   }
-  result.text = includes(headers) + functions;
+  result.text = includes(headers, options.defects) + functions;
   return result;
 }
 

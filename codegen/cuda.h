@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/table/defect.h"
 
 namespace fusebox {
 
@@ -37,6 +38,7 @@ struct CudaOptions {
   bool reads_apart = true;               // no launch stores to memory of a parameter that the kernel only reads
   int64_t max_threads = 0;               // the most threads that a block of any launch has; 0: not known
   bool hoist = true;                     // first moves common scalar arithmetic out of loops (hoist.h)
+  Defects defects = {};
 };
 
 struct CudaSource {

@@ -26,6 +26,9 @@ class CudaNames {
     return define(value, dtype == Dtype::kIndex ? "n" : dtype == Dtype::kBool ? "p" : "v");
   }
 
+  // Counts from 0 again.
+  void restart() { next_.clear(); }
+
  private:
   const Graph& graph_;
   std::vector<std::string> names_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fuzz/base/boundary_number.h"
 #include "ir/table/error.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
@@ -19,27 +20,6 @@ T load(std::span<const uint8_t> bytes, size_t at) {
 template <class T>
 void store(Bytes& bytes, size_t at, T value) {
   if (at + sizeof(T) <= bytes.size()) std::memcpy(bytes.data() + at, &value, sizeof(T));
-}
-
-uint64_t boundary_number(RandomSource& random, size_t size) {
-  switch (random.below(8)) {
-    case 0:
-      return 0;
-    case 1:
-      return ~uint64_t{0};
-    case 2:
-      return uint64_t{1} << random.below(64);
-    case 3:
-      return size - random.below(std::min<size_t>(size, 16) + 1);
-    case 4:
-      return random.below(512);
-    case 5:
-      return 0x7fffffffu - random.below(8);
-    case 6:
-      return 0x80000000u + random.below(8);
-    default:
-      return random.next();
-  }
 }
 
 // Places whose number may be an offset to a later place in the file.

@@ -43,6 +43,9 @@ int fuzz_case(const FuzzArguments& a, const Common& common);
 // Parses 60, 60s, 5m or 1h; an empty text gives 0. Throws kUsage at the option.
 double seconds_of(const std::string& text, const char* option);
 std::vector<size_t> oracle_rows_of(const std::vector<std::string>& names);
+// Loads the CUDA compiler before workers fork, if some of the cases will be judged by the oracle `compiles`. Without a
+// compiler, notes that the oracle is off; throws kModuleMissing if it was asked for by name. `runs`: 0 for any number.
+void prepare_compiler(const std::vector<size_t>& oracles, uint64_t runs);
 // The bytes of the GPU's memory, or 0 if `on` asks for no GPU. A process of its own opens the driver. Throws kNoDevice
 // or kModuleMissing if this machine has no GPU that works.
 int64_t check_device(const std::string& on);

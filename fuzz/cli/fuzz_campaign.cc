@@ -120,6 +120,7 @@ int fuzz_campaign(const FuzzArguments& a, int64_t gpu_bytes, const Common& commo
   count_interrupts();
   // Loads ATen before the workers fork, so that none of them has to load it.
   find_aten();
+  prepare_compiler(options.runner.oracles, a.runs);
   const CampaignState state = run_campaign(options);
   progress.clear();
   const Statistics& s = state.statistics;

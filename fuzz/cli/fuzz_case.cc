@@ -73,6 +73,7 @@ int fuzz_case(const FuzzArguments& a, const Common& common) {
   options.step_limit = fuzz::ReduceOptions().step_limit;  // one case may take its time
   options.field_changes = fuzz::kFieldChangesAlone;
   options.oracles = oracle_rows_of(a.oracles);
+  if (!options.oracles.empty()) prepare_compiler(options.oracles, 1);
   options.defects = a.defects.empty() ? file.defects : parse_defects(a.defects);
   WorkerOptions workers;
   workers.timeout_s = a.case_time.empty() ? 20 : seconds_of(a.case_time, "--case-time");

@@ -92,6 +92,18 @@ std::vector<size_t> oracle_rows_of(const std::vector<std::string>& names) {
   return fuzz::parse_oracles(fmt::format("{}", fmt::join(names, ",")));
 }
 
+void prepare_compiler(const std::vector<size_t>& oracles, uint64_t runs) {
+  const auto rows = fuzz::oracle_rows();
+  const auto row = std::find_if(rows.begin(), rows.end(), [](const OracleRow& r) { return r.judge == fuzz::compiles; });
+  const bool is_asked =
+      std::find(oracles.begin(), oracles.end(), static_cast<size_t>(row - rows.begin())) != oracles.end();
+  const bool is_due = oracles.empty() && (runs == 0 || runs >= row->every);
+  if ((!is_asked && !is_due) || find_cuda_compiler()) return;
+  const std::string advice = "NVRTC is not there; `pip install nvidia-cuda-nvrtc` brings it";
+  if (is_asked) throw Error(ErrorCode::kModuleMissing, advice, "--oracle compiles");
+  note("the oracle compiles is off, as " + advice);
+}
+
 int64_t check_device(const std::string& on) {
   if (on != "cuda") return 0;
   // Runs in a child, because a process that has opened the driver must not fork.

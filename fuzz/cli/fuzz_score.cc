@@ -76,6 +76,7 @@ int fuzz_score(const FuzzArguments& a, const Common& common) {
   };
   count_interrupts();
   find_aten();
+  prepare_compiler(options.runner.oracles, a.runs);
   const std::vector<ScoreRow> rows = score(options);
   progress.clear();
   size_t detected = 0;

@@ -167,6 +167,30 @@ Broken GraphLaws::broken_by(const Graph& changed, Asked& asked) const {
   return broken_in_text(changed, asked);
 }
 
+namespace {
+
+// The laws of bytes and text for a value that a module keeps in a list of its own.
+template <class T, class Parse>
+Broken broken_in_module(const Graph& g, std::vector<T> Module::* list, const T& was, const T& changed,
+                        const Defects& defects, Asked& asked, const Parse& parse) {
+  const auto is_valid = [&] {
+    Module m = module_of(g, changed.graph);
+    (m.*list).push_back(changed);
+    return has_meaning(m);
+  };
+  const auto from_bytes = [&] {
+    Module m;
+    (m.*list).push_back(changed);
+    const std::string bytes = encode(m, defects);
+    return (decode_module_structure(bytes_of(bytes), defects).*list).at(0);
+  };
+  if (auto b = bytes_law(changed, asked, from_bytes, is_valid)) return b;
+  if (!is_valid()) return std::nullopt;
+  return text_law(was, changed, asked, print(was, defects), print(changed, defects), parse);
+}
+
+}  // namespace
+
 Broken broken_by(const Graph& g, const StepList& was, const StepList& changed, const Defects& defects, Asked& asked) {
   if (auto b = equality_law(was, changed, difference(was, changed).has_value(), asked)) return b;
   const auto steps_differ = [&] {
@@ -177,21 +201,8 @@ Broken broken_by(const Graph& g, const StepList& was, const StepList& changed, c
   const bool same = !steps_differ();
   if (auto b = digest_law(same, digest(was.steps, defects) == digest(changed.steps, defects), asked)) return b;
   if (auto b = digest_law(same, digest(g, was.steps, defects) == digest(g, changed.steps, defects), asked)) return b;
-  const auto is_valid = [&] {
-    Module m = module_of(g, changed.graph);
-    m.step_lists.push_back(changed);
-    return has_meaning(m);
-  };
-  const auto from_bytes = [&] {
-    Module m;
-    m.step_lists.push_back(changed);
-    const std::string bytes = encode(m, defects);
-    return decode_module_structure(bytes_of(bytes), defects).step_lists.at(0);
-  };
-  if (auto b = bytes_law(changed, asked, from_bytes, is_valid)) return b;
-  if (!is_valid()) return std::nullopt;
-  return text_law(was, changed, asked, print(was, defects), print(changed, defects),
-                  [](const std::string& text) { return parse_module(text).step_lists.at(0); });
+  return broken_in_module(g, &Module::step_lists, was, changed, defects, asked,
+                          [](const std::string& text) { return parse_module(text).step_lists.at(0); });
 }
 
 Broken broken_by(const Graph& g, const Segmentation& was, const Segmentation& changed, const Defects& defects,
@@ -200,41 +211,15 @@ Broken broken_by(const Graph& g, const Segmentation& was, const Segmentation& ch
   if (auto b = digest_law(segmentations_match(g, was, changed), digest(g, was, defects) == digest(g, changed, defects),
                           asked))
     return b;
-  const auto is_valid = [&] {
-    Module m = module_of(g, changed.graph);
-    m.segmentations.push_back(changed);
-    return has_meaning(m);
-  };
-  const auto from_bytes = [&] {
-    Module m;
-    m.segmentations.push_back(changed);
-    const std::string bytes = encode(m, defects);
-    return decode_module_structure(bytes_of(bytes), defects).segmentations.at(0);
-  };
-  if (auto b = bytes_law(changed, asked, from_bytes, is_valid)) return b;
-  if (!is_valid()) return std::nullopt;
-  return text_law(was, changed, asked, print(was, defects), print(changed, defects),
-                  [](const std::string& text) { return parse_segmentation(text); });
+  return broken_in_module(g, &Module::segmentations, was, changed, defects, asked,
+                          [](const std::string& text) { return parse_segmentation(text); });
 }
 
 Broken broken_by(const Graph& g, const InputSpecs& was, const InputSpecs& changed, const Defects& defects,
                  Asked& asked) {
   if (auto b = equality_law(was, changed, difference(was, changed).has_value(), asked)) return b;
-  const auto is_valid = [&] {
-    Module m = module_of(g, changed.graph);
-    m.input_specs.push_back(changed);
-    return has_meaning(m);
-  };
-  const auto from_bytes = [&] {
-    Module m;
-    m.input_specs.push_back(changed);
-    const std::string bytes = encode(m, defects);
-    return decode_module_structure(bytes_of(bytes), defects).input_specs.at(0);
-  };
-  if (auto b = bytes_law(changed, asked, from_bytes, is_valid)) return b;
-  if (!is_valid()) return std::nullopt;
-  return text_law(was, changed, asked, print(was, defects), print(changed, defects),
-                  [](const std::string& text) { return parse_input_specs(text); });
+  return broken_in_module(g, &Module::input_specs, was, changed, defects, asked,
+                          [](const std::string& text) { return parse_input_specs(text); });
 }
 
 Broken broken_by(const Bundle& was, const Bundle& changed, Asked& asked) {

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "fuzz/base/random_source.h"
@@ -44,5 +46,8 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
 // One more random step of any kind that applies after the given ones, or nothing if none is found soon. `graph`: the
 // fusion after these steps.
 std::optional<Step> draw_step(RandomSource& random, const Graph& graph);
+
+// The results of ops that move elements, each with an operand that an op makes: `set_loop_domain` may connect them.
+std::vector<std::pair<std::string, std::string>> moved_pairs(const Graph& graph);
 
 }  // namespace fusebox::fuzz

@@ -131,6 +131,7 @@ void StepMaker::each_part(const std::vector<Step>& assigns, const std::function<
 
 void StepMaker::schedule(size_t max_transforms) {
   idle_ = 1;
+  if (!in_part_) unscheduled_ = g_;
   if (random_.one_in(5)) facts();
   if (random_.one_in(12)) bound_launch();
   if (focus.block && block_dimensions(*focus.block)) return;
@@ -295,17 +296,21 @@ std::string StepMaker::target() {
   return any_tensor();
 }
 
-// Propagates loops across ops that move elements.
-void StepMaker::relate() {
+std::vector<std::pair<std::string, std::string>> moved_pairs(const Graph& graph) {
   std::vector<std::pair<std::string, std::string>> pairs;
-  for (OpId id : g_[Graph::body()].ops) {
-    const Op& op = g_[id];
+  for (OpId id : graph[Graph::body()].ops) {
+    const Op& op = graph[id];
     if (!demands(op.kind, kMetadata)) continue;
     for (ValueId x : op.operands)
-      if (x && g_.is_tensor(x) && g_[g_[x].def].kind != OpKind::kInput)
-        pairs.emplace_back(g_[op.results[0]].name, g_[x].name);
+      if (x && graph.is_tensor(x) && graph[graph[x].def].kind != OpKind::kInput)
+        pairs.emplace_back(graph[op.results[0]].name, graph[x].name);
   }
-  for (auto& [result, read] : pairs) {
+  return pairs;
+}
+
+// Propagates loops across ops that move elements.
+void StepMaker::relate() {
+  for (auto [result, read] : moved_pairs(g_)) {
     if (random_.one_in(2)) continue;
     if (random_.one_in(2)) std::swap(result, read);
     take({StepKind::kSetLoopDomain, {StepOperand::of(result), StepOperand::of(read)}, {}, {}});

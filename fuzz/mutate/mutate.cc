@@ -75,21 +75,11 @@ enum class Edited : uint8_t { kSteps, kInputs, kFusion };
 
 Edited edited_by(MutationKind kind) {
   switch (kind) {
-    case MutationKind::kInsertStep:
-    case MutationKind::kDeleteStep:
-    case MutationKind::kSwapSteps:
-    case MutationKind::kReplaceStep:
-    case MutationKind::kSplice:
+    case FUSEBOX_STEP_MUTATIONS:
       return Edited::kSteps;
-    case MutationKind::kExtent:
-    case MutationKind::kLayout:
-    case MutationKind::kValues:
+    case FUSEBOX_INPUT_MUTATIONS:
       return Edited::kInputs;
-    case MutationKind::kReplaceOp:
-    case MutationKind::kRetargetOp:
-    case MutationKind::kDeleteOp:
-    case MutationKind::kInsertOp:
-    case MutationKind::kReplaceConstant:
+    case FUSEBOX_FUSION_MUTATIONS:
       return Edited::kFusion;
   }
   return Edited::kFusion;

@@ -140,14 +140,8 @@ bool draw_for_fusion(RandomSource& random, MutationKind kind, const Case& from, 
       p = {g[g[reader].results[0]].name, std::to_string(at), constant_text(was.dtype, bits)};
       return true;
     }
-    case MutationKind::kInsertStep:
-    case MutationKind::kDeleteStep:
-    case MutationKind::kSwapSteps:
-    case MutationKind::kReplaceStep:
-    case MutationKind::kSplice:
-    case MutationKind::kExtent:
-    case MutationKind::kLayout:
-    case MutationKind::kValues:
+    case FUSEBOX_STEP_MUTATIONS:
+    case FUSEBOX_INPUT_MUTATIONS:
       return false;
   }
   return false;
@@ -204,14 +198,8 @@ bool apply_to_fusion(Case& c, MutationKind kind, const Parameters& p) {
       g[*id].operands[*at] = constant(g, g[was].dtype, *bits);
       break;
     }
-    case MutationKind::kInsertStep:
-    case MutationKind::kDeleteStep:
-    case MutationKind::kSwapSteps:
-    case MutationKind::kReplaceStep:
-    case MutationKind::kSplice:
-    case MutationKind::kExtent:
-    case MutationKind::kLayout:
-    case MutationKind::kValues:
+    case FUSEBOX_STEP_MUTATIONS:
+    case FUSEBOX_INPUT_MUTATIONS:
       return false;
   }
   infer_again(g);

@@ -13,6 +13,17 @@
 
 namespace fusebox::fuzz {
 
+// The mutations of a case's steps, inputs and fusion, as labels that stand after `case`.
+// clang-format off
+#define FUSEBOX_STEP_MUTATIONS \
+  MutationKind::kInsertStep: case MutationKind::kDeleteStep: case MutationKind::kSwapSteps: \
+  case MutationKind::kReplaceStep: case MutationKind::kSplice
+#define FUSEBOX_INPUT_MUTATIONS MutationKind::kExtent: case MutationKind::kLayout: case MutationKind::kValues
+#define FUSEBOX_FUSION_MUTATIONS \
+  MutationKind::kReplaceOp: case MutationKind::kRetargetOp: case MutationKind::kDeleteOp: \
+  case MutationKind::kInsertOp: case MutationKind::kReplaceConstant
+// clang-format on
+
 using Parameters = std::vector<std::string>;
 
 // A decimal number below `end`.

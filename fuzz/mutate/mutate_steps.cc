@@ -108,14 +108,8 @@ bool draw_for_steps(RandomSource& random, MutationKind kind, const Case& from, c
       for (size_t i = position(theirs.size()); i < theirs.size(); ++i) p.push_back(print(theirs[i]));
       return true;
     }
-    case MutationKind::kReplaceOp:
-    case MutationKind::kRetargetOp:
-    case MutationKind::kDeleteOp:
-    case MutationKind::kInsertOp:
-    case MutationKind::kReplaceConstant:
-    case MutationKind::kExtent:
-    case MutationKind::kLayout:
-    case MutationKind::kValues:
+    case FUSEBOX_FUSION_MUTATIONS:
+    case FUSEBOX_INPUT_MUTATIONS:
       return false;
   }
   return false;
@@ -154,14 +148,8 @@ bool apply_to_steps(Case& c, MutationKind kind, const Parameters& p) {
       steps.erase(place, steps.end());
       for (size_t i = 1; i < p.size(); ++i) steps.push_back(parse_step(p[i]));
       return true;
-    case MutationKind::kReplaceOp:
-    case MutationKind::kRetargetOp:
-    case MutationKind::kDeleteOp:
-    case MutationKind::kInsertOp:
-    case MutationKind::kReplaceConstant:
-    case MutationKind::kExtent:
-    case MutationKind::kLayout:
-    case MutationKind::kValues:
+    case FUSEBOX_FUSION_MUTATIONS:
+    case FUSEBOX_INPUT_MUTATIONS:
       return false;
   }
   return false;

@@ -22,6 +22,11 @@ constexpr OracleRow kRows[] = {
 
 std::span<const OracleRow> oracle_rows() { return kRows; }
 
+bool is_due(const OracleRow& row, uint64_t number) {
+  constexpr uint32_t kCostly = 256;
+  return number % row.every == (row.every > kCostly ? row.every - 1 : 0);
+}
+
 std::vector<size_t> parse_oracles(std::string_view joined) {
   std::vector<size_t> result;
   while (!joined.empty()) {

@@ -1,6 +1,7 @@
 // The oracle for a schedule's domains: compares their values, their checks and the id graphs with enumeration, which
 // does not use the index algebra.
 #include <algorithm>
+#include <array>
 
 #include "fuzz/index_laws/batch.h"
 #include "fuzz/oracle/oracle.h"
@@ -101,50 +102,43 @@ class Enumeration {
   Row& of(DomainId d) { return rows_[d.index]; }
   bool has(DomainId d) const { return !rows_[d.index].empty(); }
 
+  // The values that a transform needs, and those that it gives: from its outputs to its inputs, or the reverse.
   bool up(const Transform& t) {
-    if (has(t.inputs[0]) || !std::all_of(t.outputs.begin(), t.outputs.end(), [&](DomainId d) { return has(d); }))
-      return false;
-    const Row a = of(t.outputs[0]), b = t.outputs.size() > 1 ? of(t.outputs[1]) : Row();
-    const int64_t n = extent(t.kind == TransformKind::kSplit ? t.outputs[1] : t.inputs.back());
-    const auto left = t.kind == TransformKind::kResize ? evaluate_integer(g_, t.factor, sizes_) : int64_t{0};
-    if (n <= 0 || !left) return false;
-    for (DomainId d : t.inputs) of(d) = a;
-    for (size_t p = 0; p < a.size(); ++p) {
-      int64_t& first = of(t.inputs[0])[p];
-      if (t.kind == TransformKind::kSplit) {
-        first = a[p] * n + b[p];
-      } else if (t.kind == TransformKind::kMerge) {
-        first = index_laws::floor_div(a[p], n);
-        of(t.inputs[1])[p] = index_laws::floor_mod(a[p], n);
-      } else if (t.kind == TransformKind::kResize) {
-        first = a[p] - *left;
-      } else {
-        of(t.inputs[1])[p] = t.swizzle == SwizzleType::kXor ? b[p] ^ a[p] : index_laws::floor_mod(b[p] - a[p], n);
-      }
-    }
-    return true;
+    return computed(t.outputs, t.inputs, t, [&](int64_t a, int64_t b, int64_t n, int64_t left) {
+      return t.kind == TransformKind::kSplit    ? Values{a * n + b, 0}
+             : t.kind == TransformKind::kMerge  ? divided(a, n)
+             : t.kind == TransformKind::kResize ? Values{a - left, 0}
+             : t.swizzle == SwizzleType::kXor   ? Values{a, b ^ a}
+                                                : Values{a, index_laws::floor_mod(b - a, n)};
+    });
   }
 
   bool down(const Transform& t) {
-    if (has(t.outputs[0]) || !std::all_of(t.inputs.begin(), t.inputs.end(), [&](DomainId d) { return has(d); }))
-      return false;
-    const Row a = of(t.inputs[0]), b = t.inputs.size() > 1 ? of(t.inputs[1]) : Row();
+    return computed(t.inputs, t.outputs, t, [&](int64_t a, int64_t b, int64_t n, int64_t left) {
+      return t.kind == TransformKind::kSplit    ? divided(a, n)
+             : t.kind == TransformKind::kMerge  ? Values{a * n + b, 0}
+             : t.kind == TransformKind::kResize ? Values{a + left, 0}
+             : t.swizzle == SwizzleType::kXor   ? Values{a, b ^ a}
+                                                : Values{a, index_laws::floor_mod(a + b, n)};
+    });
+  }
+
+  // The values of one domain or of two at a point.
+  using Values = std::array<int64_t, 2>;
+  static Values divided(int64_t a, int64_t n) { return {index_laws::floor_div(a, n), index_laws::floor_mod(a, n)}; }
+
+  // Computes the values of the domains `to` at every point. Returns false if they are known, or not determined.
+  template <class Domains, class Function>
+  bool computed(const Domains& from, const Domains& to, const Transform& t, const Function& values_at) {
+    if (has(to[0]) || !std::all_of(from.begin(), from.end(), [&](DomainId d) { return has(d); })) return false;
+    const Row a = of(from[0]), b = from.size() > 1 ? of(from[1]) : Row();
     const int64_t n = extent(t.kind == TransformKind::kSplit ? t.outputs[1] : t.inputs.back());
     const auto left = t.kind == TransformKind::kResize ? evaluate_integer(g_, t.factor, sizes_) : int64_t{0};
     if (n <= 0 || !left) return false;
-    for (DomainId d : t.outputs) of(d) = a;
+    for (DomainId d : to) of(d) = a;
     for (size_t p = 0; p < a.size(); ++p) {
-      int64_t& first = of(t.outputs[0])[p];
-      if (t.kind == TransformKind::kSplit) {
-        first = index_laws::floor_div(a[p], n);
-        of(t.outputs[1])[p] = index_laws::floor_mod(a[p], n);
-      } else if (t.kind == TransformKind::kMerge) {
-        first = a[p] * n + b[p];
-      } else if (t.kind == TransformKind::kResize) {
-        first = a[p] + *left;
-      } else {
-        of(t.outputs[1])[p] = t.swizzle == SwizzleType::kXor ? b[p] ^ a[p] : index_laws::floor_mod(a[p] + b[p], n);
-      }
+      const Values values = values_at(a[p], b.empty() ? 0 : b[p], n, *left);
+      for (size_t i = 0; i < to.size(); ++i) of(to[i])[p] = values[i];
     }
     return true;
   }

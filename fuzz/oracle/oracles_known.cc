@@ -5,6 +5,7 @@
 
 #include "fuzz/base/error_form.h"
 #include "fuzz/base/random_source.h"
+#include "fuzz/known/kernel_counts.h"
 #include "fuzz/oracle/oracle.h"
 #include "ir/build/builder.h"
 #include "ir/infer/bind.h"
@@ -43,9 +44,15 @@ void with_step(const std::string& step) {
   apply(g, parse_step(step));
 }
 
+BoundInput contiguous(const std::vector<int64_t>& shape) {
+  BoundInput input{.is_scalar = false, .bits = {}, .shape = shape, .strides = std::vector<int64_t>(shape.size(), 1)};
+  for (size_t i = shape.size(); i-- > 1;) input.strides[i - 1] = input.strides[i] * shape[i];
+  return input;
+}
+
 void with_steps(const std::string& steps) {
   const Module m = parse_module(std::string(kRows) + "steps @f {\n" + steps + "}\n");
-  const BoundInput input{.is_scalar = false, .bits = {}, .shape = {5, 7}, .strides = {7, 1}};
+  const BoundInput input = contiguous({5, 7});
   compile(m.graphs[0], bind_sizes(m.graphs[0], {&input, 1}), {.steps = find_steps(m, "f")->steps});
 }
 
@@ -102,7 +109,7 @@ constexpr Refused kRefused[] = {
     {ErrorCode::kUnknownName, "@f_0",
      [] {
        const Graph g = parse_module(kRows).graphs[0];
-       const BoundInput input{.is_scalar = false, .bits = {}, .shape = {5, 7}, .strides = {7, 1}};
+       const BoundInput input = contiguous({5, 7});
        Module m;
        m.graphs = {compile(g, bind_sizes(g, {&input, 1}), {}).host};
        verify(m);
@@ -236,166 +243,65 @@ constexpr void (*kCalls[])() = {
     },
 };
 
-// A program with its schedule and inputs, and the most conditions and quotients that its kernel has.
+// A program with its schedule and the shapes of its inputs, and the most conditions and quotients that its kernel has.
 struct Simple {
-  const char* text;
+  std::string inputs, ops, steps;  // lines; the last op makes %y
+  std::vector<std::vector<int64_t>> shapes;
   int conditions, quotients;
 };
 
-constexpr Simple kSimple[] = {
-    // One condition guards a split that may have holes.
-    {R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %y = exp %x
-  output %y
-}
-steps @f {
-  merge %y.i0 with %y.i1 -> i
-  split %y.i by 128 -> o, t
-  parallelize %y.o on grid.x
-  parallelize %y.t on block.x
-}
-inputs @f host {
-  %x = f32[5, 7] normal seed 1
-}
-)",
-     1, 0},
-    // Rows of another layout: a quotient and a remainder.
-    {R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %t = permute %x dims [1, 0]
-  %y = exp %t
-  output %y
-}
-steps @f {
-  merge %y.i0 with %y.i1 -> i
-  split %y.i by 128 -> o, t
-  transform_like %y to []
-  parallelize %y.o on grid.x
-  parallelize %y.t on block.x
-  parallelize_like %y to []
-  inline_most of []
-}
-inputs @f host {
-  %x = f32[5, 7] normal seed 1
-}
-)",
-     1, 2},
-    // Tiles, split twice: inner loops of constant extents that divide each other.
-    {R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %b = input f32[%n] contiguous
-  %r = broadcast %b mask [1, 0]
-  %y = add %x, %r
-  output %y
-}
-steps @f {
-  split %y.i1 by 32 -> o, t
-  split %y.t by 4 -> u, v
-  split %y.i0 by 8 -> p, q
-  reorder %y to [%y.p, %y.o, %y.q, %y.u, %y.v]
-  merge %y.p with %y.o -> g
-  transform_like %y to []
-  parallelize %y.g on grid.x
-  parallelize %y.q on block.y
-  parallelize %y.u on block.x
-  parallelize_like %y to []
-  inline_most of []
-}
-inputs @f host {
-  %x = f32[9, 33] normal seed 1
-  %b = f32[33] normal seed 2
-}
-)",
-     2, 3},
-    // A reshape that merges and splits by constants.
-    {R"(fusion @f {
-  %n = size
-  %x = input f32[%n, 6, 4] contiguous
-  %r = reshape %x to [%n, 3, 8]
-  %y = exp %r
-  output %y
-}
-steps @f {
-  split %y.i0 by 16 -> o, t
-  transform_like %y to []
-  parallelize %y.o on grid.x
-  parallelize %y.t on block.x
-  parallelize_like %y to []
-  inline_most of []
-}
-inputs @f host {
-  %x = f32[5, 6, 4] normal seed 1
-}
-)",
-     1, 0},
-    // A pad: each side of the operand is checked.
-    {R"(fusion @f {
-  %n = size
-  %x = input f32[%n, 12] contiguous
-  %p = pad %x by [2, 2, 0, 0]
-  %y = exp %p
-  output %y
-}
-steps @f {
-  split %y.i1 by 4 -> o, t
-  transform_like %y to []
-  parallelize %y.i0 on grid.x
-  parallelize %y.t on block.x
-  parallelize_like %y to []
-  inline_most of []
-}
-inputs @f host {
-  %x = f32[5, 12] normal seed 1
-}
-)",
-     2, 0},
-    // A transposed tile in shared memory.
-    {R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %c = set %x
-  %t = permute %c dims [1, 0]
-  %y = set %t
-  output %y
-}
-steps @f {
-  split %y.i0 by 32 -> a, b
-  split %y.i1 by 32 -> c, d
-  reorder %y to [%y.a, %y.c, %y.b, %y.d]
-  transform_like %y to []
-  set_memory_type %c in shared
-  parallelize %y.a on grid.y
-  parallelize %y.c on grid.x
-  parallelize %y.b on block.y
-  parallelize %y.d on block.x
-  parallelize_like %y to []
-  inline_most of []
-}
-inputs @f host {
-  %x = f32[33, 40] normal seed 1
-}
-)",
-     2, 0},
-};
+constexpr const char* kMatrix = "  %m, %n = size\n  %x = input f32[%m, %n] contiguous\n";
 
-struct Counts {
-  int conditions = 0, quotients = 0;
-};
+// Steps that finish a schedule of %y: its loops go to the coordinates, and all other ops follow it.
+std::string on_threads(std::initializer_list<std::pair<const char*, const char*>> loops) {
+  std::string steps;
+  for (const auto& [loop, coordinate] : loops)
+    steps += std::string("  parallelize %y.") + loop + " on " + coordinate + "\n";
+  return "  transform_like %y to []\n" + steps + "  parallelize_like %y to []\n  inline_most of []\n";
+}
 
-Counts counts_of(const Graph& kernel) {
-  Counts counts;
-  for (OpId id : ops_in_order(kernel)) {
-    const Op& op = kernel[id];
-    counts.quotients += op.kind == OpKind::kFloorDiv || op.kind == OpKind::kFloorMod;
-    const bool compares =
-        op.kind == OpKind::kLt || op.kind == OpKind::kLe || op.kind == OpKind::kGe || op.kind == OpKind::kGt;
-    counts.conditions += compares && kernel[op.operands[0]].dtype == Dtype::kIndex;
-  }
-  return counts;
+const std::vector<Simple>& simple_programs() {
+  static const std::string in_chunks =
+      "  merge %y.i0 with %y.i1 -> i\n  split %y.i by 128 -> o, t\n" + on_threads({{"o", "grid.x"}, {"t", "block.x"}});
+  static const std::vector<Simple> programs = {
+      // One condition guards a split that may have holes.
+      {kMatrix, "  %y = exp %x\n", in_chunks, {{5, 7}}, 1, 0},
+      // Rows of another layout: a quotient and a remainder.
+      {kMatrix, "  %t = permute %x dims [1, 0]\n  %y = exp %t\n", in_chunks, {{5, 7}}, 1, 2},
+      // Tiles, split twice: inner loops of constant extents that divide each other.
+      {std::string(kMatrix) + "  %b = input f32[%n] contiguous\n",
+       "  %r = broadcast %b mask [1, 0]\n  %y = add %x, %r\n",
+       "  split %y.i1 by 32 -> o, t\n  split %y.t by 4 -> u, v\n  split %y.i0 by 8 -> p, q\n"
+       "  reorder %y to [%y.p, %y.o, %y.q, %y.u, %y.v]\n  merge %y.p with %y.o -> g\n" +
+           on_threads({{"g", "grid.x"}, {"q", "block.y"}, {"u", "block.x"}}),
+       {{9, 33}, {33}},
+       2,
+       3},
+      // A reshape that merges and splits by constants.
+      {"  %n = size\n  %x = input f32[%n, 6, 4] contiguous\n",
+       "  %r = reshape %x to [%n, 3, 8]\n  %y = exp %r\n",
+       "  split %y.i0 by 16 -> o, t\n" + on_threads({{"o", "grid.x"}, {"t", "block.x"}}),
+       {{5, 6, 4}},
+       1,
+       0},
+      // A pad: each side of the operand is checked.
+      {"  %n = size\n  %x = input f32[%n, 12] contiguous\n",
+       "  %p = pad %x by [2, 2, 0, 0]\n  %y = exp %p\n",
+       "  split %y.i1 by 4 -> o, t\n" + on_threads({{"i0", "grid.x"}, {"t", "block.x"}}),
+       {{5, 12}},
+       2,
+       0},
+      // A transposed tile in shared memory.
+      {kMatrix,
+       "  %c = set %x\n  %t = permute %c dims [1, 0]\n  %y = set %t\n",
+       "  split %y.i0 by 32 -> a, b\n  split %y.i1 by 32 -> c, d\n  reorder %y to [%y.a, %y.c, %y.b, %y.d]\n"
+       "  set_memory_type %c in shared\n" +
+           on_threads({{"a", "grid.y"}, {"c", "grid.x"}, {"b", "block.y"}, {"d", "block.x"}}),
+       {{33, 40}},
+       2,
+       0},
+  };
+  return programs;
 }
 
 void judge(OracleRun& run, const Refused& r, size_t number) {
@@ -412,17 +318,12 @@ void judge(OracleRun& run, const Refused& r, size_t number) {
 }
 
 void judge(OracleRun& run, const Simple& s, size_t number) {
-  const Module m = parse_module(s.text);
+  const Module m = parse_module("fusion @f {\n" + s.inputs + s.ops + "  output %y\n}\nsteps @f {\n" + s.steps + "}\n");
   const Graph& g = m.graphs[0];
   std::vector<BoundInput> given;
-  for (const InputSpec& spec : find_input_specs(m, g.name, "host")->specs) {
-    BoundInput input{
-        .is_scalar = false, .bits = {}, .shape = spec.shape, .strides = std::vector<int64_t>(spec.shape.size(), 1)};
-    for (size_t i = spec.shape.size(); i-- > 1;) input.strides[i - 1] = input.strides[i] * spec.shape[i];
-    given.push_back(std::move(input));
-  }
+  for (const auto& shape : s.shapes) given.push_back(contiguous(shape));
   const Compiled c = compile(g, bind_sizes(g, given), {.steps = find_steps(m, g.name)->steps});
-  const Counts counts = counts_of(c.kernels[0]);
+  const KernelCounts counts = counts_of(c.kernels[0]);
   if (counts.conditions > s.conditions || counts.quotients > s.quotients)
     run.report("known", "kernel", "",
                "kernel " + std::to_string(number) + " has " + std::to_string(counts.conditions) + " conditions and " +
@@ -435,9 +336,9 @@ void judge(OracleRun& run, const Simple& s, size_t number) {
 void known(OracleRun& run) {
   RandomSource random(run.subject().seed + 83 * run.subject().lineage.size());
   const bool is_alone = run.options().field_changes >= kFieldChangesAlone;
-  constexpr size_t kCount = std::size(kRefused) + std::size(kAccepted) + std::size(kCalls) + std::size(kSimple);
-  const size_t drawn = random.below(kCount);
-  for (size_t i = 0; i < kCount; ++i) {
+  const size_t count = std::size(kRefused) + std::size(kAccepted) + std::size(kCalls) + simple_programs().size();
+  const size_t drawn = random.below(count);
+  for (size_t i = 0; i < count; ++i) {
     if (i != drawn && !is_alone) continue;
     try {
       size_t at = i;
@@ -454,7 +355,7 @@ void known(OracleRun& run) {
       if (at < std::size(kCalls))
         kCalls[at]();
       else
-        judge(run, kSimple[at - std::size(kCalls)], at - std::size(kCalls));
+        judge(run, simple_programs()[at - std::size(kCalls)], at - std::size(kCalls));
     } catch (const Error& e) {
       run.report("known", e, "answer " + std::to_string(i));
     }

@@ -71,13 +71,9 @@ class TidyKernel {
         case OpKind::kAllocate:
           for (ValueId v : op.operands) mark(v);
           break;
-        case OpKind::kThreadIndex:
-        case OpKind::kThreadCount:
-        case OpKind::kBarrier:
-        case OpKind::kGridBarrier:
-        case OpKind::kBlockReduce:
-        case OpKind::kGridReduce:
-        case OpKind::kBlockBroadcast:
+        case FUSEBOX_COORDINATE_OPS:
+        case FUSEBOX_BARRIER_OPS:
+        case FUSEBOX_EXCHANGE_OPS:
         case OpKind::kWelfordCombine:
         case OpKind::kWithin:
         case OpKind::kPhilox:

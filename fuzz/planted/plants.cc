@@ -34,13 +34,9 @@ std::vector<size_t> indices_of(const Op& op) {
     case OpKind::kIf:
     case OpKind::kAllocate:
     case FUSEBOX_SCALAR_OPS:
-    case OpKind::kThreadIndex:
-    case OpKind::kThreadCount:
-    case OpKind::kBarrier:
-    case OpKind::kGridBarrier:
-    case OpKind::kBlockReduce:
-    case OpKind::kGridReduce:
-    case OpKind::kBlockBroadcast:
+    case FUSEBOX_COORDINATE_OPS:
+    case FUSEBOX_BARRIER_OPS:
+    case FUSEBOX_EXCHANGE_OPS:
     case OpKind::kWelfordCombine:
     case FUSEBOX_TENSOR_OPS:
     case FUSEBOX_STRUCTURE_OPS:

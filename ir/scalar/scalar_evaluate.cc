@@ -122,13 +122,7 @@ std::optional<int64_t> integer_binary(OpKind kind, Dtype dtype, int64_t a, int64
     case OpKind::kPow:
       return int_pow(a, b, !is_unsigned);
     case FUSEBOX_CHOICE_OPS:
-    case OpKind::kNeg:
-    case OpKind::kAbs:
-    case OpKind::kSign:
-    case OpKind::kRelu:
-    case OpKind::kClamp:
-    case OpKind::kThreshold:
-    case OpKind::kAddcmul:
+    case FUSEBOX_ONE_OR_THREE_OPERAND_OPS:
     case OpKind::kLogicalNot:
     case OpKind::kBitwiseNot:
     case FUSEBOX_ELEMENTARY_OPS:

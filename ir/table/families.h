@@ -49,8 +49,10 @@
 // Take ordered numbers; add, sub, mul, div, neg, abs and addcmul take complex numbers too.
 #define FUSEBOX_ARITHMETIC_OPS \
   OpKind::kAdd: case OpKind::kSub: case OpKind::kMul: case OpKind::kDiv: case OpKind::kFmod: case OpKind::kRemainder: \
-  case OpKind::kMinimum: case OpKind::kMaximum: case OpKind::kNeg: case OpKind::kAbs: case OpKind::kSign: \
-  case OpKind::kRelu: case OpKind::kClamp: case OpKind::kThreshold: case OpKind::kAddcmul
+  case OpKind::kMinimum: case OpKind::kMaximum: case FUSEBOX_ONE_OR_THREE_OPERAND_OPS
+#define FUSEBOX_ONE_OR_THREE_OPERAND_OPS \
+  OpKind::kNeg: case OpKind::kAbs: case OpKind::kSign: case OpKind::kRelu: case OpKind::kClamp: \
+  case OpKind::kThreshold: case OpKind::kAddcmul
 
 // Give floating numbers; `truediv` and `reciprocal` take complex numbers too. All but `frac`, `nextafter` and `lerp`
 // turn integers into floats first.
@@ -133,12 +135,15 @@
 
 // Statements of a kernel: control, memory and threads. `for` and `if` stand in host programs too.
 #define FUSEBOX_THREAD_OPS \
-  OpKind::kAllocate: case OpKind::kLoad: case OpKind::kThreadIndex: case OpKind::kThreadCount: \
-  case OpKind::kPreparedDiv: case OpKind::kPhilox: \
-  case OpKind::kBlockReduce: case OpKind::kGridReduce: case OpKind::kBlockBroadcast: case FUSEBOX_THREAD_EFFECT_OPS
+  OpKind::kAllocate: case OpKind::kLoad: case FUSEBOX_COORDINATE_OPS: case OpKind::kPreparedDiv: \
+  case OpKind::kPhilox: case FUSEBOX_EXCHANGE_OPS: case FUSEBOX_THREAD_EFFECT_OPS
 #define FUSEBOX_THREAD_EFFECT_OPS \
-  OpKind::kFor: case OpKind::kIf: case OpKind::kStore: case OpKind::kCopy: case OpKind::kBarrier: \
-  case OpKind::kGridBarrier: case OpKind::kWithin
+  OpKind::kFor: case OpKind::kIf: case OpKind::kStore: case OpKind::kCopy: case FUSEBOX_BARRIER_OPS: \
+  case OpKind::kWithin
+#define FUSEBOX_COORDINATE_OPS OpKind::kThreadIndex: case OpKind::kThreadCount
+#define FUSEBOX_BARRIER_OPS OpKind::kBarrier: case OpKind::kGridBarrier
+// Give a value that other threads computed.
+#define FUSEBOX_EXCHANGE_OPS OpKind::kBlockReduce: case OpKind::kGridReduce: case OpKind::kBlockBroadcast
 // `welford_combine` computes with scalars, but gives three results.
 #define FUSEBOX_KERNEL_OPS OpKind::kWelfordCombine: case FUSEBOX_THREAD_OPS
 
@@ -163,6 +168,11 @@
   FUSEBOX_STRUCTURE_OPS: case FUSEBOX_KERNEL_OPS: case FUSEBOX_HOST_OPS: case FUSEBOX_FACT_OPS
 
 #define FUSEBOX_NON_SCALAR_OPS FUSEBOX_TENSOR_OPS: case FUSEBOX_STATEMENT_OPS
+
+// All ops but the elementary functions and `pow`.
+#define FUSEBOX_PLAIN_OPS \
+  FUSEBOX_CHOICE_OPS: case FUSEBOX_ARITHMETIC_OPS: case FUSEBOX_FRACTION_OPS: case FUSEBOX_ROUNDING_OPS: \
+  case FUSEBOX_INTEGER_OPS: case FUSEBOX_TRUTH_OPS: case FUSEBOX_PART_OPS: case FUSEBOX_NON_SCALAR_OPS
 
 // -- dtypes. kBool stands apart, and so does kFloat4E2m1x2: it packs two numbers.
 

@@ -212,23 +212,24 @@ std::vector<Step> parse_steps(std::string_view text) {
   return result;
 }
 
-Segmentation parse_segmentation(std::string_view text) {
+namespace {
+
+// A text that holds one item, which begins with this word.
+template <class T>
+T only_item(std::string_view text, std::string_view word, T (*read)(Parser&)) {
   Parser p(text);
   p.skip_newlines();
-  expect_word(p, "segments");
-  Segmentation result = segmentation(p);
+  expect_word(p, word);
+  T result = read(p);
   expect_end(p);
   return result;
 }
 
-InputSpecs parse_input_specs(std::string_view text) {
-  Parser p(text);
-  p.skip_newlines();
-  expect_word(p, "inputs");
-  InputSpecs result = input_specs(p);
-  expect_end(p);
-  return result;
-}
+}  // namespace
+
+Segmentation parse_segmentation(std::string_view text) { return only_item(text, "segments", segmentation); }
+
+InputSpecs parse_input_specs(std::string_view text) { return only_item(text, "inputs", input_specs); }
 
 InputSpec parse_input_spec(std::string_view name, std::string_view text) {
   Parser p(text);

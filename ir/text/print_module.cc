@@ -139,6 +139,17 @@ void add_input_spec(Printer& p, const InputSpec& spec) {
   }
 }
 
+// `inputs @f host `
+void add_head(Printer& p, std::string_view word, std::string_view graph, std::string_view name) {
+  p.add(word);
+  add_graph_name(p, graph);
+  if (!name.empty()) {
+    p.add(' ');
+    p.add_word(name);
+  }
+  p.add(' ');
+}
+
 }  // namespace
 
 std::string print(const Step& step) {
@@ -159,13 +170,7 @@ std::string print_steps(std::span<const Step> steps) {
 std::string print(const StepList& list, const Defects& defects) {
   Printer p;
   p.defects = defects;
-  p.add("steps");
-  add_graph_name(p, list.graph);
-  if (!list.name.empty()) {
-    p.add(' ');
-    p.add_word(list.name);
-  }
-  p.add(' ');
+  add_head(p, "steps", list.graph, list.name);
   add_steps(p, list.steps, 0);
   p.add('\n');
   return std::move(p.out);
@@ -187,13 +192,8 @@ std::string print(const InputSpec& spec) {
 std::string print(const InputSpecs& specs, const Defects& defects) {
   Printer p;
   p.defects = defects;
-  p.add("inputs");
-  add_graph_name(p, specs.graph);
-  if (!specs.where.empty()) {
-    p.add(' ');
-    p.add_word(specs.where);
-  }
-  p.add(" {");
+  add_head(p, "inputs", specs.graph, specs.where);
+  p.add('{');
   for (const InputSpec& spec : specs.specs) {
     p.add_line(1);
     add_input_spec(p, spec);

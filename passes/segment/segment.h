@@ -22,12 +22,14 @@ Segmentation plan_unfused(const Graph& fusion, const Defects& defects = {});
 // The whole fusion as one kernel, scheduled by these steps.
 Segmentation plan_single(const Graph& fusion, std::vector<Step> steps, const Defects& defects = {});
 // The segmentation that the `assign` steps of a list describe. Any other step goes to the segment that its attribute
-// names, or else to the first segment that has all tensors that it names. A segment has the tensors that it makes and the inputs that it reads. A step that names no
-// tensor goes to every kernel. A fact about sizes goes to every kernel that has all of them. Every tensor op must be assigned; an op in several segments is computed in each. A
-// kernel of one op that no step names runs as in the unfused plan. Throws kStepReferent, kStepNotApplicable, and what
+// names, or else to the first segment that has all tensors that it names. A segment has the tensors that it makes and the
+// inputs that it reads. A step that names no tensor goes to every kernel. A fact about sizes goes to every kernel that has
+// all of them. Every tensor op must be assigned; an op in several segments is computed in each. A kernel of one op that no
+// step names runs as in the unfused plan. Throws kStepReferent (also for a fact about sizes that no kernel has together),
+// kStepNotApplicable, and what
 // `complete` throws.
 Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps, const Defects& defects = {});
-// The segmentation of a schedule: several segments if it assigns ops, otherwise one.
+// The segmentation of a schedule: several segments if it assigns ops, otherwise one. Throws what `plan_assigned` throws.
 Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps, const Defects& defects = {});
 
 // Fills in the crossing values of segments whose ops are set. Orders the segments so that each runs after the segments

@@ -264,6 +264,38 @@ Segmentation plan_single(const Graph& fusion, std::vector<Step> steps, const Def
 
 namespace {
 
+// The sizes that a fact names.
+std::vector<std::string> named_sizes(const Step& fact) {
+  std::vector<std::string> names;
+  for (const StepOperand& o : fact.operands)
+    if (!o.value.empty()) names.push_back(o.value);
+  return names;
+}
+
+// Notes which of the sizes this kernel has. Returns whether it has all of them.
+bool find_sizes(const Graph& kernel, const std::vector<std::string>& sizes, std::set<std::string>& found) {
+  NameIndex names(kernel);
+  size_t count = 0;
+  for (const std::string& name : sizes)
+    if (names.find(name)) found.insert(name), ++count;
+  return count == sizes.size();
+}
+
+// No kernel has all sizes that a fact names. `found` are those that some kernel has.
+[[noreturn]] void refuse_fact(const Graph& fusion, const std::vector<std::string>& sizes,
+                              const std::set<std::string>& found) {
+  for (const std::string& name : sizes) {
+    if (!find_value(fusion, name))
+      throw Error(ErrorCode::kStepReferent, "no value has this name; a fact is about sizes of the program", "%" + name);
+    if (!found.contains(name))
+      throw Error(ErrorCode::kStepReferent,
+                  "no kernel computes with this size, so no launch can check the fact; leave the fact out", "%" + name);
+  }
+  throw Error(ErrorCode::kStepReferent,
+              "the sizes of the fact belong to different kernels; state a fact about the sizes of one kernel",
+              "%" + sizes.at(0));
+}
+
 // Builds the segments of a list, in the order in which `assign` steps name them.
 class Assigner {
  public:
@@ -339,22 +371,23 @@ class Assigner {
   void assume(Step step, Segmentation& made) {
     const std::string only = take_segment(step);
     SegmentExtractor extractor(g_);
+    const std::vector<std::string> sizes = named_sizes(step);
+    std::set<std::string> found;
     bool is_taken = false;
     for (Segment& s : made.segments) {
       if (s.executor != SegmentExecutor::kKernel || (!only.empty() && s.name != only)) continue;
-      const Graph part = extractor.extract(s);
-      NameIndex names(part);
-      const auto has = [&](const StepOperand& o) { return o.value.empty() || names.find(o.value); };
-      if (!std::ranges::all_of(step.operands, has)) continue;
+      if (!find_sizes(extractor.extract(s), sizes, found)) continue;
       const auto first =
           std::ranges::find_if(s.steps, [](const Step& other) { return other.kind != StepKind::kAssume; });
       s.steps.insert(first, step);
       is_taken = true;
     }
     if (is_taken) return;
-    const auto named = std::ranges::find_if(step.operands, [](const StepOperand& o) { return !o.value.empty(); });
-    refuse("no kernel has all sizes that the fact names; name sizes of tensors that a kernel reads",
-           named == step.operands.end() ? "" : "%" + named->value, ErrorCode::kStepReferent);
+    if (!only.empty())
+      refuse("the segment is no kernel with all sizes that the fact names; name another segment, or none", "@" + only,
+             ErrorCode::kStepReferent);
+    if (sizes.empty()) refuse("no segment is a kernel, so no launch can check the fact; leave the fact out", "");
+    refuse_fact(g_, sizes, found);
   }
 
   void schedule(Step step) {
@@ -428,7 +461,15 @@ Segmentation plan_assigned(const Graph& fusion, std::span<const Step> steps, con
 Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps, const Defects& defects) {
   const bool assigned = std::ranges::any_of(
       steps, [](const Step& s) { return s.kind == StepKind::kAssign || s.attrs.has(AttrKey::kSegment); });
-  return assigned ? plan_assigned(fusion, steps, defects) : plan_single(fusion, {steps.begin(), steps.end()}, defects);
+  if (assigned) return plan_assigned(fusion, steps, defects);
+  Segmentation single = plan_single(fusion, {steps.begin(), steps.end()}, defects);
+  for (const Step& step : steps) {
+    if (step.kind != StepKind::kAssume || single.segments.empty()) continue;
+    const std::vector<std::string> sizes = named_sizes(step);
+    std::set<std::string> found;
+    if (!find_sizes(extract(fusion, single.segments[0]), sizes, found)) refuse_fact(fusion, sizes, found);
+  }
+  return single;
 }
 
 }  // namespace fusebox

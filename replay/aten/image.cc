@@ -349,13 +349,7 @@ Image binary(OpKind kind, double y, const Operand& a, const Operand& b) {
     case OpKind::kNextafter:
       return {a.lo, a.hi};
     case FUSEBOX_CHOICE_OPS:
-    case OpKind::kNeg:
-    case OpKind::kAbs:
-    case OpKind::kSign:
-    case OpKind::kRelu:
-    case OpKind::kClamp:
-    case OpKind::kThreshold:
-    case OpKind::kAddcmul:
+    case FUSEBOX_ONE_OR_THREE_OPERAND_OPS:
     case OpKind::kReciprocal:
     case OpKind::kSqrt:
     case OpKind::kRsqrt:

@@ -77,6 +77,8 @@ class Programs {
     return stage_module(run, file_.module, stage);
   }
 
+  const Defects& defects() const { return defects_; }
+
   // Compiled anew, also if a bundle has the programs. Throws what compilation throws.
   const Compiled& compiled() {
     if (attempt().error) throw *attempt().error;
@@ -127,7 +129,7 @@ std::string cuda_text(const LoadedFile& file, Programs& programs, bool from_bund
   const Module kernels = programs.at(Stage::kKernel), scheduled = programs.at(Stage::kScheduled);
   if (!from_bundle || file.bundle->artifacts.empty()) {
     for (const Graph& kernel : kernels.graphs)
-      add(kernel.name, comments(kernel, scheduled, true), emit_cuda(kernel).text);
+      add(kernel.name, comments(kernel, scheduled, true), emit_cuda(kernel, {.defects = programs.defects()}).text);
     return out;
   }
   for (const Artifact& a : file.bundle->artifacts) {

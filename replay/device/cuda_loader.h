@@ -9,6 +9,8 @@ namespace fusebox {
 
 // Throws kModuleMissing if the module is not there.
 CudaBackend& cuda_backend();
+// The same if it can compile, which needs no GPU; nullptr where the module or NVRTC is not installed.
+CudaBackend* find_cuda_compiler();
 // The runtime headers of codegen, as a compile request takes them.
 std::span<const CudaHeaderText> cuda_headers();
 

@@ -111,75 +111,53 @@ void round_lanes(LaneCall& c) {
     convert_reduced_lanes<Format, float>(c);
 }
 
-template <class Format>
-LaneFunction find_reduced(Dtype from) {
-  switch (from) {
-    case Dtype::kBool:
-    case Dtype::kUint8:
-      return convert_reduced_lanes<Format, uint8_t>;
-    case Dtype::kInt8:
-      return convert_reduced_lanes<Format, int8_t>;
-    case Dtype::kInt16:
-      return convert_reduced_lanes<Format, int16_t>;
-    case Dtype::kInt32:
-      return convert_reduced_lanes<Format, int32_t>;
-    case Dtype::kInt64:
-      return convert_reduced_lanes<Format, int64_t>;
-    case Dtype::kUint16:
-      return convert_reduced_lanes<Format, uint16_t>;
-    case Dtype::kUint32:
-      return convert_reduced_lanes<Format, uint32_t>;
-    case Dtype::kUint64:
-      return convert_reduced_lanes<Format, uint64_t>;
-    case Dtype::kFloat:
-      return round_lanes<Format>;
-    case Dtype::kDouble:
-      return convert_reduced_lanes<Format, double>;
-    case Dtype::kComplexFloat:
-      return convert_reduced_lanes<Format, Complex<float>>;
-    case Dtype::kComplexDouble:
-      return convert_reduced_lanes<Format, Complex<double>>;
-    case Dtype::kIndex:
-    case Dtype::kHalf:
-    case Dtype::kBfloat16:
-    case Dtype::kFloat8E4m3:
-    case Dtype::kFloat8E5m2:
-    case Dtype::kFloat8E8m0:
-    case Dtype::kFloat4E2m1:
-    case Dtype::kFloat4E2m1x2:
-      break;  // no dtype of a register
-  }
-  return nullptr;
-}
-
 template <class To>
-LaneFunction find_to(Dtype from) {
+struct Converting {
+  template <class From>
+  static constexpr LaneFunction of() {
+    return convert_lanes<To, From>;
+  }
+};
+template <class Format>
+struct Reducing {
+  template <class From>
+  static constexpr LaneFunction of() {
+    if constexpr (std::is_same_v<From, float>)
+      return round_lanes<Format>;
+    else
+      return convert_reduced_lanes<Format, From>;
+  }
+};
+
+// `Lanes::of<From>()` is the conversion of a register of that type.
+template <class Lanes>
+LaneFunction find_from(Dtype from) {
   switch (from) {
     case Dtype::kBool:
     case Dtype::kUint8:
-      return convert_lanes<To, uint8_t>;
+      return Lanes::template of<uint8_t>();
     case Dtype::kInt8:
-      return convert_lanes<To, int8_t>;
+      return Lanes::template of<int8_t>();
     case Dtype::kInt16:
-      return convert_lanes<To, int16_t>;
+      return Lanes::template of<int16_t>();
     case Dtype::kInt32:
-      return convert_lanes<To, int32_t>;
+      return Lanes::template of<int32_t>();
     case Dtype::kInt64:
-      return convert_lanes<To, int64_t>;
+      return Lanes::template of<int64_t>();
     case Dtype::kUint16:
-      return convert_lanes<To, uint16_t>;
+      return Lanes::template of<uint16_t>();
     case Dtype::kUint32:
-      return convert_lanes<To, uint32_t>;
+      return Lanes::template of<uint32_t>();
     case Dtype::kUint64:
-      return convert_lanes<To, uint64_t>;
+      return Lanes::template of<uint64_t>();
     case Dtype::kFloat:
-      return convert_lanes<To, float>;
+      return Lanes::template of<float>();
     case Dtype::kDouble:
-      return convert_lanes<To, double>;
+      return Lanes::template of<double>();
     case Dtype::kComplexFloat:
-      return convert_lanes<To, Complex<float>>;
+      return Lanes::template of<Complex<float>>();
     case Dtype::kComplexDouble:
-      return convert_lanes<To, Complex<double>>;
+      return Lanes::template of<Complex<double>>();
     case Dtype::kIndex:
     case Dtype::kHalf:
     case Dtype::kBfloat16:
@@ -200,40 +178,40 @@ LaneFunction find_conversion(Dtype from, Dtype to) {
   const Dtype have = register_dtype(from);
   switch (to) {
     case Dtype::kBool:
-      return find_to<Truth>(have);
+      return find_from<Converting<Truth>>(have);
     case Dtype::kInt8:
-      return find_to<int8_t>(have);
+      return find_from<Converting<int8_t>>(have);
     case Dtype::kInt16:
-      return find_to<int16_t>(have);
+      return find_from<Converting<int16_t>>(have);
     case Dtype::kInt32:
-      return find_to<int32_t>(have);
+      return find_from<Converting<int32_t>>(have);
     case Dtype::kInt64:
     case Dtype::kIndex:
-      return find_to<int64_t>(have);
+      return find_from<Converting<int64_t>>(have);
     case Dtype::kUint8:
-      return find_to<uint8_t>(have);
+      return find_from<Converting<uint8_t>>(have);
     case Dtype::kUint16:
-      return find_to<uint16_t>(have);
+      return find_from<Converting<uint16_t>>(have);
     case Dtype::kUint32:
-      return find_to<uint32_t>(have);
+      return find_from<Converting<uint32_t>>(have);
     case Dtype::kUint64:
-      return find_to<uint64_t>(have);
+      return find_from<Converting<uint64_t>>(have);
     case Dtype::kHalf:
-      return find_reduced<Half>(have);
+      return find_from<Reducing<Half>>(have);
     case Dtype::kBfloat16:
-      return find_reduced<Bfloat16>(have);
+      return find_from<Reducing<Bfloat16>>(have);
     case Dtype::kFloat8E4m3:
-      return find_reduced<Float8E4m3>(have);
+      return find_from<Reducing<Float8E4m3>>(have);
     case Dtype::kFloat8E5m2:
-      return find_reduced<Float8E5m2>(have);
+      return find_from<Reducing<Float8E5m2>>(have);
     case Dtype::kFloat:
-      return find_to<float>(have);
+      return find_from<Converting<float>>(have);
     case Dtype::kDouble:
-      return find_to<double>(have);
+      return find_from<Converting<double>>(have);
     case Dtype::kComplexFloat:
-      return find_to<Complex<float>>(have);
+      return find_from<Converting<Complex<float>>>(have);
     case Dtype::kComplexDouble:
-      return find_to<Complex<double>>(have);
+      return find_from<Converting<Complex<double>>>(have);
     case Dtype::kFloat8E8m0:
     case Dtype::kFloat4E2m1:
     case Dtype::kFloat4E2m1x2:

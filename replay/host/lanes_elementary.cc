@@ -28,14 +28,7 @@ LaneFunction find_in(OpKind kind) {
     case OpKind::kPow:
     case FUSEBOX_EXACT_UNARY_OPS:
     case OpKind::kAtan2:
-    case FUSEBOX_CHOICE_OPS:
-    case FUSEBOX_ARITHMETIC_OPS:
-    case FUSEBOX_FRACTION_OPS:
-    case FUSEBOX_ROUNDING_OPS:
-    case FUSEBOX_INTEGER_OPS:
-    case FUSEBOX_TRUTH_OPS:
-    case FUSEBOX_PART_OPS:
-    case FUSEBOX_NON_SCALAR_OPS:
+    case FUSEBOX_PLAIN_OPS:
       break;
   }
   return nullptr;

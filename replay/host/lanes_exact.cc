@@ -190,14 +190,7 @@ LaneFunction find_in(OpKind kind, bool may_fuse) {
     case OpKind::kTanh:
       return choose<unary<T, tanh>>(may_fuse);
     case FUSEBOX_BOUNDED_UNARY_OPS:
-    case FUSEBOX_CHOICE_OPS:
-    case FUSEBOX_ARITHMETIC_OPS:
-    case FUSEBOX_FRACTION_OPS:
-    case FUSEBOX_ROUNDING_OPS:
-    case FUSEBOX_INTEGER_OPS:
-    case FUSEBOX_TRUTH_OPS:
-    case FUSEBOX_PART_OPS:
-    case FUSEBOX_NON_SCALAR_OPS:
+    case FUSEBOX_PLAIN_OPS:
       break;  // the caller looks further
   }
   return nullptr;

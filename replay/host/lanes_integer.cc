@@ -387,13 +387,7 @@ LaneFunction find_in_index(OpKind kind, int index_bits) {
     case OpKind::kRemainder:
     case OpKind::kMinimum:
     case OpKind::kMaximum:
-    case OpKind::kNeg:
-    case OpKind::kAbs:
-    case OpKind::kSign:
-    case OpKind::kRelu:
-    case OpKind::kClamp:
-    case OpKind::kThreshold:
-    case OpKind::kAddcmul:
+    case FUSEBOX_ONE_OR_THREE_OPERAND_OPS:
     case OpKind::kGcd:
     case OpKind::kCeilDiv:
     case FUSEBOX_ELEMENTARY_OPS:

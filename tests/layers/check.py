@@ -6,9 +6,9 @@
 The tables below are the rule.
 """
 
-import pathlib
 import re
-import sys
+
+import verdict
 
 # Room -> rooms that it may include. A room that is missing here holds no code.
 ROOMS = {
@@ -76,7 +76,8 @@ FOLDERS = {
         "generate": "base field_laws",
         "coverage": "generate",
         "mutate": "generate",
-        "oracle": "base field_laws generate index_laws mutate planted",
+        "known": "generate",
+        "oracle": "base field_laws generate index_laws known mutate planted",
         "case_bytes": "bytes generate mutate oracle",
         "run": "base coverage mutate oracle",
         "reduce": "generate mutate oracle run",
@@ -185,14 +186,6 @@ def offences(root):
             yield file.relative_to(root).as_posix(), 1, "corpus holds data only"
 
 
-def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    found = list(offences(root))
-    for path, line, what in found:
-        print(f"{path}:{line}: {what}")
-    print(f"layers: {offences.files} files, {len(found)} offences")
-    return 1 if found or not offences.files else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    verdict.main(lambda root: (f"{path}:{line}: {what}" for path, line, what in offences(root)),
+                 lambda count: offences.files and f"layers: {offences.files} files, {count} offences")

@@ -12,7 +12,8 @@ import fnmatch
 import pathlib
 import re
 import subprocess
-import sys
+
+import verdict
 
 ROOMS = ("ir", "passes", "codegen", "serde", "fuzz", "replay", "corpus", "tests", ".cmake", ".ci")
 SUFFIX = r"\.(cc|h|inc|cuh|py|md|fir|fbs|sh|txt|html|json|fuse)"
@@ -84,14 +85,6 @@ def offences(root):
                     yield readme, line, each
 
 
-def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    found = list(offences(root))
-    for readme, line, path in found:
-        print(f"{readme}:{line}: {path} does not exist")
-    print(f"readme_paths: {offences.paths} paths, {len(found)} that do not exist")
-    return 1 if found or not offences.paths else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    verdict.main(lambda root: (f"{readme}:{line}: {path} does not exist" for readme, line, path in offences(root)),
+                 lambda count: offences.paths and f"readme_paths: {offences.paths} paths, {count} that do not exist")

@@ -12,9 +12,9 @@ answer is right for any row that may be added:
 Switches over numbers and characters may have a `default` as they like.
 """
 
-import pathlib
 import re
-import sys
+
+import verdict
 
 ROOMS = ("ir", "serde", "passes", "codegen", "replay", "fuzz", "tests")
 CODE = {".h", ".cc", ".inc"}
@@ -90,14 +90,14 @@ def offences(root):
                     yield file.relative_to(root).as_posix(), text.count("\n", 0, default) + 1
 
 
-def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    found = list(offences(root))
-    for path, line in found:
-        print(f"{path}:{line}: a switch over rows has a default; name the rows, or write why it is right for any other")
-    print(f"switches: {offences.count} over rows, {offences.reasons} with a default and its reason, {len(found)} without a reason")
-    return 1 if found or not offences.count else 0
+def described(root):
+    for path, line in offences(root):
+        yield f"{path}:{line}: a switch over rows has a default; name the rows, or write why it is right for any other"
+
+
+def summary(count):
+    return offences.count and f"switches: {offences.count} over rows, {offences.reasons} with a default and its reason, {count} without a reason"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    verdict.main(described, summary)

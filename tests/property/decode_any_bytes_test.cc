@@ -11,6 +11,7 @@
 #include <map>
 #include <new>
 
+#include "fuzz/base/boundary_number.h"
 #include "ir/canonical/canonical.h"
 #include "ir/text/print.h"
 #include "serde/decode.h"
@@ -79,25 +80,6 @@ void put(std::string& bytes, size_t at, uint64_t number, size_t width) {
   if (at + width <= bytes.size()) std::memcpy(bytes.data() + at, &number, width);
 }
 
-uint64_t interesting(Random& random, size_t size) {
-  switch (random.below(8)) {
-    case 0:
-      return 0;
-    case 1:
-      return ~uint64_t{0};
-    case 2:
-      return uint64_t{1} << random.below(64);
-    case 3:
-      return size - random.below(std::min<size_t>(size, 16) + 1);
-    case 4:
-      return random.below(512);
-    case 5:
-      return 0x7fffffffu - random.below(8);
-    default:
-      return random.next();
-  }
-}
-
 void damage(Random& random, std::string& bytes, const std::vector<std::string>& files) {
   if (bytes.empty()) return;
   switch (random.below(7)) {
@@ -111,7 +93,7 @@ void damage(Random& random, std::string& bytes, const std::vector<std::string>& 
     case 2:
       for (size_t n = random.one_in(4) ? 3 : 1; n > 0; --n) {
         const size_t width = size_t{1} << random.below(4);
-        put(bytes, random.below(bytes.size()) / width * width, interesting(random, bytes.size()), width);
+        put(bytes, random.below(bytes.size()) / width * width, fuzz::boundary_number(random, bytes.size()), width);
       }
       break;
     case 3: {  // a piece of a file over a piece of this one

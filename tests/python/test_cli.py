@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from support import FUSEBOX, HAS_ATEN, PROGRAMS, fusebox
+from support import FUSEBOX, HAS_ATEN, PROGRAMS, fusebox, twice, written
 
 FILES = sorted(PROGRAMS.glob("*.fir"))
 SILU = PROGRAMS / "silu_mul_bias.fir"
@@ -15,17 +15,7 @@ BATCH_NORM = PROGRAMS / "welford_batch_norm.fir"
 
 needs_aten = pytest.mark.skipif(not HAS_ATEN, reason="built without ATen")
 
-SMALL = """// Twice a number.
-fusion @twice {
-  %n = size
-  %x = input f32[%n] contiguous
-  %y = add %x, %x
-  output %y
-}
-inputs @twice host {
-  %x = f32[5] normal seed 1
-}
-"""
+SMALL = "// Twice a number.\n" + twice()
 
 ILLEGAL_STEPS = """split %y.i0 by 4 -> o, t
 split %y.missing by 2 -> a, b
@@ -43,9 +33,7 @@ def only(run):
 
 @pytest.fixture
 def small(tmp_path):
-    path = tmp_path / "twice.fir"
-    path.write_text(SMALL)
-    return path
+    return written(tmp_path, SMALL)
 
 
 @pytest.fixture

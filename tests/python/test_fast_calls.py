@@ -105,10 +105,15 @@ def test_in_place_outputs_write_the_input_and_its_version():
         assert torch.equal(given, torch.full_like(given, i)) and given._version > version
 
 
-def test_the_current_stream_is_used():
+def called_once(*shape):
     fd = scaled_sum()
-    x = torch.randn(512, 512, device="cuda")
+    x = torch.randn(*shape, device="cuda")
     fd.execute([x, 0.5])
+    return fd, x
+
+
+def test_the_current_stream_is_used():
+    fd, x = called_once(512, 512)
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         torch.cuda._sleep(20_000_000)
@@ -122,9 +127,7 @@ def test_the_current_stream_is_used():
 
 
 def test_a_captured_graph_replays_the_call():
-    fd = scaled_sum()
-    x = torch.randn(64, 65, device="cuda")
-    fd.execute([x, 0.5])
+    fd, x = called_once(64, 65)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         out = fd.execute([x, 0.5])[0]

@@ -17,16 +17,7 @@ GOLDEN = ROOT / "corpus" / "golden"
 REGRESS = ROOT / "corpus" / "regress"
 REASON = "indices are folded differently\nand nobody minds"
 
-SMALL = """fusion @twice {
-  %n = size
-  %x = input f32[%n] contiguous
-  %y = add %x, %x
-  output %y
-}
-inputs @twice host {
-  %x = f32[54321] normal seed 1
-}
-"""
+SMALL = support.twice(54321)
 
 
 def fusebox(*arguments, ci="", **options):

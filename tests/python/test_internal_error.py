@@ -8,21 +8,9 @@ import subprocess
 
 import pytest
 
-from support import BUILD, fusebox
+from support import BUILD, fusebox, twice, written
 
-PROGRAM = """fusion @twice {
-  %n = size
-  %x = input f32[%n] contiguous
-  %y = add %x, %x
-  output %y
-}
-inputs @twice host {
-  %x = f32[5] normal seed 1
-}
-inputs @twice gpu {
-  %x = f32[5] normal seed 1
-}
-"""
+PROGRAM = twice(devices=("host", "gpu"))
 COMPILER = shutil.which("c++") or shutil.which("g++")
 
 # A GPU that can be queried but fails every other call: 999 is CUDA_ERROR_UNKNOWN.
@@ -56,9 +44,7 @@ FAILS(cuEventSynchronize) FAILS(cuEventElapsedTime)
 
 @pytest.fixture
 def program(tmp_path):
-    path = tmp_path / "twice.fir"
-    path.write_text(PROGRAM)
-    return path
+    return written(tmp_path, PROGRAM)
 
 
 @pytest.fixture

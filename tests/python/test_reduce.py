@@ -10,33 +10,7 @@ from support import HAS_ATEN, ROOT, fusebox
 SOFTMAX = ROOT / "corpus" / "programs" / "softmax.fir"
 GOLDEN = ROOT / "corpus" / "golden" / "v1_pointwise.fuse"
 
-LARGE = """fusion @f {
-  %n, %m = size
-  %x = input f32[%n, %m] contiguous
-  %z = input f16[%m] contiguous
-  %a = exp %x : f32[%n, %m]
-  %b = neg %a : f32[%n, %m]
-  %c = sum %b over [1] : f32[%n]
-  %d = cast %z as f32 : f32[%m]
-  output %b
-  output %c
-  output %d
-}
-steps @f {
-  split %b.i0 by 4 -> o, t
-  split %b.i1 by 8 -> p, q
-  transform_like %b to []
-  parallelize %b.o grid.x
-  parallelize %b.t block.x
-  parallelize_like %b to []
-  inline_most of []
-  set_memory_type %c in global
-}
-inputs @f host {
-  %x = f32[5, 19] normal seed 3
-  %z = f16[19] offset 2 normal seed 4
-}
-"""
+LARGE = (ROOT / "tests" / "support" / "large_case.fir").read_text()
 
 pytestmark = pytest.mark.skipif(not HAS_ATEN, reason="built without ATen")
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "fuzz/generate/generate_steps.h"
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/infer/concretize.h"
@@ -308,15 +309,7 @@ class CaseMaker {
   // Shares loops across an op that moves elements: makes a reshape, pad, slice or cat in its operand's loops, or the
   // reverse.
   void relate() {
-    std::vector<std::pair<std::string, std::string>> pairs;
-    for (OpId id : g_[Graph::body()].ops) {
-      const Op& op = g_[id];
-      if (!demands(op.kind, kMetadata)) continue;
-      for (ValueId x : op.operands)
-        if (x && g_.is_tensor(x) && g_[g_[x].def].kind != OpKind::kInput)
-          pairs.emplace_back(g_[op.results[0]].name, g_[x].name);
-    }
-    for (auto& [result, operand] : pairs) {
+    for (auto [result, operand] : fuzz::moved_pairs(g_)) {
       if (chance(2)) continue;
       if (chance(2)) std::swap(result, operand);
       take({StepKind::kSetLoopDomain, {StepOperand::of(result), StepOperand::of(operand)}, {}, {}});

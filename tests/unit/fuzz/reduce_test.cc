@@ -37,44 +37,24 @@ std::optional<LoadedFinding> find_one(std::string_view defect, uint64_t seed) {
   return f;
 }
 
+LoadedFinding from_file(const std::string& path, std::string_view defect) {
+  LoadedFinding f = load_finding(path);
+  if (!defect.empty()) f.defects = defects_of(defect);
+  return f;
+}
+
 LoadedFinding from_text(std::string_view text, std::string_view defect) {
   const std::string path = std::filesystem::temp_directory_path() / "fusebox_reduce_test.fir";
   FILE* file = std::fopen(path.c_str(), "w");
   std::fwrite(text.data(), 1, text.size(), file);
   std::fclose(file);
-  LoadedFinding f = load_finding(path);
+  LoadedFinding f = from_file(path, defect);
   std::filesystem::remove(path);
-  if (!defect.empty()) f.defects = defects_of(defect);
   return f;
 }
 
-constexpr std::string_view kUnchecked = R"(fusion @f {
-  %n, %m = size
-  %x = input f32[%n, %m] contiguous
-  %z = input f16[%m] contiguous
-  %a = exp %x : f32[%n, %m]
-  %b = neg %a : f32[%n, %m]
-  %c = sum %b over [1] : f32[%n]
-  %d = cast %z as f32 : f32[%m]
-  output %b
-  output %c
-  output %d
-}
-steps @f {
-  split %b.i0 by 4 -> o, t
-  split %b.i1 by 8 -> p, q
-  transform_like %b to []
-  parallelize %b.o grid.x
-  parallelize %b.t block.x
-  parallelize_like %b to []
-  inline_most of []
-  set_memory_type %c in global
-}
-inputs @f host {
-  %x = f32[5, 19] normal seed 3
-  %z = f16[19] offset 2 normal seed 4
-}
-)";
+// A program with more ops, steps and elements than its failures need.
+constexpr const char* kLarge = "tests/support/large_case.fir";
 
 class ReduceDefect : public testing::TestWithParam<const char*> {};
 
@@ -122,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Defects, ReduceDefect,
                          });
 
 TEST(Reduce, AProgramThatIsRightIsNoFinding) {
-  const Reduction r = reduce(from_text(kUnchecked, ""), {});
+  const Reduction r = reduce(from_file(kLarge, ""), {});
   EXPECT_FALSE(r.shows);
   EXPECT_TRUE(r.finding.message.empty());
   EXPECT_EQ(r.accepted, 0u);
@@ -130,7 +110,7 @@ TEST(Reduce, AProgramThatIsRightIsNoFinding) {
 
 TEST(Reduce, WhatIsLeftIsWhatTheDefectNeeds) {
   if (!kDefectsCompiledIn) GTEST_SKIP() << "needs seeded defects";
-  const LoadedFinding f = from_text(kUnchecked, "predicate-dropped");
+  const LoadedFinding f = from_file(kLarge, "predicate-dropped");
   const Reduction r = reduce(f, {});
   ASSERT_TRUE(r.shows);
   EXPECT_EQ(r.after.ops, 1) << print(r.result.module);
@@ -142,7 +122,7 @@ TEST(Reduce, WhatIsLeftIsWhatTheDefectNeeds) {
 
 TEST(Reduce, AnotherFailureThanTheRecordedOneIsNotReduced) {
   if (!kDefectsCompiledIn) GTEST_SKIP() << "needs seeded defects";
-  LoadedFinding f = from_text(kUnchecked, "predicate-dropped");
+  LoadedFinding f = from_file(kLarge, "predicate-dropped");
   f.signature = "aten differs lgamma";
   const Reduction r = reduce(f, {});
   EXPECT_FALSE(r.shows);
@@ -162,7 +142,7 @@ TEST(Reduce, WhatEndsTheProcessIsReducedToo) {
   options.at = [](const Case& c) {
     if (has_wide(c, OpKind::kNeg)) std::raise(SIGKILL);
   };
-  const Reduction r = reduce(from_text(kUnchecked, ""), options);
+  const Reduction r = reduce(from_file(kLarge, ""), options);
   ASSERT_TRUE(r.shows);
   EXPECT_TRUE(r.is_deadly && r.finished);
   EXPECT_EQ(text(r.finding.signature), "host-checks crash SIGKILL");
@@ -184,7 +164,7 @@ TEST(Reduce, WhatTakesTooLongIsReducedToo) {
   options.at = [](const Case& c) {
     while (has_wide(c, OpKind::kSum) || has_wide(c, OpKind::kExp)) ::usleep(1000);
   };
-  const Reduction r = reduce(from_text(kUnchecked, ""), options);
+  const Reduction r = reduce(from_file(kLarge, ""), options);
   ASSERT_TRUE(r.shows);
   EXPECT_EQ(text(r.finding.signature), "host-checks timeout");
   EXPECT_EQ(r.after.ops, 1) << print(r.result.module);

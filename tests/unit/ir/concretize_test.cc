@@ -13,11 +13,8 @@
 namespace fusebox {
 namespace {
 
-class Concretize : public testing::Test {
+class Concretize : public testing::Test, protected SizedFusion {
  protected:
-  Graph g = fusion("f");
-  ValueId m = size(g, "m"), n = size(g, "n"), k = size(g, "k");
-
   Bindings sizes(int64_t a, int64_t b, int64_t c) const {
     Bindings bindings(g.values.size());
     bindings[m.index] = ConstantBits{static_cast<uint64_t>(a), 0};

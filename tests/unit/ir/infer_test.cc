@@ -12,10 +12,8 @@
 namespace fusebox {
 namespace {
 
-class Infer : public testing::Test {
+class Infer : public testing::Test, protected SizedFusion {
  protected:
-  Graph g = fusion("f");
-  ValueId m = size(g, "m"), n = size(g, "n"), k = size(g, "k");
   ValueId x = input(g, "x", Dtype::kFloat, {m, n});
   ValueId half = input(g, "half", Dtype::kHalf, {m, n});
   ValueId bf = input(g, "bf", Dtype::kBfloat16, {m, n});

@@ -5,6 +5,7 @@
 #include "ir/scalar/numeric.h"
 #include "ir/text/print.h"
 #include "tests/support/expect_error.h"
+#include "tests/unit/ir/row_sum_text.h"
 
 namespace fusebox {
 namespace {
@@ -26,21 +27,14 @@ ConstantBits constant_in(const std::string& literal) {
 TEST(Parse, WhatPeopleLeaveOut) {
   const Graph g = parse_graph(
       "// a comment first\n"
-      "fusion @f { // and here\n"
+      "fusion @row_sum { // and here\n"
       "  %m,\t%n = size\r\n"
       "  %x = input bf16[%m, %n]\n"
       "  %f = cast %x as f32\n"
       "  %y = sum %f over [\n    1  // the inner axis\n  ]\n"
       "  output %y\n"
       "}");
-  EXPECT_EQ(print(g),
-            "fusion @f {\n"
-            "  %m, %n = size\n"
-            "  %x = input bf16[%m, %n] contiguous\n"
-            "  %f = cast %x as f32 : f32[%m, %n]\n"
-            "  %y = sum %f over [1] : f32[%m]\n"
-            "  output %y\n"
-            "}\n");
+  EXPECT_EQ(print(g), kRowSumText);
   EXPECT_EQ(g.tensor_of(*find_value(g, "y")).logical.size(), 2u);  // the reduced axis stays
 }
 

@@ -5,6 +5,7 @@
 #include "ir/build/builder.h"
 #include "ir/scalar/numeric.h"
 #include "ir/text/parse.h"
+#include "tests/unit/ir/row_sum_text.h"
 
 namespace fusebox {
 namespace {
@@ -39,14 +40,7 @@ TEST(Print, AProgramReadsLikeOne) {
   const ValueId f = cast(g, x, Dtype::kFloat, "f");
   const ValueId y = sum(g, f, {1}, {.name = "y"});
   output(g, y);
-  EXPECT_EQ(print(g),
-            "fusion @row_sum {\n"
-            "  %m, %n = size\n"
-            "  %x = input bf16[%m, %n] contiguous\n"
-            "  %f = cast %x as f32 : f32[%m, %n]\n"
-            "  %y = sum %f over [1] : f32[%m]\n"
-            "  output %y\n"
-            "}\n");
+  EXPECT_EQ(print(g), kRowSumText);
   EXPECT_EQ(print_type(g, y), "f32[%m]");
   EXPECT_EQ(print_op(g, g[y].def), "%y = sum %f over [1] : f32[%m]");
   EXPECT_EQ(print_value(g, n), "%n");

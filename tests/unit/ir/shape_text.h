@@ -71,6 +71,12 @@ inline std::string shape_text(const Graph& g, ValueId v) {
   return text + "]";
 }
 
+// A fusion with three sizes, for fixtures.
+struct SizedFusion {
+  Graph g = fusion("f");
+  ValueId m = size(g, "m"), n = size(g, "n"), k = size(g, "k");
+};
+
 inline std::string root_text(const Graph& g, ValueId v) {
   std::string text;
   for (DomainId d : root_of(g.tensor_of(v))) text += (text.empty() ? "" : ", ") + g[d].name + ":" + domain_text(g, d);

@@ -45,12 +45,14 @@ TEST(StepLike, NamesAreNumberedWhereTaken) {
 
 TEST(StepLike, ListedTensorsMustBeConnectedByEachOther) {
   const Graph g = scheduled(kRows, "split %y.i1 by 4 -> o, t");
-  EXPECT_EQ(refusal(g, "transform_like %y to [%f]"), "E0302 %f");
-  EXPECT_EQ(refusal(g, "transform_like %y to [%d, %f]"), "applies");
-  EXPECT_EQ(refusal(g, "transform_like %y to [%y]"), "E0302 %y");
-  EXPECT_EQ(refusal(g, "transform_like %y to [%x]"), "E0302 %x");
-  EXPECT_EQ(refusal(g, "transform_like %x to []"), "E0302 %x");
-  EXPECT_EQ(refusal(g, "parallelize_like %y to [%f]"), "E0302 %f");
+  expect_refusals(g, R"(
+    transform_like %y to [%f] => E0302 %f
+    transform_like %y to [%d, %f] => applies
+    transform_like %y to [%y] => E0302 %y
+    transform_like %y to [%x] => E0302 %x
+    transform_like %x to [] => E0302 %x
+    parallelize_like %y to [%f] => E0302 %f
+  )");
 }
 
 TEST(StepLike, PropagationStopsAtTheBoundary) {
@@ -117,18 +119,22 @@ TEST(StepLike, LoopsCrossASliceWithItsOffset) {
 TEST(StepInline, SharesLoopsThatCorrespondAndNoMore) {
   Graph g = scheduled(kRows, "cache_after %w -> wc\nsplit %y.i1 by 4 -> o, t\ntransform_like %y to []");
   EXPECT_EQ(loops(g, "wc"), "i0_1 broadcast, o, t");
-  EXPECT_EQ(refusal(g, "inline_at %y.i0"), "E0310 %y.i0");
-  EXPECT_EQ(refusal(g, "inline_at %x.i0"), "E0302 %x");
-  EXPECT_EQ(refusal(g, "inline_at %s.o"), "E0310 %s.o");
-  EXPECT_EQ(refusal(g, "inline_at %d.i1"), "E0302 %d.i1");
+  expect_refusals(g, R"(
+    inline_at %y.i0 => E0310 %y.i0
+    inline_at %x.i0 => E0302 %x
+    inline_at %s.o => E0310 %s.o
+    inline_at %d.i1 => E0302 %d.i1
+  )");
   run_steps(g, "inline_at %d.o");
   EXPECT_EQ(inlined_at(g, "d"), "o");
   // Shared loops are fixed on both sides.
-  EXPECT_EQ(refusal(g, "split %y.o by 2 -> a, b"), "E0302 %y.o");
-  EXPECT_EQ(refusal(g, "split %d.i0 by 2 -> a, b"), "E0302 %d.i0");
-  EXPECT_EQ(refusal(g, "split %y.t by 2 -> a, b"), "applies");
-  EXPECT_EQ(refusal(g, "cache_after %d -> dc"), "E0302 %d");
-  EXPECT_EQ(refusal(g, "transform_like %f to [%d]"), "E0302 %d");
+  expect_refusals(g, R"(
+    split %y.o by 2 -> a, b => E0302 %y.o
+    split %d.i0 by 2 -> a, b => E0302 %d.i0
+    split %y.t by 2 -> a, b => applies
+    cache_after %d -> dc => E0302 %d
+    transform_like %f to [%d] => E0302 %d
+  )");
   run_steps(g, "inline_most of []");
   EXPECT_EQ(inlined_at(g, "d"), "t");
   EXPECT_EQ(inlined_at(g, "wc"), "t");

@@ -53,9 +53,11 @@ TEST(StepLoop, ParallelTypesAreSetAndTakenBack) {
   EXPECT_EQ(loops(g, "y"), "i0 grid.x, i1 block.x");
   EXPECT_EQ(refusal(g, "split %y.i1 by 4 -> o, t"), "E0302 %y.i1");
   run_steps(g, "parallelize %y.i1 on serial\nsplit %y.i1 by 4 -> o, t");
-  EXPECT_EQ(refusal(g, "parallelize %y.t on grid.x"), "E0311 %y.t");
-  EXPECT_EQ(refusal(g, "parallelize %s.i1 on vectorize"), "E0311 %s.i1");
-  EXPECT_EQ(refusal(g, "parallelize %y.t on mesh.x"), "E0311 %y.t");
+  expect_refusals(g, R"(
+    parallelize %y.t on grid.x => E0311 %y.t
+    parallelize %s.i1 on vectorize => E0311 %s.i1
+    parallelize %y.t on mesh.x => E0311 %y.t
+  )");
   run_steps(g, "set_mesh %y devices [0, 1]\nparallelize %y.t on mesh.x");
   EXPECT_EQ(refusal(g, "set_mesh %y devices []"), "E0302 %y.t");
 }
@@ -65,9 +67,11 @@ TEST(StepLoop, ALoopBroadcastStandsForAnotherTensorsAxis) {
       scheduled(kRows, "cache_after %w -> wc\nloop_broadcast %wc like %y.i0 -> r\nmerge %wc.r with %wc.i0 -> q");
   EXPECT_EQ(loops(g, "wc"), "q");
   EXPECT_EQ(g[domain_named(g, "wc", "r")].stands_for, domain_named(g, "y", "i0"));
-  EXPECT_EQ(refusal(g, "loop_broadcast %wc like %y.i0 -> again"), "E0302 %wc.r");
-  EXPECT_EQ(refusal(g, "loop_broadcast %y like %y.i0 -> own"), "E0302 %y.i0");
-  EXPECT_EQ(refusal(g, "loop_broadcast %y like %wc.q -> made"), "E0302 %wc.q");
+  expect_refusals(g, R"(
+    loop_broadcast %wc like %y.i0 -> again => E0302 %wc.r
+    loop_broadcast %y like %y.i0 -> own => E0302 %y.i0
+    loop_broadcast %y like %wc.q -> made => E0302 %wc.q
+  )");
   // A stand-in for a stand-in stands for the original.
   EXPECT_EQ(refusal(g, "loop_broadcast %y like %wc.r -> own"), "E0302 %wc.r");
 }

@@ -5,6 +5,7 @@
 //   refusal(g, "split %s.i1 by 4 -> a, b") == "E0302 %s.i1"
 #pragma once
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
@@ -27,6 +28,25 @@ inline constexpr std::string_view kRows = R"(fusion @rows {
   %d = sub %f, %sb
   %wb = broadcast %w mask [1, 0]
   %y = mul %d, %wb
+  output %y
+})";
+
+// %y.c and %z.c have the extent 2 and are different functions of the elements: i / 4 and i / 3.
+inline constexpr std::string_view kFive = R"(fusion @five {
+  %x = input f32[5] contiguous
+  %y = exp %x
+  %z = neg %y
+  output %z
+})";
+inline constexpr std::string_view kFiveInThrees =
+    "split %y.i0 by 2 -> a, b\nsplit %y.a by 2 -> c, d\nsplit %z.i0 by 3 -> c, d";
+
+// %x is read along two ways.
+inline constexpr std::string_view kSymmetric = R"(fusion @symmetric {
+  %n = size
+  %x = input f32[%n, %n] contiguous
+  %t = permute %x dims [1, 0]
+  %y = add %x, %t
   output %y
 })";
 
@@ -77,5 +97,20 @@ inline std::string refusal(const Graph& g, const Step& step) {
   return code_text(why->code) + (why->place.empty() ? "" : " " + why->place);
 }
 inline std::string refusal(const Graph& g, std::string_view step) { return refusal(g, parse_step(step)); }
+
+// Each line has a step and its refusal: `split %y.t by 0 -> a, b => E0302`.
+inline void expect_refusals(const Graph& g, std::string_view lines) {
+  constexpr std::string_view kArrow = " => ";
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size());
+    std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    if (line.empty()) continue;
+    const size_t arrow = line.find(kArrow);
+    ASSERT_NE(arrow, std::string_view::npos) << line;
+    EXPECT_EQ(refusal(g, line.substr(0, arrow)), line.substr(arrow + kArrow.size())) << line;
+  }
+}
 
 }  // namespace fusebox::testing

@@ -59,9 +59,11 @@ TEST(StepCopy, RecomputeGivesOneConsumerItsOwn) {
             "%d %wb -> y; "
             "output %y; ");
   EXPECT_EQ(loops(g, "f2"), "i0, o, t");
-  EXPECT_EQ(refusal(g, "recompute %f for %s -> f3"), "E0302 %s");
-  EXPECT_EQ(refusal(g, "recompute %f for %y -> f3"), "E0302 %y");
-  EXPECT_EQ(refusal(g, "recompute %x for %f -> x2"), "E0302 %x");
+  expect_refusals(g, R"(
+    recompute %f for %s -> f3 => E0302 %s
+    recompute %f for %y -> f3 => E0302 %y
+    recompute %x for %f -> x2 => E0302 %x
+  )");
 }
 
 TEST(StepRfactor, TheFirstStageReducesTheListedLoops) {
@@ -125,13 +127,15 @@ TEST(StepRfactor, WelfordHasThreeFirstStages) {
 
 TEST(StepRfactor, Refusals) {
   const Graph g = scheduled(kRows, "split %s.i1 by 128 -> o, t");
-  EXPECT_EQ(refusal(g, "rfactor %y over [%y.i1] -> p"), "E0302 %y");
-  EXPECT_EQ(refusal(g, "rfactor %s over [%s.i0] -> p"), "E0302 %s.i0");
-  EXPECT_EQ(refusal(g, "rfactor %s over [%s.o, %s.t] -> p"), "E0302 %s");
-  EXPECT_EQ(refusal(g, "rfactor %s over [%s.i1] -> p"), "E0302 %s.i1");
-  EXPECT_EQ(refusal(g, "rfactor %s over [] -> p"), "E0302 %s");
-  EXPECT_EQ(refusal(g, "rfactor %s over [%s.o] -> p, q"), "E0302 %s");
-  EXPECT_EQ(refusal(g, "rfactor %s over [%s.o] -> y"), "E0303 %y");
+  expect_refusals(g, R"(
+    rfactor %y over [%y.i1] -> p => E0302 %y
+    rfactor %s over [%s.i0] -> p => E0302 %s.i0
+    rfactor %s over [%s.o, %s.t] -> p => E0302 %s
+    rfactor %s over [%s.i1] -> p => E0302 %s.i1
+    rfactor %s over [] -> p => E0302 %s
+    rfactor %s over [%s.o] -> p, q => E0302 %s
+    rfactor %s over [%s.o] -> y => E0303 %y
+  )");
   // The partial sums are kept in f32; those of a welford would be rounded.
   const Graph narrow = scheduled(
       "fusion @f {\n %m, %n = size\n %x = input f16[%m, %n]\n %a, %v, %c = welford %x over [1]\n output %a\n}",
@@ -150,16 +154,18 @@ TEST(StepTensor, MemoryLayoutAndStages) {
   EXPECT_EQ(f.circular_depth, 3);
   run_steps(g, "set_allocation %f to [%f.i0, %f.i1]");
   EXPECT_TRUE(tensor_named(g, "f").allocation.empty());
-  EXPECT_EQ(refusal(g, "set_memory_type %y in shared"), "E0302 %y");
-  EXPECT_EQ(refusal(g, "set_memory_type %x in global"), "E0302 %x");
-  EXPECT_EQ(refusal(g, "set_allocation %f to [%f.i0, %f.o]"), "E0302 %f");
-  EXPECT_EQ(refusal(g, "set_allocation %s to [%s.i0, %s.i1]"), "E0302 %s");
-  EXPECT_EQ(refusal(g, "set_allocation %sb to [%sb.i0, %sb.i1] contiguity [1, 1]"), "E0302 %sb.i1");
-  EXPECT_EQ(refusal(g, "set_allocation %f to [%f.i1, %f.i0] contiguity [1]"), "E0302 %f");
-  EXPECT_EQ(refusal(g, "circular_buffer %f depth 1"), "E0302 %f");
-  EXPECT_EQ(refusal(g, "circular_buffer %y depth 2"), "E0302 %y");
-  EXPECT_EQ(refusal(g, "set_mesh %x devices [1, 1]"), "E0302 %x");
-  EXPECT_EQ(refusal(g, "set_mesh %x devices [-1]"), "E0302 %x");
+  expect_refusals(g, R"(
+    set_memory_type %y in shared => E0302 %y
+    set_memory_type %x in global => E0302 %x
+    set_allocation %f to [%f.i0, %f.o] => E0302 %f
+    set_allocation %s to [%s.i0, %s.i1] => E0302 %s
+    set_allocation %sb to [%sb.i0, %sb.i1] contiguity [1, 1] => E0302 %sb.i1
+    set_allocation %f to [%f.i1, %f.i0] contiguity [1] => E0302 %f
+    circular_buffer %f depth 1 => E0302 %f
+    circular_buffer %y depth 2 => E0302 %y
+    set_mesh %x devices [1, 1] => E0302 %x
+    set_mesh %x devices [-1] => E0302 %x
+  )");
 }
 
 TEST(StepConcretize, AxesAndReshapesAreResolvedBeforeScheduling) {
@@ -173,12 +179,14 @@ TEST(StepConcretize, AxesAndReshapesAreResolvedBeforeScheduling) {
   output %y
   output %z
 })");
-  EXPECT_EQ(refusal(g, "split %y.i1 by 4 -> o, t"), "E0302 %e.i0");
-  EXPECT_EQ(refusal(g, "concretize %y.i0 became iter"), "E0302 %y");
-  EXPECT_EQ(refusal(g, "concretize %e.i1 became iter"), "E0302 %e.i1");
-  EXPECT_EQ(refusal(g, "concretize %e.i0 became reduce"), "E0302 %e");
-  EXPECT_EQ(refusal(g, "concretize_reshape %r order [2, 1]"), "E0302 %r");
-  EXPECT_EQ(refusal(g, "concretize_reshape %y order [1, 1]"), "E0302 %y");
+  expect_refusals(g, R"(
+    split %y.i1 by 4 -> o, t => E0302 %e.i0
+    concretize %y.i0 became iter => E0302 %y
+    concretize %e.i1 became iter => E0302 %e.i1
+    concretize %e.i0 became reduce => E0302 %e
+    concretize_reshape %r order [2, 1] => E0302 %r
+    concretize_reshape %y order [1, 1] => E0302 %y
+  )");
   run_steps(g, "concretize %e.i0 became broadcast\nconcretize_reshape %r order [2, 2]");
   EXPECT_EQ(g.level, Level::kMath);
   EXPECT_EQ(list_text(g, tensor_named(g, "y").logical), "i0 broadcast, i1");

@@ -180,13 +180,7 @@ TEST(Agreement, SplitsAndMergesNestedToAnyDepth) {
 }
 
 TEST(Agreement, OneExtentAndOtherIndices) {
-  const Graph g = scheduled(R"(fusion @five {
-  %x = input f32[5] contiguous
-  %y = exp %x
-  %z = neg %y
-  output %z
-})",
-                            "split %y.i0 by 2 -> a, b\nsplit %y.a by 2 -> c, d\nsplit %z.i0 by 3 -> c, d");
+  const Graph g = scheduled(kFive, kFiveInThrees);
   const Agreement r = elements(g, "y.c", "z.c");
   EXPECT_FALSE(r.proved);
   EXPECT_EQ(text_of(r.difference), "%z.i0=3 0!=1");
@@ -217,13 +211,7 @@ TEST(Agreement, ASliceIsShifted) {
 }
 
 TEST(Agreement, ReadAlongTwoWays) {
-  const Graph g = parse_graph(R"(fusion @symmetric {
-  %n = size
-  %x = input f32[%n, %n] contiguous
-  %t = permute %x dims [1, 0]
-  %y = add %x, %t
-  output %y
-})");
+  const Graph g = parse_graph(kSymmetric);
   const Agreement both = elements(g, "x.i0", "y.i0");
   EXPECT_FALSE(both.proved);
   EXPECT_TRUE(both.difference);

@@ -75,13 +75,7 @@ TEST(IdGraphs, ASecondTensorDoesNotJoinWhatTheFirstTellsApart) {
 }
 
 TEST(IdGraphs, AnEqualExtentIsNoReason) {
-  const Graph g = scheduled(R"(fusion @five {
-  %x = input f32[5] contiguous
-  %y = exp %x
-  %z = neg %y
-  output %z
-})",
-                            "split %y.i0 by 2 -> a, b\nsplit %y.a by 2 -> c, d\nsplit %z.i0 by 3 -> c, d");
+  const Graph g = scheduled(kFive, kFiveInThrees);
   EXPECT_EQ(evaluate_extent(g, domain_named(g, "y", "c")), 2);
   EXPECT_EQ(evaluate_extent(g, domain_named(g, "z", "c")), 2);
   for (const IdGraphKind kind : {IdGraphKind::kExact, IdGraphKind::kAlmostExact, IdGraphKind::kBroadcast,
@@ -90,13 +84,7 @@ TEST(IdGraphs, AnEqualExtentIsNoReason) {
 }
 
 TEST(IdGraphs, AxesThatATransposeWouldJoinStayApart) {
-  const Graph g = parse_graph(R"(fusion @symmetric {
-  %n = size
-  %x = input f32[%n, %n] contiguous
-  %t = permute %x dims [1, 0]
-  %y = add %x, %t
-  output %y
-})");
+  const Graph g = parse_graph(kSymmetric);
   EXPECT_TRUE(exact(g, "x.i0", "y.i0"));
   EXPECT_FALSE(exact(g, "y.i0", "y.i1"));
   EXPECT_FALSE(almost(g, "x.i0", "x.i1"));

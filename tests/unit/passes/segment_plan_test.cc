@@ -49,6 +49,42 @@ TEST(SegmentPlan, AnInputIsNotOverwrittenForItsLaterReaders) {
   EXPECT_EQ(alias_of("  %z = exp %x\n  %y = add %z, %x\n  output %y alias %x\n  output %z\n"), "x");
 }
 
+// The refusal of a schedule: its place and its message.
+std::pair<std::string, std::string> refusal_of(const std::string& steps) {
+  const Module m = parse_module(
+      "fusion @f {\n  %k, %m, %n = size\n  %w = input f32[%k]\n  %x = input f32[%m]\n  %y = input f32[%n]\n"
+      "  %a = neg %x\n  %b = exp %y\n  output %a\n  output %b\n}\nsteps @f {\n" +
+      steps + "}\n");
+  try {
+    plan_steps(main_graph(m), m.step_lists[0].steps);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code, ErrorCode::kStepReferent) << e.what();
+    return {e.place, e.what()};
+  }
+  return {};
+}
+
+// Nothing reads %w, so no kernel has its size.
+TEST(SegmentPlan, AFactThatNoKernelCanCheckIsRefusedByName) {
+  const std::string apart = "  assign of [%a] name \"p\" by kernel\n  assign of [%b] name \"q\" by kernel\n";
+  for (const std::string& kernels : {std::string(), apart}) {
+    EXPECT_EQ(refusal_of(kernels + "  assume [%m] multiple_of 4\n").second, "");
+    EXPECT_EQ(refusal_of(kernels + "  assume [%n] equal %n\n").second, "");
+    const auto unknown = refusal_of(kernels + "  assume [%m, %l] at_most 9\n");
+    EXPECT_EQ(unknown.first, "%l");
+    EXPECT_NE(unknown.second.find("no value has this name"), std::string::npos) << unknown.second;
+  }
+  EXPECT_EQ(refusal_of("  assume [%m] below %n\n").second, "");
+  const auto divided = refusal_of(apart + "  assume [%m] below %n\n");
+  EXPECT_EQ(divided.first, "%m");
+  EXPECT_NE(divided.second.find("different kernels"), std::string::npos) << divided.second;
+  for (const std::string& kernels : {std::string(), apart}) {
+    const auto outside = refusal_of(kernels + "  assume [%k] at_most 4\n");
+    EXPECT_EQ(outside.first, "%k");
+    EXPECT_NE(outside.second.find("no kernel computes with this size"), std::string::npos) << outside.second;
+  }
+}
+
 // Two segments read %x, so a step that names only %x does not say for which of them it is.
 TEST(SegmentPlan, AStepGoesToTheSegmentThatItNames) {
   const Module m = parse_module(R"(fusion @f {

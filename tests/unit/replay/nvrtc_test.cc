@@ -10,7 +10,7 @@
 namespace fusebox {
 namespace {
 
-constexpr std::string_view kArchitectures[] = {"sm_80", "sm_90a", "sm_100a"};
+constexpr std::string_view kArchitectures[] = {"sm_80", "sm_89", "sm_90a", "sm_100a"};
 
 CudaBinary compile(const std::string& text, std::string_view architecture) {
   return cuda_backend().compile(

@@ -1,0 +1,17 @@
+# fusebox_text_literal(RESULT FILE): the text of FILE as C++ string literals. A literal may be limited to 64 KiB; adjacent
+# literals are joined.
+function(fusebox_text_literal result file)
+  file(READ "${file}" text)
+  set(pieces "")
+  string(LENGTH "${text}" length)
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${text}" ${at} 16000 piece)
+    string(APPEND pieces "R\"fusebox_text(${piece})fusebox_text\"\n")
+    math(EXPR at "${at} + 16000")
+  endwhile()
+  if(length EQUAL 0)
+    set(pieces "\"\"\n")
+  endif()
+  set(${result} "${pieces}" PARENT_SCOPE)
+endfunction()

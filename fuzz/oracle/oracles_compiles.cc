@@ -1,0 +1,62 @@
+// The oracle that gives the text of every kernel to NVRTC, which needs no GPU. A compilation takes as long as about a hundred
+// cases, so few cases are judged. Half of them are compiled for sm_90a, the others for an older or a newer architecture.
+#include "codegen/cuda.h"
+#include "fuzz/base/random_source.h"
+#include "fuzz/oracle/oracle.h"
+#include "ir/table/error.h"
+#include "replay/device/cuda_loader.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+constexpr std::string_view kUsual = "sm_90a";
+constexpr std::string_view kOthers[] = {"sm_80", "sm_89", "sm_100a"};
+
+// The compiler's answer: the reason why it refuses the text, or a warning, or nothing.
+std::optional<Error> objection(CudaBackend& compiler, const std::string& text, std::string_view architecture) {
+  try {
+    const CudaBinary binary = compiler.compile(
+        {.text = text, .headers = cuda_headers(), .architecture = architecture, .options = cuda_compile_options()});
+    if (binary.log.empty()) return std::nullopt;
+    return Error(ErrorCode::kCompileFailure, "nvrtc for " + std::string(architecture) + " warns: " + binary.log);
+  } catch (const Error& e) {
+    return e;
+  }
+}
+
+// One text has all kernels, so that they share the time that the headers take. If that is refused, each kernel is compiled
+// alone to name the bad one. Returns whether the compiler took it.
+bool compile_for(OracleRun& run, CudaBackend& compiler, std::span<const Graph* const> kernels,
+                 std::string_view architecture) {
+  const CudaOptions options{.defects = run.options().defects};
+  const auto whole = objection(compiler, emit_cuda_module(kernels, options).text, architecture);
+  if (!whole) return true;
+  for (const Graph* kernel : kernels)
+    if (const auto own = objection(compiler, emit_cuda(*kernel, options).text, architecture)) {
+      run.report("compiles", code_text(own->code), "", "@" + kernel->name + ": " + own->what());
+      return false;
+    }
+  run.report("compiles", code_text(whole->code), "", "the kernels in one text: " + std::string(whole->what()));
+  return false;
+}
+
+}  // namespace
+
+void compiles(OracleRun& run) {
+  const Compiled* c = run.compiled();
+  if (!c) return;
+  std::vector<const Graph*> kernels;
+  for (size_t i = 0; i < c->kernels.size(); ++i)
+    if (c->segmentation.segments[i].executor == SegmentExecutor::kKernel) kernels.push_back(&c->kernels[i]);
+  if (kernels.empty()) return;
+  CudaBackend* compiler = find_cuda_compiler();
+  if (!compiler) return;
+  RandomSource random(run.subject().seed + 89 * run.subject().lineage.size());
+  const bool is_usual = random.one_in(2);
+  const std::string_view other = random.pick(kOthers);
+  const bool is_alone = run.options().field_changes >= kFieldChangesAlone;
+  if ((is_usual || is_alone) && !compile_for(run, *compiler, kernels, kUsual)) return;
+  if (!is_usual) compile_for(run, *compiler, kernels, other);
+}
+
+}  // namespace fusebox::fuzz
