@@ -94,6 +94,8 @@ class Device {
   }
   virtual CudaSession* session() { return nullptr; }
   virtual void synchronize() = 0;
+  // The stream that later work goes to, on a GPU; null: the default one.
+  virtual void set_stream(CudaStream stream) { (void)stream; }
   // A digest of each binary, in the order in which kernels were prepared; none on a device that interprets.
   virtual std::vector<Digest> binaries() const { return {}; }
 };

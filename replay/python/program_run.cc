@@ -6,6 +6,7 @@
 #include "ir/table/error.h"
 #include "ir/verify/verify.h"
 #include "replay/data/file.h"
+#include "replay/python/fault_keeper.h"
 #include "replay/python/program.h"
 #include "replay/record/record.h"
 #include "replay/run/host_program.h"
@@ -171,11 +172,12 @@ void PythonProgram::forget_plans() {
   if (plans_.empty() && gpus_.empty()) return;
   plans_.clear();
   gpus_.clear();
+  needs_host_program_ = false;
   *is_stale_ = true;
   is_stale_ = std::make_shared<bool>(false);
 }
 
-py::list PythonProgram::execute(const py::list& given, int ordinal, int threads) {
+py::list PythonProgram::execute(const py::list& given, int ordinal, int threads, uintptr_t stream) {
   const std::vector<Argument> arguments = arguments_of(given);
   ProgramResult result;
   {
@@ -184,7 +186,21 @@ py::list PythonProgram::execute(const py::list& given, int ordinal, int threads)
     const auto compiled = plan(arguments, ordinal);
     // A host device keeps its compiled kernels, so each run makes its own.
     const auto host = ordinal >= 0 ? nullptr : make_host_device({.threads = threads});
-    result = run_in_place(*compiled, host ? *host : *gpu(ordinal), arguments, ordinal);
+    if (!host) gpu(ordinal)->set_stream(reinterpret_cast<CudaStream>(stream));
+    const FaultKeeper keeper(arguments, host ? nullptr : gpu(ordinal).get());
+    try {
+      result = run_in_place(*compiled, host ? *host : *gpu(ordinal), arguments, ordinal);
+    } catch (const Error& e) {
+      if (!keeper.keeps(e)) throw;
+      Run run;
+      run.executor = Executor::kCuda;
+      run.fusion = graph;
+      run.steps = steps;
+      run.unfused = steps.empty();
+      run.defects = defects;
+      run.compiled = *compiled;
+      throw keeper.kept(e, std::move(run), module());
+    }
     if (host)
       for (const ProgramOutput& out : result.outputs)
         if (!out.value.is_scalar) require_written(out.name, out.on_device);
