@@ -13,14 +13,14 @@
 namespace fusebox::picture {
 
 struct RooflinePoint {
-  std::string name;
+  std::string name = {};
   double bytes = 0;  // that a run must move
   double us = 0;     // of a run
 };
 
 struct Roofline {
-  std::string title;
-  std::vector<RooflinePoint> points;
+  std::string title = {};
+  std::vector<RooflinePoint> points = {};
   double copy_rate = 0;  // bytes in a microsecond; 0: not measured
   double empty_us = 0;
 };
