@@ -91,7 +91,7 @@ int fuzz_case(const FuzzArguments& a, const Common& common) {
   Statistics s;
   calls.done = [&](const WorkerAnswer& answer) {
     if (answer.death.empty()) {
-      s = fuzz::statistics_of(fuzz::parse_json(answer.answer));
+      s = fuzz::statistics_of(parse_json(answer.answer));
       return;
     }
     KeptFinding dead;

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "codegen/cuda.h"
-#include "fuzz/base/json_value.h"
 #include "fuzz/oracle/oracle.h"
 #include "ir/canonical/canonical.h"
 #include "ir/domain/domain.h"
@@ -16,6 +15,7 @@
 #include "passes/identity/explain.h"
 #include "passes/identity/id_graphs.h"
 #include "passes/lower/lower.h"
+#include "replay/data/json_value.h"
 #include "replay/host/bank_conflicts.h"
 #include "replay/picture/render.h"
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/base/json_value.h"
 #include "fuzz/coverage/coverage.h"
 #include "fuzz/oracle/oracle.h"
+#include "replay/data/json_value.h"
 
 namespace fusebox::fuzz {
 

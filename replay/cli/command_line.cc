@@ -1,4 +1,4 @@
-// The commands of this room: run, replay, gate, show, cache, explain, verify, fmt, diff, convert.
+// The commands of this room: run, bench, replay, gate, show, cache, explain, verify, fmt, diff, convert.
 #include "replay/cli/command_line.h"
 
 #include <CLI/CLI.hpp>
@@ -116,7 +116,8 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   fusebox run corpus/programs/softmax.fir --check
   fusebox run corpus/programs/rope.fir --on cuda --record rope.fuse
   fusebox run f.fir --input 'x=f32[5, 7] strides [14, 2] uniform -1.0 1.0 seed 7' --input scale=0.5 --output y=y.npy
-  fusebox run f.fir --steps other_schedule.txt --check --json)") +
+  fusebox run f.fir --steps other_schedule.txt --check --json
+  fusebox run corpus/programs/softmax.fir --on cuda --time 50)") +
           rewrites());
   c->add_option("FILE", run.file, "A .fir or a .fuse")->required();
   c->add_option("--on", run.on, "The executor: cuda, host or aten; default: cuda if there is a GPU, else host")
@@ -137,8 +138,46 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   c->add_option("--threads", run.threads, "Threads of the host executor; no result depends on it")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  c->add_option("--time", run.time, "Times so many runs after the run: the whole, each kernel, and the host's part")
+      ->check(CLI::Range(1, 1000000));
   add_defects(*c, run.defects);
   c->callback([&] { chosen = [&] { return run_command(run, common); }; });
+
+  BenchArguments bench;
+  c = add_subcommand(
+      app, "bench", "Times programs, and compares with an earlier run.",
+      R"(Compiles each program with its own schedule for its default inputs, runs it repeatedly, and prints a line: the bytes that any run must
+move, the median time of the whole (with the values that a tenth lies below and above), of the kernels and of the host.
+
+On a GPU times are those between events, with the L2 cache flushed by reading before each run. The floor is the time in which a copy of
+2 GiB in this process moves as many bytes, and the bar is the part of the time that the floor is. On the host executor times are those
+of the wall clock, and the bar is the part of the slowest program; nothing is said about a GPU.
+
+With --against a program is slower if its median is more than the tolerance above the earlier one; then the exit code is 1. The earlier
+file must be of the same executor, GPU, inputs and threads. A program that cannot be timed prints its error, and the exit code is 2.
+
+  fusebox bench corpus/schedules/*.fir --on cuda --plot roofline.svg
+  fusebox bench corpus/programs/*.fir --on host --json > before.json
+  fusebox bench corpus/programs/*.fir --on host --against before.json --tolerance 0.2)");
+  c->add_option("FILE", bench.files, ".fir or .fuse files")->required();
+  c->add_option("--on", bench.on, "The executor: cuda or host; default: cuda if there is a GPU, else host")
+      ->check(CLI::IsMember({"cuda", "host"}));
+  c->add_option("--where", bench.where,
+                "The default inputs: host (small) or gpu (full); default: those of the executor")
+      ->check(CLI::IsMember({"host", "gpu"}));
+  c->add_option("--runs", bench.runs, "Timed runs of each program")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  add_plan(*c, bench.plan);
+  c->add_option("--threads", bench.threads, "Threads of the host executor")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  c->add_option("--plot", bench.plot, "Writes a picture of all programs: bytes moved and rate reached, below the roof");
+  c->add_option("--against", bench.against, "The output of an earlier `bench --json`");
+  c->add_option("--tolerance", bench.tolerance, "How much slower is no slowdown: 0.1 is a tenth")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  c->callback([&] { chosen = [&] { return bench_command(bench, common); }; });
 
   ReplayArguments replay;
   c = add_subcommand(

@@ -37,9 +37,23 @@ struct RunArguments {
   bool no_cache = false;
   bool cache_only = false;  // fail rather than plan or compile
   int threads = 1;
+  int time = 0;  // timed runs after the run; 0: none
   std::vector<std::string> defects;
 };
 int run_command(const RunArguments& a, Common& common);
+
+struct BenchArguments {
+  std::vector<std::string> files;
+  std::string on;     // empty: chosen
+  std::string where;  // the default inputs: host, gpu, or empty: those of the executor
+  int runs = 20;
+  int threads = 1;
+  PlanArguments plan;
+  std::string plot;     // a file
+  std::string against;  // a file
+  double tolerance = 0.1;
+};
+int bench_command(const BenchArguments& a, Common& common);
 
 struct ReplayArguments {
   std::vector<std::string> files;

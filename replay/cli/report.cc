@@ -1,12 +1,9 @@
 #include "replay/cli/report.h"
 
 #include <cstdio>
-#include <filesystem>
 
-#include "ir/canonical/digest.h"
 #include "replay/cli/json.h"
-#include "replay/data/file.h"
-#include "serde/encode.h"
+#include "replay/record/record.h"
 
 namespace fusebox::cli {
 
@@ -37,11 +34,7 @@ int failure_exit_code(ErrorCode code) {
 }
 
 void write_reproducer(const Bundle& bundle, const Common& common) {
-  const std::string bytes = encode(bundle);
-  std::error_code ignored;
-  const auto folder = std::filesystem::temp_directory_path(ignored);
-  const std::string path = (folder / ("fusebox-" + text(digest_bytes(bytes)).substr(0, 16) + ".fuse")).string();
-  write_file(path, bytes);
+  const std::string path = write_to_temporary(bundle);
   if (common.json)
     print_line(JsonObject().add("reproducer", path).text());
   else

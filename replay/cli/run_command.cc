@@ -5,34 +5,20 @@
 #include "ir/text/print.h"
 #include "passes/schedule/apply_steps.h"
 #include "replay/cache/user_cache.h"
+#include "replay/cli/choose.h"
 #include "replay/cli/commands.h"
 #include "replay/cli/json.h"
 #include "replay/cli/load.h"
 #include "replay/cli/report.h"
+#include "replay/cli/timing_report.h"
 #include "replay/data/file.h"
 #include "replay/data/input.h"
 #include "replay/data/npy.h"
-#include "replay/device/cuda_loader.h"
 #include "replay/record/record.h"
 #include "serde/encode.h"
 
 namespace fusebox::cli {
 namespace {
-
-// The named executor; else a GPU if there is a usable one; else the host.
-Executor choose_executor(const std::string& on) {
-  if (!on.empty()) return *parse_executor(on);
-  if (default_executor() == Executor::kHost) return Executor::kHost;
-  try {
-    cuda_backend().compiler_version();
-    if (!cuda_backend().devices().empty()) return Executor::kCuda;
-    note("no GPU is there; running on the host");
-  } catch (const Error& e) {
-    if (e.code != ErrorCode::kNoDevice && e.code != ErrorCode::kModuleMissing) throw;
-    note(std::string("running on the host: ") + e.what());
-  }
-  return Executor::kHost;
-}
 
 // The inputs of a program, and their form in a bundle.
 struct Inputs {
@@ -102,7 +88,8 @@ int64_t segment_count(const Run& run, SegmentExecutor executor) {
 }
 int64_t kernel_count(const Run& run) { return segment_count(run, SegmentExecutor::kKernel); }
 
-std::string run_json(const Run& run, const std::vector<CheckedOutput>& checked, bool ok, const std::string& record) {
+std::string run_json(const Run& run, const std::vector<CheckedOutput>& checked, bool ok, const std::string& record,
+                     const std::optional<Timing>& timing) {
   JsonObject stages;
   for (const StageDigest& d : run.digests) stages.add(d.name, text(d.digest));
   std::vector<std::string> outs;
@@ -125,11 +112,13 @@ std::string run_json(const Run& run, const std::vector<CheckedOutput>& checked, 
   all.raw("stages", stages.text()).raw("outputs", json_list(outs)).add("ok", ok);
   if (run.is_from_cache) all.add("cached", true);
   if (!record.empty()) all.add("record", record);
+  if (timing) all.raw("timing", timing_json(*timing));
   if (run.failure) all.raw("error", error_object(run.failure->code, run.failure->message, run.failure->place));
   return all.text();
 }
 
-std::string run_text(const Run& run, const std::vector<CheckedOutput>& checked, const std::string& record) {
+std::string run_text(const Run& run, const std::vector<CheckedOutput>& checked, const std::string& record,
+                     const std::optional<Timing>& timing) {
   std::string out = "@" + run.fusion.name + " on " + std::string(text(run.executor));
   if (run.executor != Executor::kAten) {
     const int64_t kernels = kernel_count(run);
@@ -151,6 +140,7 @@ std::string run_text(const Run& run, const std::vector<CheckedOutput>& checked, 
                 : "  DIFFERS from ATen: " + c.message(o.name) + "\n";
   }
   if (!record.empty()) out += "recorded in " + record + "\n";
+  if (timing) out += timing_text(*timing);
   return out;
 }
 
@@ -207,11 +197,14 @@ int run_command(const RunArguments& a, Common& common) {
   if (!a.record.empty() || is_internal) bundle = make_bundle(run, file.module, inputs.records, inputs.arguments);
   if (!a.record.empty()) write_file(a.record, encode(*bundle));
 
+  std::optional<Timing> timing;
+  if (a.time > 0 && !run.failure) timing = time_run(run, inputs.arguments, a.time, a.threads);
+
   if (common.json)
-    print_line(run_json(run, checked, ok, a.record));
+    print_line(run_json(run, checked, ok, a.record, timing));
   else
     print_text(run.failure ? (a.record.empty() ? "" : "recorded in " + a.record + "\n")
-                           : run_text(run, checked, a.record));
+                           : run_text(run, checked, a.record, timing));
   if (run.failure && !common.json)
     report_error(Error(run.failure->code, run.failure->message, run.failure->place), common);
   if (is_internal && a.record.empty()) write_reproducer(*bundle, common);

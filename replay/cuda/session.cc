@@ -1,6 +1,10 @@
 #include "replay/cuda/session.h"
 
+#include <deque>
+#include <mutex>
+
 #include "ir/table/error.h"
+#include "replay/cuda/launch_log.h"
 
 namespace fusebox {
 namespace {
@@ -28,6 +32,24 @@ void check(const DriverApi& driver, int code, const char* what) {
   if (code != 0) fail(driver, code, what);
 }
 
+// Whether the result says that a kernel failed, which may be one launched long before this call.
+bool is_kernel_fault(int code) {
+  switch (code) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+      return true;
+    default:  // any other result is about the call that returned it
+      return false;
+  }
+}
+
 // Hopper and Blackwell have features that only code for exactly that architecture may use.
 std::string architecture_of(int major, int minor) {
   return "sm_" + std::to_string(major) + std::to_string(minor) + (major >= 9 ? "a" : "");
@@ -47,8 +69,9 @@ class Session final : public CudaSession {
   CudaPointer allocate(int64_t bytes) override {
     if (bytes <= 0) return 0;
     CudaPointer pointer = 0;
-    check(driver_, driver_.cuCtxSetCurrent(context_), "making the GPU current");
+    check_call(driver_.cuCtxSetCurrent(context_), "making the GPU current");
     const int code = driver_.cuMemAlloc(&pointer, static_cast<size_t>(bytes));
+    if (is_kernel_fault(code)) fail_late(code);
     if (code != 0) fail(driver_, code, "allocating " + std::to_string(bytes) + " bytes");
     return pointer;
   }
@@ -93,6 +116,10 @@ class Session final : public CudaSession {
     return kernels;
   }
   void unload(const CudaKernel& kernel) override { run(driver_.cuModuleUnload, "unloading a kernel", kernel.module); }
+  void set_name(CudaKernel& kernel, const std::string& name) override {
+    const std::lock_guard lock(naming_);
+    kernel.name = names_.emplace_back(name).c_str();
+  }
 
   int64_t resident_blocks(const CudaKernel& kernel, int64_t threads, int64_t shared_bytes) override {
     allow_shared(kernel, shared_bytes);
@@ -104,7 +131,7 @@ class Session final : public CudaSession {
 
   void launch(const CudaKernel& kernel, const CudaLaunch& launch) override {
     const CudaReadyLaunch made = ready(kernel, launch);
-    check(driver_, driver_.cuCtxSetCurrent(context_), "making the GPU current");
+    check_call(driver_.cuCtxSetCurrent(context_), "making the GPU current");
     // The driver declares the addresses as mutable, and does not write through them.
     start(made, const_cast<void**>(launch.arguments.data()), launch.stream);
   }
@@ -119,25 +146,25 @@ class Session final : public CudaSession {
     }
     made.shared_bytes = static_cast<unsigned>(launch.shared_bytes);
     made.is_cooperative = launch.is_cooperative;
+    made.name = kernel.name;
     return made;
   }
   void start(const CudaReadyLaunch& l, void** arguments, CudaStream stream) override {
     if (l.is_cooperative)
-      check(driver_,
-            driver_.cuLaunchCooperativeKernel(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1],
-                                              l.block[2], l.shared_bytes, stream, arguments),
-            "a cooperative launch");
+      check_call(driver_.cuLaunchCooperativeKernel(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1],
+                                                   l.block[2], l.shared_bytes, stream, arguments),
+                 "a cooperative launch");
     else
-      check(driver_,
-            driver_.cuLaunchKernel(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2],
-                                   l.shared_bytes, stream, arguments, nullptr),
-            "a launch");
+      check_call(driver_.cuLaunchKernel(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2],
+                                        l.shared_bytes, stream, arguments, nullptr),
+                 "a launch");
+    log_.note(l.name);
   }
   void* enter() override {
     void* current = nullptr;
-    check(driver_, driver_.cuCtxGetCurrent(&current), "asking for the current GPU");
+    check_call(driver_.cuCtxGetCurrent(&current), "asking for the current GPU");
     if (current == context_) return nullptr;
-    check(driver_, driver_.cuCtxSetCurrent(context_), "making the GPU current");
+    check_call(driver_.cuCtxSetCurrent(context_), "making the GPU current");
     return current;
   }
   void leave(void* previous) override {
@@ -151,7 +178,11 @@ class Session final : public CudaSession {
   }
   void destroy_stream(CudaStream stream) override { run(driver_.cuStreamDestroy, "ending a stream", stream); }
   void synchronize(CudaStream stream) override { run(driver_.cuStreamSynchronize, "a kernel or copy", stream); }
-  void synchronize() override { run(driver_.cuCtxSynchronize, "a kernel or copy"); }
+  void synchronize() override {
+    const LaunchLog::Mark before = log_.mark();
+    run(driver_.cuCtxSynchronize, "a kernel or copy");
+    log_.forget(before);
+  }
   CudaEvent create_event() override {
     CudaEvent event = nullptr;
     run(driver_.cuEventCreate, "making an event", &event, 0u);
@@ -175,8 +206,21 @@ class Session final : public CudaSession {
  private:
   template <class... Parameters, class... Arguments>
   void run(int (*function)(Parameters...), const char* what, Arguments... arguments) {
-    check(driver_, driver_.cuCtxSetCurrent(context_), "making the GPU current");
-    check(driver_, function(arguments...), what);
+    check_call(driver_.cuCtxSetCurrent(context_), "making the GPU current");
+    check_call(function(arguments...), what);
+  }
+  void check_call(int code, const char* what) const {
+    if (code == 0) return;
+    if (is_kernel_fault(code)) fail_late(code);
+    fail(driver_, code, what);
+  }
+  [[noreturn]] void fail_late(int code) const {
+    const std::vector<std::string> kernels = log_.recent();
+    try {
+      fail(driver_, code, "a kernel");
+    } catch (const Error& e) {
+      throw Error(e.code, e.what() + late_fault_text(kernels), kernels.size() == 1 ? "@" + kernels[0] : e.place);
+    }
   }
   int attribute(const CudaKernel& kernel, int which) {
     int value = 0;
@@ -221,6 +265,9 @@ class Session final : public CudaSession {
   const DriverApi& driver_;
   CudaDevice device_;
   void* context_ = nullptr;
+  LaunchLog log_;
+  std::mutex naming_;
+  std::deque<std::string> names_;  // of kernels
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 // Invariants:
 // - Every call that fails throws: kModuleMissing (a library cannot be loaded), kNoDevice, kCompileFailure (with the
 //   log's first error), kLaunchLimit, kOutOfMemory, or kDeviceFailure (in the driver's own words).
+// - A GPU reports a kernel's fault in some later call, whatever that does. The error then names the kernels that were
+//   launched since the device was last known to be well; if there is one, its place is that kernel (`@softmax`).
 // - The same request to the same NVRTC gives the same bytes, in every process.
 // - A session uses its device's primary context, as PyTorch does, and makes it current in every call. So it may use
 //   pointers and streams of PyTorch. Calls may come from any thread, one at a time for each session.
@@ -74,6 +76,7 @@ struct CudaKernel {
   int64_t local_bytes = 0;   // of each thread, spills included
   int64_t shared_bytes = 0;  // static
   int max_threads = 0;
+  const char* name = "";  // for messages; `set_name`
 };
 
 struct CudaLaunch {
@@ -90,6 +93,7 @@ struct CudaReadyLaunch {
   std::array<unsigned, 3> grid = {1, 1, 1}, block = {1, 1, 1};
   unsigned shared_bytes = 0;
   bool is_cooperative = false;
+  const char* name = "";  // the kernel's
 };
 
 // One device, open.
@@ -109,6 +113,8 @@ class CudaSession {
   virtual std::vector<CudaKernel> load_all(std::string_view binary, std::span<const std::string> entries) = 0;
   CudaKernel load(std::string_view binary, const std::string& entry) { return load_all(binary, {&entry, 1})[0]; }
   virtual void unload(const CudaKernel& kernel) = 0;
+  // The name by which errors speak of the kernel. The session keeps the text.
+  virtual void set_name(CudaKernel& kernel, const std::string& name) { (void)kernel, (void)name; }
   // The number of blocks that can be resident on the whole device: the largest cooperative grid.
   virtual int64_t resident_blocks(const CudaKernel& kernel, int64_t threads, int64_t shared_bytes) = 0;
   // Throws kLaunchLimit if the launch exceeds a limit of the device or the kernel.

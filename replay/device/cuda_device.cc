@@ -9,7 +9,9 @@
 #include "replay/data/parts.h"
 #include "replay/device/cuda_arena.h"
 #include "replay/device/cuda_loader.h"
+#include "replay/device/debug.h"
 #include "replay/device/device.h"
+#include "replay/device/profiler_name.h"
 
 namespace fusebox {
 namespace {
@@ -47,7 +49,7 @@ class CudaDeviceRunner : public Device {
     RunTensor t = place(dtype, std::move(shape), std::move(strides));
     // Unwritten memory must not be zero by luck. The arena's memory has the pattern already.
     if (t.pointer && (zeroed || t.owner))
-      session_->fill(t.pointer, zeroed ? 0 : kUnwrittenByte, t.layout.storage_elems * size_bytes(dtype));
+      session_->fill(t.pointer, zeroed ? 0 : kUnwrittenByte, t.layout.storage_elems * size_bytes(dtype), stream_);
     return t;
   }
 
@@ -56,14 +58,14 @@ class CudaDeviceRunner : public Device {
     if (!t.pointer) return t;
     const int64_t size = size_bytes(from.dtype);
     if (!is_sparse(from)) {
-      session_->copy_to_device(t.pointer, from.data(), t.layout.storage_elems * size);
+      session_->copy_to_device(t.pointer, from.data(), t.layout.storage_elems * size, stream_);
       return t;
     }
     // Memory between the elements is NaN, −1 or true, as on the host.
-    session_->fill(t.pointer, is_boolean(from.dtype) ? 1 : 0xff, t.layout.storage_elems * size);
+    session_->fill(t.pointer, is_boolean(from.dtype) ? 1 : 0xff, t.layout.storage_elems * size, stream_);
     for (int64_t p : positions_of(from)) {
       const int64_t at = (p - from.offset) * size;
-      session_->copy_to_device(t.pointer + static_cast<CudaPointer>(at), from.data() + at, size);
+      session_->copy_to_device(t.pointer + static_cast<CudaPointer>(at), from.data() + at, size, stream_);
     }
     return t;
   }
@@ -73,24 +75,25 @@ class CudaDeviceRunner : public Device {
     if (!t.pointer) return result;
     const int64_t size = size_bytes(t.layout.dtype);
     if (!is_sparse(result)) {
-      session_->copy_to_host(result.data(), t.pointer, result.storage_elems * size);
+      session_->copy_to_host(result.data(), t.pointer, result.storage_elems * size, stream_);
       return result;
     }
     for (int64_t p : positions_of(result))
-      session_->copy_to_host(result.data() + p * size, t.pointer + static_cast<CudaPointer>(p * size), size);
+      session_->copy_to_host(result.data() + p * size, t.pointer + static_cast<CudaPointer>(p * size), size, stream_);
     return result;
   }
 
   void copy(const RunTensor& to, const RunTensor& from) override {
     if (to.layout.strides == from.layout.strides) {
       if (to.pointer)
-        session_->copy_on_device(to.pointer, from.pointer, to.layout.storage_elems * size_bytes(to.layout.dtype));
+        session_->copy_on_device(to.pointer, from.pointer, to.layout.storage_elems * size_bytes(to.layout.dtype),
+                                 stream_);
       return;
     }
     TensorData target = download(to, {});
     copy_elements(target, download(from, {}));
     if (to.pointer)
-      session_->copy_to_device(to.pointer, target.data(), target.storage_elems * size_bytes(target.dtype));
+      session_->copy_to_device(to.pointer, target.data(), target.storage_elems * size_bytes(target.dtype), stream_);
   }
 
   int64_t alignment(const RunTensor& t) override { return alignment_of(t.pointer); }
@@ -100,7 +103,7 @@ class CudaDeviceRunner : public Device {
     if (const auto given = texts_.find(kernel.name); given != texts_.end()) source.text = given->second;
     if (const auto it = by_text_.find(source.text); it != by_text_.end()) return it->second;
     const bool is_given = texts_.contains(kernel.name);
-    modules_.push_back(cached_ && !is_given ? load_cached(kernel, source) : load(source));
+    modules_.push_back(cached_ && !is_given ? load_cached(kernel, source) : load(kernel, source));
     return keep(kernel, source.text, modules_.back());
   }
 
@@ -174,7 +177,9 @@ class CudaDeviceRunner : public Device {
                                 .block = dims.block,
                                 .shared_bytes = dims.shared_bytes,
                                 .is_cooperative = p.is_cooperative,
-                                .arguments = addresses});
+                                .arguments = addresses,
+                                .stream = stream_});
+    if (debug_) session_->synchronize();
   }
 
   std::optional<CudaReadyLaunch> ready(size_t kernel, const LaunchDims& dims) override {
@@ -187,6 +192,7 @@ class CudaDeviceRunner : public Device {
   CudaSession* session() override { return session_.get(); }
 
   void synchronize() override { session_->synchronize(); }
+  void set_stream(CudaStream stream) override { stream_ = stream; }
 
   std::vector<Digest> binaries() const override { return binaries_; }
 
@@ -197,21 +203,27 @@ class CudaDeviceRunner : public Device {
     int index_bits = 64;
   };
 
-  CudaKernel load(const CudaSource& source) {
+  // Digests and caches see the binary as it was compiled; the driver and profilers see the readable name.
+  CudaKernel load_named(std::string_view bytes, const std::string& entry, const Graph& kernel) {
+    const NamedBinary named = with_profiler_name(bytes, entry, kernel);
+    return session_->load(named.bytes, named.entry);
+  }
+
+  CudaKernel load(const Graph& kernel, const CudaSource& source) {
     if (!may_compile_)
       throw Error(ErrorCode::kNotCached,
                   "the cache has no binary of this kernel; run once without --cache-only, or import it", source.entry);
     const CudaBinary binary = compile(source.text);
-    const CudaKernel loaded = session_->load(binary.bytes, source.entry);
+    const CudaKernel loaded = load_named(binary.bytes, source.entry, kernel);
     binaries_.push_back(digest_bytes(binary.bytes));
     return loaded;
   }
 
   // Nothing if the driver does not take the binary: it may be older than the compiler that made it.
-  std::optional<CudaKernel> try_load(const KernelImage& image) {
+  std::optional<CudaKernel> try_load(const KernelImage& image, const Graph& kernel) {
     const std::string_view bytes(reinterpret_cast<const char*>(image.binary.data()), image.binary.size());
     try {
-      const CudaKernel loaded = session_->load(bytes, image.entry);
+      const CudaKernel loaded = load_named(bytes, image.entry, kernel);
       binaries_.push_back(digest_bytes(bytes));
       images_.insert_or_assign(image.source, image);
       return loaded;
@@ -224,12 +236,12 @@ class CudaDeviceRunner : public Device {
   CudaKernel load_cached(const Graph& kernel, const CudaSource& source) {
     const ImageRequest request = image_request(kernel, source, session_->device().architecture);
     if (const auto it = offered_.find(digest_bytes(source.text)); it != offered_.end() && fits(it->second, request))
-      if (const auto loaded = try_load(it->second)) return *loaded;
+      if (const auto loaded = try_load(it->second, kernel)) return *loaded;
     if (const auto found = cached_->find(request))
-      if (const auto loaded = try_load(*found)) return *loaded;
-    if (!may_compile_) return load(source);  // throws
+      if (const auto loaded = try_load(*found, kernel)) return *loaded;
+    if (!may_compile_) return load(kernel, source);  // throws
     const CudaBinary binary = compile(source.text);
-    const CudaKernel loaded = session_->load(binary.bytes, source.entry);
+    const CudaKernel loaded = load_named(binary.bytes, source.entry, kernel);
     binaries_.push_back(digest_bytes(binary.bytes));
     KernelImage image = image_of(request, binary.bytes);
     image.registers = loaded.registers;
@@ -250,6 +262,7 @@ class CudaDeviceRunner : public Device {
   size_t keep(const Graph& kernel, const std::string& text, const CudaKernel& loaded) {
     Prepared p;
     p.kernel = loaded;
+    session_->set_name(p.kernel, kernel.name);
     p.is_cooperative = needs_cooperation(kernel);
     p.index_bits = kernel.index_bits;
     kernels_.push_back(p);
@@ -296,6 +309,8 @@ class CudaDeviceRunner : public Device {
   std::shared_ptr<KernelImages> cached_;
   bool may_compile_ = true;
   std::map<Digest, KernelImage> offered_, images_;  // by the digest of the text
+  CudaStream stream_ = nullptr;
+  const bool debug_ = debug_launches();
 };
 
 }  // namespace

@@ -100,6 +100,8 @@ class Device {
   virtual void offer(std::span<const KernelImage> images) { (void)images; }
   // The binaries that `prepare` loaded or compiled, on a device that was given a place to keep them.
   virtual std::vector<KernelImage> images() const { return {}; }
+  // The stream that later work goes to, on a GPU; null: the default one.
+  virtual void set_stream(CudaStream stream) { (void)stream; }
   // A digest of each binary, in the order in which kernels were prepared; none on a device that interprets.
   virtual std::vector<Digest> binaries() const { return {}; }
 };

@@ -17,7 +17,7 @@ namespace {
 void raise_in_python(const Error& e) {
   const py::object type = py::module_::import("fusebox.errors").attr("FuseboxError");
   const py::object error = type(code_text(e.code), e.what(), e.place);
-  PyErr_SetObject(type.ptr(), error.ptr());
+  PyErr_SetObject(py::type::of(error).ptr(), error.ptr());  // a class of its own, for most codes
 }
 
 // (name, operands) of every op that computes element by element.
@@ -97,6 +97,11 @@ PYBIND11_MODULE(_fusebox, m) {
     for (const DefectRow& row : defect_rows()) names.emplace_back(row.text);
     return names;
   });
+  m.def("error_codes", [] {
+    std::vector<std::string> codes;
+    for (const ErrorRow& row : error_rows()) codes.push_back(code_text(row.code));
+    return codes;
+  });
   m.def("check_op", [](const std::string& name) { op_named(name); });
   m.def("step_kinds", [] {
     std::vector<std::string> names;
@@ -134,6 +139,7 @@ PYBIND11_MODULE(_fusebox, m) {
   py::class_<PythonProgram>(m, "Program")
       .def(py::init<std::string>())
       .def_static("of_text", &PythonProgram::of_text)
+      .def_static("of_file", &PythonProgram::of_file)
       .def("name", [](const PythonProgram& p) { return p.graph.name; })
       .def("define_tensor", &PythonProgram::define_tensor)
       .def("define_scalar", &PythonProgram::define_scalar)
@@ -184,9 +190,13 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("value_named", &PythonProgram::value_named)
       .def("text", &PythonProgram::text)
       .def("scheduled_text", &PythonProgram::scheduled_text)
+      .def("scheduled_text_for", &PythonProgram::scheduled_text_for)
+      .def("cuda_source", &PythonProgram::cuda_source)
       .def("execute", &PythonProgram::execute)
       .def("fast_call", &PythonProgram::fast_call)
       .def("disk_counts", &PythonProgram::disk_counts)
+      .def("needs_host_program", &PythonProgram::needs_host_program)
+      .def("profile", &PythonProgram::profile)
       .def("launcher", &PythonProgram::launcher)
       .def("validate", &PythonProgram::validate)
       .def("set_defects",

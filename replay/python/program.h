@@ -106,6 +106,9 @@ class PythonProgram {
   // list, if there is one.
   static std::unique_ptr<PythonProgram> of_text(const std::string& text, const std::string& fusion,
                                                 const std::string& steps);
+  // The same of a file: a .fir or a .fuse. Of a bundle's run it takes the steps and the seeded defects.
+  static std::unique_ptr<PythonProgram> of_file(const std::string& path, const std::string& fusion,
+                                                const std::string& steps);
 
   // -- signature (program.cc). An extent of −1 is a symbol. An `expanded` of 1 means not expanded. `contiguity` has ids
   // of Contiguity, by axis; `order` has axes, outermost first.
@@ -173,10 +176,14 @@ class PythonProgram {
 
   std::string text() const;            // the fusion and its steps
   std::string scheduled_text() const;  // the fusion as the steps have left it
+  // -- programs as they are compiled for such arguments, whose memory is not touched (program_show.cc)
+  std::string scheduled_text_for(const py::list& arguments) const;
+  std::vector<std::pair<std::string, std::string>> cuda_source(const py::list& arguments) const;  // by kernel
 
   // -- execution (program_run.cc). An argument is (address, dtype, shape, strides, owner), or a number for a scalar.
-  // Returns (storage capsule or none, dtype, shape, strides, number) for each output that overwrites no input.
-  py::list execute(const py::list& arguments, int ordinal, int threads);
+  // Returns (storage capsule or none, dtype, shape, strides, number) for each output that overwrites no input. On a GPU the
+  // work goes to `stream`, and is waited for. With FUSEBOX_DEBUG a fault of the GPU leaves a bundle, which the error names.
+  py::list execute(const py::list& arguments, int ordinal, int threads, uintptr_t stream);
   // What the automatic plan decides for such arguments: (segment, scheduler, [(key, number or word)], [(scheduler, why it
   // declined)]) for each segment. Empty if the program has a schedule of its own. `ordinal`: of the GPU, or −1.
   py::list plan_of(const py::list& arguments, int ordinal) const;
@@ -184,6 +191,10 @@ class PythonProgram {
   std::pair<int64_t, int64_t> disk_counts() const { return {disk_hits_, disk_misses_}; }
   // A capsule of a FastCall (fast_call.h) for these arguments on a GPU, or none if the program needs the slower way.
   py::object fast_call(const py::list& arguments, int ordinal);
+  // Whether `fast_call` would give none for all arguments: it did once, for a reason that lies in the program.
+  bool needs_host_program() const { return needs_host_program_; }
+  // Times repeated runs (time_program.h). Inputs are not written.
+  py::dict profile(const py::list& arguments, int ordinal, int threads, int runs);
   // Runs once, as `execute` does. Throws kUnsupportedOp for a program with a segment of ATen.
   std::unique_ptr<Launcher> launcher(const py::list& arguments, int ordinal);
   // Host memory only. (name, ok, largest error, bound, message) for each output.
@@ -235,6 +246,7 @@ class PythonProgram {
   void take(const Step& step);
 
   bool is_concretized_ = false;
+  bool needs_host_program_ = false;              // forgotten with the plans
   std::vector<Graph> segments_;                  // scheduled; empty if no ops are assigned
   std::mutex running_;                           // guards the next two while Python's lock is released
   std::vector<Plan> plans_;                      // used last first

@@ -1,10 +1,14 @@
 // Calls that are ready to run on a GPU (fast_call.h).
+#include <algorithm>
+
+#include "replay/device/debug.h"
 #include "replay/python/program.h"
 #include "replay/run/fast_call.h"
 
 namespace fusebox::python {
 
 py::object PythonProgram::fast_call(const py::list& given, int ordinal) {
+  if (debug_launches()) return py::none();
   const std::vector<Argument> arguments = arguments_of(given);
   std::unique_ptr<FastCall> made;
   {
@@ -19,8 +23,15 @@ py::object PythonProgram::fast_call(const py::list& given, int ordinal) {
       if (!a.is_scalar) addresses.push_back(reinterpret_cast<uint64_t>(a.tensor.storage.get()));
     const ResolvedCall call = resolve_call(compiled->host, kernels, arguments, addresses);
     made = make_fast_call(call, kernels, arguments, gpu(ordinal));
-    if (made) made->is_stale = is_stale_;
-    if (made) keep_plan(arguments);
+    if (made) {
+      made->name = graph.name;
+      made->is_stale = is_stale_;
+      keep_plan(arguments);
+    }
+    // Other layouts may be copied between for some inputs only; the other reasons lie in the program.
+    const bool is_by_aten =
+        std::ranges::any_of(compiled->host.ops, [](const Op& op) { return op.kind == OpKind::kRunAten; });
+    needs_host_program_ = is_by_aten || (call.refused.empty() && !made);
   }
   if (!made) return py::none();
   return py::capsule(made.release(), kFastCallCapsule, [](PyObject* capsule) {

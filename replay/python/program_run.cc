@@ -9,6 +9,7 @@
 #include "replay/cache/user_cache.h"
 #include "replay/data/file.h"
 #include "replay/device/cuda_loader.h"
+#include "replay/python/fault_keeper.h"
 #include "replay/python/program.h"
 #include "replay/record/record.h"
 #include "replay/run/host_program.h"
@@ -234,11 +235,12 @@ void PythonProgram::forget_plans() {
   if (plans_.empty() && gpus_.empty()) return;
   plans_.clear();
   gpus_.clear();
+  needs_host_program_ = false;
   *is_stale_ = true;
   is_stale_ = std::make_shared<bool>(false);
 }
 
-py::list PythonProgram::execute(const py::list& given, int ordinal, int threads) {
+py::list PythonProgram::execute(const py::list& given, int ordinal, int threads, uintptr_t stream) {
   const std::vector<Argument> arguments = arguments_of(given);
   ProgramResult result;
   {
@@ -247,7 +249,21 @@ py::list PythonProgram::execute(const py::list& given, int ordinal, int threads)
     const auto compiled = plan(arguments, ordinal);
     // A host device keeps its compiled kernels, so each run makes its own.
     const auto host = ordinal >= 0 ? nullptr : make_host_device({.threads = threads});
-    result = run_in_place(*compiled, host ? *host : *gpu(ordinal), arguments, ordinal);
+    if (!host) gpu(ordinal)->set_stream(reinterpret_cast<CudaStream>(stream));
+    const FaultKeeper keeper(arguments, host ? nullptr : gpu(ordinal).get());
+    try {
+      result = run_in_place(*compiled, host ? *host : *gpu(ordinal), arguments, ordinal);
+    } catch (const Error& e) {
+      if (!keeper.keeps(e)) throw;
+      Run run;
+      run.executor = Executor::kCuda;
+      run.fusion = graph;
+      run.steps = steps;
+      run.unfused = steps.empty();
+      run.defects = defects;
+      run.compiled = *compiled;
+      throw keeper.kept(e, std::move(run), module());
+    }
     keep_plan(arguments);
     if (host)
       for (const ProgramOutput& out : result.outputs)

@@ -8,7 +8,10 @@
 #include "ir/verify/verify.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/segment/segment.h"
+#include "replay/data/file.h"
 #include "replay/python/program.h"
+#include "serde/decode.h"
+#include "serde/limits.h"
 
 namespace fusebox::python {
 namespace {
@@ -87,11 +90,9 @@ bool is_assigned(std::span<const Step> steps) {
   return std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
 }
 
-}  // namespace
-
-std::unique_ptr<PythonProgram> PythonProgram::of_text(const std::string& text, const std::string& fusion,
-                                                      const std::string& steps) {
-  const Module m = parse_module(text);
+// `taken` are steps that replace those of the module; of the main fusion alone.
+std::unique_ptr<PythonProgram> program_of(const Module& m, const std::string& fusion, const std::string& steps,
+                                          const std::vector<Step>* taken) {
   if (m.graphs.empty()) throw Error(ErrorCode::kUnknownName, "the text holds no fusion; write one", fusion);
   const Graph* found = fusion.empty() ? &main_graph(m) : find_graph(m, fusion);
   if (found == nullptr || found->level != Level::kMath)
@@ -103,8 +104,44 @@ std::unique_ptr<PythonProgram> PythonProgram::of_text(const std::string& text, c
     throw Error(ErrorCode::kUnknownName, "the fusion has no list of steps of this name; name one of those in the text",
                 steps);
   verify(program->graph);
-  if (list != nullptr)
-    for (const Step& s : list->steps) program->take(s);
+  const bool is_main = found->name == main_graph(m).name;
+  const std::vector<Step>* given = is_main && steps.empty() && taken != nullptr ? taken : nullptr;
+  if (given == nullptr && list != nullptr) given = &list->steps;
+  if (given != nullptr)
+    for (const Step& s : *given) program->take(print(s));
+  return program;
+}
+
+}  // namespace
+
+std::unique_ptr<PythonProgram> PythonProgram::of_text(const std::string& text, const std::string& fusion,
+                                                      const std::string& steps) {
+  return program_of(parse_module(text), fusion, steps, nullptr);
+}
+
+std::unique_ptr<PythonProgram> PythonProgram::of_file(const std::string& path, const std::string& fusion,
+                                                      const std::string& steps) {
+  const std::vector<std::byte> content = read_file(path, limits::kFileBytes);
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(content.data()), content.size());
+  if (is_module(bytes)) return program_of(decode_module(bytes), fusion, steps, nullptr);
+  if (!is_bundle(bytes) && !path.ends_with(".fuse")) {
+    const Module m = parse_module({reinterpret_cast<const char*>(content.data()), content.size()});
+    verify(m);
+    return program_of(m, fusion, steps, nullptr);
+  }
+  const Bundle bundle = decode_bundle(bytes);
+  const Module* const m = find_stage(bundle, Stage::kFusion);
+  if (m == nullptr) throw Error(ErrorCode::kInvalidField, "the bundle holds no fusion; record it again", "stages");
+  // A bundle without a run, or of an unfused one, has no list of this name.
+  const auto run = std::ranges::find(bundle.steps, "schedule", &StepList::name);
+  const std::string* const plan = find_value(bundle.options, "plan");
+  const std::vector<Step> none;
+  const std::vector<Step>* const taken = run != bundle.steps.end()    ? &run->steps
+                                         : plan && *plan == "unfused" ? &none
+                                                                      : nullptr;
+  auto program = program_of(*m, fusion, steps, taken);
+  if (const std::string* const defects = find_value(bundle.options, "defects"))
+    program->defects = parse_defect_list(*defects);
   return program;
 }
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 #include "codegen/cuda.h"
 #include "codegen/same_bits.h"
 #include "ir/table/error.h"
+#include "replay/data/file.h"
 #include "replay/data/input.h"
+#include "serde/encode.h"
 
 namespace fusebox {
 namespace {
@@ -162,6 +165,15 @@ std::vector<Argument> bundle_arguments(const Bundle& bundle) {
     result.push_back(Argument::of(std::move(t)));
   }
   return result;
+}
+
+std::string write_to_temporary(const Bundle& bundle) {
+  const std::string bytes = encode(bundle);
+  std::error_code ignored;
+  const auto folder = std::filesystem::temp_directory_path(ignored);
+  const std::string path = (folder / ("fusebox-" + text(digest_bytes(bytes)).substr(0, 16) + ".fuse")).string();
+  write_file(path, bytes);
+  return path;
 }
 
 }  // namespace fusebox

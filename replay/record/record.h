@@ -29,4 +29,8 @@ std::vector<Argument> bundle_arguments(const Bundle& bundle);
 // Inputs of unknown origin, kept as exact bytes.
 std::vector<RecordedInput> exact_inputs(const Graph& fusion, std::span<const Argument> inputs);
 
+// Writes a bundle that shows a fault to the folder for temporary files, under a name of its bytes, and returns the path.
+// Throws kFileWrite.
+std::string write_to_temporary(const Bundle& bundle);
+
 }  // namespace fusebox

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "replay/device/nvtx.h"
 #include "replay/device/overlap.h"
 
 namespace fusebox {
@@ -39,6 +40,7 @@ class CudaCall final : public FastCall {
   }
 
   void start(const FastAddresses& at) const override {
+    const NvtxRange range(name.c_str());
     void* const previous = session_->enter();
     try {
       for (const Work& work : work_) run(work, at);
@@ -140,6 +142,7 @@ class CudaCall final : public FastCall {
     if (work.kind == ResolvedStep::Kind::kZero) return session_->fill(value(work.to, at), 0, work.bytes, at.stream);
     if (work.kind == ResolvedStep::Kind::kCopy)
       return session_->copy_on_device(value(work.to, at), value(work.from, at), work.bytes, at.stream);
+    const NvtxRange range(work.launch.name);
     constexpr size_t kOnStack = 32;
     std::array<std::array<uint64_t, 2>, kOnStack> values;
     std::array<void*, kOnStack> addresses;
@@ -164,15 +167,17 @@ class CudaCall final : public FastCall {
 
 }  // namespace
 
+bool is_fast(const ResolvedCall& call) {
+  std::set<uint32_t> made;
+  return call.refused.empty() && std::ranges::all_of(call.outputs, [&](const ResolvedOutput& out) {
+           if (out.is_scalar) return false;
+           return out.overwrites_input || (!call.tensors[out.slot].is_input && made.insert(out.slot).second);
+         });
+}
+
 std::unique_ptr<FastCall> make_fast_call(const ResolvedCall& call, std::span<const NamedKernel> kernels,
                                          std::span<const Argument> arguments, std::shared_ptr<Device> device) {
-  std::set<uint32_t> made;
-  const bool is_plain = std::ranges::all_of(call.outputs, [&](const ResolvedOutput& out) {
-    if (out.is_scalar) return false;
-    return out.overwrites_input || (!call.tensors[out.slot].is_input && made.insert(out.slot).second);
-  });
-  const bool has_tensors = std::ranges::any_of(call.tensors, &ResolvedTensor::is_input);
-  if (!call.refused.empty() || !is_plain || !has_tensors) return nullptr;
+  if (!is_fast(call)) return nullptr;
   return std::make_unique<CudaCall>(call, kernels, arguments, std::move(device));
 }
 

@@ -42,6 +42,7 @@ class FastCall {
   // Throws Error if a launch fails.
   virtual void start(const FastAddresses& at) const = 0;
 
+  std::string name;                  // of the program, for profilers
   std::vector<FastTensor> outputs;   // those that the caller allocates, in order
   std::vector<bool> overwritten;     // by tensor argument
   std::vector<int64_t> input_bytes;  // by tensor argument: from its first element to its last
@@ -52,9 +53,12 @@ class FastCall {
   std::shared_ptr<const bool> is_stale;
 };
 
+// False if only the host program can run the call: it is refused, or an output is a scalar, is an input, or is another
+// output too.
+bool is_fast(const ResolvedCall& call);
+
 // A call on `device`, which must be a GPU's and keeps the kernels. The launches' limits are checked here: throws
-// kLaunchLimit. `arguments` are those that the call was resolved for. Null if only the host program can run it: an
-// output is a scalar, is an input, or is another output too.
+// kLaunchLimit. `arguments` are those that the call was resolved for. Null if the call is not fast.
 std::unique_ptr<FastCall> make_fast_call(const ResolvedCall& call, std::span<const NamedKernel> kernels,
                                          std::span<const Argument> arguments, std::shared_ptr<Device> device);
 

@@ -11,6 +11,7 @@
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "replay/device/nvtx.h"
 #include "replay/device/overlap.h"
 
 namespace fusebox {
@@ -210,6 +211,7 @@ class Interpreter {
     const bool reads_apart = fusebox::reads_apart(*it->kernel, arguments);
     const auto [prepared, is_new] = prepared_.try_emplace({name, reads_apart}, 0);
     if (is_new) prepared->second = device_.prepare(*it->kernel, {.reads_apart = reads_apart});
+    const NvtxRange range(name.c_str());
     device_.launch(prepared->second, dims, arguments);
     ++result_.launches;
   }

@@ -9,9 +9,10 @@
     assert fusebox.replay("silu.fuse").identical
 """
 
-from fusebox.definition import FusionDefinition
+from fusebox.definition import FusionDefinition, load
 from fusebox.enums import CacheOp, DataType, LoadStoreOpType, MemoryType, ParallelType, SwizzleType
-from fusebox.errors import FuseboxError
+from fusebox.errors import FuseboxError, FuseboxIndexError, FuseboxInputError, FuseboxTypeError, FuseboxValueError
+from fusebox.profile import KernelProfile, Profile, Spread
 from fusebox.replays import Replay, Stage, replay
 from fusebox.torch_memory import Launcher
 from fusebox.values import Loop, Operand, Scalar, Tensor
@@ -20,17 +21,25 @@ __all__ = [
     "CacheOp",
     "DataType",
     "FuseboxError",
+    "FuseboxIndexError",
+    "FuseboxInputError",
+    "FuseboxTypeError",
+    "FuseboxValueError",
     "FusionDefinition",
+    "KernelProfile",
     "Launcher",
     "LoadStoreOpType",
     "Loop",
     "MemoryType",
     "Operand",
     "ParallelType",
+    "Profile",
     "Replay",
     "Scalar",
+    "Spread",
     "Stage",
     "SwizzleType",
     "Tensor",
+    "load",
     "replay",
 ]

@@ -12,6 +12,7 @@ from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
 from fusebox.errors import FuseboxError
 from fusebox.fusion import Fusion
 from fusebox.ops import Ops
+from fusebox.profile import Profile, profile_of
 from fusebox.sched import Schedule
 from fusebox.torch_memory import Launcher
 from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor, wrap
@@ -84,8 +85,12 @@ class FusionDefinition(Fusion):
     @classmethod
     def from_text(cls, text: str, name: str = "", steps: str = "", *, precision: str = "fast") -> FusionDefinition:
         """The fusion of a text with its steps. `name` says which if there are several, `steps` which of its lists of steps."""
-        fd = cls(name or "fusion")
-        fd.program = _fusebox.Program.of_text(text, name, steps)
+        return cls._of_program(_fusebox.Program.of_text(text, name, steps), precision)
+
+    @classmethod
+    def _of_program(cls, program: _fusebox.Program, precision: str = "fast") -> FusionDefinition:
+        fd = cls(program.name(), precision=precision)
+        fd.program = program
         fd._set_precision(precision)
         fd._in_place = [info.name for info in fd.program.input_infos() if info.is_overwritten]
         return fd
@@ -196,13 +201,28 @@ class FusionDefinition(Fusion):
     def print(self) -> None:
         print(self.to_string(), end="")
 
+    def cuda_source(self, inputs: Sequence[Any]) -> dict[str, str]:
+        """The CUDA text of each kernel by its name, in the order of the launches, as it is compiled for inputs like these. Of a tensor only
+        dtype, shape and strides count, so it may be on any device, `meta` too. Needs no GPU. Segments by ATen have no text."""
+        return dict(self.program.cuda_source(torch_memory.layouts(inputs)))
+
+    def scheduled_text(self, inputs: Sequence[Any] | None = None) -> str:
+        """The fusion with its schedule applied, in the text form: each tensor with its loops. With inputs (as for `cuda_source`): a program
+        for each segment, as it is compiled for inputs like these. Without: as the steps so far have left the fusion. A schedule that cannot
+        be compiled for these inputs raises the error that `execute` would raise."""
+        if inputs is None:
+            return self.program.scheduled_text()
+        return self.program.scheduled_text_for(torch_memory.layouts(inputs))
+
     # -- execution
     def execute(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None, threads: int = 1) -> list[Any]:
         """Runs on the inputs' device (or `device`), on their memory. Outputs are new tensors; in-place outputs write the input that they
         overwrite; an output that is an input shares its memory. On a GPU it runs on PyTorch's current stream and returns before the work is
-        done; a call like an earlier one (dtypes, sizes, strides, alignments) needs no planning, and works while a CUDA graph is captured. The
-        checked host executor runs CPU tensors, with this many threads. Random tensors without a seed take it from torch's generator
-        (generators.py), unless the inputs have two numbers more, for the inputs that hold seed and offset."""
+        done; a call like an earlier one (dtypes, sizes, strides, alignments) needs no planning, and works while a CUDA graph is captured. A
+        fusion with a segment by ATen, or with an output that is a scalar, an input or another output, runs on the current stream too, but
+        is interpreted each time and waited for. The checked host executor runs CPU tensors, with this many threads. Random tensors without
+        a seed take it from torch's generator (generators.py), unless the inputs have two numbers more, for the inputs that hold seed and
+        offset."""
         if type(inputs) is not list:
             inputs = list(inputs)
         if self.drawn is not None:
@@ -217,7 +237,7 @@ class FusionDefinition(Fusion):
     def _execute(self, inputs: list[Any], device: Any, threads: int) -> list[Any]:
         """Plans the call if nothing knows it. A GPU's call that can be repeated without planning is kept."""
         where = torch_memory.device_of(inputs, device)
-        if where.type == "cuda" and device is None:
+        if where.type == "cuda" and device is None and not self.program.needs_host_program():
             self._calls = self._calls or torch_memory.calls()
             outputs = torch_memory.first_call(self.program, self._calls, inputs, where)
             if outputs is not None:
@@ -249,6 +269,14 @@ class FusionDefinition(Fusion):
         plan that memory lacked was on disk, and how often it was not (0 and 0 without a cache folder)."""
         hits, misses, kept = self._calls.info() if self._calls is not None else (0, 0, 0)
         return CacheInfo(hits, misses, kept, *self.program.disk_counts())
+
+    def profile(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, runs: int = 20, device: Any = None, threads: int = 1) -> Profile:
+        """Runs repeatedly on the inputs' device (or `device`) and measures: the time of the whole, of each kernel and of the host, in
+        microseconds, and the bytes that any run must move. On a GPU it also says which part of the time is the floor: the time of a copy of
+        as many bytes. Inputs are not written: those that an output overwrites are copied, and their values change from run to run. `runs`
+        is at least 1 (E0440). E0212 on a GPU for a fusion with a segment by ATen."""
+        where = torch_memory.device_of(inputs, device)
+        return profile_of(self.program.name(), torch_memory.profile(self.program, inputs, where, runs, threads))
 
     def launcher(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None) -> Launcher:
         """Runs as `execute` does, and returns what launches the same kernels again on the same memory: for measuring, or for a loop that
@@ -309,3 +337,10 @@ class FusionDefinition(Fusion):
 
     def _input_names(self) -> list[str]:
         return self.program.input_names()
+
+
+def load(path: str | os.PathLike[str], name: str = "", steps: str = "") -> FusionDefinition:
+    """The fusion in a file, with its steps: a .fir as `FusionDefinition.from_text` reads it, or a .fuse. Of a bundle's run it takes the
+    fusion, the steps that the run took and the seeded defects, if there were any; `fusebox.replay` runs it on its inputs. E0430 for a file
+    that cannot be read; the errors of the text, or of the bytes, for what is in it."""
+    return FusionDefinition._of_program(_fusebox.Program.of_file(os.fspath(path), name, steps))

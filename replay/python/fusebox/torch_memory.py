@@ -66,9 +66,21 @@ def host_argument(value: Any, place: str) -> object:
     return argument(value, place, torch.device("cpu"))
 
 
+def layouts(inputs: Sequence[Any]) -> list[object]:
+    """The inputs as the extension takes them where it looks at no value: tensors of any device."""
+    import torch
+
+    return [argument(v, f"inputs[{i}]", v.device if isinstance(v, torch.Tensor) else torch.device("cpu")) for i, v in enumerate(inputs)]
+
+
 def run(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device", threads: int) -> "list[torch.Tensor | Number]":
-    arguments, ordinal = _arguments(inputs, device)
-    return _outputs(program.execute(arguments, ordinal, threads), device)
+    arguments, ordinal, stream = _arguments(inputs, device)
+    return _outputs(program.execute(arguments, ordinal, threads, stream), device)
+
+
+def profile(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device", runs: int, threads: int) -> dict[str, Any]:
+    arguments, ordinal, _ = _arguments(inputs, device, waits=True)
+    return program.profile(arguments, ordinal, threads, runs)
 
 
 def plan(
@@ -102,7 +114,7 @@ class Launcher:
     """A run that can be repeated on the same memory: `FusionDefinition.launcher` makes it."""
 
     def __init__(self, program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device") -> None:
-        arguments, ordinal = _arguments(inputs, device)
+        arguments, ordinal, _ = _arguments(inputs, device, waits=True)
         self._launcher = program.launcher(arguments, ordinal)
         self.outputs = _outputs(self._launcher.outputs(), device)
         """As `execute` returns them. Each launch writes this memory."""
@@ -113,14 +125,17 @@ class Launcher:
         self._launcher.launch()
 
 
-def _arguments(inputs: Sequence[Any], device: "torch.device") -> tuple[list[object], int]:
+def _arguments(inputs: Sequence[Any], device: "torch.device", waits: bool = False) -> tuple[list[object], int, int]:
+    """The arguments, the number of the GPU or -1, and the current stream. `waits`: for work on another stream than that."""
     import torch
 
     arguments = [argument(value, f"inputs[{i}]", device) for i, value in enumerate(inputs)]
     if device.type != "cuda":
-        return arguments, -1
-    torch.cuda.current_stream(device).synchronize()  # kernels that make the inputs may still run
-    return arguments, device.index
+        return arguments, -1, 0
+    stream = torch.cuda.current_stream(device)
+    if waits:
+        stream.synchronize()  # kernels that make the inputs may still run
+    return arguments, device.index, stream.cuda_stream
 
 
 def _outputs(results: Sequence[tuple[object | None, str, list[int], list[int], Number]], device: "torch.device") -> "list[torch.Tensor | Number]":

@@ -1,10 +1,10 @@
-#include "fuzz/base/json_value.h"
+#include "replay/data/json_value.h"
 
 #include <charconv>
 
 #include "ir/table/error.h"
 
-namespace fusebox::fuzz {
+namespace fusebox {
 namespace {
 
 constexpr int kDepth = 64;
@@ -177,4 +177,4 @@ const std::vector<JsonValue>& JsonValue::list() const {
 
 JsonValue parse_json(std::string_view text) { return Reader(text).whole(); }
 
-}  // namespace fusebox::fuzz
+}  // namespace fusebox

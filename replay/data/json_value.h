@@ -1,5 +1,5 @@
-// Parses JSON: the answers of workers and the state that a campaign keeps between its runs. replay/cli/json.h writes
-// JSON.
+// Parses JSON: the answers of workers, the state that a campaign keeps between its runs, and the results of an earlier
+// `fusebox bench --json`. replay/cli/json.h writes JSON.
 //
 //   const JsonValue v = parse_json(R"({"seed":7,"ranges":[[0,3]]})");
 //   v.at("seed").count(), v.at("ranges").items[0].items[1].count()   // 7, 3
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace fusebox::fuzz {
+namespace fusebox {
 
 // A part that is missing or of another kind throws kInvalidField.
 struct JsonValue {
@@ -31,4 +31,4 @@ struct JsonValue {
 // Throws kSyntax. The place is the offset of the first byte that does not fit.
 JsonValue parse_json(std::string_view text);
 
-}  // namespace fusebox::fuzz
+}  // namespace fusebox
