@@ -54,8 +54,6 @@ AutomaticPlan plan_automatic(const Graph& fusion, const AutomaticOptions& option
     if (part.heuristics.scheduler.empty()) part.heuristics.scheduler = kUnfused;
     plan.decisions.push_back({name, std::move(part.heuristics), std::move(part.declined)});
   }
-  found.heuristics.scheduler = kUnfused;
-  plan.decisions.push_back({fusion.name, std::move(found.heuristics), std::move(found.declined)});
   return plan;
 }
 
