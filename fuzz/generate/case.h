@@ -46,6 +46,13 @@ struct CaseOptions {
   uint32_t integers_one_in = 3;  // of the other cases: whole numbers
 };
 
+// The options of campaigns: with fusions as models have them.
+inline CaseOptions campaign_cases() {
+  CaseOptions options;
+  options.fusion.model_one_in = 12;
+  return options;
+}
+
 struct DrawnCase {
   Case value;
   std::optional<Error> refusal;   // the schedule was refused, so the case cannot run

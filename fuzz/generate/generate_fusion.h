@@ -40,7 +40,7 @@ struct FusionOptions {
   // Fusions that begin with a sum of up to 2^16 elements, regardless of max_elements; 0: none.
   uint32_t long_sum_one_in = 160;
   // Fusions that are made of norms, gates, losses and updates; 0: none.
-  uint32_t model_one_in = 12;
+  uint32_t model_one_in = 0;
   Focus focus = {};
 };
 

@@ -37,7 +37,7 @@ struct RunnerOptions {
   uint32_t mutate_one_in = 2;  // cases mutated from earlier ones; 0: none
   size_t stop_after = 0;       // findings; 0: never
   Defects defects = {};
-  CaseOptions cases = {};
+  CaseOptions cases = campaign_cases();
   int64_t step_limit = int64_t{1} << 20;  // per launch, in thread-instructions; a longer run is refused
   int field_changes = JudgeOptions().field_changes;
   // Called after each case with the statistics so far; may be empty.

@@ -53,6 +53,19 @@ void TensorChecker::check_list(const Tensor& t, const std::vector<DomainId>& lis
   }
 }
 
+namespace {
+
+bool is_part_of_its_tensor(const Graph& g, DomainId d) {
+  const Tensor& t = g[g[d].tensor];
+  const auto has = [&](const std::vector<DomainId>& list) {
+    return std::find(list.begin(), list.end(), d) != list.end();
+  };
+  return has(t.root) || has(t.logical) || has(t.loop_broadcasts) ||
+         std::any_of(t.transforms.begin(), t.transforms.end(), [&](TransformId id) { return has(g[id].outputs); });
+}
+
+}  // namespace
+
 // Checks each domain by itself, and that names are unique.
 void TensorChecker::check_domains(const Tensor& t) {
   std::string_view few[24];
@@ -86,6 +99,8 @@ void TensorChecker::check_domains(const Tensor& t) {
     if (d.stands_for &&
         (d.def || std::find(t.loop_broadcasts.begin(), t.loop_broadcasts.end(), id) == t.loop_broadcasts.end()))
       invalid("only a loop broadcast stands for another domain", place_of(g_, id));
+    if (d.stands_for && !is_part_of_its_tensor(g_, d.stands_for))
+      invalid("a loop broadcast stands for a domain that is no part of its tensor", place_of(g_, id));
     if (d.expanded && (d.iter_type != IterType::kBroadcast || d.def || !is_index(g_, d.expanded)))
       invalid("only a broadcast has an expanded extent, an index", place_of(g_, id));
     if (d.expanded) {

@@ -11,6 +11,7 @@
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/print_plan.h"
 #include "passes/schedule/apply_steps.h"
+#include "replay/cache/fusion_cache.h"
 #include "replay/data/input.h"
 #include "replay/device/cuda_loader.h"
 #include "replay/device/module_loader.h"

@@ -16,13 +16,15 @@
 #include "ir/canonical/digest.h"
 #include "ir/module/module.h"
 #include "passes/pipeline/pipeline.h"
-#include "replay/cache/fusion_cache.h"
 #include "replay/data/tensor_data.h"
 #include "replay/device/aten_api.h"
 #include "replay/run/compare.h"
 #include "serde/bundle.h"
+#include "serde/cache_record.h"
 
 namespace fusebox {
+
+class FusionCache;
 
 enum class Executor : uint8_t { kCuda, kHost, kAten };
 std::string_view text(Executor e);
@@ -34,7 +36,7 @@ struct RunOptions {
   Executor executor = Executor::kHost;
   // Steps of the fusion. Without them the module's own list, or the automatic plan if the module has none.
   std::optional<std::vector<Step>> steps = {};
-  bool unfused = false;      // the unfused plan even if the module has steps
+  bool unfused = false;  // the unfused plan even if the module has steps
   // The GPU for which the automatic plan is made where no schedule is given; none: such a program runs unfused.
   std::optional<DeviceProperties> device = {};
   int threads = 1;           // of the host executor

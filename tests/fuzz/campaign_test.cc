@@ -26,7 +26,8 @@ TEST(Campaign, JudgesByEveryOracleAndIsMostlyValid) {
   EXPECT_EQ(s.cases, 400u);
   EXPECT_GT(s.valid_rate(), 0.85);
   for (size_t i = 0; i < s.judged.size(); ++i)
-    if (oracle_rows()[i].text != "gpu") {
+    // An oracle that is due once in more cases than these judges none.
+    if (oracle_rows()[i].text != "gpu" && oracle_rows()[i].every <= s.cases) {
       EXPECT_GT(s.judged[i], 0u) << oracle_rows()[i].text;
     }
   EXPECT_GT(s.mutated_valid, 100u);

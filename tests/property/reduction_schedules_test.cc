@@ -6,8 +6,8 @@
 #include <map>
 
 #include "ir/text/print.h"
-#include "replay/data/input.h"
 #include "replay/data/file.h"
+#include "replay/data/input.h"
 #include "replay/device/module_loader.h"
 #include "replay/run/run.h"
 #include "tests/support/reduction_fusions.h"

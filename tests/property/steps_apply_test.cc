@@ -309,7 +309,7 @@ bool check_step(Graph& g, const Step& s, Outcome* outcome) {
 TEST(StepsApply, AcceptedOnesApplyAndRefusedOnesChangeNothing) {
   Outcome outcome;
   size_t programs = 0, accepted = 0;
-  for (uint64_t seed = 0; seed < 600 && !HasFailure(); ++seed, ++programs) {
+  for (uint64_t seed = 0; seed < 900 && !HasFailure(); ++seed, ++programs) {
     Generator random(seed);
     Graph g = parse_graph(kPrograms[seed % std::size(kPrograms)]);
     ASSERT_FALSE(find_error(g)) << find_error(g)->what();

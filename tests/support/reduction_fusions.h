@@ -113,7 +113,7 @@ class ReductionMaker {
     }
     if (gap > 0) {
       options.contiguity.assign(rank, Contiguity::kTrue);
-      options.contiguity[rank - 2] = Contiguity::kFalse;
+      options.contiguity[static_cast<size_t>(order[rank - 2])] = Contiguity::kFalse;
     }
     const ValueId v = input(g_, name, dtype, shape_, options);
     add_spec(g_[v].name, dtype, extents_, strides);

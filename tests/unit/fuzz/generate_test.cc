@@ -130,6 +130,8 @@ bool is_unreachable(const CoverageRow& row) {
       "op iota c64",
       "op iota c128",
   };
+  // Automatic plans write this attribute, and the oracle `automatic` applies such lists.
+  if (row.group == "step with" && row.name.ends_with(", segment")) return true;
   return kNever.contains(row.group + " " + row.name);
 }
 

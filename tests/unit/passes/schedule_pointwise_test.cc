@@ -113,7 +113,7 @@ TEST(Pointwise, DeclinesWithAReason) {
 }
 )",
                             contiguous({{8, 8}}));
-  EXPECT_EQ(p.scheduler(), "unfused");
+  EXPECT_EQ(p.scheduler(), "reduction");
 }
 
 // The automatic plan has at least as many vector accesses as the schedule made by hand, and none that is narrower.
