@@ -46,6 +46,12 @@ class Cutter {
         order_.push_back(op);
       }
     for (const OutputRef& out : outputs(g)) is_output_[out.value.index] = true;
+    for (const Value& v : g.values) {
+      if (v.kind != ValueKind::kTensor || !empty_.empty()) continue;
+      const auto is_empty = [&](DomainId d) { return sizes_.of(d).most == 0; };
+      if (std::ranges::any_of(root_of(g[v.tensor]), is_empty) || std::ranges::any_of(g[v.tensor].logical, is_empty))
+        empty_ = v.name;
+    }
   }
 
   std::vector<CutPart> run() {
@@ -163,6 +169,17 @@ class Cutter {
     return false;
   }
 
+  // Why a scheduler does not take the fusion, as far as it can tell. Where a tensor has no elements, loops may be split by
+  // 0. Such a program has little to gain, so it runs as in the unfused plan.
+  std::optional<std::string> why_not(const Scheduler& s, const ScheduleView& view) const {
+    auto why = s.declines(view);
+    if (why || empty_.empty()) return why;
+    const bool reshapes =
+        std::ranges::any_of(view.fusion.ops, [](const Op& op) { return op.kind == OpKind::kReshape; });
+    if (s.name != "no_op" || reshapes) why = "%" + empty_ + " has no elements";
+    return why;
+  }
+
   // Whether a scheduler takes the ops, as far as it can tell without making the kernel plan.
   bool is_taken(const std::vector<OpId>& ops, const std::vector<bool>& needed) {
     const auto [it, is_new] = taken_.try_emplace(ops);
@@ -171,7 +188,7 @@ class Cutter {
     const Graph fusion = extractor_.extract(segment_of(ops, needed));
     const SizeClasses sizes(fusion, rebinder_.to(fusion));
     const ScheduleView view{fusion, sizes, memory_, options_.device};
-    return it->second = std::ranges::any_of(schedulers(), [&](const Scheduler& s) { return !s.declines(view); });
+    return it->second = std::ranges::any_of(schedulers(), [&](const Scheduler& s) { return !why_not(s, view); });
   }
 
   // Fills in the first schedule that makes a kernel of the fusion, and schedules the fusion by it. Without one the part
@@ -180,7 +197,7 @@ class Cutter {
     const SizeClasses sizes(fusion, rebinder_.to(fusion));
     const ScheduleView view{fusion, sizes, memory_, options_.device};
     for (const Scheduler& s : schedulers()) {
-      auto why = s.declines(view);
+      auto why = why_not(s, view);
       if (!why) {
         Graph scheduled = fusion;
         why = refusal(s, view, part, scheduled);
@@ -327,6 +344,7 @@ class Cutter {
   std::vector<OpId> order_;                 // the ops that make tensors
   std::vector<size_t> positions_;           // by op: its position in the order
   std::vector<bool> is_output_;             // by value
+  std::string empty_;                       // a tensor without elements, if there is one
   std::set<Stretch> refused_;               // of several ops: no kernel can be made of them
   std::set<Stretch> alone_;                 // of one op, which runs without the cheap ops that it reads
   std::map<std::vector<OpId>, bool> taken_;

@@ -10,7 +10,6 @@ std::optional<std::string> reduction_declines(const ScheduleView& view) {
   std::string why;
   const auto space = ReductionSpace::find(view.fusion, why);
   if (!space) return why;
-  if (const auto empty = empty_tensor(view)) return "%" + *empty + " has no elements";
   if (space->passes > 1)
     return "a tensor with the axes that %" + view.fusion[space->reference].name + " reduces depends on a reduction";
   return std::nullopt;

@@ -202,13 +202,4 @@ void ReductionSpace::find_passes(const Graph& g) {
     if (!own.empty()) passes = std::max(passes, *own.rbegin() + 1);
 }
 
-std::optional<std::string> empty_tensor(const ScheduleView& view) {
-  const Graph& g = view.fusion;
-  for (const Value& v : g.values)
-    if (v.kind == ValueKind::kTensor)
-      for (DomainId d : g[v.tensor].logical)
-        if (view.sizes.of(d).most == 0) return v.name;
-  return std::nullopt;
-}
-
 }  // namespace fusebox

@@ -59,7 +59,4 @@ std::vector<OpId> tensor_ops(const Graph& g);
 // The bound of the product of the domains' extents; INT64_MAX if it is not known.
 int64_t most_of(const SizeClasses& sizes, const std::vector<DomainId>& domains);
 
-// The name of a tensor without elements, if there is one. Its loops would be split by 0.
-std::optional<std::string> empty_tensor(const ScheduleView& view);
-
 }  // namespace fusebox

@@ -152,8 +152,9 @@ class Generator {
         row.results.empty() ? 0 : static_cast<size_t>(std::count(row.results.begin(), row.results.end(), ',')) + 1;
     if (row.results.find('*') != std::string_view::npos) results = def ? g[def].results.size() : 1;
     for (size_t i = 0; i < results; ++i) s.results.push_back(name(tensors ? "n" : "d"));
+    // The name of a segment says nothing to one graph.
     for (AttrKey key : row.attrs)
-      if (!chance(4)) set_attr(g, s, key);
+      if (key != AttrKey::kSegment && !chance(4)) set_attr(g, s, key);
     if (chance(12)) spoil(s);
     return s;
   }
@@ -309,7 +310,7 @@ bool check_step(Graph& g, const Step& s, Outcome* outcome) {
 TEST(StepsApply, AcceptedOnesApplyAndRefusedOnesChangeNothing) {
   Outcome outcome;
   size_t programs = 0, accepted = 0;
-  for (uint64_t seed = 0; seed < 900 && !HasFailure(); ++seed, ++programs) {
+  for (uint64_t seed = 0; seed < 600 && !HasFailure(); ++seed, ++programs) {
     Generator random(seed);
     Graph g = parse_graph(kPrograms[seed % std::size(kPrograms)]);
     ASSERT_FALSE(find_error(g)) << find_error(g)->what();
