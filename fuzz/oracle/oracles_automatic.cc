@@ -47,8 +47,8 @@ void compare_outputs(OracleRun& run, const Compiled& c, const HostRun& actual) {
         run.report("automatic", "layout", "%" + name, describe(x) + ", unfused " + describe(y));
       else if (const auto at = same_bits ? first_difference(x, y) : std::nullopt)
         run.report("automatic", "bits", "%" + name,
-                   "element " + std::to_string(*at) + " of %" + name + " differs from the unfused plan's; the plan is " +
-                       plan_text(c));
+                   "element " + std::to_string(*at) + " of %" + name +
+                       " differs from the unfused plan's; the plan is " + plan_text(c));
     }
     if (!expected) continue;
     const Comparison found = compare(x, expected->outputs[i], 1);
