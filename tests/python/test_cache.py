@@ -175,7 +175,7 @@ def test_size_bound(folder):
 PYTHON = """
 import torch
 from fusebox import FusionDefinition
-fd = FusionDefinition("f")
+fd = FusionDefinition("f", unfused=True)
 x = fd.define_tensor([-1, -1])
 fd.add_output(fd.ops.sum(fd.ops.exp(x), [1]))
 a = fd.execute([torch.ones(5, 7)])[0]

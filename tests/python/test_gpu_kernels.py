@@ -237,7 +237,7 @@ def test_the_table_goes_on_after_a_row_that_fails(monkeypatch, capsys, tmp_path)
     assert gpu_kernels.main() == 1
     lines = {line.split(" | ")[0][2:]: line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")}
     assert "6×136" in lines["good"] and "not installed" in lines["good"]
-    assert "| refused | 6×135 | FuseboxError: E0404" in lines["refused"]
+    assert "| refused | 6×135 | FuseboxValueError: E0404" in lines["refused"]
     assert "FileNotFoundError" in lines["missing"]
     assert "WRONG %y: an element" in lines["wrong"]
     assert "11×16 10 10×16" in lines["last"]

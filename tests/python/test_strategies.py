@@ -254,7 +254,7 @@ def test_scheduling_step_by_step_finds_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def shrunk(strategy, out, count=200):
+def shrunk(strategy, out, count=2000):
     """The smallest failing case, and its finding."""
     last = []
 

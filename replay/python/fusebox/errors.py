@@ -112,6 +112,8 @@ CLASSES: dict[str, type[FuseboxError]] = {
     "E0430": FuseboxError,
     "E0431": FuseboxError,
     "E0432": FuseboxValueError,
+    "E0433": FuseboxError,
+    "E0434": FuseboxError,
     "E0440": FuseboxValueError,
     "E0441": FuseboxError,
     # faults of Fusebox
