@@ -258,8 +258,8 @@ py::list PythonProgram::execute(const py::list& given, int ordinal, int threads,
       Run run;
       run.executor = Executor::kCuda;
       run.fusion = graph;
-      run.steps = steps;
-      run.unfused = steps.empty();
+      run.steps = compiled->automatic ? compiled->automatic->steps : steps_to_run();
+      run.unfused = run.steps.empty();
       run.defects = defects;
       run.compiled = *compiled;
       throw keeper.kept(e, std::move(run), module());
