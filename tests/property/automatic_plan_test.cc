@@ -13,6 +13,7 @@
 #include "replay/run/host_program.h"
 #include "replay/run/run.h"
 #include "tests/support/random_module.h"
+#include "tests/support/run_compiled.h"
 
 namespace fusebox {
 namespace {
@@ -233,17 +234,6 @@ class Generator {
   std::vector<InputSpec> specs_;
 };
 
-std::vector<ProgramOutput> run(const Compiled& c, std::span<const Argument> inputs) {
-  std::vector<NamedKernel> kernels;
-  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
-  const auto device = make_host_device({.step_limit = int64_t{1} << 32});
-  HostProgramOptions host;
-  host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
-    run_aten_segment(c, name, in, out);
-  };
-  return run_host_program(c.host, kernels, *device, inputs, host).outputs;
-}
-
 // Returns the share of programs that one scheduler took as a whole.
 void check(bool resizes, uint64_t count, double least_share) {
   const uint64_t first = setting("FUSEBOX_FIRST_SEED", 1);
@@ -285,10 +275,10 @@ void check(bool resizes, uint64_t count, double least_share) {
         for (const Declined& why : d.declined)
           std::printf("  %llu %s: %s\n", static_cast<unsigned long long>(seed), why.scheduler.c_str(), why.why.c_str());
     SCOPED_TRACE(print_steps(automatic.automatic->steps));
-    const auto expected = run(unfused, inputs);
+    const auto expected = testing::run_compiled(unfused, inputs);
     std::vector<ProgramOutput> actual;
     try {
-      actual = run(automatic, inputs);
+      actual = testing::run_compiled(automatic, inputs);
     } catch (const Error& e) {
       FAIL() << code_text(e.code) << " " << e.place << ": " << e.what() << "\n" << print(automatic.kernels[0]);
     }

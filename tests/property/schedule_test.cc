@@ -14,21 +14,14 @@
 #include "replay/run/run.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
+#include "tests/support/run_compiled.h"
 #include "tests/support/schedule_cases.h"
 
 namespace fusebox {
 namespace {
 
 std::vector<ProgramOutput> run(const Graph& g, std::span<const Argument> inputs, const CompileOptions& options) {
-  const Compiled c = compile(g, bind_sizes(g, bound_inputs(inputs)), options);
-  std::vector<NamedKernel> kernels;
-  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
-  const auto device = make_host_device({.step_limit = int64_t{1} << 32});
-  HostProgramOptions host;
-  host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
-    run_aten_segment(c, name, in, out);
-  };
-  return run_host_program(c.host, kernels, *device, inputs, host).outputs;
+  return testing::run_compiled(compile(g, bind_sizes(g, bound_inputs(inputs)), options), inputs);
 }
 
 std::string print_kernels(const Compiled& c) {

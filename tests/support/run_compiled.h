@@ -1,0 +1,25 @@
+// Runs a compiled program on the host executor, as tests of schedules do.
+//
+//   run_compiled(compile(g, sizes, options), inputs)[0].value.tensor
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "replay/run/host_program.h"
+#include "replay/run/run.h"
+
+namespace fusebox::testing {
+
+inline std::vector<ProgramOutput> run_compiled(const Compiled& c, std::span<const Argument> inputs) {
+  std::vector<NamedKernel> kernels;
+  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
+  const auto device = make_host_device({.step_limit = int64_t{1} << 32});
+  HostProgramOptions host;
+  host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
+    run_aten_segment(c, name, in, out);
+  };
+  return run_host_program(c.host, kernels, *device, inputs, host).outputs;
+}
+
+}  // namespace fusebox::testing
