@@ -1,9 +1,11 @@
 // The oracle for the automatic plan: it takes every program that the unfused plan takes, gives the same results, and its
-// steps repeat it without any scheduler.
+// steps repeat it without any scheduler. And the oracle for the neighbours of what schedulers choose.
+#include <algorithm>
 #include <string>
 
 #include "fuzz/oracle/oracle.h"
 #include "ir/canonical/canonical.h"
+#include "passes/schedule/neighbours.h"
 #include "replay/run/judge.h"
 
 namespace fusebox::fuzz {
@@ -34,7 +36,7 @@ bool has_same_layout(const TensorData& x, const TensorData& y) {
   return true;
 }
 
-void compare_outputs(OracleRun& run, const Compiled& c, const HostRun& actual) {
+void compare_outputs(OracleRun& run, std::string_view oracle, const Compiled& c, const HostRun& actual) {
   const bool same_bits = is_order_free(run.fusion()) && run.unfused().ok();
   const Evaluation* expected = run.reference();
   const auto wanted = outputs(run.fusion());
@@ -44,17 +46,27 @@ void compare_outputs(OracleRun& run, const Compiled& c, const HostRun& actual) {
     if (run.unfused().ok()) {
       const TensorData y = as_tensor(run.unfused().outputs[i]);
       if (!has_same_layout(x, y))
-        run.report("automatic", "layout", "%" + name, describe(x) + ", unfused " + describe(y));
+        run.report(oracle, "layout", "%" + name, describe(x) + ", unfused " + describe(y));
       else if (const auto at = same_bits ? first_difference(x, y) : std::nullopt)
-        run.report("automatic", "bits", "%" + name,
+        run.report(oracle, "bits", "%" + name,
                    "element " + std::to_string(*at) + " of %" + name +
                        " differs from the unfused plan's; the plan is " + plan_text(c));
     }
     if (!expected) continue;
     const Comparison found = compare(x, expected->outputs[i], 1);
-    if (!found.ok)
-      run.report("automatic", "differs", "%" + name, found.message(name) + "; the plan is " + plan_text(c));
+    if (!found.ok) run.report(oracle, "differs", "%" + name, found.message(name) + "; the plan is " + plan_text(c));
   }
+}
+
+// Runs a program that schedulers planned.
+void judge_planned(OracleRun& run, std::string_view oracle, const Compiled& c) {
+  if (run.reads_out_of_range()) return;
+  const HostRun actual = run.run_compiled(c);
+  if (actual.ok()) return compare_outputs(run, oracle, c, actual);
+  // A plan for a GPU has many threads. Too many for the limit of a case is no fault.
+  if (actual.failure->code == ErrorCode::kStepLimit) return;
+  if (run.unfused().ok() || !is_launch_refusal(actual.failure->code))
+    run.report(oracle, *actual.failure, "the plan " + plan_text(c));
 }
 
 }  // namespace
@@ -80,13 +92,39 @@ void automatic(OracleRun& run) {
   // A program with 64-bit indices does not tell whether 32 bits would do.
   if (run.options().defects.empty() && c.index_bits == 32 && !serves(c, run.fusion(), run.sizes(), options))
     run.report("automatic", "serves", "", "a plan does not serve the sizes that it was made for");
-  if (run.reads_out_of_range()) return;
-  const HostRun actual = run.run_compiled(c);
-  if (actual.ok()) return compare_outputs(run, c, actual);
-  // A plan for a GPU has many threads. Too many for the limit of a case is no fault.
-  if (actual.failure->code == ErrorCode::kStepLimit) return;
-  if (unfused.ok() || !is_launch_refusal(actual.failure->code))
-    run.report("automatic", *actual.failure, "the plan " + plan_text(c));
+  judge_planned(run, "automatic", c);
+}
+
+// The neighbours of heuristics are as right as what a scheduler chooses. Goes a few steps from the choice for one of the
+// segments. A neighbour without a legal schedule is passed over, as a search for the fastest one does.
+void tune(OracleRun& run) {
+  constexpr int kHops = 3;
+  if (!run.unfused().ok()) return;
+  CompileOptions options;
+  options.inputs = bound_inputs(run.arguments());
+  options.defects = run.options().defects;
+  options.device = default_device();
+  std::optional<Compiled> reached;
+  try {
+    Compiled at = compile(run.fusion(), run.sizes(), options);
+    uint64_t draw = digest(run.fusion()).low;
+    for (int hop = 0; hop < kHops && !at.automatic->decisions.empty(); ++hop) {
+      const Decision d = at.automatic->decisions[draw % at.automatic->decisions.size()];
+      const auto next = neighbours(d.heuristics);
+      draw /= 5;
+      if (next.empty()) continue;
+      options.heuristics[d.segment] = next[draw % next.size()];
+      at = compile(run.fusion(), run.sizes(), options);
+      if (std::ranges::find(at.automatic->decisions, d.segment, &Decision::segment)->heuristics ==
+          options.heuristics[d.segment])
+        reached = at;
+      else
+        options.heuristics.erase(d.segment);
+    }
+  } catch (const Error& e) {
+    return run.report("tune", e, "neighbours of the chosen heuristics");
+  }
+  if (reached) judge_planned(run, "tune", *reached);
 }
 
 }  // namespace fusebox::fuzz

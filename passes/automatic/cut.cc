@@ -69,7 +69,7 @@ class Cutter {
     CutPart part{ops, {}, {}, {}};
     if (is_apart(ops)) return part;
     Graph fusion = extractor_.extract(segment_of(ops, needed));
-    find_schedule(fusion, part);
+    find_schedule(fusion, part, {});
     return part;
   }
 
@@ -193,13 +193,23 @@ class Cutter {
 
   // Fills in the first schedule that makes a kernel of the fusion, and schedules the fusion by it. Without one the part
   // has no heuristics.
-  void find_schedule(Graph& fusion, CutPart& part) const {
+  void find_schedule(Graph& fusion, CutPart& part, const std::string& name) const {
     const SizeClasses sizes(fusion, rebinder_.to(fusion));
     const ScheduleView view{fusion, sizes, memory_, options_.device};
+    const auto given = options_.heuristics.find(name);
     for (const Scheduler& s : schedulers()) {
       auto why = why_not(s, view);
       if (!why) {
         Graph scheduled = fusion;
+        if (given != options_.heuristics.end() && given->second.scheduler == s.name) {
+          part.heuristics = given->second;
+          if (refusal(s, view, part, scheduled).empty()) {
+            fusion = std::move(scheduled);
+            return;
+          }
+          scheduled = fusion;
+        }
+        part.heuristics = s.choose(view);
         why = refusal(s, view, part, scheduled);
         if (why->empty()) {
           fusion = std::move(scheduled);
@@ -212,10 +222,9 @@ class Cutter {
     part.steps.clear();
   }
 
-  // Schedules the fusion. Returns why the scheduler makes no kernel of it; empty if it does.
+  // Schedules the fusion by the part's heuristics. Returns why no kernel can be made so; empty if it can.
   std::string refusal(const Scheduler& scheduler, const ScheduleView& view, CutPart& part, Graph& fusion) const {
     try {
-      part.heuristics = scheduler.choose(view);
       part.steps = scheduler.plan(view, part.heuristics);
       StepApplier applier(fusion, options_.defects);
       for (const Step& step : part.steps) applier.apply(step);
@@ -267,7 +276,7 @@ class Cutter {
       const auto& [stretch, ops] = stretches[at];
       parts[at].ops = ops;
       Graph fusion = extractor_.extract(segment);
-      find_schedule(fusion, parts[at]);
+      find_schedule(fusion, parts[at], part_name(g_, at, parts.size()));
       if (parts[at].heuristics.scheduler.empty()) {
         if (stretch.size() > 1 || ops.size() > 1) {
           (stretch.size() > 1 ? refused_ : alone_).insert(stretch);
@@ -351,6 +360,10 @@ class Cutter {
 };
 
 }  // namespace
+
+std::string part_name(const Graph& fusion, size_t index, size_t count) {
+  return count == 1 ? fusion.name : fusion.name + "_" + std::to_string(index);
+}
 
 std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options) { return Cutter(fusion, options).run(); }
 

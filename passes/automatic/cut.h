@@ -21,6 +21,8 @@ struct CutPart {
   std::vector<Declined> declined;
 };
 
+// The segment's name of a part, by its position and the number of parts.
+std::string part_name(const Graph& fusion, size_t index, size_t count);
 std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options);
 // How a scheduler would make one kernel of these ops, in the order of the body; without heuristics if none does.
 CutPart try_part(const Graph& fusion, const std::vector<OpId>& ops, const AutomaticOptions& options);

@@ -43,10 +43,13 @@ AutomaticPlan plan_automatic(const Graph& fusion, const AutomaticOptions& option
   std::vector<CutPart> parts = cut(fusion, options);
   // One kernel needs no names. An op that runs unfused needs its assignment, or the plan would be an empty schedule.
   const bool is_one = parts.size() == 1 && !parts[0].steps.empty();
+  // All assignments come before the first schedule, as in lists that people write.
+  if (!is_one)
+    for (size_t i = 0; i < parts.size(); ++i)
+      plan.steps.push_back(assign_step(fusion, parts[i], part_name(fusion, i, parts.size())));
   for (size_t i = 0; i < parts.size(); ++i) {
     CutPart& part = parts[i];
-    const std::string name = is_one ? fusion.name : fusion.name + "_" + std::to_string(i);
-    if (!is_one) plan.steps.push_back(assign_step(fusion, part, name));
+    const std::string name = part_name(fusion, i, parts.size());
     for (Step& step : part.steps) {
       if (!is_one) step.attrs.set(AttrKey::kSegment, name);
       plan.steps.push_back(std::move(step));

@@ -8,6 +8,7 @@
 //   Segmentation s = plan_steps(concretized, p.steps);
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct AutomaticOptions {
   Bindings sizes = {};        // of the fusion; only their classes are used
   MemoryClasses memory = {};  // of its inputs
   DeviceProperties device = default_device();
+  // By segment: heuristics that are taken in place of its scheduler's own choice, if a legal schedule follows from them.
+  std::map<std::string, Heuristics> heuristics = {};
   Defects defects = {};  // seeded
 };
 

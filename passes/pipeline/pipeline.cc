@@ -162,9 +162,11 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
   compiled.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(compiled.concretized, sizes);
   if (automatic) {
     const MemoryClasses memory = memory_classes(fusion, options.inputs);
-    AutomaticPlan plan =
-        plan_automatic(compiled.concretized,
-                       {.sizes = sizes, .memory = memory, .device = *options.device, .defects = options.defects});
+    AutomaticPlan plan = plan_automatic(compiled.concretized, {.sizes = sizes,
+                                                               .memory = memory,
+                                                               .device = *options.device,
+                                                               .heuristics = options.heuristics,
+                                                               .defects = options.defects});
     steps.insert(steps.end(), plan.steps.begin(), plan.steps.end());
     compiled.automatic = {steps, std::move(plan.decisions), SizeClasses(compiled.concretized, sizes), memory};
   }

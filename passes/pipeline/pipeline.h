@@ -9,6 +9,7 @@
 //   c.kernels[0]   // of c.segmentation.segments[0];   c.host: the host program, level host
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -37,6 +38,8 @@ struct CompileOptions {
   // The fusion's inputs, in their order, for choosing the index width and for the automatic plan. Empty: contiguous and
   // aligned tensors, and 64 bits if a kernel asks for a stride.
   std::vector<BoundInput> inputs = {};
+  // By segment of the automatic plan: heuristics in place of its scheduler's own choice (AutomaticOptions).
+  std::map<std::string, Heuristics> heuristics = {};
   Defects defects = {};       // seeded
   bool digest_plans = false;  // fill in Compiled::plans
   // A program that was compiled before, without defects. Segments that are the same there are neither scheduled nor

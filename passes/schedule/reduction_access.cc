@@ -15,6 +15,7 @@ constexpr int64_t kVectorBytes = 16;
 struct Candidate {
   ValueId value;
   bool is_input = false;
+  ValueId memory = value;  // whose memory it lies in: for an output over an input, the input's
 };
 
 class Finder {
@@ -22,10 +23,10 @@ class Finder {
   Finder(const ScheduleView& view, const ReductionSpace& space)
       : view_(view), g_(view.fusion), space_(space), readers_(uses(view.fusion)) {
     for (ValueId v : inputs(g_))
-      if (g_.is_tensor(v) && !readers_[v.index].empty()) candidates_.push_back({v, true});
+      if (g_.is_tensor(v) && !readers_[v.index].empty()) candidates_.push_back({.value = v, .is_input = true});
     for (const OutputRef& out : outputs(g_))
       if (g_.is_tensor(out.value) && space.is_full(out.value) && g_[g_[out.value].def].kind != OpKind::kInput)
-        candidates_.push_back({out.value, false});
+        candidates_.push_back({.value = out.value, .memory = out.alias ? out.alias : out.value});
   }
 
   ReductionAccess run() {
@@ -52,7 +53,7 @@ class Finder {
     result.merges_first = result.reduced.size() > 1 && space_.is_reduced(result.innermost);
     for (const Candidate& c : taken) {
       (c.is_input ? result.loads : result.stores).push_back(g_[c.value].name);
-      result.merges_first = result.merges_first && holds_without_gap(c.value, result.reduced);
+      result.merges_first = result.merges_first && c.memory == c.value && holds_without_gap(c.value, result.reduced);
     }
     return result;
   }
@@ -108,21 +109,22 @@ class Finder {
   // Whether the tensor's elements along the axis lie side by side, and start at a multiple of the width.
   bool lies_in_vectors(const Candidate& c, DomainId axis, int64_t width) const {
     if (c.is_input && !can_be_cached(g_, c.value)) return false;
-    const Tensor& t = g_.tensor_of(c.value);
+    const Tensor& t = g_.tensor_of(c.memory);
     const auto layout = allocation_of(g_, t);
     const auto contiguity = contiguity_of(g_, t);
-    const auto logical = logical_without_reductions(g_, t);
-    const auto known = view_.memory.find(g_[c.value].name);
-    const MemoryClass memory = c.is_input && known != view_.memory.end() ? known->second : MemoryClass{};
+    const auto logical = logical_without_reductions(g_, t), own = logical_without_reductions(g_, g_.tensor_of(c.value));
+    const auto known = view_.memory.find(g_[c.memory].name);
+    const MemoryClass memory = known != view_.memory.end() ? known->second : MemoryClass{};
     if (memory.align < width * size_bytes(g_[c.value].dtype)) return false;
     bool is_innermost = true;
     for (size_t i = layout.size(); i-- > 0;) {
-      if (g_[layout[i]].iter_type == IterType::kBroadcast) continue;
-      if (is_innermost && (space_.axis_of(layout[i]) != axis || contiguity[i] != Contiguity::kTrue)) return false;
-      if (!is_innermost && contiguity[i] == Contiguity::kFalse && !memory.stride_divisors.empty()) {
-        const size_t position = position_in(logical, layout[i]);
-        if (position >= memory.stride_divisors.size() || memory.stride_divisors[position] < width) return false;
-      }
+      const size_t position = position_in(logical, layout[i]);
+      if (position >= own.size()) return false;
+      if (g_[own[position]].iter_type == IterType::kBroadcast) continue;
+      if (is_innermost && (space_.axis_of(own[position]) != axis || contiguity[i] != Contiguity::kTrue)) return false;
+      if (!is_innermost && contiguity[i] == Contiguity::kFalse && !memory.stride_divisors.empty() &&
+          (position >= memory.stride_divisors.size() || memory.stride_divisors[position] < width))
+        return false;
       is_innermost = false;
     }
     return !is_innermost;

@@ -45,6 +45,7 @@ std::string StepWriter::merge(std::string_view tensor, std::string_view outer, s
 }
 
 std::string StepWriter::merge(std::string_view tensor, std::span<const std::string> domains, std::string_view name) {
+  if (domains.empty()) throw Error(ErrorCode::kInternal, "a schedule merges no domains", std::string(tensor));
   std::string all = domains[0];
   for (const std::string& d : domains.subspan(1)) all = merge(tensor, all, d, name);
   return all;

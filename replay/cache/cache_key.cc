@@ -54,7 +54,8 @@ CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects&
   // A new member of CompileOptions fails to compile here. Add it below if a program depends on it; if it makes the plan
   // depend on sizes, such programs need KeySizes::kExact in fusion_cache.cc.
   // `known` and `digest_plans` change no program.
-  const auto& [steps, device, segmentation, index_bits, inputs, broken, digest_plans, known] = request.options;
+  const auto& [steps, device, segmentation, index_bits, inputs, heuristics, broken, digest_plans, known] =
+      request.options;
   CacheKey key;
   key.push_back(key_part("build", build_digest()));
   if (!defects.has(Defect::kCacheKeyNumerics)) key.push_back(key_part("numerics", std::to_string(request.numerics)));
@@ -63,6 +64,7 @@ CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects&
   key.push_back(key_part("fusion", fusion_bytes(request.fusion, defects)));
   if (steps && !defects.has(Defect::kCacheKeySteps)) key.push_back(key_part("steps", canonical_bytes(*steps)));
   if (device) key.push_back(key_part("device", device_bytes(*device)));
+  for (const auto& [segment, given] : heuristics) key.push_back(key_part("heuristics of " + segment, text(given)));
   if (segmentation) key.push_back(key_part("segmentation", segmentation_bytes(*segmentation)));
   if (!defects.has(Defect::kCacheKeyWidth)) key.push_back(key_part("index_bits", std::to_string(index_bits)));
   if (!broken.empty()) key.push_back(key_part("defects", join(broken)));

@@ -117,7 +117,8 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   fusebox run corpus/programs/rope.fir --on cuda --record rope.fuse
   fusebox run f.fir --input 'x=f32[5, 7] strides [14, 2] uniform -1.0 1.0 seed 7' --input scale=0.5 --output y=y.npy
   fusebox run f.fir --steps other_schedule.txt --check --json
-  fusebox run corpus/programs/softmax.fir --on cuda --time 50)") +
+  fusebox run corpus/programs/softmax.fir --on cuda --time 50
+  fusebox run corpus/programs/softmax.fir --on cuda --plan automatic --tune --save-steps best.txt)") +
           rewrites());
   c->add_option("FILE", run.file, "A .fir or a .fuse")->required();
   c->add_option("--on", run.on, "The executor: cuda, host or aten; default: cuda if there is a GPU, else host")
@@ -138,6 +139,10 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   c->add_option("--threads", run.threads, "Threads of the host executor; no result depends on it")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  c->add_flag("--tune", run.tune,
+              "On a GPU, times schedules like those that the schedulers choose, and runs with the fastest");
+  c->add_option("--save-steps", run.save_steps,
+                "Writes the steps of the run, also those of the automatic plan; for --steps");
   c->add_option("--time", run.time, "Times so many runs after the run: the whole, each kernel, and the host's part")
       ->check(CLI::Range(1, 1000000));
   add_defects(*c, run.defects);

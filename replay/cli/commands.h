@@ -37,7 +37,9 @@ struct RunArguments {
   bool no_cache = false;
   bool cache_only = false;  // fail rather than plan or compile
   int threads = 1;
-  int time = 0;  // timed runs after the run; 0: none
+  bool tune = false;       // time neighbours of the heuristics first, and run with the best
+  std::string save_steps;  // a file
+  int time = 0;            // timed runs after the run; 0: none
   std::vector<std::string> defects;
 };
 int run_command(const RunArguments& a, Common& common);

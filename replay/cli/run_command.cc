@@ -20,6 +20,8 @@
 namespace fusebox::cli {
 namespace {
 
+constexpr int kTunedRuns = 12;  // of each schedule
+
 // The inputs of a program, and their form in a bundle.
 struct Inputs {
   std::vector<Argument> arguments;
@@ -89,7 +91,7 @@ int64_t segment_count(const Run& run, SegmentExecutor executor) {
 int64_t kernel_count(const Run& run) { return segment_count(run, SegmentExecutor::kKernel); }
 
 std::string run_json(const Run& run, const std::vector<CheckedOutput>& checked, bool ok, const std::string& record,
-                     const std::optional<Timing>& timing) {
+                     const std::optional<Timing>& timing, const std::optional<Tuned>& tuned) {
   JsonObject stages;
   for (const StageDigest& d : run.digests) stages.add(d.name, text(d.digest));
   std::vector<std::string> outs;
@@ -113,6 +115,7 @@ std::string run_json(const Run& run, const std::vector<CheckedOutput>& checked, 
   if (run.is_from_cache) all.add("cached", true);
   if (!record.empty()) all.add("record", record);
   if (timing) all.raw("timing", timing_json(*timing));
+  if (tuned) all.raw("tuned", tuned_json(*tuned));
   if (run.failure) all.raw("error", error_object(run.failure->code, run.failure->message, run.failure->place));
   return all.text();
 }
@@ -158,6 +161,25 @@ std::shared_ptr<FusionCache> cache_of(const RunArguments& a, const RunOptions& o
   return cache_in({.folder = settings.folder, .limit_bytes = settings.limit_bytes});
 }
 
+// Tunes what a run with these options would plan.
+Tuned tune_run(const Graph& fusion, std::span<const Argument> arguments, const Module& module,
+               const RunOptions& options) {
+  if (options.executor != Executor::kCuda)
+    throw Error(
+        ErrorCode::kUsage,
+        "schedules are tuned by their times on a GPU; run with --on cuda where there is one, or leave out --tune",
+        "--tune");
+  if (options.unfused) throw Error(ErrorCode::kUsage, "the unfused plan has nothing to tune", "--tune");
+  CompileOptions compile;
+  compile.inputs = bound_inputs(arguments);
+  compile.device = options.device;
+  compile.index_bits = options.index_bits;
+  compile.defects = options.defects;
+  compile.steps = options.steps;
+  if (const StepList* list = find_steps(module, fusion.name); list && !options.steps) compile.steps = list->steps;
+  return tune_arguments(fusion, arguments, compile, {.runs = kTunedRuns});
+}
+
 }  // namespace
 
 int run_command(const RunArguments& a, Common& common) {
@@ -183,6 +205,12 @@ int run_command(const RunArguments& a, Common& common) {
   const auto files = output_files(fusion, a.outputs);
   const Inputs inputs = inputs_of_file(file, fusion, options.executor, a.inputs);
 
+  std::optional<Tuned> tuned;
+  if (a.tune) {
+    tuned = tune_run(fusion, inputs.arguments, file.module, options);
+    options.steps = tuned->best.automatic->steps;
+    options.cache = nullptr;
+  }
   const Run run = run_program(file.module, inputs.arguments, options);
   std::vector<CheckedOutput> checked;
   bool ok = !run.failure;
@@ -196,15 +224,16 @@ int run_command(const RunArguments& a, Common& common) {
   std::optional<Bundle> bundle;
   if (!a.record.empty() || is_internal) bundle = make_bundle(run, file.module, inputs.records, inputs.arguments);
   if (!a.record.empty()) write_file(a.record, encode(*bundle));
+  if (!a.save_steps.empty() && !run.failure) write_file(a.save_steps, print_steps(run.steps));
 
   std::optional<Timing> timing;
   if (a.time > 0 && !run.failure) timing = time_run(run, inputs.arguments, a.time, a.threads);
 
   if (common.json)
-    print_line(run_json(run, checked, ok, a.record, timing));
+    print_line(run_json(run, checked, ok, a.record, timing, tuned));
   else
     print_text(run.failure ? (a.record.empty() ? "" : "recorded in " + a.record + "\n")
-                           : run_text(run, checked, a.record, timing));
+                           : run_text(run, checked, a.record, timing) + (tuned ? tuned_text(*tuned) : ""));
   if (run.failure && !common.json)
     report_error(Error(run.failure->code, run.failure->message, run.failure->place), common);
   if (is_internal && a.record.empty()) write_reproducer(*bundle, common);

@@ -86,4 +86,29 @@ std::string timing_json(const Timing& t) {
   return all.text();
 }
 
+std::string tuned_text(const Tuned& t) {
+  std::string out = "tuned by times on the GPU\n";
+  for (const TunedSegment& s : t.segments) {
+    out += fmt::format("  {}: {} to {}, {} schedule{} timed\n", s.segment, time_text(s.before), time_text(s.after),
+                       s.tries, s.tries == 1 ? "" : "s");
+    out += "    chosen   " + text(s.chosen) + "\n";
+    out += s.best == s.chosen ? "    no other is faster\n" : "    fastest  " + text(s.best) + "\n";
+  }
+  return out;
+}
+
+std::string tuned_json(const Tuned& t) {
+  std::vector<std::string> segments;
+  for (const TunedSegment& s : t.segments)
+    segments.push_back(JsonObject()
+                           .add("segment", s.segment)
+                           .add("chosen", text(s.chosen))
+                           .add("fastest", text(s.best))
+                           .add("before_us", s.before)
+                           .add("after_us", s.after)
+                           .add("tries", int64_t{s.tries})
+                           .text());
+  return json_list(segments);
+}
+
 }  // namespace fusebox::cli

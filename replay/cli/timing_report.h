@@ -7,12 +7,17 @@
 #include <vector>
 
 #include "replay/timing/time_program.h"
+#include "replay/timing/tune_program.h"
 
 namespace fusebox::cli {
 
 std::string timing_text(const Timing& t);
 // {"runs":20,"whole_us":{"median":…,"p10":…,"p90":…},…}; what was not measured is null.
 std::string timing_json(const Timing& t);
+
+// What a search changed, by segment, with the whole's times before and after.
+std::string tuned_text(const Tuned& t);
+std::string tuned_json(const Tuned& t);
 
 // `268.4 MB`, in powers of ten; `128 bytes` below a kilobyte.
 std::string bytes_text(double bytes);

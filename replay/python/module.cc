@@ -197,6 +197,7 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("disk_counts", &PythonProgram::disk_counts)
       .def("needs_host_program", &PythonProgram::needs_host_program)
       .def("profile", &PythonProgram::profile)
+      .def("tune", &PythonProgram::tune)
       .def("launcher", &PythonProgram::launcher)
       .def("validate", &PythonProgram::validate)
       .def("set_defects",

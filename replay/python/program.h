@@ -195,6 +195,11 @@ class PythonProgram {
   bool needs_host_program() const { return needs_host_program_; }
   // Times repeated runs (time_program.h). Inputs are not written.
   py::dict profile(const py::list& arguments, int ordinal, int threads, int runs);
+  // A program with these steps, for arguments of these shapes.
+  std::unique_ptr<PythonProgram> with_steps(std::span<const Step> list, std::span<const Argument> arguments) const;
+  // Times schedules like those of the automatic plan (tune_program.h): the program with the fastest one's steps, and for each
+  // segment (its name, chosen heuristics, the fastest ones, microseconds of the whole before and after, tries).
+  py::tuple tune(const py::list& arguments, int ordinal, int runs);
   // Runs once, as `execute` does. Throws kUnsupportedOp for a program with a segment of ATen.
   std::unique_ptr<Launcher> launcher(const py::list& arguments, int ordinal);
   // Host memory only. (name, ok, largest error, bound, message) for each output.
@@ -234,6 +239,8 @@ class PythonProgram {
   Module module() const;
   // The steps of a run: those of the program, behind the one that makes ops fast, if it is needed.
   std::vector<Step> steps_to_run() const;
+  // The tensors among the arguments in the device's memory. Those that an output overwrites are copies.
+  std::vector<RunTensor> timed_inputs(std::span<const Argument> arguments, Device& device, int ordinal) const;
   Compiled compiled_for(std::span<const Argument> arguments, int ordinal) const;
   CompileOptions compile_options(std::span<const Argument> arguments, int ordinal) const;
   // Both are called while `running_` is held.

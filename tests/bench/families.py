@@ -203,6 +203,7 @@ def arguments():
     parser.add_argument("--time-limit", type=float, default=0, help="seconds")
     parser.add_argument("--check", action="store_true", help="compares with torch first")
     parser.add_argument("--plans", action="store_true", help="prints the decisions for each shape and times nothing")
+    parser.add_argument("--tune", action="store_true", help="times the fastest neighbours of the schedulers' choices too")
     parser.add_argument("--json", type=pathlib.Path, help="one JSON object a line")
     return parser.parse_args()
 
@@ -225,10 +226,23 @@ def measure(options, clock, name, torch_function, define, kinds, cast, m, n, dty
     peers.forget_compiled()
     compiled = torch.compile(reference, dynamic=False)
     launcher = f.launcher(inputs)
+    calls = {"fusebox": launcher.launch, "compile": lambda: compiled(*inputs), "eager": lambda: reference(*inputs)}
+    if options.tune:
+        tuned = f.tune(inputs)
+        record["tuned_segments"] = [s._asdict() for s in tuned.segments]
+        tuned_launcher = tuned.definition.launcher(inputs)
+        calls["tuned"] = tuned_launcher.launch
     with torch.no_grad():
         compiled(*inputs)
-        times = clock.alternate({"fusebox": launcher.launch, "compile": lambda: compiled(*inputs), "eager": lambda: reference(*inputs)}, options.rounds)
+        times = clock.alternate(calls, options.rounds)
     return {**record, **{key: t.median for key, t in times.items()}, "ratio": times["compile"].median / times["fusebox"].median}
+
+
+def tuned_cell(record):
+    if "tuned" not in record:
+        return ""
+    changes = "; ".join(f"{s['fastest']} (was {s['chosen']})" for s in record["tuned_segments"] if s["fastest"] != s["chosen"])
+    return f" {record['tuned']:.1f} tuned{': ' + changes if changes else ''} |"
 
 
 def main():
@@ -270,7 +284,7 @@ def main():
             if "error" in record:
                 print(f"{head} {record['error']} |", flush=True)
             else:
-                print(f"{head} {'+'.join(record['plan'])} | {record['fusebox']:.1f} | {record['compile']:.1f} | {record['eager']:.1f} | {record['ratio']:.2f} |", flush=True)
+                print(f"{head} {'+'.join(record['plan'])} | {record['fusebox']:.1f} | {record['compile']:.1f} | {record['eager']:.1f} | {record['ratio']:.2f} |{tuned_cell(record)}", flush=True)
             torch.cuda.empty_cache()
             if options.json:
                 options.json.write_text("".join(json.dumps(r) + "\n" for r in records))

@@ -42,6 +42,26 @@ class Decision(NamedTuple):
 _FALSE, _TRUE, _NONE = 0, 1, 2  # contiguity of an axis; a broadcast has none
 
 
+class TunedSegment(NamedTuple):
+    """What `tune` found for one segment: heuristics as text, and the times of the whole fusion in microseconds."""
+
+    segment: str
+    chosen: str
+    """By the scheduler."""
+    fastest: str
+    before_us: float
+    after_us: float
+    tries: int
+    """Schedules that were timed."""
+
+
+class Tuned(NamedTuple):
+    """A fusion with the fastest steps that `tune` found."""
+
+    definition: FusionDefinition
+    segments: tuple[TunedSegment, ...]
+
+
 def _is_integers(given: object) -> bool:
     return isinstance(given, (list, tuple)) and all(isinstance(n, int) and not isinstance(n, bool) for n in given)
 
@@ -277,6 +297,15 @@ class FusionDefinition(Fusion):
         is at least 1 (E0440). E0212 on a GPU for a fusion with a segment by ATen."""
         where = torch_memory.device_of(inputs, device)
         return profile_of(self.program.name(), torch_memory.profile(self.program, inputs, where, runs, threads))
+
+    def tune(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, runs: int = 12, device: Any = None) -> Tuned:
+        """Times schedules like those that the automatic plan chooses, on the GPU of the inputs (or `device`), each `runs` times, and keeps the
+        fastest ones as steps. How the fusion is cut into kernels does not change. Returns the fusion with these steps, which needs no
+        search any more and can be recorded, and for each segment what was found; the steps say which ops are fast. This fusion stays as it is; inputs are not written.
+        E0440 without a GPU, for a fusion with a schedule, or if `unfused`."""
+        inputs = list(inputs)
+        program, segments = torch_memory.tune(self.program, inputs, torch_memory.device_of(inputs, device), runs)
+        return Tuned(type(self)._of_program(program, "exact"), tuple(TunedSegment(*s) for s in segments))
 
     def launcher(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None) -> Launcher:
         """Runs as `execute` does, and returns what launches the same kernels again on the same memory: for measuring, or for a loop that

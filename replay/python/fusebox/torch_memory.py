@@ -83,6 +83,11 @@ def profile(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.dev
     return program.profile(arguments, ordinal, threads, runs)
 
 
+def tune(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device", runs: int) -> tuple[_fusebox.Program, list[tuple[str, str, str, float, float, int]]]:
+    arguments, ordinal, _ = _arguments(inputs, device, waits=True)
+    return program.tune(arguments, ordinal, runs)
+
+
 def plan(
     program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device"
 ) -> list[tuple[str, str, list[tuple[str, int | str]], list[tuple[str, str]]]]:

@@ -1,0 +1,79 @@
+#include "passes/schedule/neighbours.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace fusebox {
+
+namespace {
+
+constexpr int64_t kMostThreads = 1024;
+
+// One choice that becomes twice or half as large. `against`: another one that moves the other way, so that their product
+// stays. Empty: none.
+struct Move {
+  std::string_view key, against;
+};
+
+// A row that is kept in registers has warps · chunks parts, and all of them are needed.
+constexpr Move kMoves[] = {{"warps", "chunks"}, {"vector", "chunks"}, {"warps", {}},  {"lanes", {}},
+                           {"unroll", {}},      {"rows", {}},         {"slices", {}}, {"vector", {}},
+                           {"reuse", {}},       {"threads", {}},      {"tile", {}}};
+
+int64_t* find_number(Heuristics& h, std::string_view key) {
+  const auto it = std::ranges::find(h.choices, key, &Heuristic::key);
+  return it == h.choices.end() || !it->word.empty() ? nullptr : &it->number;
+}
+
+bool scale(Heuristics& h, std::string_view key, bool up) {
+  int64_t* number = find_number(h, key);
+  if (!number || (!up && *number % 2 != 0)) return false;
+  *number = up ? *number * 2 : *number / 2;
+  return *number > 0;
+}
+
+// Sets the choices that follow from others. Returns whether a block can have so many threads.
+bool follow(Heuristics& h) {
+  int64_t* threads = find_number(h, "threads");
+  if (find_number(h, "lanes") && threads) *threads = *find_number(h, "lanes") * h.number("warps") * h.number("rows");
+  const int64_t vector = find_number(h, "vector") ? h.number("vector") : 0;
+  // The widths of single tensors are at most that of all.
+  for (Heuristic& c : h.choices) {
+    if (c.key.starts_with('%') && c.word.empty()) c.number = std::min(c.number, vector);
+    if (c.key == "in_vectors" && vector == 1) c.word = ",";
+  }
+  if (vector == 1)
+    std::erase_if(h.choices, [](const Heuristic& c) { return c.key.starts_with('%') && c.word.empty(); });
+  return !threads || *threads <= kMostThreads;
+}
+
+std::optional<Heuristics> moved(const Heuristics& h, Move move, bool up) {
+  const bool keeps_row = std::ranges::count(h.choices, "chunks", &Heuristic::key) > 0;
+  const bool has_lanes = std::ranges::count(h.choices, "lanes", &Heuristic::key) > 0;
+  // The parts of a kept row move together.
+  constexpr std::string_view kParts[] = {"warps", "lanes", "vector"};
+  if (keeps_row && move.against.empty() && std::ranges::count(kParts, move.key) > 0) return std::nullopt;
+  // Wider vectors than the scheduler's own have no proof.
+  if (move.key == "vector" && up) return std::nullopt;
+  if (move.key == "threads" && has_lanes) return std::nullopt;  // they follow from lanes, warps and rows
+  Heuristics result = h;
+  // A scheduler reuses loads only where inputs lack the outer axes.
+  if (move.key == "reuse" && find_number(result, "reuse") && h.number("reuse") == 1) return std::nullopt;
+  if (!scale(result, move.key, up)) return std::nullopt;
+  if (!move.against.empty() && !scale(result, move.against, !up)) return std::nullopt;
+  if (!follow(result)) return std::nullopt;
+  return result;
+}
+
+}  // namespace
+
+std::vector<Heuristics> neighbours(const Heuristics& h) {
+  std::vector<Heuristics> result;
+  for (const Move& move : kMoves)
+    for (bool up : {true, false})
+      if (auto next = moved(h, move, up); next && std::ranges::count(result, *next) == 0)
+        result.push_back(*std::move(next));
+  return result;
+}
+
+}  // namespace fusebox

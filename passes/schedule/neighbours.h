@@ -1,0 +1,17 @@
+// The heuristics that differ from given ones in one choice, for a search by measured times.
+//
+// Invariants: a neighbour states the same facts, so it serves the same launches. Whether a legal schedule follows from
+// it, only the schedule tells. The order is always the same, and the given heuristics are not among their neighbours.
+//
+//   // persistent … warps 4 chunks 2 rows 1 …   →   warps 8 chunks 1;  warps 2 chunks 4;  rows 2
+#pragma once
+
+#include <vector>
+
+#include "passes/schedule/heuristics.h"
+
+namespace fusebox {
+
+std::vector<Heuristics> neighbours(const Heuristics& h);
+
+}  // namespace fusebox
