@@ -113,13 +113,15 @@ void tune(OracleRun& run) {
       const auto next = neighbours(d.heuristics);
       draw /= 5;
       if (next.empty()) continue;
-      options.heuristics[d.segment] = next[draw % next.size()];
+      const Heuristics& taken = next[draw % next.size()];
+      const auto before = options.heuristics;
+      const auto [it, is_new] = options.heuristics.try_emplace(d.segment, Replacement{d.heuristics, taken});
+      it->second.taken = taken;
       at = compile(run.fusion(), run.sizes(), options);
-      if (std::ranges::find(at.automatic->decisions, d.segment, &Decision::segment)->heuristics ==
-          options.heuristics[d.segment])
+      if (std::ranges::find(at.automatic->decisions, d.segment, &Decision::segment)->heuristics == taken)
         reached = at;
       else
-        options.heuristics.erase(d.segment);
+        options.heuristics = before;
     }
   } catch (const Error& e) {
     return run.report("tune", e, "neighbours of the chosen heuristics");

@@ -10,6 +10,8 @@
 #include "ir/table/error.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/schedule/apply_steps.h"
+#include "passes/schedule/neighbours.h"
+#include "passes/schedule/vector_width.h"
 #include "passes/segment/crossing_layouts.h"
 #include "passes/segment/segment.h"
 
@@ -200,21 +202,9 @@ class Cutter {
     for (const Scheduler& s : schedulers()) {
       auto why = why_not(s, view);
       if (!why) {
-        Graph scheduled = fusion;
-        if (given != options_.heuristics.end() && given->second.scheduler == s.name) {
-          part.heuristics = given->second;
-          if (refusal(s, view, part, scheduled).empty()) {
-            fusion = std::move(scheduled);
-            return;
-          }
-          scheduled = fusion;
-        }
-        part.heuristics = s.choose(view);
-        why = refusal(s, view, part, scheduled);
-        if (why->empty()) {
-          fusion = std::move(scheduled);
-          return;
-        }
+        why = refusal(
+            [&] { schedule(s, view, given == options_.heuristics.end() ? nullptr : &given->second, part, fusion); });
+        if (!why) return;
       }
       part.declined.push_back({std::string(s.name), *why});
     }
@@ -222,18 +212,45 @@ class Cutter {
     part.steps.clear();
   }
 
-  // Schedules the fusion by the part's heuristics. Returns why no kernel can be made so; empty if it can.
-  std::string refusal(const Scheduler& scheduler, const ScheduleView& view, CutPart& part, Graph& fusion) const {
+  // Why a schedule is refused that something makes; nothing if it is not.
+  template <class Make>
+  static std::optional<std::string> refusal(Make&& make) {
     try {
-      part.steps = scheduler.plan(view, part.heuristics);
-      StepApplier applier(fusion, options_.defects);
-      for (const Step& step : part.steps) applier.apply(step);
-      (void)plan_refusable(canonical_order(fusion), {.defects = options_.defects, .sizes = {}});
+      make();
     } catch (const Error& e) {
       if (e.code == ErrorCode::kInternal) throw;
       return "its schedule is refused: " + std::string(e.what()) + (e.place.empty() ? "" : " (" + e.place + ")");
     }
-    return {};
+    return std::nullopt;
+  }
+
+  // Schedules the fusion and fills in the part. Throws if no kernel can be made; then the fusion is as it was.
+  void schedule(const Scheduler& scheduler, const ScheduleView& view, const Replacement* replacement, CutPart& part,
+                Graph& fusion) const {
+    const Heuristics chosen = scheduler.choose(view);
+    const auto apply = [&](const Heuristics& heuristics) {
+      part.heuristics = heuristics;
+      part.steps = scheduler.plan(view, heuristics);
+      Graph scheduled = fusion;
+      StepApplier applier(scheduled, options_.defects);
+      for (const Step& step : part.steps) applier.apply(step);
+      // In the order of the view's fusion, whose classes go by the ids of its values.
+      const KernelPlan plan = plan_refusable(scheduled, {.defects = options_.defects, .sizes = {}});
+      if (!shows_vectors(view, plan))
+        throw Error(ErrorCode::kUnalignedVector, "its vectors need more than is known of sizes and of memory");
+      return scheduled;
+    };
+    const bool is_replaced = replacement != nullptr && replacement->chosen == chosen;
+    if (is_replaced && !refusal([&] { fusion = apply(replacement->taken); })) return;
+    for (std::optional<Heuristics> next = chosen; true;) {
+      try {
+        fusion = apply(*next);
+        return;
+      } catch (const Error& e) {
+        next = with_narrower_vectors(*next);
+        if (e.code != ErrorCode::kUnalignedVector || !next) throw;  // any other code: narrower vectors do not help
+      }
+    }
   }
 
   // The ops of each stretch, without empty ones. `needed` is what the parts behind read.

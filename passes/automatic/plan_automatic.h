@@ -36,12 +36,19 @@ struct AutomaticPlan {
   std::vector<Decision> decisions;  // by segment, in the order in which they were made
 };
 
+// Heuristics that are taken in place of others. Nothing happens where a scheduler does not choose these others, or where
+// no legal schedule follows.
+struct Replacement {
+  Heuristics chosen, taken;
+  bool operator==(const Replacement&) const = default;
+};
+
 struct AutomaticOptions {
   Bindings sizes = {};        // of the fusion; only their classes are used
   MemoryClasses memory = {};  // of its inputs
   DeviceProperties device = default_device();
-  // By segment: heuristics that are taken in place of its scheduler's own choice, if a legal schedule follows from them.
-  std::map<std::string, Heuristics> heuristics = {};
+  // By segment: heuristics in place of those that its scheduler chooses.
+  std::map<std::string, Replacement> heuristics = {};
   Defects defects = {};  // seeded
 };
 

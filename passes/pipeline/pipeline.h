@@ -39,7 +39,7 @@ struct CompileOptions {
   // aligned tensors, and 64 bits if a kernel asks for a stride.
   std::vector<BoundInput> inputs = {};
   // By segment of the automatic plan: heuristics in place of its scheduler's own choice (AutomaticOptions).
-  std::map<std::string, Heuristics> heuristics = {};
+  std::map<std::string, Replacement> heuristics = {};
   Defects defects = {};       // seeded
   bool digest_plans = false;  // fill in Compiled::plans
   // A program that was compiled before, without defects. Segments that are the same there are neither scheduled nor

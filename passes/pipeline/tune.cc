@@ -45,14 +45,14 @@ class Search {
         is_better |= attempt(d.segment, next, result);
       }
     }
-    options_.heuristics[d.segment] = result.best;
+    options_.heuristics[d.segment] = {result.chosen, result.best};
     result.after = best_;
     tuned_.segments.push_back(std::move(result));
   }
 
   // Measures the plan with these heuristics. Returns whether it is the best so far.
   bool attempt(const std::string& segment, const Heuristics& next, TunedSegment& result) {
-    options_.heuristics[segment] = next;
+    options_.heuristics[segment] = {result.chosen, next};
     Compiled made = compile(fusion_, bindings_, options_);
     const auto decision = std::ranges::find(made.automatic->decisions, segment, &Decision::segment);
     if (decision == made.automatic->decisions.end() || decision->heuristics != next) return false;

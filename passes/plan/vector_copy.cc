@@ -1,6 +1,7 @@
 #include "passes/plan/vector_copy.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
@@ -37,7 +38,8 @@ bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t w
     if (product.empty()) return false;
     if (has_stride && plan.defects().has(Defect::kVectorStride)) continue;
     std::sort(product.begin(), product.end());
-    needed.insert({width, product});
+    // The coefficient brings its part of the width.
+    needed.insert({width / std::gcd(width, term.coefficient), product});
   }
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
@@ -182,8 +183,9 @@ class OncePlacer {
     const Want* main = given != places_.end() || wants.empty() ? nullptr : simple == wants.end() ? &wants[0] : &*simple;
     const Place place = main ? main->place : given->second;
     const bool main_shifts = main && main->shifts;
+    std::set<std::string> served;  // an op may read the tensor as several operands
     for (const Want& w : wants) {
-      if (w.place == place && w.shifts == main_shifts) continue;
+      if ((w.place == place && w.shifts == main_shifts) || !served.insert(w.reader).second) continue;
       if (++copies_ > kMostCopies) return false;
       const std::string copy = w_.recompute(name, w.reader);
       behind_.push_back({copy, w.reader});

@@ -44,6 +44,9 @@ bool follow(Heuristics& h) {
   }
   if (vector == 1)
     std::erase_if(h.choices, [](const Heuristic& c) { return c.key.starts_with('%') && c.word.empty(); });
+  // A row of a tile has a thread for each vector, and a block has so many rows of threads.
+  if (const int64_t* tile = find_number(h, "tile"))
+    if (*tile < vector || *tile / vector * h.number("rows") > kMostThreads) return false;
   return !threads || *threads <= kMostThreads;
 }
 
@@ -74,6 +77,11 @@ std::vector<Heuristics> neighbours(const Heuristics& h) {
       if (auto next = moved(h, move, up); next && std::ranges::count(result, *next) == 0)
         result.push_back(*std::move(next));
   return result;
+}
+
+std::optional<Heuristics> with_narrower_vectors(const Heuristics& h) {
+  const bool keeps_row = std::ranges::count(h.choices, "chunks", &Heuristic::key) > 0;
+  return moved(h, keeps_row ? Move{"vector", "chunks"} : Move{"vector", {}}, false);
 }
 
 }  // namespace fusebox

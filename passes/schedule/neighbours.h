@@ -6,6 +6,7 @@
 //   // persistent … warps 4 chunks 2 rows 1 …   →   warps 8 chunks 1;  warps 2 chunks 4;  rows 2
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "passes/schedule/heuristics.h"
@@ -13,5 +14,7 @@
 namespace fusebox {
 
 std::vector<Heuristics> neighbours(const Heuristics& h);
+// The neighbour whose vectors are half as wide; nothing if there are none.
+std::optional<Heuristics> with_narrower_vectors(const Heuristics& h);
 
 }  // namespace fusebox

@@ -84,4 +84,10 @@ std::vector<int64_t> vector_widths(const ScheduleView& view, const Graph& schedu
   return widths;
 }
 
+bool shows_vectors(const ScheduleView& view, const KernelPlan& plan) {
+  const KnownDivisors known(view, *plan.graph);
+  return std::ranges::all_of(plan.divisibilities, [&](const Divisibility& d) { return known.holds(d); }) &&
+         std::ranges::all_of(plan.alignments, [&](const auto& a) { return known.is_aligned(a.first, a.second); });
+}
+
 }  // namespace fusebox

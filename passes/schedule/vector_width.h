@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/plan/kernel_plan.h"
 #include "passes/schedule/schedule_view.h"
 
 namespace fusebox {
@@ -20,5 +21,8 @@ constexpr int64_t kVectorBytes = 16;  // that one access can move
 // copy is a `set` whose innermost loop has a constant extent. Throws what the kernel plan throws.
 std::vector<int64_t> vector_widths(const ScheduleView& view, const Graph& scheduled,
                                    std::span<const std::string> copies);
+
+// Whether the classes show that the launch's checks of vectors hold. `plan` is that of the view's fusion with its schedule.
+bool shows_vectors(const ScheduleView& view, const KernelPlan& plan);
 
 }  // namespace fusebox

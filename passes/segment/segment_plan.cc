@@ -62,7 +62,10 @@ class Completer {
         throw Error(ErrorCode::kInvalidGraph, "the op is in no segment; assign it to one", "%" + name_of(g_, op));
     for (const OutputRef& out : outputs(g_)) {
       outputs_.insert(out.value);
-      if (out.alias) alias_[out.value] = out.alias;
+      if (out.alias)
+        alias_[out.value] = out.alias;
+      else
+        returned_.insert(out.value);
     }
   }
 
@@ -91,10 +94,11 @@ class Completer {
     for (ValueId v : out) segment.outputs.push_back({g_[v].name, {}, {}, lies_over(v)});
   }
 
-  // The input in whose memory a crossing value lies. None unless the value's segment may write over the input itself.
+  // The input in whose memory a crossing value lies. None unless the value's segment may write over the input itself. A
+  // value that is returned by itself too has memory of its own, and is copied.
   std::string lies_over(ValueId v) const {
     const auto it = alias_.find(v);
-    if (it == alias_.end() || !is_tensor_op(g_, g_[v].def)) return {};
+    if (it == alias_.end() || !is_tensor_op(g_, g_[v].def) || returned_.contains(v)) return {};
     return may_overwrite(segments_of_[g_[v].def.index].front(), v, it->second) ? g_[it->second].name : std::string();
   }
 
@@ -195,6 +199,7 @@ class Completer {
   std::unordered_map<std::string_view, ValueId> values_;
   std::set<ValueId> outputs_;
   std::map<ValueId, ValueId> alias_;
+  std::set<ValueId> returned_;  // outputs that overwrite nothing
 };
 
 }  // namespace

@@ -64,7 +64,8 @@ CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects&
   key.push_back(key_part("fusion", fusion_bytes(request.fusion, defects)));
   if (steps && !defects.has(Defect::kCacheKeySteps)) key.push_back(key_part("steps", canonical_bytes(*steps)));
   if (device) key.push_back(key_part("device", device_bytes(*device)));
-  for (const auto& [segment, given] : heuristics) key.push_back(key_part("heuristics of " + segment, text(given)));
+  for (const auto& [segment, given] : heuristics)
+    key.push_back(key_part("heuristics of " + segment, text(given.chosen) + "; " + text(given.taken)));
   if (segmentation) key.push_back(key_part("segmentation", segmentation_bytes(*segmentation)));
   if (!defects.has(Defect::kCacheKeyWidth)) key.push_back(key_part("index_bits", std::to_string(index_bits)));
   if (!broken.empty()) key.push_back(key_part("defects", join(broken)));
