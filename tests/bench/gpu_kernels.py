@@ -12,7 +12,7 @@ fraction of the floor is floor / time. Fractions and ratios are cut after two di
 and of copies and clears between them; allocation is in the peers' time, where PyTorch's cache makes it cheap, and so is a wait for the GPU
 where a peer has one (Liger's cross entropy). A row that fails shows its error, and the exit code is 1. Why a peer did not run stands in full
 under the table. Fusebox is measured with exact ops, as the programs are, and again with all ops fast that have a fast form (the step `precision`);
-goals are for these. With --automatic, schedulers decide instead of the file's steps. The rates are measured again at the end: if they differ, so may the rows.
+goals are for these. With --tune, the fastest neighbours of the schedulers' choices are timed as well. With --automatic, schedulers decide instead of the file's steps. The rates are measured again at the end: if they differ, so may the rows.
 """
 
 import argparse
@@ -41,6 +41,7 @@ class Result:
     times: dict = field(default_factory=dict)  # by name: clock.Times, or a sentence
     error: str = ""
     plan: list = field(default_factory=list)  # the scheduler of each segment of the automatic plan
+    tuned: list = field(default_factory=list)  # what a search among its neighbours found, by segment
 
     @property
     def fraction(self):
@@ -54,7 +55,8 @@ class Result:
         times = {name: asdict(t) if hasattr(t, "median") else t for name, t in self.times.items()}
         return {"row": self.row, "shape": self.shape, "moved_bytes": self.moved_bytes, "floor_us": self.floor_us, "goal": self.goal,
                 "fraction": self.fraction, "fast_fraction": self.fraction_of("fast"),
-                "automatic_fraction": self.fraction_of("automatic"), "plan": self.plan, "times": times, "error": self.error}
+                "automatic_fraction": self.fraction_of("automatic"), "plan": self.plan,
+                "tuned_fraction": self.fraction_of("tuned"), "tuned": self.tuned, "times": times, "error": self.error}
 
 
 def clone(inputs):
@@ -117,6 +119,11 @@ def measure(row, options, clock, rates, deadline, result):
         automatic_launcher = fd.launcher(list(inputs.values()))
         calls["automatic"] = automatic_launcher.launch
         result.plan = [d.scheduler for d in fd.plan(list(inputs.values()))]
+        if options.tune:
+            tuned = fd.tune(list(inputs.values()))
+            tuned_launcher = tuned.definition.launcher(list(inputs.values()))
+            calls["tuned"] = tuned_launcher.launch
+            result.tuned = [s._asdict() for s in tuned.segments]
     if {"compile", "autotune"} & set(options.peers):
         peers.forget_compiled()
     for name in options.peers:
@@ -155,7 +162,7 @@ def cut(ratio):
 def line(result, peers):
     if result.error:
         return f"| {result.row} | {result.shape} | {result.error} |"
-    peer_times = [t.median for name, t in result.times.items() if name not in ("fusebox", "fast", "automatic") and hasattr(t, "median")]
+    peer_times = [t.median for name, t in result.times.items() if name not in ("fusebox", "fast", "automatic", "tuned") and hasattr(t, "median")]
     ours = result.times["fusebox"]
     best = f"{cut(min(peer_times) / ours.median)}×" if peer_times else "-"
     goal = "" if result.goal is None else f" of {result.goal:.2f}"
@@ -191,6 +198,7 @@ def arguments():
     parser.add_argument("--time-limit", type=float, default=0, help="seconds; rows that it leaves no time for are named, not timed")
     parser.add_argument("--json", type=pathlib.Path, help="one JSON object a line: the machine, then each row")
     parser.add_argument("--check", action="store_true", help="compares with a wider reference first; a wrong row is not timed")
+    parser.add_argument("--tune", action="store_true", help="with --automatic: times its fastest neighbours too, and says which they are")
     parser.add_argument("--automatic", action="store_true", help="times the automatic plan too, with fast ops, in place of the schedule")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
@@ -244,6 +252,10 @@ def main():
         torch.cuda.empty_cache()
     if left:
         print(f"\nno time was left for {', '.join(left)}")
+    for result in results:
+        for segment in result.tuned:
+            if segment["fastest"] != segment["chosen"]:
+                print(f"\n{result.row}, {segment['segment']}: {segment['before_us']:.1f} µs to {segment['after_us']:.1f} by {segment['fastest']}; chosen: {segment['chosen']}")
     for reason, where in reasons(results).items():
         print(f"\n{', '.join(where)}: {reason}")
     after = clock.rates()
