@@ -118,7 +118,8 @@ void tune(OracleRun& run) {
       const auto [it, is_new] = options.heuristics.try_emplace(d.segment, Replacement{d.heuristics, taken});
       it->second.taken = taken;
       at = compile(run.fusion(), run.sizes(), options);
-      if (std::ranges::find(at.automatic->decisions, d.segment, &Decision::segment)->heuristics == taken)
+      const auto now = std::ranges::find(at.automatic->decisions, d.segment, &Decision::segment);
+      if (now != at.automatic->decisions.end() && now->heuristics == taken)
         reached = at;
       else
         options.heuristics = before;
