@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 
 namespace fusebox {
@@ -24,7 +23,8 @@ class Finder {
     for (ValueId v : inputs(g_))
       if (g_.is_tensor(v) && !readers_[v.index].empty()) candidates_.push_back({v, true});
     for (const OutputRef& out : outputs(g_))
-      if (g_.is_tensor(out.value) && space.is_full(out.value) && g_[g_[out.value].def].kind != OpKind::kInput)
+      if (g_.is_tensor(out.value) && space.is_full(out.value) && !space.is_of_columns(out.value) &&
+          g_[g_[out.value].def].kind != OpKind::kInput)
         candidates_.push_back({out.value, false});
   }
 
@@ -154,10 +154,7 @@ class Finder {
 ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& space) { return Finder(view, space).run(); }
 
 bool can_be_cached(const Graph& g, ValueId input) {
-  for (OpId id : tensor_ops(g))
-    for (size_t k = 0; k < g[id].operands.size(); ++k)
-      if (g[id].operands[k] == input && reads_by_data(g, g[id], k)) return false;
-  return true;
+  return std::ranges::any_of(tensor_ops(g), [&](OpId id) { return reads_by_loops(g, id, input); });
 }
 
 }  // namespace fusebox

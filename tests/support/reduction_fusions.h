@@ -177,7 +177,60 @@ class ReductionMaker {
     return broadcast(g_, v, is_new);
   }
 
+  // An element of each row of the first input, as a loss picks a label's logit: data tell which.
+  ValueId picked() {
+    const auto axis = static_cast<size_t>(axes_[0]);
+    Shape shape;
+    std::vector<int64_t> extents;
+    std::vector<bool> is_new(extents_.size());
+    is_new[axis] = true;
+    for (size_t i = 0; i < extents_.size(); ++i) {
+      if (is_new[i]) continue;
+      shape.push_back(shape_[i]);
+      extents.push_back(extents_[i]);
+    }
+    const ValueId label = input(g_, "label", Dtype::kInt64, shape);
+    add_spec("label", Dtype::kInt64, extents, {});
+    specs_.specs.back().low = 0;
+    specs_.specs.back().high = extents_[axis];
+    ValueId x = inputs(g_)[0];
+    if (random_.one_in(2)) x = computed(x);
+    if (random_.one_in(3)) x = unary(g_, draw_unary(), x);
+    const ValueId at = take_along_axis(g_, x, broadcast(g_, label, is_new), axes_[0]);
+    return case_.feeds_back ? at : squeeze(g_, at, axes_);
+  }
+
+  // A statistic of each row that is stored over its input.
+  void keep_statistic(ValueId r) {
+    Shape shape;
+    std::vector<int64_t> extents;
+    for (size_t i = 0; i < extents_.size(); ++i) {
+      if (std::ranges::count(axes_, static_cast<int64_t>(i)) > 0) continue;
+      shape.push_back(shape_[i]);
+      extents.push_back(extents_[i]);
+    }
+    if (shape.empty() || g_[r].dtype != Dtype::kFloat) return;
+    const ValueId statistic = input(g_, "statistic", Dtype::kFloat, shape);
+    add_spec("statistic", Dtype::kFloat, extents, {});
+    output(g_, binary(g_, draw_binary(), statistic, case_.feeds_back ? squeeze(g_, r, axes_) : r), statistic);
+  }
+
+  // Column sums beside the reductions of rows.
+  void add_column_sum(ValueId x) {
+    Axes kept;
+    for (size_t i = 0; i < extents_.size(); ++i)
+      if (std::ranges::count(axes_, static_cast<int64_t>(i)) == 0) kept.push_back(static_cast<int64_t>(i));
+    if (kept.empty()) return;
+    const ValueId from = case_.is_exact || random_.one_in(2) ? computed(inputs(g_)[0]) : x;
+    const ValueId r = reduce(g_, random_.one_in(3) ? OpKind::kMax : OpKind::kSum, from, kept);
+    output(g_, random_.one_in(2) ? cast(g_, r, Dtype::kBfloat16) : unary(g_, OpKind::kNeg, r));
+  }
+
   void finish(ValueId x) {
+    for (size_t i = random_.one_in(4) ? 1 + random_.below(2) : 0; i > 0; --i) add_column_sum(x);
+    if (random_.one_in(6)) keep_statistic(reductions_[0]);
+    const bool picks = axes_.size() == 1 && extents_[static_cast<size_t>(axes_[0])] > 0 && random_.one_in(5);
+    if (picks) output(g_, binary(g_, draw_binary(), computed(reductions_[0]), computed(picked())));
     if (!case_.feeds_back) {
       ValueId r = reductions_[0];
       for (size_t i = 1; i < reductions_.size(); ++i) r = binary(g_, draw_binary(), r, reductions_[i]);
