@@ -21,7 +21,8 @@ constexpr int64_t kWarpsOfColumns = 8;    // rows that a block takes at once whe
 constexpr int64_t kThreadsOfWalks = 256;  // of a block whose threads sum columns too
 constexpr int64_t kLeastWalk = 8;         // rows of such a thread: so the parts of a sum stay few beside its elements
 constexpr int64_t kMostWalk = 32;         // rows that are summed without partial sums
-constexpr int64_t kLongWalk = 32768;      // elements of a row above which a GPU should not be left half empty
+constexpr int64_t kLongRow = 8192;        // elements of a row that registers do not hold, to share it among blocks
+constexpr int64_t kLongWalk = 32768;      // elements of a column above which a GPU should not be left half empty
 
 int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
 int64_t power_of_two_from(int64_t n) {
@@ -160,7 +161,7 @@ class Chooser {
 
   // Whether the blocks that share no row are too few for the walk that each would make.
   bool leaves_most_idle() const {
-    if (sizes_.row <= kLongWalk) return false;
+    if (sizes_.row <= (is_inner() ? kLongRow : kLongWalk)) return false;
     return (is_inner() ? sizes_.rows : blocks_of_columns()) < view_.device.multiprocessors / 4;
   }
 
