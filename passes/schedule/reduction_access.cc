@@ -14,6 +14,7 @@ constexpr int64_t kVectorBytes = 16;
 struct Candidate {
   ValueId value;
   bool is_input = false;
+  ValueId over = {};  // the input in whose memory an output lies
 };
 
 class Finder {
@@ -25,7 +26,7 @@ class Finder {
     for (const OutputRef& out : outputs(g_))
       if (g_.is_tensor(out.value) && space.is_full(out.value) && !space.is_of_columns(out.value) &&
           g_[g_[out.value].def].kind != OpKind::kInput)
-        candidates_.push_back({out.value, false});
+        candidates_.push_back({out.value, false, out.alias});
   }
 
   ReductionAccess run() {
@@ -108,20 +109,28 @@ class Finder {
   // Whether the tensor's elements along the axis lie side by side, and start at a multiple of the width.
   bool lies_in_vectors(const Candidate& c, DomainId axis, int64_t width) const {
     if (c.is_input && !can_be_cached(g_, c.value)) return false;
-    const Tensor& t = g_.tensor_of(c.value);
+    return lies_in_vectors(c.value, axis, width) && (!c.over || lies_in_vectors(c.over, axis, width));
+  }
+
+  bool lies_in_vectors(ValueId v, DomainId axis, int64_t width) const {
+    const Tensor& t = g_.tensor_of(v);
     const auto layout = allocation_of(g_, t);
     const auto contiguity = contiguity_of(g_, t);
     const auto logical = logical_without_reductions(g_, t);
-    const auto known = view_.memory.find(g_[c.value].name);
-    const MemoryClass memory = c.is_input && known != view_.memory.end() ? known->second : MemoryClass{};
-    if (memory.align < width * size_bytes(g_[c.value].dtype)) return false;
+    const auto known = view_.memory.find(g_[v].name);
+    const MemoryClass memory = known != view_.memory.end() ? known->second : MemoryClass{};
+    // A result in the memory of an input of the whole program may have gaps that its own layout does not tell.
+    const bool has_own_layout = g_[g_[v].def].kind == OpKind::kInput;
+    if (memory.align < width * size_bytes(g_[v].dtype)) return false;
     bool is_innermost = true;
     for (size_t i = layout.size(); i-- > 0;) {
       if (g_[layout[i]].iter_type == IterType::kBroadcast) continue;
       if (is_innermost && (space_.axis_of(layout[i]) != axis || contiguity[i] != Contiguity::kTrue)) return false;
-      if (!is_innermost && contiguity[i] == Contiguity::kFalse && !memory.stride_divisors.empty()) {
+      if ((!has_own_layout || contiguity[i] == Contiguity::kFalse) && !memory.stride_divisors.empty()) {
         const size_t position = position_in(logical, layout[i]);
-        if (position >= memory.stride_divisors.size() || memory.stride_divisors[position] < width) return false;
+        if (position >= memory.stride_divisors.size()) return false;
+        const int64_t divisor = memory.stride_divisors[position];
+        if (is_innermost ? divisor != 1 : divisor < width) return false;
       }
       is_innermost = false;
     }

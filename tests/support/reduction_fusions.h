@@ -77,6 +77,11 @@ class ReductionMaker {
         if (random_.one_in(2)) axes_.push_back(static_cast<int64_t>(i));
       if (axes_.empty()) axes_ = {0};
     }
+    // Many rows, so that threads walk several while they sum columns.
+    is_tall_ = rank == 2 && axes_ == Axes{1} && extents_[1] <= 529 && random_.one_in(4);
+    if (!is_tall_) return;
+    extents_[0] = random_.pick(std::vector<int64_t>{264, 300, 529});
+    if (!shape_[0].value) shape_[0] = Scalar(extents_[0]);
   }
 
   void add_spec(std::string_view name, Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides) {
@@ -227,7 +232,7 @@ class ReductionMaker {
   }
 
   void finish(ValueId x) {
-    for (size_t i = random_.one_in(4) ? 1 + random_.below(2) : 0; i > 0; --i) add_column_sum(x);
+    for (size_t i = is_tall_ || random_.one_in(8) ? 1 + random_.below(2) : 0; i > 0; --i) add_column_sum(x);
     if (random_.one_in(6)) keep_statistic(reductions_[0]);
     const bool picks = axes_.size() == 1 && extents_[static_cast<size_t>(axes_[0])] > 0 && random_.one_in(5);
     if (picks) output(g_, binary(g_, draw_binary(), computed(reductions_[0]), computed(picked())));
@@ -248,6 +253,7 @@ class ReductionMaker {
   std::vector<int64_t> extents_;
   Shape shape_;
   Axes axes_;
+  bool is_tall_ = false;
   Dtype dtype_ = Dtype::kFloat;
   std::vector<ValueId> reductions_;
   InputSpecs specs_;

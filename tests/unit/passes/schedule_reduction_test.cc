@@ -230,6 +230,28 @@ TEST(InnerOuterScheduler, DeclinesWithAReason) {
             "declines: %c depends on a sum of columns");
 }
 
+// An output over an input lies in the input's memory, whose rows may stand apart.
+TEST(PersistentScheduler, StoresOverAnInputWithItsStrides) {
+  constexpr std::string_view program = R"(fusion @f {
+  %m, %n = size
+  %x = input f16[%m, %n] contiguity [false, true]
+  %p = input f16[%m, %n] contiguous
+  %xf = cast %x as f32
+  %pf = cast %p as f32
+  %s = sum %xf over [1]
+  %sb = broadcast %s mask [0, 1]
+  %z = add %pf, %sb
+  %y = cast %z as f16
+  output %y alias %x
+}
+)";
+  View v = view_of(program, {{64, 64}, {64, 64}});
+  const Scheduler& s = *find_scheduler("persistent");
+  EXPECT_EQ(s.choose(v.view()).word("in_vectors"), "x,p,y");
+  v.memory["x"] = {.align = 16, .stride_divisors = {1, 1}};
+  EXPECT_EQ(s.choose(v.view()).word("in_vectors"), "p");
+}
+
 TEST(PersistentScheduler, LeavesGathersWithTheInput) {
   constexpr std::string_view program = R"(fusion @f {
   %m, %n = size
