@@ -1,6 +1,7 @@
 // Steps that copy a tensor or the op that makes it.
 #include <algorithm>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/domain/domain_edit.h"
 #include "ir/domain/domain_replay.h"
@@ -117,10 +118,17 @@ void step_cache_after(StepContext& c) {
   if (!c.target) return;
   c.begin();
   Graph& g = *c.target;
+  // Data may choose any element of an input, so what reads it by data stays with the input if other ops read it too. A
+  // copy of the whole input would have to lie in global memory.
+  std::vector<std::pair<OpId, size_t>> moved, stays;
+  for (OpId op : all)
+    for (size_t k = 0; k < g[op].operands.size(); ++k)
+      if (g[op].operands[k] == x) (is_input(g, t) && reads_by_data(g, g[op], k) ? stays : moved).emplace_back(op, k);
+  if (moved.empty()) moved = std::move(stays);
   const ValueId copy = add_copy(g, c.step, x, all.front(), c.step.results[0]);
   if (is_reduced_float(g[x].dtype) && bits(g[x].dtype) == 16 && c.defects.has(Defect::kCacheDtype))
     g[copy].dtype = Dtype::kFloat8E5m2;
-  for (OpId op : all) replace_operand(g, op, x, copy);
+  for (const auto& [op, k] : moved) g[op].operands[k] = copy;
 }
 
 void step_cache_fork(StepContext& c) {

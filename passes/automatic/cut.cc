@@ -98,16 +98,18 @@ class Cutter {
     }
   }
 
-  // Values that other stretches read, if each of them computes cheap ops again.
+  // Values that other stretches read, if each of them computes cheap ops again: then they read what these ops read.
   std::vector<bool> needed_of(Stretch s) const {
     std::vector<bool> needed(g_.values.size());
-    for (size_t i = s.begin; i < s.end; ++i)
+    std::vector<bool> again(s.size());  // ops of the stretch that others compute again
+    for (size_t i = s.end; i-- > s.begin;)
       for (ValueId v : g_[order_[i]].results) {
-        bool is_needed = is_output_[v.index];
-        for (OpId reader : readers_[v.index])
-          if (const size_t at = positions_[reader.index]; at != kNowhere && (at < s.begin || at >= s.end))
-            is_needed |= !is_cheap(order_[i]);
-        needed[v.index] = is_needed;
+        const bool is_read = std::ranges::any_of(readers_[v.index], [&](OpId reader) {
+          const size_t at = positions_[reader.index];
+          return at != kNowhere && (at < s.begin || at >= s.end || again[at - s.begin]);
+        });
+        again[i - s.begin] = again[i - s.begin] || (is_read && is_cheap(order_[i]) && !is_output_[v.index]);
+        needed[v.index] = is_output_[v.index] || (is_read && !is_cheap(order_[i]));
       }
     return needed;
   }

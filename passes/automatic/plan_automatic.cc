@@ -20,7 +20,7 @@ Step assign_step(const Graph& g, const CutPart& part, const std::string& name) {
 
 std::vector<Step> automatic_rewrites(const Graph& fusion, const std::vector<Step>& before, const Defects& defects) {
   // Folding comes first because it leaves more for the others, and dead code goes last.
-  constexpr const char* kOrder[] = {"fold_constants", "identity_ops",          "identity_moves",
+  constexpr const char* kOrder[] = {"fold_constants", "identity_ops",          "identity_moves", "early_gathers",
                                     "cast_pairs",     "common_subexpressions", "dead_code"};
   std::vector<Step> steps;
   Graph g = fusion;

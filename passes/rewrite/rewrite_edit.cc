@@ -129,6 +129,10 @@ bool Rewriter::take(ValueId v) {
   return true;
 }
 
+bool Rewriter::may_replace(ValueId v) const {
+  return is_replaceable(v) && is_read_[v.index] && !by_[v.index] && left_ > 0 && !is_held(v);
+}
+
 void Rewriter::replace(ValueId v, ValueId by) {
   if (by_[v.index] || !is_read_[v.index] || !take(v)) return;
   by_[v.index] = by;
@@ -144,7 +148,8 @@ void Rewriter::set_operands(OpId op, std::vector<ValueId> operands) {
 bool Rewriter::has_changed(ValueId v) const {
   if (!v || v.index >= is_changed_.size()) return false;
   if (!g_.is_tensor(v)) return is_changed_[v.index] || by_[v.index];
-  return is_changed_[now(v).index];
+  const ValueId by = now(v);
+  return by.index < is_changed_.size() && is_changed_[by.index];
 }
 
 bool Rewriter::changes_extents() {

@@ -34,6 +34,8 @@ class Rewriter {
   bool fits(ValueId v, ValueId by) const;
   // The part of `fits` that does not depend on `by`, except `held`. If it is false, nothing fits.
   bool is_replaceable(ValueId v) const;
+  // Whether `replace` would do something, if `fits` allows it.
+  bool may_replace(ValueId v) const;
   // Lets readers of `v` read `by`. Once the limit is reached, it does nothing.
   void replace(ValueId v, ValueId by);
   // Counts a change to the op that makes `v`. False if the limit is reached or `v` is held; the op then must not be

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 
 namespace fusebox {
@@ -15,7 +14,7 @@ constexpr int64_t kVectorBytes = 16;
 struct Candidate {
   ValueId value;
   bool is_input = false;
-  ValueId memory = value;  // whose memory it lies in: for an output over an input, the input's
+  ValueId over = {};  // the input in whose memory an output lies
 };
 
 class Finder {
@@ -23,10 +22,11 @@ class Finder {
   Finder(const ScheduleView& view, const ReductionSpace& space)
       : view_(view), g_(view.fusion), space_(space), readers_(uses(view.fusion)) {
     for (ValueId v : inputs(g_))
-      if (g_.is_tensor(v) && !readers_[v.index].empty()) candidates_.push_back({.value = v, .is_input = true});
+      if (g_.is_tensor(v) && !readers_[v.index].empty()) candidates_.push_back({v, true});
     for (const OutputRef& out : outputs(g_))
-      if (g_.is_tensor(out.value) && space.is_full(out.value) && g_[g_[out.value].def].kind != OpKind::kInput)
-        candidates_.push_back({.value = out.value, .memory = out.alias ? out.alias : out.value});
+      if (g_.is_tensor(out.value) && space.is_full(out.value) && !space.is_of_columns(out.value) &&
+          g_[g_[out.value].def].kind != OpKind::kInput)
+        candidates_.push_back({out.value, false, out.alias});
   }
 
   ReductionAccess run() {
@@ -53,7 +53,7 @@ class Finder {
     result.merges_first = result.reduced.size() > 1 && space_.is_reduced(result.innermost);
     for (const Candidate& c : taken) {
       (c.is_input ? result.loads : result.stores).push_back(g_[c.value].name);
-      result.merges_first = result.merges_first && c.memory == c.value && holds_without_gap(c.value, result.reduced);
+      result.merges_first = result.merges_first && holds_without_gap(c.value, result.reduced);
     }
     return result;
   }
@@ -109,22 +109,29 @@ class Finder {
   // Whether the tensor's elements along the axis lie side by side, and start at a multiple of the width.
   bool lies_in_vectors(const Candidate& c, DomainId axis, int64_t width) const {
     if (c.is_input && !can_be_cached(g_, c.value)) return false;
-    const Tensor& t = g_.tensor_of(c.memory);
+    return lies_in_vectors(c.value, axis, width) && (!c.over || lies_in_vectors(c.over, axis, width));
+  }
+
+  bool lies_in_vectors(ValueId v, DomainId axis, int64_t width) const {
+    const Tensor& t = g_.tensor_of(v);
     const auto layout = allocation_of(g_, t);
     const auto contiguity = contiguity_of(g_, t);
-    const auto logical = logical_without_reductions(g_, t), own = logical_without_reductions(g_, g_.tensor_of(c.value));
-    const auto known = view_.memory.find(g_[c.memory].name);
+    const auto logical = logical_without_reductions(g_, t);
+    const auto known = view_.memory.find(g_[v].name);
     const MemoryClass memory = known != view_.memory.end() ? known->second : MemoryClass{};
-    if (memory.align < width * size_bytes(g_[c.value].dtype)) return false;
+    // A result in the memory of an input of the whole program may have gaps that its own layout does not tell.
+    const bool has_own_layout = g_[g_[v].def].kind == OpKind::kInput;
+    if (memory.align < width * size_bytes(g_[v].dtype)) return false;
     bool is_innermost = true;
     for (size_t i = layout.size(); i-- > 0;) {
-      const size_t position = position_in(logical, layout[i]);
-      if (position >= own.size()) return false;
-      if (g_[own[position]].iter_type == IterType::kBroadcast) continue;
-      if (is_innermost && (space_.axis_of(own[position]) != axis || contiguity[i] != Contiguity::kTrue)) return false;
-      if (!is_innermost && contiguity[i] == Contiguity::kFalse && !memory.stride_divisors.empty() &&
-          (position >= memory.stride_divisors.size() || memory.stride_divisors[position] < width))
-        return false;
+      if (g_[layout[i]].iter_type == IterType::kBroadcast) continue;
+      if (is_innermost && (space_.axis_of(layout[i]) != axis || contiguity[i] != Contiguity::kTrue)) return false;
+      if ((!has_own_layout || contiguity[i] == Contiguity::kFalse) && !memory.stride_divisors.empty()) {
+        const size_t position = position_in(logical, layout[i]);
+        if (position >= memory.stride_divisors.size()) return false;
+        const int64_t divisor = memory.stride_divisors[position];
+        if (is_innermost ? divisor != 1 : divisor < width) return false;
+      }
       is_innermost = false;
     }
     return !is_innermost;
@@ -156,10 +163,7 @@ class Finder {
 ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& space) { return Finder(view, space).run(); }
 
 bool can_be_cached(const Graph& g, ValueId input) {
-  for (OpId id : tensor_ops(g))
-    for (size_t k = 0; k < g[id].operands.size(); ++k)
-      if (g[id].operands[k] == input && reads_by_data(g, g[id], k)) return false;
-  return true;
+  return std::ranges::any_of(tensor_ops(g), [&](OpId id) { return reads_by_loops(g, id, input); });
 }
 
 }  // namespace fusebox

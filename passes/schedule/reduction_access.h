@@ -24,7 +24,7 @@ struct ReductionAccess {
 
 ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& space);
 
-// Whether an input can be copied by cache_after: no reader finds its elements by data.
+// Whether cache_after makes a copy of an input that a thread can keep: some reader does not find its elements by data.
 bool can_be_cached(const Graph& g, ValueId input);
 
 }  // namespace fusebox

@@ -9,12 +9,20 @@ namespace {
 
 constexpr int64_t kUnroll = 4;                // accesses of a thread under way together
 constexpr int64_t kFewElements = 16;          // of a row in the registers of a thread
+constexpr int64_t kLeastElements = 8;         // of a row, where a thread keeps sums of columns too
+constexpr int64_t kMostRegisters = 255;       // of a thread
 constexpr int64_t kManyElements = 32;         // for rows that would be too long otherwise
 constexpr int64_t kOtherRegisters = 32;       // that a thread needs beside its part of a row
 constexpr int64_t kThreadsOfShortRows = 128;  // of a block that takes several rows
 constexpr int64_t kLongestStripThreads = 512;
-constexpr int64_t kWarpsOfColumns = 8;  // rows that a block takes at once where kept axes lie innermost
-constexpr int64_t kLongWalk = 32768;    // elements of a row above which a GPU should not be left half empty
+constexpr int64_t kSharedStripThreads = 256;  // of each block of several that share a row
+constexpr int64_t kSharedUnroll = 2;
+constexpr int64_t kWarpsOfColumns = 8;    // rows that a block takes at once where kept axes lie innermost
+constexpr int64_t kThreadsOfWalks = 256;  // of a block whose threads sum columns too
+constexpr int64_t kLeastWalk = 8;         // rows of such a thread: so the parts of a sum stay few beside its elements
+constexpr int64_t kMostWalk = 32;         // rows that are summed without partial sums
+constexpr int64_t kLongRow = 8192;        // elements of a row that registers do not hold, to share it among blocks
+constexpr int64_t kLongWalk = 32768;      // elements of a column above which a GPU should not be left half empty
 
 int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
 int64_t power_of_two_from(int64_t n) {
@@ -86,6 +94,22 @@ class Chooser {
     return h_;
   }
 
+  // Few long rows, each shared by several blocks. They wait for one another at every reduction, so all of them must be on
+  // the GPU at once: one on each multiprocessor, at most.
+  Heuristics in_shared_strips() {
+    const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1);
+    begin("passes");
+    h_.set("lanes", kSharedStripThreads);
+    h_.set("warps", 1);
+    h_.set("unroll", kSharedUnroll);
+    h_.set("rows", 1);
+    h_.set("slices", std::clamp<int64_t>(ceil_div(accesses, kSharedStripThreads * kSharedUnroll), 2,
+                                         view_.device.multiprocessors / sizes_.rows));
+    h_.set("most_rows", sizes_.rows);
+    h_.set("threads", kSharedStripThreads);
+    return h_;
+  }
+
   // The kept axes lie innermost: neighbouring threads take neighbouring columns.
   Heuristics in_columns(bool may_slice) {
     const int64_t warp = view_.device.warp;
@@ -105,9 +129,39 @@ class Chooser {
     return h_;
   }
 
+  // Rows in registers, and sums of columns beside them: a thread walks several rows. Nothing if no block holds a row.
+  std::optional<Heuristics> in_walks() {
+    const int64_t width = access_.vector, warp = view_.device.warp;
+    const int64_t words = kept_words() + column_words();
+    const int64_t accesses = ceil_div(sizes_.row, width * warp);  // of one warp
+    for (int64_t chunks = std::max<int64_t>(kLeastElements / width, 1); chunks * width <= kManyElements; chunks *= 2) {
+      const int64_t warps = std::max<int64_t>(ceil_div(accesses, chunks), 1);
+      if (warps * warp > view_.device.block_threads) continue;
+      const int64_t of_thread = words * chunks * width + kOtherRegisters;
+      if (of_thread > kMostRegisters || warps * warp * of_thread > view_.device.registers) continue;
+      int64_t rows = 1;
+      while (warps * warp * rows * 2 <= kThreadsOfWalks && sizes_.rows / (rows * 2) >= walkers()) rows *= 2;
+      begin("registers");
+      h_.set("lanes", warp);
+      h_.set("warps", warps);
+      h_.set("chunks", chunks);
+      h_.set("unroll", 1);
+      h_.set("rows", rows);
+      h_.set("slices", 1);
+      h_.set("walk", std::clamp(ceil_div(sizes_.rows, rows * walkers()), kLeastWalk, kMostWalk));
+      h_.set("threads", warp * warps * rows);
+      h_.set("longest", warp * warps * chunks * width);
+      return h_;
+    }
+    return std::nullopt;
+  }
+
+  // Whether the rows are too few for blocks that walk several each.
+  bool has_few_rows() const { return sizes_.rows < kLeastWalk * view_.device.multiprocessors / 4; }
+
   // Whether the blocks that share no row are too few for the walk that each would make.
   bool leaves_most_idle() const {
-    if (sizes_.row <= kLongWalk) return false;
+    if (sizes_.row <= (is_inner() ? kLongRow : kLongWalk)) return false;
     return (is_inner() ? sizes_.rows : blocks_of_columns()) < view_.device.multiprocessors / 4;
   }
 
@@ -143,6 +197,18 @@ class Chooser {
     return rows;
   }
 
+  // Blocks that walk rows, if there are enough rows.
+  int64_t walkers() const { return 4 * view_.device.multiprocessors; }
+
+  // The 32-bit words of the column sums that a thread keeps for each element of a row.
+  int64_t column_words() const {
+    const Graph& g = view_.fusion;
+    int64_t bytes = 0;
+    for (ValueId v : space_.columns)
+      for (ValueId result : g[g[v].def].results) bytes += size_bytes(g[result].dtype);
+    return ceil_div(bytes, 4);
+  }
+
   // The 32-bit words that a thread keeps of each element of a row, from the pass that makes them to a later one.
   int64_t kept_words() const {
     const Graph& g = view_.fusion;
@@ -153,7 +219,7 @@ class Chooser {
       if (!g.is_tensor(v) || !g[v].def || !space_.is_full(v) || space_.passes_of(v).size() < 2) continue;
       bool is_kept = false;
       for (OpId op : tensor_ops(g)) {
-        if (std::ranges::count(g[op].operands, v) == 0) continue;
+        if (!reads_by_loops(g, op, v)) continue;
         const ValueId reader = g[op].results[0];
         const int pass = demands(g[op].kind, kReduction) ? space_.depth_of(reader) - 1 : first_pass(reader);
         is_kept = is_kept || pass > first_pass(v);
@@ -181,12 +247,29 @@ std::optional<Heuristics> choose_passes(const ScheduleView& view, const Reductio
   Chooser chooser(view, space, "persistent");
   if (chooser.is_inner())
     if (auto h = chooser.in_registers()) return h;
+  if (chooser.is_inner() && chooser.leaves_most_idle()) return chooser.in_shared_strips();
   if (chooser.leaves_most_idle()) {
     why = "the rows that %" + view.fusion[space.reference].name +
           " reduces are long and few, so most multiprocessors would have nothing to do";
     return std::nullopt;
   }
   return chooser.is_inner() ? chooser.in_strips(false) : chooser.in_columns(false);
+}
+
+std::optional<Heuristics> choose_walks(const ScheduleView& view, const ReductionSpace& space, std::string& why) {
+  Chooser chooser(view, space, "inner_outer");
+  const std::string place = "%" + view.fusion[space.reference].name;
+  if (!chooser.is_inner()) {
+    why = "the axes that " + place + " reduces do not lie innermost";
+    return std::nullopt;
+  }
+  if (chooser.has_few_rows()) {
+    why = "the rows that " + place + " reduces are too few for threads that walk several each";
+    return std::nullopt;
+  }
+  auto h = chooser.in_walks();
+  if (!h) why = "the registers of a block do not hold a row that " + place + " reduces and the sums of its columns";
+  return h;
 }
 
 }  // namespace fusebox

@@ -16,4 +16,8 @@ Heuristics choose_one_pass(const ScheduleView& view, const ReductionSpace& space
 // walk too long; `why` then says so.
 std::optional<Heuristics> choose_passes(const ScheduleView& view, const ReductionSpace& space, std::string& why);
 
+// Rows in registers, walked by threads that sum columns too. Nothing if the row does not fit or rows are few; `why`
+// then says so.
+std::optional<Heuristics> choose_walks(const ScheduleView& view, const ReductionSpace& space, std::string& why);
+
 }  // namespace fusebox

@@ -8,6 +8,7 @@
 #include "ir/domain/domain.h"
 #include "passes/schedule/fresh_names.h"
 #include "passes/schedule/reduction_passes.h"
+#include "passes/schedule/reduction_splits.h"
 #include "passes/schedule/step_list.h"
 
 namespace fusebox {
@@ -23,12 +24,6 @@ std::set<std::string> listed(const std::string& names) {
   return result;
 }
 
-// A loop of the reference, with the mark that all tensors get.
-struct Loop {
-  std::string name;
-  ParallelType type = ParallelType::kSerial;
-};
-
 class LoopPlanner {
  public:
   LoopPlanner(const ScheduleView& view, const ReductionSpace& space, const Heuristics& h)
@@ -39,21 +34,22 @@ class LoopPlanner {
         names_(view.fusion),
         ref_(g_[space.reference].name),
         in_vectors_(listed(h.word("in_vectors"))),
-        vector_(h.number("vector")),
         is_inner_(h.word("axes") == "inner"),
-        keeps_row_(h.word("form") == "registers") {}
+        keeps_row_(h.word("form") == "registers"),
+        walks_(h.scheduler == "inner_outer"),
+        shares_rows_(h.scheduler == "persistent" && h.number("slices") > 1) {}
 
   std::vector<Step> run() {
     copy_inputs();
     copies_ = keeps_row_ ? own_copies() : split_passes(g_, space_, cached_, names_, steps_);
     copy_outputs();
-    is_inner_ ? split_inner() : split_outer();
+    split_ = split_reference(g_, space_, access_, h_, names_, steps_);
     Names order;
-    for (const Loop& loop : loops_) order.push_back(loop.name);
+    for (const ScheduledLoop& loop : split_.loops) order.push_back(loop.name);
     steps_.reorder(ref_, order);
     steps_.transform_like(ref_);
     const auto overwriting = give_one_thread();
-    for (const Loop& loop : loops_)
+    for (const ScheduledLoop& loop : split_.loops)
       if (loop.type != ParallelType::kSerial) steps_.parallelize(ref_, loop.name, loop.type);
     steps_.parallelize_like(ref_);
     for (const auto& [output, chain] : overwriting) mark_one_thread(output, chain);
@@ -123,141 +119,11 @@ class LoopPlanner {
 
   std::string domain(const std::string& wanted) { return names_.domain(wanted); }
 
-  std::string merge_all(const std::vector<std::string>& axes, const std::string& wanted) {
-    std::string merged = axes[0];
-    for (size_t i = 1; i < axes.size(); ++i) {
-      std::string next = domain(wanted);
-      steps_.merge(ref_, merged, axes[i], next);
-      merged = std::move(next);
-    }
-    return merged;
-  }
-
-  std::vector<std::string> names_of(const std::vector<DomainId>& axes) const {
-    std::vector<std::string> result;
-    for (DomainId d : axes) result.push_back(g_[d].name);
-    return result;
-  }
-
-  // Splits off the vectors, if there are any. Returns the loop over the rest.
-  std::string split_vector(const std::string& axis) {
-    if (vector_ == 1) return axis;
-    const std::string rest = domain("c");
-    v_ = domain("v");
-    steps_.split(ref_, axis, vector_, rest, v_);
-    return rest;
-  }
-
-  void add(const std::string& name, ParallelType type = ParallelType::kSerial) {
-    if (!name.empty()) loops_.push_back({name, type});
-  }
-
-  // The rows: the product of the kept axes, and the rows that a block takes at once.
-  void split_rows(std::string& b, std::string& z) {
-    if (access_.kept.empty()) return;
-    b = merge_all(names_of(access_.kept), "row");
-    if (h_.number("rows") == 1) return;
-    z = domain("z");
-    const std::string outer = domain("b");
-    steps_.split(ref_, b, h_.number("rows"), outer, z);
-    b = outer;
-  }
-
-  void split_inner() {
-    std::string b, z;
-    split_rows(b, z);
-    // Vectors lie in the innermost axis; the others are merged with what is left of it.
-    std::vector<std::string> axes = names_of(access_.reduced);
-    std::string column;
-    if (h_.word("merge") == "first") {
-      column = split_vector(merge_all(axes, "i"));
-    } else {
-      axes.back() = split_vector(axes.back());
-      column = merge_all(axes, "i");
-    }
-    const std::string k = domain("k"), l = domain("l");
-    steps_.split(ref_, column, h_.number("lanes"), k, l);
-    keeps_row_ ? split_chunks(b, z, k, l) : split_strips(b, z, k, l);
-  }
-
-  void split_chunks(const std::string& b, const std::string& z, const std::string& k, const std::string& l) {
-    const int64_t chunks = h_.number("chunks");
-    std::string w = k, r;
-    if (chunks > 1) {
-      r = domain("r");
-      w = domain("w");
-      vector_ > 1 ? steps_.split_outer(ref_, k, chunks, r, w) : steps_.split(ref_, k, chunks, w, r);
-    }
-    last_shared_ = z.empty() ? b : z;
-    add(b, ParallelType::kGridX);
-    add(z, ParallelType::kBlockZ);
-    if (vector_ > 1) add(r);
-    add(w, ParallelType::kBlockY);
-    add(l, ParallelType::kBlockX);
-    if (vector_ == 1) add(r, ParallelType::kUnswitch);
-    add(v_);
-  }
-
-  // The serial walk: unrolled accesses, and the slices of several blocks.
-  void split_walk(std::string k, std::string& s, std::string& o) {
-    if (h_.number("unroll") > 1) {
-      o = domain("o");
-      u_ = domain("u");
-      steps_.split(ref_, k, h_.number("unroll"), o, u_);
-      k = o;
-    }
-    o = k;
-    if (h_.number("slices") == 1) return;
-    // Neighbouring blocks take neighbouring parts.
-    o = domain("q");
-    s = domain("s");
-    steps_.split(ref_, k, h_.number("slices"), o, s);
-  }
-
-  void split_strips(const std::string& b, const std::string& z, const std::string& k, const std::string& l) {
-    std::string s, o;
-    split_walk(k, s, o);
-    last_shared_ = o;
-    add(b, ParallelType::kGridX);
-    add(z, ParallelType::kBlockY);
-    add(s, b.empty() ? ParallelType::kGridX : ParallelType::kGridY);
-    add(o);
-    add(u_);
-    add(l, ParallelType::kBlockX);
-    add(v_);
-  }
-
-  void split_outer() {
-    std::vector<std::string> kept = names_of(access_.kept);
-    const std::string columns = split_vector(kept.back());
-    const std::string l = domain("l");
-    kept.back() = domain("t");
-    steps_.split(ref_, columns, h_.number("lanes"), kept.back(), l);
-    const std::string b = merge_all(kept, "b");
-    const std::string row = merge_all(names_of(access_.reduced), "row");
-    std::string k = row, w;
-    if (h_.number("warps") > 1) {
-      k = domain("k");
-      w = domain("w");
-      steps_.split(ref_, row, h_.number("warps"), k, w);
-    }
-    std::string s, o;
-    split_walk(k, s, o);
-    last_shared_ = o;
-    add(b, ParallelType::kGridX);
-    add(s, ParallelType::kGridY);
-    add(o);
-    add(u_);
-    add(w, ParallelType::kBlockY);
-    add(l, ParallelType::kBlockX);
-    add(v_);
-  }
-
   // Small outputs that overwrite inputs, each with the small tensors that are made on the way. Only one thread may read
   // what it overwrites, so each of them gets a loop of one iteration in place of the block's others.
   std::map<std::string, Names> give_one_thread() {
     std::map<std::string, Names> result;
-    if (!is_inner_ || access_.kept.empty()) return result;
+    if (!is_inner_ || walks_ || access_.kept.empty()) return result;
     for (const OutputRef& out : outputs(g_)) {
       if (!out.alias || !g_.is_tensor(out.value) || space_.is_full(out.value)) continue;
       const std::string output =
@@ -271,10 +137,9 @@ class LoopPlanner {
         chain.push_back(g_[g_[op].results[0]].name);
       }
       const bool has_rows = h_.number("rows") > 1;
-      const std::string& last = loops_[has_rows ? 1 : 0].name;
       const std::string row = domain("n"), x = domain("x");
-      steps_.split(output, last, 1, row, x);
-      one_[output] = {{row, loops_[has_rows ? 1 : 0].type}, {x, ParallelType::kBlockX}};
+      steps_.split(output, row_of(out.value, has_rows), 1, row, x);
+      one_[output] = {{row, split_.loops[has_rows ? 1 : 0].type}, {x, ParallelType::kBlockX}};
       if (keeps_row_) {
         const std::string y = domain("y"), rest = domain("e");
         steps_.split(output, x, 1, rest, y);
@@ -286,19 +151,29 @@ class LoopPlanner {
     return result;
   }
 
+  // The loop of a small output along which its rows are shared out. An axis that no step of the schedule has changed has
+  // the name that the output gives it.
+  std::string row_of(ValueId output, bool has_rows) const {
+    if (access_.kept.size() == 1 && !has_rows)
+      for (DomainId d : g_.tensor_of(output).logical)
+        if (g_[d].iter_type == IterType::kIteration && space_.axis_of(d) == access_.kept[0]) return g_[d].name;
+    return split_.loops[has_rows ? 1 : 0].name;
+  }
+
   void mark_one_thread(const std::string& output, const Names& chain) {
-    for (const Loop& loop : one_.at(output)) steps_.parallelize(output, loop.name, loop.type);
+    for (const ScheduledLoop& loop : one_.at(output)) steps_.parallelize(output, loop.name, loop.type);
     if (!chain.empty()) steps_.parallelize_like(output, chain);
   }
 
   void mark_copies() {
     for (const auto& [input, copies] : copies_)
       for (const std::string& copy : copies) {
-        if (!u_.empty() && is_full(input)) steps_.parallelize(copy, u_, ParallelType::kUnroll);
-        if (in_vectors_.contains(input)) steps_.parallelize(copy, v_, ParallelType::kVectorize);
+        if (!split_.unrolled.empty() && is_full(input))
+          steps_.parallelize(copy, split_.unrolled, ParallelType::kUnroll);
+        if (in_vectors_.contains(input)) steps_.parallelize(copy, split_.vector, ParallelType::kVectorize);
       }
     for (const auto& [output, store] : stored_)
-      if (in_vectors_.contains(output)) steps_.parallelize(store, v_, ParallelType::kVectorize);
+      if (in_vectors_.contains(output)) steps_.parallelize(store, split_.vector, ParallelType::kVectorize);
   }
 
   bool is_full(const std::string& name) const { return space_.is_full(*find_value(g_, name)); }
@@ -313,7 +188,7 @@ class LoopPlanner {
           made_.push_back(copy);
           continue;
         }
-        steps_.inline_at(copy, last_shared_);
+        steps_.inline_at(copy, split_.last_shared);
         loads.insert(copy);
       }
     Names others = std::move(made_);
@@ -323,25 +198,27 @@ class LoopPlanner {
     steps_.inline_most(others);
   }
 
-  // The launch checks that rows are as short as the heuristics say, and that a block has no more threads.
+  // The launch checks that rows are as short as the heuristics say and, where blocks wait for one another, as few. It
+  // checks that a block has no more threads.
   void state_facts() {
-    if (keeps_row_) {
-      Names sizes;
-      int64_t bound = h_.number("longest");
-      bool is_known = true;
-      for (DomainId d : space_.reduced) {
-        const ValueId extent = g_[d].extent;
-        const auto constant = extent ? constant_integer(g_, extent) : std::nullopt;
-        if (constant)
-          bound = bound / std::max<int64_t>(*constant, 1);
-        else if (extent && g_[extent].dtype == Dtype::kIndex && !g_[extent].name.empty())
-          sizes.push_back(g_[extent].name);
-        else
-          is_known = false;
-      }
-      if (is_known && !sizes.empty() && bound > 0) steps_.assume_at_most(sizes, bound);
-    }
+    if (keeps_row_) assume_at_most(space_.reduced, h_.number("longest"));
+    if (shares_rows_) assume_at_most(space_.kept, h_.number("most_rows"));
     steps_.bound_launch(h_.number("threads"), 1);
+  }
+
+  void assume_at_most(const std::vector<DomainId>& axes, int64_t bound) {
+    Names sizes;
+    for (DomainId d : axes) {
+      const ValueId extent = g_[d].extent;
+      const auto constant = extent ? constant_integer(g_, extent) : std::nullopt;
+      if (constant)
+        bound = bound / std::max<int64_t>(*constant, 1);
+      else if (extent && g_[extent].dtype == Dtype::kIndex && !g_[extent].name.empty())
+        sizes.push_back(g_[extent].name);
+      else
+        return;
+    }
+    if (!sizes.empty() && bound > 0) steps_.assume_at_most(sizes, bound);
   }
 
   const Graph& g_;
@@ -352,15 +229,13 @@ class LoopPlanner {
   StepList steps_;
   const std::string ref_;
   const std::set<std::string> in_vectors_;
-  const int64_t vector_;
-  const bool is_inner_, keeps_row_;
+  const bool is_inner_, keeps_row_, walks_, shares_rows_;
   std::map<std::string, std::string> cached_;               // input → its copy
   std::map<std::string, std::vector<std::string>> copies_;  // input → all copies
   std::map<std::string, std::string> stored_;               // output → the tensor that is stored
-  std::map<std::string, std::vector<Loop>> one_;            // output → its loops of one thread
+  std::map<std::string, std::vector<ScheduledLoop>> one_;   // output → its loops of one thread
   Names made_;                                              // tensors that `cache_before` made
-  std::vector<Loop> loops_;
-  std::string v_, u_, last_shared_;
+  SplitLoops split_;
 };
 
 }  // namespace

@@ -13,12 +13,15 @@
 //   chunks     registers: accesses of a thread to one tensor, for a row
 //   unroll     passes: accesses of a thread to one tensor that are under way together
 //   rows       inner: rows that a block takes at once
-//   slices     blocks that share a row, and combine their parts; passes of one pass alone
+//   slices     blocks that share a row, and combine their parts
+//   most_rows  passes, of several passes: the most rows whose blocks are on the GPU at once
 //   threads    of a block, at most
+//   walk       inner_outer: rows that a thread takes one after another, while it sums columns
 //   longest    registers: the longest row that fits
 //
 // The loops, outermost first; b and s are of the grid, z, w and l of the block, v is vectorized:
 //   inner registers   b z r w l v; without vectors b z w l r, and a warp that lies inside the row runs without checks
+//   inner_outer       the same, with b split into g of the grid and s
 //   inner passes      b z s o u l v
 //   outer passes      b s o u w l v
 #pragma once

@@ -46,6 +46,7 @@ class PassSplitter {
     bool is_output = false;
     for (OpId reader : readers_[v.index]) {
       if (g_[reader].kind == OpKind::kOutput) is_output = true;
+      if (!reads_by_loops(g_, reader, v)) continue;  // it reads the input itself
       for (const Instance& instance : instances_[reader.index]) by_pass[instance.pass].push_back(instance);
     }
     int kept = 0;

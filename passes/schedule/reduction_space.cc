@@ -78,6 +78,12 @@ std::string refused_op(const Graph& g, OpId id) {
 
 }  // namespace
 
+bool reads_by_loops(const Graph& g, OpId op, ValueId tensor) {
+  for (size_t k = 0; k < g[op].operands.size(); ++k)
+    if (g[op].operands[k] == tensor && !reads_by_data(g, g[op], k)) return true;
+  return false;
+}
+
 std::vector<OpId> tensor_ops(const Graph& g) {
   std::vector<OpId> result;
   for (OpId id : g[Graph::body()].ops)
@@ -95,32 +101,67 @@ int64_t most_of(const SizeClasses& sizes, const std::vector<DomainId>& domains) 
 
 bool ReductionSpace::is_reduced(DomainId axis) const { return std::ranges::count(reduced, axis) > 0; }
 
+namespace {
+
+// The first result of each reduction. Empty if there is none, or if some op cannot stand in a kernel of reductions.
+std::vector<ValueId> reductions_of(const Graph& g, std::string& why) {
+  std::vector<ValueId> result;
+  for (OpId id : tensor_ops(g)) {
+    if (why = refused_op(g, id); !why.empty()) return {};
+    if (demands(g[id].kind, kReduction)) result.push_back(g[id].results[0]);
+  }
+  if (result.empty()) why = "nothing is reduced";
+  return result;
+}
+
+}  // namespace
+
 std::optional<ReductionSpace> ReductionSpace::find(const Graph& g, std::string& why) {
   ReductionSpace space;
-  for (OpId id : tensor_ops(g)) {
-    if (why = refused_op(g, id); !why.empty()) return std::nullopt;
-    if (demands(g[id].kind, kReduction)) space.reductions.push_back(g[id].results[0]);
-  }
-  if (space.reductions.empty()) {
-    why = "nothing is reduced";
-    return std::nullopt;
-  }
-  if (!space.find_axes(g, why) || !space.sort_tensors(g, why)) return std::nullopt;
+  space.reductions = reductions_of(g, why);
+  if (space.reductions.empty() || !space.find_axes(g, why) || !space.sort_tensors(g, why)) return std::nullopt;
+  space.is_of_columns_.assign(g.values.size(), false);
   space.find_passes(g);
   return space;
 }
 
+std::optional<ReductionSpace> ReductionSpace::find_with_columns(const Graph& g, std::string& why) {
+  std::vector<ValueId> all = reductions_of(g, why);
+  std::ranges::stable_partition(all, [&](ValueId v) {
+    const auto& axes = g.tensor_of(v).logical;
+    return !axes.empty() && g[axes.back()].iter_type == IterType::kReduction;
+  });
+  std::string first_why;
+  for (ValueId main : all) {
+    ReductionSpace space;
+    space.reductions = all;
+    if (space.find_axes_of(g, main, true, why) && space.sort_tensors(g, why) && space.sort_columns(g, why)) {
+      space.find_passes(g);
+      return space;
+    }
+    if (first_why.empty()) first_why = why;
+  }
+  if (!first_why.empty()) why = first_why;
+  return std::nullopt;
+}
+
 bool ReductionSpace::find_axes(const Graph& g, std::string& why) {
-  const Classes classes(g);
   size_t most = 0;
+  ValueId main;
   for (ValueId v : reductions) {
     const auto& axes = g.tensor_of(v).logical;
     const auto count = static_cast<size_t>(std::ranges::count_if(axes, [&](DomainId d) { return is_counted(g, d); }));
-    if (!reference || count > most) {
-      reference = v;
+    if (!main || count > most) {
+      main = v;
       most = count;
     }
   }
+  return find_axes_of(g, main, false, why);
+}
+
+bool ReductionSpace::find_axes_of(const Graph& g, ValueId main, bool has_columns, std::string& why) {
+  const Classes classes(g);
+  reference = main;
   std::vector<DomainId> by_class(g.domains.size());
   for (DomainId d : g.tensor_of(reference).logical) {
     if (!is_counted(g, d)) continue;
@@ -137,12 +178,49 @@ bool ReductionSpace::find_axes(const Graph& g, std::string& why) {
   }
   by_domain_.resize(g.domains.size());
   for (uint32_t i = 0; i < g.domains.size(); ++i) by_domain_[i] = by_class[classes.of(DomainId(i))];
+  const std::set<DomainId> rows(reduced.begin(), reduced.end()), others(kept.begin(), kept.end());
   for (ValueId v : reductions) {
     std::set<DomainId> own;
     for (DomainId d : g.tensor_of(v).logical)
       if (g[d].iter_type == IterType::kReduction) own.insert(axis_of(d));
-    if (own != std::set<DomainId>(reduced.begin(), reduced.end())) {
+    if (own == rows) continue;
+    if (!has_columns || own.empty() || own != others) {
       why = place(g, v) + " reduces other axes than " + place(g, reference);
+      return false;
+    }
+    columns.push_back(v);
+  }
+  std::erase_if(reductions, [&](ValueId v) { return std::ranges::count(columns, v) > 0; });
+  if (has_columns && columns.empty()) {
+    why = "nothing is reduced over the axes that " + place(g, reference) + " keeps";
+    return false;
+  }
+  return true;
+}
+
+bool ReductionSpace::sort_columns(const Graph& g, std::string& why) {
+  is_of_columns_.assign(g.values.size(), false);
+  for (ValueId v : columns)
+    for (DomainId axis : reduced)
+      if (std::ranges::none_of(g.tensor_of(v).logical, [&](DomainId d) {
+            return g[d].iter_type == IterType::kIteration && axis_of(d) == axis;
+          })) {
+        why = place(g, v) + " lacks an axis that " + place(g, reference) + " reduces";
+        return false;
+      }
+  for (OpId id : tensor_ops(g)) {
+    const ValueId v = g[id].results[0];
+    const bool is_column = std::ranges::count(columns, v) > 0;
+    const bool depends = std::ranges::any_of(
+        g[id].operands, [&](ValueId from) { return from && g.is_tensor(from) && is_of_columns_[from.index]; });
+    if (!is_column && !depends) continue;
+    for (ValueId result : g[id].results) is_of_columns_[result.index] = true;
+    if (!depends) continue;
+    const bool has_rows = std::ranges::any_of(g.tensor_of(v).logical, [&](DomainId d) {
+      return g[d].iter_type == IterType::kIteration && axis_of(d) && !is_reduced(axis_of(d));
+    });
+    if (has_rows || demands(g[id].kind, kReduction)) {
+      why = place(g, v) + " depends on a sum of columns";
       return false;
     }
   }

@@ -11,6 +11,13 @@
 //   space.reductions   // mx of pass 0, s of pass 1
 //   space.passes       // 3
 //   space.passes_of    // x: 0 and 1;  e: 1 and 2;  y: 2
+//
+// A space may have *column sums* too: reductions over the kept axes, of tensors that have all axes. Only tensors without
+// kept axes depend on them, and no reduction does.
+//
+//   // gradients of a layer norm: s1 = sum d over [1]; dx = d - s1; dw = sum e over [0]
+//   space.reductions   // s1
+//   space.columns      // dw
 #pragma once
 
 #include <optional>
@@ -24,13 +31,17 @@ namespace fusebox {
 
 class ReductionSpace {
  public:
-  // Nothing if the fusion has no such space; `why` says why.
+  // Nothing if the fusion has no such space, or has column sums; `why` says why.
   static std::optional<ReductionSpace> find(const Graph& fusion, std::string& why);
+  // A space with column sums. If reductions over either axes could be the column sums, those that reduce their last axis
+  // are not.
+  static std::optional<ReductionSpace> find_with_columns(const Graph& fusion, std::string& why);
 
   // The first result of the reduction that has the most axes. Its loops are those of the schedule.
   ValueId reference;
   std::vector<DomainId> kept, reduced;  // the axes, as domains of the reference, in its order
   std::vector<ValueId> reductions;      // the first result of each
+  std::vector<ValueId> columns;         // the first result of each column sum
   int passes = 1;
 
   // The axis of a domain of any tensor, as a domain of the reference. None: the domain is no part of the space.
@@ -42,18 +53,25 @@ class ReductionSpace {
   const std::set<int>& passes_of(ValueId v) const { return passes_of_[v.index]; }
   // The number of reductions, one behind the other, on which the tensor depends.
   int depth_of(ValueId v) const { return depth_[v.index]; }
+  // Whether the tensor depends on a column sum, or is one.
+  bool is_of_columns(ValueId v) const { return is_of_columns_[v.index]; }
 
  private:
   bool find_axes(const Graph& g, std::string& why);
+  bool find_axes_of(const Graph& g, ValueId main, bool has_columns, std::string& why);
+  bool sort_columns(const Graph& g, std::string& why);
   bool sort_tensors(const Graph& g, std::string& why);
   void find_passes(const Graph& g);
 
   std::vector<DomainId> by_domain_;
   std::vector<bool> is_full_;             // by value
+  std::vector<bool> is_of_columns_;       // by value
   std::vector<int> depth_;                // by value
   std::vector<std::set<int>> passes_of_;  // by value
 };
 
+// Whether the op reads the tensor at places that loops give, and not, or not only, where data tell.
+bool reads_by_loops(const Graph& g, OpId op, ValueId tensor);
 // The ops of the body that make tensors from others, in order; no inputs.
 std::vector<OpId> tensor_ops(const Graph& g);
 // The bound of the product of the domains' extents; INT64_MAX if it is not known.

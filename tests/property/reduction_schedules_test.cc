@@ -84,6 +84,7 @@ TEST(ReductionSchedules, GiveWhatTheUnfusedPlanGives) {
   if (count < 2000) return;
   EXPECT_GE(taken["reduction"], 500);
   EXPECT_GE(taken["persistent"], 500);
+  EXPECT_GE(taken["inner_outer"], 10);
   EXPECT_GE(exact, 500);
 }
 

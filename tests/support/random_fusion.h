@@ -63,7 +63,7 @@ class FusionGenerator {
   void add(ValueId v) { (g_.is_tensor(v) ? tensors_ : scalars_).push_back(v); }
 
   void step() {
-    switch (random_.below(14)) {
+    switch (random_.below(15)) {
       case 0:
       case 1: {
         const OpKind kinds[] = {OpKind::kAdd,        OpKind::kSub,        OpKind::kMul,
@@ -142,6 +142,15 @@ class FusionGenerator {
       case 12: {
         const ValueId x = any();
         return add(reduce(g_, random_.one_in(2) ? OpKind::kSum : OpKind::kMax, x, {0}));
+      }
+      case 13: {
+        // The rows of a tensor, or of a cast of it, in reverse order.
+        ValueId x = any();
+        if (random_.one_in(2)) x = cast(g_, x, random_.one_in(2) ? Dtype::kFloat : Dtype::kInt16);
+        const ValueId m = size_of(g_, x, 0);
+        const ValueId last = sub(g_, m, constant_of(g_, Dtype::kIndex, 1));
+        const ValueId rows = iota(g_, m, last, constant_of(g_, Dtype::kIndex, -1));
+        return add(index_select(g_, x, rows, 0));
       }
       default: {
         const ValueId x = any();

@@ -77,6 +77,11 @@ class ReductionMaker {
         if (random_.one_in(2)) axes_.push_back(static_cast<int64_t>(i));
       if (axes_.empty()) axes_ = {0};
     }
+    // Many rows, so that threads walk several while they sum columns.
+    is_tall_ = rank == 2 && axes_ == Axes{1} && extents_[1] <= 529 && random_.one_in(4);
+    if (!is_tall_) return;
+    extents_[0] = random_.pick(std::vector<int64_t>{264, 300, 529});
+    if (!shape_[0].value) shape_[0] = Scalar(extents_[0]);
   }
 
   void add_spec(std::string_view name, Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides) {
@@ -177,7 +182,60 @@ class ReductionMaker {
     return broadcast(g_, v, is_new);
   }
 
+  // An element of each row of the first input, as a loss picks a label's logit: data tell which.
+  ValueId picked() {
+    const auto axis = static_cast<size_t>(axes_[0]);
+    Shape shape;
+    std::vector<int64_t> extents;
+    std::vector<bool> is_new(extents_.size());
+    is_new[axis] = true;
+    for (size_t i = 0; i < extents_.size(); ++i) {
+      if (is_new[i]) continue;
+      shape.push_back(shape_[i]);
+      extents.push_back(extents_[i]);
+    }
+    const ValueId label = input(g_, "label", Dtype::kInt64, shape);
+    add_spec("label", Dtype::kInt64, extents, {});
+    specs_.specs.back().low = 0;
+    specs_.specs.back().high = extents_[axis];
+    ValueId x = inputs(g_)[0];
+    if (random_.one_in(2)) x = computed(x);
+    if (random_.one_in(3)) x = unary(g_, draw_unary(), x);
+    const ValueId at = take_along_axis(g_, x, broadcast(g_, label, is_new), axes_[0]);
+    return case_.feeds_back ? at : squeeze(g_, at, axes_);
+  }
+
+  // A statistic of each row that is stored over its input.
+  void keep_statistic(ValueId r) {
+    Shape shape;
+    std::vector<int64_t> extents;
+    for (size_t i = 0; i < extents_.size(); ++i) {
+      if (std::ranges::count(axes_, static_cast<int64_t>(i)) > 0) continue;
+      shape.push_back(shape_[i]);
+      extents.push_back(extents_[i]);
+    }
+    if (shape.empty() || g_[r].dtype != Dtype::kFloat) return;
+    const ValueId statistic = input(g_, "statistic", Dtype::kFloat, shape);
+    add_spec("statistic", Dtype::kFloat, extents, {});
+    output(g_, binary(g_, draw_binary(), statistic, case_.feeds_back ? squeeze(g_, r, axes_) : r), statistic);
+  }
+
+  // Column sums beside the reductions of rows.
+  void add_column_sum(ValueId x) {
+    Axes kept;
+    for (size_t i = 0; i < extents_.size(); ++i)
+      if (std::ranges::count(axes_, static_cast<int64_t>(i)) == 0) kept.push_back(static_cast<int64_t>(i));
+    if (kept.empty()) return;
+    const ValueId from = case_.is_exact || random_.one_in(2) ? computed(inputs(g_)[0]) : x;
+    const ValueId r = reduce(g_, random_.one_in(3) ? OpKind::kMax : OpKind::kSum, from, kept);
+    output(g_, random_.one_in(2) ? cast(g_, r, Dtype::kBfloat16) : unary(g_, OpKind::kNeg, r));
+  }
+
   void finish(ValueId x) {
+    for (size_t i = is_tall_ || random_.one_in(8) ? 1 + random_.below(2) : 0; i > 0; --i) add_column_sum(x);
+    if (random_.one_in(6)) keep_statistic(reductions_[0]);
+    const bool picks = axes_.size() == 1 && extents_[static_cast<size_t>(axes_[0])] > 0 && random_.one_in(5);
+    if (picks) output(g_, binary(g_, draw_binary(), computed(reductions_[0]), computed(picked())));
     if (!case_.feeds_back) {
       ValueId r = reductions_[0];
       for (size_t i = 1; i < reductions_.size(); ++i) r = binary(g_, draw_binary(), r, reductions_[i]);
@@ -195,6 +253,7 @@ class ReductionMaker {
   std::vector<int64_t> extents_;
   Shape shape_;
   Axes axes_;
+  bool is_tall_ = false;
   Dtype dtype_ = Dtype::kFloat;
   std::vector<ValueId> reductions_;
   InputSpecs specs_;

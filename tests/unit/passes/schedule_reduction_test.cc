@@ -157,8 +157,12 @@ TEST(PersistentScheduler, WalksALongRowInPasses) {
       ask("persistent", kSoftmax, {{4096, 131072}}),
       "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 512 warps 1 unroll 4 rows 1 slices "
       "1 threads 512");
-  EXPECT_EQ(ask("persistent", kSoftmax, {{8, 131072}}),
-            "declines: the rows that %mx reduces are long and few, so most multiprocessors would have nothing to do");
+  // Few long rows are shared by blocks that are on the GPU together.
+  EXPECT_EQ(
+      ask("persistent", kSoftmax, {{8, 131072}}),
+      "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 256 warps 1 unroll 2 rows 1 slices "
+      "16 most_rows 8 threads 256");
+  EXPECT_NE(steps_of("persistent", kSoftmax, {{8, 131072}}).find("assume [%m] at_most 8"), std::string::npos);
   EXPECT_EQ(ask("persistent", kRowSum, {{64, 64}}),
             "declines: nothing with the axes that are reduced depends on a reduction");
 }
@@ -167,6 +171,110 @@ TEST(PersistentScheduler, StatesTheLongestRowThatFits) {
   const std::string steps = steps_of("persistent", kSoftmax, {{16384, 4096}});
   EXPECT_NE(steps.find("assume [%n] at_most 4096"), std::string::npos) << steps;
   EXPECT_NE(steps.find("bound_launch of [] threads 256 blocks 1"), std::string::npos) << steps;
+}
+
+// The gradients of a layer norm, of rows of %n elements.
+constexpr std::string_view kBackward = R"(fusion @f {
+  %m, %n = size
+  %dy = input bf16[%m, %n] contiguous
+  %x = input bf16[%m, %n] contiguous
+  %rstd = input f32[%m] contiguous
+  %w = input bf16[%n] contiguous
+  %dyf = cast %dy as f32
+  %xf = cast %x as f32
+  %wf = cast %w as f32
+  %wb = broadcast %wf mask [1, 0]
+  %rstdb = broadcast %rstd mask [0, 1]
+  %xhat = mul %xf, %rstdb
+  %dyw = mul %dyf, %wb
+  %p = mul %dyw, %xhat
+  %s = sum %p over [1]
+  %sb = broadcast %s mask [0, 1]
+  %c = mul %xhat, %sb
+  %d = sub %dyw, %c
+  %dx = cast %d as bf16
+  %e = mul %dyf, %xhat
+  %dwf = sum %e over [0]
+  %dw = cast %dwf as bf16
+  output %dx
+  output %dw
+}
+)";
+
+TEST(InnerOuterScheduler, WalksRowsAndSumsColumns) {
+  EXPECT_EQ(ask("inner_outer", kBackward, {{16384, 4096}, {16384, 4096}, {16384}, {4096}}),
+            "inner_outer axes inner form registers vector 8 in_vectors dy,x,w,dx merge last lanes 32 warps 16 chunks 1 "
+            "unroll 1 rows 1 slices 1 walk 32 threads 512 longest 4096");
+  // Short rows share a block.
+  EXPECT_EQ(
+      ask("inner_outer", kBackward, {{16384, 256}, {16384, 256}, {16384}, {256}}),
+      "inner_outer axes inner form registers vector 8 in_vectors dy,x,w,dx merge last lanes 32 warps 1 chunks 1 unroll "
+      "1 rows 8 slices 1 walk 8 threads 256 longest 256");
+  const std::string steps = steps_of("inner_outer", kBackward, {{16384, 4096}, {16384, 4096}, {16384}, {4096}});
+  EXPECT_NE(steps.find("assume [%n] at_most 4096"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("bound_launch of [] threads 512 blocks 1"), std::string::npos) << steps;
+}
+
+TEST(InnerOuterScheduler, DeclinesWithAReason) {
+  EXPECT_EQ(ask("inner_outer", kSoftmax, {{16384, 4096}}), "declines: nothing is reduced over the axes that %mx keeps");
+  EXPECT_EQ(ask("inner_outer", kBackward, {{64, 4096}, {64, 4096}, {64}, {4096}}),
+            "declines: the rows that %s reduces are too few for threads that walk several each");
+  EXPECT_EQ(ask("inner_outer", kBackward, {{16384, 131072}, {16384, 131072}, {16384}, {131072}}),
+            "declines: the registers of a block do not hold a row that %s reduces and the sums of its columns");
+  // The column sums would have to be complete before any row is.
+  EXPECT_EQ(ask("inner_outer",
+                "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %a = sum %x over [1]\n  %b = sum %x over "
+                "[0]\n  %bb = broadcast %b mask [1, 0]\n  %ab = broadcast %a mask [0, 1]\n  %c = add %x, %bb\n  %d = "
+                "add %c, %ab\n  output %d\n}\n",
+                {{16384, 64}}),
+            "declines: %c depends on a sum of columns");
+}
+
+// An output over an input lies in the input's memory, whose rows may stand apart.
+TEST(PersistentScheduler, StoresOverAnInputWithItsStrides) {
+  constexpr std::string_view program = R"(fusion @f {
+  %m, %n = size
+  %x = input f16[%m, %n] contiguity [false, true]
+  %p = input f16[%m, %n] contiguous
+  %xf = cast %x as f32
+  %pf = cast %p as f32
+  %s = sum %xf over [1]
+  %sb = broadcast %s mask [0, 1]
+  %z = add %pf, %sb
+  %y = cast %z as f16
+  output %y alias %x
+}
+)";
+  View v = view_of(program, {{64, 64}, {64, 64}});
+  const Scheduler& s = *find_scheduler("persistent");
+  EXPECT_EQ(s.choose(v.view()).word("in_vectors"), "x,p,y");
+  v.memory["x"] = {.align = 16, .stride_divisors = {1, 1}};
+  EXPECT_EQ(s.choose(v.view()).word("in_vectors"), "p");
+}
+
+TEST(PersistentScheduler, LeavesGathersWithTheInput) {
+  constexpr std::string_view program = R"(fusion @f {
+  %m, %n = size
+  %x = input bf16[%m, %n] contiguous
+  %label = input i64[%m] contiguous
+  %xf = cast %x as f32
+  %mx = max %xf over [1]
+  %mxb = broadcast %mx mask [0, 1]
+  %d = sub %xf, %mxb
+  %e = exp %d
+  %s = sum %e over [1]
+  %i = broadcast %label mask [0, 1]
+  %at = take_along_axis %x, %i axis 1
+  %atf = cast %at as f32
+  %p = squeeze %atf over [1]
+  %y = sub %s, %p
+  output %y
+}
+)";
+  EXPECT_EQ(
+      ask("persistent", program, {{16384, 4096}, {16384}}),
+      "persistent axes inner form registers vector 8 in_vectors x merge last lanes 32 warps 8 chunks 2 unroll 1 rows 1 "
+      "slices 1 threads 256 longest 4096");
 }
 
 // -- beside the hand-written schedules
@@ -223,22 +331,34 @@ TEST_P(HandWritten, IsNoBetterInOutline) {
   EXPECT_LE(ours.barriers, theirs.barriers);
 }
 
-// The hand schedule makes one kernel of it: no scheduler puts results of another shape beside a reduction yet.
-TEST(HandWrittenGaps, BatchNormTakesFourKernels) {
-  const Module m = parse_module(read("corpus/schedules/welford_batch_norm.fir"));
+// The kernels of the automatic plan, for the inputs of a program that are meant for a GPU.
+size_t kernels_of(const Module& m) {
   const Graph& g = main_graph(m);
   std::vector<BoundInput> inputs;
   for (const InputSpec& s : find_input_specs(m, g.name, "gpu")->specs)
     inputs.push_back(s.is_scalar ? BoundInput{.is_scalar = true, .bits = s.value}
                                  : BoundInput{.shape = s.shape, .align = 256});
-  const Compiled automatic = compile(g, bind_sizes(g, inputs), {.device = default_device(), .inputs = inputs});
-  EXPECT_EQ(outline_of(automatic).kernels, 4u);
+  return outline_of(compile(g, bind_sizes(g, inputs), {.device = default_device(), .inputs = inputs})).kernels;
+}
+
+TEST(Kernels, AreAsFewAsThePlanAllows) {
+  // The average of all rows is a kernel of its own: its blocks would have to wait for one another.
+  EXPECT_EQ(kernels_of(parse_module(read("corpus/schedules/cross_entropy.fir"))), 2u);
+  EXPECT_EQ(kernels_of(parse_module(read("corpus/schedules/layer_norm_backward.fir"))), 1u);
+  // The label's logit is picked from a cast of the input.
+  std::string text = read("corpus/schedules/cross_entropy_two_pass.fir");
+  const size_t at = text.find("take_along_axis %x,");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 19, "take_along_axis %xf,");
+  const size_t steps = text.find("steps @");
+  text.erase(steps, text.find("inputs @") - steps);
+  EXPECT_EQ(kernels_of(parse_module(text)), 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, HandWritten,
                          testing::Values("row_sum", "column_sum", "total_sum", "softmax", "softmax_odd", "softmax_long",
                                          "layer_norm", "layer_norm_odd", "layer_norm_welford", "rms_norm",
-                                         "rms_norm_odd", "rms_norm_long"),
+                                         "rms_norm_odd", "rms_norm_long", "welford_batch_norm"),
                          [](const auto& param) { return std::string(param.param); });
 
 }  // namespace

@@ -1,0 +1,188 @@
+#include "passes/schedule/reduction_splits.h"
+
+namespace fusebox {
+
+namespace {
+
+class Splitter {
+ public:
+  Splitter(const Graph& g, const ReductionSpace& space, const ReductionAccess& access, const Heuristics& h,
+           FreshNames& names, StepList& steps)
+      : g_(g),
+        access_(access),
+        h_(h),
+        names_(names),
+        steps_(steps),
+        ref_(g[space.reference].name),
+        vector_(h.number("vector")),
+        walks_(h.scheduler == "inner_outer") {}
+
+  SplitLoops run() {
+    h_.word("axes") == "inner" ? split_inner() : split_outer();
+    return std::move(result_);
+  }
+
+ private:
+  std::string domain(const std::string& wanted) { return names_.domain(wanted); }
+
+  std::string merge_all(const std::vector<std::string>& axes, const std::string& wanted) {
+    std::string merged = axes[0];
+    for (size_t i = 1; i < axes.size(); ++i) {
+      std::string next = domain(wanted);
+      steps_.merge(ref_, merged, axes[i], next);
+      merged = std::move(next);
+    }
+    return merged;
+  }
+
+  std::vector<std::string> names_of(const std::vector<DomainId>& axes) const {
+    std::vector<std::string> result;
+    for (DomainId d : axes) result.push_back(g_[d].name);
+    return result;
+  }
+
+  // Splits off the vectors, if there are any. Returns the loop over the rest.
+  std::string split_vector(const std::string& axis) {
+    if (vector_ == 1) return axis;
+    const std::string rest = domain("c");
+    result_.vector = domain("v");
+    steps_.split(ref_, axis, vector_, rest, result_.vector);
+    return rest;
+  }
+
+  void add(const std::string& name, ParallelType type = ParallelType::kSerial) {
+    if (!name.empty()) result_.loops.push_back({name, type});
+  }
+
+  // The rows: the product of the kept axes, and the rows that a block takes at once.
+  void split_rows(std::string& b, std::string& z) {
+    if (access_.kept.empty()) return;
+    b = merge_all(names_of(access_.kept), "row");
+    if (h_.number("rows") == 1) return;
+    z = domain("z");
+    const std::string outer = domain("b");
+    steps_.split(ref_, b, h_.number("rows"), outer, z);
+    b = outer;
+  }
+
+  // The rows that a thread takes one after another, where it sums columns too.
+  std::string split_walked_rows(std::string& b) {
+    if (!walks_) return {};
+    const std::string outer = domain("g"), s = domain("s");
+    steps_.split(ref_, b, h_.number("walk"), outer, s);
+    b = outer;
+    return s;
+  }
+
+  void split_inner() {
+    std::string b, z;
+    split_rows(b, z);
+    const std::string s = split_walked_rows(b);
+    // Vectors lie in the innermost axis; the others are merged with what is left of it.
+    std::vector<std::string> axes = names_of(access_.reduced);
+    std::string column;
+    if (h_.word("merge") == "first") {
+      column = split_vector(merge_all(axes, "i"));
+    } else {
+      axes.back() = split_vector(axes.back());
+      column = merge_all(axes, "i");
+    }
+    const std::string k = domain("k"), l = domain("l");
+    steps_.split(ref_, column, h_.number("lanes"), k, l);
+    h_.word("form") == "registers" ? split_chunks(b, s, z, k, l) : split_strips(b, z, k, l);
+  }
+
+  void split_chunks(const std::string& b, const std::string& s, const std::string& z, const std::string& k,
+                    const std::string& l) {
+    const int64_t chunks = h_.number("chunks");
+    std::string w = k, r;
+    if (chunks > 1) {
+      r = domain("r");
+      w = domain("w");
+      vector_ > 1 ? steps_.split_outer(ref_, k, chunks, r, w) : steps_.split(ref_, k, chunks, w, r);
+    }
+    result_.last_shared = z.empty() ? b : z;
+    add(b, ParallelType::kGridX);
+    add(s);
+    add(z, ParallelType::kBlockZ);
+    if (vector_ > 1) add(r);
+    add(w, ParallelType::kBlockY);
+    add(l, ParallelType::kBlockX);
+    if (vector_ == 1) add(r, ParallelType::kUnswitch);
+    add(result_.vector);
+  }
+
+  // The serial walk: unrolled accesses, and the slices of several blocks.
+  void split_walk(std::string k, std::string& s, std::string& o) {
+    if (h_.number("unroll") > 1) {
+      o = domain("o");
+      result_.unrolled = domain("u");
+      steps_.split(ref_, k, h_.number("unroll"), o, result_.unrolled);
+      k = o;
+    }
+    o = k;
+    if (h_.number("slices") == 1) return;
+    // Neighbouring blocks take neighbouring parts.
+    o = domain("q");
+    s = domain("s");
+    steps_.split(ref_, k, h_.number("slices"), o, s);
+  }
+
+  void split_strips(const std::string& b, const std::string& z, const std::string& k, const std::string& l) {
+    std::string s, o;
+    split_walk(k, s, o);
+    result_.last_shared = o;
+    add(b, ParallelType::kGridX);
+    add(z, ParallelType::kBlockY);
+    add(s, b.empty() ? ParallelType::kGridX : ParallelType::kGridY);
+    add(o);
+    add(result_.unrolled);
+    add(l, ParallelType::kBlockX);
+    add(result_.vector);
+  }
+
+  void split_outer() {
+    std::vector<std::string> kept = names_of(access_.kept);
+    const std::string columns = split_vector(kept.back());
+    const std::string l = domain("l");
+    kept.back() = domain("t");
+    steps_.split(ref_, columns, h_.number("lanes"), kept.back(), l);
+    const std::string b = merge_all(kept, "b");
+    const std::string row = merge_all(names_of(access_.reduced), "row");
+    std::string k = row, w;
+    if (h_.number("warps") > 1) {
+      k = domain("k");
+      w = domain("w");
+      steps_.split(ref_, row, h_.number("warps"), k, w);
+    }
+    std::string s, o;
+    split_walk(k, s, o);
+    result_.last_shared = o;
+    add(b, ParallelType::kGridX);
+    add(s, ParallelType::kGridY);
+    add(o);
+    add(result_.unrolled);
+    add(w, ParallelType::kBlockY);
+    add(l, ParallelType::kBlockX);
+    add(result_.vector);
+  }
+
+  const Graph& g_;
+  const ReductionAccess& access_;
+  const Heuristics& h_;
+  FreshNames& names_;
+  StepList& steps_;
+  const std::string ref_;
+  const int64_t vector_;
+  const bool walks_;
+  SplitLoops result_;
+};
+
+}  // namespace
+
+SplitLoops split_reference(const Graph& g, const ReductionSpace& space, const ReductionAccess& access,
+                           const Heuristics& h, FreshNames& names, StepList& steps) {
+  return Splitter(g, space, access, h, names, steps).run();
+}
+
+}  // namespace fusebox

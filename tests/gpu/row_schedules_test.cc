@@ -1,0 +1,146 @@
+// Automatic schedules of rows on a GPU: each gives the host executor's bits. They are those whose blocks work together:
+// column sums that the last blocks combine, long rows that several blocks share behind a barrier of the grid, and losses
+// whose gathers read the input beside its copies.
+#include <gtest/gtest.h>
+
+#include "ir/infer/bind.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "passes/pipeline/pipeline.h"
+#include "replay/data/input.h"
+#include "replay/run/host_program.h"
+#include "tests/support/gpu_device.h"
+
+namespace fusebox {
+namespace {
+
+constexpr const char* kGradients = R"(fusion @f {
+  %m, %n = size
+  %dy = input bf16[%m, %n] contiguous
+  %x = input bf16[%m, %n] contiguous
+  %rstd = input f32[%m] contiguous
+  %w = input bf16[%n] contiguous
+  %dyf = cast %dy as f32
+  %xf = cast %x as f32
+  %wf = cast %w as f32
+  %wb = broadcast %wf mask [1, 0]
+  %rstdb = broadcast %rstd mask [0, 1]
+  %xhat = mul %xf, %rstdb
+  %dyw = mul %dyf, %wb
+  %p = mul %dyw, %xhat
+  %s = sum %p over [1]
+  %sb = broadcast %s mask [0, 1]
+  %c = mul %xhat, %sb
+  %d = sub %dyw, %c
+  %dx = cast %d as bf16
+  %e = mul %dyf, %xhat
+  %dwf = sum %e over [0]
+  %dw = cast %dwf as bf16
+  %dbf = sum %dyf over [0]
+  %db = cast %dbf as bf16
+  output %dx
+  output %dw
+  output %db
+}
+inputs @f host {
+  %dy = bf16[ROWS, COLUMNS] integers -2 3 seed 1
+  %x = bf16[ROWS, COLUMNS] integers -2 3 seed 2
+  %rstd = f32[ROWS] integers -1 2 seed 3
+  %w = bf16[COLUMNS] integers -1 2 seed 4
+}
+)";
+constexpr const char* kLoss = R"(fusion @f {
+  %m, %n = size
+  %x = input bf16[%m, %n] contiguous
+  %label = input i64[%m] contiguous
+  %xf = cast %x as f32
+  %mx = max %xf over [1]
+  %mxb = broadcast %mx mask [0, 1]
+  %d = sub %xf, %mxb
+  %e = exp %d
+  %s = sum %e over [1]
+  %ls = log %s
+  %lse = add %ls, %mx
+  %index = broadcast %label mask [0, 1]
+  %at = take_along_axis %xf, %index axis 1
+  %picked = squeeze %at over [1]
+  %loss = sub %lse, %picked
+  output %loss
+}
+inputs @f host {
+  %x = bf16[ROWS, COLUMNS] normal seed 1
+  %label = i64[ROWS] integers 0 COLUMNS seed 2
+}
+)";
+constexpr const char* kSoftmax = R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %mx = max %x over [1]
+  %mxb = broadcast %mx mask [0, 1]
+  %d = sub %x, %mxb
+  %e = exp %d
+  %s = sum %e over [1]
+  %sb = broadcast %s mask [0, 1]
+  %y = truediv %e, %sb
+  output %y
+}
+inputs @f host {
+  %x = f32[ROWS, COLUMNS] normal seed 1
+}
+)";
+
+struct Case {
+  const char* name;
+  const char* program;
+  int64_t rows, columns;
+  const char* choice;  // that the heuristics must name
+};
+
+std::string replaced(std::string text, const std::string& word, int64_t by) {
+  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos;)
+    text.replace(at, word.size(), std::to_string(by));
+  return text;
+}
+
+std::vector<Digest> run(const Compiled& c, Device& device, std::span<const Argument> inputs) {
+  std::vector<NamedKernel> kernels;
+  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
+  std::vector<Digest> digests;
+  for (const ProgramOutput& out : run_host_program(c.host, kernels, device, inputs, {}).outputs)
+    digests.push_back(digest(contiguous_copy(out.value.tensor)));
+  return digests;
+}
+
+class RowSchedules : public ::testing::TestWithParam<Case> {};
+
+TEST_P(RowSchedules, GiveTheBitsOfTheHostExecutor) {
+  const Case& c = GetParam();
+  const Module m = parse_module(replaced(replaced(c.program, "ROWS", c.rows), "COLUMNS", c.columns));
+  std::vector<Argument> inputs;
+  for (const InputSpec& s : m.input_specs[0].specs) inputs.push_back(make_argument(s));
+  const std::vector<BoundInput> bound = bound_inputs(inputs);
+  const Graph& g = m.graphs[0];
+  const Compiled compiled = compile(g, bind_sizes(g, bound), {.device = default_device(), .inputs = bound});
+  ASSERT_EQ(compiled.kernels.size(), 1u) << print_steps(compiled.automatic->steps);
+  const std::string choices = text(compiled.automatic->decisions[0].heuristics);
+  EXPECT_NE(choices.find(c.choice), std::string::npos) << choices;
+  const auto gpu = testing::gpu_or_null();
+  if (!gpu) GTEST_SKIP() << "no GPU";
+  const auto host = make_host_device();
+  EXPECT_EQ(run(compiled, *host, inputs), run(compiled, *gpu, inputs)) << choices;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RowSchedules,
+                         ::testing::Values(Case{"gradients", kGradients, 1031, 520, "inner_outer"},
+                                           Case{"gradients_odd", kGradients, 300, 2051, "inner_outer"},
+                                           Case{"gradients_short", kGradients, 4099, 32, "inner_outer"},
+                                           Case{"gradients_of_one_column", kGradients, 700, 1, "inner_outer"},
+                                           Case{"loss", kLoss, 129, 4096, "form registers"},
+                                           Case{"loss_long", kLoss, 70, 50304, "slices 1 "},
+                                           Case{"loss_of_one_row", kLoss, 1, 88512, "most_rows 1"},
+                                           Case{"loss_of_three_rows", kLoss, 3, 70001, "most_rows 3"},
+                                           Case{"softmax_of_two_rows", kSoftmax, 2, 40000, "most_rows 2"}),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+}  // namespace
+}  // namespace fusebox
