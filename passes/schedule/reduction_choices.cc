@@ -8,15 +8,21 @@ namespace fusebox {
 namespace {
 
 constexpr int64_t kUnroll = 4;                // accesses of a thread under way together
-constexpr int64_t kFewElements = 16;          // of a row in the registers of a thread
+constexpr int64_t kLongUnroll = 8;            // the same where a pass reads one input only
+constexpr int64_t kMostRounds = 4;            // of a thread over its part of a row, without other blocks for the rest
+constexpr int64_t kBytesOfThread = 64;        // of a row that a thread loads into registers
+constexpr int64_t kThreadsOfFewRows = 512;    // of a block where a GPU is not full
 constexpr int64_t kLeastElements = 8;         // of a row, where a thread keeps sums of columns too
 constexpr int64_t kMostRegisters = 255;       // of a thread
 constexpr int64_t kManyElements = 32;         // for rows that would be too long otherwise
 constexpr int64_t kOtherRegisters = 32;       // that a thread needs beside its part of a row
 constexpr int64_t kThreadsOfShortRows = 128;  // of a block that takes several rows
-constexpr int64_t kLongestStripThreads = 512;
+constexpr int64_t kThreadsOfSums = 512;       // the same where a row is read once
+constexpr int64_t kLongestStripThreads = 1024;
+constexpr int64_t kSlicedStripThreads = 256;  // of each block of several that share a row which is read once
 constexpr int64_t kSharedStripThreads = 256;  // of each block of several that share a row
 constexpr int64_t kSharedUnroll = 2;
+constexpr int64_t kVectorOfColumns = 4;   // elements, each with a sum of its own
 constexpr int64_t kWarpsOfColumns = 8;    // rows that a block takes at once where kept axes lie innermost
 constexpr int64_t kThreadsOfWalks = 256;  // of a block whose threads sum columns too
 constexpr int64_t kLeastWalk = 8;         // rows of such a thread: so the parts of a sum stay few beside its elements
@@ -48,14 +54,15 @@ class Chooser {
   std::optional<Heuristics> in_registers() {
     const int64_t width = access_.vector, warp = view_.device.warp;
     const int64_t words = kept_words();
-    for (int64_t elements : {kFewElements, kManyElements}) {
+    for (int64_t elements : elements_of_thread()) {
       const int64_t accesses = ceil_div(sizes_.row, width * warp);  // of one warp
       const int64_t chunks = std::min(std::max<int64_t>(elements / width, 1), power_of_two_from(accesses));
       const int64_t warps = std::max<int64_t>(ceil_div(accesses, chunks), 1);
       if (warps * warp > view_.device.block_threads) continue;
       const int64_t of_thread = words * chunks * width + kOtherRegisters;
-      if (warps * warp * of_thread > view_.device.registers) continue;
-      const int64_t rows = rows_of_block(warps * warp);
+      if (of_thread > kMostRegisters || warps * warp * of_thread > view_.device.registers) continue;
+      if (elements < kLeastElements && warps * warp > kThreadsOfFewRows) continue;
+      const int64_t rows = rows_of_block(warps * warp, kThreadsOfShortRows);
       begin("registers");
       h_.set("lanes", warp);
       h_.set("warps", warps);
@@ -73,17 +80,20 @@ class Chooser {
   Heuristics in_strips(bool may_slice) {
     const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1);
     const int64_t warp = view_.device.warp;
-    const int64_t blocks_wanted = 4 * view_.device.multiprocessors;
-    const bool is_warp_enough = may_slice && accesses <= kUnroll * warp * 8 && sizes_.rows / 4 >= blocks_wanted;
-    int64_t lanes = warp;
-    if (!is_warp_enough)
-      lanes = std::clamp(power_of_two_from(ceil_div(accesses, kUnroll)), warp,
-                         may_slice ? kLongestStripThreads / 2 : kLongestStripThreads);
-    const int64_t unroll = std::min(kUnroll, power_of_two_from(ceil_div(accesses, lanes)));
-    const int64_t rows = rows_of_block(lanes);
+    const int64_t most = may_slice ? kSlicedStripThreads : kLongestStripThreads;
+    const int64_t wanted = may_slice || loads_of_pass() > 1 ? kUnroll : kLongUnroll;
+    int64_t lanes = std::clamp(power_of_two_from(ceil_div(accesses, wanted)), warp, most);
     int64_t slices = 1;
-    if (may_slice && sizes_.rows < 2 * view_.device.multiprocessors)
-      slices = std::clamp<int64_t>(ceil_div(accesses, lanes * unroll), 1, blocks_wanted / sizes_.rows);
+    if (may_slice && sizes_.rows < 2 * view_.device.multiprocessors) {
+      // Blocks that share a row wait for one another's results, which pays only for long rows.
+      if (ceil_div(accesses, kThreadsOfFewRows * kUnroll) <= kMostRounds)
+        lanes = std::clamp(power_of_two_from(ceil_div(accesses, kUnroll)), warp, kThreadsOfFewRows);
+      else
+        slices =
+            std::clamp<int64_t>(ceil_div(accesses, lanes * kUnroll), 1, 4 * view_.device.multiprocessors / sizes_.rows);
+    }
+    const int64_t unroll = std::min(wanted, power_of_two_from(ceil_div(accesses, lanes)));
+    const int64_t rows = rows_of_block(lanes, may_slice ? kThreadsOfSums : kThreadsOfShortRows);
     begin("passes");
     h_.set("lanes", lanes);
     h_.set("warps", 1);
@@ -112,20 +122,29 @@ class Chooser {
 
   // The kept axes lie innermost: neighbouring threads take neighbouring columns.
   Heuristics in_columns(bool may_slice) {
-    const int64_t warp = view_.device.warp;
+    int64_t lanes = view_.device.warp;
+    if (may_slice) {
+      // Half a warp reads whole lines, and more blocks share the columns.
+      lanes /= 2;
+      access_.vector = std::min<int64_t>(access_.vector, kVectorOfColumns);
+    }
     // Where there are few columns, narrow accesses give every lane one.
-    while (access_.vector > 1 && ceil_div(columns(), access_.vector) < warp) access_.vector /= 2;
-    const int64_t blocks = blocks_of_columns();
-    const int64_t warps = std::min(kWarpsOfColumns, power_of_two_from(sizes_.row));
+    while (access_.vector > 1 && ceil_div(columns(), access_.vector) < lanes) access_.vector /= 2;
+    const int64_t blocks = blocks_of_columns(lanes);
+    int64_t warps = std::min(kWarpsOfColumns, power_of_two_from(sizes_.row)), slices = 1;
+    if (may_slice && ceil_div(sizes_.row, kThreadsOfFewRows / lanes * kUnroll) > kMostRounds)
+      slices = std::clamp<int64_t>(ceil_div(sizes_.row, warps * kUnroll), 1,
+                                   std::max<int64_t>(12 * view_.device.multiprocessors / blocks, 1));
+    else if (may_slice)
+      while (warps * lanes < kThreadsOfFewRows && ceil_div(sizes_.row, warps * kUnroll) > 1) warps *= 2;
     const int64_t unroll = std::min(kUnroll, power_of_two_from(ceil_div(sizes_.row, warps)));
-    const int64_t wanted = std::max<int64_t>(3 * view_.device.multiprocessors / blocks, 1);
     begin("passes");
-    h_.set("lanes", warp);
+    h_.set("lanes", lanes);
     h_.set("warps", warps);
     h_.set("unroll", unroll);
     h_.set("rows", 1);
-    h_.set("slices", may_slice ? std::clamp<int64_t>(ceil_div(sizes_.row, warps * unroll), 1, wanted) : 1);
-    h_.set("threads", warp * warps);
+    h_.set("slices", slices);
+    h_.set("threads", lanes * warps);
     return h_;
   }
 
@@ -162,7 +181,7 @@ class Chooser {
   // Whether the blocks that share no row are too few for the walk that each would make.
   bool leaves_most_idle() const {
     if (sizes_.row <= (is_inner() ? kLongRow : kLongWalk)) return false;
-    return (is_inner() ? sizes_.rows : blocks_of_columns()) < view_.device.multiprocessors / 4;
+    return (is_inner() ? sizes_.rows : blocks_of_columns(view_.device.warp)) < view_.device.multiprocessors / 4;
   }
 
  private:
@@ -180,21 +199,44 @@ class Chooser {
 
   int64_t columns() const { return std::max<int64_t>(view_.sizes.of(access_.innermost).most, 1); }
 
-  int64_t blocks_of_columns() const {
+  int64_t blocks_of_columns(int64_t lanes) const {
     std::vector<DomainId> others = space_.kept;
     std::erase(others, access_.innermost);
-    const int64_t across = ceil_div(columns(), access_.vector * view_.device.warp);
+    const int64_t across = ceil_div(columns(), access_.vector * lanes);
     int64_t blocks = 0;
     if (__builtin_mul_overflow(across, most_of(view_.sizes, others), &blocks)) return int64_t{1} << 40;
     return std::max<int64_t>(blocks, 1);
   }
 
-  // Short rows share a block, as long as there are rows for all multiprocessors.
-  int64_t rows_of_block(int64_t threads) const {
+  // Short rows share a block of at most so many threads, as long as there are rows for all multiprocessors.
+  int64_t rows_of_block(int64_t threads, int64_t most_threads) const {
     int64_t rows = 1;
-    while (threads * rows * 2 <= kThreadsOfShortRows && sizes_.rows / (rows * 2) >= 2 * view_.device.multiprocessors)
+    while (threads * rows * 2 <= most_threads && sizes_.rows / (rows * 2) >= 2 * view_.device.multiprocessors)
       rows *= 2;
     return rows;
+  }
+
+  // The bytes that full inputs have for an element of a row, and how many such inputs there are.
+  int64_t bytes_of_loads() const {
+    int64_t bytes = 0;
+    for (ValueId v : inputs(view_.fusion))
+      if (view_.fusion.is_tensor(v) && space_.is_full(v)) bytes += size_bytes(view_.fusion[v].dtype);
+    return std::max<int64_t>(bytes, 1);
+  }
+  int64_t loads_of_pass() const {
+    return std::ranges::count_if(inputs(view_.fusion),
+                                 [&](ValueId v) { return view_.fusion.is_tensor(v) && space_.is_full(v); });
+  }
+
+  // The elements of a kept row for each thread, the best number first. Where rows fill the GPU, fewer threads with more
+  // elements exchange less; otherwise more threads end sooner. Running moments are combined most cheaply in one thread.
+  std::vector<int64_t> elements_of_thread() const {
+    if (sizes_.rows < 2 * view_.device.multiprocessors) return {access_.vector, kLeastElements, 16, kManyElements};
+    const bool has_moments = std::ranges::any_of(
+        space_.reductions, [&](ValueId v) { return view_.fusion[view_.fusion[v].def].kind == OpKind::kWelford; });
+    const int64_t most = has_moments ? 2 * kManyElements : kManyElements;
+    const int64_t wanted = (has_moments ? 2 : 1) * kBytesOfThread / bytes_of_loads();
+    return {std::clamp(power_of_two_from(wanted), kLeastElements, most), kManyElements};
   }
 
   // Blocks that walk rows, if there are enough rows.

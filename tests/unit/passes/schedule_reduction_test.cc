@@ -90,8 +90,8 @@ constexpr std::string_view kSoftmax = R"(fusion @f {
 TEST(ReductionScheduler, ChoosesBySize) {
   EXPECT_EQ(
       ask("reduction", kRowSum, {{16384, 4096}}),
-      "reduction axes inner form passes vector 8 in_vectors x merge last lanes 32 warps 1 unroll 4 rows 4 slices 1 "
-      "threads 128");
+      "reduction axes inner form passes vector 8 in_vectors x merge last lanes 128 warps 1 unroll 4 rows 4 slices 1 "
+      "threads 512");
   // Few long rows: several blocks share one.
   EXPECT_EQ(
       ask("reduction", kRowSum, {{8, 1 << 20}}),
@@ -100,12 +100,12 @@ TEST(ReductionScheduler, ChoosesBySize) {
   // An odd number of columns: no vectors.
   EXPECT_EQ(
       ask("reduction", kRowSum, {{16384, 4099}}),
-      "reduction axes inner form passes vector 1 in_vectors , merge last lanes 256 warps 1 unroll 4 rows 1 slices 1 "
-      "threads 256");
+      "reduction axes inner form passes vector 1 in_vectors , merge last lanes 256 warps 1 unroll 4 rows 2 slices 1 "
+      "threads 512");
   EXPECT_EQ(
       ask("reduction", kColumnSum, {{16384, 4096}}),
-      "reduction axes outer form passes vector 8 in_vectors x merge last lanes 32 warps 8 unroll 4 rows 1 slices 24 "
-      "threads 256");
+      "reduction axes outer form passes vector 4 in_vectors x merge last lanes 16 warps 8 unroll 4 rows 1 slices 24 "
+      "threads 128");
   EXPECT_EQ(
       ask("reduction", kTotalSum, {{16384, 4096}}),
       "reduction axes inner form passes vector 8 in_vectors x merge first lanes 256 warps 1 unroll 4 rows 1 slices "
@@ -138,13 +138,12 @@ TEST(ReductionScheduler, DeclinesWithAReason) {
 TEST(PersistentScheduler, KeepsARowInRegisters) {
   EXPECT_EQ(
       ask("persistent", kSoftmax, {{16384, 4096}}),
-      "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 8 chunks 2 unroll 1 "
-      "rows 1 slices 1 threads 256 longest 4096");
+      "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 4 chunks 4 unroll 1 "
+      "rows 1 slices 1 threads 128 longest 4096");
   // Sixteen elements a thread, neighbouring threads side by side.
-  EXPECT_EQ(
-      ask("persistent", kSoftmax, {{16384, 4099}}),
-      "persistent axes inner form registers vector 1 in_vectors , merge last lanes 32 warps 10 chunks 16 unroll 1 "
-      "rows 1 slices 1 threads 320 longest 5120");
+  EXPECT_EQ(ask("persistent", kSoftmax, {{16384, 4099}}),
+            "persistent axes inner form registers vector 1 in_vectors , merge last lanes 32 warps 5 chunks 32 unroll 1 "
+            "rows 1 slices 1 threads 160 longest 5120");
   // Short rows share a block.
   EXPECT_EQ(
       ask("persistent", kSoftmax, {{65536, 256}}),
@@ -155,8 +154,8 @@ TEST(PersistentScheduler, KeepsARowInRegisters) {
 TEST(PersistentScheduler, WalksALongRowInPasses) {
   EXPECT_EQ(
       ask("persistent", kSoftmax, {{4096, 131072}}),
-      "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 512 warps 1 unroll 4 rows 1 slices "
-      "1 threads 512");
+      "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 1024 warps 1 unroll 8 rows 1 slices "
+      "1 threads 1024");
   // Few long rows are shared by blocks that are on the GPU together.
   EXPECT_EQ(
       ask("persistent", kSoftmax, {{8, 131072}}),
@@ -170,7 +169,7 @@ TEST(PersistentScheduler, WalksALongRowInPasses) {
 TEST(PersistentScheduler, StatesTheLongestRowThatFits) {
   const std::string steps = steps_of("persistent", kSoftmax, {{16384, 4096}});
   EXPECT_NE(steps.find("assume [%n] at_most 4096"), std::string::npos) << steps;
-  EXPECT_NE(steps.find("bound_launch of [] threads 256 blocks 1"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("bound_launch of [] threads 128 blocks 1"), std::string::npos) << steps;
 }
 
 // The gradients of a layer norm, of rows of %n elements.
