@@ -2,16 +2,25 @@
 // operand in memory, and an input is there already. So the gather can stand in a kernel beside other readers of the cast,
 // and it reads the narrower elements.
 //
-// Casts, and other ops that compute each element from one element of one tensor, give the same bits before and behind a
-// gather. A chain of them moves as a whole, if it begins at an input. Other readers of the chain keep it.
-#include <ranges>
+// Pointwise ops give the same bits before and behind a gather, if it gathers all their operands. An operand that is a
+// broadcast along the gathered axis has the same element everywhere, and stays as it is:
+//
+//   // the log-probability of a label: take_along_axis (sub x, b), i, where b is a broadcast along the axis
+//   // becomes sub (take_along_axis x, i), b
+//
+// All ops between the inputs and the gather move, or none. Their other readers keep them.
+#include <algorithm>
+#include <map>
 
 #include "ir/domain/axis_relation.h"
+#include "ir/domain/domain.h"
 #include "ir/infer/infer.h"
 #include "passes/rewrite/rewrite_edit.h"
 
 namespace fusebox {
 namespace {
+
+constexpr size_t kMostMoved = 16;  // ops and inputs that one gather moves behind itself
 
 bool gathers(const Graph& g, OpId id) {
   const Op& op = g[id];
@@ -19,45 +28,88 @@ bool gathers(const Graph& g, OpId id) {
          g.is_tensor(op.operands[0]) && reads_by_data(g, op, 0);
 }
 
-bool is_unary(const Graph& g, OpId id) {
-  const Op& op = g[id];
-  return demands(op.kind, kPointwise) && family_of(op.kind) == AxisRule::kSame && op.kind != OpKind::kSegmentSet &&
-         op.operands.size() == 1 && op.results.size() == 1 && g.is_tensor(op.operands[0]) &&
-         g.tensor_of(op.results[0]).devices.empty();
-}
+bool is_input(const Graph& g, ValueId v) { return g[v].def && g[g[v].def].kind == OpKind::kInput; }
 
-// The unary ops between an input and the gather's operand, the last one first. Empty if there is no such chain.
-std::vector<OpId> chain_to_input(const Graph& g, const Rewriter& r, OpId gather) {
-  std::vector<OpId> chain;
-  ValueId v = r.operand(gather, 0);
-  for (; g[v].def && is_unary(g, g[v].def); v = r.operand(g[v].def, 0)) chain.push_back(g[v].def);
-  if (!g[v].def || g[g[v].def].kind != OpKind::kInput) return {};
-  return chain;
-}
+// One gather, and what it moves.
+class Mover {
+ public:
+  Mover(Graph& g, const Rewriter& r, OpId gather) : g_(g), r_(r), gather_(gather), last_(gather) {
+    axis_ = named_axis(g[gather].attrs.integer(AttrKey::kAxis), rank_of(g, g[gather].operands[0]));
+  }
 
-// Adds a copy of an op behind another one. Its first operand is `operand`.
-ValueId add_behind(Graph& g, const Rewriter& r, OpId& behind, OpId from, ValueId operand) {
-  Op copy = g[from];
-  for (ValueId& v : copy.operands) v = r.now(v);
-  copy.operands[0] = operand;
-  const ValueId result = add_tensor(g, g[copy.results[0]].dtype, {});
-  copy.results = {result};
-  behind = insert_after(g, behind, std::move(copy));
-  infer(g, behind);
-  return result;
-}
+  // Whether all ops between inputs and the gather can move, and there are some.
+  bool can_move() {
+    const ValueId v = r_.operand(gather_, 0);
+    return !is_input(g_, v) && !stays(v) && can_move(v);
+  }
+
+  // Adds the moved ops behind the gather. Returns what stands for its result.
+  ValueId move() { return moved(r_.operand(gather_, 0)); }
+
+ private:
+  // Whether the tensor has one element for all places along the gathered axis. The other axes of `gather` may be shorter
+  // than the operand's, so nothing stays there.
+  bool stays(ValueId v) const {
+    if (g_[gather_].kind == OpKind::kGather) return false;
+    const auto axes = logical_without_reductions(g_, g_.tensor_of(v));
+    return axis_ < axes.size() && g_[axes[axis_]].iter_type == IterType::kBroadcast && !g_[axes[axis_]].expanded;
+  }
+
+  bool can_move(ValueId v) {
+    if (stays(v) || made_.contains(v)) return true;
+    if (made_.size() == kMostMoved || !g_[v].def || !g_.tensor_of(v).devices.empty()) return false;
+    made_[v] = {};
+    if (is_input(g_, v)) return r_.same_axes(v, r_.operand(gather_, 0));
+    const Op& op = g_[g_[v].def];
+    if (!demands(op.kind, kPointwise) || op.kind == OpKind::kSegmentSet || op.results.size() != 1 ||
+        family_of(op.kind) != AxisRule::kSame)
+      return false;
+    bool has_tensor = false;
+    for (ValueId from : op.operands) {
+      if (!from || !g_.is_tensor(from)) continue;
+      has_tensor = true;
+      if (rank_of(g_, from) != rank_of(g_, v) || !can_move(r_.now(from))) return false;
+    }
+    return has_tensor;
+  }
+
+  ValueId moved(ValueId v) {
+    if (stays(v)) return v;
+    if (made_[v]) return made_[v];
+    Op copy = g_[is_input(g_, v) ? gather_ : g_[v].def];
+    for (size_t k = 0; k < copy.operands.size(); ++k) {
+      ValueId& from = copy.operands[k];
+      if (!from) continue;
+      from = r_.now(from);
+      if (is_input(g_, v))
+        from = k == 0 ? v : from;
+      else if (g_.is_tensor(from))
+        from = moved(from);
+    }
+    const ValueId result = add_tensor(g_, g_[v].dtype, {});
+    copy.results = {result};
+    last_ = insert_after(g_, last_, std::move(copy));
+    infer(g_, last_);
+    return made_[v] = result;
+  }
+
+  Graph& g_;
+  const Rewriter& r_;
+  const OpId gather_;
+  size_t axis_ = 0;
+  OpId last_;
+  std::map<ValueId, ValueId> made_;  // by what it is made from; none: not made yet
+};
 
 void move_gathers(Graph& g, Rewriter& r, const RewriteOptions&) {
   const std::vector<OpId> ops = g[Graph::body()].ops;
   for (OpId id : ops) {
     if (!gathers(g, id)) continue;
     const ValueId v = g[id].results[0];
-    const std::vector<OpId> chain = chain_to_input(g, r, id);
-    if (chain.empty() || !r.may_replace(v)) continue;
+    Mover mover(g, r, id);
+    if (!r.may_replace(v) || !mover.can_move()) continue;
     const std::vector<OpId> before = g[Graph::body()].ops;
-    OpId last = id;
-    ValueId made = add_behind(g, r, last, id, r.operand(chain.back(), 0));
-    for (OpId op : chain | std::views::reverse) made = add_behind(g, r, last, op, made);
+    const ValueId made = mover.move();
     if (r.fits(v, made))
       r.replace(v, made);
     else

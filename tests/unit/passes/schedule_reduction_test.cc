@@ -239,7 +239,8 @@ TEST(PersistentScheduler, StoresOverAnInputWithItsStrides) {
   %pf = cast %p as f32
   %s = sum %xf over [1]
   %sb = broadcast %s mask [0, 1]
-  %z = add %pf, %sb
+  %d = sub %xf, %sb
+  %z = add %pf, %d
   %y = cast %z as f16
   output %y alias %x
 }
@@ -352,6 +353,32 @@ TEST(Kernels, AreAsFewAsThePlanAllows) {
   const size_t steps = text.find("steps @");
   text.erase(steps, text.find("inputs @") - steps);
   EXPECT_EQ(kernels_of(parse_module(text)), 2u);
+  // Or from the logarithm of a softmax.
+  EXPECT_EQ(kernels_of(parse_module(R"(fusion @f {
+  %m, %n = size
+  %x = input bf16[%m, %n] contiguous
+  %label = input i64[%m] contiguous
+  %xf = cast %x as f32
+  %mx = max %xf over [1]
+  %mxb = broadcast %mx mask [0, 1]
+  %d = sub %xf, %mxb
+  %e = exp %d
+  %s = sum %e over [1]
+  %ls = log %s
+  %lsb = broadcast %ls mask [0, 1]
+  %lp = sub %d, %lsb
+  %index = broadcast %label mask [0, 1]
+  %at = take_along_axis %lp, %index axis 1
+  %atq = squeeze %at over [1]
+  %loss = neg %atq
+  output %loss
+}
+inputs @f gpu {
+  %x = bf16[8192, 4096] normal seed 1
+  %label = i64[8192] integers 0 4096 seed 2
+}
+)")),
+            1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, HandWritten,
