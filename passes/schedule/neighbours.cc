@@ -60,6 +60,8 @@ std::optional<Heuristics> moved(const Heuristics& h, Move move, bool up) {
   if (move.key == "vector" && up) return std::nullopt;
   if (move.key == "threads" && has_lanes) return std::nullopt;  // they follow from lanes, warps and rows
   Heuristics result = h;
+  // Blocks that share a row need more of a schedule than blocks that do not.
+  if (move.key == "slices" && find_number(result, "slices") && h.number("slices") <= (up ? 1 : 2)) return std::nullopt;
   // A scheduler reuses loads only where inputs lack the outer axes.
   if (move.key == "reuse" && find_number(result, "reuse") && h.number("reuse") == 1) return std::nullopt;
   if (!scale(result, move.key, up)) return std::nullopt;

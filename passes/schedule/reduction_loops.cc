@@ -9,13 +9,13 @@
 #include "passes/schedule/fresh_names.h"
 #include "passes/schedule/reduction_passes.h"
 #include "passes/schedule/reduction_splits.h"
-#include "passes/schedule/step_list.h"
+#include "passes/schedule/step_draft.h"
 
 namespace fusebox {
 
 namespace {
 
-using Names = StepList::Names;
+using Names = StepDraft::Names;
 
 std::set<std::string> listed(const std::string& names) {
   std::set<std::string> result;
@@ -226,7 +226,7 @@ class LoopPlanner {
   const Heuristics& h_;
   const ReductionAccess access_;  // for the order of the axes
   FreshNames names_;
-  StepList steps_;
+  StepDraft steps_;
   const std::string ref_;
   const std::set<std::string> in_vectors_;
   const bool is_inner_, keeps_row_, walks_, shares_rows_;

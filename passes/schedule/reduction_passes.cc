@@ -14,7 +14,7 @@ struct Instance {
 
 class PassSplitter {
  public:
-  PassSplitter(const Graph& g, const ReductionSpace& space, FreshNames& names, StepList& steps)
+  PassSplitter(const Graph& g, const ReductionSpace& space, FreshNames& names, StepDraft& steps)
       : g_(g), space_(space), names_(names), steps_(steps), readers_(uses(g)), instances_(g.ops.size()) {}
 
   std::map<std::string, std::vector<std::string>> run(const std::map<std::string, std::string>& cached) {
@@ -70,7 +70,7 @@ class PassSplitter {
   const Graph& g_;
   const ReductionSpace& space_;
   FreshNames& names_;
-  StepList& steps_;
+  StepDraft& steps_;
   const std::vector<std::vector<OpId>> readers_;
   std::vector<std::vector<Instance>> instances_;  // by op
 };
@@ -79,7 +79,7 @@ class PassSplitter {
 
 std::map<std::string, std::vector<std::string>> split_passes(const Graph& g, const ReductionSpace& space,
                                                              const std::map<std::string, std::string>& cached,
-                                                             FreshNames& names, StepList& steps) {
+                                                             FreshNames& names, StepDraft& steps) {
   return PassSplitter(g, space, names, steps).run(cached);
 }
 

@@ -10,7 +10,7 @@
 
 #include "passes/schedule/fresh_names.h"
 #include "passes/schedule/reduction_space.h"
-#include "passes/schedule/step_list.h"
+#include "passes/schedule/step_draft.h"
 
 namespace fusebox {
 
@@ -19,6 +19,6 @@ namespace fusebox {
 // copy those that `recompute` made of it, and the first itself.
 std::map<std::string, std::vector<std::string>> split_passes(const Graph& g, const ReductionSpace& space,
                                                              const std::map<std::string, std::string>& cached,
-                                                             FreshNames& names, StepList& steps);
+                                                             FreshNames& names, StepDraft& steps);
 
 }  // namespace fusebox

@@ -7,7 +7,7 @@ namespace {
 class Splitter {
  public:
   Splitter(const Graph& g, const ReductionSpace& space, const ReductionAccess& access, const Heuristics& h,
-           FreshNames& names, StepList& steps)
+           FreshNames& names, StepDraft& steps)
       : g_(g),
         access_(access),
         h_(h),
@@ -171,7 +171,7 @@ class Splitter {
   const ReductionAccess& access_;
   const Heuristics& h_;
   FreshNames& names_;
-  StepList& steps_;
+  StepDraft& steps_;
   const std::string ref_;
   const int64_t vector_;
   const bool walks_;
@@ -181,7 +181,7 @@ class Splitter {
 }  // namespace
 
 SplitLoops split_reference(const Graph& g, const ReductionSpace& space, const ReductionAccess& access,
-                           const Heuristics& h, FreshNames& names, StepList& steps) {
+                           const Heuristics& h, FreshNames& names, StepDraft& steps) {
   return Splitter(g, space, access, h, names, steps).run();
 }
 

@@ -12,7 +12,7 @@
 #include "passes/schedule/fresh_names.h"
 #include "passes/schedule/heuristics.h"
 #include "passes/schedule/reduction_access.h"
-#include "passes/schedule/step_list.h"
+#include "passes/schedule/step_draft.h"
 
 namespace fusebox {
 
@@ -30,6 +30,6 @@ struct SplitLoops {
 
 // The steps go to `steps`, and the loops' names come from `names`.
 SplitLoops split_reference(const Graph& g, const ReductionSpace& space, const ReductionAccess& access,
-                           const Heuristics& h, FreshNames& names, StepList& steps);
+                           const Heuristics& h, FreshNames& names, StepDraft& steps);
 
 }  // namespace fusebox

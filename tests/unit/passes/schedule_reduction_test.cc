@@ -273,8 +273,8 @@ TEST(PersistentScheduler, LeavesGathersWithTheInput) {
 )";
   EXPECT_EQ(
       ask("persistent", program, {{16384, 4096}, {16384}}),
-      "persistent axes inner form registers vector 8 in_vectors x merge last lanes 32 warps 8 chunks 2 unroll 1 rows 1 "
-      "slices 1 threads 256 longest 4096");
+      "persistent axes inner form registers vector 8 in_vectors x merge last lanes 32 warps 4 chunks 4 unroll 1 rows 1 "
+      "slices 1 threads 128 longest 4096");
 }
 
 // -- beside the hand-written schedules

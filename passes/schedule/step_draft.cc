@@ -1,4 +1,4 @@
-#include "passes/schedule/step_list.h"
+#include "passes/schedule/step_draft.h"
 
 #include <utility>
 
@@ -8,7 +8,7 @@ namespace {
 
 StepOperand domain(const std::string& tensor, const std::string& name) { return StepOperand::domain_of(tensor, name); }
 
-std::vector<StepOperand> tensors(const std::string& first, const StepList::Names& others) {
+std::vector<StepOperand> tensors(const std::string& first, const StepDraft::Names& others) {
   std::vector<StepOperand> result{StepOperand::of(first)};
   for (const std::string& name : others) result.push_back(StepOperand::of(name));
   return result;
@@ -16,71 +16,71 @@ std::vector<StepOperand> tensors(const std::string& first, const StepList::Names
 
 }  // namespace
 
-Step& StepList::add(StepKind kind, std::vector<StepOperand> operands, Names results) {
+Step& StepDraft::add(StepKind kind, std::vector<StepOperand> operands, Names results) {
   return steps_.emplace_back(Step{kind, std::move(operands), std::move(results), {}});
 }
 
-void StepList::split(const std::string& tensor, const std::string& d, int64_t factor, const std::string& outer,
+void StepDraft::split(const std::string& tensor, const std::string& d, int64_t factor, const std::string& outer,
                      const std::string& inner) {
   add(StepKind::kSplit, {domain(tensor, d), StepOperand::number(factor)}, {outer, inner});
 }
 
-void StepList::split_outer(const std::string& tensor, const std::string& d, int64_t factor, const std::string& outer,
+void StepDraft::split_outer(const std::string& tensor, const std::string& d, int64_t factor, const std::string& outer,
                            const std::string& inner) {
   add(StepKind::kSplit, {domain(tensor, d), StepOperand::number(factor)}, {outer, inner})
       .attrs.set_flag(AttrKey::kOuter);
 }
 
-void StepList::merge(const std::string& tensor, const std::string& outer, const std::string& inner,
+void StepDraft::merge(const std::string& tensor, const std::string& outer, const std::string& inner,
                      const std::string& merged) {
   add(StepKind::kMerge, {domain(tensor, outer), domain(tensor, inner)}, {merged});
 }
 
-void StepList::reorder(const std::string& tensor, const Names& domains) {
+void StepDraft::reorder(const std::string& tensor, const Names& domains) {
   std::vector<StepOperand> operands{StepOperand::of(tensor)};
   for (const std::string& d : domains) operands.push_back(domain(tensor, d));
   add(StepKind::kReorder, std::move(operands));
 }
 
-void StepList::parallelize(const std::string& tensor, const std::string& d, ParallelType type) {
+void StepDraft::parallelize(const std::string& tensor, const std::string& d, ParallelType type) {
   add(StepKind::kParallelize, {domain(tensor, d)}).attrs.set_enum(AttrKey::kParallel, type);
 }
 
-void StepList::transform_like(const std::string& tensor, const Names& others) {
+void StepDraft::transform_like(const std::string& tensor, const Names& others) {
   add(StepKind::kTransformLike, tensors(tensor, others));
 }
 
-void StepList::parallelize_like(const std::string& tensor, const Names& others) {
+void StepDraft::parallelize_like(const std::string& tensor, const Names& others) {
   add(StepKind::kParallelizeLike, tensors(tensor, others));
 }
 
-void StepList::cache_after(const std::string& tensor, const std::string& copy) {
+void StepDraft::cache_after(const std::string& tensor, const std::string& copy) {
   add(StepKind::kCacheAfter, {StepOperand::of(tensor)}, {copy});
 }
 
-void StepList::cache_before(const std::string& tensor, const std::string& copy) {
+void StepDraft::cache_before(const std::string& tensor, const std::string& copy) {
   add(StepKind::kCacheBefore, {StepOperand::of(tensor)}, {copy});
 }
 
-void StepList::cache_fork(const std::string& tensor, const std::string& copy) {
+void StepDraft::cache_fork(const std::string& tensor, const std::string& copy) {
   add(StepKind::kCacheFork, {StepOperand::of(tensor)}, {copy});
 }
 
-void StepList::recompute(const std::string& tensor, const std::string& user, const std::string& copy) {
+void StepDraft::recompute(const std::string& tensor, const std::string& user, const std::string& copy) {
   add(StepKind::kRecompute, {StepOperand::of(tensor), StepOperand::of(user)}, {copy});
 }
 
-void StepList::inline_at(const std::string& tensor, const std::string& d) {
+void StepDraft::inline_at(const std::string& tensor, const std::string& d) {
   add(StepKind::kInlineAt, {domain(tensor, d)});
 }
 
-void StepList::inline_most(const Names& names) {
+void StepDraft::inline_most(const Names& names) {
   std::vector<StepOperand> operands;
   for (const std::string& name : names) operands.push_back(StepOperand::of(name));
   add(StepKind::kInlineMost, std::move(operands));
 }
 
-void StepList::assume_at_most(const Names& sizes, int64_t bound) {
+void StepDraft::assume_at_most(const Names& sizes, int64_t bound) {
   std::vector<StepOperand> operands;
   for (const std::string& name : sizes) operands.push_back(StepOperand::of(name));
   // The other facts are absent.
@@ -91,7 +91,7 @@ void StepList::assume_at_most(const Names& sizes, int64_t bound) {
   add(StepKind::kAssume, std::move(operands));
 }
 
-void StepList::bound_launch(int64_t threads, int64_t blocks) {
+void StepDraft::bound_launch(int64_t threads, int64_t blocks) {
   add(StepKind::kBoundLaunch, {StepOperand::number(threads), StepOperand::number(blocks)});
 }
 

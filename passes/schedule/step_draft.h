@@ -1,6 +1,6 @@
-// `StepList` builds a list of schedule steps, a call for each kind of step. Names are those of tensors and of domains.
+// `StepDraft` builds a list of schedule steps, a call for each kind of step. Names are those of tensors and of domains.
 //
-//   StepList s;
+//   StepDraft s;
 //   s.split("y", "i1", 8, "c", "v");
 //   s.parallelize("y", "v", ParallelType::kVectorize);
 //   s.take()   // split %y.i1 by 8 -> c, v; parallelize %y.v on vectorize
@@ -15,7 +15,7 @@
 
 namespace fusebox {
 
-class StepList {
+class StepDraft {
  public:
   using Names = std::vector<std::string>;
 
