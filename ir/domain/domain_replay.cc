@@ -14,7 +14,7 @@ bool holds(std::span<const DomainId> list, DomainId d) { return position_in(list
 
 class Replay {
  public:
-  Replay(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, ReplayOptions options)
+  Replay(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, LoopReplayOptions options)
       : g_(g),
         from_(from),
         to_(to),
@@ -279,7 +279,7 @@ class Replay {
 
   Graph& g_;
   TensorId from_, to_;
-  ReplayOptions options_;
+  LoopReplayOptions options_;
   const std::vector<DomainId> loop_;  // the loops of `from`
   std::vector<DomainId> starts_;      // the domains of `from` where the replay starts
   std::vector<std::pair<DomainId, DomainId>> pairs_;
@@ -293,11 +293,11 @@ class Replay {
 
 }  // namespace
 
-bool replay_loops(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, ReplayOptions options) {
+bool replay_loops(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, LoopReplayOptions options) {
   return Replay(g, from, to, axes, options).run();
 }
 
-bool replay_loops_of_op(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, ReplayOptions options) {
+bool replay_loops_of_op(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, LoopReplayOptions options) {
   const bool all = replay_loops(g, from, to, axes, options);
   for (TensorId s : siblings(g, to)) {
     if (s == to) continue;

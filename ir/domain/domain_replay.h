@@ -29,7 +29,7 @@ enum class StandIn : uint8_t { kNone, kBroadcastAxis, kAnyAxis };
 // The domains that the new loops of `to` start from: the same as before (loop_base), its root, or its logical domain.
 enum class LoopStart : uint8_t { kAsBefore, kRoot, kLogical };
 
-struct ReplayOptions {
+struct LoopReplayOptions {
   StandIn stand_in = StandIn::kNone;
   LoopStart start = LoopStart::kAsBefore;
   // Replays the resizes of the op that makes `from` too. Without it, a resize's output counts as its input, in both
@@ -46,8 +46,8 @@ struct ReplayAxes {
 };
 
 // Returns whether every loop of `from` has a counterpart among the loops of `to`.
-bool replay_loops(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, ReplayOptions options = {});
+bool replay_loops(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, LoopReplayOptions options = {});
 // The same for `to` and all its siblings. The siblings get the loops of `to`.
-bool replay_loops_of_op(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, ReplayOptions options = {});
+bool replay_loops_of_op(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, LoopReplayOptions options = {});
 
 }  // namespace fusebox

@@ -121,7 +121,7 @@ void step_set_loop_domain(StepContext& c) {
     return it == operands.end() ? std::nullopt : std::optional(static_cast<size_t>(it - operands.begin()));
   };
   ReplayAxes axes;
-  ReplayOptions options{StandIn::kNone, LoopStart::kLogical, true};
+  LoopReplayOptions options{StandIn::kNone, LoopStart::kLogical, true};
   if (const auto k = reads(own, theirs)) {
     axes.from = c.g[other].logical;
     for (DomainPair p : map_producer_to_consumer(c.g, c.g[own].def, *k))
