@@ -17,10 +17,14 @@ std::string stride_text(const SignatureAxis& a) {
 std::string was(const std::string& now, const std::string& before) { return now + ", was " + before; }
 std::string number_or_any(int64_t n) { return n == kAny ? "any" : std::to_string(n); }
 
-std::string difference(const SignatureAxis& now, const SignatureAxis& before) {
+std::string difference_of_sizes(const SignatureAxis& now, const SignatureAxis& before) {
   if (now.most != before.most) return was(most_text(now.most), most_text(before.most));
   if (now.divisor != before.divisor)
     return "divisible by " + was(number_or_any(now.divisor), number_or_any(before.divisor));
+  return {};
+}
+
+std::string difference_of_strides(const SignatureAxis& now, const SignatureAxis& before) {
   if (now.stride != before.stride) return was(stride_text(now), stride_text(before));
   if (now.stride_divisor != before.stride_divisor)
     return "stride divisible by " + was(number_or_any(now.stride_divisor), number_or_any(before.stride_divisor));
@@ -36,9 +40,11 @@ std::string difference(const SignatureInput& now, const SignatureInput& before) 
     return name + ": dtype " + was(std::string(text(now.dtype)), std::string(text(before.dtype)));
   if (now.axes.size() != before.axes.size())
     return name + ": rank " + was(std::to_string(now.axes.size()), std::to_string(before.axes.size()));
-  for (size_t i = 0; i < now.axes.size(); ++i)
-    if (const std::string d = difference(now.axes[i], before.axes[i]); !d.empty())
-      return name + "." + std::to_string(i) + ": " + d;
+  // Strides follow from sizes in most calls, so sizes are named first.
+  for (const auto differ : {difference_of_sizes, difference_of_strides})
+    for (size_t i = 0; i < now.axes.size(); ++i)
+      if (const std::string d = differ(now.axes[i], before.axes[i]); !d.empty())
+        return name + "." + std::to_string(i) + ": " + d;
   if (now.align != before.align)
     return name + ": aligned to " + was(number_or_any(now.align), number_or_any(before.align));
   if (now.most != before.most || now.divisor != before.divisor)

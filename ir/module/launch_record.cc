@@ -16,6 +16,7 @@ constexpr LaunchOpRow kRows[] = {
 
 constexpr size_t kDimensions = 7;    // grid, block, shared bytes
 constexpr size_t kMostOperands = 3;  // of a scalar
+constexpr uint32_t kMostRegisters = uint32_t{1} << 16;
 
 std::string number(uint64_t n) { return std::to_string(n); }
 
@@ -29,6 +30,7 @@ class Checker {
   }
 
   std::optional<std::string> run() {
+    if (r_.registers > kMostRegisters) return "more registers than an instruction can name";
     for (size_t at = 0; at < r_.code.size();) {
       starts_.push_back(at);
       check_word(at);

@@ -10,6 +10,7 @@
 //   plans.info().recompiles.back()   // "%x.1: up to 160, was up to 128"
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -30,9 +31,13 @@ namespace fusebox {
 
 // A compiled fusion. It serves every set of sizes for which compilation would give the same programs.
 struct KnownPlan {
-  std::shared_ptr<const Compiled> compiled;
-  std::optional<LaunchRecord> launch;  // of the host program; none if it does not fit into a record
-  bool is_from_disk = false;
+  std::shared_ptr<const Compiled> compiled = {};
+  std::optional<LaunchRecord> launch = {};  // of the host program; none if it does not fit into a record
+  struct State {
+    std::atomic<bool> is_kept = false;      // on disk, or nobody wants it there
+    std::atomic<bool> is_prepared = false;  // its kernels are compiled for the device
+  };
+  std::shared_ptr<State> state = std::make_shared<State>();
 };
 
 struct PlanRequest {

@@ -4,7 +4,7 @@
 
 namespace fusebox {
 
-void place_in_arena(ResolvedCall& call, std::span<const TensorLife> lives) {
+void place_in_arena(ResolvedCall& call, std::span<const TensorLife> lives, const Defects& defects) {
   struct Taken {
     int64_t first, end;
     size_t until;
@@ -22,7 +22,8 @@ void place_in_arena(ResolvedCall& call, std::span<const TensorLife> lives) {
       at = std::max(at, other.end);
     }
     t.in_arena = at;
-    taken.push_back({at, at + bytes, life.end});
+    const bool is_early = life.end > life.begin + 1 && defects.has(Defect::kArenaReleasedEarly);
+    taken.push_back({at, at + bytes, is_early ? std::min(life.end, call.steps.size()) - 1 : life.end});
     call.arena_bytes = std::max(call.arena_bytes, at + bytes);
   }
 }

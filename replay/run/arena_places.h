@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "ir/table/defect.h"
 #include "replay/run/resolved_call.h"
 
 namespace fusebox {
@@ -17,6 +18,6 @@ struct TensorLife {
 };
 
 // Gives each tensor that the call allocates for itself the first free place, in the order of `lives`, which begin in order.
-void place_in_arena(ResolvedCall& call, std::span<const TensorLife> lives);
+void place_in_arena(ResolvedCall& call, std::span<const TensorLife> lives, const Defects& defects = {});
 
 }  // namespace fusebox

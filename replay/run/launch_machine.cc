@@ -306,7 +306,7 @@ class Machine {
     for (const ResolvedOutput& out : call_.outputs)
       if (!out.is_scalar) call_.tensors[out.slot].is_output = true;
     for (TensorLife& life : lives_) life.end = std::min(life.end, now());
-    if (call_.refused.empty()) place_in_arena(call_, lives_);
+    if (call_.refused.empty()) place_in_arena(call_, lives_, options_.defects);
   }
 
   static constexpr uint32_t kNoSlot = UINT32_MAX;

@@ -15,6 +15,7 @@ namespace fusebox {
 
 struct LaunchMachineOptions {
   int64_t step_limit = int64_t{1} << 24;  // instructions
+  Defects defects = {};                   // seeded, in the places of tensors
 };
 
 // `addresses` has one for each tensor among the arguments, in order. Throws the error of the first fact that does not hold:

@@ -5,9 +5,12 @@
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "passes/host/launch_code.h"
+#include "passes/pipeline/signature.h"
 #include "replay/run/launch_machine.h"
 #include "replay/run/resolved_call.h"
 #include "replay/run/run.h"
+#include "serde/decode.h"
+#include "serde/launch_file.h"
 #include "tests/support/real_programs.h"
 
 namespace fusebox {
@@ -327,6 +330,76 @@ TEST(LaunchRecords, AnyChangedWordIsRefusedOrEnds) {
   }
   EXPECT_GT(refused, 200u);
   EXPECT_GT(ran, 200u);
+}
+
+TEST(LaunchRecords, BytesComeBackAndDamageIsCoded) {
+  std::set<Digest> digests;
+  size_t records = 0, values = 0, refused = 0;
+  for (const auto& p : all_prepared()) {
+    const auto record = record_of(*p);
+    if (!record) continue;
+    const std::string bytes = encode(*record);
+    ASSERT_TRUE(decode_launch_record(bytes_of(bytes)) == *record);
+    ++records;
+    digests.insert(digest(*record));
+    if (records % 5 != 1) continue;
+    for (size_t at = 0; at < bytes.size(); ++at)
+      for (const int bit : {0, 3, 7}) {
+        std::string damaged = bytes;
+        damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+        try {
+          const LaunchRecord other = decode_launch_record(bytes_of(damaged));
+          ASSERT_TRUE(decode_launch_record(bytes_of(encode(other))) == other);
+          ++values;
+        } catch (const Error& e) {
+          ASSERT_NE(e.code, ErrorCode::kInternal) << e.what();
+          ASSERT_FALSE(e.place.empty()) << e.what();
+          ++refused;
+        }
+      }
+    for (size_t length = 0; length < bytes.size(); length += 3)
+      EXPECT_THROW(decode_launch_record(bytes_of(std::string_view(bytes).substr(0, length))), Error);
+  }
+  EXPECT_GT(digests.size(), records / 2);
+  EXPECT_GT(values, 100u);
+  EXPECT_GT(refused, 100u);
+}
+
+TEST(InputSignatures, BytesComeBackWithEveryMember) {
+  size_t seen = 0;
+  for (const auto& p : all_prepared()) {
+    CompileOptions options;
+    options.inputs = bound_inputs(p->arguments);
+    options.device = default_device();
+    InputSignature s = signature_of(p->compiled.concretized, options);
+    if (s.inputs.empty()) continue;
+    s.facts = {{"index width", "32"}, {"symbolic axes", ""}};
+    const auto expect_comes_back = [&](const InputSignature& changed, bool is_same) {
+      EXPECT_EQ(changed == s, is_same);
+      EXPECT_TRUE(decode_signature(bytes_of(encode(changed))) == changed);
+      EXPECT_EQ(digest(changed) == digest(s), is_same);
+      EXPECT_EQ(text(changed) == text(s), is_same);
+    };
+    expect_comes_back(s, true);
+    InputSignature c = s;
+    c.inputs[0].name += "_", expect_comes_back(c, false), c = s;
+    c.inputs[0].dtype = c.inputs[0].dtype == Dtype::kHalf ? Dtype::kFloat : Dtype::kHalf, expect_comes_back(c, false),
+    c = s;
+    c.inputs.push_back(s.inputs[0]), expect_comes_back(c, false), c = s;
+    c.facts[0].value = "64", expect_comes_back(c, false), c = s;
+    c.facts[1].name = "other", expect_comes_back(c, false), c = s;
+    if (!s.inputs[0].is_scalar) c.inputs[0].align = 1024, expect_comes_back(c, false), c = s;
+    if (!s.inputs[0].axes.empty()) {
+      c.inputs[0].axes[0].most += 1, expect_comes_back(c, false), c = s;
+      c.inputs[0].axes[0].divisor = 1024, expect_comes_back(c, false), c = s;
+      c.inputs[0].axes.pop_back(), expect_comes_back(c, false), c = s;
+    }
+    c.facts.push_back(s.facts[0]);
+    EXPECT_THROW(encode(c), Error);
+    ++seen;
+  }
+  EXPECT_GT(seen, 20u);
+  EXPECT_THROW(decode_signature(bytes_of("FUSE")), Error);
 }
 
 TEST(LaunchRecords, RefuseWhatTheyDoNotRunYet) {
