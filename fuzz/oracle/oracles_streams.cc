@@ -53,11 +53,15 @@ class StreamsJudge {
     std::vector<uint64_t> addresses;
     for (const Argument& a : first)
       if (!a.is_scalar) addresses.push_back(static_cast<uint64_t>(kArenaAlign));
-    const ResolvedCall wanted = resolve_call(compiled_.host, kernels_, first, addresses);
-    LaunchMachineOptions machine;
-    machine.defects = run_.options().defects;
-    const ResolvedCall call = evaluate_launch(*record, first, addresses, machine);
-    if (machine.defects.empty() && !(call == wanted))
+    const Defects& defects = run_.options().defects;
+    ResolvedCall wanted, call;
+    try {
+      wanted = resolve_call(compiled_.host, kernels_, first, addresses);
+      call = evaluate_launch(*record, first, addresses, {.defects = defects});
+    } catch (const Error& e) {
+      return run_.report("streams", e, "a call that the host program makes");
+    }
+    if (!(call == wanted) && !defects.has(Defect::kArenaReleasedEarly))
       return report("record", "the launch record makes another call than the host program");
     std::vector<Argument> second = reversed(first);
     for (size_t i = 0; i < second.size(); ++i)
