@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <string_view>
 
 #include "ir/table/error.h"
+#include "replay/cache/log.h"
 
 namespace fusebox {
 namespace {
@@ -15,16 +15,6 @@ std::string environment(const char* name) {
   return text ? text : "";
 }
 
-// Whether a list such as `cache,recompiles` has the word.
-bool has_word(std::string_view list, std::string_view word) {
-  while (!list.empty()) {
-    const size_t comma = list.find(',');
-    if (list.substr(0, comma) == word) return true;
-    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
-  }
-  return false;
-}
-
 std::shared_ptr<FusionCache> open_user_cache() {
   try {
     const CacheSettings settings = cache_settings();
@@ -32,7 +22,7 @@ std::shared_ptr<FusionCache> open_user_cache() {
     return cache_in({.folder = settings.folder, .limit_bytes = settings.limit_bytes});
   } catch (const Error& e) {
     // A disk that cannot be written is no fault of the run.
-    const bool is_worth_a_line = e.code != ErrorCode::kFileWrite || has_word(environment("FUSEBOX_LOG"), "cache");
+    const bool is_worth_a_line = e.code != ErrorCode::kFileWrite || log_of("cache") != nullptr;
     if (is_worth_a_line)
       fmt::print(stderr, "fusebox: {} {}: {}; this run has no cache\n", code_text(e.code), e.place, e.what());
     return nullptr;
@@ -65,8 +55,7 @@ CacheSettings cache_settings() {
 
 std::shared_ptr<FusionCache> cache_in(const FolderStoreOptions& options) {
   FusionCacheOptions cache;
-  if (has_word(environment("FUSEBOX_LOG"), "cache"))
-    cache.log = [](const std::string& line) { fmt::print(stderr, "fusebox: cache: {}\n", line); };
+  cache.log = log_of("cache");
   return std::make_shared<FusionCache>(std::make_shared<FolderStore>(options), std::move(cache));
 }
 

@@ -7,6 +7,7 @@
 #include "codegen/cuda.h"
 #include "ir/table/error.h"
 #include "replay/data/parts.h"
+#include "replay/device/compile_together.h"
 #include "replay/device/cuda_arena.h"
 #include "replay/device/cuda_loader.h"
 #include "replay/device/debug.h"
@@ -125,6 +126,9 @@ class CudaDeviceRunner : public Device {
     };
     std::vector<Module> modules;
     std::set<std::string> seen;
+    // A binary that is kept is one kernel's. Few kernels are ready sooner if each is compiled by itself.
+    if (cached_ || kernels.size() <= static_cast<size_t>(std::max(options.threads, 1)))
+      return compile_ahead(kernels, options);
     for (const Graph* kernel : kernels) {
       std::string text = emit_cuda(*kernel).text;
       if (by_text_.contains(text) || texts_.contains(kernel->name) || !seen.insert(text).second) continue;
@@ -237,8 +241,10 @@ class CudaDeviceRunner : public Device {
     const ImageRequest request = image_request(kernel, source, session_->device().architecture);
     if (const auto it = offered_.find(digest_bytes(source.text)); it != offered_.end() && fits(it->second, request))
       if (const auto loaded = try_load(it->second, kernel)) return *loaded;
-    if (const auto found = cached_->find(request))
-      if (const auto loaded = try_load(*found, kernel)) return *loaded;
+    // `compile_ahead` has asked before it compiled.
+    if (!ahead_.contains(source.text))
+      if (const auto found = cached_->find(request))
+        if (const auto loaded = try_load(*found, kernel)) return *loaded;
     if (!may_compile_) return load(kernel, source);  // throws
     const CudaBinary binary = compile(source.text);
     const CudaKernel loaded = load_named(binary.bytes, source.entry, kernel);
@@ -252,7 +258,38 @@ class CudaDeviceRunner : public Device {
     return loaded;
   }
 
-  CudaBinary compile(const std::string& text) const {
+  // Compiles the kernels that no cache has, several at once. `prepare` loads them in its own order.
+  size_t compile_ahead(std::span<const Graph* const> kernels, const PrepareOptions& options) {
+    std::set<std::string> seen;
+    std::vector<std::string> wanted;
+    for (const Graph* kernel : kernels) {
+      const CudaSource source = emit_cuda(*kernel);
+      if (by_text_.contains(source.text) || ahead_.contains(source.text) || texts_.contains(kernel->name)) continue;
+      if (!seen.insert(source.text).second || is_offered(*kernel, source)) continue;
+      if (may_compile_) wanted.push_back(source.text);
+    }
+    std::vector<CompiledText> made =
+        compile_together(wanted, session_->device().architecture, {.threads = options.threads, .go_on = options.go_on});
+    // A kernel that does not compile is left to `prepare`, which throws its error.
+    for (size_t i = 0; i < made.size(); ++i)
+      if (made[i].binary) ahead_.emplace(wanted[i], *std::move(made[i].binary));
+    return seen.size();
+  }
+
+  // Whether a binary is there that `load_cached` will take. Asks the cache once for each text.
+  bool is_offered(const Graph& kernel, const CudaSource& source) {
+    if (!cached_) return false;
+    const ImageRequest request = image_request(kernel, source, session_->device().architecture);
+    if (const auto it = offered_.find(digest_bytes(source.text)); it != offered_.end() && fits(it->second, request))
+      return true;
+    auto found = cached_->find(request);
+    if (!found) return false;
+    offered_.insert_or_assign(found->source, *std::move(found));
+    return true;
+  }
+
+  CudaBinary compile(const std::string& text) {
+    if (auto made = ahead_.extract(text); !made.empty()) return std::move(made.mapped());
     return cuda_backend().compile({.text = text,
                                    .headers = cuda_headers(),
                                    .architecture = session_->device().architecture,
@@ -306,6 +343,7 @@ class CudaDeviceRunner : public Device {
   std::vector<Prepared> kernels_;
   std::vector<Digest> binaries_;
   std::map<std::string, size_t> by_text_;
+  std::map<std::string, CudaBinary> ahead_;  // by text: compiled, and not loaded yet
   std::shared_ptr<KernelImages> cached_;
   bool may_compile_ = true;
   std::map<Digest, KernelImage> offered_, images_;  // by the digest of the text

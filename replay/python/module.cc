@@ -195,6 +195,11 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("execute", &PythonProgram::execute)
       .def("fast_call", &PythonProgram::fast_call)
       .def("disk_counts", &PythonProgram::disk_counts)
+      .def("plan_counts",
+           [](const PythonProgram& p) {
+             const PlanMemory::Info i = p.plan_info();
+             return py::make_tuple(i.made, i.waited, i.kept, i.bytes, i.recompiles);
+           })
       .def("needs_host_program", &PythonProgram::needs_host_program)
       .def("profile", &PythonProgram::profile)
       .def("tune", &PythonProgram::tune)

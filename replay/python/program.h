@@ -9,6 +9,7 @@
 //   p.add_output(p.pointwise("exp", {x}), std::nullopt);
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,8 @@
 #include "ir/build/builder.h"
 #include "ir/module/step.h"
 #include "passes/pipeline/pipeline.h"
+#include "replay/cache/log.h"
+#include "replay/cache/plan_memory.h"
 #include "replay/device/device.h"
 #include "replay/device/repeating_device.h"
 #include "replay/run/host_program.h"
@@ -72,13 +75,6 @@ struct Judgement {
   // far as one can tell.
   std::string stage, check, place;
   std::string message;
-};
-
-// A compiled fusion. It serves every set of sizes for which compilation would give the same programs.
-struct Plan {
-  int ordinal = -1;  // of the GPU, or none
-  std::shared_ptr<const Compiled> compiled;
-  bool is_kept = true;  // on disk, or nobody wants it there
 };
 
 // One compiled run that can be repeated on the same memory, without planning, checks or allocation.
@@ -189,6 +185,7 @@ class PythonProgram {
   py::list plan_of(const py::list& arguments, int ordinal) const;
   // How often a plan was found on disk, and how often not.
   std::pair<int64_t, int64_t> disk_counts() const { return {disk_hits_, disk_misses_}; }
+  PlanMemory::Info plan_info() const { return plans_.info(); }
   // A capsule of a FastCall (fast_call.h) for these arguments on a GPU, or none if the program needs the slower way.
   py::object fast_call(const py::list& arguments, int ordinal);
   // Whether `fast_call` would give none for all arguments: it did once, for a reason that lies in the program.
@@ -243,22 +240,23 @@ class PythonProgram {
   std::vector<RunTensor> timed_inputs(std::span<const Argument> arguments, Device& device, int ordinal) const;
   Compiled compiled_for(std::span<const Argument> arguments, int ordinal) const;
   CompileOptions compile_options(std::span<const Argument> arguments, int ordinal) const;
-  // Both are called while `running_` is held.
-  std::shared_ptr<const Compiled> plan(std::span<const Argument> arguments, int ordinal);
+  std::shared_ptr<const KnownPlan> plan(std::span<const Argument> arguments, int ordinal);
+  // The next three are called while `running_` is held.
   const std::shared_ptr<Device>& gpu(int ordinal);
-  // Keeps the plan used last on disk, with the binaries of its kernels, if it is new. Call it after a run.
-  void keep_plan(std::span<const Argument> arguments);
+  ProgramResult run_on_gpu(const KnownPlan& plan, std::span<const Argument> arguments, int ordinal, uintptr_t stream);
+  // Keeps a plan on disk, with the binaries of its kernels, if it is new. Call it after a run.
+  void keep_plan(const KnownPlan& plan, std::span<const Argument> arguments, int ordinal);
   void forget_plans();
   Bindings sizes(const std::vector<std::vector<int64_t>>& shapes) const;
   void take(const Step& step);
 
   bool is_concretized_ = false;
-  bool needs_host_program_ = false;              // forgotten with the plans
-  std::vector<Graph> segments_;                  // scheduled; empty if no ops are assigned
-  std::mutex running_;                           // guards the next two while Python's lock is released
-  std::vector<Plan> plans_;                      // used last first
+  std::atomic<bool> needs_host_program_ = false;  // forgotten with the plans
+  std::vector<Graph> segments_;                   // scheduled; empty if no ops are assigned
+  PlanMemory plans_{{.log = log_of("recompiles")}};
+  std::mutex running_;                           // guards the next one while Python's lock is released
   std::map<int, std::shared_ptr<Device>> gpus_;  // by ordinal; they hold the loaded kernels
-  int64_t disk_hits_ = 0, disk_misses_ = 0;
+  std::atomic<int64_t> disk_hits_ = 0, disk_misses_ = 0;
   std::shared_ptr<bool> is_stale_ = std::make_shared<bool>(false);  // shared with the fast calls of these plans
 };
 

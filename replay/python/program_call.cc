@@ -4,6 +4,8 @@
 #include "replay/device/debug.h"
 #include "replay/python/program.h"
 #include "replay/run/fast_call.h"
+#include "replay/run/launch_machine.h"
+#include "replay/run/prepare_together.h"
 
 namespace fusebox::python {
 
@@ -13,20 +15,23 @@ py::object PythonProgram::fast_call(const py::list& given, int ordinal) {
   std::unique_ptr<FastCall> made;
   {
     py::gil_scoped_release no_gil;
+    const auto known = plan(arguments, ordinal);
     const std::lock_guard lock(running_);
-    const auto compiled = plan(arguments, ordinal);
+    const auto& compiled = known->compiled;
+    if (!known->state->is_prepared.exchange(true)) prepare_together(*gpu(ordinal), compiled->kernels);
     std::vector<NamedKernel> kernels;
     for (size_t i = 0; i < compiled->kernels.size(); ++i)
       kernels.push_back({compiled->segmentation.segments[i].name, &compiled->kernels[i]});
     std::vector<uint64_t> addresses;
     for (const Argument& a : arguments)
       if (!a.is_scalar) addresses.push_back(reinterpret_cast<uint64_t>(a.tensor.storage.get()));
-    const ResolvedCall call = resolve_call(compiled->host, kernels, arguments, addresses);
+    const ResolvedCall call = known->launch ? evaluate_launch(*known->launch, arguments, addresses)
+                                            : resolve_call(compiled->host, kernels, arguments, addresses);
     made = make_fast_call(call, kernels, arguments, gpu(ordinal));
     if (made) {
       made->name = graph.name;
       made->is_stale = is_stale_;
-      keep_plan(arguments);
+      keep_plan(*known, arguments, ordinal);
     }
     // Other layouts may be copied between for some inputs only; the other reasons lie in the program.
     const bool is_by_aten =

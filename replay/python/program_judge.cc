@@ -96,13 +96,12 @@ void check_aten(const Graph& fusion, std::span<const Argument> arguments, std::s
 Judgement PythonProgram::judge(const py::list& given) {
   const std::vector<Argument> arguments = arguments_of(given);
   py::gil_scoped_release no_gil;
-  const std::lock_guard lock(running_);
   try {
     check_text(graph, module(), scheduled && segments_.empty() ? &*scheduled : nullptr);
     std::vector<TensorData> actual;
     std::shared_ptr<const Compiled> made;
     try {
-      made = plan(arguments, -1);
+      made = plan(arguments, -1)->compiled;
     } catch (const Error& e) {
       if (is_internal(e)) found(graph, "compile", e);
       refused(graph, "compile", e);
@@ -144,7 +143,6 @@ Judgement PythonProgram::judge(const py::list& given) {
 std::optional<std::tuple<std::string, std::string, std::string>> PythonProgram::compile_refusal(const py::list& given) {
   const std::vector<Argument> arguments = arguments_of(given);
   py::gil_scoped_release no_gil;
-  const std::lock_guard lock(running_);
   try {
     plan(arguments, -1);
   } catch (const Error& e) {

@@ -5,6 +5,7 @@
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "ir/verify/verify.h"
+#include "passes/host/launch_code.h"
 #include "passes/schedule/apply_steps.h"
 #include "replay/cache/user_cache.h"
 #include "replay/data/file.h"
@@ -13,12 +14,12 @@
 #include "replay/python/program.h"
 #include "replay/record/record.h"
 #include "replay/run/host_program.h"
+#include "replay/run/prepare_together.h"
 #include "serde/encode.h"
 
 namespace fusebox::python {
 namespace {
 
-constexpr size_t kPlansKept = 64;
 constexpr size_t kMaxNote = 4096;
 
 // Keeps the Python object that owns some memory.
@@ -191,26 +192,32 @@ std::string target(int ordinal) { return cache_target(ordinal >= 0 ? Executor::k
 
 }  // namespace
 
-std::shared_ptr<const Compiled> PythonProgram::plan(std::span<const Argument> arguments, int ordinal) {
+std::shared_ptr<const KnownPlan> PythonProgram::plan(std::span<const Argument> arguments, int ordinal) {
   CompileOptions options = compile_options(arguments, ordinal);
   const Bindings sizes = bind_sizes(graph, options.inputs);
-  const auto known = std::ranges::find_if(
-      plans_, [&](const Plan& p) { return p.ordinal == ordinal && serves(*p.compiled, graph, sizes, options); });
-  if (known != plans_.end()) {
-    std::rotate(plans_.begin(), known, known + 1);
-    return plans_.front().compiled;
-  }
-  if (plans_.size() >= kPlansKept) plans_.pop_back();
-  verify(graph);
-  const auto cache = disk_cache(ordinal);
-  // A record has the digests of plans, for whoever shows it.
-  if (cache) options.digest_plans = true;
-  PlannedFusion made =
-      plan_fusion(cache.get(), {.fusion = graph, .bindings = sizes, .options = options, .target = target(ordinal)});
-  if (cache) ++(made.is_from_cache ? disk_hits_ : disk_misses_);
-  if (!made.images.empty()) gpu(ordinal)->offer(made.images);
-  plans_.insert(plans_.begin(), {ordinal, std::move(made.compiled), made.is_from_cache || !cache});
-  return plans_.front().compiled;
+  const PlanRequest request{.fusion = graph,
+                            .sizes = sizes,
+                            .options = options,
+                            .target = ordinal < 0 ? "the host" : "GPU " + std::to_string(ordinal)};
+  return plans_.find_or_make(request, [&] {
+    verify(graph);
+    const auto cache = disk_cache(ordinal);
+    // A record has the digests of plans, for whoever shows it.
+    if (cache) options.digest_plans = true;
+    PlannedFusion made =
+        plan_fusion(cache.get(), {.fusion = graph, .bindings = sizes, .options = options, .target = target(ordinal)});
+    if (cache) ++(made.is_from_cache ? disk_hits_ : disk_misses_);
+    if (!made.images.empty()) {
+      const std::lock_guard lock(running_);
+      gpu(ordinal)->offer(made.images);
+    }
+    KnownPlan plan{.compiled = std::move(made.compiled)};
+    std::vector<std::string> kernels;
+    for (const Segment& s : plan.compiled->segmentation.segments) kernels.push_back(s.name);
+    plan.launch = launch_code(plan.compiled->host, kernels);
+    plan.state->is_kept = made.is_from_cache || !cache;
+    return plan;
+  });
 }
 
 const std::shared_ptr<Device>& PythonProgram::gpu(int ordinal) {
@@ -219,25 +226,47 @@ const std::shared_ptr<Device>& PythonProgram::gpu(int ordinal) {
   return device;
 }
 
-void PythonProgram::keep_plan(std::span<const Argument> arguments) {
-  Plan& plan = plans_.front();
-  if (plan.is_kept) return;
-  plan.is_kept = true;
-  const CompileOptions options = compile_options(arguments, plan.ordinal);
+void PythonProgram::keep_plan(const KnownPlan& plan, std::span<const Argument> arguments, int ordinal) {
+  if (plan.state->is_kept.exchange(true)) return;
+  const CompileOptions options = compile_options(arguments, ordinal);
   const Bindings sizes = bind_sizes(graph, options.inputs);
-  const auto images = plan.ordinal >= 0 ? gpu(plan.ordinal)->images() : std::vector<KernelImage>();
-  if (const auto cache = disk_cache(plan.ordinal))
-    cache->keep({.fusion = graph, .bindings = sizes, .options = options, .target = target(plan.ordinal)},
-                *plan.compiled, images);
+  const auto images = ordinal >= 0 ? gpu(ordinal)->images() : std::vector<KernelImage>();
+  if (const auto cache = disk_cache(ordinal))
+    cache->keep({.fusion = graph, .bindings = sizes, .options = options, .target = target(ordinal)}, *plan.compiled,
+                images);
 }
 
 void PythonProgram::forget_plans() {
-  if (plans_.empty() && gpus_.empty()) return;
   plans_.clear();
+  if (plans_.info().made == 0) return;
+  // A run that holds the lock may need Python's.
+  const py::gil_scoped_release no_gil;
+  const std::lock_guard lock(running_);
   gpus_.clear();
   needs_host_program_ = false;
   *is_stale_ = true;
   is_stale_ = std::make_shared<bool>(false);
+}
+
+ProgramResult PythonProgram::run_on_gpu(const KnownPlan& plan, std::span<const Argument> arguments, int ordinal,
+                                        uintptr_t stream) {
+  const std::shared_ptr<Device> device = gpu(ordinal);
+  if (!plan.state->is_prepared.exchange(true)) prepare_together(*device, plan.compiled->kernels);
+  device->set_stream(reinterpret_cast<CudaStream>(stream));
+  const FaultKeeper keeper(arguments, device.get());
+  try {
+    return run_in_place(*plan.compiled, *device, arguments, ordinal);
+  } catch (const Error& e) {
+    if (!keeper.keeps(e)) throw;
+    Run run;
+    run.executor = Executor::kCuda;
+    run.fusion = graph;
+    run.steps = plan.compiled->automatic ? plan.compiled->automatic->steps : steps_to_run();
+    run.unfused = run.steps.empty();
+    run.defects = defects;
+    run.compiled = *plan.compiled;
+    throw keeper.kept(e, std::move(run), module());
+  }
 }
 
 py::list PythonProgram::execute(const py::list& given, int ordinal, int threads, uintptr_t stream) {
@@ -245,27 +274,20 @@ py::list PythonProgram::execute(const py::list& given, int ordinal, int threads,
   ProgramResult result;
   {
     py::gil_scoped_release no_gil;
-    const std::lock_guard lock(running_);
-    const auto compiled = plan(arguments, ordinal);
-    // A host device keeps its compiled kernels, so each run makes its own.
-    const auto host = ordinal >= 0 ? nullptr : make_host_device({.threads = threads});
-    if (!host) gpu(ordinal)->set_stream(reinterpret_cast<CudaStream>(stream));
-    const FaultKeeper keeper(arguments, host ? nullptr : gpu(ordinal).get());
-    try {
-      result = run_in_place(*compiled, host ? *host : *gpu(ordinal), arguments, ordinal);
-    } catch (const Error& e) {
-      if (!keeper.keeps(e)) throw;
-      Run run;
-      run.executor = Executor::kCuda;
-      run.fusion = graph;
-      run.steps = compiled->automatic ? compiled->automatic->steps : steps_to_run();
-      run.unfused = run.steps.empty();
-      run.defects = defects;
-      run.compiled = *compiled;
-      throw keeper.kept(e, std::move(run), module());
+    const auto known = plan(arguments, ordinal);
+    if (ordinal < 0) {
+      // A host device keeps its compiled kernels, so each run makes its own, and runs of several threads do not meet.
+      const auto host = make_host_device({.threads = threads});
+      result = run_in_place(*known->compiled, *host, arguments, ordinal);
+    } else {
+      const std::lock_guard lock(running_);
+      result = run_on_gpu(*known, arguments, ordinal, stream);
     }
-    keep_plan(arguments);
-    if (host)
+    if (!known->state->is_kept) {
+      const std::lock_guard lock(running_);
+      keep_plan(*known, arguments, ordinal);
+    }
+    if (ordinal < 0)
       for (const ProgramOutput& out : result.outputs)
         if (!out.value.is_scalar) require_written(out.name, out.on_device);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/table/error.h"
+#include "replay/run/arena_places.h"
 
 namespace fusebox {
 namespace {
@@ -19,10 +20,10 @@ class NotingDevice : public Device {
   std::string_view name() const override { return "noting"; }
   RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) override {
     const uint32_t slot = add(dtype, std::move(shape), std::move(strides));
-    places_.push_back({slot, now(), kInUse});
+    lives_.push_back({.slot = slot, .begin = now()});
     if (zeroed && call_.tensors[slot].bytes > 0) call_.steps.push_back({.kind = ResolvedStep::Kind::kZero, .to = slot});
     RunTensor t = tensor(slot);
-    t.owner = std::shared_ptr<void>(nullptr, [this, place = places_.size() - 1](void*) { places_[place].end = now(); });
+    t.owner = std::shared_ptr<void>(nullptr, [this, life = lives_.size() - 1](void*) { lives_[life].end = now(); });
     return t;
   }
   RunTensor upload(const TensorData&) override { return refuse("a tensor is copied to the device"); }
@@ -87,38 +88,9 @@ class NotingDevice : public Device {
 
   void set_open(ValueId scalar, uint32_t argument) { open_[scalar] = argument; }
 
-  // Gives each tensor that the call allocates for itself the first free place of the arena.
-  void place_all() {
-    struct Taken {
-      int64_t first, end;
-      size_t until;
-    };
-    std::vector<Taken> taken;
-    for (const Life& life : places_) {
-      ResolvedTensor& t = call_.tensors[life.slot];
-      if (t.is_output || t.bytes == 0) continue;
-      std::erase_if(taken, [&](const Taken& other) { return other.until <= life.begin; });
-      std::ranges::sort(taken, {}, &Taken::first);
-      const int64_t bytes = (t.bytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign;
-      int64_t at = 0;
-      for (const Taken& other : taken) {
-        if (at + bytes <= other.first) break;
-        at = std::max(at, other.end);
-      }
-      t.in_arena = at;
-      taken.push_back({at, at + bytes, life.end});
-      call_.arena_bytes = std::max(call_.arena_bytes, at + bytes);
-    }
-  }
+  void place_all() { place_in_arena(call_, lives_); }
 
  private:
-  static constexpr size_t kInUse = SIZE_MAX;
-  // A tensor is in use from one step to another.
-  struct Life {
-    uint32_t slot;
-    size_t begin, end;
-  };
-
   size_t now() const { return call_.steps.size(); }
   RunTensor refuse(std::string why) {
     if (call_.refused.empty()) call_.refused = std::move(why);
@@ -129,7 +101,7 @@ class NotingDevice : public Device {
   std::span<const NamedKernel> kernels_;
   std::span<const uint64_t> addresses_;
   std::map<ValueId, uint32_t> open_;
-  std::vector<Life> places_;
+  std::vector<TensorLife> lives_;
 };
 
 // Scalar inputs that no op but launches reads.

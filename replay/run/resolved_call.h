@@ -29,6 +29,7 @@ struct ResolvedTensor {
   bool is_input = false;        // the caller gives its memory
   bool is_output = false;       // the caller keeps its memory
   int64_t in_arena = kNoPlace;  // neither: its first byte in the arena
+  bool operator==(const ResolvedTensor&) const = default;
 };
 
 struct ResolvedArgument {
@@ -41,6 +42,7 @@ struct ResolvedArgument {
   uint32_t from = 0;
   Dtype dtype = Dtype::kIndex;
   ConstantBits bits = {};
+  bool operator==(const ResolvedArgument&) const = default;
 };
 
 struct ResolvedStep {
@@ -54,6 +56,11 @@ struct ResolvedStep {
   size_t kernel = 0;
   LaunchDims dims = {};
   std::vector<ResolvedArgument> arguments = {};
+  bool operator==(const ResolvedStep& other) const {
+    return kind == other.kind && to == other.to && from == other.from && kernel == other.kernel &&
+           dims.grid == other.dims.grid && dims.block == other.dims.block &&
+           dims.shared_bytes == other.dims.shared_bytes && arguments == other.arguments;
+  }
 };
 
 struct ResolvedOutput {
@@ -63,6 +70,7 @@ struct ResolvedOutput {
   uint32_t slot = 0;  // of a tensor
   Dtype dtype = Dtype::kFloat;
   ConstantBits bits = {};  // of a scalar
+  bool operator==(const ResolvedOutput&) const = default;
 };
 
 struct ResolvedCall {
@@ -74,6 +82,7 @@ struct ResolvedCall {
   int64_t arena_bytes = 0;
   // By argument of the call. A scalar that only kernels read may have another value in the next call.
   std::vector<bool> is_open_scalar;
+  bool operator==(const ResolvedCall&) const = default;
 };
 
 // Bytes between the places of the arena.

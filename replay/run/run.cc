@@ -16,6 +16,7 @@
 #include "replay/device/cuda_loader.h"
 #include "replay/device/module_loader.h"
 #include "replay/run/host_program.h"
+#include "replay/run/prepare_together.h"
 #include "serde/limits.h"
 
 namespace fusebox {
@@ -227,6 +228,7 @@ void execute(Run& run, std::span<const Argument> inputs, const RunOptions& optio
     kernels.push_back({run.compiled.segmentation.segments[i].name, &run.compiled.kernels[i]});
   const auto device = make_device(run, options);
   device->offer(run.images);
+  if (options.cache && options.executor == Executor::kCuda) prepare_together(*device, run.compiled.kernels);
   HostProgramOptions host;
   host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
     run_aten_segment(run.compiled, name, in, out);

@@ -4,6 +4,7 @@
 
 #include "codegen/cuda.h"
 #include "ir/table/error.h"
+#include "replay/device/compile_together.h"
 #include "replay/device/cuda_loader.h"
 #include "tests/support/kernel_cases.h"
 
@@ -99,6 +100,28 @@ TEST_F(Nvrtc, OneSourceGivesOneBinary) {
   const std::string once = compile(text, "sm_90a").bytes;
   EXPECT_EQ(once, compile(text, "sm_90a").bytes);
   EXPECT_NE(once, compile(text, "sm_80").bytes);
+}
+
+TEST_F(Nvrtc, TextsCompiledTogetherGiveTheirOwnBinariesAndErrors) {
+  std::vector<std::string> texts;
+  for (const Dtype d : {Dtype::kInt32, Dtype::kInt8, Dtype::kUint16})
+    texts.push_back(emit_cuda(testing::scalar_ops(d).kernel).text);
+  texts.insert(texts.begin() + 1, "extern \"C\" __global__ void k() { nonsense; }");
+  for (const int threads : {1, 4, 64}) {
+    const auto made = compile_together(texts, "sm_90a", {.threads = threads});
+    ASSERT_EQ(made.size(), texts.size());
+    for (size_t i = 0; i < made.size(); ++i) {
+      ASSERT_EQ(made[i].binary.has_value(), i != 1);
+      ASSERT_EQ(made[i].error.has_value(), i == 1);
+      if (made[i].binary) {
+        EXPECT_EQ(made[i].binary->bytes, compile(texts[i], "sm_90a").bytes);
+      }
+    }
+    EXPECT_EQ(made[1].error->code, ErrorCode::kCompileFailure);
+  }
+  const auto none = compile_together(texts, "sm_90a", {.threads = 2, .go_on = [] { return false; }});
+  for (const CompiledText& t : none) EXPECT_FALSE(t.binary || t.error);
+  EXPECT_TRUE(compile_together({}, "sm_90a").empty());
 }
 
 TEST_F(Nvrtc, ErrorsAreCoded) {
