@@ -66,7 +66,7 @@ class Cutter {
     for (OpId op : ops)
       for (ValueId v : g_[op].results)
         for (OpId reader : readers_[v.index]) needed[v.index] = needed[v.index] || !inside.contains(reader);
-    CutPart part{ops, {}, {}, {}};
+    CutPart part{.ops = ops, .steps = {}, .heuristics = {}, .declined = {}};
     if (is_apart(ops)) return part;
     Graph fusion = extractor_.extract(segment_of(ops, needed));
     find_schedule(fusion, part);
@@ -104,7 +104,7 @@ class Cutter {
         bool is_needed = is_output_[v.index];
         for (OpId reader : readers_[v.index])
           if (const size_t at = positions_[reader.index]; at != kNowhere && (at < s.begin || at >= s.end))
-            is_needed |= !is_cheap(order_[i]);
+            is_needed |= !is_cheap(order_[i]) || demands(g_[reader].kind, kLibrary);
         needed[v.index] = is_needed;
       }
     return needed;
@@ -125,7 +125,9 @@ class Cutter {
       for (ValueId v : g_[op].operands) {
         if (!v || !g_[v].def || !g_.is_tensor(v)) continue;
         const size_t at = positions_[g_[v].def.index];
-        if (at != kNowhere && (at >= s.begin || (is_cheap(order_[at]) && !is_output_[v.index]))) take(at);
+        const bool is_copied =
+            at != kNowhere && is_cheap(order_[at]) && !is_output_[v.index] && !demands(g_[op].kind, kLibrary);
+        if (at != kNowhere && (at >= s.begin || is_copied)) take(at);
       }
     }
     std::vector<OpId> ops;
@@ -164,6 +166,7 @@ class Cutter {
       if (o.kind == OpKind::kSegmentSet)
         for (OpId reader : readers_[o.results[0].index])
           if (inside.contains(reader)) return true;
+      if (demands(o.kind, kLibrary) && ops.size() > 1) return true;
       if (demands(o.kind, kIndexed) && ops.size() > 1 && inside.contains(g_[o.operands[0]].def)) return true;
     }
     return false;
@@ -173,7 +176,7 @@ class Cutter {
   // 0. Such a program has little to gain, so it runs as in the unfused plan.
   std::optional<std::string> why_not(const Scheduler& s, const ScheduleView& view) const {
     auto why = s.declines(view);
-    if (why || empty_.empty()) return why;
+    if (why || empty_.empty() || s.executor != SegmentExecutor::kKernel) return why;
     const bool reshapes =
         std::ranges::any_of(view.fusion.ops, [](const Op& op) { return op.kind == OpKind::kReshape; });
     if (s.name != "no_op" || reshapes) why = "%" + empty_ + " has no elements";
@@ -210,6 +213,7 @@ class Cutter {
     }
     part.heuristics = {};
     part.steps.clear();
+    part.executor = SegmentExecutor::kKernel;
   }
 
   // Schedules the fusion. Returns why the scheduler makes no kernel of it; empty if it does.
@@ -217,6 +221,8 @@ class Cutter {
     try {
       part.heuristics = scheduler.choose(view);
       part.steps = scheduler.plan(view, part.heuristics);
+      part.executor = scheduler.executor;
+      if (part.executor != SegmentExecutor::kKernel) return {};
       StepApplier applier(fusion, options_.defects);
       for (const Step& step : part.steps) applier.apply(step);
       (void)plan_refusable(canonical_order(fusion), {.defects = options_.defects, .sizes = {}});

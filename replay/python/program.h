@@ -156,7 +156,10 @@ class PythonProgram {
   Value indexed(const std::string& op, const Value& x, const Operand& index, int64_t axis);
   Value scatter(const Value& x, const Value& index, const Operand& src, int64_t axis);
   Value triu(const Value& x, int64_t diagonal);
-  Value embedding(const Value& indices, const Value& weight);
+  Value embedding(const Value& indices, const Value& weight, const std::optional<double>& max_norm, double norm_type);
+  // An op that ATen alone computes. `flag` sets the attribute of the op that is a flag.
+  std::vector<Value> library(const std::string& op, const Operands& operands, const std::optional<int64_t>& axis,
+                             bool flag, const std::optional<std::string>& dtype);
   Value size(const Value& x, int64_t axis);
 
   // -- schedule (program_steps.cc)
