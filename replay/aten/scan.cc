@@ -187,7 +187,7 @@ Carried Evaluator::add_rows(const Op& op) {
   const at::Tensor list = index.value.reshape({-1});
   Carried r;
   r.dtype = x.dtype;
-  at::Tensor value = at::index_add(x.value, 0, list, rows.value);
+  at::Tensor value = at::index_add(x.value.contiguous(), 0, list, rows.value);
   const auto bound_of = [](const Carried& c) { return c.exact() ? no_bound().expand(c.value.sizes()) : c.bound; };
   const bool is_exact = x.exact() && rows.exact() && index.exact();
   const bool free = !index.exact() && (index.bound > 0).any().item<bool>();

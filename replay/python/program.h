@@ -265,7 +265,7 @@ std::pair<Dtype, ConstantBits> number_of(const py::handle& number);
 std::string step_line(const std::string& kind, const std::vector<StepWord>& operands,
                       const std::vector<std::string>& results, const py::dict& attrs);
 // (name, family, operands, accepted dtypes) of every op of a fusion that makes tensors. Families: pointwise, cast,
-// reduction, metadata, indexed, other.
+// reduction, metadata, indexed, library, other.
 std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>> op_table();
 // The storage of an output as bytes, owned by a DLPack capsule.
 py::capsule storage_capsule(const RunTensor& t, int ordinal);
