@@ -97,6 +97,14 @@ class FusionMaker {
   std::vector<ValueId> reduction(OpKind kind);
   std::vector<ValueId> move(OpKind kind);
   std::vector<ValueId> factory(OpKind kind);
+  // -- ops that ATen alone computes (generate_library.cc)
+  std::vector<ValueId> library(OpKind kind);
+  ValueId matrix_product();
+  ValueId linear_layer();
+  ValueId grouped_product();
+  std::vector<ValueId> along_axis(OpKind kind);
+  std::vector<ValueId> attention(OpKind kind);
+  std::vector<ValueId> added_rows();
   ValueId random_word();
   void begin_long_sum();
   // -- fusions as models have them (generate_model.cc); returns whether one was made

@@ -22,6 +22,7 @@ bool is_generated(const OpRow& row) {
 
 uint32_t default_weight(const OpRow& row) {
   if (!is_generated(row)) return 0;
+  if (demands(row.kind, kLibrary)) return 1;
   if (row.kind == OpKind::kCast) return 16;
   if (row.kind == OpKind::kScatter) return 4;
   if (row.kind == OpKind::kIota || row.kind == OpKind::kLogicalRightShift) return 6;

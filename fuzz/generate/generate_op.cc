@@ -206,6 +206,8 @@ std::vector<ValueId> FusionMaker::op(OpKind kind) {
       return indexed(kind);
     case FUSEBOX_SCALAR_OPS:
       return pointwise_op(kind);
+    case FUSEBOX_LIBRARY_OPS:
+      return library(kind);
     case FUSEBOX_STATEMENT_OPS:
       break;
   }
@@ -562,6 +564,7 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
     case FUSEBOX_REDUCTION_OPS:
     case FUSEBOX_INDEXED_OPS:
     case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_LIBRARY_OPS:
     case FUSEBOX_STATEMENT_OPS:
       break;
   }

@@ -93,16 +93,10 @@ void StepMaker::assign(size_t max_transforms) {
     cut_apart(cuts);
   else
     for (size_t extra = 1 + random_.below(2); extra > 0; --extra) cuts.push_back(random_.below(names.size() + 1));
-  std::sort(cuts.begin(), cuts.end());
-  std::vector<Step> assigns;
-  for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-    if (cuts[i] == cuts[i + 1]) continue;
-    Step step{StepKind::kAssign, {}, {}, {}};
-    for (size_t k = cuts[i]; k < cuts[i + 1]; ++k) step.operands.push_back(StepOperand::of(names[k]));
-    step.attrs.set(AttrKey::kName, "part" + std::to_string(i));
-    step.attrs.set_enum(AttrKey::kExecutor, random_.one_in(4) ? SegmentExecutor::kAten : SegmentExecutor::kKernel);
-    assigns.push_back(std::move(step));
-  }
+  cut_at_library_ops(names, cuts);
+  const std::vector<Step> assigns = assigns_of(names, cuts, [&](const std::string& first) {
+    return is_library_op(first) ? !random_.one_in(16) : random_.one_in(4);
+  });
   each_part(assigns, [&] {
     schedule(max_transforms);
     if (focus.segments > 0) return permute_crossings();

@@ -25,6 +25,8 @@ class StepMaker {
   void concretize(const Graph& fusion, const Bindings& sizes);
   // Assigns the ops to segments and schedules each segment.
   void assign(size_t max_transforms);
+  // The same for the ops that ATen alone computes and the kernels between them, which only get threads.
+  void assign_plain();
   void schedule(size_t max_transforms);
   // Replays the list, skips steps that do not apply, then adds what every kernel needs.
   void replay_list(std::span<const Step> list, const Bindings& sizes);
@@ -50,6 +52,12 @@ class StepMaker {
   bool is_small_launch(const Step& parallelize);
   // Assigns the ops, then calls `schedule_part` for each kernel's segment, with that segment as the graph.
   void each_part(const std::vector<Step>& assigns, const std::function<void()>& schedule_part);
+  bool is_library_op(const std::string& name) const;
+  // Ops that ATen alone computes are parts of their own. Each result of such an op may be cut from the others.
+  void cut_at_library_ops(const std::vector<std::string>& names, std::vector<size_t>& cuts) const;
+  // An `assign` step for the tensors between each two cuts; the first tensor of a part decides who computes it.
+  std::vector<Step> assigns_of(const std::vector<std::string>& names, std::vector<size_t> cuts,
+                               const std::function<bool(const std::string&)>& is_for_aten);
   std::vector<std::string> tensors(bool with_inputs) const;
   std::string any_tensor();
   std::string any_needed_tensor();

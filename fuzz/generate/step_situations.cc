@@ -73,6 +73,41 @@ bool StepMaker::shared_in_loop(ParallelType loop) {
   return true;
 }
 
+bool StepMaker::is_library_op(const std::string& name) const {
+  return demands(g_[g_[*find_value(g_, name)].def].kind, kLibrary);
+}
+
+void StepMaker::cut_at_library_ops(const std::vector<std::string>& names, std::vector<size_t>& cuts) const {
+  for (size_t i = 0; i < names.size(); ++i)
+    if (is_library_op(names[i])) cuts.insert(cuts.end(), {i, i + 1});
+}
+
+std::vector<Step> StepMaker::assigns_of(const std::vector<std::string>& names, std::vector<size_t> cuts,
+                                        const std::function<bool(const std::string&)>& is_for_aten) {
+  std::sort(cuts.begin(), cuts.end());
+  std::vector<Step> assigns;
+  for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+    if (cuts[i] == cuts[i + 1]) continue;
+    Step step{StepKind::kAssign, {}, {}, {}};
+    for (size_t k = cuts[i]; k < cuts[i + 1]; ++k) step.operands.push_back(StepOperand::of(names[k]));
+    step.attrs.set(AttrKey::kName, "part" + std::to_string(i));
+    step.attrs.set_enum(AttrKey::kExecutor,
+                        is_for_aten(names[cuts[i]]) ? SegmentExecutor::kAten : SegmentExecutor::kKernel);
+    assigns.push_back(std::move(step));
+  }
+  return assigns;
+}
+
+void StepMaker::assign_plain() {
+  const auto names = tensors(false);
+  std::vector<size_t> cuts = {0, names.size()};
+  cut_at_library_ops(names, cuts);
+  each_part(assigns_of(names, cuts, [&](const std::string& first) { return is_library_op(first); }), [&] {
+    spread();
+    keep_visible(MemoryType::kGlobal);
+  });
+}
+
 void StepMaker::cut_apart(std::vector<size_t>& cuts) {
   std::vector<size_t> places;
   for (size_t i = 1; i < cuts.back(); ++i) places.push_back(i);

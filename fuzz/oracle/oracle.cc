@@ -96,8 +96,9 @@ HostRun OracleRun::run_host(const Graph& g, const Compiled& c, std::span<const A
 
 // A data-dependent read outside its axis has no result that could be judged.
 bool OracleRun::reads_out_of_range() {
-  const bool reads_by_data =
-      std::any_of(fusion().ops.begin(), fusion().ops.end(), [](const Op& op) { return demands(op.kind, kIndexed); });
+  // Some ops that ATen computes take places too.
+  const bool reads_by_data = std::any_of(fusion().ops.begin(), fusion().ops.end(),
+                                         [](const Op& op) { return demands(op.kind, kIndexed | kLibrary); });
   if (reads_by_data) reference();
   return out_of_range_.has_value();
 }

@@ -412,6 +412,7 @@ void check_nest_of_one(OracleRun& run, const Graph& fusion) {
   if (plan.segments.empty()) return;
   RandomSource random = source_of(run, 4);
   const Segment& segment = random.pick(plan.segments);
+  if (segment.executor != SegmentExecutor::kKernel) return;
   Graph g = extract(fusion, segment);
   for (const Step& step : segment.steps) apply(g, step, run.options().defects);
   const std::string& name = segment.ops[0];

@@ -1,6 +1,7 @@
 #include "ir/build/composite.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "ir/scalar/scalar.h"
@@ -133,10 +134,46 @@ ValueId rms_norm(Graph& g, ValueId x, int64_t count, const NormOptions& options)
   return narrowed(g, y, g[x].dtype, options.name);
 }
 
-ValueId embedding(Graph& g, ValueId indices, ValueId weight, std::string_view name) {
+namespace {
+
+// Rows whose p-norm is beyond the most are scaled to it. As in ATen, 1e-7 is added to the norm before the division.
+ValueId limited(Graph& g, ValueId rows, const EmbeddingOptions& options) {
+  const double p = options.norm_type;
+  const auto number = [&](double x) { return constant_of(g, Dtype::kDouble, x); };
+  const ValueId wide = widened(g, rows, "embedding"), size = unary(g, OpKind::kAbs, wide);
+  ValueId norm;
+  if (std::isinf(p))
+    norm = p > 0 ? max(g, size, {-1}, {.keepdim = true}) : min(g, size, {-1}, {.keepdim = true});
+  else if (p == 2)
+    norm = unary(g, OpKind::kSqrt, sum(g, mul(g, wide, wide), {-1}, {.keepdim = true}));
+  else if (p == 1)
+    norm = sum(g, size, {-1}, {.keepdim = true});
+  else if (p == 0)
+    norm = sum(g, cast(g, binary(g, OpKind::kNe, wide, number(0)), g[wide].dtype), {-1}, {.keepdim = true});
+  else
+    norm = binary(g, OpKind::kPow, sum(g, binary(g, OpKind::kPow, size, number(p)), {-1}, {.keepdim = true}),
+                  number(1 / p));
+  const ValueId most = number(*options.max_norm);
+  const ValueId scale = truediv(g, most, add(g, norm, number(1e-7)));
+  const ValueId scaled = mul(g, wide, scale);
+  return narrowed(g, where(g, binary(g, OpKind::kGt, norm, most), scaled, wide), g[rows].dtype, options.name);
+}
+
+}  // namespace
+
+ValueId embedding(Graph& g, ValueId indices, ValueId weight, const EmbeddingOptions& options) {
   const size_t rank = rank_of(g, indices), row_rank = rank_of(g, weight);
   if (row_rank < 1)
     throw Error(ErrorCode::kRankMismatch, "embedding needs a weight of rank 1 or more", "%" + g[weight].name);
+  if (options.max_norm) {
+    if (row_rank != 2)
+      throw Error(ErrorCode::kRankMismatch, "embedding with max_norm needs a weight of rank 2", "%" + g[weight].name);
+    if (!(*options.max_norm >= 0) || std::isnan(options.norm_type))
+      throw Error(ErrorCode::kBadAttribute, "embedding takes a max_norm of 0 or more, and a norm_type that is a number",
+                  "%" + g[weight].name);
+    return limited(g, embedding(g, indices, weight), options);
+  }
+  const std::string_view name = options.name;
   if (rank == 1) return index_select(g, weight, indices, 0, name);
   Shape shape;
   ValueId count = constant_index(g, 1);

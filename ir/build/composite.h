@@ -42,7 +42,13 @@ ValueId layer_norm(Graph& g, ValueId x, int64_t axes, const NormOptions& options
 // x · rsqrt(mean(x²) + eps) · weight + bias over the last `axes` axes.
 ValueId rms_norm(Graph& g, ValueId x, int64_t axes, const NormOptions& options = {});
 
-// The rows of `weight` [V, …] at the indices. The result's shape is that of the indices, then that of a row.
-ValueId embedding(Graph& g, ValueId indices, ValueId weight, std::string_view name = {});
+struct EmbeddingOptions {
+  std::optional<double> max_norm = {};  // rows of a larger norm are scaled down to it; the weight itself stays as it is
+  double norm_type = 2;                 // the p of the norm (Σ |x|^p)^(1/p)
+  std::string_view name = {};
+};
+// The rows of `weight` [V, …] at the indices. The result's shape is that of the indices, then that of a row. With
+// max_norm the weight is of floats and rank 2, and the rows are those that torch.nn.functional.embedding gives.
+ValueId embedding(Graph& g, ValueId indices, ValueId weight, const EmbeddingOptions& options = {});
 
 }  // namespace fusebox

@@ -49,6 +49,8 @@ std::vector<ResultSpec> infer_results(InferContext& c) {
     case FUSEBOX_REDUCTION_OPS:
     case FUSEBOX_MOMENT_OPS:
       return infer_reduction(c);
+    case FUSEBOX_LIBRARY_OPS:
+      return infer_library(c);
     case OpKind::kPad:
     case FUSEBOX_VIEW_OPS:
       return {infer_metadata(c)};
@@ -158,18 +160,7 @@ OpKind op_named(std::string_view text) {
   if (const auto kind = parse_op(text)) return *kind;
   static constexpr std::string_view kKnown[] = {"rand_like",
                                                 "randn_like",
-                                                "cumsum",
-                                                "cumprod",
-                                                "cummin",
-                                                "cummax",
-                                                "matmul",
-                                                "linear",
-                                                "grouped_mm",
                                                 "scaled_mm",
-                                                "topk",
-                                                "argsort",
-                                                "sdpfa_fwd",
-                                                "sdpfa_bwd",
                                                 "nv_block_quantize",
                                                 "nv_grouped_block_quantize",
                                                 "preprocess_grouped_matmul_input_sf",

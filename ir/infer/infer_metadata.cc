@@ -330,6 +330,7 @@ ResultSpec infer_metadata(InferContext& c) {
     case FUSEBOX_SCALAR_OPS:
     case FUSEBOX_REDUCTION_OPS:
     case FUSEBOX_MOMENT_OPS:
+    case FUSEBOX_LIBRARY_OPS:
     case FUSEBOX_STATEMENT_OPS:
       break;
   }

@@ -109,6 +109,7 @@ ResultSpec infer_metadata(InferContext& c);  // broadcast … stride_order, pad
 ResultSpec infer_reshape(InferContext& c);
 ResultSpec infer_factory(InferContext& c);                 // full, iota, uniform, normal
 ResultSpec infer_indexed(InferContext& c);                 // cat, select … triu
+std::vector<ResultSpec> infer_library(InferContext& c);    // matmul, cumsum … index_put_accumulate
 std::vector<ResultSpec> infer_low_level(InferContext& c);  // kernel and host ops
 
 // The groups of a reshape between these sizes, none of which is the constant 1. Returns nothing if the products are not

@@ -5,6 +5,7 @@
 #include "ir/domain/domain.h"
 #include "ir/infer/bind.h"
 #include "ir/infer/concretize.h"
+#include "ir/infer/library_shape.h"
 #include "ir/infer/scalar_operand.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
@@ -34,6 +35,7 @@ class SizeChecker {
       if (const auto objection = iota_objection(g_, op.attrs, op.operands, bindings_))
         throw Error(ErrorCode::kBadInput, objection->message, "%" + g_[op.results[0]].name);
     if (demands(op.kind, kIndexed)) check_indexed(op, *index_operand(op.kind));
+    if (demands(op.kind, kLibrary)) check_library(op);
   }
 
  private:
@@ -195,6 +197,42 @@ class SizeChecker {
                    g_[op.operands[large]].name + " has " + std::to_string(*m),
                inner[i]);
     }
+  }
+
+  // Checks the axes that a library op contracts or lines up, and the extents of its results.
+  void check_library(const Op& op) const {
+    OpView view{g_, op.kind, op.operands, op.attrs, {}};
+    const LibraryShape shape = library_shape(view);
+    const auto at = [&](OperandPlace p) { return domain_at(g_, op.operands, p); };
+    for (const auto& [a, b] : shape.equal) {
+      const auto n = size(at(a)), m = size(at(b));
+      if (n && m && *n != *m)
+        mismatch(std::string(row_of(op.kind).text) + " gets extent " + std::to_string(*m) + " here, and " +
+                     std::to_string(*n) + " at " + name(at(a)) + "; they must be equal",
+                 at(b));
+    }
+    for (const auto& [count, place] : shape.at_most) {
+      const auto n = evaluate_integer(g_, op.operands[count], bindings_), m = size(at(place));
+      if (n && m && *n > *m)
+        mismatch(std::string(row_of(op.kind).text) + " takes " + std::to_string(*n) + " elements of this axis of " +
+                     std::to_string(*m) + "; take no more than it has",
+                 at(place));
+    }
+    for (size_t r = 0; r < shape.results.size(); ++r) {
+      const auto& own = g_.tensor_of(op.results[r]).logical;
+      for (size_t i = 0; i < own.size() && i < shape.results[r].axes.size(); ++i)
+        for (const OperandPlace& p : shape.results[r].axes[i].from) check_library_axis(op, at(p), own[i]);
+    }
+  }
+
+  // An operand of extent 1 stretches if it is a broadcast, or may turn out to be one.
+  void check_library_axis(const Op& op, DomainId from, DomainId to) const {
+    const auto n = size(from), m = size(to);
+    const bool stretches =
+        g_[from].iter_type == IterType::kSymbolic || (g_[from].iter_type == IterType::kBroadcast && !g_[from].expanded);
+    // A symbolic result has the extent of its first operand until it is resolved.
+    const bool is_open = g_[to].iter_type == IterType::kSymbolic && m == 1;
+    if (n && m && *n != *m && !(*n == 1 && stretches) && !is_open) mismatch_with(op, *n, *m, {from, to});
   }
 
   void check_alias(const Op& op) const {

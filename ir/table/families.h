@@ -129,9 +129,22 @@
 // Random numbers, by seed, offset and the place of the element.
 #define FUSEBOX_RANDOM_OPS OpKind::kUniform: case OpKind::kNormal
 
+// ATen computes these; no kernel has them. FUSEBOX_LIBRARY_OPS has all of them.
+#define FUSEBOX_LIBRARY_OPS \
+  FUSEBOX_PRODUCT_OPS: case FUSEBOX_SCAN_OPS: case FUSEBOX_SORT_OPS: case FUSEBOX_ATTENTION_OPS: \
+  case OpKind::kIndexPutAccumulate
+// Products of matrices.
+#define FUSEBOX_PRODUCT_OPS OpKind::kMatmul: case OpKind::kLinear: case OpKind::kGroupedMm
+// Combine the elements before each element along an axis.
+#define FUSEBOX_SCAN_OPS OpKind::kCumsum: case OpKind::kCumprod: case FUSEBOX_EXTREME_SCAN_OPS
+#define FUSEBOX_EXTREME_SCAN_OPS OpKind::kCummin: case OpKind::kCummax
+// Order the elements along an axis.
+#define FUSEBOX_SORT_OPS OpKind::kArgsort: case OpKind::kTopk
+#define FUSEBOX_ATTENTION_OPS OpKind::kSdpfaFwd: case OpKind::kSdpfaBwd
+
 #define FUSEBOX_TENSOR_OPS \
   FUSEBOX_REDUCTION_OPS: case FUSEBOX_MOMENT_OPS: case FUSEBOX_VIEW_OPS: case FUSEBOX_INDEXED_OPS: \
-  case FUSEBOX_PLACING_OPS
+  case FUSEBOX_PLACING_OPS: case FUSEBOX_LIBRARY_OPS
 
 // Statements of a kernel: control, memory and threads. `for` and `if` stand in host programs too.
 #define FUSEBOX_THREAD_OPS \

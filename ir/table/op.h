@@ -43,6 +43,7 @@ enum Demand : uint32_t {
   kControl = 1 << 6,   // holds regions
   kRead = 1 << 7,      // reads memory: may not move across an effect on the same buffer
   kSync = 1 << 8,      // every thread that it counts must reach it
+  kLibrary = 1 << 9,   // ATen computes it in a segment of its own; no kernel has it
 };
 
 // How the axes of an operand relate to the axes of the result's root domain. (The root is the logical domain, unless

@@ -130,7 +130,20 @@ Rule rule_of(OpKind kind) {
       return {kF, Gives::kPair};
     case OpKind::kSum:
     case OpKind::kProd:
+    case OpKind::kCumsum:
+    case OpKind::kCumprod:
       return {kAny, Gives::kWide};
+    case OpKind::kMatmul:
+    case OpKind::kLinear:
+      return {kF | kC, Gives::kCommon, Scalars::kUnchanged};
+    case OpKind::kGroupedMm:
+    case FUSEBOX_ATTENTION_OPS:
+      return {kF, Gives::kCommon, Scalars::kUnchanged};
+    case FUSEBOX_EXTREME_SCAN_OPS:
+    case FUSEBOX_SORT_OPS:
+      return {kReal, Gives::kCommon, Scalars::kUnchanged};
+    case OpKind::kIndexPutAccumulate:
+      return {kI | kF | kC, Gives::kCommon, Scalars::kUnchanged};
     case OpKind::kCast:
     case OpKind::kFull:
     case OpKind::kIota:
@@ -181,9 +194,13 @@ std::string place_of(const OperandType& o) { return o.name.empty() ? std::string
       place);
 }
 
-std::string_view advice_for(OpKind kind, uint8_t accepts) {
+// ATen computes library ops, and has none of them for floats below 16 bits.
+bool is_too_narrow(OpKind kind, Dtype d) { return demands(kind, kLibrary) && is_floating(d) && bits(d) < 16; }
+
+std::string_view advice_for(OpKind kind, Dtype dtype, uint8_t accepts) {
+  if (is_too_narrow(kind, dtype)) return "cast to f16, bf16, f32 or f64 first";
   if (is_random(kind)) return "give it f16, bf16, f32 or f64, and cast the result";
-  if (accepts == kF) return "cast to a floating dtype first";
+  if (accepts == kF || accepts == (kF | kC)) return "cast to a floating dtype first";
   if (accepts == kI) return "cast to an integer dtype first";
   if (accepts == (kB | kI)) return "cast to bool or an integer dtype first";
   if (accepts == kC) return "only complex has these parts";
@@ -200,6 +217,7 @@ std::optional<ErrorCode> objection(OpKind kind, Dtype d) {
   if (kind == OpKind::kNextafter && is_reduced_float(d)) return ErrorCode::kUnsupportedDtype;
   if (kind == OpKind::kComplex && d != Dtype::kFloat && d != Dtype::kDouble) return ErrorCode::kUnsupportedDtype;
   if (is_random(kind) && bits(d) < 16) return ErrorCode::kUnsupportedDtype;  // too few numbers between 0 and 1
+  if (is_too_narrow(kind, d)) return ErrorCode::kUnsupportedDtype;
   return std::nullopt;
 }
 
@@ -275,7 +293,7 @@ Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Att
     // Names the operand that has the refused dtype.
     const auto guilty =
         std::find_if(computed.begin(), computed.end(), [&](const OperandType& o) { return o.dtype == common; });
-    refuse(*code, kind, common, advice_for(kind, rule_of(kind).accepts),
+    refuse(*code, kind, common, advice_for(kind, common, rule_of(kind).accepts),
            guilty == computed.end() ? (computed.empty() ? std::string() : place_of(computed[0])) : place_of(*guilty));
   }
   // Nothing converts a dtype that exists as data only, so all operands must have this dtype.
@@ -287,6 +305,7 @@ Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Att
   const Dtype* as = wanted ? std::get_if<Dtype>(wanted) : nullptr;
   if (wanted && !as)
     throw Error(ErrorCode::kBadAttribute, "attribute `as` of " + std::string(row_of(kind).text) + " must be a dtype");
+  if (as && is_too_narrow(kind, *as)) refuse(ErrorCode::kUnsupportedDtype, kind, *as, "ask for a wider one", {});
   if (as && is_storage_only(*as)) refuse(ErrorCode::kUnsupportedDtype, kind, *as, "it has no arithmetic yet", {});
   switch (rule_of(kind).gives) {
     case Gives::kCommon:

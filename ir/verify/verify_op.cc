@@ -4,6 +4,7 @@
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/infer/infer_rules.h"
+#include "ir/infer/library_shape.h"
 #include "ir/infer/scalar_operand.h"
 #include "ir/scalar/scalar_form.h"
 #include "ir/table/families.h"
@@ -183,6 +184,11 @@ class OpChecker {
         check_result(0, ValueKind::kTensor, computed_dtype());
         check_result(1, ValueKind::kTensor, computed_dtype());
         return check_result(2, ValueKind::kTensor, Dtype::kInt64);
+      case FUSEBOX_LIBRARY_OPS: {
+        const LibraryShape shape = library_shape(view_);
+        for (size_t i = 0; i < shape.results.size(); ++i) check_result(i, ValueKind::kTensor, shape.results[i].dtype);
+        return;
+      }
       case OpKind::kWelfordCombine:
         for (size_t i = 0; i < 3; ++i)
           if (g_[op_.results[i]].kind != ValueKind::kScalar) refuse(ErrorCode::kWrongKind, "gives scalars");
@@ -289,6 +295,7 @@ class OpChecker {
         for (size_t r = 0; r < op_.results.size(); ++r)
           for (DomainPair pair : map_producer_to_consumer(g_, id_, i, r)) check_pair(g_, view_, pair, defects_);
     if (op_.kind == OpKind::kTriu && !defects_.has(Defect::kVerifyExtents)) check_masked();
+    if (demands(op_.kind, kLibrary)) check_library();
     const bool makes_axes =
         op_.kind == OpKind::kFull || op_.kind == OpKind::kIota || op_.kind == OpKind::kTriu || is_random(op_.kind);
     if (!demands(op_.kind, kPointwise) || makes_axes || defects_.has(Defect::kVerifyExtents)) return;
@@ -297,6 +304,56 @@ class OpChecker {
         refuse(ErrorCode::kShapeMismatch, "has an axis, " + place_of(g_, d) + ", that no operand gives");
       check_agreement(d);
     }
+  }
+
+  // Checks the axes of an op that ATen alone computes, as far as their extents are known.
+  void check_library() const {
+    const LibraryShape shape = library_shape(view_);
+    for (size_t r = 0; r < shape.results.size(); ++r) {
+      const Tensor& t = g_.tensor_of(op_.results[r]);
+      if (!t.root.empty())
+        refuse(ErrorCode::kInvalidGraph, "has axes made by an op that moves elements, and moves none");
+      need_rank(t.logical.size(), shape.results[r].axes.size());
+      for (size_t i = 0; i < t.logical.size(); ++i) check_library_axis(shape.results[r].axes[i], t.logical[i]);
+    }
+    if (defects_.has(Defect::kVerifyExtents)) return;
+    for (const auto& [a, b] : shape.equal) {
+      const DomainId x = domain_at(g_, op_.operands, a), y = domain_at(g_, op_.operands, b);
+      const auto n = known_extent(x), m = known_extent(y);
+      if (n && m && *n != *m)
+        refuse(ErrorCode::kShapeMismatch, "has operands of extents " + std::to_string(*n) + " at " + place_of(g_, x) +
+                                              " and " + std::to_string(*m) + " at " + place_of(g_, y));
+    }
+  }
+
+  // Nothing for a symbolic axis, which may turn out to be a broadcast.
+  std::optional<int64_t> known_extent(DomainId d) const {
+    return g_[d].iter_type == IterType::kSymbolic ? std::nullopt : known_size(g_, d);
+  }
+
+  void check_library_axis(const LibraryAxis& from, DomainId own) const {
+    if (g_[own].expanded) refuse(ErrorCode::kShapeMismatch, "repeats elements along " + place_of(g_, own));
+    if (defects_.has(Defect::kVerifyExtents)) return;
+    if (from.from.empty()) {
+      const auto wanted = evaluate_integer(g_, op_.operands[from.extent]), extent = evaluate_size(g_, own);
+      if (wanted && extent && *wanted != *extent)
+        refuse(ErrorCode::kShapeMismatch, "has another extent than it is given; infer its result again");
+      return;
+    }
+    bool is_open = false;
+    for (const OperandPlace& p : from.from) {
+      const DomainId d = domain_at(g_, op_.operands, p);
+      is_open |= g_[d].iter_type == IterType::kSymbolic;
+      const bool stretches = g_[d].iter_type == IterType::kBroadcast && !g_[d].expanded;
+      const auto n = known_extent(d), m = known_extent(own);
+      if (n && m && *n != *m && !stretches)
+        refuse(ErrorCode::kShapeMismatch, "has extent " + std::to_string(*m) + " at " + place_of(g_, own) +
+                                              " where an operand has " + std::to_string(*n));
+      if (stretches && from.from.size() == 1 && m && *m != 1)
+        refuse(ErrorCode::kShapeMismatch, "stretches an axis at " + place_of(g_, own));
+    }
+    if (g_[own].iter_type == IterType::kSymbolic && !is_open)
+      refuse(ErrorCode::kShapeMismatch, "has a symbolic axis, " + place_of(g_, own) + ", where no operand has");
   }
 
   // Checks that the result of triu has its operand's extents.
@@ -501,6 +558,8 @@ class OpChecker {
         if (view_.operand(1) && g_.is_tensor(view_.operand(1)))
           refuse(ErrorCode::kWrongKind, "takes a scalar diagonal");
         return need_rank(root, from);
+      case FUSEBOX_LIBRARY_OPS:
+        return;  // check_library
       case FUSEBOX_SCALAR_OPS:
         break;
       case FUSEBOX_STATEMENT_OPS:

@@ -68,7 +68,7 @@ class Cutter {
     for (OpId op : ops)
       for (ValueId v : g_[op].results)
         for (OpId reader : readers_[v.index]) needed[v.index] = needed[v.index] || !inside.contains(reader);
-    CutPart part{ops, {}, {}, {}};
+    CutPart part{.ops = ops, .steps = {}, .heuristics = {}, .declined = {}};
     if (is_apart(ops)) return part;
     Graph fusion = extractor_.extract(segment_of(ops, needed));
     find_schedule(fusion, part, {});
@@ -109,7 +109,12 @@ class Cutter {
           return at != kNowhere && (at < s.begin || at >= s.end || again[at - s.begin]);
         });
         again[i - s.begin] = again[i - s.begin] || (is_read && is_cheap(order_[i]) && !is_output_[v.index]);
-        needed[v.index] = is_output_[v.index] || (is_read && !is_cheap(order_[i]));
+        // An op that ATen alone computes reads its operands from memory.
+        const bool is_stored = std::ranges::any_of(readers_[v.index], [&](OpId reader) {
+          const size_t at = positions_[reader.index];
+          return at != kNowhere && (at < s.begin || at >= s.end) && demands(g_[reader].kind, kLibrary);
+        });
+        needed[v.index] = is_output_[v.index] || is_stored || (is_read && !is_cheap(order_[i]));
       }
     return needed;
   }
@@ -129,7 +134,9 @@ class Cutter {
       for (ValueId v : g_[op].operands) {
         if (!v || !g_[v].def || !g_.is_tensor(v)) continue;
         const size_t at = positions_[g_[v].def.index];
-        if (at != kNowhere && (at >= s.begin || (is_cheap(order_[at]) && !is_output_[v.index]))) take(at);
+        const bool is_copied =
+            at != kNowhere && is_cheap(order_[at]) && !is_output_[v.index] && !demands(g_[op].kind, kLibrary);
+        if (at != kNowhere && (at >= s.begin || is_copied)) take(at);
       }
     }
     std::vector<OpId> ops;
@@ -168,6 +175,7 @@ class Cutter {
       if (o.kind == OpKind::kSegmentSet)
         for (OpId reader : readers_[o.results[0].index])
           if (inside.contains(reader)) return true;
+      if (demands(o.kind, kLibrary) && ops.size() > 1) return true;
       if (demands(o.kind, kIndexed) && ops.size() > 1 && inside.contains(g_[o.operands[0]].def)) return true;
     }
     return false;
@@ -177,7 +185,7 @@ class Cutter {
   // 0. Such a program has little to gain, so it runs as in the unfused plan.
   std::optional<std::string> why_not(const Scheduler& s, const ScheduleView& view) const {
     auto why = s.declines(view);
-    if (why || empty_.empty()) return why;
+    if (why || empty_.empty() || s.executor != SegmentExecutor::kKernel) return why;
     const bool reshapes =
         std::ranges::any_of(view.fusion.ops, [](const Op& op) { return op.kind == OpKind::kReshape; });
     if (s.name != "no_op" || reshapes) why = "%" + empty_ + " has no elements";
@@ -212,6 +220,7 @@ class Cutter {
     }
     part.heuristics = {};
     part.steps.clear();
+    part.executor = SegmentExecutor::kKernel;
   }
 
   // Why a schedule is refused that something makes; nothing if it is not.
@@ -233,6 +242,8 @@ class Cutter {
     const auto apply = [&](const Heuristics& heuristics) {
       part.heuristics = heuristics;
       part.steps = scheduler.plan(view, heuristics);
+      part.executor = scheduler.executor;
+      if (part.executor != SegmentExecutor::kKernel) return fusion;
       Graph scheduled = fusion;
       StepApplier applier(scheduled, options_.defects);
       for (const Step& step : part.steps) applier.apply(step);

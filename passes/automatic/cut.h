@@ -3,7 +3,7 @@
 // it needs: an up-cast, a broadcast or a constant tensor is computed again where it is read, and never stored.
 //
 // Invariants: every op that an output needs is in a part, and parts stand in an order in which they can run. A part of
-// one op may be one that no scheduler takes.
+// one op may be one that no scheduler takes. An op that ATen alone computes is a part of its own, without copies of others.
 //
 //   for (const CutPart& p : cut(fusion, options)) …
 #pragma once
@@ -16,7 +16,8 @@ namespace fusebox {
 
 struct CutPart {
   std::vector<OpId> ops;    // in the order of the body
-  std::vector<Step> steps;  // none if no scheduler takes the part
+  std::vector<Step> steps;  // none if no scheduler takes the part, or if it is no kernel
+  SegmentExecutor executor = SegmentExecutor::kKernel;
   Heuristics heuristics;
   std::vector<Declined> declined;
 };

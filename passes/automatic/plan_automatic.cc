@@ -12,7 +12,7 @@ Step assign_step(const Graph& g, const CutPart& part, const std::string& name) {
   Step step{StepKind::kAssign, {}, {}, {}};
   for (OpId op : part.ops) step.operands.push_back(StepOperand::of(g[g[op].results[0]].name));
   step.attrs.set(AttrKey::kName, name);
-  step.attrs.set_enum(AttrKey::kExecutor, SegmentExecutor::kKernel);
+  step.attrs.set_enum(AttrKey::kExecutor, part.executor);
   return step;
 }
 

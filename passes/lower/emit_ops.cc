@@ -250,6 +250,7 @@ ValueId KernelEmitter::compute(Site& site) {
     }
     case FUSEBOX_REDUCTION_OPS:
     case FUSEBOX_MOMENT_OPS:
+    case FUSEBOX_LIBRARY_OPS:
     case FUSEBOX_STATEMENT_OPS:
       break;
   }

@@ -60,6 +60,12 @@ KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options) {
     if (d.iter_type == IterType::kSymbolic)
       throw Error(ErrorCode::kNotConcretized, "this axis is not resolved; concretize the program for its inputs first",
                   (d.tensor ? "%" + scheduled[scheduled[d.tensor].value].name + "." : "") + d.name);
+  for (OpId id : scheduled[Graph::body()].ops)
+    if (const Op& op = scheduled[id]; demands(op.kind, kLibrary))
+      throw Error(ErrorCode::kNotInKernel,
+                  std::string(row_of(op.kind).text) +
+                      " has no kernel, ATen alone computes it; assign it to a segment of its own, by aten",
+                  "%" + scheduled[op.results[0]].name);
   KernelPlan plan(scheduled, options);
   for (const auto stage : {plan_threads, plan_buffers, plan_empty_threads, plan_replicas, check_sharing, plan_loops,
                            plan_shared, plan_syncs, plan_cascades, plan_storage, plan_exchanges})

@@ -44,7 +44,8 @@ class StatementView;
 // that plan_storage has not seen is checked as far as it goes.
 std::optional<std::string> check_plan(const KernelPlan& plan);
 
-// Runs all stages. Throws what they throw, and kNotConcretized for a graph with symbolic axes.
+// Runs all stages. Throws what they throw, kNotConcretized for a graph with symbolic axes, and kNotInKernel for an op
+// that ATen alone computes.
 KernelPlan plan_kernel(const Graph& scheduled, const PlanOptions& options = {});
 // All up to plan_exchanges. Throws exactly where plan_kernel throws.
 KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options = {});

@@ -67,6 +67,8 @@ std::string refused_op(const Graph& g, OpId id) {
     case AxisRule::kOnAxis:
       break;
   }
+  if (demands(op.kind, kLibrary))
+    return place(g, v) + " is a " + std::string(row_of(op.kind).text) + ", which ATen alone computes";
   if (op.kind == OpKind::kScatter) return place(g, v) + " is a scatter, whose places data decide";
   if (!g.tensor_of(v).devices.empty()) return place(g, v) + " is spread over devices";
   for (size_t k = 0; k < op.operands.size(); ++k)

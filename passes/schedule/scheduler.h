@@ -1,5 +1,5 @@
 // Schedulers: a row each in scheduler_table.inc, tried in this order. A scheduler takes a fusion that is to become one
-// kernel, or declines it with a reason. It chooses heuristics, and makes steps from them.
+// segment, a kernel or a call of ATen, or declines it with a reason. It chooses heuristics, and makes steps from them.
 //
 // Invariants: a scheduler is a pure function of the view. `plan` reads the view's fusion and the heuristics alone.
 //
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/module/step.h"
+#include "ir/table/enums.h"
 #include "passes/schedule/heuristics.h"
 #include "passes/schedule/schedule_view.h"
 
@@ -22,6 +23,7 @@ namespace fusebox {
 struct Scheduler {
   std::string_view name;
   std::string_view summary;
+  SegmentExecutor executor;  // of the segment that it makes
   // Why it cannot make one kernel of this fusion: a lower-case clause; nothing if it can.
   std::optional<std::string> (*declines)(const ScheduleView& view);
   Heuristics (*choose)(const ScheduleView& view);

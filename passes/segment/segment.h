@@ -17,7 +17,8 @@
 
 namespace fusebox {
 
-// One kernel for each op: every element has a thread of its own, and reductions are serial. Always correct, slow.
+// A segment for each op. Its kernel gives every element a thread of its own, and reductions are serial. An op that has no
+// kernel goes to ATen. Always correct, slow.
 Segmentation plan_unfused(const Graph& fusion, const Defects& defects = {});
 // The whole fusion as one kernel, scheduled by these steps.
 Segmentation plan_single(const Graph& fusion, std::vector<Step> steps, const Defects& defects = {});

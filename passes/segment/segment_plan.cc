@@ -250,7 +250,10 @@ Segmentation plan_unfused(const Graph& fusion, const Defects& defects) {
     Segment segment;
     segment.name = fusion.name + "_" + std::to_string(s.segments.size());
     segment.ops = {name_of(fusion, op)};
-    segment.steps = unfused_steps(fusion, op);
+    if (demands(fusion[op].kind, kLibrary))
+      segment.executor = SegmentExecutor::kAten;
+    else
+      segment.steps = unfused_steps(fusion, op);
     s.segments.push_back(std::move(segment));
   }
   return complete(fusion, std::move(s), defects);

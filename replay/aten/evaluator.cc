@@ -203,6 +203,12 @@ void Evaluator::evaluate(OpId id) {
       for (size_t k = 0; k < 3; ++k) values_[op.results[k].index] = std::move(three[k]);
       return;
     }
+    case FUSEBOX_LIBRARY_OPS: {
+      std::vector<Carried> made_here = library(op);
+      check_internal(made_here.size() == op.results.size(), "a library op gives another number of results");
+      for (size_t k = 0; k < made_here.size(); ++k) values_[op.results[k].index] = std::move(made_here[k]);
+      return;
+    }
     case OpKind::kFull:
       made = full(op, declared);
       break;

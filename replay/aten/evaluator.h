@@ -1,6 +1,7 @@
 // One run of the reference over a graph (aten_api.h). It computes the values of ops as ATen tensors with their bounds.
 //
-// pointwise.cc evaluates ops on elements, random.cc draws random numbers, structure.cc ops that move elements, reduction.cc ops that combine them.
+// pointwise.cc evaluates ops on elements, random.cc draws random numbers, structure.cc ops that move elements,
+// reduction.cc ops that combine them. library.cc, attention.cc and scan.cc have the ops that no kernel computes.
 // evaluator.cc walks the graph, takes arguments in and gives results out.
 #pragma once
 
@@ -33,6 +34,8 @@ struct Carried {
 
   bool exact() const { return !bound.defined(); }
 };
+
+using Bilinear = std::function<at::Tensor(const at::Tensor&, const at::Tensor&)>;
 
 class Evaluator {
  public:
@@ -83,7 +86,29 @@ class Evaluator {
   Carried product(Dtype declared, const Carried& x, at::IntArrayRef axes, int64_t count);
   Carried extreme(bool largest, Dtype declared, const Carried& x, at::IntArrayRef axes, int64_t count);
   Carried finish_reduction(at::Tensor value, at::Tensor spread, at::Tensor error, Dtype declared);
+  // A sum of real or complex numbers. `rounds`: the result is rounded to its dtype.
+  Carried finish_sum(at::Tensor value, const at::Tensor& spread, const at::Tensor& error, Dtype declared, bool rounds);
   std::vector<Carried> welford(const Op& op);
+
+  // -- library.cc
+  std::vector<Carried> library(const Op& op);
+  // The sum of products f(a, b), f linear in both; each element adds `terms` products, and the addend if there is one.
+  Carried product(const Bilinear& f, const Carried& a, const Carried& b, const Carried* addend, int64_t terms);
+  Carried matmul(const Op& op);
+  Carried linear(const Op& op);
+  Carried grouped_mm(const Op& op);
+
+  // -- attention.cc
+  std::vector<Carried> attention(const Op& op);
+  std::vector<Carried> attention_gradient(const Op& op);
+
+  // -- scan.cc
+  Carried scan(const Op& op);
+  Carried scan_integers(const Op& op, Carried x, int64_t axis, Dtype declared);
+  Carried scan_products(const Carried& x, int64_t axis, Dtype declared);
+  std::vector<Carried> scan_extremes(const Op& op);
+  std::vector<Carried> sorted(const Op& op);
+  Carried add_rows(const Op& op);
 
   const Graph& g_;
   std::span<const Argument> inputs_;
@@ -102,6 +127,10 @@ Carried viewed(const Carried& c, F&& f) {
   return r;
 }
 
+// The magnitudes of finite elements, 0 for others. A complex number counts the sum of its finite parts.
+at::Tensor finite_sizes(const at::Tensor& x);
+// The bound of integers that wrap: infinite where an element may leave the dtype's range.
+at::Tensor free_where_it_wraps(Dtype d, const at::Tensor& value, const at::Tensor& bound);
 // A zero: the bound of exact elements.
 const at::Tensor& no_bound();
 // A bound that is infinite where the condition holds, and 0 elsewhere.

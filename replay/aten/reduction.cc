@@ -15,11 +15,6 @@
 namespace fusebox::aten {
 namespace {
 
-// Half the distance of neighbouring numbers at 1 in the accumulator's dtype. It is doubled in double, because the
-// reference is computed in double too.
-double unit_roundoff(Dtype declared) { return real_of(compute_dtype(declared)) == Dtype::kDouble ? 0x1p-52 : 0x1p-24; }
-double accumulator_overflow(Dtype declared) { return overflow_of(real_of(compute_dtype(declared))); }
-
 // The most additions that one of `count` elements goes through. A thread's own sum is a cascade of strips: at most 16
 // additions at each level, 4 for each doubling of the number, and the last level takes a partial sum of 2¹⁵ elements or
 // more at once. Partial sums of several loops, threads and blocks are trees too. Splits with a remainder leave parts of
@@ -44,12 +39,6 @@ int64_t count_of(const at::Tensor& t, at::IntArrayRef axes) {
   return n;
 }
 
-// The magnitudes of finite elements, 0 for others. A complex number counts the sum of its finite parts.
-at::Tensor finite_sizes(const at::Tensor& x) {
-  if (x.is_complex()) return at::sum(finite_sizes(at::view_as_real(x)), -1);
-  return at::abs(x).nan_to_num_(0.0, 0.0, 0.0);
-}
-
 at::Tensor sums_of_bounds(const Carried& x, at::IntArrayRef axes, const at::Tensor& like) {
   return x.exact() ? no_bound().expand(like.sizes()) : at::sum(x.bound, axes);
 }
@@ -70,7 +59,13 @@ int64_t highest(Dtype d) {
   return static_cast<int64_t>(is_signed(d) ? all >> 1 : all);
 }
 
-// The bound of integers that wrap: infinite where an element may leave the dtype's range.
+}  // namespace
+
+at::Tensor finite_sizes(const at::Tensor& x) {
+  if (x.is_complex()) return at::sum(finite_sizes(at::view_as_real(x)), -1);
+  return at::abs(x).nan_to_num_(0.0, 0.0, 0.0);
+}
+
 at::Tensor free_where_it_wraps(Dtype d, const at::Tensor& value, const at::Tensor& bound) {
   at::Tensor v = value.to(at::kDouble);
   // The carrier has the same bits, as signed numbers.
@@ -79,8 +74,6 @@ at::Tensor free_where_it_wraps(Dtype d, const at::Tensor& value, const at::Tenso
   const at::Tensor wraps = at::logical_or(v + bound > most, v - bound < static_cast<double>(lowest(d)));
   return at::where(at::logical_and(wraps, bound > 0), kInfinity, bound);
 }
-
-}  // namespace
 
 Carried Evaluator::finish_reduction(at::Tensor value, at::Tensor spread, at::Tensor error, Dtype declared) {
   if (!options_.bounds) return rounded(std::move(value), declared);
@@ -139,6 +132,7 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
     case FUSEBOX_VIEW_OPS:
     case FUSEBOX_INDEXED_OPS:
     case FUSEBOX_PLACING_OPS:
+    case FUSEBOX_LIBRARY_OPS:
     case FUSEBOX_STATEMENT_OPS:
       not_in_family(op.kind, "reduces no integers in the reference");
   }
@@ -171,12 +165,18 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
                       sizes * (1.01 * depth_of(count) * unit_roundoff(declared)), kInfinity);
   }
   const at::Tensor spread = sums_of_bounds(x, axes, value);
+  return finish_sum(std::move(value), spread, error, declared, count > 1 || !x.exact());
+}
+
+Carried Evaluator::finish_sum(at::Tensor value, const at::Tensor& spread, const at::Tensor& error, Dtype declared,
+                              bool rounds) {
   if (carrier_of(declared) == Carrier::kReal) return finish_reduction(std::move(value), spread, error, declared);
   Carried r = rounded(std::move(value), declared);
+  if (!options_.bounds) return r;
   r.zero_sign = false;
   const double last = 2 * unit_roundoff(declared);
   r.bound = spread + error;
-  if (count > 1 || !x.exact()) r.bound = r.bound + at::nan_to_num(at::abs(r.value), 0.0, 0.0) * (2 * last);
+  if (rounds) r.bound = r.bound + at::nan_to_num(at::abs(r.value), 0.0, 0.0) * (2 * last);
   return r;
 }
 

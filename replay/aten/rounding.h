@@ -29,6 +29,13 @@ inline double ulp_of(Dtype dtype, double value) {
   return std::bit_cast<double>(uint64_t{1} << (exponent + 1074));
 }
 
+// Half the distance of neighbouring numbers at 1 in the dtype that sums of this dtype are accumulated in. It is doubled
+// in double, because the reference is computed in double too.
+inline double unit_roundoff(Dtype declared) {
+  return real_of(compute_dtype(declared)) == Dtype::kDouble ? 0x1p-52 : 0x1p-24;
+}
+inline double accumulator_overflow(Dtype declared) { return overflow_of(real_of(compute_dtype(declared))); }
+
 inline double notional(double v, double overflow) { return std::isinf(v) ? std::copysign(overflow, v) : v; }
 
 // An operand's element: the interval in which a right implementation may have it.

@@ -86,6 +86,7 @@ Carried Evaluator::metadata(const Op& op, Carried x) {
     case FUSEBOX_REDUCTION_OPS:
     case FUSEBOX_INDEXED_OPS:
     case FUSEBOX_PLACING_OPS:
+    case FUSEBOX_LIBRARY_OPS:
     case FUSEBOX_STATEMENT_OPS:
       break;
   }
@@ -186,6 +187,7 @@ Carried Evaluator::indexed(const Op& op) {
     case FUSEBOX_REDUCTION_OPS:
     case FUSEBOX_VIEW_OPS:
     case FUSEBOX_PLACING_OPS:
+    case FUSEBOX_LIBRARY_OPS:
     case FUSEBOX_STATEMENT_OPS:
       not_in_family(op.kind, "reads at no index in the reference");
   }

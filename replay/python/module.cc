@@ -169,6 +169,7 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("scatter", &PythonProgram::scatter)
       .def("triu", &PythonProgram::triu)
       .def("embedding", &PythonProgram::embedding)
+      .def("library", &PythonProgram::library)
       .def("size", &PythonProgram::size)
       .def("input_infos", &PythonProgram::input_infos)
       .def("axes", &PythonProgram::axes)

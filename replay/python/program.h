@@ -152,7 +152,10 @@ class PythonProgram {
   Value indexed(const std::string& op, const Value& x, const Operand& index, int64_t axis);
   Value scatter(const Value& x, const Value& index, const Operand& src, int64_t axis);
   Value triu(const Value& x, int64_t diagonal);
-  Value embedding(const Value& indices, const Value& weight);
+  Value embedding(const Value& indices, const Value& weight, const std::optional<double>& max_norm, double norm_type);
+  // An op that ATen alone computes. `flag` sets the attribute of the op that is a flag.
+  std::vector<Value> library(const std::string& op, const Operands& operands, const std::optional<int64_t>& axis,
+                             bool flag, const std::optional<std::string>& dtype);
   Value size(const Value& x, int64_t axis);
 
   // -- schedule (program_steps.cc)
@@ -267,7 +270,7 @@ std::pair<Dtype, ConstantBits> number_of(const py::handle& number);
 std::string step_line(const std::string& kind, const std::vector<StepWord>& operands,
                       const std::vector<std::string>& results, const py::dict& attrs);
 // (name, family, operands, accepted dtypes) of every op of a fusion that makes tensors. Families: pointwise, cast,
-// reduction, metadata, indexed, other.
+// reduction, metadata, indexed, library, other.
 std::vector<std::tuple<std::string, std::string, int, std::vector<std::string>>> op_table();
 // The storage of an output as bytes, owned by a DLPack capsule.
 py::capsule storage_capsule(const RunTensor& t, int ordinal);

@@ -166,8 +166,34 @@ Value PythonProgram::scatter(const Value& x, const Value& index, const Operand& 
   return wrap(fusebox::scatter(g, id(x), id(index), source, axis));
 }
 Value PythonProgram::triu(const Value& x, int64_t diagonal) { return wrap(fusebox::triu(open(), id(x), diagonal)); }
-Value PythonProgram::embedding(const Value& indices, const Value& weight) {
-  return wrap(fusebox::embedding(open(), id(indices), id(weight)));
+Value PythonProgram::embedding(const Value& indices, const Value& weight, const std::optional<double>& max_norm,
+                               double norm_type) {
+  return wrap(
+      fusebox::embedding(open(), id(indices), id(weight), {.max_norm = max_norm, .norm_type = norm_type, .name = {}}));
+}
+std::vector<Value> PythonProgram::library(const std::string& op, const Operands& operands,
+                                          const std::optional<int64_t>& axis, bool flag,
+                                          const std::optional<std::string>& dtype) {
+  Graph& g = open();
+  const OpKind kind = op_named(op);
+  const OpRow& row = row_of(kind);
+  if (!demands(kind, kLibrary))
+    throw Error(ErrorCode::kUnsupportedOp, "kernels compute this op; call it by its own function", op);
+  std::vector<ValueId> ids;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    // The scalar of topk is a number of elements, that of attention a factor.
+    const bool is_extent = kind == OpKind::kTopk && i == 1;
+    ids.push_back(operands[i].is_none() ? ValueId() : is_extent ? scalar_of(g, extent(operands[i])) : id(operands[i]));
+  }
+  Attrs attrs;
+  if (axis) attrs.set(AttrKey::kAxis, *axis);
+  if (dtype) attrs.set(AttrKey::kDtypeAttr, dtype_named(*dtype));
+  for (AttrKey key : row.attrs)
+    if (flag && row_of(key).kind == AttrKind::kBool) attrs.set_flag(key);
+  std::vector<Value> results;
+  for (ValueId v : g[add_op(g, Graph::body(), kind, std::move(ids), std::move(attrs))].results)
+    results.push_back(wrap(v));
+  return results;
 }
 Value PythonProgram::size(const Value& x, int64_t axis) { return wrap(size_of(open(), id(x), axis)); }
 

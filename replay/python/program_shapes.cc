@@ -21,6 +21,7 @@ std::string_view family(const OpRow& row) {
   if (row.kind == OpKind::kCast) return "cast";
   if ((row.demands & kPointwise) != 0) return plain ? "pointwise" : "other";
   if ((row.demands & kReduction) != 0) return "reduction";
+  if ((row.demands & kLibrary) != 0) return "library";
   return (row.demands & kMetadata) != 0 ? "metadata" : "indexed";
 }
 
@@ -83,7 +84,9 @@ std::vector<InputInfo> PythonProgram::input_infos() const {
     for (const OutputRef& o : outputs(graph)) info.is_overwritten |= o.alias == v;
     for (OpId id : graph[Graph::body()].ops) {
       const Op& op = graph[id];
-      if (const auto index = index_operand(op.kind); index && op.operands[*index] == v)
+      // The rows that are added to have no attribute of their axis: it is the first.
+      const auto index = op.kind == OpKind::kIndexPutAccumulate ? std::optional<size_t>(1) : index_operand(op.kind);
+      if (index && op.operands[*index] == v)
         info.indexes.emplace_back(wrap(op.operands[0]), op.attrs.integer(AttrKey::kAxis));
     }
     result.push_back(std::move(info));

@@ -25,7 +25,8 @@ bool is_launch_refusal(ErrorCode code) {
 
 bool is_order_free(const Graph& g) {
   return std::none_of(g.ops.begin(), g.ops.end(), [&](const Op& op) {
-    if (!demands(op.kind, kReduction)) return false;
+    // ATen may add in another order if its operands lie otherwise in memory.
+    if (!demands(op.kind, kReduction | kLibrary)) return false;
     const Dtype d = g[op.results[0]].dtype;
     return !is_integer(d) && !is_boolean(d);
   });

@@ -76,6 +76,12 @@ constexpr const char* kRowSum = R"(fusion @f {
   %s = sum %a over [1]
   output %s
 })";
+constexpr const char* kMatmul = R"(fusion @f {
+  %x = input f32[4, 8] contiguous
+  %w = input f32[8, 3] contiguous
+  %y = matmul %x, %w
+  output %y
+})";
 constexpr const char* kInPlace = R"(fusion @f {
   %x = input f32[4, 8] contiguous
   %y = add %x, 1.0_f32
@@ -221,6 +227,7 @@ std::vector<Case> cases() {
       {E::kIllegalAliasOrder, "%y", [] { schedule(kInPlace, "parallelize %y.i0 on grid.x"); }},
       {E::kIllegalSwizzle, "%y.i1",
        [] { schedule(kPointwise, "swizzle %y.i0 with %y.i1 xor -> p, q\ninline_most of []"); }},
+      {E::kNotInKernel, "%y", [] { schedule(kMatmul, "parallelize %y.i0 on grid.x"); }},
       // execution
       {E::kBadInput, "%x.i1", [] { run(kFixed, "", {tensor({4, 9})}); }},
       {E::kBadInput, "%x", [] { run(kPointwise, "", {tensor({4})}); }},

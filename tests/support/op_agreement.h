@@ -20,6 +20,7 @@
 #include "replay/device/module_loader.h"
 #include "replay/run/compare.h"
 #include "replay/run/host_program.h"
+#include "replay/run/run.h"
 #include "tests/support/op_cases.h"
 
 namespace fusebox::test {
@@ -63,7 +64,11 @@ inline void OpAgreement::check(const OpCase& c) {
       named.push_back({compiled.segmentation.segments[k].name, &compiled.kernels[k]});
       kernels.insert(digest(compiled.kernels[k]));
     }
-    outputs = run_host_program(compiled.host, named, device_, inputs).outputs;
+    HostProgramOptions options;
+    options.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
+      run_aten_segment(compiled, name, in, out);
+    };
+    outputs = run_host_program(compiled.host, named, device_, inputs, options).outputs;
   } catch (const Error& e) {
     // Storage-only data must be refused, not computed.
     if (e.code == ErrorCode::kUnsupportedDtype)

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "ir/build/builder.h"
+#include "ir/build/library.h"
 #include "ir/scalar/numeric.h"
 #include "ir/step/apply.h"
 #include "ir/table/error.h"
@@ -133,6 +134,8 @@ class Maker {
       add(
           kind, d, {d}, {{1031}},
           [&](Graph& g, const std::vector<ValueId>& x) { return reduce(g, kind, x[0], {0}, {.keepdim = true}); }, true);
+    } else if (demands(kind, kLibrary)) {
+      library(kind, d);
     } else {
       moves(kind, d, matrices);
     }
@@ -205,6 +208,125 @@ class Maker {
       case OpKind::kIndexSelect:
       case OpKind::kScatter:
         return indexed(kind, d);
+      default:  // any other: has no case, and property_ops_agree fails
+        return;
+    }
+  }
+
+  // One case, of inputs with constant extents. Every result is an output. An integer input is an index below `below`.
+  void add_library(OpKind kind, Dtype d, const std::string& name, const std::vector<std::vector<int64_t>>& shapes,
+                   const std::function<std::vector<ValueId>(Graph&, const std::vector<ValueId>&)>& build,
+                   std::optional<size_t> index = {}, int64_t below = 0) {
+    OpCase c;
+    c.kind = kind;
+    c.dtype = d;
+    c.name = std::string(row_of(kind).text) + " " + std::string(text(d)) + " " + name;
+    Graph& g = c.fusion = fusion("f");
+    try {
+      std::vector<ValueId> given;
+      for (size_t k = 0; k < shapes.size(); ++k) {
+        const Dtype dtype = k == index ? Dtype::kInt64 : d;
+        Shape shape;
+        for (int64_t n : shapes[k]) shape.push_back(n == 1 ? Scalar(1) : Scalar(size(g)));
+        InputOptions options;
+        for (int64_t n : shapes[k]) options.contiguity.push_back(n == 1 ? Contiguity::kNone : Contiguity::kFalse);
+        given.push_back(input(g, "x" + std::to_string(k), dtype, shape, options));
+        c.inputs.push_back(spec("x" + std::to_string(k), dtype, shapes[k],
+                                shapes[k].size() == 2 && k == 0 ? Layout::kPermuted : Layout::kContiguous, 5 + k,
+                                true));
+        if (k == index) c.inputs.back().low = 0, c.inputs.back().high = static_cast<double>(below);
+      }
+      for (ValueId v : build(g, given)) output(g, v);
+    } catch (const Error& e) {
+      if (row_of(e.code).outcome == Outcome::kInternal) throw;
+      ++result_.refused;
+      return;
+    }
+    result_.cases.push_back(std::move(c));
+  }
+
+  // Ops that ATen alone computes.
+  void library(OpKind kind, Dtype d) {
+    using Values = std::vector<ValueId>;
+    const auto add = [&](const std::string& name, const std::vector<std::vector<int64_t>>& shapes,
+                         const std::function<Values(Graph&, const Values&)>& build) {
+      add_library(kind, d, name, shapes, build);
+    };
+    switch (kind) {
+      case OpKind::kMatmul: {
+        const auto build = [](Graph& g, const Values& x) { return Values{matmul(g, x[0], x[1])}; };
+        add("matrices", {{5, 7}, {7, 3}}, build);
+        add("row and column", {{9}, {9}}, build);
+        add("row and matrices", {{4}, {3, 4, 2}}, build);
+        add("batches", {{2, 1, 3, 5}, {4, 5, 2}}, build);
+        add("no terms", {{3, 0}, {0, 4}}, build);
+        return add("many terms", {{3, 515}, {515, 2}}, build);
+      }
+      case OpKind::kLinear: {
+        const auto build = [](Graph& g, const Values& x) {
+          return Values{linear(g, x[0], x[1], x.size() > 2 ? x[2] : ValueId())};
+        };
+        add("with bias", {{5, 7}, {3, 7}, {3}}, build);
+        add("without bias", {{2, 5, 7}, {3, 7}}, build);
+        return add("vector", {{4, 7}, {7}}, build);
+      }
+      case OpKind::kGroupedMm: {
+        const auto build = [](Graph& g, const Values& x) {
+          const ValueId ends =
+              iota(g, 3, constant_of(g, Dtype::kInt32, 1), constant_of(g, Dtype::kInt32, 2), Dtype::kInt32);
+          return Values{grouped_mm(g, x[0], x[1], ends)};
+        };
+        add("rows", {{6, 4}, {3, 4, 2}}, build);
+        add("columns", {{3, 2, 4}, {4, 5}}, build);
+        return add("terms", {{2, 5}, {5, 3}}, build);
+      }
+      case OpKind::kCumsum:
+      case OpKind::kCumprod: {
+        const auto build = [kind](Graph& g, const Values& x) {
+          return Values{kind == OpKind::kCumsum ? cumsum(g, x[0], -1) : cumprod(g, x[0], -1)};
+        };
+        add("rows", {{5, 7}}, build);
+        add("none", {{3, 0}}, build);
+        return add("long", {{517}}, build);
+      }
+      case OpKind::kCummin:
+      case OpKind::kCummax: {
+        const auto build = [kind](Graph& g, const Values& x) {
+          const Extremes e = kind == OpKind::kCummin ? cummin(g, x[0], 0) : cummax(g, x[0], 0);
+          return Values{e.values, e.indices};
+        };
+        add("columns", {{7, 5}}, build);
+        return add("one", {{1}}, build);
+      }
+      case OpKind::kArgsort:
+        for (const bool descending : {false, true})
+          add(descending ? "descending" : "ascending", {{7, 9}}, [descending](Graph& g, const Values& x) {
+            return Values{argsort(g, x[0], 1, {.descending = descending, .name = {}})};
+          });
+        return;
+      case OpKind::kTopk:
+        for (const bool largest : {false, true})
+          add(largest ? "largest" : "smallest", {{7, 9}}, [largest](Graph& g, const Values& x) {
+            const Extremes e = topk(g, x[0], 4, 1, {.largest = largest, .names = {}});
+            return Values{e.values, e.indices};
+          });
+        return;
+      case OpKind::kSdpfaFwd:
+      case OpKind::kSdpfaBwd:
+        for (const bool causal : {false, true})
+          add(causal ? "causal" : "full", {{2, 3, 5, 4}, {2, 3, 6, 4}, {2, 3, 6, 2}, {2, 3, 5, 2}},
+              [kind, causal](Graph& g, const Values& x) {
+                const AttentionOptions options{.causal = causal, .scale = {}, .names = {}};
+                const Attention a = sdpfa_fwd(g, x[0], x[1], x[2], options);
+                if (kind == OpKind::kSdpfaFwd) return Values{a.output, a.log_sumexp};
+                const AttentionGradient r = sdpfa_bwd(g, x[3], x[0], x[1], x[2], a, options);
+                return Values{r.query, r.key, r.value};
+              });
+        return;
+      case OpKind::kIndexPutAccumulate:
+        return add_library(
+            kind, d, "rows", {{4, 3}, {9}, {9, 3}},
+            [](Graph& g, const Values& x) { return Values{index_put_accumulate(g, x[0], x[1], x[2])}; }, 1, 4);
       default:  // any other: has no case, and property_ops_agree fails
         return;
     }

@@ -83,6 +83,7 @@ CLASSES: dict[str, type[FuseboxError]] = {
     "E0318": FuseboxError,
     "E0319": FuseboxValueError,
     "E0320": FuseboxValueError,
+    "E0321": FuseboxError,
     # execution
     "E0401": FuseboxInputError,
     "E0402": FuseboxTypeError,

@@ -191,6 +191,89 @@ class Ops(Pointwise):
     def scatter(self, arg: Tensor, index: Tensor, src: Operand, dim: int) -> Tensor:
         return self._tensor(self._fd.program.scatter(raw_tensor(arg), raw_tensor(index), raw(src), _integer(dim, "dim")))
 
+    # -- ops that ATen alone computes, each in a segment of its own. Operands have one dtype, as in torch; E0204 otherwise, and cast helps. A
+    # kernel that is scheduled by hand refuses them (E0321).
+    def matmul(self, a: Tensor, b: Tensor) -> Tensor:
+        """torch.matmul: [..., m, k] and [..., k, n] give [..., m, n]; batches broadcast, and an operand of rank 1 is a row or a column whose new
+        axis is dropped. Floats from f16 or complex. E0203 or E0407 if the k differ, E0205 without axes."""
+        return self._library("matmul", [raw_tensor(a), raw_tensor(b)])[0]
+
+    def linear(self, x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
+        """torch.nn.functional.linear: x [..., k], w [n, k] or [k], bias [n] or []. Errors as those of matmul."""
+        return self._library("linear", [raw_tensor(x), raw_tensor(w), None if bias is None else raw_tensor(bias)])[0]
+
+    def grouped_mm(self, mat1: Tensor, mat2: Tensor, offsets: Tensor) -> Tensor:
+        """torch._grouped_mm: one product for each group. [m, k] and [g, k, n] give [m, n], [g, m, k] and [k, n] give [m, n], [m, k] and [k, n]
+        give [g, m, n]. `offsets` [g] of Int32 has the end of each group of rows, columns, or k. What lies behind the last group is 0. Ends in
+        no order, or beyond the axis, are E0419 when it runs."""
+        return self._library("grouped_mm", [raw_tensor(mat1), raw_tensor(mat2), raw_tensor(offsets)])[0]
+
+    def cumsum(self, arg: Tensor, dim: int, dtype: DtypeLike = DataType.Null) -> Tensor:
+        """Sums of the elements up to each. Integers and bool give Int; narrow floats are accumulated in Float."""
+        return self._library("cumsum", [raw_tensor(arg)], _integer(dim, "dim"), dtype=dtype)[0]
+
+    def cumprod(self, arg: Tensor, dim: int, dtype: DtypeLike = DataType.Null) -> Tensor:
+        """Products of the elements up to each, with the dtypes of cumsum."""
+        return self._library("cumprod", [raw_tensor(arg)], _integer(dim, "dim"), dtype=dtype)[0]
+
+    def cummin(self, arg: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        """(least element up to each, its index). The last of equal elements counts, and NaN is less than any."""
+        values, indices = self._library("cummin", [raw_tensor(arg)], _integer(dim, "dim"))
+        return values, indices
+
+    def cummax(self, arg: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        """(largest element up to each, its index). The last of equal elements counts, and NaN is larger than any."""
+        values, indices = self._library("cummax", [raw_tensor(arg)], _integer(dim, "dim"))
+        return values, indices
+
+    def argsort(self, arg: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+        """The indices that sort along `dim`. Equal elements always keep their order, also without `stable`. NaN is the largest."""
+        return self._library("argsort", [raw_tensor(arg)], _integer(dim, "dim"), flag=bool(descending))[0]
+
+    def topk(self, arg: Tensor, k: int | Scalar, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+        """(the k largest or smallest elements, their indices), always sorted; equal elements keep their order. E0203 or E0407 if k is larger
+        than the axis."""
+        values, indices = self._library("topk", [raw_tensor(arg), raw(k)], _integer(dim, "dim"), flag=bool(largest))
+        return values, indices
+
+    def sdpfa_fwd(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        dropout_p: float | None = None,
+        is_causal: bool | None = None,
+        scale: float | Scalar | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """(softmax(scale · query keyᵀ) · value, the logarithm of each row's sum of exponentials) of query [n, h, l, e], key [n, h, s, e] and value
+        [n, h, s, v]. scale is 1/√e by default; with is_causal query i sees keys 0 to i. E0212 with dropout: there is no mask to give back."""
+        self._no_dropout("sdpfa_fwd", dropout_p)
+        operands = [raw_tensor(query), raw_tensor(key), raw_tensor(value), raw(scale)]
+        output, log_sumexp = self._library("sdpfa_fwd", operands, flag=bool(is_causal))
+        return output, log_sumexp
+
+    def sdpfa_bwd(
+        self,
+        grad_output: Tensor,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        output: Tensor,
+        log_sumexp: Tensor,
+        dropout_p: float | None = None,
+        is_causal: bool | None = None,
+        scale: float | Scalar | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Gradients of query, key and value. `output` and `log_sumexp` are what sdpfa_fwd gave for the same operands."""
+        self._no_dropout("sdpfa_bwd", dropout_p)
+        tensors = [raw_tensor(t) for t in (grad_output, query, key, value, output, log_sumexp)]
+        dq, dk, dv = self._library("sdpfa_bwd", [*tensors, raw(scale)], flag=bool(is_causal))
+        return dq, dk, dv
+
+    def index_put_accumulate(self, acc: Tensor, index: Tensor, value: Tensor) -> Tensor:
+        """acc [v, ...] with row i of value [n, ...] added to its row index[i], in the order of i. E0419 for an index outside of acc."""
+        return self._library("index_put_accumulate", [raw_tensor(acc), raw_tensor(index), raw_tensor(value)])[0]
+
     def embedding_fwd(
         self,
         input: Tensor,
@@ -201,15 +284,27 @@ class Ops(Pointwise):
         scale_grad_by_freq: bool | None = None,
         sparse: bool | None = None,
     ) -> Tensor:
-        """Rows of `weight`. padding_idx, scale_grad_by_freq and sparse concern only gradients and change nothing. E0212 with max_norm."""
-        if max_norm is not None:
-            raise FuseboxError("E0212", "embedding_fwd with max_norm is not supported yet; leave it out", "embedding_fwd")
-        return self._tensor(self._fd.program.embedding(raw_tensor(input), raw_tensor(weight)))
+        """Rows of `weight`. padding_idx, scale_grad_by_freq and sparse concern only gradients and change nothing. With max_norm, a row whose
+        norm_type-norm (2 by default) is larger is scaled down to it; torch does so to the weight itself, here the weight stays as it is."""
+        norm = None if max_norm is None else float(max_norm)
+        p = 2.0 if norm_type is None else float(norm_type)
+        return self._tensor(self._fd.program.embedding(raw_tensor(input), raw_tensor(weight), norm, p))
 
     def triu(self, arg: Tensor, diagonal: int = 0) -> Tensor:
         return self._tensor(self._fd.program.triu(raw_tensor(arg), _integer(diagonal, "diagonal")))
 
     # -- helpers
+    def _library(
+        self, op: str, operands: Sequence[object], axis: int | None = None, flag: bool = False, dtype: DtypeLike = DataType.Null
+    ) -> list[Tensor]:
+        made = self._fd.program.library(op, operands, axis, flag, dtype_word_or_none(dtype))
+        return [self._tensor(v) for v in made]
+
+    @staticmethod
+    def _no_dropout(op: str, dropout_p: float | None) -> None:
+        if dropout_p:
+            raise FuseboxError("E0212", f"{op} has no dropout; multiply its output by a mask of uniform", op)
+
     def _random(
         self,
         op: str,

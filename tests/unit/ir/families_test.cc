@@ -42,6 +42,9 @@ TEST(Families, RowsOfAFamilyHaveItsDemand) {
       case FUSEBOX_SCALAR_OPS:
         EXPECT_TRUE(demands(row.kind, kPointwise)) << row.text;
         break;
+      case FUSEBOX_LIBRARY_OPS:
+        EXPECT_TRUE(demands(row.kind, kLibrary) && row.levels == "m") << row.text;
+        break;
       case FUSEBOX_STRUCTURE_OPS:
         EXPECT_TRUE(demands(row.kind, kSignature)) << row.text;
         break;

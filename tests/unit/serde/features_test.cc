@@ -75,6 +75,12 @@ TEST(Features, RandomNumbersNeedAReaderOfTheirOps) {
             expected);
 }
 
+TEST(Features, OpsThatAtenComputesNeedAReaderOfThem) {
+  const Module m = parse_module("fusion @f {\n  %x = input f32[3, 4]\n  %y = cumsum %x axis 1\n  output %y\n}");
+  EXPECT_EQ(features_of(m), bit_of(Feature::kModule) | bit_of(Feature::kLibraryOps));
+  EXPECT_TRUE(decode_module(bytes_of(encode(m))) == m);
+}
+
 TEST(Features, AKernelThatChecksAnIndexNeedsAReaderOfItsOp) {
   const Module m = parse_module(
       "kernel @k index 32 {\n  %n = input index\n  %i = thread_index on block.x\n  within %i below %n axis 0\n}");

@@ -17,7 +17,7 @@ from fusebox.values import Operand, Scalar, Tensor
 INTERNAL = ("E0900", "E0421", "E0422")  # bugs of Fusebox itself: never taken for a refusal
 
 # The families of operations, repeated by frequency, the simplest first.
-_FAMILIES = ("pointwise", "pointwise", "pointwise", "pointwise", "reduction", "metadata", "metadata", "metadata", "cast", "indexed", "other")
+_FAMILIES = ("pointwise", "pointwise", "pointwise", "pointwise", "reduction", "metadata", "metadata", "metadata", "cast", "indexed", "library", "other")
 
 
 class DrawnFusion(FusionDefinition):
@@ -36,7 +36,7 @@ class DrawnFusion(FusionDefinition):
 @functools.cache
 def op_names(family: str | None = None) -> tuple[str, ...]:
     """The operations that fusions are drawn from, in the order of the op table. Families: pointwise, cast, reduction, metadata (moves
-    elements), indexed (by a tensor of indices), other."""
+    elements), indexed (by a tensor of indices), library (ATen alone computes them), other."""
     return tuple(name for name, (own, _, _) in table().items() if family in (None, own))
 
 
@@ -118,6 +118,8 @@ class _Maker:
             made = self.fd.ops.cast(self.operand(name), self.draw(st.sampled_from(dtypes_of(None))))
         elif family == "reduction":
             made = self._reduce(name)
+        elif family == "library":
+            made = self._library(name)
         else:
             raise NotImplementedError(f"fusebox.strategies.fusions has no rule for the operation {name}")
         return made if isinstance(made, (list, tuple)) else [] if made is None else [made]
@@ -370,6 +372,49 @@ class _Maker:
         x, axis, shape = given
         shape[axis] = 1  # one source for each place: if there are several, any may win
         return self.fd.ops.scatter(x, self.new_input(self._index_dtype(), shape), self.new_input(x.dtype, shape), axis)
+
+    # -- operations that ATen alone computes, with operands whose extents fit together
+    def _library(self, name: str) -> Any:
+        if name in ("sdpfa_fwd", "sdpfa_bwd"):
+            return self._attention(name)
+        if name == "grouped_mm":
+            return self._grouped_mm()
+        x = self.operand(name, 1)
+        shape, axis, flag = self.extents_of(x), self.axis_of(x), self.draw(st.booleans())
+        if name == "matmul":
+            return self.fd.ops.matmul(x, self.new_input(x.dtype, [shape[-1], *([self.draw(extents(5))] if flag else [])]))
+        if name == "linear":
+            n = self.draw(extents(5))
+            return self.fd.ops.linear(x, self.new_input(x.dtype, [n, shape[-1]]), self.new_input(x.dtype, [n]) if flag else None)
+        if name == "index_put_accumulate":
+            if shape[0] == 0:
+                return None
+            n = self.draw(extents(5))
+            rows = self.new_input(x.dtype, [n, *shape[1:]])
+            return self.fd.ops.index_put_accumulate(x, self.new_input(self._index_dtype(), [n]), rows)
+        if name == "topk":
+            return self.fd.ops.topk(x, self.draw(st.integers(0, shape[axis])), axis, flag)
+        return self.fd.ops.argsort(x, axis, flag) if name == "argsort" else getattr(self.fd.ops, name)(x, axis)
+
+    def _grouped_mm(self) -> Any:
+        dtype = self.draw(st.sampled_from(dtypes_of("grouped_mm")))
+        m, k, n, groups = (self.draw(st.integers(1, 4)) for _ in range(4))
+        step = self.draw(st.integers(0, m // groups))
+        ends = self.fd.ops.iota(groups, step, step, DataType.Int32)
+        return self.fd.ops.grouped_mm(self.new_input(dtype, [m, k]), self.new_input(dtype, [groups, k, n]), ends)
+
+    def _attention(self, name: str) -> Any:
+        if self.max_rank < 4:
+            return None
+        dtype = self.draw(st.sampled_from(dtypes_of(name)))
+        n, h, length, keys, e, v = (self.draw(st.integers(1, 3)) for _ in range(6))
+        query, key, value = (self.new_input(dtype, shape) for shape in ([n, h, length, e], [n, h, keys, e], [n, h, keys, v]))
+        causal = self.draw(st.booleans())
+        made = self.fd.ops.sdpfa_fwd(query, key, value, is_causal=causal)
+        if name == "sdpfa_fwd":
+            return made
+        gradient = self.new_input(dtype, [n, h, length, v])
+        return (*made, *self.fd.ops.sdpfa_bwd(gradient, query, key, value, *made, is_causal=causal))
 
     # -- operations that read no tensor, and the rest
     def _full(self) -> Any:

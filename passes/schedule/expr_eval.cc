@@ -1,0 +1,25 @@
+// One op that ATen alone computes: its segment calls ATen and needs no steps.
+#include "passes/schedule/prepared.h"
+#include "passes/schedule/scheduler.h"
+
+namespace fusebox {
+
+std::optional<std::string> expr_eval_declines(const ScheduleView& view) {
+  const Graph& g = view.fusion;
+  const Op* only = nullptr;
+  for (OpId id : g[Graph::body()].ops) {
+    if (!makes_tensor(g, id)) continue;
+    const std::string name = "%" + g[g[id].results[0]].name;
+    if (!demands(g[id].kind, kLibrary)) return name + " is an op that kernels compute";
+    if (only) return name + " is not the only op; each call of ATen is a segment of its own";
+    only = &g[id];
+  }
+  if (!only) return "no op makes a tensor";
+  return std::nullopt;
+}
+
+Heuristics expr_eval_choose(const ScheduleView&) { return {.scheduler = "expr_eval", .choices = {}}; }
+
+std::vector<Step> expr_eval_plan(const ScheduleView&, const Heuristics&) { return {}; }
+
+}  // namespace fusebox

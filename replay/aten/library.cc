@@ -1,0 +1,141 @@
+// Ops that ATen alone computes: products of matrices, and the switch over all of them.
+//
+// The error of a sum of n products is at most n roundings of the sum of the products' magnitudes, in any order: N. J.
+// Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §3.1. Two roundings are allowed for each, because
+// tensor cores truncate. Products of narrow floats are accumulated in float.
+#include <ATen/ATen.h>
+
+#include "ir/table/error.h"
+#include "ir/table/families.h"
+#include "replay/aten/evaluator.h"
+#include "replay/aten/rounding.h"
+
+namespace fusebox::aten {
+namespace {
+
+// Infinities stay, so that a bound times an infinity is infinite. NaN counts nothing: its result is NaN in any case.
+at::Tensor magnitudes(const at::Tensor& x) { return at::nan_to_num(at::abs(x), 0.0, kInfinity); }
+
+// f(|a|, bound of b) + f(bound of a, |b|) + f(bound of a, bound of b)
+at::Tensor spread_of(const Bilinear& f, const Carried& a, const Carried& b, const at::Tensor& like) {
+  at::Tensor spread = at::zeros(like.sizes(), at::kDouble);
+  if (!b.exact()) spread = spread + f(magnitudes(a.value), b.bound);
+  if (!a.exact()) spread = spread + f(a.bound, magnitudes(b.value));
+  if (!a.exact() && !b.exact()) spread = spread + f(a.bound, b.bound);
+  return at::nan_to_num(spread, kInfinity, kInfinity);
+}
+
+}  // namespace
+
+Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b, const Carried* addend,
+                           int64_t terms) {
+  const Dtype declared = a.dtype;
+  at::Tensor value = f(a.value, b.value);
+  at::Tensor sum = addend ? value + addend->value : value;
+  if (!options_.bounds) return rounded(std::move(sum), declared);
+  const Dtype accumulator = real_of(compute_dtype(declared));
+  const double parts = is_complex(declared) ? 4 : 1;
+  at::Tensor sizes = f(finite_sizes(a.value), finite_sizes(b.value));
+  at::Tensor error = sizes * (2.02 * parts * static_cast<double>(terms + 1) * unit_roundoff(declared)) +
+                     static_cast<double>(terms) * ulp_of(accumulator, 0.0);
+  if (terms == 0) error = at::zeros_like(error);
+  at::Tensor spread = spread_of(f, a, b, value);
+  if (addend) {
+    // ATen may round the product to its dtype before it adds.
+    const at::Tensor product_size = finite_sizes(value);
+    error = error + (product_size + finite_sizes(addend->value)) * (ulp_of(real_of(declared), 1.0) / 2);
+    sizes = sizes + finite_sizes(addend->value);
+    if (!addend->exact()) spread = spread + addend->bound;
+  }
+  // Beyond the accumulator's range, or the dtype's if the product is rounded first, a partial sum may overflow or not.
+  const double overflow = addend ? overflow_of(real_of(declared)) : accumulator_overflow(declared);
+  error = at::where(sizes < overflow, error, kInfinity);
+  return finish_sum(std::move(sum), spread, error, declared, true);
+}
+
+Carried Evaluator::matmul(const Op& op) {
+  const Carried a = carried(op.operands[0]), b = carried(op.operands[1]);
+  const auto f = [](const at::Tensor& x, const at::Tensor& y) { return at::matmul(x, y); };
+  return product(f, a, b, nullptr, a.value.size(-1));
+}
+
+Carried Evaluator::linear(const Op& op) {
+  const Carried x = carried(op.operands[0]), w = carried(op.operands[1]);
+  const auto f = [](const at::Tensor& t, const at::Tensor& weight) {
+    return at::matmul(t, weight.dim() == 2 ? weight.t() : weight);
+  };
+  if (op.operands.size() < 3 || !op.operands[2]) return product(f, x, w, nullptr, x.value.size(-1));
+  const Carried bias = carried(op.operands[2]);
+  return product(f, x, w, &bias, x.value.size(-1));
+}
+
+Carried Evaluator::grouped_mm(const Op& op) {
+  const Carried a = carried(op.operands[0]), b = carried(op.operands[1]), ends = carried(op.operands[2]);
+  const bool rows = b.value.dim() == 3, columns = a.value.dim() == 3;
+  const int64_t extent = rows ? a.value.size(0) : columns ? b.value.size(1) : a.value.size(1);
+  std::vector<int64_t> stops;
+  const at::Tensor list = ends.value.contiguous();
+  for (int64_t g = 0; g < list.numel(); ++g) {
+    const int64_t stop = list[g].item<int64_t>();
+    if (stop < (stops.empty() ? 0 : stops.back()) || stop > extent)
+      throw Error(ErrorCode::kIndexOutOfRange,
+                  "the end " + std::to_string(stop) + " of a group lies before the group or beyond " +
+                      std::to_string(extent) + "; give ends in order, the last at most the extent",
+                  "%" + g_[op.operands[2]].name);
+    stops.push_back(stop);
+  }
+  // Rows and columns behind the last group are 0.
+  const auto f = [&](const at::Tensor& x, const at::Tensor& y) {
+    const int64_t m = x.size(-2), n = y.size(-1), groups = static_cast<int64_t>(stops.size());
+    at::Tensor out = rows || columns ? at::zeros({m, n}, x.options()) : at::zeros({groups, m, n}, x.options());
+    int64_t begin = 0;
+    for (int64_t g = 0; g < groups; begin = stops[static_cast<size_t>(g)], ++g) {
+      const int64_t stop = stops[static_cast<size_t>(g)];
+      if (rows)
+        out.slice(0, begin, stop).copy_(at::matmul(x.slice(0, begin, stop), y[g]));
+      else if (columns)
+        out.slice(1, begin, stop).copy_(at::matmul(x[g], y.slice(1, begin, stop)));
+      else
+        out[g].copy_(at::matmul(x.slice(1, begin, stop), y.slice(0, begin, stop)));
+    }
+    return out;
+  };
+  Carried r = product(f, a, b, nullptr, a.value.size(-1));
+  if (!ends.exact() && options_.bounds) r.bound = at::full(r.value.sizes(), kInfinity, at::kDouble);
+  return r;
+}
+
+std::vector<Carried> Evaluator::library(const Op& op) {
+  switch (op.kind) {
+    case OpKind::kMatmul:
+      return {matmul(op)};
+    case OpKind::kLinear:
+      return {linear(op)};
+    case OpKind::kGroupedMm:
+      return {grouped_mm(op)};
+    case OpKind::kCumsum:
+    case OpKind::kCumprod:
+      return {scan(op)};
+    case FUSEBOX_EXTREME_SCAN_OPS:
+      return scan_extremes(op);
+    case FUSEBOX_SORT_OPS:
+      return sorted(op);
+    case OpKind::kSdpfaFwd:
+      return attention(op);
+    case OpKind::kSdpfaBwd:
+      return attention_gradient(op);
+    case OpKind::kIndexPutAccumulate:
+      return {add_rows(op)};
+    case FUSEBOX_MOMENT_OPS:
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_REDUCTION_OPS:
+    case FUSEBOX_VIEW_OPS:
+    case FUSEBOX_INDEXED_OPS:
+    case FUSEBOX_PLACING_OPS:
+    case FUSEBOX_STATEMENT_OPS:
+      break;
+  }
+  not_in_family(op.kind, "is not computed by a library");
+}
+
+}  // namespace fusebox::aten
