@@ -8,11 +8,13 @@
 //   Segmentation s = plan_steps(concretized, p.steps);
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ir/table/defect.h"
 #include "passes/schedule/scheduler.h"
+#include "passes/segment/crossing_layouts.h"
 
 namespace fusebox {
 
@@ -40,6 +42,9 @@ struct AutomaticOptions {
   MemoryClasses memory = {};  // of its inputs
   DeviceProperties device = default_device();
   Defects defects = {};  // seeded
+  // How ATen lays out what its segments make for these sizes and inputs (segment/crossing_layouts.h).
+  InferLayouts infer = nullptr;
+  std::span<const BoundInput> inputs = {};
 };
 
 // The rewrites that change the fusion once these steps are applied: `precision` steps or none.

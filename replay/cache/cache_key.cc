@@ -54,7 +54,7 @@ CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects&
   // A new member of CompileOptions fails to compile here. Add it below if a program depends on it; if it makes the plan
   // depend on sizes, such programs need KeySizes::kExact in fusion_cache.cc.
   // `known` and `digest_plans` change no program.
-  const auto& [steps, device, segmentation, index_bits, inputs, broken, digest_plans, known] = request.options;
+  const auto& [steps, device, segmentation, index_bits, inputs, broken, digest_plans, infer, known] = request.options;
   CacheKey key;
   key.push_back(key_part("build", build_digest()));
   if (!defects.has(Defect::kCacheKeyNumerics)) key.push_back(key_part("numerics", std::to_string(request.numerics)));
@@ -65,6 +65,8 @@ CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects&
   if (device) key.push_back(key_part("device", device_bytes(*device)));
   if (segmentation) key.push_back(key_part("segmentation", segmentation_bytes(*segmentation)));
   if (!defects.has(Defect::kCacheKeyWidth)) key.push_back(key_part("index_bits", std::to_string(index_bits)));
+  // What is inferred is kept with the program, and `serves` infers it again.
+  key.push_back(key_part("infer", infer ? "1" : "0"));
   if (!broken.empty()) key.push_back(key_part("defects", join(broken)));
   key.push_back(
       key_part("concretize", canonical_bytes(plan_concretization(request.fusion, request.bindings, request.options))));
