@@ -7,6 +7,7 @@
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
+#include "replay/run/aten_segment.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -14,7 +15,6 @@ namespace {
 constexpr MutationRow kRows[] = {
 #define FUSEBOX_MUTATION(name, text, summary) {MutationKind::name, text, summary},
 #include "fuzz/mutate/mutation_table.inc"
-#include "replay/run/aten_segment.h"
 #undef FUSEBOX_MUTATION
 };
 

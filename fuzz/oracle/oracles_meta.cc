@@ -4,6 +4,7 @@
 #include "fuzz/oracle/oracle.h"
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
+#include "passes/schedule/apply_steps.h"
 #include "passes/segment/crossing_layouts.h"
 #include "replay/device/module_loader.h"
 #include "replay/run/aten_segment.h"

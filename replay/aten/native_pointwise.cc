@@ -1,5 +1,6 @@
 // Functions of elements by ATen's kernels: floats of 16 bits and more, and integers where ATen's rule is this project's.
 #include <algorithm>
+#include <cmath>
 
 #include "ir/scalar/numeric.h"
 #include "ir/table/families.h"
@@ -109,6 +110,33 @@ Unary unary_of(OpKind kind) {
       return nullptr;
   }
 }
+
+// A function of each element, into memory that TensorIterator has laid out, which is dense.
+template <class F>
+at::Tensor by_element(const at::Tensor& x, F&& f) {
+  const at::Tensor y = at::neg(x);
+  y.copy_(x);
+  const auto apply = [&](auto* data) {
+    for (int64_t i = 0; i < y.numel(); ++i) data[i] = f(data[i]);
+  };
+  if (y.scalar_type() == at::kDouble)
+    apply(y.mutable_data_ptr<double>());
+  else
+    apply(y.mutable_data_ptr<float>());
+  return y;
+}
+
+// On a CPU, ATen's sqrt may be MKL's, which does not always round right, and its log1p is infinite near the largest
+// numbers.
+Unary unary_on_cpu(OpKind kind) {
+  if (kind == OpKind::kSqrt)
+    return [](const at::Tensor& x) { return by_element(x, [](auto v) { return std::sqrt(v); }); };
+  if (kind == OpKind::kLog1p)
+    return [](const at::Tensor& x) { return by_element(x, [](auto v) { return std::log1p(v); }); };
+  return nullptr;
+}
+// ATen's functions of narrow floats that are less exact than those of float.
+bool is_computed_wide(OpKind kind) { return kind == OpKind::kErf || kind == OpKind::kSqrt || kind == OpKind::kLog1p; }
 
 Binary binary_of(OpKind kind) {
   switch (kind) {
@@ -261,9 +289,10 @@ at::Tensor Native::real_pointwise(const Op& op, Dtype t, Dtype declared) {
   const auto two = [&](OpKind kind, const at::Tensor& a, const at::Tensor& b) {
     return elements(type, {a, b}, [&] { return binary_of(kind)(a, b); });
   };
-  if (const Unary f = unary_of(op.kind)) {
+  const Unary exact = device_.is_cpu() ? unary_on_cpu(op.kind) : nullptr;
+  if (const Unary f = exact ? exact : unary_of(op.kind)) {
     // ATen computes narrow floats in float too, and rounds once.
-    if (!truth && compute != t && declared == t) {
+    if (!truth && compute != t && declared == t && !is_computed_wide(op.kind)) {
       const at::Tensor& narrow = values_[op.operands[0].index];
       return elements(native_type(t), {narrow}, [&] { return f(narrow); });
     }

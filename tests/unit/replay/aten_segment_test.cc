@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 
+#include "ir/canonical/canonical.h"
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
@@ -72,7 +73,7 @@ struct Program {
 bool asks_for_strides(const Compiled& c) { return print(c.host).find("tensor_stride") != std::string::npos; }
 
 void expect_right(const Program& p) {
-  const Run run = run_program(p.module, p.arguments, {.executor = Executor::kHost});
+  const fusebox::Run run = run_program(p.module, p.arguments, {.executor = Executor::kHost});
   ASSERT_FALSE(run.failure) << run.failure->message;
   for (const CheckedOutput& c : check_outputs(run, p.arguments)) EXPECT_TRUE(c.comparison.ok) << c.name;
 }
@@ -107,7 +108,8 @@ TEST(AtenSegment, WithoutInferenceAllIsMadeContiguous) {
   EXPECT_TRUE(plain.made("y").contiguity.empty());
   EXPECT_FALSE(asks_for_strides(plain.compiled));
   EXPECT_NE(digest(plain.compiled.kernels[1]), digest(inferred.compiled.kernels[1]));
-  const Run run = run_program(plain.module, plain.arguments, {.executor = Executor::kHost, .infer_contiguity = false});
+  const fusebox::Run run =
+      run_program(plain.module, plain.arguments, {.executor = Executor::kHost, .infer_contiguity = false});
   ASSERT_FALSE(run.failure) << run.failure->message;
   EXPECT_EQ(run.crossings.at(0).strides, (std::vector<int64_t>{5, 1}));
   for (const CheckedOutput& c : check_outputs(run, plain.arguments)) EXPECT_TRUE(c.comparison.ok) << c.name;
@@ -151,7 +153,7 @@ steps @f {
   const Module m = parse_module(text);
   const std::vector<Argument> given = {
       make_argument(parse_input_option("x=f32[4, 6] normal seed 1"), Dtype::kFloat, false)};
-  const Run run = run_program(m, given, {.executor = Executor::kHost});
+  const fusebox::Run run = run_program(m, given, {.executor = Executor::kHost});
   ASSERT_FALSE(run.failure) << run.failure->message;
   EXPECT_EQ(run.outputs[0].value.tensor.strides, (std::vector<int64_t>{1, 6}));
   EXPECT_EQ(run.outputs[1].value.tensor.strides, (std::vector<int64_t>{1, 6}));
@@ -176,7 +178,7 @@ steps @f {
   const Module m = parse_module(text);
   const std::vector<Argument> given = {
       make_argument(parse_input_option("x=f32[4, 6] normal seed 1"), Dtype::kFloat, false)};
-  const Run run = run_program(m, given, {.executor = Executor::kHost});
+  const fusebox::Run run = run_program(m, given, {.executor = Executor::kHost});
   ASSERT_FALSE(run.failure) << run.failure->message;
   EXPECT_EQ(run.outputs[0].value.tensor.strides, (std::vector<int64_t>{1, 4}));
   for (const CheckedOutput& c : check_outputs(run, given)) EXPECT_TRUE(c.comparison.ok) << c.name;
@@ -187,7 +189,7 @@ TEST(AtenSegment, AReplayImposesTheRecordedLayouts) {
   NEEDS_ATEN;
   const Module m = parse_module(kSlice);
   const std::vector<Argument> given = arguments_of(4, 6, 5);
-  Run run = run_program(m, given, {.executor = Executor::kHost});
+  fusebox::Run run = run_program(m, given, {.executor = Executor::kHost});
   ASSERT_FALSE(run.failure) << run.failure->message;
   EXPECT_EQ(run.crossings.at(0).strides, (std::vector<int64_t>{6, 1}));
   Bundle bundle = make_bundle(run, m, exact_inputs(run.fusion, given), given);
