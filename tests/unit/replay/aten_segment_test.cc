@@ -8,6 +8,7 @@
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
+#include "replay/data/file.h"
 #include "replay/data/input.h"
 #include "replay/device/module_loader.h"
 #include "replay/record/record.h"
@@ -217,6 +218,36 @@ TEST(AtenSegment, AWrongInferenceIsACodedError) {
   EXPECT_EQ(code_of(giving({{{4, 6}, {6, 1}}})), ErrorCode::kNoLayout);
   EXPECT_EQ(code_of(giving({{{4, 5}, {6}}})), ErrorCode::kNoLayout);
   EXPECT_EQ(code_of(infer_by_record({})), ErrorCode::kNoLayout);
+}
+
+// The program of a bug report, with its slice run by ATen and every other op as a kernel of its own. The slice is not
+// contiguous, and the kernel that reads it once took it for contiguous.
+TEST(AtenSegment, AttentionWithItsSliceInAten) {
+  NEEDS_ATEN;
+  Module m = parse_module(read_text_file("corpus/programs/attention_mask_softmax.fir"));
+  const Graph fusion = main_graph(m);
+  std::vector<Step> steps;
+  for (OpId id : fusion[Graph::body()].ops) {
+    const Op& op = fusion[id];
+    if (op.kind == OpKind::kInput || op.results.empty() || !fusion.is_tensor(op.results[0])) continue;
+    Step step{StepKind::kAssign, {StepOperand::of(fusion[op.results[0]].name)}, {}, {}};
+    step.attrs.set(AttrKey::kName, "s_" + fusion[op.results[0]].name);
+    step.attrs.set_enum(AttrKey::kExecutor,
+                        op.kind == OpKind::kSlice ? SegmentExecutor::kAten : SegmentExecutor::kKernel);
+    steps.push_back(std::move(step));
+  }
+  const std::vector<Argument> given = make_arguments(fusion, find_input_specs(m, fusion.name, "host"), {});
+  const auto run = [&](bool infers) {
+    return run_program(m, given, {.executor = Executor::kHost, .steps = steps, .infer_contiguity = infers});
+  };
+  const fusebox::Run inferred = run(true), plain = run(false);
+  for (const fusebox::Run* r : {&inferred, &plain}) {
+    ASSERT_FALSE(r->failure) << r->failure->message;
+    for (const CheckedOutput& c : check_outputs(*r, given))
+      EXPECT_TRUE(c.comparison.ok) << c.comparison.message(c.name);
+  }
+  EXPECT_TRUE(asks_for_strides(inferred.compiled));
+  EXPECT_FALSE(asks_for_strides(plain.compiled));
 }
 
 // -- fast calls
