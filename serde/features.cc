@@ -52,6 +52,8 @@ bool is_of(Feature feature, const Op& op) {
       return is_random(op.kind) || op.kind == OpKind::kPhilox;
     case Feature::kLibraryOps:
       return demands(op.kind, kLibrary);
+    case Feature::kAtenResults:
+      return op.kind == OpKind::kRunAten && !op.results.empty();
   }
   return false;
 }
@@ -101,6 +103,7 @@ bool uses(const Bundle& b, Feature feature) {
     case Feature::kArrivals:
     case Feature::kRandom:
     case Feature::kLibraryOps:
+    case Feature::kAtenResults:
       return std::ranges::any_of(b.steps, [&](const StepList& l) { return have(l.steps, feature); }) ||
              std::ranges::any_of(b.stages, [&](const StageRecord& s) { return uses(s.module, feature); }) ||
              std::ranges::any_of(b.records, [&](const CacheRecord& r) { return uses(r, feature); });

@@ -5,6 +5,7 @@
 #include "fuzz/base/error_form.h"
 #include "fuzz/generate/step_maker.h"
 #include "passes/schedule/apply_steps.h"
+#include "replay/run/aten_segment.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -195,8 +196,9 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
   result.steps = std::move(maker.steps);
   for (;; ++result.repairs) {
     try {
-      result.compiled =
-          compile(fusion, sizes, {.steps = result.steps, .inputs = options.inputs, .defects = options.defects});
+      result.compiled = compile(
+          fusion, sizes,
+          {.steps = result.steps, .inputs = options.inputs, .defects = options.defects, .infer = infer_by_aten()});
       result.refusal.reset();
       return result;
     } catch (const Error& e) {

@@ -7,6 +7,7 @@
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
+#include "replay/run/aten_segment.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -173,7 +174,8 @@ std::optional<Case> mutate(RandomSource& random, const Case& from, const Case& o
     std::optional<Case> c = apply_mutation(base, *m);
     if (!c) continue;
     try {
-      CompileOptions compile_options{.inputs = bound_inputs(c->inputs()), .defects = options.defects};
+      CompileOptions compile_options{
+          .inputs = bound_inputs(c->inputs()), .defects = options.defects, .infer = infer_by_aten()};
       if (c->steps()) compile_options.steps = *c->steps();
       if (base.compiled) compile_options.known = &*base.compiled;
       c->compiled = compile(c->fusion(), sizes_of(c->fusion(), c->inputs()), compile_options);

@@ -6,6 +6,7 @@
 #include "passes/schedule/apply_steps.h"
 #include "replay/data/input.h"
 #include "replay/device/module_loader.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/host_program.h"
 #include "replay/run/judge.h"
 
@@ -61,7 +62,8 @@ const Compiled* OracleRun::compiled() {
   is_compiled_ = true;
   if (case_.compiled) return compiled_ = &*case_.compiled;
   try {
-    CompileOptions options{.inputs = bound_inputs(case_.inputs()), .defects = options_.defects};
+    CompileOptions options{
+        .inputs = bound_inputs(case_.inputs()), .defects = options_.defects, .infer = infer_by_aten()};
     if (case_.steps()) options.steps = *case_.steps();
     own_ = compile(fusion(), sizes_, options);
     compiled_ = &*own_;
@@ -77,12 +79,12 @@ HostRun OracleRun::run_program_on(Device& device, const Graph& g, const Compiled
   for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
   try {
     HostProgramOptions host;
-    host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
-      run_aten_segment(c, name, in, out);
-    };
+    host.run_aten = run_aten_segments(c);
     ProgramResult result = run_host_program(c.host, kernels, device, given, host);
     check_internal(result.outputs.size() == outputs(g).size(), "a run gives another number of outputs than the fusion");
     for (ProgramOutput& out : result.outputs) run.outputs.push_back(std::move(out.value));
+    run.by_aten = std::move(result.by_aten);
+    run.allocated = std::move(result.allocated);
   } catch (const Error& e) {
     run.failure = e;
   }

@@ -19,6 +19,7 @@
 #include "ir/table/defect.h"
 #include "replay/device/aten_api.h"
 #include "replay/device/device.h"
+#include "replay/run/host_program.h"
 #include "replay/run/run.h"
 
 namespace fusebox::fuzz {
@@ -66,6 +67,8 @@ inline constexpr int kFieldChangesAlone = 4000;
 struct HostRun {
   std::vector<Argument> outputs;
   std::optional<Error> failure;
+  std::vector<AtenResult> by_aten;                            // the layouts that ATen chose
+  std::vector<std::pair<std::string, TensorData>> allocated;  // without memory
   bool ok() const { return !failure; }
 };
 

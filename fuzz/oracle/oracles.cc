@@ -15,6 +15,7 @@
 #include "passes/rewrite/rewrite.h"
 #include "replay/record/record.h"
 #include "replay/record/replay.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/compare.h"
 #include "replay/run/judge.h"
 #include "serde/decode.h"
@@ -180,7 +181,8 @@ void relower(OracleRun& run) {
   if (!c) return;
   try {
     const Graph fusion = parse_graph(print(run.fusion()));
-    CompileOptions options{.inputs = bound_inputs(run.subject().inputs()), .defects = run.options().defects};
+    CompileOptions options{
+        .inputs = bound_inputs(run.subject().inputs()), .defects = run.options().defects, .infer = infer_by_aten()};
     if (const auto* steps = run.subject().steps()) options.steps = parse_steps(print_steps(*steps));
     const Compiled again = compile(fusion, sizes_of(fusion, run.subject().inputs()), options);
     const auto check = [&](bool same, std::string_view stage) {

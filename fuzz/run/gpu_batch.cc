@@ -12,6 +12,7 @@
 
 #include "ir/table/error.h"
 #include "replay/device/cuda_loader.h"
+#include "replay/run/aten_segment.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -97,7 +98,7 @@ void GpuTurns::give_back() {
 }
 
 void compile_case(Case& c, const Defects& defects) {
-  CompileOptions compiling{.inputs = bound_inputs(c.inputs()), .defects = defects};
+  CompileOptions compiling{.inputs = bound_inputs(c.inputs()), .defects = defects, .infer = infer_by_aten()};
   if (c.steps()) compiling.steps = *c.steps();
   c.compiled = compile(c.fusion(), sizes_of(c.fusion(), c.inputs()), compiling);
 }

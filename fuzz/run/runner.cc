@@ -6,6 +6,7 @@
 
 #include "fuzz/mutate/mutate.h"
 #include "ir/table/error.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/judge.h"
 
 namespace fusebox::fuzz {
@@ -263,7 +264,7 @@ class BlockRun {
     ++since_told_.unscheduled;
     try {
       c.compiled = compile(c.fusion(), sizes_of(c.fusion(), c.inputs()),
-                           {.inputs = bound_inputs(c.inputs()), .defects = options_.defects});
+                           {.inputs = bound_inputs(c.inputs()), .defects = options_.defects, .infer = infer_by_aten()});
       return true;
     } catch (const Error& e) {
       keep({{"unfused", code_text(e.code), ""}, code_text(e.code) + " " + e.place + ": " + e.what()}, c);

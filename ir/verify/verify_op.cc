@@ -91,6 +91,9 @@ class OpChecker {
     if (op_.kind == OpKind::kThreadIndex || op_.kind == OpKind::kThreadCount) right = results == 1;
     if (op_.kind == OpKind::kBlockReduce || op_.kind == OpKind::kBlockBroadcast)
       right = results == view_.slot(0).size();
+    if (op_.kind == OpKind::kRunAten)
+      for (ValueId v : op_.results)
+        if (!g_.is_tensor(v)) refuse(ErrorCode::kWrongKind, "gives tensors");
     if (!right)
       refuse(ErrorCode::kOperandCount, "has " + std::to_string(results) + " results, which its form does not give");
     right = format.regions < 0 ? regions == 1 || regions == 2 : regions == static_cast<size_t>(format.regions);
@@ -231,7 +234,7 @@ class OpChecker {
       case FUSEBOX_PLACING_OPS:
         break;
       case FUSEBOX_EFFECT_OPS:
-        return;  // the format of these ops has no result
+        return;  // these ops have no result, but run_aten, whose tensors are as they are declared
       case FUSEBOX_STRUCTURE_OPS:
         not_in_family(op_.kind, "gives what the signature declares");
     }

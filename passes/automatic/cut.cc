@@ -298,7 +298,9 @@ class Cutter {
     for (const Segment& s : segmentation.segments)
       for (const Crossing& c : s.outputs)
         if (const auto it = options_.memory.find(c.alias); it != options_.memory.end()) memory_[c.value] = it->second;
-    CrossingLayouts layouts(g_, segmentation, options_.defects);
+    CrossingLayouts layouts(
+        g_, segmentation,
+        {.infer = options_.infer, .sizes = options_.sizes, .inputs = options_.inputs, .defects = options_.defects});
     std::vector<CutPart> parts(stretches.size());
     for (size_t i = 0; i < segmentation.segments.size(); ++i) {
       const Segment& segment = segmentation.segments[i];

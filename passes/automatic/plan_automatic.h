@@ -9,11 +9,13 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ir/table/defect.h"
 #include "passes/schedule/scheduler.h"
+#include "passes/segment/crossing_layouts.h"
 
 namespace fusebox {
 
@@ -50,6 +52,9 @@ struct AutomaticOptions {
   // By segment: heuristics in place of those that its scheduler chooses.
   std::map<std::string, Replacement> heuristics = {};
   Defects defects = {};  // seeded
+  // How ATen lays out what its segments make for these sizes and inputs (segment/crossing_layouts.h).
+  InferLayouts infer = nullptr;
+  std::span<const BoundInput> inputs = {};
 };
 
 // The rewrites that change the fusion once these steps are applied: `precision` steps or none.

@@ -107,7 +107,8 @@ class HostBuilder {
 
   void run_segment(size_t i) {
     const Segment& s = segmentation_.segments[i];
-    for (const Crossing& c : s.outputs) destination(c);
+    if (s.executor != SegmentExecutor::kAten)
+      for (const Crossing& c : s.outputs) destination(c);
     switch (s.executor) {
       case SegmentExecutor::kKernel:
         return inline_launch(s, launches_[i]);
@@ -136,7 +137,7 @@ class HostBuilder {
   }
 
   // Declares a tensor of the fusion in the host program: as an `input`, or allocated.
-  enum class Storage { kAsDefined, kAllocated };
+  enum class Storage { kAsDefined, kAllocated, kByAten };
   ValueId declare(ValueId v, const std::vector<int64_t>& allocation_order = {}, Storage storage = Storage::kAsDefined) {
     const Tensor old = fusion_.tensor_of(v);
     const auto from = logical_without_reductions(fusion_, old);
@@ -172,6 +173,7 @@ class HostBuilder {
       made.allocation.clear();
       for (int64_t axis : allocation_order) made.allocation.push_back(logical.at(static_cast<size_t>(axis)));
     }
+    if (storage == Storage::kByAten) return t;
     // Sizes and strides by logical axis. A broadcast takes no memory, so its stride is 0.
     std::vector<ValueId> sizes(from.size()), strides(from.size(), host_.index(0));
     for (size_t i = 0; i < from.size(); ++i) sizes[i] = expanded[i] ? expanded[i] : extents[i];
@@ -258,7 +260,18 @@ class HostBuilder {
     return t;
   }
 
-  // Passes sizes, scalars and tensors in the order of the segment's own signature, then the destinations.
+  std::vector<int64_t> order_of(const std::string& value) {
+    const Tensor& t = fusion_.tensor_of(*source_names_.find(value));
+    const auto logical = logical_without_reductions(fusion_, t);
+    std::vector<int64_t> order;
+    for (DomainId d : allocation_of(fusion_, t))
+      if (const size_t axis = position_in(logical, d); axis < logical.size())
+        order.push_back(static_cast<int64_t>(axis));
+    return order;
+  }
+
+  // Passes sizes, scalars and tensors in the order of the segment's own signature. ATen gives tensors of the layouts that
+  // their types declare. What has a place already is copied there.
   void run_aten(const Segment& s) {
     const Graph part = extractor_.extract(s);
     std::vector<ValueId> operands;
@@ -271,8 +284,26 @@ class HostBuilder {
     Attrs attrs;
     attrs.set(AttrKey::kName, s.name);
     attrs.set(AttrKey::kSlot, static_cast<int64_t>(operands.size()));
-    for (const Crossing& c : s.outputs) operands.push_back(tensors_.at(c.value));
-    host_.effect(OpKind::kRunAten, operands, {}, attrs);
+    std::vector<ValueId> results;
+    for (const Crossing& c : s.outputs) {
+      const ValueId v = *source_names_.find(c.value);
+      // What is copied over an input lies in the order of that input, so that a GPU copies bytes.
+      const bool is_copied = !c.alias.empty();
+      results.push_back(declare(v, is_copied ? order_of(c.alias) : c.allocation_order, Storage::kByAten));
+      if (!is_copied) h().tensor_of(results.back()).contiguity = c.contiguity;
+    }
+    append(h(), Graph::body(), Op{OpKind::kRunAten, operands, results, attrs, {}});
+    for (size_t i = 0; i < s.outputs.size(); ++i) {
+      const Crossing& c = s.outputs[i];
+      if (!c.alias.empty()) tensors_[c.value] = tensors_.at(c.alias);
+      if (const auto place = tensors_.find(c.value); place != tensors_.end()) {
+        host_.effect(OpKind::kCopyTensor, {place->second, results[i]}, {});
+        host_.effect(OpKind::kDeallocate, {results[i]}, {});
+        continue;
+      }
+      tensors_[c.value] = results[i];
+      allocated_.emplace(c.value, allocated_.size());
+    }
   }
 
   // For each place in the order: the values that no later segment needs and that are not outputs.

@@ -3,7 +3,7 @@
 //
 // The host program takes the fusion's inputs in order and gives its outputs in order. A tensor that crosses segments is
 // allocated before the segment that makes it, contiguous in its allocation order. It is freed after the last segment
-// that reads it. An output that overwrites an input is written in place if its segment says so. Otherwise it is
+// that reads it. ATen allocates what its segments make, in the layout that the crossing declares. An output that overwrites an input is written in place if its segment says so. Otherwise it is
 // computed beside the input and copied at the end.
 #pragma once
 

@@ -49,9 +49,11 @@ int choose_index_bits(const Graph& g, const Bindings& bindings) {
 
 namespace {
 
+// `crossings`: the layouts of tensors that ATen segments make and read.
 bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, const std::vector<BoundInput>& given,
-             const Defects& defects) {
+             const Defects& defects, const std::map<std::string, TensorLayout>& crossings) {
   InputStrides strides;
+  for (const auto& [name, layout] : crossings) strides[name] = layout.strides;
   const Rebinder rebinder(fusion, bindings);
   const auto names = inputs(fusion);
   for (size_t i = 0; i < names.size() && i < given.size(); ++i)
@@ -141,6 +143,14 @@ std::vector<Step> rewrite(Graph& fusion, const Bindings& bindings, std::span<con
   return plan_concretize(fusion, rebind(before, bindings, fusion), defects);
 }
 
+CrossingOptions crossing_options(const CompileOptions& options, const Bindings& sizes) {
+  return {.infer = options.infer, .sizes = sizes, .inputs = options.inputs, .defects = options.defects};
+}
+
+bool runs_aten(const Segmentation& s) {
+  return std::ranges::any_of(s.segments, [](const Segment& x) { return x.executor == SegmentExecutor::kAten; });
+}
+
 void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& bindings,
                   const CompileOptions& options) {
   Compiled& compiled = attempt.made;
@@ -166,7 +176,9 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
                                                                .memory = memory,
                                                                .device = *options.device,
                                                                .heuristics = options.heuristics,
-                                                               .defects = options.defects});
+                                                               .defects = options.defects,
+                                                               .infer = options.infer,
+                                                               .inputs = options.inputs});
     steps.insert(steps.end(), plan.steps.begin(), plan.steps.end());
     compiled.automatic = {steps, std::move(plan.decisions), SizeClasses(compiled.concretized, sizes), memory};
   }
@@ -180,7 +192,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
   const bool is_known =
       options.known && options.defects.empty() && same_members(compiled.concretized, options.known->concretized);
   SegmentExtractor extractor(compiled.concretized);
-  CrossingLayouts layouts(compiled.concretized, compiled.segmentation, options.defects);
+  CrossingLayouts layouts(compiled.concretized, compiled.segmentation, crossing_options(options, sizes));
   for (size_t i = 0; i < compiled.segmentation.segments.size(); ++i) {
     const Segment& segment = compiled.segmentation.segments[i];
     const Graph* same = is_known ? find_schedule(*options.known, segment, i) : nullptr;
@@ -196,7 +208,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
       .defects = options.defects, .sizes = sizes, .known = options.known, .digest_plans = options.digest_plans};
   lower_segments(compiled, lowering);
   if (options.index_bits == 0 && compiled.index_bits == 32 &&
-      !all_fit(compiled, bindings, fusion, options.inputs, options.defects) &&
+      !all_fit(compiled, bindings, fusion, options.inputs, options.defects, layouts.known()) &&
       !options.defects.has(Defect::kIndexWidthNarrow)) {
     compiled.index_bits = 64;
     lower_segments(compiled, lowering);
@@ -231,10 +243,19 @@ bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindi
   if (compiled.automatic && (compiled.automatic->sizes != SizeClasses(compiled.concretized, sizes) ||
                              compiled.automatic->memory != memory_classes(fusion, options.inputs)))
     return false;
+  // The strides that ATen chooses depend on the sizes. Kernels are made for their contiguity.
+  std::map<std::string, TensorLayout> crossings;
+  if (options.infer && runs_aten(compiled.segmentation)) {
+    Segmentation again = compiled.segmentation;
+    CrossingLayouts layouts(compiled.concretized, again, crossing_options(options, sizes));
+    for (size_t i = 0; i < again.segments.size(); ++i) layouts.take(again, i, compiled.scheduled[i]);
+    if (again != compiled.segmentation) return false;
+    crossings = layouts.known();
+  }
   if (options.index_bits != 0) return options.index_bits == compiled.index_bits;
   if (choose_index_bits(compiled.concretized, sizes) == 64) return compiled.index_bits == 64;
   // A program with 64 bits does not tell whether 32 would do here.
-  return compiled.index_bits == 32 && all_fit(compiled, bindings, fusion, options.inputs, options.defects);
+  return compiled.index_bits == 32 && all_fit(compiled, bindings, fusion, options.inputs, options.defects, crossings);
 }
 
 CompileAttempt try_compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {

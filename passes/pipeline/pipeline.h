@@ -20,6 +20,7 @@
 #include "ir/table/defect.h"
 #include "ir/table/error.h"
 #include "passes/automatic/plan_automatic.h"
+#include "passes/segment/crossing_layouts.h"
 
 namespace fusebox {
 
@@ -42,6 +43,8 @@ struct CompileOptions {
   std::map<std::string, Replacement> heuristics = {};
   Defects defects = {};       // seeded
   bool digest_plans = false;  // fill in Compiled::plans
+  // How ATen segments lay out what they make (segment/crossing_layouts.h). Null: it is made contiguous.
+  InferLayouts infer = nullptr;
   // A program that was compiled before, without defects. Segments that are the same there are neither scheduled nor
   // lowered again.
   const Compiled* known = nullptr;

@@ -140,6 +140,8 @@ class Extractor {
     }
     const bool is_input = from()[from()[v].def].kind == OpKind::kInput;
     if (is_input) t.contiguity = old.contiguity;
+    for (auto it = begin; it != end && !is_input; ++it)
+      if (!it->second->contiguity.empty()) t.contiguity = it->second->contiguity;
     for (auto it = begin; it != end; ++it)
       if (!it->second->alias.empty()) take_layout(t, source_.value(it->second->alias));
     append(to_, Graph::body(), Op{OpKind::kInput, {}, {made}, {}, {}});

@@ -11,9 +11,9 @@
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "replay/aten/segment.h"
 
 namespace fusebox::aten {
-namespace {
 
 at::ScalarType storage_type(Dtype dtype) {
   switch (dtype) {
@@ -60,6 +60,8 @@ at::ScalarType storage_type(Dtype dtype) {
   return at::kByte;
 }
 
+namespace {
+
 // A view of the tensor's memory, which the result keeps alive.
 TensorData shared(const at::Tensor& t, Dtype dtype) {
   auto owner = std::make_shared<at::Tensor>(t);
@@ -94,6 +96,9 @@ Evaluator::Evaluator(const Graph& g, std::span<const Argument> inputs, const Eva
                 "the reference evaluates fusions; give the fusion that this program was made from", "@" + g.name);
   bindings_ = bind_sizes(g, bound_inputs(inputs));
 }
+
+Evaluator::Evaluator(const Graph& g, Bindings bindings, const EvaluateOptions& options)
+    : g_(g), options_(options), bindings_(std::move(bindings)), values_(g.values.size()) {}
 
 Carried Evaluator::take(const Argument& argument) const {
   Carried c;
@@ -318,13 +323,9 @@ class Module final : public AtenApi {
   Evaluation evaluate(const Graph& fusion, std::span<const Argument> inputs,
                       const EvaluateOptions& options) const override {
     const c10::InferenceMode no_gradients;
-    // Small programs use one thread: threads that wait for the next op would only keep cores busy.
-    constexpr int64_t kManyElements = int64_t{1} << 20;
-    static const int all_threads = at::get_num_threads();
-    const bool is_large = std::any_of(inputs.begin(), inputs.end(), [](const Argument& a) {
+    use_threads(std::any_of(inputs.begin(), inputs.end(), [](const Argument& a) {
       return !a.is_scalar && element_count(a.tensor.shape) >= kManyElements;
-    });
-    at::set_num_threads(is_large ? all_threads : 1);
+    }));
     try {
       return Evaluator(fusion, inputs, options).run();
     } catch (const c10::OutOfMemoryError&) {
@@ -342,7 +343,33 @@ class Module final : public AtenApi {
                   "@" + fusion.name);
     }
   }
+  std::vector<AtenValue> run(const Graph& segment, std::span<const AtenValue> given,
+                             const AtenPlace& place) const override {
+    if (place.is_gpu) return run_segment(segment, given, place);
+    const int before = at::get_num_threads();
+    use_threads(std::any_of(given.begin(), given.end(), [](const AtenValue& v) {
+      return !v.is_scalar && element_count(v.layout.shape) >= kManyElements;
+    }));
+    const auto again = std::shared_ptr<void>(nullptr, [before](void*) { at::set_num_threads(before); });
+    return run_segment(segment, given, place);
+  }
+  std::vector<TensorLayout> infer(const Graph& segment, std::span<const BoundInput> given) const override {
+    return infer_segment(segment, given);
+  }
+  AtenValue copied(const AtenValue& from, std::span<const int64_t> strides, const AtenPlace& place) const override {
+    return copied_tensor(from, strides, place);
+  }
+  bool has_gpu() const override { return can_use_gpu(); }
   std::string version() const override { return TORCH_VERSION; }
+
+ private:
+  static constexpr int64_t kManyElements = int64_t{1} << 20;
+
+  // Small programs use one thread: threads that wait for the next op would only keep cores busy.
+  static void use_threads(bool is_large) {
+    static const int all_threads = at::get_num_threads();
+    at::set_num_threads(is_large ? all_threads : 1);
+  }
 };
 
 }  // namespace

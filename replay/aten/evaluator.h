@@ -23,6 +23,8 @@ namespace fusebox::aten {
 enum class Carrier : uint8_t { kReal, kComplex, kInteger, kBytes };
 Carrier carrier_of(Dtype dtype);
 at::ScalarType carrier_type(Dtype dtype);
+// The dtype of PyTorch in whose memory elements lie.
+at::ScalarType storage_type(Dtype dtype);
 
 // A value. Its elements are in their carrier, in any layout. The bound is double of the same shape, or undefined if
 // every element is exact.
@@ -40,9 +42,13 @@ using Bilinear = std::function<at::Tensor(const at::Tensor&, const at::Tensor&)>
 class Evaluator {
  public:
   Evaluator(const Graph& g, std::span<const Argument> inputs, const EvaluateOptions& options);
+  // For single ops, whose operands the friend gives.
+  Evaluator(const Graph& g, Bindings bindings, const EvaluateOptions& options);
   Evaluation run();
 
  private:
+  friend class Native;
+
   // -- evaluator.cc
   Carried take(const Argument& argument) const;
   Evaluated give(ValueId v, const Carried& c) const;

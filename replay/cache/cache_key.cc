@@ -54,7 +54,7 @@ CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects&
   // A new member of CompileOptions fails to compile here. Add it below if a program depends on it; if it makes the plan
   // depend on sizes, such programs need KeySizes::kExact in fusion_cache.cc.
   // `known` and `digest_plans` change no program.
-  const auto& [steps, device, segmentation, index_bits, inputs, heuristics, broken, digest_plans, known] =
+  const auto& [steps, device, segmentation, index_bits, inputs, heuristics, broken, digest_plans, infer, known] =
       request.options;
   CacheKey key;
   key.push_back(key_part("build", build_digest()));
@@ -68,6 +68,8 @@ CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects&
     key.push_back(key_part("heuristics of " + segment, text(given.chosen) + "; " + text(given.taken)));
   if (segmentation) key.push_back(key_part("segmentation", segmentation_bytes(*segmentation)));
   if (!defects.has(Defect::kCacheKeyWidth)) key.push_back(key_part("index_bits", std::to_string(index_bits)));
+  // What is inferred is kept with the program, and `serves` infers it again.
+  key.push_back(key_part("infer", infer ? "1" : "0"));
   if (!broken.empty()) key.push_back(key_part("defects", join(broken)));
   key.push_back(
       key_part("concretize", canonical_bytes(plan_concretization(request.fusion, request.bindings, request.options))));

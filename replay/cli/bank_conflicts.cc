@@ -61,9 +61,9 @@ BankNotes::BankNotes(const Module& executable, const std::function<std::vector<A
       throw Error(ErrorCode::kStepLimit, fmt::format("the inputs have {} elements, over {}", elements, kMostElements));
     const auto device = make_host_device({.step_limit = kMostSteps, .banks = &counted_});
     HostProgramOptions options;
-    options.run_aten = [](const std::string& name, std::span<const Argument>, std::span<const TensorData>) {
+    options.run_aten = [](const AtenCall& call) -> std::vector<RunTensor> {
       throw Error(ErrorCode::kModuleMissing,
-                  "segment " + name + " runs in ATen, which is not loaded to show a program");
+                  "segment " + call.name + " runs in ATen, which is not loaded to show a program");
     };
     run_host_program(*host, kernels, *device, arguments, options, false);
   } catch (const Error& e) {

@@ -16,6 +16,7 @@
 #include "replay/data/file.h"
 #include "replay/picture/roofline.h"
 #include "replay/record/record.h"
+#include "replay/run/aten_segment.h"
 
 namespace fusebox::cli {
 namespace {
@@ -69,6 +70,7 @@ struct Bench {
       options.inputs = bound_inputs(arguments);
       if (const StepList* list = find_steps(file.module, fusion.name)) options.steps = list->steps;
       options.device = planned_device(plan, head.executor);
+      if (plan.infer_contiguity) options.infer = infer_by_aten();
       const Compiled compiled = compile(fusion, bind_sizes(fusion, options.inputs), options);
       std::vector<RunTensor> inputs;
       for (const Argument& a : arguments)

@@ -52,6 +52,9 @@ void add_plan(CLI::App& command, PlanArguments& plan) {
                   "program's own steps, else automatic")
       ->check(CLI::IsMember({"automatic", "unfused"}));
   command.add_flag_callback("--unfused", [&plan] { plan.plan = "unfused"; }, "The same as --plan unfused");
+  command.add_flag_callback(
+      "--no-infer-contiguity", [&plan] { plan.infer_contiguity = false; },
+      "Make what ATen segments give contiguous, instead of asking before the run how ATen will lay it out");
   add_device(command, plan);
 }
 

@@ -23,6 +23,7 @@ struct Common {
 struct PlanArguments {
   std::string plan;    // automatic, unfused or empty: the program's own steps, or automatic if it has none
   std::string device;  // the GPU that the automatic plan is for: a preset's name; empty: the one that runs it, or h200
+  bool infer_contiguity = true;  // of what ATen segments make; false: it is made contiguous
 };
 
 struct RunArguments {

@@ -9,6 +9,7 @@
 #include "replay/cli/load.h"
 #include "replay/cli/report.h"
 #include "replay/picture/render.h"
+#include "replay/run/aten_segment.h"
 
 namespace fusebox::cli {
 namespace {
@@ -174,6 +175,7 @@ void explain_plan(const ExplainArguments& arguments, Common& common) {
   CompileOptions options;
   options.inputs = default_sizes(file.module, arguments.where);
   options.device = planned_device(plan, Executor::kHost);
+  options.infer = infer_by_aten();
   const Bindings bindings = bind_sizes(fusion, options.inputs);
   const Compiled c = compile(fusion, bindings, options);
   const PlanReport report = report_plan(c.concretized, c.segmentation, c.automatic->decisions,

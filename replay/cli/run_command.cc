@@ -191,6 +191,7 @@ int run_command(const RunArguments& a, Common& common) {
   options.threads = a.threads;
   options.unfused = a.plan.plan == "unfused";
   options.device = planned_device(a.plan, options.executor);
+  options.infer_contiguity = a.plan.infer_contiguity;
   choose_plan(file.module, a.plan);
   options.defects = parse_defects(a.defects);
   if (!a.steps.empty()) options.steps = read_steps(a.steps, fusion);

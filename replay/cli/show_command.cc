@@ -18,6 +18,7 @@
 #include "replay/cli/report.h"
 #include "replay/cli/why.h"
 #include "replay/record/record.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/run.h"
 
 namespace fusebox::cli {
@@ -25,13 +26,14 @@ namespace {
 
 // Compiles the module's program for its default host inputs. Only their sizes and scalars matter.
 CompileAttempt compile_file(const LoadedFile& file, const std::optional<DeviceProperties>& device,
-                            const Defects& defects) {
+                            bool infer_contiguity, const Defects& defects) {
   const Graph& fusion = main_graph(file.module);
   const std::vector<BoundInput> sizes = default_sizes(file.module);
   CompileOptions options;
   options.defects = defects;
   options.inputs = sizes;
   options.device = device;
+  if (infer_contiguity) options.infer = infer_by_aten();
   if (const StepList* list = find_steps(file.module, fusion.name)) options.steps = list->steps;
   return try_compile(fusion, bind_sizes(fusion, sizes), options);
 }
@@ -64,8 +66,9 @@ std::string describe_bundle(const Bundle& b) {
 // The programs of a file at its stages: from the bundle if it has them, else compiled.
 class Programs {
  public:
-  Programs(const LoadedFile& file, std::optional<DeviceProperties> device, const Defects& defects)
-      : file_(file), device_(std::move(device)), defects_(defects) {}
+  Programs(const LoadedFile& file, std::optional<DeviceProperties> device, bool infer_contiguity,
+           const Defects& defects)
+      : file_(file), device_(std::move(device)), infer_contiguity_(infer_contiguity), defects_(defects) {}
 
   Module at(Stage stage) {
     if (file_.bundle && defects_.empty())
@@ -93,12 +96,13 @@ class Programs {
  private:
   // The compilation that makes the stages that are not in the bundle.
   const CompileAttempt& attempt() {
-    if (!attempt_) attempt_ = compile_file(file_, device_, defects_);
+    if (!attempt_) attempt_ = compile_file(file_, device_, infer_contiguity_, defects_);
     return *attempt_;
   }
 
   const LoadedFile& file_;
   const std::optional<DeviceProperties> device_;
+  const bool infer_contiguity_;
   const Defects defects_;
   std::optional<CompileAttempt> attempt_;
 };
@@ -219,7 +223,7 @@ int show_command(const ShowArguments& a, Common& common) {
   if (a.why && (a.level != "kernel" || format != "text"))
     throw Error(ErrorCode::kUsage, "checks stand in kernels; add --level kernel, and leave the format out", "--why");
   const Defects defects = parse_defects(a.defects);
-  Programs programs(file, planned_device(a.plan, Executor::kHost), defects);
+  Programs programs(file, planned_device(a.plan, Executor::kHost), a.plan.infer_contiguity, defects);
   std::string out;
   if (!a.graph.empty()) {
     if (!a.level.empty() && a.level != "scheduled")

@@ -1,5 +1,7 @@
-// The math-level reference: the value of a program, op by op, and how far a right implementation may be from it. It
-// lives in a module (libfusebox_aten.so) that module_loader.h loads; nothing here needs ATen.
+// ATen, behind an interface that needs no ATen: the module libfusebox_aten.so, which module_loader.h loads. It is two
+// things. One is the math-level reference: the value of a program, op by op, and how far a right implementation may be
+// from it. The other runs the ATen segments of a program by ATen's own kernels, and says before any data how their outputs
+// will lie in memory.
 //
 // Each op is evaluated in double (complex double; integers exactly) and rounded to its declared dtype. Each element has
 // a bound: the operands' bounds carried through the op as intervals, plus the op's own error in its computation dtype
@@ -14,12 +16,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ir/graph/graph.h"
 #include "ir/infer/bind.h"
+#include "ir/infer/tensor_layout.h"
 #include "replay/data/tensor_data.h"
 
 namespace fusebox {
@@ -48,8 +52,39 @@ struct Evaluation {
   int64_t ambiguous = 0;                 // over all ops
 };
 
+// Where a segment runs: on the CPU, or on a stream of a GPU.
+struct AtenPlace {
+  bool is_gpu = false;
+  int ordinal = 0;
+  void* stream = nullptr;  // of the driver; null: the default one
+};
+
+// A scalar, or a tensor in the memory of the place.
+struct AtenValue {
+  bool is_scalar = false;
+  Dtype dtype = Dtype::kFloat;
+  ConstantBits bits = {};
+  TensorLayout layout = {};
+  void* data = nullptr;                    // element (0, 0, …)
+  std::shared_ptr<void> keeper = nullptr;  // keeps the memory alive. Of a result: its at::Tensor
+};
+
 class AtenApi {
  public:
+  // Runs a segment (run/aten_segment.h: `aten_form`) by ATen's kernels on the place's stream, without waiting. Its scalars
+  // and tensors are given in order. The results have ATen's own strides, and memory of their own. Ops and dtypes that ATen
+  // has no kernels for are computed by the reference, and are contiguous. Throws kIndexOutOfRange, kOutOfMemory, and
+  // kDeviceFailure for an op that ATen refuses.
+  virtual std::vector<AtenValue> run(const Graph& segment, std::span<const AtenValue> given,
+                                     const AtenPlace& place) const = 0;
+  // The layouts of the results that `run` would give, from layouts alone: by ATen's meta device, without Python. Throws
+  // kNoLayout.
+  virtual std::vector<TensorLayout> infer(const Graph& segment, std::span<const BoundInput> given) const = 0;
+  // A copy of a tensor with other strides, without waiting.
+  virtual AtenValue copied(const AtenValue& from, std::span<const int64_t> strides, const AtenPlace& place) const = 0;
+  // Whether this PyTorch runs on GPUs.
+  virtual bool has_gpu() const = 0;
+
   // Evaluates a fusion, scheduled or not. Throws the errors of bind_sizes, kBadInput for an argument of the wrong
   // dtype, kIndexOutOfRange for an index outside its axis, kUnknownName for an unknown intermediate, kOutOfMemory.
   virtual Evaluation evaluate(const Graph& fusion, std::span<const Argument> inputs,

@@ -30,6 +30,7 @@ class CudaDeviceRunner : public Device {
  public:
   explicit CudaDeviceRunner(const CudaDeviceOptions& options)
       : session_(cuda_backend().open(options.ordinal)),
+        ordinal_(options.ordinal),
         texts_(options.texts),
         cached_(options.images),
         may_compile_(options.may_compile) {
@@ -197,6 +198,7 @@ class CudaDeviceRunner : public Device {
 
   void synchronize() override { session_->synchronize(); }
   void set_stream(CudaStream stream) override { stream_ = stream; }
+  AtenPlace aten_place() const override { return {.is_gpu = true, .ordinal = ordinal_, .stream = stream_}; }
 
   std::vector<Digest> binaries() const override { return binaries_; }
 
@@ -337,6 +339,7 @@ class CudaDeviceRunner : public Device {
   }
 
   std::shared_ptr<CudaSession> session_;
+  const int ordinal_;
   std::map<std::string, std::string> texts_;
   std::unique_ptr<CudaArena> arena_;
   std::vector<CudaKernel> modules_;  // one kernel of each module

@@ -21,6 +21,7 @@
 #include "ir/graph/graph.h"
 #include "ir/table/defect.h"
 #include "replay/data/tensor_data.h"
+#include "replay/device/aten_api.h"
 #include "replay/device/cuda_api.h"
 #include "replay/device/kernel_images.h"
 #include "replay/host/host_executor.h"
@@ -102,6 +103,8 @@ class Device {
   virtual std::vector<KernelImage> images() const { return {}; }
   // The stream that later work goes to, on a GPU; null: the default one.
   virtual void set_stream(CudaStream stream) { (void)stream; }
+  // Where ATen finds this device's tensors.
+  virtual AtenPlace aten_place() const { return {}; }
   // A digest of each binary, in the order in which kernels were prepared; none on a device that interprets.
   virtual std::vector<Digest> binaries() const { return {}; }
 };

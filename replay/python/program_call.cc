@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "replay/device/debug.h"
+#include "replay/device/module_loader.h"
 #include "replay/python/program.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/fast_call.h"
 #include "replay/run/launch_machine.h"
 #include "replay/run/prepare_together.h"
@@ -25,18 +27,24 @@ py::object PythonProgram::fast_call(const py::list& given, int ordinal) {
     std::vector<uint64_t> addresses;
     for (const Argument& a : arguments)
       if (!a.is_scalar) addresses.push_back(reinterpret_cast<uint64_t>(a.tensor.storage.get()));
-    const ResolvedCall call = known->launch ? evaluate_launch(*known->launch, arguments, addresses)
-                                            : resolve_call(compiled->host, kernels, arguments, addresses);
-    made = make_fast_call(call, kernels, arguments, gpu(ordinal));
+    std::map<std::string, Graph> forms = aten_forms(*compiled);
+    const bool may_infer = forms.empty() || load_aten().has_gpu();
+    const InferSegment infer = [&](const std::string& segment, std::span<const BoundInput> given) {
+      return load_aten().infer(forms.at(segment), given);
+    };
+    // A launch record has no segment by ATen.
+    const ResolvedCall call =
+        known->launch && forms.empty()
+            ? evaluate_launch(*known->launch, arguments, addresses)
+            : resolve_call(compiled->host, kernels, arguments, addresses, may_infer ? infer : nullptr);
+    made = make_fast_call(call, kernels, arguments, gpu(ordinal), std::move(forms));
     if (made) {
       made->name = graph.name;
       made->is_stale = is_stale_;
       keep_plan(*known, arguments, ordinal);
     }
     // Other layouts may be copied between for some inputs only; the other reasons lie in the program.
-    const bool is_by_aten =
-        std::ranges::any_of(compiled->host.ops, [](const Op& op) { return op.kind == OpKind::kRunAten; });
-    needs_host_program_ = is_by_aten || (call.refused.empty() && !made);
+    needs_host_program_ = !may_infer || (call.refused.empty() && !made);
   }
   if (!made) return py::none();
   return py::capsule(made.release(), kFastCallCapsule, [](PyObject* capsule) {

@@ -10,6 +10,7 @@
 #include "passes/schedule/apply_steps.h"
 #include "replay/device/module_loader.h"
 #include "replay/python/program.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/compare.h"
 #include "replay/run/host_program.h"
 #include "replay/run/judge.h"
@@ -44,9 +45,7 @@ std::vector<TensorData> run_host(const Compiled& c, std::span<const Argument> ar
   std::vector<NamedKernel> kernels;
   for (size_t i = 0; i < c.kernels.size(); ++i) kernels.push_back({c.segmentation.segments[i].name, &c.kernels[i]});
   HostProgramOptions options;
-  options.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
-    run_aten_segment(c, name, in, out);
-  };
+  options.run_aten = run_aten_segments(c);
   const auto device = make_host_device({.step_limit = kStepLimit});
   std::vector<TensorData> result;
   for (const ProgramOutput& out : run_host_program(c.host, kernels, *device, arguments, options).outputs)

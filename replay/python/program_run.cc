@@ -13,6 +13,7 @@
 #include "replay/python/fault_keeper.h"
 #include "replay/python/program.h"
 #include "replay/record/record.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/host_program.h"
 #include "replay/run/prepare_together.h"
 #include "serde/encode.h"
@@ -64,9 +65,7 @@ ProgramResult run_in_place(const Compiled& compiled, Device& device, std::span<c
   for (size_t i = 0; i < compiled.kernels.size(); ++i)
     kernels.push_back({compiled.segmentation.segments[i].name, &compiled.kernels[i]});
   HostProgramOptions options;
-  options.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
-    run_aten_segment(compiled, name, in, out);
-  };
+  options.run_aten = run_aten_segments(compiled);
   options.in_place_inputs = in_place;
   return run_host_program(compiled.host, kernels, device, arguments, options, false);
 }
@@ -160,6 +159,7 @@ CompileOptions PythonProgram::compile_options(std::span<const Argument> argument
   options.inputs = bound_inputs(arguments);
   options.defects = defects;
   if (!unfused) options.device = planned_device(ordinal);
+  options.infer = infer_by_aten();
   return options;
 }
 

@@ -12,7 +12,7 @@ void place_in_arena(ResolvedCall& call, std::span<const TensorLife> lives, const
   std::vector<Taken> taken;
   for (const TensorLife& life : lives) {
     ResolvedTensor& t = call.tensors[life.slot];
-    if (t.is_output || t.bytes == 0) continue;
+    if (t.is_output || t.is_by_aten || t.bytes == 0) continue;
     std::erase_if(taken, [&](const Taken& other) { return other.until <= life.begin; });
     std::ranges::sort(taken, {}, &Taken::first);
     const int64_t bytes = (t.bytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign;

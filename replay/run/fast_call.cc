@@ -4,6 +4,8 @@
 #include <array>
 #include <set>
 
+#include "ir/table/error.h"
+#include "replay/device/module_loader.h"
 #include "replay/device/nvtx.h"
 #include "replay/device/overlap.h"
 
@@ -18,8 +20,8 @@ bool may_stay_open(Dtype d) {
 class CudaCall final : public FastCall {
  public:
   CudaCall(const ResolvedCall& call, std::span<const NamedKernel> kernels, std::span<const Argument> arguments,
-           std::shared_ptr<Device> device)
-      : device_(std::move(device)), session_(device_->session()) {
+           std::shared_ptr<Device> device, std::map<std::string, Graph> aten_forms)
+      : device_(std::move(device)), session_(device_->session()), forms_(std::move(aten_forms)) {
     take_tensors(call);
     for (size_t i = 0; i < arguments.size(); ++i)
       open_scalars.push_back(call.is_open_scalar[i] && may_stay_open(arguments[i].dtype)
@@ -43,7 +45,8 @@ class CudaCall final : public FastCall {
     const NvtxRange range(name.c_str());
     void* const previous = session_->enter();
     try {
-      for (const Work& work : work_) run(work, at);
+      std::vector<AtenValue> made(made_count_);
+      for (const Work& work : work_) run(work, at, made);
     } catch (...) {
       session_->leave(previous);
       throw;
@@ -53,10 +56,16 @@ class CudaCall final : public FastCall {
 
  private:
   struct Place {
-    enum class Kind : uint8_t { kInput, kOutput, kArena, kScalar, kBits };
+    enum class Kind : uint8_t { kInput, kOutput, kArena, kMade, kScalar, kBits };
     Kind kind = Kind::kBits;
     uint64_t at = 0;  // an index, an offset in the arena, or the low bits
     uint64_t high = 0;
+  };
+  // What an ATen segment makes.
+  struct Made {
+    uint64_t at = 0;               // among all that the call's segments make
+    std::vector<int64_t> strides;  // that it must have
+    std::optional<size_t> output;  // of the call
   };
   struct Work {
     ResolvedStep::Kind kind = ResolvedStep::Kind::kLaunch;
@@ -64,6 +73,10 @@ class CudaCall final : public FastCall {
     int64_t bytes = 0;
     CudaReadyLaunch launch;
     size_t first = 0, count = 0;  // in arguments_
+    // Of an ATen segment.
+    const Graph* form = nullptr;
+    std::vector<AtenValue> given = {};  // their memory is in arguments_
+    std::vector<Made> made = {};
   };
 
   void take_tensors(const ResolvedCall& call) {
@@ -71,7 +84,10 @@ class CudaCall final : public FastCall {
     for (size_t slot = 0; slot < call.tensors.size(); ++slot) {
       const ResolvedTensor& t = call.tensors[slot];
       if (!t.is_input) {
-        places_[slot] = {Place::Kind::kArena, static_cast<uint64_t>(std::max<int64_t>(t.in_arena, 0)), 0};
+        if (t.is_by_aten)
+          places_[slot] = {Place::Kind::kMade, made_count_++, 0};
+        else
+          places_[slot] = {Place::Kind::kArena, static_cast<uint64_t>(std::max<int64_t>(t.in_arena, 0)), 0};
         continue;
       }
       places_[slot] = {Place::Kind::kInput, overwritten.size(), 0};
@@ -84,8 +100,11 @@ class CudaCall final : public FastCall {
       if (out.overwrites_input)
         overwritten[out.slot] = true;
       else {
-        places_[out.slot] = {Place::Kind::kOutput, outputs.size(), 0};
-        outputs.push_back({t.dtype, t.shape, t.strides});
+        if (t.is_by_aten)
+          output_of_[out.slot] = outputs.size();
+        else
+          places_[out.slot] = {Place::Kind::kOutput, outputs.size(), 0};
+        outputs.push_back({t.dtype, t.shape, t.strides, t.is_by_aten});
       }
     }
   }
@@ -97,6 +116,7 @@ class CudaCall final : public FastCall {
     work.to = places_[step.to];
     work.from = places_[step.from];
     work.first = arguments_.size();
+    if (step.kind == ResolvedStep::Kind::kAten) return add_aten(call, step, std::move(work), arguments);
     if (step.kind != ResolvedStep::Kind::kLaunch) {
       work.bytes = call.tensors[step.to].bytes;
       work_.push_back(work);
@@ -116,13 +136,53 @@ class CudaCall final : public FastCall {
     work_.push_back(work);
   }
 
+  void add_aten(const ResolvedCall& call, const ResolvedStep& step, Work work, std::span<const Argument> arguments) {
+    const auto form = forms_.find(step.segment);
+    if (form == forms_.end())
+      throw Error(ErrorCode::kUnknownName, "the program holds no ATen segment of this name", "@" + step.segment);
+    work.form = &form->second;
+    for (const ResolvedArgument& a : step.arguments) {
+      AtenValue v{.is_scalar = a.kind != ResolvedArgument::Kind::kTensor, .dtype = a.dtype};
+      if (v.is_scalar)
+        v.bits = a.kind == ResolvedArgument::Kind::kScalar ? arguments[a.from].bits : a.bits;
+      else
+        v.layout = {call.tensors[a.from].shape, call.tensors[a.from].strides};
+      arguments_.push_back(v.is_scalar || call.tensors[a.from].bytes == 0 ? Place{} : places_[a.from]);
+      work.given.push_back(std::move(v));
+    }
+    for (const uint32_t slot : step.made) {
+      Made made{places_[slot].at, call.tensors[slot].strides, std::nullopt};
+      if (const auto it = output_of_.find(slot); it != output_of_.end()) made.output = it->second;
+      work.made.push_back(std::move(made));
+    }
+    work_.push_back(std::move(work));
+  }
+
+  void run_aten(const Work& work, const FastAddresses& at, std::vector<AtenValue>& all) const {
+    const AtenApi& aten = load_aten();
+    AtenPlace place = device_->aten_place();
+    place.stream = at.stream;
+    std::vector<AtenValue> given = work.given;
+    for (size_t i = 0; i < given.size(); ++i)
+      if (!given[i].is_scalar) given[i].data = reinterpret_cast<void*>(value(arguments_[work.first + i], at, all));
+    std::vector<AtenValue> made = aten.run(*work.form, given, place);
+    check_internal(made.size() == work.made.size(),
+                   "an ATen segment makes another number of tensors than was inferred");
+    for (size_t i = 0; i < made.size(); ++i) {
+      const Made& wanted = work.made[i];
+      if (made[i].layout.strides != wanted.strides) made[i] = aten.copied(made[i], wanted.strides, place);
+      if (wanted.output && at.made) (*at.made)[*wanted.output] = made[i].keeper;
+      all[wanted.at] = std::move(made[i]);
+    }
+  }
+
   // As the kernel declares the scalar: a complex number of two floats has both in its first eight bytes.
   static Place bits_of(Dtype dtype, ConstantBits bits) {
     if (dtype == Dtype::kComplexFloat) return {Place::Kind::kBits, (bits.low & 0xffffffffu) | (bits.high << 32), 0};
     return {Place::Kind::kBits, bits.low, bits.high};
   }
 
-  static uint64_t value(const Place& p, const FastAddresses& at) {
+  static uint64_t value(const Place& p, const FastAddresses& at, const std::vector<AtenValue>& made) {
     switch (p.kind) {
       case Place::Kind::kInput:
         return at.inputs[p.at];
@@ -130,6 +190,8 @@ class CudaCall final : public FastCall {
         return at.outputs[p.at];
       case Place::Kind::kArena:
         return at.arena + p.at;
+      case Place::Kind::kMade:
+        return reinterpret_cast<uint64_t>(made[p.at].data);
       case Place::Kind::kScalar:
         return at.scalars[p.at];
       case Place::Kind::kBits:
@@ -138,10 +200,12 @@ class CudaCall final : public FastCall {
     return p.at;
   }
 
-  void run(const Work& work, const FastAddresses& at) const {
-    if (work.kind == ResolvedStep::Kind::kZero) return session_->fill(value(work.to, at), 0, work.bytes, at.stream);
+  void run(const Work& work, const FastAddresses& at, std::vector<AtenValue>& made) const {
+    if (work.kind == ResolvedStep::Kind::kAten) return run_aten(work, at, made);
+    if (work.kind == ResolvedStep::Kind::kZero)
+      return session_->fill(value(work.to, at, made), 0, work.bytes, at.stream);
     if (work.kind == ResolvedStep::Kind::kCopy)
-      return session_->copy_on_device(value(work.to, at), value(work.from, at), work.bytes, at.stream);
+      return session_->copy_on_device(value(work.to, at, made), value(work.from, at, made), work.bytes, at.stream);
     const NvtxRange range(work.launch.name);
     constexpr size_t kOnStack = 32;
     std::array<std::array<uint64_t, 2>, kOnStack> values;
@@ -152,7 +216,7 @@ class CudaCall final : public FastCall {
     void** const a = work.count > kOnStack ? more_addresses.data() : addresses.data();
     for (size_t i = 0; i < work.count; ++i) {
       const Place& p = arguments_[work.first + i];
-      v[i] = {value(p, at), p.high};
+      v[i] = {value(p, at, made), p.high};
       a[i] = v[i].data();
     }
     session_->start(work.launch, a, at.stream);
@@ -163,6 +227,9 @@ class CudaCall final : public FastCall {
   std::vector<Place> places_;  // by slot
   std::vector<Place> arguments_;
   std::vector<Work> work_;
+  std::map<std::string, Graph> forms_;
+  uint64_t made_count_ = 0;
+  std::map<uint32_t, size_t> output_of_;  // by slot of what ATen makes: the output of the call
 };
 
 }  // namespace
@@ -176,9 +243,10 @@ bool is_fast(const ResolvedCall& call) {
 }
 
 std::unique_ptr<FastCall> make_fast_call(const ResolvedCall& call, std::span<const NamedKernel> kernels,
-                                         std::span<const Argument> arguments, std::shared_ptr<Device> device) {
+                                         std::span<const Argument> arguments, std::shared_ptr<Device> device,
+                                         std::map<std::string, Graph> aten_forms) {
   if (!is_fast(call)) return nullptr;
-  return std::make_unique<CudaCall>(call, kernels, arguments, std::move(device));
+  return std::make_unique<CudaCall>(call, kernels, arguments, std::move(device), std::move(aten_forms));
 }
 
 }  // namespace fusebox

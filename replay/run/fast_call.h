@@ -2,8 +2,8 @@
 // `_fusebox` makes it; the extension `_fusebox_torch`, which needs PyTorch's libraries, finds it by the tensors of a call
 // and starts it. They share it in a capsule.
 //
-// Invariants: nothing but `is_stale` changes after construction, so several threads may start one call. `start` allocates nothing,
-// waits for nothing and takes no lock.
+// Invariants: nothing but `is_stale` changes after construction, so several threads may start one call. `start` allocates nothing
+// but what ATen segments make, waits for nothing and takes no lock.
 //
 //   call.start({.inputs = …, .outputs = …, .arena = …, .scalars = …, .stream = stream});
 #pragma once
@@ -24,6 +24,7 @@ constexpr const char* kFastCallCapsule = "fusebox.fast_call";
 struct FastTensor {
   Dtype dtype = Dtype::kFloat;
   std::vector<int64_t> shape, strides;
+  bool is_by_aten = false;  // the call makes it, and gives it back in FastAddresses::made
 };
 
 struct FastAddresses {
@@ -32,6 +33,8 @@ struct FastAddresses {
   uint64_t arena;
   const uint64_t* scalars;  // by argument: the bits of open scalars
   void* stream;
+  // By output: the at::Tensor of those that ATen makes.
+  std::vector<std::shared_ptr<void>>* made = nullptr;
 };
 
 class FastCall {
@@ -58,8 +61,10 @@ class FastCall {
 bool is_fast(const ResolvedCall& call);
 
 // A call on `device`, which must be a GPU's and keeps the kernels. The launches' limits are checked here: throws
-// kLaunchLimit. `arguments` are those that the call was resolved for. Null if the call is not fast.
+// kLaunchLimit. `arguments` are those that the call was resolved for, and `aten_forms` the ATen segments (aten_segment.h).
+// Null if the call is not fast.
 std::unique_ptr<FastCall> make_fast_call(const ResolvedCall& call, std::span<const NamedKernel> kernels,
-                                         std::span<const Argument> arguments, std::shared_ptr<Device> device);
+                                         std::span<const Argument> arguments, std::shared_ptr<Device> device,
+                                         std::map<std::string, Graph> aten_forms = {});
 
 }  // namespace fusebox

@@ -5,12 +5,14 @@
 #include <optional>
 #include <utility>
 
+#include "ir/domain/domain.h"
 #include "ir/infer/bind.h"
 #include "ir/scalar/numeric.h"
 #include "ir/scalar/prepared_division.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "passes/segment/crossing_layouts.h"
 #include "replay/device/nvtx.h"
 #include "replay/device/overlap.h"
 
@@ -221,18 +223,74 @@ class Interpreter {
       throw Error(ErrorCode::kModuleMissing, "a segment runs by ATen, which is not loaded", host_.name);
     const auto slot = static_cast<size_t>(
         std::clamp<int64_t>(op.attrs.integer(AttrKey::kSlot), 0, static_cast<int64_t>(op.operands.size())));
-    std::vector<Argument> in;
-    std::vector<TensorData> out;
-    for (size_t i = 0; i < op.operands.size(); ++i) {
+    std::vector<RunArgument> given;
+    for (size_t i = 0; i < slot; ++i) {
       const ValueId v = op.operands[i];
-      if (i >= slot)
-        out.push_back(allocate_tensor(host_[v].dtype, tensor(v).layout.shape));
+      if (host_.is_tensor(v))
+        given.push_back({false, host_[v].dtype, {}, tensor(v), v});
       else
-        in.push_back(host_.is_tensor(v) ? Argument::of(device_.download(tensor(v), "%" + host_[v].name))
-                                        : Argument::scalar(host_[v].dtype, bits(v)));
+        given.push_back({true, host_[v].dtype, bits(v), {}, v});
     }
-    options_.run_aten(std::string(op.attrs.string(AttrKey::kName)), in, out);
-    for (size_t i = 0; i < out.size(); ++i) device_.copy(tensor(op.operands[slot + i]), device_.upload(out[i]));
+    // Older programs name the places of all outputs; newer ones take the tensors that ATen makes.
+    const size_t places = op.operands.size() - slot;
+    const std::string name(op.attrs.string(AttrKey::kName));
+    const auto output = [&](size_t i) { return i < places ? op.operands[slot + i] : op.results.at(i - places); };
+    const auto require = [&](bool holds) {
+      if (!holds)
+        throw Error(ErrorCode::kInvalidGraph, "an ATen segment is given other values than its program takes or makes",
+                    "@" + name);
+    };
+    const AtenCall call{name, given,
+                        [&](size_t i, const TensorLayout& chosen) {
+                          require(i < places + op.results.size());
+                          const ValueId v = output(i);
+                          result_.by_aten.push_back({name, host_[v].name, chosen});
+                          return i < places ? tensor(v).layout.strides : declared_strides(v, chosen);
+                        },
+                        [&](size_t i) {
+                          require(i < places + op.results.size());
+                          return host_[output(i)].dtype;
+                        },
+                        device_};
+    const NvtxRange range(name.c_str());
+    const std::vector<RunTensor> made = options_.run_aten(call);
+    require(made.size() == places + op.results.size());
+    for (size_t i = 0; i < made.size(); ++i) {
+      const ValueId v = output(i);
+      require(made[i].layout.dtype == host_[v].dtype);
+      if (i < places) {
+        require(made[i].layout.shape == tensor(v).layout.shape);
+        device_.copy(tensor(v), made[i]);
+        continue;
+      }
+      result_.allocated.emplace_back(host_[v].name, made[i].layout);
+      result_.allocated.back().second.storage.reset();
+      set_tensor(v, made[i]);
+    }
+  }
+
+  // The strides that a tensor of ATen's must have: those that ATen chose, if they are as its type declares; those of the
+  // record that is replayed; or dense ones in the declared order.
+  std::vector<int64_t> declared_strides(ValueId v, const TensorLayout& chosen) const {
+    const Tensor& t = host_.tensor_of(v);
+    std::vector<int64_t> shape, order;
+    std::vector<bool> broadcast;
+    for (DomainId d : t.logical) {
+      const auto size = evaluate_size(host_, d, bindings_);
+      shape.push_back(size.value_or(-1));
+      broadcast.push_back(host_[d].iter_type == IterType::kBroadcast);
+    }
+    if (shape != chosen.shape)
+      throw Error(ErrorCode::kInvalidGraph, "ATen gives another shape than the program declares", "%" + host_[v].name);
+    for (DomainId d : allocation_of(host_, t)) order.push_back(static_cast<int64_t>(position_in(t.logical, d)));
+    const std::vector<Contiguity> contiguity = contiguity_of(host_, t);
+    if (order.size() != shape.size() || contiguity.size() != order.size() ||
+        std::ranges::find(order, static_cast<int64_t>(shape.size())) != order.end())
+      throw Error(ErrorCode::kInvalidGraph, "a tensor that ATen makes is laid out by its axes", "%" + host_[v].name);
+    for (const AtenResult& r : options_.recorded)
+      if (r.value == host_[v].name && r.chosen.shape == shape && has_order(r.chosen, order, contiguity))
+        return r.chosen.strides;
+    return has_order(chosen, order, contiguity) ? chosen.strides : dense_layout(shape, order, broadcast).strides;
   }
 
   const Graph& host_;

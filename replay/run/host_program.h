@@ -22,9 +22,27 @@ struct NamedKernel {
   const Graph* kernel = nullptr;
 };
 
+// What an ATen segment is called with.
+struct AtenCall {
+  const std::string& name;
+  std::span<const RunArgument> given;  // sizes, scalars and tensors in the order of the segment's signature
+  // For each output: the strides that it must have, given those that ATen chose.
+  std::function<std::vector<int64_t>(size_t output, const TensorLayout& chosen)> strides;
+  std::function<Dtype(size_t output)> dtype;
+  Device& device;
+};
+
+// A tensor that an ATen segment made, with the strides that ATen chose.
+struct AtenResult {
+  std::string segment, value;
+  TensorLayout chosen;
+};
+
 struct HostProgramOptions {
-  // Runs an ATen segment: its name, its sizes and inputs in the order of its signature, and the tensors to fill.
-  std::function<void(const std::string&, std::span<const Argument>, std::span<const TensorData>)> run_aten;
+  // Runs ATen segments (aten_segment.h).
+  std::function<std::vector<RunTensor>(const AtenCall&)> run_aten;
+  // The layouts of a record that is replayed: what ATen makes gets them.
+  std::vector<AtenResult> recorded = {};
   // Uses the caller's tensors themselves (device pointers, or host memory), also for in-place outputs.
   std::span<const RunTensor> in_place_inputs;
 };
@@ -40,7 +58,8 @@ struct ProgramResult {
   std::vector<ProgramOutput> outputs;  // in the program's order
   int64_t launches = 0;
   std::vector<std::pair<std::string, TensorData>>
-      allocated;  // by name: the layout of each tensor that the program allocated
+      allocated;  // by name: the layout of each tensor that the program or ATen allocated
+  std::vector<AtenResult> by_aten;
 };
 
 // Throws the error of the first check, launch or kernel that fails. With `download` false, tensors stay on the device.

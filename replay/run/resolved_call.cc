@@ -49,18 +49,28 @@ class NotingDevice : public Device {
   }
   void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
     ResolvedStep step{.kind = ResolvedStep::Kind::kLaunch, .kernel = kernel, .dims = dims};
-    for (const RunArgument& a : arguments) {
-      ResolvedArgument made{.dtype = a.dtype, .bits = a.bits};
-      if (!a.is_scalar) {
-        made.kind = ResolvedArgument::Kind::kTensor;
-        made.from = slot_of(a.tensor);
-      } else if (const auto it = open_.find(a.value); it != open_.end()) {
-        made.kind = ResolvedArgument::Kind::kScalar;
-        made.from = it->second;
-      }
-      step.arguments.push_back(made);
+    take_arguments(step, arguments);
+    call_.steps.push_back(std::move(step));
+  }
+  std::vector<RunTensor> run_aten(const AtenCall& to, const InferSegment& infer) {
+    ResolvedStep step{.kind = ResolvedStep::Kind::kAten, .segment = to.name};
+    take_arguments(step, to.given);
+    std::vector<BoundInput> bound;
+    for (const RunArgument& a : to.given)
+      bound.push_back({.is_scalar = a.is_scalar,
+                       .bits = a.bits,
+                       .shape = a.tensor.layout.shape,
+                       .strides = a.tensor.layout.strides});
+    std::vector<RunTensor> made;
+    const std::vector<TensorLayout> layouts = infer(to.name, bound);
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      const std::vector<int64_t> strides = to.strides(i, layouts[i]);
+      step.made.push_back(add(to.dtype(i), layouts[i].shape, strides));
+      call_.tensors[step.made.back()].is_by_aten = true;
+      made.push_back(tensor(step.made.back()));
     }
     call_.steps.push_back(std::move(step));
+    return made;
   }
   void synchronize() override {}
 
@@ -85,6 +95,20 @@ class NotingDevice : public Device {
     return t;
   }
   static uint32_t slot_of(const RunTensor& t) { return static_cast<uint32_t>((t.pointer >> kSlotShift) - 1); }
+
+  void take_arguments(ResolvedStep& step, std::span<const RunArgument> arguments) const {
+    for (const RunArgument& a : arguments) {
+      ResolvedArgument made{.dtype = a.dtype, .bits = a.bits};
+      if (!a.is_scalar) {
+        made.kind = ResolvedArgument::Kind::kTensor;
+        made.from = slot_of(a.tensor);
+      } else if (const auto it = open_.find(a.value); it != open_.end()) {
+        made.kind = ResolvedArgument::Kind::kScalar;
+        made.from = it->second;
+      }
+      step.arguments.push_back(made);
+    }
+  }
 
   void set_open(ValueId scalar, uint32_t argument) { open_[scalar] = argument; }
 
@@ -120,9 +144,9 @@ std::vector<ValueId> open_scalars(const Graph& host) {
 }  // namespace
 
 ResolvedCall resolve_call(const Graph& host, std::span<const NamedKernel> kernels, std::span<const Argument> arguments,
-                          std::span<const uint64_t> addresses) {
+                          std::span<const uint64_t> addresses, const InferSegment& infer) {
   ResolvedCall call;
-  if (std::ranges::any_of(host.ops, [](const Op& op) { return op.kind == OpKind::kRunAten; })) {
+  if (!infer && std::ranges::any_of(host.ops, [](const Op& op) { return op.kind == OpKind::kRunAten; })) {
     call.refused = "a segment runs by ATen";
     return call;
   }
@@ -144,6 +168,7 @@ ResolvedCall resolve_call(const Graph& host, std::span<const NamedKernel> kernel
     }
   HostProgramOptions options;
   options.in_place_inputs = given;
+  options.run_aten = [&](const AtenCall& to) { return device.run_aten(to, infer); };
   const ProgramResult result = run_host_program(host, kernels, device, arguments, options, false);
   for (const ProgramOutput& out : result.outputs) {
     ResolvedOutput made{.name = out.name, .overwrites_input = out.overwrites_input, .is_scalar = out.value.is_scalar};
@@ -172,6 +197,7 @@ std::vector<RunTensor> run_resolved(const ResolvedCall& call, std::span<const Na
   }
   for (const ResolvedStep& step : call.steps) {
     if (step.kind == ResolvedStep::Kind::kZero) continue;
+    check_internal(step.kind != ResolvedStep::Kind::kAten, "a call with ATen segments is run by a fast call");
     if (step.kind == ResolvedStep::Kind::kCopy) {
       device.copy(tensors[step.to], tensors[step.from]);
       continue;

@@ -28,6 +28,7 @@ struct ResolvedTensor {
   int64_t bytes = 0;            // from element (0, 0, …) to behind the last one
   bool is_input = false;        // the caller gives its memory
   bool is_output = false;       // the caller keeps its memory
+  bool is_by_aten = false;      // an ATen segment allocates it in each call
   int64_t in_arena = kNoPlace;  // neither: its first byte in the arena
   bool operator==(const ResolvedTensor&) const = default;
 };
@@ -50,16 +51,20 @@ struct ResolvedStep {
     kZero,    // clears slot `to`
     kCopy,    // copies slot `from` to `to`, which has the same strides
     kLaunch,  // kernel `kernel` of the host program's kernels
+    kAten,    // the ATen segment `segment`
   };
   Kind kind = Kind::kLaunch;
   uint32_t to = 0, from = 0;
   size_t kernel = 0;
   LaunchDims dims = {};
   std::vector<ResolvedArgument> arguments = {};
+  std::string segment = {};
+  std::vector<uint32_t> made = {};  // slots of what it makes
   bool operator==(const ResolvedStep& other) const {
     return kind == other.kind && to == other.to && from == other.from && kernel == other.kernel &&
            dims.grid == other.dims.grid && dims.block == other.dims.block &&
-           dims.shared_bytes == other.dims.shared_bytes && arguments == other.arguments;
+           dims.shared_bytes == other.dims.shared_bytes && arguments == other.arguments &&
+           segment == other.segment && made == other.made;
   }
 };
 
@@ -74,7 +79,7 @@ struct ResolvedOutput {
 };
 
 struct ResolvedCall {
-  // Why the program cannot be resolved; empty if it can. ATen segments and copies between layouts are reasons.
+  // Why the program cannot be resolved; empty if it can. Copies between layouts are a reason.
   std::string refused;
   std::vector<ResolvedTensor> tensors;
   std::vector<ResolvedStep> steps;
@@ -89,9 +94,11 @@ struct ResolvedCall {
 constexpr int64_t kArenaAlign = 256;
 
 // Runs the host program without memory. `addresses` has one for each tensor among the arguments, in order. Throws what
-// the host program throws: a failed check, a size that does not fit.
+// the host program throws: a failed check, a size that does not fit. `infer` tells the layouts of what ATen segments make,
+// by their names; without it a program with such segments is refused.
+using InferSegment = std::function<std::vector<TensorLayout>(const std::string& segment, std::span<const BoundInput>)>;
 ResolvedCall resolve_call(const Graph& host, std::span<const NamedKernel> kernels, std::span<const Argument> arguments,
-                          std::span<const uint64_t> addresses);
+                          std::span<const uint64_t> addresses, const InferSegment& infer = nullptr);
 
 // Runs a resolved call by a device's own functions: for tests, and for devices without a faster way. `inputs` are the
 // tensors among `arguments`. Returns the tensors by slot.

@@ -15,6 +15,7 @@
 #include "replay/data/input.h"
 #include "replay/device/cuda_loader.h"
 #include "replay/device/module_loader.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/host_program.h"
 #include "replay/run/prepare_together.h"
 #include "serde/limits.h"
@@ -176,52 +177,6 @@ void digest_stages(Run& run, bool sources) {
   if (sources) run.digests.push_back({"source", combine(texts)});
 }
 
-void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const Argument> in,
-                      std::span<const TensorData> out) {
-  const auto& segments = compiled.segmentation.segments;
-  const auto it = std::find_if(segments.begin(), segments.end(), [&](const Segment& s) { return s.name == name; });
-  // A host program of a bundle may contain anything.
-  const auto require = [&](bool holds) {
-    if (!holds)
-      throw Error(ErrorCode::kInvalidGraph, "an ATen segment is given other values than its program takes or makes",
-                  "@" + name);
-  };
-  require(it != segments.end());
-  Graph g = compiled.scheduled[static_cast<size_t>(it - segments.begin())];
-  size_t next = 0;
-  const auto take = [&](ValueId v) -> const Argument& {
-    require(next < in.size() && in[next].is_scalar != g.is_tensor(v) && in[next].dtype == g[v].dtype);
-    return in[next++];
-  };
-  // Sizes are inputs, because crossing tensors need not show them all. As constants they would be checked against rules
-  // of bounds that the fusion's own sizes do not have.
-  std::vector<Argument> arguments;
-  std::vector<OpId> body;
-  const std::vector<OpId> given = g[Graph::body()].ops;
-  for (OpId id : given) {
-    const Op op = g[id];
-    if (op.kind == OpKind::kInput) arguments.push_back(take(op.results[0]));
-    if (op.kind != OpKind::kSize) {
-      body.push_back(id);
-      continue;
-    }
-    for (ValueId v : op.results) {
-      arguments.push_back(take(v));
-      g[v].def = OpId(g.ops.size());
-      body.push_back(g[v].def);
-      g.ops.push_back(Op{OpKind::kInput, {}, {v}, {}, {}});
-    }
-  }
-  g[Graph::body()].ops = body;
-  const Evaluation e = load_aten().evaluate(compact(g), arguments, {.bounds = false, .intermediates = {}});
-  require(next == in.size() && out.size() == e.outputs.size());
-  for (size_t i = 0; i < out.size(); ++i) {
-    const TensorData made = result_of(e.outputs[i]);
-    require(made.shape == out[i].shape && made.dtype == out[i].dtype);
-    copy_elements(out[i], made);
-  }
-}
-
 void execute(Run& run, std::span<const Argument> inputs, const RunOptions& options) {
   std::vector<NamedKernel> kernels;
   for (size_t i = 0; i < run.compiled.kernels.size(); ++i)
@@ -230,12 +185,17 @@ void execute(Run& run, std::span<const Argument> inputs, const RunOptions& optio
   device->offer(run.images);
   if (options.cache && options.executor == Executor::kCuda) prepare_together(*device, run.compiled.kernels);
   HostProgramOptions host;
-  host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
-    run_aten_segment(run.compiled, name, in, out);
-  };
+  host.run_aten = run_aten_segments(run.compiled);
+  if (options.crossings)
+    for (const CrossingLayout& c : *options.crossings)
+      host.recorded.push_back({c.segment, c.value, {c.shape, c.strides}});
   ProgramResult result = run_host_program(run.compiled.host, kernels, *device, inputs, host);
   run.images = device->images();
   run.launches = result.launches;
+  // Strides are inferred for every device alike; what ran tells whose they were.
+  if (!result.by_aten.empty())
+    run.environment.push_back(
+        {"aten", load_aten().version() + " on " + (device->aten_place().is_gpu ? "cuda" : "cpu")});
   take_crossings(run, result);
   if (const auto binaries = device->binaries(); !binaries.empty()) run.digests.push_back({"binary", combine(binaries)});
   take_outputs(run, std::move(result.outputs));
@@ -261,6 +221,10 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
     compile_options.index_bits = options.index_bits;
     compile_options.defects = options.defects;
     compile_options.inputs = bound_inputs(inputs);
+    if (options.crossings)
+      compile_options.infer = infer_by_record(*options.crossings);
+    else if (options.infer_contiguity)
+      compile_options.infer = infer_by_aten();
     const StepList* list = find_steps(module, run.fusion.name);
     run.unfused = options.unfused || (!options.steps && !list && !options.device);
     if (!run.unfused) {

@@ -46,6 +46,10 @@ struct RunOptions {
   // Compiled fusions of earlier runs, and a place for this one. Null: none.
   std::shared_ptr<FusionCache> cache = nullptr;
   bool only_cached = false;  // fail with kNotCached rather than plan or compile
+  // Kernels are made for the strides that ATen will give what its segments make; false: it is made contiguous.
+  bool infer_contiguity = true;
+  // A replay: the layouts that the run recorded, which what ATen makes gets.
+  std::optional<std::vector<CrossingLayout>> crossings = {};
   bool run_sources = false;  // `execute` on cuda compiles the texts of `Run::sources`, not those of the kernels
 };
 
@@ -83,10 +87,6 @@ struct Run {
 Run run_program(const Module& module, std::span<const Argument> inputs, const RunOptions& options);
 // Runs programs that exist already: `run.compiled` has the kernels and the host program.
 void execute(Run& run, std::span<const Argument> inputs, const RunOptions& options);
-// Runs an ATen segment as the evaluator does, into the tensors that the host program allocated; for
-// HostProgramOptions::run_aten.
-void run_aten_segment(const Compiled& compiled, const std::string& name, std::span<const Argument> in,
-                      std::span<const TensorData> out);
 // What a program for this executor is compiled for, as keys of caches have it.
 std::string cache_target(Executor executor, int ordinal = 0);
 // Adds the facts that the run depends on beside the program. Throws kModuleMissing or kNoDevice without its executor.

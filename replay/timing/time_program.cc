@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "ir/table/error.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/fast_call.h"
 #include "replay/run/host_program.h"
 #include "replay/run/resolved_call.h"
@@ -49,6 +50,8 @@ std::string name_of(const ResolvedStep& step, std::span<const NamedKernel> kerne
       return "copy";
     case ResolvedStep::Kind::kLaunch:
       return kernels[step.kernel].name;
+    case ResolvedStep::Kind::kAten:
+      return "ATen " + step.segment;
   }
   return {};
 }
@@ -100,6 +103,7 @@ void time_on_gpu(const TimedProgram& p, const std::shared_ptr<Device>& device, i
   const std::vector<NamedKernel> kernels = named_kernels(p.compiled);
   std::vector<uint64_t> inputs;
   for (const RunTensor& input : p.inputs) inputs.push_back(input.pointer);
+  // A part that reads what ATen makes cannot be timed alone, so such programs are refused here.
   const ResolvedCall resolved = resolve_call(p.compiled.host, kernels, p.arguments, inputs);
   if (!resolved.refused.empty())
     throw Error(ErrorCode::kUnsupportedOp,
@@ -159,10 +163,11 @@ void time_on_host(const TimedProgram& p, Device& device, int runs, Timing& t) {
   Sums sums;
   TimedDevice timed(device, [&](const std::string& kernel, double us) { sums.add(kernel, true, us); });
   HostProgramOptions options;
-  options.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
+  options.run_aten = [&, run = run_aten_segments(p.compiled)](const AtenCall& call) {
     const double start = now_us();
-    run_aten_segment(p.compiled, name, in, out);
-    sums.add("ATen " + name, true, now_us() - start);
+    std::vector<RunTensor> made = run(call);
+    sums.add("ATen " + call.name, true, now_us() - start);
+    return made;
   };
   options.in_place_inputs = p.inputs;
   const auto once = [&] { return run_host_program(p.compiled.host, kernels, timed, p.arguments, options, false); };

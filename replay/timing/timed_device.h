@@ -43,6 +43,7 @@ class TimedDevice : public Device {
     told_(names_[kernel], taken.count());
   }
   void synchronize() override { inner_.synchronize(); }
+  AtenPlace aten_place() const override { return inner_.aten_place(); }
 
  private:
   Device& inner_;

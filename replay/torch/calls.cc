@@ -235,7 +235,13 @@ class Calls {
     std::vector<at::Tensor> outputs;
     outputs.reserve(call.outputs.size());
     outputs_.clear();
+    made_.assign(call.outputs.size(), nullptr);
     for (const FastTensor& t : call.outputs) {
+      if (t.is_by_aten) {
+        outputs.emplace_back();
+        outputs_.push_back(0);
+        continue;
+      }
       outputs.push_back(at::empty_strided(t.shape, t.strides, at::TensorOptions(device).dtype(torch_dtype(t.dtype))));
       outputs_.push_back(reinterpret_cast<uint64_t>(outputs.back().const_data_ptr()));
     }
@@ -245,7 +251,12 @@ class Calls {
                 .outputs = outputs_.data(),
                 .arena = arena.defined() ? reinterpret_cast<uint64_t>(arena.const_data_ptr()) : 0,
                 .scalars = scalars_.data(),
-                .stream = current_stream(device_)});
+                .stream = current_stream(device_),
+                .made = &made_});
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (call.outputs[i].is_by_aten)
+        outputs[i] = as_declared(*static_cast<at::Tensor*>(made_[i].get()), call.outputs[i]);
+    made_.clear();
     for (size_t i = 0; i < call.overwritten.size(); ++i)
       if (call.overwritten[i] && !tensors_[i]->is_inference()) tensors_[i]->unsafeGetTensorImpl()->bump_version();
     keep_last(inputs);
@@ -254,6 +265,16 @@ class Calls {
     for (size_t i = 0; i < outputs.size(); ++i)
       PyList_SET_ITEM(result, static_cast<Py_ssize_t>(i), THPVariable_Wrap(std::move(outputs[i])));
     return py::reinterpret_steal<py::object>(result);
+  }
+
+  // ATen keeps some dtypes as another one of the same size.
+  static at::Tensor as_declared(const at::Tensor& t, const FastTensor& declared) {
+    const c10::ScalarType type = torch_dtype(declared.dtype);
+    at::Tensor normal = t.is_inference()
+                            ? at::from_blob(
+                                  t.data_ptr(), t.sizes(), t.strides(), [t](void*) {}, t.options(), t.device())
+                            : t;
+    return normal.scalar_type() == type ? normal : normal.view(type);
   }
 
   // As in FusionDefinition.execute: the version before this call's outputs were stored over an input.
@@ -286,6 +307,7 @@ class Calls {
   std::vector<int64_t> key_;
   std::vector<const at::Tensor*> tensors_;
   std::vector<uint64_t> addresses_, outputs_, scalars_;
+  std::vector<std::shared_ptr<void>> made_;
   int device_ = -1;
   std::vector<std::pair<py::object, int64_t>> last_;
 };

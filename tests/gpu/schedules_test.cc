@@ -8,6 +8,7 @@
 #include "ir/text/print.h"
 #include "passes/pipeline/pipeline.h"
 #include "replay/data/input.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/host_program.h"
 #include "replay/run/run.h"
 #include "tests/support/gpu_device.h"
@@ -21,9 +22,7 @@ std::vector<Digest> run(const Compiled& c, Device& device, std::span<const Argum
   for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
   std::vector<Digest> digests;
   HostProgramOptions host;
-  host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
-    run_aten_segment(c, name, in, out);
-  };
+  host.run_aten = run_aten_segments(c);
   for (const ProgramOutput& out : run_host_program(c.host, kernels, device, inputs, host).outputs)
     digests.push_back(digest(contiguous_copy(out.value.tensor)));
   return digests;

@@ -229,6 +229,15 @@ std::vector<Case> cases() {
        [] { schedule(kPointwise, "swizzle %y.i0 with %y.i1 xor -> p, q\ninline_most of []"); }},
       {E::kNotInKernel, "%y", [] { schedule(kMatmul, "parallelize %y.i0 on grid.x"); }},
       // execution
+      {E::kNoLayout, "%y",
+       [] {
+         const Graph g = parse_graph(kFixed);
+         const std::vector<BoundInput> given = {{.shape = {4, 8}}};
+         compile(g, bind_sizes(g, given),
+                 {.steps = parse_steps("assign of [%a, %y] name \"part\" by aten"),
+                  .inputs = given,
+                  .infer = [](const Graph&, std::span<const BoundInput>) { return std::vector<TensorLayout>(1); }});
+       }},
       {E::kBadInput, "%x.i1", [] { run(kFixed, "", {tensor({4, 9})}); }},
       {E::kBadInput, "%x", [] { run(kPointwise, "", {tensor({4})}); }},
       {E::kBadInput, "%x",

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "replay/run/aten_segment.h"
 #include "replay/run/host_program.h"
 #include "replay/run/run.h"
 
@@ -16,9 +17,7 @@ inline std::vector<ProgramOutput> run_compiled(const Compiled& c, std::span<cons
   for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
   const auto device = make_host_device({.step_limit = int64_t{1} << 32});
   HostProgramOptions host;
-  host.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
-    run_aten_segment(c, name, in, out);
-  };
+  host.run_aten = run_aten_segments(c);
   return run_host_program(c.host, kernels, *device, inputs, host).outputs;
 }
 

@@ -81,6 +81,12 @@ TEST(Features, OpsThatAtenComputesNeedAReaderOfThem) {
   EXPECT_TRUE(decode_module(bytes_of(encode(m))) == m);
 }
 
+TEST(Features, WhatAtenMakesNeedsAReaderOfItsResults) {
+  EXPECT_EQ(features_of(parse_module("host @h {\n  %x = input f32[4] global\n"
+                                     "  %y = run_aten with [%x] name \"part\" slot 1 : f32[4] global\n  output %y\n}")),
+            bit_of(Feature::kModule) | bit_of(Feature::kAtenResults));
+}
+
 TEST(Features, AKernelThatChecksAnIndexNeedsAReaderOfItsOp) {
   const Module m = parse_module(
       "kernel @k index 32 {\n  %n = input index\n  %i = thread_index on block.x\n  within %i below %n axis 0\n}");

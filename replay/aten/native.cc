@@ -1,0 +1,146 @@
+#include "replay/aten/native.h"
+
+#include <ATen/EmptyTensor.h>
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "ir/table/error.h"
+#include "ir/table/families.h"
+
+namespace fusebox::aten {
+
+at::ScalarType native_type(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kUint16:
+      return at::kShort;
+    case Dtype::kUint32:
+      return at::kInt;
+    case Dtype::kFloat8E4m3:
+    case Dtype::kFloat8E5m2:
+      return at::kByte;
+    default:  // any other: what the reference keeps it in
+      return storage_type(dtype);
+  }
+}
+
+namespace {
+
+const EvaluateOptions kValuesAlone{.bounds = false, .intermediates = {}};
+
+// Sizes alone: what crosses segments may lie otherwise than a type says, as a broadcast that ATen has stored.
+std::vector<BoundInput> without_strides(std::span<const BoundInput> given) {
+  std::vector<BoundInput> all(given.begin(), given.end());
+  for (BoundInput& b : all) b.strides.clear();
+  return all;
+}
+
+}  // namespace
+
+Native::Native(const Graph& form, std::span<const BoundInput> given, at::Device device)
+    : g_(form), device_(device), bindings_(bind_sizes(form, without_strides(given))), values_(form.values.size()) {
+  reference_.emplace(form, bindings_, kValuesAlone);
+}
+
+int64_t Native::integer(ValueId v) const {
+  if (const auto n = fusebox::evaluate_integer(g_, v, bindings_)) return *n;
+  throw Error(ErrorCode::kBadInput, "an extent, start or diagonal is no number that is known; give it as an integer",
+              "%" + g_[v].name);
+}
+
+std::vector<int64_t> Native::integers(const Op& op, size_t slot) const {
+  const auto ranges = slot_ranges(*row_of(op.kind).format, op.operands.size());
+  check_internal(ranges.has_value(), "operands do not fit the op's format");
+  std::vector<int64_t> list;
+  const SlotRange range = (*ranges)[slot];
+  for (uint32_t i = 0; i < range.count; ++i) list.push_back(integer(op.operands[range.begin + i]));
+  return list;
+}
+
+std::vector<int64_t> Native::declared_shape(ValueId v) const {
+  std::vector<int64_t> shape;
+  for (DomainId d : logical_without_reductions(g_, g_.tensor_of(v))) {
+    const auto size = evaluate_size(g_, d, bindings_);
+    if (!size)
+      throw Error(ErrorCode::kNoLayout, "an extent of an ATen segment is not known before the run; run it in a kernel",
+                  "%" + g_[v].name);
+    shape.push_back(*size);
+  }
+  return shape;
+}
+
+std::optional<std::vector<at::Tensor>> Native::native(const Op& op) {
+  at::Tensor made;
+  switch (op.kind) {
+    case FUSEBOX_SCALAR_OPS:
+      made = pointwise(op);
+      break;
+    case FUSEBOX_REDUCTION_OPS:
+      made = reduce(op);
+      break;
+    case FUSEBOX_VIEW_OPS:
+      made = view(op);
+      break;
+    case FUSEBOX_INDEXED_OPS:
+    case OpKind::kScatter:
+      made = indexed(op);
+      break;
+    case OpKind::kFull:
+    case OpKind::kTriu:
+    case OpKind::kCat:
+    case OpKind::kPad:
+      made = placing(op);
+      break;
+    default:  // any other: the reference computes it
+      break;
+  }
+  if (!made.defined()) return std::nullopt;
+  return std::vector<at::Tensor>{std::move(made)};
+}
+
+std::vector<at::Tensor> Native::by_reference(OpId id) {
+  const Op& op = g_[id];
+  std::vector<at::Tensor> results;
+  if (is_meta()) {
+    for (ValueId v : op.results) results.push_back(dense(declared_shape(v), native_type(dtype(v))));
+    return results;
+  }
+  for (ValueId v : op.operands) {
+    if (!v || !g_.is_tensor(v)) continue;
+    Carried c;
+    c.dtype = dtype(v);
+    c.value = values_[v.index].to(at::kCPU).view(storage_type(c.dtype)).to(carrier_type(c.dtype));
+    reference_->values_[v.index] = std::move(c);
+  }
+  reference_->evaluate(id);
+  for (ValueId v : op.results) {
+    at::Tensor value = reference_->values_[v.index]->value;
+    if (value.is_complex()) value = value.resolve_conj().resolve_neg();
+    // The value is rounded already, so the conversion is exact.
+    results.push_back(
+        value.to(storage_type(dtype(v))).contiguous().view(native_type(dtype(v))).to(device_, /*non_blocking=*/false));
+    reference_->values_[v.index].reset();
+  }
+  for (ValueId v : op.operands)
+    if (v && g_.is_tensor(v)) reference_->values_[v.index].reset();
+  return results;
+}
+
+void Native::run() {
+  std::vector<int64_t> left(g_.values.size(), 0);
+  for (OpId id : g_[Graph::body()].ops)
+    for (ValueId v : g_[id].operands)
+      if (v) ++left[v.index];
+  for (OpId id : g_[Graph::body()].ops) {
+    const Op& op = g_[id];
+    if (op.kind == OpKind::kInput || op.kind == OpKind::kSize || op.kind == OpKind::kOutput) continue;
+    if (op.results.empty() || !g_.is_tensor(op.results[0])) continue;
+    std::optional<std::vector<at::Tensor>> made = native(op);
+    if (!made) made = by_reference(id);
+    for (size_t i = 0; i < op.results.size(); ++i) values_[op.results[i].index] = std::move((*made)[i]);
+    // A value goes after its last reader; outputs count as readers.
+    for (ValueId v : op.operands)
+      if (v && --left[v.index] == 0) values_[v.index] = at::Tensor();
+  }
+}
+
+}  // namespace fusebox::aten

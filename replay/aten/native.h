@@ -1,0 +1,81 @@
+// A segment as ATen runs it: each op by ATen's own kernels, on the device of its tensors, with ATen's own strides. The
+// same walk on the meta device tells the layouts before any data.
+//
+// Invariants: on meta no op goes through PyTorch's dispatcher where Python may have replaced its meta function: the C++
+// meta functions are called directly (`at::meta`), or the rule of native_layouts.cc stands for the op. So no interpreter
+// lock is taken. Ops and dtypes without a kernel of ATen's that keeps this project's rules are computed by the reference,
+// on the CPU, and are contiguous; so an op that native*.cc does not know works too.
+//
+//   Native walk(form, bound, {.device = at::kCUDA});
+//   walk.set(input, tensor);                                   // every input
+//   walk.run();  walk.value(output).strides()
+#pragma once
+
+#include <ATen/ATen.h>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/infer/bind.h"
+#include "replay/aten/evaluator.h"
+
+namespace fusebox::aten {
+
+// The dtype in which ATen's kernels see elements. Dtypes without arithmetic of ATen's have one of their size: their
+// elements are moved only.
+at::ScalarType native_type(Dtype dtype);
+
+class Native {
+ public:
+  Native(const Graph& form, std::span<const BoundInput> given, at::Device device);
+
+  void set(ValueId v, at::Tensor t) { values_[v.index] = std::move(t); }
+  const at::Tensor& value(ValueId v) const { return values_[v.index]; }
+  void run();
+
+ private:
+  bool is_meta() const { return device_.is_meta(); }
+  // Nothing if ATen has no kernel for the op and these dtypes.
+  std::optional<std::vector<at::Tensor>> native(const Op& op);
+
+  // -- native_pointwise.cc
+  at::Tensor pointwise(const Op& op);
+  at::Tensor real_pointwise(const Op& op, Dtype dtype, Dtype declared);
+  at::Tensor integer_pointwise(const Op& op, Dtype dtype);
+  at::Tensor cast(const at::Tensor& x, Dtype from, Dtype to) const;
+  at::Tensor select(const Op& op);
+  // A scalar as a tensor without axes.
+  at::Tensor scalar(ValueId v, Dtype as) const;
+  at::Tensor operand(ValueId v, Dtype as) const;
+
+  // -- native_structure.cc
+  at::Tensor view(const Op& op) const;
+  at::Tensor indexed(const Op& op) const;
+  at::Tensor placing(const Op& op) const;
+  at::Tensor reduce(const Op& op) const;
+
+  // -- native_layouts.cc
+  // The result of a function of elements, or on meta a tensor of the layout that it has.
+  at::Tensor elements(at::ScalarType type, at::TensorList operands, const std::function<at::Tensor()>& f) const;
+  at::Tensor converted(const at::Tensor& t, at::ScalarType type) const;
+  at::Tensor like(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType type) const;  // on meta
+  at::Tensor dense(at::IntArrayRef sizes, at::ScalarType type) const;                          // on meta
+  at::Tensor reshaped(const at::Tensor& t, at::IntArrayRef shape) const;
+
+  // By the reference.
+  std::vector<at::Tensor> by_reference(OpId id);
+  std::vector<int64_t> declared_shape(ValueId v) const;
+  int64_t integer(ValueId v) const;
+  std::vector<int64_t> integers(const Op& op, size_t slot) const;
+  Dtype dtype(ValueId v) const { return g_[v].dtype; }
+  bool has(const Op& op, size_t i) const { return i < op.operands.size() && op.operands[i]; }
+
+  const Graph& g_;
+  const at::Device device_;
+  Bindings bindings_;
+  std::vector<at::Tensor> values_;
+  std::optional<Evaluator> reference_;
+};
+
+}  // namespace fusebox::aten

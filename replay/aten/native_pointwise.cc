@@ -1,0 +1,339 @@
+// Functions of elements by ATen's kernels: floats of 16 bits and more, and integers where ATen's rule is this project's.
+#include <algorithm>
+#include <cmath>
+
+#include "ir/scalar/numeric.h"
+#include "ir/table/families.h"
+#include "replay/aten/native.h"
+
+namespace fusebox::aten {
+namespace {
+
+bool is_native_float(Dtype d) {
+  return d == Dtype::kHalf || d == Dtype::kBfloat16 || d == Dtype::kFloat || d == Dtype::kDouble;
+}
+bool is_native_integer(Dtype d) {
+  return d == Dtype::kInt8 || d == Dtype::kInt16 || d == Dtype::kInt32 || d == Dtype::kInt64 || d == Dtype::kIndex ||
+         d == Dtype::kUint8;
+}
+
+using Unary = at::Tensor (*)(const at::Tensor&);
+using Binary = at::Tensor (*)(const at::Tensor&, const at::Tensor&);
+
+Unary unary_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::kAbs:
+      return [](const at::Tensor& x) { return at::abs(x); };
+    case OpKind::kAcos:
+      return [](const at::Tensor& x) { return at::acos(x); };
+    case OpKind::kAcosh:
+      return [](const at::Tensor& x) { return at::acosh(x); };
+    case OpKind::kAsin:
+      return [](const at::Tensor& x) { return at::asin(x); };
+    case OpKind::kAsinh:
+      return [](const at::Tensor& x) { return at::asinh(x); };
+    case OpKind::kAtan:
+      return [](const at::Tensor& x) { return at::atan(x); };
+    case OpKind::kAtanh:
+      return [](const at::Tensor& x) { return at::atanh(x); };
+    case OpKind::kCeil:
+      return [](const at::Tensor& x) { return at::ceil(x); };
+    case OpKind::kCos:
+      return [](const at::Tensor& x) { return at::cos(x); };
+    case OpKind::kCosh:
+      return [](const at::Tensor& x) { return at::cosh(x); };
+    case OpKind::kExp:
+      return [](const at::Tensor& x) { return at::exp(x); };
+    case OpKind::kExp2:
+      return [](const at::Tensor& x) { return at::exp2(x); };
+    case OpKind::kExpm1:
+      return [](const at::Tensor& x) { return at::expm1(x); };
+    case OpKind::kErf:
+      return [](const at::Tensor& x) { return at::erf(x); };
+    case OpKind::kErfc:
+      return [](const at::Tensor& x) { return at::erfc(x); };
+    case OpKind::kFloor:
+      return [](const at::Tensor& x) { return at::floor(x); };
+    case OpKind::kFrac:
+      return [](const at::Tensor& x) { return at::frac(x); };
+    case OpKind::kLog:
+      return [](const at::Tensor& x) { return at::log(x); };
+    case OpKind::kLog10:
+      return [](const at::Tensor& x) { return at::log10(x); };
+    case OpKind::kLog1p:
+      return [](const at::Tensor& x) { return at::log1p(x); };
+    case OpKind::kLog2:
+      return [](const at::Tensor& x) { return at::log2(x); };
+    case OpKind::kNeg:
+      return [](const at::Tensor& x) { return at::neg(x); };
+    case OpKind::kRelu:
+      return [](const at::Tensor& x) { return at::relu(x); };
+    case OpKind::kReciprocal:
+      return [](const at::Tensor& x) { return at::reciprocal(x); };
+    case OpKind::kRound:
+      return [](const at::Tensor& x) { return at::round(x); };
+    case OpKind::kRsqrt:
+      return [](const at::Tensor& x) { return at::rsqrt(x); };
+    case OpKind::kSign:
+      return [](const at::Tensor& x) { return at::sign(x); };
+    case OpKind::kSigmoid:
+      return [](const at::Tensor& x) { return at::sigmoid(x); };
+    case OpKind::kSilu:
+      return [](const at::Tensor& x) { return at::silu(x); };
+    case OpKind::kSin:
+      return [](const at::Tensor& x) { return at::sin(x); };
+    case OpKind::kSinh:
+      return [](const at::Tensor& x) { return at::sinh(x); };
+    case OpKind::kSqrt:
+      return [](const at::Tensor& x) { return at::sqrt(x); };
+    case OpKind::kTan:
+      return [](const at::Tensor& x) { return at::tan(x); };
+    case OpKind::kTanh:
+      return [](const at::Tensor& x) { return at::tanh(x); };
+    case OpKind::kTrunc:
+      return [](const at::Tensor& x) { return at::trunc(x); };
+    case OpKind::kLogicalNot:
+      return [](const at::Tensor& x) { return at::logical_not(x); };
+    case OpKind::kSignbit:
+      return [](const at::Tensor& x) { return at::signbit(x); };
+    case OpKind::kIsfinite:
+      return [](const at::Tensor& x) { return at::isfinite(x); };
+    case OpKind::kIsinf:
+      return [](const at::Tensor& x) { return at::isinf(x); };
+    case OpKind::kIsnan:
+      return [](const at::Tensor& x) { return at::isnan(x); };
+    case OpKind::kIsneginf:
+      return [](const at::Tensor& x) { return at::isneginf(x); };
+    case OpKind::kIsposinf:
+      return [](const at::Tensor& x) { return at::isposinf(x); };
+    default:  // any other: not a function of one real number by ATen, so the reference computes it
+      return nullptr;
+  }
+}
+
+// A function of each element, into memory that TensorIterator has laid out, which is dense.
+template <class F>
+at::Tensor by_element(const at::Tensor& x, F&& f) {
+  const at::Tensor y = at::neg(x);
+  y.copy_(x);
+  const auto apply = [&](auto* data) {
+    for (int64_t i = 0; i < y.numel(); ++i) data[i] = f(data[i]);
+  };
+  if (y.scalar_type() == at::kDouble)
+    apply(y.mutable_data_ptr<double>());
+  else
+    apply(y.mutable_data_ptr<float>());
+  return y;
+}
+
+// On a CPU, ATen's sqrt may be MKL's, which does not always round right, and its log1p is infinite near the largest
+// numbers.
+Unary unary_on_cpu(OpKind kind) {
+  if (kind == OpKind::kSqrt)
+    return [](const at::Tensor& x) { return by_element(x, [](auto v) { return std::sqrt(v); }); };
+  if (kind == OpKind::kLog1p)
+    return [](const at::Tensor& x) { return by_element(x, [](auto v) { return std::log1p(v); }); };
+  return nullptr;
+}
+// ATen's functions of narrow floats that are less exact than those of float.
+bool is_computed_wide(OpKind kind) { return kind == OpKind::kErf || kind == OpKind::kSqrt || kind == OpKind::kLog1p; }
+
+Binary binary_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::kAdd:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::add(x, y); };
+    case OpKind::kSub:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::sub(x, y); };
+    case OpKind::kMul:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::mul(x, y); };
+    case OpKind::kDiv:
+    case OpKind::kTruediv:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::div(x, y); };
+    case OpKind::kAtan2:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::atan2(x, y); };
+    case OpKind::kMinimum:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::minimum(x, y); };
+    case OpKind::kMaximum:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::maximum(x, y); };
+    case OpKind::kEq:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::eq(x, y); };
+    case OpKind::kNe:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::ne(x, y); };
+    case OpKind::kLt:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::lt(x, y); };
+    case OpKind::kLe:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::le(x, y); };
+    case OpKind::kGt:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::gt(x, y); };
+    case OpKind::kGe:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::ge(x, y); };
+    case OpKind::kLogicalAnd:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::logical_and(x, y); };
+    case OpKind::kLogicalOr:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::logical_or(x, y); };
+    case OpKind::kBitwiseAnd:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::bitwise_and(x, y); };
+    case OpKind::kBitwiseOr:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::bitwise_or(x, y); };
+    case OpKind::kBitwiseXor:
+      return [](const at::Tensor& x, const at::Tensor& y) { return at::bitwise_xor(x, y); };
+    default:  // any other: not a function of two numbers by ATen, so the reference computes it
+      return nullptr;
+  }
+}
+
+// Ops on integers where ATen gives what this project gives, also where numbers wrap.
+bool is_integer_native(OpKind kind) {
+  switch (kind) {
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+    case OpKind::kNeg:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+    case OpKind::kSign:
+    case OpKind::kRelu:
+      return true;
+    default:  // any other: the reference computes it
+      return false;
+  }
+}
+bool is_truth_native(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+      return true;
+    default:  // any other: no comparison and no logic
+      return false;
+  }
+}
+bool is_bitwise_native(OpKind kind) {
+  return kind == OpKind::kBitwiseAnd || kind == OpKind::kBitwiseOr || kind == OpKind::kBitwiseXor;
+}
+
+// Whether a conversion by ATen rounds once, and is defined for every number.
+bool is_cast_native(Dtype from, Dtype to) {
+  const bool from_whole = is_native_integer(from) || from == Dtype::kBool;
+  if (is_native_float(from)) {
+    if (to == Dtype::kBool) return true;
+    return is_native_float(to) && !(from == Dtype::kDouble && is_reduced_float(to));
+  }
+  if (!from_whole) return false;
+  if (is_native_integer(to) || to == Dtype::kBool) return true;
+  return is_native_float(to) && (!is_reduced_float(to) || bits(from) <= 8);
+}
+
+}  // namespace
+
+at::Tensor Native::scalar(ValueId v, Dtype as) const {
+  if (is_meta()) return like({}, {}, native_type(as));
+  const Dtype from = dtype(v);
+  const auto known = g_[v].constant ? g_[v].constant : bindings_[v.index];
+  check_internal(known.has_value(), "a segment's scalar is not known");
+  const ConstantBits bits = convert(from, *known, as);
+  if (is_floating(as)) return at::scalar_tensor(to_double(as, bits), native_type(as));
+  return at::scalar_tensor(static_cast<int64_t>(bits.low), at::kLong).to(native_type(as));
+}
+
+at::Tensor Native::operand(ValueId v, Dtype as) const {
+  if (!g_.is_tensor(v)) return scalar(v, as);
+  return converted(values_[v.index], native_type(as));
+}
+
+at::Tensor Native::cast(const at::Tensor& x, Dtype from, Dtype to) const {
+  if (from == to) return x;
+  return is_cast_native(from, to) ? converted(x, native_type(to)) : at::Tensor();
+}
+
+at::Tensor Native::select(const Op& op) {
+  const Dtype declared = dtype(op.results[0]);
+  if (dtype(op.operands[0]) != Dtype::kBool || is_complex(declared)) return {};
+  for (size_t i : {size_t{1}, size_t{2}}) {
+    const ValueId v = op.operands[i];
+    if (g_.is_tensor(v) ? dtype(v) != declared
+                        : is_storage_only(declared) || !(is_native_float(declared) || is_native_integer(declared)))
+      return {};
+  }
+  const at::Tensor c = operand(op.operands[0], Dtype::kBool), x = operand(op.operands[1], declared),
+                   y = operand(op.operands[2], declared);
+  return elements(native_type(declared), {c, x, y}, [&] { return at::where(c, x, y); });
+}
+
+at::Tensor Native::integer_pointwise(const Op& op, Dtype t) {
+  for (ValueId v : op.operands)
+    if (v && dtype(v) != t) return {};
+  const bool truth = is_truth_native(op.kind);
+  const bool fits = truth || is_bitwise_native(op.kind) || (t != Dtype::kBool && is_integer_native(op.kind));
+  if (!fits || (t == Dtype::kUint8 && op.kind == OpKind::kNeg)) return {};
+  const auto type = truth ? at::kBool : native_type(t);
+  const at::Tensor x = operand(op.operands[0], t);
+  if (const Unary f = unary_of(op.kind); f && op.operands.size() == 1) return elements(type, {x}, [&] { return f(x); });
+  const Binary f = binary_of(op.kind);
+  if (!f || op.operands.size() != 2) return {};
+  const at::Tensor y = operand(op.operands[1], t);
+  return elements(type, {x, y}, [&] { return f(x, y); });
+}
+
+at::Tensor Native::real_pointwise(const Op& op, Dtype t, Dtype declared) {
+  const bool truth = declared == Dtype::kBool;
+  if (!truth && !is_native_float(declared)) return {};
+  // Comparisons and logic convert a scalar to the tensors' dtype, other ops to the dtype that they compute in.
+  const Dtype compute = is_truth_native(op.kind) ? t : compute_dtype(t);
+  for (ValueId v : op.operands)
+    if (v && !g_.is_tensor(v) &&
+        !(is_native_float(dtype(v)) || is_native_integer(dtype(v)) || dtype(v) == Dtype::kBool))
+      return {};
+  const auto type = truth ? at::kBool : native_type(compute);
+  const auto x = [&](size_t i) { return operand(op.operands[i], compute); };
+  const auto done = [&](const at::Tensor& made) { return truth ? made : converted(made, native_type(declared)); };
+  const auto two = [&](OpKind kind, const at::Tensor& a, const at::Tensor& b) {
+    return elements(type, {a, b}, [&] { return binary_of(kind)(a, b); });
+  };
+  const Unary exact = device_.is_cpu() ? unary_on_cpu(op.kind) : nullptr;
+  if (const Unary f = exact ? exact : unary_of(op.kind)) {
+    // ATen computes narrow floats in float too, and rounds once.
+    if (!truth && compute != t && declared == t && !is_computed_wide(op.kind)) {
+      const at::Tensor& narrow = values_[op.operands[0].index];
+      return elements(native_type(t), {narrow}, [&] { return f(narrow); });
+    }
+    const at::Tensor a = x(0);
+    return done(elements(type, {a}, [&] { return f(a); }));
+  }
+  if (binary_of(op.kind) && op.operands.size() == 2 && !is_bitwise_native(op.kind))
+    return done(two(op.kind, x(0), x(1)));
+  switch (op.kind) {
+    case OpKind::kLerp: {
+      const at::Tensor a = x(0), b = x(1), w = x(2);
+      return done(two(OpKind::kAdd, a, two(OpKind::kMul, w, two(OpKind::kSub, b, a))));
+    }
+    case OpKind::kClamp:
+      return done(two(OpKind::kMinimum, two(OpKind::kMaximum, x(0), x(1)), x(2)));
+    case OpKind::kAddcmul:
+      return done(two(OpKind::kAdd, x(0), two(OpKind::kMul, two(OpKind::kMul, x(3), x(1)), x(2))));
+    default:  // any other: the reference computes it
+      return {};
+  }
+}
+
+at::Tensor Native::pointwise(const Op& op) {
+  const Dtype declared = dtype(op.results[0]);
+  if (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet || op.kind == OpKind::kCast) {
+    const ValueId from = op.operands[0];
+    return g_.is_tensor(from) ? cast(values_[from.index], dtype(from), declared) : at::Tensor();
+  }
+  if (op.kind == OpKind::kWhere) return select(op);
+  // The dtype of all tensors among the operands.
+  std::optional<Dtype> common;
+  for (ValueId v : op.operands) {
+    if (!v || !g_.is_tensor(v)) continue;
+    if (common && *common != dtype(v)) return {};
+    common = dtype(v);
+  }
+  if (!common) return {};
+  if (is_native_float(*common)) return real_pointwise(op, *common, declared);
+  if (!is_native_integer(*common) && *common != Dtype::kBool) return {};
+  if (declared != *common && declared != Dtype::kBool) return {};
+  return integer_pointwise(op, *common);
+}
+
+}  // namespace fusebox::aten

@@ -1,0 +1,169 @@
+#include "replay/aten/segment.h"
+
+#include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/Parallel.h>
+#include <algorithm>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <dlfcn.h>
+#include <filesystem>
+
+#include "ir/table/error.h"
+#include "replay/aten/native.h"
+
+namespace fusebox::aten {
+namespace {
+
+// PyTorch's library of GPU kernels lies beside the one that this module is linked to. Python has loaded it already.
+bool load_gpu_library() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<void*>(&at::get_num_threads), &info) == 0 || info.dli_fname == nullptr) return false;
+  const auto path = std::filesystem::path(info.dli_fname).parent_path() / "libtorch_cuda.so";
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return false;
+  if (::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) return false;
+  return at::globalContext().hasCUDA();
+}
+
+at::Device device_of(const AtenPlace& place) {
+  return place.is_gpu ? at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(place.ordinal)) : at::Device(at::kCPU);
+}
+
+// The driver's stream as PyTorch's current one. PyTorch's number of a stream that it did not make is its address, and 0
+// is the default stream.
+class OnStream {
+ public:
+  explicit OnStream(const AtenPlace& place) {
+    if (!place.is_gpu) return;
+    guard_.emplace(c10::Stream(c10::Stream::UNSAFE, device_of(place), reinterpret_cast<c10::StreamId>(place.stream)));
+  }
+
+ private:
+  std::optional<c10::StreamGuard> guard_;
+};
+
+// No gradients, and no modes of Python, which would take its lock.
+struct Plain {
+  const c10::InferenceMode no_gradients;
+  const c10::impl::ExcludeDispatchKeyGuard no_python{
+      c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot})};
+};
+
+at::Tensor tensor_of(const AtenValue& v, const at::Device& device) {
+  const auto options = at::TensorOptions(native_type(v.dtype)).device(device);
+  return at::from_blob(v.data, v.layout.shape, v.layout.strides, [keeper = v.keeper](void*) {}, options, device);
+}
+
+AtenValue value_of(Dtype dtype, const at::Tensor& t) {
+  AtenValue v;
+  v.dtype = dtype;
+  v.layout = {t.sizes().vec(), t.strides().vec()};
+  v.data = t.data_ptr();
+  v.keeper = std::make_shared<at::Tensor>(t);
+  return v;
+}
+
+// An axis of stride 0 is stored once.
+at::Tensor with_strides(const at::Tensor& t, at::IntArrayRef strides) {
+  const at::Tensor made = at::empty_strided(t.sizes(), strides, t.options());
+  at::Tensor to = made, from = t;
+  for (int64_t a = 0; a < t.dim(); ++a)
+    if (strides[static_cast<size_t>(a)] == 0 && t.size(a) > 1) to = to.narrow(a, 0, 1), from = from.narrow(a, 0, 1);
+  to.copy_(from);
+  return made;
+}
+
+std::vector<BoundInput> bound(std::span<const AtenValue> given) {
+  std::vector<BoundInput> all;
+  for (const AtenValue& v : given) {
+    BoundInput b;
+    b.is_scalar = v.is_scalar, b.bits = v.bits, b.shape = v.layout.shape, b.strides = v.layout.strides;
+    all.push_back(std::move(b));
+  }
+  return all;
+}
+
+template <class F>
+auto coded(const Graph& segment, ErrorCode code, const char* what, F&& f) {
+  try {
+    return f();
+  } catch (const c10::OutOfMemoryError&) {
+    throw Error(ErrorCode::kOutOfMemory, "there is no memory for an ATen segment; use smaller inputs",
+                "@" + segment.name);
+  } catch (const c10::Error& e) {
+    const std::string why = e.what_without_backtrace();
+    if (why.find("not enough memory") != std::string::npos)
+      throw Error(ErrorCode::kOutOfMemory, "there is no memory for an ATen segment; use smaller inputs",
+                  "@" + segment.name);
+    throw Error(code, what + why.substr(0, why.find('\n')) + "; run it in a kernel", "@" + segment.name);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kOutOfMemory, "there is no memory for an ATen segment; use smaller inputs",
+                "@" + segment.name);
+  }
+}
+
+}  // namespace
+
+bool can_use_gpu() {
+  static const bool can = load_gpu_library();
+  return can;
+}
+
+std::vector<AtenValue> run_segment(const Graph& segment, std::span<const AtenValue> given, const AtenPlace& place) {
+  return coded(segment, ErrorCode::kDeviceFailure, "ATen refuses an op of the segment: ", [&] {
+    const Plain plain;
+    const OnStream on_stream(place);
+    const at::Device device = device_of(place);
+    Native walk(segment, bound(given), device);
+    std::vector<const c10::StorageImpl*> taken;
+    const auto parameters = inputs(segment);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (given[i].is_scalar) continue;
+      const at::Tensor t = tensor_of(given[i], device);
+      taken.push_back(t.storage().unsafeGetStorageImpl());
+      walk.set(parameters[i], t);
+    }
+    walk.run();
+    std::vector<AtenValue> results;
+    for (const OutputRef& out : outputs(segment)) {
+      at::Tensor t = walk.value(out.value);
+      const auto* storage = t.storage().unsafeGetStorageImpl();
+      // A view of something else gets memory of its own, with the same strides.
+      if (t.storage_offset() != 0 || std::ranges::find(taken, storage) != taken.end()) t = with_strides(t, t.strides());
+      taken.push_back(t.storage().unsafeGetStorageImpl());
+      results.push_back(value_of(segment[out.value].dtype, t));
+    }
+    return results;
+  });
+}
+
+std::vector<TensorLayout> infer_segment(const Graph& segment, std::span<const BoundInput> given) {
+  return coded(segment, ErrorCode::kNoLayout, "ATen does not tell the strides of the segment's outputs: ", [&] {
+    const Plain plain;
+    Native walk(segment, given, at::kMeta);
+    const auto parameters = inputs(segment);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const BoundInput& b = given[i];
+      if (b.is_scalar) continue;
+      const auto strides = b.strides.empty() && !b.shape.empty() ? at::detail::defaultStrides(b.shape) : b.strides;
+      walk.set(parameters[i],
+               at::Tensor(at::detail::empty_strided_meta(b.shape, strides, native_type(segment[parameters[i]].dtype))));
+    }
+    walk.run();
+    std::vector<TensorLayout> layouts;
+    for (const OutputRef& out : outputs(segment)) {
+      const at::Tensor& t = walk.value(out.value);
+      layouts.push_back({t.sizes().vec(), t.strides().vec()});
+    }
+    return layouts;
+  });
+}
+
+AtenValue copied_tensor(const AtenValue& from, std::span<const int64_t> strides, const AtenPlace& place) {
+  const Plain plain;
+  const OnStream on_stream(place);
+  return value_of(from.dtype, with_strides(tensor_of(from, device_of(place)), {strides.data(), strides.size()}));
+}
+
+}  // namespace fusebox::aten
