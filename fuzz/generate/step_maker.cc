@@ -15,7 +15,12 @@
 namespace fusebox::fuzz {
 
 bool StepMaker::take(Step step) {
-  if (in_part_) {
+  if (!in_part_) step.attrs.erase(AttrKey::kSegment);
+  if (in_part_ && names_part_ && row_of(step.kind).accepts(AttrKey::kSegment) && !step.attrs.has(AttrKey::kSegment))
+    step.attrs.set(AttrKey::kSegment, part_);
+  if (step.attrs.has(AttrKey::kSegment)) {
+    if (step.attrs.string(AttrKey::kSegment) != part_) return false;
+  } else if (in_part_) {
     // `inline_most` of all tensors would reach other segments, so name the tensors of this one. A step whose tensors
     // all occur in earlier segments belongs to those.
     if (step.kind == StepKind::kInlineMost && step.operands.empty())
@@ -95,10 +100,13 @@ void StepMaker::assign(size_t max_transforms) {
     for (size_t extra = 1 + random_.below(2); extra > 0; --extra) cuts.push_back(random_.below(names.size() + 1));
   std::sort(cuts.begin(), cuts.end());
   std::vector<Step> assigns;
+  const bool computes_again = random_.one_in(4);
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
     if (cuts[i] == cuts[i + 1]) continue;
     Step step{StepKind::kAssign, {}, {}, {}};
     for (size_t k = cuts[i]; k < cuts[i + 1]; ++k) step.operands.push_back(StepOperand::of(names[k]));
+    // An op may be in several segments.
+    if (computes_again && cuts[i] > 0) step.operands.push_back(StepOperand::of(names[random_.below(cuts[i])]));
     step.attrs.set(AttrKey::kName, "part" + std::to_string(i));
     step.attrs.set_enum(AttrKey::kExecutor, random_.one_in(4) ? SegmentExecutor::kAten : SegmentExecutor::kKernel);
     assigns.push_back(std::move(step));
@@ -121,6 +129,8 @@ void StepMaker::each_part(const std::vector<Step>& assigns, const std::function<
   const Bindings sizes = std::move(sizes_);
   in_part_ = true;
   for (const Segment& part : parts.segments) {
+    part_ = part.name;
+    names_part_ = random_.one_in(3);
     g_ = extract(whole, part);
     sizes_ = rebind(whole, sizes, g_);
     launch_.clear();
@@ -199,7 +209,8 @@ void StepMaker::replay_list(std::span<const Step> list, const Bindings& sizes) {
   const auto take_rest = [&] {
     for (Step s : list.subspan(count)) {
       // One step states a fact to every kernel that has its sizes, so only the first part lists it.
-      if (s.kind == StepKind::kAssume && std::find(steps.begin(), steps.end(), s) != steps.end()) {
+      const bool is_for_other = s.attrs.has(AttrKey::kSegment) && s.attrs.string(AttrKey::kSegment) != part_;
+      if (s.kind == StepKind::kAssume && !is_for_other && std::find(steps.begin(), steps.end(), s) != steps.end()) {
         try_step(g_, s);
         continue;
       }

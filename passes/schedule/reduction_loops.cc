@@ -35,6 +35,7 @@ class LoopPlanner {
       : g_(view.fusion),
         space_(space),
         h_(h),
+        defects_(view.defects),
         access_(find_access(view, space)),
         names_(view.fusion),
         ref_(g_[space.reference].name),
@@ -325,7 +326,7 @@ class LoopPlanner {
 
   // The launch checks that rows are as short as the heuristics say, and that a block has no more threads.
   void state_facts() {
-    if (keeps_row_) {
+    if (keeps_row_ && !defects_.has(Defect::kRowFactLeftOut)) {
       Names sizes;
       int64_t bound = h_.number("longest");
       bool is_known = true;
@@ -341,12 +342,13 @@ class LoopPlanner {
       }
       if (is_known && !sizes.empty() && bound > 0) steps_.assume_at_most(sizes, bound);
     }
-    steps_.bound_launch(h_.number("threads"), 1);
+    if (!defects_.has(Defect::kBoundLeftOut)) steps_.bound_launch(h_.number("threads"), 1);
   }
 
   const Graph& g_;
   const ReductionSpace& space_;
   const Heuristics& h_;
+  const Defects& defects_;
   const ReductionAccess access_;  // for the order of the axes
   FreshNames names_;
   StepList steps_;
