@@ -61,6 +61,10 @@ std::string figures(const Statistics& s) {
   if (s.compared > 0)
     out += fmt::format("{} elements compared with ATen: {:.2f} % pass only because a jump is near, {:.2f} % are free\n",
                        s.compared, percent(s.ambiguous, s.compared), percent(s.unconstrained, s.compared));
+  if (s.planned > 0)
+    out += fmt::format(
+        "{} programs planned automatically: {:.1f} % have an unfused piece; {:.1f} % of {} segments are unfused\n",
+        s.planned, percent(s.partly_unfused, s.planned), percent(s.unfused_segments, s.segments), s.segments);
   if (s.gpu_cases > 0)
     out += fmt::format(
         "{} cases on the GPU, by {} kernels of different text; all processes together compiled {:.1f} s, waited {:.1f} "
@@ -77,6 +81,8 @@ std::string summary_object(const Statistics& s, const FuzzArguments& a, bool int
   o.add("coverage_rows", static_cast<int64_t>(s.coverage.row_count()));
   o.raw("compared", std::to_string(s.compared)).raw("ambiguous", std::to_string(s.ambiguous));
   o.raw("unconstrained", std::to_string(s.unconstrained)).raw("died", std::to_string(s.died));
+  o.raw("planned", std::to_string(s.planned)).raw("partly_unfused", std::to_string(s.partly_unfused));
+  o.raw("segments", std::to_string(s.segments)).raw("unfused_segments", std::to_string(s.unfused_segments));
   o.raw("gpu_cases", std::to_string(s.gpu_cases)).raw("gpu_kernels", std::to_string(s.gpu_kernels));
   if (s.gpu_cases > 0)
     o.add("gpu_compile_seconds", seconds(s.gpu_compile_us))

@@ -15,7 +15,12 @@
 namespace fusebox::fuzz {
 
 bool StepMaker::take(Step step) {
-  if (in_part_) {
+  if (!in_part_) step.attrs.erase(AttrKey::kSegment);
+  if (in_part_ && names_part_ && row_of(step.kind).accepts(AttrKey::kSegment) && !step.attrs.has(AttrKey::kSegment))
+    step.attrs.set(AttrKey::kSegment, part_);
+  if (step.attrs.has(AttrKey::kSegment)) {
+    if (step.attrs.string(AttrKey::kSegment) != part_) return false;
+  } else if (in_part_) {
     // `inline_most` of all tensors would reach other segments, so name the tensors of this one. A step whose tensors
     // all occur in earlier segments belongs to those.
     if (step.kind == StepKind::kInlineMost && step.operands.empty())
@@ -94,9 +99,16 @@ void StepMaker::assign(size_t max_transforms) {
   else
     for (size_t extra = 1 + random_.below(2); extra > 0; --extra) cuts.push_back(random_.below(names.size() + 1));
   cut_at_library_ops(names, cuts);
-  const std::vector<Step> assigns = assigns_of(names, cuts, [&](const std::string& first) {
+  std::vector<Step> assigns = assigns_of(names, cuts, [&](const std::string& first) {
     return is_library_op(first) ? !random_.one_in(16) : random_.one_in(4);
   });
+  // An op may be in several segments.
+  if (random_.one_in(4))
+    for (size_t i = 1; i < assigns.size(); ++i) {
+      const auto& before = assigns[random_.below(i)].operands;
+      const std::string name = before[random_.below(before.size())].value;
+      if (!is_library_op(name)) assigns[i].operands.push_back(StepOperand::of(name));
+    }
   each_part(assigns, [&] {
     schedule(max_transforms);
     if (focus.segments > 0) return permute_crossings();
@@ -115,6 +127,8 @@ void StepMaker::each_part(const std::vector<Step>& assigns, const std::function<
   const Bindings sizes = std::move(sizes_);
   in_part_ = true;
   for (const Segment& part : parts.segments) {
+    part_ = part.name;
+    names_part_ = random_.one_in(3);
     g_ = extract(whole, part);
     sizes_ = rebind(whole, sizes, g_);
     launch_.clear();
@@ -193,7 +207,8 @@ void StepMaker::replay_list(std::span<const Step> list, const Bindings& sizes) {
   const auto take_rest = [&] {
     for (Step s : list.subspan(count)) {
       // One step states a fact to every kernel that has its sizes, so only the first part lists it.
-      if (s.kind == StepKind::kAssume && std::find(steps.begin(), steps.end(), s) != steps.end()) {
+      const bool is_for_other = s.attrs.has(AttrKey::kSegment) && s.attrs.string(AttrKey::kSegment) != part_;
+      if (s.kind == StepKind::kAssume && !is_for_other && std::find(steps.begin(), steps.end(), s) != steps.end()) {
         try_step(g_, s);
         continue;
       }

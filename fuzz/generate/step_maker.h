@@ -130,6 +130,8 @@ class StepMaker {
   std::map<ParallelType, int64_t> launch_;
   int64_t idle_ = 1;                 // iterations of a schedule's loops per element of the tensor
   bool in_part_ = false;             // the graph is a segment
+  std::string part_;                 // its name
+  bool names_part_ = false;          // steps say which segment they are for
   std::set<std::string> elsewhere_;  // tensors of earlier segments
 };
 

@@ -73,6 +73,26 @@ const Compiled* OracleRun::compiled() {
   return compiled_;
 }
 
+CompileOptions OracleRun::automatic_options() {
+  CompileOptions options;
+  options.inputs = bound_inputs(arguments());
+  options.defects = options_.defects;
+  options.device = default_device();
+  return options;
+}
+
+const Compiled* OracleRun::planned() {
+  if (!is_planned_) {
+    is_planned_ = true;
+    try {
+      planned_ = compile(fusion(), sizes_, automatic_options());
+    } catch (const Error& e) {
+      planned_refusal_ = e;
+    }
+  }
+  return planned_ ? &*planned_ : nullptr;
+}
+
 HostRun OracleRun::run_program_on(Device& device, const Graph& g, const Compiled& c, std::span<const Argument> given) {
   HostRun run;
   std::vector<NamedKernel> kernels;

@@ -86,6 +86,10 @@ class OracleRun {
   // Nothing if the program is refused. Then the case is not valid, which is no finding.
   const Compiled* compiled();
   const std::optional<Error>& refusal() { return compiled(), refusal_; }
+  // The automatic plan for the default device; nothing if it is refused.
+  const Compiled* planned();
+  const std::optional<Error>& planned_refusal() { return planned(), planned_refusal_; }
+  CompileOptions automatic_options();
   const HostRun& scheduled();
   const HostRun& unfused();
   // The fusion after its `precision` steps: the program that results are judged by.
@@ -110,6 +114,8 @@ class OracleRun {
   // value.
   int64_t compared = 0, ambiguous = 0, unconstrained = 0;
 
+  bool is_planned() const { return is_planned_; }  // whether the automatic plan was asked for
+
  private:
   HostRun run_host(const Graph& fusion, const Compiled& compiled, std::span<const Argument> given);
   HostRun run_program_on(Device& device, const Graph& fusion, const Compiled& compiled,
@@ -123,6 +129,9 @@ class OracleRun {
   const Compiled* compiled_ = nullptr;
   bool is_compiled_ = false;
   std::optional<Error> refusal_;
+  std::optional<Compiled> planned_;
+  bool is_planned_ = false;
+  std::optional<Error> planned_refusal_;
   std::optional<HostRun> scheduled_, unfused_;
   std::optional<Graph> judged_;
   std::optional<Evaluation> reference_;

@@ -73,24 +73,20 @@ void judge_planned(OracleRun& run, std::string_view oracle, const Compiled& c) {
 
 void automatic(OracleRun& run) {
   const HostRun& unfused = run.unfused();
-  CompileOptions options;
-  options.inputs = bound_inputs(run.arguments());
-  options.defects = run.options().defects;
-  options.device = default_device();
-  Compiled c;
-  try {
-    c = compile(run.fusion(), run.sizes(), options);
-  } catch (const Error& e) {
-    if (unfused.ok()) run.report("automatic", e, "the automatic plan refuses what the unfused plan runs");
+  const CompileOptions options = run.automatic_options();
+  if (!run.planned()) {
+    if (unfused.ok())
+      run.report("automatic", *run.planned_refusal(), "the automatic plan refuses what the unfused plan runs");
     return;
   }
+  const Compiled& c = *run.planned();
   try {
     check_repeats(run, c, options);
   } catch (const Error& e) {
     run.report("automatic", e, "the steps of the automatic plan alone");
   }
   // A program with 64-bit indices does not tell whether 32 bits would do.
-  if (run.options().defects.empty() && c.index_bits == 32 && !serves(c, run.fusion(), run.sizes(), options))
+  if (c.index_bits == 32 && !serves(c, run.fusion(), run.sizes(), options))
     run.report("automatic", "serves", "", "a plan does not serve the sizes that it was made for");
   judge_planned(run, "automatic", c);
 }

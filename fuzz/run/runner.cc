@@ -360,6 +360,21 @@ Statistics run_cases(const RunnerOptions& options) {
   return all;
 }
 
+namespace {
+
+// Counts the segments of an automatic plan, and those that no scheduler takes.
+void count_unfused(const Compiled& c, Statistics& s) {
+  const auto& decisions = c.automatic->decisions;
+  const auto unfused =
+      std::ranges::count_if(decisions, [](const Decision& d) { return d.heuristics.scheduler == "unfused"; });
+  ++s.planned;
+  s.partly_unfused += unfused > 0;
+  s.segments += decisions.size();
+  s.unfused_segments += static_cast<uint64_t>(unfused);
+}
+
+}  // namespace
+
 std::string stage_of_part(uint64_t part) {
   if (part == kDrawing) return "generate";
   if (part == kGpuBatch) return "gpu";
@@ -389,6 +404,7 @@ std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uin
   s.compared += static_cast<uint64_t>(run.compared);
   s.ambiguous += static_cast<uint64_t>(run.ambiguous);
   s.unconstrained += static_cast<uint64_t>(run.unconstrained);
+  if (run.is_planned() && run.planned()) count_unfused(*run.planned(), s);
   ++s.valid;
   if (!run.compiled()) {
     if (run.refusal()) ++s.refusals[code_text(run.refusal()->code)];

@@ -44,8 +44,10 @@ struct Statistics {
   uint64_t mutated = 0, mutated_valid = 0;
   uint64_t gpu_cases = 0, gpu_kernels = 0;                       // judged on a GPU; kernels compiled for that
   uint64_t gpu_compile_us = 0, gpu_wait_us = 0, gpu_run_us = 0;  // summed over all processes
-  uint64_t died = 0;                                             // cases that ended their worker
-  uint64_t compared = 0, ambiguous = 0, unconstrained = 0;       // elements
+  uint64_t planned = 0, partly_unfused = 0;     // automatic plans, and those with an op that no scheduler takes
+  uint64_t segments = 0, unfused_segments = 0;  // of the automatic plans
+  uint64_t died = 0;                            // cases that ended their worker
+  uint64_t compared = 0, ambiguous = 0, unconstrained = 0;  // elements
   double seconds = 0;
   std::map<std::string, uint64_t> refusals;  // by error code
   std::vector<uint64_t> judged;              // by oracle

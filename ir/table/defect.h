@@ -18,7 +18,7 @@
 
 namespace fusebox {
 
-enum class Defect : uint8_t {
+enum class Defect : uint16_t {
 #define FUSEBOX_DEFECT(name, text, breaks, restates) name,
 #include "ir/table/defect_table.inc"
 #undef FUSEBOX_DEFECT
@@ -58,7 +58,7 @@ class Defects {
   bool operator==(const Defects& other) const { return bits_ == other.bits_; }
 
  private:
-  std::bitset<256> bits_;
+  std::bitset<512> bits_;
   uint64_t* reached_ = nullptr;
 };
 

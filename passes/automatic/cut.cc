@@ -23,6 +23,11 @@ constexpr double kLaunchBytes = 8e6;
 // A fusion of more ops is not cut at its best places but in stretches as long as schedulers take.
 constexpr size_t kMostForBestCut = 96;
 constexpr size_t kLongestStretch = 128;
+// So many stretches with one end are refused in a row until longer ones are no longer tried.
+constexpr size_t kMostRefused = 16;
+// Of reductions that stand one behind the other. Each is a further walk over the rows, which computes again what the walks
+// before it have computed, unless the row stays in registers.
+constexpr int kMostDepth = 8;
 
 struct Stretch {
   size_t begin = 0, end = 0;  // positions in the order of the ops
@@ -30,14 +35,23 @@ struct Stretch {
   size_t size() const { return end - begin; }
 };
 
+// What was found out about a segment.
+struct Scheduled {
+  std::string name;  // of the part
+  Segment segment;
+  MemoryClasses memory;
+  CutPart part;
+  Graph fusion;  // with the part's steps
+};
+
 class Cutter {
  public:
   Cutter(const Graph& g, const AutomaticOptions& options)
       : g_(g),
         options_(options),
-        extractor_(g),
+        extractor_(g, options.defects),
         rebinder_(g, options.sizes),
-        sizes_(g, options.sizes),
+        sizes_(g, options.sizes, options.defects),
         memory_(options.memory),
         readers_(uses(g)),
         positions_(g.ops.size(), kNowhere),
@@ -70,6 +84,11 @@ class Cutter {
         for (OpId reader : readers_[v.index]) needed[v.index] = needed[v.index] || !inside.contains(reader);
     CutPart part{.ops = ops, .steps = {}, .heuristics = {}, .declined = {}};
     if (is_apart(ops)) return part;
+    if (const int depth = depth_of(ops); depth > kMostDepth) {
+      part.declined.push_back(
+          {"any", std::to_string(depth) + " reductions stand one behind the other, each a walk over the rows"});
+      return part;
+    }
     Graph fusion = extractor_.extract(segment_of(ops, needed));
     find_schedule(fusion, part, {});
     return part;
@@ -94,7 +113,8 @@ class Cutter {
       case OpKind::kCast:
         return bits(g_[o.operands[0]].dtype) < bits(g_[o.results[0]].dtype);
       default:  // any other: storing its result is right, and never costs more than it saves by much
-        return false;
+        return o.operands.size() == 1 && o.results.size() == 1 && o.kind != OpKind::kSegmentSet &&
+               demands(o.kind, kPointwise) && options_.defects.has(Defect::kCutCostlyAgain);
     }
   }
 
@@ -134,8 +154,8 @@ class Cutter {
       for (ValueId v : g_[op].operands) {
         if (!v || !g_[v].def || !g_.is_tensor(v)) continue;
         const size_t at = positions_[g_[v].def.index];
-        const bool is_copied =
-            at != kNowhere && is_cheap(order_[at]) && !is_output_[v.index] && !demands(g_[op].kind, kLibrary);
+        const bool may_repeat = !is_output_[v.index] || options_.defects.has(Defect::kCutOutputAgain);
+        const bool is_copied = at != kNowhere && is_cheap(order_[at]) && may_repeat && !demands(g_[op].kind, kLibrary);
         if (at != kNowhere && (at >= s.begin || is_copied)) take(at);
       }
     }
@@ -172,7 +192,7 @@ class Cutter {
     const std::set<OpId> inside(ops.begin(), ops.end());
     for (OpId op : ops) {
       const Op& o = g_[op];
-      if (o.kind == OpKind::kSegmentSet)
+      if (o.kind == OpKind::kSegmentSet && !options_.defects.has(Defect::kCutAcrossSegmentSet))
         for (OpId reader : readers_[o.results[0].index])
           if (inside.contains(reader)) return true;
       if (demands(o.kind, kLibrary) && ops.size() > 1) return true;
@@ -181,10 +201,35 @@ class Cutter {
     return false;
   }
 
+  // The number of reductions that stand one behind the other.
+  int depth_of(const std::vector<OpId>& ops) const {
+    std::map<OpId, int> depths;
+    int most = 0;
+    for (OpId op : ops) {
+      int depth = 0;
+      for (ValueId v : g_[op].operands)
+        if (v && g_[v].def)
+          if (const auto it = depths.find(g_[v].def); it != depths.end()) depth = std::max(depth, it->second);
+      depths[op] = demands(g_[op].kind, kReduction) ? depth + 1 : depth;
+      most = std::max(most, depths[op]);
+    }
+    return most;
+  }
+
+  static std::string refused(const Error& e) {
+    return "its schedule is refused: " + std::string(e.what()) + (e.place.empty() ? "" : " (" + e.place + ")");
+  }
+
   // Why a scheduler does not take the fusion, as far as it can tell. Where a tensor has no elements, loops may be split by
   // 0. Such a program has little to gain, so it runs as in the unfused plan.
   std::optional<std::string> why_not(const Scheduler& s, const ScheduleView& view) const {
-    auto why = s.declines(view);
+    std::optional<std::string> why;
+    try {
+      why = s.declines(view);
+    } catch (const Error& e) {
+      if (e.code == ErrorCode::kInternal) throw;
+      return refused(e);  // it tried to make a part of its schedule
+    }
     if (why || empty_.empty() || s.executor != SegmentExecutor::kKernel) return why;
     const bool reshapes =
         std::ranges::any_of(view.fusion.ops, [](const Op& op) { return op.kind == OpKind::kReshape; });
@@ -196,18 +241,30 @@ class Cutter {
   bool is_taken(const std::vector<OpId>& ops, const std::vector<bool>& needed) {
     const auto [it, is_new] = taken_.try_emplace(ops);
     if (!is_new) return it->second;
-    if (is_apart(ops)) return false;
+    if (is_apart(ops) || depth_of(ops) > kMostDepth) return false;
     const Graph fusion = extractor_.extract(segment_of(ops, needed));
-    const SizeClasses sizes(fusion, rebinder_.to(fusion));
-    const ScheduleView view{fusion, sizes, memory_, options_.device};
+    const SizeClasses sizes(fusion, rebinder_.to(fusion), options_.defects);
+    const ScheduleView view{fusion, sizes, memory_, options_.device, options_.defects};
     return it->second = std::ranges::any_of(schedulers(), [&](const Scheduler& s) { return !why_not(s, view); });
+  }
+
+  // The schedule of a segment with these ops. A cut that is tried again asks for most of them once more.
+  const Scheduled& scheduled(const Segment& segment, const std::vector<OpId>& ops, const std::string& name) {
+    Scheduled& known = scheduled_[ops];
+    known.segment.name = segment.name;
+    // Heuristics are replaced by name.
+    const bool is_same_name = options_.heuristics.empty() || known.name == name;
+    if (is_same_name && known.segment == segment && known.memory == memory_) return known;
+    known = {name, segment, memory_, {ops, {}, {}, {}}, extractor_.extract(segment)};
+    find_schedule(known.fusion, known.part, name);
+    return known;
   }
 
   // Fills in the first schedule that makes a kernel of the fusion, and schedules the fusion by it. Without one the part
   // has no heuristics.
   void find_schedule(Graph& fusion, CutPart& part, const std::string& name) const {
-    const SizeClasses sizes(fusion, rebinder_.to(fusion));
-    const ScheduleView view{fusion, sizes, memory_, options_.device};
+    const SizeClasses sizes(fusion, rebinder_.to(fusion), options_.defects);
+    const ScheduleView view{fusion, sizes, memory_, options_.device, options_.defects};
     const auto given = options_.heuristics.find(name);
     for (const Scheduler& s : schedulers()) {
       auto why = why_not(s, view);
@@ -230,7 +287,7 @@ class Cutter {
       make();
     } catch (const Error& e) {
       if (e.code == ErrorCode::kInternal) throw;
-      return "its schedule is refused: " + std::string(e.what()) + (e.place.empty() ? "" : " (" + e.place + ")");
+      return refused(e);
     }
     return std::nullopt;
   }
@@ -244,6 +301,7 @@ class Cutter {
       part.steps = scheduler.plan(view, heuristics);
       part.executor = scheduler.executor;
       if (part.executor != SegmentExecutor::kKernel) return fusion;
+      if (options_.defects.has(Defect::kChoiceForgotten)) part.heuristics.choices.pop_back();
       Graph scheduled = fusion;
       StepApplier applier(scheduled, options_.defects);
       for (const Step& step : part.steps) applier.apply(step);
@@ -306,16 +364,15 @@ class Cutter {
       const Segment& segment = segmentation.segments[i];
       const size_t at = std::stoul(segment.name);
       const auto& [stretch, ops] = stretches[at];
-      parts[at].ops = ops;
-      Graph fusion = extractor_.extract(segment);
-      find_schedule(fusion, parts[at], part_name(g_, at, parts.size()));
+      const Scheduled& made = scheduled(segment, ops, part_name(g_, at, parts.size()));
+      parts[at] = made.part;
       if (parts[at].heuristics.scheduler.empty()) {
         if (stretch.size() > 1 || ops.size() > 1) {
           (stretch.size() > 1 ? refused_ : alone_).insert(stretch);
           return std::nullopt;
         }
       }
-      layouts.take(segmentation, i, fusion);
+      layouts.take(segmentation, i, made.fusion);
     }
     return parts;
   }
@@ -353,12 +410,16 @@ class Cutter {
     std::vector<double> least(order_.size() + 1, std::numeric_limits<double>::infinity());
     std::vector<size_t> from(order_.size() + 1);
     least[0] = 0;
-    for (size_t end = 1; end <= order_.size(); ++end)
-      for (size_t begin = end; begin-- > 0;)
-        if (const auto c = cost({begin, end}); c && least[begin] + *c < least[end]) {
-          least[end] = least[begin] + *c;
-          from[end] = begin;
-        }
+    for (size_t end = 1; end <= order_.size(); ++end) {
+      size_t refused = 0;  // in a row
+      for (size_t begin = end; begin-- > 0 && refused < kMostRefused;) {
+        const auto c = cost({begin, end});
+        refused = c ? 0 : refused + 1;
+        if (!c || least[begin] + *c >= least[end]) continue;
+        least[end] = least[begin] + *c;
+        from[end] = begin;
+      }
+    }
     std::vector<Stretch> stretches;
     for (size_t end = order_.size(); end > 0; end = from[end]) stretches.push_back({from[end], end});
     std::ranges::reverse(stretches);
@@ -389,6 +450,7 @@ class Cutter {
   std::set<Stretch> refused_;               // of several ops: no kernel can be made of them
   std::set<Stretch> alone_;                 // of one op, which runs without the cheap ops that it reads
   std::map<std::vector<OpId>, bool> taken_;
+  std::map<std::vector<OpId>, Scheduled> scheduled_;
 };
 
 }  // namespace

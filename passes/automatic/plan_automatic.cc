@@ -43,15 +43,19 @@ AutomaticPlan plan_automatic(const Graph& fusion, const AutomaticOptions& option
   std::vector<CutPart> parts = cut(fusion, options);
   // One kernel needs no names. An op that runs unfused needs its assignment, or the plan would be an empty schedule.
   const bool is_one = parts.size() == 1 && !parts[0].steps.empty();
+  const auto name_of = [&](size_t i) {
+    if (i > 0 && i + 1 == parts.size() && options.defects.has(Defect::kPlanNameRepeats)) --i;
+    return part_name(fusion, i, parts.size());
+  };
   // All assignments come before the first schedule, as in lists that people write.
-  if (!is_one)
-    for (size_t i = 0; i < parts.size(); ++i)
-      plan.steps.push_back(assign_step(fusion, parts[i], part_name(fusion, i, parts.size())));
+  if (!is_one && !(parts.size() == 1 && options.defects.has(Defect::kPlanUnassigned)))
+    for (size_t i = 0; i < parts.size(); ++i) plan.steps.push_back(assign_step(fusion, parts[i], name_of(i)));
   for (size_t i = 0; i < parts.size(); ++i) {
     CutPart& part = parts[i];
-    const std::string name = part_name(fusion, i, parts.size());
+    const std::string name = name_of(i);
     for (Step& step : part.steps) {
-      if (!is_one) step.attrs.set(AttrKey::kSegment, name);
+      const bool is_for_other = i > 0 && i + 1 == parts.size() && options.defects.has(Defect::kPlanStepsOfOther);
+      if (!is_one) step.attrs.set(AttrKey::kSegment, is_for_other ? name_of(i - 1) : name);
       plan.steps.push_back(std::move(step));
     }
     if (part.heuristics.scheduler.empty()) part.heuristics.scheduler = kUnfused;

@@ -49,6 +49,13 @@ class Arithmetic {
   Dtype dtype_;
 };
 
+// The seed of the first random op: only a seeded defect asks for it.
+ValueId first_seed(const Graph& g) {
+  for (OpId op : g[Graph::body()].ops)
+    if (g[op].kind == OpKind::kUniform || g[op].kind == OpKind::kNormal) return g[op].operands[2];
+  return {};
+}
+
 }  // namespace
 
 ValueId KernelEmitter::compute_random(Site& site) {
@@ -67,7 +74,8 @@ ValueId KernelEmitter::compute_random(Site& site) {
     place = algebra.add(place, algebra.mul(site.view.place(d), run));
     run = algebra.mul(run, site.view.own.extent(d));
   }
-  const ValueId element = emit_form(algebra, place);
+  ValueId element = emit_form(algebra, place);
+  if (defects().has(Defect::kRandomBlockKept)) element = kernel_.floor_mod(element, kernel_.index(4), true);
 
   const auto word_of = [&](ValueId v) {
     const Value& own = g_[v];
@@ -78,12 +86,13 @@ ValueId KernelEmitter::compute_random(Site& site) {
     return kernel_.op(OpKind::kBitwiseAnd, {v, kernel_.constant(Dtype::kUint64, {0xffffffffu, 0})}, Dtype::kUint64);
   };
   ValueId seed = word_of(op.operands[2]), offset = word_of(op.operands[3]);
+  if (defects().has(Defect::kRandomSeedShared)) seed = word_of(first_seed(g_));
   if (defects().has(Defect::kRandomSeedTruncated)) seed = low_half(seed);
   if (defects().has(Defect::kRandomHighWordDropped)) offset = low_half(offset);
   if (defects().has(Defect::kRandomOffsetDropped)) offset = kernel_.constant(Dtype::kUint64, {});
   const auto word = [&](int64_t stream) {
     Attrs attrs;
-    attrs.set(AttrKey::kSlot, stream);
+    attrs.set(AttrKey::kSlot, defects().has(Defect::kRandomStreamShared) ? 0 : stream);
     return kernel_.op(OpKind::kPhilox, {seed, offset, element}, Dtype::kUint32, attrs);
   };
   const auto parameter = [&](size_t k) { return cast_to(cast_to(scalar(op.operands[k]), dtype), computed); };

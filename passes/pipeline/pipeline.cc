@@ -171,7 +171,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
   if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
   compiled.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(compiled.concretized, sizes);
   if (automatic) {
-    const MemoryClasses memory = memory_classes(fusion, options.inputs);
+    const MemoryClasses memory = memory_classes(fusion, options.inputs, options.defects);
     AutomaticPlan plan = plan_automatic(compiled.concretized, {.sizes = sizes,
                                                                .memory = memory,
                                                                .device = *options.device,
@@ -180,7 +180,8 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
                                                                .infer = options.infer,
                                                                .inputs = options.inputs});
     steps.insert(steps.end(), plan.steps.begin(), plan.steps.end());
-    compiled.automatic = {steps, std::move(plan.decisions), SizeClasses(compiled.concretized, sizes), memory};
+    compiled.automatic = {steps, std::move(plan.decisions), SizeClasses(compiled.concretized, sizes, options.defects),
+                          memory};
   }
   const std::span<const Step> schedule = std::span<const Step>(steps).subspan(rewrites);
   if (options.segmentation)
@@ -191,7 +192,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
     compiled.segmentation = plan_steps(compiled.concretized, schedule, options.defects);
   const bool is_known =
       options.known && options.defects.empty() && same_members(compiled.concretized, options.known->concretized);
-  SegmentExtractor extractor(compiled.concretized);
+  SegmentExtractor extractor(compiled.concretized, options.defects);
   CrossingLayouts layouts(compiled.concretized, compiled.segmentation, crossing_options(options, sizes));
   for (size_t i = 0; i < compiled.segmentation.segments.size(); ++i) {
     const Segment& segment = compiled.segmentation.segments[i];
@@ -231,18 +232,21 @@ std::vector<Step> plan_concretization(const Graph& fusion, const Bindings& bindi
 }
 
 bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
-  if (!options.defects.empty()) return false;  // a defect may read the sizes
+  const Defects& defects = options.defects;
+  if (defects.has(Defect::kSymbolsByHint)) return false;  // it reads the sizes
   std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
   if (is_automatic(options) != compiled.automatic.has_value()) return false;
   if (compiled.automatic) steps = compiled.automatic->steps;
   Graph rewritten = fusion;
-  if (rewrite(rewritten, bindings, steps.first(leading_rewrites(steps)), options.defects) != compiled.concretize)
-    return false;
+  if (rewrite(rewritten, bindings, steps.first(leading_rewrites(steps)), defects) != compiled.concretize) return false;
   const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
   if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
-  if (compiled.automatic && (compiled.automatic->sizes != SizeClasses(compiled.concretized, sizes) ||
-                             compiled.automatic->memory != memory_classes(fusion, options.inputs)))
-    return false;
+  if (const auto& plan = compiled.automatic) {
+    if (plan->sizes != SizeClasses(compiled.concretized, sizes, defects) && !defects.has(Defect::kServesAnySize))
+      return false;
+    if (plan->memory != memory_classes(fusion, options.inputs, defects) && !defects.has(Defect::kServesAnyMemory))
+      return false;
+  }
   // The strides that ATen chooses depend on the sizes. Kernels are made for their contiguity.
   std::map<std::string, TensorLayout> crossings;
   if (options.infer && runs_aten(compiled.segmentation)) {

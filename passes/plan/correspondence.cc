@@ -9,8 +9,8 @@
 namespace fusebox {
 namespace {
 
-// Compares a producer's loops with its consumer's: first in the nest, then, for the loops that differ there, at
-// elements.
+// Compares a producer's loops with its consumer's: first by their transforms, then, for the loops that this leaves open, in
+// the nest, and last at elements.
 class Comparer {
  public:
   Comparer(const KernelPlan& plan, OpId consumer, size_t operand)
@@ -30,6 +30,7 @@ class Comparer {
 
   Correspondence run() {
     // Most ops share no loop and no thread dimension with their operands, so nothing is left to compare.
+    if (!is_complete()) compare_transforms();
     if (!is_complete()) compare_in_nest();
     if (!is_complete()) compare_at_elements();
     return result_;
@@ -82,6 +83,35 @@ class Comparer {
     for (size_t i = 0; i < a.inputs.size(); ++i)
       if (!same_extent(view, at, a.inputs[i], b.inputs[i])) return false;
     return true;
+  }
+
+  // Whether the same transforms make both domains from axes that the consumer reads at its own place. Then both are one
+  // function of the elements, without a form of it.
+  bool is_made_alike(DomainId from, DomainId to) const {
+    for (const DomainPair& pair : pairs_)
+      if (pair == DomainPair{from, to})
+        return g_[from].iter_type == IterType::kIteration &&
+               (g_[to].iter_type == IterType::kIteration || is_reduction(g_, to));
+    if (!g_[from].def || !g_[to].def) return false;
+    const Transform &a = g_[g_[from].def], &b = g_[g_[to].def];
+    if (!is_same_transform(a, b) || position_in(a.outputs, from) != position_in(b.outputs, to)) return false;
+    for (size_t i = 0; i < a.inputs.size(); ++i)
+      if (!is_made_alike(a.inputs[i], b.inputs[i])) return false;
+    return true;
+  }
+
+  // Most ops read their operands along loops that the same steps have made. A seeded defect changes what forms say, so
+  // they are asked then.
+  void compare_transforms() {
+    if (!plan_.defects().empty() || leader_ != g_[consumer_].operands[operand_] || stretches(g_[consumer_].kind))
+      return;
+    pairs_ = map_producer_to_consumer(g_, consumer_, operand_);
+    for (size_t i = 0; i < loop_.size(); ++i) {
+      if (wants_shared(i) && !plan_.is_replicated(mine_[i])) result_.shared[i] = is_made_alike(loop_[i], mine_[i]);
+      if (!wants_thread(i)) continue;
+      const size_t k = thread_position(parallel(i));
+      if (k < mine_.size() && !plan_.is_replicated(mine_[k])) result_.thread[i] = is_made_alike(loop_[i], mine_[k]);
+    }
   }
 
   template <class ValueAt>
@@ -139,6 +169,7 @@ class Comparer {
   const ValueId leader_;
   const size_t together_;
   const std::vector<DomainId>& loop_;
+  std::vector<DomainPair> pairs_;  // axes of the operand and of the consumer that are read at one place
   Correspondence result_;
 };
 

@@ -5,6 +5,7 @@
 //   names.tensor("x")   // "x_1", or "x_2" if a value is called %x_1
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -21,7 +22,7 @@ class FreshNames {
 
   // A name for a copy of this tensor.
   std::string tensor(const std::string& of) {
-    for (int i = 1;; ++i)
+    for (int& i = next_.try_emplace(of, 1).first->second;; ++i)
       if (std::string name = of + "_" + std::to_string(i); values_.insert(name).second) return name;
   }
   // The wanted name, or the wanted name with a letter appended.
@@ -32,6 +33,7 @@ class FreshNames {
 
  private:
   std::set<std::string> values_, domains_;
+  std::map<std::string, int> next_;  // by tensor: no smaller number is free
 };
 
 }  // namespace fusebox

@@ -32,7 +32,10 @@ struct Heuristics {
   bool operator==(const Heuristics&) const = default;
 };
 
-// One line: the scheduler, then each key with its value.
+// One line: the scheduler, then each key with its value. A key or a word that is no plain run of characters, or a word
+// that looks like a number, stands in quotes.
 std::string text(const Heuristics& h);
+// Reads what `text` prints. Throws kSyntax for anything else.
+Heuristics parse_heuristics(std::string_view text);
 
 }  // namespace fusebox

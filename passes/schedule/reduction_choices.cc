@@ -56,13 +56,15 @@ class Chooser {
     const int64_t words = kept_words();
     for (int64_t elements : elements_of_thread()) {
       const int64_t accesses = ceil_div(sizes_.row, width * warp);  // of one warp
-      const int64_t chunks = std::min(std::max<int64_t>(elements / width, 1), power_of_two_from(accesses));
+      int64_t chunks = std::min(std::max<int64_t>(elements / width, 1), power_of_two_from(accesses));
       const int64_t warps = std::max<int64_t>(ceil_div(accesses, chunks), 1);
       if (warps * warp > view_.device.block_threads) continue;
       const int64_t of_thread = words * chunks * width + kOtherRegisters;
       if (of_thread > kMostRegisters || warps * warp * of_thread > view_.device.registers) continue;
       if (elements < kLeastElements && warps * warp > kThreadsOfFewRows) continue;
       const int64_t rows = rows_of_block(warps * warp, kThreadsOfShortRows);
+      if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
+      const int64_t shorter = view_.defects.has(Defect::kLongestShort) ? 1 : 0;
       begin("registers");
       h_.set("lanes", warp);
       h_.set("warps", warps);
@@ -71,7 +73,7 @@ class Chooser {
       h_.set("rows", rows);
       h_.set("slices", 1);
       h_.set("threads", warp * warps * rows);
-      h_.set("longest", warp * warps * chunks * width);
+      h_.set("longest", warp * warps * chunks * width - shorter);
       return h_;
     }
     return std::nullopt;

@@ -30,6 +30,7 @@ class LoopPlanner {
       : g_(view.fusion),
         space_(space),
         h_(h),
+        defects_(view.defects),
         access_(find_access(view, space)),
         names_(view.fusion),
         ref_(g_[space.reference].name),
@@ -201,9 +202,9 @@ class LoopPlanner {
   // The launch checks that rows are as short as the heuristics say and, where blocks wait for one another, as few. It
   // checks that a block has no more threads.
   void state_facts() {
-    if (keeps_row_) assume_at_most(space_.reduced, h_.number("longest"));
+    if (keeps_row_ && !defects_.has(Defect::kRowFactLeftOut)) assume_at_most(space_.reduced, h_.number("longest"));
     if (shares_rows_) assume_at_most(space_.kept, h_.number("most_rows"));
-    steps_.bound_launch(h_.number("threads"), 1);
+    if (!defects_.has(Defect::kBoundLeftOut)) steps_.bound_launch(h_.number("threads"), 1);
   }
 
   void assume_at_most(const std::vector<DomainId>& axes, int64_t bound) {
@@ -224,6 +225,7 @@ class LoopPlanner {
   const Graph& g_;
   const ReductionSpace& space_;
   const Heuristics& h_;
+  const Defects& defects_;
   const ReductionAccess access_;  // for the order of the axes
   FreshNames names_;
   StepDraft steps_;

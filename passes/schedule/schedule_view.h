@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ir/module/device_properties.h"
+#include "ir/table/defect.h"
 #include "passes/schedule/size_classes.h"
 
 namespace fusebox {
@@ -12,6 +13,7 @@ struct ScheduleView {
   const SizeClasses& sizes;
   const MemoryClasses& memory;
   const DeviceProperties& device;
+  Defects defects = {};  // seeded
 };
 
 }  // namespace fusebox

@@ -20,26 +20,28 @@ int64_t power_of_two_in(int64_t number, int64_t most) {
   return result;
 }
 
-SizeClass class_of_size(int64_t size) {
+SizeClass class_of_size(int64_t size, const Defects& defects) {
   size = std::max<int64_t>(size, 0);
   SizeClass c{size, power_of_two_in(size, kMostDivisor)};
+  if (defects.has(Defect::kClassDivisorDouble)) c.divisor = std::min(2 * c.divisor, kMostDivisor);
   if (size <= 4) return c;
   const int shift = std::bit_width(static_cast<uint64_t>(size)) - 3;
   const int64_t unit = int64_t{1} << shift;
   int64_t up = 0;
   // The bound of the last class does not fit.
   c.most = __builtin_add_overflow(size, unit - 1, &up) ? std::numeric_limits<int64_t>::max() : up & ~(unit - 1);
+  if (defects.has(Defect::kClassBelowSize)) c.most -= unit;
   return c;
 }
 
-SizeClasses::SizeClasses(const Graph& g, const Bindings& bindings) {
+SizeClasses::SizeClasses(const Graph& g, const Bindings& bindings, const Defects& defects) {
   by_value_.assign(g.values.size(), kUnknown);
   for (uint32_t i = 0; i < g.values.size(); ++i)
     if (const Value& v = g.values[i]; v.kind == ValueKind::kScalar)
-      if (const auto known = evaluate_integer(g, ValueId(i), bindings)) by_value_[i] = class_of_size(*known);
+      if (const auto known = evaluate_integer(g, ValueId(i), bindings)) by_value_[i] = class_of_size(*known, defects);
   by_domain_.assign(g.domains.size(), kUnknown);
   for (uint32_t i = 0; i < g.domains.size(); ++i)
-    if (const auto known = evaluate_extent(g, DomainId(i), bindings)) by_domain_[i] = class_of_size(*known);
+    if (const auto known = evaluate_extent(g, DomainId(i), bindings)) by_domain_[i] = class_of_size(*known, defects);
 }
 
 SizeClass SizeClasses::of(ValueId v) const { return v && v.index < by_value_.size() ? by_value_[v.index] : kUnknown; }
@@ -47,14 +49,17 @@ SizeClass SizeClasses::of(DomainId d) const {
   return d && d.index < by_domain_.size() ? by_domain_[d.index] : kUnknown;
 }
 
-MemoryClasses memory_classes(const Graph& fusion, std::span<const BoundInput> given) {
+MemoryClasses memory_classes(const Graph& fusion, std::span<const BoundInput> given, const Defects& defects) {
   MemoryClasses result;
   const auto names = inputs(fusion);
   for (size_t i = 0; i < names.size() && i < given.size(); ++i) {
     if (!fusion.is_tensor(names[i])) continue;
     MemoryClass& c = result[fusion[names[i]].name];
-    if (given[i].align > 0) c.align = power_of_two_in(given[i].align, kMostAlign);
-    for (int64_t stride : given[i].strides) c.stride_divisors.push_back(power_of_two_in(stride, kMostDivisor));
+    const size_t of = i > 0 && defects.has(Defect::kClassOfOtherInput) ? i - 1 : i;
+    if (given[of].align > 0 && !defects.has(Defect::kClassAligned))
+      c.align = power_of_two_in(given[of].align, kMostAlign);
+    for (int64_t stride : given[of].strides)
+      c.stride_divisors.push_back(power_of_two_in(defects.has(Defect::kClassStrides) ? 0 : stride, kMostDivisor));
   }
   return result;
 }

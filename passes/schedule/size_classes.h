@@ -13,6 +13,7 @@
 
 #include "ir/infer/bind.h"
 #include "ir/scalar/scalar.h"
+#include "ir/table/defect.h"
 
 namespace fusebox {
 
@@ -24,7 +25,7 @@ struct SizeClass {
 
 // 0, 1, 2, 3 and 4 are classes of their own. From there on the bounds are 4, 5, 6 and 7 times a power of two. A negative
 // number has the class of 0.
-SizeClass class_of_size(int64_t size);
+SizeClass class_of_size(int64_t size, const Defects& defects = {});
 
 // The largest power of two that divides a number, up to `most`, itself a power of two.
 int64_t power_of_two_in(int64_t number, int64_t most);
@@ -33,7 +34,7 @@ int64_t power_of_two_in(int64_t number, int64_t most);
 class SizeClasses {
  public:
   SizeClasses() = default;
-  SizeClasses(const Graph& g, const Bindings& bindings);
+  SizeClasses(const Graph& g, const Bindings& bindings, const Defects& defects = {});
 
   // The class of a scalar of the graph: a constant, a size, or a scalar computed from them. Of a scalar that is not
   // known: {INT64_MAX, 1}.
@@ -59,6 +60,6 @@ struct MemoryClass {
 using MemoryClasses = std::map<std::string, MemoryClass>;
 
 // `inputs` are those of the fusion, in order, and may be empty.
-MemoryClasses memory_classes(const Graph& fusion, std::span<const BoundInput> inputs);
+MemoryClasses memory_classes(const Graph& fusion, std::span<const BoundInput> inputs, const Defects& defects = {});
 
 }  // namespace fusebox

@@ -16,12 +16,14 @@ class KnownDivisors {
 
   // Whether the divisor divides the product.
   bool holds(const Divisibility& d) const {
+    if (view_.defects.has(Defect::kVectorUndivided)) return true;
     int64_t product = 1;
     for (const ScalarParameter& p : d.product) product = std::min<int64_t>(product * divisor(p), d.divisor);
     return product % d.divisor == 0;
   }
 
   bool is_aligned(ValueId storage, int64_t bytes) const {
+    if (view_.defects.has(Defect::kVectorUnaligned)) return true;
     const MemoryClass* memory = memory_of(storage);
     return bytes <= (memory ? *memory : MemoryClass{}).align;
   }
@@ -61,7 +63,8 @@ std::vector<int64_t> vector_widths(const ScheduleView& view, const Graph& schedu
   std::vector<int64_t> widths(copies.size(), 1);
   if (copies.empty()) return widths;
   KernelPlan plan(scheduled);
-  for (const auto stage : {plan_threads, plan_buffers, plan_empty_threads, plan_replicas, check_sharing, plan_loops})
+  // Whether loops may be shared is asked when the kernel plan of the whole schedule is made.
+  for (const auto stage : {plan_threads, plan_buffers, plan_empty_threads, plan_replicas, plan_loops})
     plan = stage(std::move(plan));
   const KnownDivisors known(view, scheduled);
   const auto is_shown = [&](const VectorNeeds& needs) {

@@ -39,7 +39,7 @@ Segmentation plan_steps(const Graph& fusion, std::span<const Step> steps, const 
 Segmentation complete(const Graph& fusion, Segmentation segmentation, const Defects& defects = {});
 
 // The segment as a fusion, before its steps are applied. The fusion must not hold a symbolic domain.
-Graph extract(const Graph& fusion, const Segment& segment);
+Graph extract(const Graph& fusion, const Segment& segment, const Defects& defects = {});
 
 struct ExtractionSource;
 
@@ -47,11 +47,11 @@ struct ExtractionSource;
 class SegmentExtractor {
  public:
   // The fusion must outlive the extractor and must not change.
-  explicit SegmentExtractor(const Graph& fusion);
+  explicit SegmentExtractor(const Graph& fusion, const Defects& defects = {});
   ~SegmentExtractor();
   SegmentExtractor(const SegmentExtractor&) = delete;
 
-  // The same as extract(fusion, segment).
+  // The same as extract(fusion, segment, defects).
   Graph extract(const Segment& segment);
 
  private:

@@ -15,7 +15,7 @@ namespace fusebox {
 
 // The state that all extractions from one fusion share.
 struct ExtractionSource {
-  explicit ExtractionSource(const Graph& g) : original(g), names(g) {
+  ExtractionSource(const Graph& g, const Defects& seeded) : original(g), defects(seeded), names(g) {
     const auto& body = g[Graph::body()].ops;
     for (size_t i = 0; i < body.size(); ++i) positions.emplace(body[i].index, i);
   }
@@ -35,6 +35,7 @@ struct ExtractionSource {
   }
 
   const Graph& original;
+  const Defects defects;
   std::optional<Graph> extended;  // the fusion with the extents that segments need at their borders; made on demand
   NameIndex names;
   std::unordered_map<uint32_t, size_t> positions;  // by op: its position in the body
@@ -122,7 +123,7 @@ class Extractor {
       copy.iter_type = from()[d].iter_type;
       copy.name = "i" + std::to_string(logical.size());
       copy.extent = value(extent(d));
-      copy.expanded = value(from()[d].expanded);
+      if (!source_.defects.has(Defect::kCrossingExpandedDropped)) copy.expanded = value(from()[d].expanded);
       logical.push_back(add_domain(to_, to_[made].tensor, copy));
       domains[d] = logical.back();
     }
@@ -165,7 +166,9 @@ class Extractor {
         follows_any |= contiguity[i] == Contiguity::kFalse;
         continue;
       }
-      t.contiguity[i] = contiguity[i] == Contiguity::kTrue && !follows_any ? Contiguity::kTrue : Contiguity::kFalse;
+      const bool is_contiguous =
+          contiguity[i] == Contiguity::kTrue || source_.defects.has(Defect::kAliasContiguityKept);
+      t.contiguity[i] = is_contiguous && !follows_any ? Contiguity::kTrue : Contiguity::kFalse;
       follows_any = false;
     }
   }
@@ -233,7 +236,8 @@ class Extractor {
 
 }  // namespace
 
-SegmentExtractor::SegmentExtractor(const Graph& fusion) : source_(std::make_unique<ExtractionSource>(fusion)) {}
+SegmentExtractor::SegmentExtractor(const Graph& fusion, const Defects& defects)
+    : source_(std::make_unique<ExtractionSource>(fusion, defects)) {}
 SegmentExtractor::~SegmentExtractor() = default;
 
 Graph SegmentExtractor::extract(const Segment& segment) {
@@ -241,6 +245,8 @@ Graph SegmentExtractor::extract(const Segment& segment) {
   return Extractor(*source_, segment).run();
 }
 
-Graph extract(const Graph& fusion, const Segment& segment) { return SegmentExtractor(fusion).extract(segment); }
+Graph extract(const Graph& fusion, const Segment& segment, const Defects& defects) {
+  return SegmentExtractor(fusion, defects).extract(segment);
+}
 
 }  // namespace fusebox

@@ -123,7 +123,9 @@ class Completer {
       for (size_t s : segments_of_[reader.index]) {
         if (s != segment && defects_.has(Defect::kAliasWrittenEarly)) continue;
         if (s != segment) return false;
-        if (segmentation_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise)) return false;
+        if (segmentation_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise) &&
+            !defects_.has(Defect::kAliasReadByOthers))
+          return false;
         if (positions_[reader.index] <= positions_[maker.index]) continue;
         if (later.empty()) later = dependents(maker);
         if (later[reader.index]) return false;
@@ -372,6 +374,7 @@ class Assigner {
     if (!by_name_.contains(name))
       refuse("no assign step makes a segment of this name", "@" + name, ErrorCode::kStepReferent);
     step.attrs.erase(AttrKey::kSegment);
+    if (defects_.has(Defect::kStepSegmentIgnored)) name.clear();
     return name;
   }
 

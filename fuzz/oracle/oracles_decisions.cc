@@ -1,0 +1,307 @@
+// The oracle for the decisions of the automatic plan: laws that hold whatever the kernels compute. A slip in a scheduler or
+// in the cut mostly leaves a plan that is right and slow, so the results alone do not show it.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "fuzz/base/random_source.h"
+#include "fuzz/mutate/mutate.h"
+#include "fuzz/oracle/oracle.h"
+#include "ir/canonical/canonical.h"
+#include "ir/domain/domain.h"
+#include "passes/schedule/apply_steps.h"
+#include "passes/schedule/reduction_space.h"
+#include "passes/segment/segment.h"
+#include "replay/run/judge.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+// Refusals of a scheduler's own schedule that are known: the scheduler, a part of the reason, and where it happens. A row
+// goes when its scheduler declines such fusions, or schedules them.
+struct KnownRefusal {
+  std::string_view scheduler, reason, where;
+};
+constexpr KnownRefusal kKnownRefusals[] = {
+    {"pointwise", "its part in a thread has no constant size", "a squeezed axis whose extent is a size"},
+    {"pointwise", "do not lie side by side", "an output over an input that is not contiguous, beside others"},
+    {"pointwise", "the loop is not the same one in consumer", "a copy that two stores read"},
+    {"reduction", "a vector could reach over the end", "an output that is stored in vectors of a short axis"},
+    {"reduction", "do not lie side by side", "the same, where the output is of all axes"},
+    {"resize", "can be followed from this tensor's axes", "a pad that cuts, behind a reshape"},
+    {"no_op", "can be followed from this tensor's axes", "a slice that leaves nothing, of a size"},
+    {"transpose", "no chain of the listed tensors connects", "an input and its stride_order, both read"},
+    {"reduction", "this is not one of the tensor's loops", "a small output over an input, where rows are of one axis"},
+};
+
+class Laws {
+ public:
+  Laws(OracleRun& run, const Compiled& c) : run_(run), c_(c), g_(c.concretized), decisions_(c.automatic->decisions) {
+    for (uint32_t i = 0; i < g_.values.size(); ++i)
+      if (!g_.values[i].name.empty()) values_.try_emplace(g_.values[i].name, ValueId(i));
+    for (const OutputRef& out : outputs(g_)) outputs_.insert(out.value);
+    sizes_ = rebind(run.fusion(), run.sizes(), g_);
+  }
+
+  void judge() {
+    refused();
+    copies();
+    traffic();
+    for (const Segment& s : c_.segmentation.segments)
+      if (const Decision* d = decision_of(s.name)) {
+        choices(s, *d);
+        facts(s, *d);
+      }
+  }
+
+ private:
+  void report(std::string_view check, const std::string& place, const std::string& message) {
+    run_.report("decisions", check, place, message);
+  }
+
+  const Decision* decision_of(const std::string& segment) const {
+    const auto it = std::ranges::find(decisions_, segment, &Decision::segment);
+    return it == decisions_.end() ? nullptr : &*it;
+  }
+  const Op& op_of(const std::string& result) const { return g_[g_[values_.at(result)].def]; }
+
+  // A scheduler that takes a fusion makes a legal schedule of it.
+  void refused() {
+    for (const Decision& d : decisions_)
+      for (const Declined& why : d.declined)
+        if (why.why.starts_with("its schedule is refused") &&
+            std::ranges::none_of(kKnownRefusals, [&](const KnownRefusal& known) {
+              return known.scheduler == why.scheduler && why.why.find(known.reason) != std::string::npos;
+            }))
+          report("refused-" + why.scheduler, "", "@" + d.segment + ", " + why.scheduler + ": " + why.why);
+  }
+
+  // Ops that are computed again where they are read are cheap, and no outputs. A segment_set ends its segment.
+  void copies() {
+    std::map<std::string, std::string> first;
+    for (const Segment& s : c_.segmentation.segments) {
+      const std::set<std::string> inside(s.ops.begin(), s.ops.end());
+      for (const std::string& name : s.ops) {
+        const Op& op = op_of(name);
+        for (ValueId v : op.operands)
+          if (v && g_[v].def && g_[g_[v].def].kind == OpKind::kSegmentSet && inside.contains(g_[v].name))
+            report("segment-set", "%" + name, "@" + s.name + " has a segment_set and %" + name + ", which reads it");
+        if (first.try_emplace(name, s.name).second) continue;
+        const bool is_output = std::ranges::any_of(op.results, [&](ValueId v) { return outputs_.contains(v); });
+        if (is_output || !is_cheap(op))
+          report("recomputed", "%" + name, "%" + name + " is computed in @" + first[name] + " and again in @" + s.name);
+      }
+    }
+  }
+
+  // Reads at most one tensor, whose elements have no more bits, and computes nothing of it.
+  bool is_cheap(const Op& op) const {
+    const auto reads = std::ranges::count_if(op.operands, [&](ValueId v) { return v && g_.is_tensor(v); });
+    if (reads == 0) return op.kind == OpKind::kFull || op.kind == OpKind::kIota;
+    if (op.kind == OpKind::kCast) return is_widening(op);
+    return reads == 1 && demands(op.kind, kMetadata);
+  }
+  bool is_widening(const Op& op) const {
+    return op.kind == OpKind::kCast && bits(g_[op.operands[0]].dtype) < bits(g_[op.results[0]].dtype);
+  }
+
+  double bytes(const Segmentation& segmentation) const {
+    double total = 0;
+    for (const Segment& s : segmentation.segments)
+      for (const auto* list : {&s.inputs, &s.outputs})
+        for (const Crossing& c : *list) {
+          const ValueId v = values_.at(c.value);
+          double elements = static_cast<double>(bits(g_[v].dtype)) / 8;
+          for (DomainId d : logical_without_reductions(g_, g_.tensor_of(v)))
+            elements *= static_cast<double>(evaluate_extent(g_, d, sizes_).value_or(0));
+          total += elements;
+        }
+    return total;
+  }
+
+  void traffic() {
+    const Segmentation unfused = plan_unfused(g_);
+    const size_t kernels = c_.segmentation.segments.size();
+    if (kernels > unfused.segments.size())
+      report("kernels", "", std::to_string(kernels) + " kernels, unfused " + std::to_string(unfused.segments.size()));
+    const double now = bytes(c_.segmentation), then = bytes(unfused);
+    if (now > then) report("bytes", "", std::to_string(now) + " bytes through memory, unfused " + std::to_string(then));
+  }
+
+  // The steps of the automatic plan for one segment, as its scheduler made them.
+  std::vector<Step> steps_of(const std::string& segment) const {
+    std::vector<Step> steps;
+    const auto& all = c_.automatic->steps;
+    for (size_t i = leading_rewrites(all); i < all.size(); ++i) {
+      Step step = all[i];
+      if (step.kind == StepKind::kAssign) continue;
+      if (step.attrs.has(AttrKey::kSegment)) {
+        if (step.attrs.string(AttrKey::kSegment) != segment) continue;
+        step.attrs.erase(AttrKey::kSegment);
+      }
+      steps.push_back(std::move(step));
+    }
+    return steps;
+  }
+
+  // The choices as text give the same steps.
+  void choices(const Segment& s, const Decision& d) {
+    const Scheduler* scheduler = find_scheduler(d.heuristics.scheduler);
+    if (!scheduler) return;
+    const Heuristics parsed = parse_heuristics(text(d.heuristics));
+    if (parsed != d.heuristics)
+      return report("choices-text", "", "the choices read back as others: " + text(d.heuristics) + "; " + text(parsed));
+    const Graph fusion = extract(g_, s);
+    const SizeClasses classes(fusion, rebind(g_, sizes_, fusion), run_.options().defects);
+    const MemoryClasses memory = memory_of_values();
+    const DeviceProperties device = default_device();
+    const ScheduleView view{fusion, classes, memory, device, run_.options().defects};
+    try {
+      if (scheduler->plan(view, parsed) != steps_of(s.name))
+        report("choices", "", "the choices of @" + s.name + " give other steps: " + text(parsed));
+    } catch (const Error& e) {
+      report("choices", "", "the choices of @" + s.name + " give no steps: " + text(parsed) + ": " + e.what());
+    }
+  }
+
+  // A value that is stored over an input lies in the input's memory.
+  MemoryClasses memory_of_values() const {
+    MemoryClasses memory = c_.automatic->memory;
+    for (const Segment& s : c_.segmentation.segments)
+      for (const Crossing& c : s.outputs)
+        if (const auto it = memory.find(c.alias); it != memory.end()) memory[c.value] = MemoryClass(it->second);
+    return memory;
+  }
+
+  // A schedule of a reduction states its threads, and how long the rows may be that it keeps.
+  void facts(const Segment& s, const Decision& d) {
+    const std::string& scheduler = d.heuristics.scheduler;
+    if (scheduler != "reduction" && scheduler != "persistent") return;
+    const auto of_kind = [&](StepKind kind) {
+      return std::ranges::any_of(s.steps, [&](const Step& step) { return step.kind == kind; });
+    };
+    if (!of_kind(StepKind::kBoundLaunch)) report("bound", "", "@" + s.name + " does not bound its launch");
+    if (d.heuristics.word("form") != "registers" || of_kind(StepKind::kAssume)) return;
+    const Graph fusion = extract(g_, s);
+    std::string why;
+    const auto space = ReductionSpace::find(fusion, why);
+    if (!space) return;
+    bool is_known = true, is_any = false;
+    for (DomainId axis : space->reduced) {
+      const ValueId extent = fusion[axis].extent;
+      if (extent && constant_integer(fusion, extent)) continue;
+      is_any = true;
+      is_known &= extent && fusion[extent].dtype == Dtype::kIndex && !fusion[extent].name.empty();
+    }
+    if (is_any && is_known)
+      report("fact", "", "@" + s.name + " keeps rows of any length in registers: " + text(d.heuristics));
+  }
+  OracleRun& run_;
+  const Compiled& c_;
+  const Graph& g_;
+  const std::vector<Decision>& decisions_;
+  std::map<std::string, ValueId> values_;
+  std::set<ValueId> outputs_;
+  Bindings sizes_;
+};
+
+// -- reuse: a compiled program that serves other inputs is the one that compilation makes for them
+
+std::string digest_of(const Compiled& c) {
+  std::string all = text(digest(c.host)) + " " + std::to_string(c.index_bits);
+  for (const Graph& k : c.kernels) all += " " + text(digest(k));
+  return all;
+}
+
+// Another extent of the same class, or any other one near it.
+std::optional<Mutation> draw_extent(RandomSource& random, const Case& from) {
+  auto drawn = draw_mutation(random, MutationKind::kExtent, from, from);
+  if (!drawn || random.one_in(3)) return drawn;
+  const Bindings sizes = sizes_of(from.fusion(), from.inputs());
+  const auto now = evaluate_integer(from.fusion(), *find_value(from.fusion(), drawn->parameters[0]), sizes);
+  if (!now) return drawn;
+  const SizeClass own = class_of_size(*now);
+  std::vector<int64_t> same;
+  for (int64_t n = std::max<int64_t>(*now - own.divisor * 64, 0); n <= own.most; n += own.divisor)
+    if (n != *now && class_of_size(n) == own) same.push_back(n);
+  if (!same.empty()) drawn->parameters[1] = std::to_string(random.pick(same));
+  return drawn;
+}
+
+class Reuse {
+ public:
+  Reuse(OracleRun& run, const Compiled& c, const CompileOptions& options, std::string_view plan)
+      : run_(run), c_(c), options_(options), plan_(plan) {}
+
+  void judge(RandomSource& random) {
+    constexpr int kTries = 3;
+    for (int i = 0; i < kTries; ++i) {
+      const Case& from = run_.subject();
+      const auto drawn =
+          random.one_in(3) ? draw_mutation(random, MutationKind::kLayout, from, from) : draw_extent(random, from);
+      if (!drawn) continue;
+      auto changed = apply_mutation(from, *drawn);
+      if (!changed || changed->inputs() == from.inputs()) continue;
+      const std::string how = drawn->name + " " + drawn->parameters[0] + " " + drawn->parameters[1];
+      if (!serves_and_agrees(*changed, how)) continue;
+      return;
+    }
+  }
+
+ private:
+  // Whether the program serves the changed inputs, and is judged.
+  bool serves_and_agrees(Case& changed, const std::string& how) {
+    CompileOptions options = options_;
+    options.inputs = bound_inputs(changed.inputs());
+    Bindings sizes;
+    try {
+      sizes = sizes_of(changed.fusion(), changed.inputs());
+      if (!serves(c_, changed.fusion(), sizes, options)) return false;
+    } catch (const Error&) {
+      return false;  // the inputs do not fit the program
+    }
+    std::optional<Compiled> other;
+    try {
+      other = compile(changed.fusion(), sizes, options);
+    } catch (const Error& e) {
+      run_.report("decisions", "served", "",
+                  std::string(plan_) + " serves inputs that compilation refuses; " + how + ": " + e.what());
+      return true;
+    }
+    if (digest_of(*other) != digest_of(c_))
+      run_.report("decisions", "served", "",
+                  std::string(plan_) + " serves inputs for which compilation makes another program; " + how);
+    if (c_.automatic) changed.module.step_lists.clear();
+    changed.compiled = c_;
+    OracleRun run(changed, run_.options());
+    host_checks(run);
+    aten(run);
+    for (Finding& f : run.findings)
+      run_.findings.push_back({{"decisions", "reused-" + f.signature.check, f.signature.place},
+                               std::string(plan_) + " run with " + how + ": " + f.message});
+    return true;
+  }
+
+  OracleRun& run_;
+  const Compiled& c_;
+  const CompileOptions& options_;
+  std::string_view plan_;
+};
+
+}  // namespace
+
+void decisions(OracleRun& run) {
+  RandomSource random(run.subject().seed + 7 * run.subject().lineage.size());
+  if (const Compiled* c = run.compiled()) {
+    CompileOptions options{.defects = run.options().defects};
+    if (run.subject().steps()) options.steps = *run.subject().steps();
+    Reuse(run, *c, options, "the schedule").judge(random);
+  }
+  const Compiled* c = run.planned();
+  if (!c) return;
+  Laws(run, *c).judge();
+  Reuse(run, *c, run.automatic_options(), "the automatic plan").judge(random);
+}
+
+}  // namespace fusebox::fuzz

@@ -1,0 +1,66 @@
+// Where the automatic plan cuts a fusion.
+#include <gtest/gtest.h>
+
+#include "ir/build/builder.h"
+#include "ir/canonical/canonical.h"
+#include "tests/support/automatic.h"
+
+namespace fusebox {
+namespace {
+
+using testing::plan_of;
+using testing::Planned;
+
+// An op that reads a tensor twice wants one copy of it.
+TEST(Cut, AnOpThatReadsATensorTwiceIsScheduled) {
+  const Planned p = plan_of(R"(fusion @f {
+  %n = size
+  %x = input f32[%n] contiguous
+  %a = exp %x : f32[%n]
+  %b = mul %a, %a : f32[%n]
+  %row = broadcast %b mask [1, 0] : f32[1, %n]
+  %column = broadcast %b mask [0, 1] : f32[%n, 1]
+  %y = add %row, %column : f32[%n, %n]
+  output %y
+}
+)",
+                            {{.shape = {24}, .align = 256}});
+  EXPECT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
+  for (const Decision& d : p.compiled.automatic->decisions)
+    for (const Declined& why : d.declined) EXPECT_FALSE(why.why.starts_with("its schedule is refused")) << why.why;
+}
+
+Graph norms(int count) {
+  Graph g = fusion("f");
+  const ValueId m = size(g, "m"), n = size(g, "n");
+  ValueId v = input(g, "x", Dtype::kFloat, {m, n});
+  for (int i = 0; i < count; ++i) {
+    const ValueId row = broadcast(g, sum(g, mul(g, v, v), {1}), {false, true});
+    v = add(g, v, mul(g, v, row));
+  }
+  output(g, v);
+  return canonical_order(g);
+}
+
+int reductions(const Graph& g, const Segment& s) {
+  int count = 0;
+  for (const std::string& name : s.ops) count += demands(g[g[*find_value(g, name)].def].kind, kReduction) ? 1 : 0;
+  return count;
+}
+
+// Each reduction of a chain is a walk over the rows. A long chain is cut, so that its time does not grow with its square.
+TEST(Cut, AChainOfReductionsIsCut) {
+  for (const int count : {2, 8, 9, 30}) {
+    const Planned p = plan_of(norms(count), {{.shape = {4096, 40000}, .align = 256}});
+    int all = 0;
+    for (const Segment& s : p.compiled.segmentation.segments) {
+      EXPECT_LE(reductions(p.compiled.concretized, s), 8);
+      all += reductions(p.compiled.concretized, s);
+    }
+    EXPECT_EQ(all, count);
+    EXPECT_LE(p.compiled.segmentation.segments.size(), static_cast<size_t>((count + 7) / 8 + 1));
+  }
+}
+
+}  // namespace
+}  // namespace fusebox
