@@ -176,7 +176,7 @@ int64_t choose_reuse(const ScheduleView& view, ValueId reference, const std::vec
                      double blocks) {
   constexpr int64_t kMostBlocks = 65535;  // of grid.y
   const Graph& g = view.fusion;
-  if (runs.size() < 2 || has_resizes(g)) return 1;
+  if (runs.size() < 2) return 1;
   const auto axes = logical_without_reductions(g, g.tensor_of(reference));
   int64_t reused = 0, streamed = 0;
   for (const OutputRef& out : outputs(g))
@@ -185,8 +185,10 @@ int64_t choose_reuse(const ScheduleView& view, ValueId reference, const std::vec
     if (!g.is_tensor(v)) continue;
     const auto along = axes_along(g, reference, v);
     const auto has = [&](DomainId d) { return along[position_in(axes, d)].has_value(); };
-    if (!has(runs.back().back())) continue;
-    (std::ranges::any_of(runs.front(), has) ? streamed : reused) += size_bytes(g[v].dtype);
+    if (std::ranges::any_of(runs.front(), has))
+      streamed += size_bytes(g[v].dtype);
+    else if (has(runs.back().back()))
+      reused += size_bytes(g[v].dtype);
   }
   int64_t reuse = 2 * reused > streamed ? 8 : 1;
   double rows = 1;

@@ -26,7 +26,7 @@ FOLDERS = {
     "ir": {
         "table": "",
         "graph": "table",
-        "domain": "graph table",
+        "domain": "graph scalar table",
         "module": "graph table",
         "scalar": "graph table",
         "canonical": "graph module table",
