@@ -4,6 +4,7 @@
 
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
+#include "ir/domain/joined_axis.h"
 #include "ir/table/families.h"
 
 namespace fusebox {
@@ -139,7 +140,11 @@ std::vector<DomainPair> match_domains(const Graph& g, OpId op, size_t operand, s
   if (operand >= o.operands.size() || result >= o.results.size()) return {};
   const ValueId from = o.operands[operand], to = o.results[result];
   if (!from || !g.is_tensor(from) || !g.is_tensor(to)) return {};
-  return match_domains(g, g[from].tensor, g[to].tensor, map_producer_to_consumer(g, op, operand, result), options);
+  auto axes = map_producer_to_consumer(g, op, operand, result);
+  if (const auto joined = joined_axis(g, op, operand))
+    if (const TransformId resize = joining_resize(g, g[from].tensor, *joined))
+      axes.push_back({g[resize].outputs[0], joined->result});
+  return match_domains(g, g[from].tensor, g[to].tensor, axes, options);
 }
 
 std::vector<DomainPair> match_domains(const Graph& g, TensorId a, TensorId b, std::span<const DomainPair> axes,

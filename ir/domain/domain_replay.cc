@@ -6,6 +6,7 @@
 
 #include "ir/domain/domain.h"
 #include "ir/domain/domain_edit.h"
+#include "ir/scalar/scalar.h"
 
 namespace fusebox {
 namespace {
@@ -21,7 +22,8 @@ class Replay {
         options_(options),
         loop_(loop_of(g[from])),
         starts_(axes.from),
-        pairs_(axes.pairs) {
+        pairs_(axes.pairs),
+        joined_(axes.joined) {
     for (DomainId d : g[from].loop_broadcasts) {
       starts_.push_back(d);
       // If a loop broadcast stands for an axis of `to`, this axis is its counterpart, unless it is paired already.
@@ -49,8 +51,10 @@ class Replay {
     find_existing();
     make_missing_axes();
     drop_others();
+    make_joined();
     frontier_ = base_;
     for (DomainId d : stand_ins_) frontier_.push_back(d);
+    if (joined_resize_) consume(g_[joined_resize_]);
     for (TransformId t : path_) replay(t);
     return finish();
   }
@@ -101,6 +105,26 @@ class Replay {
     map_.clear();
     for (const auto& [a, b] : pairs_) map_.emplace(a, resized(b));
     for (const auto& [a, b] : missing_) map_.emplace(a, b);
+    if (joined_resize_) map_.emplace(joined_->result, g_[joined_resize_].outputs[0]);
+  }
+
+  // Makes the resize that leads from the operand of a cat to the joined axis. Without it that axis has no counterpart.
+  void make_joined() {
+    if (!joined_ || joined_resize_) return;
+    const OpId user = g_[g_[to_].value].def;
+    for (const ScalarForm* form : {&joined_->left, &joined_->right})
+      for (const ScalarForm::Term& term : form->terms)
+        for (ValueId v : term.factors)
+          if (!make_known(v)) return;
+    Transform resize{
+        .kind = TransformKind::kResize, .inputs = {joined_->operand}, .outputs = {}, .factor = {}, .right = {}};
+    if (!can_transform(g_, resize)) return;
+    const auto place = scalar::Place::before_op(g_, user);
+    resize.factor = emit_form(g_, place, joined_->left);
+    resize.right = emit_form(g_, place, joined_->right);
+    const std::string name = g_[joined_->operand].name;
+    joined_resize_ = add_transform(g_, to_, std::move(resize), {&name, 1});
+    start_map();
   }
 
   void find_existing() {
@@ -110,6 +134,8 @@ class Replay {
       for (DomainId start : starts_)
         if (start == like || (g_[start].stands_for && g_[start].stands_for == like)) missing_.emplace(start, d);
     }
+    if (joined_) joined_resize_ = joining_resize(g_, to_, *joined_);
+    if (joined_resize_) reused_.insert(joined_resize_);
     start_map();
     for (TransformId id : path_) {
       if (is_looked_through(id)) {
@@ -145,13 +171,14 @@ class Replay {
     size_t needed = 0;
     for (size_t i = 0; i < loop_.size(); ++i) {
       const bool mapped = std::any_of(axes[i].begin(), axes[i].end(), [&](DomainId d) {
-        return std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& p) { return p.first == d; });
+        return (joined_ && joined_->result == d) ||
+               std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& p) { return p.first == d; });
       });
       if (mapped) needed = i + 1;
     }
     for (size_t i = 0; i < needed; ++i)
       for (DomainId d : axes[i])
-        if (!counterpart(d) && may_stand_in(d)) wanted_.push_back(d);
+        if (!counterpart(d) && may_stand_in(d) && !(joined_ && joined_->result == d)) wanted_.push_back(d);
     for (const auto& [start, d] : missing_) {
       // A loop broadcast that `to` has already stays only if it is needed.
       const bool is_needed = std::any_of(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(needed),
@@ -283,6 +310,8 @@ class Replay {
   const std::vector<DomainId> loop_;  // the loops of `from`
   std::vector<DomainId> starts_;      // the domains of `from` where the replay starts
   std::vector<std::pair<DomainId, DomainId>> pairs_;
+  const std::optional<JoinedAxis> joined_;
+  TransformId joined_resize_;              // the resize that leads to the joined axis, once there is one
   std::vector<TransformId> path_;          // the transforms of `from` between its starts and its loops
   std::vector<DomainId> base_, frontier_;  // of `to`: where its loops start, and the loops made so far
   std::set<TransformId> of_op_, of_op_from_, reused_;

@@ -13,10 +13,12 @@
 //   // %b gets a loop broadcast i0 that stands for %y.i0, its merge with i1, the split, and the loops o, t
 #pragma once
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "ir/domain/joined_axis.h"
 #include "ir/graph/graph.h"
 #include "ir/table/defect.h"
 
@@ -43,6 +45,8 @@ struct LoopReplayOptions {
 struct ReplayAxes {
   std::vector<DomainId> from;                        // domains of the tensor `from`
   std::vector<std::pair<DomainId, DomainId>> pairs;  // some of them, each with its counterpart in `to`
+  // `from` is a cat and `to` its operand: the counterpart of the joined axis is a resize, which the replay makes.
+  std::optional<JoinedAxis> joined = {};
 };
 
 // Returns whether every loop of `from` has a counterpart among the loops of `to`.

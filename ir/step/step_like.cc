@@ -131,6 +131,7 @@ void step_set_loop_domain(StepContext& c) {
     axes.from = root_of(c.g[other]);
     for (DomainPair p : map_producer_to_consumer(c.g, c.g[theirs].def, *j))
       axes.pairs.emplace_back(p.consumer, p.producer);
+    axes.joined = joined_axis(c.g, c.g[theirs].def, *j);
     options = {StandIn::kAnyAxis, LoopStart::kLogical, true};
   } else {
     c.refuse("the two tensors are not producer and consumer; name a direct one", c.place(other));

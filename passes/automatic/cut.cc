@@ -62,12 +62,6 @@ class Cutter {
         order_.push_back(op);
       }
     for (const OutputRef& out : outputs(g)) is_output_[out.value.index] = true;
-    for (const Value& v : g.values) {
-      if (v.kind != ValueKind::kTensor || !empty_.empty()) continue;
-      const auto is_empty = [&](DomainId d) { return sizes_.of(d).most == 0; };
-      if (std::ranges::any_of(root_of(g[v.tensor]), is_empty) || std::ranges::any_of(g[v.tensor].logical, is_empty))
-        empty_ = v.name;
-    }
   }
 
   std::vector<CutPart> run() {
@@ -220,9 +214,20 @@ class Cutter {
     return "its schedule is refused: " + std::string(e.what()) + (e.place.empty() ? "" : " (" + e.place + ")");
   }
 
-  // Why a scheduler does not take the fusion, as far as it can tell. Where a tensor has no elements, loops may be split by
-  // 0. Such a program has little to gain, so it runs as in the unfused plan.
-  std::optional<std::string> why_not(const Scheduler& s, const ScheduleView& view) const {
+  // The name of a tensor of the fusion without elements; empty if there is none.
+  static std::string tensor_without_elements(const ScheduleView& view) {
+    const Graph& g = view.fusion;
+    const auto is_empty = [&](DomainId d) { return view.sizes.of(d).most == 0; };
+    for (const Value& v : g.values)
+      if (v.kind == ValueKind::kTensor &&
+          (std::ranges::any_of(root_of(g[v.tensor]), is_empty) || std::ranges::any_of(g[v.tensor].logical, is_empty)))
+        return v.name;
+    return {};
+  }
+
+  // Why a scheduler does not take the fusion, as far as it can tell. Where a tensor has no elements, a reshape splits
+  // loops by 0, and a reduction may have no loop. Such a part has little to gain, so it runs as in the unfused plan.
+  static std::optional<std::string> why_not(const Scheduler& s, const ScheduleView& view) {
     std::optional<std::string> why;
     try {
       why = s.declines(view);
@@ -230,10 +235,11 @@ class Cutter {
       if (e.code == ErrorCode::kInternal) throw;
       return refused(e);  // it tried to make a part of its schedule
     }
-    if (why || empty_.empty() || s.executor != SegmentExecutor::kKernel) return why;
-    const bool reshapes =
-        std::ranges::any_of(view.fusion.ops, [](const Op& op) { return op.kind == OpKind::kReshape; });
-    if (s.name != "no_op" || reshapes) why = "%" + empty_ + " has no elements";
+    if (why || s.executor != SegmentExecutor::kKernel) return why;
+    const bool is_plain = std::ranges::none_of(
+        view.fusion.ops, [](const Op& op) { return op.kind == OpKind::kReshape || demands(op.kind, kReduction); });
+    if (is_plain) return why;
+    if (const std::string empty = tensor_without_elements(view); !empty.empty()) why = "%" + empty + " has no elements";
     return why;
   }
 
@@ -446,7 +452,6 @@ class Cutter {
   std::vector<OpId> order_;                 // the ops that make tensors
   std::vector<size_t> positions_;           // by op: its position in the order
   std::vector<bool> is_output_;             // by value
-  std::string empty_;                       // a tensor without elements, if there is one
   std::set<Stretch> refused_;               // of several ops: no kernel can be made of them
   std::set<Stretch> alone_;                 // of one op, which runs without the cheap ops that it reads
   std::map<std::vector<OpId>, bool> taken_;

@@ -5,7 +5,7 @@
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
-#include "passes/nest/nest.h"
+#include "passes/nest/coverage.h"
 
 namespace fusebox {
 namespace {
@@ -46,7 +46,16 @@ bool may_be_beyond(const Graph& g, ValueId v, int64_t sign) {
 
 }  // namespace
 
-void check_coverage(const Graph& g, const NestPlan& plan) {
+void refuse_cut_loop(const Graph& g, CutLoop cut) {
+  const ValueId v = g[cut.op].results[0];
+  throw Error(ErrorCode::kIllegalInline,
+              "a resize may cut this loop short of the tensor's elements; inline the tensor at the loop, or leave the "
+              "resize out",
+              "%" + g[v].name + "." + g[loop_of(g.tensor_of(v))[cut.position]].name);
+}
+
+std::vector<CutLoop> cut_loops(const Graph& g, const NestPlan& plan) {
+  std::vector<CutLoop> result;
   std::set<ValueId> given_out;
   for (const OutputRef& out : outputs(g)) given_out.insert(out.value);
   for (const Nest& nest : plan.nests) {
@@ -81,14 +90,16 @@ void check_coverage(const Graph& g, const NestPlan& plan) {
       const int64_t sign = is_ops ? -1 : 1;
       if (!may_be_beyond(g, resize.factor, sign) && !may_be_beyond(g, resize.right, sign)) continue;
       // A reader in the same iteration does not miss the elements that no loop point makes.
-      for (size_t i = 0; i < loop.size(); ++i)
-        if (made_from[i].contains(looped) && (i >= nest.shared || is_given_out))
-          throw Error(ErrorCode::kIllegalInline,
-                      "a resize may cut this loop short of the tensor's elements; inline the tensor at the loop, or "
-                      "leave the resize out",
-                      "%" + g[results[0]].name + "." + g[loop[i]].name);
+      for (size_t i = 0; i < loop.size(); ++i) {
+        if (!made_from[i].contains(looped)) continue;
+        if (is_given_out) refuse_cut_loop(g, {nest.op, i});
+        if (i >= nest.shared) result.push_back({nest.op, i});
+      }
     }
   }
+  return result;
 }
+
+void check_coverage(const Graph& g, const NestPlan& plan) { (void)cut_loops(g, plan); }
 
 }  // namespace fusebox

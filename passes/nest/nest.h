@@ -74,8 +74,8 @@ struct NestPlan {
 
 // Throws kIllegalInline or kIllegalParallel, naming the tensor, if the marks give no nest.
 NestPlan plan_nests(const Graph& g, const Defects& defects = {});
-// Checks that loops reach every element that is read. Throws kIllegalInline or kIllegalAllocation if a resize may leave
-// elements out, and kIllegalReduction if a later stage of a reduction does not loop over the axes of the first.
+// Checks that loops reach every element, but for `cut_loops`. Throws kIllegalInline or kIllegalAllocation if a resize may
+// leave any out, and kIllegalReduction if a later stage of a reduction does not loop over the axes of the first.
 void check_coverage(const Graph& g, const NestPlan& plan);
 
 }  // namespace fusebox

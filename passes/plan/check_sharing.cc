@@ -5,6 +5,7 @@
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
+#include "passes/nest/coverage.h"
 #include "passes/plan/correspondence.h"
 #include "passes/plan/plan_stages.h"
 
@@ -67,6 +68,14 @@ KernelPlan check_sharing(KernelPlan plan) {
       }
     }
   }
+  for (const CutLoop& cut : cut_loops(g, plan.nest_plan))
+    for (const Nest& nest : plan.nest_plan.nests)
+      for (size_t k = 0; k < g[nest.op].operands.size(); ++k) {
+        const ValueId v = g[nest.op].operands[k];
+        const bool is_read = v && g.is_tensor(v) && g[v].def == cut.op;
+        if (is_read && (reads_by_data(g, g[nest.op], k) || !reads_within(plan, nest.op, k, cut.position)))
+          refuse_cut_loop(g, cut);
+      }
   for (const Nest& nest : plan.nest_plan.nests) {
     const OpId consumer = nest.op;
     const Op& op = g[consumer];

@@ -16,6 +16,9 @@ namespace fusebox {
 
 // Compares the loops on the first call for an operand and keeps the result in the plan.
 const Correspondence& correspondence(KernelPlan& plan, OpId consumer, size_t operand);
+// Whether the operand's elements that the consumer reads lie inside of the operand's loop at this position, wherever the
+// consumer's own loops are.
+bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, size_t position);
 // Whether a thread (or a block, if `grid`) reads an element that another one makes.
 bool crosses_threads(KernelPlan& plan, OpId producer, OpId consumer, bool grid);
 

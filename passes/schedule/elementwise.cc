@@ -1,8 +1,10 @@
 #include "passes/schedule/elementwise.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/domain/domain.h"
+#include "ir/scalar/scalar_form.h"
 #include "ir/table/error.h"
 #include "passes/schedule/loop_space.h"
 #include "passes/schedule/prepared.h"
@@ -97,10 +99,53 @@ void write_reuse(Prepared& p, const Heuristics& h) {
   }
 }
 
+constexpr std::string_view kMultiple = "multiple %";
+
+// The sizes of which the indices are made where an op cuts or regroups axes. A schedule that states their divisors has
+// other forms, which may show that elements lie side by side.
+std::vector<Heuristic> known_multiples(const ScheduleView& view) {
+  const Graph& g = view.fusion;
+  std::set<ValueId> sizes;
+  const auto take = [&](ValueId v) {
+    if (!v || g.is_constant(v)) return;
+    sizes.insert(v);
+    for (const ScalarForm::Term& term : form_of(g, v).terms) sizes.insert(term.factors.begin(), term.factors.end());
+  };
+  const auto regroups = [](OpKind kind) {
+    return kind == OpKind::kReshape || kind == OpKind::kSlice || kind == OpKind::kPad || kind == OpKind::kCat;
+  };
+  for (OpId op : g[Graph::body()].ops) {
+    if (!regroups(g[op].kind)) continue;
+    const Tensor& t = g.tensor_of(g[op].results[0]);
+    for (const auto* list : {&root_of(t), &t.logical})
+      for (DomainId d : *list) take(g[d].extent);
+    for (TransformId id : op_transforms(g, t)) {
+      take(g[id].factor);
+      take(g[id].right);
+    }
+  }
+  std::vector<Heuristic> result;
+  for (ValueId v : sizes) {
+    const Value& size = g[v];
+    // The class of a negative number is that of 0, and says nothing of its divisors.
+    const bool is_size =
+        size.kind == ValueKind::kScalar && size.dtype == Dtype::kIndex && !size.name.empty() && is_size_sum(g, v);
+    const int64_t divisor = view.sizes.of(v).divisor;
+    if (is_size && divisor > 1) result.push_back({std::string(kMultiple) + size.name, divisor, {}});
+  }
+  return result;
+}
+
+void write_multiples(StepWriter& w, const Heuristics& h) {
+  for (const Heuristic& c : h.choices)
+    if (c.key.starts_with(kMultiple)) w.assume_multiple(c.key.substr(kMultiple.size()), c.number);
+}
+
 // The loops of all tensors, as far as their parallel types. Vectors are not marked yet.
 void write_loops(Prepared& p, const Heuristics& h) {
   StepWriter& w = p.w;
   const std::string& y = p.reference;
+  write_multiples(w, h);
   if (rank_of(w.graph(), w.tensor(y)) == 0) return;
   if (h.number("reuse") > 1) return write_reuse(p, h);
   Loops l = write_reference(w, y, h);
@@ -176,7 +221,7 @@ int64_t choose_reuse(const ScheduleView& view, ValueId reference, const std::vec
                      double blocks) {
   constexpr int64_t kMostBlocks = 65535;  // of grid.y
   const Graph& g = view.fusion;
-  if (runs.size() < 2 || has_resizes(g)) return 1;
+  if (runs.size() < 2) return 1;
   const auto axes = logical_without_reductions(g, g.tensor_of(reference));
   int64_t reused = 0, streamed = 0;
   for (const OutputRef& out : outputs(g))
@@ -185,8 +230,10 @@ int64_t choose_reuse(const ScheduleView& view, ValueId reference, const std::vec
     if (!g.is_tensor(v)) continue;
     const auto along = axes_along(g, reference, v);
     const auto has = [&](DomainId d) { return along[position_in(axes, d)].has_value(); };
-    if (!has(runs.back().back())) continue;
-    (std::ranges::any_of(runs.front(), has) ? streamed : reused) += size_bytes(g[v].dtype);
+    if (std::ranges::any_of(runs.front(), has))
+      streamed += size_bytes(g[v].dtype);
+    else if (has(runs.back().back()))
+      reused += size_bytes(g[v].dtype);
   }
   int64_t reuse = 2 * reused > streamed ? 8 : 1;
   double rows = 1;
@@ -207,6 +254,47 @@ void choose_launch(const ScheduleView& view, Heuristics& h, double chunks, int64
   while (threads > view.device.warp && chunks <= static_cast<double>(threads / 2)) threads /= 2;
   h.set("threads", threads);
   h.set("unroll", unroll);
+}
+
+// By copy: the elements that it can move at once, if they are more than one.
+std::vector<Heuristic> choose_widths(const ScheduleView& view, const Heuristics& h) {
+  std::vector<Heuristic> result;
+  try {
+    const int64_t vector = h.number("vector");
+    Prepared p(view);
+    write_loops(p, h);
+    std::vector<std::string> copies;
+    for (const auto* list : {&p.loads, &p.stores})
+      for (const std::string& name : *list)
+        if (const ValueId v = p.w.tensor(name); has_chunk(p.w.graph(), v, vector)) copies.push_back(name);
+    for (const std::string& name : copies) p.w.parallelize(name, p.w.loops(name).back(), ParallelType::kVectorize);
+    write_inlining(p, h);
+    const auto widths = vector_widths(view, p.w.graph(), copies);
+    for (size_t i = 0; i < copies.size(); ++i)
+      if (widths[i] > 1) result.push_back({"%" + copies[i], widths[i], {}});
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kInternal) throw;  // any other: the schedule is refused as a whole, vectors or not
+  }
+  return result;
+}
+
+// The same, and the facts that it takes: none, unless they make more accesses wide.
+std::vector<Heuristic> choose_vectors(const ScheduleView& view, const Heuristics& h) {
+  const auto all = [](const std::vector<Heuristic>& widths) {
+    int64_t sum = 0;
+    for (const Heuristic& w : widths) sum += w.number;
+    return sum;
+  };
+  std::vector<Heuristic> widths = choose_widths(view, h);
+  const auto multiples = known_multiples(view);
+  if (multiples.empty()) return widths;
+  Heuristics with = h;
+  with.choices.insert(with.choices.end(), multiples.begin(), multiples.end());
+  std::vector<Heuristic> wider = choose_widths(view, with);
+  if (all(wider) <= all(widths)) return widths;
+  widths = multiples;
+  widths.insert(widths.end(), wider.begin(), wider.end());
+  return widths;
 }
 
 }  // namespace
@@ -230,21 +318,7 @@ Heuristics elementwise_choose(const ScheduleView& view, std::string_view schedul
   h.set("outer", runs.empty() ? 0 : static_cast<int64_t>(runs.front().size()));
   h.set("reuse", h.number("unroll") > 1 ? 1 : choose_reuse(view, reference, runs, blocks));
   if (vector == 1) return h;
-  try {
-    Prepared p(view);
-    write_loops(p, h);
-    std::vector<std::string> copies;
-    for (const auto* list : {&p.loads, &p.stores})
-      for (const std::string& name : *list)
-        if (const ValueId v = p.w.tensor(name); has_chunk(p.w.graph(), v, vector)) copies.push_back(name);
-    for (const std::string& name : copies) p.w.parallelize(name, p.w.loops(name).back(), ParallelType::kVectorize);
-    write_inlining(p, h);
-    const auto widths = vector_widths(view, p.w.graph(), copies);
-    for (size_t i = 0; i < copies.size(); ++i)
-      if (widths[i] > 1) h.set("%" + copies[i], widths[i]);
-  } catch (const Error& e) {
-    if (e.code == ErrorCode::kInternal) throw;  // any other: the schedule is refused as a whole, vectors or not
-  }
+  for (Heuristic& c : choose_vectors(view, h)) h.choices.push_back(std::move(c));
   return h;
 }
 

@@ -5,7 +5,8 @@
 //
 // `axes`: so many of the innermost axes are one loop. `vector`: the elements of a chunk. `unroll`: chunks of a thread.
 // `reuse`: so many elements of the `outer` outermost axes share a chunk of the inputs that lack these axes. Then,
-// by copy: the elements that it moves at once, if they are more than one.
+// by copy: the elements that it moves at once, if they are more than one. `multiple %n`: the schedule assumes that the
+// number divides %n, which the classes of sizes show and the launch checks.
 #pragma once
 
 #include <string_view>

@@ -6,6 +6,7 @@
 
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
+#include "ir/domain/joined_axis.h"
 
 namespace fusebox {
 namespace {
@@ -42,6 +43,22 @@ std::vector<ValueId> in_memory(const Graph& g) {
     if (g.is_tensor(v)) result.push_back(v);
   for (const OutputRef& out : outputs(g))
     if (g.is_tensor(out.value)) result.push_back(out.value);
+  return result;
+}
+
+// The axes along which a slice, a pad or a cat moves elements by an offset, as its result has them.
+std::vector<DomainId> resized_axes(const Graph& g) {
+  std::vector<DomainId> result;
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    if (op.kind != OpKind::kSlice && op.kind != OpKind::kPad && op.kind != OpKind::kCat) continue;
+    const Tensor& t = g.tensor_of(op.results[0]);
+    const auto& root = root_of(t);
+    for (size_t i = 0; i < root.size(); ++i)
+      if (position_in(t.logical, root[i]) == t.logical.size()) result.push_back(t.logical[i]);
+    for (size_t k = 0; op.kind == OpKind::kCat && k < op.operands.size(); ++k)
+      if (const auto joined = joined_axis(g, id, k)) result.push_back(joined->result);
+  }
   return result;
 }
 
@@ -98,12 +115,20 @@ std::vector<std::vector<DomainId>> runs_of(const Graph& g, ValueId reference) {
   std::vector<std::pair<ValueId, std::vector<std::optional<size_t>>>> tensors;
   for (ValueId v : in_memory(g)) tensors.emplace_back(v, match_axes(g, classes, reference, v));
   std::vector<std::vector<DomainId>> runs;
+  // A chunk must not reach over the end of a part of a resized axis, so such an axis is a run of its own.
+  const auto resized = resized_axes(g);
+  const auto is_resized = [&](DomainId d) {
+    return std::ranges::any_of(resized, [&](DomainId r) { return classes.same(r, d); });
+  };
+  const auto lie_along = [&](DomainId outer, DomainId inner) {
+    return std::ranges::all_of(tensors, [&](const auto& t) {
+      return lies_along(g, t.first, t.second[position_in(axes, outer)], t.second[position_in(axes, inner)]);
+    });
+  };
   DomainId before;  // the last axis that is no broadcast: a broadcast is part of any run
   for (DomainId d : order) {
-    const bool joins =
-        runs.empty() ? false : !before || is_broadcast(g, d) || std::ranges::all_of(tensors, [&](const auto& t) {
-          return lies_along(g, t.first, t.second[position_in(axes, before)], t.second[position_in(axes, d)]);
-        });
+    const bool joins = !runs.empty() && (!before || is_broadcast(g, d) ||
+                                         (!is_resized(before) && !is_resized(d) && lie_along(before, d)));
     if (joins)
       runs.back().push_back(d);
     else

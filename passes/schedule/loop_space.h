@@ -25,7 +25,8 @@ ValueId reference_of(const ScheduleView& view);
 std::vector<DomainId> axes_in_memory(const Graph& g, ValueId tensor);
 
 // The axes of the reference in the order of its memory, in runs, outermost first. Every input and output either lies in
-// order along the axes of a run, each next to the following one, or lacks them all. So a run can be one loop.
+// order along the axes of a run, each next to the following one, or lacks them all. So a run can be one loop. An axis along
+// which a slice, a pad or a cat moves elements is a run of its own.
 std::vector<std::vector<DomainId>> runs_of(const Graph& fusion, ValueId reference);
 
 // For each axis of the reference, in the order of its axes: the position of the tensor's axis that goes with it, or none.

@@ -32,8 +32,10 @@ bool moves(OpKind kind) {
 
 bool gathers(OpKind kind) { return demands(kind, kIndexed) && kind != OpKind::kScatter; }
 
-// Whether an op reads its operands where no copy in registers can serve.
-bool reads_in_place(OpKind kind) { return demands(kind, kIndexed) || kind == OpKind::kCat; }
+// Whether an op reads a tensor where no copy in registers can serve: where data choose, or as two parts of a result.
+bool reads_in_place(const Op& op, ValueId v) {
+  return demands(op.kind, kIndexed) || (op.kind == OpKind::kCat && std::ranges::count(op.operands, v) > 1);
+}
 
 }  // namespace
 
@@ -52,7 +54,7 @@ Prepared::Prepared(const ScheduleView& view) : w(view.fusion) {
     const auto axes = logical_without_reductions(fusion, fusion.tensor_of(v));
     const bool varies =
         std::ranges::any_of(axes, [&](DomainId d) { return fusion[d].iter_type != IterType::kBroadcast; });
-    if (all.empty() || !varies || std::ranges::any_of(all, [&](OpId op) { return reads_in_place(fusion[op].kind); }))
+    if (all.empty() || !varies || std::ranges::any_of(all, [&](OpId op) { return reads_in_place(fusion[op], v); }))
       continue;
     w.cache_after(fusion[v].name);
   }
@@ -163,10 +165,9 @@ std::optional<std::string> elementwise_declines(const ScheduleView& view) {
     if (g[op].kind == OpKind::kScatter) return name + " is scattered to places that data choose";
     if (!demands(g[op].kind, kPointwise) && !moves(g[op].kind) && !gathers(g[op].kind))
       return name + " is not made element by element";
-    if (!gathers(g[op].kind) && g[op].kind != OpKind::kCat) continue;
     for (size_t k = 0; k < g[op].operands.size(); ++k) {
       const ValueId from = g[op].operands[k];
-      if (!from || !g.is_tensor(from) || is_input_tensor(g, from)) continue;
+      if (!from || !g.is_tensor(from) || is_input_tensor(g, from) || !reads_in_place(g[op], from)) continue;
       const bool is_index = gathers(g[op].kind) && k == 1;
       if (!is_index) return name + " takes elements of %" + g[from].name + " from elsewhere, and that is no input";
     }

@@ -123,6 +123,11 @@ void StepWriter::parallelize_like(std::string_view tensor, std::span<const std::
   like(StepKind::kParallelizeLike, tensor, others);
 }
 
+void StepWriter::assume_multiple(std::string_view size, int64_t divisor) {
+  // The other facts are absent.
+  add({StepKind::kAssume, {StepOperand::of(size), StepOperand::number(divisor), {}, {}, {}}, {}, {}});
+}
+
 void StepWriter::inline_at(std::string_view tensor, std::string_view domain) {
   add({StepKind::kInlineAt, {StepOperand::domain_of(tensor, domain)}, {}, {}});
 }

@@ -52,6 +52,7 @@ class StepWriter {
   void set_loop_domain(std::string_view tensor, std::string_view like);
   void transform_like(std::string_view tensor, std::span<const std::string> others = {});
   void parallelize_like(std::string_view tensor, std::span<const std::string> others = {});
+  void assume_multiple(std::string_view size, int64_t divisor);
   void inline_at(std::string_view tensor, std::string_view domain);
   void inline_most(std::span<const std::string> tensors = {});
 

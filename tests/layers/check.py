@@ -26,9 +26,9 @@ FOLDERS = {
     "ir": {
         "table": "",
         "graph": "table",
-        "domain": "graph table",
         "module": "graph table",
         "scalar": "graph table",
+        "domain": "graph scalar table",
         "canonical": "graph module table",
         "token": "graph module scalar table",
         "infer": "domain graph module scalar table token",

@@ -112,7 +112,7 @@ class Generator {
   void step() {
     const std::vector<OpKind> unaries = {OpKind::kNeg, OpKind::kAbs, OpKind::kRelu, OpKind::kSet, OpKind::kExp};
     const std::vector<OpKind> binaries = {OpKind::kAdd, OpKind::kMul, OpKind::kSub, OpKind::kMaximum};
-    switch (random_.below(resizes_ ? 13 : 10)) {
+    switch (random_.below(resizes_ ? 14 : 10)) {
       case 0:
       case 1:
         return full_.push_back(unary(g_, random_.pick(unaries), any()));
@@ -202,6 +202,20 @@ class Generator {
         widths[2 * (rank_ - 1 - axis) + random_.below(2)] = constant_index(g_, by);
         const ValueId part = slice(g_, any(), starts, shape());
         return full_.push_back(pad(g_, random_.one_in(2) ? unary(g_, OpKind::kNeg, part) : part, widths));
+      }
+      case 11: {
+        // Two parts, computed each on its own and joined again.
+        const int64_t by = std::vector<int64_t>{1, 4, 8}[random_.below(3)];
+        const size_t axis = random_.below(rank_);
+        if (extents_[axis] <= by) return;
+        const Shape zeros(rank_, constant_index(g_, 0));
+        Shape starts = zeros, stops = shape();
+        starts[axis] = stops[axis] = constant_index(g_, by);
+        const ValueId x = any();
+        const ValueId left = slice(g_, x, zeros, stops), right = slice(g_, x, starts, shape());
+        const ValueId first = unary(g_, random_.pick(unaries), left);
+        const ValueId second = random_.one_in(2) ? unary(g_, random_.pick(unaries), right) : right;
+        return full_.push_back(cat(g_, {first, second}, static_cast<int64_t>(axis)));
       }
       default: {
         const ValueId x = any();

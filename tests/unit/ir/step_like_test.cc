@@ -116,6 +116,30 @@ TEST(StepLike, LoopsCrossASliceWithItsOffset) {
   EXPECT_EQ(refusal(replayed, "inline_at %c.o"), "E0310 %c.o");
 }
 
+TEST(StepLike, LoopsCrossACatWithTheOffsetOfTheOperand) {
+  const std::string_view program =
+      "fusion @f {\n %n = size\n %x = input f32[3, 5]\n %z = input f32[%n, 5]\n %a = exp %x\n %b = neg %z\n %c = cat "
+      "[%a, %b] axis 0\n output %c\n}";
+  const std::string steps =
+      "merge %c.i0 with %c.i1 -> q\nsplit %c.q by 4 -> o, t\nset_loop_domain %a like %c\nset_loop_domain %b like %c\n";
+  Graph g = scheduled(program, steps + "inline_most of []");
+  for (std::string_view name : {"a", "b"}) {
+    EXPECT_EQ(loops(g, name), "o, t") << name;
+    EXPECT_EQ(inlined_at(g, name), "t") << name;
+  }
+  const Transform& resize = g[g[domain_named(g, "b", "i0_1")].def];
+  EXPECT_EQ(resize.kind, TransformKind::kResize);
+  EXPECT_EQ(constant_integer(g, resize.factor), 3);
+  EXPECT_EQ(constant_integer(g, resize.right), 0);
+  // Setting the loops again keeps them.
+  Graph again = scheduled(program, steps + "parallelize %b.t on block.x");
+  const Graph before = again;
+  run_steps(again, "set_loop_domain %b like %c");
+  EXPECT_TRUE(again == before) << print(again);
+  // The cat does not follow its operand.
+  EXPECT_EQ(refusal(scheduled(program, "split %a.i0 by 2 -> o, t"), "set_loop_domain %c like %a"), "E0302 %c");
+}
+
 TEST(StepInline, SharesLoopsThatCorrespondAndNoMore) {
   Graph g = scheduled(kRows, "cache_after %w -> wc\nsplit %y.i1 by 4 -> o, t\ntransform_like %y to []");
   EXPECT_EQ(loops(g, "wc"), "i0_1 broadcast, o, t");
