@@ -6,6 +6,7 @@
 #include "fuzz/oracle/oracle.h"
 #include "ir/scalar/numeric.h"
 #include "passes/host/launch_code.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/judge.h"
 #include "replay/run/launch_machine.h"
 #include "replay/run/turns.h"
@@ -88,9 +89,7 @@ class StreamsJudge {
     try {
       const auto own = device();
       HostProgramOptions options;
-      options.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
-        run_aten_segment(compiled_, name, in, out);
-      };
+      options.run_aten = run_aten_segments(compiled_);
       for (ProgramOutput& out : run_host_program(compiled_.host, kernels_, *own, arguments, options).outputs)
         run.outputs.push_back(std::move(out.value));
     } catch (const Error& e) {

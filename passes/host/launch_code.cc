@@ -342,6 +342,8 @@ class Coder {
       case OpKind::kLaunch:
         return launch(op);
       case OpKind::kRunAten: {
+        // ATen gives the memory and the strides of what it makes, and no instruction of a record takes them.
+        if (!op.results.empty()) throw DoesNotFit();
         const auto count = static_cast<int64_t>(op.operands.size());
         std::vector<uint64_t> arguments;
         for (ValueId v : op.operands) arguments.push_back(operand(v));

@@ -21,7 +21,8 @@ int64_t power_of_two_in(int64_t number, int64_t most) {
 }
 
 SizeClass class_of_size(int64_t size, const Defects& defects) {
-  size = std::max<int64_t>(size, 0);
+  // A negative number is no size, but a slice may begin there: nothing is known to divide it.
+  if (size < 0) return {.most = 0, .divisor = 1};
   SizeClass c{size, power_of_two_in(size, kMostDivisor)};
   if (defects.has(Defect::kClassDivisorDouble)) c.divisor = std::min(2 * c.divisor, kMostDivisor);
   if (size <= 4) return c;

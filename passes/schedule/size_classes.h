@@ -24,7 +24,7 @@ struct SizeClass {
 };
 
 // 0, 1, 2, 3 and 4 are classes of their own. From there on the bounds are 4, 5, 6 and 7 times a power of two. A negative
-// number has the class of 0.
+// number has the bound 0, and no divisor.
 SizeClass class_of_size(int64_t size, const Defects& defects = {});
 
 // The largest power of two that divides a number, up to `most`, itself a power of two.

@@ -18,6 +18,7 @@
 #include "passes/pipeline/pipeline.h"
 #include "replay/data/input.h"
 #include "replay/device/module_loader.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/compare.h"
 #include "replay/run/host_program.h"
 #include "replay/run/run.h"
@@ -65,9 +66,7 @@ inline void OpAgreement::check(const OpCase& c) {
       kernels.insert(digest(compiled.kernels[k]));
     }
     HostProgramOptions options;
-    options.run_aten = [&](const std::string& name, std::span<const Argument> in, std::span<const TensorData> out) {
-      run_aten_segment(compiled, name, in, out);
-    };
+    options.run_aten = run_aten_segments(compiled);
     outputs = run_host_program(compiled.host, named, device_, inputs, options).outputs;
   } catch (const Error& e) {
     // Storage-only data must be refused, not computed.
