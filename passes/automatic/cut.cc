@@ -261,7 +261,8 @@ class Cutter {
     // Heuristics are replaced by name.
     const bool is_same_name = options_.heuristics.empty() || known.name == name;
     if (is_same_name && known.segment == segment && known.memory == memory_) return known;
-    known = {name, segment, memory_, {ops, {}, {}, {}}, extractor_.extract(segment)};
+    known = {name, segment, memory_, CutPart{.ops = ops, .steps = {}, .heuristics = {}, .declined = {}},
+             extractor_.extract(segment)};
     find_schedule(known.fusion, known.part, name);
     return known;
   }

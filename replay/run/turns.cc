@@ -61,6 +61,8 @@ class Turns {
         return device_.copy(tensors[step.to], tensors[step.from]);
       case ResolvedStep::Kind::kLaunch:
         return launch(step, turn);
+      case ResolvedStep::Kind::kAten:
+        throw Error(ErrorCode::kInternal, "a call with a segment by ATen has no turns", step.segment);
     }
   }
 

@@ -78,7 +78,9 @@ TEST(LibrarySegments, NoOpIsCopiedIntoThem) {
 })",
                             {{.shape = {64, 32}}});
   for (const Segment& s : p.compiled.segmentation.segments)
-    if (s.executor == SegmentExecutor::kAten) EXPECT_EQ(s.ops, std::vector<std::string>{"s"});
+    if (s.executor == SegmentExecutor::kAten) {
+      EXPECT_EQ(s.ops, std::vector<std::string>{"s"});
+    }
 }
 
 TEST(LibrarySegments, NoKernelTakesThem) {
