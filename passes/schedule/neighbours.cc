@@ -18,7 +18,7 @@ struct Move {
 // A row that is kept in registers has warps · chunks parts, and all of them are needed.
 constexpr Move kMoves[] = {{"warps", "chunks"}, {"vector", "chunks"}, {"warps", {}},  {"lanes", {}},
                            {"unroll", {}},      {"rows", {}},         {"slices", {}}, {"vector", {}},
-                           {"reuse", {}},       {"threads", {}},      {"tile", {}}};
+                           {"reuse", {}},       {"threads", {}},      {"tile", {}},   {"blocks", {}}};
 
 int64_t* find_number(Heuristics& h, std::string_view key) {
   const auto it = std::ranges::find(h.choices, key, &Heuristic::key);
@@ -58,6 +58,9 @@ std::optional<Heuristics> moved(const Heuristics& h, Move move, bool up) {
   if (keeps_row && move.against.empty() && std::ranges::count(kParts, move.key) > 0) return std::nullopt;
   // Wider vectors than the scheduler's own have no proof.
   if (move.key == "vector" && up) return std::nullopt;
+  // Where a row is walked by single warps, their number has no meaning.
+  if (move.key == "warps" && !keeps_row && has_lanes && h.number("warps") == 1 && h.word("axes") == "inner")
+    return std::nullopt;
   if (move.key == "threads" && has_lanes) return std::nullopt;  // they follow from lanes, warps and rows
   Heuristics result = h;
   // Blocks that share a row need more of a schedule than blocks that do not.

@@ -73,6 +73,7 @@ class Chooser {
       h_.set("rows", rows);
       h_.set("slices", 1);
       h_.set("threads", warp * warps * rows);
+      h_.set("blocks", 1);
       h_.set("longest", warp * warps * chunks * width - shorter);
       return h_;
     }
@@ -103,6 +104,7 @@ class Chooser {
     h_.set("rows", rows);
     h_.set("slices", slices);
     h_.set("threads", lanes * rows);
+    h_.set("blocks", blocks_of_multiprocessor(lanes * rows));
     return h_;
   }
 
@@ -119,6 +121,7 @@ class Chooser {
                                          view_.device.multiprocessors / sizes_.rows));
     h_.set("most_rows", sizes_.rows);
     h_.set("threads", kSharedStripThreads);
+    h_.set("blocks", 1);
     return h_;
   }
 
@@ -147,6 +150,7 @@ class Chooser {
     h_.set("rows", 1);
     h_.set("slices", slices);
     h_.set("threads", lanes * warps);
+    h_.set("blocks", blocks_of_multiprocessor(lanes * warps));
     return h_;
   }
 
@@ -171,6 +175,7 @@ class Chooser {
       h_.set("slices", 1);
       h_.set("walk", std::clamp(ceil_div(sizes_.rows, rows * walkers()), kLeastWalk, kMostWalk));
       h_.set("threads", warp * warps * rows);
+      h_.set("blocks", 1);
       h_.set("longest", warp * warps * chunks * width);
       return h_;
     }
@@ -218,6 +223,16 @@ class Chooser {
     return rows;
   }
 
+  // The blocks that a multiprocessor should hold at once, so that a thread of a walk takes few registers: many threads with
+  // loads under way are worth more than registers are. Running moments need more of them.
+  int64_t blocks_of_multiprocessor(int64_t threads) const {
+    return std::max<int64_t>((has_moments() ? kThreadsOfFewRows : view_.device.block_threads) / threads, 1);
+  }
+  bool has_moments() const {
+    return std::ranges::any_of(space_.reductions,
+                               [&](ValueId v) { return view_.fusion[view_.fusion[v].def].kind == OpKind::kWelford; });
+  }
+
   // The bytes that full inputs have for an element of a row, and how many such inputs there are.
   int64_t bytes_of_loads() const {
     int64_t bytes = 0;
@@ -234,10 +249,8 @@ class Chooser {
   // elements exchange less; otherwise more threads end sooner. Running moments are combined most cheaply in one thread.
   std::vector<int64_t> elements_of_thread() const {
     if (sizes_.rows < 2 * view_.device.multiprocessors) return {access_.vector, kLeastElements, 16, kManyElements};
-    const bool has_moments = std::ranges::any_of(
-        space_.reductions, [&](ValueId v) { return view_.fusion[view_.fusion[v].def].kind == OpKind::kWelford; });
-    const int64_t most = has_moments ? 2 * kManyElements : kManyElements;
-    const int64_t wanted = (has_moments ? 2 : 1) * kBytesOfThread / bytes_of_loads();
+    const int64_t most = has_moments() ? 2 * kManyElements : kManyElements;
+    const int64_t wanted = (has_moments() ? 2 : 1) * kBytesOfThread / bytes_of_loads();
     return {std::clamp(power_of_two_from(wanted), kLeastElements, most), kManyElements};
   }
 

@@ -204,7 +204,7 @@ class LoopPlanner {
   void state_facts() {
     if (keeps_row_ && !defects_.has(Defect::kRowFactLeftOut)) assume_at_most(space_.reduced, h_.number("longest"));
     if (shares_rows_) assume_at_most(space_.kept, h_.number("most_rows"));
-    if (!defects_.has(Defect::kBoundLeftOut)) steps_.bound_launch(h_.number("threads"), 1);
+    if (!defects_.has(Defect::kBoundLeftOut)) steps_.bound_launch(h_.number("threads"), h_.number("blocks"));
   }
 
   void assume_at_most(const std::vector<DomainId>& axes, int64_t bound) {

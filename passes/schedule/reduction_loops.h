@@ -16,6 +16,7 @@
 //   slices     blocks that share a row, and combine their parts
 //   most_rows  passes, of several passes: the most rows whose blocks are on the GPU at once
 //   threads    of a block, at most
+//   blocks     that a multiprocessor should hold at once
 //   walk       inner_outer: rows that a thread takes one after another, while it sums columns
 //   longest    registers: the longest row that fits
 //

@@ -7,6 +7,7 @@
 // `across` and `along`: the axes of the tile in the order of the reference's memory; `along` is the innermost one. A block
 // has `rows` rows of threads, and a thread a chunk of `vector` elements in a row of the tile.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "ir/domain/domain.h"
@@ -18,7 +19,7 @@
 namespace fusebox {
 namespace {
 
-constexpr int64_t kLeastTile = 32, kThreads = 256;
+constexpr int64_t kLeastTile = 32, kTileOfScalars = 64, kThreads = 256;
 constexpr int64_t kLeastExtent = 16;  // an axis that may be shorter is not worth a tile
 
 // The numbers of the reference's axes, in the order of its memory, without broadcasts.
@@ -213,10 +214,15 @@ Heuristics transpose_choose(const ScheduleView& view) {
   h.set("along", static_cast<int64_t>(found.along));
   int64_t vector = kVectorBytes / std::min<int64_t>(widest_stream(view, reference), kVectorBytes);
   for (size_t axis : {found.across, found.along}) vector = std::min(vector, view.sizes.of(axes[axis]).divisor);
-  const int64_t tile = std::max(kLeastTile, 8 * vector);
+  const bool is_large = std::ranges::all_of(std::array{found.across, found.along}, [&](size_t axis) {
+    return view.sizes.of(axes[axis]).most >= 4 * kTileOfScalars;
+  });
+  // Single elements need larger tiles and blocks, to have as many bytes on their way.
+  const bool has_scalars = vector == 1 && is_large;
+  const int64_t tile = has_scalars ? kTileOfScalars : std::max(kLeastTile, 8 * vector);
   h.set("tile", tile);
   h.set("vector", vector);
-  h.set("rows", kThreads / (tile / vector));
+  h.set("rows", (has_scalars ? 2 * kThreads : kThreads) / (tile / vector));
   if (vector == 1) return h;
   try {
     TransposeWriter t(view, h);
