@@ -23,6 +23,7 @@ constexpr int64_t kSlicedStripThreads = 256;  // of each block of several that s
 constexpr int64_t kSharedStripThreads = 256;  // of each block of several that share a row
 constexpr int64_t kSharedUnroll = 2;
 constexpr int64_t kVectorOfColumns = 4;   // elements, each with a sum of its own
+constexpr int64_t kMostBlocks = 32;       // of a multiprocessor
 constexpr int64_t kWarpsOfColumns = 8;    // rows that a block takes at once where kept axes lie innermost
 constexpr int64_t kThreadsOfWalks = 256;  // of a block whose threads sum columns too
 constexpr int64_t kLeastWalk = 8;         // rows of such a thread: so the parts of a sum stay few beside its elements
@@ -226,7 +227,8 @@ class Chooser {
   // The blocks that a multiprocessor should hold at once, so that a thread of a walk takes few registers: many threads with
   // loads under way are worth more than registers are. Running moments need more of them.
   int64_t blocks_of_multiprocessor(int64_t threads) const {
-    return std::max<int64_t>((has_moments() ? kThreadsOfFewRows : view_.device.block_threads) / threads, 1);
+    return std::clamp<int64_t>((has_moments() ? kThreadsOfFewRows : view_.device.block_threads) / threads, 1,
+                               kMostBlocks);
   }
   bool has_moments() const {
     return std::ranges::any_of(space_.reductions,

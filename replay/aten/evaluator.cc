@@ -89,12 +89,19 @@ at::ScalarType carrier_type(Dtype dtype) {
   return at::kLong;
 }
 
+// Sizes alone: what crosses segments may lie otherwise than a type says, as a broadcast that ATen has stored.
+std::vector<BoundInput> without_strides(std::span<const BoundInput> given) {
+  std::vector<BoundInput> all(given.begin(), given.end());
+  for (BoundInput& b : all) b.strides.clear();
+  return all;
+}
+
 Evaluator::Evaluator(const Graph& g, std::span<const Argument> inputs, const EvaluateOptions& options)
     : g_(g), inputs_(inputs), options_(options), values_(g.values.size()) {
   if (g.level != Level::kMath && g.level != Level::kScheduled)
     throw Error(ErrorCode::kWrongLevel,
                 "the reference evaluates fusions; give the fusion that this program was made from", "@" + g.name);
-  bindings_ = bind_sizes(g, bound_inputs(inputs));
+  bindings_ = bind_sizes(g, without_strides(bound_inputs(inputs)));
 }
 
 Evaluator::Evaluator(const Graph& g, Bindings bindings, const EvaluateOptions& options)

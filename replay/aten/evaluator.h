@@ -145,4 +145,7 @@ at::Tensor free_where(const at::Tensor& condition);
 void run_loop(std::span<const at::Tensor> outputs, std::span<const at::Tensor> inputs,
               const std::function<void(const Row&)>& f);
 
+// Sizes alone: what crosses segments may lie otherwise than a type says, as a broadcast that ATen has stored.
+std::vector<BoundInput> without_strides(std::span<const BoundInput> given);
+
 }  // namespace fusebox::aten

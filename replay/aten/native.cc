@@ -27,13 +27,6 @@ namespace {
 
 const EvaluateOptions kValuesAlone{.bounds = false, .intermediates = {}};
 
-// Sizes alone: what crosses segments may lie otherwise than a type says, as a broadcast that ATen has stored.
-std::vector<BoundInput> without_strides(std::span<const BoundInput> given) {
-  std::vector<BoundInput> all(given.begin(), given.end());
-  for (BoundInput& b : all) b.strides.clear();
-  return all;
-}
-
 }  // namespace
 
 Native::Native(const Graph& form, std::span<const BoundInput> given, at::Device device)

@@ -34,6 +34,7 @@
 #include "passes/segment/segment.h"
 #include "replay/data/input.h"
 #include "replay/picture/render.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/host_program.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
@@ -205,7 +206,9 @@ std::string run_run(const Module& m, const Request& r) {
     kernels.push_back({compiled.segmentation.segments[i].name, &compiled.kernels[i]});
   const auto device = make_host_device();
   std::string out;
-  for (const ProgramOutput& output : run_host_program(compiled.host, kernels, *device, arguments).outputs)
+  HostProgramOptions host;
+  host.run_aten = run_aten_segments(compiled);
+  for (const ProgramOutput& output : run_host_program(compiled.host, kernels, *device, arguments, host).outputs)
     out += elements_text(output);
   return out;
 }

@@ -123,7 +123,7 @@ def test_the_current_stream_is_used():
         done.record()
     assert not done.query()  # nothing waited for the stream
     stream.synchronize()
-    near(out, expected(x * 2, 0.5))
+    near(out, expected(x.double() * 2, 0.5).float())  # torch's own sum in f32 is as far off as the tolerance
 
 
 def test_a_captured_graph_replays_the_call():
