@@ -26,6 +26,9 @@ std::vector<TensorId> siblings(const Graph& g, TensorId t) {
   std::vector<TensorId> result;
   for (ValueId v : g[def].results)
     if (g.is_tensor(v)) result.push_back(g[v].tensor);
+  // Results of an op that ATen alone computes may have axes of their own.
+  const auto rank = [&](TensorId s) { return g[s].logical.size(); };
+  if (std::ranges::any_of(result, [&](TensorId s) { return rank(s) != rank(t); })) return {t};
   return result;
 }
 

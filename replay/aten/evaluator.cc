@@ -7,6 +7,7 @@
 #include <memory>
 #include <torch/version.h>
 
+#include "ir/domain/domain.h"
 #include "ir/infer/bind.h"
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
@@ -89,10 +90,24 @@ at::ScalarType carrier_type(Dtype dtype) {
   return at::kLong;
 }
 
-// Sizes alone: what crosses segments may lie otherwise than a type says, as a broadcast that ATen has stored.
-std::vector<BoundInput> without_strides(std::span<const BoundInput> given) {
+std::vector<BoundInput> as_declared(const Graph& g, std::span<const BoundInput> given) {
   std::vector<BoundInput> all(given.begin(), given.end());
-  for (BoundInput& b : all) b.strides.clear();
+  const std::vector<ValueId> wanted = inputs(g);
+  for (size_t i = 0; i < all.size() && i < wanted.size(); ++i) {
+    if (all[i].is_scalar || !g.is_tensor(wanted[i])) continue;
+    const Tensor& t = g.tensor_of(wanted[i]);
+    const auto logical = logical_without_reductions(g, t);
+    if (logical.size() != all[i].shape.size()) continue;  // binding refuses it
+    all[i].strides.assign(logical.size(), 0);
+    int64_t step = 1;
+    const auto layout = allocation_of(g, t);
+    for (size_t k = layout.size(); k-- > 0;) {
+      const size_t axis = position_in(logical, layout[k]);
+      if (axis == logical.size() || g[layout[k]].iter_type == IterType::kBroadcast) continue;
+      all[i].strides[axis] = step;
+      if (__builtin_mul_overflow(step, std::max<int64_t>(all[i].shape[axis], 1), &step)) step = 1;
+    }
+  }
   return all;
 }
 
@@ -101,7 +116,7 @@ Evaluator::Evaluator(const Graph& g, std::span<const Argument> inputs, const Eva
   if (g.level != Level::kMath && g.level != Level::kScheduled)
     throw Error(ErrorCode::kWrongLevel,
                 "the reference evaluates fusions; give the fusion that this program was made from", "@" + g.name);
-  bindings_ = bind_sizes(g, without_strides(bound_inputs(inputs)));
+  bindings_ = bind_sizes(g, as_declared(g, bound_inputs(inputs)));
 }
 
 Evaluator::Evaluator(const Graph& g, Bindings bindings, const EvaluateOptions& options)

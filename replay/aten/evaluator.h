@@ -145,7 +145,8 @@ at::Tensor free_where(const at::Tensor& condition);
 void run_loop(std::span<const at::Tensor> outputs, std::span<const at::Tensor> inputs,
               const std::function<void(const Row&)>& f);
 
-// Sizes alone: what crosses segments may lie otherwise than a type says, as a broadcast that ATen has stored.
-std::vector<BoundInput> without_strides(std::span<const BoundInput> given);
+// The inputs with the strides that their types ask for. What crosses segments may lie otherwise, as a broadcast that ATen
+// has stored does; the evaluation reads it as it lies, and its sizes alone are bound.
+std::vector<BoundInput> as_declared(const Graph& g, std::span<const BoundInput> given);
 
 }  // namespace fusebox::aten

@@ -30,7 +30,7 @@ const EvaluateOptions kValuesAlone{.bounds = false, .intermediates = {}};
 }  // namespace
 
 Native::Native(const Graph& form, std::span<const BoundInput> given, at::Device device)
-    : g_(form), device_(device), bindings_(bind_sizes(form, without_strides(given))), values_(form.values.size()) {
+    : g_(form), device_(device), bindings_(bind_sizes(form, as_declared(form, given))), values_(form.values.size()) {
   reference_.emplace(form, bindings_, kValuesAlone);
 }
 

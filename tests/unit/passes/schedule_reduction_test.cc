@@ -88,28 +88,23 @@ constexpr std::string_view kSoftmax = R"(fusion @f {
 )";
 
 TEST(ReductionScheduler, ChoosesBySize) {
-  EXPECT_EQ(
-      ask("reduction", kRowSum, {{16384, 4096}}),
-      "reduction axes inner form passes vector 8 in_vectors x merge last lanes 128 warps 1 unroll 4 rows 4 slices 1 "
-      "threads 512");
+  EXPECT_EQ(ask("reduction", kRowSum, {{16384, 4096}}),
+            "reduction axes inner form passes vector 8 in_vectors x merge last lanes 128 warps 1 unroll 4 rows 4 "
+            "slices 1 threads 512 blocks 2");
   // Few long rows: several blocks share one.
-  EXPECT_EQ(
-      ask("reduction", kRowSum, {{8, 1 << 20}}),
-      "reduction axes inner form passes vector 8 in_vectors x merge last lanes 256 warps 1 unroll 4 rows 1 slices "
-      "66 threads 256");
+  EXPECT_EQ(ask("reduction", kRowSum, {{8, 1 << 20}}),
+            "reduction axes inner form passes vector 8 in_vectors x merge last lanes 256 warps 1 unroll 4 rows 1 "
+            "slices 66 threads 256 blocks 4");
   // An odd number of columns: no vectors.
-  EXPECT_EQ(
-      ask("reduction", kRowSum, {{16384, 4099}}),
-      "reduction axes inner form passes vector 1 in_vectors , merge last lanes 256 warps 1 unroll 4 rows 2 slices 1 "
-      "threads 512");
-  EXPECT_EQ(
-      ask("reduction", kColumnSum, {{16384, 4096}}),
-      "reduction axes outer form passes vector 4 in_vectors x merge last lanes 16 warps 8 unroll 4 rows 1 slices 24 "
-      "threads 128");
-  EXPECT_EQ(
-      ask("reduction", kTotalSum, {{16384, 4096}}),
-      "reduction axes inner form passes vector 8 in_vectors x merge first lanes 256 warps 1 unroll 4 rows 1 slices "
-      "528 threads 256");
+  EXPECT_EQ(ask("reduction", kRowSum, {{16384, 4099}}),
+            "reduction axes inner form passes vector 1 in_vectors , merge last lanes 256 warps 1 unroll 4 rows 2 "
+            "slices 1 threads 512 blocks 2");
+  EXPECT_EQ(ask("reduction", kColumnSum, {{16384, 4096}}),
+            "reduction axes outer form passes vector 4 in_vectors x merge last lanes 16 warps 8 unroll 4 rows 1 slices "
+            "24 threads 128 blocks 8");
+  EXPECT_EQ(ask("reduction", kTotalSum, {{16384, 4096}}),
+            "reduction axes inner form passes vector 8 in_vectors x merge first lanes 256 warps 1 unroll 4 rows 1 "
+            "slices 528 threads 256 blocks 4");
 }
 
 TEST(ReductionScheduler, StaysInItsClass) {
@@ -136,31 +131,27 @@ TEST(ReductionScheduler, DeclinesWithAReason) {
 }
 
 TEST(PersistentScheduler, KeepsARowInRegisters) {
-  EXPECT_EQ(
-      ask("persistent", kSoftmax, {{16384, 4096}}),
-      "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 4 chunks 4 unroll 1 "
-      "rows 1 slices 1 threads 128 longest 4096");
+  EXPECT_EQ(ask("persistent", kSoftmax, {{16384, 4096}}),
+            "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 4 chunks 4 unroll "
+            "1 rows 1 slices 1 threads 128 blocks 1 longest 4096");
   // Sixteen elements a thread, neighbouring threads side by side.
   EXPECT_EQ(ask("persistent", kSoftmax, {{16384, 4099}}),
             "persistent axes inner form registers vector 1 in_vectors , merge last lanes 32 warps 5 chunks 32 unroll 1 "
-            "rows 1 slices 1 threads 160 longest 5120");
+            "rows 1 slices 1 threads 160 blocks 1 longest 5120");
   // Short rows share a block.
-  EXPECT_EQ(
-      ask("persistent", kSoftmax, {{65536, 256}}),
-      "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 1 chunks 1 unroll 1 "
-      "rows 4 slices 1 threads 128 longest 256");
+  EXPECT_EQ(ask("persistent", kSoftmax, {{65536, 256}}),
+            "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 1 chunks 1 unroll "
+            "1 rows 4 slices 1 threads 128 blocks 1 longest 256");
 }
 
 TEST(PersistentScheduler, WalksALongRowInPasses) {
-  EXPECT_EQ(
-      ask("persistent", kSoftmax, {{4096, 131072}}),
-      "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 1024 warps 1 unroll 8 rows 1 slices "
-      "1 threads 1024");
+  EXPECT_EQ(ask("persistent", kSoftmax, {{4096, 131072}}),
+            "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 1024 warps 1 unroll 8 rows 1 "
+            "slices 1 threads 1024 blocks 1");
   // Few long rows are shared by blocks that are on the GPU together.
-  EXPECT_EQ(
-      ask("persistent", kSoftmax, {{8, 131072}}),
-      "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 256 warps 1 unroll 2 rows 1 slices "
-      "16 most_rows 8 threads 256");
+  EXPECT_EQ(ask("persistent", kSoftmax, {{8, 131072}}),
+            "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 256 warps 1 unroll 2 rows 1 "
+            "slices 16 most_rows 8 threads 256 blocks 1");
   EXPECT_NE(steps_of("persistent", kSoftmax, {{8, 131072}}).find("assume [%m] at_most 8"), std::string::npos);
   EXPECT_EQ(ask("persistent", kRowSum, {{64, 64}}),
             "declines: nothing with the axes that are reduced depends on a reduction");
@@ -203,12 +194,11 @@ constexpr std::string_view kBackward = R"(fusion @f {
 TEST(InnerOuterScheduler, WalksRowsAndSumsColumns) {
   EXPECT_EQ(ask("inner_outer", kBackward, {{16384, 4096}, {16384, 4096}, {16384}, {4096}}),
             "inner_outer axes inner form registers vector 8 in_vectors dy,x,w,dx merge last lanes 32 warps 16 chunks 1 "
-            "unroll 1 rows 1 slices 1 walk 32 threads 512 longest 4096");
+            "unroll 1 rows 1 slices 1 walk 32 threads 512 blocks 1 longest 4096");
   // Short rows share a block.
-  EXPECT_EQ(
-      ask("inner_outer", kBackward, {{16384, 256}, {16384, 256}, {16384}, {256}}),
-      "inner_outer axes inner form registers vector 8 in_vectors dy,x,w,dx merge last lanes 32 warps 1 chunks 1 unroll "
-      "1 rows 8 slices 1 walk 8 threads 256 longest 256");
+  EXPECT_EQ(ask("inner_outer", kBackward, {{16384, 256}, {16384, 256}, {16384}, {256}}),
+            "inner_outer axes inner form registers vector 8 in_vectors dy,x,w,dx merge last lanes 32 warps 1 chunks 1 "
+            "unroll 1 rows 8 slices 1 walk 8 threads 256 blocks 1 longest 256");
   const std::string steps = steps_of("inner_outer", kBackward, {{16384, 4096}, {16384, 4096}, {16384}, {4096}});
   EXPECT_NE(steps.find("assume [%n] at_most 4096"), std::string::npos) << steps;
   EXPECT_NE(steps.find("bound_launch of [] threads 512 blocks 1"), std::string::npos) << steps;
@@ -271,10 +261,9 @@ TEST(PersistentScheduler, LeavesGathersWithTheInput) {
   output %y
 }
 )";
-  EXPECT_EQ(
-      ask("persistent", program, {{16384, 4096}, {16384}}),
-      "persistent axes inner form registers vector 8 in_vectors x merge last lanes 32 warps 4 chunks 4 unroll 1 rows 1 "
-      "slices 1 threads 128 longest 4096");
+  EXPECT_EQ(ask("persistent", program, {{16384, 4096}, {16384}}),
+            "persistent axes inner form registers vector 8 in_vectors x merge last lanes 32 warps 4 chunks 4 unroll 1 "
+            "rows 1 slices 1 threads 128 blocks 1 longest 4096");
 }
 
 // -- beside the hand-written schedules

@@ -27,7 +27,7 @@ TEST(Transpose, OddSizesHaveTilesWithoutVectors) {
       plan_of(main_graph(m), {{.shape = {8191, 8193}, .align = 256}, {.shape = {8193, 8191}, .align = 256}});
   ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
   EXPECT_EQ(p.choice("vector"), 1);
-  EXPECT_EQ(p.choice("tile"), 32);
+  EXPECT_EQ(p.choice("tile"), 64);
   EXPECT_TRUE(p.vectors().empty());
 }
 
