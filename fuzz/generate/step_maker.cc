@@ -205,6 +205,7 @@ void StepMaker::replay_list(std::span<const Step> list, const Bindings& sizes) {
   const size_t count = static_cast<size_t>(std::find_if_not(list.begin(), list.end(), is_assign) - list.begin());
   const std::vector<Step> assigns(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(count));
   const auto take_rest = [&] {
+    names_part_ = false;  // the list says which of its steps are for one segment
     for (Step s : list.subspan(count)) {
       // One step states a fact to every kernel that has its sizes, so only the first part lists it.
       const bool is_for_other = s.attrs.has(AttrKey::kSegment) && s.attrs.string(AttrKey::kSegment) != part_;

@@ -29,6 +29,7 @@ constexpr KnownRefusal kKnownRefusals[] = {
     {"pointwise", "the loop is not the same one in consumer", "a copy that two stores read"},
     {"reduction", "a vector could reach over the end", "an output that is stored in vectors of a short axis"},
     {"reduction", "do not lie side by side", "the same, where the output is of all axes"},
+    {"resize", "do not lie side by side", "an input that a slice or a pad reads with gaps"},
     {"resize", "can be followed from this tensor's axes", "a pad that cuts, behind a reshape"},
     {"no_op", "can be followed from this tensor's axes", "a slice that leaves nothing, of a size"},
     {"transpose", "no chain of the listed tensors connects", "an input and its stride_order, both read"},

@@ -21,18 +21,18 @@ Step& StepDraft::add(StepKind kind, std::vector<StepOperand> operands, Names res
 }
 
 void StepDraft::split(const std::string& tensor, const std::string& d, int64_t factor, const std::string& outer,
-                     const std::string& inner) {
+                      const std::string& inner) {
   add(StepKind::kSplit, {domain(tensor, d), StepOperand::number(factor)}, {outer, inner});
 }
 
 void StepDraft::split_outer(const std::string& tensor, const std::string& d, int64_t factor, const std::string& outer,
-                           const std::string& inner) {
+                            const std::string& inner) {
   add(StepKind::kSplit, {domain(tensor, d), StepOperand::number(factor)}, {outer, inner})
       .attrs.set_flag(AttrKey::kOuter);
 }
 
 void StepDraft::merge(const std::string& tensor, const std::string& outer, const std::string& inner,
-                     const std::string& merged) {
+                      const std::string& merged) {
   add(StepKind::kMerge, {domain(tensor, outer), domain(tensor, inner)}, {merged});
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/graph/name_index.h"
 #include "ir/table/error.h"
 #include "ir/token/lex.h"
@@ -131,6 +132,14 @@ class Completer {
         if (later[reader.index]) return false;
       }
     return true;
+  }
+
+  // Whether data tell where the op reads the tensor, so that a thread may read what another one overwrites.
+  bool reads_anywhere(OpId reader, ValueId tensor) const {
+    const Op& op = g_[reader];
+    for (size_t k = 0; k < op.operands.size(); ++k)
+      if (op.operands[k] == tensor && reads_by_data(g_, op, k)) return true;
+    return false;
   }
 
   // By op: whether it needs a result of the maker, directly or through other ops. An op stands behind the ops that it

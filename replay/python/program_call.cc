@@ -33,10 +33,9 @@ py::object PythonProgram::fast_call(const py::list& given, int ordinal) {
       return load_aten().infer(forms.at(segment), given);
     };
     // A launch record has no segment by ATen.
-    const ResolvedCall call =
-        known->launch && forms.empty()
-            ? evaluate_launch(*known->launch, arguments, addresses)
-            : resolve_call(compiled->host, kernels, arguments, addresses, may_infer ? infer : nullptr);
+    const ResolvedCall call = known->launch && forms.empty() ? evaluate_launch(*known->launch, arguments, addresses)
+                                                             : resolve_call(compiled->host, kernels, arguments,
+                                                                            addresses, may_infer ? infer : nullptr);
     made = make_fast_call(call, kernels, arguments, gpu(ordinal), std::move(forms));
     if (made) {
       made->name = graph.name;

@@ -63,8 +63,8 @@ struct ResolvedStep {
   bool operator==(const ResolvedStep& other) const {
     return kind == other.kind && to == other.to && from == other.from && kernel == other.kernel &&
            dims.grid == other.dims.grid && dims.block == other.dims.block &&
-           dims.shared_bytes == other.dims.shared_bytes && arguments == other.arguments &&
-           segment == other.segment && made == other.made;
+           dims.shared_bytes == other.dims.shared_bytes && arguments == other.arguments && segment == other.segment &&
+           made == other.made;
   }
 };
 
