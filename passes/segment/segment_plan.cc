@@ -124,6 +124,7 @@ class Completer {
       for (size_t s : segments_of_[reader.index]) {
         if (s != segment && defects_.has(Defect::kAliasWrittenEarly)) continue;
         if (s != segment) return false;
+        if (reads_anywhere(reader, input) && !defects_.has(Defect::kAliasReadByOthers)) return false;
         if (segmentation_.segments[segment].ops.size() == 1 && !demands(g_[reader].kind, kPointwise) &&
             !defects_.has(Defect::kAliasReadByOthers))
           return false;
