@@ -50,10 +50,13 @@ class Mover {
   // Whether the tensor has one element for all places along the gathered axis. The other axes of `gather` may be shorter
   // than the operand's, so nothing stays there.
   bool stays(ValueId v) const {
-    if (g_[gather_].kind == OpKind::kGather) return false;
+    if (g_[gather_].kind == OpKind::kGather || drops_axis()) return false;
     const auto axes = logical_without_reductions(g_, g_.tensor_of(v));
     return axis_ < axes.size() && g_[axes[axis_]].iter_type == IterType::kBroadcast && !g_[axes[axis_]].expanded;
   }
+
+  // Whether the gather's result lacks the gathered axis, which a tensor that stays would still have.
+  bool drops_axis() const { return family_of(g_[gather_].kind) == AxisRule::kSelected; }
 
   bool can_move(ValueId v) {
     if (stays(v) || made_.contains(v)) return true;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/domain/domain.h"
+#include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 
@@ -118,6 +119,22 @@ std::vector<at::Tensor> Native::by_reference(OpId id) {
   return results;
 }
 
+// Binding computes the scalars that shapes need. The reference computes the others.
+void Native::bind_scalars(OpId id) {
+  for (ValueId v : g_[id].results) {
+    if (g_[v].constant || bindings_[v.index]) continue;
+    if (!reference_->values_[v.index]) reference_->evaluate(id);
+    const at::Tensor value = reference_->values_[v.index]->value;
+    const Dtype d = dtype(v);
+    if (is_complex(d))
+      bindings_[v.index] = from_complex(d, static_cast<std::complex<double>>(value.item<c10::complex<double>>()));
+    else if (is_floating(d))
+      bindings_[v.index] = from_double(d, value.item<double>());
+    else
+      bindings_[v.index] = from_int64(d, value.item<int64_t>());
+  }
+}
+
 void Native::run() {
   std::vector<int64_t> left(g_.values.size(), 0);
   for (OpId id : g_[Graph::body()].ops)
@@ -126,7 +143,11 @@ void Native::run() {
   for (OpId id : g_[Graph::body()].ops) {
     const Op& op = g_[id];
     if (op.kind == OpKind::kInput || op.kind == OpKind::kSize || op.kind == OpKind::kOutput) continue;
-    if (op.results.empty() || !g_.is_tensor(op.results[0])) continue;
+    if (op.results.empty()) continue;
+    if (!g_.is_tensor(op.results[0])) {
+      if (!is_meta()) bind_scalars(id);
+      continue;
+    }
     std::optional<std::vector<at::Tensor>> made = native(op);
     if (!made) made = by_reference(id);
     for (size_t i = 0; i < op.results.size(); ++i) values_[op.results[i].index] = std::move((*made)[i]);

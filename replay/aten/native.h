@@ -64,6 +64,7 @@ class Native {
   at::Tensor reshaped(const at::Tensor& t, at::IntArrayRef shape) const;
 
   // By the reference.
+  void bind_scalars(OpId id);
   std::vector<at::Tensor> by_reference(OpId id);
   std::vector<int64_t> declared_shape(ValueId v) const;
   int64_t integer(ValueId v) const;

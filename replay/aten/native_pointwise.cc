@@ -136,7 +136,9 @@ Unary unary_on_cpu(OpKind kind) {
   return nullptr;
 }
 // ATen's functions of narrow floats that are less exact than those of float.
-bool is_computed_wide(OpKind kind) { return kind == OpKind::kErf || kind == OpKind::kSqrt || kind == OpKind::kLog1p; }
+bool is_computed_wide(OpKind kind) {
+  return kind == OpKind::kErf || kind == OpKind::kSqrt || kind == OpKind::kLog1p || kind == OpKind::kRsqrt;
+}
 
 Binary binary_of(OpKind kind) {
   switch (kind) {
