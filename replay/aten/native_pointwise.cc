@@ -126,13 +126,17 @@ at::Tensor by_element(const at::Tensor& x, F&& f) {
   return y;
 }
 
-// On a CPU, ATen's sqrt may be MKL's, which does not always round right, and its log1p is infinite near the largest
-// numbers.
+// On a CPU, ATen's sqrt may be MKL's, which does not always round right, its log1p is infinite near the largest numbers,
+// and its cosh and sinh are infinite where exp is.
 Unary unary_on_cpu(OpKind kind) {
   if (kind == OpKind::kSqrt)
     return [](const at::Tensor& x) { return by_element(x, [](auto v) { return std::sqrt(v); }); };
   if (kind == OpKind::kLog1p)
     return [](const at::Tensor& x) { return by_element(x, [](auto v) { return std::log1p(v); }); };
+  if (kind == OpKind::kCosh)
+    return [](const at::Tensor& x) { return by_element(x, [](auto v) { return std::cosh(v); }); };
+  if (kind == OpKind::kSinh)
+    return [](const at::Tensor& x) { return by_element(x, [](auto v) { return std::sinh(v); }); };
   return nullptr;
 }
 // ATen's functions of narrow floats that are less exact than those of float.
