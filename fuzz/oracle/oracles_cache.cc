@@ -13,6 +13,7 @@
 #include "replay/cache/compiled_record.h"
 #include "replay/cache/fusion_cache.h"
 #include "replay/cache/pack.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/judge.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
@@ -36,6 +37,7 @@ class CacheJudge {
   CacheJudge(OracleRun& run, const Compiled& made)
       : run_(run), made_(made), random_(run.subject().seed + 59 * run.subject().lineage.size()) {
     options_.inputs = bound_inputs(run.subject().inputs());
+    options_.infer = infer_by_aten();
     if (const auto* steps = run.subject().steps()) options_.steps = *steps;
   }
 

@@ -147,8 +147,13 @@ CrossingOptions crossing_options(const CompileOptions& options, const Bindings& 
   return {.infer = options.infer, .sizes = sizes, .inputs = options.inputs, .defects = options.defects};
 }
 
-bool runs_aten(const Segmentation& s) {
-  return std::ranges::any_of(s.segments, [](const Segment& x) { return x.executor == SegmentExecutor::kAten; });
+// Whether values cross whose strides follow from the inputs' and not from types alone: those that ATen makes, and those
+// that lie over inputs.
+bool has_layouts(const Segmentation& s) {
+  return std::ranges::any_of(s.segments, [](const Segment& x) {
+    return x.executor == SegmentExecutor::kAten ||
+           std::ranges::any_of(x.outputs, [](const Crossing& c) { return !c.alias.empty(); });
+  });
 }
 
 void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& bindings,
@@ -249,7 +254,7 @@ bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindi
   }
   // The strides that ATen chooses depend on the sizes. Kernels are made for their contiguity.
   std::map<std::string, TensorLayout> crossings;
-  if (options.infer && runs_aten(compiled.segmentation)) {
+  if (options.infer && has_layouts(compiled.segmentation)) {
     Segmentation again = compiled.segmentation;
     CrossingLayouts layouts(compiled.concretized, again, crossing_options(options, sizes));
     for (size_t i = 0; i < again.segments.size(); ++i) layouts.take(again, i, compiled.scheduled[i]);
