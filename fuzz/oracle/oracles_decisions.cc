@@ -13,6 +13,7 @@
 #include "passes/schedule/apply_steps.h"
 #include "passes/schedule/reduction_space.h"
 #include "passes/segment/segment.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/judge.h"
 
 namespace fusebox::fuzz {
@@ -295,7 +296,7 @@ class Reuse {
 void decisions(OracleRun& run) {
   RandomSource random(run.subject().seed + 7 * run.subject().lineage.size());
   if (const Compiled* c = run.compiled()) {
-    CompileOptions options{.defects = run.options().defects};
+    CompileOptions options{.defects = run.options().defects, .infer = infer_by_aten()};
     if (run.subject().steps()) options.steps = *run.subject().steps();
     Reuse(run, *c, options, "the schedule").judge(random);
   }
