@@ -217,6 +217,9 @@ void CrossingLayouts::take_aten(Segmentation& s, size_t segment, const Graph& sc
       continue;
     }
     TensorLayout layout = made[k];
+    // The strides of a tensor without elements mean nothing, and a record does not keep them.
+    if (std::ranges::count(axes.shape, 0) > 0)
+      layout = dense_layout(axes.shape, plain_order(axes.shape.size()), axes.broadcast);
     const bool is_declared =
         !fusion_.tensor_of(v).allocation.empty() && !options_.defects.has(Defect::kLayoutOrderIgnored);
     if (is_declared) layout = dense_layout(axes.shape, order_of(fusion_, fusion_.tensor_of(v)), axes.broadcast);
