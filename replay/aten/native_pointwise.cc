@@ -141,7 +141,9 @@ Unary unary_on_cpu(OpKind kind) {
 }
 // ATen's functions of narrow floats that are less exact than those of float.
 bool is_computed_wide(OpKind kind) {
-  return kind == OpKind::kErf || kind == OpKind::kSqrt || kind == OpKind::kLog1p || kind == OpKind::kRsqrt;
+  constexpr OpKind kWide[] = {OpKind::kCosh,  OpKind::kErf,  OpKind::kLog1p,
+                              OpKind::kRsqrt, OpKind::kSinh, OpKind::kSqrt};
+  return std::ranges::count(kWide, kind) > 0;
 }
 
 Binary binary_of(OpKind kind) {
