@@ -14,6 +14,7 @@ namespace fusebox {
 struct CutLoop {
   OpId op;
   size_t position = 0;
+  DomainId cut;  // what the loop is made from: no loop point makes the elements that lie outside of its extent
 };
 
 // What `check_coverage` checks. Returns the loops of which the readers' places decide.

@@ -92,8 +92,8 @@ std::vector<CutLoop> cut_loops(const Graph& g, const NestPlan& plan) {
       // A reader in the same iteration does not miss the elements that no loop point makes.
       for (size_t i = 0; i < loop.size(); ++i) {
         if (!made_from[i].contains(looped)) continue;
-        if (is_given_out) refuse_cut_loop(g, {nest.op, i});
-        if (i >= nest.shared) result.push_back({nest.op, i});
+        if (is_given_out) refuse_cut_loop(g, {nest.op, i, looped});
+        if (i >= nest.shared) result.push_back({nest.op, i, looped});
       }
     }
   }

@@ -175,14 +175,13 @@ class Comparer {
 
 }  // namespace
 
-bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, size_t position) {
+bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, DomainId domain) {
   const Graph& g = *plan.graph;
   const ValueId v = g[consumer].operands[operand], leader = g[g[v].def].results[0];
   StatementView view(plan, consumer);
   DomainValues at = leader == v ? view.feed(operand) : view.values_of_leader(v, view.feed(operand));
-  const DomainId loop = loop_of(g.tensor_of(leader))[position];
-  return at.known(loop) && view.algebra.prove_nonneg(at.value(loop)) &&
-         view.algebra.prove_less(at.value(loop), at.extent(loop));
+  return at.known(domain) && view.algebra.prove_nonneg(at.value(domain)) &&
+         view.algebra.prove_less(at.value(domain), at.extent(domain));
 }
 
 const Correspondence& correspondence(KernelPlan& plan, OpId consumer, size_t operand) {

@@ -2,7 +2,8 @@
 // operand in memory, and an input is there already. So the gather can stand in a kernel beside other readers of the cast,
 // and it reads the narrower elements.
 //
-// Pointwise ops give the same bits before and behind a gather, if it gathers all their operands. An operand that is a
+// Pointwise ops give the same bits before and behind a gather, if it gathers all their operands; not so triu, which keeps
+// an element by its place. An operand that is a
 // broadcast along the gathered axis has the same element everywhere, and stays as it is:
 //
 //   // the log-probability of a label: take_along_axis (sub x, b), i, where b is a broadcast along the axis
@@ -15,6 +16,7 @@
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/infer/infer.h"
+#include "ir/table/families.h"
 #include "passes/rewrite/rewrite_edit.h"
 
 namespace fusebox {
@@ -26,6 +28,14 @@ bool gathers(const Graph& g, OpId id) {
   const Op& op = g[id];
   return op.kind != OpKind::kScatter && op.results.size() == 1 && !op.operands.empty() && op.operands[0] &&
          g.is_tensor(op.operands[0]) && reads_by_data(g, op, 0);
+}
+
+// Whether the place of an element decides its value, as of triu. The gathered element would have another place.
+bool is_placed(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_PLACING_OPS: return true;
+    default: return false;  // any other op sees its operands' elements alone
+  }
 }
 
 bool is_input(const Graph& g, ValueId v) { return g[v].def && g[g[v].def].kind == OpKind::kInput; }
@@ -65,7 +75,7 @@ class Mover {
     if (is_input(g_, v)) return r_.same_axes(v, r_.operand(gather_, 0));
     const Op& op = g_[g_[v].def];
     if (!demands(op.kind, kPointwise) || op.kind == OpKind::kSegmentSet || op.results.size() != 1 ||
-        family_of(op.kind) != AxisRule::kSame)
+        family_of(op.kind) != AxisRule::kSame || is_placed(op.kind))
       return false;
     bool has_tensor = false;
     for (ValueId from : op.operands) {
