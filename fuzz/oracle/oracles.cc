@@ -25,10 +25,11 @@ namespace fusebox::fuzz {
 
 namespace {
 
+// Ops that a library computes count too: some of them refuse an index, as grouped_mm does the end of a group.
 size_t indexed_ops(const Graph& g) {
   const auto& body = g[Graph::body()].ops;
   return static_cast<size_t>(
-      std::count_if(body.begin(), body.end(), [&](OpId id) { return demands(g[id].kind, kIndexed); }));
+      std::count_if(body.begin(), body.end(), [&](OpId id) { return demands(g[id].kind, kIndexed | kLibrary); }));
 }
 
 // True if every data-dependent read is needed and uses all its indices, and these are integers computed from integers.
@@ -44,6 +45,9 @@ bool reads_known_indices(OracleRun& run) {
     bool all = true;
     for (ValueId v : op.operands) all = all && (!v || is_exact[v.index]);
     for (ValueId v : op.results) is_exact[v.index] = all && (is_integer(g[v].dtype) || is_boolean(g[v].dtype));
+    if (demands(op.kind, kLibrary))
+      for (ValueId v : op.operands)
+        if (v && is_integer(g[v].dtype) && !is_exact[v.index]) return false;
     if (!demands(op.kind, kIndexed)) continue;
     const auto shape = evaluate_shape(g, op.results[0], run.sizes());
     if (!is_exact[op.operands[1].index] || !shape || element_count(*shape) == 0) return false;

@@ -37,6 +37,8 @@ class Inliner {
 
   // The number of leading loops that the op's results can share with all their readers, by structure alone.
   size_t most(OpId op) const {
+    // ATen computes it, and its results may have different axes: there are no loops to share.
+    if (demands(g_[op].kind, kLibrary)) return 0;
     const auto& loop = loop_of(g_.tensor_of(g_[op].results[0]));
     size_t limit = 0;
     while (limit < loop.size() && g_[loop[limit]].iter_type != IterType::kReduction) ++limit;

@@ -149,7 +149,7 @@ class HostBuilder {
                             : scalar(fusion_[d].extent ? fusion_[d].extent : emit_extent(fusion_, Graph::body(), d)));
       expanded.push_back(fusion_[d].expanded ? scalar(fusion_[d].expanded) : ValueId());
     }
-    const ValueId t = add_tensor(h(), names_, fusion_[v].dtype, fusion_[v].name);
+    const ValueId t = add_named(fusion_[v].dtype, fusion_[v].name);
     std::vector<DomainId> logical;
     for (size_t i = 0; i < from.size(); ++i) {
       IterDomain d;
@@ -244,9 +244,22 @@ class HostBuilder {
     }
   }
 
+  // Tensors keep their names, by which a record finds the layout of what crosses. A scalar that was named by its number
+  // makes room.
+  ValueId add_named(Dtype dtype, const std::string& name) {
+    for (; kept_apart_ < h().values.size(); ++kept_apart_) {
+      Value& v = h().values[kept_apart_];
+      const auto wanted = v.kind == ValueKind::kScalar ? source_names_.find(v.name) : std::nullopt;
+      if (!wanted || !fusion_.is_tensor(*wanted)) continue;
+      do v.name += "_host";
+      while (source_names_.find(v.name));
+    }
+    return add_tensor(h(), names_, dtype, name);
+  }
+
   ValueId workspace(const Graph& launch, const Op& op, const std::vector<ValueId>& operands) {
     const ValueId r = op.results[0];
-    const ValueId t = add_tensor(h(), names_, launch[r].dtype, launch[r].name);
+    const ValueId t = add_named(launch[r].dtype, launch[r].name);
     std::vector<DomainId> logical;
     for (size_t i = 0; i < operands.size() / 2; ++i) {
       IterDomain d;
@@ -357,6 +370,7 @@ class HostBuilder {
   const Defects& defects_;
   KernelBuilder host_;
   NameIndex names_;  // of the host program
+  size_t kept_apart_ = 0;  // the number of values in the host program that have no tensor's name
   std::map<ValueId, ValueId> scalars_;
   std::map<std::string, ValueId> tensors_;
   std::unordered_map<std::string, size_t> allocated_;  // by name: its number among the allocations

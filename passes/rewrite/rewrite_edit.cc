@@ -23,7 +23,23 @@ void for_each_extent(G& g, OpId op, const F& f) {
   }
 }
 
-// Whether inference accepts the program again. It infers every tensor, as a reader of the program's text would: an axis
+// Whether an output's axes have other types in the other graph, where inference made them again. A broadcast has the
+// stride 0, so the output would lie otherwise in memory: pad by widths that became 0 leaves a broadcast as it is.
+bool changes_outputs(const Graph& g, const Graph& inferred) {
+  for (const OutputRef& out : outputs(g)) {
+    if (!g.is_tensor(out.value)) continue;
+    const auto before = logical_without_reductions(g, g.tensor_of(out.value));
+    const auto after = logical_without_reductions(inferred, inferred.tensor_of(out.value));
+    if (!std::ranges::equal(before, after, [&](DomainId a, DomainId b) {
+          return g[a].iter_type == IterType::kSymbolic ||
+                 (g[a].iter_type == inferred[b].iter_type && bool(g[a].expanded) == bool(inferred[b].expanded));
+        }))
+      return true;
+  }
+  return false;
+}
+
+// Whether inference accepts the program again, and leaves its outputs as they lie. It infers every tensor, as a reader of the program's text would: an axis
 // that became constant decides what its readers infer.
 bool infers(const Graph& g) {
   Graph tried = g;
@@ -36,7 +52,7 @@ bool infers(const Graph& g) {
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
     return false;
   }
-  return true;
+  return !changes_outputs(g, tried);
 }
 
 }  // namespace

@@ -16,6 +16,11 @@
 
 namespace fusebox::aten {
 
+bool is_memory_failure(const std::string& message) {
+  return message.find("not enough memory") != std::string::npos ||
+         message.find("can't allocate memory") != std::string::npos;
+}
+
 at::ScalarType storage_type(Dtype dtype) {
   switch (dtype) {
     case Dtype::kBool:
@@ -355,7 +360,7 @@ class Module final : public AtenApi {
                   "@" + fusion.name);
     } catch (const c10::Error& e) {
       const std::string what = e.what_without_backtrace();
-      if (what.find("not enough memory") != std::string::npos)
+      if (is_memory_failure(what))
         throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs",
                     "@" + fusion.name);
       throw Error(ErrorCode::kInternal, "ATen refused an op of the reference: " + what.substr(0, what.find('\n')),

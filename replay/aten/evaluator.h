@@ -133,6 +133,8 @@ Carried viewed(const Carried& c, F&& f) {
   return r;
 }
 
+// Whether ATen's message says that it got no memory. Its allocators throw a type of their own for that only on a GPU.
+bool is_memory_failure(const std::string& message);
 // The magnitudes of finite elements, 0 for others. A complex number counts the sum of its finite parts.
 at::Tensor finite_sizes(const at::Tensor& x);
 // The bound of integers that wrap: infinite where an element may leave the dtype's range.

@@ -50,6 +50,13 @@ Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b
   // Beyond the accumulator's range, or the dtype's if the product is rounded first, a partial sum may overflow or not.
   const double overflow = addend ? overflow_of(real_of(declared)) : accumulator_overflow(declared);
   error = at::where(sizes < overflow, error, kInfinity);
+  // A product of complex numbers has no agreed value once a part is infinite or NaN: libraries multiply in three or in
+  // four products, and differ in the NaNs that they make.
+  if (is_complex(declared)) {
+    const at::Tensor lost = f(1 - at::isfinite(a.value).to(at::kDouble), at::ones(b.value.sizes(), at::kDouble)) +
+                            f(at::ones(a.value.sizes(), at::kDouble), 1 - at::isfinite(b.value).to(at::kDouble));
+    error = at::where(lost > 0, kInfinity, error);
+  }
   return finish_sum(std::move(sum), spread, error, declared, true);
 }
 

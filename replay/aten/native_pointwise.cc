@@ -95,7 +95,8 @@ Unary unary_of(OpKind kind) {
     case OpKind::kLogicalNot:
       return [](const at::Tensor& x) { return at::logical_not(x); };
     case OpKind::kSignbit:
-      return [](const at::Tensor& x) { return at::signbit(x); };
+      // A NaN has no sign: processors give the NaN of 0 / 0 different ones.
+      return [](const at::Tensor& x) { return at::signbit(x).logical_and_(at::isnan(x).logical_not_()); };
     case OpKind::kIsfinite:
       return [](const at::Tensor& x) { return at::isfinite(x); };
     case OpKind::kIsinf:

@@ -93,7 +93,7 @@ auto coded(const Graph& segment, ErrorCode code, const char* what, F&& f) {
                 "@" + segment.name);
   } catch (const c10::Error& e) {
     const std::string why = e.what_without_backtrace();
-    if (why.find("not enough memory") != std::string::npos)
+    if (is_memory_failure(why))
       throw Error(ErrorCode::kOutOfMemory, "there is no memory for an ATen segment; use smaller inputs",
                   "@" + segment.name);
     throw Error(code, what + why.substr(0, why.find('\n')) + "; run it in a kernel", "@" + segment.name);

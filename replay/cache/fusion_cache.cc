@@ -92,7 +92,7 @@ void FusionCache::keep(const FusionRequest& request, const Compiled& compiled, s
   if (!request.options.defects.empty()) return;
   const bool is_any = has_any_sizes(compiled, request.options);
   // Without the inputs' sizes and strides there is no key that tells when 64 bits are needed.
-  if (!is_any && request.options.inputs.empty()) return;
+  if (!is_any && request.options.inputs.empty() && !inputs(request.fusion).empty()) return;
   try {
     const CacheKey key = fusion_key(request, is_any ? KeySizes::kAny : KeySizes::kExact, options_.defects);
     write({.key = key, .compiled = compiled_fusion(compiled, images), .image = {}}, kFusionSuffix, label(request));

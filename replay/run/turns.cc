@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <optional>
 
 namespace fusebox {
 namespace {
@@ -17,8 +18,7 @@ class Turns {
  public:
   Turns(const ResolvedCall& call, std::span<const NamedKernel> kernels, Device& device, std::span<const Turn> turns,
         const TurnOptions& options)
-      : call_(call), device_(device), turns_(turns), options_(options) {
-    for (const NamedKernel& k : kernels) prepared_.push_back(k.kernel->ops.empty() ? 0 : device.prepare(*k.kernel, {}));
+      : call_(call), kernels_(kernels), device_(device), turns_(turns), options_(options), prepared_(kernels.size()) {
     for (const Turn& turn : turns) place(turn);
   }
 
@@ -78,14 +78,17 @@ class Turns {
       if (a.kind == ResolvedArgument::Kind::kBits) value.bits = a.bits;
       values.push_back(std::move(value));
     }
-    device_.launch(prepared_[step.kernel], step.dims, values);
+    std::optional<size_t>& prepared = prepared_[step.kernel];
+    if (!prepared) prepared = device_.prepare(*kernels_[step.kernel].kernel, {});
+    device_.launch(*prepared, step.dims, values);
   }
 
   const ResolvedCall& call_;
+  std::span<const NamedKernel> kernels_;
   Device& device_;
   std::span<const Turn> turns_;
   const TurnOptions& options_;
-  std::vector<size_t> prepared_;
+  std::vector<std::optional<size_t>> prepared_;  // by kernel; none: not launched yet
   std::shared_ptr<std::byte> arena_;  // of the call that is placed
   std::vector<std::vector<RunTensor>> tensors_;
 };
