@@ -28,6 +28,7 @@ constexpr KnownRefusal kKnownRefusals[] = {
     {"pointwise", "its part in a thread has no constant size", "a squeezed axis whose extent is a size"},
     {"pointwise", "do not lie side by side", "an output over an input that is not contiguous, beside others"},
     {"pointwise", "the loop is not the same one in consumer", "a copy that two stores read"},
+    {"pointwise", "after another thread or iteration overwrote it", "an output over an input with gaps and even rows"},
     {"reduction", "a vector could reach over the end", "an output that is stored in vectors of a short axis"},
     {"reduction", "do not lie side by side", "the same, where the output is of all axes"},
     {"resize", "do not lie side by side", "an input that a slice or a pad reads with gaps"},

@@ -99,7 +99,8 @@ class Mover {
       else if (g_.is_tensor(from))
         from = moved(from);
     }
-    const ValueId result = add_tensor(g_, g_[v].dtype, {});
+    // Steps name it, so its name must not depend on how many values there are.
+    const ValueId result = add_tensor(g_, g_[v].dtype, g_[v].name + "_gathered");
     copy.results = {result};
     last_ = insert_after(g_, last_, std::move(copy));
     infer(g_, last_);

@@ -12,11 +12,7 @@ std::optional<std::string> no_op_declines(const ScheduleView& view) {
   const Graph& g = view.fusion;
   for (const OutputRef& out : outputs(g)) {
     if (!g.is_tensor(out.value)) continue;
-    const auto axes = logical_without_reductions(g, g.tensor_of(out.value));
-    const auto is_empty = [&](DomainId d) {
-      return g[d].iter_type != IterType::kBroadcast && view.sizes.of(d).most == 0;
-    };
-    if (std::ranges::none_of(axes, is_empty)) return "the output %" + g[out.value].name + " has elements";
+    if (!has_no_elements(view, out.value)) return "the output %" + g[out.value].name + " has elements";
   }
   return elementwise_declines(view);
 }

@@ -37,7 +37,24 @@ bool reads_in_place(const Op& op, ValueId v) {
   return demands(op.kind, kIndexed) || (op.kind == OpKind::kCat && std::ranges::count(op.operands, v) > 1);
 }
 
+// Whether an output is stored over a tensor with gaps, or with axes in another order. A loop over a copy would visit its
+// elements in an order of its own, and nothing shows that it reads each before another one is stored there.
+bool is_overwritten_out_of_order(const Graph& g, ValueId v) {
+  const Tensor& t = g.tensor_of(v);
+  if (t.allocation.empty() && std::ranges::none_of(t.contiguity, [](Contiguity c) { return c == Contiguity::kFalse; }))
+    return false;
+  return std::ranges::any_of(outputs(g), [&](const OutputRef& out) { return out.alias == v; });
+}
+
 }  // namespace
+
+bool has_no_elements(const ScheduleView& view, ValueId v) {
+  const Graph& g = view.fusion;
+  return std::ranges::any_of(logical_without_reductions(g, g.tensor_of(v)), [&](DomainId d) {
+    return g[d].iter_type == IterType::kBroadcast ? g[d].expanded && constant_integer(g, g[d].expanded) == 0
+                                                  : view.sizes.of(d).most == 0;
+  });
+}
 
 Prepared::Prepared(const ScheduleView& view) : w(view.fusion) {
   const Graph& fusion = view.fusion;
@@ -48,8 +65,10 @@ Prepared::Prepared(const ScheduleView& view) : w(view.fusion) {
       if (makes_tensor(fusion, op)) result.push_back(op);
     return result;
   };
+  const ValueId main = reference_of(view);
+  const bool is_empty = has_no_elements(view, main);  // nothing is loaded then
   for (ValueId v : inputs(fusion)) {
-    if (!fusion.is_tensor(v)) continue;
+    if (!fusion.is_tensor(v) || is_empty || is_overwritten_out_of_order(fusion, v)) continue;
     const auto all = reads(v);
     const auto axes = logical_without_reductions(fusion, fusion.tensor_of(v));
     const bool varies =
@@ -58,7 +77,6 @@ Prepared::Prepared(const ScheduleView& view) : w(view.fusion) {
       continue;
     w.cache_after(fusion[v].name);
   }
-  const ValueId main = reference_of(view);
   for (const OutputRef& out : outputs(fusion)) {
     if (!fusion.is_tensor(out.value)) continue;
     std::string store = fusion[out.value].name;

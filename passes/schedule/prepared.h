@@ -36,6 +36,8 @@ bool makes_tensor(const Graph& g, OpId op);
 bool is_input_tensor(const Graph& g, ValueId v);
 std::vector<std::string> names_of(const Graph& g, std::span<const DomainId> domains);
 
+// Whether the tensor has no element in any run of the classes of sizes.
+bool has_no_elements(const ScheduleView& view, ValueId v);
 // The bytes of the widest element that is loaded or stored for each element of the reference.
 int64_t widest_stream(const ScheduleView& view, ValueId reference);
 // Inlines the tensors that inline_most leaves because an op reads them as an index.

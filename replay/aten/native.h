@@ -59,6 +59,8 @@ class Native {
   // The result of a function of elements, or on meta a tensor of the layout that it has.
   at::Tensor elements(at::ScalarType type, at::TensorList operands, const std::function<at::Tensor()>& f) const;
   at::Tensor converted(const at::Tensor& t, at::ScalarType type) const;
+  // What ATen's clone makes on the meta device, in this type.
+  at::Tensor cloned(const at::Tensor& t, at::ScalarType type) const;
   at::Tensor like(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType type) const;  // on meta
   at::Tensor dense(at::IntArrayRef sizes, at::ScalarType type) const;                          // on meta
   at::Tensor reshaped(const at::Tensor& t, at::IntArrayRef shape) const;

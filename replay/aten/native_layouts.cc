@@ -40,7 +40,10 @@ at::Tensor Native::elements(at::ScalarType type, at::TensorList operands, const 
 
 at::Tensor Native::converted(const at::Tensor& t, at::ScalarType type) const {
   if (!is_meta()) return t.to(type);
-  if (t.scalar_type() == type) return t;
+  return t.scalar_type() == type ? t : cloned(t, type);
+}
+
+at::Tensor Native::cloned(const at::Tensor& t, at::ScalarType type) const {
   if (t.is_non_overlapping_and_dense()) return like(t.sizes(), t.strides(), type);
   return like(t.sizes(), at::infer_dense_strides(t.sizes(), t.strides()), type);
 }

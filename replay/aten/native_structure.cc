@@ -151,6 +151,7 @@ at::Tensor Native::placing(const Op& op) const {
       }
       if (takes_away) return {};
       if (is_meta()) {
+        if (std::ranges::none_of(more, [](int64_t w) { return w > 0; })) return cloned(t, type);
         const at::MemoryFormat format = t.suggest_memory_format();
         const std::vector<int64_t> shape = declared_shape(op.results[0]);
         if (format == at::MemoryFormat::ChannelsLast)
