@@ -119,7 +119,7 @@ void Prepared::follow_readers(const std::vector<std::string>& left_out) {
 
 void Prepared::parallelize_like_readers(const std::vector<std::string>& left_out) {
   for (const Behind& b : once.behind)
-    if (std::ranges::count(left_out, b.tensor) == 0) w.parallelize_like(b.reader, std::vector<std::string>{b.tensor});
+    if (std::ranges::count(left_out, b.tensor) == 0) w.parallelize_like(b.reader, {b.tensor});
 }
 
 // Inlines what inline_most leaves because an op with an index reads it.

@@ -4,12 +4,11 @@
 #include <map>
 
 #include "ir/domain/domain.h"
+#include "passes/schedule/known_divisors.h"
 
 namespace fusebox {
 
 namespace {
-
-constexpr int64_t kVectorBytes = 16;
 
 struct Candidate {
   ValueId value;
@@ -20,7 +19,7 @@ struct Candidate {
 class Finder {
  public:
   Finder(const ScheduleView& view, const ReductionSpace& space)
-      : view_(view), g_(view.fusion), space_(space), readers_(uses(view.fusion)) {
+      : view_(view), g_(view.fusion), known_(view, g_), space_(space), readers_(uses(view.fusion)) {
     for (ValueId v : inputs(g_))
       if (g_.is_tensor(v) && !readers_[v.index].empty()) candidates_.push_back({v, true});
     for (const OutputRef& out : outputs(g_))
@@ -116,21 +115,16 @@ class Finder {
     const Tensor& t = g_.tensor_of(v);
     const auto layout = allocation_of(g_, t);
     const auto contiguity = contiguity_of(g_, t);
-    const auto logical = logical_without_reductions(g_, t);
-    const auto known = view_.memory.find(g_[v].name);
-    const MemoryClass memory = known != view_.memory.end() ? known->second : MemoryClass{};
     // A result in the memory of an input of the whole program may have gaps that its own layout does not tell.
     const bool has_own_layout = g_[g_[v].def].kind == OpKind::kInput;
-    if (memory.align < width * size_bytes(g_[v].dtype)) return false;
+    if (!known_.is_aligned(v, width * size_bytes(g_[v].dtype))) return false;
     bool is_innermost = true;
     for (size_t i = layout.size(); i-- > 0;) {
       if (g_[layout[i]].iter_type == IterType::kBroadcast) continue;
       if (is_innermost && (space_.axis_of(layout[i]) != axis || contiguity[i] != Contiguity::kTrue)) return false;
-      if ((!has_own_layout || contiguity[i] == Contiguity::kFalse) && !memory.stride_divisors.empty()) {
-        const size_t position = position_in(logical, layout[i]);
-        if (position >= memory.stride_divisors.size()) return false;
-        const int64_t divisor = memory.stride_divisors[position];
-        if (is_innermost ? divisor != 1 : divisor < width) return false;
+      if ((!has_own_layout || contiguity[i] == Contiguity::kFalse) && known_.has_strides(v)) {
+        const auto divisor = known_.of_stride(v, layout[i]);
+        if (!divisor || (is_innermost ? *divisor != 1 : *divisor < width)) return false;
       }
       is_innermost = false;
     }
@@ -153,6 +147,7 @@ class Finder {
 
   const ScheduleView& view_;
   const Graph& g_;
+  const KnownDivisors known_;
   const ReductionSpace& space_;
   const std::vector<std::vector<OpId>> readers_;
   std::vector<Candidate> candidates_;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,25 +18,30 @@ namespace fusebox {
 
 class StepDraft {
  public:
+  using Name = std::string_view;
   using Names = std::vector<std::string>;
 
   // `inner` has the factor as its extent.
-  void split(const std::string& tensor, const std::string& domain, int64_t factor, const std::string& outer,
-             const std::string& inner);
+  void split(Name tensor, Name domain, int64_t factor, Name outer, Name inner);
   // `outer` has the factor as its extent.
-  void split_outer(const std::string& tensor, const std::string& domain, int64_t factor, const std::string& outer,
-                   const std::string& inner);
-  void merge(const std::string& tensor, const std::string& outer, const std::string& inner, const std::string& merged);
-  void reorder(const std::string& tensor, const Names& domains);
-  void parallelize(const std::string& tensor, const std::string& domain, ParallelType type);
-  void transform_like(const std::string& tensor, const Names& others = {});
-  void parallelize_like(const std::string& tensor, const Names& others = {});
-  void cache_after(const std::string& tensor, const std::string& copy);
-  void cache_before(const std::string& tensor, const std::string& copy);
-  void cache_fork(const std::string& tensor, const std::string& copy);
-  void recompute(const std::string& tensor, const std::string& user, const std::string& copy);
-  void inline_at(const std::string& tensor, const std::string& domain);
-  void inline_most(const Names& tensors);
+  void split_outer(Name tensor, Name domain, int64_t factor, Name outer, Name inner);
+  void merge(Name tensor, Name outer, Name inner, Name merged);
+  // `first` and `second` are the domains; their results follow in the same order.
+  void swizzle(Name tensor, Name first, Name second, Name first_result, Name second_result);
+  void reorder(Name tensor, const Names& domains);
+  void parallelize(Name tensor, Name domain, ParallelType type);
+  void set_memory_type(Name tensor, MemoryType memory);
+  void set_loop_domain(Name tensor, Name like);
+  // An empty list stands for all tensors, here and in `inline_most`.
+  void transform_like(Name tensor, const Names& others = {});
+  void parallelize_like(Name tensor, const Names& others = {});
+  void cache_after(Name tensor, Name copy);
+  void cache_before(Name tensor, Name copy);
+  void cache_fork(Name tensor, Name copy);
+  void recompute(Name tensor, Name user, Name copy);
+  void inline_at(Name tensor, Name domain);
+  void inline_most(const Names& tensors = {});
+  void assume_multiple(Name size, int64_t divisor);
   void assume_at_most(const Names& sizes, int64_t bound);
   void bound_launch(int64_t threads, int64_t blocks);
 

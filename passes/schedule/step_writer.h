@@ -1,4 +1,4 @@
-// `StepWriter` writes a schedule. It keeps each step, and applies it to a copy of the fusion, so that the next step can be
+// `StepWriter` writes a schedule. It drafts each step and applies it to a copy of the fusion, so that the next step can be
 // chosen by what is there.
 //
 // Invariants: `steps()` applied to the fusion give `graph()`. If a step is refused, it is the last of them, and applying
@@ -15,56 +15,60 @@
 #include <utility>
 #include <vector>
 
-#include "ir/module/step.h"
 #include "ir/step/step_applier.h"
+#include "passes/schedule/step_draft.h"
 
 namespace fusebox {
 
 class StepWriter {
  public:
+  using Name = StepDraft::Name;
+  using Names = StepDraft::Names;
+
   explicit StepWriter(const Graph& fusion) : graph_(fusion), applier_(graph_) {}
   StepWriter(const StepWriter&) = delete;
 
   const Graph& graph() const { return graph_; }
-  const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<Step>& steps() const { return draft_.steps(); }
   // The tensor of this name. Throws kInternal without one.
-  ValueId tensor(std::string_view name) const;
+  ValueId tensor(Name name) const;
   // The names of a tensor's loops, outermost first.
-  std::vector<std::string> loops(std::string_view tensor) const;
+  Names loops(Name tensor) const;
 
-  // Each throws what applying the step throws. Tensors and domains go by their names.
-  std::pair<std::string, std::string> split(std::string_view tensor, std::string_view domain, int64_t factor,
-                                            std::string_view outer, std::string_view inner);
-  std::string merge(std::string_view tensor, std::string_view outer, std::string_view inner, std::string_view name);
+  // Each throws what applying the step throws.
+  std::pair<std::string, std::string> split(Name tensor, Name domain, int64_t factor, Name outer, Name inner);
+  std::string merge(Name tensor, Name outer, Name inner, Name name);
   // Merges a list of loops, outermost first, into one; a list of one stays as it is.
-  std::string merge(std::string_view tensor, std::span<const std::string> domains, std::string_view name);
-  std::pair<std::string, std::string> swizzle(std::string_view tensor, std::string_view first, std::string_view second,
-                                              std::string_view first_name, std::string_view second_name);
+  std::string merge(Name tensor, std::span<const std::string> domains, Name name);
+  std::pair<std::string, std::string> swizzle(Name tensor, Name first, Name second, Name first_name, Name second_name);
   // Nothing if the loops stand in this order already.
-  void reorder(std::string_view tensor, std::span<const std::string> domains);
-  void parallelize(std::string_view tensor, std::string_view domain, ParallelType type);
+  void reorder(Name tensor, const Names& domains);
+  void parallelize(Name tensor, Name domain, ParallelType type);
   // The new tensor's name.
-  std::string cache_after(std::string_view tensor);
-  std::string cache_before(std::string_view tensor);
-  std::string cache_fork(std::string_view tensor);
-  std::string recompute(std::string_view tensor, std::string_view reader);
-  void set_memory_type(std::string_view tensor, MemoryType memory);
-  void set_loop_domain(std::string_view tensor, std::string_view like);
-  void transform_like(std::string_view tensor, std::span<const std::string> others = {});
-  void parallelize_like(std::string_view tensor, std::span<const std::string> others = {});
-  void assume_multiple(std::string_view size, int64_t divisor);
-  void inline_at(std::string_view tensor, std::string_view domain);
-  void inline_most(std::span<const std::string> tensors = {});
+  std::string cache_after(Name tensor);
+  std::string cache_before(Name tensor);
+  std::string cache_fork(Name tensor);
+  std::string recompute(Name tensor, Name reader);
+  void set_memory_type(Name tensor, MemoryType memory);
+  void set_loop_domain(Name tensor, Name like);
+  void transform_like(Name tensor, const Names& others = {});
+  void parallelize_like(Name tensor, const Names& others = {});
+  void assume_multiple(Name size, int64_t divisor);
+  void inline_at(Name tensor, Name domain);
+  void inline_most(const Names& tensors = {});
 
  private:
-  void add(Step step);
-  std::string free_domain(std::string_view tensor, std::string_view wanted, std::string_view besides = {}) const;
-  std::string copy(StepKind kind, std::string_view tensor, std::string_view name, std::string_view reader = {});
-  void like(StepKind kind, std::string_view tensor, std::span<const std::string> others);
+  // Drafts a step by a call of `StepDraft`, and applies it.
+  template <class... Parameters, class... Arguments>
+  void write(void (StepDraft::*step)(Parameters...), Arguments&&... arguments) {
+    (draft_.*step)(arguments...);
+    applier_.apply(draft_.steps().back());
+  }
+  std::string free_domain(Name tensor, Name wanted, Name besides = {}) const;
 
   Graph graph_;
   StepApplier applier_;
-  std::vector<Step> steps_;
+  StepDraft draft_;
 };
 
 }  // namespace fusebox

@@ -93,11 +93,11 @@ class TransposeWriter {
     for (const std::string& d : order)
       outer.push_back(d == axes[turned_->across] ? across : d == axes[turned_->along] ? along : d);
     const std::string block = w_.merge(y, outer, "g");
-    w_.reorder(y, std::vector<std::string>{block, rows, columns});
+    w_.reorder(y, {block, rows, columns});
     follow(true);
     auto [chunk, element] = w_.split(y, columns, vector_, "c", "v");
     const auto [times, thread] = w_.split(y, rows, rows_, "u", "t");
-    w_.reorder(y, std::vector<std::string>{block, times, thread, chunk, element});
+    w_.reorder(y, {block, times, thread, chunk, element});
     follow(false);
     w_.parallelize(y, block, ParallelType::kGridX);
     w_.parallelize(y, thread, ParallelType::kBlockY);
@@ -143,7 +143,7 @@ class TransposeWriter {
     const auto loop = loop_of(g.tensor_of(v));
     std::string block = g[loop[0]].name, rows, columns;
     for (size_t i = 1; i < loop.size(); ++i) (follows_from(g, loop[i], own) ? columns : rows) = g[loop[i]].name;
-    w_.reorder(load, std::vector<std::string>{block, rows, columns});
+    w_.reorder(load, {block, rows, columns});
     std::string element;
     if (vector_ > 1) {
       std::string in_chunk;

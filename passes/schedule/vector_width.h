@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "passes/plan/kernel_plan.h"
-#include "passes/schedule/schedule_view.h"
+#include "passes/schedule/known_divisors.h"
 
 namespace fusebox {
-
-constexpr int64_t kVectorBytes = 16;  // that one access can move
 
 // By copy: the largest power of two that the innermost loop's extent and 16 bytes allow; 1 if nothing larger is shown to
 // be right. `scheduled` is the view's fusion with its loops set, inlined outside of the innermost loops of the copies. A
