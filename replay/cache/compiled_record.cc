@@ -3,11 +3,21 @@
 #include <set>
 
 #include "ir/canonical/canonical.h"
+#include "passes/host/launch_code.h"
 
 namespace fusebox {
 
-CompiledFusion compiled_fusion(const Compiled& compiled, std::span<const KernelImage> images) {
+std::optional<LaunchRecord> launch_record(const Compiled& compiled) {
+  std::vector<std::string> kernels;
+  for (const Segment& s : compiled.segmentation.segments) kernels.push_back(s.name);
+  return launch_code(compiled.host, kernels);
+}
+
+CompiledFusion compiled_fusion(const Compiled& compiled, std::span<const KernelImage> images,
+                               InputSignature signature) {
   CompiledFusion result;
+  result.signature = std::move(signature);
+  result.launch = launch_record(compiled);
   result.program.graphs = {compiled.concretized};
   result.program.step_lists = {{"concretize", compiled.concretized.name, compiled.concretize}};
   if (compiled.automatic)

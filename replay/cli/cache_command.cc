@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
+#include <sstream>
 
 #include "ir/canonical/canonical.h"
 #include "replay/cache/cache_key.h"
@@ -16,6 +17,7 @@
 #include "replay/data/file.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
+#include "serde/launch_file.h"
 
 namespace fusebox::cli {
 namespace {
@@ -106,6 +108,8 @@ std::string image_json(const KernelImage& i) {
       .add("registers", i.registers)
       .add("local_bytes", i.local_bytes)
       .add("shared_bytes", i.shared_bytes)
+      .add("cooperative", i.is_cooperative)
+      .add("opts_in_shared", i.opts_in_shared)
       .add("bytes", static_cast<int64_t>(i.binary.size()))
       .text();
 }
@@ -113,8 +117,9 @@ std::string image_json(const KernelImage& i) {
 std::string image_text(const KernelImage& i) {
   return fmt::format(
       "image of kernel {}\n  source       {}\n  for          {}, by {}, {}\n  needs        {} registers, {} bytes of "
-      "stack, {} of shared memory\n  binary       {} bytes\n",
+      "stack, {} of static shared memory{}{}\n  binary       {} bytes\n",
       text(i.kernel), text(i.source), i.architecture, i.compiler, i.options, i.registers, i.local_bytes, i.shared_bytes,
+      i.opts_in_shared ? ", shared memory by launch" : "", i.is_cooperative ? ", all blocks at once" : "",
       i.binary.size());
 }
 
@@ -137,6 +142,12 @@ void show_text(const CacheRecord& r, const StoredFile& f) {
     for (size_t i = 0; i < c.kernels.size(); ++i)
       if (!c.kernels[i].ops.empty())
         out += fmt::format("  kernel       {} @{}\n", text(digest(c.kernels[i])), c.kernels[i].name);
+    out += r.compiled->launch ? fmt::format("  launch       {}, {} words of code\n", text(digest(*r.compiled->launch)),
+                                            r.compiled->launch->code.size())
+                              : "  launch       none: the host program is interpreted\n";
+    out += fmt::format("signature {}\n", text(digest(r.compiled->signature)));
+    std::istringstream lines(text(r.compiled->signature));
+    for (std::string line; std::getline(lines, line);) out += "  " + line + "\n";
     for (const KernelImage& i : r.compiled->images) out += image_text(i);
   }
   print_text(out);
@@ -156,6 +167,8 @@ void show_json(const CacheRecord& r, const StoredFile& f) {
     for (const KernelImage& i : r.compiled->images) images.push_back(image_json(i));
     o.add("digest", text(digest(*r.compiled))).add("concretized", text(digest(c.concretized)));
     o.add("host", text(digest(c.host))).add("index_bits", int64_t{c.index_bits});
+    if (r.compiled->launch) o.add("launch", text(digest(*r.compiled->launch)));
+    o.add("signature", text(digest(r.compiled->signature)));
   }
   print_line(o.raw("kernels", json_list(kernels)).raw("images", json_list(images)).text());
 }
