@@ -27,6 +27,8 @@ FolderStore open_store(const CacheArguments& a) {
   const std::string folder = a.folder.empty() ? settings.folder : a.folder;
   if (folder.empty())
     throw Error(ErrorCode::kUsage, "there is no cache folder, because HOME is not set; give one with --folder");
+  // A folder that is named and not there is a mistake; only an import may make it.
+  if (!a.folder.empty() && a.action != "import") check_folder(folder);
   return FolderStore({.folder = folder, .limit_bytes = settings.limit_bytes});
 }
 
@@ -269,6 +271,9 @@ int export_records(const CacheArguments& a, const Common& common) {
 
 int import_records(const CacheArguments& a, const Common& common) {
   FolderStore store = open_store(a);
+  if (is_record(bytes_of(read_text_file(a.file))))
+    throw Error(ErrorCode::kBadInput,
+                "the file is one record of a cache; `fusebox cache export` packs records into a bundle", a.file);
   const Bundle bundle = load_bundle(a.file);
   if (bundle.records.empty())
     throw Error(ErrorCode::kBadInput, "the bundle carries no compiled fusion; make one with `fusebox cache export`",
@@ -333,7 +338,9 @@ and miss. A record that is damaged, or of another build, counts as missing. The 
       ->add_flag("--remove", a.remove, "Removes the records that cannot be used");
   add("gc", "Removes the records used least recently until the rest fits.", "  fusebox cache gc --bytes 0")
       ->add_option("--bytes", a.bytes, "The bytes that may remain; default: FUSEBOX_CACHE_BYTES, or 1 GiB")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Validator(
+          [](const std::string& text) { return text.starts_with("-") ? "give 0 or more bytes" : std::string(); }, "",
+          "bytes"));
   CLI::App* c = add("export", "Writes compiled fusions with their binaries to one bundle.",
                     R"(The bundle has the plans of every size and device that were run here.
 
