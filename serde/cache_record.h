@@ -3,7 +3,7 @@
 // Invariants (`encode` and `decode` check them): a record holds a compiled fusion or the image of one kernel, not both.
 // The names of a key's parts are unique. The graphs of a compiled fusion go by segment, as those of `Compiled`
 // (passes/pipeline/pipeline.h) do: as many scheduled graphs as segments; the host program first in `code`, then a kernel
-// and a launch for each segment that is a kernel.
+// and a launch for each segment that is a kernel. The launch record numbers its kernels by segment.
 //
 //   CacheRecord r{.key = {{"fusion", …}, {"steps", …}}, .compiled = compiled_fusion};
 //   decode_record(bytes_of(encode(r))) == r          // encode.h, decode.h
@@ -16,11 +16,13 @@
 #include <vector>
 
 #include "ir/canonical/digest.h"
+#include "ir/module/input_signature.h"
+#include "ir/module/launch_record.h"
 #include "ir/module/module.h"
 
 namespace fusebox {
 
-// The binary of one kernel, with everything that it depends on.
+// The binary of one kernel, with everything that it depends on and everything that an executor must know to launch it.
 struct KernelImage {
   Digest kernel;             // of the kernel program
   Digest source;             // of the CUDA text
@@ -33,6 +35,9 @@ struct KernelImage {
   int64_t local_bytes = 0;   // of a thread's stack and spills
   int64_t shared_bytes = 0;  // static
   std::vector<uint8_t> binary;
+  bool is_cooperative = false;  // blocks wait for one another, so a launch needs all of them on the GPU at once
+  bool opts_in_shared =
+      false;  // launches give it shared memory, which may be more than the driver allows without being asked
   bool operator==(const KernelImage&) const = default;
 };
 
@@ -44,7 +49,9 @@ struct CompiledFusion {
   Module code;       // the host program, the kernels, their launches
   std::vector<Digest> plans;
   int index_bits = 64;
-  std::vector<KernelImage> images;  // none on an executor that interprets
+  std::vector<KernelImage> images;     // none on an executor that interprets
+  InputSignature signature;            // of the inputs that it was made for
+  std::optional<LaunchRecord> launch;  // the host program as code; none if it does not fit into a record
   bool operator==(const CompiledFusion&) const = default;
 };
 

@@ -5,6 +5,7 @@
 
 #include "serde/bundle_generated.h"
 #include "serde/features.h"
+#include "serde/launch_parts.h"
 #include "serde/reader.h"
 #include "serde/record_file.h"
 #include "serde/semantics.h"
@@ -177,6 +178,8 @@ class BundleReader {
     to.local_bytes = from.local_bytes();
     to.shared_bytes = from.shared_bytes();
     if (from.binary()) to.binary = bytes(*from.binary(), Place(at, "binary"));
+    to.is_cooperative = from.is_cooperative();
+    to.opts_in_shared = from.opts_in_shared();
   }
 
   void read(const wire::CompiledFusion& from, CompiledFusion& to, const Place& at) {
@@ -186,6 +189,8 @@ class BundleReader {
     to.plans = list<Digest>(from.plans(), Place(at, "plans"), limits::kNodes);
     to.index_bits = Reader::present(from.index_bits(), Place(at, "index_bits"));
     to.images = list<KernelImage>(from.images(), Place(at, "images"), limits::kRecords);
+    if (from.signature()) to.signature = read_signature(reader_, *from.signature(), Place(at, "signature"));
+    if (from.launch()) to.launch = read_launch(reader_, *from.launch(), Place(at, "launch"));
   }
 
   Reader& reader_;

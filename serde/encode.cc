@@ -2,6 +2,7 @@
 
 #include "serde/bundle_generated.h"
 #include "serde/features.h"
+#include "serde/launch_parts.h"
 #include "serde/record_file.h"
 #include "serde/structure.h"
 #include "serde/writer.h"
@@ -125,7 +126,8 @@ class BundleWriter {
     const auto compiler = writer_.string(image.compiler, Place(at, "compiler"));
     const auto binary = bytes(image.binary, Place(at, "binary"));
     return wire::CreateKernelImage(writer_.b, &kernel, &source, entry, architecture, options, compiler, image.numerics,
-                                   image.registers, image.local_bytes, image.shared_bytes, binary);
+                                   image.registers, image.local_bytes, image.shared_bytes, binary, image.is_cooperative,
+                                   image.opts_in_shared);
   }
 
   flatbuffers::Offset<wire::CompiledFusion> write(const CompiledFusion& compiled, const Place& at) {
@@ -134,8 +136,11 @@ class BundleWriter {
     const auto code = write_module(writer_, compiled.code, Place(at, "code"));
     const auto plans = list(compiled.plans, Place(at, "plans"), limits::kNodes);
     const auto images = list(compiled.images, Place(at, "images"), limits::kRecords);
+    const auto signature = write_signature(writer_, compiled.signature, Place(at, "signature"));
+    flatbuffers::Offset<wire::LaunchRecord> launch;
+    if (compiled.launch) launch = write_launch(writer_, *compiled.launch, Place(at, "launch"));
     return wire::CreateCompiledFusion(writer_.b, program, scheduled, code, plans,
-                                      static_cast<uint8_t>(compiled.index_bits), images);
+                                      static_cast<uint8_t>(compiled.index_bits), images, signature, launch);
   }
 
   flatbuffers::Offset<wire::CacheRecord> write(const CacheRecord& record, const Place& at) {

@@ -39,6 +39,7 @@ bool is_of(Feature feature, const Op& op) {
     case Feature::kExactInputs:
     case Feature::kArtifacts:
     case Feature::kRecords:
+    case Feature::kLaunchRecords:
       return false;
     case Feature::kIndexChecks:
       return op.kind == OpKind::kWithin;
@@ -77,7 +78,16 @@ bool uses(const Module& m, Feature feature) {
          });
 }
 
+bool needs_launch(const KernelImage& image) { return image.is_cooperative || image.opts_in_shared; }
+bool has_launch(const CacheRecord& r) {
+  if (r.image) return needs_launch(*r.image);
+  if (!r.compiled) return false;
+  return r.compiled->launch || r.compiled->signature != InputSignature() ||
+         std::ranges::any_of(r.compiled->images, needs_launch);
+}
+
 bool uses(const CacheRecord& r, Feature feature) {
+  if (feature == Feature::kLaunchRecords) return has_launch(r);
   if (feature == Feature::kModule || feature == Feature::kRecords) return true;
   return r.compiled && (uses(r.compiled->program, feature) || uses(r.compiled->scheduled, feature) ||
                         uses(r.compiled->code, feature));
@@ -104,6 +114,7 @@ bool uses(const Bundle& b, Feature feature) {
     case Feature::kRandom:
     case Feature::kLibraryOps:
     case Feature::kAtenResults:
+    case Feature::kLaunchRecords:
       return std::ranges::any_of(b.steps, [&](const StepList& l) { return have(l.steps, feature); }) ||
              std::ranges::any_of(b.stages, [&](const StageRecord& s) { return uses(s.module, feature); }) ||
              std::ranges::any_of(b.records, [&](const CacheRecord& r) { return uses(r, feature); });

@@ -101,7 +101,79 @@ struct Fields<KernelImage> {
       field("registers", &KernelImage::registers, kEncodedAlone),
       field("local_bytes", &KernelImage::local_bytes, kEncodedAlone),
       field("shared_bytes", &KernelImage::shared_bytes, kEncodedAlone),
-      field("binary", &KernelImage::binary, kEncodedAlone));
+      field("binary", &KernelImage::binary, kEncodedAlone),
+      field("is_cooperative", &KernelImage::is_cooperative, kEncodedAlone),
+      field("opts_in_shared", &KernelImage::opts_in_shared, kEncodedAlone));
+};
+
+template <>
+struct Fields<LaunchInput> {
+  static constexpr std::string_view kName = "LaunchInput";
+  static constexpr auto kList =
+      std::tuple(field("dtype", &LaunchInput::dtype, kEncodedAlone), field("rank", &LaunchInput::rank, kEncodedAlone),
+                 field("is_scalar", &LaunchInput::is_scalar, kEncodedAlone),
+                 field("is_open", &LaunchInput::is_open, kEncodedAlone));
+};
+
+template <>
+struct Fields<LaunchSlot> {
+  static constexpr std::string_view kName = "LaunchSlot";
+  static constexpr auto kList =
+      std::tuple(field("dtype", &LaunchSlot::dtype, kEncodedAlone), field("rank", &LaunchSlot::rank, kEncodedAlone));
+};
+
+template <>
+struct Fields<LaunchError> {
+  static constexpr std::string_view kName = "LaunchError";
+  static constexpr auto kList = std::tuple(field("code", &LaunchError::code, kEncodedAlone),
+                                           field("message", &LaunchError::message, kEncodedAlone),
+                                           field("place", &LaunchError::place, kEncodedAlone));
+};
+
+template <>
+struct Fields<LaunchRecord> {
+  static constexpr std::string_view kName = "LaunchRecord";
+  // The segments of a compiled fusion say how many kernels there are.
+  static constexpr FieldUse kCounted = {.digested = false, .printed = false, .derived = true};
+  static constexpr auto kList = std::tuple(
+      field("registers", &LaunchRecord::registers, kEncodedAlone), field("kernels", &LaunchRecord::kernels, kCounted),
+      field("inputs", &LaunchRecord::inputs, kEncodedAlone),
+      field("allocated", &LaunchRecord::allocated, kEncodedAlone),
+      field("errors", &LaunchRecord::errors, kEncodedAlone), field("names", &LaunchRecord::names, kEncodedAlone),
+      field("code", &LaunchRecord::code, kEncodedAlone));
+};
+
+template <>
+struct Fields<SignatureAxis> {
+  static constexpr std::string_view kName = "SignatureAxis";
+  static constexpr auto kList = std::tuple(field("most", &SignatureAxis::most, kEncodedAlone),
+                                           field("divisor", &SignatureAxis::divisor, kEncodedAlone),
+                                           field("stride", &SignatureAxis::stride, kEncodedAlone),
+                                           field("stride_divisor", &SignatureAxis::stride_divisor, kEncodedAlone));
+};
+
+template <>
+struct Fields<SignatureInput> {
+  static constexpr std::string_view kName = "SignatureInput";
+  static constexpr auto kList = std::tuple(
+      field("name", &SignatureInput::name, kEncodedAlone), field("dtype", &SignatureInput::dtype, kEncodedAlone),
+      field("is_scalar", &SignatureInput::is_scalar, kEncodedAlone),
+      field("most", &SignatureInput::most, kEncodedAlone), field("divisor", &SignatureInput::divisor, kEncodedAlone),
+      field("align", &SignatureInput::align, kEncodedAlone), field("axes", &SignatureInput::axes, kEncodedAlone));
+};
+
+template <>
+struct Fields<SignatureFact> {
+  static constexpr std::string_view kName = "SignatureFact";
+  static constexpr auto kList = std::tuple(field("name", &SignatureFact::name, kEncodedAlone),
+                                           field("value", &SignatureFact::value, kEncodedAlone));
+};
+
+template <>
+struct Fields<InputSignature> {
+  static constexpr std::string_view kName = "InputSignature";
+  static constexpr auto kList = std::tuple(field("inputs", &InputSignature::inputs, kEncodedAlone),
+                                           field("facts", &InputSignature::facts, kEncodedAlone));
 };
 
 template <>
@@ -112,7 +184,9 @@ struct Fields<CompiledFusion> {
                                            field("code", &CompiledFusion::code, kEncodedAlone),
                                            field("plans", &CompiledFusion::plans, kEncodedAlone),
                                            field("index_bits", &CompiledFusion::index_bits, kEncodedAlone),
-                                           field("images", &CompiledFusion::images, kEncodedAlone));
+                                           field("images", &CompiledFusion::images, kEncodedAlone),
+                                           field("signature", &CompiledFusion::signature, kEncodedAlone),
+                                           field("launch", &CompiledFusion::launch, kEncodedAlone));
 };
 
 template <>
@@ -143,8 +217,11 @@ struct Fields<Bundle> {
 static_assert(names_all_members<Digest>() && names_all_members<StageRecord>() && names_all_members<StageDigest>() &&
               names_all_members<KeyValue>() && names_all_members<InputRecord>() && names_all_members<OutputRecord>() &&
               names_all_members<Failure>() && names_all_members<CrossingLayout>() && names_all_members<Rank>() &&
-              names_all_members<Artifact>() && names_all_members<KernelImage>() &&
-              names_all_members<CompiledFusion>() && names_all_members<KeyPart>() && names_all_members<CacheRecord>() &&
-              names_all_members<Bundle>());
+              names_all_members<Artifact>() && names_all_members<KernelImage>() && names_all_members<LaunchInput>() &&
+              names_all_members<LaunchSlot>() && names_all_members<LaunchError>() &&
+              names_all_members<LaunchRecord>() && names_all_members<SignatureAxis>() &&
+              names_all_members<SignatureInput>() && names_all_members<SignatureFact>() &&
+              names_all_members<InputSignature>() && names_all_members<CompiledFusion>() &&
+              names_all_members<KeyPart>() && names_all_members<CacheRecord>() && names_all_members<Bundle>());
 
 }  // namespace fusebox

@@ -14,7 +14,7 @@
 namespace fusebox {
 
 // Grows when records of an older version would be misread, or when the same key would mean another plan.
-inline constexpr uint32_t kRecordVersion = 1;
+inline constexpr uint32_t kRecordVersion = 2;
 
 std::string record_file(std::string_view payload);
 // Throws kNotABundle, kNewerVersion, kInvalidField (an older version), kDamagedBundle (another checksum).

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/table/error.h"
+#include "serde/launch_parts.h"
 #include "serde/structure.h"
 
 namespace fusebox {
@@ -89,6 +90,12 @@ void check_structure(const CacheRecord& r, const Place& place) {
     invalid(Place(compiled, "code"), "there is a host program, and a kernel and its launch for each such segment");
   if (!c.plans.empty() && c.plans.size() != kernels)
     invalid(Place(compiled, "plans"), "there is one digest for each kernel, or none");
+  check_structure(c.signature, Place(compiled, "signature"));
+  if (!c.launch) return;
+  const Place launch(compiled, "launch");
+  check_structure(*c.launch, launch);
+  if (c.launch->kernels != segments.size())
+    invalid(Place(launch, "kernels"), "the launch record numbers its kernels by segment");
 }
 
 }  // namespace fusebox

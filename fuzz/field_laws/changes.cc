@@ -60,7 +60,8 @@ struct Structs {
 using AllStructs = Structs<ConstantBits, Value, Tensor, IterDomain, Transform, Attr, Op, Region, Graph, StepOperand,
                            Step, StepList, Crossing, Segment, Segmentation, InputSpec, InputSpecs, Module, Digest,
                            StageRecord, StageDigest, KeyValue, InputRecord, OutputRecord, Failure, CrossingLayout, Rank,
-                           Artifact, KernelImage, CompiledFusion, KeyPart, CacheRecord, Bundle>;
+                           Artifact, KernelImage, LaunchInput, LaunchSlot, LaunchError, LaunchRecord, SignatureAxis,
+                           SignatureInput, SignatureFact, InputSignature, CompiledFusion, KeyPart, CacheRecord, Bundle>;
 
 template <class T, class Member>
 constexpr size_t kind_of(Member T::* wanted) {

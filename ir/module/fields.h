@@ -216,7 +216,7 @@ struct Fields<Module> {
 // The members of a struct with `count` members, in order. A wrong count does not compile.
 template <size_t count, class T>
 constexpr auto tie_members(T& t) {
-  static_assert(count >= 1 && count <= 12, "add the next number of names below");
+  static_assert(count >= 1 && count <= 13, "add the next number of names below");
   if constexpr (count == 1) {
     auto& [a] = t;
     return std::tie(a);
@@ -250,9 +250,12 @@ constexpr auto tie_members(T& t) {
   } else if constexpr (count == 11) {
     auto& [a, b, c, d, e, f, g, h, i, j, k] = t;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k);
-  } else {
+  } else if constexpr (count == 12) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l] = t;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
+  } else {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = t;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
   }
 }
 

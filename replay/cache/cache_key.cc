@@ -50,11 +50,11 @@ std::string device_bytes(const DeviceProperties& d) {
 
 }  // namespace
 
-CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects& defects) {
+CacheKey program_key(const FusionRequest& request, const Defects& defects) {
   // A new member of CompileOptions fails to compile here. Add it below if a program depends on it; if it makes the plan
   // depend on sizes, such programs need KeySizes::kExact in fusion_cache.cc.
-  // `known` and `digest_plans` change no program.
-  const auto& [steps, device, segmentation, index_bits, inputs, heuristics, broken, digest_plans, infer, known] =
+  // `known` and `digest_plans` change no program. The inputs' sizes are `fusion_key`'s.
+  const auto& [steps, device, segmentation, index_bits, sizes, heuristics, broken, digest_plans, infer, known] =
       request.options;
   CacheKey key;
   key.push_back(key_part("build", build_digest()));
@@ -71,9 +71,14 @@ CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects&
   // What is inferred is kept with the program, and `serves` infers it again.
   key.push_back(key_part("infer", infer ? "1" : "0"));
   if (!broken.empty()) key.push_back(key_part("defects", join(broken)));
+  return key;
+}
+
+CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects& defects) {
+  CacheKey key = program_key(request, defects);
   key.push_back(
       key_part("concretize", canonical_bytes(plan_concretization(request.fusion, request.bindings, request.options))));
-  if (sizes == KeySizes::kExact) key.push_back(key_part("sizes", exact_sizes(inputs)));
+  if (sizes == KeySizes::kExact) key.push_back(key_part("sizes", exact_sizes(request.options.inputs)));
   return key;
 }
 

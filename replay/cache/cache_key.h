@@ -34,6 +34,8 @@ enum class KeySizes : uint8_t { kAny, kExact };
 
 // Throws as `compile` does if the sizes do not fit.
 CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects& defects = {});
+// The parts of the key that do not depend on the sizes: what the plans of one program have in common.
+CacheKey program_key(const FusionRequest& request, const Defects& defects = {});
 CacheKey image_key(const ImageRequest& request, const Defects& defects = {});
 
 // The name of the key's record in a store.

@@ -3,11 +3,32 @@
 #include <set>
 
 #include "ir/canonical/canonical.h"
+#include "passes/host/launch_code.h"
 
 namespace fusebox {
 
-CompiledFusion compiled_fusion(const Compiled& compiled, std::span<const KernelImage> images) {
+std::optional<LaunchRecord> launch_record(const Compiled& compiled) {
+  std::vector<std::string> kernels;
+  for (const Segment& s : compiled.segmentation.segments) kernels.push_back(s.name);
+  return launch_code(compiled.host, kernels);
+}
+
+std::vector<KernelImage> images_of(const Compiled& compiled, std::span<const KernelImage> images) {
+  std::vector<KernelImage> result;
+  if (images.empty()) return result;
+  std::set<Digest> kernels;
+  for (const Graph& kernel : compiled.kernels)
+    if (!kernel.ops.empty()) kernels.insert(digest(kernel));
+  for (const KernelImage& image : images)
+    if (kernels.contains(image.kernel)) result.push_back(image);
+  return result;
+}
+
+CompiledFusion compiled_fusion(const Compiled& compiled, std::span<const KernelImage> images,
+                               InputSignature signature) {
   CompiledFusion result;
+  result.signature = std::move(signature);
+  result.launch = launch_record(compiled);
   result.program.graphs = {compiled.concretized};
   result.program.step_lists = {{"concretize", compiled.concretized.name, compiled.concretize}};
   if (compiled.automatic)
@@ -15,21 +36,16 @@ CompiledFusion compiled_fusion(const Compiled& compiled, std::span<const KernelI
   result.program.segmentations = {compiled.segmentation};
   result.scheduled.graphs = compiled.scheduled;
   result.code.graphs = {compiled.host};
-  std::set<Digest> kernels;
   const auto is_kernel = [&](size_t i) {
     return compiled.segmentation.segments[i].executor == SegmentExecutor::kKernel;
   };
   for (size_t i = 0; i < compiled.kernels.size(); ++i)
-    if (is_kernel(i)) {
-      result.code.graphs.push_back(compiled.kernels[i]);
-      if (!images.empty()) kernels.insert(digest(compiled.kernels[i]));
-    }
+    if (is_kernel(i)) result.code.graphs.push_back(compiled.kernels[i]);
   for (size_t i = 0; i < compiled.launches.size(); ++i)
     if (is_kernel(i)) result.code.graphs.push_back(compiled.launches[i]);
   result.plans = compiled.plans;
   result.index_bits = compiled.index_bits;
-  for (const KernelImage& image : images)
-    if (kernels.contains(image.kernel)) result.images.push_back(image);
+  result.images = images_of(compiled, images);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "replay/cache/fusion_cache.h"
 
 #include "ir/table/error.h"
+#include "passes/pipeline/signature.h"
 #include "passes/schedule/apply_steps.h"
 #include "replay/cache/compiled_record.h"
 #include "serde/decode.h"
@@ -76,9 +77,15 @@ std::optional<FoundFusion> FusionCache::find(const FusionRequest& request) {
         why = "the record does not serve these sizes";
         continue;
       }
+      if (const std::string other =
+              difference(signature_of(request.fusion, request.options), record->compiled->signature);
+          !other.empty()) {
+        why = "the record is of another signature: " + other;
+        continue;
+      }
       ++hits_;
       log("hit " + label(request) + ", " + record_name(key, kFusionSuffix));
-      return FoundFusion{std::move(compiled), std::move(record->compiled->images)};
+      return FoundFusion{std::move(compiled), std::move(record->compiled->launch), std::move(record->compiled->images)};
     }
   } catch (const Error& e) {
     why = e.what();  // the sizes do not fit; `compile` says so
@@ -95,7 +102,10 @@ void FusionCache::keep(const FusionRequest& request, const Compiled& compiled, s
   if (!is_any && request.options.inputs.empty() && !inputs(request.fusion).empty()) return;
   try {
     const CacheKey key = fusion_key(request, is_any ? KeySizes::kAny : KeySizes::kExact, options_.defects);
-    write({.key = key, .compiled = compiled_fusion(compiled, images), .image = {}}, kFusionSuffix, label(request));
+    write({.key = key,
+           .compiled = compiled_fusion(compiled, images, signature_of(request.fusion, request.options)),
+           .image = {}},
+          kFusionSuffix, label(request));
   } catch (const Error& e) {
     log("cannot keep " + label(request) + ": " + e.what());
   }
@@ -121,13 +131,16 @@ void FusionCache::keep(const ImageRequest& request, const KernelImage& image) {
 
 PlannedFusion plan_fusion(FusionCache* cache, const FusionRequest& request, const PlanFusionOptions& options) {
   if (cache)
-    if (auto found = cache->find(request)) return {std::move(found->compiled), std::move(found->images), true};
+    if (auto found = cache->find(request))
+      return {std::move(found->compiled), std::move(found->launch), std::move(found->images), true};
   if (options.only_cached)
     throw Error(ErrorCode::kNotCached,
                 "the cache has no program for this fusion, its steps and sizes; run it once without --cache-only, or "
                 "import it",
                 "@" + request.fusion.name);
-  return {std::make_shared<const Compiled>(compile(request.fusion, request.bindings, request.options)), {}, false};
+  auto compiled = std::make_shared<const Compiled>(compile(request.fusion, request.bindings, request.options));
+  std::optional<LaunchRecord> launch = launch_record(*compiled);
+  return {std::move(compiled), std::move(launch), {}, false};
 }
 
 }  // namespace fusebox

@@ -28,6 +28,7 @@ struct FusionCacheOptions {
 
 struct FoundFusion {
   std::shared_ptr<const Compiled> compiled;
+  std::optional<LaunchRecord> launch;
   std::vector<KernelImage> images;
 };
 
@@ -64,6 +65,7 @@ class FusionCache : public KernelImages {
 // A program, from the cache if it is there, else compiled.
 struct PlannedFusion {
   std::shared_ptr<const Compiled> compiled;
+  std::optional<LaunchRecord> launch = {};  // of the host program; none if it does not fit into a record
   std::vector<KernelImage> images;
   bool is_from_cache = false;
 };

@@ -79,10 +79,14 @@ std::vector<Unpacked> unpack(const Bundle& bundle, RecordStore& store, const Unp
     }
     const Compiled c = compiled_of(*record.compiled);
     check_lowering(c, place);
+    if (record.compiled->launch != launch_record(c))
+      contradicts("the launch record is not the one of the host program", place);
     one.kernels = static_cast<int64_t>(record.compiled->code.graphs.size() / 2);
     for (KernelImage& image : record.compiled->images) {
       const auto request = request_of(c, image);
       if (!request) contradicts("a binary belongs to no kernel of its program", place);
+      if (image.is_cooperative != request->is_cooperative || image.opts_in_shared != request->opts_in_shared)
+        contradicts("a binary is launched in another way than its kernel", place);
       if (options.trust_binaries) continue;
       KernelImage made = compile_image(*request);
       made.registers = image.registers;

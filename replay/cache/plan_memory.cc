@@ -22,6 +22,12 @@ int64_t approximate_bytes(const Graph& g) {
          rows * kInside;
 }
 
+int64_t bytes_of_images(const KnownPlan::Images& images) {
+  int64_t all = bytes_of_list(images);
+  for (const KernelImage& image : images) all += bytes_of_list(image.binary);
+  return all;
+}
+
 // Gives a key back when a thread is done with it, also by an exception.
 template <class Done>
 struct AtEnd {
@@ -42,59 +48,127 @@ int64_t approximate_bytes(const Compiled& c) {
   return all;
 }
 
-std::shared_ptr<const KnownPlan> PlanMemory::find(const PlanRequest& request, const InputSignature& signature) {
-  for (auto it = entries_.begin(); it != entries_.end(); ++it) {
-    if (it->target != request.target || it->signature != signature) continue;
-    if (!serves(*it->plan->compiled, request.fusion, request.sizes, request.options)) continue;
-    entries_.splice(entries_.begin(), entries_, it);
-    return entries_.front().plan;
-  }
-  return nullptr;
+// -- the store
+
+const std::shared_ptr<PlanStore>& PlanStore::of_process() {
+  static const auto store = std::make_shared<PlanStore>(int64_t{256} << 20);
+  return store;
 }
 
-// Compares with the plan used last: of the same signature if there is one, else of the same target, else with any.
-std::string PlanMemory::reason(const PlanRequest& request, const InputSignature& signature) const {
-  if (entries_.empty()) return counts_.made == 0 ? "the first call" : "no plan is kept";
-  const auto same = std::ranges::find_if(
-      entries_, [&](const Entry& e) { return e.target == request.target && e.signature == signature; });
-  if (same != entries_.end()) return why_not(*same->plan->compiled, request.fusion, request.sizes, request.options);
-  const auto it = std::ranges::find(entries_, request.target, &Entry::target);
-  if (it == entries_.end()) return "for " + request.target + ", was for " + entries_.front().target;
-  return difference(signature, it->signature);
+std::shared_ptr<const PlanProgram> PlanStore::program(std::string bytes) {
+  const std::lock_guard lock(using_);
+  std::weak_ptr<const PlanProgram>& known = programs_[bytes];
+  std::shared_ptr<const PlanProgram> found = known.lock();
+  if (!found) known = found = std::make_shared<const PlanProgram>(std::move(bytes));
+  std::erase_if(programs_, [](const auto& p) { return p.second.expired(); });
+  return found;
 }
 
-void PlanMemory::keep(Entry made) {
+void PlanStore::keep(Entry made) {
   made.bytes = approximate_bytes(*made.plan->compiled);
   if (made.plan->launch) made.bytes += bytes_of_list(made.plan->launch->code);
+  if (const auto images = made.plan->state->images.load()) made.bytes += bytes_of_images(*images);
   bytes_ += made.bytes;
+  ++kept_;
   entries_.push_front(std::move(made));
-  while (bytes_ > options_.bytes && entries_.size() > 1) {
+  evict();
+}
+
+void PlanStore::evict() {
+  while (bytes_ > most_bytes_ && entries_.size() > 1) {
     bytes_ -= entries_.back().bytes;
     entries_.pop_back();
   }
 }
 
+void PlanStore::keep_images(const KnownPlan& plan, KnownPlan::Images images) {
+  const std::lock_guard lock(using_);
+  if (plan.state->images.load()) return;  // another thread was faster
+  const int64_t bytes = bytes_of_images(images);
+  plan.state->images = std::make_shared<const KnownPlan::Images>(std::move(images));
+  const auto it = std::ranges::find_if(entries_, [&](const Entry& e) { return e.plan->state == plan.state; });
+  if (it == entries_.end()) return;
+  it->bytes += bytes;
+  bytes_ += bytes;
+  evict();
+}
+
+void PlanStore::clear() {
+  const std::lock_guard lock(using_);
+  entries_.clear();
+  bytes_ = 0;
+  ++state_;
+}
+
+// -- one program's view
+
+namespace {
+
+uint64_t next_id() {
+  static std::atomic<uint64_t> next = 1;
+  return next++;
+}
+
+}  // namespace
+
+PlanMemory::PlanMemory(PlanMemoryOptions options)
+    : options_(std::move(options)),
+      store_(options_.store ? options_.store : std::make_shared<PlanStore>(options_.bytes)),
+      id_(next_id()) {}
+
+// Compares with the program's plan used last: of the same signature if there is one, else of the same target, else with any.
+std::string PlanMemory::reason(const PlanRequest& request, const InputSignature& signature) const {
+  using Entry = PlanStore::Entry;
+  const auto& all = store_->entries_;
+  const auto any = std::ranges::find(all, request.program, &Entry::program);
+  if (any == all.end()) return counts_.made == 0 ? "the first call" : "no plan is kept";
+  const auto same =
+      std::ranges::find_if(all, [&](const Entry& e) { return e.is_for(request) && e.signature == signature; });
+  if (same != all.end()) return why_not(*same->plan->compiled, request.fusion, request.sizes, request.options);
+  const auto it = std::ranges::find_if(all, [&](const Entry& e) { return e.is_for(request); });
+  if (it == all.end()) return "for " + request.target + ", was for " + any->target;
+  return difference(signature, it->signature);
+}
+
 std::shared_ptr<const KnownPlan> PlanMemory::find_or_make(const PlanRequest& request,
                                                           const std::function<KnownPlan()>& make) {
   const InputSignature signature = signature_of(request.fusion, request.options);
-  const Key key{request.target, text(signature)};
-  std::unique_lock lock(using_);
+  const PlanStore::Key key{request.program.get(), request.target, text(signature)};
+  PlanStore& s = *store_;
+  std::unique_lock lock(s.using_);
+  program_ = request.program;
   while (true) {
-    if (auto known = find(request, signature)) {
+    // Whether a plan serves is asked without the lock. A plan that is kept meanwhile may serve too.
+    const uint64_t kept = s.kept_;
+    std::vector<std::shared_ptr<const KnownPlan>> candidates;
+    for (const auto& e : s.entries_)
+      if (e.is_for(request) && e.signature == signature) candidates.push_back(e.plan);
+    lock.unlock();
+    const auto found = std::ranges::find_if(candidates, [&](const auto& plan) {
+      return serves(*plan->compiled, request.fusion, request.sizes, request.options);
+    });
+    lock.lock();
+    if (found != candidates.end()) {
       ++counts_.hits;
-      return known;
+      const auto it = std::ranges::find(s.entries_, *found, &PlanStore::Entry::plan);
+      if (it != s.entries_.end()) {
+        if (it->maker != id_) ++counts_.shared;
+        s.entries_.splice(s.entries_.begin(), s.entries_, it);
+      }
+      return *found;
     }
-    if (being_made_.insert(key).second) break;
+    if (s.kept_ != kept) continue;
+    if (s.being_made_.insert(key).second) break;
     ++counts_.waited;
-    is_made_.wait(lock, [&] { return !being_made_.contains(key); });
+    s.is_made_.wait(lock, [&] { return !s.being_made_.contains(key); });
   }
   const AtEnd finished{[&] {
     if (!lock.owns_lock()) lock.lock();
-    being_made_.erase(key);
-    is_made_.notify_all();
+    s.being_made_.erase(key);
+    s.is_made_.notify_all();
   }};
   const std::string why = reason(request, signature);
-  const uint64_t state = state_;
+  const uint64_t state = s.state_;
   lock.unlock();
   const auto plan = std::make_shared<const KnownPlan>(make());
   if (options_.log) options_.log("@" + request.fusion.name + " for " + request.target + ": " + why);
@@ -102,22 +176,15 @@ std::shared_ptr<const KnownPlan> PlanMemory::find_or_make(const PlanRequest& req
   ++counts_.made;
   if (counts_.recompiles.size() == kReasons) counts_.recompiles.erase(counts_.recompiles.begin());
   counts_.recompiles.push_back(why);
-  if (state == state_) keep({request.target, signature, plan, 0});
+  if (state == s.state_) s.keep({request.program, request.target, signature, plan, id_, 0});
   return plan;
 }
 
-void PlanMemory::clear() {
-  const std::lock_guard lock(using_);
-  entries_.clear();
-  bytes_ = 0;
-  ++state_;
-}
-
 PlanMemory::Info PlanMemory::info() const {
-  const std::lock_guard lock(using_);
+  const std::lock_guard lock(store_->using_);
   Info result = counts_;
-  result.kept = static_cast<int64_t>(entries_.size());
-  result.bytes = bytes_;
+  for (const auto& e : store_->entries_)
+    if (e.program == program_) ++result.kept, result.bytes += e.bytes;
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
+#include <sstream>
 
 #include "ir/canonical/canonical.h"
 #include "replay/cache/cache_key.h"
@@ -16,6 +17,7 @@
 #include "replay/data/file.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
+#include "serde/launch_file.h"
 
 namespace fusebox::cli {
 namespace {
@@ -25,6 +27,8 @@ FolderStore open_store(const CacheArguments& a) {
   const std::string folder = a.folder.empty() ? settings.folder : a.folder;
   if (folder.empty())
     throw Error(ErrorCode::kUsage, "there is no cache folder, because HOME is not set; give one with --folder");
+  // A folder that is named and not there is a mistake; only an import may make it.
+  if (!a.folder.empty() && a.action != "import") check_folder(folder);
   return FolderStore({.folder = folder, .limit_bytes = settings.limit_bytes});
 }
 
@@ -106,6 +110,8 @@ std::string image_json(const KernelImage& i) {
       .add("registers", i.registers)
       .add("local_bytes", i.local_bytes)
       .add("shared_bytes", i.shared_bytes)
+      .add("cooperative", i.is_cooperative)
+      .add("opts_in_shared", i.opts_in_shared)
       .add("bytes", static_cast<int64_t>(i.binary.size()))
       .text();
 }
@@ -113,8 +119,9 @@ std::string image_json(const KernelImage& i) {
 std::string image_text(const KernelImage& i) {
   return fmt::format(
       "image of kernel {}\n  source       {}\n  for          {}, by {}, {}\n  needs        {} registers, {} bytes of "
-      "stack, {} of shared memory\n  binary       {} bytes\n",
+      "stack, {} of static shared memory{}{}\n  binary       {} bytes\n",
       text(i.kernel), text(i.source), i.architecture, i.compiler, i.options, i.registers, i.local_bytes, i.shared_bytes,
+      i.opts_in_shared ? ", shared memory by launch" : "", i.is_cooperative ? ", all blocks at once" : "",
       i.binary.size());
 }
 
@@ -137,6 +144,12 @@ void show_text(const CacheRecord& r, const StoredFile& f) {
     for (size_t i = 0; i < c.kernels.size(); ++i)
       if (!c.kernels[i].ops.empty())
         out += fmt::format("  kernel       {} @{}\n", text(digest(c.kernels[i])), c.kernels[i].name);
+    out += r.compiled->launch ? fmt::format("  launch       {}, {} words of code\n", text(digest(*r.compiled->launch)),
+                                            r.compiled->launch->code.size())
+                              : "  launch       none: the host program is interpreted\n";
+    out += fmt::format("signature {}\n", text(digest(r.compiled->signature)));
+    std::istringstream lines(text(r.compiled->signature));
+    for (std::string line; std::getline(lines, line);) out += "  " + line + "\n";
     for (const KernelImage& i : r.compiled->images) out += image_text(i);
   }
   print_text(out);
@@ -156,6 +169,8 @@ void show_json(const CacheRecord& r, const StoredFile& f) {
     for (const KernelImage& i : r.compiled->images) images.push_back(image_json(i));
     o.add("digest", text(digest(*r.compiled))).add("concretized", text(digest(c.concretized)));
     o.add("host", text(digest(c.host))).add("index_bits", int64_t{c.index_bits});
+    if (r.compiled->launch) o.add("launch", text(digest(*r.compiled->launch)));
+    o.add("signature", text(digest(r.compiled->signature)));
   }
   print_line(o.raw("kernels", json_list(kernels)).raw("images", json_list(images)).text());
 }
@@ -256,6 +271,9 @@ int export_records(const CacheArguments& a, const Common& common) {
 
 int import_records(const CacheArguments& a, const Common& common) {
   FolderStore store = open_store(a);
+  if (is_record(bytes_of(read_text_file(a.file))))
+    throw Error(ErrorCode::kBadInput,
+                "the file is one record of a cache; `fusebox cache export` packs records into a bundle", a.file);
   const Bundle bundle = load_bundle(a.file);
   if (bundle.records.empty())
     throw Error(ErrorCode::kBadInput, "the bundle carries no compiled fusion; make one with `fusebox cache export`",
@@ -320,7 +338,9 @@ and miss. A record that is damaged, or of another build, counts as missing. The 
       ->add_flag("--remove", a.remove, "Removes the records that cannot be used");
   add("gc", "Removes the records used least recently until the rest fits.", "  fusebox cache gc --bytes 0")
       ->add_option("--bytes", a.bytes, "The bytes that may remain; default: FUSEBOX_CACHE_BYTES, or 1 GiB")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Validator(
+          [](const std::string& text) { return text.starts_with("-") ? "give 0 or more bytes" : std::string(); }, "",
+          "bytes"));
   CLI::App* c = add("export", "Writes compiled fusions with their binaries to one bundle.",
                     R"(The bundle has the plans of every size and device that were run here.
 

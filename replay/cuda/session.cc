@@ -1,5 +1,6 @@
 #include "replay/cuda/session.h"
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
 
@@ -121,6 +122,12 @@ class Session final : public CudaSession {
     kernel.name = names_.emplace_back(name).c_str();
   }
 
+  void opt_in_shared(CudaKernel& kernel) override {
+    const int64_t most = most_shared_bytes(kernel);
+    allow_shared(kernel, most);
+    kernel.allowed_shared_bytes = std::max(kernel.allowed_shared_bytes, most);
+  }
+
   int64_t resident_blocks(const CudaKernel& kernel, int64_t threads, int64_t shared_bytes) override {
     allow_shared(kernel, shared_bytes);
     int blocks = 0;
@@ -228,8 +235,9 @@ class Session final : public CudaSession {
     return value;
   }
   // More than 48 KiB of shared memory needs an opt-in.
+  int64_t most_shared_bytes(const CudaKernel& kernel) const { return device_.max_shared_bytes - kernel.shared_bytes; }
   void allow_shared(const CudaKernel& kernel, int64_t bytes) {
-    if (bytes > 48 * 1024)
+    if (bytes > kernel.allowed_shared_bytes)
       run(driver_.cuFuncSetAttribute, "asking for shared memory", kernel.function,
           static_cast<int>(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), static_cast<int>(bytes));
   }
@@ -246,7 +254,7 @@ class Session final : public CudaSession {
     }
     const int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
     limit(threads, kernel.max_threads, "threads in a block of this kernel");
-    const int64_t most = device_.max_shared_bytes - kernel.shared_bytes;
+    const int64_t most = most_shared_bytes(kernel);
     if (launch.shared_bytes < 0 || launch.shared_bytes > most)
       throw Error(ErrorCode::kLaunchLimit, "a launch with " + std::to_string(launch.shared_bytes) +
                                                " bytes of shared memory in a block; the limit is " +

@@ -76,7 +76,8 @@ struct CudaKernel {
   int64_t local_bytes = 0;   // of each thread, spills included
   int64_t shared_bytes = 0;  // static
   int max_threads = 0;
-  const char* name = "";  // for messages; `set_name`
+  int64_t allowed_shared_bytes = 48 * 1024;  // dynamic, without asking the driver again
+  const char* name = "";                     // for messages; `set_name`
 };
 
 struct CudaLaunch {
@@ -115,6 +116,8 @@ class CudaSession {
   virtual void unload(const CudaKernel& kernel) = 0;
   // The name by which errors speak of the kernel. The session keeps the text.
   virtual void set_name(CudaKernel& kernel, const std::string& name) { (void)kernel, (void)name; }
+  // Asks the driver for all the shared memory that a launch of this kernel may have, so that no launch asks again.
+  virtual void opt_in_shared(CudaKernel& kernel) = 0;
   // The number of blocks that can be resident on the whole device: the largest cooperative grid.
   virtual int64_t resident_blocks(const CudaKernel& kernel, int64_t threads, int64_t shared_bytes) = 0;
   // Throws kLaunchLimit if the launch exceeds a limit of the device or the kernel.

@@ -20,12 +20,6 @@ namespace {
 // The number of kernels that are compiled as one text.
 constexpr size_t kKernelsPerModule = 8;
 
-bool needs_cooperation(const Graph& kernel) {
-  return std::any_of(kernel.ops.begin(), kernel.ops.end(), [](const Op& op) {
-    return op.kind == OpKind::kGridBarrier || (op.kind == OpKind::kGridReduce && op.attrs.flag(AttrKey::kAll));
-  });
-}
-
 class CudaDeviceRunner : public Device {
  public:
   explicit CudaDeviceRunner(const CudaDeviceOptions& options)
@@ -33,6 +27,7 @@ class CudaDeviceRunner : public Device {
         ordinal_(options.ordinal),
         texts_(options.texts),
         cached_(options.images),
+        keeps_images_(options.keeps_images || options.images),
         may_compile_(options.may_compile) {
     if (options.arena_bytes > 0) arena_ = std::make_unique<CudaArena>(*session_, options.arena_bytes);
   }
@@ -105,8 +100,9 @@ class CudaDeviceRunner : public Device {
     if (const auto given = texts_.find(kernel.name); given != texts_.end()) source.text = given->second;
     if (const auto it = by_text_.find(source.text); it != by_text_.end()) return it->second;
     const bool is_given = texts_.contains(kernel.name);
-    modules_.push_back(cached_ && !is_given ? load_cached(kernel, source) : load(kernel, source));
-    return keep(kernel, source.text, modules_.back());
+    const LoadedImage loaded = is_given ? load(compiled(kernel, source), kernel) : load_known(kernel, source);
+    modules_.push_back(loaded.kernel);
+    return keep(kernel, source.text, loaded);
   }
 
   void offer(std::span<const KernelImage> images) override {
@@ -128,7 +124,7 @@ class CudaDeviceRunner : public Device {
     std::vector<Module> modules;
     std::set<std::string> seen;
     // A binary that is kept is one kernel's. Few kernels are ready sooner if each is compiled by itself.
-    if (cached_ || kernels.size() <= static_cast<size_t>(std::max(options.threads, 1)))
+    if (keeps_images_ || kernels.size() <= static_cast<size_t>(std::max(options.threads, 1)))
       return compile_ahead(kernels, options);
     for (const Graph* kernel : kernels) {
       std::string text = emit_cuda(*kernel).text;
@@ -154,7 +150,8 @@ class CudaDeviceRunner : public Device {
       binaries_.push_back(digest_bytes(m.binary->bytes));
       const std::vector<CudaKernel> loaded = session_->load_all(m.binary->bytes, m.source.entries);
       modules_.push_back(loaded[0]);
-      for (size_t i = 0; i < loaded.size(); ++i) keep(*m.kernels[i], m.texts[i], loaded[i]);
+      for (size_t i = 0; i < loaded.size(); ++i)
+        keep(*m.kernels[i], m.texts[i], opted_in(loaded[i], launch_needs(*m.kernels[i])));
     }
     return seen.size();
   }
@@ -209,54 +206,60 @@ class CudaDeviceRunner : public Device {
     int index_bits = 64;
   };
 
-  // Digests and caches see the binary as it was compiled; the driver and profilers see the readable name.
-  CudaKernel load_named(std::string_view bytes, const std::string& entry, const Graph& kernel) {
-    const NamedBinary named = with_profiler_name(bytes, entry, kernel);
-    return session_->load(named.bytes, named.entry);
+  // An image in the driver.
+  struct LoadedImage {
+    CudaKernel kernel;
+    bool is_cooperative = false;
+  };
+
+  LoadedImage opted_in(CudaKernel kernel, const LaunchNeeds& needs) {
+    if (needs.opts_in_shared) session_->opt_in_shared(kernel);
+    return {kernel, needs.is_cooperative};
   }
 
-  CudaKernel load(const Graph& kernel, const CudaSource& source) {
-    if (!may_compile_)
-      throw Error(ErrorCode::kNotCached,
-                  "the cache has no binary of this kernel; run once without --cache-only, or import it", source.entry);
-    const CudaBinary binary = compile(source.text);
-    const CudaKernel loaded = load_named(binary.bytes, source.entry, kernel);
-    binaries_.push_back(digest_bytes(binary.bytes));
-    return loaded;
+  // Digests and caches see the binary as it was compiled; the driver and profilers see the readable name.
+  LoadedImage load(KernelImage image, const Graph& kernel) {
+    const std::string_view bytes(reinterpret_cast<const char*>(image.binary.data()), image.binary.size());
+    const NamedBinary named = with_profiler_name(bytes, image.entry, kernel);
+    const CudaKernel loaded = session_->load(named.bytes, named.entry);
+    binaries_.push_back(digest_bytes(bytes));
+    const LoadedImage result =
+        opted_in(loaded, {.is_cooperative = image.is_cooperative, .opts_in_shared = image.opts_in_shared});
+    image.registers = loaded.registers;
+    image.local_bytes = loaded.local_bytes;
+    image.shared_bytes = loaded.shared_bytes;
+    if (keeps_images_) images_.insert_or_assign(image.source, std::move(image));
+    return result;
   }
 
   // Nothing if the driver does not take the binary: it may be older than the compiler that made it.
-  std::optional<CudaKernel> try_load(const KernelImage& image, const Graph& kernel) {
-    const std::string_view bytes(reinterpret_cast<const char*>(image.binary.data()), image.binary.size());
+  std::optional<LoadedImage> try_load(const KernelImage& image, const Graph& kernel) {
     try {
-      const CudaKernel loaded = load_named(bytes, image.entry, kernel);
-      binaries_.push_back(digest_bytes(bytes));
-      images_.insert_or_assign(image.source, image);
-      return loaded;
+      return load(image, kernel);
     } catch (const Error& e) {
       if (e.code != ErrorCode::kDeviceFailure) throw;
       return std::nullopt;
     }
   }
 
-  CudaKernel load_cached(const Graph& kernel, const CudaSource& source) {
+  KernelImage compiled(const Graph& kernel, const CudaSource& source) {
+    if (!may_compile_)
+      throw Error(ErrorCode::kNotCached,
+                  "the cache has no binary of this kernel; run once without --cache-only, or import it", source.entry);
+    return image_of(image_request(kernel, source, session_->device().architecture), compile(source.text).bytes);
+  }
+
+  // An image that was offered, else one of the cache, else a new one.
+  LoadedImage load_known(const Graph& kernel, const CudaSource& source) {
     const ImageRequest request = image_request(kernel, source, session_->device().architecture);
     if (const auto it = offered_.find(digest_bytes(source.text)); it != offered_.end() && fits(it->second, request))
       if (const auto loaded = try_load(it->second, kernel)) return *loaded;
     // `compile_ahead` has asked before it compiled.
-    if (!ahead_.contains(source.text))
+    if (cached_ && !ahead_.contains(source.text))
       if (const auto found = cached_->find(request))
         if (const auto loaded = try_load(*found, kernel)) return *loaded;
-    if (!may_compile_) return load(kernel, source);  // throws
-    const CudaBinary binary = compile(source.text);
-    const CudaKernel loaded = load_named(binary.bytes, source.entry, kernel);
-    binaries_.push_back(digest_bytes(binary.bytes));
-    KernelImage image = image_of(request, binary.bytes);
-    image.registers = loaded.registers;
-    image.local_bytes = loaded.local_bytes;
-    image.shared_bytes = loaded.shared_bytes;
-    cached_->keep(request, image);
-    images_.insert_or_assign(image.source, std::move(image));
+    const LoadedImage loaded = load(compiled(kernel, source), kernel);
+    if (cached_) cached_->keep(request, images_.at(digest_bytes(source.text)));
     return loaded;
   }
 
@@ -280,11 +283,10 @@ class CudaDeviceRunner : public Device {
 
   // Whether a binary is there that `load_cached` will take. Asks the cache once for each text.
   bool is_offered(const Graph& kernel, const CudaSource& source) {
-    if (!cached_) return false;
     const ImageRequest request = image_request(kernel, source, session_->device().architecture);
     if (const auto it = offered_.find(digest_bytes(source.text)); it != offered_.end() && fits(it->second, request))
       return true;
-    auto found = cached_->find(request);
+    auto found = cached_ ? cached_->find(request) : std::nullopt;
     if (!found) return false;
     offered_.insert_or_assign(found->source, *std::move(found));
     return true;
@@ -298,11 +300,11 @@ class CudaDeviceRunner : public Device {
                                    .options = cuda_compile_options()});
   }
 
-  size_t keep(const Graph& kernel, const std::string& text, const CudaKernel& loaded) {
+  size_t keep(const Graph& kernel, const std::string& text, const LoadedImage& loaded) {
     Prepared p;
-    p.kernel = loaded;
+    p.kernel = loaded.kernel;
     session_->set_name(p.kernel, kernel.name);
-    p.is_cooperative = needs_cooperation(kernel);
+    p.is_cooperative = loaded.is_cooperative;
     p.index_bits = kernel.index_bits;
     kernels_.push_back(p);
     return by_text_[text] = kernels_.size() - 1;
@@ -348,7 +350,7 @@ class CudaDeviceRunner : public Device {
   std::map<std::string, size_t> by_text_;
   std::map<std::string, CudaBinary> ahead_;  // by text: compiled, and not loaded yet
   std::shared_ptr<KernelImages> cached_;
-  bool may_compile_ = true;
+  bool keeps_images_ = false, may_compile_ = true;
   std::map<Digest, KernelImage> offered_, images_;  // by the digest of the text
   CudaStream stream_ = nullptr;
   const bool debug_ = debug_launches();

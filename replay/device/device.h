@@ -99,7 +99,7 @@ class Device {
   // Binaries that `prepare` may load instead of compiling, where they are what it would compile. A device that interprets
   // has no use for them.
   virtual void offer(std::span<const KernelImage> images) { (void)images; }
-  // The binaries that `prepare` loaded or compiled, on a device that was given a place to keep them.
+  // The binaries that `prepare` loaded or compiled, on a device that keeps them.
   virtual std::vector<KernelImage> images() const { return {}; }
   // The stream that later work goes to, on a GPU; null: the default one.
   virtual void set_stream(CudaStream stream) { (void)stream; }
@@ -127,7 +127,8 @@ struct CudaDeviceOptions {
   int64_t arena_bytes = 0;
   // Binaries of earlier runs, and a place for new ones. Null: every kernel is compiled.
   std::shared_ptr<KernelImages> images = nullptr;
-  bool may_compile = true;  // false: `prepare` throws kNotCached for a kernel without a binary
+  bool keeps_images = false;  // `images` tells what was loaded, also without a place to keep it
+  bool may_compile = true;    // false: `prepare` throws kNotCached for a kernel without a binary
 };
 // Throws kNoDevice or kModuleMissing.
 std::unique_ptr<Device> make_cuda_device(const CudaDeviceOptions& options = {});

@@ -26,14 +26,28 @@ std::string joined_options() {
 
 }  // namespace
 
+LaunchNeeds launch_needs(const Graph& kernel) {
+  LaunchNeeds needs;
+  for (const Op& op : kernel.ops) {
+    needs.is_cooperative |=
+        op.kind == OpKind::kGridBarrier || (op.kind == OpKind::kGridReduce && op.attrs.flag(AttrKey::kAll));
+    needs.opts_in_shared |=
+        op.kind == OpKind::kAllocate && op.attrs.enumerator<MemoryType>(AttrKey::kMemory) == MemoryType::kShared;
+  }
+  return needs;
+}
+
 ImageRequest image_request(const Graph& kernel, const CudaSource& source, std::string_view architecture) {
+  const LaunchNeeds needs = launch_needs(kernel);
   return {.kernel = digest(kernel),
           .text = source.text,
           .entry = source.entry,
           .architecture = std::string(architecture),
           .options = joined_options(),
           .compiler = compiler_identity(),
-          .numerics = kNumericsVersion};
+          .numerics = kNumericsVersion,
+          .is_cooperative = needs.is_cooperative,
+          .opts_in_shared = needs.opts_in_shared};
 }
 
 KernelImage image_of(const ImageRequest& request, std::string_view binary) {
@@ -47,7 +61,9 @@ KernelImage image_of(const ImageRequest& request, std::string_view binary) {
           .registers = 0,
           .local_bytes = 0,
           .shared_bytes = 0,
-          .binary = {binary.begin(), binary.end()}};
+          .binary = {binary.begin(), binary.end()},
+          .is_cooperative = request.is_cooperative,
+          .opts_in_shared = request.opts_in_shared};
 }
 
 KernelImage compile_image(const ImageRequest& request) {
@@ -63,6 +79,7 @@ bool fits(const KernelImage& image, const ImageRequest& request, const Defects& 
                           defects.has(Defect::kCacheStaleImage);
   return is_of_text && image.entry == request.entry && image.architecture == request.architecture &&
          image.options == request.options && image.numerics == request.numerics &&
+         image.is_cooperative == request.is_cooperative && image.opts_in_shared == request.opts_in_shared &&
          (request.compiler.empty() || image.compiler == request.compiler);
 }
 

@@ -22,7 +22,16 @@ struct ImageRequest {
   std::string options;   // with a blank between two
   std::string compiler;  // CudaBackend::compiler_identity; empty: there is none, and any will do
   int64_t numerics = 0;
+  bool is_cooperative = false;  // as in KernelImage
+  bool opts_in_shared = false;
 };
+
+// What a launch of the kernel needs beside its dimensions, as its images say.
+struct LaunchNeeds {
+  bool is_cooperative = false;
+  bool opts_in_shared = false;
+};
+LaunchNeeds launch_needs(const Graph& kernel);
 
 // Throws kModuleMissing if CUDA's module is not there; a compiler may be missing.
 ImageRequest image_request(const Graph& kernel, const CudaSource& source, std::string_view architecture);

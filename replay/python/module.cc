@@ -199,7 +199,7 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("plan_counts",
            [](const PythonProgram& p) {
              const PlanMemory::Info i = p.plan_info();
-             return py::make_tuple(i.made, i.waited, i.kept, i.bytes, i.recompiles);
+             return py::make_tuple(i.made, i.waited, i.kept, i.bytes, i.recompiles, i.shared);
            })
       .def("needs_host_program", &PythonProgram::needs_host_program)
       .def("profile", &PythonProgram::profile)
@@ -207,10 +207,10 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("launcher", &PythonProgram::launcher)
       .def("validate", &PythonProgram::validate)
       .def("set_defects",
-           [](PythonProgram& p, const std::vector<std::string>& names) { p.defects = parse_defects(names); })
+           [](PythonProgram& p, const std::vector<std::string>& names) { p.set_defects(parse_defects(names)); })
       .def("plan_of", &PythonProgram::plan_of)
-      .def("set_fast", [](PythonProgram& p, bool is_fast) { p.is_fast = is_fast; })
-      .def("set_unfused", [](PythonProgram& p, bool unfused) { p.unfused = unfused; })
+      .def("set_fast", &PythonProgram::set_fast)
+      .def("set_unfused", &PythonProgram::set_unfused)
       .def("record", &PythonProgram::record)
       .def("judge", &PythonProgram::judge)
       .def("compile_refusal", &PythonProgram::compile_refusal);

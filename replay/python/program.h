@@ -16,6 +16,7 @@
 #include <optional>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -193,6 +194,10 @@ class PythonProgram {
   py::object fast_call(const py::list& arguments, int ordinal);
   // Whether `fast_call` would give none for all arguments: it did once, for a reason that lies in the program.
   bool needs_host_program() const { return needs_host_program_; }
+  // Other ops become fast, the plan another one, rules broken.
+  void set_fast(bool fast) { forget_plans(), is_fast = fast; }
+  void set_unfused(bool alone) { forget_plans(), unfused = alone; }
+  void set_defects(const Defects& broken) { forget_plans(), defects = broken; }
   // Times repeated runs (time_program.h). Inputs are not written.
   py::dict profile(const py::list& arguments, int ordinal, int threads, int runs);
   // A program with these steps, for arguments of these shapes.
@@ -247,18 +252,25 @@ class PythonProgram {
   // The next three are called while `running_` is held.
   const std::shared_ptr<Device>& gpu(int ordinal);
   ProgramResult run_on_gpu(const KnownPlan& plan, std::span<const Argument> arguments, int ordinal, uintptr_t stream);
-  // Keeps a plan on disk, with the binaries of its kernels, if it is new. Call it after a run.
+  // Makes the GPU ready for a plan: compiles its kernels, several at once, unless a run of an equal program did.
+  void prepare(const KnownPlan& plan, int ordinal);
+  // Keeps the binaries of a plan's kernels in memory, and the plan on disk, if it is new. Call it after a run.
   void keep_plan(const KnownPlan& plan, std::span<const Argument> arguments, int ordinal);
   void forget_plans();
+  // Everything that plans depend on, beside the arguments.
+  std::shared_ptr<const PlanProgram> plan_program(const CompileOptions& options, int ordinal);
   Bindings sizes(const std::vector<std::vector<int64_t>>& shapes) const;
   void take(const Step& step);
 
   bool is_concretized_ = false;
   std::atomic<bool> needs_host_program_ = false;  // forgotten with the plans
   std::vector<Graph> segments_;                   // scheduled; empty if no ops are assigned
-  PlanMemory plans_{{.log = log_of("recompiles")}};
-  std::mutex running_;                           // guards the next one while Python's lock is released
+  PlanMemory plans_{{.store = PlanStore::of_process(), .log = log_of("recompiles")}};
+  std::mutex keying_;                                                // guards the next one
+  std::map<int, std::shared_ptr<const PlanProgram>> plan_programs_;  // by ordinal; forgotten with the plans
+  std::mutex running_;                           // guards the next two while Python's lock is released
   std::map<int, std::shared_ptr<Device>> gpus_;  // by ordinal; they hold the loaded kernels
+  std::set<std::weak_ptr<KnownPlan::State>, std::owner_less<>> prepared_;  // plans whose kernels they hold
   std::atomic<int64_t> disk_hits_ = 0, disk_misses_ = 0;
   std::shared_ptr<bool> is_stale_ = std::make_shared<bool>(false);  // shared with the fast calls of these plans
 };

@@ -20,7 +20,7 @@ py::object PythonProgram::fast_call(const py::list& given, int ordinal) {
     const auto known = plan(arguments, ordinal);
     const std::lock_guard lock(running_);
     const auto& compiled = known->compiled;
-    if (!known->state->is_prepared.exchange(true)) prepare_together(*gpu(ordinal), compiled->kernels);
+    prepare(*known, ordinal);
     std::vector<NamedKernel> kernels;
     for (size_t i = 0; i < compiled->kernels.size(); ++i)
       kernels.push_back({compiled->segmentation.segments[i].name, &compiled->kernels[i]});

@@ -5,8 +5,8 @@
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "ir/verify/verify.h"
-#include "passes/host/launch_code.h"
 #include "passes/schedule/apply_steps.h"
+#include "replay/cache/compiled_record.h"
 #include "replay/cache/user_cache.h"
 #include "replay/data/file.h"
 #include "replay/device/cuda_loader.h"
@@ -198,7 +198,8 @@ std::shared_ptr<const KnownPlan> PythonProgram::plan(std::span<const Argument> a
   const PlanRequest request{.fusion = graph,
                             .sizes = sizes,
                             .options = options,
-                            .target = ordinal < 0 ? "the host" : "GPU " + std::to_string(ordinal)};
+                            .target = ordinal < 0 ? "the host" : "GPU " + std::to_string(ordinal),
+                            .program = plan_program(options, ordinal)};
   return plans_.find_or_make(request, [&] {
     verify(graph);
     const auto cache = disk_cache(ordinal);
@@ -207,14 +208,8 @@ std::shared_ptr<const KnownPlan> PythonProgram::plan(std::span<const Argument> a
     PlannedFusion made =
         plan_fusion(cache.get(), {.fusion = graph, .bindings = sizes, .options = options, .target = target(ordinal)});
     if (cache) ++(made.is_from_cache ? disk_hits_ : disk_misses_);
-    if (!made.images.empty()) {
-      const std::lock_guard lock(running_);
-      gpu(ordinal)->offer(made.images);
-    }
-    KnownPlan plan{.compiled = std::move(made.compiled)};
-    std::vector<std::string> kernels;
-    for (const Segment& s : plan.compiled->segmentation.segments) kernels.push_back(s.name);
-    plan.launch = launch_code(plan.compiled->host, kernels);
+    KnownPlan plan{.compiled = std::move(made.compiled), .launch = std::move(made.launch)};
+    if (!made.images.empty()) plan.state->images = std::make_shared<const KnownPlan::Images>(std::move(made.images));
     plan.state->is_kept = made.is_from_cache || !cache;
     return plan;
   });
@@ -222,11 +217,30 @@ std::shared_ptr<const KnownPlan> PythonProgram::plan(std::span<const Argument> a
 
 const std::shared_ptr<Device>& PythonProgram::gpu(int ordinal) {
   auto& device = gpus_[ordinal];
-  if (!device) device = make_cuda_device({.ordinal = ordinal, .texts = {}, .images = disk_cache(ordinal)});
+  if (!device)
+    device = make_cuda_device({.ordinal = ordinal, .texts = {}, .images = disk_cache(ordinal), .keeps_images = true});
   return device;
 }
 
+std::shared_ptr<const PlanProgram> PythonProgram::plan_program(const CompileOptions& options, int ordinal) {
+  const std::lock_guard lock(keying_);
+  auto& program = plan_programs_[ordinal];
+  // The target is a part of the request.
+  if (!program)
+    program = plans_.store().program(
+        key_bytes(program_key({.fusion = graph, .bindings = {}, .options = options, .target = ""})));
+  return program;
+}
+
+void PythonProgram::prepare(const KnownPlan& plan, int ordinal) {
+  if (!prepared_.insert(plan.state).second) return;
+  if (const auto images = plan.state->images.load()) gpu(ordinal)->offer(*images);
+  prepare_together(*gpu(ordinal), plan.compiled->kernels);
+}
+
 void PythonProgram::keep_plan(const KnownPlan& plan, std::span<const Argument> arguments, int ordinal) {
+  if (ordinal >= 0 && !plan.state->images.load())
+    plans_.store().keep_images(plan, images_of(*plan.compiled, gpu(ordinal)->images()));
   if (plan.state->is_kept.exchange(true)) return;
   const CompileOptions options = compile_options(arguments, ordinal);
   const Bindings sizes = bind_sizes(graph, options.inputs);
@@ -237,12 +251,16 @@ void PythonProgram::keep_plan(const KnownPlan& plan, std::span<const Argument> a
 }
 
 void PythonProgram::forget_plans() {
-  plans_.clear();
-  if (plans_.info().made == 0) return;
+  {
+    const std::lock_guard lock(keying_);
+    if (plan_programs_.empty()) return;  // nothing was planned
+    plan_programs_.clear();
+  }
   // A run that holds the lock may need Python's.
   const py::gil_scoped_release no_gil;
   const std::lock_guard lock(running_);
   gpus_.clear();
+  prepared_.clear();
   needs_host_program_ = false;
   *is_stale_ = true;
   is_stale_ = std::make_shared<bool>(false);
@@ -251,7 +269,7 @@ void PythonProgram::forget_plans() {
 ProgramResult PythonProgram::run_on_gpu(const KnownPlan& plan, std::span<const Argument> arguments, int ordinal,
                                         uintptr_t stream) {
   const std::shared_ptr<Device> device = gpu(ordinal);
-  if (!plan.state->is_prepared.exchange(true)) prepare_together(*device, plan.compiled->kernels);
+  prepare(plan, ordinal);
   device->set_stream(reinterpret_cast<CudaStream>(stream));
   const FaultKeeper keeper(arguments, device.get());
   try {
@@ -283,7 +301,7 @@ py::list PythonProgram::execute(const py::list& given, int ordinal, int threads,
       const std::lock_guard lock(running_);
       result = run_on_gpu(*known, arguments, ordinal, stream);
     }
-    if (!known->state->is_kept) {
+    if (!known->state->is_kept || (ordinal >= 0 && !known->state->images.load())) {
       const std::lock_guard lock(running_);
       keep_plan(*known, arguments, ordinal);
     }

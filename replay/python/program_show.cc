@@ -93,8 +93,10 @@ py::dict PythonProgram::profile(const py::list& given, int ordinal, int threads,
   Timing timing;
   {
     py::gil_scoped_release no_gil;
-    const auto compiled = plan(arguments, ordinal)->compiled;
+    const auto known = plan(arguments, ordinal);
+    const auto& compiled = known->compiled;
     const std::lock_guard lock(running_);
+    if (ordinal >= 0) prepare(*known, ordinal);
     const std::shared_ptr<Device> device =
         ordinal >= 0 ? gpu(ordinal)
                      : std::shared_ptr<Device>(make_host_device({.threads = threads, .defects = defects}));

@@ -9,6 +9,7 @@
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/text/parse.h"
+#include "passes/pipeline/signature.h"
 #include "replay/cache/compiled_record.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
@@ -42,7 +43,9 @@ CacheRecord real_record() {
   KernelImage image;
   image.kernel = digest(c.kernels[0]);
   image.binary = {1, 2, 3};
-  return {.key = {key_part("a", "1")}, .compiled = compiled_fusion(c, std::vector<KernelImage>{image}), .image = {}};
+  return {.key = {key_part("a", "1")},
+          .compiled = compiled_fusion(c, std::vector<KernelImage>{image}, signature_of(m.graphs[0], options)),
+          .image = {}};
 }
 
 TEST(CacheRecords, ComeBackAsTheyWere) {
@@ -50,7 +53,11 @@ TEST(CacheRecords, ComeBackAsTheyWere) {
   EXPECT_EQ(real.compiled->images.size(), 1u);
   EXPECT_GT(real.compiled->plans.size(), 1u);
   EXPECT_TRUE(testing::identical(decode_record(bytes_of(encode(real))), real));
-  EXPECT_TRUE(compiled_fusion(compiled_of(*real.compiled), real.compiled->images) == *real.compiled);
+  EXPECT_EQ(real.compiled->signature.inputs.size(), 1u);
+  ASSERT_TRUE(real.compiled->launch);
+  EXPECT_GT(real.compiled->launch->code.size(), 10u);
+  EXPECT_TRUE(compiled_fusion(compiled_of(*real.compiled), real.compiled->images, real.compiled->signature) ==
+              *real.compiled);
   for (uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);
     const CacheRecord r = testing::random_record(random);
@@ -68,6 +75,16 @@ TEST(CacheRecords, DigestsTellEveryImageAndProgramApart) {
   EXPECT_NE(digest(a), digest(b));
   EXPECT_NE(digest(a.images[0]), digest(b.images[0]));
   EXPECT_EQ(digest(a), digest(CompiledFusion(a)));
+  const auto expect_other = [&](const auto& change) {
+    CompiledFusion other = a;
+    change(other);
+    EXPECT_NE(digest(a), digest(other));
+  };
+  expect_other([](CompiledFusion& c) { c.images[0].is_cooperative = true; });
+  expect_other([](CompiledFusion& c) { c.images[0].opts_in_shared = true; });
+  expect_other([](CompiledFusion& c) { c.signature.inputs[0].align = 4; });
+  expect_other([](CompiledFusion& c) { c.launch->errors[0].place += "_"; });
+  expect_other([](CompiledFusion& c) { c.launch.reset(); });
 }
 
 TEST(CacheRecords, KeysWithOtherPartsHaveOtherBytes) {
@@ -101,10 +118,12 @@ ErrorCode refusal(std::string_view bytes) {
 TEST(CacheRecords, OtherVersionsAndContentsAreNamed) {
   const std::string bytes = encode(real_record());
   std::string other = bytes;
-  other[8] = 2;
+  other[8] = kRecordVersion + 1;
   EXPECT_EQ(refusal(other), ErrorCode::kNewerVersion);
-  other[8] = 0;
-  EXPECT_EQ(refusal(other), ErrorCode::kInvalidField);
+  for (uint32_t older = 0; older < kRecordVersion; ++older) {
+    other[8] = static_cast<char>(older);
+    EXPECT_EQ(refusal(other), ErrorCode::kInvalidField) << older;
+  }
   EXPECT_EQ(refusal(bytes.substr(0, 20)), ErrorCode::kDamagedBundle);
   EXPECT_EQ(refusal("FUSE"), ErrorCode::kNotABundle);
   CacheRecord r = real_record();
@@ -128,6 +147,15 @@ TEST(CacheRecords, OtherVersionsAndContentsAreNamed) {
   r = real_record();
   r.compiled->plans.pop_back();
   EXPECT_EQ(refused(r), ErrorCode::kInvalidField);
+  r = real_record();
+  ++r.compiled->launch->kernels;
+  EXPECT_EQ(refused(r), ErrorCode::kInvalidField) << "a kernel that no segment is";
+  r = real_record();
+  r.compiled->launch->registers = 0;
+  EXPECT_EQ(refused(r), ErrorCode::kInvalidField) << "instructions without their registers";
+  r = real_record();
+  r.compiled->signature.facts = {{"index width", "32"}, {"index width", "64"}};
+  EXPECT_EQ(refused(r), ErrorCode::kInvalidField) << "a fact twice";
   r = real_record();
   std::swap(r.compiled->code.graphs[0], r.compiled->code.graphs[1]);
   EXPECT_EQ(refused(r), ErrorCode::kInvalidField) << "a kernel in the host program's place";

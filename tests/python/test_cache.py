@@ -163,6 +163,42 @@ def test_export_and_import_say_what_is_missing(folder, tmp_path):
     assert json.loads(in_cache(folder, "cache", "import", app, "--json").stdout)["error"]["code"] == "E0401"
 
 
+def test_wrong_files_and_folders_are_named(folder, tmp_path):
+    run(folder)
+    (record,) = records(folder)
+    junk = tmp_path / "junk.fuse"
+    junk.write_bytes(b"FUSE and nothing else")
+    for file, code in ((record, "E0401"), (junk, "E0101"), (tmp_path / "none.fuse", "E0430"), (folder, "E0430")):
+        refused = in_cache(folder, "cache", "import", file, "--json")
+        assert refused.returncode == 2 and json.loads(refused.stdout)["error"]["code"] == code, refused.stdout
+    missing = tmp_path / "missing"
+    for command in (("ls",), ("verify",), ("show", "a"), ("gc",), ("export", tmp_path / "x.fuse")):
+        refused = in_cache(folder, "cache", *command, "--folder", missing, "--json")
+        assert refused.returncode == 2 and json.loads(refused.stdout)["error"]["code"] == "E0430", refused.stdout
+    assert not missing.exists(), "a look makes no folder"
+    negative = in_cache(folder, "cache", "gc", "--bytes", "-1")
+    assert negative.returncode == 2 and "0 or more" in negative.stderr and len(records(folder)) == 1
+
+
+def test_a_record_has_its_signature_and_launch_record(folder):
+    run(folder)
+    (record,) = records(folder)
+    shown = json.loads(in_cache(folder, "cache", "show", record.name, "--json").stdout)
+    assert len(shown["signature"]) == len(shown["launch"]) == 32
+    text = in_cache(folder, "cache", "show", record.name).stdout
+    assert shown["signature"] in text and shown["launch"] in text and "%x bf16 [any" in text
+
+
+def test_a_record_of_an_older_format_is_a_miss(folder):
+    cold = run(folder)
+    (path,) = records(folder)
+    good = path.read_bytes()
+    path.write_bytes(good[:8] + (1).to_bytes(4, "little") + good[12:])
+    again = run(folder)
+    assert again.returncode == 0 and "cache: miss" in again.stderr and only(again)["stages"] == only(cold)["stages"]
+    assert path.read_bytes() == good, "written anew"
+
+
 def test_size_bound(folder):
     run(folder)
     size = records(folder)[0].stat().st_size

@@ -3,6 +3,7 @@
 FUSEBOX_CALLS sets how many calls the memory test makes (default 3,000; the long run is 100,000)."""
 
 import gc
+import itertools
 import os
 import threading
 
@@ -11,15 +12,16 @@ import torch
 
 from fusebox import DataType, FuseboxError, FusionDefinition, ParallelType
 
+NUMBERS = itertools.count()
 DEVICES = [
     "cpu",
     pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is there")),
 ]
 
 
-def shifted_sum() -> FusionDefinition:
-    """y = x + row sums of x * scale."""
-    fd = FusionDefinition("shifted_sum")
+def shifted_sum(name: str | None = None) -> FusionDefinition:
+    """y = x + row sums of x * scale. Without a name, one that no other definition has: equal definitions share their plans."""
+    fd = FusionDefinition(name or f"shifted_sum_{next(NUMBERS)}")
     x = fd.define_tensor([-1, -1], True, DataType.Float, name="x")
     scale = fd.define_scalar(DataType.Float, name="scale")
     fd.add_output(fd.ops.add(x, fd.ops.mul(fd.ops.sum(x, [1], keepdim=True), scale)))
@@ -84,6 +86,37 @@ def test_threads_that_miss_together_plan_once(device):
         assert all(torch.equal(r, x + x.sum(1, keepdim=True)) for r in results)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_equal_definitions_share_their_plans(device):
+    x = torch.randint(-8, 8, (64, 96)).float().to(device)
+    wanted = x + x.sum(1, keepdim=True)
+    name = f"shared_{device}"
+    first, second, renamed, scheduled = shifted_sum(name), shifted_sum(name), shifted_sum(name + "_too"), shifted_sum(name)
+    assert torch.equal(first.execute([x, 1.0])[0], wanted)
+    assert (first.cache_info().plans_made, first.cache_info().plans_shared) == (1, 0)
+    # With other values of the scalar, which is no part of a plan.
+    assert torch.equal(second.execute([x, 2.0])[0], x + 2.0 * x.sum(1, keepdim=True))
+    assert (second.cache_info().plans_made, second.cache_info().plans_shared) == (0, 1) and second.cache_info().recompiles == ()
+    assert torch.equal(renamed.execute([x, 1.0])[0], wanted) and renamed.cache_info().plans_made == 1, "errors carry its name"
+    scheduled.program.set_unfused(True)
+    assert torch.equal(scheduled.execute([x, 1.0])[0], wanted) and scheduled.cache_info().plans_made == 1, "another plan"
+    # A plan outlives the definition that made it.
+    del first
+    gc.collect()
+    third = shifted_sum(name)
+    assert torch.equal(third.execute([x, 1.0])[0], wanted) and third.cache_info().plans_made == 0
+
+    # Definitions of several threads make a plan of one signature once.
+    results, definitions = [None] * 8, [shifted_sum(name + "_threads") for _ in range(8)]
+
+    def work(k):
+        results[k] = definitions[k].execute([x, 1.0])[0]
+
+    in_threads(8, work)
+    assert sum(fd.cache_info().plans_made for fd in definitions) == 1
+    assert all(torch.equal(r, wanted) for r in results)
+
+
 def resident_bytes() -> int:
     with open("/proc/self/statm") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -116,7 +149,7 @@ def test_memory_does_not_grow_with_calls(device):
 
 def test_a_miss_says_which_part_of_the_inputs_differed(capfd, monkeypatch):
     monkeypatch.setenv("FUSEBOX_LOG", "cache,recompiles")
-    fd = shifted_sum()
+    fd = shifted_sum("logged_sum")
     fd.execute([torch.ones(64, 96), 1.0])
     fd.execute([torch.ones(64, 96), 2.0])
     fd.execute([torch.ones(64, 95), 1.0])
@@ -125,7 +158,7 @@ def test_a_miss_says_which_part_of_the_inputs_differed(capfd, monkeypatch):
     info = fd.cache_info()
     assert info.recompiles == reasons and info.plans_made == 3
     lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("fusebox: recompiles: ")]
-    assert lines == [f"fusebox: recompiles: @shifted_sum for the host: {r}" for r in reasons]
+    assert lines == [f"fusebox: recompiles: @logged_sum for the host: {r}" for r in reasons]
 
 
 def test_a_failed_assumption_of_a_step_is_a_coded_error_and_of_the_automatic_plan_a_new_plan():

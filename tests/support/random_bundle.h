@@ -72,7 +72,45 @@ inline KernelImage random_image(Random& random) {
           .registers = number(),
           .local_bytes = number(),
           .shared_bytes = number(),
-          .binary = random_bytes(random, random.below(200))};
+          .binary = random_bytes(random, random.below(200)),
+          .is_cooperative = random.one_in(2),
+          .opts_in_shared = random.one_in(2)};
+}
+
+inline InputSignature random_signature(Random& random) {
+  const auto number = [&] { return static_cast<int64_t>(random.below(1000)) - 1; };
+  InputSignature s;
+  for (size_t n = random.below(3); n > 0; --n) {
+    SignatureInput& in = s.inputs.emplace_back();
+    in = {random_name(random),
+          static_cast<Dtype>(random.below(dtype_rows().size())),
+          random.one_in(2),
+          number(),
+          number(),
+          number(),
+          {}};
+    for (size_t axes = random.below(3); axes > 0; --axes) in.axes.push_back({number(), number(), number(), number()});
+  }
+  for (size_t n = random.below(3); n > 0; --n)
+    s.facts.push_back({random_name(random) + std::to_string(n), random_name(random)});
+  return s;
+}
+
+// Its instructions use every list of the record.
+inline LaunchRecord random_launch(Random& random, uint32_t kernels) {
+  LaunchRecord r;
+  r.registers = 2 + static_cast<uint32_t>(random.below(5));
+  r.kernels = kernels;
+  const auto dtype = [&] { return static_cast<Dtype>(random.below(dtype_rows().size())); };
+  r.inputs.push_back({dtype(), 2, false, false});
+  for (size_t n = random.below(3); n > 0; --n) r.inputs.push_back({dtype(), 0, true, random.one_in(2)});
+  for (size_t n = random.below(3); n > 0; --n) r.allocated.push_back({dtype(), static_cast<uint32_t>(random.below(3))});
+  const ErrorRow& row = error_rows()[random.below(error_rows().size())];
+  r.errors.push_back({row.code, std::string(row.summary), random_name(random)});
+  r.names.push_back(random_name(random) + "n");
+  r.code = {pack({.op = LaunchOp::kConstant, .a = 0}), random.next(), pack({.op = LaunchOp::kExtent, .a = 1, .c = 1}),
+            pack({.op = LaunchOp::kRequireEqual, .a = 0, .b = 1})};
+  return r;
 }
 
 // Has as many graphs of each kind as its segments ask for. Their levels are as the dice fall, so its structure is right
@@ -100,6 +138,8 @@ inline CompiledFusion random_compiled(Random& random, const RandomModuleOptions&
     for (size_t n = c.code.graphs.size() / 2; n > 0; --n) c.plans.push_back(random_digest(random));
   c.index_bits = random.one_in(2) ? 32 : 64;
   for (size_t n = random.below(3); n > 0; --n) c.images.push_back(random_image(random));
+  c.signature = random_signature(random);
+  if (random.one_in(2)) c.launch = random_launch(random, static_cast<uint32_t>(s.segments.size()));
   return c;
 }
 
@@ -140,7 +180,8 @@ inline bool identical(const CacheRecord& a, const CacheRecord& b) {
   return identical(a.compiled->program, b.compiled->program) &&
          identical(a.compiled->scheduled, b.compiled->scheduled) && identical(a.compiled->code, b.compiled->code) &&
          a.compiled->plans == b.compiled->plans && a.compiled->index_bits == b.compiled->index_bits &&
-         a.compiled->images == b.compiled->images;
+         a.compiled->images == b.compiled->images && a.compiled->signature == b.compiled->signature &&
+         a.compiled->launch == b.compiled->launch;
 }
 
 inline bool identical(const Bundle& a, const Bundle& b) {

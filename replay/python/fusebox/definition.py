@@ -30,6 +30,7 @@ class CacheInfo(NamedTuple):
     disk_misses: int = 0
     plans_made: int = 0
     recompiles: tuple[str, ...] = ()
+    plans_shared: int = 0
 
 
 class Decision(NamedTuple):
@@ -288,11 +289,12 @@ class FusionDefinition(Fusion):
 
     def cache_info(self) -> CacheInfo:
         """How often `execute` on a GPU found a call that needed no planning, how often it did not, and how many such calls it keeps; how often a
-        plan that memory lacked was on disk, and how often it was not (0 and 0 without a cache folder); how many plans were made, on any device, and
-        why: the part of the inputs in which a call differed from the one before (the last reasons; FUSEBOX_LOG=recompiles prints each)."""
+        plan that memory lacked was on disk, and how often it was not (0 and 0 without a cache folder); how many plans this definition made, on any
+        device, and why: the part of the inputs in which a call differed from the one before (the last reasons; FUSEBOX_LOG=recompiles prints each);
+        how often it took a plan that an equal definition of the process had made."""
         hits, misses, kept = self._calls.info() if self._calls is not None else (0, 0, 0)
-        made, _, _, _, recompiles = self.program.plan_counts()
-        return CacheInfo(hits, misses, kept, *self.program.disk_counts(), made, tuple(recompiles))
+        made, _, _, _, recompiles, shared = self.program.plan_counts()
+        return CacheInfo(hits, misses, kept, *self.program.disk_counts(), made, tuple(recompiles), shared)
 
     def profile(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, runs: int = 20, device: Any = None, threads: int = 1) -> Profile:
         """Runs repeatedly on the inputs' device (or `device`) and measures: the time of the whole, of each kernel and of the host, in

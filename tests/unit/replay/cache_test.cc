@@ -84,6 +84,7 @@ TEST(Cache, AnotherProcessFindsWhatOneKept) {
   const auto found = second.find(w.request());
   ASSERT_TRUE(found);
   EXPECT_TRUE(compiled_fusion(*found->compiled, {}) == compiled_fusion(c, {}));
+  EXPECT_TRUE(found->launch && found->launch == launch_record(c)) << "the host program is not made into code again";
   EXPECT_EQ(second.counts().hits, 1);
   EXPECT_EQ(first.counts().misses, 1);
   EXPECT_EQ(first.counts().written, 1);
@@ -129,6 +130,25 @@ TEST(Cache, AFactThatDiffersIsAMiss) {
   FusionRequest r = w.request();
   ++r.numerics;
   EXPECT_FALSE(cache.find(r));
+  EXPECT_TRUE(cache.find(w.request()));
+}
+
+TEST(Cache, ARecordOfAnotherSignatureOrAnOlderFormatIsAMiss) {
+  const Wanted w(kRows);
+  const auto store = std::make_shared<MemoryStore>();
+  FusionCache cache(store);
+  cache.keep(w.request(), w.compiled(), {});
+  ASSERT_TRUE(cache.find(w.request()));
+  std::string& bytes = store->records.begin()->second;
+  const std::string kept = bytes;
+  CacheRecord r = decode_record(bytes_of(kept));
+  r.compiled->signature.inputs[0].dtype = Dtype::kHalf;
+  bytes = encode(r);
+  EXPECT_FALSE(cache.find(w.request()));
+  bytes = kept;
+  bytes[8] = 1;  // the format that had neither signature nor launch record
+  EXPECT_FALSE(cache.find(w.request()));
+  bytes = kept;
   EXPECT_TRUE(cache.find(w.request()));
 }
 
@@ -185,6 +205,11 @@ TEST(Cache, AnImageFitsTheRequestThatItAnswersAlone) {
   expect_other([](ImageRequest& r) { r.options = "-a"; });
   expect_other([](ImageRequest& r) { r.compiler = "nvrtc 12.9"; });
   expect_other([](ImageRequest& r) { r.numerics = 2; });
+  for (bool ImageRequest::* need : {&ImageRequest::is_cooperative, &ImageRequest::opts_in_shared}) {
+    ImageRequest other = wanted;
+    other.*need = true;
+    EXPECT_FALSE(fits(image, other)) << "it would be launched in another way";
+  }
   ImageRequest without = wanted;
   without.compiler.clear();
   EXPECT_TRUE(fits(image, without)) << "where there is no compiler, any binary of the text will do";
@@ -330,6 +355,10 @@ TEST(CachePack, KernelsThatTheirScheduleDoesNotGiveAreRefused) {
   r.compiled->code.graphs[1] = from.compiled->code.graphs[1];
   MemoryStore store;
   EXPECT_EQ(refusal([&] { unpack(pack({r}), store); }), ErrorCode::kInvalidField);
+  r = record_of(w);
+  r.compiled->launch = from.compiled->launch;
+  r.compiled->launch->names[0] += "_";
+  EXPECT_EQ(refusal([&] { unpack(pack({r}), store); }), ErrorCode::kInvalidField) << "another launch record";
   r = record_of(w);
   r.compiled->images.emplace_back();
   EXPECT_EQ(refusal([&] { unpack(pack({r}), store, {.trust_binaries = true}); }), ErrorCode::kInvalidField);

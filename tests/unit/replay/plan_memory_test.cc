@@ -10,6 +10,7 @@
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "passes/pipeline/signature.h"
+#include "replay/cache/cache_key.h"
 
 namespace fusebox {
 namespace {
@@ -141,9 +142,97 @@ TEST(PlanMemory, PlansUsedLastStayWithinTheBytes) {
   EXPECT_EQ(plans.info().made, made) << "kept";
   ask(64);
   EXPECT_EQ(plans.info().made, made + 1) << "the one that was used first went";
-  plans.clear();
+  plans.store().clear();
   EXPECT_EQ(plans.info().kept, 0);
   EXPECT_EQ(plans.info().bytes, 0);
+}
+
+// A request for a program of its own, as a definition in Python makes it.
+PlanRequest of_program(const Call& call, const std::shared_ptr<const PlanProgram>& program) {
+  PlanRequest r = call.request();
+  r.program = program;
+  return r;
+}
+std::string bytes_of_program(const Call& call) {
+  return key_bytes(program_key({.fusion = fusion(), .bindings = call.sizes, .options = call.options, .target = ""}));
+}
+
+TEST(PlanStore, EqualProgramsShareTheirPlans) {
+  const auto store = std::make_shared<PlanStore>();
+  const Call call(64, 100);
+  PlanMemory first({.store = store}), second({.store = store}), other({.store = store});
+  const auto ask = [&](PlanMemory& plans, const Call& c, const std::shared_ptr<const PlanProgram>& program) {
+    return plans.find_or_make(of_program(c, program), [&] { return c.make(); });
+  };
+  const auto program = store->program(bytes_of_program(call));
+  const auto made = ask(first, call, program);
+  EXPECT_EQ(store->program(bytes_of_program(Call(7, 9))), program) << "sizes are no part of the program";
+  EXPECT_EQ(ask(second, call, store->program(bytes_of_program(call))), made);
+  EXPECT_EQ(second.info().made, 0);
+  EXPECT_EQ(second.info().hits, 1);
+  EXPECT_EQ(second.info().shared, 1);
+  EXPECT_EQ(second.info().kept, 1);
+  EXPECT_TRUE(second.info().recompiles.empty());
+  ask(first, call, program);
+  EXPECT_EQ(first.info().hits, 1);
+  EXPECT_EQ(first.info().shared, 0) << "its own";
+  const Call unfused(64, 100, false);
+  const auto another = store->program(bytes_of_program(unfused));
+  EXPECT_NE(another, program);
+  EXPECT_NE(ask(other, unfused, another), made);
+  EXPECT_EQ(other.info().recompiles, std::vector<std::string>{"the first call"});
+  EXPECT_EQ(other.info().kept, 1) << "plans of other programs are not its own";
+  EXPECT_EQ(first.info().kept, 1);
+}
+
+TEST(PlanStore, ManyThreadsOfManyMemoriesMakeOnePlan) {
+  for (int round = 0; round < 20; ++round) {
+    const auto store = std::make_shared<PlanStore>();
+    std::atomic<int> made = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; ++t)
+      threads.emplace_back([&] {
+        const Call call(64, 100);
+        PlanMemory plans({.store = store});
+        const auto program = store->program(bytes_of_program(call));
+        plans.find_or_make(of_program(call, program), [&] {
+          ++made;
+          std::this_thread::sleep_for(std::chrono::milliseconds(2));
+          return call.make();
+        });
+      });
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(made, 1);
+  }
+}
+
+TEST(PlanStore, ImagesCountAndPlansOfAllProgramsStayWithinTheBytes) {
+  const Call call(64, 100);
+  const int64_t one = approximate_bytes(*call.make().compiled);
+  const auto store = std::make_shared<PlanStore>(3 * one + one / 2);
+  PlanMemory plans({.store = store}), others({.store = store});
+  const auto program = store->program(bytes_of_program(call)), other = store->program("another program");
+  const auto ask = [&](PlanMemory& memory, const std::shared_ptr<const PlanProgram>& p, int64_t m) {
+    const Call c(m, 100);
+    return memory.find_or_make(of_program(c, p), [&] { return c.make(); });
+  };
+  const auto first = ask(plans, program, 64);
+  ask(plans, program, 512);
+  ask(others, other, 64);
+  EXPECT_EQ(plans.info().kept, 2);
+  EXPECT_EQ(others.info().kept, 1);
+  ask(plans, program, 64);  // used last, so another one goes
+  KernelImage image;
+  image.binary.resize(static_cast<size_t>(one));
+  const int64_t before = plans.info().bytes;
+  store->keep_images(*first, {image});
+  ASSERT_TRUE(first->state->images.load());
+  EXPECT_EQ(first->state->images.load()->size(), 1u);
+  EXPECT_EQ(plans.info().kept, 1) << "the plan used least recently went";
+  EXPECT_EQ(others.info().kept, 1);
+  EXPECT_GT(plans.info().bytes, before / 2 + one / 2);
+  store->keep_images(*first, {});
+  EXPECT_EQ(first->state->images.load()->size(), 1u) << "kept once";
 }
 
 TEST(InputSignature, PrintsAndTellsClassesApart) {

@@ -87,6 +87,23 @@ TEST(Features, WhatAtenMakesNeedsAReaderOfItsResults) {
             bit_of(Feature::kModule) | bit_of(Feature::kAtenResults));
 }
 
+TEST(Features, WhatALaunchNeedsNeedsAReaderOfIt) {
+  CacheRecord r;
+  r.image.emplace();
+  EXPECT_FALSE(features_of(r) & bit_of(Feature::kLaunchRecords));
+  r.image->is_cooperative = true;
+  EXPECT_TRUE(features_of(r) & bit_of(Feature::kLaunchRecords));
+  r.image.reset();
+  r.compiled.emplace();
+  EXPECT_FALSE(features_of(r) & bit_of(Feature::kLaunchRecords));
+  r.compiled->launch.emplace();
+  EXPECT_TRUE(features_of(r) & bit_of(Feature::kLaunchRecords));
+  Bundle b;
+  EXPECT_FALSE(features_of(b) & bit_of(Feature::kLaunchRecords));
+  b.records.push_back(r);
+  EXPECT_TRUE(features_of(b) & bit_of(Feature::kLaunchRecords));
+}
+
 TEST(Features, AKernelThatChecksAnIndexNeedsAReaderOfItsOp) {
   const Module m = parse_module(
       "kernel @k index 32 {\n  %n = input index\n  %i = thread_index on block.x\n  within %i below %n axis 0\n}");
