@@ -7,6 +7,7 @@
 #include "ir/infer/concretize.h"
 #include "ir/step/apply.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "ir/table/type_rule.h"
 #include "passes/schedule/apply_steps.h"
 #include "replay/python/program.h"
@@ -84,8 +85,8 @@ std::vector<InputInfo> PythonProgram::input_infos() const {
     for (const OutputRef& o : outputs(graph)) info.is_overwritten |= o.alias == v;
     for (OpId id : graph[Graph::body()].ops) {
       const Op& op = graph[id];
-      // The rows that are added to have no attribute of their axis: it is the first.
-      const auto index = op.kind == OpKind::kIndexPutAccumulate ? std::optional<size_t>(1) : index_operand(op.kind);
+      // Rows are added along the first axis; there is no attribute of it.
+      const auto index = adds_at_places(op.kind) ? std::optional<size_t>(1) : index_operand(op.kind);
       if (index && op.operands[*index] == v)
         info.indexes.emplace_back(wrap(op.operands[0]), op.attrs.integer(AttrKey::kAxis));
     }
