@@ -79,6 +79,7 @@ std::optional<std::vector<at::Tensor>> Native::native(const Op& op) {
       made = indexed(op);
       break;
     case OpKind::kFull:
+    case OpKind::kIota:
     case OpKind::kTriu:
     case OpKind::kCat:
     case OpKind::kPad:

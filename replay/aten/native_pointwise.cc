@@ -255,7 +255,8 @@ at::Tensor Native::operand(ValueId v, Dtype as) const {
 }
 
 at::Tensor Native::cast(const at::Tensor& x, Dtype from, Dtype to) const {
-  if (from == to) return x;
+  // Integers of one width have the same bits.
+  if (from == to || (native_type(from) == native_type(to) && is_integer(from))) return x;
   const bool is_hidden = from == Dtype::kUint16 || from == Dtype::kUint32;
   if (!is_hidden || is_meta()) return converted(x, native_type(to));
   // ATen sees a signed integer of the same bits. The sum has the layout of a conversion.
@@ -272,8 +273,9 @@ at::Tensor Native::select(const Op& op) {
                         : !(is_native_float(declared) || is_integer(declared) || is_complex(declared)))
       return {};
   }
-  const at::Tensor c = operand(op.operands[0], Dtype::kBool), x = operand(op.operands[1], declared),
-                   y = operand(op.operands[2], declared);
+  // A choice takes numbers from its own device only.
+  const auto here = [&](size_t i, Dtype as) { return operand(op.operands[i], as).to(device_); };
+  const at::Tensor c = here(0, Dtype::kBool), x = here(1, declared), y = here(2, declared);
   return elements(native_type(declared), {c, x, y}, [&] { return at::where(c, x, y); });
 }
 
@@ -340,7 +342,7 @@ at::Tensor Native::real_pointwise(const Op& op, Dtype t, Dtype declared) {
     case OpKind::kAddcmul:
       return done(two(OpKind::kAdd, x(0), two(OpKind::kMul, two(OpKind::kMul, x(3), x(1)), x(2))));
     case OpKind::kThreshold: {
-      const at::Tensor a = x(0), limit = x(1), other = x(2);
+      const at::Tensor a = x(0), limit = x(1).to(device_), other = x(2).to(device_);
       return done(laid_elements(type, {a, limit, other}, [&] { return at::where(a <= limit, other, a); }));
     }
     case OpKind::kPow: {

@@ -18,7 +18,8 @@ bool is_native_number(Dtype d) {
 
 // Whether a reduction converts its operand by ATen's rules: integers to integers, floats to no narrower floats.
 bool fits_together(Dtype from, Dtype declared) {
-  if (is_integer(from) || is_integer(declared)) return is_integer(from) && is_integer(declared);
+  if (is_integer(from) || is_boolean(from) || is_integer(declared))
+    return !is_floating(from) && !is_complex(from) && is_integer(declared);
   return is_complex(from) == is_complex(declared) && bits(compute_dtype(from)) <= bits(compute_dtype(declared));
 }
 
@@ -132,11 +133,22 @@ at::Tensor Native::placing(const Op& op) const {
   const at::ScalarType type = native_type(declared);
   switch (op.kind) {
     case OpKind::kFull: {
-      if (!is_native_number(declared)) return {};
+      if (!is_native_number(declared) && !is_boolean(declared)) return {};
       // Expanded axes keep the stride 0.
       const at::Tensor fill = scalar(op.operands[0], declared);
       return (is_meta() ? fill : at::full({}, fill.item(), at::TensorOptions(type).device(device_)))
           .expand(declared_shape(op.results[0]));
+    }
+    case OpKind::kIota: {
+      if (!is_integer(declared)) return {};
+      const int64_t length = declared_shape(op.results[0]).at(0);
+      if (is_meta()) return dense({length}, type);
+      // Steps wrap as the dtype does.
+      const at::Tensor index = at::arange(length, at::TensorOptions(at::kLong).device(device_));
+      const auto number = [&](size_t i, int64_t otherwise) {
+        return has(op, i) ? scalar(op.operands[i], declared).to(at::kLong).item<int64_t>() : otherwise;
+      };
+      return at::add(at::mul(index, number(2, 1)), number(1, 0)).to(type);
     }
     case OpKind::kTriu: {
       const at::Tensor& t = values_[op.operands[0].index];
@@ -154,7 +166,7 @@ at::Tensor Native::placing(const Op& op) const {
                        : at::cat(parts, op.attrs.integer(AttrKey::kAxis));
     }
     case OpKind::kPad: {
-      if (!is_native_number(declared)) return {};
+      if (!is_native_number(declared) && !is_boolean(declared)) return {};
       const at::Tensor& t = values_[op.operands[0].index];
       std::vector<int64_t> more, fewer;
       bool takes_away = false;
@@ -185,7 +197,8 @@ at::Tensor Native::reduce(const Op& op) const {
   const Dtype from = dtype(op.operands[0]), declared = dtype(op.results[0]);
   const at::Tensor& t = values_[op.operands[0].index];
   const std::vector<int64_t> axes = axes_of(op, t.dim());
-  if (axes.empty() || !is_native_number(from) || !is_native_number(declared)) return {};
+  const auto is_known = [](Dtype d) { return is_native_number(d) || is_boolean(d); };
+  if (axes.empty() || !is_known(from) || !is_known(declared)) return {};
   if (op.kind == OpKind::kSum) {
     // Narrow integers are summed in 64 bits and wrap at the end.
     if (!fits_together(from, declared)) return {};
