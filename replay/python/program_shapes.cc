@@ -5,6 +5,7 @@
 #include "ir/domain/domain.h"
 #include "ir/infer/bind.h"
 #include "ir/infer/concretize.h"
+#include "ir/infer/is_library.h"
 #include "ir/step/apply.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
@@ -100,6 +101,10 @@ std::vector<LoopInfo> PythonProgram::axes(const Value& v) const {
   for (DomainId d : logical_without_reductions(graph, graph.tensor_of(id(v))))
     result.push_back({graph[d].name, std::string(fusebox::text(graph[d].iter_type)), ""});
   return result;
+}
+
+bool PythonProgram::has_library_ops() const {
+  return std::any_of(graph.ops.begin(), graph.ops.end(), [&](const Op& op) { return is_library(graph, op); });
 }
 
 std::vector<bool> PythonProgram::expanded(const Value& v) const {
