@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/table/families.h"
+#include "ir/table/type_rule.h"
 #include "serde/reader.h"
 
 namespace fusebox {
@@ -31,8 +32,15 @@ bool is_of_facts(const Op& op) {
          op.kind == OpKind::kPrepareDiv || op.attrs.has(AttrKey::kAssumed);
 }
 
+// A function or a triangle of complex numbers.
+bool is_of_complex(const Graph& g, const Op& op) {
+  const auto is_complex_value = [&](ValueId v) { return v && v.index < g.values.size() && is_complex(g[v].dtype); };
+  if (op.operands.empty() || !is_complex_value(op.operands[0])) return false;
+  return op.kind == OpKind::kTriu || (is_library(op.kind, g[op.operands[0]].dtype) && !demands(op.kind, kLibrary));
+}
+
 // Whether an op that needs this feature stands in a graph.
-bool is_of(Feature feature, const Op& op) {
+bool is_of(Feature feature, const Graph& g, const Op& op) {
   switch (feature) {
     case Feature::kModule:
     case Feature::kRecord:
@@ -55,6 +63,8 @@ bool is_of(Feature feature, const Op& op) {
       return demands(op.kind, kLibrary);
     case Feature::kAtenResults:
       return op.kind == OpKind::kRunAten && !op.results.empty();
+    case Feature::kComplexFunctions:
+      return op.kind == OpKind::kScatterAdd || op.kind == OpKind::kScaledMm || is_of_complex(g, op);
   }
   return false;
 }
@@ -70,8 +80,10 @@ bool have(const std::vector<Step>& steps, Feature feature) {
 
 bool uses(const Module& m, Feature feature) {
   if (feature == Feature::kModule) return true;
-  const auto in_op = [&](const Op& op) { return is_of(feature, op); };
-  return std::ranges::any_of(m.graphs, [&](const Graph& g) { return std::ranges::any_of(g.ops, in_op); }) ||
+  const auto in_graph = [&](const Graph& g) {
+    return std::ranges::any_of(g.ops, [&](const Op& op) { return is_of(feature, g, op); });
+  };
+  return std::ranges::any_of(m.graphs, in_graph) ||
          std::ranges::any_of(m.step_lists, [&](const StepList& l) { return have(l.steps, feature); }) ||
          std::ranges::any_of(m.segmentations, [&](const Segmentation& s) {
            return std::ranges::any_of(s.segments, [&](const Segment& part) { return have(part.steps, feature); });
@@ -115,6 +127,7 @@ bool uses(const Bundle& b, Feature feature) {
     case Feature::kLibraryOps:
     case Feature::kAtenResults:
     case Feature::kLaunchRecords:
+    case Feature::kComplexFunctions:
       return std::ranges::any_of(b.steps, [&](const StepList& l) { return have(l.steps, feature); }) ||
              std::ranges::any_of(b.stages, [&](const StageRecord& s) { return uses(s.module, feature); }) ||
              std::ranges::any_of(b.records, [&](const CacheRecord& r) { return uses(r, feature); });

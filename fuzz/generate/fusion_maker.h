@@ -105,6 +105,8 @@ class FusionMaker {
   std::vector<ValueId> along_axis(OpKind kind);
   std::vector<ValueId> attention(OpKind kind);
   std::vector<ValueId> added_rows();
+  std::vector<ValueId> added_elements();
+  ValueId scaled_product();
   ValueId random_word();
   void begin_long_sum();
   // -- fusions as models have them (generate_model.cc); returns whether one was made

@@ -9,6 +9,7 @@
 #include "ir/infer/bind.h"
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -144,8 +145,8 @@ std::vector<std::optional<int64_t>> index_limits(const Graph& g, const Bindings&
   std::vector<std::optional<int64_t>> limits(g.values.size());
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
-    // The rows that are added to have no attribute of their axis: it is the first.
-    const auto index = op.kind == OpKind::kIndexPutAccumulate ? std::optional<size_t>(1) : index_operand(op.kind);
+    // Rows are added along the first axis; there is no attribute of it.
+    const auto index = adds_at_places(op.kind) ? std::optional<size_t>(1) : index_operand(op.kind);
     if (!index || !op.operands[*index]) continue;
     const auto shape = evaluate_shape(g, op.operands[0], sizes);
     if (!shape || shape->empty()) continue;

@@ -21,8 +21,13 @@ std::vector<ValueId> FusionMaker::library(OpKind kind) {
       return along_axis(kind);
     case FUSEBOX_ATTENTION_OPS:
       return attention(kind);
+    case OpKind::kScaledMm:
+      if (const ValueId made = scaled_product()) return {made};
+      return {};
     case OpKind::kIndexPutAccumulate:
       return added_rows();
+    case OpKind::kScatterAdd:
+      return added_elements();
     case FUSEBOX_SCALAR_OPS:
     case FUSEBOX_REDUCTION_OPS:
     case FUSEBOX_MOMENT_OPS:
@@ -94,6 +99,23 @@ ValueId FusionMaker::grouped_product() {
   return grouped_mm(g_, a, b, ends);
 }
 
+// Scales of one number or of one for each row or column, with and without a bias.
+ValueId FusionMaker::scaled_product() {
+  const ValueId a = operand(OpKind::kScaledMm, 2);
+  const Extents extents = extents_of(a);
+  if (extents.size() != 2) return {};
+  const int64_t columns = random_.between(0, 6);
+  const ValueId b = new_input(dtype_for(OpKind::kScaledMm), {extents[1], columns}, {false, false});
+  const auto scale = [&](int64_t n) {
+    return random_.one_in(2) ? new_input(Dtype::kFloat, {}) : new_input(Dtype::kFloat, {n}, {false});
+  };
+  constexpr Dtype kResults[] = {Dtype::kHalf, Dtype::kBfloat16, Dtype::kFloat};
+  const Dtype dtype = random_.pick(kResults);
+  const ValueId scale_a = scale(extents[0]), scale_b = scale(columns);
+  const ValueId bias = random_.one_in(2) ? new_input(dtype, {columns}, {false}) : ValueId();
+  return scaled_mm(g_, a, b, scale_a, scale_b, {.bias = bias, .dtype = dtype, .name = {}});
+}
+
 std::vector<ValueId> FusionMaker::along_axis(OpKind kind) {
   const ValueId x = operand(kind, 1);
   const size_t at = axis_of(x);
@@ -142,6 +164,21 @@ std::vector<ValueId> FusionMaker::added_rows() {
   rows[0] = random_.between(0, 5);
   const ValueId index = new_input(random_.one_in(2) ? Dtype::kInt32 : Dtype::kInt64, {rows[0]}, {false});
   return {index_put_accumulate(g_, x, index, new_input(g_[x].dtype, rows, std::vector<bool>(rows.size())))};
+}
+
+// Along any axis; the index is shorter than the tensor, or as long, on the others.
+std::vector<ValueId> FusionMaker::added_elements() {
+  const ValueId x = operand(OpKind::kScatterAdd, 1);
+  Extents places = extents_of(x);
+  const size_t at = axis_of(x);
+  if (places[at] == 0) return {};
+  for (int64_t& n : places)
+    if (n > 1 && random_.one_in(4)) n = random_.between(1, n);
+  places[at] = random_.between(0, 5);
+  const std::vector<bool> no_broadcasts(places.size());
+  const ValueId index = new_input(random_.one_in(2) ? Dtype::kInt32 : Dtype::kInt64, places, no_broadcasts);
+  const ValueId source = new_input(g_[x].dtype, places, no_broadcasts);
+  return {scatter_add(g_, x, index, source, written(at, places.size()))};
 }
 
 }  // namespace fusebox::fuzz

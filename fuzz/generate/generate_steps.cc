@@ -4,6 +4,7 @@
 
 #include "fuzz/base/error_form.h"
 #include "fuzz/generate/step_maker.h"
+#include "ir/infer/is_library.h"
 #include "passes/schedule/apply_steps.h"
 #include "replay/run/aten_segment.h"
 
@@ -132,7 +133,7 @@ void mend(GeneratedSteps& result, RandomSource& random, const Graph& fusion, con
 }
 
 bool has_library_ops(const Graph& fusion) {
-  return std::ranges::any_of(fusion.ops, [](const Op& op) { return demands(op.kind, kLibrary); });
+  return std::ranges::any_of(fusion.ops, [&](const Op& op) { return is_library(fusion, op); });
 }
 
 // The schedule of one kernel, or of one kernel between each two ops that ATen alone computes.

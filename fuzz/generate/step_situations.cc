@@ -3,6 +3,7 @@
 
 #include "fuzz/generate/step_maker.h"
 #include "ir/domain/domain.h"
+#include "ir/infer/is_library.h"
 
 namespace fusebox::fuzz {
 
@@ -74,7 +75,7 @@ bool StepMaker::shared_in_loop(ParallelType loop) {
 }
 
 bool StepMaker::is_library_op(const std::string& name) const {
-  return demands(g_[g_[*find_value(g_, name)].def].kind, kLibrary);
+  return is_library(g_, g_[g_[*find_value(g_, name)].def]);
 }
 
 void StepMaker::cut_at_library_ops(const std::vector<std::string>& names, std::vector<size_t>& cuts) const {

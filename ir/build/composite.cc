@@ -71,6 +71,13 @@ ValueId mean_of(Graph& g, const WelfordResult& w, ValueId count) {
 }  // namespace
 
 VarMean var_mean(Graph& g, ValueId x, const Axes& given, const VarOptions& options) {
+  if (is_complex(g[x].dtype)) {
+    // The variance of complex numbers is that of both parts.
+    const VarOptions unnamed{.correction = options.correction, .keepdim = options.keepdim, .name = {}};
+    const VarMean real = var_mean(g, unary(g, OpKind::kReal, x), given, unnamed);
+    const VarMean imag = var_mean(g, unary(g, OpKind::kImag, x), given, unnamed);
+    return {add(g, real.var, imag.var, options.name), binary(g, OpKind::kComplex, real.mean, imag.mean)};
+  }
   const Axes axes = normal_axes(g, x, given);
   const size_t rank = rank_of(g, x);
   const Dtype dtype = g[x].dtype;
@@ -85,6 +92,7 @@ VarMean var_mean(Graph& g, ValueId x, const Axes& given, const VarOptions& optio
 }
 
 ValueId var(Graph& g, ValueId x, const Axes& given, const VarOptions& options) {
+  if (is_complex(g[x].dtype)) return var_mean(g, x, given, options).var;
   const Axes axes = normal_axes(g, x, given);
   const ValueId wide = widened(g, x, "var");
   const WelfordResult w = welford(g, wide, axes);

@@ -1,7 +1,7 @@
 // Composites: operations without a row in the op table, built from ops that have one.
 //
 // Invariants: bf16, half and float8 are computed in f32, and the result is cast back. All but `embedding` refuse a
-// tensor that is not floating. Axes may be negative. No axes means all axes.
+// tensor that is not floating; `var` and `var_mean` take complex ones too. Axes may be negative. No axes means all axes.
 //
 //   VarMean r = var_mean(g, x, {-1}, {.correction = 0, .keepdim = true});   // as torch.var_mean
 #pragma once
@@ -15,7 +15,7 @@ struct VarOptions {
   bool keepdim = false;
   std::string_view name = {};
 };
-// Σ (x − mean)² / max(0, elements − correction).
+// Σ |x − mean|² / max(0, elements − correction): real if x is complex.
 ValueId var(Graph& g, ValueId x, const Axes& axes, const VarOptions& options = {});
 struct VarMean {
   ValueId var, mean;

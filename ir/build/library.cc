@@ -43,6 +43,11 @@ ValueId linear(Graph& g, ValueId x, ValueId weight, ValueId bias, std::string_vi
 ValueId grouped_mm(Graph& g, ValueId a, ValueId b, ValueId ends, std::string_view name) {
   return append_one(g, OpKind::kGroupedMm, {a, b, ends}, {}, name);
 }
+ValueId scaled_mm(Graph& g, ValueId a, ValueId b, ValueId scale_a, ValueId scale_b, const ScaledMmOptions& options) {
+  Attrs attrs;
+  attrs.set(AttrKey::kDtypeAttr, options.dtype);
+  return append_one(g, OpKind::kScaledMm, {a, b, scale_a, scale_b, options.bias}, std::move(attrs), options.name);
+}
 
 ValueId cumsum(Graph& g, ValueId x, int64_t axis, std::optional<Dtype> dtype, std::string_view name) {
   return scan(g, OpKind::kCumsum, x, axis, dtype, name);
@@ -84,6 +89,9 @@ AttentionGradient sdpfa_bwd(Graph& g, ValueId gradient, ValueId query, ValueId k
 
 ValueId index_put_accumulate(Graph& g, ValueId x, ValueId index, ValueId rows, std::string_view name) {
   return append_one(g, OpKind::kIndexPutAccumulate, {x, index, rows}, {}, name);
+}
+ValueId scatter_add(Graph& g, ValueId x, ValueId index, ValueId source, int64_t axis, std::string_view name) {
+  return append_one(g, OpKind::kScatterAdd, {x, index, source}, axis_attr(axis), name);
 }
 
 }  // namespace fusebox

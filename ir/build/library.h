@@ -21,6 +21,16 @@ ValueId linear(Graph& g, ValueId x, ValueId weight, ValueId bias = {}, std::stri
 // Rows and columns behind the last group are 0. The run fails with kIndexOutOfRange if the ends are in no order.
 ValueId grouped_mm(Graph& g, ValueId a, ValueId b, ValueId ends, std::string_view name = {});
 
+// (a · scale_a) (b · scale_b) + bias of a [m, k] and b [k, n], 8-bit floats. A scale is an f32 of rank 0, or has one
+// number for each row of a or each column of b. The result is of f16, bf16 or f32, and so is the bias.
+struct ScaledMmOptions {
+  ValueId bias = {};
+  Dtype dtype = Dtype::kBfloat16;
+  std::string_view name = {};
+};
+ValueId scaled_mm(Graph& g, ValueId a, ValueId b, ValueId scale_a, ValueId scale_b,
+                  const ScaledMmOptions& options = {});
+
 // -- scans. Without a dtype, integers and bool give i64.
 ValueId cumsum(Graph& g, ValueId x, int64_t axis, std::optional<Dtype> dtype = {}, std::string_view name = {});
 ValueId cumprod(Graph& g, ValueId x, int64_t axis, std::optional<Dtype> dtype = {}, std::string_view name = {});
@@ -62,5 +72,8 @@ AttentionGradient sdpfa_bwd(Graph& g, ValueId gradient, ValueId query, ValueId k
 
 // x with row k of `rows` added to its row index[k], for every k. An index outside of x fails with kIndexOutOfRange.
 ValueId index_put_accumulate(Graph& g, ValueId x, ValueId index, ValueId rows, std::string_view name = {});
+// x with every element of `source` added along the axis, at the place that `index` has for it, in the index's order:
+// torch.scatter_add. An index outside of x fails with kIndexOutOfRange.
+ValueId scatter_add(Graph& g, ValueId x, ValueId index, ValueId source, int64_t axis, std::string_view name = {});
 
 }  // namespace fusebox

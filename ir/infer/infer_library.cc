@@ -17,6 +17,18 @@ void check_equal(const InferContext& c, const std::vector<std::vector<Axis>>& ax
          c.operands[b.operand]);
 }
 
+// Refuses a first axis that is known to be longer than the second.
+void check_within(const InferContext& c, const std::vector<std::vector<Axis>>& axes, OperandPlace a, OperandPlace b) {
+  const Axis &x = axes[a.operand][a.axis], &y = axes[b.operand][b.axis];
+  if (x.type == IterType::kSymbolic || y.type == IterType::kSymbolic) return;
+  const auto n = constant_integer(c.g, x.size()), m = constant_integer(c.g, y.size());
+  if (n && m && *n > *m)
+    fail(c.g, ErrorCode::kShapeMismatch,
+         op_text(c.kind) + " has extent " + std::to_string(*n) + " on axis " + std::to_string(a.axis) +
+             " where the tensor has " + std::to_string(*m) + "; it must not be longer",
+         c.operands[a.operand]);
+}
+
 }  // namespace
 
 std::vector<ResultSpec> infer_library(InferContext& c) {
@@ -34,6 +46,7 @@ std::vector<ResultSpec> infer_library(InferContext& c) {
                "; take no more than it has",
            c.operands[count]);
   }
+  for (const auto& [a, b] : shape.within) check_within(c, axes, a, b);
   std::vector<ResultSpec> specs;
   for (const LibraryResult& result : shape.results) {
     std::vector<Axis> made;

@@ -1,6 +1,7 @@
 #include "ir/infer/library_shape.h"
 
 #include "ir/domain/axis_relation.h"
+#include "ir/infer/is_library.h"
 #include "ir/table/families.h"
 #include "ir/table/type_rule.h"
 
@@ -46,8 +47,14 @@ class ShapeMaker {
       case OpKind::kSdpfaBwd:
         attention_gradient();
         break;
+      case OpKind::kScaledMm:
+        scaled_mm();
+        break;
       case OpKind::kIndexPutAccumulate:
         index_put();
+        break;
+      case OpKind::kScatterAdd:
+        scatter_add();
         break;
       case FUSEBOX_SCALAR_OPS:
       case FUSEBOX_REDUCTION_OPS:
@@ -168,6 +175,36 @@ class ShapeMaker {
     shape_.results.push_back(std::move(r));
   }
 
+  // a [m, k] and b [k, n] of 8-bit floats; scales [] or [m] and [] or [n] of f32; bias [n] of the result's dtype
+  void scaled_mm() {
+    for (size_t k : {size_t{0}, size_t{1}}) need_rank(k, 2, 2, "it multiplies two matrices");
+    for (size_t k : {size_t{2}, size_t{3}}) {
+      need_rank(k, 0, 1, "a scale is one number, or one for each row of the first and each column of the second");
+      if (g_[op_.operands[k]].dtype != Dtype::kFloat)
+        fail(g_, ErrorCode::kDtypeMismatch, "scaled_mm takes scales of f32; cast them first", op_.operands[k]);
+    }
+    const AttrValue* as = op_.attrs.find(AttrKey::kDtypeAttr);
+    if (!as) fail(g_, ErrorCode::kBadAttribute, "scaled_mm needs the attribute `as`", op_.operands[0]);
+    const Dtype dtype = std::get<Dtype>(*as);
+    if (dtype != Dtype::kHalf && dtype != Dtype::kBfloat16 && dtype != Dtype::kFloat)
+      fail(g_, ErrorCode::kUnsupportedDtype,
+           "scaled_mm gives no " + std::string(text(dtype)) + "; ask for f16, bf16 or f32", op_.operands[0]);
+    for (size_t k : {size_t{0}, size_t{1}}) {
+      const OperandType type{g_[op_.operands[k]].dtype, false, g_[op_.operands[k]].name};
+      result_dtype(op_.kind, {&type, 1}, op_.attrs);
+    }
+    equal(0, 1, 1, 0);
+    if (rank(2) == 1) equal(2, 0, 0, 0);
+    if (rank(3) == 1) equal(3, 0, 1, 1);
+    if (const ValueId bias = op_.operand(4)) {
+      need_rank(4, 1, 1, "a bias has the axis of columns");
+      equal(4, 0, 1, 1);
+      if (g_[bias].dtype != dtype)
+        fail(g_, ErrorCode::kDtypeMismatch, "scaled_mm takes a bias of the result's dtype; cast it first", bias);
+    }
+    shape_.results.push_back({dtype, {at(0, 0), at(1, 1)}});
+  }
+
   void topk() {
     const Dtype dtype = dtype_of({0});
     const size_t axis = scan_axis();
@@ -233,6 +270,21 @@ class ShapeMaker {
     like_first(dtype_of({0, 2}));
   }
 
+  // arg, index and source of one rank; the index has the source's extents, and is no longer than arg on other axes
+  void scatter_add() {
+    need_rank(0, 1, kAnyRank, "broadcast makes axes");
+    for (size_t k : {size_t{1}, size_t{2}}) need_rank(k, rank(0), rank(0), "it has the axes of the tensor");
+    const size_t axis = scan_axis();
+    const ValueId index = op_.operands[1];
+    if (g_[index].dtype != Dtype::kInt32 && g_[index].dtype != Dtype::kInt64)
+      fail(g_, ErrorCode::kDtypeMismatch, "the index of scatter_add is of i32 or i64; cast it first", index);
+    for (size_t i = 0; i < rank(0); ++i) {
+      equal(1, i, 2, i);
+      if (i != axis) shape_.within.push_back({{1, i}, {0, i}});
+    }
+    like_first(dtype_of({0, 2}));
+  }
+
   static constexpr size_t kAnyRank = static_cast<size_t>(-1);
   const Graph& g_;
   const OpView& op_;
@@ -242,6 +294,12 @@ class ShapeMaker {
 }  // namespace
 
 LibraryShape library_shape(const OpView& op) { return ShapeMaker(op).run(); }
+
+bool is_library(const Graph& g, const Op& op) {
+  if (demands(op.kind, kLibrary)) return true;
+  return !op.operands.empty() && op.operands[0] && g.is_tensor(op.operands[0]) &&
+         is_library(op.kind, g[op.operands[0]].dtype);
+}
 
 DomainId domain_at(const Graph& g, std::span<const ValueId> operands, OperandPlace place) {
   return logical_without_reductions(g, g.tensor_of(operands[place.operand]))[place.axis];

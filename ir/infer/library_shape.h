@@ -36,6 +36,7 @@ struct LibraryShape {
   std::vector<LibraryResult> results;
   std::vector<std::pair<OperandPlace, OperandPlace>> equal;
   std::vector<std::pair<size_t, OperandPlace>> at_most;  // a scalar operand is no larger than the extent of an axis
+  std::vector<std::pair<OperandPlace, OperandPlace>> within;  // the first axis is no longer than the second
 };
 
 // The view has passed check_format and check_attrs. Throws kRankMismatch, kDtypeMismatch, kUnsupportedDtype, kBadAxis and

@@ -211,6 +211,13 @@ class SizeChecker {
                      std::to_string(*n) + " at " + name(at(a)) + "; they must be equal",
                  at(b));
     }
+    for (const auto& [a, b] : shape.within) {
+      const auto n = size(at(a)), m = size(at(b));
+      if (n && m && *n > *m)
+        mismatch(std::string(row_of(op.kind).text) + " gets extent " + std::to_string(*n) + " here, and " +
+                     std::to_string(*m) + " at " + name(at(b)) + "; it must not be longer",
+                 at(a));
+    }
     for (const auto& [count, place] : shape.at_most) {
       const auto n = evaluate_integer(g_, op.operands[count], bindings_), m = size(at(place));
       if (n && m && *n > *m)

@@ -21,6 +21,15 @@ bool is_random(OpKind kind) {
   }
 }
 
+bool adds_at_places(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_ADDING_OPS:
+      return true;
+    default:  // any other: adds nothing at places until it joins the list
+      return false;
+  }
+}
+
 void not_in_family(OpKind kind, const char* what) {
   throw Error(ErrorCode::kInternal, "the op " + std::string(row_of(kind).text) + " " + what);
 }

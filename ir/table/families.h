@@ -43,6 +43,12 @@
   case OpKind::kCos: case OpKind::kCosh: case OpKind::kErf: case OpKind::kErfc: case OpKind::kExp: case OpKind::kExp2: \
   case OpKind::kExpm1: case OpKind::kLog: case OpKind::kLog10: case OpKind::kLog1p: case OpKind::kLog2: \
   case OpKind::kSigmoid: case OpKind::kSilu: case OpKind::kSin: case OpKind::kSinh: case OpKind::kTan: case OpKind::kTanh
+// ATen alone computes these of complex tensors. Kernels compute them of real numbers.
+#define FUSEBOX_COMPLEX_FUNCTION_OPS \
+  OpKind::kAcos: case OpKind::kAcosh: case OpKind::kAsin: case OpKind::kAsinh: case OpKind::kAtan: case OpKind::kAtanh: \
+  case OpKind::kCos: case OpKind::kCosh: case OpKind::kExp: case OpKind::kLog: case OpKind::kRsqrt: \
+  case OpKind::kSigmoid: case OpKind::kSin: case OpKind::kSinh: case OpKind::kSqrt: case OpKind::kTan: \
+  case OpKind::kTanh
 // Each executor has a library of its own.
 #define FUSEBOX_BOUNDED_UNARY_OPS OpKind::kErfinv: case OpKind::kErfcinv: case OpKind::kLgamma
 
@@ -132,9 +138,12 @@
 // ATen computes these; no kernel has them. FUSEBOX_LIBRARY_OPS has all of them.
 #define FUSEBOX_LIBRARY_OPS \
   FUSEBOX_PRODUCT_OPS: case FUSEBOX_SCAN_OPS: case FUSEBOX_SORT_OPS: case FUSEBOX_ATTENTION_OPS: \
-  case OpKind::kIndexPutAccumulate
+  case FUSEBOX_ADDING_OPS
 // Products of matrices.
-#define FUSEBOX_PRODUCT_OPS OpKind::kMatmul: case OpKind::kLinear: case OpKind::kGroupedMm
+#define FUSEBOX_PRODUCT_OPS \
+  OpKind::kMatmul: case OpKind::kLinear: case OpKind::kGroupedMm: case OpKind::kScaledMm
+// Add elements at places that the second operand gives.
+#define FUSEBOX_ADDING_OPS OpKind::kIndexPutAccumulate: case OpKind::kScatterAdd
 // Combine the elements before each element along an axis.
 #define FUSEBOX_SCAN_OPS OpKind::kCumsum: case OpKind::kCumprod: case FUSEBOX_EXTREME_SCAN_OPS
 #define FUSEBOX_EXTREME_SCAN_OPS OpKind::kCummin: case OpKind::kCummax
@@ -206,6 +215,9 @@ bool is_scalar_math(OpKind kind);
 
 // Whether the op is in FUSEBOX_RANDOM_OPS.
 bool is_random(OpKind kind);
+
+// Whether the op is in FUSEBOX_ADDING_OPS.
+bool adds_at_places(OpKind kind);
 
 // Throws kInternal because the row is no member of the family that a switch handles. `what` ends the sentence that
 // names the row: `the op exp reduces nothing`.

@@ -36,8 +36,18 @@ struct Rule {
   Scalars scalars = Scalars::kComputed;
 };
 
-// One line per rule. Complex arithmetic is + − × ÷ and ops that follow from them; elementary functions refuse complex
-// numbers. Ops without arithmetic have no rule of their own here: the rules of inference pass their dtypes on.
+// Whether ATen computes the function of complex tensors.
+bool is_complex_function(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_COMPLEX_FUNCTION_OPS:
+      return true;
+    default:  // any other: a new row takes no complex numbers until the family has it
+      return false;
+  }
+}
+
+// One line per rule. Complex arithmetic is + − × ÷ and ops that follow from them. ATen computes some elementary
+// functions of complex tensors, and the others refuse them. Ops without arithmetic have no rule of their own here: the rules of inference pass their dtypes on.
 Rule rule_of(OpKind kind) {
   switch (kind) {
     case OpKind::kSet:
@@ -48,7 +58,7 @@ Rule rule_of(OpKind kind) {
     case FUSEBOX_ELEMENTARY_OPS:
     case OpKind::kRsqrt:
     case OpKind::kSqrt:
-      return {kReal, Gives::kFloating};
+      return {is_complex_function(kind) ? kAny : kReal, Gives::kFloating};
     case OpKind::kReciprocal:
     case OpKind::kTruediv:
       return {kAny, Gives::kFloating};
@@ -81,7 +91,7 @@ Rule rule_of(OpKind kind) {
     case OpKind::kMin:
       return {kReal, Gives::kCommon};
     case OpKind::kTriu:
-      return {kReal, Gives::kCommon, Scalars::kUnchanged};
+      return {kAny, Gives::kCommon, Scalars::kUnchanged};
     case OpKind::kAdd:
     case OpKind::kMul:
     case OpKind::kCat:
@@ -142,7 +152,9 @@ Rule rule_of(OpKind kind) {
     case FUSEBOX_EXTREME_SCAN_OPS:
     case FUSEBOX_SORT_OPS:
       return {kReal, Gives::kCommon, Scalars::kUnchanged};
-    case OpKind::kIndexPutAccumulate:
+    case OpKind::kScaledMm:
+      return {kF, Gives::kAttribute, Scalars::kUnchanged};
+    case FUSEBOX_ADDING_OPS:
       return {kI | kF | kC, Gives::kCommon, Scalars::kUnchanged};
     case OpKind::kCast:
     case OpKind::kFull:
@@ -197,7 +209,11 @@ std::string place_of(const OperandType& o) { return o.name.empty() ? std::string
 // ATen computes library ops, and has none of them for floats below 16 bits.
 bool is_too_narrow(OpKind kind, Dtype d) { return demands(kind, kLibrary) && is_floating(d) && bits(d) < 16; }
 
+// Products of scaled matrices take 8-bit floats alone.
+bool is_scaled(Dtype d) { return d == Dtype::kFloat8E4m3 || d == Dtype::kFloat8E5m2; }
+
 std::string_view advice_for(OpKind kind, Dtype dtype, uint8_t accepts) {
+  if (kind == OpKind::kScaledMm) return "cast to an 8-bit float first, or use matmul";
   if (is_too_narrow(kind, dtype)) return "cast to f16, bf16, f32 or f64 first";
   if (is_random(kind)) return "give it f16, bf16, f32 or f64, and cast the result";
   if (accepts == kF || accepts == (kF | kC)) return "cast to a floating dtype first";
@@ -217,6 +233,7 @@ std::optional<ErrorCode> objection(OpKind kind, Dtype d) {
   if (kind == OpKind::kNextafter && is_reduced_float(d)) return ErrorCode::kUnsupportedDtype;
   if (kind == OpKind::kComplex && d != Dtype::kFloat && d != Dtype::kDouble) return ErrorCode::kUnsupportedDtype;
   if (is_random(kind) && bits(d) < 16) return ErrorCode::kUnsupportedDtype;  // too few numbers between 0 and 1
+  if (kind == OpKind::kScaledMm) return is_scaled(d) ? std::nullopt : std::optional(ErrorCode::kUnsupportedDtype);
   if (is_too_narrow(kind, d)) return ErrorCode::kUnsupportedDtype;
   return std::nullopt;
 }
@@ -268,6 +285,10 @@ Dtype random_dtype(const Attrs& attrs) {
 
 bool accepts_dtype(OpKind kind, Dtype dtype) { return !objection(kind, dtype); }
 
+bool is_library(OpKind kind, Dtype dtype) {
+  return demands(kind, kLibrary) || (is_complex(dtype) && is_complex_function(kind));
+}
+
 void check_fill(Dtype tensor, const OperandType& fill) {
   if (is_storage_only(tensor))
     throw Error(ErrorCode::kUnsupportedDtype,
@@ -296,6 +317,12 @@ Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Att
     refuse(*code, kind, common, advice_for(kind, common, rule_of(kind).accepts),
            guilty == computed.end() ? (computed.empty() ? std::string() : place_of(computed[0])) : place_of(*guilty));
   }
+  // Scalars are computed in kernels and on the host.
+  const bool any_tensor =
+      std::any_of(computed.begin(), computed.end(), [](const OperandType& o) { return !o.is_scalar; });
+  if (!any_tensor && !demands(kind, kLibrary) && is_library(kind, common))
+    refuse(ErrorCode::kUnsupportedDtype, kind, common, "as a scalar; give it a tensor, which full makes",
+           computed.empty() ? std::string() : place_of(computed[0]));
   // Nothing converts a dtype that exists as data only, so all operands must have this dtype.
   for (const OperandType& o : computed)
     if (o.dtype != common && (is_storage_only(o.dtype) || is_storage_only(common)))

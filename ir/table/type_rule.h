@@ -9,7 +9,7 @@
 // - Ops on floats (exp, sqrt, truediv, …) turn integers and bool into f32. Comparisons and tests give bool. sum and
 //   prod of bool and integers give i64. abs, real and imag of a complex number give its real dtype.
 // - kUnsupportedDtype refuses a dtype that exists as data only. It also refuses complex operands of an elementary
-//   function.
+//   function, except tensors where ATen computes it (FUSEBOX_COMPLEX_FUNCTION_OPS).
 //
 //   common_dtype({{{Dtype::kBfloat16}, {Dtype::kDouble, true}}}) == Dtype::kBfloat16
 //   scalar_dtype(OpKind::kLogicalRightShift, {{{Dtype::kInt32}, {Dtype::kInt64, true}}}, 1) == Dtype::kInt32
@@ -56,5 +56,9 @@ Dtype random_dtype(const Attrs& attrs);
 
 // Whether the op accepts the dtype as the one that its operands meet in. Tests and generators ask this.
 bool accepts_dtype(OpKind kind, Dtype dtype);
+
+// Whether ATen alone computes the op on tensors that meet in this dtype: no kernel has it. The op has the demand
+// kLibrary, or is an elementary function and the dtype is complex.
+bool is_library(OpKind kind, Dtype dtype);
 
 }  // namespace fusebox

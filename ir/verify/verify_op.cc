@@ -327,6 +327,13 @@ class OpChecker {
         refuse(ErrorCode::kShapeMismatch, "has operands of extents " + std::to_string(*n) + " at " + place_of(g_, x) +
                                               " and " + std::to_string(*m) + " at " + place_of(g_, y));
     }
+    for (const auto& [a, b] : shape.within) {
+      const DomainId x = domain_at(g_, op_.operands, a), y = domain_at(g_, op_.operands, b);
+      const auto n = known_extent(x), m = known_extent(y);
+      if (n && m && *n > *m)
+        refuse(ErrorCode::kShapeMismatch, "has extent " + std::to_string(*n) + " at " + place_of(g_, x) +
+                                              ", longer than " + std::to_string(*m) + " at " + place_of(g_, y));
+    }
   }
 
   // Nothing for a symbolic axis, which may turn out to be a broadcast.

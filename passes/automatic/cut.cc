@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/canonical/canonical.h"
+#include "ir/infer/is_library.h"
 #include "ir/step/step_applier.h"
 #include "ir/table/error.h"
 #include "passes/plan/plan_stages.h"
@@ -108,7 +109,7 @@ class Cutter {
         return bits(g_[o.operands[0]].dtype) < bits(g_[o.results[0]].dtype);
       default:  // any other: storing its result is right, and never costs more than it saves by much
         return o.operands.size() == 1 && o.results.size() == 1 && o.kind != OpKind::kSegmentSet &&
-               demands(o.kind, kPointwise) && options_.defects.has(Defect::kCutCostlyAgain);
+               demands(o.kind, kPointwise) && !is_library(g_, o) && options_.defects.has(Defect::kCutCostlyAgain);
     }
   }
 
@@ -126,7 +127,7 @@ class Cutter {
         // An op that ATen alone computes reads its operands from memory.
         const bool is_stored = std::ranges::any_of(readers_[v.index], [&](OpId reader) {
           const size_t at = positions_[reader.index];
-          return at != kNowhere && (at < s.begin || at >= s.end) && demands(g_[reader].kind, kLibrary);
+          return at != kNowhere && (at < s.begin || at >= s.end) && is_library(g_, g_[reader]);
         });
         needed[v.index] = is_output_[v.index] || is_stored || (is_read && !is_cheap(order_[i]));
       }
@@ -149,7 +150,7 @@ class Cutter {
         if (!v || !g_[v].def || !g_.is_tensor(v)) continue;
         const size_t at = positions_[g_[v].def.index];
         const bool may_repeat = !is_output_[v.index] || options_.defects.has(Defect::kCutOutputAgain);
-        const bool is_copied = at != kNowhere && is_cheap(order_[at]) && may_repeat && !demands(g_[op].kind, kLibrary);
+        const bool is_copied = at != kNowhere && is_cheap(order_[at]) && may_repeat && !is_library(g_, g_[op]);
         if (at != kNowhere && (at >= s.begin || is_copied)) take(at);
       }
     }
@@ -189,7 +190,7 @@ class Cutter {
       if (o.kind == OpKind::kSegmentSet && !options_.defects.has(Defect::kCutAcrossSegmentSet))
         for (OpId reader : readers_[o.results[0].index])
           if (inside.contains(reader)) return true;
-      if (demands(o.kind, kLibrary) && ops.size() > 1) return true;
+      if (is_library(g_, o) && ops.size() > 1) return true;
       if (demands(o.kind, kIndexed) && ops.size() > 1 && inside.contains(g_[o.operands[0]].def)) return true;
     }
     return false;

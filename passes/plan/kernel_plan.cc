@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/domain/domain.h"
+#include "ir/infer/is_library.h"
 #include "ir/table/error.h"
 #include "passes/plan/plan_stages.h"
 
@@ -61,7 +62,7 @@ KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options) {
       throw Error(ErrorCode::kNotConcretized, "this axis is not resolved; concretize the program for its inputs first",
                   (d.tensor ? "%" + scheduled[scheduled[d.tensor].value].name + "." : "") + d.name);
   for (OpId id : scheduled[Graph::body()].ops)
-    if (const Op& op = scheduled[id]; demands(op.kind, kLibrary))
+    if (const Op& op = scheduled[id]; is_library(scheduled, op))
       throw Error(ErrorCode::kNotInKernel,
                   std::string(row_of(op.kind).text) +
                       " has no kernel, ATen alone computes it; assign it to a segment of its own, by aten",

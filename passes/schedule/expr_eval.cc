@@ -1,4 +1,5 @@
 // One op that ATen alone computes: its segment calls ATen and needs no steps.
+#include "ir/infer/is_library.h"
 #include "passes/schedule/prepared.h"
 #include "passes/schedule/scheduler.h"
 
@@ -10,7 +11,7 @@ std::optional<std::string> expr_eval_declines(const ScheduleView& view) {
   for (OpId id : g[Graph::body()].ops) {
     if (!makes_tensor(g, id)) continue;
     const std::string name = "%" + g[g[id].results[0]].name;
-    if (!demands(g[id].kind, kLibrary)) return name + " is an op that kernels compute";
+    if (!is_library(g, g[id])) return name + " is an op that kernels compute";
     if (only) return name + " is not the only op; each call of ATen is a segment of its own";
     only = &g[id];
   }

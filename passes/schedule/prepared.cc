@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/domain/domain.h"
+#include "ir/infer/is_library.h"
 #include "ir/table/error.h"
 
 namespace fusebox {
@@ -180,6 +181,8 @@ std::optional<std::string> elementwise_declines(const ScheduleView& view) {
   for (OpId op : g[Graph::body()].ops) {
     if (!makes_tensor(g, op)) continue;
     const std::string name = "%" + g[g[op].results[0]].name;
+    if (is_library(g, g[op]))
+      return name + " is a " + std::string(row_of(g[op].kind).text) + ", which ATen alone computes";
     if (g[op].kind == OpKind::kScatter) return name + " is scattered to places that data choose";
     if (!demands(g[op].kind, kPointwise) && !moves(g[op].kind) && !gathers(g[op].kind))
       return name + " is not made element by element";

@@ -5,6 +5,7 @@
 
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
+#include "ir/infer/is_library.h"
 
 namespace fusebox {
 
@@ -67,7 +68,7 @@ std::string refused_op(const Graph& g, OpId id) {
     case AxisRule::kOnAxis:
       break;
   }
-  if (demands(op.kind, kLibrary))
+  if (is_library(g, op))
     return place(g, v) + " is a " + std::string(row_of(op.kind).text) + ", which ATen alone computes";
   if (op.kind == OpKind::kScatter) return place(g, v) + " is a scatter, whose places data decide";
   if (!g.tensor_of(v).devices.empty()) return place(g, v) + " is spread over devices";

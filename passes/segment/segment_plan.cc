@@ -6,6 +6,7 @@
 
 #include "ir/domain/axis_relation.h"
 #include "ir/graph/name_index.h"
+#include "ir/infer/is_library.h"
 #include "ir/table/error.h"
 #include "ir/token/lex.h"
 #include "passes/segment/segment.h"
@@ -262,7 +263,7 @@ Segmentation plan_unfused(const Graph& fusion, const Defects& defects) {
     Segment segment;
     segment.name = fusion.name + "_" + std::to_string(s.segments.size());
     segment.ops = {name_of(fusion, op)};
-    if (demands(fusion[op].kind, kLibrary))
+    if (is_library(fusion, fusion[op]))
       segment.executor = SegmentExecutor::kAten;
     else
       segment.steps = unfused_steps(fusion, op);

@@ -383,6 +383,9 @@ class Module final : public AtenApi {
   std::vector<TensorLayout> infer(const Graph& segment, std::span<const BoundInput> given) const override {
     return infer_segment(segment, given);
   }
+  std::vector<std::string> referred(const Graph& segment, std::span<const BoundInput> given) const override {
+    return referred_values(segment, given);
+  }
   AtenValue copied(const AtenValue& from, std::span<const int64_t> strides, const AtenPlace& place) const override {
     return copied_tensor(from, strides, place);
   }

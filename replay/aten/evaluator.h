@@ -1,6 +1,6 @@
 // One run of the reference over a graph (aten_api.h). It computes the values of ops as ATen tensors with their bounds.
 //
-// pointwise.cc evaluates ops on elements, random.cc draws random numbers, structure.cc ops that move elements,
+// pointwise.cc evaluates ops on elements (complex_functions.h has the functions of complex numbers), random.cc draws random numbers, structure.cc ops that move elements,
 // reduction.cc ops that combine them. library.cc, attention.cc and scan.cc have the ops that no kernel computes.
 // evaluator.cc walks the graph, takes arguments in and gives results out.
 #pragma once
@@ -103,6 +103,7 @@ class Evaluator {
   Carried matmul(const Op& op);
   Carried linear(const Op& op);
   Carried grouped_mm(const Op& op);
+  Carried scaled_mm(const Op& op);
 
   // -- attention.cc
   std::vector<Carried> attention(const Op& op);
@@ -114,7 +115,7 @@ class Evaluator {
   Carried scan_products(const Carried& x, int64_t axis, Dtype declared);
   std::vector<Carried> scan_extremes(const Op& op);
   std::vector<Carried> sorted(const Op& op);
-  Carried add_rows(const Op& op);
+  Carried add_at(const Op& op);
 
   const Graph& g_;
   std::span<const Argument> inputs_;
@@ -135,6 +136,11 @@ Carried viewed(const Carried& c, F&& f) {
 
 // Whether ATen's message says that it got no memory. Its allocators throw a type of their own for that only on a GPU.
 bool is_memory_failure(const std::string& message);
+// Throws kIndexOutOfRange if the end of a group lies before its beginning or beyond the extent.
+void check_group_end(const Graph& g, ValueId ends, int64_t begin, int64_t end, int64_t extent);
+// Throws kSizeMismatch if an axis has fewer elements than are asked for.
+void check_topk_count(const Graph& g, const Op& op, int64_t count, int64_t extent);
+
 // The magnitudes of finite elements, 0 for others. A complex number counts the sum of its finite parts.
 at::Tensor finite_sizes(const at::Tensor& x);
 // The bound of integers that wrap: infinite where an element may leave the dtype's range.

@@ -76,6 +76,14 @@ Carried Evaluator::linear(const Op& op) {
   return product(f, x, w, &bias, x.value.size(-1));
 }
 
+void check_group_end(const Graph& g, ValueId ends, int64_t begin, int64_t end, int64_t extent) {
+  if (end >= begin && end <= extent) return;
+  throw Error(ErrorCode::kIndexOutOfRange,
+              "the end " + std::to_string(end) + " of a group lies before the group or beyond " +
+                  std::to_string(extent) + "; give ends in order, the last at most the extent",
+              "%" + g[ends].name);
+}
+
 Carried Evaluator::grouped_mm(const Op& op) {
   const Carried a = carried(op.operands[0]), b = carried(op.operands[1]), ends = carried(op.operands[2]);
   const bool rows = b.value.dim() == 3, columns = a.value.dim() == 3;
@@ -84,11 +92,7 @@ Carried Evaluator::grouped_mm(const Op& op) {
   const at::Tensor list = ends.value.contiguous();
   for (int64_t g = 0; g < list.numel(); ++g) {
     const int64_t stop = list[g].item<int64_t>();
-    if (stop < (stops.empty() ? 0 : stops.back()) || stop > extent)
-      throw Error(ErrorCode::kIndexOutOfRange,
-                  "the end " + std::to_string(stop) + " of a group lies before the group or beyond " +
-                      std::to_string(extent) + "; give ends in order, the last at most the extent",
-                  "%" + g_[op.operands[2]].name);
+    check_group_end(g_, op.operands[2], stops.empty() ? 0 : stops.back(), stop, extent);
     stops.push_back(stop);
   }
   // Rows and columns behind the last group are 0.
@@ -112,6 +116,31 @@ Carried Evaluator::grouped_mm(const Op& op) {
   return r;
 }
 
+Carried Evaluator::scaled_mm(const Op& op) {
+  const Dtype declared = g_[op.results[0]].dtype;
+  // A scale of rows stands along the first axis, one of columns along the second.
+  const auto scaled = [&](size_t operand, int64_t axis) {
+    const Carried x = carried(op.operands[operand]), scale = carried(op.operands[operand + 2]);
+    const auto along = [&](const at::Tensor& t) { return t.dim() == 0 ? t : t.unsqueeze(1 - axis); };
+    Carried r;
+    r.dtype = declared;
+    r.value = x.value * along(scale.value);
+    if (!options_.bounds || (x.exact() && scale.exact())) return r;
+    const auto bound_of = [](const Carried& c) { return c.exact() ? no_bound().expand(c.value.sizes()) : c.bound; };
+    const at::Tensor moved = along(bound_of(scale));
+    r.bound = magnitudes(x.value) * moved + bound_of(x) * (magnitudes(along(scale.value)) + moved);
+    r.bound = at::nan_to_num(r.bound, kInfinity, kInfinity);
+    return r;
+  };
+  const Carried a = scaled(0, 0), b = scaled(1, 1);
+  const auto f = [](const at::Tensor& x, const at::Tensor& y) { return at::matmul(x, y); };
+  // Each product may be rounded by its scales four times.
+  const int64_t terms = a.value.size(-1) + 4;
+  if (op.operands.size() < 5 || !op.operands[4]) return product(f, a, b, nullptr, terms);
+  const Carried bias = carried(op.operands[4]);
+  return product(f, a, b, &bias, terms);
+}
+
 std::vector<Carried> Evaluator::library(const Op& op) {
   switch (op.kind) {
     case OpKind::kMatmul:
@@ -131,8 +160,10 @@ std::vector<Carried> Evaluator::library(const Op& op) {
       return attention(op);
     case OpKind::kSdpfaBwd:
       return attention_gradient(op);
-    case OpKind::kIndexPutAccumulate:
-      return {add_rows(op)};
+    case OpKind::kScaledMm:
+      return {scaled_mm(op)};
+    case FUSEBOX_ADDING_OPS:
+      return {add_at(op)};
     case FUSEBOX_MOMENT_OPS:
     case FUSEBOX_SCALAR_OPS:
     case FUSEBOX_REDUCTION_OPS:

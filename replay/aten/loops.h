@@ -89,6 +89,8 @@ void where_complex_loop(const Loop& loop, const Row& row);
 // On entry the value tensor holds the op's value in complex double; the loop rounds it in place.
 void complex_loop(const Loop& loop, const Row& row);
 void complex_round_loop(Dtype declared, const Row& row);
+// Elementary functions of complex numbers. Writes the value only.
+void complex_value_loop(const Loop& loop, const Row& row);
 // Complex to real: abs, real, imag; the value is double.
 void complex_to_real_loop(const Loop& loop, const Row& row);
 // Complex to bool: eq, ne, logic, isnan …

@@ -1,8 +1,10 @@
 // Loops over complex numbers. A bound is on the modulus of the difference. If a part is infinite or NaN, formulas for
-// products and quotients differ from each other and from the C standard's, so the result may be anything.
+// products, quotients and functions differ from each other and from the C standard's, so the result may be anything.
 #include <cmath>
 #include <complex>
 
+#include "ir/table/families.h"
+#include "replay/aten/complex_functions.h"
 #include "replay/aten/loops.h"
 #include "replay/aten/rounding.h"
 
@@ -49,6 +51,8 @@ double spread_of(OpKind kind, const Element& e) {
     case OpKind::kNeg:
     case OpKind::kCast:
       return e.b[0];
+    case FUSEBOX_COMPLEX_FUNCTION_OPS:
+      return complex_function_spread(kind, e.z[0], e.b[0]);
     default:  // any other: not of complex numbers here
       no_loop(kind, "a spread of complex numbers");
   }
@@ -81,12 +85,21 @@ double error_of(OpKind kind, Dtype compute, const Element& e, const Complex& y) 
       if (!(left < overflow) || !(right < overflow) || !(all < overflow)) return kInfinity;
       return 3 * last(left) * 2 * reach(2) + 3 * last(right) * 2 * reach(3) + 3 * last(all) + 2 * last(largest(y));
     }
+    case FUSEBOX_COMPLEX_FUNCTION_OPS:
+      return complex_function_error(kind, e.z[0], y);
     default:  // any other: one rounding a part, the least that can be asked
       return 0;
   }
 }
 
-bool is_product(OpKind kind) {
+// Whether implementations differ where a part is infinite or NaN.
+bool differs_at_infinity(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_COMPLEX_FUNCTION_OPS:
+      return true;
+    default:  // any other: only if it multiplies
+      break;
+  }
   return kind == OpKind::kMul || kind == OpKind::kDiv || kind == OpKind::kTruediv || kind == OpKind::kReciprocal ||
          kind == OpKind::kAddcmul;
 }
@@ -116,7 +129,7 @@ void complex_loop(const Loop& loop, const Row& row) {
     }
     const Complex before = y;
     y = rounded(loop.declared, y);
-    if (free || (is_product(loop.kind) && !finite)) {
+    if (free || (differs_at_infinity(loop.kind) && !finite)) {
       bound = kInfinity;
       continue;
     }
@@ -124,6 +137,10 @@ void complex_loop(const Loop& loop, const Row& row) {
     bound =
         exact && error == 0 ? 0 : rounding_bound(loop.declared, before, (exact ? 0 : spread_of(loop.kind, e)) + error);
   }
+}
+
+void complex_value_loop(const Loop& loop, const Row& row) {
+  for (int64_t i = 0; i < row.n; ++i) row.at<Complex>(0, i) = complex_function(loop.kind, row.at<const Complex>(2, i));
 }
 
 void complex_round_loop(Dtype declared, const Row& row) {

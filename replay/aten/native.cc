@@ -79,11 +79,15 @@ std::optional<std::vector<at::Tensor>> Native::native(const Op& op) {
       made = indexed(op);
       break;
     case OpKind::kFull:
+    case OpKind::kIota:
     case OpKind::kTriu:
     case OpKind::kCat:
     case OpKind::kPad:
       made = placing(op);
       break;
+    case FUSEBOX_MOMENT_OPS:
+    case FUSEBOX_LIBRARY_OPS:
+      return library(op);
     default:  // any other: the reference computes it
       break;
   }
@@ -149,7 +153,10 @@ void Native::run() {
       continue;
     }
     std::optional<std::vector<at::Tensor>> made = native(op);
-    if (!made) made = by_reference(id);
+    if (!made) {
+      made = by_reference(id);
+      referred_.push_back(op.results[0]);
+    }
     for (size_t i = 0; i < op.results.size(); ++i) values_[op.results[i].index] = std::move((*made)[i]);
     // A value goes after its last reader; outputs count as readers.
     for (ValueId v : op.operands)

@@ -33,6 +33,8 @@ class Native {
   void set(ValueId v, at::Tensor t) { values_[v.index] = std::move(t); }
   const at::Tensor& value(ValueId v) const { return values_[v.index]; }
   void run();
+  // The tensors that the reference computed, on the CPU.
+  const std::vector<ValueId>& referred() const { return referred_; }
 
  private:
   bool is_meta() const { return device_.is_meta(); }
@@ -43,6 +45,8 @@ class Native {
   at::Tensor pointwise(const Op& op);
   at::Tensor real_pointwise(const Op& op, Dtype dtype, Dtype declared);
   at::Tensor integer_pointwise(const Op& op, Dtype dtype);
+  at::Tensor wide_integers(const Op& op, Dtype dtype);                      // native_integer.cc
+  at::Tensor complex_pointwise(const Op& op, Dtype dtype, Dtype declared);  // native_complex.cc
   at::Tensor cast(const at::Tensor& x, Dtype from, Dtype to) const;
   at::Tensor select(const Op& op);
   // A scalar as a tensor without axes.
@@ -55,9 +59,22 @@ class Native {
   at::Tensor placing(const Op& op) const;
   at::Tensor reduce(const Op& op) const;
 
+  // -- native_library.cc
+  std::optional<std::vector<at::Tensor>> library(const Op& op) const;
+  at::Tensor multiplied(const at::Tensor& a, const at::Tensor& b, const at::Tensor& addend) const;
+  at::Tensor grouped_product(const Op& op) const;
+  at::Tensor scaled_product(const Op& op) const;
+  std::vector<at::Tensor> attention(const Op& op) const;
+  at::Tensor scanned(const Op& op) const;
+  at::Tensor added(const Op& op) const;
+  std::vector<at::Tensor> moments(const Op& op) const;
+  std::vector<at::Tensor> dense_results(const Op& op) const;  // on meta
+
   // -- native_layouts.cc
   // The result of a function of elements, or on meta a tensor of the layout that it has.
   at::Tensor elements(at::ScalarType type, at::TensorList operands, const std::function<at::Tensor()>& f) const;
+  // The same for a function of several of ATen's, whose last one may have another layout.
+  at::Tensor laid_elements(at::ScalarType type, at::TensorList operands, const std::function<at::Tensor()>& f) const;
   at::Tensor converted(const at::Tensor& t, at::ScalarType type) const;
   // What ATen's clone makes on the meta device, in this type.
   at::Tensor cloned(const at::Tensor& t, at::ScalarType type) const;
@@ -79,6 +96,7 @@ class Native {
   Bindings bindings_;
   std::vector<at::Tensor> values_;
   std::optional<Evaluator> reference_;
+  std::vector<ValueId> referred_;
 };
 
 }  // namespace fusebox::aten

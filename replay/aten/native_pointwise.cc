@@ -222,14 +222,16 @@ bool is_bitwise_native(OpKind kind) {
 
 // Whether a conversion by ATen rounds once, and is defined for every number.
 bool is_cast_native(Dtype from, Dtype to) {
-  const bool from_whole = is_native_integer(from) || from == Dtype::kBool;
+  if (is_complex(from)) return is_complex(to) || to == Dtype::kBool;
   if (is_native_float(from)) {
-    if (to == Dtype::kBool) return true;
+    if (to == Dtype::kBool || is_complex(to)) return true;
     return is_native_float(to) && !(from == Dtype::kDouble && is_reduced_float(to));
   }
-  if (!from_whole) return false;
-  if (is_native_integer(to) || to == Dtype::kBool) return true;
-  return is_native_float(to) && (!is_reduced_float(to) || bits(from) <= 8);
+  if (!is_integer(from) && from != Dtype::kBool) return false;
+  // The bits of an integer are those of the signed one, but its value is not.
+  if (is_integer(to) || to == Dtype::kBool) return true;
+  if (from == Dtype::kUint64) return false;
+  return is_complex(to) || (is_native_float(to) && (!is_reduced_float(to) || bits(from) <= 8));
 }
 
 }  // namespace
@@ -240,51 +242,71 @@ at::Tensor Native::scalar(ValueId v, Dtype as) const {
   const auto known = g_[v].constant ? g_[v].constant : bindings_[v.index];
   check_internal(known.has_value(), "a segment's scalar is not known");
   const ConstantBits bits = convert(from, *known, as);
+  if (is_complex(as)) {
+    const auto z = to_complex(as, bits);
+    return at::scalar_tensor(c10::complex<double>(z.real(), z.imag()), native_type(as));
+  }
   if (is_floating(as)) return at::scalar_tensor(to_double(as, bits), native_type(as));
   return at::scalar_tensor(static_cast<int64_t>(bits.low), at::kLong).to(native_type(as));
 }
 
 at::Tensor Native::operand(ValueId v, Dtype as) const {
   if (!g_.is_tensor(v)) return scalar(v, as);
-  return converted(values_[v.index], native_type(as));
+  return cast(values_[v.index], dtype(v), as);
 }
 
 at::Tensor Native::cast(const at::Tensor& x, Dtype from, Dtype to) const {
-  if (from == to) return x;
-  return is_cast_native(from, to) ? converted(x, native_type(to)) : at::Tensor();
+  // Integers of one width have the same bits.
+  if (from == to || (native_type(from) == native_type(to) && is_integer(from))) return x;
+  const bool is_hidden = from == Dtype::kUint16 || from == Dtype::kUint32;
+  if (!is_hidden || is_meta()) return converted(x, native_type(to));
+  // ATen sees a signed integer of the same bits. The sum has the layout of a conversion.
+  const at::Tensor wide = x.to(at::kLong);
+  return wide.bitwise_and_(from == Dtype::kUint16 ? int64_t{0xffff} : int64_t{0xffffffff}).to(native_type(to));
 }
 
 at::Tensor Native::select(const Op& op) {
   const Dtype declared = dtype(op.results[0]);
-  if (dtype(op.operands[0]) != Dtype::kBool || is_complex(declared)) return {};
+  if (dtype(op.operands[0]) != Dtype::kBool) return {};
   for (size_t i : {size_t{1}, size_t{2}}) {
     const ValueId v = op.operands[i];
     if (g_.is_tensor(v) ? dtype(v) != declared
-                        : is_storage_only(declared) || !(is_native_float(declared) || is_native_integer(declared)))
+                        : !(is_native_float(declared) || is_integer(declared) || is_complex(declared)))
       return {};
   }
-  const at::Tensor c = operand(op.operands[0], Dtype::kBool), x = operand(op.operands[1], declared),
-                   y = operand(op.operands[2], declared);
+  // A choice takes numbers from its own device only.
+  const auto here = [&](size_t i, Dtype as) { return operand(op.operands[i], as).to(device_); };
+  const at::Tensor c = here(0, Dtype::kBool), x = here(1, declared), y = here(2, declared);
   return elements(native_type(declared), {c, x, y}, [&] { return at::where(c, x, y); });
 }
 
 at::Tensor Native::integer_pointwise(const Op& op, Dtype t) {
+  // A number beside tensors wraps to their dtype.
   for (ValueId v : op.operands)
-    if (v && dtype(v) != t) return {};
+    if (v && dtype(v) != t && (g_.is_tensor(v) || !is_integer(dtype(v)) || is_boolean(t))) return {};
   const bool truth = is_truth_native(op.kind);
   const bool fits = truth || is_bitwise_native(op.kind) || (t != Dtype::kBool && is_integer_native(op.kind));
-  if (!fits || (t == Dtype::kUint8 && op.kind == OpKind::kNeg)) return {};
+  const bool is_known = is_native_integer(t) || t == Dtype::kBool;
+  if (!fits || !is_known || (t == Dtype::kUint8 && op.kind == OpKind::kNeg)) return wide_integers(op, t);
   const auto type = truth ? at::kBool : native_type(t);
   const at::Tensor x = operand(op.operands[0], t);
   if (const Unary f = unary_of(op.kind); f && op.operands.size() == 1) return elements(type, {x}, [&] { return f(x); });
   const Binary f = binary_of(op.kind);
-  if (!f || op.operands.size() != 2) return {};
+  if (!f || op.operands.size() != 2) return wide_integers(op, t);
   const at::Tensor y = operand(op.operands[1], t);
   return elements(type, {x, y}, [&] { return f(x, y); });
 }
 
 at::Tensor Native::real_pointwise(const Op& op, Dtype t, Dtype declared) {
   const bool truth = declared == Dtype::kBool;
+  if (op.kind == OpKind::kComplex) {
+    const at::Tensor a = operand(op.operands[0], t), b = operand(op.operands[1], t);
+    const auto here = [&](const at::Tensor& x) { return x.to(device_); };
+    return laid_elements(native_type(declared), {a, b}, [&] {
+      const auto both = at::broadcast_tensors({here(a), here(b)});
+      return at::complex(both[0], both[1]);
+    });
+  }
   if (!truth && !is_native_float(declared)) return {};
   // Comparisons and logic convert a scalar to the tensors' dtype, other ops to the dtype that they compute in.
   const Dtype compute = is_truth_native(op.kind) ? t : compute_dtype(t);
@@ -301,7 +323,8 @@ at::Tensor Native::real_pointwise(const Op& op, Dtype t, Dtype declared) {
   const Unary exact = device_.is_cpu() ? unary_on_cpu(op.kind) : nullptr;
   if (const Unary f = exact ? exact : unary_of(op.kind)) {
     // ATen computes narrow floats in float too, and rounds once.
-    if (!truth && compute != t && declared == t && !is_computed_wide(op.kind)) {
+    const bool is_narrow = g_.is_tensor(op.operands[0]) && dtype(op.operands[0]) == t;
+    if (!truth && compute != t && declared == t && is_narrow && !is_computed_wide(op.kind)) {
       const at::Tensor& narrow = values_[op.operands[0].index];
       return elements(native_type(t), {narrow}, [&] { return f(narrow); });
     }
@@ -319,6 +342,16 @@ at::Tensor Native::real_pointwise(const Op& op, Dtype t, Dtype declared) {
       return done(two(OpKind::kMinimum, two(OpKind::kMaximum, x(0), x(1)), x(2)));
     case OpKind::kAddcmul:
       return done(two(OpKind::kAdd, x(0), two(OpKind::kMul, two(OpKind::kMul, x(3), x(1)), x(2))));
+    case OpKind::kThreshold: {
+      const at::Tensor a = x(0), limit = x(1).to(device_), other = x(2).to(device_);
+      return done(laid_elements(type, {a, limit, other}, [&] { return at::where(a <= limit, other, a); }));
+    }
+    case OpKind::kPow: {
+      // Powers of double by a GPU are less exact than this project's, so double's own are the reference's.
+      if (compute == Dtype::kDouble) return {};
+      const at::Tensor a = x(0), b = x(1);
+      return done(laid_elements(type, {a, b}, [&] { return at::pow(a.to(at::kDouble), b.to(at::kDouble)).to(type); }));
+    }
     default:  // any other: the reference computes it
       return {};
   }
@@ -328,7 +361,10 @@ at::Tensor Native::pointwise(const Op& op) {
   const Dtype declared = dtype(op.results[0]);
   if (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet || op.kind == OpKind::kCast) {
     const ValueId from = op.operands[0];
-    return g_.is_tensor(from) ? cast(values_[from.index], dtype(from), declared) : at::Tensor();
+    if (!g_.is_tensor(from)) return {};
+    const bool is_same = dtype(from) == declared;
+    return is_same || is_cast_native(dtype(from), declared) ? cast(values_[from.index], dtype(from), declared)
+                                                            : at::Tensor();
   }
   if (op.kind == OpKind::kWhere) return select(op);
   // The dtype of all tensors among the operands.
@@ -339,8 +375,11 @@ at::Tensor Native::pointwise(const Op& op) {
     common = dtype(v);
   }
   if (!common) return {};
+  if (is_complex(*common)) return complex_pointwise(op, *common, declared);
   if (is_native_float(*common)) return real_pointwise(op, *common, declared);
-  if (!is_native_integer(*common) && *common != Dtype::kBool) return {};
+  if (!is_integer(*common) && *common != Dtype::kBool) return {};
+  // Integers become floats first.
+  if (is_native_float(declared) && *common != Dtype::kUint64) return real_pointwise(op, declared, declared);
   if (declared != *common && declared != Dtype::kBool) return {};
   return integer_pointwise(op, *common);
 }

@@ -10,9 +10,24 @@ namespace {
 
 std::vector<int64_t> numbers(std::span<const int64_t> list) { return {list.begin(), list.end()}; }
 
+// Numbers whose bits are those of one of ATen's numbers.
 bool is_native_number(Dtype d) {
-  return d == Dtype::kHalf || d == Dtype::kBfloat16 || d == Dtype::kFloat || d == Dtype::kDouble || d == Dtype::kInt8 ||
-         d == Dtype::kInt16 || d == Dtype::kInt32 || d == Dtype::kInt64 || d == Dtype::kIndex || d == Dtype::kUint8;
+  return d == Dtype::kHalf || d == Dtype::kBfloat16 || d == Dtype::kFloat || d == Dtype::kDouble || is_integer(d) ||
+         is_complex(d);
+}
+
+// Whether a reduction converts its operand by ATen's rules: integers to integers, floats to no narrower floats.
+bool fits_together(Dtype from, Dtype declared) {
+  if (is_integer(from) || is_boolean(from) || is_integer(declared))
+    return !is_floating(from) && !is_complex(from) && is_integer(declared);
+  return is_complex(from) == is_complex(declared) && bits(compute_dtype(from)) <= bits(compute_dtype(declared));
+}
+
+// Unsigned integers of 16 and 32 bits in 64 bits. ATen sees signed ones.
+at::Tensor numbers_of(const at::Tensor& t, Dtype dtype) {
+  if (dtype == Dtype::kUint16) return at::bitwise_and(t.to(at::kLong), int64_t{0xffff});
+  if (dtype == Dtype::kUint32) return at::bitwise_and(t.to(at::kLong), int64_t{0xffffffff});
+  return t;
 }
 
 std::vector<int64_t> axes_of(const Op& op, int64_t rank) {
@@ -118,11 +133,22 @@ at::Tensor Native::placing(const Op& op) const {
   const at::ScalarType type = native_type(declared);
   switch (op.kind) {
     case OpKind::kFull: {
-      if (!is_native_number(declared)) return {};
+      if (!is_native_number(declared) && !is_boolean(declared)) return {};
       // Expanded axes keep the stride 0.
       const at::Tensor fill = scalar(op.operands[0], declared);
       return (is_meta() ? fill : at::full({}, fill.item(), at::TensorOptions(type).device(device_)))
           .expand(declared_shape(op.results[0]));
+    }
+    case OpKind::kIota: {
+      if (!is_integer(declared)) return {};
+      const int64_t length = declared_shape(op.results[0]).at(0);
+      if (is_meta()) return dense({length}, type);
+      // Steps wrap as the dtype does.
+      const at::Tensor index = at::arange(length, at::TensorOptions(at::kLong).device(device_));
+      const auto number = [&](size_t i, int64_t otherwise) {
+        return has(op, i) ? scalar(op.operands[i], declared).to(at::kLong).item<int64_t>() : otherwise;
+      };
+      return at::add(at::mul(index, number(2, 1)), number(1, 0)).to(type);
     }
     case OpKind::kTriu: {
       const at::Tensor& t = values_[op.operands[0].index];
@@ -140,7 +166,7 @@ at::Tensor Native::placing(const Op& op) const {
                        : at::cat(parts, op.attrs.integer(AttrKey::kAxis));
     }
     case OpKind::kPad: {
-      if (!is_native_number(declared)) return {};
+      if (!is_native_number(declared) && !is_boolean(declared)) return {};
       const at::Tensor& t = values_[op.operands[0].index];
       std::vector<int64_t> more, fewer;
       bool takes_away = false;
@@ -172,14 +198,27 @@ at::Tensor Native::reduce(const Op& op) const {
   const Dtype from = dtype(op.operands[0]), declared = dtype(op.results[0]);
   const at::Tensor& t = values_[op.operands[0].index];
   const std::vector<int64_t> axes = axes_of(op, t.dim());
-  if (axes.empty() || !is_native_number(from) || !is_native_number(declared)) return {};
+  const auto is_known = [](Dtype d) { return is_native_number(d) || is_boolean(d); };
+  if (axes.empty() || !is_known(from) || !is_known(declared)) return {};
   if (op.kind == OpKind::kSum) {
     // Narrow integers are summed in 64 bits and wrap at the end.
-    if (is_floating(from) != is_floating(declared) || (from == Dtype::kDouble && declared != Dtype::kDouble)) return {};
-    const at::ScalarType in = is_floating(declared) ? native_type(compute_dtype(declared)) : at::kLong;
-    return converted(is_meta() ? at::meta::sum(t, axes, false, in) : at::sum(t, axes, false, in),
+    if (!fits_together(from, declared)) return {};
+    const at::ScalarType in = is_integer(declared) ? at::kLong : native_type(compute_dtype(declared));
+    const at::Tensor x = is_meta() ? t : numbers_of(t, from);
+    return converted(is_meta() ? at::meta::sum(x, axes, false, in) : at::sum(x, axes, false, in),
                      native_type(declared));
   }
+  if (op.kind == OpKind::kProd) {
+    if (!fits_together(from, declared)) return {};
+    if (is_meta()) return dense(declared_shape(op.results[0]), native_type(declared));
+    const at::ScalarType in = is_integer(declared) ? at::kLong : native_type(compute_dtype(declared));
+    at::Tensor x = numbers_of(t, from).to(in);
+    std::vector<int64_t> from_last = axes;
+    std::sort(from_last.rbegin(), from_last.rend());
+    for (int64_t a : from_last) x = at::prod(x, a, false);
+    return x.to(native_type(declared)).contiguous();
+  }
+  if (is_complex(from) || (is_integer(from) && !is_signed(from) && bits(from) > 8)) return {};
   if ((op.kind != OpKind::kMax && op.kind != OpKind::kMin) || from != declared) return {};
   for (int64_t a : axes)
     if (t.size(a) == 0) return {};

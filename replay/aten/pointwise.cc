@@ -7,6 +7,7 @@
 
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
+#include "ir/table/type_rule.h"
 #include "replay/aten/evaluator.h"
 #include "replay/aten/image.h"
 
@@ -384,6 +385,12 @@ Carried Evaluator::complex_op(const Op& op, Dtype compute, Dtype declared, std::
     return real;
   }
   at::Tensor y = complex_value_of(op.kind, operands);
+  if (!y.defined() && is_library(op.kind, compute)) {
+    const at::Tensor inputs[] = {operands[0].value, no_bound()};
+    y = at::empty(operands[0].value.sizes(), at::kComplexDouble);
+    const at::Tensor outputs[] = {y, y};
+    run_loop(outputs, inputs, [&](const Row& row) { complex_value_loop(loop, row); });
+  }
   if (!y.defined())
     throw Error(ErrorCode::kUnsupportedDtype,
                 std::string(row_of(op.kind).text) + " has no arithmetic for complex numbers here");

@@ -134,17 +134,21 @@ std::vector<Carried> Evaluator::scan_extremes(const Op& op) {
   return {r, at};
 }
 
+void check_topk_count(const Graph& g, const Op& op, int64_t count, int64_t extent) {
+  if (count >= 0 && count <= extent) return;
+  throw Error(ErrorCode::kSizeMismatch,
+              "topk takes " + std::to_string(count) + " elements of an axis of " + std::to_string(extent) +
+                  "; take no more than it has",
+              "%" + g[op.results[0]].name);
+}
+
 std::vector<Carried> Evaluator::sorted(const Op& op) {
   const Carried x = carried(op.operands[0]);
   const int64_t axis = scan_axis(op, x.value), extent = x.value.size(axis);
   const bool is_topk = op.kind == OpKind::kTopk;
   const bool descends = op.attrs.flag(is_topk ? AttrKey::kLargest : AttrKey::kDescending);
   const int64_t count = is_topk ? integer(op.operands[1]) : extent;
-  if (count < 0 || count > extent)
-    throw Error(ErrorCode::kSizeMismatch,
-                "topk takes " + std::to_string(count) + " elements of an axis of " + std::to_string(extent) +
-                    "; take no more than it has",
-                "%" + g_[op.results[0]].name);
+  check_topk_count(g_, op, count, extent);
   auto [values, places] = at::sort(ordered(x), /*stable=*/true, axis, descends);
   const auto first = [&](const at::Tensor& t) { return t.narrow(axis, 0, count); };
   Carried at = indices(first(places));
@@ -181,18 +185,24 @@ std::vector<Carried> Evaluator::sorted(const Op& op) {
   return {r, at};
 }
 
-Carried Evaluator::add_rows(const Op& op) {
+Carried Evaluator::add_at(const Op& op) {
   const Carried x = carried(op.operands[0]), index = carried(op.operands[1]), rows = carried(op.operands[2]);
-  check_indices(index.value, x.value.size(0), false, op.operands[1]);
-  const at::Tensor list = index.value.reshape({-1});
+  const bool by_element = op.kind == OpKind::kScatterAdd;
+  const int64_t axis = by_element ? scan_axis(op, x.value) : 0;
+  check_indices(index.value, x.value.size(axis), false, op.operands[1]);
+  const at::Tensor list = by_element ? index.value : index.value.reshape({-1});
+  const auto add = [&](const at::Tensor& to, const at::Tensor& source) {
+    return by_element ? at::scatter_add(to.contiguous(), axis, list, source)
+                      : at::index_add(to.contiguous(), 0, list, source);
+  };
   Carried r;
   r.dtype = x.dtype;
-  at::Tensor value = at::index_add(x.value.contiguous(), 0, list, rows.value);
+  at::Tensor value = add(x.value, rows.value);
   const auto bound_of = [](const Carried& c) { return c.exact() ? no_bound().expand(c.value.sizes()) : c.bound; };
   const bool is_exact = x.exact() && rows.exact() && index.exact();
   const bool free = !index.exact() && (index.bound > 0).any().item<bool>();
   at::Tensor spread = at::zeros(value.sizes(), at::kDouble);
-  if (options_.bounds && !is_exact) spread = at::index_add(bound_of(x).contiguous(), 0, list, bound_of(rows));
+  if (options_.bounds && !is_exact) spread = add(bound_of(x), bound_of(rows).contiguous());
   if (carrier_of(x.dtype) == Carrier::kInteger) {
     r.value = value;
     const Loop loop{OpKind::kCast, Dtype::kInt64, x.dtype, {{Dtype::kInt64, true}}, &ambiguous_};
@@ -203,16 +213,13 @@ Carried Evaluator::add_rows(const Op& op) {
   }
   if (!options_.bounds) return rounded(std::move(value), x.dtype);
   // Each addition may be rounded to the dtype itself.
-  const at::Tensor additions =
-      at::zeros({x.value.size(0)}, at::kDouble).index_add(0, list, at::ones(list.sizes(), at::kDouble));
-  std::vector<int64_t> along(static_cast<size_t>(x.value.dim()), 1);
-  along[0] = -1;
-  const at::Tensor sizes = at::index_add(finite_sizes(x.value).contiguous(), 0, list, finite_sizes(rows.value));
+  const at::Tensor additions = add(at::zeros(x.value.sizes(), at::kDouble), at::ones(rows.value.sizes(), at::kDouble));
+  const at::Tensor sizes = add(finite_sizes(x.value), finite_sizes(rows.value));
   const double rounding = std::max(ulp_of(real_of(x.dtype), 1.0) / 2, unit_roundoff(x.dtype));
-  at::Tensor error = sizes * (additions.reshape(along) * (1.01 * rounding));
+  at::Tensor error = sizes * (additions * (1.01 * rounding));
   error = at::where(sizes < overflow_of(real_of(x.dtype)), error, kInfinity);
-  // A row without sources is as it was.
-  error = at::where(additions.reshape(along).expand(error.sizes()) == 0, 0.0, error);
+  // An element without sources is as it was.
+  error = at::where(additions == 0, 0.0, error);
   if (free) error = at::full_like(error, kInfinity);
   return finish_sum(std::move(value), spread, error, x.dtype, true);
 }

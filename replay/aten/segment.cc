@@ -103,6 +103,25 @@ auto coded(const Graph& segment, ErrorCode code, const char* what, F&& f) {
   }
 }
 
+// What `f` says of the segment's walk on the meta device.
+template <class F>
+auto on_meta(const Graph& segment, std::span<const BoundInput> given, F&& f) {
+  return coded(segment, ErrorCode::kNoLayout, "ATen does not tell the strides of the segment's outputs: ", [&] {
+    const Plain plain;
+    Native walk(segment, given, at::kMeta);
+    const auto parameters = inputs(segment);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const BoundInput& b = given[i];
+      if (b.is_scalar) continue;
+      const auto strides = b.strides.empty() && !b.shape.empty() ? at::detail::defaultStrides(b.shape) : b.strides;
+      walk.set(parameters[i],
+               at::Tensor(at::detail::empty_strided_meta(b.shape, strides, native_type(segment[parameters[i]].dtype))));
+    }
+    walk.run();
+    return f(walk);
+  });
+}
+
 }  // namespace
 
 bool can_use_gpu() {
@@ -139,24 +158,21 @@ std::vector<AtenValue> run_segment(const Graph& segment, std::span<const AtenVal
 }
 
 std::vector<TensorLayout> infer_segment(const Graph& segment, std::span<const BoundInput> given) {
-  return coded(segment, ErrorCode::kNoLayout, "ATen does not tell the strides of the segment's outputs: ", [&] {
-    const Plain plain;
-    Native walk(segment, given, at::kMeta);
-    const auto parameters = inputs(segment);
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      const BoundInput& b = given[i];
-      if (b.is_scalar) continue;
-      const auto strides = b.strides.empty() && !b.shape.empty() ? at::detail::defaultStrides(b.shape) : b.strides;
-      walk.set(parameters[i],
-               at::Tensor(at::detail::empty_strided_meta(b.shape, strides, native_type(segment[parameters[i]].dtype))));
-    }
-    walk.run();
+  return on_meta(segment, given, [&](const Native& walk) {
     std::vector<TensorLayout> layouts;
     for (const OutputRef& out : outputs(segment)) {
       const at::Tensor& t = walk.value(out.value);
       layouts.push_back({t.sizes().vec(), t.strides().vec()});
     }
     return layouts;
+  });
+}
+
+std::vector<std::string> referred_values(const Graph& segment, std::span<const BoundInput> given) {
+  return on_meta(segment, given, [&](const Native& walk) {
+    std::vector<std::string> names;
+    for (ValueId v : walk.referred()) names.push_back(segment[v].name);
+    return names;
   });
 }
 

@@ -80,6 +80,9 @@ class AtenApi {
   // The layouts of the results that `run` would give, from layouts alone: by ATen's meta device, without Python. Throws
   // kNoLayout.
   virtual std::vector<TensorLayout> infer(const Graph& segment, std::span<const BoundInput> given) const = 0;
+  // The names of the segment's tensors that no kernel of ATen's computes, so that the reference computes them on the CPU,
+  // also between kernels of a GPU.
+  virtual std::vector<std::string> referred(const Graph& segment, std::span<const BoundInput> given) const = 0;
   // A copy of a tensor with other strides, without waiting.
   virtual AtenValue copied(const AtenValue& from, std::span<const int64_t> strides, const AtenPlace& place) const = 0;
   // Whether this PyTorch runs on GPUs.

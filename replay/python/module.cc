@@ -174,6 +174,7 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("input_infos", &PythonProgram::input_infos)
       .def("axes", &PythonProgram::axes)
       .def("expanded", &PythonProgram::expanded)
+      .def("has_library_ops", &PythonProgram::has_library_ops)
       .def("extents_of", &PythonProgram::extents_of)
       .def("concretize", &PythonProgram::concretize)
       .def("copy", &PythonProgram::copy)

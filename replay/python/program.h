@@ -124,6 +124,8 @@ class PythonProgram {
   std::vector<InputInfo> input_infos() const;
   std::vector<LoopInfo> axes(const Value& v) const;
   std::vector<bool> expanded(const Value& v) const;
+  // Whether the fusion has an op that ATen alone computes.
+  bool has_library_ops() const;
   // Throws if no run of the fusion so far has inputs of these shapes.
   std::vector<int64_t> extents_of(const Value& v, const std::vector<std::vector<int64_t>>& shapes) const;
   // Decides symbolic axes as these shapes do, and closes the definition, so that steps can name the loops.

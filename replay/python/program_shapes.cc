@@ -5,8 +5,10 @@
 #include "ir/domain/domain.h"
 #include "ir/infer/bind.h"
 #include "ir/infer/concretize.h"
+#include "ir/infer/is_library.h"
 #include "ir/step/apply.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "ir/table/type_rule.h"
 #include "passes/schedule/apply_steps.h"
 #include "replay/python/program.h"
@@ -84,8 +86,8 @@ std::vector<InputInfo> PythonProgram::input_infos() const {
     for (const OutputRef& o : outputs(graph)) info.is_overwritten |= o.alias == v;
     for (OpId id : graph[Graph::body()].ops) {
       const Op& op = graph[id];
-      // The rows that are added to have no attribute of their axis: it is the first.
-      const auto index = op.kind == OpKind::kIndexPutAccumulate ? std::optional<size_t>(1) : index_operand(op.kind);
+      // Rows are added along the first axis; there is no attribute of it.
+      const auto index = adds_at_places(op.kind) ? std::optional<size_t>(1) : index_operand(op.kind);
       if (index && op.operands[*index] == v)
         info.indexes.emplace_back(wrap(op.operands[0]), op.attrs.integer(AttrKey::kAxis));
     }
@@ -99,6 +101,10 @@ std::vector<LoopInfo> PythonProgram::axes(const Value& v) const {
   for (DomainId d : logical_without_reductions(graph, graph.tensor_of(id(v))))
     result.push_back({graph[d].name, std::string(fusebox::text(graph[d].iter_type)), ""});
   return result;
+}
+
+bool PythonProgram::has_library_ops() const {
+  return std::any_of(graph.ops.begin(), graph.ops.end(), [&](const Op& op) { return is_library(graph, op); });
 }
 
 std::vector<bool> PythonProgram::expanded(const Value& v) const {

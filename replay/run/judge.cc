@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/infer/is_library.h"
 #include "ir/scalar/numeric.h"
 #include "ir/table/op.h"
 
@@ -26,7 +27,7 @@ bool is_launch_refusal(ErrorCode code) {
 bool is_order_free(const Graph& g) {
   return std::none_of(g.ops.begin(), g.ops.end(), [&](const Op& op) {
     // ATen may add in another order if its operands lie otherwise in memory.
-    if (!demands(op.kind, kReduction | kLibrary)) return false;
+    if (!demands(op.kind, kReduction) && !is_library(g, op)) return false;
     const Dtype d = g[op.results[0]].dtype;
     return !is_integer(d) && !is_boolean(d);
   });

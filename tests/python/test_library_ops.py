@@ -137,6 +137,111 @@ def test_index_put_accumulate(dtype):
     close(ran(lambda ops, x, i, r: ops.index_put_accumulate(x, i, r), [x, index, rows])[0], expected, torch.bfloat16 if dtype == torch.bfloat16 else dtype)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.int8, torch.int64, torch.uint8, torch.complex64])
+@pytest.mark.parametrize("shape,dim,count", [((4, 5), 0, 9), ((4, 5), -1, 9), ((3, 4, 2), 1, 7), ((6,), 0, 40), ((2, 3), 0, 0)])
+def test_scatter_add(dtype, shape, dim, count):
+    places = list(shape)
+    places[dim] = count
+    x, source = (normal(*shape) * 4).to(dtype), (normal(*places, seed=1) * 4).to(dtype)
+    index = torch.randint(0, shape[dim], places, generator=torch.Generator().manual_seed(2))
+    wide = torch.float64 if dtype in FLOATS else dtype
+    expected = torch.scatter_add(x.to(wide), dim, index, source.to(wide)).to(dtype)
+    for given in (index, index.int()):
+        outs = [ran(lambda ops, x, i, s: ops.scatter_add(x, i, s, dim), [x, given, source])[0] for _ in range(2)]
+        torch.testing.assert_close(outs[0], expected, rtol=0.05 if dtype in (torch.bfloat16, torch.float16) else 1e-5, atol=0.1 if dtype == torch.bfloat16 else 1e-2)
+        assert torch.equal(outs[0], outs[1])
+
+
+def test_scatter_add_with_a_shorter_index():
+    x, source = normal(4, 5), normal(2, 3, seed=1)
+    index = torch.tensor([[4, 0, 4], [1, 1, 1]])
+    close(ran(lambda ops, x, i, s: ops.scatter_add(x, i, s, 1), [x, index, source])[0], torch.scatter_add(x, 1, index, source))
+
+
+@pytest.mark.parametrize("a,b", [(torch.float8_e4m3fn, torch.float8_e4m3fn), (torch.float8_e5m2, torch.float8_e4m3fn)])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("rows", [False, True])
+def test_scaled_mm(a, b, dtype, rows):
+    x, y = normal(5, 16).to(a), normal(16, 7, seed=1).to(b)
+    scale_x = normal(5, seed=2).abs() if rows else torch.tensor(0.5)
+    scale_y = normal(7, seed=3).abs() if rows else torch.tensor(3.0)
+    bias = normal(7, seed=4).to(dtype)
+    product = (x.double() * (scale_x[:, None] if rows else scale_x)) @ (y.double() * scale_y)
+    word = {torch.bfloat16: DataType.BFloat16, torch.float16: DataType.Half, torch.float32: DataType.Float}[dtype]
+    close(ran(lambda ops, *t: ops.scaled_mm(*t, dtype=word), [x, y, scale_x, scale_y])[0], product.to(dtype), dtype)
+    close(ran(lambda ops, *t: ops.scaled_mm(*t, dtype=word), [x, y, scale_x, scale_y, bias])[0], (product + bias).to(dtype), dtype)
+
+
+COMPLEX = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh"]
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_functions_of_complex_numbers(name, dtype):
+    x = torch.complex(normal(30, 40, dtype=torch.float64) * 3, normal(30, 40, dtype=torch.float64, seed=1) * 3).to(dtype)
+    ours = ran(lambda ops, x: getattr(ops, name)(x), [x])[0]
+    digits = 2e-6 if dtype == torch.complex64 else 1e-13
+    torch.testing.assert_close(ours, getattr(torch, name)(x.to(torch.complex128)).to(dtype), rtol=digits, atol=digits)
+
+
+def parts_of(numbers):
+    return torch.tensor([complex(a, b) for a in numbers for b in numbers], dtype=torch.complex128)
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_functions_of_complex_numbers_at_their_cuts(name):
+    """Zeros with their signs, and numbers on both sides of every cut."""
+    x = parts_of([-3.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 3.0])
+    theirs = getattr(torch, name)(x)
+    ours = ran(lambda ops, x: getattr(ops, name)(x), [x])[0]
+    finite = torch.isfinite(theirs)
+    torch.testing.assert_close(ours[finite], theirs[finite], rtol=1e-13, atol=1e-13)
+    assert not torch.isfinite(ours[~finite]).any()
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_functions_of_infinite_complex_numbers(name):
+    """Where the C standard and torch give a number or an infinity, so does this. Elsewhere the parts are not defined."""
+    inf, nan = float("inf"), float("nan")
+    x = parts_of([-inf, -1.0, 0.0, 1.0, inf, nan])
+    theirs = getattr(torch, name)(x)
+    ours = ran(lambda ops, x: getattr(ops, name)(x), [x])[0]
+    known = torch.isfinite(theirs)
+    if name not in ("rsqrt", "sigmoid"):  # torch composes these, which makes NaN of infinities
+        torch.testing.assert_close(ours[known], theirs[known], rtol=1e-13, atol=1e-13)
+    isnan = torch.isnan(x.real) & torch.isnan(x.imag)
+    assert torch.isnan(torch.view_as_real(ours[isnan])).any()
+
+
+def test_complex_functions_between_kernels():
+    x, y = torch.complex(normal(6, 7), normal(6, 7, seed=1)), torch.complex(normal(6, 7, seed=2), normal(6, 7, seed=3))
+    outs = ran(lambda ops, x, y: ops.abs(ops.exp(ops.mul(x, y))), [x, y])
+    torch.testing.assert_close(outs[0], torch.exp(x * y).abs(), rtol=2e-5, atol=2e-5)
+    fd = FusionDefinition("between")
+    given = [fd.from_pytorch(t) for t in (x, y)]
+    fd.add_output(fd.ops.abs(fd.ops.exp(fd.ops.mul(*given))))
+    assert [part.scheduler for part in fd.plan([x, y])] == ["pointwise", "expr_eval", "pointwise"]
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_moments_of_complex_numbers(dtype):
+    x = torch.complex(normal(5, 9, dtype=torch.float64), normal(5, 9, dtype=torch.float64, seed=1) * 2 + 1).to(dtype)
+    for dims, correction, keepdim in (([1], 1, False), ([0, 1], 0, True), ([0], 2, False)):
+        ours = ran(lambda ops, x: ops.var_mean(x, dims, correction, keepdim), [x])
+        for got, wanted in zip(ours, torch.var_mean(x, dims, correction=correction, keepdim=keepdim)):
+            assert got.dtype == wanted.dtype
+            torch.testing.assert_close(got, wanted, rtol=2e-5, atol=2e-5)
+        variance = ran(lambda ops, x: ops.var(x, dims, correction, keepdim), [x])[0]
+        torch.testing.assert_close(variance, torch.var(x, dims, correction=correction, keepdim=keepdim), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_triangle_of_complex_numbers(dtype):
+    x = torch.complex(normal(5, 7, dtype=torch.float64), normal(5, 7, dtype=torch.float64, seed=1)).to(dtype)
+    for diagonal in (-2, 0, 1, 9):
+        assert torch.equal(ran(lambda ops, x: ops.triu(x, diagonal), [x])[0], torch.triu(x, diagonal))
+
+
 @pytest.mark.parametrize("p", [2.0, 1.0, 3.0, float("inf")])
 def test_embedding_with_max_norm(p):
     weight, index = normal(6, 5), torch.tensor([[0, 5], [2, 2]])
@@ -174,6 +279,10 @@ def test_what_is_refused():
     assert code(lambda ops, a: ops.sdpfa_fwd(a, a, a), [x]) == "E0205"
     assert code(lambda ops, a: ops.sdpfa_fwd(a, a, a, 0.1), [normal(1, 1, 2, 2)]) == "E0212"
     assert code(lambda ops, a, i, r: ops.index_put_accumulate(a, i, r), [x, i, normal(2, 4)]) == "E0419"
+    assert code(lambda ops, a, i, r: ops.scatter_add(a, i, r, 0), [x, torch.tensor([[0, 3]]), normal(1, 2)]) == "E0419"
+    assert code(lambda ops, a, i, r: ops.scatter_add(a, i, r, 0), [x, torch.zeros(1, 5, dtype=torch.int64), normal(1, 5)]) == "E0407"
+    assert code(lambda ops, a, b: ops.scaled_mm(a, b, a, b), [x, y]) == "E0205"
+    assert code(lambda ops, a: ops.erf(a), [torch.ones(3, dtype=torch.complex64)]) == "E0211"
     assert code(lambda ops, a, b, e: ops.grouped_mm(a, b, e), [normal(4, 3), normal(2, 3, 2), torch.tensor([3, 2], dtype=torch.int32)]) == "E0419"
 
 
@@ -184,3 +293,9 @@ def test_a_kernel_takes_none_of_them():
     fd.add_output(y)
     fd.sched.parallelize(y, 0, ParallelType.grid_x)
     assert refused(lambda: fd.execute([normal(4, 8)])).code == "E0321"
+    fd = FusionDefinition("complex")
+    given = torch.complex(normal(4, 8), normal(4, 8))
+    y = fd.ops.exp(fd.from_pytorch(given))
+    fd.add_output(y)
+    fd.sched.parallelize(y, 0, ParallelType.grid_x)
+    assert refused(lambda: fd.execute([given])).code == "E0321"

@@ -148,7 +148,7 @@ inline ScalarOps scalar_kernel(Dtype dtype, const std::vector<ScalarOutput>& wan
 inline ScalarOps scalar_ops(Dtype dtype) {
   std::vector<ScalarOutput> wanted;
   for (const OpRow& row : op_rows()) {
-    if (!is_scalar_math(row) || !accepts_dtype(row.kind, dtype)) continue;
+    if (!is_scalar_math(row) || !accepts_dtype(row.kind, dtype) || is_library(row.kind, dtype)) continue;
     const int count = operand_count(row.kind);
     std::vector<OperandType> types(static_cast<size_t>(count), OperandType{dtype});
     if (row.kind == OpKind::kWhere) types[0].dtype = Dtype::kBool;

@@ -323,6 +323,30 @@ class Maker {
                 return Values{r.query, r.key, r.value};
               });
         return;
+      case OpKind::kScaledMm:
+        for (const Dtype dtype : {Dtype::kBfloat16, Dtype::kFloat}) {
+          const auto build = [dtype](Graph& g, const Values& x) {
+            const auto ones = [&](ValueId v, int64_t axis) {
+              const ValueId column = select(g, v, constant_index(g, 0), axis);
+              return unary(g, OpKind::kAbs, cast(g, column, Dtype::kFloat));
+            };
+            const ValueId bias = cast(g, select(g, x[1], constant_index(g, -1), 0), dtype);
+            const ValueId tensor = constant_tensor(g, 0.25);
+            return Values{scaled_mm(g, x[0], x[1], tensor, tensor, {.dtype = dtype}),
+                          scaled_mm(g, x[0], x[1], ones(x[0], 1), ones(x[1], 0), {.bias = bias, .dtype = dtype})};
+          };
+          add(std::string("to ") + std::string(text(dtype)), {{5, 7}, {7, 3}}, build);
+        }
+        return;
+      case OpKind::kScatterAdd:
+        for (const int64_t axis : {0, 1})
+          add_library(
+              kind, d, "along " + std::to_string(axis),
+              {{4, 5}, {axis == 0 ? 9 : 3, axis == 0 ? 5 : 9}, {axis == 0 ? 9 : 3, axis == 0 ? 5 : 9}},
+              [axis](Graph& g, const Values& x) { return Values{scatter_add(g, x[0], x[1], x[2], axis)}; }, 1, 4);
+        return add_library(
+            kind, d, "one axis", {{3}, {17}, {17}},
+            [](Graph& g, const Values& x) { return Values{scatter_add(g, x[0], x[1], x[2], 0)}; }, 1, 3);
       case OpKind::kIndexPutAccumulate:
         return add_library(
             kind, d, "rows", {{4, 3}, {9}, {9, 3}},
@@ -330,6 +354,10 @@ class Maker {
       default:  // any other: has no case, and property_ops_agree fails
         return;
     }
+  }
+
+  static ValueId constant_tensor(Graph& g, double number) {
+    return full(g, {}, constant_of(g, Dtype::kFloat, number), Dtype::kFloat);
   }
 
   static ValueId add_op_triu(Graph& g, ValueId x) {

@@ -208,6 +208,21 @@ class Ops(Pointwise):
         no order, or beyond the axis, are E0419 when it runs."""
         return self._library("grouped_mm", [raw_tensor(mat1), raw_tensor(mat2), raw_tensor(offsets)])[0]
 
+    def scaled_mm(
+        self,
+        mat1: Tensor,
+        mat2: Tensor,
+        scale1: Tensor,
+        scale2: Tensor,
+        bias: Tensor | None = None,
+        dtype: DtypeLike = DataType.BFloat16,
+    ) -> Tensor:
+        """(mat1 · scale1) (mat2 · scale2) + bias of [m, k] and [k, n], 8-bit floats. A scale is of f32 and has no axes, or is [m] for mat1 and
+        [n] for mat2. dtype is that of the result and of the bias [n]: Half, BFloat16 or Float."""
+        operands = [raw_tensor(mat1), raw_tensor(mat2), raw_tensor(scale1), raw_tensor(scale2)]
+        operands.append(None if bias is None else raw_tensor(bias))
+        return self._library("scaled_mm", operands, dtype=dtype)[0]
+
     def cumsum(self, arg: Tensor, dim: int, dtype: DtypeLike = DataType.Null) -> Tensor:
         """Sums of the elements up to each. Integers and bool give Int; narrow floats are accumulated in Float."""
         return self._library("cumsum", [raw_tensor(arg)], _integer(dim, "dim"), dtype=dtype)[0]
@@ -273,6 +288,11 @@ class Ops(Pointwise):
     def index_put_accumulate(self, acc: Tensor, index: Tensor, value: Tensor) -> Tensor:
         """acc [v, ...] with row i of value [n, ...] added to its row index[i], in the order of i. E0419 for an index outside of acc."""
         return self._library("index_put_accumulate", [raw_tensor(acc), raw_tensor(index), raw_tensor(value)])[0]
+
+    def scatter_add(self, arg: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
+        """torch.scatter_add: arg with every element of src added along `dim` at the place that index has for it, always in the order of the
+        index. index has the extents of src. E0419 for an index outside of arg."""
+        return self._library("scatter_add", [raw_tensor(arg), raw_tensor(index), raw_tensor(src)], _integer(dim, "dim"))[0]
 
     def embedding_fwd(
         self,

@@ -57,7 +57,11 @@ TEST_F(Infer, ScalarsOfALowerOrEqualClassAreWeak) {
 TEST_F(Infer, WrongDtypesAreRefusedAtTheOperand) {
   EXPECT_EQ(refusal([&] { unary(g, OpKind::kNeg, flags); }), "E0204 %flags");
   EXPECT_EQ(refusal([&] { binary(g, OpKind::kBitwiseAnd, x, ints); }), "E0204 %x");
-  EXPECT_EQ(refusal([&] { unary(g, OpKind::kExp, c64); }), "E0211 %c64");
+  EXPECT_EQ(type(unary(g, OpKind::kExp, c64)), "c64[%m, %n]");
+  EXPECT_EQ(type(triu(g, c64)), "c64[%m, %n]");
+  EXPECT_EQ(refusal([&] { unary(g, OpKind::kErf, c64); }), "E0211 %c64");
+  // No kernel has functions of complex numbers, so scalars have none.
+  EXPECT_EQ(refusal([&] { unary(g, OpKind::kExp, constant_of(g, Dtype::kComplexFloat, 1)); }), "E0211 ");
   EXPECT_EQ(refusal([&] { unary(g, OpKind::kImag, x); }), "E0204 %x");
   EXPECT_EQ(refusal([&] { where(g, x, x, x); }), "E0204 %x");
   EXPECT_EQ(refusal([&] { ternary(g, OpKind::kLerp, ints, ints, ints); }), "E0204 %ints");
@@ -318,6 +322,9 @@ TEST_F(Infer, Composites) {
   const ValueId ids = input(g, "ids", Dtype::kInt64, {4, k});
   EXPECT_EQ(type(unary(g, OpKind::kSet, embedding(g, ids, x))), "f32[4, %k, %n]");
   EXPECT_EQ(refusal([&] { var(g, ints, {1}); }), "E0204 %ints");
+  const ValueId complex = input(g, "complex", Dtype::kComplexDouble, {m, n});
+  EXPECT_EQ(type(var(g, complex, {1}, {.keepdim = true})), "f64[%m, 1]");
+  EXPECT_EQ(type(var_mean(g, complex, {0}).mean), "c128[%n]");
 }
 
 // Every pointwise and reduction row gives a dtype or a coded refusal for every dtype, as accepts_dtype says.

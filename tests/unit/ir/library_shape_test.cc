@@ -82,5 +82,48 @@ TEST(LibraryShape, ACountIsAtMostTheExtent) {
   expect_error(ErrorCode::kSizeMismatch, "%x.i0", [&] { bound(5); });
 }
 
+// The index is as long as the tensor or shorter, but for the axis along which it adds.
+TEST(LibraryShape, AnIndexLiesWithinTheTensor) {
+  const auto added = [](const char* index, const char* axis) {
+    return parse_graph(std::string("fusion @f {\n  %x = input f32[3, 4]\n  %i = input i64") + index +
+                       "\n  %s = input f32" + index + "\n  %y = scatter_add %x, %i, %s axis " + axis +
+                       "\n  output %y\n}");
+  };
+  for (const char* fits : {"[9, 4]", "[9, 2]", "[0, 1]"}) verify(added(fits, "0"));
+  expect_error(ErrorCode::kShapeMismatch, "%i", [&] { verify(added("[9, 5]", "0")); });
+  expect_error(ErrorCode::kShapeMismatch, "%i", [&] { verify(added("[9, 4]", "-1")); });
+  Graph g = added("[9, 4]", "0");
+  const ValueId x = *find_value(g, "x");
+  g[g.tensor_of(x).logical[1]].extent = constant_index(g, 3);
+  expect_error(ErrorCode::kShapeMismatch, "%y", [&] { verify(g); });
+
+  Graph open = fusion("f");
+  const ValueId m = size(open, "m"), n = size(open, "n"), k = size(open, "k");
+  const ValueId to = input(open, "x", Dtype::kFloat, {m, n}), places = input(open, "i", Dtype::kInt32, {k, 4}),
+                source = input(open, "s", Dtype::kFloat, {k, 4});
+  output(open, scatter_add(open, to, places, source, 0, "y"));
+  const auto bind = [&](int64_t extent) {
+    const std::vector<BoundInput> inputs = {{.shape = {2, extent}}, {.shape = {5, 4}}, {.shape = {5, 4}}};
+    return bind_sizes(open, inputs);
+  };
+  bind(4);
+  expect_error(ErrorCode::kSizeMismatch, "%i.i1", [&] { bind(3); });
+}
+
+TEST(LibraryShape, AScaledProductTakesNumbersOfEightBits) {
+  const auto product = [](const char* a, const char* scale, const char* as) {
+    return parse_graph(std::string("fusion @f {\n  %a = input ") + a + "\n  %b = input f8e5m2[4, 5]\n  %s = input " +
+                       scale + "\n  %t = input f32[5]\n  %y = scaled_mm %a, %b, %s, %t" + as + "\n  output %y\n}");
+  };
+  for (const char* scale : {"f32[]", "f32[3]"}) verify(product("f8e4m3[3, 4]", scale, " as bf16"));
+  expect_error(ErrorCode::kUnsupportedDtype, "%a", [&] { product("f32[3, 4]", "f32[]", " as bf16"); });
+  expect_error(ErrorCode::kUnsupportedDtype, "%a", [&] { product("f8e4m3[3, 4]", "f32[]", " as f64"); });
+  expect_error(ErrorCode::kBadAttribute, "%a", [&] { product("f8e4m3[3, 4]", "f32[]", ""); });
+  expect_error(ErrorCode::kDtypeMismatch, "%s", [&] { product("f8e4m3[3, 4]", "f64[]", " as bf16"); });
+  expect_error(ErrorCode::kRankMismatch, "%s", [&] { product("f8e4m3[3, 4]", "f32[3, 1]", " as bf16"); });
+  expect_error(ErrorCode::kShapeMismatch, "%s", [&] { product("f8e4m3[3, 4]", "f32[2]", " as bf16"); });
+  expect_error(ErrorCode::kShapeMismatch, "%b", [&] { product("f8e4m3[3, 5]", "f32[]", " as bf16"); });
+}
+
 }  // namespace
 }  // namespace fusebox

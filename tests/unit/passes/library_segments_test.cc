@@ -83,6 +83,27 @@ TEST(LibrarySegments, NoOpIsCopiedIntoThem) {
     }
 }
 
+// Functions of complex numbers have the rows of those of real numbers, and no kernel.
+TEST(LibrarySegments, FunctionsOfComplexNumbersAreTheirs) {
+  constexpr const char* kText = R"(fusion @f {
+  %m, %n = size
+  %x = input c64[%m, %n]
+  %a = mul %x, %x
+  %y = exp %a
+  %z = abs %y
+  output %z
+})";
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{64, 32}, {0, 32}, {1, 1}}) {
+    const Planned p = plan_of(kText, {{.shape = shape}});
+    EXPECT_EQ(executors(p.compiled.segmentation), kBetweenKernels);
+    EXPECT_EQ(p.compiled.automatic->decisions[1].heuristics.scheduler, "expr_eval");
+    EXPECT_NE(p.why("pointwise").find("ATen alone computes"), std::string::npos) << p.why("pointwise");
+  }
+  const Graph g = main_graph(parse_module(kText));
+  EXPECT_EQ(executors(plan_unfused(g)), kBetweenKernels);
+  expect_error(ErrorCode::kNotInKernel, "%y", [&] { plan_refusable(g); });
+}
+
 TEST(LibrarySegments, NoKernelTakesThem) {
   const Graph g = main_graph(parse_module(kLayer));
   expect_error(ErrorCode::kNotInKernel, "%y", [&] { plan_refusable(g); });

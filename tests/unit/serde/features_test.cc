@@ -81,6 +81,22 @@ TEST(Features, OpsThatAtenComputesNeedAReaderOfThem) {
   EXPECT_TRUE(decode_module(bytes_of(encode(m))) == m);
 }
 
+TEST(Features, FunctionsOfComplexTensorsNeedAReaderOfThem) {
+  const uint64_t expected = bit_of(Feature::kModule) | bit_of(Feature::kComplexFunctions);
+  for (const char* op : {"exp %x", "triu %x, 1"}) {
+    const auto text = [&](const char* dtype) {
+      return std::string("fusion @f {\n  %x = input ") + dtype + "[3, 4]\n  %y = " + op + "\n  output %y\n}";
+    };
+    EXPECT_EQ(features_of(parse_module(text("c64"))), expected) << op;
+    EXPECT_EQ(features_of(parse_module(text("f32"))), bit_of(Feature::kModule)) << op;
+  }
+  const Module m = parse_module(
+      "fusion @f {\n  %x = input f32[3, 4]\n  %i = input i64[2, 4]\n  %s = input f32[2, 4]\n"
+      "  %y = scatter_add %x, %i, %s axis 0\n  output %y\n}");
+  EXPECT_EQ(features_of(m), expected | bit_of(Feature::kLibraryOps));
+  EXPECT_TRUE(decode_module(bytes_of(encode(m))) == m);
+}
+
 TEST(Features, WhatAtenMakesNeedsAReaderOfItsResults) {
   EXPECT_EQ(features_of(parse_module("host @h {\n  %x = input f32[4] global\n"
                                      "  %y = run_aten with [%x] name \"part\" slot 1 : f32[4] global\n  output %y\n}")),

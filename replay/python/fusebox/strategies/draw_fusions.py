@@ -379,6 +379,8 @@ class _Maker:
             return self._attention(name)
         if name == "grouped_mm":
             return self._grouped_mm()
+        if name == "scaled_mm":
+            return self._scaled_mm()
         x = self.operand(name, 1)
         shape, axis, flag = self.extents_of(x), self.axis_of(x), self.draw(st.booleans())
         if name == "matmul":
@@ -386,6 +388,11 @@ class _Maker:
         if name == "linear":
             n = self.draw(extents(5))
             return self.fd.ops.linear(x, self.new_input(x.dtype, [n, shape[-1]]), self.new_input(x.dtype, [n]) if flag else None)
+        if name == "scatter_add":
+            if shape[axis] == 0:
+                return None
+            shape[axis] = self.draw(extents(5))
+            return self.fd.ops.scatter_add(x, self.new_input(self._index_dtype(), shape), self.new_input(x.dtype, shape), axis)
         if name == "index_put_accumulate":
             if shape[0] == 0:
                 return None
@@ -395,6 +402,12 @@ class _Maker:
         if name == "topk":
             return self.fd.ops.topk(x, self.draw(st.integers(0, shape[axis])), axis, flag)
         return self.fd.ops.argsort(x, axis, flag) if name == "argsort" else getattr(self.fd.ops, name)(x, axis)
+
+    def _scaled_mm(self) -> Any:
+        m, k, n = (self.draw(st.integers(1, 4)) for _ in range(3))
+        a, b = (self.new_input(self.draw(st.sampled_from(dtypes_of("scaled_mm"))), shape) for shape in ([m, k], [k, n]))
+        scale_a, scale_b = (self.new_input(DataType.Float, [extent] if self.draw(st.booleans()) else []) for extent in (m, n))
+        return self.fd.ops.scaled_mm(a, b, scale_a, scale_b, self.new_input(DataType.BFloat16, [n]) if self.draw(st.booleans()) else None)
 
     def _grouped_mm(self) -> Any:
         dtype = self.draw(st.sampled_from(dtypes_of("grouped_mm")))

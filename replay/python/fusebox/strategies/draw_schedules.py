@@ -3,7 +3,6 @@ The simplest schedule has no step: each operation is a kernel."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Sequence
 
 from hypothesis import strategies as st
@@ -13,7 +12,7 @@ from fusebox.definition import FusionDefinition
 from fusebox.enums import MemoryType, ParallelType
 from fusebox.errors import FuseboxError
 from fusebox.strategies.moves import FACTORS, KINDS, MEMORY, PARALLEL, Moves
-from fusebox.strategies.draw_tensors import Draw, table
+from fusebox.strategies.draw_tensors import Draw
 
 # Steps that may stand anywhere, the simplest first.
 _ANYWHERE = ("cache_after", "cache_before", "set_memory_type", "recompute", "cache_fork", "set_allocation", "inline_at", "propagate", "set_loop_domain", "loop_broadcast")
@@ -40,11 +39,6 @@ def _rewrites(draw: Draw) -> list[str]:
     return [_fusebox.step_line("rewrite", [], [], {"name": name}) for name in names]
 
 
-@functools.cache
-def _library_ops() -> tuple[str, ...]:
-    return tuple(name for name, (family, _, _) in table().items() if family == "library")
-
-
 @st.composite
 def schedules(draw: Draw, fusion: FusionDefinition, inputs: Sequence[Any], *, max_steps: int = 12) -> list[str]:
     """Steps for a fusion without steps, to be run on these inputs: lines that `fd.sched.apply` takes. About `max_steps` are drawn. Each
@@ -52,7 +46,7 @@ def schedules(draw: Draw, fusion: FusionDefinition, inputs: Sequence[Any], *, ma
     steps are taken out. So nearly every schedule runs."""
     rewrites = draw(_rewrites()) if draw(st.integers(0, 7)) == 7 else []
     scheduled = prepared(fusion, inputs, rewrites)
-    if any(f" = {name} " in line for line in fusion.to_string().splitlines() for name in _library_ops()):
+    if fusion.program.has_library_ops():
         return _repaired(fusion, inputs, scheduled)
     maker = _Maker(scheduled.program)
     if len(maker.moves.tensors()) > 1 and draw(st.integers(0, 7)) == 7:

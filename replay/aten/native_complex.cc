@@ -1,0 +1,138 @@
+// Arithmetic and functions of complex numbers by ATen's kernels.
+//
+// Quotients, magnitudes and functions of c64 are computed in c128 and rounded once. ATen's inverse trigonometric and
+// hyperbolic functions on a GPU lose all digits of some numbers (asinh of −10⁹ is infinite), so the reference computes
+// these, on the CPU.
+#include "ir/scalar/numeric.h"
+#include "ir/table/families.h"
+#include "replay/aten/native.h"
+
+namespace fusebox::aten {
+namespace {
+
+// ATen scales the second operand of a sum by 1 + 0i first, which makes NaN of an infinity.
+at::Tensor by_parts(const at::Tensor& a, const at::Tensor& b, bool subtracts) {
+  const at::Tensor x = at::view_as_real(a), y = at::view_as_real(b);
+  const at::Tensor parts = subtracts ? at::sub(x, y) : at::add(x, y);
+  return at::view_as_complex(parts.stride(-1) == 1 ? parts : parts.contiguous());
+}
+
+// The exponential is at most 1 in modulus.
+at::Tensor stable_sigmoid(const at::Tensor& z) {
+  const at::Tensor is_left = at::real(z) < 0;
+  const at::Tensor e = at::exp(at::where(is_left, z, at::neg(z)));
+  return at::div(at::where(is_left, e, at::ones({}, e.options())), by_parts(e, at::ones({}, e.options()), false));
+}
+
+// Functions in double. Nothing for those that the reference computes.
+at::Tensor function_of(OpKind kind, const at::Tensor& z) {
+  switch (kind) {
+    case OpKind::kCos:
+      return at::cos(z);
+    case OpKind::kCosh:
+      return at::cosh(z);
+    case OpKind::kExp:
+      return at::exp(z);
+    case OpKind::kLog:
+      return at::log(z);
+    case OpKind::kRsqrt:
+      return at::reciprocal(at::sqrt(z));
+    case OpKind::kSigmoid:
+      return stable_sigmoid(z);
+    case OpKind::kSin:
+      return at::sin(z);
+    case OpKind::kSinh:
+      return at::sinh(z);
+    case OpKind::kSqrt:
+      return at::sqrt(z);
+    case OpKind::kTan:
+      return at::tan(z);
+    case OpKind::kTanh:
+      return at::tanh(z);
+    default:  // any other: no such function by ATen here
+      return {};
+  }
+}
+
+// Whether the op is computed in c128 and then rounded.
+bool is_computed_in_double(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_COMPLEX_FUNCTION_OPS:
+    case OpKind::kAbs:
+    case OpKind::kDiv:
+    case OpKind::kTruediv:
+    case OpKind::kReciprocal:
+      return true;
+    default:  // any other: each part is rounded in its own dtype
+      return false;
+  }
+}
+
+at::Tensor complex_value(OpKind kind, std::span<const at::Tensor> v) {
+  const at::Tensor& x = v[0];
+  switch (kind) {
+    case OpKind::kAbs:
+      return at::abs(x);
+    case OpKind::kNeg:
+      return at::neg(x);
+    case OpKind::kReal:
+      return at::real(x);
+    case OpKind::kImag:
+      return at::imag(x);
+    case OpKind::kReciprocal:
+      return at::reciprocal(x);
+    case OpKind::kAdd:
+      return by_parts(x, v[1], false);
+    case OpKind::kSub:
+      return by_parts(x, v[1], true);
+    case OpKind::kMul:
+      return at::mul(x, v[1]);
+    case OpKind::kDiv:
+    case OpKind::kTruediv:
+      return at::div(x, v[1]);
+    case OpKind::kAddcmul:
+      return by_parts(x, at::mul(at::mul(v[3], v[1]), v[2]), false);
+    case OpKind::kEq:
+      return at::eq(x, v[1]);
+    case OpKind::kNe:
+      return at::ne(x, v[1]);
+    case OpKind::kLogicalNot:
+      return at::logical_not(x);
+    case OpKind::kLogicalAnd:
+      return at::logical_and(x, v[1]);
+    case OpKind::kLogicalOr:
+      return at::logical_or(x, v[1]);
+    case OpKind::kIsfinite:
+      return at::isfinite(x);
+    case OpKind::kIsinf:
+      return at::isinf(x);
+    case OpKind::kIsnan:
+      return at::isnan(x);
+    case OpKind::kIsreal:
+      return at::isreal(x);
+    default:  // any other: a function, or not of complex numbers
+      return function_of(kind, x);
+  }
+}
+
+}  // namespace
+
+at::Tensor Native::complex_pointwise(const Op& op, Dtype t, Dtype declared) {
+  std::vector<at::Tensor> given;
+  for (ValueId v : op.operands) {
+    const bool is_tensor = g_.is_tensor(v);
+    if (!is_tensor && is_storage_only(dtype(v))) return {};
+    // A number beside tensors lies on their device, because its parts are an axis.
+    given.push_back(is_tensor || is_meta() ? operand(v, t) : scalar(v, t).to(device_));
+  }
+  const at::Tensor one = at::ones({}, at::kComplexDouble);
+  const std::vector<at::Tensor> ones(given.size(), one);
+  if (!complex_value(op.kind, ones).defined()) return {};
+  return laid_elements(native_type(declared), given, [&] {
+    if (is_computed_in_double(op.kind))
+      for (at::Tensor& x : given) x = x.to(at::kComplexDouble);
+    return complex_value(op.kind, given).to(native_type(declared));
+  });
+}
+
+}  // namespace fusebox::aten
