@@ -56,6 +56,7 @@ class Laws {
       if (const Decision* d = decision_of(s.name)) {
         choices(s, *d);
         facts(s, *d);
+        rows(s, *d);
       }
   }
 
@@ -201,6 +202,46 @@ class Laws {
     if (is_any && is_known)
       report("fact", "", "@" + s.name + " keeps rows of any length in registers: " + text(d.heuristics));
   }
+
+  // A row that threads keep fits into their registers, whatever length its class allows. The choice is asked for longer
+  // rows too, which no case of the fuzzer runs.
+  void rows(const Segment& s, const Decision& d) {
+    const Scheduler* scheduler = find_scheduler(d.heuristics.scheduler);
+    if (!scheduler || (scheduler->name != "reduction" && scheduler->name != "persistent")) return;
+    const Graph fusion = extract(g_, s);
+    std::string why;
+    const auto space = ReductionSpace::find(fusion, why);
+    if (!space) return;
+    const MemoryClasses memory = memory_of_values();
+    const DeviceProperties device = default_device();
+    for (const int64_t factor : {1, 7, 60, 900}) {
+      const SizeClasses classes(fusion, scaled(fusion, factor), run_.options().defects);
+      const ScheduleView view{fusion, classes, memory, device, run_.options().defects};
+      if (scheduler->declines(view)) continue;
+      const Heuristics chosen = scheduler->choose(view);
+      if (chosen.word("form") != "registers") continue;
+      const int64_t row = most_of(classes, space->reduced);
+      if (chosen.number("longest") < row)
+        report("row", "",
+               "@" + s.name + ": a row of " + std::to_string(row) + " elements does not fit: " + text(chosen));
+    }
+  }
+
+  // The sizes of a segment, each so many times as large. What is computed of them follows.
+  Bindings scaled(const Graph& fusion, int64_t factor) const {
+    Bindings result = rebind(g_, sizes_, fusion);
+    for (const Op& op : fusion.ops)
+      for (ValueId v : op.results) {
+        if (!v || op.kind == OpKind::kInput || fusion.is_tensor(v)) continue;
+        auto& bits = result[v.index];
+        if (op.kind == OpKind::kSize && bits)
+          bits->low *= static_cast<uint64_t>(factor);
+        else
+          bits.reset();
+      }
+    return result;
+  }
+
   OracleRun& run_;
   const Compiled& c_;
   const Graph& g_;
