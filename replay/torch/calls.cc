@@ -12,58 +12,13 @@
 #include <torch/csrc/autograd/python_variable.h>
 #include <unordered_map>
 
+#include "replay/aten/scalar_type.h"
 #include "replay/run/fast_call.h"
 
 namespace fusebox::python {
 namespace {
 
 namespace py = pybind11;
-
-c10::ScalarType torch_dtype(Dtype d) {
-  switch (d) {
-    case Dtype::kBool:
-      return c10::kBool;
-    case Dtype::kInt8:
-      return c10::kChar;
-    case Dtype::kInt16:
-      return c10::kShort;
-    case Dtype::kInt32:
-      return c10::kInt;
-    case Dtype::kInt64:
-    case Dtype::kIndex:
-      return c10::kLong;
-    case Dtype::kUint8:
-      return c10::kByte;
-    case Dtype::kUint16:
-      return c10::kUInt16;
-    case Dtype::kUint32:
-      return c10::kUInt32;
-    case Dtype::kUint64:
-      return c10::kUInt64;
-    case Dtype::kHalf:
-      return c10::kHalf;
-    case Dtype::kBfloat16:
-      return c10::kBFloat16;
-    case Dtype::kFloat:
-      return c10::kFloat;
-    case Dtype::kDouble:
-      return c10::kDouble;
-    case Dtype::kComplexFloat:
-      return c10::kComplexFloat;
-    case Dtype::kComplexDouble:
-      return c10::kComplexDouble;
-    case Dtype::kFloat8E4m3:
-      return c10::ScalarType::Float8_e4m3fn;
-    case Dtype::kFloat8E5m2:
-      return c10::ScalarType::Float8_e5m2;
-    case Dtype::kFloat8E8m0:
-      return c10::ScalarType::Float8_e8m0fnu;
-    case Dtype::kFloat4E2m1:
-    case Dtype::kFloat4E2m1x2:
-      break;
-  }
-  return c10::ScalarType::Undefined;
-}
 
 struct HashOfKey {
   size_t operator()(const std::vector<int64_t>& key) const {
@@ -111,7 +66,7 @@ class Calls {
     made.capsule = capsule;
     made.call = capsule.get_pointer<FastCall>();
     for (const FastTensor& t : made.call->outputs)
-      if (torch_dtype(t.dtype) == c10::ScalarType::Undefined) return false;
+      if (scalar_type(t.dtype) == c10::ScalarType::Undefined) return false;
     if (!calls_.empty() && *calls_.begin()->second.call->is_stale) clear();
     if (calls_.empty())
       open_ = made.call->open_scalars;
@@ -242,7 +197,7 @@ class Calls {
         outputs_.push_back(0);
         continue;
       }
-      outputs.push_back(at::empty_strided(t.shape, t.strides, at::TensorOptions(device).dtype(torch_dtype(t.dtype))));
+      outputs.push_back(at::empty_strided(t.shape, t.strides, at::TensorOptions(device).dtype(scalar_type(t.dtype))));
       outputs_.push_back(reinterpret_cast<uint64_t>(outputs.back().const_data_ptr()));
     }
     at::Tensor arena;
@@ -269,7 +224,7 @@ class Calls {
 
   // ATen keeps some dtypes as another one of the same size.
   static at::Tensor as_declared(const at::Tensor& t, const FastTensor& declared) {
-    const c10::ScalarType type = torch_dtype(declared.dtype);
+    const c10::ScalarType type = scalar_type(declared.dtype);
     at::Tensor normal = t.is_inference()
                             ? at::from_blob(
                                   t.data_ptr(), t.sizes(), t.strides(), [t](void*) {}, t.options(), t.device())
@@ -303,7 +258,7 @@ class Calls {
   const std::vector<int64_t>* last_key_ = nullptr;
   const Entry* last_entry_ = nullptr;
   uint64_t clock_ = 0, hits_ = 0, misses_ = 0;
-  // Of the call that runs: kept to allocate nothing.
+  // Buffers of the call that runs. They are kept so that a call allocates nothing.
   std::vector<int64_t> key_;
   std::vector<const at::Tensor*> tensors_;
   std::vector<uint64_t> addresses_, outputs_, scalars_;
