@@ -15,7 +15,7 @@ struct Made {
   std::vector<Argument> arguments;
 };
 
-Made made(const char* text) {
+Made made(const std::string& text) {
   const Module m = parse_module(text);
   const Graph& fusion = main_graph(m);
   Made result;
