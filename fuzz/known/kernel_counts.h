@@ -1,4 +1,4 @@
-// What a kernel costs besides its arithmetic: fewer is simpler.
+// Counts of a kernel's instructions besides its arithmetic: fewer is simpler.
 #pragma once
 
 #include "ir/graph/graph.h"

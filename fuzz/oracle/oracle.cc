@@ -57,6 +57,20 @@ std::span<const Argument> OracleRun::arguments() {
   return arguments_;
 }
 
+std::vector<size_t> OracleRun::compiled_kernels() {
+  std::vector<size_t> kernels;
+  const Compiled* c = compiled();
+  for (size_t k = 0; c && k < c->kernels.size(); ++k)
+    if (c->segmentation.segments[k].executor == SegmentExecutor::kKernel) kernels.push_back(k);
+  return kernels;
+}
+
+std::optional<size_t> OracleRun::one_kernel(RandomSource& random) {
+  const std::vector<size_t> kernels = compiled_kernels();
+  if (kernels.empty()) return std::nullopt;
+  return random.pick(kernels);
+}
+
 const Compiled* OracleRun::compiled() {
   if (is_compiled_) return compiled_;
   is_compiled_ = true;

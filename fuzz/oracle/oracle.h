@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fuzz/base/random_source.h"
 #include "fuzz/generate/case.h"
 #include "ir/table/defect.h"
 #include "replay/device/aten_api.h"
@@ -78,6 +79,8 @@ class OracleRun {
   OracleRun(const Case& c, const JudgeOptions& options);
 
   const Case& subject() const { return case_; }
+  // The random numbers of one oracle. `oracle` is a number of its own.
+  RandomSource random(uint64_t oracle) const { return RandomSource(case_.seed + oracle * case_.lineage.size()); }
   const JudgeOptions& options() const { return options_; }
   const Graph& fusion() const { return case_.fusion(); }
   const Bindings& sizes() const { return sizes_; }
@@ -85,6 +88,10 @@ class OracleRun {
 
   // Nothing if the program is refused. Then the case is not valid, which is no finding.
   const Compiled* compiled();
+  // The compiled program's segments that are kernels; none without a compiled program.
+  std::vector<size_t> compiled_kernels();
+  // One of them by chance, if there is one.
+  std::optional<size_t> one_kernel(RandomSource& random);
   const std::optional<Error>& refusal() { return compiled(), refusal_; }
   // The automatic plan for the default device; nothing if it is refused.
   const Compiled* planned();

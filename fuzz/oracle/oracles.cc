@@ -210,7 +210,7 @@ namespace {
 
 // Changes one member of a bundle, which must survive encoding and decoding.
 void change_bundle(OracleRun& run, const Bundle& bundle) {
-  RandomSource random(run.subject().seed + 41 * run.subject().lineage.size());
+  RandomSource random = run.random(41);
   for (int i = 0; i < 2; ++i) {
     Bundle changed = bundle;
     const FieldChange change = draw_change(random, changed, {}, [](const FieldKind& k) { return !k.use.printed; });

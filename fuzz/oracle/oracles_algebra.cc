@@ -237,7 +237,7 @@ class AlgebraLaws {
     one("extent", a_.loop_extent(static_cast<int>(i)), extents_[i]);
   }
 
-  // What follows from sizes being at least 1, from what they are made of, and from what is assumed.
+  // Facts that follow from sizes being at least 1, from their definitions, and from assumptions.
   void sizes() {
     const size_t i = loop_at();
     const Form n = symbols_[random_.below(2)], m = symbols_[random_.below(2)], loop = loops_[i];
@@ -340,7 +340,7 @@ class AlgebraLaws {
 }  // namespace
 
 void algebra(OracleRun& run) {
-  RandomSource random(run.subject().seed + 91 * run.subject().lineage.size());
+  RandomSource random = run.random(91);
   AlgebraLaws(run, random).judge();
 }
 

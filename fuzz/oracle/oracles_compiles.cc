@@ -56,7 +56,7 @@ void compiles(OracleRun& run) {
   if (kernels.empty()) return;
   CudaBackend* compiler = find_cuda_compiler();
   if (!compiler) return;
-  RandomSource random(run.subject().seed + 89 * run.subject().lineage.size());
+  RandomSource random = run.random(89);
   const bool is_usual = random.one_in(2);
   const std::string_view other = random.pick(kOthers);
   const bool is_alone = run.options().field_changes >= kFieldChangesAlone;

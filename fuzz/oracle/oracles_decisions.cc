@@ -337,7 +337,7 @@ class Reuse {
 }  // namespace
 
 void decisions(OracleRun& run) {
-  RandomSource random(run.subject().seed + 7 * run.subject().lineage.size());
+  RandomSource random = run.random(7);
   if (const Compiled* c = run.compiled()) {
     CompileOptions options{.defects = run.options().defects, .infer = infer_by_aten()};
     if (run.subject().steps()) options.steps = *run.subject().steps();

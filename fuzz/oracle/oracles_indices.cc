@@ -63,7 +63,7 @@ void indices(OracleRun& run) {
   if (reads.empty() || run.reads_out_of_range()) return;
   const AtenApi* api = find_aten();
   if (!api) return;
-  RandomSource random(run.subject().seed + 43 * run.subject().lineage.size());
+  RandomSource random = run.random(43);
   const IndexRead& read = random.pick(reads);
   std::vector<Argument> given(run.arguments().begin(), run.arguments().end());
   given[read.input] = make_argument(run.subject().inputs().specs[read.input], 1);

@@ -334,7 +334,7 @@ void judge(OracleRun& run, const Simple& s, size_t number) {
 }  // namespace
 
 void known(OracleRun& run) {
-  RandomSource random(run.subject().seed + 83 * run.subject().lineage.size());
+  RandomSource random = run.random(83);
   const bool is_alone = run.options().field_changes >= kFieldChangesAlone;
   const size_t count = std::size(kRefused) + std::size(kAccepted) + std::size(kCalls) + simple_programs().size();
   const size_t drawn = random.below(count);

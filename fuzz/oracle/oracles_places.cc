@@ -243,7 +243,7 @@ void judge_limit(OracleRun& run, const Limit& limit) {
 }  // namespace
 
 void places(OracleRun& run) {
-  RandomSource random(run.subject().seed + 117 * run.subject().lineage.size());
+  RandomSource random = run.random(117);
   Slips slips(print(run.subject().module), random);
   for (int i = 0; i < 3; ++i)
     if (const auto slip = slips.draw()) judge_slip(run, *slip);

@@ -142,15 +142,11 @@ void judge_slip(OracleRun& run, const Graph& g, const PlanOptions& options, cons
 }  // namespace
 
 void plans(OracleRun& run) {
+  RandomSource random = run.random(71);
+  const auto kernel = run.one_kernel(random);
+  if (!kernel) return;
   const Compiled* c = run.compiled();
-  if (!c) return;
-  RandomSource random(run.subject().seed + 71 * run.subject().lineage.size());
-  std::vector<size_t> kernels;
-  for (size_t k = 0; k < c->kernels.size(); ++k)
-    if (c->segmentation.segments[k].executor == SegmentExecutor::kKernel) kernels.push_back(k);
-  if (kernels.empty()) return;
-  const size_t k = random.pick(kernels);
-  Graph g = canonical_order(c->scheduled[k]);
+  Graph g = canonical_order(c->scheduled[*kernel]);
   if (random.one_in(2)) rename_one(random, g);
   const PlanOptions options{.defects = run.options().defects};
   try {
@@ -166,9 +162,9 @@ void plans(OracleRun& run) {
       if (const auto slip = slips.draw()) judge_slip(run, g, options, *slip);
     Compiled again = *c;
     lower_segments(again, {.defects = options.defects, .sizes = {}, .known = nullptr, .digest_plans = true});
-    if (again.plans.size() != kernels.size())
+    if (const size_t kernels = run.compiled_kernels().size(); again.plans.size() != kernels)
       run.report("plans", "digests", "",
-                 std::to_string(again.plans.size()) + " plans have a digest, not " + std::to_string(kernels.size()));
+                 std::to_string(again.plans.size()) + " plans have a digest, not " + std::to_string(kernels));
   } catch (const Error& e) {
     run.report("plans", e);
   }

@@ -80,13 +80,10 @@ void judge(OracleRun& run, RandomSource& random, const Compiled& c, std::string_
 }  // namespace
 
 void planted(OracleRun& run) {
-  const Compiled* compiled = run.compiled();
-  if (!compiled) return;
-  std::vector<size_t> kernels;
-  for (size_t k = 0; k < compiled->kernels.size(); ++k)
-    if (compiled->segmentation.segments[k].executor == SegmentExecutor::kKernel) kernels.push_back(k);
+  const std::vector<size_t> kernels = run.compiled_kernels();
   if (kernels.empty()) return;
-  RandomSource random(run.subject().seed + 47 * run.subject().lineage.size());
+  const Compiled* compiled = run.compiled();
+  RandomSource random = run.random(47);
   if (random.one_in(4)) return judge(run, random, *compiled, "as it is");
   const size_t k = random.pick(kernels);
   const auto& ops = compiled->kernels[k].ops;

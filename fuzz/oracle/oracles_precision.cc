@@ -25,7 +25,7 @@ bool is_short_float(Dtype d) {
   return std::find(std::begin(kNames), std::end(kNames), text(d)) != std::end(kNames);
 }
 
-// What a step makes of the names of fast tensors. The last step that lists a tensor decides.
+// Updates the names of fast tensors by a step. The last step that lists a tensor decides.
 void follow(std::set<std::string>& fast, const Graph& g, const Step& step) {
   const auto set = [&](const std::string& name) {
     if (step.attrs.flag(AttrKey::kFast))

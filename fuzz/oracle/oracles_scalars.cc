@@ -199,7 +199,7 @@ void judge_expressions(OracleRun& run, RandomSource& random) {
 }  // namespace
 
 void scalars(OracleRun& run) {
-  RandomSource random(run.subject().seed + 77 * run.subject().lineage.size());
+  RandomSource random = run.random(77);
   judge_expressions(run, random);
   if (const AtenApi* api = find_aten()) judge_constants(run, random, *api);
 }

@@ -63,7 +63,7 @@ Waits waits_of(const Graph& g, const Dealt& dealt) {
 
 void segments(OracleRun& run) {
   const Graph& g = run.fusion();
-  RandomSource random(run.subject().seed + 53 * run.subject().lineage.size());
+  RandomSource random = run.random(53);
   const Dealt dealt = deal(random, g);
   if (dealt.ops.size() < 2) return;
   const Waits waits = waits_of(g, dealt);

@@ -125,7 +125,7 @@ void bytes_round_trip(OracleRun& run) {
 
 void invalid_refused(OracleRun& run) {
   // The seed makes this repeatable.
-  RandomSource random(run.subject().seed + 31 * run.subject().lineage.size());
+  RandomSource random = run.random(31);
   Graph g = run.fusion();
   if (g.values.empty() || g.ops.empty()) return;
   // The verifier refuses most at once, so try a few times for a graph that it accepts.

@@ -317,14 +317,11 @@ void judge_cuda(OracleRun& run, const Graph& kernel) {
 }  // namespace
 
 void views(OracleRun& run) {
+  RandomSource random = run.random(61);
+  const auto kernel = run.one_kernel(random);
+  if (!kernel) return;
   const Compiled* c = run.compiled();
-  if (!c) return;
-  RandomSource random(run.subject().seed + 61 * run.subject().lineage.size());
-  std::vector<size_t> kernels;
-  for (size_t k = 0; k < c->kernels.size(); ++k)
-    if (c->segmentation.segments[k].executor == SegmentExecutor::kKernel) kernels.push_back(k);
-  if (kernels.empty()) return;
-  const size_t k = random.pick(kernels);
+  const size_t k = *kernel;
   struct Part {
     std::string_view name;
     std::function<void()> judge;

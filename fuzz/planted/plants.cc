@@ -8,9 +8,25 @@
 namespace fusebox::fuzz {
 namespace {
 
-enum class Change { kNoBarrier, kBarrierElsewhere, kNoStore, kConditionTrue, kOtherPlace, kNextPlace, kLongerLoop };
-// The weight of each change, in the order of the enumerators.
-constexpr uint32_t kWeights[] = {5, 2, 3, 3, 3, 2, 1};
+// ROW(name, text, weight): the changes of a kernel.
+#define FUSEBOX_CHANGES(ROW)                     \
+  ROW(kNoBarrier, "no barrier", 5)               \
+  ROW(kBarrierElsewhere, "barrier elsewhere", 2) \
+  ROW(kNoStore, "no store", 3)                   \
+  ROW(kConditionTrue, "condition true", 3)       \
+  ROW(kOtherPlace, "other place", 3)             \
+  ROW(kNextPlace, "next place", 2)               \
+  ROW(kLongerLoop, "longer loop", 1)
+#define FUSEBOX_CHANGE_NAME(name, text, weight) name,
+#define FUSEBOX_CHANGE_TEXT(name, text, weight) text,
+#define FUSEBOX_CHANGE_WEIGHT(name, text, weight) weight,
+enum class Change { FUSEBOX_CHANGES(FUSEBOX_CHANGE_NAME) };
+constexpr std::string_view kTexts[] = {FUSEBOX_CHANGES(FUSEBOX_CHANGE_TEXT)};
+constexpr uint32_t kWeights[] = {FUSEBOX_CHANGES(FUSEBOX_CHANGE_WEIGHT)};
+#undef FUSEBOX_CHANGE_NAME
+#undef FUSEBOX_CHANGE_TEXT
+#undef FUSEBOX_CHANGE_WEIGHT
+#undef FUSEBOX_CHANGES
 
 struct Place {
   RegionId region;
@@ -162,25 +178,7 @@ bool apply_change(RandomSource& random, Graph& g, Change change) {
   return false;
 }
 
-std::string_view name_of(Change change) {
-  switch (change) {
-    case Change::kNoBarrier:
-      return "no barrier";
-    case Change::kBarrierElsewhere:
-      return "barrier elsewhere";
-    case Change::kNoStore:
-      return "no store";
-    case Change::kConditionTrue:
-      return "condition true";
-    case Change::kOtherPlace:
-      return "other place";
-    case Change::kNextPlace:
-      return "next place";
-    case Change::kLongerLoop:
-      return "longer loop";
-  }
-  return {};
-}
+std::string_view name_of(Change change) { return kTexts[static_cast<size_t>(change)]; }
 
 }  // namespace
 

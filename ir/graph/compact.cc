@@ -38,6 +38,16 @@ class Compactor {
   }
 
  private:
+  // The number of an entity in the new graph. A new one has a place there, and is still empty.
+  template <class Id, class T>
+  static std::pair<Id, bool> renumbered(Id old, std::vector<Id>& numbers, std::vector<T>& entities) {
+    Id& number = numbers[old.index];
+    if (number) return {number, false};
+    number = Id(entities.size());
+    entities.emplace_back();
+    return {number, true};
+  }
+
   ValueId value(ValueId old) {
     if (!old) return old;
     ValueId& mapped = values_[old.index];
@@ -62,11 +72,8 @@ class Compactor {
   }
 
   TensorId tensor(TensorId old) {
-    TensorId& mapped = tensors_[old.index];
-    if (mapped) return mapped;
-    mapped = TensorId(out_.tensors.size());
-    const TensorId result = mapped;
-    out_.tensors.emplace_back();
+    const auto [result, is_new] = renumbered(old, tensors_, out_.tensors);
+    if (!is_new) return result;
     Tensor to = take(g_[old]);
     to.value = value(to.value);
     // The transforms come first. They are in order of application, so following a definition never recurses deep.
@@ -84,11 +91,8 @@ class Compactor {
 
   DomainId domain(DomainId old) {
     if (!old) return old;
-    DomainId& mapped = domains_[old.index];
-    if (mapped) return mapped;
-    mapped = DomainId(out_.domains.size());
-    const DomainId result = mapped;
-    out_.domains.emplace_back();
+    const auto [result, is_new] = renumbered(old, domains_, out_.domains);
+    if (!is_new) return result;
     IterDomain to = take(g_[old]);
     to.tensor = to.tensor ? tensor(to.tensor) : to.tensor;
     to.extent = value(to.extent);
@@ -100,11 +104,8 @@ class Compactor {
   }
 
   TransformId transform(TransformId old) {
-    TransformId& mapped = transforms_[old.index];
-    if (mapped) return mapped;
-    mapped = TransformId(out_.transforms.size());
-    const TransformId result = mapped;
-    out_.transforms.emplace_back();
+    const auto [result, is_new] = renumbered(old, transforms_, out_.transforms);
+    if (!is_new) return result;
     Transform to = take(g_[old]);
     for (DomainId& d : to.inputs) d = domain(d);
     to.factor = value(to.factor);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/graph/name_index.h"
 #include "ir/table/error.h"
 
 namespace fusebox {
@@ -60,8 +61,7 @@ ValueId add_scalar(Graph& g, Dtype dtype, std::string_view name) {
   return ValueId(g.values.size() - 1);
 }
 
-ValueId add_tensor(Graph& g, Dtype dtype, std::string_view name) {
-  const ValueId id = add_scalar(g, dtype, name);
+ValueId with_tensor(Graph& g, ValueId id) {
   g[id].kind = ValueKind::kTensor;
   g[id].tensor = TensorId(g.tensors.size());
   Tensor t;
@@ -69,6 +69,8 @@ ValueId add_tensor(Graph& g, Dtype dtype, std::string_view name) {
   g.tensors.push_back(std::move(t));
   return id;
 }
+
+ValueId add_tensor(Graph& g, Dtype dtype, std::string_view name) { return with_tensor(g, add_scalar(g, dtype, name)); }
 
 ValueId constant(Graph& g, Dtype dtype, ConstantBits bits) {
   for (size_t i = 0; i < g.values.size(); ++i) {

@@ -52,13 +52,7 @@ ValueId add_scalar(Graph& g, NameIndex& names, Dtype dtype, std::string_view nam
 }
 
 ValueId add_tensor(Graph& g, NameIndex& names, Dtype dtype, std::string_view name) {
-  const ValueId id = add_scalar(g, names, dtype, name);
-  g[id].kind = ValueKind::kTensor;
-  g[id].tensor = TensorId(g.tensors.size());
-  Tensor t;
-  t.value = id;
-  g.tensors.push_back(std::move(t));
-  return id;
+  return with_tensor(g, add_scalar(g, names, dtype, name));
 }
 
 }  // namespace fusebox

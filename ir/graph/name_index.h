@@ -36,5 +36,7 @@ class NameIndex {
 // add_scalar and add_tensor of graph.h. They make the same values; the index tells whether a name is free.
 ValueId add_scalar(Graph& g, NameIndex& names, Dtype dtype, std::string_view name);
 ValueId add_tensor(Graph& g, NameIndex& names, Dtype dtype, std::string_view name);
+// Makes a scalar that was just added a tensor, and returns it.
+ValueId with_tensor(Graph& g, ValueId id);
 
 }  // namespace fusebox

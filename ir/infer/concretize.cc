@@ -150,7 +150,7 @@ void regroup(Graph& g, TensorId tensor, std::span<const int64_t> groups) {
 
 constexpr Resolution kOneElement{.type = IterType::kBroadcast, .is_one_element = true};
 
-// What axes become that an op stretches to a size of 1.
+// The effect of an op that stretches axes to a size of 1.
 enum class OneElement : uint8_t {
   kFixed,      // an iteration, or a broadcast expanded to 1: its readers have extent 1 too
   kStretches,  // a broadcast of one element

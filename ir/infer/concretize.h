@@ -33,7 +33,7 @@ namespace fusebox {
 // operands.
 bool has_own_symbolic_axes(OpKind kind);
 
-// What a symbolic axis becomes.
+// The kind that a symbolic axis gets.
 struct Resolution {
   IterType type = IterType::kIteration;
   // Only for a broadcast that an op stretches: the op's extent is 1, which the launch checks, so the axis is one element

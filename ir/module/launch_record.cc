@@ -150,24 +150,7 @@ class Checker {
         if (!fault_) check_register(at, w.a, static_cast<Dtype>(w.small));
         return;
       case LaunchOp::kConstant:
-      case LaunchOp::kAlignment:
-      case LaunchOp::kPrepareDivision:
-      case LaunchOp::kMove:
-      case LaunchOp::kJump:
-      case LaunchOp::kJumpIfZero:
-      case LaunchOp::kRequire:
-      case LaunchOp::kRequireEqual:
-      case LaunchOp::kRequireSize:
-      case LaunchOp::kRelease:
-      case LaunchOp::kCopy:
-      case LaunchOp::kCreateStream:
-      case LaunchOp::kGetStream:
-      case LaunchOp::kSetStream:
-      case LaunchOp::kSynchronize:
-      case LaunchOp::kRecordEvent:
-      case LaunchOp::kWaitEvent:
-      case LaunchOp::kPost:
-      case LaunchOp::kWait:
+      case FUSEBOX_PLAIN_LAUNCH_OPS:
         return;
     }
   }
@@ -224,26 +207,9 @@ size_t words_behind(std::span<const uint64_t> code, size_t at) {
     case LaunchOp::kScalarInput:
     case LaunchOp::kExtent:
     case LaunchOp::kStride:
-    case LaunchOp::kAlignment:
-    case LaunchOp::kPrepareDivision:
-    case LaunchOp::kMove:
-    case LaunchOp::kJump:
-    case LaunchOp::kJumpIfZero:
-    case LaunchOp::kRequire:
-    case LaunchOp::kRequireEqual:
-    case LaunchOp::kRequireSize:
-    case LaunchOp::kRelease:
-    case LaunchOp::kCopy:
     case LaunchOp::kOutput:
     case LaunchOp::kOutputScalar:
-    case LaunchOp::kCreateStream:
-    case LaunchOp::kGetStream:
-    case LaunchOp::kSetStream:
-    case LaunchOp::kSynchronize:
-    case LaunchOp::kRecordEvent:
-    case LaunchOp::kWaitEvent:
-    case LaunchOp::kPost:
-    case LaunchOp::kWait:
+    case FUSEBOX_PLAIN_LAUNCH_OPS:
       return 0;
   }
   return 0;

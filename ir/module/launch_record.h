@@ -36,6 +36,16 @@ enum class LaunchOp : uint8_t {
 #include "ir/module/launch_op_table.inc"
 #undef FUSEBOX_LAUNCH_OP
 };
+
+// Instructions of one word whose numbers the table describes.
+#define FUSEBOX_PLAIN_LAUNCH_OPS \
+  LaunchOp::kAlignment: case LaunchOp::kPrepareDivision: case LaunchOp::kMove: case LaunchOp::kJump: \
+  case LaunchOp::kJumpIfZero: case LaunchOp::kRequire: case LaunchOp::kRequireEqual: case LaunchOp::kRequireSize: \
+  case LaunchOp::kRelease: case LaunchOp::kCopy: case FUSEBOX_STREAM_LAUNCH_OPS
+// Streams, events and communication.
+#define FUSEBOX_STREAM_LAUNCH_OPS \
+  LaunchOp::kCreateStream: case LaunchOp::kGetStream: case LaunchOp::kSetStream: case LaunchOp::kSynchronize: \
+  case LaunchOp::kRecordEvent: case LaunchOp::kWaitEvent: case LaunchOp::kPost: case LaunchOp::kWait
 // clang-format on
 
 // The meaning of one of an instruction's numbers.
@@ -66,7 +76,7 @@ struct LaunchSlot {
   bool operator==(const LaunchSlot&) const = default;
 };
 
-// What a check or a computation throws where it fails.
+// The error that a failing check or computation throws.
 struct LaunchError {
   ErrorCode code = ErrorCode::kBadInput;
   std::string message;

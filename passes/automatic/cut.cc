@@ -19,15 +19,15 @@
 namespace fusebox {
 namespace {
 
-// What a launch costs, as bytes that memory could move meanwhile: about 2 µs at 4 TB/s.
+// The cost of a launch, as bytes that memory could move meanwhile: about 2 µs at 4 TB/s.
 constexpr double kLaunchBytes = 8e6;
 // A fusion of more ops is not cut at its best places but in stretches as long as schedulers take.
 constexpr size_t kMostForBestCut = 96;
 constexpr size_t kLongestStretch = 128;
 // So many stretches with one end are refused in a row until longer ones are no longer tried.
 constexpr size_t kMostRefused = 16;
-// Of reductions that stand one behind the other. Each is a further walk over the rows, which computes again what the walks
-// before it have computed, unless the row stays in registers.
+// The most reductions that may depend on one another. Each is a further walk over the rows, and computes again what the
+// walks before it have computed, unless the row stays in registers.
 constexpr int kMostDepth = 8;
 
 struct Stretch {
@@ -36,7 +36,7 @@ struct Stretch {
   size_t size() const { return end - begin; }
 };
 
-// What was found out about a segment.
+// The schedule that was found for a segment.
 struct Scheduled {
   std::string name;  // of the part
   Segment segment;

@@ -1,4 +1,4 @@
-// What an automatic plan costs: the bytes that each segment reads and writes, and for each pair of segments that hand a
+// The costs of an automatic plan: the bytes that each segment reads and writes, and for each pair of segments that hand a
 // tensor from one to the other, why they are not one kernel.
 //
 //   PlanReport r = report_plan(concretized, segmentation, decisions, options);

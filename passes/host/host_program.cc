@@ -300,7 +300,7 @@ class HostBuilder {
     std::vector<ValueId> results;
     for (const Crossing& c : s.outputs) {
       const ValueId v = *source_names_.find(c.value);
-      // What is copied over an input lies in the order of that input, so that a GPU copies bytes.
+      // A tensor that is copied over an input has the order of that input, so that a GPU copies bytes.
       const bool is_copied = !c.alias.empty();
       results.push_back(declare(v, is_copied ? order_of(c.alias) : c.allocation_order, Storage::kByAten));
       if (!is_copied) h().tensor_of(results.back()).contiguity = c.contiguity;

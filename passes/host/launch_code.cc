@@ -9,6 +9,7 @@
 #include "ir/infer/bind.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/families.h"
+#include "passes/host/host_errors.h"
 
 namespace fusebox {
 namespace {
@@ -54,6 +55,7 @@ class Coder {
     r_.errors.push_back(std::move(e));
     return fitting<uint16_t>(r_.errors.size() - 1);
   }
+  uint16_t error(const Error& e) { return error(e.code, e.what(), e.place); }
   uint16_t name(const std::string& text) {
     r_.names.push_back(text);
     return fitting<uint16_t>(r_.names.size() - 1);
@@ -241,12 +243,7 @@ class Coder {
       case FUSEBOX_SCALAR_OPS:
         return compute_scalar(op);
       case OpKind::kAllocateTensor:
-      case OpKind::kAliasSelect:
-      case OpKind::kAliasView:
-      case OpKind::kCreateStream:
-      case OpKind::kGetStream:
-      case OpKind::kRecordEvent:
-      case OpKind::kCommunicate:
+      case FUSEBOX_OPEN_HOST_VALUE_OPS:
       case FUSEBOX_HOST_EFFECT_OPS:
       case FUSEBOX_STRUCTURE_OPS:
       case FUSEBOX_KERNEL_OPS:
@@ -269,10 +266,7 @@ class Coder {
          .small = static_cast<uint8_t>(g_[v].dtype),
          .a = r,
          .b = static_cast<uint16_t>(op.kind),
-         .c = error(ErrorCode::kUnsupportedOp,
-                    "the host computes no `" + std::string(row_of(op.kind).text) + "` of a scalar of dtype " +
-                        std::string(text(g_[op.operands[0]].dtype)) + " yet; compute it on a tensor",
-                    place(v))});
+         .c = error(not_computed(g_, op))});
     r_.code.push_back(operands.size());
     r_.code.insert(r_.code.end(), operands.begin(), operands.end());
     registers_[v] = r;
@@ -292,12 +286,7 @@ class Coder {
       case OpKind::kOutput:
       case FUSEBOX_HOST_EFFECT_OPS:
         return true;
-      case OpKind::kAliasSelect:
-      case OpKind::kAliasView:
-      case OpKind::kCreateStream:
-      case OpKind::kGetStream:
-      case OpKind::kRecordEvent:
-      case OpKind::kCommunicate:
+      case FUSEBOX_OPEN_HOST_VALUE_OPS:
       case OpKind::kTensorStride:
       case OpKind::kTensorAlignment:
       case OpKind::kPrepareDiv:
@@ -324,18 +313,8 @@ class Coder {
       case OpKind::kDeallocate:
         return put({.op = LaunchOp::kRelease, .a = slot_of(op.operands[0])});
       case OpKind::kCheck: {
-        const bool is_assumed = op.attrs.flag(AttrKey::kAssumed);
-        const std::string why(op.attrs.string(AttrKey::kWhy));
         const uint16_t condition = scalar(op.operands[0]);
-        return put({.op = LaunchOp::kRequire,
-                    .a = condition,
-                    .c = is_assumed
-                             ? error(ErrorCode::kAssumptionFailed,
-                                     "the schedule is for sizes where " + why +
-                                         "; give such sizes, or leave the step out that says so",
-                                     g_.name)
-                             : error(ErrorCode::kUnalignedVector,
-                                     why + "; use inputs of another layout, or a schedule without it", g_.name)});
+        return put({.op = LaunchOp::kRequire, .a = condition, .c = error(failed_check(g_, op))});
       }
       case OpKind::kCopyTensor:
         return put({.op = LaunchOp::kCopy, .a = slot_of(op.operands[0]), .b = slot_of(op.operands[1])});
@@ -361,17 +340,7 @@ class Coder {
       case OpKind::kPrepareDiv:
       case FUSEBOX_SCALAR_OPS:
         return compute(op);
-      case OpKind::kAliasSelect:
-      case OpKind::kAliasView:
-      case OpKind::kCreateStream:
-      case OpKind::kGetStream:
-      case OpKind::kSetStream:
-      case OpKind::kSynchronize:
-      case OpKind::kRecordEvent:
-      case OpKind::kWaitEvent:
-      case OpKind::kPost:
-      case OpKind::kCommunicate:
-      case OpKind::kWait:
+      case FUSEBOX_OPEN_HOST_OPS:
       case FUSEBOX_TENSOR_OPS:
       case FUSEBOX_KERNEL_OPS:
       case FUSEBOX_FACT_OPS:

@@ -13,7 +13,7 @@
 
 namespace fusebox {
 
-// What a kernel may ask its launch to compute, once for all threads. Each gives a parameter, or none if the launch
+// The scalars that a kernel may ask its launch to compute, once for all threads. Each gives a parameter, or none if the launch
 // cannot compute the form.
 struct LaunchScalars {
   using Make = std::function<ValueId(IndexAlgebra&, Form)>;

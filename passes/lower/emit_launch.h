@@ -16,7 +16,7 @@
 
 namespace fusebox {
 
-// What the launch must pass for one parameter of a kernel.
+// The argument that the launch must pass for one parameter of a kernel.
 struct KernelParameter {
   enum class Kind : uint8_t {
     kTensor,     // `tensor`: an input, an output or an intermediate in global memory

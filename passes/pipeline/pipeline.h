@@ -50,7 +50,7 @@ struct CompileOptions {
   const Compiled* known = nullptr;
 };
 
-// What the automatic plan decided, and for which classes of sizes and of memory.
+// The decisions of the automatic plan, and the classes of sizes and of memory that they hold for.
 struct Automatic {
   std::vector<Step> steps;  // rewrites and a schedule: with them in CompileOptions::steps the same program is made
   std::vector<Decision> decisions;

@@ -22,7 +22,7 @@ std::vector<DomainCheck> domain_checks(const KernelPlan& plan, StatementView& vi
 
 namespace {
 
-// What a comparison of two forms leaves, which is nonnegative exactly if the condition holds. None for others.
+// The difference of the two sides, nonnegative exactly if the condition holds. Nothing for conditions of other kinds.
 std::optional<Form> slack(IndexAlgebra& algebra, const Condition& c) {
   if (c.guard) return std::nullopt;
   if (c.compare == OpKind::kGe) return algebra.sub(c.value, c.bound);

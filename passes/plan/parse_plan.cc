@@ -1,9 +1,12 @@
 // Reads what print_plan writes. The nests and the classes of extents follow from the graph; everything else is read.
 #include <algorithm>
-#include <charconv>
+#include <map>
+#include <optional>
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
+#include "passes/plan/form_parser.h"
+#include "passes/plan/plan_line.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/print_plan.h"
 #include "passes/plan/statement_view.h"
@@ -12,143 +15,16 @@ namespace fusebox {
 namespace {
 
 constexpr uint32_t kNone = LoopNode::kNoNode;
-constexpr uint32_t kMostNodes = 1 << 20;  // loops and statements
-
-// One line of the text, read from left to right.
-class Line {
- public:
-  Line(std::string_view text, size_t number) : text_(text), number_(number) { skip(); }
-
-  [[noreturn]] void fail(const std::string& expected) const {
-    throw Error(ErrorCode::kSyntax,
-                "expected " + expected +
-                    (text_.empty() ? " before the end of the line" : " at `" + std::string(text_.substr(0, 24)) + "`"),
-                "line " + std::to_string(number_));
-  }
-  bool at_end() const { return text_.empty(); }
-  void end() const {
-    if (!at_end()) fail("the end of the line");
-  }
-  bool accept(std::string_view what) {
-    if (!text_.starts_with(what)) return false;
-    if (is_word(what.back()) && what.size() < text_.size() && is_word(text_[what.size()])) return false;
-    text_.remove_prefix(what.size());
-    skip();
-    return true;
-  }
-  // Whether the line closes a block.
-  bool closes() {
-    if (!accept("}")) return false;
-    end();
-    return true;
-  }
-  void expect(std::string_view what) {
-    if (!accept(what)) fail("`" + std::string(what) + "`");
-  }
-  // Reads a word of a table: letters, digits, `_`, `.` and `-`.
-  std::string_view word(std::string_view what) {
-    size_t n = 0;
-    while (n < text_.size() && (is_word(text_[n]) || text_[n] == '.' || text_[n] == '-')) ++n;
-    if (n == 0) fail(std::string(what));
-    return take(n);
-  }
-  int64_t integer() {
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
-    if (error != std::errc()) fail("an integer");
-    take(static_cast<size_t>(end - text_.data()));
-    return value;
-  }
-  bool starts_integer() const { return !text_.empty() && text_[0] >= '0' && text_[0] <= '9'; }
-  std::string_view rest() const { return text_; }
-  bool starts_loop() const {
-    size_t n = 0;
-    while (n < text_.size() && is_word(text_[n])) ++n;
-    return n < text_.size() && text_[n] == '#';
-  }
-  bool starts_value() const { return text_.starts_with('%'); }
-  uint32_t number() {
-    const int64_t value = integer();
-    if (value < 0 || value >= kMostNodes) fail("a number from 0 to " + std::to_string(kMostNodes - 1));
-    return static_cast<uint32_t>(value);
-  }
-  uint32_t node() { return accept("_") ? kNone : number(); }
-  // Reads a name, plain or in quotes. Blanks behind it are left to `skip`.
-  std::string name() {
-    std::string out;
-    if (text_.starts_with('"')) {
-      size_t i = 1;
-      for (; i < text_.size() && text_[i] != '"'; ++i) {
-        char c = text_[i];
-        if (c == '\\' && i + 1 < text_.size()) {
-          c = text_[++i];
-          if (c == 'n') c = '\n';
-          if (c == 't') c = '\t';
-          if (c == 'x' && i + 2 < text_.size()) {
-            int byte = 0;
-            std::from_chars(text_.data() + i + 1, text_.data() + i + 3, byte, 16);
-            c = static_cast<char>(byte);
-            i += 2;
-          }
-        }
-        out += c;
-      }
-      if (i >= text_.size()) fail("a closing quote");
-      text_.remove_prefix(i + 1);
-      return out;
-    }
-    size_t n = 0;
-    while (n < text_.size() && is_word(text_[n])) ++n;
-    if (n == 0) fail("a name");
-    out = text_.substr(0, n);
-    text_.remove_prefix(n);
-    return out;
-  }
-  // Accepts a character and keeps the blanks behind it.
-  bool accept_close(char c) {
-    if (text_.empty() || text_[0] != c) return false;
-    text_.remove_prefix(1);
-    return true;
-  }
-  void skip() {
-    while (!text_.empty() && text_[0] == ' ') text_.remove_prefix(1);
-  }
-  // Calls `item` for each item of a list in brackets.
-  template <class Item>
-  void list(Item item) {
-    expect("[");
-    if (accept("]")) return;
-    while (true) {
-      item();
-      if (accept("]")) return;
-      expect(",");
-    }
-  }
-
- private:
-  static bool is_word(char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  }
-  std::string_view take(size_t n) {
-    const std::string_view taken = text_.substr(0, n);
-    text_.remove_prefix(n);
-    skip();
-    return taken;
-  }
-
-  std::string_view text_;
-  size_t number_;
-};
 
 class PlanParser {
  public:
   PlanParser(const Graph& g, std::string_view text, const PlanOptions& options)
-      : plan_(g, options), g_(g), text_(text) {}
+      : plan_(g, options), g_(g), text_(text), names_(g), forms_(names_) {}
 
   KernelPlan run() {
     plan_.buffers.resize(g_.values.size());
     plan_.tree.children.assign(plan_.tree.nodes.size(), {});
-    Line head = next();
+    PlanLine head = next();
     head.expect("plan");
     head.expect("@");
     head.name();
@@ -166,7 +42,7 @@ class PlanParser {
     }
     check();
     while (at_ < text_.size())
-      if (Line rest = next(); !rest.at_end()) rest.fail("the end of the plan");
+      if (PlanLine rest = next(); !rest.at_end()) rest.fail("the end of the plan");
     place_in_loops(plan_);
     return std::move(plan_);
   }
@@ -182,18 +58,18 @@ class PlanParser {
 
   // -- lines
 
-  Line next() {
-    if (at_ >= text_.size()) Line("", number_).fail("`}`");
+  PlanLine next() {
+    if (at_ >= text_.size()) PlanLine("", number_).fail("`}`");
     const size_t end = std::min(text_.find('\n', at_), text_.size());
-    Line line(text_.substr(at_, end - at_), number_++);
+    PlanLine line(text_.substr(at_, end - at_), number_++);
     at_ = end + 1;
     return line;
   }
 
   void block(uint32_t node) {
-    if (++depth_ > 512) Line("", number_).fail("fewer than 512 loops in one another");
+    if (++depth_ > 512) PlanLine("", number_).fail("fewer than 512 loops in one another");
     while (true) {
-      Line line = next();
+      PlanLine line = next();
       if (line.at_end()) continue;
       if (line.closes()) break;
       if (line.accept("for"))
@@ -214,57 +90,23 @@ class PlanParser {
 
   // -- names
 
-  ValueId value(Line& line) {
-    line.expect("%");
-    const std::string name = line.name();
-    if (values_.empty())
-      for (uint32_t i = 0; i < g_.values.size(); ++i)
-        if (!g_.is_constant(ValueId(i))) values_.emplace(g_.values[i].name, ValueId(i));
-    const auto it = values_.find(name);
-    if (it == values_.end()) line.fail("a value of the graph, not %" + name + ",");
-    return it->second;
-  }
-  ValueId whole_value(Line& line) {
-    const ValueId v = value(line);
-    line.skip();
-    return v;
-  }
-  ValueId tensor(Line& line) {
-    const ValueId v = value(line);
-    if (!g_.is_tensor(v)) line.fail("a tensor, not %" + g_[v].name + ",");
-    return v;
-  }
-  ValueId whole_tensor(Line& line) {
-    const ValueId v = tensor(line);
-    line.skip();
-    return v;
-  }
-  DomainId domain(Line& line) {
-    const ValueId v = tensor(line);
-    if (!line.accept_close('.')) line.fail("`.` and a domain");
-    const std::string name = line.name();
-    line.skip();
-    for (uint32_t d = 0; d < g_.domains.size(); ++d)
-      if (g_.domains[d].tensor == g_[v].tensor && g_.domains[d].name == name) return DomainId(d);
-    line.fail("a domain of %" + g_[v].name + ", not " + name + ",");
-  }
-  OpId op(Line& line) {
-    const OpId id = g_[whole_tensor(line)].def;
+  OpId op(PlanLine& line) {
+    const OpId id = g_[names_.whole_tensor(line)].def;
     if (!plan_.has_nest(id)) line.fail("a tensor that the kernel makes");
     return id;
   }
-  OpId reduction(Line& line) {
+  OpId reduction(PlanLine& line) {
     const OpId id = op(line);
     if (!demands(g_[id].kind, kReduction)) line.fail("a reduction");
     return id;
   }
   template <class E>
-  E enumerator(Line& line, std::string_view what) {
+  E enumerator(PlanLine& line, std::string_view what) {
     const std::optional<E> found = parse_enum<E>(line.word(what));
     if (!found) line.fail(std::string(what));
     return *found;
   }
-  CheckReason reason(Line& line) {
+  CheckReason reason(PlanLine& line) {
     const std::string_view word = line.word("a reason");
     for (const CheckReasonRow& row : check_reason_rows())
       if (row.text == word) return row.reason;
@@ -273,7 +115,7 @@ class PlanParser {
 
   // -- facts before the loops
 
-  void fact(Line& line) {
+  void fact(PlanLine& line) {
     if (!is_first_) return;
     if (line.accept("threads"))
       line.list([&] {
@@ -291,7 +133,7 @@ class PlanParser {
     else if (line.accept("slot"))
       slot(line);
     else if (line.accept("replicated"))
-      line.list([&] { plan_.replicated.insert(domain(line)); });
+      line.list([&] { plan_.replicated.insert(names_.domain(line)); });
     else if (line.accept("accumulator"))
       accumulator(line);
     else if (line.accept("cascade"))
@@ -307,15 +149,15 @@ class PlanParser {
     line.end();
   }
 
-  void buffer(Line& line) {
-    const ValueId v = whole_tensor(line);
+  void buffer(PlanLine& line) {
+    const ValueId v = names_.whole_tensor(line);
     Buffer& b = plan_.buffers[v.index];
     b.value = b.storage = v;
     b.memory = enumerator<MemoryType>(line, "a memory");
     b.is_parameter = line.accept("parameter");
-    if (line.accept("of")) b.storage = whole_tensor(line);
+    if (line.accept("of")) b.storage = names_.whole_tensor(line);
     if (b.is_parameter) return;
-    line.list([&] { b.places.push_back(domain(line)); });
+    line.list([&] { b.places.push_back(names_.domain(line)); });
     line.expect("in");
     b.home = line.node();
     if (b.memory == MemoryType::kShared) return;
@@ -323,25 +165,25 @@ class PlanParser {
     b.elements = line.integer();
   }
 
-  void slot(Line& line) {
+  void slot(PlanLine& line) {
     const auto index = static_cast<uint32_t>(plan_.shared_slots.size());
     auto& slot = plan_.shared_slots.emplace_back();
     line.list([&] {
-      slot.push_back(whole_tensor(line));
+      slot.push_back(names_.whole_tensor(line));
       Buffer& b = plan_.buffers[slot.back().index];
       if (b.value != slot.back() || b.memory != MemoryType::kShared) line.fail("a shared buffer, before this,");
       b.slot = index;
     });
   }
 
-  void accumulator(Line& line) {
+  void accumulator(PlanLine& line) {
     Accumulator& a = plan_.accumulators[reduction(line)];
     line.list([&] { a.places.push_back(line.number()); });
     line.expect("elements");
     a.elements = line.integer();
   }
 
-  void cascade(Line& line) {
+  void cascade(PlanLine& line) {
     Cascade& c = plan_.cascades[reduction(line)];
     line.expect("loop");
     c.position = line.number();
@@ -353,7 +195,7 @@ class PlanParser {
     c.levels = static_cast<int>(line.number());
   }
 
-  void exchange(Line& line) {
+  void exchange(PlanLine& line) {
     Exchange& e = plan_.exchanges[reduction(line)];
     line.expect("over");
     line.list([&] {
@@ -365,17 +207,17 @@ class PlanParser {
     line.list([&] { e.readers.push_back(op(line)); });
   }
 
-  ScalarParameter parameter(Line& line) {
-    if (!line.accept("stride(")) return {whole_value(line), {}, 0};
-    const DomainId d = domain(line);
+  ScalarParameter parameter(PlanLine& line) {
+    if (!line.accept("stride(")) return {names_.whole_value(line), {}, 0};
+    const DomainId d = names_.domain(line);
     line.expect(")");
     const auto p = parameter_of(g_, kStrideSymbols + static_cast<int>(d.index));
     if (!p) line.fail("an axis with a stride");
     return *p;
   }
 
-  ValueId size(Line& line) {
-    if (!line.starts_integer()) return whole_value(line);
+  ValueId size(PlanLine& line) {
+    if (!line.starts_integer()) return names_.whole_value(line);
     const int64_t number = line.integer();
     for (uint32_t i = 0; i < g_.values.size(); ++i)
       if (g_.values[i].dtype == Dtype::kIndex && constant_integer(g_, ValueId(i)) == number) return ValueId(i);
@@ -383,7 +225,7 @@ class PlanParser {
   }
 
   // The graph has the facts; the plan's text repeats them.
-  void stated_fact(Line& line) {
+  void stated_fact(PlanLine& line) {
     const ValueId value = size(line);
     const auto is_stated = [&](const StatedFact& f) {
       if (f.value != value || !line.accept(text(f.kind))) return false;
@@ -397,7 +239,7 @@ class PlanParser {
     line.fail("a fact that the schedule states");
   }
 
-  void launch(Line& line) {
+  void launch(PlanLine& line) {
     Divisibility d{1, {parameter(line)}};
     if (line.accept("aligned")) {
       line.expect("to");
@@ -416,13 +258,13 @@ class PlanParser {
 
   std::vector<TreeChild>& children(uint32_t node) { return node == kNone ? plan_.tree.top : plan_.tree.children[node]; }
 
-  void loop(Line& line, uint32_t parent) {
+  void loop(PlanLine& line, uint32_t parent) {
     const uint32_t n = line.number();
     LoopNode node;
     node.parent = parent;
     node.depth = static_cast<uint32_t>(depth_ - 1);
     node.parallel = enumerator<ParallelType>(line, "a parallel type");
-    node.domain = domain(line);
+    node.domain = names_.domain(line);
     const ValueId made = g_[g_[node.domain].tensor].value;
     node.op = g_[made].def;
     if (!plan_.has_nest(node.op)) line.fail("a domain of a tensor that the kernel makes");
@@ -438,7 +280,7 @@ class PlanParser {
     block(n);
   }
 
-  void barrier(Line& line, uint32_t node) {
+  void barrier(PlanLine& line, uint32_t node) {
     const bool is_grid = line.accept("grid");
     if (!is_grid) line.expect("block");
     line.end();
@@ -446,7 +288,7 @@ class PlanParser {
     plan_.sync_points.insert({node, children(node).size(), is_grid ? SyncScope::kGrid : SyncScope::kBlock});
   }
 
-  void statement(Line& line, uint32_t parent) {
+  void statement(PlanLine& line, uint32_t parent) {
     const uint32_t index = line.number();
     Statement made{op(line), StatementKind::kMain, {}};
     if (line.accept("init"))
@@ -477,7 +319,7 @@ class PlanParser {
     StatementPlan& planned = plan_.statements[index];
     Access* last = nullptr;
     while (true) {
-      Line inner = next();
+      PlanLine inner = next();
       if (inner.closes()) break;
       if (inner.accept("if")) {
         planned.conditions.push_back(condition(inner, view));
@@ -504,18 +346,18 @@ class PlanParser {
     if (made.kind == StatementKind::kMain && !planned.vector) planned.reads.resize(g_[made.op].operands.size());
   }
 
-  Access& access(Line& line, StatementView& view, std::vector<Access>& list, size_t most) {
+  Access& access(PlanLine& line, StatementView& view, std::vector<Access>& list, size_t most) {
     const size_t k = line.number();
     if (k >= most) line.fail("an operand or result of the op");
     if (list.size() <= k) list.resize(k + 1);
-    list[k].value = whole_tensor(line);
+    list[k].value = names_.whole_tensor(line);
     line.expect("at");
     list[k].index = form(line, view);
     if (line.accept("along")) list[k].position = form(line, view);
     return list[k];
   }
 
-  Condition condition(Line& line, StatementView& view) {
+  Condition condition(PlanLine& line, StatementView& view) {
     Condition c{};
     if (line.accept("thread "))
       c.guard = enumerator<ParallelType>(line, "a parallel type");
@@ -530,7 +372,7 @@ class PlanParser {
     if (!is_last) c.bound = form(line, view);
     line.expect("because");
     c.reason = reason(line);
-    if (line.accept("of")) c.domain = domain(line);
+    if (line.accept("of")) c.domain = names_.domain(line);
     c.kind = is_last    ? CheckKind::kLastBlock
              : !c.guard ? CheckKind::kDomain
              : c.domain ? CheckKind::kLoopExtent
@@ -538,12 +380,12 @@ class PlanParser {
     return c;
   }
 
-  void unswitch(Line& line, uint32_t node) {
+  void unswitch(PlanLine& line, uint32_t node) {
     line.expect("{");
     line.end();
     std::vector<Hoisted>& list = plan_.unswitched[node];
     while (true) {
-      Line inner = next();
+      PlanLine inner = next();
       if (inner.closes()) return;
       if (is_first_) continue;
       inner.expect("hoist");
@@ -563,10 +405,10 @@ class PlanParser {
 
   // The normal form of a value depends on how it was made. A form with the text of one that planning makes is taken
   // from planning. Any other form is made from its text.
-  Form form(Line& line, StatementView& view) {
+  Form form(PlanLine& line, StatementView& view) {
     const auto& planned = planned_forms(view);
     const std::string_view from = line.rest();
-    const Form made = sum(line, view);
+    const Form made = forms_.sum(line, view);
     std::string_view text = from.substr(0, from.size() - line.rest().size());
     while (text.ends_with(' ')) text.remove_suffix(1);
     const auto it = planned.find(text);
@@ -619,120 +461,14 @@ class PlanParser {
     return it->second;
   }
 
-  Form sum(Line& line, StatementView& view) {
-    if (++form_depth_ > 200) line.fail("a form of fewer than 200 levels");
-    Form total = term(line, view, line.accept("-") ? -1 : 1);
-    while (true) {
-      if (line.accept("+"))
-        total = view.algebra.add(total, term(line, view, 1));
-      else if (line.accept("-"))
-        total = view.algebra.add(total, term(line, view, -1));
-      else
-        break;
-    }
-    --form_depth_;
-    return total;
-  }
-
-  Form term(Line& line, StatementView& view, int64_t sign) {
-    Form product = view.algebra.constant(sign);
-    do {
-      if (line.starts_integer()) {
-        // The least integer has no positive counterpart.
-        const Form number = line.accept("9223372036854775808") ? view.algebra.neg(view.algebra.constant(INT64_MIN))
-                                                               : view.algebra.constant(line.integer());
-        product = view.algebra.mul(product, number);
-      } else {
-        product = view.algebra.mul(product, factor(line, view));
-      }
-    } while (line.accept("*"));
-    return product;
-  }
-
-  std::vector<Form> arguments(Line& line, StatementView& view, size_t least, size_t most) {
-    std::vector<Form> args = {sum(line, view)};
-    while (line.accept(",")) args.push_back(sum(line, view));
-    line.expect(")");
-    if (args.size() < least || args.size() > most) line.fail("as many arguments as the function takes, before this,");
-    return args;
-  }
-
-  Form factor(Line& line, StatementView& view) {
-    IndexAlgebra& algebra = view.algebra;
-    if (line.starts_loop()) return loop_variable(line, algebra);
-    if (line.accept("(")) return algebra.symbol_of(arguments(line, view, 1, 1)[0]);
-    if (line.accept("stride(")) {
-      const DomainId d = domain(line);
-      line.expect(")");
-      const int id = kStrideSymbols + static_cast<int>(d.index);
-      return algebra.has_symbol(id) ? algebra.symbol(id) : algebra.declare_symbol(id, "stride");
-    }
-    if (line.accept("loaded")) return view.loaded();
-    const auto two = [&] { return arguments(line, view, 2, 2); };
-    if (line.accept("div(")) {
-      const auto x = two();
-      return algebra.floor_div(x[0], x[1]);
-    }
-    if (line.accept("digit(")) {
-      const auto x = arguments(line, view, 3, 3);
-      return algebra.mod(algebra.floor_div(x[0], x[1]), x[2]);
-    }
-    if (line.accept("xor(")) {
-      const auto x = arguments(line, view, 2, 64);
-      Form result = x[0];
-      for (size_t i = 1; i < x.size(); ++i) result = algebra.bit_xor(result, x[i]);
-      return result;
-    }
-    if (line.accept("quotient(")) {
-      const auto x = two();
-      return algebra.floor_div(x[0], x[1]);
-    }
-    if (line.accept("remainder(")) {
-      const auto x = two();
-      return algebra.mod(x[0], x[1]);
-    }
-    if (line.accept("min(")) {
-      const auto x = two();
-      return algebra.min(x[0], x[1]);
-    }
-    if (line.accept("max(")) {
-      const auto x = two();
-      return algebra.max(x[0], x[1]);
-    }
-    if (line.accept("sum(")) {
-      const auto x = two();
-      return algebra.add(x[0], x[1]);
-    }
-    if (line.accept("product(")) {
-      const auto x = two();
-      return algebra.mul(x[0], x[1]);
-    }
-    if (line.starts_value()) {
-      const ValueId v = whole_value(line);
-      return algebra.has_symbol(static_cast<int>(v.index)) ? algebra.symbol(static_cast<int>(v.index))
-                                                           : view.symbols.of(v);
-    }
-    line.fail("a term of a form");
-  }
-
-  // A loop is written NAME#NUMBER; only the number counts.
-  static Form loop_variable(Line& line, const IndexAlgebra& a) {
-    if (!line.accept_close('#')) {
-      line.name();
-      line.accept_close('#');
-    }
-    const uint32_t n = line.number();
-    if (!a.has_loop(static_cast<int>(n))) line.fail("a loop of the statement, before this,");
-    return a.loop(static_cast<int>(n));
-  }
-
   KernelPlan plan_;
   const Graph& g_;
   std::string_view text_;
   size_t at_ = 0, number_ = 1;
-  int depth_ = 0, form_depth_ = 0;
+  int depth_ = 0;
   bool is_first_ = true;
-  std::map<std::string, ValueId> values_;
+  PlanNames names_;
+  FormParser forms_;
   std::optional<KernelPlan> planned_;  // the plan that planning makes from the loops read
   std::map<const std::vector<uint32_t>*, PlannedForms> planned_forms_;  // by view
 };

@@ -22,7 +22,7 @@ struct VectorNeeds {
 };
 
 bool is_vector_copy(const KernelPlan& plan, OpId op);
-// What the op would need to move so many elements of its innermost loop at once, were it a vectorized copy of that width.
+// The facts that a vectorized copy of so many elements of the innermost loop needs, as if the op were one.
 // Nothing if a side cannot be shown to lie side by side. The loop's extent is a multiple of the width.
 std::optional<VectorNeeds> needs_of_width(const KernelPlan& plan, StatementView& view, int64_t width);
 // Throws kIllegalVectorize, naming the loop.

@@ -156,10 +156,10 @@ namespace {
 // Finds the places of all tensors, readers first, and makes the copies.
 class OncePlacer {
  public:
-  OncePlacer(StepWriter& w, ValueId reference) : w_(w), reference_(reference) {}
+  OncePlacer(StepWriter& w, ValueId reference) : writer_(w), reference_(reference) {}
 
   std::optional<ReadOnce> run() {
-    const Graph& g = w_.graph();
+    const Graph& g = writer_.graph();
     const AxisClasses classes(g);
     for (const OutputRef& out : outputs(g)) {
       if (!g.is_tensor(out.value)) continue;
@@ -188,9 +188,9 @@ class OncePlacer {
   };
 
   int64_t position(const std::string& tensor) const {
-    const Graph& g = w_.graph();
+    const Graph& g = writer_.graph();
     const auto& ops = g[Graph::body()].ops;
-    return std::find(ops.begin(), ops.end(), g[w_.tensor(tensor)].def) - ops.begin();
+    return std::find(ops.begin(), ops.end(), g[writer_.tensor(tensor)].def) - ops.begin();
   }
 
   // Chooses the place of a tensor among those at which it is wanted, and asks for its operands.
@@ -212,7 +212,7 @@ class OncePlacer {
     for (const Want& w : wants) {
       if ((w.place == place && w.shifts == main_shifts) || !served.insert(w.reader).second) continue;
       if (++copies_ > kMostCopies) return false;
-      const std::string copy = w_.recompute(name, w.reader);
+      const std::string copy = writer_.recompute(name, w.reader);
       behind_.push_back({copy, w.reader});
       ask(copy, w.place, true);
     }
@@ -223,8 +223,8 @@ class OncePlacer {
   // States where the op that makes the tensor reads its operands.
   void ask(const std::string& name, const Place& place, bool is_behind) {
     settled_[name] = place;
-    const Graph& g = w_.graph();
-    const ValueId v = w_.tensor(name);
+    const Graph& g = writer_.graph();
+    const ValueId v = writer_.tensor(name);
     const Op& op = g[g[v].def];
     for (size_t k = 0; k < op.operands.size(); ++k) {
       const ValueId from = op.operands[k];
@@ -243,7 +243,7 @@ class OncePlacer {
   std::string at(const Graph& g, const std::string& name, size_t operand, const Place& place, OperandAxis axis,
                  bool& shifts) const {
     const auto result = [&] { return axis.result < place.size() ? place[axis.result] : std::string("*"); };
-    const Tensor& t = g.tensor_of(w_.tensor(name));
+    const Tensor& t = g.tensor_of(writer_.tensor(name));
     switch (axis.relation) {
       case AxisRelation::kSame:
       case AxisRelation::kBroadcast:
@@ -273,7 +273,7 @@ class OncePlacer {
 
   static constexpr int kMostCopies = 64;
 
-  StepWriter& w_;
+  StepWriter& writer_;
   ValueId reference_;
   std::map<std::string, Place> places_;   // of outputs
   std::map<std::string, Place> settled_;  // of all tensors

@@ -1,4 +1,4 @@
-// What a scheduler sees: a fusion that is to become one kernel, classes of its sizes and of its inputs' memory, and a
+// A scheduler sees a fusion that is to become one kernel, classes of its sizes and of its inputs' memory, and a
 // GPU's properties. It sees no size and no device, so its decision holds for every run of the same classes.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What planning may know of the sizes of a run: not the sizes themselves but a class of each. So one plan serves every
+// Planning knows a class of each size of a run, and not the size itself. So one plan serves every
 // run whose sizes have the same classes, whichever run came first.
 //
 // Invariants: a class says nothing that is not true of the size. Every class of a graph follows from its bindings.
@@ -48,7 +48,7 @@ class SizeClasses {
   std::vector<SizeClass> by_value_, by_domain_;
 };
 
-// What planning may know of an input tensor's memory.
+// Planning knows this much of an input tensor's memory.
 struct MemoryClass {
   int64_t align = 16;  // of the address of element (0, 0, …), in bytes: a power of two, up to 16
   // By axis: the largest power of two, up to 64, that divides the stride, in elements. Empty: a contiguous tensor.

@@ -25,11 +25,16 @@ std::string StepWriter::free_domain(Name name, Name wanted, Name besides) const 
   return result;
 }
 
+std::pair<std::string, std::string> StepWriter::free_domains(Name tensor, Name first, Name second) const {
+  std::string a = free_domain(tensor, first), b = free_domain(tensor, second, a);
+  return {std::move(a), std::move(b)};
+}
+
 std::pair<std::string, std::string> StepWriter::split(Name tensor, Name domain, int64_t factor, Name outer,
                                                       Name inner) {
-  const std::string o = free_domain(tensor, outer), i = free_domain(tensor, inner, o);
-  write(&StepDraft::split, tensor, domain, factor, o, i);
-  return {o, i};
+  auto names = free_domains(tensor, outer, inner);
+  write(&StepDraft::split, tensor, domain, factor, names.first, names.second);
+  return names;
 }
 
 std::string StepWriter::merge(Name tensor, Name outer, Name inner, Name name) {
@@ -47,9 +52,9 @@ std::string StepWriter::merge(Name tensor, std::span<const std::string> domains,
 
 std::pair<std::string, std::string> StepWriter::swizzle(Name tensor, Name first, Name second, Name first_name,
                                                         Name second_name) {
-  const std::string a = free_domain(tensor, first_name), b = free_domain(tensor, second_name, a);
-  write(&StepDraft::swizzle, tensor, first, second, a, b);
-  return {a, b};
+  auto names = free_domains(tensor, first_name, second_name);
+  write(&StepDraft::swizzle, tensor, first, second, names.first, names.second);
+  return names;
 }
 
 void StepWriter::reorder(Name tensor, const Names& domains) {

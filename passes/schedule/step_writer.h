@@ -65,6 +65,7 @@ class StepWriter {
     applier_.apply(draft_.steps().back());
   }
   std::string free_domain(Name tensor, Name wanted, Name besides = {}) const;
+  std::pair<std::string, std::string> free_domains(Name tensor, Name first, Name second) const;
 
   Graph graph_;
   StepApplier applier_;

@@ -78,39 +78,40 @@ std::optional<Turned> turned(const Prepared& p, std::optional<size_t> only = {})
 class TransposeWriter {
  public:
   TransposeWriter(const ScheduleView& view, const Heuristics& h)
-      : p(view), w_(p.w), h_(h), tile_(h.number("tile")), vector_(h.number("vector")), rows_(h.number("rows")) {
+      : p(view), writer_(p.w), h_(h), tile_(h.number("tile")), vector_(h.number("vector")), rows_(h.number("rows")) {
     turned_ = turned(p, static_cast<size_t>(h.number("across")));
   }
 
   void write_loops() {
     const std::string& y = p.reference;
-    const auto axes = names_of(w_.graph(), logical_without_reductions(w_.graph(), w_.graph().tensor_of(w_.tensor(y))));
-    const auto order = names_of(w_.graph(), axes_in_memory(w_.graph(), w_.tensor(y)));
-    w_.reorder(y, order);
-    const auto [across, rows] = w_.split(y, axes[turned_->across], tile_, "p", "pi");
-    const auto [along, columns] = w_.split(y, axes[turned_->along], tile_, "q", "qi");
+    const auto axes = names_of(
+        writer_.graph(), logical_without_reductions(writer_.graph(), writer_.graph().tensor_of(writer_.tensor(y))));
+    const auto order = names_of(writer_.graph(), axes_in_memory(writer_.graph(), writer_.tensor(y)));
+    writer_.reorder(y, order);
+    const auto [across, rows] = writer_.split(y, axes[turned_->across], tile_, "p", "pi");
+    const auto [along, columns] = writer_.split(y, axes[turned_->along], tile_, "q", "qi");
     std::vector<std::string> outer;
     for (const std::string& d : order)
       outer.push_back(d == axes[turned_->across] ? across : d == axes[turned_->along] ? along : d);
-    const std::string block = w_.merge(y, outer, "g");
-    w_.reorder(y, {block, rows, columns});
+    const std::string block = writer_.merge(y, outer, "g");
+    writer_.reorder(y, {block, rows, columns});
     follow(true);
-    auto [chunk, element] = w_.split(y, columns, vector_, "c", "v");
-    const auto [times, thread] = w_.split(y, rows, rows_, "u", "t");
-    w_.reorder(y, {block, times, thread, chunk, element});
+    auto [chunk, element] = writer_.split(y, columns, vector_, "c", "v");
+    const auto [times, thread] = writer_.split(y, rows, rows_, "u", "t");
+    writer_.reorder(y, {block, times, thread, chunk, element});
     follow(false);
-    w_.parallelize(y, block, ParallelType::kGridX);
-    w_.parallelize(y, thread, ParallelType::kBlockY);
-    w_.parallelize(y, chunk, ParallelType::kBlockX);
-    if (const auto others = along_without_turned(); !others.empty()) w_.parallelize_like(y, others);
+    writer_.parallelize(y, block, ParallelType::kGridX);
+    writer_.parallelize(y, thread, ParallelType::kBlockY);
+    writer_.parallelize(y, chunk, ParallelType::kBlockX);
+    if (const auto others = along_without_turned(); !others.empty()) writer_.parallelize_like(y, others);
     p.parallelize_like_readers(turned_->loads);
     for (const std::string& load : turned_->loads) write_turned(load);
   }
 
   void write_inlining() {
-    for (const std::string& load : turned_->loads) w_.inline_at(load, w_.loops(load).front());
-    w_.inline_most();
-    inline_indices(w_);
+    for (const std::string& load : turned_->loads) writer_.inline_at(load, writer_.loops(load).front());
+    writer_.inline_most();
+    inline_indices(writer_);
   }
 
   Prepared p;
@@ -127,14 +128,14 @@ class TransposeWriter {
   // Gives the other tensors the loops of the reference.
   void follow(bool with_turned) {
     const auto along = with_turned ? p.along_reference() : along_without_turned();
-    if (!along.empty()) w_.transform_like(p.reference, along);
+    if (!along.empty()) writer_.transform_like(p.reference, along);
     p.follow_readers(with_turned ? std::vector<std::string>() : turned_->loads);
   }
 
   // The tile of an input: rows along the result's innermost axis, chunks along the input's own.
   void write_turned(const std::string& load) {
-    const Graph& g = w_.graph();
-    const ValueId v = w_.tensor(load), input = g[g[v].def].operands[0];
+    const Graph& g = writer_.graph();
+    const ValueId v = writer_.tensor(load), input = g[g[v].def].operands[0];
     const auto order = axes_in_memory(g, input);
     const auto inner =
         std::find_if(order.rbegin(), order.rend(), [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; });
@@ -143,28 +144,28 @@ class TransposeWriter {
     const auto loop = loop_of(g.tensor_of(v));
     std::string block = g[loop[0]].name, rows, columns;
     for (size_t i = 1; i < loop.size(); ++i) (follows_from(g, loop[i], own) ? columns : rows) = g[loop[i]].name;
-    w_.reorder(load, {block, rows, columns});
+    writer_.reorder(load, {block, rows, columns});
     std::string element;
     if (vector_ > 1) {
       std::string in_chunk;
-      std::tie(columns, element) = w_.split(load, columns, vector_, "c", "v");
-      std::tie(rows, in_chunk) = w_.split(load, rows, vector_, "r", "j");
-      std::tie(rows, columns) = w_.swizzle(load, rows, columns, "rs", "cs");
-      rows = w_.merge(load, rows, in_chunk, "n");
+      std::tie(columns, element) = writer_.split(load, columns, vector_, "c", "v");
+      std::tie(rows, in_chunk) = writer_.split(load, rows, vector_, "r", "j");
+      std::tie(rows, columns) = writer_.swizzle(load, rows, columns, "rs", "cs");
+      rows = writer_.merge(load, rows, in_chunk, "n");
     } else {
-      std::tie(rows, columns) = w_.swizzle(load, rows, columns, "rs", "cs");
+      std::tie(rows, columns) = writer_.swizzle(load, rows, columns, "rs", "cs");
     }
-    const auto [times, thread] = w_.split(load, rows, rows_, "u", "t");
+    const auto [times, thread] = writer_.split(load, rows, rows_, "u", "t");
     std::vector<std::string> now = {block, times, thread, columns};
     if (!element.empty()) now.push_back(element);
-    w_.reorder(load, now);
-    w_.set_memory_type(load, MemoryType::kShared);
-    w_.parallelize(load, block, ParallelType::kGridX);
-    w_.parallelize(load, thread, ParallelType::kBlockY);
-    w_.parallelize(load, columns, ParallelType::kBlockX);
+    writer_.reorder(load, now);
+    writer_.set_memory_type(load, MemoryType::kShared);
+    writer_.parallelize(load, block, ParallelType::kGridX);
+    writer_.parallelize(load, thread, ParallelType::kBlockY);
+    writer_.parallelize(load, columns, ParallelType::kBlockX);
   }
 
-  StepWriter& w_;
+  StepWriter& writer_;
   const Heuristics& h_;
   int64_t tile_, vector_, rows_;
   std::optional<Turned> turned_;

@@ -33,7 +33,7 @@ using InferLayouts = std::function<std::vector<TensorLayout>(const Graph& segmen
 struct CrossingOptions {
   InferLayouts infer = nullptr;  // null: what ATen makes is made contiguous
   Bindings sizes = {};           // of the fusion's values
-  // Of the fusion's inputs, in order; empty: contiguous tensors.
+  // The layouts of the fusion's inputs, in order; empty: contiguous tensors.
   std::span<const BoundInput> inputs = {};
   Defects defects = {};  // seeded
 };

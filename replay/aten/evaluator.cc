@@ -12,6 +12,7 @@
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "replay/aten/scalar_type.h"
 #include "replay/aten/segment.h"
 
 namespace fusebox::aten {
@@ -22,48 +23,9 @@ bool is_memory_failure(const std::string& message) {
 }
 
 at::ScalarType storage_type(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kBool:
-      return at::kBool;
-    case Dtype::kInt8:
-      return at::kChar;
-    case Dtype::kInt16:
-      return at::kShort;
-    case Dtype::kInt32:
-      return at::kInt;
-    case Dtype::kInt64:
-    case Dtype::kIndex:
-    // Carried as int64 of the same bits.
-    case Dtype::kUint64:
-      return at::kLong;
-    case Dtype::kUint8:
-      return at::kByte;
-    case Dtype::kUint16:
-      return at::kUInt16;
-    case Dtype::kUint32:
-      return at::kUInt32;
-    case Dtype::kHalf:
-      return at::kHalf;
-    case Dtype::kBfloat16:
-      return at::kBFloat16;
-    case Dtype::kFloat:
-      return at::kFloat;
-    case Dtype::kDouble:
-      return at::kDouble;
-    case Dtype::kComplexFloat:
-      return at::kComplexFloat;
-    case Dtype::kComplexDouble:
-      return at::kComplexDouble;
-    case Dtype::kFloat8E4m3:
-      return at::kFloat8_e4m3fn;
-    case Dtype::kFloat8E5m2:
-      return at::kFloat8_e5m2;
-    case Dtype::kFloat8E8m0:
-    case Dtype::kFloat4E2m1:
-    case Dtype::kFloat4E2m1x2:
-      return at::kByte;
-  }
-  return at::kByte;
+  if (dtype == Dtype::kUint64) return at::kLong;  // carried as int64 of the same bits
+  const at::ScalarType type = scalar_type(dtype);
+  return type == at::ScalarType::Undefined || dtype == Dtype::kFloat8E8m0 ? at::kByte : type;
 }
 
 namespace {
@@ -93,6 +55,12 @@ at::ScalarType carrier_type(Dtype dtype) {
       break;
   }
   return at::kLong;
+}
+
+std::span<const ValueId> operands_in(const Op& op, size_t slot) {
+  const auto ranges = slot_ranges(*row_of(op.kind).format, op.operands.size());
+  check_internal(ranges.has_value(), "operands do not fit the op's format");
+  return std::span(op.operands).subspan((*ranges)[slot].begin, (*ranges)[slot].count);
 }
 
 std::vector<BoundInput> as_declared(const Graph& g, std::span<const BoundInput> given) {
@@ -215,11 +183,8 @@ int64_t Evaluator::integer(ValueId v) {
 }
 
 std::vector<int64_t> Evaluator::integers(const Op& op, size_t slot) {
-  const auto ranges = slot_ranges(*row_of(op.kind).format, op.operands.size());
-  check_internal(ranges.has_value(), "operands do not fit the op's format");
   std::vector<int64_t> list;
-  const SlotRange range = (*ranges)[slot];
-  for (uint32_t i = 0; i < range.count; ++i) list.push_back(integer(op.operands[range.begin + i]));
+  for (const ValueId v : operands_in(op, slot)) list.push_back(integer(v));
   return list;
 }
 

@@ -25,6 +25,8 @@ Carrier carrier_of(Dtype dtype);
 at::ScalarType carrier_type(Dtype dtype);
 // The dtype of PyTorch in whose memory elements lie.
 at::ScalarType storage_type(Dtype dtype);
+// The operands of one slot of the op's format.
+std::span<const ValueId> operands_in(const Op& op, size_t slot);
 
 // A value. Its elements are in their carrier, in any layout. The bound is double of the same shape, or undefined if
 // every element is exact.

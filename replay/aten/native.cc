@@ -11,17 +11,10 @@
 namespace fusebox::aten {
 
 at::ScalarType native_type(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kUint16:
-      return at::kShort;
-    case Dtype::kUint32:
-      return at::kInt;
-    case Dtype::kFloat8E4m3:
-    case Dtype::kFloat8E5m2:
-      return at::kByte;
-    default:  // any other: what the reference keeps it in
-      return storage_type(dtype);
-  }
+  if (dtype == Dtype::kUint16) return at::kShort;
+  if (dtype == Dtype::kUint32) return at::kInt;
+  if (dtype == Dtype::kFloat8E4m3 || dtype == Dtype::kFloat8E5m2) return at::kByte;
+  return storage_type(dtype);  // any other: what the reference keeps it in
 }
 
 namespace {
@@ -42,11 +35,8 @@ int64_t Native::integer(ValueId v) const {
 }
 
 std::vector<int64_t> Native::integers(const Op& op, size_t slot) const {
-  const auto ranges = slot_ranges(*row_of(op.kind).format, op.operands.size());
-  check_internal(ranges.has_value(), "operands do not fit the op's format");
   std::vector<int64_t> list;
-  const SlotRange range = (*ranges)[slot];
-  for (uint32_t i = 0; i < range.count; ++i) list.push_back(integer(op.operands[range.begin + i]));
+  for (const ValueId v : operands_in(op, slot)) list.push_back(integer(v));
   return list;
 }
 

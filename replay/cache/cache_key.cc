@@ -68,7 +68,7 @@ CacheKey program_key(const FusionRequest& request, const Defects& defects) {
     key.push_back(key_part("heuristics of " + segment, text(given.chosen) + "; " + text(given.taken)));
   if (segmentation) key.push_back(key_part("segmentation", segmentation_bytes(*segmentation)));
   if (!defects.has(Defect::kCacheKeyWidth)) key.push_back(key_part("index_bits", std::to_string(index_bits)));
-  // What is inferred is kept with the program, and `serves` infers it again.
+  // Inferred layouts are kept with the program, and `serves` infers them again.
   key.push_back(key_part("infer", infer ? "1" : "0"));
   if (!broken.empty()) key.push_back(key_part("defects", join(broken)));
   return key;

@@ -12,7 +12,7 @@
 
 namespace fusebox::cli {
 
-// What times depend on beside the programs.
+// The facts that times depend on, beside the programs.
 struct BenchHead {
   Executor executor = Executor::kHost;
   std::string gpu;  // empty on the host executor

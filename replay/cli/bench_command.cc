@@ -29,7 +29,7 @@ struct Row {
   std::optional<Error> error;
 };
 
-// What all programs are timed on.
+// The device and the settings by which all programs are timed.
 struct Bench {
   explicit Bench(const BenchArguments& a) : runs(a.runs), plan(a.plan) {
     head.executor = choose_executor(a.on);

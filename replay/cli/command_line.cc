@@ -28,6 +28,10 @@ bundle that reproduces it. Each command has its own --help with examples.)";
 
 const CLI::IsMember kExecutors({"cuda", "host", "aten"});
 
+void add_threads(CLI::App& command, int& threads, const std::string& about) {
+  command.add_option("--threads", threads, about)->check(CLI::Range(1, 1024))->capture_default_str();
+}
+
 }  // namespace
 
 CLI::App* add_subcommand(CLI::App& app, const char* name, const char* about, const std::string& footer) {
@@ -139,9 +143,7 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   CLI::Option* const no_cache =
       c->add_flag("--no-cache", run.no_cache, "Plans and compiles anew, and keeps nothing; `fusebox cache --help`");
   c->add_flag("--cache-only", run.cache_only, "Fails if anything has to be planned or compiled")->excludes(no_cache);
-  c->add_option("--threads", run.threads, "Threads of the host executor; no result depends on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*c, run.threads, "Threads of the host executor; no result depends on it");
   c->add_flag("--tune", run.tune,
               "On a GPU, times schedules like those that the schedulers choose, and runs with the fastest");
   c->add_option("--save-steps", run.save_steps,
@@ -177,9 +179,7 @@ file must be of the same executor, GPU, inputs and threads. A program that canno
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   add_plan(*c, bench.plan);
-  c->add_option("--threads", bench.threads, "Threads of the host executor")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*c, bench.threads, "Threads of the host executor");
   c->add_option("--plot", bench.plot, "Writes a picture of all programs: bytes moved and rate reached, below the roof");
   c->add_option("--against", bench.against, "The output of an earlier `bench --json`");
   c->add_option("--tolerance", bench.tolerance, "How much slower is no slowdown: 0.1 is a tenth")
@@ -204,9 +204,7 @@ bundle is compiled only with --trust-artifacts: --from source runs the CUDA text
       ->check(CLI::IsMember({"fusion", "scheduled", "kernel", "source"}))
       ->capture_default_str();
   c->add_flag("--trust-artifacts", replay.trust_artifacts, "Allows code of the bundle to be compiled and run");
-  c->add_option("--threads", replay.threads, "Threads of the host executor; no result depends on it")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*c, replay.threads, "Threads of the host executor; no result depends on it");
   add_defects(*c, replay.defects);
   c->callback([&] { chosen = [&] { return replay_command(replay, common); }; });
 
@@ -247,9 +245,7 @@ before and after, in the file BLESSED of its folder. It never records a failure 
   c->add_flag("--no-skips", gate.no_skips, "A bundle that this machine cannot replay fails");
   c->add_flag("--bless", gate.bless, "Records differing bundles anew");
   c->add_option("--reason", gate.reason, "The reason for --bless");
-  c->add_option("--threads", gate.threads, "Threads of the host executor, of each process")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_threads(*c, gate.threads, "Threads of the host executor, of each process");
   add_defects(*c, gate.defects);
   c->callback([&] { chosen = [&] { return gate_command(gate, common); }; });
 

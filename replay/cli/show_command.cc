@@ -143,7 +143,7 @@ std::string cuda_text(const LoadedFile& file, Programs& programs, bool from_bund
   return out;
 }
 
-// What the automatic plan decided for each segment, and why other schedulers declined.
+// The automatic plan's decision for each segment, and why other schedulers declined.
 std::string decisions(const Compiled& c, bool as_json) {
   if (!c.automatic)
     return as_json ? "[]\n"

@@ -15,7 +15,7 @@ std::string timing_text(const Timing& t);
 // {"runs":20,"whole_us":{"median":…,"p10":…,"p90":…},…}; what was not measured is null.
 std::string timing_json(const Timing& t);
 
-// What a search changed, by segment, with the whole's times before and after.
+// The changes that a search made, by segment, with the whole's times before and after.
 std::string tuned_text(const Tuned& t);
 std::string tuned_json(const Tuned& t);
 

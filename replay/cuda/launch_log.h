@@ -45,7 +45,7 @@ class LaunchLog {
   std::atomic<Mark> next_ = 0, done_ = 0;
 };
 
-// What an error says behind the driver's words, for a fault of one of these kernels.
+// The text that follows the driver's words in an error, for a fault of one of these kernels.
 inline std::string late_fault_text(const std::vector<std::string>& kernels) {
   if (kernels.empty()) return "; no kernel of Fusebox was running, so look at other users of this GPU's context";
   if (kernels.size() == 1) return "; the kernel is @" + kernels[0];

@@ -32,22 +32,28 @@ void unary_lanes(LaneCall& c) {
   for (int32_t l = c.begin; l < c.end; ++l) to[l] = F(a[l]);
 }
 
-template <class R, class T, R (*F)(T, T)>
-void binary_lanes(LaneCall& c) {
+// Calls f for each lane, with a loop of its own for each operand that all lanes share.
+template <class R, class T, class F>
+inline void for_pairs(LaneCall& c, F&& f) {
   R* __restrict to = static_cast<R*>(c.to);
   const T* __restrict a = static_cast<const T*>(c.from[0]);
   const T* __restrict b = static_cast<const T*>(c.from[1]);
   if (c.end == 1) {  // most calls are uniform
-    to[0] = F(a[0], b[0]);
+    to[0] = f(a[0], b[0]);
   } else if (c.stride[0] == c.stride[1]) {
-    for (int32_t l = c.begin; l < c.end; ++l) to[l] = F(a[l], b[l]);
+    for (int32_t l = c.begin; l < c.end; ++l) to[l] = f(a[l], b[l]);
   } else if (c.stride[0] != 0) {
     const T y = b[0];
-    for (int32_t l = c.begin; l < c.end; ++l) to[l] = F(a[l], y);
+    for (int32_t l = c.begin; l < c.end; ++l) to[l] = f(a[l], y);
   } else {
     const T x = a[0];
-    for (int32_t l = c.begin; l < c.end; ++l) to[l] = F(x, b[l]);
+    for (int32_t l = c.begin; l < c.end; ++l) to[l] = f(x, b[l]);
   }
+}
+
+template <class R, class T, R (*F)(T, T)>
+void binary_lanes(LaneCall& c) {
+  for_pairs<R, T>(c, [](T x, T y) { return F(x, y); });
 }
 
 template <class T, T (*F)(T, T, T)>

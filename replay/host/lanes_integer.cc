@@ -319,27 +319,13 @@ struct Product {
 
 template <class Op, int bits>
 void index_lanes(LaneCall& c) {
-  int64_t* __restrict to = static_cast<int64_t*>(c.to);
-  const int64_t* __restrict a = static_cast<const int64_t*>(c.from[0]);
-  const int64_t* __restrict b = static_cast<const int64_t*>(c.from[1]);
   uint64_t bad = 0;
-  const auto lane = [&](int64_t x, int64_t y) {
+  for_pairs<int64_t, int64_t>(c, [&](int64_t x, int64_t y) {
     const int64_t r = Op::of(x, y);
     // Operands of 32 bits cannot overflow 64.
     bad |= bits == 32 ? (static_cast<uint64_t>(r) + 0x80000000u) >> 32 : Op::overflow(x, y, r);
     return r;
-  };
-  if (c.end == 1) {  // most calls are uniform
-    to[0] = lane(a[0], b[0]);
-  } else if (c.stride[0] == c.stride[1]) {
-    for (int32_t l = c.begin; l < c.end; ++l) to[l] = lane(a[l], b[l]);
-  } else if (c.stride[0] != 0) {
-    const int64_t y = b[0];
-    for (int32_t l = c.begin; l < c.end; ++l) to[l] = lane(a[l], y);
-  } else {
-    const int64_t x = a[0];
-    for (int32_t l = c.begin; l < c.end; ++l) to[l] = lane(x, b[l]);
-  }
+  });
   c.bad = bad;
 }
 

@@ -1,5 +1,7 @@
 #include "replay/host/shadow.h"
 
+#include <bit>
+
 namespace fusebox::host {
 
 namespace {
@@ -34,22 +36,16 @@ bool write_all(int32_t* __restrict writers, const int32_t* __restrict readers, i
 
 bool read_consecutive(const int32_t* writers, int32_t* readers, int32_t me, int32_t count, const Clock& c,
                       int32_t width) {
-  const auto f = width == 1   ? read_all<0>
-                 : width == 2 ? read_all<1>
-                 : width == 4 ? read_all<2>
-                 : width == 8 ? read_all<3>
-                              : read_all<4>;
-  return f(writers, readers, me, count * width, c);
+  static constexpr decltype(&read_all<0>) kByWidth[] = {read_all<0>, read_all<1>, read_all<2>, read_all<3>,
+                                                        read_all<4>};
+  return kByWidth[std::countr_zero(static_cast<uint32_t>(width))](writers, readers, me, count * width, c);
 }
 
 bool write_consecutive(int32_t* writers, const int32_t* readers, int32_t me, int32_t count, const Clock& c,
                        int32_t width) {
-  const auto f = width == 1   ? write_all<0>
-                 : width == 2 ? write_all<1>
-                 : width == 4 ? write_all<2>
-                 : width == 8 ? write_all<3>
-                              : write_all<4>;
-  return f(writers, readers, me, count * width, c);
+  static constexpr decltype(&write_all<0>) kByWidth[] = {write_all<0>, write_all<1>, write_all<2>, write_all<3>,
+                                                         write_all<4>};
+  return kByWidth[std::countr_zero(static_cast<uint32_t>(width))](writers, readers, me, count * width, c);
 }
 
 void renumber(int32_t* words, int64_t count, const Clock& c, bool is_own) {

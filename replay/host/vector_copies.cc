@@ -1,6 +1,7 @@
 // Vector copies. If consecutive threads copy one vector each, and the vectors lie one after another in memory or at one
 // place of every thread's local buffer, they are checked and moved as one stretch. Any other copy, and a copy that
 // breaks a rule, goes lane by lane.
+#include <bit>
 #include <cstring>
 
 #include "replay/host/launch_observer.h"
@@ -19,7 +20,7 @@ bool are_dense(const int64_t* index, int32_t begin, int32_t end, int64_t width) 
   return true;
 }
 
-// Moves elements between vectors, one a lane, and rows of lanes.
+// Moves elements of 1, 2, 4, 8 or 16 bytes between vectors, one a lane, and rows of lanes.
 template <class U>
 void to_rows(std::byte* rows, int64_t lanes, const std::byte* vectors, int64_t width, int32_t count) {
   U* to = reinterpret_cast<U*>(rows);
@@ -38,20 +39,14 @@ struct Wide16 {
   uint64_t parts[2];
 };
 void to_rows(int64_t bytes, std::byte* rows, int64_t lanes, const std::byte* vectors, int64_t width, int32_t count) {
-  const auto f = bytes == 1   ? to_rows<uint8_t>
-                 : bytes == 2 ? to_rows<uint16_t>
-                 : bytes == 4 ? to_rows<uint32_t>
-                 : bytes == 8 ? to_rows<uint64_t>
-                              : to_rows<Wide16>;
-  f(rows, lanes, vectors, width, count);
+  static constexpr decltype(&to_rows<Wide16>) kBySize[] = {to_rows<uint8_t>, to_rows<uint16_t>, to_rows<uint32_t>,
+                                                           to_rows<uint64_t>, to_rows<Wide16>};
+  kBySize[std::countr_zero(static_cast<uint64_t>(bytes))](rows, lanes, vectors, width, count);
 }
 void from_rows(int64_t bytes, const std::byte* rows, int64_t lanes, std::byte* vectors, int64_t width, int32_t count) {
-  const auto f = bytes == 1   ? from_rows<uint8_t>
-                 : bytes == 2 ? from_rows<uint16_t>
-                 : bytes == 4 ? from_rows<uint32_t>
-                 : bytes == 8 ? from_rows<uint64_t>
-                              : from_rows<Wide16>;
-  f(rows, lanes, vectors, width, count);
+  static constexpr decltype(&from_rows<Wide16>) kBySize[] = {
+      from_rows<uint8_t>, from_rows<uint16_t>, from_rows<uint32_t>, from_rows<uint64_t>, from_rows<Wide16>};
+  kBySize[std::countr_zero(static_cast<uint64_t>(bytes))](rows, lanes, vectors, width, count);
 }
 
 }  // namespace

@@ -249,6 +249,7 @@ class PythonProgram {
   // The tensors among the arguments in the device's memory. Those that an output overwrites are copies.
   std::vector<RunTensor> timed_inputs(std::span<const Argument> arguments, Device& device, int ordinal) const;
   Compiled compiled_for(std::span<const Argument> arguments, int ordinal) const;
+  RunOptions run_options(const std::string& executor) const;
   CompileOptions compile_options(std::span<const Argument> arguments, int ordinal) const;
   std::shared_ptr<const KnownPlan> plan(std::span<const Argument> arguments, int ordinal);
   // The next three are called while `running_` is held.

@@ -332,13 +332,18 @@ Launcher::Launcher(Compiled compiled, std::vector<Argument> arguments, int ordin
 
 py::list Launcher::outputs() const { return outputs_to_python(result_, ordinal_); }
 
-py::list PythonProgram::validate(const py::list& given, const std::string& executor) {
-  const std::vector<Argument> arguments = arguments_of(given);
+RunOptions PythonProgram::run_options(const std::string& executor) const {
   RunOptions options;
   options.executor = executor_named(executor);
   options.defects = defects;
   if (!unfused) options.device = planned_device(options.executor == Executor::kCuda ? 0 : -1);
   if (std::vector<Step> all = steps_to_run(); !all.empty()) options.steps = std::move(all);
+  return options;
+}
+
+py::list PythonProgram::validate(const py::list& given, const std::string& executor) {
+  const std::vector<Argument> arguments = arguments_of(given);
+  const RunOptions options = run_options(executor);
   std::vector<CheckedOutput> checked;
   {
     py::gil_scoped_release no_gil;
@@ -356,11 +361,7 @@ py::list PythonProgram::validate(const py::list& given, const std::string& execu
 void PythonProgram::record(const std::string& path, const py::list& given, const std::string& executor,
                            const std::map<std::string, std::string>& notes) {
   const std::vector<Argument> arguments = arguments_of(given);
-  RunOptions options;
-  options.executor = executor_named(executor);
-  options.defects = defects;
-  if (!unfused) options.device = planned_device(options.executor == Executor::kCuda ? 0 : -1);
-  if (std::vector<Step> all = steps_to_run(); !all.empty()) options.steps = std::move(all);
+  const RunOptions options = run_options(executor);
   py::gil_scoped_release no_gil;
   const Module m = module();
   const Run run = run_program(m, arguments, options);

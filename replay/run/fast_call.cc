@@ -61,7 +61,7 @@ class CudaCall final : public FastCall {
     uint64_t at = 0;  // an index, an offset in the arena, or the low bits
     uint64_t high = 0;
   };
-  // What an ATen segment makes.
+  // The tensor that an ATen segment makes.
   struct Made {
     uint64_t at = 0;               // among all that the call's segments make
     std::vector<int64_t> strides;  // that it must have
@@ -73,7 +73,7 @@ class CudaCall final : public FastCall {
     int64_t bytes = 0;
     CudaReadyLaunch launch;
     size_t first = 0, count = 0;  // in arguments_
-    // Of an ATen segment.
+    // For an ATen segment:
     const Graph* form = nullptr;
     std::vector<AtenValue> given = {};  // their memory is in arguments_
     std::vector<Made> made = {};

@@ -12,6 +12,7 @@
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "passes/host/host_errors.h"
 #include "passes/segment/crossing_layouts.h"
 #include "replay/device/nvtx.h"
 #include "replay/device/overlap.h"
@@ -125,15 +126,7 @@ class Interpreter {
         return;
       case OpKind::kCheck:
         if (bits(op.operands[0]).low != 0) return;
-        if (op.attrs.flag(AttrKey::kAssumed))
-          throw Error(ErrorCode::kAssumptionFailed,
-                      "the schedule is for sizes where " + std::string(op.attrs.string(AttrKey::kWhy)) +
-                          "; give such sizes, or leave the step out that says so",
-                      host_.name);
-        throw Error(
-            ErrorCode::kUnalignedVector,
-            std::string(op.attrs.string(AttrKey::kWhy)) + "; use inputs of another layout, or a schedule without it",
-            host_.name);
+        throw failed_check(host_, op);
       case OpKind::kCopyTensor:
         device_.copy(tensor(op.operands[0]), tensor(op.operands[1]));
         return;
@@ -157,26 +150,12 @@ class Interpreter {
       }
       case FUSEBOX_SCALAR_OPS: {
         const auto value = evaluate(host_, op.results[0], bindings_);
-        if (!value)
-          throw Error(ErrorCode::kUnsupportedOp,
-                      "the host computes no `" + std::string(row_of(op.kind).text) + "` of a scalar of dtype " +
-                          std::string(text(host_[op.operands[0]].dtype)) + " yet; compute it on a tensor",
-                      "%" + host_[op.results[0]].name);
+        if (!value) throw not_computed(host_, op);
         check_fits(op);
         bindings_[op.results[0].index] = *value;
         return;
       }
-      case OpKind::kAliasSelect:
-      case OpKind::kAliasView:
-      case OpKind::kCreateStream:
-      case OpKind::kGetStream:
-      case OpKind::kSetStream:
-      case OpKind::kSynchronize:
-      case OpKind::kRecordEvent:
-      case OpKind::kWaitEvent:
-      case OpKind::kPost:
-      case OpKind::kCommunicate:
-      case OpKind::kWait:
+      case FUSEBOX_OPEN_HOST_OPS:
       case FUSEBOX_TENSOR_OPS:
       case FUSEBOX_KERNEL_OPS:
       case FUSEBOX_FACT_OPS:

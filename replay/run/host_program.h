@@ -22,7 +22,7 @@ struct NamedKernel {
   const Graph* kernel = nullptr;
 };
 
-// What an ATen segment is called with.
+// The arguments of an ATen segment.
 struct AtenCall {
   const std::string& name;
   std::span<const RunArgument> given;  // sizes, scalars and tensors in the order of the segment's signature

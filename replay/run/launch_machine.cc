@@ -163,14 +163,7 @@ class Machine {
         call_.outputs.push_back({.name = r_.names[w.b], .is_scalar = true, .dtype = dtype, .bits = bits(w.a, dtype)});
         return;
       }
-      case LaunchOp::kCreateStream:
-      case LaunchOp::kGetStream:
-      case LaunchOp::kSetStream:
-      case LaunchOp::kSynchronize:
-      case LaunchOp::kRecordEvent:
-      case LaunchOp::kWaitEvent:
-      case LaunchOp::kPost:
-      case LaunchOp::kWait:
+      case FUSEBOX_STREAM_LAUNCH_OPS:
         return refuse("streams, events and communication are not run yet");
     }
     misused("a launch record has an instruction that there is not");

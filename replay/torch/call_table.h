@@ -21,55 +21,10 @@
 #include <utility>
 #include <vector>
 
+#include "replay/aten/scalar_type.h"
 #include "replay/run/fast_call.h"
 
 namespace fusebox {
-
-inline c10::ScalarType torch_dtype(Dtype d) {
-  switch (d) {
-    case Dtype::kBool:
-      return c10::kBool;
-    case Dtype::kInt8:
-      return c10::kChar;
-    case Dtype::kInt16:
-      return c10::kShort;
-    case Dtype::kInt32:
-      return c10::kInt;
-    case Dtype::kInt64:
-    case Dtype::kIndex:
-      return c10::kLong;
-    case Dtype::kUint8:
-      return c10::kByte;
-    case Dtype::kUint16:
-      return c10::kUInt16;
-    case Dtype::kUint32:
-      return c10::kUInt32;
-    case Dtype::kUint64:
-      return c10::kUInt64;
-    case Dtype::kHalf:
-      return c10::kHalf;
-    case Dtype::kBfloat16:
-      return c10::kBFloat16;
-    case Dtype::kFloat:
-      return c10::kFloat;
-    case Dtype::kDouble:
-      return c10::kDouble;
-    case Dtype::kComplexFloat:
-      return c10::kComplexFloat;
-    case Dtype::kComplexDouble:
-      return c10::kComplexDouble;
-    case Dtype::kFloat8E4m3:
-      return c10::ScalarType::Float8_e4m3fn;
-    case Dtype::kFloat8E5m2:
-      return c10::ScalarType::Float8_e5m2;
-    case Dtype::kFloat8E8m0:
-      return c10::ScalarType::Float8_e8m0fnu;
-    case Dtype::kFloat4E2m1:
-    case Dtype::kFloat4E2m1x2:
-      break;
-  }
-  return c10::ScalarType::Undefined;
-}
 
 struct HashOfCallKey {
   size_t operator()(const std::vector<int64_t>& key) const {
@@ -145,7 +100,7 @@ class CallTable {
   // Makes room for a call. False if inputs of its kind never have a fast call.
   bool accept(const FastCall& call) {
     for (const FastTensor& t : call.outputs)
-      if (torch_dtype(t.dtype) == c10::ScalarType::Undefined) return false;
+      if (scalar_type(t.dtype) == c10::ScalarType::Undefined) return false;
     if (!calls_.empty() && *calls_.begin()->second.call->is_stale) clear();
     if (calls_.empty()) open_ = call.open_scalars;
     return open_ == call.open_scalars;
@@ -175,7 +130,7 @@ class CallTable {
         outputs_.push_back(0);
         continue;
       }
-      outputs.push_back(at::empty_strided(t.shape, t.strides, at::TensorOptions(device).dtype(torch_dtype(t.dtype))));
+      outputs.push_back(at::empty_strided(t.shape, t.strides, at::TensorOptions(device).dtype(scalar_type(t.dtype))));
       outputs_.push_back(reinterpret_cast<uint64_t>(outputs.back().const_data_ptr()));
     }
     at::Tensor arena;
@@ -221,7 +176,7 @@ class CallTable {
 
   // ATen keeps some dtypes as another one of the same size.
   static at::Tensor as_declared(const at::Tensor& t, const FastTensor& declared) {
-    const c10::ScalarType type = torch_dtype(declared.dtype);
+    const c10::ScalarType type = scalar_type(declared.dtype);
     at::Tensor normal = t.is_inference()
                             ? at::from_blob(
                                   t.data_ptr(), t.sizes(), t.strides(), [t](void*) {}, t.options(), t.device())

@@ -12,6 +12,7 @@
 #include "ir/table/error.h"
 #include "replay/data/file.h"
 #include "serde/decode.h"
+#include "tests/fuzz/folder.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -35,19 +36,6 @@ std::string told(CampaignState state) {
   }
   return to_json(state.statistics);
 }
-
-class Folder {
- public:
-  explicit Folder(const std::string& name)
-      : path_(testing::TempDir() + "fusebox_" + name + std::to_string(::getpid())) {
-    std::filesystem::remove_all(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 TEST(Durable, TheNumberOfWorkersDoesNotMatter) {
   CampaignOptions one = small(900), three = small(900);

@@ -13,6 +13,7 @@
 #include "ir/canonical/canonical.h"
 #include "ir/text/print.h"
 #include "replay/gate/gate_workers.h"
+#include "tests/fuzz/folder.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -117,19 +118,6 @@ std::string told(CampaignState state) {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-class Folder {
- public:
-  explicit Folder(const std::string& name)
-      : path_(testing::TempDir() + "fusebox_gpu_" + name + std::to_string(::getpid())) {
-    std::filesystem::remove_all(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 bool shows(const std::vector<Finding>& findings, const Signature& s) {
   return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.signature == s; });
 }
@@ -200,7 +188,7 @@ TEST(GpuCampaign, AnInterruptIsHeard) {
 }
 
 TEST(GpuCampaign, ItGoesOnInTheMidstOfABlock) {
-  const Folder folder("resume");
+  const Folder folder("gpu_resume");
   const std::string whole = told(run_campaign(on_gpu({.wrong_one_in = 9}, 300)));
   CampaignOptions options = on_gpu({.compile_ms = 2, .wrong_one_in = 9}, 300);
   options.runner.out = folder.path();
@@ -238,7 +226,7 @@ TEST(GpuCampaign, ItStopsAfterAFinding) {
 }
 
 TEST(GpuCampaign, AKernelThatHangsIsAFinding) {
-  const Folder folder("hangs");
+  const Folder folder("gpu_hangs");
   const Habits habits{.hangs_one_in = 61};
   CampaignOptions options = on_gpu(habits, 200);
   options.runner.out = folder.path();
@@ -274,7 +262,7 @@ TEST(GpuCampaign, WhatDiedIsShownAlthoughItStops) {
 }
 
 TEST(GpuCampaign, AFindingReproducesFromItsFile) {
-  const Folder folder("files");
+  const Folder folder("gpu_files");
   const Habits habits{.wrong_one_in = 9};
   CampaignOptions options = on_gpu(habits, 400);
   options.runner.out = folder.path();
@@ -347,7 +335,7 @@ TEST(GpuCampaign, ExactOpsMustGiveTheHostsBits) {
 }
 
 TEST(GpuCampaign, WhatNeedsItsBatchIsToldWithIt) {
-  const Folder folder("batch");
+  const Folder folder("gpu_batch");
   const Habits habits{.wrong_after_one_in = 9};
   CampaignOptions options = on_gpu(habits, 400);
   options.runner.out = folder.path();

@@ -9,6 +9,7 @@
 #include "replay/run/run.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
+#include "tests/support/program_text.h"
 
 namespace fusebox {
 namespace {
@@ -22,16 +23,7 @@ bool has_gpu() {
 }
 
 const Module& softmax() {
-  static const Module m = parse_module(R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %a = exp %x
-  %s = sum %a over [1]
-  %b = broadcast %s mask [0, 1]
-  %y = div %a, %b
-  output %y
-}
-inputs @f host {
+  static const Module m = parse_module(testing::program_text("exp_over_sum") + R"(inputs @f host {
   %x = f32[5, 37] normal seed 1
 })");
   return m;
@@ -45,44 +37,46 @@ Run run_with(const std::shared_ptr<MemoryStore>& store, bool only_cached) {
   return run_program(m, make_arguments(m.graphs[0], find_input_specs(m, "f", "host"), {}), options);
 }
 
-TEST(CacheOnGpu, ASecondProcessCompilesNothing) {
-  if (!has_gpu()) GTEST_SKIP() << "no GPU";
-  const auto store = std::make_shared<MemoryStore>();
-  const fusebox::Run cold = run_with(store, false);
+// Each test begins with a store that has the records of one run.
+class CacheOnGpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_gpu()) GTEST_SKIP() << "no GPU";
+    cold = run_with(store, false);
+  }
+
+  const std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>();
+  fusebox::Run cold;
+};
+
+void expect_same(const fusebox::Run& cold, const fusebox::Run& warm) {
+  ASSERT_FALSE(warm.failure) << warm.failure->message;
+  EXPECT_TRUE(cold.digests == warm.digests);
+}
+
+TEST_F(CacheOnGpu, ASecondProcessCompilesNothing) {
   ASSERT_FALSE(cold.failure) << cold.failure->message;
   EXPECT_FALSE(cold.is_from_cache);
   EXPECT_FALSE(cold.images.empty());
   const fusebox::Run warm = run_with(store, true);
-  ASSERT_FALSE(warm.failure) << warm.failure->message;
+  expect_same(cold, warm);
   EXPECT_TRUE(warm.is_from_cache);
-  EXPECT_TRUE(cold.digests == warm.digests);
 }
 
-TEST(CacheOnGpu, TheFusionsRecordSuffices) {
-  if (!has_gpu()) GTEST_SKIP() << "no GPU";
-  const auto store = std::make_shared<MemoryStore>();
-  const fusebox::Run cold = run_with(store, false);
+TEST_F(CacheOnGpu, TheFusionsRecordSuffices) {
   std::erase_if(store->records, [](const auto& r) { return r.first.ends_with(kKernelSuffix); });
   const fusebox::Run warm = run_with(store, true);
-  ASSERT_FALSE(warm.failure) << warm.failure->message;
-  EXPECT_TRUE(cold.digests == warm.digests);
+  expect_same(cold, warm);
 }
 
-TEST(CacheOnGpu, TheKernelsRecordsServeBelowIt) {
-  if (!has_gpu()) GTEST_SKIP() << "no GPU";
-  const auto store = std::make_shared<MemoryStore>();
-  const fusebox::Run cold = run_with(store, false);
+TEST_F(CacheOnGpu, TheKernelsRecordsServeBelowIt) {
   std::erase_if(store->records, [](const auto& r) { return r.first.ends_with(kFusionSuffix); });
   const fusebox::Run warm = run_with(store, false);
-  ASSERT_FALSE(warm.failure) << warm.failure->message;
+  expect_same(cold, warm);
   EXPECT_FALSE(warm.is_from_cache);
-  EXPECT_TRUE(cold.digests == warm.digests);
 }
 
-TEST(CacheOnGpu, ABinaryThatTheDriverDoesNotTakeIsCompiledAgain) {
-  if (!has_gpu()) GTEST_SKIP() << "no GPU";
-  const auto store = std::make_shared<MemoryStore>();
-  const fusebox::Run cold = run_with(store, false);
+TEST_F(CacheOnGpu, ABinaryThatTheDriverDoesNotTakeIsCompiledAgain) {
   for (auto& [name, bytes] : store->records) {
     CacheRecord r = decode_record(bytes_of(bytes));
     if (r.image) r.image->binary.assign(64, 0);
@@ -94,14 +88,10 @@ TEST(CacheOnGpu, ABinaryThatTheDriverDoesNotTakeIsCompiledAgain) {
   ASSERT_TRUE(only.failure);
   EXPECT_EQ(only.failure->code, ErrorCode::kNotCached);
   const fusebox::Run warm = run_with(store, false);
-  ASSERT_FALSE(warm.failure) << warm.failure->message;
-  EXPECT_TRUE(cold.digests == warm.digests);
+  expect_same(cold, warm);
 }
 
-TEST(CacheOnGpu, AnImportCompilesTheKernelsToTheSameBinaries) {
-  if (!has_gpu()) GTEST_SKIP() << "no GPU";
-  const auto store = std::make_shared<MemoryStore>();
-  const fusebox::Run cold = run_with(store, false);
+TEST_F(CacheOnGpu, AnImportCompilesTheKernelsToTheSameBinaries) {
   std::vector<CacheRecord> records;
   for (const auto& [name, bytes] : store->records) records.push_back(decode_record(bytes_of(bytes)));
   const Bundle bundle = decode_bundle(bytes_of(encode(pack(records))));
@@ -111,8 +101,7 @@ TEST(CacheOnGpu, AnImportCompilesTheKernelsToTheSameBinaries) {
     ASSERT_EQ(unpacked.size(), 1u);
     EXPECT_EQ(unpacked[0].compiled, trusts ? 0 : unpacked[0].kernels);
     const fusebox::Run warm = run_with(other, true);
-    ASSERT_FALSE(warm.failure) << warm.failure->message;
-    EXPECT_TRUE(cold.digests == warm.digests);
+    expect_same(cold, warm);
   }
 }
 

@@ -10,88 +10,41 @@
 #include "replay/data/input.h"
 #include "replay/run/host_program.h"
 #include "tests/support/gpu_device.h"
+#include "tests/support/program_text.h"
 
 namespace fusebox {
 namespace {
 
-constexpr const char* kGradients = R"(fusion @f {
-  %m, %n = size
-  %dy = input bf16[%m, %n] contiguous
-  %x = input bf16[%m, %n] contiguous
-  %rstd = input f32[%m] contiguous
-  %w = input bf16[%n] contiguous
-  %dyf = cast %dy as f32
-  %xf = cast %x as f32
-  %wf = cast %w as f32
-  %wb = broadcast %wf mask [1, 0]
-  %rstdb = broadcast %rstd mask [0, 1]
-  %xhat = mul %xf, %rstdb
-  %dyw = mul %dyf, %wb
-  %p = mul %dyw, %xhat
-  %s = sum %p over [1]
-  %sb = broadcast %s mask [0, 1]
-  %c = mul %xhat, %sb
-  %d = sub %dyw, %c
-  %dx = cast %d as bf16
-  %e = mul %dyf, %xhat
-  %dwf = sum %e over [0]
-  %dw = cast %dwf as bf16
-  %dbf = sum %dyf over [0]
-  %db = cast %dbf as bf16
-  output %dx
-  output %dw
-  output %db
+using testing::program_text;
+
+// The gradients of the weights, and of a bias beside them.
+std::string gradients() {
+  std::string text = program_text("gradients");
+  text.insert(text.find("  output %dx"), "  %dbf = sum %dyf over [0]\n  %db = cast %dbf as bf16\n");
+  text.insert(text.rfind('}'), "  output %db\n");
+  return text;
 }
-inputs @f host {
+
+const std::string kGradients = gradients() + R"(inputs @f host {
   %dy = bf16[ROWS, COLUMNS] integers -2 3 seed 1
   %x = bf16[ROWS, COLUMNS] integers -2 3 seed 2
   %rstd = f32[ROWS] integers -1 2 seed 3
   %w = bf16[COLUMNS] integers -1 2 seed 4
 }
 )";
-constexpr const char* kLoss = R"(fusion @f {
-  %m, %n = size
-  %x = input bf16[%m, %n] contiguous
-  %label = input i64[%m] contiguous
-  %xf = cast %x as f32
-  %mx = max %xf over [1]
-  %mxb = broadcast %mx mask [0, 1]
-  %d = sub %xf, %mxb
-  %e = exp %d
-  %s = sum %e over [1]
-  %ls = log %s
-  %lse = add %ls, %mx
-  %index = broadcast %label mask [0, 1]
-  %at = take_along_axis %xf, %index axis 1
-  %picked = squeeze %at over [1]
-  %loss = sub %lse, %picked
-  output %loss
-}
-inputs @f host {
+const std::string kLoss = program_text("loss") + R"(inputs @f host {
   %x = bf16[ROWS, COLUMNS] normal seed 1
   %label = i64[ROWS] integers 0 COLUMNS seed 2
 }
 )";
-constexpr const char* kSoftmax = R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %mx = max %x over [1]
-  %mxb = broadcast %mx mask [0, 1]
-  %d = sub %x, %mxb
-  %e = exp %d
-  %s = sum %e over [1]
-  %sb = broadcast %s mask [0, 1]
-  %y = truediv %e, %sb
-  output %y
-}
-inputs @f host {
+const std::string kSoftmax = program_text("softmax") + R"(inputs @f host {
   %x = f32[ROWS, COLUMNS] normal seed 1
 }
 )";
 
 struct Case {
   const char* name;
-  const char* program;
+  std::string program;
   int64_t rows, columns;
   const char* choice;  // that the heuristics must name
 };

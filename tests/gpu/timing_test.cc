@@ -5,6 +5,7 @@
 #include "replay/timing/time_program.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gpu_device.h"
+#include "tests/support/program_text.h"
 
 namespace fusebox {
 namespace {
@@ -14,7 +15,7 @@ struct Made {
   std::vector<Argument> arguments;
 };
 
-Made made(const char* text) {
+Made made(const std::string& text) {
   const Module m = parse_module(text);
   const Graph& fusion = main_graph(m);
   Made result;
@@ -73,18 +74,7 @@ TEST(Timing, AProgramWithoutTensorInputs) {
 
 TEST(Timing, ASegmentByAtenIsRefused) {
   if (!testing::gpu_or_null()) GTEST_SKIP() << "no GPU";
-  const Made m = made(R"(fusion @f {
-  %n = size
-  %x = input f32[%n] contiguous
-  %s = exp %x
-  %y = sin %s
-  output %y
-}
-steps @f {
-  assign of [%s] name "first" by aten
-  assign of [%y] name "second" by kernel
-}
-inputs @f host {
+  const Made m = made(testing::program_text("aten_and_kernel") + R"(inputs @f host {
   %x = f32[100] normal seed 1
 }
 )");

@@ -65,7 +65,7 @@ FOLDERS = {
         "record": "data run",
         "gate": "data record",
         "python": "cache data device record run timing",
-        "torch": "run",
+        "torch": "aten run",
         "cli": "cache data device gate host picture record run timing",
     },
     "fuzz": {

@@ -12,14 +12,7 @@ namespace {
 TEST(AtenLayouts, AreInferredForEveryOp) {
   if (!find_aten()) GTEST_SKIP() << "PyTorch is not there";
   const auto device = make_host_device();
-  test::AtenLaw law(*device);
-  for (const OpKind kind : test::ops_with_cases()) {
-    const int before = law.ran;
-    for (const test::OpCase& c : test::some_cases(kind, 5))
-      for (const test::Lying way : test::kLyings) law.check(c, way);
-    EXPECT_GT(law.ran, before) << row_of(kind).text << " was never run";
-  }
-  std::printf("  %d runs, %d with inputs that the program refuses\n", law.ran, law.refused);
+  test::AtenLaw(*device).check_every_op(5);
 }
 
 // tests/property/aten_referred.txt lists, for each op, the dtypes that no kernel of ATen's computes by this project's rules.

@@ -14,16 +14,13 @@
 #include "replay/run/run.h"
 #include "tests/support/random_module.h"
 #include "tests/support/run_compiled.h"
+#include "tests/support/setting.h"
 
 namespace fusebox {
 namespace {
 
 using testing::Random;
-
-uint64_t setting(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
+using testing::setting;
 
 // A fusion over the axes m, n and k, with inputs that have some of them.
 class Generator {

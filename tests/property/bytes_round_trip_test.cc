@@ -9,6 +9,7 @@
 #include "serde/features.h"
 #include "tests/support/random_bundle.h"
 #include "tests/support/real_programs.h"
+#include "tests/support/seen_rows.h"
 
 namespace fusebox {
 namespace {
@@ -18,7 +19,7 @@ using testing::identical;
 constexpr uint64_t kSeeds = 2000;
 
 // The row numbers that occur, by the name of their table.
-class Coverage {
+class Coverage : public testing::SeenRows {
  public:
   void add(const Bundle& b) {
     for (const StageRecord& s : b.stages) {
@@ -48,35 +49,10 @@ class Coverage {
       for (const InputSpec& spec : specs.specs) add(spec);
   }
 
-  bool has(const std::string& table, size_t row) const {
-    const auto it = seen_.find(table);
-    return it != seen_.end() && it->second.contains(row);
-  }
-
  private:
-  template <class E>
-  void see(const std::string& table, E row) {
-    seen_[table].insert(static_cast<size_t>(row));
-  }
-
   void add(const Graph& g) {
-    see("Level", g.level);
-    for (const Value& v : g.values) {
-      see("ValueKind", v.kind);
-      see(v.constant ? "dtype of a constant" : "dtype of a value", v.dtype);
-    }
-    for (const Tensor& t : g.tensors) {
-      see("MemoryType", t.memory);
-      for (Contiguity c : t.contiguity) see("Contiguity", c);
-    }
-    for (const IterDomain& d : g.domains) {
-      see("IterType", d.iter_type);
-      see("ParallelType", d.parallel);
-    }
-    for (const Transform& t : g.transforms) {
-      see("TransformKind", t.kind);
-      see("SwizzleType", t.swizzle);
-    }
+    see_structure(g);
+    for (const Value& v : g.values) see(v.constant ? "dtype of a constant" : "dtype of a value", v.dtype);
     for (const Op& op : g.ops) {
       see("op", op.kind);
       add(op.attrs);
@@ -111,8 +87,6 @@ class Coverage {
     see("dtype of an input", spec.dtype);
     see("InputGenerator", spec.generator);
   }
-
-  std::map<std::string, std::set<size_t>> seen_;
 };
 
 TEST(BytesRoundTrip, ModulesComeBackIdentical) {

@@ -20,17 +20,14 @@
 #include "replay/cache/fusion_cache.h"
 #include "serde/decode.h"
 #include "tests/support/random_module.h"
+#include "tests/support/setting.h"
 
 namespace fusebox {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::Random;
-
-uint64_t setting(const char* name, uint64_t otherwise) {
-  const char* wanted = std::getenv(name);
-  return wanted ? std::strtoull(wanted, nullptr, 10) : otherwise;
-}
+using testing::setting;
 
 struct Folder {
   std::string path;

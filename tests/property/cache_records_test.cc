@@ -2,7 +2,6 @@
 // right checksum, are a usable value or a coded error.
 //
 // FUSEBOX_DAMAGED_CASES sets how many (default 20,000).
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -14,29 +13,20 @@
 #include "serde/decode.h"
 #include "serde/encode.h"
 #include "serde/record_file.h"
+#include "tests/support/program_text.h"
 #include "tests/support/random_bundle.h"
+#include "tests/support/setting.h"
 
 namespace fusebox {
 namespace {
 
 using testing::Random;
 
-uint64_t cases() {
-  const char* wanted = std::getenv("FUSEBOX_DAMAGED_CASES");
-  return wanted ? std::strtoull(wanted, nullptr, 10) : 20'000;
-}
+uint64_t cases() { return testing::setting("FUSEBOX_DAMAGED_CASES", 20'000); }
 
 // A program of two kernels, one of them with a reduction, as a run keeps it.
 CacheRecord real_record() {
-  const Module m = parse_module(R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %a = exp %x
-  %s = sum %a over [1]
-  %b = broadcast %s mask [0, 1]
-  %y = div %a, %b
-  output %y
-})");
+  const Module m = parse_module(testing::program_text("exp_over_sum"));
   const std::vector<BoundInput> inputs{{.shape = {5, 7}, .strides = {7, 1}}};
   const CompileOptions options{.inputs = inputs, .digest_plans = true};
   const Compiled c = compile(m.graphs[0], bind_sizes(m.graphs[0], inputs), options);

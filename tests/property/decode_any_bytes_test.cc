@@ -4,7 +4,6 @@
 //
 // FUSEBOX_DAMAGED_CASES sets how many (default 100,000), FUSEBOX_FIRST_CASE where they begin.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -18,6 +17,7 @@
 #include "serde/encode.h"
 #include "tests/support/random_bundle.h"
 #include "tests/support/real_programs.h"
+#include "tests/support/setting.h"
 
 namespace {
 
@@ -50,11 +50,7 @@ namespace fusebox {
 namespace {
 
 using testing::Random;
-
-uint64_t setting(const char* name, uint64_t otherwise) {
-  const char* wanted = std::getenv(name);
-  return wanted ? std::strtoull(wanted, nullptr, 10) : otherwise;
-}
+using testing::setting;
 
 std::vector<std::string> good_files(const std::vector<testing::RealProgram>& programs) {
   std::vector<std::string> files;

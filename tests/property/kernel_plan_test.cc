@@ -3,7 +3,6 @@
 // what has a plan is what is legal.
 #include "passes/plan/kernel_plan.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -21,6 +20,7 @@
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/print_plan.h"
 #include "replay/data/input.h"
+#include "tests/support/setting.h"
 
 namespace fusebox {
 namespace {
@@ -55,10 +55,7 @@ size_t expect_round_trips(const Compiled& c) {
 }
 
 TEST(KernelPlan, TextReadsBackOnDrawnSchedules) {
-  const char* first = std::getenv("FUSEBOX_FIRST_SEED");
-  const char* count = std::getenv("FUSEBOX_PLANS");
-  const uint64_t from = first ? std::strtoull(first, nullptr, 10) : 1;
-  const uint64_t seeds = count ? std::strtoull(count, nullptr, 10) : 400;
+  const uint64_t from = testing::setting("FUSEBOX_FIRST_SEED", 1), seeds = testing::setting("FUSEBOX_PLANS", 400);
   size_t plans = 0;
   for (uint64_t seed = from; seed < from + seeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,7 +1,6 @@
 // The law of the schedulers of reductions: they take random fusions with reductions, and the kernels run on the host
 // executor without a finding. The results have the bits of the unfused plan where all arithmetic is exact, and lie
 // within the bounds of the reference otherwise.
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -11,14 +10,12 @@
 #include "replay/device/module_loader.h"
 #include "replay/run/run.h"
 #include "tests/support/reduction_fusions.h"
+#include "tests/support/setting.h"
 
 namespace fusebox {
 namespace {
 
-uint64_t setting(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
+using testing::setting;
 
 RunOptions automatic() {
   RunOptions options;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -24,6 +23,7 @@
 #include "replay/data/input.h"
 #include "replay/run/host_program.h"
 #include "tests/support/random_fusion.h"
+#include "tests/support/setting.h"
 
 namespace fusebox {
 namespace {
@@ -31,6 +31,7 @@ namespace {
 using testing::Random;
 using testing::random_fusion;
 using testing::random_inputs;
+using testing::setting;
 
 std::vector<ProgramOutput> run(const Graph& g, std::span<const Argument> inputs, const CompileOptions& options = {}) {
   const Compiled c = compile(g, bind_sizes(g, bound_inputs(inputs)), options);
@@ -121,11 +122,6 @@ std::vector<Step> all_rewrites() {
   std::vector<Step> steps;
   for (const RewriteRow& row : rewrite_rows()) steps.push_back(rewrite_step(row.name));
   return steps;
-}
-
-uint64_t setting(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
 TEST(Rewrites, KeepTheBitsOfRandomFusions) {

@@ -1,7 +1,6 @@
 // The law of schedules: if `legal` accepts a schedule, it lowers, runs on the host executor without a finding, and
 // gives the bits of the unfused plan. The graphs after the steps and after lowering survive writing and reading. A
 // refusal of `legal` has a code.
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -16,9 +15,12 @@
 #include "serde/encode.h"
 #include "tests/support/run_compiled.h"
 #include "tests/support/schedule_cases.h"
+#include "tests/support/setting.h"
 
 namespace fusebox {
 namespace {
+
+using testing::setting;
 
 std::vector<ProgramOutput> run(const Graph& g, std::span<const Argument> inputs, const CompileOptions& options) {
   return testing::run_compiled(compile(g, bind_sizes(g, bound_inputs(inputs)), options), inputs);
@@ -40,11 +42,6 @@ void expect_recordable(const std::vector<Graph>& graphs, const char* stage) {
   } catch (const Error& e) {
     FAIL() << stage << ": " << code_text(e.code) << " " << e.place << ": " << e.what() << "\n" << print(m);
   }
-}
-
-uint64_t setting(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
 TEST(Schedules, LegalOnesAgreeWithTheUnfusedPlan) {

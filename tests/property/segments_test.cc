@@ -2,7 +2,6 @@
 // them: the outputs are right, including overwritten inputs and crossing tensors and scalars, and the run replays
 // identically from its bundle. An assignment without an order is refused with a code.
 #include <algorithm>
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -13,11 +12,13 @@
 #include "replay/record/record.h"
 #include "replay/record/replay.h"
 #include "tests/support/random_fusion.h"
+#include "tests/support/setting.h"
 
 namespace fusebox {
 namespace {
 
 using testing::Random;
+using testing::setting;
 
 std::vector<std::vector<std::string>> tensor_ops(const Graph& g) {
   std::vector<std::vector<std::string>> result;
@@ -116,11 +117,6 @@ int replay_damaged(Bundle b, Random& random) {
     EXPECT_NE(e.code, ErrorCode::kInternal) << e.what();
   }
   return 1;
-}
-
-uint64_t setting(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
 TEST(Segments, OfKernelsAndAtenGiveTheFusionsOutputs) {

@@ -13,6 +13,7 @@
 #include "ir/verify/verify.h"
 #include "tests/support/random_module.h"
 #include "tests/support/real_programs.h"
+#include "tests/support/seen_rows.h"
 
 namespace fusebox {
 namespace {
@@ -28,7 +29,7 @@ testing::RandomModuleOptions options() {
 }
 
 // The table rows that occurred in texts, by the name of the table.
-class Coverage {
+class Coverage : public testing::SeenRows {
  public:
   void add(const Module& m) {
     for (const Graph& g : m.graphs) add(g);
@@ -45,16 +46,11 @@ class Coverage {
 
   template <class E>
   void expect_all(const std::string& table, const E& rows) const {
-    const auto it = seen_.find(table);
     for (size_t i = 0; i < std::size(rows); ++i)
-      EXPECT_TRUE(it != seen_.end() && it->second.contains(i)) << "no round trip of " << table << " row " << i;
+      EXPECT_TRUE(has(table, i)) << "no round trip of " << table << " row " << i;
   }
 
  private:
-  template <class E>
-  void see(const std::string& table, E row) {
-    seen_[table].insert(static_cast<size_t>(row));
-  }
   void add(const Step& step) {
     see("step", step.kind);
     add(step.attrs);
@@ -67,30 +63,13 @@ class Coverage {
     }
   }
   void add(const Graph& g) {
-    see("Level", g.level);
+    see_structure(g);
     for (const Op& op : g.ops) {
       see("op", op.kind);
       add(op.attrs);
     }
-    for (const Value& v : g.values) {
-      see("ValueKind", v.kind);
-      see(v.constant ? "constant" : "dtype", v.dtype);
-    }
-    for (const IterDomain& d : g.domains) {
-      see("IterType", d.iter_type);
-      see("ParallelType", d.parallel);
-    }
-    for (const Tensor& t : g.tensors) {
-      see("MemoryType", t.memory);
-      for (Contiguity c : t.contiguity) see("Contiguity", c);
-    }
-    for (const Transform& t : g.transforms) {
-      see("TransformKind", t.kind);
-      see("SwizzleType", t.swizzle);
-    }
+    for (const Value& v : g.values) see(v.constant ? "constant" : "dtype", v.dtype);
   }
-
-  std::map<std::string, std::set<size_t>> seen_;
 };
 
 TEST(TextRoundTrip, EveryRowComesBack) {

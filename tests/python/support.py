@@ -8,6 +8,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("FUSEBOX_BUILD", ROOT / "build"))
 FUSEBOX = BUILD / "bin" / "fusebox"
 PROGRAMS = ROOT / "corpus" / "programs"
+SHARED = ROOT / "tests" / "support" / "programs"
 HAS_ATEN = (BUILD / "lib" / "libfusebox_aten.so").exists()
 
 

@@ -16,7 +16,7 @@ import zlib
 
 import pytest
 
-from support import PROGRAMS, fusebox
+from support import PROGRAMS, SHARED, fusebox
 
 FILES = sorted(PROGRAMS.glob("*.fir"))
 SOFTMAX = PROGRAMS / "softmax.fir"
@@ -46,22 +46,6 @@ inputs @"</script><b>&\\"" host {
   %"--><x>" = f32[7] normal seed 1
 }
 """
-
-ILLEGAL = """fusion @illegal {
-  %n = size
-  %x = input f32[%n] contiguous
-  %a = exp %x
-  %y = exp %a
-  output %y
-}
-steps @illegal {
-  parallelize %a.i0 on block.x
-}
-inputs @illegal host {
-  %x = f32[7] normal seed 1
-}
-"""
-
 
 def picture(file, kind, form, *options):
     ran = fusebox("show", file, "--graph", kind, "--format", form, *options)
@@ -112,7 +96,7 @@ def test_each_kernel_of_an_unfused_program_has_its_picture():
 
 def test_an_illegal_schedule_is_drawn_with_the_reason(tmp_path):
     path = tmp_path / "illegal.fir"
-    path.write_text(ILLEGAL)
+    path.write_text((SHARED / "illegal.fir").read_text())
     refused = fusebox("show", path, "--level", "kernel", "--json")
     assert refused.returncode == 2
     code = json.loads(refused.stdout)["error"]["code"]

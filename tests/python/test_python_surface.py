@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 fusebox = pytest.importorskip("fusebox", exc_type=ModuleNotFoundError)
 
 from fusebox import DataType, FuseboxError, FusionDefinition, ParallelType, _fusebox, errors  # noqa: E402
-from support import PROGRAMS  # noqa: E402
+from support import PROGRAMS, SHARED  # noqa: E402
 
 HAS_GPU = torch.cuda.is_available()
 
@@ -187,18 +187,7 @@ def test_a_profile_does_not_write_inputs():
 
 
 def test_a_profile_knows_segments_by_aten():
-    fd = FusionDefinition.from_text("""fusion @f {
-  %n = size
-  %x = input f32[%n] contiguous
-  %s = exp %x
-  %y = sin %s
-  output %y
-}
-steps @f {
-  assign of [%s] name "first" by aten
-  assign of [%y] name "second" by kernel
-}
-""")
+    fd = FusionDefinition.from_text((SHARED / "aten_and_kernel.fir").read_text())
     profile = fd.profile([torch.randn(9)], runs=2)
     assert [kernel.name for kernel in profile.kernels] == ["ATen first", "second"] and profile.launches == 2
     assert profile.moved_bytes == 72

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdio>
 #include <gtest/gtest.h>
 #include <map>
 #include <string>
@@ -51,6 +52,8 @@ class AtenLaw {
   explicit AtenLaw(Device& device) : device_(device) {}
 
   void check(const OpCase& c, Lying way);
+  // Checks some cases of every op in all ways.
+  void check_every_op(size_t cases_of_each);
 
   int ran = 0, refused = 0;
 
@@ -152,6 +155,16 @@ inline std::vector<OpCase> some_cases(OpKind kind, size_t of_each_dtype) {
   for (OpCase& c : op_cases(kind).cases)
     if (taken[c.dtype]++ < of_each_dtype) some.push_back(std::move(c));
   return some;
+}
+
+inline void AtenLaw::check_every_op(size_t cases_of_each) {
+  for (const OpKind kind : ops_with_cases()) {
+    const int before = ran;
+    for (const OpCase& c : some_cases(kind, cases_of_each))
+      for (const Lying way : kLyings) check(c, way);
+    EXPECT_GT(ran, before) << row_of(kind).text << " was never run";
+  }
+  std::printf("  %d runs, %d with inputs that the program refuses\n", ran, refused);
 }
 
 }  // namespace fusebox::test

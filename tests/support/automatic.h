@@ -5,15 +5,14 @@
 #pragma once
 
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "ir/infer/bind.h"
 #include "ir/text/parse.h"
 #include "passes/pipeline/pipeline.h"
+#include "tests/support/program_text.h"
 
 namespace fusebox::testing {
 
@@ -60,10 +59,18 @@ inline Planned plan_of(const std::string& program, const std::vector<BoundInput>
   return plan_of(main_graph(parse_module(program)), inputs);
 }
 
-inline Module read_program(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return parse_module(text.str());
+// Inputs of these shapes, contiguous and aligned.
+inline std::vector<BoundInput> contiguous(const std::vector<std::vector<int64_t>>& shapes) {
+  std::vector<BoundInput> result;
+  for (const auto& shape : shapes) result.push_back({.shape = shape, .align = 256});
+  return result;
+}
+
+inline Module read_program(const std::string& path) { return parse_module(file_text(path)); }
+
+// The plan of a file's program for contiguous inputs of these shapes.
+inline Planned plan_of_file(const std::string& path, const std::vector<std::vector<int64_t>>& shapes) {
+  return plan_of(main_graph(read_program(path)), contiguous(shapes));
 }
 
 }  // namespace fusebox::testing

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "ir/text/parse.h"
 #include "ir/verify/verify.h"
 #include "passes/schedule/apply_steps.h"
+#include "tests/support/program_text.h"
 
 namespace fusebox::testing {
 
@@ -28,9 +27,8 @@ inline std::vector<RealProgram> real_programs() {
   std::sort(paths.begin(), paths.end());
   std::vector<RealProgram> programs;
   for (const std::string& path : paths) {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    const std::string input = text.str().substr(0, text.str().find("// expect:"));
+    const std::string text = file_text(path);
+    const std::string input = text.substr(0, text.find("// expect:"));
     try {
       RealProgram program{path, parse_module(input)};
       verify(program.module);

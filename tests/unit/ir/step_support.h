@@ -31,13 +31,14 @@ inline constexpr std::string_view kRows = R"(fusion @rows {
   output %y
 })";
 
+inline std::string exp_then_neg(int64_t extent) {
+  return "fusion @f {\n  %x = input f32[" + std::to_string(extent) +
+         "] contiguous\n  %y = exp %x\n  %z = neg %y\n  output %z\n}";
+}
+inline const std::string kChain = exp_then_neg(64);
+
 // %y.c and %z.c have the extent 2 and are different functions of the elements: i / 4 and i / 3.
-inline constexpr std::string_view kFive = R"(fusion @five {
-  %x = input f32[5] contiguous
-  %y = exp %x
-  %z = neg %y
-  output %z
-})";
+inline const std::string kFive = exp_then_neg(5);
 inline constexpr std::string_view kFiveInThrees =
     "split %y.i0 by 2 -> a, b\nsplit %y.a by 2 -> c, d\nsplit %z.i0 by 3 -> c, d";
 

@@ -140,15 +140,8 @@ TEST(Agreement, AVectorizedCopySaysWhatDivides) {
   EXPECT_TRUE(rests_on(r, "divisibility"));
 }
 
-constexpr std::string_view kLine = R"(fusion @line {
-  %x = input f32[64] contiguous
-  %y = exp %x
-  %z = neg %y
-  output %z
-})";
-
 TEST(Agreement, ZeroAtEveryElementIsNotZeroInTheHoles) {
-  const Graph g = scheduled(kLine, "split %y.i0 by 64 -> b, c\nsplit %y.b by 8 -> f, g");
+  const Graph g = scheduled(kChain, "split %y.i0 by 64 -> b, c\nsplit %y.b by 8 -> f, g");
   EXPECT_TRUE(elements(g, "y.f", "y.b").proved);
   const Agreement holes = nest(g, "y.f", "y.b");
   EXPECT_TRUE(holes.comparable);
@@ -158,7 +151,7 @@ TEST(Agreement, ZeroAtEveryElementIsNotZeroInTheHoles) {
 
 TEST(Agreement, SplitsAndMergesNestedToAnyDepth) {
   const Graph g = scheduled(
-      kLine,
+      kChain,
       "split %y.i0 by 16 -> a, b\nsplit %y.a by 2 -> c, d\n"
       "merge %y.d with %y.b -> e\nsplit %y.e by 32 -> f, h\nsplit %y.h by 4 outer -> i, j\n"
       "split %z.i0 by 32 -> c, e\nsplit %z.e by 8 -> i, j\nsplit %z.c by 1 -> k, l\nmerge %z.l with %z.i -> m");
@@ -187,7 +180,7 @@ TEST(Agreement, OneExtentAndOtherIndices) {
 }
 
 TEST(Agreement, SwizzlesAndResizes) {
-  const Graph g = scheduled(kLine,
+  const Graph g = scheduled(kChain,
                             "split %y.i0 by 8 -> a, b\nswizzle %y.a with %y.b -> c, d\nswizzle %y.c with %y.d -> e, f\n"
                             "split %z.i0 by 8 -> a, b\nresize %z.a by 1, 2 -> r");
   EXPECT_TRUE(elements(g, "y.f", "z.b").proved);
@@ -244,7 +237,7 @@ TEST(Agreement, ResultsOfOneOp) {
 }
 
 TEST(Agreement, ANestReadsWhatItIsMadeOf) {
-  const Graph g = scheduled(kLine, "split %z.i0 by 4 -> o, t\ntransform_like %z to [%y]\nsplit %z.t by 3 -> u, v");
+  const Graph g = scheduled(kChain, "split %z.i0 by 4 -> o, t\ntransform_like %z to [%y]\nsplit %z.t by 3 -> u, v");
   EXPECT_TRUE(nest(g, "z.i0", "y.i0").proved);
   // In the holes, 4*o + (3*u + v) leaves its group of 4, and its quotient is that of the next group.
   const Agreement r = nest(g, "z.o", "y.o");

@@ -2,18 +2,13 @@
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "passes/lower/lower.h"
+#include "tests/support/program_text.h"
 #include "tests/unit/ir/step_support.h"
 
 namespace fusebox::testing {
 namespace {
 
-constexpr std::string_view kCopy = R"(fusion @copy {
-  %n = size
-  %x = input f32[%n] contiguous
-  %s = set %x
-  %y = neg %s
-  output %y
-})";
+const std::string kCopy = program_text("copy");
 
 // A tile of 64 with a domain b of extent 1 that is split again: in its holes the index leaves the tile.
 constexpr std::string_view kTile = "split %y.i0 by 64 -> o, a\nsplit %y.a by 64 -> b, c\nsplit %y.b by 8 -> f, g\n";

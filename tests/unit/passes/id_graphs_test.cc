@@ -7,13 +7,6 @@
 namespace fusebox::testing {
 namespace {
 
-constexpr std::string_view kChain = R"(fusion @chain {
-  %x = input f32[64] contiguous
-  %y = exp %x
-  %z = neg %y
-  output %z
-})";
-
 bool one(const Graph& g, IdGraphKind kind, std::string_view a, std::string_view b) {
   const auto at = [&](std::string_view name) {
     const size_t dot = name.find('.');

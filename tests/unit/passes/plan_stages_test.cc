@@ -143,10 +143,19 @@ steps @s {
 }
 )";
 
+// The program with a step more.
+Graph with_step(std::string text, const std::string& step) {
+  text.insert(text.rfind("}\n"), "  " + step + "\n");
+  return scheduled(text);
+}
+
+void expect_syncs(const KernelPlan& plan, size_t count, SyncScope scope) {
+  EXPECT_EQ(plan.sync_points.size(), count) << print_plan(plan);
+  for (const SyncPoint& p : plan.sync_points) EXPECT_EQ(p.scope, scope);
+}
+
 TEST(PlanShared, BuffersWhoseLivesDoNotMeetLieOnOneAnother) {
-  std::string text(kShared);
-  text.insert(text.rfind("}\n"), "  set_memory_type %b in shared\n");
-  const Graph g = scheduled(text);
+  const Graph g = with_step(std::string(kShared), "set_memory_type %b in shared");
   const KernelPlan plan = plan_kernel(g);
   EXPECT_EQ(plan.buffer_of(named(g, "a")).slot, plan.buffer_of(named(g, "c")).slot);
   EXPECT_NE(plan.buffer_of(named(g, "a")).slot, plan.buffer_of(named(g, "b")).slot);
@@ -154,13 +163,9 @@ TEST(PlanShared, BuffersWhoseLivesDoNotMeetLieOnOneAnother) {
 }
 
 TEST(PlanSyncs, ABarrierStandsWhereAnotherThreadReads) {
-  std::string text(kShared);
-  text.insert(text.rfind("}\n"), "  set_memory_type %b in shared\n");
-  const Graph g = scheduled(text);
-  const KernelPlan plan = plan_kernel(g);
+  const Graph g = with_step(std::string(kShared), "set_memory_type %b in shared");
   // Before b and d, whose threads read what others made, and before c, which takes the place of a.
-  EXPECT_EQ(plan.sync_points.size(), 3u) << print_plan(plan);
-  for (const SyncPoint& p : plan.sync_points) EXPECT_EQ(p.scope, SyncScope::kBlock);
+  expect_syncs(plan_kernel(g), 3, SyncScope::kBlock);
 }
 
 TEST(PlanSyncs, AGridBarrierStandsWhereAnotherBlockReads) {
@@ -168,11 +173,8 @@ TEST(PlanSyncs, AGridBarrierStandsWhereAnotherBlockReads) {
   text.replace(text.find("%a in shared"), 12, "%a in global");
   text.replace(text.find("%c in shared"), 12, "%c in global");
   for (size_t i; (i = text.find("block.x")) != std::string::npos;) text.replace(i, 7, "grid.x");
-  text.insert(text.rfind("}\n"), "  set_memory_type %b in global\n");
-  const Graph g = scheduled(text);
-  const KernelPlan plan = plan_kernel(g);
-  EXPECT_EQ(plan.sync_points.size(), 2u) << print_plan(plan);
-  for (const SyncPoint& p : plan.sync_points) EXPECT_EQ(p.scope, SyncScope::kGrid);
+  const Graph g = with_step(text, "set_memory_type %b in global");
+  expect_syncs(plan_kernel(g), 2, SyncScope::kGrid);
 }
 
 TEST(PlanCascades, ALongSerialSumOfFloatsRunsInStrips) {

@@ -2,27 +2,17 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/automatic.h"
+#include "tests/support/program_text.h"
 
-namespace fusebox {
+namespace fusebox::testing {
 namespace {
 
-using testing::plan_of;
-using testing::Planned;
-
-constexpr const char* kAdd = R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %b = input f32[%n] contiguous
-  %bb = broadcast %b mask [1, 0]
-  %y = add %x, %bb
-  output %y
-}
-)";
+const std::string kAdd = program_text("add_row");
 
 TEST(NoOp, TakesOutputsWithoutElements) {
   const std::pair<int64_t, int64_t> cases[] = {{0, 5}, {7, 0}, {0, 0}};
   for (const auto& [m, n] : cases) {
-    const Planned p = plan_of(kAdd, {{.shape = {m, n}, .align = 256}, {.shape = {n}, .align = 256}});
+    const Planned p = plan_of(kAdd, contiguous({{m, n}, {n}}));
     EXPECT_EQ(p.scheduler(), "no_op") << p.why("no_op");
     EXPECT_EQ(p.choice("vector"), 1);
     EXPECT_EQ(p.choice("threads"), default_device().warp);
@@ -31,23 +21,16 @@ TEST(NoOp, TakesOutputsWithoutElements) {
 }
 
 TEST(NoOp, DeclinesOutputsWithElements) {
-  const Planned p = plan_of(kAdd, {{.shape = {1, 1}, .align = 256}, {.shape = {1}, .align = 256}});
+  const Planned p = plan_of(kAdd, contiguous({{1, 1}, {1}}));
   EXPECT_EQ(p.scheduler(), "pointwise");
   EXPECT_EQ(p.why("no_op"), "the output %y has elements");
 }
 
 // A sum over no element is 0, so there is something to compute.
 TEST(NoOp, DeclinesASumOverNoElement) {
-  const Planned p = plan_of(R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %y = sum %x over [1]
-  output %y
-}
-)",
-                            {{.shape = {3, 0}, .align = 256}});
+  const Planned p = plan_of(program_text("row_sum"), contiguous({{3, 0}}));
   EXPECT_EQ(p.why("no_op"), "the output %y has elements");
 }
 
 }  // namespace
-}  // namespace fusebox
+}  // namespace fusebox::testing

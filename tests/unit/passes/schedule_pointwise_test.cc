@@ -2,29 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/automatic.h"
+#include "tests/support/program_text.h"
 
-namespace fusebox {
+namespace fusebox::testing {
 namespace {
 
-using testing::plan_of;
-using testing::Planned;
-using testing::read_program;
-
-std::vector<BoundInput> contiguous(const std::vector<std::vector<int64_t>>& shapes) {
-  std::vector<BoundInput> result;
-  for (const auto& shape : shapes) result.push_back({.shape = shape, .align = 256});
-  return result;
-}
-
-constexpr const char* kAdd = R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %b = input f32[%n] contiguous
-  %bb = broadcast %b mask [1, 0]
-  %y = add %x, %bb
-  output %y
-}
-)";
+const std::string kAdd = program_text("add_row");
 
 TEST(Pointwise, VectorsAreAsWideAsTheInnermostExtentAllows) {
   const std::pair<int64_t, int64_t> cases[] = {{64, 4}, {63, 1}, {62, 2}, {68, 4}};
@@ -105,14 +88,7 @@ TEST(Pointwise, LaunchesFollowTheSize) {
 }
 
 TEST(Pointwise, DeclinesWithAReason) {
-  const Planned p = plan_of(R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %y = sum %x over [1]
-  output %y
-}
-)",
-                            contiguous({{8, 8}}));
+  const Planned p = plan_of(program_text("row_sum"), contiguous({{8, 8}}));
   EXPECT_EQ(p.scheduler(), "reduction");
 }
 
@@ -152,4 +128,4 @@ TEST(Pointwise, RowsOfATableAreGathered) {
 }
 
 }  // namespace
-}  // namespace fusebox
+}  // namespace fusebox::testing

@@ -1,18 +1,19 @@
 // The schedulers of reductions: which fusions they take, what they choose, and how their schedules compare with the
 // hand-written ones of the corpus.
-#include <fstream>
 #include <gtest/gtest.h>
 #include <set>
-#include <sstream>
 
 #include "ir/canonical/canonical.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/plan/plan_stages.h"
+#include "tests/support/program_text.h"
 
 namespace fusebox {
 namespace {
+
+using testing::program_text;
 
 using Shapes = std::vector<std::vector<int64_t>>;
 
@@ -47,45 +48,15 @@ std::string steps_of(std::string_view scheduler, std::string_view program, const
   return print_steps(s.plan(v.view(), s.choose(v.view())));
 }
 
-constexpr std::string_view kRowSum = R"(fusion @f {
-  %m, %n = size
-  %x = input bf16[%m, %n] contiguous
-  %xf = cast %x as f32
-  %y = sum %xf over [1]
-  output %y
+std::string sum_over(const std::string& axes) {
+  return "fusion @f {\n  %m, %n = size\n  %x = input bf16[%m, %n] contiguous\n  %xf = cast %x as f32\n  %y = sum %xf "
+         "over " +
+         axes + "\n  output %y\n}\n";
 }
-)";
-constexpr std::string_view kColumnSum = R"(fusion @f {
-  %m, %n = size
-  %x = input bf16[%m, %n] contiguous
-  %xf = cast %x as f32
-  %y = sum %xf over [0]
-  output %y
-}
-)";
-constexpr std::string_view kTotalSum = R"(fusion @f {
-  %m, %n = size
-  %x = input bf16[%m, %n] contiguous
-  %xf = cast %x as f32
-  %y = sum %xf over [0, 1]
-  output %y
-}
-)";
-constexpr std::string_view kSoftmax = R"(fusion @f {
-  %m, %n = size
-  %x = input bf16[%m, %n] contiguous
-  %xf = cast %x as f32
-  %mx = max %xf over [1]
-  %mxb = broadcast %mx mask [0, 1]
-  %d = sub %xf, %mxb
-  %e = exp %d
-  %s = sum %e over [1]
-  %sb = broadcast %s mask [0, 1]
-  %q = truediv %e, %sb
-  %y = cast %q as bf16
-  output %y
-}
-)";
+const std::string kRowSum = sum_over("[1]");
+const std::string kColumnSum = sum_over("[0]");
+const std::string kTotalSum = sum_over("[0, 1]");
+const std::string kSoftmax = program_text("softmax_bf16");
 
 TEST(ReductionScheduler, ChoosesBySize) {
   EXPECT_EQ(ask("reduction", kRowSum, {{16384, 4096}}),
@@ -164,32 +135,7 @@ TEST(PersistentScheduler, StatesTheLongestRowThatFits) {
 }
 
 // The gradients of a layer norm, of rows of %n elements.
-constexpr std::string_view kBackward = R"(fusion @f {
-  %m, %n = size
-  %dy = input bf16[%m, %n] contiguous
-  %x = input bf16[%m, %n] contiguous
-  %rstd = input f32[%m] contiguous
-  %w = input bf16[%n] contiguous
-  %dyf = cast %dy as f32
-  %xf = cast %x as f32
-  %wf = cast %w as f32
-  %wb = broadcast %wf mask [1, 0]
-  %rstdb = broadcast %rstd mask [0, 1]
-  %xhat = mul %xf, %rstdb
-  %dyw = mul %dyf, %wb
-  %p = mul %dyw, %xhat
-  %s = sum %p over [1]
-  %sb = broadcast %s mask [0, 1]
-  %c = mul %xhat, %sb
-  %d = sub %dyw, %c
-  %dx = cast %d as bf16
-  %e = mul %dyf, %xhat
-  %dwf = sum %e over [0]
-  %dw = cast %dwf as bf16
-  output %dx
-  output %dw
-}
-)";
+const std::string kBackward = program_text("gradients");
 
 TEST(InnerOuterScheduler, WalksRowsAndSumsColumns) {
   EXPECT_EQ(ask("inner_outer", kBackward, {{16384, 4096}, {16384, 4096}, {16384}, {4096}}),
@@ -243,37 +189,13 @@ TEST(PersistentScheduler, StoresOverAnInputWithItsStrides) {
 }
 
 TEST(PersistentScheduler, LeavesGathersWithTheInput) {
-  constexpr std::string_view program = R"(fusion @f {
-  %m, %n = size
-  %x = input bf16[%m, %n] contiguous
-  %label = input i64[%m] contiguous
-  %xf = cast %x as f32
-  %mx = max %xf over [1]
-  %mxb = broadcast %mx mask [0, 1]
-  %d = sub %xf, %mxb
-  %e = exp %d
-  %s = sum %e over [1]
-  %i = broadcast %label mask [0, 1]
-  %at = take_along_axis %x, %i axis 1
-  %atf = cast %at as f32
-  %p = squeeze %atf over [1]
-  %y = sub %s, %p
-  output %y
-}
-)";
+  const std::string program = program_text("loss_of_input");
   EXPECT_EQ(ask("persistent", program, {{16384, 4096}, {16384}}),
             "persistent axes inner form registers vector 8 in_vectors x merge last lanes 32 warps 4 chunks 4 unroll 1 "
             "rows 1 slices 1 threads 128 blocks 1 longest 4096");
 }
 
 // -- beside the hand-written schedules
-
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // What a schedule makes of memory and of threads: the widths of its vector copies and the number of its barriers.
 struct Outline {
@@ -296,15 +218,21 @@ Outline outline_of(const Compiled& c) {
   return result;
 }
 
-class HandWritten : public testing::TestWithParam<const char*> {};
-
-TEST_P(HandWritten, IsNoBetterInOutline) {
-  const Module m = parse_module(read("corpus/schedules/" + std::string(GetParam()) + ".fir"));
-  const Graph& g = main_graph(m);
+// The inputs of a program that are meant for a GPU.
+std::vector<BoundInput> gpu_inputs(const Module& m) {
   std::vector<BoundInput> inputs;
-  for (const InputSpec& s : find_input_specs(m, g.name, "gpu")->specs)
+  for (const InputSpec& s : find_input_specs(m, main_graph(m).name, "gpu")->specs)
     inputs.push_back(s.is_scalar ? BoundInput{.is_scalar = true, .bits = s.value}
                                  : BoundInput{.shape = s.shape, .align = 256});
+  return inputs;
+}
+
+class HandWritten : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(HandWritten, IsNoBetterInOutline) {
+  const Module m = parse_module(testing::file_text("corpus/schedules/" + std::string(GetParam()) + ".fir"));
+  const Graph& g = main_graph(m);
+  const std::vector<BoundInput> inputs = gpu_inputs(m);
   const Bindings bindings = bind_sizes(g, inputs);
   const Compiled automatic = compile(g, bindings, {.device = default_device(), .inputs = inputs});
   const Compiled hand = compile(g, bindings, {.steps = find_steps(m, g.name)->steps, .inputs = inputs});
@@ -323,19 +251,16 @@ TEST_P(HandWritten, IsNoBetterInOutline) {
 // The kernels of the automatic plan, for the inputs of a program that are meant for a GPU.
 size_t kernels_of(const Module& m) {
   const Graph& g = main_graph(m);
-  std::vector<BoundInput> inputs;
-  for (const InputSpec& s : find_input_specs(m, g.name, "gpu")->specs)
-    inputs.push_back(s.is_scalar ? BoundInput{.is_scalar = true, .bits = s.value}
-                                 : BoundInput{.shape = s.shape, .align = 256});
+  const std::vector<BoundInput> inputs = gpu_inputs(m);
   return outline_of(compile(g, bind_sizes(g, inputs), {.device = default_device(), .inputs = inputs})).kernels;
 }
 
 TEST(Kernels, AreAsFewAsThePlanAllows) {
   // The average of all rows is a kernel of its own: its blocks would have to wait for one another.
-  EXPECT_EQ(kernels_of(parse_module(read("corpus/schedules/cross_entropy.fir"))), 2u);
-  EXPECT_EQ(kernels_of(parse_module(read("corpus/schedules/layer_norm_backward.fir"))), 1u);
+  EXPECT_EQ(kernels_of(parse_module(testing::file_text("corpus/schedules/cross_entropy.fir"))), 2u);
+  EXPECT_EQ(kernels_of(parse_module(testing::file_text("corpus/schedules/layer_norm_backward.fir"))), 1u);
   // The label's logit is picked from a cast of the input.
-  std::string text = read("corpus/schedules/cross_entropy_two_pass.fir");
+  std::string text = testing::file_text("corpus/schedules/cross_entropy_two_pass.fir");
   const size_t at = text.find("take_along_axis %x,");
   ASSERT_NE(at, std::string::npos);
   text.replace(at, 19, "take_along_axis %xf,");
@@ -343,37 +268,13 @@ TEST(Kernels, AreAsFewAsThePlanAllows) {
   text.erase(steps, text.find("inputs @") - steps);
   EXPECT_EQ(kernels_of(parse_module(text)), 2u);
   // Or from the logarithm of a softmax.
-  EXPECT_EQ(kernels_of(parse_module(R"(fusion @f {
-  %m, %n = size
-  %x = input bf16[%m, %n] contiguous
-  %label = input i64[%m] contiguous
-  %xf = cast %x as f32
-  %mx = max %xf over [1]
-  %mxb = broadcast %mx mask [0, 1]
-  %d = sub %xf, %mxb
-  %e = exp %d
-  %s = sum %e over [1]
-  %ls = log %s
-  %lsb = broadcast %ls mask [0, 1]
-  %lp = sub %d, %lsb
-  %index = broadcast %label mask [0, 1]
-  %at = take_along_axis %lp, %index axis 1
-  %atq = squeeze %at over [1]
-  %loss = neg %atq
-  output %loss
-}
-inputs @f gpu {
-  %x = bf16[8192, 4096] normal seed 1
-  %label = i64[8192] integers 0 4096 seed 2
-}
-)")),
-            1u);
+  EXPECT_EQ(kernels_of(parse_module(program_text("loss_of_log_softmax"))), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, HandWritten,
-                         testing::Values("row_sum", "column_sum", "total_sum", "softmax", "softmax_odd", "softmax_long",
-                                         "layer_norm", "layer_norm_odd", "layer_norm_welford", "rms_norm",
-                                         "rms_norm_odd", "rms_norm_long", "welford_batch_norm"),
+                         ::testing::Values("row_sum", "column_sum", "total_sum", "softmax", "softmax_odd",
+                                           "softmax_long", "layer_norm", "layer_norm_odd", "layer_norm_welford",
+                                           "rms_norm", "rms_norm_odd", "rms_norm_long", "welford_batch_norm"),
                          [](const auto& param) { return std::string(param.param); });
 
 }  // namespace

@@ -3,57 +3,38 @@
 
 #include "tests/support/automatic.h"
 
-namespace fusebox {
+namespace fusebox::testing {
 namespace {
 
-using testing::plan_of;
-using testing::Planned;
-using testing::read_program;
-
-std::vector<BoundInput> contiguous(const std::vector<std::vector<int64_t>>& shapes) {
-  std::vector<BoundInput> result;
-  for (const auto& shape : shapes) result.push_back({.shape = shape, .align = 256});
-  return result;
+// The program is one kernel by this scheduler, with these choices.
+void expect_choices(const Planned& p, const std::vector<std::pair<std::string, int64_t>>& choices) {
+  ASSERT_EQ(p.scheduler(), "resize") << p.why("resize");
+  for (const auto& [key, number] : choices) EXPECT_EQ(p.choice(key), number) << key;
 }
 
 // The halves of a row are an axis, so the pads leave the innermost axis as it is.
 TEST(Resize, VectorsGoPastAPadOfAnotherAxis) {
-  const Module m = read_program("corpus/schedules/rope.fir");
-  const Planned p = plan_of(main_graph(m), contiguous({{64, 4096, 2, 64}, {4096, 2, 64}, {4096, 2, 64}}));
-  ASSERT_EQ(p.scheduler(), "resize") << p.why("resize");
-  EXPECT_EQ(p.choice("axes"), 1);
-  EXPECT_EQ(p.choice("vector"), 8);
-  EXPECT_EQ(p.choice("%x_in"), 8);
-  EXPECT_EQ(p.choice("%x_in_1"), 8);
-  EXPECT_EQ(p.choice("%x_in_2"), 8);
-  EXPECT_EQ(p.choice("%cos_in"), 4);
-  EXPECT_EQ(p.choice("%y"), 8);
-  EXPECT_EQ(p.choice("reuse"), 8);
+  const Planned p = plan_of_file("corpus/schedules/rope.fir", {{64, 4096, 2, 64}, {4096, 2, 64}, {4096, 2, 64}});
+  expect_choices(p, {{"axes", 1},
+                     {"vector", 8},
+                     {"%x_in", 8},
+                     {"%x_in_1", 8},
+                     {"%x_in_2", 8},
+                     {"%cos_in", 4},
+                     {"%y", 8},
+                     {"reuse", 8}});
 }
 
 // The halves are slices of the innermost axis, negated and joined again.
 TEST(Resize, VectorsGoThroughSlicesAndACatOfTheInnermostAxis) {
-  const Module m = read_program("corpus/programs/rope.fir");
-  const Planned p = plan_of(main_graph(m), contiguous({{64, 4096, 128}, {4096, 128}, {4096, 128}}));
-  ASSERT_EQ(p.scheduler(), "resize") << p.why("resize");
-  EXPECT_EQ(p.choice("vector"), 8);
-  EXPECT_EQ(p.choice("%x_in"), 8);
-  EXPECT_EQ(p.choice("%x_in_1"), 8);
-  EXPECT_EQ(p.choice("%x_in_2"), 8);
-  EXPECT_EQ(p.choice("%sin_in"), 4);
-  EXPECT_EQ(p.choice("%y"), 8);
+  const Planned p = plan_of_file("corpus/programs/rope.fir", {{64, 4096, 128}, {4096, 128}, {4096, 128}});
+  expect_choices(p, {{"vector", 8}, {"%x_in", 8}, {"%x_in_1", 8}, {"%x_in_2", 8}, {"%sin_in", 4}, {"%y", 8}});
 }
 
 // Half of 120 is 60, which 4 divides and 8 does not.
 TEST(Resize, AnOffsetNarrowsOnlyTheLoadsBehindIt) {
-  const Module m = read_program("corpus/programs/rope.fir");
-  const Planned p = plan_of(main_graph(m), contiguous({{64, 4096, 120}, {4096, 120}, {4096, 120}}));
-  ASSERT_EQ(p.scheduler(), "resize") << p.why("resize");
-  EXPECT_EQ(p.choice("vector"), 8);
-  EXPECT_EQ(p.choice("%x_in"), 8);
-  EXPECT_EQ(p.choice("%x_in_1"), 4);
-  EXPECT_EQ(p.choice("%x_in_2"), 4);
-  EXPECT_EQ(p.choice("%y"), 8);
+  const Planned p = plan_of_file("corpus/programs/rope.fir", {{64, 4096, 120}, {4096, 120}, {4096, 120}});
+  expect_choices(p, {{"vector", 8}, {"%x_in", 8}, {"%x_in_1", 4}, {"%x_in_2", 4}, {"%y", 8}});
 }
 
 constexpr const char* kShift = R"(fusion @f {
@@ -69,11 +50,7 @@ constexpr const char* kShift = R"(fusion @f {
 
 TEST(Resize, ALoadAtAnOddOffsetStaysScalarAndTheOthersKeepTheirWidth) {
   const Planned p = plan_of(kShift, contiguous({{4096}, {4096}}));
-  ASSERT_EQ(p.scheduler(), "resize") << p.why("resize");
-  EXPECT_EQ(p.choice("vector"), 4);
-  EXPECT_EQ(p.choice("%x_in"), 0);
-  EXPECT_EQ(p.choice("%w_in"), 4);
-  EXPECT_EQ(p.choice("%y"), 4);
+  expect_choices(p, {{"vector", 4}, {"%x_in", 0}, {"%w_in", 4}, {"%y", 4}});
 }
 
 // A copy of one operand is a load of its own, also where data come straight from an input.
@@ -136,4 +113,4 @@ TEST(Resize, LeavesOtherFusionsToOtherSchedulers) {
 }
 
 }  // namespace
-}  // namespace fusebox
+}  // namespace fusebox::testing

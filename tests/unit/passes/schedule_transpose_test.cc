@@ -3,17 +3,11 @@
 
 #include "tests/support/automatic.h"
 
-namespace fusebox {
+namespace fusebox::testing {
 namespace {
 
-using testing::plan_of;
-using testing::Planned;
-using testing::read_program;
-
 TEST(Transpose, TilesHaveVectorsOnBothSides) {
-  const Module m = read_program("corpus/schedules/transpose_add.fir");
-  const Planned p =
-      plan_of(main_graph(m), {{.shape = {8192, 8192}, .align = 256}, {.shape = {8192, 8192}, .align = 256}});
+  const Planned p = plan_of_file("corpus/schedules/transpose_add.fir", {{8192, 8192}, {8192, 8192}});
   ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
   EXPECT_EQ(p.choice("tile"), 64);
   EXPECT_EQ(p.choice("vector"), 8);
@@ -22,9 +16,7 @@ TEST(Transpose, TilesHaveVectorsOnBothSides) {
 }
 
 TEST(Transpose, OddSizesHaveTilesWithoutVectors) {
-  const Module m = read_program("corpus/schedules/transpose_add.fir");
-  const Planned p =
-      plan_of(main_graph(m), {{.shape = {8191, 8193}, .align = 256}, {.shape = {8193, 8191}, .align = 256}});
+  const Planned p = plan_of_file("corpus/schedules/transpose_add.fir", {{8191, 8193}, {8193, 8191}});
   ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
   EXPECT_EQ(p.choice("vector"), 1);
   EXPECT_EQ(p.choice("tile"), 64);
@@ -40,7 +32,7 @@ TEST(Transpose, ATensorAndItsTransposeAreReadOnceEach) {
   output %y
 }
 )";
-  const Planned p = plan_of(kProgram, {{.shape = {512, 512}, .align = 256}});
+  const Planned p = plan_of(kProgram, contiguous({{512, 512}}));
   ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
   EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{16, 3}}));
 }
@@ -53,11 +45,11 @@ TEST(Transpose, AxesThatStayInnermostNeedNoTile) {
   output %y
 }
 )";
-  const Planned p = plan_of(kProgram, {{.shape = {64, 32, 128}, .align = 256}});
+  const Planned p = plan_of(kProgram, contiguous({{64, 32, 128}}));
   ASSERT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
   EXPECT_FALSE(p.why("transpose").empty());
   EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{16, 2}}));
 }
 
 }  // namespace
-}  // namespace fusebox
+}  // namespace fusebox::testing

@@ -9,26 +9,13 @@
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "passes/schedule/neighbours.h"
+#include "tests/support/program_text.h"
 
 namespace fusebox {
 namespace {
 
-constexpr std::string_view kSoftmax = R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %mx = max %x over [1]
-  %mxb = broadcast %mx mask [0, 1]
-  %d = sub %x, %mxb
-  %e = exp %d
-  %s = sum %e over [1]
-  %sb = broadcast %s mask [0, 1]
-  %y = truediv %e, %sb
-  output %y
-}
-)";
-
 struct Program {
-  Graph fusion = parse_module(kSoftmax).graphs[0];
+  Graph fusion = parse_module(testing::program_text("softmax")).graphs[0];
   CompileOptions options;
   Bindings bindings;
 

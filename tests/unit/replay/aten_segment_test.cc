@@ -16,6 +16,7 @@
 #include "replay/run/fast_call.h"
 #include "replay/run/run.h"
 #include "tests/unit/replay/host_session.h"
+#include "tests/unit/replay/idle_gpu.h"
 
 namespace fusebox {
 namespace {
@@ -262,22 +263,7 @@ class ReadingSession : public testing::HostSession {
   std::vector<float> read;
 };
 
-class ReadingGpu : public Device {
- public:
-  std::string_view name() const override { return "reading"; }
-  RunTensor allocate(Dtype, std::vector<int64_t>, std::vector<int64_t>, bool) override { return {}; }
-  RunTensor upload(const TensorData&) override { return {}; }
-  TensorData download(const RunTensor&, const std::string&) override { return {}; }
-  void copy(const RunTensor&, const RunTensor&) override {}
-  int64_t alignment(const RunTensor&) override { return 1; }
-  size_t prepare(const Graph&, const KernelUse&) override { return 0; }
-  void launch(size_t, const LaunchDims&, std::span<const RunArgument>) override {}
-  std::optional<CudaReadyLaunch> ready(size_t, const LaunchDims&) override { return CudaReadyLaunch(); }
-  CudaSession* session() override { return &reading; }
-  void synchronize() override {}
-
-  ReadingSession reading;
-};
+using ReadingGpu = testing::IdleGpu<ReadingSession>;
 
 TEST(AtenSegment, AFastCallGivesKernelsWhatAtenMade) {
   NEEDS_ATEN;
@@ -322,9 +308,9 @@ steps @f {
                .made = &made});
   EXPECT_TRUE(made[0]);
   EXPECT_FALSE(made[1]);
-  ASSERT_EQ(gpu->reading.read.size(), 5u);
+  ASSERT_EQ(gpu->starts.read.size(), 5u);
   const auto* x = reinterpret_cast<const float*>(p.arguments[0].tensor.data());
-  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(gpu->reading.read[i], -x[i]);
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(gpu->starts.read[i], -x[i]);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "passes/pipeline/pipeline.h"
 #include "replay/run/run.h"
 #include "tests/unit/replay/host_session.h"
+#include "tests/unit/replay/idle_gpu.h"
 
 namespace fusebox {
 namespace {
@@ -33,27 +34,7 @@ class NotingSession : public testing::HostSession {
   std::vector<std::pair<CudaPointer, int64_t>> cleared;
 };
 
-// Makes every launch ready, and allocates nothing.
-class NotingGpu : public Device {
- public:
-  std::string_view name() const override { return "noting"; }
-  RunTensor allocate(Dtype, std::vector<int64_t>, std::vector<int64_t>, bool) override { return {}; }
-  RunTensor upload(const TensorData&) override { return {}; }
-  TensorData download(const RunTensor&, const std::string&) override { return {}; }
-  void copy(const RunTensor&, const RunTensor&) override {}
-  int64_t alignment(const RunTensor&) override { return 1; }
-  size_t prepare(const Graph&, const KernelUse&) override { return 0; }
-  void launch(size_t, const LaunchDims&, std::span<const RunArgument>) override {}
-  std::optional<CudaReadyLaunch> ready(size_t, const LaunchDims& dims) override {
-    CudaReadyLaunch made;
-    made.grid[0] = static_cast<unsigned>(dims.grid[0]);
-    return made;
-  }
-  CudaSession* session() override { return &noting; }
-  void synchronize() override {}
-
-  NotingSession noting;
-};
+using NotingGpu = testing::IdleGpu<NotingSession>;
 
 struct Made {
   Compiled compiled;
@@ -77,9 +58,14 @@ std::unique_ptr<Made> make(const char* text) {
   const std::vector<uint64_t> addresses(arguments.size(), 512);
   made->resolved = resolve_call(made->compiled.host, kernels, arguments, addresses);
   for (const ResolvedStep& step : made->resolved.steps)
-    if (step.kind == ResolvedStep::Kind::kLaunch) made->gpu->noting.counts.push_back(step.arguments.size());
+    if (step.kind == ResolvedStep::Kind::kLaunch) made->gpu->starts.counts.push_back(step.arguments.size());
   made->call = make_fast_call(made->resolved, kernels, arguments, made->gpu);
   return made;
+}
+
+// A program whose only input is %x, with five elements.
+std::unique_ptr<Made> make_of_x(const std::string& fusion) {
+  return make((fusion + "inputs @f host {\n  %x = f32[5] normal seed 1\n}\n").c_str());
 }
 
 TEST(FastCall, GivesKernelsTheAddressesAndOpenScalarsOfTheCall) {
@@ -105,7 +91,7 @@ inputs @f host {
   const uint64_t scalars[] = {0, 0x40000000};
   int stream = 0;
   made->call->start({.inputs = &input, .outputs = &output, .arena = 0x3000, .scalars = scalars, .stream = &stream});
-  const auto& started = made->gpu->noting.started;
+  const auto& started = made->gpu->starts.started;
   ASSERT_EQ(started.size(), 2u);
   const auto has = [](const auto& s, uint64_t value) { return std::ranges::count(s.arguments, value) == 1; };
   EXPECT_TRUE(has(started[0], 0x1000) && has(started[0], 0x3000) && !has(started[0], 0x2000));
@@ -114,14 +100,11 @@ inputs @f host {
 }
 
 TEST(FastCall, AnOverwrittenInputIsNoOutput) {
-  const auto made = make(R"(fusion @f {
+  const auto made = make_of_x(R"(fusion @f {
   %n = size
   %x = input f32[%n] contiguous
   %y = exp %x
   output %y alias %x
-}
-inputs @f host {
-  %x = f32[5] normal seed 1
 }
 )");
   ASSERT_TRUE(made->call);
@@ -152,16 +135,13 @@ inputs @f host {
 }
 
 TEST(FastCall, OutputsAreInTheProgramsOrder) {
-  const auto made = make(R"(fusion @f {
+  const auto made = make_of_x(R"(fusion @f {
   %n = size
   %x = input f32[%n] contiguous
   %y = exp %x
   %z = sum %y over [0]
   output %z
   output %y
-}
-inputs @f host {
-  %x = f32[5] normal seed 1
 }
 )");
   ASSERT_TRUE(made->call);
@@ -171,22 +151,19 @@ inputs @f host {
   const uint64_t input = 0x1000;
   const uint64_t outputs[] = {0x2000, 0x3000}, scalars[] = {0};
   made->call->start({.inputs = &input, .outputs = outputs, .arena = 0, .scalars = scalars, .stream = nullptr});
-  const auto& started = made->gpu->noting.started;
+  const auto& started = made->gpu->starts.started;
   ASSERT_EQ(started.size(), 2u);
   EXPECT_EQ(std::ranges::count(started[0].arguments, uint64_t{0x3000u}), 1);
   EXPECT_EQ(std::ranges::count(started[1].arguments, uint64_t{0x2000u}), 1);
 }
 
 TEST(FastCall, AnOutputThatIsAnInputNeedsTheHostProgram) {
-  const auto made = make(R"(fusion @f {
+  const auto made = make_of_x(R"(fusion @f {
   %n = size
   %x = input f32[%n] contiguous
   %y = exp %x
   output %y
   output %x
-}
-inputs @f host {
-  %x = f32[5] normal seed 1
 }
 )");
   EXPECT_FALSE(made->call);

@@ -18,22 +18,14 @@
 
 namespace fusebox::testing {
 
+// The dtype of a buffer's elements. A uint16_t is the bits of a bfloat16.
 template <class T>
-constexpr Dtype kDtypeOf = Dtype::kFloat;
-template <>
-inline constexpr Dtype kDtypeOf<double> = Dtype::kDouble;
-template <>
-inline constexpr Dtype kDtypeOf<int8_t> = Dtype::kInt8;
-template <>
-inline constexpr Dtype kDtypeOf<int32_t> = Dtype::kInt32;
-template <>
-inline constexpr Dtype kDtypeOf<int64_t> = Dtype::kInt64;
-template <>
-inline constexpr Dtype kDtypeOf<uint8_t> = Dtype::kUint8;
-template <>
-inline constexpr Dtype kDtypeOf<uint16_t> = Dtype::kBfloat16;
-template <>
-inline constexpr Dtype kDtypeOf<uint32_t> = Dtype::kUint32;
+constexpr Dtype dtype_of() {
+  if constexpr (std::is_floating_point_v<T>) return sizeof(T) == 8 ? Dtype::kDouble : Dtype::kFloat;
+  if constexpr (std::is_signed_v<T>)
+    return sizeof(T) == 1 ? Dtype::kInt8 : sizeof(T) == 4 ? Dtype::kInt32 : Dtype::kInt64;
+  return sizeof(T) == 1 ? Dtype::kUint8 : sizeof(T) == 2 ? Dtype::kBfloat16 : Dtype::kUint32;
+}
 
 // A separate base, so that it exists before the writer's constructor runs.
 struct HostGraph {
@@ -63,13 +55,13 @@ class HostKernel : public HostGraph, public KernelWriter {
     return tensor_input(dtype, name);
   }
   template <class T>
-  ValueId input(const std::string& name, const std::vector<T>& values, Dtype dtype = kDtypeOf<T>) {
+  ValueId input(const std::string& name, const std::vector<T>& values, Dtype dtype = dtype_of<T>()) {
     const ValueId v = memory(dtype, name, static_cast<int64_t>(values.size()), true);
     std::memcpy(buffers[name].data(), values.data(), values.size() * sizeof(T));
     return v;
   }
   template <class T>
-  ValueId output(const std::string& name, int64_t elements, Dtype dtype = kDtypeOf<T>) {
+  ValueId output(const std::string& name, int64_t elements, Dtype dtype = dtype_of<T>()) {
     return memory(dtype, name, elements, false);
   }
   ValueId scalar(const std::string& name, int64_t value, Dtype dtype = Dtype::kIndex) {

@@ -12,19 +12,13 @@
 #include "passes/schedule/apply_steps.h"
 #include "replay/picture/layout.h"
 #include "replay/picture/render.h"
+#include "tests/support/program_text.h"
 #include "tests/support/schedule_cases.h"
 
 namespace fusebox::picture {
 namespace {
 
-constexpr std::string_view kCopy = R"(fusion @copy {
-  %n = size
-  %x = input f32[%n] contiguous
-  %s = set %x
-  %y = exp %s
-  output %y
-}
-steps @copy {
+const std::string kCopy = testing::program_text("copy") + R"(steps @copy {
   split %y.i0 by 128 -> o, t
   transform_like %y to []
   parallelize %y.o on grid.x
@@ -203,17 +197,7 @@ steps @f {
 }
 
 TEST(Picture, AScheduleThatCannotBeLoweredIsDrawnWithTheReason) {
-  Graph g = scheduled(R"(fusion @f {
-  %n = size
-  %x = input f32[%n] contiguous
-  %a = exp %x
-  %y = exp %a
-  output %y
-}
-steps @f {
-  parallelize %a.i0 on block.x
-}
-)");
+  const Graph g = scheduled(testing::program_text("illegal"));
   const Picture p = describe(g);
   EXPECT_NE(p.note.find("E0"), std::string::npos) << p.note;
   EXPECT_EQ(p.domain("%y.i0")->index, "i0");
@@ -250,7 +234,7 @@ size_t expect_legible(const Picture& p, size_t t) {
 }
 
 TEST(Layout, BoxesOfATensorDoNotOverlapAndLoopsKeepTheirOrder) {
-  for (std::string_view program : {kCopy, kHoles}) {
+  for (std::string_view program : {std::string_view(kCopy), kHoles}) {
     const Picture p = describe(scheduled(program));
     for (size_t t = 0; t < p.tensors.size(); ++t) EXPECT_GT(expect_legible(p, t), 0u);
   }
