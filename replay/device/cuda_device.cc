@@ -228,7 +228,8 @@ class CudaDeviceRunner : public Device {
     image.registers = loaded.registers;
     image.local_bytes = loaded.local_bytes;
     image.shared_bytes = loaded.shared_bytes;
-    if (keeps_images_) images_.insert_or_assign(image.source, std::move(image));
+    // A text that was given is not the kernel's own.
+    if (keeps_images_ && !texts_.contains(kernel.name)) images_.insert_or_assign(image.source, std::move(image));
     return result;
   }
 

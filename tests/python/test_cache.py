@@ -168,7 +168,7 @@ def test_wrong_files_and_folders_are_named(folder, tmp_path):
     (record,) = records(folder)
     junk = tmp_path / "junk.fuse"
     junk.write_bytes(b"FUSE and nothing else")
-    for file, code in ((record, "E0401"), (junk, "E0101"), (tmp_path / "none.fuse", "E0430"), (folder, "E0430")):
+    for file, code in ((record, "E0401"), (junk, "E0110"), (tmp_path / "none.fuse", "E0430"), (folder, "E0430")):
         refused = in_cache(folder, "cache", "import", file, "--json")
         assert refused.returncode == 2 and json.loads(refused.stdout)["error"]["code"] == code, refused.stdout
     missing = tmp_path / "missing"

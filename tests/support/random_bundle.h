@@ -104,7 +104,8 @@ inline LaunchRecord random_launch(Random& random, uint32_t kernels) {
   const auto dtype = [&] { return static_cast<Dtype>(random.below(dtype_rows().size())); };
   r.inputs.push_back({dtype(), 2, false, false});
   for (size_t n = random.below(3); n > 0; --n) r.inputs.push_back({dtype(), 0, true, random.one_in(2)});
-  for (size_t n = random.below(3); n > 0; --n) r.allocated.push_back({dtype(), static_cast<uint32_t>(random.below(3))});
+  for (size_t n = 1 + random.below(2); n > 0; --n)
+    r.allocated.push_back({dtype(), static_cast<uint32_t>(random.below(3))});
   const ErrorRow& row = error_rows()[random.below(error_rows().size())];
   r.errors.push_back({row.code, std::string(row.summary), random_name(random)});
   r.names.push_back(random_name(random) + "n");
