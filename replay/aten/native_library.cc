@@ -148,7 +148,8 @@ std::vector<at::Tensor> Native::attention(const Op& op) const {
   const bool is_backward = op.kind == OpKind::kSdpfaBwd;
   const size_t first = is_backward ? 1 : 0;
   const Dtype declared = dtype(op.operands[first]);
-  const at::ScalarType type = native_type(compute_dtype(declared));
+  // A gradient may be given sums of other scores, so that a weight leaves the range of float.
+  const at::ScalarType type = is_backward ? at::kDouble : native_type(compute_dtype(declared));
   const auto given = [&](size_t i) { return values_[op.operands[i].index].to(type); };
   const at::Tensor q = given(first), k = given(first + 1), v = given(first + 2);
   const size_t scale_at = is_backward ? 6 : 3;

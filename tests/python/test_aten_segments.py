@@ -136,3 +136,23 @@ def test_results_are_apart_from_inputs():
         t = fd.execute([x, w])[0]
         t.zero_()
         assert torch.equal(x, before)
+
+
+@needs_aten
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64])
+def test_integers_at_their_edges(dtype):
+    """Division by 0 gives 0, the least integer by -1 wraps, and shifts may be wider than the dtype: what ATen would stop at."""
+    least, word, width = torch.iinfo(dtype).min, {torch.int8: "i8", torch.int32: "i32", torch.int64: "i64"}[dtype], torch.iinfo(dtype).bits
+    ops = ("div", "mod", "remainder", "bitwise_left_shift", "bitwise_right_shift", "logical_right_shift", "pow")
+    lines = "".join(f"  %o{i} = {op} %x, %y\n" for i, op in enumerate(ops)) + "".join(f"  output %o{i}\n" for i in range(len(ops)))
+    names = ", ".join(f"%o{i}" for i in range(len(ops)))
+    text = f"fusion @f {{\n  %n = size\n  %x = input {word}[%n]\n  %y = input {word}[%n]\n{lines}}}\n"
+    x = torch.tensor([least, least, 7, -7, -7, 5, -1, 3], dtype=dtype)
+    y = torch.tensor([-1, 0, 0, 2, -2, 100, 100, 3], dtype=dtype)
+    made = FusionDefinition.from_text(text + f'steps @f {{\n  assign of [{names}] name "all" by aten\n}}\n').execute([x, y])
+    unfused = FusionDefinition.from_text(text).execute([x, y])
+    for ours, kernel, op in zip(made, unfused, ops):
+        assert torch.equal(ours, kernel), op
+    assert made[0].tolist() == [least, 0, 0, -3, 3, 0, 0, 1]
+    assert made[1].tolist() == [0, 0, 0, -1, -1, 5, -1, 0]
+    assert made[4].tolist()[5:7] == [0, -1]
