@@ -100,11 +100,9 @@ class Comparer {
     return true;
   }
 
-  // Most ops read their operands along loops that the same steps have made. A seeded defect changes what forms say, so
-  // they are asked then.
+  // Most ops read their operands along loops that the same steps have made.
   void compare_transforms() {
-    if (!plan_.defects().empty() || leader_ != g_[consumer_].operands[operand_] || stretches(g_[consumer_].kind))
-      return;
+    if (leader_ != g_[consumer_].operands[operand_] || stretches(g_[consumer_].kind)) return;
     pairs_ = map_producer_to_consumer(g_, consumer_, operand_);
     for (size_t i = 0; i < loop_.size(); ++i) {
       if (wants_shared(i) && !plan_.is_replicated(mine_[i])) result_.shared[i] = is_made_alike(loop_[i], mine_[i]);
