@@ -8,6 +8,7 @@
 #include "ir/build/builder.h"
 #include "ir/scalar/numeric.h"
 #include "ir/table/type_rule.h"
+#include "ir/text/parse.h"
 #include "replay/data/input.h"
 #include "replay/device/module_loader.h"
 #include "replay/run/compare.h"

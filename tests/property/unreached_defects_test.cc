@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fuzz/generate/case.h"
+#include "fuzz/generate/generate_inputs.h"
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
@@ -18,10 +19,10 @@ namespace {
 
 // What a compilation makes, or why it is refused.
 std::string outcome(const fuzz::Case& c, CompileOptions options) {
-  options.inputs = bound_inputs(c.inputs());
+  options.inputs = fuzz::bound_inputs(c.inputs());
   options.infer = infer_by_aten();
   try {
-    const Compiled made = compile(c.fusion(), sizes_of(c.fusion(), c.inputs()), options);
+    const Compiled made = compile(c.fusion(), fuzz::sizes_of(c.fusion(), c.inputs()), options);
     std::string all = text(digest(made.host)) + " " + std::to_string(made.index_bits);
     for (const Graph& k : made.kernels) all += " " + text(digest(k));
     return all;

@@ -39,6 +39,7 @@ class HostSession : public CudaSession {
   CudaStream create_stream() override { return nullptr; }
   void destroy_stream(CudaStream) override {}
   void synchronize(CudaStream) override {}
+  void opt_in_shared(CudaKernel&) override {}
   void synchronize() override {}
   CudaEvent create_event() override { return nullptr; }
   void destroy_event(CudaEvent) override {}
