@@ -160,7 +160,6 @@ OpKind op_named(std::string_view text) {
   if (const auto kind = parse_op(text)) return *kind;
   static constexpr std::string_view kKnown[] = {"rand_like",
                                                 "randn_like",
-                                                "scaled_mm",
                                                 "nv_block_quantize",
                                                 "nv_grouped_block_quantize",
                                                 "preprocess_grouped_matmul_input_sf",

@@ -9,6 +9,22 @@
 namespace fusebox {
 namespace {
 
+ViewState state_at_elements(const KernelPlan& plan, OpId consumer) {
+  return {std::vector<uint32_t>(plan.nest_of(consumer).path.size(), LoopNode::kNoNode),
+          IndexAlgebra(plan.defects()),
+          {},
+          false,
+          plan.knows_launch};
+}
+
+// Makes these domains of the consumer, and the broadcasts of its loops, the variables of its forms.
+void stand_at(const Graph& g, const Tensor& consumer, std::vector<DomainId> free, StatementView& view) {
+  free.insert(free.end(), consumer.loop_broadcasts.begin(), consumer.loop_broadcasts.end());
+  for (DomainId d : free)
+    view.own.set(d, view.algebra.declare_loop(static_cast<int>(d.index), g[d].name, view.own.extent(d)));
+  view.own.propagate();
+}
+
 // Compares a producer's loops with its consumer's: first by their transforms, then, for the loops that this leaves open, in
 // the nest, and last at elements.
 class Comparer {
@@ -141,18 +157,10 @@ class Comparer {
   }
 
   void compare_at_elements() {
-    ViewState state{std::vector<uint32_t>(plan_.nest_of(consumer_).path.size(), LoopNode::kNoNode),
-                    IndexAlgebra(plan_.defects()),
-                    {},
-                    false,
-                    plan_.knows_launch};
+    ViewState state = state_at_elements(plan_, consumer_);
     StatementView view(plan_, consumer_, state);
     const Tensor& t = g_.tensor_of(g_[consumer_].results[0]);
-    auto free = root_of(t);
-    free.insert(free.end(), t.loop_broadcasts.begin(), t.loop_broadcasts.end());
-    for (DomainId d : free)
-      view.own.set(d, view.algebra.declare_loop(static_cast<int>(d.index), g_[d].name, view.own.extent(d)));
-    view.own.propagate();
+    stand_at(g_, t, root_of(t), view);
     compare(view, [&](size_t i) {
       return view.own.known(mine_[i]) ? std::optional(view.own.value(mine_[i])) : std::nullopt;
     });
@@ -176,7 +184,11 @@ class Comparer {
 bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, DomainId domain) {
   const Graph& g = *plan.graph;
   const ValueId v = g[consumer].operands[operand], leader = g[g[v].def].results[0];
-  StatementView view(plan, consumer);
+  ViewState state = state_at_elements(plan, consumer);
+  StatementView view(plan, consumer, state);
+  // Of its root, an op that cuts reads a part.
+  const Tensor& t = g.tensor_of(g[consumer].results[0]);
+  stand_at(g, t, t.logical, view);
   DomainValues at = leader == v ? view.feed(operand) : view.values_of_leader(v, view.feed(operand));
   return at.known(domain) && view.algebra.prove_nonneg(at.value(domain)) &&
          view.algebra.prove_less(at.value(domain), at.extent(domain));

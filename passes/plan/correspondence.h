@@ -16,8 +16,8 @@ namespace fusebox {
 
 // Compares the loops on the first call for an operand and keeps the result in the plan.
 const Correspondence& correspondence(KernelPlan& plan, OpId consumer, size_t operand);
-// Whether the operand's elements that the consumer reads lie inside of this domain of the operand's producer, wherever
-// the consumer's own loops are. Loops that are made from the domain do not tell: a swizzle wraps an element that lies
+// Whether the operand's elements that the consumer reads, at any of its own elements, lie inside of this domain of the
+// operand's producer. Loops that are made from the domain do not tell: a swizzle wraps an element that lies
 // outside, and a split rounds up.
 bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, DomainId domain);
 // Whether a thread (or a block, if `grid`) reads an element that another one makes.

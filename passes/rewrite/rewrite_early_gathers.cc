@@ -33,8 +33,10 @@ bool gathers(const Graph& g, OpId id) {
 // Whether the place of an element decides its value, as of triu. The gathered element would have another place.
 bool is_placed(OpKind kind) {
   switch (kind) {
-    case FUSEBOX_PLACING_OPS: return true;
-    default: return false;  // any other op sees its operands' elements alone
+    case FUSEBOX_PLACING_OPS:
+      return true;
+    default:  // any other: sees its operands' elements alone
+      return false;
   }
 }
 

@@ -79,7 +79,7 @@ TEST(Parse, EveryErrorNamesItsPlace) {
   expect_text_error(ErrorCode::kSyntax, "2:8", "fusion {\n  %n = 5\n}");
   expect_text_error(ErrorCode::kBadAttribute, "2:13", "fusion {\n  %n = size extra\n}");
   expect_text_error(ErrorCode::kUnknownOp, "2:8", "fusion {\n  %n = sizes\n}");
-  expect_text_error(ErrorCode::kUnsupportedOp, "3:8", "fusion {\n  %n = size\n  %y = scaled_mm %n, %n\n}");
+  expect_text_error(ErrorCode::kUnsupportedOp, "3:8", "fusion {\n  %n = size\n  %y = nv_block_quantize %n, %n\n}");
   expect_text_error(ErrorCode::kUnknownName, "2:10", "fusion {\n  output %x\n}");
   expect_text_error(ErrorCode::kDuplicateName, "3:3", "fusion {\n  %n = size\n  %n = size\n}");
   expect_text_error(ErrorCode::kOperandCount, "3:14", "fusion {\n  %x = input f32[5]\n  %y = add %x\n}");
