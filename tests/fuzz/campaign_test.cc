@@ -13,7 +13,7 @@ namespace {
 // Pointwise ops, reductions and moves, on values for which results are close to the reference's.
 RunnerOptions calm() {
   RunnerOptions options;
-  options.runs = 400;
+  options.runs = 800;
   options.cases.fusion.aliases = false;
   options.cases.fusion.symbolic = false;
   options.cases.fusion.max_ops = 12;
@@ -23,7 +23,7 @@ RunnerOptions calm() {
 
 TEST(Campaign, JudgesByEveryOracleAndIsMostlyValid) {
   const Statistics s = run_cases(calm());
-  EXPECT_EQ(s.cases, 400u);
+  EXPECT_EQ(s.cases, 800u);
   EXPECT_GT(s.valid_rate(), 0.85);
   for (size_t i = 0; i < s.judged.size(); ++i)
     // An oracle that is due once in more cases than these judges none.
