@@ -369,7 +369,7 @@ class HostBuilder {
   const std::vector<Graph>& launches_;
   const Defects& defects_;
   KernelBuilder host_;
-  NameIndex names_;  // of the host program
+  NameIndex names_;        // of the host program
   size_t kept_apart_ = 0;  // the number of values in the host program that have no tensor's name
   std::map<ValueId, ValueId> scalars_;
   std::map<std::string, ValueId> tensors_;

@@ -89,7 +89,7 @@ class Turns {
   std::span<const Turn> turns_;
   const TurnOptions& options_;
   std::vector<std::optional<size_t>> prepared_;  // by kernel; none: not launched yet
-  std::shared_ptr<std::byte> arena_;  // of the call that is placed
+  std::shared_ptr<std::byte> arena_;             // of the call that is placed
   std::vector<std::vector<RunTensor>> tensors_;
 };
 
