@@ -103,7 +103,7 @@ def test_every_dtype_has_tensors_of_every_track(dtype):
 
 @pytest.fixture(scope="module")
 def many():
-    return drawn(fs.fusions(), 400)
+    return drawn(fs.fusions(), 600)
 
 
 def test_every_fusion_verifies_and_reads_as_it_was_written(many):
