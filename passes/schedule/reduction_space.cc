@@ -250,7 +250,12 @@ bool ReductionSpace::sort_tensors(const Graph& g, std::string& why) {
         why = place(g, v) + " has an axis of " + place(g, reference) + " twice";
         return false;
       }
-      if (g[d].iter_type == IterType::kIteration && is_reduced(axis)) is_full_[i] = true;
+      if (g[d].iter_type != IterType::kIteration || !is_reduced(axis)) continue;
+      if (constant_integer(g, g[axis].extent) == 1 && constant_integer(g, g[d].extent) != 1) {
+        why = place(g, v) + " stretches an axis of one element that " + place(g, reference) + " reduces";
+        return false;
+      }
+      is_full_[i] = true;
     }
   }
   return true;

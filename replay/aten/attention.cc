@@ -13,7 +13,6 @@
 namespace fusebox::aten {
 namespace {
 
-at::Tensor magnitudes(const at::Tensor& x) { return at::nan_to_num(at::abs(x), 0.0, kInfinity); }
 at::Tensor bound_of(const Carried& c) { return c.exact() ? at::zeros(c.value.sizes(), at::kDouble) : c.bound; }
 at::Tensor transposed(const at::Tensor& x) { return x.transpose(-2, -1); }
 // Not a number means that nothing is known.
@@ -27,10 +26,27 @@ struct Side {
   Side turned() const { return {transposed(value), transposed(size), transposed(bound)}; }
 };
 
+// The arithmetic of kernels for tensors of one dtype.
+struct Arithmetic {
+  double u, narrow;     // half a last place at 1: of sums, and of the dtype
+  double step, weight;  // how far off a product may be near 0, and a weight
+  double overflow;      // of sums
+  explicit Arithmetic(Dtype declared)
+      : u(unit_roundoff(declared)),
+        narrow(ulp_of(declared, 1.0) / 2),
+        step(ulp_of(compute_dtype(declared), 0.0)),
+        weight(std::max(least_normal(compute_dtype(declared)), ulp_of(declared, 0.0))),
+        overflow(accumulator_overflow(declared)) {}
+};
+
 // The error of a sum of `terms` products, the operands' own included.
-at::Tensor product_error(const Side& a, const Side& b, int64_t terms, double u) {
-  const double own = 2.02 * static_cast<double>(terms + 1) * u;
-  return at::matmul(a.size, b.size) * own + at::matmul(a.size, b.bound) + at::matmul(a.bound, b.size + b.bound);
+at::Tensor product_error(const Side& a, const Side& b, int64_t terms, const Arithmetic& by) {
+  const double own = 2.02 * static_cast<double>(terms + 1) * by.u;
+  const at::Tensor sizes = at::matmul(a.size, b.size);
+  const at::Tensor error = sizes * own + at::matmul(a.size, b.bound) + at::matmul(a.bound, b.size + b.bound) +
+                           static_cast<double>(terms) * by.step;
+  // Beyond the range of sums a partial sum may overflow or not.
+  return at::where(sizes < by.overflow, error, kInfinity);
 }
 
 struct Scores {
@@ -40,15 +56,17 @@ struct Scores {
 };
 
 // The scores of a query and its keys. Without features they are 0.
-Scores scores_of(const Carried& q, const Carried& k, double scale, bool is_causal, double u) {
+Scores scores_of(const Carried& q, const Carried& k, double scale, bool is_causal, const Arithmetic& by) {
   Scores s;
-  const Side query(Carried{.value = q.value * scale,
+  Side query(Carried{.value = q.value * scale,
                            .bound = q.exact() ? at::Tensor() : q.bound * std::abs(scale),
                            .dtype = q.dtype,
                            .zero_sign = true});
+  // Kernels may scale the query, which may overflow, or the sums.
+  query.size = at::where(query.size < by.overflow, query.size, kInfinity);
   const Side key = Side(k).turned();
   s.value = at::matmul(query.value, key.value);
-  s.error = product_error(query, key, q.value.size(-1) + 2, u);
+  s.error = product_error(query, key, q.value.size(-1) + 2, by);
   // A score that is no number, or infinite, makes a weight that kernels treat in several ways.
   s.error = at::where(at::isfinite(s.value), s.error, kInfinity);
   if (!is_causal) return s;
@@ -79,8 +97,9 @@ std::vector<Carried> Evaluator::attention(const Op& op) {
   std::optional<Carried> given;
   if (op.operands.size() > 3 && op.operands[3]) given = cast(carried(op.operands[3]), Dtype::kDouble);
   const double scale = scale_of(given ? &*given : nullptr, q.value.size(-1));
-  const double u = unit_roundoff(declared), narrow = ulp_of(declared, 1.0) / 2;
-  const Scores s = scores_of(q, k, scale, op.attrs.flag(AttrKey::kCausal), u);
+  const Arithmetic by(declared);
+  const double u = by.u;
+  const Scores s = scores_of(q, k, scale, op.attrs.flag(AttrKey::kCausal), by);
   const at::Tensor lse = at::logsumexp(s.value, -1, true);
   const at::Tensor weights = at::exp(s.value - lse);
   at::Tensor out = at::matmul(weights, v.value), log_sum = lse.squeeze(-1).clone();
@@ -89,10 +108,11 @@ std::vector<Carried> Evaluator::attention(const Op& op) {
   const auto keys = static_cast<double>(k.value.size(-2));
   const at::Tensor off = row_max(s.error), largest = row_max(finite_sizes(s.value));
   const at::Tensor sum_error = off + largest * (4 * u) + (2 * keys + 16) * u;
-  const at::Tensor relative = at::expm1(2 * sum_error) + 2 * narrow;
+  const at::Tensor relative = at::expm1(2 * sum_error) + 2 * by.narrow;
   const Side value(v);
   const at::Tensor all = at::matmul(weights, value.size);
-  at::Tensor error = known(all * (relative + (2 * keys + 4) * u));
+  at::Tensor error = all * (relative + (2 * keys + 4) * u) + at::sum(value.size, -2, true) * by.weight + keys * by.step;
+  error = known(at::where(all < by.overflow, error, kInfinity));
   const at::Tensor spread = known(at::matmul(weights, value.bound) * (1 + relative));
   at::Tensor log_error = known(sum_error.squeeze(-1) + finite_sizes(log_sum) * (4 * u));
   if (keys == 0) error = at::zeros_like(error), log_error = at::zeros_like(log_error);
@@ -112,8 +132,9 @@ std::vector<Carried> Evaluator::attention_gradient(const Op& op) {
   std::optional<Carried> given;
   if (op.operands.size() > 6 && op.operands[6]) given = cast(carried(op.operands[6]), Dtype::kDouble);
   const double scale = scale_of(given ? &*given : nullptr, q.value.size(-1));
-  const double u = unit_roundoff(declared), narrow = ulp_of(declared, 1.0) / 2;
-  const Scores s = scores_of(q, k, scale, op.attrs.flag(AttrKey::kCausal), u);
+  const Arithmetic by(declared);
+  const double u = by.u, narrow = by.narrow;
+  const Scores s = scores_of(q, k, scale, op.attrs.flag(AttrKey::kCausal), by);
   at::Tensor weights = at::exp(s.value - lse.value.unsqueeze(-1));
   if (s.hidden.defined()) weights = weights.masked_fill(s.hidden, 0.0);
   const at::Tensor to_weights = at::matmul(g.value, transposed(v.value));
@@ -129,19 +150,25 @@ std::vector<Carried> Evaluator::attention_gradient(const Op& op) {
   const at::Tensor size = finite_sizes(s.value) + finite_sizes(lse.value).unsqueeze(-1);
   const at::Tensor relative = at::expm1(s.error + bound_of(lse).unsqueeze(-1) + size * (4 * u) + 8 * u) + 2 * narrow;
   const Side gradient(g), output(o);
-  const Side weight(weights, weights, weights * relative);
-  at::Tensor moved = product_error(gradient, Side(v).turned(), features, u);
+  at::Tensor weights_off = weights * relative + by.weight;
+  at::Tensor moved = product_error(gradient, Side(v).turned(), features, by);
   moved = moved + at::sum(gradient.size * output.size, -1, true) * (2.02 * static_cast<double>(features + 2) * u) +
           at::sum(gradient.size * output.bound + gradient.bound * (output.size + output.bound), -1, true);
   const at::Tensor apart = magnitudes(to_weights - along);
   at::Tensor scores_off =
-      weights * (1 + relative) * moved + weights * relative * apart + weights * apart * (2 * narrow);
-  if (s.hidden.defined()) scores_off = scores_off.masked_fill(s.hidden, 0.0);
+      (weights + weights_off) * moved + weights_off * apart + weights * apart * (2 * narrow) + by.weight;
+  if (s.hidden.defined()) {
+    // A weight of 0 times a difference that may be infinite, or no number, is no number.
+    const at::Tensor is_zero = at::logical_and(s.hidden, at::isfinite(moved));
+    weights_off = weights_off.masked_fill(s.hidden, 0.0);
+    scores_off = at::where(is_zero, 0.0, known(scores_off));
+  }
+  const Side weight(weights, weights, weights_off);
   const Side score(to_scores, magnitudes(to_scores), scores_off);
   const double factor = std::abs(scale);
-  at::Tensor errors[] = {product_error(score, Side(k), keys + 1, u) * factor,
-                         product_error(score.turned(), Side(q), queries + 1, u) * factor,
-                         product_error(weight.turned(), gradient, queries, u)};
+  at::Tensor errors[] = {product_error(score, Side(k), keys + 1, by) * factor,
+                         product_error(score.turned(), Side(q), queries + 1, by) * factor,
+                         product_error(weight.turned(), gradient, queries, by)};
   at::Tensor values[] = {std::move(dq), std::move(dk), std::move(dv)};
   std::vector<Carried> results;
   for (size_t i = 0; i < 3; ++i) {

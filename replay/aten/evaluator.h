@@ -145,6 +145,9 @@ void check_topk_count(const Graph& g, const Op& op, int64_t count, int64_t exten
 
 // The magnitudes of finite elements, 0 for others. A complex number counts the sum of its finite parts.
 at::Tensor finite_sizes(const at::Tensor& x);
+// The magnitudes of all elements, for sums of bounds. Infinities stay, so that a bound times an infinity is infinite. NaN
+// counts nothing: its result is NaN in any case.
+at::Tensor magnitudes(const at::Tensor& x);
 // The bound of integers that wrap: infinite where an element may leave the dtype's range.
 at::Tensor free_where_it_wraps(Dtype d, const at::Tensor& value, const at::Tensor& bound);
 // A zero: the bound of exact elements.

@@ -13,9 +13,6 @@
 namespace fusebox::aten {
 namespace {
 
-// Infinities stay, so that a bound times an infinity is infinite. NaN counts nothing: its result is NaN in any case.
-at::Tensor magnitudes(const at::Tensor& x) { return at::nan_to_num(at::abs(x), 0.0, kInfinity); }
-
 // f(|a|, bound of b) + f(bound of a, |b|) + f(bound of a, bound of b)
 at::Tensor spread_of(const Bilinear& f, const Carried& a, const Carried& b, const at::Tensor& like) {
   at::Tensor spread = at::zeros(like.sizes(), at::kDouble);
@@ -56,6 +53,8 @@ Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b
     const at::Tensor lost = f(1 - at::isfinite(a.value).to(at::kDouble), at::ones(b.value.sizes(), at::kDouble)) +
                             f(at::ones(a.value.sizes(), at::kDouble), 1 - at::isfinite(b.value).to(at::kDouble));
     error = at::where(lost > 0, kInfinity, error);
+    // ATen multiplies the addend by 1 + 0i.
+    if (addend) error = at::where(at::isfinite(addend->value), error, kInfinity);
   }
   return finish_sum(std::move(sum), spread, error, declared, true);
 }

@@ -10,12 +10,18 @@
 namespace fusebox::aten {
 namespace {
 
+at::Tensor of_parts(const at::Tensor& parts) {
+  return at::view_as_complex(parts.stride(-1) == 1 ? parts : parts.contiguous());
+}
+
 // ATen scales the second operand of a sum by 1 + 0i first, which makes NaN of an infinity.
 at::Tensor by_parts(const at::Tensor& a, const at::Tensor& b, bool subtracts) {
   const at::Tensor x = at::view_as_real(a), y = at::view_as_real(b);
-  const at::Tensor parts = subtracts ? at::sub(x, y) : at::add(x, y);
-  return at::view_as_complex(parts.stride(-1) == 1 ? parts : parts.contiguous());
+  return of_parts(subtracts ? at::sub(x, y) : at::add(x, y));
 }
+
+// ATen subtracts some complex numbers from 0, which loses the sign of a 0.
+at::Tensor negated(const at::Tensor& z) { return of_parts(at::neg(at::view_as_real(z))); }
 
 // The exponential is at most 1 in modulus.
 at::Tensor stable_sigmoid(const at::Tensor& z) {
@@ -74,7 +80,7 @@ at::Tensor complex_value(OpKind kind, std::span<const at::Tensor> v) {
     case OpKind::kAbs:
       return at::abs(x);
     case OpKind::kNeg:
-      return at::neg(x);
+      return negated(x);
     case OpKind::kReal:
       return at::real(x);
     case OpKind::kImag:

@@ -291,7 +291,9 @@ std::optional<std::vector<at::Tensor>> Native::library(const Op& op) const {
       made = {scanned(op)};
       break;
     case FUSEBOX_EXTREME_SCAN_OPS: {
-      const at::Tensor x = ordered(value(0), first);
+      at::Tensor x = ordered(value(0), first);
+      // ATen's kernels for a CPU hold strides in 32 bits.
+      if (std::ranges::any_of(x.strides(), [](int64_t stride) { return stride > INT32_MAX; })) x = x.contiguous();
       const auto [values, places] =
           op.kind == OpKind::kCummax ? at::cummax(x, axis_in(op, x)) : at::cummin(x, axis_in(op, x));
       made = {unordered(values, first), places};

@@ -127,18 +127,22 @@ at::Tensor value_of(OpKind kind, std::span<const Carried> o, Dtype compute) {
   }
 }
 
+at::Tensor of_parts(const at::Tensor& parts) {
+  return at::view_as_complex(parts.stride(-1) == 1 ? parts : parts.contiguous());
+}
+
 // Adds complex numbers part by part. ATen scales the second operand by 1 + 0i first, which makes NaN of an infinity.
 at::Tensor by_parts(const at::Tensor& a, const at::Tensor& b, bool subtracts) {
   const at::Tensor x = at::view_as_real(a), y = at::view_as_real(b);
-  const at::Tensor parts = subtracts ? at::sub(x, y) : at::add(x, y);
-  return at::view_as_complex(parts.stride(-1) == 1 ? parts : parts.contiguous());
+  return of_parts(subtracts ? at::sub(x, y) : at::add(x, y));
 }
 
 at::Tensor complex_value_of(OpKind kind, std::span<const Carried> o) {
   const auto x = [&](size_t k) -> const at::Tensor& { return o[k].value; };
   switch (kind) {
     case OpKind::kNeg:
-      return at::neg(x(0));
+      // ATen subtracts some complex numbers from 0, which loses the sign of a 0.
+      return of_parts(at::neg(at::view_as_real(x(0))));
     case OpKind::kReciprocal:
       return at::reciprocal(x(0));
     case OpKind::kAdd:

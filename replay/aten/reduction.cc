@@ -66,6 +66,8 @@ at::Tensor finite_sizes(const at::Tensor& x) {
   return at::abs(x).nan_to_num_(0.0, 0.0, 0.0);
 }
 
+at::Tensor magnitudes(const at::Tensor& x) { return at::nan_to_num(at::abs(x), 0.0, kInfinity); }
+
 at::Tensor free_where_it_wraps(Dtype d, const at::Tensor& value, const at::Tensor& bound) {
   at::Tensor v = value.to(at::kDouble);
   // The carrier has the same bits, as signed numbers.

@@ -29,6 +29,9 @@ inline double ulp_of(Dtype dtype, double value) {
   return std::bit_cast<double>(uint64_t{1} << (exponent + 1074));
 }
 
+// The least number that has all digits.
+inline double least_normal(Dtype dtype) { return std::ldexp(1.0, format_of(dtype).least_exponent()); }
+
 // Half the distance of neighbouring numbers at 1 in the dtype that sums of this dtype are accumulated in. It is doubled
 // in double, because the reference is computed in double too.
 inline double unit_roundoff(Dtype declared) {

@@ -99,6 +99,16 @@ TEST(ReductionScheduler, DeclinesWithAReason) {
           "1]\n  %y = sum %c over [1]\n  output %y\n}\n",
           {{64, 64}}),
       "declines: %c is a slice, which changes the axes");
+  EXPECT_EQ(ask("persistent",
+                "fusion @f {\n  %x = input f32[1]\n  %z = input f32[33]\n  %s = sum %x over [0]\n  %b = broadcast %s "
+                "mask [1]\n  %y = add %b, %z\n  output %y\n}\n",
+                {{1}, {33}}),
+            "declines: %y has an axis that %s lacks");
+  EXPECT_EQ(ask("persistent",
+                "fusion @f {\n  %x = input f32[1]\n  %z = input f32[33]\n  %s = sum %x over [0]\n  %b = broadcast %s "
+                "mask [1]\n  %p = mul %x, %b\n  %y = add %p, %z\n  output %y\n}\n",
+                {{1}, {33}}),
+            "declines: %z stretches an axis of one element that %s reduces");
 }
 
 TEST(PersistentScheduler, KeepsARowInRegisters) {
