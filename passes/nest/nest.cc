@@ -172,7 +172,18 @@ class NestPlanner {
       for (DomainId d : leaves(g_, loop_of(t)[i])) made_from.push_back(d);
     for (DomainId d : made_from) {
       if (g_[d].iter_type != IterType::kBroadcast) continue;
-      for (OpId reader : plan_.readers[v.index]) take(d, concretized_by(t, d, reader), v);
+      bool is_kept = false;  // a reader reads the one element
+      for (OpId reader : plan_.readers[v.index]) {
+        const ValueId extent = concretized_by(t, d, reader);
+        is_kept = is_kept || !extent;
+        take(d, extent, v);
+      }
+      const auto it = plan_.promoted.find(d);
+      if (is_kept && it != plan_.promoted.end() && constant_integer(g_, it->second).value_or(0) < 1)
+        throw Error(ErrorCode::kIllegalInline,
+                    "one consumer reads the element of this broadcast axis, and another may read it no time, as its "
+                    "extent may be 0; inline it outside that axis, or recompute it for one of them",
+                    place_of(g_, v) + "." + g_[d].name);
     }
   }
 

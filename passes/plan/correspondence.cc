@@ -104,10 +104,13 @@ class Comparer {
   // Whether the same transforms make both domains from axes that the consumer reads at its own place. Then both are one
   // function of the elements, without a form of it.
   bool is_made_alike(DomainId from, DomainId to) const {
-    for (const DomainPair& pair : pairs_)
-      if (pair == DomainPair{from, to})
-        return g_[from].iter_type == IterType::kIteration &&
-               (g_[to].iter_type == IterType::kIteration || is_reduction(g_, to));
+    for (const DomainPair& pair : pairs_) {
+      if (pair != DomainPair{from, to}) continue;
+      // Two broadcasts have one element each.
+      if (g_[from].iter_type == IterType::kBroadcast) return g_[to].iter_type == IterType::kBroadcast;
+      return g_[from].iter_type == IterType::kIteration &&
+             (g_[to].iter_type == IterType::kIteration || is_reduction(g_, to));
+    }
     if (!g_[from].def || !g_[to].def) return false;
     const Transform &a = g_[g_[from].def], &b = g_[g_[to].def];
     if (!is_same_transform(a, b) || position_in(a.outputs, from) != position_in(b.outputs, to)) return false;
