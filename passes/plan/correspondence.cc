@@ -25,6 +25,12 @@ void stand_at(const Graph& g, const Tensor& consumer, std::vector<DomainId> free
   view.own.propagate();
 }
 
+// One value may have two forms, made before and after a fact of it was known.
+bool is_equal(IndexAlgebra& algebra, Form a, Form b) {
+  if (algebra.equal(a, b)) return true;
+  return algebra.prove_nonneg(algebra.sub(a, b)) && algebra.prove_nonneg(algebra.sub(b, a));
+}
+
 // Compares a producer's loops with its consumer's: first by their transforms, then, for the loops that this leaves open, in
 // the nest, and last at elements.
 class Comparer {
@@ -106,8 +112,9 @@ class Comparer {
   bool is_made_alike(DomainId from, DomainId to) const {
     for (const DomainPair& pair : pairs_) {
       if (pair != DomainPair{from, to}) continue;
-      // Two broadcasts have one element each.
-      if (g_[from].iter_type == IterType::kBroadcast) return g_[to].iter_type == IterType::kBroadcast;
+      // Two broadcasts have one element each, or as many as one extent that shared loops give to both.
+      if (g_[from].iter_type == IterType::kBroadcast)
+        return g_[to].iter_type == IterType::kBroadcast && promoted(from) == promoted(to);
       return g_[from].iter_type == IterType::kIteration &&
              (g_[to].iter_type == IterType::kIteration || is_reduction(g_, to));
     }
@@ -117,6 +124,12 @@ class Comparer {
     for (size_t i = 0; i < a.inputs.size(); ++i)
       if (!is_made_alike(a.inputs[i], b.inputs[i])) return false;
     return true;
+  }
+
+  // The extent that shared loops give to a broadcast, or none.
+  ValueId promoted(DomainId d) const {
+    const auto it = plan_.nest_plan.promoted.find(d);
+    return it == plan_.nest_plan.promoted.end() ? ValueId() : it->second;
   }
 
   // Most ops read their operands along loops that the same steps have made.
@@ -143,14 +156,14 @@ class Comparer {
       if (wants_shared(i) && !result_.shared[i] && !result_.at_every_point[i]) {
         const auto own = value_at(i);
         result_.shared[i] =
-            own && view.algebra.equal(at.value(loop_[i]), *own) && same_extent(view, at, loop_[i], mine_[i]);
+            own && is_equal(view.algebra, at.value(loop_[i]), *own) && same_extent(view, at, loop_[i], mine_[i]);
       }
       if (!wants_thread(i) || result_.thread[i]) continue;
       const size_t k = thread_position(parallel(i));
       // A replicated reader runs in every thread, even where a check of its loop would exclude the thread.
       if (k < mine_.size() && plan_.is_replicated(mine_[k])) continue;
       const auto own = k < mine_.size() ? value_at(k) : std::optional<Form>();
-      result_.thread[i] = own && view.algebra.equal(at.value(loop_[i]), *own);
+      result_.thread[i] = own && is_equal(view.algebra, at.value(loop_[i]), *own);
     }
   }
 
