@@ -25,13 +25,13 @@ class Backend final : public CudaBackend {
   std::vector<CudaDevice> devices() override {
     std::string why;
     const DriverApi* driver = driver_api(why);
-    return driver == nullptr ? std::vector<CudaDevice>() : list_devices(*driver);
+    return driver == nullptr ? std::vector<CudaDevice>() : found(*driver);
   }
   std::unique_ptr<CudaSession> open(int ordinal) override {
     std::string why;
     const DriverApi* driver = driver_api(why);
     if (driver == nullptr) throw Error(ErrorCode::kNoDevice, "no GPU is there: " + why);
-    const auto all = list_devices(*driver);
+    const auto all = found(*driver);
     if (ordinal < 0 || static_cast<size_t>(ordinal) >= all.size())
       throw Error(ErrorCode::kNoDevice,
                   "no GPU has the number " + std::to_string(ordinal) + "; there are " + std::to_string(all.size()));
@@ -39,6 +39,12 @@ class Backend final : public CudaBackend {
   }
 
  private:
+  // Asked for once: a driver reads clock rates from the GPU itself, which takes as long as loading a kernel.
+  std::vector<CudaDevice> found(const DriverApi& driver) {
+    const std::lock_guard lock(finding_);
+    if (devices_.empty()) devices_ = list_devices(driver);
+    return devices_;
+  }
   const NvrtcFile& compiler() {
     const std::lock_guard lock(finding_);
     if (!compiler_) compiler_ = find_nvrtc(folders_);
@@ -48,6 +54,7 @@ class Backend final : public CudaBackend {
   std::vector<std::string> folders_;
   std::mutex finding_;
   std::optional<NvrtcFile> compiler_;
+  std::vector<CudaDevice> devices_;
 };
 
 }  // namespace
