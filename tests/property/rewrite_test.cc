@@ -117,11 +117,13 @@ std::optional<Error> compile_error(const Graph& g, std::span<const Argument> inp
   return std::nullopt;
 }
 
-std::vector<Step> all_rewrites() {
+std::vector<Step> rewrites_of(RewrittenOutputs outputs) {
   std::vector<Step> steps;
-  for (const RewriteRow& row : rewrite_rows()) steps.push_back(rewrite_step(row.name));
+  for (const RewriteRow& row : rewrite_rows())
+    if (row.outputs == outputs) steps.push_back(rewrite_step(row.name));
   return steps;
 }
+std::vector<Step> all_rewrites() { return rewrites_of(RewrittenOutputs::kKeepsBits); }
 
 uint64_t setting(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -154,6 +156,7 @@ TEST(Rewrites, KeepTheBitsOfRandomFusions) {
       expect_same(expected, run(after, arguments));
       if (HasFailure()) FAIL() << print(after);
     }
+    for (const Step& step : rewrites_of(RewrittenOutputs::kWithinBounds)) run(rewritten(g, step, counts), arguments);
     // One after another in a random order, each working on the others' results; twice.
     for (size_t i = steps.size(); i > 1; --i) std::swap(steps[i - 1], steps[random.below(i)]);
     const std::vector<Step> once = steps;
@@ -168,7 +171,71 @@ TEST(Rewrites, KeepTheBitsOfRandomFusions) {
   std::printf("  fusions: %d ran, of %d\n", ran, static_cast<int>(count));
   if (count < 800) return;
   EXPECT_GE(ran, static_cast<int>(count) / 2);
-  for (const RewriteRow& row : rewrite_rows()) EXPECT_GE(counts[std::string(row.name)].changes, 50) << row.name;
+  for (const RewriteRow& row : rewrite_rows())
+    if (row.outputs == RewrittenOutputs::kKeepsBits) EXPECT_GE(counts[std::string(row.name)].changes, 50) << row.name;
+}
+
+// The moments of rows far from 0, in two passes, against sums in long double. The error of the mean is a few roundings of
+// the largest element; the squares are off by n times its square, and by roundings of themselves.
+TEST(Rewrites, TwoPassMomentsAreWithinBounds) {
+  const Graph g = parse_module(R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %avg, %squares, %count = welford %x over [1]
+  %a = neg %avg
+  %s = neg %squares
+  output %a
+  output %s
+}
+)")
+                      .graphs[0];
+  Counts counts;
+  const Graph after = rewritten(g, rewrite_step("two_pass_moments"), counts);
+  EXPECT_EQ(counts["two_pass_moments"].changes, 1);
+  constexpr double kRoundoff = 0x1p-24, kOffset = 1000;
+  for (const int64_t n : {0, 1, 2, 3, 31, 1024, 5000}) {
+    TensorData x = allocate_tensor(Dtype::kFloat, {3, n});
+    Random random(static_cast<uint64_t>(n) + 1);
+    std::vector<std::vector<double>> rows(3);
+    for (int64_t i = 0; i < 3 * n; ++i) {
+      const float value = static_cast<float>(kOffset + static_cast<double>(random.below(1 << 16)) * 0x1p-16);
+      store_element(x, i, constant_bits(Dtype::kFloat, value));
+      rows[static_cast<size_t>(i / n)].push_back(value);
+    }
+    const Argument arguments[] = {Argument::of(x)};
+    const auto made = run(after, arguments);
+    for (size_t r = 0; r < 3; ++r) {
+      long double mean = 0, squares = 0;
+      for (double v : rows[r]) mean += v;
+      mean /= static_cast<long double>(std::max<int64_t>(n, 1));
+      for (double v : rows[r]) squares += (v - mean) * (v - mean);
+      const auto at = [&](size_t output) {
+        return -to_double(Dtype::kFloat,
+                          load_element(contiguous_copy(made[output].value.tensor), static_cast<int64_t>(r)));
+      };
+      const double mean_bound = 16 * kRoundoff * kOffset;
+      EXPECT_NEAR(at(0), static_cast<double>(mean), n == 1 ? 0 : mean_bound) << n;
+      const double bound =
+          static_cast<double>(n) * mean_bound * mean_bound + 64 * kRoundoff * static_cast<double>(squares);
+      EXPECT_NEAR(at(1), static_cast<double>(squares), n == 1 ? 0 : bound) << n;
+    }
+  }
+}
+
+TEST(Rewrites, TwoPassMomentsLeaveOtherWelfords) {
+  const auto changes = [](const std::string& body) {
+    Graph g = parse_module("fusion @f {\n  %m, %n = size\n" + body + "}\n").graphs[0];
+    return two_pass_moments(g);
+  };
+  const std::string x = "  %x = input f32[%m, %n]\n", w = "  %a, %s, %c = welford %x over [1]\n";
+  EXPECT_TRUE(changes(x + w + "  %y = neg %a\n  output %y\n"));
+  // An output keeps its op, a count has no other op, and the mean of narrow floats would be rounded.
+  EXPECT_FALSE(changes(x + w + "  output %a\n"));
+  EXPECT_FALSE(changes(x + w + "  %y = neg %a\n  %z = neg %c\n  output %y\n  output %z\n"));
+  EXPECT_FALSE(changes("  %x = input bf16[%m, %n]\n" + w + "  %y = neg %a\n  output %y\n"));
+  // Merged sets.
+  EXPECT_FALSE(changes(x + "  %q = input f32[%m, %n]\n  %k = input i64[%m, %n]\n  %a, %s, %c = welford %x, %q, %k over "
+                           "[1]\n  %y = neg %a\n  output %y\n"));
 }
 
 TEST(Rewrites, ALimitMakesThemSmallSteps) {

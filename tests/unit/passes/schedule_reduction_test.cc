@@ -10,6 +10,7 @@
 #include "ir/text/print.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/plan/plan_stages.h"
+#include "tests/support/automatic.h"
 
 namespace fusebox {
 namespace {
@@ -105,6 +106,38 @@ TEST(ReductionScheduler, ChoosesBySize) {
   EXPECT_EQ(ask("reduction", kTotalSum, {{16384, 4096}}),
             "reduction axes inner form passes vector 8 in_vectors x merge first lanes 256 warps 1 unroll 4 rows 1 "
             "slices 528 threads 256 blocks 4");
+}
+
+// A thread takes whole columns of few elements, in full vectors, as in a pointwise kernel.
+TEST(ReductionScheduler, AThreadTakesAShortColumn) {
+  EXPECT_EQ(ask("reduction", kColumnSum, {{1, 1 << 20}}),
+            "reduction axes outer form passes vector 8 in_vectors x merge last lanes 256 warps 1 unroll 1 rows 1 "
+            "slices 1 threads 256 blocks 4");
+  EXPECT_EQ(ask("reduction", kColumnSum, {{8, 1 << 20}}),
+            "reduction axes outer form passes vector 8 in_vectors x merge last lanes 256 warps 1 unroll 4 rows 1 "
+            "slices 1 threads 256 blocks 4");
+  // Few columns are spread over all multiprocessors.
+  EXPECT_EQ(ask("reduction", kColumnSum, {{2, 4096}}),
+            "reduction axes outer form passes vector 1 in_vectors , merge last lanes 32 warps 1 unroll 2 rows 1 slices "
+            "1 threads 32 blocks 32");
+  EXPECT_EQ(ask("reduction", kColumnSum, {{1, 31529}}),
+            "reduction axes outer form passes vector 1 in_vectors , merge last lanes 64 warps 1 unroll 1 rows 1 slices "
+            "1 threads 64 blocks 16");
+}
+
+// Nothing reads what the sum overwrites, so its result needs no loops of its own.
+TEST(ReductionScheduler, AResultOverAnInputThatNothingReads) {
+  const testing::Planned p = testing::plan_of(R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n, 4] contiguous
+  %a = neg %x
+  %y = sum %a over [0, 2]
+  %z = input f32[%n] contiguity [false]
+  output %y alias %z
+}
+)",
+                                              {{.shape = {8, 2, 4}}, {.shape = {2}, .strides = {4}}});
+  EXPECT_EQ(p.scheduler(), "reduction") << p.why("reduction");
 }
 
 TEST(ReductionScheduler, StaysInItsClass) {
@@ -296,7 +329,7 @@ Outline outline_of(const Compiled& c) {
   return result;
 }
 
-class HandWritten : public testing::TestWithParam<const char*> {};
+class HandWritten : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(HandWritten, IsNoBetterInOutline) {
   const Module m = parse_module(read("corpus/schedules/" + std::string(GetParam()) + ".fir"));
@@ -371,7 +404,7 @@ inputs @f gpu {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, HandWritten,
-                         testing::Values("row_sum", "column_sum", "total_sum", "softmax", "softmax_odd", "softmax_long",
+                         ::testing::Values("row_sum", "column_sum", "total_sum", "softmax", "softmax_odd", "softmax_long",
                                          "layer_norm", "layer_norm_odd", "layer_norm_welford", "rms_norm",
                                          "rms_norm_odd", "rms_norm_long", "welford_batch_norm"),
                          [](const auto& param) { return std::string(param.param); });
