@@ -1,6 +1,7 @@
 #include "passes/automatic/plan_automatic.h"
 
 #include "passes/automatic/cut.h"
+#include "passes/automatic/two_passes.h"
 #include "passes/schedule/apply_steps.h"
 
 namespace fusebox {
@@ -20,22 +21,11 @@ Step assign_step(const Graph& g, const CutPart& part, const std::string& name) {
 
 std::vector<Step> automatic_rewrites(const Graph& fusion, const std::vector<Step>& before, const Defects& defects) {
   // Folding comes first because it leaves more for the others, and dead code goes last.
-  constexpr const char* kOrder[] = {"fold_constants", "identity_ops",          "identity_moves", "early_gathers",
-                                    "cast_pairs",     "common_subexpressions", "dead_code"};
-  std::vector<Step> steps;
+  constexpr std::string_view kOrder[] = {"fold_constants", "identity_ops",          "identity_moves", "early_gathers",
+                                         "cast_pairs",     "common_subexpressions", "dead_code"};
   Graph g = fusion;
   apply_steps(g, before, defects);
-  for (const char* name : kOrder) {
-    Step step{StepKind::kRewrite, {}, {}, {}};
-    step.attrs.set(AttrKey::kName, std::string(name));
-    if (step_refusal(g, step)) continue;
-    Graph next = g;
-    apply_step(next, step, defects);
-    if (next == g) continue;
-    g = std::move(next);
-    steps.push_back(std::move(step));
-  }
-  return steps;
+  return changing_rewrites(g, kOrder, defects);
 }
 
 AutomaticPlan plan_automatic(const Graph& fusion, const AutomaticOptions& options) {

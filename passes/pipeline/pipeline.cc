@@ -10,6 +10,7 @@
 #include "ir/step/apply.h"
 #include "ir/step/step_applier.h"
 #include "ir/table/error.h"
+#include "passes/automatic/two_passes.h"
 #include "passes/host/host_program.h"
 #include "passes/host/index_range.h"
 #include "passes/lower/lower.h"
@@ -156,6 +157,20 @@ bool has_layouts(const Segmentation& s) {
   });
 }
 
+// Applies the leading steps and resolves symbolic axes.
+void concretize(Compiled& compiled, const Graph& fusion, const Bindings& bindings, const std::vector<Step>& steps,
+                const CompileOptions& options) {
+  compiled.concretized = fusion;
+  const std::span<const Step> leading = std::span(steps).first(leading_rewrites(steps));
+  compiled.concretize = rewrite(compiled.concretized, bindings, leading, options.defects);
+  apply(compiled.concretized, compiled.concretize, options.defects);
+  compiled.concretized = canonical_order(compiled.concretized);
+  const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
+  // An axis just resolved to *iteration* must match the extents it meets.
+  if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
+  compiled.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(compiled.concretized, sizes);
+}
+
 void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& bindings,
                   const CompileOptions& options) {
   Compiled& compiled = attempt.made;
@@ -166,28 +181,42 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
     const std::vector<Step> rewrites = automatic_rewrites(fusion, steps, options.defects);
     steps.insert(steps.end(), rewrites.begin(), rewrites.end());
   }
-  const size_t rewrites = leading_rewrites(steps);
-  compiled.concretized = fusion;
-  compiled.concretize = rewrite(compiled.concretized, bindings, std::span(steps).first(rewrites), options.defects);
-  apply(compiled.concretized, compiled.concretize, options.defects);
-  compiled.concretized = canonical_order(compiled.concretized);
-  const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
-  // An axis just resolved to *iteration* must match the extents it meets.
-  if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
-  compiled.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(compiled.concretized, sizes);
+  concretize(compiled, fusion, bindings, steps, options);
   if (automatic) {
-    const MemoryClasses memory = memory_classes(fusion, options.inputs, options.defects);
-    AutomaticPlan plan = plan_automatic(compiled.concretized, {.sizes = sizes,
-                                                               .memory = memory,
-                                                               .device = *options.device,
-                                                               .heuristics = options.heuristics,
-                                                               .defects = options.defects,
-                                                               .infer = options.infer,
-                                                               .inputs = options.inputs});
+    const auto plan_of = [&](const Compiled& c) {
+      return plan_automatic(c.concretized, {.sizes = rebind(fusion, bindings, c.concretized),
+                                            .memory = memory_classes(fusion, options.inputs, options.defects),
+                                            .device = *options.device,
+                                            .heuristics = options.heuristics,
+                                            .defects = options.defects,
+                                            .infer = options.infer,
+                                            .inputs = options.inputs});
+    };
+    AutomaticPlan plan = plan_of(compiled);
+    if (!has_rewrites && may_keep_rows(plan)) {
+      std::vector<Step> more = two_pass_rewrites(fusion, steps, options.defects);
+      if (!more.empty()) {
+        more.insert(more.begin(), steps.begin(), steps.end());
+        Compiled other;
+        concretize(other, fusion, bindings, more, options);
+        AutomaticPlan second = plan_of(other);
+        if (is_better_in_two_passes(plan, second)) {
+          compiled = std::move(other);
+          steps = std::move(more);
+          plan = std::move(second);
+        }
+      }
+    }
+    const size_t leading = steps.size();
     steps.insert(steps.end(), plan.steps.begin(), plan.steps.end());
-    compiled.automatic = {steps, std::move(plan.decisions), SizeClasses(compiled.concretized, sizes, options.defects),
-                          memory};
+    compiled.automatic = {
+        steps, std::move(plan.decisions),
+        SizeClasses(compiled.concretized, rebind(fusion, bindings, compiled.concretized), options.defects),
+        memory_classes(fusion, options.inputs, options.defects)};
+    check_internal(leading_rewrites(steps) == leading, "a schedule of the automatic plan begins with a rewrite");
   }
+  const size_t rewrites = leading_rewrites(steps);
+  const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
   const std::span<const Step> schedule = std::span<const Step>(steps).subspan(rewrites);
   if (options.segmentation)
     compiled.segmentation = *options.segmentation;

@@ -8,7 +8,7 @@ namespace fusebox {
 namespace {
 
 constexpr RewriteRow kRows[] = {
-#define FUSEBOX_REWRITE(name, summary) {#name, name, summary},
+#define FUSEBOX_REWRITE(name, outputs, summary) {#name, RewrittenOutputs::outputs, name, summary},
 #include "passes/rewrite/rewrite_table.inc"
 #undef FUSEBOX_REWRITE
 };

@@ -1,5 +1,5 @@
-// Rewrite passes turn a fusion of level math into one that gives the same output bits (a NaN stays a NaN). They run as
-// `rewrite` steps, through apply_steps.h.
+// Rewrite passes turn a fusion of level math into one that gives the same output bits (a NaN stays a NaN), or, where the
+// table says so, outputs within the same bounds. They run as `rewrite` steps, through apply_steps.h.
 //
 // Invariants of every pass:
 // - The signature stays: sizes, inputs, outputs, aliases.
@@ -34,12 +34,16 @@ struct RewriteOptions {
 };
 
 // True means changed.
-#define FUSEBOX_REWRITE(name, summary) bool name(Graph& g, const RewriteOptions& options = {});
+#define FUSEBOX_REWRITE(name, outputs, summary) bool name(Graph& g, const RewriteOptions& options = {});
 #include "passes/rewrite/rewrite_table.inc"
 #undef FUSEBOX_REWRITE
 
+// What becomes of the outputs.
+enum class RewrittenOutputs { kKeepsBits, kWithinBounds };
+
 struct RewriteRow {
   std::string_view name;
+  RewrittenOutputs outputs;
   bool (*run)(Graph&, const RewriteOptions&);
   std::string_view summary;
 };

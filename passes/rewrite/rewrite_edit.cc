@@ -154,6 +154,12 @@ void Rewriter::replace(ValueId v, ValueId by) {
   by_[v.index] = by;
 }
 
+void Rewriter::replace_together(std::span<const std::pair<ValueId, ValueId>> pairs) {
+  if (pairs.empty() || std::ranges::any_of(pairs, [&](const auto& p) { return !may_replace(p.first); })) return;
+  if (!take(pairs[0].first)) return;
+  for (const auto& [v, by] : pairs) by_[v.index] = by;
+}
+
 void Rewriter::set_operands(OpId op, std::vector<ValueId> operands) {
   const ValueId v = g_[op].results[0];
   if (!g_.is_tensor(v) && operands != g_[op].operands) is_changed_[v.index] = true;

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "passes/rewrite/rewrite.h"
@@ -38,6 +39,8 @@ class Rewriter {
   bool may_replace(ValueId v) const;
   // Lets readers of `v` read `by`. Once the limit is reached, it does nothing.
   void replace(ValueId v, ValueId by);
+  // The same for several values that one op makes, as one change.
+  void replace_together(std::span<const std::pair<ValueId, ValueId>> pairs);
   // Counts a change to the op that makes `v`. False if the limit is reached or `v` is held; the op then must not be
   // changed.
   bool take(ValueId v);

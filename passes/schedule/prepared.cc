@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/infer/is_library.h"
 #include "ir/table/error.h"
@@ -47,6 +48,18 @@ bool is_overwritten_out_of_order(const Graph& g, ValueId v) {
   return std::ranges::any_of(outputs(g), [&](const OutputRef& out) { return out.alias == v; });
 }
 
+// Whether the op drops an axis whose extent is a size, which is 1 in any run. A copy would have a loop over that axis, of
+// no constant size; the tensor itself is read at 0.
+bool drops_a_size(const Graph& g, const Op& op, ValueId v) {
+  const auto is_size = [&](DomainId d) { return g[d].iter_type == IterType::kIteration; };
+  const auto axes = logical_without_reductions(g, g.tensor_of(v));
+  if (op.kind == OpKind::kSqueeze)
+    return std::ranges::any_of(op.attrs.ints(AttrKey::kAxes),
+                               [&](int64_t axis) { return is_size(axes[named_axis(axis, axes.size())]); });
+  return op.kind == OpKind::kReshape && std::ranges::any_of(axes, is_size) &&
+         std::ranges::none_of(logical_without_reductions(g, g.tensor_of(op.results[0])), is_size);
+}
+
 }  // namespace
 
 bool has_no_elements(const ScheduleView& view, ValueId v) {
@@ -74,8 +87,9 @@ Prepared::Prepared(const ScheduleView& view) : w(view.fusion) {
     const auto axes = logical_without_reductions(fusion, fusion.tensor_of(v));
     const bool varies =
         std::ranges::any_of(axes, [&](DomainId d) { return fusion[d].iter_type != IterType::kBroadcast; });
-    if (all.empty() || !varies || std::ranges::any_of(all, [&](OpId op) { return reads_in_place(fusion[op], v); }))
-      continue;
+    const bool is_in_place = std::ranges::any_of(
+        all, [&](OpId op) { return reads_in_place(fusion[op], v) || drops_a_size(fusion, fusion[op], v); });
+    if (all.empty() || !varies || is_in_place) continue;
     w.cache_after(fusion[v].name);
   }
   for (const OutputRef& out : outputs(fusion)) {

@@ -22,14 +22,16 @@ constexpr int64_t kLongestStripThreads = 1024;
 constexpr int64_t kSlicedStripThreads = 256;  // of each block of several that share a row which is read once
 constexpr int64_t kSharedStripThreads = 256;  // of each block of several that share a row
 constexpr int64_t kSharedUnroll = 2;
-constexpr int64_t kVectorOfColumns = 4;   // elements, each with a sum of its own
-constexpr int64_t kMostBlocks = 32;       // of a multiprocessor
-constexpr int64_t kWarpsOfColumns = 8;    // rows that a block takes at once where kept axes lie innermost
-constexpr int64_t kThreadsOfWalks = 256;  // of a block whose threads sum columns too
-constexpr int64_t kLeastWalk = 8;         // rows of such a thread: so the parts of a sum stay few beside its elements
-constexpr int64_t kMostWalk = 32;         // rows that are summed without partial sums
-constexpr int64_t kLongRow = 8192;        // elements of a row that registers do not hold, to share it among blocks
-constexpr int64_t kLongWalk = 32768;      // elements of a column above which a GPU should not be left half empty
+constexpr int64_t kVectorOfColumns = 4;     // elements, each with a sum of its own
+constexpr int64_t kMostBlocks = 32;         // of a multiprocessor
+constexpr int64_t kThreadsOfColumns = 256;  // of a block whose threads take whole columns
+constexpr int64_t kFewPlaces = 8;           // of a column: a thread takes all of them
+constexpr int64_t kWarpsOfColumns = 8;      // rows that a block takes at once where kept axes lie innermost
+constexpr int64_t kThreadsOfWalks = 256;    // of a block whose threads sum columns too
+constexpr int64_t kLeastWalk = 8;           // rows of such a thread: so the parts of a sum stay few beside its elements
+constexpr int64_t kMostWalk = 32;           // rows that are summed without partial sums
+constexpr int64_t kLongRow = 8192;          // elements of a row that registers do not hold, to share it among blocks
+constexpr int64_t kLongWalk = 32768;        // elements of a column above which a GPU should not be left half empty
 
 int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
 int64_t power_of_two_from(int64_t n) {
@@ -128,6 +130,7 @@ class Chooser {
 
   // The kept axes lie innermost: neighbouring threads take neighbouring columns.
   Heuristics in_columns(bool may_slice) {
+    if (may_slice && sizes_.row <= kFewPlaces) return in_short_columns();
     int64_t lanes = view_.device.warp;
     if (may_slice) {
       // Half a warp reads whole lines, and more blocks share the columns.
@@ -152,6 +155,23 @@ class Chooser {
     h_.set("slices", slices);
     h_.set("threads", lanes * warps);
     h_.set("blocks", blocks_of_multiprocessor(lanes * warps));
+    return h_;
+  }
+
+  // The kept axes lie innermost, and columns are so short that a thread takes whole ones, in full vectors, as a pointwise
+  // kernel takes its elements. Narrower blocks, then narrower vectors, share few columns among all multiprocessors.
+  Heuristics in_short_columns() {
+    int64_t lanes = kThreadsOfColumns;
+    while (lanes > view_.device.warp && blocks_of_columns(lanes) < 2 * view_.device.multiprocessors) lanes /= 2;
+    while (access_.vector > 1 && blocks_of_columns(lanes) < view_.device.multiprocessors) access_.vector /= 2;
+    begin("passes");
+    h_.set("lanes", lanes);
+    h_.set("warps", 1);
+    h_.set("unroll", std::min(kUnroll, power_of_two_from(sizes_.row)));
+    h_.set("rows", 1);
+    h_.set("slices", 1);
+    h_.set("threads", lanes);
+    h_.set("blocks", blocks_of_multiprocessor(lanes));
     return h_;
   }
 

@@ -126,7 +126,7 @@ class LoopPlanner {
     std::map<std::string, Names> result;
     if (!is_inner_ || walks_ || access_.kept.empty()) return result;
     for (const OutputRef& out : outputs(g_)) {
-      if (!out.alias || !g_.is_tensor(out.value) || space_.is_full(out.value)) continue;
+      if (!out.alias || !g_.is_tensor(out.value) || space_.is_full(out.value) || !has_readers(out.alias)) continue;
       const std::string output =
           stored_.contains(g_[out.value].name) ? stored_[g_[out.value].name] : g_[out.value].name;
       Names chain;

@@ -107,7 +107,9 @@ std::string as_json(const std::string& program, const PlanReport& r) {
 // A page of its own: a box for each segment, and for each tensor that crosses an arc as wide as its bytes.
 std::string as_page(const std::string& program, const PlanReport& r) {
   using picture::escaped;
-  constexpr int kWidth = 720, kHeight = 96, kGap = 40, kArc = 46;
+  // A letter of the fixed pitch font is 7.3 pixels wide.
+  constexpr int kWidth = 920, kHeight = 118, kGap = 40, kArc = 46, kLines = 5;
+  constexpr size_t kMostLetters = 122;
   int64_t most = 1;
   size_t reach = 1;
   for (const PlanMerge& m : r.merges) {
@@ -137,13 +139,16 @@ std::string as_page(const std::string& program, const PlanReport& r) {
     const PlanPart& p = r.parts[i];
     const int y = top(i);
     svg += fmt::format("<g><title>{}</title><rect x=\"10\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\"/>\n",
-                       escaped(names(p.ops)), y, kWidth, kHeight);
-    const std::string lines[] = {
-        "@" + p.segment + "  " + (p.heuristics.empty() ? std::string(text(p.executor)) : p.heuristics), names(p.ops),
-        "reads " + names(p.reads), "writes " + names(p.writes)};
-    for (int k = 0; k < 4; ++k)
+                       escaped(p.heuristics + " — " + names(p.ops)), y, kWidth, kHeight);
+    // The scheduler stands beside the name, and its choices below.
+    const size_t space = std::min(p.heuristics.find(' '), p.heuristics.size());
+    const std::string scheduler = p.heuristics.empty() ? std::string(text(p.executor)) : p.heuristics.substr(0, space);
+    const std::string lines[kLines] = {"@" + p.segment + "  " + scheduler,
+                                       p.heuristics.substr(std::min(space + 1, p.heuristics.size())), names(p.ops),
+                                       "reads " + names(p.reads), "writes " + names(p.writes)};
+    for (int k = 0; k < kLines; ++k)
       svg += fmt::format("<text x=\"22\" y=\"{}\" class=\"{}\">{}</text>\n", y + 22 + 21 * k, k == 0 ? "name" : "line",
-                         escaped(shortened(lines[k], 104)));
+                         escaped(shortened(lines[k], kMostLetters)));
     svg += "</g>\n";
   }
   std::string reasons;
@@ -156,11 +161,16 @@ std::string as_page(const std::string& program, const PlanReport& r) {
                "</td><td>apart</td><td>" + escaped(why(m)) + "</td></tr>\n";
   return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + escaped("@" + program) +
          "</title>\n<style>\nbody{font:14px/1.45 system-ui,sans-serif;margin:24px;color:#1d2733;background:#fff}\n"
-         "rect{fill:#eef4fb;stroke:#5b7da6}\n.name{font-weight:600}\ntext{font-size:13px;fill:#1d2733}\n"
-         ".line{fill:#43566b}\n.bytes{font-size:12px;fill:#8a4b00}\n.arc{fill:none;stroke:#d58a2e;opacity:.75}\n"
+         "rect{fill:#eef4fb;stroke:#5b7da6}\ntext{font:12px ui-monospace,monospace;fill:#1d2733}\n"
+         "text.name{font-weight:600}\n.line{fill:#43566b}\n.bytes{font-size:12px;fill:#8a4b00}\n.arc{fill:none;stroke:#"
+         "d58a2e;opacity:.75}\n"
          "table{border-collapse:collapse;margin-top:16px}\ntd{border-top:1px solid #dde5ee;padding:4px 12px 4px 0;"
-         "vertical-align:top}\n</style></head>\n<body><h1>" +
-         escaped(head(program, r)) + "</h1>\n" + svg + "</svg>\n<table>\n" + reasons + "</table>\n</body></html>\n";
+         "vertical-align:top}\n"
+         "td:nth-child(-n+2){white-space:nowrap}\nth{text-align:left;padding:4px 12px 4px "
+         "0}\n</style></head>\n<body><h1>" +
+         escaped(head(program, r)) + "</h1>\n" + svg +
+         "</svg>\n<table>\n<tr><th>segment</th><th>scheduler</th><th>why</th></tr>\n" + reasons +
+         "</table>\n</body></html>\n";
 }
 
 }  // namespace

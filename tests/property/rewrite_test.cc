@@ -23,6 +23,7 @@
 #include "replay/data/input.h"
 #include "replay/run/host_program.h"
 #include "tests/support/random_fusion.h"
+#include "tests/support/reduction_fusions.h"
 #include "tests/support/setting.h"
 
 namespace fusebox {
@@ -118,11 +119,13 @@ std::optional<Error> compile_error(const Graph& g, std::span<const Argument> inp
   return std::nullopt;
 }
 
-std::vector<Step> all_rewrites() {
+std::vector<Step> rewrites_of(RewrittenOutputs outputs) {
   std::vector<Step> steps;
-  for (const RewriteRow& row : rewrite_rows()) steps.push_back(rewrite_step(row.name));
+  for (const RewriteRow& row : rewrite_rows())
+    if (row.outputs == outputs) steps.push_back(rewrite_step(row.name));
   return steps;
 }
+std::vector<Step> exact_rewrites() { return rewrites_of(RewrittenOutputs::kKeepsBits); }
 
 TEST(Rewrites, KeepTheBitsOfRandomFusions) {
   const uint64_t first = setting("FUSEBOX_FIRST_SEED", 1), count = setting("FUSEBOX_REWRITES", 800);
@@ -143,7 +146,7 @@ TEST(Rewrites, KeepTheBitsOfRandomFusions) {
       continue;
     }
     ++ran;
-    std::vector<Step> steps = all_rewrites();
+    std::vector<Step> steps = exact_rewrites();
     for (const Step& step : steps) {
       SCOPED_TRACE(print_steps(std::span(&step, 1)));
       const Graph after = rewritten(g, step, counts);
@@ -164,7 +167,90 @@ TEST(Rewrites, KeepTheBitsOfRandomFusions) {
   std::printf("  fusions: %d ran, of %d\n", ran, static_cast<int>(count));
   if (count < 800) return;
   EXPECT_GE(ran, static_cast<int>(count) / 2);
-  for (const RewriteRow& row : rewrite_rows()) EXPECT_GE(counts[std::string(row.name)].changes, 50) << row.name;
+  for (const Step& step : exact_rewrites()) {
+    const std::string name(parse_rewrite(step).pass->name);
+    EXPECT_GE(counts[name].changes, 50) << name;
+  }
+}
+
+// The other laws of rewrites that keep no bits. tests/property/reduction_schedules_test.cc compares values.
+TEST(Rewrites, KeepTheSignatureOfRandomReductions) {
+  Counts counts;
+  for (uint64_t seed = 1; seed <= 600 && !HasFailure(); ++seed) {
+    const Graph g = testing::make_reduction_case(seed).module.graphs[0];
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + print(g));
+    for (const Step& step : rewrites_of(RewrittenOutputs::kWithinBounds)) {
+      const Graph after = rewritten(g, step, counts);
+      rewritten(after, rewrite_step("dead_code"), counts);
+    }
+  }
+  for (const Step& step : rewrites_of(RewrittenOutputs::kWithinBounds)) {
+    const std::string name(parse_rewrite(step).pass->name);
+    EXPECT_GE(counts[name].changes, 50) << name;
+  }
+}
+
+// The moments of rows far from 0, in two passes, against sums in long double. The error of the mean is a few roundings of
+// the largest element; the squares are off by n times its square, and by roundings of themselves.
+TEST(Rewrites, TwoPassMomentsAreWithinBounds) {
+  const Graph g = parse_module(R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %avg, %squares, %count = welford %x over [1]
+  %a = neg %avg
+  %s = neg %squares
+  output %a
+  output %s
+}
+)")
+                      .graphs[0];
+  Counts counts;
+  const Graph after = rewritten(g, rewrite_step("two_pass_moments"), counts);
+  EXPECT_EQ(counts["two_pass_moments"].changes, 1);
+  constexpr double kRoundoff = 0x1p-24, kOffset = 1000;
+  for (const int64_t n : {0, 1, 2, 3, 31, 1024, 5000}) {
+    TensorData x = allocate_tensor(Dtype::kFloat, {3, n});
+    Random random(static_cast<uint64_t>(n) + 1);
+    std::vector<std::vector<double>> rows(3);
+    for (int64_t i = 0; i < 3 * n; ++i) {
+      const float value = static_cast<float>(kOffset + static_cast<double>(random.below(1 << 16)) * 0x1p-16);
+      store_element(x, i, constant_bits(Dtype::kFloat, value));
+      rows[static_cast<size_t>(i / n)].push_back(value);
+    }
+    const Argument arguments[] = {Argument::of(x)};
+    const auto made = run(after, arguments);
+    for (size_t r = 0; r < 3; ++r) {
+      long double mean = 0, squares = 0;
+      for (double v : rows[r]) mean += v;
+      mean /= static_cast<long double>(std::max<int64_t>(n, 1));
+      for (double v : rows[r]) squares += (v - mean) * (v - mean);
+      const auto at = [&](size_t output) {
+        return -to_double(Dtype::kFloat,
+                          load_element(contiguous_copy(made[output].value.tensor), static_cast<int64_t>(r)));
+      };
+      const double mean_bound = 16 * kRoundoff * kOffset;
+      EXPECT_NEAR(at(0), static_cast<double>(mean), n == 1 ? 0 : mean_bound) << n;
+      const double bound =
+          static_cast<double>(n) * mean_bound * mean_bound + 64 * kRoundoff * static_cast<double>(squares);
+      EXPECT_NEAR(at(1), static_cast<double>(squares), n == 1 ? 0 : bound) << n;
+    }
+  }
+}
+
+TEST(Rewrites, TwoPassMomentsLeaveOtherWelfords) {
+  const auto changes = [](const std::string& body) {
+    Graph g = parse_module("fusion @f {\n  %m, %n = size\n" + body + "}\n").graphs[0];
+    return two_pass_moments(g);
+  };
+  const std::string x = "  %x = input f32[%m, %n]\n", w = "  %a, %s, %c = welford %x over [1]\n";
+  EXPECT_TRUE(changes(x + w + "  %y = neg %a\n  output %y\n"));
+  // An output keeps its op, a count has no other op, and the mean of narrow floats would be rounded.
+  EXPECT_FALSE(changes(x + w + "  output %a\n"));
+  EXPECT_FALSE(changes(x + w + "  %y = neg %a\n  %z = neg %c\n  output %y\n  output %z\n"));
+  EXPECT_FALSE(changes("  %x = input bf16[%m, %n]\n" + w + "  %y = neg %a\n  output %y\n"));
+  // Merged sets.
+  EXPECT_FALSE(changes(x + "  %q = input f32[%m, %n]\n  %k = input i64[%m, %n]\n  %a, %s, %c = welford %x, %q, %k over "
+                           "[1]\n  %y = neg %a\n  output %y\n"));
 }
 
 TEST(Rewrites, ALimitMakesThemSmallSteps) {
@@ -196,16 +282,16 @@ TEST(Rewrites, KeepTheBitsOfTheCorpus) {
     std::vector<Argument> arguments;
     for (const InputSpec& s : find_input_specs(m, g.name, "host")->specs) arguments.push_back(make_argument(s));
     const auto expected = run(g, arguments);
-    for (const Step& step : all_rewrites()) {
+    for (const Step& step : exact_rewrites()) {
       const Graph after = rewritten(g, step, counts);
       expect_same(expected, run(after, arguments));
     }
-    expect_same(expected, run(g, arguments, {.steps = all_rewrites()}));
+    expect_same(expected, run(g, arguments, {.steps = exact_rewrites()}));
     // Before the program's own schedule, which finds the values it names or reports them missing.
     const StepList* own = find_steps(m, g.name);
     if (own == nullptr) continue;
     const auto scheduled = run(g, arguments, {.steps = own->steps});
-    for (const Step& step : all_rewrites()) {
+    for (const Step& step : exact_rewrites()) {
       std::vector<Step> steps = {step};
       steps.insert(steps.end(), own->steps.begin(), own->steps.end());
       const auto error = compile_error(g, arguments, {.steps = steps});

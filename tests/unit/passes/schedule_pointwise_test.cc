@@ -127,5 +127,25 @@ TEST(Pointwise, RowsOfATableAreGathered) {
   EXPECT_EQ(p.choice("%y"), 8);
 }
 
+// An input is read where it lies if an op drops one of its axes whose extent is a size: a copy would have a loop over it.
+TEST(Pointwise, ASqueezedSizeIsReadInPlace) {
+  for (const std::string op : {"squeeze %x over [0]", "reshape %x to [1, 1]"}) {
+    const Planned p = plan_of(
+        "fusion @f {\n  %n = size\n  %x = input f32[%n] contiguous\n  %s = " + op + "\n  %y = exp %s\n  output %y\n}\n",
+        contiguous({{1}}));
+    EXPECT_EQ(p.scheduler(), "pointwise") << op << ": " << p.why("pointwise");
+  }
+  const Planned p = plan_of(R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %s = squeeze %x over [0]
+  %y = exp %s
+  output %y
+}
+)",
+                            contiguous({{1, 64}}));
+  EXPECT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
+}
+
 }  // namespace
 }  // namespace fusebox::testing

@@ -8,6 +8,7 @@
 #include "ir/text/print.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/plan/plan_stages.h"
+#include "tests/support/automatic.h"
 #include "tests/support/program_text.h"
 
 namespace fusebox {
@@ -76,6 +77,38 @@ TEST(ReductionScheduler, ChoosesBySize) {
   EXPECT_EQ(ask("reduction", kTotalSum, {{16384, 4096}}),
             "reduction axes inner form passes vector 8 in_vectors x merge first lanes 256 warps 1 unroll 4 rows 1 "
             "slices 528 threads 256 blocks 4");
+}
+
+// A thread takes whole columns of few elements, in full vectors, as in a pointwise kernel.
+TEST(ReductionScheduler, AThreadTakesAShortColumn) {
+  EXPECT_EQ(ask("reduction", kColumnSum, {{1, 1 << 20}}),
+            "reduction axes outer form passes vector 8 in_vectors x merge last lanes 256 warps 1 unroll 1 rows 1 "
+            "slices 1 threads 256 blocks 4");
+  EXPECT_EQ(ask("reduction", kColumnSum, {{8, 1 << 20}}),
+            "reduction axes outer form passes vector 8 in_vectors x merge last lanes 256 warps 1 unroll 4 rows 1 "
+            "slices 1 threads 256 blocks 4");
+  // Few columns are spread over all multiprocessors.
+  EXPECT_EQ(ask("reduction", kColumnSum, {{2, 4096}}),
+            "reduction axes outer form passes vector 1 in_vectors , merge last lanes 32 warps 1 unroll 2 rows 1 slices "
+            "1 threads 32 blocks 32");
+  EXPECT_EQ(ask("reduction", kColumnSum, {{1, 31529}}),
+            "reduction axes outer form passes vector 1 in_vectors , merge last lanes 64 warps 1 unroll 1 rows 1 slices "
+            "1 threads 64 blocks 16");
+}
+
+// Nothing reads what the sum overwrites, so its result needs no loops of its own.
+TEST(ReductionScheduler, AResultOverAnInputThatNothingReads) {
+  const testing::Planned p = testing::plan_of(R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n, 4] contiguous
+  %a = neg %x
+  %y = sum %a over [0, 2]
+  %z = input f32[%n] contiguity [false]
+  output %y alias %z
+}
+)",
+                                              {{.shape = {8, 2, 4}}, {.shape = {2}, .strides = {4}}});
+  EXPECT_EQ(p.scheduler(), "reduction") << p.why("reduction");
 }
 
 TEST(ReductionScheduler, StaysInItsClass) {

@@ -1,0 +1,83 @@
+// two_pass_moments: a welford becomes a sum, a division and a sum of squared distances. Where a row stays in registers,
+// two short loops over it are faster than one whose every step waits for the mean of the step before.
+//
+//   // %avg, %squares, %n = welford %x over [1]   becomes
+//   // %s = sum %x over [1]; %avg = %s / max(size, 1); %d = sub %x, %avg; %squares = sum (%d · %d) over [1]
+//
+// Without elements both results are 0, as a welford's are. The results are within the bounds of a welford's, whose squares
+// are off by n times the square of the mean's own error at most (T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for
+// Computing the Sample Variance", 1983). A welford whose count is read stays, and so does one of narrow floats, whose mean
+// would be rounded before the distances are taken.
+#include <algorithm>
+#include <utility>
+
+#include "ir/build/builder.h"
+#include "ir/domain/axis_relation.h"
+#include "ir/domain/domain.h"
+#include "ir/scalar/scalar.h"
+#include "passes/rewrite/rewrite_edit.h"
+
+namespace fusebox {
+namespace {
+
+struct Moments {
+  ValueId mean, squares;
+};
+
+// Appends the ops to the body.
+Moments two_passes(Graph& g, ValueId x, const Axes& axes) {
+  ValueId count = constant_index(g, 1);
+  for (int64_t axis : axes) count = scalar::mul(g, Graph::body(), count, size_of(g, x, axis));
+  count = scalar::maximum(g, Graph::body(), count, constant_index(g, 1));
+  std::vector<bool> is_new(rank_of(g, x));
+  for (int64_t axis : axes) is_new[named_axis(axis, is_new.size())] = true;
+  const ValueId mean = truediv(g, sum(g, x, axes), count);
+  const ValueId distance = sub(g, x, broadcast(g, mean, is_new));
+  return {mean, sum(g, mul(g, distance, distance), axes)};
+}
+
+bool is_simple(const Graph& g, const Op& op) {
+  if (op.kind != OpKind::kWelford) return false;
+  for (size_t k = 1; k < op.operands.size(); ++k)
+    if (op.operands[k]) return false;  // it merges sets
+  const Dtype dtype = g[op.operands[0]].dtype;
+  if ((dtype != Dtype::kFloat && dtype != Dtype::kDouble) || g[op.results[0]].dtype != dtype) return false;
+  // An expanded axis is reduced over its expanded size, and distances need not have that size.
+  for (DomainId d : logical_without_reductions(g, g.tensor_of(op.operands[0])))
+    if (g[d].expanded) return false;
+  return g.tensor_of(op.operands[0]).devices.empty() && !op.attrs.ints(AttrKey::kAxes).empty();
+}
+
+void split_welfords(Graph& g, Rewriter& r, const RewriteOptions&) {
+  const std::vector<OpId> ops = g[Graph::body()].ops;
+  const auto readers = uses(g);
+  for (OpId id : ops) {
+    const Op op = g[id];
+    if (!is_simple(g, op) || !readers[op.results[2].index].empty()) continue;
+    const bool reads_mean = !readers[op.results[0].index].empty(),
+               reads_squares = !readers[op.results[1].index].empty();
+    if ((reads_mean && !r.may_replace(op.results[0])) || (reads_squares && !r.may_replace(op.results[1]))) continue;
+    const std::vector<OpId> before = g[Graph::body()].ops;
+    const auto axes = op.attrs.ints(AttrKey::kAxes);
+    const Moments made = two_passes(g, r.operand(id, 0), Axes(axes.begin(), axes.end()));
+    std::vector<std::pair<ValueId, ValueId>> pairs;
+    if (reads_mean) pairs.emplace_back(op.results[0], made.mean);
+    if (reads_squares) pairs.emplace_back(op.results[1], made.squares);
+    auto& body = g[Graph::body()].ops;
+    const bool fit = std::ranges::all_of(pairs, [&](const auto& p) { return r.fits(p.first, p.second); });
+    if (!fit || pairs.empty()) {
+      body = before;
+      continue;
+    }
+    // The new ops stand where the welford stands.
+    const auto at = std::ranges::find(body, id) - body.begin();
+    std::rotate(body.begin() + at, body.begin() + static_cast<std::ptrdiff_t>(before.size()), body.end());
+    r.replace_together(pairs);
+  }
+}
+
+}  // namespace
+
+bool two_pass_moments(Graph& g, const RewriteOptions& options) { return rewrite_readers(g, options, split_welfords); }
+
+}  // namespace fusebox
