@@ -103,6 +103,14 @@ class HostKernel : public HostGraph, public KernelWriter {
   std::vector<std::string> names;
 };
 
+inline ValueId number(HostKernel& k, double x, Dtype d = Dtype::kFloat) {
+  return constant(k.graph, d, from_double(d, x));
+}
+inline ValueId to_float(HostKernel& k, ValueId v) { return k.op(OpKind::kCast, {v}, Dtype::kFloat); }
+
+constexpr LaunchDims kOneBlock = {.grid = {1, 1, 1}, .block = {8, 1, 1}, .shared_bytes = 1024};
+constexpr LaunchDims kTwoBlocks = {.grid = {2, 1, 1}, .block = {8, 1, 1}, .shared_bytes = 1024};
+
 // Matches code and place of a finding; an empty place matches any.
 inline void expect_finding(const HostResult& r, ErrorCode code, const std::string& place) {
   ASSERT_TRUE(r.finding.has_value()) << "no finding";
