@@ -7,7 +7,7 @@
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 #include "passes/lower/kernel_emitter.h"
-#include "passes/plan/plan_stages.h"
+#include "passes/plan/plan_queries.h"
 
 namespace fusebox {
 namespace {

@@ -8,35 +8,21 @@
 
 #include "ir/table/dtype.h"
 #include "ir/table/type_rule.h"
+#include "replay/aten/scalar_type.h"
 
 namespace fusebox::aten {
 namespace {
 
-struct AtenDtype {
-  at::ScalarType type;
-  Dtype dtype;
-};
 // The dtypes that ATen promotes. ATen only stores unsigned integers of more than 8 bits.
-constexpr AtenDtype kPromoted[] = {
-    {at::kBool, Dtype::kBool},
-    {at::kChar, Dtype::kInt8},
-    {at::kShort, Dtype::kInt16},
-    {at::kInt, Dtype::kInt32},
-    {at::kLong, Dtype::kInt64},
-    {at::kByte, Dtype::kUint8},
-    {at::kHalf, Dtype::kHalf},
-    {at::kBFloat16, Dtype::kBfloat16},
-    {at::kFloat, Dtype::kFloat},
-    {at::kDouble, Dtype::kDouble},
-    {at::kComplexFloat, Dtype::kComplexFloat},
-    {at::kComplexDouble, Dtype::kComplexDouble},
-};
+constexpr Dtype kPromoted[] = {Dtype::kBool,  Dtype::kInt8,   Dtype::kInt16,        Dtype::kInt32,
+                               Dtype::kInt64, Dtype::kUint8,  Dtype::kHalf,         Dtype::kBfloat16,
+                               Dtype::kFloat, Dtype::kDouble, Dtype::kComplexFloat, Dtype::kComplexDouble};
 
-const AtenDtype* promoted_by_aten(Dtype dtype) {
+// Null if ATen does not promote the dtype.
+const Dtype* promoted_by_aten(Dtype dtype) {
   const Dtype wanted = dtype == Dtype::kIndex ? Dtype::kInt64 : dtype;
-  const auto* row =
-      std::find_if(std::begin(kPromoted), std::end(kPromoted), [&](const AtenDtype& r) { return r.dtype == wanted; });
-  return row == std::end(kPromoted) ? nullptr : row;
+  const auto* found = std::ranges::find(kPromoted, wanted);
+  return found == std::end(kPromoted) ? nullptr : found;
 }
 
 // The common dtype if ATen has no rule: the widest of the highest class; u64 wins over signed integers.
@@ -50,16 +36,16 @@ Dtype widest(Dtype a, Dtype b) {
 Dtype common_dtype_by_aten(std::span<const Dtype> dtypes, std::span<const bool> is_tensor) {
   static const std::vector<at::Tensor> asked = [] {
     std::vector<at::Tensor> all;
-    for (const AtenDtype& row : kPromoted) {
-      all.push_back(at::empty({1}, row.type));
-      all.push_back(at::empty({}, row.type));
+    for (const Dtype d : kPromoted) {
+      all.push_back(at::empty({1}, scalar_type(d)));
+      all.push_back(at::empty({}, scalar_type(d)));
     }
     return all;
   }();
   at::native::ResultTypeState state;
   bool all_promoted = true;
   for (size_t i = 0; i < dtypes.size() && all_promoted; ++i) {
-    const AtenDtype* row = promoted_by_aten(dtypes[i]);
+    const Dtype* row = promoted_by_aten(dtypes[i]);
     all_promoted = row != nullptr;
     if (row)
       state = at::native::update_result_type_state(
@@ -69,8 +55,8 @@ Dtype common_dtype_by_aten(std::span<const Dtype> dtypes, std::span<const bool> 
     const at::ScalarType met = at::native::result_type(state);
     // Fusebox has no complex dtype of f16 parts.
     if (met == at::kComplexHalf) return Dtype::kComplexFloat;
-    for (const AtenDtype& row : kPromoted)
-      if (row.type == met) return row.dtype;
+    for (const Dtype d : kPromoted)
+      if (scalar_type(d) == met) return d;
   }
   std::optional<Dtype> tensors, scalars;
   for (size_t i = 0; i < dtypes.size(); ++i) {

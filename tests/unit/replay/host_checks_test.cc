@@ -10,12 +10,7 @@ using testing::expect_finding;
 using testing::HostKernel;
 using testing::kOneBlock;
 using testing::kTwoBlocks;
-
-std::vector<float> ramp(size_t n) {
-  std::vector<float> values(n);
-  for (size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i) + 1;
-  return values;
-}
+using testing::ramp;
 
 // -- bounds
 HostResult store_shifted(int64_t shift, int64_t elements) {
@@ -258,47 +253,6 @@ TEST(HostChecks, WrittenMarksComeBack) {
   k.store(y, k.thread_x(), constant(k.graph, Dtype::kFloat, {}));
   expect_clean(k.run(kOneBlock));
   EXPECT_EQ(k.buffers["y"].written, (std::vector<uint8_t>{1, 1, 1, 1, 1, 1, 1, 1, 0}));
-}
-
-// -- divergence
-TEST(HostChecks, DivergentBarrier) {
-  for (const int64_t limit : {7, 8}) {
-    HostKernel k;
-    k.begin_if(k.less(k.thread_x(), k.index(limit)));
-    k.barrier();
-    const HostResult r = k.run(kOneBlock);
-    if (limit == 8) {
-      expect_clean(r);
-    } else {
-      expect_finding(r, ErrorCode::kDivergentBarrier, "line 5");
-      EXPECT_EQ(r.finding->thread[0], 7);
-    }
-  }
-}
-TEST(HostChecks, DivergentLoopAroundABarrier) {
-  for (const bool is_uniform : {true, false}) {
-    HostKernel k;
-    ValueId i;
-    k.begin_for(k.index(0), is_uniform ? k.index(3) : k.thread_x(), k.index(1), i);
-    k.barrier();
-    const HostResult r = k.run(kOneBlock);
-    if (is_uniform)
-      expect_clean(r);
-    else
-      EXPECT_EQ(r.finding->code, ErrorCode::kDivergentBarrier);
-  }
-}
-HostResult grid_barriers(bool only_block_zero, uint32_t counter) {
-  HostKernel k;
-  const ValueId c = k.input<uint32_t>("c", {counter});
-  if (only_block_zero) k.begin_if(k.less(k.block_x(), k.index(1)));
-  k.effect(OpKind::kGridBarrier, {c});
-  return k.run(kTwoBlocks);
-}
-TEST(HostChecks, DivergentGridBarrier) {
-  expect_clean(grid_barriers(false, 0));
-  EXPECT_EQ(grid_barriers(true, 0).finding->code, ErrorCode::kDivergentBarrier);
-  expect_finding(grid_barriers(false, 1), ErrorCode::kUnwrittenRead, "%c[0]");
 }
 
 // -- index width

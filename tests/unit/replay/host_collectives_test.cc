@@ -11,8 +11,6 @@ namespace {
 
 using testing::expect_clean;
 using testing::HostKernel;
-using testing::number;
-using testing::to_float;
 
 using Threads = std::vector<ParallelType>;
 Attrs reduce_attrs(ReduceOp op, const Threads& threads, bool all) {
@@ -194,7 +192,7 @@ TEST(HostCollectives, GridReduceIsChecked) {
     const ValueId arrivals = k.input<uint32_t>("a", std::vector<uint32_t>(4, is_counted ? 1 : 0)),
                   parts = k.output<float>("w", 4);
     const ValueId array = k.allocate(Dtype::kFloat, MemoryType::kLocal, k.index(1));
-    k.store(array, k.index(0), number(k, 1));
+    k.store(array, k.index(0), k.number(1));
     k.op(OpKind::kGridReduce, {array, parts, parts, arrivals, ValueId()}, Dtype::kBool,
          reduce_attrs(ReduceOp::kSum, {ParallelType::kGridX}, false));
     k.store(y, k.thread(OpKind::kThreadIndex, ParallelType::kGridX), k.load(array, k.index(0)));
@@ -218,7 +216,7 @@ TEST(HostCollectives, BlockReduceWelford) {
     const auto num = [&](int64_t v, Dtype d) { return constant(k.g, d, from_int64(d, v)); };
     const auto r = k.many(
         OpKind::kBlockReduce,
-        {k.load(x, t), number(k, 0), num(1, count_dtype), number(k, 0), number(k, 0), num(0, count_dtype), wa, wm, wn,
+        {k.load(x, t), k.number(0), num(1, count_dtype), k.number(0), k.number(0), num(0, count_dtype), wa, wm, wn,
          k.op(OpKind::kNe, {t, k.index(36)}, Dtype::kBool), ValueId()},
         {Dtype::kFloat, Dtype::kFloat, count_dtype}, reduce_attrs(ReduceOp::kWelford, {ParallelType::kBlockX}, true));
     k.begin_if(k.less(t, k.index(1)));
@@ -240,11 +238,11 @@ TEST(HostCollectives, CollectivesSynchronise) {
   const ValueId y = k.output<float>("y", 8);
   const ValueId t = k.thread_x();
   const ValueId s = k.shared(Dtype::kFloat, 8), w = k.shared(Dtype::kFloat, 8, 32);
-  k.store(s, t, to_float(k, t));
+  k.store(s, t, k.to_float(t));
   const Attrs attrs = reduce_attrs(ReduceOp::kSum, {ParallelType::kBlockX}, true);
-  ValueId sum = k.op(OpKind::kBlockReduce, {to_float(k, t), number(k, 0), w, {}, {}}, Dtype::kFloat, attrs);
+  ValueId sum = k.op(OpKind::kBlockReduce, {k.to_float(t), k.number(0), w, {}, {}}, Dtype::kFloat, attrs);
   const ValueId other = k.load(s, k.op(OpKind::kSub, {k.index(7), t}, Dtype::kIndex));
-  sum = k.op(OpKind::kBlockReduce, {sum, number(k, 0), w, {}, {}}, Dtype::kFloat, attrs);
+  sum = k.op(OpKind::kBlockReduce, {sum, k.number(0), w, {}, {}}, Dtype::kFloat, attrs);
   k.store(y, t, k.op(OpKind::kAdd, {sum, other}, Dtype::kFloat));
   expect_clean(k.run({.block = {8, 1, 1}, .shared_bytes = 64}));
   for (size_t i = 0; i < 8; ++i) EXPECT_EQ(k.values<float>("y")[i], 8 * 28 + 7 - static_cast<float>(i));
@@ -255,8 +253,8 @@ TEST(HostCollectives, WorkspaceIsTooSmallOrRead) {
     const ValueId y = k.output<float>("y", 8);
     const ValueId t = k.thread_x();
     const ValueId w = k.shared(Dtype::kFloat, is_small ? 7 : 8);
-    if (!is_small) k.store(w, t, number(k, 1));
-    k.op(OpKind::kBlockReduce, {to_float(k, t), number(k, 0), w, {}, {}}, Dtype::kFloat,
+    if (!is_small) k.store(w, t, k.number(1));
+    k.op(OpKind::kBlockReduce, {k.to_float(t), k.number(0), w, {}, {}}, Dtype::kFloat,
          reduce_attrs(ReduceOp::kSum, {ParallelType::kBlockX}, true));
     k.store(y, t, k.load(w, t));
     const HostResult r = k.run({.block = {8, 1, 1}, .shared_bytes = 64});
@@ -323,7 +321,7 @@ TEST(HostCollectives, WelfordCombine) {
   const ValueId y = k.output<double>("y", 9);
   const ValueId t = k.thread_x();
   const ValueId n1 = k.op(OpKind::kMod, {t, k.index(3)}, Dtype::kIndex);  // 0, 1, 2
-  const auto num = [&](double v) { return number(k, v, Dtype::kDouble); };
+  const auto num = [&](double v) { return k.number(v, Dtype::kDouble); };
   const auto r = k.many(OpKind::kWelfordCombine, {num(3), num(0.5), n1, num(7), num(1), k.index(0)},
                         {Dtype::kDouble, Dtype::kDouble, Dtype::kIndex});
   const auto s = k.many(OpKind::kWelfordCombine, {num(3), num(0.5), k.index(2), num(7), num(1), k.index(6)},
@@ -348,9 +346,9 @@ TEST(HostCollectives, WelfordCountsBeyondTheMantissa) {
   const auto count = [&](int64_t v) { return constant(k.g, Dtype::kInt64, from_int64(Dtype::kInt64, v)); };
   const std::vector<Dtype> dtypes = {Dtype::kFloat, Dtype::kFloat, Dtype::kInt64};
   const auto r = k.many(OpKind::kWelfordCombine,
-                        {number(k, 2), number(k, 0), count(kCount), number(k, 2), number(k, 0), count(kMore)}, dtypes);
+                        {k.number(2), k.number(0), count(kCount), k.number(2), k.number(0), count(kMore)}, dtypes);
   const auto s = k.many(OpKind::kBlockReduce,
-                        {r[0], r[1], r[2], number(k, 0), number(k, 0), count(0), wa, wm, wn, ValueId(), ValueId()},
+                        {r[0], r[1], r[2], k.number(0), k.number(0), count(0), wa, wm, wn, ValueId(), ValueId()},
                         dtypes, reduce_attrs(ReduceOp::kWelford, {ParallelType::kBlockX}, true));
   k.begin_if(k.less(t, k.index(1)));
   k.store(y, k.index(0), r[2]);
@@ -366,7 +364,7 @@ TEST(HostCollectives, WelfordOfNothingChangesNothing) {
   HostKernel k;
   const ValueId y = k.output<float>("y", 4);
   const auto triple = [&](double avg, double m2, int64_t n) {
-    return std::vector<ValueId>{number(k, avg), number(k, m2), k.index(n)};
+    return std::vector<ValueId>{k.number(avg), k.number(m2), k.index(n)};
   };
   const auto merged = [&](std::vector<ValueId> a, const std::vector<ValueId>& b) {
     a.insert(a.end(), b.begin(), b.end());

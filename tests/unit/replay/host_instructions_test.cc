@@ -11,8 +11,6 @@ namespace {
 
 using testing::expect_clean;
 using testing::HostKernel;
-using testing::number;
-using testing::to_float;
 
 // -- threads
 TEST(HostInstructions, ThreadIndicesAndCounts) {
@@ -124,9 +122,9 @@ TEST(HostInstructions, PredicatedLoadGivesTheOtherValueOrZero) {
       const ValueId x = k.input<float>("x", {1, 2, 3, 4, 5, 6, 7, 8});
       const ValueId y = k.output<float>("y", 8), z = k.output<float>("z", 8);
       const ValueId t = k.thread_x(), n = k.scalar("n", limit);
-      const ValueId other = has_other ? to_float(k, k.mul(t, k.index(-1))) : ValueId();
+      const ValueId other = has_other ? k.to_float(k.mul(t, k.index(-1))) : ValueId();
       k.store(y, t, k.op(OpKind::kLoad, {x, t, k.less(t, n), other}, Dtype::kFloat));
-      const ValueId uniform_other = has_other ? number(k, 9) : ValueId();
+      const ValueId uniform_other = has_other ? k.number(9) : ValueId();
       k.store(z, t, k.op(OpKind::kLoad, {x, k.index(2), k.less(k.index(2), n), uniform_other}, Dtype::kFloat));
       expect_clean(k.run({.block = {8, 1, 1}}));
       for (int64_t i = 0; i < 8; ++i) {
@@ -227,7 +225,7 @@ TEST(HostInstructions, SharedBytesAreReusedAfterABarrier) {
   const ValueId y = k.output<double>("y", 8);
   const ValueId t = k.thread_x();
   const ValueId a = k.shared(Dtype::kFloat, 8);
-  k.store(a, t, to_float(k, t));
+  k.store(a, t, k.to_float(t));
   k.barrier();
   const ValueId v = k.load(a, k.op(OpKind::kSub, {k.index(7), t}, Dtype::kIndex));
   k.barrier();
@@ -243,7 +241,7 @@ TEST(HostInstructions, ReducedFloatsRoundAfterEachOp) {
   const ValueId y = k.output<uint16_t>("y", 2);
   const ValueId s = k.scalar("s", 256, Dtype::kBfloat16), t = k.thread_x();
   // 256 + 1 rounds to 256 in bf16; once in a uniform register, once in one that depends on the thread.
-  const ValueId one = number(k, 1, Dtype::kBfloat16);
+  const ValueId one = k.number(1, Dtype::kBfloat16);
   const ValueId v = k.op(OpKind::kAdd, {k.op(OpKind::kAdd, {s, one}, Dtype::kBfloat16), one}, Dtype::kBfloat16);
   const ValueId tv = k.op(OpKind::kCast, {k.mul(t, k.index(0))}, Dtype::kBfloat16);
   const ValueId w = k.op(
@@ -257,9 +255,9 @@ TEST(HostInstructions, ReducedFloatsRoundAfterEachOp) {
 TEST(HostInstructions, CountsAreKernelOpsTimesThreads) {
   HostKernel k;
   const ValueId y = k.output<float>("y", 8);
-  const ValueId t = k.thread_x();                                    // 8
-  k.begin_if(k.less(t, k.index(3)));                                 // 8 + 8
-  k.store(y, t, k.op(OpKind::kExp, {number(k, 1)}, Dtype::kFloat));  // 3 + 3, the exp dispatched once
+  const ValueId t = k.thread_x();                                   // 8
+  k.begin_if(k.less(t, k.index(3)));                                // 8 + 8
+  k.store(y, t, k.op(OpKind::kExp, {k.number(1)}, Dtype::kFloat));  // 3 + 3, the exp dispatched once
   const HostResult r = k.run({.block = {8, 1, 1}});
   EXPECT_EQ(r.thread_instructions, 8 + 8 + 8 + 3 + 3);
 }

@@ -1,4 +1,5 @@
-// Races and double stores that the host executor finds: a kernel that breaks the rule, and one that nearly does.
+// Races, double stores and divergent barriers that the host executor finds: for each rule a kernel that breaks it, and one
+// that nearly does.
 #include "tests/unit/replay/host_runner.h"
 
 namespace fusebox {
@@ -9,8 +10,9 @@ using testing::expect_finding;
 using testing::HostKernel;
 using testing::kOneBlock;
 using testing::kTwoBlocks;
+using testing::ramp;
 
-TEST(HostRaces, DoubleStore) {
+TEST(HostSynchronisation, DoubleStore) {
   for (const int64_t divisor : {1, 2}) {
     HostKernel k;
     const ValueId y = k.output<float>("y", 8);
@@ -25,7 +27,7 @@ TEST(HostRaces, DoubleStore) {
     }
   }
 }
-TEST(HostRaces, DoubleStoreByUniformIndexAcrossBlocks) {
+TEST(HostSynchronisation, DoubleStoreByUniformIndexAcrossBlocks) {
   for (const bool is_guarded : {false, true}) {
     HostKernel k;
     const ValueId y = k.output<float>("y", 1);
@@ -40,7 +42,7 @@ TEST(HostRaces, DoubleStoreByUniformIndexAcrossBlocks) {
     }
   }
 }
-TEST(HostRaces, TwoStoresOfOneThreadOrAcrossABarrier) {
+TEST(HostSynchronisation, TwoStoresOfOneThreadOrAcrossABarrier) {
   for (const bool has_barrier : {false, true}) {
     HostKernel k;
     const ValueId y = k.output<float>("y", 8);
@@ -74,7 +76,7 @@ HostResult exchange(bool has_barrier, bool is_shared, bool has_second_barrier) {
   }
   return r;
 }
-TEST(HostRaces, RaceReadAfterWriteAndWriteAfterRead) {
+TEST(HostSynchronisation, RaceReadAfterWriteAndWriteAfterRead) {
   for (const bool is_shared : {false, true}) {
     expect_clean(exchange(true, is_shared, true));
     EXPECT_EQ(exchange(false, is_shared, true).finding->code, ErrorCode::kRace);
@@ -84,7 +86,7 @@ TEST(HostRaces, RaceReadAfterWriteAndWriteAfterRead) {
     EXPECT_EQ(r.finding->kind, OpKind::kStore);
   }
 }
-TEST(HostRaces, RaceOnOneElementThatAllRead) {
+TEST(HostSynchronisation, RaceOnOneElementThatAllRead) {
   for (const bool has_barrier : {false, true}) {
     HostKernel k;
     const ValueId s = k.shared(Dtype::kFloat, 1);
@@ -105,7 +107,7 @@ TEST(HostRaces, RaceOnOneElementThatAllRead) {
     }
   }
 }
-TEST(HostRaces, StoreAfterAllHaveRead) {
+TEST(HostSynchronisation, StoreAfterAllHaveRead) {
   // The first reader stores after the others have read.
   for (const bool has_barrier : {false, true}) {
     HostKernel k;
@@ -120,7 +122,7 @@ TEST(HostRaces, StoreAfterAllHaveRead) {
     has_barrier ? expect_clean(r) : expect_finding(r, ErrorCode::kRace, "%x[0]");
   }
 }
-TEST(HostRaces, RaceBetweenBlocks) {
+TEST(HostSynchronisation, RaceBetweenBlocks) {
   for (const bool same_block : {true, false}) {
     HostKernel k;
     const ValueId s = k.output<float>("s", 16);
@@ -139,7 +141,7 @@ TEST(HostRaces, RaceBetweenBlocks) {
     }
   }
 }
-TEST(HostRaces, AnotherBlocksReadIsRemembered) {
+TEST(HostSynchronisation, AnotherBlocksReadIsRemembered) {
   // Both blocks read x[0]. Block 1 stores it after a barrier of its own.
   for (const int64_t reads : {1, 2}) {
     HostKernel k;
@@ -159,7 +161,7 @@ TEST(HostRaces, AnotherBlocksReadIsRemembered) {
       expect_finding(r, ErrorCode::kRace, "%x[0]");
   }
 }
-TEST(HostRaces, OverlappingArgumentsShareTheirMarks) {
+TEST(HostSynchronisation, OverlappingArgumentsShareTheirMarks) {
   // y is x's memory: in place if each thread stores what it read, a race if it stores its neighbour's value.
   for (const int64_t shift : {0, 1}) {
     HostKernel k;
@@ -174,6 +176,47 @@ TEST(HostRaces, OverlappingArgumentsShareTheirMarks) {
     else
       expect_finding(r, ErrorCode::kRace, "%y[1]");
   }
+}
+
+// -- divergence
+TEST(HostSynchronisation, DivergentBarrier) {
+  for (const int64_t limit : {7, 8}) {
+    HostKernel k;
+    k.begin_if(k.less(k.thread_x(), k.index(limit)));
+    k.barrier();
+    const HostResult r = k.run(kOneBlock);
+    if (limit == 8) {
+      expect_clean(r);
+    } else {
+      expect_finding(r, ErrorCode::kDivergentBarrier, "line 5");
+      EXPECT_EQ(r.finding->thread[0], 7);
+    }
+  }
+}
+TEST(HostSynchronisation, DivergentLoopAroundABarrier) {
+  for (const bool is_uniform : {true, false}) {
+    HostKernel k;
+    ValueId i;
+    k.begin_for(k.index(0), is_uniform ? k.index(3) : k.thread_x(), k.index(1), i);
+    k.barrier();
+    const HostResult r = k.run(kOneBlock);
+    if (is_uniform)
+      expect_clean(r);
+    else
+      EXPECT_EQ(r.finding->code, ErrorCode::kDivergentBarrier);
+  }
+}
+HostResult grid_barriers(bool only_block_zero, uint32_t counter) {
+  HostKernel k;
+  const ValueId c = k.input<uint32_t>("c", {counter});
+  if (only_block_zero) k.begin_if(k.less(k.block_x(), k.index(1)));
+  k.effect(OpKind::kGridBarrier, {c});
+  return k.run(kTwoBlocks);
+}
+TEST(HostSynchronisation, DivergentGridBarrier) {
+  expect_clean(grid_barriers(false, 0));
+  EXPECT_EQ(grid_barriers(true, 0).finding->code, ErrorCode::kDivergentBarrier);
+  expect_finding(grid_barriers(false, 1), ErrorCode::kUnwrittenRead, "%c[0]");
 }
 
 }  // namespace
