@@ -238,12 +238,7 @@ Typed Writer::write() {
       return fast_or_exact(CudaHeader::kTrigonometryFloat);
     case OpKind::kTan:
       return exact(CudaHeader::kTrigonometryFloat);
-    case OpKind::kAcos:
-    case OpKind::kAcosh:
-    case OpKind::kAsin:
-    case OpKind::kAsinh:
-    case OpKind::kAtan:
-    case OpKind::kAtanh:
+    case FUSEBOX_INVERSE_FUNCTION_OPS:
       return exact(CudaHeader::kInverseFloat);
     case OpKind::kAtan2:
       if (is_complex(c_)) refuse();

@@ -41,6 +41,16 @@ class File {
   const wire::LaunchFile* root_ = nullptr;
 };
 
+// What `read` reads of a file's root, with its structure checked.
+template <class Read>
+auto decoded(std::span<const uint8_t> bytes, const Place& at, Read&& read) {
+  const File file(bytes, at);
+  Reader reader(bytes.size());
+  auto value = read(reader, file.root(), at);
+  check_structure(value, at);
+  return value;
+}
+
 }  // namespace
 
 std::string encode(const LaunchRecord& record) {
@@ -60,21 +70,15 @@ std::string encode(const InputSignature& signature) {
 }
 
 LaunchRecord decode_launch_record(std::span<const uint8_t> bytes) {
-  const Place at("launch");
-  const File file(bytes, at);
-  Reader reader(bytes.size());
-  LaunchRecord r = read_launch(reader, Reader::present(file.root().record(), at), at);
-  check_structure(r, at);
-  return r;
+  return decoded(bytes, Place("launch"), [](Reader& reader, const wire::LaunchFile& file, const Place& at) {
+    return read_launch(reader, Reader::present(file.record(), at), at);
+  });
 }
 
 InputSignature decode_signature(std::span<const uint8_t> bytes) {
-  const Place at("signature");
-  const File file(bytes, at);
-  Reader reader(bytes.size());
-  InputSignature s = read_signature(reader, Reader::present(file.root().signature(), at), at);
-  check_structure(s, at);
-  return s;
+  return decoded(bytes, Place("signature"), [](Reader& reader, const wire::LaunchFile& file, const Place& at) {
+    return read_signature(reader, Reader::present(file.signature(), at), at);
+  });
 }
 
 Digest digest(const LaunchRecord& record) { return digest_bytes(encode(record)); }

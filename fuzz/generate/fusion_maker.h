@@ -95,7 +95,6 @@ class FusionMaker {
   std::vector<ValueId> op(OpKind kind);
   std::vector<ValueId> pointwise_op(OpKind kind);
   std::vector<ValueId> reduction(OpKind kind);
-  std::vector<ValueId> move(OpKind kind);
   std::vector<ValueId> factory(OpKind kind);
   // -- ops that ATen alone computes (generate_library.cc)
   std::vector<ValueId> library(OpKind kind);
@@ -115,6 +114,8 @@ class FusionMaker {
   ValueId model_vector(ValueId state, bool is_row);
   ValueId model_tensor(ValueId state);
   std::vector<ValueId> indexed(OpKind kind);
+  // -- ops that move elements (generate_moves.cc)
+  std::vector<ValueId> move(OpKind kind);
   ValueId reshaped(ValueId x);
   ValueId sliced(ValueId x);
   // A slice bound that gives this value once it is clamped.
@@ -122,6 +123,8 @@ class FusionMaker {
   ValueId stretched(ValueId x);
   ValueId stretched_twice(ValueId x, ValueId y, const Extents& extents);
   ValueId there_and_back(ValueId x);
+  ValueId joined(ValueId x);
+  // -- relations to ops that exist
   std::vector<ValueId> cast_chain(const CastFocus& casts);
   // Repeats the op. With `exchanges`, exchanges two axes of equal extent if its operand has such.
   std::vector<ValueId> make_again(const Op& op, bool exchanges);
@@ -139,7 +142,6 @@ class FusionMaker {
   void spread_over_devices();
   // Adds a reader of the results, half of the time, because rewrites never replace an output.
   std::vector<ValueId> with_reader(std::vector<ValueId> results);
-  ValueId joined(ValueId x);
   Axes some_axes(size_t rank);
   Axes permutation(size_t rank);
   size_t axis_of(ValueId x) { return random_.below(rank_of(g_, x)); }

@@ -28,13 +28,7 @@ std::vector<ValueId> FusionMaker::library(OpKind kind) {
       return added_rows();
     case OpKind::kScatterAdd:
       return added_elements();
-    case FUSEBOX_SCALAR_OPS:
-    case FUSEBOX_REDUCTION_OPS:
-    case FUSEBOX_MOMENT_OPS:
-    case FUSEBOX_VIEW_OPS:
-    case FUSEBOX_INDEXED_OPS:
-    case FUSEBOX_PLACING_OPS:
-    case FUSEBOX_STATEMENT_OPS:
+    case FUSEBOX_NON_LIBRARY_OPS:
       break;
   }
   not_in_family(kind, "is not computed by a library");

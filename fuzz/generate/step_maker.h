@@ -30,15 +30,16 @@ class StepMaker {
   void schedule(size_t max_transforms);
   // Replays the list, skips steps that do not apply, then adds what every kernel needs.
   void replay_list(std::span<const Step> list, const Bindings& sizes);
-  // The steps that nearly every fusion needs to be lowered as one kernel. Reductions become the innermost loops.
-  // Tensors that are not inlined move to memory that all threads share. No thread keeps a symbolic number of
-  // accumulators.
+  // -- step_needs.cc: the steps that nearly every fusion needs to be lowered as one kernel. Reductions become the
+  // innermost loops. Tensors that are not inlined move to memory that all threads share. No thread keeps a symbolic
+  // number of accumulators.
   void reduce_innermost();
   void keep_visible(MemoryType memory);
   void bound_accumulators();
   // Puts each element of each tensor on a thread of its own.
   void spread();
-  // Takes one random step of any kind.
+
+  // Takes one random step of any kind (step_kinds.cc).
   void random_step();
 
   std::vector<Step> steps;
@@ -67,8 +68,6 @@ class StepMaker {
   std::string fresh();
   std::pair<std::string, std::string> read_and_reader();
   std::string target();
-  // The output that is stored in vectors: one that overwrites an input, if there is one.
-  std::string stored_output(const std::string& otherwise);
   size_t shared_loops(const Tensor& t) const;
   bool has_constant_part(const Tensor& t) const;
 
@@ -92,13 +91,11 @@ class StepMaker {
   // step_facts.cc: facts about sizes that hold in the case, or now and then do not, and a bound on the launch.
   void facts();
   void bound_launch();
+
+  // step_kinds.cc: the steps of one kind.
   void relate();
   void prepare();
   void memory(const std::string& name);
-  void transform(const std::string& name, size_t count);
-  void split(const std::string& name, DomainId d);
-  void swizzle(const std::string& name);
-  void resize(const std::string& name);
   void lay_out();
   Attrs copy_attrs();
   void like_some(const std::string& name);
@@ -106,6 +103,13 @@ class StepMaker {
   void rfactor(const std::string& name);
   void unroll_sum();
   void permute_allocation(const std::string& name);
+  void threads(const std::string& name);
+
+  // step_transforms.cc
+  void transform(const std::string& name, size_t count);
+  void split(const std::string& name, DomainId d);
+  void swizzle(const std::string& name);
+  void resize(const std::string& name);
   // Two transforms; the second transforms a result of the first.
   void pair_of(const std::string& name, const TransformFocus& kinds);
   // Takes one transform of that kind of a domain and returns one of the domains that it makes.
@@ -113,11 +117,14 @@ class StepMaker {
   // Splits two loops so that parts of them have the given extents, and swizzles these.
   void swizzle_parts(const std::string& name, const SwizzleFocus& parts);
   bool take_swizzle(SwizzleType type, const StepOperand& first, const StepOperand& second);
+
+  // step_vectors.cc: copies of inputs and of an output, which become vector accesses.
+  // The output that is stored in vectors: one that overwrites an input, if there is one.
+  std::string stored_output(const std::string& otherwise);
   bool vectors(const std::string& name, int64_t width = 0);
   void copy_again(std::string copy);
   std::string vector_of(const std::string& copy);
   void vectorize();
-  void threads(const std::string& name);
 
   RandomSource& random_;
   Graph g_;

@@ -56,13 +56,7 @@ class ShapeMaker {
       case OpKind::kScatterAdd:
         scatter_add();
         break;
-      case FUSEBOX_SCALAR_OPS:
-      case FUSEBOX_REDUCTION_OPS:
-      case FUSEBOX_MOMENT_OPS:
-      case FUSEBOX_VIEW_OPS:
-      case FUSEBOX_INDEXED_OPS:
-      case FUSEBOX_PLACING_OPS:
-      case FUSEBOX_STATEMENT_OPS:
+      case FUSEBOX_NON_LIBRARY_OPS:
         not_in_family(op_.kind, "is not computed by a library");
     }
     return std::move(shape_);

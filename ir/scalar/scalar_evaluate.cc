@@ -158,25 +158,14 @@ std::optional<int64_t> integer_unary(OpKind kind, Dtype dtype, int64_t a) {
       return a == 0;
     case OpKind::kBitwiseNot:
       return is_boolean(dtype) ? a == 0 : ~a;
-    case OpKind::kIsfinite:
-    case OpKind::kIsreal:
+    case FUSEBOX_TRUE_OF_INTEGERS_OPS:
       return 1;
-    case OpKind::kIsinf:
-    case OpKind::kIsnan:
-    case OpKind::kIsneginf:
-    case OpKind::kIsposinf:
+    case FUSEBOX_FALSE_OF_INTEGERS_OPS:
       return 0;
     case OpKind::kCast:
     case OpKind::kWhere:
     case OpKind::kPow:
-    case OpKind::kAdd:
-    case OpKind::kSub:
-    case OpKind::kMul:
-    case OpKind::kDiv:
-    case OpKind::kFmod:
-    case OpKind::kRemainder:
-    case OpKind::kMinimum:
-    case OpKind::kMaximum:
+    case FUSEBOX_TWO_OPERAND_OPS:
     case OpKind::kClamp:
     case OpKind::kThreshold:
     case OpKind::kAddcmul:

@@ -21,6 +21,33 @@ bool is_random(OpKind kind) {
   }
 }
 
+bool gives_truth(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_TRUTH_OPS:
+      return true;
+    default:  // any other: gives numbers
+      return false;
+  }
+}
+
+bool is_comparison(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_COMPARISON_OPS:
+      return true;
+    default:  // any other: compares nothing until it joins the list
+      return false;
+  }
+}
+
+bool is_logic(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_LOGICAL_OPS:
+      return true;
+    default:  // any other: is no logic until it joins the list
+      return false;
+  }
+}
+
 bool adds_at_places(OpKind kind) {
   switch (kind) {
     case FUSEBOX_ADDING_OPS:

@@ -39,23 +39,26 @@
 #define FUSEBOX_UNARY_ELEMENTARY_OPS FUSEBOX_EXACT_UNARY_OPS: case FUSEBOX_BOUNDED_UNARY_OPS
 // Our own library has these: both executors give the same bits (codegen/runtime/exact_*.cuh). `atan2` and `pow` too.
 #define FUSEBOX_EXACT_UNARY_OPS \
-  OpKind::kAcos: case OpKind::kAcosh: case OpKind::kAsin: case OpKind::kAsinh: case OpKind::kAtan: case OpKind::kAtanh: \
-  case OpKind::kCos: case OpKind::kCosh: case OpKind::kErf: case OpKind::kErfc: case OpKind::kExp: case OpKind::kExp2: \
-  case OpKind::kExpm1: case OpKind::kLog: case OpKind::kLog10: case OpKind::kLog1p: case OpKind::kLog2: \
-  case OpKind::kSigmoid: case OpKind::kSilu: case OpKind::kSin: case OpKind::kSinh: case OpKind::kTan: case OpKind::kTanh
+  FUSEBOX_INVERSE_FUNCTION_OPS: case OpKind::kCos: case OpKind::kCosh: case OpKind::kErf: case OpKind::kErfc: \
+  case OpKind::kExp: case OpKind::kExp2: case OpKind::kExpm1: case OpKind::kLog: case OpKind::kLog10: \
+  case OpKind::kLog1p: case OpKind::kLog2: case OpKind::kSigmoid: case OpKind::kSilu: case OpKind::kSin: \
+  case OpKind::kSinh: case OpKind::kTan: case OpKind::kTanh
 // ATen alone computes these of complex tensors. Kernels compute them of real numbers.
 #define FUSEBOX_COMPLEX_FUNCTION_OPS \
-  OpKind::kAcos: case OpKind::kAcosh: case OpKind::kAsin: case OpKind::kAsinh: case OpKind::kAtan: case OpKind::kAtanh: \
-  case OpKind::kCos: case OpKind::kCosh: case OpKind::kExp: case OpKind::kLog: case OpKind::kRsqrt: \
-  case OpKind::kSigmoid: case OpKind::kSin: case OpKind::kSinh: case OpKind::kSqrt: case OpKind::kTan: \
-  case OpKind::kTanh
+  FUSEBOX_INVERSE_FUNCTION_OPS: case OpKind::kCos: case OpKind::kCosh: case OpKind::kExp: case OpKind::kLog: \
+  case OpKind::kRsqrt: case OpKind::kSigmoid: case OpKind::kSin: case OpKind::kSinh: case OpKind::kSqrt: \
+  case OpKind::kTan: case OpKind::kTanh
+// Inverses of trigonometric and hyperbolic functions.
+#define FUSEBOX_INVERSE_FUNCTION_OPS \
+  OpKind::kAcos: case OpKind::kAcosh: case OpKind::kAsin: case OpKind::kAsinh: case OpKind::kAtan: case OpKind::kAtanh
 // Each executor has a library of its own.
 #define FUSEBOX_BOUNDED_UNARY_OPS OpKind::kErfinv: case OpKind::kErfcinv: case OpKind::kLgamma
 
 // Take ordered numbers; add, sub, mul, div, neg, abs and addcmul take complex numbers too.
-#define FUSEBOX_ARITHMETIC_OPS \
+#define FUSEBOX_ARITHMETIC_OPS FUSEBOX_TWO_OPERAND_OPS: case FUSEBOX_ONE_OR_THREE_OPERAND_OPS
+#define FUSEBOX_TWO_OPERAND_OPS \
   OpKind::kAdd: case OpKind::kSub: case OpKind::kMul: case OpKind::kDiv: case OpKind::kFmod: case OpKind::kRemainder: \
-  case OpKind::kMinimum: case OpKind::kMaximum: case FUSEBOX_ONE_OR_THREE_OPERAND_OPS
+  case OpKind::kMinimum: case OpKind::kMaximum
 #define FUSEBOX_ONE_OR_THREE_OPERAND_OPS \
   OpKind::kNeg: case OpKind::kAbs: case OpKind::kSign: case OpKind::kRelu: case OpKind::kClamp: \
   case OpKind::kThreshold: case OpKind::kAddcmul
@@ -86,9 +89,12 @@
 #define FUSEBOX_COMPARISON_OPS \
   OpKind::kEq: case OpKind::kNe: case OpKind::kLt: case OpKind::kLe: case OpKind::kGt: case OpKind::kGe
 #define FUSEBOX_LOGICAL_OPS OpKind::kLogicalNot: case OpKind::kLogicalAnd: case OpKind::kLogicalOr
-#define FUSEBOX_TEST_OPS \
-  OpKind::kSignbit: case OpKind::kIsfinite: case OpKind::kIsinf: case OpKind::kIsnan: case OpKind::kIsneginf: \
-  case OpKind::kIsposinf: case OpKind::kIsreal
+#define FUSEBOX_TEST_OPS OpKind::kSignbit: case FUSEBOX_CLASS_TEST_OPS
+// Tell the class of a number. The answer is the same for every integer: true in the first list, false in the second.
+#define FUSEBOX_CLASS_TEST_OPS FUSEBOX_TRUE_OF_INTEGERS_OPS: case FUSEBOX_FALSE_OF_INTEGERS_OPS
+#define FUSEBOX_TRUE_OF_INTEGERS_OPS OpKind::kIsfinite: case OpKind::kIsreal
+#define FUSEBOX_FALSE_OF_INTEGERS_OPS \
+  OpKind::kIsinf: case OpKind::kIsnan: case OpKind::kIsneginf: case OpKind::kIsposinf
 
 // Take a complex number apart, or make one from its parts.
 #define FUSEBOX_PART_OPS OpKind::kReal: case OpKind::kImag: case OpKind::kComplex
@@ -191,6 +197,11 @@
 
 #define FUSEBOX_NON_SCALAR_OPS FUSEBOX_TENSOR_OPS: case FUSEBOX_STATEMENT_OPS
 
+// All ops but FUSEBOX_LIBRARY_OPS.
+#define FUSEBOX_NON_LIBRARY_OPS \
+  FUSEBOX_SCALAR_OPS: case FUSEBOX_REDUCTION_OPS: case FUSEBOX_MOMENT_OPS: case FUSEBOX_VIEW_OPS: \
+  case FUSEBOX_INDEXED_OPS: case FUSEBOX_PLACING_OPS: case FUSEBOX_STATEMENT_OPS
+
 // All ops but the elementary functions and `pow`.
 #define FUSEBOX_PLAIN_OPS \
   FUSEBOX_CHOICE_OPS: case FUSEBOX_ARITHMETIC_OPS: case FUSEBOX_FRACTION_OPS: case FUSEBOX_ROUNDING_OPS: \
@@ -215,6 +226,15 @@ bool is_scalar_math(OpKind kind);
 
 // Whether the op is in FUSEBOX_RANDOM_OPS.
 bool is_random(OpKind kind);
+
+// Whether the op is in FUSEBOX_TRUTH_OPS: it gives bool, whatever its operands are.
+bool gives_truth(OpKind kind);
+
+// Whether the op is in FUSEBOX_COMPARISON_OPS.
+bool is_comparison(OpKind kind);
+
+// Whether the op is in FUSEBOX_LOGICAL_OPS.
+bool is_logic(OpKind kind);
 
 // Whether the op is in FUSEBOX_ADDING_OPS.
 bool adds_at_places(OpKind kind);

@@ -31,9 +31,9 @@ class GraphParser {
  private:
   // A dimension or declaration as written.
   struct Dimension {
-    const Token* name = nullptr;  // none: unnamed
-    const Token* like = nullptr;
-    bool declares = true;  // false: only a name
+    const Token* name = nullptr;        // none: unnamed
+    const Token* stands_for = nullptr;  // behind the word `like`
+    bool declares = true;               // false: only a name
     IterDomain domain;
   };
   // A type as written. It is either taken as it stands or compared with the inferred type.
@@ -87,11 +87,12 @@ class GraphParser {
   bool at_transform() const;
   void check_order(TensorId tensor, const Token& at) const;
 
-  struct Like {
+  // A domain that stands for another one, which the text may declare later.
+  struct StandIn {
     DomainId domain;
-    const Token* target;
+    const Token* stands_for;
   };
-  void resolve_likes();
+  void resolve_stand_ins();
 
   Parser& parser_;
   Graph g_;
@@ -100,7 +101,7 @@ class GraphParser {
   std::vector<bool> is_defined_;             // for each value
   std::map<std::tuple<Dtype, uint64_t, uint64_t>, ValueId> constants_;
   std::vector<ValueId> inferred_values_;  // made by inference; they are renamed if the text uses their names
-  std::vector<Like> likes_;
+  std::vector<StandIn> stand_ins_;
   TensorId tensor_;  // the tensor whose domains are being read
   std::unordered_map<std::string_view, DomainId> domain_names_;
   std::vector<std::pair<const Token*, DomainId>> undeclared_;

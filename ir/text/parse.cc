@@ -109,7 +109,7 @@ void GraphParser::finish() {
       Parser::fail(ErrorCode::kUnknownName, *first_mention_[i],
                    "nothing defines %" + g_.values[i].name.substr(0, 60) + "; define it or correct the name");
   check_scalars();
-  resolve_likes();
+  resolve_stand_ins();
   for (ValueId v : inferred_values_)
     if (names_.contains(g_[v].name)) g_[v].name = fresh_name(g_, g_[v].name);
 }

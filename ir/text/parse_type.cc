@@ -85,7 +85,7 @@ GraphParser::Dimension GraphParser::declaration() {
   if (parser_.accept_word("like")) {
     if (parser_.peek().kind != TokenKind::kValue || !parser_.peek().has_domain)
       parser_.fail_expected("a domain such as %y.i0");
-    d.like = &parser_.take();
+    d.stands_for = &parser_.take();
   }
   return d;
 }
@@ -154,7 +154,7 @@ DomainId GraphParser::take(const Dimension& d) {
   g_[id].tensor = tensor_;
   g_[id].def = before.def;
   if (before.parallel != ParallelType::kSerial) g_[id].parallel = before.parallel;
-  if (d.like != nullptr) likes_.push_back({id, d.like});
+  if (d.stands_for != nullptr) stand_ins_.push_back({id, d.stands_for});
   return id;
 }
 
@@ -268,24 +268,24 @@ void GraphParser::check_order(TensorId tensor, const Token& at) const {
   }
 }
 
-void GraphParser::resolve_likes() {
-  if (likes_.empty()) return;
-  if (likes_.size() > kMaxLoopBroadcasts)
-    Parser::fail(ErrorCode::kTooLarge, *likes_[kMaxLoopBroadcasts].target,
+void GraphParser::resolve_stand_ins() {
+  if (stand_ins_.empty()) return;
+  if (stand_ins_.size() > kMaxLoopBroadcasts)
+    Parser::fail(ErrorCode::kTooLarge, *stand_ins_[kMaxLoopBroadcasts].stands_for,
                  "more than 512 domains stand for others; use fewer loop broadcasts");
   std::map<std::pair<uint32_t, std::string_view>, DomainId> domains;
   for (size_t i = 0; i < g_.domains.size(); ++i)
     domains.try_emplace({g_.domains[i].tensor.index, g_.domains[i].name}, DomainId(i));
-  for (const Like& like : likes_) {
-    const auto value = names_.find(like.target->text);
+  for (const StandIn& s : stand_ins_) {
+    const auto value = names_.find(s.stands_for->text);
     const auto found = value != names_.end() && g_.is_tensor(value->second)
-                           ? domains.find({g_[value->second].tensor.index, like.target->domain})
+                           ? domains.find({g_[value->second].tensor.index, s.stands_for->domain})
                            : domains.end();
     if (found == domains.end())
-      Parser::fail(ErrorCode::kUnknownName, *like.target,
-                   "%" + std::string(like.target->text.substr(0, 60)) + " has no domain " +
-                       std::string(like.target->domain.substr(0, 60)) + "; correct the name");
-    g_[like.domain].stands_for = found->second;
+      Parser::fail(ErrorCode::kUnknownName, *s.stands_for,
+                   "%" + std::string(s.stands_for->text.substr(0, 60)) + " has no domain " +
+                       std::string(s.stands_for->domain.substr(0, 60)) + "; correct the name");
+    g_[s.domain].stands_for = found->second;
   }
 }
 

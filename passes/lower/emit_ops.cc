@@ -7,7 +7,7 @@
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 #include "passes/lower/kernel_emitter.h"
-#include "passes/plan/plan_stages.h"
+#include "passes/plan/plan_queries.h"
 
 namespace fusebox {
 namespace {
@@ -201,16 +201,8 @@ ValueId KernelEmitter::compute(Site& site) {
   const Op& op = site.op;
   const Dtype dtype = data_dtype(g_[op.results[0]].dtype);
   switch (op.kind) {
-    case OpKind::kBroadcast:
-    case OpKind::kBroadcastInDim:
-    case OpKind::kReshape:
-    case OpKind::kPermute:
-    case OpKind::kExpand:
-    case OpKind::kSqueeze:
-    case OpKind::kSlice:
-    case OpKind::kStrideOrder:
-    case OpKind::kSet:
-    case OpKind::kSegmentSet:
+    case FUSEBOX_VIEW_OPS:
+    case FUSEBOX_COPY_OPS:
       return operand_value(site, 0);
     case OpKind::kFull:
       return cast_to(scalar(op.operands[0]), dtype);

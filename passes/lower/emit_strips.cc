@@ -1,7 +1,6 @@
 // Emits loops in strips, for serial sums with partial sums (passes/plan/plan_cascades.cc).
 #include "ir/domain/domain.h"
 #include "passes/lower/kernel_emitter.h"
-#include "passes/plan/plan_stages.h"
 
 namespace fusebox {
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "ir/domain/domain.h"
-#include "passes/plan/plan_stages.h"
+#include "passes/plan/plan_queries.h"
 #include "passes/plan/statement_view.h"
 
 namespace fusebox {

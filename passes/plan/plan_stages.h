@@ -11,8 +11,6 @@
 
 namespace fusebox {
 
-class StatementView;
-
 // Decides which thread dimensions there are. Throws kIllegalSwizzle, kIllegalInline, kUnsupportedSchedule.
 [[nodiscard]] KernelPlan plan_threads(KernelPlan plan);
 // Decides where each tensor is kept. Throws kIllegalAllocation, kUnsupportedSchedule.
@@ -54,16 +52,5 @@ KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options = {
 void place_in_loops(KernelPlan& plan);
 // The positions of the loops that lay out an accumulator.
 std::vector<size_t> accumulator_places(const KernelPlan& plan, OpId op);
-
-// The checks of a tensor's domains. `values` are the domains as the view's op sees them.
-std::vector<DomainCheck> domain_checks(const KernelPlan& plan, StatementView& view, DomainValues& values);
-// The conditions under which the statement runs at a loop point. Needs the stages up to plan_replicas.
-std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view, StatementKind kind);
-// What the conditions compare, as forms that are nonnegative wherever all of them hold. Those of a thread's own index
-// are left out.
-std::vector<Form> forms_that_hold(IndexAlgebra& algebra, const std::vector<Condition>& conditions);
-// The extent of a scatter's index along its axis, and the same as a number if it is constant.
-Form scatter_extent(const KernelPlan& plan, StatementView& view);
-std::optional<int64_t> scatter_count(const KernelPlan& plan, StatementView& view);
 
 }  // namespace fusebox

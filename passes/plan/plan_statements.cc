@@ -4,6 +4,7 @@
 
 #include "ir/domain/domain.h"
 #include "ir/table/families.h"
+#include "passes/plan/plan_queries.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/statement_view.h"
 #include "passes/plan/vector_copy.h"

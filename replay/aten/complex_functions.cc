@@ -163,12 +163,7 @@ double complex_function_error(OpKind kind, const Complex& z, const Complex& y) {
     case OpKind::kSqrt:
     case OpKind::kRsqrt:
       return is_extreme ? kInfinity : kFew * size + tiny;
-    case OpKind::kAcos:
-    case OpKind::kAcosh:
-    case OpKind::kAsin:
-    case OpKind::kAsinh:
-    case OpKind::kAtan:
-    case OpKind::kAtanh:
+    case FUSEBOX_INVERSE_FUNCTION_OPS:
       return kFew * size + tiny;
     default:  // any other: not in FUSEBOX_COMPLEX_FUNCTION_OPS
       not_in_family(kind, "is no function of complex numbers");

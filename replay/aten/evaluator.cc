@@ -12,15 +12,11 @@
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "replay/aten/failures.h"
 #include "replay/aten/scalar_type.h"
 #include "replay/aten/segment.h"
 
 namespace fusebox::aten {
-
-bool is_memory_failure(const std::string& message) {
-  return message.find("not enough memory") != std::string::npos ||
-         message.find("can't allocate memory") != std::string::npos;
-}
 
 at::ScalarType storage_type(Dtype dtype) {
   if (dtype == Dtype::kUint64) return at::kLong;  // carried as int64 of the same bits
@@ -318,22 +314,9 @@ class Module final : public AtenApi {
     use_threads(std::any_of(inputs.begin(), inputs.end(), [](const Argument& a) {
       return !a.is_scalar && element_count(a.tensor.shape) >= kManyElements;
     }));
-    try {
-      return Evaluator(fusion, inputs, options).run();
-    } catch (const c10::OutOfMemoryError&) {
-      throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs",
-                  "@" + fusion.name);
-    } catch (const c10::Error& e) {
-      const std::string what = e.what_without_backtrace();
-      if (is_memory_failure(what))
-        throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs",
-                    "@" + fusion.name);
-      throw Error(ErrorCode::kInternal, "ATen refused an op of the reference: " + what.substr(0, what.find('\n')),
-                  "@" + fusion.name);
-    } catch (const std::bad_alloc&) {
-      throw Error(ErrorCode::kOutOfMemory, "there is no memory for the reference of this program; use smaller inputs",
-                  "@" + fusion.name);
-    }
+    constexpr FailureWords kEvaluating{"the reference of this program", ErrorCode::kInternal,
+                                       "ATen refused an op of the reference: ", ""};
+    return with_coded_failures(fusion, kEvaluating, [&] { return Evaluator(fusion, inputs, options).run(); });
   }
   std::vector<AtenValue> run(const Graph& segment, std::span<const AtenValue> given,
                              const AtenPlace& place) const override {
@@ -342,7 +325,7 @@ class Module final : public AtenApi {
     use_threads(std::any_of(given.begin(), given.end(), [](const AtenValue& v) {
       return !v.is_scalar && element_count(v.layout.shape) >= kManyElements;
     }));
-    const auto again = std::shared_ptr<void>(nullptr, [before](void*) { at::set_num_threads(before); });
+    const auto restore = std::shared_ptr<void>(nullptr, [before](void*) { at::set_num_threads(before); });
     return run_segment(segment, given, place);
   }
   std::vector<TensorLayout> infer(const Graph& segment, std::span<const BoundInput> given) const override {

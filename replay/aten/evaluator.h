@@ -1,8 +1,9 @@
 // One run of the reference over a graph (aten_api.h). It computes the values of ops as ATen tensors with their bounds.
 //
-// pointwise.cc evaluates ops on elements (complex_functions.h has the functions of complex numbers), random.cc draws random numbers, structure.cc ops that move elements,
-// reduction.cc ops that combine them. library.cc, attention.cc and scan.cc have the ops that no kernel computes.
-// evaluator.cc walks the graph, takes arguments in and gives results out.
+// evaluator.cc walks the graph, takes arguments in and gives results out. The other files evaluate ops: pointwise.cc those
+// on elements, with the functions of complex numbers from complex_functions.h; structure.cc those that move elements;
+// reduction.cc those that combine them; random.cc those that draw random numbers; library.cc, attention.cc and scan.cc
+// those that no kernel computes.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -136,8 +137,6 @@ Carried viewed(const Carried& c, F&& f) {
   return r;
 }
 
-// Whether ATen's message says that it got no memory. Its allocators throw a type of their own for that only on a GPU.
-bool is_memory_failure(const std::string& message);
 // Throws kIndexOutOfRange if the end of a group lies before its beginning or beyond the extent.
 void check_group_end(const Graph& g, ValueId ends, int64_t begin, int64_t end, int64_t extent);
 // Throws kSizeMismatch if an axis has fewer elements than are asked for.

@@ -234,14 +234,7 @@ Image unary(OpKind kind, double y, const Operand& x) {
     case OpKind::kWhere:
     case OpKind::kPow:
     case OpKind::kAtan2:
-    case OpKind::kAdd:
-    case OpKind::kSub:
-    case OpKind::kMul:
-    case OpKind::kDiv:
-    case OpKind::kFmod:
-    case OpKind::kRemainder:
-    case OpKind::kMinimum:
-    case OpKind::kMaximum:
+    case FUSEBOX_TWO_OPERAND_OPS:
     case OpKind::kClamp:
     case OpKind::kThreshold:
     case OpKind::kAddcmul:

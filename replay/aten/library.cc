@@ -163,13 +163,7 @@ std::vector<Carried> Evaluator::library(const Op& op) {
       return {scaled_mm(op)};
     case FUSEBOX_ADDING_OPS:
       return {add_at(op)};
-    case FUSEBOX_MOMENT_OPS:
-    case FUSEBOX_SCALAR_OPS:
-    case FUSEBOX_REDUCTION_OPS:
-    case FUSEBOX_VIEW_OPS:
-    case FUSEBOX_INDEXED_OPS:
-    case FUSEBOX_PLACING_OPS:
-    case FUSEBOX_STATEMENT_OPS:
+    case FUSEBOX_NON_LIBRARY_OPS:
       break;
   }
   not_in_family(op.kind, "is not computed by a library");

@@ -24,16 +24,6 @@ namespace fusebox::aten {
               "no loop of the reference gives " + std::string(what) + " for " + std::string(row_of(kind).text));
 }
 
-// Comparisons, tests and logic: bool whatever the operands are.
-inline bool gives_truth(OpKind kind) {
-  switch (kind) {
-    case FUSEBOX_TRUTH_OPS:
-      return true;
-    default:  // any other: gives numbers
-      return false;
-  }
-}
-
 struct LoopOperand {
   Dtype dtype = Dtype::kFloat;
   bool zero_sign = true;  // the sign of a zero is known

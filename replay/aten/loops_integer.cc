@@ -56,13 +56,9 @@ Wide exact_value(OpKind kind, Dtype d, Wide a, Wide b) {
       return a == 0;
     case OpKind::kBitwiseNot:
       return is_boolean(d) ? Wide{a == 0} : -a - 1;
-    case OpKind::kIsfinite:
-    case OpKind::kIsreal:
+    case FUSEBOX_TRUE_OF_INTEGERS_OPS:
       return 1;
-    case OpKind::kIsinf:
-    case OpKind::kIsnan:
-    case OpKind::kIsneginf:
-    case OpKind::kIsposinf:
+    case FUSEBOX_FALSE_OF_INTEGERS_OPS:
       return 0;
     case OpKind::kAdd:
       return a + b;
@@ -157,12 +153,7 @@ double carried_bound(const Loop& loop, const int64_t* v, const double* b, size_t
         return (b[0] > 0 || v[0] != 0) && (b[1] > 0 || v[1] != 0);
       case OpKind::kLogicalOr:
         return (b[0] > 0 || v[0] == 0) && (b[1] > 0 || v[1] == 0);
-      case OpKind::kIsfinite:
-      case OpKind::kIsinf:
-      case OpKind::kIsnan:
-      case OpKind::kIsneginf:
-      case OpKind::kIsposinf:
-      case OpKind::kIsreal:
+      case FUSEBOX_CLASS_TEST_OPS:
         return 0;
       case OpKind::kCast:
       case OpKind::kLogicalNot:

@@ -6,6 +6,7 @@
 #include "ir/scalar/numeric.h"
 #include "ir/table/families.h"
 #include "replay/aten/native.h"
+#include "replay/aten/native_functions.h"
 
 namespace fusebox::aten {
 namespace {
@@ -30,36 +31,6 @@ at::Tensor stable_sigmoid(const at::Tensor& z) {
   return at::div(at::where(is_left, e, at::ones({}, e.options())), by_parts(e, at::ones({}, e.options()), false));
 }
 
-// Functions in double. Nothing for those that the reference computes.
-at::Tensor function_of(OpKind kind, const at::Tensor& z) {
-  switch (kind) {
-    case OpKind::kCos:
-      return at::cos(z);
-    case OpKind::kCosh:
-      return at::cosh(z);
-    case OpKind::kExp:
-      return at::exp(z);
-    case OpKind::kLog:
-      return at::log(z);
-    case OpKind::kRsqrt:
-      return at::reciprocal(at::sqrt(z));
-    case OpKind::kSigmoid:
-      return stable_sigmoid(z);
-    case OpKind::kSin:
-      return at::sin(z);
-    case OpKind::kSinh:
-      return at::sinh(z);
-    case OpKind::kSqrt:
-      return at::sqrt(z);
-    case OpKind::kTan:
-      return at::tan(z);
-    case OpKind::kTanh:
-      return at::tanh(z);
-    default:  // any other: no such function by ATen here
-      return {};
-  }
-}
-
 // Whether the op is computed in c128 and then rounded.
 bool is_computed_in_double(OpKind kind) {
   switch (kind) {
@@ -74,50 +45,51 @@ bool is_computed_in_double(OpKind kind) {
   }
 }
 
+// Nothing for an op that is not of complex numbers, or that the reference computes.
 at::Tensor complex_value(OpKind kind, std::span<const at::Tensor> v) {
   const at::Tensor& x = v[0];
   switch (kind) {
-    case OpKind::kAbs:
-      return at::abs(x);
     case OpKind::kNeg:
       return negated(x);
     case OpKind::kReal:
       return at::real(x);
     case OpKind::kImag:
       return at::imag(x);
-    case OpKind::kReciprocal:
-      return at::reciprocal(x);
     case OpKind::kAdd:
       return by_parts(x, v[1], false);
     case OpKind::kSub:
       return by_parts(x, v[1], true);
-    case OpKind::kMul:
-      return at::mul(x, v[1]);
-    case OpKind::kDiv:
-    case OpKind::kTruediv:
-      return at::div(x, v[1]);
     case OpKind::kAddcmul:
       return by_parts(x, at::mul(at::mul(v[3], v[1]), v[2]), false);
-    case OpKind::kEq:
-      return at::eq(x, v[1]);
-    case OpKind::kNe:
-      return at::ne(x, v[1]);
-    case OpKind::kLogicalNot:
-      return at::logical_not(x);
-    case OpKind::kLogicalAnd:
-      return at::logical_and(x, v[1]);
-    case OpKind::kLogicalOr:
-      return at::logical_or(x, v[1]);
-    case OpKind::kIsfinite:
-      return at::isfinite(x);
-    case OpKind::kIsinf:
-      return at::isinf(x);
-    case OpKind::kIsnan:
-      return at::isnan(x);
+    case OpKind::kRsqrt:
+      return at::reciprocal(at::sqrt(x));
+    case OpKind::kSigmoid:
+      return stable_sigmoid(x);
     case OpKind::kIsreal:
       return at::isreal(x);
-    default:  // any other: a function, or not of complex numbers
-      return function_of(kind, x);
+    case OpKind::kCos:
+    case OpKind::kCosh:
+    case OpKind::kExp:
+    case OpKind::kLog:
+    case OpKind::kSin:
+    case OpKind::kSinh:
+    case OpKind::kSqrt:
+    case OpKind::kTan:
+    case OpKind::kTanh:
+    case OpKind::kAbs:
+    case OpKind::kReciprocal:
+    case OpKind::kMul:
+    case OpKind::kDiv:
+    case OpKind::kTruediv:
+    case OpKind::kEq:
+    case OpKind::kNe:
+    case FUSEBOX_LOGICAL_OPS:
+    case OpKind::kIsfinite:
+    case OpKind::kIsinf:
+    case OpKind::kIsnan:
+      return native_value(kind, v);
+    default:  // any other: not of complex numbers, or the reference computes it
+      return {};
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "ir/table/families.h"
 #include "replay/aten/native.h"
+#include "replay/aten/native_functions.h"
 
 namespace fusebox::aten {
 namespace {
@@ -46,34 +47,12 @@ at::Tensor logical_shift(const at::Tensor& x, const at::Tensor& count, int64_t w
 at::Tensor integer_value(OpKind kind, int64_t width, std::span<const at::Tensor> v) {
   const at::Tensor& x = v[0];
   switch (kind) {
-    case OpKind::kAbs:
-      return at::abs(x);
     case FUSEBOX_ROUNDING_OPS:
       return x;
     case OpKind::kBitwiseNot:
       return at::bitwise_not(x);
-    case OpKind::kNeg:
-      return at::neg(x);
     case OpKind::kRelu:
       return x.clamp_min(0);
-    case OpKind::kSign:
-      return at::sign(x);
-    case OpKind::kAdd:
-      return at::add(x, v[1]);
-    case OpKind::kSub:
-      return at::sub(x, v[1]);
-    case OpKind::kMul:
-      return at::mul(x, v[1]);
-    case OpKind::kBitwiseAnd:
-      return at::bitwise_and(x, v[1]);
-    case OpKind::kBitwiseOr:
-      return at::bitwise_or(x, v[1]);
-    case OpKind::kBitwiseXor:
-      return at::bitwise_xor(x, v[1]);
-    case OpKind::kMinimum:
-      return at::minimum(x, v[1]);
-    case OpKind::kMaximum:
-      return at::maximum(x, v[1]);
     case OpKind::kDiv:
       return quotient(x, v[1]);
     case OpKind::kFmod:
@@ -98,33 +77,25 @@ at::Tensor integer_value(OpKind kind, int64_t width, std::span<const at::Tensor>
       return at::where(x <= v[1], v[2], x);
     case OpKind::kAddcmul:
       return at::add(x, at::mul(at::mul(v[3], v[1]), v[2]));
-    case OpKind::kEq:
-      return at::eq(x, v[1]);
-    case OpKind::kNe:
-      return at::ne(x, v[1]);
-    case OpKind::kLt:
-      return at::lt(x, v[1]);
-    case OpKind::kLe:
-      return at::le(x, v[1]);
-    case OpKind::kGt:
-      return at::gt(x, v[1]);
-    case OpKind::kGe:
-      return at::ge(x, v[1]);
-    case OpKind::kLogicalNot:
-      return at::logical_not(x);
-    case OpKind::kLogicalAnd:
-      return at::logical_and(x, v[1]);
-    case OpKind::kLogicalOr:
-      return at::logical_or(x, v[1]);
     case OpKind::kSignbit:
       return at::lt(x, 0);
-    case OpKind::kIsfinite:
-    case OpKind::kIsreal:
+    case OpKind::kAbs:
+    case OpKind::kNeg:
+    case OpKind::kSign:
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+    case OpKind::kBitwiseAnd:
+    case OpKind::kBitwiseOr:
+    case OpKind::kBitwiseXor:
+    case FUSEBOX_COMPARISON_OPS:
+    case FUSEBOX_LOGICAL_OPS:
+      return native_value(kind, v);
+    case FUSEBOX_TRUE_OF_INTEGERS_OPS:
       return at::eq(x, x);
-    case OpKind::kIsinf:
-    case OpKind::kIsnan:
-    case OpKind::kIsneginf:
-    case OpKind::kIsposinf:
+    case FUSEBOX_FALSE_OF_INTEGERS_OPS:
       return at::ne(x, x);
     default:  // any other: the reference computes it
       return {};
@@ -145,14 +116,10 @@ at::Tensor boolean_value(OpKind kind, std::span<const at::Tensor> v) {
     case OpKind::kAbs:
     case OpKind::kSign:
       return v[0];
-    case OpKind::kIsfinite:
-    case OpKind::kIsreal:
+    case FUSEBOX_TRUE_OF_INTEGERS_OPS:
       return at::eq(v[0], v[0]);
     case OpKind::kSignbit:
-    case OpKind::kIsinf:
-    case OpKind::kIsnan:
-    case OpKind::kIsneginf:
-    case OpKind::kIsposinf:
+    case FUSEBOX_FALSE_OF_INTEGERS_OPS:
       return at::ne(v[0], v[0]);
     default:  // any other: the reference computes it
       return {};
@@ -172,23 +139,9 @@ bool has_no_sign(OpKind kind) {
     case FUSEBOX_LOGICAL_OPS:
     case OpKind::kEq:
     case OpKind::kNe:
-    case OpKind::kIsfinite:
-    case OpKind::kIsinf:
-    case OpKind::kIsnan:
-    case OpKind::kIsneginf:
-    case OpKind::kIsposinf:
-    case OpKind::kIsreal:
+    case FUSEBOX_CLASS_TEST_OPS:
       return true;
     default:  // any other: the sign counts
-      return false;
-  }
-}
-
-bool gives_bool(OpKind kind) {
-  switch (kind) {
-    case FUSEBOX_TRUTH_OPS:
-      return true;
-    default:  // any other: gives the operands' dtype
       return false;
   }
 }
@@ -201,7 +154,7 @@ at::Tensor Native::wide_integers(const Op& op, Dtype t) {
   // What the op does is asked once for a number, so that the layouts of ops that are not here are not inferred.
   const at::Tensor one = at::ones({}, at::kLong);
   const std::vector<at::Tensor> ones(given.size(), one);
-  const bool is_bool = t == Dtype::kBool, truth = gives_bool(op.kind);
+  const bool is_bool = t == Dtype::kBool, truth = gives_truth(op.kind);
   if (t == Dtype::kUint64 && !has_no_sign(op.kind)) return {};
   const int64_t width = bits(t);
   const auto value = [&](std::span<const at::Tensor> v) {

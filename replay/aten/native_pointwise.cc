@@ -5,6 +5,7 @@
 #include "ir/scalar/numeric.h"
 #include "ir/table/families.h"
 #include "replay/aten/native.h"
+#include "replay/aten/native_functions.h"
 
 namespace fusebox::aten {
 namespace {
@@ -15,101 +16,6 @@ bool is_native_float(Dtype d) {
 bool is_native_integer(Dtype d) {
   return d == Dtype::kInt8 || d == Dtype::kInt16 || d == Dtype::kInt32 || d == Dtype::kInt64 || d == Dtype::kIndex ||
          d == Dtype::kUint8;
-}
-
-using Unary = at::Tensor (*)(const at::Tensor&);
-using Binary = at::Tensor (*)(const at::Tensor&, const at::Tensor&);
-
-Unary unary_of(OpKind kind) {
-  switch (kind) {
-    case OpKind::kAbs:
-      return [](const at::Tensor& x) { return at::abs(x); };
-    case OpKind::kAcos:
-      return [](const at::Tensor& x) { return at::acos(x); };
-    case OpKind::kAcosh:
-      return [](const at::Tensor& x) { return at::acosh(x); };
-    case OpKind::kAsin:
-      return [](const at::Tensor& x) { return at::asin(x); };
-    case OpKind::kAsinh:
-      return [](const at::Tensor& x) { return at::asinh(x); };
-    case OpKind::kAtan:
-      return [](const at::Tensor& x) { return at::atan(x); };
-    case OpKind::kAtanh:
-      return [](const at::Tensor& x) { return at::atanh(x); };
-    case OpKind::kCeil:
-      return [](const at::Tensor& x) { return at::ceil(x); };
-    case OpKind::kCos:
-      return [](const at::Tensor& x) { return at::cos(x); };
-    case OpKind::kCosh:
-      return [](const at::Tensor& x) { return at::cosh(x); };
-    case OpKind::kExp:
-      return [](const at::Tensor& x) { return at::exp(x); };
-    case OpKind::kExp2:
-      return [](const at::Tensor& x) { return at::exp2(x); };
-    case OpKind::kExpm1:
-      return [](const at::Tensor& x) { return at::expm1(x); };
-    case OpKind::kErf:
-      return [](const at::Tensor& x) { return at::erf(x); };
-    case OpKind::kErfc:
-      return [](const at::Tensor& x) { return at::erfc(x); };
-    case OpKind::kFloor:
-      return [](const at::Tensor& x) { return at::floor(x); };
-    case OpKind::kFrac:
-      return [](const at::Tensor& x) { return at::frac(x); };
-    case OpKind::kLog:
-      return [](const at::Tensor& x) { return at::log(x); };
-    case OpKind::kLog10:
-      return [](const at::Tensor& x) { return at::log10(x); };
-    case OpKind::kLog1p:
-      return [](const at::Tensor& x) { return at::log1p(x); };
-    case OpKind::kLog2:
-      return [](const at::Tensor& x) { return at::log2(x); };
-    case OpKind::kNeg:
-      return [](const at::Tensor& x) { return at::neg(x); };
-    case OpKind::kRelu:
-      return [](const at::Tensor& x) { return at::relu(x); };
-    case OpKind::kReciprocal:
-      return [](const at::Tensor& x) { return at::reciprocal(x); };
-    case OpKind::kRound:
-      return [](const at::Tensor& x) { return at::round(x); };
-    case OpKind::kRsqrt:
-      return [](const at::Tensor& x) { return at::rsqrt(x); };
-    case OpKind::kSign:
-      return [](const at::Tensor& x) { return at::sign(x); };
-    case OpKind::kSigmoid:
-      return [](const at::Tensor& x) { return at::sigmoid(x); };
-    case OpKind::kSilu:
-      return [](const at::Tensor& x) { return at::silu(x); };
-    case OpKind::kSin:
-      return [](const at::Tensor& x) { return at::sin(x); };
-    case OpKind::kSinh:
-      return [](const at::Tensor& x) { return at::sinh(x); };
-    case OpKind::kSqrt:
-      return [](const at::Tensor& x) { return at::sqrt(x); };
-    case OpKind::kTan:
-      return [](const at::Tensor& x) { return at::tan(x); };
-    case OpKind::kTanh:
-      return [](const at::Tensor& x) { return at::tanh(x); };
-    case OpKind::kTrunc:
-      return [](const at::Tensor& x) { return at::trunc(x); };
-    case OpKind::kLogicalNot:
-      return [](const at::Tensor& x) { return at::logical_not(x); };
-    case OpKind::kSignbit:
-      // A NaN has no sign: processors give the NaN of 0 / 0 different ones.
-      return [](const at::Tensor& x) { return at::signbit(x).logical_and_(at::isnan(x).logical_not_()); };
-    case OpKind::kIsfinite:
-      return [](const at::Tensor& x) { return at::isfinite(x); };
-    case OpKind::kIsinf:
-      return [](const at::Tensor& x) { return at::isinf(x); };
-    case OpKind::kIsnan:
-      return [](const at::Tensor& x) { return at::isnan(x); };
-    case OpKind::kIsneginf:
-      return [](const at::Tensor& x) { return at::isneginf(x); };
-    case OpKind::kIsposinf:
-      return [](const at::Tensor& x) { return at::isposinf(x); };
-    default:  // any other: not a function of one real number by ATen, so the reference computes it
-      return nullptr;
-  }
 }
 
 // A function of each element, into memory that TensorIterator has laid out, which is dense.
@@ -129,7 +35,7 @@ at::Tensor by_element(const at::Tensor& x, F&& f) {
 
 // On a CPU, ATen's sqrt may be MKL's, which does not always round right, its log1p is infinite near the largest numbers,
 // and its cosh and sinh are infinite where exp is.
-Unary unary_on_cpu(OpKind kind) {
+UnaryFunction unary_on_cpu(OpKind kind) {
   if (kind == OpKind::kSqrt)
     return [](const at::Tensor& x) { return by_element(x, [](auto v) { return std::sqrt(v); }); };
   if (kind == OpKind::kLog1p)
@@ -145,50 +51,6 @@ bool is_computed_wide(OpKind kind) {
   constexpr OpKind kWide[] = {OpKind::kCosh,  OpKind::kErf,  OpKind::kLog1p,
                               OpKind::kRsqrt, OpKind::kSinh, OpKind::kSqrt};
   return std::ranges::count(kWide, kind) > 0;
-}
-
-Binary binary_of(OpKind kind) {
-  switch (kind) {
-    case OpKind::kAdd:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::add(x, y); };
-    case OpKind::kSub:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::sub(x, y); };
-    case OpKind::kMul:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::mul(x, y); };
-    case OpKind::kDiv:
-    case OpKind::kTruediv:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::div(x, y); };
-    case OpKind::kAtan2:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::atan2(x, y); };
-    case OpKind::kMinimum:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::minimum(x, y); };
-    case OpKind::kMaximum:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::maximum(x, y); };
-    case OpKind::kEq:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::eq(x, y); };
-    case OpKind::kNe:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::ne(x, y); };
-    case OpKind::kLt:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::lt(x, y); };
-    case OpKind::kLe:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::le(x, y); };
-    case OpKind::kGt:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::gt(x, y); };
-    case OpKind::kGe:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::ge(x, y); };
-    case OpKind::kLogicalAnd:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::logical_and(x, y); };
-    case OpKind::kLogicalOr:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::logical_or(x, y); };
-    case OpKind::kBitwiseAnd:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::bitwise_and(x, y); };
-    case OpKind::kBitwiseOr:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::bitwise_or(x, y); };
-    case OpKind::kBitwiseXor:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::bitwise_xor(x, y); };
-    default:  // any other: not a function of two numbers by ATen, so the reference computes it
-      return nullptr;
-  }
 }
 
 // Ops on integers where ATen gives what this project gives, also where numbers wrap.
@@ -207,15 +69,7 @@ bool is_integer_native(OpKind kind) {
       return false;
   }
 }
-bool is_truth_native(OpKind kind) {
-  switch (kind) {
-    case FUSEBOX_COMPARISON_OPS:
-    case FUSEBOX_LOGICAL_OPS:
-      return true;
-    default:  // any other: no comparison and no logic
-      return false;
-  }
-}
+bool is_truth_native(OpKind kind) { return is_comparison(kind) || is_logic(kind); }
 bool is_bitwise_native(OpKind kind) {
   return kind == OpKind::kBitwiseAnd || kind == OpKind::kBitwiseOr || kind == OpKind::kBitwiseXor;
 }
@@ -290,8 +144,9 @@ at::Tensor Native::integer_pointwise(const Op& op, Dtype t) {
   if (!fits || !is_known || (t == Dtype::kUint8 && op.kind == OpKind::kNeg)) return wide_integers(op, t);
   const auto type = truth ? at::kBool : native_type(t);
   const at::Tensor x = operand(op.operands[0], t);
-  if (const Unary f = unary_of(op.kind); f && op.operands.size() == 1) return elements(type, {x}, [&] { return f(x); });
-  const Binary f = binary_of(op.kind);
+  if (const UnaryFunction f = unary_of(op.kind); f && op.operands.size() == 1)
+    return elements(type, {x}, [&] { return f(x); });
+  const BinaryFunction f = binary_of(op.kind);
   if (!f || op.operands.size() != 2) return wide_integers(op, t);
   const at::Tensor y = operand(op.operands[1], t);
   return elements(type, {x, y}, [&] { return f(x, y); });
@@ -320,8 +175,8 @@ at::Tensor Native::real_pointwise(const Op& op, Dtype t, Dtype declared) {
   const auto two = [&](OpKind kind, const at::Tensor& a, const at::Tensor& b) {
     return elements(type, {a, b}, [&] { return binary_of(kind)(a, b); });
   };
-  const Unary exact = device_.is_cpu() ? unary_on_cpu(op.kind) : nullptr;
-  if (const Unary f = exact ? exact : unary_of(op.kind)) {
+  const UnaryFunction exact = device_.is_cpu() ? unary_on_cpu(op.kind) : nullptr;
+  if (const UnaryFunction f = exact ? exact : unary_of(op.kind)) {
     // ATen computes narrow floats in float too, and rounds once.
     const bool is_narrow = g_.is_tensor(op.operands[0]) && dtype(op.operands[0]) == t;
     if (!truth && compute != t && declared == t && is_narrow && !is_computed_wide(op.kind)) {

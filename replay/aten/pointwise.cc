@@ -1,13 +1,14 @@
 // Ops on elements: ATen computes the value in double, and the loops round it and find its bound.
 #include <ATen/ATen.h>
 #include <ATen/TensorIterator.h>
-#include <ATen/native/TypeProperties.h>
 #include <algorithm>
 #include <array>
 
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "ir/table/type_rule.h"
+#include "replay/aten/common_dtype.h"
 #include "replay/aten/evaluator.h"
 #include "replay/aten/image.h"
 
@@ -161,10 +162,6 @@ at::Tensor complex_value_of(OpKind kind, std::span<const Carried> o) {
   }
 }
 
-bool is_logic(OpKind kind) {
-  return kind == OpKind::kLogicalNot || kind == OpKind::kLogicalAnd || kind == OpKind::kLogicalOr;
-}
-
 // Ops whose zeros have the sign that IEEE gives, in every implementation.
 bool keeps_zero_sign(OpKind kind) {
   switch (kind) {
@@ -188,84 +185,6 @@ bool keeps_zero_sign(OpKind kind) {
 // Ops that are computed in float if their operands are bool or integers.
 bool is_floating_op(OpKind kind, Dtype declared) {
   return (is_floating(declared) || is_complex(declared)) && kind != OpKind::kCast && kind != OpKind::kWhere;
-}
-
-bool is_comparison(OpKind kind) {
-  return kind == OpKind::kEq || kind == OpKind::kNe || kind == OpKind::kLt || kind == OpKind::kLe ||
-         kind == OpKind::kGt || kind == OpKind::kGe;
-}
-
-struct AtenDtype {
-  at::ScalarType type;
-  Dtype dtype;
-};
-// The dtypes that ATen promotes. ATen only stores unsigned integers of more than 8 bits.
-constexpr AtenDtype kPromoted[] = {
-    {at::kBool, Dtype::kBool},
-    {at::kChar, Dtype::kInt8},
-    {at::kShort, Dtype::kInt16},
-    {at::kInt, Dtype::kInt32},
-    {at::kLong, Dtype::kInt64},
-    {at::kByte, Dtype::kUint8},
-    {at::kHalf, Dtype::kHalf},
-    {at::kBFloat16, Dtype::kBfloat16},
-    {at::kFloat, Dtype::kFloat},
-    {at::kDouble, Dtype::kDouble},
-    {at::kComplexFloat, Dtype::kComplexFloat},
-    {at::kComplexDouble, Dtype::kComplexDouble},
-};
-
-const AtenDtype* promoted_by_aten(Dtype dtype) {
-  const Dtype wanted = dtype == Dtype::kIndex ? Dtype::kInt64 : dtype;
-  const auto* row =
-      std::find_if(std::begin(kPromoted), std::end(kPromoted), [&](const AtenDtype& r) { return r.dtype == wanted; });
-  return row == std::end(kPromoted) ? nullptr : row;
-}
-
-// The common dtype if ATen has no rule: the widest of the highest class; u64 wins over signed integers.
-Dtype widest(Dtype a, Dtype b) {
-  const bool mixed = (a == Dtype::kUint64 && is_signed(b)) || (b == Dtype::kUint64 && is_signed(a));
-  return mixed && is_integer(a) && is_integer(b) ? Dtype::kUint64 : promote(a, b);
-}
-
-// The common dtype of operands by ATen's own rule. It is asked with a tensor that has an axis for a tensor, and one
-// without axes for a scalar.
-Dtype meeting(std::span<const Dtype> dtypes, std::span<const bool> is_tensor) {
-  static const std::vector<at::Tensor> asked = [] {
-    std::vector<at::Tensor> all;
-    for (const AtenDtype& row : kPromoted) {
-      all.push_back(at::empty({1}, row.type));
-      all.push_back(at::empty({}, row.type));
-    }
-    return all;
-  }();
-  at::native::ResultTypeState state;
-  bool all_promoted = true;
-  for (size_t i = 0; i < dtypes.size() && all_promoted; ++i) {
-    const AtenDtype* row = promoted_by_aten(dtypes[i]);
-    all_promoted = row != nullptr;
-    if (row)
-      state = at::native::update_result_type_state(
-          asked[static_cast<size_t>(row - kPromoted) * 2 + (is_tensor[i] ? 0 : 1)], state);
-  }
-  if (all_promoted) {
-    const at::ScalarType met = at::native::result_type(state);
-    // Fusebox has no complex dtype of f16 parts.
-    if (met == at::kComplexHalf) return Dtype::kComplexFloat;
-    for (const AtenDtype& row : kPromoted)
-      if (row.type == met) return row.dtype;
-  }
-  std::optional<Dtype> tensors, scalars;
-  for (size_t i = 0; i < dtypes.size(); ++i) {
-    std::optional<Dtype>& side = is_tensor[i] ? tensors : scalars;
-    side = side ? widest(*side, dtypes[i]) : dtypes[i];
-  }
-  if (!tensors || !scalars) return tensors ? *tensors : *scalars;
-  const auto rank = [](Dtype d) { return is_boolean(d) ? 0 : is_integer(d) ? 1 : is_floating(d) ? 2 : 3; };
-  if (rank(*scalars) <= rank(*tensors)) return *tensors;
-  // A complex scalar takes the width of the floats that it meets.
-  if (is_complex(*scalars) && is_floating(*tensors)) return widest(*tensors, Dtype::kComplexFloat);
-  return widest(*tensors, *scalars);
 }
 
 }  // namespace
@@ -415,70 +334,6 @@ Carried Evaluator::complex_op(const Op& op, Dtype compute, Dtype declared, std::
   return r;
 }
 
-Carried Evaluator::cast(Carried c, Dtype to) {
-  if (c.dtype == to) return c;
-  const Carrier from = carrier_of(c.dtype), into_carrier = carrier_of(to);
-  check_internal(from != Carrier::kBytes && into_carrier != Carrier::kBytes, "a dtype without arithmetic is cast");
-  const Loop loop{OpKind::kCast, c.dtype, to, {{c.dtype, c.zero_sign}}, &ambiguous_};
-  const std::span<const Carried> one(&c, 1);
-  if (into_carrier == Carrier::kComplex) {
-    if (from == Carrier::kComplex) {
-      Carried r = to == Dtype::kComplexDouble ? c : rounded(c.value.clone(), to);
-      // Parts that moved may round to another number.
-      r.bound = c.exact() ? at::Tensor()
-                          : at::add(at::mul(c.bound, 1 + 0x1p-20),
-                                    at::mul(at::nan_to_num(at::abs(r.value), 0.0, 0.0), 0x1p-22));
-      r.zero_sign = c.zero_sign;
-      r.dtype = to;
-      return r;
-    }
-    Carried parts = cast(std::move(c), real_of(to));
-    parts.value = parts.value.to(at::kComplexDouble);
-    parts.dtype = to;
-    return parts;
-  }
-  switch (from) {
-    case Carrier::kReal:
-      if (into_carrier == Carrier::kInteger) return into(real_to_integer_loop, loop, one, at::kLong);
-      {
-        // A wider dtype holds the same number.
-        const bool wider = to == Dtype::kDouble || (to == Dtype::kFloat && is_reduced_float(c.dtype));
-        if (wider) {
-          c.dtype = to;
-          return c;
-        }
-        const bool zero_sign = c.zero_sign;
-        Carried r;
-        if (c.exact() || !options_.bounds) {
-          r = rounded(c.value.clone(), to);
-        } else {
-          r.dtype = to;
-          r.value = c.value.clone();
-          r.bound = at::empty(r.value.sizes(), at::kDouble);
-          const at::Tensor outputs[] = {r.value, r.bound};
-          const at::Tensor inputs[] = {c.value, c.bound};
-          run_loop(outputs, inputs, [&](const Row& row) { real_loop(loop, row); });
-        }
-        r.zero_sign = zero_sign;
-        return r;
-      }
-    case Carrier::kInteger:
-      if (into_carrier == Carrier::kReal) return into(integer_to_real_loop, loop, one, at::kDouble);
-      return into(integer_loop, loop, one, at::kLong);
-    case Carrier::kComplex:
-      if (into_carrier == Carrier::kReal) {
-        Carried r = into(complex_to_real_loop, loop, one, at::kDouble);
-        r.zero_sign = c.zero_sign;
-        return r;
-      }
-      if (is_boolean(to)) return into(complex_to_integer_loop, loop, one, at::kLong);
-      return cast(cast(std::move(c), Dtype::kDouble), to);
-    case Carrier::kBytes:
-      break;
-  }
-  return c;
-}
-
 Carried Evaluator::select(Dtype declared, std::vector<Carried> operands) {
   Loop loop{OpKind::kWhere, declared, declared, {}, &ambiguous_};
   if (carrier_of(declared) != Carrier::kBytes)
@@ -534,7 +389,7 @@ Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> 
     is_tensor[k] = g_.is_tensor(op.operands[k]);
   }
   const Dtype common =
-      meeting({dtypes.data(), operands.size()}, std::span<const bool>(is_tensor.data(), operands.size()));
+      common_dtype_by_aten({dtypes.data(), operands.size()}, std::span<const bool>(is_tensor.data(), operands.size()));
   Dtype compute = compute_dtype(common);
   // Comparisons and logic convert a scalar to the tensors' dtype.
   const bool any_tensor = std::any_of(is_tensor.begin(), is_tensor.begin() + operands.size(), [](bool t) { return t; });

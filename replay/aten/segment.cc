@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <filesystem>
 
-#include "ir/table/error.h"
+#include "replay/aten/failures.h"
 #include "replay/aten/native.h"
 
 namespace fusebox::aten {
@@ -84,29 +84,15 @@ std::vector<BoundInput> bound(std::span<const AtenValue> given) {
   return all;
 }
 
-template <class F>
-auto coded(const Graph& segment, ErrorCode code, const char* what, F&& f) {
-  try {
-    return f();
-  } catch (const c10::OutOfMemoryError&) {
-    throw Error(ErrorCode::kOutOfMemory, "there is no memory for an ATen segment; use smaller inputs",
-                "@" + segment.name);
-  } catch (const c10::Error& e) {
-    const std::string why = e.what_without_backtrace();
-    if (is_memory_failure(why))
-      throw Error(ErrorCode::kOutOfMemory, "there is no memory for an ATen segment; use smaller inputs",
-                  "@" + segment.name);
-    throw Error(code, what + why.substr(0, why.find('\n')) + "; run it in a kernel", "@" + segment.name);
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kOutOfMemory, "there is no memory for an ATen segment; use smaller inputs",
-                "@" + segment.name);
-  }
-}
+constexpr FailureWords kInferring{"an ATen segment", ErrorCode::kNoLayout,
+                                  "ATen does not tell the strides of the segment's outputs: ", "; run it in a kernel"};
+constexpr FailureWords kRunning{"an ATen segment", ErrorCode::kDeviceFailure,
+                                "ATen refuses an op of the segment: ", "; run it in a kernel"};
 
 // What `f` says of the segment's walk on the meta device.
 template <class F>
 auto on_meta(const Graph& segment, std::span<const BoundInput> given, F&& f) {
-  return coded(segment, ErrorCode::kNoLayout, "ATen does not tell the strides of the segment's outputs: ", [&] {
+  return with_coded_failures(segment, kInferring, [&] {
     const Plain plain;
     Native walk(segment, given, at::kMeta);
     const auto parameters = inputs(segment);
@@ -130,7 +116,7 @@ bool can_use_gpu() {
 }
 
 std::vector<AtenValue> run_segment(const Graph& segment, std::span<const AtenValue> given, const AtenPlace& place) {
-  return coded(segment, ErrorCode::kDeviceFailure, "ATen refuses an op of the segment: ", [&] {
+  return with_coded_failures(segment, kRunning, [&] {
     const Plain plain;
     const OnStream on_stream(place);
     const at::Device device = device_of(place);

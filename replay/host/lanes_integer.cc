@@ -232,13 +232,9 @@ LaneFunction find_in(OpKind kind) {
       return unary_lanes<T, T, same<T>>;
     case OpKind::kSignbit:
       return unary_lanes<uint8_t, T, is_negative<T>>;
-    case OpKind::kIsfinite:
-    case OpKind::kIsreal:
+    case FUSEBOX_TRUE_OF_INTEGERS_OPS:
       return unary_lanes<uint8_t, T, always<T>>;
-    case OpKind::kIsinf:
-    case OpKind::kIsnan:
-    case OpKind::kIsneginf:
-    case OpKind::kIsposinf:
+    case FUSEBOX_FALSE_OF_INTEGERS_OPS:
       return unary_lanes<uint8_t, T, never<T>>;
     case OpKind::kClamp:
       return ternary_lanes<T, clamp<T>>;
@@ -279,14 +275,10 @@ LaneFunction find_in_bool(OpKind kind) {
       return binary_lanes<uint8_t, uint8_t, logical_or>;
     case OpKind::kBitwiseXor:
       return binary_lanes<uint8_t, uint8_t, logical_xor>;
-    case OpKind::kIsfinite:
-    case OpKind::kIsreal:
+    case FUSEBOX_TRUE_OF_INTEGERS_OPS:
       return unary_lanes<uint8_t, uint8_t, always<uint8_t>>;
     case OpKind::kSignbit:
-    case OpKind::kIsinf:
-    case OpKind::kIsnan:
-    case OpKind::kIsneginf:
-    case OpKind::kIsposinf:
+    case FUSEBOX_FALSE_OF_INTEGERS_OPS:
       return unary_lanes<uint8_t, uint8_t, never<uint8_t>>;
     case FUSEBOX_CHOICE_OPS:
     case FUSEBOX_REAL_OPS:

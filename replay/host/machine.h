@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "replay/host/host_executor.h"
+#include "replay/host/lane_program.h"
 #include "replay/host/lanes.h"
 #include "replay/host/shadow.h"
 
@@ -41,20 +42,6 @@ class Arena {
 
   std::vector<Chunk> chunks_;
   size_t used_ = 0;  // of the last chunk, with the bytes that align its start
-};
-
-// Bytecode with its lane functions, looked up once for a launch.
-struct LaneProgram {
-  explicit LaneProgram(const Bytecode& code);
-
-  const Bytecode& code;
-  struct Functions {
-    LaneFunction lane = nullptr;   // math, convert; a reduction's combination
-    LaneFunction round = nullptr;  // a reduction's, after each combination
-    WelfordFunction welford = nullptr;
-    const MemoryFunctions* memory = nullptr;
-  };
-  std::vector<Functions> functions;  // by instruction
 };
 
 struct Geometry {

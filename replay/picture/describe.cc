@@ -8,6 +8,7 @@
 #include "ir/table/error.h"
 #include "ir/text/print.h"
 #include "passes/lower/lower.h"
+#include "passes/plan/plan_queries.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/statement_view.h"
 #include "replay/picture/picture.h"

@@ -89,6 +89,12 @@ FOLDERS = {
     },
 }
 
+# (folder, header) -> the only files of the folder that may include the header. Emission follows a complete plan and may ask it
+# questions (passes/plan/plan_queries.h), but it may not plan: only `lower` runs the stages.
+ONLY = {
+    ("passes/lower", "passes/plan/plan_stages.h"): ("passes/lower/lower.cc",),
+}
+
 # Header -> folders that may include it. Libraries that are loaded at run time stay inside their module.
 LIBRARIES = {
     r"(ATen|c10|torch)/": ("replay/aten", "replay/python", "replay/torch", "fuzz", "tests"),
@@ -160,6 +166,8 @@ def file_offences(root, file):
             yield path, line, f"{room} may not include {target}: \"{header}\""
         elif quote == '"' and target == room and folder_refusal(path, header):
             yield path, line, folder_refusal(path, header)
+        elif quote == '"' and path not in (only := ONLY.get((path.rpartition("/")[0], header), (path,))):
+            yield path, line, f"\"{header}\" may be included here only by {', '.join(only)}"
         for library, folders in LIBRARIES.items():
             if re.match(library, header) and not lies_in(path, folders):
                 yield path, line, f"<{header}> may be included only in {', '.join(folders)}"

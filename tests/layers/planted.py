@@ -12,6 +12,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import check  # noqa: E402
+import file_sizes  # noqa: E402
 import readme_paths  # noqa: E402
 import switches  # noqa: E402
 
@@ -46,6 +47,8 @@ def planted():
             for other in folders:
                 if other != folder and other not in allowed.split():
                     yield f"{room}/{folder}", f'#include "{room}/{other}/planted.h"'
+    for folder, header in check.ONLY:
+        yield folder, f'#include "{header}"'
 
 
 def run(root):
@@ -84,6 +87,7 @@ def main():
     print(f"layers: {count} planted offences, all found")
     readme_paths_find()
     switches_find()
+    file_sizes_find()
 
 
 def readme_paths_find():
@@ -143,6 +147,22 @@ def switches_find():
             found = list(switches.offences(root))
             assert len(found) == 1 and found[0][0] == "ir/planted.cc", f"not found:\n{text}\n{found}"
     print(f"switches: {len(wrong)} planted defaults, all found")
+
+
+def file_sizes_find():
+    """A file of each kind with as many lines as it may have, and with one more. A table has no limit."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        (root / "ir").mkdir()
+        (root / "ir" / "rows.inc").write_text("\n" * 2000)
+        for suffix, limit in file_sizes.LIMITS.items():
+            file = root / "ir" / f"planted{suffix}"
+            file.write_text("\n" * limit)
+            assert not list(file_sizes.offences(root)), suffix
+            file.write_text("\n" * (limit + 1))
+            assert list(file_sizes.offences(root)) == [(f"ir/planted{suffix}", limit + 1, limit)], suffix
+            file.unlink()
+    print(f"file_sizes: {len(file_sizes.LIMITS)} planted files, all found")
 
 
 if __name__ == "__main__":

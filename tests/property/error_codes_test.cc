@@ -32,6 +32,7 @@
 #include "serde/encode.h"
 #include "serde/features.h"
 #include "serde/writer.h"
+#include "tests/support/program_text.h"
 
 namespace fusebox {
 namespace {
@@ -69,13 +70,7 @@ constexpr const char* kColumns = R"(fusion @f {
   %y = sub %a, %b
   output %y
 })";
-constexpr const char* kRowSum = R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %a = add %x, 1.0_f32
-  %s = sum %a over [1]
-  output %s
-})";
+std::string row_sums() { return testing::program_text("doubled_row_sum"); }
 constexpr const char* kMatmul = R"(fusion @f {
   %x = input f32[4, 8] contiguous
   %w = input f32[8, 3] contiguous
@@ -98,13 +93,13 @@ Argument tensor(std::vector<int64_t> shape, Dtype dtype = Dtype::kFloat) {
 }
 
 // Throws the failure of a run, which is otherwise a value.
-void run(const char* fusion, const std::string& steps, const std::vector<Argument>& inputs) {
+void run(const std::string& fusion, const std::string& steps, const std::vector<Argument>& inputs) {
   Module m = parse_module(fusion);
-  if (!steps.empty()) m = parse_module(std::string(fusion) + "\nsteps @f {\n" + steps + "\n}\n");
+  if (!steps.empty()) m = parse_module(fusion + "\nsteps @f {\n" + steps + "\n}\n");
   const fusebox::Run r = run_program(m, inputs, {.keep_sources = false});
   if (r.failure) throw Error(r.failure->code, r.failure->message, r.failure->place);
 }
-void schedule(const char* fusion, const std::string& steps) { run(fusion, steps, {tensor({4, 8})}); }
+void schedule(const std::string& fusion, const std::string& steps) { run(fusion, steps, {tensor({4, 8})}); }
 
 // A kernel on eight threads %t; %x holds eight floats, %y has room for eight.
 void kernel(const std::string& lines, int64_t step_limit = 1 << 20, int index_bits = 64) {
@@ -206,7 +201,7 @@ std::vector<Case> cases() {
       {E::kStepNotApplicable, "%y.i0", [] { schedule(kPointwise, "merge %y.i0 with %y.i0 -> o"); }},
       {E::kStepNameTaken, "o", [] { schedule(kPointwise, "split %y.i0 by 4 -> o, o"); }},
       {E::kIllegalInline, "%y.r", [] { schedule(kPointwise, "resize %y.i0 by 2, -1 -> r\ninline_most of []"); }},
-      {E::kIllegalParallel, "%s.i1", [] { schedule(kRowSum, "parallelize %s.i1 on vectorize"); }},
+      {E::kIllegalParallel, "%s.i1", [] { schedule(row_sums(), "parallelize %s.i1 on vectorize"); }},
       {E::kIllegalExchange, "%a.i0",
        [] { schedule(kFixed, "parallelize %a.i0 on block.x\nparallelize %y.i1 on block.x"); }},
       {E::kIllegalVectorize, "%y.v",
@@ -219,7 +214,7 @@ std::vector<Case> cases() {
       {E::kIllegalReduction, "%p.i1",
        [] {
          schedule(
-             kRowSum,
+             row_sums(),
              "split %s.i1 by 2 -> o, t\nrfactor %s over [%s.o] -> p\nset_loop_domain %p like %a\ninline_most of []");
        }},
       {E::kIllegalOrder, "%a", [] { schedule(kColumns, "inline_at %a.i0"); }},

@@ -1,33 +1,16 @@
 // The oracle that compiles CUDA text takes right kernels and reports broken ones.
-#include <fstream>
 #include <gtest/gtest.h>
-#include <iterator>
 
 #include "fuzz/oracle/oracle.h"
 #include "ir/text/parse.h"
 #include "replay/device/cuda_loader.h"
+#include "tests/support/program_text.h"
 
 namespace fusebox::fuzz {
 namespace {
 
-constexpr const char* kRows = R"(fusion @f {
-  %m, %n = size
-  %x = input f16[%m, %n] contiguous
-  %e = exp %x
-  %s = sum %e over [1]
-  output %s
-}
-steps @f {
-  parallelize %s.i1 on block.x
-  parallelize_like %s to []
-  inline_most of []
-}
-inputs @f host {
-  %x = f16[5, 7] normal seed 1
-}
-)";
-
-std::vector<Finding> judged(const Defects& defects, uint64_t seed, const std::string& text = kRows) {
+std::vector<Finding> judged(const Defects& defects, uint64_t seed,
+                            const std::string& text = testing::program_text("exp_row_sum")) {
   Case c;
   c.module = parse_module(text);
   c.seed = seed;
@@ -48,9 +31,7 @@ TEST(CompilesOracle, ReportsABrokenText) {
     Defects defects;
     defects.add(d);
     // Three passes over a row: much is declared behind a loop.
-    std::ifstream file("corpus/programs/softmax.fir");
-    const std::string softmax{std::istreambuf_iterator<char>(file), {}};
-    const std::vector<Finding> found = judged(defects, 1, softmax);
+    const std::vector<Finding> found = judged(defects, 1, testing::file_text("corpus/programs/softmax.fir"));
     ASSERT_EQ(found.size(), 1u) << text(d);
     EXPECT_EQ(text(found[0].signature), "compiles E0422") << found[0].message;
     EXPECT_NE(found[0].message.find("@softmax"), std::string::npos) << found[0].message;

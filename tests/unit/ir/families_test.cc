@@ -19,6 +19,14 @@ TEST(Families, ScalarMathIsPointwiseInKernelsAndGivesOneResult) {
 TEST(Families, RowsOfAFamilyHaveItsDemand) {
   for (const OpRow& row : op_rows()) {
     switch (row.kind) {
+      case FUSEBOX_LIBRARY_OPS:
+        EXPECT_TRUE(demands(row.kind, kLibrary)) << row.text;
+        break;
+      case FUSEBOX_NON_LIBRARY_OPS:
+        EXPECT_FALSE(demands(row.kind, kLibrary)) << row.text;
+        break;
+    }
+    switch (row.kind) {
       case FUSEBOX_VIEW_OPS:
         EXPECT_TRUE(demands(row.kind, kMetadata)) << row.text;
         break;

@@ -15,6 +15,7 @@
 #include "replay/record/replay.h"
 #include "replay/run/fast_call.h"
 #include "replay/run/run.h"
+#include "tests/support/program_text.h"
 #include "tests/unit/replay/host_session.h"
 #include "tests/unit/replay/idle_gpu.h"
 
@@ -46,6 +47,10 @@ std::vector<Argument> arguments_of(int64_t m, int64_t n, int64_t k) {
   const std::string last = "w=f32[" + std::to_string(k) + "] normal seed 2";
   return {make_argument(parse_input_option(rows), Dtype::kFloat, false),
           make_argument(parse_input_option(last), Dtype::kFloat, false)};
+}
+
+std::vector<Argument> four_by_six() {
+  return {make_argument(parse_input_option("x=f32[4, 6] normal seed 1"), Dtype::kFloat, false)};
 }
 
 struct Program {
@@ -152,10 +157,8 @@ steps @f {
   assign of [%p, %y, %r, %e] name "all" by aten
 }
 )";
-  const Module m = parse_module(text);
-  const std::vector<Argument> given = {
-      make_argument(parse_input_option("x=f32[4, 6] normal seed 1"), Dtype::kFloat, false)};
-  const fusebox::Run run = run_program(m, given, {.executor = Executor::kHost});
+  const std::vector<Argument> given = four_by_six();
+  const fusebox::Run run = run_program(parse_module(text), given, {.executor = Executor::kHost});
   ASSERT_FALSE(run.failure) << run.failure->message;
   EXPECT_EQ(run.outputs[0].value.tensor.strides, (std::vector<int64_t>{1, 6}));
   EXPECT_EQ(run.outputs[1].value.tensor.strides, (std::vector<int64_t>{1, 6}));
@@ -177,10 +180,8 @@ steps @f {
   assign of [%z] name "rest" by kernel
 }
 )";
-  const Module m = parse_module(text);
-  const std::vector<Argument> given = {
-      make_argument(parse_input_option("x=f32[4, 6] normal seed 1"), Dtype::kFloat, false)};
-  const fusebox::Run run = run_program(m, given, {.executor = Executor::kHost});
+  const std::vector<Argument> given = four_by_six();
+  const fusebox::Run run = run_program(parse_module(text), given, {.executor = Executor::kHost});
   ASSERT_FALSE(run.failure) << run.failure->message;
   EXPECT_EQ(run.outputs[0].value.tensor.strides, (std::vector<int64_t>{1, 4}));
   for (const CheckedOutput& c : check_outputs(run, given)) EXPECT_TRUE(c.comparison.ok) << c.name;
@@ -267,19 +268,7 @@ using ReadingGpu = testing::IdleGpu<ReadingSession>;
 
 TEST(AtenSegment, AFastCallGivesKernelsWhatAtenMade) {
   NEEDS_ATEN;
-  const Program p(R"(fusion @f {
-  %n = size
-  %x = input f32[%n] contiguous
-  %y = neg %x
-  %z = exp %y
-  output %y
-  output %z
-}
-steps @f {
-  assign of [%y] name "part" by aten
-  assign of [%z] name "rest" by kernel
-}
-)",
+  const Program p(testing::program_text("aten_then_kernel"),
                   {make_argument(parse_input_option("x=f32[5] normal seed 1"), Dtype::kFloat, false)});
   std::vector<NamedKernel> kernels;
   for (size_t i = 0; i < p.compiled.kernels.size(); ++i)

@@ -20,6 +20,7 @@
 #include "replay/run/run.h"
 #include "serde/decode.h"
 #include "serde/encode.h"
+#include "tests/support/program_text.h"
 
 namespace fusebox {
 namespace {
@@ -39,13 +40,7 @@ struct Folder {
   }
 };
 
-constexpr const char* kRows = R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %a = mul %x, 2.0_f32
-  %y = sum %a over [1]
-  output %y
-})";
+std::string row_sums() { return testing::program_text("doubled_row_sum"); }
 
 // A request with everything that it refers to.
 struct Wanted {
@@ -74,7 +69,7 @@ ErrorCode refusal(const std::function<void()>& call) {
 
 TEST(Cache, AnotherProcessFindsWhatOneKept) {
   const Folder folder;
-  const Wanted w(kRows);
+  const Wanted w(row_sums());
   const auto store = [&] { return std::make_shared<FolderStore>(FolderStoreOptions{.folder = folder.path}); };
   FusionCache first(store());
   EXPECT_FALSE(first.find(w.request()));
@@ -91,7 +86,7 @@ TEST(Cache, AnotherProcessFindsWhatOneKept) {
 }
 
 TEST(Cache, OtherSizesFindTheRecordThatServesThem) {
-  const Wanted small(kRows), other(kRows, {300, 11}), large(kRows, {int64_t{1} << 20, int64_t{1} << 20});
+  const Wanted small(row_sums()), other(row_sums(), {300, 11}), large(row_sums(), {int64_t{1} << 20, int64_t{1} << 20});
   const auto store = std::make_shared<MemoryStore>();
   FusionCache cache(store);
   cache.keep(small.request(), small.compiled(), {});
@@ -109,7 +104,7 @@ TEST(Cache, OtherSizesFindTheRecordThatServesThem) {
 }
 
 TEST(Cache, AFactThatDiffersIsAMiss) {
-  const Wanted w(kRows);
+  const Wanted w(row_sums());
   FusionCache cache(std::make_shared<MemoryStore>());
   cache.keep(w.request(), w.compiled(), {});
   Wanted other = w;
@@ -121,11 +116,11 @@ TEST(Cache, AFactThatDiffersIsAMiss) {
   other = w;
   other.options.index_bits = 64;
   EXPECT_FALSE(cache.find(other.request()));
-  other = Wanted(std::string(kRows).replace(std::string(kRows).find("2.0"), 3, "3.0"));
+  other = Wanted(row_sums().replace(row_sums().find("2.0"), 3, "3.0"));
   EXPECT_FALSE(cache.find(other.request()));
-  other = Wanted(std::string(kRows)
-                     .replace(std::string(kRows).find("%y = sum %a"), 11, "%z = sum %a")
-                     .replace(std::string(kRows).find("output %y"), 9, "output %z"));
+  other = Wanted(row_sums()
+                     .replace(row_sums().find("%s = sum %a"), 11, "%z = sum %a")
+                     .replace(row_sums().find("output %s"), 9, "output %z"));
   EXPECT_FALSE(cache.find(other.request())) << "names are part of the key";
   FusionRequest r = w.request();
   ++r.numerics;
@@ -134,7 +129,7 @@ TEST(Cache, AFactThatDiffersIsAMiss) {
 }
 
 TEST(Cache, ARecordOfAnotherSignatureOrAnOlderFormatIsAMiss) {
-  const Wanted w(kRows);
+  const Wanted w(row_sums());
   const auto store = std::make_shared<MemoryStore>();
   FusionCache cache(store);
   cache.keep(w.request(), w.compiled(), {});
@@ -153,8 +148,8 @@ TEST(Cache, ARecordOfAnotherSignatureOrAnOlderFormatIsAMiss) {
 }
 
 TEST(Cache, ADeadOpIsNotInTheKey) {
-  const Wanted w(kRows);
-  const Wanted dead(std::string(kRows).replace(std::string(kRows).find("  output"), 0, "  %dead = neg %x\n"));
+  const Wanted w(row_sums());
+  const Wanted dead(row_sums().replace(row_sums().find("  output"), 0, "  %dead = neg %x\n"));
   FusionCache cache(std::make_shared<MemoryStore>());
   cache.keep(w.request(), w.compiled(), {});
   EXPECT_TRUE(cache.find(dead.request()));
@@ -162,7 +157,7 @@ TEST(Cache, ADeadOpIsNotInTheKey) {
 
 TEST(Cache, AProgramWithDefectsIsNeverKept) {
   if (!kDefectsCompiledIn) GTEST_SKIP() << "a build without defects";
-  Wanted w(kRows);
+  Wanted w(row_sums());
   const Compiled c = w.compiled();
   w.options.defects.add(Defect::kSplitSwapped);
   const auto store = std::make_shared<MemoryStore>();
@@ -172,7 +167,7 @@ TEST(Cache, AProgramWithDefectsIsNeverKept) {
 }
 
 TEST(Cache, ImagesBelongToTheirKernels) {
-  const Wanted w(kRows);
+  const Wanted w(row_sums());
   const Compiled c = w.compiled();
   KernelImage mine, other;
   mine.kernel = digest(c.kernels[0]);
@@ -216,7 +211,7 @@ TEST(Cache, AnImageFitsTheRequestThatItAnswersAlone) {
 }
 
 TEST(Cache, RunsTakeTheProgramFromTheCacheWithTheSameDigests) {
-  Module m = parse_module(std::string(kRows) + "\ninputs @f host {\n  %x = f32[5, 7] normal seed 1\n}");
+  Module m = parse_module(row_sums() + "\ninputs @f host {\n  %x = f32[5, 7] normal seed 1\n}");
   const auto inputs = make_arguments(m.graphs[0], find_input_specs(m, "f", "host"), {});
   RunOptions options;
   options.cache = std::make_shared<FusionCache>(std::make_shared<MemoryStore>());
@@ -229,7 +224,7 @@ TEST(Cache, RunsTakeTheProgramFromTheCacheWithTheSameDigests) {
   EXPECT_TRUE(cold.digests == warm.digests && cold.digests == only.digests);
   const fusebox::Run without = run_program(m, inputs, {});
   EXPECT_TRUE(cold.digests == without.digests);
-  m.step_lists.push_back({"", "f", parse_steps("split %y.i1 by 4 -> o, t")});
+  m.step_lists.push_back({"", "f", parse_steps("split %s.i1 by 4 -> o, t")});
   const fusebox::Run missing = run_program(m, inputs, options);
   ASSERT_TRUE(missing.failure);
   EXPECT_EQ(missing.failure->code, ErrorCode::kNotCached);
@@ -302,7 +297,7 @@ TEST(Cache, AFileThatOthersMayWriteIsNotRead) {
 
 TEST(Cache, AFolderThatTakesNothingFailsNoRun) {
   const Folder folder;
-  const Wanted w(kRows);
+  const Wanted w(row_sums());
   const auto store = std::make_shared<FolderStore>(FolderStoreOptions{.folder = folder.path});
   fs::remove_all(folder.path);
   FusionCache cache(store);
@@ -319,7 +314,7 @@ TEST(Cache, ThreadsShareIt) {
   std::atomic<int> wrong = 0;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {
-      const Wanted w(kRows);
+      const Wanted w(row_sums());
       const Compiled c = w.compiled();
       for (int i = 0; i < 20; ++i) {
         cache.keep(w.request(), c, {});
@@ -336,7 +331,7 @@ CacheRecord record_of(const Wanted& w) {
 }
 
 TEST(CachePack, AnImportedRecordIsFound) {
-  const Wanted w(kRows);
+  const Wanted w(row_sums());
   const Bundle b = decode_bundle(bytes_of(encode(pack({record_of(w)}))));
   EXPECT_EQ(b.program, "f");
   MemoryStore store;
@@ -349,7 +344,7 @@ TEST(CachePack, AnImportedRecordIsFound) {
 }
 
 TEST(CachePack, KernelsThatTheirScheduleDoesNotGiveAreRefused) {
-  const Wanted w(kRows), other(std::string(kRows).replace(std::string(kRows).find("2.0"), 3, "3.0"));
+  const Wanted w(row_sums()), other(row_sums().replace(row_sums().find("2.0"), 3, "3.0"));
   CacheRecord r = record_of(w);
   const CacheRecord from = record_of(other);
   r.compiled->code.graphs[1] = from.compiled->code.graphs[1];
@@ -366,7 +361,7 @@ TEST(CachePack, KernelsThatTheirScheduleDoesNotGiveAreRefused) {
 }
 
 TEST(CachePack, ARecordOfAnotherBuildIsSkipped) {
-  CacheRecord r = record_of(Wanted(kRows));
+  CacheRecord r = record_of(Wanted(row_sums()));
   r.key[0] = key_part("build", "another");
   MemoryStore store;
   const auto unpacked = unpack(pack({r}), store);

@@ -9,6 +9,8 @@
 #include <limits>
 
 #include "ir/table/op.h"
+#include "tests/support/inverse_error_functions.h"
+#include "tests/support/reference_integer.h"
 
 namespace fusebox::testing {
 
@@ -18,42 +20,6 @@ struct FloatReference {
   double ulps = 0;
   double absolute = 0;
 };
-
-// Inverts f by bisection; f is monotonic over [low, high].
-template <class Function>
-long double inverse(Function f, long double target, long double low, long double high) {
-  const bool grows = f(high) > f(low);
-  for (int i = 0; i < 200; ++i) {
-    const long double middle = (low + high) / 2;
-    if ((f(middle) < target) == grows)
-      low = middle;
-    else
-      high = middle;
-  }
-  return (low + high) / 2;
-}
-
-// erfc(y) = q for q in (0, 1).
-inline long double upper_tail_reference(long double q) {
-  return inverse([](long double y) { return erfcl(y); }, q, 0, 30);
-}
-inline long double erfinv_reference(long double x) {
-  const long double magnitude = fabsl(x);
-  if (!(magnitude <= 1)) return std::nanl("");
-  if (magnitude == 1) return copysignl(std::numeric_limits<long double>::infinity(), x);
-  if (magnitude > 0.5L) return copysignl(upper_tail_reference(1 - magnitude), x);
-  if (magnitude < 1e-300L) return x * 0.88622692545275801364908374167057L;
-  // Solving for the logarithm gives relative precision near 0.
-  const long double y = inverse([](long double l) { return erfl(expl(l)); }, magnitude, -720, 1);
-  return copysignl(expl(y), x);
-}
-inline long double erfcinv_reference(long double q) {
-  if (!(q >= 0 && q <= 2)) return std::nanl("");
-  if (q == 0 || q == 2) return copysignl(std::numeric_limits<long double>::infinity(), 1 - q);
-  if (q < 0.5L) return upper_tail_reference(q);
-  if (q > 1.5L) return -upper_tail_reference(2 - q);
-  return erfinv_reference(1 - q);
-}
 
 // C: the computation type.
 template <class C>
@@ -150,9 +116,9 @@ FloatReference float_reference(OpKind kind, C a, C b, C c, C d) {
     case OpKind::kErfc:
       return near(erfcl(x), 2.2);
     case OpKind::kErfinv:
-      return near(erfinv_reference(x), 4);
+      return near(inverse_erf(x), 4);
     case OpKind::kErfcinv:
-      return near(erfcinv_reference(x), 4);
+      return near(inverse_erfc(x), 4);
     case OpKind::kLgamma:
       // SLEEF gives an absolute bound for negative arguments.
       return near(lgammal(x), 1, a < 0 ? 1e-14 : 0);
@@ -227,101 +193,11 @@ bool truth_reference(OpKind kind, C a, C b) {
   }
 }
 
-__extension__ using Wide = __int128;
-
-// The result before it wraps to `bits` bits.
-inline Wide integer_reference(OpKind kind, Wide a, Wide b, Wide c, Wide d, int bits, bool is_signed) {
-  const auto absolute = [](Wide v) { return v < 0 ? -v : v; };
-  const bool is_wide_shift = b < 0 || b >= bits;
-  const Wide unsigned_a = a < 0 ? a + (Wide{1} << bits) : a;
-  const Wide truncated = b == 0 ? 0 : a / b, rest = b == 0 ? 0 : a % b;
-  const Wide euclidean = rest < 0 ? rest + absolute(b) : rest;
-  switch (kind) {
-    case OpKind::kSet:
-    case OpKind::kReal:
-    case OpKind::kCeil:
-    case OpKind::kFloor:
-    case OpKind::kRound:
-    case OpKind::kTrunc:
-      return a;
-    case OpKind::kAbs:
-      return absolute(a);
-    case OpKind::kNeg:
-      return -a;
-    case OpKind::kBitwiseNot:
-      return is_signed ? -a - 1 : (Wide{1} << bits) - 1 - a;
-    case OpKind::kRelu:
-      return a > 0 ? a : 0;
-    case OpKind::kSign:
-      return a > 0 ? 1 : a < 0 ? -1 : 0;
-    case OpKind::kAdd:
-      return a + b;
-    case OpKind::kSub:
-      return a - b;
-    case OpKind::kMul:
-      return static_cast<Wide>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    case OpKind::kDiv:
-      return truncated;
-    case OpKind::kMod:
-    case OpKind::kFmod:
-      return rest;
-    case OpKind::kRemainder:
-      return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-    case OpKind::kFloorDiv:
-      return b == 0 ? 0 : (a - euclidean) / b;
-    case OpKind::kFloorMod:
-      return euclidean;
-    case OpKind::kCeilDiv:
-      // −floor_div(−a, b): rounds up for a positive divisor.
-      return rest == 0 ? truncated : b > 0 ? truncated + (a > 0) : truncated - (a > 0);
-    case OpKind::kMinimum:
-      return a < b ? a : b;
-    case OpKind::kMaximum:
-      return a < b ? b : a;
-    case OpKind::kBitwiseAnd:
-      return a & b;
-    case OpKind::kBitwiseOr:
-      return a | b;
-    case OpKind::kBitwiseXor:
-      return a ^ b;
-    case OpKind::kBitwiseLeftShift:
-      return is_wide_shift ? 0 : a * (Wide{1} << static_cast<int>(b));
-    case OpKind::kBitwiseRightShift:
-      return is_wide_shift ? (a < 0 ? -1 : 0) : a >> static_cast<int>(b);
-    case OpKind::kLogicalRightShift:
-      return is_wide_shift ? 0 : unsigned_a >> static_cast<int>(b);
-    case OpKind::kGcd: {
-      Wide x = absolute(a), y = absolute(b);
-      while (y != 0) {
-        const Wide r = x % y;
-        x = y;
-        y = r;
-      }
-      return x;
-    }
-    case OpKind::kPow: {
-      if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 != 0 ? -1 : 1) : 0;
-      // By squaring, modulo 2^64, which is a multiple of every width's modulus.
-      uint64_t result = 1, base = static_cast<uint64_t>(a);
-      for (auto e = static_cast<uint64_t>(b); e != 0; e >>= 1) {
-        if ((e & 1) != 0) result *= base;
-        base *= base;
-      }
-      return static_cast<Wide>(result);
-    }
-    case OpKind::kClamp: {
-      const Wide low = a < b ? b : a;
-      return low < c ? low : c;
-    }
-    case OpKind::kThreshold:
-      return a <= b ? c : a;
-    case OpKind::kAddcmul:
-      return static_cast<Wide>(static_cast<uint64_t>(a) +
-                               static_cast<uint64_t>(d) * static_cast<uint64_t>(b) * static_cast<uint64_t>(c));
-    default:  // any other: fails
-      ADD_FAILURE() << "no reference for integers of " << row_of(kind).text;
-      return 0;
-  }
+// The result before it wraps to `width` bits.
+inline Wide integer_reference(OpKind kind, Wide a, Wide b, Wide c, Wide d, int width, bool is_signed) {
+  const auto value = integer_value(kind, a, b, c, d, width, is_signed);
+  if (!value) ADD_FAILURE() << "no reference for integers of " << row_of(kind).text;
+  return value.value_or(0);
 }
 
 }  // namespace fusebox::testing

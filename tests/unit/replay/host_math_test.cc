@@ -216,8 +216,6 @@ void check_floats(const Sweep& s, Dtype d) {
   }
 }
 
-Wide wide_of(Dtype d, ConstantBits b) { return d == Dtype::kUint64 ? Wide{b.low} : Wide{to_int64(d, b)}; }
-
 void check_integers(const Sweep& s, Dtype d) {
   for (size_t o = 0; o < s.ops.outputs.size(); ++o) {
     const ScalarOutput& out = s.ops.outputs[o];

@@ -97,11 +97,25 @@ class HostKernel : public HostGraph, public KernelWriter {
     return result;
   }
 
+  // A constant, and a value converted to f32.
+  ValueId number(double x, Dtype d = Dtype::kFloat) { return constant(graph, d, from_double(d, x)); }
+  ValueId to_float(ValueId v) { return op(OpKind::kCast, {v}, Dtype::kFloat); }
+
   std::map<std::string, Buffer> buffers;
   std::map<std::string, std::vector<int64_t>> extents;  // by axis, for buffers whose kernel asks for them
   std::vector<HostArgument> args;
   std::vector<std::string> names;
 };
+
+// The numbers from 1 to n.
+inline std::vector<float> ramp(size_t n) {
+  std::vector<float> values(n);
+  for (size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i) + 1;
+  return values;
+}
+
+constexpr LaunchDims kOneBlock = {.grid = {1, 1, 1}, .block = {8, 1, 1}, .shared_bytes = 1024};
+constexpr LaunchDims kTwoBlocks = {.grid = {2, 1, 1}, .block = {8, 1, 1}, .shared_bytes = 1024};
 
 // Matches code and place of a finding; an empty place matches any.
 inline void expect_finding(const HostResult& r, ErrorCode code, const std::string& place) {

@@ -1,0 +1,130 @@
+// Ops of a kernel by which threads exchange values, in CUDA (runtime/reduce.cuh).
+#include "codegen/cuda_emitter.h"
+#include "codegen/cuda_operands.h"
+#include "ir/table/error.h"
+
+namespace fusebox {
+namespace {
+
+constexpr std::string_view kReduceOps[] = {"Sum", "Prod", "Min", "Max", "Merge"};
+
+}  // namespace
+
+std::string CudaEmitter::threads_of(const Op& op, const std::string& place) const {
+  std::string threads;
+  for (const int64_t wire : op.attrs.ints(AttrKey::kThreads)) {
+    const auto on = static_cast<ParallelType>(wire);
+    if (!(is_block(on) || (is_grid(on) && op.kind == OpKind::kGridReduce)))
+      throw Error(
+          ErrorCode::kBadAttribute,
+          "the op " + std::string(row_of(op.kind).text) + " cannot exchange values along " + std::string(text(on)),
+          place);
+    static constexpr std::string_view kNames[] = {"kGridX", "kGridY", "kGridZ", "kBlockX", "kBlockY", "kBlockZ"};
+    threads += (threads.empty() ? "" : " | ") +
+               std::string(kNames[static_cast<size_t>(on) - static_cast<size_t>(ParallelType::kGridX)]);
+  }
+  return threads.empty() ? "0" : threads;
+}
+
+void CudaEmitter::grid_reduce(const Op& op) {
+  headers_.need(CudaHeader::kReduce);
+  const Operands operands(op);
+  const auto arrays = operands.of("value");
+  const std::string place = "%" + g_[op.results.at(0)].name;
+  const ReduceOp reduce = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp);
+  if (arrays.size() != (reduce == ReduceOp::kWelford ? 3 : 1))
+    throw Error(ErrorCode::kOperandCount, "a grid reduction combines one array, or the three of welford", place);
+  const OpId def = g_[arrays[0]].def;
+  const auto elements =
+      def && g_[def].kind == OpKind::kAllocate ? constant_integer(g_, g_[def].operands[0]) : std::nullopt;
+  if (!elements) throw Error(ErrorCode::kIllegalAllocation, "a grid reduction needs arrays of a constant size", place);
+  const auto places = [&](std::string_view keyword) {
+    const auto list = operands.of(keyword);
+    std::string text = reduce == ReduceOp::kWelford
+                           ? "WelfordPlaces" + welford_type(g_[list[0]].dtype, g_[list[2]].dtype)
+                           : "Places<" + std::string(cuda_type(g_[list[0]].dtype)) + ">";
+    for (size_t i = 0; i < list.size(); ++i) text += (i == 0 ? "{" : ", ") + buffer(list[i]);
+    return text + "}";
+  };
+  const bool is_all = op.attrs.flag(AttrKey::kAll);
+  const std::string slot = std::to_string(op.attrs.integer(AttrKey::kSlot));
+  const ValueId counters = operands.one("sync");
+  if (is_all && !counters)
+    throw Error(ErrorCode::kOperandCount, "a grid reduction for all blocks needs a buffer of counters", place);
+  line(define(op.results[0]) + "grid_reduce<" + std::string(kReduceOps[static_cast<size_t>(reduce)]) + ", " +
+       threads_of(op, place) + ", " + (is_all ? "kAllBlocks" : "kLastBlock") + ", " + std::to_string(*elements) + ">(" +
+       places("value") + ", " + places("in") + ", " + places("via") + ", " + buffer(operands.one("arrive")) + ", " +
+       slot + ", " + (is_all ? "&" + buffer(counters) + "[" + slot + "]" : "nullptr") + ");");
+}
+
+void CudaEmitter::collective(const Op& op) {
+  headers_.need(CudaHeader::kReduce);
+  const Operands operands(op);
+  const bool is_broadcast = op.kind == OpKind::kBlockBroadcast;
+  const auto values = operands.of("value"), init = operands.of("init"), workspaces = operands.of("in");
+  const bool is_welford = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp) == ReduceOp::kWelford && !is_broadcast;
+  const std::string place = op.results.empty() ? "" : "%" + g_[op.results[0]].name;
+  const size_t count = is_welford ? 3 : 1;
+  if (values.size() != count || op.results.size() != count || workspaces.size() != count ||
+      (!is_broadcast && init.size() != count))
+    throw Error(ErrorCode::kOperandCount,
+                "the op " + std::string(row_of(op.kind).text) + " needs " + std::to_string(count) +
+                    " values, neutral elements and workspaces",
+                place);
+
+  const std::string threads = threads_of(op, place);
+  std::vector<Dtype> dtypes;
+  for (const ValueId w : workspaces) dtypes.push_back(g_[w].dtype);
+  if (is_broadcast) {
+    const std::string value = as(values[0], dtypes[0]);
+    const std::string text = "block_broadcast<" + threads + ">(" + value + ", " + buffer(workspaces[0]) + ")";
+    const std::string whole = cuda_convert(text, dtypes[0], g_[op.results[0]].dtype, headers_);
+    line(define(op.results[0]) + whole + ";");
+    return;
+  }
+
+  // One operand list as one value: the dtype's, or a Welford triple.
+  const auto contribution = [&](std::span<const ValueId> from) {
+    if (!is_welford) return as(from[0], dtypes[0]);
+    return "Welford" + welford_type(dtypes[0], dtypes[2]) + "{" + as(from[0], dtypes[0]) + ", " +
+           as(from[1], dtypes[1]) + ", " + as(from[2], dtypes[2]) + "}";
+  };
+  std::string value = contribution(values);
+  if (const ValueId predicate = operands.one("if"))
+    value = as(predicate, Dtype::kBool) + " ? " + value + " : " + contribution(init);
+  std::string places = is_welford ? "WelfordPlaces" + welford_type(dtypes[0], dtypes[2])
+                                  : "Places<" + std::string(cuda_type(dtypes[0])) + ">";
+  places += "{";
+  for (size_t i = 0; i < count; ++i) places += (i == 0 ? "" : ", ") + buffer(workspaces[i]);
+  places += "}";
+
+  std::string text = "block_reduce<" +
+                     std::string(kReduceOps[static_cast<size_t>(op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp))]) +
+                     ", " + threads + ", ";
+  text += op.attrs.flag(AttrKey::kAll) ? "kAllThreads" : "kFirstThread";
+  text += ">(" + value + ", " + places + ")";
+  if (is_welford) {
+    line(define_all(op) + text + ";");
+  } else {
+    text = cuda_convert(text, dtypes[0], g_[op.results[0]].dtype, headers_);
+    line(define(op.results[0]) + text + ";");
+  }
+}
+
+void CudaEmitter::welford_combine(const Op& op) {
+  if (op.results.size() != 3) throw Error(ErrorCode::kOperandCount, "welford_combine has three results");
+  const Dtype value = g_[op.results[0]].dtype, count = g_[op.results[2]].dtype;
+  const std::string type = "Welford" + welford_type(value, count);
+  const auto triple = [&](size_t first) {
+    return type + "{" + as(op.operands.at(first), value) + ", " + as(op.operands.at(first + 1), value) + ", " +
+           as(op.operands.at(first + 2), count) + "}";
+  };
+  const std::string a = triple(0), b = triple(3);
+  const ValueId m2 = op.operands.at(4);
+  const bool is_zero = g_[m2].constant && *g_[m2].constant == ConstantBits{};
+  if (is_zero && constant_integer(g_, op.operands.at(5)) == 1)
+    return line(define_all(op) + "welford_add(" + a + ", " + as(op.operands.at(3), value) + ");");
+  line(define_all(op) + "welford_combine(" + a + ", " + b + ");");
+}
+
+}  // namespace fusebox

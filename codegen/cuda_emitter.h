@@ -1,0 +1,107 @@
+// Writes one kernel as a CUDA function. Only for use inside codegen; cuda.h is the interface.
+//
+// Invariants: the kernel is canonical. A line is written when its op comes, so definitions stand before their uses. The
+// headers that a line needs are noted when it is written.
+//
+//   CudaHeaders headers;
+//   std::string text = CudaEmitter(kernel, options).emit(headers);  // `extern "C" __global__ void …`
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "codegen/cuda.h"
+#include "codegen/cuda_expression.h"
+#include "codegen/cuda_names.h"
+#include "codegen/divisors.h"
+#include "ir/table/error.h"
+
+namespace fusebox {
+
+class CudaEmitter {
+ public:
+  CudaEmitter(const Graph& graph, const CudaOptions& options) : g_(graph), options_(options), names_(graph) {}
+
+  // Adds the headers that the text needs to `headers`.
+  std::string emit(CudaHeaders& headers);
+
+ private:
+  // -- what is known before anything is written
+  void look_ahead();
+  void parameters();
+  std::string launch_bounds() const;
+  // -- ops
+  void region(RegionId id);
+  void op(const Op& op);
+  void scalar(const Op& op);
+  void thread(const Op& op);
+  void loop(const Op& op);
+  void branch(const Op& op);
+  // -- cuda_memory.cc
+  void allocate(const Op& op);
+  void load(const Op& op);
+  void store(const Op& op);
+  void copy(const Op& op);
+  // The cache operator of an access to global memory, as a template argument; empty: the default.
+  std::string cache(const Op& op, ValueId tensor) const;
+  // -- cuda_collectives.cc
+  void collective(const Op& op);
+  void grid_reduce(const Op& op);
+  // The coordinates along which a collective exchanges values, as a template argument.
+  std::string threads_of(const Op& op, const std::string& place) const;
+  void welford_combine(const Op& op);
+
+  // -- pieces
+  void line(const std::string& text) { body_ += std::string(static_cast<size_t>(2 * depth_), ' ') + text + "\n"; }
+  void prepare_divisor(ValueId v);
+  std::string prepared_divisor(ValueId v, bool is_fast) const;
+  void divide_in_loop(RegionId inner, const std::set<ValueId>& divisors, const std::function<void(RegionId)>& emit);
+  CudaTerm term(ValueId v) const {
+    if (!v) throw Error(ErrorCode::kInvalidGraph, "an operand is missing");
+    if (g_.is_tensor(v))
+      throw Error(ErrorCode::kWrongKind, "a buffer stands where a scalar is needed", "%" + g_[v].name);
+    if (!g_[v].constant && names_[v].empty())
+      throw Error(ErrorCode::kNotDominated, "used before it is defined", "%" + g_[v].name);
+    return {names_[v], g_[v].dtype, g_[v].constant};
+  }
+  std::string as(ValueId v, Dtype dtype, bool bare = false) { return cuda_term(term(v), dtype, headers_, bare); }
+  std::string index(ValueId v) { return as(v, Dtype::kIndex, true); }
+  const std::string& buffer(ValueId v) const {
+    if (!v || !g_.is_tensor(v))
+      throw Error(ErrorCode::kWrongKind, "a scalar stands where a buffer is needed", v ? "%" + g_[v].name : "");
+    return names_[v];
+  }
+  std::string place(ValueId tensor, ValueId at) { return buffer(tensor) + "[" + index(at) + "]"; }
+  // `const T name = `, with the result named after its dtype.
+  std::string define(ValueId result) {
+    return "const " + std::string(cuda_type(g_[result].dtype)) + " " + names_.define(result) + " = ";
+  }
+  // `const auto [a, b, c] = `
+  std::string define_all(const Op& op) {
+    std::string text = "const auto [";
+    for (size_t i = 0; i < op.results.size(); ++i) text += (i == 0 ? "" : ", ") + names_.define(op.results[i]);
+    return text + "] = ";
+  }
+  std::string welford_type(Dtype value, Dtype count) {
+    headers_.need(CudaHeader::kCombine);
+    return "<" + std::string(cuda_type(value)) + ", " + std::string(cuda_type(count)) + ">";
+  }
+
+  const Graph& g_;
+  const CudaOptions& options_;
+  CudaNames names_;
+  CudaHeaders headers_;
+  std::string body_, comment_, signature_;
+  int depth_ = 1, loops_ = 0;                // of the line that comes next, and the loops around it
+  std::set<ValueId> written_;                // buffers that the kernel stores to
+  std::map<ValueId, int64_t> vector_bytes_;  // the widest vector access of a buffer
+  bool uses_shared_ = false;
+  Divisors wanted_;
+  std::map<ValueId, std::string> divisors_, reciprocals_;  // the prepared ones, by name
+  int outside_count_ = 0;
+  std::string outside_;  // of the loop around, if it runs again for dividends that are out of range
+};
+
+}  // namespace fusebox

@@ -1,0 +1,27 @@
+// Questions about one statement of a plan: what it checks, and how far data may choose its places. Stages ask them, and so do
+// emission and pictures, which may not see the stages (plan_stages.h).
+//
+//   StatementView view = ...;
+//   for (const Condition& c : conditions_of(plan, view, StatementKind::kMain)) ...   // `128*o#0 + t#1 < %n`
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "passes/plan/kernel_plan.h"
+#include "passes/plan/statement_view.h"
+
+namespace fusebox {
+
+// The checks of a tensor's domains. `values` are the domains as the view's op sees them.
+std::vector<DomainCheck> domain_checks(const KernelPlan& plan, StatementView& view, DomainValues& values);
+// The conditions under which the statement runs at a loop point. Needs the stages up to plan_replicas.
+std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view, StatementKind kind);
+// What the conditions compare, as forms that are nonnegative wherever all of them hold. Those of a thread's own index
+// are left out.
+std::vector<Form> forms_that_hold(IndexAlgebra& algebra, const std::vector<Condition>& conditions);
+// The extent of a scatter's index along its axis, and the same as a number if it is constant.
+Form scatter_extent(const KernelPlan& plan, StatementView& view);
+std::optional<int64_t> scatter_count(const KernelPlan& plan, StatementView& view);
+
+}  // namespace fusebox

@@ -1,0 +1,75 @@
+// Conversions between dtypes in the reference: each rounds once, and carries the bound on.
+#include <ATen/ATen.h>
+
+#include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
+#include "ir/table/type_rule.h"
+#include "replay/aten/evaluator.h"
+
+namespace fusebox::aten {
+
+Carried Evaluator::cast(Carried c, Dtype to) {
+  if (c.dtype == to) return c;
+  const Carrier from = carrier_of(c.dtype), into_carrier = carrier_of(to);
+  check_internal(from != Carrier::kBytes && into_carrier != Carrier::kBytes, "a dtype without arithmetic is cast");
+  const Loop loop{OpKind::kCast, c.dtype, to, {{c.dtype, c.zero_sign}}, &ambiguous_};
+  const std::span<const Carried> one(&c, 1);
+  if (into_carrier == Carrier::kComplex) {
+    if (from == Carrier::kComplex) {
+      Carried r = to == Dtype::kComplexDouble ? c : rounded(c.value.clone(), to);
+      // Parts that moved may round to another number.
+      r.bound = c.exact() ? at::Tensor()
+                          : at::add(at::mul(c.bound, 1 + 0x1p-20),
+                                    at::mul(at::nan_to_num(at::abs(r.value), 0.0, 0.0), 0x1p-22));
+      r.zero_sign = c.zero_sign;
+      r.dtype = to;
+      return r;
+    }
+    Carried parts = cast(std::move(c), real_of(to));
+    parts.value = parts.value.to(at::kComplexDouble);
+    parts.dtype = to;
+    return parts;
+  }
+  switch (from) {
+    case Carrier::kReal:
+      if (into_carrier == Carrier::kInteger) return into(real_to_integer_loop, loop, one, at::kLong);
+      {
+        // A wider dtype holds the same number.
+        const bool wider = to == Dtype::kDouble || (to == Dtype::kFloat && is_reduced_float(c.dtype));
+        if (wider) {
+          c.dtype = to;
+          return c;
+        }
+        const bool zero_sign = c.zero_sign;
+        Carried r;
+        if (c.exact() || !options_.bounds) {
+          r = rounded(c.value.clone(), to);
+        } else {
+          r.dtype = to;
+          r.value = c.value.clone();
+          r.bound = at::empty(r.value.sizes(), at::kDouble);
+          const at::Tensor outputs[] = {r.value, r.bound};
+          const at::Tensor inputs[] = {c.value, c.bound};
+          run_loop(outputs, inputs, [&](const Row& row) { real_loop(loop, row); });
+        }
+        r.zero_sign = zero_sign;
+        return r;
+      }
+    case Carrier::kInteger:
+      if (into_carrier == Carrier::kReal) return into(integer_to_real_loop, loop, one, at::kDouble);
+      return into(integer_loop, loop, one, at::kLong);
+    case Carrier::kComplex:
+      if (into_carrier == Carrier::kReal) {
+        Carried r = into(complex_to_real_loop, loop, one, at::kDouble);
+        r.zero_sign = c.zero_sign;
+        return r;
+      }
+      if (is_boolean(to)) return into(complex_to_integer_loop, loop, one, at::kLong);
+      return cast(cast(std::move(c), Dtype::kDouble), to);
+    case Carrier::kBytes:
+      break;
+  }
+  return c;
+}
+
+}  // namespace fusebox::aten
