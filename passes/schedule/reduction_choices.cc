@@ -18,7 +18,9 @@ constexpr int64_t kManyElements = 32;         // for rows that would be too long
 constexpr int64_t kOtherRegisters = 32;       // that a thread needs beside its part of a row
 constexpr int64_t kThreadsOfShortRows = 128;  // of a block that takes several rows
 constexpr int64_t kThreadsOfSums = 512;       // the same where a row is read once
-constexpr int64_t kLongestStripThreads = 1024;
+constexpr int64_t kStripThreads = 512;
+constexpr int64_t kLongestStripThreads = 1024;  // the same for rows of so many accesses that are no running moments
+constexpr int64_t kManyAccesses = 16384;
 constexpr int64_t kSlicedStripThreads = 256;  // of each block of several that share a row which is read once
 constexpr int64_t kSharedStripThreads = 256;  // of each block of several that share a row
 constexpr int64_t kSharedUnroll = 2;
@@ -86,7 +88,8 @@ class Chooser {
   Heuristics in_strips(bool may_slice) {
     const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1);
     const int64_t warp = view_.device.warp;
-    const int64_t most = may_slice ? kSlicedStripThreads : kLongestStripThreads;
+    const bool is_longest = accesses >= kManyAccesses && !has_moments();
+    const int64_t most = may_slice ? kSlicedStripThreads : is_longest ? kLongestStripThreads : kStripThreads;
     const int64_t wanted = may_slice || loads_of_pass() > 1 ? kUnroll : kLongUnroll;
     int64_t lanes = std::clamp(power_of_two_from(ceil_div(accesses, wanted)), warp, most);
     int64_t slices = 1;
@@ -98,7 +101,9 @@ class Chooser {
         slices =
             std::clamp<int64_t>(ceil_div(accesses, lanes * kUnroll), 1, 4 * view_.device.multiprocessors / sizes_.rows);
     }
-    const int64_t unroll = std::min(wanted, power_of_two_from(ceil_div(accesses, lanes)));
+    int64_t unroll = std::min(wanted, power_of_two_from(ceil_div(accesses, lanes)));
+    // A walk of one round and a part of another leaves most threads idle in that part.
+    while (unroll > kUnroll && 2 * lanes * unroll > accesses) unroll /= 2;
     const int64_t rows = rows_of_block(lanes, may_slice ? kThreadsOfSums : kThreadsOfShortRows);
     begin("passes");
     h_.set("lanes", lanes);
@@ -154,7 +159,8 @@ class Chooser {
     h_.set("rows", 1);
     h_.set("slices", slices);
     h_.set("threads", lanes * warps);
-    h_.set("blocks", blocks_of_multiprocessor(lanes * warps));
+    // Threads of slices need more registers for their loads than many blocks of a multiprocessor leave them.
+    h_.set("blocks", slices > 1 ? 1 : blocks_of_multiprocessor(lanes * warps));
     return h_;
   }
 

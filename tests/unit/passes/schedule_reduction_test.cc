@@ -73,7 +73,7 @@ TEST(ReductionScheduler, ChoosesBySize) {
             "slices 1 threads 512 blocks 2");
   EXPECT_EQ(ask("reduction", kColumnSum, {{16384, 4096}}),
             "reduction axes outer form passes vector 4 in_vectors x merge last lanes 16 warps 8 unroll 4 rows 1 slices "
-            "24 threads 128 blocks 8");
+            "24 threads 128 blocks 1");
   EXPECT_EQ(ask("reduction", kTotalSum, {{16384, 4096}}),
             "reduction axes inner form passes vector 8 in_vectors x merge first lanes 256 warps 1 unroll 4 rows 1 "
             "slices 528 threads 256 blocks 4");
@@ -162,6 +162,10 @@ TEST(PersistentScheduler, WalksALongRowInPasses) {
   EXPECT_EQ(ask("persistent", kSoftmax, {{4096, 131072}}),
             "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 1024 warps 1 unroll 8 rows 1 "
             "slices 1 threads 1024 blocks 1");
+  // Smaller blocks with fewer loads of a thread under way leave fewer of them idle at the end of a shorter row.
+  EXPECT_EQ(ask("persistent", kSoftmax, {{8192, 50304}}),
+            "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 512 warps 1 unroll 4 rows 1 "
+            "slices 1 threads 512 blocks 2");
   // Few long rows are shared by blocks that are on the GPU together.
   EXPECT_EQ(ask("persistent", kSoftmax, {{8, 131072}}),
             "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 256 warps 1 unroll 2 rows 1 "
