@@ -1,4 +1,4 @@
-// How a kernel op is computed: its class, the dtype it computes in, and the dtype of the result before rounding.
+// Decides how a kernel op is computed: its class, the dtype it computes in, and the dtype of the result before rounding.
 //
 //   math_plan(OpKind::kLt, {bf16, f32}, bool)  ->  {class kCompare, compute f32, native bool}
 #pragma once

@@ -85,8 +85,8 @@ struct CudaTerm {
   std::string text;  // a name; unused for a constant
   Dtype dtype;
   std::optional<ConstantBits> constant = std::nullopt;
-  // Of an operand that is divided by, if it was prepared: what `quotient` (division.cuh) takes behind the dividend; for a fast
-  // division the reciprocal.
+  // Set if the operand is a divisor that was prepared: the argument of `quotient` (division.cuh) behind the dividend, or the
+  // reciprocal for a fast division.
   std::string divisor = {};
 };
 

@@ -1,8 +1,8 @@
-// Which floats of a kernel are worth preparing as divisors (runtime/division.cuh), and which loops that divide by them may
-// run twice.
+// Finds the floats of a kernel that are worth preparing as divisors (runtime/division.cuh), and the loops that divide by them
+// and may run twice.
 //
-//   for 0, 8, 1 { index %i              // %s is a divisor: the loop divides by it, and does not change it. The loop may run
-//     %x = load %a at %i                // twice: it writes no buffer that it reads.
+//   for 0, 8, 1 { index %i              // %s is a divisor: the loop divides by it, and does not change it.
+//     %x = load %a at %i                // The loop may run twice: it writes no buffer that it reads.
 //     %q = truediv %x, %s
 //     store %b at %i, %q
 //   }

@@ -1,4 +1,4 @@
-// Which ops of a kernel load, so that loads that stand together can be issued together.
+// Finds the loads of a kernel that stand next to each other, so that a GPU issues them together.
 #pragma once
 
 #include "ir/graph/graph.h"

@@ -1,5 +1,5 @@
-// Which ops give the same bits on the host executor and on every GPU (*exact*). The others are *bounded*: each executor is
-// within the op's bound (replay/aten/bounds_table.inc), and their bits may differ.
+// Tells which ops give the same bits on the host executor and on every GPU (*exact*). The others are *bounded*: each executor
+// is within the op's bound (replay/aten/bounds_table.inc), and their bits may differ.
 //
 //   gives_same_bits(OpKind::kExp)  ->  true: both compute runtime/exact_exponential_*.cuh
 //   gives_same_bits(OpKind::kLgamma)  ->  false: CUDA's library there, another one here

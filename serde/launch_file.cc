@@ -41,7 +41,7 @@ class File {
   const wire::LaunchFile* root_ = nullptr;
 };
 
-// What `read` reads of a file's root, with its structure checked.
+// The value that `read` reads from a file's root. Its structure is checked.
 template <class Read>
 auto decoded(std::span<const uint8_t> bytes, const Place& at, Read&& read) {
   const File file(bytes, at);

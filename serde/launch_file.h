@@ -22,7 +22,7 @@ std::string encode(const InputSignature& signature);
 LaunchRecord decode_launch_record(std::span<const uint8_t> bytes);
 InputSignature decode_signature(std::span<const uint8_t> bytes);
 
-// Of the encoded bytes.
+// The digest of the encoded bytes.
 Digest digest(const LaunchRecord& record);
 Digest digest(const InputSignature& signature);
 

@@ -301,10 +301,7 @@ std::vector<ValueId> FusionMaker::reduction(OpKind kind) {
   if (kind == OpKind::kMax || kind == OpKind::kMin)
     for (int64_t axis : axes)
       if (extent_of(x, static_cast<size_t>(axis < 0 ? axis + rank : axis)) == 0) return {};
-  if (kind == OpKind::kWelford) {
-    const WelfordResult w = welford(g_, x, axes);
-    return {w.avg, w.var_sum, w.n};
-  }
+  if (is_moment(kind)) return moments(g_, kind, x, axes);
   ReductionOptions options{.keepdim = random_.one_in(4)};
   if (row_of(kind).accepts(AttrKey::kDtypeAttr) && random_.one_in(6)) options.dtype = dtype_for(kind);
   return {reduce(g_, kind, x, axes, options)};

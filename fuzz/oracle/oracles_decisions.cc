@@ -227,7 +227,7 @@ class Laws {
     }
   }
 
-  // The sizes of a segment, each so many times as large. What is computed of them follows.
+  // The sizes of a segment, each multiplied by the factor, and the scalars computed from them.
   Bindings scaled(const Graph& fusion, int64_t factor) const {
     Bindings result = rebind(g_, sizes_, fusion);
     for (const Op& op : fusion.ops)

@@ -179,10 +179,13 @@ ValueId min(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& o) {
   return reduce(g, OpKind::kMin, x, axes, o);
 }
 
+std::vector<ValueId> moments(Graph& g, OpKind kind, ValueId x, const Axes& axes,
+                             const std::vector<std::string>& names) {
+  return g[add_op(g, Graph::body(), kind, {x}, ints_attr(AttrKey::kAxes, sorted_axes(g, x, axes)), names)].results;
+}
 WelfordResult welford(Graph& g, ValueId x, const Axes& axes, const std::vector<std::string>& names) {
-  const OpId op =
-      add_op(g, Graph::body(), OpKind::kWelford, {x}, ints_attr(AttrKey::kAxes, sorted_axes(g, x, axes)), names);
-  return {g[op].results[0], g[op].results[1], g[op].results[2]};
+  const std::vector<ValueId> results = moments(g, OpKind::kWelford, x, axes, names);
+  return {results[0], results[1], results[2]};
 }
 
 ValueId broadcast(Graph& g, ValueId x, const std::vector<bool>& is_new_axis, std::string_view name) {

@@ -94,6 +94,9 @@ ValueId sum(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& optio
 ValueId prod(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& options = {});
 ValueId max(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& options = {});
 ValueId min(Graph& g, ValueId x, const Axes& axes, const ReductionOptions& options = {});
+// An op in FUSEBOX_MOMENT_OPS, with its results in order.
+std::vector<ValueId> moments(Graph& g, OpKind kind, ValueId x, const Axes& axes,
+                             const std::vector<std::string>& names = {});
 struct WelfordResult {
   ValueId avg, var_sum, n;
 };

@@ -1,4 +1,4 @@
-// How the axes of an op's operand relate to the axes of its result: one entry for each axis of the operand. An entry
+// Relates the axes of an op's operand to the axes of its result: one entry for each axis of the operand. An entry
 // follows from the rule of the operand's slot (AxisRule, ir/table/op.h), the attributes and the two ranks. Domains,
 // extents and iteration types play no part, so inference can ask before the result exists.
 //

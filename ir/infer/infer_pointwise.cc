@@ -73,40 +73,38 @@ std::vector<ResultSpec> infer_pointwise(InferContext& c) {
 }
 
 std::vector<ResultSpec> infer_reduction(InferContext& c) {
-  const bool welford = c.kind == OpKind::kWelford;
+  const bool has_moments = is_moment(c.kind);
   std::vector<Axis> axes = axes_of(c, c.operands[0]);
   if (!c.attrs.has(AttrKey::kAxes))
     fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " needs the attribute `over`, the axes it reduces",
          c.operands[0]);
   const auto over = checked_axes(c, c.attrs.ints(AttrKey::kAxes), axes.size());
-  if (!welford && over.empty())
+  if (!has_moments && over.empty())
     fail(c.g, ErrorCode::kBadAxis, op_text(c.kind) + " reduces no axis; name one, or use set", c.operands[0]);
   const OperandType operand{c.g[c.operands[0]].dtype, false, c.g[c.operands[0]].name};
   const Dtype dtype = result_dtype(c.kind, {&operand, 1}, c.attrs, c.defects);
+  const std::vector<Dtype> moments = has_moments ? moment_dtypes(c.kind, dtype) : std::vector<Dtype>();
   // A welford with three operands merges averages, sums of squared differences and counts.
-  const bool merges = welford && (c.operand(1) || c.operand(2));
-  if (merges) {
-    for (size_t i : {size_t{1}, size_t{2}}) {
-      const ValueId v = c.operand(i);
-      if (!v) fail(c.g, ErrorCode::kOperandCount, "welford takes one tensor, or three that it merges", c.operands[0]);
-      if (rank_of(c.g, v) != axes.size())
-        fail(c.g, ErrorCode::kRankMismatch, "the three operands of welford have one rank; broadcast them first", v);
-      const bool right = i == 1 ? c.g[v].dtype == operand.dtype : c.g[v].dtype == Dtype::kInt64;
-      if (!right)
-        fail(c.g, ErrorCode::kDtypeMismatch, "welford merges average and sum of one dtype, and a count of dtype i64",
-             v);
-    }
+  const bool merges = has_moments && (c.operand(1) || c.operand(2));
+  for (size_t i = 1; merges && i < moments.size(); ++i) {
+    const ValueId v = c.operand(i);
+    if (!v)
+      fail(c.g, ErrorCode::kOperandCount, op_text(c.kind) + " takes one tensor, or all that it merges", c.operands[0]);
+    if (rank_of(c.g, v) != axes.size())
+      fail(c.g, ErrorCode::kRankMismatch,
+           "the tensors that " + op_text(c.kind) + " merges have one rank; broadcast them first", v);
+    if (c.g[v].dtype != moments[i])
+      fail(c.g, ErrorCode::kDtypeMismatch,
+           op_text(c.kind) + " merges a tensor of dtype " + std::string(text(moments[i])) + " here", v);
   }
   for (size_t i : over) {
     // A broadcast is reduced over its size: its element counts that many times.
     axes[i] = materialised(axes[i]);
     axes[i].type = IterType::kReduction;
   }
-  if (!welford) return {tensor_spec(c, dtype, std::move(axes))};
-  ResultSpec value = tensor_spec(c, dtype, std::move(axes));
-  ResultSpec count = value;
-  count.dtype = Dtype::kInt64;
-  return {value, value, count};
+  std::vector<ResultSpec> results(has_moments ? moments.size() : 1, tensor_spec(c, dtype, std::move(axes)));
+  for (size_t i = 0; i < moments.size(); ++i) results[i].dtype = moments[i];
+  return results;
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// Which ops of a fusion ATen alone computes.
+// Tells which ops of a fusion have no kernel, so that ATen computes them.
 #pragma once
 
 #include "ir/graph/graph.h"

@@ -1,4 +1,4 @@
-// How a tensor lies in memory: sizes and strides by axis, strides in elements. A broadcast that is not stored has the
+// The layout of a tensor in memory: sizes and strides by axis, strides in elements. A broadcast that is not stored has the
 // stride 0.
 //
 //   TensorLayout{.shape = {2, 3}, .strides = {3, 1}}

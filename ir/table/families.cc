@@ -48,6 +48,24 @@ bool is_logic(OpKind kind) {
   }
 }
 
+bool is_moment(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_MOMENT_OPS:
+      return true;
+    default:  // any other: reduces to one tensor, or reduces nothing
+      return false;
+  }
+}
+
+bool is_product(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_PRODUCT_OPS:
+      return true;
+    default:  // any other: is no product until it joins the list
+      return false;
+  }
+}
+
 bool adds_at_places(OpKind kind) {
   switch (kind) {
     case FUSEBOX_ADDING_OPS:

@@ -236,6 +236,12 @@ bool is_comparison(OpKind kind);
 // Whether the op is in FUSEBOX_LOGICAL_OPS.
 bool is_logic(OpKind kind);
 
+// Whether the op is in FUSEBOX_MOMENT_OPS.
+bool is_moment(OpKind kind);
+
+// Whether the op is in FUSEBOX_PRODUCT_OPS.
+bool is_product(OpKind kind);
+
 // Whether the op is in FUSEBOX_ADDING_OPS.
 bool adds_at_places(OpKind kind);
 

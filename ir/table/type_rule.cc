@@ -259,6 +259,22 @@ Dtype common_dtype(std::span<const OperandType> operands, const Defects& defects
   return promote(*tensors, *scalars);
 }
 
+std::vector<Dtype> moment_dtypes(OpKind kind, Dtype value) {
+  switch (kind) {
+    case OpKind::kWelford:
+      return {value, value, Dtype::kInt64};
+    case FUSEBOX_REDUCTION_OPS:
+    case FUSEBOX_VIEW_OPS:
+    case FUSEBOX_INDEXED_OPS:
+    case FUSEBOX_PLACING_OPS:
+    case FUSEBOX_LIBRARY_OPS:
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_STATEMENT_OPS:
+      break;
+  }
+  not_in_family(kind, "gives no moments");
+}
+
 std::optional<Dtype> scalar_dtype(OpKind kind, std::span<const OperandType> operands, size_t i) {
   const bool any_tensor =
       std::any_of(operands.begin(), operands.end(), [](const OperandType& o) { return !o.is_scalar; });

@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/table/attr.h"
 #include "ir/table/defect.h"
@@ -40,6 +41,10 @@ Dtype common_dtype(std::span<const OperandType> operands, const Defects& defects
 // dtype. Throws kDtypeMismatch or kUnsupportedDtype; the place is the operand that is not accepted.
 Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Attrs& attrs = {},
                    const Defects& defects = {});
+
+// The dtypes of the results of an op in FUSEBOX_MOMENT_OPS that reduces a tensor of this dtype. Operands that the op merges
+// have the same dtypes.
+std::vector<Dtype> moment_dtypes(OpKind kind, Dtype value);
 
 // The dtype that operand `i`, a scalar beside tensors, is converted to before the op computes. For comparisons, logic
 // and `where` it is the dtype that the operands meet in; for arithmetic it is the dtype that the op computes in.

@@ -161,7 +161,7 @@ class OpChecker {
     std::vector<OperandType> many;
     size_t count = 0;
     // For these ops only the first operand's dtype counts. The other operands are indices, extents or counts.
-    const bool first_only = op_.kind == OpKind::kTriu || op_.kind == OpKind::kFull || op_.kind == OpKind::kWelford;
+    const bool first_only = op_.kind == OpKind::kTriu || op_.kind == OpKind::kFull || is_moment(op_.kind);
     if (op_.kind == OpKind::kIota)
       few[count++] = {Dtype::kInt64, true};
     else if (is_random(op_.kind))
@@ -183,15 +183,13 @@ class OpChecker {
   void check_types() const {
     const ValueId first = view_.operand(0);
     switch (op_.kind) {
-      case OpKind::kWelford:
-        check_result(0, ValueKind::kTensor, computed_dtype());
-        check_result(1, ValueKind::kTensor, computed_dtype());
-        return check_result(2, ValueKind::kTensor, Dtype::kInt64);
-      case FUSEBOX_LIBRARY_OPS: {
-        const LibraryShape shape = library_shape(view_);
-        for (size_t i = 0; i < shape.results.size(); ++i) check_result(i, ValueKind::kTensor, shape.results[i].dtype);
+      case FUSEBOX_MOMENT_OPS:
+        for (size_t i = 0; Dtype d : moment_dtypes(op_.kind, computed_dtype()))
+          check_result(i++, ValueKind::kTensor, d);
         return;
-      }
+      case FUSEBOX_LIBRARY_OPS:
+        for (size_t i = 0; const auto& r : library_shape(view_).results) check_result(i++, ValueKind::kTensor, r.dtype);
+        return;
       case OpKind::kWelfordCombine:
         for (size_t i = 0; i < 3; ++i)
           if (g_[op_.results[i]].kind != ValueKind::kScalar) refuse(ErrorCode::kWrongKind, "gives scalars");
@@ -420,11 +418,22 @@ class OpChecker {
     return false;
   }
 
+  // An op that gives several moments takes one tensor, or one for each of its results, which it merges.
+  void check_merged(ValueId first) const {
+    const std::vector<Dtype> dtypes = moment_dtypes(op_.kind, g_[first].dtype);
+    for (size_t i = 1; i < dtypes.size(); ++i) {
+      const ValueId merged = view_.operand(i);
+      if (static_cast<bool>(merged) != static_cast<bool>(view_.operand(1)))
+        refuse(ErrorCode::kOperandCount, "takes one tensor, or all that it merges");
+      if (merged && g_[merged].dtype != dtypes[i])
+        refuse(ErrorCode::kDtypeMismatch, "merges a tensor of dtype " + std::string(text(dtypes[i])) + " here");
+    }
+  }
+
   void check_reduction(size_t root, const Tensor& t, size_t from) const {
     need_rank(root, from);
     const auto over = axes_attr(AttrKey::kAxes, from);
-    if (op_.attrs.ints(AttrKey::kAxes).empty() && op_.kind != OpKind::kWelford)
-      refuse(ErrorCode::kBadAxis, "reduces no axis");
+    if (op_.attrs.ints(AttrKey::kAxes).empty() && !is_moment(op_.kind)) refuse(ErrorCode::kBadAxis, "reduces no axis");
     if (!t.root.empty()) return;  // after an rfactor the op reduces parts of its axes
     for (size_t i = 0; i < from; ++i)
       if ((g_[t.logical[i]].iter_type == IterType::kReduction) != over[i])
@@ -478,11 +487,7 @@ class OpChecker {
       case FUSEBOX_MOMENT_OPS:
         for (ValueId v : op_.operands)
           if (v) need_rank(rank(v), from);
-        if (op_.kind == OpKind::kWelford && static_cast<bool>(view_.operand(1)) != static_cast<bool>(view_.operand(2)))
-          refuse(ErrorCode::kOperandCount, "takes one tensor, or three that it merges");
-        if (op_.kind == OpKind::kWelford && view_.operand(1) &&
-            (g_[view_.operand(1)].dtype != g_[first].dtype || g_[view_.operand(2)].dtype != Dtype::kInt64))
-          refuse(ErrorCode::kDtypeMismatch, "merges average and sum of one dtype, and a count of dtype i64");
+        if (is_moment(op_.kind)) check_merged(first);
         return check_reduction(root, t, from);
       case OpKind::kBroadcast: {
         const auto mask = op_.attrs.ints(AttrKey::kMask);

@@ -284,7 +284,7 @@ class HostBuilder {
   }
 
   // Passes sizes, scalars and tensors in the order of the segment's own signature. ATen gives tensors of the layouts that
-  // their types declare. What has a place already is copied there.
+  // their types declare. A tensor that has a place already is copied there.
   void run_aten(const Segment& s) {
     const Graph part = extractor_.extract(s);
     std::vector<ValueId> operands;

@@ -1,6 +1,6 @@
 // Loops that a resize may cut short of their tensor's elements. No loop of an output is cut short, and a loop that the
-// readers share does no harm: they miss no element that it does not make. Of any other loop somebody has to show that
-// the readers stay inside of it.
+// readers share does no harm: they read no element that it does not make. For any other loop a proof is needed that the
+// readers stay inside of it.
 //
 //   %c = set %x, looped like %s = slice %x from [2] to [9]: the loop has the elements 2 to 8, as all of %s read
 #pragma once
@@ -17,7 +17,7 @@ struct CutLoop {
   DomainId cut;  // what the loop is made from: no loop point makes the elements that lie outside of its extent
 };
 
-// What `check_coverage` checks. Returns the loops of which the readers' places decide.
+// The cut loops that readers do not share. `check_sharing` proves that each of their readers stays inside.
 std::vector<CutLoop> cut_loops(const Graph& g, const NestPlan& plan);
 // The refusal of a loop that a reader leaves.
 [[noreturn]] void refuse_cut_loop(const Graph& g, CutLoop cut);

@@ -202,7 +202,7 @@ bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, DomainI
   const ValueId v = g[consumer].operands[operand], leader = g[g[v].def].results[0];
   ViewState state = state_at_elements(plan, consumer);
   StatementView view(plan, consumer, state);
-  // Of its root, an op that cuts reads a part.
+  // An op that cuts reads a part of its root.
   const Tensor& t = g.tensor_of(g[consumer].results[0]);
   stand_at(g, t, t.logical, view);
   DomainValues at = leader == v ? view.feed(operand) : view.values_of_leader(v, view.feed(operand));

@@ -1,7 +1,7 @@
 // Decides which blocks have the result of a reduction across blocks.
 //
 // The block that comes last combines the parts of all blocks. If only it needs the result, no block waits for another,
-// and the grid may have any size. What depends on the result then runs in that block alone:
+// and the grid may have any size. Ops that depend on the result then run in that block alone:
 //
 //   y = sum x over [0]            y is stored by the last block of its columns
 //   m = y / n                     the last block too: m has no loop along the grid's dimension

@@ -17,8 +17,8 @@ namespace fusebox {
 std::vector<DomainCheck> domain_checks(const KernelPlan& plan, StatementView& view, DomainValues& values);
 // The conditions under which the statement runs at a loop point. Needs the stages up to plan_replicas.
 std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view, StatementKind kind);
-// What the conditions compare, as forms that are nonnegative wherever all of them hold. Those of a thread's own index
-// are left out.
+// The comparisons of the conditions as forms that are nonnegative wherever all conditions hold. Conditions on a thread's own
+// index are left out.
 std::vector<Form> forms_that_hold(IndexAlgebra& algebra, const std::vector<Condition>& conditions);
 // The extent of a scatter's index along its axis, and the same as a number if it is constant.
 Form scatter_extent(const KernelPlan& plan, StatementView& view);

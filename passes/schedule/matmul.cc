@@ -4,18 +4,6 @@
 #include "passes/schedule/scheduler.h"
 
 namespace fusebox {
-namespace {
-
-bool is_product(OpKind kind) {
-  switch (kind) {
-    case FUSEBOX_PRODUCT_OPS:
-      return true;
-    default:  // any other: is no product until it joins the list
-      return false;
-  }
-}
-
-}  // namespace
 
 std::optional<std::string> matmul_declines(const ScheduleView& view) {
   const Graph& g = view.fusion;

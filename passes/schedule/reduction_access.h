@@ -1,4 +1,4 @@
-// How a kernel of reductions reads its inputs and stores its outputs: which axis lies innermost in memory, how many
+// Finds how a kernel of reductions reads its inputs and stores its outputs: which axis lies innermost in memory, how many
 // elements an access takes, and which tensors are read or stored so.
 //
 //   // x bf16[m, n], n a multiple of 64:  innermost n, vector 8, loads {x}

@@ -1,4 +1,4 @@
-// Fusions that slice, pad or join tensors beside what pointwise fusions do. What lies behind such an op is computed in
+// Fusions that slice, pad or join tensors beside what pointwise fusions do. Tensors behind such an op are computed in
 // the loops of its result, so nothing crosses threads; an offset that the width divides leaves a copy vectorized.
 #include "passes/schedule/elementwise.h"
 #include "passes/schedule/prepared.h"

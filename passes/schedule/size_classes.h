@@ -36,8 +36,8 @@ class SizeClasses {
   SizeClasses() = default;
   SizeClasses(const Graph& g, const Bindings& bindings, const Defects& defects = {});
 
-  // The class of a scalar of the graph: a constant, a size, or a scalar computed from them. Of a scalar that is not
-  // known: {INT64_MAX, 1}.
+  // The class of a scalar of the graph: a constant, a size, or a scalar computed from them. An unknown
+  // scalar has the class {INT64_MAX, 1}.
   SizeClass of(ValueId v) const;
   // The class of a domain's extent: 1 for a broadcast, also an expanded one.
   SizeClass of(DomainId d) const;

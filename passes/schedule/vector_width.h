@@ -1,4 +1,4 @@
-// How many elements a copy can move at once, as the classes of sizes and of memory show. The launch will check what the
+// Finds how many elements a copy can move at once, by the classes of sizes and of memory. The launch will check what the
 // kernel plan asks of sizes, strides and addresses; a width is taken only if its classes say that the checks hold.
 //
 //   // x[m, n] is bf16, contiguous and aligned to 16 bytes; its copy is looped over n in chunks of 8; 8 divides n

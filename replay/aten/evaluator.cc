@@ -191,14 +191,10 @@ void Evaluator::evaluate(OpId id) {
   const Dtype declared = g_[result].dtype;
   std::optional<Carried> made;
   switch (op.kind) {
-    case OpKind::kWelford: {
-      std::vector<Carried> three = welford(op);
-      for (size_t k = 0; k < 3; ++k) values_[op.results[k].index] = std::move(three[k]);
-      return;
-    }
+    case FUSEBOX_MOMENT_OPS:
     case FUSEBOX_LIBRARY_OPS: {
-      std::vector<Carried> made_here = library(op);
-      check_internal(made_here.size() == op.results.size(), "a library op gives another number of results");
+      std::vector<Carried> made_here = is_moment(op.kind) ? moments(op) : library(op);
+      check_internal(made_here.size() == op.results.size(), "an op gives another number of results");
       for (size_t k = 0; k < made_here.size(); ++k) values_[op.results[k].index] = std::move(made_here[k]);
       return;
     }

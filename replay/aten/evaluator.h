@@ -97,6 +97,7 @@ class Evaluator {
   Carried finish_reduction(at::Tensor value, at::Tensor spread, at::Tensor error, Dtype declared);
   // A sum of real or complex numbers. `rounds`: the result is rounded to its dtype.
   Carried finish_sum(at::Tensor value, const at::Tensor& spread, const at::Tensor& error, Dtype declared, bool rounds);
+  std::vector<Carried> moments(const Op& op);
   std::vector<Carried> welford(const Op& op);
 
   // -- library.cc
@@ -157,8 +158,8 @@ at::Tensor free_where(const at::Tensor& condition);
 void run_loop(std::span<const at::Tensor> outputs, std::span<const at::Tensor> inputs,
               const std::function<void(const Row&)>& f);
 
-// The inputs with the strides that their types ask for. What crosses segments may lie otherwise, as a broadcast that ATen
-// has stored does; the evaluation reads it as it lies, and its sizes alone are bound.
+// The inputs with the strides that their types ask for. A tensor that crosses segments may lie otherwise, for
+// example a broadcast that ATen has stored. The evaluation reads it as it lies; only its sizes are bound.
 std::vector<BoundInput> as_declared(const Graph& g, std::span<const BoundInput> given);
 
 }  // namespace fusebox::aten

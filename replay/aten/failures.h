@@ -28,7 +28,7 @@ struct FailureWords {
 // that is not ATen's.
 [[noreturn]] void throw_coded_failure(const Graph& program, const FailureWords& words);
 
-// What `f` returns.
+// Runs `f` and returns its result. Throws what throw_coded_failure throws.
 template <class F>
 auto with_coded_failures(const Graph& program, const FailureWords& words, F&& f) {
   try {

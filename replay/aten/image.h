@@ -1,4 +1,4 @@
-// How an op of real numbers maps its operands' intervals, and how large an implementation's own error may be.
+// Maps the intervals of a real op's operands to that of its result, and bounds the error of an implementation of the op.
 //
 //   image_of(OpKind::kFloor, 2, {{.v = 2.1, .b = 0.2, .lo = 1.9, .hi = 2.3}})  ->  [1, 2], a jump
 //   own_error(OpKind::kExp, Dtype::kFloat, 1.0, …) == 2 ulp of float at 1

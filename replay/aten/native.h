@@ -76,7 +76,7 @@ class Native {
   // The same for a function of several of ATen's, whose last one may have another layout.
   at::Tensor laid_elements(at::ScalarType type, at::TensorList operands, const std::function<at::Tensor()>& f) const;
   at::Tensor converted(const at::Tensor& t, at::ScalarType type) const;
-  // What ATen's clone makes on the meta device, in this type.
+  // The tensor that ATen's clone makes on the meta device, in this type.
   at::Tensor cloned(const at::Tensor& t, at::ScalarType type) const;
   at::Tensor like(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType type) const;  // on meta
   at::Tensor dense(at::IntArrayRef sizes, at::ScalarType type) const;                          // on meta

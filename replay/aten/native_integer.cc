@@ -151,7 +151,7 @@ bool has_no_sign(OpKind kind) {
 at::Tensor Native::wide_integers(const Op& op, Dtype t) {
   std::vector<at::Tensor> given;
   for (ValueId v : op.operands) given.push_back(g_.is_tensor(v) ? values_[v.index] : scalar(v, t).to(device_));
-  // What the op does is asked once for a number, so that the layouts of ops that are not here are not inferred.
+  // Tries the op on numbers first, so that no layout is inferred for an op that is not here.
   const at::Tensor one = at::ones({}, at::kLong);
   const std::vector<at::Tensor> ones(given.size(), one);
   const bool is_bool = t == Dtype::kBool, truth = gives_truth(op.kind);

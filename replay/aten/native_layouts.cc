@@ -26,7 +26,7 @@ at::Tensor meta_like(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarT
   return at::Tensor(at::detail::empty_strided_meta(sizes, strides, type));
 }
 
-// What a function of elements gives, on meta.
+// The result of a function of elements, on meta.
 at::Tensor laid_by_iterator(at::TensorList operands) {
   std::vector<at::Tensor> floats;
   for (const at::Tensor& t : operands) floats.push_back(meta_like(t.sizes(), t.strides(), at::kFloat));

@@ -246,6 +246,22 @@ Carried Evaluator::extreme(bool largest, Dtype declared, const Carried& x, at::I
   return r;
 }
 
+std::vector<Carried> Evaluator::moments(const Op& op) {
+  switch (op.kind) {
+    case OpKind::kWelford:
+      return welford(op);
+    case FUSEBOX_REDUCTION_OPS:
+    case FUSEBOX_VIEW_OPS:
+    case FUSEBOX_INDEXED_OPS:
+    case FUSEBOX_PLACING_OPS:
+    case FUSEBOX_LIBRARY_OPS:
+    case FUSEBOX_SCALAR_OPS:
+    case FUSEBOX_STATEMENT_OPS:
+      break;
+  }
+  not_in_family(op.kind, "gives no moments in the reference");
+}
+
 std::vector<Carried> Evaluator::welford(const Op& op) {
   Carried x = carried(op.operands[0]);
   const Dtype declared = g_[op.results[0]].dtype;

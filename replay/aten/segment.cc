@@ -89,7 +89,7 @@ constexpr FailureWords kInferring{"an ATen segment", ErrorCode::kNoLayout,
 constexpr FailureWords kRunning{"an ATen segment", ErrorCode::kDeviceFailure,
                                 "ATen refuses an op of the segment: ", "; run it in a kernel"};
 
-// What `f` says of the segment's walk on the meta device.
+// Walks the segment on the meta device, and returns what `f` makes of the walk.
 template <class F>
 auto on_meta(const Graph& segment, std::span<const BoundInput> given, F&& f) {
   return with_coded_failures(segment, kInferring, [&] {

@@ -14,10 +14,10 @@ namespace fusebox {
 // The host program of a compiled fusion as a launch record; none if it does not fit into one.
 std::optional<LaunchRecord> launch_record(const Compiled& compiled);
 
-// Those of the images that belong to the program's kernels.
+// The images that belong to the program's kernels.
 std::vector<KernelImage> images_of(const Compiled& compiled, std::span<const KernelImage> images);
 
-// Takes those of the images that belong to the program's kernels.
+// Takes the images that belong to the program's kernels.
 CompiledFusion compiled_fusion(const Compiled& compiled, std::span<const KernelImage> images,
                                InputSignature signature = {});
 // The value has passed `decode_record`.

@@ -58,7 +58,7 @@ void add_plan(CLI::App& command, PlanArguments& plan) {
   command.add_flag_callback("--unfused", [&plan] { plan.plan = "unfused"; }, "The same as --plan unfused");
   command.add_flag_callback(
       "--no-infer-contiguity", [&plan] { plan.infer_contiguity = false; },
-      "Make what ATen segments give contiguous, instead of asking before the run how ATen will lay it out");
+      "Makes the results of ATen segments contiguous, instead of asking before the run how ATen will lay them out");
   add_device(command, plan);
 }
 
@@ -148,7 +148,7 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
               "On a GPU, times schedules like those that the schedulers choose, and runs with the fastest");
   c->add_option("--save-steps", run.save_steps,
                 "Writes the steps of the run, also those of the automatic plan; for --steps");
-  c->add_option("--time", run.time, "Times so many runs after the run: the whole, each kernel, and the host's part")
+  c->add_option("--time", run.time, "Times this many more runs: the whole, each kernel, and the host's part")
       ->check(CLI::Range(1, 1000000));
   add_defects(*c, run.defects);
   c->callback([&] { chosen = [&] { return run_command(run, common); }; });
@@ -159,9 +159,9 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
       R"(Compiles each program with its own schedule for its default inputs, runs it repeatedly, and prints a line: the bytes that any run must
 move, the median time of the whole (with the values that a tenth lies below and above), of the kernels and of the host.
 
-On a GPU times are those between events, with the L2 cache flushed by reading before each run. The floor is the time in which a copy of
-2 GiB in this process moves as many bytes, and the bar is the part of the time that the floor is. On the host executor times are those
-of the wall clock, and the bar is the part of the slowest program; nothing is said about a GPU.
+On a GPU, events measure the times, and the L2 cache is flushed before each run. The floor is the time that a copy of 2 GiB in this
+process would need for as many bytes. The bar shows the floor as a part of the time. On the host executor, the wall clock measures the
+times, and the bar compares a program with the slowest one; these times say nothing about a GPU.
 
 With --against a program is slower if its median is more than the tolerance above the earlier one; then the exit code is 1. The earlier
 file must be of the same executor, GPU, inputs and threads. A program that cannot be timed prints its error, and the exit code is 2.

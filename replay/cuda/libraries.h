@@ -122,7 +122,7 @@ const DriverApi* driver_api(std::string& why);
 // libnvrtc, with its builtins library loaded. Throws kModuleMissing. Searches `folders` first.
 const NvrtcApi& nvrtc_api(const std::vector<std::string>& folders);
 
-// What `nvrtc_api` would load, from the names and size of its files. Loading takes a fifth of a second.
+// The library that `nvrtc_api` would load, known from the names and sizes of its files. Loading takes a fifth of a second.
 struct NvrtcFile {
   int major = 0, minor = 0;
   std::string identity;  // equal for the same library

@@ -66,7 +66,7 @@ struct AtenValue {
   ConstantBits bits = {};
   TensorLayout layout = {};
   void* data = nullptr;                    // element (0, 0, …)
-  std::shared_ptr<void> keeper = nullptr;  // keeps the memory alive. Of a result: its at::Tensor
+  std::shared_ptr<void> keeper = nullptr;  // keeps the memory alive; for a result, its at::Tensor
 };
 
 class AtenApi {

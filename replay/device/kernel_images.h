@@ -26,7 +26,7 @@ struct ImageRequest {
   bool opts_in_shared = false;
 };
 
-// What a launch of the kernel needs beside its dimensions, as its images say.
+// The needs of a launch of the kernel beside its dimensions, by its images.
 struct LaunchNeeds {
   bool is_cooperative = false;
   bool opts_in_shared = false;

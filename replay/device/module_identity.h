@@ -1,5 +1,5 @@
-// Which build a library or a module belongs to. They share values of C++ types, so they fit together only if they were
-// made of the same headers.
+// Names the build that a library or a module belongs to. They share values of C++ types, so they fit together only if they
+// were compiled with the same headers.
 //
 // The build writes the function's text: the version, and a digest of the headers that aten_api.h and cuda_api.h lead
 // to. Each module exports a copy of it. The loader (module_loader.h) compares that with its own.

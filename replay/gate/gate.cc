@@ -20,7 +20,7 @@ namespace fusebox {
 namespace {
 
 constexpr std::string_view kStatuses[] = {"passed", "different", "fixed", "error", "skipped", "blessed"};
-constexpr std::string_view kStages[] = {"fusion", "concretized", "segments", "scheduled", "kernel",
+constexpr std::string_view kStages[] = {"fusion", "concretized", "segments", "scheduled", "plan",   "kernel",
                                         "host",   "source",      "binary",   "crossings", "outputs"};
 constexpr size_t kDifferenceLines = 200;
 

@@ -256,8 +256,8 @@ class Machine {
   std::vector<CallPlaces> call_places_;
   std::vector<int64_t> thread_index_[3];
   std::vector<std::byte> scratch_, ordered_;
-  // Of reductions across blocks: the parts that have come, by instruction, group of blocks and rank, and the counters
-  // that some block has come to.
+  // For reductions across blocks: the parts that have arrived, by instruction, group of blocks and rank, and the counters
+  // at which some block has arrived.
   std::map<std::pair<uint32_t, int64_t>, std::vector<std::vector<std::byte>>> parts_;
   std::set<std::pair<uint32_t, int64_t>> counted_;
   std::vector<int64_t> addresses_;  // of a shared access, by thread, if bank conflicts are counted

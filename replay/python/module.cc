@@ -153,7 +153,7 @@ PYBIND11_MODULE(_fusebox, m) {
       .def("reduce", &PythonProgram::reduce)
       .def("var", &PythonProgram::var)
       .def("var_mean", &PythonProgram::var_mean)
-      .def("welford", &PythonProgram::welford)
+      .def("moments", &PythonProgram::moments)
       .def("broadcast", &PythonProgram::broadcast)
       .def("shaped", &PythonProgram::shaped)
       .def("permute", &PythonProgram::permute)

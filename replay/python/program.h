@@ -103,7 +103,7 @@ class PythonProgram {
   // list, if there is one.
   static std::unique_ptr<PythonProgram> of_text(const std::string& text, const std::string& fusion,
                                                 const std::string& steps);
-  // The same of a file: a .fir or a .fuse. Of a bundle's run it takes the steps and the seeded defects.
+  // The same for a file: a .fir or a .fuse. From a bundle it takes the steps and the seeded defects of its run.
   static std::unique_ptr<PythonProgram> of_file(const std::string& path, const std::string& fusion,
                                                 const std::string& steps);
 
@@ -139,7 +139,7 @@ class PythonProgram {
                const std::optional<std::string>& dtype);
   Value var(const Value& x, const Axes& axes, int64_t correction, bool keepdim);
   std::pair<Value, Value> var_mean(const Value& x, const Axes& axes, int64_t correction, bool keepdim);
-  std::tuple<Value, Value, Value> welford(const Value& x, const Axes& axes);
+  std::vector<Value> moments(const std::string& op, const Value& x, const Axes& axes);
   Value broadcast(const Value& x, const std::vector<bool>& mask);
   Value shaped(const std::string& op, const Value& x, const Operands& shape, const Axes& dims);
   Value permute(const Value& x, const Axes& dims);
@@ -186,7 +186,7 @@ class PythonProgram {
   // Returns (storage capsule or none, dtype, shape, strides, number) for each output that overwrites no input. On a GPU the
   // work goes to `stream`, and is waited for. With FUSEBOX_DEBUG a fault of the GPU leaves a bundle, which the error names.
   py::list execute(const py::list& arguments, int ordinal, int threads, uintptr_t stream);
-  // What the automatic plan decides for such arguments: (segment, scheduler, [(key, number or word)], [(scheduler, why it
+  // The decisions of the automatic plan for such arguments: (segment, scheduler, [(key, number or word)], [(scheduler, why it
   // declined)]) for each segment. Empty if the program has a schedule of its own. `ordinal`: of the GPU, or −1.
   py::list plan_of(const py::list& arguments, int ordinal) const;
   // How often a plan was found on disk, and how often not.
@@ -246,7 +246,7 @@ class PythonProgram {
   Module module() const;
   // The steps of a run: those of the program, behind the one that makes ops fast, if it is needed.
   std::vector<Step> steps_to_run() const;
-  // The tensors among the arguments in the device's memory. Those that an output overwrites are copies.
+  // The tensors among the arguments in the device's memory. A tensor that an output overwrites is a copy.
   std::vector<RunTensor> timed_inputs(std::span<const Argument> arguments, Device& device, int ordinal) const;
   Compiled compiled_for(std::span<const Argument> arguments, int ordinal) const;
   RunOptions run_options(const std::string& executor) const;

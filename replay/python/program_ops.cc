@@ -69,9 +69,12 @@ std::pair<Value, Value> PythonProgram::var_mean(const Value& x, const Axes& axes
   const VarMean r = fusebox::var_mean(open(), id(x), axes, {.correction = correction, .keepdim = keepdim, .name = {}});
   return {wrap(r.var), wrap(r.mean)};
 }
-std::tuple<Value, Value, Value> PythonProgram::welford(const Value& x, const Axes& axes) {
-  const WelfordResult r = fusebox::welford(open(), id(x), axes);
-  return {wrap(r.avg), wrap(r.var_sum), wrap(r.n)};
+std::vector<Value> PythonProgram::moments(const std::string& op, const Value& x, const Axes& axes) {
+  const OpKind kind = op_named(op);
+  Graph& graph = open();
+  std::vector<Value> results;
+  for (ValueId v : fusebox::moments(graph, kind, id(x), axes)) results.push_back(wrap(v));
+  return results;
 }
 
 Value PythonProgram::broadcast(const Value& x, const std::vector<bool>& mask) {

@@ -324,7 +324,7 @@ Replay replay(const Bundle& bundle, const ReplayOptions& options) {
   if (options.from != ReplayFrom::kFusion && run.executor == Executor::kAten)
     throw Error(ErrorCode::kUsage, "ATen runs the fusion itself; replay from fusion", "--from");
 
-  // What ATen makes gets the recorded layouts, so the kernels that read it are the recorded ones everywhere.
+  // Tensors that ATen makes get the recorded layouts, so the kernels that read it are the recorded ones everywhere.
   if (const Rank& rank = bundle.ranks[0]; !rank.failure && !rank.crossings.empty()) run.crossings = rank.crossings;
 
   Replay result;

@@ -1,4 +1,4 @@
-// Whether a result agrees with the reference (aten_api.h): every element lies within its bound.
+// Compares a result with the reference (aten_api.h). They agree if every element lies within its bound.
 //
 // Rules: NaN agrees with NaN, and an infinity with the same infinity. An infinity and a finite number agree if the
 // bound reaches the overflow of the dtype. Signs of zeros do not count. A complex number is judged by the modulus of

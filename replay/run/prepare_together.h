@@ -1,4 +1,4 @@
-// Compiles the kernels of a program at the same time, before its first run. What a run does and records stays as it is: the
+// Compiles the kernels of a program at the same time, before its first run. The run itself does and records the same: the
 // device loads a kernel when it prepares it.
 //
 //   prepare_together(*device, compiled.kernels);

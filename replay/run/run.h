@@ -87,7 +87,7 @@ struct Run {
 Run run_program(const Module& module, std::span<const Argument> inputs, const RunOptions& options);
 // Runs programs that exist already: `run.compiled` has the kernels and the host program.
 void execute(Run& run, std::span<const Argument> inputs, const RunOptions& options);
-// What a program for this executor is compiled for, as keys of caches have it.
+// The target that a program for this executor is compiled for, as keys of caches name it.
 std::string cache_target(Executor executor, int ordinal = 0);
 // Adds the facts that the run depends on beside the program. Throws kModuleMissing or kNoDevice without its executor.
 void describe_environment(Run& run);

@@ -3,7 +3,7 @@
 // Rules: a tensor counts the places of its elements, so an axis of stride 0 counts once. An input that no output depends
 // on counts nothing, nor does one that only gives its sizes; an input that is read in part (a slice, rows by index)
 // counts whole. An overwritten input counts as an output too. An output that is an input moves nothing. Scalars count
-// nothing. What kernels hand to one another counts nothing: another schedule need not move it.
+// nothing. Tensors between kernels count nothing: another schedule need not move them.
 //
 //   x: f32[4, 8], b: f32[8] expanded to [4, 8], y = x + b   →   read 128 + 32, written 128
 #pragma once

@@ -83,7 +83,7 @@ class CallTable {
   bool has_device() const { return device_ >= 0; }
   int device() const { return device_; }
   const at::Tensor& tensor(size_t i) const { return *tensors_[i]; }
-  // Of argument i, the dtype of a number that may change from call to call.
+  // The dtype of argument i if it is a number that may change from call to call, else null.
   const Dtype* open_dtype(size_t i) const { return i < open_.size() && open_[i] ? &*open_[i] : nullptr; }
 
   // -- calls. The call for the arguments that were read; null if none serves them.
@@ -189,7 +189,7 @@ class CallTable {
   const std::vector<int64_t>* last_key_ = nullptr;
   const Entry* last_entry_ = nullptr;
   uint64_t clock_ = 0, hits_ = 0, misses_ = 0;
-  // Of the call that runs: kept to allocate nothing.
+  // Parts of the call that runs. They are members so that a call allocates nothing.
   std::vector<int64_t> key_;
   std::vector<const at::Tensor*> tensors_;
   std::vector<uint64_t> addresses_, outputs_, scalars_;

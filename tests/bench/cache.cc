@@ -150,7 +150,7 @@ double first_launch_us(const std::string& folder) {
   });
 }
 
-// What a child process prints.
+// The lines that a child process prints.
 double child_us(const std::string& folder) {
   const std::string command = std::filesystem::read_symlink("/proc/self/exe").string() + " --child " + folder;
   FILE* const child = ::popen(command.c_str(), "r");

@@ -314,7 +314,7 @@ TEST(GpuCampaign, AFindingIsReducedWhereItWasFound) {
   EXPECT_EQ(r.after.steps, 0);
 }
 
-// What a GPU computes differently from the host executor is a finding of its own where the op is exact, and else only where
+// A result that a GPU computes differently from the host executor is a finding of its own where the op is exact, and else only where
 // the bound is left.
 TEST(GpuCampaign, ExactOpsMustGiveTheHostsBits) {
   for (const auto& [op, check] :

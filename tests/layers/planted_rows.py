@@ -35,7 +35,7 @@ PLANTS = {
         "ir/table/dtype_table.inc",
         'FUSEBOX_DTYPE(kPlanted, "f8e3m4", 8, kFloating, kArithmetic, "float8_e3m4_t", "None", '
         "F(3, 4, 3, 15.5, kSign | kInfinity | kNan))\n",
-        ["ir/scalar/numeric.cc", "replay/host/lanes_convert.cc"],
+        ["ir/scalar/numeric.cc", "replay/host/lanes_convert.cc", "replay/host/lanes_integer.cc"],
     ),
     "dtype-inconsistent": (
         "ir/table/dtype_table.inc",

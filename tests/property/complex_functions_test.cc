@@ -78,7 +78,7 @@ TEST(ComplexFunctions, AgreeWithLongDouble) {
     }
 }
 
-// Of an operand that is off, the result's bound holds what the function makes of every number nearby.
+// If an operand is off, the result's bound covers the function's values at every number nearby.
 TEST(ComplexFunctions, BoundWhatAnOperandBesideGives) {
   if (find_aten() == nullptr) GTEST_SKIP() << "PyTorch is not there";
   for (const OpRow& row : op_rows()) {

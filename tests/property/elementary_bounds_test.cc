@@ -23,7 +23,7 @@ using host::LaneCall;
 
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-// What float results are compared with, and double ones.
+// The references of float results, and of double ones.
 template <class T>
 using Wide = std::conditional_t<sizeof(T) == 4, double, long double>;
 template <class T>

@@ -46,7 +46,7 @@ Border of_graph(const Graph& g) {
   return b;
 }
 
-// What the definition says of one segment.
+// One segment as the definition gives it.
 Border of_definition(const Graph& g, const Segmentation& s, size_t index) {
   const auto ops_of = [&](const Segment& segment) {
     std::set<OpId> ops;
@@ -95,7 +95,7 @@ void expect_laws(const Graph& g, const Segmentation& s) {
   for (size_t i = fresh.size(); i-- > 0;) ASSERT_EQ(print(shared.extract(s.segments[i])), print(fresh[i]));
 }
 
-// Of the segments that are left, the first whose inputs are made: tried one after another.
+// The first of the remaining segments whose inputs are made: tried one after another.
 std::vector<std::string> plain_order(const Graph& g, const std::vector<std::pair<std::string, Names>>& segments) {
   std::set<std::string> made;
   for (OpId op : g[Graph::body()].ops)

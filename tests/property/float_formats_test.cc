@@ -30,7 +30,7 @@ std::vector<Dtype> floats() {
   return result;
 }
 
-// What the fields of the row say that the bits mean.
+// The value of the bits by the fields of the row.
 double by_fields(const FloatFormat& f, uint64_t bits) {
   const uint64_t mantissa_mask = (uint64_t{1} << f.mantissa_bits) - 1,
                  exponent_mask = (uint64_t{1} << f.exponent_bits) - 1;

@@ -75,7 +75,7 @@ TEST(KernelPlan, TextReadsBackOnDrawnSchedules) {
   EXPECT_GT(plans, seeds) << "few of the drawn schedules have a kernel";
 }
 
-// Of a graph that may be legal: the error, or nothing.
+// The error of a graph that may not be legal, or nothing.
 std::string refusal(const Graph& g) {
   try {
     lower(g);

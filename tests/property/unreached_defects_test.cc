@@ -17,7 +17,7 @@
 namespace fusebox {
 namespace {
 
-// What a compilation makes, or why it is refused.
+// The result of a compilation, or the reason why it is refused.
 std::string outcome(const fuzz::Case& c, CompileOptions options) {
   options.inputs = fuzz::bound_inputs(c.inputs());
   options.infer = infer_by_aten();

@@ -124,6 +124,14 @@ def test_only_the_stages_that_are_named_count(folder):
     assert result["ok"] and list(result["stages"]) == ["kernel", "outputs"]
 
 
+def test_every_stage_of_a_run_can_be_named(folder):
+    stages = list(gate(folder)["b.fuse"]["stages"])
+    assert {"scheduled", "plan", "kernel"} <= set(stages)
+    for stage in stages:
+        result = gate(folder / "b.fuse", "--only", stage)["b.fuse"]
+        assert result["ok"] and list(result["stages"]) == [stage]
+
+
 def test_a_known_bug_passes_while_it_is_there(bug):
     result = gate(bug)["bug.fuse"]
     assert result["status"] == "passed" and result["records_bug"] and result["message"].startswith("fails as recorded: E0410")

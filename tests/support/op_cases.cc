@@ -7,6 +7,8 @@
 #include "ir/scalar/numeric.h"
 #include "ir/step/apply.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
+#include "ir/table/type_rule.h"
 #include "ir/text/parse.h"
 
 namespace fusebox::test {
@@ -117,15 +119,11 @@ class Maker {
       const auto build = [&](Graph& g, const std::vector<ValueId>& x) { return pointwise(g, kind, x); };
       add(kind, d, dtypes, shapes, build);
       add(kind, d, dtypes, {{67}}, build, true);
-    } else if (kind == OpKind::kWelford) {
-      for (const int which : {0, 1, 2})
+    } else if (is_moment(kind)) {
+      for (size_t which = 0; which < moment_dtypes(kind, d).size(); ++which)
         add(
             kind, d, {d}, matrices,
-            [&](Graph& g, const std::vector<ValueId>& x) {
-              const WelfordResult w = welford(g, x[0], {1});
-              return which == 0 ? w.avg : which == 1 ? w.var_sum : w.n;
-            },
-            true);
+            [&](Graph& g, const std::vector<ValueId>& x) { return moments(g, kind, x[0], {1})[which]; }, true);
     } else if (demands(kind, kReduction)) {
       for (const Axes& axes : {Axes{0}, Axes{1}, Axes{0, 1}})
         add(

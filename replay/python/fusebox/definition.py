@@ -46,7 +46,7 @@ _FALSE, _TRUE, _NONE = 0, 1, 2  # contiguity of an axis; a broadcast has none
 
 
 class TunedSegment(NamedTuple):
-    """What `tune` found for one segment: heuristics as text, and the times of the whole fusion in microseconds."""
+    """The findings of `tune` for one segment: heuristics as text, and the times of the whole fusion in microseconds."""
 
     segment: str
     chosen: str
@@ -278,7 +278,7 @@ class FusionDefinition(Fusion):
         return outputs
 
     def plan(self, inputs: Sequence[Any], *, device: Any = None) -> list[Decision]:
-        """What the automatic plan decides for inputs like these, by segment in the order in which they run: the scheduler ("unfused" if none
+        """The decisions of the automatic plan for inputs like these, by segment in the order in which they run: the scheduler ("unfused" if none
         takes the segment), its choices, and why the schedulers before it declined. Empty if the fusion has steps, or is `unfused`. Nothing
         runs; the plan is for the GPU of the inputs, or for an H200."""
         given = list(inputs)

@@ -81,7 +81,7 @@ class Ops(Pointwise):
 
     def welford(self, arg: Tensor, dims: Dims = None) -> tuple[Tensor, Tensor, Tensor]:
         """(average, sum of squared differences, count)"""
-        avg, var_sum, n = self._fd.program.welford(raw_tensor(arg), self._dims(dims))
+        avg, var_sum, n = self._fd.program.moments("welford", raw_tensor(arg), self._dims(dims))
         return self._tensor(avg), self._tensor(var_sum), self._tensor(n)
 
     # -- metadata

@@ -26,7 +26,7 @@ class KernelProfile:
     launches: int
     """In one run."""
     us: Spread
-    """Of all its launches in a run together."""
+    """Summed over all its launches in a run."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Profile:
     """On a GPU the time to enqueue a run; on the host executor the whole without the kernels."""
     kernels: tuple[KernelProfile, ...]
     read_bytes: int
-    """What any run must read: each input that it needs, once."""
+    """The bytes that any run must read: each input that it needs, once."""
     written_bytes: int
-    """What any run must write: each output, once."""
+    """The bytes that any run must write: each output, once."""
     copy_gb_s: float | None
     """The rate of a large copy in this process, read and written. None where no GPU was measured, as for the next three."""
     empty_us: float | None

@@ -1,4 +1,4 @@
-// Which loops a producer may share with its consumer, and which threads are the same, in the nest and at elements.
+// Loops that a producer may share with its consumer, and threads that are the same, in the nest and at elements.
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "passes/lower/lower.h"

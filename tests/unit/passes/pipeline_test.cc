@@ -1,4 +1,4 @@
-// What `compile` keeps beside the kernels.
+// The states that `compile` keeps beside the kernels.
 #include "passes/pipeline/pipeline.h"
 
 #include <gtest/gtest.h>

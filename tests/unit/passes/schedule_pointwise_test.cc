@@ -1,4 +1,4 @@
-// What the scheduler of pointwise fusions chooses, and what its kernels move at once.
+// The choices of the scheduler of pointwise fusions, and how much its kernels move at once.
 #include <gtest/gtest.h>
 
 #include "tests/support/automatic.h"

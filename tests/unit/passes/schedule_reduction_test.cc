@@ -35,7 +35,7 @@ View view_of(std::string_view program, const Shapes& shapes) {
   return v;
 }
 
-// What a scheduler chooses, or why it declines.
+// The choices of a scheduler, or the reason why it declines.
 std::string ask(std::string_view scheduler, std::string_view program, const Shapes& shapes) {
   const View v = view_of(program, shapes);
   const Scheduler& s = *find_scheduler(scheduler);
@@ -244,7 +244,7 @@ TEST(PersistentScheduler, LeavesGathersWithTheInput) {
 
 // -- beside the hand-written schedules
 
-// What a schedule makes of memory and of threads: the widths of its vector copies and the number of its barriers.
+// How a schedule uses memory and threads: the widths of its vector copies and the number of its barriers.
 struct Outline {
   std::multiset<int64_t> widths;
   size_t barriers = 0, kernels = 0, exchanges = 0;

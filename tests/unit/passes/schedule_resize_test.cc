@@ -1,4 +1,4 @@
-// What the scheduler of slices, pads and joined tensors takes, and what its kernels move at once.
+// The fusions that the scheduler of slices, pads and joined tensors takes, and how much its kernels move at once.
 #include <gtest/gtest.h>
 
 #include "tests/support/automatic.h"

@@ -65,7 +65,7 @@ TEST_F(Aten, ViewsAndShapes) {
   EXPECT_TRUE(last_.outputs[0].is_exact());
 }
 
-// A fast op's bound is wider than that of an exact one, for every op that has a fast form. Of rsqrt both are 2 ulp.
+// A fast op's bound is wider than that of an exact one, for every op that has a fast form. For rsqrt both are 2 ulp.
 TEST_F(Aten, FastOpsHaveBounds) {
   const Argument x = list(Dtype::kFloat, {1}, {0.7}), y = list(Dtype::kFloat, {1}, {1.9});
   for (const OpRow& row : op_rows()) {

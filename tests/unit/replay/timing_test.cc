@@ -1,4 +1,4 @@
-// What is measured about a program: the arithmetic of spreads, the bytes that must move, and the parts of a timing. No time is compared.
+// Measurements of a program: the arithmetic of spreads, the bytes that must move, and the parts of a timing. No time is compared.
 #include <gtest/gtest.h>
 
 #include "ir/infer/bind.h"
