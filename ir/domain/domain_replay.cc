@@ -24,6 +24,9 @@ class Replay {
         starts_(axes.from),
         pairs_(axes.pairs),
         joined_(axes.joined) {
+    // A reshape makes broadcasts of its own. A producer lacks them, as it lacks those of a broadcast.
+    for (DomainId d : g[from].logical)
+      if (!g[d].def && g[d].iter_type == IterType::kBroadcast && !holds(starts_, d)) starts_.push_back(d);
     for (DomainId d : g[from].loop_broadcasts) {
       starts_.push_back(d);
       // If a loop broadcast stands for an axis of `to`, this axis is its counterpart, unless it is paired already.

@@ -260,6 +260,7 @@ class IndexAlgebra {
 
   // index_algebra_facts.cc
   bool require_at_least(Form value, int64_t lower);
+  bool require_at_least(const RawTerm& term, int64_t lower);
   bool raise_lower(AtomId atom, int64_t lower);
   void learnt();
   bool refresh(AtomId atom);

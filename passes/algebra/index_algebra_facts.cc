@@ -4,6 +4,7 @@
 // simplification sees it. A bound of a symbol is built into its int bounds. Other assumptions are kept, and proofs try
 // them.
 #include <algorithm>
+#include <ranges>
 
 #include "ir/table/error.h"
 #include "passes/algebra/index_algebra.h"
@@ -145,14 +146,41 @@ std::vector<std::string> IndexAlgebra::all_reasons() const {
   return reasons;
 }
 
-// Requires value >= lower, and the bounds that follow for symbols in a product or quotient. True if a bound is news.
+// Requires value >= lower, and the bounds that follow for symbols in a product or quotient. True if a bound is news. In a
+// sum of symbols and their quotients, each term is at least what the others leave: from n - n div 32 >= 1 follows n >= 1.
 bool IndexAlgebra::require_at_least(Form value, int64_t lower) {
   const FormRecord record = store_.form(value);
-  if (record.count != 1 || record.loops != 0) return false;
-  const RawTerm term = store_.terms(value)[0];
   int64_t rest = 0;
-  if (term.factor <= 0 || __builtin_sub_overflow(lower, record.constant, &rest) || rest == kMinusInfinity) return false;
-  const int64_t least = ceil_quotient(rest, term.factor);
+  if (record.loops != 0 || __builtin_sub_overflow(lower, record.constant, &rest)) return false;
+  const std::vector<RawTerm> terms(store_.terms(value).begin(), store_.terms(value).end());
+  const auto is_simple = [&](const RawTerm& term) {
+    return std::ranges::all_of(store_.factors(term.monomial), [&](AtomId atom) {
+      const AtomRecord& whole =
+          store_.atom(atom).kind == AtomKind::kDigit ? store_.atom({store_.atom(atom).root}) : store_.atom(atom);
+      return whole.kind == AtomKind::kSymbol;
+    });
+  };
+  if (terms.size() > 1 && !std::ranges::all_of(terms, is_simple)) return false;
+  bool news = false;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    int64_t least = rest;
+    bool is_bounded = least != kMinusInfinity;
+    for (size_t k = 0; k < terms.size() && is_bounded; ++k) {
+      if (k == i) continue;
+      Poly other;
+      other.add_term(terms[k].factor, terms[k].monomial);
+      const int64_t most = store_.bounds(other).hi;
+      is_bounded = most != kInfinity && !__builtin_sub_overflow(least, most, &least) && least != kMinusInfinity;
+    }
+    if (is_bounded) news = require_at_least(terms[i], least) || news;
+  }
+  return news;
+}
+
+// The same for one term.
+bool IndexAlgebra::require_at_least(const RawTerm& term, int64_t lower) {
+  if (term.factor <= 0) return false;
+  const int64_t least = ceil_quotient(lower, term.factor);
   const std::vector<AtomId> factors(store_.factors(term.monomial).begin(), store_.factors(term.monomial).end());
   if (factors.size() == 1) return raise_lower(factors[0], least);
   if (least < 1) return false;

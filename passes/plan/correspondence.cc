@@ -176,7 +176,12 @@ class Comparer {
     ViewState state = state_at_elements(plan_, consumer_);
     StatementView view(plan_, consumer_, state);
     const Tensor& t = g_.tensor_of(g_[consumer_].results[0]);
-    stand_at(g_, t, root_of(t), view);
+    std::vector<DomainId> free = root_of(t);
+    // The broadcasts that a reshape makes stem from no root.
+    for (DomainId d : t.logical)
+      if (!g_[d].def && g_[d].iter_type == IterType::kBroadcast && position_in(free, d) == free.size())
+        free.push_back(d);
+    stand_at(g_, t, std::move(free), view);
     compare(view, [&](size_t i) {
       return view.own.known(mine_[i]) ? std::optional(view.own.value(mine_[i])) : std::nullopt;
     });

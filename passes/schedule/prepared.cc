@@ -60,6 +60,18 @@ bool drops_a_size(const Graph& g, const Op& op, ValueId v) {
          std::ranges::none_of(logical_without_reductions(g, g.tensor_of(op.results[0])), is_size);
 }
 
+// Whether the op gives a broadcast axis other elements. A copy would need a loop over these, which a broadcast has not.
+bool resizes_a_broadcast(const Graph& g, const Op& op, ValueId v) {
+  if (op.kind != OpKind::kPad && op.kind != OpKind::kSlice) return false;
+  const auto axes = logical_without_reductions(g, g.tensor_of(v));
+  const Tensor& result = g.tensor_of(op.results[0]);
+  const auto& root = root_of(result);
+  for (size_t i = 0; i < axes.size() && i < root.size(); ++i)
+    if (g[axes[i]].iter_type == IterType::kBroadcast && position_in(result.logical, root[i]) == result.logical.size())
+      return true;
+  return false;
+}
+
 }  // namespace
 
 bool has_no_elements(const ScheduleView& view, ValueId v) {
@@ -87,8 +99,10 @@ Prepared::Prepared(const ScheduleView& view) : w(view.fusion) {
     const auto axes = logical_without_reductions(fusion, fusion.tensor_of(v));
     const bool varies =
         std::ranges::any_of(axes, [&](DomainId d) { return fusion[d].iter_type != IterType::kBroadcast; });
-    const bool is_in_place = std::ranges::any_of(
-        all, [&](OpId op) { return reads_in_place(fusion[op], v) || drops_a_size(fusion, fusion[op], v); });
+    const bool is_in_place = std::ranges::any_of(all, [&](OpId id) {
+      const Op& op = fusion[id];
+      return reads_in_place(op, v) || drops_a_size(fusion, op, v) || resizes_a_broadcast(fusion, op, v);
+    });
     if (all.empty() || !varies || is_in_place) continue;
     w.cache_after(fusion[v].name);
   }
@@ -197,8 +211,7 @@ std::optional<std::string> elementwise_declines(const ScheduleView& view) {
     const std::string name = "%" + g[g[op].results[0]].name;
     if (is_library(g, g[op]))
       return name + " is a " + std::string(row_of(g[op].kind).text) + ", which ATen alone computes";
-    if (g[op].kind == OpKind::kScatter) return name + " is scattered to places that data choose";
-    if (!demands(g[op].kind, kPointwise) && !moves(g[op].kind) && !gathers(g[op].kind))
+    if (!demands(g[op].kind, kPointwise) && !moves(g[op].kind) && !demands(g[op].kind, kIndexed))
       return name + " is not made element by element";
     for (size_t k = 0; k < g[op].operands.size(); ++k) {
       const ValueId from = g[op].operands[k];

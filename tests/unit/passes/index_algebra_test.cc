@@ -65,6 +65,37 @@ TEST_F(IndexAlgebraTest, LoopOverAProductIsTakenApart) {
   EXPECT_TRUE(a.prove_less(parts.remainder, m));
 }
 
+// The blocks of 31 rows of n elements, in chunks of 4 with 32 in a block: n / 4 - n / 128 of them. If there is one, n is not
+// 0, so a quotient by n and its remainder make the whole again.
+TEST_F(IndexAlgebraTest, ALoopOverADifferenceShowsThatASizeIsNotZero) {
+  for (const int64_t rows : {30, 31, 33, 62, 63}) {
+    a.clear();
+    const Form n = a.declare_symbol(0, "n");
+    a.assume_divides(num(4), n, "vectors");
+    const Form chunks = a.ceil_div(a.mul(n, rows), num(4));
+    const Form o = a.declare_loop(0, "o", a.ceil_div(chunks, num(32)));
+    const Form t = a.declare_loop(1, "t", num(32));
+    const Form v = a.declare_loop(2, "v", num(4));
+    const Form i = a.add(a.mul(a.add(a.mul(o, 32), t), 4), v);
+    EXPECT_TRUE(a.prove_le(num(1), a.symbol(0))) << rows;
+    EXPECT_EQ(a.add(a.mul(a.floor_div(i, n), n), a.mod(i, n)), i) << rows;
+  }
+}
+
+TEST_F(IndexAlgebraTest, ALoopOverASumOfSizesShowsNothingOfOne) {
+  const Form n = a.declare_symbol(0, "n");
+  const Form m = a.declare_symbol(1, "m");
+  a.declare_loop(0, "l", a.add(n, m));
+  EXPECT_FALSE(a.prove_le(num(1), a.symbol(0)));
+  EXPECT_FALSE(a.prove_le(num(1), a.symbol(1)));
+  // At most 2 of at least 3 are of another size.
+  const Form k = a.declare_symbol(2, "k");
+  const Form few = a.declare_symbol(3, "few", {.lower = 0, .upper = 2});
+  a.declare_loop(1, "j", a.sub(a.add(k, few), num(2)));
+  EXPECT_TRUE(a.prove_le(num(1), a.symbol(2)));
+  EXPECT_FALSE(a.prove_le(num(2), a.symbol(2)));
+}
+
 TEST_F(IndexAlgebraTest, ADigitThatIsNotTheTopOneIsNotCutWhereItsRangeDoesNotAllow) {
   const Form l = a.declare_loop(0, "l", num(16));
   const Form q = a.floor_div(a.mod(l, num(4)), num(3));

@@ -147,5 +147,48 @@ TEST(Pointwise, ASqueezedSizeIsReadInPlace) {
   EXPECT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
 }
 
+// A reshape makes broadcasts of its own, which the tensors before it lack.
+TEST(Pointwise, AReshapeThatMakesABroadcast) {
+  for (const std::string to : {"[1, 128]", "[1, 16, 8]", "[16, 1, %n]", "[8, 2, 1, %n]"}) {
+    const Planned p = plan_of("fusion @f {\n  %n = size\n  %x = input f32[16, %n] contiguous\n  %y = reshape %x to " +
+                                  to + "\n  %z = exp %y\n  output %z\n}\n",
+                              contiguous({{16, 8}}));
+    EXPECT_EQ(p.scheduler(), "pointwise") << to << ": " << p.why("pointwise");
+    EXPECT_EQ(p.choice("%x_in"), 4) << to;
+    EXPECT_EQ(p.choice("%z"), 4) << to;
+  }
+}
+
+// Each element of a scatter's result looks for the last index that chooses it, so it is computed on its own.
+TEST(Pointwise, AScatterOfInputs) {
+  const std::string head = R"(fusion @f {
+  %m, %n, %k = size
+  %x = input f32[%m, %n] contiguous
+  %i = input i64[%m, %k] contiguous
+  %s = input f32[%m, %k] contiguous
+)";
+  const std::vector<std::vector<int64_t>> shapes = {{64, 32}, {64, 5}, {64, 5}};
+  const Planned p =
+      plan_of(head + "  %y = scatter %x, %i, %s axis 1\n  %z = exp %y\n  output %z\n}\n", contiguous(shapes));
+  EXPECT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
+  EXPECT_EQ(p.choice("%z"), 4);
+  // What a kernel computes is in registers, where data cannot choose.
+  const Planned q =
+      plan_of(head + "  %t = exp %s\n  %y = scatter %x, %i, %t axis 1\n  output %y\n}\n", contiguous(shapes));
+  ASSERT_EQ(q.compiled.automatic->decisions.size(), 2u);
+  for (const Decision& d : q.compiled.automatic->decisions) EXPECT_EQ(d.heuristics.scheduler, "pointwise");
+}
+
+// One less than a power of two: the launch shows that the width divides the size, and the loops that the size is not 0.
+TEST(Pointwise, VectorsOfRowsThatNearlyFillTheThreads) {
+  for (const int64_t rows : {31, 62, 63, 127})
+    for (const int64_t columns : {2, 4, 8}) {
+      const Planned p = plan_of("fusion @f {\n  %n = size\n  %x = input f32[" + std::to_string(rows) +
+                                    ", %n] contiguous\n  %y = exp %x\n  output %y\n}\n",
+                                contiguous({{rows, columns}}));
+      EXPECT_EQ(p.scheduler(), "pointwise") << rows << " by " << columns << ": " << p.why("pointwise");
+    }
+}
+
 }  // namespace
 }  // namespace fusebox::testing

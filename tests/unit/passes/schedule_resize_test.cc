@@ -112,5 +112,15 @@ TEST(Resize, LeavesOtherFusionsToOtherSchedulers) {
   EXPECT_EQ(p.why("resize"), "no op slices, pads or joins a tensor");
 }
 
+// A copy of the input would need a loop over the elements that the pad adds to its broadcast axis.
+TEST(Resize, ABroadcastThatIsPaddedIsReadInPlace) {
+  for (const std::string to : {"by [0, 0, 2, 3]", "by [1, 3, 0, 3]"}) {
+    const Planned p = plan_of("fusion @f {\n  %n = size\n  %x = input f32[1, %n] contiguous\n  %y = pad %x " + to +
+                                  "\n  %z = exp %y\n  output %z\n}\n",
+                              contiguous({{1, 32}}));
+    EXPECT_EQ(p.scheduler(), "resize") << to << ": " << p.why("resize");
+  }
+}
+
 }  // namespace
 }  // namespace fusebox::testing
