@@ -14,6 +14,7 @@ namespace fusebox {
 namespace {
 
 constexpr int64_t kMostUnroll = 4;
+constexpr int64_t kMostParts = 4;  // of an axis that each thread walks whole
 
 std::vector<std::string> all_but(const Prepared& p, const std::vector<std::string>& left_out) {
   std::vector<std::string> result;
@@ -46,9 +47,15 @@ std::vector<std::string> reused_loads(const Prepared& p, const Heuristics& h) {
   return result;
 }
 
+// The name of the axis that each thread walks whole; empty if there is none.
+std::string axis_in_parts(const Heuristics& h) {
+  const auto it = std::ranges::find(h.choices, "parts", &Heuristic::key);
+  return it == h.choices.end() ? std::string() : it->word;
+}
+
 // The loops of the reference, as far as its chunks and threads.
 struct Loops {
-  std::string block, thread, vector, rows;
+  std::string block, thread, vector, rows, parts;
 };
 
 Loops write_reference(StepWriter& w, const std::string& y, const Heuristics& h) {
@@ -61,6 +68,8 @@ Loops write_reference(StepWriter& w, const std::string& y, const Heuristics& h) 
   std::string chunk = w.merge(y, std::vector<std::string>(inner, order.end()), "i");
   if (h.number("vector") > 1) std::tie(chunk, loops.vector) = w.split(y, chunk, h.number("vector"), "c", "v");
   std::vector<std::string> all(middle, inner);
+  loops.parts = axis_in_parts(h);
+  std::erase(all, loops.parts);
   all.push_back(chunk);
   std::tie(loops.block, loops.thread) = w.split(y, w.merge(y, all, "rc"), h.number("threads"), "o", "t");
   if (h.number("reuse") > 1) loops.rows = w.merge(y, std::vector<std::string>(order.begin(), middle), "rows");
@@ -77,10 +86,10 @@ void write_reuse(Prepared& p, const Heuristics& h) {
     w.reorder(y, loops);
   };
   // A reused load gets no loop for an axis behind all of its own.
-  in_order({l.block, l.thread, l.vector, l.rows});
+  in_order({l.block, l.thread, l.parts, l.vector, l.rows});
   w.transform_like(y);
   const auto [group, row] = w.split(y, l.rows, h.number("reuse"), "g", "k");
-  in_order({group, l.block, l.thread, row, l.vector});
+  in_order({group, l.block, l.thread, row, l.parts, l.vector});
   const auto reused = reused_loads(p, h);
   std::vector<std::string> others = p.along_reference();
   std::erase_if(others, [&](const std::string& name) { return std::ranges::count(reused, name) > 0; });
@@ -89,6 +98,7 @@ void write_reuse(Prepared& p, const Heuristics& h) {
   w.parallelize(y, group, ParallelType::kGridY);
   w.parallelize(y, l.block, ParallelType::kGridX);
   w.parallelize(y, l.thread, ParallelType::kBlockX);
+  if (!l.parts.empty()) w.parallelize(y, l.parts, ParallelType::kUnswitch);
   w.parallelize_like(y, others);
   p.parallelize_like_readers();
   for (const std::string& load : reused) {
@@ -152,7 +162,9 @@ void write_loops(Prepared& p, const Heuristics& h) {
   std::string unrolled;
   if (h.number("unroll") > 1) {
     std::tie(l.block, unrolled) = w.split(y, l.block, h.number("unroll"), "o", "u");
-    std::vector<std::string> loops = {l.block, l.thread, unrolled, l.vector};
+  }
+  if (!unrolled.empty() || !l.parts.empty()) {
+    std::vector<std::string> loops = {l.block, l.thread, unrolled, l.parts, l.vector};
     std::erase(loops, "");
     w.reorder(y, loops);
   }
@@ -163,6 +175,7 @@ void write_loops(Prepared& p, const Heuristics& h) {
   w.parallelize(y, l.block, ParallelType::kGridX);
   w.parallelize(y, l.thread, ParallelType::kBlockX);
   if (!unrolled.empty()) w.parallelize(y, unrolled, ParallelType::kUnroll);
+  if (!l.parts.empty()) w.parallelize(y, l.parts, ParallelType::kUnswitch);
   if (!is_alone) w.parallelize_like(y, along);
   p.parallelize_like_readers();
 }
@@ -245,6 +258,20 @@ int64_t choose_reuse(const ScheduleView& view, ValueId reference, const std::vec
   return rows > static_cast<double>(kMostBlocks) ? 1 : reuse;
 }
 
+// An axis of few elements that ops cut or pad, which each thread walks whole: none, or the outermost one between the runs.
+// So a thread loads an element once, although parts of it move.
+DomainId choose_parts(const Graph& g, const std::vector<std::vector<DomainId>>& runs) {
+  const AxisClasses classes(g);
+  const auto resized = resized_axes(g);
+  for (size_t i = 1; i + 1 < runs.size(); ++i)
+    for (DomainId d : runs[i]) {
+      const int64_t extent = g[d].extent ? constant_integer(g, g[d].extent).value_or(0) : 0;
+      const bool is_resized = std::ranges::any_of(resized, [&](DomainId r) { return classes.same(r, d); });
+      if (g[d].iter_type == IterType::kIteration && extent > 1 && extent <= kMostParts && is_resized) return d;
+    }
+  return {};
+}
+
 void choose_launch(const ScheduleView& view, Heuristics& h, double chunks, int64_t unroll) {
   const auto blocks = [&](int64_t threads) { return chunks / static_cast<double>(threads * unroll); };
   const auto wanted = static_cast<double>(2 * view.device.multiprocessors);
@@ -312,11 +339,14 @@ Heuristics elementwise_choose(const ScheduleView& view, std::string_view schedul
   h.set("axes", runs.empty() ? 0 : static_cast<int64_t>(runs.back().size()));
   h.set("vector", vector);
   // Where a chunk is narrow, a thread takes several, to have as many bytes on their way.
-  choose_launch(view, h, all.most / static_cast<double>(vector),
-                std::min(kMostUnroll, std::max<int64_t>(1, kVectorBytes / (vector * widest))));
-  const double blocks = all.most / static_cast<double>(vector * h.number("threads"));
+  const DomainId parts = choose_parts(g, runs);
+  const int64_t count = parts ? *constant_integer(g, g[parts].extent) : 1;
+  const double chunks = all.most / static_cast<double>(vector * count);
+  choose_launch(view, h, chunks, std::min(kMostUnroll, std::max<int64_t>(1, kVectorBytes / (vector * widest * count))));
+  const double blocks = chunks / static_cast<double>(h.number("threads"));
   h.set("outer", runs.empty() ? 0 : static_cast<int64_t>(runs.front().size()));
   h.set("reuse", h.number("unroll") > 1 ? 1 : choose_reuse(view, reference, runs, blocks));
+  if (parts) h.set("parts", g[parts].name);
   if (vector == 1) return h;
   for (Heuristic& c : choose_vectors(view, h)) h.choices.push_back(std::move(c));
   return h;

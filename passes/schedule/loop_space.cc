@@ -46,22 +46,6 @@ std::vector<ValueId> in_memory(const Graph& g) {
   return result;
 }
 
-// The axes along which a slice, a pad or a cat moves elements by an offset, as its result has them.
-std::vector<DomainId> resized_axes(const Graph& g) {
-  std::vector<DomainId> result;
-  for (OpId id : g[Graph::body()].ops) {
-    const Op& op = g[id];
-    if (op.kind != OpKind::kSlice && op.kind != OpKind::kPad && op.kind != OpKind::kCat) continue;
-    const Tensor& t = g.tensor_of(op.results[0]);
-    const auto& root = root_of(t);
-    for (size_t i = 0; i < root.size(); ++i)
-      if (position_in(t.logical, root[i]) == t.logical.size()) result.push_back(t.logical[i]);
-    for (size_t k = 0; op.kind == OpKind::kCat && k < op.operands.size(); ++k)
-      if (const auto joined = joined_axis(g, id, k)) result.push_back(joined->result);
-  }
-  return result;
-}
-
 // Whether the tensor lies in order along two neighbouring axes of the reference, or lacks both.
 bool lies_along(const Graph& g, ValueId tensor, std::optional<size_t> outer, std::optional<size_t> inner) {
   if (!outer && !inner) return true;
@@ -77,6 +61,21 @@ bool lies_along(const Graph& g, ValueId tensor, std::optional<size_t> outer, std
 }
 
 }  // namespace
+
+std::vector<DomainId> resized_axes(const Graph& g) {
+  std::vector<DomainId> result;
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    if (op.kind != OpKind::kSlice && op.kind != OpKind::kPad && op.kind != OpKind::kCat) continue;
+    const Tensor& t = g.tensor_of(op.results[0]);
+    const auto& root = root_of(t);
+    for (size_t i = 0; i < root.size(); ++i)
+      if (position_in(t.logical, root[i]) == t.logical.size()) result.push_back(t.logical[i]);
+    for (size_t k = 0; op.kind == OpKind::kCat && k < op.operands.size(); ++k)
+      if (const auto joined = joined_axis(g, id, k)) result.push_back(joined->result);
+  }
+  return result;
+}
 
 ValueId reference_of(const ScheduleView& view) {
   const Graph& g = view.fusion;

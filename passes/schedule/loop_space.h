@@ -29,6 +29,9 @@ std::vector<DomainId> axes_in_memory(const Graph& g, ValueId tensor);
 // which a slice, a pad or a cat moves elements is a run of its own.
 std::vector<std::vector<DomainId>> runs_of(const Graph& fusion, ValueId reference);
 
+// The axes along which a slice, a pad or a cat moves elements by an offset, as its result has them.
+std::vector<DomainId> resized_axes(const Graph& fusion);
+
 // For each axis of the reference, in the order of its axes: the position of the tensor's axis that goes with it, or none.
 std::vector<std::optional<size_t>> axes_along(const Graph& g, ValueId reference, ValueId tensor);
 

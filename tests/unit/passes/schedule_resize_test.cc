@@ -23,6 +23,25 @@ TEST(Resize, VectorsGoPastAPadOfAnotherAxis) {
                      {"%cos_in", 4},
                      {"%y", 8},
                      {"reuse", 8}});
+  // A thread has both halves, so it loads each element of %x once.
+  EXPECT_EQ(p.compiled.automatic->decisions.at(0).heuristics.word("parts"), "i2");
+}
+
+// An axis of few elements is walked whole where a slice, a pad or a cat moves them, and neither outermost nor innermost.
+TEST(Resize, AThreadHasAllPartsOfAShortAxis) {
+  const auto parts_of = [](const std::string& pads, const std::string& shape) -> std::string {
+    const Planned p =
+        plan_of("fusion @f {\n  %m, %n = size\n  %x = input f32[%m, 3, %n] contiguous\n  %p = pad %x by " + pads +
+                    "\n  %y = neg %p : f32[" + shape + "]\n  output %y\n}\n",
+                contiguous({{512, 3, 64}}));
+    EXPECT_EQ(p.scheduler(), "resize") << p.why("resize");
+    const auto& choices = p.compiled.automatic->decisions.at(0).heuristics.choices;
+    const auto it = std::ranges::find(choices, "parts", &Heuristic::key);
+    return it == choices.end() ? "none" : it->word;
+  };
+  EXPECT_EQ(parts_of("[0, 0, 1, 0, 0, 0]", "%m, 4, %n"), "i1");
+  EXPECT_EQ(parts_of("[0, 0, 1, 1, 0, 0]", "%m, 5, %n"), "none");
+  EXPECT_EQ(parts_of("[0, 0, 0, 0, 1, 0]", "?, 3, %n"), "none");
 }
 
 // The halves are slices of the innermost axis, negated and joined again.
