@@ -25,7 +25,6 @@ struct KnownRefusal {
   std::string_view scheduler, reason, where;
 };
 constexpr KnownRefusal kKnownRefusals[] = {
-    {"pointwise", "its part in a thread has no constant size", "a squeezed axis whose extent is a size"},
     {"pointwise", "do not lie side by side", "an output over an input that is not contiguous, beside others"},
     {"pointwise", "the loop is not the same one in consumer", "a copy that two stores read"},
     {"pointwise", "after another thread or iteration overwrote it", "an output over an input with gaps and even rows"},
@@ -33,10 +32,9 @@ constexpr KnownRefusal kKnownRefusals[] = {
     {"reduction", "do not lie side by side", "the same, where the output is of all axes"},
     {"resize", "do not lie side by side", "an input that a slice or a pad reads with gaps"},
     {"resize", "can be followed from this tensor's axes", "a pad that cuts, behind a reshape"},
-    {"no_op", "its part in a thread has no constant size", "the same, beside an output without elements"},
+    {"no_op", "its part in a thread has no constant size", "a squeezed axis beside an output without elements"},
     {"no_op", "can be followed from this tensor's axes", "a slice that leaves nothing, of a size"},
     {"transpose", "no chain of the listed tensors connects", "an input and its stride_order, both read"},
-    {"reduction", "this is not one of the tensor's loops", "a small output over an input, where rows are of one axis"},
 };
 
 class Laws {
