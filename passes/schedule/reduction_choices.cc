@@ -112,7 +112,8 @@ class Chooser {
     h_.set("rows", rows);
     h_.set("slices", slices);
     h_.set("threads", lanes * rows);
-    h_.set("blocks", blocks_of_multiprocessor(lanes * rows));
+    // Rows that are walked again need registers for what they keep from pass to pass.
+    h_.set("blocks", may_slice ? blocks_of_multiprocessor(lanes * rows) : 1);
     return h_;
   }
 
