@@ -59,9 +59,9 @@ struct Scores {
 Scores scores_of(const Carried& q, const Carried& k, double scale, bool is_causal, const Arithmetic& by) {
   Scores s;
   Side query(Carried{.value = q.value * scale,
-                           .bound = q.exact() ? at::Tensor() : q.bound * std::abs(scale),
-                           .dtype = q.dtype,
-                           .zero_sign = true});
+                     .bound = q.exact() ? at::Tensor() : q.bound * std::abs(scale),
+                     .dtype = q.dtype,
+                     .zero_sign = true});
   // Kernels may scale the query, which may overflow, or the sums.
   query.size = at::where(query.size < by.overflow, query.size, kInfinity);
   const Side key = Side(k).turned();
