@@ -197,6 +197,38 @@ bool has_resizes(const Graph& g) {
   return std::ranges::any_of(g[Graph::body()].ops, [&](OpId op) { return is_resize(g[op].kind); });
 }
 
+namespace {
+
+// The most places at which one kernel computes a tensor, or loads it. Each is a copy with loops of its own, so the work
+// of a chain of joins of slices grows with a power of its length; a tensor in memory costs less.
+constexpr int64_t kMostPlaces = 16;
+
+// A tensor that would be computed at more places, with their number. A reader that moves elements reads at places of its
+// own, the others at one place together.
+std::optional<std::pair<ValueId, int64_t>> read_too_often(const Graph& g) {
+  std::vector<int64_t> moved(g.values.size()), kept(g.values.size());
+  for (const OutputRef& out : outputs(g)) kept[out.value.index] = 1;
+  const auto& ops = g[Graph::body()].ops;
+  for (size_t i = ops.size(); i-- > 0;) {
+    const Op& op = g[ops[i]];
+    int64_t own = 0;
+    for (ValueId v : op.results) own = std::max(own, moved[v.index] + kept[v.index]);
+    for (ValueId v : op.results)
+      if (g.is_tensor(v) && own > kMostPlaces) return std::pair(v, own);
+    if (!makes_tensor(g, ops[i])) continue;
+    for (ValueId v : op.operands) {
+      if (!v || !g.is_tensor(v)) continue;
+      if (is_resize(op.kind) || op.kind == OpKind::kPermute || op.kind == OpKind::kReshape)
+        moved[v.index] += own;
+      else
+        kept[v.index] = std::max(kept[v.index], own);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<std::string> elementwise_declines(const ScheduleView& view) {
   const Graph& g = view.fusion;
   std::set<ValueId> seen;
@@ -220,6 +252,9 @@ std::optional<std::string> elementwise_declines(const ScheduleView& view) {
       if (!is_index) return name + " takes elements of %" + g[from].name + " from elsewhere, and that is no input";
     }
   }
+  if (const auto often = read_too_often(g))
+    return "%" + g[often->first].name + " is read at " + std::to_string(often->second) +
+           " places, and a kernel would compute it for each";
   return outputs_differ(g, reference_of(view));
 }
 

@@ -44,6 +44,22 @@ TEST(Resize, AThreadHasAllPartsOfAShortAxis) {
   EXPECT_EQ(parts_of("[0, 0, 0, 0, 1, 0]", "?, 3, %n"), "none");
 }
 
+// Each rotation reads its operand at three places, so a chain of them in one kernel would compute the first 81 times.
+TEST(Resize, AChainOfRotationsIsCut) {
+  std::string program = "fusion @f {\n  %m, %n = size\n  %x0 = input f32[%m, %n] contiguous\n";
+  for (int i = 0; i < 4; ++i) {
+    const std::string k = std::to_string(i), x = "%x" + k;
+    program += "  %low" + k + " = slice " + x + " from [0, 0] to [%m, 256] by [1, 1]\n";
+    program += "  %high" + k + " = slice " + x + " from [0, 256] to [%m, %n] by [1, 1]\n";
+    program += "  %turned" + k + " = cat [%high" + k + ", %low" + k + "] axis 1\n";
+    program += "  %x" + std::to_string(i + 1) + " = add " + x + ", %turned" + k + "\n";
+  }
+  const Planned p = plan_of(program + "  output %x4\n}\n", contiguous({{4096, 512}}));
+  const auto& decisions = p.compiled.automatic->decisions;
+  EXPECT_EQ(decisions.size(), 2u);
+  for (const Decision& d : decisions) EXPECT_EQ(d.heuristics.scheduler, "resize");
+}
+
 // The halves are slices of the innermost axis, negated and joined again.
 TEST(Resize, VectorsGoThroughSlicesAndACatOfTheInnermostAxis) {
   const Planned p = plan_of_file("corpus/programs/rope.fir", {{64, 4096, 128}, {4096, 128}, {4096, 128}});
