@@ -24,11 +24,19 @@ struct Moments {
   ValueId mean, squares;
 };
 
-// Appends the ops to the body.
-Moments two_passes(Graph& g, ValueId x, const Axes& axes) {
+// The number of elements that the op reduces, at least 1: made before the op, where no later op that computes the same is
+// found.
+ValueId count_before(Graph& g, OpId op, ValueId x, const Axes& axes) {
+  const auto here = [&] { return scalar::Place::before_op(g, op); };
+  const auto domains = logical_without_reductions(g, g.tensor_of(x));
   ValueId count = constant_index(g, 1);
-  for (int64_t axis : axes) count = scalar::mul(g, Graph::body(), count, size_of(g, x, axis));
-  count = scalar::maximum(g, Graph::body(), count, constant_index(g, 1));
+  for (int64_t axis : axes)
+    count = scalar::mul(g, here(), count, emit_size(g, here(), domains[named_axis(axis, domains.size())]));
+  return scalar::maximum(g, here(), count, constant_index(g, 1));
+}
+
+// Appends the ops to the body.
+Moments two_passes(Graph& g, ValueId x, const Axes& axes, ValueId count) {
   std::vector<bool> is_new(rank_of(g, x));
   for (int64_t axis : axes) is_new[named_axis(axis, is_new.size())] = true;
   const ValueId mean = truediv(g, sum(g, x, axes), count);
@@ -58,8 +66,11 @@ void split_welfords(Graph& g, Rewriter& r, const RewriteOptions&) {
                reads_squares = !readers[op.results[1].index].empty();
     if ((reads_mean && !r.may_replace(op.results[0])) || (reads_squares && !r.may_replace(op.results[1]))) continue;
     const std::vector<OpId> before = g[Graph::body()].ops;
-    const auto axes = op.attrs.ints(AttrKey::kAxes);
-    const Moments made = two_passes(g, r.operand(id, 0), Axes(axes.begin(), axes.end()));
+    const auto given = op.attrs.ints(AttrKey::kAxes);
+    const Axes axes(given.begin(), given.end());
+    const ValueId x = r.operand(id, 0), count = count_before(g, id, x, axes);
+    const size_t size = g[Graph::body()].ops.size();
+    const Moments made = two_passes(g, x, axes, count);
     std::vector<std::pair<ValueId, ValueId>> pairs;
     if (reads_mean) pairs.emplace_back(op.results[0], made.mean);
     if (reads_squares) pairs.emplace_back(op.results[1], made.squares);
@@ -71,7 +82,7 @@ void split_welfords(Graph& g, Rewriter& r, const RewriteOptions&) {
     }
     // The new ops stand where the welford stands.
     const auto at = std::ranges::find(body, id) - body.begin();
-    std::rotate(body.begin() + at, body.begin() + static_cast<std::ptrdiff_t>(before.size()), body.end());
+    std::rotate(body.begin() + at, body.begin() + static_cast<std::ptrdiff_t>(size), body.end());
     r.replace_together(pairs);
   }
 }
