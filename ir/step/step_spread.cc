@@ -140,8 +140,9 @@ class Spreader {
 
   // Offers edges from one reader of an input to the others.
   void reach_readers(ReadInput& input, const Read& from, const Info& own) {
+    if (input.reads.size() == 1) return;
     if (input.groups.empty()) make_groups(input);
-    const ReplayAxes axes = axes_of(from);
+    const ReplayAxes& axes = axes_of(from);
     std::vector<bool> keeps_more(input.axes.size());
     for (size_t i = 0; i < input.axes.size(); ++i) {
       uint64_t all = 0;
@@ -160,7 +161,7 @@ class Spreader {
     }
   }
 
-  void make_groups(ReadInput& input) const {
+  void make_groups(ReadInput& input) {
     std::map<std::vector<DomainId>, size_t> known;
     for (const Read& read : input.reads) {
       std::vector<DomainId> axes;
@@ -183,7 +184,13 @@ class Spreader {
   }
 
   // The axes from producer to consumer.
-  ReplayAxes axes_of(const Read& read) const {
+  const ReplayAxes& axes_of(const Read& read) {
+    const auto [it, is_new] = axes_.try_emplace({read.op, read.operand});
+    if (is_new) it->second = make_axes(read);
+    return it->second;
+  }
+
+  ReplayAxes make_axes(const Read& read) const {
     const Op& op = g_[read.op];
     const Tensor& producer = g_.tensor_of(op.operands[read.operand]);
     ReplayAxes axes{producer.logical, {}};
@@ -206,9 +213,9 @@ class Spreader {
   }
 
   // The axes between op `a`, which reads an input by `of_a`, and another reader of this input.
-  ReplayAxes joined(OpId a, const ReplayAxes& of_a, const Read& b) const {
+  ReplayAxes joined(OpId a, const ReplayAxes& of_a, const Read& b) {
     ReplayAxes result{root_of(g_.tensor_of(g_[a].results[0])), {}};
-    const ReplayAxes of_b = axes_of(b);
+    const ReplayAxes& of_b = axes_of(b);
     for (const auto& [x, to_a] : of_a.pairs)
       for (const auto& [y, to_b] : of_b.pairs)
         if (x == y) result.pairs.emplace_back(to_a, to_b);
@@ -239,7 +246,8 @@ class Spreader {
   // The readers, in text order, of tensors that the program makes and of inputs.
   std::map<ValueId, std::vector<Read>> reads_;
   std::map<ValueId, ReadInput> read_inputs_;
-  std::vector<Candidate> candidates_;  // a heap
+  std::map<std::pair<OpId, size_t>, ReplayAxes> axes_;  // by op and operand
+  std::vector<Candidate> candidates_;                   // a heap
   size_t found_ = 0;
 };
 

@@ -17,6 +17,7 @@ class LaunchBuilder {
  public:
   LaunchBuilder(const KernelPlan& plan, const KernelSignature& signature)
       : plan_(plan),
+        open_(plan),
         signature_(signature),
         parameters_(signature.parameters),
         g_(*plan.graph),
@@ -66,8 +67,7 @@ class LaunchBuilder {
 
   ValueId extent(ValueId tensor, DomainId d) {
     if (g_[d].extent) return scalar(g_[d].extent);
-    OpenExtents open(plan_);
-    return emit(open.algebra, open.of(tensor).extent(d));
+    return emit(open_.algebra, open_.of(tensor).extent(d));
   }
 
   ValueId emit(IndexAlgebra& algebra, Form form) {
@@ -211,8 +211,7 @@ class LaunchBuilder {
         const auto& loop = loop_of(g_.tensor_of(v));
         for (size_t i = 0; i < loop.size(); ++i) {
           if (plan_.parallel_of(nest.path[i]) != static_cast<ParallelType>(p)) continue;
-          OpenExtents open(plan_);
-          const ValueId e = emit(open.algebra, open.of(v).extent(loop[i]));
+          const ValueId e = emit(open_.algebra, open_.of(v).extent(loop[i]));
           const bool is_first = extent && plan_.defects().has(Defect::kLaunchOfFirst);
           extent = !extent ? e : is_first ? extent : host_.maximum(extent, e);
         }
@@ -235,9 +234,8 @@ class LaunchBuilder {
     for (const auto& slot : plan_.shared_slots) {
       ValueId size;
       for (ValueId v : slot) {
-        OpenExtents open(plan_);
         const ValueId bytes =
-            host_.mul(emit(open.algebra, open.elements_of(plan_.buffer_of(v))), host_.index(size_bytes(g_[v].dtype)));
+            host_.mul(emit(open_.algebra, open_.elements_of(plan_.buffer_of(v))), host_.index(size_bytes(g_[v].dtype)));
         const ValueId rounded = host_.mul(host_.ceil_div(bytes, host_.index(128)), host_.index(128));
         size = size && !plan_.defects().has(Defect::kSharedSlotLast) ? host_.maximum(size, rounded) : rounded;
       }
@@ -343,6 +341,7 @@ class LaunchBuilder {
   }
 
   const KernelPlan& plan_;
+  OpenExtents open_;
   const KernelSignature& signature_;
   const std::vector<KernelParameter>& parameters_;
   const Graph& g_;

@@ -14,6 +14,7 @@ namespace fusebox {
 KernelEmitter::KernelEmitter(const KernelPlan& kernel_plan, const EmitOptions& emit_options)
     : plan_(kernel_plan),
       g_(*plan_.graph),
+      open_(plan_),
       options_(emit_options),
       kernel_(g_.name, emit_options.index_bits),
       tensors_(g_.values.size()),
@@ -243,8 +244,7 @@ void KernelEmitter::allocate_shared() {
     for (ValueId v : slot) {
       // The count must be computed as the host computes it. The host knows nothing of a nest, so it cannot assume that
       // the loops run.
-      OpenExtents open(plan_);
-      const ValueId count = emit_form(open.algebra, open.elements_of(plan_.buffer_of(v)));
+      const ValueId count = emit_form(open_.algebra, open_.elements_of(plan_.buffer_of(v)));
       const ValueId bytes = kernel_.mul(count, kernel_.index(size_bytes(g_[v].dtype)));
       const ValueId rounded = kernel_.mul(kernel_.ceil_div(bytes, kernel_.index(128)), kernel_.index(128));
       size = size ? kernel_.maximum(size, rounded) : rounded;
@@ -309,8 +309,7 @@ void KernelEmitter::emit_node(uint32_t n) {
 void KernelEmitter::emit_loop(uint32_t n, bool unroll) {
   const LoopNode& node = plan_.tree.nodes[n];
   // A constant extent needs no knowledge of the nest.
-  OpenExtents open(plan_);
-  const auto constant = open.algebra.constant_value(open.of(g_[g_[node.domain].tensor].value).extent(node.domain));
+  const auto constant = open_.algebra.constant_value(open_.of(g_[g_[node.domain].tensor].value).extent(node.domain));
   ValueId extent = constant ? kernel_.index(*constant) : ValueId();
   if (!constant) {
     StatementView view(plan_, node.op);

@@ -140,6 +140,7 @@ class KernelEmitter {
 
   const KernelPlan& plan_;
   const Graph& g_;
+  OpenExtents open_;  // for what the launch computes too
   EmitOptions options_;
   KernelBuilder kernel_;
   std::vector<ValueId> tensors_;  // by value of the graph: its parameter or buffer

@@ -11,10 +11,9 @@ namespace {
 
 ViewState state_at_elements(const KernelPlan& plan, OpId consumer) {
   return {std::vector<uint32_t>(plan.nest_of(consumer).path.size(), LoopNode::kNoNode),
-          IndexAlgebra(plan.defects()),
+          std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch),
           {},
-          false,
-          plan.knows_launch};
+          false};
 }
 
 // Makes these domains of the consumer, and the broadcasts of its loops, the variables of its forms.

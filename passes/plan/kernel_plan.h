@@ -149,14 +149,24 @@ struct Divisibility {
   auto operator<=>(const Divisibility&) const = default;
 };
 
+// An algebra over the loops of a path. Statements share it if they have the same path and their loops the same extents.
+// It knows what holds for each of them: the stated facts, the loops and, if `knows_launch`, what the launch checks.
+struct PathAlgebra {
+  PathAlgebra(const Defects& defects, bool launch) : algebra(defects), knows_launch(launch) {}
+
+  IndexAlgebra algebra;
+  bool knows_launch = false;
+  bool is_ready = false;      // whether the loops are declared
+  std::vector<Form> extents;  // by position in the path; not set where the path has no loop
+};
+
 // The knowledge behind a statement's view: the algebra that the statement's forms belong to, and the values of the
 // domains of its op's first result. `path` holds the statement's loops. The knowledge only grows.
 struct ViewState {
   std::vector<uint32_t> path;
-  IndexAlgebra algebra;
+  std::shared_ptr<PathAlgebra> shared;
   DomainValues::Knowledge own;
-  bool is_ready = false;      // whether the loops are declared
-  bool knows_launch = false;  // whether the algebra has the facts that the launch checks
+  bool is_ready = false;  // whether `own` is complete
 };
 
 // Relates the loops of the op that makes an operand to the loops of its reader, by position (correspondence.h).
@@ -246,8 +256,12 @@ struct KernelPlan {
   OpId last_block_of(OpId op) const;
   std::string place_of(ValueId v) const { return "%" + (*graph)[v].name; }
 
-  // Views by op, then by path. Copies of a plan share them.
-  using Views = std::vector<std::vector<std::unique_ptr<ViewState>>>;
+  // Views by op, then by path, and the newest algebra of each path. Copies of a plan share them.
+  struct Views {
+    explicit Views(size_t ops) : of_op(ops) {}
+    std::vector<std::vector<std::unique_ptr<ViewState>>> of_op;
+    std::map<std::vector<uint32_t>, std::shared_ptr<PathAlgebra>> of_path;
+  };
   std::shared_ptr<Views> views;
   // The comparisons that were made so far. Each operand is compared once.
   std::map<std::pair<OpId, size_t>, Correspondence> correspondences;

@@ -75,7 +75,7 @@ class Replicator {
       plan_.replicated.insert(axes.begin(), axes.end());
       is_changed = true;
     }
-    if (is_changed) (*plan_.views)[nest.op.index].clear();
+    if (is_changed) plan_.views->of_op[nest.op.index].clear();
   }
 
   // Whether a reader needs the copies: it is another thread, or it runs the loop at every point because it is

@@ -10,13 +10,42 @@ namespace {
 
 constexpr int kSelected = kLoadedSymbol - 1;  // the index of a select whose scalar is not constant
 
+// Whether the op states facts in the algebra of its statement, which then cannot be another's.
+bool has_own_facts(const Op& op) { return op.kind == OpKind::kReshape; }
+
+// Whether the op's loops have the extents of the loops in an algebra of the same path.
+bool has_extents(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path, PathAlgebra& shared) {
+  IndexAlgebra& algebra = shared.algebra;
+  Symbols symbols(*plan.graph, plan.classes, algebra);
+  DomainValues values(*plan.graph, plan.nest_plan, symbols, algebra,
+                      (*plan.graph)[(*plan.graph)[op].results[0]].tensor);
+  const auto& loops = plan.loops_of(op);
+  for (size_t i = 0; i < loops.size(); ++i) {
+    if (path[i] == LoopNode::kNoNode) continue;
+    const Form extent = values.extent(loops[i]);
+    // Made after the loops were declared, it may be simpler than it was before.
+    if (extent != shared.extents[i] && extent != algebra.loop_extent(static_cast<int>(path[i]))) return false;
+  }
+  return true;
+}
+
 ViewState& state_of(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path) {
-  auto& known = (*plan.views)[op.index];
-  const auto it = std::find_if(known.begin(), known.end(),
-                               [&](const auto& k) { return k->path == path && k->knows_launch == plan.knows_launch; });
+  auto& known = plan.views->of_op[op.index];
+  const auto it = std::find_if(known.begin(), known.end(), [&](const auto& k) {
+    return k->path == path && k->shared->knows_launch == plan.knows_launch;
+  });
   if (it != known.end()) return **it;
-  known.push_back(
-      std::make_unique<ViewState>(ViewState{path, IndexAlgebra(plan.defects()), {}, false, plan.knows_launch}));
+  std::shared_ptr<PathAlgebra> made;
+  if (has_own_facts((*plan.graph)[op])) {
+    made = std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch);
+  } else {
+    auto& newest = plan.views->of_path[path];
+    if (!newest || !newest->is_ready || newest->knows_launch != plan.knows_launch ||
+        !has_extents(plan, op, path, *newest))
+      newest = std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch);
+    made = newest;
+  }
+  known.push_back(std::make_unique<ViewState>(ViewState{path, std::move(made), {}, false}));
   return *known.back();
 }
 
@@ -28,7 +57,7 @@ StatementView::StatementView(const KernelPlan& plan, OpId statement_op, const st
 StatementView::StatementView(const KernelPlan& plan, OpId statement_op, ViewState& state)
     : plan_(plan),
       state_(state),
-      algebra(state_.algebra),
+      algebra(state_.shared->algebra),
       symbols(*plan.graph, plan.classes, algebra),
       op(statement_op),
       path(state_.path),
@@ -47,15 +76,22 @@ void StatementView::declare_loops() {
   const Graph& g = *plan_.graph;
   const Tensor& t = g.tensor_of(g[op].results[0]);
   const auto& loops = loop_of(t);
-  // Facts and symbols come first: a fact learnt later does not simplify forms that exist already.
-  assume(plan_.facts, symbols, algebra, plan_.defects());
-  if (g[op].kind == OpKind::kReshape)
-    for (TransformId id : op_transforms(g, t))
-      if (g[id].kind == TransformKind::kSplit)
-        algebra.assume_divides(symbols.of(g[id].factor), own.extent(g[id].inputs[0]), "a reshape keeps every element");
-  if (state_.knows_launch) assume_launch();
-  std::vector<Form> extents;
-  for (size_t i = 0; i < loops.size(); ++i) extents.push_back(own.extent(loops[i]));
+  PathAlgebra& shared = *state_.shared;
+  if (!shared.is_ready) {
+    // Facts and symbols come first: a fact learnt later does not simplify forms that exist already.
+    assume(plan_.facts, symbols, algebra, plan_.defects());
+    if (has_own_facts(g[op]))
+      for (TransformId id : op_transforms(g, t))
+        if (g[id].kind == TransformKind::kSplit)
+          algebra.assume_divides(symbols.of(g[id].factor), own.extent(g[id].inputs[0]),
+                                 "a reshape keeps every element");
+    if (shared.knows_launch) assume_launch();
+    for (DomainId loop : loops) shared.extents.push_back(own.extent(loop));
+    for (size_t i = 0; i < loops.size(); ++i)
+      if (path[i] != LoopNode::kNoNode)
+        algebra.declare_loop(static_cast<int>(path[i]), g[loops[i]].name, shared.extents[i]);
+    shared.is_ready = true;
+  }
   // Every domain between a replicated axis and its loops is 0 at every loop point.
   if (!plan_.replicated.empty())
     for (DomainId d : ancestors(g, loops))
@@ -63,7 +99,7 @@ void StatementView::declare_loops() {
   for (size_t i = 0; i < loops.size(); ++i) {
     const uint32_t n = path[i];
     if (n == LoopNode::kNoNode) continue;
-    own.set(loops[i], algebra.declare_loop(static_cast<int>(n), g[loops[i]].name, extents[i]));
+    own.set(loops[i], algebra.loop(static_cast<int>(n)));
   }
 }
 

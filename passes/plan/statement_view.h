@@ -1,8 +1,8 @@
 // The view of one statement. It has the algebra over the statement's loops and the values of its own tensor's domains.
 // Through `feed` it gives the domain values of the tensors that the statement reads.
 //
-// The algebra belongs to the plan (ViewState), so making one view leaves the forms of another valid. Views of one op
-// and one path share an algebra.
+// The algebra belongs to the plan (PathAlgebra), so making one view leaves the forms of another valid. Statements that
+// have the same loops share an algebra.
 //
 //   StatementView view(plan, statement);
 //   DomainValues values = view.feed(0);
@@ -56,6 +56,7 @@ class StatementView {
   Form cat_offset(size_t operand);
 
  private:
+  // Gives the loops their values, and declares them unless the algebra has them.
   void declare_loops();
   void assume_launch();
   Form global_index(const Buffer& buffer, DomainValues& values);
