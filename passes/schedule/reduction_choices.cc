@@ -17,6 +17,7 @@ constexpr int64_t kMostRegisters = 255;       // of a thread
 constexpr int64_t kManyElements = 32;         // for rows that would be too long otherwise
 constexpr int64_t kOtherRegisters = 32;       // that a thread needs beside its part of a row
 constexpr int64_t kThreadsOfShortRows = 128;  // of a block that takes several rows
+constexpr int64_t kBlocksOfShortRows = 8;     // of each multiprocessor, before blocks take several rows
 constexpr int64_t kThreadsOfSums = 512;       // the same where a row is read once
 constexpr int64_t kStripThreads = 512;
 constexpr int64_t kLongestStripThreads = 1024;  // the same for rows of so many accesses that are no running moments
@@ -32,7 +33,8 @@ constexpr int64_t kWarpsOfColumns = 8;      // rows that a block takes at once w
 constexpr int64_t kThreadsOfWalks = 256;    // of a block whose threads sum columns too
 constexpr int64_t kLeastWalk = 8;           // rows of such a thread: so the parts of a sum stay few beside its elements
 constexpr int64_t kMostWalk = 32;           // rows that are summed without partial sums
-constexpr int64_t kLongRow = 8192;          // elements of a row that registers do not hold, to share it among blocks
+constexpr int64_t kLongRow = 8192;          // elements of a row above which a GPU should not be left half empty
+constexpr int64_t kSharedAccesses = 12288;  // of a row that several blocks share and wait for one another's results
 constexpr int64_t kLongWalk = 32768;        // elements of a column above which a GPU should not be left half empty
 
 int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
@@ -67,7 +69,7 @@ class Chooser {
       const int64_t of_thread = words * chunks * width + kOtherRegisters;
       if (of_thread > kMostRegisters || warps * warp * of_thread > view_.device.registers) continue;
       if (elements < kLeastElements && warps * warp > kThreadsOfFewRows) continue;
-      const int64_t rows = rows_of_block(warps * warp, kThreadsOfShortRows);
+      const int64_t rows = warps > 1 ? 1 : rows_of_block(warp, kThreadsOfShortRows, kBlocksOfShortRows);
       if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
       const int64_t shorter = view_.defects.has(Defect::kLongestShort) ? 1 : 0;
       begin("registers");
@@ -92,6 +94,9 @@ class Chooser {
     const int64_t most = may_slice ? kSlicedStripThreads : is_longest ? kLongestStripThreads : kStripThreads;
     const int64_t wanted = may_slice || loads_of_pass() > 1 ? kUnroll : kLongUnroll;
     int64_t lanes = std::clamp(power_of_two_from(ceil_div(accesses, wanted)), warp, most);
+    // A few blocks alone on the GPU: each takes all threads that it can have.
+    if (!may_slice && leaves_most_idle() && !has_moments())
+      lanes = std::clamp(power_of_two_from(ceil_div(accesses, kUnroll)), warp, view_.device.block_threads);
     int64_t slices = 1;
     if (may_slice && sizes_.rows < 2 * view_.device.multiprocessors) {
       // Blocks that share a row wait for one another's results, which pays only for long rows.
@@ -145,13 +150,19 @@ class Chooser {
     }
     // Where there are few columns, narrow accesses give every lane one.
     while (access_.vector > 1 && ceil_div(columns(), access_.vector) < lanes) access_.vector /= 2;
+    const bool is_sliced = may_slice && ceil_div(sizes_.row, kThreadsOfFewRows / lanes * kUnroll) > kMostRounds;
+    // Columns that no blocks share are read soonest by many blocks.
+    const int64_t wanted_blocks = 4 * view_.device.multiprocessors;
+    if (may_slice && !is_sliced)
+      while (access_.vector > 1 && blocks_of_columns(lanes) < wanted_blocks) access_.vector /= 2;
     const int64_t blocks = blocks_of_columns(lanes);
     int64_t warps = std::min(kWarpsOfColumns, power_of_two_from(sizes_.row)), slices = 1;
-    if (may_slice && ceil_div(sizes_.row, kThreadsOfFewRows / lanes * kUnroll) > kMostRounds)
+    const int64_t most_threads = blocks < wanted_blocks ? kThreadsOfFewRows : kThreadsOfColumns;
+    if (is_sliced)
       slices = std::clamp<int64_t>(ceil_div(sizes_.row, warps * kUnroll), 1,
                                    std::max<int64_t>(12 * view_.device.multiprocessors / blocks, 1));
     else if (may_slice)
-      while (warps * lanes < kThreadsOfFewRows && ceil_div(sizes_.row, warps * kUnroll) > 1) warps *= 2;
+      while (warps * lanes < most_threads && ceil_div(sizes_.row, warps * kUnroll) > 1) warps *= 2;
     const int64_t unroll = std::min(kUnroll, power_of_two_from(ceil_div(sizes_.row, warps)));
     begin("passes");
     h_.set("lanes", lanes);
@@ -213,6 +224,11 @@ class Chooser {
   // Whether the rows are too few for blocks that walk several each.
   bool has_few_rows() const { return sizes_.rows < kLeastWalk * view_.device.multiprocessors / 4; }
 
+  // Whether a row is so long that several blocks walk it sooner than one, though they wait for one another.
+  bool has_rows_to_share() const {
+    return leaves_most_idle() && (has_moments() || ceil_div(sizes_.row, access_.vector) >= kSharedAccesses);
+  }
+
   // Whether the blocks that share no row are too few for the walk that each would make.
   bool leaves_most_idle() const {
     if (sizes_.row <= (is_inner() ? kLongRow : kLongWalk)) return false;
@@ -243,10 +259,12 @@ class Chooser {
     return std::max<int64_t>(blocks, 1);
   }
 
-  // Short rows share a block of at most so many threads, as long as there are rows for all multiprocessors.
-  int64_t rows_of_block(int64_t threads, int64_t most_threads) const {
+  // Short rows share a block of at most so many threads, as long as there are blocks enough for all multiprocessors.
+  // Rows of several warps share none where they would wait for one another in the barriers of a block.
+  int64_t rows_of_block(int64_t threads, int64_t most_threads, int64_t blocks_wanted = 2) const {
     int64_t rows = 1;
-    while (threads * rows * 2 <= most_threads && sizes_.rows / (rows * 2) >= 2 * view_.device.multiprocessors)
+    while (threads * rows * 2 <= most_threads &&
+           sizes_.rows / (rows * 2) >= blocks_wanted * view_.device.multiprocessors)
       rows *= 2;
     return rows;
   }
@@ -333,8 +351,8 @@ std::optional<Heuristics> choose_passes(const ScheduleView& view, const Reductio
   Chooser chooser(view, space, "persistent");
   if (chooser.is_inner())
     if (auto h = chooser.in_registers()) return h;
-  if (chooser.is_inner() && chooser.leaves_most_idle()) return chooser.in_shared_strips();
-  if (chooser.leaves_most_idle()) {
+  if (chooser.is_inner() && chooser.has_rows_to_share()) return chooser.in_shared_strips();
+  if (!chooser.is_inner() && chooser.leaves_most_idle()) {
     why = "the rows that %" + view.fusion[space.reference].name +
           " reduces are long and few, so most multiprocessors would have nothing to do";
     return std::nullopt;
