@@ -149,15 +149,17 @@ struct Divisibility {
   auto operator<=>(const Divisibility&) const = default;
 };
 
-// An algebra over the loops of a path. Statements share it if they have the same path and their loops the same extents.
-// It knows what holds for each of them: the stated facts, the loops and, if `knows_launch`, what the launch checks.
+// An algebra over the loops of a path, and what holds for them: the stated facts, the loops' extents and, if
+// `knows_launch`, what the launch checks. Ops share it if their nests have the path and their loops the same extents.
 struct PathAlgebra {
   PathAlgebra(const Defects& defects, bool launch) : algebra(defects), knows_launch(launch) {}
 
   IndexAlgebra algebra;
   bool knows_launch = false;
-  bool is_ready = false;      // whether the loops are declared
-  std::vector<Form> extents;  // by position in the path; not set where the path has no loop
+  bool is_ready = false;  // whether the loops are declared
+  // The ops that share it, with the extents of their domains. All of them are made before the loops are declared, so
+  // that they do not depend on which op is asked about first.
+  std::map<OpId, DomainValues::Knowledge> members;
 };
 
 // The knowledge behind a statement's view: the algebra that the statement's forms belong to, and the values of the
@@ -256,11 +258,13 @@ struct KernelPlan {
   OpId last_block_of(OpId op) const;
   std::string place_of(ValueId v) const { return "%" + (*graph)[v].name; }
 
-  // Views by op, then by path, and the newest algebra of each path. Copies of a plan share them.
+  // Copies of a plan share the views.
   struct Views {
     explicit Views(size_t ops) : of_op(ops) {}
-    std::vector<std::vector<std::unique_ptr<ViewState>>> of_op;
-    std::map<std::vector<uint32_t>, std::shared_ptr<PathAlgebra>> of_path;
+    std::vector<std::vector<std::unique_ptr<ViewState>>> of_op;  // then by path
+    std::map<std::vector<uint32_t>, std::vector<OpId>> ops_at;   // by path of the nest
+    std::map<std::pair<std::vector<uint32_t>, bool>, std::shared_ptr<PathAlgebra>>
+        algebras;  // by path and knows_launch
   };
   std::shared_ptr<Views> views;
   // The comparisons that were made so far. Each operand is compared once.

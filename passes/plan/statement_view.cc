@@ -13,20 +13,55 @@ constexpr int kSelected = kLoadedSymbol - 1;  // the index of a select whose sca
 // Whether the op states facts in the algebra of its statement, which then cannot be another's.
 bool has_own_facts(const Op& op) { return op.kind == OpKind::kReshape; }
 
-// Whether the op's loops have the extents of the loops in an algebra of the same path.
-bool has_extents(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path, PathAlgebra& shared) {
-  IndexAlgebra& algebra = shared.algebra;
-  Symbols symbols(*plan.graph, plan.classes, algebra);
-  DomainValues values(*plan.graph, plan.nest_plan, symbols, algebra,
-                      (*plan.graph)[(*plan.graph)[op].results[0]].tensor);
-  const auto& loops = plan.loops_of(op);
-  for (size_t i = 0; i < loops.size(); ++i) {
-    if (path[i] == LoopNode::kNoNode) continue;
-    const Form extent = values.extent(loops[i]);
-    // Made after the loops were declared, it may be simpler than it was before.
-    if (extent != shared.extents[i] && extent != algebra.loop_extent(static_cast<int>(path[i]))) return false;
+void assume_launch(const KernelPlan& plan, Symbols& symbols, IndexAlgebra& algebra) {
+  for (const Divisibility& d : plan.divisibilities) {
+    if (std::ranges::any_of(d.product, [](const ScalarParameter& p) { return static_cast<bool>(p.stride_of); }))
+      continue;
+    Form product = algebra.constant(1);
+    for (const ScalarParameter& p : d.product) product = algebra.mul(product, symbols.of(p.scalar));
+    algebra.assume_divides(algebra.constant(d.divisor), product, "the launch checks it for a vectorized access");
   }
-  return true;
+}
+
+// Declares the loops of a nest of `op`, whose domains have the extents `values`, and makes the algebra ready.
+void declare(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path, DomainValues& values,
+             PathAlgebra& made) {
+  const auto& loops = plan.loops_of(op);
+  for (size_t i = 0; i < loops.size(); ++i)
+    if (path[i] != LoopNode::kNoNode)
+      made.algebra.declare_loop(static_cast<int>(path[i]), (*plan.graph)[loops[i]].name, values.extent(loops[i]));
+  made.is_ready = true;
+}
+
+// The algebra of the ops whose nests have this path, without those whose loops have other extents than the first's.
+std::shared_ptr<PathAlgebra> shared_algebra(const KernelPlan& plan, const std::vector<uint32_t>& path) {
+  const Graph& g = *plan.graph;
+  KernelPlan::Views& views = *plan.views;
+  auto& made = views.algebras[{path, plan.knows_launch}];
+  if (made) return made;
+  if (views.ops_at.empty())
+    for (const Nest& nest : plan.nest_plan.nests)
+      if (!has_own_facts(g[nest.op])) views.ops_at[nest.path].push_back(nest.op);
+  made = std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch);
+  Symbols symbols(g, plan.classes, made->algebra);
+  // Facts and symbols come first: a fact learnt later does not simplify forms that exist already.
+  assume(plan.facts, symbols, made->algebra, plan.defects());
+  if (plan.knows_launch) assume_launch(plan, symbols, made->algebra);
+  std::vector<Form> first;
+  OpId leader;
+  for (OpId op : views.ops_at[path]) {
+    DomainValues values(g, plan.nest_plan, symbols, made->algebra, g[g[op].results[0]].tensor);
+    std::vector<Form> extents;
+    for (DomainId loop : plan.loops_of(op)) extents.push_back(values.extent(loop));
+    if (!leader) first = extents, leader = op;
+    if (extents == first) made->members.emplace(op, values.knowledge());
+  }
+  if (leader) {
+    DomainValues values(g, plan.nest_plan, symbols, made->algebra, g[g[leader].results[0]].tensor);
+    values.learn(made->members.at(leader));
+    declare(plan, leader, path, values, *made);
+  }
+  return made;
 }
 
 ViewState& state_of(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path) {
@@ -35,17 +70,13 @@ ViewState& state_of(const KernelPlan& plan, OpId op, const std::vector<uint32_t>
     return k->path == path && k->shared->knows_launch == plan.knows_launch;
   });
   if (it != known.end()) return **it;
-  std::shared_ptr<PathAlgebra> made;
-  if (has_own_facts((*plan.graph)[op])) {
-    made = std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch);
-  } else {
-    auto& newest = plan.views->of_path[path];
-    if (!newest || !newest->is_ready || newest->knows_launch != plan.knows_launch ||
-        !has_extents(plan, op, path, *newest))
-      newest = std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch);
-    made = newest;
-  }
-  known.push_back(std::make_unique<ViewState>(ViewState{path, std::move(made), {}, false}));
+  auto shared = shared_algebra(plan, path);
+  DomainValues::Knowledge extents;
+  if (const auto member = shared->members.find(op); member != shared->members.end())
+    extents = member->second;
+  else
+    shared = std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch);
+  known.push_back(std::make_unique<ViewState>(ViewState{path, std::move(shared), std::move(extents), false}));
   return *known.back();
 }
 
@@ -62,10 +93,8 @@ StatementView::StatementView(const KernelPlan& plan, OpId statement_op, ViewStat
       op(statement_op),
       path(state_.path),
       own(*plan.graph, plan.nest_plan, symbols, algebra, (*plan.graph)[(*plan.graph)[statement_op].results[0]].tensor) {
-  if (state_.is_ready) {
-    own.learn(state_.own);
-    return;
-  }
+  own.learn(state_.own);
+  if (state_.is_ready) return;
   declare_loops();
   own.propagate();
   state_.own = own.knowledge();
@@ -76,41 +105,23 @@ void StatementView::declare_loops() {
   const Graph& g = *plan_.graph;
   const Tensor& t = g.tensor_of(g[op].results[0]);
   const auto& loops = loop_of(t);
-  PathAlgebra& shared = *state_.shared;
-  if (!shared.is_ready) {
-    // Facts and symbols come first: a fact learnt later does not simplify forms that exist already.
+  if (PathAlgebra& shared = *state_.shared; !shared.is_ready) {
     assume(plan_.facts, symbols, algebra, plan_.defects());
     if (has_own_facts(g[op]))
       for (TransformId id : op_transforms(g, t))
         if (g[id].kind == TransformKind::kSplit)
           algebra.assume_divides(symbols.of(g[id].factor), own.extent(g[id].inputs[0]),
                                  "a reshape keeps every element");
-    if (shared.knows_launch) assume_launch();
-    for (DomainId loop : loops) shared.extents.push_back(own.extent(loop));
-    for (size_t i = 0; i < loops.size(); ++i)
-      if (path[i] != LoopNode::kNoNode)
-        algebra.declare_loop(static_cast<int>(path[i]), g[loops[i]].name, shared.extents[i]);
-    shared.is_ready = true;
+    if (shared.knows_launch) assume_launch(plan_, symbols, algebra);
+    for (DomainId loop : loops) own.extent(loop);
+    declare(plan_, op, path, own, shared);
   }
   // Every domain between a replicated axis and its loops is 0 at every loop point.
   if (!plan_.replicated.empty())
     for (DomainId d : ancestors(g, loops))
       if (position_in(loops, d) == loops.size() && plan_.is_replicated(d)) own.set(d, Form{}, CheckReason::kReplicated);
-  for (size_t i = 0; i < loops.size(); ++i) {
-    const uint32_t n = path[i];
-    if (n == LoopNode::kNoNode) continue;
-    own.set(loops[i], algebra.loop(static_cast<int>(n)));
-  }
-}
-
-void StatementView::assume_launch() {
-  for (const Divisibility& d : plan_.divisibilities) {
-    if (std::ranges::any_of(d.product, [](const ScalarParameter& p) { return static_cast<bool>(p.stride_of); }))
-      continue;
-    Form product = algebra.constant(1);
-    for (const ScalarParameter& p : d.product) product = algebra.mul(product, symbols.of(p.scalar));
-    algebra.assume_divides(algebra.constant(d.divisor), product, "the launch checks it for a vectorized access");
-  }
+  for (size_t i = 0; i < loops.size(); ++i)
+    if (path[i] != LoopNode::kNoNode) own.set(loops[i], algebra.loop(static_cast<int>(path[i])));
 }
 
 Form StatementView::place(DomainId d) const {

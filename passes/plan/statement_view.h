@@ -58,7 +58,6 @@ class StatementView {
  private:
   // Gives the loops their values, and declares them unless the algebra has them.
   void declare_loops();
-  void assume_launch();
   Form global_index(const Buffer& buffer, DomainValues& values);
 };
 
