@@ -44,6 +44,16 @@ void require_pair(const StepContext& c, DomainId a, DomainId b) {
 }
 
 void require_transformable(const StepContext& c, const Transform& t, DomainId d) {
+  // The op's other results are transformed too. One of them may have a broadcast where this one has an axis.
+  for (TensorId s : siblings(c.g, c.g[d].tensor)) {
+    if (s == c.g[d].tensor) continue;
+    Transform own = t;
+    for (DomainId& input : own.inputs) input = in_sibling(c.g, s, input);
+    if (!can_transform(c.g, own))
+      c.refuse(
+          "%" + c.g[c.g[s].value].name + ", which the same op makes, has a domain there that cannot be transformed so",
+          c.place(d));
+  }
   if (can_transform(c.g, t)) return;
   if (c.g[d].iter_type == IterType::kSymbolic) c.refuse("this domain is symbolic; concretize it first", c.place(d));
   if (t.inputs.size() == 2 && c.g[t.inputs[0]].iter_type != c.g[t.inputs[1]].iter_type)

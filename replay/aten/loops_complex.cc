@@ -92,6 +92,22 @@ double error_of(OpKind kind, Dtype compute, const Element& e, const Complex& y) 
   }
 }
 
+// How far the result moves if zeros of the operand have the other sign: a zero's sign chooses the side of a cut.
+double spread_of_zeros(OpKind kind, const Complex& z, const Complex& y) {
+  switch (kind) {
+    case FUSEBOX_COMPLEX_FUNCTION_OPS:
+      break;
+    default:  // any other: has no cut
+      return 0;
+  }
+  double spread = 0;
+  for (double real : {z.real(), -z.real()})
+    for (double imag : {z.imag(), -z.imag()})
+      if (real == z.real() && imag == z.imag())
+        spread = std::max(spread, std::abs(complex_function(kind, {real, imag}) - y));
+  return spread;
+}
+
 // Whether implementations differ where a part is infinite or NaN.
 bool differs_at_infinity(OpKind kind) {
   switch (kind) {
@@ -133,7 +149,8 @@ void complex_loop(const Loop& loop, const Row& row) {
       bound = kInfinity;
       continue;
     }
-    const double error = error_of(loop.kind, real_of(loop.compute), e, before);
+    double error = error_of(loop.kind, real_of(loop.compute), e, before);
+    if (count == 1 && !loop.operands[0].zero_sign) error += spread_of_zeros(loop.kind, e.z[0], before);
     bound =
         exact && error == 0 ? 0 : rounding_bound(loop.declared, before, (exact ? 0 : spread_of(loop.kind, e)) + error);
   }

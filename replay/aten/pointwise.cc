@@ -380,6 +380,7 @@ Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> 
       r.bound = at::add(operands[0].exact() ? no_bound() : operands[0].bound,
                         operands[1].exact() ? no_bound() : operands[1].bound)
                     .expand(shape);
+    r.zero_sign = operands[0].zero_sign && operands[1].zero_sign;
     return r;
   }
   std::array<Dtype, kMostOperands> dtypes;
