@@ -535,10 +535,13 @@ bool IndexAlgebra::reduce_coefficients(Poly& rest, Coefficient e, Poly& quotient
     if (!symbols) continue;
     const int64_t residue = balanced_residue(term.factor, e.factor);
     if (residue == term.factor) continue;
-    // residue| <= |factor|, so the difference fits unless the factor is the least integer.
-    const int64_t multiple = (term.factor - residue) / e.factor;
-    rest.add_term(residue - term.factor, term.monomial);
-    store_.add_product(quotient, {multiple, *symbols}, parts.rest);
+    // The differences fit unless the factor is the least integer; such a term stays as it is.
+    int64_t taken = 0, change = 0;
+    if (__builtin_sub_overflow(term.factor, residue, &taken) ||
+        __builtin_sub_overflow(residue, term.factor, &change))
+      continue;
+    rest.add_term(change, term.monomial);
+    store_.add_product(quotient, {taken / e.factor, *symbols}, parts.rest);
     any = true;
   }
   return any;

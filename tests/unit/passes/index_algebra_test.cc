@@ -41,6 +41,22 @@ TEST_F(IndexAlgebraTest, SplitOfASplitIsOneDigit) {
   EXPECT_EQ(a.add(a.mul(a.floor_div(l, num(8)), 8), a.mod(l, num(8))), l);
 }
 
+TEST_F(IndexAlgebraTest, TheLeastCoefficientIsDivided) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  const Form n = a.declare_symbol(0, "n"), j = a.declare_symbol(1, "j");
+  const Form value = a.add(a.mul(n, kLeast), j);
+  for (const int64_t divisor : {int64_t{3}, int64_t{5}, int64_t{7}, int64_t{1} << 32, -(kLeast + 1)}) {
+    const DivMod parts = a.div_mod(value, num(divisor));
+    const int64_t dividend = kLeast + 4, remainder = (dividend % divisor + divisor) % divisor;
+    const int64_t point[] = {1, 4};
+    const auto q = a.evaluate(parts.quotient, {}, point), r = a.evaluate(parts.remainder, {}, point);
+    const int64_t quotient = dividend / divisor - (remainder == 0 ? 0 : 1);
+    EXPECT_EQ(q.value_or(quotient), quotient) << divisor;
+    EXPECT_EQ(r.value_or(remainder), remainder) << divisor;
+    EXPECT_TRUE(q || r) << divisor;
+  }
+}
+
 TEST_F(IndexAlgebraTest, MergeIsTakenApart) {
   const Form n = a.declare_symbol(0, "n");
   const Form m = a.declare_symbol(1, "m");
