@@ -59,30 +59,15 @@ class Chooser {
 
   // A row in registers. Nothing if no block holds one.
   std::optional<Heuristics> in_registers() {
-    const int64_t width = access_.vector, warp = view_.device.warp;
     const int64_t words = kept_words();
     for (int64_t elements : elements_of_thread()) {
-      const int64_t accesses = ceil_div(sizes_.row, width * warp);  // of one warp
-      int64_t chunks = std::min(std::max<int64_t>(elements / width, 1), power_of_two_from(accesses));
-      const int64_t warps = std::max<int64_t>(ceil_div(accesses, chunks), 1);
-      if (warps * warp > view_.device.block_threads) continue;
-      const int64_t of_thread = words * chunks * width + kOtherRegisters;
-      if (of_thread > kMostRegisters || warps * warp * of_thread > view_.device.registers) continue;
-      if (elements < kLeastElements && warps * warp > kThreadsOfFewRows) continue;
-      const int64_t rows = warps > 1 ? 1 : rows_of_block(warp, kThreadsOfShortRows, kBlocksOfShortRows);
+      const int64_t most = std::max<int64_t>(elements / access_.vector, 1);
+      int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
+      const auto warps = warps_of_row(chunks, words);
+      if (!warps || (elements < kLeastElements && *warps * view_.device.warp > kThreadsOfFewRows)) continue;
+      const int64_t rows = *warps > 1 ? 1 : rows_of_block(view_.device.warp, kThreadsOfShortRows, kBlocksOfShortRows);
       if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
-      const int64_t shorter = view_.defects.has(Defect::kLongestShort) ? 1 : 0;
-      begin("registers");
-      h_.set("lanes", warp);
-      h_.set("warps", warps);
-      h_.set("chunks", chunks);
-      h_.set("unroll", 1);
-      h_.set("rows", rows);
-      h_.set("slices", 1);
-      h_.set("threads", warp * warps * rows);
-      h_.set("blocks", 1);
-      h_.set("longest", warp * warps * chunks * width - shorter);
-      return h_;
+      return kept_row(*warps, chunks, rows, 0, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
     }
     return std::nullopt;
   }
@@ -195,28 +180,15 @@ class Chooser {
 
   // Rows in registers, and sums of columns beside them: a thread walks several rows. Nothing if no block holds a row.
   std::optional<Heuristics> in_walks() {
-    const int64_t width = access_.vector, warp = view_.device.warp;
-    const int64_t words = kept_words() + column_words();
-    const int64_t accesses = ceil_div(sizes_.row, width * warp);  // of one warp
+    const int64_t width = access_.vector, words = kept_words() + column_words();
     for (int64_t chunks = std::max<int64_t>(kLeastElements / width, 1); chunks * width <= kManyElements; chunks *= 2) {
-      const int64_t warps = std::max<int64_t>(ceil_div(accesses, chunks), 1);
-      if (warps * warp > view_.device.block_threads) continue;
-      const int64_t of_thread = words * chunks * width + kOtherRegisters;
-      if (of_thread > kMostRegisters || warps * warp * of_thread > view_.device.registers) continue;
+      const auto warps = warps_of_row(chunks, words);
+      if (!warps) continue;
       int64_t rows = 1;
-      while (warps * warp * rows * 2 <= kThreadsOfWalks && sizes_.rows / (rows * 2) >= walkers()) rows *= 2;
-      begin("registers");
-      h_.set("lanes", warp);
-      h_.set("warps", warps);
-      h_.set("chunks", chunks);
-      h_.set("unroll", 1);
-      h_.set("rows", rows);
-      h_.set("slices", 1);
-      h_.set("walk", std::clamp(ceil_div(sizes_.rows, rows * walkers()), kLeastWalk, kMostWalk));
-      h_.set("threads", warp * warps * rows);
-      h_.set("blocks", 1);
-      h_.set("longest", warp * warps * chunks * width);
-      return h_;
+      while (*warps * view_.device.warp * rows * 2 <= kThreadsOfWalks && sizes_.rows / (rows * 2) >= walkers())
+        rows *= 2;
+      const int64_t walk = std::clamp(ceil_div(sizes_.rows, rows * walkers()), kLeastWalk, kMostWalk);
+      return kept_row(*warps, chunks, rows, walk, 0);
     }
     return std::nullopt;
   }
@@ -236,6 +208,37 @@ class Chooser {
   }
 
  private:
+  int64_t accesses_of_warp() const { return ceil_div(sizes_.row, access_.vector * view_.device.warp); }
+
+  // The warps that hold a row of which each thread keeps `chunks` vectors, in so many words an element. Nothing if a
+  // block has no such threads or registers.
+  std::optional<int64_t> warps_of_row(int64_t chunks, int64_t words) const {
+    const int64_t warps = std::max<int64_t>(ceil_div(accesses_of_warp(), chunks), 1),
+                  threads = warps * view_.device.warp;
+    const int64_t registers = words * chunks * access_.vector + kOtherRegisters;
+    if (threads > view_.device.block_threads || registers > kMostRegisters ||
+        threads * registers > view_.device.registers)
+      return std::nullopt;
+    return warps;
+  }
+
+  // Rows in registers. `walk`: the rows that a thread walks, if it walks any.
+  Heuristics kept_row(int64_t warps, int64_t chunks, int64_t rows, int64_t walk, int64_t shorter) {
+    const int64_t warp = view_.device.warp;
+    begin("registers");
+    h_.set("lanes", warp);
+    h_.set("warps", warps);
+    h_.set("chunks", chunks);
+    h_.set("unroll", 1);
+    h_.set("rows", rows);
+    h_.set("slices", 1);
+    if (walk > 0) h_.set("walk", walk);
+    h_.set("threads", warp * warps * rows);
+    h_.set("blocks", 1);
+    h_.set("longest", warp * warps * chunks * access_.vector - shorter);
+    return h_;
+  }
+
   void begin(std::string_view form) {
     std::string names;
     if (access_.vector > 1)
