@@ -46,8 +46,8 @@ Form DomainValues::extent(DomainId d) {
         break;
     }
     result = algebra_.symbol_of(result);
-  } else if (const auto it = plan_.promoted.find(d); it != plan_.promoted.end()) {
-    result = symbols_.of(it->second);
+  } else if (const ValueId promoted = plan_.promoted_extent(d)) {
+    result = symbols_.of(promoted);
   } else if (domain.iter_type != IterType::kBroadcast && domain.extent) {
     result = algebra_.symbol_of(symbols_.of(domain.extent));
   }

@@ -158,8 +158,7 @@ class NestPlanner {
   }
 
   ValueId concrete_extent(DomainId d) const {
-    const auto it = plan_.promoted.find(d);
-    if (it != plan_.promoted.end()) return it->second;
+    if (const ValueId promoted = plan_.promoted_extent(d)) return promoted;
     return g_[d].iter_type == IterType::kBroadcast ? ValueId() : g_[d].extent;
   }
 
@@ -178,8 +177,8 @@ class NestPlanner {
         is_kept = is_kept || !extent;
         take(d, extent, v);
       }
-      const auto it = plan_.promoted.find(d);
-      if (is_kept && it != plan_.promoted.end() && constant_integer(g_, it->second).value_or(0) < 1)
+      const ValueId promoted = plan_.promoted_extent(d);
+      if (is_kept && promoted && constant_integer(g_, promoted).value_or(0) < 1)
         throw Error(ErrorCode::kIllegalInline,
                     "one consumer reads the element of this broadcast axis, and another may read it no time, as its "
                     "extent may be 0; inline it outside that axis, or recompute it for one of them",

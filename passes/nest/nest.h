@@ -64,6 +64,11 @@ struct NestPlan {
   Defects defects = {};                    // seeded, for every reader of the plan
 
   const Nest& of(OpId op) const { return nests[nest_of[op.index]]; }
+  // The extent that shared loops give to a broadcast, or none.
+  ValueId promoted_extent(DomainId d) const {
+    const auto it = promoted.find(d);
+    return it == promoted.end() ? ValueId() : it->second;
+  }
   // The reader's domain whose value a loop broadcast takes. None: the reader has no such domain and reads at index 0.
   DomainId fed_by(DomainId loop_broadcast, OpId reader) const {
     const auto it = stands_for.find({loop_broadcast, reader});

@@ -113,7 +113,8 @@ class Comparer {
       if (pair != DomainPair{from, to}) continue;
       // Two broadcasts have one element each, or as many as one extent that shared loops give to both.
       if (g_[from].iter_type == IterType::kBroadcast)
-        return g_[to].iter_type == IterType::kBroadcast && promoted(from) == promoted(to);
+        return g_[to].iter_type == IterType::kBroadcast &&
+               plan_.nest_plan.promoted_extent(from) == plan_.nest_plan.promoted_extent(to);
       return g_[from].iter_type == IterType::kIteration &&
              (g_[to].iter_type == IterType::kIteration || is_reduction(g_, to));
     }
@@ -123,12 +124,6 @@ class Comparer {
     for (size_t i = 0; i < a.inputs.size(); ++i)
       if (!is_made_alike(a.inputs[i], b.inputs[i])) return false;
     return true;
-  }
-
-  // The extent that shared loops give to a broadcast, or none.
-  ValueId promoted(DomainId d) const {
-    const auto it = plan_.nest_plan.promoted.find(d);
-    return it == plan_.nest_plan.promoted.end() ? ValueId() : it->second;
   }
 
   // Most ops read their operands along loops that the same steps have made.

@@ -129,7 +129,7 @@ class Schedule:
         self._own(tensor).set_allocation_as_loop()
 
     def set_loop_domain(self, tensor: Tensor, like: Tensor) -> None:
-        """Makes the tensor loop over the domains of a producer or consumer, across a reshape, pad or slice."""
+        """Makes the tensor loop over the domains of a producer or consumer, across a reshape, pad, slice or cat."""
         self.step("set_loop_domain", [(tensor.name, ""), (like.name, "")])
 
     def set_device_mesh(self, tensor: Tensor, devices: Sequence[int]) -> None:
